@@ -1,0 +1,26 @@
+# skipstone_layer(NAME [SOURCES ...] [USES layer ...] [LINKS target ...])
+#
+# One static library per folder of src/. A layer sees only the layers it USES, so an include that
+# points upwards does not link (docs/architecture: base <- vk <- kernels <- model <- exec <- spec ...).
+function(skipstone_layer name)
+  cmake_parse_arguments(L "" "" "SOURCES;USES;LINKS" ${ARGN})
+  add_library(skipstone_${name} STATIC ${L_SOURCES})
+  target_include_directories(skipstone_${name} PUBLIC ${PROJECT_SOURCE_DIR}/src)
+  list(TRANSFORM L_USES PREPEND skipstone_)
+  target_link_libraries(skipstone_${name} PUBLIC ${L_USES} ${L_LINKS})
+  skipstone_compile_options(skipstone_${name})
+endfunction()
+
+# Warnings and sanitizers for our own code.
+function(skipstone_compile_options target)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow $<$<COMPILE_LANGUAGE:CXX>:-Wconversion>)
+  # Same arithmetic in every build: the oracle must not fuse where the source does not say fma.
+  target_compile_options(${target} PRIVATE -ffp-contract=off)
+  if(SKIPSTONE_WERROR)
+    target_compile_options(${target} PRIVATE -Werror)
+  endif()
+  if(SKIPSTONE_SANITIZE)
+    target_compile_options(${target} PUBLIC -fsanitize=${SKIPSTONE_SANITIZE} -fno-omit-frame-pointer)
+    target_link_options(${target} PUBLIC -fsanitize=${SKIPSTONE_SANITIZE})
+  endif()
+endfunction()
