@@ -1,0 +1,88 @@
+// Tokenizers from GGUF metadata: SentencePiece BPE with scores and byte fallback ("llama"), byte-level BPE with merges ("gpt2").
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace skipstone::gguf {
+class File;
+}
+
+namespace skipstone::text {
+
+using Token = std::int32_t;
+
+/// The numbers are those of tokenizer.ggml.token_type.
+enum class TokenType : std::int32_t { normal = 1, unknown = 2, control = 3, user_defined = 4, unused = 5, byte = 6 };
+
+/// Everything a tokenizer is made of; from a GGUF file, or filled by hand (tests, converters).
+struct Vocabulary {
+  std::string model;                   ///< "llama" (SentencePiece BPE) or "gpt2" (byte-level BPE)
+  std::string pre;                     ///< pre-tokenizer of "gpt2": default gpt-2 llama-bpe qwen2 deepseek-coder falcon starcoder smollm
+  std::vector<std::string> tokens;
+  std::vector<float> scores;           ///< "llama"
+  std::vector<TokenType> types;        ///< may be empty: all normal
+  std::vector<std::string> merges;     ///< "gpt2": "left right", by rank
+  Token bos = -1, eos = -1, eot = -1, unknown = -1;
+  std::vector<Token> end_of_generation;   ///< every token that ends a text (eos, eot, and tokens named like <|im_end|>)
+  bool add_bos = false, add_eos = false;
+  bool add_space_prefix = true;
+
+  /// Reads tokenizer.ggml.*; throws bad_file (missing, inconsistent lengths, ids out of range) or unsupported (model, pre-tokenizer).
+  static Vocabulary from(const gguf::File& file);
+};
+
+/// Immutable after construction; safe to use from many threads.
+class Tokenizer {
+ public:
+  explicit Tokenizer(Vocabulary vocabulary);
+  ~Tokenizer();
+  Tokenizer(Tokenizer&&) noexcept;
+
+  const Vocabulary& vocabulary() const;
+  std::size_t size() const;
+
+  /// Text to tokens. `add_special`: BOS/EOS as the vocabulary says. `parse_special`: control and user-defined tokens written out in
+  /// the text ("<|im_end|>") become those tokens instead of being spelled. Throws invalid_argument for text that is not UTF-8
+  /// (naming the byte offset).
+  std::vector<Token> encode(std::string_view text, bool add_special, bool parse_special) const;
+
+  /// The bytes a token stands for; "" for control tokens. Throws invalid_argument for ids outside the vocabulary.
+  std::string piece(Token token) const;
+
+  /// All pieces joined; a leading space that encode() put in (add_space_prefix) is taken out again at the start of a text.
+  std::string decode(std::span<const Token> tokens) const;
+
+  bool ends_generation(Token token) const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// Turns a stream of tokens into text without ever splitting a UTF-8 character: bytes of an unfinished character are held back.
+class StreamDecoder {
+ public:
+  /// `at_text_start`: drop the one space that encode() adds before a text (only where the continuation starts a text).
+  StreamDecoder(const Tokenizer& tokenizer, bool at_text_start);
+
+  /// The text that became complete with `token`; may be empty.
+  std::string push(Token token);
+
+  /// What is held back at the end; bytes that never became a character come out as U+FFFD.
+  std::string finish();
+
+ private:
+  const Tokenizer* tokenizer_;
+  bool at_start_;
+  std::string pending_;
+};
+
+/// The offset of the first byte that is not part of well-formed UTF-8, or npos.
+std::size_t find_invalid_utf8(std::string_view text);
+
+}  // namespace skipstone::text
