@@ -1,0 +1,67 @@
+// Instance, device choice, and the device itself. Everything below src/vk/*.cpp is hidden from includers: no vulkan.h here.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "vk/caps.h"
+#include "vk/tuning.h"
+
+namespace skipstone::vk {
+
+struct InstanceState;
+struct DeviceState;
+
+/// A Vulkan instance through the system's loader (opened at run time).
+class Instance {
+ public:
+  /// `validation`: VK_LAYER_KHRONOS_validation with synchronisation validation; its messages are logged as warnings and counted.
+  /// Throws no_device where there is no loader or no driver (with what to install), unsupported where validation is asked for but absent.
+  static std::shared_ptr<Instance> create(bool validation);
+  ~Instance();
+
+  /// Every physical device with Vulkan 1.2 or newer, in the driver's order; may be empty.
+  const std::vector<Caps>& devices() const;
+  /// Why the device at `index` cannot run models; "" where it can (compute queue, timeline semaphore, 8 storage buffers, ...).
+  std::string unsuitable(std::uint32_t index) const;
+  /// Messages of the validation layers so far (warnings and errors).
+  std::uint64_t validation_messages() const;
+
+  InstanceState& state() { return *state_; }
+
+ private:
+  Instance();
+  std::unique_ptr<InstanceState> state_;
+};
+
+struct Choice {
+  std::uint32_t index = 0;
+  std::string reason;   ///< "discrete GPU with the most memory", "asked for by name 'rtx'", ...
+};
+
+/// The best discrete GPU, else integrated, else virtual, else CPU. `wanted`: "" or a number of the list, or a part of a name
+/// (case-insensitive). Throws no_device (nothing suitable: each device with its reason) or not_found (no or several matches: lists them).
+Choice choose_device(const std::vector<Caps>& devices, const std::function<std::string(std::uint32_t)>& unsuitable, const std::string& wanted);
+
+/// A logical device with one compute queue. Thread-compatible: one thread at a time.
+class Device {
+ public:
+  static std::shared_ptr<Device> create(std::shared_ptr<Instance> instance, std::uint32_t index);
+  ~Device();
+
+  const Caps& caps() const;
+  const Tuning& tuning() const;
+  void override_tuning(const Tuning& tuning);   ///< before any kernel is made; for tests and measurements
+  Instance& instance();
+  std::uint64_t memory_allocated() const;        ///< bytes of device memory held by all arenas now
+
+  DeviceState& state() { return *state_; }
+
+ private:
+  Device();
+  std::unique_ptr<DeviceState> state_;
+};
+
+}  // namespace skipstone::vk
