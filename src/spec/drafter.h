@@ -1,0 +1,45 @@
+// A drafter proposes; the loop runs the passes. Drafters never touch the device.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "exec/layer_plan.h"
+#include "spec/executor.h"
+
+namespace skipstone::spec {
+
+/// What to try in one round: tokens that are there already, or a pass of the model's own layers to make them with, or (empty, length 0) plain decoding.
+struct Proposal {
+  std::vector<Token> tokens;
+  std::optional<exec::LayerPlan> plan;   ///< drafts come one by one from this pass
+  std::uint32_t length = 0;              ///< most drafts to make with `plan`
+};
+
+struct RoundResult {
+  std::uint32_t drafted = 0, accepted = 0;
+  std::uint32_t limit = 0;                   ///< the most drafts this round could have had
+  std::span<const Choice> drafts;            ///< `drafted` of them
+  std::span<const Choice> verified;          ///< drafted + 1 of them
+};
+
+class Drafter {
+ public:
+  virtual ~Drafter() = default;
+  virtual std::string name() const = 0;
+  virtual bool wants_attention_cosine() const { return false; }
+  /// A new prompt has been read. `model_layers` layers.
+  virtual void begin(const Prefilled& prefilled, std::uint32_t model_layers) = 0;
+  virtual Proposal propose(std::span<const Token> history) = 0;
+  /// After each draft of a `plan`: whether to draft one more. The draft that says "no" is kept and verified.
+  virtual bool continue_drafting(const Choice& draft, std::uint32_t drafted) = 0;
+  virtual void observe(const RoundResult& result) = 0;
+  /// The skip set in LayerPlan notation, "" for none; for statistics.
+  virtual std::string plan_text() const { return {}; }
+  virtual std::uint32_t skipped_sublayers() const { return 0; }
+};
+
+}  // namespace skipstone::spec

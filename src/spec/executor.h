@@ -1,0 +1,46 @@
+// What speculation needs of a model on a device: three kinds of passes over one sequence. Knows neither Vulkan nor GGUF,
+// so that drafters and the loop are tested with a fake one.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "exec/layer_plan.h"
+#include "sample/sampler.h"
+
+namespace skipstone::spec {
+
+using sample::Choice;
+using sample::Token;
+
+struct Prefilled {
+  Choice first;                          ///< the full model's choice after the last prompt token
+  std::vector<float> attention_cosine;   ///< one per layer: mean over positions of cos(residual before, after) the attention sublayer; empty unless asked for
+};
+
+/// One sequence. `committed()` tokens are in the KV cache; the *pending* token (the last one emitted) is not.
+class Executor {
+ public:
+  virtual ~Executor() = default;
+  virtual std::uint32_t layers() const = 0;
+  virtual std::uint32_t context() const = 0;     ///< most tokens that the KV cache holds
+  virtual std::uint32_t max_rows() const = 0;    ///< most rows of one verification (pending + drafts)
+  virtual std::uint32_t committed() const = 0;
+
+  /// Runs the full model over `tokens` from position committed() on, and commits them. At least one token; they must fit.
+  virtual Prefilled prefill(std::span<const Token> tokens, bool attention_cosine) = 0;
+
+  /// One row of a draft pass: `input` stands at position committed() + offset, where offset 0 is the pending token and offsets follow each
+  /// other within a round. Writes K and V of the layers that run.
+  virtual Choice draft(const exec::LayerPlan& plan, Token input, std::uint32_t offset) = 0;
+
+  /// The full model over `rows` (pending token, then drafts) at positions committed()...; overwrites what the drafts left there.
+  /// out[i] is its choice after rows[i]. 1 <= rows.size() == out.size() <= max_rows(). Commits nothing.
+  virtual void verify(std::span<const Token> rows, std::span<Choice> out) = 0;
+
+  /// Keeps the first `rows` rows of the last verification; the rest is rolled back by length.
+  virtual void commit(std::uint32_t rows) = 0;
+};
+
+}  // namespace skipstone::spec

@@ -1,0 +1,54 @@
+// propose -> draft -> verify -> accept -> emit -> observe, until a limit or a stop token. Does not know which drafter it runs.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "spec/drafter.h"
+#include "spec/executor.h"
+
+namespace skipstone::spec {
+
+enum class StopReason { max_tokens, end_token, context_full, cancelled };
+const char* to_string(StopReason reason);   ///< "max_tokens", "end_token", "context_full", "cancelled"
+
+struct Limits {
+  std::uint32_t max_tokens = 0;                 ///< of the continuation
+  std::function<bool(Token)> ends_generation;   ///< such a token ends the text and is not emitted
+};
+
+struct DraftPosition {
+  std::uint64_t drafted = 0, accepted = 0;
+};
+
+struct Stats {
+  std::uint64_t prompt_tokens = 0, generated_tokens = 0;
+  std::uint64_t rounds = 0, drafted = 0, accepted = 0;
+  std::vector<DraftPosition> by_position;   ///< index 0 is the first draft of a round
+  std::string drafter, plan;                ///< plan: the skip set in LayerPlan notation
+  std::uint32_t skipped_sublayers = 0, sublayers = 0;
+  double prompt_seconds = 0, generation_seconds = 0, draft_seconds = 0, verify_seconds = 0;
+  double host_seconds() const { return generation_seconds - draft_seconds - verify_seconds; }
+  double acceptance() const { return drafted == 0 ? 0.0 : static_cast<double>(accepted) / static_cast<double>(drafted); }
+  double tokens_per_round() const { return rounds == 0 ? 0.0 : static_cast<double>(generated_tokens) / static_cast<double>(rounds); }
+};
+
+struct Outcome {
+  std::vector<Token> tokens;   ///< exactly those emitted
+  StopReason stop = StopReason::max_tokens;
+  Stats stats;
+};
+
+/// Called for every token in order; false stops (`cancelled`): the token it was called with counts as emitted.
+using Emit = std::function<bool(Token)>;
+
+/// Continues `history` (all tokens of the sequence; the first executor.committed() of them are in the KV cache, at least one is not).
+/// Tokens end exactly where plain decoding would end them, whatever the drafter does. The context counts every token: with a context of C
+/// at most C tokens stand in prompt and continuation together.
+/// Throws invalid_argument where the prompt does not fit the context.
+Outcome generate(Executor& executor, Drafter& drafter, std::span<const Token> history, const Limits& limits, const Emit& emit);
+
+}  // namespace skipstone::spec
