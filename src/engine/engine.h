@@ -1,0 +1,106 @@
+// A model on a device (Engine, immutable after load) and a conversation with it (Session).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "model/config.h"
+#include "sample/sampler.h"
+#include "spec/loop.h"
+#include "text/tokenizer.h"
+#include "vk/caps.h"
+
+namespace skipstone::gguf {
+class File;
+}
+
+namespace skipstone::engine {
+
+enum class KvType { automatic, f16, f32 };   ///< automatic: f16, or f32 on the lowest tier
+
+/// What a model will take before anything is allocated. Bytes.
+struct MemoryPlan {
+  std::uint64_t weights = 0, kv = 0, activations = 0;
+  std::uint64_t device_available = 0;   ///< 0: not known (no device asked)
+  std::uint64_t host_available = 0;     ///< free memory of the system, what a CPU device shares
+  std::uint32_t context = 0;
+  KvType kv_type = KvType::f16;
+  std::uint64_t total() const { return weights + kv + activations; }
+};
+
+/// `stage`: "reading model", "loading weights", "compiling kernels"; `done` 0..1.
+using Progress = std::function<void(const std::string& stage, double done)>;
+
+struct EngineOptions {
+  std::string model_path;
+  std::string device;              ///< "" (best), a number of the list, or a part of a name
+  std::uint32_t context = 0;       ///< 0: what the model was trained for, at most 4096
+  KvType kv = KvType::automatic;
+  bool validation = false;
+  Progress progress;
+};
+
+struct DeviceEntry {
+  vk::Caps caps;
+  std::string unsuitable;          ///< why it cannot run models; "" where it can
+  bool chosen = false;             ///< what EngineOptions.device = `wanted` would take
+  std::string reason;              ///< of the choice
+  std::vector<std::string> quirks; ///< driver defects worked around: "name: effect (reason)"
+};
+
+/// Every Vulkan device. Throws no_device where there is no loader. A `wanted` that matches nothing is no error here: nothing is chosen.
+std::vector<DeviceEntry> list_devices(const std::string& wanted);
+
+/// For `inspect`: the plan on no device in particular.
+MemoryPlan plan_memory(const gguf::File& file, const model::Config& config, std::uint32_t context, KvType kv);
+
+class Engine : public std::enable_shared_from_this<Engine> {
+ public:
+  /// Opens, plans memory (throws out_of_memory with the numbers before allocating anything), loads, compiles.
+  static std::shared_ptr<Engine> load(const EngineOptions& options);
+  ~Engine();
+
+  const model::Config& config() const;
+  const text::Tokenizer& tokenizer() const;
+  const vk::Caps& device() const;
+  const MemoryPlan& memory() const;
+  std::uint64_t device_bytes_held() const;
+  const std::string& model_fingerprint() const;
+  std::uint64_t validation_messages() const;
+
+  struct State;
+  State& state() { return *state_; }
+
+ private:
+  Engine();
+  std::unique_ptr<State> state_;
+};
+
+struct SessionOptions {
+  sample::SamplerParams sampling;
+  std::string draft = "none";      ///< spec::make_drafter's notation
+};
+
+/// One conversation. Not thread-safe; many sessions can share an engine one after the other.
+class Session {
+ public:
+  Session(std::shared_ptr<Engine> engine, const SessionOptions& options);
+  ~Session();
+
+  /// Appends `tokens` to the conversation and continues it. Statistics are of this call.
+  spec::Outcome generate(const std::vector<text::Token>& tokens, std::uint32_t max_tokens, const spec::Emit& emit);
+  /// Every token so far, prompt and continuation.
+  const std::vector<text::Token>& history() const;
+  /// Mean cosine per attention sublayer over the last prompt; empty unless the drafter asked for it.
+  const std::vector<float>& attention_cosine() const;
+  void reset();   ///< an empty conversation; keeps what the drafter has learned
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace skipstone::engine
