@@ -40,9 +40,9 @@ struct Pair {
 struct Tensor {
   std::string name;
   Type type = Type::f32;
-  std::uint32_t dimensions = 1;                       ///< 1..4
-  std::array<std::uint64_t, 4> shape{1, 1, 1, 1};     ///< fastest first, as in the file: {K, N} for a matrix of N rows of K weights
-  std::span<const std::byte> data;                    ///< exactly the bytes that shape and type ask for
+  std::uint32_t dimensions = 1;                    ///< 1..4
+  std::array<std::uint64_t, 4> shape{1, 1, 1, 1};  ///< fastest first, as in the file: {K, N} for a matrix of N rows of K weights
+  std::span<const std::byte> data;                 ///< exactly the bytes that shape and type ask for
   std::uint64_t elements() const { return shape[0] * shape[1] * shape[2] * shape[3]; }
   std::uint64_t row_length() const { return shape[0]; }
   std::uint64_t rows() const { return shape[1] * shape[2] * shape[3]; }
@@ -66,8 +66,8 @@ class File {
   std::span<const Pair> metadata() const;
   std::span<const Tensor> tensors() const;
 
-  const Value* find(std::string_view key) const;            ///< nullptr where absent
-  const Tensor* find_tensor(std::string_view name) const;   ///< nullptr where absent
+  const Value* find(std::string_view key) const;           ///< nullptr where absent
+  const Tensor* find_tensor(std::string_view name) const;  ///< nullptr where absent
 
   /// Typed look-ups. An absent key gives the fallback; a key of the wrong kind throws bad_file naming key, wanted and found type.
   /// Any integer type (and bool for integers) is taken where the value fits.
@@ -75,10 +75,10 @@ class File {
   double number(std::string_view key, double fallback) const;
   bool boolean(std::string_view key, bool fallback) const;
   std::string string(std::string_view key, std::string_view fallback) const;
-  const std::vector<std::string>* strings(std::string_view key) const;   ///< nullptr where absent
-  std::vector<float> floats(std::string_view key) const;                 ///< empty where absent
-  std::vector<std::int32_t> integers(std::string_view key) const;        ///< empty where absent
-  std::uint64_t required_integer(std::string_view key) const;            ///< throws bad_file where absent
+  const std::vector<std::string>* strings(std::string_view key) const;  ///< nullptr where absent
+  std::vector<float> floats(std::string_view key) const;                ///< empty where absent
+  std::vector<std::int32_t> integers(std::string_view key) const;       ///< empty where absent
+  std::uint64_t required_integer(std::string_view key) const;           ///< throws bad_file where absent
 
   /// SHA-256-free identity for caches and records: 16 hex digits of a 64-bit hash over header, tensor table and samples of the data.
   std::string fingerprint() const;
@@ -88,6 +88,12 @@ class File {
   explicit File(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
+
+/// Text from a file made safe for a terminal: control characters, bidirectional overrides and bytes that are not UTF-8 become escapes.
+std::string escaped(std::string_view text);
+
+/// What a value is, in words: "uint32", "string", "array of 3 float32".
+std::string type_name(const Value& value);
 
 /// The value as a person would want to read it: arrays shortened to a few items and their length.
 std::string to_display(const Value& value);

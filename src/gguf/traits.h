@@ -13,10 +13,11 @@ enum class Type : std::uint32_t { f32 = 0, f16 = 1, q4_0 = 2, q8_0 = 8, bf16 = 3
 
 struct Traits {
   Type type;
-  std::string_view name;       ///< as in the field: "F16", "Q8_0", "Q4_K", ...
-  std::uint32_t block;         ///< weights per block
-  std::uint32_t bytes;         ///< bytes per block
-  bool runnable;               ///< there are kernels for it
+  std::string_view name;  ///< as in the field: "F16", "Q8_0", "Q4_K", ...
+  std::uint32_t block;    ///< weights per block
+  std::uint32_t bytes;    ///< bytes per block
+  bool runnable;          ///< there are kernels for it
+  bool removed = false;   ///< the format dropped it; the sizes are those it had, and no File has tensors of it
 };
 
 /// Every type that the format names (also those that are not runnable), in the order of their numbers.

@@ -17,7 +17,7 @@ class Writer {
   Writer();
   ~Writer();
 
-  void set(std::string key, Value value);                       ///< later calls with the same key replace the value
+  void set(std::string key, Value value);  ///< later calls with the same key replace the value
   void set_strings(std::string key, std::vector<std::string> items);
   void set_floats(std::string key, std::vector<float> items);
   void set_integers(std::string key, std::vector<std::int32_t> items);

@@ -1,0 +1,161 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "base/status.h"
+#include "gguf/gguf.h"
+#include "gguf/lookup.h"
+#include "gguf/split.h"
+
+namespace skipstone::gguf {
+namespace {
+
+/// A 64-bit hash for telling files apart, not for security: eight bytes at a time through the finaliser of SplitMix64
+/// (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014).
+class Hash {
+ public:
+  void add(std::uint64_t word) {
+    state_ = (state_ ^ word) + 0x9e3779b97f4a7c15u;
+    state_ = (state_ ^ (state_ >> 30)) * 0xbf58476d1ce4e5b9u;
+    state_ = (state_ ^ (state_ >> 27)) * 0x94d049bb133111ebu;
+    state_ ^= state_ >> 31;
+  }
+  void add(std::span<const std::byte> bytes) {
+    add(bytes.size());
+    while (!bytes.empty()) {
+      std::uint64_t word = 0;
+      const std::size_t count = std::min(bytes.size(), sizeof word);
+      std::copy_n(bytes.begin(), count, reinterpret_cast<std::byte*>(&word));
+      add(word);
+      bytes = bytes.subspan(count);
+    }
+  }
+  std::uint64_t value() const { return state_; }
+
+ private:
+  std::uint64_t state_ = 0;
+};
+
+}  // namespace
+
+struct File::Impl {
+  std::string path;
+  std::vector<Part> parts;
+  std::vector<Tensor> tensors;
+  std::uint64_t bytes = 0;
+  // The keys look into `parts` and `tensors`, which do not change once they are indexed.
+  std::unordered_map<std::string_view, const Value*> values_by_key;
+  std::unordered_map<std::string_view, const Tensor*> tensors_by_name;
+
+  void index();
+};
+
+void File::Impl::index() {
+  for (Part& part : parts) {
+    bytes += part.mapping.bytes().size();
+    tensors.insert(tensors.end(), std::make_move_iterator(part.tensors.begin()), std::make_move_iterator(part.tensors.end()));
+    part.tensors.clear();
+  }
+  for (const Pair& pair : parts.front().metadata) values_by_key.emplace(pair.key, &pair.value);
+  for (const Tensor& tensor : tensors) {
+    if (!tensors_by_name.emplace(tensor.name, &tensor).second) {
+      fail(Code::bad_file, "{}: tensor '{}' is in two parts of the split model; a part is damaged or of another model", path,
+           escaped(tensor.name));
+    }
+  }
+}
+
+File::File(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+File::File(File&&) noexcept = default;
+File& File::operator=(File&&) noexcept = default;
+File::~File() = default;
+
+File File::open(const std::string& path) {
+  auto impl = std::make_unique<Impl>();
+  impl->path = path;
+  impl->parts = open_parts(path);
+  impl->index();
+  return File(std::move(impl));
+}
+
+const std::string& File::path() const { return impl_->path; }
+std::uint32_t File::version() const { return impl_->parts.front().version; }
+std::uint64_t File::file_bytes() const { return impl_->bytes; }
+std::span<const Pair> File::metadata() const { return impl_->parts.front().metadata; }
+std::span<const Tensor> File::tensors() const { return impl_->tensors; }
+
+const Value* File::find(std::string_view key) const {
+  const auto found = impl_->values_by_key.find(key);
+  return found == impl_->values_by_key.end() ? nullptr : found->second;
+}
+
+const Tensor* File::find_tensor(std::string_view name) const {
+  const auto found = impl_->tensors_by_name.find(name);
+  return found == impl_->tensors_by_name.end() ? nullptr : found->second;
+}
+
+std::uint64_t File::integer(std::string_view key, std::uint64_t fallback) const {
+  const Value* value = find(key);
+  return value == nullptr ? fallback : to_unsigned(*value, key, path());
+}
+
+double File::number(std::string_view key, double fallback) const {
+  const Value* value = find(key);
+  return value == nullptr ? fallback : to_number(*value, key, path());
+}
+
+bool File::boolean(std::string_view key, bool fallback) const {
+  const Value* value = find(key);
+  return value == nullptr ? fallback : to_boolean(*value, key, path());
+}
+
+std::string File::string(std::string_view key, std::string_view fallback) const {
+  const Value* value = find(key);
+  return value == nullptr ? std::string(fallback) : to_string(*value, key, path());
+}
+
+const std::vector<std::string>* File::strings(std::string_view key) const {
+  const Value* value = find(key);
+  return value == nullptr ? nullptr : &to_strings(*value, key, path());
+}
+
+std::vector<float> File::floats(std::string_view key) const {
+  const Value* value = find(key);
+  return value == nullptr ? std::vector<float>() : to_floats(*value, key, path());
+}
+
+std::vector<std::int32_t> File::integers(std::string_view key) const {
+  const Value* value = find(key);
+  return value == nullptr ? std::vector<std::int32_t>() : to_integers(*value, key, path());
+}
+
+std::uint64_t File::required_integer(std::string_view key) const {
+  const Value* value = find(key);
+  if (value == nullptr) {
+    fail(Code::bad_file, "{}: metadata '{}' is missing, without which the model cannot be run; convert or download it again", path(),
+         escaped(key));
+  }
+  return to_unsigned(*value, key, path());
+}
+
+std::string File::fingerprint() const {
+  Hash hash;
+  for (const Part& part : impl_->parts) {
+    const auto bytes = part.mapping.bytes();
+    hash.add(bytes.size());
+    hash.add(bytes.first(static_cast<std::size_t>(part.header_bytes)));
+  }
+  // A few places in every tensor, not all of it: a file of gigabytes would otherwise be read from disk for its name alone.
+  constexpr std::size_t kSample = 64;
+  constexpr std::size_t kSamples = 4;
+  for (const Tensor& tensor : impl_->tensors) {
+    const std::size_t length = std::min(kSample, tensor.data.size());
+    const std::size_t room = tensor.data.size() - length;
+    for (std::size_t i = 0; i < kSamples; ++i) hash.add(tensor.data.subspan(room / (kSamples - 1) * i, length));
+    hash.add(tensor.data.last(length));
+  }
+  return fmt::format("{:016x}", hash.value());
+}
+
+}  // namespace skipstone::gguf
