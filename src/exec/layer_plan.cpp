@@ -49,7 +49,8 @@ Range parse_range(std::string_view piece, std::string_view part, std::uint32_t l
   const std::uint32_t first = parse_layer(trim(piece.substr(0, dash)), part, layers);
   if (dash == std::string_view::npos) return {first, first};
   const std::uint32_t last = parse_layer(trim(piece.substr(dash + 1)), part, layers);
-  if (last < first) fail(Code::invalid_argument, "layer plan: the range '{}' in '{}' runs backwards; write {}-{}", piece, part, last, first);
+  if (last < first)
+    fail(Code::invalid_argument, "layer plan: the range '{}' in '{}' runs backwards; write {}-{}", piece, part, last, first);
   return {first, last};
 }
 
@@ -99,8 +100,8 @@ LayerPlan LayerPlan::parse(std::string_view text, std::uint32_t layers) {
     const std::string_view kind = trim(part.substr(0, colon));
     const std::string_view list = colon == std::string_view::npos ? std::string_view{} : trim(part.substr(colon + 1));
     if (colon == std::string_view::npos || (kind != "attn" && kind != "mlp" && kind != "layers")) {
-      fail(Code::invalid_argument, "layer plan: '{}' is not understood; write attn:LAYERS, mlp:LAYERS or layers:FIRST-LAST, separated by ';'",
-           part);
+      fail(Code::invalid_argument,
+           "layer plan: '{}' is not understood; write attn:LAYERS, mlp:LAYERS or layers:FIRST-LAST, separated by ';'", part);
     }
     if (kind == "attn") return parse_skips(list, part, layers, plan.skip_attention);
     if (kind == "mlp") return parse_skips(list, part, layers, plan.skip_mlp);

@@ -1,4 +1,8 @@
 // From logits to a token. One object serves the target's and the draft's rows, so both see the same filters and the same noise.
+//
+// Order: repetition penalty -> temperature -> top-k -> top-p -> min-p -> Gumbel-max. Each filter looks at what the one before it left:
+// top-p's share is of the mass that top-k kept. All of it in double precision, with sums in an order that the text alone decides, and with
+// elementary functions of our own (elementary.h), so that equal logits give equal tokens on every platform.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +14,13 @@ namespace skipstone::sample {
 using Token = std::int32_t;
 
 struct SamplerParams {
-  float temperature = 0.0f;      ///< 0: greedy
-  std::uint32_t top_k = 40;      ///< 0: off
-  float top_p = 0.95f;           ///< 1: off
-  float min_p = 0.0f;            ///< 0: off; else drop tokens below min_p times the largest probability
-  float repeat_penalty = 1.0f;   ///< 1: off; CTRL's rule (Keskar et al. 2019): positive logits divided, negative multiplied
-  std::uint32_t repeat_last = 64;///< how many of the latest tokens the penalty looks at
+  float temperature = 0.0f;  ///< 0: greedy
+  std::uint32_t top_k = 40;  ///< 0: off
+  float top_p =
+      0.95f;  ///< 1: off; else the smallest set of likeliest tokens whose mass reaches it (Holtzman et al. 2020); 0: the likeliest alone
+  float min_p = 0.0f;              ///< 0: off; else drop tokens below min_p times the largest probability
+  float repeat_penalty = 1.0f;     ///< 1: off; CTRL's rule (Keskar et al. 2019): positive logits divided, negative multiplied
+  std::uint32_t repeat_last = 64;  ///< how many of the latest tokens the penalty looks at
   std::uint64_t seed = 0;
 
   /// Throws invalid_argument naming the value that is out of range (NaN included).
@@ -27,8 +32,8 @@ struct SamplerParams {
 /// What one row of a pass chose.
 struct Choice {
   Token token = -1;
-  float probability = 0;   ///< un-tempered, unfiltered softmax probability of `token` (the drafters' confidence)
-  float margin = 0;        ///< distance of the two largest logits
+  float probability = 0;  ///< un-tempered, unfiltered softmax probability of `token` (the drafters' confidence)
+  float margin = 0;       ///< distance of the two largest logits as the model gave them; infinite where there is but one
 };
 
 class Sampler {
@@ -36,19 +41,28 @@ class Sampler {
   explicit Sampler(const SamplerParams& params);
   const SamplerParams& params() const { return params_; }
 
-  /// The token at text position `position` (0 is the first token of the prompt, BOS included), given that row's logits and the tokens before it.
-  /// A pure function of (params, logits, history, position): *coupled* verification rests on that. Ties go to the lowest id; NaN never wins;
-  /// logits that are all NaN throw internal.
-  /// Noise: Gumbel, Philox4x32-10 with key = seed and counter = (position, token / 4); so an equal draft distribution gives an equal draft.
+  /// The token at text position `position` (0 is the first token of the prompt, BOS included), given that row's logits and the tokens
+  /// before it. A pure function of (params, logits, history, position): *coupled* verification rests on that. Ties go to the lowest id; NaN
+  /// never wins; logits that are all NaN throw internal. Noise: Gumbel, Philox4x32-10 with key = seed and counter = (position, token / 4);
+  /// so an equal draft distribution gives an equal draft.
   Choice choose(std::span<const float> logits, std::span<const Token> history, std::uint64_t position);
 
   /// The filtered, renormalised distribution that choose() samples from (temperature 0: one-hot). Same length as logits.
   std::vector<double> distribution(std::span<const float> logits, std::span<const Token> history);
 
  private:
+  void penalise(std::span<const float> logits, std::span<const Token> history);
+  void filter();
+  void keep_top_k();
+  void keep_top_p(double total);
+  Token gumbel_max(std::uint64_t position) const;
+
   SamplerParams params_;
-  std::vector<float> scratch_;
-  std::vector<std::uint32_t> order_;
+  std::vector<float> scratch_;        ///< penalised logits of the row
+  std::vector<std::uint32_t> order_;  ///< the tokens that the filters left
+  std::vector<double> weights_;       ///< by token, where in order_: exp((logit - largest) / temperature)
+  std::vector<Token> recent_;
+  float largest_ = 0;  ///< of scratch_
 };
 
 }  // namespace skipstone::sample

@@ -12,18 +12,19 @@
 
 namespace skipstone::spec {
 
-/// What to try in one round: tokens that are there already, or a pass of the model's own layers to make them with, or (empty, length 0) plain decoding.
+/// What to try in one round: tokens that are there already, or a pass of the model's own layers to make them with, or (empty, length 0)
+/// plain decoding.
 struct Proposal {
   std::vector<Token> tokens;
-  std::optional<exec::LayerPlan> plan;   ///< drafts come one by one from this pass
-  std::uint32_t length = 0;              ///< most drafts to make with `plan`
+  std::optional<exec::LayerPlan> plan;  ///< drafts come one by one from this pass
+  std::uint32_t length = 0;             ///< most drafts to make with `plan`
 };
 
 struct RoundResult {
   std::uint32_t drafted = 0, accepted = 0;
-  std::uint32_t limit = 0;                   ///< the most drafts this round could have had
-  std::span<const Choice> drafts;            ///< `drafted` of them
-  std::span<const Choice> verified;          ///< drafted + 1 of them
+  std::uint32_t limit = 0;           ///< the most drafts this round could have had
+  std::span<const Choice> drafts;    ///< `drafted` of them
+  std::span<const Choice> verified;  ///< drafted + 1 of them
 };
 
 class Drafter {

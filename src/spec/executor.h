@@ -15,8 +15,9 @@ using sample::Choice;
 using sample::Token;
 
 struct Prefilled {
-  Choice first;                          ///< the full model's choice after the last prompt token
-  std::vector<float> attention_cosine;   ///< one per layer: mean over positions of cos(residual before, after) the attention sublayer; empty unless asked for
+  Choice first;                         ///< the full model's choice after the last prompt token
+  std::vector<float> attention_cosine;  ///< one per layer: mean over positions of cos(residual before, after) the attention sublayer; empty
+                                        ///< unless asked for
 };
 
 /// One sequence. `committed()` tokens are in the KV cache; the *pending* token (the last one emitted) is not.
@@ -24,15 +25,16 @@ class Executor {
  public:
   virtual ~Executor() = default;
   virtual std::uint32_t layers() const = 0;
-  virtual std::uint32_t context() const = 0;     ///< most tokens that the KV cache holds
-  virtual std::uint32_t max_rows() const = 0;    ///< most rows of one verification (pending + drafts)
+  virtual std::uint32_t context() const = 0;   ///< most tokens that the KV cache holds
+  virtual std::uint32_t max_rows() const = 0;  ///< most rows of one verification (pending + drafts)
   virtual std::uint32_t committed() const = 0;
 
   /// Runs the full model over `tokens` from position committed() on, and commits them. At least one token; they must fit.
   virtual Prefilled prefill(std::span<const Token> tokens, bool attention_cosine) = 0;
 
   /// One row of a draft pass: `input` stands at position committed() + offset, where offset 0 is the pending token and offsets follow each
-  /// other within a round. Writes K and V of the layers that run.
+  /// other within a round. Writes K and V of the layers that run. Token -1 says that no logit is a number; the loop then drafts no further,
+  /// since leaving sublayers out may overflow where the model does not.
   virtual Choice draft(const exec::LayerPlan& plan, Token input, std::uint32_t offset) = 0;
 
   /// The full model over `rows` (pending token, then drafts) at positions committed()...; overwrites what the drafts left there.

@@ -13,11 +13,11 @@
 namespace skipstone::spec {
 
 enum class StopReason { max_tokens, end_token, context_full, cancelled };
-const char* to_string(StopReason reason);   ///< "max_tokens", "end_token", "context_full", "cancelled"
+const char* to_string(StopReason reason);  ///< "max_tokens", "end_token", "context_full", "cancelled"
 
 struct Limits {
-  std::uint32_t max_tokens = 0;                 ///< of the continuation
-  std::function<bool(Token)> ends_generation;   ///< such a token ends the text and is not emitted
+  std::uint32_t max_tokens = 0;                ///< of the continuation
+  std::function<bool(Token)> ends_generation;  ///< such a token ends the text and is not emitted
 };
 
 struct DraftPosition {
@@ -27,8 +27,8 @@ struct DraftPosition {
 struct Stats {
   std::uint64_t prompt_tokens = 0, generated_tokens = 0;
   std::uint64_t rounds = 0, drafted = 0, accepted = 0;
-  std::vector<DraftPosition> by_position;   ///< index 0 is the first draft of a round
-  std::string drafter, plan;                ///< plan: the skip set in LayerPlan notation
+  std::vector<DraftPosition> by_position;  ///< index 0 is the first draft of a round
+  std::string drafter, plan;               ///< plan: the skip set in LayerPlan notation
   std::uint32_t skipped_sublayers = 0, sublayers = 0;
   double prompt_seconds = 0, generation_seconds = 0, draft_seconds = 0, verify_seconds = 0;
   double host_seconds() const { return generation_seconds - draft_seconds - verify_seconds; }
@@ -37,7 +37,7 @@ struct Stats {
 };
 
 struct Outcome {
-  std::vector<Token> tokens;   ///< exactly those emitted
+  std::vector<Token> tokens;  ///< exactly those emitted
   StopReason stop = StopReason::max_tokens;
   Stats stats;
 };
@@ -48,7 +48,13 @@ using Emit = std::function<bool(Token)>;
 /// Continues `history` (all tokens of the sequence; the first executor.committed() of them are in the KV cache, at least one is not).
 /// Tokens end exactly where plain decoding would end them, whatever the drafter does. The context counts every token: with a context of C
 /// at most C tokens stand in prompt and continuation together.
-/// Throws invalid_argument where the prompt does not fit the context.
+///
+/// Afterwards, whatever the drafter did: where a token was emitted, all tokens but the last one emitted are committed, so generate() with
+/// history + emitted tokens (and more, if any) continues as if it had never stopped. Where none was, because the model's first token ended
+/// the text, the history is committed and the next call has to bring a token. max_tokens = 0, or a history as long as the context, runs no
+/// pass. Cancelling, and an exception of the executor, the drafter or `emit` (which passes through, without statistics), leave no more
+/// committed than that, and nothing wrong: the same call continues. Throws invalid_argument where the prompt does not fit the context or
+/// brings no token that is not committed, internal where the model's output is not a number (token -1).
 Outcome generate(Executor& executor, Drafter& drafter, std::span<const Token> history, const Limits& limits, const Emit& emit);
 
 }  // namespace skipstone::spec

@@ -11,9 +11,9 @@
 namespace skipstone::spec {
 
 struct DrafterInfo {
-  std::string_view name;      ///< "none", "asd"
-  std::string_view summary;   ///< one line
-  std::string_view options;   ///< "c=0.985,n=3,m=2,..." with the defaults
+  std::string_view name;     ///< "none", "asd"
+  std::string_view summary;  ///< one line
+  std::string_view options;  ///< "c=0.985,n=3,m=2,..." with the defaults
   bool lossless;
 };
 

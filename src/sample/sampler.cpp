@@ -1,0 +1,235 @@
+#include "sample/sampler.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "base/philox.h"
+#include "base/status.h"
+#include "sample/elementary.h"
+
+namespace skipstone::sample {
+namespace {
+
+constexpr float infinity = std::numeric_limits<float>::infinity();
+
+struct Top {
+  std::size_t index = 0;
+  float largest = -infinity, second = -infinity;
+  std::size_t numbers = 0;  ///< how many logits are not NaN
+};
+
+Top find_top(std::span<const float> logits) {
+  Top top;
+  for (std::size_t i = 0; i < logits.size(); ++i) {
+    const float value = logits[i];
+    if (std::isnan(value)) continue;
+    if (top.numbers++ == 0 || value > top.largest) {
+      if (top.numbers > 1) top.second = top.largest;
+      top.largest = value;
+      top.index = i;
+    } else if (value > top.second) {
+      top.second = value;
+    }
+  }
+  if (top.numbers == 0) {
+    fail(Code::internal, "sampling: none of the {} logits is a number; the model file or a kernel of this device is at fault (run doctor)",
+         logits.size());
+  }
+  return top;
+}
+
+/// logit - largest as a double <= 0; 0 for the largest itself, infinite ones included.
+double below(float logit, float largest) { return logit == largest ? 0.0 : static_cast<double>(logit) - static_cast<double>(largest); }
+
+float raw_probability(std::span<const float> logits, std::size_t token, float largest) {
+  // What lies 40 below the largest adds less than 2^-24 of the sum even for a vocabulary of billions.
+  constexpr double negligible = -40.0;
+  double sum = 0.0;
+  for (const float logit : logits) {
+    const double difference = below(logit, largest);
+    if (difference > negligible) sum += exp_of_nonpositive(difference);
+  }
+  return static_cast<float>(exp_of_nonpositive(below(logits[token], largest)) / sum);
+}
+
+float margin_of(const Top& top) {
+  if (top.numbers < 2) return infinity;
+  return top.largest == top.second ? 0.0f : top.largest - top.second;
+}
+
+/// Likelier first, ties to the lower id.
+struct Likelier {
+  const std::vector<float>& logits;
+  bool operator()(std::uint32_t a, std::uint32_t b) const {
+    const float x = logits[a], y = logits[b];
+    if (x != y) return x > y;
+    return a < b;
+  }
+};
+
+void check_range(const char* name, float value, float low, float high) {
+  if (!(value >= low && value <= high))
+    fail(Code::invalid_argument, "sampling: {} is {}, but has to be from {} to {}", name, value, low, high);
+}
+
+}  // namespace
+
+void SamplerParams::check() const {
+  if (!(temperature >= 0.0f) || std::isinf(temperature)) {
+    fail(Code::invalid_argument, "sampling: temperature is {}, but has to be 0 (greedy) or a positive number", temperature);
+  }
+  check_range("top-p", top_p, 0.0f, 1.0f);
+  check_range("min-p", min_p, 0.0f, 1.0f);
+  if (!(repeat_penalty > 0.0f) || std::isinf(repeat_penalty)) {
+    fail(Code::invalid_argument, "sampling: the repetition penalty is {}, but has to be a positive number (1 turns it off)",
+         repeat_penalty);
+  }
+}
+
+Sampler::Sampler(const SamplerParams& params) : params_(params) { params_.check(); }
+
+void Sampler::penalise(std::span<const float> logits, std::span<const Token> history) {
+  scratch_.assign(logits.begin(), logits.end());
+  if (params_.repeat_penalty == 1.0f) return;
+  const std::size_t window = std::min<std::size_t>(params_.repeat_last, history.size());
+  recent_.assign(history.end() - static_cast<std::ptrdiff_t>(window), history.end());
+  std::sort(recent_.begin(), recent_.end());
+  recent_.erase(std::unique(recent_.begin(), recent_.end()), recent_.end());  // once per token, however often it occurred
+  for (const Token token : recent_) {
+    if (token < 0 || static_cast<std::size_t>(token) >= scratch_.size()) continue;
+    float& logit = scratch_[static_cast<std::size_t>(token)];
+    logit = logit > 0.0f ? logit / params_.repeat_penalty : logit * params_.repeat_penalty;
+  }
+}
+
+void Sampler::keep_top_k() {
+  const std::size_t k = params_.top_k;
+  order_.clear();
+  if (k == 0 || k >= scratch_.size()) {
+    for (std::uint32_t i = 0; i < scratch_.size(); ++i) {
+      if (!std::isnan(scratch_[i])) order_.push_back(i);
+    }
+    return;
+  }
+  // One pass that collects what is above a rising bar; whenever 2k are there, the lower half goes. A large vocabulary costs little more
+  // than reading it once.
+  const Likelier likelier{scratch_};
+  order_.reserve(2 * k);
+  float bar = -infinity;
+  const auto halve = [&] {
+    const auto middle = order_.begin() + static_cast<std::ptrdiff_t>(k);
+    std::nth_element(order_.begin(), middle - 1, order_.end(), likelier);
+    bar = scratch_[*(middle - 1)];
+    order_.erase(middle, order_.end());
+  };
+  bool full = false;
+  for (std::uint32_t i = 0; i < scratch_.size(); ++i) {
+    // Once k are there, a tie with the bar is a higher id than all of them and loses.
+    if (std::isnan(scratch_[i]) || (full && !(scratch_[i] > bar))) continue;
+    order_.push_back(i);
+    if (order_.size() == 2 * k) {
+      halve();
+      full = true;
+    }
+  }
+  if (order_.size() > k) halve();
+  std::sort(order_.begin(), order_.end(), likelier);  // a library's nth_element leaves an order of its own; sums must not depend on it
+}
+
+void Sampler::keep_top_p(double total) {
+  const double wanted = static_cast<double>(params_.top_p) * total;
+  const Likelier likelier{scratch_};
+  double mass = 0.0;
+  std::size_t sorted = 0;
+  for (std::size_t chunk = 256; sorted < order_.size(); chunk *= 8) {  // the nucleus is small as a rule: sort no more than it needs
+    const std::size_t stop = std::min(order_.size(), sorted + chunk);
+    const auto first = order_.begin() + static_cast<std::ptrdiff_t>(sorted), last = order_.begin() + static_cast<std::ptrdiff_t>(stop);
+    if (last != order_.end()) std::nth_element(first, last - 1, order_.end(), likelier);
+    std::sort(first, last, likelier);
+    for (; sorted < stop; ++sorted) {
+      mass += weights_[order_[sorted]];
+      if (mass >= wanted) {
+        order_.resize(sorted + 1);
+        return;
+      }
+    }
+  }
+}
+
+void Sampler::filter() {
+  keep_top_k();
+  weights_.resize(scratch_.size());
+  double total = 0.0;
+  const double temperature = static_cast<double>(params_.temperature);
+  for (const std::uint32_t token : order_) {
+    weights_[token] = exp_of_nonpositive(below(scratch_[token], largest_) / temperature);
+    total += weights_[token];
+  }
+  if (params_.top_p < 1.0f) keep_top_p(total);
+  if (params_.min_p > 0.0f) {  // the largest weight is exactly 1
+    const double least = static_cast<double>(params_.min_p);
+    std::erase_if(order_, [&](std::uint32_t token) { return weights_[token] < least; });
+  }
+}
+
+Token Sampler::gumbel_max(std::uint64_t position) const {
+  // -ln(-ln u) of the largest u that open_unit() gives is 22.87: what lies further below the best so far needs no noise.
+  constexpr double largest_noise = 23.0;
+  const std::array<std::uint32_t, 2> key = {static_cast<std::uint32_t>(params_.seed), static_cast<std::uint32_t>(params_.seed >> 32)};
+  const double temperature = static_cast<double>(params_.temperature);
+  std::array<std::uint32_t, 4> words{};
+  std::uint32_t block = std::numeric_limits<std::uint32_t>::max();  // no token's block
+  double best_score = -std::numeric_limits<double>::infinity();
+  std::uint32_t best = order_.front();
+  for (const std::uint32_t token : order_) {
+    const double height = below(scratch_[token], largest_) / temperature;
+    if (height + largest_noise < best_score) continue;
+    if (token / 4 != block) {
+      block = token / 4;
+      words = philox({static_cast<std::uint32_t>(position), static_cast<std::uint32_t>(position >> 32), block, 0}, key);
+    }
+    const double score = height - log_of_positive(-log_of_positive(open_unit(words[token % 4])));
+    if (score > best_score || (score == best_score && token < best)) {
+      best_score = score;
+      best = token;
+    }
+  }
+  return static_cast<Token>(best);
+}
+
+Choice Sampler::choose(std::span<const float> logits, std::span<const Token> history, std::uint64_t position) {
+  const Top raw = find_top(logits);
+  std::size_t token = raw.index;
+  if (params_.needs_logits()) {
+    penalise(logits, history);
+    const Top penalised = find_top(scratch_);
+    token = penalised.index;
+    if (params_.temperature > 0.0f) {
+      largest_ = penalised.largest;
+      filter();
+      token = static_cast<std::size_t>(gumbel_max(position));
+    }
+  }
+  return {static_cast<Token>(token), raw_probability(logits, token, raw.largest), margin_of(raw)};
+}
+
+std::vector<double> Sampler::distribution(std::span<const float> logits, std::span<const Token> history) {
+  penalise(logits, history);
+  const Top top = find_top(scratch_);
+  std::vector<double> result(logits.size(), 0.0);
+  if (params_.temperature == 0.0f) {
+    result[top.index] = 1.0;
+    return result;
+  }
+  largest_ = top.largest;
+  filter();
+  double total = 0.0;
+  for (const std::uint32_t token : order_) total += weights_[token];
+  for (const std::uint32_t token : order_) result[token] = weights_[token] / total;
+  return result;
+}
+
+}  // namespace skipstone::sample

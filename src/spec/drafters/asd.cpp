@@ -1,0 +1,80 @@
+#include "spec/drafters/asd.h"
+
+#include "base/status.h"
+
+namespace skipstone::spec {
+namespace {
+
+class Asd final : public Drafter {
+ public:
+  explicit Asd(const AsdParams& params) : params_(params), policy_(params.stop) {}
+
+  std::string name() const override { return "asd"; }
+  bool wants_attention_cosine() const override { return params_.cosine; }
+
+  void begin(const Prefilled& prefilled, std::uint32_t model_layers) override {
+    plan_ = asd_plan(params_, prefilled.attention_cosine, model_layers);
+    skipped_ = plan_.skipped_sublayers(model_layers);
+    plan_text_ = skipped_ == 0 ? std::string{} : plan_.print(model_layers);
+    policy_.begin();
+  }
+
+  Proposal propose(std::span<const Token>) override {
+    if (skipped_ == 0) return {};  // a draft would cost what it is to save
+    return {{}, plan_, params_.max_drafts};
+  }
+
+  bool continue_drafting(const Choice& draft, std::uint32_t drafted) override {
+    return drafted < params_.max_drafts && policy_.keeps_drafting(static_cast<double>(draft.probability));
+  }
+
+  void observe(const RoundResult& result) override { policy_.update(result.drafted, result.accepted, result.drafted >= result.limit); }
+
+  std::string plan_text() const override { return plan_text_; }
+  std::uint32_t skipped_sublayers() const override { return skipped_; }
+
+ private:
+  AsdParams params_;
+  StopPolicy policy_;
+  exec::LayerPlan plan_;
+  std::uint32_t skipped_ = 0;
+  std::string plan_text_;
+};
+
+}  // namespace
+
+exec::LayerPlan asd_plan(const AsdParams& params, std::span<const float> attention_cosine, std::uint32_t layers) {
+  exec::LayerPlan plan = exec::LayerPlan::full(layers);
+  if (params.cosine && attention_cosine.size() != layers) {
+    fail(Code::internal, "drafter asd: the prompt's pass gave {} attention cosines for {} layers", attention_cosine.size(), layers);
+  }
+  for (std::uint32_t layer = 0; layer < layers; ++layer) {
+    if (params.rule2 && layers - layer <= params.m) break;  // rule 2 overrides whatever else asks
+    const bool similar = params.cosine && static_cast<double>(attention_cosine[layer]) >= params.c;
+    const bool nth = params.rule1 && (layer + 1) % params.n == 0;  // layers n, 2n, ... counted from 1
+    if (similar || nth) plan.skip_attention.set(layer);
+    if (nth) plan.skip_mlp.set(layer);
+  }
+  return plan;
+}
+
+std::unique_ptr<Drafter> make_asd(Options& options) {
+  constexpr std::uint32_t most = exec::LayerPlan::max_layers;
+  AsdParams params;
+  params.c = options.real("c", params.c, -1.0, 1.0);
+  params.n = options.whole("n", params.n, 1, most, "; rule1=0 turns the skipping of every n-th sublayer off");
+  params.m = options.whole("m", params.m, 0, most);
+  params.max_drafts = options.whole("k", params.max_drafts, 1, 256);
+  params.stop.gamma = options.real("gamma", params.stop.gamma, 0.0, 1.0);
+  params.stop.epsilon = options.real("eps", params.stop.epsilon, 0.0, 1.0);
+  params.stop.alpha = options.real("alpha", params.stop.alpha, 0.0, 1.0);
+  params.stop.beta1 = options.real("b1", params.stop.beta1, 0.0, 1.0);
+  params.stop.beta2 = options.real("b2", params.stop.beta2, 0.0, 1.0);
+  params.stop.adaptive = options.flag("adaptive", params.stop.adaptive);
+  params.cosine = options.flag("cs", params.cosine);
+  params.rule1 = options.flag("rule1", params.rule1);
+  params.rule2 = options.flag("rule2", params.rule2);
+  return std::make_unique<Asd>(params);
+}
+
+}  // namespace skipstone::spec

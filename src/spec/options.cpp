@@ -1,0 +1,85 @@
+#include "spec/options.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/status.h"
+
+namespace skipstone::spec {
+namespace {
+
+/// Independent of the locale, and the whole text or nothing.
+template <typename Number>
+bool parse(const std::string& text, Number& value) {
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  return error == std::errc() && stop == end && !text.empty();
+}
+
+}  // namespace
+
+Options::Options(std::string_view drafter, std::string_view text) : drafter_(drafter) {
+  while (!text.empty()) {
+    const auto comma = text.find(',');
+    const std::string_view item = text.substr(0, comma);
+    text = comma == std::string_view::npos ? std::string_view{} : text.substr(comma + 1);
+    const auto equals = item.find('=');
+    if (equals == 0 || equals == std::string_view::npos) {
+      fail(Code::invalid_argument, "drafter {}: '{}' is not an option; options are written key=value,key=value", drafter_, item);
+    }
+    const std::string_view key = item.substr(0, equals);
+    const bool twice = std::any_of(entries_.begin(), entries_.end(), [&](const Entry& entry) { return entry.key == key; });
+    if (twice) fail(Code::invalid_argument, "drafter {}: option {} is given twice", drafter_, key);
+    entries_.push_back({std::string(key), std::string(item.substr(equals + 1)), false});
+  }
+}
+
+const std::string* Options::find(std::string_view key) {
+  known_.emplace_back(key);
+  for (Entry& entry : entries_) {
+    if (entry.key != key) continue;
+    entry.used = true;
+    return &entry.value;
+  }
+  return nullptr;
+}
+
+double Options::real(std::string_view key, double fallback, double low, double high) {
+  const std::string* text = find(key);
+  if (text == nullptr) return fallback;
+  double value = 0;
+  if (!parse(*text, value) || !(value >= low && value <= high)) {
+    fail(Code::invalid_argument, "drafter {}: {}={} has to be a number from {} to {}", drafter_, key, *text, low, high);
+  }
+  return value;
+}
+
+std::uint32_t Options::whole(std::string_view key, std::uint32_t fallback, std::uint32_t low, std::uint32_t high, std::string_view hint) {
+  const std::string* text = find(key);
+  if (text == nullptr) return fallback;
+  std::uint32_t value = 0;
+  if (!parse(*text, value) || value < low || value > high) {
+    fail(Code::invalid_argument, "drafter {}: {}={} has to be a whole number from {} to {}{}", drafter_, key, *text, low, high, hint);
+  }
+  return value;
+}
+
+bool Options::flag(std::string_view key, bool fallback) {
+  const std::string* text = find(key);
+  if (text == nullptr) return fallback;
+  if (*text != "0" && *text != "1") fail(Code::invalid_argument, "drafter {}: {}={} has to be 1 (on) or 0 (off)", drafter_, key, *text);
+  return *text == "1";
+}
+
+void Options::finish() const {
+  for (const Entry& entry : entries_) {
+    if (entry.used) continue;
+    if (known_.empty()) fail(Code::invalid_argument, "drafter {}: there is no option {}; this drafter takes none", drafter_, entry.key);
+    fail(Code::invalid_argument, "drafter {}: there is no option {}; the options are {}", drafter_, entry.key, fmt::join(known_, ", "));
+  }
+}
+
+}  // namespace skipstone::spec

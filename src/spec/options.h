@@ -1,0 +1,37 @@
+// The "key=value,..." part of a drafter's specification.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace skipstone::spec {
+
+/// Every getter names a key, its default and its range, and throws invalid_argument where the value is none or out of range. finish() then
+/// knows all keys, so that no list of them has to be kept anywhere.
+class Options {
+ public:
+  /// `text` may be empty. Throws invalid_argument where it is not a list of key=value or gives a key twice.
+  Options(std::string_view drafter, std::string_view text);
+
+  double real(std::string_view key, double fallback, double low, double high);
+  std::uint32_t whole(std::string_view key, std::uint32_t fallback, std::uint32_t low, std::uint32_t high, std::string_view hint = {});
+  bool flag(std::string_view key, bool fallback);  ///< 1 or 0
+
+  /// Throws invalid_argument naming a key that no getter asked for, and those that there are.
+  void finish() const;
+
+ private:
+  struct Entry {
+    std::string key, value;
+    bool used = false;
+  };
+  const std::string* find(std::string_view key);
+
+  std::string drafter_;
+  std::vector<Entry> entries_;
+  std::vector<std::string> known_;
+};
+
+}  // namespace skipstone::spec

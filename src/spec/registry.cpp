@@ -1,0 +1,42 @@
+#include "spec/registry.h"
+
+#include <array>
+#include <string>
+
+#include "base/status.h"
+#include "spec/drafters/asd.h"
+#include "spec/drafters/none.h"
+#include "spec/options.h"
+
+namespace skipstone::spec {
+namespace {
+
+using Factory = std::unique_ptr<Drafter> (*)(Options&);
+
+constexpr std::array<DrafterInfo, 2> table = {{
+    {"none", "plain decoding: one pass of the whole model for every token", "", true},
+    {"asd", "the model's own layers, those left out that the prompt shows to do little (Draft on the Fly)",
+     "c=0.985,n=3,m=2,k=12,gamma=0.6,eps=0.01,alpha=0.85,b1=0.5,b2=0.9,adaptive=1,cs=1,rule1=1,rule2=1", true},
+}};
+constexpr std::array<Factory, table.size()> factories = {make_none, make_asd};
+
+}  // namespace
+
+std::span<const DrafterInfo> drafters() { return table; }
+
+std::unique_ptr<Drafter> make_drafter(std::string_view specification) {
+  const auto colon = specification.find(':');
+  const std::string_view name = specification.substr(0, colon);
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    if (table[i].name != name) continue;
+    Options options(name, colon == std::string_view::npos ? std::string_view{} : specification.substr(colon + 1));
+    auto drafter = factories[i](options);
+    options.finish();
+    return drafter;
+  }
+  std::string names;
+  for (const DrafterInfo& info : table) names += (names.empty() ? "" : ", ") + std::string(info.name);
+  fail(Code::invalid_argument, "there is no drafter '{}'; there are {}, written NAME or NAME:key=value,key=value", name, names);
+}
+
+}  // namespace skipstone::spec
