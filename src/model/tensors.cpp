@@ -1,0 +1,162 @@
+// Which tensor is which, by the names that GGUF gives them.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <string>
+
+#include "base/status.h"
+#include "gguf/gguf.h"
+#include "model/config.h"
+
+namespace skipstone::model {
+
+namespace {
+
+std::string runnable_types() {
+  std::string names;
+  for (const gguf::Traits& t : gguf::all_traits()) {
+    if (!t.runnable) continue;
+    if (!names.empty()) names += ", ";
+    names += t.name;
+  }
+  return names;
+}
+
+std::string shape_text(const gguf::Tensor& tensor) {
+  std::string text;
+  for (std::uint32_t d = 0; d < tensor.dimensions; ++d) text += fmt::format("{}{}", d == 0 ? "" : "x", tensor.shape[d]);
+  return text;
+}
+
+/// Looks tensors up by name and checks type and shape.
+class Lookup {
+ public:
+  explicit Lookup(const gguf::File& file) : file_(file) {}
+
+  /// A matrix of n rows of k weights; nullptr where it is absent and not required.
+  const gguf::Tensor* matrix(const std::string& name, std::uint64_t k, std::uint64_t n, bool required = true) const {
+    const gguf::Tensor* tensor = find(name, required);
+    if (tensor == nullptr) return nullptr;
+    const gguf::Traits& traits = gguf::traits(tensor->type);
+    if (!traits.runnable) {
+      fail(Code::unsupported, "Tensor '{}' has type {}, which this version cannot multiply with; it runs: {}.", name, traits.name,
+           runnable_types());
+    }
+    if (tensor->shape != std::array<std::uint64_t, 4>{k, n, 1, 1}) {
+      fail(Code::bad_file, "Tensor '{}' has shape {}, expected {}x{} by the model's metadata.", name, shape_text(*tensor), k, n);
+    }
+    if (k % traits.block != 0) {
+      fail(Code::bad_file, "Tensor '{}' has rows of {} weights, which do not divide into the blocks of {} of type {}.", name, k, traits.block,
+           traits.name);
+    }
+    return tensor;
+  }
+
+  /// A norm's weight or a bias: n floats.
+  const gguf::Tensor* vector(const std::string& name, std::uint64_t n, bool required) const {
+    const gguf::Tensor* tensor = find(name, required);
+    if (tensor == nullptr) return nullptr;
+    if (tensor->type != gguf::Type::f32 && tensor->type != gguf::Type::f16) {
+      fail(Code::unsupported, "Tensor '{}' has type {}; norms and biases must be F32 or F16.", name, gguf::traits(tensor->type).name);
+    }
+    if (tensor->shape != std::array<std::uint64_t, 4>{n, 1, 1, 1}) {
+      fail(Code::bad_file, "Tensor '{}' has shape {}, expected {} by the model's metadata.", name, shape_text(*tensor), n);
+    }
+    return tensor;
+  }
+
+ private:
+  const gguf::Tensor* find(const std::string& name, bool required) const {
+    const gguf::Tensor* tensor = file_.find_tensor(name);
+    if (tensor == nullptr && required) {
+      fail(Code::bad_file, "Tensor '{}' is missing; the file is incomplete or was converted for another layout.", name);
+    }
+    return tensor;
+  }
+
+  const gguf::File& file_;
+};
+
+LayerTensors find_layer(const Lookup& lookup, const Config& c, std::uint32_t layer) {
+  const std::string prefix = fmt::format("blk.{}.", layer);
+  const auto weight = [&](std::string_view name, std::uint64_t k, std::uint64_t n) {
+    return lookup.matrix(fmt::format("{}{}.weight", prefix, name), k, n);
+  };
+  const auto norm = [&](std::string_view name) { return lookup.vector(fmt::format("{}{}.weight", prefix, name), c.width, true); };
+  const auto bias = [&](std::string_view name, std::uint64_t n) {
+    return lookup.vector(fmt::format("{}{}.bias", prefix, name), n, false);
+  };
+  LayerTensors t;
+  t.attention_norm = norm("attn_norm");
+  t.q = weight("attn_q", c.width, c.q_width());
+  t.k = weight("attn_k", c.width, c.kv_width());
+  t.v = weight("attn_v", c.width, c.kv_width());
+  t.o = weight("attn_output", c.q_width(), c.width);
+  t.q_bias = bias("attn_q", c.q_width());
+  t.k_bias = bias("attn_k", c.kv_width());
+  t.v_bias = bias("attn_v", c.kv_width());
+  t.o_bias = bias("attn_output", c.width);
+  t.ffn_norm = norm("ffn_norm");
+  t.gate = weight("ffn_gate", c.width, c.ffn);
+  t.up = weight("ffn_up", c.width, c.ffn);
+  t.down = weight("ffn_down", c.ffn, c.width);
+  t.gate_bias = bias("ffn_gate", c.ffn);
+  t.up_bias = bias("ffn_up", c.ffn);
+  t.down_bias = bias("ffn_down", c.width);
+  return t;
+}
+
+/// True for the names that find_layer() looks for, without their "blk.N.".
+bool known_in_layer(std::string_view name) {
+  constexpr std::array<std::string_view, 7> matrices{"attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down"};
+  if (name == "attn_norm.weight" || name == "ffn_norm.weight") return true;
+  const std::size_t dot = name.find('.');
+  if (dot == std::string_view::npos) return false;
+  const std::string_view role = name.substr(dot + 1);
+  return (role == "weight" || role == "bias") && std::ranges::find(matrices, name.substr(0, dot)) != matrices.end();
+}
+
+/// True for a tensor that we do not know and that must be part of the model's computation.
+/// A weight of a layer that runs always is, but for the inverse rotary frequencies that early converters stored and nobody reads;
+/// outside the layers files carry all sorts of extras, so there it is a list.
+bool changes_computation(std::string_view name, std::uint32_t layers) {
+  if (name.starts_with("blk.")) {
+    std::uint32_t layer = 0;
+    const char* last = name.data() + name.size();
+    const auto [end, error] = std::from_chars(name.data() + 4, last, layer);
+    if (error != std::errc() || end == last || *end != '.') return false;
+    if (layer >= layers) return false;  // beyond the last layer: heads for multi-token prediction
+    const std::string_view rest(end + 1, static_cast<std::size_t>(last - end - 1));
+    return !known_in_layer(rest) && rest != "attn_rot_embd.weight";
+  }
+  if (name.ends_with(".scale") || name.ends_with(".input_scale")) return true;
+  constexpr std::array<std::string_view, 8> global{
+      "position_embd.weight", "token_types.weight", "token_embd_norm.weight",   "token_embd_norm.bias",
+      "token_embd.bias",      "output_norm.bias",   "rope_factors_long.weight", "rope_factors_short.weight"};
+  return std::ranges::find(global, name) != global.end();
+}
+
+}  // namespace
+
+ModelTensors find_tensors(const gguf::File& file, const Config& config) {
+  // Unknown weights first: a fused attn_qkv says more about the file than the attn_q that is missing beside it.
+  for (const gguf::Tensor& tensor : file.tensors()) {
+    if (changes_computation(tensor.name, config.layers)) {
+      fail(Code::unsupported, "Tensor '{}' belongs to a computation that this version does not have for architecture '{}'.", gguf::escaped(tensor.name),
+           config.architecture);
+    }
+  }
+  const Lookup lookup(file);
+  ModelTensors tensors;
+  tensors.embedding = lookup.matrix("token_embd.weight", config.width, config.vocabulary);
+  tensors.output_norm = lookup.vector("output_norm.weight", config.width, true);
+  tensors.output = lookup.matrix("output.weight", config.width, config.vocabulary, false);
+  if (tensors.output == nullptr) tensors.output = tensors.embedding;
+  tensors.output_bias = lookup.vector("output.bias", config.vocabulary, false);
+  for (std::uint32_t layer = 0; layer < config.layers; ++layer) tensors.layers.push_back(find_layer(lookup, config, layer));
+  return tensors;
+}
+
+}  // namespace skipstone::model

@@ -1,0 +1,214 @@
+#include "ref/model.h"
+
+#include <algorithm>
+
+#include "base/half.h"
+#include "base/status.h"
+#include "ref/operations.h"
+
+namespace skipstone::ref {
+
+namespace {
+
+using Floats = std::vector<float>;
+
+/// A matrix with its bias (empty where it has none).
+struct Linear {
+  Floats weight, bias;
+
+  Linear() = default;
+  Linear(const gguf::Tensor* matrix, const gguf::Tensor* vector) : weight(weights(*matrix)) {
+    if (vector != nullptr) bias = weights(*vector);
+  }
+
+  /// x: rows of K floats.
+  Floats apply(const Floats& x, std::size_t rows) const {
+    Floats y(weight.size() / (x.size() / rows) * rows);
+    multiply(weight, x, y, rows);
+    if (bias.empty()) return y;
+    for (std::size_t i = 0; i < y.size(); ++i) y[i] += bias[i % bias.size()];
+    return y;
+  }
+};
+
+struct Layer {
+  Floats attention_norm, ffn_norm;
+  Linear q, k, v, o, gate, up, down;
+};
+
+Layer load_layer(const model::LayerTensors& t) {
+  Layer layer;
+  layer.attention_norm = weights(*t.attention_norm);
+  layer.ffn_norm = weights(*t.ffn_norm);
+  layer.q = Linear(t.q, t.q_bias);
+  layer.k = Linear(t.k, t.k_bias);
+  layer.v = Linear(t.v, t.v_bias);
+  layer.o = Linear(t.o, t.o_bias);
+  layer.gate = Linear(t.gate, t.gate_bias);
+  layer.up = Linear(t.up, t.up_bias);
+  layer.down = Linear(t.down, t.down_bias);
+  return layer;
+}
+
+std::span<const float> row_of(const Floats& matrix, std::size_t index, std::size_t length) {
+  return std::span(matrix).subspan(index * length, length);
+}
+std::span<float> row_of(Floats& matrix, std::size_t index, std::size_t length) { return std::span(matrix).subspan(index * length, length); }
+
+Floats normalised(const Floats& x, const Floats& weight, float epsilon) {
+  Floats out(x.size());
+  for (std::size_t r = 0; r < x.size() / weight.size(); ++r) {
+    rms_norm(row_of(x, r, weight.size()), weight, epsilon, row_of(out, r, weight.size()));
+  }
+  return out;
+}
+
+void add(Floats& x, const Floats& delta) {
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] += delta[i];
+}
+
+/// Puts rows into a cache from row `first` on, over what is there.
+void store(Floats& cache, std::size_t first, std::size_t width, const Floats& rows, bool half) {
+  cache.resize(std::max(cache.size(), first * width + rows.size()));
+  std::ranges::transform(rows, cache.begin() + static_cast<std::ptrdiff_t>(first * width),
+                         [half](float value) { return half ? half_to_float(float_to_half(value)) : value; });
+}
+
+}  // namespace
+
+struct Model::Impl {
+  model::Config config;
+  bool half_kv = false;
+  Floats embedding, output_norm;
+  Linear output;  // empty where the embedding serves
+  Floats output_bias;
+  std::vector<Layer> layers;
+
+  void check(const Sequence& sequence, std::span<const std::int32_t> tokens, std::uint32_t first_position, const exec::LayerPlan& plan,
+             const Options& options) const;
+  Floats embed(std::span<const std::int32_t> tokens) const;
+  void run_attention(std::uint32_t index, Sequence& sequence, std::uint32_t first_position, std::size_t rows, Floats& x) const;
+  void run_mlp(const Layer& layer, std::size_t rows, Floats& x) const;
+  Floats logits(std::span<const float> hidden) const;
+};
+
+void Model::Impl::check(const Sequence& sequence, std::span<const std::int32_t> tokens, std::uint32_t first_position,
+                        const exec::LayerPlan& plan, const Options& options) const {
+  if (tokens.empty()) fail(Code::invalid_argument, "A pass of the oracle needs at least one token.");
+  for (const std::int32_t token : tokens) {
+    if (token < 0 || static_cast<std::uint32_t>(token) >= config.vocabulary) {
+      fail(Code::invalid_argument, "Token {} is outside the vocabulary of {}.", token, config.vocabulary);
+    }
+  }
+  if (plan.begin > plan.end || plan.end > config.layers) {
+    fail(Code::invalid_argument, "The plan runs layers {} to {} of a model of {}.", plan.begin, plan.end, config.layers);
+  }
+  if (!options.hidden.empty() && options.hidden.size() != tokens.size() * config.width) {
+    fail(Code::invalid_argument, "The hidden state has {} floats, expected {} rows of {}.", options.hidden.size(), tokens.size(),
+         config.width);
+  }
+  if (sequence.keys.size() != config.layers || sequence.values.size() != config.layers) {
+    fail(Code::invalid_argument, "The sequence has {} layers, the model {}.", sequence.keys.size(), config.layers);
+  }
+  for (std::uint32_t layer = 0; layer < config.layers; ++layer) {
+    if (plan.runs_attention(layer) && first_position > sequence.keys[layer].size() / config.kv_width()) {
+      fail(Code::invalid_argument, "Layer {} has stored {} positions, so a pass cannot start at {}.", layer,
+           sequence.keys[layer].size() / config.kv_width(), first_position);
+    }
+  }
+}
+
+Floats Model::Impl::embed(std::span<const std::int32_t> tokens) const {
+  Floats x;
+  for (const std::int32_t token : tokens) {
+    const auto row = row_of(embedding, static_cast<std::size_t>(token), config.width);
+    x.insert(x.end(), row.begin(), row.end());
+  }
+  return x;
+}
+
+void Model::Impl::run_attention(std::uint32_t index, Sequence& sequence, std::uint32_t first_position, std::size_t rows, Floats& x) const {
+  const Layer& layer = layers[index];
+  const Floats input = normalised(x, layer.attention_norm, config.norm_epsilon);
+  Floats q = layer.q.apply(input, rows), k = layer.k.apply(input, rows);
+  const Floats v = layer.v.apply(input, rows);
+  for (std::size_t r = 0; r < rows; ++r) {
+    const auto position = first_position + static_cast<std::uint32_t>(r);
+    rope(row_of(q, r, config.q_width()), position, config);
+    rope(row_of(k, r, config.kv_width()), position, config);
+  }
+  store(sequence.keys[index], first_position, config.kv_width(), k, half_kv);
+  store(sequence.values[index], first_position, config.kv_width(), v, half_kv);
+  const KvView cache{sequence.keys[index], sequence.values[index], config.kv_heads, config.head_dim};
+  Floats mixed(q.size());
+  for (std::size_t r = 0; r < rows; ++r) {
+    attention(row_of(q, r, config.q_width()), cache, first_position + static_cast<std::uint32_t>(r), row_of(mixed, r, config.q_width()));
+  }
+  add(x, layer.o.apply(mixed, rows));
+}
+
+void Model::Impl::run_mlp(const Layer& layer, std::size_t rows, Floats& x) const {
+  const Floats input = normalised(x, layer.ffn_norm, config.norm_epsilon);
+  Floats gate = layer.gate.apply(input, rows);
+  swiglu(gate, layer.up.apply(input, rows), gate);
+  add(x, layer.down.apply(gate, rows));
+}
+
+Floats Model::Impl::logits(std::span<const float> hidden) const {
+  Floats normed(hidden.size()), out(config.vocabulary);
+  rms_norm(hidden, output_norm, config.norm_epsilon, normed);
+  multiply(config.tied_embeddings ? embedding : output.weight, normed, out);
+  if (!output_bias.empty()) add(out, output_bias);
+  return out;
+}
+
+Model::Model(const gguf::File& file, bool half_kv) : impl_(std::make_unique<Impl>()) {
+  impl_->config = model::Config::from(file);
+  impl_->half_kv = half_kv;
+  const model::ModelTensors tensors = model::find_tensors(file, impl_->config);
+  impl_->embedding = weights(*tensors.embedding);
+  impl_->output_norm = weights(*tensors.output_norm);
+  if (!impl_->config.tied_embeddings) impl_->output = Linear(tensors.output, nullptr);
+  if (tensors.output_bias != nullptr) impl_->output_bias = weights(*tensors.output_bias);
+  for (const model::LayerTensors& layer : tensors.layers) impl_->layers.push_back(load_layer(layer));
+}
+
+Model::Model(Model&&) noexcept = default;
+Model::~Model() = default;
+
+const model::Config& Model::config() const { return impl_->config; }
+
+Sequence Model::new_sequence() const {
+  Sequence sequence;
+  sequence.keys.resize(impl_->config.layers);
+  sequence.values.resize(impl_->config.layers);
+  return sequence;
+}
+
+Result Model::forward(Sequence& sequence, std::span<const std::int32_t> tokens, std::uint32_t first_position, const exec::LayerPlan& plan,
+                      const Options& options) const {
+  const Impl& m = *impl_;
+  m.check(sequence, tokens, first_position, plan, options);
+  const std::size_t rows = tokens.size(), width = m.config.width;
+  Floats x = options.hidden.empty() ? m.embed(tokens) : Floats(options.hidden.begin(), options.hidden.end());
+  Result result;
+  result.attention_cosine.resize(m.config.layers);
+  for (std::uint32_t layer = 0; layer < m.config.layers; ++layer) {
+    if (plan.runs_attention(layer)) {
+      const Floats before = x;
+      m.run_attention(layer, sequence, first_position, rows, x);
+      for (std::size_t r = 0; r < rows; ++r) {
+        result.attention_cosine[layer].push_back(cosine(row_of(before, r, width), row_of(x, r, width)));
+      }
+    }
+    if (plan.runs_mlp(layer)) m.run_mlp(m.layers[layer], rows, x);
+  }
+  for (std::size_t r = 0; r < rows; ++r) {
+    const auto hidden = row_of(std::as_const(x), r, width);
+    result.hidden.emplace_back(hidden.begin(), hidden.end());
+    if (options.all_logits || r + 1 == rows) result.logits.push_back(m.logits(hidden));
+  }
+  return result;
+}
+
+}  // namespace skipstone::ref

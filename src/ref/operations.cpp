@@ -1,0 +1,167 @@
+#include "ref/operations.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "base/status.h"
+
+namespace skipstone::ref {
+
+namespace {
+
+/// Eight partial sums in binary64, added pairwise at the end: independent chains that a compiler may keep in vector registers.
+double dot(const float* a, const float* b, std::size_t length) {
+  constexpr std::size_t lanes = 8;
+  std::array<double, lanes> sums{};
+  std::size_t i = 0;
+  for (; i + lanes <= length; i += lanes) {
+    for (std::size_t lane = 0; lane < lanes; ++lane) sums[lane] += static_cast<double>(a[i + lane]) * static_cast<double>(b[i + lane]);
+  }
+  for (; i < length; ++i) sums[i % lanes] += static_cast<double>(a[i]) * static_cast<double>(b[i]);
+  return ((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7]));
+}
+
+void expect(bool condition, const char* what) {
+  if (!condition) fail(Code::invalid_argument, "The oracle's operands do not fit each other: {}.", what);
+}
+
+}  // namespace
+
+void multiply(std::span<const float> weights, std::span<const float> x, std::span<float> y, std::size_t rows) {
+  expect(rows > 0 && x.size() % rows == 0 && y.size() % rows == 0, "x and y must be whole rows");
+  const std::size_t k = x.size() / rows, n = y.size() / rows;
+  expect(weights.size() == n * k, "the weights are not N rows of K");
+  for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t r = 0; r < rows; ++r) y[r * n + i] = static_cast<float>(dot(&weights[i * k], &x[r * k], k));
+  }
+}
+
+void matvec(gguf::Type type, std::span<const std::byte> weights, std::span<const float> x, std::span<float> y) {
+  expect(x.size() % gguf::traits(type).block == 0, "K does not divide into blocks");
+  const std::uint64_t bytes = gguf::row_bytes(type, x.size());
+  expect(weights.size() == bytes * y.size(), "the bytes are not N rows of K weights");
+  std::vector<float> row(x.size());
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    gguf::dequantize(type, weights.subspan(i * bytes, bytes), row);
+    y[i] = static_cast<float>(dot(row.data(), x.data(), row.size()));
+  }
+}
+
+std::vector<float> row(const gguf::Tensor& tensor, std::uint64_t index) {
+  expect(index < tensor.rows(), "the tensor has no such row");
+  const std::uint64_t bytes = gguf::row_bytes(tensor.type, tensor.row_length());
+  std::vector<float> out(tensor.row_length());
+  gguf::dequantize(tensor.type, tensor.data.subspan(index * bytes, bytes), out);
+  return out;
+}
+
+std::vector<float> weights(const gguf::Tensor& tensor) {
+  std::vector<float> out(tensor.elements());
+  gguf::dequantize(tensor.type, tensor.data, out);
+  return out;
+}
+
+void rms_norm(std::span<const float> x, std::span<const float> weight, float epsilon, std::span<float> out) {
+  expect(!x.empty() && x.size() == weight.size() && x.size() == out.size(), "x, weight and out differ in length");
+  const double mean = dot(x.data(), x.data(), x.size()) / static_cast<double>(x.size());
+  const double scale = 1.0 / std::sqrt(mean + static_cast<double>(epsilon));
+  for (std::size_t i = 0; i < x.size(); ++i) out[i] = static_cast<float>(static_cast<double>(x[i]) * scale * static_cast<double>(weight[i]));
+}
+
+void rope(std::span<float> heads, std::uint32_t position, const model::Config& config) {
+  expect(config.head_dim > 0 && heads.size() % config.head_dim == 0, "the vector is not whole heads");
+  const std::uint32_t pairs = config.rope_dim / 2;
+  const bool neighbours = config.rope_pairs == model::RopePairs::neighbours;
+  for (std::uint32_t i = 0; i < pairs; ++i) {
+    double angle = static_cast<double>(position) / static_cast<double>(config.rope_scale) *
+                   std::pow(static_cast<double>(config.rope_base), -2.0 * i / config.rope_dim);
+    if (!config.rope_factors.empty()) angle /= static_cast<double>(config.rope_factors[i]);
+    const double cosine = std::cos(angle), sine = std::sin(angle);
+    const std::size_t first = neighbours ? 2 * i : i, second = neighbours ? 2 * i + 1 : i + pairs;
+    for (std::size_t head = 0; head < heads.size(); head += config.head_dim) {
+      const auto a = static_cast<double>(heads[head + first]), b = static_cast<double>(heads[head + second]);
+      heads[head + first] = static_cast<float>(a * cosine - b * sine);
+      heads[head + second] = static_cast<float>(a * sine + b * cosine);
+    }
+  }
+}
+
+void attention(std::span<const float> q, const KvView& cache, std::span<const std::uint32_t> visible, std::span<float> out) {
+  const std::size_t dim = cache.head_dim, stride = cache.kv_heads * dim;
+  expect(dim > 0 && stride > 0 && q.size() == out.size() && q.size() % stride == 0, "the query heads do not divide among the KV heads");
+  expect(!visible.empty(), "a row must see at least one position");
+  const std::size_t positions = std::min(cache.keys.size(), cache.values.size()) / stride;
+  for (const std::uint32_t p : visible) expect(p < positions, "a visible position is outside the cache");
+  const std::size_t heads = q.size() / dim, group = heads / cache.kv_heads;
+  const double scale = 1.0 / std::sqrt(static_cast<double>(dim));
+  std::vector<double> scores(visible.size()), sums(dim);
+  for (std::size_t h = 0; h < heads; ++h) {
+    const std::size_t offset = h / group * dim;
+    for (std::size_t j = 0; j < visible.size(); ++j) scores[j] = dot(&q[h * dim], &cache.keys[visible[j] * stride + offset], dim) * scale;
+    const double most = *std::ranges::max_element(scores);
+    double total = 0.0;
+    std::ranges::fill(sums, 0.0);
+    for (std::size_t j = 0; j < visible.size(); ++j) {
+      const double weight = std::exp(scores[j] - most);
+      total += weight;
+      const float* value = &cache.values[visible[j] * stride + offset];
+      for (std::size_t d = 0; d < dim; ++d) sums[d] += weight * static_cast<double>(value[d]);
+    }
+    for (std::size_t d = 0; d < dim; ++d) out[h * dim + d] = static_cast<float>(sums[d] / total);
+  }
+}
+
+void attention(std::span<const float> q, const KvView& cache, std::uint32_t position, std::span<float> out) {
+  std::vector<std::uint32_t> visible(static_cast<std::size_t>(position) + 1);
+  std::iota(visible.begin(), visible.end(), 0u);
+  attention(q, cache, visible, out);
+}
+
+void swiglu(std::span<const float> gate, std::span<const float> up, std::span<float> out) {
+  expect(gate.size() == up.size() && gate.size() == out.size(), "gate, up and out differ in length");
+  for (std::size_t i = 0; i < gate.size(); ++i) {
+    const auto g = static_cast<double>(gate[i]);
+    out[i] = static_cast<float>(g / (1.0 + std::exp(-g)) * static_cast<double>(up[i]));
+  }
+}
+
+float cosine(std::span<const float> before, std::span<const float> after) {
+  expect(before.size() == after.size(), "the two vectors differ in length");
+  const double a = dot(before.data(), before.data(), before.size()), b = dot(after.data(), after.data(), after.size());
+  if (a == 0.0 || b == 0.0) return 0.0f;
+  return static_cast<float>(dot(before.data(), after.data(), before.size()) / (std::sqrt(a) * std::sqrt(b)));
+}
+
+Choice argmax(std::span<const float> logits) {
+  std::size_t best = logits.size();
+  float second = -std::numeric_limits<float>::infinity();
+  std::size_t numbers = 0;
+  for (std::size_t i = 0; i < logits.size(); ++i) {
+    if (std::isnan(logits[i])) continue;
+    ++numbers;
+    if (best == logits.size() || logits[i] > logits[best]) {
+      if (best != logits.size()) second = logits[best];
+      best = i;
+    } else {
+      second = std::max(second, logits[i]);
+    }
+  }
+  Choice choice;
+  if (numbers == 0) return choice;
+  const float most = logits[best];
+  double total = 0.0;
+  for (const float logit : logits) {
+    // Equality first: the difference of two equal infinities is not a number.
+    if (!std::isnan(logit)) total += logit == most ? 1.0 : std::exp(static_cast<double>(logit) - static_cast<double>(most));
+  }
+  choice.token = static_cast<std::int32_t>(best);
+  choice.probability = static_cast<float>(1.0 / total);
+  if (numbers == 1) choice.margin = std::numeric_limits<float>::infinity();
+  if (numbers > 1 && second != most) choice.margin = most - second;
+  return choice;
+}
+
+}  // namespace skipstone::ref

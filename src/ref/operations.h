@@ -1,0 +1,64 @@
+// The operations of a Llama-like model in scalar code: what every device kernel is compared with. Linked into tests only.
+// Values between operations are binary32; sums inside an operation are binary64 (products of two floats are exact there), so that each result
+// is its exact value rounded once or very nearly so, and the distance of a device's result is the device's error.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "gguf/gguf.h"
+#include "model/config.h"
+
+namespace skipstone::ref {
+
+/// y[n] = sum over k of W[n][k] x[k], for each of the rows of x. `weights`: N rows of K floats; x: rows of K; y: as many rows of N.
+/// K = x.size() / rows, N = y.size() / rows. A row's result does not depend on the other rows.
+void multiply(std::span<const float> weights, std::span<const float> x, std::span<float> y, std::size_t rows = 1);
+
+/// The same for one row, from a tensor's bytes: K = x.size(), N = y.size(). Throws invalid_argument where the bytes are not N rows of K weights,
+/// unsupported for types that are not runnable.
+void matvec(gguf::Type type, std::span<const std::byte> weights, std::span<const float> x, std::span<float> y);
+
+/// Row `index` of a tensor of any runnable type, as floats: the embedding of a token. Throws invalid_argument where there is no such row.
+std::vector<float> row(const gguf::Tensor& tensor, std::uint64_t index);
+
+/// All of a tensor's weights, as floats.
+std::vector<float> weights(const gguf::Tensor& tensor);
+
+/// out = x / sqrt(mean(x^2) + epsilon) * weight (Zhang and Sennrich 2019). Three spans of one length.
+void rms_norm(std::span<const float> x, std::span<const float> weight, float epsilon, std::span<float> out);
+
+/// Rotates every head in place (Su et al. 2021). `heads`: any number of heads of config.head_dim floats. The angle of pair i of rope_dim/2 is
+/// position / rope_scale * rope_base^(-2i / rope_dim) / rope_factors[i], computed in binary64; dimensions from rope_dim on are left alone.
+void rope(std::span<float> heads, std::uint32_t position, const model::Config& config);
+
+/// A layer's cached keys and values: row p of each holds kv_heads * head_dim floats for position p.
+struct KvView {
+  std::span<const float> keys, values;
+  std::uint32_t kv_heads = 0, head_dim = 0;
+};
+
+/// One query row over the listed cache positions: out[h] = sum of softmax(q[h] . k / sqrt(head_dim)) v, where query head h reads KV head
+/// h / (heads / kv_heads). q and out: heads * head_dim floats. Throws invalid_argument for a position outside the cache or an empty list.
+void attention(std::span<const float> q, const KvView& cache, std::span<const std::uint32_t> visible, std::span<float> out);
+
+/// The same over positions 0 .. position.
+void attention(std::span<const float> q, const KvView& cache, std::uint32_t position, std::span<float> out);
+
+/// out = silu(gate) * up with silu(g) = g / (1 + exp(-g)) (Shazeer 2020, "GLU variants improve transformer").
+void swiglu(std::span<const float> gate, std::span<const float> up, std::span<float> out);
+
+/// before . after / (|before| |after|); 0 where a norm is 0.
+float cosine(std::span<const float> before, std::span<const float> after);
+
+/// The largest logit; ties go to the lowest index, NaN never wins.
+struct Choice {
+  std::int32_t token = -1;   ///< -1 where every logit is NaN
+  float probability = 0.0f;  ///< softmax probability of `token` over the logits that are numbers
+  float margin = 0.0f;       ///< distance to the second largest logit; infinite where there is none
+};
+Choice argmax(std::span<const float> logits);
+
+}  // namespace skipstone::ref
