@@ -46,12 +46,13 @@ class Tokenizer {
   const Vocabulary& vocabulary() const;
   std::size_t size() const;
 
-  /// Text to tokens. `add_special`: BOS/EOS as the vocabulary says. `parse_special`: control and user-defined tokens written out in
-  /// the text ("<|im_end|>") become those tokens instead of being spelled. Throws invalid_argument for text that is not UTF-8
-  /// (naming the byte offset).
+  /// Text to tokens. `add_special`: BOS/EOS as the vocabulary says. `parse_special`: control tokens written out in the text
+  /// ("<|im_end|>") become those tokens instead of being spelled; spelling never gives a control token. User-defined tokens are part
+  /// of the text and always become tokens (DeepSeek Coder's single letters, Gemma's runs of spaces). Throws invalid_argument for
+  /// text that is not UTF-8 (naming the byte offset), and for a byte that the vocabulary can neither spell nor call unknown.
   std::vector<Token> encode(std::string_view text, bool add_special, bool parse_special) const;
 
-  /// The bytes a token stands for; "" for control tokens. Throws invalid_argument for ids outside the vocabulary.
+  /// The bytes a token stands for; "" for control and unknown tokens. Throws invalid_argument for ids outside the vocabulary.
   std::string piece(Token token) const;
 
   /// All pieces joined; a leading space that encode() put in (add_space_prefix) is taken out again at the start of a text.

@@ -1,0 +1,33 @@
+// Pre-tokenizers of byte-level BPE: regular expressions that cut a text into words before merging, named by tokenizer.ggml.pre.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace skipstone::text {
+
+/// Immutable after construction; safe to use from many threads.
+class PreTokenizer {
+ public:
+  /// Throws Error: unsupported for a name it does not know (naming it and those it knows).
+  explicit PreTokenizer(const std::string& name);
+  ~PreTokenizer();
+
+  /// Whether files that say `name` start texts with BOS where they do not say tokenizer.ggml.add_bos_token. Throws as above.
+  static bool adds_bos_by_default(const std::string& name);
+
+  /// Whether a word that is a token as it stands is taken without merging (the `ignore_merges` of Llama 3).
+  bool takes_whole_words() const { return takes_whole_words_; }
+
+  /// The words of `text` (well-formed UTF-8) in order; joined they are `text`.
+  std::vector<std::string_view> split(std::string_view text) const;
+
+ private:
+  struct Pattern;
+  std::vector<std::unique_ptr<Pattern>> patterns_;
+  bool takes_whole_words_ = false;
+};
+
+}  // namespace skipstone::text

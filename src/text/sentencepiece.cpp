@@ -1,0 +1,136 @@
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <unordered_map>
+
+#include "text/pair_merge.h"
+#include "text/segmenter.h"
+#include "text/utf8.h"
+
+namespace skipstone::text {
+namespace {
+
+constexpr std::uint32_t kNone = UINT32_MAX;  // a symbol that is no token by itself
+
+// Spaces to U+2581. A U+2581 in the text itself becomes a space when decoded; SentencePiece does the same.
+std::string escape_spaces(std::string_view text, bool with_prefix) {
+  std::string escaped;
+  escaped.reserve(text.size() + text.size() / 4 + kVisibleSpace.size());
+  if (with_prefix) escaped += kVisibleSpace;
+  for (const char c : text) {
+    if (c == ' ') {
+      escaped += kVisibleSpace;
+    } else {
+      escaped.push_back(c);
+    }
+  }
+  return escaped;
+}
+
+std::string unescape_spaces(std::string_view escaped) {
+  std::string text;
+  text.reserve(escaped.size());
+  for (std::size_t at = 0; at < escaped.size();) {
+    const std::size_t mark = std::min(escaped.find(kVisibleSpace, at), escaped.size());
+    text.append(escaped.substr(at, mark - at));
+    if (mark < escaped.size()) text.push_back(' ');
+    at = mark + kVisibleSpace.size();
+  }
+  return text;
+}
+
+class SentencePiece final : public Segmenter {
+ public:
+  explicit SentencePiece(const Vocabulary& vocabulary) : vocabulary_(vocabulary) {
+    bytes_.fill(-1);
+    ids_.reserve(vocabulary.tokens.size());
+    for (std::size_t i = 0; i < vocabulary.tokens.size(); ++i) {
+      const auto token = static_cast<Token>(i);
+      const std::string& written = vocabulary.tokens[i];
+      const TokenType type = type_of(vocabulary, token);
+      if (type == TokenType::byte) {
+        const int byte = byte_of(written);
+        if (byte >= 0) bytes_[static_cast<std::size_t>(byte)] = token;
+        continue;
+      }
+      // Spelling must not arrive at a control token: a text that says "</s>" does not end the text.
+      if (type == TokenType::control || type == TokenType::unknown || written.empty()) continue;
+      longest_ = std::max(longest_, written.size());
+      ids_.emplace(written, static_cast<std::uint32_t>(i));
+    }
+  }
+
+  void append(std::string_view text, bool starts_text, std::vector<Token>& out) const override {
+    if (text.empty()) return;
+    const std::string escaped = escape_spaces(text, starts_text && vocabulary_.add_space_prefix);
+    std::vector<Symbol> symbols = characters_of(escaped);
+    merge_pairs(symbols, [&](const Symbol& left, const Symbol& right, Merge& merge) {
+      const std::size_t size = left.size + right.size;
+      if (size > longest_) return false;
+      merge.id = find(std::string_view(escaped).substr(left.begin, size));
+      if (merge.id == kNone) return false;
+      merge.cost = -static_cast<double>(vocabulary_.scores[merge.id]);
+      return true;
+    });
+    for (const Symbol& symbol : symbols) {
+      if (symbol.size == 0) continue;
+      if (symbol.id != kNone) {
+        out.push_back(static_cast<Token>(symbol.id));
+      } else {
+        spell_out(std::string_view(escaped).substr(symbol.begin, symbol.size), out);
+      }
+    }
+  }
+
+  std::string spell(Token token) const override {
+    const std::string& written = vocabulary_.tokens[static_cast<std::size_t>(token)];
+    if (type_of(vocabulary_, token) == TokenType::byte) {
+      const int byte = byte_of(written);
+      if (byte >= 0) return std::string(1, static_cast<char>(static_cast<unsigned char>(byte)));
+    }
+    return unescape_spaces(written);
+  }
+
+ private:
+  std::uint32_t find(std::string_view piece) const {
+    const auto found = ids_.find(piece);
+    return found == ids_.end() ? kNone : found->second;
+  }
+
+  std::vector<Symbol> characters_of(std::string_view escaped) const {
+    std::vector<Symbol> symbols;
+    symbols.reserve(escaped.size());
+    for (std::size_t at = 0; at < escaped.size();) {
+      const std::size_t size = utf8_front(escaped.substr(at)).size;
+      symbols.push_back({at, size, find(escaped.substr(at, size)), -1, -1});
+      at += size;
+    }
+    return symbols;
+  }
+
+  // A character the vocabulary lacks: its bytes. A space is spelled as the byte 0x20, so that it comes back as one.
+  void spell_out(std::string_view character, std::vector<Token>& out) const {
+    if (character == kVisibleSpace) character = " ";
+    for (const char c : character) {
+      const auto byte = static_cast<unsigned char>(c);
+      const Token token = bytes_[byte];
+      if (token >= 0) {
+        out.push_back(token);
+        continue;
+      }
+      out.push_back(unknown_for(vocabulary_, byte));
+      return;  // one unknown per character, not per byte
+    }
+  }
+
+  const Vocabulary& vocabulary_;
+  std::unordered_map<std::string_view, std::uint32_t> ids_;  // views into the vocabulary
+  std::array<Token, 256> bytes_{};
+  std::size_t longest_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Segmenter> make_sentencepiece(const Vocabulary& vocabulary) { return std::make_unique<SentencePiece>(vocabulary); }
+
+}  // namespace skipstone::text

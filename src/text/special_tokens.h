@@ -1,0 +1,40 @@
+// Finds tokens that are written out in a text: leftmost first, the longest of those that start at the same place.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "text/tokenizer.h"
+
+namespace skipstone::text {
+
+/// A trie over the written forms. Immutable once filled.
+class SpecialTokens {
+ public:
+  SpecialTokens() { roots_.fill(0); }
+
+  /// Adds a token; empty ones are ignored, and of two written alike the first counts.
+  void add(std::string_view written, Token token);
+
+  struct Match {
+    std::size_t begin = std::string_view::npos;  ///< npos: none
+    std::size_t size = 0;
+    Token token = -1;
+  };
+
+  /// The first match in `text` at or after `from`.
+  Match find(std::string_view text, std::size_t from) const;
+
+ private:
+  std::uint32_t child(std::uint32_t node, unsigned char byte) const;
+
+  std::array<std::uint32_t, 256> roots_;                    // the first byte decides almost everywhere
+  std::unordered_map<std::uint64_t, std::uint32_t> edges_;  // node * 256 + byte
+  std::vector<Token> ends_{-1};                             // by node; node 0 is none
+};
+
+}  // namespace skipstone::text

@@ -1,0 +1,126 @@
+#include "text/tokenizer.h"
+
+#include <algorithm>
+
+#include "base/status.h"
+#include "text/segmenter.h"
+#include "text/special_tokens.h"
+#include "text/vocabulary_check.h"
+
+namespace skipstone::text {
+
+int byte_of(std::string_view written) {
+  if (written.size() != 6 || written.substr(0, 3) != "<0x" || written[5] != '>') return -1;
+  int value = 0;
+  for (const char c : written.substr(3, 2)) {
+    const bool digit = c >= '0' && c <= '9';
+    const bool upper = c >= 'A' && c <= 'F';
+    const bool lower = c >= 'a' && c <= 'f';
+    if (!digit && !upper && !lower) return -1;
+    value = value * 16 + (digit ? c - '0' : upper ? c - 'A' + 10 : c - 'a' + 10);
+  }
+  return value;
+}
+
+bool may_have_space_put_in(const Vocabulary& vocabulary, Token first) {
+  return vocabulary.model == "llama" && vocabulary.add_space_prefix && type_of(vocabulary, first) != TokenType::user_defined;
+}
+
+Token unknown_for(const Vocabulary& vocabulary, unsigned char byte) {
+  if (vocabulary.unknown < 0) {
+    fail(Code::invalid_argument,
+         "The vocabulary has no token for the byte 0x{:02X} and no unknown token; this text cannot be encoded with it.",
+         static_cast<unsigned>(byte));
+  }
+  return vocabulary.unknown;
+}
+
+struct Tokenizer::Impl {
+  Vocabulary vocabulary;
+  std::unique_ptr<Segmenter> segmenter;
+  SpecialTokens user_defined;  // found in every text
+  SpecialTokens all;           // found where the caller asks for it
+  std::vector<std::string> pieces;
+
+  explicit Impl(Vocabulary given) : vocabulary(std::move(given)) {
+    check_vocabulary(vocabulary, Code::invalid_argument);
+    segmenter = vocabulary.model == "llama" ? make_sentencepiece(vocabulary) : make_byte_level_bpe(vocabulary);
+    pieces.reserve(vocabulary.tokens.size());
+    for (std::size_t i = 0; i < vocabulary.tokens.size(); ++i) add_token(static_cast<Token>(i));
+  }
+
+  void add_token(Token token) {
+    const std::string& written = vocabulary.tokens[static_cast<std::size_t>(token)];
+    const TokenType type = type_of(vocabulary, token);
+    const bool silent = type == TokenType::control || type == TokenType::unknown;
+    const bool added = type == TokenType::user_defined;
+    if (added) user_defined.add(written, token);
+    if (added || silent) all.add(written, token);
+    // Added tokens of byte-level vocabularies are written as they are, not in the byte-level alphabet.
+    const bool literal = added && vocabulary.model == "gpt2";
+    pieces.push_back(silent ? std::string() : literal ? written : segmenter->spell(token));
+  }
+};
+
+Tokenizer::Tokenizer(Vocabulary vocabulary) : impl_(std::make_unique<Impl>(std::move(vocabulary))) {}
+Tokenizer::~Tokenizer() = default;
+Tokenizer::Tokenizer(Tokenizer&&) noexcept = default;
+
+const Vocabulary& Tokenizer::vocabulary() const { return impl_->vocabulary; }
+
+std::size_t Tokenizer::size() const { return impl_->vocabulary.tokens.size(); }
+
+std::vector<Token> Tokenizer::encode(std::string_view text, bool add_special, bool parse_special) const {
+  const std::size_t wrong = find_invalid_utf8(text);
+  if (wrong != std::string_view::npos) {
+    fail(Code::invalid_argument, "The text is not UTF-8: byte {} (0x{:02X}) starts no valid character.", wrong,
+         static_cast<unsigned>(static_cast<unsigned char>(text[wrong])));
+  }
+  const Vocabulary& v = impl_->vocabulary;
+  std::vector<Token> tokens;
+  if (add_special && v.add_bos) tokens.push_back(v.bos);
+  const SpecialTokens& special = parse_special ? impl_->all : impl_->user_defined;
+  bool after_special = true;  // a space goes before the text and after each special token, as SentencePiece encodes each stretch anew
+  for (std::size_t done = 0; done < text.size();) {
+    const SpecialTokens::Match match = special.find(text, done);
+    const std::size_t end = std::min(match.begin, text.size());
+    if (end > done) {
+      impl_->segmenter->append(text.substr(done, end - done), after_special, tokens);
+      after_special = false;
+    }
+    if (match.token >= 0) {
+      tokens.push_back(match.token);
+      after_special = true;
+    }
+    done = end + match.size;
+  }
+  if (add_special && v.add_eos) tokens.push_back(v.eos);
+  return tokens;
+}
+
+std::string Tokenizer::piece(Token token) const {
+  if (token < 0 || static_cast<std::size_t>(token) >= size()) {
+    fail(Code::invalid_argument, "Token {} is not in the vocabulary, which has {} tokens.", token, size());
+  }
+  return impl_->pieces[static_cast<std::size_t>(token)];
+}
+
+std::string Tokenizer::decode(std::span<const Token> tokens) const {
+  std::string text;
+  bool at_start = true;
+  for (const Token token : tokens) {
+    const std::string bytes = piece(token);
+    if (bytes.empty()) continue;
+    const bool drop = at_start && bytes.front() == ' ' && may_have_space_put_in(impl_->vocabulary, token);
+    at_start = false;
+    text.append(bytes, drop ? 1 : 0);
+  }
+  return text;
+}
+
+bool Tokenizer::ends_generation(Token token) const {
+  const std::vector<Token>& ends = impl_->vocabulary.end_of_generation;
+  return std::find(ends.begin(), ends.end(), token) != ends.end();
+}
+
+}  // namespace skipstone::text

@@ -1,0 +1,33 @@
+// UTF-8, strictly as in table 3-7 of The Unicode Standard, version 15: no overlong forms, no surrogates, nothing above U+10FFFF.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace skipstone::text {
+
+/// What stands at the front of a run of bytes.
+struct Utf8Front {
+  enum class Kind {
+    character,   ///< a whole character of `size` bytes
+    incomplete,  ///< the beginning of a character whose other bytes are not there yet; `size` is all there is
+    invalid,     ///< `size` bytes that no further byte can turn into a character (a maximal subpart, Unicode 3.9)
+  };
+  Kind kind = Kind::invalid;
+  std::size_t size = 1;
+  char32_t code_point = 0;  ///< of a character
+};
+
+/// Looks at the front of `bytes`, which must not be empty.
+Utf8Front utf8_front(std::string_view bytes);
+
+/// Appends `code_point` (a Unicode scalar value) as UTF-8.
+void append_utf8(std::string& out, char32_t code_point);
+
+/// U+FFFD and U+2581 (SentencePiece's stand-in for a space) as UTF-8.
+inline constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
+inline constexpr std::string_view kVisibleSpace = "\xE2\x96\x81";
+
+}  // namespace skipstone::text

@@ -1,0 +1,141 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "base/log.h"
+#include "base/status.h"
+#include "gguf/gguf.h"
+#include "text/pretokenizer.h"
+#include "text/segmenter.h"
+#include "text/vocabulary_check.h"
+
+namespace skipstone::text {
+namespace {
+
+// How the chat formats in use call the token that ends a turn or a text.
+constexpr std::array<std::string_view, 16> kEndNames = {
+    "</s>",       "<|endoftext|>", "<|end_of_text|>", "<|im_end|>",    "<|eot_id|>",      "<|eom_id|>",          "<|end|>",
+    "<|eot|>",    "<|EOT|>",       "<EOT>",           "<end_of_turn>", "<|end_of_turn|>", "<|end_of_sentence|>", "<｜end▁of▁sentence｜>",
+    "<|return|>", "<eos>"};
+
+Token token_id(const gguf::File& file, std::string_view key, Token fallback, std::size_t size) {
+  if (file.find(key) == nullptr) return fallback >= 0 && static_cast<std::size_t>(fallback) < size ? fallback : -1;
+  const std::uint64_t id = file.integer(key, 0);
+  if (id >= size) {
+    fail(Code::bad_file, "{}: {} is {}, but the vocabulary has {} tokens (ids 0 to {}).", file.path(), key, id, size, size - 1);
+  }
+  return static_cast<Token>(id);
+}
+
+std::vector<TokenType> token_types(const gguf::File& file) {
+  constexpr std::string_view kKey = "tokenizer.ggml.token_type";
+  std::vector<TokenType> types;
+  if (file.find(kKey) == nullptr) return types;
+  for (const std::int32_t number : file.integers(kKey)) {
+    // 0 is "undefined", which some converters write for ordinary tokens.
+    if (number < 0 || number > 6)
+      fail(Code::bad_file, "{}: {} has {} for token {}; types are 1 to 6.", file.path(), kKey, number, types.size());
+    types.push_back(number == 0 ? TokenType::normal : static_cast<TokenType>(number));
+  }
+  return types;
+}
+
+void collect_end_tokens(Vocabulary& vocabulary) {
+  std::vector<Token>& ends = vocabulary.end_of_generation;
+  for (const Token token : {vocabulary.eos, vocabulary.eot}) {
+    if (token >= 0) ends.push_back(token);
+  }
+  for (std::size_t i = 0; i < vocabulary.tokens.size(); ++i) {
+    const auto token = static_cast<Token>(i);
+    const TokenType type = type_of(vocabulary, token);
+    if (type != TokenType::control && type != TokenType::user_defined) continue;
+    if (std::find(kEndNames.begin(), kEndNames.end(), vocabulary.tokens[i]) != kEndNames.end()) ends.push_back(token);
+  }
+  std::sort(ends.begin(), ends.end());
+  ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
+}
+
+void check_lengths(const Vocabulary& v, Code code) {
+  const std::size_t size = v.tokens.size();
+  if (size == 0) fail(code, "The vocabulary has no tokens.");
+  if (size > static_cast<std::size_t>(std::numeric_limits<Token>::max()))
+    fail(code, "The vocabulary has {} tokens; ids end at 2147483647.", size);
+  if (!v.types.empty() && v.types.size() != size) fail(code, "The vocabulary has {} tokens but {} token types.", size, v.types.size());
+  if (v.model != "llama") return;
+  if (v.scores.size() != size)
+    fail(code, "The vocabulary has {} tokens but {} scores; a \"llama\" tokenizer needs one for each.", size, v.scores.size());
+  for (std::size_t i = 0; i < size; ++i) {
+    if (std::isnan(v.scores[i])) fail(code, "The score of token {} is not a number.", i);
+  }
+}
+
+}  // namespace
+
+void check_vocabulary(const Vocabulary& v, Code code) {
+  if (v.model != "llama" && v.model != "gpt2") {
+    fail(Code::unsupported, "The tokenizer model \"{}\" (tokenizer.ggml.model) is not known to this build; it knows llama and gpt2.",
+         v.model);
+  }
+  check_lengths(v, code);
+  const auto in_range = [&v](Token token) { return token >= 0 && static_cast<std::size_t>(token) < v.tokens.size(); };
+  const auto check_id = [&](const char* name, Token token) {
+    if (token != -1 && !in_range(token)) fail(code, "The vocabulary's {} token is {}, but it has {} tokens.", name, token, v.tokens.size());
+  };
+  check_id("BOS", v.bos);
+  check_id("EOS", v.eos);
+  check_id("EOT", v.eot);
+  check_id("unknown", v.unknown);
+  for (const Token token : v.end_of_generation) {
+    if (!in_range(token)) fail(code, "The vocabulary ends a text with token {}, but it has {} tokens.", token, v.tokens.size());
+  }
+  if (v.add_bos && v.bos < 0) fail(code, "The vocabulary asks for a BOS token before each text but names none.");
+  if (v.add_eos && v.eos < 0) fail(code, "The vocabulary asks for an EOS token after each text but names none.");
+}
+
+TokenType type_of(const Vocabulary& vocabulary, Token token) {
+  return vocabulary.types.empty() ? TokenType::normal : vocabulary.types[static_cast<std::size_t>(token)];
+}
+
+Vocabulary Vocabulary::from(const gguf::File& file) {
+  Vocabulary v;
+  v.model = file.string("tokenizer.ggml.model", "");
+  if (v.model.empty()) fail(Code::bad_file, "{} has no tokenizer (tokenizer.ggml.model is missing).", file.path());
+  const std::vector<std::string>* tokens = file.strings("tokenizer.ggml.tokens");
+  if (tokens == nullptr || tokens->empty())
+    fail(Code::bad_file, "{} has no vocabulary (tokenizer.ggml.tokens is missing or empty).", file.path());
+  v.tokens = *tokens;
+  v.types = token_types(file);
+  const std::size_t size = v.tokens.size();
+
+  // Where a file is silent: LLaMA's own SentencePiece model has <unk> 0, <s> 1, </s> 2 and puts BOS and a space before a text.
+  const bool llama = v.model == "llama";
+  v.bos = token_id(file, "tokenizer.ggml.bos_token_id", llama ? 1 : -1, size);
+  v.eos = token_id(file, "tokenizer.ggml.eos_token_id", llama ? 2 : -1, size);
+  v.unknown = token_id(file, "tokenizer.ggml.unknown_token_id", llama ? 0 : -1, size);
+  v.eot = token_id(file, "tokenizer.ggml.eot_token_id", -1, size);
+  bool bos_by_default = llama;
+  if (llama) {
+    v.scores = file.floats("tokenizer.ggml.scores");
+    v.pre = "default";
+  } else if (v.model == "gpt2") {
+    const std::vector<std::string>* merges = file.strings("tokenizer.ggml.merges");
+    if (merges == nullptr) fail(Code::bad_file, "{} has a gpt2 tokenizer without merges (tokenizer.ggml.merges is missing).", file.path());
+    v.merges = *merges;
+    v.pre = file.string("tokenizer.ggml.pre", "");
+    if (v.pre.empty()) {
+      log::warning("{} does not name its pre-tokenizer (tokenizer.ggml.pre); using \"default\", which may cut words differently.",
+                   file.path());
+      v.pre = "default";
+    }
+    bos_by_default = PreTokenizer::adds_bos_by_default(v.pre);
+  }
+  v.add_bos = file.boolean("tokenizer.ggml.add_bos_token", bos_by_default && v.bos >= 0);
+  v.add_eos = file.boolean("tokenizer.ggml.add_eos_token", false);
+  v.add_space_prefix = file.boolean("tokenizer.ggml.add_space_prefix", llama);
+  check_vocabulary(v, Code::bad_file);
+  collect_end_tokens(v);
+  return v;
+}
+
+}  // namespace skipstone::text

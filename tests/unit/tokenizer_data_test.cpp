@@ -1,0 +1,309 @@
+// The tokenizers against real vocabularies and the ids that others give (data beside the checkout; skipped where it is absent),
+// and vocabularies read from GGUF files written here.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <random>
+#include <sstream>
+
+#include "base/status.h"
+#include "gguf/gguf.h"
+#include "gguf/writer.h"
+#include "text/tokenizer.h"
+#include "unit/handmade_vocabulary.h"
+
+namespace skipstone::text {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+const std::string kTokenizers = SKIPSTONE_SHARED_DATA "/tokenizers/";
+const std::string kModels = SKIPSTONE_SHARED_DATA "/models/";
+
+#define SKIP_WITHOUT(path) \
+  if (!fs::exists(path)) GTEST_SKIP() << (path) << " is not here"
+
+std::string contents(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+// Each text is followed by a line break, the separator and a line break; whatever else is in between belongs to the text.
+std::vector<std::string> texts_of(const std::string& path) {
+  const std::string all = contents(path);
+  const std::string separator = "\n__ggml_vocab_test__\n";
+  std::vector<std::string> texts;
+  for (std::size_t at = 0; at < all.size();) {
+    const std::size_t end = std::min(all.find(separator, at), all.size());
+    texts.push_back(all.substr(at, end - at));
+    at = end + separator.size();
+  }
+  return texts;
+}
+
+std::vector<std::vector<Token>> ids_of(const std::string& path) {
+  std::ifstream in(path);
+  std::vector<std::vector<Token>> all;
+  for (std::string line; std::getline(in, line);) {
+    std::istringstream numbers(line);
+    all.emplace_back(std::istream_iterator<Token>(numbers), std::istream_iterator<Token>());
+  }
+  return all;
+}
+
+// Ids and texts both ways.
+void expect_cases(const Tokenizer& tokenizer, const std::string& stem) {
+  const std::vector<std::string> texts = texts_of(stem + ".inp");
+  const std::vector<std::vector<Token>> expected = ids_of(stem + ".out");
+  ASSERT_EQ(texts.size(), 46u);
+  ASSERT_EQ(expected.size(), 46u);
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    EXPECT_EQ(tokenizer.encode(texts[i], false, false), expected[i]) << "text " << i << ": " << texts[i];
+    EXPECT_EQ(tokenizer.decode(expected[i]), texts[i]) << "text " << i;
+  }
+}
+
+Vocabulary vocabulary_of(const std::string& path) { return Vocabulary::from(gguf::File::open(path)); }
+
+class PublishedCases : public testing::TestWithParam<const char*> {};
+
+TEST_P(PublishedCases, AllCasesPass) {
+  const std::string stem = kTokenizers + "ggml-vocab-" + GetParam() + ".gguf";
+  SKIP_WITHOUT(stem);
+  expect_cases(Tokenizer(vocabulary_of(stem)), stem);
+}
+
+// llama-bpe's vocabulary is not among the data; its cases run where somebody puts it there.
+INSTANTIATE_TEST_SUITE_P(Tokenizers, PublishedCases,
+                         testing::Values("gpt-2", "llama-spm", "phi-3", "deepseek-coder", "falcon", "starcoder", "llama-bpe"),
+                         [](const auto& test) {
+                           std::string name = test.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+Vocabulary from_json(const json& ids, std::string pre) {
+  Vocabulary v;
+  v.model = "gpt2";
+  v.pre = std::move(pre);
+  v.tokens.resize(ids.size());
+  for (const auto& [written, id] : ids.items()) v.tokens.at(id.get<std::size_t>()) = written;
+  v.types.assign(v.tokens.size(), TokenType::normal);
+  return v;
+}
+
+std::optional<Vocabulary> qwen2() {
+  const std::string folder = kTokenizers + "qwen2.5-0.5b/";
+  if (!fs::exists(folder + "vocab.json")) return std::nullopt;
+  Vocabulary v = from_json(json::parse(contents(folder + "vocab.json")), "qwen2");
+  std::ifstream merges(folder + "merges.txt");
+  for (std::string line; std::getline(merges, line);) {
+    if (!line.empty() && line.rfind("#version", 0) != 0) v.merges.push_back(line);
+  }
+  return v;
+}
+
+std::optional<Vocabulary> smollm() {
+  const std::string path = kTokenizers + "smollm2-135m/tokenizer.json";
+  if (!fs::exists(path)) return std::nullopt;
+  const json file = json::parse(contents(path));
+  Vocabulary v = from_json(file["model"]["vocab"], "smollm");
+  v.merges = file["model"]["merges"].get<std::vector<std::string>>();
+  for (const json& added : file["added_tokens"]) {
+    v.types.at(added["id"].get<std::size_t>()) = added["special"].get<bool>() ? TokenType::control : TokenType::user_defined;
+  }
+  return v;
+}
+
+TEST(Qwen2, AllCasesPass) {
+  std::optional<Vocabulary> v = qwen2();
+  if (!v) GTEST_SKIP() << kTokenizers << "qwen2.5-0.5b is not here";
+  expect_cases(Tokenizer(*v), kTokenizers + "ggml-vocab-qwen2.gguf");
+}
+
+TEST(SmolLm, DigitsStandAlone) {
+  std::optional<Vocabulary> v = smollm();
+  if (!v) GTEST_SKIP() << kTokenizers << "smollm2-135m is not here";
+  const Tokenizer tokenizer(*v);
+  const auto id = [&v](const char* written) { return handmade::id_of(*v, written); };
+  EXPECT_EQ(tokenizer.encode("x 2024.", false, false), (std::vector<Token>{id("x"), id("Ġ"), id("2"), id("0"), id("2"), id("4"), id(".")}));
+  EXPECT_EQ(tokenizer.encode("<|im_start|>1", false, true), (std::vector<Token>{1, id("1")}));
+  EXPECT_GT(tokenizer.encode("<|im_start|>", false, false).size(), 1u);
+  for (const std::string& text : texts_of(kTokenizers + "ggml-vocab-qwen2.gguf.inp")) {
+    EXPECT_EQ(tokenizer.decode(tokenizer.encode(text, true, true)), text);
+  }
+}
+
+class GreedyRuns : public testing::TestWithParam<std::pair<const char*, const char*>> {};
+
+TEST_P(GreedyRuns, PromptsAndTextsMatch) {
+  const auto [model, runs] = GetParam();
+  SKIP_WITHOUT(kModels + model);
+  SKIP_WITHOUT(kModels + runs);
+  const Tokenizer tokenizer(vocabulary_of(kModels + model));
+  for (const json& run : json::parse(contents(kModels + runs))) {
+    const auto prompt = run["prompt"].get<std::string>();
+    const auto prompt_tokens = run["prompt_tokens"].get<std::vector<Token>>();
+    const auto tokens = run["tokens"].get<std::vector<Token>>();
+    const auto text = run["text"].get<std::string>();
+    EXPECT_EQ(tokenizer.encode(prompt, true, true), prompt_tokens) << prompt;
+    EXPECT_EQ(tokenizer.decode(prompt_tokens), prompt);
+    StreamDecoder stream(tokenizer, false);
+    std::string streamed;
+    for (const Token token : tokens) streamed += stream.push(token);
+    EXPECT_EQ(streamed + stream.finish(), text) << prompt;
+    std::vector<Token> whole = prompt_tokens;
+    whole.insert(whole.end(), tokens.begin(), tokens.end());
+    EXPECT_EQ(tokenizer.decode(whole), prompt + text);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, GreedyRuns,
+                         testing::Values(std::pair("stories260K.gguf", "stories260K.greedy.json"),
+                                         std::pair("py20-f16.gguf", "py20.greedy.json")),
+                         [](const auto& test) { return std::string(test.param.first).substr(0, 4); });
+
+TEST(RealVocabularies, AMegabyteTakesSeconds) {
+  std::vector<Vocabulary> vocabularies;
+  for (const char* name : {"llama-spm", "gpt-2", "falcon"}) {
+    const std::string path = kTokenizers + "ggml-vocab-" + name + ".gguf";
+    if (fs::exists(path)) vocabularies.push_back(vocabulary_of(path));
+  }
+  if (auto v = qwen2()) vocabularies.push_back(std::move(*v));
+  if (vocabularies.empty()) GTEST_SKIP() << kTokenizers << " is not here";
+  std::string mixed;
+  for (const std::string& text : texts_of(kTokenizers + "ggml-vocab-gpt-2.gguf.inp")) mixed += text;
+  std::string megabyte;
+  while (megabyte.size() < (std::size_t{1} << 20)) megabyte += mixed;
+  for (Vocabulary& v : vocabularies) {
+    const std::string name = v.model + " " + v.pre;
+    const Tokenizer tokenizer(std::move(v));
+    for (const std::string& text : {megabyte, std::string(std::size_t{1} << 20, 'a'), std::string(std::size_t{1} << 20, ' ')}) {
+      const auto start = std::chrono::steady_clock::now();
+      const std::vector<Token> tokens = tokenizer.encode(text, true, true);
+      const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+      EXPECT_LT(took.count(), 10.0) << name;
+      EXPECT_TRUE(tokenizer.decode(tokens) == text) << name;
+      std::cout << name << " " << text.substr(0, 4) << ": " << tokens.size() << " tokens in " << took.count() << " s\n";
+    }
+  }
+}
+
+// A file in the temporary folder that goes away with the test.
+class VocabularyFile : public testing::Test {
+ protected:
+  using Change = std::function<void(gguf::Writer&)>;
+
+  void TearDown() override { fs::remove(path_); }
+
+  // Writes `v` without its special ids and flags, then whatever `change` adds or replaces, and reads the file.
+  Vocabulary read(const Vocabulary& v, const Change& change) const {
+    gguf::Writer writer;
+    writer.set("general.architecture", std::string("llama"));
+    writer.set("tokenizer.ggml.model", v.model);
+    writer.set_strings("tokenizer.ggml.tokens", v.tokens);
+    std::vector<std::int32_t> types;
+    for (const TokenType type : v.types) types.push_back(static_cast<std::int32_t>(type));
+    writer.set_integers("tokenizer.ggml.token_type", types);
+    if (v.model == "llama") writer.set_floats("tokenizer.ggml.scores", v.scores);
+    if (v.model == "gpt2") {
+      writer.set_strings("tokenizer.ggml.merges", v.merges);
+      writer.set("tokenizer.ggml.pre", v.pre);
+    }
+    if (change) change(writer);
+    writer.write(path_);
+    return vocabulary_of(path_);
+  }
+
+  void expect_refused(const Vocabulary& v, const Change& change, Code code, std::string_view says) const {
+    try {
+      (void)read(v, change);
+      FAIL() << "accepted, where it should say " << says;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), code) << error.what();
+      EXPECT_NE(std::string(error.what()).find(says), std::string::npos) << error.what();
+    }
+  }
+
+  const std::string path_ = (fs::temp_directory_path() / fmt::format("skipstone-vocabulary-{}-{}.gguf", static_cast<int>(getpid()),
+                                                                     testing::UnitTest::GetInstance()->current_test_info()->name()))
+                                .string();
+};
+
+TEST_F(VocabularyFile, SilentLlamaFilesGetTheDefaults) {
+  const Vocabulary written = handmade::sentencepiece();
+  const Vocabulary v = read(written, nullptr);
+  EXPECT_EQ(v.tokens, written.tokens);
+  EXPECT_EQ(v.scores, written.scores);
+  EXPECT_EQ(v.types, written.types);
+  EXPECT_EQ((std::array{v.unknown, v.bos, v.eos, v.eot}), (std::array{0, 1, 2, -1}));
+  EXPECT_TRUE(v.add_bos);
+  EXPECT_FALSE(v.add_eos);
+  EXPECT_TRUE(v.add_space_prefix);
+  EXPECT_EQ(v.end_of_generation, std::vector<Token>{2});
+}
+
+TEST_F(VocabularyFile, SilentByteLevelFilesGetTheDefaults) {
+  Vocabulary written = handmade::byte_level("gpt-2");
+  const Vocabulary v = read(written, nullptr);
+  EXPECT_EQ(v.merges, written.merges);
+  EXPECT_EQ((std::array{v.unknown, v.bos, v.eos, v.eot}), (std::array{-1, -1, -1, -1}));
+  EXPECT_FALSE(v.add_bos);
+  EXPECT_FALSE(v.add_space_prefix);
+  EXPECT_EQ(v.end_of_generation, std::vector<Token>{written.eos}) << "<|im_end|> by its name";
+  written.pre = "llama-bpe";
+  const auto with_bos = [](gguf::Writer& w) { w.set("tokenizer.ggml.bos_token_id", std::uint32_t{7}); };
+  EXPECT_TRUE(read(written, with_bos).add_bos) << "Llama 3 files mean BOS where they do not say";
+  EXPECT_FALSE(read(written, [&](gguf::Writer& w) {
+                 with_bos(w);
+                 w.set("tokenizer.ggml.add_bos_token", false);
+               }).add_bos);
+}
+
+TEST_F(VocabularyFile, WhatTheFileSaysIsRead) {
+  const Vocabulary v = read(handmade::sentencepiece(), [](gguf::Writer& w) {
+    w.set("tokenizer.ggml.bos_token_id", std::uint32_t{2});
+    w.set("tokenizer.ggml.eos_token_id", std::uint32_t{1});
+    w.set("tokenizer.ggml.eot_token_id", std::uint32_t{9});
+    w.set("tokenizer.ggml.add_bos_token", false);
+    w.set("tokenizer.ggml.add_eos_token", true);
+    w.set("tokenizer.ggml.add_space_prefix", false);
+  });
+  EXPECT_EQ((std::array{v.bos, v.eos, v.eot}), (std::array{2, 1, 9}));
+  EXPECT_FALSE(v.add_bos);
+  EXPECT_TRUE(v.add_eos);
+  EXPECT_FALSE(v.add_space_prefix);
+  EXPECT_EQ(v.end_of_generation, (std::vector<Token>{1, 2, 9})) << "</s> ends a text under any id";
+}
+
+TEST_F(VocabularyFile, DamagedFilesAreRefused) {
+  const Vocabulary spm = handmade::sentencepiece();
+  const std::size_t size = spm.tokens.size();
+  const auto refuse = [&](std::string_view says, const Change& change) { expect_refused(spm, change, Code::bad_file, says); };
+  refuse("eos_token_id is 4294967295", [](gguf::Writer& w) { w.set("tokenizer.ggml.eos_token_id", std::uint32_t{0xFFFFFFFF}); });
+  refuse("bos_token_id", [=](gguf::Writer& w) { w.set("tokenizer.ggml.bos_token_id", static_cast<std::uint32_t>(size)); });
+  refuse("2 scores", [](gguf::Writer& w) { w.set_floats("tokenizer.ggml.scores", {1.0F, 2.0F}); });
+  refuse("3 token types", [](gguf::Writer& w) { w.set_integers("tokenizer.ggml.token_type", {1, 2, 3}); });
+  refuse("77", [=](gguf::Writer& w) { w.set_integers("tokenizer.ggml.token_type", std::vector<std::int32_t>(size, 77)); });
+  refuse("tokenizer.ggml.tokens", [](gguf::Writer& w) { w.set_strings("tokenizer.ggml.tokens", {}); });
+}
+
+TEST_F(VocabularyFile, WhatThisBuildCannotDoIsRefusedByName) {
+  expect_refused(handmade::byte_level("elvish"), nullptr, Code::unsupported, "elvish");
+  Vocabulary other = handmade::sentencepiece();
+  other.model = "bert";
+  expect_refused(other, nullptr, Code::unsupported, "bert");
+  other.model = "";
+  expect_refused(other, nullptr, Code::bad_file, "tokenizer.ggml.model");
+}
+
+}  // namespace
+}  // namespace skipstone::text
