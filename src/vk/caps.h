@@ -16,37 +16,38 @@ enum class Tier { base, fp16 };
 
 struct Heap {
   std::uint64_t bytes = 0;
-  std::uint64_t available = 0;   ///< by VK_EXT_memory_budget where present, else = bytes
+  std::uint64_t available = 0;  ///< by VK_EXT_memory_budget where present, else = bytes
   bool device_local = false;
 };
 
 struct Caps {
-  std::uint32_t index = 0;   ///< position in the list that `devices` prints
+  std::uint32_t index = 0;  ///< position in the list that `devices` prints
   std::string name, driver_name, driver_info;
   DeviceKind kind = DeviceKind::other;
   std::uint32_t vendor_id = 0, device_id = 0, driver_version = 0, api_version = 0;
-  std::array<std::uint8_t, 16> cache_uuid{};   ///< pipelineCacheUUID
+  std::array<std::uint8_t, 16> cache_uuid{};  ///< pipelineCacheUUID
 
   std::uint32_t subgroup_size = 0, min_subgroup_size = 0, max_subgroup_size = 0;
   bool subgroup_size_control = false;
+  bool subgroup_arithmetic = false, subgroup_shuffle = false;  ///< those subgroup operations work in compute shaders
   bool fp16 = false, int8 = false, storage16 = false, storage8 = false;
   bool timeline_semaphore = false;
-  std::vector<std::string> extensions;   ///< device extensions that are there (sorted)
+  std::vector<std::string> extensions;  ///< device extensions that are there (sorted)
 
   bool timestamps = false;
   float timestamp_period_ns = 1.0f;
-  bool async_compute_queue = false;   ///< a compute family without graphics
+  bool async_compute_queue = false;  ///< a compute family without graphics
 
   std::uint32_t max_workgroup_invocations = 0, max_shared_bytes = 0, max_push_bytes = 0, max_storage_buffers = 0;
   std::array<std::uint32_t, 3> max_workgroup_size{}, max_workgroup_count{};
   std::uint64_t max_storage_range = 0, max_allocation = 0;
   std::uint32_t storage_alignment = 1;
   std::vector<Heap> heaps;
-  bool unified_memory = false;   ///< the large device-local heap is host visible (UMA or ReBAR)
+  bool unified_memory = false;  ///< the large device-local heap is host visible (UMA or ReBAR)
 
   Tier tier() const { return fp16 && storage16 ? Tier::fp16 : Tier::base; }
   bool is_cpu() const { return kind == DeviceKind::cpu; }
-  std::uint64_t device_bytes() const;   ///< size of the largest device-local heap
+  std::uint64_t device_bytes() const;  ///< size of the largest device-local heap
 };
 
 const char* to_string(DeviceKind kind);

@@ -38,12 +38,13 @@ class Instance {
 
 struct Choice {
   std::uint32_t index = 0;
-  std::string reason;   ///< "discrete GPU with the most memory", "asked for by name 'rtx'", ...
+  std::string reason;  ///< "discrete GPU with the most memory", "asked for by name 'rtx'", ...
 };
 
 /// The best discrete GPU, else integrated, else virtual, else CPU. `wanted`: "" or a number of the list, or a part of a name
 /// (case-insensitive). Throws no_device (nothing suitable: each device with its reason) or not_found (no or several matches: lists them).
-Choice choose_device(const std::vector<Caps>& devices, const std::function<std::string(std::uint32_t)>& unsuitable, const std::string& wanted);
+Choice choose_device(const std::vector<Caps>& devices, const std::function<std::string(std::uint32_t)>& unsuitable,
+                     const std::string& wanted);
 
 /// A logical device with one compute queue. Thread-compatible: one thread at a time.
 class Device {
@@ -53,9 +54,9 @@ class Device {
 
   const Caps& caps() const;
   const Tuning& tuning() const;
-  void override_tuning(const Tuning& tuning);   ///< before any kernel is made; for tests and measurements
+  void override_tuning(const Tuning& tuning);  ///< before any kernel is made; for tests and measurements
   Instance& instance();
-  std::uint64_t memory_allocated() const;        ///< bytes of device memory held by all arenas now
+  std::uint64_t memory_allocated() const;  ///< bytes of device memory held by all arenas now
 
   DeviceState& state() { return *state_; }
 

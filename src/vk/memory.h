@@ -9,23 +9,23 @@
 namespace skipstone::vk {
 
 class Device;
-struct Block;   // a VkBuffer bound to its memory
+struct Block;  // a VkBuffer bound to its memory
 
 enum class Role {
-  weights,       ///< device local; host visible too where the device has such memory (then `mapped` is set)
-  kv,            ///< device local
-  activations,   ///< device local
-  state,         ///< host visible and coherent, device local where there is such memory: small, written by the host each round
-  staging,       ///< host visible, for uploads
-  readback,      ///< host visible and cached
+  weights,      ///< device local; host visible too where the device has such memory (then `mapped` is set)
+  kv,           ///< device local
+  activations,  ///< device local
+  state,        ///< host visible and coherent, device local where there is such memory: small, written by the host each round
+  staging,      ///< host visible, for uploads
+  readback,     ///< host visible and cached
 };
 
 /// A range of a block. Copyable, cheap; valid as long as its Arena lives.
 struct Slice {
   Block* block = nullptr;
-  std::uint64_t offset = 0;   ///< within the block's buffer, aligned for binding
+  std::uint64_t offset = 0;  ///< within the block's buffer, aligned for binding
   std::uint64_t bytes = 0;
-  std::byte* mapped = nullptr;   ///< the host's view of the slice, or null
+  std::byte* mapped = nullptr;  ///< the host's view of the slice, or null
   explicit operator bool() const { return block != nullptr; }
   /// A part of the slice; `at` must keep the device's storage alignment where the part is bound.
   Slice part(std::uint64_t at, std::uint64_t length) const;
@@ -41,7 +41,7 @@ class Arena {
 
   /// Throws out_of_memory with the numbers (asked, held, heap). Never returns an empty slice for bytes > 0.
   Slice allocate(std::uint64_t bytes);
-  std::uint64_t allocated() const;   ///< bytes of device memory held
+  std::uint64_t allocated() const;  ///< bytes of device memory held
 
  private:
   std::shared_ptr<Device> device_;

@@ -13,12 +13,12 @@ class Device;
 struct PipelineState;
 
 struct PipelineSpec {
-  const char* name = "";                       ///< for debug labels and messages
+  const char* name = "";  ///< for debug labels and messages
   std::span<const std::uint32_t> spirv;
-  std::uint32_t bindings = 0;                  ///< storage buffers 0..bindings-1 of set 0
+  std::uint32_t bindings = 0;  ///< storage buffers 0..bindings-1 of set 0
   std::uint32_t push_bytes = 0;
-  std::vector<std::uint32_t> constants;        ///< specialization constant i has value constants[i]
-  std::uint32_t required_subgroup = 0;         ///< 0: whatever the driver takes
+  std::vector<std::uint32_t> constants;  ///< specialization constant i has value constants[i]
+  std::uint32_t required_subgroup = 0;   ///< 0: whatever the driver takes
 };
 
 class Pipeline {
@@ -37,7 +37,7 @@ class PipelineFactory {
  public:
   /// `cache_file`: where the VkPipelineCache is kept ("" for none). A file of another device, driver or with a damaged header is ignored.
   PipelineFactory(std::shared_ptr<Device> device, std::string cache_file);
-  ~PipelineFactory();   ///< saves the cache (temporary file, then rename; failure is only logged)
+  ~PipelineFactory();  ///< saves the cache (temporary file, then rename; failure is only logged)
 
   /// Throws unsupported naming the kernel where the driver refuses it. The caller keeps pipelines; equal specs are not looked up here.
   std::unique_ptr<Pipeline> create(const PipelineSpec& spec);

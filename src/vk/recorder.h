@@ -29,14 +29,16 @@ struct LabelTime {
   double microseconds = 0;
 };
 
-/// A recorded command buffer that can be submitted again and again (not concurrently with itself). Keeps what it needs alive except slices and pipelines.
+/// A recorded command buffer that can be submitted again and again (not concurrently with itself). Keeps what it needs alive except slices
+/// and pipelines.
 class Commands {
  public:
   ~Commands();
   Commands(Commands&&) noexcept;
+  Commands& operator=(Commands&&) noexcept;
   CommandsState& state() const { return *state_; }
   std::uint32_t dispatches() const;
-  std::uint32_t barriers() const;
+  std::uint32_t barriers() const;  ///< between its commands; not the ones at both ends that every recording has
   /// After a completed submission of a recording with timestamps: device time per dispatch in order; empty without.
   std::vector<LabelTime> times() const;
 
@@ -53,11 +55,11 @@ class Recorder {
   ~Recorder();
 
   /// Bindings i of set 0 in order. Throws internal where the pipeline's binding count, push size or a device limit is violated.
-  void dispatch(const Pipeline& pipeline, std::span<const Binding> bindings, std::span<const std::byte> push, std::uint32_t x, std::uint32_t y,
-                std::uint32_t z, std::string_view label);
+  void dispatch(const Pipeline& pipeline, std::span<const Binding> bindings, std::span<const std::byte> push, std::uint32_t x,
+                std::uint32_t y, std::uint32_t z, std::string_view label);
   /// Group counts (3 x u32) are read on the device from `arguments`.
-  void dispatch_indirect(const Pipeline& pipeline, std::span<const Binding> bindings, std::span<const std::byte> push, const Slice& arguments,
-                         std::string_view label);
+  void dispatch_indirect(const Pipeline& pipeline, std::span<const Binding> bindings, std::span<const std::byte> push,
+                         const Slice& arguments, std::string_view label);
   void copy(const Slice& from, const Slice& to);
   void fill(const Slice& target, std::uint32_t word);
 
@@ -73,7 +75,7 @@ class Recorder {
 class Queue {
  public:
   explicit Queue(std::shared_ptr<Device> device);
-  ~Queue();   ///< waits for what is in flight
+  ~Queue();  ///< waits for what is in flight
 
   /// Returns the timeline value that is reached when the commands are done. Host writes before the call are visible to them.
   std::uint64_t submit(const Commands& commands);

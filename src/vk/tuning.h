@@ -11,12 +11,12 @@ namespace skipstone::vk {
 
 /// How kernels map to a device. Every value keeps the numerics contract (docs/numerics.md): none depends on the number of rows.
 struct Tuning {
-  std::uint32_t lanes = 32;             ///< workgroup of kernels that want one subgroup
-  std::uint32_t wide_lanes = 256;       ///< workgroup of kernels that reduce a long vector
-  std::uint32_t matvec_row_lanes = 1;   ///< lanes side by side on output rows; row_lanes * k_lanes = lanes
-  std::uint32_t matvec_k_lanes = 32;    ///< lanes that share one output row's K
-  std::uint32_t matvec_rows = 4;        ///< output rows per lane
-  bool tiled_prefill = true;            ///< matrix-matrix through shared memory; else the skinny kernel in column tiles
+  std::uint32_t lanes = 32;            ///< workgroup of kernels that want one subgroup
+  std::uint32_t wide_lanes = 256;      ///< workgroup of kernels that reduce a long vector
+  std::uint32_t matvec_row_lanes = 1;  ///< lanes side by side on output rows; row_lanes * k_lanes = lanes
+  std::uint32_t matvec_k_lanes = 32;   ///< lanes that share one output row's K
+  std::uint32_t matvec_rows = 4;       ///< output rows per lane
+  bool tiled_prefill = true;           ///< matrix-matrix through shared memory; else the skinny kernel in column tiles
 };
 
 /// The built-in table's row for a device.
@@ -24,12 +24,15 @@ Tuning tuning_for(const Caps& caps);
 
 /// One known driver defect that applies to `caps`.
 struct Quirk {
-  std::string name;     ///< short, stable
-  std::string effect;   ///< what the runtime does differently
-  std::string reason;   ///< what goes wrong otherwise, with a link or issue number
+  std::string name;    ///< short, stable
+  std::string effect;  ///< what the runtime does differently
+  std::string reason;  ///< what goes wrong otherwise, with a link or issue number
 };
 
 /// All that apply; logged once at start and printed by `devices`.
 std::vector<Quirk> quirks_for(const Caps& caps);
+
+/// Takes out of `caps` what the device says it can do but must not be used for, by the same table. Once, when caps are read.
+void apply_quirks(Caps& caps);
 
 }  // namespace skipstone::vk

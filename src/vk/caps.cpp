@@ -1,0 +1,206 @@
+#include "vk/caps.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "vk/vulkan_state.h"
+
+namespace skipstone::vk {
+namespace {
+
+DeviceKind kind_of(VkPhysicalDeviceType type) {
+  switch (type) {
+    case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU:
+      return DeviceKind::discrete;
+    case VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU:
+      return DeviceKind::integrated;
+    case VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU:
+      return DeviceKind::virtual_gpu;
+    case VK_PHYSICAL_DEVICE_TYPE_CPU:
+      return DeviceKind::cpu;
+    default:
+      return DeviceKind::other;
+  }
+}
+
+std::vector<std::string> device_extensions(VkPhysicalDevice physical) {
+  std::uint32_t count = 0;
+  check(vkEnumerateDeviceExtensionProperties(physical, nullptr, &count, nullptr), "vkEnumerateDeviceExtensionProperties");
+  std::vector<VkExtensionProperties> properties(count);
+  check(vkEnumerateDeviceExtensionProperties(physical, nullptr, &count, properties.data()), "vkEnumerateDeviceExtensionProperties");
+  std::vector<std::string> names;
+  for (const auto& extension : properties) names.emplace_back(extension.extensionName);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+bool has(const Caps& caps, const char* extension) {
+  return std::binary_search(caps.extensions.begin(), caps.extensions.end(), std::string(extension));
+}
+
+void read_limits(const VkPhysicalDeviceLimits& limits, Caps& caps) {
+  caps.timestamp_period_ns = limits.timestampPeriod;
+  caps.max_workgroup_invocations = limits.maxComputeWorkGroupInvocations;
+  caps.max_shared_bytes = limits.maxComputeSharedMemorySize;
+  caps.max_push_bytes = limits.maxPushConstantsSize;
+  caps.max_storage_buffers =
+      std::min({limits.maxPerStageDescriptorStorageBuffers, limits.maxDescriptorSetStorageBuffers, limits.maxPerStageResources});
+  for (std::size_t i = 0; i < 3; ++i) {
+    caps.max_workgroup_size[i] = limits.maxComputeWorkGroupSize[i];
+    caps.max_workgroup_count[i] = limits.maxComputeWorkGroupCount[i];
+  }
+  caps.max_storage_range = limits.maxStorageBufferRange;
+  caps.storage_alignment = static_cast<std::uint32_t>(std::max<VkDeviceSize>(1, limits.minStorageBufferOffsetAlignment));
+}
+
+void read_properties(VkPhysicalDevice physical, Caps& caps) {
+  const bool core13 = caps.api_version >= VK_API_VERSION_1_3;
+  auto maintenance4 = make<VkPhysicalDeviceMaintenance4Properties>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_4_PROPERTIES);
+  auto control = make<VkPhysicalDeviceSubgroupSizeControlProperties>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_PROPERTIES);
+  auto driver = make<VkPhysicalDeviceDriverProperties>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES);
+  auto maintenance3 = make<VkPhysicalDeviceMaintenance3Properties>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_3_PROPERTIES);
+  auto subgroup = make<VkPhysicalDeviceSubgroupProperties>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES);
+  auto all = make<VkPhysicalDeviceProperties2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2);
+  all.pNext = &subgroup;
+  subgroup.pNext = &maintenance3;
+  maintenance3.pNext = &driver;
+  if (core13 || has(caps, VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME)) driver.pNext = &control;
+  if (core13 || has(caps, VK_KHR_MAINTENANCE_4_EXTENSION_NAME)) {
+    maintenance4.pNext = driver.pNext;
+    driver.pNext = &maintenance4;
+  }
+  vkGetPhysicalDeviceProperties2(physical, &all);
+
+  caps.name = all.properties.deviceName;
+  caps.driver_name = driver.driverName;
+  caps.driver_info = driver.driverInfo;
+  caps.kind = kind_of(all.properties.deviceType);
+  caps.vendor_id = all.properties.vendorID;
+  caps.device_id = all.properties.deviceID;
+  caps.driver_version = all.properties.driverVersion;
+  std::memcpy(caps.cache_uuid.data(), all.properties.pipelineCacheUUID, caps.cache_uuid.size());
+  caps.subgroup_size = caps.min_subgroup_size = caps.max_subgroup_size = subgroup.subgroupSize;
+  caps.subgroup_arithmetic = (subgroup.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0 &&
+                             (subgroup.supportedOperations & VK_SUBGROUP_FEATURE_ARITHMETIC_BIT) != 0;
+  caps.subgroup_shuffle = (subgroup.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0 &&
+                          (subgroup.supportedOperations & VK_SUBGROUP_FEATURE_SHUFFLE_BIT) != 0;
+  if ((control.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0) {
+    caps.subgroup_size_control = true;  // and the feature, see read_features
+    caps.min_subgroup_size = control.minSubgroupSize;
+    caps.max_subgroup_size = control.maxSubgroupSize;
+  }
+  caps.max_allocation = maintenance3.maxMemoryAllocationSize;
+  if (maintenance4.maxBufferSize != 0) caps.max_allocation = std::min(caps.max_allocation, maintenance4.maxBufferSize);
+  read_limits(all.properties.limits, caps);
+}
+
+void read_features(VkPhysicalDevice physical, Caps& caps) {
+  auto control = make<VkPhysicalDeviceSubgroupSizeControlFeatures>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES);
+  auto v12 = make<VkPhysicalDeviceVulkan12Features>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES);
+  auto v11 = make<VkPhysicalDeviceVulkan11Features>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES);
+  auto all = make<VkPhysicalDeviceFeatures2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2);
+  all.pNext = &v11;
+  v11.pNext = &v12;
+  if (caps.subgroup_size_control) v12.pNext = &control;
+  vkGetPhysicalDeviceFeatures2(physical, &all);
+  caps.fp16 = v12.shaderFloat16 == VK_TRUE;
+  caps.int8 = v12.shaderInt8 == VK_TRUE;
+  caps.storage8 = v12.storageBuffer8BitAccess == VK_TRUE;
+  caps.storage16 = v11.storageBuffer16BitAccess == VK_TRUE;
+  caps.timeline_semaphore = v12.timelineSemaphore == VK_TRUE;
+  if (caps.subgroup_size_control && control.subgroupSizeControl != VK_TRUE) {
+    caps.subgroup_size_control = false;
+    caps.min_subgroup_size = caps.max_subgroup_size = caps.subgroup_size;
+  }
+}
+
+void read_memory(VkPhysicalDevice physical, Caps& caps) {
+  auto budget = make<VkPhysicalDeviceMemoryBudgetPropertiesEXT>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT);
+  auto all = make<VkPhysicalDeviceMemoryProperties2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2);
+  const bool budgets = has(caps, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
+  if (budgets) all.pNext = &budget;
+  vkGetPhysicalDeviceMemoryProperties2(physical, &all);
+  const auto& memory = all.memoryProperties;
+  std::uint32_t largest = 0;
+  std::uint64_t largest_bytes = 0;
+  for (std::uint32_t i = 0; i < memory.memoryHeapCount; ++i) {
+    Heap heap;
+    heap.bytes = memory.memoryHeaps[i].size;
+    heap.available = heap.bytes;
+    if (budgets) heap.available = budget.heapBudget[i] > budget.heapUsage[i] ? budget.heapBudget[i] - budget.heapUsage[i] : 0;
+    heap.device_local = (memory.memoryHeaps[i].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) != 0;
+    if (heap.device_local && heap.bytes > largest_bytes) {
+      largest = i;
+      largest_bytes = heap.bytes;
+    }
+    caps.heaps.push_back(heap);
+  }
+  constexpr VkMemoryPropertyFlags visible =
+      VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT | VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+  for (std::uint32_t i = 0; i < memory.memoryTypeCount; ++i) {
+    const auto& type = memory.memoryTypes[i];
+    if (type.heapIndex == largest && (type.propertyFlags & visible) == visible) caps.unified_memory = true;
+  }
+}
+
+}  // namespace
+
+QueueFamily choose_queue_family(VkPhysicalDevice physical) {
+  std::uint32_t count = 0;
+  vkGetPhysicalDeviceQueueFamilyProperties(physical, &count, nullptr);
+  std::vector<VkQueueFamilyProperties> families(count);
+  vkGetPhysicalDeviceQueueFamilyProperties(physical, &count, families.data());
+  QueueFamily best;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const auto& family = families[i];
+    if (family.queueCount == 0 || (family.queueFlags & VK_QUEUE_COMPUTE_BIT) == 0) continue;
+    const bool graphics = (family.queueFlags & VK_QUEUE_GRAPHICS_BIT) != 0;
+    // A family without graphics does not wait behind the desktop's work and is not held up by it.
+    if (best.index == VK_QUEUE_FAMILY_IGNORED || (best.has_graphics && !graphics)) best = {i, graphics, family.timestampValidBits};
+  }
+  return best;
+}
+
+Caps read_caps(const InstanceState& instance, VkPhysicalDevice physical, std::uint32_t index) {
+  Caps caps;
+  caps.index = index;
+  caps.extensions = device_extensions(physical);
+  VkPhysicalDeviceProperties properties{};
+  vkGetPhysicalDeviceProperties(physical, &properties);
+  caps.api_version = std::min(properties.apiVersion, instance.api_version);
+  read_properties(physical, caps);
+  read_features(physical, caps);
+  read_memory(physical, caps);
+  const QueueFamily family = choose_queue_family(physical);
+  caps.timestamps = family.timestamp_bits > 0 && caps.timestamp_period_ns > 0;
+  caps.async_compute_queue = family.index != VK_QUEUE_FAMILY_IGNORED && !family.has_graphics;
+  return caps;
+}
+
+std::uint64_t Caps::device_bytes() const {
+  std::uint64_t bytes = 0;
+  for (const Heap& heap : heaps) {
+    if (heap.device_local) bytes = std::max(bytes, heap.bytes);
+  }
+  return bytes;
+}
+
+const char* to_string(DeviceKind kind) {
+  switch (kind) {
+    case DeviceKind::discrete:
+      return "discrete GPU";
+    case DeviceKind::integrated:
+      return "integrated GPU";
+    case DeviceKind::virtual_gpu:
+      return "virtual GPU";
+    case DeviceKind::cpu:
+      return "CPU";
+    case DeviceKind::other:
+      break;
+  }
+  return "other device";
+}
+
+const char* to_string(Tier tier) { return tier == Tier::fp16 ? "fp16" : "base"; }
+
+}  // namespace skipstone::vk

@@ -1,0 +1,113 @@
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <optional>
+
+#include "base/status.h"
+#include "vk/device.h"
+
+namespace skipstone::vk {
+namespace {
+
+int rank(DeviceKind kind) {
+  switch (kind) {
+    case DeviceKind::discrete:
+      return 4;
+    case DeviceKind::integrated:
+      return 3;
+    case DeviceKind::virtual_gpu:
+      return 2;
+    case DeviceKind::other:
+      return 1;
+    case DeviceKind::cpu:
+      return 0;
+  }
+  return 0;
+}
+
+std::string lower(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
+
+std::optional<std::uint32_t> number(const std::string& text) {
+  std::uint32_t value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || stop != end) return std::nullopt;
+  return value;
+}
+
+std::string listed(const std::vector<Caps>& devices) {
+  std::string text;
+  for (const Caps& caps : devices)
+    text += fmt::format("{}{} '{}' ({})", text.empty() ? "" : ", ", caps.index, caps.name, to_string(caps.kind));
+  return text.empty() ? "none" : text;
+}
+
+Choice best_of(const std::vector<const Caps*>& usable) {
+  const Caps* best = usable.front();
+  bool several = false;
+  for (const Caps* caps : usable) {
+    if (rank(caps->kind) > rank(best->kind) || (rank(caps->kind) == rank(best->kind) && caps->device_bytes() > best->device_bytes()))
+      best = caps;
+  }
+  for (const Caps* caps : usable) several = several || (caps != best && caps->kind == best->kind);
+  std::string reason;
+  if (usable.size() == 1) {
+    reason = fmt::format("the only usable device, a {}", to_string(best->kind));
+  } else {
+    reason = fmt::format("{}{}", to_string(best->kind), several ? " with the most memory" : ", the best kind here");
+  }
+  return {best->index, reason};
+}
+
+}  // namespace
+
+Choice choose_device(const std::vector<Caps>& devices, const std::function<std::string(std::uint32_t)>& unsuitable,
+                     const std::string& wanted) {
+  std::vector<const Caps*> usable;
+  std::string reasons;
+  for (const Caps& caps : devices) {
+    const std::string reason = unsuitable(caps.index);
+    if (reason.empty()) {
+      usable.push_back(&caps);
+    } else {
+      reasons += fmt::format("{}{} '{}': {}", reasons.empty() ? "" : "; ", caps.index, caps.name, reason);
+    }
+  }
+
+  if (wanted.empty()) {
+    if (devices.empty()) {
+      fail(Code::no_device,
+           "there is no Vulkan 1.2 device: install a driver for your GPU, or mesa-vulkan-drivers (its lavapipe runs on any CPU)");
+    }
+    if (usable.empty()) fail(Code::no_device, "no Vulkan device here can run models: {}", reasons);
+    return best_of(usable);
+  }
+
+  const auto usable_or_fail = [&](const Caps& caps) -> const Caps& {
+    const std::string reason = unsuitable(caps.index);
+    if (!reason.empty()) fail(Code::no_device, "Vulkan device {} '{}' cannot run models: {}", caps.index, caps.name, reason);
+    return caps;
+  };
+  // A number beyond the list may still be a part of a name ("4090").
+  if (const auto index = number(wanted)) {
+    for (const Caps& caps : devices) {
+      if (caps.index == *index) return {usable_or_fail(caps).index, fmt::format("asked for by number {}", wanted)};
+    }
+  }
+  std::vector<const Caps*> matches;
+  for (const Caps& caps : devices) {
+    if (lower(caps.name).find(lower(wanted)) != std::string::npos) matches.push_back(&caps);
+  }
+  if (matches.empty()) fail(Code::not_found, "no Vulkan device matches '{}'; there are: {}", wanted, listed(devices));
+  if (matches.size() > 1) {
+    std::vector<Caps> several;
+    for (const Caps* caps : matches) several.push_back(*caps);
+    fail(Code::not_found, "'{}' matches several Vulkan devices, choose one by its number: {}", wanted, listed(several));
+  }
+  return {usable_or_fail(*matches.front()).index, fmt::format("asked for by name '{}'", wanted)};
+}
+
+}  // namespace skipstone::vk

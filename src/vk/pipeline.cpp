@@ -1,0 +1,251 @@
+#include "vk/pipeline.h"
+
+#include <unistd.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <system_error>
+
+#include "base/log.h"
+#include "base/status.h"
+#include "vk/vulkan_state.h"
+
+namespace skipstone::vk {
+namespace {
+
+// Our own frame around the driver's data, for drivers differ in how they take a file that was cut short or overwritten.
+struct CacheFrame {
+  char magic[8] = {'S', 'K', 'I', 'P', 'V', 'K', 'P', '1'};
+  std::uint64_t bytes = 0;
+  std::uint64_t hash = 0;
+};
+
+/// FNV-1a, 64 bits.
+std::uint64_t hash_of(std::span<const char> data) {
+  std::uint64_t hash = 0xcbf29ce484222325u;
+  for (const char c : data) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  return hash;
+}
+
+/// The driver's data in `file`; nothing where it is missing, damaged, or of another device or driver.
+std::vector<char> read_cache(const std::string& file, const Caps& caps) {
+  std::ifstream in(file, std::ios::binary);
+  if (!in) return {};
+  const auto ignored = [&](const char* why) {
+    log::info("pipeline cache '{}' is ignored: {}", file, why);
+    return std::vector<char>{};
+  };
+  CacheFrame frame;
+  const CacheFrame expected;
+  if (!in.read(reinterpret_cast<char*>(&frame), sizeof frame) || std::memcmp(frame.magic, expected.magic, sizeof frame.magic) != 0) {
+    return ignored("it is not such a file");
+  }
+  std::error_code error;
+  if (std::filesystem::file_size(file, error) != sizeof frame + frame.bytes || error) return ignored("its size is wrong");
+  std::vector<char> data(frame.bytes);
+  if (!in.read(data.data(), static_cast<std::streamsize>(data.size())) || hash_of(data) != frame.hash) return ignored("it is damaged");
+  VkPipelineCacheHeaderVersionOne header{};
+  if (data.size() < sizeof header) return ignored("it has no header");
+  std::memcpy(&header, data.data(), sizeof header);
+  if (header.headerSize < sizeof header || header.headerVersion != VK_PIPELINE_CACHE_HEADER_VERSION_ONE ||
+      header.vendorID != caps.vendor_id || header.deviceID != caps.device_id ||
+      std::memcmp(header.pipelineCacheUUID, caps.cache_uuid.data(), caps.cache_uuid.size()) != 0) {
+    return ignored("it belongs to another device or driver");
+  }
+  return data;
+}
+
+void write_cache(const std::string& file, std::span<const char> data) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const fs::path path(file);
+  if (path.has_parent_path()) fs::create_directories(path.parent_path(), error);
+  const std::string temporary = fmt::format("{}.{}.tmp", file, ::getpid());
+  CacheFrame frame;
+  frame.bytes = data.size();
+  frame.hash = hash_of(data);
+  bool written = false;
+  {
+    std::ofstream out(temporary, std::ios::binary | std::ios::trunc);
+    out.write(reinterpret_cast<const char*>(&frame), sizeof frame);
+    out.write(data.data(), static_cast<std::streamsize>(data.size()));
+    out.close();
+    written = out.good();
+  }
+  if (written) fs::rename(temporary, path, error);
+  if (!written || error) {
+    std::error_code ignored;
+    fs::remove(temporary, ignored);
+    const std::string why = error ? error.message() : "writing failed";
+    log::warning("the pipeline cache '{}' could not be saved: {}", file, why);
+  }
+}
+
+void log_statistics(const DeviceState& device, VkPipeline pipeline, const std::string& name) {
+  auto info = make<VkPipelineExecutableInfoKHR>(VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_INFO_KHR);
+  info.pipeline = pipeline;
+  std::uint32_t count = 0;
+  if (device.fn.vkGetPipelineExecutableStatisticsKHR(device.handle, &info, &count, nullptr) != VK_SUCCESS) return;
+  std::vector<VkPipelineExecutableStatisticKHR> list(count, {VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_STATISTIC_KHR, nullptr, "", "", {}, {}});
+  if (device.fn.vkGetPipelineExecutableStatisticsKHR(device.handle, &info, &count, list.data()) != VK_SUCCESS) return;
+  std::string text;
+  for (const auto& entry : list) {
+    text += fmt::format("{}{} ", text.empty() ? "" : ", ", static_cast<const char*>(entry.name));
+    switch (entry.format) {
+      case VK_PIPELINE_EXECUTABLE_STATISTIC_FORMAT_BOOL32_KHR:
+        text += entry.value.b32 != 0 ? "yes" : "no";
+        break;
+      case VK_PIPELINE_EXECUTABLE_STATISTIC_FORMAT_INT64_KHR:
+        text += fmt::format("{}", entry.value.i64);
+        break;
+      case VK_PIPELINE_EXECUTABLE_STATISTIC_FORMAT_UINT64_KHR:
+        text += fmt::format("{}", entry.value.u64);
+        break;
+      default:
+        text += fmt::format("{}", entry.value.f64);
+        break;
+    }
+  }
+  log::info("kernel {}: {}", name, text);
+}
+
+void check_spec(const PipelineSpec& spec, const Caps& caps) {
+  constexpr std::uint32_t spirv_magic = 0x07230203;
+  const char* name = spec.name;
+  if (spec.spirv.size() < 5 || spec.spirv[0] != spirv_magic) fail(Code::internal, "kernel {} has no SPIR-V", name);
+  if (spec.bindings > caps.max_storage_buffers) {
+    fail(Code::unsupported, "kernel {} uses {} buffers, the device '{}' binds at most {}", name, spec.bindings, caps.name,
+         caps.max_storage_buffers);
+  }
+  if (spec.push_bytes % 4 != 0 || spec.push_bytes > caps.max_push_bytes) {
+    fail(Code::unsupported, "kernel {} has {} bytes of push constants, the device '{}' takes whole words and at most {}", name,
+         spec.push_bytes, caps.name, caps.max_push_bytes);
+  }
+  const std::uint32_t size = spec.required_subgroup;
+  if (size != 0 && (size < caps.min_subgroup_size || size > caps.max_subgroup_size || (size & (size - 1)) != 0)) {
+    fail(Code::unsupported, "kernel {} needs subgroups of {}, the device '{}' has {} to {}", name, size, caps.name, caps.min_subgroup_size,
+         caps.max_subgroup_size);
+  }
+}
+
+}  // namespace
+
+Pipeline::Pipeline() : state_(std::make_unique<PipelineState>()) {}
+
+Pipeline::~Pipeline() {
+  const DeviceState& device = state_->device->state();
+  if (state_->handle != VK_NULL_HANDLE) device.fn.vkDestroyPipeline(device.handle, state_->handle, nullptr);
+  if (state_->layout != VK_NULL_HANDLE) device.fn.vkDestroyPipelineLayout(device.handle, state_->layout, nullptr);
+}
+
+struct PipelineFactory::State {
+  std::string file;
+  VkPipelineCache cache = VK_NULL_HANDLE;
+  std::uint64_t saved = 0;  // hash of what the file has
+};
+
+PipelineFactory::PipelineFactory(std::shared_ptr<Device> device, std::string cache_file)
+    : device_(std::move(device)), state_(std::make_unique<State>()) {
+  state_->file = std::move(cache_file);
+  DeviceState& state = device_->state();
+  std::vector<char> data;
+  if (!state_->file.empty()) data = read_cache(state_->file, state.caps);
+  auto info = make<VkPipelineCacheCreateInfo>(VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO);
+  info.initialDataSize = data.size();
+  info.pInitialData = data.data();
+  if (!data.empty() && state.fn.vkCreatePipelineCache(state.handle, &info, nullptr, &state_->cache) == VK_SUCCESS) {
+    state_->saved = hash_of(data);
+    return;
+  }
+  info.initialDataSize = 0;
+  info.pInitialData = nullptr;
+  check(state.fn.vkCreatePipelineCache(state.handle, &info, nullptr, &state_->cache), "vkCreatePipelineCache");
+}
+
+PipelineFactory::~PipelineFactory() {
+  save();
+  const DeviceState& device = device_->state();
+  device.fn.vkDestroyPipelineCache(device.handle, state_->cache, nullptr);
+}
+
+void PipelineFactory::save() {
+  if (state_->file.empty()) return;
+  const DeviceState& device = device_->state();
+  std::size_t bytes = 0;
+  if (device.fn.vkGetPipelineCacheData(device.handle, state_->cache, &bytes, nullptr) != VK_SUCCESS || bytes == 0) return;
+  std::vector<char> data(bytes);
+  if (device.fn.vkGetPipelineCacheData(device.handle, state_->cache, &bytes, data.data()) != VK_SUCCESS) return;
+  data.resize(bytes);
+  const std::uint64_t hash = hash_of(data);
+  if (hash == state_->saved) return;
+  write_cache(state_->file, data);
+  state_->saved = hash;
+}
+
+std::unique_ptr<Pipeline> PipelineFactory::create(const PipelineSpec& spec) {
+  DeviceState& device = device_->state();
+  check_spec(spec, device.caps);
+  std::unique_ptr<Pipeline> pipeline(new Pipeline);
+  PipelineState& state = *pipeline->state_;
+  state.device = device_;
+  state.name = spec.name;
+  state.bindings = spec.bindings;
+  state.push_bytes = spec.push_bytes;
+
+  const VkDescriptorSetLayout set_layout = device.set_layout(spec.bindings);
+  const VkPushConstantRange push{VK_SHADER_STAGE_COMPUTE_BIT, 0, spec.push_bytes};
+  auto layout = make<VkPipelineLayoutCreateInfo>(VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO);
+  layout.setLayoutCount = 1;
+  layout.pSetLayouts = &set_layout;
+  layout.pushConstantRangeCount = spec.push_bytes == 0 ? 0 : 1;
+  layout.pPushConstantRanges = &push;
+  check(device.fn.vkCreatePipelineLayout(device.handle, &layout, nullptr, &state.layout), "vkCreatePipelineLayout");
+
+  auto code = make<VkShaderModuleCreateInfo>(VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO);
+  code.codeSize = spec.spirv.size_bytes();
+  code.pCode = spec.spirv.data();
+  VkShaderModule module = VK_NULL_HANDLE;
+  check(device.fn.vkCreateShaderModule(device.handle, &code, nullptr, &module), "vkCreateShaderModule");
+
+  std::vector<VkSpecializationMapEntry> entries;
+  for (std::uint32_t i = 0; i < spec.constants.size(); ++i) entries.push_back({i, i * 4, 4});
+  const VkSpecializationInfo constants{static_cast<std::uint32_t>(entries.size()), entries.data(), 4 * entries.size(),
+                                       spec.constants.data()};
+  auto subgroup =
+      make<VkPipelineShaderStageRequiredSubgroupSizeCreateInfo>(VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO);
+  subgroup.requiredSubgroupSize = spec.required_subgroup;
+  auto info = make<VkComputePipelineCreateInfo>(VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO);
+  info.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO;
+  if (spec.required_subgroup != 0 && device.caps.subgroup_size_control) info.stage.pNext = &subgroup;
+  info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
+  info.stage.module = module;
+  info.stage.pName = "main";
+  info.stage.pSpecializationInfo = entries.empty() ? nullptr : &constants;
+  info.layout = state.layout;
+  if (device.pipeline_statistics) info.flags |= VK_PIPELINE_CREATE_CAPTURE_STATISTICS_BIT_KHR;
+  const VkResult result = device.fn.vkCreateComputePipelines(device.handle, state_->cache, 1, &info, nullptr, &state.handle);
+  device.fn.vkDestroyShaderModule(device.handle, module, nullptr);
+  if (result == VK_ERROR_OUT_OF_HOST_MEMORY || result == VK_ERROR_OUT_OF_DEVICE_MEMORY || result == VK_ERROR_DEVICE_LOST) {
+    check(result, "vkCreateComputePipelines");
+  }
+  if (result != VK_SUCCESS) {
+    const char* reason = result_name(result);
+    fail(Code::unsupported, "the driver of '{}' ({}) refuses kernel {} ({}): update the driver or choose another device", device.caps.name,
+         device.caps.driver_name, state.name, reason);
+  }
+  device.name(VK_OBJECT_TYPE_PIPELINE, object_id(state.handle), spec.name);
+  if (device.pipeline_statistics) log_statistics(device, state.handle, state.name);
+  return pipeline;
+}
+
+std::string pipeline_cache_file(const std::string& directory, const Caps& caps, std::uint64_t shader_hash) {
+  if (directory.empty()) return {};
+  std::string uuid;
+  for (const std::uint8_t byte : caps.cache_uuid) uuid += fmt::format("{:02x}", byte);
+  return fmt::format("{}/{:04x}-{:04x}-{:08x}-{}-{:016x}.pipelines", directory, caps.vendor_id, caps.device_id, caps.driver_version, uuid,
+                     shader_hash);
+}
+
+}  // namespace skipstone::vk

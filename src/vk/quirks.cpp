@@ -1,0 +1,42 @@
+#include <algorithm>
+
+#include "vk/tuning.h"
+
+namespace skipstone::vk {
+namespace {
+
+struct Row {
+  bool (*matches)(const Caps& caps);
+  void (*apply)(Caps& caps);
+  const char *name, *effect, *reason;
+};
+
+bool contains(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
+
+// A row may go when the reason's issue is fixed in every driver version that users still have.
+constexpr Row rows[] = {
+    // Instinct, RDNA3 and newer are not affected but cannot be told apart by what Vulkan reports; they lose little, for fp16 arithmetic
+    // serves only speed.
+    {[](const Caps& caps) { return caps.vendor_id == 0x1002 && contains(caps.driver_name, "AMD proprietary"); },
+     [](Caps& caps) { caps.fp16 = false; }, "amd-proprietary-fp16", "kernels of the fp16 tier are not used",
+     "half-precision arithmetic gives wrong results on GCN, RDNA1 and RDNA2 with AMD's own driver "
+     "(https://github.com/ggml-org/llama.cpp/pull/19921)"},
+};
+
+}  // namespace
+
+std::vector<Quirk> quirks_for(const Caps& caps) {
+  std::vector<Quirk> found;
+  for (const Row& row : rows) {
+    if (row.matches(caps)) found.push_back({row.name, row.effect, row.reason});
+  }
+  return found;
+}
+
+void apply_quirks(Caps& caps) {
+  for (const Row& row : rows) {
+    if (row.matches(caps)) row.apply(caps);
+  }
+}
+
+}  // namespace skipstone::vk

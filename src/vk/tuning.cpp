@@ -1,0 +1,57 @@
+#include "vk/tuning.h"
+
+#include <algorithm>
+#include <array>
+
+namespace skipstone::vk {
+namespace {
+
+constexpr std::uint32_t any_vendor = 0;
+
+/// One row: which devices, and what is known to be fast there. The first row that matches is taken.
+struct Row {
+  std::uint32_t vendor;
+  bool cpu;                            ///< for CPU devices; the other rows are for GPUs
+  std::array<std::uint32_t, 2> lanes;  ///< subgroup sizes to ask for, best first; 0: the device's own
+  std::uint32_t min_lanes, max_lanes;
+  std::uint32_t wide_lanes;  ///< 0: as many as lanes
+  bool lanes_on_rows;        ///< lanes work on different output rows rather than share one row's K
+  bool tiled_prefill;
+};
+
+// CPU drivers run a workgroup's lanes in one vector register: a workgroup above its width is 2 to 5 times slower on lavapipe, loads
+// are scalar per lane, and shared memory is ordinary memory, so rows side by side win and tiles do not.
+// GPUs: RDNA and GCN both take wave64, Intel's vector kernels want 16, NVIDIA has 32 only (llama.cpp's and Mesa's tables agree).
+constexpr Row rows[] = {
+    {any_vendor, true, {0, 0}, 4, 64, 0, true, false},    {0x8086, false, {16, 0}, 4, 64, 256, false, true},  // Intel
+    {0x1002, false, {64, 32}, 4, 64, 256, false, true},                                                       // AMD
+    {0x10de, false, {32, 0}, 4, 64, 256, false, true},                                                        // NVIDIA
+    {any_vendor, false, {0, 0}, 4, 64, 256, false, true},
+};
+
+std::uint32_t choose_lanes(const Row& row, const Caps& caps) {
+  for (const std::uint32_t lanes : row.lanes) {
+    if (lanes != 0 && lanes >= caps.min_subgroup_size && lanes <= caps.max_subgroup_size) return lanes;
+  }
+  return std::clamp(caps.subgroup_size, row.min_lanes, row.max_lanes);
+}
+
+}  // namespace
+
+Tuning tuning_for(const Caps& caps) {
+  const auto matches = [&](const Row& row) {
+    return row.cpu == caps.is_cpu() && (row.vendor == any_vendor || row.vendor == caps.vendor_id);
+  };
+  const Row& row = *std::find_if(std::begin(rows), std::end(rows), matches);
+  const std::uint32_t most = std::min(caps.max_workgroup_invocations, caps.max_workgroup_size[0]);
+  Tuning tuning;
+  tuning.lanes = choose_lanes(row, caps);
+  tuning.wide_lanes = row.wide_lanes == 0 ? tuning.lanes : std::max(tuning.lanes, std::min(row.wide_lanes, most));
+  tuning.matvec_row_lanes = row.lanes_on_rows ? tuning.lanes : 1;
+  tuning.matvec_k_lanes = row.lanes_on_rows ? 1 : tuning.lanes;
+  tuning.matvec_rows = 4;
+  tuning.tiled_prefill = row.tiled_prefill;
+  return tuning;
+}
+
+}  // namespace skipstone::vk

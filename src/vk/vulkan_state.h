@@ -1,0 +1,176 @@
+// What the layer's own sources share. Private to src/vk: the only header of the program that includes Vulkan's.
+#pragma once
+
+#include <volk.h>
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "vk/caps.h"
+#include "vk/device.h"
+#include "vk/memory.h"
+#include "vk/pipeline.h"
+#include "vk/recorder.h"
+#include "vk/tuning.h"
+
+namespace skipstone::vk {
+
+/// An otherwise zero structure of the given type.
+template <typename Structure>
+Structure make(VkStructureType type) {
+  Structure structure{};
+  structure.sType = type;
+  return structure;
+}
+
+const char* result_name(VkResult result);
+
+/// Throws out_of_memory, device_lost or internal by `result`, naming `call`; nothing where it is VK_SUCCESS.
+void check(VkResult result, const char* call);
+
+/// VK_EXT_debug_utils is an instance extension: its functions belong to one instance, so they are not taken from volk's globals,
+/// which a second instance without the extension would clear.
+struct DebugFunctions {
+  PFN_vkCreateDebugUtilsMessengerEXT create_messenger = nullptr;
+  PFN_vkDestroyDebugUtilsMessengerEXT destroy_messenger = nullptr;
+  PFN_vkSetDebugUtilsObjectNameEXT set_name = nullptr;
+  PFN_vkCmdBeginDebugUtilsLabelEXT begin_label = nullptr;
+  PFN_vkCmdEndDebugUtilsLabelEXT end_label = nullptr;
+};
+
+struct InstanceState {
+  VkInstance handle = VK_NULL_HANDLE;
+  std::uint32_t api_version = 0;
+  bool portability = false;
+  DebugFunctions debug;  ///< null functions where the extension is absent
+  VkDebugUtilsMessengerEXT messenger = VK_NULL_HANDLE;
+  std::atomic<std::uint64_t> messages{0};
+  std::vector<VkPhysicalDevice> physical;  ///< same order as caps
+  std::vector<Caps> caps;
+  std::vector<std::string> unsuitable;
+
+  InstanceState() = default;
+  InstanceState(const InstanceState&) = delete;
+  InstanceState& operator=(const InstanceState&) = delete;
+  ~InstanceState();
+};
+
+/// The queue family that computes run on; VK_QUEUE_FAMILY_IGNORED where there is none.
+struct QueueFamily {
+  std::uint32_t index = VK_QUEUE_FAMILY_IGNORED;
+  bool has_graphics = true;
+  std::uint32_t timestamp_bits = 0;
+};
+QueueFamily choose_queue_family(VkPhysicalDevice physical);
+
+Caps read_caps(const InstanceState& instance, VkPhysicalDevice physical, std::uint32_t index);
+
+struct DeviceState {
+  std::shared_ptr<Instance> instance;
+  VkPhysicalDevice physical = VK_NULL_HANDLE;
+  VkDevice handle = VK_NULL_HANDLE;
+  VolkDeviceTable fn{};
+  VkQueue queue = VK_NULL_HANDLE;
+  QueueFamily family;
+  VkPhysicalDeviceMemoryProperties memory{};
+  bool memory_budget = false;
+  bool pipeline_statistics = false;
+  Caps caps;
+  Tuning tuning;
+  std::uint64_t allocated = 0;
+  std::map<std::uint32_t, VkDescriptorSetLayout> set_layouts;  ///< by number of storage buffers
+
+  std::string lost;               ///< what was running when the device was lost; "" while it works
+  std::uint64_t submissions = 0;  ///< through Queue, for the simulated loss
+  std::uint64_t lose_at = 0;      ///< the submission that is reported as lost; 0 for none
+
+  DeviceState() = default;
+  DeviceState(const DeviceState&) = delete;
+  DeviceState& operator=(const DeviceState&) = delete;
+  ~DeviceState();
+
+  VkDescriptorSetLayout set_layout(std::uint32_t bindings);
+  void name(VkObjectType type, std::uint64_t object, const char* text) const;
+  [[noreturn]] void throw_lost() const;
+};
+
+/// Handles of VkBuffer and the like as the 64-bit number that debug_utils wants (pointers or integers by platform).
+template <typename Handle>
+std::uint64_t object_id(Handle handle) {
+  return (std::uint64_t)handle;
+}
+
+/// Records with `record` and waits for its end; for the few jobs at start that are not worth a Recorder.
+void submit_once(DeviceState& device, const std::function<void(VkCommandBuffer)>& record);
+
+/// A VkBuffer bound to its memory from offset 0.
+struct Block {
+  DeviceState* device = nullptr;
+  VkBuffer buffer = VK_NULL_HANDLE;
+  VkDeviceMemory memory = VK_NULL_HANDLE;
+  std::uint64_t bytes = 0;      ///< of the buffer
+  std::uint64_t allocated = 0;  ///< of the memory
+  std::byte* mapped = nullptr;  ///< always coherent
+
+  Block() = default;
+  Block(const Block&) = delete;
+  Block& operator=(const Block&) = delete;
+  ~Block();
+};
+
+struct PipelineState {
+  std::shared_ptr<Device> device;
+  VkPipeline handle = VK_NULL_HANDLE;
+  VkPipelineLayout layout = VK_NULL_HANDLE;
+  std::uint32_t bindings = 0;
+  std::uint32_t push_bytes = 0;
+  std::string name;
+};
+
+/// A timeline semaphore shared by a Queue and the Commands in flight on it.
+struct Timeline {
+  std::shared_ptr<Device> device;
+  VkSemaphore handle = VK_NULL_HANDLE;
+  std::uint64_t submitted = 0;
+  std::uint64_t completed = 0;  ///< highest value known to be reached
+  std::string running;          ///< the last submission, in words
+
+  explicit Timeline(std::shared_ptr<Device> owner);
+  Timeline(const Timeline&) = delete;
+  Timeline& operator=(const Timeline&) = delete;
+  ~Timeline();
+  void wait(std::uint64_t value);
+  void wait_quietly(std::uint64_t value) noexcept;  ///< for destructors: a lost device is nothing to wait for
+};
+
+struct TimedLabel {
+  std::string label;
+  VkQueryPool pool = VK_NULL_HANDLE;
+  std::uint32_t first = 0;  ///< query of the begin; the end is the next one
+};
+
+struct CommandsState {
+  std::shared_ptr<Device> device;
+  VkCommandPool pool = VK_NULL_HANDLE;
+  VkCommandBuffer buffer = VK_NULL_HANDLE;
+  std::vector<VkDescriptorPool> descriptor_pools;
+  std::vector<VkQueryPool> query_pools;
+  std::vector<TimedLabel> timed;
+  std::uint32_t dispatches = 0;
+  std::uint32_t barriers = 0;
+  std::string description;             ///< "12 dispatches, embed .. argmax"
+  std::shared_ptr<Timeline> timeline;  ///< of the last submission
+  std::uint64_t value = 0;
+
+  explicit CommandsState(std::shared_ptr<Device> owner) : device(std::move(owner)) {}
+  CommandsState(const CommandsState&) = delete;
+  CommandsState& operator=(const CommandsState&) = delete;
+  ~CommandsState();
+};
+
+}  // namespace skipstone::vk
