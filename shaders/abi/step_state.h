@@ -1,0 +1,25 @@
+// What a replayed pass reads to know where it stands: written by the host before a submission, read by kernels.
+// Included by C++ and GLSL; macros only.
+#ifndef SKIPSTONE_ABI_STEP_STATE_H
+#define SKIPSTONE_ABI_STEP_STATE_H
+
+#define STEP_MAX_ROWS 256      // rows of the largest (prefill) pass
+#define STEP_VERIFY_ROWS 16    // rows of the largest pass under the numerics contract
+
+// base: text position of row 0. rows: rows that are real; the rest of the bucket is padding. attention_groups: arguments of the
+// indirect attention dispatch (KV chunks, head groups, rows). tokens[i]: the token of row i.
+#define STEP_STATE(FIELD, ARRAY)      \
+  FIELD(uint, base)                   \
+  FIELD(uint, rows)                   \
+  ARRAY(uint, attention_groups, 3)    \
+  ARRAY(uint, reserved, 3)            \
+  ARRAY(uint, tokens, STEP_MAX_ROWS)
+
+// One row's result of the argmax kernels: token, un-tempered softmax probability of it, distance to the runner-up, its logit.
+#define ROW_RESULT(FIELD)    \
+  FIELD(uint, token)         \
+  FIELD(float, probability)  \
+  FIELD(float, margin)       \
+  FIELD(float, logit)
+
+#endif

@@ -1,0 +1,9 @@
+#ifndef SKIPSTONE_ABI_SWIGLU_H
+#define SKIPSTONE_ABI_SWIGLU_H
+#define SWIGLU_BUFFERS 3
+#define SWIGLU_GATE 0
+#define SWIGLU_UP 1
+#define SWIGLU_OUT 2
+#define SWIGLU_SPEC(CONSTANT) CONSTANT(0, LANES, 32)
+#define SWIGLU_PUSH(FIELD) FIELD(uint, n) FIELD(uint, stride)
+#endif

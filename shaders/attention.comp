@@ -1,0 +1,85 @@
+#version 450
+#extension GL_GOOGLE_include_directive : require
+// Attention of one row to one CHUNK of keys, for the HEADS query heads that share a KV head: partial softmax and weighted sum of V.
+//
+// Shapes: q [rows][q_stride] (rotated), caches [kv_head][context][HEAD_DIM], partial [row][head][max_chunks][HEAD_DIM + extra].
+// Workgroup (chunk, KV head and part of its query heads, row); group counts come from state.attention_groups.
+// Bytes: K and V of a chunk once per row and KV head. Chunks stand at fixed positions (chunk c = keys c*CHUNK ...), so a row's result
+// does not depend on the number of rows; within a chunk keys are added in order. Lanes take keys for the scores, dimensions for V.
+#include "lib/stage.glsl"
+#include "abi/attention.h"
+
+ATTENTION_SPEC(SK_CONSTANT)
+layout(push_constant) uniform Push { ATTENTION_PUSH(SK_FIELD) } push;
+
+layout(std430, set = 0, binding = ATTENTION_Q) readonly buffer Q { vec4 q[]; };
+layout(std430, set = 0, binding = ATTENTION_PARTIAL) writeonly buffer Partial { float partial[]; };
+#define KV_K ATTENTION_K_CACHE
+#define KV_V ATTENTION_V_CACHE
+#include "lib/kv_read.glsl"
+#define STEP_STATE_BINDING ATTENTION_STATE
+#include "lib/step_state.glsl"
+
+const uint QUADS = HEAD_DIM / 4u;
+shared float weight_of[HEADS * CHUNK];   // first the scores, then exp(score - maximum)
+
+void score_keys(uint count, uint first_quad, uint q_quad) {
+  for (uint key = gl_LocalInvocationID.x; key < count; key += LANES) {
+    float score[HEADS];
+    [[unroll]] for (uint h = 0; h < HEADS; ++h) score[h] = 0.0;
+    for (uint quad = 0; quad < QUADS; ++quad) {
+      const vec4 k = load_k(first_quad + key * QUADS + quad);
+      [[unroll]] for (uint h = 0; h < HEADS; ++h) score[h] = fma4(q[q_quad + h * QUADS + quad], k, score[h]);
+    }
+    [[unroll]] for (uint h = 0; h < HEADS; ++h) weight_of[h * CHUNK + key] = score[h] * push.scale;
+  }
+}
+
+void main() {
+  const uint lane = gl_LocalInvocationID.x;
+  const uint chunk = gl_WorkGroupID.x, row = gl_WorkGroupID.z;
+  const uint position = state.base + row, first_key = chunk * CHUNK;
+  if (first_key > position) return;
+  const uint count = min(CHUNK, position + 1u - first_key);
+  const uint parts = push.group / HEADS;
+  const uint kv_head = gl_WorkGroupID.y / parts;
+  const uint first_head = kv_head * push.group + (gl_WorkGroupID.y % parts) * HEADS;
+  const uint first_quad = (kv_head * push.context + first_key) * QUADS;
+
+  score_keys(count, first_quad, (row * push.q_stride >> 2) + first_head * QUADS);
+  barrier();
+
+  float largest[HEADS];
+  [[unroll]] for (uint h = 0; h < HEADS; ++h) {
+    largest[h] = weight_of[h * CHUNK];
+    for (uint key = 1; key < count; ++key) largest[h] = max(largest[h], weight_of[h * CHUNK + key]);
+  }
+  barrier();
+  for (uint key = lane; key < count; key += LANES) {
+    [[unroll]] for (uint h = 0; h < HEADS; ++h) weight_of[h * CHUNK + key] = exp(weight_of[h * CHUNK + key] - largest[h]);
+  }
+  barrier();
+
+  const uint record = HEAD_DIM + ATTENTION_PARTIAL_EXTRA;
+  const uint out_first = ((row * push.heads + first_head) * push.max_chunks + chunk) * record;
+  const uint out_head = push.max_chunks * record;
+  for (uint quad = lane; quad < QUADS; quad += LANES) {
+    precise vec4 sum[HEADS];
+    [[unroll]] for (uint h = 0; h < HEADS; ++h) sum[h] = vec4(0.0);
+    for (uint key = 0; key < count; ++key) {
+      const vec4 v = load_v(first_quad + key * QUADS + quad);
+      [[unroll]] for (uint h = 0; h < HEADS; ++h) sum[h] = fma(vec4(weight_of[h * CHUNK + key]), v, sum[h]);
+    }
+    [[unroll]] for (uint h = 0; h < HEADS; ++h) {
+      [[unroll]] for (uint i = 0; i < 4; ++i) partial[out_first + h * out_head + quad * 4u + i] = sum[h][i];
+    }
+  }
+  for (uint h = lane; h < HEADS; h += LANES) {
+    precise float total = 0.0;
+    for (uint key = 0; key < count; ++key) total += weight_of[h * CHUNK + key];
+    float top = largest[0];
+    [[unroll]] for (uint i = 1; i < HEADS; ++i) top = h == i ? largest[i] : top;
+    partial[out_first + h * out_head + HEAD_DIM] = top;
+    partial[out_first + h * out_head + HEAD_DIM + 1u] = total;
+  }
+}

@@ -1,0 +1,39 @@
+#version 450
+#extension GL_GOOGLE_include_directive : require
+// Joins a row's attention chunks in index order: out[row][head] = sum_c a_c exp(m_c - m) / sum_c s_c exp(m_c - m), m = max m_c.
+// Workgroup (head, row); lanes take dimensions. Padding rows are left alone.
+#include "lib/stage.glsl"
+#include "abi/attention_merge.h"
+#include "abi/attention.h"
+
+ATTENTION_MERGE_SPEC(SK_CONSTANT)
+layout(push_constant) uniform Push { ATTENTION_MERGE_PUSH(SK_FIELD) } push;
+
+layout(std430, set = 0, binding = ATTENTION_MERGE_PARTIAL) readonly buffer Partial { float partial[]; };
+layout(std430, set = 0, binding = ATTENTION_MERGE_OUT) writeonly buffer Out { float result[]; };
+#define STEP_STATE_BINDING ATTENTION_MERGE_STATE
+#include "lib/step_state.glsl"
+
+void main() {
+  const uint head = gl_WorkGroupID.x, row = gl_WorkGroupID.y;
+  if (row >= state.rows) return;
+  const uint chunks = (state.base + row) / CHUNK + 1u;
+  const uint record = HEAD_DIM + ATTENTION_PARTIAL_EXTRA;
+  const uint first = (row * push.heads + head) * push.max_chunks * record;
+
+  float largest = partial[first + HEAD_DIM];
+  for (uint c = 1; c < chunks; ++c) largest = max(largest, partial[first + c * record + HEAD_DIM]);
+  precise float total = 0.0;
+  for (uint c = 0; c < chunks; ++c) {
+    const uint at = first + c * record + HEAD_DIM;
+    total = fma(partial[at + 1u], exp(partial[at] - largest), total);
+  }
+  for (uint d = gl_LocalInvocationID.x; d < HEAD_DIM; d += LANES) {
+    precise float sum = 0.0;
+    for (uint c = 0; c < chunks; ++c) {
+      const uint at = first + c * record;
+      sum = fma(partial[at + d], exp(partial[at + HEAD_DIM] - largest), sum);
+    }
+    result[row * push.out_stride + head * HEAD_DIM + d] = sum / total;
+  }
+}

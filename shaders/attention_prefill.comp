@@ -1,0 +1,59 @@
+#version 450
+#extension GL_GOOGLE_include_directive : require
+// Causal attention of many rows (prefill): one query row per lane, LANES rows and one head per workgroup, keys in order with a running
+// maximum (online softmax, Milakov and Gimelshein 2018). All lanes read the same K and V at the same time: one load, a broadcast.
+//
+// Shapes: q, out [rows][stride], caches [kv_head][context][HEAD_DIM]. Workgroup (row tile, head).
+// May round differently from attention.comp: it sets a prompt's KV once, identically for plain and speculative decoding.
+#include "lib/stage.glsl"
+#include "abi/attention_prefill.h"
+
+ATTENTION_PREFILL_SPEC(SK_CONSTANT)
+layout(push_constant) uniform Push { ATTENTION_PREFILL_PUSH(SK_FIELD) } push;
+
+layout(std430, set = 0, binding = ATTENTION_PREFILL_Q) readonly buffer Q { vec4 q[]; };
+layout(std430, set = 0, binding = ATTENTION_PREFILL_OUT) writeonly buffer Out { vec4 result[]; };
+#define KV_K ATTENTION_PREFILL_K_CACHE
+#define KV_V ATTENTION_PREFILL_V_CACHE
+#include "lib/kv_read.glsl"
+#define STEP_STATE_BINDING ATTENTION_PREFILL_STATE
+#include "lib/step_state.glsl"
+
+const uint QUADS = HEAD_DIM / 4u;
+
+void main() {
+  const uint first_row = gl_WorkGroupID.x * LANES;
+  if (first_row >= state.rows) return;
+  const uint head = gl_WorkGroupID.y;
+  const uint row = min(first_row + gl_LocalInvocationID.x, state.rows - 1u);   // lanes past the end repeat the last row, write nothing
+  const uint position = state.base + row;
+  const uint last_key = state.base + min(first_row + LANES, state.rows) - 1u;
+  const uint cache_quad = head / push.group * push.context * QUADS;
+  const uint row_quad = (row * push.stride >> 2) + head * QUADS;
+
+  vec4 mine[QUADS], sum[QUADS];
+  [[unroll]] for (uint i = 0; i < QUADS; ++i) {
+    mine[i] = q[row_quad + i] * push.scale;
+    sum[i] = vec4(0.0);
+  }
+  float largest = uintBitsToFloat(0xff800000u);
+  float total = 0.0;
+  for (uint key = 0; key <= last_key; ++key) {
+    const uint quad = cache_quad + key * QUADS;
+    float score = 0.0;
+    [[unroll]] for (uint i = 0; i < QUADS; ++i) score = fma4(mine[i], load_k(quad + i), score);
+    const bool visible = key <= position;
+    if (visible && score > largest) {
+      const float shrink = exp(largest - score);
+      total *= shrink;
+      [[unroll]] for (uint i = 0; i < QUADS; ++i) sum[i] *= shrink;
+      largest = score;
+    }
+    const float weight = visible ? exp(score - largest) : 0.0;
+    total += weight;
+    [[unroll]] for (uint i = 0; i < QUADS; ++i) sum[i] = fma(vec4(weight), load_v(quad + i), sum[i]);
+  }
+  if (first_row + gl_LocalInvocationID.x < state.rows) {
+    [[unroll]] for (uint i = 0; i < QUADS; ++i) result[row_quad + i] = sum[i] / total;
+  }
+}

@@ -1,0 +1,21 @@
+#version 450
+#extension GL_GOOGLE_include_directive : require
+// total[layer] += sum over the real rows of this pass of cosines[layer][row], in row order. One invocation per layer.
+#include "lib/stage.glsl"
+#include "abi/cosine_sum.h"
+
+COSINE_SUM_SPEC(SK_CONSTANT)
+layout(push_constant) uniform Push { COSINE_SUM_PUSH(SK_FIELD) } push;
+
+layout(std430, set = 0, binding = COSINE_SUM_ROWS) readonly buffer Rows { float cosines[]; };
+layout(std430, set = 0, binding = COSINE_SUM_TOTAL) buffer Total { float total[]; };
+#define STEP_STATE_BINDING COSINE_SUM_STATE
+#include "lib/step_state.glsl"
+
+void main() {
+  const uint layer = gl_GlobalInvocationID.x;
+  if (layer >= push.layers) return;
+  precise float sum = total[layer];
+  for (uint row = 0; row < state.rows; ++row) sum += cosines[layer * STEP_MAX_ROWS + row];
+  total[layer] = sum;
+}

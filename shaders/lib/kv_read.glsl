@@ -1,0 +1,19 @@
+// Reads four neighbouring dimensions of a cached K or V vector; define KV_F16 and the bindings KV_K and KV_V first.
+// The same buffer is declared twice because 16-byte (float) and 8-byte (half) loads want their own element types.
+layout(std430, set = 0, binding = KV_K) readonly buffer KHalves { uvec2 k_halves[]; };
+layout(std430, set = 0, binding = KV_K) readonly buffer KFloats { vec4 k_floats[]; };
+layout(std430, set = 0, binding = KV_V) readonly buffer VHalves { uvec2 v_halves[]; };
+layout(std430, set = 0, binding = KV_V) readonly buffer VFloats { vec4 v_floats[]; };
+
+vec4 four_halves(uvec2 words) { return vec4(unpackHalf2x16(words.x), unpackHalf2x16(words.y)); }
+vec4 load_k(uint quad) { return KV_F16 != 0u ? four_halves(k_halves[quad]) : k_floats[quad]; }
+vec4 load_v(uint quad) { return KV_F16 != 0u ? four_halves(v_halves[quad]) : v_floats[quad]; }
+
+float fma4(vec4 a, vec4 b, float sum) {
+  precise float s = sum;
+  s = fma(a.x, b.x, s);
+  s = fma(a.y, b.y, s);
+  s = fma(a.z, b.z, s);
+  s = fma(a.w, b.w, s);
+  return s;
+}

@@ -1,0 +1,13 @@
+struct Block { uvec4 words[4]; };
+
+Block load_block(uint index) {
+  Block block;
+  [[unroll]] for (uint i = 0; i < 4; ++i) block.words[i] = weights[index * 4 + i];
+  return block;
+}
+
+void expand(Block block, uint part, out vec4 a, out vec4 b) {
+  const uvec4 w = block.words[part];
+  a = vec4(unpackHalf2x16(w.x), unpackHalf2x16(w.y));
+  b = vec4(unpackHalf2x16(w.z), unpackHalf2x16(w.w));
+}

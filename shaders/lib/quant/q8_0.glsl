@@ -1,0 +1,22 @@
+struct Block {
+  uvec4 words[2];
+  float scale;
+};
+
+Block load_block(uint index) {
+  Block block;
+  block.words[0] = weights[index * 2];
+  block.words[1] = weights[index * 2 + 1];
+  const vec2 pair = unpackHalf2x16(scales[index >> 1]);
+  block.scale = (index & 1u) == 0u ? pair.x : pair.y;
+  return block;
+}
+
+vec4 signed_bytes(uint word) { return vec4(int(word << 24) >> 24, int(word << 16) >> 24, int(word << 8) >> 24, int(word) >> 24); }
+
+void expand(Block block, uint part, out vec4 a, out vec4 b) {
+  const uvec4 four = block.words[part >> 1];
+  const uvec2 w = (part & 1u) == 0u ? four.xy : four.zw;
+  a = signed_bytes(w.x) * block.scale;
+  b = signed_bytes(w.y) * block.scale;
+}

@@ -1,0 +1,58 @@
+// The C++ side of shaders/abi: the same macros expanded to structs. Push constants and state are copied to the device byte by byte.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "abi/argmax.h"
+#include "abi/argmax_merge.h"
+#include "abi/attention.h"
+#include "abi/attention_merge.h"
+#include "abi/attention_prefill.h"
+#include "abi/cosine.h"
+#include "abi/cosine_sum.h"
+#include "abi/embed.h"
+#include "abi/matmul.h"
+#include "abi/matvec.h"
+#include "abi/rms_norm.h"
+#include "abi/rope_store.h"
+#include "abi/step_state.h"
+#include "abi/swiglu.h"
+
+namespace skipstone::abi {
+
+using uint = std::uint32_t;
+
+#define SK_FIELD(type, name) type name;
+#define SK_ARRAY(type, name, length) std::array<type, length> name;
+#define SK_CONSTANT(id, name, fallback) std::uint32_t name = fallback;
+
+#define SK_KERNEL_ABI(Name, MACRO)            \
+  struct Name##Push { MACRO##_PUSH(SK_FIELD) }; \
+  struct Name##Spec { MACRO##_SPEC(SK_CONSTANT) };
+
+SK_KERNEL_ABI(Embed, EMBED)
+SK_KERNEL_ABI(RmsNorm, RMS_NORM)
+SK_KERNEL_ABI(Matvec, MATVEC)
+SK_KERNEL_ABI(Matmul, MATMUL)
+SK_KERNEL_ABI(RopeStore, ROPE_STORE)
+SK_KERNEL_ABI(Attention, ATTENTION)
+SK_KERNEL_ABI(AttentionMerge, ATTENTION_MERGE)
+SK_KERNEL_ABI(AttentionPrefill, ATTENTION_PREFILL)
+SK_KERNEL_ABI(Swiglu, SWIGLU)
+SK_KERNEL_ABI(Cosine, COSINE)
+SK_KERNEL_ABI(CosineSum, COSINE_SUM)
+SK_KERNEL_ABI(Argmax, ARGMAX)
+SK_KERNEL_ABI(ArgmaxMerge, ARGMAX_MERGE)
+
+/// See shaders/abi/step_state.h.
+struct StepState { STEP_STATE(SK_FIELD, SK_ARRAY) };
+struct RowResult { ROW_RESULT(SK_FIELD) };
+struct ArgmaxPartial { ARGMAX_PARTIAL_FIELDS(SK_FIELD) };
+
+#undef SK_KERNEL_ABI
+#undef SK_CONSTANT
+#undef SK_ARRAY
+#undef SK_FIELD
+
+}  // namespace skipstone::abi

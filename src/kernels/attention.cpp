@@ -1,0 +1,81 @@
+#include <cmath>
+#include <cstddef>
+
+#include "kernels/abi.h"
+#include "kernels/operations.h"
+
+namespace skipstone::kernels {
+
+using vk::Access;
+
+namespace {
+
+float attention_scale(const AttentionShape& shape) { return 1.0f / std::sqrt(static_cast<float>(shape.head_dim)); }
+
+std::uint32_t q_stride(const AttentionShape& shape) { return padded(shape.heads * shape.head_dim); }
+
+}  // namespace
+
+std::uint64_t AttentionShape::partial_bytes(std::uint32_t rows) const {
+  return std::uint64_t{rows} * heads * max_chunks() * (head_dim + ATTENTION_PARTIAL_EXTRA) * sizeof(float);
+}
+
+Dispatch rope_store(const Selector& select, const AttentionShape& shape, std::uint32_t layer, std::uint32_t rows, const std::string& label) {
+  Dispatch d;
+  d.kernel = KernelId::rope_store;
+  d.constants = words(abi::RopeStoreSpec{select.lanes(), shape.half_kv ? 1u : 0u, shape.rope_halves ? 1u : 0u});
+  d.operands = {{{ResourceKind::q}, Access::read},           {{ResourceKind::k}, Access::read},
+                {{ResourceKind::v}, Access::read},           {{ResourceKind::rope_table}, Access::read},
+                {{ResourceKind::state}, Access::read},       {{ResourceKind::q_rotated}, Access::write},
+                {{ResourceKind::k_cache, layer}, Access::read_write}, {{ResourceKind::v_cache, layer}, Access::read_write}};
+  d.push = bytes(abi::RopeStorePush{shape.heads, shape.kv_heads, shape.head_dim, shape.rope_dim, q_stride(shape),
+                                    padded(shape.kv_heads * shape.head_dim), shape.context});
+  const std::uint32_t pairs = (shape.heads + 2 * shape.kv_heads) * shape.head_dim / 2;
+  d.groups = {(pairs + select.lanes() - 1) / select.lanes(), rows, 1};
+  d.label = label;
+  return d;
+}
+
+std::vector<Dispatch> attention(const Selector& select, const AttentionShape& shape, std::uint32_t layer, std::uint32_t rows, const std::string& label) {
+  const AttentionChoice choice = select.attention(shape.group(), shape.chunk);
+  Dispatch split;
+  split.kernel = KernelId::attention;
+  split.constants = words(abi::AttentionSpec{choice.lanes, shape.half_kv ? 1u : 0u, shape.head_dim, choice.heads, shape.chunk});
+  split.operands = {{{ResourceKind::q_rotated}, Access::read},
+                    {{ResourceKind::k_cache, layer}, Access::read},
+                    {{ResourceKind::v_cache, layer}, Access::read},
+                    {{ResourceKind::state}, Access::read},
+                    {{ResourceKind::attention_partial}, Access::write}};
+  split.push = bytes(abi::AttentionPush{shape.heads, shape.group(), q_stride(shape), shape.context, shape.max_chunks(), attention_scale(shape)});
+  // The host writes (chunks in use, rows of workgroups, rows) into the state; y is what this choice of heads needs.
+  split.groups = {shape.max_chunks(), shape.heads / choice.heads, rows};
+  split.indirect_offset = offsetof(abi::StepState, attention_groups);
+  split.label = label;
+
+  Dispatch merge;
+  merge.kernel = KernelId::attention_merge;
+  merge.constants = words(abi::AttentionMergeSpec{choice.lanes, shape.head_dim, shape.chunk});
+  merge.operands = {
+      {{ResourceKind::attention_partial}, Access::read}, {{ResourceKind::state}, Access::read}, {{ResourceKind::attended}, Access::write}};
+  merge.push = bytes(abi::AttentionMergePush{shape.heads, q_stride(shape), shape.max_chunks()});
+  merge.groups = {shape.heads, rows, 1};
+  merge.label = label + ".merge";
+  return {std::move(split), std::move(merge)};
+}
+
+Dispatch attention_prefill(const Selector& select, const AttentionShape& shape, std::uint32_t layer, std::uint32_t rows, const std::string& label) {
+  Dispatch d;
+  d.kernel = KernelId::attention_prefill;
+  d.constants = words(abi::AttentionPrefillSpec{select.lanes(), shape.half_kv ? 1u : 0u, shape.head_dim});
+  d.operands = {{{ResourceKind::q_rotated}, Access::read},
+                {{ResourceKind::k_cache, layer}, Access::read},
+                {{ResourceKind::v_cache, layer}, Access::read},
+                {{ResourceKind::state}, Access::read},
+                {{ResourceKind::attended}, Access::write}};
+  d.push = bytes(abi::AttentionPrefillPush{shape.group(), q_stride(shape), shape.context, attention_scale(shape)});
+  d.groups = {(rows + select.lanes() - 1) / select.lanes(), shape.heads, 1};
+  d.label = label;
+  return d;
+}
+
+}  // namespace skipstone::kernels

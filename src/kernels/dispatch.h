@@ -1,0 +1,69 @@
+// One kernel call as data: what plans are made of. Buffers are named, not held, so that plans are built and tested without a device.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kernels/kernel_ids.h"
+#include "vk/recorder.h"
+
+namespace skipstone::kernels {
+
+/// What a buffer is for. `index` of a Resource says which one of its kind.
+enum class ResourceKind : std::uint8_t {
+  weight,         ///< index: tensor; part and plane (0 quants, 1 scales) select a buffer of it
+  k_cache, v_cache,   ///< index: layer
+  residual,       ///< index 0 or 1: the residual stream and its other half of the ping-pong
+  normed, q, q_rotated, k, v, attended, gate, up, activated,   ///< activations
+  attention_partial, logits, argmax_partial, result, cosines, cosine_total, rope_table, state,
+  scratch,        ///< tests: index as they like
+};
+
+struct Resource {
+  ResourceKind kind = ResourceKind::scratch;
+  std::uint32_t index = 0;
+  std::uint16_t part = 0;
+  std::uint16_t plane = 0;
+  bool operator==(const Resource&) const = default;
+};
+
+/// "blk.3.attn_q.scales", "k_cache[3]", "residual[0]", ...; weights by ordinal where no names are given.
+std::string to_string(const Resource& resource);
+
+struct Operand {
+  Resource resource;
+  vk::Access access = vk::Access::read;
+};
+
+struct Dispatch {
+  KernelId kernel{};
+  std::vector<std::uint32_t> constants;   ///< specialization constants 0, 1, ...
+  std::vector<Operand> operands;          ///< bindings 0, 1, ...
+  std::vector<std::byte> push;
+  std::array<std::uint32_t, 3> groups{1, 1, 1};
+  std::optional<std::size_t> indirect_offset;   ///< group counts are read from the state buffer at this byte instead
+  std::string label;                      ///< "blk.3.attn_q"
+};
+
+/// Constants or push constants from their abi structs.
+template <typename Spec>
+std::vector<std::uint32_t> words(const Spec& spec) {
+  static_assert(sizeof(Spec) % sizeof(std::uint32_t) == 0);
+  std::vector<std::uint32_t> out(sizeof(Spec) / sizeof(std::uint32_t));
+  std::memcpy(out.data(), &spec, sizeof(Spec));
+  return out;
+}
+
+template <typename Push>
+std::vector<std::byte> bytes(const Push& push) {
+  std::vector<std::byte> out(sizeof(Push));
+  std::memcpy(out.data(), &push, sizeof(Push));
+  return out;
+}
+
+}  // namespace skipstone::kernels

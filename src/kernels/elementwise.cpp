@@ -1,0 +1,74 @@
+#include "kernels/abi.h"
+#include "kernels/operations.h"
+
+namespace skipstone::kernels {
+
+using vk::Access;
+
+Dispatch rms_norm(const Selector& select, Resource x, std::uint32_t weight_tensor, Resource out, std::uint32_t n, std::uint32_t rows, float epsilon,
+                  bool last_row, const std::string& label) {
+  Dispatch d;
+  d.kernel = KernelId::rms_norm;
+  d.constants = words(abi::RmsNormSpec{select.wide_lanes()});
+  d.operands = {{x, Access::read}, {{ResourceKind::weight, weight_tensor}, Access::read}, {out, Access::write}, {{ResourceKind::state}, Access::read}};
+  d.push = bytes(abi::RmsNormPush{n, padded(n), epsilon, last_row ? 1u : 0u});
+  d.groups = {last_row ? 1 : rows, 1, 1};
+  d.label = label;
+  return d;
+}
+
+Dispatch swiglu(const Selector& select, std::uint32_t n, std::uint32_t rows, const std::string& label) {
+  Dispatch d;
+  d.kernel = KernelId::swiglu;
+  d.constants = words(abi::SwigluSpec{select.lanes()});
+  d.operands = {{{ResourceKind::gate}, Access::read}, {{ResourceKind::up}, Access::read}, {{ResourceKind::activated}, Access::write}};
+  d.push = bytes(abi::SwigluPush{n, padded(n)});
+  d.groups = {(n + select.lanes() - 1) / select.lanes(), rows, 1};
+  d.label = label;
+  return d;
+}
+
+Dispatch cosine(const Selector& select, Resource before, Resource after, std::uint32_t n, std::uint32_t rows, std::uint32_t layer,
+                const std::string& label) {
+  Dispatch d;
+  d.kernel = KernelId::cosine;
+  d.constants = words(abi::CosineSpec{select.wide_lanes()});
+  d.operands = {{before, Access::read}, {after, Access::read}, {{ResourceKind::cosines, layer}, Access::write}};
+  d.push = bytes(abi::CosinePush{n, padded(n), layer});
+  d.groups = {rows, 1, 1};
+  d.label = label;
+  return d;
+}
+
+Dispatch cosine_sum(const Selector& select, std::uint32_t layers, const std::string& label) {
+  Dispatch d;
+  d.kernel = KernelId::cosine_sum;
+  d.constants = words(abi::CosineSumSpec{select.lanes()});
+  d.operands = {{{ResourceKind::cosines}, Access::read}, {{ResourceKind::state}, Access::read}, {{ResourceKind::cosine_total}, Access::read_write}};
+  d.push = bytes(abi::CosineSumPush{layers});
+  d.groups = {(layers + select.lanes() - 1) / select.lanes(), 1, 1};
+  d.label = label;
+  return d;
+}
+
+std::vector<Dispatch> argmax(const Selector& select, std::uint32_t vocabulary, std::uint32_t rows, const std::string& label) {
+  const std::uint32_t blocks = (vocabulary + ARGMAX_BLOCK - 1) / ARGMAX_BLOCK;
+  Dispatch partial;
+  partial.kernel = KernelId::argmax;
+  partial.constants = words(abi::ArgmaxSpec{select.wide_lanes()});
+  partial.operands = {{{ResourceKind::logits}, Access::read}, {{ResourceKind::argmax_partial}, Access::write}};
+  partial.push = bytes(abi::ArgmaxPush{vocabulary, padded(vocabulary), blocks});
+  partial.groups = {blocks, rows, 1};
+  partial.label = label;
+
+  Dispatch merge;
+  merge.kernel = KernelId::argmax_merge;
+  merge.constants = words(abi::ArgmaxMergeSpec{1});
+  merge.operands = {{{ResourceKind::argmax_partial}, Access::read}, {{ResourceKind::result}, Access::write}};
+  merge.push = bytes(abi::ArgmaxMergePush{blocks});
+  merge.groups = {rows, 1, 1};
+  merge.label = label + ".merge";
+  return {std::move(partial), std::move(merge)};
+}
+
+}  // namespace skipstone::kernels

@@ -1,0 +1,75 @@
+#include "kernels/library.h"
+
+#include <map>
+#include <vector>
+
+#include "base/status.h"
+#include "kernels/kernel_table.h"
+
+namespace skipstone::kernels {
+
+struct Library::State {
+  State(std::shared_ptr<vk::Device> d, const std::string& directory)
+      : device(std::move(d)), factory(device, vk::pipeline_cache_file(directory, device->caps(), shader_hash())) {}
+
+  std::shared_ptr<vk::Device> device;
+  vk::PipelineFactory factory;
+  std::map<KernelId, std::span<const std::uint32_t>> replaced;
+  std::map<std::pair<KernelId, std::vector<std::uint32_t>>, std::unique_ptr<vk::Pipeline>> pipelines;
+};
+
+Library::Library(std::shared_ptr<vk::Device> device, const std::string& cache_directory)
+    : state_(std::make_unique<State>(std::move(device), cache_directory)) {}
+
+Library::~Library() = default;
+
+const vk::Pipeline& Library::pipeline(KernelId kernel, std::span<const std::uint32_t> constants) {
+  auto key = std::pair{kernel, std::vector<std::uint32_t>(constants.begin(), constants.end())};
+  if (const auto found = state_->pipelines.find(key); found != state_->pipelines.end()) return *found->second;
+  const KernelInfo& facts = info(kernel);
+  if (constants.size() != facts.constants) {
+    fail(Code::internal, "kernel {} takes {} constants, not {}", facts.name, facts.constants, constants.size());
+  }
+  vk::PipelineSpec spec;
+  spec.name = facts.name;
+  const auto other = state_->replaced.find(kernel);
+  spec.spirv = other == state_->replaced.end() ? facts.spirv : other->second;
+  spec.bindings = facts.buffers;
+  spec.push_bytes = facts.push_bytes;
+  spec.constants = key.second;
+  auto made = state_->factory.create(spec);
+  return *state_->pipelines.emplace(std::move(key), std::move(made)).first->second;
+}
+
+void Library::replace(KernelId kernel, std::span<const std::uint32_t> spirv) { state_->replaced[kernel] = spirv; }
+
+void Library::save_cache() { state_->factory.save(); }
+
+std::size_t Library::size() const { return state_->pipelines.size(); }
+
+void record(vk::Recorder& recorder, Library& library, const Dispatch& dispatch, const Resolver& resolve) {
+  std::vector<vk::Binding> bindings;
+  bindings.reserve(dispatch.operands.size());
+  for (const Operand& operand : dispatch.operands) {
+    const vk::Slice slice = resolve(operand.resource);
+    if (!slice) fail(Code::internal, "{}: no buffer for {}", dispatch.label, to_string(operand.resource));
+    bindings.push_back({slice, operand.access});
+  }
+  const vk::Pipeline& pipeline = library.pipeline(dispatch.kernel, dispatch.constants);
+  if (dispatch.indirect_offset) {
+    const vk::Slice state = resolve({ResourceKind::state});
+    recorder.dispatch_indirect(pipeline, bindings, dispatch.push, state.part(*dispatch.indirect_offset, 12), dispatch.label);
+  } else {
+    recorder.dispatch(pipeline, bindings, dispatch.push, dispatch.groups[0], dispatch.groups[1], dispatch.groups[2], dispatch.label);
+  }
+}
+
+std::uint64_t shader_hash() {
+  std::uint64_t hash = 0xcbf29ce484222325u;   // FNV-1a over words
+  for (const KernelInfo& kernel : kernel_table()) {
+    for (const std::uint32_t word : kernel.spirv) hash = (hash ^ word) * 0x100000001b3u;
+  }
+  return hash;
+}
+
+}  // namespace skipstone::kernels

@@ -1,0 +1,43 @@
+// Kernels as pipelines on one device: made on first use (or ahead of it), kept for all plans.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "kernels/dispatch.h"
+#include "vk/device.h"
+#include "vk/pipeline.h"
+#include "vk/recorder.h"
+
+namespace skipstone::kernels {
+
+class Library {
+ public:
+  /// `cache_directory`: where the device's pipeline cache file is kept; "" for none.
+  Library(std::shared_ptr<vk::Device> device, const std::string& cache_directory);
+  ~Library();
+
+  const vk::Pipeline& pipeline(KernelId kernel, std::span<const std::uint32_t> constants);
+  /// Tests: uses `spirv` instead of the embedded words of `kernel` from now on. The words must outlive the library.
+  void replace(KernelId kernel, std::span<const std::uint32_t> spirv);
+  void save_cache();
+  std::size_t size() const;   ///< pipelines made so far
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// Which buffer an operand stands for.
+using Resolver = std::function<vk::Slice(const Resource&)>;
+
+/// Records `dispatch`. Throws internal where an operand resolves to nothing.
+void record(vk::Recorder& recorder, Library& library, const Dispatch& dispatch, const Resolver& resolve);
+
+/// A hash over all embedded kernels: part of every cache key.
+std::uint64_t shader_hash();
+
+}  // namespace skipstone::kernels

@@ -1,0 +1,73 @@
+#include "kernels/selector.h"
+
+#include <algorithm>
+#include <array>
+
+#include "abi/attention.h"
+#include "abi/step_state.h"
+#include "base/status.h"
+
+namespace skipstone::kernels {
+namespace {
+
+struct FormatKernels {
+  gguf::Type format;
+  KernelId embed, matvec, matmul;
+};
+
+// One row per format that has kernels.
+constexpr FormatKernels format_kernels[] = {
+    {gguf::Type::f32, KernelId::embed_f32, KernelId::matvec_f32, KernelId::matmul_f32},
+    {gguf::Type::f16, KernelId::embed_f16, KernelId::matvec_f16, KernelId::matmul_f16},
+    {gguf::Type::bf16, KernelId::embed_bf16, KernelId::matvec_bf16, KernelId::matmul_bf16},
+    {gguf::Type::q8_0, KernelId::embed_q8_0, KernelId::matvec_q8_0, KernelId::matmul_q8_0},
+    {gguf::Type::q4_0, KernelId::embed_q4_0, KernelId::matvec_q4_0, KernelId::matmul_q4_0},
+};
+
+const FormatKernels& kernels_of(gguf::Type format) {
+  for (const FormatKernels& row : format_kernels) {
+    if (row.format == format) return row;
+  }
+  fail(Code::unsupported, "there are no kernels for weights of type {}", gguf::traits(format).name);
+}
+
+}  // namespace
+
+Selector::Selector(const vk::Caps& caps, const vk::Tuning& tuning) : caps_(caps), tuning_(tuning) {}
+
+KernelId Selector::embed(gguf::Type format) const { return kernels_of(format).embed; }
+KernelId Selector::matvec_kernel(gguf::Type format) const { return kernels_of(format).matvec; }
+KernelId Selector::matmul_kernel(gguf::Type format) const { return kernels_of(format).matmul; }
+
+MatvecChoice Selector::matvec(std::uint32_t rows_of_pass) const {
+  const std::uint32_t columns = std::min<std::uint32_t>(bucket_for(rows_of_pass), STEP_VERIFY_ROWS);
+  return {tuning_.matvec_row_lanes * tuning_.matvec_k_lanes, tuning_.matvec_k_lanes, tuning_.matvec_rows, columns};
+}
+
+bool Selector::tiled(std::uint32_t rows_of_pass) const { return tuning_.tiled_prefill && rows_of_pass > STEP_VERIFY_ROWS; }
+
+MatmulChoice Selector::matmul(std::uint32_t rows_of_pass) const {
+  // The largest tile whose two staged blocks fit the device's shared memory and whose lanes fit a workgroup.
+  constexpr MatmulChoice tiles[] = {{256, 64, 64, 4, 4}, {64, 32, 32, 4, 4}, {16, 16, 16, 4, 4}};
+  for (const MatmulChoice& tile : tiles) {
+    const std::uint32_t shared_bytes = (tile.tile_n + tile.tile_m) * 33 * 4;
+    if (rows_of_pass >= tile.tile_m && tile.lanes <= caps_.max_workgroup_invocations && shared_bytes <= caps_.max_shared_bytes) return tile;
+  }
+  return tiles[2];
+}
+
+AttentionChoice Selector::attention(std::uint32_t group, std::uint32_t chunk) const {
+  // Scores of all heads of a workgroup stand in shared memory, and each head costs registers: at most 8.
+  std::uint32_t heads = std::min<std::uint32_t>(group, 8);
+  while (group % heads != 0 || heads * chunk * 4 > caps_.max_shared_bytes) --heads;
+  return {tuning_.lanes, heads};
+}
+
+std::uint32_t bucket_for(std::uint32_t rows) {
+  for (const std::uint32_t bucket : row_buckets) {
+    if (rows <= bucket) return bucket;
+  }
+  fail(Code::internal, "a pass of {} rows is more than any bucket holds", rows);
+}
+
+}  // namespace skipstone::kernels
