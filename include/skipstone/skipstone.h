@@ -1,0 +1,279 @@
+/* Skipstone's C API: GGUF language models on Vulkan devices, drafting with the model's own layers.
+ *
+ * Conventions
+ * - Every function that can fail returns a skipstone_status; skipstone_last_error() then has the sentence, per thread.
+ * - Parameter structs start with `struct_size`. Fill them with their *_default_params() function, then change what you need;
+ *   so programs built against an older header keep working with a newer library.
+ * - Text is UTF-8. Strings that come back as `char**` belong to the caller: give them to skipstone_string_free().
+ * - Strings and arrays that come back as `const` pointers belong to the handle they were asked from.
+ * - An engine may be shared by sessions and threads; a session is used by one thread at a time (except skipstone_session_cancel()).
+ * - Reports (devices, inspect, doctor) are JSON documents; fields may be added to them, never change their meaning.
+ */
+#ifndef SKIPSTONE_H
+#define SKIPSTONE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- status ------------------------------------------------------------------------------------------------------------- */
+
+typedef enum skipstone_status {
+  SKIPSTONE_OK = 0,
+  SKIPSTONE_INVALID_ARGUMENT = 1, /* the caller asked for something that cannot be */
+  SKIPSTONE_NOT_FOUND = 2,        /* a file, device or name does not exist */
+  SKIPSTONE_BAD_FILE = 3,         /* a file is damaged or not what it says */
+  SKIPSTONE_UNSUPPORTED = 4,      /* well-formed, but this build or device cannot do it */
+  SKIPSTONE_OUT_OF_MEMORY = 5,    /* host or device memory, found by planning or by the driver */
+  SKIPSTONE_NO_DEVICE = 6,        /* no Vulkan loader, no driver or no device */
+  SKIPSTONE_DEVICE_LOST = 7,      /* the driver gave the device up; the engine and its sessions are of no more use */
+  SKIPSTONE_IO = 8,               /* reading or writing failed */
+  SKIPSTONE_CANCELLED = 9,        /* a callback asked to stop */
+  SKIPSTONE_INTERNAL = 10         /* a defect of the library */
+} skipstone_status;
+
+/* "ok", "invalid_argument", ...; "unknown" for other numbers. */
+const char* skipstone_status_name(skipstone_status status);
+
+/* What went wrong in this thread's last failed call, as one sentence; "" before the first. Valid until the thread's next call. */
+const char* skipstone_last_error(void);
+
+/* "0.1.0", and the commit it was built from ("unknown" outside a git checkout). */
+const char* skipstone_version(void);
+const char* skipstone_commit(void);
+
+void skipstone_string_free(char* text);
+
+/* ---- messages ----------------------------------------------------------------------------------------------------------- */
+
+typedef enum skipstone_log_level {
+  SKIPSTONE_LOG_DEBUG = 0,
+  SKIPSTONE_LOG_INFO = 1,
+  SKIPSTONE_LOG_WARNING = 2,
+  SKIPSTONE_LOG_ERROR = 3
+} skipstone_log_level;
+
+/* `level` is a skipstone_log_level; `text` has no line end. */
+typedef void (*skipstone_log_fn)(int level, const char* text, void* user_data);
+
+/* Where warnings go instead of to standard error; NULL silences them. Call it before any other thread uses the library. */
+void skipstone_set_log(skipstone_log_fn log, void* user_data);
+
+/* ---- devices, drafters, files, self-test -------------------------------------------------------------------------------- */
+
+/* Every Vulkan device, and which one `wanted` would take and why. `wanted`: a number of the list, a part of a name, "" for the
+ * best, or NULL for SKIPSTONE_DEVICE's value. {"devices": [{"index", "name", "chosen", "reason", "unsuitable", "tier", ...}]}
+ * SKIPSTONE_NO_DEVICE where there is no loader or no driver. */
+skipstone_status skipstone_list_devices(const char* wanted, char** json);
+
+/* A way of drafting. `options`: its "key=value,..." with the defaults. */
+typedef struct skipstone_drafter_info {
+  const char* name;
+  const char* summary;
+  const char* options;
+  int32_t lossless;
+} skipstone_drafter_info;
+
+size_t skipstone_drafter_count(void);
+
+/* SKIPSTONE_INVALID_ARGUMENT past the end. The strings live as long as the library. */
+skipstone_status skipstone_get_drafter(size_t index, skipstone_drafter_info* info);
+
+typedef enum skipstone_kv_type {
+  SKIPSTONE_KV_AUTOMATIC = 0, /* f16, or f32 on devices without 16-bit arithmetic */
+  SKIPSTONE_KV_F16 = 1,
+  SKIPSTONE_KV_F32 = 2
+} skipstone_kv_type;
+
+typedef struct skipstone_inspect_params {
+  size_t struct_size;
+  const char* model_path;
+  uint32_t context; /* tokens that the memory plan is for; 0: what the model was trained for, at most 4096 */
+  int32_t kv_type;  /* skipstone_kv_type */
+} skipstone_inspect_params;
+
+skipstone_inspect_params skipstone_inspect_default_params(void);
+
+/* What is in a GGUF file; needs no device. {"path", "version", "bytes", "parameters", "metadata": [...], "tensor_types": [...],
+ * "tensors": [...], "model": {...} or null, "unsupported": "" or why it cannot run, "memory_plan": {...} or null} */
+skipstone_status skipstone_inspect(const skipstone_inspect_params* params, char** json);
+
+/* One case of the self-test. `name` says kernel, format and shape; `detail` what differed ("" where it passed). */
+typedef struct skipstone_check {
+  const char* kernel;
+  const char* name;
+  const char* detail;
+  int32_t passed;
+} skipstone_check;
+
+/* Non-zero stops the self-test with SKIPSTONE_CANCELLED. */
+typedef int (*skipstone_check_fn)(const skipstone_check* check, void* user_data);
+
+typedef struct skipstone_doctor_params {
+  size_t struct_size;
+  const char* device; /* as for skipstone_list_devices() */
+  int32_t full;       /* 0: a few seconds; 1: every shape */
+  int32_t validation; /* the Vulkan validation layers; default: whether SKIPSTONE_VALIDATION is set */
+  skipstone_check_fn check;
+  void* user_data;
+} skipstone_doctor_params;
+
+skipstone_doctor_params skipstone_doctor_default_params(void);
+
+/* Runs every kernel on the device against the scalar reference and compares rows by bytes; measures copy bandwidth.
+ * SKIPSTONE_OK means that it ran: {"passed": bool, "cases", "failures", "kernels": [{"name", "cases", "failures"}],
+ * "copy_bytes_per_second", "validation_messages", "device": {...}, "version", "commit"} says what came out. */
+skipstone_status skipstone_doctor(const skipstone_doctor_params* params, char** json);
+
+/* ---- engine: a model on a device ---------------------------------------------------------------------------------------- */
+
+typedef struct skipstone_engine skipstone_engine;
+
+/* `stage`: "reading model", "loading weights", "compiling kernels"; `done`: 0 to 1. Non-zero stops with SKIPSTONE_CANCELLED. */
+typedef int (*skipstone_progress_fn)(const char* stage, double done, void* user_data);
+
+typedef struct skipstone_engine_params {
+  size_t struct_size;
+  const char* model_path;
+  const char* device; /* as for skipstone_list_devices() */
+  uint32_t context;   /* tokens of prompt and continuation together; 0: what the model was trained for, at most 4096 */
+  int32_t kv_type;    /* skipstone_kv_type */
+  int32_t validation; /* the Vulkan validation layers; default: whether SKIPSTONE_VALIDATION is set */
+  skipstone_progress_fn progress;
+  void* user_data;
+} skipstone_engine_params;
+
+skipstone_engine_params skipstone_engine_default_params(void);
+
+/* Opens the file, plans memory (SKIPSTONE_OUT_OF_MEMORY with the numbers, before anything is allocated), loads and compiles. */
+skipstone_status skipstone_engine_load(const skipstone_engine_params* params, skipstone_engine** engine);
+
+/* Sessions that are still there keep what they need. NULL is fine. */
+void skipstone_engine_free(skipstone_engine* engine);
+
+typedef struct skipstone_engine_info {
+  size_t struct_size; /* set by the caller: sizeof(skipstone_engine_info) */
+  const char* model_name;
+  const char* architecture;
+  const char* fingerprint; /* of the model file, 16 hexadecimal digits */
+  const char* device_name;
+  const char* driver;
+  const char* tier;
+  uint32_t layers, vocabulary, context;
+  uint64_t weights_bytes, kv_bytes, activation_bytes; /* as planned */
+  uint64_t device_bytes;                              /* held now */
+  uint64_t validation_messages;
+} skipstone_engine_info;
+
+skipstone_status skipstone_engine_get_info(const skipstone_engine* engine, skipstone_engine_info* info);
+
+/* ---- tokens ------------------------------------------------------------------------------------------------------------- */
+
+typedef int32_t skipstone_token;
+
+/* Text to tokens. `add_special`: BOS and EOS as the model says. `parse_special`: special tokens that are written out in the text
+ * become those tokens. `count` gets the number of tokens; where it is more than `capacity` nothing is written to `tokens`, and the call
+ * fails unless capacity is 0. SKIPSTONE_INVALID_ARGUMENT for text that is not UTF-8. */
+skipstone_status skipstone_tokenize(const skipstone_engine* engine, const char* text, size_t bytes, int add_special, int parse_special,
+                                    skipstone_token* tokens, size_t capacity, size_t* count);
+
+/* Tokens to text. The text is followed by a NUL that `bytes` (may be NULL) does not count. */
+skipstone_status skipstone_detokenize(const skipstone_engine* engine, const skipstone_token* tokens, size_t count, char** text,
+                                      size_t* bytes);
+
+/* The bytes one token stands for, not necessarily whole characters; empty for control tokens. */
+skipstone_status skipstone_token_piece(const skipstone_engine* engine, skipstone_token token, char** text, size_t* bytes);
+
+/* ---- session: a conversation -------------------------------------------------------------------------------------------- */
+
+typedef struct skipstone_session skipstone_session;
+
+typedef struct skipstone_session_params {
+  size_t struct_size;
+  float temperature;    /* 0: greedy */
+  uint32_t top_k;       /* 0: off */
+  float top_p;          /* 1: off */
+  float min_p;          /* 0: off */
+  float repeat_penalty; /* 1: off */
+  uint32_t repeat_last; /* how many of the latest tokens the penalty looks at */
+  uint64_t seed;
+  const char* draft; /* "NAME[:key=value,...]" of a drafter; "none" for plain decoding */
+} skipstone_session_params;
+
+/* Greedy, drafting with "asd". The same seed gives the same text on one device, whatever the drafter. */
+skipstone_session_params skipstone_session_default_params(void);
+
+skipstone_status skipstone_session_create(skipstone_engine* engine, const skipstone_session_params* params, skipstone_session** session);
+
+/* NULL is fine. Not while another thread generates. */
+void skipstone_session_free(skipstone_session* session);
+
+/* Forgets the conversation; keeps what the drafter has learned. */
+skipstone_status skipstone_session_reset(skipstone_session* session);
+
+/* What one token adds to the text. */
+typedef struct skipstone_chunk {
+  const char* text;      /* whole characters, NUL-terminated; "" while the token is part of an unfinished one */
+  size_t bytes;          /* of text, without the NUL */
+  skipstone_token token; /* -1 for the last chunk, which only carries what an unfinished character left */
+  int32_t drafted;       /* 1: was drafted and accepted; 0: the full model's own token */
+} skipstone_chunk;
+
+/* Non-zero stops the generation: it ends with SKIPSTONE_STOP_CANCELLED, which is no error. */
+typedef int (*skipstone_chunk_fn)(const skipstone_chunk* chunk, void* user_data);
+
+/* Appends `tokens` to the conversation and continues it by at most `max_tokens`. What came out is then to be had from the functions
+ * below, until the session's next call. SKIPSTONE_INVALID_ARGUMENT where the tokens do not fit the context. */
+skipstone_status skipstone_session_generate(skipstone_session* session, const skipstone_token* tokens, size_t count, uint32_t max_tokens,
+                                            skipstone_chunk_fn chunk, void* user_data);
+
+/* Stops the generation that runs, or else the next one, at its next token. From any thread; async-signal-safe. */
+void skipstone_session_cancel(skipstone_session* session);
+
+typedef enum skipstone_stop_reason {
+  SKIPSTONE_STOP_MAX_TOKENS = 0,
+  SKIPSTONE_STOP_END_TOKEN = 1,
+  SKIPSTONE_STOP_CONTEXT_FULL = 2,
+  SKIPSTONE_STOP_CANCELLED = 3
+} skipstone_stop_reason;
+
+/* "max_tokens", "end_token", "context_full", "cancelled"; "unknown" for other numbers. */
+const char* skipstone_stop_reason_name(skipstone_stop_reason reason);
+
+typedef struct skipstone_stats {
+  size_t struct_size;       /* set by the caller: sizeof(skipstone_stats) */
+  int32_t stop_reason;      /* skipstone_stop_reason */
+  uint32_t draft_positions; /* for skipstone_session_draft_position() */
+  uint64_t prompt_tokens, generated_tokens;
+  uint64_t rounds, drafted, accepted;
+  uint32_t skipped_sublayers, sublayers;
+  double prompt_seconds, generation_seconds; /* generation = draft + verify + host */
+  double draft_seconds, verify_seconds, host_seconds;
+} skipstone_stats;
+
+/* Of the last generation. */
+skipstone_status skipstone_session_get_stats(const skipstone_session* session, skipstone_stats* stats);
+
+/* How often a draft at `position` (0: the first of a round) was made and accepted. */
+skipstone_status skipstone_session_draft_position(const skipstone_session* session, uint32_t position, uint64_t* drafted,
+                                                  uint64_t* accepted);
+
+/* The drafter's name, and its skip set ("attn:3,5-7;mlp:9", layers counted from 0; "" for none) in the last generation. */
+const char* skipstone_session_drafter(const skipstone_session* session);
+const char* skipstone_session_skip_set(const skipstone_session* session);
+
+/* The tokens of the last continuation. */
+const skipstone_token* skipstone_session_tokens(const skipstone_session* session, size_t* count);
+
+/* Mean cosine of the residual stream before and after each attention sublayer over the last prompt, layer by layer; `count` is 0
+ * where the drafter does not measure it. */
+const float* skipstone_session_attention_cosine(const skipstone_session* session, size_t* count);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,65 @@
+// skipstone_list_devices() and the table of drafters.
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "api/device_json.h"
+#include "api/guard.h"
+#include "engine/engine.h"
+#include "spec/registry.h"
+
+namespace skipstone::api {
+namespace {
+
+/// The registry's string views as C strings that stay.
+struct DrafterStrings {
+  std::string name, summary, options;
+  bool lossless;
+};
+
+const std::vector<DrafterStrings>& drafter_strings() {
+  static const std::vector<DrafterStrings> all = [] {
+    std::vector<DrafterStrings> strings;
+    for (const spec::DrafterInfo& info : spec::drafters()) {
+      strings.push_back({std::string(info.name), std::string(info.summary), std::string(info.options), info.lossless});
+    }
+    return strings;
+  }();
+  return all;
+}
+
+}  // namespace
+}  // namespace skipstone::api
+
+using namespace skipstone;
+
+extern "C" {
+
+skipstone_status skipstone_list_devices(const char* wanted, char** json) {
+  return api::guard([&] {
+    api::require(json, "json");
+    nlohmann::ordered_json devices = nlohmann::ordered_json::array();
+    for (const engine::DeviceEntry& entry : engine::list_devices(api::wanted_device(wanted))) {
+      nlohmann::ordered_json device = api::device_json(entry.caps);
+      device["chosen"] = entry.chosen;
+      device["reason"] = entry.reason;
+      device["unsuitable"] = entry.unsuitable;
+      device["quirks"] = entry.quirks;
+      devices.push_back(std::move(device));
+    }
+    *json = api::copy_string(api::print({{"devices", std::move(devices)}}));
+  });
+}
+
+size_t skipstone_drafter_count(void) { return spec::drafters().size(); }
+
+skipstone_status skipstone_get_drafter(size_t index, skipstone_drafter_info* info) {
+  return api::guard([&] {
+    api::require(info, "info");
+    const auto& all = api::drafter_strings();
+    if (index >= all.size()) fail(Code::invalid_argument, "there is no drafter number {}; there are {}", index, all.size());
+    *info = {all[index].name.c_str(), all[index].summary.c_str(), all[index].options.c_str(), all[index].lossless ? 1 : 0};
+  });
+}
+
+}  // extern "C"

@@ -1,0 +1,124 @@
+// Engines and tokens.
+#include "engine/engine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "api/guard.h"
+#include "api/handles.h"
+
+using namespace skipstone;
+
+namespace {
+
+engine::EngineOptions options_from(const skipstone_engine_params& params) {
+  api::require(params.model_path, "model_path");
+  if (params.kv_type < SKIPSTONE_KV_AUTOMATIC || params.kv_type > SKIPSTONE_KV_F32) {
+    fail(Code::invalid_argument, "kv_type {} is none of skipstone_kv_type", params.kv_type);
+  }
+  engine::EngineOptions options;
+  options.model_path = params.model_path;
+  options.device = api::wanted_device(params.device);
+  options.context = params.context;
+  options.kv = static_cast<engine::KvType>(params.kv_type);
+  options.validation = params.validation != 0;
+  if (params.progress != nullptr) {
+    options.progress = [progress = params.progress, user_data = params.user_data](const std::string& stage, double done) {
+      if (progress(stage.c_str(), done, user_data) != 0) fail(Code::cancelled, "loading was stopped while {}", stage);
+    };
+  }
+  return options;
+}
+
+void give_text(const std::string& text, char** target, size_t* bytes) {
+  api::require(target, "text");
+  *target = api::copy_string(text);
+  if (bytes != nullptr) *bytes = text.size();
+}
+
+}  // namespace
+
+extern "C" {
+
+skipstone_engine_params skipstone_engine_default_params(void) {
+  skipstone_engine_params params{};
+  params.struct_size = sizeof(params);
+  params.kv_type = SKIPSTONE_KV_AUTOMATIC;
+  params.validation = api::validation_by_default();
+  return params;
+}
+
+skipstone_status skipstone_engine_load(const skipstone_engine_params* given, skipstone_engine** engine) {
+  return api::guard([&] {
+    api::require(engine, "engine");
+    *engine = nullptr;
+    const auto params = api::adopt(given, skipstone_engine_default_params());
+    auto handle = std::make_unique<skipstone_engine>();
+    handle->engine = engine::Engine::load(options_from(params));
+    const vk::Caps& caps = handle->engine->device();
+    handle->driver = caps.driver_info.empty() ? caps.driver_name : fmt::format("{} {}", caps.driver_name, caps.driver_info);
+    *engine = handle.release();
+  });
+}
+
+void skipstone_engine_free(skipstone_engine* engine) { delete engine; }
+
+skipstone_status skipstone_engine_get_info(const skipstone_engine* engine, skipstone_engine_info* info) {
+  return api::guard([&] {
+    api::require(engine, "engine");
+    const engine::Engine& e = *engine->engine;
+    skipstone_engine_info filled{};
+    filled.model_name = e.config().name.c_str();
+    filled.architecture = e.config().architecture.c_str();
+    filled.fingerprint = e.model_fingerprint().c_str();
+    filled.device_name = e.device().name.c_str();
+    filled.driver = engine->driver.c_str();
+    filled.tier = vk::to_string(e.device().tier());
+    filled.layers = e.config().layers;
+    filled.vocabulary = e.config().vocabulary;
+    filled.context = e.memory().context;
+    filled.weights_bytes = e.memory().weights;
+    filled.kv_bytes = e.memory().kv;
+    filled.activation_bytes = e.memory().activations;
+    filled.device_bytes = e.device_bytes_held();
+    filled.validation_messages = e.validation_messages();
+    api::give(filled, info);
+  });
+}
+
+skipstone_status skipstone_tokenize(const skipstone_engine* engine, const char* text, size_t bytes, int add_special, int parse_special,
+                                    skipstone_token* tokens, size_t capacity, size_t* count) {
+  return api::guard([&] {
+    api::require(engine, "engine");
+    api::require(count, "count");
+    if (bytes > 0) api::require(text, "text");
+    if (capacity > 0) api::require(tokens, "tokens");
+    const std::string_view view(bytes > 0 ? text : "", bytes);
+    const std::vector<text::Token> encoded = engine->engine->tokenizer().encode(view, add_special != 0, parse_special != 0);
+    *count = encoded.size();
+    if (capacity == 0) return;
+    if (encoded.size() > capacity) fail(Code::invalid_argument, "the text has {} tokens; there is room for {}", encoded.size(), capacity);
+    std::copy(encoded.begin(), encoded.end(), tokens);
+  });
+}
+
+skipstone_status skipstone_detokenize(const skipstone_engine* engine, const skipstone_token* tokens, size_t count, char** text,
+                                      size_t* bytes) {
+  return api::guard([&] {
+    api::require(engine, "engine");
+    if (count > 0) api::require(tokens, "tokens");
+    give_text(engine->engine->tokenizer().decode({tokens, count}), text, bytes);
+  });
+}
+
+skipstone_status skipstone_token_piece(const skipstone_engine* engine, skipstone_token token, char** text, size_t* bytes) {
+  return api::guard([&] {
+    api::require(engine, "engine");
+    give_text(engine->engine->tokenizer().piece(token), text, bytes);
+  });
+}
+
+}  // extern "C"

@@ -1,0 +1,96 @@
+#include "api/guard.h"
+
+#include <cstdlib>
+#include <new>
+
+#include "base/env.h"
+
+namespace skipstone::api {
+namespace {
+
+std::string& last_error() {
+  thread_local std::string text;
+  return text;
+}
+
+skipstone_status remember(skipstone_status status, const char* text) noexcept {
+  try {
+    last_error() = text;
+  } catch (...) {
+    last_error().clear();
+  }
+  return status;
+}
+
+}  // namespace
+
+skipstone_status from_exception() noexcept {
+  try {
+    throw;
+  } catch (const Error& error) {
+    return remember(static_cast<skipstone_status>(error.code()), error.what());
+  } catch (const std::bad_alloc&) {
+    return remember(SKIPSTONE_OUT_OF_MEMORY, "the system has no memory left; close other programs or use a smaller context");
+  } catch (const std::exception& error) {
+    return remember(SKIPSTONE_INTERNAL, error.what());
+  } catch (...) {
+    return remember(SKIPSTONE_INTERNAL, "something other than an exception of the standard library was thrown");
+  }
+}
+
+void require(const void* pointer, const char* what) {
+  if (pointer == nullptr) fail(Code::invalid_argument, "{} is null", what);
+}
+
+char* copy_string(const std::string& text) {
+  char* copy = static_cast<char*>(std::malloc(text.size() + 1));
+  if (copy == nullptr) throw std::bad_alloc();
+  std::memcpy(copy, text.data(), text.size());
+  copy[text.size()] = '\0';
+  return copy;
+}
+
+std::string wanted_device(const char* device) {
+  if (device != nullptr) return device;
+  return env::get("SKIPSTONE_DEVICE").value_or(std::string());
+}
+
+int validation_by_default() { return env::flag("SKIPSTONE_VALIDATION") ? 1 : 0; }
+
+}  // namespace skipstone::api
+
+extern "C" {
+
+const char* skipstone_last_error(void) { return skipstone::api::last_error().c_str(); }
+
+void skipstone_string_free(char* text) { std::free(text); }
+
+const char* skipstone_status_name(skipstone_status status) {
+  switch (status) {
+    case SKIPSTONE_OK:
+      return "ok";
+    case SKIPSTONE_INVALID_ARGUMENT:
+      return "invalid_argument";
+    case SKIPSTONE_NOT_FOUND:
+      return "not_found";
+    case SKIPSTONE_BAD_FILE:
+      return "bad_file";
+    case SKIPSTONE_UNSUPPORTED:
+      return "unsupported";
+    case SKIPSTONE_OUT_OF_MEMORY:
+      return "out_of_memory";
+    case SKIPSTONE_NO_DEVICE:
+      return "no_device";
+    case SKIPSTONE_DEVICE_LOST:
+      return "device_lost";
+    case SKIPSTONE_IO:
+      return "io";
+    case SKIPSTONE_CANCELLED:
+      return "cancelled";
+    case SKIPSTONE_INTERNAL:
+      return "internal";
+  }
+  return "unknown";
+}
+
+}  // extern "C"

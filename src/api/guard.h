@@ -1,0 +1,69 @@
+// What every function of the C API goes through: parameter structs of any age in, exceptions of any kind stopped.
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "base/status.h"
+#include "skipstone/skipstone.h"
+
+namespace skipstone::api {
+
+/// Turns the exception that is being handled into its status and keeps its sentence for skipstone_last_error().
+skipstone_status from_exception() noexcept;
+
+/// Runs `body` and says how it went; nothing is thrown.
+template <typename Body>
+skipstone_status guard(Body&& body) noexcept {
+  try {
+    std::forward<Body>(body)();
+    return SKIPSTONE_OK;
+  } catch (...) {
+    return from_exception();
+  }
+}
+
+/// Throws invalid_argument where `pointer` is null; `what` names it.
+void require(const void* pointer, const char* what);
+
+/// The caller's struct over the defaults: as much of it as the caller's header knew. Null gives the defaults.
+template <typename Params>
+Params adopt(const Params* given, const Params& defaults) {
+  Params params = defaults;
+  if (given == nullptr) return params;
+  if (given->struct_size < sizeof(std::size_t)) {
+    fail(Code::invalid_argument,
+         "struct_size of a parameter struct is not set; fill the struct with its *_default_params() function first");
+  }
+  const std::size_t known = given->struct_size < sizeof(Params) ? given->struct_size : sizeof(Params);
+  std::memcpy(&params, given, known);
+  params.struct_size = sizeof(Params);
+  return params;
+}
+
+/// The other direction: writes as much of `filled` as the caller's struct has room for.
+template <typename Info>
+void give(const Info& filled, Info* target) {
+  require(target, "the struct to fill");
+  const std::size_t size = target->struct_size;
+  if (size < sizeof(std::size_t))
+    fail(Code::invalid_argument, "struct_size of the struct to fill is not set; set it to the struct's sizeof");
+  std::memcpy(target, &filled, size < sizeof(Info) ? size : sizeof(Info));
+  target->struct_size = size;
+}
+
+/// A copy that skipstone_string_free() frees, NUL-terminated.
+char* copy_string(const std::string& text);
+
+/// "" for null.
+inline std::string text_or_empty(const char* text) { return text == nullptr ? std::string() : std::string(text); }
+
+/// What a device parameter asks for: its own words, or SKIPSTONE_DEVICE's where it is null.
+std::string wanted_device(const char* device);
+
+/// The default of `validation` in parameter structs.
+int validation_by_default();
+
+}  // namespace skipstone::api

@@ -1,0 +1,139 @@
+// skipstone_inspect(): what is in a model file.
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "api/device_json.h"
+#include "api/guard.h"
+#include "engine/engine.h"
+#include "gguf/gguf.h"
+#include "gguf/traits.h"
+#include "model/config.h"
+
+namespace skipstone::api {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json metadata_json(const gguf::File& file) {
+  Json list = Json::array();
+  for (const gguf::Pair& pair : file.metadata()) {
+    list.push_back({{"key", gguf::escaped(pair.key)}, {"type", gguf::type_name(pair.value)}, {"value", gguf::to_display(pair.value)}});
+  }
+  return list;
+}
+
+Json tensors_json(const gguf::File& file) {
+  Json list = Json::array();
+  for (const gguf::Tensor& tensor : file.tensors()) {
+    Json shape = Json::array();
+    for (std::uint32_t i = 0; i < tensor.dimensions; ++i) shape.push_back(tensor.shape[i]);
+    list.push_back({{"name", gguf::escaped(tensor.name)},
+                    {"type", gguf::traits(tensor.type).name},
+                    {"shape", std::move(shape)},
+                    {"bytes", tensor.data.size()}});
+  }
+  return list;
+}
+
+Json tensor_types_json(const gguf::File& file) {
+  struct Sum {
+    std::uint64_t tensors = 0, weights = 0, bytes = 0;
+  };
+  std::map<gguf::Type, Sum> sums;
+  for (const gguf::Tensor& tensor : file.tensors()) {
+    Sum& sum = sums[tensor.type];
+    ++sum.tensors;
+    sum.weights += tensor.elements();
+    sum.bytes += tensor.data.size();
+  }
+  Json list = Json::array();
+  for (const auto& [type, sum] : sums) {
+    const gguf::Traits& traits = gguf::traits(type);
+    list.push_back(
+        {{"type", traits.name}, {"runnable", traits.runnable}, {"tensors", sum.tensors}, {"weights", sum.weights}, {"bytes", sum.bytes}});
+  }
+  return list;
+}
+
+Json model_json(const model::Config& config) {
+  return {{"architecture", gguf::escaped(config.architecture)},
+          {"name", gguf::escaped(config.name)},
+          {"layers", config.layers},
+          {"width", config.width},
+          {"heads", config.heads},
+          {"kv_heads", config.kv_heads},
+          {"head_dim", config.head_dim},
+          {"ffn", config.ffn},
+          {"vocabulary", config.vocabulary},
+          {"context_trained", config.context_trained},
+          {"rope_base", config.rope_base},
+          {"rope_scale", config.rope_scale},
+          {"tied_embeddings", config.tied_embeddings}};
+}
+
+Json plan_json(const engine::MemoryPlan& plan) {
+  return {{"context", plan.context},
+          {"kv_type", plan.kv_type == engine::KvType::f32 ? "f32" : "f16"},
+          {"weights", plan.weights},
+          {"kv", plan.kv},
+          {"activations", plan.activations},
+          {"total", plan.total()},
+          {"host_available", plan.host_available}};
+}
+
+Json describe(const skipstone_inspect_params& params) {
+  const gguf::File file = gguf::File::open(text_or_empty(params.model_path));
+  std::uint64_t parameters = 0;
+  for (const gguf::Tensor& tensor : file.tensors()) parameters += tensor.elements();
+  Json document = {{"path", file.path()},
+                   {"version", file.version()},
+                   {"bytes", file.file_bytes()},
+                   {"fingerprint", file.fingerprint()},
+                   {"parameters", parameters},
+                   {"metadata", metadata_json(file)},
+                   {"tensor_types", tensor_types_json(file)},
+                   {"tensors", tensors_json(file)},
+                   {"model", nullptr},
+                   {"unsupported", ""},
+                   {"memory_plan", nullptr}};
+  try {
+    const model::Config config = model::Config::from(file);
+    document["model"] = model_json(config);
+    model::find_tensors(file, config);
+    document["memory_plan"] = plan_json(engine::plan_memory(file, config, params.context, static_cast<engine::KvType>(params.kv_type)));
+  } catch (const Error& error) {
+    // A sound file that this build does not run is still worth looking at; a damaged one is not.
+    if (error.code() != Code::unsupported) throw;
+    document["unsupported"] = error.what();
+  }
+  return document;
+}
+
+}  // namespace
+}  // namespace skipstone::api
+
+using namespace skipstone;
+
+extern "C" {
+
+skipstone_inspect_params skipstone_inspect_default_params(void) {
+  skipstone_inspect_params params{};
+  params.struct_size = sizeof(params);
+  params.kv_type = SKIPSTONE_KV_AUTOMATIC;
+  return params;
+}
+
+skipstone_status skipstone_inspect(const skipstone_inspect_params* given, char** json) {
+  return api::guard([&] {
+    api::require(json, "json");
+    const auto params = api::adopt(given, skipstone_inspect_default_params());
+    api::require(params.model_path, "model_path");
+    if (params.kv_type < SKIPSTONE_KV_AUTOMATIC || params.kv_type > SKIPSTONE_KV_F32) {
+      fail(Code::invalid_argument, "kv_type {} is none of skipstone_kv_type", params.kv_type);
+    }
+    *json = api::copy_string(api::print(api::describe(params)));
+  });
+}
+
+}  // extern "C"

@@ -1,0 +1,189 @@
+// Sessions: generating, and what came out.
+#include <string>
+#include <vector>
+
+#include "api/guard.h"
+#include "api/handles.h"
+#include "text/tokenizer.h"
+
+using namespace skipstone;
+
+namespace {
+
+/// The tokens of one generation on their way to the caller's callback.
+class Stream {
+ public:
+  Stream(skipstone_session& session, skipstone_chunk_fn chunk, void* user_data)
+      : session_(session),
+        decoder_(session.engine->tokenizer(), session.session->history().empty()),
+        chunk_(chunk),
+        user_data_(user_data) {}
+
+  /// False where the caller or a cancellation asks to stop.
+  bool push(text::Token token, bool drafted) {
+    const bool go_on = chunk_ == nullptr || hand_over(decoder_.push(token), token, drafted);
+    return !session_.cancel.exchange(false) && go_on;
+  }
+
+  void finish() {
+    if (chunk_ == nullptr) return;
+    const std::string rest = decoder_.finish();
+    if (!rest.empty()) hand_over(rest, -1, false);
+  }
+
+ private:
+  bool hand_over(const std::string& text, text::Token token, bool drafted) {
+    const skipstone_chunk chunk{text.c_str(), text.size(), token, drafted ? 1 : 0};
+    return chunk_(&chunk, user_data_) == 0;
+  }
+
+  skipstone_session& session_;
+  text::StreamDecoder decoder_;
+  skipstone_chunk_fn chunk_;
+  void* user_data_;
+};
+
+engine::SessionOptions options_from(const skipstone_session_params& params) {
+  engine::SessionOptions options;
+  options.sampling.temperature = params.temperature;
+  options.sampling.top_k = params.top_k;
+  options.sampling.top_p = params.top_p;
+  options.sampling.min_p = params.min_p;
+  options.sampling.repeat_penalty = params.repeat_penalty;
+  options.sampling.repeat_last = params.repeat_last;
+  options.sampling.seed = params.seed;
+  options.sampling.check();
+  options.draft = params.draft == nullptr ? "none" : params.draft;
+  return options;
+}
+
+}  // namespace
+
+extern "C" {
+
+skipstone_session_params skipstone_session_default_params(void) {
+  const sample::SamplerParams defaults;
+  skipstone_session_params params{};
+  params.struct_size = sizeof(params);
+  params.temperature = defaults.temperature;
+  params.top_k = defaults.top_k;
+  params.top_p = defaults.top_p;
+  params.min_p = defaults.min_p;
+  params.repeat_penalty = defaults.repeat_penalty;
+  params.repeat_last = defaults.repeat_last;
+  params.seed = defaults.seed;
+  params.draft = "asd";
+  return params;
+}
+
+skipstone_status skipstone_session_create(skipstone_engine* engine, const skipstone_session_params* given, skipstone_session** session) {
+  return api::guard([&] {
+    api::require(engine, "engine");
+    api::require(session, "session");
+    *session = nullptr;
+    const auto options = options_from(api::adopt(given, skipstone_session_default_params()));
+    auto handle = std::make_unique<skipstone_session>();
+    handle->engine = engine->engine;
+    handle->session = std::make_unique<engine::Session>(engine->engine, options);
+    *session = handle.release();
+  });
+}
+
+void skipstone_session_free(skipstone_session* session) { delete session; }
+
+skipstone_status skipstone_session_reset(skipstone_session* session) {
+  return api::guard([&] {
+    api::require(session, "session");
+    session->session->reset();
+    session->last = {};
+  });
+}
+
+skipstone_status skipstone_session_generate(skipstone_session* session, const skipstone_token* tokens, size_t count, uint32_t max_tokens,
+                                            skipstone_chunk_fn chunk, void* user_data) {
+  return api::guard([&] {
+    api::require(session, "session");
+    if (count > 0) api::require(tokens, "tokens");
+    session->last = {};
+    Stream stream(*session, chunk, user_data);
+    const std::vector<text::Token> prompt(tokens, tokens + count);
+    session->last = session->session->generate(prompt, max_tokens, [&](auto emitted) {
+      if constexpr (requires { emitted.drafted; }) {
+        return stream.push(emitted.token, emitted.drafted);
+      } else {
+        return stream.push(emitted, false);
+      }
+    });
+    stream.finish();
+  });
+}
+
+void skipstone_session_cancel(skipstone_session* session) {
+  if (session != nullptr) session->cancel.store(true);
+}
+
+const char* skipstone_stop_reason_name(skipstone_stop_reason reason) {
+  if (reason < SKIPSTONE_STOP_MAX_TOKENS || reason > SKIPSTONE_STOP_CANCELLED) return "unknown";
+  return spec::to_string(static_cast<spec::StopReason>(reason));
+}
+
+skipstone_status skipstone_session_get_stats(const skipstone_session* session, skipstone_stats* stats) {
+  return api::guard([&] {
+    api::require(session, "session");
+    const spec::Stats& from = session->last.stats;
+    skipstone_stats filled{};
+    filled.stop_reason = static_cast<int32_t>(session->last.stop);
+    filled.draft_positions = static_cast<uint32_t>(from.by_position.size());
+    filled.prompt_tokens = from.prompt_tokens;
+    filled.generated_tokens = from.generated_tokens;
+    filled.rounds = from.rounds;
+    filled.drafted = from.drafted;
+    filled.accepted = from.accepted;
+    filled.skipped_sublayers = from.skipped_sublayers;
+    filled.sublayers = from.sublayers;
+    filled.prompt_seconds = from.prompt_seconds;
+    filled.generation_seconds = from.generation_seconds;
+    filled.draft_seconds = from.draft_seconds;
+    filled.verify_seconds = from.verify_seconds;
+    filled.host_seconds = from.host_seconds();
+    api::give(filled, stats);
+  });
+}
+
+skipstone_status skipstone_session_draft_position(const skipstone_session* session, uint32_t position, uint64_t* drafted,
+                                                  uint64_t* accepted) {
+  return api::guard([&] {
+    api::require(session, "session");
+    const auto& positions = session->last.stats.by_position;
+    if (position >= positions.size()) {
+      fail(Code::invalid_argument, "there is no draft position {}; the last generation had {}", position, positions.size());
+    }
+    if (drafted != nullptr) *drafted = positions[position].drafted;
+    if (accepted != nullptr) *accepted = positions[position].accepted;
+  });
+}
+
+const char* skipstone_session_drafter(const skipstone_session* session) {
+  return session == nullptr ? "" : session->last.stats.drafter.c_str();
+}
+
+const char* skipstone_session_skip_set(const skipstone_session* session) {
+  return session == nullptr ? "" : session->last.stats.plan.c_str();
+}
+
+const skipstone_token* skipstone_session_tokens(const skipstone_session* session, size_t* count) {
+  if (count != nullptr) *count = session == nullptr ? 0 : session->last.tokens.size();
+  return session == nullptr ? nullptr : session->last.tokens.data();
+}
+
+const float* skipstone_session_attention_cosine(const skipstone_session* session, size_t* count) {
+  if (session == nullptr) {
+    if (count != nullptr) *count = 0;
+    return nullptr;
+  }
+  const std::vector<float>& cosine = session->session->attention_cosine();
+  if (count != nullptr) *count = cosine.size();
+  return cosine.data();
+}
+
+}  // extern "C"
