@@ -50,7 +50,7 @@ exec::LayerPlan asd_plan(const AsdParams& params, std::span<const float> attenti
   }
   for (std::uint32_t layer = 0; layer < layers; ++layer) {
     if (params.rule2 && layers - layer <= params.m) break;  // rule 2 overrides whatever else asks
-    const bool similar = params.cosine && static_cast<double>(attention_cosine[layer]) >= params.c;
+    const bool similar = params.cosine && attention_cosine[layer] >= static_cast<float>(params.c);
     const bool nth = params.rule1 && (layer + 1) % params.n == 0;  // layers n, 2n, ... counted from 1
     if (similar || nth) plan.skip_attention.set(layer);
     if (nth) plan.skip_mlp.set(layer);

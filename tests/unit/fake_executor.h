@@ -1,0 +1,174 @@
+// An executor without a device: a "model" that is a hash of the tokens before, and a cache that remembers which token stands where. It
+// throws std::logic_error where the protocol of spec/executor.h is broken.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "sample/sampler.h"
+#include "spec/executor.h"
+#include "spec/loop.h"
+
+namespace skipstone::spec::test {
+
+inline std::uint64_t mix(std::uint64_t x) {  // SplitMix64's finaliser (Steele et al. 2014)
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+  return x ^ (x >> 31);
+}
+
+struct FakeModel {
+  std::uint64_t seed = 1;
+  std::uint32_t vocabulary = 24;
+  double agreement = 0.7;    ///< how often a draft sees the model's own logits
+  double broken_drafts = 0;  ///< how often a draft pass gives no number
+  sample::SamplerParams sampling;
+
+  static double unit(std::uint64_t hash) { return static_cast<double>(hash >> 11) * 0x1p-53; }
+
+  std::uint64_t hash(std::span<const Token> history) const {
+    std::uint64_t state = mix(seed);
+    for (const Token token : history) state = mix(state * 31 + static_cast<std::uint64_t>(token) + 0x9e3779b97f4a7c15u);
+    return state;
+  }
+
+  Choice from_hash(std::uint64_t state, std::span<const Token> history) const {
+    std::vector<float> logits(vocabulary);
+    for (float& logit : logits) logit = static_cast<float>(6 * unit(state = mix(state + 0x9e3779b97f4a7c15u)));
+    return sample::Sampler(sampling).choose(logits, history, history.size());
+  }
+
+  Choice target(std::span<const Token> history) const { return from_hash(hash(history), history); }
+
+  Choice draft(std::span<const Token> history) const {
+    const std::uint64_t state = hash(history);
+    const double luck = unit(mix(state ^ 0xd1b54a32d192ed03u));
+    if (luck >= 1 - broken_drafts) return Choice{};
+    return from_hash(luck < agreement ? state : state ^ 0x5555u, history);
+  }
+};
+
+class FakeExecutor : public Executor {
+ public:
+  FakeExecutor(const FakeModel& model, std::uint32_t context, std::uint32_t max_rows, std::uint32_t layers = 12)
+      : model_(model), context_(context), max_rows_(max_rows), layers_(layers) {}
+
+  std::uint32_t layers() const override { return layers_; }
+  std::uint32_t context() const override { return context_; }
+  std::uint32_t max_rows() const override { return max_rows_; }
+  std::uint32_t committed() const override { return committed_; }
+
+  Prefilled prefill(std::span<const Token> tokens, bool attention_cosine) override {
+    count();
+    require(!tokens.empty(), "prefill of nothing");
+    require(committed_ + tokens.size() <= context_, "prefill beyond the context");
+    write(committed_, tokens);
+    committed_ += static_cast<std::uint32_t>(tokens.size());
+    forget_round();
+    Prefilled result{model_.target(cached()), {}};
+    if (attention_cosine) {
+      std::uint64_t state = model_.hash(cached());
+      for (std::uint32_t i = 0; i < layers_; ++i)
+        result.attention_cosine.push_back(static_cast<float>(0.95 + 0.05 * FakeModel::unit(state = mix(state))));
+    }
+    return result;
+  }
+
+  Choice draft(const exec::LayerPlan& plan, Token input, std::uint32_t offset) override {
+    count();
+    require(plan.skipped_sublayers(layers_) > 0, "a draft with the whole model");
+    require(offset == drafts_.size(), "draft offsets do not follow each other");
+    require(committed_ + offset < context_, "draft beyond the context");
+    require(offset == 0 || input == drafts_.back().token, "the draft's input is not the draft before it");
+    require(offset + 1 < max_rows_, "more drafts than a verification can hold");
+    write(committed_ + offset, {&input, 1});
+    pending_ = offset == 0 ? input : pending_;
+    drafts_.push_back(model_.draft({cells_.data(), committed_ + offset + 1}));
+    ++draft_calls;
+    return drafts_.back();
+  }
+
+  void verify(std::span<const Token> rows, std::span<Choice> out) override {
+    count();
+    require(committed_ > 0, "verification before a prompt was read");
+    require(!rows.empty() && rows.size() == out.size() && rows.size() <= max_rows_, "wrong number of rows");
+    require(committed_ + rows.size() <= context_, "verification beyond the context");
+    if (!drafts_.empty()) {
+      require(rows[0] == pending_, "the first row is not the token that was drafted from");
+      const std::size_t usable = drafts_.size() - (drafts_.back().token < 0 ? 1 : 0);
+      require(rows.size() == usable + 1, "a draft was left out or added");
+      for (std::size_t i = 0; i < usable; ++i) require(rows[i + 1] == drafts_[i].token, "a row is not its draft");
+    }
+    write(committed_, rows);
+    for (std::size_t i = 0; i < rows.size(); ++i) out[i] = model_.target({cells_.data(), committed_ + i + 1});
+    forget_round();
+    verified_ = static_cast<std::uint32_t>(rows.size());
+    ++verifications;
+  }
+
+  void commit(std::uint32_t rows) override {
+    require(rows >= 1 && rows <= verified_, "commit of rows that were not verified, or a second commit");
+    committed_ += rows;
+    verified_ = 0;
+  }
+
+  std::vector<Token> cached() const { return {cells_.begin(), cells_.begin() + committed_}; }
+
+  std::uint64_t draft_calls = 0, verifications = 0;
+  std::optional<std::uint64_t> fail_at;  ///< the pass of this number is lost with its device
+
+ private:
+  static void require(bool condition, const char* what) {
+    if (!condition) throw std::logic_error(std::string("executor protocol: ") + what);
+  }
+  void count() {
+    if (fail_at && passes_++ == *fail_at) fail(Code::device_lost, "the device was lost in pass {}", *fail_at);
+  }
+  void write(std::size_t position, std::span<const Token> tokens) {
+    cells_.resize(std::max(cells_.size(), position + tokens.size()), -1);
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+      require(tokens[i] >= 0 && static_cast<std::uint32_t>(tokens[i]) < model_.vocabulary, "no such token");
+      cells_[position + i] = tokens[i];
+    }
+  }
+  void forget_round() {
+    drafts_.clear();
+    verified_ = 0;
+  }
+
+  FakeModel model_;
+  std::uint32_t context_, max_rows_, layers_, committed_ = 0, verified_ = 0;
+  Token pending_ = -1;
+  std::vector<Token> cells_;
+  std::vector<Choice> drafts_;
+  std::uint64_t passes_ = 0;
+};
+
+struct Expected {
+  std::vector<Token> tokens;
+  StopReason stop = StopReason::max_tokens;
+};
+
+/// What plain decoding is, with no executor and no rounds.
+inline Expected decode_plainly(const FakeModel& model, std::vector<Token> text, std::uint32_t context, std::uint32_t max_tokens,
+                               const std::set<Token>& ends, std::size_t cancel_after) {
+  Expected result;
+  for (;;) {
+    if (result.tokens.size() == max_tokens) return result.stop = StopReason::max_tokens, result;
+    if (text.size() == context) return result.stop = StopReason::context_full, result;
+    const Token next = model.target(text).token;
+    if (ends.contains(next)) return result.stop = StopReason::end_token, result;
+    text.push_back(next);
+    result.tokens.push_back(next);
+    if (result.tokens.size() == cancel_after) return result.stop = StopReason::cancelled, result;
+  }
+}
+
+}  // namespace skipstone::spec::test

@@ -1,0 +1,389 @@
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <random>
+#include <set>
+#include <string>
+
+#include "base/status.h"
+#include "spec/loop.h"
+#include "spec/registry.h"
+#include "unit/fake_executor.h"
+
+namespace skipstone::spec {
+namespace {
+
+using test::decode_plainly;
+using test::Expected;
+using test::FakeExecutor;
+using test::FakeModel;
+
+/// Proposes tokens that are there already, right ones as a rule, and also what a careless drafter might: too many, or no tokens at all.
+class TokenDrafter final : public Drafter {
+ public:
+  TokenDrafter(const FakeModel& model, std::uint32_t length, double skill) : model_(model), length_(length), skill_(skill) {}
+  std::string name() const override { return "tokens"; }
+  void begin(const Prefilled&, std::uint32_t) override { ++prompts; }
+  Proposal propose(std::span<const Token> history) override {
+    Proposal proposal;
+    std::vector<Token> text(history.begin(), history.end());
+    for (std::uint32_t i = 0; i < length_; ++i) {
+      const double luck = FakeModel::unit(model_.hash(text) ^ 0x77);
+      const Token next = model_.target(text).token;
+      text.push_back(luck < skill_ ? next : luck < 0.97 ? (next + 1) % static_cast<Token>(model_.vocabulary) : -1);
+      proposal.tokens.push_back(text.back());
+      if (text.back() < 0) break;
+    }
+    return proposal;
+  }
+  bool continue_drafting(const Choice&, std::uint32_t) override { return true; }
+  void observe(const RoundResult& result) override {
+    EXPECT_EQ(result.drafts.size(), result.drafted);
+    EXPECT_EQ(result.verified.size(), result.drafted + 1);
+    EXPECT_LE(result.accepted, result.drafted);
+    EXPECT_LE(result.drafted, result.limit);
+    for (std::uint32_t i = 0; i < result.accepted; ++i) EXPECT_EQ(result.drafts[i].token, result.verified[i].token);
+    if (result.accepted < result.drafted) {
+      EXPECT_NE(result.drafts[result.accepted].token, result.verified[result.accepted].token);
+    }
+    rounds.push_back({result.drafted, result.accepted});
+  }
+
+  int prompts = 0;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> rounds;
+
+ private:
+  FakeModel model_;
+  std::uint32_t length_;
+  double skill_;
+};
+
+Limits limits_of(std::uint32_t max_tokens, const std::set<Token>& ends = {}) {
+  return {max_tokens, [ends](Token token) { return ends.contains(token); }};
+}
+
+std::vector<Token> prompt_of(std::mt19937_64& random, std::size_t length, std::uint32_t vocabulary) {
+  std::vector<Token> prompt(length);
+  for (Token& token : prompt) token = static_cast<Token>(random() % vocabulary);
+  return prompt;
+}
+
+struct Case {
+  FakeModel model;
+  std::uint32_t context = 0, max_rows = 0;
+  std::set<Token> ends;
+  std::string drafter;
+  std::uint32_t token_drafts = 0;  ///< where drafter is "tokens"
+  double skill = 0;
+
+  std::unique_ptr<Drafter> make() const {
+    if (drafter == "tokens") return std::make_unique<TokenDrafter>(model, token_drafts, skill);
+    return make_drafter(drafter);
+  }
+};
+
+Case random_case(std::mt19937_64& random) {
+  Case c;
+  c.model.seed = random();
+  c.model.vocabulary = static_cast<std::uint32_t>(random() % 30 + 2);
+  c.model.agreement = static_cast<double>(random() % 5) / 4;
+  c.model.broken_drafts = random() % 4 == 0 ? 0.1 : 0.0;
+  if (random() % 2 == 0) {
+    c.model.sampling.temperature = 0.8f;
+    c.model.sampling.repeat_penalty = random() % 2 == 0 ? 1.2f : 1.0f;
+    c.model.sampling.seed = random();
+  }
+  c.context = static_cast<std::uint32_t>(random() % 80 + 1);
+  c.max_rows = static_cast<std::uint32_t>(random() % 17 + 1);
+  for (std::uint64_t i = random() % 3; i > 0; --i) c.ends.insert(static_cast<Token>(random() % c.model.vocabulary));
+  switch (random() % 4) {
+    case 0:
+      c.drafter = "none";
+      break;
+    case 1:
+      c.drafter = "tokens";
+      c.token_drafts = static_cast<std::uint32_t>(random() % 20);
+      c.skill = static_cast<double>(random() % 4) * 0.3;
+      break;
+    default:
+      c.drafter = "asd:k=" + std::to_string(random() % 20 + 1) + ",gamma=0." + std::to_string(random() % 3) +
+                  ",adaptive=" + std::to_string(random() % 2) + ",cs=" + std::to_string(random() % 2);
+  }
+  return c;
+}
+
+void expect_consistent(const Stats& stats, const Outcome& outcome) {
+  EXPECT_EQ(stats.generated_tokens, outcome.tokens.size());
+  EXPECT_LE(stats.accepted, stats.drafted);
+  std::uint64_t drafted = 0, accepted = 0;
+  for (std::size_t i = 0; i < stats.by_position.size(); ++i) {
+    drafted += stats.by_position[i].drafted;
+    accepted += stats.by_position[i].accepted;
+    EXPECT_LE(stats.by_position[i].accepted, stats.by_position[i].drafted);
+    if (i > 0) {
+      EXPECT_LE(stats.by_position[i].drafted, stats.by_position[i - 1].drafted);
+      EXPECT_LE(stats.by_position[i].accepted, stats.by_position[i - 1].accepted);
+    }
+  }
+  EXPECT_EQ(drafted, stats.drafted);
+  EXPECT_EQ(accepted, stats.accepted);
+  // Every round gives what it accepted and one token of the model's own, but for the last, which may have been cut short; and one token is
+  // prefill's.
+  EXPECT_LE(stats.generated_tokens, stats.accepted + stats.rounds + 1);
+  EXPECT_GE(stats.host_seconds(), 0.0);
+  EXPECT_GE(stats.prompt_seconds, 0.0);
+}
+
+/// One conversation of three turns through one executor and one drafter, every turn against plain decoding.
+void run_conversation(const Case& c, std::mt19937_64& random) {
+  FakeExecutor executor(c.model, c.context, c.max_rows);
+  const auto drafter = c.make();
+  std::vector<Token> text = prompt_of(random, random() % 12 + 1, c.model.vocabulary);
+  for (int turn = 0; turn < 3 && text.size() <= c.context; ++turn) {
+    const auto max_tokens = static_cast<std::uint32_t>(random() % 40);
+    const std::size_t cancel_after = random() % 3 == 0 ? random() % 20 + 1 : 0;
+    const Expected expected = decode_plainly(c.model, text, c.context, max_tokens, c.ends, cancel_after);
+    std::vector<Token> seen;
+    const std::uint32_t before = executor.committed();
+    const Outcome outcome = generate(executor, *drafter, text, limits_of(max_tokens, c.ends), [&](Token token) {
+      seen.push_back(token);
+      return seen.size() != cancel_after;
+    });
+    ASSERT_EQ(outcome.tokens, expected.tokens) << "turn " << turn;
+    ASSERT_EQ(seen, expected.tokens);
+    ASSERT_EQ(to_string(outcome.stop), std::string(to_string(expected.stop)));
+    expect_consistent(outcome.stats, outcome);
+
+    const bool read = max_tokens > 0 && text.size() < c.context;
+    EXPECT_EQ(outcome.stats.prompt_tokens, read ? text.size() - before : 0);
+    text.insert(text.end(), seen.begin(), seen.end());
+    // The same for every drafter, so that what a session does next cannot depend on it.
+    const std::size_t committed = !read ? before : seen.empty() ? text.size() : text.size() - 1;
+    ASSERT_EQ(executor.committed(), committed);
+    ASSERT_EQ(executor.cached(), (std::vector<Token>(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(committed))));
+    const bool needs_token = committed == text.size();
+    for (std::uint64_t i = needs_token ? random() % 5 + 1 : random() % 5; i > 0; --i)
+      text.push_back(static_cast<Token>(random() % c.model.vocabulary));
+  }
+}
+
+TEST(Generate, IsPlainDecodingForEveryDrafterAndLimit) {
+  std::mt19937_64 random(20240601);
+  for (int i = 0; i < 1500; ++i) {
+    const Case c = random_case(random);
+    SCOPED_TRACE("case " + std::to_string(i) + ": " + c.drafter + ", context " + std::to_string(c.context) + ", rows " +
+                 std::to_string(c.max_rows));
+    ASSERT_NO_THROW(run_conversation(c, random));
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST(Generate, ContinuesExactlyAfterAnExceptionAnywhere) {
+  std::mt19937_64 random(77);
+  int failures = 0;
+  for (int i = 0; i < 600; ++i) {
+    Case c = random_case(random);
+    c.context = 80;
+    SCOPED_TRACE("case " + std::to_string(i) + ": " + c.drafter);
+    const std::vector<Token> prompt = prompt_of(random, 5, c.model.vocabulary);
+    const Expected expected = decode_plainly(c.model, prompt, c.context, 40, c.ends, 0);
+    FakeExecutor executor(c.model, c.context, c.max_rows);
+    const auto drafter = c.make();
+    executor.fail_at = random() % 30;
+    const std::size_t throw_at = random() % 2 == 0 ? random() % 10 + 1 : 0;
+    std::vector<Token> text = prompt, seen;
+    const Emit emit = [&](Token token) {
+      seen.push_back(token);
+      text.push_back(token);
+      if (seen.size() == throw_at) throw std::runtime_error("the reader has gone");
+      return true;
+    };
+    StopReason stop = StopReason::cancelled;
+    for (int attempt = 0; attempt < 3; ++attempt) {  // at most one failure of the executor and one of the reader
+      try {
+        stop = generate(executor, *drafter, std::vector<Token>(text), limits_of(static_cast<std::uint32_t>(40 - seen.size()), c.ends), emit)
+                   .stop;
+        break;
+      } catch (const std::logic_error& error) {
+        FAIL() << error.what();
+      } catch (const std::runtime_error&) {
+        ++failures;
+        ASSERT_LT(executor.committed(), text.size());
+        const std::vector<Token> cached = executor.cached();
+        ASSERT_TRUE(std::equal(cached.begin(), cached.end(), text.begin()));
+      }
+    }
+    ASSERT_EQ(seen, expected.tokens);
+    ASSERT_EQ(stop, expected.stop);
+  }
+  EXPECT_GT(failures, 300);
+}
+
+/// A model and a prompt whose next `length` tokens are all different from each other, so that one of them can be made an end token.
+std::pair<FakeModel, std::vector<Token>> distinct_text(std::size_t length) {
+  FakeModel model;
+  model.vocabulary = 500;
+  for (model.seed = 1;; ++model.seed) {
+    const auto tokens = decode_plainly(model, {1}, 1000, static_cast<std::uint32_t>(length), {}, 0).tokens;
+    if (std::set<Token>(tokens.begin(), tokens.end()).size() == length) return {model, tokens};
+  }
+}
+
+TEST(Generate, CountsRoundsAndPositionsExactly) {
+  const auto [model, text] = distinct_text(11);
+  FakeExecutor executor(model, 100, 16);
+  TokenDrafter drafter(model, 4, 1.0);
+  const std::vector<Token> prompt = {1};
+  const Outcome outcome = generate(executor, drafter, prompt, limits_of(13), {});
+  EXPECT_EQ(outcome.tokens.size(), 13u);
+  // 1 of the prompt's pass, then 5 and 5, then 2: the last round has room for one draft only.
+  EXPECT_EQ(outcome.stats.rounds, 3u);
+  EXPECT_EQ(outcome.stats.drafted, 9u);
+  EXPECT_EQ(outcome.stats.accepted, 9u);
+  ASSERT_EQ(outcome.stats.by_position.size(), 4u);
+  EXPECT_EQ(outcome.stats.by_position[0].drafted, 3u);
+  EXPECT_EQ(outcome.stats.by_position[1].drafted, 2u);
+  EXPECT_EQ(outcome.stats.by_position[3].accepted, 2u);
+  EXPECT_DOUBLE_EQ(outcome.stats.acceptance(), 1.0);
+  EXPECT_DOUBLE_EQ(outcome.stats.tokens_per_round(), 13.0 / 3);
+  EXPECT_EQ(outcome.stats.drafter, "tokens");
+  EXPECT_EQ(outcome.stats.sublayers, 24u);
+  EXPECT_EQ(executor.verifications, 3u);
+}
+
+TEST(Generate, ARejectedDraftIsCountedAndTheRestIsNotEmitted) {
+  FakeModel model;
+  FakeExecutor executor(model, 100, 16);
+  TokenDrafter drafter(model, 3, 0.0);  // always wrong
+  const std::vector<Token> prompt = {3, 4};
+  const Outcome outcome = generate(executor, drafter, prompt, limits_of(6), {});
+  EXPECT_EQ(outcome.tokens, decode_plainly(model, prompt, 100, 6, {}, 0).tokens);
+  EXPECT_EQ(outcome.stats.rounds, 5u);
+  EXPECT_EQ(outcome.stats.accepted, 0u);
+  for (const auto& round : drafter.rounds) EXPECT_EQ(round.second, 0u);
+}
+
+TEST(Generate, EndsInTheMiddleOfAnAcceptedRunAndDraftsNoFurther) {
+  const auto [perfect, text] = distinct_text(10);
+  FakeModel model = perfect;
+  model.agreement = 1.0;
+  const std::set<Token> ends = {text[4]};
+  FakeExecutor executor(model, 100, 16);
+  const auto drafter = make_drafter("asd:k=8,gamma=0,adaptive=0");
+  const std::vector<Token> prompt = {1};
+  const Outcome outcome = generate(executor, *drafter, prompt, limits_of(50, ends), {});
+  EXPECT_EQ(outcome.stop, StopReason::end_token);
+  EXPECT_EQ(outcome.tokens, std::vector<Token>(text.begin(), text.begin() + 4));
+  EXPECT_EQ(executor.draft_calls, 4u);  // text[1] to text[4]; the end token is kept, and nothing is drafted after it
+  EXPECT_EQ(outcome.stats.rounds, 1u);
+  EXPECT_EQ(outcome.stats.drafted, 4u);
+  EXPECT_EQ(outcome.stats.accepted, 4u);
+  EXPECT_EQ(executor.committed(), 4u);  // the prompt and text[0..2]; text[3] is pending
+  EXPECT_EQ(outcome.stats.plan, drafter->plan_text());
+  EXPECT_GT(outcome.stats.skipped_sublayers, 0u);
+}
+
+TEST(Generate, NothingIsDraftedThatCouldNotBeEmitted) {
+  FakeModel model;
+  model.agreement = 1.0;
+  const auto calls = [&](std::uint32_t context, std::uint32_t max_rows, std::uint32_t max_tokens) {
+    FakeExecutor executor(model, context, max_rows);
+    const auto drafter = make_drafter("asd:gamma=0,adaptive=0");
+    const std::vector<Token> prompt = {1, 2, 3};
+    const Outcome outcome = generate(executor, *drafter, prompt, limits_of(max_tokens), {});
+    EXPECT_EQ(outcome.tokens, decode_plainly(model, prompt, context, max_tokens, {}, 0).tokens);
+    return executor.draft_calls;
+  };
+  EXPECT_EQ(calls(100, 16, 1), 0u);  // prefill's own token
+  EXPECT_EQ(calls(100, 16, 2), 0u);
+  EXPECT_EQ(calls(100, 16, 3), 1u);
+  EXPECT_EQ(calls(100, 16, 14), 12u);  // K = 12
+  EXPECT_EQ(calls(100, 1, 5), 0u);
+  EXPECT_EQ(calls(100, 2, 5), 2u);
+  EXPECT_EQ(calls(6, 16, 50), 1u);  // three tokens fit: one of prefill, a draft, and one of the model's own
+}
+
+TEST(Generate, TheContextCountsEveryToken) {
+  FakeModel model;
+  const std::vector<Token> prompt = {1, 2, 3};
+  const auto drafter = make_drafter("none");
+  for (std::uint32_t context = 3; context < 8; ++context) {
+    FakeExecutor executor(model, context, 4);
+    const Outcome outcome = generate(executor, *drafter, prompt, limits_of(50), {});
+    EXPECT_EQ(outcome.tokens.size(), context - 3);
+    EXPECT_EQ(outcome.stop, StopReason::context_full);
+  }
+  FakeExecutor small(model, 2, 4);
+  EXPECT_THROW(generate(small, *drafter, prompt, limits_of(5), {}), Error);
+}
+
+TEST(Generate, NoTokensAreAskedForAndNoneAreNew) {
+  FakeModel model;
+  FakeExecutor executor(model, 10, 4);
+  TokenDrafter drafter(model, 2, 1.0);
+  const std::vector<Token> prompt = {1, 2, 3};
+  const Outcome nothing = generate(executor, drafter, prompt, limits_of(0), {});
+  EXPECT_TRUE(nothing.tokens.empty());
+  EXPECT_EQ(nothing.stop, StopReason::max_tokens);
+  EXPECT_EQ(executor.committed(), 0u);
+  EXPECT_EQ(nothing.stats.acceptance(), 0.0);
+  EXPECT_EQ(nothing.stats.tokens_per_round(), 0.0);
+  const std::set<Token> ends = {model.target(prompt).token};
+  const Outcome ended = generate(executor, drafter, prompt, limits_of(5, ends), {});
+  EXPECT_EQ(ended.stop, StopReason::end_token);
+  EXPECT_EQ(executor.committed(), 3u);
+  EXPECT_EQ(drafter.prompts, 1);
+  EXPECT_THROW(generate(executor, drafter, prompt, limits_of(5), {}), Error);  // all of it is read already
+  EXPECT_THROW(generate(executor, drafter, {}, limits_of(5), {}), Error);
+}
+
+TEST(Generate, AModelThatGivesNoNumberIsAnError) {
+  class Broken final : public Executor {
+   public:
+    std::uint32_t layers() const override { return 2; }
+    std::uint32_t context() const override { return 10; }
+    std::uint32_t max_rows() const override { return 2; }
+    std::uint32_t committed() const override { return 0; }
+    Prefilled prefill(std::span<const Token>, bool) override { return {}; }
+    Choice draft(const exec::LayerPlan&, Token, std::uint32_t) override { return {}; }
+    void verify(std::span<const Token>, std::span<Choice>) override {}
+    void commit(std::uint32_t) override {}
+  } executor;
+  const std::vector<Token> prompt = {1};
+  try {
+    generate(executor, *make_drafter("none"), prompt, limits_of(3), {});
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::internal);
+  }
+}
+
+TEST(Generate, SpeculationUnderSamplingUsesOneTextForAllSeeds) {
+  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    FakeModel model;
+    model.vocabulary = 200;
+    model.sampling = {1.1f, 50, 0.95f, 0.02f, 1.15f, 32, seed};
+    const std::vector<Token> prompt = {5, 6, 7};
+    const auto expected = decode_plainly(model, prompt, 400, 200, {}, 0).tokens;
+    for (const char* specification : {"none", "asd", "asd:k=3", "asd:gamma=0,adaptive=0,k=15"}) {
+      FakeExecutor executor(model, 400, 16);
+      const auto drafter = make_drafter(specification);
+      const Outcome outcome = generate(executor, *drafter, prompt, limits_of(200), {});
+      ASSERT_EQ(outcome.tokens, expected) << specification << " seed " << seed;
+      if (std::string(specification) != "none") {
+        EXPECT_GT(outcome.stats.accepted, 0u);
+      }
+    }
+  }
+}
+
+TEST(StopReason, Names) {
+  EXPECT_STREQ(to_string(StopReason::max_tokens), "max_tokens");
+  EXPECT_STREQ(to_string(StopReason::end_token), "end_token");
+  EXPECT_STREQ(to_string(StopReason::context_full), "context_full");
+  EXPECT_STREQ(to_string(StopReason::cancelled), "cancelled");
+}
+
+}  // namespace
+}  // namespace skipstone::spec
