@@ -91,14 +91,17 @@ Choice choose_device(const std::vector<Caps>& devices, const std::function<std::
     if (!reason.empty()) fail(Code::no_device, "Vulkan device {} '{}' cannot run models: {}", caps.index, caps.name, reason);
     return caps;
   };
-  // A number beyond the list may still be a part of a name ("4090").
-  if (const auto index = number(wanted)) {
+  // A long number that is none of the list may still be a part of a name ("4090"); a short one is a mistake in counting.
+  constexpr std::size_t longest_number = 2;
+  const auto index = number(wanted);
+  if (index) {
     for (const Caps& caps : devices) {
       if (caps.index == *index) return {usable_or_fail(caps).index, fmt::format("asked for by number {}", wanted)};
     }
   }
   std::vector<const Caps*> matches;
   for (const Caps& caps : devices) {
+    if (index && wanted.size() <= longest_number) break;
     if (lower(caps.name).find(lower(wanted)) != std::string::npos) matches.push_back(&caps);
   }
   if (matches.empty()) fail(Code::not_found, "no Vulkan device matches '{}'; there are: {}", wanted, listed(devices));

@@ -144,6 +144,7 @@ struct PipelineFactory::State {
   std::string file;
   VkPipelineCache cache = VK_NULL_HANDLE;
   std::uint64_t saved = 0;  // hash of what the file has
+  bool changed = false;     // a pipeline was made since; some drivers' data differ from call to call even so
 };
 
 PipelineFactory::PipelineFactory(std::shared_ptr<Device> device, std::string cache_file)
@@ -171,7 +172,8 @@ PipelineFactory::~PipelineFactory() {
 }
 
 void PipelineFactory::save() {
-  if (state_->file.empty()) return;
+  if (state_->file.empty() || !state_->changed) return;
+  state_->changed = false;
   const DeviceState& device = device_->state();
   std::size_t bytes = 0;
   if (device.fn.vkGetPipelineCacheData(device.handle, state_->cache, &bytes, nullptr) != VK_SUCCESS || bytes == 0) return;
@@ -235,6 +237,7 @@ std::unique_ptr<Pipeline> PipelineFactory::create(const PipelineSpec& spec) {
     fail(Code::unsupported, "the driver of '{}' ({}) refuses kernel {} ({}): update the driver or choose another device", device.caps.name,
          device.caps.driver_name, state.name, reason);
   }
+  state_->changed = true;
   device.name(VK_OBJECT_TYPE_PIPELINE, object_id(state.handle), spec.name);
   if (device.pipeline_statistics) log_statistics(device, state.handle, state.name);
   return pipeline;
