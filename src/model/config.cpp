@@ -41,8 +41,10 @@ class Keys {
     return in_range(full(name), file_.required_integer(full(name)), low, high);
   }
 
-  /// A count that newer converters may store as an array with an item per layer. Layers that differ need kernels per layer, which we do not have.
-  std::uint32_t per_layer(std::string_view name, std::uint32_t layers, std::uint32_t high, std::optional<std::uint32_t> fallback = {}) const {
+  /// A count that newer converters may store as an array with an item per layer. Layers that differ need kernels per layer, which we do not
+  /// have.
+  std::uint32_t per_layer(std::string_view name, std::uint32_t layers, std::uint32_t high,
+                          std::optional<std::uint32_t> fallback = {}) const {
     const std::string key = full(name);
     const gguf::Value* value = file_.find(key);
     if (value == nullptr || !std::holds_alternative<std::shared_ptr<const gguf::Array>>(*value)) return count(name, 1, high, fallback);
@@ -107,7 +109,8 @@ void refuse_other_computations(const Keys& keys, const Config& config) {
          keys.full("attention.sliding_window"));
   }
   if (!keys.file().boolean(keys.full("attention.causal"), true)) {
-    fail(Code::unsupported, "The model's attention is not causal ('{}' is false), so it cannot generate text.", keys.full("attention.causal"));
+    fail(Code::unsupported, "The model's attention is not causal ('{}' is false), so it cannot generate text.",
+         keys.full("attention.causal"));
   }
   struct Neutral {
     std::string_view name;
@@ -150,7 +153,8 @@ void read_shape(const Keys& keys, Config& config) {
   config.head_dim = keys.count("attention.key_length", 1, most_head_dim, config.width / config.heads);
   const std::uint32_t value_dim = keys.count("attention.value_length", 1, most_head_dim, config.head_dim);
   if (value_dim != config.head_dim) {
-    fail(Code::unsupported, "Heads whose keys have {} and whose values have {} dimensions ('{}', '{}') are not supported; they must be equal.",
+    fail(Code::unsupported,
+         "Heads whose keys have {} and whose values have {} dimensions ('{}', '{}') are not supported; they must be equal.",
          config.head_dim, value_dim, keys.full("attention.key_length"), keys.full("attention.value_length"));
   }
   if (config.head_dim == 0 || config.head_dim > most_head_dim) {
@@ -173,8 +177,8 @@ void read_rope(const Keys& keys, Config& config) {
   config.rope_base = keys.positive("rope.freq_base", 10000.0f);
   const std::string kind = keys.file().string(keys.full("rope.scaling.type"), "linear");
   if (kind != "none" && kind != "linear") {
-    fail(Code::unsupported, "The model scales its positions by '{}' ('{}'), which this version cannot run; it runs none and linear.", gguf::escaped(kind),
-         keys.full("rope.scaling.type"));
+    fail(Code::unsupported, "The model scales its positions by '{}' ('{}'), which this version cannot run; it runs none and linear.",
+         gguf::escaped(kind), keys.full("rope.scaling.type"));
   }
   // A factor counts for the kinds that use it only. scale_linear is the key's name before there were kinds.
   const float factor = keys.positive("rope.scaling.factor", keys.positive("rope.scale_linear", 1.0f));

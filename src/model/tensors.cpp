@@ -48,8 +48,8 @@ class Lookup {
       fail(Code::bad_file, "Tensor '{}' has shape {}, expected {}x{} by the model's metadata.", name, shape_text(*tensor), k, n);
     }
     if (k % traits.block != 0) {
-      fail(Code::bad_file, "Tensor '{}' has rows of {} weights, which do not divide into the blocks of {} of type {}.", name, k, traits.block,
-           traits.name);
+      fail(Code::bad_file, "Tensor '{}' has rows of {} weights, which do not divide into the blocks of {} of type {}.", name, k,
+           traits.block, traits.name);
     }
     return tensor;
   }
@@ -85,9 +85,7 @@ LayerTensors find_layer(const Lookup& lookup, const Config& c, std::uint32_t lay
     return lookup.matrix(fmt::format("{}{}.weight", prefix, name), k, n);
   };
   const auto norm = [&](std::string_view name) { return lookup.vector(fmt::format("{}{}.weight", prefix, name), c.width, true); };
-  const auto bias = [&](std::string_view name, std::uint64_t n) {
-    return lookup.vector(fmt::format("{}{}.bias", prefix, name), n, false);
-  };
+  const auto bias = [&](std::string_view name, std::uint64_t n) { return lookup.vector(fmt::format("{}{}.bias", prefix, name), n, false); };
   LayerTensors t;
   t.attention_norm = norm("attn_norm");
   t.q = weight("attn_q", c.width, c.q_width());
@@ -132,9 +130,9 @@ bool changes_computation(std::string_view name, std::uint32_t layers) {
     return !known_in_layer(rest) && rest != "attn_rot_embd.weight";
   }
   if (name.ends_with(".scale") || name.ends_with(".input_scale")) return true;
-  constexpr std::array<std::string_view, 8> global{
-      "position_embd.weight", "token_types.weight", "token_embd_norm.weight",   "token_embd_norm.bias",
-      "token_embd.bias",      "output_norm.bias",   "rope_factors_long.weight", "rope_factors_short.weight"};
+  constexpr std::array<std::string_view, 8> global{"position_embd.weight",     "token_types.weight",       "token_embd_norm.weight",
+                                                   "token_embd_norm.bias",     "token_embd.bias",          "output_norm.bias",
+                                                   "rope_factors_long.weight", "rope_factors_short.weight"};
   return std::ranges::find(global, name) != global.end();
 }
 
@@ -144,8 +142,8 @@ ModelTensors find_tensors(const gguf::File& file, const Config& config) {
   // Unknown weights first: a fused attn_qkv says more about the file than the attn_q that is missing beside it.
   for (const gguf::Tensor& tensor : file.tensors()) {
     if (changes_computation(tensor.name, config.layers)) {
-      fail(Code::unsupported, "Tensor '{}' belongs to a computation that this version does not have for architecture '{}'.", gguf::escaped(tensor.name),
-           config.architecture);
+      fail(Code::unsupported, "Tensor '{}' belongs to a computation that this version does not have for architecture '{}'.",
+           gguf::escaped(tensor.name), config.architecture);
     }
   }
   const Lookup lookup(file);

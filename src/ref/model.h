@@ -23,15 +23,16 @@ struct Options {
 };
 
 struct Result {
-  std::vector<std::vector<float>> logits;            ///< [row][vocabulary]; one item where all_logits is false
-  std::vector<std::vector<float>> attention_cosine;  ///< [layer][row], residual stream before and after; empty for layers whose attention is skipped
-  std::vector<std::vector<float>> hidden;            ///< [row][width], the residual stream after the last layer that ran, before the final norm
+  std::vector<std::vector<float>> logits;  ///< [row][vocabulary]; one item where all_logits is false
+  std::vector<std::vector<float>>
+      attention_cosine;                    ///< [layer][row], residual stream before and after; empty for layers whose attention is skipped
+  std::vector<std::vector<float>> hidden;  ///< [row][width], the residual stream after the last layer that ran, before the final norm
 };
 
 class Model {
  public:
-  /// Expands all weights to floats; `file` may be closed afterwards. `half_kv` rounds keys and values to binary16 (nearest even) as they are
-  /// stored, as devices with a half cache do. Throws as Config::from and find_tensors.
+  /// Expands all weights to floats; `file` may be closed afterwards. `half_kv` rounds keys and values to binary16 (nearest even) as they
+  /// are stored, as devices with a half cache do. Throws as Config::from and find_tensors.
   Model(const gguf::File& file, bool half_kv);
   Model(Model&&) noexcept;
   ~Model();
@@ -39,11 +40,11 @@ class Model {
   const model::Config& config() const;
   Sequence new_sequence() const;
 
-  /// Runs `tokens` at positions first_position, first_position + 1, ... In each layer whose attention runs, every row stores its K and V (over
-  /// what is there) and attends to positions up to its own; a skipped sublayer leaves residual stream and cache as they are. Final norm and LM head
-  /// follow the last layer. A row's result does not depend on the rows after it or on how a text is cut into calls.
-  /// Throws invalid_argument: no tokens, a token outside the vocabulary, a plan for more layers than there are, `hidden` of the wrong
-  /// size, or a first position beyond what a layer that runs has stored.
+  /// Runs `tokens` at positions first_position, first_position + 1, ... In each layer whose attention runs, every row stores its K and V
+  /// (over what is there) and attends to positions up to its own; a skipped sublayer leaves residual stream and cache as they are. Final
+  /// norm and LM head follow the last layer. A row's result does not depend on the rows after it or on how a text is cut into calls. Throws
+  /// invalid_argument: no tokens, a token outside the vocabulary, a plan for more layers than there are, `hidden` of the wrong size, or a
+  /// first position beyond what a layer that runs has stored.
   Result forward(Sequence& sequence, std::span<const std::int32_t> tokens, std::uint32_t first_position, const exec::LayerPlan& plan,
                  const Options& options = {}) const;
 

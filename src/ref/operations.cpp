@@ -68,7 +68,8 @@ void rms_norm(std::span<const float> x, std::span<const float> weight, float eps
   expect(!x.empty() && x.size() == weight.size() && x.size() == out.size(), "x, weight and out differ in length");
   const double mean = dot(x.data(), x.data(), x.size()) / static_cast<double>(x.size());
   const double scale = 1.0 / std::sqrt(mean + static_cast<double>(epsilon));
-  for (std::size_t i = 0; i < x.size(); ++i) out[i] = static_cast<float>(static_cast<double>(x[i]) * scale * static_cast<double>(weight[i]));
+  for (std::size_t i = 0; i < x.size(); ++i)
+    out[i] = static_cast<float>(static_cast<double>(x[i]) * scale * static_cast<double>(weight[i]));
 }
 
 void rope(std::span<float> heads, std::uint32_t position, const model::Config& config) {

@@ -1,6 +1,6 @@
 // The operations of a Llama-like model in scalar code: what every device kernel is compared with. Linked into tests only.
-// Values between operations are binary32; sums inside an operation are binary64 (products of two floats are exact there), so that each result
-// is its exact value rounded once or very nearly so, and the distance of a device's result is the device's error.
+// Values between operations are binary32; sums inside an operation are binary64 (products of two floats are exact there), so that each
+// result is its exact value rounded once or very nearly so, and the distance of a device's result is the device's error.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +17,8 @@ namespace skipstone::ref {
 /// K = x.size() / rows, N = y.size() / rows. A row's result does not depend on the other rows.
 void multiply(std::span<const float> weights, std::span<const float> x, std::span<float> y, std::size_t rows = 1);
 
-/// The same for one row, from a tensor's bytes: K = x.size(), N = y.size(). Throws invalid_argument where the bytes are not N rows of K weights,
-/// unsupported for types that are not runnable.
+/// The same for one row, from a tensor's bytes: K = x.size(), N = y.size(). Throws invalid_argument where the bytes are not N rows of K
+/// weights, unsupported for types that are not runnable.
 void matvec(gguf::Type type, std::span<const std::byte> weights, std::span<const float> x, std::span<float> y);
 
 /// Row `index` of a tensor of any runnable type, as floats: the embedding of a token. Throws invalid_argument where there is no such row.
@@ -30,8 +30,9 @@ std::vector<float> weights(const gguf::Tensor& tensor);
 /// out = x / sqrt(mean(x^2) + epsilon) * weight (Zhang and Sennrich 2019). Three spans of one length.
 void rms_norm(std::span<const float> x, std::span<const float> weight, float epsilon, std::span<float> out);
 
-/// Rotates every head in place (Su et al. 2021). `heads`: any number of heads of config.head_dim floats. The angle of pair i of rope_dim/2 is
-/// position / rope_scale * rope_base^(-2i / rope_dim) / rope_factors[i], computed in binary64; dimensions from rope_dim on are left alone.
+/// Rotates every head in place (Su et al. 2021). `heads`: any number of heads of config.head_dim floats. The angle of pair i of rope_dim/2
+/// is position / rope_scale * rope_base^(-2i / rope_dim) / rope_factors[i], computed in binary64; dimensions from rope_dim on are left
+/// alone.
 void rope(std::span<float> heads, std::uint32_t position, const model::Config& config);
 
 /// A layer's cached keys and values: row p of each holds kv_heads * head_dim floats for position p.

@@ -1,0 +1,343 @@
+#include "model/config.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "base/log.h"
+#include "base/status.h"
+#include "edited_model.h"
+
+namespace skipstone {
+namespace {
+
+using fixtures::TinyConfig;
+using model::Config;
+using tests::EditedModel;
+
+TEST(Config, ReadsAModel) {
+  TinyConfig tiny;
+  tiny.layers = 3;
+  tiny.tied = false;
+  tiny.rope_base = 500000.0f;
+  tiny.context = 512;
+  const gguf::File file = EditedModel(tiny).set("skipstone.exit_layer", std::uint32_t{2}).open();
+  const Config c = Config::from(file);
+  EXPECT_EQ(c.architecture, "llama");
+  EXPECT_EQ(c.name, "tiny");
+  EXPECT_EQ(c.layers, 3u);
+  EXPECT_EQ(c.width, 64u);
+  EXPECT_EQ(c.heads, 4u);
+  EXPECT_EQ(c.kv_heads, 2u);
+  EXPECT_EQ(c.head_dim, 16u);
+  EXPECT_EQ(c.q_width(), 64u);
+  EXPECT_EQ(c.kv_width(), 32u);
+  EXPECT_EQ(c.group(), 2u);
+  EXPECT_EQ(c.ffn, 128u);
+  EXPECT_EQ(c.vocabulary, fixtures::tiny_vocabulary_size());
+  EXPECT_EQ(c.context_trained, 512u);
+  EXPECT_EQ(c.rope_dim, 16u);
+  EXPECT_EQ(c.rope_base, 500000.0f);
+  EXPECT_EQ(c.rope_scale, 1.0f);
+  EXPECT_EQ(c.rope_pairs, model::RopePairs::neighbours);
+  EXPECT_TRUE(c.rope_factors.empty());
+  EXPECT_EQ(c.norm_epsilon, 1e-5f);
+  EXPECT_FALSE(c.tied_embeddings);
+  EXPECT_EQ(c.exit_layer, 2u);
+}
+
+TEST(Config, FillsInWhatAFileMayLeaveOut) {
+  EditedModel edited;
+  for (const char* key : {"llama.attention.key_length", "llama.attention.value_length", "llama.rope.dimension_count",
+                          "llama.rope.freq_base", "llama.vocab_size", "general.name"}) {
+    edited.remove(key);
+  }
+  const Config c = Config::from(edited.open());
+  EXPECT_EQ(c.head_dim, 16u);
+  EXPECT_EQ(c.rope_dim, 16u);
+  EXPECT_EQ(c.rope_base, 10000.0f);
+  EXPECT_EQ(c.vocabulary, fixtures::tiny_vocabulary_size());
+  EXPECT_TRUE(c.name.empty());
+  EXPECT_TRUE(c.tied_embeddings);
+  EXPECT_EQ(c.exit_layer, 0u);
+
+  TinyConfig tiny;
+  tiny.kv_heads = tiny.heads;
+  EXPECT_EQ(Config::from(EditedModel(tiny).remove("llama.attention.head_count_kv").open()).kv_heads, tiny.heads);
+  EXPECT_EQ(Config::from(EditedModel().remove("tokenizer.ggml.tokens").open()).vocabulary, fixtures::tiny_vocabulary_size());
+}
+
+TEST(Config, TakesArraysWhoseLayersAgree) {
+  const Config c = Config::from(EditedModel()
+                                    .set_array("llama.attention.head_count", {4, 4, 4, 4})
+                                    .set_array("llama.attention.head_count_kv", {2, 2, 2, 2})
+                                    .set_array("llama.feed_forward_length", {128, 128, 128, 128})
+                                    .open());
+  EXPECT_EQ(c.heads, 4u);
+  EXPECT_EQ(c.kv_heads, 2u);
+  EXPECT_EQ(c.ffn, 128u);
+}
+
+TEST(Config, ReadsPositionScaling) {
+  const auto scale = [](const std::string& kind, const char* key) {
+    EditedModel edited;
+    if (!kind.empty()) edited.set("llama.rope.scaling.type", kind);
+    return Config::from(edited.set(key, 4.0f).open()).rope_scale;
+  };
+  EXPECT_EQ(scale("linear", "llama.rope.scaling.factor"), 4.0f);
+  EXPECT_EQ(scale("", "llama.rope.scaling.factor"), 4.0f);
+  EXPECT_EQ(scale("", "llama.rope.scale_linear"), 4.0f);
+  EXPECT_EQ(scale("none", "llama.rope.scaling.factor"), 1.0f);
+}
+
+TEST(Config, ReadsRopeFactors) {
+  TinyConfig tiny;
+  tiny.rope_freqs = true;
+  const Config c = Config::from(EditedModel(tiny).open());
+  ASSERT_EQ(c.rope_factors.size(), c.rope_dim / 2);
+  EXPECT_EQ(c.rope_factors.front(), 1.0f);
+  EXPECT_EQ(c.rope_factors.back(), 8.0f);
+}
+
+TEST(Config, IgnoresNeutralValuesOfOtherFeatures) {
+  EXPECT_NO_THROW(Config::from(EditedModel()
+                                   .set("llama.logit_scale", 1.0f)
+                                   .set("llama.attention.scale", 0.25f)
+                                   .set("llama.expert_count", std::uint32_t{0})
+                                   .set("llama.attention.sliding_window", std::uint32_t{4096})
+                                   .set("llama.attention.causal", true)
+                                   .open()));
+}
+
+TEST(Config, CountsTensorsThatAreNotUsed) {
+  std::vector<std::string> messages;
+  log::set_level(log::Level::info);
+  log::set_sink([&](log::Level level, std::string_view text) {
+    if (level == log::Level::info) messages.emplace_back(text);
+  });
+  Config::from(EditedModel().open());
+  EXPECT_TRUE(messages.empty());
+  // A head for multi-token prediction after the last layer, frequencies that early converters stored, and somebody's extra.
+  Config::from(EditedModel()
+                   .tensor("blk.4.nextn.eh_proj.weight", {64, 64})
+                   .tensor("blk.0.attn_rot_embd.weight", {8})
+                   .tensor("my_notes", {4})
+                   .open());
+  log::set_sink({});
+  log::set_level(log::Level::warning);
+  ASSERT_EQ(messages.size(), 1u);
+  EXPECT_NE(messages[0].find("3 of the file's"), std::string::npos) << messages[0];
+}
+
+TEST(FindTensors, FindsAllOfThem) {
+  TinyConfig tiny;
+  tiny.tied = false;
+  tiny.biases = true;
+  EditedModel edited(tiny);
+  edited.tensor("output.bias", {fixtures::tiny_vocabulary_size()});
+  edited.tensor("blk.1.ffn_gate.bias", {128}, {}, gguf::Type::f16).tensor("blk.1.ffn_up.bias", {128}).tensor("blk.1.ffn_down.bias", {64});
+  const gguf::File file = edited.open();
+  const model::ModelTensors t = model::find_tensors(file, Config::from(file));
+  EXPECT_EQ(t.embedding->name, "token_embd.weight");
+  EXPECT_EQ(t.output->name, "output.weight");
+  EXPECT_EQ(t.output_norm->name, "output_norm.weight");
+  EXPECT_EQ(t.output_bias->name, "output.bias");
+  ASSERT_EQ(t.layers.size(), 4u);
+  const model::LayerTensors& l = t.layers[1];
+  const std::vector<std::pair<const gguf::Tensor*, const char*>> expected{{l.attention_norm, "attn_norm.weight"},
+                                                                          {l.q, "attn_q.weight"},
+                                                                          {l.k, "attn_k.weight"},
+                                                                          {l.v, "attn_v.weight"},
+                                                                          {l.o, "attn_output.weight"},
+                                                                          {l.q_bias, "attn_q.bias"},
+                                                                          {l.k_bias, "attn_k.bias"},
+                                                                          {l.v_bias, "attn_v.bias"},
+                                                                          {l.o_bias, "attn_output.bias"},
+                                                                          {l.gate, "ffn_gate.weight"},
+                                                                          {l.up, "ffn_up.weight"},
+                                                                          {l.down, "ffn_down.weight"},
+                                                                          {l.gate_bias, "ffn_gate.bias"},
+                                                                          {l.up_bias, "ffn_up.bias"},
+                                                                          {l.down_bias, "ffn_down.bias"}};
+  for (const auto& [tensor, name] : expected) {
+    ASSERT_NE(tensor, nullptr) << name;
+    EXPECT_EQ(tensor->name, std::string("blk.1.") + name);
+  }
+  EXPECT_EQ(t.layers[0].gate_bias, nullptr);
+}
+
+TEST(FindTensors, TiedEmbeddingsAreTheOutput) {
+  const gguf::File file = EditedModel().open();
+  const model::ModelTensors t = model::find_tensors(file, Config::from(file));
+  EXPECT_EQ(t.output, t.embedding);
+  EXPECT_EQ(t.output_bias, nullptr);
+}
+
+/// A change to a good file, and the error that it must give.
+struct Refusal {
+  const char* name;
+  std::function<void(EditedModel&)> edit;
+  Code code;
+  const char* says;  // part of the message
+};
+
+std::string refusal_name(const testing::TestParamInfo<Refusal>& refusal) { return refusal.param.name; }
+
+class ConfigRefuses : public testing::TestWithParam<Refusal> {};
+
+TEST_P(ConfigRefuses, WithASentence) {
+  EditedModel edited;
+  GetParam().edit(edited);
+  const gguf::File file = edited.open();
+  try {
+    Config::from(file);
+    ADD_FAILURE() << "was taken";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), GetParam().code) << error.what();
+    EXPECT_NE(std::string(error.what()).find(GetParam().says), std::string::npos) << error.what();
+  }
+}
+
+Refusal set(const char* name, const char* key, gguf::Value value, Code code = Code::bad_file) {
+  return {name, [=](EditedModel& m) { m.set(key, value); }, code, key};
+}
+Refusal remove(const char* name, const char* key) {
+  return {name, [=](EditedModel& m) { m.remove(key); }, Code::bad_file, key};
+}
+Refusal array(const char* name, const char* key, const std::vector<std::int32_t>& items, Code code) {
+  return {name, [=](EditedModel& m) { m.set_array(key, items); }, code, key};
+}
+Refusal drop(const char* name, const char* tensor) {
+  return {name, [=](EditedModel& m) { m.remove_tensor(tensor); }, Code::bad_file, tensor};
+}
+Refusal shaped(const char* name, const char* tensor, const std::vector<std::uint64_t>& shape, Code code = Code::bad_file,
+               gguf::Type type = gguf::Type::f32, const std::vector<float>& values = {}) {
+  return {name, [=](EditedModel& m) { m.tensor(tensor, shape, values, type); }, code, tensor};
+}
+
+constexpr auto q4_k = static_cast<gguf::Type>(12);
+const float infinite = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+const std::uint64_t vocab = fixtures::tiny_vocabulary_size();
+
+INSTANTIATE_TEST_SUITE_P(
+    Metadata, ConfigRefuses,
+    testing::Values(
+        remove("NoArchitecture", "general.architecture"),
+        Refusal{"OtherArchitecture", [](EditedModel& m) { m.set("general.architecture", std::string("mamba")); }, Code::unsupported,
+                "runs: llama"},
+        remove("NoLayers", "llama.block_count"), remove("NoContext", "llama.context_length"), remove("NoWidth", "llama.embedding_length"),
+        remove("NoFfn", "llama.feed_forward_length"), remove("NoHeads", "llama.attention.head_count"),
+        remove("NoEpsilon", "llama.attention.layer_norm_rms_epsilon"), set("ZeroLayers", "llama.block_count", std::uint32_t{0}),
+        set("TooManyLayers", "llama.block_count", std::uint32_t{257}), set("NegativeLayers", "llama.block_count", std::int32_t{-4}),
+        set("LayersAsText", "llama.block_count", std::string("four")), set("HugeWidth", "llama.embedding_length", std::uint64_t{1} << 40),
+        set("ZeroContext", "llama.context_length", std::uint32_t{0}), set("ZeroFfn", "llama.feed_forward_length", std::uint32_t{0}),
+        set("ZeroHeads", "llama.attention.head_count", std::uint32_t{0}),
+        set("ZeroKvHeads", "llama.attention.head_count_kv", std::uint32_t{0}),
+        set("HeadsDoNotDivide", "llama.attention.head_count_kv", std::uint32_t{3}),
+        Refusal{"WidthDoesNotDivide",
+                [](EditedModel& m) { m.set("llama.embedding_length", std::uint32_t{66}).remove("llama.attention.key_length"); },
+                Code::bad_file, "llama.attention.key_length"},
+        set("HugeHead", "llama.attention.key_length", std::uint32_t{260}),
+        Refusal{"HugeHeadByDefault",
+                [](EditedModel& m) {
+                  m.remove("llama.attention.key_length")
+                      .remove("llama.attention.value_length")
+                      .set("llama.embedding_length", std::uint32_t{2048});
+                },
+                Code::unsupported, "512 dimensions"},
+        set("KeysUnlikeValues", "llama.attention.value_length", std::uint32_t{32}, Code::unsupported),
+        Refusal{"OddHead",
+                [](EditedModel& m) {
+                  m.set("llama.attention.key_length", std::uint32_t{18}).set("llama.attention.value_length", std::uint32_t{18});
+                },
+                Code::unsupported, "head dimension is 18"},
+        Refusal{"OddWidth", [](EditedModel& m) { m.set("llama.embedding_length", std::uint32_t{66}); }, Code::unsupported,
+                "embedding length is 66"},
+        Refusal{"OddFfn", [](EditedModel& m) { m.set("llama.feed_forward_length", std::uint32_t{130}); }, Code::unsupported,
+                "feed-forward length is 130"},
+        set("EpsilonNan", "llama.attention.layer_norm_rms_epsilon", nan),
+        set("EpsilonZero", "llama.attention.layer_norm_rms_epsilon", 0.0f),
+        array("LayersDiffer", "llama.attention.head_count_kv", {2, 2, 1, 2}, Code::unsupported),
+        array("ArrayTooShort", "llama.attention.head_count", {4, 4, 4}, Code::bad_file),
+        array("ArrayOfZeros", "llama.feed_forward_length", {0, 0, 0, 0}, Code::bad_file),
+        array("ArrayOfNegatives", "llama.feed_forward_length", {-8, -8, -8, -8}, Code::bad_file),
+        set("ExitBeyondTheEnd", "skipstone.exit_layer", std::uint32_t{4})),
+    refusal_name);
+
+INSTANTIATE_TEST_SUITE_P(
+    Features, ConfigRefuses,
+    testing::Values(set("OddRope", "llama.rope.dimension_count", std::uint32_t{7}),
+                    set("WideRope", "llama.rope.dimension_count", std::uint32_t{18}), set("BaseInfinite", "llama.rope.freq_base", infinite),
+                    set("BaseNegative", "llama.rope.freq_base", -1.0f), set("BaseTooLarge", "llama.rope.freq_base", 1e300),
+                    set("ScaleZero", "llama.rope.scaling.factor", 0.0f),
+                    set("Yarn", "llama.rope.scaling.type", std::string("yarn"), Code::unsupported),
+                    set("LongRope", "llama.rope.scaling.type", std::string("longrope"), Code::unsupported),
+                    set("Experts", "llama.expert_count", std::uint32_t{8}, Code::unsupported),
+                    set("SlidingWindow", "llama.attention.sliding_window", std::uint32_t{128}, Code::unsupported),
+                    set("NotCausal", "llama.attention.causal", false, Code::unsupported),
+                    set("ClampedQkv", "llama.attention.clamp_kqv", 8.0f, Code::unsupported),
+                    set("Alibi", "llama.attention.max_alibi_bias", 8.0f, Code::unsupported),
+                    set("AttentionScale", "llama.attention.scale", 0.5f, Code::unsupported),
+                    set("AttentionTemperature", "llama.attention.temperature_scale", 0.1f, Code::unsupported),
+                    set("AttentionSoftcap", "llama.attn_logit_softcapping", 50.0f, Code::unsupported),
+                    set("LogitSoftcap", "llama.final_logit_softcapping", 30.0f, Code::unsupported),
+                    set("LogitScale", "llama.logit_scale", 0.25f, Code::unsupported),
+                    set("ResidualScale", "llama.residual_scale", 0.25f, Code::unsupported),
+                    set("EmbeddingScale", "llama.embedding_scale", 12.0f, Code::unsupported),
+                    set("RopeAttentionFactor", "llama.rope.scaling.attn_factor", nan, Code::unsupported),
+                    shaped("RopeFactorsCount", "rope_freqs.weight", {16}),
+                    shaped("RopeFactorsType", "rope_freqs.weight", {8}, Code::unsupported, gguf::Type::bf16),
+                    shaped("RopeFactorZero", "rope_freqs.weight", {8}),
+                    shaped("RopeFactorNan", "rope_freqs.weight", {8}, Code::bad_file, gguf::Type::f32, std::vector<float>(8, nan))),
+    refusal_name);
+
+INSTANTIATE_TEST_SUITE_P(
+    Tensors, ConfigRefuses,
+    testing::Values(drop("NoEmbedding", "token_embd.weight"), drop("NoOutputNorm", "output_norm.weight"),
+                    drop("NoQ", "blk.0.attn_q.weight"), drop("NoNorm", "blk.2.ffn_norm.weight"), drop("NoDown", "blk.3.ffn_down.weight"),
+                    shaped("EmbeddingRows", "token_embd.weight", {64, 100}), shaped("EmbeddingWidth", "token_embd.weight", {32, vocab}),
+                    set("VocabularySize", "llama.vocab_size", std::uint32_t{1000}), shaped("OutputRows", "output.weight", {64, vocab - 1}),
+                    shaped("OutputBiasLength", "output.bias", {vocab + 1}), shaped("TransposedK", "blk.1.attn_k.weight", {32, 64}),
+                    shaped("WholeHeadsOfK", "blk.1.attn_k.weight", {64, 64}), shaped("NormLength", "blk.0.attn_norm.weight", {32}),
+                    shaped("BiasLength", "blk.0.attn_q.bias", {32}), shaped("MatrixOfThree", "blk.0.ffn_up.weight", {64, 64, 2}),
+                    shaped("NormType", "output_norm.weight", {64}, Code::unsupported, gguf::Type::bf16),
+                    shaped("MatrixType", "token_embd.weight", {256, vocab / 4}, Code::bad_file, q4_k),
+                    shaped("FusedQkv", "blk.0.attn_qkv.weight", {64, 128}, Code::unsupported),
+                    shaped("QNorm", "blk.0.attn_q_norm.weight", {16}, Code::unsupported),
+                    shaped("NormBias", "blk.3.attn_norm.bias", {64}, Code::unsupported),
+                    shaped("OutputNormBias", "output_norm.bias", {64}, Code::unsupported),
+                    shaped("Experts", "blk.0.ffn_up_exps.weight", {64, 128, 2}, Code::unsupported),
+                    shaped("LayerScale", "blk.0.ffn_down.scale", {1}, Code::unsupported),
+                    shaped("OutputScale", "output.scale", {1}, Code::unsupported),
+                    shaped("LearnedPositions", "position_embd.weight", {64, 256}, Code::unsupported),
+                    shaped("LongRopeFactors", "rope_factors_long.weight", {8}, Code::unsupported)),
+    refusal_name);
+
+TEST(Config, RefusesATypeThatItCannotMultiplyWith) {
+  TinyConfig tiny;
+  tiny.dim = 256;
+  const gguf::File file = EditedModel(tiny).tensor("blk.0.ffn_gate.weight", {256, 128}, {}, q4_k).open();
+  try {
+    Config::from(file);
+    ADD_FAILURE() << "was taken";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::unsupported);
+    EXPECT_NE(std::string(error.what()).find("'blk.0.ffn_gate.weight' has type Q4_K"), std::string::npos) << error.what();
+  }
+}
+
+TEST(Config, EveryWrongMetadataTypeIsAnError) {
+  // Whatever an attacker puts where a number is expected, the answer is an error of ours.
+  const gguf::File good = EditedModel().open();
+  for (const gguf::Pair& pair : good.metadata()) {
+    if (!pair.key.starts_with("llama.")) continue;
+    const gguf::File file = EditedModel().set_array(pair.key, {}).open();
+    EXPECT_THROW(Config::from(file), Error) << pair.key;
+  }
+}
+
+}  // namespace
+}  // namespace skipstone
