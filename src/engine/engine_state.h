@@ -1,0 +1,32 @@
+// What an Engine holds, in the order in which it is made; destroyed in reverse.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "engine/engine.h"
+#include "exec/pass_builder.h"
+#include "gguf/gguf.h"
+#include "kernels/library.h"
+#include "kernels/selector.h"
+#include "model/weights.h"
+#include "vk/device.h"
+
+namespace skipstone::engine {
+
+struct Engine::State {
+  model::Config config;
+  std::unique_ptr<text::Tokenizer> tokenizer;
+  std::string fingerprint;
+  std::shared_ptr<vk::Instance> instance;
+  std::shared_ptr<vk::Device> device;
+  std::unique_ptr<kernels::Selector> select;
+  std::unique_ptr<kernels::Library> library;
+  model::WeightLayout layout;   ///< its tensor sources point into the file and are not used after load
+  exec::SequenceShape shape;
+  MemoryPlan memory;
+  std::unique_ptr<model::Weights> weights;
+  std::unique_ptr<exec::PassBuilder> builder;
+};
+
+}  // namespace skipstone::engine

@@ -1,0 +1,92 @@
+#include "engine/memory_plan.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <limits>
+#include <string>
+
+#include "base/status.h"
+#include "exec/sequence_buffers.h"
+#include "gguf/gguf.h"
+
+namespace skipstone::engine {
+namespace {
+
+constexpr double mib = 1024.0 * 1024.0;
+
+// Memory that programs can still get: MemAvailable where the system says it, else the number of free pages.
+std::uint64_t free_host_memory() {
+  std::ifstream file("/proc/meminfo");
+  std::string key;
+  std::uint64_t kib = 0;
+  while (file >> key >> kib) {
+    if (key == "MemAvailable:") return kib * 1024;
+    file.ignore(std::numeric_limits<std::streamsize>::max(), '\n');
+  }
+#ifdef _SC_AVPHYS_PAGES
+  const long pages = sysconf(_SC_AVPHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+  if (pages > 0 && size > 0) return static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(size);
+#endif
+  return 0;
+}
+
+}  // namespace
+
+std::uint32_t choose_context(const model::Config& config, std::uint32_t asked) {
+  constexpr std::uint32_t most = 1u << 20, usual = 4096;
+  if (asked > most) fail(Code::invalid_argument, "a context of {} tokens is more than the {} that are possible; ask for less with --ctx", asked, most);
+  if (asked != 0) return asked;
+  return config.context_trained == 0 ? usual : std::min(config.context_trained, usual);
+}
+
+exec::SequenceShape choose_shape(const model::Config& config, std::uint32_t asked_context, KvType kv, bool half_by_default) {
+  exec::SequenceShape shape;
+  shape.context = choose_context(config, asked_context);
+  shape.half_kv = kv == KvType::automatic ? half_by_default : kv == KvType::f16;
+  shape.chunk = exec::SequenceShape::chunk_for(config, shape.context);
+  return shape;
+}
+
+MemoryPlan plan_memory(const model::Config& config, const model::WeightLayout& weights, const exec::SequenceShape& shape) {
+  const exec::SequenceBytes sequence = exec::plan_bytes(config, shape);
+  MemoryPlan plan;
+  plan.weights = weights.bytes();
+  plan.kv = sequence.kv;
+  plan.activations = sequence.activations;
+  plan.context = shape.context;
+  plan.kv_type = shape.half_kv ? KvType::f16 : KvType::f32;
+  plan.host_available = free_host_memory();
+  return plan;
+}
+
+MemoryPlan plan_memory(const gguf::File& file, const model::Config& config, std::uint32_t context, KvType kv) {
+  // No device: as if one binding could cover any tensor, which changes no total.
+  const model::WeightLayout layout = model::layout_weights(model::find_tensors(file, config), std::numeric_limits<std::uint64_t>::max());
+  return plan_memory(config, layout, choose_shape(config, context, kv, true));
+}
+
+void check_memory(MemoryPlan& plan, const model::Config& config, const exec::SequenceShape& shape, const vk::Caps& caps) {
+  const std::uint64_t largest = exec::plan_bytes(config, shape).largest_buffer;
+  if (largest > caps.max_storage_range) {
+    fail(Code::unsupported,
+         "a context of {} tokens needs a buffer of {:.0f} MiB, but {} binds at most {:.0f} MiB at once; ask for a smaller context with --ctx",
+         shape.context, static_cast<double>(largest) / mib, caps.name, static_cast<double>(caps.max_storage_range) / mib);
+  }
+  for (const vk::Heap& heap : caps.heaps) {
+    if (heap.device_local) plan.device_available = std::max(plan.device_available, heap.available);
+  }
+  // A CPU device and one with unified memory live in the system's memory: what is free there counts too.
+  std::uint64_t available = plan.device_available;
+  if ((caps.is_cpu() || caps.unified_memory) && plan.host_available > 0) available = std::min(available, plan.host_available);
+  if (plan.total() > available) {
+    fail(Code::out_of_memory,
+         "the model needs {:.0f} MiB ({:.0f} weights, {:.0f} KV cache for a context of {}, {:.0f} activations), but {} has {:.0f} MiB free; take a "
+         "smaller context (--ctx), a smaller or more strongly quantised model, or another device (--device)",
+         static_cast<double>(plan.total()) / mib, static_cast<double>(plan.weights) / mib, static_cast<double>(plan.kv) / mib, plan.context,
+         static_cast<double>(plan.activations) / mib, caps.name, static_cast<double>(available) / mib);
+  }
+}
+
+}  // namespace skipstone::engine

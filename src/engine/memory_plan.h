@@ -1,0 +1,21 @@
+// Planning a model's memory before anything is allocated.
+#pragma once
+
+#include "engine/engine.h"
+#include "exec/pass_builder.h"
+#include "model/weight_layout.h"
+
+namespace skipstone::engine {
+
+/// The context to use: `asked`, or what the model was trained for but at most 4096. Throws invalid_argument above 2^20.
+std::uint32_t choose_context(const model::Config& config, std::uint32_t asked);
+
+exec::SequenceShape choose_shape(const model::Config& config, std::uint32_t asked_context, KvType kv, bool half_by_default);
+
+MemoryPlan plan_memory(const model::Config& config, const model::WeightLayout& weights, const exec::SequenceShape& shape);
+
+/// Fills in what the device has. Throws out_of_memory with the numbers and what to do where the plan does not fit, unsupported where a single
+/// buffer is larger than the device can bind.
+void check_memory(MemoryPlan& plan, const model::Config& config, const exec::SequenceShape& shape, const vk::Caps& caps);
+
+}  // namespace skipstone::engine

@@ -1,0 +1,97 @@
+#include "engine/sequence_executor.h"
+
+#include <algorithm>
+
+#include "base/status.h"
+
+namespace skipstone::engine {
+
+using spec::Choice;
+using spec::Token;
+
+namespace {
+
+// How many tokens the next prompt pass reads: whole buckets, so that no rows are wasted, and a rest of at most 16. A function of the
+// prompt's length alone, hence the same for plain and speculative decoding.
+std::uint32_t next_chunk(std::size_t left) {
+  std::uint32_t chunk = static_cast<std::uint32_t>(std::min<std::size_t>(left, STEP_VERIFY_ROWS));
+  for (const std::uint32_t bucket : kernels::row_buckets) {
+    if (bucket >= STEP_VERIFY_ROWS && bucket <= left) chunk = bucket;
+  }
+  return chunk;
+}
+
+}  // namespace
+
+SequenceExecutor::SequenceExecutor(exec::Executor& passes, const model::Config& config, const sample::SamplerParams& sampling)
+    : passes_(passes), config_(config), sampler_(sampling) {}
+
+std::uint32_t SequenceExecutor::max_rows() const { return STEP_VERIFY_ROWS; }
+
+exec::PassSpec SequenceExecutor::pass(const exec::LayerPlan& layers, std::uint32_t bucket) const {
+  exec::PassSpec spec;
+  spec.layers = layers;
+  spec.bucket = bucket;
+  spec.output = sampler_.params().needs_logits() ? exec::Output::logits : exec::Output::argmax;
+  return spec;
+}
+
+void SequenceExecutor::set_window(std::size_t position, Token token) {
+  if (window_.size() <= position) window_.resize(position + 1);
+  window_[position] = token;
+}
+
+Choice SequenceExecutor::choose(std::uint32_t row, std::size_t position) {
+  if (sampler_.params().needs_logits()) {
+    return sampler_.choose(passes_.logits(row), std::span(window_).first(position + 1), position + 1);
+  }
+  const abi::RowResult& result = passes_.result(row);
+  return {static_cast<Token>(result.token), result.probability, result.margin};
+}
+
+spec::Prefilled SequenceExecutor::prefill(std::span<const Token> tokens, bool attention_cosine) {
+  if (attention_cosine) passes_.clear_cosines();
+  spec::Prefilled result;
+  window_ = text_;
+  std::size_t done = 0;
+  while (done < tokens.size()) {
+    const std::uint32_t chunk = next_chunk(tokens.size() - done);
+    const bool last = done + chunk == tokens.size();
+    exec::PassSpec spec = pass(exec::LayerPlan::full(config_.layers), kernels::bucket_for(chunk));
+    if (!last) spec.output = exec::Output::none;
+    spec.last_row_only = last;
+    spec.attention_cosine = attention_cosine;
+    passes_.run(spec, tokens.subspan(done, chunk), committed());
+    text_.insert(text_.end(), tokens.begin() + static_cast<std::ptrdiff_t>(done), tokens.begin() + static_cast<std::ptrdiff_t>(done + chunk));
+    done += chunk;
+  }
+  window_ = text_;
+  result.first = choose(0, text_.size() - 1);
+  if (attention_cosine) {
+    result.attention_cosine = passes_.cosine_sums();
+    for (float& sum : result.attention_cosine) sum /= static_cast<float>(tokens.size());
+  }
+  return result;
+}
+
+Choice SequenceExecutor::draft(const exec::LayerPlan& plan, Token input, std::uint32_t offset) {
+  const std::uint32_t position = committed() + offset;
+  set_window(position, input);
+  passes_.run(pass(plan, 1), std::span(&input, 1), position);
+  return choose(0, position);
+}
+
+void SequenceExecutor::verify(std::span<const Token> rows, std::span<Choice> out) {
+  rows_.assign(rows.begin(), rows.end());
+  for (std::size_t i = 0; i < rows.size(); ++i) set_window(committed() + i, rows[i]);
+  passes_.run(pass(exec::LayerPlan::full(config_.layers), kernels::bucket_for(static_cast<std::uint32_t>(rows.size()))), rows, committed());
+  for (std::uint32_t i = 0; i < rows.size(); ++i) out[i] = choose(i, committed() + i);
+}
+
+void SequenceExecutor::commit(std::uint32_t rows) {
+  if (rows > rows_.size()) fail(Code::internal, "{} rows cannot be kept of a verification of {}", rows, rows_.size());
+  text_.insert(text_.end(), rows_.begin(), rows_.begin() + rows);
+  rows_.clear();
+}
+
+}  // namespace skipstone::engine

@@ -1,0 +1,41 @@
+// spec::Executor on a device: passes of exec::Executor, tokens chosen by the device's argmax or by the sampler.
+#pragma once
+
+#include <vector>
+
+#include "exec/executor.h"
+#include "sample/sampler.h"
+#include "spec/executor.h"
+
+namespace skipstone::engine {
+
+class SequenceExecutor : public spec::Executor {
+ public:
+  SequenceExecutor(exec::Executor& passes, const model::Config& config, const sample::SamplerParams& sampling);
+
+  std::uint32_t layers() const override { return config_.layers; }
+  std::uint32_t context() const override { return passes_.shape().context; }
+  std::uint32_t max_rows() const override;
+  std::uint32_t committed() const override { return static_cast<std::uint32_t>(text_.size()); }
+  spec::Prefilled prefill(std::span<const spec::Token> tokens, bool attention_cosine) override;
+  spec::Choice draft(const exec::LayerPlan& plan, spec::Token input, std::uint32_t offset) override;
+  void verify(std::span<const spec::Token> rows, std::span<spec::Choice> out) override;
+  void commit(std::uint32_t rows) override;
+
+  void clear() { text_.clear(); }
+
+ private:
+  exec::PassSpec pass(const exec::LayerPlan& layers, std::uint32_t bucket) const;
+  /// The choice after row `row` of the last pass, whose token stands at `position`; window_ holds all tokens up to it.
+  spec::Choice choose(std::uint32_t row, std::size_t position);
+  void set_window(std::size_t position, spec::Token token);
+
+  exec::Executor& passes_;
+  const model::Config& config_;
+  sample::Sampler sampler_;
+  std::vector<spec::Token> text_;     ///< what is committed
+  std::vector<spec::Token> window_;   ///< text_ and the rows of the round so far: what penalties look back on
+  std::vector<spec::Token> rows_;     ///< of the last verification
+};
+
+}  // namespace skipstone::engine

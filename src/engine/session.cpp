@@ -1,0 +1,68 @@
+#include "base/status.h"
+#include "engine/engine.h"
+#include "engine/engine_state.h"
+#include "engine/sequence_executor.h"
+#include "spec/registry.h"
+
+namespace skipstone::engine {
+namespace {
+
+// Keeps what the prompt's cosines were for the caller; everything else passes through.
+class CosineKeeper : public SequenceExecutor {
+ public:
+  using SequenceExecutor::SequenceExecutor;
+  spec::Prefilled prefill(std::span<const spec::Token> tokens, bool attention_cosine) override {
+    spec::Prefilled prefilled = SequenceExecutor::prefill(tokens, attention_cosine);
+    cosine = prefilled.attention_cosine;
+    return prefilled;
+  }
+  std::vector<float> cosine;
+};
+
+}  // namespace
+
+struct Session::State {
+  State(std::shared_ptr<Engine> e, const SessionOptions& options)
+      : engine(std::move(e)),
+        drafter(spec::make_drafter(options.draft)),
+        passes(engine->state().device, *engine->state().library, *engine->state().builder, engine->state().config, *engine->state().weights,
+               engine->state().shape),
+        executor(passes, engine->state().config, options.sampling) {}
+
+  std::shared_ptr<Engine> engine;
+  std::unique_ptr<spec::Drafter> drafter;
+  exec::Executor passes;
+  CosineKeeper executor;
+  std::vector<text::Token> history;
+};
+
+Session::Session(std::shared_ptr<Engine> engine, const SessionOptions& options) {
+  options.sampling.check();
+  state_ = std::make_unique<State>(std::move(engine), options);
+}
+
+Session::~Session() = default;
+
+spec::Outcome Session::generate(const std::vector<text::Token>& tokens, std::uint32_t max_tokens, const spec::Emit& emit) {
+  State& s = *state_;
+  if (tokens.empty() && s.history.empty()) fail(Code::invalid_argument, "the prompt is empty; give at least one character of text");
+  std::vector<text::Token> history = s.history;
+  history.insert(history.end(), tokens.begin(), tokens.end());
+  spec::Limits limits;
+  limits.max_tokens = max_tokens;
+  limits.ends_generation = [&](text::Token token) { return s.engine->tokenizer().ends_generation(token); };
+  spec::Outcome outcome = spec::generate(s.executor, *s.drafter, history, limits, emit);
+  history.insert(history.end(), outcome.tokens.begin(), outcome.tokens.end());
+  s.history = std::move(history);
+  return outcome;
+}
+
+const std::vector<text::Token>& Session::history() const { return state_->history; }
+const std::vector<float>& Session::attention_cosine() const { return state_->executor.cosine; }
+
+void Session::reset() {
+  state_->history.clear();
+  state_->executor.clear();
+}
+
+}  // namespace skipstone::engine

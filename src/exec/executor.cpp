@@ -1,0 +1,76 @@
+#include "exec/executor.h"
+
+#include <algorithm>
+
+#include "base/status.h"
+
+namespace skipstone::exec {
+
+Executor::Executor(std::shared_ptr<vk::Device> device, kernels::Library& library, const PassBuilder& builder, const model::Config& config,
+                   const model::Weights& weights, const SequenceShape& shape)
+    : device_(device),
+      library_(library),
+      builder_(builder),
+      config_(config),
+      weights_(weights),
+      shape_(shape),
+      attention_rows_of_groups_(config.heads /
+                                kernels::Selector(device->caps(), device->tuning()).attention(config.group(), shape.chunk).heads),
+      buffers_(device, config, shape),
+      queue_(device),
+      cache_([this](const PassSpec& spec) { return record(spec); }) {}
+
+vk::Commands Executor::record(const PassSpec& spec) {
+  vk::Recorder recorder(device_);
+  const kernels::Resolver resolve = [this](const kernels::Resource& resource) {
+    return resource.kind == kernels::ResourceKind::weight ? weights_.slice(resource) : buffers_.slice(resource);
+  };
+  for (const kernels::Dispatch& dispatch : builder_.build(spec).dispatches) kernels::record(recorder, library_, dispatch, resolve);
+  if (spec.output == Output::logits) {
+    const std::uint64_t bytes = std::uint64_t{spec.output_rows()} * kernels::padded(config_.vocabulary) * sizeof(float);
+    recorder.copy(buffers_.logits().part(0, bytes), buffers_.logits_readback().part(0, bytes));
+  }
+  return recorder.finish();
+}
+
+void Executor::run(const PassSpec& spec, std::span<const std::int32_t> tokens, std::uint32_t base) {
+  if (tokens.empty() || tokens.size() > spec.bucket || base + tokens.size() > shape_.context) {
+    fail(Code::internal, "{} tokens at position {} do not fit a bucket of {} rows and a context of {}", tokens.size(), base, spec.bucket, shape_.context);
+  }
+  const vk::Commands& commands = cache_.get(spec);
+  const auto rows = static_cast<std::uint32_t>(tokens.size());
+  abi::StepState& state = buffers_.state();
+  state.base = base;
+  state.rows = rows;
+  state.attention_groups = {(base + rows - 1) / shape_.chunk + 1, attention_rows_of_groups_, rows};
+  for (std::uint32_t i = 0; i < spec.bucket; ++i) {
+    // Padding rows embed the last token once more; nothing of theirs is stored or read.
+    const std::int32_t token = tokens[std::min(i, rows - 1)];
+    if (token < 0 || static_cast<std::uint32_t>(token) >= config_.vocabulary) fail(Code::invalid_argument, "token {} is outside the vocabulary of {}", token, config_.vocabulary);
+    state.tokens[i] = static_cast<std::uint32_t>(token);
+  }
+  queue_.submit_and_wait(commands);
+}
+
+std::span<const float> Executor::logits(std::uint32_t row) const {
+  const auto* all = reinterpret_cast<const float*>(buffers_.logits_readback().mapped);
+  return {all + std::size_t{row} * kernels::padded(config_.vocabulary), config_.vocabulary};
+}
+
+void Executor::clear_cosines() { std::fill_n(buffers_.cosine_total(), config_.layers, 0.0f); }
+
+std::vector<float> Executor::cosine_sums() const {
+  const float* total = buffers_.cosine_total();
+  return {total, total + config_.layers};
+}
+
+std::vector<std::byte> Executor::read_kv(std::uint32_t layer) {
+  vk::Uploader downloader(device_);
+  const vk::Slice k = buffers_.slice({kernels::ResourceKind::k_cache, layer}), v = buffers_.slice({kernels::ResourceKind::v_cache, layer});
+  std::vector<std::byte> bytes(k.bytes + v.bytes);
+  downloader.download(k, std::span(bytes).first(k.bytes));
+  downloader.download(v, std::span(bytes).last(v.bytes));
+  return bytes;
+}
+
+}  // namespace skipstone::exec

@@ -1,0 +1,55 @@
+// Runs passes of one sequence on a device: records them on first use, replays them afterwards.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "exec/pass_builder.h"
+#include "exec/pass_cache.h"
+#include "exec/sequence_buffers.h"
+#include "kernels/library.h"
+#include "model/weights.h"
+
+namespace skipstone::exec {
+
+class Executor {
+ public:
+  Executor(std::shared_ptr<vk::Device> device, kernels::Library& library, const PassBuilder& builder, const model::Config& config,
+           const model::Weights& weights, const SequenceShape& shape);
+
+  /// Runs `spec` over `tokens` (1..bucket of them) at text positions base, base + 1, ...; returns when it is done.
+  /// The caller keeps base + tokens.size() within the context.
+  void run(const PassSpec& spec, std::span<const std::int32_t> tokens, std::uint32_t base);
+
+  /// Of the last pass with Output::argmax: row `row` (0 where last_row_only).
+  const abi::RowResult& result(std::uint32_t row) const { return buffers_.results()[row]; }
+  /// Of the last pass with Output::logits: `vocabulary` floats.
+  std::span<const float> logits(std::uint32_t row) const;
+
+  /// Sums of the attention sublayers' cosines over the rows of passes with attention_cosine since the last clear, per layer.
+  void clear_cosines();
+  std::vector<float> cosine_sums() const;
+
+  const SequenceShape& shape() const { return shape_; }
+  std::size_t recorded_passes() const { return cache_.size(); }
+  /// The keys and values of one layer as they are in the cache, for tests: raw bytes of K, then V.
+  std::vector<std::byte> read_kv(std::uint32_t layer);
+
+ private:
+  vk::Commands record(const PassSpec& spec);
+
+  std::shared_ptr<vk::Device> device_;
+  kernels::Library& library_;
+  const PassBuilder& builder_;
+  const model::Config& config_;
+  const model::Weights& weights_;
+  SequenceShape shape_;
+  std::uint32_t attention_rows_of_groups_;   ///< y of the indirect attention dispatch
+  mutable SequenceBuffers buffers_;
+  vk::Queue queue_;
+  PassCache cache_;
+};
+
+}  // namespace skipstone::exec

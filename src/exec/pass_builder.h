@@ -1,0 +1,35 @@
+// PassSpec -> Plan: pure CPU code. Full, layer-skipped, early-exit and late-only passes are LayerPlans through this one builder.
+#pragma once
+
+#include "exec/plan.h"
+#include "kernels/operations.h"
+#include "model/config.h"
+#include "model/weight_layout.h"
+
+namespace skipstone::exec {
+
+/// What fixes the size of a sequence's buffers.
+struct SequenceShape {
+  std::uint32_t context = 0;
+  bool half_kv = true;
+  std::uint32_t chunk = 64;   ///< keys per attention split
+
+  /// 64 keys, doubled until the partial results of a 16-row pass fit 32 MiB: long contexts have enough chunks to fill a device anyway.
+  static std::uint32_t chunk_for(const model::Config& config, std::uint32_t context);
+};
+
+kernels::AttentionShape attention_shape(const model::Config& config, const SequenceShape& sequence);
+
+class PassBuilder {
+ public:
+  PassBuilder(const model::Config& config, const model::WeightLayout& weights, const SequenceShape& sequence, const kernels::Selector& select);
+  Plan build(const PassSpec& spec) const;
+
+ private:
+  const model::Config& config_;
+  const model::WeightLayout& weights_;
+  kernels::AttentionShape attention_;
+  const kernels::Selector& select_;
+};
+
+}  // namespace skipstone::exec

@@ -1,0 +1,57 @@
+#include "exec/plan.h"
+
+#include <fmt/format.h>
+
+#include <iterator>
+
+#include "kernels/kernel_table.h"
+
+namespace skipstone::exec {
+namespace {
+
+std::string operand_text(const kernels::Operand& operand, const std::function<std::string(std::uint32_t)>& tensor_name) {
+  const char* mark = operand.access == vk::Access::read ? "<" : operand.access == vk::Access::write ? ">" : "=";
+  std::string text = kernels::to_string(operand.resource);
+  if (operand.resource.kind == kernels::ResourceKind::weight) {
+    text = tensor_name(operand.resource.index);
+    if (operand.resource.part != 0) text += fmt::format(".part{}", operand.resource.part);
+    if (operand.resource.plane != 0) text += ".scales";
+  }
+  return fmt::format("{}{}", mark, text);
+}
+
+}  // namespace
+
+const char* to_string(Output output) {
+  switch (output) {
+    case Output::none: return "none";
+    case Output::argmax: return "argmax";
+    case Output::logits: return "logits";
+  }
+  return "?";
+}
+
+std::size_t PassSpecHash::operator()(const PassSpec& spec) const noexcept {
+  const std::hash<std::bitset<LayerPlan::max_layers>> bits;
+  std::size_t hash = bits(spec.layers.skip_attention) * 31 + bits(spec.layers.skip_mlp);
+  for (const std::size_t part : {static_cast<std::size_t>(spec.layers.begin), static_cast<std::size_t>(spec.layers.end),
+                                 static_cast<std::size_t>(spec.bucket), static_cast<std::size_t>(spec.output),
+                                 static_cast<std::size_t>(spec.last_row_only), static_cast<std::size_t>(spec.attention_cosine)}) {
+    hash = hash * 1099511628211u + part;
+  }
+  return hash;
+}
+
+std::string Plan::print(std::uint32_t model_layers, const std::function<std::string(std::uint32_t)>& tensor_name) const {
+  std::string text = fmt::format("pass layers={} rows={} output={}{}{}\n", spec.layers.print(model_layers), spec.bucket, to_string(spec.output),
+                                 spec.last_row_only ? " last-row" : "", spec.attention_cosine ? " cosine" : "");
+  for (const kernels::Dispatch& d : dispatches) {
+    std::string operands;
+    for (const kernels::Operand& operand : d.operands) operands += " " + operand_text(operand, tensor_name);
+    fmt::format_to(std::back_inserter(text), "{:<24} {}({}){} [{} {} {}]{}\n", d.label, kernels::info(d.kernel).name, fmt::join(d.constants, ","),
+                   operands, d.groups[0], d.groups[1], d.groups[2], d.indirect_offset ? " indirect" : "");
+  }
+  return text;
+}
+
+}  // namespace skipstone::exec

@@ -1,0 +1,46 @@
+// A pass as data: what kind of pass (PassSpec), and the flat list of dispatches that it is made of (Plan).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "exec/layer_plan.h"
+#include "kernels/dispatch.h"
+
+namespace skipstone::exec {
+
+/// What a pass leaves behind besides K and V.
+enum class Output : std::uint8_t {
+  none,     ///< nothing (all chunks of a prompt but the last)
+  argmax,   ///< token, probability and margin of every row
+  logits,   ///< the logits of every row, for sampling
+};
+const char* to_string(Output output);
+
+struct PassSpec {
+  LayerPlan layers;
+  std::uint32_t bucket = 1;       ///< rows that are computed; real rows are in the state
+  Output output = Output::argmax;
+  bool last_row_only = false;     ///< the output is of the last real row alone
+  bool attention_cosine = false;  ///< reduce the residual stream's cosine around every attention sublayer
+  bool operator==(const PassSpec&) const = default;
+
+  std::uint32_t output_rows() const { return output == Output::none ? 0 : last_row_only ? 1 : bucket; }
+};
+
+struct PassSpecHash {
+  std::size_t operator()(const PassSpec& spec) const noexcept;
+};
+
+struct Plan {
+  PassSpec spec;
+  std::vector<kernels::Dispatch> dispatches;
+
+  /// One line per dispatch: label, kernel and constants, buffers (< read, > written, = both), group counts. For goldens and people.
+  /// `tensor_name` turns weight ordinals into names.
+  std::string print(std::uint32_t model_layers, const std::function<std::string(std::uint32_t)>& tensor_name) const;
+};
+
+}  // namespace skipstone::exec

@@ -1,0 +1,118 @@
+#include "exec/sequence_buffers.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "vk/device.h"
+#include "vk/recorder.h"
+
+namespace skipstone::exec {
+namespace {
+
+using kernels::padded;
+
+struct Sizes {
+  std::uint64_t kv, width, q, kv_rows, ffn, partial, logits, argmax_partial, cosines, rope;
+};
+
+Sizes sizes_of(const model::Config& config, const SequenceShape& shape) {
+  constexpr std::uint64_t rows = STEP_MAX_ROWS, word = sizeof(float);
+  const kernels::AttentionShape attention = attention_shape(config, shape);
+  const std::uint64_t blocks = (config.vocabulary + ARGMAX_BLOCK - 1) / ARGMAX_BLOCK;
+  return {attention.kv_bytes(),
+          rows * padded(config.width) * word,
+          rows * padded(config.q_width()) * word,
+          rows * padded(config.kv_width()) * word,
+          rows * padded(config.ffn) * word,
+          attention.partial_bytes(STEP_VERIFY_ROWS),
+          std::uint64_t{STEP_VERIFY_ROWS} * padded(config.vocabulary) * word,
+          STEP_VERIFY_ROWS * blocks * sizeof(abi::ArgmaxPartial),
+          config.layers * rows * word,
+          std::uint64_t{shape.context} * config.rope_dim * word};
+}
+
+}  // namespace
+
+SequenceBytes plan_bytes(const model::Config& config, const SequenceShape& shape) {
+  const Sizes s = sizes_of(config, shape);
+  SequenceBytes bytes;
+  bytes.kv = s.kv * 2 * config.layers;
+  bytes.activations = s.width * 3 + s.q * 3 + s.kv_rows * 2 + s.ffn * 3 + s.partial + s.logits * 2 + s.argmax_partial + s.cosines + s.rope;
+  bytes.largest_buffer = std::max({s.kv, s.width, s.q, s.ffn, s.partial, s.logits, s.rope});
+  return bytes;
+}
+
+std::vector<float> rope_table(const model::Config& config, std::uint32_t context) {
+  const std::uint32_t pairs = config.rope_dim / 2;
+  std::vector<float> table(std::size_t{context} * pairs * 2);
+  for (std::uint32_t i = 0; i < pairs; ++i) {
+    const double factor = config.rope_factors.empty() ? 1.0 : static_cast<double>(config.rope_factors[i]);
+    const double frequency =
+        std::pow(static_cast<double>(config.rope_base), -2.0 * i / config.rope_dim) / static_cast<double>(config.rope_scale) / factor;
+    for (std::uint32_t position = 0; position < context; ++position) {
+      const std::size_t at = (std::size_t{position} * pairs + i) * 2;
+      table[at] = static_cast<float>(std::cos(position * frequency));
+      table[at + 1] = static_cast<float>(std::sin(position * frequency));
+    }
+  }
+  return table;
+}
+
+SequenceBuffers::SequenceBuffers(std::shared_ptr<vk::Device> device, const model::Config& config, const SequenceShape& shape)
+    : kv_arena_(device, vk::Role::kv),
+      activation_arena_(device, vk::Role::activations),
+      state_arena_(device, vk::Role::state),
+      readback_arena_(device, vk::Role::readback) {
+  const Sizes s = sizes_of(config, shape);
+  for (std::uint32_t layer = 0; layer < config.layers; ++layer) {
+    k_cache_.push_back(kv_arena_.allocate(s.kv));
+    v_cache_.push_back(kv_arena_.allocate(s.kv));
+  }
+  for (vk::Slice* slice : {&residual_[0], &residual_[1], &normed_}) *slice = activation_arena_.allocate(s.width);
+  for (vk::Slice* slice : {&q_, &q_rotated_, &attended_}) *slice = activation_arena_.allocate(s.q);
+  for (vk::Slice* slice : {&k_, &v_}) *slice = activation_arena_.allocate(s.kv_rows);
+  for (vk::Slice* slice : {&gate_, &up_, &activated_}) *slice = activation_arena_.allocate(s.ffn);
+  attention_partial_ = activation_arena_.allocate(s.partial);
+  logits_ = activation_arena_.allocate(s.logits);
+  argmax_partial_ = activation_arena_.allocate(s.argmax_partial);
+  cosines_ = activation_arena_.allocate(s.cosines);
+  rope_table_ = activation_arena_.allocate(s.rope);
+  state_ = state_arena_.allocate(sizeof(abi::StepState));
+  result_ = readback_arena_.allocate(STEP_VERIFY_ROWS * sizeof(abi::RowResult));
+  cosine_total_ = readback_arena_.allocate(config.layers * sizeof(float));
+  logits_readback_ = readback_arena_.allocate(s.logits);
+  vk::Uploader uploader(device);
+  const std::vector<float> table = rope_table(config, shape.context);
+  uploader.upload(std::as_bytes(std::span(table)), rope_table_);
+}
+
+vk::Slice SequenceBuffers::slice(const kernels::Resource& resource) const {
+  using Kind = kernels::ResourceKind;
+  switch (resource.kind) {
+    case Kind::k_cache: return k_cache_.at(resource.index);
+    case Kind::v_cache: return v_cache_.at(resource.index);
+    case Kind::residual: return residual_[resource.index];
+    case Kind::normed: return normed_;
+    case Kind::q: return q_;
+    case Kind::q_rotated: return q_rotated_;
+    case Kind::k: return k_;
+    case Kind::v: return v_;
+    case Kind::attended: return attended_;
+    case Kind::gate: return gate_;
+    case Kind::up: return up_;
+    case Kind::activated: return activated_;
+    case Kind::attention_partial: return attention_partial_;
+    case Kind::logits: return logits_;
+    case Kind::argmax_partial: return argmax_partial_;
+    case Kind::result: return result_;
+    case Kind::cosines: return cosines_;
+    case Kind::cosine_total: return cosine_total_;
+    case Kind::rope_table: return rope_table_;
+    case Kind::state: return state_;
+    case Kind::weight:
+    case Kind::scratch: return {};
+  }
+  return {};
+}
+
+}  // namespace skipstone::exec

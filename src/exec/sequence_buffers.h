@@ -1,0 +1,42 @@
+// The device memory of one sequence: KV cache, activations, state. Sizes are known beforehand (plan_bytes), all of it is allocated at once.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "exec/pass_builder.h"
+#include "kernels/abi.h"
+#include "vk/memory.h"
+
+namespace skipstone::exec {
+
+struct SequenceBytes {
+  std::uint64_t kv = 0, activations = 0;
+  std::uint64_t largest_buffer = 0;   ///< must not exceed Caps::max_storage_range
+};
+SequenceBytes plan_bytes(const model::Config& config, const SequenceShape& shape);
+
+class SequenceBuffers {
+ public:
+  SequenceBuffers(std::shared_ptr<vk::Device> device, const model::Config& config, const SequenceShape& shape);
+
+  /// Any resource but weights; empty for those.
+  vk::Slice slice(const kernels::Resource& resource) const;
+
+  abi::StepState& state() { return *reinterpret_cast<abi::StepState*>(state_.mapped); }
+  const abi::RowResult* results() const { return reinterpret_cast<const abi::RowResult*>(result_.mapped); }
+  float* cosine_total() { return reinterpret_cast<float*>(cosine_total_.mapped); }
+  const vk::Slice& logits() const { return logits_; }
+  const vk::Slice& logits_readback() const { return logits_readback_; }
+
+ private:
+  vk::Arena kv_arena_, activation_arena_, state_arena_, readback_arena_;
+  std::vector<vk::Slice> k_cache_, v_cache_;
+  vk::Slice residual_[2], normed_, q_, q_rotated_, k_, v_, attended_, gate_, up_, activated_;
+  vk::Slice attention_partial_, logits_, argmax_partial_, cosines_, rope_table_, state_, result_, cosine_total_, logits_readback_;
+};
+
+/// cos and sin of every (position, pair), [context][rope_dim/2][2], computed in double precision.
+std::vector<float> rope_table(const model::Config& config, std::uint32_t context);
+
+}  // namespace skipstone::exec

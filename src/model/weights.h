@@ -1,0 +1,30 @@
+// A model's tensors in device memory, repacked to the kernels' layout.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "kernels/dispatch.h"
+#include "model/weight_layout.h"
+#include "vk/memory.h"
+
+namespace skipstone::model {
+
+class Weights {
+ public:
+  /// Repacks and uploads every tensor. `progress` gets 0..1; throwing from it stops the load.
+  Weights(std::shared_ptr<vk::Device> device, const WeightLayout& layout, const std::function<void(double)>& progress);
+
+  /// The buffer behind a Resource of kind `weight`; empty where there is none.
+  vk::Slice slice(const kernels::Resource& resource) const;
+  std::uint64_t device_bytes() const { return arena_.allocated(); }
+
+ private:
+  struct Buffers {
+    vk::Slice quants, scales;
+  };
+  vk::Arena arena_;
+  std::vector<std::vector<Buffers>> tensors_;   ///< by ordinal, then part
+};
+
+}  // namespace skipstone::model
