@@ -1,0 +1,19 @@
+// One function a subcommand: adds it with its options to `app`; what it does when it is chosen leaves its exit code in `code`.
+#pragma once
+
+#include <CLI/App.hpp>
+#include <string>
+
+#include "exit_code.h"
+
+namespace cli {
+
+void add_run(CLI::App& app, ExitCode& code);
+void add_devices(CLI::App& app, ExitCode& code);
+void add_inspect(CLI::App& app, ExitCode& code);
+void add_doctor(CLI::App& app, ExitCode& code);
+
+/// What `devices` prints, also for --list-devices.
+void print_devices(const char* wanted, bool json);
+
+}  // namespace cli

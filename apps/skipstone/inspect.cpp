@@ -1,0 +1,118 @@
+// skipstone inspect: what is in a model file.
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "commands.h"
+#include "output.h"
+#include "skipstone/skipstone.hpp"
+
+namespace cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct InspectOptions {
+  std::string file, kv = "auto";
+  std::uint32_t context = 0;
+  bool tensors = false, json = false;
+};
+
+std::string size_text(const Json& value) { return bytes_text(static_cast<double>(value.get<std::uint64_t>())); }
+
+std::string shape_text(const Json& shape) {
+  std::string text;
+  for (const Json& extent : shape) text += (text.empty() ? "" : " x ") + std::to_string(extent.get<std::uint64_t>());
+  return text;
+}
+
+std::string tensors_text(const Json& document, bool each) {
+  std::string text = "\nTensors\n";
+  for (const Json& type : document["tensor_types"]) {
+    text +=
+        fmt::format("  {:<8}{:>6} tensors {:>16} weights {:>12}{}\n", type["type"].get<std::string>(), type["tensors"].get<std::uint64_t>(),
+                    type["weights"].get<std::uint64_t>(), size_text(type["bytes"]), type["runnable"].get<bool>() ? "" : "  (no kernels)");
+  }
+  if (!each) return text;
+  for (const Json& tensor : document["tensors"]) {
+    text += fmt::format("  {:<36} {:<6} {:>20} {:>12}\n", tensor["name"].get<std::string>(), tensor["type"].get<std::string>(),
+                        shape_text(tensor["shape"]), size_text(tensor["bytes"]));
+  }
+  return text;
+}
+
+std::string model_text(const Json& model) {
+  return fmt::format(
+      "\nModel\n  {}: {} layers, width {}, {} heads ({} for keys and values) of {}, feed-forward {}, vocabulary {}, trained for {} "
+      "tokens{}\n",
+      model["architecture"].get<std::string>(), model["layers"].get<std::uint32_t>(), model["width"].get<std::uint32_t>(),
+      model["heads"].get<std::uint32_t>(), model["kv_heads"].get<std::uint32_t>(), model["head_dim"].get<std::uint32_t>(),
+      model["ffn"].get<std::uint32_t>(), model["vocabulary"].get<std::uint32_t>(), model["context_trained"].get<std::uint32_t>(),
+      model["tied_embeddings"].get<bool>() ? ", embeddings tied" : "");
+}
+
+std::string plan_text(const Json& plan) {
+  std::string text = fmt::format("\nMemory for a context of {} tokens (KV cache {})\n", plan["context"].get<std::uint32_t>(),
+                                 plan["kv_type"].get<std::string>());
+  for (const char* part : {"weights", "kv", "activations", "total"}) text += fmt::format("  {:<12}{:>12}\n", part, size_text(plan[part]));
+  const bool known = plan["host_available"].get<std::uint64_t>() > 0;
+  return text + (known ? fmt::format("  {:<12}{:>12}\n", "free (host)", size_text(plan["host_available"])) : "");
+}
+
+std::string document_text(const Json& document, bool each_tensor) {
+  std::string text =
+      fmt::format("{}\nGGUF version {}, {}, {} parameters, fingerprint {}\n\nMetadata\n", document["path"].get<std::string>(),
+                  document["version"].get<std::uint32_t>(), size_text(document["bytes"]), document["parameters"].get<std::uint64_t>(),
+                  document["fingerprint"].get<std::string>());
+  for (const Json& pair : document["metadata"]) {
+    text += fmt::format("  {:<42} {:<10} {}\n", pair["key"].get<std::string>(), pair["type"].get<std::string>(),
+                        pair["value"].get<std::string>());
+  }
+  text += tensors_text(document, each_tensor);
+  if (!document["model"].is_null()) text += model_text(document["model"]);
+  if (!document["memory_plan"].is_null()) text += plan_text(document["memory_plan"]);
+  if (const auto why = document["unsupported"].get<std::string>(); !why.empty()) text += "\nThis build does not run it: " + why + "\n";
+  return text;
+}
+
+void inspect(const InspectOptions& options) {
+  skipstone_inspect_params params = skipstone_inspect_default_params();
+  params.model_path = options.file.c_str();
+  params.context = options.context;
+  params.kv_type = options.kv == "f16" ? SKIPSTONE_KV_F16 : options.kv == "f32" ? SKIPSTONE_KV_F32 : SKIPSTONE_KV_AUTOMATIC;
+  std::string report;
+  try {
+    report = skipstone::inspect(params);
+  } catch (const skipstone::error& error) {
+    throw Failure(exit_code(error.status(), true), error.what());
+  }
+  Output output(false);
+  output.write(options.json ? report + "\n" : document_text(Json::parse(report), options.tensors));
+}
+
+}  // namespace
+
+void add_inspect(CLI::App& app, ExitCode& code) {
+  CLI::App* command = app.add_subcommand("inspect", "Show what is in a model file and the memory it will take; needs no device");
+  const auto options = std::make_shared<InspectOptions>();
+  command->add_option("FILE", options->file, "A GGUF file")->required();
+  command->add_option("--ctx", options->context, "Plan memory for this many tokens; 0: the model's own context, at most 4096")
+      ->envname("SKIPSTONE_CTX")
+      ->capture_default_str();
+  command->add_option("--kv", options->kv, "Precision of the KV cache: auto, f16 or f32")
+      ->envname("SKIPSTONE_KV")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"auto", "f16", "f32"}))
+      ->type_name("TYPE");
+  command->add_flag("--tensors", options->tensors, "List every tensor")->envname("SKIPSTONE_TENSORS");
+  command->add_flag("--json", options->json, "JSON, with every tensor")->envname("SKIPSTONE_JSON");
+  command->footer(std::string("Example:\n  skipstone inspect model.gguf --ctx 2048\n\n") + exit_code_help);
+  command->callback([options, &code] {
+    inspect(*options);
+    code = ExitCode::ok;
+  });
+}
+
+}  // namespace cli

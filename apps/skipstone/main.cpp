@@ -1,0 +1,82 @@
+// The command-line program. It knows the library by its public headers alone.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
+#include <string>
+
+#include "commands.h"
+#include "skipstone/skipstone.hpp"
+
+namespace {
+
+using cli::ExitCode;
+
+/// Wide columns, and the environment variable in brackets at the end of an option's line.
+class Formatter : public CLI::Formatter {
+ public:
+  Formatter() { column_width(34); }
+
+  std::string make_option_opts(const CLI::Option* option) const override {
+    std::string text;
+    if (option->get_type_size() != 0) {
+      text += " " + option->get_type_name();
+      if (!option->get_default_str().empty()) text += "=" + option->get_default_str();
+    }
+    return text + (option->get_required() ? " (required)" : "");
+  }
+
+  std::string make_option_desc(const CLI::Option* option) const override {
+    const std::string name = option->get_envname();
+    return option->get_description() + (name.empty() ? "" : " [" + name + "]");
+  }
+};
+
+int parse_and_run(CLI::App& app, int argc, char** argv, bool& list_devices, ExitCode& code) {
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& help) {
+    return app.exit(help);
+  } catch (const CLI::ParseError& error) {
+    cli::print_error(error.what());
+    fmt::print(stderr, "'skipstone --help' and 'skipstone COMMAND --help' show what there is.\n");
+    return static_cast<int>(ExitCode::usage);
+  }
+  if (list_devices) {
+    cli::print_devices(nullptr, false);
+  } else if (app.get_subcommands().empty()) {
+    fmt::print(stderr, "{}", app.help());
+    return static_cast<int>(ExitCode::usage);
+  }
+  return static_cast<int>(code);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    CLI::App app("Runs GGUF language models on Vulkan devices, drafting with the model's own layers.", "skipstone");
+    app.formatter(std::make_shared<Formatter>());
+    app.set_version_flag("--version", fmt::format("skipstone {} ({})", skipstone_version(), skipstone_commit()), "Print the version");
+    bool list_devices = false;
+    app.add_flag("--list-devices", list_devices, "The same as the command devices");
+    app.require_subcommand(0, 1);
+    app.footer(std::string("Example:\n  skipstone run -p \"Once upon a time\" -n 64 --stats\n\n") + cli::exit_code_help);
+    ExitCode code = ExitCode::ok;
+    cli::add_run(app, code);
+    cli::add_devices(app, code);
+    cli::add_inspect(app, code);
+    cli::add_doctor(app, code);
+    return parse_and_run(app, argc, argv, list_devices, code);
+  } catch (const cli::Failure& failure) {
+    cli::print_error(failure.what());
+    return static_cast<int>(failure.code());
+  } catch (const skipstone::error& error) {
+    cli::print_error(error.what());
+    return static_cast<int>(cli::exit_code(error.status(), false));
+  } catch (const std::exception& error) {
+    cli::print_error(error.what());
+    return static_cast<int>(ExitCode::failure);
+  }
+}

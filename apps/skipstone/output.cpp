@@ -1,0 +1,96 @@
+#include "output.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include "exit_code.h"
+
+namespace cli {
+namespace {
+
+const char* escape(Style style) {
+  switch (style) {
+    case Style::dim:
+      return "\033[0;2m";
+    case Style::green:
+      return "\033[0;32m";
+    case Style::plain:
+      break;
+  }
+  return "\033[0m";
+}
+
+}  // namespace
+
+Output::Output(bool colour) : colour_(colour), terminal_(isatty(STDOUT_FILENO) == 1) {}
+
+Output::~Output() {
+  if (colour_ && style_ != Style::plain && !closed_) [[maybe_unused]]
+    const auto written = ::write(STDOUT_FILENO, "\033[0m", 4);
+}
+
+bool Output::write(std::string_view text, Style style) {
+  if (text.empty()) return !closed_;
+  if (colour_ && style != style_) {
+    style_ = style;
+    write_raw(escape(style));
+  }
+  return terminal_ ? write_raw(without_control_characters(text)) : write_raw(text);
+}
+
+bool Output::write_raw(std::string_view bytes) {
+  while (!bytes.empty() && !closed_) {
+    const ssize_t written = ::write(STDOUT_FILENO, bytes.data(), bytes.size());
+    if (written >= 0) {
+      bytes.remove_prefix(static_cast<std::size_t>(written));
+    } else if (errno == EPIPE) {
+      closed_ = true;
+    } else if (errno != EINTR) {
+      closed_ = true;  // nothing more is tried, not even the reset of the style
+      throw Failure(ExitCode::failure, fmt::format("standard output cannot be written: {}", std::strerror(errno)));
+    }
+  }
+  return !closed_;
+}
+
+std::string without_control_characters(std::string_view text) {
+  std::string safe;
+  safe.reserve(text.size());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    const bool c0 = (byte < 0x20 && byte != '\n' && byte != '\t') || byte == 0x7F;
+    const bool c1 = byte == 0xC2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xA0;
+    if (!c0 && !c1) {
+      safe += text[i];
+      continue;
+    }
+    safe += "\xEF\xBF\xBD";
+    if (c1) ++i;
+  }
+  return safe;
+}
+
+bool wants_colour(const std::string& when) {
+  if (when == "always") return true;
+  if (when != "auto" || isatty(STDOUT_FILENO) != 1) return false;
+  const char* no_color = std::getenv("NO_COLOR");
+  const char* term = std::getenv("TERM");
+  return (no_color == nullptr || *no_color == '\0') && term != nullptr && std::strcmp(term, "dumb") != 0;
+}
+
+std::string bytes_text(double bytes) {
+  constexpr std::array<const char*, 5> units = {"B", "KiB", "MiB", "GiB", "TiB"};
+  std::size_t unit = 0;
+  while (bytes >= 1024.0 && unit + 1 < units.size()) {
+    bytes /= 1024.0;
+    ++unit;
+  }
+  return unit == 0 ? fmt::format("{:.0f} B", bytes) : fmt::format("{:.2f} {}", bytes, units[unit]);
+}
+
+}  // namespace cli

@@ -1,0 +1,246 @@
+// skipstone run: continues a prompt.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <limits>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "commands.h"
+#include "interrupt.h"
+#include "model_path.h"
+#include "output.h"
+#include "progress.h"
+#include "prompt.h"
+#include "skipstone/skipstone.hpp"
+#include "statistics.h"
+
+namespace cli {
+namespace {
+
+struct RunOptions {
+  std::string model, prompt, file, device, draft = "asd", kv = "auto", colour = "never";
+  CLI::Option *prompt_option = nullptr, *file_option = nullptr, *device_option = nullptr;
+  std::int64_t max_tokens = 256;
+  std::uint32_t context = 0;
+  skipstone_session_params sampling = skipstone_session_default_params();
+  bool statistics = false, json = false, no_echo = false;
+};
+
+std::string choose_prompt(const RunOptions& options) {
+  const bool given = options.prompt_option->count() > 0;
+  const bool in_file = options.file_option->count() > 0;
+  if (given && in_file) throw Failure(ExitCode::usage, "there are two prompts, one from -p and one from -f; give one of them");
+  if (!given && !in_file)
+    throw Failure(ExitCode::usage, "there is no prompt; give one with -p TEXT or -f FILE (-f - reads standard input)");
+  std::string prompt = in_file ? read_prompt(options.file) : options.prompt;
+  if (prompt.empty()) throw Failure(ExitCode::usage, "the prompt is empty; the model needs at least a character to continue");
+  return prompt;
+}
+
+/// What standing in the way is better found before a model is loaded.
+void check(const RunOptions& options) {
+  if (options.max_tokens < -1 || options.max_tokens > std::numeric_limits<std::int32_t>::max()) {
+    throw Failure(ExitCode::usage,
+                  fmt::format("-n {} is no number of tokens; 0 or more, or -1 to go on until the context is full", options.max_tokens));
+  }
+}
+
+skipstone::Engine load(const RunOptions& options, const std::string& model) {
+  skipstone_engine_params params = skipstone_engine_default_params();
+  params.model_path = model.c_str();
+  params.device = options.device_option->count() > 0 ? options.device.c_str() : nullptr;
+  params.context = options.context;
+  params.kv_type = options.kv == "f16" ? SKIPSTONE_KV_F16 : options.kv == "f32" ? SKIPSTONE_KV_F32 : SKIPSTONE_KV_AUTOMATIC;
+  Progress progress;
+  return skipstone::Engine(params, [&progress](const char* stage, double done) {
+    progress.update(stage, done);
+    return !interrupt::requested();
+  });
+}
+
+/// Takes care that a signal never meets a session that is gone.
+class Interruptible {
+ public:
+  explicit Interruptible(skipstone::Session& session) { interrupt::set_session(session.get()); }
+  ~Interruptible() { interrupt::set_session(nullptr); }
+  Interruptible(const Interruptible&) = delete;
+  Interruptible& operator=(const Interruptible&) = delete;
+};
+
+nlohmann::ordered_json result_json(const RunOptions& options, const std::string& model, const std::string& prompt,
+                                   const std::vector<skipstone_token>& prompt_tokens, const std::string& text,
+                                   const skipstone::Engine& engine, const skipstone::Session& session) {
+  const skipstone_engine_info info = engine.info();
+  nlohmann::ordered_json result = {
+      {"prompt", prompt},
+      {"text", text},
+      {"prompt_tokens", prompt_tokens},
+      {"tokens", session.tokens()},
+      {"stop_reason", skipstone_stop_reason_name(static_cast<skipstone_stop_reason>(session.stats().stop_reason))},
+      {"draft", options.draft},
+      {"statistics", statistics_json(session)},
+      {"model", {{"path", model}, {"name", info.model_name}, {"architecture", info.architecture}, {"fingerprint", info.fingerprint}}},
+      {"device", {{"name", info.device_name}, {"driver", info.driver}, {"tier", info.tier}}},
+      {"version", skipstone_version()}};
+  const std::vector<float> cosine = session.attention_cosine();
+  if (!cosine.empty()) result["attention_cosine"] = cosine;
+  return result;
+}
+
+ExitCode generate(const RunOptions& options, const std::string& model, const std::string& prompt, const skipstone::Engine& engine) {
+  const std::vector<skipstone_token> tokens = engine.tokenize(prompt);
+  skipstone_session_params sampling = options.sampling;
+  sampling.draft = options.draft.c_str();
+  skipstone::Session session(engine, sampling);
+  const Interruptible interruptible(session);
+
+  // The prompt is written with the first token, so that nothing stands on standard output where the prompt is refused.
+  Output output(!options.json && wants_colour(options.colour));
+  std::string text;
+  bool echoed = options.no_echo;
+  const auto echo = [&] {
+    if (!echoed) output.write(prompt, Style::dim);
+    echoed = true;
+  };
+  const auto limit = options.max_tokens < 0 ? std::numeric_limits<std::uint32_t>::max() : static_cast<std::uint32_t>(options.max_tokens);
+  session.generate(tokens, limit, [&](const skipstone_chunk& chunk) {
+    if (options.json) {
+      text.append(chunk.text, chunk.bytes);
+      return true;
+    }
+    echo();
+    return output.write({chunk.text, chunk.bytes}, chunk.drafted != 0 ? Style::green : Style::plain);
+  });
+  if (options.json) {
+    const auto result = result_json(options, model, prompt, tokens, text, engine, session);
+    output.write(result.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+  } else {
+    echo();
+    output.write("\n");
+  }
+  const bool interrupted = interrupt::requested();
+  if (interrupted) fmt::print(stderr, "interrupted\n");
+  if (options.statistics || (interrupted && !options.json)) fmt::print(stderr, "{}", statistics_text(session));
+  if (const auto messages = engine.info().validation_messages; messages > 0) {
+    throw Failure(ExitCode::failure, fmt::format("the Vulkan validation layers had {} complaints; they are above", messages));
+  }
+  return interrupted ? ExitCode::interrupted : ExitCode::ok;
+}
+
+ExitCode run(const RunOptions& options) {
+  check(options);
+  interrupt::install();
+  const std::string prompt = choose_prompt(options);
+  const std::string model = options.model.empty() ? bundled_model() : options.model;
+  std::optional<skipstone::Engine> engine;
+  try {
+    engine.emplace(load(options, model));
+  } catch (const skipstone::error& error) {
+    if (error.status() == SKIPSTONE_CANCELLED) throw Failure(ExitCode::interrupted, "interrupted while the model was being loaded");
+    // "Not found" is said of files and of devices.
+    std::error_code ignored;
+    const bool about_model = error.status() != SKIPSTONE_NOT_FOUND || !std::filesystem::exists(model, ignored);
+    throw Failure(exit_code(error.status(), about_model), error.what());
+  }
+  return generate(options, model, prompt, *engine);
+}
+
+std::string drafters_help() {
+  std::string text = "Drafters:\n";
+  for (const skipstone_drafter_info& info : skipstone::drafters()) {
+    text += fmt::format("  {:<6}{}\n", info.name, info.summary);
+    if (*info.options != '\0') text += fmt::format("        {}:{}\n", info.name, info.options);
+  }
+  return text;
+}
+
+void add_sampling(CLI::App& command, RunOptions& options) {
+  skipstone_session_params& s = options.sampling;
+  const char* group = "Sampling";
+  command.add_option("--temp", s.temperature, "Temperature; 0 is greedy: the likeliest token, always")
+      ->envname("SKIPSTONE_TEMP")
+      ->capture_default_str()
+      ->group(group);
+  command.add_option("--top-k", s.top_k, "Sample from the K likeliest tokens; 0: off")
+      ->envname("SKIPSTONE_TOP_K")
+      ->capture_default_str()
+      ->group(group);
+  command.add_option("--top-p", s.top_p, "Sample from the likeliest tokens that make up P together; 1: off")
+      ->envname("SKIPSTONE_TOP_P")
+      ->capture_default_str()
+      ->group(group);
+  command.add_option("--min-p", s.min_p, "Leave out tokens below P times the likeliest one's probability; 0: off")
+      ->envname("SKIPSTONE_MIN_P")
+      ->capture_default_str()
+      ->group(group);
+  command.add_option("--repeat-penalty", s.repeat_penalty, "Penalty on tokens of the last 64; 1: off")
+      ->envname("SKIPSTONE_REPEAT_PENALTY")
+      ->capture_default_str()
+      ->group(group);
+  command.add_option("--seed", s.seed, "Same seed, same text")->envname("SKIPSTONE_SEED")->capture_default_str()->group(group);
+}
+
+}  // namespace
+
+void add_run(CLI::App& app, ExitCode& code) {
+  CLI::App* command = app.add_subcommand("run", "Continue a prompt");
+  const auto options = std::make_shared<RunOptions>();
+  RunOptions& o = *options;
+  command->add_option("-m,--model", o.model, "Model file (GGUF); default: the bundled model")
+      ->envname("SKIPSTONE_MODEL")
+      ->type_name("FILE");
+  o.prompt_option = command->add_option("-p,--prompt", o.prompt, "The text to continue")->envname("SKIPSTONE_PROMPT")->type_name("TEXT");
+  o.file_option =
+      command->add_option("-f,--file", o.file, "Read the text to continue from FILE, - is standard input; a line end at its end is dropped")
+          ->envname("SKIPSTONE_FILE")
+          ->type_name("FILE");
+  command->add_option("-n,--predict", o.max_tokens, "Most tokens to generate; -1: until the context is full")
+      ->envname("SKIPSTONE_PREDICT")
+      ->capture_default_str();
+  command->add_option("--draft", o.draft, "How to draft: NAME[:key=value,...], see below; the text is the same with all of them")
+      ->envname("SKIPSTONE_DRAFT")
+      ->capture_default_str()
+      ->type_name("DRAFTER");
+  command->add_option("--ctx", o.context, "Context in tokens, prompt and continuation together; 0: the model's own, at most 4096")
+      ->envname("SKIPSTONE_CTX")
+      ->capture_default_str();
+  command->add_option("--kv", o.kv, "Precision of the KV cache: auto, f16 or f32")
+      ->envname("SKIPSTONE_KV")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"auto", "f16", "f32"}))
+      ->type_name("TYPE");
+  o.device_option = command->add_option("--device", o.device, "A number from `skipstone devices` or a part of a name; default: the best")
+                        ->envname("SKIPSTONE_DEVICE")
+                        ->type_name("DEVICE");
+  add_sampling(*command, o);
+  const char* group = "Output";
+  command->add_flag("--stats", o.statistics, "Statistics to standard error at the end")->envname("SKIPSTONE_STATS")->group(group);
+  command->add_flag("--json", o.json, "One JSON object instead of text, at the end; its \"text\" is the continuation alone")
+      ->envname("SKIPSTONE_JSON")
+      ->group(group);
+  command->add_flag("--no-echo", o.no_echo, "Do not write the prompt before the continuation")->envname("SKIPSTONE_NO_ECHO")->group(group);
+  command->add_option("--color", o.colour, "Accepted drafts green, the prompt dim: auto (on a terminal; also plain --color), always, never")
+      ->envname("SKIPSTONE_COLOR")
+      ->expected(0, 1)
+      ->check(CLI::IsMember({"auto", "always", "never", ""}))
+      ->type_name("WHEN")
+      ->group(group);
+  command->footer(
+      drafters_help() +
+      "\nThe prompt and its continuation go to standard output as they are made, everything else to standard error. Every option can\n"
+      "be set by the environment variable that stands beside it; the command line wins.\n\n"
+      "Example:\n  skipstone run -p \"Once upon a time\" -n 64 --stats\n\n" +
+      exit_code_help);
+  command->callback([options, command, &code] {
+    if (command->get_option("--color")->count() > 0 && options->colour.empty()) options->colour = "auto";
+    code = run(*options);
+  });
+}
+
+}  // namespace cli

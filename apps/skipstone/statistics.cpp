@@ -1,0 +1,73 @@
+#include "statistics.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+namespace cli {
+namespace {
+
+double rate(std::uint64_t count, double seconds) { return seconds > 0 ? static_cast<double>(count) / seconds : 0.0; }
+
+double share(std::uint64_t part, std::uint64_t whole) { return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole); }
+
+std::string milliseconds(double seconds, double of_seconds) {
+  return fmt::format("{:10.1f} ms  {:3.0f} %", 1000.0 * seconds, of_seconds > 0 ? 100.0 * seconds / of_seconds : 0.0);
+}
+
+}  // namespace
+
+std::string statistics_text(const skipstone::Session& session) {
+  const skipstone_stats s = session.stats();
+  std::string text;
+  const auto line = [&](const char* name, const std::string& value) { text += fmt::format("{:<20}{}\n", name, value); };
+  line("prompt", fmt::format("{:10} tokens {:12.1f} tokens/s {:10.1f} ms", s.prompt_tokens, rate(s.prompt_tokens, s.prompt_seconds),
+                             1000.0 * s.prompt_seconds));
+  line("generation", fmt::format("{:10} tokens {:12.1f} tokens/s {:10.1f} ms", s.generated_tokens,
+                                 rate(s.generated_tokens, s.generation_seconds), 1000.0 * s.generation_seconds));
+  line("stopped by", fmt::format("{:>10}", skipstone_stop_reason_name(static_cast<skipstone_stop_reason>(s.stop_reason))));
+  line("drafter", fmt::format("{:>10}", session.drafter()));
+  line("rounds", fmt::format("{:10}", s.rounds));
+  line("drafted", fmt::format("{:10}", s.drafted));
+  line("accepted", fmt::format("{:10}  {:5.1f} % of the drafted", s.accepted, 100.0 * share(s.accepted, s.drafted)));
+  line("tokens per round", fmt::format("{:10.2f}", share(s.generated_tokens, s.rounds)));
+  std::size_t position = 0;
+  for (const auto& [drafted, accepted] : session.draft_positions()) {
+    line(position == 0 ? "accepted by position" : "",
+         fmt::format("{:10}  {:5.1f} %  ({} of {})", position + 1, 100.0 * share(accepted, drafted), accepted, drafted));
+    ++position;
+  }
+  line("skipped sublayers", fmt::format("{:10} of {}", s.skipped_sublayers, s.sublayers));
+  if (!session.skip_set().empty()) line("skip set", fmt::format("{:>10}", session.skip_set()));
+  line("draft", milliseconds(s.draft_seconds, s.generation_seconds));
+  line("verify", milliseconds(s.verify_seconds, s.generation_seconds));
+  line("host", milliseconds(s.host_seconds, s.generation_seconds));
+  return text;
+}
+
+nlohmann::ordered_json statistics_json(const skipstone::Session& session) {
+  const skipstone_stats s = session.stats();
+  nlohmann::ordered_json positions = nlohmann::ordered_json::array();
+  for (const auto& [drafted, accepted] : session.draft_positions()) positions.push_back({{"drafted", drafted}, {"accepted", accepted}});
+  return {{"prompt_tokens", s.prompt_tokens},
+          {"generated_tokens", s.generated_tokens},
+          {"prompt_tokens_per_second", rate(s.prompt_tokens, s.prompt_seconds)},
+          {"generation_tokens_per_second", rate(s.generated_tokens, s.generation_seconds)},
+          {"drafter", session.drafter()},
+          {"rounds", s.rounds},
+          {"drafted", s.drafted},
+          {"accepted", s.accepted},
+          {"acceptance", share(s.accepted, s.drafted)},
+          {"tokens_per_round", share(s.generated_tokens, s.rounds)},
+          {"by_position", std::move(positions)},
+          {"skipped_sublayers", s.skipped_sublayers},
+          {"sublayers", s.sublayers},
+          {"skip_set", session.skip_set()},
+          {"prompt_ms", 1000.0 * s.prompt_seconds},
+          {"generation_ms", 1000.0 * s.generation_seconds},
+          {"draft_ms", 1000.0 * s.draft_seconds},
+          {"verify_ms", 1000.0 * s.verify_seconds},
+          {"host_ms", 1000.0 * s.host_seconds}};
+}
+
+}  // namespace cli
