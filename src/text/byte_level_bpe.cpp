@@ -1,6 +1,5 @@
 #include <array>
 #include <cstdint>
-#include <limits>
 #include <unordered_map>
 
 #include "base/status.h"

@@ -334,7 +334,7 @@ TEST(Tokenizer, AMegabyteTakesSeconds) {
   texts.insert(texts.end(), {rockets, prose, ragged});
   std::vector<Tokenizer> tokenizers;
   tokenizers.emplace_back(handmade::sentencepiece());
-  for (const char* pre : {"default", "gpt-2", "llama-bpe", "qwen2", "deepseek-coder", "starcoder"}) {
+  for (const char* pre : {"default", "llama-bpe", "deepseek-coder"}) {
     tokenizers.emplace_back(handmade::byte_level(pre));
   }
   for (const Tokenizer& tokenizer : tokenizers) {
@@ -342,7 +342,8 @@ TEST(Tokenizer, AMegabyteTakesSeconds) {
       const auto start = std::chrono::steady_clock::now();
       const std::vector<Token> tokens = tokenizer.encode(text, false, true);
       const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
-      EXPECT_LT(took.count(), 10.0) << tokenizer.vocabulary().model << " " << tokenizer.vocabulary().pre << " " << text.substr(0, 8);
+      EXPECT_LT(took.count(), handmade::kSeconds)
+          << tokenizer.vocabulary().model << " " << tokenizer.vocabulary().pre << " " << text.substr(0, 8);
       ASSERT_EQ(tokenizer.decode(tokens), text);
     }
   }
