@@ -1,0 +1,177 @@
+# Sourced by tools/run and tools/test: installs what is missing, says what it does on standard error.
+# shellcheck shell=bash
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+
+say() { printf '%s\n' "$*" >&2; }
+die() {
+  say "error: $*"
+  exit 1
+}
+
+# What to look for (a program, a pkg-config module or a file; several are alternatives), and Debian's package that brings it.
+requirements() {
+  cat <<'LIST'
+g++ clang++                                                  build-essential
+cmake                                                        cmake
+ninja                                                        ninja-build
+pkg-config                                                   pkg-config
+ccache                                                       ccache
+glslc                                                        glslc
+spirv-val                                                    spirv-tools
+/usr/include/vulkan/vulkan.h                                 libvulkan-dev
+/usr/include/volk.h /usr/include/volk/volk.h                 libvulkan-volk-dev
+/usr/include/fmt/core.h                                      libfmt-dev
+/usr/include/CLI/CLI.hpp                                     libcli11-dev
+/usr/include/nlohmann/json.hpp                               nlohmann-json3-dev
+/usr/include/pcre2.h                                         libpcre2-dev
+LIST
+}
+
+test_requirements() {
+  cat <<'LIST'
+/usr/include/gtest/gtest.h                                   libgtest-dev
+/usr/share/vulkan/explicit_layer.d/VkLayer_khronos_validation.json vulkan-validationlayers
+/usr/share/vulkan/icd.d/lvp_icd.*json                        mesa-vulkan-drivers
+LIST
+}
+
+# A device node of a GPU's driver; without one lavapipe has to do.
+has_gpu() { compgen -G '/dev/dri/renderD*' >/dev/null || [[ -e /dev/nvidiactl || -e /dev/dxg ]]; }
+
+has_vulkan_driver() { compgen -G '/usr/share/vulkan/icd.d/*.json' >/dev/null || compgen -G '/etc/vulkan/icd.d/*.json' >/dev/null; }
+
+present() {
+  local candidate
+  for candidate in "$@"; do
+    if [[ $candidate == /* ]]; then
+      compgen -G "$candidate" >/dev/null && return 0
+    else
+      command -v "$candidate" >/dev/null && return 0
+    fi
+  done
+  return 1
+}
+
+# missing_packages < list: the packages of the lines of which nothing is there.
+missing_packages() {
+  local -a words
+  while read -ra words; do
+    present "${words[@]:0:${#words[@]}-1}" || printf '%s ' "${words[-1]}"
+  done
+}
+
+as_root() {
+  if [[ $(id -u) == 0 ]]; then
+    "$@"
+  elif command -v sudo >/dev/null; then
+    sudo -- "$@"
+  else
+    die "installing packages needs root: run '$*' as root, or install sudo."
+  fi
+}
+
+apt_updated=
+apt() {
+  if [[ -z $apt_updated ]]; then
+    say "Updating the package lists ..."
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq update >&2 ||
+      die "'apt-get update' failed; check the network and /etc/apt/sources.list."
+    apt_updated=yes
+  fi
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends -o Dpkg::Use-Pty=0 install "$@" >/dev/null ||
+    die "'apt-get install $*' failed; its messages are above."
+}
+
+# What other package managers call it all; printed, not run.
+print_other_command() {
+  local command
+  if command -v dnf >/dev/null; then
+    command="sudo dnf install gcc-c++ cmake ninja-build pkgconf ccache glslc spirv-tools vulkan-headers vulkan-loader-devel vulkan-volk-devel \
+vulkan-validation-layers fmt-devel gtest-devel cli11-devel json-devel pcre2-devel mesa-vulkan-drivers"
+  elif command -v pacman >/dev/null; then
+    command="sudo pacman -S --needed base-devel cmake ninja ccache shaderc spirv-tools vulkan-headers vulkan-icd-loader volk \
+vulkan-validation-layers fmt gtest cli11 nlohmann-json pcre2 vulkan-swrast"
+  elif command -v brew >/dev/null; then
+    command="brew install cmake ninja pkg-config ccache shaderc spirv-tools vulkan-headers vulkan-loader vulkan-volk molten-vk \
+vulkan-validationlayers fmt googletest cli11 nlohmann-json pcre2"
+  else
+    die "packages are missing (Debian calls them: $*) and there is no apt, dnf, pacman or brew; install them by hand, then run this again."
+  fi
+  say "Packages are missing. Install them, then run this again:"
+  say "  $command"
+  exit 1
+}
+
+# install_missing [test]: everything that building (and testing) needs.
+install_missing() {
+  local missing
+  if ! command -v apt-get >/dev/null; then
+    # Paths differ between distributions; the configure step names what is missing there.
+    command -v cmake >/dev/null && command -v ninja >/dev/null && command -v glslc >/dev/null && command -v spirv-val >/dev/null && return 0
+    print_other_command "$(requirements | awk '{print $NF}' | tr '\n' ' ')"
+  fi
+  missing=$(requirements | missing_packages)
+  if [[ ${1-} == test ]]; then
+    missing+=$(test_requirements | missing_packages)
+  elif ! has_vulkan_driver || ! has_gpu; then
+    missing+=$(test_requirements | grep icd | missing_packages)
+  fi
+  [[ -n $missing ]] || return 0
+  say "Installing: $missing"
+  # shellcheck disable=SC2086
+  apt $missing
+}
+
+# Runs a step whose output matters only where it fails.
+quietly() {
+  local name=$1 log
+  shift
+  log=$(mktemp)
+  if ! "$@" >"$log" 2>&1; then
+    tail -n 40 "$log" >&2
+    rm -f "$log"
+    die "$name failed; the end of its output is above."
+  fi
+  rm -f "$log"
+}
+
+# configure FOLDER OPTION...: release preset; skipped where FOLDER is configured already (ninja configures again when needed).
+configure() {
+  local folder=$1
+  shift
+  [[ -f $folder/build.ninja && $# == 0 ]] && return 0
+  [[ -f $folder/build.ninja ]] || say "Configuring ..."
+  quietly "Configuring" cmake -S "$root" --preset release -B "$folder" "$@"
+}
+
+# build FOLDER TARGET...: one changing line of progress on a terminal, a line now and then elsewhere, all of it where it fails.
+build() {
+  local folder=$1 log
+  shift
+  log=$(mktemp)
+  if ! ninja -C "$folder" "$@" 2>&1 | tee "$log" | show_progress; then
+    grep -E -A12 '^FAILED|error:|ninja: error' "$log" | head -n 60 >&2
+    rm -f "$log"
+    die "the build failed; the first errors are above."
+  fi
+  rm -f "$log"
+}
+
+show_progress() {
+  local line shown=0 done total
+  while IFS= read -r line; do
+    [[ $line =~ ^\[([0-9]+)/([0-9]+)\] ]] || continue
+    done=${BASH_REMATCH[1]} total=${BASH_REMATCH[2]}
+    if [[ -t 2 ]]; then
+      printf '\r\033[KBuilding %d of %d' "$done" "$total" >&2
+    elif ((total > 20 && done * 4 / total > shown)); then
+      shown=$((done * 4 / total))
+      say "Building: $((shown * 25)) %"
+    fi
+  done
+  [[ -t 2 && -n ${total-} ]] && printf '\r\033[K' >&2
+  return 0
+}
+
+set -o pipefail
