@@ -11,9 +11,9 @@ namespace skipstone::text {
 
 /// A symbol in the row; `size` 0 marks one that was merged into its left neighbour.
 struct Symbol {
-  std::size_t begin = 0;     ///< byte offset into the word
-  std::size_t size = 0;      ///< bytes
-  std::uint32_t id = 0;      ///< what the tokenizer calls it
+  std::size_t begin = 0;  ///< byte offset into the word
+  std::size_t size = 0;   ///< bytes
+  std::uint32_t id = 0;   ///< what the tokenizer calls it
   std::ptrdiff_t previous = -1, next = -1;
 };
 
