@@ -1,11 +1,11 @@
 // The oracle against texts and cosines that other programs computed with real models.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -20,70 +20,103 @@ using Tokens = std::vector<std::int32_t>;
 
 const std::string models = std::string(SKIPSTONE_SHARED_DATA) + "/models/";
 
-struct Generated {
-  Tokens tokens;
-  float least_margin = std::numeric_limits<float>::infinity();
-  std::vector<double> attention_cosine;  // mean over the prompt, by layer
-};
+nlohmann::json read_cases(const std::string& file) {
+  std::ifstream stream(models + file);
+  return nlohmann::json::parse(stream);
+}
 
-Generated generate(const ref::Model& model, const Tokens& prompt, std::size_t count) {
+bool present(const std::string& file) { return std::filesystem::exists(models + file); }
+
+Tokens generate(const ref::Model& model, const Tokens& prompt, std::size_t count) {
   const exec::LayerPlan plan = exec::LayerPlan::full(model.config().layers);
   ref::Sequence sequence = model.new_sequence();
   ref::Options options;
   options.all_logits = false;
   ref::Result result = model.forward(sequence, prompt, 0, plan, options);
-  Generated out;
-  for (const auto& rows : result.attention_cosine) {
-    double sum = 0;
-    for (const float cosine : rows) sum += static_cast<double>(cosine);
-    out.attention_cosine.push_back(sum / static_cast<double>(rows.size()));
-  }
+  Tokens out;
   auto position = static_cast<std::uint32_t>(prompt.size());
   while (true) {
-    const ref::Choice choice = ref::argmax(result.logits.back());
-    out.tokens.push_back(choice.token);
-    out.least_margin = std::min(out.least_margin, choice.margin);
-    if (out.tokens.size() == count) return out;
-    result = model.forward(sequence, std::span(&out.tokens.back(), 1), position++, plan, options);
+    out.push_back(ref::argmax(result.logits.back()).token);
+    if (out.size() == count) return out;
+    result = model.forward(sequence, std::span(&out.back(), 1), position++, plan, options);
   }
 }
 
-/// A model with the continuations that another program gave; with a cache of halves, too.
-class OracleModels : public testing::TestWithParam<bool> {
- protected:
-  void check(const std::string& model_file, const std::string& expected_file, std::size_t prompts) {
-    if (!std::filesystem::exists(models + model_file) || !std::filesystem::exists(models + expected_file)) {
-      GTEST_SKIP() << "needs " << model_file << " and " << expected_file << " in " << models;
-    }
-    std::ifstream stream(models + expected_file);
-    const auto cases = nlohmann::json::parse(stream);
-    ASSERT_EQ(cases.size(), prompts);
-    const ref::Model model(gguf::File::open(models + model_file), GetParam());
-    double farthest = 0;
-    for (const auto& expected : cases) {
-      SCOPED_TRACE(expected["prompt"].get<std::string>());
-      const auto tokens = expected["tokens"].get<Tokens>();
-      const Generated actual = generate(model, expected["prompt_tokens"].get<Tokens>(), tokens.size());
-      EXPECT_EQ(actual.tokens, tokens) << "first difference at token "
-                                       << std::ranges::mismatch(actual.tokens, tokens).in1 - actual.tokens.begin() << ", least margin "
-                                       << actual.least_margin;
-      if (!expected.contains("attention_cosine")) continue;
-      const auto cosines = expected["attention_cosine"].get<std::vector<double>>();
-      ASSERT_EQ(cosines.size(), actual.attention_cosine.size());
-      for (std::size_t layer = 0; layer < cosines.size(); ++layer) {
-        EXPECT_NEAR(actual.attention_cosine[layer], cosines[layer], 2e-4) << "layer " << layer;
-        farthest = std::max(farthest, std::abs(actual.attention_cosine[layer] - cosines[layer]));
-      }
-    }
-    RecordProperty("farthest_cosine", std::to_string(farthest));
-  }
+/// The oracle's choice after the prompt and after each of `tokens`, in one pass. Where every choice is the next token, greedy generation
+/// gives exactly these tokens, because a row does not depend on how a text is cut (Oracle.ChunksGiveTheBitsOfOneCall).
+struct Follow {
+  std::vector<ref::Choice> choices;
+  std::vector<double> attention_cosine;  // mean over the prompt, by layer
 };
 
-TEST_P(OracleModels, Stories260KGivesTheTokensOfLlamaCpp) { check("stories260K.gguf", "stories260K.greedy.json", 6); }
-TEST_P(OracleModels, Py20GivesTheTokensAndCosinesOfTransformers) { check("py20-f16.gguf", "py20.greedy.json", 8); }
+Follow follow(const ref::Model& model, const Tokens& prompt, const Tokens& tokens) {
+  Tokens text = prompt;
+  text.insert(text.end(), tokens.begin(), tokens.end() - 1);
+  ref::Sequence sequence = model.new_sequence();
+  const ref::Result result = model.forward(sequence, text, 0, exec::LayerPlan::full(model.config().layers));
+  Follow out;
+  for (std::size_t row = prompt.size() - 1; row < text.size(); ++row) out.choices.push_back(ref::argmax(result.logits[row]));
+  for (const auto& rows : result.attention_cosine) {
+    double sum = 0;
+    for (std::size_t row = 0; row < prompt.size(); ++row) sum += static_cast<double>(rows[row]);
+    out.attention_cosine.push_back(sum / static_cast<double>(prompt.size()));
+  }
+  return out;
+}
 
-INSTANTIATE_TEST_SUITE_P(Cache, OracleModels, testing::Bool(),
-                         [](const testing::TestParamInfo<bool>& half) { return std::string(half.param ? "Half" : "Float"); });
+TEST(OracleModels, Stories260KGivesTheTokensOfLlamaCpp) {
+  if (!present("stories260K.gguf") || !present("stories260K.greedy.json")) GTEST_SKIP() << "needs stories260K.* in " << models;
+  const ref::Model model(gguf::File::open(models + "stories260K.gguf"), true);
+  const auto cases = read_cases("stories260K.greedy.json");
+  ASSERT_EQ(cases.size(), 6u);
+  for (const auto& expected : cases) {
+    const auto tokens = expected["tokens"].get<Tokens>();
+    EXPECT_EQ(generate(model, expected["prompt_tokens"].get<Tokens>(), tokens.size()), tokens) << expected["prompt"];
+  }
+}
+
+// The other program keeps its cache in halves too, and its closest call (0.0005 in log-probability) is decided by that rounding: an exact
+// cache chooses the other token there. So without rounding only what lies farther apart has to agree.
+TEST(OracleModels, Stories260KWithAnExactCacheDiffersInNearTiesAlone) {
+  if (!present("stories260K.gguf") || !present("stories260K.greedy.json")) GTEST_SKIP() << "needs stories260K.* in " << models;
+  const ref::Model model(gguf::File::open(models + "stories260K.gguf"), false);
+  for (const auto& expected : read_cases("stories260K.greedy.json")) {
+    const auto tokens = expected["tokens"].get<Tokens>();
+    const Follow actual = follow(model, expected["prompt_tokens"].get<Tokens>(), tokens);
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+      if (actual.choices[i].margin <= 0.001f) continue;
+      EXPECT_EQ(actual.choices[i].token, tokens[i]) << expected["prompt"] << " token " << i;
+    }
+  }
+}
+
+class OracleCaches : public testing::TestWithParam<bool> {};
+
+TEST_P(OracleCaches, Py20GivesTheTokensAndCosinesOfTransformers) {
+  if (!present("py20-f16.gguf") || !present("py20.greedy.json")) GTEST_SKIP() << "needs py20-f16.gguf and py20.greedy.json in " << models;
+  const ref::Model model(gguf::File::open(models + "py20-f16.gguf"), GetParam());
+  const auto cases = read_cases("py20.greedy.json");
+  ASSERT_EQ(cases.size(), 8u);
+  double farthest = 0;
+  for (const auto& expected : cases) {
+    SCOPED_TRACE(expected["prompt"].get<std::string>());
+    const auto tokens = expected["tokens"].get<Tokens>();
+    const Follow actual = follow(model, expected["prompt_tokens"].get<Tokens>(), tokens);
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+      ASSERT_EQ(actual.choices[i].token, tokens[i]) << "token " << i << ", margin " << actual.choices[i].margin;
+    }
+    const auto cosines = expected["attention_cosine"].get<std::vector<double>>();
+    ASSERT_EQ(cosines.size(), actual.attention_cosine.size());
+    for (std::size_t layer = 0; layer < cosines.size(); ++layer) {
+      EXPECT_NEAR(actual.attention_cosine[layer], cosines[layer], 2e-4) << "layer " << layer;
+      farthest = std::max(farthest, std::abs(actual.attention_cosine[layer] - cosines[layer]));
+    }
+  }
+  RecordProperty("farthest_cosine", fmt::format("{:.2e}", farthest));
+}
+
+std::string cache_name(const testing::TestParamInfo<bool>& half) { return half.param ? "Half" : "Float"; }
+INSTANTIATE_TEST_SUITE_P(Cache, OracleCaches, testing::Bool(), cache_name);
 
 }  // namespace
 }  // namespace skipstone
