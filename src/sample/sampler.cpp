@@ -45,12 +45,19 @@ Top find_top(std::span<const float> logits) {
 double below(float logit, float largest) { return logit == largest ? 0.0 : static_cast<double>(logit) - static_cast<double>(largest); }
 
 float raw_probability(std::span<const float> logits, std::size_t token, float largest) {
-  // What lies 40 below the largest adds less than 2^-24 of the sum even for a vocabulary of billions.
+  // What lies 40 below the largest (NaN too) counts as 40 below: less than 2^-24 of the sum for any vocabulary below ten billion.
   constexpr double negligible = -40.0;
+  constexpr std::size_t block = 256;
+  std::array<double, block> exponentials;
   double sum = 0.0;
-  for (const float logit : logits) {
-    const double difference = below(logit, largest);
-    if (difference > negligible) sum += exp_of_nonpositive(difference);
+  for (std::size_t start = 0; start < logits.size(); start += block) {
+    const std::size_t count = std::min(block, logits.size() - start);
+    const float* source = logits.data() + start;
+    for (std::size_t i = 0; i < count; ++i) {  // vectorised
+      const double difference = below(source[i], largest);
+      exponentials[i] = exp_without_branches(difference > negligible ? difference : negligible);
+    }
+    for (std::size_t i = 0; i < count; ++i) sum += exponentials[i];
   }
   return static_cast<float>(exp_of_nonpositive(below(logits[token], largest)) / sum);
 }
