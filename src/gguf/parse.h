@@ -14,8 +14,8 @@ struct Part {
   Mapping mapping;
   std::uint32_t version = 0;
   std::uint64_t header_bytes = 0;  ///< everything before the padding in front of the tensors' data
-  std::vector<Pair> metadata;
-  std::vector<Tensor> tensors;
+  std::vector<Pair> metadata{};
+  std::vector<Tensor> tensors{};
 };
 
 /// Maps and parses one file, checking all of it. Throws like File::open.
