@@ -63,59 +63,80 @@ VkDebugUtilsMessengerCreateInfoEXT messenger_info(InstanceState& state) {
   return info;
 }
 
-void create_handle(InstanceState& state, bool validation) {
+std::uint32_t usable_version() {
   std::uint32_t loader_version = VK_API_VERSION_1_0;
   if (vkEnumerateInstanceVersion != nullptr) vkEnumerateInstanceVersion(&loader_version);
   if (loader_version < VK_API_VERSION_1_2) {
     fail(Code::no_device, "the Vulkan loader is version {}.{}, but 1.2 is needed: update libvulkan1", VK_API_VERSION_MAJOR(loader_version),
          VK_API_VERSION_MINOR(loader_version));
   }
-  state.api_version = std::min<std::uint32_t>(loader_version, VK_API_VERSION_1_3);
+  return std::min<std::uint32_t>(loader_version, VK_API_VERSION_1_3);
+}
 
+/// What vkCreateInstance is asked for; `info` points into the other members.
+struct Request {
+  std::vector<const char*> extensions, layers;
+  VkDebugUtilsMessengerCreateInfoEXT messenger{};
+  VkValidationFeatureEnableEXT synchronization = VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT;
+  VkValidationFeaturesEXT features = make<VkValidationFeaturesEXT>(VK_STRUCTURE_TYPE_VALIDATION_FEATURES_EXT);
+  VkApplicationInfo application = make<VkApplicationInfo>(VK_STRUCTURE_TYPE_APPLICATION_INFO);
+  VkInstanceCreateInfo info = make<VkInstanceCreateInfo>(VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO);
+  bool debug_utils = false;
+
+  Request(InstanceState& state, bool validation) {
+    const auto available = instance_extensions(nullptr);
+    const auto of_layer = validation ? instance_extensions(validation_layer) : std::vector<std::string>{};
+    debug_utils = has(available, VK_EXT_DEBUG_UTILS_EXTENSION_NAME) || has(of_layer, VK_EXT_DEBUG_UTILS_EXTENSION_NAME);
+    if (debug_utils) extensions.push_back(VK_EXT_DEBUG_UTILS_EXTENSION_NAME);
+    if (has(available, VK_KHR_PORTABILITY_ENUMERATION_EXTENSION_NAME)) {
+      extensions.push_back(VK_KHR_PORTABILITY_ENUMERATION_EXTENSION_NAME);
+      info.flags |= VK_INSTANCE_CREATE_ENUMERATE_PORTABILITY_BIT_KHR;
+    }
+    if (validation) {
+      layers.push_back(validation_layer);
+      features.enabledValidationFeatureCount = 1;
+      features.pEnabledValidationFeatures = &synchronization;
+      if (has(of_layer, VK_EXT_VALIDATION_FEATURES_EXTENSION_NAME)) {
+        extensions.push_back(VK_EXT_VALIDATION_FEATURES_EXTENSION_NAME);
+        info.pNext = &features;
+      }
+      messenger = messenger_info(state);  // for what is said while the instance itself is made
+      messenger.pNext = info.pNext;
+      if (debug_utils) info.pNext = &messenger;
+    }
+    application.pApplicationName = "skipstone";
+    application.pEngineName = "skipstone";
+    application.apiVersion = state.api_version;
+    info.pApplicationInfo = &application;
+    info.enabledExtensionCount = static_cast<std::uint32_t>(extensions.size());
+    info.ppEnabledExtensionNames = extensions.data();
+    info.enabledLayerCount = static_cast<std::uint32_t>(layers.size());
+    info.ppEnabledLayerNames = layers.data();
+  }
+  Request(const Request&) = delete;
+  Request& operator=(const Request&) = delete;
+};
+
+DebugFunctions load_debug_functions(VkInstance instance) {
+  const auto load = [&](const char* name) { return vkGetInstanceProcAddr(instance, name); };
+  DebugFunctions debug;
+  debug.create_messenger = reinterpret_cast<PFN_vkCreateDebugUtilsMessengerEXT>(load("vkCreateDebugUtilsMessengerEXT"));
+  debug.destroy_messenger = reinterpret_cast<PFN_vkDestroyDebugUtilsMessengerEXT>(load("vkDestroyDebugUtilsMessengerEXT"));
+  debug.set_name = reinterpret_cast<PFN_vkSetDebugUtilsObjectNameEXT>(load("vkSetDebugUtilsObjectNameEXT"));
+  debug.begin_label = reinterpret_cast<PFN_vkCmdBeginDebugUtilsLabelEXT>(load("vkCmdBeginDebugUtilsLabelEXT"));
+  debug.end_label = reinterpret_cast<PFN_vkCmdEndDebugUtilsLabelEXT>(load("vkCmdEndDebugUtilsLabelEXT"));
+  return debug;
+}
+
+void create_handle(InstanceState& state, bool validation) {
+  state.api_version = usable_version();
   if (validation && !layer_present(validation_layer)) {
     fail(Code::unsupported,
          "Vulkan validation was asked for, but the layer {} is not installed (Debian and Ubuntu: vulkan-validationlayers)",
          validation_layer);
   }
-  const auto available = instance_extensions(nullptr);
-  std::vector<const char*> extensions, layers;
-  auto info = make<VkInstanceCreateInfo>(VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO);
-  const bool debug_utils = has(available, VK_EXT_DEBUG_UTILS_EXTENSION_NAME) ||
-                           (validation && has(instance_extensions(validation_layer), VK_EXT_DEBUG_UTILS_EXTENSION_NAME));
-  if (debug_utils) extensions.push_back(VK_EXT_DEBUG_UTILS_EXTENSION_NAME);
-  if (has(available, VK_KHR_PORTABILITY_ENUMERATION_EXTENSION_NAME)) {
-    extensions.push_back(VK_KHR_PORTABILITY_ENUMERATION_EXTENSION_NAME);
-    info.flags |= VK_INSTANCE_CREATE_ENUMERATE_PORTABILITY_BIT_KHR;
-  }
-
-  auto messenger = messenger_info(state);
-  const VkValidationFeatureEnableEXT enabled[] = {VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT};
-  auto features = make<VkValidationFeaturesEXT>(VK_STRUCTURE_TYPE_VALIDATION_FEATURES_EXT);
-  features.enabledValidationFeatureCount = 1;
-  features.pEnabledValidationFeatures = enabled;
-  if (validation) {
-    layers.push_back(validation_layer);
-    if (has(instance_extensions(validation_layer), VK_EXT_VALIDATION_FEATURES_EXTENSION_NAME)) {
-      extensions.push_back(VK_EXT_VALIDATION_FEATURES_EXTENSION_NAME);
-      features.pNext = info.pNext;
-      info.pNext = &features;
-    }
-    if (debug_utils) {
-      messenger.pNext = info.pNext;
-      info.pNext = &messenger;
-    }
-  }
-
-  auto application = make<VkApplicationInfo>(VK_STRUCTURE_TYPE_APPLICATION_INFO);
-  application.pApplicationName = "skipstone";
-  application.pEngineName = "skipstone";
-  application.apiVersion = state.api_version;
-  info.pApplicationInfo = &application;
-  info.enabledExtensionCount = static_cast<std::uint32_t>(extensions.size());
-  info.ppEnabledExtensionNames = extensions.data();
-  info.enabledLayerCount = static_cast<std::uint32_t>(layers.size());
-  info.ppEnabledLayerNames = layers.data();
-  const VkResult result = vkCreateInstance(&info, nullptr, &state.handle);
+  const Request request(state, validation);
+  const VkResult result = vkCreateInstance(&request.info, nullptr, &state.handle);
   if (result == VK_ERROR_INCOMPATIBLE_DRIVER) {
     fail(Code::no_device,
          "the Vulkan loader found no driver: install the driver of your GPU, or mesa-vulkan-drivers (its lavapipe runs on any CPU); if "
@@ -123,18 +144,9 @@ void create_handle(InstanceState& state, bool validation) {
   }
   check(result, "vkCreateInstance");
   volkLoadInstanceOnly(state.handle);
-
-  if (debug_utils) {
-    const auto load = [&](const char* name) { return vkGetInstanceProcAddr(state.handle, name); };
-    auto& debug = state.debug;
-    debug.create_messenger = reinterpret_cast<PFN_vkCreateDebugUtilsMessengerEXT>(load("vkCreateDebugUtilsMessengerEXT"));
-    debug.destroy_messenger = reinterpret_cast<PFN_vkDestroyDebugUtilsMessengerEXT>(load("vkDestroyDebugUtilsMessengerEXT"));
-    debug.set_name = reinterpret_cast<PFN_vkSetDebugUtilsObjectNameEXT>(load("vkSetDebugUtilsObjectNameEXT"));
-    debug.begin_label = reinterpret_cast<PFN_vkCmdBeginDebugUtilsLabelEXT>(load("vkCmdBeginDebugUtilsLabelEXT"));
-    debug.end_label = reinterpret_cast<PFN_vkCmdEndDebugUtilsLabelEXT>(load("vkCmdEndDebugUtilsLabelEXT"));
-  }
+  if (request.debug_utils) state.debug = load_debug_functions(state.handle);
   if (validation && state.debug.create_messenger != nullptr) {
-    auto own = messenger_info(state);
+    const auto own = messenger_info(state);
     check(state.debug.create_messenger(state.handle, &own, nullptr, &state.messenger), "vkCreateDebugUtilsMessengerEXT");
   }
 }

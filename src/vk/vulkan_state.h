@@ -46,7 +46,6 @@ struct DebugFunctions {
 struct InstanceState {
   VkInstance handle = VK_NULL_HANDLE;
   std::uint32_t api_version = 0;
-  bool portability = false;
   DebugFunctions debug;  ///< null functions where the extension is absent
   VkDebugUtilsMessengerEXT messenger = VK_NULL_HANDLE;
   std::atomic<std::uint64_t> messages{0};
