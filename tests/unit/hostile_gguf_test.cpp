@@ -26,14 +26,15 @@ std::size_t largest_request = 0;  // of memory, since it was last set to 0
 }
 
 // A count that is believed before it is checked shows as a huge request; the tests watch for it.
-void* operator new(std::size_t size) {
+// Not inlined, or the compiler sees free() take what it believes the usual operator new returned.
+[[gnu::noinline]] void* operator new(std::size_t size) {
   largest_request = std::max(largest_request, size);
   void* memory = std::malloc(size == 0 ? 1 : size);
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 namespace skipstone::gguf {
 namespace {

@@ -5,14 +5,13 @@
 #include <array>
 #include <cmath>
 #include <cstring>
-#include <functional>
 #include <limits>
-#include <string>
 #include <vector>
 
 #include "base/half.h"
 #include "base/philox.h"
 #include "base/status.h"
+#include "fixtures/failure.h"
 #include "gguf/traits.h"
 
 namespace skipstone::gguf {
@@ -20,14 +19,9 @@ namespace {
 
 constexpr std::array kRunnable = {Type::f32, Type::f16, Type::bf16, Type::q8_0, Type::q4_0};
 
-Code code_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    EXPECT_STRNE(error.what(), "");
-    return error.code();
-  }
-  return Code::ok;
+template <typename Action>
+Code code_of(const Action& action) {
+  return fixtures::failure_of(action).code;
 }
 
 std::vector<float> random_weights(std::size_t count, float scale, std::uint32_t seed) {
