@@ -103,7 +103,7 @@ vulkan-validationlayers fmt googletest cli11 nlohmann-json pcre2"
   exit 1
 }
 
-# install_missing [test]: everything that building (and testing) needs.
+# install_missing build|test: everything that building (and testing) needs.
 install_missing() {
   local missing
   if ! command -v apt-get >/dev/null; then
@@ -112,7 +112,7 @@ install_missing() {
     print_other_command "$(requirements | awk '{print $NF}' | tr '\n' ' ')"
   fi
   missing=$(requirements | missing_packages)
-  if [[ ${1-} == test ]]; then
+  if [[ $1 == test ]]; then
     missing+=$(test_requirements | missing_packages)
   elif ! has_vulkan_driver || ! has_gpu; then
     missing+=$(test_requirements | grep icd | missing_packages)
@@ -159,14 +159,14 @@ build() {
 }
 
 show_progress() {
-  local line shown=0 done total
+  local line shown=0 finished total
   while IFS= read -r line; do
     [[ $line =~ ^\[([0-9]+)/([0-9]+)\] ]] || continue
-    done=${BASH_REMATCH[1]} total=${BASH_REMATCH[2]}
+    finished=${BASH_REMATCH[1]} total=${BASH_REMATCH[2]}
     if [[ -t 2 ]]; then
-      printf '\r\033[KBuilding %d of %d' "$done" "$total" >&2
-    elif ((total > 20 && done * 4 / total > shown)); then
-      shown=$((done * 4 / total))
+      printf '\r\033[KBuilding %d of %d' "$finished" "$total" >&2
+    elif ((total > 20 && finished * 4 / total > shown)); then
+      shown=$((finished * 4 / total))
       say "Building: $((shown * 25)) %"
     fi
   done

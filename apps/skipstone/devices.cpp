@@ -70,7 +70,10 @@ void print_devices(const char* wanted, bool json) {
   if (devices.empty())
     throw Failure(ExitCode::no_device, "there is a Vulkan loader but no device; install a driver (Debian: mesa-vulkan-drivers)");
   std::string text;
-  for (const Json& device : devices) text += (text.empty() ? "" : "\n") + device_text(device);
+  for (const Json& device : devices) {
+    if (!text.empty()) text += '\n';
+    text += device_text(device);
+  }
   output.write(text);
 }
 

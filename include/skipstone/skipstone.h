@@ -64,8 +64,8 @@ void skipstone_set_log(skipstone_log_fn log, void* user_data);
 
 /* ---- devices, drafters, files, self-test -------------------------------------------------------------------------------- */
 
-/* Every Vulkan device, and which one `wanted` would take and why. `wanted`: a number of the list, a part of a name, "" for the
- * best, or NULL for SKIPSTONE_DEVICE's value. {"devices": [{"index", "name", "chosen", "reason", "unsuitable", "tier", ...}]}
+/* Every Vulkan device, and which one `wanted` would take and why. `wanted`: a number of the list or a part of a name; NULL or "" for
+ * what SKIPSTONE_DEVICE says, else the best. {"devices": [{"index", "name", "chosen", "reason", "unsuitable", "tier", ...}]}
  * SKIPSTONE_NO_DEVICE where there is no loader or no driver. */
 skipstone_status skipstone_list_devices(const char* wanted, char** json);
 

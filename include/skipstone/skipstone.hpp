@@ -189,7 +189,7 @@ class Session {
   std::unique_ptr<skipstone_session, Free> handle_;
 };
 
-/// The reports, as JSON text. `wanted`: "" for the best device.
+/// The reports, as JSON text. `wanted` as for skipstone_list_devices().
 inline std::string list_devices(const char* wanted = nullptr) {
   char* json = nullptr;
   check(skipstone_list_devices(wanted, &json));

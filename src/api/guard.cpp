@@ -51,7 +51,7 @@ char* copy_string(const std::string& text) {
 }
 
 std::string wanted_device(const char* device) {
-  if (device != nullptr) return device;
+  if (device != nullptr && *device != '\0') return device;
   return env::get("SKIPSTONE_DEVICE").value_or(std::string());
 }
 

@@ -60,7 +60,7 @@ char* copy_string(const std::string& text);
 /// "" for null.
 inline std::string text_or_empty(const char* text) { return text == nullptr ? std::string() : std::string(text); }
 
-/// What a device parameter asks for: its own words, or SKIPSTONE_DEVICE's where it is null.
+/// What a device parameter asks for: its own words, or SKIPSTONE_DEVICE's where there are none.
 std::string wanted_device(const char* device);
 
 /// The default of `validation` in parameter structs.

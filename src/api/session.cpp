@@ -13,9 +13,9 @@ namespace {
 /// The tokens of one generation on their way to the caller's callback.
 class Stream {
  public:
-  Stream(skipstone_session& session, skipstone_chunk_fn chunk, void* user_data)
+  Stream(skipstone_session& session, bool at_text_start, skipstone_chunk_fn chunk, void* user_data)
       : session_(session),
-        decoder_(session.engine->tokenizer(), session.session->history().empty()),
+        decoder_(session.engine->tokenizer(), at_text_start),
         chunk_(chunk),
         user_data_(user_data) {}
 
@@ -105,8 +105,9 @@ skipstone_status skipstone_session_generate(skipstone_session* session, const sk
     api::require(session, "session");
     if (count > 0) api::require(tokens, "tokens");
     session->last = {};
-    Stream stream(*session, chunk, user_data);
     const std::vector<text::Token> prompt(tokens, tokens + count);
+    const bool at_text_start = session->session->history().empty() && session->engine->tokenizer().decode(prompt).empty();
+    Stream stream(*session, at_text_start, chunk, user_data);
     session->last = session->session->generate(prompt, max_tokens, [&](auto emitted) {
       if constexpr (requires { emitted.drafted; }) {
         return stream.push(emitted.token, emitted.drafted);
