@@ -284,6 +284,17 @@ TEST(Generate, EndsInTheMiddleOfAnAcceptedRunAndDraftsNoFurther) {
   EXPECT_GT(outcome.stats.skipped_sublayers, 0u);
 }
 
+TEST(Generate, TokensProposedBehindAnEndTokenAreDropped) {
+  const auto [model, text] = distinct_text(10);
+  FakeExecutor executor(model, 100, 16);
+  TokenDrafter drafter(model, 8, 1.0);
+  const std::vector<Token> prompt = {1};
+  const Outcome outcome = generate(executor, drafter, prompt, limits_of(50, {text[3]}), {});
+  EXPECT_EQ(outcome.stop, StopReason::end_token);
+  EXPECT_EQ(outcome.tokens, std::vector<Token>(text.begin(), text.begin() + 3));
+  EXPECT_EQ(drafter.rounds, (std::vector<std::pair<std::uint32_t, std::uint32_t>>{{3, 3}}));
+}
+
 TEST(Generate, NothingIsDraftedThatCouldNotBeEmitted) {
   FakeModel model;
   model.agreement = 1.0;
