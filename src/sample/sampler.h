@@ -16,8 +16,8 @@ using Token = std::int32_t;
 struct SamplerParams {
   float temperature = 0.0f;  ///< 0: greedy
   std::uint32_t top_k = 40;  ///< 0: off
-  float top_p =
-      0.95f;  ///< 1: off; else the smallest set of likeliest tokens whose mass reaches it (Holtzman et al. 2020); 0: the likeliest alone
+  /// 1: off; else the smallest set of likeliest tokens whose mass reaches it (Holtzman et al. 2020); 0: the likeliest alone.
+  float top_p = 0.95f;
   float min_p = 0.0f;              ///< 0: off; else drop tokens below min_p times the largest probability
   float repeat_penalty = 1.0f;     ///< 1: off; CTRL's rule (Keskar et al. 2019): positive logits divided, negative multiplied
   std::uint32_t repeat_last = 64;  ///< how many of the latest tokens the penalty looks at

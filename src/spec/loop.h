@@ -52,7 +52,7 @@ using Emit = std::function<bool(Token)>;
 /// Afterwards, whatever the drafter did: where a token was emitted, all tokens but the last one emitted are committed, so generate() with
 /// history + emitted tokens (and more, if any) continues as if it had never stopped. Where none was, because the model's first token ended
 /// the text, the history is committed and the next call has to bring a token. max_tokens = 0, or a history as long as the context, runs no
-/// pass. Cancelling, and an exception of the executor, the drafter or `emit` (which passes through, without statistics), leave no more
+/// pass. Cancelling, and an exception of a pass or of `emit` (which passes through, without statistics), leave no more
 /// committed than that, and nothing wrong: the same call continues. Throws invalid_argument where the prompt does not fit the context or
 /// brings no token that is not committed, internal where the model's output is not a number (token -1).
 Outcome generate(Executor& executor, Drafter& drafter, std::span<const Token> history, const Limits& limits, const Emit& emit);
