@@ -1,5 +1,6 @@
 #include "engine/engine.h"
 
+#include "abi/step_state.h"
 #include "base/env.h"
 #include "base/log.h"
 #include "base/status.h"
