@@ -1,6 +1,7 @@
 #include "ref/model.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/half.h"
 #include "base/status.h"
