@@ -1,0 +1,154 @@
+// What people get wrong, and what goes wrong under them: one sentence, the right exit code, nothing on standard output.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "fixtures/temporary_directory.h"
+#include "fixtures/tiny_model.h"
+#include "program.h"
+
+namespace skipstone::e2e {
+namespace {
+
+class BadInput : public testing::Test {
+ protected:
+  void SetUp() override { fixtures::write_tiny_model({}, model()); }
+  std::string model() const { return folder_.file("tiny.gguf"); }
+
+  /// Runs and expects `code`, one sentence with `part` in it, and no text.
+  void expect(const Command& what, int code, const std::string& part) const {
+    const Result result = run(what);
+    std::string shown;
+    for (const std::string& argument : what.arguments) shown.append(" ").append(argument, 0, 60);
+    EXPECT_EQ(result.code, code) << shown << "\n" << result.error << "signal " << result.signal;
+    EXPECT_EQ(result.out, "") << shown;
+    EXPECT_EQ(result.error.rfind("error: ", 0), 0u) << shown << "\n" << result.error;
+    EXPECT_NE(result.error.find(part), std::string::npos) << shown << "\nwanted: " << part << "\n" << result.error;
+  }
+  void expect(std::vector<std::string> arguments, int code, const std::string& part) const {
+    expect(Command{std::move(arguments), {}, {}, {}, 0, 0}, code, part);
+  }
+  /// `run` on the tiny model with a prompt and more options.
+  void expect_run(const std::vector<std::string>& more, int code, const std::string& part) const {
+    std::vector<std::string> arguments = {"run", "-m", model(), "-p", "Hello", "-n", "4"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    expect(arguments, code, part);
+  }
+
+  std::string bytes_of_model() const {
+    std::ostringstream all;
+    all << std::ifstream(model(), std::ios::binary).rdbuf();
+    return all.str();
+  }
+  std::string write(const std::string& name, const std::string& bytes) const {
+    std::ofstream(folder_.file(name), std::ios::binary) << bytes;
+    return folder_.file(name);
+  }
+
+  fixtures::TemporaryDirectory folder_;
+};
+
+TEST_F(BadInput, Options) {
+  expect_run({"--no-such-option"}, 2, "no-such-option");
+  expect_run({"--temp", "warm"}, 2, "warm");
+  expect_run({"--temp", "nan"}, 2, "temperature");
+  expect_run({"--temp", "-1"}, 2, "temperature");
+  expect_run({"--temp", "inf"}, 2, "temperature");
+  expect_run({"--top-p", "2"}, 2, "top");
+  expect_run({"--min-p", "nan"}, 2, "min");
+  expect_run({"--repeat-penalty", "0"}, 2, "penalty");
+  expect_run({"--kv", "f8"}, 2, "f8");
+  expect_run({"--draft", "psychic"}, 2, "psychic");
+  expect_run({"--draft", "asd:banana=1"}, 2, "banana");
+  expect_run({"--draft", "asd:k=many"}, 2, "many");
+  expect({"run", "-m", model(), "-p", "Hello", "-n", "-7"}, 2, "-7");
+  expect({"inspect"}, 2, "FILE");
+  expect({"dance"}, 2, "dance");
+}
+
+TEST_F(BadInput, Prompts) {
+  expect({"run", "-m", model()}, 2, "no prompt");
+  expect({"run", "-m", model(), "-p", ""}, 2, "empty");
+  expect({"run", "-m", model(), "-p", "a", "-f", "b"}, 2, "two prompts");
+  expect({"run", "-m", model(), "-f", folder_.file("nothing.txt")}, 2, "nothing.txt");
+  expect({"run", "-m", model(), "-f", folder_.path().string()}, 2, "cannot be read");
+  expect({"run", "-m", model(), "-p", "caf\xC3( is not UTF-8"}, 2, "UTF-8");
+  expect(Command{{"run", "-m", model(), "-f", "-"}, "\xFF\xFE", {}, {}, 0, 0}, 2, "UTF-8");
+  expect(Command{{"run", "-m", model(), "-f", "-"}, "", {}, {}, 0, 0}, 2, "empty");
+  std::string longer;
+  for (int i = 0; i < 100; ++i) longer += "word number " + std::to_string(i) + " ";
+  expect({"run", "-m", model(), "-p", longer, "--ctx", "32"}, 2, "32");
+  expect({"run", "-m", model(), "-p", longer, "--ctx", "32", "--json"}, 2, "context");
+}
+
+TEST_F(BadInput, Models) {
+  const std::string bytes = bytes_of_model();
+  ASSERT_GT(bytes.size(), 1000u);
+  std::string other = bytes;
+  for (std::size_t at = other.find("llama"); at != std::string::npos; at = other.find("llama", at)) other.replace(at, 5, "blama");
+  const std::vector<std::pair<std::string, std::string>> models = {
+      {folder_.file("missing.gguf"), "missing.gguf"},
+      {write("empty.gguf", ""), "empty.gguf"},
+      {write("text.gguf", "This is a text and no model at all."), "text.gguf"},
+      {write("short.gguf", bytes.substr(0, bytes.size() / 2)), "short.gguf"},
+      {write("header.gguf", bytes.substr(0, 100)), "header.gguf"},
+      {folder_.path().string(), folder_.path().string()},
+  };
+  for (const auto& [path, part] : models) {
+    expect({"run", "-m", path, "-p", "Hello"}, 3, part);
+    expect({"inspect", path}, 3, part);
+  }
+  expect({"run", "-m", write("blama.gguf", other), "-p", "Hello"}, 3, "blama");
+}
+
+TEST_F(BadInput, ModelOfAnUnknownArchitectureCanBeInspected) {
+  std::string other = bytes_of_model();
+  for (std::size_t at = other.find("llama"); at != std::string::npos; at = other.find("llama", at)) other.replace(at, 5, "blama");
+  const Result result = run({"inspect", write("blama.gguf", other)});
+  EXPECT_EQ(result.code, 0) << result.error;
+  EXPECT_NE(result.out.find("does not run it"), std::string::npos) << result.out;
+}
+
+TEST_F(BadInput, NoBundledModel) {
+  const std::string copy = folder_.file("skipstone");
+  std::filesystem::copy_file(SKIPSTONE_PROGRAM, copy);
+  Command alone{{"run", "-p", "Hello"}, {}, {}, {}, 0, 0};
+  alone.program = copy;
+  expect(alone, 3, "no model is bundled");
+}
+
+TEST_F(BadInput, Devices) {
+  expect_run({"--device", "no such device"}, 4, "no such device");
+  expect_run({"--device", "77"}, 4, "77");
+  expect({"doctor", "--device", "no such device"}, 4, "no such device");
+  const std::map<std::string, std::string> none = {{"VK_ICD_FILENAMES", folder_.file("nothing.json")},
+                                                   {"VK_DRIVER_FILES", folder_.file("nothing.json")}};
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"run", "-m", model(), "-p", "Hello"}, {"devices"}, {"doctor"}}) {
+    expect(Command{arguments, {}, none, {}, 0, 0}, 4, "Vulkan");
+  }
+}
+
+TEST_F(BadInput, LostDevice) {
+  for (const char* submission : {"1", "8", "12"}) {
+    const Result result = run(
+        Command{{"run", "-m", model(), "-p", "Hello", "-n", "64", "--json"}, {}, {{"SKIPSTONE_TEST_DEVICE_LOST", submission}}, {}, 0, 0});
+    EXPECT_EQ(result.code, 6) << submission << "\n" << result.error;
+    EXPECT_EQ(result.out, "") << submission;
+    EXPECT_NE(result.error.find("error: "), std::string::npos) << result.error;
+  }
+}
+
+TEST_F(BadInput, MoreMemoryThanThereIs) {
+  fixtures::TinyConfig config;  // 16 KiB of keys and values a token, so 16 GiB for the longest context
+  config.heads = config.kv_heads = 4;
+  config.head_dim = 256;
+  fixtures::write_tiny_model(config, folder_.file("wide.gguf"));
+  expect({"run", "-m", folder_.file("wide.gguf"), "-p", "Hello", "--ctx", "1048576"}, 5, "GiB");
+  expect_run({"--ctx", "2000000000"}, 2, "2000000000");
+}
+
+}  // namespace
+}  // namespace skipstone::e2e

@@ -1,0 +1,213 @@
+// The command-line program as its users meet it: options, streams, exit codes.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "fixtures/temporary_directory.h"
+#include "fixtures/tiny_model.h"
+#include "program.h"
+
+namespace skipstone::e2e {
+namespace {
+
+using nlohmann::json;
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+class Cli : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = new fixtures::TemporaryDirectory;
+    fixtures::TinyConfig config;
+    config.context = 2048;
+    fixtures::write_tiny_model(config, model());
+  }
+  static void TearDownTestSuite() {
+    delete folder_;
+    folder_ = nullptr;
+  }
+  static std::string model() { return folder_->file("tiny.gguf"); }
+  static std::string file(const std::string& name) { return folder_->file(name); }
+
+  static fixtures::TemporaryDirectory* folder_;
+};
+
+fixtures::TemporaryDirectory* Cli::folder_ = nullptr;
+
+TEST_F(Cli, EveryHelpHasAnExampleAndTheExitCodes) {
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"--help"}, {"run", "--help"}, {"devices", "--help"}, {"inspect", "--help"}, {"doctor", "--help"}}) {
+    const Result result = run(arguments);
+    EXPECT_EQ(result.code, 0) << arguments[0];
+    EXPECT_TRUE(contains(result.out, "Example:")) << result.out;
+    EXPECT_TRUE(contains(result.out, "130 interrupted")) << result.out;
+    EXPECT_EQ(result.error, "");
+  }
+  const std::string help = run({"run", "--help"}).out;
+  for (const char* part : {"--temp", "--top-k", "--min-p", "--repeat-penalty", "--seed", "--ctx", "--kv", "--draft", "--color",
+                           "SKIPSTONE_TEMP", "0 is greedy", "asd:c=0.985"}) {
+    EXPECT_TRUE(contains(help, part)) << part;
+  }
+}
+
+TEST_F(Cli, Version) {
+  const Result result = run({"--version"});
+  EXPECT_EQ(result.code, 0);
+  EXPECT_EQ(result.out.rfind("skipstone 0.", 0), 0u) << result.out;
+}
+
+TEST_F(Cli, NoCommandShowsTheHelpOnStandardError) {
+  const Result result = run(std::vector<std::string>{});
+  EXPECT_EQ(result.code, 2);
+  EXPECT_EQ(result.out, "");
+  EXPECT_TRUE(contains(result.error, "inspect")) << result.error;
+}
+
+TEST_F(Cli, JsonHasEverything) {
+  const Result result = run({"run", "-m", model(), "-p", "Hello", "-n", "24", "--json"});
+  ASSERT_EQ(result.code, 0) << result.error;
+  const json object = json::parse(result.out);
+  EXPECT_EQ(object["prompt"], "Hello");
+  EXPECT_EQ(object["tokens"].size(), 24u);
+  EXPECT_GT(object["prompt_tokens"].size(), 1u);
+  EXPECT_EQ(object["stop_reason"], "max_tokens");
+  EXPECT_EQ(object["model"]["path"], model());
+  EXPECT_EQ(object["model"]["fingerprint"].get<std::string>().size(), 16u);
+  EXPECT_FALSE(object["device"]["name"].get<std::string>().empty());
+  EXPECT_EQ(object["attention_cosine"].size(), 4u);
+  const json& statistics = object["statistics"];
+  EXPECT_EQ(statistics["generated_tokens"], 24);
+  EXPECT_EQ(statistics["prompt_tokens"], object["prompt_tokens"].size());
+  EXPECT_EQ(statistics["sublayers"], 8);
+  EXPECT_LE(statistics["accepted"], statistics["drafted"]);
+  std::uint64_t drafted = 0;
+  for (const json& position : statistics["by_position"]) drafted += position["drafted"].get<std::uint64_t>();
+  EXPECT_EQ(drafted, statistics["drafted"].get<std::uint64_t>());
+  for (const char* name : {"prompt_tokens_per_second", "generation_tokens_per_second", "draft_ms", "verify_ms", "host_ms"}) {
+    EXPECT_TRUE(statistics[name].is_number()) << name;
+  }
+}
+
+TEST_F(Cli, DraftingChangesNoTokenGreedyOrSampled) {
+  for (const std::vector<std::string>& sampling : {std::vector<std::string>{"--temp", "0"}, {"--temp", "0.9", "--seed", "7"}}) {
+    std::vector<std::string> arguments = {"run", "-m", model(), "-p", "Once", "-n", "40", "--json", "--draft", "none"};
+    arguments.insert(arguments.end(), sampling.begin(), sampling.end());
+    const Result plain = run(arguments);
+    ASSERT_EQ(plain.code, 0) << plain.error;
+    arguments[9] = "asd:gamma=0,k=6,m=1";
+    const Result drafted = run(arguments);
+    ASSERT_EQ(drafted.code, 0) << drafted.error;
+    const json a = json::parse(plain.out), b = json::parse(drafted.out);
+    EXPECT_EQ(a["tokens"], b["tokens"]);
+    EXPECT_EQ(a["text"], b["text"]);
+    EXPECT_EQ(a["statistics"]["drafted"], 0);
+    EXPECT_GT(b["statistics"]["drafted"], 0);
+  }
+}
+
+TEST_F(Cli, PlainModeWritesPromptAndContinuationAlone) {
+  const Result object = run({"run", "-m", model(), "-p", "Hello", "-n", "16", "--json"});
+  ASSERT_EQ(object.code, 0) << object.error;
+  const std::string text = json::parse(object.out)["text"];
+  const Result plain = run({"run", "-m", model(), "-p", "Hello", "-n", "16"});
+  EXPECT_EQ(plain.out, "Hello" + text + "\n");
+  EXPECT_EQ(plain.error, "");
+  const Result alone = run({"run", "-m", model(), "-p", "Hello", "-n", "16", "--no-echo", "--stats"});
+  EXPECT_EQ(alone.out, text + "\n");
+  for (const char* part :
+       {"prompt", "generation", "rounds", "drafted", "accepted", "tokens per round", "skipped sublayers", "draft", "verify", "host"}) {
+    EXPECT_TRUE(contains(alone.error, part)) << part << "\n" << alone.error;
+  }
+}
+
+TEST_F(Cli, ColourOnlyWhereItIsAskedFor) {
+  const std::vector<std::string> arguments = {"run", "-m", model(), "-p", "Hello", "-n", "8", "--color"};
+  EXPECT_FALSE(contains(run(arguments).out, "\033["));  // a pipe is no terminal
+  std::vector<std::string> always = arguments;
+  always.push_back("always");
+  EXPECT_TRUE(contains(run(always).out, "\033[0;2mHello"));
+}
+
+TEST_F(Cli, PromptFromStandardInputAndFromAFile) {
+  const std::string expected = json::parse(run({"run", "-m", model(), "-p", "Hi there", "-n", "4", "--json"}).out)["text"];
+  Command piped{{"run", "-m", model(), "-f", "-", "-n", "4", "--json"}, "Hi there\n", {}, {}, 0, 0};
+  const json from_input = json::parse(run(piped).out);
+  EXPECT_EQ(from_input["prompt"], "Hi there");
+  EXPECT_EQ(from_input["text"], expected);
+  std::ofstream(file("prompt.txt")) << "Hi there";
+  EXPECT_EQ(json::parse(run({"run", "-m", model(), "-f", file("prompt.txt"), "-n", "4", "--json"}).out)["text"], expected);
+}
+
+TEST_F(Cli, OptionsComeFromTheEnvironmentAndTheCommandLineWins) {
+  Command with{
+      {"run", "-p", "x", "--json"}, {}, {{"SKIPSTONE_MODEL", model()}, {"SKIPSTONE_PREDICT", "5"}, {"SKIPSTONE_DRAFT", "none"}}, {}, 0, 0};
+  const Result result = run(with);
+  ASSERT_EQ(result.code, 0) << result.error;
+  EXPECT_EQ(json::parse(result.out)["tokens"].size(), 5u);
+  EXPECT_EQ(json::parse(result.out)["draft"], "none");
+  with.arguments.insert(with.arguments.end(), {"-n", "3"});
+  EXPECT_EQ(json::parse(run(with).out)["tokens"].size(), 3u);
+}
+
+TEST_F(Cli, ClosedPipeIsNoError) {
+  const Result result = run(Command{{"run", "-m", model(), "-p", "Hello, this is a prompt", "-n", "-1"}, {}, {}, {}, 10, 0});
+  EXPECT_EQ(result.code, 0) << "signal " << result.signal;
+  EXPECT_EQ(result.error, "");
+}
+
+TEST_F(Cli, ControlCStopsWithTheStatisticsSoFar) {
+  const Result result = run(Command{{"run", "-m", model(), "-p", "Hello", "-n", "-1"}, {}, {}, {}, 0, SIGINT});
+  EXPECT_EQ(result.code, 130) << "signal " << result.signal << result.error;
+  EXPECT_TRUE(contains(result.error, "interrupted")) << result.error;
+  EXPECT_TRUE(contains(result.error, "cancelled")) << result.error;
+  EXPECT_TRUE(contains(result.error, "tokens per round")) << result.error;
+}
+
+TEST_F(Cli, FullDiskIsAnError) {
+  if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "this system has no /dev/full";
+  const Result result = run(Command{{"run", "-m", model(), "-p", "Hello", "-n", "4"}, {}, {}, "/dev/full", 0, 0});
+  EXPECT_EQ(result.code, 1);
+  EXPECT_TRUE(contains(result.error, "standard output cannot be written")) << result.error;
+}
+
+TEST_F(Cli, Devices) {
+  const Result text = run({"devices"});
+  ASSERT_EQ(text.code, 0) << text.error;
+  for (const char* part : {"* ", "kind", "tier", "driver", "Vulkan", "memory", "subgroup", "limits", "chosen: "}) {
+    EXPECT_TRUE(contains(text.out, part)) << part << "\n" << text.out;
+  }
+  EXPECT_EQ(run({"--list-devices"}).out, text.out);
+  const json object = json::parse(run({"devices", "--json"}).out);
+  ASSERT_FALSE(object["devices"].empty());
+  EXPECT_GT(object["devices"][0]["subgroup"]["size"], 0);
+}
+
+TEST_F(Cli, Inspect) {
+  const Result text = run({"inspect", model(), "--ctx", "128", "--tensors"});
+  ASSERT_EQ(text.code, 0) << text.error;
+  for (const char* part : {"general.architecture", "F32", "parameters", "context of 128 tokens", "blk.0.attn_q.weight", "4 layers"}) {
+    EXPECT_TRUE(contains(text.out, part)) << part << "\n" << text.out;
+  }
+  const json object = json::parse(run({"inspect", model(), "--ctx", "128", "--json"}).out);
+  EXPECT_EQ(object["memory_plan"]["context"], 128);
+  EXPECT_EQ(object["model"]["layers"], 4);
+  std::uint64_t sum = 0;
+  for (const json& tensor : object["tensors"]) sum += tensor["bytes"].get<std::uint64_t>();
+  EXPECT_GT(sum, 0u);
+  EXPECT_LT(sum, object["bytes"].get<std::uint64_t>());
+}
+
+TEST_F(Cli, DoctorPassesAndPrintsAVerdict) {
+  const Result result = run({"doctor"});
+  EXPECT_EQ(result.code, 0) << result.out << result.error;
+  for (const char* part : {"--- skipstone doctor ---", "device", "driver", "tier", "GB/s", "PASSED"}) {
+    EXPECT_TRUE(contains(result.out, part)) << part << "\n" << result.out;
+  }
+  EXPECT_FALSE(contains(result.out, "FAILED")) << result.out;
+}
+
+}  // namespace
+}  // namespace skipstone::e2e

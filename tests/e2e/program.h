@@ -1,0 +1,32 @@
+// Runs the command-line program the way a shell does, and says what came out of it.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace skipstone::e2e {
+
+struct Command {
+  std::vector<std::string> arguments;
+  std::string input;                               ///< standard input
+  std::map<std::string, std::string> environment;  ///< on top of the test's own
+  std::string output_file;                         ///< standard output goes there instead
+  std::size_t close_after = 0;                     ///< closes standard output's reader after so many bytes; 0: never
+  int signal_at_output = 0;                        ///< sent when the first bytes come out; 0: none
+  std::string program = SKIPSTONE_PROGRAM;
+};
+
+struct Result {
+  int code = -1;   ///< exit code, or -1 where a signal ended the program
+  int signal = 0;  ///< which
+  std::string out, error;
+};
+
+Result run(const Command& what);
+
+/// The short form for most tests.
+inline Result run(std::vector<std::string> arguments) { return run(Command{std::move(arguments), {}, {}, {}, 0, 0}); }
+
+}  // namespace skipstone::e2e

@@ -1,0 +1,98 @@
+/* The public header and library from C99: what needs no device. Prints what is wrong and exits with 1. */
+#include <skipstone/skipstone.h>
+#include <stdio.h>
+#include <string.h>
+
+static int failures = 0;
+
+#define EXPECT(condition)                                                        \
+  do {                                                                           \
+    if (!(condition)) {                                                          \
+      ++failures;                                                                \
+      printf("%s:%d: this does not hold: %s\n", __FILE__, __LINE__, #condition); \
+    }                                                                            \
+  } while (0)
+
+static void names_and_versions(void) {
+  EXPECT(strcmp(skipstone_status_name(SKIPSTONE_OK), "ok") == 0);
+  EXPECT(strcmp(skipstone_status_name(SKIPSTONE_DEVICE_LOST), "device_lost") == 0);
+  EXPECT(strcmp(skipstone_status_name((skipstone_status)99), "unknown") == 0);
+  EXPECT(strcmp(skipstone_stop_reason_name(SKIPSTONE_STOP_END_TOKEN), "end_token") == 0);
+  EXPECT(strcmp(skipstone_stop_reason_name((skipstone_stop_reason)99), "unknown") == 0);
+  EXPECT(strchr(skipstone_version(), '.') != NULL);
+  EXPECT(strlen(skipstone_commit()) > 0);
+}
+
+static void drafters(void) {
+  size_t i, found = 0;
+  skipstone_drafter_info info;
+  for (i = 0; i < skipstone_drafter_count(); ++i) {
+    EXPECT(skipstone_get_drafter(i, &info) == SKIPSTONE_OK);
+    if (strcmp(info.name, "none") == 0 || strcmp(info.name, "asd") == 0) ++found;
+    EXPECT(info.lossless == 0 || info.lossless == 1);
+  }
+  EXPECT(found == 2);
+  EXPECT(skipstone_get_drafter(i, &info) == SKIPSTONE_INVALID_ARGUMENT);
+  EXPECT(strstr(skipstone_last_error(), "no drafter number") != NULL);
+}
+
+static void defaults(void) {
+  const skipstone_engine_params engine = skipstone_engine_default_params();
+  const skipstone_session_params session = skipstone_session_default_params();
+  EXPECT(engine.struct_size == sizeof(engine));
+  EXPECT(engine.model_path == NULL && engine.context == 0 && engine.progress == NULL);
+  EXPECT(session.struct_size == sizeof(session));
+  EXPECT(session.temperature == 0.0f && strcmp(session.draft, "asd") == 0);
+}
+
+static void wrong_arguments(const char* folder) {
+  char path[4096];
+  char* json = NULL;
+  skipstone_engine* engine = NULL;
+  skipstone_session* session = NULL;
+  skipstone_engine_params params = skipstone_engine_default_params();
+  skipstone_inspect_params inspect = skipstone_inspect_default_params();
+
+  EXPECT(skipstone_engine_load(NULL, NULL) == SKIPSTONE_INVALID_ARGUMENT);
+  EXPECT(skipstone_engine_load(NULL, &engine) == SKIPSTONE_INVALID_ARGUMENT);
+  EXPECT(strstr(skipstone_last_error(), "model_path") != NULL);
+  EXPECT(engine == NULL);
+  params.struct_size = 0;
+  EXPECT(skipstone_engine_load(&params, &engine) == SKIPSTONE_INVALID_ARGUMENT);
+  EXPECT(strstr(skipstone_last_error(), "struct_size") != NULL);
+  params = skipstone_engine_default_params();
+  params.model_path = "x";
+  params.kv_type = 77;
+  EXPECT(skipstone_engine_load(&params, &engine) == SKIPSTONE_INVALID_ARGUMENT);
+
+  snprintf(path, sizeof(path), "%s/there-is-no-such-model.gguf", folder);
+  params = skipstone_engine_default_params();
+  params.model_path = path;
+  EXPECT(skipstone_engine_load(&params, &engine) == SKIPSTONE_NOT_FOUND);
+  EXPECT(strstr(skipstone_last_error(), "there-is-no-such-model.gguf") != NULL);
+  /* A caller of an older header knows less of the struct: what it has beyond its struct_size is not read. */
+  params.struct_size = offsetof(skipstone_engine_params, kv_type);
+  params.kv_type = 77;
+  EXPECT(skipstone_engine_load(&params, &engine) == SKIPSTONE_NOT_FOUND);
+
+  inspect.model_path = path;
+  EXPECT(skipstone_inspect(&inspect, &json) == SKIPSTONE_NOT_FOUND);
+  EXPECT(skipstone_inspect(&inspect, NULL) == SKIPSTONE_INVALID_ARGUMENT);
+  EXPECT(json == NULL);
+
+  EXPECT(skipstone_session_create(NULL, NULL, &session) == SKIPSTONE_INVALID_ARGUMENT);
+  EXPECT(skipstone_session_generate(NULL, NULL, 0, 1, NULL, NULL) == SKIPSTONE_INVALID_ARGUMENT);
+  skipstone_session_cancel(NULL);
+  skipstone_session_free(NULL);
+  skipstone_engine_free(NULL);
+  skipstone_string_free(NULL);
+}
+
+int main(int count, char** arguments) {
+  names_and_versions();
+  drafters();
+  defaults();
+  wrong_arguments(count > 1 ? arguments[1] : ".");
+  if (failures == 0) puts("ok");
+  return failures == 0 ? 0 : 1;
+}
