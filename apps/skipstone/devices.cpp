@@ -18,6 +18,11 @@ std::string yes_no(const Json& value) { return value.get<bool>() ? "yes" : "no";
 
 std::string size_text(const Json& value) { return bytes_text(static_cast<double>(value.get<std::uint64_t>())); }
 
+std::string driver_text(const Json& device) {
+  const auto name = device["driver"].get<std::string>(), info = device["driver_info"].get<std::string>();
+  return info.empty() ? name : name + " " + info;
+}
+
 std::string memory_text(const Json& device) {
   std::string text;
   for (const Json& heap : device["heaps"]) {
@@ -40,7 +45,7 @@ std::string device_text(const Json& d) {
   const auto line = [&](const char* name, const std::string& value) { text += fmt::format("     {:<12}{}\n", name, value); };
   line("kind", d["kind"].get<std::string>());
   line("tier", d["tier"].get<std::string>());
-  line("driver", fmt::format("{} {}", d["driver"].get<std::string>(), d["driver_info"].get<std::string>()));
+  line("driver", driver_text(d));
   line("Vulkan", d["vulkan"].get<std::string>());
   line("memory", memory_text(d));
   line("subgroup", fmt::format("{} lanes ({} to {}{})", subgroup["size"].get<std::uint32_t>(), subgroup["min"].get<std::uint32_t>(),

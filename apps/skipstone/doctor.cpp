@@ -41,7 +41,8 @@ std::string verdict_text(const Json& report, bool full) {
   line("program", fmt::format("skipstone {} ({})", report["version"].get<std::string>(), report["commit"].get<std::string>()));
   line("device", fmt::format("{} ({}, {:04x}:{:04x})", device["name"].get<std::string>(), device["kind"].get<std::string>(),
                              device["vendor_id"].get<std::uint32_t>(), device["device_id"].get<std::uint32_t>()));
-  line("driver", fmt::format("{} {}, Vulkan {}", device["driver"].get<std::string>(), device["driver_info"].get<std::string>(),
+  const auto driver_info = device["driver_info"].get<std::string>();
+  line("driver", fmt::format("{}{}{}, Vulkan {}", device["driver"].get<std::string>(), driver_info.empty() ? "" : " ", driver_info,
                              device["vulkan"].get<std::string>()));
   line("tier", fmt::format("{}, subgroup {} ({} to {})", device["tier"].get<std::string>(), device["subgroup"]["size"].get<std::uint32_t>(),
                            device["subgroup"]["min"].get<std::uint32_t>(), device["subgroup"]["max"].get<std::uint32_t>()));

@@ -2,13 +2,11 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <filesystem>
 #include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
-#include <system_error>
 #include <vector>
 
 #include "commands.h"
@@ -43,12 +41,20 @@ std::string choose_prompt(const RunOptions& options) {
   return prompt;
 }
 
-/// What standing in the way is better found before a model is loaded.
+skipstone_session_params session_params(const RunOptions& options) {
+  skipstone_session_params params = options.sampling;
+  params.draft = options.draft.c_str();
+  return params;
+}
+
+/// What is better found before a model is loaded.
 void check(const RunOptions& options) {
   if (options.max_tokens < -1 || options.max_tokens > std::numeric_limits<std::int32_t>::max()) {
     throw Failure(ExitCode::usage,
                   fmt::format("-n {} is no number of tokens; 0 or more, or -1 to go on until the context is full", options.max_tokens));
   }
+  const skipstone_session_params params = session_params(options);
+  skipstone::check(skipstone_session_check_params(&params));
 }
 
 skipstone::Engine load(const RunOptions& options, const std::string& model) {
@@ -95,9 +101,7 @@ nlohmann::ordered_json result_json(const RunOptions& options, const std::string&
 
 ExitCode generate(const RunOptions& options, const std::string& model, const std::string& prompt, const skipstone::Engine& engine) {
   const std::vector<skipstone_token> tokens = engine.tokenize(prompt);
-  skipstone_session_params sampling = options.sampling;
-  sampling.draft = options.draft.c_str();
-  skipstone::Session session(engine, sampling);
+  skipstone::Session session(engine, session_params(options));
   const Interruptible interruptible(session);
 
   // The prompt is written with the first token, so that nothing stands on standard output where the prompt is refused.
@@ -133,6 +137,18 @@ ExitCode generate(const RunOptions& options, const std::string& model, const std
   return interrupted ? ExitCode::interrupted : ExitCode::ok;
 }
 
+/// "Not found" and "unsupported" are said of files and of devices.
+bool is_about_model(skipstone_status status, const std::string& model) {
+  if (status != SKIPSTONE_NOT_FOUND && status != SKIPSTONE_UNSUPPORTED) return true;
+  skipstone_inspect_params params = skipstone_inspect_default_params();
+  params.model_path = model.c_str();
+  try {
+    return !nlohmann::json::parse(skipstone::inspect(params))["unsupported"].get<std::string>().empty();
+  } catch (const skipstone::error&) {
+    return true;
+  }
+}
+
 ExitCode run(const RunOptions& options) {
   check(options);
   interrupt::install();
@@ -143,10 +159,7 @@ ExitCode run(const RunOptions& options) {
     engine.emplace(load(options, model));
   } catch (const skipstone::error& error) {
     if (error.status() == SKIPSTONE_CANCELLED) throw Failure(ExitCode::interrupted, "interrupted while the model was being loaded");
-    // "Not found" is said of files and of devices.
-    std::error_code ignored;
-    const bool about_model = error.status() != SKIPSTONE_NOT_FOUND || !std::filesystem::exists(model, ignored);
-    throw Failure(exit_code(error.status(), about_model), error.what());
+    throw Failure(exit_code(error.status(), is_about_model(error.status(), model)), error.what());
   }
   return generate(options, model, prompt, *engine);
 }
@@ -228,7 +241,9 @@ void add_run(CLI::App& app, ExitCode& code) {
   command->add_option("--color", o.colour, "Accepted drafts green, the prompt dim: auto (on a terminal; also plain --color), always, never")
       ->envname("SKIPSTONE_COLOR")
       ->expected(0, 1)
-      ->check(CLI::IsMember({"auto", "always", "never", ""}))
+      ->check([](const std::string& when) {
+        return when.empty() || when == "auto" || when == "always" || when == "never" ? "" : "'" + when + "' is none of auto, always, never";
+      })
       ->type_name("WHEN")
       ->group(group);
   command->footer(

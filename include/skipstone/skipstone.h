@@ -206,6 +206,9 @@ typedef struct skipstone_session_params {
 /* Greedy, drafting with "asd". The same seed gives the same text on one device, whatever the drafter. */
 skipstone_session_params skipstone_session_default_params(void);
 
+/* Whether a session could be made with them: sampling values and drafter; needs no engine, so it can be asked before loading one. */
+skipstone_status skipstone_session_check_params(const skipstone_session_params* params);
+
 skipstone_status skipstone_session_create(skipstone_engine* engine, const skipstone_session_params* params, skipstone_session** session);
 
 /* NULL is fine. Not while another thread generates. */

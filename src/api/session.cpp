@@ -4,6 +4,7 @@
 
 #include "api/guard.h"
 #include "api/handles.h"
+#include "spec/registry.h"
 #include "text/tokenizer.h"
 
 using namespace skipstone;
@@ -14,10 +15,7 @@ namespace {
 class Stream {
  public:
   Stream(skipstone_session& session, bool at_text_start, skipstone_chunk_fn chunk, void* user_data)
-      : session_(session),
-        decoder_(session.engine->tokenizer(), at_text_start),
-        chunk_(chunk),
-        user_data_(user_data) {}
+      : session_(session), decoder_(session.engine->tokenizer(), at_text_start), chunk_(chunk), user_data_(user_data) {}
 
   /// False where the caller or a cancellation asks to stop.
   bool push(text::Token token, bool drafted) {
@@ -74,6 +72,10 @@ skipstone_session_params skipstone_session_default_params(void) {
   params.seed = defaults.seed;
   params.draft = "asd";
   return params;
+}
+
+skipstone_status skipstone_session_check_params(const skipstone_session_params* given) {
+  return api::guard([&] { spec::make_drafter(options_from(api::adopt(given, skipstone_session_default_params())).draft); });
 }
 
 skipstone_status skipstone_session_create(skipstone_engine* engine, const skipstone_session_params* given, skipstone_session** session) {

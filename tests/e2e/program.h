@@ -19,9 +19,9 @@ struct Command {
 };
 
 struct Result {
-  int code = -1;   ///< exit code, or -1 where a signal ended the program
-  int signal = 0;  ///< which
-  std::string out, error;
+  int code = -1;           ///< exit code, or -1 where a signal ended the program
+  int signal = 0;          ///< which
+  std::string out, error;  ///< error: without progress
 };
 
 Result run(const Command& what);
