@@ -19,7 +19,7 @@ class File;
 
 namespace skipstone::engine {
 
-enum class KvType { automatic, f16, f32 };   ///< automatic: f16, or f32 on the lowest tier
+enum class KvType { automatic, f16, f32 };   ///< automatic: f16 (docs/numerics.md)
 
 /// What a model will take before anything is allocated. Bytes.
 struct MemoryPlan {

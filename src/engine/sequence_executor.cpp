@@ -78,7 +78,13 @@ Choice SequenceExecutor::draft(const exec::LayerPlan& plan, Token input, std::ui
   const std::uint32_t position = committed() + offset;
   set_window(position, input);
   passes_.run(pass(plan, 1), std::span(&input, 1), position);
-  return choose(0, position);
+  try {
+    return choose(0, position);
+  } catch (const Error& error) {
+    // A pass with sublayers left out may overflow where the full model does not; the loop then drops the draft.
+    if (error.code() != Code::internal) throw;
+    return {};
+  }
 }
 
 void SequenceExecutor::verify(std::span<const Token> rows, std::span<Choice> out) {

@@ -40,7 +40,9 @@ class Selector {
 
   std::uint32_t lanes() const { return tuning_.lanes; }        ///< one subgroup
   std::uint32_t wide_lanes() const { return tuning_.wide_lanes; }
-  bool half_kv() const { return caps_.tier() != vk::Tier::base; }   ///< what KvType::automatic means
+  /// What KvType::automatic means. Half precision on every tier: kernels pack and round it in integer arithmetic, which needs no feature, and a
+  /// model's text is then the same on every device (docs/numerics.md).
+  bool half_kv() const { return true; }
   std::uint64_t max_storage_range() const { return caps_.max_storage_range; }
   const vk::Caps& caps() const { return caps_; }
 

@@ -49,9 +49,9 @@ class ReferenceText : public testing::TestWithParam<const char*> {
       options.draft = draft;
       Session session(engine_, options);
       const spec::Outcome outcome = session.generate(prompt, static_cast<std::uint32_t>(expected.size()), {});
-      EXPECT_EQ(outcome.tokens, expected) << "prompt: " << reference.at("prompt") << "\nfirst difference at "
-                                          << std::mismatch(outcome.tokens.begin(), outcome.tokens.end(), expected.begin(), expected.end()).first -
-                                                 outcome.tokens.begin();
+      EXPECT_EQ(outcome.tokens, expected)
+          << "prompt: " << reference.at("prompt") << "\nfirst difference at "
+          << std::mismatch(outcome.tokens.begin(), outcome.tokens.end(), expected.begin(), expected.end()).first - outcome.tokens.begin();
       if (draft != "none" && reference.contains("attention_cosine")) {
         compare_cosines(session.attention_cosine(), reference.at("attention_cosine").get<std::vector<float>>());
       }
@@ -72,7 +72,8 @@ class ReferenceText : public testing::TestWithParam<const char*> {
 TEST_P(ReferenceText, PlainDecodingGivesTheReferenceTokens) { compare("none"); }
 TEST_P(ReferenceText, DraftOnTheFlyGivesTheReferenceTokens) { compare("asd"); }
 
-INSTANTIATE_TEST_SUITE_P(Models, ReferenceText, testing::Values("stories260K", "py20"), [](const auto& info) { return std::string(info.param); });
+INSTANTIATE_TEST_SUITE_P(Models, ReferenceText, testing::Values("stories260K", "py20"),
+                         [](const auto& info) { return std::string(info.param); });
 
 }  // namespace
 }  // namespace skipstone::engine
