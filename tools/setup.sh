@@ -71,16 +71,25 @@ as_root() {
   fi
 }
 
-apt_updated=
-apt() {
-  if [[ -z $apt_updated ]]; then
-    say "Updating the package lists ..."
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq update >&2 ||
-      die "'apt-get update' failed; check the network and /etc/apt/sources.list."
-    apt_updated=yes
+# Runs a step whose output matters only where it fails.
+quietly() {
+  local name=$1 log
+  shift
+  log=$(mktemp)
+  if ! "$@" >"$log" 2>&1; then
+    tail -n 40 "$log" >&2
+    rm -f "$log"
+    die "$name failed; the end of its output is above."
   fi
-  as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends -o Dpkg::Use-Pty=0 install "$@" >/dev/null ||
-    die "'apt-get install $*' failed; its messages are above."
+  rm -f "$log"
+}
+
+# Packages by name, with the package lists made fresh first.
+apt() {
+  say "Updating the package lists ..."
+  quietly "'apt-get update' (is there a network, is /etc/apt/sources.list right?)" as_root apt-get -qq update
+  say "Installing: $*"
+  quietly "'apt-get install $*'" as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends install "$@"
 }
 
 # What other package managers call it all; printed, not run.
@@ -118,22 +127,8 @@ install_missing() {
     missing+=$(test_requirements | grep icd | missing_packages)
   fi
   [[ -n $missing ]] || return 0
-  say "Installing: $missing"
   # shellcheck disable=SC2086
   apt $missing
-}
-
-# Runs a step whose output matters only where it fails.
-quietly() {
-  local name=$1 log
-  shift
-  log=$(mktemp)
-  if ! "$@" >"$log" 2>&1; then
-    tail -n 40 "$log" >&2
-    rm -f "$log"
-    die "$name failed; the end of its output is above."
-  fi
-  rm -f "$log"
 }
 
 # configure FOLDER OPTION...: release preset; skipped where FOLDER is configured already (ninja configures again when needed).
