@@ -13,13 +13,13 @@
 namespace skipstone::selftest {
 
 struct Result {
-  std::string kernel;    ///< the kernel's name, as in the shader table
-  std::string name;      ///< "matvec q8_0 N=96 K=256 rows=5"
+  std::string kernel;  ///< the kernel's name, as in the shader table
+  std::string name;    ///< "matvec q8_0 N=96 K=256 rows=5"
   bool passed = false;
-  std::string detail;    ///< on failure: first differing element, got, wanted, tolerance; or the error's sentence
+  std::string detail;  ///< on failure: first differing element, got, wanted, tolerance; or the error's sentence
 };
 
-enum class Depth { quick, full };   ///< quick: a few seconds on any device, every kernel and format at least once, rows 1..16
+enum class Depth { quick, full };  ///< quick: a few seconds on any device, every kernel and format at least once, rows 1..16
 
 /// Runs all cases; `progress` is called after each. Errors of single cases become results, a lost device is thrown.
 std::vector<Result> run(std::shared_ptr<vk::Device> device, Depth depth, const std::function<void(const Result&)>& progress);

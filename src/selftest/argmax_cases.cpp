@@ -1,0 +1,186 @@
+// The choice of the largest logit: blocks by themselves, and the merge of made-up blocks by itself.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "kernels/abi.h"
+#include "selftest/cases.h"
+#include "selftest/compare.h"
+#include "selftest/data.h"
+
+namespace skipstone::selftest {
+namespace {
+
+using kernels::padded;
+using kernels::ResourceKind;
+
+constexpr float infinity = std::numeric_limits<float>::infinity();
+constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+constexpr std::uint32_t no_index = 0xffffffffu;
+
+// Logits with what is hard: a tie within a block and across blocks, NaN and -inf in all places, a block of NaN alone.
+std::vector<float> make_logits(Random& random, std::uint32_t vocabulary, std::uint32_t row) {
+  std::vector<float> logits = random.floats(vocabulary, -8.0f, 8.0f);
+  const auto scatter = [&](float value, std::uint32_t times) {
+    for (std::uint32_t i = 0; i < times; ++i) logits[random.below(vocabulary)] = value;
+  };
+  switch (row % 5) {
+    case 1:
+      scatter(8.5f, 4);
+      break;
+    case 2:
+      scatter(-infinity, vocabulary / 3), scatter(nan, vocabulary / 3);
+      break;
+    case 3:
+      std::fill_n(logits.begin(), std::min<std::uint32_t>(vocabulary - 1, ARGMAX_BLOCK), nan);
+      break;
+    case 4:
+      std::fill(logits.begin(), logits.end(), -2.5f);
+      break;
+    default:
+      break;
+  }
+  return logits;
+}
+
+struct Wanted {
+  std::uint32_t index = no_index;
+  float largest = -infinity, second = -infinity;
+  double sum = 0.0, units = 0.0;  // units: the sum's error bound, in epsilons, from exp's 3 + 2|x|
+};
+
+Wanted choose(std::span<const float> logits, std::uint32_t first) {
+  Wanted w;
+  for (std::size_t i = 0; i < logits.size(); ++i) {
+    if (std::isnan(logits[i])) continue;
+    if (w.index == no_index || logits[i] > w.largest) {
+      w.second = w.largest;
+      w.largest = logits[i];
+      w.index = first + static_cast<std::uint32_t>(i);
+    } else {
+      w.second = std::max(w.second, logits[i]);
+    }
+  }
+  for (const float logit : logits) {
+    if (std::isnan(logit) || logit == -infinity) continue;
+    const double x = static_cast<double>(logit) - static_cast<double>(w.largest);
+    w.sum += std::exp(x);
+    w.units += std::exp(x) * (4 - 2 * x);
+  }
+  return w;
+}
+
+std::string check_blocks(Bench& bench, std::uint32_t vocabulary, std::uint32_t rows) {
+  Random random(fmt::format("argmax {} {}", vocabulary, rows));
+  const std::uint32_t bucket = kernels::bucket_for(rows), blocks = (vocabulary + ARGMAX_BLOCK - 1) / ARGMAX_BLOCK;
+  std::vector<float> logits;
+  for (std::uint32_t row = 0; row < bucket; ++row) {
+    const std::vector<float> more = make_logits(random, vocabulary, row);
+    logits.insert(logits.end(), more.begin(), more.end());
+  }
+  bench.put({ResourceKind::logits}, strided(logits, vocabulary, 1e30f));  // what lies between rows must not win
+  bench.reserve({ResourceKind::argmax_partial}, std::size_t{bucket} * blocks * sizeof(abi::ArgmaxPartial) / 4);
+  bench.run(kernels::argmax(bench.select(), vocabulary, bucket, "argmax").front());
+
+  const auto got = bench.get<abi::ArgmaxPartial>({ResourceKind::argmax_partial}, std::size_t{bucket} * blocks);
+  const double lanes = bench.select().wide_lanes();
+  for (std::uint32_t row = 0; row < rows; ++row) {
+    for (std::uint32_t block = 0; block < blocks; ++block) {
+      const std::uint32_t first = block * ARGMAX_BLOCK, count = std::min<std::uint32_t>(ARGMAX_BLOCK, vocabulary - first);
+      const Wanted wanted = choose(std::span(logits).subspan(std::size_t{row} * vocabulary + first, count), first);
+      const abi::ArgmaxPartial& p = got[std::size_t{row} * blocks + block];
+      const std::string where = fmt::format("row {}, block {}", row, block);
+      if (p.index != wanted.index) return fmt::format("{}: got index {}, wanted {}", where, p.index, wanted.index);
+      std::string difference = differs(where + ", largest", p.largest, static_cast<double>(wanted.largest), 0.0);
+      if (difference.empty()) difference = differs(where + ", second", p.second, static_cast<double>(wanted.second), 0.0);
+      // Terms are positive: besides exp only the lane's steps and the joins round.
+      if (difference.empty())
+        difference = differs(where + ", sum", p.sum, wanted.sum, (wanted.units + (ARGMAX_BLOCK / lanes + lanes) * wanted.sum) * epsilon);
+      if (!difference.empty()) return difference;
+    }
+  }
+  return "";
+}
+
+// Blocks in any state: the winner twice, blocks without a number, blocks of -inf.
+std::vector<abi::ArgmaxPartial> make_partials(Random& random, std::uint32_t blocks, std::uint32_t row) {
+  std::vector<abi::ArgmaxPartial> partials(blocks);
+  for (std::uint32_t block = 0; block < blocks; ++block) {
+    abi::ArgmaxPartial& p = partials[block];
+    p.index = block * ARGMAX_BLOCK + random.below(ARGMAX_BLOCK);
+    p.largest = random.between(0.0f, 10.0f);
+    p.second = p.largest - random.between(0.0f, 1.0f);
+    p.sum = random.between(1.0f, 20.0f);
+    if (row % 4 == 1 && block % 2 == 0) p.largest = 11.0f;
+    if (row % 4 == 2 && block % 2 == 0) p = {no_index, -infinity, -infinity, 0.0f};
+    if (row % 4 == 3 && block % 3 != 1) p = {block * ARGMAX_BLOCK + 3, -infinity, -infinity, 0.0f};
+  }
+  return partials;
+}
+
+std::string check_result(const abi::RowResult& got, std::span<const abi::ArgmaxPartial> partials) {
+  abi::ArgmaxPartial best{no_index, -infinity, -infinity, 0.0f};
+  for (const abi::ArgmaxPartial& p : partials) {
+    if (p.index != no_index && (best.index == no_index || p.largest > best.largest)) best = p;
+  }
+  float second = best.second;
+  double sum = 0.0, units = 0.0;
+  for (const abi::ArgmaxPartial& p : partials) {
+    if (p.index == no_index) continue;
+    if (p.index != best.index) second = std::max(second, p.largest);
+    if (p.largest == -infinity) continue;
+    const double x = static_cast<double>(p.largest) - static_cast<double>(best.largest), term = static_cast<double>(p.sum) * std::exp(x);
+    sum += term;
+    units += term * (5 - 2 * x);
+  }
+  if (got.token != best.index) return fmt::format("got token {}, wanted {}", got.token, best.index);
+  std::string difference = differs("logit", got.logit, static_cast<double>(best.largest), 0.0);
+  if (difference.empty()) difference = differs("margin", got.margin, static_cast<double>(best.largest - second), 0.0);
+  if (difference.empty()) {
+    const double relative = (units / sum + static_cast<double>(partials.size()) + 3) * epsilon;
+    difference = differs("probability", got.probability, 1.0 / sum, relative / sum);
+  }
+  return difference;
+}
+
+std::string check_merge(Bench& bench, std::uint32_t vocabulary, std::uint32_t rows) {
+  Random random(fmt::format("argmax_merge {} {}", vocabulary, rows));
+  const std::uint32_t bucket = kernels::bucket_for(rows), blocks = (vocabulary + ARGMAX_BLOCK - 1) / ARGMAX_BLOCK;
+  std::vector<abi::ArgmaxPartial> partials;
+  for (std::uint32_t row = 0; row < bucket; ++row) {
+    const std::vector<abi::ArgmaxPartial> more = make_partials(random, blocks, blocks > 2 ? row : 0);
+    partials.insert(partials.end(), more.begin(), more.end());
+  }
+  bench.put({ResourceKind::argmax_partial}, partials);
+  bench.reserve({ResourceKind::result}, bucket * sizeof(abi::RowResult) / 4);
+  bench.run(kernels::argmax(bench.select(), vocabulary, bucket, "argmax").back());
+  const auto got = bench.get<abi::RowResult>({ResourceKind::result}, bucket);
+  for (std::uint32_t row = 0; row < rows; ++row) {
+    const std::string difference = check_result(got[row], std::span(partials).subspan(std::size_t{row} * blocks, blocks));
+    if (!difference.empty()) return fmt::format("row {}: {}", row, difference);
+  }
+  return "";
+}
+
+void add(std::vector<Case>& cases, std::uint32_t vocabulary, std::uint32_t rows) {
+  const std::string shape = fmt::format("V={} rows={}", vocabulary, rows);
+  cases.push_back({"argmax", "argmax " + shape, [=](Bench& bench) { return check_blocks(bench, vocabulary, rows); }});
+  cases.push_back({"argmax_merge", "argmax_merge " + shape, [=](Bench& bench) { return check_merge(bench, vocabulary, rows); }});
+}
+
+}  // namespace
+
+std::vector<Case> argmax_cases(Depth depth) {
+  std::vector<Case> cases;
+  add(cases, 5000, 5);
+  if (depth == Depth::quick) return cases;
+  add(cases, 1, 1);
+  add(cases, 2048, 2);
+  add(cases, 2049, 5);
+  add(cases, 32003, 16);
+  return cases;
+}
+
+}  // namespace skipstone::selftest

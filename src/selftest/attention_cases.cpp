@@ -1,0 +1,145 @@
+// Split attention and the merge of its chunks, each by itself: the other half is done in binary64 on the host, so that a failure names the
+// kernel that is wrong.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "selftest/attention_data.h"
+#include "selftest/cases.h"
+#include "selftest/compare.h"
+
+namespace skipstone::selftest {
+namespace {
+
+using kernels::AttentionShape;
+using kernels::padded;
+using kernels::ResourceKind;
+
+std::size_t record_words(const AttentionShape& s) { return s.head_dim + ATTENTION_PARTIAL_EXTRA; }
+
+// What the merge is to give for one row and head: sum a_c exp(m_c - m) / sum s_c exp(m_c - m). `magnitude`: the same with |a_c|.
+void merge_chunks(const AttentionShape& s, const std::vector<float>& partial, std::uint32_t row, std::uint32_t head, std::uint32_t position,
+                  std::span<float> out, std::span<double> magnitude, double& range) {
+  const std::uint32_t chunks = position / s.chunk + 1;
+  const float* first = &partial[(std::size_t{row} * s.heads + head) * s.max_chunks() * record_words(s)];
+  double largest = static_cast<double>(first[s.head_dim]), least = largest;
+  for (std::uint32_t c = 1; c < chunks; ++c) {
+    largest = std::max(largest, static_cast<double>(first[c * record_words(s) + s.head_dim]));
+    least = std::min(least, static_cast<double>(first[c * record_words(s) + s.head_dim]));
+  }
+  range = largest - least;
+  double total = 0.0;
+  std::vector<double> sums(s.head_dim), sizes(s.head_dim);
+  for (std::uint32_t c = 0; c < chunks; ++c) {
+    const float* record = first + c * record_words(s);
+    const double factor = std::exp(static_cast<double>(record[s.head_dim]) - largest);
+    total += static_cast<double>(record[s.head_dim + 1]) * factor;
+    for (std::uint32_t d = 0; d < s.head_dim; ++d) {
+      sums[d] += static_cast<double>(record[d]) * factor;
+      sizes[d] += std::abs(static_cast<double>(record[d])) * factor;
+    }
+  }
+  for (std::uint32_t d = 0; d < s.head_dim; ++d) {
+    out[d] = static_cast<float>(sums[d] / total);
+    magnitude[d] = sizes[d] / total;
+  }
+}
+
+std::string check_split(Bench& bench, const AttentionShapeRows& work) {
+  const AttentionShape& s = work.shape;
+  const AttentionData data(work, "attention " + work.text());
+  const std::uint32_t bucket = kernels::bucket_for(work.rows);
+  const std::size_t words = s.partial_bytes(bucket) / sizeof(float), row_words = words / bucket;
+  data.put(bench, bucket);
+  bench.reserve({ResourceKind::attention_partial}, words);
+  bench.run(kernels::attention(bench.select(), s, 0, bucket, "attention").front());
+
+  const auto partial = bench.get<float>({ResourceKind::attention_partial}, words);
+  for (std::uint32_t row = 0; row < work.rows; ++row) {
+    std::vector<float> wanted, got(std::size_t{s.heads} * s.head_dim);
+    std::vector<double> tolerance, magnitude(s.head_dim);
+    data.expect(row, wanted, tolerance);
+    double range = 0.0;
+    for (std::uint32_t head = 0; head < s.heads; ++head) {
+      merge_chunks(s, partial, row, head, work.base + row, std::span(got).subspan(std::size_t{head} * s.head_dim, s.head_dim), magnitude,
+                   range);
+    }
+    const std::string difference = differs(fmt::format("row {}", row), got, wanted, tolerance);
+    if (!difference.empty()) return difference;
+  }
+  const auto raw = bench.get<std::uint32_t>({ResourceKind::attention_partial}, words);
+  return touched("partial results of padding rows", std::span(raw).subspan(work.rows * row_words));
+}
+
+std::string check_merge(Bench& bench, const AttentionShapeRows& work) {
+  const AttentionShape& s = work.shape;
+  Random random("attention_merge " + work.text());
+  const std::uint32_t bucket = kernels::bucket_for(work.rows), width = s.heads * s.head_dim;
+  std::vector<float> partial = random.floats(s.partial_bytes(bucket) / sizeof(float), -8.0f, 8.0f);
+  for (std::size_t record = 0; record < partial.size() / record_words(s); ++record) {
+    partial[record * record_words(s) + s.head_dim] = random.between(-20.0f, 20.0f);
+    partial[record * record_words(s) + s.head_dim + 1] = random.between(1.0f, static_cast<float>(s.chunk));
+  }
+  bench.put({ResourceKind::attention_partial}, partial);
+  bench.reserve({ResourceKind::attended}, std::size_t{bucket} * padded(width));
+  bench.set_rows(work.base, work.rows);
+  bench.run(kernels::attention(bench.select(), s, 0, bucket, "attention").back());
+
+  const auto got = bench.get<float>({ResourceKind::attended}, std::size_t{bucket} * padded(width));
+  for (std::uint32_t row = 0; row < work.rows; ++row) {
+    std::vector<float> wanted(width);
+    std::vector<double> tolerance(width);
+    for (std::uint32_t head = 0; head < s.heads; ++head) {
+      const std::size_t at = std::size_t{head} * s.head_dim;
+      double range = 0.0;
+      merge_chunks(s, partial, row, head, work.base + row, std::span(wanted).subspan(at, s.head_dim),
+                   std::span(tolerance).subspan(at, s.head_dim), range);
+      // exp: 3 + 2|x| units, in numerator and denominator; a rounding per chunk in both sums; the quotient.
+      const double relative = (2 * (3 + 2 * range) + 2.0 * (work.base + row) / s.chunk + 8) * epsilon;
+      for (std::uint32_t d = 0; d < s.head_dim; ++d) tolerance[at + d] = tolerance[at + d] * relative + smallest;
+    }
+    const std::string difference = differs(fmt::format("row {}", row), row_of(got, width, row), wanted, tolerance);
+    if (!difference.empty()) return difference;
+  }
+  const auto raw = bench.get<std::uint32_t>({ResourceKind::attended}, std::size_t{bucket} * padded(width));
+  return touched("padding rows", std::span(raw).subspan(std::size_t{work.rows} * padded(width)));
+}
+
+void add(std::vector<Case>& cases, const AttentionShape& shape, std::uint32_t base, std::uint32_t rows, bool merge) {
+  const AttentionShapeRows work{shape, base, rows};
+  cases.push_back({"attention", "attention " + work.text(), [work](Bench& bench) { return check_split(bench, work); }});
+  if (merge)
+    cases.push_back({"attention_merge", "attention_merge " + work.text(), [work](Bench& bench) { return check_merge(bench, work); }});
+}
+
+}  // namespace
+
+std::vector<Case> attention_cases(Depth depth) {
+  std::vector<Case> cases;
+  const AttentionShape common{.heads = 8, .kv_heads = 2, .head_dim = 64, .rope_dim = 64, .context = 256, .half_kv = true};
+  add(cases, common, 60, 9, true);  // rows on both sides of a chunk's border
+  if (depth == Depth::quick) return cases;
+  add(cases, common, 0, 1, true);
+  add(cases, common, 63, 1, true);
+  add(cases, common, 64, 1, true);
+  add(cases, common, 240, 16, true);
+  for (const bool half : {true, false}) {
+    AttentionShape s = common;
+    s.half_kv = half;
+    s.kv_heads = 8;  // no grouping
+    add(cases, s, 120, 3, false);
+    s.kv_heads = 1, s.head_dim = 8;  // eight heads share a KV head
+    add(cases, s, 126, 5, half);
+    s = {.heads = 4, .kv_heads = 2, .head_dim = 128, .rope_dim = 128, .context = 144, .half_kv = half};
+    add(cases, s, 127, 2, half);
+  }
+  AttentionShape wide{
+      .heads = 32, .kv_heads = 2, .head_dim = 8, .rope_dim = 8, .context = 400, .chunk = 128};  // a group larger than a workgroup takes
+  add(cases, wide, 250, 9, true);
+  AttentionShape odd{.heads = 6, .kv_heads = 2, .head_dim = 20, .rope_dim = 20, .context = 100};  // the last chunk reaches past the context
+  add(cases, odd, 90, 10, true);
+  return cases;
+}
+
+}  // namespace skipstone::selftest

@@ -1,0 +1,44 @@
+// Queries and caches for the attention kernels, and what the oracle makes of them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "kernels/operations.h"
+#include "model/config.h"
+#include "selftest/bench.h"
+#include "selftest/data.h"
+
+namespace skipstone::selftest {
+
+/// The part of a model's configuration that rotation needs.
+model::Config rope_config(const kernels::AttentionShape& shape);
+/// (cos, sin) of every position and pair, as the kernel reads them.
+std::vector<float> make_rope_table(const kernels::AttentionShape& shape);
+
+struct AttentionShapeRows {
+  kernels::AttentionShape shape;
+  std::uint32_t base = 0, rows = 1;
+  std::string text() const;  ///< "f16 H=8/2 D=64 base=60 rows=9"
+};
+
+/// A filled cache for positions 0 .. base + rows - 1 (NaN behind it: nothing may read there) and the queries of the rows.
+class AttentionData {
+ public:
+  AttentionData(const AttentionShapeRows& work, std::string_view seed);
+
+  const AttentionShapeRows& work() const { return work_; }
+  /// Puts q_rotated (for `bucket` rows), caches of layer 0 and the state, with the arguments of the indirect dispatch.
+  void put(Bench& bench, std::uint32_t bucket) const;
+  /// The oracle's answer for a row, heads * head_dim floats, and how far a device may be from it.
+  void expect(std::uint32_t row, std::vector<float>& wanted, std::vector<double>& tolerance) const;
+
+ private:
+  double relative_error(std::span<const float> q, std::uint32_t kv_head, std::uint32_t position) const;
+
+  AttentionShapeRows work_;
+  std::vector<float> q_, keys_, values_;  ///< [row][head][dim]; [position][kv_head][dim] with what the cache's precision leaves of them
+};
+
+}  // namespace skipstone::selftest

@@ -1,0 +1,57 @@
+#include <fmt/format.h>
+
+#include "selftest/attention_data.h"
+#include "selftest/cases.h"
+#include "selftest/compare.h"
+
+namespace skipstone::selftest {
+namespace {
+
+using kernels::AttentionShape;
+using kernels::padded;
+using kernels::ResourceKind;
+
+std::string check(Bench& bench, const AttentionShapeRows& work) {
+  const AttentionShape& s = work.shape;
+  const AttentionData data(work, "attention_prefill " + work.text());
+  const std::uint32_t bucket = kernels::bucket_for(work.rows), width = s.heads * s.head_dim;
+  data.put(bench, bucket);
+  bench.reserve({ResourceKind::attended}, std::size_t{bucket} * padded(width));
+  bench.run(kernels::attention_prefill(bench.select(), s, 0, bucket, "attention_prefill"));
+  const auto got = bench.get<float>({ResourceKind::attended}, std::size_t{bucket} * padded(width));
+  std::vector<float> wanted;
+  std::vector<double> tolerance;
+  for (std::uint32_t row = 0; row < work.rows; ++row) {
+    data.expect(row, wanted, tolerance);
+    const std::string difference = differs(fmt::format("row {}", row), row_of(got, width, row), wanted, tolerance);
+    if (!difference.empty()) return difference;
+  }
+  const auto raw = bench.get<std::uint32_t>({ResourceKind::attended}, std::size_t{bucket} * padded(width));
+  return touched("padding rows", std::span(raw).subspan(std::size_t{work.rows} * padded(width)));
+}
+
+void add(std::vector<Case>& cases, const AttentionShape& shape, std::uint32_t base, std::uint32_t rows) {
+  const AttentionShapeRows work{shape, base, rows};
+  cases.push_back({"attention_prefill", "attention_prefill " + work.text(), [work](Bench& bench) { return check(bench, work); }});
+}
+
+}  // namespace
+
+std::vector<Case> attention_prefill_cases(Depth depth) {
+  std::vector<Case> cases;
+  const AttentionShape common{.heads = 4, .kv_heads = 2, .head_dim = 64, .rope_dim = 64, .context = 160, .half_kv = true};
+  add(cases, common, 0, 20);
+  if (depth == Depth::quick) return cases;
+  add(cases, common, 0, 64);
+  add(cases, common, 77, 33);
+  add(cases, common, 32, 128);
+  AttentionShape s = common;
+  s.half_kv = false;
+  s.kv_heads = 4;
+  add(cases, s, 50, 20);
+  for (const std::uint32_t head_dim : {8u, 128u})
+    add(cases, {.heads = 8, .kv_heads = 1, .head_dim = head_dim, .rope_dim = head_dim, .context = 96}, 40, 17);
+  return cases;
+}
+
+}  // namespace skipstone::selftest

@@ -1,0 +1,29 @@
+// Verdicts: "" or the first difference in words.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace skipstone::selftest {
+
+/// The distance of neighbouring floats at 1: one rounding is at most half of it, relative. Bounds count roundings in it, which leaves
+/// room for drivers that split an fma into product and sum (Vulkan's precision rules allow it).
+inline constexpr double epsilon = 0x1p-23;
+/// Below the smallest normal float devices may flush to zero.
+inline constexpr double smallest = 0x1p-126;
+
+/// |got - wanted| <= tolerance, element by element; equal values (infinities too) always agree, NaN never does.
+std::string differs(std::string_view what, std::span<const float> got, std::span<const float> wanted, std::span<const double> tolerance);
+std::string differs(std::string_view what, float got, double wanted, double tolerance);
+
+/// The same bits. `other` says what the second operand is: "got X, OTHER Y".
+std::string bits_differ(std::string_view what, std::span<const float> got, std::span<const float> wanted, std::string_view other);
+std::string bits_differ(std::string_view what, std::span<const std::uint32_t> got, std::span<const std::uint32_t> wanted,
+                        std::string_view other);
+
+/// All words still Bench::untouched.
+std::string touched(std::string_view what, std::span<const std::uint32_t> words);
+
+}  // namespace skipstone::selftest

@@ -1,0 +1,106 @@
+#include "selftest/data.h"
+
+#include <algorithm>
+#include <cctype>
+#include <numeric>
+
+#include "base/philox.h"
+#include "model/repack.h"
+
+namespace skipstone::selftest {
+
+Random::Random(std::string_view seed) {
+  std::uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a
+  for (const char c : seed) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  key_ = {static_cast<std::uint32_t>(hash), static_cast<std::uint32_t>(hash >> 32)};
+}
+
+std::uint32_t Random::word() {
+  if (used_ == block_.size()) {
+    block_ = philox({counter_++, 0, 0, 0}, key_);
+    used_ = 0;
+  }
+  return block_[used_++];
+}
+
+float Random::between(float low, float high) {
+  return static_cast<float>(static_cast<double>(low) + open_unit(word()) * (static_cast<double>(high) - static_cast<double>(low)));
+}
+
+std::vector<float> Random::floats(std::size_t count, float low, float high) {
+  std::vector<float> values(count);
+  for (float& value : values) value = between(low, high);
+  return values;
+}
+
+std::vector<std::uint32_t> Random::permutation(std::uint32_t count) {
+  std::vector<std::uint32_t> order(count);
+  std::iota(order.begin(), order.end(), 0u);
+  for (std::uint32_t i = count; i > 1; --i) std::swap(order[i - 1], order[below(i)]);
+  return order;
+}
+
+HostMatrix::HostMatrix(gguf::Type type, std::uint32_t n, std::uint32_t k, Random& random)
+    : weights(random.floats(std::size_t{n} * k, -1.0f, 1.0f)) {
+  const std::uint64_t row_bytes = gguf::row_bytes(type, k);
+  bytes.resize(row_bytes * n);
+  // Rows differ in size, so that the blocks' scales do.
+  for (std::uint32_t row = 0; row < n; ++row) {
+    const std::span<float> values = std::span(weights).subspan(std::size_t{row} * k, k);
+    const float size = random.between(0.05f, 1.0f);
+    for (float& value : values) value *= size;
+    gguf::quantize(type, values, std::span(bytes).subspan(row * row_bytes, row_bytes));
+  }
+  gguf::dequantize(type, bytes, weights);
+  tensor.name = "self-test";
+  tensor.type = type;
+  tensor.dimensions = 2;
+  tensor.shape = {k, n, 1, 1};
+  tensor.data = bytes;
+}
+
+kernels::Matrix place(Bench& bench, const HostMatrix& matrix, std::uint32_t parts, std::uint32_t tensor) {
+  kernels::Matrix placed;
+  placed.tensor = tensor;
+  placed.format = matrix.tensor.type;
+  placed.n = static_cast<std::uint32_t>(matrix.tensor.rows());
+  placed.k = static_cast<std::uint32_t>(matrix.tensor.row_length());
+  std::uint32_t first = 0;
+  for (std::uint32_t part = 0; part < parts; ++part) {
+    const std::uint32_t rest = placed.n - first;
+    const std::uint32_t rows = part + 1 == parts ? rest : rest / (parts - part) + 1;
+    placed.parts.push_back({first, rows});
+    const model::Planes planes = model::repack_rows(matrix.tensor, first, rows);
+    const kernels::Resource quants{kernels::ResourceKind::weight, tensor, static_cast<std::uint16_t>(part), 0};
+    bench.put(quants, planes.quants);
+    if (!planes.scales.empty()) {
+      kernels::Resource scales = quants;
+      scales.plane = 1;
+      bench.put(scales, planes.scales);
+    }
+    first += rows;
+  }
+  return placed;
+}
+
+std::vector<float> strided(const std::vector<float>& rows, std::uint32_t n, float filler) {
+  const std::size_t count = rows.size() / n, stride = kernels::padded(n);
+  std::vector<float> out(count * stride, filler);
+  for (std::size_t r = 0; r < count; ++r) {
+    std::copy_n(rows.begin() + static_cast<std::ptrdiff_t>(r * n), n, out.begin() + static_cast<std::ptrdiff_t>(r * stride));
+  }
+  return out;
+}
+
+std::vector<float> row_of(const std::vector<float>& buffer, std::uint32_t n, std::uint32_t row) {
+  const auto from = buffer.begin() + static_cast<std::ptrdiff_t>(std::size_t{row} * kernels::padded(n));
+  return {from, from + n};
+}
+
+std::string suffix(gguf::Type type) {
+  std::string name(gguf::traits(type).name);
+  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return name;
+}
+
+}  // namespace skipstone::selftest

@@ -1,0 +1,65 @@
+// Embedding look-up: the very floats that dequantising gives (a scale times a small integer is exact in binary32).
+#include <fmt/format.h>
+
+#include "kernels/abi.h"
+#include "selftest/cases.h"
+#include "selftest/compare.h"
+#include "selftest/data.h"
+
+namespace skipstone::selftest {
+namespace {
+
+using kernels::padded;
+using kernels::ResourceKind;
+
+std::string check(Bench& bench, gguf::Type format, std::uint32_t vocabulary, std::uint32_t k, std::uint32_t rows, std::uint32_t parts) {
+  Random random(fmt::format("embed {} {} {} {}", suffix(format), k, rows, parts));
+  const HostMatrix table(format, vocabulary, k, random);
+  const kernels::Matrix placed = place(bench, table, parts);
+  const std::uint32_t bucket = kernels::bucket_for(rows), stride = padded(k);
+  const kernels::Resource out{ResourceKind::residual};
+  bench.reserve(out, std::size_t{bucket} * stride);
+  bench.set_rows(7, rows);
+  std::vector<std::uint32_t> tokens;
+  for (std::uint32_t row = 0; row < bucket; ++row) {
+    // First and last row of the table are always among them.
+    const std::uint32_t token = row == 0 ? vocabulary - 1 : row == 1 ? 0 : random.below(vocabulary);
+    tokens.push_back(token);
+    bench.state().tokens[row] = token;
+  }
+  bench.run(kernels::embed(bench.select(), placed, bucket, out, "embed"));
+  const auto got = bench.get<float>(out, std::size_t{bucket} * stride);
+  for (std::uint32_t row = 0; row < rows; ++row) {
+    std::vector<float> wanted(stride, 0.0f);  // the padding must be zero: matrices read it
+    std::copy_n(&table.weights[std::size_t{tokens[row]} * k], k, wanted.begin());
+    const std::vector<double> exact(stride, 0.0);
+    std::string difference = differs(fmt::format("row {} (token {})", row, tokens[row]),
+                                     std::span(got).subspan(std::size_t{row} * stride, stride), wanted, exact);
+    if (!difference.empty()) return difference;
+  }
+  return "";
+}
+
+void add(std::vector<Case>& cases, gguf::Type format, std::uint32_t k, std::uint32_t rows, std::uint32_t parts = 1) {
+  constexpr std::uint32_t vocabulary = 67;
+  const std::string name =
+      fmt::format("embed {} V={} K={} rows={}{}", suffix(format), vocabulary, k, rows, parts > 1 ? fmt::format(" parts={}", parts) : "");
+  cases.push_back({"embed_" + suffix(format), name, [=](Bench& bench) { return check(bench, format, vocabulary, k, rows, parts); }});
+}
+
+}  // namespace
+
+std::vector<Case> embed_cases(Depth depth) {
+  std::vector<Case> cases;
+  for (const gguf::Type format : formats) {
+    add(cases, format, gguf::traits(format).block > 1 ? 160 : 172, 5);
+    if (depth == Depth::quick) continue;
+    add(cases, format, 32, 1);
+    add(cases, format, 1056, 16);
+    add(cases, format, 96, STEP_MAX_ROWS);
+    add(cases, format, 96, 16, 3);
+  }
+  return cases;
+}
+
+}  // namespace skipstone::selftest

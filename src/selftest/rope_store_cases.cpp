@@ -1,0 +1,159 @@
+// Rotation, and what lands in the KV cache: to the bit, because everything that is decoded afterwards reads it.
+#include <fmt/format.h>
+
+#include <bit>
+#include <cmath>
+
+#include "base/half.h"
+#include "ref/operations.h"
+#include "selftest/attention_data.h"
+#include "selftest/cases.h"
+#include "selftest/compare.h"
+#include "selftest/data.h"
+
+namespace skipstone::selftest {
+namespace {
+
+using kernels::AttentionShape;
+using kernels::padded;
+using kernels::ResourceKind;
+
+struct Shape {
+  AttentionShape attention;
+  std::uint32_t base = 0, rows = 1;
+};
+
+// The kernel's arithmetic: two products and their difference or sum, each rounded once.
+std::vector<float> rotated(std::span<const float> heads, const AttentionShape& shape, const std::vector<float>& table,
+                           std::uint32_t position) {
+  std::vector<float> out(heads.begin(), heads.end());
+  const std::uint32_t pairs = shape.rope_dim / 2;
+  for (std::size_t head = 0; head < heads.size(); head += shape.head_dim) {
+    for (std::uint32_t i = 0; i < pairs; ++i) {
+      const std::size_t first = head + (shape.rope_halves ? i : 2 * i), second = head + (shape.rope_halves ? i + pairs : 2 * i + 1);
+      const float cosine = table[(std::size_t{position} * pairs + i) * 2], sine = table[(std::size_t{position} * pairs + i) * 2 + 1];
+      out[first] = heads[first] * cosine - heads[second] * sine;
+      out[second] = heads[second] * cosine + heads[first] * sine;
+    }
+  }
+  return out;
+}
+
+// Halves that are hard to round: ties to even both ways, denormals, the largest, overflow, both zeros.
+constexpr float special[] = {
+    1.0f + 0x1p-11f, 1.0f + 3 * 0x1p-11f, -1.0f - 0x1p-11f, 2049.0f,  2051.0f,  1e-6f, -3e-7f, 0x1p-25f, 3 * 0x1p-25f, 0x1p-24f,
+    0x1.ffcp-15f,    0x1.ffep-15f,        65504.0f,         65519.0f, 65520.0f, -1e6f, 0.0f,   -0.0f,    0x1p-14f,     0x1p-26f};
+
+// The words of a cache after rows base .. base + rows - 1 of `rows_of_kv` were stored; everything else untouched.
+std::vector<std::uint32_t> expected_cache(const Shape& shape, const std::vector<std::vector<float>>& stored) {
+  const AttentionShape& a = shape.attention;
+  std::vector<std::uint32_t> words(a.kv_bytes() / 4, Bench::untouched);
+  for (std::uint32_t row = 0; row < shape.rows; ++row) {
+    for (std::uint32_t head = 0; head < a.kv_heads; ++head) {
+      const std::size_t at = (std::size_t{head} * a.context + shape.base + row) * a.head_dim;
+      for (std::uint32_t d = 0; d < a.head_dim; ++d) {
+        const float value = stored[row][head * a.head_dim + d];
+        if (!a.half_kv) {
+          words[at + d] = std::bit_cast<std::uint32_t>(value);
+        } else if (d % 2 == 0) {
+          const float next = stored[row][head * a.head_dim + d + 1];
+          words[(at + d) / 2] = float_to_half(value) | static_cast<std::uint32_t>(float_to_half(next)) << 16;
+        }
+      }
+    }
+  }
+  return words;
+}
+
+// The oracle rotates in binary64; the device uses a table rounded to binary32 and rounds three times: 4 units of |a| + |b|.
+std::string compare_with_oracle(const AttentionShape& shape, std::uint32_t position, std::span<const float> before,
+                                std::span<const float> got) {
+  std::vector<float> wanted(before.begin(), before.end());
+  ref::rope(wanted, position, rope_config(shape));
+  std::vector<double> tolerance(wanted.size());
+  const std::uint32_t pairs = shape.rope_dim / 2;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    const auto d = static_cast<std::uint32_t>(i % shape.head_dim);
+    if (d >= shape.rope_dim) continue;  // exact
+    const std::size_t partner = shape.rope_halves ? (d < pairs ? i + pairs : i - pairs) : i ^ 1u;
+    tolerance[i] = 4 * epsilon * (std::abs(static_cast<double>(before[i])) + std::abs(static_cast<double>(before[partner])));
+  }
+  return differs("q at position " + std::to_string(position), got, wanted, tolerance);
+}
+
+std::string check(Bench& bench, const Shape& shape) {
+  const AttentionShape& a = shape.attention;
+  Random random(fmt::format("rope_store {} {} {} {}", a.heads, a.head_dim, shape.base, shape.rows));
+  const std::uint32_t bucket = kernels::bucket_for(shape.rows), q_width = a.heads * a.head_dim, kv_width = a.kv_heads * a.head_dim;
+  const std::vector<float> q = random.floats(std::size_t{bucket} * q_width, -4.0f, 4.0f),
+                           k = random.floats(std::size_t{bucket} * kv_width, -4.0f, 4.0f);
+  std::vector<float> v = random.floats(std::size_t{bucket} * kv_width, -4.0f, 4.0f);
+  std::copy_n(special, std::min(std::size(special), v.size()), v.begin());
+  const std::vector<float> table = make_rope_table(a);
+  bench.put({ResourceKind::q}, strided(q, q_width));
+  bench.put({ResourceKind::k}, strided(k, kv_width));
+  bench.put({ResourceKind::v}, strided(v, kv_width));
+  bench.put({ResourceKind::rope_table}, table);
+  bench.reserve({ResourceKind::q_rotated}, std::size_t{bucket} * padded(q_width));
+  bench.reserve({ResourceKind::k_cache, 1}, a.kv_bytes() / 4);
+  bench.reserve({ResourceKind::v_cache, 1}, a.kv_bytes() / 4);
+  bench.set_rows(shape.base, shape.rows);
+  bench.run(kernels::rope_store(bench.select(), a, 1, bucket, "rope_store"));
+
+  const auto q_words = bench.get<std::uint32_t>({ResourceKind::q_rotated}, std::size_t{bucket} * padded(q_width));
+  const auto q_got = bench.get<float>({ResourceKind::q_rotated}, q_words.size());
+  std::vector<std::vector<float>> k_stored, v_stored;
+  for (std::uint32_t row = 0; row < shape.rows; ++row) {
+    const std::span<const float> before = std::span(q).subspan(std::size_t{row} * q_width, q_width);
+    std::string difference = compare_with_oracle(a, shape.base + row, before, row_of(q_got, q_width, row));
+    if (!difference.empty()) return difference;
+    k_stored.push_back(rotated(std::span(k).subspan(std::size_t{row} * kv_width, kv_width), a, table, shape.base + row));
+    v_stored.emplace_back(v.begin() + static_cast<std::ptrdiff_t>(std::size_t{row} * kv_width),
+                          v.begin() + static_cast<std::ptrdiff_t>(std::size_t{row + 1} * kv_width));
+  }
+  std::string difference = bits_differ("K cache", bench.get<std::uint32_t>({ResourceKind::k_cache, 1}, a.kv_bytes() / 4),
+                                       expected_cache(shape, k_stored), "wanted");
+  if (difference.empty()) {
+    difference = bits_differ("V cache", bench.get<std::uint32_t>({ResourceKind::v_cache, 1}, a.kv_bytes() / 4),
+                             expected_cache(shape, v_stored), "wanted");
+  }
+  if (difference.empty()) difference = touched("q of padding rows", std::span(q_words).subspan(std::size_t{shape.rows} * padded(q_width)));
+  return difference;
+}
+
+void add(std::vector<Case>& cases, const Shape& shape) {
+  const AttentionShape& a = shape.attention;
+  const std::string name =
+      fmt::format("rope_store {} {} H={}/{} D={} rope={} base={} rows={}", a.half_kv ? "f16" : "f32",
+                  a.rope_halves ? "halves" : "neighbours", a.heads, a.kv_heads, a.head_dim, a.rope_dim, shape.base, shape.rows);
+  cases.push_back({"rope_store", name, [shape](Bench& bench) { return check(bench, shape); }});
+}
+
+}  // namespace
+
+std::vector<Case> rope_store_cases(Depth depth) {
+  std::vector<Case> cases;
+  for (const bool half : {true, false}) {
+    for (const bool halves : {false, true}) {
+      if (depth == Depth::quick && half == halves) continue;
+      AttentionShape a{.heads = 4, .kv_heads = 2, .head_dim = 16, .rope_dim = 16, .context = 96, .half_kv = half, .rope_halves = halves};
+      add(cases, {a, 60, 5});
+      if (depth == Depth::quick) continue;
+      add(cases, {a, 0, 1});
+      add(cases, {a, 32, 64});
+      a.rope_dim = 8;  // the rest of a head does not rotate
+      add(cases, {a, 7, 3});
+      a = {.heads = 3,
+           .kv_heads = 3,
+           .head_dim = 10,
+           .rope_dim = 10,
+           .context = 40,
+           .half_kv = half,
+           .rope_halves = halves};  // padded strides
+      add(cases, {a, 24, 16});
+    }
+  }
+  return cases;
+}
+
+}  // namespace skipstone::selftest

@@ -1,0 +1,48 @@
+#include "selftest/selftest.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "base/env.h"
+#include "selftest/bench.h"
+#include "selftest/cases.h"
+
+namespace skipstone::selftest {
+
+std::vector<Case> all_cases(Depth depth) {
+  std::vector<Case> all;
+  for (const auto family : {embed_cases, matvec_cases, matmul_cases, rms_norm_cases, rope_store_cases, attention_cases,
+                            attention_prefill_cases, swiglu_cases, cosine_cases, argmax_cases, invariance_cases}) {
+    std::vector<Case> cases = family(depth);
+    std::move(cases.begin(), cases.end(), std::back_inserter(all));
+  }
+  return all;
+}
+
+std::vector<Result> run(std::shared_ptr<vk::Device> device, Depth depth, const std::function<void(const Result&)>& progress) {
+  return run(std::move(device), depth, progress, {});
+}
+
+std::vector<Result> run(std::shared_ptr<vk::Device> device, Depth depth, const std::function<void(const Result&)>& progress,
+                        const std::function<void(kernels::Library&)>& prepare) {
+  // Replaced kernels stay out of the cache on disk, whose name says which kernels it holds.
+  kernels::Library library(device, prepare ? "" : env::cache_directory());
+  if (prepare) prepare(library);
+  std::vector<Result> results;
+  for (const Case& item : all_cases(depth)) {
+    Result result{item.kernel, item.name, false, ""};
+    try {
+      Bench bench(device, library);
+      result.detail = item.check(bench);
+      result.passed = result.detail.empty();
+    } catch (const Error& error) {
+      if (error.code() == Code::device_lost) throw;
+      result.detail = error.what();
+    }
+    if (progress) progress(result);
+    results.push_back(std::move(result));
+  }
+  return results;
+}
+
+}  // namespace skipstone::selftest
