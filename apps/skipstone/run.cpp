@@ -123,7 +123,7 @@ ExitCode generate(const RunOptions& options, const std::string& model, const std
   });
   if (options.json) {
     const auto result = result_json(options, model, prompt, tokens, text, engine, session);
-    output.write(result.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+    output.write(result.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
   } else {
     echo();
     output.write("\n");
@@ -234,7 +234,7 @@ void add_run(CLI::App& app, ExitCode& code) {
   add_sampling(*command, o);
   const char* group = "Output";
   command->add_flag("--stats", o.statistics, "Statistics to standard error at the end")->envname("SKIPSTONE_STATS")->group(group);
-  command->add_flag("--json", o.json, "One JSON object instead of text, at the end; its \"text\" is the continuation alone")
+  command->add_flag("--json", o.json, "One line with a JSON object instead of text, at the end; its \"text\" is the continuation alone")
       ->envname("SKIPSTONE_JSON")
       ->group(group);
   command->add_flag("--no-echo", o.no_echo, "Do not write the prompt before the continuation")->envname("SKIPSTONE_NO_ECHO")->group(group);
