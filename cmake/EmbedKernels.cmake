@@ -1,16 +1,16 @@
-# cmake -DNAMES=a;b -DABIS=x;y -DSPIRV=a.spv;b.spv -DDIRECTORY=out -P EmbedKernels.cmake
+# cmake -DNAMES=a;b -DABIS=x;y -DTEXELS=3;0 -DSPIRV=a.spv;b.spv -DDIRECTORY=out -P EmbedKernels.cmake
 # Writes kernel_ids.h (enum class KernelId) and kernel_table.cpp (name, words, and what shaders/abi says about each kernel).
 set(ids "")
 set(arrays "")
 set(rows "")
-foreach(name abi file IN ZIP_LISTS NAMES ABIS SPIRV)
+foreach(name abi mask file IN ZIP_LISTS NAMES ABIS TEXELS SPIRV)
   string(APPEND ids "  ${name},\n")
   file(READ ${file} hex HEX)
   # SPIR-V words are little endian in the file on every machine that we build on; spirv-val has checked the magic number.
   string(REGEX REPLACE "(..)(..)(..)(..)" "0x\\4\\3\\2\\1," words "${hex}")
   string(APPEND arrays "const std::uint32_t words_${name}[] = {${words}};\n")
   string(TOUPPER ${abi} upper)
-  string(APPEND rows "    {\"${name}\", \"${abi}\", words_${name}, ${upper}_BUFFERS, push_bytes<${abi}>, constant_count<${abi}>},\n")
+  string(APPEND rows "    {\"${name}\", \"${abi}\", words_${name}, ${upper}_BUFFERS, ${mask}, push_bytes<${abi}>, constant_count<${abi}>},\n")
 endforeach()
 list(REMOVE_DUPLICATES ABIS)
 set(facts "")

@@ -5,13 +5,25 @@
 //
 // Shapes: q, out [rows][stride], caches [kv_head][context][HEAD_DIM]. Workgroup (row tile, head).
 // May round differently from attention.comp: it sets a prompt's KV once, identically for plain and speculative decoding.
+//
+// With KV_TEXELS (CPU drivers): Q, K and V come through texel buffers; the subgroup, which is the workgroup, loads each K and V vector once,
+// a quad per lane, and broadcasts it.
+#if defined(KV_TEXELS)
+#extension GL_KHR_shader_subgroup_ballot : require
+#endif
 #include "lib/stage.glsl"
 #include "abi/attention_prefill.h"
 
 ATTENTION_PREFILL_SPEC(SK_CONSTANT)
 layout(push_constant) uniform Push { ATTENTION_PREFILL_PUSH(SK_FIELD) } push;
 
+#if defined(KV_TEXELS)
+layout(set = 0, binding = ATTENTION_PREFILL_Q) uniform usamplerBuffer q_texels;
+vec4 load_q(uint quad) { return uintBitsToFloat(texelFetch(q_texels, int(quad))); }
+#else
 layout(std430, set = 0, binding = ATTENTION_PREFILL_Q) readonly buffer Q { vec4 q[]; };
+vec4 load_q(uint quad) { return q[quad]; }
+#endif
 layout(std430, set = 0, binding = ATTENTION_PREFILL_OUT) writeonly buffer Out { vec4 result[]; };
 #define KV_K ATTENTION_PREFILL_K_CACHE
 #define KV_V ATTENTION_PREFILL_V_CACHE
@@ -20,6 +32,17 @@ layout(std430, set = 0, binding = ATTENTION_PREFILL_OUT) writeonly buffer Out { 
 #include "lib/step_state.glsl"
 
 const uint QUADS = HEAD_DIM / 4u;
+
+#if defined(KV_TEXELS)
+// A K or V vector held by the subgroup: lane l has quads l, l + LANES, ...
+const uint HELD = (QUADS + LANES - 1u) / LANES;
+uint held_quad(uint i) { return min(i * LANES + gl_LocalInvocationID.x, QUADS - 1u); }
+#define HOLD(vector, load, first) vec4 vector[HELD]; [[unroll]] for (uint i = 0; i < HELD; ++i) vector[i] = load((first) + held_quad(i));
+#define QUAD_OF(vector, load, first, i) subgroupBroadcast(vector[(i) / LANES], (i) % LANES)
+#else
+#define HOLD(vector, load, first)
+#define QUAD_OF(vector, load, first, i) load((first) + (i))
+#endif
 
 void main() {
   const uint first_row = gl_WorkGroupID.x * LANES;
@@ -33,15 +56,17 @@ void main() {
 
   vec4 mine[QUADS], sum[QUADS];
   [[unroll]] for (uint i = 0; i < QUADS; ++i) {
-    mine[i] = q[row_quad + i] * push.scale;
+    mine[i] = load_q(row_quad + i) * push.scale;
     sum[i] = vec4(0.0);
   }
   float largest = uintBitsToFloat(0xff800000u);
   float total = 0.0;
   for (uint key = 0; key <= last_key; ++key) {
     const uint quad = cache_quad + key * QUADS;
+    HOLD(k, load_k, quad)
+    HOLD(v, load_v, quad)
     float score = 0.0;
-    [[unroll]] for (uint i = 0; i < QUADS; ++i) score = fma4(mine[i], load_k(quad + i), score);
+    [[unroll]] for (uint i = 0; i < QUADS; ++i) score = fma4(mine[i], QUAD_OF(k, load_k, quad, i), score);
     const bool visible = key <= position;
     if (visible && score > largest) {
       const float shrink = exp(largest - score);
@@ -51,7 +76,7 @@ void main() {
     }
     const float weight = visible ? exp(score - largest) : 0.0;
     total += weight;
-    [[unroll]] for (uint i = 0; i < QUADS; ++i) sum[i] = fma(vec4(weight), load_v(quad + i), sum[i]);
+    [[unroll]] for (uint i = 0; i < QUADS; ++i) sum[i] = fma(vec4(weight), QUAD_OF(v, load_v, quad, i), sum[i]);
   }
   if (first_row + gl_LocalInvocationID.x < state.rows) {
     [[unroll]] for (uint i = 0; i < QUADS; ++i) result[row_quad + i] = sum[i] / total;

@@ -9,12 +9,12 @@
 EMBED_SPEC(SK_CONSTANT)
 layout(push_constant) uniform Push { EMBED_PUSH(SK_FIELD) } push;
 
-layout(std430, set = 0, binding = EMBED_WEIGHTS) readonly buffer Weights { uvec4 weights[]; };
-layout(std430, set = 0, binding = EMBED_SCALES) readonly buffer Scales { uint scales[]; };
 layout(std430, set = 0, binding = EMBED_OUT) writeonly buffer Out { vec4 result[]; };
 #define STEP_STATE_BINDING EMBED_STATE
 #include "lib/step_state.glsl"
 
+#define WEIGHTS_BINDING EMBED_WEIGHTS
+#define SCALES_BINDING EMBED_SCALES
 #include "lib/quant.glsl"
 
 void main() {

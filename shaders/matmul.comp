@@ -11,13 +11,13 @@
 MATMUL_SPEC(SK_CONSTANT)
 layout(push_constant) uniform Push { MATMUL_PUSH(SK_FIELD) } push;
 
-layout(std430, set = 0, binding = MATVEC_WEIGHTS) readonly buffer Weights { uvec4 weights[]; };
-layout(std430, set = 0, binding = MATVEC_SCALES) readonly buffer Scales { uint scales[]; };
 layout(std430, set = 0, binding = MATVEC_X) readonly buffer X { vec4 x[]; };
 layout(std430, set = 0, binding = MATVEC_Y) writeonly buffer Y { float y[]; };
 layout(std430, set = 0, binding = MATVEC_BIAS) readonly buffer Bias { float bias[]; };
 layout(std430, set = 0, binding = MATVEC_RESIDUAL) readonly buffer Residual { float residual[]; };
 
+#define WEIGHTS_BINDING MATVEC_WEIGHTS
+#define SCALES_BINDING MATVEC_SCALES
 #include "lib/quant.glsl"
 
 const uint ROW = 33;   // 32 values and one word of skew

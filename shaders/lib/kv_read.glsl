@@ -1,4 +1,17 @@
 // Reads four neighbouring dimensions of a cached K or V vector; define KV_F16 and the bindings KV_K and KV_V first.
+#if defined(KV_TEXELS)
+// As texel buffers of 16-byte words: eight halves or four floats each (why: lib/quant.glsl).
+layout(set = 0, binding = KV_K) uniform usamplerBuffer k_texels;
+layout(set = 0, binding = KV_V) uniform usamplerBuffer v_texels;
+
+vec4 four_of(uvec4 words, uint quad) {
+  if (KV_F16 == 0u) return uintBitsToFloat(words);
+  const uvec2 halves = (quad & 1u) == 0u ? words.xy : words.zw;
+  return vec4(unpackHalf2x16(halves.x), unpackHalf2x16(halves.y));
+}
+vec4 load_k(uint quad) { return four_of(texelFetch(k_texels, int(KV_F16 != 0u ? quad >> 1 : quad)), quad); }
+vec4 load_v(uint quad) { return four_of(texelFetch(v_texels, int(KV_F16 != 0u ? quad >> 1 : quad)), quad); }
+#else
 // The same buffer is declared twice because 16-byte (float) and 8-byte (half) loads want their own element types.
 layout(std430, set = 0, binding = KV_K) readonly buffer KHalves { uvec2 k_halves[]; };
 layout(std430, set = 0, binding = KV_K) readonly buffer KFloats { vec4 k_floats[]; };
@@ -8,6 +21,7 @@ layout(std430, set = 0, binding = KV_V) readonly buffer VFloats { vec4 v_floats[
 vec4 four_halves(uvec2 words) { return vec4(unpackHalf2x16(words.x), unpackHalf2x16(words.y)); }
 vec4 load_k(uint quad) { return KV_F16 != 0u ? four_halves(k_halves[quad]) : k_floats[quad]; }
 vec4 load_v(uint quad) { return KV_F16 != 0u ? four_halves(v_halves[quad]) : v_floats[quad]; }
+#endif
 
 float fma4(vec4 a, vec4 b, float sum) {
   precise float s = sum;

@@ -4,13 +4,13 @@
 MATVEC_SPEC(SK_CONSTANT)
 layout(push_constant) uniform Push { MATVEC_PUSH(SK_FIELD) } push;
 
-layout(std430, set = 0, binding = MATVEC_WEIGHTS) readonly buffer Weights { uvec4 weights[]; };
-layout(std430, set = 0, binding = MATVEC_SCALES) readonly buffer Scales { uint scales[]; };
 layout(std430, set = 0, binding = MATVEC_X) readonly buffer X { vec4 x[]; };
 layout(std430, set = 0, binding = MATVEC_Y) writeonly buffer Y { float y[]; };
 layout(std430, set = 0, binding = MATVEC_BIAS) readonly buffer Bias { float bias[]; };
 layout(std430, set = 0, binding = MATVEC_RESIDUAL) readonly buffer Residual { float residual[]; };
 
+#define WEIGHTS_BINDING MATVEC_WEIGHTS
+#define SCALES_BINDING MATVEC_SCALES
 #include "lib/quant.glsl"
 
 const uint OUTPUTS = ROWS * COLS;

@@ -1,9 +1,33 @@
-// One file per weight format. Each gives:
+// One file per weight format; define WEIGHTS_BINDING and SCALES_BINDING first. Each gives:
 //   Block                      the raw words of 32 weights of one row
 //   load_block(index)          reads block `index` (row * blocks + block in row) with 16-byte loads
 //   expand(block, part, a, b)  weights 8*part .. 8*part+7 as floats, scale applied; part is a compile-time constant after unrolling
 // Device layout (model/weights.cpp makes it): `weights` holds the quants of all rows, rows padded to whole blocks with zeros;
 // `scales` holds the half-precision scales of all blocks in the same order, two per word. Formats without scales ignore it.
+// With WEIGHT_TEXELS the planes are bound as texel buffers of 16-byte words instead of storage buffers. CPU drivers gather texels with vector
+// instructions, but fetch storage buffers lane by lane (docs/vulkan.md).
+#if defined(WEIGHT_TEXELS)
+layout(set = 0, binding = WEIGHTS_BINDING) uniform usamplerBuffer weight_texels;
+layout(set = 0, binding = SCALES_BINDING) uniform usamplerBuffer scale_texels;
+uvec4 weight_words(uint index) { return texelFetch(weight_texels, int(index)); }
+uint scale_word(uint index) {
+  const uvec4 words = texelFetch(scale_texels, int(index >> 2));
+  const uvec2 half_words = (index & 2u) == 0u ? words.xy : words.zw;
+  return (index & 1u) == 0u ? half_words.x : half_words.y;
+}
+#else
+layout(std430, set = 0, binding = WEIGHTS_BINDING) readonly buffer Weights { uvec4 weights[]; };
+layout(std430, set = 0, binding = SCALES_BINDING) readonly buffer Scales { uint scales[]; };
+uvec4 weight_words(uint index) { return weights[index]; }
+uint scale_word(uint index) { return scales[index]; }
+#endif
+
+// The half-precision scale of a block.
+float scale_of(uint block) {
+  const vec2 pair = unpackHalf2x16(scale_word(block >> 1));
+  return (block & 1u) == 0u ? pair.x : pair.y;
+}
+
 #if defined(FORMAT_F32)
 #include "lib/quant/f32.glsl"
 #elif defined(FORMAT_F16)

@@ -61,7 +61,8 @@ std::vector<DeviceEntry> list_devices(const std::string& wanted) {
     DeviceEntry entry;
     entry.caps = caps;
     entry.unsuitable = unsuitable(caps.index);
-    for (const vk::Quirk& quirk : vk::quirks_for(caps)) entry.quirks.push_back(quirk.name + ": " + quirk.effect + " (" + quirk.reason + ")");
+    for (const vk::Quirk& quirk : vk::quirks_for(caps))
+      entry.quirks.push_back(quirk.name + ": " + quirk.effect + " (" + quirk.reason + ")");
     entries.push_back(std::move(entry));
   }
   try {
@@ -86,7 +87,8 @@ std::shared_ptr<Engine> Engine::load(const EngineOptions& options) {
   const model::ModelTensors tensors = model::find_tensors(file, state.config);
   state.tokenizer = std::make_unique<text::Tokenizer>(text::Vocabulary::from(file));
   if (state.tokenizer->size() > state.config.vocabulary) {
-    fail(Code::bad_file, "{}: the tokenizer has {} tokens, but the model only {}", options.model_path, state.tokenizer->size(), state.config.vocabulary);
+    fail(Code::bad_file, "{}: the tokenizer has {} tokens, but the model only {}", options.model_path, state.tokenizer->size(),
+         state.config.vocabulary);
   }
   state.fingerprint = file.fingerprint();
   report(options.progress, "reading model", 1.0);
@@ -99,9 +101,9 @@ std::shared_ptr<Engine> Engine::load(const EngineOptions& options) {
   state.memory = plan_memory(state.config, state.layout, state.shape);
   check_memory(state.memory, state.config, state.shape, caps);
 
-  state.weights = std::make_unique<model::Weights>(state.device, state.layout,
-                                                   [&](double done) { report(options.progress, "loading weights", done); });
-  for (model::TensorPlace& place : state.layout.tensors) place.source = nullptr;   // the file is closed when this returns
+  state.weights =
+      std::make_unique<model::Weights>(state.device, state.layout, [&](double done) { report(options.progress, "loading weights", done); });
+  for (model::TensorPlace& place : state.layout.tensors) place.source = nullptr;  // the file is closed when this returns
   state.library = std::make_unique<kernels::Library>(state.device, env::cache_directory());
   state.builder = std::make_unique<exec::PassBuilder>(state.config, state.layout, state.shape, *state.select);
   compile_kernels(state, options.progress);

@@ -19,13 +19,13 @@ class File;
 
 namespace skipstone::engine {
 
-enum class KvType { automatic, f16, f32 };   ///< automatic: f16 (docs/numerics.md)
+enum class KvType { automatic, f16, f32 };  ///< automatic: f16 (docs/numerics.md)
 
 /// What a model will take before anything is allocated. Bytes.
 struct MemoryPlan {
   std::uint64_t weights = 0, kv = 0, activations = 0;
-  std::uint64_t device_available = 0;   ///< 0: not known (no device asked)
-  std::uint64_t host_available = 0;     ///< free memory of the system, what a CPU device shares
+  std::uint64_t device_available = 0;  ///< 0: not known (no device asked)
+  std::uint64_t host_available = 0;    ///< free memory of the system, what a CPU device shares
   std::uint32_t context = 0;
   KvType kv_type = KvType::f16;
   std::uint64_t total() const { return weights + kv + activations; }
@@ -36,8 +36,8 @@ using Progress = std::function<void(const std::string& stage, double done)>;
 
 struct EngineOptions {
   std::string model_path;
-  std::string device;              ///< "" (best), a number of the list, or a part of a name
-  std::uint32_t context = 0;       ///< 0: what the model was trained for, at most 4096
+  std::string device;         ///< "" (best), a number of the list, or a part of a name
+  std::uint32_t context = 0;  ///< 0: what the model was trained for, at most 4096
   KvType kv = KvType::automatic;
   bool validation = false;
   Progress progress;
@@ -45,10 +45,10 @@ struct EngineOptions {
 
 struct DeviceEntry {
   vk::Caps caps;
-  std::string unsuitable;          ///< why it cannot run models; "" where it can
-  bool chosen = false;             ///< what EngineOptions.device = `wanted` would take
-  std::string reason;              ///< of the choice
-  std::vector<std::string> quirks; ///< driver defects worked around: "name: effect (reason)"
+  std::string unsuitable;           ///< why it cannot run models; "" where it can
+  bool chosen = false;              ///< what EngineOptions.device = `wanted` would take
+  std::string reason;               ///< of the choice
+  std::vector<std::string> quirks;  ///< driver defects worked around: "name: effect (reason)"
 };
 
 /// Every Vulkan device. Throws no_device where there is no loader. A `wanted` that matches nothing is no error here: nothing is chosen.
@@ -81,7 +81,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
 
 struct SessionOptions {
   sample::SamplerParams sampling;
-  std::string draft = "none";      ///< spec::make_drafter's notation
+  std::string draft = "none";  ///< spec::make_drafter's notation
 };
 
 /// One conversation. Not thread-safe; many sessions can share an engine one after the other.
@@ -96,7 +96,7 @@ class Session {
   const std::vector<text::Token>& history() const;
   /// Mean cosine per attention sublayer over the last prompt; empty unless the drafter asked for it.
   const std::vector<float>& attention_cosine() const;
-  void reset();   ///< an empty conversation; keeps what the drafter has learned
+  void reset();  ///< an empty conversation; keeps what the drafter has learned
 
  private:
   struct State;

@@ -22,7 +22,7 @@ struct Engine::State {
   std::shared_ptr<vk::Device> device;
   std::unique_ptr<kernels::Selector> select;
   std::unique_ptr<kernels::Library> library;
-  model::WeightLayout layout;   ///< its tensor sources point into the file and are not used after load
+  model::WeightLayout layout;  ///< its tensor sources point into the file and are not used after load
   exec::SequenceShape shape;
   MemoryPlan memory;
   std::unique_ptr<model::Weights> weights;

@@ -36,7 +36,8 @@ std::uint64_t free_host_memory() {
 
 std::uint32_t choose_context(const model::Config& config, std::uint32_t asked) {
   constexpr std::uint32_t most = 1u << 20, usual = 4096;
-  if (asked > most) fail(Code::invalid_argument, "a context of {} tokens is more than the {} that are possible; ask for less with --ctx", asked, most);
+  if (asked > most)
+    fail(Code::invalid_argument, "a context of {} tokens is more than the {} that are possible; ask for less with --ctx", asked, most);
   if (asked != 0) return asked;
   return config.context_trained == 0 ? usual : std::min(config.context_trained, usual);
 }
@@ -71,7 +72,8 @@ void check_memory(MemoryPlan& plan, const model::Config& config, const exec::Seq
   const std::uint64_t largest = exec::plan_bytes(config, shape).largest_buffer;
   if (largest > caps.max_storage_range) {
     fail(Code::unsupported,
-         "a context of {} tokens needs a buffer of {:.0f} MiB, but {} binds at most {:.0f} MiB at once; ask for a smaller context with --ctx",
+         "a context of {} tokens needs a buffer of {:.0f} MiB, but {} binds at most {:.0f} MiB at once; ask for a smaller context with "
+         "--ctx",
          shape.context, static_cast<double>(largest) / mib, caps.name, static_cast<double>(caps.max_storage_range) / mib);
   }
   for (const vk::Heap& heap : caps.heaps) {
@@ -82,7 +84,8 @@ void check_memory(MemoryPlan& plan, const model::Config& config, const exec::Seq
   if ((caps.is_cpu() || caps.unified_memory) && plan.host_available > 0) available = std::min(available, plan.host_available);
   if (plan.total() > available) {
     fail(Code::out_of_memory,
-         "the model needs {:.0f} MiB ({:.0f} weights, {:.0f} KV cache for a context of {}, {:.0f} activations), but {} has {:.0f} MiB free; take a "
+         "the model needs {:.0f} MiB ({:.0f} weights, {:.0f} KV cache for a context of {}, {:.0f} activations), but {} has {:.0f} MiB "
+         "free; take a "
          "smaller context (--ctx), a smaller or more strongly quantised model, or another device (--device)",
          static_cast<double>(plan.total()) / mib, static_cast<double>(plan.weights) / mib, static_cast<double>(plan.kv) / mib, plan.context,
          static_cast<double>(plan.activations) / mib, caps.name, static_cast<double>(available) / mib);

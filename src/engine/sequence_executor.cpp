@@ -62,7 +62,8 @@ spec::Prefilled SequenceExecutor::prefill(std::span<const Token> tokens, bool at
     spec.last_row_only = last;
     spec.attention_cosine = attention_cosine;
     passes_.run(spec, tokens.subspan(done, chunk), committed());
-    text_.insert(text_.end(), tokens.begin() + static_cast<std::ptrdiff_t>(done), tokens.begin() + static_cast<std::ptrdiff_t>(done + chunk));
+    text_.insert(text_.end(), tokens.begin() + static_cast<std::ptrdiff_t>(done),
+                 tokens.begin() + static_cast<std::ptrdiff_t>(done + chunk));
     done += chunk;
   }
   window_ = text_;

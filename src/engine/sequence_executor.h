@@ -33,9 +33,9 @@ class SequenceExecutor : public spec::Executor {
   exec::Executor& passes_;
   const model::Config& config_;
   sample::Sampler sampler_;
-  std::vector<spec::Token> text_;     ///< what is committed
-  std::vector<spec::Token> window_;   ///< text_ and the rows of the round so far: what penalties look back on
-  std::vector<spec::Token> rows_;     ///< of the last verification
+  std::vector<spec::Token> text_;    ///< what is committed
+  std::vector<spec::Token> window_;  ///< text_ and the rows of the round so far: what penalties look back on
+  std::vector<spec::Token> rows_;    ///< of the last verification
 };
 
 }  // namespace skipstone::engine

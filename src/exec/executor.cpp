@@ -35,7 +35,8 @@ vk::Commands Executor::record(const PassSpec& spec) {
 
 void Executor::run(const PassSpec& spec, std::span<const std::int32_t> tokens, std::uint32_t base) {
   if (tokens.empty() || tokens.size() > spec.bucket || base + tokens.size() > shape_.context) {
-    fail(Code::internal, "{} tokens at position {} do not fit a bucket of {} rows and a context of {}", tokens.size(), base, spec.bucket, shape_.context);
+    fail(Code::internal, "{} tokens at position {} do not fit a bucket of {} rows and a context of {}", tokens.size(), base, spec.bucket,
+         shape_.context);
   }
   const vk::Commands& commands = cache_.get(spec);
   const auto rows = static_cast<std::uint32_t>(tokens.size());
@@ -46,7 +47,8 @@ void Executor::run(const PassSpec& spec, std::span<const std::int32_t> tokens, s
   for (std::uint32_t i = 0; i < spec.bucket; ++i) {
     // Padding rows embed the last token once more; nothing of theirs is stored or read.
     const std::int32_t token = tokens[std::min(i, rows - 1)];
-    if (token < 0 || static_cast<std::uint32_t>(token) >= config_.vocabulary) fail(Code::invalid_argument, "token {} is outside the vocabulary of {}", token, config_.vocabulary);
+    if (token < 0 || static_cast<std::uint32_t>(token) >= config_.vocabulary)
+      fail(Code::invalid_argument, "token {} is outside the vocabulary of {}", token, config_.vocabulary);
     state.tokens[i] = static_cast<std::uint32_t>(token);
   }
   queue_.submit_and_wait(commands);

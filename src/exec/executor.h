@@ -46,7 +46,7 @@ class Executor {
   const model::Config& config_;
   const model::Weights& weights_;
   SequenceShape shape_;
-  std::uint32_t attention_rows_of_groups_;   ///< y of the indirect attention dispatch
+  std::uint32_t attention_rows_of_groups_;  ///< y of the indirect attention dispatch
   mutable SequenceBuffers buffers_;
   vk::Queue queue_;
   PassCache cache_;

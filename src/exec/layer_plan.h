@@ -13,14 +13,14 @@ struct LayerPlan {
   static constexpr std::uint32_t max_layers = 256;
 
   std::bitset<max_layers> skip_attention, skip_mlp;
-  std::uint32_t begin = 0;   ///< first layer that runs
-  std::uint32_t end = 0;     ///< one past the last layer that runs
+  std::uint32_t begin = 0;  ///< first layer that runs
+  std::uint32_t end = 0;    ///< one past the last layer that runs
 
   /// Every sublayer of `layers` layers.
   static LayerPlan full(std::uint32_t layers);
 
-  /// Reads "attn:3,5-7;mlp:9" (skipped sublayers) and "layers:0-7" (what runs; the rest is outside the pass), in any order, "" or "full" for
-  /// all of them. Throws invalid_argument naming the part that is wrong or the layer that does not exist.
+  /// Reads "attn:3,5-7;mlp:9" (skipped sublayers) and "layers:0-7" (what runs; the rest is outside the pass), in any order, "" or "full"
+  /// for all of them. Throws invalid_argument naming the part that is wrong or the layer that does not exist.
   static LayerPlan parse(std::string_view text, std::uint32_t layers);
 
   /// The same notation, shortest form; "full" where nothing is skipped. parse(print()) gives an equal plan.
@@ -28,7 +28,7 @@ struct LayerPlan {
 
   bool runs_attention(std::uint32_t layer) const { return layer >= begin && layer < end && !skip_attention[layer]; }
   bool runs_mlp(std::uint32_t layer) const { return layer >= begin && layer < end && !skip_mlp[layer]; }
-  std::uint32_t skipped_sublayers(std::uint32_t layers) const;   ///< of 2 * layers
+  std::uint32_t skipped_sublayers(std::uint32_t layers) const;  ///< of 2 * layers
   bool operator==(const LayerPlan&) const = default;
 };
 

@@ -16,8 +16,8 @@ using kernels::ResourceKind;
 // (the cosine reduction needs both, and a residual add never reads what it writes).
 class Pass {
  public:
-  Pass(const model::Config& config, const model::WeightLayout& weights, const kernels::AttentionShape& attention, const kernels::Selector& select,
-       const PassSpec& spec)
+  Pass(const model::Config& config, const model::WeightLayout& weights, const kernels::AttentionShape& attention,
+       const kernels::Selector& select, const PassSpec& spec)
       : config_(config), weights_(weights), attention_(attention), select_(select), spec_(spec) {}
 
   std::vector<Dispatch> build() {
@@ -49,8 +49,8 @@ class Pass {
     const model::LayerWeights& w = weights_.layers[layer];
     const std::string blk = fmt::format("blk.{}.", layer);
     const std::uint32_t rows = spec_.bucket;
-    append(kernels::rms_norm(select_, residual(), w.attention_norm, {ResourceKind::normed}, config_.width, rows, config_.norm_epsilon, false,
-                             blk + "attn_norm"));
+    append(kernels::rms_norm(select_, residual(), w.attention_norm, {ResourceKind::normed}, config_.width, rows, config_.norm_epsilon,
+                             false, blk + "attn_norm"));
     multiply(w.q, ResourceKind::normed, {ResourceKind::q}, rows, {w.q_bias, {}}, blk + "attn_q");
     multiply(w.k, ResourceKind::normed, {ResourceKind::k}, rows, {w.k_bias, {}}, blk + "attn_k");
     multiply(w.v, ResourceKind::normed, {ResourceKind::v}, rows, {w.v_bias, {}}, blk + "attn_v");

@@ -12,7 +12,7 @@ namespace skipstone::exec {
 struct SequenceShape {
   std::uint32_t context = 0;
   bool half_kv = true;
-  std::uint32_t chunk = 64;   ///< keys per attention split
+  std::uint32_t chunk = 64;  ///< keys per attention split
 
   /// 64 keys, doubled until the partial results of a 16-row pass fit 32 MiB: long contexts have enough chunks to fill a device anyway.
   static std::uint32_t chunk_for(const model::Config& config, std::uint32_t context);
@@ -22,7 +22,8 @@ kernels::AttentionShape attention_shape(const model::Config& config, const Seque
 
 class PassBuilder {
  public:
-  PassBuilder(const model::Config& config, const model::WeightLayout& weights, const SequenceShape& sequence, const kernels::Selector& select);
+  PassBuilder(const model::Config& config, const model::WeightLayout& weights, const SequenceShape& sequence,
+              const kernels::Selector& select);
   Plan build(const PassSpec& spec) const;
 
  private:

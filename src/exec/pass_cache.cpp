@@ -11,7 +11,8 @@ const vk::Commands& PassCache::get(const PassSpec& spec) {
     return *found->second.commands;
   }
   if (passes_.size() >= capacity) {
-    passes_.erase(std::min_element(passes_.begin(), passes_.end(), [](const auto& a, const auto& b) { return a.second.used < b.second.used; }));
+    passes_.erase(
+        std::min_element(passes_.begin(), passes_.end(), [](const auto& a, const auto& b) { return a.second.used < b.second.used; }));
   }
   Entry entry{std::make_unique<vk::Commands>(record_(spec)), clock_};
   return *passes_.emplace(spec, std::move(entry)).first->second.commands;

@@ -24,9 +24,12 @@ std::string operand_text(const kernels::Operand& operand, const std::function<st
 
 const char* to_string(Output output) {
   switch (output) {
-    case Output::none: return "none";
-    case Output::argmax: return "argmax";
-    case Output::logits: return "logits";
+    case Output::none:
+      return "none";
+    case Output::argmax:
+      return "argmax";
+    case Output::logits:
+      return "logits";
   }
   return "?";
 }
@@ -43,13 +46,13 @@ std::size_t PassSpecHash::operator()(const PassSpec& spec) const noexcept {
 }
 
 std::string Plan::print(std::uint32_t model_layers, const std::function<std::string(std::uint32_t)>& tensor_name) const {
-  std::string text = fmt::format("pass layers={} rows={} output={}{}{}\n", spec.layers.print(model_layers), spec.bucket, to_string(spec.output),
-                                 spec.last_row_only ? " last-row" : "", spec.attention_cosine ? " cosine" : "");
+  std::string text = fmt::format("pass layers={} rows={} output={}{}{}\n", spec.layers.print(model_layers), spec.bucket,
+                                 to_string(spec.output), spec.last_row_only ? " last-row" : "", spec.attention_cosine ? " cosine" : "");
   for (const kernels::Dispatch& d : dispatches) {
     std::string operands;
     for (const kernels::Operand& operand : d.operands) operands += " " + operand_text(operand, tensor_name);
-    fmt::format_to(std::back_inserter(text), "{:<24} {}({}){} [{} {} {}]{}\n", d.label, kernels::info(d.kernel).name, fmt::join(d.constants, ","),
-                   operands, d.groups[0], d.groups[1], d.groups[2], d.indirect_offset ? " indirect" : "");
+    fmt::format_to(std::back_inserter(text), "{:<24} {}({}){} [{} {} {}]{}\n", d.label, kernels::info(d.kernel).name,
+                   fmt::join(d.constants, ","), operands, d.groups[0], d.groups[1], d.groups[2], d.indirect_offset ? " indirect" : "");
   }
   return text;
 }

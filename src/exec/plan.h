@@ -13,15 +13,15 @@ namespace skipstone::exec {
 
 /// What a pass leaves behind besides K and V.
 enum class Output : std::uint8_t {
-  none,     ///< nothing (all chunks of a prompt but the last)
-  argmax,   ///< token, probability and margin of every row
-  logits,   ///< the logits of every row, for sampling
+  none,    ///< nothing (all chunks of a prompt but the last)
+  argmax,  ///< token, probability and margin of every row
+  logits,  ///< the logits of every row, for sampling
 };
 const char* to_string(Output output);
 
 struct PassSpec {
   LayerPlan layers;
-  std::uint32_t bucket = 1;       ///< rows that are computed; real rows are in the state
+  std::uint32_t bucket = 1;  ///< rows that are computed; real rows are in the state
   Output output = Output::argmax;
   bool last_row_only = false;     ///< the output is of the last real row alone
   bool attention_cosine = false;  ///< reduce the residual stream's cosine around every attention sublayer

@@ -89,28 +89,49 @@ SequenceBuffers::SequenceBuffers(std::shared_ptr<vk::Device> device, const model
 vk::Slice SequenceBuffers::slice(const kernels::Resource& resource) const {
   using Kind = kernels::ResourceKind;
   switch (resource.kind) {
-    case Kind::k_cache: return k_cache_.at(resource.index);
-    case Kind::v_cache: return v_cache_.at(resource.index);
-    case Kind::residual: return residual_[resource.index];
-    case Kind::normed: return normed_;
-    case Kind::q: return q_;
-    case Kind::q_rotated: return q_rotated_;
-    case Kind::k: return k_;
-    case Kind::v: return v_;
-    case Kind::attended: return attended_;
-    case Kind::gate: return gate_;
-    case Kind::up: return up_;
-    case Kind::activated: return activated_;
-    case Kind::attention_partial: return attention_partial_;
-    case Kind::logits: return logits_;
-    case Kind::argmax_partial: return argmax_partial_;
-    case Kind::result: return result_;
-    case Kind::cosines: return cosines_;
-    case Kind::cosine_total: return cosine_total_;
-    case Kind::rope_table: return rope_table_;
-    case Kind::state: return state_;
+    case Kind::k_cache:
+      return k_cache_.at(resource.index);
+    case Kind::v_cache:
+      return v_cache_.at(resource.index);
+    case Kind::residual:
+      return residual_[resource.index];
+    case Kind::normed:
+      return normed_;
+    case Kind::q:
+      return q_;
+    case Kind::q_rotated:
+      return q_rotated_;
+    case Kind::k:
+      return k_;
+    case Kind::v:
+      return v_;
+    case Kind::attended:
+      return attended_;
+    case Kind::gate:
+      return gate_;
+    case Kind::up:
+      return up_;
+    case Kind::activated:
+      return activated_;
+    case Kind::attention_partial:
+      return attention_partial_;
+    case Kind::logits:
+      return logits_;
+    case Kind::argmax_partial:
+      return argmax_partial_;
+    case Kind::result:
+      return result_;
+    case Kind::cosines:
+      return cosines_;
+    case Kind::cosine_total:
+      return cosine_total_;
+    case Kind::rope_table:
+      return rope_table_;
+    case Kind::state:
+      return state_;
     case Kind::weight:
-    case Kind::scratch: return {};
+    case Kind::scratch:
+      return {};
   }
   return {};
 }

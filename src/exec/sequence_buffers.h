@@ -12,7 +12,7 @@ namespace skipstone::exec {
 
 struct SequenceBytes {
   std::uint64_t kv = 0, activations = 0;
-  std::uint64_t largest_buffer = 0;   ///< must not exceed Caps::max_storage_range
+  std::uint64_t largest_buffer = 0;  ///< must not exceed Caps::max_storage_range
 };
 SequenceBytes plan_bytes(const model::Config& config, const SequenceShape& shape);
 

@@ -27,9 +27,13 @@ using uint = std::uint32_t;
 #define SK_ARRAY(type, name, length) std::array<type, length> name;
 #define SK_CONSTANT(id, name, fallback) std::uint32_t name = fallback;
 
-#define SK_KERNEL_ABI(Name, MACRO)            \
-  struct Name##Push { MACRO##_PUSH(SK_FIELD) }; \
-  struct Name##Spec { MACRO##_SPEC(SK_CONSTANT) };
+#define SK_KERNEL_ABI(Name, MACRO) \
+  struct Name##Push {              \
+    MACRO##_PUSH(SK_FIELD)         \
+  };                               \
+  struct Name##Spec {              \
+    MACRO##_SPEC(SK_CONSTANT)      \
+  };
 
 SK_KERNEL_ABI(Embed, EMBED)
 SK_KERNEL_ABI(RmsNorm, RMS_NORM)
@@ -46,9 +50,15 @@ SK_KERNEL_ABI(Argmax, ARGMAX)
 SK_KERNEL_ABI(ArgmaxMerge, ARGMAX_MERGE)
 
 /// See shaders/abi/step_state.h.
-struct StepState { STEP_STATE(SK_FIELD, SK_ARRAY) };
-struct RowResult { ROW_RESULT(SK_FIELD) };
-struct ArgmaxPartial { ARGMAX_PARTIAL_FIELDS(SK_FIELD) };
+struct StepState {
+  STEP_STATE(SK_FIELD, SK_ARRAY)
+};
+struct RowResult {
+  ROW_RESULT(SK_FIELD)
+};
+struct ArgmaxPartial {
+  ARGMAX_PARTIAL_FIELDS(SK_FIELD)
+};
 
 #undef SK_KERNEL_ABI
 #undef SK_CONSTANT

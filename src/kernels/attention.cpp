@@ -20,14 +20,19 @@ std::uint64_t AttentionShape::partial_bytes(std::uint32_t rows) const {
   return std::uint64_t{rows} * heads * max_chunks() * (head_dim + ATTENTION_PARTIAL_EXTRA) * sizeof(float);
 }
 
-Dispatch rope_store(const Selector& select, const AttentionShape& shape, std::uint32_t layer, std::uint32_t rows, const std::string& label) {
+Dispatch rope_store(const Selector& select, const AttentionShape& shape, std::uint32_t layer, std::uint32_t rows,
+                    const std::string& label) {
   Dispatch d;
   d.kernel = KernelId::rope_store;
   d.constants = words(abi::RopeStoreSpec{select.lanes(), shape.half_kv ? 1u : 0u, shape.rope_halves ? 1u : 0u});
-  d.operands = {{{ResourceKind::q}, Access::read},           {{ResourceKind::k}, Access::read},
-                {{ResourceKind::v}, Access::read},           {{ResourceKind::rope_table}, Access::read},
-                {{ResourceKind::state}, Access::read},       {{ResourceKind::q_rotated}, Access::write},
-                {{ResourceKind::k_cache, layer}, Access::read_write}, {{ResourceKind::v_cache, layer}, Access::read_write}};
+  d.operands = {{{ResourceKind::q}, Access::read},
+                {{ResourceKind::k}, Access::read},
+                {{ResourceKind::v}, Access::read},
+                {{ResourceKind::rope_table}, Access::read},
+                {{ResourceKind::state}, Access::read},
+                {{ResourceKind::q_rotated}, Access::write},
+                {{ResourceKind::k_cache, layer}, Access::read_write},
+                {{ResourceKind::v_cache, layer}, Access::read_write}};
   d.push = bytes(abi::RopeStorePush{shape.heads, shape.kv_heads, shape.head_dim, shape.rope_dim, q_stride(shape),
                                     padded(shape.kv_heads * shape.head_dim), shape.context});
   const std::uint32_t pairs = (shape.heads + 2 * shape.kv_heads) * shape.head_dim / 2;
@@ -36,17 +41,19 @@ Dispatch rope_store(const Selector& select, const AttentionShape& shape, std::ui
   return d;
 }
 
-std::vector<Dispatch> attention(const Selector& select, const AttentionShape& shape, std::uint32_t layer, std::uint32_t rows, const std::string& label) {
+std::vector<Dispatch> attention(const Selector& select, const AttentionShape& shape, std::uint32_t layer, std::uint32_t rows,
+                                const std::string& label) {
   const AttentionChoice choice = select.attention(shape.group(), shape.chunk);
   Dispatch split;
-  split.kernel = KernelId::attention;
+  split.kernel = select.texels() && shape.texel_aligned() ? KernelId::attention_texels : KernelId::attention;
   split.constants = words(abi::AttentionSpec{choice.lanes, shape.half_kv ? 1u : 0u, shape.head_dim, choice.heads, shape.chunk});
   split.operands = {{{ResourceKind::q_rotated}, Access::read},
                     {{ResourceKind::k_cache, layer}, Access::read},
                     {{ResourceKind::v_cache, layer}, Access::read},
                     {{ResourceKind::state}, Access::read},
                     {{ResourceKind::attention_partial}, Access::write}};
-  split.push = bytes(abi::AttentionPush{shape.heads, shape.group(), q_stride(shape), shape.context, shape.max_chunks(), attention_scale(shape)});
+  split.push =
+      bytes(abi::AttentionPush{shape.heads, shape.group(), q_stride(shape), shape.context, shape.max_chunks(), attention_scale(shape)});
   // The host writes (chunks in use, rows of workgroups, rows) into the state; y is what this choice of heads needs.
   split.groups = {shape.max_chunks(), shape.heads / choice.heads, rows};
   split.indirect_offset = offsetof(abi::StepState, attention_groups);
@@ -63,9 +70,10 @@ std::vector<Dispatch> attention(const Selector& select, const AttentionShape& sh
   return {std::move(split), std::move(merge)};
 }
 
-Dispatch attention_prefill(const Selector& select, const AttentionShape& shape, std::uint32_t layer, std::uint32_t rows, const std::string& label) {
+Dispatch attention_prefill(const Selector& select, const AttentionShape& shape, std::uint32_t layer, std::uint32_t rows,
+                           const std::string& label) {
   Dispatch d;
-  d.kernel = KernelId::attention_prefill;
+  d.kernel = select.texels() && shape.texel_aligned() ? KernelId::attention_prefill_texels : KernelId::attention_prefill;
   d.constants = words(abi::AttentionPrefillSpec{select.lanes(), shape.half_kv ? 1u : 0u, shape.head_dim});
   d.operands = {{{ResourceKind::q_rotated}, Access::read},
                 {{ResourceKind::k_cache, layer}, Access::read},

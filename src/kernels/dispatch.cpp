@@ -7,28 +7,50 @@ namespace {
 
 const char* name_of(ResourceKind kind) {
   switch (kind) {
-    case ResourceKind::weight: return "weight";
-    case ResourceKind::k_cache: return "k_cache";
-    case ResourceKind::v_cache: return "v_cache";
-    case ResourceKind::residual: return "residual";
-    case ResourceKind::normed: return "normed";
-    case ResourceKind::q: return "q";
-    case ResourceKind::q_rotated: return "q_rotated";
-    case ResourceKind::k: return "k";
-    case ResourceKind::v: return "v";
-    case ResourceKind::attended: return "attended";
-    case ResourceKind::gate: return "gate";
-    case ResourceKind::up: return "up";
-    case ResourceKind::activated: return "activated";
-    case ResourceKind::attention_partial: return "attention_partial";
-    case ResourceKind::logits: return "logits";
-    case ResourceKind::argmax_partial: return "argmax_partial";
-    case ResourceKind::result: return "result";
-    case ResourceKind::cosines: return "cosines";
-    case ResourceKind::cosine_total: return "cosine_total";
-    case ResourceKind::rope_table: return "rope_table";
-    case ResourceKind::state: return "state";
-    case ResourceKind::scratch: return "scratch";
+    case ResourceKind::weight:
+      return "weight";
+    case ResourceKind::k_cache:
+      return "k_cache";
+    case ResourceKind::v_cache:
+      return "v_cache";
+    case ResourceKind::residual:
+      return "residual";
+    case ResourceKind::normed:
+      return "normed";
+    case ResourceKind::q:
+      return "q";
+    case ResourceKind::q_rotated:
+      return "q_rotated";
+    case ResourceKind::k:
+      return "k";
+    case ResourceKind::v:
+      return "v";
+    case ResourceKind::attended:
+      return "attended";
+    case ResourceKind::gate:
+      return "gate";
+    case ResourceKind::up:
+      return "up";
+    case ResourceKind::activated:
+      return "activated";
+    case ResourceKind::attention_partial:
+      return "attention_partial";
+    case ResourceKind::logits:
+      return "logits";
+    case ResourceKind::argmax_partial:
+      return "argmax_partial";
+    case ResourceKind::result:
+      return "result";
+    case ResourceKind::cosines:
+      return "cosines";
+    case ResourceKind::cosine_total:
+      return "cosine_total";
+    case ResourceKind::rope_table:
+      return "rope_table";
+    case ResourceKind::state:
+      return "state";
+    case ResourceKind::scratch:
+      return "scratch";
   }
   return "?";
 }

@@ -16,12 +16,28 @@ namespace skipstone::kernels {
 
 /// What a buffer is for. `index` of a Resource says which one of its kind.
 enum class ResourceKind : std::uint8_t {
-  weight,         ///< index: tensor; part and plane (0 quants, 1 scales) select a buffer of it
-  k_cache, v_cache,   ///< index: layer
-  residual,       ///< index 0 or 1: the residual stream and its other half of the ping-pong
-  normed, q, q_rotated, k, v, attended, gate, up, activated,   ///< activations
-  attention_partial, logits, argmax_partial, result, cosines, cosine_total, rope_table, state,
-  scratch,        ///< tests: index as they like
+  weight,  ///< index: tensor; part and plane (0 quants, 1 scales) select a buffer of it
+  k_cache,
+  v_cache,   ///< index: layer
+  residual,  ///< index 0 or 1: the residual stream and its other half of the ping-pong
+  normed,
+  q,
+  q_rotated,
+  k,
+  v,
+  attended,
+  gate,
+  up,
+  activated,  ///< activations
+  attention_partial,
+  logits,
+  argmax_partial,
+  result,
+  cosines,
+  cosine_total,
+  rope_table,
+  state,
+  scratch,  ///< tests: index as they like
 };
 
 struct Resource {
@@ -42,12 +58,12 @@ struct Operand {
 
 struct Dispatch {
   KernelId kernel{};
-  std::vector<std::uint32_t> constants;   ///< specialization constants 0, 1, ...
-  std::vector<Operand> operands;          ///< bindings 0, 1, ...
+  std::vector<std::uint32_t> constants;  ///< specialization constants 0, 1, ...
+  std::vector<Operand> operands;         ///< bindings 0, 1, ...
   std::vector<std::byte> push;
   std::array<std::uint32_t, 3> groups{1, 1, 1};
-  std::optional<std::size_t> indirect_offset;   ///< group counts are read from the state buffer at this byte instead
-  std::string label;                      ///< "blk.3.attn_q"
+  std::optional<std::size_t> indirect_offset;  ///< group counts are read from the state buffer at this byte instead
+  std::string label;                           ///< "blk.3.attn_q"
 };
 
 /// Constants or push constants from their abi structs.

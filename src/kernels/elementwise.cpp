@@ -5,12 +5,15 @@ namespace skipstone::kernels {
 
 using vk::Access;
 
-Dispatch rms_norm(const Selector& select, Resource x, std::uint32_t weight_tensor, Resource out, std::uint32_t n, std::uint32_t rows, float epsilon,
-                  bool last_row, const std::string& label) {
+Dispatch rms_norm(const Selector& select, Resource x, std::uint32_t weight_tensor, Resource out, std::uint32_t n, std::uint32_t rows,
+                  float epsilon, bool last_row, const std::string& label) {
   Dispatch d;
   d.kernel = KernelId::rms_norm;
   d.constants = words(abi::RmsNormSpec{select.wide_lanes()});
-  d.operands = {{x, Access::read}, {{ResourceKind::weight, weight_tensor}, Access::read}, {out, Access::write}, {{ResourceKind::state}, Access::read}};
+  d.operands = {{x, Access::read},
+                {{ResourceKind::weight, weight_tensor}, Access::read},
+                {out, Access::write},
+                {{ResourceKind::state}, Access::read}};
   d.push = bytes(abi::RmsNormPush{n, padded(n), epsilon, last_row ? 1u : 0u});
   d.groups = {last_row ? 1 : rows, 1, 1};
   d.label = label;
@@ -44,7 +47,8 @@ Dispatch cosine_sum(const Selector& select, std::uint32_t layers, const std::str
   Dispatch d;
   d.kernel = KernelId::cosine_sum;
   d.constants = words(abi::CosineSumSpec{select.lanes()});
-  d.operands = {{{ResourceKind::cosines}, Access::read}, {{ResourceKind::state}, Access::read}, {{ResourceKind::cosine_total}, Access::read_write}};
+  d.operands = {
+      {{ResourceKind::cosines}, Access::read}, {{ResourceKind::state}, Access::read}, {{ResourceKind::cosine_total}, Access::read_write}};
   d.push = bytes(abi::CosineSumPush{layers});
   d.groups = {(layers + select.lanes() - 1) / select.lanes(), 1, 1};
   d.label = label;

@@ -10,9 +10,11 @@ namespace skipstone::kernels {
 
 struct KernelInfo {
   const char* name;
-  const char* abi;                       ///< which header of shaders/abi
+  const char* abi;  ///< which header of shaders/abi
   std::span<const std::uint32_t> spirv;
-  std::uint32_t buffers, push_bytes, constants;
+  std::uint32_t buffers;
+  std::uint32_t texel_buffers;  ///< bit i: buffer i is a texel buffer
+  std::uint32_t push_bytes, constants;
 };
 
 std::span<const KernelInfo> kernel_table();

@@ -35,6 +35,7 @@ const vk::Pipeline& Library::pipeline(KernelId kernel, std::span<const std::uint
   const auto other = state_->replaced.find(kernel);
   spec.spirv = other == state_->replaced.end() ? facts.spirv : other->second;
   spec.bindings = facts.buffers;
+  spec.texel_bindings = facts.texel_buffers;
   spec.push_bytes = facts.push_bytes;
   spec.constants = key.second;
   auto made = state_->factory.create(spec);
@@ -65,7 +66,7 @@ void record(vk::Recorder& recorder, Library& library, const Dispatch& dispatch, 
 }
 
 std::uint64_t shader_hash() {
-  std::uint64_t hash = 0xcbf29ce484222325u;   // FNV-1a over words
+  std::uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a over words
   for (const KernelInfo& kernel : kernel_table()) {
     for (const std::uint32_t word : kernel.spirv) hash = (hash ^ word) * 0x100000001b3u;
   }

@@ -24,7 +24,7 @@ class Library {
   /// Tests: uses `spirv` instead of the embedded words of `kernel` from now on. The words must outlive the library.
   void replace(KernelId kernel, std::span<const std::uint32_t> spirv);
   void save_cache();
-  std::size_t size() const;   ///< pipelines made so far
+  std::size_t size() const;  ///< pipelines made so far
 
  private:
   struct State;

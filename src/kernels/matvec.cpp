@@ -55,8 +55,8 @@ std::vector<Dispatch> embed(const Selector& select, const Matrix& table, std::ui
   return result;
 }
 
-std::vector<Dispatch> matvec(const Selector& select, const Matrix& weights, Resource x, Resource y, std::uint32_t rows, const MatvecEpilogue& epilogue,
-                             const std::string& label) {
+std::vector<Dispatch> matvec(const Selector& select, const Matrix& weights, Resource x, Resource y, std::uint32_t rows,
+                             const MatvecEpilogue& epilogue, const std::string& label) {
   if (select.tiled(rows)) return matmul(select, weights, x, y, rows, epilogue, label);
   const MatvecChoice choice = select.matvec(rows);
   std::vector<Dispatch> result;
@@ -66,7 +66,8 @@ std::vector<Dispatch> matvec(const Selector& select, const Matrix& weights, Reso
     d.constants = words(abi::MatvecSpec{choice.lanes, choice.k_lanes, choice.rows, choice.columns, epilogue.bias_tensor ? 1u : 0u,
                                         epilogue.residual ? 1u : 0u});
     d.operands = matrix_operands(weights, part, x, y, epilogue);
-    d.push = bytes(abi::MatvecPush{weights.parts[part].rows, padded(weights.k) / 32, padded(weights.k), padded(weights.n), weights.parts[part].first});
+    d.push = bytes(
+        abi::MatvecPush{weights.parts[part].rows, padded(weights.k) / 32, padded(weights.k), padded(weights.n), weights.parts[part].first});
     d.groups = {divide_up(weights.parts[part].rows, choice.lanes / choice.k_lanes * choice.rows), divide_up(rows, choice.columns), 1};
     d.label = part_label(label, weights, part);
     result.push_back(std::move(d));
@@ -74,8 +75,8 @@ std::vector<Dispatch> matvec(const Selector& select, const Matrix& weights, Reso
   return result;
 }
 
-std::vector<Dispatch> matmul(const Selector& select, const Matrix& weights, Resource x, Resource y, std::uint32_t rows, const MatvecEpilogue& epilogue,
-                             const std::string& label) {
+std::vector<Dispatch> matmul(const Selector& select, const Matrix& weights, Resource x, Resource y, std::uint32_t rows,
+                             const MatvecEpilogue& epilogue, const std::string& label) {
   const MatmulChoice tile = select.matmul(rows);
   if (rows % tile.tile_m != 0) fail(Code::internal, "{} rows are no multiple of the tile's {}", rows, tile.tile_m);
   std::vector<Dispatch> result;
@@ -85,7 +86,8 @@ std::vector<Dispatch> matmul(const Selector& select, const Matrix& weights, Reso
     d.constants = words(abi::MatmulSpec{tile.lanes, tile.tile_n, tile.tile_m, tile.lane_n, tile.lane_m, epilogue.bias_tensor ? 1u : 0u,
                                         epilogue.residual ? 1u : 0u});
     d.operands = matrix_operands(weights, part, x, y, epilogue);
-    d.push = bytes(abi::MatmulPush{weights.parts[part].rows, padded(weights.k) / 32, padded(weights.k), padded(weights.n), weights.parts[part].first});
+    d.push = bytes(
+        abi::MatmulPush{weights.parts[part].rows, padded(weights.k) / 32, padded(weights.k), padded(weights.n), weights.parts[part].first});
     d.groups = {divide_up(weights.parts[part].rows, tile.tile_n), rows / tile.tile_m, 1};
     d.label = part_label(label, weights, part);
     result.push_back(std::move(d));

@@ -1,5 +1,5 @@
-// Makes Dispatches: one function per operation, grouped in one file per family. Shapes are in elements; every activation row has a stride of
-// padded(length) floats, and the padding is zero.
+// Makes Dispatches: one function per operation, grouped in one file per family. Shapes are in elements; every activation row has a stride
+// of padded(length) floats, and the padding is zero.
 #pragma once
 
 #include <cstdint>
@@ -23,9 +23,9 @@ struct MatrixPart {
 
 /// A matrix on the device, by shape and name only.
 struct Matrix {
-  std::uint32_t tensor = 0;        ///< Resource index
+  std::uint32_t tensor = 0;  ///< Resource index
   gguf::Type format = gguf::Type::f32;
-  std::uint32_t n = 0, k = 0;      ///< output rows, inputs
+  std::uint32_t n = 0, k = 0;  ///< output rows, inputs
   std::vector<MatrixPart> parts;
 };
 
@@ -33,38 +33,43 @@ struct Matrix {
 std::vector<Dispatch> embed(const Selector& select, const Matrix& table, std::uint32_t rows, Resource out, const std::string& label);
 
 /// `last_row`: only the last real row, into row 0.
-Dispatch rms_norm(const Selector& select, Resource x, std::uint32_t weight_tensor, Resource out, std::uint32_t n, std::uint32_t rows, float epsilon,
-                  bool last_row, const std::string& label);
+Dispatch rms_norm(const Selector& select, Resource x, std::uint32_t weight_tensor, Resource out, std::uint32_t n, std::uint32_t rows,
+                  float epsilon, bool last_row, const std::string& label);
 
 struct MatvecEpilogue {
   std::optional<std::uint32_t> bias_tensor;
-  std::optional<Resource> residual;   ///< added; may not be the output
+  std::optional<Resource> residual;  ///< added; may not be the output
 };
-/// y = W x (+ bias) (+ residual) for `rows` rows (a bucket): the skinny kernel, or the tiled one where the selector says so. One dispatch per part.
-std::vector<Dispatch> matvec(const Selector& select, const Matrix& weights, Resource x, Resource y, std::uint32_t rows, const MatvecEpilogue& epilogue,
-                             const std::string& label);
+/// y = W x (+ bias) (+ residual) for `rows` rows (a bucket): the skinny kernel, or the tiled one where the selector says so. One dispatch
+/// per part.
+std::vector<Dispatch> matvec(const Selector& select, const Matrix& weights, Resource x, Resource y, std::uint32_t rows,
+                             const MatvecEpilogue& epilogue, const std::string& label);
 /// The tiled kernel whatever the selector says (tests).
-std::vector<Dispatch> matmul(const Selector& select, const Matrix& weights, Resource x, Resource y, std::uint32_t rows, const MatvecEpilogue& epilogue,
-                             const std::string& label);
+std::vector<Dispatch> matmul(const Selector& select, const Matrix& weights, Resource x, Resource y, std::uint32_t rows,
+                             const MatvecEpilogue& epilogue, const std::string& label);
 
 struct AttentionShape {
   std::uint32_t heads = 0, kv_heads = 0, head_dim = 0, rope_dim = 0, context = 0;
-  std::uint32_t chunk = 64;       ///< keys per split, at fixed positions
+  std::uint32_t chunk = 64;  ///< keys per split, at fixed positions
   bool half_kv = true, rope_halves = false;
   std::uint32_t group() const { return heads / kv_heads; }
+  bool texel_aligned() const { return head_dim % (half_kv ? 8 : 4) == 0; }  ///< K and V vectors are whole 16-byte words
   std::uint32_t max_chunks() const { return (context + chunk - 1) / chunk; }
-  std::uint64_t kv_bytes() const { return std::uint64_t{kv_heads} * context * head_dim * (half_kv ? 2 : 4); }   ///< K or V of one layer
+  std::uint64_t kv_bytes() const { return std::uint64_t{kv_heads} * context * head_dim * (half_kv ? 2 : 4); }  ///< K or V of one layer
   std::uint64_t partial_bytes(std::uint32_t rows) const;
 };
 Dispatch rope_store(const Selector& select, const AttentionShape& shape, std::uint32_t layer, std::uint32_t rows, const std::string& label);
 /// Split attention and its merge: q_rotated and caches -> attended.
-std::vector<Dispatch> attention(const Selector& select, const AttentionShape& shape, std::uint32_t layer, std::uint32_t rows, const std::string& label);
-Dispatch attention_prefill(const Selector& select, const AttentionShape& shape, std::uint32_t layer, std::uint32_t rows, const std::string& label);
+std::vector<Dispatch> attention(const Selector& select, const AttentionShape& shape, std::uint32_t layer, std::uint32_t rows,
+                                const std::string& label);
+Dispatch attention_prefill(const Selector& select, const AttentionShape& shape, std::uint32_t layer, std::uint32_t rows,
+                           const std::string& label);
 
 Dispatch swiglu(const Selector& select, std::uint32_t n, std::uint32_t rows, const std::string& label);
 
 /// Row cosines of the residual stream before and after a sublayer, and their sum over a pass's rows.
-Dispatch cosine(const Selector& select, Resource before, Resource after, std::uint32_t n, std::uint32_t rows, std::uint32_t layer, const std::string& label);
+Dispatch cosine(const Selector& select, Resource before, Resource after, std::uint32_t n, std::uint32_t rows, std::uint32_t layer,
+                const std::string& label);
 Dispatch cosine_sum(const Selector& select, std::uint32_t layers, const std::string& label);
 
 /// logits -> result: token, probability, margin per row.

@@ -12,16 +12,21 @@ namespace {
 
 struct FormatKernels {
   gguf::Type format;
-  KernelId embed, matvec, matvec_rows, matmul;
+  KernelId embed, matvec, matvec_rows, matvec_rows_texels, matmul;
 };
 
 // One row per format that has kernels.
 constexpr FormatKernels format_kernels[] = {
-    {gguf::Type::f32, KernelId::embed_f32, KernelId::matvec_f32, KernelId::matvec_rows_f32, KernelId::matmul_f32},
-    {gguf::Type::f16, KernelId::embed_f16, KernelId::matvec_f16, KernelId::matvec_rows_f16, KernelId::matmul_f16},
-    {gguf::Type::bf16, KernelId::embed_bf16, KernelId::matvec_bf16, KernelId::matvec_rows_bf16, KernelId::matmul_bf16},
-    {gguf::Type::q8_0, KernelId::embed_q8_0, KernelId::matvec_q8_0, KernelId::matvec_rows_q8_0, KernelId::matmul_q8_0},
-    {gguf::Type::q4_0, KernelId::embed_q4_0, KernelId::matvec_q4_0, KernelId::matvec_rows_q4_0, KernelId::matmul_q4_0},
+    {gguf::Type::f32, KernelId::embed_f32, KernelId::matvec_f32, KernelId::matvec_rows_f32, KernelId::matvec_rows_texels_f32,
+     KernelId::matmul_f32},
+    {gguf::Type::f16, KernelId::embed_f16, KernelId::matvec_f16, KernelId::matvec_rows_f16, KernelId::matvec_rows_texels_f16,
+     KernelId::matmul_f16},
+    {gguf::Type::bf16, KernelId::embed_bf16, KernelId::matvec_bf16, KernelId::matvec_rows_bf16, KernelId::matvec_rows_texels_bf16,
+     KernelId::matmul_bf16},
+    {gguf::Type::q8_0, KernelId::embed_q8_0, KernelId::matvec_q8_0, KernelId::matvec_rows_q8_0, KernelId::matvec_rows_texels_q8_0,
+     KernelId::matmul_q8_0},
+    {gguf::Type::q4_0, KernelId::embed_q4_0, KernelId::matvec_q4_0, KernelId::matvec_rows_q4_0, KernelId::matvec_rows_texels_q4_0,
+     KernelId::matmul_q4_0},
 };
 
 const FormatKernels& kernels_of(gguf::Type format) {
@@ -37,7 +42,9 @@ Selector::Selector(const vk::Caps& caps, const vk::Tuning& tuning) : caps_(caps)
 
 KernelId Selector::embed(gguf::Type format) const { return kernels_of(format).embed; }
 KernelId Selector::matvec_kernel(gguf::Type format) const {
-  return tuning_.matvec_k_lanes == 1 ? kernels_of(format).matvec_rows : kernels_of(format).matvec;
+  const FormatKernels& kernels = kernels_of(format);
+  if (tuning_.matvec_k_lanes != 1) return kernels.matvec;
+  return tuning_.texels ? kernels.matvec_rows_texels : kernels.matvec_rows;
 }
 KernelId Selector::matmul_kernel(gguf::Type format) const { return kernels_of(format).matmul; }
 

@@ -19,7 +19,7 @@ struct MatmulChoice {
 };
 
 struct AttentionChoice {
-  std::uint32_t lanes, heads;   ///< heads: query heads per workgroup, divides the group
+  std::uint32_t lanes, heads;  ///< heads: query heads per workgroup, divides the group
 };
 
 class Selector {
@@ -38,11 +38,12 @@ class Selector {
   MatmulChoice matmul(std::uint32_t rows_of_pass) const;
   AttentionChoice attention(std::uint32_t group, std::uint32_t chunk) const;
 
-  std::uint32_t lanes() const { return tuning_.lanes; }        ///< one subgroup
+  std::uint32_t lanes() const { return tuning_.lanes; }  ///< one subgroup
   std::uint32_t wide_lanes() const { return tuning_.wide_lanes; }
-  /// What KvType::automatic means. Half precision on every tier: kernels pack and round it in integer arithmetic, which needs no feature, and a
-  /// model's text is then the same on every device (docs/numerics.md).
+  /// What KvType::automatic means. Half precision on every tier: kernels pack and round it in integer arithmetic, which needs no feature,
+  /// and a model's text is then the same on every device (docs/numerics.md).
   bool half_kv() const { return true; }
+  bool texels() const { return tuning_.texels; }
   std::uint64_t max_storage_range() const { return caps_.max_storage_range; }
   const vk::Caps& caps() const { return caps_; }
 

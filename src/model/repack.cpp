@@ -36,7 +36,9 @@ Planes repack_rows(const gguf::Tensor& matrix, std::uint64_t first, std::uint64_
       return planes;
     }
     case gguf::Type::q8_0:
-    case gguf::Type::q4_0: split_blocks(matrix, source, rows * (k / 32), planes); return planes;
+    case gguf::Type::q4_0:
+      split_blocks(matrix, source, rows * (k / 32), planes);
+      return planes;
   }
   fail(Code::unsupported, "tensor {} has type {}, which has no device layout", matrix.name, gguf::traits(matrix.type).name);
 }

@@ -11,7 +11,7 @@
 namespace skipstone::model {
 
 struct Planes {
-  std::vector<std::byte> quants, scales;   ///< scales: half precision, in block order; empty for formats without
+  std::vector<std::byte> quants, scales;  ///< scales: half precision, in block order; empty for formats without
 };
 
 /// Rows [first, first + rows) of a matrix.

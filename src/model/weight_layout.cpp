@@ -12,11 +12,15 @@ namespace {
 std::uint64_t quant_row_bytes(gguf::Type format, std::uint32_t k) {
   const std::uint64_t blocks = kernels::padded(k) / 32;
   switch (format) {
-    case gguf::Type::f32: return blocks * 128;
+    case gguf::Type::f32:
+      return blocks * 128;
     case gguf::Type::f16:
-    case gguf::Type::bf16: return blocks * 64;
-    case gguf::Type::q8_0: return blocks * 32;
-    case gguf::Type::q4_0: return blocks * 16;
+    case gguf::Type::bf16:
+      return blocks * 64;
+    case gguf::Type::q8_0:
+      return blocks * 32;
+    case gguf::Type::q4_0:
+      return blocks * 16;
   }
   fail(Code::unsupported, "there is no device layout for weights of type {}", gguf::traits(format).name);
 }
@@ -38,7 +42,8 @@ class Builder {
   }
 
   kernels::Matrix matrix(const gguf::Tensor* tensor) {
-    kernels::Matrix m{ordinal(), tensor->type, static_cast<std::uint32_t>(tensor->rows()), static_cast<std::uint32_t>(tensor->row_length()), {}};
+    kernels::Matrix m{
+        ordinal(), tensor->type, static_cast<std::uint32_t>(tensor->rows()), static_cast<std::uint32_t>(tensor->row_length()), {}};
     const std::uint64_t row = quant_row_bytes(m.format, m.k);
     // An even number of rows per part keeps every part's scales aligned to words.
     const std::uint64_t most = std::max<std::uint64_t>(2, max_range_ / row / 2 * 2);

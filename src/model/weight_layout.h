@@ -12,7 +12,7 @@
 namespace skipstone::model {
 
 struct LayerWeights {
-  std::uint32_t attention_norm = 0, ffn_norm = 0;   ///< tensor ordinals
+  std::uint32_t attention_norm = 0, ffn_norm = 0;  ///< tensor ordinals
   kernels::Matrix q, k, v, o, gate, up, down;
   std::optional<std::uint32_t> q_bias, k_bias, v_bias, o_bias, gate_bias, up_bias, down_bias;
 };
@@ -21,9 +21,9 @@ struct LayerWeights {
 struct TensorPlace {
   const gguf::Tensor* source = nullptr;
   bool vector = false;
-  kernels::Matrix matrix;   ///< matrices: format, shape, parts
+  kernels::Matrix matrix;  ///< matrices: format, shape, parts
   std::uint64_t quant_bytes(std::size_t part) const;
-  std::uint64_t scale_bytes(std::size_t part) const;   ///< 0 for formats without scales
+  std::uint64_t scale_bytes(std::size_t part) const;  ///< 0 for formats without scales
 };
 
 struct WeightLayout {
@@ -33,7 +33,7 @@ struct WeightLayout {
   std::optional<std::uint32_t> output_bias;
   std::vector<LayerWeights> layers;
 
-  std::uint64_t bytes() const;        ///< on the device
+  std::uint64_t bytes() const;  ///< on the device
   const std::string& name(std::uint32_t tensor) const;
 };
 

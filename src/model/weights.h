@@ -24,7 +24,7 @@ class Weights {
     vk::Slice quants, scales;
   };
   vk::Arena arena_;
-  std::vector<std::vector<Buffers>> tensors_;   ///< by ordinal, then part
+  std::vector<std::vector<Buffers>> tensors_;  ///< by ordinal, then part
 };
 
 }  // namespace skipstone::model

@@ -50,7 +50,9 @@ void read_limits(const VkPhysicalDeviceLimits& limits, Caps& caps) {
     caps.max_workgroup_count[i] = limits.maxComputeWorkGroupCount[i];
   }
   caps.max_storage_range = limits.maxStorageBufferRange;
-  caps.storage_alignment = static_cast<std::uint32_t>(std::max<VkDeviceSize>(1, limits.minStorageBufferOffsetAlignment));
+  caps.texel_alignment = static_cast<std::uint32_t>(std::max<VkDeviceSize>(1, limits.minTexelBufferOffsetAlignment));
+  caps.max_texels = limits.maxTexelBufferElements;
+  caps.storage_alignment =  static_cast<std::uint32_t>(std::max<VkDeviceSize>(1, limits.minStorageBufferOffsetAlignment));
 }
 
 void read_properties(VkPhysicalDevice physical, Caps& caps) {

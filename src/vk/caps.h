@@ -41,7 +41,8 @@ struct Caps {
   std::uint32_t max_workgroup_invocations = 0, max_shared_bytes = 0, max_push_bytes = 0, max_storage_buffers = 0;
   std::array<std::uint32_t, 3> max_workgroup_size{}, max_workgroup_count{};
   std::uint64_t max_storage_range = 0, max_allocation = 0;
-  std::uint32_t storage_alignment = 1;
+  std::uint32_t storage_alignment = 1, texel_alignment = 1;
+  std::uint64_t max_texels = 0;  ///< 16-byte elements of one texel buffer
   std::vector<Heap> heaps;
   bool unified_memory = false;  ///< the large device-local heap is host visible (UMA or ReBAR)
 

@@ -98,16 +98,16 @@ void create_handle(DeviceState& state) {
 DeviceState::~DeviceState() {
   if (handle == VK_NULL_HANDLE) return;
   fn.vkDeviceWaitIdle(handle);
-  for (const auto& [count, layout] : set_layouts) fn.vkDestroyDescriptorSetLayout(handle, layout, nullptr);
+  for (const auto& [kinds, layout] : set_layouts) fn.vkDestroyDescriptorSetLayout(handle, layout, nullptr);
   fn.vkDestroyDevice(handle, nullptr);
 }
 
-VkDescriptorSetLayout DeviceState::set_layout(std::uint32_t bindings) {
-  if (const auto found = set_layouts.find(bindings); found != set_layouts.end()) return found->second;
+VkDescriptorSetLayout DeviceState::set_layout(std::uint32_t bindings, std::uint32_t texel_bindings) {
+  if (const auto found = set_layouts.find({bindings, texel_bindings}); found != set_layouts.end()) return found->second;
   std::vector<VkDescriptorSetLayoutBinding> list(bindings);
   for (std::uint32_t i = 0; i < bindings; ++i) {
     list[i].binding = i;
-    list[i].descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
+    list[i].descriptorType = binding_type(texel_bindings, i);
     list[i].descriptorCount = 1;
     list[i].stageFlags = VK_SHADER_STAGE_COMPUTE_BIT;
   }
@@ -116,7 +116,7 @@ VkDescriptorSetLayout DeviceState::set_layout(std::uint32_t bindings) {
   info.pBindings = list.data();
   VkDescriptorSetLayout layout = VK_NULL_HANDLE;
   check(fn.vkCreateDescriptorSetLayout(handle, &info, nullptr, &layout), "vkCreateDescriptorSetLayout");
-  set_layouts.emplace(bindings, layout);
+  set_layouts.emplace(std::pair{bindings, texel_bindings}, layout);
   return layout;
 }
 

@@ -41,7 +41,7 @@ const RoleRow& row_of(Role role) {
 
 std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) { return (value + unit - 1) / unit * unit; }
 
-std::uint64_t slice_alignment(const Caps& caps) { return std::max<std::uint64_t>(caps.storage_alignment, 64); }
+std::uint64_t slice_alignment(const Caps& caps) { return std::max<std::uint64_t>({caps.storage_alignment, caps.texel_alignment, 64}); }
 
 /// Memory types for a role, best first. `usable`: the types a buffer may have.
 std::vector<std::uint32_t> candidates(const DeviceState& device, const RoleRow& row, std::uint32_t usable) {
@@ -81,7 +81,7 @@ std::unique_ptr<Block> make_block(DeviceState& device, const RoleRow& row, std::
   auto info = make<VkBufferCreateInfo>(VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO);
   info.size = bytes;
   info.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT |
-               VK_BUFFER_USAGE_INDIRECT_BUFFER_BIT;
+               VK_BUFFER_USAGE_INDIRECT_BUFFER_BIT | VK_BUFFER_USAGE_UNIFORM_TEXEL_BUFFER_BIT;
   const VkResult made = device.fn.vkCreateBuffer(device.handle, &info, nullptr, &block->buffer);
   if (made == VK_ERROR_OUT_OF_DEVICE_MEMORY || made == VK_ERROR_OUT_OF_HOST_MEMORY) return nullptr;
   check(made, "vkCreateBuffer");

@@ -194,9 +194,10 @@ std::unique_ptr<Pipeline> PipelineFactory::create(const PipelineSpec& spec) {
   state.device = device_;
   state.name = spec.name;
   state.bindings = spec.bindings;
+  state.texel_bindings = spec.texel_bindings;
   state.push_bytes = spec.push_bytes;
 
-  const VkDescriptorSetLayout set_layout = device.set_layout(spec.bindings);
+  const VkDescriptorSetLayout set_layout = device.set_layout(spec.bindings, spec.texel_bindings);
   const VkPushConstantRange push{VK_SHADER_STAGE_COMPUTE_BIT, 0, spec.push_bytes};
   auto layout = make<VkPipelineLayoutCreateInfo>(VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO);
   layout.setLayoutCount = 1;

@@ -15,7 +15,8 @@ struct PipelineState;
 struct PipelineSpec {
   const char* name = "";  ///< for debug labels and messages
   std::span<const std::uint32_t> spirv;
-  std::uint32_t bindings = 0;  ///< storage buffers 0..bindings-1 of set 0
+  std::uint32_t bindings = 0;        ///< buffers 0..bindings-1 of set 0
+  std::uint32_t texel_bindings = 0;  ///< bit i: binding i is a uniform texel buffer of R32G32B32A32_UINT, else a storage buffer
   std::uint32_t push_bytes = 0;
   std::vector<std::uint32_t> constants;  ///< specialization constant i has value constants[i]
   std::uint32_t required_subgroup = 0;   ///< 0: whatever the driver takes

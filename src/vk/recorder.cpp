@@ -92,20 +92,22 @@ struct Recorder::State {
     }
   }
 
-  VkDescriptorSet allocate_set(std::uint32_t bindings) {
+  VkDescriptorSet allocate_set(const PipelineState& pipeline) {
+    const std::uint32_t bindings = pipeline.bindings;
     if (sets_left == 0 || descriptors_left < bindings) {
       sets_left = sets_per_pool;
       descriptors_left = std::max(sets_per_pool * descriptors_per_set, bindings);
-      const VkDescriptorPoolSize size{VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, descriptors_left};
+      const VkDescriptorPoolSize sizes[] = {{VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, descriptors_left},
+                                            {VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER, descriptors_left}};
       auto info = make<VkDescriptorPoolCreateInfo>(VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO);
       info.maxSets = sets_left;
-      info.poolSizeCount = 1;
-      info.pPoolSizes = &size;
+      info.poolSizeCount = 2;
+      info.pPoolSizes = sizes;
       VkDescriptorPool pool = VK_NULL_HANDLE;
       check(device.fn.vkCreateDescriptorPool(device.handle, &info, nullptr, &pool), "vkCreateDescriptorPool");
       out->descriptor_pools.push_back(pool);
     }
-    const VkDescriptorSetLayout layout = device.set_layout(bindings);
+    const VkDescriptorSetLayout layout = device.set_layout(bindings, pipeline.texel_bindings);
     auto info = make<VkDescriptorSetAllocateInfo>(VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO);
     info.descriptorPool = out->descriptor_pools.back();
     info.descriptorSetCount = 1;
@@ -141,23 +143,47 @@ struct Recorder::State {
     }
   }
 
+  VkBufferView make_view(const Block& block, std::uint64_t offset, std::uint64_t range) {
+    if (range / 16 > device.caps.max_texels) {
+      fail(Code::internal, "a texel binding has {} elements, the device takes at most {}", range / 16, device.caps.max_texels);
+    }
+    auto info = make<VkBufferViewCreateInfo>(VK_STRUCTURE_TYPE_BUFFER_VIEW_CREATE_INFO);
+    info.buffer = block.buffer;
+    info.format = VK_FORMAT_R32G32B32A32_UINT;
+    info.offset = offset;
+    info.range = range;
+    VkBufferView view = VK_NULL_HANDLE;
+    check(device.fn.vkCreateBufferView(device.handle, &info, nullptr, &view), "vkCreateBufferView");
+    out->views.push_back(view);
+    return view;
+  }
+
   void bind_set(const PipelineState& pipeline, std::span<const Binding> bindings) {
     if (bindings.empty()) return;
-    const VkDescriptorSet set = allocate_set(pipeline.bindings);
+    const VkDescriptorSet set = allocate_set(pipeline);
     std::vector<VkDescriptorBufferInfo> buffers(bindings.size());
-    for (std::size_t i = 0; i < bindings.size(); ++i) {
+    std::vector<VkBufferView> texels(bindings.size(), VK_NULL_HANDLE);
+    std::vector<VkWriteDescriptorSet> writes;
+    for (std::uint32_t i = 0; i < bindings.size(); ++i) {
       const Slice& slice = bindings[i].slice;
       // Kernels read in words of up to 16 bytes: a slice's last word is within its padding, but must be within the bound range too.
       const std::uint64_t range =
           std::min({(slice.bytes + 15) / 16 * 16, slice.block->bytes - slice.offset, device.caps.max_storage_range});
-      buffers[i] = {slice.block->buffer, slice.offset, range};
+      auto write = make<VkWriteDescriptorSet>(VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET);
+      write.dstSet = set;
+      write.dstBinding = i;
+      write.descriptorCount = 1;
+      write.descriptorType = binding_type(pipeline.texel_bindings, i);
+      if (write.descriptorType == VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER) {
+        texels[i] = make_view(*slice.block, slice.offset, range);
+        write.pTexelBufferView = &texels[i];
+      } else {
+        buffers[i] = {slice.block->buffer, slice.offset, range};
+        write.pBufferInfo = &buffers[i];
+      }
+      writes.push_back(write);
     }
-    auto write = make<VkWriteDescriptorSet>(VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET);
-    write.dstSet = set;
-    write.descriptorCount = static_cast<std::uint32_t>(buffers.size());
-    write.descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
-    write.pBufferInfo = buffers.data();
-    device.fn.vkUpdateDescriptorSets(device.handle, 1, &write, 0, nullptr);
+    device.fn.vkUpdateDescriptorSets(device.handle, static_cast<std::uint32_t>(writes.size()), writes.data(), 0, nullptr);
     device.fn.vkCmdBindDescriptorSets(out->buffer, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline.layout, 0, 1, &set, 0, nullptr);
   }
 
@@ -290,6 +316,7 @@ Commands Recorder::finish() {
 CommandsState::~CommandsState() {
   if (timeline != nullptr) timeline->wait_quietly(value);
   DeviceState& state = device->state();
+  for (const VkBufferView view : views) state.fn.vkDestroyBufferView(state.handle, view, nullptr);
   for (const VkQueryPool query_pool : query_pools) state.fn.vkDestroyQueryPool(state.handle, query_pool, nullptr);
   for (const VkDescriptorPool descriptor_pool : descriptor_pools) state.fn.vkDestroyDescriptorPool(state.handle, descriptor_pool, nullptr);
   if (pool != VK_NULL_HANDLE) state.fn.vkDestroyCommandPool(state.handle, pool, nullptr);

@@ -52,6 +52,8 @@ Tuning tuning_for(const Caps& caps) {
   tuning.matvec_row_lanes = on_rows ? tuning.lanes : 1;
   tuning.matvec_k_lanes = on_rows ? 1 : tuning.lanes;
   tuning.matvec_rows = 4;
+  // Every range that a storage binding may have must fit a texel buffer too (lavapipe: 2^27 texels; SwiftShader: 2^16, too few).
+  tuning.texels = on_rows && caps.max_texels >= caps.max_storage_range / 16;
   tuning.tiled_prefill = row.tiled_prefill;
   return tuning;
 }

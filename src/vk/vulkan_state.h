@@ -82,7 +82,7 @@ struct DeviceState {
   Caps caps;
   Tuning tuning;
   std::uint64_t allocated = 0;
-  std::map<std::uint32_t, VkDescriptorSetLayout> set_layouts;  ///< by number of storage buffers
+  std::map<std::pair<std::uint32_t, std::uint32_t>, VkDescriptorSetLayout> set_layouts;  ///< by number of buffers and which are texels
 
   std::string lost;               ///< what was running when the device was lost; "" while it works
   std::uint64_t submissions = 0;  ///< through Queue, for the simulated loss
@@ -93,7 +93,7 @@ struct DeviceState {
   DeviceState& operator=(const DeviceState&) = delete;
   ~DeviceState();
 
-  VkDescriptorSetLayout set_layout(std::uint32_t bindings);
+  VkDescriptorSetLayout set_layout(std::uint32_t bindings, std::uint32_t texel_bindings);
   void name(VkObjectType type, std::uint64_t object, const char* text) const;
   [[noreturn]] void throw_lost() const;
 };
@@ -122,11 +122,17 @@ struct Block {
   ~Block();
 };
 
+/// Of binding `index` under PipelineSpec::texel_bindings.
+inline VkDescriptorType binding_type(std::uint32_t texel_bindings, std::size_t index) {
+  return (texel_bindings >> index & 1u) != 0 ? VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER : VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
+}
+
 struct PipelineState {
   std::shared_ptr<Device> device;
   VkPipeline handle = VK_NULL_HANDLE;
   VkPipelineLayout layout = VK_NULL_HANDLE;
   std::uint32_t bindings = 0;
+  std::uint32_t texel_bindings = 0;
   std::uint32_t push_bytes = 0;
   std::string name;
 };
@@ -158,6 +164,7 @@ struct CommandsState {
   VkCommandPool pool = VK_NULL_HANDLE;
   VkCommandBuffer buffer = VK_NULL_HANDLE;
   std::vector<VkDescriptorPool> descriptor_pools;
+  std::vector<VkBufferView> views;  ///< of texel bindings
   std::vector<VkQueryPool> query_pools;
   std::vector<TimedLabel> timed;
   std::uint32_t dispatches = 0;

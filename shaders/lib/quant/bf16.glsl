@@ -2,7 +2,7 @@ struct Block { uvec4 words[4]; };
 
 Block load_block(uint index) {
   Block block;
-  [[unroll]] for (uint i = 0; i < 4; ++i) block.words[i] = weights[index * 4 + i];
+  [[unroll]] for (uint i = 0; i < 4; ++i) block.words[i] = weight_words(index * 4 + i);
   return block;
 }
 

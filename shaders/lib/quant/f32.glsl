@@ -2,7 +2,7 @@ struct Block { uvec4 words[8]; };
 
 Block load_block(uint index) {
   Block block;
-  [[unroll]] for (uint i = 0; i < 8; ++i) block.words[i] = weights[index * 8 + i];
+  [[unroll]] for (uint i = 0; i < 8; ++i) block.words[i] = weight_words(index * 8 + i);
   return block;
 }
 

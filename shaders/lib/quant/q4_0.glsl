@@ -5,9 +5,8 @@ struct Block {
 
 Block load_block(uint index) {
   Block block;
-  block.words = weights[index];
-  const vec2 pair = unpackHalf2x16(scales[index >> 1]);
-  block.scale = (index & 1u) == 0u ? pair.x : pair.y;
+  block.words = weight_words(index);
+  block.scale = scale_of(index);
   return block;
 }
 

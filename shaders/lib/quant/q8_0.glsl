@@ -5,10 +5,9 @@ struct Block {
 
 Block load_block(uint index) {
   Block block;
-  block.words[0] = weights[index * 2];
-  block.words[1] = weights[index * 2 + 1];
-  const vec2 pair = unpackHalf2x16(scales[index >> 1]);
-  block.scale = (index & 1u) == 0u ? pair.x : pair.y;
+  block.words[0] = weight_words(index * 2);
+  block.words[1] = weight_words(index * 2 + 1);
+  block.scale = scale_of(index);
   return block;
 }
 
