@@ -172,10 +172,10 @@ void add(std::vector<Case>& cases, std::uint32_t vocabulary, std::uint32_t rows)
 
 }  // namespace
 
-std::vector<Case> argmax_cases(Depth depth) {
+std::vector<Case> argmax_cases(const Scope& scope) {
   std::vector<Case> cases;
   add(cases, 5000, 5);
-  if (depth == Depth::quick) return cases;
+  if (scope.depth == Depth::quick) return cases;
   add(cases, 1, 1);
   add(cases, 2048, 2);
   add(cases, 2049, 5);

@@ -46,14 +46,14 @@ void merge_chunks(const AttentionShape& s, const std::vector<float>& partial, st
   }
 }
 
-std::string check_split(Bench& bench, const AttentionShapeRows& work) {
+std::string check_split(Bench& bench, const AttentionShapeRows& work, const kernels::Selector& select) {
   const AttentionShape& s = work.shape;
   const AttentionData data(work, "attention " + work.text());
   const std::uint32_t bucket = kernels::bucket_for(work.rows);
   const std::size_t words = s.partial_bytes(bucket) / sizeof(float), row_words = words / bucket;
   data.put(bench, bucket);
   bench.reserve({ResourceKind::attention_partial}, words);
-  bench.run(kernels::attention(bench.select(), s, 0, bucket, "attention").front());
+  bench.run(kernels::attention(select, s, 0, bucket, "attention").front());
 
   const auto partial = bench.get<float>({ResourceKind::attention_partial}, words);
   for (std::uint32_t row = 0; row < work.rows; ++row) {
@@ -108,18 +108,28 @@ std::string check_merge(Bench& bench, const AttentionShapeRows& work) {
 
 void add(std::vector<Case>& cases, const AttentionShape& shape, std::uint32_t base, std::uint32_t rows, bool merge) {
   const AttentionShapeRows work{shape, base, rows};
-  cases.push_back({"attention", "attention " + work.text(), [work](Bench& bench) { return check_split(bench, work); }});
+  cases.push_back({"attention", "attention " + work.text(), [work](Bench& bench) { return check_split(bench, work, bench.select()); }});
   if (merge)
     cases.push_back({"attention_merge", "attention_merge " + work.text(), [work](Bench& bench) { return check_merge(bench, work); }});
 }
 
+// The variant with storage buffers, on devices whose own choice is texel buffers.
+void add_storage(std::vector<Case>& cases, const AttentionShape& shape, std::uint32_t base, std::uint32_t rows) {
+  const AttentionShapeRows work{shape, base, rows};
+  cases.push_back({"attention", "attention " + work.text() + " storage buffers", [work](Bench& bench) {
+                     vk::Tuning tuning = bench.tuning();
+                     tuning.texels = false;
+                     return check_split(bench, work, kernels::Selector(bench.caps(), tuning));
+                   }});
+}
+
 }  // namespace
 
-std::vector<Case> attention_cases(Depth depth) {
+std::vector<Case> attention_cases(const Scope& scope) {
   std::vector<Case> cases;
   const AttentionShape common{.heads = 8, .kv_heads = 2, .head_dim = 64, .rope_dim = 64, .context = 256, .half_kv = true};
   add(cases, common, 60, 9, true);  // rows on both sides of a chunk's border
-  if (depth == Depth::quick) return cases;
+  if (scope.depth == Depth::quick) return cases;
   add(cases, common, 0, 1, true);
   add(cases, common, 63, 1, true);
   add(cases, common, 64, 1, true);
@@ -139,6 +149,10 @@ std::vector<Case> attention_cases(Depth depth) {
   add(cases, wide, 250, 9, true);
   AttentionShape odd{.heads = 6, .kv_heads = 2, .head_dim = 20, .rope_dim = 20, .context = 100};  // the last chunk reaches past the context
   add(cases, odd, 90, 10, true);
+  if (scope.tuning.texels) {
+    add_storage(cases, common, 60, 9);
+    add_storage(cases, {.heads = 8, .kv_heads = 1, .head_dim = 8, .rope_dim = 8, .context = 144, .half_kv = false}, 40, 16);
+  }
   return cases;
 }
 

@@ -11,13 +11,13 @@ using kernels::AttentionShape;
 using kernels::padded;
 using kernels::ResourceKind;
 
-std::string check(Bench& bench, const AttentionShapeRows& work) {
+std::string check(Bench& bench, const AttentionShapeRows& work, const kernels::Selector& select) {
   const AttentionShape& s = work.shape;
   const AttentionData data(work, "attention_prefill " + work.text());
   const std::uint32_t bucket = kernels::bucket_for(work.rows), width = s.heads * s.head_dim;
   data.put(bench, bucket);
   bench.reserve({ResourceKind::attended}, std::size_t{bucket} * padded(width));
-  bench.run(kernels::attention_prefill(bench.select(), s, 0, bucket, "attention_prefill"));
+  bench.run(kernels::attention_prefill(select, s, 0, bucket, "attention_prefill"));
   const auto got = bench.get<float>({ResourceKind::attended}, std::size_t{bucket} * padded(width));
   std::vector<float> wanted;
   std::vector<double> tolerance;
@@ -32,16 +32,27 @@ std::string check(Bench& bench, const AttentionShapeRows& work) {
 
 void add(std::vector<Case>& cases, const AttentionShape& shape, std::uint32_t base, std::uint32_t rows) {
   const AttentionShapeRows work{shape, base, rows};
-  cases.push_back({"attention_prefill", "attention_prefill " + work.text(), [work](Bench& bench) { return check(bench, work); }});
+  cases.push_back(
+      {"attention_prefill", "attention_prefill " + work.text(), [work](Bench& bench) { return check(bench, work, bench.select()); }});
+}
+
+// The variant with storage buffers, on devices whose own choice is texel buffers.
+void add_storage(std::vector<Case>& cases, const AttentionShape& shape, std::uint32_t base, std::uint32_t rows) {
+  const AttentionShapeRows work{shape, base, rows};
+  cases.push_back({"attention_prefill", "attention_prefill " + work.text() + " storage buffers", [work](Bench& bench) {
+                     vk::Tuning tuning = bench.tuning();
+                     tuning.texels = false;
+                     return check(bench, work, kernels::Selector(bench.caps(), tuning));
+                   }});
 }
 
 }  // namespace
 
-std::vector<Case> attention_prefill_cases(Depth depth) {
+std::vector<Case> attention_prefill_cases(const Scope& scope) {
   std::vector<Case> cases;
   const AttentionShape common{.heads = 4, .kv_heads = 2, .head_dim = 64, .rope_dim = 64, .context = 160, .half_kv = true};
   add(cases, common, 0, 20);
-  if (depth == Depth::quick) return cases;
+  if (scope.depth == Depth::quick) return cases;
   add(cases, common, 0, 64);
   add(cases, common, 77, 33);
   add(cases, common, 32, 128);
@@ -51,6 +62,10 @@ std::vector<Case> attention_prefill_cases(Depth depth) {
   add(cases, s, 50, 20);
   for (const std::uint32_t head_dim : {8u, 128u})
     add(cases, {.heads = 8, .kv_heads = 1, .head_dim = head_dim, .rope_dim = head_dim, .context = 96}, 40, 17);
+  if (scope.tuning.texels) {
+    add_storage(cases, common, 32, 70);
+    add_storage(cases, {.heads = 8, .kv_heads = 1, .head_dim = 8, .rope_dim = 8, .context = 144, .half_kv = false}, 40, 17);
+  }
   return cases;
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -56,6 +57,9 @@ class Bench {
   void run(std::span<const kernels::Dispatch> dispatches);
   void run(const kernels::Dispatch& dispatch) { run(std::span(&dispatch, 1)); }
 
+  /// What the case is about: the kernel of the first dispatch that was asked for, even where it could not run.
+  std::optional<kernels::KernelId> first_kernel() const { return first_kernel_; }
+
  private:
   void put_bytes(const kernels::Resource& resource, std::span<const std::byte> bytes);
   vk::Slice make(const kernels::Resource& resource, std::uint64_t bytes);
@@ -66,6 +70,7 @@ class Bench {
   kernels::Selector select_;
   vk::Arena arena_;
   std::vector<std::pair<kernels::Resource, vk::Slice>> buffers_;
+  std::optional<kernels::KernelId> first_kernel_;
 };
 
 }  // namespace skipstone::selftest

@@ -13,29 +13,35 @@ namespace skipstone::selftest {
 
 class Bench;
 
-/// One kernel on one shape.
+/// One operation on one shape. Which kernel does it is the selector's choice; results name the one that ran first.
 struct Case {
-  std::string kernel;                        ///< as in the shader table
-  std::string name;                          ///< kernel or "invariance ...", then the shape; unique
+  std::string operation;                     ///< "matvec", "rms_norm", ...
+  std::string name;                          ///< operation or "invariance ...", then the shape; unique
   std::function<std::string(Bench&)> check;  ///< "" where the device agrees, else what differs; throws Error where it cannot run
 };
 
+/// How much is tested, and on what: the layouts of lanes and buffers that a device can do beside its own are tested at full depth.
+struct Scope {
+  Depth depth = Depth::quick;
+  vk::Tuning tuning;
+};
+
 /// The cases of each operation. Every one has cases in both depths.
-std::vector<Case> embed_cases(Depth depth);
-std::vector<Case> matvec_cases(Depth depth);
-std::vector<Case> matmul_cases(Depth depth);
-std::vector<Case> rms_norm_cases(Depth depth);
-std::vector<Case> rope_store_cases(Depth depth);
-std::vector<Case> attention_cases(Depth depth);  ///< attention and attention_merge
-std::vector<Case> attention_prefill_cases(Depth depth);
-std::vector<Case> swiglu_cases(Depth depth);
-std::vector<Case> cosine_cases(Depth depth);  ///< cosine and cosine_sum
-std::vector<Case> argmax_cases(Depth depth);  ///< argmax and argmax_merge
+std::vector<Case> embed_cases(const Scope& scope);
+std::vector<Case> matvec_cases(const Scope& scope);
+std::vector<Case> matmul_cases(const Scope& scope);
+std::vector<Case> rms_norm_cases(const Scope& scope);
+std::vector<Case> rope_store_cases(const Scope& scope);
+std::vector<Case> attention_cases(const Scope& scope);  ///< attention and attention_merge
+std::vector<Case> attention_prefill_cases(const Scope& scope);
+std::vector<Case> swiglu_cases(const Scope& scope);
+std::vector<Case> cosine_cases(const Scope& scope);  ///< cosine and cosine_sum
+std::vector<Case> argmax_cases(const Scope& scope);  ///< argmax and argmax_merge
 /// Passes of 1..16 rows give every row the bits that it gets alone, wherever it stands (the numerics contract).
-std::vector<Case> invariance_cases(Depth depth);
+std::vector<Case> invariance_cases(const Scope& scope);
 
 /// All of them, in this order.
-std::vector<Case> all_cases(Depth depth);
+std::vector<Case> all_cases(const Scope& scope);
 
 /// As run() of selftest.h; `prepare` may change the kernels (kernels::Library::replace) before the first case.
 std::vector<Result> run(std::shared_ptr<vk::Device> device, Depth depth, const std::function<void(const Result&)>& progress,

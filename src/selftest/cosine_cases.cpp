@@ -104,11 +104,11 @@ void add_sum(std::vector<Case>& cases, std::uint32_t model_layers, std::uint32_t
 
 }  // namespace
 
-std::vector<Case> cosine_cases(Depth depth) {
+std::vector<Case> cosine_cases(const Scope& scope) {
   std::vector<Case> cases;
   add(cases, 172, 20);
   add_sum(cases, 22, 20, 3);
-  if (depth == Depth::quick) return cases;
+  if (scope.depth == Depth::quick) return cases;
   add(cases, 1, 1);
   add(cases, 1000, 5);
   add(cases, 64, STEP_MAX_ROWS);

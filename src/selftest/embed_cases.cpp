@@ -44,16 +44,16 @@ void add(std::vector<Case>& cases, gguf::Type format, std::uint32_t k, std::uint
   constexpr std::uint32_t vocabulary = 67;
   const std::string name =
       fmt::format("embed {} V={} K={} rows={}{}", suffix(format), vocabulary, k, rows, parts > 1 ? fmt::format(" parts={}", parts) : "");
-  cases.push_back({"embed_" + suffix(format), name, [=](Bench& bench) { return check(bench, format, vocabulary, k, rows, parts); }});
+  cases.push_back({"embed", name, [=](Bench& bench) { return check(bench, format, vocabulary, k, rows, parts); }});
 }
 
 }  // namespace
 
-std::vector<Case> embed_cases(Depth depth) {
+std::vector<Case> embed_cases(const Scope& scope) {
   std::vector<Case> cases;
   for (const gguf::Type format : formats) {
     add(cases, format, gguf::traits(format).block > 1 ? 160 : 172, 5);
-    if (depth == Depth::quick) continue;
+    if (scope.depth == Depth::quick) continue;
     add(cases, format, 32, 1);
     add(cases, format, 1056, 16);
     add(cases, format, 96, STEP_MAX_ROWS);

@@ -74,25 +74,20 @@ std::vector<Words> read_rows(const Bench& bench, const kernels::Resource& resour
 
 std::uint32_t bucket_of(const std::vector<std::uint32_t>& order) { return kernels::bucket_for(static_cast<std::uint32_t>(order.size())); }
 
-Case matvec_case(Depth depth, gguf::Type format) {
-  const std::string name = "matvec_" + suffix(format);
-  return {name, "invariance matvec " + suffix(format), [=](Bench& bench) {
-            const std::uint32_t n = 70, k = gguf::traits(format).block > 1 ? 352 : 332;
-            Random random("invariance " + name);
-            const HostMatrix matrix(format, n, k, random);
-            const kernels::Matrix placed = place(bench, matrix, 1);
-            const std::vector<float> x = random.floats(std::size_t{items} * k, -2.0f, 2.0f);
-            return compare_rows(
-                bench, depth,
-                [&](Bench& b, const std::vector<std::uint32_t>& order) {
-                  const kernels::Resource in{ResourceKind::normed}, out{ResourceKind::scratch};
-                  b.put(in, gather(x, k, order));
-                  b.reserve(out, std::size_t{bucket_of(order)} * padded(n));
-                  b.run(kernels::matvec(b.select(), placed, in, out, bucket_of(order), {}, "matvec"));
-                  return read_rows(b, out, order.size(), n, padded(n));
-                },
-                false);
-          }};
+std::string check_matvec(Bench& bench, Depth depth, gguf::Type format, const kernels::Selector& select) {
+  const std::uint32_t n = 70, k = gguf::traits(format).block > 1 ? 352 : 332;
+  Random random("invariance matvec " + suffix(format));
+  const HostMatrix matrix(format, n, k, random);
+  const kernels::Matrix placed = place(bench, matrix, 1);
+  const std::vector<float> x = random.floats(std::size_t{items} * k, -2.0f, 2.0f);
+  const auto run = [&](Bench& b, const std::vector<std::uint32_t>& order) {
+    const kernels::Resource in{ResourceKind::normed}, out{ResourceKind::scratch};
+    b.put(in, gather(x, k, order));
+    b.reserve(out, std::size_t{bucket_of(order)} * padded(n));
+    b.run(kernels::matvec(select, placed, in, out, bucket_of(order), {}, "matvec"));
+    return read_rows(b, out, order.size(), n, padded(n));
+  };
+  return compare_rows(bench, depth, run, false);
 }
 
 std::string check_rms_norm(Bench& bench, Depth depth) {
@@ -208,10 +203,21 @@ std::string check_attention(Bench& bench, Depth depth, std::uint32_t kv_heads, b
 
 }  // namespace
 
-std::vector<Case> invariance_cases(Depth depth) {
+std::vector<Case> invariance_cases(const Scope& scope) {
+  const Depth depth = scope.depth;
   std::vector<Case> cases;
   for (const gguf::Type format : formats) {
-    if (depth == Depth::full || format == gguf::Type::q8_0) cases.push_back(matvec_case(depth, format));
+    if (depth == Depth::quick && format != gguf::Type::q8_0) continue;
+    cases.push_back({"matvec", "invariance matvec " + suffix(format),
+                     [=](Bench& bench) { return check_matvec(bench, depth, format, bench.select()); }});
+  }
+  if (depth == Depth::full && scope.tuning.matvec_k_lanes != scope.tuning.lanes) {
+    cases.push_back({"matvec", "invariance matvec q8_0 lanes share K", [=](Bench& bench) {
+                       vk::Tuning tuning = bench.tuning();
+                       tuning.matvec_k_lanes = tuning.lanes;
+                       tuning.matvec_row_lanes = 1;
+                       return check_matvec(bench, depth, gguf::Type::q8_0, kernels::Selector(bench.caps(), tuning));
+                     }});
   }
   cases.push_back({"rms_norm", "invariance rms_norm", [=](Bench& bench) { return check_rms_norm(bench, depth); }});
   cases.push_back({"rope_store", "invariance rope_store", [=](Bench& bench) { return check_rope_store(bench, depth); }});

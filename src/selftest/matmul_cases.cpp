@@ -7,21 +7,21 @@ namespace skipstone::selftest {
 namespace {
 
 void add(std::vector<Case>& cases, const MatrixShape& shape) {
-  cases.push_back({"matmul_" + suffix(shape.format), "matmul " + shape.text(),
-                   [shape](Bench& bench) { return check_matrix(bench, shape, bench.select(), true); }});
+  cases.push_back({"matmul", "matmul " + shape.text(), [shape](Bench& bench) { return check_matrix(bench, shape, bench.select(), true); }});
 }
 
 }  // namespace
 
-std::vector<Case> matmul_cases(Depth depth) {
+std::vector<Case> matmul_cases(const Scope& scope) {
   std::vector<Case> cases;
   for (const gguf::Type format : formats) {
     const std::uint32_t odd_k = gguf::traits(format).block > 1 ? 96 : 76;
     // 32 rows take the 32 x 32 tile; 50 outputs leave the second one ragged.
     add(cases, {.format = format, .n = 50, .k = odd_k, .rows = 32});
-    if (depth == Depth::full) add(cases, {.format = format, .n = 50, .k = odd_k, .rows = 32, .bias = true, .residual = true, .parts = 2});
+    if (scope.depth == Depth::full)
+      add(cases, {.format = format, .n = 50, .k = odd_k, .rows = 32, .bias = true, .residual = true, .parts = 2});
   }
-  if (depth == Depth::quick) return cases;
+  if (scope.depth == Depth::quick) return cases;
   for (const gguf::Type format : {gguf::Type::f16, gguf::Type::q8_0}) {
     add(cases, {.format = format, .n = 35, .k = 96, .rows = 16});    // the 16 x 16 tile
     add(cases, {.format = format, .n = 50, .k = 96, .rows = 25});    // a bucket that is not full

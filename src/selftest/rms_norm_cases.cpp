@@ -65,11 +65,11 @@ void add(std::vector<Case>& cases, const Shape& shape, std::uint32_t lanes = 0) 
 
 }  // namespace
 
-std::vector<Case> rms_norm_cases(Depth depth) {
+std::vector<Case> rms_norm_cases(const Scope& scope) {
   std::vector<Case> cases;
   add(cases, {.n = 172, .rows = 5});
   add(cases, {.n = 172, .rows = 5, .last_row = true});
-  if (depth == Depth::quick) return cases;
+  if (scope.depth == Depth::quick) return cases;
   add(cases, {.n = 1, .rows = 1});
   add(cases, {.n = 64, .rows = 16, .size = 1e-3f});
   add(cases, {.n = 2048, .rows = 3});

@@ -131,14 +131,14 @@ void add(std::vector<Case>& cases, const Shape& shape) {
 
 }  // namespace
 
-std::vector<Case> rope_store_cases(Depth depth) {
+std::vector<Case> rope_store_cases(const Scope& scope) {
   std::vector<Case> cases;
   for (const bool half : {true, false}) {
     for (const bool halves : {false, true}) {
-      if (depth == Depth::quick && half == halves) continue;
+      if (scope.depth == Depth::quick && half == halves) continue;
       AttentionShape a{.heads = 4, .kv_heads = 2, .head_dim = 16, .rope_dim = 16, .context = 96, .half_kv = half, .rope_halves = halves};
       add(cases, {a, 60, 5});
-      if (depth == Depth::quick) continue;
+      if (scope.depth == Depth::quick) continue;
       add(cases, {a, 0, 1});
       add(cases, {a, 32, 64});
       a.rope_dim = 8;  // the rest of a head does not rotate

@@ -4,16 +4,17 @@
 #include <iterator>
 
 #include "base/env.h"
+#include "kernels/kernel_table.h"
 #include "selftest/bench.h"
 #include "selftest/cases.h"
 
 namespace skipstone::selftest {
 
-std::vector<Case> all_cases(Depth depth) {
+std::vector<Case> all_cases(const Scope& scope) {
   std::vector<Case> all;
   for (const auto family : {embed_cases, matvec_cases, matmul_cases, rms_norm_cases, rope_store_cases, attention_cases,
                             attention_prefill_cases, swiglu_cases, cosine_cases, argmax_cases, invariance_cases}) {
-    std::vector<Case> cases = family(depth);
+    std::vector<Case> cases = family(scope);
     std::move(cases.begin(), cases.end(), std::back_inserter(all));
   }
   return all;
@@ -29,16 +30,17 @@ std::vector<Result> run(std::shared_ptr<vk::Device> device, Depth depth, const s
   kernels::Library library(device, prepare ? "" : env::cache_directory());
   if (prepare) prepare(library);
   std::vector<Result> results;
-  for (const Case& item : all_cases(depth)) {
-    Result result{item.kernel, item.name, false, ""};
+  for (const Case& item : all_cases({depth, device->tuning()})) {
+    Result result{item.operation, item.name, false, ""};
+    Bench bench(device, library);
     try {
-      Bench bench(device, library);
       result.detail = item.check(bench);
       result.passed = result.detail.empty();
     } catch (const Error& error) {
       if (error.code() == Code::device_lost) throw;
       result.detail = error.what();
     }
+    if (const auto kernel = bench.first_kernel()) result.kernel = kernels::info(*kernel).name;
     if (progress) progress(result);
     results.push_back(std::move(result));
   }

@@ -58,10 +58,10 @@ void add(std::vector<Case>& cases, std::uint32_t n, std::uint32_t rows, float si
 
 }  // namespace
 
-std::vector<Case> swiglu_cases(Depth depth) {
+std::vector<Case> swiglu_cases(const Scope& scope) {
   std::vector<Case> cases;
   add(cases, 172, 5, 10.0f);
-  if (depth == Depth::quick) return cases;
+  if (scope.depth == Depth::quick) return cases;
   add(cases, 1, 1, 1.0f);
   add(cases, 1000, 16, 100.0f);
   add(cases, 96, 200, 3.0f);
