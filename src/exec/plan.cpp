@@ -50,7 +50,7 @@ std::string Plan::print(std::uint32_t model_layers, const std::function<std::str
                                  to_string(spec.output), spec.last_row_only ? " last-row" : "", spec.attention_cosine ? " cosine" : "");
   for (const kernels::Dispatch& d : dispatches) {
     std::string operands;
-    for (const kernels::Operand& operand : d.operands) operands += " " + operand_text(operand, tensor_name);
+    for (const kernels::Operand& operand : d.operands) operands.append(1, ' ').append(operand_text(operand, tensor_name));
     fmt::format_to(std::back_inserter(text), "{:<24} {}({}){} [{} {} {}]{}\n", d.label, kernels::info(d.kernel).name,
                    fmt::join(d.constants, ","), operands, d.groups[0], d.groups[1], d.groups[2], d.indirect_offset ? " indirect" : "");
   }

@@ -73,7 +73,7 @@ TEST_P(ReferenceText, PlainDecodingGivesTheReferenceTokens) { compare("none"); }
 TEST_P(ReferenceText, DraftOnTheFlyGivesTheReferenceTokens) { compare("asd"); }
 
 INSTANTIATE_TEST_SUITE_P(Models, ReferenceText, testing::Values("stories260K", "py20"),
-                         [](const auto& info) { return std::string(info.param); });
+                         [](const auto& test) { return std::string(test.param); });
 
 }  // namespace
 }  // namespace skipstone::engine
