@@ -142,10 +142,9 @@ TEST_F(BadInput, LostDevice) {
 }
 
 TEST_F(BadInput, MoreMemoryThanThereIs) {
-  fixtures::TinyConfig config;  // 8 KiB of keys and values a token (f16), so 8 GiB for the longest context
+  fixtures::TinyConfig config;  // for the longest context 128 MiB (f16) of keys a layer, which every device binds, and 6 GiB in all
   config.heads = config.kv_heads = 4;
-  config.head_dim = 64;
-  config.layers = 8;
+  config.layers = 24;
   fixtures::write_tiny_model(config, folder_.file("wide.gguf"));
   expect({"run", "-m", folder_.file("wide.gguf"), "-p", "Hello", "--ctx", "1048576"}, 5, "KV cache for a context of 1048576");
   expect_run({"--ctx", "2000000000"}, 2, "2000000000");
