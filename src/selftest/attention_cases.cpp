@@ -139,11 +139,10 @@ std::vector<Case> attention_cases(const Scope& scope) {
     s.half_kv = half;
     s.kv_heads = 8;  // no grouping
     add(cases, s, 120, 3, false);
-    s.kv_heads = 1, s.head_dim = 8;  // eight heads share a KV head
+    s.heads = half ? 8 : 4, s.kv_heads = 1, s.head_dim = 8;  // all heads share a KV head
     add(cases, s, 126, 5, half);
-    s = {.heads = 4, .kv_heads = 2, .head_dim = 128, .rope_dim = 128, .context = 144, .half_kv = half};
-    add(cases, s, 127, 2, half);
   }
+  add(cases, {.heads = 4, .kv_heads = 2, .head_dim = 128, .rope_dim = 128, .context = 144, .half_kv = true}, 127, 2, true);
   AttentionShape wide{
       .heads = 32, .kv_heads = 2, .head_dim = 8, .rope_dim = 8, .context = 400, .chunk = 128};  // a group larger than a workgroup takes
   add(cases, wide, 250, 9, true);
