@@ -1,0 +1,191 @@
+// The dispatches of every kind of pass as text, for made-up devices: what a change of builder, selector or tuning does to plans shows as a
+// difference in tests/plan/goldens. After a change that is meant, run this test once with SKIPSTONE_REGENERATE_GOLDENS=1 and review the
+// difference.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "base/env.h"
+#include "base/status.h"
+#include "exec/pass_builder.h"
+#include "fixtures/temporary_directory.h"
+#include "fixtures/tiny_model.h"
+#include "gguf/gguf.h"
+#include "kernels/selector.h"
+#include "model/config.h"
+#include "model/weight_layout.h"
+
+namespace skipstone::exec {
+namespace {
+
+vk::Caps lavapipe_like() {
+  vk::Caps caps;
+  caps.name = "a CPU device";
+  caps.kind = vk::DeviceKind::cpu;
+  caps.subgroup_size = caps.min_subgroup_size = caps.max_subgroup_size = 8;
+  caps.subgroup_arithmetic = caps.subgroup_shuffle = caps.subgroup_ballot = true;
+  caps.max_workgroup_invocations = 1024;
+  caps.max_workgroup_size = {1024, 1024, 1024};
+  caps.max_shared_bytes = 32768;
+  caps.max_storage_range = std::uint64_t{1} << 27;
+  caps.max_texels = std::uint64_t{1} << 27;
+  caps.fp16 = caps.storage16 = true;
+  return caps;
+}
+
+vk::Caps nvidia_like() {
+  vk::Caps caps = lavapipe_like();
+  caps.name = "a GPU";
+  caps.kind = vk::DeviceKind::discrete;
+  caps.vendor_id = 0x10de;
+  caps.subgroup_size = caps.min_subgroup_size = caps.max_subgroup_size = 32;
+  caps.max_shared_bytes = 49152;
+  caps.max_storage_range = (std::uint64_t{1} << 32) - 1;
+  return caps;
+}
+
+/// A tiny model's plans on a made-up device.
+class Plans {
+ public:
+  Plans(const fixtures::TinyConfig& tiny, const vk::Caps& caps, std::uint64_t max_range = 0)
+      : file_([&] {
+          fixtures::write_tiny_model(tiny, directory_.file("tiny.gguf"));
+          return gguf::File::open(directory_.file("tiny.gguf"));
+        }()),
+        config_(model::Config::from(file_)),
+        weights_(model::layout_weights(model::find_tensors(file_, config_), max_range == 0 ? caps.max_storage_range : max_range)),
+        select_(caps, vk::tuning_for(caps)),
+        builder_(config_, weights_, {.context = 256, .half_kv = select_.half_kv()}, select_) {}
+
+  Plan build(const PassSpec& spec) const { return builder_.build(spec); }
+  std::string print(const PassSpec& spec) const {
+    return build(spec).print(config_.layers, [this](std::uint32_t tensor) { return weights_.name(tensor); });
+  }
+  LayerPlan layers(std::string_view text = "full") const { return LayerPlan::parse(text, config_.layers); }
+
+ private:
+  fixtures::TemporaryDirectory directory_;
+  gguf::File file_;
+  model::Config config_;
+  model::WeightLayout weights_;
+  kernels::Selector select_;
+  PassBuilder builder_;
+};
+
+fixtures::TinyConfig two_layers(gguf::Type type = gguf::Type::f32) {
+  fixtures::TinyConfig tiny;
+  tiny.layers = 2;
+  tiny.type = type;
+  return tiny;
+}
+
+std::string golden_file(const std::string& name) { return std::string(SKIPSTONE_GOLDENS) + "/" + name + ".txt"; }
+
+void expect_golden(const std::string& name, const std::string& text) {
+  if (env::flag("SKIPSTONE_REGENERATE_GOLDENS")) {
+    std::ofstream(golden_file(name), std::ios::binary) << text;
+    return;
+  }
+  std::ifstream file(golden_file(name), std::ios::binary);
+  ASSERT_TRUE(file) << golden_file(name) << " is missing; see the head of this test";
+  std::stringstream golden;
+  golden << file.rdbuf();
+  EXPECT_EQ(text, golden.str()) << "see the head of this test";
+}
+
+TEST(PlanGoldens, Decode) {
+  for (const auto& [device, caps] : {std::pair{"cpu", lavapipe_like()}, std::pair{"gpu", nvidia_like()}}) {
+    const Plans plans(two_layers(gguf::Type::q8_0), caps);
+    expect_golden(std::string("decode_") + device, plans.print({.layers = plans.layers()}));
+  }
+}
+
+TEST(PlanGoldens, Verification) {
+  const Plans plans(two_layers(), nvidia_like());
+  expect_golden("verify_4", plans.print({.layers = plans.layers(), .bucket = 4}));
+}
+
+TEST(PlanGoldens, SkippedSublayers) {
+  fixtures::TinyConfig tiny;
+  const Plans plans(tiny, lavapipe_like());
+  expect_golden("skipped", plans.print({.layers = plans.layers("attn:1,2;mlp:0,2")}));
+}
+
+TEST(PlanGoldens, EarlyExit) {
+  fixtures::TinyConfig tiny;
+  const Plans plans(tiny, lavapipe_like());
+  expect_golden("early_exit", plans.print({.layers = plans.layers("layers:0")}));
+}
+
+TEST(PlanGoldens, Prefill) {
+  for (const auto& [device, caps] : {std::pair{"cpu", lavapipe_like()}, std::pair{"gpu", nvidia_like()}}) {
+    const Plans plans(two_layers(gguf::Type::f16), caps);
+    const PassSpec spec{.layers = plans.layers(), .bucket = 64, .output = Output::argmax, .last_row_only = true, .attention_cosine = true};
+    expect_golden(std::string("prefill_cosine_") + device, plans.print(spec));
+  }
+  const Plans plans(two_layers(gguf::Type::f16), nvidia_like());
+  expect_golden("prefill_first_chunk", plans.print({.layers = plans.layers(), .bucket = 256, .output = Output::none}));
+}
+
+TEST(PlanGoldens, Sampled) {
+  const Plans plans(two_layers(gguf::Type::q4_0), lavapipe_like());
+  expect_golden("sampled", plans.print({.layers = plans.layers(), .bucket = 2, .output = Output::logits}));
+}
+
+TEST(PlanGoldens, SplitEmbedding) {
+  // The embedding (and so the LM head) does not fit one binding.
+  const Plans plans(two_layers(), nvidia_like(), 40'000);
+  expect_golden("split_embedding", plans.print({.layers = plans.layers()}));
+}
+
+TEST(PlanGoldens, BiasesAndOwnHead) {
+  fixtures::TinyConfig tiny = two_layers(gguf::Type::bf16);
+  tiny.biases = true;
+  tiny.tied = false;
+  tiny.heads = tiny.kv_heads = 4;
+  const Plans plans(tiny, nvidia_like());
+  expect_golden("biases", plans.print({.layers = plans.layers()}));
+}
+
+// The numerics contract, seen in plans: passes of any number of rows up to 16 differ in columns and group counts only.
+TEST(Plans, VariantsDoNotDependOnTheNumberOfRows) {
+  for (const vk::Caps& caps : {lavapipe_like(), nvidia_like()}) {
+    const Plans plans(two_layers(gguf::Type::q8_0), caps);
+    const Plan one = plans.build({.layers = plans.layers()});
+    for (const std::uint32_t bucket : {2u, 4u, 8u, 16u}) {
+      const Plan many = plans.build({.layers = plans.layers(), .bucket = bucket});
+      ASSERT_EQ(many.dispatches.size(), one.dispatches.size());
+      for (std::size_t i = 0; i < one.dispatches.size(); ++i) {
+        kernels::Dispatch a = one.dispatches[i], b = many.dispatches[i];
+        EXPECT_EQ(a.kernel, b.kernel) << a.label;
+        const bool matvec = a.label.find("attn_") != std::string::npos || a.label.find("ffn_") != std::string::npos || a.label == "output";
+        if (matvec && a.constants.size() > 3) a.constants[3] = b.constants[3] = 0;  // COLS
+        EXPECT_EQ(a.constants, b.constants) << a.label;
+        EXPECT_EQ(a.push, b.push) << a.label;
+      }
+    }
+  }
+}
+
+TEST(Plans, OnlyPassesThatExistAreBuilt) {
+  const Plans plans(two_layers(), nvidia_like());
+  const auto refused = [&](const PassSpec& spec) {
+    try {
+      plans.build(spec);
+    } catch (const Error& error) {
+      return error.code() == Code::internal;
+    }
+    return false;
+  };
+  LayerPlan too_many = plans.layers();
+  too_many.end = 3;
+  EXPECT_TRUE(refused({.layers = too_many}));
+  EXPECT_TRUE(refused({.layers = plans.layers(), .bucket = 3}));
+  EXPECT_TRUE(refused({.layers = plans.layers(), .bucket = 512}));
+  EXPECT_TRUE(refused({.layers = plans.layers(), .bucket = 32, .output = Output::logits}));
+  EXPECT_FALSE(refused({.layers = plans.layers(), .bucket = 32, .output = Output::logits, .last_row_only = true}));
+}
+
+}  // namespace
+}  // namespace skipstone::exec
