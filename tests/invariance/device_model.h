@@ -1,0 +1,57 @@
+// A tiny model on the test's device, with as many sequences as a test wants, and the oracle's view of the same file.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "exec/executor.h"
+#include "exec/pass_builder.h"
+#include "fixtures/temporary_directory.h"
+#include "fixtures/tiny_model.h"
+#include "gguf/gguf.h"
+#include "gpu/test_device.h"
+#include "kernels/library.h"
+#include "kernels/selector.h"
+#include "model/weights.h"
+#include "ref/model.h"
+
+namespace skipstone::fixtures {
+
+using Tokens = std::vector<std::int32_t>;
+
+class DeviceModel {
+ public:
+  DeviceModel(const TinyConfig& tiny, bool half_kv);
+
+  const model::Config& config() const { return config_; }
+  const exec::SequenceShape& shape() const { return shape_; }
+  exec::LayerPlan layers(std::string_view text = "full") const { return exec::LayerPlan::parse(text, config_.layers); }
+  /// A new text. The model must outlive it.
+  std::unique_ptr<exec::Executor> sequence();
+  const ref::Model& oracle();
+
+  /// Pseudo-random tokens of the vocabulary.
+  Tokens tokens(std::uint32_t count, std::uint64_t seed) const;
+  /// One full pass over `tokens` at `base`; the logits of each.
+  std::vector<std::vector<float>> logits(exec::Executor& sequence, std::span<const std::int32_t> tokens, std::uint32_t base,
+                                         const exec::LayerPlan& plan) const;
+  /// The bytes of one layer's K and V of positions below `end`.
+  std::vector<std::byte> kv(exec::Executor& sequence, std::uint32_t layer, std::uint32_t end) const;
+
+ private:
+  TemporaryDirectory directory_;
+  gguf::File file_;
+  model::Config config_;
+  exec::SequenceShape shape_;
+  std::shared_ptr<vk::Device> device_;
+  kernels::Library library_;
+  kernels::Selector select_;
+  model::WeightLayout layout_;
+  model::Weights weights_;
+  exec::PassBuilder builder_;
+  std::unique_ptr<ref::Model> oracle_;
+};
+
+}  // namespace skipstone::fixtures

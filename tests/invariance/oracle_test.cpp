@@ -1,0 +1,114 @@
+// Whole passes on a device against the scalar oracle: every kind of pass, logits, choices and cosines.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "device_model.h"
+#include "ref/operations.h"
+
+namespace skipstone::fixtures {
+namespace {
+
+// Rounding errors of a layer's operations (a few hundred units in the last place of binary32, see the self-test's bounds) add up over
+// layers. A key or value that lies on the border between two halves may round the other way than the oracle's, which is 2^-11 of it; that
+// limits what a half-precision cache can promise. Both are relative to the largest logit, and far below what a wrong operand would do.
+double tolerance_of(const DeviceModel& model, const std::vector<float>& logits) {
+  double largest = 0.0;
+  for (const float logit : logits) largest = std::max(largest, std::abs(static_cast<double>(logit)));
+  return largest * (model.shape().half_kv ? 2e-3 : 1e-4);
+}
+
+void expect_near(const DeviceModel& model, const std::vector<float>& got, const std::vector<float>& wanted, const std::string& where) {
+  ASSERT_EQ(got.size(), wanted.size());
+  const double tolerance = tolerance_of(model, wanted);
+  double worst = 0.0;
+  for (std::size_t i = 0; i < wanted.size(); ++i)
+    worst = std::max(worst, std::abs(static_cast<double>(got[i]) - static_cast<double>(wanted[i])));
+  EXPECT_LE(worst, tolerance) << where;
+}
+
+TinyConfig tiny_of(gguf::Type type) {
+  TinyConfig tiny;
+  tiny.layers = 3;
+  tiny.type = type;
+  tiny.context = 160;
+  tiny.rope_freqs = type == gguf::Type::f32;
+  tiny.tied = type != gguf::Type::f32;
+  tiny.biases = type == gguf::Type::f32;
+  return tiny;
+}
+
+TEST(DeviceAgainstOracle, LogitsOfAllFormats) {
+  for (const gguf::Type type : {gguf::Type::f32, gguf::Type::f16, gguf::Type::bf16, gguf::Type::q8_0, gguf::Type::q4_0}) {
+    const bool half = type == gguf::Type::f16 || type == gguf::Type::q8_0;
+    DeviceModel model(tiny_of(type), half);
+    const Tokens text = model.tokens(70, 3);
+    const auto sequence = model.sequence();
+    ref::Sequence oracle = model.oracle().new_sequence();
+    for (std::uint32_t base = 0; base < text.size(); base += base < 64 ? 4 : 1) {  // over a chunk's border, then one by one
+      const std::uint32_t rows = base < 64 ? 4 : 1;
+      const std::span<const std::int32_t> piece = std::span(text).subspan(base, rows);
+      const auto got = model.logits(*sequence, piece, base, model.layers());
+      const auto wanted = model.oracle().forward(oracle, piece, base, model.layers());
+      for (std::uint32_t row = 0; row < rows; ++row) {
+        expect_near(model, got[row], wanted.logits[row], std::string(gguf::traits(type).name) + " position " + std::to_string(base + row));
+      }
+    }
+  }
+}
+
+TEST(DeviceAgainstOracle, PartialPlans) {
+  DeviceModel model(tiny_of(gguf::Type::bf16), false);
+  const Tokens text = model.tokens(20, 4);
+  for (const char* plan :
+       {"attn:1", "mlp:1", "attn:0,2;mlp:1", "layers:0", "layers:0-1;attn:1", "attn:0-2", "mlp:0-2", "attn:0-2;mlp:0-2"}) {
+    const auto sequence = model.sequence();
+    ref::Sequence oracle = model.oracle().new_sequence();
+    const auto got = model.logits(*sequence, std::span(text).first(4), 0, model.layers(plan));
+    const auto wanted = model.oracle().forward(oracle, std::span(text).first(4), 0, model.layers(plan));
+    for (std::uint32_t row = 0; row < 4; ++row) expect_near(model, got[row], wanted.logits[row], plan);
+    const auto next = model.logits(*sequence, std::span(text).subspan(4, 1), 4, model.layers(plan));
+    expect_near(model, next[0], model.oracle().forward(oracle, std::span(text).subspan(4, 1), 4, model.layers(plan)).logits[0], plan);
+  }
+}
+
+TEST(DeviceAgainstOracle, PrefillInTwoChunksThenDecode) {
+  for (const bool half_kv : {true, false}) {
+    DeviceModel model(tiny_of(gguf::Type::q8_0), half_kv);
+    const Tokens text = model.tokens(90, 5);
+    const auto sequence = model.sequence();
+    sequence->clear_cosines();
+    const exec::PassSpec first{.layers = model.layers(), .bucket = 64, .output = exec::Output::none, .attention_cosine = true};
+    const exec::PassSpec last{
+        .layers = model.layers(), .bucket = 32, .output = exec::Output::argmax, .last_row_only = true, .attention_cosine = true};
+    sequence->run(first, std::span(text).first(64), 0);
+    sequence->run(last, std::span(text).subspan(64, 25), 64);
+    const abi::RowResult choice = sequence->result(0);
+
+    ref::Sequence oracle = model.oracle().new_sequence();
+    const ref::Result wanted = model.oracle().forward(oracle, std::span(text).first(89), 0, model.layers());
+    const std::vector<float>& logits = wanted.logits.back();
+    ASSERT_LT(choice.token, logits.size());
+    const ref::Choice best = ref::argmax(logits);
+    const double tolerance = tolerance_of(model, logits);
+    EXPECT_NEAR(logits[choice.token], logits[static_cast<std::size_t>(best.token)], tolerance);
+    EXPECT_NEAR(choice.logit, logits[static_cast<std::size_t>(best.token)], tolerance);
+    EXPECT_NEAR(choice.probability, best.probability,
+                4 * tolerance * static_cast<double>(best.probability));  // softmax: error of its argument
+    EXPECT_NEAR(choice.margin, best.margin, 2 * tolerance);
+    const std::vector<float> cosines = sequence->cosine_sums();
+    for (std::uint32_t layer = 0; layer < model.config().layers; ++layer) {
+      double sum = 0.0;
+      for (const float cosine : wanted.attention_cosine[layer]) sum += static_cast<double>(cosine);
+      EXPECT_NEAR(cosines[layer], sum, 89 * 1e-4) << "layer " << layer;
+    }
+    const auto next = model.logits(*sequence, std::span(text).subspan(89, 1), 89, model.layers());
+    expect_near(model, next[0], model.oracle().forward(oracle, std::span(text).subspan(89, 1), 89, model.layers()).logits[0],
+                "decode after prefill");
+  }
+  EXPECT_EQ(TestDevice::get().messages(), 0u);
+}
+
+}  // namespace
+}  // namespace skipstone::fixtures
