@@ -10,13 +10,13 @@
 namespace skipstone::fixtures {
 namespace {
 
-// Rounding errors of a layer's operations (a few hundred units in the last place of binary32, see the self-test's bounds) add up over
-// layers. A key or value that lies on the border between two halves may round the other way than the oracle's, which is 2^-11 of it; that
-// limits what a half-precision cache can promise. Both are relative to the largest logit, and far below what a wrong operand would do.
+// Relative to the largest logit. Rounding errors of a layer's operations add up over layers: measured 1.5e-6 with a binary32 cache. A key
+// or value that lies on the border between two halves may round the other way than the oracle's, which is 2^-11 of it: measured 8e-5 with a
+// binary16 cache. A wrong operand shows as 1e-2 and more.
 double tolerance_of(const DeviceModel& model, const std::vector<float>& logits) {
   double largest = 0.0;
   for (const float logit : logits) largest = std::max(largest, std::abs(static_cast<double>(logit)));
-  return largest * (model.shape().half_kv ? 2e-3 : 1e-4);
+  return largest * (model.shape().half_kv ? 4e-4 : 2e-5);
 }
 
 void expect_near(const DeviceModel& model, const std::vector<float>& got, const std::vector<float>& wanted, const std::string& where) {
