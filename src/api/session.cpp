@@ -110,12 +110,8 @@ skipstone_status skipstone_session_generate(skipstone_session* session, const sk
     const std::vector<text::Token> prompt(tokens, tokens + count);
     const bool at_text_start = session->session->history().empty() && session->engine->tokenizer().decode(prompt).empty();
     Stream stream(*session, at_text_start, chunk, user_data);
-    session->last = session->session->generate(prompt, max_tokens, [&](auto emitted) {
-      if constexpr (requires { emitted.drafted; }) {
-        return stream.push(emitted.token, emitted.drafted);
-      } else {
-        return stream.push(emitted, false);
-      }
+    session->last = session->session->generate(prompt, max_tokens, [&](const spec::Emitted& emitted) {
+      return stream.push(emitted.token, emitted.drafted);
     });
     stream.finish();
   });

@@ -28,7 +28,7 @@ class Generation {
  private:
   std::uint64_t room() const;  ///< tokens that may still be emitted
   bool stop_at_limit();
-  bool take(Token token);
+  bool take(const Choice& choice, bool drafted);
   bool ends(Token token) const { return limits_.ends_generation && limits_.ends_generation(token); }
   Choice read_prompt();
   void draft(const Proposal& proposal, std::uint32_t limit);
@@ -64,7 +64,8 @@ bool Generation::stop_at_limit() {
 }
 
 /// The model's next token: emits it and says true, or ends the text before it. Called after stop_at_limit() alone.
-bool Generation::take(Token token) {
+bool Generation::take(const Choice& choice, bool drafted) {
+  const Token token = choice.token;
   if (token < 0) {
     fail(Code::internal,
          "the model gave no number for the token at position {}; the model file or a kernel of this device is at fault (run doctor)",
@@ -77,7 +78,7 @@ bool Generation::take(Token token) {
   }
   text_.push_back(token);
   outcome_.tokens.push_back(token);
-  if (emit_ && !emit_(token)) {
+  if (emit_ && !emit_({token, drafted, choice.margin})) {
     outcome_.stop = StopReason::cancelled;
     stopped_ = true;
   }
@@ -147,7 +148,7 @@ void Generation::round() {
 
   std::uint32_t emitted = 0;
   for (std::uint32_t i = 0; i <= accepted && !stopped_; ++i) {
-    if (!take(verified_[i].token)) break;
+    if (!take(verified_[i], i < accepted)) break;
     ++emitted;
     if (!stopped_) stop_at_limit();
   }
@@ -163,7 +164,7 @@ Outcome Generation::run() {
   if (!stop_at_limit()) {
     const Choice first = read_prompt();
     const auto start = Clock::now();
-    if (take(first.token) && !stopped_) stop_at_limit();
+    if (take(first, false) && !stopped_) stop_at_limit();
     while (!stopped_) round();
     stats.generation_seconds = seconds_since(start);
     stats.plan = drafter_.plan_text();

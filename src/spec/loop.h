@@ -42,8 +42,15 @@ struct Outcome {
   Stats stats;
 };
 
+/// A token of the continuation, whether it was a draft that the model accepted, and how far its logit was from the runner-up's.
+struct Emitted {
+  Token token = -1;
+  bool drafted = false;
+  float margin = 0;
+};
+
 /// Called for every token in order; false stops (`cancelled`): the token it was called with counts as emitted.
-using Emit = std::function<bool(Token)>;
+using Emit = std::function<bool(const Emitted&)>;
 
 /// Continues `history` (all tokens of the sequence; the first executor.committed() of them are in the KV cache, at least one is not).
 /// Tokens end exactly where plain decoding would end them, whatever the drafter does. The context counts every token: with a context of C

@@ -146,12 +146,17 @@ void run_conversation(const Case& c, std::mt19937_64& random) {
     const Expected expected = decode_plainly(c.model, text, c.context, max_tokens, c.ends, cancel_after);
     std::vector<Token> seen;
     const std::uint32_t before = executor.committed();
-    const Outcome outcome = generate(executor, *drafter, text, limits_of(max_tokens, c.ends), [&](Token token) {
-      seen.push_back(token);
+    std::uint64_t from_drafts = 0;
+    const Outcome outcome = generate(executor, *drafter, text, limits_of(max_tokens, c.ends), [&](const Emitted& emitted) {
+      seen.push_back(emitted.token);
+      if (emitted.drafted) ++from_drafts;
       return seen.size() != cancel_after;
     });
     ASSERT_EQ(outcome.tokens, expected.tokens) << "turn " << turn;
     ASSERT_EQ(seen, expected.tokens);
+    // Accepted drafts behind a stop are not emitted; every round emits at most one token that was not drafted, and the prompt gives one.
+    EXPECT_LE(from_drafts, outcome.stats.accepted);
+    EXPECT_LE(seen.size(), from_drafts + outcome.stats.rounds + 1);
     ASSERT_EQ(to_string(outcome.stop), std::string(to_string(expected.stop)));
     expect_consistent(outcome.stats, outcome);
 
@@ -193,9 +198,9 @@ TEST(Generate, ContinuesExactlyAfterAnExceptionAnywhere) {
     executor.fail_at = random() % 30;
     const std::size_t throw_at = random() % 2 == 0 ? random() % 10 + 1 : 0;
     std::vector<Token> text = prompt, seen;
-    const Emit emit = [&](Token token) {
-      seen.push_back(token);
-      text.push_back(token);
+    const Emit emit = [&](const Emitted& emitted) {
+      seen.push_back(emitted.token);
+      text.push_back(emitted.token);
       if (seen.size() == throw_at) throw std::runtime_error("the reader has gone");
       return true;
     };
