@@ -1,8 +1,8 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 // out[row][0..32*blocks) = the embedding of token state.tokens[row], dequantised. Workgroup (x, row): lanes take whole blocks.
-// Tokens outside [first, first + count) belong to another part of a split table and are left alone. Padding rows read token 0 (the host
-// writes valid tokens for all rows of a bucket).
+// Tokens outside [first, first + count) belong to another part of a split table and are left alone. Padding rows repeat the last
+// real token: the host writes valid tokens for all rows of a bucket.
 #include "lib/stage.glsl"
 #include "abi/embed.h"
 

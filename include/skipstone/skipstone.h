@@ -83,7 +83,7 @@ size_t skipstone_drafter_count(void);
 skipstone_status skipstone_get_drafter(size_t index, skipstone_drafter_info* info);
 
 typedef enum skipstone_kv_type {
-  SKIPSTONE_KV_AUTOMATIC = 0, /* f16, or f32 on devices without 16-bit arithmetic */
+  SKIPSTONE_KV_AUTOMATIC = 0, /**< f16 */
   SKIPSTONE_KV_F16 = 1,
   SKIPSTONE_KV_F32 = 2
 } skipstone_kv_type;

@@ -51,10 +51,21 @@ spec::Outcome Session::generate(const std::vector<text::Token>& tokens, std::uin
   spec::Limits limits;
   limits.max_tokens = max_tokens;
   limits.ends_generation = [&](text::Token token) { return s.engine->tokenizer().ends_generation(token); };
-  spec::Outcome outcome = spec::generate(s.executor, *s.drafter, history, limits, emit);
-  history.insert(history.end(), outcome.tokens.begin(), outcome.tokens.end());
-  s.history = std::move(history);
-  return outcome;
+  // What was emitted stays in the conversation also where an exception ends it: the executor may have committed these tokens already, and
+  // the history must go on being what its KV cache is a prefix of.
+  const std::vector<text::Token> prompt = history;
+  const auto keep = [&](const spec::Emitted& emitted) {
+    history.push_back(emitted.token);
+    return !emit || emit(emitted);
+  };
+  try {
+    spec::Outcome outcome = spec::generate(s.executor, *s.drafter, prompt, limits, keep);
+    s.history = std::move(history);
+    return outcome;
+  } catch (...) {
+    if (s.executor.committed() > s.history.size() || history.size() > prompt.size()) s.history = std::move(history);
+    throw;
+  }
 }
 
 const std::vector<text::Token>& Session::history() const { return state_->history; }

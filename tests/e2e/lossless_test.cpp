@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -101,6 +102,35 @@ TEST_P(LosslessFormats, EveryDrafterGivesPlainText) {
 INSTANTIATE_TEST_SUITE_P(Formats, LosslessFormats, testing::Values(gguf::Type::f32, gguf::Type::q8_0, gguf::Type::q4_0), [](const auto& test) {
   return std::string(gguf::traits(test.param).name);
 });
+
+TEST(Session, GoesOnAfterAReaderThatThrew) {
+  const fixtures::TemporaryDirectory directory;
+  const std::string path = directory.file("tiny.gguf");
+  fixtures::write_tiny_model({}, path);
+  EngineOptions options;
+  options.model_path = path;
+  const auto engine = Engine::load(options);
+  const std::vector<Token> prompt = engine->tokenizer().encode("one two three", true, false);
+  Session whole(engine, {});
+  const std::vector<Token> expected = whole.generate(prompt, 30, {}).tokens;
+  for (const char* draft : {"none", "asd:c=-1,rule1=0,rule2=0,k=7,gamma=0"}) {
+    SessionOptions session_options;
+    session_options.draft = draft;
+    Session session(engine, session_options);
+    std::size_t seen = 0;
+    EXPECT_THROW(session.generate(prompt, 30,
+                                  [&](const spec::Emitted&) -> bool {
+                                    if (++seen == 11) throw std::runtime_error("the reader has gone");
+                                    return true;
+                                  }),
+                 std::runtime_error);
+    std::vector<Token> text(session.history().begin() + static_cast<std::ptrdiff_t>(prompt.size()), session.history().end());
+    EXPECT_EQ(text.size(), 11u);
+    const std::vector<Token> rest = session.generate({}, 19, {}).tokens;
+    text.insert(text.end(), rest.begin(), rest.end());
+    EXPECT_EQ(text, expected) << draft;
+  }
+}
 
 TEST(Lossless, StoriesGreedyAndSampledWithTenSeeds) {
   const std::string path = std::string(SKIPSTONE_SHARED_DATA) + "/models/stories260K.gguf";
