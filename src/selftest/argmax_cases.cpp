@@ -104,7 +104,7 @@ std::string check_blocks(Bench& bench, std::uint32_t vocabulary, std::uint32_t r
   return "";
 }
 
-// Blocks in any state: the winner twice, blocks without a number, blocks of -inf.
+// Blocks in any state: the winner twice, blocks without a number (at last none with one), blocks of -inf.
 std::vector<abi::ArgmaxPartial> make_partials(Random& random, std::uint32_t blocks, std::uint32_t row) {
   std::vector<abi::ArgmaxPartial> partials(blocks);
   for (std::uint32_t block = 0; block < blocks; ++block) {
@@ -113,9 +113,10 @@ std::vector<abi::ArgmaxPartial> make_partials(Random& random, std::uint32_t bloc
     p.largest = random.between(0.0f, 10.0f);
     p.second = p.largest - random.between(0.0f, 1.0f);
     p.sum = random.between(1.0f, 20.0f);
-    if (row % 4 == 1 && block % 2 == 0) p.largest = 11.0f;
-    if (row % 4 == 2 && block % 2 == 0) p = {no_index, -infinity, -infinity, 0.0f};
-    if (row % 4 == 3 && block % 3 != 1) p = {block * ARGMAX_BLOCK + 3, -infinity, -infinity, 0.0f};
+    if (row % 5 == 1 && block % 2 == 0) p.largest = 11.0f;
+    if (row % 5 == 2 && block % 2 == 0) p = {no_index, -infinity, -infinity, 0.0f};
+    if (row % 5 == 3 && block % 3 != 1) p = {block * ARGMAX_BLOCK + 3, -infinity, -infinity, 0.0f};
+    if (row % 5 == 4) p = {no_index, -infinity, -infinity, 0.0f};
   }
   return partials;
 }
@@ -136,6 +137,7 @@ std::string check_result(const abi::RowResult& got, std::span<const abi::ArgmaxP
     units += term * (5 - 2 * x);
   }
   if (got.token != best.index) return fmt::format("got token {}, wanted {}", got.token, best.index);
+  if (best.index == no_index) return "";  // that there is no token is all that is promised
   std::string difference = differs("logit", got.logit, static_cast<double>(best.largest), 0.0);
   if (difference.empty()) difference = differs("margin", got.margin, static_cast<double>(best.largest - second), 0.0);
   if (difference.empty()) {
