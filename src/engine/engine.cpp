@@ -1,5 +1,8 @@
 #include "engine/engine.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "abi/step_state.h"
 #include "base/env.h"
 #include "base/log.h"
@@ -25,28 +28,20 @@ std::shared_ptr<vk::Device> open_device(Engine::State& state, const EngineOption
   return device;
 }
 
-// The passes of plain decoding, prompts and verification; skipped ones use the same kernels.
-std::vector<exec::PassSpec> usual_passes(const model::Config& config) {
-  std::vector<exec::PassSpec> specs;
-  for (const std::uint32_t bucket : kernels::row_buckets) {
-    exec::PassSpec spec;
-    spec.layers = exec::LayerPlan::full(config.layers);
-    spec.bucket = bucket;
-    spec.last_row_only = bucket > STEP_VERIFY_ROWS;
-    spec.attention_cosine = spec.last_row_only;
-    specs.push_back(spec);
-  }
-  return specs;
-}
-
+// Makes every pipeline that decoding, verification and prompts use, and runs each once over a single layer: some drivers (lavapipe) compile a
+// kernel when it first runs, and that time is loading, not generating. Models whose layers differ in format compile the rest on first use.
 void compile_kernels(Engine::State& state, const Progress& progress) {
-  std::vector<kernels::Dispatch> dispatches;
-  for (const exec::PassSpec& spec : usual_passes(state.config)) {
-    for (kernels::Dispatch& d : state.builder->build(spec).dispatches) dispatches.push_back(std::move(d));
-  }
-  for (std::size_t i = 0; i < dispatches.size(); ++i) {
-    state.library->pipeline(dispatches[i].kernel, dispatches[i].constants);
-    report(progress, "compiling kernels", static_cast<double>(i + 1) / static_cast<double>(dispatches.size()));
+  constexpr std::uint32_t buckets[] = {1, 2, 4, 8, 16, 32};   // larger ones use the kernels of the last
+  state.spare = state.new_executor();
+  for (std::size_t i = 0; i < std::size(buckets); ++i) {
+    exec::PassSpec spec;
+    spec.layers = exec::LayerPlan::full(state.config.layers);
+    spec.layers.end = 1;
+    spec.bucket = buckets[i];
+    spec.last_row_only = spec.attention_cosine = buckets[i] > STEP_VERIFY_ROWS;
+    const std::vector<std::int32_t> tokens(std::min(buckets[i], state.shape.context), 0);
+    state.spare->run(spec, tokens, 0);
+    report(progress, "compiling kernels", static_cast<double>(i + 1) / static_cast<double>(std::size(buckets)));
   }
   state.library->save_cache();
 }
@@ -108,6 +103,10 @@ std::shared_ptr<Engine> Engine::load(const EngineOptions& options) {
   state.builder = std::make_unique<exec::PassBuilder>(state.config, state.layout, state.shape, *state.select);
   compile_kernels(state, options.progress);
   return engine;
+}
+
+std::unique_ptr<exec::Executor> Engine::State::new_executor() {
+  return std::make_unique<exec::Executor>(device, *library, *builder, config, *weights, shape);
 }
 
 Engine::Engine() : state_(std::make_unique<State>()) {}

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "engine/engine.h"
+#include "exec/executor.h"
 #include "exec/pass_builder.h"
 #include "gguf/gguf.h"
 #include "kernels/library.h"
@@ -27,6 +28,9 @@ struct Engine::State {
   MemoryPlan memory;
   std::unique_ptr<model::Weights> weights;
   std::unique_ptr<exec::PassBuilder> builder;
+  std::unique_ptr<exec::Executor> spare;   ///< a sequence's buffers that loading has used already: for the first session
+
+  std::unique_ptr<exec::Executor> new_executor();
 };
 
 }  // namespace skipstone::engine

@@ -25,13 +25,12 @@ struct Session::State {
   State(std::shared_ptr<Engine> e, const SessionOptions& options)
       : engine(std::move(e)),
         drafter(spec::make_drafter(options.draft)),
-        passes(engine->state().device, *engine->state().library, *engine->state().builder, engine->state().config, *engine->state().weights,
-               engine->state().shape),
-        executor(passes, engine->state().config, options.sampling) {}
+        passes(engine->state().spare ? std::move(engine->state().spare) : engine->state().new_executor()),
+        executor(*passes, engine->state().config, options.sampling) {}
 
   std::shared_ptr<Engine> engine;
   std::unique_ptr<spec::Drafter> drafter;
-  exec::Executor passes;
+  std::unique_ptr<exec::Executor> passes;
   CosineKeeper executor;
   std::vector<text::Token> history;
 };

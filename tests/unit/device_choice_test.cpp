@@ -94,12 +94,26 @@ TEST(DeviceChoice, ByNumberOrPartOfTheName) {
 TEST(Tuning, FollowsTheDevice) {
   Caps lavapipe = device(0, "llvmpipe", DeviceKind::cpu, 2 * gib);
   lavapipe.subgroup_size = lavapipe.min_subgroup_size = lavapipe.max_subgroup_size = 8;
+  lavapipe.subgroup_ballot = true;
+  lavapipe.max_storage_range = 1u << 27;
+  lavapipe.max_texels = 1u << 27;
   Tuning tuning = tuning_for(lavapipe);
   EXPECT_EQ(tuning.lanes, 8u);
   EXPECT_EQ(tuning.wide_lanes, 8u);
+  EXPECT_TRUE(tuning.texels);
   EXPECT_EQ(tuning.matvec_row_lanes, 8u);
   EXPECT_EQ(tuning.matvec_k_lanes, 1u);
   EXPECT_FALSE(tuning.tiled_prefill);
+
+  Caps small_texels = lavapipe;   // SwiftShader
+  small_texels.max_texels = 1u << 16;
+  EXPECT_FALSE(tuning_for(small_texels).texels);
+  EXPECT_EQ(tuning_for(small_texels).matvec_k_lanes, 1u);
+  Caps no_broadcast = lavapipe;
+  no_broadcast.subgroup_ballot = false;
+  tuning = tuning_for(no_broadcast);
+  EXPECT_EQ(tuning.matvec_k_lanes, 8u);
+  EXPECT_FALSE(tuning.texels);
 
   Caps intel = device(0, "Arc", DeviceKind::discrete, 16 * gib);
   intel.vendor_id = 0x8086;
