@@ -32,7 +32,7 @@ void main() {
       [[unroll]] for (uint r = 0; r < ROWS; ++r) expand(raw[r], part, a[r], b[r]);
       [[unroll]] for (uint c = 0; c < COLS; ++c) {
         const uint at = ((first_column + c) * push.x_stride >> 2) + block * 8u + part * 2u;
-        const vec4 xa = x[at], xb = x[at + 1u];
+        const vec4 xa = load_x(at), xb = load_x(at + 1u);
         [[unroll]] for (uint r = 0; r < ROWS; ++r) sum[r * COLS + c] = fma8(a[r], b[r], xa, xb, sum[r * COLS + c]);
       }
     }

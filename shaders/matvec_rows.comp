@@ -29,7 +29,7 @@ void main() {
     vec4 mine[COLS * LOADS];
     [[unroll]] for (uint c = 0; c < COLS; ++c) {
       const uint at = ((first_column + c) * push.x_stride >> 2) + block * QUADS + lane % LOADERS;
-      [[unroll]] for (uint i = 0; i < LOADS; ++i) mine[c * LOADS + i] = x[at + i * LOADERS];
+      [[unroll]] for (uint i = 0; i < LOADS; ++i) mine[c * LOADS + i] = load_x(at + i * LOADERS);
     }
     [[unroll]] for (uint part = 0; part < 4; ++part) {
       vec4 a[ROWS], b[ROWS];

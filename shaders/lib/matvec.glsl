@@ -4,7 +4,13 @@
 MATVEC_SPEC(SK_CONSTANT)
 layout(push_constant) uniform Push { MATVEC_PUSH(SK_FIELD) } push;
 
+#if defined(TEXELS)
+layout(set = 0, binding = MATVEC_X) uniform usamplerBuffer x_texels;
+vec4 load_x(uint quad) { return uintBitsToFloat(texelFetch(x_texels, int(quad))); }
+#else
 layout(std430, set = 0, binding = MATVEC_X) readonly buffer X { vec4 x[]; };
+vec4 load_x(uint quad) { return x[quad]; }
+#endif
 layout(std430, set = 0, binding = MATVEC_Y) writeonly buffer Y { float y[]; };
 layout(std430, set = 0, binding = MATVEC_BIAS) readonly buffer Bias { float bias[]; };
 layout(std430, set = 0, binding = MATVEC_RESIDUAL) readonly buffer Residual { float residual[]; };
