@@ -1,123 +1,8 @@
-// The Vulkan layer on a real driver. Fails where there is none: the test suite's setup installs one.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <array>
-#include <cstdlib>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <numeric>
-
-#include "base/log.h"
-#include "base/status.h"
-#include "vk/device.h"
-#include "vk/memory.h"
-#include "vk/pipeline.h"
-#include "vk/recorder.h"
+// The Vulkan layer on a device: recording, hazards, replays, times.
+#include "vk_fixture.h"
 
 namespace skipstone::vk {
 namespace {
-
-const std::uint32_t affine_spirv[] = {
-#include "vk_affine.inc"
-};
-const std::uint32_t counts_spirv[] = {
-#include "vk_counts.inc"
-};
-
-constexpr std::uint32_t group_size = 32;
-
-/// One instance and device for the whole program, with the validation layers where they are installed.
-struct Shared {
-  std::shared_ptr<Instance> instance;
-  std::shared_ptr<Device> device;
-  bool validation = true;
-
-  Shared() {
-    try {
-      instance = Instance::create(true);
-    } catch (const Error& error) {
-      if (error.code() != Code::unsupported) throw;
-      validation = false;
-      instance = Instance::create(false);
-    }
-    device = Device::create(instance, choice());
-  }
-  std::uint32_t choice() const {
-    return choose_device(
-               instance->devices(), [this](std::uint32_t index) { return instance->unsuitable(index); }, "")
-        .index;
-  }
-  static Shared& get() {
-    static Shared shared;
-    return shared;
-  }
-};
-
-struct AffinePush {
-  std::uint32_t count, scale, offset;
-};
-
-template <typename T>
-std::span<const std::byte> bytes_of(const T& value) {
-  return std::as_bytes(std::span(&value, 1));
-}
-
-class Vk : public ::testing::Test {
- protected:
-  void SetUp() override {
-    device = Shared::get().device;
-    messages_before = Shared::get().instance->validation_messages();
-  }
-  void TearDown() override { EXPECT_EQ(Shared::get().instance->validation_messages(), messages_before); }
-
-  static PipelineSpec affine_spec(std::uint32_t extra = 0) {
-    PipelineSpec spec;
-    spec.name = "affine";
-    spec.spirv = affine_spirv;
-    spec.bindings = 2;
-    spec.push_bytes = sizeof(AffinePush);
-    spec.constants = {group_size, extra};
-    return spec;
-  }
-
-  static Code code_of(const std::function<void()>& call, std::string* message = nullptr) {
-    try {
-      call();
-    } catch (const Error& error) {
-      if (message != nullptr) *message = error.what();
-      return error.code();
-    }
-    return Code::ok;
-  }
-
-  static void affine(Recorder& recorder, const Pipeline& pipeline, const Slice& x, const Slice& y, std::uint32_t scale,
-                     std::uint32_t offset, const char* label = "affine") {
-    const auto count = static_cast<std::uint32_t>(x.bytes / 4);
-    const std::array bindings{Binding{x, Access::read}, Binding{y, Access::write}};
-    recorder.dispatch(pipeline, bindings, bytes_of(AffinePush{count, scale, offset}), (count + group_size - 1) / group_size, 1, 1, label);
-  }
-
-  static std::vector<std::uint32_t> words(const Slice& slice) {
-    std::vector<std::uint32_t> values(slice.bytes / 4);
-    Uploader(Shared::get().device).download(slice, std::as_writable_bytes(std::span(values)));
-    return values;
-  }
-
-  static void put(const Slice& slice, const std::vector<std::uint32_t>& values) {
-    Uploader(Shared::get().device).upload(std::as_bytes(std::span(values)), slice);
-  }
-
-  static std::vector<std::uint32_t> sequence(std::size_t count) {
-    std::vector<std::uint32_t> values(count);
-    std::iota(values.begin(), values.end(), 1u);
-    return values;
-  }
-
-  std::shared_ptr<Device> device;
-  std::uint64_t messages_before = 0;
-};
 
 TEST_F(Vk, CapsAreFilledIn) {
   const Caps& caps = device->caps();
@@ -277,69 +162,6 @@ TEST_F(Vk, CopyAndFillAreTracked) {
   EXPECT_EQ(in_b[1023], 0xabcd0123u);
 }
 
-TEST_F(Vk, UploadsAndDownloadsLargerThanTheStagingBuffer) {
-  const std::size_t count = (40u << 20) / 4 + 3;  // two and a half turns of both halves, and a ragged end
-  Arena arena(device, Role::kv);
-  const Slice slice = arena.allocate(count * 4 + 64);
-  EXPECT_EQ(slice.mapped, nullptr);
-  const auto values = sequence(count);
-  Uploader uploader(device);
-  uploader.upload(std::as_bytes(std::span(values)), slice);
-  std::vector<std::uint32_t> back(count + 16);
-  uploader.download(slice, std::as_writable_bytes(std::span(back)));
-  EXPECT_TRUE(std::equal(values.begin(), values.end(), back.begin()));
-  EXPECT_TRUE(std::all_of(back.begin() + static_cast<std::ptrdiff_t>(count), back.end(), [](std::uint32_t word) { return word == 0; }));
-  EXPECT_EQ(code_of([&] { uploader.upload(std::as_bytes(std::span(values)), slice.part(0, 64)); }), Code::internal);
-}
-
-TEST_F(Vk, MemoryIsZeroedAlignedAndCounted) {
-  const std::uint64_t before = device->memory_allocated();
-  {
-    Arena weights(device, Role::weights), kv(device, Role::kv), readback(device, Role::readback), state(device, Role::state);
-    std::vector<Slice> slices;
-    for (Arena* arena : {&weights, &kv, &readback, &state}) {
-      for (const std::uint64_t bytes : {1u, 100u, 70'000u}) slices.push_back(arena->allocate(bytes));
-    }
-    EXPECT_EQ(device->memory_allocated() - before, weights.allocated() + kv.allocated() + readback.allocated() + state.allocated());
-    EXPECT_LE(device->memory_allocated() - before, 12u << 20);  // little is asked for, little is taken
-    for (const Slice& slice : slices) EXPECT_EQ(slice.offset % std::max(64u, device->caps().storage_alignment), 0u);
-    EXPECT_NE(slices[6].mapped, nullptr);
-    EXPECT_NE(slices[9].mapped, nullptr);
-    EXPECT_EQ(slices[0].mapped != nullptr, device->caps().unified_memory);
-    for (const Slice& slice : slices) {
-      std::vector<std::byte> bytes(slice.bytes, std::byte{1});
-      Uploader(device).download(slice, bytes);
-      EXPECT_TRUE(std::all_of(bytes.begin(), bytes.end(), [](std::byte byte) { return byte == std::byte{0}; }));
-    }
-    EXPECT_FALSE(static_cast<bool>(kv.allocate(0)));
-    EXPECT_EQ(code_of([&] { slices[0].part(1, 1); }), Code::internal);
-  }
-  EXPECT_EQ(device->memory_allocated(), before);
-}
-
-TEST_F(Vk, BlocksGrowWithWhatIsHeld) {
-  Arena arena(device, Role::weights);
-  std::uint64_t asked = 0;
-  for (int i = 0; i < 60; ++i, asked += 500'000) arena.allocate(500'000);
-  EXPECT_GE(arena.allocated(), asked);
-  EXPECT_LE(arena.allocated(), asked + (12u << 20));
-  Arena exact(device, Role::kv, 1 << 20);
-  exact.allocate(100);
-  EXPECT_EQ(exact.allocated(), 1u << 20);
-}
-
-TEST_F(Vk, TooMuchMemoryIsAnErrorWithNumbers) {
-  for (const Role role : {Role::weights, Role::kv, Role::state}) {
-    Arena arena(device, role);
-    for (const std::uint64_t bytes : {std::uint64_t{1} << 50, device->caps().max_allocation + 1, ~std::uint64_t{0}}) {
-      std::string message;
-      EXPECT_EQ(code_of([&] { arena.allocate(bytes); }, &message), Code::out_of_memory);
-      EXPECT_NE(message.find("MiB"), std::string::npos) << message;
-    }
-    EXPECT_TRUE(static_cast<bool>(arena.allocate(64)));  // still usable
-  }
-}
-
 TEST_F(Vk, WrongUseOfTheRecorderIsAnError) {
   Arena arena(device, Role::activations);
   PipelineFactory factory(device, "");
@@ -374,24 +196,6 @@ TEST_F(Vk, WrongUseOfTheRecorderIsAnError) {
   EXPECT_EQ(code_of([&] { Queue(device).wait(1); }), Code::internal);
 }
 
-TEST_F(Vk, PipelinesAreCheckedBeforeTheDriverSeesThem) {
-  PipelineFactory factory(device, "");
-  PipelineSpec spec = affine_spec();
-  spec.spirv = spec.spirv.first(3);
-  EXPECT_EQ(code_of([&] { factory.create(spec); }), Code::internal);
-  spec = affine_spec();
-  spec.required_subgroup = 2 * device->caps().max_subgroup_size;
-  std::string message;
-  EXPECT_EQ(code_of([&] { factory.create(spec); }, &message), Code::unsupported);
-  EXPECT_NE(message.find("affine"), std::string::npos) << message;
-  spec = affine_spec();
-  spec.push_bytes = device->caps().max_push_bytes + 4;
-  EXPECT_EQ(code_of([&] { factory.create(spec); }), Code::unsupported);
-  spec = affine_spec();
-  spec.required_subgroup = device->caps().max_subgroup_size;
-  EXPECT_NE(factory.create(spec), nullptr);
-}
-
 TEST_F(Vk, TimestampsNameEveryDispatch) {
   if (!device->caps().timestamps) GTEST_SKIP() << "the driver has no timestamps on its compute queue";
   constexpr std::size_t count = 1 << 16;
@@ -417,78 +221,6 @@ TEST_F(Vk, TimestampsNameEveryDispatch) {
   }
   EXPECT_GT(sum, 0);
   EXPECT_LT(sum, 60e6);
-}
-
-TEST_F(Vk, PipelineCacheSurvivesAndDamageIsIgnored) {
-  namespace fs = std::filesystem;
-  const fs::path directory = fs::path(::testing::TempDir()) / ("skipstone-vk-" + std::to_string(std::rand()));
-  const std::string file = pipeline_cache_file((directory / "deeper").string(), device->caps(), 42);
-  { PipelineFactory(device, file).create(affine_spec()); }
-  ASSERT_TRUE(fs::exists(file));
-  const auto written = fs::last_write_time(file);
-  const auto size = fs::file_size(file);
-  EXPECT_GT(size, 32u);
-  {
-    PipelineFactory factory(device, file);  // reads it; nothing new, so nothing is written again
-    factory.save();
-  }
-  EXPECT_EQ(fs::last_write_time(file), written);
-
-  const auto damage = [&](std::uint64_t at) {
-    std::fstream stream(file, std::ios::in | std::ios::out | std::ios::binary);
-    stream.seekg(static_cast<std::streamoff>(at));
-    const char changed = static_cast<char>(stream.get() ^ 0x5a);
-    stream.seekp(static_cast<std::streamoff>(at));
-    stream.put(changed);
-  };
-  for (const std::uint64_t at : {std::uint64_t{0}, std::uint64_t{9}, std::uint64_t{20}, std::uint64_t{30}, size - 1}) {
-    damage(at);
-    auto pipeline = PipelineFactory(device, file).create(affine_spec());  // ends by writing a good file again
-    EXPECT_NE(pipeline, nullptr);
-    EXPECT_GE(fs::file_size(file), 32u);
-  }
-  fs::resize_file(file, size / 2);
-  EXPECT_NE(PipelineFactory(device, file).create(affine_spec()), nullptr);
-  fs::resize_file(file, 0);
-  EXPECT_NE(PipelineFactory(device, file).create(affine_spec()), nullptr);
-  EXPECT_EQ(std::distance(fs::directory_iterator(fs::path(file).parent_path()), fs::directory_iterator()), 1);  // no temporary files left
-  // A place that cannot be written costs the cache, nothing else.
-  EXPECT_NE(PipelineFactory(device, "/proc/no/such/place").create(affine_spec()), nullptr);
-  fs::remove_all(directory);
-}
-
-TEST_F(Vk, LostDeviceIsReportedAndANewOneWorks) {
-  ASSERT_EQ(::setenv("SKIPSTONE_TEST_DEVICE_LOST", "3", 1), 0);
-  auto doomed = Device::create(Shared::get().instance, Shared::get().choice());
-  ASSERT_EQ(::unsetenv("SKIPSTONE_TEST_DEVICE_LOST"), 0);
-  {
-    Arena arena(doomed, Role::state);
-    PipelineFactory factory(doomed, "");
-    auto pipeline = factory.create(affine_spec());
-    const Slice x = arena.allocate(64), y = arena.allocate(64);
-    Recorder recorder(doomed);
-    affine(recorder, *pipeline, x, y, 1, 1, "the last kernel");
-    const Commands commands = recorder.finish();
-    Queue queue(doomed);
-    queue.submit_and_wait(commands);
-    queue.submit_and_wait(commands);
-    const std::uint64_t value = queue.submit(commands);
-    std::string message;
-    EXPECT_EQ(code_of([&] { queue.wait(value); }, &message), Code::device_lost);
-    EXPECT_NE(message.find("the last kernel"), std::string::npos) << message;
-    EXPECT_EQ(code_of([&] { queue.submit(commands); }), Code::device_lost);
-    EXPECT_EQ(code_of([&] { queue.wait(value); }), Code::device_lost);
-    EXPECT_EQ(code_of([&] { Arena(doomed, Role::kv).allocate(64); }), Code::device_lost);
-  }
-  doomed.reset();
-  auto fresh = Device::create(Shared::get().instance, Shared::get().choice());
-  Arena arena(fresh, Role::state);
-  const Slice slice = arena.allocate(64);
-  Recorder recorder(fresh);
-  recorder.fill(slice, 5);
-  const Commands commands = recorder.finish();
-  Queue(fresh).submit_and_wait(commands);
-  EXPECT_EQ(std::to_integer<int>(*slice.mapped), 5);
 }
 
 TEST_F(Vk, ValidationSeesWhatIsWrong) {
