@@ -6,9 +6,9 @@
 // Shapes: q, out [rows][stride], caches [kv_head][context][HEAD_DIM]. Workgroup (row tile, head).
 // May round differently from attention.comp: it sets a prompt's KV once, identically for plain and speculative decoding.
 //
-// With TEXELS (CPU drivers): Q, K and V come through texel buffers; the subgroup, which is the workgroup, loads each K and V vector once,
+// With USE_TEXELS (CPU drivers): Q, K and V come through texel buffers; the subgroup, which is the workgroup, loads each K and V vector once,
 // a quad per lane, and broadcasts it.
-#if defined(TEXELS)
+#if defined(USE_TEXELS)
 #extension GL_KHR_shader_subgroup_ballot : require
 #endif
 #include "lib/stage.glsl"
@@ -17,7 +17,7 @@
 ATTENTION_PREFILL_SPEC(SK_CONSTANT)
 layout(push_constant) uniform Push { ATTENTION_PREFILL_PUSH(SK_FIELD) } push;
 
-#if defined(TEXELS)
+#if defined(USE_TEXELS)
 layout(set = 0, binding = ATTENTION_PREFILL_Q) uniform usamplerBuffer q_texels;
 vec4 load_q(uint quad) { return uintBitsToFloat(texelFetch(q_texels, int(quad))); }
 #else
@@ -33,7 +33,7 @@ layout(std430, set = 0, binding = ATTENTION_PREFILL_OUT) writeonly buffer Out { 
 
 const uint QUADS = HEAD_DIM / 4u;
 
-#if defined(TEXELS)
+#if defined(USE_TEXELS)
 // A K or V vector held by the subgroup: lane l has quads l, l + LANES, ...
 const uint HELD = (QUADS + LANES - 1u) / LANES;
 uint held_quad(uint i) { return min(i * LANES + gl_LocalInvocationID.x, QUADS - 1u); }

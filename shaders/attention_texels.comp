@@ -6,7 +6,7 @@
 //
 // A chunk is walked in blocks of LANES keys, a key per lane for the scores, LANES dimensions quads at a time for V, with a running maximum
 // (online softmax). Blocks stand at fixed positions too, so the numerics contract holds: nothing depends on the number of rows.
-#define TEXELS
+#define USE_TEXELS
 #include "lib/stage.glsl"
 #include "abi/attention.h"
 

@@ -1,5 +1,5 @@
 // Reads four neighbouring dimensions of a cached K or V vector; define KV_F16 and the bindings KV_K and KV_V first.
-#if defined(TEXELS)
+#if defined(USE_TEXELS)
 // As texel buffers of 16-byte words: eight halves or four floats each (why: lib/quant.glsl).
 layout(set = 0, binding = KV_K) uniform usamplerBuffer k_texels;
 layout(set = 0, binding = KV_V) uniform usamplerBuffer v_texels;

@@ -4,7 +4,7 @@
 MATVEC_SPEC(SK_CONSTANT)
 layout(push_constant) uniform Push { MATVEC_PUSH(SK_FIELD) } push;
 
-#if defined(TEXELS)
+#if defined(USE_TEXELS)
 layout(set = 0, binding = MATVEC_X) uniform usamplerBuffer x_texels;
 vec4 load_x(uint quad) { return uintBitsToFloat(texelFetch(x_texels, int(quad))); }
 #else

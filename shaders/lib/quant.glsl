@@ -4,9 +4,9 @@
 //   expand(block, part, a, b)  weights 8*part .. 8*part+7 as floats, scale applied; part is a compile-time constant after unrolling
 // Device layout (model/weights.cpp makes it): `weights` holds the quants of all rows, rows padded to whole blocks with zeros;
 // `scales` holds the half-precision scales of all blocks in the same order, two per word. Formats without scales ignore it.
-// With TEXELS the planes are bound as texel buffers of 16-byte words instead of storage buffers. CPU drivers gather texels with vector
+// With USE_TEXELS the planes are bound as texel buffers of 16-byte words instead of storage buffers. CPU drivers gather texels with vector
 // instructions, but fetch storage buffers lane by lane (docs/vulkan.md).
-#if defined(TEXELS)
+#if defined(USE_TEXELS)
 layout(set = 0, binding = WEIGHTS_BINDING) uniform usamplerBuffer weight_texels;
 layout(set = 0, binding = SCALES_BINDING) uniform usamplerBuffer scale_texels;
 uvec4 weight_words(uint index) { return texelFetch(weight_texels, int(index)); }
