@@ -49,7 +49,7 @@ KernelId Selector::matvec_kernel(gguf::Type format) const {
 KernelId Selector::matmul_kernel(gguf::Type format) const { return kernels_of(format).matmul; }
 
 MatvecChoice Selector::matvec(std::uint32_t rows_of_pass) const {
-  const std::uint32_t columns = std::min<std::uint32_t>(bucket_for(rows_of_pass), STEP_VERIFY_ROWS);
+  const std::uint32_t columns = std::min({bucket_for(rows_of_pass), std::uint32_t{STEP_VERIFY_ROWS}, tuning_.matvec_columns});
   return {tuning_.matvec_row_lanes * tuning_.matvec_k_lanes, tuning_.matvec_k_lanes, tuning_.matvec_rows, columns};
 }
 

@@ -51,7 +51,9 @@ Tuning tuning_for(const Caps& caps) {
   const bool on_rows = row.lanes_on_rows && caps.subgroup_ballot && tuning.lanes == caps.subgroup_size;
   tuning.matvec_row_lanes = on_rows ? tuning.lanes : 1;
   tuning.matvec_k_lanes = on_rows ? 1 : tuning.lanes;
-  tuning.matvec_rows = 4;
+  // What a CPU driver compiles grows with rows times columns (seconds for 8 x 16), and beyond 8 columns little is left to win.
+  tuning.matvec_rows = on_rows ? 8 : 4;
+  tuning.matvec_columns = on_rows ? 8 : 16;
   // Every range that a storage binding may have must fit a texel buffer too (lavapipe: 2^27 texels; SwiftShader: 2^16, too few).
   tuning.texels = on_rows && caps.max_texels >= caps.max_storage_range / 16;
   tuning.tiled_prefill = row.tiled_prefill;
