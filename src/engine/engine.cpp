@@ -43,7 +43,7 @@ void compile_kernels(Engine::State& state, const Progress& progress) {
     state.spare->run(spec, tokens, 0);
     report(progress, "compiling kernels", static_cast<double>(i + 1) / static_cast<double>(std::size(buckets)));
   }
-  state.library->save_cache();
+  state.kernel_library->save_cache();
 }
 
 }  // namespace
@@ -99,14 +99,14 @@ std::shared_ptr<Engine> Engine::load(const EngineOptions& options) {
   state.weights =
       std::make_unique<model::Weights>(state.device, state.layout, [&](double done) { report(options.progress, "loading weights", done); });
   for (model::TensorPlace& place : state.layout.tensors) place.source = nullptr;  // the file is closed when this returns
-  state.library = std::make_unique<kernels::Library>(state.device, env::cache_directory());
+  state.kernel_library = std::make_unique<kernels::Library>(state.device, env::cache_directory());
   state.builder = std::make_unique<exec::PassBuilder>(state.config, state.layout, state.shape, *state.select);
   compile_kernels(state, options.progress);
   return engine;
 }
 
 std::unique_ptr<exec::Executor> Engine::State::new_executor() {
-  return std::make_unique<exec::Executor>(device, *library, *builder, config, *weights, shape);
+  return std::make_unique<exec::Executor>(device, *kernel_library, *builder, config, *weights, shape);
 }
 
 Engine::Engine() : state_(std::make_unique<State>()) {}

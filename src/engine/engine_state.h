@@ -22,7 +22,7 @@ struct Engine::State {
   std::shared_ptr<vk::Instance> instance;
   std::shared_ptr<vk::Device> device;
   std::unique_ptr<kernels::Selector> select;
-  std::unique_ptr<kernels::Library> library;
+  std::unique_ptr<kernels::Library> kernel_library;
   model::WeightLayout layout;  ///< its tensor sources point into the file and are not used after load
   exec::SequenceShape shape;
   MemoryPlan memory;
