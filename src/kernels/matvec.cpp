@@ -9,8 +9,6 @@ using vk::Access;
 
 constexpr std::uint32_t divide_up(std::uint32_t a, std::uint32_t b) { return (a + b - 1) / b; }
 
-bool has_scales(gguf::Type format) { return format == gguf::Type::q8_0 || format == gguf::Type::q4_0; }
-
 // Weights and scales of a part. Formats without scales bind the weights twice: every declared buffer must be bound.
 void add_weights(std::vector<Operand>& operands, const Matrix& weights, std::size_t part) {
   const Resource quants{ResourceKind::weight, weights.tensor, static_cast<std::uint16_t>(part), 0};
@@ -35,6 +33,8 @@ std::string part_label(const std::string& label, const Matrix& weights, std::siz
 }
 
 }  // namespace
+
+bool has_scales(gguf::Type format) { return format == gguf::Type::q8_0 || format == gguf::Type::q4_0; }
 
 std::vector<Dispatch> embed(const Selector& select, const Matrix& table, std::uint32_t rows, Resource out, const std::string& label) {
   std::vector<Dispatch> result;

@@ -16,6 +16,9 @@ namespace skipstone::kernels {
 /// Rows are padded to whole blocks of 32, in weights and activations alike.
 constexpr std::uint32_t padded(std::uint32_t length) { return (length + 31u) / 32u * 32u; }
 
+/// Whether weights of `format` have a plane of half-precision scales beside their quants.
+bool has_scales(gguf::Type format);
+
 /// A range of a matrix's output rows in buffers of its own: matrices larger than a binding may be are split.
 struct MatrixPart {
   std::uint32_t first = 0, rows = 0;

@@ -25,8 +25,6 @@ std::uint64_t quant_row_bytes(gguf::Type format, std::uint32_t k) {
   fail(Code::unsupported, "there is no device layout for weights of type {}", gguf::traits(format).name);
 }
 
-bool has_scales(gguf::Type format) { return format == gguf::Type::q8_0 || format == gguf::Type::q4_0; }
-
 class Builder {
  public:
   Builder(WeightLayout& layout, std::uint64_t max_range) : layout_(layout), max_range_(max_range) {}
@@ -94,7 +92,7 @@ std::uint64_t TensorPlace::quant_bytes(std::size_t part) const {
 }
 
 std::uint64_t TensorPlace::scale_bytes(std::size_t part) const {
-  if (vector || !has_scales(matrix.format)) return 0;
+  if (vector || !kernels::has_scales(matrix.format)) return 0;
   const std::uint64_t halves = std::uint64_t{kernels::padded(matrix.k) / 32} * matrix.parts[part].rows;
   return (halves + 1) / 2 * 4;
 }

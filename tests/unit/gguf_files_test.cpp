@@ -25,15 +25,11 @@
 namespace skipstone::gguf {
 namespace {
 
+using fixtures::bytes_of;
 using fixtures::Failure;
 using fixtures::failure_of;
 using fixtures::TemporaryDirectory;
 using fixtures::write_tiny_model;
-
-std::string bytes_of(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 
 /// Writes part `index` of `count` with one tensor of its own; the keys can be made to lie.
 void write_part(const std::string& path, std::uint16_t index, std::uint16_t count, std::int32_t total, const std::string& tensor) {

@@ -23,15 +23,11 @@
 namespace skipstone::gguf {
 namespace {
 
+using fixtures::bytes_of;
 using fixtures::Failure;
 using fixtures::failure_of;
 using fixtures::TemporaryDirectory;
 using fixtures::write_tiny_model;
-
-std::string bytes_of(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 
 template <typename T>
 Value array(std::vector<T> items) {
