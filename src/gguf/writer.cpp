@@ -1,19 +1,14 @@
 #include "gguf/writer.h"
 
-#include <fcntl.h>
-#include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <atomic>
 #include <bit>
-#include <cerrno>
-#include <cstdio>
-#include <system_error>
+#include <cstring>
+#include <functional>
+#include <numeric>
 #include <type_traits>
 #include <utility>
 
+#include "base/output_file.h"
 #include "base/status.h"
 
 namespace skipstone::gguf {
@@ -22,6 +17,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "GGUF stores little-endian numbers, which this code writes as they are");
 
 constexpr std::uint64_t kDefaultAlignment = 32;
+constexpr std::uint64_t kChunkBytes = 8u << 20;       // what write() asks a source for at once, unless a row is larger
 constexpr std::uint32_t kLargestAlignment = 1u << 20;  // as in the reader
 
 /// The number in the file of the value type at `index` of Value or Array::items: both leave out "array", number 9.
@@ -80,54 +76,6 @@ void Buffer::value(const Value& value) {
       value);
 }
 
-/// A new file beside the final one, removed again unless it is renamed to it.
-class TemporaryFile {
- public:
-  explicit TemporaryFile(const std::string& path) : path_(path) {
-    struct stat info {};
-    // Renaming onto a device or a directory would replace the one and fail late on the other.
-    if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) fail(Code::io, "{}: cannot write: it is not a regular file", path);
-    static std::atomic<unsigned> number{0};
-    temporary_ = fmt::format("{}.{}.{}.tmp", path, ::getpid(), number++);
-    descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (descriptor_ < 0) failed("create the file");
-  }
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
-  ~TemporaryFile() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-    if (!renamed_) ::unlink(temporary_.c_str());
-  }
-
-  void write(std::span<const std::byte> bytes) {
-    while (!bytes.empty()) {
-      const ssize_t count = ::write(descriptor_, bytes.data(), std::min(bytes.size(), std::size_t{1} << 30));
-      if (count < 0 && errno == EINTR) continue;
-      if (count <= 0) failed("write");
-      bytes = bytes.subspan(static_cast<std::size_t>(count));
-    }
-  }
-
-  /// Some file systems report a full disk only here.
-  void finish() {
-    if (::fsync(descriptor_) != 0 && errno != EINVAL && errno != ENOSYS) failed("write");
-    if (::close(std::exchange(descriptor_, -1)) != 0) failed("write");
-    if (::rename(temporary_.c_str(), path_.c_str()) != 0) failed("rename the finished file");
-    renamed_ = true;
-  }
-
- private:
-  [[noreturn]] void failed(const char* what) const {
-    const std::string reason = std::generic_category().message(errno);
-    fail(Code::io, "{}: cannot {}: {}; nothing was left behind", path_, what, reason);
-  }
-
-  std::string path_;
-  std::string temporary_;
-  int descriptor_ = -1;
-  bool renamed_ = false;
-};
-
 }  // namespace
 
 struct Writer::Impl {
@@ -135,7 +83,9 @@ struct Writer::Impl {
     std::string name;
     Type type;
     std::vector<std::uint64_t> shape;
-    std::vector<std::byte> data;
+    std::uint64_t bytes;
+    RowSource source;
+    std::uint64_t rows() const { return std::accumulate(shape.begin() + 1, shape.end(), std::uint64_t{1}, std::multiplies<>()); }
   };
   std::vector<Pair> metadata;
   std::vector<Entry> tensors;
@@ -190,7 +140,7 @@ Buffer Writer::Impl::header(std::uint64_t alignment) const {
     for (const std::uint64_t size : tensor.shape) out.scalar(size);
     out.scalar(static_cast<std::uint32_t>(tensor.type));
     out.scalar(offset);
-    offset = align_up(offset + tensor.data.size(), alignment);
+    offset = align_up(offset + tensor.bytes, alignment);
   }
   out.pad(alignment);
   return out;
@@ -223,36 +173,53 @@ void Writer::set_integers(std::string key, std::vector<std::int32_t> items) {
   set(std::move(key), std::make_shared<const Array>(Array{std::move(items)}));
 }
 
+void Writer::add_tensor(std::string name, Type type, std::span<const std::uint64_t> shape, RowSource source) {
+  const std::uint64_t bytes = impl_->check_tensor(name, type, shape);
+  impl_->tensors.push_back({std::move(name), type, {shape.begin(), shape.end()}, bytes, std::move(source)});
+}
+
 void Writer::add_tensor(std::string name, Type type, std::span<const std::uint64_t> shape, std::span<const std::byte> data) {
   const std::uint64_t bytes = impl_->check_tensor(name, type, shape);
   if (bytes != data.size()) {
     fail(Code::invalid_argument, "tensor '{}' needs {} bytes for its shape and type, not {}", escaped(name), bytes, data.size());
   }
-  impl_->tensors.push_back({std::move(name), type, {shape.begin(), shape.end()}, {data.begin(), data.end()}});
+  const std::uint64_t row = row_bytes(type, shape[0]);
+  add_tensor(std::move(name), type, shape,
+             [row, copy = std::vector<std::byte>(data.begin(), data.end())](std::uint64_t first, std::span<std::byte> out) {
+               std::memcpy(out.data(), copy.data() + first * row, out.size());
+             });
 }
 
 void Writer::add_tensor(std::string name, Type type, std::span<const std::uint64_t> shape, std::span<const float> weights) {
-  const std::uint64_t bytes = impl_->check_tensor(name, type, shape);
-  std::uint64_t elements = 1;
-  for (const std::uint64_t size : shape) elements *= size;
+  std::vector<std::byte> data(static_cast<std::size_t>(impl_->check_tensor(name, type, shape)));
+  const std::uint64_t elements = std::accumulate(shape.begin(), shape.end(), std::uint64_t{1}, std::multiplies<>());
   if (elements != weights.size()) {
     fail(Code::invalid_argument, "tensor '{}' has {} weights by its shape, but {} were given", escaped(name), elements, weights.size());
   }
-  std::vector<std::byte> data(static_cast<std::size_t>(bytes));
   quantize(type, weights, data);
-  impl_->tensors.push_back({std::move(name), type, {shape.begin(), shape.end()}, std::move(data)});
+  add_tensor(std::move(name), type, shape, data);
 }
 
-void Writer::write(const std::string& path) const {
+void Writer::write(const std::string& path, const WriteProgress& progress) const {
   const std::uint64_t alignment = impl_->alignment();
   const Buffer header = impl_->header(alignment);
-  TemporaryFile file(path);
+  std::uint64_t total = 0, written = 0;
+  for (const Impl::Entry& tensor : impl_->tensors) total += tensor.bytes;
+  OutputFile file(path);
   file.write(header.bytes());
   const std::vector<std::byte> zeros(static_cast<std::size_t>(alignment));
+  std::vector<std::byte> rows;
   for (const Impl::Entry& tensor : impl_->tensors) {
-    file.write(tensor.data);
-    const std::uint64_t padding = align_up(tensor.data.size(), alignment) - tensor.data.size();
-    file.write(std::span(zeros).first(static_cast<std::size_t>(padding)));
+    const std::uint64_t row = row_bytes(tensor.type, tensor.shape[0]);
+    const std::uint64_t at_once = std::max<std::uint64_t>(1, kChunkBytes / row);
+    for (std::uint64_t first = 0; first < tensor.rows(); first += at_once) {
+      rows.resize(static_cast<std::size_t>(std::min(at_once, tensor.rows() - first) * row));
+      tensor.source(first, rows);
+      file.write(rows);
+      written += rows.size();
+      if (progress && !progress(written, total)) fail(Code::cancelled, "writing {} was cancelled; nothing was left behind", path);
+    }
+    file.write(std::span(zeros).first(static_cast<std::size_t>(align_up(tensor.bytes, alignment) - tensor.bytes)));
   }
   file.finish();
 }
