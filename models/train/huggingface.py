@@ -1,11 +1,14 @@
-"""Writes a trained model in Hugging Face layout: config.json, model.safetensors, tokenizer.model, tokenizer_config.json."""
+"""Writes and reads models in Hugging Face layout: config.json, model.safetensors, tokenizer.model, tokenizer_config.json."""
 
 import json
 import shutil
 import struct
 from pathlib import Path
 
+import numpy
 import torch
+
+from model import Llama, Shape
 
 
 def write_safetensors(path, tensors):
@@ -41,3 +44,22 @@ def save(model, tokenizer, folder, exit_layer=None):
         + "\n", encoding="utf-8")
     shutil.copyfile(tokenizer, folder / "tokenizer.model")
     write_safetensors(folder / "model.safetensors", {f"model.{name}": value for name, value in model.state_dict().items()})
+
+
+def load(folder):
+    """A Llama of a folder that save() wrote (or of the same layout, F16 or F32, tied embeddings)."""
+    folder = Path(folder)
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    model = Llama(Shape(**{name: config[name] for name in vars(Shape())}))
+    blob = (folder / "model.safetensors").read_bytes()
+    (length,) = struct.unpack_from("<Q", blob)
+    state = {}
+    for name, entry in json.loads(blob[8 : 8 + length]).items():
+        if name == "__metadata__":
+            continue
+        begin, end = (8 + length + offset for offset in entry["data_offsets"])
+        kind = {"F32": "<f4", "F16": "<f2"}[entry["dtype"]]
+        values = numpy.frombuffer(blob[begin:end], dtype=kind).astype("f4").reshape(entry["shape"])
+        state[name.removeprefix("model.")] = torch.from_numpy(values)
+    model.load_state_dict(state)
+    return model.eval()

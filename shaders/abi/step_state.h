@@ -7,12 +7,13 @@
 #define STEP_VERIFY_ROWS 16    // rows of the largest pass under the numerics contract
 
 // base: text position of row 0. rows: rows that are real; the rest of the bucket is padding. attention_groups: arguments of the
-// indirect attention dispatch (KV chunks, head groups, rows). tokens[i]: the token of row i.
+// indirect attention dispatch (KV chunks, head groups, rows). kept: where row 0 goes in the kept rows. tokens[i]: the token of row i.
 #define STEP_STATE(FIELD, ARRAY)      \
   FIELD(uint, base)                   \
   FIELD(uint, rows)                   \
   ARRAY(uint, attention_groups, 3)    \
-  ARRAY(uint, reserved, 3)            \
+  FIELD(uint, kept)                   \
+  ARRAY(uint, reserved, 2)            \
   ARRAY(uint, tokens, STEP_MAX_ROWS)
 
 // One row's result of the argmax kernels: token, un-tempered softmax probability of it, distance to the runner-up, its logit.

@@ -39,6 +39,7 @@ void compile_kernels(Engine::State& state, const Progress& progress) {
     spec.layers.end = 1;
     spec.bucket = buckets[i];
     spec.last_row_only = spec.attention_cosine = buckets[i] > STEP_VERIFY_ROWS;
+    spec.keep_after = buckets[i] == 1 ? 1 : 0;
     const std::vector<std::int32_t> tokens(std::min(buckets[i], state.shape.context), 0);
     state.spare->run(spec, tokens, 0);
     report(progress, "compiling kernels", static_cast<double>(i + 1) / static_cast<double>(std::size(buckets)));

@@ -21,6 +21,8 @@ std::uint32_t next_chunk(std::size_t left) {
   return chunk;
 }
 
+std::uint32_t bucket_of(std::span<const Token> rows) { return kernels::bucket_for(static_cast<std::uint32_t>(rows.size())); }
+
 }  // namespace
 
 SequenceExecutor::SequenceExecutor(exec::Executor& passes, const model::Config& config, const sample::SamplerParams& sampling)
@@ -50,6 +52,7 @@ Choice SequenceExecutor::choose(std::uint32_t row, std::size_t position) {
 }
 
 spec::Prefilled SequenceExecutor::prefill(std::span<const Token> tokens, bool attention_cosine) {
+  kept_ = {};
   if (attention_cosine) passes_.clear_cosines();
   spec::Prefilled result;
   window_ = text_;
@@ -75,10 +78,16 @@ spec::Prefilled SequenceExecutor::prefill(std::span<const Token> tokens, bool at
   return result;
 }
 
-Choice SequenceExecutor::draft(const exec::LayerPlan& plan, Token input, std::uint32_t offset) {
+Choice SequenceExecutor::draft(const exec::LayerPlan& plan, Token input, std::uint32_t offset, bool keep_prefix) {
   const std::uint32_t position = committed() + offset;
   set_window(position, input);
-  passes_.run(pass(plan, 1), std::span(&input, 1), position);
+  exec::PassSpec spec = pass(plan, 1);
+  if (offset == 0) kept_ = {keep_prefix ? plan.whole_prefix() : 0, {}};
+  if (kept_.layers > 0 && kept_.layers == plan.whole_prefix() && kept_.rows.size() == offset) {
+    spec.keep_after = kept_.layers;
+    kept_.rows.push_back(input);
+  }
+  passes_.run(spec, std::span(&input, 1), position, offset);
   try {
     return choose(0, position);
   } catch (const Error& error) {
@@ -91,8 +100,28 @@ Choice SequenceExecutor::draft(const exec::LayerPlan& plan, Token input, std::ui
 void SequenceExecutor::verify(std::span<const Token> rows, std::span<Choice> out) {
   rows_.assign(rows.begin(), rows.end());
   for (std::size_t i = 0; i < rows.size(); ++i) set_window(committed() + i, rows[i]);
-  passes_.run(pass(exec::LayerPlan::full(config_.layers), kernels::bucket_for(static_cast<std::uint32_t>(rows.size()))), rows, committed());
+  exec::LayerPlan layers = exec::LayerPlan::full(config_.layers);
+  layers.begin = keep(rows);
+  passes_.run(pass(layers, bucket_of(rows)), rows, committed());
+  kept_ = {};
   for (std::uint32_t i = 0; i < rows.size(); ++i) out[i] = choose(i, committed() + i);
+}
+
+/// Completes the kept rows of a round to all of `rows`: those that no draft pass has read (the last draft) go through the first layers now.
+/// Returns the layers that the verification need not run; 0 where nothing was kept.
+std::uint32_t SequenceExecutor::keep(std::span<const Token> rows) {
+  const auto known = static_cast<std::uint32_t>(std::ranges::mismatch(kept_.rows, rows).in1 - kept_.rows.begin());
+  if (kept_.layers == 0 || known == 0) return 0;
+  if (known < rows.size()) {
+    const std::span<const Token> rest = rows.subspan(known);
+    exec::LayerPlan first = exec::LayerPlan::full(config_.layers);
+    first.end = kept_.layers;
+    exec::PassSpec spec = pass(first, bucket_of(rest));
+    spec.output = exec::Output::none;
+    spec.keep_after = kept_.layers;
+    passes_.run(spec, rest, committed() + known, known);
+  }
+  return kept_.layers;
 }
 
 void SequenceExecutor::commit(std::uint32_t rows) {

@@ -18,17 +18,28 @@ class SequenceExecutor : public spec::Executor {
   std::uint32_t max_rows() const override;
   std::uint32_t committed() const override { return static_cast<std::uint32_t>(text_.size()); }
   spec::Prefilled prefill(std::span<const spec::Token> tokens, bool attention_cosine) override;
-  spec::Choice draft(const exec::LayerPlan& plan, spec::Token input, std::uint32_t offset) override;
+  spec::Choice draft(const exec::LayerPlan& plan, spec::Token input, std::uint32_t offset, bool keep_prefix) override;
   void verify(std::span<const spec::Token> rows, std::span<spec::Choice> out) override;
   void commit(std::uint32_t rows) override;
 
-  void clear() { text_.clear(); }
+  void clear() {
+    text_.clear();
+    kept_ = {};
+  }
 
  private:
+  std::uint32_t keep(std::span<const spec::Token> rows);
   exec::PassSpec pass(const exec::LayerPlan& layers, std::uint32_t bucket) const;
   /// The choice after row `row` of the last pass, whose token stands at `position`; window_ holds all tokens up to it.
   spec::Choice choose(std::uint32_t row, std::size_t position);
   void set_window(std::size_t position, spec::Token token);
+
+  /// Rows of the round whose residual stream behind the first `layers` layers lies in the kept rows; their K and V of these layers are in the
+  /// cache.
+  struct Kept {
+    std::uint32_t layers = 0;
+    std::vector<spec::Token> rows;
+  };
 
   exec::Executor& passes_;
   const model::Config& config_;
@@ -36,6 +47,7 @@ class SequenceExecutor : public spec::Executor {
   std::vector<spec::Token> text_;    ///< what is committed
   std::vector<spec::Token> window_;  ///< text_ and the rows of the round so far: what penalties look back on
   std::vector<spec::Token> rows_;    ///< of the last verification
+  Kept kept_;
 };
 
 }  // namespace skipstone::engine

@@ -26,7 +26,9 @@ struct Session::State {
       : engine(std::move(e)),
         drafter(spec::make_drafter(options.draft)),
         passes(engine->state().spare ? std::move(engine->state().spare) : engine->state().new_executor()),
-        executor(*passes, engine->state().config, options.sampling) {}
+        executor(*passes, engine->state().config, options.sampling) {
+    drafter->attach({engine->config().layers, engine->config().exit_layer});
+  }
 
   std::shared_ptr<Engine> engine;
   std::unique_ptr<spec::Drafter> drafter;

@@ -33,7 +33,10 @@ vk::Commands Executor::record(const PassSpec& spec) {
   return recorder.finish();
 }
 
-void Executor::run(const PassSpec& spec, std::span<const std::int32_t> tokens, std::uint32_t base) {
+void Executor::run(const PassSpec& spec, std::span<const std::int32_t> tokens, std::uint32_t base, std::uint32_t kept) {
+  if (spec.keep_after > 0 && kept + tokens.size() > STEP_VERIFY_ROWS) {
+    fail(Code::internal, "{} rows from row {} on cannot be kept; there is room for {}", tokens.size(), kept, STEP_VERIFY_ROWS);
+  }
   if (tokens.empty() || tokens.size() > spec.bucket || base + tokens.size() > shape_.context) {
     fail(Code::internal, "{} tokens at position {} do not fit a bucket of {} rows and a context of {}", tokens.size(), base, spec.bucket,
          shape_.context);
@@ -43,6 +46,7 @@ void Executor::run(const PassSpec& spec, std::span<const std::int32_t> tokens, s
   abi::StepState& state = buffers_.state();
   state.base = base;
   state.rows = rows;
+  state.kept = kept;
   state.attention_groups = {(base + rows - 1) / shape_.chunk + 1, attention_rows_of_groups_, rows};
   for (std::uint32_t i = 0; i < spec.bucket; ++i) {
     // Padding rows embed the last token once more; nothing of theirs is stored or read.

@@ -20,8 +20,9 @@ class Executor {
            const model::Weights& weights, const SequenceShape& shape);
 
   /// Runs `spec` over `tokens` (1..bucket of them) at text positions base, base + 1, ...; returns when it is done.
-  /// The caller keeps base + tokens.size() within the context.
-  void run(const PassSpec& spec, std::span<const std::int32_t> tokens, std::uint32_t base);
+  /// Where `spec` keeps rows, they become the kept rows kept, kept + 1, ...; where it starts from kept rows, these are 0, 1, ...
+  /// The caller keeps base + tokens.size() within the context, and kept + tokens.size() within STEP_VERIFY_ROWS.
+  void run(const PassSpec& spec, std::span<const std::int32_t> tokens, std::uint32_t base, std::uint32_t kept = 0);
 
   /// Of the last pass with Output::argmax: row `row` (0 where last_row_only).
   const abi::RowResult& result(std::uint32_t row) const { return buffers_.results()[row]; }

@@ -130,6 +130,12 @@ std::string LayerPlan::print(std::uint32_t layers) const {
   return out.empty() ? "full" : out;
 }
 
+std::uint32_t LayerPlan::whole_prefix() const {
+  std::uint32_t layer = 0;
+  while (runs_attention(layer) && runs_mlp(layer)) ++layer;
+  return layer;
+}
+
 std::uint32_t LayerPlan::skipped_sublayers(std::uint32_t layers) const {
   std::uint32_t skipped = 0;
   for (std::uint32_t layer = 0; layer < layers; ++layer) {

@@ -21,10 +21,15 @@ class Pass {
       : config_(config), weights_(weights), attention_(attention), select_(select), spec_(spec) {}
 
   std::vector<Dispatch> build() {
-    append(kernels::embed(select_, weights_.embedding, spec_.bucket, residual(), "embed"));
+    if (spec_.layers.begin > 0) {
+      current_ = {ResourceKind::kept};
+    } else {
+      append(kernels::embed(select_, weights_.embedding, spec_.bucket, residual(), "embed"));
+    }
     for (std::uint32_t layer = spec_.layers.begin; layer < spec_.layers.end; ++layer) {
       if (spec_.layers.runs_attention(layer)) attention_sublayer(layer);
       if (spec_.layers.runs_mlp(layer)) mlp_sublayer(layer);
+      if (layer + 1 == spec_.keep_after) append(kernels::keep_rows(select_, residual(), config_.width, spec_.bucket, "keep_rows"));
     }
     if (spec_.attention_cosine) append(kernels::cosine_sum(select_, config_.layers, "cosine_sum"));
     output();
@@ -32,8 +37,8 @@ class Pass {
   }
 
  private:
-  Resource residual() const { return {ResourceKind::residual, current_}; }
-  Resource other_residual() const { return {ResourceKind::residual, 1 - current_}; }
+  Resource residual() const { return current_; }
+  Resource other_residual() const { return {ResourceKind::residual, current_ == Resource{ResourceKind::residual, 0} ? 1u : 0u}; }
 
   void append(Dispatch dispatch) { dispatches_.push_back(std::move(dispatch)); }
   void append(std::vector<Dispatch> several) {
@@ -64,7 +69,7 @@ class Pass {
     if (spec_.attention_cosine) {
       append(kernels::cosine(select_, residual(), other_residual(), config_.width, rows, layer, blk + "cosine"));
     }
-    current_ = 1 - current_;
+    current_ = other_residual();
   }
 
   void mlp_sublayer(std::uint32_t layer) {
@@ -77,7 +82,7 @@ class Pass {
     multiply(w.up, ResourceKind::normed, {ResourceKind::up}, rows, {w.up_bias, {}}, blk + "ffn_up");
     append(kernels::swiglu(select_, config_.ffn, rows, blk + "swiglu"));
     multiply(w.down, ResourceKind::activated, other_residual(), rows, {w.down_bias, residual()}, blk + "ffn_down");
-    current_ = 1 - current_;
+    current_ = other_residual();
   }
 
   void output() {
@@ -94,7 +99,7 @@ class Pass {
   const kernels::AttentionShape& attention_;
   const kernels::Selector& select_;
   const PassSpec& spec_;
-  std::uint32_t current_ = 0;
+  Resource current_{ResourceKind::residual, 0};
   std::vector<Dispatch> dispatches_;
 };
 
@@ -124,10 +129,13 @@ PassBuilder::PassBuilder(const model::Config& config, const model::WeightLayout&
     : config_(config), weights_(weights), attention_(attention_shape(config, sequence)), select_(select) {}
 
 Plan PassBuilder::build(const PassSpec& spec) const {
-  if (spec.layers.begin != 0 || spec.layers.end > config_.layers || kernels::bucket_for(spec.bucket) != spec.bucket ||
-      spec.output_rows() > STEP_VERIFY_ROWS) {
-    fail(Code::internal, "there is no pass over layers {}-{} with {} rows and output {}", spec.layers.begin, spec.layers.end, spec.bucket,
-         to_string(spec.output));
+  const bool uses_kept_rows = spec.layers.begin > 0 || spec.keep_after > 0;
+  const bool kept_rows_fit = spec.bucket <= STEP_VERIFY_ROWS && (spec.layers.begin == 0 || spec.keep_after == 0) &&
+                             spec.keep_after <= spec.layers.whole_prefix();
+  if (spec.layers.end > config_.layers || kernels::bucket_for(spec.bucket) != spec.bucket || spec.output_rows() > STEP_VERIFY_ROWS ||
+      (uses_kept_rows && !kept_rows_fit)) {
+    fail(Code::internal, "there is no pass over layers {}-{} with {} rows, output {}, keeping rows after layer {}", spec.layers.begin,
+         spec.layers.end, spec.bucket, to_string(spec.output), spec.keep_after);
   }
   return {spec, Pass(config_, weights_, attention_, select_, spec).build()};
 }

@@ -39,7 +39,7 @@ std::size_t PassSpecHash::operator()(const PassSpec& spec) const noexcept {
   std::size_t hash = bits(spec.layers.skip_attention) * 31 + bits(spec.layers.skip_mlp);
   for (const std::size_t part : {static_cast<std::size_t>(spec.layers.begin), static_cast<std::size_t>(spec.layers.end),
                                  static_cast<std::size_t>(spec.bucket), static_cast<std::size_t>(spec.output),
-                                 static_cast<std::size_t>(spec.last_row_only), static_cast<std::size_t>(spec.attention_cosine)}) {
+                                 static_cast<std::size_t>(spec.last_row_only), static_cast<std::size_t>(spec.keep_after), static_cast<std::size_t>(spec.attention_cosine)}) {
     hash = hash * 1099511628211u + part;
   }
   return hash;
@@ -48,6 +48,7 @@ std::size_t PassSpecHash::operator()(const PassSpec& spec) const noexcept {
 std::string Plan::print(std::uint32_t model_layers, const std::function<std::string(std::uint32_t)>& tensor_name) const {
   std::string text = fmt::format("pass layers={} rows={} output={}{}{}\n", spec.layers.print(model_layers), spec.bucket,
                                  to_string(spec.output), spec.last_row_only ? " last-row" : "", spec.attention_cosine ? " cosine" : "");
+  if (spec.keep_after > 0) text.insert(text.size() - 1, fmt::format(" keep-after={}", spec.keep_after));
   for (const kernels::Dispatch& d : dispatches) {
     std::string operands;
     for (const kernels::Operand& operand : d.operands) operands.append(1, ' ').append(operand_text(operand, tensor_name));

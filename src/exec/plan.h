@@ -20,10 +20,11 @@ enum class Output : std::uint8_t {
 const char* to_string(Output output);
 
 struct PassSpec {
-  LayerPlan layers;
+  LayerPlan layers;  ///< where its first layer is not the model's, the pass starts from the kept rows instead of tokens
   std::uint32_t bucket = 1;  ///< rows that are computed; real rows are in the state
   Output output = Output::argmax;
   bool last_row_only = false;     ///< the output is of the last real row alone
+  std::uint32_t keep_after = 0;   ///< the residual stream after this many layers goes to the kept rows; 0: it does not
   bool attention_cosine = false;  ///< reduce the residual stream's cosine around every attention sublayer
   bool operator==(const PassSpec&) const = default;
 

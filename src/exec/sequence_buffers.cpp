@@ -12,7 +12,7 @@ namespace {
 using kernels::padded;
 
 struct Sizes {
-  std::uint64_t kv, width, q, kv_rows, ffn, partial, logits, argmax_partial, cosines, rope;
+  std::uint64_t kv, width, kept, q, kv_rows, ffn, partial, logits, argmax_partial, cosines, rope;
 };
 
 Sizes sizes_of(const model::Config& config, const SequenceShape& shape) {
@@ -21,6 +21,7 @@ Sizes sizes_of(const model::Config& config, const SequenceShape& shape) {
   const std::uint64_t blocks = (config.vocabulary + ARGMAX_BLOCK - 1) / ARGMAX_BLOCK;
   return {attention.kv_bytes(),
           rows * padded(config.width) * word,
+          std::uint64_t{STEP_VERIFY_ROWS} * padded(config.width) * word,
           rows * padded(config.q_width()) * word,
           rows * padded(config.kv_width()) * word,
           rows * padded(config.ffn) * word,
@@ -37,7 +38,7 @@ SequenceBytes plan_bytes(const model::Config& config, const SequenceShape& shape
   const Sizes s = sizes_of(config, shape);
   SequenceBytes bytes;
   bytes.kv = s.kv * 2 * config.layers;
-  bytes.activations = s.width * 3 + s.q * 3 + s.kv_rows * 2 + s.ffn * 3 + s.partial + s.logits * 2 + s.argmax_partial + s.cosines + s.rope;
+  bytes.activations = s.width * 3 + s.kept + s.q * 3 + s.kv_rows * 2 + s.ffn * 3 + s.partial + s.logits * 2 + s.argmax_partial + s.cosines + s.rope;
   bytes.largest_buffer = std::max({s.kv, s.width, s.q, s.ffn, s.partial, s.logits, s.rope});
   return bytes;
 }
@@ -69,6 +70,7 @@ SequenceBuffers::SequenceBuffers(std::shared_ptr<vk::Device> device, const model
     v_cache_.push_back(kv_arena_.allocate(s.kv));
   }
   for (vk::Slice* slice : {&residual_[0], &residual_[1], &normed_}) *slice = activation_arena_.allocate(s.width);
+  kept_ = activation_arena_.allocate(s.kept);
   for (vk::Slice* slice : {&q_, &q_rotated_, &attended_}) *slice = activation_arena_.allocate(s.q);
   for (vk::Slice* slice : {&k_, &v_}) *slice = activation_arena_.allocate(s.kv_rows);
   for (vk::Slice* slice : {&gate_, &up_, &activated_}) *slice = activation_arena_.allocate(s.ffn);
@@ -95,6 +97,8 @@ vk::Slice SequenceBuffers::slice(const kernels::Resource& resource) const {
       return v_cache_.at(resource.index);
     case Kind::residual:
       return residual_[resource.index];
+    case Kind::kept:
+      return kept_;
     case Kind::normed:
       return normed_;
     case Kind::q:

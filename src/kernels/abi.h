@@ -12,6 +12,7 @@
 #include "abi/cosine.h"
 #include "abi/cosine_sum.h"
 #include "abi/embed.h"
+#include "abi/keep_rows.h"
 #include "abi/matmul.h"
 #include "abi/matvec.h"
 #include "abi/rms_norm.h"
@@ -44,6 +45,7 @@ SK_KERNEL_ABI(Attention, ATTENTION)
 SK_KERNEL_ABI(AttentionMerge, ATTENTION_MERGE)
 SK_KERNEL_ABI(AttentionPrefill, ATTENTION_PREFILL)
 SK_KERNEL_ABI(Swiglu, SWIGLU)
+SK_KERNEL_ABI(KeepRows, KEEP_ROWS)
 SK_KERNEL_ABI(Cosine, COSINE)
 SK_KERNEL_ABI(CosineSum, COSINE_SUM)
 SK_KERNEL_ABI(Argmax, ARGMAX)

@@ -15,6 +15,8 @@ const char* name_of(ResourceKind kind) {
       return "v_cache";
     case ResourceKind::residual:
       return "residual";
+    case ResourceKind::kept:
+      return "kept";
     case ResourceKind::normed:
       return "normed";
     case ResourceKind::q:

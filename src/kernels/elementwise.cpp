@@ -31,6 +31,17 @@ Dispatch swiglu(const Selector& select, std::uint32_t n, std::uint32_t rows, con
   return d;
 }
 
+Dispatch keep_rows(const Selector& select, Resource x, std::uint32_t n, std::uint32_t rows, const std::string& label) {
+  Dispatch d;
+  d.kernel = KernelId::keep_rows;
+  d.constants = words(abi::KeepRowsSpec{select.lanes()});
+  d.operands = {{x, Access::read}, {{ResourceKind::kept}, Access::read_write}, {{ResourceKind::state}, Access::read}};
+  d.push = bytes(abi::KeepRowsPush{padded(n)});
+  d.groups = {(padded(n) + select.lanes() - 1) / select.lanes(), rows, 1};
+  d.label = label;
+  return d;
+}
+
 Dispatch cosine(const Selector& select, Resource before, Resource after, std::uint32_t n, std::uint32_t rows, std::uint32_t layer,
                 const std::string& label) {
   Dispatch d;

@@ -70,6 +70,9 @@ Dispatch attention_prefill(const Selector& select, const AttentionShape& shape, 
 
 Dispatch swiglu(const Selector& select, std::uint32_t n, std::uint32_t rows, const std::string& label);
 
+/// The pass's real rows of `x` (n floats each) go to the kept rows, from the state's `kept` on.
+Dispatch keep_rows(const Selector& select, Resource x, std::uint32_t n, std::uint32_t rows, const std::string& label);
+
 /// Row cosines of the residual stream before and after a sublayer, and their sum over a pass's rows.
 Dispatch cosine(const Selector& select, Resource before, Resource after, std::uint32_t n, std::uint32_t rows, std::uint32_t layer,
                 const std::string& label);

@@ -35,6 +35,7 @@ std::vector<Case> rope_store_cases(const Scope& scope);
 std::vector<Case> attention_cases(const Scope& scope);  ///< attention and attention_merge
 std::vector<Case> attention_prefill_cases(const Scope& scope);
 std::vector<Case> swiglu_cases(const Scope& scope);
+std::vector<Case> keep_rows_cases(const Scope& scope);
 std::vector<Case> cosine_cases(const Scope& scope);  ///< cosine and cosine_sum
 std::vector<Case> argmax_cases(const Scope& scope);  ///< argmax and argmax_merge
 /// Passes of 1..16 rows give every row the bits that it gets alone, wherever it stands (the numerics contract).

@@ -18,6 +18,7 @@ struct Proposal {
   std::vector<Token> tokens;
   std::optional<exec::LayerPlan> plan;  ///< drafts come one by one from this pass
   std::uint32_t length = 0;             ///< most drafts to make with `plan`
+  bool keep_prefix = true;              ///< see Executor::draft
 };
 
 struct RoundResult {
@@ -27,9 +28,17 @@ struct RoundResult {
   std::span<const Choice> verified;  ///< drafted + 1 of them
 };
 
+/// What a drafter may know of the model.
+struct ModelFacts {
+  std::uint32_t layers = 0;
+  std::uint32_t exit_layer = 0;  ///< the exit that the checkpoint was trained for; 0: it does not say
+};
+
 class Drafter {
  public:
   virtual ~Drafter() = default;
+  /// Called once, before anything else. Throws invalid_argument where the options do not fit the model.
+  virtual void attach(const ModelFacts&) {}
   virtual std::string name() const = 0;
   virtual bool wants_attention_cosine() const { return false; }
   /// A new prompt has been read. `model_layers` layers.

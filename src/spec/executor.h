@@ -34,8 +34,9 @@ class Executor {
 
   /// One row of a draft pass: `input` stands at position committed() + offset, where offset 0 is the pending token and offsets follow each
   /// other within a round. Writes K and V of the layers that run. Token -1 says that no logit is a number; the loop then drafts no further,
-  /// since leaving sublayers out may overflow where the model does not.
-  virtual Choice draft(const exec::LayerPlan& plan, Token input, std::uint32_t offset) = 0;
+  /// since leaving sublayers out may overflow where the model does not. `keep_prefix`: the residual stream behind the plan's leading whole
+  /// layers is kept, and verify() goes on from there for the rows that it holds for; it changes no result.
+  virtual Choice draft(const exec::LayerPlan& plan, Token input, std::uint32_t offset, bool keep_prefix) = 0;
 
   /// The full model over `rows` (pending token, then drafts) at positions committed()...; overwrites what the drafts left there.
   /// out[i] is its choice after rows[i]. 1 <= rows.size() == out.size() <= max_rows(). Commits nothing.

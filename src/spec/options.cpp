@@ -27,6 +27,10 @@ Options::Options(std::string_view drafter, std::string_view text) : drafter_(dra
     const std::string_view item = text.substr(0, comma);
     text = comma == std::string_view::npos ? std::string_view{} : text.substr(comma + 1);
     const auto equals = item.find('=');
+    if (equals == std::string_view::npos && entries_.empty()) {
+      value_.append(value_.empty() ? "" : ",").append(item);
+      continue;
+    }
     if (equals == 0 || equals == std::string_view::npos) {
       fail(Code::invalid_argument, "drafter {}: '{}' is not an option; options are written key=value,key=value", drafter_, item);
     }
@@ -45,6 +49,11 @@ const std::string* Options::find(std::string_view key) {
     return &entry.value;
   }
   return nullptr;
+}
+
+std::string Options::value(std::string_view what) {
+  value_name_ = what;
+  return value_;
 }
 
 double Options::real(std::string_view key, double fallback, double low, double high) {
@@ -75,6 +84,9 @@ bool Options::flag(std::string_view key, bool fallback) {
 }
 
 void Options::finish() const {
+  if (!value_.empty() && value_name_.empty()) {
+    fail(Code::invalid_argument, "drafter {}: '{}' is not an option; options are written key=value,key=value", drafter_, value_);
+  }
   for (const Entry& entry : entries_) {
     if (entry.used) continue;
     if (known_.empty()) fail(Code::invalid_argument, "drafter {}: there is no option {}; this drafter takes none", drafter_, entry.key);

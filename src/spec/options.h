@@ -12,8 +12,12 @@ namespace skipstone::spec {
 /// knows all keys, so that no list of them has to be kept anywhere.
 class Options {
  public:
-  /// `text` may be empty. Throws invalid_argument where it is not a list of key=value or gives a key twice.
+  /// `text` may be empty. Throws invalid_argument where it is not a value and a list of key=value, either of which may be missing, or
+  /// gives a key twice.
   Options(std::string_view drafter, std::string_view text);
+
+  /// What stands before the first key=value ("6" of "exit:6,k=4"; it may have commas of its own). Empty where there is nothing.
+  std::string value(std::string_view what);
 
   double real(std::string_view key, double fallback, double low, double high);
   std::uint32_t whole(std::string_view key, std::uint32_t fallback, std::uint32_t low, std::uint32_t high, std::string_view hint = {});
@@ -30,6 +34,8 @@ class Options {
   const std::string* find(std::string_view key);
 
   std::string drafter_;
+  std::string value_;
+  std::string value_name_;  ///< what value() was asked for; empty: the drafter takes none
   std::vector<Entry> entries_;
   std::vector<std::string> known_;
 };

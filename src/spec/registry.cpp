@@ -5,6 +5,7 @@
 
 #include "base/status.h"
 #include "spec/drafters/asd.h"
+#include "spec/drafters/exit.h"
 #include "spec/drafters/none.h"
 #include "spec/options.h"
 
@@ -13,12 +14,14 @@ namespace {
 
 using Factory = std::unique_ptr<Drafter> (*)(Options&);
 
-constexpr std::array<DrafterInfo, 2> table = {{
+constexpr std::array<DrafterInfo, 3> table = {{
     {"none", "plain decoding: one pass of the whole model for every token", "", true},
     {"asd", "the model's own layers, those left out that the prompt shows to do little (Draft on the Fly)",
-     "c=0.985,n=3,m=2,k=12,gamma=0.6,eps=0.01,alpha=0.85,b1=0.5,b2=0.9,adaptive=1,cs=1,rule1=1,rule2=1", true},
+     "c=0.985,n=3,m=2,k=12,gamma=0.6,eps=0.01,alpha=0.85,b1=0.5,b2=0.9,adaptive=1,cs=1,rule1=1,rule2=1,reuse=1", true},
+    {"exit", "the model's first E layers and its head, for checkpoints trained to exit early (LayerSkip); exit:E, or the model's own E",
+     "k=6,gamma=0,eps=0.01,alpha=0.85,b1=0.5,b2=0.9,adaptive=0,reuse=1", true},
 }};
-constexpr std::array<Factory, table.size()> factories = {make_none, make_asd};
+constexpr std::array<Factory, table.size()> factories = {make_none, make_asd, make_exit};
 
 }  // namespace
 
@@ -36,7 +39,7 @@ std::unique_ptr<Drafter> make_drafter(std::string_view specification) {
   }
   std::string names;
   for (const DrafterInfo& info : table) names += (names.empty() ? "" : ", ") + std::string(info.name);
-  fail(Code::invalid_argument, "there is no drafter '{}'; there are {}, written NAME or NAME:key=value,key=value", name, names);
+  fail(Code::invalid_argument, "there is no drafter '{}'; there are {}, written NAME or NAME:value,key=value", name, names);
 }
 
 }  // namespace skipstone::spec

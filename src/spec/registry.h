@@ -19,7 +19,7 @@ struct DrafterInfo {
 
 std::span<const DrafterInfo> drafters();
 
-/// From "NAME[:key=value,...]". Throws invalid_argument naming the drafter, key or value that is wrong and what would be right.
+/// From "NAME[:value][,key=value,...]". Throws invalid_argument naming the drafter, key or value that is wrong and what would be right.
 std::unique_ptr<Drafter> make_drafter(std::string_view specification);
 
 }  // namespace skipstone::spec

@@ -2,7 +2,18 @@
 
 #include <algorithm>
 
+#include "spec/options.h"
+
 namespace skipstone::spec {
+
+void read_stop_options(Options& options, StopParams& params) {
+  params.gamma = options.real("gamma", params.gamma, 0.0, 1.0);
+  params.epsilon = options.real("eps", params.epsilon, 0.0, 1.0);
+  params.alpha = options.real("alpha", params.alpha, 0.0, 1.0);
+  params.beta1 = options.real("b1", params.beta1, 0.0, 1.0);
+  params.beta2 = options.real("b2", params.beta2, 0.0, 1.0);
+  params.adaptive = options.flag("adaptive", params.adaptive);
+}
 
 void StopPolicy::update(std::uint32_t drafted, std::uint32_t accepted, bool ran_out) {
   if (drafted == 0 || !params_.adaptive) return;

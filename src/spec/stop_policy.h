@@ -17,6 +17,10 @@ struct StopParams {
   bool adaptive = true;  ///< false: the threshold stays gamma
 };
 
+class Options;
+/// The options gamma, eps, alpha, b1, b2 and adaptive; `params` brings the defaults.
+void read_stop_options(Options& options, StopParams& params);
+
 class StopPolicy {
  public:
   explicit StopPolicy(const StopParams& params) : params_(params), threshold_(params.gamma) {}

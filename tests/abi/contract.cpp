@@ -55,6 +55,7 @@ const std::map<std::string_view, std::function<Contract()>> contracts = {
     CONTRACT("attention_merge", AttentionMerge, ATTENTION_MERGE),
     CONTRACT("attention_prefill", AttentionPrefill, ATTENTION_PREFILL),
     CONTRACT("swiglu", Swiglu, SWIGLU),
+    CONTRACT("keep_rows", KeepRows, KEEP_ROWS),
     CONTRACT("cosine", Cosine, COSINE),
     CONTRACT("cosine_sum", CosineSum, COSINE_SUM),
     CONTRACT("argmax", Argmax, ARGMAX),

@@ -104,5 +104,40 @@ TEST(Rollback, RejectedDraftsLeaveNoTrace) {
   EXPECT_GT(rejected, 20u);  // else nothing was tried
 }
 
+// The exit query cache: drafts keep the residual stream behind the first layers, what they have not read goes through these layers once, and
+// the rest of the model goes on from there. Every row has the bits of a full pass, in any split between drafts and rest.
+TEST(KeptRows, GiveTheFullModelsBits) {
+  const Variant variant{"", gguf::Type::q8_0, 2, 16, false, true};
+  DeviceModel model(tiny_of(variant), true);
+  const Tokens text = model.tokens(100, 3);
+  const auto straight = model.sequence(), speculative = model.sequence();
+  const auto alone = decode_one_by_one(model, *straight, text);
+  const exec::LayerPlan drafts[] = {model.layers("layers:0"), model.layers("layers:0-1"), model.layers("attn:2"), model.layers("mlp:1")};
+  std::uint32_t base = 0, counter = 0;
+  const auto random = [&](std::uint32_t limit) { return philox({counter++, 0, 0, 0}, {7, 8})[0] % limit; };
+  while (base < text.size()) {
+    const std::uint32_t rows = 1 + random(std::min(16u, static_cast<std::uint32_t>(text.size()) - base)), drafted = random(rows + 1);
+    const exec::LayerPlan& draft = drafts[random(4)];
+    const std::uint32_t prefix = draft.whole_prefix();
+    const auto part = [&](std::uint32_t first, std::uint32_t count) { return std::span(text).subspan(base + first, count); };
+    for (std::uint32_t i = 0; i < drafted; ++i) speculative->run({.layers = draft, .keep_after = prefix}, part(i, 1), base + i, i);
+    exec::LayerPlan first = model.layers(), late = model.layers();
+    first.end = late.begin = prefix;
+    const auto bucket = [](std::uint32_t count) { return kernels::bucket_for(count); };
+    if (drafted < rows) {
+      speculative->run({.layers = first, .bucket = bucket(rows - drafted), .output = exec::Output::none, .keep_after = prefix},
+                       part(drafted, rows - drafted), base + drafted, drafted);
+    }
+    const auto logits = model.logits(*speculative, part(0, rows), base, late);
+    for (std::uint32_t row = 0; row < rows; ++row) {
+      ASSERT_EQ(std::memcmp(logits[row].data(), alone[base + row].data(), logits[row].size() * sizeof(float)), 0)
+          << "row " << row << " of " << rows << ", " << drafted << " drafted with " << draft.print(3) << ", at position " << base + row;
+    }
+    base += rows;
+    for (std::uint32_t layer = 0; layer < model.config().layers; ++layer)
+      ASSERT_EQ(model.kv(*straight, layer, base), model.kv(*speculative, layer, base)) << "layer " << layer << " below position " << base;
+  }
+}
+
 }  // namespace
 }  // namespace skipstone::fixtures

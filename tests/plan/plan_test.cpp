@@ -118,6 +118,23 @@ TEST(PlanGoldens, EarlyExit) {
   expect_golden("early_exit", plans.print({.layers = plans.layers("layers:0")}));
 }
 
+TEST(PlanGoldens, EarlyExitThatKeepsItsRows) {
+  const Plans plans(two_layers(), lavapipe_like());
+  expect_golden("early_exit_kept", plans.print({.layers = plans.layers("layers:0"), .keep_after = 1}));
+}
+
+TEST(PlanGoldens, LateLayersFromKeptRows) {
+  const Plans plans(two_layers(), lavapipe_like());
+  expect_golden("late_layers", plans.print({.layers = plans.layers("layers:1"), .bucket = 4}));
+}
+
+TEST(PlanBuilder, RefusesRowsThatCannotBeKept) {
+  const Plans plans(fixtures::TinyConfig{}, lavapipe_like());
+  EXPECT_THROW(plans.build({.layers = plans.layers("attn:0"), .keep_after = 1}), Error);         // not what the full model computes
+  EXPECT_THROW(plans.build({.layers = plans.layers("layers:0"), .keep_after = 2}), Error);       // beyond the pass
+  EXPECT_THROW(plans.build({.layers = plans.layers("layers:1"), .bucket = 64}), Error);          // more rows than are kept
+}
+
 TEST(PlanGoldens, Prefill) {
   for (const auto& [device, caps] : {std::pair{"cpu", lavapipe_like()}, std::pair{"gpu", nvidia_like()}}) {
     const Plans plans(two_layers(gguf::Type::f16), caps);

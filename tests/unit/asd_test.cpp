@@ -115,7 +115,7 @@ TEST(Registry, EveryDrafterTakesItsPrintedDefaults) {
     EXPECT_FALSE(info.summary.empty());
     EXPECT_TRUE(info.lossless);
   }
-  EXPECT_EQ(names, (std::vector<std::string>{"none", "asd"}));
+  EXPECT_EQ(names, (std::vector<std::string>{"none", "asd", "exit"}));
 }
 
 TEST(Registry, PrintedDefaultsAreTheDefaults) {
@@ -141,10 +141,10 @@ TEST(Registry, PrintedDefaultsAreTheDefaults) {
 }
 
 TEST(Registry, ErrorsSayWhatWouldBeRight) {
-  EXPECT_TRUE(contains(error_of("eagle"), "no drafter 'eagle'; there are none, asd"));
-  EXPECT_TRUE(contains(error_of(""), "there are none, asd"));
+  EXPECT_TRUE(contains(error_of("eagle"), "no drafter 'eagle'; there are none, asd, exit"));
+  EXPECT_TRUE(contains(error_of(""), "there are none, asd, exit"));
   EXPECT_TRUE(
-      contains(error_of("asd:q=1"), "no option q; the options are c, n, m, k, gamma, eps, alpha, b1, b2, adaptive, cs, rule1, rule2"));
+      contains(error_of("asd:q=1"), "no option q; the options are c, n, m, k, gamma, eps, alpha, b1, b2, adaptive, cs, rule1, rule2, reuse"));
   EXPECT_TRUE(contains(error_of("none:k=1"), "takes none"));
   EXPECT_TRUE(contains(error_of("asd:n=0"), "rule1=0"));
   EXPECT_TRUE(contains(error_of("asd:c=0.9,c=0.8"), "given twice"));

@@ -81,7 +81,7 @@ class FakeExecutor : public Executor {
     return result;
   }
 
-  Choice draft(const exec::LayerPlan& plan, Token input, std::uint32_t offset) override {
+  Choice draft(const exec::LayerPlan& plan, Token input, std::uint32_t offset, bool) override {
     count();
     require(plan.skipped_sublayers(layers_) > 0, "a draft with the whole model");
     require(offset == drafts_.size(), "draft offsets do not follow each other");

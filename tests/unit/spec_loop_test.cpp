@@ -324,7 +324,7 @@ TEST(Generate, AModelThatGivesNoNumberIsAnError) {
     std::uint32_t max_rows() const override { return 2; }
     std::uint32_t committed() const override { return 0; }
     Prefilled prefill(std::span<const Token>, bool) override { return {}; }
-    Choice draft(const exec::LayerPlan&, Token, std::uint32_t) override { return {}; }
+    Choice draft(const exec::LayerPlan&, Token, std::uint32_t, bool) override { return {}; }
     void verify(std::span<const Token>, std::span<Choice>) override {}
     void commit(std::uint32_t) override {}
   } executor;
@@ -344,9 +344,10 @@ TEST(Generate, SpeculationUnderSamplingUsesOneTextForAllSeeds) {
     model.sampling = {1.1f, 50, 0.95f, 0.02f, 1.15f, 32, seed};
     const std::vector<Token> prompt = {5, 6, 7};
     const auto expected = decode_plainly(model, prompt, 400, 200, {}, 0).tokens;
-    for (const char* specification : {"none", "asd", "asd:k=3", "asd:gamma=0,adaptive=0,k=15"}) {
+    for (const char* specification : {"none", "asd", "asd:k=3", "asd:gamma=0,adaptive=0,k=15", "exit:4", "exit:gamma=0.3,k=15"}) {
       FakeExecutor executor(model, 400, 16);
       const auto drafter = make_drafter(specification);
+      drafter->attach({.layers = executor.layers(), .exit_layer = 6});
       const Outcome outcome = generate(executor, *drafter, prompt, limits_of(200), {});
       ASSERT_EQ(outcome.tokens, expected) << specification << " seed " << seed;
       if (std::string(specification) != "none") {

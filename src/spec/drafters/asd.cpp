@@ -21,7 +21,7 @@ class Asd final : public Drafter {
 
   Proposal propose(std::span<const Token>) override {
     if (skipped_ == 0) return {};  // a draft would cost what it is to save
-    return {{}, plan_, params_.max_drafts};
+    return {{}, plan_, params_.max_drafts, params_.keep_prefix};
   }
 
   bool continue_drafting(const Choice& draft, std::uint32_t drafted) override {
@@ -65,15 +65,11 @@ std::unique_ptr<Drafter> make_asd(Options& options) {
   params.n = options.whole("n", params.n, 1, most, "; rule1=0 turns the skipping of every n-th sublayer off");
   params.m = options.whole("m", params.m, 0, most);
   params.max_drafts = options.whole("k", params.max_drafts, 1, 256);
-  params.stop.gamma = options.real("gamma", params.stop.gamma, 0.0, 1.0);
-  params.stop.epsilon = options.real("eps", params.stop.epsilon, 0.0, 1.0);
-  params.stop.alpha = options.real("alpha", params.stop.alpha, 0.0, 1.0);
-  params.stop.beta1 = options.real("b1", params.stop.beta1, 0.0, 1.0);
-  params.stop.beta2 = options.real("b2", params.stop.beta2, 0.0, 1.0);
-  params.stop.adaptive = options.flag("adaptive", params.stop.adaptive);
+  read_stop_options(options, params.stop);
   params.cosine = options.flag("cs", params.cosine);
   params.rule1 = options.flag("rule1", params.rule1);
   params.rule2 = options.flag("rule2", params.rule2);
+  params.keep_prefix = options.flag("reuse", params.keep_prefix);
   return std::make_unique<Asd>(params);
 }
 

@@ -19,6 +19,7 @@ struct AsdParams {
   std::uint32_t m = 2;                             ///< the last m attention and the last m MLP sublayers run
   bool cosine = true, rule1 = true, rule2 = true;  ///< the paper's ablation
   std::uint32_t max_drafts = 12;
+  bool keep_prefix = true;  ///< verification starts behind the layers before the first skipped one
   StopParams stop;
 };
 

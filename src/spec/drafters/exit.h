@@ -1,0 +1,24 @@
+// LayerSkip: drafts leave the model after its first E layers, through the shared final norm and head; verification goes on from there.
+// Elhoushi et al., "LayerSkip: Enabling Early Exit Inference and Self-Speculative Decoding", ACL 2024 (arXiv 2404.16710), section 3.3.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "spec/drafter.h"
+#include "spec/options.h"
+#include "spec/stop_policy.h"
+
+namespace skipstone::spec {
+
+struct ExitParams {
+  std::uint32_t exit_layer = 0;  ///< layers that a draft runs; 0: the exit that the model says it was trained for
+  std::uint32_t max_drafts = 6;
+  bool keep_prefix = true;  ///< verification starts behind the exit layer (the paper's query cache)
+  /// The paper drafts a fixed number. A threshold above 0 ends a round where the exit is unsure, as in Draft & Verify.
+  StopParams stop{.gamma = 0.0, .adaptive = false};
+};
+
+std::unique_ptr<Drafter> make_exit(Options& options);
+
+}  // namespace skipstone::spec
