@@ -84,7 +84,10 @@ class Run:
         saved = torch.load(self.checkpoint, map_location=self.device)
         self.model.load_state_dict(saved["model"])
         for optimizer, state in zip(self.optimizers, saved["optimizers"]):
+            peaks = [group["peak"] for group in optimizer.param_groups]  # the command line's, not the checkpoint's
             optimizer.load_state_dict(state)
+            for group, peak in zip(optimizer.param_groups, peaks):
+                group["peak"] = peak
         self.step, self.seen = saved["step"], saved["seen"]
         print(f"resumed at step {self.step}, {self.seen} tokens", flush=True)
 

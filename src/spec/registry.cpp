@@ -7,6 +7,7 @@
 #include "spec/drafters/asd.h"
 #include "spec/drafters/exit.h"
 #include "spec/drafters/none.h"
+#include "spec/drafters/skip.h"
 #include "spec/options.h"
 
 namespace skipstone::spec {
@@ -14,14 +15,16 @@ namespace {
 
 using Factory = std::unique_ptr<Drafter> (*)(Options&);
 
-constexpr std::array<DrafterInfo, 3> table = {{
+constexpr std::array<DrafterInfo, 4> table = {{
     {"none", "plain decoding: one pass of the whole model for every token", "", true},
     {"asd", "the model's own layers, those left out that the prompt shows to do little (Draft on the Fly)",
      "c=0.985,n=3,m=2,k=12,gamma=0.6,eps=0.01,alpha=0.85,b1=0.5,b2=0.9,adaptive=1,cs=1,rule1=1,rule2=1,reuse=1", true},
     {"exit", "the model's first E layers and its head, for checkpoints trained to exit early (LayerSkip); exit:E, or the model's own E",
      "k=6,gamma=0,eps=0.01,alpha=0.85,b1=0.5,b2=0.9,adaptive=0,reuse=1", true},
+    {"skip", "the model with a fixed set of sublayers left out (Draft & Verify); skip:attn:LAYERS;mlp:LAYERS, counted from 0",
+     "k=12,gamma=0.6,eps=0.01,alpha=0.85,b1=0.5,b2=0.9,adaptive=1,reuse=1", true},
 }};
-constexpr std::array<Factory, table.size()> factories = {make_none, make_asd, make_exit};
+constexpr std::array<Factory, table.size()> factories = {make_none, make_asd, make_exit, make_skip};
 
 }  // namespace
 

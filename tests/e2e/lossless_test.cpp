@@ -20,7 +20,7 @@ constexpr std::uint32_t context = 256, tokens_per_turn = 20;
 
 // Skip sets from none to nearly everything, drafts from short to as many as a verification holds, and thresholds that never or always stop.
 const char* const drafters[] = {"asd", "asd:c=0.9,m=1,gamma=0", "asd:c=-1,rule1=0,rule2=0,k=15,gamma=0,adaptive=0", "asd:n=2,m=1,k=3,gamma=0.99",
-                               "exit:1,k=4", "exit:3,k=15", "exit:2,k=5,gamma=0.2,adaptive=1,reuse=0"};
+                               "exit:1,k=4", "exit:3,k=15", "exit:2,k=5,gamma=0.2,adaptive=1,reuse=0", "skip:attn:2,4;mlp:3,gamma=0,adaptive=0,k=7"};
 
 struct Run {
   std::vector<Token> tokens;

@@ -115,7 +115,7 @@ TEST(Registry, EveryDrafterTakesItsPrintedDefaults) {
     EXPECT_FALSE(info.summary.empty());
     EXPECT_TRUE(info.lossless);
   }
-  EXPECT_EQ(names, (std::vector<std::string>{"none", "asd", "exit"}));
+  EXPECT_EQ(names, (std::vector<std::string>{"none", "asd", "exit", "skip"}));
 }
 
 TEST(Registry, PrintedDefaultsAreTheDefaults) {
@@ -128,21 +128,21 @@ TEST(Registry, PrintedDefaultsAreTheDefaults) {
   EXPECT_EQ(value("c"), params.c);
   EXPECT_EQ(value("n"), params.n);
   EXPECT_EQ(value("m"), params.m);
-  EXPECT_EQ(value("k"), params.max_drafts);
-  EXPECT_EQ(value("gamma"), params.stop.gamma);
-  EXPECT_EQ(value("eps"), params.stop.epsilon);
-  EXPECT_EQ(value("alpha"), params.stop.alpha);
-  EXPECT_EQ(value("b1"), params.stop.beta1);
-  EXPECT_EQ(value("b2"), params.stop.beta2);
-  EXPECT_EQ(value("adaptive"), params.stop.adaptive ? 1 : 0);
+  EXPECT_EQ(value("k"), params.drafts.max_drafts);
+  EXPECT_EQ(value("gamma"), params.drafts.stop.gamma);
+  EXPECT_EQ(value("eps"), params.drafts.stop.epsilon);
+  EXPECT_EQ(value("alpha"), params.drafts.stop.alpha);
+  EXPECT_EQ(value("b1"), params.drafts.stop.beta1);
+  EXPECT_EQ(value("b2"), params.drafts.stop.beta2);
+  EXPECT_EQ(value("adaptive"), params.drafts.stop.adaptive ? 1 : 0);
   EXPECT_EQ(value("cs"), params.cosine ? 1 : 0);
   EXPECT_EQ(value("rule1"), params.rule1 ? 1 : 0);
   EXPECT_EQ(value("rule2"), params.rule2 ? 1 : 0);
 }
 
 TEST(Registry, ErrorsSayWhatWouldBeRight) {
-  EXPECT_TRUE(contains(error_of("eagle"), "no drafter 'eagle'; there are none, asd, exit"));
-  EXPECT_TRUE(contains(error_of(""), "there are none, asd, exit"));
+  EXPECT_TRUE(contains(error_of("eagle"), "no drafter 'eagle'; there are none, asd, exit, skip"));
+  EXPECT_TRUE(contains(error_of(""), "there are none, asd, exit, skip"));
   EXPECT_TRUE(
       contains(error_of("asd:q=1"), "no option q; the options are c, n, m, k, gamma, eps, alpha, b1, b2, adaptive, cs, rule1, rule2, reuse"));
   EXPECT_TRUE(contains(error_of("none:k=1"), "takes none"));

@@ -344,7 +344,7 @@ TEST(Generate, SpeculationUnderSamplingUsesOneTextForAllSeeds) {
     model.sampling = {1.1f, 50, 0.95f, 0.02f, 1.15f, 32, seed};
     const std::vector<Token> prompt = {5, 6, 7};
     const auto expected = decode_plainly(model, prompt, 400, 200, {}, 0).tokens;
-    for (const char* specification : {"none", "asd", "asd:k=3", "asd:gamma=0,adaptive=0,k=15", "exit:4", "exit:gamma=0.3,k=15"}) {
+    for (const char* specification : {"none", "asd", "asd:k=3", "asd:gamma=0,adaptive=0,k=15", "exit:4", "exit:gamma=0.3,k=15", "skip:attn:1,4-6;mlp:2,k=5"}) {
       FakeExecutor executor(model, 400, 16);
       const auto drafter = make_drafter(specification);
       drafter->attach({.layers = executor.layers(), .exit_layer = 6});

@@ -5,40 +5,20 @@
 namespace skipstone::spec {
 namespace {
 
-class Asd final : public Drafter {
+class Asd final : public PlanDrafter {
  public:
-  explicit Asd(const AsdParams& params) : params_(params), policy_(params.stop) {}
+  explicit Asd(const AsdParams& params) : PlanDrafter(params.drafts), params_(params) {}
 
   std::string name() const override { return "asd"; }
   bool wants_attention_cosine() const override { return params_.cosine; }
 
   void begin(const Prefilled& prefilled, std::uint32_t model_layers) override {
-    plan_ = asd_plan(params_, prefilled.attention_cosine, model_layers);
-    skipped_ = plan_.skipped_sublayers(model_layers);
-    plan_text_ = skipped_ == 0 ? std::string{} : plan_.print(model_layers);
-    policy_.begin();
+    set_plan(asd_plan(params_, prefilled.attention_cosine, model_layers), model_layers);
+    PlanDrafter::begin(prefilled, model_layers);
   }
-
-  Proposal propose(std::span<const Token>) override {
-    if (skipped_ == 0) return {};  // a draft would cost what it is to save
-    return {{}, plan_, params_.max_drafts, params_.keep_prefix};
-  }
-
-  bool continue_drafting(const Choice& draft, std::uint32_t drafted) override {
-    return drafted < params_.max_drafts && policy_.keeps_drafting(static_cast<double>(draft.probability));
-  }
-
-  void observe(const RoundResult& result) override { policy_.update(result.drafted, result.accepted, result.drafted >= result.limit); }
-
-  std::string plan_text() const override { return plan_text_; }
-  std::uint32_t skipped_sublayers() const override { return skipped_; }
 
  private:
   AsdParams params_;
-  StopPolicy policy_;
-  exec::LayerPlan plan_;
-  std::uint32_t skipped_ = 0;
-  std::string plan_text_;
 };
 
 }  // namespace
@@ -64,12 +44,12 @@ std::unique_ptr<Drafter> make_asd(Options& options) {
   params.c = options.real("c", params.c, -1.0, 1.0);
   params.n = options.whole("n", params.n, 1, most, "; rule1=0 turns the skipping of every n-th sublayer off");
   params.m = options.whole("m", params.m, 0, most);
-  params.max_drafts = options.whole("k", params.max_drafts, 1, 256);
-  read_stop_options(options, params.stop);
+  params.drafts.max_drafts = options.whole("k", params.drafts.max_drafts, 1, 256);
+  read_stop_options(options, params.drafts.stop);
   params.cosine = options.flag("cs", params.cosine);
   params.rule1 = options.flag("rule1", params.rule1);
   params.rule2 = options.flag("rule2", params.rule2);
-  params.keep_prefix = options.flag("reuse", params.keep_prefix);
+  params.drafts.keep_prefix = options.flag("reuse", params.drafts.keep_prefix);
   return std::make_unique<Asd>(params);
 }
 

@@ -7,9 +7,8 @@
 #include <span>
 
 #include "exec/layer_plan.h"
-#include "spec/drafter.h"
+#include "spec/drafters/plan_drafter.h"
 #include "spec/options.h"
-#include "spec/stop_policy.h"
 
 namespace skipstone::spec {
 
@@ -18,9 +17,7 @@ struct AsdParams {
   std::uint32_t n = 3;                             ///< every n-th attention and every n-th MLP sublayer is skipped
   std::uint32_t m = 2;                             ///< the last m attention and the last m MLP sublayers run
   bool cosine = true, rule1 = true, rule2 = true;  ///< the paper's ablation
-  std::uint32_t max_drafts = 12;
-  bool keep_prefix = true;  ///< verification starts behind the layers before the first skipped one
-  StopParams stop;
+  PlanDrafterParams drafts;
 };
 
 /// The paper's ADMG algorithm. `attention_cosine`: one per layer, in [-1, 1]; not looked at where `params.cosine` is off. NaN skips

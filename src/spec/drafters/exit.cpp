@@ -8,15 +8,15 @@
 namespace skipstone::spec {
 namespace {
 
-class Exit final : public Drafter {
+class Exit final : public PlanDrafter {
  public:
-  explicit Exit(const ExitParams& params) : params_(params), policy_(params.stop) {}
+  explicit Exit(const ExitParams& params) : PlanDrafter(params.drafts), exit_layer_(params.exit_layer) {}
 
   std::string name() const override { return "exit"; }
 
   void attach(const ModelFacts& model) override {
     const std::uint32_t last = model.layers - 1;
-    const std::uint32_t layer = params_.exit_layer == 0 ? model.exit_layer : params_.exit_layer;
+    const std::uint32_t layer = exit_layer_ == 0 ? model.exit_layer : exit_layer_;
     if (last == 0) fail(Code::invalid_argument, "drafter exit: a model of one layer has no early exit");
     if (layer == 0) {
       fail(Code::invalid_argument,
@@ -26,31 +26,13 @@ class Exit final : public Drafter {
       fail(Code::invalid_argument, "drafter exit: layer {} is no early exit of this model, which has {} layers; E goes from 1 to {}", layer,
            model.layers, last);
     }
-    plan_ = exec::LayerPlan::full(model.layers);
-    plan_.end = layer;
-    skipped_ = plan_.skipped_sublayers(model.layers);
-    plan_text_ = plan_.print(model.layers);
+    exec::LayerPlan plan = exec::LayerPlan::full(model.layers);
+    plan.end = layer;
+    set_plan(plan, model.layers);
   }
-
-  void begin(const Prefilled&, std::uint32_t) override { policy_.begin(); }
-
-  Proposal propose(std::span<const Token>) override { return {{}, plan_, params_.max_drafts, params_.keep_prefix}; }
-
-  bool continue_drafting(const Choice& draft, std::uint32_t drafted) override {
-    return drafted < params_.max_drafts && policy_.keeps_drafting(static_cast<double>(draft.probability));
-  }
-
-  void observe(const RoundResult& result) override { policy_.update(result.drafted, result.accepted, result.drafted >= result.limit); }
-
-  std::string plan_text() const override { return plan_text_; }
-  std::uint32_t skipped_sublayers() const override { return skipped_; }
 
  private:
-  ExitParams params_;
-  StopPolicy policy_;
-  exec::LayerPlan plan_;
-  std::uint32_t skipped_ = 0;
-  std::string plan_text_;
+  std::uint32_t exit_layer_;
 };
 
 std::uint32_t parse_layer(const std::string& text) {
@@ -68,9 +50,9 @@ std::uint32_t parse_layer(const std::string& text) {
 std::unique_ptr<Drafter> make_exit(Options& options) {
   ExitParams params;
   if (const std::string layer = options.value("E"); !layer.empty()) params.exit_layer = parse_layer(layer);
-  params.max_drafts = options.whole("k", params.max_drafts, 1, 256);
-  read_stop_options(options, params.stop);
-  params.keep_prefix = options.flag("reuse", params.keep_prefix);
+  params.drafts.max_drafts = options.whole("k", params.drafts.max_drafts, 1, 256);
+  read_stop_options(options, params.drafts.stop);
+  params.drafts.keep_prefix = options.flag("reuse", params.drafts.keep_prefix);
   return std::make_unique<Exit>(params);
 }
 

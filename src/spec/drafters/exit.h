@@ -5,18 +5,15 @@
 #include <cstdint>
 #include <memory>
 
-#include "spec/drafter.h"
+#include "spec/drafters/plan_drafter.h"
 #include "spec/options.h"
-#include "spec/stop_policy.h"
 
 namespace skipstone::spec {
 
 struct ExitParams {
   std::uint32_t exit_layer = 0;  ///< layers that a draft runs; 0: the exit that the model says it was trained for
-  std::uint32_t max_drafts = 6;
-  bool keep_prefix = true;  ///< verification starts behind the exit layer (the paper's query cache)
   /// The paper drafts a fixed number. A threshold above 0 ends a round where the exit is unsure, as in Draft & Verify.
-  StopParams stop{.gamma = 0.0, .adaptive = false};
+  PlanDrafterParams drafts{.max_drafts = 6, .stop = {.gamma = 0.0, .adaptive = false}};
 };
 
 std::unique_ptr<Drafter> make_exit(Options& options);

@@ -1,0 +1,54 @@
+// What the drafters that run a part of the model have in common: one LayerPlan, a most number of drafts, and a threshold that ends a round.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "exec/layer_plan.h"
+#include "spec/drafter.h"
+#include "spec/stop_policy.h"
+
+namespace skipstone::spec {
+
+struct PlanDrafterParams {
+  std::uint32_t max_drafts = 12;
+  bool keep_prefix = true;  ///< verification starts behind the layers before the first skipped one
+  StopParams stop;
+};
+
+class PlanDrafter : public Drafter {
+ public:
+  explicit PlanDrafter(const PlanDrafterParams& params) : params_(params), policy_(params.stop) {}
+
+  void begin(const Prefilled&, std::uint32_t) override { policy_.begin(); }
+
+  Proposal propose(std::span<const Token>) override {
+    if (skipped_ == 0) return {};  // a draft would cost what it is to save
+    return {{}, plan_, params_.max_drafts, params_.keep_prefix};
+  }
+
+  bool continue_drafting(const Choice& draft, std::uint32_t drafted) override {
+    return drafted < params_.max_drafts && policy_.keeps_drafting(static_cast<double>(draft.probability));
+  }
+
+  void observe(const RoundResult& result) override { policy_.update(result.drafted, result.accepted, result.drafted >= result.limit); }
+
+  std::string plan_text() const override { return plan_text_; }
+  std::uint32_t skipped_sublayers() const override { return skipped_; }
+
+ protected:
+  void set_plan(const exec::LayerPlan& plan, std::uint32_t model_layers) {
+    plan_ = plan;
+    skipped_ = plan.skipped_sublayers(model_layers);
+    plan_text_ = skipped_ == 0 ? std::string{} : plan.print(model_layers);
+  }
+
+ private:
+  PlanDrafterParams params_;
+  StopPolicy policy_;
+  exec::LayerPlan plan_;
+  std::uint32_t skipped_ = 0;
+  std::string plan_text_;
+};
+
+}  // namespace skipstone::spec

@@ -1,0 +1,20 @@
+// Draft & Verify: the model itself with a fixed set of sublayers left out, and a draft exit that follows the acceptance rate.
+// Zhang et al., "Draft & Verify: Lossless Large Language Model Acceleration via Self-Speculative Decoding", ACL 2024 (arXiv 2309.08168).
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "spec/drafters/plan_drafter.h"
+#include "spec/options.h"
+
+namespace skipstone::spec {
+
+struct SkipParams {
+  std::string plan;  ///< LayerPlan notation
+  PlanDrafterParams drafts;
+};
+
+std::unique_ptr<Drafter> make_skip(Options& options);
+
+}  // namespace skipstone::spec

@@ -1,0 +1,49 @@
+// The drafter of Draft & Verify: its skip set and what it refuses.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "base/status.h"
+#include "spec/registry.h"
+
+namespace skipstone::spec {
+namespace {
+
+constexpr ModelFacts model{.layers = 12, .exit_layer = 0};
+
+std::unique_ptr<Drafter> attached(const std::string& specification) {
+  auto drafter = make_drafter(specification);
+  drafter->attach(model);
+  drafter->begin({}, model.layers);
+  return drafter;
+}
+
+TEST(Skip, DraftsWithoutTheSublayersThatItIsGiven) {
+  const auto drafter = attached("skip:attn:3,5-7;mlp:9,k=4,gamma=0.5");
+  const Proposal proposal = drafter->propose({});
+  ASSERT_TRUE(proposal.plan.has_value());
+  EXPECT_EQ(proposal.plan->print(12), "attn:3,5-7;mlp:9");
+  EXPECT_EQ(proposal.plan->whole_prefix(), 3u);
+  EXPECT_EQ(proposal.length, 4u);
+  EXPECT_EQ(drafter->skipped_sublayers(), 5u);
+  EXPECT_FALSE(drafter->wants_attention_cosine());
+  EXPECT_TRUE(drafter->continue_drafting({7, 0.5f, 1.0f}, 1));
+  EXPECT_FALSE(drafter->continue_drafting({7, 0.49f, 1.0f}, 1));
+}
+
+TEST(Skip, ThresholdFollowsTheAcceptanceRateUnlessStatic) {
+  const auto moving = attached("skip:mlp:9,gamma=0.5,eps=0.5,b2=0"), fixed = attached("skip:mlp:9,gamma=0.5,eps=0.5,b2=0,adaptive=0");
+  for (Drafter* drafter : {moving.get(), fixed.get()}) drafter->observe({4, 0, 12, {}, {}});
+  EXPECT_FALSE(moving->continue_drafting({7, 0.99f, 1.0f}, 1));
+  EXPECT_TRUE(fixed->continue_drafting({7, 0.99f, 1.0f}, 1));
+}
+
+TEST(Skip, RefusesPlansThatAreNone) {
+  for (const char* text : {"skip", "skip:", "skip:k=3", "skip:full", "skip:attn:12", "skip:attn:x", "skip:9", "skip:attn:7-5", "skip:layers:3-11",
+                           "skip:attn:3,k=0", "skip:attn:3,9=2"}) {
+    EXPECT_THROW(attached(text), Error) << text;
+  }
+}
+
+}  // namespace
+}  // namespace skipstone::spec
