@@ -165,7 +165,7 @@ const std::vector<Mutation>& byte_mutations() {
   static const std::vector<Mutation> all = {
       {"magic", [](Damaged& d) { d.put(0, "GGML"); }},
       {"version is 2", [](Damaged& d) { d.put(4, 2, 4); }},
-      {"file ends", [](Damaged& d) { d.put(8, 1000000, 8); }},
+      {"tensor '' has 0 dimensions", [](Damaged& d) { d.put(8, d.layout().tensors.size() + 1, 8); }},
       {"file ends", [](Damaged& d) { d.put(16, 1000000, 8); }},
       {"file ends", [](Damaged& d) { d.edit().resize(d.layout().header_end - 1); }},
       {"no value type 13", [](Damaged& d) { d.put(d.pair("llama.block_count").type_at, 13, 4); }},
