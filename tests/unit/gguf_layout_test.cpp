@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "convert/quantize.h"
@@ -178,6 +179,12 @@ const std::vector<Mutation>& byte_mutations() {
       {"there twice", [](Damaged& d) { d.put(d.pair("tokenizer.ggml.bos_token_id").key_at, "tokenizer.ggml.eos_token_id"); }},
       {"lower_snake_case", [](Damaged& d) { d.put(d.pair("general.name").key_at, "general.Name"); }},
       {"lower_snake_case", [](Damaged& d) { d.put(d.pair("general.name").key_at, "general..ame"); }},
+      {"a key has 70000 bytes",
+       [](Damaged& d) {
+         const std::size_t at = d.pair("general.name").key_at;
+         d.put(at - 8, 70000, 8);
+         d.edit().insert(at, std::string(70000 - std::string_view("general.name").size(), 'a'));
+       }},
       {"general.file_type is 1", [](Damaged& d) { d.put(d.pair("general.file_type").value_at, 1, 4); }},
       {"a token's type", [](Damaged& d) { d.put(d.pair("tokenizer.ggml.token_type").value_at + 12, 9, 4); }},
       {"_token_id' is 70000", [](Damaged& d) { d.put(d.pair("tokenizer.ggml.eos_token_id").value_at, 70000, 4); }},
