@@ -47,7 +47,7 @@ const char* skipstone_commit(void);
 
 void skipstone_string_free(char* text);
 
-/* ---- messages ----------------------------------------------------------------------------------------------------------- */
+/* ---- messages, progress ------------------------------------------------------------------------------------------------- */
 
 typedef enum skipstone_log_level {
   SKIPSTONE_LOG_DEBUG = 0,
@@ -61,6 +61,10 @@ typedef void (*skipstone_log_fn)(int level, const char* text, void* user_data);
 
 /* Where warnings go instead of to standard error; NULL silences them. Call it before any other thread uses the library. */
 void skipstone_set_log(skipstone_log_fn log, void* user_data);
+
+/* `stage` says what is being done ("loading weights", "compiling kernels", "quantising"); `done`: 0 to 1. Non-zero stops the call with
+ * SKIPSTONE_CANCELLED. */
+typedef int (*skipstone_progress_fn)(const char* stage, double done, void* user_data);
 
 /* ---- devices, drafters, files, self-test -------------------------------------------------------------------------------- */
 
@@ -128,12 +132,31 @@ skipstone_doctor_params skipstone_doctor_default_params(void);
  * "copy_bytes_per_second", "validation_messages", "device": {...}, "version", "commit"} says what came out. */
 skipstone_status skipstone_doctor(const skipstone_doctor_params* params, char** json);
 
+/* ---- converting files --------------------------------------------------------------------------------------------------- */
+
+typedef struct skipstone_quantize_params {
+  size_t struct_size;
+  const char* model_path;  /* a GGUF file; one part of a split model stands for all of it */
+  const char* output_path; /* becomes one file, whatever the input was; never stands there half-written */
+  const char* type;        /* "F32", "F16", "BF16", "Q8_0" (the default) or "Q4_0", in upper or lower case */
+  int32_t overwrite;       /* 0: SKIPSTONE_INVALID_ARGUMENT where output_path is there already */
+  uint32_t threads;        /* 0: one for each core; the file does not depend on it */
+  skipstone_progress_fn progress;
+  void* user_data;
+} skipstone_quantize_params;
+
+skipstone_quantize_params skipstone_quantize_default_params(void);
+
+/* Writes a GGUF file anew with its matrices in another type; needs no device. Norms and biases are F32, the first and the last matrix of
+ * a Q4_0 file Q8_0, matrices whose rows do not divide into blocks F16. Metadata stays, but for what says of which type a file is.
+ * SKIPSTONE_UNSUPPORTED for tensors of other types than those above and for weights too large for the new one, SKIPSTONE_BAD_FILE for
+ * weights that are not finite. `json` (may be NULL) gets {"input": {"path", "bytes", "tensor_types": [{"type", "tensors", "weights",
+ * "bytes"}]}, "output": {the same}}. */
+skipstone_status skipstone_quantize(const skipstone_quantize_params* params, char** json);
+
 /* ---- engine: a model on a device ---------------------------------------------------------------------------------------- */
 
 typedef struct skipstone_engine skipstone_engine;
-
-/* `stage`: "reading model", "loading weights", "compiling kernels"; `done`: 0 to 1. Non-zero stops with SKIPSTONE_CANCELLED. */
-typedef int (*skipstone_progress_fn)(const char* stage, double done, void* user_data);
 
 typedef struct skipstone_engine_params {
   size_t struct_size;

@@ -1,10 +1,10 @@
 // skipstone_inspect(): what is in a model file.
-#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "api/device_json.h"
 #include "api/guard.h"
+#include "api/tensor_types_json.h"
 #include "engine/engine.h"
 #include "gguf/gguf.h"
 #include "gguf/traits.h"
@@ -32,26 +32,6 @@ Json tensors_json(const gguf::File& file) {
                     {"type", gguf::traits(tensor.type).name},
                     {"shape", std::move(shape)},
                     {"bytes", tensor.data.size()}});
-  }
-  return list;
-}
-
-Json tensor_types_json(const gguf::File& file) {
-  struct Sum {
-    std::uint64_t tensors = 0, weights = 0, bytes = 0;
-  };
-  std::map<gguf::Type, Sum> sums;
-  for (const gguf::Tensor& tensor : file.tensors()) {
-    Sum& sum = sums[tensor.type];
-    ++sum.tensors;
-    sum.weights += tensor.elements();
-    sum.bytes += tensor.data.size();
-  }
-  Json list = Json::array();
-  for (const auto& [type, sum] : sums) {
-    const gguf::Traits& traits = gguf::traits(type);
-    list.push_back(
-        {{"type", traits.name}, {"runnable", traits.runnable}, {"tensors", sum.tensors}, {"weights", sum.weights}, {"bytes", sum.bytes}});
   }
   return list;
 }

@@ -89,7 +89,11 @@ Result run(const Command& what) {
   bool signalled = false;
   while (out.ends[0] >= 0 || error.ends[0] >= 0) {
     std::array<pollfd, 2> ends{{{out.ends[0], POLLIN, 0}, {error.ends[0], POLLIN, 0}}};
-    poll(ends.data(), ends.size(), -1);
+    poll(ends.data(), ends.size(), what.interrupt_when ? 1 : -1);
+    if (what.interrupt_when && !signalled && what.interrupt_when()) {
+      kill(child, SIGINT);
+      signalled = true;
+    }
     if (ends[0].revents != 0 && drain(out, result.out)) {
       if (what.signal_at_output != 0 && !signalled) kill(child, what.signal_at_output);
       signalled = true;

@@ -39,10 +39,13 @@ static void drafters(void) {
 static void defaults(void) {
   const skipstone_engine_params engine = skipstone_engine_default_params();
   const skipstone_session_params session = skipstone_session_default_params();
+  const skipstone_quantize_params quantize = skipstone_quantize_default_params();
   EXPECT(engine.struct_size == sizeof(engine));
   EXPECT(engine.model_path == NULL && engine.context == 0 && engine.progress == NULL);
   EXPECT(session.struct_size == sizeof(session));
   EXPECT(session.temperature == 0.0f && strcmp(session.draft, "asd") == 0);
+  EXPECT(quantize.struct_size == sizeof(quantize));
+  EXPECT(strcmp(quantize.type, "Q8_0") == 0 && quantize.overwrite == 0 && quantize.threads == 0);
 }
 
 static void wrong_arguments(const char* folder) {
@@ -88,11 +91,34 @@ static void wrong_arguments(const char* folder) {
   skipstone_string_free(NULL);
 }
 
+static void quantize_arguments(const char* folder) {
+  char input[4096], output[4096];
+  char* json = NULL;
+  skipstone_quantize_params params = skipstone_quantize_default_params();
+  EXPECT(skipstone_quantize(NULL, &json) == SKIPSTONE_INVALID_ARGUMENT);
+  EXPECT(strstr(skipstone_last_error(), "model_path") != NULL);
+  snprintf(input, sizeof(input), "%s/there-is-no-such-model.gguf", folder);
+  snprintf(output, sizeof(output), "%s/there-will-be-no-such-model.gguf", folder);
+  params.model_path = input;
+  EXPECT(skipstone_quantize(&params, &json) == SKIPSTONE_INVALID_ARGUMENT);
+  EXPECT(strstr(skipstone_last_error(), "output_path") != NULL);
+  params.output_path = output;
+  EXPECT(skipstone_quantize(&params, &json) == SKIPSTONE_NOT_FOUND);
+  EXPECT(skipstone_quantize(&params, NULL) == SKIPSTONE_NOT_FOUND);
+  params.type = "Q5_K";
+  EXPECT(skipstone_quantize(&params, &json) == SKIPSTONE_INVALID_ARGUMENT);
+  EXPECT(strstr(skipstone_last_error(), "Q8_0") != NULL);
+  params.type = NULL;
+  EXPECT(skipstone_quantize(&params, &json) == SKIPSTONE_INVALID_ARGUMENT);
+  EXPECT(json == NULL);
+}
+
 int main(int count, char** arguments) {
   names_and_versions();
   drafters();
   defaults();
   wrong_arguments(count > 1 ? arguments[1] : ".");
+  quantize_arguments(count > 1 ? arguments[1] : ".");
   if (failures == 0) puts("ok");
   return failures == 0 ? 0 : 1;
 }

@@ -72,12 +72,16 @@ class EditedModel {
     return *this;
   }
 
-  gguf::File open() const {
+  void write(const std::string& path) const {
     gguf::Writer writer;
     for (const gguf::Pair& pair : metadata_) writer.set(pair.key, pair.value);
     for (const Item& item : tensors_) writer.add_tensor(item.name, item.type, item.shape, std::span<const std::byte>(item.bytes));
-    const std::string path = unique_path();
     writer.write(path);
+  }
+
+  gguf::File open() const {
+    const std::string path = unique_path();
+    write(path);
     gguf::File file = gguf::File::open(path);
     std::filesystem::remove(path);  // the mapping keeps the file alive
     return file;

@@ -1,0 +1,63 @@
+// skipstone_quantize(): a model file in another type.
+#include "convert/quantize.h"
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "api/device_json.h"
+#include "api/guard.h"
+#include "api/tensor_types_json.h"
+#include "convert/tensor_type.h"
+#include "gguf/gguf.h"
+
+namespace skipstone::api {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json file_json(const std::string& path) {
+  const gguf::File file = gguf::File::open(path);
+  return {{"path", file.path()}, {"bytes", file.file_bytes()}, {"tensor_types", tensor_types_json(file)}};
+}
+
+Json quantize(const skipstone_quantize_params& params) {
+  convert::QuantizeOptions options;
+  options.input = params.model_path;
+  options.output = params.output_path;
+  options.type = convert::parse_type(text_or_empty(params.type));
+  options.overwrite = params.overwrite != 0;
+  options.threads = params.threads;
+  if (params.progress != nullptr) {
+    options.progress = [&](std::uint64_t written, std::uint64_t total) {
+      return params.progress("quantising", static_cast<double>(written) / static_cast<double>(total), params.user_data) == 0;
+    };
+  }
+  convert::quantize(options);
+  return {{"input", file_json(options.input)}, {"output", file_json(options.output)}};
+}
+
+}  // namespace
+}  // namespace skipstone::api
+
+using namespace skipstone;
+
+extern "C" {
+
+skipstone_quantize_params skipstone_quantize_default_params(void) {
+  skipstone_quantize_params params{};
+  params.struct_size = sizeof(params);
+  params.type = "Q8_0";
+  return params;
+}
+
+skipstone_status skipstone_quantize(const skipstone_quantize_params* given, char** json) {
+  return api::guard([&] {
+    const auto params = api::adopt(given, skipstone_quantize_default_params());
+    api::require(params.model_path, "model_path");
+    api::require(params.output_path, "output_path");
+    const nlohmann::ordered_json report = api::quantize(params);
+    if (json != nullptr) *json = api::copy_string(api::print(report));
+  });
+}
+
+}  // extern "C"

@@ -1,0 +1,172 @@
+#include "convert/quantize.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <future>
+#include <limits>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "base/log.h"
+#include "base/status.h"
+#include "convert/tensor_type.h"
+#include "gguf/gguf.h"
+#include "gguf/split.h"
+
+namespace skipstone::convert {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uint32_t kQuantizationVersion = 2;           // GGML_QNT_VERSION of ggml.h: the block layouts of today
+constexpr std::uint64_t kLeastWeightsOfAThread = 1u << 16;  // fewer are done before a thread has started
+
+/// The largest magnitude that the type holds. Blocks store a binary16 scale that is the largest magnitude divided by the largest code.
+float largest_weight(gguf::Type type) {
+  constexpr float half = 65504.0f;
+  switch (type) {
+    case gguf::Type::f16:
+      return half;
+    case gguf::Type::bf16:
+      return 0x1.FEp127f;
+    case gguf::Type::q8_0:
+      return 127.0f * half;
+    case gguf::Type::q4_0:
+      return 8.0f * half;
+    case gguf::Type::f32:
+      break;
+  }
+  return std::numeric_limits<float>::max();
+}
+
+/// One tensor on its way from the input's type to the output's.
+class Conversion {
+ public:
+  Conversion(const std::string& path, const gguf::Tensor& tensor, gguf::Type type, unsigned threads)
+      : path_(path), tensor_(tensor), type_(type), threads_(threads) {}
+
+  /// A gguf::RowSource.
+  void operator()(std::uint64_t first_row, std::span<std::byte> out) const;
+
+ private:
+  void rows(std::uint64_t first_row, std::span<std::byte> out) const;
+  void check(std::span<const float> weights, std::uint64_t row) const;
+
+  const std::string& path_;
+  const gguf::Tensor& tensor_;
+  gguf::Type type_;
+  unsigned threads_;
+};
+
+void Conversion::operator()(std::uint64_t first_row, std::span<std::byte> out) const {
+  const std::uint64_t row = gguf::row_bytes(type_, tensor_.row_length()), count = out.size() / row;
+  const std::uint64_t worthwhile = count * tensor_.row_length() / kLeastWeightsOfAThread;
+  const std::uint64_t parts = std::clamp<std::uint64_t>(worthwhile, 1, std::min<std::uint64_t>(threads_, count));
+  const std::uint64_t share = (count + parts - 1) / parts;
+  std::vector<std::future<void>> others;
+  for (std::uint64_t begin = share; begin < count; begin += share) {
+    const auto part = out.subspan(begin * row, std::min(share, count - begin) * row);
+    others.push_back(std::async(std::launch::async, [this, part, at = first_row + begin] { rows(at, part); }));
+  }
+  rows(first_row, out.first(share * row));
+  for (std::future<void>& each : others) each.get();  // in order, so that the first bad row is the one that is named
+}
+
+void Conversion::rows(std::uint64_t first_row, std::span<std::byte> out) const {
+  const std::uint64_t from = gguf::row_bytes(tensor_.type, tensor_.row_length()), to = gguf::row_bytes(type_, tensor_.row_length());
+  std::vector<float> weights(tensor_.row_length());
+  for (std::uint64_t row = first_row; !out.empty(); ++row, out = out.subspan(to)) {
+    const std::span<const std::byte> source = tensor_.data.subspan(row * from, from);
+    gguf::dequantize(tensor_.type, source, weights);
+    check(weights, row);
+    if (tensor_.type == type_) {
+      std::memcpy(out.data(), source.data(), to);
+    } else {
+      gguf::quantize(type_, weights, out.first(to));
+    }
+  }
+}
+
+void Conversion::check(std::span<const float> weights, std::uint64_t row) const {
+  const float most = largest_weight(type_);
+  for (const float weight : weights) {
+    if (std::fabs(weight) <= most) continue;
+    if (!std::isfinite(weight)) {
+      fail(Code::bad_file, "{}: tensor '{}' has a weight in row {} that is not finite ({}); the file is damaged, or its training failed",
+           path_, gguf::escaped(tensor_.name), row, weight);
+    }
+    fail(Code::unsupported, "{}: tensor '{}' has a weight in row {} ({}) that is too large for {}; choose BF16 or F32", path_,
+         gguf::escaped(tensor_.name), row, weight, gguf::traits(type_).name);
+  }
+}
+
+/// The files that the input consists of, the one that was opened among them.
+std::vector<std::string> parts_of(const gguf::File& input) {
+  std::vector<std::string> files{input.path()};
+  if (input.integer("split.count", 1) <= 1) return files;
+  const auto split = gguf::parse_split_name(input.path());
+  for (std::uint32_t part = 1; split && part <= split->count; ++part) files.push_back(gguf::split_name(split->prefix, part, split->count));
+  return files;
+}
+
+void check_output(const QuantizeOptions& options, const gguf::File& input) {
+  std::error_code ignored;
+  const fs::file_status there = fs::status(options.output, ignored);
+  if (fs::is_directory(there)) {
+    fail(Code::invalid_argument, "{}: is a folder; name the file to write", options.output);
+  }
+  for (const std::string& file : parts_of(input)) {
+    if (fs::equivalent(file, options.output, ignored)) {
+      fail(Code::invalid_argument, "{}: is the input ({}) itself; choose another name for the output", options.output, file);
+    }
+  }
+  if (!options.overwrite && fs::exists(fs::symlink_status(options.output, ignored))) {
+    fail(Code::invalid_argument, "{}: is there already; choose another name, or allow it to be replaced (--force)", options.output);
+  }
+}
+
+void copy_metadata(const gguf::File& file, gguf::Type type, gguf::Writer& writer) {
+  for (const gguf::Pair& pair : file.metadata()) {
+    if (!pair.key.starts_with("split.")) writer.set(pair.key, pair.value);
+  }
+  writer.set("general.file_type", file_type(type));
+  if (gguf::traits(type).block > 1) writer.set("general.quantization_version", kQuantizationVersion);
+}
+
+gguf::Type new_type(const gguf::Tensor& tensor, gguf::Type wanted) {
+  const gguf::Type type = tensor_type(tensor.name, std::span(tensor.shape).first(tensor.dimensions), wanted);
+  // A Q4_0 file's embedding gains nothing from becoming Q8_0 once it is Q4_0.
+  return type == gguf::Type::q8_0 && tensor.type == wanted ? wanted : type;
+}
+
+}  // namespace
+
+void quantize(const QuantizeOptions& options) {
+  const gguf::File file = gguf::File::open(options.input);
+  check_output(options, file);
+  gguf::Writer writer;
+  copy_metadata(file, options.type, writer);
+  const unsigned threads = options.threads > 0 ? options.threads : std::max(1u, std::thread::hardware_concurrency());
+  bool again = false;
+  for (const gguf::Tensor& tensor : file.tensors()) {
+    const gguf::Traits& traits = gguf::traits(tensor.type);
+    if (!traits.runnable) {
+      fail(Code::unsupported,
+           "{}: tensor '{}' is of type {}, which cannot be converted; take a file whose weights are F32, F16, BF16, Q8_0 or Q4_0",
+           options.input, gguf::escaped(tensor.name), traits.name);
+    }
+    const gguf::Type type = new_type(tensor, options.type);
+    again = again || (traits.block > 1 && type != tensor.type);
+    writer.add_tensor(tensor.name, type, std::span(tensor.shape).first(tensor.dimensions),
+                      Conversion(options.input, tensor, type, threads));
+  }
+  if (again) {
+    log::warning("{} is made from quantised weights ({}); its quality is that of the source at best", options.output, options.input);
+  }
+  writer.write(options.output, options.progress);
+}
+
+}  // namespace skipstone::convert

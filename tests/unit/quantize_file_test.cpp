@@ -1,0 +1,383 @@
+// A model file in another type: what is kept, what the new weights are worth, and what is refused.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cmath>
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "base/log.h"
+#include "convert/quantize.h"
+#include "convert/tensor_type.h"
+#include "edited_model.h"
+#include "fixtures/failure.h"
+#include "fixtures/temporary_directory.h"
+#include "fixtures/tiny_model.h"
+
+namespace skipstone::convert {
+namespace {
+
+using fixtures::bytes_of;
+using fixtures::Failure;
+using fixtures::failure_of;
+using fixtures::write_tiny_model;
+using gguf::File;
+using gguf::Tensor;
+using gguf::Type;
+using tests::EditedModel;
+
+constexpr std::array kTypes = {Type::f32, Type::f16, Type::bf16, Type::q8_0, Type::q4_0};
+
+std::vector<float> weights_of(const Tensor& tensor) {
+  std::vector<float> weights(static_cast<std::size_t>(tensor.elements()));
+  gguf::dequantize(tensor.type, tensor.data, weights);
+  return weights;
+}
+
+class QuantizeFile : public testing::Test {
+ protected:
+  std::string file(const std::string& name) const { return folder_.file(name); }
+
+  static QuantizeOptions options(const std::string& input, const std::string& output, Type type) {
+    QuantizeOptions made;
+    made.input = input;
+    made.output = output;
+    made.type = type;
+    return made;
+  }
+  /// The output of a fresh name.
+  std::string quantized(const std::string& input, Type type) const {
+    static int count = 0;
+    const std::string output = file(fmt::format("out-{}.gguf", count++));
+    quantize(options(input, output, type));
+    return output;
+  }
+  /// What is thrown; the folder must have the same files as before.
+  Failure refused(const QuantizeOptions& given) const {
+    const std::size_t before = files();
+    const Failure failure = failure_of([&] { quantize(given); });
+    EXPECT_EQ(files(), before) << "something was left behind: " << failure.message;
+    return failure;
+  }
+  Failure refused(const std::string& input, const std::string& output, Type type = Type::q8_0) const {
+    return refused(options(input, output, type));
+  }
+  std::size_t files() const {
+    const auto all = std::filesystem::directory_iterator(folder_.path());
+    return static_cast<std::size_t>(std::distance(begin(all), end(all)));
+  }
+
+  fixtures::TemporaryDirectory folder_;
+};
+
+TEST(TensorType, IsChosenByNameAndShape) {
+  using Shape = std::vector<std::uint64_t>;
+  const Shape matrix{64, 100}, vector{64}, odd{36, 100};
+  for (const Type type : kTypes) {
+    EXPECT_EQ(tensor_type("blk.0.ffn_up.weight", matrix, type), type);
+    EXPECT_EQ(tensor_type("blk.0.attn_norm.weight", vector, type), Type::f32);
+    EXPECT_EQ(tensor_type("blk.0.attn_q.bias", vector, type), Type::f32);
+    EXPECT_EQ(tensor_type("rope_freqs.weight", vector, type), Type::f32);
+    EXPECT_EQ(tensor_type("blk.0.attn_q_norm.weight", matrix, type), Type::f32);
+    EXPECT_EQ(tensor_type("blk.0.ffn_gate_inp.weight", matrix, type), Type::f32);
+    const bool blocks = type == Type::q8_0 || type == Type::q4_0;
+    EXPECT_EQ(tensor_type("blk.0.ffn_down.weight", odd, type), blocks ? Type::f16 : type);
+    EXPECT_EQ(tensor_type("token_embd.weight", odd, type), blocks ? Type::f16 : type);
+    for (const char* name : {"token_embd.weight", "output.weight"}) {
+      EXPECT_EQ(tensor_type(name, matrix, type), type == Type::q4_0 ? Type::q8_0 : type) << name;
+    }
+  }
+}
+
+TEST(TensorType, NamesAndFileTypes) {
+  EXPECT_EQ(parse_type("f16"), Type::f16);
+  EXPECT_EQ(parse_type("Q8_0"), Type::q8_0);
+  EXPECT_EQ(parse_type("bF16"), Type::bf16);
+  EXPECT_EQ(parse_type("q4_0"), Type::q4_0);
+  EXPECT_EQ(parse_type("F32"), Type::f32);
+  for (const char* wrong : {"", "Q4_K", "f", "F16 ", "f160"}) {
+    const Failure failure = failure_of([&] { parse_type(wrong); });
+    EXPECT_EQ(failure.code, Code::invalid_argument) << wrong;
+    for (const char* known : {"F32", "F16", "BF16", "Q8_0", "Q4_0"}) {
+      EXPECT_NE(failure.message.find(known), std::string::npos) << failure.message;
+    }
+  }
+  const std::array<std::uint32_t, 5> numbers = {0, 1, 32, 7, 2};
+  for (std::size_t i = 0; i < kTypes.size(); ++i) EXPECT_EQ(file_type(kTypes[i]), numbers[i]);
+}
+
+TEST_F(QuantizeFile, KeepsMetadataAndTheOrderOfTensors) {
+  EditedModel edited({.tied = false, .biases = true, .rope_freqs = true});
+  edited.set("general.file_type", std::uint32_t{0}).set("custom.small", std::uint8_t{7}).set("custom.long", std::int64_t{-1});
+  edited.set("general.alignment", std::uint32_t{64}).set_array("custom.empty", {});
+  edited.write(file("in.gguf"));
+  const File before = File::open(file("in.gguf"));
+  for (const Type type : kTypes) {
+    const File after = File::open(quantized(file("in.gguf"), type));
+    const bool blocks = gguf::traits(type).block > 1;
+    ASSERT_EQ(after.metadata().size(), before.metadata().size() + (blocks ? 1 : 0));
+    for (std::size_t i = 0; i < before.metadata().size(); ++i) {
+      const gguf::Pair &was = before.metadata()[i], &is = after.metadata()[i];
+      EXPECT_EQ(is.key, was.key);
+      EXPECT_EQ(gguf::type_name(is.value), gguf::type_name(was.value)) << was.key;
+      const auto* array = std::get_if<std::shared_ptr<const gguf::Array>>(&was.value);
+      if (array != nullptr) {
+        EXPECT_EQ(std::get<std::shared_ptr<const gguf::Array>>(is.value)->items, (*array)->items) << was.key;
+      } else if (was.key != "general.file_type") {
+        EXPECT_EQ(is.value, was.value) << was.key;
+      }
+    }
+    EXPECT_EQ(*after.find("general.file_type"), gguf::Value(file_type(type)));
+    if (blocks) {
+      EXPECT_EQ(*after.find("general.quantization_version"), gguf::Value(std::uint32_t{2}));
+    }
+    ASSERT_EQ(after.tensors().size(), before.tensors().size());
+    for (std::size_t i = 0; i < before.tensors().size(); ++i) {
+      const Tensor &was = before.tensors()[i], &is = after.tensors()[i];
+      EXPECT_EQ(is.name, was.name);
+      EXPECT_EQ(is.shape, was.shape);
+      EXPECT_EQ(is.dimensions, was.dimensions);
+      EXPECT_EQ(is.type, tensor_type(was.name, std::span(was.shape).first(was.dimensions), type)) << was.name;
+    }
+  }
+}
+
+TEST_F(QuantizeFile, HalvesSurviveTheWayThroughF32) {
+  write_tiny_model({.type = Type::f16}, file("half.gguf"));
+  const std::string wide = quantized(file("half.gguf"), Type::f32);
+  const File before = File::open(file("half.gguf")), middle = File::open(wide), after = File::open(quantized(wide, Type::f16));
+  for (std::size_t i = 0; i < before.tensors().size(); ++i) {
+    const Tensor &was = before.tensors()[i], &is = after.tensors()[i];
+    EXPECT_EQ(weights_of(middle.tensors()[i]), weights_of(was)) << was.name;
+    ASSERT_EQ(is.data.size(), was.data.size());
+    EXPECT_EQ(std::memcmp(is.data.data(), was.data.data(), was.data.size()), 0) << was.name;
+  }
+}
+
+double cosine(std::span<const float> a, std::span<const float> b) {
+  double ab = 0.0, aa = 0.0, bb = 0.0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    ab += static_cast<double>(a[i]) * static_cast<double>(b[i]);
+    aa += static_cast<double>(a[i]) * static_cast<double>(a[i]);
+    bb += static_cast<double>(b[i]) * static_cast<double>(b[i]);
+  }
+  return ab / std::sqrt(aa * bb);
+}
+
+// Uniform rounding with step s errs by s / sqrt(12). The tiny model's weights are uniform on +-m, of deviation m / sqrt(3): the error is s
+// / 2m of it, and the cosine 1 - (s / 2m)^2 / 2. That is 1 - 8e-6 for Q8_0 (s = m / 127) and 1 - 2e-3 for Q4_0 (s = m / 8); single rows
+// scatter.
+TEST_F(QuantizeFile, EveryRowPointsWhereItPointed) {
+  write_tiny_model({.tied = false}, file("wide.gguf"));
+  const File before = File::open(file("wide.gguf"));
+  struct Bounds {
+    Type type;
+    double least, most;  ///< of the worst row: a copy would be above `most`
+  };
+  for (const Bounds& bounds : {Bounds{Type::f16, 1 - 1e-6, 1 - 1e-9}, Bounds{Type::bf16, 1 - 1e-5, 1 - 1e-7},
+                               Bounds{Type::q8_0, 1 - 4e-5, 1 - 1e-6}, Bounds{Type::q4_0, 0.992, 0.9985}}) {
+    const File after = File::open(quantized(file("wide.gguf"), bounds.type));
+    double worst = 1.0;
+    for (std::size_t i = 0; i < before.tensors().size(); ++i) {
+      const std::vector<float> was = weights_of(before.tensors()[i]), is = weights_of(after.tensors()[i]);
+      const auto length = static_cast<std::size_t>(before.tensors()[i].row_length());
+      for (std::size_t at = 0; at < was.size(); at += length) {
+        worst = std::min(worst, cosine(std::span(was).subspan(at, length), std::span(is).subspan(at, length)));
+      }
+    }
+    EXPECT_GT(worst, bounds.least) << gguf::traits(bounds.type).name;
+    EXPECT_LT(worst, bounds.most) << gguf::traits(bounds.type).name;
+  }
+}
+
+TEST_F(QuantizeFile, ThreadsChangeNothing) {
+  write_tiny_model({.layers = 1, .vocab = 5000}, file("in.gguf"));  // 320000 weights in the embedding: enough for several threads
+  std::string alone;
+  for (const unsigned threads : {1u, 2u, 3u, 16u}) {
+    QuantizeOptions given = options(file("in.gguf"), file("out.gguf"), Type::q8_0);
+    given.threads = threads;
+    given.overwrite = true;
+    quantize(given);
+    if (threads == 1) alone = bytes_of(file("out.gguf"));
+    EXPECT_EQ(bytes_of(file("out.gguf")), alone) << threads;
+  }
+}
+
+TEST_F(QuantizeFile, MakesOneFileOfASplitModel) {
+  write_tiny_model({.layers = 2}, file("whole.gguf"));
+  const File whole = File::open(file("whole.gguf"));
+  for (std::uint16_t part = 0; part < 2; ++part) {
+    gguf::Writer writer;
+    for (const gguf::Pair& pair : whole.metadata()) {
+      if (part == 0) writer.set(pair.key, pair.value);
+    }
+    writer.set("split.no", part);
+    writer.set("split.count", std::uint16_t{2});
+    writer.set("split.tensors.count", static_cast<std::int32_t>(whole.tensors().size()));
+    for (std::size_t i = 0; i < whole.tensors().size(); ++i) {
+      const Tensor& tensor = whole.tensors()[i];
+      if ((i < 7) == (part == 0))
+        writer.add_tensor(tensor.name, tensor.type, std::span(tensor.shape).first(tensor.dimensions), tensor.data);
+    }
+    writer.write(file(fmt::format("part-{:05}-of-00002.gguf", part + 1)));
+  }
+  EXPECT_EQ(bytes_of(quantized(file("part-00002-of-00002.gguf"), Type::q8_0)), bytes_of(quantized(file("whole.gguf"), Type::q8_0)));
+  QuantizeOptions given = options(file("part-00001-of-00002.gguf"), file("part-00002-of-00002.gguf"), Type::q8_0);
+  given.overwrite = true;
+  EXPECT_NE(refused(given).message.find("is the input"), std::string::npos);
+}
+
+TEST_F(QuantizeFile, QuantisedSourcesAreTakenWithOneWarning) {
+  int warnings = 0;
+  log::set_sink([&](log::Level level, std::string_view) { warnings += level == log::Level::warning ? 1 : 0; });
+  write_tiny_model({.type = Type::q8_0}, file("q8.gguf"));
+  const File before = File::open(file("q8.gguf"));
+  const File same = File::open(quantized(file("q8.gguf"), Type::q8_0));
+  EXPECT_EQ(warnings, 0);
+  for (std::size_t i = 0; i < before.tensors().size(); ++i) {
+    EXPECT_EQ(std::memcmp(same.tensors()[i].data.data(), before.tensors()[i].data.data(), before.tensors()[i].data.size()), 0);
+  }
+  const File wide = File::open(quantized(file("q8.gguf"), Type::f32));
+  EXPECT_EQ(warnings, 1);
+  for (std::size_t i = 0; i < before.tensors().size(); ++i) EXPECT_EQ(weights_of(wide.tensors()[i]), weights_of(before.tensors()[i]));
+  quantized(file("q8.gguf"), Type::q4_0);
+  EXPECT_EQ(warnings, 2);
+  write_tiny_model({.type = Type::q4_0}, file("q4.gguf"));
+  EXPECT_EQ(File::open(quantized(file("q4.gguf"), Type::q4_0)).find_tensor("token_embd.weight")->type, Type::q4_0);
+  EXPECT_EQ(warnings, 2);
+  log::set_sink({});
+}
+
+TEST_F(QuantizeFile, RefusesWeightsThatDoNotFit) {
+  struct Case {
+    float weight;
+    Type type;
+    Code code;
+    const char* part;
+  };
+  const float infinity = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+  const std::array cases = {Case{nan, Type::q8_0, Code::bad_file, "not finite"},
+                            Case{-infinity, Type::f32, Code::bad_file, "not finite"},
+                            Case{nan, Type::bf16, Code::bad_file, "not finite"},
+                            Case{70000.0f, Type::f16, Code::unsupported, "too large for F16"},
+                            Case{-70000.0f, Type::f16, Code::unsupported, "too large for F16"},
+                            Case{1e7f, Type::q8_0, Code::unsupported, "too large for Q8_0"},
+                            Case{1e6f, Type::q4_0, Code::unsupported, "too large for Q4_0"},
+                            Case{3.4e38f, Type::bf16, Code::unsupported, "too large for BF16"},
+                            Case{65504.0f, Type::f16, Code::ok, ""},
+                            Case{65504.0f * 127.0f, Type::q8_0, Code::ok, ""},
+                            Case{65504.0f * 8.0f, Type::q4_0, Code::ok, ""},
+                            Case{3.4e38f, Type::f32, Code::ok, ""}};
+  for (const Case& each : cases) {
+    std::vector<float> weights(64 * 128, 0.5f);
+    weights[64 * 77 + 33] = each.weight;
+    weights[64 * 99] = nan;
+    if (each.code == Code::ok) weights[64 * 99] = 0.5f;
+    EditedModel({.layers = 1}).tensor("blk.0.ffn_up.weight", {64, 128}, weights).write(file("in.gguf"));
+    if (each.code == Code::ok) {
+      const File after = File::open(quantized(file("in.gguf"), each.type));
+      EXPECT_EQ(weights_of(*after.find_tensor("blk.0.ffn_up.weight"))[64 * 77 + 33], each.weight);
+      continue;
+    }
+    const Failure failure = refused(file("in.gguf"), file("out.gguf"), each.type);
+    EXPECT_EQ(failure.code, each.code) << failure.message;
+    for (const char* part : {each.part, "'blk.0.ffn_up.weight'", "row 77"}) {
+      EXPECT_NE(failure.message.find(part), std::string::npos) << failure.message;
+    }
+  }
+}
+
+TEST_F(QuantizeFile, RefusesTypesThatItCannotExpand) {
+  EditedModel({.layers = 1}).tensor("blk.0.ffn_up.weight", {256, 2}, {}, static_cast<Type>(12)).write(file("k.gguf"));
+  const Failure failure = refused(file("k.gguf"), file("out.gguf"));
+  EXPECT_EQ(failure.code, Code::unsupported);
+  EXPECT_NE(failure.message.find("'blk.0.ffn_up.weight' is of type Q4_K"), std::string::npos) << failure.message;
+}
+
+TEST_F(QuantizeFile, RefusesPaths) {
+  write_tiny_model({.layers = 1}, file("in.gguf"));
+  write_tiny_model({.layers = 1, .seed = 2}, file("there.gguf"));
+  std::filesystem::create_symlink(file("in.gguf"), file("link.gguf"));
+  std::filesystem::create_hard_link(file("in.gguf"), file("hard.gguf"));
+  std::filesystem::create_symlink(file("nowhere.gguf"), file("dangling.gguf"));
+  const std::string before = bytes_of(file("there.gguf")), input = bytes_of(file("in.gguf"));
+  const auto expect = [&](const std::string& from, const std::string& to, Code code, const std::string& part) {
+    const Failure failure = refused(from, to);
+    EXPECT_EQ(failure.code, code) << failure.message;
+    EXPECT_NE(failure.message.find(part), std::string::npos) << failure.message;
+  };
+  expect(file("absent.gguf"), file("out.gguf"), Code::not_found, "absent.gguf");
+  expect("/dev/null", file("out.gguf"), Code::bad_file, "/dev/null");
+  expect(file("in.gguf"), file("in.gguf"), Code::invalid_argument, "is the input");
+  expect(file("in.gguf"), folder_.path().string() + "/./in.gguf", Code::invalid_argument, "is the input");
+  expect(file("in.gguf"), file("link.gguf"), Code::invalid_argument, "is the input");
+  expect(file("link.gguf"), file("in.gguf"), Code::invalid_argument, "is the input");
+  expect(file("in.gguf"), file("hard.gguf"), Code::invalid_argument, "is the input");
+  expect(file("in.gguf"), folder_.path().string(), Code::invalid_argument, "is a folder");
+  expect(file("in.gguf"), file("there.gguf"), Code::invalid_argument, "is there already");
+  expect(file("in.gguf"), file("dangling.gguf"), Code::invalid_argument, "is there already");
+  expect(file("in.gguf"), file("no/such/folder.gguf"), Code::io, "No such file");
+  QuantizeOptions forced = options(file("in.gguf"), "/dev/full", Type::q8_0);
+  forced.overwrite = true;
+  EXPECT_EQ(refused(forced).code, Code::io);
+  EXPECT_EQ(bytes_of(file("there.gguf")), before);
+  EXPECT_EQ(bytes_of(file("in.gguf")), input);
+  forced.output = file("there.gguf");
+  quantize(forced);
+  EXPECT_EQ(File::open(file("there.gguf")).find_tensor("token_embd.weight")->type, Type::q8_0);
+}
+
+TEST_F(QuantizeFile, DamagedInputIsNotTouchedFurther) {
+  write_tiny_model({.layers = 1}, file("in.gguf"));
+  std::filesystem::resize_file(file("in.gguf"), std::filesystem::file_size(file("in.gguf")) / 2);
+  EXPECT_EQ(refused(file("in.gguf"), file("out.gguf")).code, Code::bad_file);
+}
+
+TEST_F(QuantizeFile, StopsWhereTheCallerSaysSo) {
+  write_tiny_model({}, file("in.gguf"));
+  QuantizeOptions given = options(file("in.gguf"), file("out.gguf"), Type::q8_0);
+  std::uint64_t calls = 0, last = 0;
+  given.progress = [&](std::uint64_t written, std::uint64_t total) {
+    EXPECT_GT(written, last);
+    EXPECT_LE(written, total);
+    last = written;
+    return ++calls < 5;
+  };
+  EXPECT_EQ(refused(given).code, Code::cancelled);
+  EXPECT_EQ(calls, 5u);
+}
+
+// In a child process, so that the limit stays there.
+TEST_F(QuantizeFile, FullDiskLeavesTheOldFileAndNothingElse) {
+  write_tiny_model({}, file("in.gguf"));
+  write_tiny_model({.layers = 1, .seed = 3}, file("out.gguf"));
+  const std::string before = bytes_of(file("out.gguf"));
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    std::signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit{30000, 30000};
+    if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) ::_exit(2);
+    QuantizeOptions given = options(file("in.gguf"), file("out.gguf"), Type::f16);
+    given.overwrite = true;
+    const Failure failure = failure_of([&] { quantize(given); });
+    ::_exit(failure.code == Code::io && failure.message.find("out.gguf") != std::string::npos ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  EXPECT_EQ(bytes_of(file("out.gguf")), before);
+  EXPECT_EQ(files(), 2u);
+}
+
+}  // namespace
+}  // namespace skipstone::convert
