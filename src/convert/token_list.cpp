@@ -56,7 +56,7 @@ void TokenList::add_extra(std::uint64_t id, const std::string& text, bool specia
 
 void TokenList::make_control(Token token) {
   TokenType& type = types[static_cast<std::size_t>(token)];
-  if (type == TokenType::normal) type = TokenType::control;
+  if (type == TokenType::normal || type == TokenType::user_defined) type = TokenType::control;
 }
 
 Token TokenList::find(const std::string& text) const {

@@ -22,7 +22,7 @@ class TokenList {
   /// or user-defined (always taken whole).
   void add_extra(std::uint64_t id, const std::string& text, bool special);
 
-  /// Marks a token that the folder names as its BOS, EOS, ...: ordinary until now, it becomes a control token.
+  /// Marks a token that the folder names as its BOS, EOS, ...: whatever text could spell until now becomes a control token.
   void make_control(text::Token token);
 
   /// The id of the token written `text`, or -1.
