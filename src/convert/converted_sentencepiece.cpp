@@ -1,0 +1,148 @@
+#include "convert/converted_sentencepiece.h"
+
+#include <nlohmann/json.hpp>
+#include <unordered_set>
+
+#include "base/log.h"
+#include "base/status.h"
+#include "convert/json_file.h"
+#include "text/segmenter.h"
+#include "text/utf8.h"
+
+namespace skipstone::convert {
+namespace {
+
+using nlohmann::json;
+using text::Token;
+using text::TokenType;
+
+const std::string kSpace(text::kVisibleSpace);
+
+bool is_space_replacement(const json& normalizer) {
+  return string_member(normalizer, "type") == "Replace" && string_member(member(normalizer, "pattern"), "String") == " " &&
+         string_member(normalizer, "content") == kSpace;
+}
+
+/// Whether the normalizer puts a space in front of each text; unsupported where it does anything but that and writing U+2581.
+bool prefix_of_normalizer(const json& normalizer, const std::string& path) {
+  json parts = json::array({normalizer});
+  if (string_member(normalizer, "type") == "Sequence") parts = member(normalizer, "normalizers");
+  bool prefix = false;
+  bool replaced = false;
+  for (const json& part : parts) {
+    const bool prepends = string_member(part, "type") == "Prepend" && string_member(part, "prepend") == kSpace;
+    if (prepends && !replaced) {
+      prefix = true;
+    } else if (is_space_replacement(part)) {
+      replaced = true;
+    } else {
+      fail(Code::unsupported, "{}: normalises texts with {}, which GGUF's llama tokenizer cannot", path,
+           quote(string_member(part, "type").value_or("")));
+    }
+  }
+  if (!replaced) fail(Code::unsupported, "{}: does not write spaces as U+2581, which GGUF's llama tokenizer always does", path);
+  return prefix;
+}
+
+/// The same for the pre-tokenizer that newer files have in place of the normalizer.
+bool prefix_of_metaspace(const json& metaspace, const std::string& path) {
+  if (boolean_member(metaspace, "split").value_or(true) || string_member(metaspace, "replacement") != kSpace) {
+    fail(Code::unsupported, "{}: has a Metaspace pre-tokenizer that cuts at spaces, which GGUF's llama tokenizer does not", path);
+  }
+  const bool by_default = boolean_member(metaspace, "add_prefix_space").value_or(true);
+  const std::string scheme = string_member(metaspace, "prepend_scheme").value_or(by_default ? "always" : "never");
+  if (scheme == "never") return false;
+  log::warning(
+      "{}: puts no space in front of a text that starts with one, GGUF's llama tokenizer does; such texts will be cut into other tokens.",
+      path);
+  return true;
+}
+
+std::string key_of(const MergePair& pair) { return pair.left + ' ' + pair.right; }
+
+/// Scores fall from merge to merge. All ways to make a token share its score, so they have to stand together in the list.
+void set_scores(const std::vector<MergePair>& merges, TokenList& tokens) {
+  std::vector<bool> scored(tokens.texts.size(), false);
+  float next = 0;
+  Token last = -1;
+  for (const MergePair& pair : merges) {
+    const Token token = tokens.find(pair.left + pair.right);
+    const auto index = static_cast<std::size_t>(token);
+    if (token == last || tokens.types[index] != TokenType::normal) continue;
+    if (scored[index]) {
+      fail(Code::unsupported,
+           "{}: its merges make {} early and late, which scores of tokens cannot say; it was not made from SentencePiece", tokens.path(),
+           quote(tokens.texts[index]));
+    }
+    scored[index] = true;
+    tokens.scores[index] = next--;
+    last = token;
+  }
+  for (std::size_t i = 0; i < scored.size(); ++i) {
+    if (!scored[i] && tokens.types[i] == TokenType::normal) tokens.scores[i] = next--;
+  }
+}
+
+/// GGUF's llama tokenizer joins any two tokens whose text is a token, so the merges have to have all of these.
+void check_complete(const std::vector<MergePair>& merges, const TokenList& tokens) {
+  constexpr std::size_t kLongest = 512;  // bytes; SentencePiece itself stops at 16 characters unless told otherwise
+  std::unordered_set<std::string> pairs;
+  pairs.reserve(merges.size());
+  for (const MergePair& pair : merges) pairs.insert(key_of(pair));
+  const auto is_normal = [&](const std::string& text) {
+    const Token token = tokens.find(text);
+    return token >= 0 && tokens.types[static_cast<std::size_t>(token)] == TokenType::normal;
+  };
+  for (std::size_t i = 0; i < tokens.texts.size(); ++i) {
+    if (tokens.types[i] != TokenType::normal) continue;
+    const std::string& text = tokens.texts[i];
+    if (text.size() > kLongest) {
+      fail(Code::unsupported, "{}: the token {} has {} bytes; it was not made from SentencePiece", tokens.path(), quote(text), text.size());
+    }
+    for (std::size_t at = 0; at < text.size();) {
+      at += text::utf8_front(std::string_view(text).substr(at)).size;
+      const MergePair pair{text.substr(0, at), text.substr(at)};
+      if (at == text.size() || !is_normal(pair.left) || !is_normal(pair.right) || pairs.contains(key_of(pair))) continue;
+      fail(Code::unsupported, "{}: its merges do not join {} and {} although {} is a token; it was not made from SentencePiece",
+           tokens.path(), quote(pair.left), quote(pair.right), quote(text));
+    }
+  }
+}
+
+}  // namespace
+
+bool is_converted_sentencepiece(const json& file) {
+  const json& pre_tokenizer = member(file, "pre_tokenizer");
+  return boolean_member(member(file, "model"), "byte_fallback").value_or(false) &&
+         (pre_tokenizer.is_null() || string_member(pre_tokenizer, "type") == "Metaspace");
+}
+
+void read_converted_sentencepiece(const json& file, const std::vector<MergePair>& merges, SourceTokenizer& source) {
+  TokenList& tokens = source.tokens;
+  const json& pre_tokenizer = member(file, "pre_tokenizer");
+  if (pre_tokenizer.is_null()) {
+    source.add_space_prefix = prefix_of_normalizer(member(file, "normalizer"), tokens.path());
+  } else {
+    const json& normalizer = member(file, "normalizer");
+    const bool none = normalizer.is_null() || (member(normalizer, "normalizers").is_array() && member(normalizer, "normalizers").empty());
+    if (!none) fail(Code::unsupported, "{}: has a normalizer as well as a Metaspace pre-tokenizer; only one of them works", tokens.path());
+    source.add_space_prefix = prefix_of_metaspace(pre_tokenizer, tokens.path());
+  }
+  source.model = "llama";
+  source.pre = "default";
+  // Added tokens are found before merging, so no merge has to lead to them.
+  for (const json& added : member(file, "added_tokens")) {
+    const Token token = tokens.find(string_member(added, "content").value_or(""));
+    if (token >= 0) tokens.types[static_cast<std::size_t>(token)] = TokenType::control;
+  }
+  const auto unknown = string_member(member(file, "model"), "unk_token");
+  if (unknown) source.unknown = tokens.find(*unknown);
+  if (source.unknown >= 0) tokens.types[static_cast<std::size_t>(source.unknown)] = TokenType::unknown;
+  for (std::size_t i = 0; i < tokens.texts.size(); ++i) {
+    if (tokens.types[i] == TokenType::normal && text::byte_of(tokens.texts[i]) >= 0) tokens.types[i] = TokenType::byte;
+  }
+  set_scores(merges, tokens);
+  check_complete(merges, tokens);
+}
+
+}  // namespace skipstone::convert

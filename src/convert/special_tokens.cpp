@@ -1,0 +1,133 @@
+#include "convert/special_tokens.h"
+
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+#include "base/log.h"
+#include "base/status.h"
+#include "convert/json_file.h"
+
+namespace skipstone::convert {
+namespace {
+
+using nlohmann::json;
+using text::Token;
+
+/// A token is named by its text, or by an object that has it as content.
+std::optional<std::string> content_of(const json& token) {
+  if (token.is_string()) return token.get<std::string>();
+  return string_member(token, "content");
+}
+
+void add_added_tokens_json(const std::string& path, TokenList& tokens) {
+  const json added = read_json_object_if_there(path);
+  for (const auto& [text, id] : added.items()) {
+    if (!id.is_number_unsigned()) fail(Code::bad_file, "{}: the id of {} is not a whole number from 0 on", path, quote(text));
+    tokens.add_extra(id.get<std::uint64_t>(), text, false);
+  }
+}
+
+void add_decoder(const json& decoder, const std::string& path, TokenList& tokens) {
+  if (decoder.is_null()) return;
+  if (!decoder.is_object()) fail(Code::bad_file, "{}: \"added_tokens_decoder\" is no object", path);
+  for (const auto& [written, token] : decoder.items()) {
+    std::uint64_t id = 0;
+    const char* end = written.data() + written.size();
+    const auto [stopped, error] = std::from_chars(written.data(), end, id);
+    const auto content = string_member(token, "content");
+    if (written.empty() || stopped != end || error != std::errc() || !content) {
+      fail(Code::bad_file, "{}: \"added_tokens_decoder\" has {}, which is no id with a token", path, quote(written));
+    }
+    tokens.add_extra(id, *content, boolean_member(token, "special").value_or(false));
+  }
+}
+
+/// The folder's settings, most binding first.
+struct Settings {
+  json tokenizer_config, special_tokens_map, config, generation_config;
+  std::string folder;
+};
+
+/// The token that the folder calls `name` ("bos_token"), if it is in the vocabulary.
+Token named(const Settings& settings, const std::string& name, TokenList& tokens) {
+  for (const json* file : {&settings.tokenizer_config, &settings.special_tokens_map}) {
+    const auto content = content_of(member(*file, name.c_str()));
+    if (!content || content->empty()) continue;
+    const Token token = tokens.find(*content);
+    if (token < 0) {
+      log::warning("{}: its {}, {}, is not in the vocabulary; it is left out.", settings.folder, name, quote(*content));
+      continue;
+    }
+    tokens.make_control(token);
+    return token;
+  }
+  return -1;
+}
+
+/// The id that the model's configuration gives, of a list the first.
+Token numbered(const Settings& settings, const std::string& name, const TokenList& tokens) {
+  for (const json* file : {&settings.config, &settings.generation_config}) {
+    const json& value = member(*file, (name + "_id").c_str());
+    const json& first = value.is_array() && !value.empty() ? value.front() : value;
+    if (!first.is_number_unsigned()) continue;  // null, and -1 for "none", are common
+    const auto id = first.get<std::uint64_t>();
+    if (id < tokens.texts.size()) return static_cast<Token>(id);
+    log::warning("{}: its {}_id is {}, which the vocabulary of {} tokens lacks; it is left out.", settings.folder, name, id,
+                 tokens.texts.size());
+  }
+  return -1;
+}
+
+/// All that a file calls additional_special_tokens are special, whatever else is said about them.
+void mark_additional(const json& file, TokenList& tokens) {
+  for (const json& each : member(file, "additional_special_tokens")) {
+    const Token token = tokens.find(content_of(each).value_or(""));
+    if (token >= 0) tokens.make_control(token);
+  }
+}
+
+Token first_of(std::initializer_list<Token> candidates) {
+  for (const Token token : candidates) {
+    if (token >= 0) return token;
+  }
+  return -1;
+}
+
+/// Reconciles a token that the tokenizer puts at an end of each text with the one that the folder names for it.
+Token at_end_of_text(const std::optional<std::string>& template_token, Token token, const char* name, const TokenList& tokens) {
+  if (!template_token) return token;
+  const Token put = tokens.find(*template_token);
+  if (put < 0) fail(Code::bad_file, "{}: puts {} around each text, which is not in the vocabulary", tokens.path(), quote(*template_token));
+  if (token >= 0 && token != put) {
+    fail(Code::unsupported, "{}: puts {} around each text although the {} token is {}; GGUF can only say one of them", tokens.path(),
+         quote(*template_token), name, quote(tokens.texts[static_cast<std::size_t>(token)]));
+  }
+  return put;
+}
+
+}  // namespace
+
+void add_extra_tokens(const std::string& folder, const json& tokenizer_config, TokenList& tokens) {
+  add_added_tokens_json(folder + "/added_tokens.json", tokens);
+  add_decoder(member(tokenizer_config, "added_tokens_decoder"), folder + "/tokenizer_config.json", tokens);
+}
+
+SpecialTokens find_special_tokens(const std::string& folder, const json& tokenizer_config, SourceTokenizer& source) {
+  const Settings settings{tokenizer_config, read_json_object_if_there(folder + "/special_tokens_map.json"),
+                          read_json_object_if_there(folder + "/config.json"), read_json_object_if_there(folder + "/generation_config.json"),
+                          folder};
+  TokenList& tokens = source.tokens;
+  mark_additional(settings.tokenizer_config, tokens);
+  mark_additional(settings.special_tokens_map, tokens);
+  SpecialTokens special;
+  const Token bos_name = named(settings, "bos_token", tokens);
+  const Token eos_name = named(settings, "eos_token", tokens);
+  special.bos = first_of({at_end_of_text(source.text_begin, bos_name, "BOS", tokens), numbered(settings, "bos_token", tokens), source.bos});
+  special.eos = first_of({at_end_of_text(source.text_end, eos_name, "EOS", tokens), numbered(settings, "eos_token", tokens), source.eos});
+  special.eot = named(settings, "eot_token", tokens);
+  special.unknown = first_of({named(settings, "unk_token", tokens), source.unknown});
+  special.padding = first_of({named(settings, "pad_token", tokens), numbered(settings, "pad_token", tokens), source.padding});
+  return special;
+}
+
+}  // namespace skipstone::convert

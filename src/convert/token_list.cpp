@@ -1,0 +1,83 @@
+#include "convert/token_list.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/log.h"
+#include "base/status.h"
+#include "convert/json_file.h"
+
+namespace skipstone::convert {
+
+using text::Token;
+using text::TokenType;
+
+namespace {
+
+// What llama.cpp's converter gives to tokens that are not pieces of the SentencePiece model; no merge ever looks at these scores.
+constexpr float kExtraScore = -1000;
+constexpr float kUnusedScore = -10000;
+
+}  // namespace
+
+void TokenList::add(std::uint64_t id, std::string text, TokenType type, float score) {
+  if (id >= rows_) {
+    fail(Code::bad_file, "{}: token {} ({}) has no row in the model's embedding, which has {} rows; the tokenizer is another model's",
+         path_, id, quote(text), rows_);
+  }
+  const std::size_t bad = text::find_invalid_utf8(text);
+  if (bad != std::string::npos) fail(Code::bad_file, "{}: token {} ({}) is not UTF-8 at byte {}", path_, id, quote(text), bad);
+  const auto index = static_cast<std::size_t>(id);
+  if (index >= texts.size()) {
+    texts.resize(index + 1);
+    scores.resize(index + 1);
+    types.resize(index + 1, kNoToken);
+  }
+  if (types[index] != kNoToken) fail(Code::bad_file, "{}: both {} and {} have the id {}", path_, quote(texts[index]), quote(text), id);
+  const auto [at, fresh] = ids_.emplace(text, static_cast<Token>(id));
+  if (!fresh) fail(Code::bad_file, "{}: the token {} is there twice, as {} and as {}", path_, quote(text), at->second, id);
+  texts[index] = std::move(text);
+  scores[index] = score;
+  types[index] = type;
+}
+
+void TokenList::add_extra(std::uint64_t id, const std::string& text, bool special) {
+  const TokenType type = special ? TokenType::control : TokenType::user_defined;
+  if (id >= texts.size() || types[static_cast<std::size_t>(id)] == kNoToken) return add(id, text, type, kExtraScore);
+  const auto index = static_cast<std::size_t>(id);
+  if (texts[index] != text) {
+    fail(Code::bad_file, "{}: token {} is {} in the vocabulary but {} among the added tokens", path_, id, quote(texts[index]), quote(text));
+  }
+  if (special && types[index] == TokenType::unknown) return;  // it is special already, and says more
+  types[index] = type;
+  scores[index] = kExtraScore;
+}
+
+void TokenList::make_control(Token token) {
+  TokenType& type = types[static_cast<std::size_t>(token)];
+  if (type == TokenType::normal || type == TokenType::user_defined) type = TokenType::control;
+}
+
+Token TokenList::find(const std::string& text) const {
+  const auto found = ids_.find(text);
+  return found == ids_.end() ? -1 : found->second;
+}
+
+void TokenList::fill_up() {
+  const auto holes = std::count(types.begin(), types.end(), kNoToken);
+  if (holes > 0) {
+    const auto first = std::find(types.begin(), types.end(), kNoToken) - types.begin();
+    log::warning("{}: {} ids up to {} belong to no token, the first is {}; they become unused tokens.", path_, holes, types.size() - 1,
+                 first);
+  }
+  texts.resize(rows_);
+  scores.resize(rows_);
+  types.resize(rows_, kNoToken);
+  for (std::size_t id = 0; id < texts.size(); ++id) {
+    if (types[id] != kNoToken) continue;
+    add(id, fmt::format("[PAD{}]", id), TokenType::unused, kUnusedScore);
+  }
+}
+
+}  // namespace skipstone::convert

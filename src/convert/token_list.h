@@ -1,0 +1,47 @@
+// The tokens of a checkpoint by id, on their way into a GGUF file.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "text/tokenizer.h"
+
+namespace skipstone::convert {
+
+/// Each id and each text stands once. Every member throws bad_file with the file it was made for.
+class TokenList {
+ public:
+  /// `rows`: of the model's embedding; ids end there. `path`: the tokenizer's file, for messages.
+  TokenList(std::string path, std::uint32_t rows) : path_(std::move(path)), rows_(rows) {}
+
+  void add(std::uint64_t id, std::string text, text::TokenType type, float score = 0);
+
+  /// A token that was added to a finished vocabulary, or one of that vocabulary marked as special (never spelled, only given by name)
+  /// or user-defined (always taken whole).
+  void add_extra(std::uint64_t id, const std::string& text, bool special);
+
+  /// Marks a token that the folder names as its BOS, EOS, ...: whatever text could spell until now becomes a control token.
+  void make_control(text::Token token);
+
+  /// The id of the token written `text`, or -1.
+  text::Token find(const std::string& text) const;
+
+  /// Ids that no token has become unused tokens "[PAD<id>]", up to the last row.
+  void fill_up();
+
+  const std::string& path() const { return path_; }
+  std::vector<std::string> texts;  ///< by id
+  std::vector<float> scores;
+  std::vector<text::TokenType> types;
+
+ private:
+  static constexpr auto kNoToken = static_cast<text::TokenType>(0);  // types of ids that nothing has claimed
+
+  std::string path_;
+  std::uint32_t rows_;
+  std::unordered_map<std::string, text::Token> ids_;
+};
+
+}  // namespace skipstone::convert

@@ -1,0 +1,142 @@
+#include "convert/tokenizer.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/status.h"
+#include "convert/json_file.h"
+#include "convert/sentencepiece_model.h"
+#include "convert/special_tokens.h"
+#include "convert/tokenizer_json.h"
+#include "text/pretokenizer.h"
+#include "text/utf8.h"
+#include "text/vocabulary_check.h"
+
+namespace skipstone::convert {
+namespace {
+
+using nlohmann::json;
+using text::TokenType;
+
+/// Llama 3 as Meta gives it away has a tokenizer.model that is none of SentencePiece's but lines of base64 and rank, "IQ== 0" first.
+bool is_tiktoken(const std::string& path) { return read_file(path).starts_with("IQ== 0"); }
+
+SourceTokenizer read_source(const std::string& folder, std::uint32_t rows) {
+  const std::string model = folder + "/tokenizer.model";
+  const std::string json_file = folder + "/tokenizer.json";
+  const bool tiktoken = is_there(model) && is_tiktoken(model);
+  if (is_there(model) && !tiktoken) return read_sentencepiece_model(model, rows);
+  if (is_there(json_file)) return read_tokenizer_json(json_file, rows);
+  if (tiktoken) {
+    fail(Code::unsupported, "{}: is a list of tiktoken, not a SentencePiece model; the tokenizer.json of the same model can be converted",
+         model);
+  }
+  fail(Code::not_found, "{}: has neither a tokenizer.model nor a tokenizer.json; the model cannot be used without its tokenizer", folder);
+}
+
+/// Of several templates the one called "default".
+std::string chat_template_of(const std::string& folder, const json& tokenizer_config) {
+  const json& value = member(tokenizer_config, "chat_template");
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_array()) {
+    for (const json& each : value) {
+      if (string_member(each, "name") == "default") return string_member(each, "template").value_or("");
+    }
+  }
+  const std::string path = folder + "/chat_template.jinja";
+  if (!is_there(path)) return "";
+  std::string text = read_file(path);
+  const std::size_t bad = text::find_invalid_utf8(text);
+  if (bad != std::string::npos) fail(Code::bad_file, "{}: is not UTF-8 at byte {}", path, bad);
+  return text;
+}
+
+/// Spaces in place of U+2581: GGUF's llama tokenizer looks for user-defined tokens in the text itself.
+std::string with_spaces(const std::string& token) {
+  std::string written;
+  for (std::size_t at = 0; at < token.size();) {
+    const std::size_t mark = std::min(token.find(text::kVisibleSpace, at), token.size());
+    written.append(token, at, mark - at);
+    if (mark < token.size()) written.push_back(' ');
+    at = mark + text::kVisibleSpace.size();
+  }
+  return written;
+}
+
+/// The tokenizer as this program will read it from the file, checked.
+text::Vocabulary finish(SourceTokenizer& source, const SpecialTokens& special, const std::string& folder) {
+  text::Vocabulary v;
+  v.model = source.model;
+  v.pre = source.pre;
+  v.tokens = std::move(source.tokens.texts);
+  v.scores = std::move(source.tokens.scores);
+  v.types = std::move(source.tokens.types);
+  v.merges = std::move(source.merges);
+  v.bos = special.bos;
+  v.eos = special.eos;
+  v.eot = special.eot;
+  v.unknown = special.unknown;
+  v.add_bos = source.add_bos.value_or(false);
+  v.add_eos = source.add_eos.value_or(false);
+  v.add_space_prefix = source.add_space_prefix;
+  for (std::size_t i = 0; i < v.tokens.size(); ++i) {
+    if (v.model == "llama" && v.types[i] == TokenType::user_defined) v.tokens[i] = with_spaces(v.tokens[i]);
+  }
+  try {
+    text::check_vocabulary(v, Code::bad_file);
+  } catch (const Error& error) {
+    fail(error.code(), "{}: {}", folder, error.what());
+  }
+  return v;
+}
+
+void set_id(gguf::Writer& writer, const char* key, text::Token token) {
+  if (token >= 0) writer.set(key, static_cast<std::uint32_t>(token));
+}
+
+/// The keys in the order and with the types of llama.cpp's converter. What a reader assumes of a file that is silent is not written.
+void write_keys(text::Vocabulary v, const SourceTokenizer& source, text::Token padding, gguf::Writer& writer) {
+  const bool llama = v.model == "llama";
+  std::vector<std::int32_t> types;
+  types.reserve(v.types.size());
+  for (const TokenType type : v.types) types.push_back(static_cast<std::int32_t>(type));
+  const bool bos_by_default = llama || text::PreTokenizer::adds_bos_by_default(v.pre);
+  writer.set("tokenizer.ggml.model", v.model);
+  writer.set("tokenizer.ggml.pre", v.pre);
+  writer.set_strings("tokenizer.ggml.tokens", std::move(v.tokens));
+  if (llama) writer.set_floats("tokenizer.ggml.scores", std::move(v.scores));
+  writer.set_integers("tokenizer.ggml.token_type", std::move(types));
+  if (!llama) writer.set_strings("tokenizer.ggml.merges", std::move(v.merges));
+  set_id(writer, "tokenizer.ggml.bos_token_id", v.bos);
+  set_id(writer, "tokenizer.ggml.eos_token_id", v.eos);
+  set_id(writer, "tokenizer.ggml.eot_token_id", v.eot);
+  set_id(writer, "tokenizer.ggml.unknown_token_id", v.unknown);
+  set_id(writer, "tokenizer.ggml.padding_token_id", padding);
+  if (source.add_bos || bos_by_default) writer.set("tokenizer.ggml.add_bos_token", v.add_bos);
+  if (source.add_eos) writer.set("tokenizer.ggml.add_eos_token", v.add_eos);
+  if (v.add_space_prefix != llama) writer.set("tokenizer.ggml.add_space_prefix", v.add_space_prefix);
+  if (source.remove_extra_whitespaces) writer.set("tokenizer.ggml.remove_extra_whitespaces", true);
+}
+
+}  // namespace
+
+void write_tokenizer(const std::string& folder, std::uint32_t vocabulary, gguf::Writer& writer) {
+  constexpr std::uint32_t kMostRows = 1u << 24;  // sixty times the largest vocabulary in use; more is damage
+  if (vocabulary == 0 || vocabulary > kMostRows) {
+    fail(Code::bad_file, "{}: the model's embedding has {} rows; a vocabulary has 1 to {} tokens", folder, vocabulary, kMostRows);
+  }
+  SourceTokenizer source = read_source(folder, vocabulary);
+  const json config = read_json_object_if_there(folder + "/tokenizer_config.json");
+  add_extra_tokens(folder, config, source.tokens);
+  if (const auto said = boolean_member(config, "add_bos_token")) source.add_bos = said;
+  if (const auto said = boolean_member(config, "add_eos_token")) source.add_eos = said;
+  const auto prefix = boolean_member(config, "add_prefix_space");
+  if (prefix && source.model == "llama") source.add_space_prefix = *prefix;
+  source.tokens.fill_up();
+  const SpecialTokens special = find_special_tokens(folder, config, source);
+  write_keys(finish(source, special, folder), source, special.padding, writer);
+  const std::string chat_template = chat_template_of(folder, config);
+  if (!chat_template.empty()) writer.set("tokenizer.chat_template", chat_template);
+}
+
+}  // namespace skipstone::convert

@@ -1,0 +1,18 @@
+// A checkpoint's tokenizer as GGUF metadata.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "gguf/writer.h"
+
+namespace skipstone::convert {
+
+/// Reads the tokenizer of a Hugging Face folder and sets GGUF's tokenizer.ggml.* keys, and tokenizer.chat_template where there is one.
+/// tokenizer.model (SentencePiece BPE) is preferred over tokenizer.json (byte-level BPE, or converted SentencePiece); settings come from
+/// tokenizer_config.json, special_tokens_map.json, added_tokens.json, config.json and generation_config.json where those are there.
+/// `vocabulary`: rows of the model's embedding; a smaller vocabulary is filled up with unused tokens "[PAD<id>]", a larger one is refused.
+/// Throws not_found where the folder has neither file, bad_file, unsupported (saying what GGUF or this build cannot express).
+void write_tokenizer(const std::string& folder, std::uint32_t vocabulary, gguf::Writer& writer);
+
+}  // namespace skipstone::convert

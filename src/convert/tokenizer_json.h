@@ -1,0 +1,15 @@
+// tokenizer.json: what Hugging Face's tokenizers library saves. https://huggingface.co/docs/tokenizers
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "convert/source_tokenizer.h"
+
+namespace skipstone::convert {
+
+/// Reads byte-level BPE (GPT-2, Llama 3, Qwen2, ...) and SentencePiece BPE that was converted to a tokenizer.json (Llama 2 without its
+/// tokenizer.model). `rows` are those of the model's embedding. Throws bad_file, and unsupported for everything else, naming it.
+SourceTokenizer read_tokenizer_json(const std::string& path, std::uint32_t rows);
+
+}  // namespace skipstone::convert

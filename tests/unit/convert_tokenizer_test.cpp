@@ -1,0 +1,309 @@
+// Tokenizers of Hugging Face folders that the tests write, as GGUF metadata.
+#include <gtest/gtest.h>
+
+#include "fixtures/failure.h"
+#include "unit/handmade_vocabulary.h"
+#include "unit/hugging_face_folder.h"
+
+namespace skipstone::convert::testing {
+namespace {
+
+namespace handmade = text::handmade;
+using text::Tokenizer;
+using text::Vocabulary;
+
+const std::string kText = "hello  the hello, 12345\n\tabc é 🚀 <|im_end|></s>";
+
+std::uint32_t size_of(const Vocabulary& v) { return static_cast<std::uint32_t>(v.tokens.size()); }
+
+template <typename T>
+T value_of(const gguf::File& file, const std::string& key) {
+  const gguf::Value* value = file.find("tokenizer." + key);
+  if (value == nullptr || !std::holds_alternative<T>(*value)) {
+    ADD_FAILURE() << key << " is " << (value == nullptr ? "missing" : gguf::type_name(*value));
+    return {};
+  }
+  return std::get<T>(*value);
+}
+
+template <typename T>
+std::vector<T> array_of(const gguf::File& file, const std::string& key) {
+  const auto array = value_of<std::shared_ptr<const gguf::Array>>(file, key);
+  if (array == nullptr || !std::holds_alternative<std::vector<T>>(array->items)) {
+    ADD_FAILURE() << key << " has items of another type";
+    return {};
+  }
+  return std::get<std::vector<T>>(array->items);
+}
+
+void expect_same_ids(const gguf::File& file, const Vocabulary& original) {
+  const Tokenizer got(Vocabulary::from(file));
+  const Tokenizer wanted(original);
+  for (const bool parse_special : {false, true}) {
+    EXPECT_EQ(got.encode(kText, true, parse_special), wanted.encode(kText, true, parse_special));
+  }
+}
+
+TEST(SentencePieceModel, EveryKeyIsWrittenWithItsType) {
+  const Vocabulary v = handmade::sentencepiece();
+  const Folder folder;
+  folder.write("tokenizer.model", sentencepiece_model(v, v.tokens.size()));
+  const gguf::File file = folder.convert(size_of(v));
+  EXPECT_EQ(value_of<std::string>(file, "ggml.model"), "llama");
+  EXPECT_EQ(value_of<std::string>(file, "ggml.pre"), "default");
+  EXPECT_EQ(array_of<std::string>(file, "ggml.tokens"), v.tokens);
+  EXPECT_EQ(array_of<float>(file, "ggml.scores"), v.scores);
+  std::vector<std::int32_t> types;
+  for (const TokenType type : v.types) types.push_back(static_cast<std::int32_t>(type));
+  EXPECT_EQ(array_of<std::int32_t>(file, "ggml.token_type"), types);
+  EXPECT_EQ(value_of<std::uint32_t>(file, "ggml.unknown_token_id"), 0u);
+  EXPECT_EQ(value_of<std::uint32_t>(file, "ggml.bos_token_id"), 1u);
+  EXPECT_EQ(value_of<std::uint32_t>(file, "ggml.eos_token_id"), 2u);
+  EXPECT_EQ(file.find("tokenizer.ggml.padding_token_id"), nullptr);
+  EXPECT_TRUE(value_of<bool>(file, "ggml.add_bos_token"));
+  EXPECT_FALSE(value_of<bool>(file, "ggml.add_eos_token"));
+  EXPECT_EQ(file.find("tokenizer.ggml.add_space_prefix"), nullptr) << "readers assume it";
+  EXPECT_EQ(file.find("tokenizer.ggml.remove_extra_whitespaces"), nullptr);
+  EXPECT_EQ(file.find("tokenizer.chat_template"), nullptr);
+  expect_same_ids(file, v);
+}
+
+TEST(SentencePieceModel, TheNormaliserSaysWhetherASpaceIsPutInFront) {
+  Vocabulary v = handmade::sentencepiece();
+  const Folder folder;
+  folder.write("tokenizer.model", sentencepiece_model(v, v.tokens.size(), {.add_dummy_prefix = false, .remove_extra_whitespaces = true}));
+  const gguf::File file = folder.convert(size_of(v));
+  EXPECT_FALSE(value_of<bool>(file, "ggml.add_space_prefix"));
+  EXPECT_TRUE(value_of<bool>(file, "ggml.remove_extra_whitespaces"));
+  v.add_space_prefix = false;
+  expect_same_ids(file, v);
+}
+
+TEST(SentencePieceModel, TokenizerConfigHasTheLastWord) {
+  const Vocabulary v = handmade::sentencepiece();
+  const Folder folder;
+  folder.write("tokenizer.model", sentencepiece_model(v, v.tokens.size()));
+  folder.write_json("tokenizer_config.json", json{{"add_bos_token", false},
+                                                  {"add_eos_token", true},
+                                                  {"add_prefix_space", false},
+                                                  {"bos_token", {{"content", "</s>"}, {"special", true}}},
+                                                  {"eos_token", "<s>"},
+                                                  {"pad_token", "<unk>"},
+                                                  {"unk_token", nullptr}});
+  folder.write_json("config.json", json{{"bos_token_id", 7}, {"eos_token_id", 7}});
+  const gguf::File file = folder.convert(size_of(v));
+  EXPECT_FALSE(value_of<bool>(file, "ggml.add_bos_token"));
+  EXPECT_TRUE(value_of<bool>(file, "ggml.add_eos_token"));
+  EXPECT_FALSE(value_of<bool>(file, "ggml.add_space_prefix"));
+  EXPECT_EQ(value_of<std::uint32_t>(file, "ggml.bos_token_id"), 2u);
+  EXPECT_EQ(value_of<std::uint32_t>(file, "ggml.eos_token_id"), 1u);
+  EXPECT_EQ(value_of<std::uint32_t>(file, "ggml.unknown_token_id"), 0u);
+  EXPECT_EQ(value_of<std::uint32_t>(file, "ggml.padding_token_id"), 0u);
+  EXPECT_EQ(array_of<std::int32_t>(file, "ggml.token_type")[0], 2) << "the unknown token stays the unknown token";
+}
+
+TEST(SentencePieceModel, IdsOfTheModelsConfigurationComeBeforeTheTrainers) {
+  const Vocabulary v = handmade::sentencepiece();
+  const Folder folder;
+  folder.write("tokenizer.model", sentencepiece_model(v, v.tokens.size()));
+  folder.write_json("config.json", json{{"bos_token_id", nullptr}, {"eos_token_id", {260, 2}}, {"pad_token_id", -1}});
+  folder.write_json("generation_config.json", json{{"eos_token_id", 2}, {"pad_token_id", 99999}});
+  const gguf::File file = folder.convert(size_of(v));
+  EXPECT_EQ(value_of<std::uint32_t>(file, "ggml.bos_token_id"), 1u);
+  EXPECT_EQ(value_of<std::uint32_t>(file, "ggml.eos_token_id"), 260u);
+  EXPECT_EQ(file.find("tokenizer.ggml.padding_token_id"), nullptr) << "99999 is beyond the vocabulary";
+}
+
+TEST(SentencePieceModel, AddedTokensAndUnusedRows) {
+  const Vocabulary v = handmade::sentencepiece();
+  const std::uint32_t size = size_of(v);
+  const Folder folder;
+  folder.write("tokenizer.model", sentencepiece_model(v, size));
+  folder.write_json("added_tokens.json", json{{"<|im_end|>", size}, {"▁▁<tool>", size + 1}, {"<extra>", size + 2}});
+  folder.write_json(
+      "tokenizer_config.json",
+      json{{"added_tokens_decoder",
+            {{"2", {{"content", "</s>"}, {"special", false}}}, {std::to_string(size), {{"content", "<|im_end|>"}, {"special", true}}}}},
+           {"additional_special_tokens", {"<extra>", {{"content", "<not there>"}}}}});
+  const gguf::File file = folder.convert(size + 5);
+  const auto tokens = array_of<std::string>(file, "ggml.tokens");
+  const auto types = array_of<std::int32_t>(file, "ggml.token_type");
+  ASSERT_EQ(tokens.size(), size + 5);
+  EXPECT_EQ(tokens[size], "<|im_end|>");
+  EXPECT_EQ(tokens[size + 1], "  <tool>") << "user-defined tokens are looked for in the text as it is";
+  EXPECT_EQ(tokens[size + 3], "[PAD" + std::to_string(size + 3) + "]");
+  EXPECT_EQ((std::vector<std::int32_t>(types.begin() + size, types.end())), (std::vector<std::int32_t>{3, 4, 3, 5, 5}));
+  EXPECT_EQ(types[2], 4);
+  EXPECT_EQ(array_of<float>(file, "ggml.scores").size(), size + 5);
+  const Tokenizer tokenizer(Vocabulary::from(file));
+  EXPECT_EQ(tokenizer.encode("a  <tool>", false, false).back(), static_cast<Token>(size + 1));
+}
+
+TEST(ChatTemplate, ComesFromWhereItIs) {
+  const Vocabulary v = handmade::sentencepiece();
+  const Folder folder;
+  folder.write("tokenizer.model", sentencepiece_model(v, v.tokens.size()));
+  const auto converted = [&] { return value_of<std::string>(folder.convert(size_of(v)), "chat_template"); };
+  folder.write("chat_template.jinja", "{{ from_file }}");
+  EXPECT_EQ(converted(), "{{ from_file }}");
+  folder.write_json("tokenizer_config.json", json{{"chat_template", "{{ messages }}"}});
+  EXPECT_EQ(converted(), "{{ messages }}");
+  folder.write_json("tokenizer_config.json",
+                    json{{"chat_template", {{{"name", "rag"}, {"template", "no"}}, {{"name", "default"}, {"template", "{{ yes }}"}}}}});
+  EXPECT_EQ(converted(), "{{ yes }}");
+}
+
+class ByteLevelStyles : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(ByteLevelStyles, AreRecognisedByTheirPreTokenizer) {
+  Vocabulary v = handmade::byte_level(GetParam());
+  const Folder folder;
+  json source = tokenizer_json(v, pre_tokenizer_of(GetParam()));
+  const bool llama3 = v.pre == "llama-bpe";
+  if (llama3) source["model"]["ignore_merges"] = true;
+  folder.write_json("tokenizer.json", source);
+  folder.write_json("special_tokens_map.json", json{{"bos_token", "<|im_start|>"}, {"eos_token", {{"content", "<|im_end|>"}}}});
+  const gguf::File file = folder.convert(size_of(v));
+  EXPECT_EQ(value_of<std::string>(file, "ggml.model"), "gpt2");
+  EXPECT_EQ(value_of<std::string>(file, "ggml.pre"), GetParam());
+  EXPECT_EQ(array_of<std::string>(file, "ggml.tokens"), v.tokens);
+  EXPECT_EQ(array_of<std::string>(file, "ggml.merges"), v.merges);
+  EXPECT_EQ(value_of<std::uint32_t>(file, "ggml.bos_token_id"), static_cast<std::uint32_t>(v.bos));
+  EXPECT_EQ(value_of<std::uint32_t>(file, "ggml.eos_token_id"), static_cast<std::uint32_t>(v.eos));
+  EXPECT_EQ(file.find("tokenizer.ggml.scores"), nullptr);
+  EXPECT_EQ(file.find("tokenizer.ggml.add_bos_token") != nullptr, llama3) << "readers assume a BOS of Llama 3 alone";
+  expect_same_ids(file, v);
+}
+
+INSTANTIATE_TEST_SUITE_P(Published, ByteLevelStyles,
+                         ::testing::Values("gpt-2", "starcoder", "llama-bpe", "smaug-bpe", "qwen2", "deepseek-coder", "falcon"),
+                         [](const auto& test) {
+                           std::string name = test.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+TEST(TokenizerJson, OtherWaysToSayTheSame) {
+  const Vocabulary v = handmade::byte_level("qwen2");
+  const auto pre_of = [&](const json& pre_tokenizer, bool typed = true) {
+    const Folder folder;
+    json source = tokenizer_json(v, pre_tokenizer, true);
+    if (!typed) source["model"].erase("type");
+    folder.write_json("tokenizer.json", source);
+    const gguf::File file = folder.convert(size_of(v));
+    EXPECT_EQ(array_of<std::string>(file, "ggml.merges"), v.merges);
+    return value_of<std::string>(file, "ggml.pre");
+  };
+  EXPECT_EQ(pre_of(pre_tokenizer_of("gpt-2"), false), "gpt-2") << "GPT-2's own file names no type";
+  EXPECT_EQ(pre_of(sequence({sequence({byte_level_step(true)})})), "gpt-2");
+  json kept = pre_tokenizer_of("qwen2");
+  kept["pretokenizers"][0]["behavior"] = "Removed";
+  kept["pretokenizers"][0]["invert"] = true;
+  EXPECT_EQ(pre_of(kept), "qwen2") << "keeping what matches is cutting at it, where everything matches";
+}
+
+TEST(TokenizerJson, BosAsItsTemplateSays) {
+  Vocabulary v = handmade::byte_level("llama-bpe");
+  json source = tokenizer_json(v, pre_tokenizer_of("llama-bpe"));
+  source["model"]["ignore_merges"] = true;
+  source["post_processor"] = {{"type", "Sequence"}, {"processors", {byte_level_step(false), bos_template("<|im_start|>")}}};
+  const Folder folder;
+  folder.write_json("tokenizer.json", source);
+  const gguf::File file = folder.convert(size_of(v));
+  EXPECT_EQ(value_of<std::uint32_t>(file, "ggml.bos_token_id"), static_cast<std::uint32_t>(v.bos));
+  EXPECT_TRUE(value_of<bool>(file, "ggml.add_bos_token"));
+  v.add_bos = true;
+  expect_same_ids(file, v);
+  folder.write_json("tokenizer_config.json", json{{"add_bos_token", false}});
+  EXPECT_FALSE(value_of<bool>(folder.convert(size_of(v)), "ggml.add_bos_token"));
+}
+
+TEST(TokenizerJson, IdsWithoutATokenAreUnused) {
+  Vocabulary v = handmade::byte_level("gpt-2");
+  json source = tokenizer_json(v, pre_tokenizer_of("gpt-2"));
+  source["added_tokens"][1]["id"] = size_of(v) + 2;
+  const Folder folder;
+  folder.write_json("tokenizer.json", source);
+  const gguf::File file = folder.convert(size_of(v) + 4);
+  const auto types = array_of<std::int32_t>(file, "ggml.token_type");
+  const auto tokens = array_of<std::string>(file, "ggml.tokens");
+  const std::size_t last = v.tokens.size() - 1;
+  EXPECT_EQ((std::vector<std::int32_t>(types.begin() + static_cast<std::ptrdiff_t>(last), types.end())),
+            (std::vector<std::int32_t>{5, 5, 5, 3, 5}));
+  EXPECT_EQ(tokens[last], "[PAD" + std::to_string(last) + "]");
+  EXPECT_EQ(tokens[last + 3], "<|im_end|>");
+}
+
+// A vocabulary in which every way to make a piece is a merge.
+Vocabulary small_sentencepiece() {
+  Vocabulary v = handmade::sentencepiece();
+  for (const char* piece : {"▁h", "▁hel", "hel", "▁hell", "hell", "ell", "el", "elo", "ello"})
+    handmade::add(v, piece, TokenType::normal, -60);
+  float score = -100;
+  for (std::size_t i = v.tokens.size() - 9; i < v.tokens.size(); ++i) v.scores[i] = score--;
+  return v;
+}
+
+TEST(ConvertedSentencePiece, MergesBecomeScores) {
+  const Vocabulary v = small_sentencepiece();
+  const Folder folder;
+  json source = converted_sentencepiece_json(v);
+  source["post_processor"] = bos_template("<s>");
+  folder.write_json("tokenizer.json", source);
+  const gguf::File file = folder.convert(size_of(v));
+  EXPECT_EQ(value_of<std::string>(file, "ggml.model"), "llama");
+  EXPECT_EQ(array_of<std::string>(file, "ggml.tokens"), v.tokens);
+  EXPECT_EQ(value_of<std::uint32_t>(file, "ggml.bos_token_id"), 1u);
+  EXPECT_EQ(value_of<std::uint32_t>(file, "ggml.unknown_token_id"), 0u);
+  EXPECT_EQ(array_of<std::int32_t>(file, "ggml.token_type")[0], 2);
+  EXPECT_EQ(array_of<std::int32_t>(file, "ggml.token_type")[3], 6);
+  EXPECT_TRUE(value_of<bool>(file, "ggml.add_bos_token"));
+  expect_same_ids(file, v);
+}
+
+TEST(ConvertedSentencePiece, MetaspaceInPlaceOfTheNormaliser) {
+  Vocabulary v = small_sentencepiece();
+  v.add_bos = false;
+  json source = converted_sentencepiece_json(v);
+  source["normalizer"] = nullptr;
+  for (const char* scheme : {"first", "never"}) {
+    source["pre_tokenizer"] = {{"type", "Metaspace"}, {"replacement", "▁"}, {"prepend_scheme", scheme}, {"split", false}};
+    const Folder folder;
+    folder.write_json("tokenizer.json", source);
+    v.add_space_prefix = std::string_view(scheme) == "first";
+    expect_same_ids(folder.convert(size_of(v)), v);
+  }
+}
+
+TEST(ConvertedSentencePiece, MergesThatNoScoresCanSayAreRefused) {
+  const Vocabulary v = small_sentencepiece();
+  const auto refused = [&](const json& source) {
+    const Folder folder;
+    folder.write_json("tokenizer.json", source);
+    const auto failure = fixtures::failure_of([&] { folder.convert(size_of(v)); });
+    EXPECT_EQ(failure.code, Code::unsupported) << failure.message;
+    return failure.message;
+  };
+  const json good = converted_sentencepiece_json(v);
+  json incomplete = good;
+  incomplete["model"]["merges"].erase(0);
+  EXPECT_NE(refused(incomplete).find("do not join"), std::string::npos);
+  json shuffled = good;
+  json& merges = shuffled["model"]["merges"];
+  // "▁hello" can be made of several pairs; one of them goes to the end.
+  ASSERT_EQ(merges[0][0].get<std::string>() + merges[0][1].get<std::string>(),
+            merges[1][0].get<std::string>() + merges[1][1].get<std::string>());
+  merges.push_back(merges[0]);
+  merges.erase(0);
+  EXPECT_NE(refused(shuffled).find("early and late"), std::string::npos);
+  json split = good;
+  split["normalizer"] = nullptr;
+  split["pre_tokenizer"] = {{"type", "Metaspace"}, {"replacement", "▁"}, {"prepend_scheme", "always"}};
+  EXPECT_NE(refused(split).find("Metaspace"), std::string::npos);
+  json lower = good;
+  lower["normalizer"]["normalizers"].push_back({{"type", "Lowercase"}});
+  EXPECT_NE(refused(lower).find("Lowercase"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace skipstone::convert::testing
