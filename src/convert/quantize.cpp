@@ -113,6 +113,7 @@ std::vector<std::string> parts_of(const gguf::File& input) {
 }
 
 void check_output(const QuantizeOptions& options, const gguf::File& input) {
+  if (options.output.empty()) fail(Code::invalid_argument, "the file to write has no name");
   std::error_code ignored;
   const fs::file_status there = fs::status(options.output, ignored);
   if (fs::is_directory(there)) {

@@ -322,6 +322,7 @@ TEST_F(QuantizeFile, RefusesPaths) {
   expect(file("link.gguf"), file("in.gguf"), Code::invalid_argument, "is the input");
   expect(file("in.gguf"), file("hard.gguf"), Code::invalid_argument, "is the input");
   expect(file("in.gguf"), folder_.path().string(), Code::invalid_argument, "is a folder");
+  expect(file("in.gguf"), "", Code::invalid_argument, "no name");
   expect(file("in.gguf"), file("there.gguf"), Code::invalid_argument, "is there already");
   expect(file("in.gguf"), file("dangling.gguf"), Code::invalid_argument, "is there already");
   expect(file("in.gguf"), file("no/such/folder.gguf"), Code::io, "No such file");
