@@ -20,7 +20,7 @@ import torch
 
 from corpus import SOURCES
 from evaluate import evaluate
-from huggingface import save
+from huggingface import load, save
 from loss import ExitSchedule, total_loss
 from model import Llama, Shape, dropout_rates
 from optimizer import build
@@ -80,6 +80,8 @@ class Run:
 
     def resume(self):
         if not self.checkpoint.exists():
+            if self.options.init:
+                self.model.load_state_dict(load(self.options.init).state_dict())
             return
         saved = torch.load(self.checkpoint, map_location=self.device)
         self.model.load_state_dict(saved["model"])
@@ -169,6 +171,7 @@ def options():
     add = parser.add_argument
     add("--corpus", type=Path, required=True, help="folder that corpus.py wrote")
     add("--out", type=Path, required=True, help="folder for checkpoint, log and Hugging Face model")
+    add("--init", type=Path, help="folder of a Hugging Face model of the same shape to start from, instead of random weights")
     add("--recipe", choices=("layerskip", "plain"), required=True)
     add("--tokens", type=int, required=True, help="tokens to train on")
     add("--seed", type=int, default=1)
