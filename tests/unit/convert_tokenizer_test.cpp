@@ -68,6 +68,30 @@ TEST(SentencePieceModel, EveryKeyIsWrittenWithItsType) {
   expect_same_ids(file, v);
 }
 
+// A model that SentencePiece 0.1.97 trained on this project's documents (BPE, 400 pieces, byte fallback, padding 3, a control and a
+// user-defined symbol), and the ids that it gives itself.
+TEST(SentencePieceModel, ATrainedOneGivesTheIdsOfSentencePiece) {
+  const Folder folder;
+  folder.write("tokenizer.model", fixtures::bytes_of(SKIPSTONE_TEST_SOURCES "/unit/data/sentencepiece.model"));
+  const gguf::File file = folder.convert(400);
+  EXPECT_EQ(value_of<std::uint32_t>(file, "ggml.padding_token_id"), 3u);
+  EXPECT_EQ(array_of<std::int32_t>(file, "ggml.token_type")[4], 3) << "<end>";
+  EXPECT_EQ(array_of<std::int32_t>(file, "ggml.token_type")[5], 4) << "<tool>";
+  const Tokenizer tokenizer(Vocabulary::from(file));
+  const std::vector<std::pair<const char*, std::vector<Token>>> cases = {
+      {"The model drafts tokens.", {335, 376, 265, 290, 318, 289, 279, 325, 338, 295, 358, 283, 338, 354}},
+      {"  two  spaces ", {335, 335, 262, 355, 340, 335, 272, 348, 330, 270, 335}},
+      {"é 🚀 naïve\n\tx", {335, 201, 175, 335, 246, 165, 160, 134, 298, 339, 201, 181, 360, 336, 16, 15, 366}},
+      {" Vulkan devices, 1.2", {335, 335, 388, 351, 346, 358, 294, 279, 336, 360, 343, 347, 270, 353, 329, 354, 370}},
+      {"</s><end>", {335, 66, 363, 338, 68, 66, 336, 274, 68}},
+      {"see <tool>", {272, 336, 336, 335, 5}},
+      {"skipstone run -m FILE", {272, 358, 327, 287, 266, 336, 278, 319, 335, 362, 350, 335, 76, 382, 383, 378}},
+      {"The **same text**, bit for bit",
+       {335, 376, 265, 335, 331, 338, 326, 336, 262, 336, 366, 337, 331, 353, 285, 273, 291, 281, 285, 273}},
+  };
+  for (const auto& [text, ids] : cases) EXPECT_EQ(tokenizer.encode(text, false, false), ids) << text;
+}
+
 TEST(SentencePieceModel, TheNormaliserSaysWhetherASpaceIsPutInFront) {
   Vocabulary v = handmade::sentencepiece();
   const Folder folder;
