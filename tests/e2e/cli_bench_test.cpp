@@ -194,9 +194,9 @@ TEST_F(CliBench, BadInput) {
   expect_refusal(bench({"--draft", "asd:banana=1"}), 2, "banana");
   expect_refusal(bench({"--draft", "k=6"}), 2, "k=6");
   expect_refusal(bench({"--format", "xml"}), 2, "xml");
-  expect_refusal(bench({"-n", "0"}), 2, "-n 0");
-  expect_refusal(bench({"-n", "1"}), 2, "-n 1");
-  expect_refusal(bench({"-n", "-1"}), 2, "-n -1");
+  for (const char* tokens : {"0", "1", "-1"}) {
+    expect_refusal({"bench", model(), "--prompts", folder_.file("two.jsonl"), "-n", tokens}, 2, std::string("-n ") + tokens);
+  }
   expect_refusal(bench({"--repeat", "0"}), 2, "--repeat 0");
   expect_refusal(bench({"--limit", "-3"}), 2, "--limit");
   expect_refusal(bench({"--temp", "-1"}), 2, "temperature");
