@@ -13,6 +13,7 @@ void add_devices(CLI::App& app, ExitCode& code);
 void add_inspect(CLI::App& app, ExitCode& code);
 void add_doctor(CLI::App& app, ExitCode& code);
 void add_quantize(CLI::App& app, ExitCode& code);
+void add_bench(CLI::App& app, ExitCode& code);
 
 /// What `devices` prints, also for --list-devices.
 void print_devices(const char* wanted, bool json);

@@ -1,6 +1,7 @@
 #include "progress.h"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -25,7 +26,10 @@ void Progress::update(const std::string& stage, double done) {
   stage_ = stage;
   last_ = now;
   shown_ = true;
-  fmt::print(stderr, "\r\033[K{} {:3.0f} %", stage, 100.0 * done);
+  // A line that wraps could not be taken back.
+  winsize size{};
+  const std::size_t columns = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+  fmt::print(stderr, "\r\033[K{:.{}} {:3.0f} %", stage, columns > 8 ? columns - 7 : 1, 100.0 * done);
   std::fflush(stderr);
 }
 

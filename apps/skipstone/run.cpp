@@ -5,16 +5,16 @@
 #include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "commands.h"
+#include "engine_options.h"
 #include "interrupt.h"
 #include "model_path.h"
 #include "output.h"
-#include "progress.h"
 #include "prompt.h"
+#include "session_options.h"
 #include "skipstone/skipstone.hpp"
 #include "statistics.h"
 
@@ -22,10 +22,10 @@ namespace cli {
 namespace {
 
 struct RunOptions {
-  std::string model, prompt, file, device, draft = "asd", kv = "auto", colour = "never";
-  CLI::Option *prompt_option = nullptr, *file_option = nullptr, *device_option = nullptr;
+  std::string model, prompt, file, draft = "asd", colour = "never";
+  CLI::Option *prompt_option = nullptr, *file_option = nullptr;
   std::int64_t max_tokens = 256;
-  std::uint32_t context = 0;
+  EngineOptions engine;
   skipstone_session_params sampling = skipstone_session_default_params();
   bool statistics = false, json = false, no_echo = false;
 };
@@ -55,19 +55,6 @@ void check(const RunOptions& options) {
   }
   const skipstone_session_params params = session_params(options);
   skipstone::check(skipstone_session_check_params(&params));
-}
-
-skipstone::Engine load(const RunOptions& options, const std::string& model) {
-  skipstone_engine_params params = skipstone_engine_default_params();
-  params.model_path = model.c_str();
-  params.device = options.device_option->count() > 0 ? options.device.c_str() : nullptr;
-  params.context = options.context;
-  params.kv_type = options.kv == "f16" ? SKIPSTONE_KV_F16 : options.kv == "f32" ? SKIPSTONE_KV_F32 : SKIPSTONE_KV_AUTOMATIC;
-  Progress progress;
-  return skipstone::Engine(params, [&progress](const char* stage, double done) {
-    progress.update(stage, done);
-    return !interrupt::requested();
-  });
 }
 
 /// Takes care that a signal never meets a session that is gone.
@@ -131,22 +118,8 @@ ExitCode generate(const RunOptions& options, const std::string& model, const std
   const bool interrupted = interrupt::requested();
   if (interrupted) fmt::print(stderr, "interrupted\n");
   if (options.statistics || (interrupted && !options.json)) fmt::print(stderr, "{}", statistics_text(session));
-  if (const auto messages = engine.info().validation_messages; messages > 0) {
-    throw Failure(ExitCode::failure, fmt::format("the Vulkan validation layers had {} complaints; they are above", messages));
-  }
+  check_validation(engine);
   return interrupted ? ExitCode::interrupted : ExitCode::ok;
-}
-
-/// "Not found" and "unsupported" are said of files and of devices.
-bool is_about_model(skipstone_status status, const std::string& model) {
-  if (status != SKIPSTONE_NOT_FOUND && status != SKIPSTONE_UNSUPPORTED) return true;
-  skipstone_inspect_params params = skipstone_inspect_default_params();
-  params.model_path = model.c_str();
-  try {
-    return !nlohmann::json::parse(skipstone::inspect(params))["unsupported"].get<std::string>().empty();
-  } catch (const skipstone::error&) {
-    return true;
-  }
 }
 
 ExitCode run(const RunOptions& options) {
@@ -154,49 +127,7 @@ ExitCode run(const RunOptions& options) {
   interrupt::install();
   const std::string prompt = choose_prompt(options);
   const std::string model = options.model.empty() ? bundled_model() : options.model;
-  std::optional<skipstone::Engine> engine;
-  try {
-    engine.emplace(load(options, model));
-  } catch (const skipstone::error& error) {
-    if (error.status() == SKIPSTONE_CANCELLED) throw Failure(ExitCode::interrupted, "interrupted while the model was being loaded");
-    throw Failure(exit_code(error.status(), is_about_model(error.status(), model)), error.what());
-  }
-  return generate(options, model, prompt, *engine);
-}
-
-std::string drafters_help() {
-  std::string text = "Drafters:\n";
-  for (const skipstone_drafter_info& info : skipstone::drafters()) {
-    text += fmt::format("  {:<6}{}\n", info.name, info.summary);
-    if (*info.options != '\0') text += fmt::format("        {}:{}\n", info.name, info.options);
-  }
-  return text;
-}
-
-void add_sampling(CLI::App& command, RunOptions& options) {
-  skipstone_session_params& s = options.sampling;
-  const char* group = "Sampling";
-  command.add_option("--temp", s.temperature, "Temperature; 0 is greedy: the likeliest token, always")
-      ->envname("SKIPSTONE_TEMP")
-      ->capture_default_str()
-      ->group(group);
-  command.add_option("--top-k", s.top_k, "Sample from the K likeliest tokens; 0: off")
-      ->envname("SKIPSTONE_TOP_K")
-      ->capture_default_str()
-      ->group(group);
-  command.add_option("--top-p", s.top_p, "Sample from the likeliest tokens that make up P together; 1: off")
-      ->envname("SKIPSTONE_TOP_P")
-      ->capture_default_str()
-      ->group(group);
-  command.add_option("--min-p", s.min_p, "Leave out tokens below P times the likeliest one's probability; 0: off")
-      ->envname("SKIPSTONE_MIN_P")
-      ->capture_default_str()
-      ->group(group);
-  command.add_option("--repeat-penalty", s.repeat_penalty, "Penalty on tokens of the last 64; 1: off")
-      ->envname("SKIPSTONE_REPEAT_PENALTY")
-      ->capture_default_str()
-      ->group(group);
-  command.add_option("--seed", s.seed, "Same seed, same text")->envname("SKIPSTONE_SEED")->capture_default_str()->group(group);
+  return generate(options, model, prompt, load_engine(model, options.engine));
 }
 
 }  // namespace
@@ -220,18 +151,8 @@ void add_run(CLI::App& app, ExitCode& code) {
       ->envname("SKIPSTONE_DRAFT")
       ->capture_default_str()
       ->type_name("DRAFTER");
-  command->add_option("--ctx", o.context, "Context in tokens, prompt and continuation together; 0: the model's own, at most 4096")
-      ->envname("SKIPSTONE_CTX")
-      ->capture_default_str();
-  command->add_option("--kv", o.kv, "Precision of the KV cache: auto, f16 or f32")
-      ->envname("SKIPSTONE_KV")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"auto", "f16", "f32"}))
-      ->type_name("TYPE");
-  o.device_option = command->add_option("--device", o.device, "A number from `skipstone devices` or a part of a name; default: the best")
-                        ->envname("SKIPSTONE_DEVICE")
-                        ->type_name("DEVICE");
-  add_sampling(*command, o);
+  add_engine_options(*command, o.engine);
+  add_sampling_options(*command, o.sampling);
   const char* group = "Output";
   command->add_flag("--stats", o.statistics, "Statistics to standard error at the end")->envname("SKIPSTONE_STATS")->group(group);
   command->add_flag("--json", o.json, "One line with a JSON object instead of text, at the end; its \"text\" is the continuation alone")

@@ -39,7 +39,7 @@ fixtures::TemporaryDirectory* Cli::folder_ = nullptr;
 
 TEST_F(Cli, EveryHelpHasAnExampleAndTheExitCodes) {
   for (const std::vector<std::string>& arguments :
-       {std::vector<std::string>{"--help"}, {"run", "--help"}, {"devices", "--help"}, {"inspect", "--help"}, {"doctor", "--help"}, {"quantize", "--help"}}) {
+       {std::vector<std::string>{"--help"}, {"run", "--help"}, {"devices", "--help"}, {"inspect", "--help"}, {"doctor", "--help"}, {"quantize", "--help"}, {"bench", "--help"}, {"convert", "--help"}}) {
     const Result result = run(arguments);
     EXPECT_EQ(result.code, 0) << arguments[0];
     EXPECT_TRUE(contains(result.out, "Example:")) << result.out;

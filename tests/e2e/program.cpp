@@ -100,6 +100,10 @@ Result run(const Command& what) {
       if (what.close_after > 0 && result.out.size() >= what.close_after) out.close_end(0);
     }
     if (ends[1].revents != 0) drain(error, result.error);
+    if (!what.interrupt_at_error.empty() && !signalled && result.error.find(what.interrupt_at_error) != std::string::npos) {
+      kill(child, SIGINT);
+      signalled = true;
+    }
   }
   result.error = without_progress(result.error);
   int status = 0;

@@ -1,0 +1,14 @@
+// --draft LIST: which drafters a sweep measures.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace cli::bench {
+
+/// Drafter specifications ("NAME" or "NAME:key=value,...") from lists that separate them by commas, blanks or semicolons; after a comma,
+/// "key=value" belongs to the drafter before it. The first of the result is always "none", plain decoding: moved to the front where it
+/// is named, added where not. Whether the drafters exist is not looked at.
+std::vector<std::string> drafter_list(const std::vector<std::string>& lists);
+
+}  // namespace cli::bench

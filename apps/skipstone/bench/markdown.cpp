@@ -1,0 +1,105 @@
+#include "bench/markdown.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "bench/columns.h"
+
+namespace cli::bench {
+namespace {
+
+using Row = std::vector<std::string>;
+
+/// Text from outside must not end a cell or a line.
+std::string cell(const std::string& text) {
+  std::string safe;
+  for (const char c : text) {
+    if (c == '|') safe += '\\';
+    safe += c == '\n' || c == '\r' ? ' ' : c;
+  }
+  return safe;
+}
+
+/// Columns padded to their width, so that it can be read as it is; the first one left-aligned, numbers to the right.
+std::string grid(const std::vector<Row>& rows) {
+  std::vector<std::size_t> widths(rows.front().size(), 3);
+  for (const Row& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  std::string text;
+  for (const Row& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i)
+      text += i == 0 ? fmt::format("| {:<{}} |", row[i], widths[i]) : fmt::format(" {:>{}} |", row[i], widths[i]);
+    text += '\n';
+    if (&row != &rows.front()) continue;
+    for (std::size_t i = 0; i < row.size(); ++i)
+      text += fmt::format("{} {:-<{}}{} |", i == 0 ? "|" : "", "", widths[i] - (i == 0 ? 0 : 1), i == 0 ? "" : ":");
+    text += '\n';
+  }
+  return text;
+}
+
+std::string sampling_text(const skipstone_session_params& p) {
+  if (p.temperature <= 0 && p.repeat_penalty == 1) return "greedy";
+  std::string text = p.temperature <= 0 ? "greedy"
+                                        : fmt::format("temperature {:g}, top-k {}, top-p {:g}, min-p {:g}, seed {}", p.temperature, p.top_k,
+                                                      p.top_p, p.min_p, p.seed);
+  if (p.repeat_penalty != 1) text += fmt::format(", repeat penalty {:g}", p.repeat_penalty);
+  return text;
+}
+
+std::string setup_text(const Sweep& sweep, std::size_t prompts_run) {
+  const Setup& s = sweep.setup;
+  std::string text = fmt::format("- skipstone {} ({}), {}\n", s.version, s.commit, s.date);
+  text += fmt::format("- device: {}; driver {}; tier {}\n", cell(s.device), cell(s.driver), s.tier);
+  text += fmt::format("- model: {} ({}, fingerprint {})\n", cell(s.model), cell(s.architecture), s.fingerprint);
+  text += fmt::format("- prompts: {}, {} used", cell(s.prompts_file), prompts_run);
+  if (s.repeats > 1) text += fmt::format(", each {} times", s.repeats);
+  if (sweep.prompts_skipped > 0) text += fmt::format(", {} skipped that do not fit the context", sweep.prompts_skipped);
+  text += fmt::format("\n- generation: at most {} tokens, {}; context {}, KV cache {}\n", s.max_tokens, sampling_text(s.sampling),
+                      s.context, s.kv_type);
+  if (sweep.interrupted)
+    text += fmt::format("- **interrupted**: {} of {} prompts were run; this is what was complete\n", prompts_run, sweep.prompts.size());
+  return text;
+}
+
+std::string table_text(const Table& table, std::span<const Summary> summaries) {
+  std::vector<Row> rows(1);
+  for (const std::string_view name : table.columns) rows.front().emplace_back(column(name).title);
+  for (const Summary& summary : summaries) {
+    Row& row = rows.emplace_back();
+    for (const std::string_view name : table.columns) row.push_back(cell(column(name).text(summary)));
+  }
+  return fmt::format("\n{}\n\n{}", table.caption, grid(rows));
+}
+
+/// "" where nothing was drafted.
+std::string positions_text(std::span<const Summary> summaries) {
+  std::size_t most = 0;
+  for (const Summary& summary : summaries) most = std::max(most, summary.by_position.size());
+  if (most == 0) return "";
+  std::vector<Row> rows(1, Row{"drafter"});
+  for (std::size_t i = 0; i < most; ++i) rows.front().push_back(fmt::to_string(i + 1));
+  for (const Summary& summary : summaries) {
+    if (summary.by_position.empty()) continue;
+    Row& row = rows.emplace_back(Row{cell(summary.drafter)});
+    for (std::size_t i = 0; i < most; ++i) {
+      const DraftPosition position = i < summary.by_position.size() ? summary.by_position[i] : DraftPosition{};
+      const auto share = quotient(static_cast<double>(position.accepted), static_cast<double>(position.drafted));
+      row.push_back(share ? fmt::format("{:.0f}", 100 * *share) : "-");
+    }
+  }
+  return fmt::format("\nAcceptance by draft position: of the drafts that were n-th in their round, how many % were accepted\n\n{}",
+                     grid(rows));
+}
+
+}  // namespace
+
+std::string markdown(const Sweep& sweep, std::span<const Summary> summaries, std::span<const Table> tables) {
+  std::string text = "# skipstone bench\n\n" + setup_text(sweep, summaries.front().prompts);
+  for (const Table& table : tables) text += table_text(table, summaries);
+  return text + positions_text(summaries);
+}
+
+}  // namespace cli::bench

@@ -1,0 +1,104 @@
+#include "bench/prompts.h"
+
+#include <fmt/format.h>
+#include <zlib.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "exit_code.h"
+
+namespace cli::bench {
+namespace {
+
+constexpr std::size_t most_bytes = std::size_t{256} << 20U;
+
+template <typename... Arguments>
+[[noreturn]] void refuse(fmt::format_string<Arguments...> sentence, Arguments&&... arguments) {
+  throw Failure(ExitCode::usage, fmt::format(sentence, std::forward<Arguments>(arguments)...));
+}
+
+struct Close {
+  void operator()(gzFile_s* file) const noexcept { gzclose(file); }
+};
+
+/// The whole file, expanded where it is compressed (zlib finds that out by itself).
+std::string read_all(const std::string& path) {
+  errno = 0;
+  const std::unique_ptr<gzFile_s, Close> file(gzopen(path.c_str(), "rb"));
+  if (!file) refuse("the prompts in '{}' cannot be read: {}", path, std::strerror(errno == 0 ? ENOMEM : errno));
+  std::string bytes;
+  std::array<char, 65536> buffer{};
+  while (true) {
+    const int got = gzread(file.get(), buffer.data(), static_cast<unsigned>(buffer.size()));
+    if (got > 0) bytes.append(buffer.data(), static_cast<std::size_t>(got));
+    if (bytes.size() > most_bytes) refuse("the prompts in '{}' are more than {} MiB", path, most_bytes >> 20U);
+    if (got <= 0) break;
+  }
+  // A compressed file that is cut off reads like one that ends, but for the state it leaves.
+  int state = Z_OK;
+  const char* reason = gzerror(file.get(), &state);
+  if (state == Z_ERRNO) refuse("the prompts in '{}' cannot be read: {}", path, std::strerror(errno));
+  if (state != Z_OK && state != Z_STREAM_END) refuse("the prompts in '{}' cannot be expanded, the file is damaged: {}", path, reason);
+  return bytes;
+}
+
+/// The prompt in a line's value; null where it has none.
+const nlohmann::json* find_prompt(const nlohmann::json& value) {
+  if (!value.is_object()) return &value;
+  for (const char* name : {"prompt", "question", "turns", "text"}) {
+    const auto found = value.find(name);
+    if (found == value.end()) continue;
+    return found->is_array() && !found->empty() ? &found->front() : &*found;
+  }
+  return nullptr;
+}
+
+Prompt parse_line(std::string_view line, const std::string& file, std::size_t number) {
+  const auto value = nlohmann::json::parse(line, nullptr, false);
+  if (value.is_discarded()) refuse("{}, line {} is not JSON", file, number);
+  const nlohmann::json* prompt = find_prompt(value);
+  if (prompt == nullptr)
+    refuse("{}, line {} has no prompt; one of the fields prompt, question, turns and text has to hold it", file, number);
+  if (!prompt->is_string()) refuse("{}, line {}: the prompt is not a text", file, number);
+  if (prompt->get_ref<const std::string&>().empty()) refuse("{}, line {}: the prompt is empty", file, number);
+  return {prompt->get<std::string>(), number};
+}
+
+std::vector<Prompt> parse_lines(std::string_view bytes, const std::string& file, std::size_t limit) {
+  std::vector<Prompt> prompts;
+  for (std::size_t number = 1; !bytes.empty() && (limit == 0 || prompts.size() < limit); ++number) {
+    const auto end = bytes.find('\n');
+    const std::string_view line = bytes.substr(0, end);
+    bytes.remove_prefix(end == std::string_view::npos ? bytes.size() : end + 1);
+    if (line.find_first_not_of(" \t\r") != std::string_view::npos) prompts.push_back(parse_line(line, file, number));
+  }
+  return prompts;
+}
+
+std::vector<Prompt> whole_text(std::string text) {
+  if (text.ends_with('\n')) text.pop_back();
+  if (text.ends_with('\r')) text.pop_back();
+  if (text.empty()) return {};
+  return {{std::move(text), 0}};
+}
+
+}  // namespace
+
+std::vector<Prompt> read_prompts(const std::string& file, std::size_t limit) {
+  std::string_view name = file;
+  if (name.ends_with(".gz")) name.remove_suffix(3);
+  if (!name.ends_with(".jsonl") && !name.ends_with(".txt")) {
+    refuse("'{}' is no file of prompts; its name has to end in .jsonl or .txt, or with .gz behind that", file);
+  }
+  std::string bytes = read_all(file);
+  std::vector<Prompt> prompts = name.ends_with(".txt") ? whole_text(std::move(bytes)) : parse_lines(bytes, file, limit);
+  if (prompts.empty()) refuse("there is no prompt in '{}'", file);
+  return prompts;
+}
+
+}  // namespace cli::bench

@@ -1,0 +1,143 @@
+#include "bench/summary.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace cli::bench {
+namespace {
+
+/// What plain decoding did with each prompt.
+class Baseline {
+ public:
+  explicit Baseline(const Sweep& sweep) {
+    for (const Run& run : sweep.runs) {
+      if (run.drafter == 0) runs_[{run.prompt, run.repeat}] = &run;
+    }
+  }
+
+  /// Of the same prompt and repeat, measured next to `run`.
+  const Run& beside(const Run& run) const { return *runs_.at({run.prompt, run.repeat}); }
+
+  const Run& first(const Run& run) const { return *runs_.lower_bound({run.prompt, 0})->second; }
+
+ private:
+  std::map<std::pair<std::size_t, std::uint32_t>, const Run*> runs_;
+};
+
+void add(const Run& run, Summary& sum) {
+  const skipstone_stats& s = run.stats;
+  sum.least_skipped = sum.runs == 0 ? s.skipped_sublayers : std::min(sum.least_skipped, s.skipped_sublayers);
+  sum.most_skipped = std::max(sum.most_skipped, s.skipped_sublayers);
+  sum.sublayers = s.sublayers;
+  ++sum.runs;
+  if (run.repeat == 0) ++sum.prompts;
+  sum.prompt_tokens += s.prompt_tokens;
+  sum.tokens += s.generated_tokens;
+  sum.timed_tokens += timed_tokens(s);
+  sum.rounds += s.rounds;
+  sum.drafted += s.drafted;
+  sum.accepted += s.accepted;
+  sum.prompt_seconds += s.prompt_seconds;
+  sum.generation_seconds += s.generation_seconds;
+  sum.draft_seconds += s.draft_seconds;
+  sum.verify_seconds += s.verify_seconds;
+  sum.host_seconds += s.host_seconds;
+  if (sum.by_position.size() < run.by_position.size()) sum.by_position.resize(run.by_position.size());
+  for (std::size_t i = 0; i < run.by_position.size(); ++i) {
+    sum.by_position[i].drafted += run.by_position[i].drafted;
+    sum.by_position[i].accepted += run.by_position[i].accepted;
+  }
+}
+
+Summary summarise_one(const Sweep& sweep, std::size_t drafter, const Baseline& baseline, const std::vector<bool>& identical) {
+  Summary sum;
+  sum.drafter = sweep.drafters[drafter].specification;
+  sum.lossless = sweep.drafters[drafter].lossless;
+  std::vector<double> prompt_rates, rates, speedups;
+  const auto keep = [](std::vector<double>& values, std::optional<double> value) {
+    if (value) values.push_back(*value);
+  };
+  for (std::size_t i = 0; i < sweep.runs.size(); ++i) {
+    const Run& run = sweep.runs[i];
+    if (run.drafter != drafter) continue;
+    add(run, sum);
+    const auto rate = generation_rate(run.stats), plain = generation_rate(baseline.beside(run).stats);
+    keep(rates, rate);
+    keep(prompt_rates, prompt_rate(run.stats));
+    if (rate && plain) keep(speedups, quotient(*rate, *plain));
+    if (!identical[i]) sum.differing.push_back(run.prompt);
+  }
+  std::sort(sum.differing.begin(), sum.differing.end());
+  sum.differing.erase(std::unique(sum.differing.begin(), sum.differing.end()), sum.differing.end());
+  sum.prompt_rate_median = median(std::move(prompt_rates));
+  sum.prompt_rate_total = quotient(static_cast<double>(sum.prompt_tokens), sum.prompt_seconds);
+  sum.rate_median = median(std::move(rates));
+  if (sum.timed_tokens > 0) sum.rate_total = quotient(static_cast<double>(sum.timed_tokens), sum.generation_seconds);
+  sum.speedup_median = median(std::move(speedups));
+  sum.tokens_per_round = quotient(static_cast<double>(sum.timed_tokens), static_cast<double>(sum.rounds));
+  sum.acceptance = quotient(static_cast<double>(sum.accepted), static_cast<double>(sum.drafted));
+  return sum;
+}
+
+}  // namespace
+
+std::optional<double> median(std::vector<double> values) {
+  if (values.empty()) return std::nullopt;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  if (values.size() % 2 == 1) return *middle;
+  return (*std::max_element(values.begin(), middle) + *middle) / 2;
+}
+
+std::optional<double> quotient(double dividend, double divisor) {
+  if (!(divisor > 0)) return std::nullopt;
+  return dividend / divisor;
+}
+
+std::uint64_t timed_tokens(const skipstone_stats& stats) { return stats.generated_tokens > 0 ? stats.generated_tokens - 1 : 0; }
+
+std::optional<double> generation_rate(const skipstone_stats& stats) {
+  if (timed_tokens(stats) == 0) return std::nullopt;
+  return quotient(static_cast<double>(timed_tokens(stats)), stats.generation_seconds);
+}
+
+std::optional<double> prompt_rate(const skipstone_stats& stats) {
+  return quotient(static_cast<double>(stats.prompt_tokens), stats.prompt_seconds);
+}
+
+std::vector<bool> identical_runs(const Sweep& sweep) {
+  const Baseline baseline(sweep);
+  std::vector<bool> identical;
+  for (const Run& run : sweep.runs) identical.push_back(run.tokens == baseline.first(run).tokens);
+  return identical;
+}
+
+std::vector<Summary> summarise(const Sweep& sweep) {
+  const Baseline baseline(sweep);
+  const std::vector<bool> identical = identical_runs(sweep);
+  std::vector<Summary> summaries;
+  for (std::size_t drafter = 0; drafter < sweep.drafters.size(); ++drafter) {
+    summaries.push_back(summarise_one(sweep, drafter, baseline, identical));
+    Summary& last = summaries.back();
+    const std::optional<double> plain = summaries.front().rate_total;
+    if (last.rate_total && plain) last.speedup_total = quotient(*last.rate_total, *plain);
+  }
+  return summaries;
+}
+
+std::string lossless_violation(const Sweep& sweep) {
+  for (const Summary& summary : summarise(sweep)) {
+    if (!summary.lossless || summary.differing.empty()) continue;
+    const std::size_t line = sweep.prompts[summary.differing.front()].prompt.line;
+    return fmt::format(
+        "with {} the text of {} of {} prompts{} is not that of plain decoding, which must never be; please run `skipstone doctor` and "
+        "report what both say",
+        summary.drafter, summary.differing.size(), summary.prompts, line == 0 ? "" : fmt::format(" (the first in line {})", line));
+  }
+  return "";
+}
+
+}  // namespace cli::bench

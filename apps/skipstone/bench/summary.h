@@ -1,0 +1,56 @@
+// From single generations to a row for each drafter. Nothing is divided by zero: what cannot be said is std::nullopt.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/sweep_data.h"
+
+namespace cli::bench {
+
+/// The middle value, or the mean of the two middle ones; nullopt of nothing.
+std::optional<double> median(std::vector<double> values);
+
+/// nullopt unless the divisor is above zero.
+std::optional<double> quotient(double dividend, double divisor);
+
+/// Tokens that generation took its time for: all but the first, which comes out of the prompt's pass.
+std::uint64_t timed_tokens(const skipstone_stats& stats);
+
+/// Timed tokens per second of generation; nullopt where there is none.
+std::optional<double> generation_rate(const skipstone_stats& stats);
+/// Prompt tokens per second of prompt processing.
+std::optional<double> prompt_rate(const skipstone_stats& stats);
+
+/// Of one drafter over all runs. A "median" is over runs; a "total" is that of the sums.
+struct Summary {
+  std::string drafter;
+  bool lossless = true;
+  std::size_t prompts = 0, runs = 0;
+  std::uint64_t prompt_tokens = 0, tokens = 0, timed_tokens = 0;
+  std::uint64_t rounds = 0, drafted = 0, accepted = 0;
+  std::vector<DraftPosition> by_position;
+  double prompt_seconds = 0, generation_seconds = 0, draft_seconds = 0, verify_seconds = 0, host_seconds = 0;
+  std::uint32_t least_skipped = 0, most_skipped = 0, sublayers = 0;  ///< sublayers skipped in a draft, by run
+  std::optional<double> prompt_rate_median, prompt_rate_total;       ///< tokens per second
+  std::optional<double> rate_median, rate_total;                     ///< of generation, tokens per second
+  /// Against plain decoding: the median of the ratios, each of two runs of the same prompt; the ratio of rate_total.
+  std::optional<double> speedup_median, speedup_total;
+  std::optional<double> tokens_per_round;  ///< timed tokens / rounds
+  std::optional<double> acceptance;        ///< accepted / drafted
+  std::vector<std::size_t> differing;      ///< prompts (indices) whose tokens are not those of plain decoding, ascending
+};
+
+/// For each of sweep.runs: whether it has the tokens that plain decoding had the first time it continued that prompt. So plain decoding is
+/// compared with itself as well where prompts are repeated.
+std::vector<bool> identical_runs(const Sweep& sweep);
+
+/// One for each of sweep.drafters, in their order.
+std::vector<Summary> summarise(const Sweep& sweep);
+
+/// A sentence about the first drafter that is said to be lossless and was not; "" where there is none.
+std::string lossless_violation(const Sweep& sweep);
+
+}  // namespace cli::bench

@@ -1,0 +1,182 @@
+#include "bench/sweep.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <ctime>
+#include <string_view>
+#include <utility>
+
+#include "bench/summary.h"
+#include "exit_code.h"
+#include "interrupt.h"
+#include "progress.h"
+
+namespace cli::bench {
+namespace {
+
+/// Tokens that every drafter generates before anything is measured: passes are recorded and clocks rise then.
+constexpr std::uint32_t warm_up_tokens = 16;
+
+/// By the library's list; the name is what stands before the options.
+bool is_lossless(std::string_view specification) {
+  const std::string_view name = specification.substr(0, specification.find(':'));
+  for (const skipstone_drafter_info& info : skipstone::drafters()) {
+    if (name == info.name) return info.lossless != 0;
+  }
+  return false;
+}
+
+Setup setup_of(const skipstone::Engine& engine, const SweepOptions& options) {
+  const skipstone_engine_info info = engine.info();
+  Setup setup;
+  setup.date = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+  setup.version = skipstone_version();
+  setup.commit = skipstone_commit();
+  setup.device = info.device_name;
+  setup.driver = info.driver;
+  setup.tier = info.tier;
+  setup.model = info.model_name;
+  setup.model_path = options.model_path;
+  setup.architecture = info.architecture;
+  setup.fingerprint = info.fingerprint;
+  setup.prompts_file = options.prompts_file;
+  setup.kv_type = options.kv_type;
+  setup.context = info.context;
+  setup.max_tokens = options.max_tokens;
+  setup.repeats = options.repeats;
+  setup.sampling = options.sampling;
+  return setup;
+}
+
+std::string place_of(const Prompt& prompt) { return prompt.line == 0 ? "the text" : fmt::format("line {}", prompt.line); }
+
+std::vector<skipstone_token> tokenize(const skipstone::Engine& engine, const Prompt& prompt, const std::string& file) {
+  try {
+    return engine.tokenize(prompt.text);
+  } catch (const skipstone::error& error) {
+    if (error.status() != SKIPSTONE_INVALID_ARGUMENT) throw;
+    throw Failure(ExitCode::usage, fmt::format("{}, {}: {}", file, place_of(prompt), error.what()));
+  }
+}
+
+/// Fills sweep.prompts with what fits.
+void choose_prompts(const skipstone::Engine& engine, const std::vector<Prompt>& prompts, Sweep& sweep) {
+  const Setup& setup = sweep.setup;
+  std::vector<std::string> skipped;
+  for (const Prompt& prompt : prompts) {
+    std::vector<skipstone_token> tokens = tokenize(engine, prompt, setup.prompts_file);
+    if (tokens.size() + setup.max_tokens <= setup.context) {
+      sweep.prompts.push_back({prompt, std::move(tokens)});
+    } else {
+      skipped.push_back(place_of(prompt));
+    }
+  }
+  sweep.prompts_skipped = skipped.size();
+  const auto room = fmt::format("no room for {} tokens more in a context of {}", setup.max_tokens, setup.context);
+  if (sweep.prompts.empty()) throw Failure(ExitCode::usage, fmt::format("every prompt of {} leaves {}", setup.prompts_file, room));
+  if (skipped.empty()) return;
+  constexpr std::size_t most_named = 12;
+  const std::string more = skipped.size() > most_named ? fmt::format(" and {} more", skipped.size() - most_named) : "";
+  skipped.resize(std::min(skipped.size(), most_named));
+  fmt::print(stderr, "warning: prompts of {} are skipped because they leave {}: {}{}\n", setup.prompts_file, room, fmt::join(skipped, ", "),
+             more);
+}
+
+class Measurement {
+ public:
+  Measurement(const skipstone::Engine& engine, const SweepOptions& options, Sweep& sweep) : sweep_(sweep) {
+    for (const Drafter& drafter : sweep.drafters) {
+      skipstone_session_params params = options.sampling;
+      params.draft = drafter.specification.c_str();
+      sessions_.emplace_back(engine, params);
+    }
+  }
+
+  void warm_up() {
+    for (skipstone::Session& session : sessions_) {
+      if (interrupt::requested()) return;
+      progress_.update("warming up", 0.0);
+      session.generate(sweep_.prompts.front().tokens, std::min(sweep_.setup.max_tokens, warm_up_tokens));
+    }
+  }
+
+  /// Returns early where a signal comes; sweep.runs then ends with the last prompt that every drafter has continued.
+  void measure() {
+    const std::size_t drafters = sessions_.size(), prompts = sweep_.prompts.size();
+    groups_ = prompts * sweep_.setup.repeats;
+    for (std::size_t group = 0; group < groups_; ++group) {
+      std::vector<Run> runs;
+      for (std::size_t turn = 0; turn < drafters && !interrupt::requested(); ++turn) {
+        runs.push_back(run(group % prompts, static_cast<std::uint32_t>(group / prompts), (group + turn) % drafters, turn));
+      }
+      if (runs.size() == drafters) std::move(runs.begin(), runs.end(), std::back_inserter(sweep_.runs));
+      if (interrupt::requested()) {
+        sweep_.interrupted = sweep_.runs.size() < groups_ * drafters;
+        return;
+      }
+      say_speedups();
+    }
+  }
+
+ private:
+  Run run(std::size_t prompt, std::uint32_t repeat, std::size_t drafter, std::size_t turn) {
+    const std::size_t group = repeat * sweep_.prompts.size() + prompt;
+    const double done =
+        (static_cast<double>(group) + static_cast<double>(turn) / static_cast<double>(sessions_.size())) / static_cast<double>(groups_);
+    progress_.update(
+        fmt::format("prompt {} of {}{}, {}{}", prompt + 1, sweep_.prompts.size(), repeat > 0 ? fmt::format(" (time {})", repeat + 1) : "",
+                    sweep_.drafters[drafter].specification, speedups_),
+        done);
+    skipstone::Session& session = sessions_[drafter];
+    session.reset();
+    Run result;
+    result.prompt = prompt;
+    result.repeat = repeat;
+    result.drafter = drafter;
+    result.stats = session.generate(sweep_.prompts[prompt].tokens, sweep_.setup.max_tokens, [this](const skipstone_chunk&) {
+      if (interrupt::requested() && !std::exchange(told_, true)) {
+        progress_.clear();
+        fmt::print(stderr, "interrupted: stopping after this generation; once more stops at once, without a table\n");
+      }
+      return true;
+    });
+    for (const auto& [drafted, accepted] : session.draft_positions()) result.by_position.push_back({drafted, accepted});
+    result.skip_set = session.skip_set();
+    result.tokens = session.tokens();
+    return result;
+  }
+
+  void say_speedups() {
+    speedups_.clear();
+    const std::vector<Summary> summaries = summarise(sweep_);
+    for (std::size_t i = 1; i < summaries.size(); ++i) {
+      if (!summaries[i].speedup_median) continue;
+      speedups_ += fmt::format("{}{} {:.2f}", i == 1 ? "; speed-up so far: " : ", ", summaries[i].drafter, *summaries[i].speedup_median);
+    }
+  }
+
+  Sweep& sweep_;
+  std::vector<skipstone::Session> sessions_;
+  Progress progress_;
+  std::size_t groups_ = 0;  ///< prompts times repeats
+  std::string speedups_;
+  bool told_ = false;
+};
+
+}  // namespace
+
+Sweep run_sweep(const skipstone::Engine& engine, const std::vector<Prompt>& prompts, const SweepOptions& options) {
+  Sweep sweep;
+  sweep.setup = setup_of(engine, options);
+  for (const std::string& specification : options.drafters) sweep.drafters.push_back({specification, is_lossless(specification)});
+  choose_prompts(engine, prompts, sweep);
+  Measurement measurement(engine, options, sweep);
+  measurement.warm_up();
+  measurement.measure();
+  return sweep;
+}
+
+}  // namespace cli::bench

@@ -1,0 +1,58 @@
+// What a sweep measured: every generation, before anything is made of it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "bench/prompts.h"
+#include "skipstone/skipstone.h"
+
+namespace cli::bench {
+
+struct DraftPosition {
+  std::uint64_t drafted = 0, accepted = 0;
+};
+
+struct Drafter {
+  std::string specification;  ///< "asd:c=0.99"
+  bool lossless = true;       ///< by the library's word; the sweep looks whether it is so
+};
+
+/// One prompt continued once by one drafter.
+struct Run {
+  std::size_t prompt = 0, drafter = 0;  ///< indices of Sweep::prompts and Sweep::drafters
+  std::uint32_t repeat = 0;             ///< 0 the first time the prompt is run
+  skipstone_stats stats{};
+  std::vector<DraftPosition> by_position;  ///< index 0: the first draft of a round
+  std::string skip_set;
+  std::vector<skipstone_token> tokens;
+};
+
+struct SweepPrompt {
+  Prompt prompt;
+  std::vector<skipstone_token> tokens;
+};
+
+/// Where, with what and how it was measured.
+struct Setup {
+  std::string date;  ///< UTC, ISO 8601
+  std::string version, commit;
+  std::string device, driver, tier;
+  std::string model, model_path, architecture, fingerprint;
+  std::string prompts_file, kv_type;
+  std::uint32_t context = 0, max_tokens = 0, repeats = 1;  ///< max_tokens: of each continuation
+  skipstone_session_params sampling{};                     ///< its `draft` is not used
+};
+
+struct Sweep {
+  Setup setup;
+  std::vector<Drafter> drafters;     ///< the first is plain decoding
+  std::vector<SweepPrompt> prompts;  ///< those that fit the context
+  std::size_t prompts_skipped = 0;   ///< those that do not
+  std::vector<Run> runs;             ///< for every prompt and repeat that is in it, one of each drafter
+  bool interrupted = false;          ///< not all prompts were run
+};
+
+}  // namespace cli::bench

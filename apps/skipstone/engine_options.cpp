@@ -1,0 +1,73 @@
+#include "engine_options.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "exit_code.h"
+#include "interrupt.h"
+#include "progress.h"
+
+namespace cli {
+namespace {
+
+skipstone::Engine load(const std::string& model, const EngineOptions& options) {
+  skipstone_engine_params params = skipstone_engine_default_params();
+  params.model_path = model.c_str();
+  params.device = options.device_option->count() > 0 ? options.device.c_str() : nullptr;
+  params.context = options.context;
+  params.kv_type = options.kv == "f16" ? SKIPSTONE_KV_F16 : options.kv == "f32" ? SKIPSTONE_KV_F32 : SKIPSTONE_KV_AUTOMATIC;
+  Progress progress;
+  return skipstone::Engine(params, [&progress](const char* stage, double done) {
+    progress.update(stage, done);
+    return !interrupt::requested();
+  });
+}
+
+/// "Not found" and "unsupported" are said of files and of devices.
+bool is_about_model(skipstone_status status, const std::string& model) {
+  if (status != SKIPSTONE_NOT_FOUND && status != SKIPSTONE_UNSUPPORTED) return true;
+  skipstone_inspect_params params = skipstone_inspect_default_params();
+  params.model_path = model.c_str();
+  try {
+    return !nlohmann::json::parse(skipstone::inspect(params))["unsupported"].get<std::string>().empty();
+  } catch (const skipstone::error&) {
+    return true;
+  }
+}
+
+}  // namespace
+
+void add_engine_options(CLI::App& command, EngineOptions& options) {
+  command
+      .add_option("--ctx,--context", options.context,
+                  "Context in tokens, prompt and continuation together; 0: the model's own, at most 4096")
+      ->envname("SKIPSTONE_CTX")
+      ->capture_default_str();
+  command.add_option("--kv", options.kv, "Precision of the KV cache: auto, f16 or f32")
+      ->envname("SKIPSTONE_KV")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"auto", "f16", "f32"}))
+      ->type_name("TYPE");
+  options.device_option =
+      command.add_option("--device", options.device, "A number from `skipstone devices` or a part of a name; default: the best")
+          ->envname("SKIPSTONE_DEVICE")
+          ->type_name("DEVICE");
+}
+
+skipstone::Engine load_engine(const std::string& model, const EngineOptions& options) {
+  try {
+    return load(model, options);
+  } catch (const skipstone::error& error) {
+    if (error.status() == SKIPSTONE_CANCELLED) throw Failure(ExitCode::interrupted, "interrupted while the model was being loaded");
+    throw Failure(exit_code(error.status(), is_about_model(error.status(), model)), error.what());
+  }
+}
+
+void check_validation(const skipstone::Engine& engine) {
+  if (const auto messages = engine.info().validation_messages; messages > 0) {
+    throw Failure(ExitCode::failure, fmt::format("the Vulkan validation layers had {} complaints; they are above", messages));
+  }
+}
+
+}  // namespace cli

@@ -1,0 +1,27 @@
+// The options that say how a model is loaded, and the loading; for every command that generates.
+#pragma once
+
+#include <CLI/App.hpp>
+#include <cstdint>
+#include <string>
+
+#include "skipstone/skipstone.hpp"
+
+namespace cli {
+
+struct EngineOptions {
+  std::string device, kv = "auto";
+  CLI::Option* device_option = nullptr;
+  std::uint32_t context = 0;
+};
+
+/// Adds --ctx, --kv and --device.
+void add_engine_options(CLI::App& command, EngineOptions& options);
+
+/// Loads with a line of progress. Throws Failure with the exit code that fits, also where a signal came.
+skipstone::Engine load_engine(const std::string& model, const EngineOptions& options);
+
+/// Throws Failure where the Vulkan validation layers complained.
+void check_validation(const skipstone::Engine& engine);
+
+}  // namespace cli

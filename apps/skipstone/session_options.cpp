@@ -1,0 +1,43 @@
+#include "session_options.h"
+
+#include <fmt/format.h>
+
+#include "skipstone/skipstone.hpp"
+
+namespace cli {
+
+std::string drafters_help() {
+  std::string text = "Drafters:\n";
+  for (const skipstone_drafter_info& info : skipstone::drafters()) {
+    text += fmt::format("  {:<6}{}\n", info.name, info.summary);
+    if (*info.options != '\0') text += fmt::format("        {}:{}\n", info.name, info.options);
+  }
+  return text;
+}
+
+void add_sampling_options(CLI::App& command, skipstone_session_params& params) {
+  const char* group = "Sampling";
+  command.add_option("--temp", params.temperature, "Temperature; 0 is greedy: the likeliest token, always")
+      ->envname("SKIPSTONE_TEMP")
+      ->capture_default_str()
+      ->group(group);
+  command.add_option("--top-k", params.top_k, "Sample from the K likeliest tokens; 0: off")
+      ->envname("SKIPSTONE_TOP_K")
+      ->capture_default_str()
+      ->group(group);
+  command.add_option("--top-p", params.top_p, "Sample from the likeliest tokens that make up P together; 1: off")
+      ->envname("SKIPSTONE_TOP_P")
+      ->capture_default_str()
+      ->group(group);
+  command.add_option("--min-p", params.min_p, "Leave out tokens below P times the likeliest one's probability; 0: off")
+      ->envname("SKIPSTONE_MIN_P")
+      ->capture_default_str()
+      ->group(group);
+  command.add_option("--repeat-penalty", params.repeat_penalty, "Penalty on tokens of the last 64; 1: off")
+      ->envname("SKIPSTONE_REPEAT_PENALTY")
+      ->capture_default_str()
+      ->group(group);
+  command.add_option("--seed", params.seed, "Same seed, same text")->envname("SKIPSTONE_SEED")->capture_default_str()->group(group);
+}
+
+}  // namespace cli
