@@ -68,6 +68,7 @@ int main(int argc, char** argv) {
     cli::add_devices(app, code);
     cli::add_inspect(app, code);
     cli::add_doctor(app, code);
+    cli::add_convert(app, code);
     return parse_and_run(app, argc, argv, list_devices, code);
   } catch (const cli::Failure& failure) {
     cli::print_error(failure.what());

@@ -47,7 +47,7 @@ const char* skipstone_commit(void);
 
 void skipstone_string_free(char* text);
 
-/* ---- messages ----------------------------------------------------------------------------------------------------------- */
+/* ---- messages, progress ------------------------------------------------------------------------------------------------- */
 
 typedef enum skipstone_log_level {
   SKIPSTONE_LOG_DEBUG = 0,
@@ -61,6 +61,10 @@ typedef void (*skipstone_log_fn)(int level, const char* text, void* user_data);
 
 /* Where warnings go instead of to standard error; NULL silences them. Call it before any other thread uses the library. */
 void skipstone_set_log(skipstone_log_fn log, void* user_data);
+
+/* `stage` says what is being done ("loading weights", "compiling kernels", "converting"); `done`: 0 to 1. Non-zero stops the call with
+ * SKIPSTONE_CANCELLED. */
+typedef int (*skipstone_progress_fn)(const char* stage, double done, void* user_data);
 
 /* ---- devices, drafters, files, self-test -------------------------------------------------------------------------------- */
 
@@ -128,12 +132,30 @@ skipstone_doctor_params skipstone_doctor_default_params(void);
  * "copy_bytes_per_second", "validation_messages", "device": {...}, "version", "commit"} says what came out. */
 skipstone_status skipstone_doctor(const skipstone_doctor_params* params, char** json);
 
+/* ---- converting files --------------------------------------------------------------------------------------------------- */
+
+typedef struct skipstone_convert_params {
+  size_t struct_size;
+  const char* checkpoint_path; /* a Hugging Face folder: config.json, *.safetensors, tokenizer.model or tokenizer.json */
+  const char* output_path;     /* the GGUF file; never stands there half-written */
+  const char* type;            /* "F32", "F16" (the default), "BF16", "Q8_0" or "Q4_0", in upper or lower case */
+  uint32_t exit_layer;         /* the layer whose early exit the model was trained for, counted from 1; 0: what the checkpoint says */
+  int32_t overwrite;           /* 0: SKIPSTONE_INVALID_ARGUMENT where output_path is there already */
+  skipstone_progress_fn progress;
+  void* user_data;
+} skipstone_convert_params;
+
+skipstone_convert_params skipstone_convert_default_params(void);
+
+/* Writes a Hugging Face checkpoint of the Llama family as a GGUF file; needs no device, and little memory whatever the model's size.
+ * Norms are F32, the first and the last matrix of a Q4_0 file Q8_0, matrices whose rows do not divide into blocks F16.
+ * SKIPSTONE_NOT_FOUND for a folder or file that is missing, SKIPSTONE_BAD_FILE for damaged ones and for weights that are not finite,
+ * SKIPSTONE_UNSUPPORTED for other architectures and for weights too large for the type. */
+skipstone_status skipstone_convert(const skipstone_convert_params* params);
+
 /* ---- engine: a model on a device ---------------------------------------------------------------------------------------- */
 
 typedef struct skipstone_engine skipstone_engine;
-
-/* `stage`: "reading model", "loading weights", "compiling kernels"; `done`: 0 to 1. Non-zero stops with SKIPSTONE_CANCELLED. */
-typedef int (*skipstone_progress_fn)(const char* stage, double done, void* user_data);
 
 typedef struct skipstone_engine_params {
   size_t struct_size;

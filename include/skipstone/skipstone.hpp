@@ -215,6 +215,18 @@ inline std::string doctor(skipstone_doctor_params params, OnCheck on_check = {})
   return detail::take(json);
 }
 
+/// Writes a Hugging Face checkpoint as a GGUF file.
+inline void convert(skipstone_convert_params params, Progress progress = {}) {
+  detail::Relay<Progress> relay{std::move(progress), nullptr};
+  if (relay.callback) {
+    params.user_data = &relay;
+    params.progress = [](const char* stage, double done, void* user_data) {
+      return static_cast<detail::Relay<Progress>*>(user_data)->call(stage, done);
+    };
+  }
+  relay.finish(skipstone_convert(&params));
+}
+
 inline std::vector<skipstone_drafter_info> drafters() {
   std::vector<skipstone_drafter_info> all(skipstone_drafter_count());
   for (std::size_t i = 0; i < all.size(); ++i) check(skipstone_get_drafter(i, &all[i]));
