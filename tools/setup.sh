@@ -106,6 +106,8 @@ vulkan-validation-layers fmt gtest cli11 nlohmann-json pcre2 protozero zlib vulk
   elif command -v brew >/dev/null; then
     command="brew install cmake ninja pkg-config ccache shaderc spirv-tools vulkan-headers vulkan-loader vulkan-volk molten-vk \
 vulkan-validationlayers fmt googletest cli11 nlohmann-json pcre2 protozero zlib"
+  else
+    die "packages are missing (Debian calls them: $*) and there is no apt, dnf, pacman or brew; install them by hand, then run this again."
   fi
   say "Packages are missing. Install them, then run this again:"
   say "  $command"

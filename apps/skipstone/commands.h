@@ -12,6 +12,7 @@ void add_run(CLI::App& app, ExitCode& code);
 void add_devices(CLI::App& app, ExitCode& code);
 void add_inspect(CLI::App& app, ExitCode& code);
 void add_doctor(CLI::App& app, ExitCode& code);
+void add_convert(CLI::App& app, ExitCode& code);
 void add_quantize(CLI::App& app, ExitCode& code);
 void add_bench(CLI::App& app, ExitCode& code);
 

@@ -68,6 +68,7 @@ int main(int argc, char** argv) {
     cli::add_devices(app, code);
     cli::add_inspect(app, code);
     cli::add_doctor(app, code);
+    cli::add_convert(app, code);
     cli::add_quantize(app, code);
     cli::add_bench(app, code);
     return parse_and_run(app, argc, argv, list_devices, code);

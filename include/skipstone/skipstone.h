@@ -134,6 +134,25 @@ skipstone_status skipstone_doctor(const skipstone_doctor_params* params, char** 
 
 /* ---- converting files --------------------------------------------------------------------------------------------------- */
 
+typedef struct skipstone_convert_params {
+  size_t struct_size;
+  const char* checkpoint_path; /* a Hugging Face folder: config.json, *.safetensors, tokenizer.model or tokenizer.json */
+  const char* output_path;     /* the GGUF file; never stands there half-written */
+  const char* type;            /* "F32", "F16" (the default), "BF16", "Q8_0" or "Q4_0", in upper or lower case */
+  uint32_t exit_layer;         /* the layer whose early exit the model was trained for, counted from 1; 0: what the checkpoint says */
+  int32_t overwrite;           /* 0: SKIPSTONE_INVALID_ARGUMENT where output_path is there already */
+  skipstone_progress_fn progress;
+  void* user_data;
+} skipstone_convert_params;
+
+skipstone_convert_params skipstone_convert_default_params(void);
+
+/* Writes a Hugging Face checkpoint of the Llama family as a GGUF file; needs no device, and little memory whatever the model's size.
+ * Norms are F32, the first and the last matrix of a Q4_0 file Q8_0, matrices whose rows do not divide into blocks F16.
+ * SKIPSTONE_NOT_FOUND for a folder or file that is missing, SKIPSTONE_BAD_FILE for damaged ones and for weights that are not finite,
+ * SKIPSTONE_UNSUPPORTED for other architectures and for weights too large for the type. */
+skipstone_status skipstone_convert(const skipstone_convert_params* params);
+
 typedef struct skipstone_quantize_params {
   size_t struct_size;
   const char* model_path;  /* a GGUF file; one part of a split model stands for all of it */

@@ -215,15 +215,28 @@ inline std::string doctor(skipstone_doctor_params params, OnCheck on_check = {})
   return detail::take(json);
 }
 
+namespace detail {
+template <typename Params>
+void connect(Relay<Progress>& relay, Params& params) {
+  if (!relay.callback) return;
+  params.user_data = &relay;
+  params.progress = [](const char* stage, double done, void* user_data) {
+    return static_cast<Relay<Progress>*>(user_data)->call(stage, done);
+  };
+}
+}  // namespace detail
+
+/// Writes a Hugging Face checkpoint as a GGUF file.
+inline void convert(skipstone_convert_params params, Progress progress = {}) {
+  detail::Relay<Progress> relay{std::move(progress), nullptr};
+  detail::connect(relay, params);
+  relay.finish(skipstone_convert(&params));
+}
+
 /// Writes a GGUF file anew with its matrices in another type; returns the report of skipstone_quantize().
 inline std::string quantize(skipstone_quantize_params params, Progress progress = {}) {
   detail::Relay<Progress> relay{std::move(progress), nullptr};
-  if (relay.callback) {
-    params.user_data = &relay;
-    params.progress = [](const char* stage, double done, void* user_data) {
-      return static_cast<detail::Relay<Progress>*>(user_data)->call(stage, done);
-    };
-  }
+  detail::connect(relay, params);
   char* json = nullptr;
   relay.finish(skipstone_quantize(&params, &json));
   return detail::take(json);

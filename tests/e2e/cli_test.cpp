@@ -38,8 +38,14 @@ class Cli : public testing::Test {
 fixtures::TemporaryDirectory* Cli::folder_ = nullptr;
 
 TEST_F(Cli, EveryHelpHasAnExampleAndTheExitCodes) {
-  for (const std::vector<std::string>& arguments :
-       {std::vector<std::string>{"--help"}, {"run", "--help"}, {"devices", "--help"}, {"inspect", "--help"}, {"doctor", "--help"}, {"quantize", "--help"}, {"bench", "--help"}, {"convert", "--help"}}) {
+  for (const std::vector<std::string>& arguments : {std::vector<std::string>{"--help"},
+                                                    {"run", "--help"},
+                                                    {"devices", "--help"},
+                                                    {"inspect", "--help"},
+                                                    {"doctor", "--help"},
+                                                    {"convert", "--help"},
+                                                    {"quantize", "--help"},
+                                                    {"bench", "--help"}}) {
     const Result result = run(arguments);
     EXPECT_EQ(result.code, 0) << arguments[0];
     EXPECT_TRUE(contains(result.out, "Example:")) << result.out;

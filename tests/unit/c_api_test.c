@@ -113,12 +113,32 @@ static void quantize_arguments(const char* folder) {
   EXPECT(json == NULL);
 }
 
+static void conversion(const char* folder) {
+  char path[4096];
+  skipstone_convert_params params = skipstone_convert_default_params();
+  EXPECT(params.struct_size == sizeof(params));
+  EXPECT(strcmp(params.type, "F16") == 0 && params.exit_layer == 0 && params.overwrite == 0 && params.progress == NULL);
+  EXPECT(skipstone_convert(NULL) == SKIPSTONE_INVALID_ARGUMENT);
+  EXPECT(strstr(skipstone_last_error(), "checkpoint_path") != NULL);
+  snprintf(path, sizeof(path), "%s/there-is-no-such-checkpoint", folder);
+  params.checkpoint_path = path;
+  EXPECT(skipstone_convert(&params) == SKIPSTONE_INVALID_ARGUMENT);
+  EXPECT(strstr(skipstone_last_error(), "output_path") != NULL);
+  params.output_path = "out.gguf";
+  EXPECT(skipstone_convert(&params) == SKIPSTONE_NOT_FOUND);
+  EXPECT(strstr(skipstone_last_error(), "there-is-no-such-checkpoint") != NULL);
+  params.type = "F17";
+  EXPECT(skipstone_convert(&params) == SKIPSTONE_INVALID_ARGUMENT);
+  EXPECT(strstr(skipstone_last_error(), "F17") != NULL);
+}
+
 int main(int count, char** arguments) {
   names_and_versions();
   drafters();
   defaults();
   wrong_arguments(count > 1 ? arguments[1] : ".");
   quantize_arguments(count > 1 ? arguments[1] : ".");
+  conversion(count > 1 ? arguments[1] : ".");
   if (failures == 0) puts("ok");
   return failures == 0 ? 0 : 1;
 }

@@ -1,0 +1,106 @@
+// skipstone convert: a Hugging Face checkpoint as a GGUF file.
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "commands.h"
+#include "interrupt.h"
+#include "output.h"
+#include "progress.h"
+#include "skipstone/skipstone.hpp"
+
+namespace cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct ConvertOptions {
+  std::string folder, output, type = "f16";
+  std::uint32_t exit_layer = 0;
+  bool force = false;
+};
+
+/// "F32 x 41, F16 x 141".
+std::string types_text(const Json& document) {
+  std::string text;
+  for (const Json& type : document["tensor_types"]) {
+    text += fmt::format("{}{} x {}", text.empty() ? "" : ", ", type["type"].get<std::string>(), type["tensors"].get<std::uint64_t>());
+  }
+  return text;
+}
+
+/// What was written, as the finished file itself says.
+std::string report_text(const std::string& path) {
+  skipstone_inspect_params params = skipstone_inspect_default_params();
+  params.model_path = path.c_str();
+  const Json document = Json::parse(skipstone::inspect(params));
+  std::string text = fmt::format("{}: {}, {} tensors ({})", document["path"].get<std::string>(),
+                                 bytes_text(static_cast<double>(document["bytes"].get<std::uint64_t>())), document["tensors"].size(),
+                                 types_text(document));
+  for (const Json& pair : document["metadata"]) {
+    if (pair["key"] == "skipstone.exit_layer") text += ", exit layer " + pair["value"].get<std::string>();
+  }
+  return text + "\n";
+}
+
+void convert(const ConvertOptions& options) {
+  interrupt::install();
+  skipstone_convert_params params = skipstone_convert_default_params();
+  params.checkpoint_path = options.folder.c_str();
+  params.output_path = options.output.c_str();
+  params.type = options.type.c_str();
+  params.exit_layer = options.exit_layer;
+  params.overwrite = options.force ? 1 : 0;
+  Progress progress;
+  try {
+    skipstone::convert(params, [&progress](const char* stage, double done) {
+      progress.update(stage, done);
+      return !interrupt::requested();
+    });
+  } catch (const skipstone::error& error) {
+    progress.clear();
+    throw Failure(exit_code(error.status(), true), error.what());
+  }
+  progress.clear();
+  Output output(false);
+  output.write(report_text(options.output));
+}
+
+}  // namespace
+
+void add_convert(CLI::App& app, ExitCode& code) {
+  CLI::App* command = app.add_subcommand("convert", "Make a GGUF model file from a Hugging Face checkpoint; needs no device");
+  const auto options = std::make_shared<ConvertOptions>();
+  command->add_option("FOLDER", options->folder, "The checkpoint: config.json, *.safetensors and a tokenizer")->required();
+  command->add_option("OUTPUT", options->output, "The GGUF file to write")->required();
+  command->add_option("--type", options->type, "Type of the weights: f32, f16, bf16, q8_0 or q4_0; see below")
+      ->capture_default_str()
+      ->type_name("TYPE");
+  command
+      ->add_option("--exit-layer", options->exit_layer,
+                   "Layer after which the model was trained to exit early (LayerSkip), counted from 1; 0: what the checkpoint says")
+      ->capture_default_str()
+      ->type_name("LAYER");
+  command->add_flag("--force", options->force, "Replace OUTPUT where it is there already");
+  command->footer(
+      std::string("FOLDER is what `git clone` or `huggingface-cli download` of a model's repository gives; its weights have to be\n"
+                  "safetensors. Models of the Llama architecture are converted: Llama 1 to 3, LayerSkip, CodeLlama, TinyLlama, SmolLM,\n"
+                  "Vicuna, and Mistral without a sliding window. The file also works in other programs that read GGUF.\n\n"
+                  "Types, with their bits per weight:\n"
+                  "  f32   32    what training gives\n"
+                  "  f16   16    usually indistinguishable; weights beyond 65504 do not fit and are refused\n"
+                  "  bf16  16    the range of f32 with fewer digits; exact for checkpoints of this type\n"
+                  "  q8_0   8.5  hardly worse than f16\n"
+                  "  q4_0   4.5  smallest; the first and the last matrix stay q8_0\n"
+                  "Norms are f32 in all of them.\n\n"
+                  "Example:\n  skipstone convert ~/models/TinyLlama-1.1B-Chat tinyllama-q8_0.gguf --type q8_0\n\n") +
+      exit_code_help);
+  command->callback([options, &code] {
+    convert(*options);
+    code = ExitCode::ok;
+  });
+}
+
+}  // namespace cli

@@ -1,0 +1,48 @@
+// skipstone_convert(): a Hugging Face checkpoint as a GGUF file.
+#include "convert/convert.h"
+
+#include "api/guard.h"
+#include "convert/tensor_type.h"
+
+namespace skipstone::api {
+namespace {
+
+void run(const skipstone_convert_params& params) {
+  convert::ConvertOptions options;
+  options.folder = params.checkpoint_path;
+  options.output = params.output_path;
+  options.type = convert::parse_type(text_or_empty(params.type));
+  options.exit_layer = params.exit_layer;
+  options.overwrite = params.overwrite != 0;
+  if (params.progress != nullptr) {
+    options.progress = [&](std::uint64_t written, std::uint64_t total) {
+      return params.progress("converting", static_cast<double>(written) / static_cast<double>(total), params.user_data) == 0;
+    };
+  }
+  convert::convert(options);
+}
+
+}  // namespace
+}  // namespace skipstone::api
+
+using namespace skipstone;
+
+extern "C" {
+
+skipstone_convert_params skipstone_convert_default_params(void) {
+  skipstone_convert_params params{};
+  params.struct_size = sizeof(params);
+  params.type = "F16";
+  return params;
+}
+
+skipstone_status skipstone_convert(const skipstone_convert_params* given) {
+  return api::guard([&] {
+    const auto params = api::adopt(given, skipstone_convert_default_params());
+    api::require(params.checkpoint_path, "checkpoint_path");
+    api::require(params.output_path, "output_path");
+    api::run(params);
+  });
+}
+
+}  // extern "C"

@@ -1,0 +1,53 @@
+#include "convert/config_values.h"
+
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "base/status.h"
+#include "convert/strict_json.h"
+
+namespace skipstone::convert {
+
+using nlohmann::json;
+
+const json* ConfigValues::find(const char* key) const {
+  const auto found = object_.find(key);
+  return found == object_.end() || found->is_null() ? nullptr : &*found;
+}
+
+std::uint32_t ConfigValues::count(const char* key, std::uint32_t low, std::uint32_t high, std::optional<std::uint32_t> fallback) const {
+  const json* value = find(key);
+  if (value == nullptr && fallback) return *fallback;
+  if (value == nullptr) fail(Code::bad_file, "{}: '{}' is missing; the checkpoint is incomplete or not of a Llama model", where_, key);
+  if (!value->is_number_unsigned() || value->get<std::uint64_t>() < low || value->get<std::uint64_t>() > high) {
+    fail(Code::bad_file, "{}: '{}' is {}, expected {} to {}", where_, key, shown(*value), low, high);
+  }
+  return static_cast<std::uint32_t>(value->get<std::uint64_t>());
+}
+
+float ConfigValues::positive(const char* key, std::optional<float> fallback) const {
+  const json* value = find(key);
+  if (value == nullptr && fallback) return *fallback;
+  if (value == nullptr) fail(Code::bad_file, "{}: '{}' is missing; the checkpoint is incomplete", where_, key);
+  constexpr double least = std::numeric_limits<float>::min(), most = std::numeric_limits<float>::max();
+  if (!value->is_number() || !(value->get<double>() >= least && value->get<double>() <= most)) {
+    fail(Code::bad_file, "{}: '{}' is {}, expected a number above 0", where_, key, shown(*value));
+  }
+  return static_cast<float>(value->get<double>());
+}
+
+bool ConfigValues::flag(const char* key, bool fallback) const {
+  const json* value = find(key);
+  if (value == nullptr) return fallback;
+  if (!value->is_boolean()) fail(Code::bad_file, "{}: '{}' is {}, expected true or false", where_, key, shown(*value));
+  return value->get<bool>();
+}
+
+std::string ConfigValues::text(const char* key, const std::string& fallback) const {
+  const json* value = find(key);
+  if (value == nullptr) return fallback;
+  if (!value->is_string()) fail(Code::bad_file, "{}: '{}' is {}, expected a string", where_, key, shown(*value));
+  return value->get<std::string>();
+}
+
+}  // namespace skipstone::convert

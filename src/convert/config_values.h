@@ -1,0 +1,31 @@
+// Typed look-ups in config.json.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+
+namespace skipstone::convert {
+
+/// The values of one JSON object. A key whose value is null counts as absent, as in transformers.
+/// Everything throws bad_file for a value of another kind or range and for an absent one without a fallback.
+class ConfigValues {
+ public:
+  /// `where` begins the sentences. Both must outlive the object.
+  ConfigValues(const nlohmann::json& object, const std::string& where) : object_(object), where_(where) {}
+
+  bool has(const char* key) const { return find(key) != nullptr; }
+  const nlohmann::json* find(const char* key) const;  ///< nullptr where absent or null
+
+  std::uint32_t count(const char* key, std::uint32_t low, std::uint32_t high, std::optional<std::uint32_t> fallback = {}) const;
+  float positive(const char* key, std::optional<float> fallback = {}) const;  ///< finite and above 0
+  bool flag(const char* key, bool fallback) const;
+  std::string text(const char* key, const std::string& fallback) const;
+
+ private:
+  const nlohmann::json& object_;
+  const std::string& where_;
+};
+
+}  // namespace skipstone::convert

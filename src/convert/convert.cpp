@@ -1,0 +1,136 @@
+#include "convert/convert.h"
+
+#include <filesystem>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+#include "convert/checkpoint.h"
+#include "convert/safetensors.h"
+#include "convert/tensor_type.h"
+#include "convert/tensors.h"
+#include "convert/tokenizer.h"
+#include "convert/weight_check.h"
+#include "gguf/gguf.h"
+
+namespace skipstone::convert {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uint32_t kQuantizationVersion = 2;  // GGML_QNT_VERSION of ggml.h: the block layouts of today
+
+void check_output(const ConvertOptions& options) {
+  const fs::path output(options.output);
+  std::error_code error;
+  if (options.output.empty()) fail(Code::invalid_argument, "the output has no name; name the .gguf file to be written");
+  if (fs::is_directory(output, error)) {
+    fail(Code::invalid_argument, "{}: is a folder; name the .gguf file to be written", options.output);
+  }
+  if (fs::exists(output, error) && !options.overwrite) {
+    fail(Code::invalid_argument, "{}: is there already; name another file, or allow overwriting it (--force)", options.output);
+  }
+  const fs::path folder = output.has_parent_path() ? output.parent_path() : fs::path(".");
+  if (!fs::is_directory(folder, error)) fail(Code::not_found, "{}: the folder for the output does not exist", folder.string());
+}
+
+/// Overwriting a mapped file would pull the weights away while they are read.
+void check_output_is_not_input(const ConvertOptions& options, const Safetensors& weights) {
+  std::vector<fs::path> inputs(weights.files().begin(), weights.files().end());
+  for (const char* name : {"config.json", "tokenizer.model", "tokenizer.json", "tokenizer_config.json", "model.safetensors.index.json"}) {
+    inputs.push_back(fs::path(options.folder) / name);
+  }
+  for (const fs::path& input : inputs) {
+    std::error_code error;  // set where one of them does not exist: then they are not the same
+    if (fs::equivalent(input, options.output, error)) {
+      fail(Code::invalid_argument, "{}: is a file of the checkpoint itself; name another output", options.output);
+    }
+  }
+}
+
+/// Names, order and types as llama.cpp's convert_hf_to_gguf.py writes them.
+void write_metadata(const Checkpoint& c, gguf::Type type, std::uint32_t exit_layer, gguf::Writer& writer) {
+  writer.set("general.architecture", std::string("llama"));
+  writer.set("general.type", std::string("model"));
+  writer.set("general.name", gguf::escaped(c.name));  // GGUF strings are UTF-8, folders may be named otherwise
+  writer.set("llama.block_count", c.layers);
+  writer.set("llama.context_length", c.context);
+  writer.set("llama.embedding_length", c.width);
+  writer.set("llama.feed_forward_length", c.ffn);
+  writer.set("llama.attention.head_count", c.heads);
+  writer.set("llama.attention.head_count_kv", c.kv_heads);
+  if (c.rope_scale != 1.0f) {
+    writer.set("llama.rope.scaling.type", std::string("linear"));
+    writer.set("llama.rope.scaling.factor", c.rope_scale);
+  }
+  writer.set("llama.rope.freq_base", c.rope_base);
+  writer.set("llama.attention.layer_norm_rms_epsilon", c.norm_epsilon);
+  if (c.q_width() != c.width) {  // readers take width / heads otherwise
+    writer.set("llama.attention.key_length", c.head_dim);
+    writer.set("llama.attention.value_length", c.head_dim);
+  }
+  writer.set("general.file_type", file_type(type));
+  writer.set("llama.vocab_size", c.vocabulary);
+  writer.set("llama.rope.dimension_count", c.head_dim);
+  if (exit_layer != 0) writer.set("skipstone.exit_layer", exit_layer);
+  if (gguf::traits(type).block > 1) writer.set("general.quantization_version", kQuantizationVersion);
+}
+
+/// A tensor's rows from the checkpoint's type to the file's; a gguf::RowSource.
+class Rows {
+ public:
+  Rows(MappedTensor tensor, gguf::Type type, std::uint32_t head_dim) : tensor_(std::move(tensor)), type_(type), head_dim_(head_dim) {}
+
+  void operator()(std::uint64_t first_row, std::span<std::byte> out) const {
+    const SourceTensor& source = *tensor_.source;
+    const gguf::Type from = weight_type(source);
+    const std::uint64_t length = source.shape.back(), in_bytes = gguf::row_bytes(from, length), out_bytes = gguf::row_bytes(type_, length);
+    std::vector<float> weights(length);
+    for (std::uint64_t i = 0; i < out.size() / out_bytes; ++i) {
+      const std::uint64_t row = tensor_.permuted_heads > 0 ? rotary_row(first_row + i, head_dim_) : first_row + i;
+      gguf::dequantize(from, source.data.subspan(row * in_bytes, in_bytes), weights);
+      check_weights(weights, type_, source.name, row);
+      gguf::quantize(type_, weights, out.subspan(i * out_bytes, out_bytes));
+    }
+  }
+
+ private:
+  MappedTensor tensor_;
+  gguf::Type type_;
+  std::uint32_t head_dim_;
+};
+
+std::uint32_t checked_exit(const ConvertOptions& options, const Checkpoint& checkpoint) {
+  if (options.exit_layer == 0) return checkpoint.exit_layer;
+  if (options.exit_layer >= checkpoint.layers) {
+    fail(Code::invalid_argument, "the exit layer is {}, but an early exit comes before the last of the model's {} layers",
+         options.exit_layer, checkpoint.layers);
+  }
+  return options.exit_layer;
+}
+
+}  // namespace
+
+void convert(const ConvertOptions& options) {
+  const Checkpoint checkpoint = read_checkpoint(options.folder);
+  const std::uint32_t exit_layer = checked_exit(options, checkpoint);
+  check_output(options);
+  const Safetensors weights = Safetensors::open(options.folder);
+  check_output_is_not_input(options, weights);
+  gguf::Writer writer;
+  write_metadata(checkpoint, options.type, exit_layer, writer);
+  write_tokenizer(options.folder, checkpoint.vocabulary, writer);
+  if (!checkpoint.rope_factors.empty()) {
+    const std::vector<std::uint64_t> shape{checkpoint.rope_factors.size()};
+    writer.add_tensor("rope_freqs.weight", gguf::Type::f32, shape, std::span<const float>(checkpoint.rope_factors));
+  }
+  for (const MappedTensor& tensor : map_tensors(checkpoint, weights)) {
+    const std::vector<std::uint64_t> shape = tensor.shape();
+    const gguf::Type type = tensor_type(tensor.target, shape, options.type);
+    writer.add_tensor(tensor.target, type, shape, Rows(tensor, type, checkpoint.head_dim));
+  }
+  writer.write(options.output, options.progress);
+}
+
+}  // namespace skipstone::convert

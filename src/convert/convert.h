@@ -1,0 +1,27 @@
+// A Hugging Face checkpoint of the Llama family as a GGUF file.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "gguf/traits.h"
+#include "gguf/writer.h"
+
+namespace skipstone::convert {
+
+struct ConvertOptions {
+  std::string folder;  ///< with config.json, safetensors and a tokenizer
+  std::string output;
+  gguf::Type type = gguf::Type::f16;  ///< of the matrices; see tensor_type()
+  std::uint32_t exit_layer = 0;       ///< the early exit the checkpoint was trained for; 0: what the checkpoint says
+  bool overwrite = false;             ///< a file that is there is replaced, once the new one is whole
+  gguf::WriteProgress progress;
+};
+
+/// Writes the checkpoint as `output`. Weights are read and written row by row, so the memory needed does not depend on the model's size.
+/// Throws what read_checkpoint(), Safetensors::open(), map_tensors() and write_tokenizer() do; invalid_argument (the output is a folder, a
+/// file of the checkpoint, or there already; the exit layer is not one of the model's), not_found (no folder for the output), io (it cannot
+/// be written), bad_file (a weight that is not finite), unsupported (one too large for the type), cancelled. Nothing is left behind then.
+void convert(const ConvertOptions& options);
+
+}  // namespace skipstone::convert

@@ -1,0 +1,241 @@
+#include "convert/safetensors.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <filesystem>
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <system_error>
+#include <utility>
+
+#include "base/status.h"
+#include "convert/strict_json.h"
+#include "gguf/gguf.h"
+
+namespace skipstone::convert {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr std::uint64_t kLengthBytes = 8;               // the header's length, little-endian, before the header
+constexpr std::uint64_t kLargestHeader = 100'000'000;   // the limit of the format's own reader
+constexpr std::string_view kMetadata = "__metadata__";  // the one entry that is no tensor: strings about the file
+constexpr std::string_view kPointer = "version https://git-lfs";
+
+/// What cannot be looked at counts as absent.
+bool present(const fs::path& path) {
+  std::error_code error;
+  return fs::exists(path, error);
+}
+
+/// Bytes of one number; 0 for types that are newer than this list, whose sizes then go unchecked (they cannot be read anyway).
+std::uint64_t bytes_of_number(std::string_view dtype) {
+  constexpr std::array<std::pair<std::string_view, std::uint64_t>, 15> sizes{{{"F32", 4},
+                                                                              {"F16", 2},
+                                                                              {"BF16", 2},
+                                                                              {"F64", 8},
+                                                                              {"I64", 8},
+                                                                              {"U64", 8},
+                                                                              {"I32", 4},
+                                                                              {"U32", 4},
+                                                                              {"I16", 2},
+                                                                              {"U16", 2},
+                                                                              {"I8", 1},
+                                                                              {"U8", 1},
+                                                                              {"BOOL", 1},
+                                                                              {"F8_E4M3", 1},
+                                                                              {"F8_E5M2", 1}}};
+  const auto found = std::ranges::find(sizes, dtype, &std::pair<std::string_view, std::uint64_t>::first);
+  return found == sizes.end() ? 0 : found->second;
+}
+
+/// One entry of a file's header.
+struct Entry {
+  SourceTensor tensor;
+  std::uint64_t begin = 0, end = 0;  // in the data after the header
+};
+
+/// A list of numbers that fit 63 bits, so that sums of two cannot overflow.
+std::vector<std::uint64_t> numbers(const json& entry, const char* key, const std::string& where) {
+  const auto found = entry.find(key);
+  constexpr std::size_t most = 8;
+  if (found == entry.end() || !found->is_array() || found->size() > most) {
+    fail(Code::bad_file, "{} has no list '{}' of at most {} numbers; the file is damaged", where, key, most);
+  }
+  std::vector<std::uint64_t> items;
+  for (const json& item : *found) {
+    if (!item.is_number_unsigned() || item.get<std::uint64_t>() > static_cast<std::uint64_t>(INT64_MAX)) {
+      fail(Code::bad_file, "{} has {} in '{}', where a size was expected; the file is damaged", where, shown(item), key);
+    }
+    items.push_back(item.get<std::uint64_t>());
+  }
+  return items;
+}
+
+void check_bytes(const Entry& entry, const std::string& where) {
+  const std::uint64_t number = bytes_of_number(entry.tensor.dtype), bytes = entry.end - entry.begin;
+  if (number == 0) return;
+  std::uint64_t wanted = number;
+  for (const std::uint64_t size : entry.tensor.shape) {
+    if (size != 0 && wanted > static_cast<std::uint64_t>(INT64_MAX) / size) {
+      fail(Code::bad_file, "{} has the impossible shape {}; the file is damaged", where, shape_text(entry.tensor.shape));
+    }
+    wanted *= size;
+  }
+  if (wanted != bytes) {
+    fail(Code::bad_file, "{} takes {} bytes by its shape {} and type {}, but its offsets span {}; the file is damaged", where, wanted,
+         shape_text(entry.tensor.shape), entry.tensor.dtype, bytes);
+  }
+}
+
+Entry parse_entry(const std::string& name, const json& value, std::span<const std::byte> data, const std::string& path) {
+  const std::string where = fmt::format("{}: tensor '{}'", path, gguf::escaped(name));
+  if (!value.is_object()) fail(Code::bad_file, "{} is described by a JSON {}, not by an object", where, value.type_name());
+  const auto dtype = value.find("dtype");
+  if (dtype == value.end() || !dtype->is_string()) fail(Code::bad_file, "{} has no 'dtype'; the file is damaged", where);
+  Entry entry;
+  entry.tensor.name = name;
+  entry.tensor.dtype = dtype->get<std::string>();
+  entry.tensor.shape = numbers(value, "shape", where);
+  const std::vector<std::uint64_t> offsets = numbers(value, "data_offsets", where);
+  if (offsets.size() != 2 || offsets[0] > offsets[1]) {
+    fail(Code::bad_file, "{} has no two rising 'data_offsets'; the file is damaged", where);
+  }
+  if (offsets[1] > data.size()) {
+    fail(Code::bad_file, "{} ends at byte {} of the data, of which there are only {}; the file is cut short, download it again", where,
+         offsets[1], data.size());
+  }
+  entry.begin = offsets[0];
+  entry.end = offsets[1];
+  check_bytes(entry, where);
+  entry.tensor.data = data.subspan(entry.begin, entry.end - entry.begin);
+  return entry;
+}
+
+/// The format allows neither gaps nor overlaps, so that a file holds what its header says and nothing else.
+void check_layout(const std::vector<Entry>& entries, std::uint64_t data_bytes, const std::string& path) {
+  std::vector<const Entry*> sorted;
+  for (const Entry& entry : entries) sorted.push_back(&entry);
+  std::ranges::sort(sorted, {}, [](const Entry* entry) { return std::pair(entry->begin, entry->end); });
+  std::uint64_t expected = 0;
+  for (const Entry* entry : sorted) {
+    if (entry->begin != expected) {
+      fail(Code::bad_file, "{}: tensor '{}' starts at byte {} of the data, but the one before it ends at byte {}; the file is damaged",
+           path, gguf::escaped(entry->tensor.name), entry->begin, expected);
+    }
+    expected = entry->end;
+  }
+  if (expected != data_bytes) {
+    fail(Code::bad_file, "{}: {} bytes at its end belong to no tensor; the file is damaged", path, data_bytes - expected);
+  }
+}
+
+/// The header's JSON; `data` gets what follows it.
+json parse_header(std::span<const std::byte> bytes, const std::string& path, std::span<const std::byte>& data) {
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  if (text.starts_with(kPointer)) {
+    fail(Code::bad_file, "{}: is a pointer of Git LFS and not the weights themselves; fetch them with 'git lfs pull'", path);
+  }
+  std::uint64_t length = 0;
+  if (bytes.size() >= kLengthBytes) std::memcpy(&length, bytes.data(), kLengthBytes);
+  if (bytes.size() < kLengthBytes || length > bytes.size() - kLengthBytes || length > kLargestHeader) {
+    fail(Code::bad_file, "{}: has {} bytes and a header of {} by its first number; it is no safetensors file, or cut short", path,
+         bytes.size(), length);
+  }
+  data = bytes.subspan(kLengthBytes + length);
+  return parse_strict_json(text.substr(kLengthBytes, length), path + ": the header");
+}
+
+}  // namespace
+
+void Safetensors::add_file(const std::string& path) {
+  const gguf::Mapping& mapping = mappings_.emplace_back(path);
+  files_.push_back(path);
+  std::span<const std::byte> data;
+  const json header = parse_header(mapping.bytes(), path, data);
+  std::vector<Entry> entries;
+  for (const auto& [name, value] : header.items()) {
+    if (name != kMetadata) entries.push_back(parse_entry(name, value, data, path));
+  }
+  check_layout(entries, data.size(), path);
+  for (Entry& entry : entries) {
+    if (!by_name_.emplace(entry.tensor.name, tensors_.size()).second) {
+      fail(Code::bad_file, "{}: tensor '{}' is also in another file of the checkpoint", path, gguf::escaped(entry.tensor.name));
+    }
+    tensors_.push_back(std::move(entry.tensor));
+  }
+}
+
+void Safetensors::add_indexed(const std::string& folder, const std::string& index) {
+  const json document = read_strict_json(index);
+  const auto weights = document.find("weight_map");
+  if (weights == document.end() || !weights->is_object() || weights->empty()) {
+    fail(Code::bad_file, "{}: has no 'weight_map' that says which tensor is in which file", index);
+  }
+  std::map<std::string, std::set<std::string>> by_file;
+  for (const auto& [tensor, file] : weights->items()) {
+    // A plain name: an index from elsewhere has no business outside the checkpoint's folder.
+    if (!file.is_string() || file.get<std::string>().empty() ||
+        file.get<std::string>().find_first_of(std::string_view("/\\\0", 3)) != std::string::npos) {
+      fail(Code::bad_file, "{}: tensor '{}' is said to be in {}, which is no name of a file in the folder", index, gguf::escaped(tensor),
+           shown(file));
+    }
+    by_file[file.get<std::string>()].insert(tensor);
+  }
+  for (const auto& [file, tensors] : by_file) {
+    const std::string path = (fs::path(folder) / file).string();
+    if (!present(path)) {
+      fail(Code::not_found, "{}: is missing, though the checkpoint's index names it; download the whole checkpoint", gguf::escaped(path));
+    }
+    const std::size_t before = tensors_.size();
+    add_file(path);
+    for (const std::string& tensor : tensors) {
+      const auto found = by_name_.find(tensor);
+      if (found == by_name_.end() || found->second < before) {
+        fail(Code::bad_file, "{}: does not hold tensor '{}', though the checkpoint's index says so", path, gguf::escaped(tensor));
+      }
+    }
+  }
+}
+
+Safetensors Safetensors::open(const std::string& folder) {
+  const fs::path base(folder);
+  const std::string single = (base / "model.safetensors").string(), index = single + ".index.json";
+  Safetensors opened;
+  if (present(single)) {
+    opened.add_file(single);
+  } else if (present(index)) {
+    opened.add_indexed(folder, index);
+  } else if (present(base / "pytorch_model.bin") || present(base / "pytorch_model.bin.index.json")) {
+    fail(Code::unsupported, "{}: the weights are in PyTorch's pickle format (pytorch_model.bin); save the checkpoint as safetensors first",
+         folder);
+  } else {
+    fail(Code::not_found, "{}: has neither model.safetensors nor model.safetensors.index.json; download the whole checkpoint", folder);
+  }
+  return opened;
+}
+
+const SourceTensor* Safetensors::find(std::string_view name) const {
+  const auto found = by_name_.find(std::string(name));
+  return found == by_name_.end() ? nullptr : &tensors_[found->second];
+}
+
+gguf::Type weight_type(const SourceTensor& tensor) {
+  if (tensor.dtype == "F32") return gguf::Type::f32;
+  if (tensor.dtype == "F16") return gguf::Type::f16;
+  if (tensor.dtype == "BF16") return gguf::Type::bf16;
+  fail(Code::unsupported, "tensor '{}' holds numbers of type {}; F32, F16 and BF16 can be converted", gguf::escaped(tensor.name),
+       gguf::escaped(tensor.dtype));
+}
+
+std::string shape_text(std::span<const std::uint64_t> shape) {
+  return shape.empty() ? "of a single number" : fmt::format("{}", fmt::join(shape, " x "));
+}
+
+}  // namespace skipstone::convert
