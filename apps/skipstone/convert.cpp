@@ -9,6 +9,7 @@
 #include "interrupt.h"
 #include "output.h"
 #include "progress.h"
+#include "tensor_types.h"
 #include "skipstone/skipstone.hpp"
 
 namespace cli {
@@ -22,15 +23,6 @@ struct ConvertOptions {
   bool force = false;
 };
 
-/// "F32 x 41, F16 x 141".
-std::string types_text(const Json& document) {
-  std::string text;
-  for (const Json& type : document["tensor_types"]) {
-    text += fmt::format("{}{} x {}", text.empty() ? "" : ", ", type["type"].get<std::string>(), type["tensors"].get<std::uint64_t>());
-  }
-  return text;
-}
-
 /// What was written, as the finished file itself says.
 std::string report_text(const std::string& path) {
   skipstone_inspect_params params = skipstone_inspect_default_params();
@@ -38,7 +30,7 @@ std::string report_text(const std::string& path) {
   const Json document = Json::parse(skipstone::inspect(params));
   std::string text = fmt::format("{}: {}, {} tensors ({})", document["path"].get<std::string>(),
                                  bytes_text(static_cast<double>(document["bytes"].get<std::uint64_t>())), document["tensors"].size(),
-                                 types_text(document));
+                                 tensor_types_text(document["tensor_types"]));
   for (const Json& pair : document["metadata"]) {
     if (pair["key"] == "skipstone.exit_layer") text += ", exit layer " + pair["value"].get<std::string>();
   }

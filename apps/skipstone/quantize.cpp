@@ -9,6 +9,7 @@
 #include "interrupt.h"
 #include "output.h"
 #include "progress.h"
+#include "tensor_types.h"
 #include "skipstone/skipstone.hpp"
 
 namespace cli {
@@ -24,15 +25,6 @@ struct QuantizeOptions {
 
 std::string size_text(const Json& file) { return bytes_text(static_cast<double>(file["bytes"].get<std::uint64_t>())); }
 
-/// "F32 x 41, F16 x 141".
-std::string types_text(const Json& file) {
-  std::string text;
-  for (const Json& type : file["tensor_types"]) {
-    text += fmt::format("{}{} x {}", text.empty() ? "" : ", ", type["type"].get<std::string>(), type["tensors"].get<std::uint64_t>());
-  }
-  return text;
-}
-
 double bits_per_weight(const Json& file) {
   double bytes = 0.0, weights = 0.0;
   for (const Json& type : file["tensor_types"]) {
@@ -45,7 +37,7 @@ double bits_per_weight(const Json& file) {
 std::string report_text(const Json& report) {
   const Json &input = report["input"], &output = report["output"];
   return fmt::format("{}: {} (from {}), tensors {}, {:.2f} bits per weight (from {:.2f})\n", output["path"].get<std::string>(),
-                     size_text(output), size_text(input), types_text(output), bits_per_weight(output), bits_per_weight(input));
+                     size_text(output), size_text(input), tensor_types_text(output["tensor_types"]), bits_per_weight(output), bits_per_weight(input));
 }
 
 void quantize(const QuantizeOptions& options) {

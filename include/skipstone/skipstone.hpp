@@ -72,17 +72,23 @@ using OnChunk = std::function<bool(const skipstone_chunk& chunk)>;
 /// Called for every case of the self-test; false stops.
 using OnCheck = std::function<bool(const skipstone_check& result)>;
 
+namespace detail {
+template <typename Params>
+void connect(Relay<Progress>& relay, Params& params) {
+  if (!relay.callback) return;
+  params.user_data = &relay;
+  params.progress = [](const char* stage, double done, void* user_data) {
+    return static_cast<Relay<Progress>*>(user_data)->call(stage, done);
+  };
+}
+}  // namespace detail
+
 /// A model on a device. Copies share it.
 class Engine {
  public:
   explicit Engine(skipstone_engine_params params, Progress progress = {}) {
     detail::Relay<Progress> relay{std::move(progress), nullptr};
-    if (relay.callback) {
-      params.user_data = &relay;
-      params.progress = [](const char* stage, double done, void* user_data) {
-        return static_cast<detail::Relay<Progress>*>(user_data)->call(stage, done);
-      };
-    }
+    detail::connect(relay, params);
     skipstone_engine* engine = nullptr;
     relay.finish(skipstone_engine_load(&params, &engine));
     handle_.reset(engine, skipstone_engine_free);
@@ -214,17 +220,6 @@ inline std::string doctor(skipstone_doctor_params params, OnCheck on_check = {})
   relay.finish(skipstone_doctor(&params, &json));
   return detail::take(json);
 }
-
-namespace detail {
-template <typename Params>
-void connect(Relay<Progress>& relay, Params& params) {
-  if (!relay.callback) return;
-  params.user_data = &relay;
-  params.progress = [](const char* stage, double done, void* user_data) {
-    return static_cast<Relay<Progress>*>(user_data)->call(stage, done);
-  };
-}
-}  // namespace detail
 
 /// Writes a Hugging Face checkpoint as a GGUF file.
 inline void convert(skipstone_convert_params params, Progress progress = {}) {

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "convert/config_values.h"
+#include "convert/json_file.h"
 #include "convert/strict_json.h"
 #include "gguf/gguf.h"
 
@@ -212,7 +213,7 @@ Checkpoint read_checkpoint(const std::string& folder) {
   if (!fs::exists(file, error))
     fail(Code::not_found, "{}: has no config.json, so it is not the folder of a Hugging Face checkpoint", folder);
   const std::string where = file.string();
-  const json document = read_strict_json(where);
+  const json document = read_json_object(where);
   const ConfigValues values(document, where);
   Checkpoint checkpoint;
   checkpoint.folder = folder;

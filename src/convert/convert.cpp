@@ -80,7 +80,8 @@ void write_metadata(const Checkpoint& c, gguf::Type type, std::uint32_t exit_lay
 /// A tensor's rows from the checkpoint's type to the file's; a gguf::RowSource.
 class Rows {
  public:
-  Rows(MappedTensor tensor, gguf::Type type, std::uint32_t head_dim) : tensor_(std::move(tensor)), type_(type), head_dim_(head_dim) {}
+  Rows(const std::string& folder, MappedTensor tensor, gguf::Type type, std::uint32_t head_dim)
+      : folder_(folder), tensor_(std::move(tensor)), type_(type), head_dim_(head_dim) {}
 
   void operator()(std::uint64_t first_row, std::span<std::byte> out) const {
     const SourceTensor& source = *tensor_.source;
@@ -90,12 +91,13 @@ class Rows {
     for (std::uint64_t i = 0; i < out.size() / out_bytes; ++i) {
       const std::uint64_t row = tensor_.permuted_heads > 0 ? rotary_row(first_row + i, head_dim_) : first_row + i;
       gguf::dequantize(from, source.data.subspan(row * in_bytes, in_bytes), weights);
-      check_weights(weights, type_, source.name, row);
+      check_weights(weights, type_, folder_, source.name, row);
       gguf::quantize(type_, weights, out.subspan(i * out_bytes, out_bytes));
     }
   }
 
  private:
+  const std::string& folder_;
   MappedTensor tensor_;
   gguf::Type type_;
   std::uint32_t head_dim_;
@@ -128,7 +130,7 @@ void convert(const ConvertOptions& options) {
   for (const MappedTensor& tensor : map_tensors(checkpoint, weights)) {
     const std::vector<std::uint64_t> shape = tensor.shape();
     const gguf::Type type = tensor_type(tensor.target, shape, options.type);
-    writer.add_tensor(tensor.target, type, shape, Rows(tensor, type, checkpoint.head_dim));
+    writer.add_tensor(tensor.target, type, shape, Rows(options.folder, tensor, type, checkpoint.head_dim));
   }
   writer.write(options.output, options.progress);
 }

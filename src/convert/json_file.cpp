@@ -5,6 +5,7 @@
 #include <system_error>
 
 #include "base/status.h"
+#include "convert/strict_json.h"
 #include "gguf/gguf.h"
 #include "gguf/mapping.h"
 
@@ -25,16 +26,7 @@ std::string read_file(const std::string& path) {
   return {reinterpret_cast<const char*>(mapping.bytes().data()), mapping.bytes().size()};
 }
 
-json read_json_object(const std::string& path) {
-  json value;
-  try {
-    value = json::parse(read_file(path));
-  } catch (const json::exception& error) {
-    fail(Code::bad_file, "{}: is not valid JSON: {}", path, gguf::escaped(error.what()));
-  }
-  if (!value.is_object()) fail(Code::bad_file, "{}: holds a JSON {} where an object is expected", path, value.type_name());
-  return value;
-}
+json read_json_object(const std::string& path) { return parse_strict_json(read_file(path), path); }
 
 json read_json_object_if_there(const std::string& path) { return is_there(path) ? read_json_object(path) : json::object(); }
 

@@ -1,11 +1,9 @@
 #include "convert/quantize.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <future>
-#include <limits>
 #include <string_view>
 #include <thread>
 #include <vector>
@@ -13,6 +11,7 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "convert/tensor_type.h"
+#include "convert/weight_check.h"
 #include "gguf/gguf.h"
 #include "gguf/split.h"
 
@@ -23,24 +22,6 @@ namespace fs = std::filesystem;
 
 constexpr std::uint32_t kQuantizationVersion = 2;           // GGML_QNT_VERSION of ggml.h: the block layouts of today
 constexpr std::uint64_t kLeastWeightsOfAThread = 1u << 16;  // fewer are done before a thread has started
-
-/// The largest magnitude that the type holds. Blocks store a binary16 scale that is the largest magnitude divided by the largest code.
-float largest_weight(gguf::Type type) {
-  constexpr float half = 65504.0f;
-  switch (type) {
-    case gguf::Type::f16:
-      return half;
-    case gguf::Type::bf16:
-      return 0x1.FEp127f;
-    case gguf::Type::q8_0:
-      return 127.0f * half;
-    case gguf::Type::q4_0:
-      return 8.0f * half;
-    case gguf::Type::f32:
-      break;
-  }
-  return std::numeric_limits<float>::max();
-}
 
 /// One tensor on its way from the input's type to the output's.
 class Conversion {
@@ -53,7 +34,6 @@ class Conversion {
 
  private:
   void rows(std::uint64_t first_row, std::span<std::byte> out) const;
-  void check(std::span<const float> weights, std::uint64_t row) const;
 
   const std::string& path_;
   const gguf::Tensor& tensor_;
@@ -81,25 +61,12 @@ void Conversion::rows(std::uint64_t first_row, std::span<std::byte> out) const {
   for (std::uint64_t row = first_row; !out.empty(); ++row, out = out.subspan(to)) {
     const std::span<const std::byte> source = tensor_.data.subspan(row * from, from);
     gguf::dequantize(tensor_.type, source, weights);
-    check(weights, row);
+    check_weights(weights, type_, path_, tensor_.name, row);
     if (tensor_.type == type_) {
       std::memcpy(out.data(), source.data(), to);
     } else {
       gguf::quantize(type_, weights, out.first(to));
     }
-  }
-}
-
-void Conversion::check(std::span<const float> weights, std::uint64_t row) const {
-  const float most = largest_weight(type_);
-  for (const float weight : weights) {
-    if (std::fabs(weight) <= most) continue;
-    if (!std::isfinite(weight)) {
-      fail(Code::bad_file, "{}: tensor '{}' has a weight in row {} that is not finite ({}); the file is damaged, or its training failed",
-           path_, gguf::escaped(tensor_.name), row, weight);
-    }
-    fail(Code::unsupported, "{}: tensor '{}' has a weight in row {} ({}) that is too large for {}; choose BF16 or F32", path_,
-         gguf::escaped(tensor_.name), row, weight, gguf::traits(type_).name);
   }
 }
 

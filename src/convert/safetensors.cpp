@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "base/status.h"
+#include "convert/json_file.h"
 #include "convert/strict_json.h"
 #include "gguf/gguf.h"
 
@@ -173,7 +174,7 @@ void Safetensors::add_file(const std::string& path) {
 }
 
 void Safetensors::add_indexed(const std::string& folder, const std::string& index) {
-  const json document = read_strict_json(index);
+  const json document = read_json_object(index);
   const auto weights = document.find("weight_map");
   if (weights == document.end() || !weights->is_object() || weights->empty()) {
     fail(Code::bad_file, "{}: has no 'weight_map' that says which tensor is in which file", index);

@@ -6,7 +6,6 @@
 
 #include "base/status.h"
 #include "gguf/gguf.h"
-#include "gguf/mapping.h"
 
 namespace skipstone::convert {
 namespace {
@@ -51,11 +50,6 @@ json parse_strict_json(std::string_view text, const std::string& where) {
   }
   if (!document.is_object()) fail(Code::bad_file, "{}: holds a JSON {} where an object was expected", where, document.type_name());
   return document;
-}
-
-json read_strict_json(const std::string& path) {
-  const gguf::Mapping file(path);
-  return parse_strict_json({reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()}, path);
 }
 
 std::string shown(const json& value) {

@@ -11,9 +11,6 @@ namespace skipstone::convert {
 /// twice (readers differ in which one they take) or nests deeper than any file of a checkpoint.
 nlohmann::json parse_strict_json(std::string_view text, const std::string& where);
 
-/// The object in a file. Throws not_found, io and bad_file.
-nlohmann::json read_strict_json(const std::string& path);
-
 /// A value for a message: short, and safe for a terminal.
 std::string shown(const nlohmann::json& value);
 

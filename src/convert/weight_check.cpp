@@ -30,16 +30,16 @@ float largest_weight(gguf::Type type) {
 
 }  // namespace
 
-void check_weights(std::span<const float> weights, gguf::Type type, std::string_view tensor, std::uint64_t row) {
+void check_weights(std::span<const float> weights, gguf::Type type, std::string_view path, std::string_view tensor, std::uint64_t row) {
   const float most = largest_weight(type);
   const auto bad = std::ranges::find_if_not(weights, [most](float weight) { return std::fabs(weight) <= most; });  // finds a NaN too
   if (bad == weights.end()) return;
   if (!std::isfinite(*bad)) {
-    fail(Code::bad_file, "tensor '{}' holds {} in row {}; a model whose weights are not finite cannot be converted", gguf::escaped(tensor),
-         *bad, row);
+    fail(Code::bad_file, "{}: tensor '{}' has a weight in row {} that is not finite ({}); the file is damaged, or its training failed", path,
+         gguf::escaped(tensor), row, *bad);
   }
-  fail(Code::unsupported, "tensor '{}' holds {} in row {}, but {} ends at {}; convert to a type of larger range (BF16, F32)",
-       gguf::escaped(tensor), *bad, row, gguf::traits(type).name, most);
+  fail(Code::unsupported, "{}: tensor '{}' has a weight in row {} ({}) that is too large for {}; choose BF16 or F32", path,
+       gguf::escaped(tensor), row, *bad, gguf::traits(type).name);
 }
 
 }  // namespace skipstone::convert

@@ -135,12 +135,12 @@ TEST_F(ConvertTest, WeightsThatDoNotFit) {
     std::memcpy(checkpoint.tensor(name).bytes.data() + 5 * 32 * 4, &weight, 4);  // row 5
     return checkpoint;
   };
-  expect_refused(with_weight(NAN), Code::bad_file, "'" + name + "' holds nan in row 5");
-  expect_refused(with_weight(-INFINITY), Code::bad_file, "'" + name + "' holds -inf in row 5");
-  expect_refused(with_weight(-70000.0f), Code::unsupported, "'" + name + "' holds -70000 in row 5, but F16 ends at 65504", gguf::Type::f16);
-  expect_refused(with_weight(1e7f), Code::unsupported, "in row 5, but Q8_0 ends at", gguf::Type::q8_0);
-  expect_refused(with_weight(1e6f), Code::unsupported, "in row 5, but Q4_0 ends at", gguf::Type::q4_0);
-  expect_refused(with_weight(3.4e38f), Code::unsupported, "in row 5, but BF16 ends at", gguf::Type::bf16);
+  expect_refused(with_weight(NAN), Code::bad_file, "'" + name + "' has a weight in row 5 that is not finite (nan)");
+  expect_refused(with_weight(-INFINITY), Code::bad_file, "'" + name + "' has a weight in row 5 that is not finite (-inf)");
+  expect_refused(with_weight(-70000.0f), Code::unsupported, "'" + name + "' has a weight in row 5 (-70000) that is too large for F16", gguf::Type::f16);
+  expect_refused(with_weight(1e7f), Code::unsupported, "in row 5 (1e+07) that is too large for Q8_0", gguf::Type::q8_0);
+  expect_refused(with_weight(1e6f), Code::unsupported, "in row 5 (1e+06) that is too large for Q4_0", gguf::Type::q4_0);
+  expect_refused(with_weight(3.4e38f), Code::unsupported, "that is too large for BF16", gguf::Type::bf16);
   write(with_weight(70000.0f));
   EXPECT_NO_THROW(converted(gguf::Type::bf16));
   EXPECT_NO_THROW(converted(gguf::Type::f32));
