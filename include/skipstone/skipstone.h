@@ -208,6 +208,7 @@ typedef struct skipstone_engine_info {
   uint64_t weights_bytes, kv_bytes, activation_bytes; /* as planned */
   uint64_t device_bytes;                              /* held now */
   uint64_t validation_messages;
+  uint32_t exit_layer; /* the layer that the model was trained to exit early at, counted from 1; 0: it does not say */
 } skipstone_engine_info;
 
 skipstone_status skipstone_engine_get_info(const skipstone_engine* engine, skipstone_engine_info* info);

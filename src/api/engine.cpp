@@ -85,6 +85,7 @@ skipstone_status skipstone_engine_get_info(const skipstone_engine* engine, skips
     filled.activation_bytes = e.memory().activations;
     filled.device_bytes = e.device_bytes_held();
     filled.validation_messages = e.validation_messages();
+    filled.exit_layer = e.config().exit_layer;
     api::give(filled, info);
   });
 }

@@ -38,11 +38,10 @@ struct BenchOptions {
   skipstone_session_params sampling = skipstone_session_default_params();
 };
 
-/// Every drafter of the library as it comes.
-std::vector<std::string> all_drafters() {
-  std::vector<std::string> names;
-  for (const skipstone_drafter_info& info : skipstone::drafters()) names.emplace_back(info.name);
-  return names;
+/// Where none is named: those that need nothing but the model.
+std::vector<std::string> usual_drafters(const skipstone::Engine& engine) {
+  if (engine.info().exit_layer == 0) return {"none", "asd"};
+  return {"none", "asd", "exit"};
 }
 
 /// What is better found before a model is loaded.
@@ -87,7 +86,7 @@ Sweep sweep_model(const std::string& model, const std::vector<bench::Prompt>& pr
                   const BenchOptions& options) {
   const skipstone::Engine engine = load_engine(model, options.engine);
   Sweep sweep = bench::run_sweep(engine, prompts,
-                                 {.drafters = drafters,
+                                 {.drafters = options.drafters.empty() ? usual_drafters(engine) : drafters,
                                   .prompts_file = options.prompts,
                                   .model_path = model,
                                   .kv_type = options.engine.kv,
@@ -99,7 +98,7 @@ Sweep sweep_model(const std::string& model, const std::vector<bench::Prompt>& pr
 }
 
 ExitCode measure(const BenchOptions& options) {
-  const std::vector<std::string> drafters = bench::drafter_list(options.drafters.empty() ? all_drafters() : options.drafters);
+  const std::vector<std::string> drafters = bench::drafter_list(options.drafters);
   check(options, drafters);
   const std::vector<bench::Prompt> prompts = bench::read_prompts(options.prompts, static_cast<std::size_t>(options.limit));
   const std::vector<std::string> models = options.models.empty() ? std::vector{bundled_model()} : options.models;
@@ -135,8 +134,8 @@ void add_sweep_options(CLI::App& command, BenchOptions& o) {
       ->type_name("FILE");
   command
       .add_option("--draft", o.drafters,
-                  "Drafters, NAME[:key=value,...] each, see below: a list separated by commas, blanks or semicolons, or\n"
-                  "--draft several times; `none`, plain decoding, is always measured; default: all")
+                  "Drafters, NAME[:key=value,...] each, see below: a list separated by commas or blanks, or --draft several\n"
+                  "times; `none`, plain decoding, is always measured; default: asd, and exit where the model was trained for it")
       ->envname("SKIPSTONE_DRAFT")
       ->allow_extra_args(false)
       ->type_name("LIST");

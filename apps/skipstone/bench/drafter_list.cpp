@@ -6,20 +6,22 @@
 namespace cli::bench {
 namespace {
 
-/// "k=6" goes on with the specification before it; "asd" and "asd:c=0.99" begin one.
-bool is_option(std::string_view item) {
+/// "k=6", and "7-9" and "mlp:3" of a list of layers, go on with the specification before them; "asd" and "asd:c=0.99" begin one.
+bool goes_on(std::string_view item) {
   const auto mark = item.find_first_of("=:");
-  return mark != std::string_view::npos && item[mark] == '=';
+  if (mark != std::string_view::npos && item[mark] == '=') return true;
+  const std::string_view name = item.substr(0, mark);
+  return name == "attn" || name == "mlp" || name == "layers" || (!name.empty() && name[0] >= '0' && name[0] <= '9');
 }
 
 void append(std::string_view list, std::vector<std::string>& specifications) {
-  constexpr std::string_view separators = ",; \t\r\n";
+  constexpr std::string_view separators = ", \t\r\n";
   bool after_comma = false;
   while (!list.empty()) {
     const auto end = list.find_first_of(separators);
     const std::string_view item = list.substr(0, end);
     if (!item.empty()) {
-      if (after_comma && is_option(item)) {
+      if (after_comma && goes_on(item)) {
         specifications.back().append(",").append(item);
       } else {
         specifications.emplace_back(item);
