@@ -17,8 +17,8 @@ struct Command {
   std::size_t close_after = 0;                     ///< closes standard output's reader after so many bytes; 0: never
   int signal_at_output = 0;                        ///< sent when the first bytes come out; 0: none
   std::string program = SKIPSTONE_PROGRAM;
-  std::string interrupt_at_error = {};  ///< SIGINT is sent when standard error has this in it; "": never
   std::function<bool()> interrupt_when = {};  ///< asked every millisecond; SIGINT is sent when it first holds
+  std::string interrupt_at_error = {};        ///< SIGINT is sent when standard error has this in it; "": never
 };
 
 struct Result {
