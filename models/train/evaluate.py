@@ -1,7 +1,17 @@
-"""Held-out loss of every exit, and how often an exit's first choice is the last layer's."""
+"""Held-out loss of every exit, and how often an exit's first choice is the last layer's.
+
+    python3 evaluate.py --corpus DIR --model HF_DIR
+"""
+
+import argparse
+import contextlib
+from pathlib import Path
 
 import torch
 import torch.nn.functional as F
+
+from batches import Batches
+from huggingface import load
 
 
 @torch.no_grad()
@@ -24,3 +34,21 @@ def evaluate(model, batch, precision, rows_at_once=8):
     count = batch[:, 1:].numel()
     return {"loss": {layer: round(loss[layer] / count, 4) for layer in layers},
             "agreement": {layer: round(agreement[layer] / count, 4) for layer in layers}}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--corpus", type=Path, required=True, help="folder that corpus.py wrote")
+    parser.add_argument("--model", type=Path, required=True, help="folder in Hugging Face layout")
+    parser.add_argument("--tokens", type=int, default=32768)
+    parser.add_argument("--context", type=int, default=512)
+    arguments = parser.parse_args()
+    batch = Batches(arguments.corpus, "heldout", seed=2).draw(0, arguments.tokens // arguments.context, arguments.context)
+    result = evaluate(load(arguments.model), batch, contextlib.nullcontext)
+    print(f"{batch[:, 1:].numel()} held-out tokens, context {arguments.context}")
+    for layer, loss in result["loss"].items():
+        print(f"layer {layer:2}: loss {loss:.3f}, agrees with the last layer at {result['agreement'][layer]:.3f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -133,6 +133,30 @@ TEST(Session, GoesOnAfterAReaderThatThrew) {
   }
 }
 
+// The models that are shipped, with drafts that pay on them: most of a draft is accepted there, unlike with random weights.
+TEST(Lossless, BundledModels) {
+  const char* const paying[] = {"asd", "exit:7,k=5", "exit:10,k=3", "skip:attn:11,13,15;mlp:12,k=4"};
+  for (const char* name : {"skipstone-py.gguf", "skipstone-py-plain.gguf"}) {
+    SCOPED_TRACE(name);
+    EngineOptions options;
+    options.model_path = std::string(SKIPSTONE_MODELS) + "/" + name;
+    options.context = context;
+    const auto engine = Engine::load(options);
+    const std::vector<std::vector<Token>> turns = {engine->tokenizer().encode("def add(self, other):\n", true, false)};
+    std::uint64_t accepted = 0;
+    for (const sample::SamplerParams& sampling : {sample::SamplerParams{}, sampled(1)}) {
+      const auto plain = generate(engine, sampling, "none", turns);
+      for (const char* draft : paying) {
+        const auto run = generate(engine, sampling, draft, turns);
+        EXPECT_EQ(run.tokens, plain.tokens) << draft << ", temperature " << sampling.temperature;
+        accepted += run.accepted;
+      }
+    }
+    EXPECT_GT(accepted, 10u);
+    EXPECT_EQ(engine->validation_messages(), 0u);
+  }
+}
+
 TEST(Lossless, StoriesGreedyAndSampledWithTenSeeds) {
   const std::string path = std::string(SKIPSTONE_SHARED_DATA) + "/models/stories260K.gguf";
   if (!std::filesystem::exists(path)) GTEST_SKIP() << "no reference data at " << path;
