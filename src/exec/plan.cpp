@@ -37,9 +37,10 @@ const char* to_string(Output output) {
 std::size_t PassSpecHash::operator()(const PassSpec& spec) const noexcept {
   const std::hash<std::bitset<LayerPlan::max_layers>> bits;
   std::size_t hash = bits(spec.layers.skip_attention) * 31 + bits(spec.layers.skip_mlp);
-  for (const std::size_t part : {static_cast<std::size_t>(spec.layers.begin), static_cast<std::size_t>(spec.layers.end),
-                                 static_cast<std::size_t>(spec.bucket), static_cast<std::size_t>(spec.output),
-                                 static_cast<std::size_t>(spec.last_row_only), static_cast<std::size_t>(spec.keep_after), static_cast<std::size_t>(spec.attention_cosine)}) {
+  for (const std::size_t part :
+       {static_cast<std::size_t>(spec.layers.begin), static_cast<std::size_t>(spec.layers.end), static_cast<std::size_t>(spec.bucket),
+        static_cast<std::size_t>(spec.output), static_cast<std::size_t>(spec.last_row_only), static_cast<std::size_t>(spec.keep_after),
+        static_cast<std::size_t>(spec.attention_cosine)}) {
     hash = hash * 1099511628211u + part;
   }
   return hash;

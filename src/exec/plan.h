@@ -20,7 +20,7 @@ enum class Output : std::uint8_t {
 const char* to_string(Output output);
 
 struct PassSpec {
-  LayerPlan layers;  ///< where its first layer is not the model's, the pass starts from the kept rows instead of tokens
+  LayerPlan layers;          ///< where its first layer is not the model's, the pass starts from the kept rows instead of tokens
   std::uint32_t bucket = 1;  ///< rows that are computed; real rows are in the state
   Output output = Output::argmax;
   bool last_row_only = false;     ///< the output is of the last real row alone

@@ -38,7 +38,8 @@ SequenceBytes plan_bytes(const model::Config& config, const SequenceShape& shape
   const Sizes s = sizes_of(config, shape);
   SequenceBytes bytes;
   bytes.kv = s.kv * 2 * config.layers;
-  bytes.activations = s.width * 3 + s.kept + s.q * 3 + s.kv_rows * 2 + s.ffn * 3 + s.partial + s.logits * 2 + s.argmax_partial + s.cosines + s.rope;
+  bytes.activations =
+      s.width * 3 + s.kept + s.q * 3 + s.kv_rows * 2 + s.ffn * 3 + s.partial + s.logits * 2 + s.argmax_partial + s.cosines + s.rope;
   bytes.largest_buffer = std::max({s.kv, s.width, s.q, s.ffn, s.partial, s.logits, s.rope});
   return bytes;
 }

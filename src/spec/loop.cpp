@@ -109,8 +109,7 @@ void Generation::draft(const Proposal& proposal, std::uint32_t limit) {
   const auto start = Clock::now();
   while (drafts_.size() < limit) {
     const auto offset = static_cast<std::uint32_t>(drafts_.size());
-    const Choice choice = executor_.draft(*proposal.plan, offset == 0 ? text_.back() : drafts_.back().token, offset,
-                                           proposal.keep_prefix);
+    const Choice choice = executor_.draft(*proposal.plan, offset == 0 ? text_.back() : drafts_.back().token, offset, proposal.keep_prefix);
     if (choice.token < 0) break;  // a pass with sublayers left out may overflow where the model does not
     drafts_.push_back(choice);
     if (ends(choice.token) || drafts_.size() == limit || !drafter_.continue_drafting(choice, offset + 1)) break;
