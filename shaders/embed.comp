@@ -23,7 +23,7 @@ void main() {
   if (token < push.first || token - push.first >= push.count) return;
   const uint block = gl_GlobalInvocationID.x;
   if (block >= push.blocks) return;
-  const Block raw = load_block((token - push.first) * push.blocks + block);
+  const Block raw = load_block(unit_of(token - push.first, block, push.blocks), block);
   [[unroll]] for (uint part = 0; part < 4; ++part) {
     vec4 a, b;
     expand(raw, part, a, b);

@@ -26,7 +26,7 @@ shared float tile_x[TILE_M * ROW];
 
 void stage_weights(uint first_row, uint block) {
   for (uint n = gl_LocalInvocationID.x; n < TILE_N; n += LANES) {
-    const Block raw = load_block(min(first_row + n, push.n - 1u) * push.blocks + block);
+    const Block raw = load_block(unit_of(min(first_row + n, push.n - 1u), block, push.blocks), block);
     [[unroll]] for (uint part = 0; part < 4; ++part) {
       vec4 a, b;
       expand(raw, part, a, b);

@@ -26,7 +26,7 @@ void main() {
 
   for (uint block = k_lane; block < push.blocks; block += K_LANES) {
     Block raw[ROWS];
-    [[unroll]] for (uint r = 0; r < ROWS; ++r) raw[r] = load_block(min(first_row + r, push.n - 1u) * push.blocks + block);
+    [[unroll]] for (uint r = 0; r < ROWS; ++r) raw[r] = load_block(unit_of(min(first_row + r, push.n - 1u), block, push.blocks), block);
     [[unroll]] for (uint part = 0; part < 4; ++part) {
       vec4 a[ROWS], b[ROWS];
       [[unroll]] for (uint r = 0; r < ROWS; ++r) expand(raw[r], part, a[r], b[r]);

@@ -25,7 +25,7 @@ void main() {
 
   for (uint block = 0; block < push.blocks; ++block) {
     Block raw[ROWS];
-    [[unroll]] for (uint r = 0; r < ROWS; ++r) raw[r] = load_block(min(first_row + r, push.n - 1u) * push.blocks + block);
+    [[unroll]] for (uint r = 0; r < ROWS; ++r) raw[r] = load_block(unit_of(min(first_row + r, push.n - 1u), block, push.blocks), block);
     vec4 mine[COLS * LOADS];
     [[unroll]] for (uint c = 0; c < COLS; ++c) {
       const uint at = ((first_column + c) * push.x_stride >> 2) + block * QUADS + lane % LOADERS;

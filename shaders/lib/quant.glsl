@@ -1,6 +1,7 @@
 // One file per weight format; define WEIGHTS_BINDING and SCALES_BINDING first. Each gives:
 //   Block                      the raw words of 32 weights of one row
-//   load_block(index)          reads block `index` (row * blocks + block in row) with 16-byte loads
+//   UNIT                       32-weight blocks that are stored together: 1, or 8 for super-blocks of 256
+//   load_block(unit, block)    reads block `block` of a row, which is in unit unit_of(row, block, blocks), with 16-byte loads
 //   expand(block, part, a, b)  weights 8*part .. 8*part+7 as floats, scale applied; part is a compile-time constant after unrolling
 // Device layout (model/weights.cpp makes it): `weights` holds the quants of all rows, rows padded to whole blocks with zeros;
 // `scales` holds the half-precision scales of all blocks in the same order, two per word. Formats without scales ignore it.
@@ -41,3 +42,6 @@ float scale_of(uint block) {
 #else
 #error "a FORMAT_* must be defined"
 #endif
+
+// The unit that holds block `block` of row `row`, in rows of `blocks` blocks.
+uint unit_of(uint row, uint block, uint blocks) { return row * (blocks / UNIT) + block / UNIT; }

@@ -1,9 +1,10 @@
+const uint UNIT = 1;
 struct Block { uvec4 words[4]; };
 
-Block load_block(uint index) {
-  Block block;
-  [[unroll]] for (uint i = 0; i < 4; ++i) block.words[i] = weight_words(index * 4 + i);
-  return block;
+Block load_block(uint unit, uint block) {
+  Block raw;
+  [[unroll]] for (uint i = 0; i < 4; ++i) raw.words[i] = weight_words(unit * 4 + i);
+  return raw;
 }
 
 void expand(Block block, uint part, out vec4 a, out vec4 b) {

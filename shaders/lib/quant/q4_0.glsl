@@ -1,13 +1,14 @@
+const uint UNIT = 1;
 struct Block {
   uvec4 words;
   float scale;
 };
 
-Block load_block(uint index) {
-  Block block;
-  block.words = weight_words(index);
-  block.scale = scale_of(index);
-  return block;
+Block load_block(uint unit, uint block) {
+  Block raw;
+  raw.words = weight_words(unit);
+  raw.scale = scale_of(unit);
+  return raw;
 }
 
 // Weight j of a block is the low nibble of byte j, weight 16 + j its high nibble; both are offset by 8.

@@ -1,14 +1,15 @@
+const uint UNIT = 1;
 struct Block {
   uvec4 words[2];
   float scale;
 };
 
-Block load_block(uint index) {
-  Block block;
-  block.words[0] = weight_words(index * 2);
-  block.words[1] = weight_words(index * 2 + 1);
-  block.scale = scale_of(index);
-  return block;
+Block load_block(uint unit, uint block) {
+  Block raw;
+  raw.words[0] = weight_words(unit * 2);
+  raw.words[1] = weight_words(unit * 2 + 1);
+  raw.scale = scale_of(unit);
+  return raw;
 }
 
 vec4 signed_bytes(uint word) { return vec4(int(word << 24) >> 24, int(word << 16) >> 24, int(word << 8) >> 24, int(word) >> 24); }
