@@ -1,7 +1,7 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
-// Second half of argmax: joins a row's partials in block order. probability = softmax at the winner = 1 / sum exp(logit - largest).
-// One workgroup per row, one lane works: there are only vocabulary / ARGMAX_BLOCK partials.
+// Joins what the LM head left of its ranges of rows (lib/matvec.glsl): token, margin, and probability = softmax at the winner =
+// 1 / sum exp(logit - largest). One workgroup per row; lanes take every LANES-th partial and are joined in order.
 #include "lib/stage.glsl"
 #include "abi/argmax_merge.h"
 #include "abi/step_state.h"
@@ -14,19 +14,31 @@ struct RowResult { ROW_RESULT(SK_FIELD) };
 layout(std430, set = 0, binding = ARGMAX_MERGE_PARTIAL) readonly buffer Partials { Partial partials[]; };
 layout(std430, set = 0, binding = ARGMAX_MERGE_RESULT) writeonly buffer Results { RowResult results[]; };
 #include "lib/argmax.glsl"
+#include "lib/reduce.glsl"
+
+shared uint slot_index[LANES];
+shared float slot_largest[LANES];
+shared float slot_second[LANES];
 
 void main() {
-  if (gl_LocalInvocationID.x != 0u) return;
-  const uint row = gl_WorkGroupID.x;
-  Best best = Best(NO_INDEX, LOWEST, LOWEST);
-  for (uint i = 0; i < push.blocks; ++i) {
+  const uint row = gl_WorkGroupID.x, lane = gl_LocalInvocationID.x;
+  Best mine = Best(NO_INDEX, LOWEST, LOWEST);
+  for (uint i = lane; i < push.blocks; i += LANES) {
     const Partial p = partials[row * push.blocks + i];
-    join(best, Best(p.index, p.largest, p.second));
+    join(mine, Best(p.index, p.largest, p.second));
   }
+  slot_index[lane] = mine.index;
+  slot_largest[lane] = mine.largest;
+  slot_second[lane] = mine.second;
+  barrier();
+  Best best = Best(NO_INDEX, LOWEST, LOWEST);
+  for (uint i = 0; i < LANES; ++i) join(best, Best(slot_index[i], slot_largest[i], slot_second[i]));
+
   precise float sum = 0.0;
-  for (uint i = 0; i < push.blocks; ++i) {
+  for (uint i = lane; i < push.blocks; i += LANES) {
     const Partial p = partials[row * push.blocks + i];
     if (p.index != NO_INDEX && p.largest > LOWEST) sum += p.sum * exp(p.largest - best.largest);
   }
-  results[row] = RowResult(best.index, 1.0 / sum, best.largest - best.second, best.largest);
+  sum = workgroup_sum(sum);
+  if (lane == 0u) results[row] = RowResult(best.index, 1.0 / sum, best.largest - best.second, best.largest);
 }

@@ -9,7 +9,7 @@
 // With USE_TEXELS (CPU drivers): Q, K and V come through texel buffers; the subgroup, which is the workgroup, loads each K and V vector once,
 // a quad per lane, and broadcasts it.
 #if defined(USE_TEXELS)
-#extension GL_KHR_shader_subgroup_ballot : require
+#extension GL_KHR_shader_subgroup_shuffle : require
 #endif
 #include "lib/stage.glsl"
 #include "abi/attention_prefill.h"
@@ -38,7 +38,7 @@ const uint QUADS = HEAD_DIM / 4u;
 const uint HELD = (QUADS + LANES - 1u) / LANES;
 uint held_quad(uint i) { return min(i * LANES + gl_LocalInvocationID.x, QUADS - 1u); }
 #define HOLD(vector, load, first) vec4 vector[HELD]; [[unroll]] for (uint i = 0; i < HELD; ++i) vector[i] = load((first) + held_quad(i));
-#define QUAD_OF(vector, load, first, i) subgroupBroadcast(vector[(i) / LANES], (i) % LANES)
+#define QUAD_OF(vector, load, first, i) subgroupShuffle(vector[(i) / LANES], (i) % LANES)
 #else
 #define HOLD(vector, load, first)
 #define QUAD_OF(vector, load, first, i) load((first) + (i))

@@ -1,6 +1,6 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
-#extension GL_KHR_shader_subgroup_ballot : require
+#extension GL_KHR_shader_subgroup_shuffle : require
 // attention.comp for devices where a storage-buffer load costs one scalar load per lane (CPU drivers): Q, K and V come through texel
 // buffers, and what all lanes need is broadcast within the one subgroup that a workgroup is. Same buffers, shapes and partial results.
 //
@@ -57,18 +57,18 @@ void main() {
     [[unroll]] for (uint quad = 0; quad < QUADS; ++quad) {
       const vec4 k = load_k(first_quad + key * QUADS + quad);
       [[unroll]] for (uint h = 0; h < HEADS; ++h) {
-        score[h] = fma4(subgroupBroadcast(query[h * HELD + quad / LANES], quad % LANES), k, score[h]);
+        score[h] = fma4(subgroupShuffle(query[h * HELD + quad / LANES], quad % LANES), k, score[h]);
       }
     }
     [[unroll]] for (uint h = 0; h < HEADS; ++h) {
       score[h] = block + lane < count ? score[h] * push.scale : LOWEST;
       float top = largest[h];
-      [[unroll]] for (uint i = 0; i < LANES; ++i) top = max(top, subgroupBroadcast(score[h], i));
+      [[unroll]] for (uint i = 0; i < LANES; ++i) top = max(top, subgroupShuffle(score[h], i));
       const float shrink = exp(largest[h] - top);
       largest[h] = top;
       score[h] = exp(score[h] - top);   // from here on the key's weight
       total[h] *= shrink;
-      [[unroll]] for (uint i = 0; i < LANES; ++i) total[h] += subgroupBroadcast(score[h], i);
+      [[unroll]] for (uint i = 0; i < LANES; ++i) total[h] += subgroupShuffle(score[h], i);
       [[unroll]] for (uint i = 0; i < HELD; ++i) sum[h * HELD + i] *= shrink;
     }
     [[unroll]] for (uint i = 0; i < LANES; ++i) {
@@ -78,7 +78,7 @@ void main() {
         const vec4 stored = load_v(first_quad + min(block + i, count - 1u) * QUADS + min(held * LANES + lane, QUADS - 1u));
         const vec4 v = real ? stored : vec4(0.0);
         [[unroll]] for (uint h = 0; h < HEADS; ++h) {
-          sum[h * HELD + held] = fma(vec4(subgroupBroadcast(score[h], i)), v, sum[h * HELD + held]);
+          sum[h * HELD + held] = fma(vec4(subgroupShuffle(score[h], i)), v, sum[h * HELD + held]);
         }
       }
     }

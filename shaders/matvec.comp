@@ -1,10 +1,11 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
-// y[c][n] = sum_k W[n][k] * x[c][k] (+ bias[n]) (+ residual[c][n]) for COLS columns c.
+// y[c][n] = sum_k W[n][k] * x[c][k] (+ bias[n]) (+ residual[c][n]) for COLS columns c. Optionally x is RMS-normalised on the way in (its
+// weight here, its scale after the dot product), and silu(gate) * up or the largest output comes out.
 //
-// Shapes: W n x 32*blocks in the format's device layout, x [columns][x_stride], y and residual [columns][y_stride], bias [n].
-// A workgroup makes (LANES / K_LANES) * ROWS output rows for COLS columns; workgroup y takes the next COLS columns (prefill).
-// Bytes: every weight once per workgroup column tile; x once per ROWS output rows of a lane.
+// Shapes: W n x 32*blocks in the format's device layout, x [columns][x_stride], norm [32*blocks], y and residual [columns][y_stride],
+// bias [n]. A workgroup makes (LANES / K_LANES) * ROWS matrix rows for COLS columns; workgroup y takes the next COLS columns.
+// Bytes: every weight once per workgroup column tile; x once per ROWS matrix rows of a lane.
 //
 // Numerics contract (docs/numerics.md): an output is one chain of fma per K lane, blocks k_lane, k_lane + K_LANES, ..., weights in order;
 // then the K lanes' sums are added in lane order. COLS only adds chains. K_LANES depends on the device alone.
@@ -14,36 +15,91 @@
 
 const uint ROW_LANES = LANES / K_LANES;
 shared float partial[OUTPUTS * LANES];
+shared float partial_squares[COLS * K_LANES];
+shared float totals[OUTPUTS * ROW_LANES];   // [row of lane][column][row lane]
+
+// Output row of a row lane's r-th row.
+uint output_row(uint row_lane, uint r) { return (gl_WorkGroupID.x * ROW_LANES + row_lane) * ROWS_OUT + r % ROWS_OUT; }
+float total_of(uint row_lane, uint r, uint c) { return totals[(r * COLS + c) * ROW_LANES + row_lane]; }
+
+// Rows of the workgroup in output order: i-th of ROWS_OUT * ROW_LANES.
+float logit_of(uint i, uint c) { return with_bias(output_row(i / ROWS_OUT, i % ROWS_OUT), total_of(i / ROWS_OUT, i % ROWS_OUT, c)); }
+
+void store_largest(uint c, uint column) {
+  Best best = Best(NO_INDEX, LOWEST, LOWEST);
+  const uint first = gl_WorkGroupID.x * ROWS_OUT * ROW_LANES, count = min(ROWS_OUT * ROW_LANES, push.n - first);
+  for (uint i = 0; i < count; ++i) offer(best, push.y_first + first + i, logit_of(i, c));
+  precise float sum = 0.0;
+  for (uint i = 0; i < count; ++i) {
+    const float logit = logit_of(i, c);
+    if (logit > LOWEST) sum += exp(logit - best.largest);
+  }
+  partials[partial_at(column, ROW_LANES)] = Partial(best.index, best.largest, best.second, sum);
+}
+
+// Adds the K lanes' sums in lane order, and applies the norm's scale.
+void reduce() {
+  const uint lane = gl_LocalInvocationID.x;
+  for (uint o = lane; o < OUTPUTS * ROW_LANES; o += LANES) {
+    const uint output_index = o / ROW_LANES, row_lane = o % ROW_LANES;
+    precise float total = 0.0;
+    for (uint k = 0; k < K_LANES; ++k) total += partial[output_index * LANES + row_lane * K_LANES + k];
+    if (NORM != 0u) {
+      precise float squares = 0.0;
+      for (uint k = 0; k < K_LANES; ++k) squares += partial_squares[output_index % COLS * K_LANES + k];
+      total *= norm_scale(squares);
+    }
+    totals[o] = total;
+  }
+}
 
 void main() {
   const uint lane = gl_LocalInvocationID.x;
   const uint k_lane = lane % K_LANES, row_lane = lane / K_LANES;
-  const uint first_row = (gl_WorkGroupID.x * ROW_LANES + row_lane) * ROWS;
   const uint first_column = gl_WorkGroupID.y * COLS;
 
   precise float sum[OUTPUTS];
+  precise float squares[COLS];
+  uint first_unit[ROWS];
   [[unroll]] for (uint i = 0; i < OUTPUTS; ++i) sum[i] = 0.0;
+  [[unroll]] for (uint c = 0; c < COLS; ++c) squares[c] = 0.0;
+  [[unroll]] for (uint r = 0; r < ROWS; ++r) first_unit[r] = unit_of(matrix_row(output_row(row_lane, r), r >= ROWS_OUT), 0u, push.blocks);
 
   for (uint block = k_lane; block < push.blocks; block += K_LANES) {
     Block raw[ROWS];
-    [[unroll]] for (uint r = 0; r < ROWS; ++r) raw[r] = load_block(unit_of(min(first_row + r, push.n - 1u), block, push.blocks), block);
+    [[unroll]] for (uint r = 0; r < ROWS; ++r) raw[r] = load_block(first_unit[r] + block / UNIT * INTERLEAVE, block);
     [[unroll]] for (uint part = 0; part < 4; ++part) {
       vec4 a[ROWS], b[ROWS];
       [[unroll]] for (uint r = 0; r < ROWS; ++r) expand(raw[r], part, a[r], b[r]);
+      const uint quad = block * 8u + part * 2u;
       [[unroll]] for (uint c = 0; c < COLS; ++c) {
-        const uint at = ((first_column + c) * push.x_stride >> 2) + block * 8u + part * 2u;
-        const vec4 xa = load_x(at), xb = load_x(at + 1u);
+        const uint at = ((first_column + c) * push.x_stride >> 2) + quad;
+        precise vec4 xa = load_x(at);
+        precise vec4 xb = load_x(at + 1u);
+        if (NORM != 0u) {
+          squares[c] = squares4(xb, squares4(xa, squares[c]));
+          xa *= load_norm(quad);
+          xb *= load_norm(quad + 1u);
+        }
         [[unroll]] for (uint r = 0; r < ROWS; ++r) sum[r * COLS + c] = fma8(a[r], b[r], xa, xb, sum[r * COLS + c]);
       }
     }
   }
 
   [[unroll]] for (uint i = 0; i < OUTPUTS; ++i) partial[i * LANES + lane] = sum[i];
+  if (NORM != 0u && row_lane == 0u) {
+    [[unroll]] for (uint c = 0; c < COLS; ++c) partial_squares[c * K_LANES + k_lane] = squares[c];
+  }
   barrier();
-  for (uint o = lane; o < OUTPUTS * ROW_LANES; o += LANES) {
-    const uint output_index = o / ROW_LANES, lanes_row = o % ROW_LANES;
-    precise float total = 0.0;
-    for (uint k = 0; k < K_LANES; ++k) total += partial[output_index * LANES + lanes_row * K_LANES + k];
-    store((gl_WorkGroupID.x * ROW_LANES + lanes_row) * ROWS + output_index / COLS, first_column + output_index % COLS, total);
+  reduce();
+  barrier();
+  if (EPILOGUE == MATVEC_ARGMAX) {
+    for (uint c = lane; c < COLS; c += LANES) store_largest(c, first_column + c);
+    return;
+  }
+  for (uint o = lane; o < ROWS_OUT * COLS * ROW_LANES; o += LANES) {
+    const uint r = o / ROW_LANES / COLS, c = o / ROW_LANES % COLS, lanes_row = o % ROW_LANES;
+    const float value = total_of(lanes_row, r, c);
+    store(output_row(lanes_row, r), first_column + c, PAIRS ? silu_times(value, total_of(lanes_row, r + ROWS - ROWS_OUT, c)) : value);
   }
 }

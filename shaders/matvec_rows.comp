@@ -1,13 +1,16 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
-#extension GL_KHR_shader_subgroup_ballot : require
-// y[c][n] = sum_k W[n][k] * x[c][k] (+ bias[n]) (+ residual[c][n]) for COLS columns c, lanes side by side on output rows.
+#extension GL_KHR_shader_subgroup_shuffle : require
+// y[c][n] = sum_k W[n][k] * x[c][k] (+ bias[n]) (+ residual[c][n]) for COLS columns c, lanes side by side on output rows. Optionally x is
+// RMS-normalised on the way in, and silu(gate) * up or the largest output comes out.
 //
 // Shapes and buffers as in matvec.comp. The workgroup is one subgroup of LANES lanes; a lane makes ROWS output rows for COLS columns and
-// walks all of K, so there is nothing to reduce. x is loaded once by the subgroup, LANES float4 at a time, and broadcast: on CPU drivers a
-// storage-buffer load costs a scalar load per lane (docs/vulkan.md), a broadcast one shuffle. K_LANES is 1.
+// walks all of K, so there is nothing to reduce. A block of x is loaded once by the subgroup, LANES float4 at a time, and shuffled: on CPU
+// drivers a storage-buffer load costs a scalar load per lane, a shuffle one instruction (docs/vulkan.md). K_LANES is 1. A row's 32 weights
+// meet all columns before the next row's are expanded, so that few sums are live at a time.
 //
-// Numerics contract (docs/numerics.md): an output is one chain of fma over k in order; COLS only adds chains.
+// Numerics contract (docs/numerics.md): an output is, block after block, scale * (chain of fma over the block's weights in order) added to
+// the sum; then the norm's scale. COLS only adds columns.
 #include "lib/stage.glsl"
 #include "lib/matvec.glsl"
 
@@ -15,35 +18,105 @@ const uint QUADS = 8u;                                            // float4 of x
 const uint LOADERS = LANES < QUADS ? LANES : QUADS;               // lanes that hold different float4
 const uint LOADS = (QUADS + LOADERS - 1u) / LOADERS;
 
-void main() {
-  const uint lane = gl_LocalInvocationID.x;
-  const uint first_row = (gl_WorkGroupID.x * LANES + lane) * ROWS;
-  const uint first_column = gl_WorkGroupID.y * COLS;
+vec4 held[COLS * LOADS];         // lane l holds float4 l, l + LOADERS, ... of the block, of every column
+float sum[OUTPUTS];
+float squares[COLS];             // of what this lane has held
 
-  precise float sum[OUTPUTS];
-  [[unroll]] for (uint i = 0; i < OUTPUTS; ++i) sum[i] = 0.0;
-
-  for (uint block = 0; block < push.blocks; ++block) {
-    Block raw[ROWS];
-    [[unroll]] for (uint r = 0; r < ROWS; ++r) raw[r] = load_block(unit_of(min(first_row + r, push.n - 1u), block, push.blocks), block);
-    vec4 mine[COLS * LOADS];
-    [[unroll]] for (uint c = 0; c < COLS; ++c) {
-      const uint at = ((first_column + c) * push.x_stride >> 2) + block * QUADS + lane % LOADERS;
-      [[unroll]] for (uint i = 0; i < LOADS; ++i) mine[c * LOADS + i] = load_x(at + i * LOADERS);
-    }
-    [[unroll]] for (uint part = 0; part < 4; ++part) {
-      vec4 a[ROWS], b[ROWS];
-      [[unroll]] for (uint r = 0; r < ROWS; ++r) expand(raw[r], part, a[r], b[r]);
-      [[unroll]] for (uint c = 0; c < COLS; ++c) {
-        const uint qa = 2u * part, qb = 2u * part + 1u;
-        const vec4 xa = subgroupBroadcast(mine[c * LOADS + qa / LOADERS], qa % LOADERS);
-        const vec4 xb = subgroupBroadcast(mine[c * LOADS + qb / LOADERS], qb % LOADERS);
-        [[unroll]] for (uint r = 0; r < ROWS; ++r) sum[r * COLS + c] = fma8(a[r], b[r], xa, xb, sum[r * COLS + c]);
+void hold(uint first_column, uint block) {
+  const uint at = block * QUADS + gl_LocalInvocationID.x % LOADERS;
+  vec4 weight[LOADS];
+  [[unroll]] for (uint i = 0; i < LOADS; ++i) {
+    if (NORM != 0u) weight[i] = load_norm(at + i * LOADERS);
+  }
+  [[unroll]] for (uint c = 0; c < COLS; ++c) {
+    [[unroll]] for (uint i = 0; i < LOADS; ++i) {
+      precise vec4 v = load_x(((first_column + c) * push.x_stride >> 2) + at + i * LOADERS);
+      if (NORM != 0u) {
+        squares[c] = squares4(v, squares[c]);
+        v *= weight[i];
       }
+      held[c * LOADS + i] = v;
     }
   }
+}
 
+void add_row(uint r, uint unit, uint block) {
+  const Block raw = load_block(unit, block);
+  float part_sum[COLS];
+  [[unroll]] for (uint c = 0; c < COLS; ++c) part_sum[c] = 0.0;
+  [[unroll]] for (uint part = 0; part < 4; ++part) {
+    vec4 a, b;
+    expand_codes(raw, part, a, b);
+    [[unroll]] for (uint c = 0; c < COLS; ++c) {
+      const uint qa = 2u * part, qb = 2u * part + 1u;
+      const vec4 xa = subgroupShuffle(held[c * LOADS + qa / LOADERS], qa % LOADERS);
+      const vec4 xb = subgroupShuffle(held[c * LOADS + qb / LOADERS], qb % LOADERS);
+      part_sum[c] = fma8(a, b, xa, xb, part_sum[c]);
+    }
+  }
+  [[unroll]] for (uint c = 0; c < COLS; ++c) {
+    precise float total = fma(block_scale(raw), part_sum[c], sum[r * COLS + c]);
+    sum[r * COLS + c] = total;
+  }
+}
+
+// 1 / RMS of column c: the lanes' squares in lane order.
+float column_scale(uint c) {
+  precise float total = 0.0;
+  [[unroll]] for (uint i = 0; i < LOADERS; ++i) total += subgroupShuffle(squares[c], i);
+  return norm_scale(total);
+}
+
+// The output row of this lane's r-th row.
+uint output_row(uint r) { return (gl_WorkGroupID.x * ROWS_OUT + r % ROWS_OUT) * LANES + gl_LocalInvocationID.x; }
+
+void store_largest(uint c, uint column) {
+  Best mine = Best(NO_INDEX, LOWEST, LOWEST);
   [[unroll]] for (uint r = 0; r < ROWS; ++r) {
-    [[unroll]] for (uint c = 0; c < COLS; ++c) store(first_row + r, first_column + c, sum[r * COLS + c]);
+    if (output_row(r) < push.n) offer(mine, push.y_first + output_row(r), with_bias(output_row(r), sum[r * COLS + c]));
+  }
+  Best best = Best(NO_INDEX, LOWEST, LOWEST);
+  [[unroll]] for (uint i = 0; i < LANES; ++i) {
+    join(best, Best(subgroupShuffle(mine.index, i), subgroupShuffle(mine.largest, i), subgroupShuffle(mine.second, i)));
+  }
+  precise float exponentials = 0.0;
+  [[unroll]] for (uint r = 0; r < ROWS; ++r) {
+    const float logit = with_bias(output_row(r), sum[r * COLS + c]);
+    if (output_row(r) < push.n && logit > LOWEST) exponentials += exp(logit - best.largest);
+  }
+  precise float total = 0.0;
+  [[unroll]] for (uint i = 0; i < LANES; ++i) total += subgroupShuffle(exponentials, i);
+  if (gl_LocalInvocationID.x == 0u) partials[partial_at(column, LANES)] = Partial(best.index, best.largest, best.second, total);
+}
+
+void main() {
+  const uint first_column = gl_WorkGroupID.y * COLS;
+  uint first_unit[ROWS];
+  [[unroll]] for (uint r = 0; r < ROWS; ++r) first_unit[r] = unit_of(matrix_row(output_row(r), r >= ROWS_OUT), 0u, push.blocks);
+  [[unroll]] for (uint i = 0; i < OUTPUTS; ++i) sum[i] = 0.0;
+  [[unroll]] for (uint c = 0; c < COLS; ++c) squares[c] = 0.0;
+
+  for (uint block = 0; block < push.blocks; ++block) {
+    hold(first_column, block);
+    [[unroll]] for (uint r = 0; r < ROWS; ++r) add_row(r, first_unit[r] + block / UNIT * INTERLEAVE, block);
+  }
+
+  [[unroll]] for (uint c = 0; c < COLS; ++c) {
+    const uint column = first_column + c;
+    if (NORM != 0u) {
+      const float scale = column_scale(c);
+      [[unroll]] for (uint r = 0; r < ROWS; ++r) {
+        precise float scaled = sum[r * COLS + c] * scale;
+        sum[r * COLS + c] = scaled;
+      }
+    }
+    if (EPILOGUE == MATVEC_ARGMAX) {
+      store_largest(c, column);
+    } else {
+      [[unroll]] for (uint r = 0; r < ROWS_OUT; ++r) {
+        const float value = sum[r * COLS + c];
+        store(output_row(r), column, PAIRS ? silu_times(value, sum[(r + ROWS - ROWS_OUT) * COLS + c]) : value);
+      }
+    }
   }
 }

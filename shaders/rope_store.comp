@@ -2,7 +2,7 @@
 #extension GL_GOOGLE_include_directive : require
 // Rotates Q and K by position (RoPE), stores K and V into the caches at the rows' positions, and Q to q_out.
 //
-// Shapes: q, q_out [rows][q_stride]; k, v [rows][kv_stride]; caches [kv_head][context][head_dim]; table [context][rope_dim/2] of (cos, sin),
+// Shapes: qkv [rows][in_stride] (heads of Q, of K, of V); q_out [rows][q_stride]; caches [kv_head][context][head_dim]; table [context][rope_dim/2] of (cos, sin),
 // made by the host in double precision. An invocation handles two neighbouring dimensions of one head (one cache word in half precision):
 // x = pair index over Q heads, then K heads, then V heads; y = row. Padding rows store nothing.
 #include "lib/stage.glsl"
@@ -11,9 +11,7 @@
 ROPE_STORE_SPEC(SK_CONSTANT)
 layout(push_constant) uniform Push { ROPE_STORE_PUSH(SK_FIELD) } push;
 
-layout(std430, set = 0, binding = ROPE_STORE_Q) readonly buffer Q { float q[]; };
-layout(std430, set = 0, binding = ROPE_STORE_K) readonly buffer K { float k[]; };
-layout(std430, set = 0, binding = ROPE_STORE_V) readonly buffer V { float v[]; };
+layout(std430, set = 0, binding = ROPE_STORE_QKV) readonly buffer QKV { float qkv[]; };
 layout(std430, set = 0, binding = ROPE_STORE_TABLE) readonly buffer Table { vec2 table[]; };
 layout(std430, set = 0, binding = ROPE_STORE_Q_OUT) writeonly buffer QOut { float q_out[]; };
 layout(std430, set = 0, binding = ROPE_STORE_K_CACHE) writeonly buffer KCache { uint k_cache[]; };
@@ -58,23 +56,25 @@ void main() {
   const uint head = index / pairs, d0 = (index % pairs) * 2u;
 
   float value[2];
-  const uint source = row * (is_q ? push.q_stride : push.kv_stride) + head * push.head_dim;
+  const uint first_head = is_q ? 0u : is_v ? push.heads + push.kv_heads : push.heads;
+  const uint source = row * push.in_stride + (first_head + head) * push.head_dim;
   [[unroll]] for (uint i = 0; i < 2; ++i) {
     const uint d = d0 + i;
-    const float own = is_q ? q[source + d] : is_v ? v[source + d] : k[source + d];
+    const float own = qkv[source + d];
     value[i] = own;
     if (!is_v && d < push.rope_dim) {
       uint partner, angle;
       bool first;
       pairing(d, partner, angle, first);
-      const float other = is_q ? q[source + partner] : k[source + partner];
+      const float other = qkv[source + partner];
       value[i] = rotate(own, other, table[position * (push.rope_dim / 2u) + angle], first);
     }
   }
 
   if (is_q) {
-    q_out[source + d0] = value[0];
-    q_out[source + d0 + 1u] = value[1];
+    const uint to = row * push.q_stride + head * push.head_dim + d0;
+    q_out[to] = value[0];
+    q_out[to + 1u] = value[1];
     return;
   }
   const uint target = (head * push.context + position) * push.head_dim + d0;

@@ -1,21 +1,21 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
-// out[row][i] = silu(gate[row][i]) * up[row][i]; silu(g) = g / (1 + exp(-g)). Workgroup (x, row).
+// out[row][i] = silu(gate[row][i]) * up[row][i]; silu(g) = g / (1 + exp(-g)); a row of gate_up is n of gate, then n of up.
+// Workgroup (x, row). Where the skinny kernels do this themselves (lib/matvec.glsl) it is not needed.
 #include "lib/stage.glsl"
 #include "abi/swiglu.h"
 
 SWIGLU_SPEC(SK_CONSTANT)
 layout(push_constant) uniform Push { SWIGLU_PUSH(SK_FIELD) } push;
 
-layout(std430, set = 0, binding = SWIGLU_GATE) readonly buffer Gate { float gate[]; };
-layout(std430, set = 0, binding = SWIGLU_UP) readonly buffer Up { float up[]; };
+layout(std430, set = 0, binding = SWIGLU_GATE_UP) readonly buffer GateUp { float gate_up[]; };
 layout(std430, set = 0, binding = SWIGLU_OUT) writeonly buffer Out { float result[]; };
 
 void main() {
   const uint i = gl_GlobalInvocationID.x;
   if (i >= push.n) return;
-  const uint at = gl_WorkGroupID.y * push.stride + i;
-  precise float g = gate[at];
+  const uint from = gl_WorkGroupID.y * push.in_stride + i;
+  precise float g = gate_up[from];
   precise float silu = g / (1.0 + exp(-g));
-  result[at] = silu * up[at];
+  result[gl_WorkGroupID.y * push.out_stride + i] = silu * gate_up[from + push.n];
 }

@@ -1,17 +1,28 @@
-// Shared by the skinny kernel (matvec.comp, 1..16 columns) and the tiled one (matmul.comp): same buffers, same push constants.
+// Shared by the skinny kernels (matvec.comp, matvec_rows.comp) and the tiled one (matmul.comp): same buffers, same push constants.
 #ifndef SKIPSTONE_ABI_MATVEC_H
 #define SKIPSTONE_ABI_MATVEC_H
-#define MATVEC_BUFFERS 6
+#define MATVEC_BUFFERS 7
 #define MATVEC_WEIGHTS 0
 #define MATVEC_SCALES 1
 #define MATVEC_X 2
-#define MATVEC_Y 3
-#define MATVEC_BIAS 4
-#define MATVEC_RESIDUAL 5
-// LANES = row lanes * K_LANES. ROWS: output rows per lane. COLS: columns of x in one workgroup.
+#define MATVEC_NORM 3
+#define MATVEC_Y 4
+#define MATVEC_BIAS 5
+#define MATVEC_RESIDUAL 6
+// LANES = row lanes * K_LANES. ROWS: matrix rows per lane. COLS: columns of x in one workgroup. INTERLEAVE: rows whose units alternate in the
+// weights (docs/numerics.md). NORM: x is RMS-normalised on the way in. EPILOGUE: what becomes of the sums, one of those below.
 #define MATVEC_SPEC(CONSTANT)                                                                                   \
-  CONSTANT(0, LANES, 32) CONSTANT(1, K_LANES, 32) CONSTANT(2, ROWS, 4) CONSTANT(3, COLS, 1) CONSTANT(4, ADD_BIAS, 0) \
-  CONSTANT(5, ADD_RESIDUAL, 0)
-// n: output rows of this part. blocks: 32-weight blocks of a row. x_stride, y_stride: floats per column. y_first: where this part's rows start.
-#define MATVEC_PUSH(FIELD) FIELD(uint, n) FIELD(uint, blocks) FIELD(uint, x_stride) FIELD(uint, y_stride) FIELD(uint, y_first)
+  CONSTANT(0, LANES, 32) CONSTANT(1, K_LANES, 32) CONSTANT(2, ROWS, 4) CONSTANT(3, COLS, 1) CONSTANT(4, INTERLEAVE, 1) \
+  CONSTANT(5, NORM, 0) CONSTANT(6, ADD_BIAS, 0) CONSTANT(7, ADD_RESIDUAL, 0) CONSTANT(8, EPILOGUE, 0)
+#define MATVEC_STORE 0
+// The matrix is gate above up, n rows each; y = silu(gate) * up.
+#define MATVEC_SWIGLU 1
+// y is not written: the workgroup's largest sum is (ARGMAX_PARTIAL_FIELDS of argmax_merge.h, [column][workgroup]).
+#define MATVEC_ARGMAX 2
+#define MATVEC_ARGMAX_ROWS 4   // a partial stands for at least so many rows
+// n: outputs of this part. blocks: 32-weight blocks of a row. x_stride, y_stride: floats per column (y_stride: partials per column for
+// argmax). y_first: where this part's rows start. k: real length of a row of x; epsilon: the norm's.
+#define MATVEC_PUSH(FIELD)                                                                                     \
+  FIELD(uint, n) FIELD(uint, blocks) FIELD(uint, x_stride) FIELD(uint, y_stride) FIELD(uint, y_first) FIELD(uint, k) \
+  FIELD(float, epsilon)
 #endif

@@ -4,7 +4,7 @@
 #define SKIPSTONE_ABI_STEP_STATE_H
 
 #define STEP_MAX_ROWS 256      // rows of the largest (prefill) pass
-#define STEP_VERIFY_ROWS 16    // rows of the largest pass under the numerics contract
+#define STEP_VERIFY_ROWS 32    // rows of the largest pass under the numerics contract
 
 // base: text position of row 0. rows: rows that are real; the rest of the bucket is padding. attention_groups: arguments of the
 // indirect attention dispatch (KV chunks, head groups, rows). kept: where row 0 goes in the kept rows. tokens[i]: the token of row i.

@@ -1,9 +1,8 @@
 #ifndef SKIPSTONE_ABI_SWIGLU_H
 #define SKIPSTONE_ABI_SWIGLU_H
-#define SWIGLU_BUFFERS 3
-#define SWIGLU_GATE 0
-#define SWIGLU_UP 1
-#define SWIGLU_OUT 2
+#define SWIGLU_BUFFERS 2
+#define SWIGLU_GATE_UP 0
+#define SWIGLU_OUT 1
 #define SWIGLU_SPEC(CONSTANT) CONSTANT(0, LANES, 32)
-#define SWIGLU_PUSH(FIELD) FIELD(uint, n) FIELD(uint, stride)
+#define SWIGLU_PUSH(FIELD) FIELD(uint, n) FIELD(uint, in_stride) FIELD(uint, out_stride)
 #endif

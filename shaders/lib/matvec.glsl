@@ -1,5 +1,6 @@
 // What both skinny matrix-vector kernels share: the contract, the buffers, one step of the dot products, and the epilogue.
 #include "abi/matvec.h"
+#include "abi/argmax_merge.h"
 
 MATVEC_SPEC(SK_CONSTANT)
 layout(push_constant) uniform Push { MATVEC_PUSH(SK_FIELD) } push;
@@ -7,19 +8,29 @@ layout(push_constant) uniform Push { MATVEC_PUSH(SK_FIELD) } push;
 #if defined(USE_TEXELS)
 layout(set = 0, binding = MATVEC_X) uniform usamplerBuffer x_texels;
 vec4 load_x(uint quad) { return uintBitsToFloat(texelFetch(x_texels, int(quad))); }
+layout(set = 0, binding = MATVEC_NORM) uniform usamplerBuffer norm_texels;
+vec4 load_norm(uint quad) { return uintBitsToFloat(texelFetch(norm_texels, int(quad))); }
 #else
 layout(std430, set = 0, binding = MATVEC_X) readonly buffer X { vec4 x[]; };
 vec4 load_x(uint quad) { return x[quad]; }
+layout(std430, set = 0, binding = MATVEC_NORM) readonly buffer Norm { vec4 norm[]; };
+vec4 load_norm(uint quad) { return norm[quad]; }
 #endif
+// The same buffer is declared twice: what is written depends on EPILOGUE.
+struct Partial { ARGMAX_PARTIAL_FIELDS(SK_FIELD) };
 layout(std430, set = 0, binding = MATVEC_Y) writeonly buffer Y { float y[]; };
+layout(std430, set = 0, binding = MATVEC_Y) writeonly buffer Partials { Partial partials[]; };
 layout(std430, set = 0, binding = MATVEC_BIAS) readonly buffer Bias { float bias[]; };
 layout(std430, set = 0, binding = MATVEC_RESIDUAL) readonly buffer Residual { float residual[]; };
 
 #define WEIGHTS_BINDING MATVEC_WEIGHTS
 #define SCALES_BINDING MATVEC_SCALES
 #include "lib/quant.glsl"
+#include "lib/argmax.glsl"
 
 const uint OUTPUTS = ROWS * COLS;
+const bool PAIRS = EPILOGUE == MATVEC_SWIGLU;   // a lane's rows are ROWS / 2 of gate, then the same of up
+const uint ROWS_OUT = PAIRS ? ROWS / 2u : ROWS;
 
 // sum + <a, xa> + <b, xb> over 8 weights in order.
 float fma8(vec4 a, vec4 b, vec4 xa, vec4 xb, float sum) {
@@ -35,11 +46,44 @@ float fma8(vec4 a, vec4 b, vec4 xa, vec4 xb, float sum) {
   return s;
 }
 
+float squares4(vec4 v, float sum) {
+  precise float s = sum;
+  s = fma(v.x, v.x, s);
+  s = fma(v.y, v.y, s);
+  s = fma(v.z, v.z, s);
+  s = fma(v.w, v.w, s);
+  return s;
+}
+
+float norm_scale(float squares) {
+  precise float scale = 1.0 / sqrt(squares / float(push.k) + push.epsilon);
+  return scale;
+}
+
+// The matrix row behind output row `row` of gate (PAIRS: or of up). Rows past the end repeat the last one; nothing of theirs is stored.
+uint matrix_row(uint row, bool up) { return min(row, push.n - 1u) + (up ? push.n : 0u); }
+
+float with_bias(uint row, float value) {
+  precise float result = value;
+  if (ADD_BIAS != 0u && row < push.n) result += bias[push.y_first + row];
+  return result;
+}
+
+float silu_times(float gate, float up) {
+  precise float silu = gate / (1.0 + exp(-gate));
+  precise float result = silu * up;
+  return result;
+}
+
 void store(uint row, uint column, float value) {
   if (row >= push.n) return;
-  precise float result = value;
-  if (ADD_BIAS != 0u) result += bias[push.y_first + row];
+  precise float result = with_bias(row, value);
   const uint at = column * push.y_stride + push.y_first + row;
   if (ADD_RESIDUAL != 0u) result += residual[at];
   y[at] = result;
+}
+
+// Where the partial of this workgroup's ROWS_OUT * row_lanes rows goes.
+uint partial_at(uint column, uint row_lanes) {
+  return column * push.y_stride + push.y_first / (ROWS_OUT * row_lanes) + gl_WorkGroupID.x;
 }

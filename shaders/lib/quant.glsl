@@ -2,6 +2,7 @@
 //   Block                      the raw words of 32 weights of one row
 //   UNIT                       32-weight blocks that are stored together: 1, or 8 for super-blocks of 256
 //   load_block(unit, block)    reads block `block` of a row, which is in unit unit_of(row, block, blocks), with 16-byte loads
+//   expand_codes(block, part, a, b), block_scale(block)   where weight = block_scale * code (others: expand and 1)
 //   expand(block, part, a, b)  weights 8*part .. 8*part+7 as floats, scale applied; part is a compile-time constant after unrolling
 // Device layout (model/weights.cpp makes it): `weights` holds the quants of all rows, rows padded to whole blocks with zeros;
 // `scales` holds the half-precision scales of all blocks in the same order, two per word. Formats without scales ignore it.
@@ -43,5 +44,20 @@ float scale_of(uint block) {
 #error "a FORMAT_* must be defined"
 #endif
 
-// The unit that holds block `block` of row `row`, in rows of `blocks` blocks.
-uint unit_of(uint row, uint block, uint blocks) { return row * (blocks / UNIT) + block / UNIT; }
+// The unit that holds block `block` of row `row`, in rows of `blocks` blocks; the units of INTERLEAVE rows alternate, so that lanes side by
+// side on rows read side by side. Define INTERLEAVE first.
+uint unit_of(uint row, uint block, uint blocks) {
+  return (row / INTERLEAVE * (blocks / UNIT) + block / UNIT) * INTERLEAVE + row % INTERLEAVE;
+}
+
+#if defined(BLOCK_SCALE)
+void expand(Block block, uint part, out vec4 a, out vec4 b) {
+  expand_codes(block, part, a, b);
+  a *= block.scale;
+  b *= block.scale;
+}
+float block_scale(Block block) { return block.scale; }
+#else
+void expand_codes(Block block, uint part, out vec4 a, out vec4 b) { expand(block, part, a, b); }
+float block_scale(Block block) { return 1.0; }
+#endif

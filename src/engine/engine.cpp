@@ -92,14 +92,14 @@ std::shared_ptr<Engine> Engine::load(const EngineOptions& options) {
   state.device = open_device(state, options);
   const vk::Caps& caps = state.device->caps();
   state.select = std::make_unique<kernels::Selector>(caps, state.device->tuning());
-  state.layout = model::layout_weights(tensors, caps.max_storage_range);
+  state.layout = model::layout_weights(tensors, caps.max_storage_range, state.select->interleave());
   state.shape = choose_shape(state.config, options.context, options.kv, state.select->half_kv());
   state.memory = plan_memory(state.config, state.layout, state.shape);
   check_memory(state.memory, state.config, state.shape, caps);
 
   state.weights =
       std::make_unique<model::Weights>(state.device, state.layout, [&](double done) { report(options.progress, "loading weights", done); });
-  for (model::TensorPlace& place : state.layout.tensors) place.source = nullptr;  // the file is closed when this returns
+  for (model::TensorPlace& place : state.layout.tensors) place.sources.clear();  // the file is closed when this returns
   state.kernel_library = std::make_unique<kernels::Library>(state.device, env::cache_directory());
   state.builder = std::make_unique<exec::PassBuilder>(state.config, state.layout, state.shape, *state.select);
   compile_kernels(state, options.progress);

@@ -64,7 +64,7 @@ MemoryPlan plan_memory(const model::Config& config, const model::WeightLayout& w
 
 MemoryPlan plan_memory(const gguf::File& file, const model::Config& config, std::uint32_t context, KvType kv) {
   // No device: as if one binding could cover any tensor, which changes no total.
-  const model::WeightLayout layout = model::layout_weights(model::find_tensors(file, config), std::numeric_limits<std::uint64_t>::max());
+  const model::WeightLayout layout = model::layout_weights(model::find_tensors(file, config), std::numeric_limits<std::uint64_t>::max(), 1);
   return plan_memory(config, layout, choose_shape(config, context, kv, true));
 }
 

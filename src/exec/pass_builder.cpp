@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+#include <utility>
+
 #include "abi/step_state.h"
 #include "base/status.h"
 
@@ -45,27 +48,33 @@ class Pass {
     for (Dispatch& dispatch : several) dispatches_.push_back(std::move(dispatch));
   }
 
-  void multiply(const kernels::Matrix& weights, ResourceKind x, Resource y, std::uint32_t rows, const kernels::MatvecEpilogue& epilogue,
-                const std::string& label) {
-    append(kernels::matvec(select_, weights, {x}, y, rows, epilogue, label));
+  void multiply(const kernels::Matrix& weights, Resource x, Resource y, const kernels::MatvecFusion& fusion, const std::string& label) {
+    append(kernels::matvec(select_, weights, x, y, spec_.bucket, fusion, label));
+  }
+
+  /// What a matrix behind a norm reads, and the norm as part of the multiplication; where the kernel does not normalise, a dispatch does.
+  std::pair<Resource, std::optional<kernels::MatvecNorm>> normalise(std::uint32_t norm, const std::string& label) {
+    if (select_.fused(spec_.bucket)) return {residual(), kernels::MatvecNorm{norm, config_.norm_epsilon}};
+    append(kernels::rms_norm(select_, residual(), norm, {ResourceKind::normed}, config_.width, spec_.bucket, config_.norm_epsilon, false, label));
+    return {{ResourceKind::normed}, {}};
   }
 
   void attention_sublayer(std::uint32_t layer) {
     const model::LayerWeights& w = weights_.layers[layer];
     const std::string blk = fmt::format("blk.{}.", layer);
     const std::uint32_t rows = spec_.bucket;
-    append(kernels::rms_norm(select_, residual(), w.attention_norm, {ResourceKind::normed}, config_.width, rows, config_.norm_epsilon,
-                             false, blk + "attn_norm"));
-    multiply(w.q, ResourceKind::normed, {ResourceKind::q}, rows, {w.q_bias, {}}, blk + "attn_q");
-    multiply(w.k, ResourceKind::normed, {ResourceKind::k}, rows, {w.k_bias, {}}, blk + "attn_k");
-    multiply(w.v, ResourceKind::normed, {ResourceKind::v}, rows, {w.v_bias, {}}, blk + "attn_v");
+    const auto [x, norm] = normalise(w.attention_norm, blk + "attn_norm");
+    for (const model::Projection& p : w.projections) {
+      multiply(p.matrix, x, {ResourceKind::qkv}, {.norm = norm, .bias_tensor = w.qkv_bias, .y_first = p.first, .y_width = attention_.qkv_width()},
+               blk + p.name);
+    }
     append(kernels::rope_store(select_, attention_, layer, rows, blk + "rope_store"));
     if (rows <= STEP_VERIFY_ROWS) {
       append(kernels::attention(select_, attention_, layer, rows, blk + "attention"));
     } else {
       append(kernels::attention_prefill(select_, attention_, layer, rows, blk + "attention"));
     }
-    multiply(w.o, ResourceKind::attended, other_residual(), rows, {w.o_bias, residual()}, blk + "attn_output");
+    multiply(w.o, {ResourceKind::attended}, other_residual(), {.bias_tensor = w.o_bias, .residual = residual()}, blk + "attn_output");
     if (spec_.attention_cosine) {
       append(kernels::cosine(select_, residual(), other_residual(), config_.width, rows, layer, blk + "cosine"));
     }
@@ -75,23 +84,37 @@ class Pass {
   void mlp_sublayer(std::uint32_t layer) {
     const model::LayerWeights& w = weights_.layers[layer];
     const std::string blk = fmt::format("blk.{}.", layer);
-    const std::uint32_t rows = spec_.bucket;
-    append(kernels::rms_norm(select_, residual(), w.ffn_norm, {ResourceKind::normed}, config_.width, rows, config_.norm_epsilon, false,
-                             blk + "ffn_norm"));
-    multiply(w.gate, ResourceKind::normed, {ResourceKind::gate}, rows, {w.gate_bias, {}}, blk + "ffn_gate");
-    multiply(w.up, ResourceKind::normed, {ResourceKind::up}, rows, {w.up_bias, {}}, blk + "ffn_up");
-    append(kernels::swiglu(select_, config_.ffn, rows, blk + "swiglu"));
-    multiply(w.down, ResourceKind::activated, other_residual(), rows, {w.down_bias, residual()}, blk + "ffn_down");
+    const auto [x, norm] = normalise(w.ffn_norm, blk + "ffn_norm");
+    if (w.gate_up && select_.fused(spec_.bucket)) {
+      multiply(*w.gate_up, x, {ResourceKind::activated}, {.norm = norm, .swiglu = true}, blk + "ffn_gate_up");
+    } else if (w.gate_up) {
+      multiply(*w.gate_up, x, {ResourceKind::gate_up}, {}, blk + "ffn_gate_up");
+      append(kernels::swiglu(select_, config_.ffn, spec_.bucket, blk + "swiglu"));
+    } else {
+      const std::uint32_t both = 2 * config_.ffn;
+      multiply(*w.gate, x, {ResourceKind::gate_up}, {.norm = norm, .bias_tensor = w.gate_up_bias, .y_width = both}, blk + "ffn_gate");
+      multiply(*w.up, x, {ResourceKind::gate_up}, {.norm = norm, .bias_tensor = w.gate_up_bias, .y_first = config_.ffn, .y_width = both}, blk + "ffn_up");
+      append(kernels::swiglu(select_, config_.ffn, spec_.bucket, blk + "swiglu"));
+    }
+    multiply(w.down, {ResourceKind::activated}, other_residual(), {.bias_tensor = w.down_bias, .residual = residual()}, blk + "ffn_down");
     current_ = other_residual();
   }
 
   void output() {
     const std::uint32_t rows = spec_.output_rows();
     if (rows == 0) return;
-    append(kernels::rms_norm(select_, residual(), weights_.output_norm, {ResourceKind::normed}, config_.width, rows, config_.norm_epsilon,
-                             spec_.last_row_only, "output_norm"));
-    multiply(weights_.output, ResourceKind::normed, {ResourceKind::logits}, rows, {weights_.output_bias, {}}, "output");
-    if (spec_.output == Output::argmax) append(kernels::argmax(select_, config_.vocabulary, rows, "argmax"));
+    Resource x = residual();
+    kernels::MatvecFusion fusion{.norm = kernels::MatvecNorm{weights_.output_norm, config_.norm_epsilon}, .bias_tensor = weights_.output_bias};
+    if (spec_.last_row_only) {  // a row of its own, which only the norm's kernel finds
+      append(kernels::rms_norm(select_, x, weights_.output_norm, {ResourceKind::normed}, config_.width, rows, config_.norm_epsilon, true, "output_norm"));
+      x = {ResourceKind::normed};
+      fusion.norm.reset();
+    }
+    if (spec_.output == Output::argmax) {
+      append(kernels::argmax(select_, weights_.output, x, rows, fusion, "output"));
+    } else {
+      append(kernels::matvec(select_, weights_.output, x, {ResourceKind::logits}, rows, fusion, "output"));
+    }
   }
 
   const model::Config& config_;

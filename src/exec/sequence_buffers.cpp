@@ -12,22 +12,23 @@ namespace {
 using kernels::padded;
 
 struct Sizes {
-  std::uint64_t kv, width, kept, q, kv_rows, ffn, partial, logits, argmax_partial, cosines, rope;
+  std::uint64_t kv, width, kept, q, qkv, gate_up, ffn, partial, logits, argmax_partial, cosines, rope;
 };
 
 Sizes sizes_of(const model::Config& config, const SequenceShape& shape) {
   constexpr std::uint64_t rows = STEP_MAX_ROWS, word = sizeof(float);
   const kernels::AttentionShape attention = attention_shape(config, shape);
-  const std::uint64_t blocks = (config.vocabulary + ARGMAX_BLOCK - 1) / ARGMAX_BLOCK;
+  const std::uint64_t ranges = (config.vocabulary + MATVEC_ARGMAX_ROWS - 1) / MATVEC_ARGMAX_ROWS;
   return {attention.kv_bytes(),
           rows * padded(config.width) * word,
           std::uint64_t{STEP_VERIFY_ROWS} * padded(config.width) * word,
           rows * padded(config.q_width()) * word,
-          rows * padded(config.kv_width()) * word,
+          rows * padded(attention.qkv_width()) * word,
+          rows * padded(2 * config.ffn) * word,
           rows * padded(config.ffn) * word,
           attention.partial_bytes(STEP_VERIFY_ROWS),
           std::uint64_t{STEP_VERIFY_ROWS} * padded(config.vocabulary) * word,
-          STEP_VERIFY_ROWS * blocks * sizeof(abi::ArgmaxPartial),
+          STEP_VERIFY_ROWS * ranges * sizeof(abi::ArgmaxPartial),
           config.layers * rows * word,
           std::uint64_t{shape.context} * config.rope_dim * word};
 }
@@ -39,8 +40,8 @@ SequenceBytes plan_bytes(const model::Config& config, const SequenceShape& shape
   SequenceBytes bytes;
   bytes.kv = s.kv * 2 * config.layers;
   bytes.activations =
-      s.width * 3 + s.kept + s.q * 3 + s.kv_rows * 2 + s.ffn * 3 + s.partial + s.logits * 2 + s.argmax_partial + s.cosines + s.rope;
-  bytes.largest_buffer = std::max({s.kv, s.width, s.q, s.ffn, s.partial, s.logits, s.rope});
+      s.width * 3 + s.kept + s.q * 2 + s.qkv + s.gate_up + s.ffn + s.partial + s.logits * 2 + s.argmax_partial + s.cosines + s.rope;
+  bytes.largest_buffer = std::max({s.kv, s.width, s.qkv, s.gate_up, s.partial, s.logits, s.rope});
   return bytes;
 }
 
@@ -72,9 +73,10 @@ SequenceBuffers::SequenceBuffers(std::shared_ptr<vk::Device> device, const model
   }
   for (vk::Slice* slice : {&residual_[0], &residual_[1], &normed_}) *slice = activation_arena_.allocate(s.width);
   kept_ = activation_arena_.allocate(s.kept);
-  for (vk::Slice* slice : {&q_, &q_rotated_, &attended_}) *slice = activation_arena_.allocate(s.q);
-  for (vk::Slice* slice : {&k_, &v_}) *slice = activation_arena_.allocate(s.kv_rows);
-  for (vk::Slice* slice : {&gate_, &up_, &activated_}) *slice = activation_arena_.allocate(s.ffn);
+  for (vk::Slice* slice : {&q_rotated_, &attended_}) *slice = activation_arena_.allocate(s.q);
+  qkv_ = activation_arena_.allocate(s.qkv);
+  gate_up_ = activation_arena_.allocate(s.gate_up);
+  activated_ = activation_arena_.allocate(s.ffn);
   attention_partial_ = activation_arena_.allocate(s.partial);
   logits_ = activation_arena_.allocate(s.logits);
   argmax_partial_ = activation_arena_.allocate(s.argmax_partial);
@@ -102,20 +104,14 @@ vk::Slice SequenceBuffers::slice(const kernels::Resource& resource) const {
       return kept_;
     case Kind::normed:
       return normed_;
-    case Kind::q:
-      return q_;
+    case Kind::qkv:
+      return qkv_;
     case Kind::q_rotated:
       return q_rotated_;
-    case Kind::k:
-      return k_;
-    case Kind::v:
-      return v_;
     case Kind::attended:
       return attended_;
-    case Kind::gate:
-      return gate_;
-    case Kind::up:
-      return up_;
+    case Kind::gate_up:
+      return gate_up_;
     case Kind::activated:
       return activated_;
     case Kind::attention_partial:

@@ -4,7 +4,6 @@
 #include <array>
 #include <cstdint>
 
-#include "abi/argmax.h"
 #include "abi/argmax_merge.h"
 #include "abi/attention.h"
 #include "abi/attention_merge.h"
@@ -48,7 +47,6 @@ SK_KERNEL_ABI(Swiglu, SWIGLU)
 SK_KERNEL_ABI(KeepRows, KEEP_ROWS)
 SK_KERNEL_ABI(Cosine, COSINE)
 SK_KERNEL_ABI(CosineSum, COSINE_SUM)
-SK_KERNEL_ABI(Argmax, ARGMAX)
 SK_KERNEL_ABI(ArgmaxMerge, ARGMAX_MERGE)
 
 /// See shaders/abi/step_state.h.

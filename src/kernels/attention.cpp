@@ -25,16 +25,14 @@ Dispatch rope_store(const Selector& select, const AttentionShape& shape, std::ui
   Dispatch d;
   d.kernel = KernelId::rope_store;
   d.constants = words(abi::RopeStoreSpec{select.lanes(), shape.half_kv ? 1u : 0u, shape.rope_halves ? 1u : 0u});
-  d.operands = {{{ResourceKind::q}, Access::read},
-                {{ResourceKind::k}, Access::read},
-                {{ResourceKind::v}, Access::read},
+  d.operands = {{{ResourceKind::qkv}, Access::read},
                 {{ResourceKind::rope_table}, Access::read},
                 {{ResourceKind::state}, Access::read},
                 {{ResourceKind::q_rotated}, Access::write},
                 {{ResourceKind::k_cache, layer}, Access::read_write},
                 {{ResourceKind::v_cache, layer}, Access::read_write}};
-  d.push = bytes(abi::RopeStorePush{shape.heads, shape.kv_heads, shape.head_dim, shape.rope_dim, q_stride(shape),
-                                    padded(shape.kv_heads * shape.head_dim), shape.context});
+  d.push = bytes(abi::RopeStorePush{shape.heads, shape.kv_heads, shape.head_dim, shape.rope_dim,
+                                    padded(shape.qkv_width()), q_stride(shape), shape.context});
   const std::uint32_t pairs = (shape.heads + 2 * shape.kv_heads) * shape.head_dim / 2;
   d.groups = {(pairs + select.lanes() - 1) / select.lanes(), rows, 1};
   d.label = label;

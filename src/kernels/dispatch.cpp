@@ -19,20 +19,14 @@ const char* name_of(ResourceKind kind) {
       return "kept";
     case ResourceKind::normed:
       return "normed";
-    case ResourceKind::q:
-      return "q";
+    case ResourceKind::qkv:
+      return "qkv";
     case ResourceKind::q_rotated:
       return "q_rotated";
-    case ResourceKind::k:
-      return "k";
-    case ResourceKind::v:
-      return "v";
     case ResourceKind::attended:
       return "attended";
-    case ResourceKind::gate:
-      return "gate";
-    case ResourceKind::up:
-      return "up";
+    case ResourceKind::gate_up:
+      return "gate_up";
     case ResourceKind::activated:
       return "activated";
     case ResourceKind::attention_partial:

@@ -22,13 +22,10 @@ enum class ResourceKind : std::uint8_t {
   residual,  ///< index 0 or 1: the residual stream and its other half of the ping-pong
   kept,      ///< the residual stream after a pass's first layers, one row per row of the round
   normed,
-  q,
+  qkv,  ///< rows of q, then k, then v
   q_rotated,
-  k,
-  v,
   attended,
-  gate,
-  up,
+  gate_up,  ///< rows of gate, then up
   activated,  ///< activations
   attention_partial,
   logits,

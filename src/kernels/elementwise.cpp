@@ -24,8 +24,8 @@ Dispatch swiglu(const Selector& select, std::uint32_t n, std::uint32_t rows, con
   Dispatch d;
   d.kernel = KernelId::swiglu;
   d.constants = words(abi::SwigluSpec{select.lanes()});
-  d.operands = {{{ResourceKind::gate}, Access::read}, {{ResourceKind::up}, Access::read}, {{ResourceKind::activated}, Access::write}};
-  d.push = bytes(abi::SwigluPush{n, padded(n)});
+  d.operands = {{{ResourceKind::gate_up}, Access::read}, {{ResourceKind::activated}, Access::write}};
+  d.push = bytes(abi::SwigluPush{n, padded(2 * n), padded(n)});
   d.groups = {(n + select.lanes() - 1) / select.lanes(), rows, 1};
   d.label = label;
   return d;
@@ -64,26 +64,6 @@ Dispatch cosine_sum(const Selector& select, std::uint32_t layers, const std::str
   d.groups = {(layers + select.lanes() - 1) / select.lanes(), 1, 1};
   d.label = label;
   return d;
-}
-
-std::vector<Dispatch> argmax(const Selector& select, std::uint32_t vocabulary, std::uint32_t rows, const std::string& label) {
-  const std::uint32_t blocks = (vocabulary + ARGMAX_BLOCK - 1) / ARGMAX_BLOCK;
-  Dispatch partial;
-  partial.kernel = KernelId::argmax;
-  partial.constants = words(abi::ArgmaxSpec{select.wide_lanes()});
-  partial.operands = {{{ResourceKind::logits}, Access::read}, {{ResourceKind::argmax_partial}, Access::write}};
-  partial.push = bytes(abi::ArgmaxPush{vocabulary, padded(vocabulary), blocks});
-  partial.groups = {blocks, rows, 1};
-  partial.label = label;
-
-  Dispatch merge;
-  merge.kernel = KernelId::argmax_merge;
-  merge.constants = words(abi::ArgmaxMergeSpec{1});
-  merge.operands = {{{ResourceKind::argmax_partial}, Access::read}, {{ResourceKind::result}, Access::write}};
-  merge.push = bytes(abi::ArgmaxMergePush{blocks});
-  merge.groups = {rows, 1, 1};
-  merge.label = label + ".merge";
-  return {std::move(partial), std::move(merge)};
 }
 
 }  // namespace skipstone::kernels

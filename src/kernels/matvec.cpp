@@ -18,18 +18,45 @@ void add_weights(std::vector<Operand>& operands, const Matrix& weights, std::siz
   operands.push_back({scales, Access::read});
 }
 
-std::vector<Operand> matrix_operands(const Matrix& weights, std::size_t part, Resource x, Resource y, const MatvecEpilogue& epilogue) {
+std::vector<Operand> matrix_operands(const Matrix& weights, std::size_t part, Resource x, Resource y, const MatvecFusion& fusion) {
   std::vector<Operand> operands;
   add_weights(operands, weights, part);
   operands.push_back({x, Access::read});
+  operands.push_back({fusion.norm ? Resource{ResourceKind::weight, fusion.norm->weight_tensor} : x, Access::read});
+  // Several dispatches that write ranges of the same rows do not hurt each other: their order is free.
   operands.push_back({y, Access::write});
-  operands.push_back({epilogue.bias_tensor ? Resource{ResourceKind::weight, *epilogue.bias_tensor} : x, Access::read});
-  operands.push_back({epilogue.residual.value_or(x), Access::read});
+  operands.push_back({fusion.bias_tensor ? Resource{ResourceKind::weight, *fusion.bias_tensor} : x, Access::read});
+  operands.push_back({fusion.residual.value_or(x), Access::read});
   return operands;
+}
+
+abi::MatvecPush matrix_push(const Matrix& weights, std::size_t part, const MatvecFusion& fusion) {
+  abi::MatvecPush push{};
+  push.n = fusion.swiglu ? weights.n / 2 : weights.parts[part].rows;
+  push.blocks = padded(weights.k) / 32;
+  push.x_stride = padded(weights.k);
+  push.y_stride = padded(fusion.y_width != 0 ? fusion.y_width : fusion.swiglu ? weights.n / 2 : weights.n);
+  push.y_first = fusion.y_first + weights.parts[part].first;
+  push.k = weights.k;
+  push.epsilon = fusion.norm ? fusion.norm->epsilon : 0.0f;
+  return push;
 }
 
 std::string part_label(const std::string& label, const Matrix& weights, std::size_t part) {
   return weights.parts.size() == 1 ? label : label + "." + std::to_string(part);
+}
+
+Dispatch skinny(const Selector& select, const Matrix& weights, std::size_t part, Resource x, Resource y, std::uint32_t rows,
+                const MatvecFusion& fusion, const MatvecChoice& choice, std::uint32_t epilogue) {
+  Dispatch d;
+  d.kernel = select.matvec_kernel(weights.format);
+  d.constants = words(abi::MatvecSpec{choice.lanes, choice.k_lanes, choice.rows, choice.columns, weights.interleave, fusion.norm ? 1u : 0u,
+                                      fusion.bias_tensor ? 1u : 0u, fusion.residual ? 1u : 0u, epilogue});
+  d.operands = matrix_operands(weights, part, x, y, fusion);
+  d.push = bytes(matrix_push(weights, part, fusion));
+  // A lane's rows of gate and up make half as many outputs.
+  d.groups = {divide_up(weights.parts[part].rows, choice.lanes / choice.k_lanes * choice.rows), divide_up(rows, choice.columns), 1};
+  return d;
 }
 
 }  // namespace
@@ -42,7 +69,7 @@ std::vector<Dispatch> embed(const Selector& select, const Matrix& table, std::ui
   for (std::size_t part = 0; part < table.parts.size(); ++part) {
     Dispatch d;
     d.kernel = select.embed(table.format);
-    d.constants = words(abi::EmbedSpec{.LANES = select.lanes()});
+    d.constants = words(abi::EmbedSpec{select.lanes(), table.interleave});
     add_weights(d.operands, table, part);
     d.operands.push_back({{ResourceKind::state}, Access::read});
     // Split tables write some rows each: read_write keeps the parts in order.
@@ -56,38 +83,64 @@ std::vector<Dispatch> embed(const Selector& select, const Matrix& table, std::ui
 }
 
 std::vector<Dispatch> matvec(const Selector& select, const Matrix& weights, Resource x, Resource y, std::uint32_t rows,
-                             const MatvecEpilogue& epilogue, const std::string& label) {
-  if (select.tiled(rows)) return matmul(select, weights, x, y, rows, epilogue, label);
+                             const MatvecFusion& fusion, const std::string& label) {
+  if (select.tiled(rows)) return matmul(select, weights, x, y, rows, fusion, label);
+  if (fusion.swiglu && weights.parts.size() != 1) fail(Code::internal, "{}: split weights cannot be gate and up", label);
   const MatvecChoice choice = select.matvec(rows);
   std::vector<Dispatch> result;
   for (std::size_t part = 0; part < weights.parts.size(); ++part) {
-    Dispatch d;
-    d.kernel = select.matvec_kernel(weights.format);
-    d.constants = words(abi::MatvecSpec{choice.lanes, choice.k_lanes, choice.rows, choice.columns, epilogue.bias_tensor ? 1u : 0u,
-                                        epilogue.residual ? 1u : 0u});
-    d.operands = matrix_operands(weights, part, x, y, epilogue);
-    d.push = bytes(
-        abi::MatvecPush{weights.parts[part].rows, padded(weights.k) / 32, padded(weights.k), padded(weights.n), weights.parts[part].first});
-    d.groups = {divide_up(weights.parts[part].rows, choice.lanes / choice.k_lanes * choice.rows), divide_up(rows, choice.columns), 1};
-    d.label = part_label(label, weights, part);
-    result.push_back(std::move(d));
+    result.push_back(skinny(select, weights, part, x, y, rows, fusion, choice, fusion.swiglu ? MATVEC_SWIGLU : MATVEC_STORE));
+    result.back().label = part_label(label, weights, part);
   }
   return result;
 }
 
+std::uint32_t argmax_partials(const Selector& select, std::uint32_t n) {
+  const MatvecChoice choice = select.matvec(1);
+  return divide_up(n, choice.lanes / choice.k_lanes * choice.rows);
+}
+
+std::vector<Dispatch> argmax(const Selector& select, const Matrix& weights, Resource x, std::uint32_t rows, const MatvecFusion& fusion,
+                             const std::string& label) {
+  // The rows of a partial result may not depend on the number of columns: its sum of exponentials is a chain over them.
+  MatvecChoice choice = select.matvec(rows);
+  choice.rows = select.matvec(1).rows;
+  const std::uint32_t partials = argmax_partials(select, weights.n), range = choice.lanes / choice.k_lanes * choice.rows;
+  const Resource partial{ResourceKind::argmax_partial};
+  std::vector<Dispatch> result;
+  for (std::size_t part = 0; part < weights.parts.size(); ++part) {
+    if (weights.parts[part].first % range != 0) fail(Code::internal, "{}: a part starts at row {}, within a range of {}", label, weights.parts[part].first, range);
+    Dispatch d = skinny(select, weights, part, x, partial, rows, fusion, choice, MATVEC_ARGMAX);
+    abi::MatvecPush push = matrix_push(weights, part, fusion);
+    push.y_stride = partials;
+    d.push = bytes(push);
+    d.label = part_label(label, weights, part);
+    result.push_back(std::move(d));
+  }
+  Dispatch merge;
+  merge.kernel = KernelId::argmax_merge;
+  merge.constants = words(abi::ArgmaxMergeSpec{select.lanes()});
+  merge.operands = {{partial, Access::read}, {{ResourceKind::result}, Access::write}};
+  merge.push = bytes(abi::ArgmaxMergePush{partials});
+  merge.groups = {rows, 1, 1};
+  merge.label = label + ".merge";
+  result.push_back(std::move(merge));
+  return result;
+}
+
 std::vector<Dispatch> matmul(const Selector& select, const Matrix& weights, Resource x, Resource y, std::uint32_t rows,
-                             const MatvecEpilogue& epilogue, const std::string& label) {
+                             const MatvecFusion& fusion, const std::string& label) {
+  if (fusion.norm || fusion.swiglu) fail(Code::internal, "{}: the tiled kernel neither normalises nor activates", label);
   const MatmulChoice tile = select.matmul(rows);
   if (rows % tile.tile_m != 0) fail(Code::internal, "{} rows are no multiple of the tile's {}", rows, tile.tile_m);
   std::vector<Dispatch> result;
   for (std::size_t part = 0; part < weights.parts.size(); ++part) {
     Dispatch d;
     d.kernel = select.matmul_kernel(weights.format);
-    d.constants = words(abi::MatmulSpec{tile.lanes, tile.tile_n, tile.tile_m, tile.lane_n, tile.lane_m, epilogue.bias_tensor ? 1u : 0u,
-                                        epilogue.residual ? 1u : 0u});
-    d.operands = matrix_operands(weights, part, x, y, epilogue);
-    d.push = bytes(
-        abi::MatmulPush{weights.parts[part].rows, padded(weights.k) / 32, padded(weights.k), padded(weights.n), weights.parts[part].first});
+    d.constants = words(abi::MatmulSpec{tile.lanes, tile.tile_n, tile.tile_m, tile.lane_n, tile.lane_m, fusion.bias_tensor ? 1u : 0u,
+                                        fusion.residual ? 1u : 0u, weights.interleave});
+    d.operands = matrix_operands(weights, part, x, y, fusion);
+    d.push = bytes(matrix_push(weights, part, fusion));
     d.groups = {divide_up(weights.parts[part].rows, tile.tile_n), rows / tile.tile_m, 1};
     d.label = part_label(label, weights, part);
     result.push_back(std::move(d));

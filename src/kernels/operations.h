@@ -16,6 +16,9 @@ namespace skipstone::kernels {
 /// Rows are padded to whole blocks of 32, in weights and activations alike.
 constexpr std::uint32_t padded(std::uint32_t length) { return (length + 31u) / 32u * 32u; }
 
+/// Rows of a part are padded to whole groups of interleaved ones.
+constexpr std::uint64_t padded_rows(std::uint64_t rows, std::uint32_t interleave) { return (rows + interleave - 1) / interleave * interleave; }
+
 /// Whether weights of `format` have a plane of half-precision scales beside their quants.
 bool has_scales(gguf::Type format);
 
@@ -30,6 +33,7 @@ struct Matrix {
   gguf::Type format = gguf::Type::f32;
   std::uint32_t n = 0, k = 0;  ///< output rows, inputs
   std::vector<MatrixPart> parts;
+  std::uint32_t interleave = 1;  ///< rows whose blocks alternate in memory; a part's rows are padded to a multiple of it
 };
 
 /// out[row] = embedding of the state's token `row`. One dispatch per part.
@@ -39,23 +43,40 @@ std::vector<Dispatch> embed(const Selector& select, const Matrix& table, std::ui
 Dispatch rms_norm(const Selector& select, Resource x, std::uint32_t weight_tensor, Resource out, std::uint32_t n, std::uint32_t rows,
                   float epsilon, bool last_row, const std::string& label);
 
-struct MatvecEpilogue {
-  std::optional<std::uint32_t> bias_tensor;
-  std::optional<Resource> residual;  ///< added; may not be the output
+struct MatvecNorm {
+  std::uint32_t weight_tensor = 0;
+  float epsilon = 0.0f;
+};
+
+/// What a multiplication does besides.
+struct MatvecFusion {
+  std::optional<MatvecNorm> norm = {};  ///< x is RMS-normalised on the way in; the skinny kernels only
+  std::optional<std::uint32_t> bias_tensor = {};
+  std::optional<Resource> residual = {};  ///< added; may not be the output
+  bool swiglu = false;               ///< W is gate above up: y = silu(gate x) * (up x), n / 2 outputs; the skinny kernels, unsplit weights
+  std::uint32_t y_first = 0;         ///< where the outputs start in a row of y (and in the bias)
+  std::uint32_t y_width = 0;         ///< floats of a row of y; 0: as many as there are outputs
 };
 /// y = W x (+ bias) (+ residual) for `rows` rows (a bucket): the skinny kernel, or the tiled one where the selector says so. One dispatch
 /// per part.
 std::vector<Dispatch> matvec(const Selector& select, const Matrix& weights, Resource x, Resource y, std::uint32_t rows,
-                             const MatvecEpilogue& epilogue, const std::string& label);
+                             const MatvecFusion& fusion, const std::string& label);
 /// The tiled kernel whatever the selector says (tests).
 std::vector<Dispatch> matmul(const Selector& select, const Matrix& weights, Resource x, Resource y, std::uint32_t rows,
-                             const MatvecEpilogue& epilogue, const std::string& label);
+                             const MatvecFusion& fusion, const std::string& label);
+/// The largest of W x (+ bias) per row, without writing W x: partial results by ranges of outputs, and their merge into `result`: token,
+/// probability, margin. `rows` at most STEP_VERIFY_ROWS.
+std::vector<Dispatch> argmax(const Selector& select, const Matrix& weights, Resource x, std::uint32_t rows, const MatvecFusion& fusion,
+                             const std::string& label);
+/// Partial results per row that `argmax` of a matrix with n outputs has.
+std::uint32_t argmax_partials(const Selector& select, std::uint32_t n);
 
 struct AttentionShape {
   std::uint32_t heads = 0, kv_heads = 0, head_dim = 0, rope_dim = 0, context = 0;
   std::uint32_t chunk = 64;  ///< keys per split, at fixed positions
   bool half_kv = true, rope_halves = false;
   std::uint32_t group() const { return heads / kv_heads; }
+  std::uint32_t qkv_width() const { return (heads + 2 * kv_heads) * head_dim; }
   bool texel_aligned() const { return head_dim % (half_kv ? 8 : 4) == 0; }  ///< K and V vectors are whole 16-byte words
   std::uint32_t max_chunks() const { return (context + chunk - 1) / chunk; }
   std::uint64_t kv_bytes() const { return std::uint64_t{kv_heads} * context * head_dim * (half_kv ? 2 : 4); }  ///< K or V of one layer
@@ -77,8 +98,5 @@ Dispatch keep_rows(const Selector& select, Resource x, std::uint32_t n, std::uin
 Dispatch cosine(const Selector& select, Resource before, Resource after, std::uint32_t n, std::uint32_t rows, std::uint32_t layer,
                 const std::string& label);
 Dispatch cosine_sum(const Selector& select, std::uint32_t layers, const std::string& label);
-
-/// logits -> result: token, probability, margin per row.
-std::vector<Dispatch> argmax(const Selector& select, std::uint32_t vocabulary, std::uint32_t rows, const std::string& label);
 
 }  // namespace skipstone::kernels

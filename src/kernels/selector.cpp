@@ -49,7 +49,9 @@ KernelId Selector::matvec_kernel(gguf::Type format) const {
 KernelId Selector::matmul_kernel(gguf::Type format) const { return kernels_of(format).matmul; }
 
 MatvecChoice Selector::matvec(std::uint32_t rows_of_pass) const {
-  const std::uint32_t columns = std::min({bucket_for(rows_of_pass), std::uint32_t{STEP_VERIFY_ROWS}, tuning_.matvec_columns});
+  // 12 and 24 rows are there so that one row more than 8 or 16 does not cost twice as much: columns of 12.
+  const std::uint32_t bucket = bucket_for(rows_of_pass);
+  const std::uint32_t columns = bucket % 12 == 0 ? 12 : std::min(bucket, tuning_.matvec_columns);
   return {tuning_.matvec_row_lanes * tuning_.matvec_k_lanes, tuning_.matvec_k_lanes, tuning_.matvec_rows, columns};
 }
 

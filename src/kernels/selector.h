@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "abi/step_state.h"
 #include "gguf/traits.h"
 #include "kernels/kernel_ids.h"
 #include "vk/caps.h"
@@ -44,6 +45,9 @@ class Selector {
   /// and a model's text is then the same on every device (docs/numerics.md).
   bool half_kv() const { return true; }
   bool texels() const { return tuning_.texels; }
+  std::uint32_t interleave() const { return tuning_.matvec_row_lanes; }  ///< how matrices are laid out (Matrix::interleave)
+  /// Whether passes of so many rows take the skinny kernels, which normalise and activate themselves.
+  bool fused(std::uint32_t rows_of_pass) const { return rows_of_pass <= STEP_VERIFY_ROWS; }
   std::uint64_t max_storage_range() const { return caps_.max_storage_range; }
   const vk::Caps& caps() const { return caps_; }
 
@@ -53,7 +57,7 @@ class Selector {
 };
 
 /// Row buckets of the numerics contract and of prefill: passes are recorded for these row counts only.
-inline constexpr std::uint32_t row_buckets[] = {1, 2, 4, 8, 16, 32, 64, 128, 256};
+inline constexpr std::uint32_t row_buckets[] = {1, 2, 4, 8, 12, 16, 24, 32, 64, 128, 256};
 /// The smallest bucket that holds `rows`. Throws internal above the largest.
 std::uint32_t bucket_for(std::uint32_t rows);
 

@@ -14,10 +14,11 @@ struct Planes {
   std::vector<std::byte> quants, scales;  ///< scales: half precision, in block order; empty for formats without
 };
 
-/// Rows [first, first + rows) of a matrix.
-Planes repack_rows(const gguf::Tensor& matrix, std::uint64_t first, std::uint64_t rows);
+/// Rows [first, first + rows) of matrices that stand one above the other. Rows are padded to a multiple of `interleave` with zeros, and the
+/// blocks of so many rows alternate: block 0 of each, block 1 of each, ... (kernels::Matrix::interleave).
+Planes repack_rows(std::span<const gguf::Tensor* const> matrices, std::uint64_t first, std::uint64_t rows, std::uint32_t interleave);
 
-/// A norm or bias as padded f32.
-std::vector<std::byte> repack_vector(const gguf::Tensor& vector);
+/// Norms or biases, one behind the other, as padded f32.
+std::vector<std::byte> repack_vector(std::span<const gguf::Tensor* const> vectors);
 
 }  // namespace skipstone::model

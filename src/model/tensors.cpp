@@ -95,6 +95,9 @@ LayerTensors find_layer(const Lookup& lookup, const Config& c, std::uint32_t lay
   t.q_bias = bias("attn_q", c.q_width());
   t.k_bias = bias("attn_k", c.kv_width());
   t.v_bias = bias("attn_v", c.kv_width());
+  if ((t.q_bias == nullptr) != (t.k_bias == nullptr) || (t.q_bias == nullptr) != (t.v_bias == nullptr)) {
+    fail(Code::bad_file, "{0}attn_q.bias, {0}attn_k.bias and {0}attn_v.bias: some are there and some are not; a model has all of them or none", prefix);
+  }
   t.o_bias = bias("attn_output", c.width);
   t.ffn_norm = norm("ffn_norm");
   t.gate = weight("ffn_gate", c.width, c.ffn);
@@ -102,6 +105,8 @@ LayerTensors find_layer(const Lookup& lookup, const Config& c, std::uint32_t lay
   t.down = weight("ffn_down", c.ffn, c.width);
   t.gate_bias = bias("ffn_gate", c.ffn);
   t.up_bias = bias("ffn_up", c.ffn);
+  if ((t.gate_bias == nullptr) != (t.up_bias == nullptr))
+    fail(Code::bad_file, "one of {0}ffn_gate.bias and {0}ffn_up.bias is there and the other is not; a model has both or none", prefix);
   t.down_bias = bias("ffn_down", c.width);
   return t;
 }

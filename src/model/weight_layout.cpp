@@ -25,61 +25,105 @@ std::uint64_t quant_row_bytes(gguf::Type format, std::uint32_t k) {
   fail(Code::unsupported, "there is no device layout for weights of type {}", gguf::traits(format).name);
 }
 
+std::string joined_name(const std::vector<const gguf::Tensor*>& tensors) {
+  std::string name;
+  for (const gguf::Tensor* tensor : tensors) name += (name.empty() ? "" : "+") + tensor->name;
+  return name;
+}
+
 class Builder {
  public:
-  Builder(WeightLayout& layout, std::uint64_t max_range) : layout_(layout), max_range_(max_range) {}
+  Builder(WeightLayout& layout, std::uint64_t max_range, std::uint32_t interleave)
+      : layout_(layout), max_range_(max_range), interleave_(interleave) {}
 
-  std::uint32_t vector(const gguf::Tensor* tensor) {
-    const kernels::Matrix shape{ordinal(), gguf::Type::f32, 1, static_cast<std::uint32_t>(tensor->elements()), {{0, 1}}};
-    layout_.tensors.push_back({tensor, true, shape});
+  std::uint32_t vector(const std::vector<const gguf::Tensor*>& tensors) {
+    std::uint64_t length = 0;
+    for (const gguf::Tensor* tensor : tensors) length += tensor->elements();
+    const kernels::Matrix shape{ordinal(), gguf::Type::f32, 1, static_cast<std::uint32_t>(length), {{0, 1}}};
+    layout_.tensors.push_back({tensors, joined_name(tensors), true, shape});
     return shape.tensor;
   }
 
   std::optional<std::uint32_t> optional_vector(const gguf::Tensor* tensor) {
-    return tensor == nullptr ? std::nullopt : std::optional(vector(tensor));
+    return tensor == nullptr ? std::nullopt : std::optional(vector({tensor}));
   }
 
-  kernels::Matrix matrix(const gguf::Tensor* tensor) {
-    kernels::Matrix m{
-        ordinal(), tensor->type, static_cast<std::uint32_t>(tensor->rows()), static_cast<std::uint32_t>(tensor->row_length()), {}};
-    const std::uint64_t row = quant_row_bytes(m.format, m.k);
-    // An even number of rows per part keeps every part's scales aligned to words.
-    const std::uint64_t most = std::max<std::uint64_t>(2, max_range_ / row / 2 * 2);
-    if (most > m.n) {
+  kernels::Matrix matrix(const std::vector<const gguf::Tensor*>& tensors) {
+    kernels::Matrix m{ordinal(), tensors[0]->type, rows(tensors), static_cast<std::uint32_t>(tensors[0]->row_length()), {}, interleave_};
+    // Whole ranges of what the LM head takes the largest of (kernels::argmax), and whole words of scales.
+    const std::uint64_t row = quant_row_bytes(m.format, m.k), aligned = max_range_ / row / 1024 * 1024;
+    const std::uint64_t most = std::max<std::uint64_t>(interleave_ * 2, aligned > 0 ? aligned : max_range_ / row / (interleave_ * 2) * (interleave_ * 2));
+    if (kernels::padded_rows(m.n, interleave_) <= most) {
       m.parts = {{0, m.n}};
     } else {
       for (std::uint32_t first = 0; first < m.n; first += static_cast<std::uint32_t>(most)) {
         m.parts.push_back({first, std::min(static_cast<std::uint32_t>(most), m.n - first)});
       }
     }
-    layout_.tensors.push_back({tensor, false, m});
+    layout_.tensors.push_back({tensors, joined_name(tensors), false, m});
     return m;
+  }
+
+  /// Whether the tensors can be one matrix that fits one binding.
+  bool stackable(const std::vector<const gguf::Tensor*>& tensors) const {
+    for (const gguf::Tensor* tensor : tensors) {
+      if (tensor->type != tensors[0]->type) return false;
+    }
+    return quant_row_bytes(tensors[0]->type, static_cast<std::uint32_t>(tensors[0]->row_length())) * kernels::padded_rows(rows(tensors), interleave_) <= max_range_;
   }
 
  private:
   std::uint32_t ordinal() const { return static_cast<std::uint32_t>(layout_.tensors.size()); }
+  static std::uint32_t rows(const std::vector<const gguf::Tensor*>& tensors) {
+    std::uint64_t rows = 0;
+    for (const gguf::Tensor* tensor : tensors) rows += tensor->rows();
+    return static_cast<std::uint32_t>(rows);
+  }
 
   WeightLayout& layout_;
   std::uint64_t max_range_;
+  std::uint32_t interleave_;
 };
+
+// Q, K and V in the longest runs that can be one matrix.
+std::vector<Projection> layout_projections(Builder& build, const LayerTensors& t) {
+  const std::vector<std::pair<const gguf::Tensor*, const char*>> all{{t.q, "q"}, {t.k, "k"}, {t.v, "v"}};
+  std::vector<Projection> projections;
+  std::uint32_t first = 0;
+  for (std::size_t i = 0; i < all.size();) {
+    std::vector<const gguf::Tensor*> run{all[i].first};
+    std::string name = all[i].second;
+    for (++i; i < all.size(); ++i) {
+      run.push_back(all[i].first);
+      if (!build.stackable(run)) {
+        run.pop_back();
+        break;
+      }
+      name += all[i].second;
+    }
+    projections.push_back({build.matrix(run), first, "attn_" + name});
+    first += projections.back().matrix.n;
+  }
+  return projections;
+}
 
 LayerWeights layout_layer(Builder& build, const LayerTensors& t) {
   LayerWeights w;
-  w.attention_norm = build.vector(t.attention_norm);
-  w.q = build.matrix(t.q);
-  w.k = build.matrix(t.k);
-  w.v = build.matrix(t.v);
-  w.o = build.matrix(t.o);
-  w.q_bias = build.optional_vector(t.q_bias);
-  w.k_bias = build.optional_vector(t.k_bias);
-  w.v_bias = build.optional_vector(t.v_bias);
+  w.attention_norm = build.vector({t.attention_norm});
+  w.projections = layout_projections(build, t);
+  // Models have the biases of Q, K and V all or none (find_tensors checks it).
+  if (t.q_bias != nullptr) w.qkv_bias = build.vector({t.q_bias, t.k_bias, t.v_bias});
+  w.o = build.matrix({t.o});
   w.o_bias = build.optional_vector(t.o_bias);
-  w.ffn_norm = build.vector(t.ffn_norm);
-  w.gate = build.matrix(t.gate);
-  w.up = build.matrix(t.up);
-  w.down = build.matrix(t.down);
-  w.gate_bias = build.optional_vector(t.gate_bias);
-  w.up_bias = build.optional_vector(t.up_bias);
+  w.ffn_norm = build.vector({t.ffn_norm});
+  if (t.gate_bias == nullptr && t.up_bias == nullptr && build.stackable({t.gate, t.up})) {
+    w.gate_up = build.matrix({t.gate, t.up});
+  } else {
+    w.gate = build.matrix({t.gate});
+    w.up = build.matrix({t.up});
+    if (t.gate_bias != nullptr) w.gate_up_bias = build.vector({t.gate_bias, t.up_bias});
+  }
+  w.down = build.matrix({t.down});
   w.down_bias = build.optional_vector(t.down_bias);
   return w;
 }
@@ -88,12 +132,12 @@ LayerWeights layout_layer(Builder& build, const LayerTensors& t) {
 
 std::uint64_t TensorPlace::quant_bytes(std::size_t part) const {
   if (vector) return std::uint64_t{kernels::padded(matrix.k)} * sizeof(float);
-  return quant_row_bytes(matrix.format, matrix.k) * matrix.parts[part].rows;
+  return quant_row_bytes(matrix.format, matrix.k) * kernels::padded_rows(matrix.parts[part].rows, matrix.interleave);
 }
 
 std::uint64_t TensorPlace::scale_bytes(std::size_t part) const {
   if (vector || !kernels::has_scales(matrix.format)) return 0;
-  const std::uint64_t halves = std::uint64_t{kernels::padded(matrix.k) / 32} * matrix.parts[part].rows;
+  const std::uint64_t halves = std::uint64_t{kernels::padded(matrix.k) / 32} * kernels::padded_rows(matrix.parts[part].rows, matrix.interleave);
   return (halves + 1) / 2 * 4;
 }
 
@@ -105,15 +149,15 @@ std::uint64_t WeightLayout::bytes() const {
   return total;
 }
 
-const std::string& WeightLayout::name(std::uint32_t tensor) const { return tensors.at(tensor).source->name; }
+const std::string& WeightLayout::name(std::uint32_t tensor) const { return tensors.at(tensor).name; }
 
-WeightLayout layout_weights(const ModelTensors& tensors, std::uint64_t max_range) {
+WeightLayout layout_weights(const ModelTensors& tensors, std::uint64_t max_range, std::uint32_t interleave) {
   WeightLayout layout;
-  Builder build(layout, max_range);
-  layout.embedding = build.matrix(tensors.embedding);
+  Builder build(layout, max_range, interleave);
+  layout.embedding = build.matrix({tensors.embedding});
   for (const LayerTensors& layer : tensors.layers) layout.layers.push_back(layout_layer(build, layer));
-  layout.output_norm = build.vector(tensors.output_norm);
-  layout.output = tensors.output == tensors.embedding ? layout.embedding : build.matrix(tensors.output);
+  layout.output_norm = build.vector({tensors.output_norm});
+  layout.output = tensors.output == tensors.embedding ? layout.embedding : build.matrix({tensors.output});
   layout.output_bias = build.optional_vector(tensors.output_bias);
   return layout;
 }

@@ -11,15 +11,26 @@
 
 namespace skipstone::model {
 
-struct LayerWeights {
-  std::uint32_t attention_norm = 0, ffn_norm = 0;  ///< tensor ordinals
-  kernels::Matrix q, k, v, o, gate, up, down;
-  std::optional<std::uint32_t> q_bias, k_bias, v_bias, o_bias, gate_bias, up_bias, down_bias;
+/// Q, K and V, or those neighbours among them that have one format, as one matrix: their outputs stand in one row of q, k, v.
+struct Projection {
+  kernels::Matrix matrix;
+  std::uint32_t first = 0;  ///< where its outputs start
+  std::string name;         ///< "attn_qkv", "attn_q", ...
 };
 
-/// One tensor's place. Vectors (norms, biases) become f32; matrices keep their format in planes of their own (docs/numerics.md).
+struct LayerWeights {
+  std::uint32_t attention_norm = 0, ffn_norm = 0;  ///< tensor ordinals
+  std::vector<Projection> projections;
+  std::optional<std::uint32_t> qkv_bias, o_bias, gate_up_bias, down_bias;
+  kernels::Matrix o, down;
+  std::optional<kernels::Matrix> gate_up;    ///< gate above up, where they have one format, no biases, and fit one binding
+  std::optional<kernels::Matrix> gate, up;   ///< where they do not
+};
+
+/// The place of a tensor, or of several that are multiplied together. Vectors (norms, biases) become f32; matrices keep their format in planes of their own (docs/numerics.md).
 struct TensorPlace {
-  const gguf::Tensor* source = nullptr;
+  std::vector<const gguf::Tensor*> sources;  ///< one above (vectors: behind) the other
+  std::string name;                          ///< of the sources
   bool vector = false;
   kernels::Matrix matrix;  ///< matrices: format, shape, parts
   std::uint64_t quant_bytes(std::size_t part) const;
@@ -38,6 +49,7 @@ struct WeightLayout {
 };
 
 /// `max_range`: the most bytes one buffer binding may cover (Caps::max_storage_range); larger matrices are split by rows.
-WeightLayout layout_weights(const ModelTensors& tensors, std::uint64_t max_range);
+/// `interleave`: Matrix::interleave of all matrices.
+WeightLayout layout_weights(const ModelTensors& tensors, std::uint64_t max_range, std::uint32_t interleave);
 
 }  // namespace skipstone::model

@@ -59,18 +59,24 @@ HostMatrix::HostMatrix(gguf::Type type, std::uint32_t n, std::uint32_t k, Random
   tensor.data = bytes;
 }
 
-kernels::Matrix place(Bench& bench, const HostMatrix& matrix, std::uint32_t parts, std::uint32_t tensor) {
+kernels::Matrix place(Bench& bench, const HostMatrix& matrix, std::uint32_t parts, std::uint32_t interleave, std::uint32_t tensor) {
+  return place(bench, matrix.tensor, parts, interleave, tensor);
+}
+
+kernels::Matrix place(Bench& bench, const gguf::Tensor& matrix, std::uint32_t parts, std::uint32_t interleave, std::uint32_t tensor) {
   kernels::Matrix placed;
   placed.tensor = tensor;
-  placed.format = matrix.tensor.type;
-  placed.n = static_cast<std::uint32_t>(matrix.tensor.rows());
-  placed.k = static_cast<std::uint32_t>(matrix.tensor.row_length());
+  placed.format = matrix.type;
+  placed.n = static_cast<std::uint32_t>(matrix.rows());
+  placed.k = static_cast<std::uint32_t>(matrix.row_length());
+  placed.interleave = interleave;
   std::uint32_t first = 0;
   for (std::uint32_t part = 0; part < parts; ++part) {
     const std::uint32_t rest = placed.n - first;
     const std::uint32_t rows = part + 1 == parts ? rest : rest / (parts - part) + 1;
     placed.parts.push_back({first, rows});
-    const model::Planes planes = model::repack_rows(matrix.tensor, first, rows);
+    const gguf::Tensor* const source = &matrix;
+    const model::Planes planes = model::repack_rows(std::span(&source, 1), first, rows, interleave);
     const kernels::Resource quants{kernels::ResourceKind::weight, tensor, static_cast<std::uint16_t>(part), 0};
     bench.put(quants, planes.quants);
     if (!planes.scales.empty()) {
@@ -88,6 +94,17 @@ std::vector<float> strided(const std::vector<float>& rows, std::uint32_t n, floa
   std::vector<float> out(count * stride, filler);
   for (std::size_t r = 0; r < count; ++r) {
     std::copy_n(rows.begin() + static_cast<std::ptrdiff_t>(r * n), n, out.begin() + static_cast<std::ptrdiff_t>(r * stride));
+  }
+  return out;
+}
+
+std::vector<float> joined_rows(std::size_t rows, const std::vector<const std::vector<float>*>& tables) {
+  std::vector<float> out;
+  for (std::size_t row = 0; row < rows; ++row) {
+    for (const std::vector<float>* table : tables) {
+      const auto length = static_cast<std::ptrdiff_t>(table->size() / rows), first = static_cast<std::ptrdiff_t>(row) * length;
+      out.insert(out.end(), table->begin() + first, table->begin() + first + length);
+    }
   }
   return out;
 }

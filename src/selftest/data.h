@@ -40,10 +40,14 @@ struct HostMatrix {
 };
 
 /// `matrix` cut into `parts` ranges of rows (of unequal length) as tensor 0, uploaded in the device's layout.
-kernels::Matrix place(Bench& bench, const HostMatrix& matrix, std::uint32_t parts, std::uint32_t tensor = 0);
+kernels::Matrix place(Bench& bench, const HostMatrix& matrix, std::uint32_t parts, std::uint32_t interleave, std::uint32_t tensor = 0);
+
+kernels::Matrix place(Bench& bench, const gguf::Tensor& matrix, std::uint32_t parts, std::uint32_t interleave, std::uint32_t tensor = 0);
 
 /// Rows of n floats at a stride of padded(n); what lies between is `filler`.
 std::vector<float> strided(const std::vector<float>& rows, std::uint32_t n, float filler = 0.0f);
+/// Row after row, what each of the tables has in it; each holds `rows` rows of a length of its own.
+std::vector<float> joined_rows(std::size_t rows, const std::vector<const std::vector<float>*>& tables);
 /// Row `row` of such a buffer.
 std::vector<float> row_of(const std::vector<float>& buffer, std::uint32_t n, std::uint32_t row);
 

@@ -15,7 +15,7 @@ using kernels::ResourceKind;
 std::string check(Bench& bench, gguf::Type format, std::uint32_t vocabulary, std::uint32_t k, std::uint32_t rows, std::uint32_t parts) {
   Random random(fmt::format("embed {} {} {} {}", suffix(format), k, rows, parts));
   const HostMatrix table(format, vocabulary, k, random);
-  const kernels::Matrix placed = place(bench, table, parts);
+  const kernels::Matrix placed = place(bench, table, parts, bench.select().interleave());
   const std::uint32_t bucket = kernels::bucket_for(rows), stride = padded(k);
   const kernels::Resource out{ResourceKind::residual};
   bench.reserve(out, std::size_t{bucket} * stride);

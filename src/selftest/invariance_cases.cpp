@@ -23,6 +23,7 @@ using RunRows = std::function<std::vector<Words>(Bench&, const std::vector<std::
 
 std::vector<std::uint32_t> row_counts(Depth depth, std::uint32_t most) {
   if (depth == Depth::quick) return {2, 5, 16};
+  // More than two columns of workgroups are like two.
   std::vector<std::uint32_t> counts;
   for (std::uint32_t rows = 1; rows <= most; ++rows) counts.push_back(rows);
   return counts;
@@ -78,7 +79,7 @@ std::string check_matvec(Bench& bench, Depth depth, gguf::Type format, const ker
   const std::uint32_t n = 70, k = gguf::traits(format).block > 1 ? 352 : 332;
   Random random("invariance matvec " + suffix(format));
   const HostMatrix matrix(format, n, k, random);
-  const kernels::Matrix placed = place(bench, matrix, 1);
+  const kernels::Matrix placed = place(bench, matrix, 1, select.interleave());
   const std::vector<float> x = random.floats(std::size_t{items} * k, -2.0f, 2.0f);
   const auto run = [&](Bench& b, const std::vector<std::uint32_t>& order) {
     const kernels::Resource in{ResourceKind::normed}, out{ResourceKind::scratch};
@@ -107,15 +108,32 @@ std::string check_rms_norm(Bench& bench, Depth depth) {
       false);
 }
 
+// Everything that the skinny kernels do besides: the norm before, silu(gate) * up behind.
+std::string check_fused(Bench& bench, Depth depth, const kernels::Selector& select, std::uint32_t most) {
+  const std::uint32_t n = 70, k = 352;
+  Random random("invariance fused");
+  const HostMatrix matrix(gguf::Type::q8_0, 2 * n, k, random);
+  const kernels::Matrix placed = place(bench, matrix, 1, select.interleave());
+  const std::vector<float> x = random.floats(std::size_t{items} * k, -2.0f, 2.0f);
+  bench.put({ResourceKind::weight, 1}, strided(random.floats(k, -2.0f, 2.0f), k));
+  const auto run = [&](Bench& b, const std::vector<std::uint32_t>& order) {
+    const kernels::Resource in{ResourceKind::residual}, out{ResourceKind::activated};
+    b.put(in, gather(x, k, order));
+    b.reserve(out, std::size_t{bucket_of(order)} * padded(n));
+    b.run(kernels::matvec(select, placed, in, out, bucket_of(order), {.norm = kernels::MatvecNorm{1, 1e-5f}, .swiglu = true}, "matvec"));
+    return read_rows(b, out, order.size(), n, padded(n));
+  };
+  return compare_rows(bench, depth, run, false, most);
+}
+
 std::string check_swiglu(Bench& bench, Depth depth) {
   const std::uint32_t n = 172;
   Random random("invariance swiglu");
-  const std::vector<float> gate = random.floats(std::size_t{items} * n, -20.0f, 20.0f), up = random.floats(gate.size(), -2.0f, 2.0f);
+  const std::vector<float> gate_up = random.floats(std::size_t{items} * 2 * n, -20.0f, 20.0f);
   return compare_rows(
       bench, depth,
       [&](Bench& b, const std::vector<std::uint32_t>& order) {
-        b.put({ResourceKind::gate}, gather(gate, n, order));
-        b.put({ResourceKind::up}, gather(up, n, order));
+        b.put({ResourceKind::gate_up}, gather(gate_up, 2 * n, order));
         b.reserve({ResourceKind::activated}, std::size_t{bucket_of(order)} * padded(n));
         b.run(kernels::swiglu(b.select(), n, bucket_of(order), "swiglu"));
         return read_rows(b, {ResourceKind::activated}, order.size(), n, padded(n));
@@ -124,18 +142,22 @@ std::string check_swiglu(Bench& bench, Depth depth) {
 }
 
 std::string check_argmax(Bench& bench, Depth depth) {
-  const std::uint32_t vocabulary = 4500;
+  const std::uint32_t vocabulary = 700, k = 64;
   Random random("invariance argmax");
-  const std::vector<float> logits = random.floats(std::size_t{items} * vocabulary, -10.0f, 10.0f);
+  const HostMatrix matrix(gguf::Type::q8_0, vocabulary, k, random);
+  const kernels::Matrix placed = place(bench, matrix, 1, bench.select().interleave());
+  const std::vector<float> x = random.floats(std::size_t{items} * k, -2.0f, 2.0f);
+  bench.put({ResourceKind::weight, 1}, strided(random.floats(k, -2.0f, 2.0f), k));
   return compare_rows(
       bench, depth,
       [&](Bench& b, const std::vector<std::uint32_t>& order) {
-        const std::uint32_t bucket = bucket_of(order), blocks = (vocabulary + ARGMAX_BLOCK - 1) / ARGMAX_BLOCK;
+        const std::uint32_t bucket = bucket_of(order);
         constexpr std::size_t words = sizeof(abi::RowResult) / 4;
-        b.put({ResourceKind::logits}, gather(logits, vocabulary, order));
-        b.reserve({ResourceKind::argmax_partial}, std::size_t{bucket} * blocks * sizeof(abi::ArgmaxPartial) / 4);
+        b.put({ResourceKind::residual}, gather(x, k, order));
+        b.reserve({ResourceKind::argmax_partial},
+                  std::size_t{bucket} * kernels::argmax_partials(b.select(), vocabulary) * sizeof(abi::ArgmaxPartial) / 4);
         b.reserve({ResourceKind::result}, bucket * words);
-        b.run(kernels::argmax(b.select(), vocabulary, bucket, "argmax"));
+        b.run(kernels::argmax(b.select(), placed, {ResourceKind::residual}, bucket, {.norm = kernels::MatvecNorm{1, 1e-5f}}, "argmax"));
         return read_rows(b, {ResourceKind::result}, order.size(), words, words);
       },
       false);
@@ -145,18 +167,14 @@ constexpr std::uint32_t first_position = 57;  // rows stand on both sides of a c
 
 std::string check_rope_store(Bench& bench, Depth depth) {
   const AttentionShape s{.heads = 4, .kv_heads = 2, .head_dim = 16, .rope_dim = 16, .context = 80, .half_kv = true};
-  const std::uint32_t q_width = s.heads * s.head_dim, kv_width = s.kv_heads * s.head_dim;
+  const std::uint32_t q_width = s.heads * s.head_dim;
   Random random("invariance rope_store");
-  const std::vector<float> q = random.floats(std::size_t{items} * q_width, -2.0f, 2.0f),
-                           k = random.floats(std::size_t{items} * kv_width, -2.0f, 2.0f);
-  const std::vector<float> v = random.floats(k.size(), -2.0f, 2.0f);
+  const std::vector<float> qkv = random.floats(std::size_t{items} * s.qkv_width(), -2.0f, 2.0f);
   bench.put({ResourceKind::rope_table}, make_rope_table(s));
   return compare_rows(
       bench, depth,
       [&](Bench& b, const std::vector<std::uint32_t>& order) {
-        b.put({ResourceKind::q}, gather(q, q_width, order));
-        b.put({ResourceKind::k}, gather(k, kv_width, order));
-        b.put({ResourceKind::v}, gather(v, kv_width, order));
+        b.put({ResourceKind::qkv}, gather(qkv, s.qkv_width(), order));
         b.reserve({ResourceKind::q_rotated}, std::size_t{bucket_of(order)} * padded(q_width));
         for (const ResourceKind cache : {ResourceKind::k_cache, ResourceKind::v_cache}) b.reserve({cache}, s.kv_bytes() / 4);
         b.set_rows(first_position + order.front(), static_cast<std::uint32_t>(order.size()));
@@ -223,6 +241,8 @@ std::vector<Case> invariance_cases(const Scope& scope) {
                        return check_matvec(bench, depth, gguf::Type::q8_0, kernels::Selector(bench.caps(), tuning), 4);
                      }});
   }
+  cases.push_back({"matvec", "invariance norm, matvec, swiglu",
+                   [=](Bench& bench) { return check_fused(bench, depth, bench.select(), STEP_VERIFY_ROWS); }});
   cases.push_back({"rms_norm", "invariance rms_norm", [=](Bench& bench) { return check_rms_norm(bench, depth); }});
   cases.push_back({"rope_store", "invariance rope_store", [=](Bench& bench) { return check_rope_store(bench, depth); }});
   cases.push_back({"attention", "invariance attention f16 H=8/2", [=](Bench& bench) { return check_attention(bench, depth, 2, true); }});

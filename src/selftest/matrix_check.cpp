@@ -14,15 +14,17 @@ namespace {
 using kernels::padded;
 using kernels::ResourceKind;
 
-constexpr std::uint32_t bias_tensor = 1;
+constexpr std::uint32_t bias_tensor = 1, norm_tensor = 2;
+constexpr float norm_epsilon = 1e-5f;
 
 struct Operands {
-  std::vector<float> x, bias, residual;  // rows of k, n floats, rows of n
+  std::vector<float> x, norm, bias, residual;  // rows of k, k floats, n floats, rows of n
 };
 
 Operands make_operands(const MatrixShape& shape, Random& random) {
   Operands operands;
   operands.x = random.floats(std::size_t{shape.rows} * shape.k, -2.0f, 2.0f);
+  if (shape.norm) operands.norm = random.floats(shape.k, -2.0f, 2.0f);
   if (shape.bias) operands.bias = random.floats(shape.n, -3.0f, 3.0f);
   if (shape.residual) operands.residual = random.floats(std::size_t{shape.rows} * shape.n, -3.0f, 3.0f);
   return operands;
@@ -36,60 +38,91 @@ void put_rows(Bench& bench, const kernels::Resource& resource, std::vector<float
 
 // One row of the answer, and how far the device's may be from it. Any order of adding K products rounds each partial sum at most once per
 // product and once per join of lanes, and the sums are at most sum |w x|: the standard bound (Higham, Accuracy and Stability of Numerical
-// Algorithms, 2002, section 3.1) with as many roundings as there are products, lanes and operands of the epilogue.
+// Algorithms, 2002, section 3.1) with as many roundings as there are products, lanes and operands of the fusion.
+struct Sum {
+  double value = 0.0, bound = 0.0;
+};
+
+Sum dot(std::span<const float> w, std::span<const float> x, double roundings) {
+  Sum sum;
+  for (std::size_t j = 0; j < x.size(); ++j) {
+    const double product = static_cast<double>(w[j]) * static_cast<double>(x[j]);
+    sum.value += product;
+    sum.bound += std::abs(product);
+  }
+  sum.bound *= roundings * epsilon;
+  return sum;
+}
+
+Sum swiglu(const Sum& gate, const Sum& up) {
+  // |silu'| < 1.1; exp and the quotient add some units of their own (swiglu_cases.cpp has them one by one).
+  const double silu = gate.value / (1 + std::exp(-gate.value)), own = (16 + 2 * std::abs(gate.value)) * epsilon * std::abs(silu);
+  const double silu_bound = 1.1 * gate.bound + own;
+  return {silu * up.value, silu_bound * (std::abs(up.value) + up.bound) + std::abs(silu) * up.bound + 4 * epsilon * std::abs(silu * up.value)};
+}
+
 void expected_row(const MatrixShape& shape, const std::vector<float>& weights, const Operands& operands, std::uint32_t row,
                   std::uint32_t lanes, std::vector<float>& wanted, std::vector<double>& tolerance) {
-  const std::span<const float> x = std::span(operands.x).subspan(std::size_t{row} * shape.k, shape.k);
+  std::vector<float> x(operands.x.begin() + static_cast<std::ptrdiff_t>(std::size_t{row} * shape.k),
+                       operands.x.begin() + static_cast<std::ptrdiff_t>(std::size_t{row + 1} * shape.k));
+  double roundings = shape.k + lanes + 4.0;
+  if (shape.norm) {
+    const std::vector<float> raw = x;
+    ref::rms_norm(raw, operands.norm, norm_epsilon, x);
+    roundings += (shape.k + lanes) / 2.0 + 8.0;  // of the sum of squares under the root, and of both factors
+  }
   wanted.resize(shape.n);
   tolerance.resize(shape.n);
-  ref::multiply(weights, x, wanted);
   for (std::uint32_t i = 0; i < shape.n; ++i) {
-    double magnitude = 0.0, sum = static_cast<double>(wanted[i]);
-    for (std::uint32_t j = 0; j < shape.k; ++j)
-      magnitude += std::abs(static_cast<double>(weights[std::size_t{i} * shape.k + j]) * static_cast<double>(x[j]));
-    if (shape.bias) {
-      sum += static_cast<double>(operands.bias[i]);
-      magnitude += std::abs(static_cast<double>(operands.bias[i]));
-    }
-    if (shape.residual) {
-      const auto added = static_cast<double>(operands.residual[std::size_t{row} * shape.n + i]);
-      sum += added;
-      magnitude += std::abs(added);
-    }
-    wanted[i] = static_cast<float>(sum);
-    tolerance[i] = (shape.k + lanes + 4.0) * epsilon * magnitude;
+    const auto row_of_weights = [&](std::size_t r) { return std::span(weights).subspan(r * shape.k, shape.k); };
+    Sum sum = dot(row_of_weights(i), x, roundings);
+    if (shape.swiglu) sum = swiglu(sum, dot(row_of_weights(std::size_t{shape.n} + i), x, roundings));
+    const auto add = [&](float value) {
+      sum.value += static_cast<double>(value);
+      sum.bound += roundings * epsilon * std::abs(static_cast<double>(value));
+    };
+    if (shape.bias) add(operands.bias[i]);
+    if (shape.residual) add(operands.residual[std::size_t{row} * shape.n + i]);
+    wanted[i] = static_cast<float>(sum.value);
+    tolerance[i] = sum.bound + epsilon * std::abs(sum.value);
   }
 }
 
 }  // namespace
 
 std::string MatrixShape::text() const {
-  return fmt::format("{} N={} K={} rows={}{}{}{}", suffix(format), n, k, rows, bias ? " bias" : "", residual ? " residual" : "",
+  return fmt::format("{} N={} K={} rows={}{}{}{}{}{}", suffix(format), n, k, rows, norm ? " norm" : "", swiglu ? " swiglu" : "",
+                     bias ? " bias" : "", residual ? " residual" : "",
                      parts > 1 ? fmt::format(" parts={}", parts) : "");
 }
 
 std::string check_matrix(Bench& bench, const MatrixShape& shape, const kernels::Selector& select, bool tiled) {
   Random random("matrix " + shape.text());
-  const HostMatrix matrix(shape.format, shape.n, shape.k, random);
+  const HostMatrix matrix(shape.format, shape.swiglu ? 2 * shape.n : shape.n, shape.k, random);
   const Operands operands = make_operands(shape, random);
   const std::uint32_t bucket = kernels::bucket_for(shape.rows);
   const kernels::Resource x{ResourceKind::normed}, y{ResourceKind::scratch}, residual{ResourceKind::residual};
 
-  const kernels::Matrix placed = place(bench, matrix, shape.parts);
+  const kernels::Matrix placed = place(bench, matrix, shape.parts, select.interleave());
   put_rows(bench, x, operands.x, shape.k, bucket);
-  kernels::MatvecEpilogue epilogue;
+  kernels::MatvecFusion fusion;
+  fusion.swiglu = shape.swiglu;
+  if (shape.norm) {
+    bench.put({ResourceKind::weight, norm_tensor}, strided(operands.norm, shape.k));
+    fusion.norm = {norm_tensor, norm_epsilon};
+  }
   if (shape.bias) {
     bench.put({ResourceKind::weight, bias_tensor}, strided(operands.bias, shape.n));
-    epilogue.bias_tensor = bias_tensor;
+    fusion.bias_tensor = bias_tensor;
   }
   if (shape.residual) {
     put_rows(bench, residual, operands.residual, shape.n, bucket);
-    epilogue.residual = residual;
+    fusion.residual = residual;
   }
   const std::uint32_t stride = padded(shape.n);
   bench.reserve(y, std::size_t{bucket} * stride);
-  bench.run(tiled ? kernels::matmul(select, placed, x, y, bucket, epilogue, "matmul")
-                  : kernels::matvec(select, placed, x, y, bucket, epilogue, "matvec"));
+  bench.run(tiled ? kernels::matmul(select, placed, x, y, bucket, fusion, "matmul")
+                  : kernels::matvec(select, placed, x, y, bucket, fusion, "matvec"));
 
   const auto got = bench.get<float>(y, std::size_t{bucket} * stride);
   const auto words = bench.get<std::uint32_t>(y, std::size_t{bucket} * stride);

@@ -60,6 +60,7 @@ std::vector<Case> matvec_cases(const Scope& scope) {
     add(cases, {.format = format, .n = 100, .k = odd_k, .rows = 1});
     // Wide buckets take drivers long to compile: one format has them all, the others in the invariance cases.
     add(cases, {.format = format, .n = 100, .k = odd_k, .rows = 3, .bias = true, .residual = true});
+    if (format == gguf::Type::q8_0) add(cases, {.format = format, .n = 100, .k = odd_k, .rows = 2, .norm = true, .swiglu = true});
     if (scope.depth == Depth::quick) continue;
     add(cases, {.format = format, .n = 1, .k = 32, .rows = 1});
     add(cases, {.format = format, .n = 259, .k = 1024, .rows = 1});
@@ -72,6 +73,14 @@ std::vector<Case> matvec_cases(const Scope& scope) {
   for (const Layout layout : other_layouts(scope.tuning)) {
     for (const gguf::Type format : formats) add(cases, {.format = format, .n = 100, .k = 352, .rows = 1}, layout);
     add(cases, {.format = gguf::Type::q8_0, .n = 100, .k = 352, .rows = 4, .bias = true, .residual = true}, layout);
+  }
+  for (const std::uint32_t rows : {1u, 3u, 12u, 17u}) {
+    add(cases, {.format = gguf::Type::q8_0, .n = 50, .k = 352, .rows = rows, .norm = true});
+    add(cases, {.format = gguf::Type::q4_0, .n = 77, .k = 352, .rows = rows, .norm = true, .swiglu = true});
+  }
+  add(cases, {.format = gguf::Type::f16, .n = 100, .k = 172, .rows = 5, .bias = true, .residual = true, .norm = true});
+  for (const Layout layout : other_layouts(scope.tuning)) {
+    add(cases, {.format = gguf::Type::q8_0, .n = 77, .k = 352, .rows = 3, .norm = true, .swiglu = true}, layout);
   }
   add(cases, {.format = gguf::Type::f32, .n = 50, .k = 96, .rows = 1, .bias = true});
   add(cases, {.format = gguf::Type::f32, .n = 50, .k = 96, .rows = 1, .residual = true});

@@ -90,9 +90,7 @@ std::string check(Bench& bench, const Shape& shape) {
   std::vector<float> v = random.floats(std::size_t{bucket} * kv_width, -4.0f, 4.0f);
   std::copy_n(special, std::min(std::size(special), v.size()), v.begin());
   const std::vector<float> table = make_rope_table(a);
-  bench.put({ResourceKind::q}, strided(q, q_width));
-  bench.put({ResourceKind::k}, strided(k, kv_width));
-  bench.put({ResourceKind::v}, strided(v, kv_width));
+  bench.put({ResourceKind::qkv}, strided(joined_rows(bucket, {&q, &k, &v}), a.qkv_width()));
   bench.put({ResourceKind::rope_table}, table);
   bench.reserve({ResourceKind::q_rotated}, std::size_t{bucket} * padded(q_width));
   bench.reserve({ResourceKind::k_cache, 1}, a.kv_bytes() / 4);

@@ -30,8 +30,7 @@ std::string check(Bench& bench, std::uint32_t n, std::uint32_t rows, float size)
   const std::vector<float> up = random.floats(gate.size(), -4.0f, 4.0f);
   constexpr float special[] = {0.0f, -0.0f, 1e-30f, 20.0f, -20.0f, 87.0f, -87.0f, 100.0f, -100.0f, 1e4f, -1e4f, 1e30f};
   std::copy_n(special, std::min<std::size_t>(std::size(special), gate.size()), gate.begin());
-  bench.put({ResourceKind::gate}, strided(gate, n));
-  bench.put({ResourceKind::up}, strided(up, n));
+  bench.put({ResourceKind::gate_up}, strided(joined_rows(bucket, {&gate, &up}), 2 * n));
   bench.reserve({ResourceKind::activated}, std::size_t{bucket} * stride);
   bench.run(kernels::swiglu(bench.select(), n, bucket, "swiglu"));
 

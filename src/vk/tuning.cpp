@@ -47,8 +47,8 @@ Tuning tuning_for(const Caps& caps) {
   Tuning tuning;
   tuning.lanes = choose_lanes(row, caps);
   tuning.wide_lanes = row.wide_lanes == 0 ? tuning.lanes : std::max(tuning.lanes, std::min(row.wide_lanes, most));
-  // That mapping broadcasts within a workgroup of exactly one subgroup.
-  const bool on_rows = row.lanes_on_rows && caps.subgroup_ballot && tuning.lanes == caps.subgroup_size;
+  // That mapping shuffles within a workgroup of exactly one subgroup.
+  const bool on_rows = row.lanes_on_rows && caps.subgroup_shuffle && tuning.lanes == caps.subgroup_size;
   tuning.matvec_row_lanes = on_rows ? tuning.lanes : 1;
   tuning.matvec_k_lanes = on_rows ? 1 : tuning.lanes;
   // What a CPU driver compiles grows with rows times columns (seconds for 8 x 16), and beyond 8 columns little is left to win.

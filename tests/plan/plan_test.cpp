@@ -54,8 +54,9 @@ class Plans {
           return gguf::File::open(directory_.file("tiny.gguf"));
         }()),
         config_(model::Config::from(file_)),
-        weights_(model::layout_weights(model::find_tensors(file_, config_), max_range == 0 ? caps.max_storage_range : max_range)),
         select_(caps, vk::tuning_for(caps)),
+        weights_(model::layout_weights(model::find_tensors(file_, config_), max_range == 0 ? caps.max_storage_range : max_range,
+                                       select_.interleave())),
         builder_(config_, weights_, {.context = 256, .half_kv = select_.half_kv()}, select_) {}
 
   Plan build(const PassSpec& spec) const { return builder_.build(spec); }
@@ -68,8 +69,8 @@ class Plans {
   fixtures::TemporaryDirectory directory_;
   gguf::File file_;
   model::Config config_;
-  model::WeightLayout weights_;
   kernels::Selector select_;
+  model::WeightLayout weights_;
   PassBuilder builder_;
 };
 

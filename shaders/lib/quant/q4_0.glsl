@@ -12,11 +12,13 @@ Block load_block(uint unit, uint block) {
 }
 
 // Weight j of a block is the low nibble of byte j, weight 16 + j its high nibble; both are offset by 8.
-vec4 nibbles(uint word) { return vec4(ivec4((uvec4(word) >> uvec4(0, 8, 16, 24)) & 15u) - 8); }
+// 0x4b000000 is 2^23 as a float: a small integer put into its mantissa is added to it, which costs less than a conversion.
+vec4 nibbles(uint word) { return uintBitsToFloat(((uvec4(word) >> uvec4(0, 8, 16, 24)) & 15u) | 0x4b000000u) - 8388616.0; }
 
-void expand(Block block, uint part, out vec4 a, out vec4 b) {
+#define BLOCK_SCALE
+void expand_codes(Block block, uint part, out vec4 a, out vec4 b) {
   const uvec2 bytes = (part & 1u) == 0u ? block.words.xy : block.words.zw;
   const uvec2 w = part < 2u ? bytes : bytes >> 4;
-  a = nibbles(w.x) * block.scale;
-  b = nibbles(w.y) * block.scale;
+  a = nibbles(w.x);
+  b = nibbles(w.y);
 }
