@@ -2,88 +2,93 @@
 #extension GL_GOOGLE_include_directive : require
 // Rotates Q and K by position (RoPE), stores K and V into the caches at the rows' positions, and Q to q_out.
 //
-// Shapes: qkv [rows][in_stride] (heads of Q, of K, of V); q_out [rows][q_stride]; caches [kv_head][context][head_dim]; table [context][rope_dim/2] of (cos, sin),
-// made by the host in double precision. An invocation handles two neighbouring dimensions of one head (one cache word in half precision):
-// x = pair index over Q heads, then K heads, then V heads; y = row. Padding rows store nothing.
+// Shapes: qkv [rows][in_stride] (heads of Q, of K, of V); q_out [rows][q_stride]; caches [kv_head][context][head_dim]; table
+// [context][rope_dim/2] of (cos, sin), made by the host in double precision. An invocation handles four neighbouring dimensions of one head:
+// x = quad index over Q heads, then K heads, then V heads; y = row. Padding rows store nothing. head_dim and rope_dim are multiples of 4,
+// with HALVES rope_dim of 8 (model::Config checks it).
 #include "lib/stage.glsl"
 #include "abi/rope_store.h"
 
 ROPE_STORE_SPEC(SK_CONSTANT)
 layout(push_constant) uniform Push { ROPE_STORE_PUSH(SK_FIELD) } push;
 
-layout(std430, set = 0, binding = ROPE_STORE_QKV) readonly buffer QKV { float qkv[]; };
-layout(std430, set = 0, binding = ROPE_STORE_TABLE) readonly buffer Table { vec2 table[]; };
-layout(std430, set = 0, binding = ROPE_STORE_Q_OUT) writeonly buffer QOut { float q_out[]; };
+#if defined(USE_TEXELS)
+layout(set = 0, binding = ROPE_STORE_QKV) uniform usamplerBuffer qkv_texels;
+layout(set = 0, binding = ROPE_STORE_TABLE) uniform usamplerBuffer table_texels;
+vec4 load_qkv(uint quad) { return uintBitsToFloat(texelFetch(qkv_texels, int(quad))); }
+vec4 load_table(uint quad) { return uintBitsToFloat(texelFetch(table_texels, int(quad))); }
+#else
+layout(std430, set = 0, binding = ROPE_STORE_QKV) readonly buffer QKV { vec4 qkv[]; };
+layout(std430, set = 0, binding = ROPE_STORE_TABLE) readonly buffer Table { vec4 table[]; };
+vec4 load_qkv(uint quad) { return qkv[quad]; }
+vec4 load_table(uint quad) { return table[quad]; }
+#endif
+layout(std430, set = 0, binding = ROPE_STORE_Q_OUT) writeonly buffer QOut { vec4 q_out[]; };
 layout(std430, set = 0, binding = ROPE_STORE_K_CACHE) writeonly buffer KCache { uint k_cache[]; };
 layout(std430, set = 0, binding = ROPE_STORE_V_CACHE) writeonly buffer VCache { uint v_cache[]; };
 #define STEP_STATE_BINDING ROPE_STORE_STATE
 #include "lib/step_state.glsl"
 #include "lib/kv_cache.glsl"
 
-// Dimension d of a head after rotation, given it and its partner. `first`: d is the pair's first element.
-float rotate(float own, float partner, vec2 cos_sin, bool first) {
-  precise float turned = partner * cos_sin.y;
-  precise float kept = own * cos_sin.x;
-  precise float result = first ? kept - turned : kept + turned;
+// Pairs (2i, 2i+1): the quad holds two of them; angles is (cos, sin, cos, sin).
+vec4 rotate_neighbours(vec4 v, vec4 angles) {
+  precise vec4 turned = vec4(v.y, v.x, v.w, v.z) * angles.yyww;
+  precise vec4 kept = v * angles.xxzz;
+  precise vec4 result = vec4(kept.x - turned.x, kept.y + turned.y, kept.z - turned.z, kept.w + turned.w);
   return result;
 }
 
-// Where dimension d finds its partner, its angle, and which of the two it is.
-void pairing(uint d, out uint partner, out uint angle, out bool first) {
+// Pairs (i, i + rope_dim/2): the partners stand in another quad; a and b are (cos, sin) of two angles each.
+vec4 rotate_halves(vec4 own, vec4 partner, vec4 a, vec4 b, bool first) {
+  precise vec4 turned = partner * vec4(a.y, a.w, b.y, b.w);
+  precise vec4 kept = own * vec4(a.x, a.z, b.x, b.z);
+  precise vec4 result = first ? kept - turned : kept + turned;
+  return result;
+}
+
+vec4 rotated(vec4 own, uint head_quad, uint d0, uint position) {
+  if (d0 >= push.rope_dim) return own;
+  const uint table_row = position * push.rope_dim;
+  if (HALVES == 0u) return rotate_neighbours(own, load_table((table_row + d0) >> 2));
   const uint half_dim = push.rope_dim / 2u;
-  if (HALVES != 0u) {
-    first = d < half_dim;
-    partner = first ? d + half_dim : d - half_dim;
-    angle = first ? d : d - half_dim;
+  const bool first = d0 < half_dim;
+  const uint angle = first ? d0 : d0 - half_dim, at = (table_row + 2u * angle) >> 2;
+  const vec4 partner = load_qkv(head_quad + ((first ? d0 + half_dim : angle) >> 2));
+  return rotate_halves(own, partner, load_table(at), load_table(at + 1u), first);
+}
+
+void store_cache(bool is_v, uint target, vec4 value) {
+  if (KV_F16 != 0u) {
+    const uint low = pack_halves(value.x, value.y), high = pack_halves(value.z, value.w), at = target >> 1;
+    if (is_v) {
+      v_cache[at] = low;
+      v_cache[at + 1u] = high;
+    } else {
+      k_cache[at] = low;
+      k_cache[at + 1u] = high;
+    }
   } else {
-    first = (d & 1u) == 0u;
-    partner = d ^ 1u;
-    angle = d / 2u;
+    [[unroll]] for (uint i = 0; i < 4; ++i) {
+      if (is_v) v_cache[target + i] = floatBitsToUint(value[i]); else k_cache[target + i] = floatBitsToUint(value[i]);
+    }
   }
 }
 
 void main() {
   const uint row = gl_WorkGroupID.y;
   if (row >= state.rows) return;
+  const uint quads = push.head_dim / 4u, q_quads = push.heads * quads, kv_quads = push.kv_heads * quads;
+  const uint index = gl_GlobalInvocationID.x;
+  if (index >= q_quads + 2u * kv_quads) return;
+  const bool is_v = index >= q_quads + kv_quads;
+  const uint head_quad = (row * push.in_stride >> 2) + index / quads * quads, d0 = index % quads * 4u;
   const uint position = state.base + row;
-  const uint pairs = push.head_dim / 2u;
-  uint index = gl_GlobalInvocationID.x;
-  const uint q_pairs = push.heads * pairs, kv_pairs = push.kv_heads * pairs;
-  if (index >= q_pairs + 2u * kv_pairs) return;
-  const bool is_q = index < q_pairs;
-  const bool is_v = index >= q_pairs + kv_pairs;
-  index -= is_q ? 0u : is_v ? q_pairs + kv_pairs : q_pairs;
-  const uint head = index / pairs, d0 = (index % pairs) * 2u;
-
-  float value[2];
-  const uint first_head = is_q ? 0u : is_v ? push.heads + push.kv_heads : push.heads;
-  const uint source = row * push.in_stride + (first_head + head) * push.head_dim;
-  [[unroll]] for (uint i = 0; i < 2; ++i) {
-    const uint d = d0 + i;
-    const float own = qkv[source + d];
-    value[i] = own;
-    if (!is_v && d < push.rope_dim) {
-      uint partner, angle;
-      bool first;
-      pairing(d, partner, angle, first);
-      const float other = qkv[source + partner];
-      value[i] = rotate(own, other, table[position * (push.rope_dim / 2u) + angle], first);
-    }
-  }
-
-  if (is_q) {
-    const uint to = row * push.q_stride + head * push.head_dim + d0;
-    q_out[to] = value[0];
-    q_out[to + 1u] = value[1];
+  const vec4 own = load_qkv(head_quad + (d0 >> 2));
+  const vec4 value = is_v ? own : rotated(own, head_quad, d0, position);
+  if (index < q_quads) {
+    q_out[(row * push.q_stride >> 2) + index] = value;
     return;
   }
-  const uint target = (head * push.context + position) * push.head_dim + d0;
-  if (KV_F16 != 0u) {
-    const uint word = pack_halves(value[0], value[1]);
-    if (is_v) v_cache[target >> 1] = word; else k_cache[target >> 1] = word;
-  } else {
-    [[unroll]] for (uint i = 0; i < 2; ++i) {
-      if (is_v) v_cache[target + i] = floatBitsToUint(value[i]); else k_cache[target + i] = floatBitsToUint(value[i]);
-    }
-  }
+  const uint head = (index - q_quads) / quads - (is_v ? push.kv_heads : 0u);
+  store_cache(is_v, (head * push.context + position) * push.head_dim + d0, value);
 }

@@ -9,6 +9,27 @@ vec4 four_of(uvec4 words, uint quad) {
   const uvec2 halves = (quad & 1u) == 0u ? words.xy : words.zw;
   return vec4(unpackHalf2x16(halves.x), unpackHalf2x16(halves.y));
 }
+// Eight neighbouring dimensions.
+void eight_of(uvec4 first, uvec4 second, out vec4 a, out vec4 b) {
+  a = KV_F16 != 0u ? vec4(unpackHalf2x16(first.x), unpackHalf2x16(first.y)) : uintBitsToFloat(first);
+  b = KV_F16 != 0u ? vec4(unpackHalf2x16(first.z), unpackHalf2x16(first.w)) : uintBitsToFloat(second);
+}
+void load_k8(uint oct, out vec4 a, out vec4 b) {
+  if (KV_F16 != 0u) {
+    const uvec4 words = texelFetch(k_texels, int(oct));
+    eight_of(words, words, a, b);
+  } else {
+    eight_of(texelFetch(k_texels, int(oct * 2u)), texelFetch(k_texels, int(oct * 2u + 1u)), a, b);
+  }
+}
+void load_v8(uint oct, out vec4 a, out vec4 b) {
+  if (KV_F16 != 0u) {
+    const uvec4 words = texelFetch(v_texels, int(oct));
+    eight_of(words, words, a, b);
+  } else {
+    eight_of(texelFetch(v_texels, int(oct * 2u)), texelFetch(v_texels, int(oct * 2u + 1u)), a, b);
+  }
+}
 vec4 load_k(uint quad) { return four_of(texelFetch(k_texels, int(KV_F16 != 0u ? quad >> 1 : quad)), quad); }
 vec4 load_v(uint quad) { return four_of(texelFetch(v_texels, int(KV_F16 != 0u ? quad >> 1 : quad)), quad); }
 #else

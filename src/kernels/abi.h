@@ -8,6 +8,7 @@
 #include "abi/attention.h"
 #include "abi/attention_merge.h"
 #include "abi/attention_prefill.h"
+#include "abi/attention_serial.h"
 #include "abi/cosine.h"
 #include "abi/cosine_sum.h"
 #include "abi/embed.h"
@@ -43,6 +44,7 @@ SK_KERNEL_ABI(RopeStore, ROPE_STORE)
 SK_KERNEL_ABI(Attention, ATTENTION)
 SK_KERNEL_ABI(AttentionMerge, ATTENTION_MERGE)
 SK_KERNEL_ABI(AttentionPrefill, ATTENTION_PREFILL)
+SK_KERNEL_ABI(AttentionSerial, ATTENTION_SERIAL)
 SK_KERNEL_ABI(Swiglu, SWIGLU)
 SK_KERNEL_ABI(KeepRows, KEEP_ROWS)
 SK_KERNEL_ABI(Cosine, COSINE)

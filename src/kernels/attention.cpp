@@ -23,7 +23,7 @@ std::uint64_t AttentionShape::partial_bytes(std::uint32_t rows) const {
 Dispatch rope_store(const Selector& select, const AttentionShape& shape, std::uint32_t layer, std::uint32_t rows,
                     const std::string& label) {
   Dispatch d;
-  d.kernel = KernelId::rope_store;
+  d.kernel = select.texels() ? KernelId::rope_store_texels : KernelId::rope_store;
   d.constants = words(abi::RopeStoreSpec{select.lanes(), shape.half_kv ? 1u : 0u, shape.rope_halves ? 1u : 0u});
   d.operands = {{{ResourceKind::qkv}, Access::read},
                 {{ResourceKind::rope_table}, Access::read},
@@ -33,17 +33,39 @@ Dispatch rope_store(const Selector& select, const AttentionShape& shape, std::ui
                 {{ResourceKind::v_cache, layer}, Access::read_write}};
   d.push = bytes(abi::RopeStorePush{shape.heads, shape.kv_heads, shape.head_dim, shape.rope_dim,
                                     padded(shape.qkv_width()), q_stride(shape), shape.context});
-  const std::uint32_t pairs = (shape.heads + 2 * shape.kv_heads) * shape.head_dim / 2;
-  d.groups = {(pairs + select.lanes() - 1) / select.lanes(), rows, 1};
+  const std::uint32_t quads = shape.qkv_width() / 4;
+  d.groups = {(quads + select.lanes() - 1) / select.lanes(), rows, 1};
   d.label = label;
   return d;
 }
 
+namespace {
+
+Dispatch attention_serial(const Selector& select, const AttentionShape& shape, std::uint32_t layer, std::uint32_t rows,
+                          const std::string& label) {
+  const AttentionChoice choice = select.attention(shape.group(), shape.chunk);
+  Dispatch d;
+  d.kernel = KernelId::attention_serial;
+  d.constants = words(abi::AttentionSerialSpec{choice.lanes, shape.half_kv ? 1u : 0u, shape.head_dim, choice.heads});
+  d.operands = {{{ResourceKind::q_rotated}, Access::read},
+                {{ResourceKind::k_cache, layer}, Access::read},
+                {{ResourceKind::v_cache, layer}, Access::read},
+                {{ResourceKind::state}, Access::read},
+                {{ResourceKind::attended}, Access::write}};
+  d.push = bytes(abi::AttentionSerialPush{shape.group(), q_stride(shape), shape.context, attention_scale(shape)});
+  d.groups = {shape.heads / choice.heads, rows, 1};
+  d.label = label;
+  return d;
+}
+
+}  // namespace
+
 std::vector<Dispatch> attention(const Selector& select, const AttentionShape& shape, std::uint32_t layer, std::uint32_t rows,
                                 const std::string& label) {
+  if (select.texels() && shape.texel_aligned()) return {attention_serial(select, shape, layer, rows, label)};
   const AttentionChoice choice = select.attention(shape.group(), shape.chunk);
   Dispatch split;
-  split.kernel = select.texels() && shape.texel_aligned() ? KernelId::attention_texels : KernelId::attention;
+  split.kernel = KernelId::attention;
   split.constants = words(abi::AttentionSpec{choice.lanes, shape.half_kv ? 1u : 0u, shape.head_dim, choice.heads, shape.chunk});
   split.operands = {{{ResourceKind::q_rotated}, Access::read},
                     {{ResourceKind::k_cache, layer}, Access::read},

@@ -77,13 +77,13 @@ struct AttentionShape {
   bool half_kv = true, rope_halves = false;
   std::uint32_t group() const { return heads / kv_heads; }
   std::uint32_t qkv_width() const { return (heads + 2 * kv_heads) * head_dim; }
-  bool texel_aligned() const { return head_dim % (half_kv ? 8 : 4) == 0; }  ///< K and V vectors are whole 16-byte words
+  bool texel_aligned() const { return head_dim % 8 == 0; }  ///< K and V vectors are whole 16-byte words
   std::uint32_t max_chunks() const { return (context + chunk - 1) / chunk; }
   std::uint64_t kv_bytes() const { return std::uint64_t{kv_heads} * context * head_dim * (half_kv ? 2 : 4); }  ///< K or V of one layer
   std::uint64_t partial_bytes(std::uint32_t rows) const;
 };
 Dispatch rope_store(const Selector& select, const AttentionShape& shape, std::uint32_t layer, std::uint32_t rows, const std::string& label);
-/// Split attention and its merge: q_rotated and caches -> attended.
+/// q_rotated and caches -> attended: split attention and its merge, or on CPU devices one dispatch.
 std::vector<Dispatch> attention(const Selector& select, const AttentionShape& shape, std::uint32_t layer, std::uint32_t rows,
                                 const std::string& label);
 Dispatch attention_prefill(const Selector& select, const AttentionShape& shape, std::uint32_t layer, std::uint32_t rows,

@@ -45,7 +45,7 @@ class Selector {
   /// and a model's text is then the same on every device (docs/numerics.md).
   bool half_kv() const { return true; }
   bool texels() const { return tuning_.texels; }
-  std::uint32_t interleave() const { return tuning_.matvec_row_lanes; }  ///< how matrices are laid out (Matrix::interleave)
+  std::uint32_t interleave() const { return tuning_.interleave; }  ///< how matrices are laid out (Matrix::interleave)
   /// Whether passes of so many rows take the skinny kernels, which normalise and activate themselves.
   bool fused(std::uint32_t rows_of_pass) const { return rows_of_pass <= STEP_VERIFY_ROWS; }
   std::uint64_t max_storage_range() const { return caps_.max_storage_range; }

@@ -174,6 +174,11 @@ void read_rope(const Keys& keys, Config& config) {
   if (config.rope_dim % 2 != 0) {
     fail(Code::bad_file, "The key '{}' is {}, but rotary dimensions come in pairs.", keys.full("rope.dimension_count"), config.rope_dim);
   }
+  const std::uint32_t whole = config.rope_pairs == RopePairs::halves ? 8 : 4;  // of what rope_store.comp rotates at a time
+  if (config.rope_dim % whole != 0) {
+    fail(Code::unsupported, "The key '{}' is {}; this version rotates multiples of {} dimensions.", keys.full("rope.dimension_count"),
+         config.rope_dim, whole);
+  }
   config.rope_base = keys.positive("rope.freq_base", 10000.0f);
   const std::string kind = keys.file().string(keys.full("rope.scaling.type"), "linear");
   if (kind != "none" && kind != "linear") {

@@ -143,8 +143,8 @@ std::vector<Case> rope_store_cases(const Scope& scope) {
       add(cases, {a, 7, 3});
       a = {.heads = 3,
            .kv_heads = 3,
-           .head_dim = 10,
-           .rope_dim = 10,
+           .head_dim = 24,
+           .rope_dim = 24,
            .context = 40,
            .half_kv = half,
            .rope_halves = halves};  // padded strides

@@ -54,6 +54,8 @@ Tuning tuning_for(const Caps& caps) {
   // What a CPU driver compiles grows with rows times columns (seconds for 8 x 16), and beyond 8 columns little is left to win.
   tuning.matvec_rows = on_rows ? 8 : 4;
   tuning.matvec_columns = on_rows ? 8 : 16;
+  // A workgroup then reads one stream of memory instead of one for every row, and lanes side by side.
+  tuning.interleave = on_rows ? tuning.matvec_row_lanes * tuning.matvec_rows : 1;
   // Every range that a storage binding may have must fit a texel buffer too (lavapipe: 2^27 texels; SwiftShader: 2^16, too few).
   tuning.texels = on_rows && caps.max_texels >= caps.max_storage_range / 16;
   tuning.tiled_prefill = row.tiled_prefill;

@@ -19,11 +19,11 @@ using fixtures::TestDevice;
 
 // Kernels that the device's own tuning never chooses need what it lacks, or run at full depth only.
 bool chosen(const std::string& kernel, const vk::Tuning& tuning, Depth depth) {
-  const bool texels = kernel.find("_texels") != std::string::npos, rows = kernel.starts_with("matvec_rows");
+  const bool texels = kernel.find("_texels") != std::string::npos || kernel == "attention_serial", rows = kernel.starts_with("matvec_rows");
   if (rows && tuning.matvec_k_lanes != 1) return false;
   if (texels && !tuning.texels) return false;
   if (depth == Depth::full) return true;
-  const bool has_texels = rows || kernel == "attention" || kernel == "attention_prefill";
+  const bool has_texels = rows || kernel.starts_with("attention") || kernel == "rope_store";
   if (has_texels && !texels && tuning.texels) return false;
   return !(kernel.starts_with("matvec") && !rows && tuning.matvec_k_lanes == 1);
 }
