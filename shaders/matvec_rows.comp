@@ -9,7 +9,7 @@
 // drivers a storage-buffer load costs a scalar load per lane, a shuffle one instruction (docs/vulkan.md). K_LANES is 1. A row's 32 weights
 // meet all columns before the next row's are expanded, so that few sums are live at a time.
 //
-// Numerics contract (docs/numerics.md): an output is, block after block, scale * (chain of fma over the block's weights in order) added to
+// Numerics contract (docs/numerics.md): an output is, block after block, scale * (sum of four chains over 8 weights each, in order) added to
 // the sum; then the norm's scale. COLS only adds columns.
 #include "lib/stage.glsl"
 #include "lib/matvec.glsl"
@@ -42,8 +42,7 @@ void hold(uint first_column, uint block) {
 
 void add_row(uint r, uint unit, uint block) {
   const Block raw = load_block(unit, block);
-  float part_sum[COLS];
-  [[unroll]] for (uint c = 0; c < COLS; ++c) part_sum[c] = 0.0;
+  float block_sum[COLS];
   [[unroll]] for (uint part = 0; part < 4; ++part) {
     vec4 a, b;
     expand_codes(raw, part, a, b);
@@ -51,11 +50,14 @@ void add_row(uint r, uint unit, uint block) {
       const uint qa = 2u * part, qb = 2u * part + 1u;
       const vec4 xa = subgroupShuffle(held[c * LOADS + qa / LOADERS], qa % LOADERS);
       const vec4 xb = subgroupShuffle(held[c * LOADS + qb / LOADERS], qb % LOADERS);
-      part_sum[c] = fma8(a, b, xa, xb, part_sum[c]);
+      // Chains of 8: one of 32 would wait for its own additions.
+      precise float dot = dot8(a, b, xa, xb);
+      precise float joined = part == 0u ? dot : block_sum[c] + dot;
+      block_sum[c] = joined;
     }
   }
   [[unroll]] for (uint c = 0; c < COLS; ++c) {
-    precise float total = fma(block_scale(raw), part_sum[c], sum[r * COLS + c]);
+    precise float total = fma(block_scale(raw), block_sum[c], sum[r * COLS + c]);
     sum[r * COLS + c] = total;
   }
 }

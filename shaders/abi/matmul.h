@@ -1,7 +1,7 @@
 #ifndef SKIPSTONE_ABI_MATMUL_H
 #define SKIPSTONE_ABI_MATMUL_H
 #include "matvec.h"
-#define MATMUL_BUFFERS MATVEC_BUFFERS
+#define MATMUL_BUFFERS 6
 // A tile of TILE_N output rows x TILE_M columns; a lane computes LANE_N x LANE_M of it. LANES = TILE_N/LANE_N * TILE_M/LANE_M.
 #define MATMUL_SPEC(CONSTANT)                                                                               \
   CONSTANT(0, LANES, 64) CONSTANT(1, TILE_N, 32) CONSTANT(2, TILE_M, 32) CONSTANT(3, LANE_N, 4) CONSTANT(4, LANE_M, 4) \

@@ -1,14 +1,14 @@
-// Shared by the skinny kernels (matvec.comp, matvec_rows.comp) and the tiled one (matmul.comp): same buffers, same push constants.
+// Shared by the skinny kernels (matvec.comp, matvec_rows.comp) and the tiled one (matmul.comp): the same buffers but one, the same push constants.
 #ifndef SKIPSTONE_ABI_MATVEC_H
 #define SKIPSTONE_ABI_MATVEC_H
 #define MATVEC_BUFFERS 7
 #define MATVEC_WEIGHTS 0
 #define MATVEC_SCALES 1
 #define MATVEC_X 2
-#define MATVEC_NORM 3
-#define MATVEC_Y 4
-#define MATVEC_BIAS 5
-#define MATVEC_RESIDUAL 6
+#define MATVEC_Y 3
+#define MATVEC_BIAS 4
+#define MATVEC_RESIDUAL 5
+#define MATVEC_NORM 6   // the skinny kernels' alone
 // LANES = row lanes * K_LANES. ROWS: matrix rows per lane. COLS: columns of x in one workgroup. INTERLEAVE: rows whose units alternate in the
 // weights (docs/numerics.md). NORM: x is RMS-normalised on the way in. EPILOGUE: what becomes of the sums, one of those below.
 #define MATVEC_SPEC(CONSTANT)                                                                                   \

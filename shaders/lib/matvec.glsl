@@ -46,6 +46,19 @@ float fma8(vec4 a, vec4 b, vec4 xa, vec4 xb, float sum) {
   return s;
 }
 
+// <a, xa> + <b, xb> over 8 weights in order.
+float dot8(vec4 a, vec4 b, vec4 xa, vec4 xb) {
+  precise float s = a.x * xa.x;
+  s = fma(a.y, xa.y, s);
+  s = fma(a.z, xa.z, s);
+  s = fma(a.w, xa.w, s);
+  s = fma(b.x, xb.x, s);
+  s = fma(b.y, xb.y, s);
+  s = fma(b.z, xb.z, s);
+  s = fma(b.w, xb.w, s);
+  return s;
+}
+
 float squares4(vec4 v, float sum) {
   precise float s = sum;
   s = fma(v.x, v.x, s);

@@ -28,8 +28,9 @@ std::shared_ptr<vk::Device> open_device(Engine::State& state, const EngineOption
   return device;
 }
 
-// Makes every pipeline that decoding, verification and prompts use, and runs each once over a single layer: some drivers (lavapipe) compile a
-// kernel when it first runs, and that time is loading, not generating. Models whose layers differ in format compile the rest on first use.
+// Makes every pipeline that decoding, verification and prompts use, and runs each once over a single layer: some drivers (lavapipe) compile
+// a kernel when it first runs, and that time is loading, not generating. Models whose layers differ in format compile the rest on first
+// use.
 void compile_kernels(Engine::State& state, const Progress& progress) {
   constexpr std::uint32_t buckets[] = {1, 2, 4, 8, 16, 32, 64};  // larger ones use the kernels of the last
   state.spare = state.new_executor();

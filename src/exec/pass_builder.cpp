@@ -55,7 +55,8 @@ class Pass {
   /// What a matrix behind a norm reads, and the norm as part of the multiplication; where the kernel does not normalise, a dispatch does.
   std::pair<Resource, std::optional<kernels::MatvecNorm>> normalise(std::uint32_t norm, const std::string& label) {
     if (select_.fused(spec_.bucket)) return {residual(), kernels::MatvecNorm{norm, config_.norm_epsilon}};
-    append(kernels::rms_norm(select_, residual(), norm, {ResourceKind::normed}, config_.width, spec_.bucket, config_.norm_epsilon, false, label));
+    append(kernels::rms_norm(select_, residual(), norm, {ResourceKind::normed}, config_.width, spec_.bucket, config_.norm_epsilon, false,
+                             label));
     return {{ResourceKind::normed}, {}};
   }
 
@@ -65,8 +66,8 @@ class Pass {
     const std::uint32_t rows = spec_.bucket;
     const auto [x, norm] = normalise(w.attention_norm, blk + "attn_norm");
     for (const model::Projection& p : w.projections) {
-      multiply(p.matrix, x, {ResourceKind::qkv}, {.norm = norm, .bias_tensor = w.qkv_bias, .y_first = p.first, .y_width = attention_.qkv_width()},
-               blk + p.name);
+      multiply(p.matrix, x, {ResourceKind::qkv},
+               {.norm = norm, .bias_tensor = w.qkv_bias, .y_first = p.first, .y_width = attention_.qkv_width()}, blk + p.name);
     }
     append(kernels::rope_store(select_, attention_, layer, rows, blk + "rope_store"));
     if (rows <= STEP_VERIFY_ROWS) {
@@ -93,7 +94,8 @@ class Pass {
     } else {
       const std::uint32_t both = 2 * config_.ffn;
       multiply(*w.gate, x, {ResourceKind::gate_up}, {.norm = norm, .bias_tensor = w.gate_up_bias, .y_width = both}, blk + "ffn_gate");
-      multiply(*w.up, x, {ResourceKind::gate_up}, {.norm = norm, .bias_tensor = w.gate_up_bias, .y_first = config_.ffn, .y_width = both}, blk + "ffn_up");
+      multiply(*w.up, x, {ResourceKind::gate_up}, {.norm = norm, .bias_tensor = w.gate_up_bias, .y_first = config_.ffn, .y_width = both},
+               blk + "ffn_up");
       append(kernels::swiglu(select_, config_.ffn, spec_.bucket, blk + "swiglu"));
     }
     multiply(w.down, {ResourceKind::activated}, other_residual(), {.bias_tensor = w.down_bias, .residual = residual()}, blk + "ffn_down");
@@ -104,9 +106,11 @@ class Pass {
     const std::uint32_t rows = spec_.output_rows();
     if (rows == 0) return;
     Resource x = residual();
-    kernels::MatvecFusion fusion{.norm = kernels::MatvecNorm{weights_.output_norm, config_.norm_epsilon}, .bias_tensor = weights_.output_bias};
+    kernels::MatvecFusion fusion{.norm = kernels::MatvecNorm{weights_.output_norm, config_.norm_epsilon},
+                                 .bias_tensor = weights_.output_bias};
     if (spec_.last_row_only) {  // a row of its own, which only the norm's kernel finds
-      append(kernels::rms_norm(select_, x, weights_.output_norm, {ResourceKind::normed}, config_.width, rows, config_.norm_epsilon, true, "output_norm"));
+      append(kernels::rms_norm(select_, x, weights_.output_norm, {ResourceKind::normed}, config_.width, rows, config_.norm_epsilon, true,
+                               "output_norm"));
       x = {ResourceKind::normed};
       fusion.norm.reset();
     }
@@ -153,8 +157,8 @@ PassBuilder::PassBuilder(const model::Config& config, const model::WeightLayout&
 
 Plan PassBuilder::build(const PassSpec& spec) const {
   const bool uses_kept_rows = spec.layers.begin > 0 || spec.keep_after > 0;
-  const bool kept_rows_fit = spec.bucket <= STEP_VERIFY_ROWS && (spec.layers.begin == 0 || spec.keep_after == 0) &&
-                             spec.keep_after <= spec.layers.whole_prefix();
+  const bool kept_rows_fit =
+      spec.bucket <= STEP_VERIFY_ROWS && (spec.layers.begin == 0 || spec.keep_after == 0) && spec.keep_after <= spec.layers.whole_prefix();
   if (spec.layers.end > config_.layers || kernels::bucket_for(spec.bucket) != spec.bucket || spec.output_rows() > STEP_VERIFY_ROWS ||
       (uses_kept_rows && !kept_rows_fit)) {
     fail(Code::internal, "there is no pass over layers {}-{} with {} rows, output {}, keeping rows after layer {}", spec.layers.begin,

@@ -31,8 +31,8 @@ Dispatch rope_store(const Selector& select, const AttentionShape& shape, std::ui
                 {{ResourceKind::q_rotated}, Access::write},
                 {{ResourceKind::k_cache, layer}, Access::read_write},
                 {{ResourceKind::v_cache, layer}, Access::read_write}};
-  d.push = bytes(abi::RopeStorePush{shape.heads, shape.kv_heads, shape.head_dim, shape.rope_dim,
-                                    padded(shape.qkv_width()), q_stride(shape), shape.context});
+  d.push = bytes(abi::RopeStorePush{shape.heads, shape.kv_heads, shape.head_dim, shape.rope_dim, padded(shape.qkv_width()), q_stride(shape),
+                                    shape.context});
   const std::uint32_t quads = shape.qkv_width() / 4;
   d.groups = {(quads + select.lanes() - 1) / select.lanes(), rows, 1};
   d.label = label;

@@ -25,7 +25,7 @@ enum class ResourceKind : std::uint8_t {
   qkv,  ///< rows of q, then k, then v
   q_rotated,
   attended,
-  gate_up,  ///< rows of gate, then up
+  gate_up,    ///< rows of gate, then up
   activated,  ///< activations
   attention_partial,
   logits,

@@ -22,7 +22,6 @@ std::vector<Operand> matrix_operands(const Matrix& weights, std::size_t part, Re
   std::vector<Operand> operands;
   add_weights(operands, weights, part);
   operands.push_back({x, Access::read});
-  operands.push_back({fusion.norm ? Resource{ResourceKind::weight, fusion.norm->weight_tensor} : x, Access::read});
   // Several dispatches that write ranges of the same rows do not hurt each other: their order is free.
   operands.push_back({y, Access::write});
   operands.push_back({fusion.bias_tensor ? Resource{ResourceKind::weight, *fusion.bias_tensor} : x, Access::read});
@@ -53,6 +52,7 @@ Dispatch skinny(const Selector& select, const Matrix& weights, std::size_t part,
   d.constants = words(abi::MatvecSpec{choice.lanes, choice.k_lanes, choice.rows, choice.columns, weights.interleave, fusion.norm ? 1u : 0u,
                                       fusion.bias_tensor ? 1u : 0u, fusion.residual ? 1u : 0u, epilogue});
   d.operands = matrix_operands(weights, part, x, y, fusion);
+  d.operands.push_back({fusion.norm ? Resource{ResourceKind::weight, fusion.norm->weight_tensor} : x, Access::read});
   d.push = bytes(matrix_push(weights, part, fusion));
   // A lane's rows of gate and up make half as many outputs.
   d.groups = {divide_up(weights.parts[part].rows, choice.lanes / choice.k_lanes * choice.rows), divide_up(rows, choice.columns), 1};
@@ -109,7 +109,8 @@ std::vector<Dispatch> argmax(const Selector& select, const Matrix& weights, Reso
   const Resource partial{ResourceKind::argmax_partial};
   std::vector<Dispatch> result;
   for (std::size_t part = 0; part < weights.parts.size(); ++part) {
-    if (weights.parts[part].first % range != 0) fail(Code::internal, "{}: a part starts at row {}, within a range of {}", label, weights.parts[part].first, range);
+    if (weights.parts[part].first % range != 0)
+      fail(Code::internal, "{}: a part starts at row {}, within a range of {}", label, weights.parts[part].first, range);
     Dispatch d = skinny(select, weights, part, x, partial, rows, fusion, choice, MATVEC_ARGMAX);
     abi::MatvecPush push = matrix_push(weights, part, fusion);
     push.y_stride = partials;

@@ -17,7 +17,9 @@ namespace skipstone::kernels {
 constexpr std::uint32_t padded(std::uint32_t length) { return (length + 31u) / 32u * 32u; }
 
 /// Rows of a part are padded to whole groups of interleaved ones.
-constexpr std::uint64_t padded_rows(std::uint64_t rows, std::uint32_t interleave) { return (rows + interleave - 1) / interleave * interleave; }
+constexpr std::uint64_t padded_rows(std::uint64_t rows, std::uint32_t interleave) {
+  return (rows + interleave - 1) / interleave * interleave;
+}
 
 /// Whether weights of `format` have a plane of half-precision scales beside their quants.
 bool has_scales(gguf::Type format);
@@ -53,9 +55,9 @@ struct MatvecFusion {
   std::optional<MatvecNorm> norm = {};  ///< x is RMS-normalised on the way in; the skinny kernels only
   std::optional<std::uint32_t> bias_tensor = {};
   std::optional<Resource> residual = {};  ///< added; may not be the output
-  bool swiglu = false;               ///< W is gate above up: y = silu(gate x) * (up x), n / 2 outputs; the skinny kernels, unsplit weights
-  std::uint32_t y_first = 0;         ///< where the outputs start in a row of y (and in the bias)
-  std::uint32_t y_width = 0;         ///< floats of a row of y; 0: as many as there are outputs
+  bool swiglu = false;        ///< W is gate above up: y = silu(gate x) * (up x), n / 2 outputs; the skinny kernels, unsplit weights
+  std::uint32_t y_first = 0;  ///< where the outputs start in a row of y (and in the bias)
+  std::uint32_t y_width = 0;  ///< floats of a row of y; 0: as many as there are outputs
 };
 /// y = W x (+ bias) (+ residual) for `rows` rows (a bucket): the skinny kernel, or the tiled one where the selector says so. One dispatch
 /// per part.

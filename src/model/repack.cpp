@@ -49,7 +49,8 @@ std::vector<std::byte> interleaved(const std::vector<std::byte>& plane, std::uin
   for (std::uint64_t row = 0; row < rows; ++row) {
     const std::byte* from = plane.data() + row * units * unit_bytes;
     std::byte* to = out.data() + (row / interleave * units * interleave + row % interleave) * unit_bytes;
-    for (std::uint64_t unit = 0; unit < units; ++unit) std::memcpy(to + unit * interleave * unit_bytes, from + unit * unit_bytes, unit_bytes);
+    for (std::uint64_t unit = 0; unit < units; ++unit)
+      std::memcpy(to + unit * interleave * unit_bytes, from + unit * unit_bytes, unit_bytes);
   }
   return out;
 }

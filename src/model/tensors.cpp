@@ -96,7 +96,8 @@ LayerTensors find_layer(const Lookup& lookup, const Config& c, std::uint32_t lay
   t.k_bias = bias("attn_k", c.kv_width());
   t.v_bias = bias("attn_v", c.kv_width());
   if ((t.q_bias == nullptr) != (t.k_bias == nullptr) || (t.q_bias == nullptr) != (t.v_bias == nullptr)) {
-    fail(Code::bad_file, "{0}attn_q.bias, {0}attn_k.bias and {0}attn_v.bias: some are there and some are not; a model has all of them or none", prefix);
+    fail(Code::bad_file,
+         "{0}attn_q.bias, {0}attn_k.bias and {0}attn_v.bias: some are there and some are not; a model has all of them or none", prefix);
   }
   t.o_bias = bias("attn_output", c.width);
   t.ffn_norm = norm("ffn_norm");

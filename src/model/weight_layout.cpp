@@ -52,7 +52,8 @@ class Builder {
     kernels::Matrix m{ordinal(), tensors[0]->type, rows(tensors), static_cast<std::uint32_t>(tensors[0]->row_length()), {}, interleave_};
     // Whole ranges of what the LM head takes the largest of (kernels::argmax), and whole words of scales.
     const std::uint64_t row = quant_row_bytes(m.format, m.k), aligned = max_range_ / row / 1024 * 1024;
-    const std::uint64_t most = std::max<std::uint64_t>(interleave_ * 2, aligned > 0 ? aligned : max_range_ / row / (interleave_ * 2) * (interleave_ * 2));
+    const std::uint64_t most =
+        std::max<std::uint64_t>(interleave_ * 2, aligned > 0 ? aligned : max_range_ / row / (interleave_ * 2) * (interleave_ * 2));
     if (kernels::padded_rows(m.n, interleave_) <= most) {
       m.parts = {{0, m.n}};
     } else {
@@ -69,7 +70,9 @@ class Builder {
     for (const gguf::Tensor* tensor : tensors) {
       if (tensor->type != tensors[0]->type) return false;
     }
-    return quant_row_bytes(tensors[0]->type, static_cast<std::uint32_t>(tensors[0]->row_length())) * kernels::padded_rows(rows(tensors), interleave_) <= max_range_;
+    return quant_row_bytes(tensors[0]->type, static_cast<std::uint32_t>(tensors[0]->row_length())) *
+               kernels::padded_rows(rows(tensors), interleave_) <=
+           max_range_;
   }
 
  private:
@@ -137,7 +140,8 @@ std::uint64_t TensorPlace::quant_bytes(std::size_t part) const {
 
 std::uint64_t TensorPlace::scale_bytes(std::size_t part) const {
   if (vector || !kernels::has_scales(matrix.format)) return 0;
-  const std::uint64_t halves = std::uint64_t{kernels::padded(matrix.k) / 32} * kernels::padded_rows(matrix.parts[part].rows, matrix.interleave);
+  const std::uint64_t halves =
+      std::uint64_t{kernels::padded(matrix.k) / 32} * kernels::padded_rows(matrix.parts[part].rows, matrix.interleave);
   return (halves + 1) / 2 * 4;
 }
 

@@ -23,11 +23,12 @@ struct LayerWeights {
   std::vector<Projection> projections;
   std::optional<std::uint32_t> qkv_bias, o_bias, gate_up_bias, down_bias;
   kernels::Matrix o, down;
-  std::optional<kernels::Matrix> gate_up;    ///< gate above up, where they have one format, no biases, and fit one binding
-  std::optional<kernels::Matrix> gate, up;   ///< where they do not
+  std::optional<kernels::Matrix> gate_up;   ///< gate above up, where they have one format, no biases, and fit one binding
+  std::optional<kernels::Matrix> gate, up;  ///< where they do not
 };
 
-/// The place of a tensor, or of several that are multiplied together. Vectors (norms, biases) become f32; matrices keep their format in planes of their own (docs/numerics.md).
+/// The place of a tensor, or of several that are multiplied together. Vectors (norms, biases) become f32; matrices keep their format in
+/// planes of their own (docs/numerics.md).
 struct TensorPlace {
   std::vector<const gguf::Tensor*> sources;  ///< one above (vectors: behind) the other
   std::string name;                          ///< of the sources

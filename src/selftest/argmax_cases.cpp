@@ -193,8 +193,8 @@ std::string check_merge(Bench& bench, std::uint32_t vocabulary, std::uint32_t ro
 void add(std::vector<Case>& cases, std::uint32_t vocabulary, std::uint32_t rows, std::uint32_t kinds) {
   const std::string shape = fmt::format("V={} rows={}", vocabulary, rows);
   for (std::uint32_t kind = 0; kind < kinds; ++kind) {
-    cases.push_back(
-        {"matvec", fmt::format("argmax {} logits {}", shape, kind), [=](Bench& bench) { return check_blocks(bench, vocabulary, rows, kind); }});
+    cases.push_back({"matvec", fmt::format("argmax {} logits {}", shape, kind),
+                     [=](Bench& bench) { return check_blocks(bench, vocabulary, rows, kind); }});
   }
   cases.push_back({"argmax_merge", "argmax_merge " + shape, [=](Bench& bench) { return check_merge(bench, vocabulary, rows); }});
 }

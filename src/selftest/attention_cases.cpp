@@ -72,6 +72,33 @@ std::string check_split(Bench& bench, const AttentionShapeRows& work, const kern
   return touched("partial results of padding rows", std::span(raw).subspan(work.rows * row_words));
 }
 
+// One dispatch that gives the result itself.
+std::string check_serial(Bench& bench, const AttentionShapeRows& work) {
+  const AttentionShape& s = work.shape;
+  const AttentionData data(work, "attention " + work.text());
+  const std::uint32_t bucket = kernels::bucket_for(work.rows), width = s.heads * s.head_dim;
+  data.put(bench, bucket);
+  bench.reserve({ResourceKind::attended}, std::size_t{bucket} * padded(width));
+  bench.run(kernels::attention(bench.select(), s, 0, bucket, "attention"));
+  const auto got = bench.get<float>({ResourceKind::attended}, std::size_t{bucket} * padded(width));
+  for (std::uint32_t row = 0; row < work.rows; ++row) {
+    std::vector<float> wanted;
+    std::vector<double> tolerance;
+    data.expect(row, wanted, tolerance);
+    const std::string difference = differs(fmt::format("row {}", row), row_of(got, width, row), wanted, tolerance);
+    if (!difference.empty()) return difference;
+  }
+  const auto raw = bench.get<std::uint32_t>({ResourceKind::attended}, std::size_t{bucket} * padded(width));
+  return touched("padding rows", std::span(raw).subspan(std::size_t{work.rows} * padded(width)));
+}
+
+// The split kernels, also where a device's own choice is the serial one.
+kernels::Selector splitting(const Bench& bench) {
+  vk::Tuning tuning = bench.tuning();
+  tuning.texels = false;
+  return kernels::Selector(bench.caps(), tuning);
+}
+
 std::string check_merge(Bench& bench, const AttentionShapeRows& work) {
   const AttentionShape& s = work.shape;
   Random random("attention_merge " + work.text());
@@ -84,7 +111,7 @@ std::string check_merge(Bench& bench, const AttentionShapeRows& work) {
   bench.put({ResourceKind::attention_partial}, partial);
   bench.reserve({ResourceKind::attended}, std::size_t{bucket} * padded(width));
   bench.set_rows(work.base, work.rows);
-  bench.run(kernels::attention(bench.select(), s, 0, bucket, "attention").back());
+  bench.run(kernels::attention(splitting(bench), s, 0, bucket, "attention").back());
 
   const auto got = bench.get<float>({ResourceKind::attended}, std::size_t{bucket} * padded(width));
   for (std::uint32_t row = 0; row < work.rows; ++row) {
@@ -108,7 +135,10 @@ std::string check_merge(Bench& bench, const AttentionShapeRows& work) {
 
 void add(std::vector<Case>& cases, const AttentionShape& shape, std::uint32_t base, std::uint32_t rows, bool merge) {
   const AttentionShapeRows work{shape, base, rows};
-  cases.push_back({"attention", "attention " + work.text(), [work](Bench& bench) { return check_split(bench, work, bench.select()); }});
+  cases.push_back({"attention", "attention " + work.text(), [work](Bench& bench) {
+                     const bool serial = bench.select().texels() && work.shape.texel_aligned();
+                     return serial ? check_serial(bench, work) : check_split(bench, work, bench.select());
+                   }});
   if (merge)
     cases.push_back({"attention_merge", "attention_merge " + work.text(), [work](Bench& bench) { return check_merge(bench, work); }});
 }
@@ -116,11 +146,8 @@ void add(std::vector<Case>& cases, const AttentionShape& shape, std::uint32_t ba
 // The variant with storage buffers, on devices whose own choice is texel buffers.
 void add_storage(std::vector<Case>& cases, const AttentionShape& shape, std::uint32_t base, std::uint32_t rows) {
   const AttentionShapeRows work{shape, base, rows};
-  cases.push_back({"attention", "attention " + work.text() + " storage buffers", [work](Bench& bench) {
-                     vk::Tuning tuning = bench.tuning();
-                     tuning.texels = false;
-                     return check_split(bench, work, kernels::Selector(bench.caps(), tuning));
-                   }});
+  cases.push_back({"attention", "attention " + work.text() + " storage buffers",
+                   [work](Bench& bench) { return check_split(bench, work, splitting(bench)); }});
 }
 
 }  // namespace

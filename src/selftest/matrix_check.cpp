@@ -58,7 +58,8 @@ Sum swiglu(const Sum& gate, const Sum& up) {
   // |silu'| < 1.1; exp and the quotient add some units of their own (swiglu_cases.cpp has them one by one).
   const double silu = gate.value / (1 + std::exp(-gate.value)), own = (16 + 2 * std::abs(gate.value)) * epsilon * std::abs(silu);
   const double silu_bound = 1.1 * gate.bound + own;
-  return {silu * up.value, silu_bound * (std::abs(up.value) + up.bound) + std::abs(silu) * up.bound + 4 * epsilon * std::abs(silu * up.value)};
+  return {silu * up.value,
+          silu_bound * (std::abs(up.value) + up.bound) + std::abs(silu) * up.bound + 4 * epsilon * std::abs(silu * up.value)};
 }
 
 void expected_row(const MatrixShape& shape, const std::vector<float>& weights, const Operands& operands, std::uint32_t row,
@@ -92,8 +93,7 @@ void expected_row(const MatrixShape& shape, const std::vector<float>& weights, c
 
 std::string MatrixShape::text() const {
   return fmt::format("{} N={} K={} rows={}{}{}{}{}{}", suffix(format), n, k, rows, norm ? " norm" : "", swiglu ? " swiglu" : "",
-                     bias ? " bias" : "", residual ? " residual" : "",
-                     parts > 1 ? fmt::format(" parts={}", parts) : "");
+                     bias ? " bias" : "", residual ? " residual" : "", parts > 1 ? fmt::format(" parts={}", parts) : "");
 }
 
 std::string check_matrix(Bench& bench, const MatrixShape& shape, const kernels::Selector& select, bool tiled) {

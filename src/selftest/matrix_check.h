@@ -18,8 +18,8 @@ struct MatrixShape {
   std::string text() const;  ///< "q8_0 N=96 K=256 rows=5 bias residual parts=3"
 };
 
-/// y = W x (+ bias) (+ residual), fusions included, against the oracle; `select` chooses the variant, `tiled` the tiled kernel. Every real row of the
-/// bucket is compared, and that nothing but the rows of y was written.
+/// y = W x (+ bias) (+ residual), fusions included, against the oracle; `select` chooses the variant, `tiled` the tiled kernel. Every real
+/// row of the bucket is compared, and that nothing but the rows of y was written.
 std::string check_matrix(Bench& bench, const MatrixShape& shape, const kernels::Selector& select, bool tiled);
 
 }  // namespace skipstone::selftest

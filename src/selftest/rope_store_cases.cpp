@@ -81,7 +81,7 @@ std::string compare_with_oracle(const AttentionShape& shape, std::uint32_t posit
   return differs("q at position " + std::to_string(position), got, wanted, tolerance);
 }
 
-std::string check(Bench& bench, const Shape& shape) {
+std::string check(Bench& bench, const Shape& shape, const kernels::Selector& select) {
   const AttentionShape& a = shape.attention;
   Random random(fmt::format("rope_store {} {} {} {}", a.heads, a.head_dim, shape.base, shape.rows));
   const std::uint32_t bucket = kernels::bucket_for(shape.rows), q_width = a.heads * a.head_dim, kv_width = a.kv_heads * a.head_dim;
@@ -96,7 +96,7 @@ std::string check(Bench& bench, const Shape& shape) {
   bench.reserve({ResourceKind::k_cache, 1}, a.kv_bytes() / 4);
   bench.reserve({ResourceKind::v_cache, 1}, a.kv_bytes() / 4);
   bench.set_rows(shape.base, shape.rows);
-  bench.run(kernels::rope_store(bench.select(), a, 1, bucket, "rope_store"));
+  bench.run(kernels::rope_store(select, a, 1, bucket, "rope_store"));
 
   const auto q_words = bench.get<std::uint32_t>({ResourceKind::q_rotated}, std::size_t{bucket} * padded(q_width));
   const auto q_got = bench.get<float>({ResourceKind::q_rotated}, q_words.size());
@@ -119,28 +119,35 @@ std::string check(Bench& bench, const Shape& shape) {
   return difference;
 }
 
-void add(std::vector<Case>& cases, const Shape& shape) {
+void add(std::vector<Case>& cases, const Shape& shape, bool texels) {
   const AttentionShape& a = shape.attention;
   const std::string name =
       fmt::format("rope_store {} {} H={}/{} D={} rope={} base={} rows={}", a.half_kv ? "f16" : "f32",
                   a.rope_halves ? "halves" : "neighbours", a.heads, a.kv_heads, a.head_dim, a.rope_dim, shape.base, shape.rows);
-  cases.push_back({"rope_store", name, [shape](Bench& bench) { return check(bench, shape); }});
+  cases.push_back({"rope_store", name, [shape](Bench& bench) { return check(bench, shape, bench.select()); }});
+  if (!texels) return;
+  cases.push_back({"rope_store", name + " storage buffers", [shape](Bench& bench) {
+                     vk::Tuning tuning = bench.tuning();
+                     tuning.texels = false;
+                     return check(bench, shape, kernels::Selector(bench.caps(), tuning));
+                   }});
 }
 
 }  // namespace
 
 std::vector<Case> rope_store_cases(const Scope& scope) {
   std::vector<Case> cases;
+  const bool texels = scope.tuning.texels && scope.depth == Depth::full;
   for (const bool half : {true, false}) {
     for (const bool halves : {false, true}) {
       if (scope.depth == Depth::quick && half == halves) continue;
       AttentionShape a{.heads = 4, .kv_heads = 2, .head_dim = 16, .rope_dim = 16, .context = 96, .half_kv = half, .rope_halves = halves};
-      add(cases, {a, 60, 5});
+      add(cases, {a, 60, 5}, texels);
       if (scope.depth == Depth::quick) continue;
-      add(cases, {a, 0, 1});
-      add(cases, {a, 32, 64});
+      add(cases, {a, 0, 1}, texels);
+      add(cases, {a, 32, 64}, texels);
       a.rope_dim = 8;  // the rest of a head does not rotate
-      add(cases, {a, 7, 3});
+      add(cases, {a, 7, 3}, texels);
       a = {.heads = 3,
            .kv_heads = 3,
            .head_dim = 24,
@@ -148,7 +155,7 @@ std::vector<Case> rope_store_cases(const Scope& scope) {
            .context = 40,
            .half_kv = half,
            .rope_halves = halves};  // padded strides
-      add(cases, {a, 24, 16});
+      add(cases, {a, 24, 16}, texels);
     }
   }
   return cases;

@@ -18,7 +18,7 @@ struct Tuning {
   std::uint32_t matvec_rows = 4;       ///< output rows per lane
   std::uint32_t interleave = 1;        ///< rows whose weights alternate in memory: all that a workgroup reads at a time
   std::uint32_t matvec_columns = 16;   ///< most columns per workgroup; passes of more rows take several
-  bool texels = false;                  ///< read weights, Q, K and V through texel buffers, and broadcast within the subgroup
+  bool texels = false;                 ///< read weights, Q, K and V through texel buffers, and broadcast within the subgroup
   bool tiled_prefill = true;           ///< matrix-matrix through shared memory; else the skinny kernel in column tiles
 };
 

@@ -54,11 +54,11 @@ const std::map<std::string_view, std::function<Contract()>> contracts = {
     CONTRACT("attention", Attention, ATTENTION),
     CONTRACT("attention_merge", AttentionMerge, ATTENTION_MERGE),
     CONTRACT("attention_prefill", AttentionPrefill, ATTENTION_PREFILL),
+    CONTRACT("attention_serial", AttentionSerial, ATTENTION_SERIAL),
     CONTRACT("swiglu", Swiglu, SWIGLU),
     CONTRACT("keep_rows", KeepRows, KEEP_ROWS),
     CONTRACT("cosine", Cosine, COSINE),
     CONTRACT("cosine_sum", CosineSum, COSINE_SUM),
-    CONTRACT("argmax", Argmax, ARGMAX),
     CONTRACT("argmax_merge", ArgmaxMerge, ARGMAX_MERGE),
 };
 

@@ -131,9 +131,9 @@ TEST(PlanGoldens, LateLayersFromKeptRows) {
 
 TEST(PlanBuilder, RefusesRowsThatCannotBeKept) {
   const Plans plans(fixtures::TinyConfig{}, lavapipe_like());
-  EXPECT_THROW(plans.build({.layers = plans.layers("attn:0"), .keep_after = 1}), Error);         // not what the full model computes
-  EXPECT_THROW(plans.build({.layers = plans.layers("layers:0"), .keep_after = 2}), Error);       // beyond the pass
-  EXPECT_THROW(plans.build({.layers = plans.layers("layers:1"), .bucket = 64}), Error);          // more rows than are kept
+  EXPECT_THROW(plans.build({.layers = plans.layers("attn:0"), .keep_after = 1}), Error);    // not what the full model computes
+  EXPECT_THROW(plans.build({.layers = plans.layers("layers:0"), .keep_after = 2}), Error);  // beyond the pass
+  EXPECT_THROW(plans.build({.layers = plans.layers("layers:1"), .bucket = 64}), Error);     // more rows than are kept
 }
 
 TEST(PlanGoldens, Prefill) {
@@ -201,7 +201,7 @@ TEST(Plans, OnlyPassesThatExistAreBuilt) {
   EXPECT_TRUE(refused({.layers = too_many}));
   EXPECT_TRUE(refused({.layers = plans.layers(), .bucket = 3}));
   EXPECT_TRUE(refused({.layers = plans.layers(), .bucket = 512}));
-  EXPECT_TRUE(refused({.layers = plans.layers(), .bucket = 32, .output = Output::logits}));
+  EXPECT_TRUE(refused({.layers = plans.layers(), .bucket = 64, .output = Output::logits}));
   EXPECT_FALSE(refused({.layers = plans.layers(), .bucket = 32, .output = Output::logits, .last_row_only = true}));
 }
 

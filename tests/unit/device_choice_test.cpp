@@ -94,7 +94,7 @@ TEST(DeviceChoice, ByNumberOrPartOfTheName) {
 TEST(Tuning, FollowsTheDevice) {
   Caps lavapipe = device(0, "llvmpipe", DeviceKind::cpu, 2 * gib);
   lavapipe.subgroup_size = lavapipe.min_subgroup_size = lavapipe.max_subgroup_size = 8;
-  lavapipe.subgroup_ballot = true;
+  lavapipe.subgroup_shuffle = true;
   lavapipe.max_storage_range = 1u << 27;
   lavapipe.max_texels = 1u << 27;
   Tuning tuning = tuning_for(lavapipe);
@@ -109,9 +109,9 @@ TEST(Tuning, FollowsTheDevice) {
   small_texels.max_texels = 1u << 16;
   EXPECT_FALSE(tuning_for(small_texels).texels);
   EXPECT_EQ(tuning_for(small_texels).matvec_k_lanes, 1u);
-  Caps no_broadcast = lavapipe;
-  no_broadcast.subgroup_ballot = false;
-  tuning = tuning_for(no_broadcast);
+  Caps no_shuffle = lavapipe;
+  no_shuffle.subgroup_shuffle = false;
+  tuning = tuning_for(no_shuffle);
   EXPECT_EQ(tuning.matvec_k_lanes, 8u);
   EXPECT_FALSE(tuning.texels);
 

@@ -79,7 +79,7 @@ TEST(Oracle, AgreesOnRotaryVariants) {
   tiny.tied = false;
   expect_like_naive(EditedModel(tiny).open());
   expect_like_naive(EditedModel(tiny).set("llama.rope.scaling.type", std::string("linear")).set("llama.rope.scaling.factor", 2.5f).open());
-  expect_like_naive(EditedModel().set("llama.rope.dimension_count", std::uint32_t{10}).open());
+  expect_like_naive(EditedModel().set("llama.rope.dimension_count", std::uint32_t{12}).open());
 }
 
 TEST(Oracle, AgreesOnEveryRunnableType) {
