@@ -166,7 +166,7 @@ std::string check_argmax(Bench& bench, Depth depth) {
 constexpr std::uint32_t first_position = 57;  // rows stand on both sides of a chunk's border
 
 std::string check_rope_store(Bench& bench, Depth depth) {
-  const AttentionShape s{.heads = 4, .kv_heads = 2, .head_dim = 16, .rope_dim = 16, .context = 80, .half_kv = true};
+  const AttentionShape s{.heads = 4, .kv_heads = 2, .head_dim = 16, .rope_dim = 16, .context = 96, .half_kv = true};
   const std::uint32_t q_width = s.heads * s.head_dim;
   Random random("invariance rope_store");
   const std::vector<float> qkv = random.floats(std::size_t{items} * s.qkv_width(), -2.0f, 2.0f);
