@@ -7,40 +7,42 @@
 namespace skipstone::gguf {
 namespace {
 
-constexpr Traits row(std::uint32_t number, std::string_view name, std::uint32_t block, std::uint32_t bytes, bool runnable = false) {
-  return {static_cast<Type>(number), name, block, bytes, runnable, false};
+constexpr Traits row(std::uint32_t number, std::string_view name, std::uint32_t block, std::uint32_t bytes, float largest = 0.0f) {
+  return {static_cast<Type>(number), name, block, bytes, largest > 0.0f, largest, false};
 }
 
 constexpr Traits removed(std::uint32_t number, std::string_view name, std::uint32_t block, std::uint32_t bytes) {
-  return {static_cast<Type>(number), name, block, bytes, false, true};
+  return {static_cast<Type>(number), name, block, bytes, false, 0.0f, true};
 }
 
-constexpr bool kRunnable = true;
+// Blocks store a binary16 scale: with a symmetric range the largest weight is its largest code times that, with a stored minimum the
+// minimum itself has to fit. The search for scales of K-quants needs room on both sides and stops there as well.
+constexpr float kHalf = 65504.0f, kFloat = 3.40282347e38f, kBfloat = 0x1.FEp127f;
 
 // Numbers and block layouts: enum ggml_type in ggml.h and the block structs in ggml-common.h of https://github.com/ggml-org/ggml.
 // The index is the number, which find_traits relies on.
 constexpr std::array kTraits = {
-    row(0, "F32", 1, 4, kRunnable),
-    row(1, "F16", 1, 2, kRunnable),
-    row(2, "Q4_0", 32, 18, kRunnable),
-    row(3, "Q4_1", 32, 20),
+    row(0, "F32", 1, 4, kFloat),
+    row(1, "F16", 1, 2, kHalf),
+    row(2, "Q4_0", 32, 18, 8 * kHalf),
+    row(3, "Q4_1", 32, 20, kHalf),
     removed(4, "Q4_2", 16, 10),
     removed(5, "Q4_3", 16, 12),
-    row(6, "Q5_0", 32, 22),
-    row(7, "Q5_1", 32, 24),
-    row(8, "Q8_0", 32, 34, kRunnable),
+    row(6, "Q5_0", 32, 22, 16 * kHalf),
+    row(7, "Q5_1", 32, 24, kHalf),
+    row(8, "Q8_0", 32, 34, 127 * kHalf),
     row(9, "Q8_1", 32, 36),
-    row(10, "Q2_K", 256, 84),
-    row(11, "Q3_K", 256, 110),
-    row(12, "Q4_K", 256, 144),
-    row(13, "Q5_K", 256, 176),
-    row(14, "Q6_K", 256, 210),
+    row(10, "Q2_K", 256, 84, kHalf),
+    row(11, "Q3_K", 256, 110, kHalf),
+    row(12, "Q4_K", 256, 144, kHalf),
+    row(13, "Q5_K", 256, 176, kHalf),
+    row(14, "Q6_K", 256, 210, kHalf),
     row(15, "Q8_K", 256, 292),
     row(16, "IQ2_XXS", 256, 66),
     row(17, "IQ2_XS", 256, 74),
     row(18, "IQ3_XXS", 256, 98),
     row(19, "IQ1_S", 256, 50),
-    row(20, "IQ4_NL", 32, 18),
+    row(20, "IQ4_NL", 32, 18, kHalf),
     row(21, "IQ3_S", 256, 110),
     row(22, "IQ2_S", 256, 82),
     row(23, "IQ4_XS", 256, 136),
@@ -50,7 +52,7 @@ constexpr std::array kTraits = {
     row(27, "I64", 1, 8),
     row(28, "F64", 1, 8),
     row(29, "IQ1_M", 256, 56),
-    row(30, "BF16", 1, 2, kRunnable),
+    row(30, "BF16", 1, 2, kBfloat),
     removed(31, "Q4_0_4_4", 32, 18),
     removed(32, "Q4_0_4_8", 32, 18),
     removed(33, "Q4_0_8_8", 32, 18),
@@ -83,6 +85,17 @@ const Traits& traits(Type type) {
   const Traits* found = find_traits(static_cast<std::uint32_t>(type));
   if (found == nullptr) fail(Code::internal, "there is no tensor type with the number {}", static_cast<std::uint32_t>(type));
   return *found;
+}
+
+std::string runnable_names() {
+  std::string names;
+  std::string_view last;
+  for (const Traits& t : kTraits) {
+    if (!t.runnable) continue;
+    if (!last.empty()) names.append(names.empty() ? "" : ", ").append(last);
+    last = t.name;
+  }
+  return names.append(" and ").append(last);
 }
 
 std::uint64_t row_bytes(Type type, std::uint64_t length) {

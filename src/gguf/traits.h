@@ -4,12 +4,28 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace skipstone::gguf {
 
 /// The numbers are those in the file (ggml_type). Types that only other programs use are in the traits table all the same.
-enum class Type : std::uint32_t { f32 = 0, f16 = 1, q4_0 = 2, q8_0 = 8, bf16 = 30 };
+enum class Type : std::uint32_t {
+  f32 = 0,
+  f16 = 1,
+  q4_0 = 2,
+  q4_1 = 3,
+  q5_0 = 6,
+  q5_1 = 7,
+  q8_0 = 8,
+  q2_k = 10,
+  q3_k = 11,
+  q4_k = 12,
+  q5_k = 13,
+  q6_k = 14,
+  iq4_nl = 20,
+  bf16 = 30
+};
 
 struct Traits {
   Type type;
@@ -17,6 +33,7 @@ struct Traits {
   std::uint32_t block;    ///< weights per block
   std::uint32_t bytes;    ///< bytes per block
   bool runnable;          ///< there are kernels for it
+  float largest;          ///< the largest magnitude that quantize() stores; 0 where the type is not runnable
   bool removed = false;   ///< the format dropped it; the sizes are those it had, and no File has tensors of it
 };
 
@@ -29,14 +46,17 @@ const Traits* find_traits(std::uint32_t number);
 /// For types that are known to be in the table (every Type read from a File is).
 const Traits& traits(Type type);
 
+/// "F32, F16, ... and BF16": those with kernels, for messages.
+std::string runnable_names();
+
 /// The bytes of one row of `length` weights; `length` must divide into blocks.
 std::uint64_t row_bytes(Type type, std::uint64_t length);
 
 /// Scalar reference: expands blocks to floats; `out.size()` weights. Throws unsupported for types that are not runnable.
 void dequantize(Type type, std::span<const std::byte> blocks, std::span<float> out);
 
-/// Rounds floats to blocks of `type`; `weights.size()` must divide into blocks, `out` holds exactly the bytes.
-/// The rounding is the format's usual one (Q8_0: absmax/127; Q4_0: signed max / -8).
+/// Rounds floats to blocks of `type`; `weights.size()` must divide into blocks, `out` holds exactly the bytes. How each format is rounded:
+/// src/gguf/quants/. Throws invalid_argument where a block has a weight that is not finite or beyond the type's largest.
 void quantize(Type type, std::span<const float> weights, std::span<std::byte> out);
 
 }  // namespace skipstone::gguf

@@ -1,0 +1,97 @@
+// IQ4_NL: {f16 scale, 16 bytes of codes as in Q4_0}; a code stands for one of 16 unevenly spaced values.
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "base/half.h"
+#include "gguf/quants/coding.h"
+#include "gguf/quants/fit.h"
+
+namespace skipstone::gguf {
+namespace {
+
+constexpr std::size_t kBlock = 32;
+// kvalues_iq4nl of ggml-common.h, part of the format.
+constexpr std::array<float, 16> kValues = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
+// The nearest value's code for every half of a whole number from -128 on; the borders between values are whole numbers or halves.
+constexpr std::size_t kHalves = 512;
+constexpr std::array<std::uint8_t, kHalves> kNearest = [] {
+  std::array<std::uint8_t, kHalves> codes{};
+  for (std::size_t i = 0; i < kHalves; ++i) {
+    const float at = -128.0f + 0.5f * static_cast<float>(i) + 0.25f;
+    while (codes[i] < 15 && at > 0.5f * (kValues[codes[i]] + kValues[codes[i] + 1u])) ++codes[i];
+  }
+  return codes;
+}();
+
+void expand(const std::byte* block, float* out) {
+  const float scale = half_to_float(load16(block));
+  for (std::size_t i = 0; i < 16; ++i) {
+    const auto packed = std::to_integer<std::size_t>(block[2 + i]);
+    out[i] = scale * kValues[packed & 15];
+    out[i + 16] = scale * kValues[packed >> 4];
+  }
+}
+
+using Codes = std::array<std::uint8_t, kBlock>;
+
+Codes nearest(const float* weights, float inverse) {
+  Codes codes{};
+  for (std::size_t i = 0; i < kBlock; ++i) {
+    const float at = std::clamp(2.0f * weights[i] * inverse + 256.0f, 0.0f, static_cast<float>(kHalves - 1));
+    codes[i] = kNearest[static_cast<std::size_t>(at)];
+  }
+  return codes;
+}
+
+struct Score {
+  double products = 0.0, squares = 0.0;  // of value * weight, value^2
+  /// How much less the sum of squares is than with all weights zero, at this scale.
+  double gain(double scale) const { return scale * (2.0 * products - scale * squares); }
+};
+
+Score score(const float* weights, const Codes& codes) {
+  Score s;
+  for (std::size_t i = 0; i < kBlock; ++i) {
+    const auto value = static_cast<double>(kValues[codes[i]]);
+    s.products += value * static_cast<double>(weights[i]);
+    s.squares += value * value;
+  }
+  return s;
+}
+
+// As fit_symmetric(), with the codebook's values in place of whole numbers. Both signs are tried: the values lean to one side.
+void round(const float* weights, std::byte* block) {
+  constexpr int starts = 5, refinements = 1;
+  float largest = 0.0f;
+  for (std::size_t i = 0; i < kBlock; ++i) largest = std::max(largest, std::fabs(weights[i]));
+  std::uint16_t best_scale = 0;
+  double best_gain = 0.0;
+  for (const float end : {-127.0f, 127.0f}) {
+    for (int start = 0; start < starts && largest > 0.0f; ++start) {
+      float scale = largest / (end * (0.84f + 0.1f * static_cast<float>(start)));
+      for (int pass = 0; pass <= refinements; ++pass) {
+        const Score s = score(weights, nearest(weights, inverse_or_zero(scale)));
+        if (!(s.squares > 0.0)) break;
+        scale = static_cast<float>(s.products / s.squares);
+        const std::uint16_t stored = float_to_half(scale);
+        const double gain = s.gain(static_cast<double>(half_to_float(stored)));
+        if (gain > best_gain) {
+          best_gain = gain;
+          best_scale = stored;
+        }
+      }
+    }
+  }
+  const Codes codes = nearest(weights, inverse_or_zero(half_to_float(best_scale)));
+  store16(block, best_scale);
+  for (std::size_t i = 0; i < 16; ++i) block[2 + i] = static_cast<std::byte>(codes[i] | codes[i + 16] << 4);
+}
+
+constexpr Coding codings[] = {{Type::iq4_nl, expand, round}};
+
+}  // namespace
+
+std::span<const Coding> codebook_codings() { return codings; }
+
+}  // namespace skipstone::gguf

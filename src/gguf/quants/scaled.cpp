@@ -1,0 +1,97 @@
+// Blocks of 32 weights. Where a format has them, in this order: f16 scale, f16 minimum, 32 fifth bits (bit i of weight i), codes. Q8_0
+// has a signed byte a weight; the others 16 bytes whose low halves are weights 0..15 and high halves weights 16..31.
+//
+// Rounding is the formats' usual one, that of quantize_row_*_ref in ggml-quants.c of https://github.com/ggml-org/ggml: a symmetric range
+// is scaled so that the weight of the largest magnitude gets its code exactly (the lowest code, or +-127), one with a minimum so that the
+// least and the greatest weight do. tests/unit/quantize_test.cpp compares bytes with those of another implementation.
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "base/half.h"
+#include "gguf/quants/coding.h"
+
+namespace skipstone::gguf {
+namespace {
+
+constexpr std::size_t kBlock = 32;
+
+void expand_q8_0(const std::byte* block, float* out) {
+  const float scale = half_to_float(load16(block));
+  for (std::size_t i = 0; i < kBlock; ++i) out[i] = scale * static_cast<float>(std::bit_cast<std::int8_t>(block[2 + i]));
+}
+
+/// 4 or 5 bits a weight. Symmetric: scale * (code - 2^(bits-1)). With a minimum: scale * code + minimum.
+template <unsigned bits, bool minimum>
+struct Layout {
+  static constexpr std::size_t high = minimum ? 4 : 2, codes = high + (bits == 5 ? 4 : 0);
+  static constexpr int middle = minimum ? 0 : 1 << (bits - 1), most = (1 << bits) - 1;
+
+  static void expand(const std::byte* block, float* out) {
+    const float scale = half_to_float(load16(block)), offset = minimum ? half_to_float(load16(block + 2)) : 0.0f;
+    std::uint32_t fifth = 0;
+    if constexpr (bits == 5) std::memcpy(&fifth, block + high, sizeof fifth);
+    for (std::size_t i = 0; i < kBlock; ++i) {
+      const auto packed = std::to_integer<int>(block[codes + i % 16]);
+      const int code = (i < 16 ? packed & 15 : packed >> 4) | static_cast<int>(fifth >> i & 1u) << 4;
+      const float value = scale * static_cast<float>(code - middle);
+      out[i] = minimum ? value + offset : value;
+    }
+  }
+
+  static void store_codes(const std::array<int, kBlock>& code, std::byte* block) {
+    std::uint32_t fifth = 0;
+    for (std::size_t i = 0; i < 16; ++i) block[codes + i] = static_cast<std::byte>((code[i] & 15) | (code[i + 16] & 15) << 4);
+    for (std::size_t i = 0; i < kBlock; ++i) fifth |= static_cast<std::uint32_t>(code[i] >> 4) << i;
+    if constexpr (bits == 5) std::memcpy(block + high, &fifth, sizeof fifth);
+  }
+
+  static void round(const float* weights, std::byte* block) {
+    const auto [least, greatest] = std::minmax_element(weights, weights + kBlock);
+    float scale, from;
+    if (minimum) {
+      scale = (*greatest - *least) / static_cast<float>(most);
+      from = -*least;
+      store16(block + 2, float_to_half(*least));
+    } else {
+      // With its sign: it becomes code 0, so that the wider side of the range is used.
+      const float largest = *std::max_element(weights, weights + kBlock, [](float a, float b) { return std::fabs(a) < std::fabs(b); });
+      scale = largest / static_cast<float>(-middle);
+      from = 0.0f;
+    }
+    const std::uint16_t stored = float_to_half(scale);
+    store16(block, stored);
+    const float inverse = (stored & 0x7fffu) == 0 ? 0.0f : 1.0f / scale;  // codes are idle where the scale vanishes
+    std::array<int, kBlock> code{};
+    for (std::size_t i = 0; i < kBlock; ++i) {
+      // Adding a half and cutting rounds to nearest, since the sum is never negative.
+      code[i] = std::min(most, static_cast<int>((weights[i] + from) * inverse + (static_cast<float>(middle) + 0.5f)));
+    }
+    store_codes(code, block);
+  }
+};
+
+void round_q8_0(const float* weights, std::byte* block) {
+  float largest = 0.0f;
+  for (std::size_t i = 0; i < kBlock; ++i) largest = std::max(largest, std::fabs(weights[i]));
+  const std::uint16_t stored = float_to_half(largest / 127.0f);
+  store16(block, stored);
+  const float inverse = stored == 0 ? 0.0f : 1.0f / (largest / 127.0f);
+  for (std::size_t i = 0; i < kBlock; ++i) {
+    block[2 + i] = std::bit_cast<std::byte>(static_cast<std::int8_t>(std::round(weights[i] * inverse)));
+  }
+}
+
+constexpr Coding codings[] = {
+    {Type::q8_0, expand_q8_0, round_q8_0},
+    {Type::q4_0, Layout<4, false>::expand, Layout<4, false>::round},
+    {Type::q4_1, Layout<4, true>::expand, Layout<4, true>::round},
+    {Type::q5_0, Layout<5, false>::expand, Layout<5, false>::round},
+    {Type::q5_1, Layout<5, true>::expand, Layout<5, true>::round},
+};
+
+}  // namespace
+
+std::span<const Coding> scaled_codings() { return codings; }
+
+}  // namespace skipstone::gguf
