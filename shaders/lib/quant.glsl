@@ -4,30 +4,62 @@
 //   load_block(unit, block)    reads block `block` of a row, which is in unit unit_of(row, block, blocks), with 16-byte loads
 //   expand_codes(block, part, a, b), block_scale(block)   where weight = block_scale * code (others: expand and 1)
 //   expand(block, part, a, b)  weights 8*part .. 8*part+7 as floats, scale applied; part is a compile-time constant after unrolling
-// Device layout (model/weights.cpp makes it): `weights` holds the quants of all rows, rows padded to whole blocks with zeros;
-// `scales` holds the half-precision scales of all blocks in the same order, two per word. Formats without scales ignore it.
+// Device layout (model/repack_unit.cpp makes it): plane 0, `weights`, holds the codes of all units, in whole 16-byte words; plane 1, `scales`,
+// what a format has beside them, as many bytes a unit as its row in kernels/weight_format.cpp says. Formats without plane 1 ignore it.
 // With USE_TEXELS the planes are bound as texel buffers of 16-byte words instead of storage buffers. CPU drivers gather texels with vector
 // instructions, but fetch storage buffers lane by lane (docs/vulkan.md).
 #if defined(USE_TEXELS)
 layout(set = 0, binding = WEIGHTS_BINDING) uniform usamplerBuffer weight_texels;
 layout(set = 0, binding = SCALES_BINDING) uniform usamplerBuffer scale_texels;
 uvec4 weight_words(uint index) { return texelFetch(weight_texels, int(index)); }
+uvec4 scale_words(uint index) { return texelFetch(scale_texels, int(index)); }
+uvec2 scale_pair(uint index) {
+  const uvec4 words = scale_words(index >> 1);
+  return (index & 1u) == 0u ? words.xy : words.zw;
+}
 uint scale_word(uint index) {
-  const uvec4 words = texelFetch(scale_texels, int(index >> 2));
-  const uvec2 half_words = (index & 2u) == 0u ? words.xy : words.zw;
-  return (index & 1u) == 0u ? half_words.x : half_words.y;
+  const uvec2 pair = scale_pair(index >> 1);
+  return (index & 1u) == 0u ? pair.x : pair.y;
 }
 #else
 layout(std430, set = 0, binding = WEIGHTS_BINDING) readonly buffer Weights { uvec4 weights[]; };
-layout(std430, set = 0, binding = SCALES_BINDING) readonly buffer Scales { uint scales[]; };
+layout(std430, set = 0, binding = SCALES_BINDING) readonly buffer Scales { uvec4 scales[]; };
 uvec4 weight_words(uint index) { return weights[index]; }
-uint scale_word(uint index) { return scales[index]; }
+uvec4 scale_words(uint index) { return scales[index]; }
+uint scale_word(uint index) { return scales[index >> 2][index & 3u]; }
+uvec2 scale_pair(uint index) { return uvec2(scale_word(2u * index), scale_word(2u * index + 1u)); }
 #endif
 
-// The half-precision scale of a block.
-float scale_of(uint block) {
-  const vec2 pair = unpackHalf2x16(scale_word(block >> 1));
-  return (block & 1u) == 0u ? pair.x : pair.y;
+// Half `index` of plane 1.
+float scale_half(uint index) {
+  const vec2 pair = unpackHalf2x16(scale_word(index >> 1));
+  return (index & 1u) == 0u ? pair.x : pair.y;
+}
+
+// Formats with a minimum, or with two scales a block, expand to code * scale + offset. A format's scale times a code is exact in binary32 (at
+// most 11 bits of a half, 7 of a super-block's scale, 6 of a code), so nothing but the last addition rounds, and the result has the bits
+// of the scalar reference's, which multiplies and subtracts.
+//
+// Codes of fewer than 8 bits are put together in the four bytes of a word: group g of a block is its weights 4*g .. 4*g + 3. The orders of
+// bits are those that model/repack_unit.cpp writes.
+
+// The four bytes less `middle`. 0x4b000000 is 2^23 as a float: a small integer put into its mantissa is added to it, which costs less than a
+// conversion.
+vec4 codes(uint bytes, float middle) {
+  return uintBitsToFloat(((uvec4(bytes) >> uvec4(0, 8, 16, 24)) & 255u) | 0x4b000000u) - (8388608.0 + middle);
+}
+uint nibbles(uvec4 words, uint group) {
+  const uint word = words[group & 3u];
+  return (group < 4u ? word : word >> 4) & 0x0f0f0f0fu;
+}
+uint pairs(uvec2 words, uint group) { return (words[group >> 2] >> (2u * (group & 3u))) & 0x03030303u; }
+uint bits(uint word, uint group) { return (word >> group) & 0x01010101u; }
+
+// The two 6-bit numbers of block `block` of a super-block, whose header has them in its last three words.
+uvec2 six_bits(uvec4 header, uint block) {
+  const uint low = ((block & 4u) == 0u ? header.y : header.z) >> (8u * (block & 3u));
+  const uint high = header.w >> (4u * (block & 7u));
+  return uvec2((low & 15u) | ((high & 3u) << 4), ((low >> 4) & 15u) | ((high & 12u) << 2));
 }
 
 #if defined(FORMAT_F32)
@@ -40,6 +72,24 @@ float scale_of(uint block) {
 #include "lib/quant/q8_0.glsl"
 #elif defined(FORMAT_Q4_0)
 #include "lib/quant/q4_0.glsl"
+#elif defined(FORMAT_Q4_1)
+#include "lib/quant/q4_1.glsl"
+#elif defined(FORMAT_Q5_0)
+#include "lib/quant/q5_0.glsl"
+#elif defined(FORMAT_Q5_1)
+#include "lib/quant/q5_1.glsl"
+#elif defined(FORMAT_IQ4_NL)
+#include "lib/quant/iq4_nl.glsl"
+#elif defined(FORMAT_Q2_K)
+#include "lib/quant/q2_k.glsl"
+#elif defined(FORMAT_Q3_K)
+#include "lib/quant/q3_k.glsl"
+#elif defined(FORMAT_Q4_K)
+#include "lib/quant/q4_k.glsl"
+#elif defined(FORMAT_Q5_K)
+#include "lib/quant/q5_k.glsl"
+#elif defined(FORMAT_Q6_K)
+#include "lib/quant/q6_k.glsl"
 #else
 #error "a FORMAT_* must be defined"
 #endif

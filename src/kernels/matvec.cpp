@@ -1,6 +1,7 @@
 #include "base/status.h"
 #include "kernels/abi.h"
 #include "kernels/operations.h"
+#include "kernels/weight_format.h"
 
 namespace skipstone::kernels {
 namespace {
@@ -9,11 +10,11 @@ using vk::Access;
 
 constexpr std::uint32_t divide_up(std::uint32_t a, std::uint32_t b) { return (a + b - 1) / b; }
 
-// Weights and scales of a part. Formats without scales bind the weights twice: every declared buffer must be bound.
+// Both planes of a part. Formats with one bind the weights twice: every declared buffer must be bound.
 void add_weights(std::vector<Operand>& operands, const Matrix& weights, std::size_t part) {
   const Resource quants{ResourceKind::weight, weights.tensor, static_cast<std::uint16_t>(part), 0};
   Resource scales = quants;
-  if (has_scales(weights.format)) scales.plane = 1;
+  if (weight_format(weights.format).scale_bytes > 0) scales.plane = 1;
   operands.push_back({quants, Access::read});
   operands.push_back({scales, Access::read});
 }
@@ -60,8 +61,6 @@ Dispatch skinny(const Selector& select, const Matrix& weights, std::size_t part,
 }
 
 }  // namespace
-
-bool has_scales(gguf::Type format) { return format == gguf::Type::q8_0 || format == gguf::Type::q4_0; }
 
 std::vector<Dispatch> embed(const Selector& select, const Matrix& table, std::uint32_t rows, Resource out, const std::string& label) {
   std::vector<Dispatch> result;

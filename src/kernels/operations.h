@@ -13,16 +13,13 @@
 
 namespace skipstone::kernels {
 
-/// Rows are padded to whole blocks of 32, in weights and activations alike.
+/// Rows are padded to whole blocks of 32, in weights and activations alike; rows of super-blocks are whole ones anyway.
 constexpr std::uint32_t padded(std::uint32_t length) { return (length + 31u) / 32u * 32u; }
 
 /// Rows of a part are padded to whole groups of interleaved ones.
 constexpr std::uint64_t padded_rows(std::uint64_t rows, std::uint32_t interleave) {
   return (rows + interleave - 1) / interleave * interleave;
 }
-
-/// Whether weights of `format` have a plane of half-precision scales beside their quants.
-bool has_scales(gguf::Type format);
 
 /// A range of a matrix's output rows in buffers of its own: matrices larger than a binding may be are split.
 struct MatrixPart {

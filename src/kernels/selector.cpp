@@ -1,52 +1,22 @@
 #include "kernels/selector.h"
 
 #include <algorithm>
-#include <array>
 
 #include "abi/attention.h"
 #include "abi/step_state.h"
 #include "base/status.h"
+#include "kernels/weight_format.h"
 
 namespace skipstone::kernels {
-namespace {
-
-struct FormatKernels {
-  gguf::Type format;
-  KernelId embed, matvec, matvec_rows, matvec_rows_texels, matmul;
-};
-
-// One row per format that has kernels.
-constexpr FormatKernels format_kernels[] = {
-    {gguf::Type::f32, KernelId::embed_f32, KernelId::matvec_f32, KernelId::matvec_rows_f32, KernelId::matvec_rows_texels_f32,
-     KernelId::matmul_f32},
-    {gguf::Type::f16, KernelId::embed_f16, KernelId::matvec_f16, KernelId::matvec_rows_f16, KernelId::matvec_rows_texels_f16,
-     KernelId::matmul_f16},
-    {gguf::Type::bf16, KernelId::embed_bf16, KernelId::matvec_bf16, KernelId::matvec_rows_bf16, KernelId::matvec_rows_texels_bf16,
-     KernelId::matmul_bf16},
-    {gguf::Type::q8_0, KernelId::embed_q8_0, KernelId::matvec_q8_0, KernelId::matvec_rows_q8_0, KernelId::matvec_rows_texels_q8_0,
-     KernelId::matmul_q8_0},
-    {gguf::Type::q4_0, KernelId::embed_q4_0, KernelId::matvec_q4_0, KernelId::matvec_rows_q4_0, KernelId::matvec_rows_texels_q4_0,
-     KernelId::matmul_q4_0},
-};
-
-const FormatKernels& kernels_of(gguf::Type format) {
-  for (const FormatKernels& row : format_kernels) {
-    if (row.format == format) return row;
-  }
-  fail(Code::unsupported, "there are no kernels for weights of type {}", gguf::traits(format).name);
-}
-
-}  // namespace
-
 Selector::Selector(const vk::Caps& caps, const vk::Tuning& tuning) : caps_(caps), tuning_(tuning) {}
 
-KernelId Selector::embed(gguf::Type format) const { return kernels_of(format).embed; }
+KernelId Selector::embed(gguf::Type format) const { return weight_format(format).embed; }
 KernelId Selector::matvec_kernel(gguf::Type format) const {
-  const FormatKernels& kernels = kernels_of(format);
+  const WeightFormat& kernels = weight_format(format);
   if (tuning_.matvec_k_lanes != 1) return kernels.matvec;
   return tuning_.texels ? kernels.matvec_rows_texels : kernels.matvec_rows;
 }
-KernelId Selector::matmul_kernel(gguf::Type format) const { return kernels_of(format).matmul; }
+KernelId Selector::matmul_kernel(gguf::Type format) const { return weight_format(format).matmul; }
 
 MatvecChoice Selector::matvec(std::uint32_t rows_of_pass) const {
   // 12 and 24 rows are there so that one row more than 8 or 16 does not cost twice as much: columns of 12.

@@ -1,4 +1,4 @@
-// From GGUF's block layouts to the device's: quants and scales in planes of their own, rows padded to whole blocks of 32 with zeros.
+// From GGUF's block layouts to the device's: units in two planes (kernels/weight_format.h), rows padded to whole units with zeros.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 namespace skipstone::model {
 
 struct Planes {
-  std::vector<std::byte> quants, scales;  ///< scales: half precision, in block order; empty for formats without
+  std::vector<std::byte> quants, scales;  ///< planes 0 and 1, whole 16-byte words; scales is empty for formats without
 };
 
 /// Rows [first, first + rows) of matrices that stand one above the other. Rows are padded to a multiple of `interleave` with zeros, and the

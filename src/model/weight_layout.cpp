@@ -2,27 +2,20 @@
 
 #include <algorithm>
 
-#include "base/status.h"
 #include "gguf/gguf.h"
+#include "kernels/weight_format.h"
 
 namespace skipstone::model {
 namespace {
 
-// Bytes of one padded row's quants: 32 weights in 128, 64, 32 or 16 bytes, all multiples of a 16-byte load.
-std::uint64_t quant_row_bytes(gguf::Type format, std::uint32_t k) {
-  const std::uint64_t blocks = kernels::padded(k) / 32;
-  switch (format) {
-    case gguf::Type::f32:
-      return blocks * 128;
-    case gguf::Type::f16:
-    case gguf::Type::bf16:
-      return blocks * 64;
-    case gguf::Type::q8_0:
-      return blocks * 32;
-    case gguf::Type::q4_0:
-      return blocks * 16;
-  }
-  fail(Code::unsupported, "there is no device layout for weights of type {}", gguf::traits(format).name);
+std::uint64_t quant_row_bytes(gguf::Type type, std::uint32_t k) {
+  const kernels::WeightFormat& format = kernels::weight_format(type);
+  return kernels::units_of_row(format, k) * format.quant_bytes;  // plane 1 has less
+}
+
+std::uint64_t units_of_part(const kernels::Matrix& matrix, std::size_t part) {
+  return kernels::units_of_row(kernels::weight_format(matrix.format), matrix.k) *
+         kernels::padded_rows(matrix.parts[part].rows, matrix.interleave);
 }
 
 std::string joined_name(const std::vector<const gguf::Tensor*>& tensors) {
@@ -135,14 +128,12 @@ LayerWeights layout_layer(Builder& build, const LayerTensors& t) {
 
 std::uint64_t TensorPlace::quant_bytes(std::size_t part) const {
   if (vector) return std::uint64_t{kernels::padded(matrix.k)} * sizeof(float);
-  return quant_row_bytes(matrix.format, matrix.k) * kernels::padded_rows(matrix.parts[part].rows, matrix.interleave);
+  return kernels::plane_bytes(units_of_part(matrix, part), kernels::weight_format(matrix.format).quant_bytes);
 }
 
 std::uint64_t TensorPlace::scale_bytes(std::size_t part) const {
-  if (vector || !kernels::has_scales(matrix.format)) return 0;
-  const std::uint64_t halves =
-      std::uint64_t{kernels::padded(matrix.k) / 32} * kernels::padded_rows(matrix.parts[part].rows, matrix.interleave);
-  return (halves + 1) / 2 * 4;
+  if (vector) return 0;
+  return kernels::plane_bytes(units_of_part(matrix, part), kernels::weight_format(matrix.format).scale_bytes);
 }
 
 std::uint64_t WeightLayout::bytes() const {

@@ -33,9 +33,9 @@ struct TensorPlace {
   std::vector<const gguf::Tensor*> sources;  ///< one above (vectors: behind) the other
   std::string name;                          ///< of the sources
   bool vector = false;
-  kernels::Matrix matrix;  ///< matrices: format, shape, parts
-  std::uint64_t quant_bytes(std::size_t part) const;
-  std::uint64_t scale_bytes(std::size_t part) const;  ///< 0 for formats without scales
+  kernels::Matrix matrix;                             ///< matrices: format, shape, parts
+  std::uint64_t quant_bytes(std::size_t part) const;  ///< plane 0
+  std::uint64_t scale_bytes(std::size_t part) const;  ///< plane 1; 0 for formats without
 };
 
 struct WeightLayout {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "gguf/gguf.h"
+#include "kernels/weight_format.h"
 #include "model/repack.h"
 #include "vk/device.h"
 #include "vk/recorder.h"
@@ -10,21 +11,21 @@
 namespace skipstone::model {
 namespace {
 
-// Repacking goes through host memory in pieces of about this size, of whole groups of interleaved rows and an even number of them, so that
-// scales stay on word boundaries.
-constexpr std::uint64_t piece_bytes = std::uint64_t{16} << 20;
+// Repacking goes through host memory in pieces of about this size, of whole groups of interleaved rows and so many of them that the next
+// piece starts at a whole 16-byte word in both planes (a unit has 2 bytes in either at least).
+constexpr std::uint64_t piece_bytes = std::uint64_t{16} << 20, piece_groups = 8;
 
 void upload_part(vk::Uploader& uploader, const TensorPlace& place, std::size_t part, const vk::Slice& quants, const vk::Slice& scales) {
   const kernels::MatrixPart range = place.matrix.parts[part];
+  const kernels::WeightFormat& format = kernels::weight_format(place.matrix.format);
   const std::uint32_t interleave = place.matrix.interleave;
-  const std::uint64_t row_quants = place.quant_bytes(part) / kernels::padded_rows(range.rows, interleave);
-  const std::uint64_t row_scales = scales ? std::uint64_t{kernels::padded(place.matrix.k) / 32} * 2 : 0;
-  const std::uint64_t whole = interleave * 2, step = std::max<std::uint64_t>(whole, piece_bytes / row_quants / whole * whole);
+  const std::uint64_t units = kernels::units_of_row(format, place.matrix.k), whole = interleave * piece_groups;
+  const std::uint64_t step = std::max(whole, piece_bytes / (units * format.quant_bytes) / whole * whole);
   for (std::uint64_t first = 0; first < range.rows; first += step) {
     const std::uint64_t rows = std::min<std::uint64_t>(step, range.rows - first);
     const Planes planes = repack_rows(place.sources, range.first + first, rows, interleave);
-    uploader.upload(planes.quants, quants.part(first * row_quants, planes.quants.size()));
-    if (scales) uploader.upload(planes.scales, scales.part(first * row_scales, planes.scales.size()));
+    uploader.upload(planes.quants, quants.part(first * units * format.quant_bytes, planes.quants.size()));
+    if (scales) uploader.upload(planes.scales, scales.part(first * units * format.scale_bytes, planes.scales.size()));
   }
 }
 

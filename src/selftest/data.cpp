@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "base/philox.h"
+#include "kernels/weight_format.h"
 #include "model/repack.h"
 
 namespace skipstone::selftest {
@@ -118,6 +119,22 @@ std::string suffix(gguf::Type type) {
   std::string name(gguf::traits(type).name);
   std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return name;
+}
+
+std::uint32_t whole_blocks(gguf::Type format, std::uint32_t k) {
+  const std::uint32_t block = gguf::traits(format).block;
+  return (k + block - 1) / block * block;
+}
+
+std::uint32_t odd_row(gguf::Type format) {
+  const std::uint32_t block = gguf::traits(format).block;
+  return block == 1 ? 172 : block == 32 ? 160 : 3 * block;
+}
+
+std::vector<gguf::Type> formats() {
+  std::vector<gguf::Type> types;
+  for (const kernels::WeightFormat& format : kernels::weight_formats()) types.push_back(format.type);
+  return types;
 }
 
 }  // namespace skipstone::selftest

@@ -54,6 +54,12 @@ std::vector<float> row_of(const std::vector<float>& buffer, std::uint32_t n, std
 /// "Q8_0" as "q8_0": the format's suffix in kernel names.
 std::string suffix(gguf::Type type);
 
-inline constexpr gguf::Type formats[] = {gguf::Type::f32, gguf::Type::f16, gguf::Type::bf16, gguf::Type::q8_0, gguf::Type::q4_0};
+/// A short row that is no whole workgroup: an odd number of blocks (or super-blocks); of floats, one that ends within a block.
+std::uint32_t odd_row(gguf::Type format);
+/// `k`, or the next length that divides into the format's blocks.
+std::uint32_t whole_blocks(gguf::Type format, std::uint32_t k);
+
+/// Every format with kernels.
+std::vector<gguf::Type> formats();
 
 }  // namespace skipstone::selftest

@@ -1,4 +1,4 @@
-// Embedding look-up: the very floats that dequantising gives (a scale times a small integer is exact in binary32).
+// Embedding look-up: the very floats that dequantising gives (lib/quant.glsl: at most one rounding each).
 #include <fmt/format.h>
 
 #include "kernels/abi.h"
@@ -51,13 +51,13 @@ void add(std::vector<Case>& cases, gguf::Type format, std::uint32_t k, std::uint
 
 std::vector<Case> embed_cases(const Scope& scope) {
   std::vector<Case> cases;
-  for (const gguf::Type format : formats) {
-    add(cases, format, gguf::traits(format).block > 1 ? 160 : 172, 5);
+  for (const gguf::Type format : formats()) {
+    add(cases, format, odd_row(format), 5);
     if (scope.depth == Depth::quick) continue;
-    add(cases, format, 32, 1);
-    add(cases, format, 1056, 16);
-    add(cases, format, 96, STEP_MAX_ROWS);
-    add(cases, format, 96, 16, 3);
+    add(cases, format, whole_blocks(format, 32), 1);
+    add(cases, format, whole_blocks(format, 1056), 16);
+    add(cases, format, whole_blocks(format, 96), STEP_MAX_ROWS);
+    add(cases, format, whole_blocks(format, 96), 16, 3);
   }
   return cases;
 }

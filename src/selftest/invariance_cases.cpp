@@ -76,7 +76,7 @@ std::vector<Words> read_rows(const Bench& bench, const kernels::Resource& resour
 std::uint32_t bucket_of(const std::vector<std::uint32_t>& order) { return kernels::bucket_for(static_cast<std::uint32_t>(order.size())); }
 
 std::string check_matvec(Bench& bench, Depth depth, gguf::Type format, const kernels::Selector& select, std::uint32_t most) {
-  const std::uint32_t n = 70, k = gguf::traits(format).block > 1 ? 352 : 332;
+  const std::uint32_t n = 70, k = gguf::traits(format).block == 1 ? 332 : whole_blocks(format, 352);
   Random random("invariance matvec " + suffix(format));
   const HostMatrix matrix(format, n, k, random);
   const kernels::Matrix placed = place(bench, matrix, 1, select.interleave());
@@ -226,7 +226,7 @@ std::vector<Case> invariance_cases(const Scope& scope) {
   std::vector<Case> cases;
   // CPU drivers take seconds to compile a wide bucket: there one format has them all.
   const bool own_layout_is_gpus = scope.tuning.matvec_k_lanes == scope.tuning.lanes;
-  for (const gguf::Type format : formats) {
+  for (const gguf::Type format : formats()) {
     if (depth == Depth::quick && format != gguf::Type::q8_0) continue;
     const bool all = own_layout_is_gpus || format == gguf::Type::q8_0;
     const std::uint32_t most = all ? STEP_VERIFY_ROWS : 4;

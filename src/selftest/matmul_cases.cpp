@@ -14,8 +14,8 @@ void add(std::vector<Case>& cases, const MatrixShape& shape) {
 
 std::vector<Case> matmul_cases(const Scope& scope) {
   std::vector<Case> cases;
-  for (const gguf::Type format : formats) {
-    const std::uint32_t odd_k = gguf::traits(format).block > 1 ? 96 : 76;
+  for (const gguf::Type format : formats()) {
+    const std::uint32_t odd_k = gguf::traits(format).block == 1 ? 76 : whole_blocks(format, 96);
     // 32 rows take the 32 x 32 tile; 50 outputs leave the second one ragged.
     add(cases, {.format = format, .n = 50, .k = odd_k, .rows = 32});
     if (scope.depth == Depth::full)

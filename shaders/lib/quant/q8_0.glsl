@@ -8,7 +8,7 @@ Block load_block(uint unit, uint block) {
   Block raw;
   raw.words[0] = weight_words(unit * 2);
   raw.words[1] = weight_words(unit * 2 + 1);
-  raw.scale = scale_of(unit);
+  raw.scale = scale_half(unit);
   return raw;
 }
 

@@ -1,0 +1,33 @@
+// The table of weight formats that have kernels: how each lies on the device, and its kernels. One row per format.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "gguf/traits.h"
+#include "kernels/kernel_ids.h"
+
+namespace skipstone::kernels {
+
+/// Weights are stored in units. Plane 0 holds the codes of all units, plane 1 what a format has beside them: scales, minima, further bits.
+/// What the bytes of a unit mean: shaders/lib/quant/, written by model/repack.cpp.
+struct WeightFormat {
+  gguf::Type type;
+  std::uint32_t unit;         ///< weights: 32, or 256 for super-blocks
+  std::uint32_t quant_bytes;  ///< of a unit in plane 0: whole 16-byte words
+  std::uint32_t scale_bytes;  ///< of a unit in plane 1; 0: there is no such plane
+  KernelId embed, matvec, matvec_rows, matvec_rows_texels, matmul;
+};
+
+std::span<const WeightFormat> weight_formats();
+
+/// Throws unsupported for types without kernels.
+const WeightFormat& weight_format(gguf::Type type);
+
+/// Units of a row of `k` weights, which is padded to whole ones.
+std::uint64_t units_of_row(const WeightFormat& format, std::uint32_t k);
+
+/// Bytes of a plane that holds `units` units of `unit_bytes`: whole 16-byte words, as texels are.
+constexpr std::uint64_t plane_bytes(std::uint64_t units, std::uint32_t unit_bytes) { return (units * unit_bytes + 15) / 16 * 16; }
+
+}  // namespace skipstone::kernels
