@@ -9,8 +9,8 @@
 #include "interrupt.h"
 #include "output.h"
 #include "progress.h"
-#include "tensor_types.h"
 #include "skipstone/skipstone.hpp"
+#include "tensor_types.h"
 
 namespace cli {
 namespace {
@@ -67,7 +67,7 @@ void add_convert(CLI::App& app, ExitCode& code) {
   const auto options = std::make_shared<ConvertOptions>();
   command->add_option("FOLDER", options->folder, "The checkpoint: config.json, *.safetensors and a tokenizer")->required();
   command->add_option("OUTPUT", options->output, "The GGUF file to write")->required();
-  command->add_option("--type", options->type, "Type of the weights: f32, f16, bf16, q8_0 or q4_0; see below")
+  command->add_option("--type", options->type, "Type of the weights: f16, q8_0, q4_k_m, ...; see below")
       ->capture_default_str()
       ->type_name("TYPE");
   command
@@ -79,15 +79,10 @@ void add_convert(CLI::App& app, ExitCode& code) {
   command->footer(
       std::string("FOLDER is what `git clone` or `huggingface-cli download` of a model's repository gives; its weights have to be\n"
                   "safetensors. Models of the Llama architecture are converted: Llama 1 to 3, LayerSkip, CodeLlama, TinyLlama, SmolLM,\n"
-                  "Vicuna, and Mistral without a sliding window. The file also works in other programs that read GGUF.\n\n"
-                  "Types, with their bits per weight:\n"
-                  "  f32   32    what training gives\n"
-                  "  f16   16    usually indistinguishable; weights beyond 65504 do not fit and are refused\n"
-                  "  bf16  16    the range of f32 with fewer digits; exact for checkpoints of this type\n"
-                  "  q8_0   8.5  hardly worse than f16\n"
-                  "  q4_0   4.5  smallest; the first and the last matrix stay q8_0\n"
-                  "Norms are f32 in all of them.\n\n"
-                  "Example:\n  skipstone convert ~/models/TinyLlama-1.1B-Chat tinyllama-q8_0.gguf --type q8_0\n\n") +
+                  "Vicuna, and Mistral without a sliding window. The file also works in other programs that read GGUF.\n\n") +
+      tensor_types_help +
+      "\n"
+      "Example:\n  skipstone convert ~/models/TinyLlama-1.1B-Chat tinyllama-q8_0.gguf --type q8_0\n\n" +
       exit_code_help);
   command->callback([options, &code] {
     convert(*options);

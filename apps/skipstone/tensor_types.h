@@ -1,4 +1,4 @@
-// Which tensor types a model file has, in a line.
+// Tensor types in words: those a model file has, and those that one can be written in.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -8,5 +8,8 @@ namespace cli {
 
 /// "F32 x 41, F16 x 141" from the "tensor_types" of a report.
 std::string tensor_types_text(const nlohmann::ordered_json& types);
+
+/// What `--help` says of the types that files can be written in, with their bits per weight.
+extern const char* const tensor_types_help;
 
 }  // namespace cli

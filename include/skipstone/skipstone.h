@@ -138,7 +138,7 @@ typedef struct skipstone_convert_params {
   size_t struct_size;
   const char* checkpoint_path; /* a Hugging Face folder: config.json, *.safetensors, tokenizer.model or tokenizer.json */
   const char* output_path;     /* the GGUF file; never stands there half-written */
-  const char* type;            /* "F32", "F16" (the default), "BF16", "Q8_0" or "Q4_0", in upper or lower case */
+  const char* type;            /* "F16" (the default), "Q4_K_M", ... (docs/quantizing.md), in upper or lower case */
   uint32_t exit_layer;         /* the layer whose early exit the model was trained for, counted from 1; 0: what the checkpoint says */
   int32_t overwrite;           /* 0: SKIPSTONE_INVALID_ARGUMENT where output_path is there already */
   skipstone_progress_fn progress;
@@ -148,7 +148,7 @@ typedef struct skipstone_convert_params {
 skipstone_convert_params skipstone_convert_default_params(void);
 
 /* Writes a Hugging Face checkpoint of the Llama family as a GGUF file; needs no device, and little memory whatever the model's size.
- * Norms are F32, the first and the last matrix of a Q4_0 file Q8_0, matrices whose rows do not divide into blocks F16.
+ * docs/quantizing.md says which tensor gets which type.
  * SKIPSTONE_NOT_FOUND for a folder or file that is missing, SKIPSTONE_BAD_FILE for damaged ones and for weights that are not finite,
  * SKIPSTONE_UNSUPPORTED for other architectures and for weights too large for the type. */
 skipstone_status skipstone_convert(const skipstone_convert_params* params);
@@ -157,7 +157,7 @@ typedef struct skipstone_quantize_params {
   size_t struct_size;
   const char* model_path;  /* a GGUF file; one part of a split model stands for all of it */
   const char* output_path; /* becomes one file, whatever the input was; never stands there half-written */
-  const char* type;        /* "F32", "F16", "BF16", "Q8_0" (the default) or "Q4_0", in upper or lower case */
+  const char* type;        /* "Q8_0" (the default), "Q4_K_M", ... (docs/quantizing.md), in upper or lower case */
   int32_t overwrite;       /* 0: SKIPSTONE_INVALID_ARGUMENT where output_path is there already */
   uint32_t threads;        /* 0: one for each core; the file does not depend on it */
   skipstone_progress_fn progress;
@@ -166,11 +166,10 @@ typedef struct skipstone_quantize_params {
 
 skipstone_quantize_params skipstone_quantize_default_params(void);
 
-/* Writes a GGUF file anew with its matrices in another type; needs no device. Norms and biases are F32, the first and the last matrix of
- * a Q4_0 file Q8_0, matrices whose rows do not divide into blocks F16. Metadata stays, but for what says of which type a file is.
- * SKIPSTONE_UNSUPPORTED for tensors of other types than those above and for weights too large for the new one, SKIPSTONE_BAD_FILE for
- * weights that are not finite. `json` (may be NULL) gets {"input": {"path", "bytes", "tensor_types": [{"type", "tensors", "weights",
- * "bytes"}]}, "output": {the same}}. */
+/* Writes a GGUF file anew with its matrices in another type; needs no device. docs/quantizing.md says which tensor gets
+ * which type. Metadata stays, but for what says of which type a file is. SKIPSTONE_UNSUPPORTED for tensors of types that do not run here
+ * and for weights too large for the new one, SKIPSTONE_BAD_FILE for weights that are not finite. `json` (may be NULL) gets {"input":
+ * {"path", "bytes", "tensor_types": [{"type", "tensors", "weights", "bytes"}]}, "output": {the same}}. */
 skipstone_status skipstone_quantize(const skipstone_quantize_params* params, char** json);
 
 /* ---- engine: a model on a device ---------------------------------------------------------------------------------------- */

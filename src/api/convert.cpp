@@ -11,7 +11,7 @@ void run(const skipstone_convert_params& params) {
   convert::ConvertOptions options;
   options.folder = params.checkpoint_path;
   options.output = params.output_path;
-  options.type = convert::parse_type(text_or_empty(params.type));
+  options.type = convert::parse_file_type(text_or_empty(params.type));
   options.exit_layer = params.exit_layer;
   options.overwrite = params.overwrite != 0;
   if (params.progress != nullptr) {

@@ -24,7 +24,7 @@ Json quantize(const skipstone_quantize_params& params) {
   convert::QuantizeOptions options;
   options.input = params.model_path;
   options.output = params.output_path;
-  options.type = convert::parse_type(text_or_empty(params.type));
+  options.type = convert::parse_file_type(text_or_empty(params.type));
   options.overwrite = params.overwrite != 0;
   options.threads = params.threads;
   if (params.progress != nullptr) {

@@ -50,7 +50,7 @@ void check_output_is_not_input(const ConvertOptions& options, const Safetensors&
 }
 
 /// Names, order and types as llama.cpp's convert_hf_to_gguf.py writes them.
-void write_metadata(const Checkpoint& c, gguf::Type type, std::uint32_t exit_layer, gguf::Writer& writer) {
+void write_metadata(const Checkpoint& c, FileType type, std::uint32_t exit_layer, gguf::Writer& writer) {
   writer.set("general.architecture", std::string("llama"));
   writer.set("general.type", std::string("model"));
   writer.set("general.name", gguf::escaped(c.name));  // GGUF strings are UTF-8, folders may be named otherwise
@@ -70,11 +70,11 @@ void write_metadata(const Checkpoint& c, gguf::Type type, std::uint32_t exit_lay
     writer.set("llama.attention.key_length", c.head_dim);
     writer.set("llama.attention.value_length", c.head_dim);
   }
-  writer.set("general.file_type", file_type(type));
+  writer.set("general.file_type", static_cast<std::uint32_t>(type));
   writer.set("llama.vocab_size", c.vocabulary);
   writer.set("llama.rope.dimension_count", c.head_dim);
   if (exit_layer != 0) writer.set("skipstone.exit_layer", exit_layer);
-  if (gguf::traits(type).block > 1) writer.set("general.quantization_version", kQuantizationVersion);
+  if (gguf::traits(traits(type).matrices).block > 1) writer.set("general.quantization_version", kQuantizationVersion);
 }
 
 /// A tensor's rows from the checkpoint's type to the file's; a gguf::RowSource.
@@ -127,11 +127,13 @@ void convert(const ConvertOptions& options) {
     const std::vector<std::uint64_t> shape{checkpoint.rope_factors.size()};
     writer.add_tensor("rope_freqs.weight", gguf::Type::f32, shape, std::span<const float>(checkpoint.rope_factors));
   }
+  TensorTypes types(options.type, {checkpoint.layers, checkpoint.heads / checkpoint.kv_heads, checkpoint.tied_embeddings});
   for (const MappedTensor& tensor : map_tensors(checkpoint, weights)) {
     const std::vector<std::uint64_t> shape = tensor.shape();
-    const gguf::Type type = tensor_type(tensor.target, shape, options.type);
+    const gguf::Type type = types.choose(tensor.target, shape);
     writer.add_tensor(tensor.target, type, shape, Rows(options.folder, tensor, type, checkpoint.head_dim));
   }
+  types.warn(options.output);
   writer.write(options.output, options.progress);
 }
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "gguf/traits.h"
+#include "convert/tensor_type.h"
 #include "gguf/writer.h"
 
 namespace skipstone::convert {
@@ -12,9 +12,9 @@ namespace skipstone::convert {
 struct ConvertOptions {
   std::string folder;  ///< with config.json, safetensors and a tokenizer
   std::string output;
-  gguf::Type type = gguf::Type::f16;  ///< of the matrices; see tensor_type()
-  std::uint32_t exit_layer = 0;       ///< the early exit the checkpoint was trained for; 0: what the checkpoint says
-  bool overwrite = false;             ///< a file that is there is replaced, once the new one is whole
+  FileType type = FileType::f16;  ///< of the matrices; see TensorTypes
+  std::uint32_t exit_layer = 0;   ///< the early exit the checkpoint was trained for; 0: what the checkpoint says
+  bool overwrite = false;         ///< a file that is there is replaced, once the new one is whole
   gguf::WriteProgress progress;
 };
 

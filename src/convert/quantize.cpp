@@ -96,18 +96,12 @@ void check_output(const QuantizeOptions& options, const gguf::File& input) {
   }
 }
 
-void copy_metadata(const gguf::File& file, gguf::Type type, gguf::Writer& writer) {
+void copy_metadata(const gguf::File& file, FileType type, gguf::Writer& writer) {
   for (const gguf::Pair& pair : file.metadata()) {
     if (!pair.key.starts_with("split.")) writer.set(pair.key, pair.value);
   }
-  writer.set("general.file_type", file_type(type));
-  if (gguf::traits(type).block > 1) writer.set("general.quantization_version", kQuantizationVersion);
-}
-
-gguf::Type new_type(const gguf::Tensor& tensor, gguf::Type wanted) {
-  const gguf::Type type = tensor_type(tensor.name, std::span(tensor.shape).first(tensor.dimensions), wanted);
-  // A Q4_0 file's embedding gains nothing from becoming Q8_0 once it is Q4_0.
-  return type == gguf::Type::q8_0 && tensor.type == wanted ? wanted : type;
+  writer.set("general.file_type", static_cast<std::uint32_t>(type));
+  if (gguf::traits(traits(type).matrices).block > 1) writer.set("general.quantization_version", kQuantizationVersion);
 }
 
 }  // namespace
@@ -118,19 +112,22 @@ void quantize(const QuantizeOptions& options) {
   gguf::Writer writer;
   copy_metadata(file, options.type, writer);
   const unsigned threads = options.threads > 0 ? options.threads : std::max(1u, std::thread::hardware_concurrency());
+  TensorTypes types(options.type, MixFacts::of(file));
   bool again = false;
   for (const gguf::Tensor& tensor : file.tensors()) {
-    const gguf::Traits& traits = gguf::traits(tensor.type);
-    if (!traits.runnable) {
-      fail(Code::unsupported,
-           "{}: tensor '{}' is of type {}, which cannot be converted; take a file whose weights are F32, F16, BF16, Q8_0 or Q4_0",
-           options.input, gguf::escaped(tensor.name), traits.name);
+    const gguf::Traits& source = gguf::traits(tensor.type);
+    if (!source.runnable) {
+      fail(Code::unsupported, "{}: tensor '{}' is of type {}, which cannot be converted; types that can be are {}", options.input,
+           gguf::escaped(tensor.name), source.name, gguf::runnable_names());
     }
-    const gguf::Type type = new_type(tensor, options.type);
-    again = again || (traits.block > 1 && type != tensor.type);
+    gguf::Type type = types.choose(tensor.name, std::span(tensor.shape).first(tensor.dimensions));
+    // What has the type asked for gains nothing from becoming a larger one.
+    if (gguf::traits(type).block > 1 && tensor.type == traits(options.type).matrices) type = tensor.type;
+    again = again || (source.block > 1 && type != tensor.type);
     writer.add_tensor(tensor.name, type, std::span(tensor.shape).first(tensor.dimensions),
                       Conversion(options.input, tensor, type, threads));
   }
+  types.warn(options.output);
   if (again) {
     log::warning("{} is made from quantised weights ({}); its quality is that of the source at best", options.output, options.input);
   }

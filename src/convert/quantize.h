@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "gguf/traits.h"
+#include "convert/tensor_type.h"
 #include "gguf/writer.h"
 
 namespace skipstone::convert {
@@ -11,15 +11,15 @@ namespace skipstone::convert {
 struct QuantizeOptions {
   std::string input;   ///< any part of a split model stands for all of it
   std::string output;  ///< one file, whatever the input was
-  gguf::Type type = gguf::Type::q8_0;
+  FileType type = FileType::q8_0;
   bool overwrite = false;
   unsigned threads = 0;  ///< 0: as many as the machine has; the output does not depend on it
   gguf::WriteProgress progress;
 };
 
-/// Writes `input` as `output` with tensor_type() of every tensor; metadata and the order of tensors stay, but for general.file_type,
-/// general.quantization_version and the keys of a split. Needs a few rows of memory besides the mapped input.
-/// Throws what File::open does for the input; invalid_argument (the output is the input, or is there already), io (it cannot be written),
+/// Writes `input` as `output` with the type that TensorTypes chooses for every tensor; metadata and the order of tensors stay, but for
+/// general.file_type, general.quantization_version and the keys of a split. Needs a few rows of memory besides the mapped input. Throws
+/// what File::open does for the input; invalid_argument (the output is the input, or is there already), io (it cannot be written),
 /// unsupported (a tensor of a type that cannot be expanded, a weight too large for the new type), bad_file (a weight that is not finite;
 /// the tensor and the row are named), cancelled. What stood under the output's name stays then, and nothing is left behind.
 void quantize(const QuantizeOptions& options);

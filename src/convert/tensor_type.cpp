@@ -2,12 +2,27 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 
+#include "base/log.h"
 #include "base/status.h"
 #include "gguf/gguf.h"
 
 namespace skipstone::convert {
 namespace {
+
+using gguf::Type;
+
+// Of mixes of one type, the usual one comes first: file_type_of() takes it.
+constexpr FileTypeTraits kFileTypes[] = {
+    {FileType::f32, "F32", Type::f32},        {FileType::f16, "F16", Type::f16},          {FileType::bf16, "BF16", Type::bf16},
+    {FileType::q8_0, "Q8_0", Type::q8_0},     {FileType::q6_k, "Q6_K", Type::q6_k},       {FileType::q5_k_m, "Q5_K_M", Type::q5_k},
+    {FileType::q5_k_s, "Q5_K_S", Type::q5_k}, {FileType::q5_1, "Q5_1", Type::q5_1},       {FileType::q5_0, "Q5_0", Type::q5_0},
+    {FileType::q4_k_m, "Q4_K_M", Type::q4_k}, {FileType::q4_k_s, "Q4_K_S", Type::q4_k},   {FileType::q4_1, "Q4_1", Type::q4_1},
+    {FileType::q4_0, "Q4_0", Type::q4_0},     {FileType::iq4_nl, "IQ4_NL", Type::iq4_nl}, {FileType::q3_k_m, "Q3_K_M", Type::q3_k},
+    {FileType::q3_k_l, "Q3_K_L", Type::q3_k}, {FileType::q3_k_s, "Q3_K_S", Type::q3_k},   {FileType::q2_k, "Q2_K", Type::q2_k},
+    {FileType::q2_k_s, "Q2_K_S", Type::q2_k},
+};
 
 bool equal_but_for_case(std::string_view a, std::string_view b) {
   return std::ranges::equal(
@@ -19,40 +34,171 @@ bool is_weight_matrix(std::string_view name, std::size_t dimensions) {
   return dimensions >= 2 && name.ends_with(".weight") && !name.ends_with("_norm.weight") && !name.ends_with("ffn_gate_inp.weight");
 }
 
-}  // namespace
-
-gguf::Type tensor_type(std::string_view name, std::span<const std::uint64_t> shape, gguf::Type wanted) {
-  if (!is_weight_matrix(name, shape.size())) return gguf::Type::f32;
-  const bool outermost = name == "token_embd.weight" || name == "output.weight";
-  const gguf::Type type = wanted == gguf::Type::q4_0 && outermost ? gguf::Type::q8_0 : wanted;
-  return shape[0] % gguf::traits(type).block == 0 ? type : gguf::Type::f16;
+/// Of "blk.7.ffn_down.weight" 7; 0 where a name has no number.
+std::uint32_t layer_of(std::string_view name) {
+  constexpr std::string_view prefix = "blk.";
+  std::uint32_t layer = 0;
+  if (name.starts_with(prefix)) std::from_chars(name.data() + prefix.size(), name.data() + name.size(), layer);
+  return layer;
 }
 
-std::uint32_t file_type(gguf::Type type) {
+/// The layers whose values and down-projections get more bits in medium mixes: the first and last eighth, and every third between.
+bool deserves_more(std::uint32_t layer, std::uint32_t layers) {
+  return layer < layers / 8 || layer >= 7 * layers / 8 || (layer - layers / 8) % 3 == 2;
+}
+
+// The rules of llama_tensor_get_type in llama-quant.cpp of https://github.com/ggml-org/llama.cpp for dense models without an importance
+// matrix. Values are the cheapest matrix to keep precise where several query heads share one KV head.
+Type type_of_values(FileType file, std::uint32_t layer, const MixFacts& facts, Type usual) {
+  const bool shared = facts.heads_per_kv >= 4;
+  switch (file) {
+    case FileType::q2_k:
+      return shared ? Type::q4_k : Type::q3_k;
+    case FileType::q2_k_s:
+      return shared ? Type::q4_k : usual;
+    case FileType::q3_k_m:
+      return layer < 2 ? Type::q5_k : Type::q4_k;
+    case FileType::q3_k_l:
+      return Type::q5_k;
+    case FileType::q4_k_s:
+      return layer < 4 ? Type::q5_k : usual;
+    case FileType::q4_k_m:
+    case FileType::q5_k_m:
+      return deserves_more(layer, facts.layers) ? Type::q6_k : usual;
+    case FileType::iq4_nl:
+      return shared ? Type::q5_k : usual;
+    default:
+      return usual;
+  }
+}
+
+Type type_of_down(FileType file, std::uint32_t layer, const MixFacts& facts, Type usual) {
+  const bool first_eighth = layer < facts.layers / 8;
+  switch (file) {
+    case FileType::q2_k:
+      return Type::q3_k;
+    case FileType::q2_k_s:
+      return first_eighth ? Type::q4_k : usual;
+    case FileType::q3_k_m:
+      return layer < facts.layers / 16 ? Type::q5_k : Type::q4_k;
+    case FileType::q3_k_l:
+      return Type::q5_k;
+    case FileType::q4_k_s:
+    case FileType::iq4_nl:
+      return first_eighth ? Type::q5_k : usual;
+    case FileType::q4_k_m:
+    case FileType::q5_k_m:
+      return deserves_more(layer, facts.layers) ? Type::q6_k : usual;
+    default:
+      return usual;
+  }
+}
+
+Type mixed_type(std::string_view name, FileType file, const MixFacts& facts) {
+  const Type usual = traits(file).matrices;
+  if (gguf::traits(usual).block == 1) return usual;
+  const std::uint32_t layer = layer_of(name);
+  // The output matrix decides between tokens, and every token reads all of it.
+  if (name == "output.weight" || (name == "token_embd.weight" && facts.tied)) return usual == Type::q8_0 ? usual : Type::q6_k;
+  if (name.ends_with("attn_v.weight")) {
+    const Type type = type_of_values(file, layer, facts, usual);
+    // Of the Llamas, that of 70B parameters has 80 layers; eight query heads share its values.
+    return facts.layers == 80 && (type == Type::q3_k || type == Type::q4_k) ? Type::q5_k : type;
+  }
+  if (name.ends_with("ffn_down.weight")) return type_of_down(file, layer, facts, usual);
+  if (name.ends_with("attn_output.weight")) {
+    if (file == FileType::q2_k) return Type::q3_k;
+    if (file == FileType::q3_k_m) return Type::q4_k;
+    if (file == FileType::q3_k_l) return Type::q5_k;
+  }
+  return usual;
+}
+
+/// For rows that are no whole super-blocks, as llama.cpp replaces them.
+Type with_smaller_blocks(Type type) {
   switch (type) {
-    case gguf::Type::f32:
-      return 0;
-    case gguf::Type::f16:
-      return 1;
-    case gguf::Type::q4_0:
-      return 2;
-    case gguf::Type::q8_0:
-      return 7;
-    case gguf::Type::bf16:
-      return 32;
+    case Type::q2_k:
+    case Type::q3_k:
+      return Type::iq4_nl;
+    case Type::q4_k:
+      return Type::q5_0;
+    case Type::q5_k:
+      return Type::q5_1;
+    case Type::q6_k:
+      return Type::q8_0;
+    default:
+      return Type::f16;
+  }
+}
+
+}  // namespace
+
+std::span<const FileTypeTraits> file_types() { return kFileTypes; }
+
+const FileTypeTraits& traits(FileType type) {
+  for (const FileTypeTraits& each : kFileTypes) {
+    if (each.type == type) return each;
+  }
+  fail(Code::internal, "there is no file type with the number {}", static_cast<std::uint32_t>(type));
+}
+
+FileType file_type_of(Type type) {
+  for (const FileTypeTraits& each : kFileTypes) {
+    if (each.matrices == type) return each.type;
   }
   fail(Code::internal, "there is no file type for tensors of type {}", gguf::traits(type).name);
 }
 
-gguf::Type parse_type(std::string_view name) {
+FileType parse_file_type(std::string_view name) {
   std::string known;
-  for (const gguf::Traits& traits : gguf::all_traits()) {
-    if (!traits.runnable) continue;
-    if (equal_but_for_case(name, traits.name)) return traits.type;
-    known.append(known.empty() ? "" : ", ").append(traits.name);
+  for (const FileTypeTraits& each : kFileTypes) {
+    if (equal_but_for_case(name, each.name)) return each.type;
+    // A K-quant's own name, without a size, means the usual mix.
+    if (equal_but_for_case(name, gguf::traits(each.matrices).name)) return each.type;
+    known.append(known.empty() ? "" : ", ").append(each.name);
   }
   constexpr std::size_t shown = 40;
   fail(Code::invalid_argument, "there is no type '{}' to convert to; there are {}", gguf::escaped(name.substr(0, shown)), known);
+}
+
+MixFacts MixFacts::of(const gguf::File& file) {
+  const std::string architecture = file.string("general.architecture", "llama");
+  // Of numbers by layer the first one.
+  const auto integer = [&](const char* name, std::uint64_t fallback) -> std::uint32_t {
+    const std::string key = architecture + name;
+    const gguf::Value* value = file.find(key);
+    std::uint64_t number = fallback;
+    if (value != nullptr && std::holds_alternative<std::shared_ptr<const gguf::Array>>(*value)) {
+      const std::vector<std::int32_t> items = file.integers(key);
+      if (!items.empty()) number = static_cast<std::uint64_t>(std::max(0, items[0]));
+    } else {
+      number = file.integer(key, fallback);
+    }
+    constexpr std::uint64_t most = 1u << 20;  // keeps what is computed with it small
+    return static_cast<std::uint32_t>(std::min(number, most));
+  };
+  MixFacts facts;
+  facts.layers = integer(".block_count", 0);
+  const std::uint32_t heads = integer(".attention.head_count", 1), kv_heads = integer(".attention.head_count_kv", heads);
+  if (kv_heads > 0) facts.heads_per_kv = heads / kv_heads;
+  facts.tied = file.find_tensor("output.weight") == nullptr;
+  return facts;
+}
+
+gguf::Type TensorTypes::choose(std::string_view name, std::span<const std::uint64_t> shape) {
+  if (!is_weight_matrix(name, shape.size())) return Type::f32;
+  const Type wanted = mixed_type(name, file_, facts_);
+  Type type = wanted;
+  while (shape[0] % gguf::traits(type).block != 0) type = with_smaller_blocks(type);
+  ++matrices_;
+  if (type != wanted) ++replaced_;
+  return type;
+}
+
+void TensorTypes::warn(const std::string& output) const {
+  if (replaced_ == 0) return;
+  log::warning("{}: {} of {} matrices have rows that do not divide into the blocks of {} and got larger types instead", output, replaced_,
+               matrices_, traits(file_).name);
 }
 
 }  // namespace skipstone::convert

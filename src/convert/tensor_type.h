@@ -1,23 +1,87 @@
 // Which type each tensor of a written file has, and how a file says which type it is of.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "gguf/traits.h"
 
+namespace skipstone::gguf {
+class File;
+}
+
 namespace skipstone::convert {
 
-/// The type a tensor is stored in when a file of type `wanted` is asked for; `shape` as in the file, fastest first. One-dimensional tensors
-/// (norms, biases, rope factors) stay F32, as do norms of each head and the router of a mixture of experts; the embedding and the output
-/// matrix of a Q4_0 file are Q8_0 (the first and last matrix hurt most); a matrix whose rows do not divide into blocks is F16.
-gguf::Type tensor_type(std::string_view name, std::span<const std::uint64_t> shape, gguf::Type wanted);
+/// What a file is said to be of: one type for most matrices, and a rule for those that deserve more bits. The numbers are those of
+/// general.file_type (llama_ftype of llama.h). S, M and L are llama.cpp's small, medium and large mixes of a K-quant.
+enum class FileType : std::uint32_t {
+  f32 = 0,
+  f16 = 1,
+  q4_0 = 2,
+  q4_1 = 3,
+  q8_0 = 7,
+  q5_0 = 8,
+  q5_1 = 9,
+  q2_k = 10,
+  q3_k_s = 11,
+  q3_k_m = 12,
+  q3_k_l = 13,
+  q4_k_s = 14,
+  q4_k_m = 15,
+  q5_k_s = 16,
+  q5_k_m = 17,
+  q6_k = 18,
+  q2_k_s = 21,
+  iq4_nl = 25,
+  bf16 = 32
+};
 
-/// general.file_type (llama_ftype of llama.h: F32 0, F16 1, Q4_0 2, Q8_0 7, BF16 32).
-std::uint32_t file_type(gguf::Type type);
+struct FileTypeTraits {
+  FileType type;
+  std::string_view name;  ///< "F16", "Q4_K_M", ...
+  gguf::Type matrices;    ///< what most of them have
+};
 
-/// "f16", "Q8_0", ...; throws invalid_argument with the list of those that there are.
-gguf::Type parse_type(std::string_view name);
+std::span<const FileTypeTraits> file_types();
+const FileTypeTraits& traits(FileType type);
+
+/// The one of which most matrices have `type`; of a K-quant's mixes the medium one.
+FileType file_type_of(gguf::Type type);
+
+/// "f16", "Q4_K_M", ... in upper or lower case; "Q4_K" is "Q4_K_M". Throws invalid_argument with the list of those that there are.
+FileType parse_file_type(std::string_view name);
+
+/// What the mixes ask of a model.
+struct MixFacts {
+  std::uint32_t layers = 0;
+  std::uint32_t heads_per_kv = 1;  ///< query heads that share a KV head
+  bool tied = true;                ///< the embedding is the output matrix
+
+  static MixFacts of(const gguf::File& file);
+};
+
+/// Chooses types tensor by tensor. One-dimensional tensors (norms, biases, rope factors) stay F32, as do norms of each head and the router
+/// of a mixture of experts. Which matrices get more bits than the rest is llama.cpp's rule (docs/quantizing.md). Where rows do not divide
+/// into the type's blocks, the next larger type with smaller blocks takes its place, at last F16.
+class TensorTypes {
+ public:
+  TensorTypes(FileType file, const MixFacts& facts) : file_(file), facts_(facts) {}
+
+  /// `shape` as in the file, fastest first.
+  gguf::Type choose(std::string_view name, std::span<const std::uint64_t> shape);
+
+  /// Matrices that got another type because of their row length, so far.
+  std::size_t replaced() const { return replaced_; }
+  /// Says so in one warning, if there were any.
+  void warn(const std::string& output) const;
+
+ private:
+  FileType file_;
+  MixFacts facts_;
+  std::size_t matrices_ = 0, replaced_ = 0;
+};
 
 }  // namespace skipstone::convert

@@ -31,7 +31,7 @@ class ConvertTest : public testing::Test {
     ConvertOptions options;
     options.folder = folder();
     options.output = output();
-    options.type = type;
+    options.type = file_type_of(type);
     options.overwrite = true;
     return options;
   }

@@ -94,7 +94,7 @@ TEST_F(ConvertTest, TypesOfTensorsAndOfTheFile) {
   };
   for (const Row& row : {Row{gguf::Type::f32, 0, gguf::Type::f32, gguf::Type::f32},
                          {gguf::Type::f16, 1, gguf::Type::f16, gguf::Type::f16},
-                         {gguf::Type::q4_0, 2, gguf::Type::q4_0, gguf::Type::q8_0},
+                         {gguf::Type::q4_0, 2, gguf::Type::q4_0, gguf::Type::q8_0},  // the output matrix, of Q6_K where rows divide by 256
                          {gguf::Type::q8_0, 7, gguf::Type::q8_0, gguf::Type::q8_0},
                          {gguf::Type::bf16, 32, gguf::Type::bf16, gguf::Type::bf16}}) {
     TinyCheckpoint checkpoint = tiny_checkpoint();

@@ -64,7 +64,7 @@ void quantize(const std::string& input, const std::string& output, Type type) {
   convert::QuantizeOptions options;
   options.input = input;
   options.output = output;
-  options.type = type;
+  options.type = convert::file_type_of(type);
   convert::quantize(options);
 }
 
