@@ -49,10 +49,11 @@ vec4 codes(uint bytes, float middle) {
   return uintBitsToFloat(((uvec4(bytes) >> uvec4(0, 8, 16, 24)) & 255u) | 0x4b000000u) - (8388608.0 + middle);
 }
 uint nibbles(uvec4 words, uint group) {
-  const uint word = words[group & 3u];
+  const uvec2 two = (group & 2u) == 0u ? words.xy : words.zw;
+  const uint word = (group & 1u) == 0u ? two.x : two.y;
   return (group < 4u ? word : word >> 4) & 0x0f0f0f0fu;
 }
-uint pairs(uvec2 words, uint group) { return (words[group >> 2] >> (2u * (group & 3u))) & 0x03030303u; }
+uint pairs(uvec2 words, uint group) { return ((group < 4u ? words.x : words.y) >> (2u * (group & 3u))) & 0x03030303u; }
 uint bits(uint word, uint group) { return (word >> group) & 0x01010101u; }
 
 // The two 6-bit numbers of block `block` of a super-block, whose header has them in its last three words.

@@ -94,12 +94,14 @@ Type type_of_down(FileType file, std::uint32_t layer, const MixFacts& facts, Typ
   }
 }
 
-Type mixed_type(std::string_view name, FileType file, const MixFacts& facts) {
+Type mixed_type(std::string_view name, std::uint64_t row_length, FileType file, const MixFacts& facts) {
   const Type usual = traits(file).matrices;
   if (gguf::traits(usual).block == 1) return usual;
   const std::uint32_t layer = layer_of(name);
   // The output matrix decides between tokens, and every token reads all of it.
-  if (name == "output.weight" || (name == "token_embd.weight" && facts.tied)) return usual == Type::q8_0 ? usual : Type::q6_k;
+  if (name == "output.weight" || (name == "token_embd.weight" && facts.tied)) {
+    return usual == Type::q8_0 || row_length % gguf::traits(Type::q6_k).block != 0 ? Type::q8_0 : Type::q6_k;
+  }
   if (name.ends_with("attn_v.weight")) {
     const Type type = type_of_values(file, layer, facts, usual);
     // Of the Llamas, that of 70B parameters has 80 layers; eight query heads share its values.
@@ -187,7 +189,7 @@ MixFacts MixFacts::of(const gguf::File& file) {
 
 gguf::Type TensorTypes::choose(std::string_view name, std::span<const std::uint64_t> shape) {
   if (!is_weight_matrix(name, shape.size())) return Type::f32;
-  const Type wanted = mixed_type(name, file_, facts_);
+  const Type wanted = mixed_type(name, shape[0], file_, facts_);
   Type type = wanted;
   while (shape[0] % gguf::traits(type).block != 0) type = with_smaller_blocks(type);
   ++matrices_;

@@ -10,7 +10,7 @@
 namespace skipstone::gguf {
 class File;
 struct Tensor;
-}
+}  // namespace skipstone::gguf
 
 namespace skipstone::model {
 
@@ -21,14 +21,14 @@ struct Config {
   std::string architecture, name;
   std::uint32_t layers = 0, width = 0, heads = 0, kv_heads = 0, head_dim = 0, ffn = 0, vocabulary = 0;
   std::uint32_t context_trained = 0;
-  std::uint32_t rope_dim = 0;         ///< dimensions of a head that rotate
+  std::uint32_t rope_dim = 0;  ///< dimensions of a head that rotate
   float rope_base = 10000.0f;
-  float rope_scale = 1.0f;            ///< positions are divided by it (linear scaling)
+  float rope_scale = 1.0f;  ///< positions are divided by it (linear scaling)
   RopePairs rope_pairs = RopePairs::neighbours;
-  std::vector<float> rope_factors;    ///< rope_freqs.weight: each pair's frequency is divided by its factor; empty for none
+  std::vector<float> rope_factors;  ///< rope_freqs.weight: each pair's frequency is divided by its factor; empty for none
   float norm_epsilon = 1e-5f;
-  bool tied_embeddings = false;       ///< no output.weight: the embedding is the LM head
-  std::uint32_t exit_layer = 0;       ///< the exit a LayerSkip checkpoint was trained for; 0: unknown
+  bool tied_embeddings = false;  ///< no output.weight: the embedding is the LM head
+  std::uint32_t exit_layer = 0;  ///< the exit a LayerSkip checkpoint was trained for; 0: unknown
 
   std::uint32_t q_width() const { return heads * head_dim; }
   std::uint32_t kv_width() const { return kv_heads * head_dim; }
@@ -48,7 +48,8 @@ struct LayerTensors {
 };
 
 struct ModelTensors {
-  const gguf::Tensor *embedding = nullptr, *output_norm = nullptr, *output = nullptr, *output_bias = nullptr;   ///< output: = embedding where tied
+  const gguf::Tensor *embedding = nullptr, *output_norm = nullptr, *output = nullptr,
+                     *output_bias = nullptr;  ///< output: = embedding where tied
   std::vector<LayerTensors> layers;
 };
 
@@ -57,7 +58,7 @@ ModelTensors find_tensors(const gguf::File& file, const Config& config);
 
 /// One row per architecture that we run.
 struct Architecture {
-  std::string_view name;              ///< general.architecture, also the prefix of its keys
+  std::string_view name;  ///< general.architecture, also the prefix of its keys
   RopePairs rope_pairs;
 };
 std::span<const Architecture> architectures();

@@ -14,16 +14,6 @@ namespace skipstone::model {
 
 namespace {
 
-std::string runnable_types() {
-  std::string names;
-  for (const gguf::Traits& t : gguf::all_traits()) {
-    if (!t.runnable) continue;
-    if (!names.empty()) names += ", ";
-    names += t.name;
-  }
-  return names;
-}
-
 std::string shape_text(const gguf::Tensor& tensor) {
   std::string text;
   for (std::uint32_t d = 0; d < tensor.dimensions; ++d) text += fmt::format("{}{}", d == 0 ? "" : "x", tensor.shape[d]);
@@ -41,8 +31,8 @@ class Lookup {
     if (tensor == nullptr) return nullptr;
     const gguf::Traits& traits = gguf::traits(tensor->type);
     if (!traits.runnable) {
-      fail(Code::unsupported, "Tensor '{}' has type {}, which this version cannot multiply with; it runs: {}.", name, traits.name,
-           runnable_types());
+      fail(Code::unsupported, "Tensor '{}' has type {}, which this version cannot multiply with; it runs {}.", name, traits.name,
+           gguf::runnable_names());
     }
     if (tensor->shape != std::array<std::uint64_t, 4>{k, n, 1, 1}) {
       fail(Code::bad_file, "Tensor '{}' has shape {}, expected {}x{} by the model's metadata.", name, shape_text(*tensor), k, n);

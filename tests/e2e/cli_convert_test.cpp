@@ -48,7 +48,7 @@ TEST_F(CliConvert, SaysWhatItWroteAndTheFileRuns) {
 TEST_F(CliConvert, HelpExplainsItself) {
   const Result result = run({"convert", "--help"});
   EXPECT_EQ(result.code, 0);
-  for (const char* part : {"FOLDER", "OUTPUT", "--type", "--exit-layer", "--force", "q4_0", "config.json", "Example:", "130 interrupted"}) {
+  for (const char* part : {"FOLDER", "OUTPUT", "--type", "--exit-layer", "--force", "q4_k_m", "config.json", "Example:", "130 interrupted"}) {
     EXPECT_TRUE(contains(result.out, part)) << part << "\n" << result.out;
   }
 }
@@ -64,7 +64,7 @@ TEST_F(CliConvert, ReplacesAFileOnRequestOnly) {
 TEST_F(CliConvert, WrongArguments) {
   expect_refused({"convert"}, 2, "FOLDER");
   expect_refused({"convert", checkpoint()}, 2, "OUTPUT");
-  expect_refused({"convert", checkpoint(), output(), "--type", "q5_k"}, 2, "q5_k");
+  expect_refused({"convert", checkpoint(), output(), "--type", "q5_x"}, 2, "q5_x");
   expect_refused({"convert", checkpoint(), output(), "--exit-layer", "3"}, 2, "the exit layer is 3");
   expect_refused({"convert", checkpoint(), output(), "--exit-layer", "-1"}, 2, "-1");
   expect_refused({"convert", checkpoint(), checkpoint()}, 2, "is a folder");

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -66,11 +67,41 @@ TEST_F(CliQuantize, FilesRunAndTheReportSaysWhatTheyAre) {
   }
 }
 
+// Rows of 64 are no super-blocks: one line says so, and the file runs all the same. The help names what the error message names.
+TEST_F(CliQuantize, MixesOfKQuants) {
+  const std::string narrow = file("narrow.gguf");
+  const Result replaced = run({"quantize", model(), narrow, "q4_k_m"});
+  ASSERT_EQ(replaced.code, 0) << replaced.error;
+  EXPECT_NE(replaced.error.find("28 of 29 matrices have rows that do not divide into the blocks of Q4_K_M"), std::string::npos)
+      << replaced.error;
+  EXPECT_EQ(std::ranges::count(replaced.error, '\n'), 1) << replaced.error;
+  for (const char* part : {"F32 x 9", "Q5_0 x 24", "Q8_0 x 5"}) EXPECT_NE(replaced.out.find(part), std::string::npos) << replaced.out;
+  fixtures::write_tiny_model({.layers = 2, .dim = 256, .ffn = 256}, file("wide.gguf"));
+  const Result mixed = run({"quantize", file("wide.gguf"), file("mixed.gguf"), "Q4_K"});
+  ASSERT_EQ(mixed.code, 0) << mixed.error;
+  EXPECT_EQ(mixed.error, "");
+  EXPECT_EQ(json::parse(run({"inspect", file("mixed.gguf"), "--json"}).out)["tensor_types"].size(), 3u) << mixed.out;  // F32, Q4_K, Q6_K
+  for (const std::string& made : {narrow, file("mixed.gguf")}) {
+    const Result generated = run({"run", "-m", made, "-p", "Hello", "-n", "8", "--json"});
+    ASSERT_EQ(generated.code, 0) << generated.error;
+    EXPECT_EQ(json::parse(generated.out)["tokens"].size(), 8u);
+  }
+  const std::string known = run({"quantize", model(), file("no.gguf"), "nonsense"}).error,
+                    list = known.substr(known.find("there are ") + 10);
+  const std::string help = run({"quantize", "--help"}).out;
+  std::istringstream names(list.substr(0, list.find('.')));
+  std::size_t count = 0;
+  for (std::string name; std::getline(names >> std::ws, name, ','); ++count) {
+    EXPECT_NE(help.find(" " + name + " "), std::string::npos) << name;
+  }
+  EXPECT_GE(count, 19u);
+}
+
 TEST_F(CliQuantize, WhatPeopleGetWrong) {
   const std::string output = file("out.gguf");
   std::ofstream(file("text.gguf")) << "This is a text and no model at all.";
   std::ofstream(file("short.gguf"), std::ios::binary) << fixtures::bytes_of(model()).substr(0, 20000);
-  expect_refused({"quantize", model(), output, "q5_k"}, 2, "there are F32, F16, Q4_0, Q8_0, BF16");
+  expect_refused({"quantize", model(), output, "q5_x"}, 2, "there are F32, F16, BF16, Q8_0, Q6_K, Q5_K_M");
   expect_refused({"quantize", file("missing.gguf"), output, "q8_0"}, 3, "missing.gguf");
   expect_refused({"quantize", file("text.gguf"), output, "q8_0"}, 3, "not a GGUF file");
   expect_refused({"quantize", file("short.gguf"), output, "q8_0"}, 3, "short.gguf");

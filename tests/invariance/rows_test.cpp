@@ -18,6 +18,10 @@ struct Variant {
 TinyConfig tiny_of(const Variant& v) {
   TinyConfig tiny;
   tiny.layers = 3;
+  if (gguf::traits(v.type).block == 256) {
+    tiny.layers = 1;
+    tiny.dim = tiny.ffn = 256;
+  }
   tiny.type = v.type;
   tiny.kv_heads = v.kv_heads;
   tiny.biases = v.biases;
@@ -61,13 +65,13 @@ TEST_P(Rows, AreTheSameInPassesOfAnyLength) {
 
 // Wide buckets take drivers long to compile: one format has them all here, every format has them in the kernels' own
 // tests.
-INSTANTIATE_TEST_SUITE_P(Formats, Rows,
-                         ::testing::Values(Variant{"q8_0", gguf::Type::q8_0, 2, 16, false, true},
-                                           Variant{"f16_biases", gguf::Type::f16, 4, 4, true, true},
-                                           Variant{"q4_0", gguf::Type::q4_0, 1, 4, false, true},
-                                           Variant{"bf16_f32_cache", gguf::Type::bf16, 2, 4, false, false},
-                                           Variant{"f32", gguf::Type::f32, 2, 4, true, true}),
-                         [](const auto& variant) { return std::string(variant.param.name); });
+INSTANTIATE_TEST_SUITE_P(
+    Formats, Rows,
+    ::testing::Values(Variant{"q8_0", gguf::Type::q8_0, 2, 16, false, true}, Variant{"f16_biases", gguf::Type::f16, 4, 4, true, true},
+                      Variant{"q4_0", gguf::Type::q4_0, 1, 4, false, true}, Variant{"q4_k", gguf::Type::q4_k, 2, 4, false, true},
+                      Variant{"q6_k", gguf::Type::q6_k, 2, 4, false, true}, Variant{"bf16_f32_cache", gguf::Type::bf16, 2, 4, false, false},
+                      Variant{"f32", gguf::Type::f32, 2, 4, true, true}),
+    [](const auto& variant) { return std::string(variant.param.name); });
 
 // Draft passes through part of the layers leave K and V of tokens that are never accepted; verification must see none of it.
 TEST(Rollback, RejectedDraftsLeaveNoTrace) {
@@ -104,8 +108,8 @@ TEST(Rollback, RejectedDraftsLeaveNoTrace) {
   EXPECT_GT(rejected, 20u);  // else nothing was tried
 }
 
-// The exit query cache: drafts keep the residual stream behind the first layers, what they have not read goes through these layers once, and
-// the rest of the model goes on from there. Every row has the bits of a full pass, in any split between drafts and rest.
+// The exit query cache: drafts keep the residual stream behind the first layers, what they have not read goes through these layers once,
+// and the rest of the model goes on from there. Every row has the bits of a full pass, in any split between drafts and rest.
 TEST(KeptRows, GiveTheFullModelsBits) {
   const Variant variant{"", gguf::Type::q8_0, 2, 16, false, true};
   DeviceModel model(tiny_of(variant), true);

@@ -218,7 +218,7 @@ Refusal shaped(const char* name, const char* tensor, const std::vector<std::uint
   return {name, [=](EditedModel& m) { m.tensor(tensor, shape, values, type); }, code, tensor};
 }
 
-constexpr auto q4_k = static_cast<gguf::Type>(12);
+constexpr auto iq2_xxs = static_cast<gguf::Type>(16);
 const float infinite = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
 const std::uint64_t vocab = fixtures::tiny_vocabulary_size();
 
@@ -304,7 +304,7 @@ INSTANTIATE_TEST_SUITE_P(
                     shaped("WholeHeadsOfK", "blk.1.attn_k.weight", {64, 64}), shaped("NormLength", "blk.0.attn_norm.weight", {32}),
                     shaped("BiasLength", "blk.0.attn_q.bias", {32}), shaped("MatrixOfThree", "blk.0.ffn_up.weight", {64, 64, 2}),
                     shaped("NormType", "output_norm.weight", {64}, Code::unsupported, gguf::Type::bf16),
-                    shaped("MatrixType", "token_embd.weight", {256, vocab / 4}, Code::bad_file, q4_k),
+                    shaped("MatrixType", "token_embd.weight", {256, vocab / 4}, Code::bad_file, iq2_xxs),
                     shaped("FusedQkv", "blk.0.attn_qkv.weight", {64, 128}, Code::unsupported),
                     shaped("QNorm", "blk.0.attn_q_norm.weight", {16}, Code::unsupported),
                     shaped("NormBias", "blk.3.attn_norm.bias", {64}, Code::unsupported),
@@ -319,13 +319,13 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(Config, RefusesATypeThatItCannotMultiplyWith) {
   TinyConfig tiny;
   tiny.dim = 256;
-  const gguf::File file = EditedModel(tiny).tensor("blk.0.ffn_gate.weight", {256, 128}, {}, q4_k).open();
+  const gguf::File file = EditedModel(tiny).tensor("blk.0.ffn_gate.weight", {256, 128}, {}, iq2_xxs).open();
   try {
     Config::from(file);
     ADD_FAILURE() << "was taken";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), Code::unsupported);
-    EXPECT_NE(std::string(error.what()).find("'blk.0.ffn_gate.weight' has type Q4_K"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("'blk.0.ffn_gate.weight' has type IQ2_XXS"), std::string::npos) << error.what();
   }
 }
 

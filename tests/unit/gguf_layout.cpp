@@ -109,10 +109,10 @@ struct Block {
   std::uint64_t weights, bytes;
 };
 
-/// Numbers and sizes from ggml.h and ggml-common.h; types that a file of ours could have, and the K-quants.
+/// Numbers and sizes from ggml.h and ggml-common.h; types that a file of ours could have.
 const std::map<std::uint32_t, Block> kBlocks = {{0, {1, 4}},      {1, {1, 2}},      {2, {32, 18}},   {3, {32, 20}},    {6, {32, 22}},
                                                 {7, {32, 24}},    {8, {32, 34}},    {10, {256, 84}}, {11, {256, 110}}, {12, {256, 144}},
-                                                {13, {256, 176}}, {14, {256, 210}}, {30, {1, 2}}};
+                                                {13, {256, 176}}, {14, {256, 210}}, {20, {32, 18}},  {30, {1, 2}}};
 
 std::uint64_t align(std::uint64_t value, std::uint64_t alignment) { return (value + alignment - 1) / alignment * alignment; }
 

@@ -126,12 +126,12 @@ TEST(Gguf, TensorsComeBackAlignedAndExact) {
     writer.set("general.alignment", alignment);
     std::vector<float> weights(3 * 64);
     for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<float>(i) - 90.0f;
-    const std::vector<Type> types = {Type::f32, Type::f16, Type::bf16, Type::q8_0, Type::q4_0};
+    const std::vector<Type> types = {Type::f32, Type::f16, Type::bf16, Type::q8_0, Type::q4_0, Type::q5_1};
     for (const Type type : types) {
       writer.add_tensor(std::string(traits(type).name), type, std::array<std::uint64_t, 2>{64, 3}, std::span<const float>(weights));
     }
-    const std::vector<std::byte> raw(2 * 144, std::byte{0x5a});  // a type that we cannot compute with passes through all the same
-    writer.add_tensor("k-quant", static_cast<Type>(12), std::array<std::uint64_t, 4>{256, 1, 2, 1}, std::span<const std::byte>(raw));
+    const std::vector<std::byte> raw(2 * 66, std::byte{0x5a});  // a type that we cannot compute with passes through all the same
+    writer.add_tensor("iq2_xxs", static_cast<Type>(16), std::array<std::uint64_t, 4>{256, 1, 2, 1}, std::span<const std::byte>(raw));
     writer.write(path);
 
     const File file = File::open(path);
@@ -148,7 +148,7 @@ TEST(Gguf, TensorsComeBackAlignedAndExact) {
       quantize(type, weights, wanted);
       EXPECT_EQ(std::memcmp(tensor->data.data(), wanted.data(), wanted.size()), 0);
     }
-    const Tensor* last = file.find_tensor("k-quant");
+    const Tensor* last = file.find_tensor("iq2_xxs");
     ASSERT_NE(last, nullptr);
     EXPECT_EQ(last->dimensions, 4u);
     EXPECT_EQ(last->elements(), 512u);

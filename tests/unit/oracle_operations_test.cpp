@@ -45,7 +45,7 @@ TEST(OracleOperations, SumsKeepWhatFloatsWouldLose) {
 TEST(OracleOperations, MatvecExpandsBlocks) {
   Floats weights(2 * 64), x(64, 1.0f), y(2);
   for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<float>(static_cast<int>(i % 64) - 32) / 8.0f;
-  for (const gguf::Type type : {gguf::Type::f16, gguf::Type::bf16, gguf::Type::q8_0, gguf::Type::q4_0}) {
+  for (const gguf::Type type : {gguf::Type::f16, gguf::Type::bf16, gguf::Type::q8_0, gguf::Type::q4_0, gguf::Type::q5_1, gguf::Type::iq4_nl}) {
     std::vector<std::byte> bytes(2 * gguf::row_bytes(type, 64));
     Floats expanded(weights.size());
     gguf::quantize(type, weights, bytes);

@@ -18,7 +18,7 @@ Block load_block(uint unit, uint block) {
 }
 
 void expand(Block block, uint part, out vec4 a, out vec4 b) {
-  const vec4 scale = vec4(block.scale[part >> 1]), offset = vec4(block.offset[part >> 1]);
+  const vec4 scale = vec4(part < 2u ? block.scale.x : block.scale.y), offset = vec4(part < 2u ? block.offset.x : block.offset.y);
   a = fma(codes(pairs(block.words, 2u * part), 0.0), scale, offset);
   b = fma(codes(pairs(block.words, 2u * part + 1u), 0.0), scale, offset);
 }

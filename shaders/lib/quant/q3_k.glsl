@@ -19,6 +19,7 @@ Block load_block(uint unit, uint block) {
 uint three_bits(Block block, uint group) { return pairs(block.words, group) | (bits(block.third, group) << 2); }
 
 void expand(Block block, uint part, out vec4 a, out vec4 b) {
-  a = codes(three_bits(block, 2u * part), 4.0) * block.scale[part >> 1];
-  b = codes(three_bits(block, 2u * part + 1u), 4.0) * block.scale[part >> 1];
+  const float scale = part < 2u ? block.scale.x : block.scale.y;
+  a = codes(three_bits(block, 2u * part), 4.0) * scale;
+  b = codes(three_bits(block, 2u * part + 1u), 4.0) * scale;
 }

@@ -20,6 +20,7 @@ Block load_block(uint unit, uint block) {
 uint six_bit_codes(Block block, uint group) { return nibbles(block.words, group) | (pairs(block.high, group) << 4); }
 
 void expand(Block block, uint part, out vec4 a, out vec4 b) {
-  a = codes(six_bit_codes(block, 2u * part), 32.0) * block.scale[part >> 1];
-  b = codes(six_bit_codes(block, 2u * part + 1u), 32.0) * block.scale[part >> 1];
+  const float scale = part < 2u ? block.scale.x : block.scale.y;
+  a = codes(six_bit_codes(block, 2u * part), 32.0) * scale;
+  b = codes(six_bit_codes(block, 2u * part + 1u), 32.0) * scale;
 }

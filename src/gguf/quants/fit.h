@@ -1,6 +1,8 @@
 // Scales and minima of a group of weights that make the sum of squared rounding errors small.
 #pragma once
 
+#include <cmath>
+#include <limits>
 #include <span>
 
 namespace skipstone::gguf {
@@ -30,6 +32,7 @@ struct Grid {
   }
 };
 
-inline float inverse_or_zero(float scale) { return scale == 0.0f ? 0.0f : 1.0f / scale; }
+/// 0 also for scales whose inverse would be infinite: codes are then all the same, as the weights nearly are.
+inline float inverse_or_zero(float scale) { return std::fabs(scale) < std::numeric_limits<float>::min() ? 0.0f : 1.0f / scale; }
 
 }  // namespace skipstone::gguf

@@ -1,0 +1,102 @@
+// Blocks of random bits and what another implementation, the Python package gguf 0.19.0 (gguf.quants, MIT), makes of them.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "gguf/traits.h"
+
+namespace skipstone::gguf {
+
+struct GoldenBlock {
+  Type type;
+  const char* block;           ///< hexadecimal; the half-precision numbers are between -2 and 2
+  std::vector<float> weights;  ///< 0, 1, 17, 31, the middle one, the last
+  std::uint64_t hash;          ///< FNV-1a of all weights' bytes
+};
+
+inline const std::vector<GoldenBlock>& golden_blocks() {
+  static const std::vector<GoldenBlock> blocks = {
+      {Type::q4_0,
+       "66bce5f1a94106a0956a26afbccdafe562f9",
+       {0x1.a640000000000p+1f, 0x1.eca0000000000p+2f, -0x1.eca0000000000p+2f, -0x1.eca0000000000p+2f, -0x1.a640000000000p+2f,
+        -0x1.eca0000000000p+2f},
+       0xe7a6f95f85ddef9fu},
+      {Type::q4_1,
+       "eabf243d4551370e99b2d74c3427fa48d732a1df",
+       {-0x1.1370000000000p+3f, -0x1.6300000000000p-1f, -0x1.1370000000000p+3f, -0x1.86f8000000000p+4f, -0x1.a840000000000p+2f,
+        -0x1.86f8000000000p+4f},
+       0x1443c674b53169acu},
+      {Type::q5_0,
+       "17bba621f9bd0ccc21397c1ec795ca7748dc03d17a88",
+       {0x1.c5c0000000000p+1f, -0x1.5450000000000p+3f, 0x1.c5c0000000000p+1f, -0x1.c5c0000000000p+2f, -0x0.0p+0f, -0x1.c5c0000000000p+2f},
+       0x232c545305d7703eu},
+      {Type::q5_1,
+       "d932ee3f1f223f4192c58efd5185f0711ef7677a1f132a81",
+       {0x1.7564000000000p+2f, 0x1.9e7a000000000p+2f, 0x1.fe58000000000p+2f, 0x1.d8e0000000000p+1f, 0x1.d542000000000p+2f,
+        0x1.d8e0000000000p+1f},
+       0x074bc5aa8326b641u},
+      {Type::q8_0,
+       "3437c3ce3be4ebcab72f45b35223479f6e794d57037e2cfde9e15a7789781e3721a5",
+       {-0x1.b764000000000p+4f, -0x1.6828000000000p+4f, 0x1.3956000000000p+5f, -0x1.47be000000000p+5f, 0x1.1552000000000p+5f,
+        -0x1.47be000000000p+5f},
+       0x46b2098b533b85c2u},
+      {Type::iq4_nl,
+       "a02b03291bdc5d1d8fc83f0b0bb4db71be57",
+       {-0x1.efa0000000000p+1f, 0x1.8c80000000000p-1f, -0x1.3c70000000000p+2f, -0x1.0ae0000000000p+1f, -0x1.e430000000000p+2f,
+        -0x1.0ae0000000000p+1f},
+       0x9c39f2014cca318fu},
+      {Type::q2_k,
+       "fe4363f82f4759778955f6ced681cbea7179ced2c8f814a13472ff70ce369d8385452a44f318337f08cd1e614f235d3f83bc45fee9ee04"
+       "03a79be118544441317c9311f85e0429b19f7ec0e156f65a33f1bf483d",
+       {-0x1.7ccc000000000p+5f, -0x1.7ccc000000000p+5f, -0x1.6798000000000p+3f, -0x1.7264000000000p+4f, -0x1.00ab000000000p+6f,
+        -0x1.27c0000000000p+4f},
+       0x4c24ade0a084e3a7u},
+      {Type::q3_k,
+       "80ee995ee58be7a9ebc28a271d43a78855638144eb6603f7b2725de11fe6ac2f88a68182869793f0aad6ded8116e3ab51681c4a374fec7"
+       "0a68b3e4bdc92b387987416c17ec90963ec766888ab4b80eba7c5cfd81121bea9cee1810dfd5169faf26cd7b5c30c8aba44d97229931b7",
+       {-0x1.1fa8000000000p+4f, -0x1.1fa8000000000p+3f, -0x1.a11a000000000p+3f, -0x1.a11a000000000p+3f, -0x1.af7c000000000p+3f,
+        0x1.1fa8000000000p+3f},
+       0x1ff58de7b068b865u},
+      {Type::q4_k,
+       "fc3d313932202c998e82b2522c49c4394c7d73265b6aaf61b288fbd0aecfa766616223611e764c93aa388ffabd0a6a6412b209971e2d82"
+       "7076f7e49ab8fa197271be53a3442b128cdad72bad0f8aeef42a0b9a26d74fc78f2562b8701097a55b5510543d27ed600de3200a674930"
+       "7fd37899c118819af6674394c3f7aa5f93f32c810a37ca7bf1013ccdf8ab8ab4a603",
+       {0x1.bc49200000000p+9f, 0x1.e1b0200000000p+9f, 0x1.190c800000000p+7f, 0x1.2222400000000p+8f, 0x1.3aef800000000p+7f,
+        -0x1.8a8c000000000p+3f},
+       0x6da5d18ac4b7c77bu},
+      {Type::q5_k,
+       "99bf17b8aadf7488f892b12191387ad86aca56d8531c927b931fe8f16e795b9b331767e712dbe8f5331dd9917f01e64710dd3c25f4d216"
+       "90a049453135550ec0193a8bed1783d53ec944658d1d28960c44b0382e93438e60788d51e279a131f8130b3ea4bd2f5d95e57bd791436d"
+       "840f4e6654608135bbfb885d346959a49b36402a4f3dcc489fb6511fbe09e5d72bf834e04fe028ca4991e02abd77279fedc206d2318ca8"
+       "b8287a6f4b795209575d72",
+       {0x1.ca10000000000p+4f, -0x1.f839c00000000p+9f, -0x1.ff62000000000p+10f, -0x1.13a2a00000000p+11f, -0x1.a831d00000000p+9f,
+        -0x1.0698500000000p+9f},
+       0xcc8d27af62a1dd90u},
+      {Type::q6_k,
+       "77d456c07066c1cd7109c5079a933ee857db751ff223726ad90697f749f7c61bd80163a8c9a356ba91d79f6d24ee3a14ebd41386d8faef"
+       "6e9e6c70df41dba9aeb5301e5824b7db0e504f1d970686934768f005af0d5a23ddb465fc5a489b43e76ea3e384969be487a440e7c3ea52"
+       "04cabbf9bfe8e648caff7704ac26d227a069c392f4eeb361c24ef366530178b479933822c3c0cf6b3cbeb4af7ecff21cd3a408f80223e3"
+       "93ddd808453d6bad90efd8aba2b4d096226df8d446a703fcb2bdddd8e1e2a09a633f7c349903cb463dc4f33a3b",
+       {-0x1.9f87000000000p+9f, -0x1.2110000000000p+7f, -0x1.3408400000000p+8f, 0x1.2607e00000000p+9f, -0x1.3d10c00000000p+10f,
+        -0x1.0259800000000p+8f},
+       0xb66cbdcbe370ebc6u},
+  };
+  return blocks;
+}
+
+/// What it makes of weight[i] = ((37 * i) % 64 - 23) / 16.
+struct GoldenRounding {
+  Type type;
+  const char* block;
+};
+
+inline constexpr GoldenRounding golden_roundings[] = {
+    {Type::q8_0, "0a25b72cd74cf66c16c036e056007520ca40ea5f0a7f29d449f36913bd33dd53fd72"},
+    {Type::q4_0, "00b59d257b0359b1379c157ac358a1368b14"},
+    {Type::q4_1, "3334c0bd40d962fb952eb751da730c953ec851ea"},
+    {Type::q5_0, "00b1954aa154394af506b1627d2839e485a0416c0728"},
+    {Type::q5_1, "1130c0bd2ab55aa980a2d5f72a4c7f91c4e6193b6e80b3d5"},
+};
+
+}  // namespace skipstone::gguf
