@@ -14,8 +14,6 @@ Executor::Executor(std::shared_ptr<vk::Device> device, kernels::Library& library
       config_(config),
       weights_(weights),
       shape_(shape),
-      attention_rows_of_groups_(config.heads /
-                                kernels::Selector(device->caps(), device->tuning()).attention(config.group(), shape.chunk).heads),
       buffers_(device, config, shape),
       queue_(device),
       cache_([this](const PassSpec& spec) { return record(spec); }) {}
@@ -47,7 +45,7 @@ void Executor::run(const PassSpec& spec, std::span<const std::int32_t> tokens, s
   state.base = base;
   state.rows = rows;
   state.kept = kept;
-  state.attention_groups = {(base + rows - 1) / shape_.chunk + 1, attention_rows_of_groups_, rows};
+  state.attention_groups = {(base + rows - 1) / shape_.chunk + 1, builder_.attention_groups(spec.bucket), rows};
   for (std::uint32_t i = 0; i < spec.bucket; ++i) {
     // Padding rows embed the last token once more; nothing of theirs is stored or read.
     const std::int32_t token = tokens[std::min(i, rows - 1)];

@@ -47,7 +47,6 @@ class Executor {
   const model::Config& config_;
   const model::Weights& weights_;
   SequenceShape shape_;
-  std::uint32_t attention_rows_of_groups_;  ///< y of the indirect attention dispatch
   mutable SequenceBuffers buffers_;
   vk::Queue queue_;
   PassCache cache_;
