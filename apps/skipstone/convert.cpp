@@ -9,8 +9,8 @@
 #include "interrupt.h"
 #include "output.h"
 #include "progress.h"
-#include "tensor_types.h"
 #include "skipstone/skipstone.hpp"
+#include "tensor_types.h"
 
 namespace cli {
 namespace {

@@ -9,8 +9,8 @@
 #include "interrupt.h"
 #include "output.h"
 #include "progress.h"
-#include "tensor_types.h"
 #include "skipstone/skipstone.hpp"
+#include "tensor_types.h"
 
 namespace cli {
 namespace {
@@ -37,7 +37,8 @@ double bits_per_weight(const Json& file) {
 std::string report_text(const Json& report) {
   const Json &input = report["input"], &output = report["output"];
   return fmt::format("{}: {} (from {}), tensors {}, {:.2f} bits per weight (from {:.2f})\n", output["path"].get<std::string>(),
-                     size_text(output), size_text(input), tensor_types_text(output["tensor_types"]), bits_per_weight(output), bits_per_weight(input));
+                     size_text(output), size_text(input), tensor_types_text(output["tensor_types"]), bits_per_weight(output),
+                     bits_per_weight(input));
 }
 
 void quantize(const QuantizeOptions& options) {

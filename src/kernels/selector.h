@@ -66,6 +66,9 @@ class Selector {
   Choices choices_;
 };
 
+/// Of the candidates' lists: to be raised when they change, so that nothing measured for the old ones is taken.
+inline constexpr std::uint32_t candidates_version = 1;
+
 /// Row buckets of the numerics contract and of prefill: passes are recorded for these row counts only.
 inline constexpr std::uint32_t row_buckets[] = {1, 2, 4, 8, 12, 16, 24, 32, 64, 128, 256};
 /// The smallest bucket that holds `rows`. Throws internal above the largest.
