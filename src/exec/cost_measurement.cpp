@@ -12,7 +12,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::uint32_t rounds = 7;
+constexpr std::uint32_t least_rounds = 3, most_rounds = 7;
+constexpr double enough_seconds = 3;  // further rounds are for devices that take no longer
 
 struct Sample {
   std::vector<double> device, wall;  // microseconds
@@ -54,14 +55,17 @@ CostTable measure_costs(Executor& sequence, std::uint32_t layers, const std::fun
   const TimedPasses timed(sequence);
   const std::vector<std::int32_t> tokens(STEP_VERIFY_ROWS, 0);
   std::vector<std::array<Sample, 4>> samples(buckets.size());
-  for (std::uint32_t round = 0; round <= rounds; ++round) {
+  const auto start = Clock::now();
+  const auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
+  for (std::uint32_t round = 0; round <= least_rounds || (round <= most_rounds && seconds() < enough_seconds); ++round) {
     for (std::size_t i = 0; i < buckets.size(); ++i) {
       const std::array<PassSpec, 4> passes = passes_of(layers, buckets[i]);
       for (std::size_t pass = 0; pass < passes.size(); ++pass) {
         Sample warm_up;  // the first round records
         time(sequence, passes[pass], std::span(tokens).first(buckets[i]), position, round == 0 ? warm_up : samples[i][pass]);
       }
-      if (progress) progress(static_cast<double>(round * buckets.size() + i) / static_cast<double>((rounds + 1) * buckets.size()));
+      const double done = static_cast<double>(round * buckets.size() + i), all = static_cast<double>((least_rounds + 1) * buckets.size());
+      if (progress) progress(std::min(1.0, done / all));
     }
   }
   CostTable table(layers, position, sequence.device_microseconds() ? "timestamps" : "wall");

@@ -13,6 +13,7 @@
 #include "base/env.h"
 #include "base/status.h"
 #include "engine/engine.h"
+#include "engine/engine_state.h"
 #include "fixtures/temporary_directory.h"
 #include "fixtures/tiny_model.h"
 #include "tune/tuner.h"
@@ -90,6 +91,23 @@ TEST_F(Measurements, FirstUseTunesAndTheSecondStartDoesNot) {
   EXPECT_FALSE(tuned());
 }
 
+TEST_F(Measurements, LoadingMakesEveryPipeline) {
+  const auto engine = load(Tuning::off);
+  const std::size_t made = engine->state().kernel_library->size();
+  EXPECT_GT(made, 10u);
+  for (const char* draft : {"none", "exit:1,k=9", "asd:gamma=0,k=3,m=1"}) {
+    for (const float temperature : {0.0f, 0.8f}) {
+      SessionOptions options;
+      options.draft = draft;
+      options.sampling.temperature = temperature;
+      Session session(engine, options);
+      session.generate(std::vector<text::Token>(150, 70), 20, {});
+      session.generate({71, 72, 73}, 20, {});
+    }
+  }
+  EXPECT_EQ(engine->state().kernel_library->size(), made) << "a pass compiled something while text was generated";
+}
+
 TEST_F(Measurements, TuningEndsInTimeAndSaysWhatItFound) {
   const auto engine = load(Tuning::off);
   const tune::Report report = engine->tune(0.5, {});
@@ -133,6 +151,24 @@ TEST_F(Measurements, CostsAreMeasuredOnceAndKept) {
   EXPECT_GT(steps, 0u);
   // Measuring leaves nothing behind that a text would see.
   EXPECT_EQ(text(engine), text(load(Tuning::off)));
+}
+
+// What is not waiting for the device: choosing, recording, submitting, reading back.
+TEST(HostWork, IsASmallPartOfARound) {
+  EngineOptions options;
+  options.model_path = std::string(SKIPSTONE_MODELS) + "/skipstone-py.gguf";
+  const auto engine = Engine::load(options);
+  if (!engine->device().is_cpu()) GTEST_SKIP() << "the aim is for CPU devices";
+  SessionOptions how;
+  how.draft = "exit:10";
+  Session session(engine, how);
+  const std::vector<text::Token> prompt = engine->tokenizer().encode("def binary_search(items, target):", true, true);
+  session.generate(prompt, 8, {});  // records the passes
+  const spec::Stats stats = session.generate(engine->tokenizer().encode("\n\ndef main():", false, true), 24, {}).stats;
+  ASSERT_GT(stats.rounds, 0u);
+  EXPECT_GT(stats.device_seconds, 0);
+  EXPECT_LE(stats.device_seconds, stats.draft_seconds + stats.verify_seconds);
+  EXPECT_LT(stats.generation_seconds - stats.device_seconds, 0.05 * stats.generation_seconds);
 }
 
 }  // namespace

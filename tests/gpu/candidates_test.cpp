@@ -62,11 +62,11 @@ TEST_F(Candidates, GiveTheSameBitsForMatrices) {
     for (const std::uint32_t rows : kernels::row_buckets) {
       if (rows > 64 || (!all_buckets(format) && rows != 1 && rows != 4)) continue;
       Bench bench(device_, library_);
-      const kernels::Matrix placed = place(bench, matrix, 1);
+      const kernels::Matrix placed = place(bench, matrix, 1, bench.select().interleave());
       bench.put(x_buffer, strided(random.floats(std::size_t{rows} * k, -2.0f, 2.0f), k));
       const auto run = [&](const Choices& choices, const auto& multiply) {
         bench.reserve(y_buffer, std::size_t{rows} * padded(n));
-        bench.run(multiply(with(choices), placed, x_buffer, y_buffer, rows, kernels::MatvecEpilogue{}, "candidate"));
+        bench.run(multiply(with(choices), placed, x_buffer, y_buffer, rows, kernels::MatvecFusion{}, "candidate"));
         return bench.get<std::uint32_t>(y_buffer, std::size_t{rows} * padded(n));
       };
       const Selector select = with({});
