@@ -35,7 +35,7 @@ vk::Caps cpu() {
   caps.kind = vk::DeviceKind::cpu;
   caps.vendor_id = 0x10005;
   caps.subgroup_size = caps.min_subgroup_size = caps.max_subgroup_size = 8;
-  caps.subgroup_ballot = true;
+  caps.subgroup_ballot = caps.subgroup_shuffle = true;
   caps.max_shared_bytes = 32768;
   return caps;
 }
@@ -49,7 +49,6 @@ TEST(Candidates, DifferInWhatNoResultDependsOn) {
     for (const std::uint32_t bucket : kernels::row_buckets) {
       const auto candidates = select.matvec_candidates(Type::q8_0, bucket);
       EXPECT_EQ(candidates.front(), select.matvec(Type::q8_0, bucket)) << "the built-in choice is the first";
-      EXPECT_GT(candidates.size(), 1u);
       EXPECT_LE(candidates.size(), 24u) << "every candidate is a pipeline to be compiled";
       for (std::size_t i = 0; i < candidates.size(); ++i) {
         const kernels::MatvecChoice& c = candidates[i];
@@ -58,6 +57,7 @@ TEST(Candidates, DifferInWhatNoResultDependsOn) {
         EXPECT_LE(c.lanes, caps.max_workgroup_invocations);
         if (i > 0) {
           EXPECT_LE(c.rows * c.columns, 64u);
+          EXPECT_GE(c.rows, 2u) << "a row of gate and one of up";
         }
         if (k_lanes > 1) {
           EXPECT_LE(c.rows * c.columns * c.lanes * 4, caps.max_shared_bytes);
