@@ -6,6 +6,7 @@
 #include <string>
 
 #include "commands.h"
+#include "costs.h"
 #include "output.h"
 #include "skipstone/skipstone.hpp"
 
@@ -85,18 +86,31 @@ void print_devices(const char* wanted, bool json) {
 void add_devices(CLI::App& app, ExitCode& code) {
   CLI::App* command = app.add_subcommand("devices", "List the Vulkan devices and say which one would be taken, and why");
   struct Options {
-    std::string device;
-    bool json = false;
+    EngineOptions engine;
+    std::string model;
+    bool json = false, costs = false;
   };
   const auto options = std::make_shared<Options>();
-  CLI::Option* device =
-      command->add_option("--device", options->device, "Say what this choice would take: a number of the list or a part of a name")
+  options->engine.device_option =
+      command->add_option("--device", options->engine.device, "Say what this choice would take: a number of the list or a part of a name")
           ->envname("SKIPSTONE_DEVICE")
           ->type_name("DEVICE");
+  command
+      ->add_flag("--costs", options->costs,
+                 "What a model's passes cost on the device that would be taken; measured where it is not known yet")
+      ->envname("SKIPSTONE_COSTS");
+  command->add_option("-m,--model", options->model, "The model of --costs (GGUF); default: the bundled model")
+      ->envname("SKIPSTONE_MODEL")
+      ->type_name("FILE");
   command->add_flag("--json", options->json, "JSON, with every limit and extension")->envname("SKIPSTONE_JSON");
-  command->footer(std::string("Example:\n  skipstone devices --device nvidia\n\n") + exit_code_help);
-  command->callback([options, device, &code] {
-    print_devices(device->count() > 0 ? options->device.c_str() : nullptr, options->json);
+  command->footer(std::string("Examples:\n  skipstone devices --device nvidia\n  skipstone devices --costs -m model.gguf\n\n") +
+                  exit_code_help);
+  command->callback([options, &code] {
+    if (options->costs) {
+      print_costs(options->model, options->engine, options->json);
+    } else {
+      print_devices(options->engine.device_option->count() > 0 ? options->engine.device.c_str() : nullptr, options->json);
+    }
     code = ExitCode::ok;
   });
 }

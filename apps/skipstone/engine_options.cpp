@@ -12,13 +12,8 @@ namespace cli {
 namespace {
 
 skipstone::Engine load(const std::string& model, const EngineOptions& options) {
-  skipstone_engine_params params = skipstone_engine_default_params();
-  params.model_path = model.c_str();
-  params.device = options.device_option->count() > 0 ? options.device.c_str() : nullptr;
-  params.context = options.context;
-  params.kv_type = options.kv == "f16" ? SKIPSTONE_KV_F16 : options.kv == "f32" ? SKIPSTONE_KV_F32 : SKIPSTONE_KV_AUTOMATIC;
   Progress progress;
-  return skipstone::Engine(params, [&progress](const char* stage, double done) {
+  return skipstone::Engine(engine_params(model, options), [&progress](const char* stage, double done) {
     progress.update(stage, done);
     return !interrupt::requested();
   });
@@ -38,6 +33,23 @@ bool is_about_model(skipstone_status status, const std::string& model) {
 
 }  // namespace
 
+skipstone_engine_params engine_params(const std::string& model, const EngineOptions& options) {
+  skipstone_engine_params params = skipstone_engine_default_params();
+  params.model_path = model.c_str();
+  params.device = options.device_option->count() > 0 ? options.device.c_str() : nullptr;
+  params.context = options.context;
+  params.kv_type = options.kv == "f16" ? SKIPSTONE_KV_F16 : options.kv == "f32" ? SKIPSTONE_KV_F32 : SKIPSTONE_KV_AUTOMATIC;
+  params.tuning = options.no_tune ? SKIPSTONE_TUNING_OFF : SKIPSTONE_TUNING_AUTOMATIC;
+  return params;
+}
+
+void add_device_option(CLI::App& command, EngineOptions& options) {
+  options.device_option =
+      command.add_option("--device", options.device, "A number from `skipstone devices` or a part of a name; default: the best")
+          ->envname("SKIPSTONE_DEVICE")
+          ->type_name("DEVICE");
+}
+
 void add_engine_options(CLI::App& command, EngineOptions& options) {
   command
       .add_option("--ctx,--context", options.context,
@@ -49,10 +61,16 @@ void add_engine_options(CLI::App& command, EngineOptions& options) {
       ->capture_default_str()
       ->check(CLI::IsMember({"auto", "f16", "f32"}))
       ->type_name("TYPE");
-  options.device_option =
-      command.add_option("--device", options.device, "A number from `skipstone devices` or a part of a name; default: the best")
-          ->envname("SKIPSTONE_DEVICE")
-          ->type_name("DEVICE");
+  add_device_option(command, options);
+  command
+      .add_flag("--no-tune", options.no_tune,
+                "Kernels as the built-in table has them, not as measured on this device; the text is the same")
+      ->envname("SKIPSTONE_NO_TUNE");
+}
+
+void throw_load_failure(const skipstone::error& error, const std::string& model) {
+  if (error.status() == SKIPSTONE_CANCELLED) throw Failure(ExitCode::interrupted, error.what());
+  throw Failure(exit_code(error.status(), is_about_model(error.status(), model)), error.what());
 }
 
 skipstone::Engine load_engine(const std::string& model, const EngineOptions& options) {
@@ -60,7 +78,7 @@ skipstone::Engine load_engine(const std::string& model, const EngineOptions& opt
     return load(model, options);
   } catch (const skipstone::error& error) {
     if (error.status() == SKIPSTONE_CANCELLED) throw Failure(ExitCode::interrupted, "interrupted while the model was being loaded");
-    throw Failure(exit_code(error.status(), is_about_model(error.status(), model)), error.what());
+    throw_load_failure(error, model);
   }
 }
 

@@ -13,13 +13,23 @@ struct EngineOptions {
   std::string device, kv = "auto";
   CLI::Option* device_option = nullptr;
   std::uint32_t context = 0;
+  bool no_tune = false;
 };
 
-/// Adds --ctx, --kv and --device.
+/// Adds --device.
+void add_device_option(CLI::App& command, EngineOptions& options);
+
+/// Adds --ctx, --kv, --device and --no-tune.
 void add_engine_options(CLI::App& command, EngineOptions& options);
 
 /// Loads with a line of progress. Throws Failure with the exit code that fits, also where a signal came.
 skipstone::Engine load_engine(const std::string& model, const EngineOptions& options);
+
+/// The parameters that the options stand for; both strings must outlive them.
+skipstone_engine_params engine_params(const std::string& model, const EngineOptions& options);
+
+/// Throws Failure for an error of loading or measuring a model, with the exit code that fits.
+[[noreturn]] void throw_load_failure(const skipstone::error& error, const std::string& model);
 
 /// Throws Failure where the Vulkan validation layers complained.
 void check_validation(const skipstone::Engine& engine);

@@ -42,6 +42,12 @@ std::string statistics_text(const skipstone::Session& session) {
   line("draft", milliseconds(s.draft_seconds, s.generation_seconds));
   line("verify", milliseconds(s.verify_seconds, s.generation_seconds));
   line("host", milliseconds(s.host_seconds, s.generation_seconds));
+  if (s.rounds > 0) {
+    const auto round = [&](double seconds) { return 1e6 * seconds / static_cast<double>(s.rounds); };
+    line("per round", fmt::format("{:10.0f} us: draft {:.0f}, verify {:.0f}; host work {:.0f} ({:.1f} %)", round(s.generation_seconds),
+                                  round(s.draft_seconds), round(s.verify_seconds), round(s.generation_seconds - s.device_seconds),
+                                  100.0 * (1.0 - s.device_seconds / s.generation_seconds)));
+  }
   return text;
 }
 
@@ -67,7 +73,8 @@ nlohmann::ordered_json statistics_json(const skipstone::Session& session) {
           {"generation_ms", 1000.0 * s.generation_seconds},
           {"draft_ms", 1000.0 * s.draft_seconds},
           {"verify_ms", 1000.0 * s.verify_seconds},
-          {"host_ms", 1000.0 * s.host_seconds}};
+          {"host_ms", 1000.0 * s.host_seconds},
+          {"device_ms", 1000.0 * s.device_seconds}};
 }
 
 }  // namespace cli

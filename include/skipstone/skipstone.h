@@ -176,6 +176,13 @@ skipstone_status skipstone_quantize(const skipstone_quantize_params* params, cha
 
 typedef struct skipstone_engine skipstone_engine;
 
+/* Where the kernels' choices (docs/tuning.md) come from. No text depends on it. */
+typedef enum skipstone_tuning {
+  SKIPSTONE_TUNING_AUTOMATIC = 0, /* what was measured before; on GPUs, measured now (some seconds) where nothing was */
+  SKIPSTONE_TUNING_OFF = 1,       /* the built-in table */
+  SKIPSTONE_TUNING_FIRST_USE = 2  /* as AUTOMATIC, but measured on CPU devices too; their drivers may take half a minute */
+} skipstone_tuning;
+
 typedef struct skipstone_engine_params {
   size_t struct_size;
   const char* model_path;
@@ -185,6 +192,7 @@ typedef struct skipstone_engine_params {
   int32_t validation; /* the Vulkan validation layers; default: whether SKIPSTONE_VALIDATION is set */
   skipstone_progress_fn progress;
   void* user_data;
+  int32_t tuning; /* skipstone_tuning */
 } skipstone_engine_params;
 
 skipstone_engine_params skipstone_engine_default_params(void);
@@ -211,6 +219,18 @@ typedef struct skipstone_engine_info {
 } skipstone_engine_info;
 
 skipstone_status skipstone_engine_get_info(const skipstone_engine* engine, skipstone_engine_info* info);
+
+/* Times the ways in which each kernel can be laid out on the device, on the weights of the model, for at most about `seconds`, and keeps
+ * what came out in the cache folder, for engines that are loaded from now on. Only speed depends on it. {"device", "driver", "model",
+ * "seconds", "left_out", "contests": [{"operation", "subject", "rows", "candidates": [{"choice", "microseconds", "dropped"}], "chosen",
+ * "speedup"}]}; the first candidate of a contest is the built-in choice. */
+skipstone_status skipstone_tune_device(const skipstone_engine_params* params, double seconds, char** json);
+
+/* What the model's passes cost on the device, in microseconds: from the cache folder, or measured now. Not while a session of the engine
+ * generates. {"device", "driver", "model", "fingerprint", "context", "layers", "position", "clock": "timestamps" or "wall",
+ * "passes": [{"rows", "verify", "relative", "fixed", "attention", "mlp", "output", "host"}], "exits": [{"layers", "draft", "relative"}]}.
+ * attention and mlp are of one sublayer, relative is to plain decoding of one token. `progress` may be NULL. */
+skipstone_status skipstone_engine_costs(skipstone_engine* engine, skipstone_progress_fn progress, void* user_data, char** json);
 
 /* ---- tokens ------------------------------------------------------------------------------------------------------------- */
 
@@ -297,6 +317,7 @@ typedef struct skipstone_stats {
   uint32_t skipped_sublayers, sublayers;
   double prompt_seconds, generation_seconds; /* generation = draft + verify + host */
   double draft_seconds, verify_seconds, host_seconds;
+  double device_seconds; /* of draft and verify: waiting for the device; the rest of the generation is the host's own work */
 } skipstone_stats;
 
 /* Of the last generation. */

@@ -104,6 +104,20 @@ class Engine {
     return info;
   }
 
+  /// The report of skipstone_engine_costs().
+  std::string costs(Progress progress = {}) const {
+    detail::Relay<Progress> relay{std::move(progress), nullptr};
+    skipstone_progress_fn callback = nullptr;
+    if (relay.callback) {
+      callback = [](const char* stage, double done, void* user_data) {
+        return static_cast<detail::Relay<Progress>*>(user_data)->call(stage, done);
+      };
+    }
+    char* json = nullptr;
+    relay.finish(skipstone_engine_costs(get(), callback, &relay, &json));
+    return detail::take(json);
+  }
+
   std::vector<skipstone_token> tokenize(std::string_view text, bool add_special = true, bool parse_special = true) const {
     std::size_t count = 0;
     check(skipstone_tokenize(get(), text.data(), text.size(), add_special, parse_special, nullptr, 0, &count));
@@ -218,6 +232,15 @@ inline std::string doctor(skipstone_doctor_params params, OnCheck on_check = {})
   }
   char* json = nullptr;
   relay.finish(skipstone_doctor(&params, &json));
+  return detail::take(json);
+}
+
+/// The report of skipstone_tune_device().
+inline std::string tune_device(skipstone_engine_params params, double seconds, Progress progress = {}) {
+  detail::Relay<Progress> relay{std::move(progress), nullptr};
+  detail::connect(relay, params);
+  char* json = nullptr;
+  relay.finish(skipstone_tune_device(&params, seconds, &json));
   return detail::take(json);
 }
 

@@ -7,31 +7,13 @@
 #include <string>
 #include <vector>
 
+#include "api/engine_options.h"
 #include "api/guard.h"
 #include "api/handles.h"
 
 using namespace skipstone;
 
 namespace {
-
-engine::EngineOptions options_from(const skipstone_engine_params& params) {
-  api::require(params.model_path, "model_path");
-  if (params.kv_type < SKIPSTONE_KV_AUTOMATIC || params.kv_type > SKIPSTONE_KV_F32) {
-    fail(Code::invalid_argument, "kv_type {} is none of skipstone_kv_type", params.kv_type);
-  }
-  engine::EngineOptions options;
-  options.model_path = params.model_path;
-  options.device = api::wanted_device(params.device);
-  options.context = params.context;
-  options.kv = static_cast<engine::KvType>(params.kv_type);
-  options.validation = params.validation != 0;
-  if (params.progress != nullptr) {
-    options.progress = [progress = params.progress, user_data = params.user_data](const std::string& stage, double done) {
-      if (progress(stage.c_str(), done, user_data) != 0) fail(Code::cancelled, "loading was stopped while {}", stage);
-    };
-  }
-  return options;
-}
 
 void give_text(const std::string& text, char** target, size_t* bytes) {
   api::require(target, "text");
@@ -57,7 +39,7 @@ skipstone_status skipstone_engine_load(const skipstone_engine_params* given, ski
     *engine = nullptr;
     const auto params = api::adopt(given, skipstone_engine_default_params());
     auto handle = std::make_unique<skipstone_engine>();
-    handle->engine = engine::Engine::load(options_from(params));
+    handle->engine = engine::Engine::load(api::engine_options(params));
     const vk::Caps& caps = handle->engine->device();
     handle->driver = caps.driver_info.empty() ? caps.driver_name : fmt::format("{} {}", caps.driver_name, caps.driver_info);
     *engine = handle.release();

@@ -110,9 +110,8 @@ skipstone_status skipstone_session_generate(skipstone_session* session, const sk
     const std::vector<text::Token> prompt(tokens, tokens + count);
     const bool at_text_start = session->session->history().empty() && session->engine->tokenizer().decode(prompt).empty();
     Stream stream(*session, at_text_start, chunk, user_data);
-    session->last = session->session->generate(prompt, max_tokens, [&](const spec::Emitted& emitted) {
-      return stream.push(emitted.token, emitted.drafted);
-    });
+    session->last = session->session->generate(prompt, max_tokens,
+                                               [&](const spec::Emitted& emitted) { return stream.push(emitted.token, emitted.drafted); });
     stream.finish();
   });
 }
@@ -145,6 +144,7 @@ skipstone_status skipstone_session_get_stats(const skipstone_session* session, s
     filled.draft_seconds = from.draft_seconds;
     filled.verify_seconds = from.verify_seconds;
     filled.host_seconds = from.host_seconds();
+    filled.device_seconds = from.device_seconds;
     api::give(filled, stats);
   });
 }

@@ -1,14 +1,16 @@
 #include "engine/engine.h"
 
 #include <algorithm>
-#include <iterator>
+#include <optional>
+#include <span>
 
-#include "abi/step_state.h"
 #include "base/env.h"
 #include "base/log.h"
 #include "base/status.h"
 #include "engine/engine_state.h"
+#include "engine/measurements.h"
 #include "engine/memory_plan.h"
+#include "exec/pipelines.h"
 #include "exec/plan.h"
 
 namespace skipstone::engine {
@@ -28,24 +30,24 @@ std::shared_ptr<vk::Device> open_device(Engine::State& state, const EngineOption
   return device;
 }
 
-// Makes every pipeline that decoding, verification and prompts use, and runs each once over a single layer: some drivers (lavapipe) compile
-// a kernel when it first runs, and that time is loading, not generating. Models whose layers differ in format compile the rest on first
-// use.
-void compile_kernels(Engine::State& state, const Progress& progress) {
-  constexpr std::uint32_t buckets[] = {1, 2, 4, 8, 16, 32, 64};  // larger ones use the kernels of the last
+// Makes what is left to make of the pipelines and runs each once: some drivers (lavapipe) compile a kernel when it first runs, and that
+// time is loading, not generating.
+void compile_kernels(Engine::State& state, std::span<const kernels::Dispatch> dispatches, const Progress& progress) {
   state.spare = state.new_executor();
-  for (std::size_t i = 0; i < std::size(buckets); ++i) {
-    exec::PassSpec spec;
-    spec.layers = exec::LayerPlan::full(state.config.layers);
-    spec.layers.end = 1;
-    spec.bucket = buckets[i];
-    spec.last_row_only = spec.attention_cosine = buckets[i] > STEP_VERIFY_ROWS;
-    spec.keep_after = buckets[i] == 1 ? 1 : 0;
-    const std::vector<std::int32_t> tokens(std::min(buckets[i], state.shape.context), 0);
-    state.spare->run(spec, tokens, 0);
-    report(progress, "compiling kernels", static_cast<double>(i + 1) / static_cast<double>(std::size(buckets)));
-  }
+  state.spare->warm_up(dispatches, [&](double done) { report(progress, "compiling kernels", done); });
+  report(progress, "compiling kernels", 1.0);
   state.kernel_library->save_cache();
+  log::info("{} pipelines, {} of them from the cache", state.kernel_library->size(), state.kernel_library->cache_hits());
+}
+
+// A device that has not run such a model before.
+void tune_first_use(Engine::State& state, const Progress& progress) {
+  try {
+    state.select->use(tune_kernels(state, {}, progress).choices);
+  } catch (const Error& error) {
+    if (error.code() != Code::out_of_memory) throw;
+    log::info("kernels are not tuned: {}", error.what());  // what was planned for still fits
+  }
 }
 
 }  // namespace
@@ -97,19 +99,39 @@ std::shared_ptr<Engine> Engine::load(const EngineOptions& options) {
   state.shape = choose_shape(state.config, options.context, options.kv, state.select->half_kv());
   state.memory = plan_memory(state.config, state.layout, state.shape);
   check_memory(state.memory, state.config, state.shape, caps);
+  state.kernel_library = std::make_unique<kernels::Library>(state.device, env::cache_directory());
+  state.builder = std::make_unique<exec::PassBuilder>(state.config, state.layout, state.shape, *state.select);
 
+  // Pipelines are made beside the loading of the weights, unless which ones is to be measured with these.
+  const bool measure = options.tuning == Tuning::first_use || (options.tuning == Tuning::automatic && tunes_by_itself(caps));
+  const bool known = options.tuning == Tuning::off || take_cached_choices(state) || !measure;
+  std::vector<kernels::Dispatch> dispatches;
+  std::optional<exec::PipelineMaker> maker;
+  const auto make_pipelines = [&] {
+    dispatches = exec::distinct_pipelines(*state.builder, exec::usual_passes(state.config.layers));
+    maker.emplace(*state.kernel_library, dispatches);
+  };
+  if (known) make_pipelines();
   state.weights =
       std::make_unique<model::Weights>(state.device, state.layout, [&](double done) { report(options.progress, "loading weights", done); });
   for (model::TensorPlace& place : state.layout.tensors) place.sources.clear();  // the file is closed when this returns
-  state.kernel_library = std::make_unique<kernels::Library>(state.device, env::cache_directory());
-  state.builder = std::make_unique<exec::PassBuilder>(state.config, state.layout, state.shape, *state.select);
-  compile_kernels(state, options.progress);
+  if (!known) {
+    tune_first_use(state, options.progress);
+    make_pipelines();
+  }
+  compile_kernels(state, dispatches, options.progress);
   return engine;
 }
 
 std::unique_ptr<exec::Executor> Engine::State::new_executor() {
   return std::make_unique<exec::Executor>(device, *kernel_library, *builder, config, *weights, shape);
 }
+
+tune::Report Engine::tune(double seconds, const Progress& progress) {
+  return tune_kernels(*state_, {.seconds = seconds, .rounds = 15}, progress);
+}
+
+exec::CostTable Engine::costs(const Progress& progress) { return costs_of(*state_, progress); }
 
 Engine::Engine() : state_(std::make_unique<State>()) {}
 Engine::~Engine() = default;

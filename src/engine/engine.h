@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "exec/cost_table.h"
 #include "model/config.h"
 #include "sample/sampler.h"
 #include "spec/loop.h"
@@ -15,6 +16,10 @@
 
 namespace skipstone::gguf {
 class File;
+}
+
+namespace skipstone::tune {
+struct Report;
 }
 
 namespace skipstone::engine {
@@ -31,7 +36,14 @@ struct MemoryPlan {
   std::uint64_t total() const { return weights + kv + activations; }
 };
 
-/// `stage`: "reading model", "loading weights", "compiling kernels"; `done` 0..1.
+/// Where the kernels' choices come from (docs/tuning.md). No text depends on it.
+enum class Tuning {
+  automatic,  ///< what was measured before; on GPUs measured now where nothing was
+  off,        ///< the built-in table
+  first_use,  ///< as automatic, but measured on CPU devices too
+};
+
+/// `stage`: "reading model", "loading weights", "tuning kernels", "compiling kernels", "measuring costs"; `done` 0..1.
 using Progress = std::function<void(const std::string& stage, double done)>;
 
 struct EngineOptions {
@@ -40,6 +52,7 @@ struct EngineOptions {
   std::uint32_t context = 0;  ///< 0: what the model was trained for, at most 4096
   KvType kv = KvType::automatic;
   bool validation = false;
+  Tuning tuning = Tuning::automatic;
   Progress progress;
 };
 
@@ -70,6 +83,12 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::uint64_t device_bytes_held() const;
   const std::string& model_fingerprint() const;
   std::uint64_t validation_messages() const;
+
+  /// Times the kernels' candidates on this model at length and keeps the choices in the cache, for engines that are loaded from now on.
+  tune::Report tune(double seconds, const Progress& progress);
+  /// What this model's passes cost on this device: from the cache, or measured now (a second or so on a GPU). Not while a session
+  /// generates.
+  exec::CostTable costs(const Progress& progress);
 
   struct State;
   State& state() { return *state_; }

@@ -21,6 +21,7 @@ class SequenceExecutor : public spec::Executor {
   spec::Choice draft(const exec::LayerPlan& plan, spec::Token input, std::uint32_t offset, bool keep_prefix) override;
   void verify(std::span<const spec::Token> rows, std::span<spec::Choice> out) override;
   void commit(std::uint32_t rows) override;
+  double device_seconds() const override { return passes_.device_seconds(); }
 
   void clear() {
     text_.clear();

@@ -1,6 +1,7 @@
 #include "exec/executor.h"
 
 #include <algorithm>
+#include <chrono>
 
 #include "base/status.h"
 
@@ -14,18 +15,41 @@ Executor::Executor(std::shared_ptr<vk::Device> device, kernels::Library& library
       config_(config),
       weights_(weights),
       shape_(shape),
-      attention_rows_of_groups_(config.heads /
-                                kernels::Selector(device->caps(), device->tuning()).attention(config.group(), shape.chunk).heads),
       buffers_(device, config, shape),
       queue_(device),
       cache_([this](const PassSpec& spec) { return record(spec); }) {}
 
+vk::Slice Executor::resolve(const kernels::Resource& resource) const {
+  return resource.kind == kernels::ResourceKind::weight ? weights_.slice(resource) : buffers_.slice(resource);
+}
+
+void Executor::warm_up(std::span<const kernels::Dispatch> dispatches, const std::function<void(double)>& progress) {
+  // Several submissions, none waited for: the driver compiles what it has while the next pipelines are being made.
+  constexpr std::size_t at_once = 4;
+  const kernels::Resolver resolver = [this](const kernels::Resource& resource) { return resolve(resource); };
+  buffers_.state().rows = 1;
+  std::vector<vk::Commands> running;
+  std::uint64_t last = 0;
+  for (std::size_t first = 0; first < dispatches.size(); first += at_once) {
+    vk::Recorder recorder(device_);
+    for (std::size_t i = first; i < std::min(first + at_once, dispatches.size()); ++i) {
+      kernels::Dispatch single = dispatches[i];
+      single.groups = {1, 1, 1};
+      single.indirect_offset.reset();
+      kernels::record(recorder, library_, single, resolver);
+    }
+    running.push_back(recorder.finish());
+    last = queue_.submit(running.back());
+    progress(static_cast<double>(first) / static_cast<double>(dispatches.size()));
+  }
+  if (last > 0) queue_.wait(last);
+}
+
 vk::Commands Executor::record(const PassSpec& spec) {
-  vk::Recorder recorder(device_);
-  const kernels::Resolver resolve = [this](const kernels::Resource& resource) {
-    return resource.kind == kernels::ResourceKind::weight ? weights_.slice(resource) : buffers_.slice(resource);
-  };
-  for (const kernels::Dispatch& dispatch : builder_.build(spec).dispatches) kernels::record(recorder, library_, dispatch, resolve);
+  const bool own_clock = device_->caps().timestamps && !device_->caps().is_cpu();
+  vk::Recorder recorder(device_, timed_ && own_clock ? vk::Timestamps::whole : vk::Timestamps::none);
+  const kernels::Resolver resolver = [this](const kernels::Resource& resource) { return resolve(resource); };
+  for (const kernels::Dispatch& dispatch : builder_.build(spec).dispatches) kernels::record(recorder, library_, dispatch, resolver);
   if (spec.output == Output::logits) {
     const std::uint64_t bytes = std::uint64_t{spec.output_rows()} * kernels::padded(config_.vocabulary) * sizeof(float);
     recorder.copy(buffers_.logits().part(0, bytes), buffers_.logits_readback().part(0, bytes));
@@ -47,7 +71,7 @@ void Executor::run(const PassSpec& spec, std::span<const std::int32_t> tokens, s
   state.base = base;
   state.rows = rows;
   state.kept = kept;
-  state.attention_groups = {(base + rows - 1) / shape_.chunk + 1, attention_rows_of_groups_, rows};
+  state.attention_groups = {(base + rows - 1) / shape_.chunk + 1, builder_.attention_groups(spec.bucket), rows};
   for (std::uint32_t i = 0; i < spec.bucket; ++i) {
     // Padding rows embed the last token once more; nothing of theirs is stored or read.
     const std::int32_t token = tokens[std::min(i, rows - 1)];
@@ -55,7 +79,23 @@ void Executor::run(const PassSpec& spec, std::span<const std::int32_t> tokens, s
       fail(Code::invalid_argument, "token {} is outside the vocabulary of {}", token, config_.vocabulary);
     state.tokens[i] = static_cast<std::uint32_t>(token);
   }
-  queue_.submit_and_wait(commands);
+  const std::uint64_t submission = queue_.submit(commands);
+  const auto submitted = std::chrono::steady_clock::now();
+  queue_.wait(submission);
+  device_seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - submitted).count();
+  last_ = &commands;
+}
+
+std::optional<double> Executor::device_microseconds() const {
+  if (!timed_ || last_ == nullptr) return std::nullopt;
+  const std::vector<vk::LabelTime> times = last_->times();
+  return times.empty() ? std::nullopt : std::optional(times.front().microseconds);
+}
+
+void TimedPasses::set(bool timed) {
+  sequence_.timed_ = timed;
+  sequence_.last_ = nullptr;
+  sequence_.cache_.clear();  // recordings of the other kind
 }
 
 std::span<const float> Executor::logits(std::uint32_t row) const {

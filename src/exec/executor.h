@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -24,6 +26,10 @@ class Executor {
   /// The caller keeps base + tokens.size() within the context, and kept + tokens.size() within STEP_VERIFY_ROWS.
   void run(const PassSpec& spec, std::span<const std::int32_t> tokens, std::uint32_t base, std::uint32_t kept = 0);
 
+  /// Runs one workgroup of each dispatch, whose results mean nothing: drivers that compile a kernel when it first runs (lavapipe) do it
+  /// here. Before any pass. `progress` gets 0..1.
+  void warm_up(std::span<const kernels::Dispatch> dispatches, const std::function<void(double)>& progress);
+
   /// Of the last pass with Output::argmax: row `row` (0 where last_row_only).
   const abi::RowResult& result(std::uint32_t row) const { return buffers_.results()[row]; }
   /// Of the last pass with Output::logits: `vocabulary` floats.
@@ -33,12 +39,19 @@ class Executor {
   void clear_cosines();
   std::vector<float> cosine_sums() const;
 
+  /// Seconds from the submissions of all passes so far to their ends: what the host waited.
+  double device_seconds() const { return device_seconds_; }
+  /// Time of the last pass on the device, while TimedPasses is there; nothing without, and where the device's clock is not to be had.
+  std::optional<double> device_microseconds() const;
+
   const SequenceShape& shape() const { return shape_; }
   std::size_t recorded_passes() const { return cache_.size(); }
   /// The keys and values of one layer as they are in the cache, for tests: raw bytes of K, then V.
   std::vector<std::byte> read_kv(std::uint32_t layer);
 
  private:
+  friend class TimedPasses;
+  vk::Slice resolve(const kernels::Resource& resource) const;
   vk::Commands record(const PassSpec& spec);
 
   std::shared_ptr<vk::Device> device_;
@@ -47,10 +60,26 @@ class Executor {
   const model::Config& config_;
   const model::Weights& weights_;
   SequenceShape shape_;
-  std::uint32_t attention_rows_of_groups_;  ///< y of the indirect attention dispatch
   mutable SequenceBuffers buffers_;
   vk::Queue queue_;
+  double device_seconds_ = 0;
+  bool timed_ = false;
+  const vk::Commands* last_ = nullptr;  ///< the last pass, for its time
   PassCache cache_;
+};
+
+/// Passes that run while it is there are recorded with timestamps at both ends, where a device has them and runs passes on a clock of its
+/// own (CPU devices do not).
+class TimedPasses {
+ public:
+  explicit TimedPasses(Executor& sequence) : sequence_(sequence) { set(true); }
+  ~TimedPasses() { set(false); }
+  TimedPasses(const TimedPasses&) = delete;
+  TimedPasses& operator=(const TimedPasses&) = delete;
+
+ private:
+  void set(bool timed);
+  Executor& sequence_;
 };
 
 }  // namespace skipstone::exec

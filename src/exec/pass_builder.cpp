@@ -155,6 +155,10 @@ PassBuilder::PassBuilder(const model::Config& config, const model::WeightLayout&
                          const kernels::Selector& select)
     : config_(config), weights_(weights), attention_(attention_shape(config, sequence)), select_(select) {}
 
+std::uint32_t PassBuilder::attention_groups(std::uint32_t bucket) const {
+  return attention_.heads / select_.attention(attention_.group(), attention_.head_dim, attention_.chunk, bucket).heads;
+}
+
 Plan PassBuilder::build(const PassSpec& spec) const {
   const bool uses_kept_rows = spec.layers.begin > 0 || spec.keep_after > 0;
   const bool kept_rows_fit =

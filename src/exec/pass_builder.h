@@ -25,6 +25,8 @@ class PassBuilder {
   PassBuilder(const model::Config& config, const model::WeightLayout& weights, const SequenceShape& sequence,
               const kernels::Selector& select);
   Plan build(const PassSpec& spec) const;
+  /// y of the indirect attention dispatch of passes with this bucket: what the host writes into the state.
+  std::uint32_t attention_groups(std::uint32_t bucket) const;
 
  private:
   const model::Config& config_;

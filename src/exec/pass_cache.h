@@ -16,6 +16,7 @@ class PassCache {
   explicit PassCache(Record record) : record_(std::move(record)) {}
 
   const vk::Commands& get(const PassSpec& spec);
+  void clear() { passes_.clear(); }
   std::size_t size() const { return passes_.size(); }
 
  private:

@@ -43,7 +43,7 @@ namespace {
 
 Dispatch attention_serial(const Selector& select, const AttentionShape& shape, std::uint32_t layer, std::uint32_t rows,
                           const std::string& label) {
-  const AttentionChoice choice = select.attention(shape.group(), shape.chunk);
+  const AttentionChoice choice = select.attention(shape.group(), shape.head_dim, shape.chunk, rows);
   Dispatch d;
   d.kernel = KernelId::attention_serial;
   d.constants = words(abi::AttentionSerialSpec{choice.lanes, shape.half_kv ? 1u : 0u, shape.head_dim, choice.heads});
@@ -63,7 +63,7 @@ Dispatch attention_serial(const Selector& select, const AttentionShape& shape, s
 std::vector<Dispatch> attention(const Selector& select, const AttentionShape& shape, std::uint32_t layer, std::uint32_t rows,
                                 const std::string& label) {
   if (select.texels() && shape.texel_aligned()) return {attention_serial(select, shape, layer, rows, label)};
-  const AttentionChoice choice = select.attention(shape.group(), shape.chunk);
+  const AttentionChoice choice = select.attention(shape.group(), shape.head_dim, shape.chunk, rows);
   Dispatch split;
   split.kernel = KernelId::attention;
   split.constants = words(abi::AttentionSpec{choice.lanes, shape.half_kv ? 1u : 0u, shape.head_dim, choice.heads, shape.chunk});

@@ -1,6 +1,7 @@
 #include "kernels/library.h"
 
 #include <map>
+#include <mutex>
 #include <vector>
 
 #include "base/status.h"
@@ -15,7 +16,16 @@ struct Library::State {
   std::shared_ptr<vk::Device> device;
   vk::PipelineFactory factory;
   std::map<KernelId, std::span<const std::uint32_t>> replaced;
-  std::map<std::pair<KernelId, std::vector<std::uint32_t>>, std::unique_ptr<vk::Pipeline>> pipelines;
+
+  /// Made once, by the first thread that asks; the others wait for it, and those that ask for another one do not.
+  struct Entry {
+    std::once_flag made;
+    std::unique_ptr<vk::Pipeline> pipeline;
+  };
+  mutable std::mutex mutex;  // of the map, not of the entries
+  std::map<std::pair<KernelId, std::vector<std::uint32_t>>, Entry> pipelines;
+
+  std::unique_ptr<vk::Pipeline> make(KernelId kernel, std::span<const std::uint32_t> constants);
 };
 
 Library::Library(std::shared_ptr<vk::Device> device, const std::string& cache_directory)
@@ -23,30 +33,43 @@ Library::Library(std::shared_ptr<vk::Device> device, const std::string& cache_di
 
 Library::~Library() = default;
 
-const vk::Pipeline& Library::pipeline(KernelId kernel, std::span<const std::uint32_t> constants) {
-  auto key = std::pair{kernel, std::vector<std::uint32_t>(constants.begin(), constants.end())};
-  if (const auto found = state_->pipelines.find(key); found != state_->pipelines.end()) return *found->second;
+std::unique_ptr<vk::Pipeline> Library::State::make(KernelId kernel, std::span<const std::uint32_t> constants) {
   const KernelInfo& facts = info(kernel);
   if (constants.size() != facts.constants) {
     fail(Code::internal, "kernel {} takes {} constants, not {}", facts.name, facts.constants, constants.size());
   }
   vk::PipelineSpec spec;
   spec.name = facts.name;
-  const auto other = state_->replaced.find(kernel);
-  spec.spirv = other == state_->replaced.end() ? facts.spirv : other->second;
+  const auto other = replaced.find(kernel);
+  spec.spirv = other == replaced.end() ? facts.spirv : other->second;
   spec.bindings = facts.buffers;
   spec.texel_bindings = facts.texel_buffers;
   spec.push_bytes = facts.push_bytes;
-  spec.constants = key.second;
-  auto made = state_->factory.create(spec);
-  return *state_->pipelines.emplace(std::move(key), std::move(made)).first->second;
+  spec.constants.assign(constants.begin(), constants.end());
+  return factory.create(spec);
+}
+
+const vk::Pipeline& Library::pipeline(KernelId kernel, std::span<const std::uint32_t> constants) {
+  State::Entry* entry = nullptr;
+  {
+    const std::lock_guard lock(state_->mutex);
+    entry = &state_->pipelines.try_emplace(std::pair{kernel, std::vector<std::uint32_t>(constants.begin(), constants.end())}).first->second;
+  }
+  // Where making it throws, the next caller tries again and gets the error too.
+  std::call_once(entry->made, [&] { entry->pipeline = state_->make(kernel, constants); });
+  return *entry->pipeline;
 }
 
 void Library::replace(KernelId kernel, std::span<const std::uint32_t> spirv) { state_->replaced[kernel] = spirv; }
 
 void Library::save_cache() { state_->factory.save(); }
 
-std::size_t Library::size() const { return state_->pipelines.size(); }
+std::size_t Library::size() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->pipelines.size();
+}
+
+std::size_t Library::cache_hits() const { return state_->factory.cache_hits(); }
 
 void record(vk::Recorder& recorder, Library& library, const Dispatch& dispatch, const Resolver& resolve) {
   std::vector<vk::Binding> bindings;

@@ -20,11 +20,13 @@ class Library {
   Library(std::shared_ptr<vk::Device> device, const std::string& cache_directory);
   ~Library();
 
+  /// Makes it where it is not there yet. From any thread; two threads make two pipelines at the same time.
   const vk::Pipeline& pipeline(KernelId kernel, std::span<const std::uint32_t> constants);
   /// Tests: uses `spirv` instead of the embedded words of `kernel` from now on. The words must outlive the library.
   void replace(KernelId kernel, std::span<const std::uint32_t> spirv);
   void save_cache();
-  std::size_t size() const;  ///< pipelines made so far
+  std::size_t size() const;        ///< pipelines asked for so far
+  std::size_t cache_hits() const;  ///< those of them that the driver says it found in the cache file's data; 0 where it says nothing
 
  private:
   struct State;

@@ -85,7 +85,7 @@ std::vector<Dispatch> matvec(const Selector& select, const Matrix& weights, Reso
                              const MatvecFusion& fusion, const std::string& label) {
   if (select.tiled(rows)) return matmul(select, weights, x, y, rows, fusion, label);
   if (fusion.swiglu && weights.parts.size() != 1) fail(Code::internal, "{}: split weights cannot be gate and up", label);
-  const MatvecChoice choice = select.matvec(rows);
+  const MatvecChoice choice = select.matvec(weights.format, rows);
   std::vector<Dispatch> result;
   for (std::size_t part = 0; part < weights.parts.size(); ++part) {
     result.push_back(skinny(select, weights, part, x, y, rows, fusion, choice, fusion.swiglu ? MATVEC_SWIGLU : MATVEC_STORE));
@@ -95,15 +95,13 @@ std::vector<Dispatch> matvec(const Selector& select, const Matrix& weights, Reso
 }
 
 std::uint32_t argmax_partials(const Selector& select, std::uint32_t n) {
-  const MatvecChoice choice = select.matvec(1);
+  const MatvecChoice choice = select.argmax(1);
   return divide_up(n, choice.lanes / choice.k_lanes * choice.rows);
 }
 
 std::vector<Dispatch> argmax(const Selector& select, const Matrix& weights, Resource x, std::uint32_t rows, const MatvecFusion& fusion,
                              const std::string& label) {
-  // The rows of a partial result may not depend on the number of columns: its sum of exponentials is a chain over them.
-  MatvecChoice choice = select.matvec(rows);
-  choice.rows = select.matvec(1).rows;
+  const MatvecChoice choice = select.argmax(rows);
   const std::uint32_t partials = argmax_partials(select, weights.n), range = choice.lanes / choice.k_lanes * choice.rows;
   const Resource partial{ResourceKind::argmax_partial};
   std::vector<Dispatch> result;
@@ -131,7 +129,7 @@ std::vector<Dispatch> argmax(const Selector& select, const Matrix& weights, Reso
 std::vector<Dispatch> matmul(const Selector& select, const Matrix& weights, Resource x, Resource y, std::uint32_t rows,
                              const MatvecFusion& fusion, const std::string& label) {
   if (fusion.norm || fusion.swiglu) fail(Code::internal, "{}: the tiled kernel neither normalises nor activates", label);
-  const MatmulChoice tile = select.matmul(rows);
+  const MatmulChoice tile = select.matmul(weights.format, rows);
   if (rows % tile.tile_m != 0) fail(Code::internal, "{} rows are no multiple of the tile's {}", rows, tile.tile_m);
   std::vector<Dispatch> result;
   for (std::size_t part = 0; part < weights.parts.size(); ++part) {

@@ -8,6 +8,21 @@
 #include "kernels/weight_format.h"
 
 namespace skipstone::kernels {
+namespace {
+
+// Sums that a lane keeps in registers: beyond 64 drivers spill; fewer than 8 for a part of the columns cannot win over all of them.
+constexpr std::uint32_t most_accumulators = 64, least_accumulators = 8;
+
+/// What was measured where it is one of `candidates`, else the first of them.
+template <typename Key, typename Choice>
+Choice choose(const std::map<Key, Choice>& measured, const Key& key, const std::vector<Choice>& candidates) {
+  const auto found = measured.find(key);
+  const bool usable = found != measured.end() && std::find(candidates.begin(), candidates.end(), found->second) != candidates.end();
+  return usable ? found->second : candidates.front();
+}
+
+}  // namespace
+
 Selector::Selector(const vk::Caps& caps, const vk::Tuning& tuning) : caps_(caps), tuning_(tuning) {}
 
 KernelId Selector::embed(gguf::Type format) const { return weight_format(format).embed; }
@@ -18,30 +33,87 @@ KernelId Selector::matvec_kernel(gguf::Type format) const {
 }
 KernelId Selector::matmul_kernel(gguf::Type format) const { return weight_format(format).matmul; }
 
-MatvecChoice Selector::matvec(std::uint32_t rows_of_pass) const {
-  // 12 and 24 rows are there so that one row more than 8 or 16 does not cost twice as much: columns of 12.
-  const std::uint32_t bucket = bucket_for(rows_of_pass);
-  const std::uint32_t columns = bucket % 12 == 0 ? 12 : std::min(bucket, tuning_.matvec_columns);
-  return {tuning_.matvec_row_lanes * tuning_.matvec_k_lanes, tuning_.matvec_k_lanes, tuning_.matvec_rows, columns};
-}
-
 bool Selector::tiled(std::uint32_t rows_of_pass) const { return tuning_.tiled_prefill && rows_of_pass > STEP_VERIFY_ROWS; }
 
-MatmulChoice Selector::matmul(std::uint32_t rows_of_pass) const {
-  // The largest tile whose two staged blocks fit the device's shared memory and whose lanes fit a workgroup.
-  constexpr MatmulChoice tiles[] = {{256, 64, 64, 4, 4}, {64, 32, 32, 4, 4}, {16, 16, 16, 4, 4}};
-  for (const MatmulChoice& tile : tiles) {
-    const std::uint32_t shared_bytes = (tile.tile_n + tile.tile_m) * 33 * 4;
-    if (rows_of_pass >= tile.tile_m && tile.lanes <= caps_.max_workgroup_invocations && shared_bytes <= caps_.max_shared_bytes) return tile;
-  }
-  return tiles[2];
+MatvecChoice Selector::built_in(std::uint32_t rows_of_pass) const {
+  // 12 and 24 rows are there so that one row more than 8 or 16 does not cost twice as much: columns of 12.
+  const std::uint32_t bucket = bucket_for(rows_of_pass), k_lanes = tuning_.matvec_k_lanes;
+  const std::uint32_t columns = bucket % 12 == 0 ? 12 : std::min(bucket, tuning_.matvec_columns);
+  return {tuning_.matvec_row_lanes * k_lanes, k_lanes, tuning_.matvec_rows, columns};
 }
 
-AttentionChoice Selector::attention(std::uint32_t group, std::uint32_t chunk) const {
-  // Scores of all heads of a workgroup stand in shared memory, and each head costs registers: at most 8.
-  std::uint32_t heads = std::min<std::uint32_t>(group, 8);
-  while (group % heads != 0 || heads * chunk * 4 > caps_.max_shared_bytes) --heads;
-  return {tuning_.lanes, heads};
+std::vector<MatvecChoice> Selector::matvec_candidates(gguf::Type format, std::uint32_t rows_of_pass) const {
+  weight_format(format);  // throws where there is none
+  const MatvecChoice first = built_in(rows_of_pass);
+  const std::uint32_t k_lanes = first.k_lanes, widest = std::min(bucket_for(rows_of_pass), std::uint32_t{STEP_VERIFY_ROWS});
+  std::vector<MatvecChoice> all{first};
+  // The mapping of CPU devices wants a workgroup of exactly one subgroup; where lanes share K, several output rows may stand side by side.
+  const std::uint32_t most_row_lanes = k_lanes == 1 ? tuning_.matvec_row_lanes : 4;
+  // And a lane of theirs with few output rows does little but pass x around: 1.5 to 6 times as slow (docs/tuning.md). Everywhere two at
+  // least, a row of gate and one of up.
+  const std::uint32_t least_rows = k_lanes == 1 ? 4 : 2;
+  for (std::uint32_t row_lanes = k_lanes == 1 ? most_row_lanes : 1; row_lanes <= most_row_lanes; row_lanes *= 2) {
+    for (std::uint32_t columns = widest; columns >= (widest < 8 ? widest : widest / 2); columns /= 2) {
+      for (std::uint32_t rows = 8; rows >= least_rows; rows /= 2) {
+        const MatvecChoice choice{row_lanes * k_lanes, k_lanes, rows, columns};
+        const bool idle = columns < widest && rows * columns < least_accumulators;
+        if (choice != first && !idle && fits(choice)) all.push_back(choice);
+      }
+    }
+  }
+  return all;
+}
+
+MatvecChoice Selector::argmax(std::uint32_t rows_of_pass) const {
+  MatvecChoice choice = built_in(rows_of_pass);
+  choice.rows = built_in(1).rows;
+  return choice;
+}
+
+bool Selector::fits(const MatvecChoice& choice) const {
+  const std::uint32_t outputs = choice.rows * choice.columns;
+  // What matvec.comp shares: every lane's sums and squares, and the totals.
+  const std::uint64_t shared_words = choice.k_lanes == 1 ? 0
+                                                         : std::uint64_t{outputs} * choice.lanes + choice.columns * choice.k_lanes +
+                                                               outputs * choice.lanes / choice.k_lanes;
+  return outputs <= most_accumulators && choice.lanes <= std::min(caps_.max_workgroup_invocations, caps_.max_workgroup_size[0]) &&
+         shared_words * 4 <= caps_.max_shared_bytes;
+}
+
+MatvecChoice Selector::matvec(gguf::Type format, std::uint32_t rows_of_pass) const {
+  return choose(choices_.matvec, {format, bucket_for(rows_of_pass)}, matvec_candidates(format, rows_of_pass));
+}
+
+std::vector<MatmulChoice> Selector::matmul_candidates(gguf::Type format, std::uint32_t rows_of_pass) const {
+  weight_format(format);  // throws where there is none
+  // The largest tile first, as long as its two staged blocks fit the device's shared memory and its lanes a workgroup.
+  constexpr MatmulChoice tiles[] = {{256, 64, 64, 4, 4}, {64, 32, 32, 4, 4}, {16, 16, 16, 4, 4}};
+  std::vector<MatmulChoice> all;
+  for (const MatmulChoice& tile : tiles) {
+    const std::uint32_t shared_bytes = (tile.tile_n + tile.tile_m) * 33 * 4;
+    if (rows_of_pass >= tile.tile_m && tile.lanes <= caps_.max_workgroup_invocations && shared_bytes <= caps_.max_shared_bytes)
+      all.push_back(tile);
+  }
+  if (all.empty()) all.push_back(tiles[2]);
+  return all;
+}
+
+MatmulChoice Selector::matmul(gguf::Type format, std::uint32_t rows_of_pass) const {
+  return choose(choices_.matmul, {format, bucket_for(rows_of_pass)}, matmul_candidates(format, rows_of_pass));
+}
+
+std::vector<AttentionChoice> Selector::attention_candidates(std::uint32_t group, std::uint32_t chunk) const {
+  // Scores of all heads of a workgroup stand in shared memory, and each head costs registers: at most 8. More heads read K and V less
+  // often.
+  std::vector<AttentionChoice> all;
+  for (std::uint32_t heads = std::min<std::uint32_t>(group, 8); heads > 0; --heads) {
+    if (group % heads == 0 && (heads * chunk * 4 <= caps_.max_shared_bytes || heads == 1)) all.push_back({tuning_.lanes, heads});
+  }
+  return all;
+}
+
+AttentionChoice Selector::attention(std::uint32_t group, std::uint32_t head_dim, std::uint32_t chunk, std::uint32_t rows_of_pass) const {
+  return choose(choices_.attention, {group, head_dim, bucket_for(rows_of_pass)}, attention_candidates(group, chunk));
 }
 
 std::uint32_t bucket_for(std::uint32_t rows) {

@@ -96,7 +96,7 @@ std::string check_blocks(Bench& bench, std::uint32_t vocabulary, std::uint32_t r
   const kernels::Selector& select = bench.select();
   const kernels::Matrix placed = place(bench, head.tensor, 1, select.interleave());
   const std::uint32_t bucket = kernels::bucket_for(rows), blocks = kernels::argmax_partials(select, vocabulary);
-  const kernels::MatvecChoice choice = select.matvec(1);
+  const kernels::MatvecChoice choice = select.argmax(1);
   const std::uint32_t range = choice.lanes / choice.k_lanes * choice.rows;
   std::vector<float> x(std::size_t{bucket} * 32, 0.0f);
   for (std::size_t row = 0; row < bucket; ++row) x[row * 32] = 1.0f;

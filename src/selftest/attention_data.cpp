@@ -79,7 +79,7 @@ void AttentionData::put(Bench& bench, std::uint32_t bucket) const {
   }
   bench.set_rows(work_.base, work_.rows);
   const std::uint32_t last = work_.base + work_.rows - 1;
-  bench.state().attention_groups = {last / s.chunk + 1, s.heads / bench.select().attention(s.group(), s.chunk).heads, work_.rows};
+  bench.state().attention_groups = {last / s.chunk + 1, s.heads / bench.select().attention(s.group(), s.head_dim, s.chunk, work_.rows).heads, work_.rows};
 }
 
 // How much a row's weights exp(score - maximum) may be off, relative to themselves. Scores: head_dim roundings, the scale and its own

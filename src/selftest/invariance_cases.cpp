@@ -212,7 +212,7 @@ std::string check_attention(Bench& bench, Depth depth, std::uint32_t kv_heads, b
         b.reserve({ResourceKind::attention_partial}, s.partial_bytes(bucket) / 4);
         b.reserve({ResourceKind::attended}, std::size_t{bucket} * padded(width));
         b.set_rows(base, rows);
-        b.state().attention_groups = {(base + rows - 1) / s.chunk + 1, s.heads / b.select().attention(s.group(), s.chunk).heads, rows};
+        b.state().attention_groups = {(base + rows - 1) / s.chunk + 1, s.heads / b.select().attention(s.group(), s.head_dim, s.chunk, bucket).heads, rows};
         b.run(kernels::attention(b.select(), s, 0, bucket, "attention"));
         return read_rows(b, {ResourceKind::attended}, order.size(), width, padded(width));
       },

@@ -129,7 +129,7 @@ std::string check_matrix(Bench& bench, const MatrixShape& shape, const kernels::
   std::vector<float> wanted;
   std::vector<double> tolerance;
   for (std::uint32_t row = 0; row < shape.rows; ++row) {
-    expected_row(shape, matrix.weights, operands, row, tiled ? 1 : select.matvec(bucket).k_lanes, wanted, tolerance);
+    expected_row(shape, matrix.weights, operands, row, tiled ? 1 : select.matvec(shape.format, bucket).k_lanes, wanted, tolerance);
     std::string difference = differs(fmt::format("row {}", row), row_of(got, shape.n, row), wanted, tolerance);
     if (difference.empty()) {
       difference =

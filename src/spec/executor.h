@@ -44,6 +44,9 @@ class Executor {
 
   /// Keeps the first `rows` rows of the last verification; the rest is rolled back by length.
   virtual void commit(std::uint32_t rows) = 0;
+
+  /// Seconds that the passes so far have waited for the device; for statistics.
+  virtual double device_seconds() const { return 0; }
 };
 
 }  // namespace skipstone::spec

@@ -164,9 +164,11 @@ Outcome Generation::run() {
   if (!stop_at_limit()) {
     const Choice first = read_prompt();
     const auto start = Clock::now();
+    const double device_before = executor_.device_seconds();
     if (take(first, false) && !stopped_) stop_at_limit();
     while (!stopped_) round();
     stats.generation_seconds = seconds_since(start);
+    stats.device_seconds = executor_.device_seconds() - device_before;
     stats.plan = drafter_.plan_text();
     stats.skipped_sublayers = drafter_.skipped_sublayers();
   }

@@ -52,7 +52,7 @@ void read_limits(const VkPhysicalDeviceLimits& limits, Caps& caps) {
   caps.max_storage_range = limits.maxStorageBufferRange;
   caps.texel_alignment = static_cast<std::uint32_t>(std::max<VkDeviceSize>(1, limits.minTexelBufferOffsetAlignment));
   caps.max_texels = limits.maxTexelBufferElements;
-  caps.storage_alignment =  static_cast<std::uint32_t>(std::max<VkDeviceSize>(1, limits.minStorageBufferOffsetAlignment));
+  caps.storage_alignment = static_cast<std::uint32_t>(std::max<VkDeviceSize>(1, limits.minStorageBufferOffsetAlignment));
 }
 
 void read_properties(VkPhysicalDevice physical, Caps& caps) {
@@ -62,8 +62,10 @@ void read_properties(VkPhysicalDevice physical, Caps& caps) {
   auto driver = make<VkPhysicalDeviceDriverProperties>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES);
   auto maintenance3 = make<VkPhysicalDeviceMaintenance3Properties>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_3_PROPERTIES);
   auto subgroup = make<VkPhysicalDeviceSubgroupProperties>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES);
+  auto ids = make<VkPhysicalDeviceIDProperties>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES);
   auto all = make<VkPhysicalDeviceProperties2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2);
-  all.pNext = &subgroup;
+  all.pNext = &ids;
+  ids.pNext = &subgroup;
   subgroup.pNext = &maintenance3;
   maintenance3.pNext = &driver;
   if (core13 || has(caps, VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME)) driver.pNext = &control;
@@ -81,13 +83,15 @@ void read_properties(VkPhysicalDevice physical, Caps& caps) {
   caps.device_id = all.properties.deviceID;
   caps.driver_version = all.properties.driverVersion;
   std::memcpy(caps.cache_uuid.data(), all.properties.pipelineCacheUUID, caps.cache_uuid.size());
+  std::memcpy(caps.device_uuid.data(), ids.deviceUUID, caps.device_uuid.size());
+  std::memcpy(caps.driver_uuid.data(), ids.driverUUID, caps.driver_uuid.size());
   caps.subgroup_size = caps.min_subgroup_size = caps.max_subgroup_size = subgroup.subgroupSize;
   caps.subgroup_arithmetic = (subgroup.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0 &&
                              (subgroup.supportedOperations & VK_SUBGROUP_FEATURE_ARITHMETIC_BIT) != 0;
   caps.subgroup_shuffle = (subgroup.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0 &&
                           (subgroup.supportedOperations & VK_SUBGROUP_FEATURE_SHUFFLE_BIT) != 0;
-  caps.subgroup_ballot = (subgroup.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0 &&
-                          (subgroup.supportedOperations & VK_SUBGROUP_FEATURE_BALLOT_BIT) != 0;
+  caps.subgroup_ballot =
+      (subgroup.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0 && (subgroup.supportedOperations & VK_SUBGROUP_FEATURE_BALLOT_BIT) != 0;
   if ((control.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0) {
     caps.subgroup_size_control = true;  // and the feature, see read_features
     caps.min_subgroup_size = control.minSubgroupSize;

@@ -25,11 +25,13 @@ struct Caps {
   std::string name, driver_name, driver_info;
   DeviceKind kind = DeviceKind::other;
   std::uint32_t vendor_id = 0, device_id = 0, driver_version = 0, api_version = 0;
-  std::array<std::uint8_t, 16> cache_uuid{};  ///< pipelineCacheUUID
+  std::array<std::uint8_t, 16> cache_uuid{};                  ///< pipelineCacheUUID
+  std::array<std::uint8_t, 16> device_uuid{}, driver_uuid{};  ///< of VkPhysicalDeviceIDProperties: this device, this build of its driver
 
   std::uint32_t subgroup_size = 0, min_subgroup_size = 0, max_subgroup_size = 0;
   bool subgroup_size_control = false;
-  bool subgroup_arithmetic = false, subgroup_shuffle = false, subgroup_ballot = false;  ///< those subgroup operations work in compute shaders
+  bool subgroup_arithmetic = false, subgroup_shuffle = false,
+       subgroup_ballot = false;  ///< those subgroup operations work in compute shaders
   bool fp16 = false, int8 = false, storage16 = false, storage8 = false;
   bool timeline_semaphore = false;
   std::vector<std::string> extensions;  ///< device extensions that are there (sorted)

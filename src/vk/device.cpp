@@ -66,7 +66,8 @@ struct Features {
       v12.pNext = &executable;
       extensions.push_back(VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME);
     }
-    for (const char* name : {VK_EXT_MEMORY_BUDGET_EXTENSION_NAME, "VK_KHR_portability_subset"}) {
+    for (const char* name :
+         {VK_EXT_MEMORY_BUDGET_EXTENSION_NAME, VK_EXT_PIPELINE_CREATION_FEEDBACK_EXTENSION_NAME, "VK_KHR_portability_subset"}) {
       if (has(caps, name)) extensions.push_back(name);
     }
   }
@@ -90,6 +91,7 @@ void create_handle(DeviceState& state) {
   volkLoadDeviceTable(&state.fn, state.handle);
   state.fn.vkGetDeviceQueue(state.handle, state.family.index, 0, &state.queue);
   state.memory_budget = has(state.caps, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
+  state.creation_feedback = has(state.caps, VK_EXT_PIPELINE_CREATION_FEEDBACK_EXTENSION_NAME);
   state.pipeline_statistics = features.statistics() && env::flag("SKIPSTONE_PIPELINE_STATISTICS");
 }
 
@@ -103,6 +105,7 @@ DeviceState::~DeviceState() {
 }
 
 VkDescriptorSetLayout DeviceState::set_layout(std::uint32_t bindings, std::uint32_t texel_bindings) {
+  const std::lock_guard lock(set_layouts_mutex);
   if (const auto found = set_layouts.find({bindings, texel_bindings}); found != set_layouts.end()) return found->second;
   std::vector<VkDescriptorSetLayoutBinding> list(bindings);
   for (std::uint32_t i = 0; i < bindings; ++i) {

@@ -46,7 +46,7 @@ struct Choice {
 Choice choose_device(const std::vector<Caps>& devices, const std::function<std::string(std::uint32_t)>& unsuitable,
                      const std::string& wanted);
 
-/// A logical device with one compute queue. Thread-compatible: one thread at a time.
+/// A logical device with one compute queue. One thread at a time, but for making pipelines.
 class Device {
  public:
   static std::shared_ptr<Device> create(std::shared_ptr<Instance> instance, std::uint32_t index);

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -144,7 +145,9 @@ struct PipelineFactory::State {
   std::string file;
   VkPipelineCache cache = VK_NULL_HANDLE;
   std::uint64_t saved = 0;  // hash of what the file has
-  bool changed = false;     // a pipeline was made since; some drivers' data differ from call to call even so
+  // A pipeline was made since; some drivers' data differ from call to call even so.
+  std::atomic<bool> changed{false};
+  std::atomic<std::size_t> hits{0};
 };
 
 PipelineFactory::PipelineFactory(std::shared_ptr<Device> device, std::string cache_file)
@@ -172,8 +175,7 @@ PipelineFactory::~PipelineFactory() {
 }
 
 void PipelineFactory::save() {
-  if (state_->file.empty() || !state_->changed) return;
-  state_->changed = false;
+  if (state_->file.empty() || !state_->changed.exchange(false)) return;
   const DeviceState& device = device_->state();
   std::size_t bytes = 0;
   if (device.fn.vkGetPipelineCacheData(device.handle, state_->cache, &bytes, nullptr) != VK_SUCCESS || bytes == 0) return;
@@ -227,6 +229,13 @@ std::unique_ptr<Pipeline> PipelineFactory::create(const PipelineSpec& spec) {
   info.stage.pName = "main";
   info.stage.pSpecializationInfo = entries.empty() ? nullptr : &constants;
   info.layout = state.layout;
+  VkPipelineCreationFeedback feedback{};
+  VkPipelineCreationFeedback stage_feedback{};
+  auto feedback_info = make<VkPipelineCreationFeedbackCreateInfo>(VK_STRUCTURE_TYPE_PIPELINE_CREATION_FEEDBACK_CREATE_INFO);
+  feedback_info.pPipelineCreationFeedback = &feedback;
+  feedback_info.pipelineStageCreationFeedbackCount = 1;
+  feedback_info.pPipelineStageCreationFeedbacks = &stage_feedback;
+  if (device.creation_feedback) info.pNext = &feedback_info;
   if (device.pipeline_statistics) info.flags |= VK_PIPELINE_CREATE_CAPTURE_STATISTICS_BIT_KHR;
   const VkResult result = device.fn.vkCreateComputePipelines(device.handle, state_->cache, 1, &info, nullptr, &state.handle);
   device.fn.vkDestroyShaderModule(device.handle, module, nullptr);
@@ -239,10 +248,13 @@ std::unique_ptr<Pipeline> PipelineFactory::create(const PipelineSpec& spec) {
          device.caps.driver_name, state.name, reason);
   }
   state_->changed = true;
+  if ((feedback.flags & VK_PIPELINE_CREATION_FEEDBACK_APPLICATION_PIPELINE_CACHE_HIT_BIT) != 0) ++state_->hits;
   device.name(VK_OBJECT_TYPE_PIPELINE, object_id(state.handle), spec.name);
   if (device.pipeline_statistics) log_statistics(device, state.handle, state.name);
   return pipeline;
 }
+
+std::size_t PipelineFactory::cache_hits() const { return state_->hits; }
 
 std::string pipeline_cache_file(const std::string& directory, const Caps& caps, std::uint64_t shader_hash) {
   if (directory.empty()) return {};

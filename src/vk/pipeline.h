@@ -41,8 +41,11 @@ class PipelineFactory {
   ~PipelineFactory();  ///< saves the cache (temporary file, then rename; failure is only logged)
 
   /// Throws unsupported naming the kernel where the driver refuses it. The caller keeps pipelines; equal specs are not looked up here.
+  /// From any thread; the driver makes pipelines of several threads at the same time.
   std::unique_ptr<Pipeline> create(const PipelineSpec& spec);
   void save();
+  /// Pipelines that the driver says it found in the cache (VK_EXT_pipeline_creation_feedback); 0 where it does not say.
+  std::size_t cache_hits() const;
 
  private:
   std::shared_ptr<Device> device_;

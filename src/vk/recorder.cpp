@@ -47,16 +47,18 @@ struct Recorder::State {
   DeviceState& device;
   std::unique_ptr<CommandsState> out;
   HazardTracker hazards;
-  bool timestamps = false;
+  bool timestamps = false;  ///< around dispatches
+  bool whole = false;       ///< around everything
   std::uint32_t sets_left = 0, descriptors_left = 0, pairs_used = pairs_per_query_pool;
   std::string first_label, last_label;
   std::vector<HazardTracker::Use> uses;  // kept for its memory
 
-  State(std::shared_ptr<Device> from, bool timed)
+  State(std::shared_ptr<Device> from, Timestamps wanted)
       : owner(std::move(from)),
         device(owner->state()),
         out(std::make_unique<CommandsState>(owner)),
-        timestamps(timed && device.caps.timestamps) {
+        timestamps(wanted == Timestamps::dispatches && device.caps.timestamps),
+        whole(wanted == Timestamps::whole && device.caps.timestamps) {
     auto pool = make<VkCommandPoolCreateInfo>(VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO);
     pool.queueFamilyIndex = device.family.index;
     check(device.fn.vkCreateCommandPool(device.handle, &pool, nullptr, &out->pool), "vkCreateCommandPool");
@@ -70,6 +72,7 @@ struct Recorder::State {
     // Against whatever the queue ran before, this recording's last replay included.
     constexpr auto all = HazardTracker::compute | HazardTracker::transfer | HazardTracker::indirect;
     emit({all, all});
+    if (whole) begin_time("recording");
   }
 
   CommandsState& commands() {
@@ -188,7 +191,6 @@ struct Recorder::State {
   }
 
   void begin_time(std::string_view label) {
-    if (!timestamps) return;
     if (pairs_used == pairs_per_query_pool) {
       auto info = make<VkQueryPoolCreateInfo>(VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO);
       info.queryType = VK_QUERY_TYPE_TIMESTAMP;
@@ -205,7 +207,6 @@ struct Recorder::State {
   }
 
   void end_time() {
-    if (!timestamps) return;
     const TimedLabel& timed = out->timed.back();
     device.fn.vkCmdWriteTimestamp(out->buffer, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, timed.pool, timed.first + 1);
   }
@@ -242,15 +243,16 @@ struct Recorder::State {
       device.fn.vkCmdPushConstants(target.buffer, pipeline.layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, static_cast<std::uint32_t>(push.size()),
                                    push.data());
     }
-    begin_time(label);
+    if (timestamps) begin_time(label);
     run(target.buffer);
-    end_time();
+    if (timestamps) end_time();
     end_label();
     ++target.dispatches;
   }
 };
 
-Recorder::Recorder(std::shared_ptr<Device> device, bool timestamps) : state_(std::make_unique<State>(std::move(device), timestamps)) {}
+Recorder::Recorder(std::shared_ptr<Device> device, Timestamps timestamps)
+    : state_(std::make_unique<State>(std::move(device), timestamps)) {}
 Recorder::~Recorder() = default;
 
 void Recorder::dispatch(const Pipeline& pipeline, std::span<const Binding> bindings, std::span<const std::byte> push, std::uint32_t x,
@@ -301,6 +303,7 @@ void Recorder::fill(const Slice& slice, std::uint32_t word) {
 Commands Recorder::finish() {
   CommandsState& target = state_->commands();
   DeviceState& device = state_->device;
+  if (state_->whole) state_->end_time();
   auto memory = make<VkMemoryBarrier>(VK_STRUCTURE_TYPE_MEMORY_BARRIER);
   memory.srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
   memory.dstAccessMask = VK_ACCESS_HOST_READ_BIT;

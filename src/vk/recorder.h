@@ -39,7 +39,8 @@ class Commands {
   CommandsState& state() const { return *state_; }
   std::uint32_t dispatches() const;
   std::uint32_t barriers() const;  ///< between its commands; not the ones at both ends that every recording has
-  /// After a completed submission of a recording with timestamps: device time per dispatch in order; empty without.
+  /// After a completed submission of a recording with timestamps: device time per dispatch in order, or one entry for the whole; empty
+  /// without.
   std::vector<LabelTime> times() const;
 
  private:
@@ -48,10 +49,13 @@ class Commands {
   std::unique_ptr<CommandsState> state_;
 };
 
+/// Where a recording takes the device's time, if the device has timestamps. One around every dispatch is for profiles and costs barriers;
+/// one around all of it costs nothing to speak of.
+enum class Timestamps { none, whole, dispatches };
+
 class Recorder {
  public:
-  /// `timestamps`: one around every dispatch (where the device has them), for profiles; costs barriers.
-  explicit Recorder(std::shared_ptr<Device> device, bool timestamps = false);
+  explicit Recorder(std::shared_ptr<Device> device, Timestamps timestamps = Timestamps::none);
   ~Recorder();
 
   /// Bindings i of set 0 in order. Throws internal where the pipeline's binding count, push size or a device limit is violated.

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -79,9 +80,11 @@ struct DeviceState {
   VkPhysicalDeviceMemoryProperties memory{};
   bool memory_budget = false;
   bool pipeline_statistics = false;
+  bool creation_feedback = false;
   Caps caps;
   Tuning tuning;
   std::uint64_t allocated = 0;
+  std::mutex set_layouts_mutex;                                                          ///< pipelines are made by several threads
   std::map<std::pair<std::uint32_t, std::uint32_t>, VkDescriptorSetLayout> set_layouts;  ///< by number of buffers and which are texels
 
   std::string lost;               ///< what was running when the device was lost; "" while it works

@@ -204,7 +204,7 @@ TEST_F(Vk, TimestampsNameEveryDispatch) {
   PipelineFactory factory(device, "");
   auto pipeline = factory.create(affine_spec());
   const Slice x = arena.allocate(count * 4), y = arena.allocate(count * 4), z = arena.allocate(256);
-  Recorder recorder(device, true);
+  Recorder recorder(device, Timestamps::dispatches);
   for (std::uint32_t i = 0; i < dispatches; ++i) affine(recorder, *pipeline, x, i == 7 ? z : y, 1, i, i == 7 ? "seven" : "other");
   const Commands commands = recorder.finish();
   EXPECT_EQ(commands.barriers(), dispatches - 1);

@@ -1,0 +1,35 @@
+#include "api/engine_options.h"
+
+#include <string>
+
+#include "api/guard.h"
+
+namespace skipstone::api {
+
+engine::Progress progress_from(skipstone_progress_fn progress, void* user_data, const char* what) {
+  if (progress == nullptr) return {};
+  return [=](const std::string& stage, double done) {
+    if (progress(stage.c_str(), done, user_data) != 0) fail(Code::cancelled, "{} was stopped while {}", what, stage);
+  };
+}
+
+engine::EngineOptions engine_options(const skipstone_engine_params& params) {
+  require(params.model_path, "model_path");
+  if (params.kv_type < SKIPSTONE_KV_AUTOMATIC || params.kv_type > SKIPSTONE_KV_F32) {
+    fail(Code::invalid_argument, "kv_type {} is none of skipstone_kv_type", params.kv_type);
+  }
+  if (params.tuning < SKIPSTONE_TUNING_AUTOMATIC || params.tuning > SKIPSTONE_TUNING_FIRST_USE) {
+    fail(Code::invalid_argument, "tuning {} is none of skipstone_tuning", params.tuning);
+  }
+  engine::EngineOptions options;
+  options.model_path = params.model_path;
+  options.device = wanted_device(params.device);
+  options.context = params.context;
+  options.kv = static_cast<engine::KvType>(params.kv_type);
+  options.tuning = static_cast<engine::Tuning>(params.tuning);
+  options.validation = params.validation != 0;
+  options.progress = progress_from(params.progress, params.user_data, "loading");
+  return options;
+}
+
+}  // namespace skipstone::api

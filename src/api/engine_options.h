@@ -1,0 +1,15 @@
+// The C API's way of saying how a model is loaded, as the engine takes it.
+#pragma once
+
+#include "engine/engine.h"
+#include "skipstone/skipstone.h"
+
+namespace skipstone::api {
+
+/// Throws invalid_argument for values that are none. What the parameters point to must outlive the options.
+engine::EngineOptions engine_options(const skipstone_engine_params& params);
+
+/// Throws cancelled where the callback asks to stop `what` ("loading"). Empty for null.
+engine::Progress progress_from(skipstone_progress_fn progress, void* user_data, const char* what);
+
+}  // namespace skipstone::api

@@ -1,0 +1,139 @@
+#include "engine/measurements.h"
+
+#include <algorithm>
+#include <bit>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/env.h"
+#include "base/log.h"
+#include "exec/cost_measurement.h"
+#include "tune/choices_json.h"
+#include "tune/measurement_file.h"
+
+namespace skipstone::engine {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Choices hold for all models of a device that have weights of the same types, about the same width and the same attention heads.
+tune::MeasurementFile choices_file(const Engine::State& state) {
+  std::set<std::string> formats;
+  for (const model::TensorPlace& place : state.layout.tensors) {
+    if (!place.vector) formats.emplace(gguf::traits(place.matrix.format).name);
+  }
+  Json key = tune::device_key(state.device->caps(), kernels::shader_hash());
+  key["candidates"] = kernels::candidates_version;
+  key["formats"] = formats;
+  key["width"] = std::bit_ceil(state.config.width);
+  key["heads"] = {state.config.group(), state.config.head_dim};
+  return {env::cache_directory(), "choices", key};
+}
+
+tune::MeasurementFile costs_file(const Engine::State& state) {
+  Json key = tune::device_key(state.device->caps(), kernels::shader_hash());
+  key["model"] = state.fingerprint;
+  key["context"] = state.shape.context;
+  key["half_kv"] = state.shape.half_kv;
+  key["choices"] = tune::to_json(state.select->choices());
+  return {env::cache_directory(), "costs", key};
+}
+
+/// In the order of a pass.
+std::vector<const kernels::Matrix*> matrices_of(const model::LayerWeights& layer) {
+  std::vector<const kernels::Matrix*> matrices;
+  for (const model::Projection& projection : layer.projections) matrices.push_back(&projection.matrix);
+  matrices.push_back(&layer.o);
+  for (const auto* matrix : {&layer.gate_up, &layer.gate, &layer.up}) {
+    if (*matrix) matrices.push_back(&**matrix);
+  }
+  matrices.push_back(&layer.down);
+  return matrices;
+}
+
+/// The first layers, as far as they are no more than `most_bytes`, but one at least: enough that caches do not hold all of them.
+tune::Workload workload_of(const Engine::State& state) {
+  constexpr std::uint64_t most_bytes = std::uint64_t{64} << 20;
+  constexpr std::size_t most_layers = 4;
+  tune::Workload work;
+  std::uint64_t bytes = 0;
+  const std::size_t layers = std::min(most_layers, state.layout.layers.size());
+  for (std::size_t i = 0; i < layers && (i == 0 || bytes < most_bytes); ++i) {
+    for (const kernels::Matrix* matrix : matrices_of(state.layout.layers[i])) {
+      const model::TensorPlace& place = state.layout.tensors[matrix->tensor];
+      for (std::size_t part = 0; part < matrix->parts.size(); ++part) bytes += place.quant_bytes(part);
+      work.layer_matrices.push_back(*matrix);
+    }
+  }
+  work.output = state.layout.output;
+  work.attention = exec::attention_shape(state.config, state.shape);
+  work.attention.context = 512;
+  return work;
+}
+
+Json to_json(const exec::CostTable& costs) {
+  Json passes = Json::array();
+  for (const auto& [bucket, m] : costs.measured()) {
+    passes.push_back({{"rows", bucket},
+                      {"full", m.full},
+                      {"no_output", m.no_output},
+                      {"no_attention", m.no_attention},
+                      {"no_mlp", m.no_mlp},
+                      {"round_trip", m.round_trip}});
+  }
+  return {{"layers", costs.layers()}, {"position", costs.position()}, {"clock", costs.clock()}, {"passes", std::move(passes)}};
+}
+
+/// Throws nlohmann's exceptions where the document is none of to_json()'s.
+exec::CostTable costs_from(const Json& document) {
+  exec::CostTable costs(document.at("layers"), document.at("position"), document.at("clock"));
+  for (const Json& pass : document.at("passes"))
+    costs.add(pass.at("rows"), {pass.at("full"), pass.at("no_output"), pass.at("no_attention"), pass.at("no_mlp"), pass.at("round_trip")});
+  return costs;
+}
+
+}  // namespace
+
+bool tunes_by_itself(const vk::Caps& caps) { return !caps.is_cpu(); }
+
+bool take_cached_choices(Engine::State& state) {
+  const auto cached = choices_file(state).read();
+  if (!cached) return false;
+  state.select->use(tune::choices_from(*cached));
+  log::info("{} kernel choices from the cache", state.select->choices().size());
+  return true;
+}
+
+tune::Report tune_kernels(Engine::State& state, const tune::Effort& effort, const Progress& progress) {
+  const kernels::Selector built_in(state.device->caps(), state.device->tuning());
+  const kernels::Resolver weights = [&](const kernels::Resource& resource) { return state.weights->slice(resource); };
+  const auto step = [&](double done) {
+    if (progress) progress("tuning kernels", done);
+  };
+  const tune::Workload work = workload_of(state);
+  tune::Report report = tune::tune(state.device, *state.kernel_library, built_in, work, weights, effort, step);
+  choices_file(state).write(tune::to_json(report.choices));
+  log::info("tuned kernels in {:.1f} s: {} of {} choices are not the built-in ones, {} were left out", report.seconds,
+            report.choices.size(), report.results.size(), report.left_out);
+  return report;
+}
+
+exec::CostTable costs_of(Engine::State& state, const Progress& progress) {
+  const tune::MeasurementFile file = costs_file(state);
+  if (const auto cached = file.read()) {
+    try {
+      exec::CostTable costs = costs_from(*cached);
+      if (costs.layers() == state.config.layers) return costs;
+    } catch (const Json::exception& error) {
+      log::debug("'{}' is ignored: {}", file.path(), error.what());
+    }
+  }
+  if (!state.spare) state.spare = state.new_executor();
+  const exec::CostTable costs = exec::measure_costs(*state.spare, state.config.layers, [&](double done) {
+    if (progress) progress("measuring costs", done);
+  });
+  file.write(to_json(costs));
+  return costs;
+}
+
+}  // namespace skipstone::engine

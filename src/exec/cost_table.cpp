@@ -1,0 +1,50 @@
+#include "exec/cost_table.h"
+
+#include <algorithm>
+
+namespace skipstone::exec {
+
+CostTable::CostTable(std::uint32_t layers, std::uint32_t position, std::string clock)
+    : layers_(layers), position_(position), clock_(std::move(clock)) {}
+
+void CostTable::add(std::uint32_t bucket, const MeasuredPasses& measured) { measured_[bucket] = measured; }
+
+std::optional<CostTable::Parts> CostTable::parts(std::uint32_t rows) const {
+  const auto found = measured_.lower_bound(rows);
+  if (found == measured_.end() || rows == 0 || layers_ == 0) return std::nullopt;
+  const MeasuredPasses& m = found->second;
+  Parts parts;
+  const double count = layers_;
+  parts.attention = std::max(0.0, m.no_output - m.no_attention) / count;
+  parts.mlp = std::max(0.0, m.no_output - m.no_mlp) / count;
+  // Measured one after the other, the sublayers may come out as more than the whole: then they share it.
+  const double sublayers = count * (parts.attention + parts.mlp);
+  if (sublayers > m.no_output) {
+    parts.attention *= m.no_output / sublayers;
+    parts.mlp *= m.no_output / sublayers;
+  }
+  parts.fixed = std::max(0.0, m.no_output - sublayers);
+  parts.output = std::max(0.0, m.full - m.no_output);
+  parts.host = std::max(0.0, m.round_trip - m.full);
+  return parts;
+}
+
+std::optional<double> CostTable::microseconds(PassSpec spec, std::uint32_t rows) const {
+  const auto p = parts(rows);
+  if (!p || spec.output == Output::logits || spec.last_row_only || spec.attention_cosine || spec.layers.end > layers_) return std::nullopt;
+  double total = p->fixed + (spec.output == Output::argmax ? p->output : 0.0);
+  for (std::uint32_t layer = spec.layers.begin; layer < spec.layers.end; ++layer) {
+    if (spec.layers.runs_attention(layer)) total += p->attention;
+    if (spec.layers.runs_mlp(layer)) total += p->mlp;
+  }
+  return total;
+}
+
+std::optional<double> CostTable::verify(std::uint32_t rows) const {
+  if (empty()) return std::nullopt;
+  return microseconds({.layers = LayerPlan::full(layers_)}, rows);
+}
+
+std::optional<double> CostTable::draft(const LayerPlan& plan) const { return microseconds({.layers = plan}, 1); }
+
+}  // namespace skipstone::exec

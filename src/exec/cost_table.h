@@ -1,0 +1,63 @@
+// What passes cost on a device, as measured: for whoever decides how much to draft. Pure data, no device.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "exec/plan.h"
+
+namespace skipstone::exec {
+
+/// Microseconds of four passes with one number of rows, at one length of text.
+struct MeasuredPasses {
+  double full = 0;          ///< all layers, argmax of every row
+  double no_output = 0;     ///< all layers, no output
+  double no_attention = 0;  ///< all MLP sublayers alone, no output
+  double no_mlp = 0;        ///< all attention sublayers alone, no output
+  double round_trip = 0;    ///< of `full`, from submitting it to reading its result on the host; at least `full`
+};
+
+/// Costs by row bucket. A pass is taken to cost its fixed part, its attention and MLP sublayers, and its output, each as measured; so plans
+/// that leave sublayers out, early exits, kept rows and late layers lie between measured passes. Nothing is said beyond what was measured.
+class CostTable {
+ public:
+  /// The parts of a pass, in microseconds.
+  struct Parts {
+    double fixed = 0;      ///< embedding and what any pass needs
+    double attention = 0;  ///< one sublayer
+    double mlp = 0;        ///< one sublayer
+    double output = 0;     ///< last norm, LM head and argmax of all rows
+    double host = 0;       ///< submitting, waiting and reading back: on top of all that
+  };
+
+  CostTable() = default;
+  /// `layers` of the model; `position`: how long the text was. `clock`: "timestamps" or "wall", where the numbers are from.
+  CostTable(std::uint32_t layers, std::uint32_t position, std::string clock);
+
+  void add(std::uint32_t bucket, const MeasuredPasses& measured);
+
+  /// Device microseconds of a pass with `rows` rows: of the nearest measured bucket above. Nothing where no bucket is large enough, and for
+  /// outputs that were not measured (logits, last row only, cosines).
+  std::optional<double> microseconds(PassSpec spec, std::uint32_t rows) const;
+  /// The parts for `rows` rows; nothing above the largest bucket.
+  std::optional<Parts> parts(std::uint32_t rows) const;
+  /// Verification of `rows` rows by all layers.
+  std::optional<double> verify(std::uint32_t rows) const;
+  /// One draft with `plan`.
+  std::optional<double> draft(const LayerPlan& plan) const;
+
+  bool empty() const { return measured_.empty(); }
+  std::uint32_t layers() const { return layers_; }
+  std::uint32_t position() const { return position_; }
+  const std::string& clock() const { return clock_; }
+  const std::map<std::uint32_t, MeasuredPasses>& measured() const { return measured_; }
+
+ private:
+  std::uint32_t layers_ = 0, position_ = 0;
+  std::string clock_;
+  std::map<std::uint32_t, MeasuredPasses> measured_;  ///< by bucket
+};
+
+}  // namespace skipstone::exec

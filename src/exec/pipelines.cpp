@@ -1,0 +1,66 @@
+#include "exec/pipelines.h"
+
+#include <algorithm>
+#include <iterator>
+#include <set>
+
+#include "abi/step_state.h"
+#include "base/log.h"
+#include "base/status.h"
+
+namespace skipstone::exec {
+
+std::vector<PassSpec> usual_passes(std::uint32_t layers) {
+  std::vector<PassSpec> passes;
+  for (const std::uint32_t bucket : kernels::row_buckets) {
+    if (bucket > 64 && bucket > STEP_VERIFY_ROWS) break;
+    PassSpec spec;
+    spec.layers = LayerPlan::full(layers);
+    spec.bucket = bucket;
+    spec.last_row_only = spec.attention_cosine = bucket > STEP_VERIFY_ROWS;
+    spec.keep_after = bucket > STEP_VERIFY_ROWS ? 0 : 1;
+    passes.push_back(spec);
+    if (bucket > STEP_VERIFY_ROWS) continue;
+    spec.output = Output::logits;  // sampling, where the LM head has a kernel of its own
+    passes.push_back(spec);
+    spec.last_row_only = true;
+    passes.push_back(spec);
+  }
+  return passes;
+}
+
+std::vector<kernels::Dispatch> distinct_pipelines(const PassBuilder& builder, std::span<const PassSpec> passes) {
+  std::set<std::pair<kernels::KernelId, std::vector<std::uint32_t>>> seen;
+  std::vector<kernels::Dispatch> distinct;
+  for (const PassSpec& pass : passes) {
+    for (kernels::Dispatch& dispatch : builder.build(pass).dispatches) {
+      if (seen.emplace(dispatch.kernel, dispatch.constants).second) distinct.push_back(std::move(dispatch));
+    }
+  }
+  return distinct;
+}
+
+PipelineMaker::PipelineMaker(kernels::Library& library, std::span<const kernels::Dispatch> dispatches, unsigned threads)
+    : library_(library), dispatches_(dispatches.begin(), dispatches.end()) {
+  if (threads == 0) threads = std::clamp(std::thread::hardware_concurrency(), 1u, 8u);
+  threads = std::min(threads, static_cast<unsigned>(dispatches_.size()));
+  for (unsigned i = 0; i < threads; ++i) threads_.emplace_back([this](std::stop_token stop) { work(std::move(stop)); });
+}
+
+PipelineMaker::~PipelineMaker() {
+  for (std::jthread& thread : threads_) thread.request_stop();
+}
+
+void PipelineMaker::work(std::stop_token stop) {
+  while (!stop.stop_requested()) {
+    const std::size_t turn = next_++;
+    if (turn >= dispatches_.size()) return;
+    try {
+      library_.pipeline(dispatches_[turn].kernel, dispatches_[turn].constants);
+    } catch (const std::exception& error) {
+      log::debug("a pipeline could not be made beforehand: {}", error.what());
+    }
+  }
+}
+
+}  // namespace skipstone::exec

@@ -1,0 +1,47 @@
+// What a device was measured to be fast with: the choices that the selector takes instead of its built-in ones.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <utility>
+
+#include "gguf/traits.h"
+
+namespace skipstone::kernels {
+
+/// LANES, K_LANES, ROWS and COLS of the skinny matrix kernels (shaders/abi/matvec.h).
+struct MatvecChoice {
+  std::uint32_t lanes = 0, k_lanes = 0, rows = 0, columns = 0;
+  bool operator==(const MatvecChoice&) const = default;
+};
+
+/// Lanes and tile of the tiled matrix kernel (shaders/abi/matmul.h).
+struct MatmulChoice {
+  std::uint32_t lanes = 0, tile_n = 0, tile_m = 0, lane_n = 0, lane_m = 0;
+  bool operator==(const MatmulChoice&) const = default;
+};
+
+struct AttentionChoice {
+  std::uint32_t lanes = 0;
+  std::uint32_t heads = 0;  ///< query heads per workgroup; divides the group
+  bool operator==(const AttentionChoice&) const = default;
+};
+
+/// Split attention of a pass: `group` query heads share a KV head of `head_dim`.
+struct AttentionKey {
+  std::uint32_t group = 0, head_dim = 0, bucket = 0;
+  auto operator<=>(const AttentionKey&) const = default;
+};
+
+/// By operation, weight format and row bucket. An entry that is no candidate of the selector is not used: a choice never changes a result.
+struct Choices {
+  using MatrixKey = std::pair<gguf::Type, std::uint32_t>;  ///< format, bucket
+  std::map<MatrixKey, MatvecChoice> matvec;
+  std::map<MatrixKey, MatmulChoice> matmul;
+  std::map<AttentionKey, AttentionChoice> attention;
+
+  std::size_t size() const { return matvec.size() + matmul.size() + attention.size(); }
+  bool operator==(const Choices&) const = default;
+};
+
+}  // namespace skipstone::kernels

@@ -1,0 +1,95 @@
+#include "tune/measurement_file.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <system_error>
+
+#include "base/log.h"
+#include "base/output_file.h"
+#include "base/status.h"
+
+namespace skipstone::tune {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::uintmax_t most_bytes = 1u << 20;
+
+/// FNV-1a, 64 bits.
+std::uint64_t hash_of(const std::string& text) {
+  std::uint64_t hash = 0xcbf29ce484222325u;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  return hash;
+}
+
+std::string hex(std::uint64_t value) { return fmt::format("{:016x}", value); }
+
+std::string print(const Json& document) { return document.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+template <typename Bytes>
+std::string hex_of(const Bytes& bytes) {
+  std::string text;
+  for (const std::uint8_t byte : bytes) text += fmt::format("{:02x}", byte);
+  return text;
+}
+
+}  // namespace
+
+Json device_key(const vk::Caps& caps, std::uint64_t shader_hash) {
+  return {{"device", caps.name},
+          {"vendor_id", caps.vendor_id},
+          {"device_id", caps.device_id},
+          {"device_uuid", hex_of(caps.device_uuid)},
+          {"driver", caps.driver_name},
+          {"driver_info", caps.driver_info},
+          {"driver_version", caps.driver_version},
+          {"driver_uuid", hex_of(caps.driver_uuid)},
+          {"subgroup", caps.subgroup_size},  // a CPU driver's vector width is a setting
+          {"kernels", hex(shader_hash)}};
+}
+
+MeasurementFile::MeasurementFile(const std::string& directory, const std::string& kind, const Json& key) : key_(print(key)) {
+  if (!directory.empty()) path_ = fmt::format("{}/{}.{}.json", directory, hex(hash_of(key_)), kind);
+}
+
+std::optional<Json> MeasurementFile::read() const {
+  std::error_code error;
+  if (path_.empty() || !std::filesystem::exists(path_, error)) return std::nullopt;
+  const auto ignored = [&](const char* why) {
+    log::debug("'{}' is ignored: {}", path_, why);
+    return std::nullopt;
+  };
+  if (!std::filesystem::is_regular_file(path_, error) || std::filesystem::file_size(path_, error) > most_bytes || error)
+    return ignored("it is no file of measurements");
+  std::ifstream file(path_, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  if (!file) return ignored("it cannot be read");
+  const Json document = Json::parse(text, nullptr, false);
+  if (!document.is_object() || !document.contains("key") || !document.contains("measured") || !document.contains("checksum"))
+    return ignored("it is no file of measurements");
+  if (print(document["key"]) != key_) return ignored("it belongs to another device, driver or build");
+  if (document["checksum"] != hex(hash_of(print(document["measured"])))) return ignored("it is damaged");
+  return document["measured"];
+}
+
+void MeasurementFile::write(const Json& measured) const {
+  if (path_.empty()) return;
+  std::error_code error;
+  std::filesystem::create_directories(std::filesystem::path(path_).parent_path(), error);
+  const Json document{{"key", Json::parse(key_)}, {"measured", measured}, {"checksum", hex(hash_of(print(measured)))}};
+  const std::string text = document.dump(1) + "\n";
+  try {
+    OutputFile file(path_);
+    file.write(std::as_bytes(std::span(text)));
+    file.finish();
+  } catch (const Error& failure) {
+    log::warning("measurements could not be saved: {}", failure.what());
+  }
+}
+
+}  // namespace skipstone::tune

@@ -1,0 +1,120 @@
+// A measured choice never changes a result: every candidate of the selector gives the bits of the built-in choice.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "abi/step_state.h"
+#include "base/env.h"
+#include "kernels/library.h"
+#include "selftest/attention_data.h"
+#include "selftest/bench.h"
+#include "selftest/data.h"
+#include "test_device.h"
+
+namespace skipstone::selftest {
+namespace {
+
+using fixtures::TestDevice;
+using kernels::Choices;
+using kernels::padded;
+using kernels::ResourceKind;
+using kernels::Selector;
+using Words = std::vector<std::uint32_t>;
+
+constexpr kernels::Resource x_buffer{ResourceKind::normed}, y_buffer{ResourceKind::scratch};
+
+class Candidates : public testing::Test {
+ protected:
+  Selector with(const Choices& choices) const {
+    Selector select(device_->caps(), device_->tuning());
+    select.use(choices);
+    return select;
+  }
+  /// Formats of which all buckets are taken; of the others two, for CPU drivers take a second for a wide kernel.
+  bool all_buckets(gguf::Type format) const { return !device_->caps().is_cpu() || format == gguf::Type::q8_0; }
+
+  std::shared_ptr<vk::Device> device_ = TestDevice::get().device;
+  kernels::Library library_{device_, env::cache_directory()};
+};
+
+/// The product with all candidates of `candidates`, by memcmp.
+template <typename Choice, typename Table, typename Multiply, typename Run>
+std::size_t expect_same_products(const std::vector<Choice>& candidates, Table Choices::*table, gguf::Type format, std::uint32_t rows,
+                                 Multiply multiply, Run run) {
+  Words built_in;
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    Choices choices;
+    (choices.*table)[{format, rows}] = candidates[i];
+    const Words words = run(choices, multiply);
+    if (i == 0) built_in = words;
+    EXPECT_EQ(words.size(), built_in.size());
+    EXPECT_EQ(std::memcmp(words.data(), built_in.data(), words.size() * sizeof(std::uint32_t)), 0)
+        << gguf::traits(format).name << ", " << rows << " rows, candidate " << i << " of " << candidates.size();
+  }
+  return candidates.size();
+}
+
+TEST_F(Candidates, GiveTheSameBitsForMatrices) {
+  std::size_t compared = 0;
+  for (const gguf::Type format : formats()) {
+    const std::uint32_t n = 134, k = gguf::traits(format).block > 1 ? 512 : 332;  // no whole number of tiles
+    Random random("candidates " + suffix(format));
+    const HostMatrix matrix(format, n, k, random);
+    for (const std::uint32_t rows : kernels::row_buckets) {
+      if (rows > 64 || (!all_buckets(format) && rows != 1 && rows != 4)) continue;
+      Bench bench(device_, library_);
+      const kernels::Matrix placed = place(bench, matrix, 1, bench.select().interleave());
+      bench.put(x_buffer, strided(random.floats(std::size_t{rows} * k, -2.0f, 2.0f), k));
+      constexpr std::uint32_t norm_tensor = 1;
+      bench.put({ResourceKind::weight, norm_tensor}, strided(random.floats(k, 0.5f, 2.0f), k));
+      kernels::MatvecFusion norm, swiglu;
+      norm.norm = swiglu.norm = kernels::MatvecNorm{norm_tensor, 1e-5f};
+      swiglu.swiglu = true;
+      const Selector select = with({});
+      for (const kernels::MatvecFusion& fusion : {kernels::MatvecFusion{}, norm, swiglu}) {
+        if (fusion.norm && (select.tiled(rows) || format != gguf::Type::q8_0)) continue;
+        const auto run = [&](const Choices& choices, const auto& multiply) {
+          bench.reserve(y_buffer, std::size_t{rows} * padded(n));
+          bench.run(multiply(with(choices), placed, x_buffer, y_buffer, rows, fusion, "candidate"));
+          return bench.get<std::uint32_t>(y_buffer, std::size_t{rows} * padded(n));
+        };
+        if (select.tiled(rows)) {
+          compared += expect_same_products(select.matmul_candidates(format, rows), &Choices::matmul, format, rows, kernels::matmul, run);
+        } else {
+          compared += expect_same_products(select.matvec_candidates(format, rows), &Choices::matvec, format, rows, kernels::matvec, run);
+        }
+      }
+    }
+  }
+  EXPECT_GT(compared, 30u);
+  EXPECT_EQ(TestDevice::get().messages(), 0u);
+}
+
+TEST_F(Candidates, GiveTheSameBitsForAttention) {
+  const kernels::AttentionShape shape{.heads = 12, .kv_heads = 2, .head_dim = 64, .rope_dim = 64, .context = 160, .half_kv = true};
+  const std::uint32_t width = shape.heads * shape.head_dim, base = 100;
+  Random random("candidates attention");
+  for (const std::uint32_t rows : {1u, 4u}) {
+    Bench bench(device_, library_);
+    const AttentionData data({shape, base, rows}, "candidates attention");
+    data.put(bench, rows);
+    bench.put({ResourceKind::q_rotated}, strided(random.floats(std::size_t{rows} * width, -6.0f, 6.0f), width));
+    bench.set_rows(base, rows);
+    const auto candidates = with({}).attention_candidates(shape.group(), shape.chunk);
+    ASSERT_EQ(candidates.size(), 4u);  // 6, 3, 2 and 1 heads of 6
+    Words built_in;
+    for (const kernels::AttentionChoice& candidate : candidates) {
+      Choices choices;
+      choices.attention[{shape.group(), shape.head_dim, rows}] = candidate;
+      bench.reserve({ResourceKind::attention_partial}, shape.partial_bytes(rows) / 4);
+      bench.reserve({ResourceKind::attended}, std::size_t{rows} * padded(width));
+      bench.state().attention_groups = {(base + rows - 1) / shape.chunk + 1, shape.heads / candidate.heads, rows};
+      bench.run(kernels::attention(with(choices), shape, 0, rows, "candidate"));
+      const Words words = bench.get<std::uint32_t>({ResourceKind::attended}, std::size_t{rows} * padded(width));
+      if (built_in.empty()) built_in = words;
+      EXPECT_EQ(words, built_in) << candidate.heads << " heads, " << rows << " rows";
+    }
+  }
+}
+
+}  // namespace
+}  // namespace skipstone::selftest
