@@ -1,6 +1,7 @@
 #include "exec/executor.h"
 
 #include <algorithm>
+#include <cstddef>
 
 #include "base/status.h"
 
@@ -25,12 +26,37 @@ vk::Commands Executor::record(const PassSpec& spec) {
   const kernels::Resolver resolve = [this](const kernels::Resource& resource) {
     return resource.kind == kernels::ResourceKind::weight ? weights_.slice(resource) : buffers_.slice(resource);
   };
-  for (const kernels::Dispatch& dispatch : builder_.build(spec).dispatches) kernels::record(recorder, library_, dispatch, resolve);
+  const Plan plan = builder_.build(spec);
+  const std::size_t conditional = plan.condition && device_->caps().conditional_dispatch ? plan.condition->dispatches : 0;
+  if (conditional > 0) {
+    const std::size_t word = offsetof(abi::RoundState, conditions) + plan.condition->word * sizeof(std::uint32_t);
+    recorder.begin_condition(buffers_.slice({kernels::ResourceKind::round}).part(word, sizeof(std::uint32_t)));
+  }
+  for (std::size_t i = 0; i < plan.dispatches.size(); ++i) {
+    kernels::record(recorder, library_, plan.dispatches[i], resolve);
+    if (i + 1 == conditional) recorder.end_condition();
+  }
   if (spec.output == Output::logits) {
     const std::uint64_t bytes = std::uint64_t{spec.output_rows()} * kernels::padded(config_.vocabulary) * sizeof(float);
     recorder.copy(buffers_.logits().part(0, bytes), buffers_.logits_readback().part(0, bytes));
   }
   return recorder.finish();
+}
+
+void Executor::write_state(std::span<const std::int32_t> tokens, std::uint32_t bucket, std::uint32_t base, std::uint32_t kept) {
+  const auto rows = static_cast<std::uint32_t>(tokens.size());
+  abi::StepState& state = buffers_.state();
+  state.base = base;
+  state.rows = rows;
+  state.kept = kept;
+  state.attention_groups = {(base + rows - 1) / shape_.chunk + 1, attention_rows_of_groups_, rows};
+  for (std::uint32_t i = 0; i < bucket; ++i) {
+    // Padding rows embed the last token once more; nothing of theirs is stored or read.
+    const std::int32_t token = tokens[std::min(i, rows - 1)];
+    if (token < 0 || static_cast<std::uint32_t>(token) >= config_.vocabulary)
+      fail(Code::invalid_argument, "token {} is outside the vocabulary of {}", token, config_.vocabulary);
+    state.tokens[i] = static_cast<std::uint32_t>(token);
+  }
 }
 
 void Executor::run(const PassSpec& spec, std::span<const std::int32_t> tokens, std::uint32_t base, std::uint32_t kept) {
@@ -41,21 +67,40 @@ void Executor::run(const PassSpec& spec, std::span<const std::int32_t> tokens, s
     fail(Code::internal, "{} tokens at position {} do not fit a bucket of {} rows and a context of {}", tokens.size(), base, spec.bucket,
          shape_.context);
   }
+  if (spec.step != RoundStep::none) fail(Code::internal, "a {} pass of a round cannot run by itself", to_string(spec.step));
   const vk::Commands& commands = cache_.get(spec);
-  const auto rows = static_cast<std::uint32_t>(tokens.size());
-  abi::StepState& state = buffers_.state();
-  state.base = base;
-  state.rows = rows;
-  state.kept = kept;
-  state.attention_groups = {(base + rows - 1) / shape_.chunk + 1, attention_rows_of_groups_, rows};
-  for (std::uint32_t i = 0; i < spec.bucket; ++i) {
-    // Padding rows embed the last token once more; nothing of theirs is stored or read.
-    const std::int32_t token = tokens[std::min(i, rows - 1)];
-    if (token < 0 || static_cast<std::uint32_t>(token) >= config_.vocabulary)
-      fail(Code::invalid_argument, "token {} is outside the vocabulary of {}", token, config_.vocabulary);
-    state.tokens[i] = static_cast<std::uint32_t>(token);
-  }
+  write_state(tokens, spec.bucket, base, kept);
   queue_.submit_and_wait(commands);
+}
+
+void Executor::run(const Round& round) {
+  if (round.most == 0 || round.most >= STEP_VERIFY_ROWS || round.base + round.most >= shape_.context) {
+    fail(Code::internal, "a round of {} drafts at position {} does not fit {} rows and a context of {}", round.most, round.base,
+         STEP_VERIFY_ROWS, shape_.context);
+  }
+  const bool conditional = device_->caps().conditional_dispatch;
+  const PassSpec draft{.layers = round.draft, .keep_after = round.kept_layers, .step = RoundStep::draft};
+  PassSpec verify{.layers = LayerPlan::full(config_.layers), .step = RoundStep::verify};
+  round_.assign(round.most, &cache_.get(draft));
+  if (round.kept_layers > 0) {
+    PassSpec kept_row{.layers = verify.layers, .output = Output::none, .keep_after = round.kept_layers, .step = RoundStep::kept_row};
+    kept_row.layers.end = verify.layers.begin = round.kept_layers;
+    round_.push_back(&cache_.get(kept_row));
+  }
+  // How many rows there will be is decided on the device. With conditions, the one bucket of all that may come is chosen there.
+  const std::uint32_t largest = kernels::bucket_for(round.most + 1);
+  for (verify.bucket = conditional ? 2 : largest; verify.bucket <= largest; verify.bucket *= 2) round_.push_back(&cache_.get(verify));
+
+  write_state({&round.pending, 1}, 1, round.base, 0);
+  abi::RoundState& state = buffers_.round();
+  state.base = round.base;
+  state.most = round.most;
+  state.least_probability = round.least_probability;
+  state.drafted = 0;
+  state.conditions = {};
+  state.conditions[ROUND_DRAFTING] = 1;
+  state.tokens[0] = static_cast<std::uint32_t>(round.pending);
+  queue_.submit_and_wait(round_);
 }
 
 std::span<const float> Executor::logits(std::uint32_t row) const {
