@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/round_switch.h"
 #include "model/config.h"
 #include "sample/sampler.h"
 #include "spec/loop.h"
@@ -82,6 +83,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
 struct SessionOptions {
   sample::SamplerParams sampling;
   std::string draft = "none";  ///< spec::make_drafter's notation
+  Rounds rounds = Rounds::automatic;
 };
 
 /// One conversation. Not thread-safe; many sessions can share an engine one after the other.
