@@ -152,6 +152,7 @@ void add_run(CLI::App& app, ExitCode& code) {
       ->capture_default_str()
       ->type_name("DRAFTER");
   add_engine_options(*command, o.engine);
+  add_rounds_option(*command, o.sampling);
   add_sampling_options(*command, o.sampling);
   const char* group = "Output";
   command->add_flag("--stats", o.statistics, "Statistics to standard error at the end")->envname("SKIPSTONE_STATS")->group(group);

@@ -40,4 +40,17 @@ void add_sampling_options(CLI::App& command, skipstone_session_params& params) {
   command.add_option("--seed", params.seed, "Same seed, same text")->envname("SKIPSTONE_SEED")->capture_default_str()->group(group);
 }
 
+void add_rounds_option(CLI::App& command, skipstone_session_params& params) {
+  const auto set = [&params](const std::string& way) {
+    params.rounds = way == "host" ? SKIPSTONE_ROUNDS_HOST : way == "device" ? SKIPSTONE_ROUNDS_DEVICE : SKIPSTONE_ROUNDS_AUTOMATIC;
+  };
+  command
+      .add_option_function<std::string>(
+          "--rounds", set, "Greedy drafts and their verification: stepped by the host, one submission to the device, or the faster (auto)")
+      ->envname("SKIPSTONE_ROUNDS")
+      ->default_str("auto")
+      ->check(CLI::IsMember({"auto", "host", "device"}))
+      ->type_name("WAY");
+}
+
 }  // namespace cli

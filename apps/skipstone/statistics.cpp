@@ -27,7 +27,8 @@ std::string statistics_text(const skipstone::Session& session) {
                                  rate(s.generated_tokens, s.generation_seconds), 1000.0 * s.generation_seconds));
   line("stopped by", fmt::format("{:>10}", skipstone_stop_reason_name(static_cast<skipstone_stop_reason>(s.stop_reason))));
   line("drafter", fmt::format("{:>10}", session.drafter()));
-  line("rounds", fmt::format("{:10}", s.rounds));
+  line("rounds",
+       s.device_rounds == 0 ? fmt::format("{:10}", s.rounds) : fmt::format("{:10}  {} of them one submission", s.rounds, s.device_rounds));
   line("drafted", fmt::format("{:10}", s.drafted));
   line("accepted", fmt::format("{:10}  {:5.1f} % of the drafted", s.accepted, 100.0 * share(s.accepted, s.drafted)));
   line("tokens per round", fmt::format("{:10.2f}", share(s.generated_tokens, s.rounds)));
@@ -41,6 +42,7 @@ std::string statistics_text(const skipstone::Session& session) {
   if (!session.skip_set().empty()) line("skip set", fmt::format("{:>10}", session.skip_set()));
   line("draft", milliseconds(s.draft_seconds, s.generation_seconds));
   line("verify", milliseconds(s.verify_seconds, s.generation_seconds));
+  if (s.device_rounds > 0) line("whole rounds", milliseconds(s.round_seconds, s.generation_seconds));
   line("host", milliseconds(s.host_seconds, s.generation_seconds));
   if (s.rounds > 0) {
     const auto round = [&](double seconds) { return 1e6 * seconds / static_cast<double>(s.rounds); };
@@ -61,6 +63,7 @@ nlohmann::ordered_json statistics_json(const skipstone::Session& session) {
           {"generation_tokens_per_second", rate(s.generated_tokens, s.generation_seconds)},
           {"drafter", session.drafter()},
           {"rounds", s.rounds},
+          {"device_rounds", s.device_rounds},
           {"drafted", s.drafted},
           {"accepted", s.accepted},
           {"acceptance", share(s.accepted, s.drafted)},
@@ -73,6 +76,7 @@ nlohmann::ordered_json statistics_json(const skipstone::Session& session) {
           {"generation_ms", 1000.0 * s.generation_seconds},
           {"draft_ms", 1000.0 * s.draft_seconds},
           {"verify_ms", 1000.0 * s.verify_seconds},
+          {"round_ms", 1000.0 * s.round_seconds},
           {"host_ms", 1000.0 * s.host_seconds},
           {"device_ms", 1000.0 * s.device_seconds}};
 }

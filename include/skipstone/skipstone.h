@@ -253,6 +253,13 @@ skipstone_status skipstone_token_piece(const skipstone_engine* engine, skipstone
 
 typedef struct skipstone_session skipstone_session;
 
+/* Who steps a round of drafts and their verification. The text is the same; greedy decoding alone has a choice. */
+typedef enum skipstone_rounds {
+  SKIPSTONE_ROUNDS_AUTOMATIC = 0, /* a session times some rounds of each kind and goes on with the faster */
+  SKIPSTONE_ROUNDS_HOST = 1,      /* the host, pass by pass */
+  SKIPSTONE_ROUNDS_DEVICE = 2     /* the device: drafts, verification and acceptance are one submission */
+} skipstone_rounds;
+
 typedef struct skipstone_session_params {
   size_t struct_size;
   float temperature;    /* 0: greedy */
@@ -263,6 +270,7 @@ typedef struct skipstone_session_params {
   uint32_t repeat_last; /* how many of the latest tokens the penalty looks at */
   uint64_t seed;
   const char* draft; /* "NAME[:key=value,...]" of a drafter; "none" for plain decoding */
+  int32_t rounds;    /* skipstone_rounds */
 } skipstone_session_params;
 
 /* Greedy, drafting with "asd". The same seed gives the same text on one device, whatever the drafter. */
@@ -315,9 +323,11 @@ typedef struct skipstone_stats {
   uint64_t prompt_tokens, generated_tokens;
   uint64_t rounds, drafted, accepted;
   uint32_t skipped_sublayers, sublayers;
-  double prompt_seconds, generation_seconds; /* generation = draft + verify + host */
+  double prompt_seconds, generation_seconds; /* generation = draft + verify + round + host */
   double draft_seconds, verify_seconds, host_seconds;
-  double device_seconds; /* of draft and verify: waiting for the device; the rest of the generation is the host's own work */
+  double device_seconds;  /* of draft, verify and round: waiting for the device; the rest of the generation is the host's own work */
+  double round_seconds;   /* of rounds that were one submission */
+  uint64_t device_rounds; /* how many of the rounds were */
 } skipstone_stats;
 
 /* Of the last generation. */

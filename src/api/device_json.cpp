@@ -39,6 +39,7 @@ Json device_json(const vk::Caps& caps) {
         {"storage16", caps.storage16},
         {"storage8", caps.storage8},
         {"timeline_semaphore", caps.timeline_semaphore},
+        {"conditional_dispatch", caps.conditional_dispatch},
         {"timestamps", caps.timestamps},
         {"async_compute_queue", caps.async_compute_queue},
         {"unified_memory", caps.unified_memory}}},

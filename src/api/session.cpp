@@ -52,6 +52,10 @@ engine::SessionOptions options_from(const skipstone_session_params& params) {
   options.sampling.seed = params.seed;
   options.sampling.check();
   options.draft = params.draft == nullptr ? "none" : params.draft;
+  if (params.rounds < SKIPSTONE_ROUNDS_AUTOMATIC || params.rounds > SKIPSTONE_ROUNDS_DEVICE) {
+    fail(Code::invalid_argument, "rounds {} is none of skipstone_rounds", params.rounds);
+  }
+  options.rounds = static_cast<engine::Rounds>(params.rounds);
   return options;
 }
 
@@ -71,6 +75,7 @@ skipstone_session_params skipstone_session_default_params(void) {
   params.repeat_last = defaults.repeat_last;
   params.seed = defaults.seed;
   params.draft = "asd";
+  params.rounds = SKIPSTONE_ROUNDS_AUTOMATIC;
   return params;
 }
 
@@ -145,6 +150,8 @@ skipstone_status skipstone_session_get_stats(const skipstone_session* session, s
     filled.verify_seconds = from.verify_seconds;
     filled.host_seconds = from.host_seconds();
     filled.device_seconds = from.device_seconds;
+    filled.round_seconds = from.round_seconds;
+    filled.device_rounds = from.device_rounds;
     api::give(filled, stats);
   });
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/round_switch.h"
 #include "exec/cost_table.h"
 #include "model/config.h"
 #include "sample/sampler.h"
@@ -101,6 +102,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
 struct SessionOptions {
   sample::SamplerParams sampling;
   std::string draft = "none";  ///< spec::make_drafter's notation
+  Rounds rounds = Rounds::automatic;
 };
 
 /// One conversation. Not thread-safe; many sessions can share an engine one after the other.

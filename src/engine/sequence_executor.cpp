@@ -1,6 +1,8 @@
 #include "engine/sequence_executor.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "base/status.h"
 
@@ -21,12 +23,32 @@ std::uint32_t next_chunk(std::size_t left) {
   return chunk;
 }
 
+Choice choice_of(const abi::RowResult& result) { return {static_cast<Token>(result.token), result.probability, result.margin}; }
+
+/// The least float that is not below `bound`: comparing floats with it is comparing them with `bound` in double precision, as the loop
+/// does.
+float float_from(double bound) {
+  const auto nearest = static_cast<float>(bound);
+  return static_cast<double>(nearest) < bound ? std::nextafter(nearest, std::numeric_limits<float>::infinity()) : nearest;
+}
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
 std::uint32_t bucket_of(std::span<const Token> rows) { return kernels::bucket_for(static_cast<std::uint32_t>(rows.size())); }
 
 }  // namespace
 
-SequenceExecutor::SequenceExecutor(exec::Executor& passes, const model::Config& config, const sample::SamplerParams& sampling)
-    : passes_(passes), config_(config), sampler_(sampling) {}
+SequenceExecutor::SequenceExecutor(exec::Executor& passes, const model::Config& config, const sample::SamplerParams& sampling,
+                                   Rounds rounds)
+    : passes_(passes), config_(config), sampler_(sampling), switch_(rounds) {}
+
+void SequenceExecutor::forget_round() {
+  kept_.layers = 0;
+  kept_.rows.clear();
+  round_start_.reset();
+}
 
 std::uint32_t SequenceExecutor::max_rows() const { return STEP_VERIFY_ROWS; }
 
@@ -47,12 +69,11 @@ Choice SequenceExecutor::choose(std::uint32_t row, std::size_t position) {
   if (sampler_.params().needs_logits()) {
     return sampler_.choose(passes_.logits(row), std::span(window_).first(position + 1), position + 1);
   }
-  const abi::RowResult& result = passes_.result(row);
-  return {static_cast<Token>(result.token), result.probability, result.margin};
+  return choice_of(passes_.result(row));
 }
 
 spec::Prefilled SequenceExecutor::prefill(std::span<const Token> tokens, bool attention_cosine) {
-  kept_ = {};
+  forget_round();
   if (attention_cosine) passes_.clear_cosines();
   spec::Prefilled result;
   window_ = text_;
@@ -82,7 +103,10 @@ Choice SequenceExecutor::draft(const exec::LayerPlan& plan, Token input, std::ui
   const std::uint32_t position = committed() + offset;
   set_window(position, input);
   exec::PassSpec spec = pass(plan, 1);
-  if (offset == 0) kept_ = {keep_prefix ? plan.whole_prefix() : 0, {}};
+  if (offset == 0) {
+    kept_.layers = keep_prefix ? plan.whole_prefix() : 0;
+    kept_.rows.clear();
+  }
   if (kept_.layers > 0 && kept_.layers == plan.whole_prefix() && kept_.rows.size() == offset) {
     spec.keep_after = kept_.layers;
     kept_.rows.push_back(input);
@@ -103,8 +127,39 @@ void SequenceExecutor::verify(std::span<const Token> rows, std::span<Choice> out
   exec::LayerPlan layers = exec::LayerPlan::full(config_.layers);
   layers.begin = keep(rows);
   passes_.run(pass(layers, bucket_of(rows)), rows, committed());
-  kept_ = {};
   for (std::uint32_t i = 0; i < rows.size(); ++i) out[i] = choose(i, committed() + i);
+  if (round_start_) switch_.took(seconds_since(*round_start_), static_cast<std::uint32_t>(rows.size()));
+  forget_round();
+}
+
+bool SequenceExecutor::round(const spec::RoundRequest& request, spec::Round& out) {
+  if (sampler_.params().needs_logits()) return false;
+  const auto start = Clock::now();
+  forget_round();
+  if (!switch_.on_device()) {
+    if (switch_.measures()) round_start_ = start;
+    return false;
+  }
+  exec::Round round;
+  round.draft = request.plan;
+  round.kept_layers = request.keep_prefix ? request.plan.whole_prefix() : 0;
+  round.pending = request.pending;
+  round.base = committed();
+  round.most = request.most;
+  round.least_probability = float_from(request.least_probability);
+  passes_.run(round);
+
+  out.drafts.clear();
+  rows_.assign(1, request.pending);
+  for (const abi::RowResult& draft : passes_.drafts()) {
+    out.drafts.push_back(choice_of(draft));
+    rows_.push_back(out.drafts.back().token);
+  }
+  out.verified.clear();
+  for (std::uint32_t row = 0; row < rows_.size(); ++row) out.verified.push_back(choice_of(passes_.result(row)));
+  out.accepted = passes_.round_result().accepted;
+  if (switch_.measures()) switch_.took(seconds_since(start), static_cast<std::uint32_t>(rows_.size()));
+  return true;
 }
 
 /// Completes the kept rows of a round to all of `rows`: those that no draft pass has read (the last draft) go through the first layers now.

@@ -1,8 +1,11 @@
 // spec::Executor on a device: passes of exec::Executor, tokens chosen by the device's argmax or by the sampler.
 #pragma once
 
+#include <chrono>
+#include <optional>
 #include <vector>
 
+#include "engine/round_switch.h"
 #include "exec/executor.h"
 #include "sample/sampler.h"
 #include "spec/executor.h"
@@ -11,7 +14,7 @@ namespace skipstone::engine {
 
 class SequenceExecutor : public spec::Executor {
  public:
-  SequenceExecutor(exec::Executor& passes, const model::Config& config, const sample::SamplerParams& sampling);
+  SequenceExecutor(exec::Executor& passes, const model::Config& config, const sample::SamplerParams& sampling, Rounds rounds);
 
   std::uint32_t layers() const override { return config_.layers; }
   std::uint32_t context() const override { return passes_.shape().context; }
@@ -20,23 +23,28 @@ class SequenceExecutor : public spec::Executor {
   spec::Prefilled prefill(std::span<const spec::Token> tokens, bool attention_cosine) override;
   spec::Choice draft(const exec::LayerPlan& plan, spec::Token input, std::uint32_t offset, bool keep_prefix) override;
   void verify(std::span<const spec::Token> rows, std::span<spec::Choice> out) override;
+  /// On the device where the choice needs no logits and the switch says so.
+  bool round(const spec::RoundRequest& request, spec::Round& out) override;
   void commit(std::uint32_t rows) override;
   double device_seconds() const override { return passes_.device_seconds(); }
 
   void clear() {
     text_.clear();
-    kept_ = {};
+    forget_round();
   }
 
  private:
+  using Clock = std::chrono::steady_clock;
+
+  void forget_round();
   std::uint32_t keep(std::span<const spec::Token> rows);
   exec::PassSpec pass(const exec::LayerPlan& layers, std::uint32_t bucket) const;
   /// The choice after row `row` of the last pass, whose token stands at `position`; window_ holds all tokens up to it.
   spec::Choice choose(std::uint32_t row, std::size_t position);
   void set_window(std::size_t position, spec::Token token);
 
-  /// Rows of the round whose residual stream behind the first `layers` layers lies in the kept rows; their K and V of these layers are in the
-  /// cache.
+  /// Rows of the round whose residual stream behind the first `layers` layers lies in the kept rows; their K and V of these layers are in
+  /// the cache.
   struct Kept {
     std::uint32_t layers = 0;
     std::vector<spec::Token> rows;
@@ -49,6 +57,8 @@ class SequenceExecutor : public spec::Executor {
   std::vector<spec::Token> window_;  ///< text_ and the rows of the round so far: what penalties look back on
   std::vector<spec::Token> rows_;    ///< of the last verification
   Kept kept_;
+  RoundSwitch switch_;
+  std::optional<Clock::time_point> round_start_;  ///< of a round that the host steps, where it is timed
 };
 
 }  // namespace skipstone::engine

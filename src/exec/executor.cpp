@@ -1,7 +1,9 @@
 #include "exec/executor.h"
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
+#include <cstddef>
 
 #include "base/status.h"
 
@@ -49,12 +51,37 @@ vk::Commands Executor::record(const PassSpec& spec) {
   const bool own_clock = device_->caps().timestamps && !device_->caps().is_cpu();
   vk::Recorder recorder(device_, timed_ && own_clock ? vk::Timestamps::whole : vk::Timestamps::none);
   const kernels::Resolver resolver = [this](const kernels::Resource& resource) { return resolve(resource); };
-  for (const kernels::Dispatch& dispatch : builder_.build(spec).dispatches) kernels::record(recorder, library_, dispatch, resolver);
+  const Plan plan = builder_.build(spec);
+  const std::size_t conditional = plan.condition && device_->caps().conditional_dispatch ? plan.condition->dispatches : 0;
+  if (conditional > 0) {
+    const std::size_t word = offsetof(abi::RoundState, conditions) + plan.condition->word * sizeof(std::uint32_t);
+    recorder.begin_condition(buffers_.slice({kernels::ResourceKind::round}).part(word, sizeof(std::uint32_t)));
+  }
+  for (std::size_t i = 0; i < plan.dispatches.size(); ++i) {
+    kernels::record(recorder, library_, plan.dispatches[i], resolver);
+    if (i + 1 == conditional) recorder.end_condition();
+  }
   if (spec.output == Output::logits) {
     const std::uint64_t bytes = std::uint64_t{spec.output_rows()} * kernels::padded(config_.vocabulary) * sizeof(float);
     recorder.copy(buffers_.logits().part(0, bytes), buffers_.logits_readback().part(0, bytes));
   }
   return recorder.finish();
+}
+
+void Executor::write_state(std::span<const std::int32_t> tokens, std::uint32_t bucket, std::uint32_t base, std::uint32_t kept) {
+  const auto rows = static_cast<std::uint32_t>(tokens.size());
+  abi::StepState& state = buffers_.state();
+  state.base = base;
+  state.rows = rows;
+  state.kept = kept;
+  state.attention_groups = {(base + rows - 1) / shape_.chunk + 1, builder_.attention_groups(bucket), rows};
+  for (std::uint32_t i = 0; i < bucket; ++i) {
+    // Padding rows embed the last token once more; nothing of theirs is stored or read.
+    const std::int32_t token = tokens[std::min(i, rows - 1)];
+    if (token < 0 || static_cast<std::uint32_t>(token) >= config_.vocabulary)
+      fail(Code::invalid_argument, "token {} is outside the vocabulary of {}", token, config_.vocabulary);
+    state.tokens[i] = static_cast<std::uint32_t>(token);
+  }
 }
 
 void Executor::run(const PassSpec& spec, std::span<const std::int32_t> tokens, std::uint32_t base, std::uint32_t kept) {
@@ -65,25 +92,17 @@ void Executor::run(const PassSpec& spec, std::span<const std::int32_t> tokens, s
     fail(Code::internal, "{} tokens at position {} do not fit a bucket of {} rows and a context of {}", tokens.size(), base, spec.bucket,
          shape_.context);
   }
+  if (spec.step != RoundStep::none) fail(Code::internal, "a {} pass of a round cannot run by itself", to_string(spec.step));
   const vk::Commands& commands = cache_.get(spec);
-  const auto rows = static_cast<std::uint32_t>(tokens.size());
-  abi::StepState& state = buffers_.state();
-  state.base = base;
-  state.rows = rows;
-  state.kept = kept;
-  state.attention_groups = {(base + rows - 1) / shape_.chunk + 1, builder_.attention_groups(spec.bucket), rows};
-  for (std::uint32_t i = 0; i < spec.bucket; ++i) {
-    // Padding rows embed the last token once more; nothing of theirs is stored or read.
-    const std::int32_t token = tokens[std::min(i, rows - 1)];
-    if (token < 0 || static_cast<std::uint32_t>(token) >= config_.vocabulary)
-      fail(Code::invalid_argument, "token {} is outside the vocabulary of {}", token, config_.vocabulary);
-    state.tokens[i] = static_cast<std::uint32_t>(token);
-  }
-  const std::uint64_t submission = queue_.submit(commands);
+  write_state(tokens, spec.bucket, base, kept);
+  wait(queue_.submit(commands));
+  last_ = &commands;
+}
+
+void Executor::wait(std::uint64_t submission) {
   const auto submitted = std::chrono::steady_clock::now();
   queue_.wait(submission);
   device_seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - submitted).count();
-  last_ = &commands;
 }
 
 std::optional<double> Executor::device_microseconds() const {
@@ -96,6 +115,41 @@ void TimedPasses::set(bool timed) {
   sequence_.timed_ = timed;
   sequence_.last_ = nullptr;
   sequence_.cache_.clear();  // recordings of the other kind
+}
+
+void Executor::run(const Round& round) {
+  if (round.most == 0 || round.most >= STEP_VERIFY_ROWS || round.base + round.most >= shape_.context) {
+    fail(Code::internal, "a round of {} drafts at position {} does not fit {} rows and a context of {}", round.most, round.base,
+         STEP_VERIFY_ROWS, shape_.context);
+  }
+  const bool conditional = device_->caps().conditional_dispatch;
+  const PassSpec draft{.layers = round.draft, .keep_after = round.kept_layers, .step = RoundStep::draft};
+  PassSpec verify{.layers = LayerPlan::full(config_.layers), .step = RoundStep::verify};
+  round_.assign(round.most, &cache_.get(draft));
+  if (round.kept_layers > 0) {
+    PassSpec kept_row{.layers = verify.layers, .output = Output::none, .keep_after = round.kept_layers, .step = RoundStep::kept_row};
+    kept_row.layers.end = verify.layers.begin = round.kept_layers;
+    round_.push_back(&cache_.get(kept_row));
+  }
+  // How many rows there will be is decided on the device. With conditions, the one bucket of all that may come is chosen there.
+  const std::uint32_t largest = std::bit_ceil(round.most + 1);  // advance.comp chooses among powers of two
+  for (verify.bucket = conditional ? 2 : largest; verify.bucket <= largest; verify.bucket *= 2) round_.push_back(&cache_.get(verify));
+
+  write_state({&round.pending, 1}, 1, round.base, 0);
+  abi::RoundState& state = buffers_.round();
+  state.base = round.base;
+  state.most = round.most;
+  state.least_probability = round.least_probability;
+  state.drafted = 0;
+  state.conditions = {};
+  state.conditions[ROUND_DRAFTING] = 1;
+  state.attention_groups[ROUND_DRAFTING] = builder_.attention_groups(1);
+  for (std::uint32_t b = 1; std::uint32_t{1} << b <= STEP_VERIFY_ROWS; ++b) {
+    state.attention_groups[1 + b] = builder_.attention_groups(conditional ? std::uint32_t{1} << b : largest);
+  }
+  state.tokens[0] = static_cast<std::uint32_t>(round.pending);
+  wait(queue_.submit(round_));
+  last_ = nullptr;
 }
 
 std::span<const float> Executor::logits(std::uint32_t row) const {

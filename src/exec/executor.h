@@ -16,6 +16,16 @@
 
 namespace skipstone::exec {
 
+/// Drafts and their verification as one submission: `most` drafts at most, one row each through `draft`, the first after `pending` at text
+/// position `base`; then the whole model over the pending token and the drafts.
+struct Round {
+  LayerPlan draft;
+  std::uint32_t kept_layers = 0;  ///< the verification starts behind this many leading whole layers of `draft`; 0: at the first
+  std::int32_t pending = 0;
+  std::uint32_t base = 0, most = 0;  ///< 1 <= most < STEP_VERIFY_ROWS, base + most < context
+  float least_probability = 0;       ///< a draft below it is the last; one that is no number (NaN) is too
+};
+
 class Executor {
  public:
   Executor(std::shared_ptr<vk::Device> device, kernels::Library& library, const PassBuilder& builder, const model::Config& config,
@@ -29,6 +39,12 @@ class Executor {
   /// Runs one workgroup of each dispatch, whose results mean nothing: drivers that compile a kernel when it first runs (lavapipe) do it
   /// here. Before any pass. `progress` gets 0..1.
   void warm_up(std::span<const kernels::Dispatch> dispatches, const std::function<void(double)>& progress);
+
+  /// Runs `round`; returns when it is done. round_result() says how many drafts there are and how many were accepted, drafts() what they
+  /// are, result(row) what the model chose after the pending token (row 0) and after each draft.
+  void run(const Round& round);
+  const abi::RoundResult& round_result() const { return buffers_.round_result(); }
+  std::span<const abi::RowResult> drafts() const { return {buffers_.drafts(), buffers_.round_result().drafted}; }
 
   /// Of the last pass with Output::argmax: row `row` (0 where last_row_only).
   const abi::RowResult& result(std::uint32_t row) const { return buffers_.results()[row]; }
@@ -53,6 +69,9 @@ class Executor {
   friend class TimedPasses;
   vk::Slice resolve(const kernels::Resource& resource) const;
   vk::Commands record(const PassSpec& spec);
+  void wait(std::uint64_t submission);
+  /// What the next pass of `bucket` rows reads.
+  void write_state(std::span<const std::int32_t> tokens, std::uint32_t bucket, std::uint32_t base, std::uint32_t kept);
 
   std::shared_ptr<vk::Device> device_;
   kernels::Library& library_;
@@ -66,6 +85,7 @@ class Executor {
   bool timed_ = false;
   const vk::Commands* last_ = nullptr;  ///< the last pass, for its time
   PassCache cache_;
+  std::vector<const vk::Commands*> round_;  ///< the recordings of a round; kept for its memory
 };
 
 /// Passes that run while it is there are recorded with timestamps at both ends, where a device has them and runs passes on a clock of its

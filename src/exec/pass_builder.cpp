@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <bit>
 #include <optional>
 #include <utility>
 
+#include "abi/round.h"
 #include "abi/step_state.h"
 #include "base/status.h"
 
@@ -36,6 +38,7 @@ class Pass {
     }
     if (spec_.attention_cosine) append(kernels::cosine_sum(select_, config_.layers, "cosine_sum"));
     output();
+    follow();
     return std::move(dispatches_);
   }
 
@@ -121,6 +124,13 @@ class Pass {
     }
   }
 
+  void follow() {
+    if (spec_.step == RoundStep::verify) append(kernels::accept(spec_.bucket, "accept"));
+    if (spec_.step == RoundStep::draft || spec_.step == RoundStep::kept_row) {
+      append(kernels::advance(attention_.chunk, spec_.step == RoundStep::draft, spec_.keep_after > 0, "advance"));
+    }
+  }
+
   const model::Config& config_;
   const model::WeightLayout& weights_;
   const kernels::AttentionShape& attention_;
@@ -168,7 +178,12 @@ Plan PassBuilder::build(const PassSpec& spec) const {
     fail(Code::internal, "there is no pass over layers {}-{} with {} rows, output {}, keeping rows after layer {}", spec.layers.begin,
          spec.layers.end, spec.bucket, to_string(spec.output), spec.keep_after);
   }
-  return {spec, Pass(config_, weights_, attention_, select_, spec).build()};
+  Plan plan{spec, Pass(config_, weights_, attention_, select_, spec).build(), {}};
+  // A draft's `advance` runs in any case: it may not depend on what it writes.
+  if (spec.step == RoundStep::draft) plan.condition = {ROUND_DRAFTING, plan.dispatches.size() - 1};
+  if (spec.step == RoundStep::verify)
+    plan.condition = {1 + static_cast<std::uint32_t>(std::countr_zero(spec.bucket)), plan.dispatches.size()};
+  return plan;
 }
 
 }  // namespace skipstone::exec

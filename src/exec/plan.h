@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,15 @@ enum class Output : std::uint8_t {
 };
 const char* to_string(Output output);
 
+/// A pass's place in a round that is one submission: what it depends on, and what follows it on the device.
+enum class RoundStep : std::uint8_t {
+  none,      ///< not in one: the host steps
+  draft,     ///< runs while drafting goes on; then `advance`
+  kept_row,  ///< the last draft's row through the layers whose rows are kept; then `advance`
+  verify,    ///< runs where the round has as many rows as this bucket is for; `accept` is its last dispatch
+};
+const char* to_string(RoundStep step);
+
 struct PassSpec {
   LayerPlan layers;          ///< where its first layer is not the model's, the pass starts from the kept rows instead of tokens
   std::uint32_t bucket = 1;  ///< rows that are computed; real rows are in the state
@@ -26,6 +36,7 @@ struct PassSpec {
   bool last_row_only = false;     ///< the output is of the last real row alone
   std::uint32_t keep_after = 0;   ///< the residual stream after this many layers goes to the kept rows; 0: it does not
   bool attention_cosine = false;  ///< reduce the residual stream's cosine around every attention sublayer
+  RoundStep step = RoundStep::none;
   bool operator==(const PassSpec&) const = default;
 
   std::uint32_t output_rows() const { return output == Output::none ? 0 : last_row_only ? 1 : bucket; }
@@ -35,9 +46,16 @@ struct PassSpecHash {
   std::size_t operator()(const PassSpec& spec) const noexcept;
 };
 
+/// The first `dispatches` dispatches of a plan depend on word `word` of RoundState::conditions.
+struct Condition {
+  std::uint32_t word = 0;
+  std::size_t dispatches = 0;
+};
+
 struct Plan {
   PassSpec spec;
   std::vector<kernels::Dispatch> dispatches;
+  std::optional<Condition> condition;
 
   /// One line per dispatch: label, kernel and constants, buffers (< read, > written, = both), group counts. For goldens and people.
   /// `tensor_name` turns weight ordinals into names.

@@ -83,7 +83,10 @@ SequenceBuffers::SequenceBuffers(std::shared_ptr<vk::Device> device, const model
   cosines_ = activation_arena_.allocate(s.cosines);
   rope_table_ = activation_arena_.allocate(s.rope);
   state_ = state_arena_.allocate(sizeof(abi::StepState));
+  round_ = state_arena_.allocate(sizeof(abi::RoundState));
   result_ = readback_arena_.allocate(STEP_VERIFY_ROWS * sizeof(abi::RowResult));
+  drafts_ = readback_arena_.allocate(STEP_VERIFY_ROWS * sizeof(abi::RowResult));
+  round_result_ = readback_arena_.allocate(sizeof(abi::RoundResult));
   cosine_total_ = readback_arena_.allocate(config.layers * sizeof(float));
   logits_readback_ = readback_arena_.allocate(s.logits);
   vk::Uploader uploader(device);
@@ -130,6 +133,12 @@ vk::Slice SequenceBuffers::slice(const kernels::Resource& resource) const {
       return rope_table_;
     case Kind::state:
       return state_;
+    case Kind::round:
+      return round_;
+    case Kind::round_result:
+      return round_result_;
+    case Kind::drafts:
+      return drafts_;
     case Kind::weight:
     case Kind::scratch:
       return {};

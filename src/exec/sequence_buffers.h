@@ -24,6 +24,9 @@ class SequenceBuffers {
   vk::Slice slice(const kernels::Resource& resource) const;
 
   abi::StepState& state() { return *reinterpret_cast<abi::StepState*>(state_.mapped); }
+  abi::RoundState& round() { return *reinterpret_cast<abi::RoundState*>(round_.mapped); }
+  const abi::RoundResult& round_result() const { return *reinterpret_cast<const abi::RoundResult*>(round_result_.mapped); }
+  const abi::RowResult* drafts() const { return reinterpret_cast<const abi::RowResult*>(drafts_.mapped); }
   const abi::RowResult* results() const { return reinterpret_cast<const abi::RowResult*>(result_.mapped); }
   float* cosine_total() { return reinterpret_cast<float*>(cosine_total_.mapped); }
   const vk::Slice& logits() const { return logits_; }
@@ -34,6 +37,7 @@ class SequenceBuffers {
   std::vector<vk::Slice> k_cache_, v_cache_;
   vk::Slice residual_[2], kept_, normed_, qkv_, q_rotated_, attended_, gate_up_, activated_;
   vk::Slice attention_partial_, logits_, argmax_partial_, cosines_, rope_table_, state_, result_, cosine_total_, logits_readback_;
+  vk::Slice round_, round_result_, drafts_;
 };
 
 /// cos and sin of every (position, pair), [context][rope_dim/2][2], computed in double precision.

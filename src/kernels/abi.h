@@ -4,6 +4,8 @@
 #include <array>
 #include <cstdint>
 
+#include "abi/accept.h"
+#include "abi/advance.h"
 #include "abi/argmax_merge.h"
 #include "abi/attention.h"
 #include "abi/attention_merge.h"
@@ -19,6 +21,8 @@
 #include "abi/rope_store.h"
 #include "abi/step_state.h"
 #include "abi/swiglu.h"
+// After step_state.h.
+#include "abi/round.h"
 
 namespace skipstone::abi {
 
@@ -50,6 +54,8 @@ SK_KERNEL_ABI(KeepRows, KEEP_ROWS)
 SK_KERNEL_ABI(Cosine, COSINE)
 SK_KERNEL_ABI(CosineSum, COSINE_SUM)
 SK_KERNEL_ABI(ArgmaxMerge, ARGMAX_MERGE)
+SK_KERNEL_ABI(Advance, ADVANCE)
+SK_KERNEL_ABI(Accept, ACCEPT)
 
 /// See shaders/abi/step_state.h.
 struct StepState {
@@ -57,6 +63,13 @@ struct StepState {
 };
 struct RowResult {
   ROW_RESULT(SK_FIELD)
+};
+/// See shaders/abi/round.h.
+struct RoundState {
+  ROUND_STATE(SK_FIELD, SK_ARRAY)
+};
+struct RoundResult {
+  ROUND_RESULT(SK_FIELD, SK_ARRAY)
 };
 struct ArgmaxPartial {
   ARGMAX_PARTIAL_FIELDS(SK_FIELD)

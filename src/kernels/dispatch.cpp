@@ -45,6 +45,12 @@ const char* name_of(ResourceKind kind) {
       return "rope_table";
     case ResourceKind::state:
       return "state";
+    case ResourceKind::round:
+      return "round";
+    case ResourceKind::round_result:
+      return "round_result";
+    case ResourceKind::drafts:
+      return "drafts";
     case ResourceKind::scratch:
       return "scratch";
   }

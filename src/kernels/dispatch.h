@@ -35,6 +35,9 @@ enum class ResourceKind : std::uint8_t {
   cosine_total,
   rope_table,
   state,
+  round,
+  round_result,
+  drafts,   ///< of a round in one submission: its state, what came of it, a RowResult per draft
   scratch,  ///< tests: index as they like
 };
 

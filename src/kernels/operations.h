@@ -98,4 +98,10 @@ Dispatch cosine(const Selector& select, Resource before, Resource after, std::ui
                 const std::string& label);
 Dispatch cosine_sum(const Selector& select, std::uint32_t layers, const std::string& label);
 
+/// Between two passes of a round in one submission (shaders/advance.comp). `draft`: the pass before made a draft, and `keeps` its row;
+/// else it was the one over the row that no draft has read. `chunk`: AttentionShape::chunk.
+Dispatch advance(std::uint32_t chunk, bool draft, bool keeps, const std::string& label);
+/// After the verification of at most `rows` rows: how many drafts it accepts.
+Dispatch accept(std::uint32_t rows, const std::string& label);
+
 }  // namespace skipstone::kernels

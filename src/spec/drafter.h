@@ -19,6 +19,7 @@ struct Proposal {
   std::optional<exec::LayerPlan> plan;  ///< drafts come one by one from this pass
   std::uint32_t length = 0;             ///< most drafts to make with `plan`
   bool keep_prefix = true;              ///< see Executor::draft
+  double least_probability = 0;         ///< a draft of `plan` below it is verified, but the round's last
 };
 
 struct RoundResult {
@@ -44,8 +45,6 @@ class Drafter {
   /// A new prompt has been read. `model_layers` layers.
   virtual void begin(const Prefilled& prefilled, std::uint32_t model_layers) = 0;
   virtual Proposal propose(std::span<const Token> history) = 0;
-  /// After each draft of a `plan`: whether to draft one more. The draft that says "no" is kept and verified.
-  virtual bool continue_drafting(const Choice& draft, std::uint32_t drafted) = 0;
   virtual void observe(const RoundResult& result) = 0;
   /// The skip set in LayerPlan notation, "" for none; for statistics.
   virtual std::string plan_text() const { return {}; }

@@ -20,6 +20,24 @@ struct Prefilled {
                                         ///< unless asked for
 };
 
+/// A round's drafts from one pass, and what the executor is to do with them.
+struct RoundRequest {
+  const exec::LayerPlan& plan;
+  Token pending = -1;
+  std::uint32_t most = 0;        ///< drafts; from 1 on, with most + 1 rows within max_rows() and the context
+  double least_probability = 0;  ///< a draft below it is the last
+  bool keep_prefix = true;       ///< see Executor::draft
+};
+
+struct Round {
+  std::vector<Choice> drafts;
+  std::vector<Choice> verified;  ///< the full model's choices after the pending token and after each draft: drafts.size() + 1
+  std::uint32_t accepted = 0;    ///< leading drafts with the token that was verified in their place
+};
+
+/// Whether a draft of this probability lets drafting go on; NaN does not.
+inline bool goes_on(const Choice& draft, double least_probability) { return static_cast<double>(draft.probability) >= least_probability; }
+
 /// One sequence. `committed()` tokens are in the KV cache; the *pending* token (the last one emitted) is not.
 class Executor {
  public:
@@ -41,6 +59,11 @@ class Executor {
   /// The full model over `rows` (pending token, then drafts) at positions committed()...; overwrites what the drafts left there.
   /// out[i] is its choice after rows[i]. 1 <= rows.size() == out.size() <= max_rows(). Commits nothing.
   virtual void verify(std::span<const Token> rows, std::span<Choice> out) = 0;
+
+  /// Drafts, verification and acceptance at once, where the executor has a way to do that and takes it for this round: exactly what draft()
+  /// and verify() would give one by one, drafting on until `most`, a draft below `least_probability` or one without a number, which is left
+  /// out. False, with nothing done: the caller takes the round step by step.
+  virtual bool round(const RoundRequest&, Round&) { return false; }
 
   /// Keeps the first `rows` rows of the last verification; the rest is rolled back by length.
   virtual void commit(std::uint32_t rows) = 0;

@@ -32,6 +32,9 @@ class Generation {
   bool ends(Token token) const { return limits_.ends_generation && limits_.ends_generation(token); }
   Choice read_prompt();
   void draft(const Proposal& proposal, std::uint32_t limit);
+  void verify();
+  bool round_at_once(const Proposal& proposal, std::uint32_t limit);
+  void count(std::uint32_t drafted, std::uint32_t accepted);
   void round();
 
   Executor& executor_;
@@ -40,7 +43,7 @@ class Generation {
   const Emit& emit_;
   std::vector<Token> text_;  ///< prompt and what was emitted; its last token is the pending one
   std::size_t prompt_;
-  std::vector<Choice> drafts_, verified_;
+  Round round_;
   std::vector<Token> rows_;
   bool stopped_ = false;
   Outcome outcome_;
@@ -96,25 +99,67 @@ Choice Generation::read_prompt() {
 }
 
 void Generation::draft(const Proposal& proposal, std::uint32_t limit) {
-  drafts_.clear();
+  std::vector<Choice>& drafts = round_.drafts;
+  drafts.clear();
   if (!proposal.tokens.empty()) {
     for (const Token token : proposal.tokens) {
-      if (drafts_.size() == limit || token < 0) return;
-      drafts_.push_back({token, 0.0f, 0.0f});
+      if (drafts.size() == limit || token < 0) return;
+      drafts.push_back({token, 0.0f, 0.0f});
       if (ends(token)) return;
     }
     return;
   }
   if (!proposal.plan) return;
   const auto start = Clock::now();
-  while (drafts_.size() < limit) {
-    const auto offset = static_cast<std::uint32_t>(drafts_.size());
-    const Choice choice = executor_.draft(*proposal.plan, offset == 0 ? text_.back() : drafts_.back().token, offset, proposal.keep_prefix);
+  while (drafts.size() < limit) {
+    const auto offset = static_cast<std::uint32_t>(drafts.size());
+    const Choice choice = executor_.draft(*proposal.plan, offset == 0 ? text_.back() : drafts.back().token, offset, proposal.keep_prefix);
     if (choice.token < 0) break;  // a pass with sublayers left out may overflow where the model does not
-    drafts_.push_back(choice);
-    if (ends(choice.token) || drafts_.size() == limit || !drafter_.continue_drafting(choice, offset + 1)) break;
+    drafts.push_back(choice);
+    if (ends(choice.token) || !goes_on(choice, proposal.least_probability)) break;
   }
   outcome_.stats.draft_seconds += seconds_since(start);
+}
+
+void Generation::verify() {
+  rows_.assign(1, text_.back());
+  for (const Choice& choice : round_.drafts) rows_.push_back(choice.token);
+  round_.verified.assign(rows_.size(), Choice{});
+  const auto start = Clock::now();
+  executor_.verify(rows_, round_.verified);
+  outcome_.stats.verify_seconds += seconds_since(start);
+  std::uint32_t& accepted = round_.accepted;
+  for (accepted = 0; accepted < round_.drafts.size(); ++accepted) {
+    if (round_.drafts[accepted].token != round_.verified[accepted].token) break;
+  }
+}
+
+/// True where the executor did all of the round. It knows no end tokens: what it drafted behind one is dropped, as if it had not.
+bool Generation::round_at_once(const Proposal& proposal, std::uint32_t limit) {
+  if (!proposal.tokens.empty() || !proposal.plan || limit == 0) return false;
+  const auto start = Clock::now();
+  if (!executor_.round({*proposal.plan, text_.back(), limit, proposal.least_probability, proposal.keep_prefix}, round_)) return false;
+  outcome_.stats.round_seconds += seconds_since(start);
+  ++outcome_.stats.device_rounds;
+  const auto end = std::ranges::find_if(round_.drafts, [&](const Choice& draft) { return ends(draft.token); });
+  if (end != round_.drafts.end()) {
+    round_.drafts.erase(end + 1, round_.drafts.end());
+    round_.verified.resize(round_.drafts.size() + 1);
+    round_.accepted = std::min(round_.accepted, static_cast<std::uint32_t>(round_.drafts.size()));
+  }
+  return true;
+}
+
+void Generation::count(std::uint32_t drafted, std::uint32_t accepted) {
+  Stats& stats = outcome_.stats;
+  ++stats.rounds;
+  stats.drafted += drafted;
+  stats.accepted += accepted;
+  if (stats.by_position.size() < drafted) stats.by_position.resize(drafted);
+  for (std::uint32_t i = 0; i < drafted; ++i) {
+    ++stats.by_position[i].drafted;
+    if (i < accepted) ++stats.by_position[i].accepted;
+  }
 }
 
 void Generation::round() {
@@ -124,37 +169,23 @@ void Generation::round() {
   const auto wanted =
       proposal.tokens.empty() ? proposal.length : static_cast<std::uint32_t>(std::min<std::size_t>(proposal.tokens.size(), most));
   const std::uint32_t limit = std::min(wanted, most);
-  draft(proposal, limit);
-  const auto drafted = static_cast<std::uint32_t>(drafts_.size());
-
-  rows_.assign(1, text_.back());
-  for (const Choice& choice : drafts_) rows_.push_back(choice.token);
-  verified_.assign(rows_.size(), Choice{});
-  Stats& stats = outcome_.stats;
-  const auto start = Clock::now();
-  executor_.verify(rows_, verified_);
-  stats.verify_seconds += seconds_since(start);
-
-  std::uint32_t accepted = 0;
-  while (accepted < drafted && drafts_[accepted].token == verified_[accepted].token) ++accepted;
-  ++stats.rounds;
-  stats.drafted += drafted;
-  stats.accepted += accepted;
-  if (stats.by_position.size() < drafted) stats.by_position.resize(drafted);
-  for (std::uint32_t i = 0; i < drafted; ++i) {
-    ++stats.by_position[i].drafted;
-    if (i < accepted) ++stats.by_position[i].accepted;
+  if (!round_at_once(proposal, limit)) {
+    draft(proposal, limit);
+    verify();
   }
+  const auto drafted = static_cast<std::uint32_t>(round_.drafts.size());
+  const std::uint32_t accepted = round_.accepted;
+  count(drafted, accepted);
 
   std::uint32_t emitted = 0;
   for (std::uint32_t i = 0; i <= accepted && !stopped_; ++i) {
-    if (!take(verified_[i], i < accepted)) break;
+    if (!take(round_.verified[i], i < accepted)) break;
     ++emitted;
     if (!stopped_) stop_at_limit();
   }
   // Row i stands before the i-th emitted token, so as many rows stay as tokens were emitted and the last one emitted is pending.
   if (emitted > 0) executor_.commit(emitted);
-  drafter_.observe({drafted, accepted, limit, drafts_, verified_});
+  drafter_.observe({drafted, accepted, limit, round_.drafts, round_.verified});
 }
 
 Outcome Generation::run() {

@@ -30,9 +30,10 @@ struct Stats {
   std::vector<DraftPosition> by_position;  ///< index 0 is the first draft of a round
   std::string drafter, plan;               ///< plan: the skip set in LayerPlan notation
   std::uint32_t skipped_sublayers = 0, sublayers = 0;
-  double prompt_seconds = 0, generation_seconds = 0, draft_seconds = 0, verify_seconds = 0;
+  std::uint64_t device_rounds = 0;  ///< rounds that Executor::round() took at once; their time is round_seconds
+  double prompt_seconds = 0, generation_seconds = 0, draft_seconds = 0, verify_seconds = 0, round_seconds = 0;
   double device_seconds = 0;  ///< of the generation: spent waiting for the device; the rest is the host's own work
-  double host_seconds() const { return generation_seconds - draft_seconds - verify_seconds; }
+  double host_seconds() const { return generation_seconds - draft_seconds - verify_seconds - round_seconds; }
   double acceptance() const { return drafted == 0 ? 0.0 : static_cast<double>(accepted) / static_cast<double>(drafted); }
   double tokens_per_round() const { return rounds == 0 ? 0.0 : static_cast<double>(generated_tokens) / static_cast<double>(rounds); }
 };

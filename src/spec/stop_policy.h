@@ -29,12 +29,10 @@ class StopPolicy {
   /// move.
   void begin() { rated_ = false; }
 
-  /// False where a draft of this probability (un-tempered softmax of the chosen token) is to be the round's last. NaN is unsure.
-  bool keeps_drafting(double probability) const { return probability >= threshold_; }
-
   /// After a round's verification. `ran_out`: the drafts reached the most that the round could have had. Nothing drafted changes nothing.
   void update(std::uint32_t drafted, std::uint32_t accepted, bool ran_out);
 
+  /// A draft of a lower probability (un-tempered softmax of the chosen token) is to be the round's last.
   double threshold() const { return threshold_; }
   double acceptance_rate() const { return rate_; }  ///< moving average; 0 before the first round
 

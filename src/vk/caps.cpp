@@ -109,12 +109,19 @@ void read_features(VkPhysicalDevice physical, Caps& caps) {
   auto all = make<VkPhysicalDeviceFeatures2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2);
   all.pNext = &v11;
   v11.pNext = &v12;
+  auto conditional =
+      make<VkPhysicalDeviceConditionalRenderingFeaturesEXT>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_CONDITIONAL_RENDERING_FEATURES_EXT);
   if (caps.subgroup_size_control) v12.pNext = &control;
+  if (has(caps, VK_EXT_CONDITIONAL_RENDERING_EXTENSION_NAME)) {
+    conditional.pNext = v12.pNext;
+    v12.pNext = &conditional;
+  }
   vkGetPhysicalDeviceFeatures2(physical, &all);
   caps.fp16 = v12.shaderFloat16 == VK_TRUE;
   caps.int8 = v12.shaderInt8 == VK_TRUE;
   caps.storage8 = v12.storageBuffer8BitAccess == VK_TRUE;
   caps.storage16 = v11.storageBuffer16BitAccess == VK_TRUE;
+  caps.conditional_dispatch = conditional.conditionalRendering == VK_TRUE;
   caps.timeline_semaphore = v12.timelineSemaphore == VK_TRUE;
   if (caps.subgroup_size_control && control.subgroupSizeControl != VK_TRUE) {
     caps.subgroup_size_control = false;

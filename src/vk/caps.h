@@ -34,6 +34,7 @@ struct Caps {
        subgroup_ballot = false;  ///< those subgroup operations work in compute shaders
   bool fp16 = false, int8 = false, storage16 = false, storage8 = false;
   bool timeline_semaphore = false;
+  bool conditional_dispatch = false;    ///< VK_EXT_conditional_rendering: dispatches that run only where a word of a buffer is set
   std::vector<std::string> extensions;  ///< device extensions that are there (sorted)
 
   bool timestamps = false;

@@ -37,6 +37,8 @@ struct Features {
       make<VkPhysicalDeviceSubgroupSizeControlFeatures>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES);
   VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR executable = make<VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR>(
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_EXECUTABLE_PROPERTIES_FEATURES_KHR);
+  VkPhysicalDeviceConditionalRenderingFeaturesEXT conditional =
+      make<VkPhysicalDeviceConditionalRenderingFeaturesEXT>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_CONDITIONAL_RENDERING_FEATURES_EXT);
   std::vector<const char*> extensions;
 
   Features(VkPhysicalDevice physical, const Caps& caps) {
@@ -65,6 +67,12 @@ struct Features {
       executable.pNext = const_cast<void*>(v12.pNext);
       v12.pNext = &executable;
       extensions.push_back(VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME);
+    }
+    if (caps.conditional_dispatch) {
+      conditional.conditionalRendering = VK_TRUE;
+      conditional.pNext = const_cast<void*>(v12.pNext);
+      v12.pNext = &conditional;
+      extensions.push_back(VK_EXT_CONDITIONAL_RENDERING_EXTENSION_NAME);
     }
     for (const char* name :
          {VK_EXT_MEMORY_BUDGET_EXTENSION_NAME, VK_EXT_PIPELINE_CREATION_FEEDBACK_EXTENSION_NAME, "VK_KHR_portability_subset"}) {

@@ -48,7 +48,7 @@ HazardTracker::Barrier HazardTracker::add(std::span<const Use> uses, bool always
       barrier.from = static_cast<std::uint8_t>(barrier.from | pending.stages);
     }
   }
-  for (const Stage stage : {compute, transfer, indirect}) {
+  for (const Stage stage : {compute, transfer, indirect, condition}) {
     if ((barrier.to & stage) != 0) pending_[index(stage)] = {};
   }
   for (const Use& use : uses) {

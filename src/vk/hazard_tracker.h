@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <map>
 #include <span>
@@ -21,7 +22,7 @@ class ByteRanges {
 
 class HazardTracker {
  public:
-  enum Stage : std::uint8_t { compute = 1, transfer = 2, indirect = 4 };
+  enum Stage : std::uint8_t { compute = 1, transfer = 2, indirect = 4, condition = 8 };
 
   struct Use {
     const void* buffer = nullptr;
@@ -51,9 +52,9 @@ class HazardTracker {
     std::unordered_map<const void*, Ranges> buffers;
   };
   bool conflicts(const Use& use) const;
-  static std::size_t index(Stage stage) { return stage == compute ? 0 : stage == transfer ? 1 : 2; }
+  static std::size_t index(Stage stage) { return static_cast<std::size_t>(std::countr_zero(static_cast<std::uint8_t>(stage))); }
 
-  std::array<Pending, 3> pending_;
+  std::array<Pending, 4> pending_;
 };
 
 }  // namespace skipstone::vk

@@ -82,6 +82,7 @@ std::unique_ptr<Block> make_block(DeviceState& device, const RoleRow& row, std::
   info.size = bytes;
   info.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT |
                VK_BUFFER_USAGE_INDIRECT_BUFFER_BIT | VK_BUFFER_USAGE_UNIFORM_TEXEL_BUFFER_BIT;
+  if (row.role == Role::state && device.caps.conditional_dispatch) info.usage |= VK_BUFFER_USAGE_CONDITIONAL_RENDERING_BIT_EXT;
   const VkResult made = device.fn.vkCreateBuffer(device.handle, &info, nullptr, &block->buffer);
   if (made == VK_ERROR_OUT_OF_DEVICE_MEMORY || made == VK_ERROR_OUT_OF_HOST_MEMORY) return nullptr;
   check(made, "vkCreateBuffer");

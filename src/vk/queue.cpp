@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/log.h"
@@ -54,6 +56,7 @@ void Timeline::wait_quietly(std::uint64_t value) noexcept {
 
 struct Queue::State {
   std::shared_ptr<Timeline> timeline;
+  std::vector<VkCommandBuffer> buffers;  // of the submission being made; kept for its memory
 };
 
 Queue::Queue(std::shared_ptr<Device> device) : state_(std::make_unique<State>()) {
@@ -62,16 +65,27 @@ Queue::Queue(std::shared_ptr<Device> device) : state_(std::make_unique<State>())
 Queue::~Queue() { state_->timeline->wait_quietly(state_->timeline->submitted); }
 
 std::uint64_t Queue::submit(const Commands& commands) {
+  const Commands* one = &commands;
+  return submit({&one, 1});
+}
+
+std::uint64_t Queue::submit(std::span<const Commands* const> recordings) {
+  if (recordings.empty()) fail(Code::internal, "a submission has no recordings");
   Timeline& timeline = *state_->timeline;
   DeviceState& device = timeline.device->state();
-  CommandsState& recording = commands.state();
   if (!device.lost.empty()) device.throw_lost();
-  if (recording.timeline != nullptr) recording.timeline->wait(recording.value);  // a recording is not to run twice at once
-
-  timeline.running = recording.description;
+  // What a recording works on is not to be worked on twice at once.
+  state_->buffers.clear();
+  for (const Commands* commands : recordings) {
+    const CommandsState& recording = commands->state();
+    if (recording.timeline != nullptr) recording.timeline->wait(recording.value);
+    state_->buffers.push_back(recording.buffer);
+  }
+  const std::string& first = recordings.front()->state().description;
+  timeline.running = recordings.size() == 1 ? first : fmt::format("{} recordings, the first of them {}", recordings.size(), first);
   if (++device.submissions == device.lose_at) {
     device.fn.vkDeviceWaitIdle(device.handle);  // the device is well: nothing may be destroyed under what it still runs
-    device.lost = recording.description;
+    device.lost = timeline.running;
     return ++timeline.submitted;
   }
   const std::uint64_t value = timeline.submitted + 1;
@@ -80,19 +94,21 @@ std::uint64_t Queue::submit(const Commands& commands) {
   values.pSignalSemaphoreValues = &value;
   auto info = make<VkSubmitInfo>(VK_STRUCTURE_TYPE_SUBMIT_INFO);
   info.pNext = &values;
-  info.commandBufferCount = 1;
-  info.pCommandBuffers = &recording.buffer;
+  info.commandBufferCount = static_cast<std::uint32_t>(state_->buffers.size());
+  info.pCommandBuffers = state_->buffers.data();
   info.signalSemaphoreCount = 1;
   info.pSignalSemaphores = &timeline.handle;
   const VkResult result = device.fn.vkQueueSubmit(device.queue, 1, &info, VK_NULL_HANDLE);
   if (result == VK_ERROR_DEVICE_LOST) {
-    device.lost = recording.description;
+    device.lost = timeline.running;
     device.throw_lost();
   }
   check(result, "vkQueueSubmit");
   timeline.submitted = value;
-  recording.timeline = state_->timeline;
-  recording.value = value;
+  for (const Commands* commands : recordings) {
+    commands->state().timeline = state_->timeline;
+    commands->state().value = value;
+  }
   return value;
 }
 

@@ -18,6 +18,7 @@ VkPipelineStageFlags stages_of(std::uint8_t stages) {
   if ((stages & HazardTracker::compute) != 0) flags |= VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT;
   if ((stages & HazardTracker::transfer) != 0) flags |= VK_PIPELINE_STAGE_TRANSFER_BIT;
   if ((stages & HazardTracker::indirect) != 0) flags |= VK_PIPELINE_STAGE_DRAW_INDIRECT_BIT;
+  if ((stages & HazardTracker::condition) != 0) flags |= VK_PIPELINE_STAGE_CONDITIONAL_RENDERING_BIT_EXT;
   return flags;
 }
 
@@ -33,6 +34,7 @@ VkAccessFlags accesses_of(std::uint8_t stages) {
   if ((stages & HazardTracker::compute) != 0) flags |= VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT;
   if ((stages & HazardTracker::transfer) != 0) flags |= VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
   if ((stages & HazardTracker::indirect) != 0) flags |= VK_ACCESS_INDIRECT_COMMAND_READ_BIT;
+  if ((stages & HazardTracker::condition) != 0) flags |= VK_ACCESS_CONDITIONAL_RENDERING_READ_BIT_EXT;
   return flags;
 }
 
@@ -49,6 +51,7 @@ struct Recorder::State {
   HazardTracker hazards;
   bool timestamps = false;  ///< around dispatches
   bool whole = false;       ///< around everything
+  Slice condition;          // that what is being recorded depends on; empty: nothing
   std::uint32_t sets_left = 0, descriptors_left = 0, pairs_used = pairs_per_query_pool;
   std::string first_label, last_label;
   std::vector<HazardTracker::Use> uses;  // kept for its memory
@@ -68,9 +71,11 @@ struct Recorder::State {
     allocation.commandBufferCount = 1;
     check(device.fn.vkAllocateCommandBuffers(device.handle, &allocation, &out->buffer), "vkAllocateCommandBuffers");
     auto begin = make<VkCommandBufferBeginInfo>(VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO);
+    begin.flags = VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT;  // a round has the same draft pass several times in one submission
     check(device.fn.vkBeginCommandBuffer(out->buffer, &begin), "vkBeginCommandBuffer");
     // Against whatever the queue ran before, this recording's last replay included.
-    constexpr auto all = HazardTracker::compute | HazardTracker::transfer | HazardTracker::indirect;
+    constexpr std::uint8_t always = HazardTracker::compute | HazardTracker::transfer | HazardTracker::indirect;
+    const std::uint8_t all = device.caps.conditional_dispatch ? always | HazardTracker::condition : always;
     emit({all, all});
     if (whole) begin_time("recording");
   }
@@ -300,8 +305,37 @@ void Recorder::fill(const Slice& slice, std::uint32_t word) {
   state.device.fn.vkCmdFillBuffer(target.buffer, slice.block->buffer, slice.offset, slice.bytes, word);
 }
 
+void Recorder::begin_condition(const Slice& word) {
+  State& state = *state_;
+  CommandsState& target = state.commands();
+  if (!state.device.caps.conditional_dispatch) fail(Code::internal, "the device {} has no conditional dispatches", state.device.caps.name);
+  if (state.condition || !word || word.bytes < 4 || word.offset % 4 != 0) {
+    fail(Code::internal, "a condition needs a word at a multiple of 4 and none around it, but was given {} bytes at {}", word.bytes,
+         word.offset);
+  }
+  state.condition = word.part(0, 4);
+  state.uses = {use_of(state.condition, HazardTracker::condition, Access::read)};
+  state.order(false);
+  auto begin = make<VkConditionalRenderingBeginInfoEXT>(VK_STRUCTURE_TYPE_CONDITIONAL_RENDERING_BEGIN_INFO_EXT);
+  begin.buffer = word.block->buffer;
+  begin.offset = word.offset;
+  state.device.fn.vkCmdBeginConditionalRenderingEXT(target.buffer, &begin);
+}
+
+void Recorder::end_condition() {
+  State& state = *state_;
+  CommandsState& target = state.commands();
+  if (!state.condition) fail(Code::internal, "a condition was ended that was not begun");
+  state.device.fn.vkCmdEndConditionalRenderingEXT(target.buffer);
+  // A device may read the word before every command that depends on it: whoever writes it has to wait for the last of them.
+  state.uses = {use_of(state.condition, HazardTracker::condition, Access::read)};
+  state.order(false);
+  state.condition = {};
+}
+
 Commands Recorder::finish() {
   CommandsState& target = state_->commands();
+  if (state_->condition) fail(Code::internal, "a recording was finished within a condition");
   DeviceState& device = state_->device;
   if (state_->whole) state_->end_time();
   auto memory = make<VkMemoryBarrier>(VK_STRUCTURE_TYPE_MEMORY_BARRIER);

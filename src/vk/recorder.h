@@ -29,8 +29,8 @@ struct LabelTime {
   double microseconds = 0;
 };
 
-/// A recorded command buffer that can be submitted again and again (not concurrently with itself). Keeps what it needs alive except slices
-/// and pipelines.
+/// A recorded command buffer that can be submitted again and again, several times in one submission too. Keeps what it needs alive except
+/// slices and pipelines.
 class Commands {
  public:
   ~Commands();
@@ -67,6 +67,12 @@ class Recorder {
   void copy(const Slice& from, const Slice& to);
   void fill(const Slice& target, std::uint32_t word);
 
+  /// Dispatches between these two run only where the u32 at `word` (memory of Role::state, at a multiple of 4) is not zero when the device
+  /// comes to them; copies and fills always do. Nothing between them may write `word`. Throws internal where the device has no
+  /// Caps::conditional_dispatch.
+  void begin_condition(const Slice& word);
+  void end_condition();
+
   /// Ends the recording; makes writes visible to the host. The recorder cannot be used afterwards.
   Commands finish();
 
@@ -83,9 +89,12 @@ class Queue {
 
   /// Returns the timeline value that is reached when the commands are done. Host writes before the call are visible to them.
   std::uint64_t submit(const Commands& commands);
+  /// Several recordings, one after the other, as one submission. The same one may come several times.
+  std::uint64_t submit(std::span<const Commands* const> recordings);
   /// Throws device_lost (with the label of the last submission) where the driver gave up.
   void wait(std::uint64_t value);
   void submit_and_wait(const Commands& commands) { wait(submit(commands)); }
+  void submit_and_wait(std::span<const Commands* const> recordings) { wait(submit(recordings)); }
 
  private:
   struct State;

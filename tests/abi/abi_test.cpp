@@ -30,11 +30,13 @@ TEST(Abi, SharedBlocksAreSeen) {
   for (const kernels::KernelInfo& kernel : kernels::kernel_table()) {
     if (reflect(kernel.spirv).blocks.count("State") != 0) with_state.insert(kernel.abi);
   }
-  EXPECT_EQ(with_state, (std::set<std::string>{"attention", "attention_merge", "attention_prefill", "attention_serial", "cosine_sum",
-                                               "embed", "keep_rows", "rms_norm", "rope_store"}));
+  EXPECT_EQ(with_state, (std::set<std::string>{"advance", "attention", "attention_merge", "attention_prefill", "attention_serial",
+                                               "cosine_sum", "embed", "keep_rows", "rms_norm", "rope_store"}));
   EXPECT_EQ(reflect(kernel_named("matvec_q8_0").spirv).blocks.at("Partial").size(), 4u);
   EXPECT_EQ(reflect(kernel_named("argmax_merge").spirv).blocks.at("RowResult").size(), 4u);
   EXPECT_EQ(reflect(kernel_named("argmax_merge").spirv).blocks.at("Partial").size(), 4u);
+  EXPECT_EQ(reflect(kernel_named("advance").spirv).blocks.at("Round").size(), 7u);
+  EXPECT_EQ(reflect(kernel_named("accept").spirv).blocks.at("RoundResult").size(), 3u);
 }
 
 TEST(Abi, ReflectionReadsWhatIsThere) {

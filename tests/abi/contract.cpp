@@ -60,6 +60,8 @@ const std::map<std::string_view, std::function<Contract()>> contracts = {
     CONTRACT("cosine", Cosine, COSINE),
     CONTRACT("cosine_sum", CosineSum, COSINE_SUM),
     CONTRACT("argmax_merge", ArgmaxMerge, ARGMAX_MERGE),
+    CONTRACT("advance", Advance, ADVANCE),
+    CONTRACT("accept", Accept, ACCEPT),
 };
 
 std::string text(const Member& m) { return fmt::format("{} {} at {}", m.type, m.name, m.offset); }
@@ -115,6 +117,14 @@ std::map<std::string, std::vector<Member>> shared_blocks() {
   {
     using Struct = abi::RowResult;
     blocks["RowResult"] = {ROW_RESULT(FIELD)};
+  }
+  {
+    using Struct = abi::RoundState;
+    blocks["Round"] = {ROUND_STATE(FIELD, ARRAY)};
+  }
+  {
+    using Struct = abi::RoundResult;
+    blocks["RoundResult"] = {ROUND_RESULT(FIELD, ARRAY)};
   }
   using Struct = abi::ArgmaxPartial;
   blocks["Partial"] = {ARGMAX_PARTIAL_FIELDS(FIELD)};

@@ -60,6 +60,7 @@ TEST_F(BadInput, Options) {
   expect_run({"--min-p", "nan"}, 2, "min");
   expect_run({"--repeat-penalty", "0"}, 2, "penalty");
   expect_run({"--kv", "f8"}, 2, "f8");
+  expect_run({"--rounds", "sideways"}, 2, "sideways");
   expect_run({"--draft", "psychic"}, 2, "psychic");
   expect_run({"--draft", "asd:banana=1"}, 2, "banana");
   expect_run({"--draft", "asd:k=many"}, 2, "many");

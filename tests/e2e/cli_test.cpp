@@ -92,7 +92,7 @@ TEST_F(Cli, JsonHasEverything) {
   std::uint64_t drafted = 0;
   for (const json& position : statistics["by_position"]) drafted += position["drafted"].get<std::uint64_t>();
   EXPECT_EQ(drafted, statistics["drafted"].get<std::uint64_t>());
-  for (const char* name : {"prompt_tokens_per_second", "generation_tokens_per_second", "draft_ms", "verify_ms", "host_ms"}) {
+  for (const char* name : {"prompt_tokens_per_second", "generation_tokens_per_second", "draft_ms", "verify_ms", "round_ms", "host_ms"}) {
     EXPECT_TRUE(statistics[name].is_number()) << name;
   }
 }

@@ -140,6 +140,69 @@ TEST_F(Vk, IndirectCountsComeFromTheDevice) {
   }
 }
 
+TEST_F(Vk, OneSubmissionRunsRecordingsInOrderAndAgain) {
+  Arena arena(device, Role::activations);
+  auto pipeline = PipelineFactory(device, "").create(affine_spec());
+  const Slice x = arena.allocate(256), y = arena.allocate(256);
+  put(x, sequence(64));
+  // x -> y = 2 x, y -> x = y + 1: (x + 1/2) doubles with every turn.
+  const auto record = [&](const Slice& from, const Slice& to, std::uint32_t scale, std::uint32_t offset) {
+    Recorder recorder(device);
+    affine(recorder, *pipeline, from, to, scale, offset);
+    return recorder.finish();
+  };
+  const Commands twice = record(x, y, 2, 0), plus = record(y, x, 1, 1);
+  const Commands* turns[] = {&twice, &plus, &twice, &plus, &twice, &plus};
+  Queue queue(device);
+  queue.submit_and_wait(turns);
+  queue.submit_and_wait(std::span(turns).first(2));
+  const auto result = words(x);
+  for (std::uint32_t i = 0; i < 64; ++i) ASSERT_EQ(result[i], 16 * (i + 1) + 15) << i;
+  EXPECT_EQ(code_of([&] { queue.submit(std::span<const Commands* const>()); }), Code::internal);
+}
+
+TEST_F(Vk, ConditionsAreReadOnTheDevice) {
+  Arena data(device, Role::activations), state(device, Role::state);
+  auto pipeline = PipelineFactory(device, "").create(affine_spec());
+  const Slice x = data.allocate(256), y = data.allocate(256), word = state.allocate(4);
+  put(x, std::vector<std::uint32_t>(64, 0));
+  if (!device->caps().conditional_dispatch) {
+    Recorder recorder(device);
+    EXPECT_EQ(code_of([&] { recorder.begin_condition(word); }), Code::internal);
+    GTEST_SKIP() << "the device has no conditional dispatches";
+  }
+  // y = 7 and, where the word is set, y = 9; then the word becomes 0 on the device, and 1 in the recording after it.
+  const auto record = [&](std::uint32_t next) {
+    Recorder recorder(device);
+    affine(recorder, *pipeline, x, y, 0, 7, "always");
+    recorder.begin_condition(word);
+    affine(recorder, *pipeline, x, y, 0, 9, "where it is set");
+    recorder.end_condition();
+    const std::array bindings{Binding{x, Access::read}, Binding{word, Access::write}};
+    recorder.dispatch(*pipeline, bindings, bytes_of(AffinePush{1, 0, next}), 1, 1, 1, "next");
+    return recorder.finish();
+  };
+  const Commands off = record(0), on = record(1);
+  EXPECT_EQ(off.barriers(), 2u);  // one before the second write of y; one before the word is written, which the condition read
+  Queue queue(device);
+  const auto after = [&](std::initializer_list<const Commands*> recordings) {
+    queue.submit_and_wait(std::span(recordings.begin(), recordings.size()));
+    return words(y).front();
+  };
+  EXPECT_EQ(after({&on}), 7u);
+  EXPECT_EQ(after({&off}), 9u);
+  EXPECT_EQ(after({&off}), 7u);
+  EXPECT_EQ(after({&on, &off}), 9u);
+  EXPECT_EQ(after({&on, &off, &off}), 7u);
+
+  Recorder recorder(device);
+  EXPECT_EQ(code_of([&] { recorder.end_condition(); }), Code::internal);
+  recorder.begin_condition(word);
+  EXPECT_EQ(code_of([&] { recorder.begin_condition(word); }), Code::internal);
+  EXPECT_EQ(code_of([&] { recorder.finish(); }), Code::internal);
+  recorder.end_condition();
+}
+
 TEST_F(Vk, CopyAndFillAreTracked) {
   Arena arena(device, Role::kv);
   const Slice a = arena.allocate(4096), b = arena.allocate(4096), c = arena.allocate(4096);

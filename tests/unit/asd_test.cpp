@@ -83,9 +83,7 @@ TEST(Asd, ProposesItsPlanAndStopsWhereUnsure) {
   EXPECT_TRUE(proposal.tokens.empty());
   EXPECT_EQ(drafter->plan_text(), "attn:1-3,5,8;mlp:2,5,8");
   EXPECT_EQ(drafter->skipped_sublayers(), 8u);
-  EXPECT_TRUE(drafter->continue_drafting({7, 0.5f, 1.0f}, 1));
-  EXPECT_FALSE(drafter->continue_drafting({7, 0.49f, 1.0f}, 1));
-  EXPECT_FALSE(drafter->continue_drafting({7, 1.0f, 1.0f}, 3));
+  EXPECT_EQ(proposal.least_probability, 0.5);
 }
 
 TEST(Asd, DecodesPlainlyWhereNothingIsSkipped) {
@@ -102,7 +100,7 @@ TEST(Asd, ThresholdOutlivesAPrompt) {
   drafter->begin({{}, cosines}, 12);
   drafter->observe({4, 0, 12, {}, {}});  // nothing accepted: the threshold becomes 1
   drafter->begin({{}, cosines}, 12);
-  EXPECT_FALSE(drafter->continue_drafting({7, 0.99f, 1.0f}, 1));
+  EXPECT_EQ(drafter->propose({}).least_probability, 1.0);
 }
 
 TEST(Registry, EveryDrafterTakesItsPrintedDefaults) {
@@ -143,8 +141,8 @@ TEST(Registry, PrintedDefaultsAreTheDefaults) {
 TEST(Registry, ErrorsSayWhatWouldBeRight) {
   EXPECT_TRUE(contains(error_of("eagle"), "no drafter 'eagle'; there are none, asd, exit, skip"));
   EXPECT_TRUE(contains(error_of(""), "there are none, asd, exit, skip"));
-  EXPECT_TRUE(
-      contains(error_of("asd:q=1"), "no option q; the options are c, n, m, k, gamma, eps, alpha, b1, b2, adaptive, cs, rule1, rule2, reuse"));
+  EXPECT_TRUE(contains(error_of("asd:q=1"),
+                       "no option q; the options are c, n, m, k, gamma, eps, alpha, b1, b2, adaptive, cs, rule1, rule2, reuse"));
   EXPECT_TRUE(contains(error_of("none:k=1"), "takes none"));
   EXPECT_TRUE(contains(error_of("asd:n=0"), "rule1=0"));
   EXPECT_TRUE(contains(error_of("asd:c=0.9,c=0.8"), "given twice"));

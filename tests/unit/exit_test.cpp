@@ -51,13 +51,11 @@ TEST(Exit, TakesTheLayerThatTheModelWasTrainedFor) {
 
 TEST(Exit, DraftsAFixedNumberUnlessAThresholdIsGiven) {
   const auto fixed = attached("exit:k=3", trained);
-  EXPECT_TRUE(fixed->continue_drafting({7, 0.0f, 1.0f}, 2));
-  EXPECT_FALSE(fixed->continue_drafting({7, 1.0f, 1.0f}, 3));
+  EXPECT_EQ(fixed->propose({}).length, 3u);
+  EXPECT_EQ(fixed->propose({}).least_probability, 0.0);
   fixed->observe({3, 0, 3, {}, {}});
-  EXPECT_TRUE(fixed->continue_drafting({7, 0.0f, 1.0f}, 1));
-  const auto unsure = attached("exit:k=3,gamma=0.4", trained);
-  EXPECT_TRUE(unsure->continue_drafting({7, 0.4f, 1.0f}, 1));
-  EXPECT_FALSE(unsure->continue_drafting({7, 0.39f, 1.0f}, 1));
+  EXPECT_EQ(fixed->propose({}).least_probability, 0.0);
+  EXPECT_EQ(attached("exit:k=3,gamma=0.4", trained)->propose({}).least_probability, 0.4);
 }
 
 TEST(Exit, RefusesLayersThatAreNoExit) {
@@ -65,7 +63,8 @@ TEST(Exit, RefusesLayersThatAreNoExit) {
   EXPECT_NE(refusal("exit:18", trained).find("18 layers"), std::string::npos);
   EXPECT_NE(refusal("exit:4000000000", trained).find("E goes from 1 to 17"), std::string::npos);
   EXPECT_NE(refusal("exit:1", {.layers = 1, .exit_layer = 0}).find("no early exit"), std::string::npos);
-  for (const char* text : {"exit:0", "exit:-1", "exit:x", "exit:6.5", "exit:6,7", "exit:99999999999", "exit: 6", "exit:k=0", "exit:6,e=3"}) {
+  for (const char* text :
+       {"exit:0", "exit:-1", "exit:x", "exit:6.5", "exit:6,7", "exit:99999999999", "exit: 6", "exit:k=0", "exit:6,e=3"}) {
     EXPECT_NE(refusal(text, trained), "") << text;
   }
   EXPECT_NE(refusal("asd:6", trained).find("'6' is not an option"), std::string::npos);

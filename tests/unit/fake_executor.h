@@ -113,6 +113,29 @@ class FakeExecutor : public Executor {
     ++verifications;
   }
 
+  /// As a device does it: every draft up to `most` is made unless one is unsure, since end tokens are not known there.
+  bool round(const RoundRequest& request, Round& out) override {
+    if (!rounds_at_once || ++round_calls % rounds_at_once != 0) return false;
+    require(request.most >= 1, "a round without drafts");
+    require(committed_ + request.most + 1 <= context_, "a round beyond the context");
+    out.drafts.clear();
+    while (out.drafts.size() < request.most) {
+      const auto offset = static_cast<std::uint32_t>(out.drafts.size());
+      const Choice choice = draft(request.plan, offset == 0 ? request.pending : out.drafts.back().token, offset, request.keep_prefix);
+      if (choice.token < 0) break;
+      out.drafts.push_back(choice);
+      if (!goes_on(choice, request.least_probability)) break;
+    }
+    std::vector<Token> rows = {request.pending};
+    for (const Choice& choice : out.drafts) rows.push_back(choice.token);
+    out.verified.assign(rows.size(), Choice{});
+    verify(rows, out.verified);
+    for (out.accepted = 0; out.accepted < out.drafts.size(); ++out.accepted) {
+      if (out.drafts[out.accepted].token != out.verified[out.accepted].token) break;
+    }
+    return true;
+  }
+
   void commit(std::uint32_t rows) override {
     require(rows >= 1 && rows <= verified_, "commit of rows that were not verified, or a second commit");
     committed_ += rows;
@@ -121,7 +144,8 @@ class FakeExecutor : public Executor {
 
   std::vector<Token> cached() const { return {cells_.begin(), cells_.begin() + committed_}; }
 
-  std::uint64_t draft_calls = 0, verifications = 0;
+  std::uint64_t draft_calls = 0, verifications = 0, round_calls = 0;
+  std::uint64_t rounds_at_once = 0;      ///< every how many rounds round() does one; 0: never
   std::optional<std::uint64_t> fail_at;  ///< the pass of this number is lost with its device
 
  private:

@@ -27,20 +27,19 @@ TEST(Skip, DraftsWithoutTheSublayersThatItIsGiven) {
   EXPECT_EQ(proposal.length, 4u);
   EXPECT_EQ(drafter->skipped_sublayers(), 5u);
   EXPECT_FALSE(drafter->wants_attention_cosine());
-  EXPECT_TRUE(drafter->continue_drafting({7, 0.5f, 1.0f}, 1));
-  EXPECT_FALSE(drafter->continue_drafting({7, 0.49f, 1.0f}, 1));
+  EXPECT_EQ(proposal.least_probability, 0.5);
 }
 
 TEST(Skip, ThresholdFollowsTheAcceptanceRateUnlessStatic) {
   const auto moving = attached("skip:mlp:9,gamma=0.5,eps=0.5,b2=0"), fixed = attached("skip:mlp:9,gamma=0.5,eps=0.5,b2=0,adaptive=0");
   for (Drafter* drafter : {moving.get(), fixed.get()}) drafter->observe({4, 0, 12, {}, {}});
-  EXPECT_FALSE(moving->continue_drafting({7, 0.99f, 1.0f}, 1));
-  EXPECT_TRUE(fixed->continue_drafting({7, 0.99f, 1.0f}, 1));
+  EXPECT_EQ(moving->propose({}).least_probability, 1.0);
+  EXPECT_EQ(fixed->propose({}).least_probability, 0.5);
 }
 
 TEST(Skip, RefusesPlansThatAreNone) {
-  for (const char* text : {"skip", "skip:", "skip:k=3", "skip:full", "skip:attn:12", "skip:attn:x", "skip:9", "skip:attn:7-5", "skip:layers:3-11",
-                           "skip:attn:3,k=0", "skip:attn:3,9=2"}) {
+  for (const char* text : {"skip", "skip:", "skip:k=3", "skip:full", "skip:attn:12", "skip:attn:x", "skip:9", "skip:attn:7-5",
+                           "skip:layers:3-11", "skip:attn:3,k=0", "skip:attn:3,9=2"}) {
     EXPECT_THROW(attached(text), Error) << text;
   }
 }

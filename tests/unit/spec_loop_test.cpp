@@ -38,6 +38,7 @@ struct Case {
   std::string drafter;
   std::uint32_t token_drafts = 0;  ///< where drafter is "tokens"
   double skill = 0;
+  std::uint64_t rounds_at_once = 0;  ///< FakeExecutor::rounds_at_once
 
   std::unique_ptr<Drafter> make() const {
     if (drafter == "tokens") return std::make_unique<TokenDrafter>(model, token_drafts, skill);
@@ -59,6 +60,7 @@ Case random_case(std::mt19937_64& random) {
   c.context = static_cast<std::uint32_t>(random() % 80 + 1);
   c.max_rows = static_cast<std::uint32_t>(random() % 17 + 1);
   for (std::uint64_t i = random() % 3; i > 0; --i) c.ends.insert(static_cast<Token>(random() % c.model.vocabulary));
+  c.rounds_at_once = random() % 3;
   switch (random() % 4) {
     case 0:
       c.drafter = "none";
@@ -100,6 +102,7 @@ void expect_consistent(const Stats& stats, const Outcome& outcome) {
 /// One conversation of three turns through one executor and one drafter, every turn against plain decoding.
 void run_conversation(const Case& c, std::mt19937_64& random) {
   FakeExecutor executor(c.model, c.context, c.max_rows);
+  executor.rounds_at_once = c.rounds_at_once;
   const auto drafter = c.make();
   std::vector<Token> text = prompt_of(random, random() % 12 + 1, c.model.vocabulary);
   for (int turn = 0; turn < 3 && text.size() <= c.context; ++turn) {
@@ -156,6 +159,7 @@ TEST(Generate, ContinuesExactlyAfterAnExceptionAnywhere) {
     const std::vector<Token> prompt = prompt_of(random, 5, c.model.vocabulary);
     const Expected expected = decode_plainly(c.model, prompt, c.context, 40, c.ends, 0);
     FakeExecutor executor(c.model, c.context, c.max_rows);
+    executor.rounds_at_once = c.rounds_at_once;
     const auto drafter = c.make();
     executor.fail_at = random() % 30;
     const std::size_t throw_at = random() % 2 == 0 ? random() % 10 + 1 : 0;
@@ -195,6 +199,47 @@ std::pair<FakeModel, std::vector<Token>> distinct_text(std::size_t length) {
     const auto tokens = decode_plainly(model, {1}, 1000, static_cast<std::uint32_t>(length), {}, 0).tokens;
     if (std::set<Token>(tokens.begin(), tokens.end()).size() == length) return {model, tokens};
   }
+}
+
+// All but the times of a generation: what must not depend on how rounds are run.
+std::string facts(const Outcome& outcome) {
+  const Stats& s = outcome.stats;
+  std::string text = std::string(to_string(outcome.stop)) + " " + std::to_string(s.rounds) + " " + std::to_string(s.drafted) + " " +
+                     std::to_string(s.accepted) + ":";
+  for (const DraftPosition& at : s.by_position) text += " " + std::to_string(at.drafted) + "/" + std::to_string(at.accepted);
+  for (const Token token : outcome.tokens) text += " " + std::to_string(token);
+  return text;
+}
+
+TEST(Generate, RoundsAtOnceGiveTheTextAndTheStatisticsOfRoundsByStep) {
+  std::mt19937_64 random(4242);
+  std::uint64_t at_once = 0, ended = 0;
+  for (int i = 0; i < 500; ++i) {
+    Case c = random_case(random);
+    c.drafter = "asd:cs=1,k=" + std::to_string(random() % 20 + 1) + ",gamma=0." + std::to_string(random() % 9);
+    const std::vector<Token> prompt = prompt_of(random, 3, c.model.vocabulary);
+    if (prompt.size() > c.context) continue;
+    const auto most = static_cast<std::uint32_t>(random() % 60);
+    std::string by_step;
+    for (const std::uint64_t every : {0u, 1u, 2u}) {
+      FakeExecutor executor(c.model, c.context, c.max_rows);
+      executor.rounds_at_once = every;
+      const auto drafter = c.make();
+      std::string emitted;
+      const Outcome outcome = generate(executor, *drafter, prompt, limits_of(most, c.ends), [&](const Emitted& e) {
+        emitted += (e.drafted ? " d" : " m") + std::to_string(e.margin);
+        return true;
+      });
+      const std::string told = facts(outcome) + emitted + " " + std::to_string(executor.committed());
+      if (every == 0) by_step = told;
+      EXPECT_EQ(told, by_step) << c.drafter << ", every " << every;
+      EXPECT_LE(outcome.stats.device_rounds, outcome.stats.rounds);
+      at_once += outcome.stats.device_rounds;
+      ended += outcome.stop == StopReason::end_token ? 1 : 0;
+    }
+  }
+  EXPECT_GT(at_once, 1000u);
+  EXPECT_GT(ended, 100u);
 }
 
 TEST(Generate, CountsRoundsAndPositionsExactly) {
@@ -344,7 +389,8 @@ TEST(Generate, SpeculationUnderSamplingUsesOneTextForAllSeeds) {
     model.sampling = {1.1f, 50, 0.95f, 0.02f, 1.15f, 32, seed};
     const std::vector<Token> prompt = {5, 6, 7};
     const auto expected = decode_plainly(model, prompt, 400, 200, {}, 0).tokens;
-    for (const char* specification : {"none", "asd", "asd:k=3", "asd:gamma=0,adaptive=0,k=15", "exit:4", "exit:gamma=0.3,k=15", "skip:attn:1,4-6;mlp:2,k=5"}) {
+    for (const char* specification :
+         {"none", "asd", "asd:k=3", "asd:gamma=0,adaptive=0,k=15", "exit:4", "exit:gamma=0.3,k=15", "skip:attn:1,4-6;mlp:2,k=5"}) {
       FakeExecutor executor(model, 400, 16);
       const auto drafter = make_drafter(specification);
       drafter->attach({.layers = executor.layers(), .exit_layer = 6});

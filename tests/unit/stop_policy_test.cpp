@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "spec/executor.h"
+
 namespace skipstone::spec {
 namespace {
 
@@ -63,10 +65,12 @@ TEST(StopPolicy, ARoundWithoutDraftsChangesNothing) {
 }
 
 TEST(StopPolicy, StopsBelowTheThresholdAndForNan) {
-  const StopPolicy policy(params());
-  EXPECT_TRUE(policy.keeps_drafting(0.6));
-  EXPECT_FALSE(policy.keeps_drafting(0.5999));
-  EXPECT_FALSE(policy.keeps_drafting(std::nan("")));
+  const double threshold = StopPolicy(params()).threshold();
+  EXPECT_TRUE(goes_on({7, 0.6001f, 1.0f}, threshold));
+  EXPECT_FALSE(goes_on({7, 0.5999f, 1.0f}, threshold));
+  EXPECT_FALSE(goes_on({7, std::nanf(""), 1.0f}, threshold));
+  EXPECT_TRUE(goes_on({7, 0.0f, 1.0f}, 0.0));
+  EXPECT_FALSE(goes_on({7, std::nanf(""), 1.0f}, 0.0));
 }
 
 TEST(StopPolicy, FixedThresholdStaysAndTheMovingOneStaysInRange) {

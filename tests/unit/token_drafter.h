@@ -31,7 +31,6 @@ class TokenDrafter final : public Drafter {
     }
     return proposal;
   }
-  bool continue_drafting(const Choice&, std::uint32_t) override { return true; }
   void observe(const RoundResult& result) override {
     EXPECT_EQ(result.drafts.size(), result.drafted);
     EXPECT_EQ(result.verified.size(), result.drafted + 1);

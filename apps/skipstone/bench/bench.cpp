@@ -149,6 +149,7 @@ void add_sweep_options(CLI::App& command, BenchOptions& o) {
       ->capture_default_str();
   command.add_option("--repeat", o.repeats, "How often every prompt is run")->envname("SKIPSTONE_REPEAT")->capture_default_str();
   add_engine_options(command, o.engine);
+  add_rounds_option(command, o.sampling);
   add_sampling_options(command, o.sampling);
 }
 

@@ -33,7 +33,7 @@ Json positions(const Summary& s) {
   return list;
 }
 
-constexpr std::array<Column, 29> table = {{
+constexpr std::array<Column, 30> table = {{
     {"drafter", "drafter", [](const Summary& s) { return Json(s.drafter); }, [](const Summary& s) { return s.drafter; }},
     {"prompts", "prompts", [](const Summary& s) { return Json(s.prompts); }, [](const Summary& s) { return fmt::to_string(s.prompts); }},
     {"runs", "runs", [](const Summary& s) { return Json(s.runs); }, [](const Summary& s) { return fmt::to_string(s.runs); }},
@@ -67,6 +67,8 @@ constexpr std::array<Column, 29> table = {{
      [](const Summary& s) { return share_of_generation(s.draft_seconds, s); }},
     {"verify_seconds", "verify", [](const Summary& s) { return Json(s.verify_seconds); },
      [](const Summary& s) { return share_of_generation(s.verify_seconds, s); }},
+    {"round_seconds", "round", [](const Summary& s) { return Json(s.round_seconds); },
+     [](const Summary& s) { return share_of_generation(s.round_seconds, s); }},
     {"host_seconds", "host", [](const Summary& s) { return Json(s.host_seconds); },
      [](const Summary& s) { return share_of_generation(s.host_seconds, s); }},
     {"skipped_sublayers_least", "skipped sublayers", [](const Summary& s) { return Json(s.least_skipped); }, skipped},

@@ -75,6 +75,7 @@ Json run_json(const Sweep& sweep, const Run& run, bool identical) {
           {"generation_seconds", s.generation_seconds},
           {"draft_seconds", s.draft_seconds},
           {"verify_seconds", s.verify_seconds},
+          {"round_seconds", s.round_seconds},
           {"host_seconds", s.host_seconds},
           {"rounds", s.rounds},
           {"drafted", s.drafted},
@@ -169,8 +170,8 @@ std::span<const Table> default_tables() {
        {"drafter", "prompts", "tokens", "prompt_tokens_per_second_median", "prompt_tokens_per_second_total", "tokens_per_second_median",
         "tokens_per_second_total", "speedup_median", "speedup_total", "identical"}},
       {"Drafting: how much was right, and where the time of the generation went",
-       {"drafter", "drafted", "accepted", "acceptance", "tokens_per_round", "draft_seconds", "verify_seconds", "host_seconds",
-        "skipped_sublayers_least"}},
+       {"drafter", "drafted", "accepted", "acceptance", "tokens_per_round", "draft_seconds", "verify_seconds", "round_seconds",
+        "host_seconds", "skipped_sublayers_least"}},
   }};
   return tables;
 }

@@ -44,6 +44,7 @@ void add(const Run& run, Summary& sum) {
   sum.generation_seconds += s.generation_seconds;
   sum.draft_seconds += s.draft_seconds;
   sum.verify_seconds += s.verify_seconds;
+  sum.round_seconds += s.round_seconds;
   sum.host_seconds += s.host_seconds;
   if (sum.by_position.size() < run.by_position.size()) sum.by_position.resize(run.by_position.size());
   for (std::size_t i = 0; i < run.by_position.size(); ++i) {

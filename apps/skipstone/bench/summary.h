@@ -32,7 +32,7 @@ struct Summary {
   std::uint64_t prompt_tokens = 0, tokens = 0, timed_tokens = 0;
   std::uint64_t rounds = 0, drafted = 0, accepted = 0;
   std::vector<DraftPosition> by_position;
-  double prompt_seconds = 0, generation_seconds = 0, draft_seconds = 0, verify_seconds = 0, host_seconds = 0;
+  double prompt_seconds = 0, generation_seconds = 0, draft_seconds = 0, verify_seconds = 0, round_seconds = 0, host_seconds = 0;
   std::uint32_t least_skipped = 0, most_skipped = 0, sublayers = 0;  ///< sublayers skipped in a draft, by run
   std::optional<double> prompt_rate_median, prompt_rate_total;       ///< tokens per second
   std::optional<double> rate_median, rate_total;                     ///< of generation, tokens per second

@@ -8,7 +8,6 @@ class None final : public Drafter {
   std::string name() const override { return "none"; }
   void begin(const Prefilled&, std::uint32_t) override {}
   Proposal propose(std::span<const Token>) override { return {}; }
-  bool continue_drafting(const Choice&, std::uint32_t) override { return false; }
   void observe(const RoundResult&) override {}
 };
 

@@ -1,0 +1,36 @@
+#include "engine/round_switch.h"
+
+#include <algorithm>
+
+#include "base/log.h"
+
+namespace skipstone::engine {
+namespace {
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+}  // namespace
+
+void RoundSwitch::took(double seconds, std::uint32_t rows) {
+  if (!measures()) return;
+  const bool device = on_device();
+  const bool counts = turn_ / 2 >= warm_up;
+  ++turn_;
+  if (!counts) return;
+  if (!device && seconds > long_round) {
+    device_ = false;
+    return;
+  }
+  row_seconds_[device ? 1 : 0].push_back(seconds / rows);
+  if (row_seconds_[1].size() < samples) return;
+  const double host = median(row_seconds_[0]), own = median(row_seconds_[1]);
+  device_ = own < host;
+  log::info("rounds: {:.3f} ms a row stepped by the host, {:.3f} ms in one submission; the {} goes on", host * 1e3, own * 1e3,
+            *device_ ? "latter" : "former");
+}
+
+}  // namespace skipstone::engine
