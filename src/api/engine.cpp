@@ -9,18 +9,24 @@
 
 #include "api/guard.h"
 #include "api/handles.h"
+#include "model/synthetic.h"
 
 using namespace skipstone;
 
 namespace {
 
 engine::EngineOptions options_from(const skipstone_engine_params& params) {
-  api::require(params.model_path, "model_path");
+  if (params.synthetic == nullptr) api::require(params.model_path, "model_path");
+  if (params.synthetic != nullptr && params.model_path != nullptr) {
+    fail(Code::invalid_argument, "both a model file ('{}') and a synthetic model ('{}') are named; name one", params.model_path,
+         params.synthetic);
+  }
   if (params.kv_type < SKIPSTONE_KV_AUTOMATIC || params.kv_type > SKIPSTONE_KV_F32) {
     fail(Code::invalid_argument, "kv_type {} is none of skipstone_kv_type", params.kv_type);
   }
   engine::EngineOptions options;
-  options.model_path = params.model_path;
+  options.model_path = api::text_or_empty(params.model_path);
+  options.synthetic = api::text_or_empty(params.synthetic);
   options.device = api::wanted_device(params.device);
   options.context = params.context;
   options.kv = static_cast<engine::KvType>(params.kv_type);
@@ -49,6 +55,18 @@ skipstone_engine_params skipstone_engine_default_params(void) {
   params.kv_type = SKIPSTONE_KV_AUTOMATIC;
   params.validation = api::validation_by_default();
   return params;
+}
+
+const char* skipstone_synthetic_models(void) {
+  static const std::string names = [] {
+    std::string list;
+    for (const model::SyntheticShape& shape : model::synthetic_shapes()) {
+      list += list.empty() ? "" : ", ";
+      list += shape.name;
+    }
+    return list;
+  }();
+  return names.c_str();
 }
 
 skipstone_status skipstone_engine_load(const skipstone_engine_params* given, skipstone_engine** engine) {
@@ -86,6 +104,13 @@ skipstone_status skipstone_engine_get_info(const skipstone_engine* engine, skips
     filled.device_bytes = e.device_bytes_held();
     filled.validation_messages = e.validation_messages();
     filled.exit_layer = e.config().exit_layer;
+    filled.max_rows = e.max_rows();
+    filled.kv_type = static_cast<int32_t>(e.memory().kv_type);
+    filled.model_type = e.facts().type.c_str();
+    filled.parameters = e.facts().parameters;
+    filled.tensor_bytes = e.facts().file_bytes;
+    filled.bytes_per_token = e.facts().bytes_per_token;
+    filled.kv_bytes_per_token = e.memory().kv / e.memory().context;
     api::give(filled, info);
   });
 }

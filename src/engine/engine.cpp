@@ -10,6 +10,8 @@
 #include "engine/engine_state.h"
 #include "engine/memory_plan.h"
 #include "exec/plan.h"
+#include "model/random_weights.h"
+#include "model/synthetic.h"
 
 namespace skipstone::engine {
 namespace {
@@ -79,11 +81,11 @@ std::shared_ptr<Engine> Engine::load(const EngineOptions& options) {
   std::shared_ptr<Engine> engine(new Engine);
   State& state = *engine->state_;
   report(options.progress, "reading model", 0.0);
-  const gguf::File file = gguf::File::open(options.model_path);
+  const gguf::File file = options.synthetic.empty() ? gguf::File::open(options.model_path) : model::synthetic_model(options.synthetic);
   state.config = model::Config::from(file);
   const model::ModelTensors tensors = model::find_tensors(file, state.config);
-  state.tokenizer = std::make_unique<text::Tokenizer>(text::Vocabulary::from(file));
-  if (state.tokenizer->size() > state.config.vocabulary) {
+  if (file.has_data()) state.tokenizer = std::make_unique<text::Tokenizer>(text::Vocabulary::from(file));
+  if (state.tokenizer && state.tokenizer->size() > state.config.vocabulary) {
     fail(Code::bad_file, "{}: the tokenizer has {} tokens, but the model only {}", options.model_path, state.tokenizer->size(),
          state.config.vocabulary);
   }
@@ -98,10 +100,15 @@ std::shared_ptr<Engine> Engine::load(const EngineOptions& options) {
   state.memory = plan_memory(state.config, state.layout, state.shape);
   check_memory(state.memory, state.config, state.shape, caps);
 
-  state.weights =
-      std::make_unique<model::Weights>(state.device, state.layout, [&](double done) { report(options.progress, "loading weights", done); });
-  for (model::TensorPlace& place : state.layout.tensors) place.sources.clear();  // the file is closed when this returns
+  const model::ModelSize size = model::model_size(file);
+  state.facts = {size.parameters, size.bytes, std::string(gguf::traits(size.type).name), state.layout.bytes_per_token()};
+
   state.kernel_library = std::make_unique<kernels::Library>(state.device, env::cache_directory());
+  model::RandomWeights random(state.device, *state.kernel_library, *state.select);
+  state.weights = std::make_unique<model::Weights>(
+      state.device, state.layout, [&](double done) { report(options.progress, "loading weights", done); },
+      file.has_data() ? nullptr : &random);
+  for (model::TensorPlace& place : state.layout.tensors) place.sources.clear();  // the file is closed when this returns
   state.builder = std::make_unique<exec::PassBuilder>(state.config, state.layout, state.shape, *state.select);
   compile_kernels(state, options.progress);
   return engine;
@@ -115,11 +122,17 @@ Engine::Engine() : state_(std::make_unique<State>()) {}
 Engine::~Engine() = default;
 
 const model::Config& Engine::config() const { return state_->config; }
-const text::Tokenizer& Engine::tokenizer() const { return *state_->tokenizer; }
+const text::Tokenizer& Engine::tokenizer() const {
+  if (!state_->tokenizer) fail(Code::unsupported, "{} has no tokenizer: it takes tokens, not text", state_->config.name);
+  return *state_->tokenizer;
+}
+bool Engine::has_tokenizer() const { return state_->tokenizer != nullptr; }
 const vk::Caps& Engine::device() const { return state_->device->caps(); }
 const MemoryPlan& Engine::memory() const { return state_->memory; }
 std::uint64_t Engine::device_bytes_held() const { return state_->device->memory_allocated(); }
 const std::string& Engine::model_fingerprint() const { return state_->fingerprint; }
+const ModelFacts& Engine::facts() const { return state_->facts; }
+std::uint32_t Engine::max_rows() const { return STEP_VERIFY_ROWS; }
 std::uint64_t Engine::validation_messages() const { return state_->instance->validation_messages(); }
 
 }  // namespace skipstone::engine

@@ -1,6 +1,7 @@
 // spec::Executor on a device: passes of exec::Executor, tokens chosen by the device's argmax or by the sampler.
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include "exec/executor.h"
@@ -22,8 +23,10 @@ class SequenceExecutor : public spec::Executor {
   void verify(std::span<const spec::Token> rows, std::span<spec::Choice> out) override;
   void commit(std::uint32_t rows) override;
 
-  void clear() {
-    text_.clear();
+  void clear() { resume({}); }
+  /// The committed text is `text` now; its keys and values are in the cache already.
+  void resume(std::vector<spec::Token> text) {
+    text_ = std::move(text);
     kept_ = {};
   }
 

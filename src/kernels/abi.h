@@ -15,6 +15,7 @@
 #include "abi/keep_rows.h"
 #include "abi/matmul.h"
 #include "abi/matvec.h"
+#include "abi/random_fill.h"
 #include "abi/rms_norm.h"
 #include "abi/rope_store.h"
 #include "abi/step_state.h"
@@ -50,6 +51,7 @@ SK_KERNEL_ABI(KeepRows, KEEP_ROWS)
 SK_KERNEL_ABI(Cosine, COSINE)
 SK_KERNEL_ABI(CosineSum, COSINE_SUM)
 SK_KERNEL_ABI(ArgmaxMerge, ARGMAX_MERGE)
+SK_KERNEL_ABI(RandomFill, RANDOM_FILL)
 
 /// See shaders/abi/step_state.h.
 struct StepState {

@@ -98,4 +98,15 @@ Dispatch cosine(const Selector& select, Resource before, Resource after, std::ui
                 const std::string& label);
 Dispatch cosine_sum(const Selector& select, std::uint32_t layers, const std::string& label);
 
+/// What is random in a buffer: of every `period` 16-bit halves (1..32), those whose bit is set in `numbers` are finite numbers in
+/// [low, high), the others random bits. f32 numbers take whole words, all of them.
+struct RandomPattern {
+  enum class Number : std::uint32_t { f16 = 0, f32 = 1, bf16 = 2 };
+  Number number = Number::f16;
+  std::uint32_t period = 1, numbers = 0;
+};
+/// Fills `words` 32-bit words of `target`; which words is a function of `key` and their place alone, on every device.
+Dispatch random_fill(const Selector& select, Resource target, std::uint32_t words, const RandomPattern& pattern, float low, float high,
+                     std::uint64_t key, const std::string& label);
+
 }  // namespace skipstone::kernels

@@ -60,6 +60,7 @@ const std::map<std::string_view, std::function<Contract()>> contracts = {
     CONTRACT("cosine", Cosine, COSINE),
     CONTRACT("cosine_sum", CosineSum, COSINE_SUM),
     CONTRACT("argmax_merge", ArgmaxMerge, ARGMAX_MERGE),
+    CONTRACT("random_fill", RandomFill, RANDOM_FILL),
 };
 
 std::string text(const Member& m) { return fmt::format("{} {} at {}", m.type, m.name, m.offset); }
