@@ -11,9 +11,7 @@
 namespace cli {
 namespace {
 
-skipstone::Engine load(const std::string& model, const EngineOptions& options) {
-  skipstone_engine_params params = skipstone_engine_default_params();
-  params.model_path = model.c_str();
+skipstone::Engine load(skipstone_engine_params params, const EngineOptions& options) {
   params.device = options.device_option->count() > 0 ? options.device.c_str() : nullptr;
   params.context = options.context;
   params.kv_type = options.kv == "f16" ? SKIPSTONE_KV_F16 : options.kv == "f32" ? SKIPSTONE_KV_F32 : SKIPSTONE_KV_AUTOMATIC;
@@ -57,10 +55,23 @@ void add_engine_options(CLI::App& command, EngineOptions& options) {
 
 skipstone::Engine load_engine(const std::string& model, const EngineOptions& options) {
   try {
-    return load(model, options);
+    skipstone_engine_params params = skipstone_engine_default_params();
+    params.model_path = model.c_str();
+    return load(params, options);
   } catch (const skipstone::error& error) {
     if (error.status() == SKIPSTONE_CANCELLED) throw Failure(ExitCode::interrupted, "interrupted while the model was being loaded");
     throw Failure(exit_code(error.status(), is_about_model(error.status(), model)), error.what());
+  }
+}
+
+skipstone::Engine load_synthetic(const std::string& specification, const EngineOptions& options) {
+  try {
+    skipstone_engine_params params = skipstone_engine_default_params();
+    params.synthetic = specification.c_str();
+    return load(params, options);
+  } catch (const skipstone::error& error) {
+    if (error.status() == SKIPSTONE_CANCELLED) throw Failure(ExitCode::interrupted, "interrupted while the model was being made");
+    throw Failure(exit_code(error.status(), false), error.what());
   }
 }
 

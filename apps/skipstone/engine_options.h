@@ -21,6 +21,9 @@ void add_engine_options(CLI::App& command, EngineOptions& options);
 /// Loads with a line of progress. Throws Failure with the exit code that fits, also where a signal came.
 skipstone::Engine load_engine(const std::string& model, const EngineOptions& options);
 
+/// A synthetic model, "NAME:TYPE", likewise.
+skipstone::Engine load_synthetic(const std::string& specification, const EngineOptions& options);
+
 /// Throws Failure where the Vulkan validation layers complained.
 void check_validation(const skipstone::Engine& engine);
 
