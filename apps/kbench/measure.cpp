@@ -68,7 +68,7 @@ Measurement::Measurement(std::shared_ptr<vk::Device> device, kernels::Library& l
   for (const std::uint32_t index : {matrix_input.index, matrix_output.index}) {
     scratch_[index] = vectors_.allocate(scratch_bytes(settings.sizes));
   }
-  vector_ = vectors_.allocate(std::uint64_t{kernels::padded(settings.sizes.width)} * sizeof(float));
+  vector_ = vectors_.allocate(std::uint64_t{kernels::padded(std::max(settings.sizes.width, settings.sizes.k))} * sizeof(float));
 }
 
 std::uint64_t Measurement::working_set() const {
@@ -83,57 +83,56 @@ vk::Slice Measurement::slice(const kernels::Resource& resource) const {
     case kernels::ResourceKind::scratch:
       return scratch_.at(resource.index);
     case kernels::ResourceKind::weight:
-      return resource.index == vector_tensor ? vector_ : copies_.at(resource.index - first_matrix).at(resource.plane);
+      return resource.index == vector_tensor ? vector_ : copies_.at(resource.index - first_matrix).at(resource.part).at(resource.plane);
     default:
       return buffers_.slice(resource);
   }
 }
 
 /// As many copies of the matrix as make up the working set, with random weights.
-void Measurement::place_matrices(const Request& request, std::uint64_t matrix_bytes) {
+void Measurement::place_matrices(const kernels::Matrix& matrix) {
   copies_.clear();
-  matrices_.reset();
-  const kernels::Matrix shape = matrix_of(request, first_matrix);
-  const std::uint64_t range = model::TensorPlace{nullptr, false, shape}.quant_bytes(0);
-  if (range > select_.max_storage_range()) {
-    fail(Code::invalid_argument, "a matrix of {} MiB cannot be bound at once on {}, which takes {} MiB; choose a smaller --shape",
-         range >> 20, device_->caps().name, select_.max_storage_range() >> 20);
-  }
   matrices_ = std::make_unique<vk::Arena>(device_, vk::Role::weights);
   model::RandomWeights random(device_, library_, select_);
-  const std::uint64_t copies = std::max<std::uint64_t>(1, (working_set() + matrix_bytes - 1) / matrix_bytes);
-  for (std::uint32_t copy = 0; copy < std::min<std::uint64_t>(copies, most_rounds); ++copy) {
-    const model::TensorPlace place{nullptr, false, matrix_of(request, first_matrix + copy)};
-    std::vector<vk::Slice>& planes = copies_.emplace_back();
-    for (const std::uint64_t bytes : {place.quant_bytes(0), place.scale_bytes(0)}) {
-      if (bytes == 0) continue;
-      planes.push_back(matrices_->allocate(bytes));
-      random.fill(place, 0, static_cast<std::uint32_t>(planes.size() - 1), planes.back());
+  const std::uint64_t bytes = place_of(matrix, first_matrix).bytes();
+  const std::uint64_t copies = std::min<std::uint64_t>((working_set() + bytes - 1) / bytes, most_rounds);
+  for (std::uint32_t copy = 0; copy < copies; ++copy) {
+    const model::TensorPlace place = place_of(matrix, first_matrix + copy);
+    auto& parts = copies_.emplace_back();
+    for (std::size_t part = 0; part < matrix.parts.size(); ++part) {
+      std::vector<vk::Slice>& planes = parts.emplace_back();
+      for (const std::uint64_t plane_bytes : {place.quant_bytes(part), place.scale_bytes(part)}) {
+        if (plane_bytes == 0) continue;
+        planes.push_back(matrices_->allocate(plane_bytes));
+        random.fill(place, part, static_cast<std::uint32_t>(planes.size() - 1), planes.back());
+      }
     }
   }
 }
 
-std::string Measurement::check(const Operation& operation, gguf::Type format, const std::vector<std::uint32_t>& rows) {
-  const std::string type = selftest::suffix(format);
+std::string Measurement::check(const Operation& operation, gguf::Type format, const std::vector<Workload>& works) {
   const auto verdict = [](const std::string& name, const std::string& difference) {
     return difference.empty() ? std::string() : fmt::format("{}: {}", name, difference);
   };
+  const auto of_another_format = [&](const std::string& name) {
+    return operation.has_formats && std::ranges::any_of(selftest::formats, [&](gguf::Type other) {
+             return other != format && name.find(fmt::format(" {} ", selftest::suffix(other))) != std::string::npos;
+           });
+  };
   for (const selftest::Case& item : selftest::all_cases({selftest::Depth::quick, device_->tuning()})) {
-    if (item.operation != operation.name || item.name.starts_with("invariance")) continue;
-    if (operation.has_formats && item.name.find(" " + type + " ") == std::string::npos) continue;
+    if (!item.name.starts_with(fmt::format("{} ", operation.cases)) || of_another_format(item.name)) continue;
     selftest::Bench bench(device_, library_);
     if (std::string failure = verdict(item.name, item.check(bench)); !failure.empty()) return failure;
   }
-  const bool tiled = operation.name == "matmul";
-  if (operation.name != "matvec" && !tiled) return "";
   // The kernels that are timed, on rows as long as theirs; a few of them, since the oracle is slow.
+  const bool tiled = operation.name == "matmul";
   vk::Tuning tuning = device_->tuning();
-  tuning.tiled_prefill = false;
-  for (const std::uint32_t n : rows) {
-    const selftest::MatrixShape shape{.format = format, .n = std::min(settings_.sizes.n, 40u), .k = settings_.sizes.k, .rows = n};
+  tuning.tiled_prefill = tiled;
+  for (const Workload& work : works) {
+    if (!work.check) continue;
     selftest::Bench bench(device_, library_);
-    const std::string difference = selftest::check_matrix(bench, shape, kernels::Selector(device_->caps(), tuning), tiled);
-    if (std::string failure = verdict(shape.text(), difference); !failure.empty()) return failure;
+    const std::string difference = selftest::check_matrix(bench, *work.check, kernels::Selector(device_->caps(), tuning), tiled);
+    if (std::string failure = verdict(work.check->text(), difference); !failure.empty()) return failure;
   }
   return "";
 }
@@ -146,45 +145,42 @@ void Measurement::set_state(const Timed& timed) {
   state.kept = 0;
   const std::uint32_t chunk = sequence_of(sizes, timed.request.half_kv).chunk;
   state.attention_groups = {(sizes.depth + state.rows - 1) / chunk + 1, timed.dispatches.front().groups[1], state.rows};
-  for (std::uint32_t i = 0; i < STEP_MAX_ROWS; ++i) state.tokens[i] = i * 7919 % sizes.n;
+  for (std::uint32_t i = 0; i < STEP_MAX_ROWS; ++i) state.tokens[i] = i * 7919 % sizes.vocabulary;
 }
 
-/// Fills what the workload reads, and records it: one round first, to see how many make a sample.
-Measurement::Timed Measurement::prepare(const Operation& operation, const Request& request) {
-  const Workload work = operation.make(select_, request);
-  if (work.matrix_bytes > 0 && copies_.empty()) place_matrices(request, work.matrix_bytes);
-  Timed timed;
-  timed.request = request;
-  timed.dispatches = work.round(0);
-  const Dispatch& first = timed.dispatches.front();
-  timed.result = {std::string(operation.name),
-                  operation.has_formats ? selftest::suffix(request.format) : "",
-                  work.shape,
-                  kernels::info(first.kernel).name,
-                  request.rows,
-                  "",
-                  {},
-                  work.bytes,
-                  work.flops,
-                  library_.pipeline(first.kernel, first.constants).statistics()};
+/// Random numbers in whatever the kernel reads or writes, but matrices and state.
+void Measurement::fill_operands(const Dispatch& dispatch, bool half_kv) {
   vk::Recorder fill(device_);
   const kernels::Resolver resolve = [this](const kernels::Resource& resource) { return slice(resource); };
-  for (const kernels::Operand& operand : first.operands) {
+  for (const kernels::Operand& operand : dispatch.operands) {
     using Kind = kernels::ResourceKind;
     const kernels::Resource& r = operand.resource;
     if (r.kind == Kind::state || (r.kind == Kind::weight && r.index != vector_tensor)) continue;
-    const bool halves = (r.kind == Kind::k_cache || r.kind == Kind::v_cache) && request.half_kv;
+    const bool halves = (r.kind == Kind::k_cache || r.kind == Kind::v_cache) && half_kv;
     const kernels::RandomPattern pattern{halves ? kernels::RandomPattern::Number::f16 : kernels::RandomPattern::Number::f32, 1, 1};
     const auto words = static_cast<std::uint32_t>(slice(r).bytes / 4);
     kernels::record(fill, library_, kernels::random_fill(select_, r, words, pattern, -1.0f, 1.0f, 3, "fill"), resolve);
   }
   queue_.submit_and_wait(fill.finish());
+}
 
+/// Records the workload: one round on each copy first, to see how many make a sample.
+Measurement::Timed Measurement::prepare(const Request& request, const Workload& work, Result result) {
+  if (work.matrix.n > 0 && copies_.empty()) place_matrices(work.matrix);
+  Timed timed;
+  timed.request = request;
+  timed.dispatches = work.round(first_matrix);
+  const Dispatch& first = timed.dispatches.front();
+  timed.result = std::move(result);
+  timed.result.statistics = library_.pipeline(first.kernel, first.constants).statistics();
+  fill_operands(first, request.half_kv);
+  const kernels::Resolver resolve = [this](const kernels::Resource& resource) { return slice(resource); };
+  const auto copies = static_cast<std::uint32_t>(std::max<std::size_t>(1, copies_.size()));
   const auto record = [&](std::uint32_t rounds) {
     vk::Recorder recorder(device_, settings_.timestamps);
     timed.dispatches.clear();
     for (std::uint32_t i = 0; i < rounds; ++i) {
-      for (Dispatch& dispatch : work.round(copies_.empty() ? 0 : i % static_cast<std::uint32_t>(copies_.size()))) {
+      for (Dispatch& dispatch : work.round(first_matrix + i % copies)) {
         timed.dispatches.push_back(std::move(dispatch));
       }
     }
@@ -192,7 +188,6 @@ Measurement::Timed Measurement::prepare(const Operation& operation, const Reques
     timed.rounds = rounds;
     timed.commands = std::make_unique<vk::Commands>(recorder.finish());
   };
-  const auto copies = static_cast<std::uint32_t>(std::max<std::size_t>(1, work.matrix_bytes > 0 ? copies_.size() : 1));
   record(copies);
   once(timed);  // a driver may compile at first use
   const double round = std::max(once(timed), 1e-7);
@@ -218,23 +213,28 @@ std::vector<Result> Measurement::run(const Operation& operation, gguf::Type form
   std::vector<Result> results;
   copies_.clear();
   matrices_.reset();
-  const std::string failure = rows.empty() ? "" : check(operation, format, rows);
+  std::vector<Workload> works;
+  std::vector<Request> requests;
   for (const std::uint32_t n : rows) {
-    const Request request{settings_.sizes, format, n, select_.half_kv(), device_->tuning()};
+    requests.push_back({settings_.sizes, format, n, select_.half_kv(), device_->tuning()});
+    works.push_back(operation.make(select_, requests.back()));
+  }
+  const std::string failure = rows.empty() ? "" : check(operation, format, works);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    Result result{std::string(operation.name),
+                  operation.has_formats ? selftest::suffix(format) : "",
+                  works[i].shape,
+                  kernels::info(works[i].round(first_matrix).front().kernel).name,
+                  rows[i],
+                  failure,
+                  {},
+                  works[i].bytes,
+                  works[i].flops,
+                  {}};
     if (failure.empty()) {
-      all.push_back(prepare(operation, request));
+      all.push_back(prepare(requests[i], works[i], std::move(result)));
     } else {
-      const Workload work = operation.make(select_, request);
-      results.push_back({std::string(operation.name),
-                         operation.has_formats ? selftest::suffix(format) : "",
-                         work.shape,
-                         kernels::info(work.round(0).front().kernel).name,
-                         n,
-                         failure,
-                         {},
-                         work.bytes,
-                         work.flops,
-                         {}});
+      results.push_back(std::move(result));
     }
   }
   const auto start = Clock::now();
@@ -255,7 +255,9 @@ std::vector<Result> Measurement::run(const std::function<void(const std::string&
     std::vector<gguf::Type> formats = operation.has_formats ? settings_.formats : std::vector{gguf::Type::f32};
     if (formats.empty()) formats.assign(std::begin(selftest::formats), std::end(selftest::formats));
     for (const gguf::Type format : formats) {
-      if (operation.has_formats && settings_.sizes.k % gguf::traits(format).block != 0) continue;
+      if (operation.has_formats &&
+          (settings_.sizes.k % gguf::traits(format).block != 0 || settings_.sizes.width % gguf::traits(format).block != 0))
+        continue;
       progress(operation.has_formats ? fmt::format("{} {}", operation.name, selftest::suffix(format)) : std::string(operation.name));
       for (Result& result : run(operation, format)) results.push_back(std::move(result));
     }

@@ -46,10 +46,11 @@ class Measurement {
  private:
   struct Timed;
   std::vector<Result> run(const Operation& operation, skipstone::gguf::Type format);
-  std::string check(const Operation& operation, skipstone::gguf::Type format, const std::vector<std::uint32_t>& rows);
-  void place_matrices(const Request& request, std::uint64_t matrix_bytes);
+  std::string check(const Operation& operation, skipstone::gguf::Type format, const std::vector<Workload>& works);
+  void place_matrices(const skipstone::kernels::Matrix& matrix);
+  void fill_operands(const Dispatch& dispatch, bool half_kv);
   skipstone::vk::Slice slice(const skipstone::kernels::Resource& resource) const;
-  Timed prepare(const Operation& operation, const Request& request);
+  Timed prepare(const Request& request, const Workload& work, Result result);
   void set_state(const Timed& timed);
   double once(Timed& timed);
   std::uint64_t working_set() const;
@@ -63,7 +64,7 @@ class Measurement {
   std::map<std::uint32_t, skipstone::vk::Slice> scratch_;
   skipstone::vk::Slice vector_;
   std::unique_ptr<skipstone::vk::Arena> matrices_;
-  std::vector<std::vector<skipstone::vk::Slice>> copies_;  ///< planes of each copy of the matrix
+  std::vector<std::vector<std::vector<skipstone::vk::Slice>>> copies_;  ///< planes of each part of each copy of the matrix
   skipstone::vk::Queue queue_;
 };
 

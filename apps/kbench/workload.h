@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,6 +12,8 @@
 #include "exec/pass_builder.h"
 #include "kernels/operations.h"
 #include "model/config.h"
+#include "model/weight_layout.h"
+#include "selftest/matrix_check.h"
 
 namespace kbench {
 
@@ -38,11 +41,13 @@ struct Request {
 
 /// One operation on one shape.
 struct Workload {
-  std::string shape;                                          ///< "4096x4096"
-  std::uint64_t matrix_bytes = 0;                             ///< of one copy of the matrix; 0 where there is none
-  std::function<std::vector<Dispatch>(std::uint32_t)> round;  ///< on copy i of the matrix, tensor first_matrix + i
-  double bytes = 0;                                           ///< that have to be read or written once
-  double flops = 0;                                           ///< multiplications and additions
+  std::string shape;                  ///< "4096x4096"
+  skipstone::kernels::Matrix matrix;  ///< n is 0 where there is none
+  /// The dispatches of one round, on the copy of the matrix that is tensor `tensor`.
+  std::function<std::vector<Dispatch>(std::uint32_t tensor)> round;
+  double bytes = 0;                                       ///< that have to be read or written once
+  double flops = 0;                                       ///< multiplications and additions
+  std::optional<skipstone::selftest::MatrixShape> check;  ///< the same kernel on fewer rows of the matrix, for the oracle
 };
 
 inline constexpr std::uint32_t vector_tensor = 0;  ///< a norm's weights; large enough for all
@@ -52,7 +57,8 @@ inline constexpr skipstone::kernels::Resource matrix_input{skipstone::kernels::R
     matrix_output{skipstone::kernels::ResourceKind::scratch, 1};
 
 struct Operation {
-  std::string_view name;     ///< as in selftest::Case::operation
+  std::string_view name;
+  std::string_view cases;    ///< what the names of the self-test's cases start with
   std::string_view summary;  ///< for --list
   bool has_formats;          ///< runs once for each weight format
   std::uint32_t most_rows;   ///< of one pass
@@ -61,10 +67,10 @@ struct Operation {
 
 std::span<const Operation> operations();
 
+/// Where copy `tensor` of a workload's matrix goes.
+skipstone::model::TensorPlace place_of(skipstone::kernels::Matrix matrix, std::uint32_t tensor);
+
 /// nullptr where there is none of that name.
 const Operation* find_operation(std::string_view name);
-
-/// The matrix of a request, as tensor `tensor`.
-skipstone::kernels::Matrix matrix_of(const Request& request, std::uint32_t tensor);
 
 }  // namespace kbench

@@ -60,6 +60,7 @@ static void wrong_arguments(const char* folder) {
 
   EXPECT(skipstone_engine_load(NULL, NULL) == SKIPSTONE_INVALID_ARGUMENT);
   EXPECT(skipstone_engine_load(NULL, &engine) == SKIPSTONE_INVALID_ARGUMENT);
+  EXPECT(strstr(skipstone_last_error(), "model_path") != NULL);
   params.synthetic = "llama-2-7b:no-type";
   EXPECT(skipstone_engine_load(&params, &engine) == SKIPSTONE_INVALID_ARGUMENT && strstr(skipstone_last_error(), "no-type") != NULL);
   /* A caller that was built before the field was there. */
@@ -68,7 +69,6 @@ static void wrong_arguments(const char* folder) {
   params = skipstone_engine_default_params();
   EXPECT(skipstone_session_measure(NULL, NULL, NULL) == SKIPSTONE_INVALID_ARGUMENT);
   EXPECT(skipstone_copy_bandwidth(NULL, NULL) == SKIPSTONE_INVALID_ARGUMENT);
-  EXPECT(strstr(skipstone_last_error(), "model_path") != NULL);
   EXPECT(engine == NULL);
   params.struct_size = 0;
   EXPECT(skipstone_engine_load(&params, &engine) == SKIPSTONE_INVALID_ARGUMENT);

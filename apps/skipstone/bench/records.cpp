@@ -32,11 +32,14 @@ std::string doubled(const std::string& text, char quote) {
   return escaped + quote;
 }
 
+/// A string with what is no UTF-8 replaced.
+std::string valid_text(const Json& value) { return Json::parse(dump(value)).get<std::string>(); }
+
 std::string csv_field(const Json& value) {
   if (value.is_null()) return "";
   if (value.is_array()) return list_text(value);
   if (!value.is_string()) return dump(value);
-  const auto& text = value.get_ref<const std::string&>();
+  const std::string text = valid_text(value);
   return text.find_first_of(",\"\r\n") == std::string::npos ? text : doubled(text, '"');
 }
 
@@ -54,8 +57,7 @@ std::string sql_value(const Json& value) {
   if (value.is_null()) return "NULL";
   if (value.is_boolean()) return value.get<bool>() ? "1" : "0";
   if (value.is_number()) return dump(value);
-  // dump() and back, so that what is no UTF-8 has become U+FFFD.
-  return doubled(value.is_array() ? list_text(value) : Json::parse(dump(value)).get<std::string>(), '\'');
+  return doubled(value.is_array() ? list_text(value) : valid_text(value), '\'');
 }
 
 std::vector<std::string> names_of(const Json& record) {
@@ -99,13 +101,16 @@ std::string json_line(std::string_view record, const Json& fields) {
 std::string sql(std::string_view table, std::span<const Json> records) {
   if (records.empty()) return "";
   const std::vector<std::string> names = names_of(records.front());
-  std::vector<std::string> columns;
-  for (const std::string& name : names) columns.push_back(fmt::format("  {} {}", name, sql_type(records, name)));
+  std::vector<std::string> columns, quoted;  // "commit" is a word of the language
+  for (const std::string& name : names) {
+    quoted.push_back(doubled(name, '"'));
+    columns.push_back(fmt::format("  {} {}", quoted.back(), sql_type(records, name)));
+  }
   std::string text = fmt::format("CREATE TABLE IF NOT EXISTS {} (\n{}\n);\n", table, fmt::join(columns, ",\n"));
   for (const Json& record : records) {
     std::vector<std::string> values;
     for (const auto& [name, value] : record.items()) values.push_back(sql_value(value));
-    text += fmt::format("INSERT INTO {} ({}) VALUES ({});\n", table, fmt::join(names, ", "), fmt::join(values, ", "));
+    text += fmt::format("INSERT INTO {} ({}) VALUES ({});\n", table, fmt::join(quoted, ", "), fmt::join(values, ", "));
   }
   return text;
 }
