@@ -22,23 +22,31 @@ uvec4 philox(uvec4 c, uvec2 key) {
   return c;
 }
 
-// 24 random bits as a number in [low, high]. Product and sum round once each, as on the host.
-float number(uint bits) {
+bool is_set(uint mask, uint half_index) { return (mask >> (half_index % push.period) & 1u) != 0u; }
+
+// 24 random bits as a number. Products and sum round once each, as on the host.
+float number(uint bits, uint half_index) {
   precise float part = float(bits) * 5.9604644775390625e-8 * (push.high - push.low);
   precise float value = push.low + part;
+  if (is_set(push.minima, half_index)) value *= push.minimum;
   return value;
 }
 
-// Cut off, not rounded, in integer arithmetic: the same on every device, and below the smallest normal number zero.
+// Cut off, not rounded, in integer arithmetic: the same on every device.
 uint to_half(float value) {
   const uint bits = floatBitsToUint(value), sign = bits >> 16 & 0x8000u, rest = bits & 0x7fffffffu;
-  return rest < 0x38800000u ? sign : sign | ((rest >> 13) - (112u << 10));
+  return sign | (rest < 0x38800000u ? uint(uintBitsToFloat(rest) * 16777216.0) : (rest >> 13) - (112u << 10));
 }
 
-uint half_word(uint index, uint bits) {
-  if ((push.numbers >> (index % push.period) & 1u) == 0u) return bits;
-  const float value = number(bits << 8);
+uint half_word(uint half_index, uint bits) {
+  if (!is_set(push.numbers, half_index)) return bits;
+  const float value = number(bits << 8, half_index);
   return NUMBER == RANDOM_BF16 ? floatBitsToUint(value) >> 16 : to_half(value);
+}
+
+uint word(uint index, uint bits) {
+  if (NUMBER == RANDOM_F32) return is_set(push.numbers, 2u * index) ? floatBitsToUint(number(bits >> 8, 2u * index)) : bits;
+  return half_word(2u * index, bits & 0xffffu) | half_word(2u * index + 1u, bits >> 16) << 16;
 }
 
 void main() {
@@ -48,8 +56,7 @@ void main() {
     for (uint j = 0u; j < 4u; ++j) {
       const uint i = block * 4u + j;
       if (i >= push.words) break;
-      target[i] = NUMBER == RANDOM_F32 ? floatBitsToUint(number(random[j] >> 8))
-                                       : half_word(2u * i, random[j] & 0xffffu) | half_word(2u * i + 1u, random[j] >> 16) << 16;
+      target[i] = word(i, random[j]);
     }
   }
 }

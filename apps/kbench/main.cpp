@@ -82,7 +82,7 @@ kbench::Settings settings_of(const Options& o) {
   }
   for (const std::string& name : o.formats) {
     std::string formats;
-    for (const gguf::Type type : selftest::formats) {
+    for (const gguf::Type type : selftest::formats()) {
       if (selftest::suffix(type) == name) settings.formats.push_back(type);
       formats += fmt::format("{}{}", formats.empty() ? "" : ", ", selftest::suffix(type));
     }

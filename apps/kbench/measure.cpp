@@ -115,7 +115,7 @@ std::string Measurement::check(const Operation& operation, gguf::Type format, co
     return difference.empty() ? std::string() : fmt::format("{}: {}", name, difference);
   };
   const auto of_another_format = [&](const std::string& name) {
-    return operation.has_formats && std::ranges::any_of(selftest::formats, [&](gguf::Type other) {
+    return operation.has_formats && std::ranges::any_of(selftest::formats(), [&](gguf::Type other) {
              return other != format && name.find(fmt::format(" {} ", selftest::suffix(other))) != std::string::npos;
            });
   };
@@ -253,7 +253,7 @@ std::vector<Result> Measurement::run(const std::function<void(const std::string&
   for (const Operation& operation : operations()) {
     if (!settings_.operations.empty() && std::ranges::find(settings_.operations, operation.name) == settings_.operations.end()) continue;
     std::vector<gguf::Type> formats = operation.has_formats ? settings_.formats : std::vector{gguf::Type::f32};
-    if (formats.empty()) formats.assign(std::begin(selftest::formats), std::end(selftest::formats));
+    if (formats.empty()) formats = selftest::formats();
     for (const gguf::Type format : formats) {
       if (operation.has_formats &&
           (settings_.sizes.k % gguf::traits(format).block != 0 || settings_.sizes.width % gguf::traits(format).block != 0))

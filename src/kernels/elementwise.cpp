@@ -75,8 +75,8 @@ Dispatch random_fill(const Selector& select, Resource target, std::uint32_t word
   d.kernel = KernelId::random_fill;
   d.constants = kernels::words(abi::RandomFillSpec{select.wide_lanes(), static_cast<std::uint32_t>(pattern.number)});
   d.operands = {{target, Access::write}};
-  d.push = bytes(abi::RandomFillPush{words, pattern.period, pattern.numbers, static_cast<std::uint32_t>(key),
-                                     static_cast<std::uint32_t>(key >> 32), low, high});
+  d.push = bytes(abi::RandomFillPush{words, pattern.period, pattern.numbers, pattern.minima, static_cast<std::uint32_t>(key),
+                                     static_cast<std::uint32_t>(key >> 32), low, high, pattern.minimum});
   const std::uint32_t lanes_words = 4 * select.wide_lanes();
   d.groups = {std::clamp(words / lanes_words + 1, 1u, most_groups), 1, 1};
   d.label = label;

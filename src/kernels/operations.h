@@ -98,12 +98,14 @@ Dispatch cosine(const Selector& select, Resource before, Resource after, std::ui
                 const std::string& label);
 Dispatch cosine_sum(const Selector& select, std::uint32_t layers, const std::string& label);
 
-/// What is random in a buffer: of every `period` 16-bit halves (1..32), those whose bit is set in `numbers` are finite numbers in
-/// [low, high), the others random bits. f32 numbers take whole words, all of them.
+/// What is random in a buffer: of every `period` 16-bit halves (1..32), those whose bit is set in `numbers` are finite numbers, the others
+/// random bits. f32 numbers take whole words; the bit of their first half counts. Numbers are in [low, high), or where their bit is set in
+/// `minima` too in that times `minimum`.
 struct RandomPattern {
   enum class Number : std::uint32_t { f16 = 0, f32 = 1, bf16 = 2 };
   Number number = Number::f16;
-  std::uint32_t period = 1, numbers = 0;
+  std::uint32_t period = 1, numbers = 0, minima = 0;
+  float minimum = 0.0f;
 };
 /// Fills `words` 32-bit words of `target`; which words is a function of `key` and their place alone, on every device.
 Dispatch random_fill(const Selector& select, Resource target, std::uint32_t words, const RandomPattern& pattern, float low, float high,

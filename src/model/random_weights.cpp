@@ -14,20 +14,32 @@ using Number = RandomPattern::Number;
 constexpr RandomPattern bits{};
 constexpr RandomPattern halves{Number::f16, 1, 1};
 
-/// One row a format: what its planes hold, and the standard deviation of a weight whose scales are 1 (of all bits alike).
+/// A unit's halves in plane 1: the scale is the first one; a minimum beside it is as large as makes the mean of all weights about zero.
+constexpr RandomPattern scale_and_minimum(std::uint32_t unit_halves, float minimum) { return {Number::f16, unit_halves, 3, 2, minimum}; }
+
+/// One row a format: what its planes hold (model/repack_unit.cpp), and the root mean square of weights whose scales are around 1.
 struct FormatPlanes {
   gguf::Type format;
   RandomPattern quants, scales;
-  double deviation;
+  double size;
 };
 
-// Deviations: of numbers spread evenly over [-1, 1], and over the integers -128..127 and -8..7.
+// Sizes: sampled, with scales and minima evenly from 0.5 to 1.5 and codes of random bits; of plain numbers 1 / sqrt(3).
 constexpr FormatPlanes format_planes[] = {
     {gguf::Type::f32, {Number::f32, 1, 1}, bits, 0.577},
     {gguf::Type::f16, halves, bits, 0.577},
     {gguf::Type::bf16, {Number::bf16, 1, 1}, bits, 0.577},
-    {gguf::Type::q8_0, bits, halves, 73.9},
-    {gguf::Type::q4_0, bits, halves, 4.61},
+    {gguf::Type::q8_0, bits, halves, 77.0},
+    {gguf::Type::q4_0, bits, halves, 4.83},
+    {gguf::Type::iq4_nl, bits, halves, 70.2},
+    {gguf::Type::q4_1, bits, scale_and_minimum(2, -7.5f), 5.68},
+    {gguf::Type::q5_0, bits, {Number::f32, 4, 4}, 9.61},
+    {gguf::Type::q5_1, bits, {Number::f16, 4, 12, 8, -15.5f}, 11.5},
+    {gguf::Type::q2_k, bits, scale_and_minimum(10, 1.5f), 15.1},
+    {gguf::Type::q3_k, bits, {Number::f16, 24, 1}, 45.1},
+    {gguf::Type::q4_k, bits, scale_and_minimum(8, 7.5f), 286.0},
+    {gguf::Type::q5_k, bits, scale_and_minimum(24, 15.5f), 583.0},
+    {gguf::Type::q6_k, bits, {Number::f32, 10, 1}, 1420.0},
 };
 
 const FormatPlanes& planes_of(gguf::Type format) {
@@ -44,7 +56,7 @@ struct Range {
 // Weights go both ways; scales are positive, and differ from block to block.
 Range range_of(const TensorPlace& place, const FormatPlanes& planes, std::uint32_t plane) {
   if (place.vector) return {0.5f, 1.5f};
-  const auto size = static_cast<float>(1.0 / (planes.deviation * std::sqrt(static_cast<double>(place.matrix.k))));
+  const auto size = static_cast<float>(1.0 / (planes.size * std::sqrt(static_cast<double>(place.matrix.k))));
   return plane == 0 ? Range{-size, size} : Range{0.5f * size, 1.5f * size};
 }
 

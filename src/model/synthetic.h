@@ -21,8 +21,8 @@ struct SyntheticShape {
 std::span<const SyntheticShape> synthetic_shapes();
 
 /// "NAME:TYPE", e.g. "llama-2-7b:q4_0": one of synthetic_shapes() and a type that there are kernels for, in upper or lower case. A described
-/// file of architecture llama without a tokenizer: matrices are of TYPE, those whose rows do not divide into its blocks F16 (as `quantize`
-/// has it), norms F32. Throws invalid_argument that says what there is.
+/// file of architecture llama without a tokenizer: matrices are of TYPE, those whose rows do not divide into its blocks F16, norms
+/// F32. Throws invalid_argument that says what there is.
 gguf::File synthetic_model(const std::string& specification);
 gguf::File synthetic_model(const SyntheticShape& shape, gguf::Type type);
 

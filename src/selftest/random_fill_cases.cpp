@@ -23,26 +23,37 @@ struct Fill {
 
 constexpr std::uint64_t key = 0x123456789abcdef0u;
 
-float number(std::uint32_t bits, const Fill& fill) {
-  const float part = static_cast<float>(bits) * 0x1p-24f * (fill.high - fill.low);
-  return fill.low + part;
+bool is_set(std::uint32_t mask, std::uint32_t half_index, const Fill& fill) {
+  return (mask >> (half_index % fill.pattern.period) & 1u) != 0;
 }
 
-std::uint32_t half_word(std::uint32_t index, std::uint32_t bits, const Fill& fill) {
-  if ((fill.pattern.numbers >> (index % fill.pattern.period) & 1u) == 0) return bits;
-  const auto value = std::bit_cast<std::uint32_t>(number(bits << 8, fill));
+float number(std::uint32_t bits, std::uint32_t half_index, const Fill& fill) {
+  const float part = static_cast<float>(bits) * 0x1p-24f * (fill.high - fill.low);
+  const float value = fill.low + part;
+  return is_set(fill.pattern.minima, half_index, fill) ? value * fill.pattern.minimum : value;
+}
+
+std::uint32_t half_word(std::uint32_t half_index, std::uint32_t bits, const Fill& fill) {
+  if (!is_set(fill.pattern.numbers, half_index, fill)) return bits;
+  const auto value = std::bit_cast<std::uint32_t>(number(bits << 8, half_index, fill));
   if (fill.pattern.number == Number::bf16) return value >> 16;
+  // binary16 by cutting off
   const std::uint32_t sign = value >> 16 & 0x8000u, rest = value & 0x7fffffffu;
-  return rest < 0x38800000u ? sign : sign | ((rest >> 13) - (112u << 10));  // binary16 by cutting off
+  if (rest < 0x38800000u) return sign | static_cast<std::uint32_t>(std::bit_cast<float>(rest) * 0x1p24f);
+  return sign | ((rest >> 13) - (112u << 10));
+}
+
+std::uint32_t word(std::uint32_t index, std::uint32_t bits, const Fill& fill) {
+  if (fill.pattern.number != Number::f32)
+    return half_word(2 * index, bits & 0xffffu, fill) | half_word(2 * index + 1, bits >> 16, fill) << 16;
+  return is_set(fill.pattern.numbers, 2 * index, fill) ? std::bit_cast<std::uint32_t>(number(bits >> 8, 2 * index, fill)) : bits;
 }
 
 std::vector<std::uint32_t> expected(const Fill& fill) {
   std::vector<std::uint32_t> words(fill.words);
   for (std::uint32_t i = 0; i < fill.words; ++i) {
     const std::uint32_t random = philox({i / 4, 0, 0, 0}, {static_cast<std::uint32_t>(key), static_cast<std::uint32_t>(key >> 32)})[i % 4];
-    words[i] = fill.pattern.number == Number::f32
-                   ? std::bit_cast<std::uint32_t>(number(random >> 8, fill))
-                   : half_word(2 * i, random & 0xffffu, fill) | half_word(2 * i + 1, random >> 16, fill) << 16;
+    words[i] = word(i, random, fill);
   }
   return words;
 }
@@ -72,7 +83,8 @@ std::vector<Case> random_fill_cases(const Scope& scope) {
   add(cases, "bits", {{}, 3});
   add(cases, "f16", {{Number::f16, 1, 1}, 400, -0.5f, 0.5f});
   add(cases, "bf16", {{Number::bf16, 1, 1}, 1, -0.5f, 0.5f});
-  add(cases, "two scales and 12 bytes", {{Number::f16, 8, 3}, 77, 1.0f, 2.0f});
+  add(cases, "scale, minimum and 12 bytes", {{Number::f16, 8, 3, 2, 7.5f}, 77, 1e-5f, 2e-4f});
+  add(cases, "float among 20 bytes", {{Number::f32, 10, 4}, 99, 0.5f, 1.5f});
   // More words than all workgroups of a dispatch take in one turn, where that is not too many for a test.
   if (scope.tuning.wide_lanes <= 8) add(cases, "bits", {{}, 65535 * 4 * scope.tuning.wide_lanes + 1000});
   return cases;
