@@ -11,9 +11,9 @@
 namespace cli {
 namespace {
 
-skipstone::Engine load(const std::string& model, const EngineOptions& options) {
+skipstone::Engine load(const skipstone_engine_params& params) {
   Progress progress;
-  return skipstone::Engine(engine_params(model, options), [&progress](const char* stage, double done) {
+  return skipstone::Engine(params, [&progress](const char* stage, double done) {
     progress.update(stage, done);
     return !interrupt::requested();
   });
@@ -75,10 +75,22 @@ void throw_load_failure(const skipstone::error& error, const std::string& model)
 
 skipstone::Engine load_engine(const std::string& model, const EngineOptions& options) {
   try {
-    return load(model, options);
+    return load(engine_params(model, options));
   } catch (const skipstone::error& error) {
     if (error.status() == SKIPSTONE_CANCELLED) throw Failure(ExitCode::interrupted, "interrupted while the model was being loaded");
     throw_load_failure(error, model);
+  }
+}
+
+skipstone::Engine load_synthetic(const std::string& specification, const EngineOptions& options) {
+  try {
+    skipstone_engine_params params = engine_params("", options);
+    params.model_path = nullptr;
+    params.synthetic = specification.c_str();
+    return load(params);
+  } catch (const skipstone::error& error) {
+    if (error.status() == SKIPSTONE_CANCELLED) throw Failure(ExitCode::interrupted, "interrupted while the model was being made");
+    throw Failure(exit_code(error.status(), false), error.what());
   }
 }
 

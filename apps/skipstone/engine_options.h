@@ -30,6 +30,8 @@ skipstone_engine_params engine_params(const std::string& model, const EngineOpti
 
 /// Throws Failure for an error of loading or measuring a model, with the exit code that fits.
 [[noreturn]] void throw_load_failure(const skipstone::error& error, const std::string& model);
+/// A synthetic model, "NAME:TYPE", likewise.
+skipstone::Engine load_synthetic(const std::string& specification, const EngineOptions& options);
 
 /// Throws Failure where the Vulkan validation layers complained.
 void check_validation(const skipstone::Engine& engine);

@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <exception>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "commands.h"
 #include "skipstone/skipstone.hpp"
@@ -33,9 +35,19 @@ class Formatter : public CLI::Formatter {
   }
 };
 
+/// Arguments as CLI11 takes them, last first. llama-bench's -pg has more letters than an option with one dash can have here.
+std::vector<std::string> arguments(int argc, char** argv) {
+  std::vector<std::string> all;
+  for (int i = argc - 1; i > 0; --i) {
+    const bool pair = std::string_view(argv[1]) == "bench" && std::string_view(argv[i]) == "-pg";
+    all.emplace_back(pair ? "--pg" : argv[i]);
+  }
+  return all;
+}
+
 int parse_and_run(CLI::App& app, int argc, char** argv, bool& list_devices, ExitCode& code) {
   try {
-    app.parse(argc, argv);
+    app.parse(arguments(argc, argv));
   } catch (const CLI::Success& help) {
     return app.exit(help);
   } catch (const CLI::ParseError& error) {

@@ -193,9 +193,16 @@ typedef struct skipstone_engine_params {
   skipstone_progress_fn progress;
   void* user_data;
   int32_t tuning; /* skipstone_tuning */
+  /* Instead of model_path (then NULL): "NAME:TYPE", e.g. "llama-2-7b:q4_0", a published shape with random weights that the device makes,
+   * for benchmarks. There is no tokenizer: functions that take or give text fail with SKIPSTONE_UNSUPPORTED, chunks have no text.
+   * SKIPSTONE_INVALID_ARGUMENT with what there is for other names and types. */
+  const char* synthetic;
 } skipstone_engine_params;
 
 skipstone_engine_params skipstone_engine_default_params(void);
+
+/* The names that `synthetic` knows, separated by ", ". */
+const char* skipstone_synthetic_models(void);
 
 /* Opens the file, plans memory (SKIPSTONE_OUT_OF_MEMORY with the numbers, before anything is allocated), loads and compiles. */
 skipstone_status skipstone_engine_load(const skipstone_engine_params* params, skipstone_engine** engine);
@@ -216,6 +223,13 @@ typedef struct skipstone_engine_info {
   uint64_t device_bytes;                              /* held now */
   uint64_t validation_messages;
   uint32_t exit_layer; /* the layer that the model was trained to exit early at, counted from 1; 0: it does not say */
+  uint32_t max_rows;   /* rows that one pass can verify, hence the most of skipstone_work.rows */
+  int32_t kv_type;     /* skipstone_kv_type of the KV cache as it is: never SKIPSTONE_KV_AUTOMATIC */
+  const char* model_type;      /* the tensor type that most parameters have: "Q4_0" */
+  uint64_t parameters;         /* of the model */
+  uint64_t tensor_bytes;       /* of its tensors, as a file has them */
+  uint64_t bytes_per_token;    /* of weights that a pass over one token reads: all but the embedding's other rows */
+  uint64_t kv_bytes_per_token; /* of keys and values that it reads for each token in the cache */
 } skipstone_engine_info;
 
 skipstone_status skipstone_engine_get_info(const skipstone_engine* engine, skipstone_engine_info* info);
@@ -347,6 +361,31 @@ const skipstone_token* skipstone_session_tokens(const skipstone_session* session
 /* Mean cosine of the residual stream before and after each attention sublayer over the last prompt, layer by layer; `count` is 0
  * where the drafter does not measure it. */
 const float* skipstone_session_attention_cosine(const skipstone_session* session, size_t* count);
+
+/* ---- measuring ---------------------------------------------------------------------------------------------------------- */
+
+/* What is measured: `prompt` tokens in one go and then `generate` tokens one by one, or one pass that verifies `rows` rows (1 to
+ * skipstone_engine_info.max_rows), in greedy decoding; all of it behind `depth` tokens that the KV cache has already. */
+typedef struct skipstone_work {
+  size_t struct_size;
+  uint32_t depth;
+  uint32_t prompt;
+  uint32_t generate;
+  uint32_t rows; /* 0 where prompt or generate is not */
+} skipstone_work;
+
+/* All zero. */
+skipstone_work skipstone_work_default(void);
+
+/* Runs `work` once over pseudo-random tokens, without the session's drafter, and gives the seconds it took by the host's clock. Filling the
+ * cache up to the depth is not among them, and is not repeated by the session's later measurements. The conversation is empty afterwards.
+ * The first run of a kind records its passes: do one that does not count. SKIPSTONE_INVALID_ARGUMENT for what is none of both kinds, for
+ * too many rows, and where it does not fit the context. */
+skipstone_status skipstone_session_measure(skipstone_session* session, const skipstone_work* work, double* seconds);
+
+/* What the device copies from its memory to its memory, bytes read and written in a second: the median of several copies of a buffer larger
+ * than caches. `device` as for skipstone_list_devices(). Needs up to 512 MiB of device memory while it runs. */
+skipstone_status skipstone_copy_bandwidth(const char* device, double* bytes_per_second);
 
 #ifdef __cplusplus
 }

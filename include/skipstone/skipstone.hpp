@@ -199,6 +199,13 @@ class Session {
   std::string drafter() const { return skipstone_session_drafter(get()); }
   std::string skip_set() const { return skipstone_session_skip_set(get()); }
 
+  /// Seconds that `work` takes; see skipstone_session_measure().
+  double measure(skipstone_work work) {
+    double seconds = 0.0;
+    check(skipstone_session_measure(get(), &work, &seconds));
+    return seconds;
+  }
+
   void cancel() noexcept { skipstone_session_cancel(get()); }
   void reset() { check(skipstone_session_reset(get())); }
 
@@ -258,6 +265,13 @@ inline std::string quantize(skipstone_quantize_params params, Progress progress 
   char* json = nullptr;
   relay.finish(skipstone_quantize(&params, &json));
   return detail::take(json);
+}
+
+/// Bytes per second, read and written. `device` as for skipstone_list_devices().
+inline double copy_bandwidth(const char* device = nullptr) {
+  double bytes_per_second = 0.0;
+  check(skipstone_copy_bandwidth(device, &bytes_per_second));
+  return bytes_per_second;
 }
 
 inline std::vector<skipstone_drafter_info> drafters() {

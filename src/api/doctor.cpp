@@ -7,6 +7,7 @@
 
 #include "api/device_json.h"
 #include "api/guard.h"
+#include "api/open_device.h"
 #include "selftest/selftest.h"
 #include "vk/device.h"
 #include "vk/tuning.h"
@@ -15,14 +16,6 @@ namespace skipstone::api {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-std::shared_ptr<vk::Device> open_device(const skipstone_doctor_params& params, std::string& reason) {
-  const std::shared_ptr<vk::Instance> instance = vk::Instance::create(params.validation != 0);
-  const vk::Choice choice = vk::choose_device(
-      instance->devices(), [&](std::uint32_t index) { return instance->unsuitable(index); }, wanted_device(params.device));
-  reason = choice.reason;
-  return vk::Device::create(instance, choice.index);
-}
 
 Json kernels_json(const std::vector<selftest::Result>& results) {
   struct Count {
@@ -40,8 +33,7 @@ Json kernels_json(const std::vector<selftest::Result>& results) {
 }
 
 Json examine(const skipstone_doctor_params& params) {
-  std::string reason;
-  const std::shared_ptr<vk::Device> device = open_device(params, reason);
+  const auto [device, reason] = open_device(params.device, params.validation != 0);
   std::uint64_t failures = 0;
   const auto report = [&](const selftest::Result& result) {
     if (!result.passed) ++failures;

@@ -10,6 +10,7 @@
 #include "api/engine_options.h"
 #include "api/guard.h"
 #include "api/handles.h"
+#include "model/synthetic.h"
 
 using namespace skipstone;
 
@@ -31,6 +32,18 @@ skipstone_engine_params skipstone_engine_default_params(void) {
   params.kv_type = SKIPSTONE_KV_AUTOMATIC;
   params.validation = api::validation_by_default();
   return params;
+}
+
+const char* skipstone_synthetic_models(void) {
+  static const std::string names = [] {
+    std::string list;
+    for (const model::SyntheticShape& shape : model::synthetic_shapes()) {
+      list += list.empty() ? "" : ", ";
+      list += shape.name;
+    }
+    return list;
+  }();
+  return names.c_str();
 }
 
 skipstone_status skipstone_engine_load(const skipstone_engine_params* given, skipstone_engine** engine) {
@@ -68,6 +81,13 @@ skipstone_status skipstone_engine_get_info(const skipstone_engine* engine, skips
     filled.device_bytes = e.device_bytes_held();
     filled.validation_messages = e.validation_messages();
     filled.exit_layer = e.config().exit_layer;
+    filled.max_rows = e.max_rows();
+    filled.kv_type = static_cast<int32_t>(e.memory().kv_type);
+    filled.model_type = e.facts().type.c_str();
+    filled.parameters = e.facts().parameters;
+    filled.tensor_bytes = e.facts().file_bytes;
+    filled.bytes_per_token = e.facts().bytes_per_token;
+    filled.kv_bytes_per_token = e.memory().kv / e.memory().context;
     api::give(filled, info);
   });
 }

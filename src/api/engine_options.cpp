@@ -14,7 +14,11 @@ engine::Progress progress_from(skipstone_progress_fn progress, void* user_data, 
 }
 
 engine::EngineOptions engine_options(const skipstone_engine_params& params) {
-  require(params.model_path, "model_path");
+  if (params.synthetic == nullptr) require(params.model_path, "model_path");
+  if (params.synthetic != nullptr && params.model_path != nullptr) {
+    fail(Code::invalid_argument, "both a model file ('{}') and a synthetic model ('{}') are named; name one", params.model_path,
+         params.synthetic);
+  }
   if (params.kv_type < SKIPSTONE_KV_AUTOMATIC || params.kv_type > SKIPSTONE_KV_F32) {
     fail(Code::invalid_argument, "kv_type {} is none of skipstone_kv_type", params.kv_type);
   }
@@ -22,7 +26,8 @@ engine::EngineOptions engine_options(const skipstone_engine_params& params) {
     fail(Code::invalid_argument, "tuning {} is none of skipstone_tuning", params.tuning);
   }
   engine::EngineOptions options;
-  options.model_path = params.model_path;
+  options.model_path = text_or_empty(params.model_path);
+  options.synthetic = text_or_empty(params.synthetic);
   options.device = wanted_device(params.device);
   options.context = params.context;
   options.kv = static_cast<engine::KvType>(params.kv_type);

@@ -1,4 +1,5 @@
 // Sessions: generating, and what came out.
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,17 +16,19 @@ namespace {
 class Stream {
  public:
   Stream(skipstone_session& session, bool at_text_start, skipstone_chunk_fn chunk, void* user_data)
-      : session_(session), decoder_(session.engine->tokenizer(), at_text_start), chunk_(chunk), user_data_(user_data) {}
+      : session_(session), chunk_(chunk), user_data_(user_data) {
+    if (session.engine->has_tokenizer()) decoder_.emplace(session.engine->tokenizer(), at_text_start);
+  }
 
   /// False where the caller or a cancellation asks to stop.
   bool push(text::Token token, bool drafted) {
-    const bool go_on = chunk_ == nullptr || hand_over(decoder_.push(token), token, drafted);
+    const bool go_on = chunk_ == nullptr || hand_over(decoder_ ? decoder_->push(token) : "", token, drafted);
     return !session_.cancel.exchange(false) && go_on;
   }
 
   void finish() {
-    if (chunk_ == nullptr) return;
-    const std::string rest = decoder_.finish();
+    if (chunk_ == nullptr || !decoder_) return;
+    const std::string rest = decoder_->finish();
     if (!rest.empty()) hand_over(rest, -1, false);
   }
 
@@ -36,7 +39,7 @@ class Stream {
   }
 
   skipstone_session& session_;
-  text::StreamDecoder decoder_;
+  std::optional<text::StreamDecoder> decoder_;  ///< none where the model has no tokenizer
   skipstone_chunk_fn chunk_;
   void* user_data_;
 };
@@ -113,7 +116,8 @@ skipstone_status skipstone_session_generate(skipstone_session* session, const sk
     if (count > 0) api::require(tokens, "tokens");
     session->last = {};
     const std::vector<text::Token> prompt(tokens, tokens + count);
-    const bool at_text_start = session->session->history().empty() && session->engine->tokenizer().decode(prompt).empty();
+    const bool at_text_start =
+        session->session->history().empty() && session->engine->has_tokenizer() && session->engine->tokenizer().decode(prompt).empty();
     Stream stream(*session, at_text_start, chunk, user_data);
     session->last = session->session->generate(prompt, max_tokens,
                                                [&](const spec::Emitted& emitted) { return stream.push(emitted.token, emitted.drafted); });

@@ -12,6 +12,8 @@
 #include "engine/memory_plan.h"
 #include "exec/pipelines.h"
 #include "exec/plan.h"
+#include "model/random_weights.h"
+#include "model/synthetic.h"
 
 namespace skipstone::engine {
 namespace {
@@ -81,11 +83,11 @@ std::shared_ptr<Engine> Engine::load(const EngineOptions& options) {
   std::shared_ptr<Engine> engine(new Engine);
   State& state = *engine->state_;
   report(options.progress, "reading model", 0.0);
-  const gguf::File file = gguf::File::open(options.model_path);
+  const gguf::File file = options.synthetic.empty() ? gguf::File::open(options.model_path) : model::synthetic_model(options.synthetic);
   state.config = model::Config::from(file);
   const model::ModelTensors tensors = model::find_tensors(file, state.config);
-  state.tokenizer = std::make_unique<text::Tokenizer>(text::Vocabulary::from(file));
-  if (state.tokenizer->size() > state.config.vocabulary) {
+  if (file.has_data()) state.tokenizer = std::make_unique<text::Tokenizer>(text::Vocabulary::from(file));
+  if (state.tokenizer && state.tokenizer->size() > state.config.vocabulary) {
     fail(Code::bad_file, "{}: the tokenizer has {} tokens, but the model only {}", options.model_path, state.tokenizer->size(),
          state.config.vocabulary);
   }
@@ -102,6 +104,9 @@ std::shared_ptr<Engine> Engine::load(const EngineOptions& options) {
   state.kernel_library = std::make_unique<kernels::Library>(state.device, env::cache_directory());
   state.builder = std::make_unique<exec::PassBuilder>(state.config, state.layout, state.shape, *state.select);
 
+  const model::ModelSize size = model::model_size(file);
+  state.facts = {size.parameters, size.bytes, std::string(gguf::traits(size.type).name), state.layout.bytes_per_token()};
+
   // Pipelines are made beside the loading of the weights, unless which ones is to be measured with these.
   const bool measure = options.tuning == Tuning::first_use || (options.tuning == Tuning::automatic && tunes_by_itself(caps));
   const bool known = options.tuning == Tuning::off || take_cached_choices(state) || !measure;
@@ -112,8 +117,10 @@ std::shared_ptr<Engine> Engine::load(const EngineOptions& options) {
     maker.emplace(*state.kernel_library, dispatches);
   };
   if (known) make_pipelines();
-  state.weights =
-      std::make_unique<model::Weights>(state.device, state.layout, [&](double done) { report(options.progress, "loading weights", done); });
+  model::RandomWeights random(state.device, *state.kernel_library, *state.select);
+  state.weights = std::make_unique<model::Weights>(
+      state.device, state.layout, [&](double done) { report(options.progress, "loading weights", done); },
+      file.has_data() ? nullptr : &random);
   for (model::TensorPlace& place : state.layout.tensors) place.sources.clear();  // the file is closed when this returns
   if (!known) {
     tune_first_use(state, options.progress);
@@ -137,11 +144,17 @@ Engine::Engine() : state_(std::make_unique<State>()) {}
 Engine::~Engine() = default;
 
 const model::Config& Engine::config() const { return state_->config; }
-const text::Tokenizer& Engine::tokenizer() const { return *state_->tokenizer; }
+const text::Tokenizer& Engine::tokenizer() const {
+  if (!state_->tokenizer) fail(Code::unsupported, "{} has no tokenizer: it takes tokens, not text", state_->config.name);
+  return *state_->tokenizer;
+}
+bool Engine::has_tokenizer() const { return state_->tokenizer != nullptr; }
 const vk::Caps& Engine::device() const { return state_->device->caps(); }
 const MemoryPlan& Engine::memory() const { return state_->memory; }
 std::uint64_t Engine::device_bytes_held() const { return state_->device->memory_allocated(); }
 const std::string& Engine::model_fingerprint() const { return state_->fingerprint; }
+const ModelFacts& Engine::facts() const { return state_->facts; }
+std::uint32_t Engine::max_rows() const { return STEP_VERIFY_ROWS; }
 std::uint64_t Engine::validation_messages() const { return state_->instance->validation_messages(); }
 
 }  // namespace skipstone::engine

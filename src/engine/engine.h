@@ -49,6 +49,7 @@ using Progress = std::function<void(const std::string& stage, double done)>;
 
 struct EngineOptions {
   std::string model_path;
+  std::string synthetic;      ///< instead of a file: model::synthetic_model()'s notation, with random weights made on the device
   std::string device;         ///< "" (best), a number of the list, or a part of a name
   std::uint32_t context = 0;  ///< 0: what the model was trained for, at most 4096
   KvType kv = KvType::automatic;
@@ -71,6 +72,13 @@ std::vector<DeviceEntry> list_devices(const std::string& wanted);
 /// For `inspect`: the plan on no device in particular.
 MemoryPlan plan_memory(const gguf::File& file, const model::Config& config, std::uint32_t context, KvType kv);
 
+/// What benchmarks say about a model, beside its Config.
+struct ModelFacts {
+  std::uint64_t parameters = 0, file_bytes = 0;
+  std::string type;                   ///< that most parameters have: "Q4_0"
+  std::uint64_t bytes_per_token = 0;  ///< of weights that a pass over one token reads on the device
+};
+
 class Engine : public std::enable_shared_from_this<Engine> {
  public:
   /// Opens, plans memory (throws out_of_memory with the numbers before allocating anything), loads, compiles.
@@ -78,12 +86,16 @@ class Engine : public std::enable_shared_from_this<Engine> {
   ~Engine();
 
   const model::Config& config() const;
+  /// Throws unsupported where the model has none.
   const text::Tokenizer& tokenizer() const;
+  bool has_tokenizer() const;  ///< false for synthetic models
   const vk::Caps& device() const;
   const MemoryPlan& memory() const;
   std::uint64_t device_bytes_held() const;
   const std::string& model_fingerprint() const;
   std::uint64_t validation_messages() const;
+  const ModelFacts& facts() const;
+  std::uint32_t max_rows() const;  ///< that a pass can verify
 
   /// Times the kernels' candidates on this model at length and keeps the choices in the cache, for engines that are loaded from now on.
   tune::Report tune(double seconds, const Progress& progress);
@@ -105,6 +117,12 @@ struct SessionOptions {
   Rounds rounds = Rounds::automatic;
 };
 
+/// What a measurement runs behind `depth` tokens that are in the cache already: a prompt and then single tokens, or one pass that verifies
+/// `rows` rows.
+struct Work {
+  std::uint32_t depth = 0, prompt = 0, generate = 0, rows = 0;
+};
+
 /// One conversation. Not thread-safe; many sessions can share an engine one after the other.
 class Session {
  public:
@@ -118,6 +136,9 @@ class Session {
   /// Mean cosine per attention sublayer over the last prompt; empty unless the drafter asked for it.
   const std::vector<float>& attention_cosine() const;
   void reset();  ///< an empty conversation; keeps what the drafter has learned
+  /// Seconds that `work` takes, with pseudo-random tokens and without the drafter; filling the cache to its depth is not counted, and not
+  /// done again where an earlier measurement has. The conversation is empty afterwards. Throws invalid_argument where it does not fit.
+  double measure(const Work& work);
 
  private:
   struct State;

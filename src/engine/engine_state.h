@@ -17,8 +17,9 @@ namespace skipstone::engine {
 
 struct Engine::State {
   model::Config config;
-  std::unique_ptr<text::Tokenizer> tokenizer;
+  std::unique_ptr<text::Tokenizer> tokenizer;  ///< null for synthetic models
   std::string fingerprint;
+  ModelFacts facts;
   std::shared_ptr<vk::Instance> instance;
   std::shared_ptr<vk::Device> device;
   std::unique_ptr<kernels::Selector> select;

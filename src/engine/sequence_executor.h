@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "engine/round_switch.h"
@@ -28,8 +29,10 @@ class SequenceExecutor : public spec::Executor {
   void commit(std::uint32_t rows) override;
   double device_seconds() const override { return passes_.device_seconds(); }
 
-  void clear() {
-    text_.clear();
+  void clear() { resume({}); }
+  /// The committed text is `text` now; its keys and values are in the cache already.
+  void resume(std::vector<spec::Token> text) {
+    text_ = std::move(text);
     forget_round();
   }
 

@@ -1,3 +1,8 @@
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "base/philox.h"
 #include "base/status.h"
 #include "engine/engine.h"
 #include "engine/engine_state.h"
@@ -19,6 +24,41 @@ class CosineKeeper : public SequenceExecutor {
   std::vector<float> cosine;
 };
 
+/// Token `position` of the text that measurements read: any will do, the same each time.
+std::vector<text::Token> measured_text(std::uint32_t first, std::uint32_t count, std::uint32_t vocabulary) {
+  std::vector<text::Token> tokens(count);
+  for (std::uint32_t i = 0; i < count; ++i) tokens[i] = static_cast<text::Token>(philox({first + i, 0, 0, 0}, {0, 0})[0] % vocabulary);
+  return tokens;
+}
+
+void check(const Work& work, const SequenceExecutor& executor) {
+  const std::uint64_t tokens = std::uint64_t{work.depth} + work.prompt + work.generate + work.rows;
+  if (work.rows > 0 && (work.prompt > 0 || work.generate > 0)) {
+    fail(Code::invalid_argument, "a measurement is of one pass over rows, or of a prompt and what is generated; not of both");
+  }
+  if (tokens == work.depth) fail(Code::invalid_argument, "there is nothing to measure: no prompt, no tokens to generate, no rows");
+  if (work.rows > executor.max_rows()) {
+    fail(Code::invalid_argument, "a pass cannot verify {} rows; 1 to {} are possible", work.rows, executor.max_rows());
+  }
+  if (tokens > executor.context()) {
+    fail(Code::invalid_argument, "{} tokens are to be measured behind {} in the cache, which is more than the context of {}",
+         tokens - work.depth, work.depth, executor.context());
+  }
+}
+
+void run_work(SequenceExecutor& executor, const Work& work, const std::vector<text::Token>& tokens) {
+  const std::span<const text::Token> all(tokens);
+  std::vector<spec::Choice> choices(std::max(1u, work.rows));
+  if (work.rows > 0) return executor.verify(all, choices);
+  text::Token next = tokens.front();
+  if (work.prompt > 0) next = executor.prefill(all.first(work.prompt), false).first.token;
+  for (std::uint32_t i = 0; i < work.generate; ++i) {  // as the loop of plain decoding
+    executor.verify(std::span(&next, 1), choices);
+    executor.commit(1);
+    next = choices[0].token;
+  }
+}
+
 }  // namespace
 
 struct Session::State {
@@ -35,6 +75,7 @@ struct Session::State {
   std::unique_ptr<exec::Executor> passes;
   CosineKeeper executor;
   std::vector<text::Token> history;
+  std::uint32_t filled = 0;  ///< positions whose keys and values measurements have left in the cache
 };
 
 Session::Session(std::shared_ptr<Engine> engine, const SessionOptions& options) {
@@ -46,12 +87,13 @@ Session::~Session() = default;
 
 spec::Outcome Session::generate(const std::vector<text::Token>& tokens, std::uint32_t max_tokens, const spec::Emit& emit) {
   State& s = *state_;
+  s.filled = 0;
   if (tokens.empty() && s.history.empty()) fail(Code::invalid_argument, "the prompt is empty; give at least one character of text");
   std::vector<text::Token> history = s.history;
   history.insert(history.end(), tokens.begin(), tokens.end());
   spec::Limits limits;
   limits.max_tokens = max_tokens;
-  limits.ends_generation = [&](text::Token token) { return s.engine->tokenizer().ends_generation(token); };
+  limits.ends_generation = [&](text::Token token) { return s.engine->has_tokenizer() && s.engine->tokenizer().ends_generation(token); };
   // What was emitted stays in the conversation also where an exception ends it: the executor may have committed these tokens already, and
   // the history must go on being what its KV cache is a prefix of.
   const std::vector<text::Token> prompt = history;
@@ -71,6 +113,23 @@ spec::Outcome Session::generate(const std::vector<text::Token>& tokens, std::uin
 
 const std::vector<text::Token>& Session::history() const { return state_->history; }
 const std::vector<float>& Session::attention_cosine() const { return state_->executor.cosine; }
+
+double Session::measure(const Work& work) {
+  State& s = *state_;
+  check(work, s.executor);
+  const std::uint32_t vocabulary = s.engine->config().vocabulary;
+  reset();
+  const std::uint32_t before = std::exchange(s.filled, 0), known = std::min(before, work.depth);  // an exception leaves nothing to rely on
+  s.executor.resume(measured_text(0, known, vocabulary));
+  if (known < work.depth) s.executor.prefill(measured_text(known, work.depth - known, vocabulary), false);
+  const std::vector<text::Token> tokens = measured_text(work.depth, std::max(work.prompt, std::max(work.rows, 1u)), vocabulary);
+  const auto start = std::chrono::steady_clock::now();
+  run_work(s.executor, work, tokens);
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  s.filled = std::max(before, s.executor.committed());
+  reset();
+  return seconds;
+}
 
 void Session::reset() {
   state_->history.clear();

@@ -44,6 +44,7 @@ struct File::Impl {
   std::vector<Part> parts;
   std::vector<Tensor> tensors;
   std::uint64_t bytes = 0;
+  bool described = false;
   // The keys look into `parts` and `tensors`, which do not change once they are indexed.
   std::unordered_map<std::string_view, const Value*> values_by_key;
   std::unordered_map<std::string_view, const Tensor*> tensors_by_name;
@@ -79,6 +80,20 @@ File File::open(const std::string& path) {
   return File(std::move(impl));
 }
 
+File File::describe(const std::string& name, std::vector<Pair> metadata, std::vector<Tensor> tensors) {
+  auto impl = std::make_unique<Impl>();
+  impl->path = name;
+  impl->described = true;
+  Part part;
+  part.version = 3;
+  part.metadata = std::move(metadata);
+  part.tensors = std::move(tensors);
+  impl->parts.push_back(std::move(part));
+  impl->index();
+  return File(std::move(impl));
+}
+
+bool File::has_data() const { return !impl_->described; }
 const std::string& File::path() const { return impl_->path; }
 std::uint32_t File::version() const { return impl_->parts.front().version; }
 std::uint64_t File::file_bytes() const { return impl_->bytes; }
@@ -145,6 +160,10 @@ std::string File::fingerprint() const {
     const auto bytes = part.mapping.bytes();
     hash.add(bytes.size());
     hash.add(bytes.first(static_cast<std::size_t>(part.header_bytes)));
+  }
+  if (impl_->described) {  // its name says which shapes and types
+    hash.add(std::as_bytes(std::span(impl_->path)));
+    return fmt::format("{:016x}", hash.value());
   }
   // A few places in every tensor, not all of it: a file of gigabytes would otherwise be read from disk for its name alone.
   constexpr std::size_t kSample = 64;

@@ -56,11 +56,15 @@ class File {
   /// Throws Error: not_found, io, bad_file (what is damaged, at which byte), unsupported (version, big endian).
   static File open(const std::string& path);
 
+  /// A model that is no file: metadata and the tensors' names, types and shapes, without data. `name` stands for the path.
+  static File describe(const std::string& name, std::vector<Pair> metadata, std::vector<Tensor> tensors);
+
   File(File&&) noexcept;
   File& operator=(File&&) noexcept;
   ~File();
 
   const std::string& path() const;
+  bool has_data() const;  ///< false for described ones: their tensors' data are empty
   std::uint32_t version() const;
   std::uint64_t file_bytes() const;  ///< of all parts
   std::span<const Pair> metadata() const;

@@ -10,6 +10,7 @@ namespace skipstone::gguf {
 /// Movable; unmaps on destruction.
 class Mapping {
  public:
+  Mapping() = default;  ///< of nothing
   /// Throws not_found (no such file), io (no permission, a read error), bad_file (a directory, a device, an empty file).
   explicit Mapping(const std::string& path);
   Mapping(Mapping&& other) noexcept;

@@ -17,6 +17,7 @@
 #include "abi/keep_rows.h"
 #include "abi/matmul.h"
 #include "abi/matvec.h"
+#include "abi/random_fill.h"
 #include "abi/rms_norm.h"
 #include "abi/rope_store.h"
 #include "abi/step_state.h"
@@ -56,6 +57,7 @@ SK_KERNEL_ABI(CosineSum, COSINE_SUM)
 SK_KERNEL_ABI(ArgmaxMerge, ARGMAX_MERGE)
 SK_KERNEL_ABI(Advance, ADVANCE)
 SK_KERNEL_ABI(Accept, ACCEPT)
+SK_KERNEL_ABI(RandomFill, RANDOM_FILL)
 
 /// See shaders/abi/step_state.h.
 struct StepState {

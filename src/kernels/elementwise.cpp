@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "kernels/abi.h"
 #include "kernels/operations.h"
 
@@ -62,6 +64,21 @@ Dispatch cosine_sum(const Selector& select, std::uint32_t layers, const std::str
       {{ResourceKind::cosines}, Access::read}, {{ResourceKind::state}, Access::read}, {{ResourceKind::cosine_total}, Access::read_write}};
   d.push = bytes(abi::CosineSumPush{layers});
   d.groups = {(layers + select.lanes() - 1) / select.lanes(), 1, 1};
+  d.label = label;
+  return d;
+}
+
+Dispatch random_fill(const Selector& select, Resource target, std::uint32_t words, const RandomPattern& pattern, float low, float high,
+                     std::uint64_t key, const std::string& label) {
+  constexpr std::uint32_t most_groups = 65535;  // what every device takes; lanes stride over the rest
+  Dispatch d;
+  d.kernel = KernelId::random_fill;
+  d.constants = kernels::words(abi::RandomFillSpec{select.wide_lanes(), static_cast<std::uint32_t>(pattern.number)});
+  d.operands = {{target, Access::write}};
+  d.push = bytes(abi::RandomFillPush{words, pattern.period, pattern.numbers, pattern.minima, static_cast<std::uint32_t>(key),
+                                     static_cast<std::uint32_t>(key >> 32), low, high, pattern.minimum});
+  const std::uint32_t lanes_words = 4 * select.wide_lanes();
+  d.groups = {std::clamp(words / lanes_words + 1, 1u, most_groups), 1, 1};
   d.label = label;
   return d;
 }

@@ -103,5 +103,17 @@ Dispatch cosine_sum(const Selector& select, std::uint32_t layers, const std::str
 Dispatch advance(std::uint32_t chunk, bool draft, bool keeps, const std::string& label);
 /// After the verification of at most `rows` rows: how many drafts it accepts.
 Dispatch accept(std::uint32_t rows, const std::string& label);
+/// What is random in a buffer: of every `period` 16-bit halves (1..32), those whose bit is set in `numbers` are finite numbers, the others
+/// random bits. f32 numbers take whole words; the bit of their first half counts. Numbers are in [low, high), or where their bit is set in
+/// `minima` too in that times `minimum`.
+struct RandomPattern {
+  enum class Number : std::uint32_t { f16 = 0, f32 = 1, bf16 = 2 };
+  Number number = Number::f16;
+  std::uint32_t period = 1, numbers = 0, minima = 0;
+  float minimum = 0.0f;
+};
+/// Fills `words` 32-bit words of `target`; which words is a function of `key` and their place alone, on every device.
+Dispatch random_fill(const Selector& select, Resource target, std::uint32_t words, const RandomPattern& pattern, float low, float high,
+                     std::uint64_t key, const std::string& label);
 
 }  // namespace skipstone::kernels

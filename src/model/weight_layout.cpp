@@ -136,12 +136,22 @@ std::uint64_t TensorPlace::scale_bytes(std::size_t part) const {
   return kernels::plane_bytes(units_of_part(matrix, part), kernels::weight_format(matrix.format).scale_bytes);
 }
 
+std::uint64_t TensorPlace::bytes() const {
+  std::uint64_t total = 0;
+  for (std::size_t part = 0; part < matrix.parts.size(); ++part) total += quant_bytes(part) + scale_bytes(part);
+  return total;
+}
+
 std::uint64_t WeightLayout::bytes() const {
   std::uint64_t total = 0;
-  for (const TensorPlace& place : tensors) {
-    for (std::size_t part = 0; part < place.matrix.parts.size(); ++part) total += place.quant_bytes(part) + place.scale_bytes(part);
-  }
+  for (const TensorPlace& place : tensors) total += place.bytes();
   return total;
+}
+
+std::uint64_t WeightLayout::bytes_per_token() const {
+  if (embedding.tensor == output.tensor) return bytes();
+  const std::uint64_t table = tensors[embedding.tensor].bytes();
+  return bytes() - table + table / embedding.n;
 }
 
 const std::string& WeightLayout::name(std::uint32_t tensor) const { return tensors.at(tensor).name; }

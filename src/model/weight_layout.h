@@ -36,6 +36,7 @@ struct TensorPlace {
   kernels::Matrix matrix;                             ///< matrices: format, shape, parts
   std::uint64_t quant_bytes(std::size_t part) const;  ///< plane 0
   std::uint64_t scale_bytes(std::size_t part) const;  ///< plane 1; 0 for formats without
+  std::uint64_t bytes() const;                        ///< of all parts
 };
 
 struct WeightLayout {
@@ -46,6 +47,8 @@ struct WeightLayout {
   std::vector<LayerWeights> layers;
 
   std::uint64_t bytes() const;  ///< on the device
+  /// Read by a pass over one token: all of it, but one row of the embedding where that is not the output's matrix too.
+  std::uint64_t bytes_per_token() const;
   const std::string& name(std::uint32_t tensor) const;
 };
 

@@ -4,6 +4,7 @@
 
 #include "gguf/gguf.h"
 #include "kernels/weight_format.h"
+#include "model/random_weights.h"
 #include "model/repack.h"
 #include "vk/device.h"
 #include "vk/recorder.h"
@@ -31,7 +32,8 @@ void upload_part(vk::Uploader& uploader, const TensorPlace& place, std::size_t p
 
 }  // namespace
 
-Weights::Weights(std::shared_ptr<vk::Device> device, const WeightLayout& layout, const std::function<void(double)>& progress)
+Weights::Weights(std::shared_ptr<vk::Device> device, const WeightLayout& layout, const std::function<void(double)>& progress,
+                 RandomWeights* random)
     : arena_(device, vk::Role::weights) {
   vk::Uploader uploader(device);
   const auto total = static_cast<double>(std::max<std::uint64_t>(1, layout.bytes()));
@@ -42,7 +44,10 @@ Weights::Weights(std::shared_ptr<vk::Device> device, const WeightLayout& layout,
       Buffers b;
       b.quants = arena_.allocate(place.quant_bytes(part));
       if (place.scale_bytes(part) > 0) b.scales = arena_.allocate(place.scale_bytes(part));
-      if (place.vector) {
+      if (random != nullptr) {
+        random->fill(place, part, 0, b.quants);
+        if (b.scales) random->fill(place, part, 1, b.scales);
+      } else if (place.vector) {
         uploader.upload(repack_vector(place.sources), b.quants);
       } else {
         upload_part(uploader, place, part, b.quants, b.scales);

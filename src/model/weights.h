@@ -10,10 +10,14 @@
 
 namespace skipstone::model {
 
+class RandomWeights;
+
 class Weights {
  public:
-  /// Repacks and uploads every tensor. `progress` gets 0..1; throwing from it stops the load.
-  Weights(std::shared_ptr<vk::Device> device, const WeightLayout& layout, const std::function<void(double)>& progress);
+  /// Repacks and uploads every tensor, or fills all of them from `random` where that is given. `progress` gets 0..1; throwing from it stops
+  /// the load.
+  Weights(std::shared_ptr<vk::Device> device, const WeightLayout& layout, const std::function<void(double)>& progress,
+          RandomWeights* random = nullptr);
 
   /// The buffer behind a Resource of kind `weight`; empty where there is none.
   vk::Slice slice(const kernels::Resource& resource) const;

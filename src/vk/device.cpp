@@ -82,7 +82,7 @@ struct Features {
   bool statistics() const { return executable.pipelineExecutableInfo == VK_TRUE; }
 };
 
-void create_handle(DeviceState& state) {
+void create_handle(DeviceState& state, bool pipeline_statistics) {
   const Features features(state.physical, state.caps);
   const float priority = 1.0f;
   auto queue = make<VkDeviceQueueCreateInfo>(VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO);
@@ -100,7 +100,7 @@ void create_handle(DeviceState& state) {
   state.fn.vkGetDeviceQueue(state.handle, state.family.index, 0, &state.queue);
   state.memory_budget = has(state.caps, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
   state.creation_feedback = has(state.caps, VK_EXT_PIPELINE_CREATION_FEEDBACK_EXTENSION_NAME);
-  state.pipeline_statistics = features.statistics() && env::flag("SKIPSTONE_PIPELINE_STATISTICS");
+  state.pipeline_statistics = features.statistics() && (pipeline_statistics || env::flag("SKIPSTONE_PIPELINE_STATISTICS"));
 }
 
 }  // namespace
@@ -151,7 +151,7 @@ void DeviceState::throw_lost() const {
 Device::Device() : state_(std::make_unique<DeviceState>()) {}
 Device::~Device() = default;
 
-std::shared_ptr<Device> Device::create(std::shared_ptr<Instance> instance, std::uint32_t index) {
+std::shared_ptr<Device> Device::create(std::shared_ptr<Instance> instance, std::uint32_t index, bool pipeline_statistics) {
   if (const std::string reason = instance->unsuitable(index); !reason.empty()) {
     fail(Code::no_device, "Vulkan device {} cannot run models: {}", index, reason);
   }
@@ -164,7 +164,7 @@ std::shared_ptr<Device> Device::create(std::shared_ptr<Instance> instance, std::
   state.family = choose_queue_family(state.physical);
   state.lose_at = simulated_loss();
   vkGetPhysicalDeviceMemoryProperties(state.physical, &state.memory);
-  create_handle(state);
+  create_handle(state, pipeline_statistics);
   for (const Quirk& quirk : quirks_for(state.caps)) log::info("device quirk {}: {}, because {}", quirk.name, quirk.effect, quirk.reason);
   return device;
 }

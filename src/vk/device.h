@@ -49,7 +49,8 @@ Choice choose_device(const std::vector<Caps>& devices, const std::function<std::
 /// A logical device with one compute queue. One thread at a time, but for making pipelines.
 class Device {
  public:
-  static std::shared_ptr<Device> create(std::shared_ptr<Instance> instance, std::uint32_t index);
+  /// `pipeline_statistics`: drivers that can are asked to keep what Pipeline::statistics() tells (SKIPSTONE_PIPELINE_STATISTICS logs it too).
+  static std::shared_ptr<Device> create(std::shared_ptr<Instance> instance, std::uint32_t index, bool pipeline_statistics = false);
   ~Device();
 
   const Caps& caps() const;

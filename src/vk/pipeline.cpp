@@ -84,32 +84,25 @@ void write_cache(const std::string& file, std::span<const char> data) {
   }
 }
 
-void log_statistics(const DeviceState& device, VkPipeline pipeline, const std::string& name) {
-  auto info = make<VkPipelineExecutableInfoKHR>(VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_INFO_KHR);
-  info.pipeline = pipeline;
-  std::uint32_t count = 0;
-  if (device.fn.vkGetPipelineExecutableStatisticsKHR(device.handle, &info, &count, nullptr) != VK_SUCCESS) return;
-  std::vector<VkPipelineExecutableStatisticKHR> list(count, {VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_STATISTIC_KHR, nullptr, "", "", {}, {}});
-  if (device.fn.vkGetPipelineExecutableStatisticsKHR(device.handle, &info, &count, list.data()) != VK_SUCCESS) return;
-  std::string text;
-  for (const auto& entry : list) {
-    text += fmt::format("{}{} ", text.empty() ? "" : ", ", static_cast<const char*>(entry.name));
-    switch (entry.format) {
-      case VK_PIPELINE_EXECUTABLE_STATISTIC_FORMAT_BOOL32_KHR:
-        text += entry.value.b32 != 0 ? "yes" : "no";
-        break;
-      case VK_PIPELINE_EXECUTABLE_STATISTIC_FORMAT_INT64_KHR:
-        text += fmt::format("{}", entry.value.i64);
-        break;
-      case VK_PIPELINE_EXECUTABLE_STATISTIC_FORMAT_UINT64_KHR:
-        text += fmt::format("{}", entry.value.u64);
-        break;
-      default:
-        text += fmt::format("{}", entry.value.f64);
-        break;
-    }
+double number_of(const VkPipelineExecutableStatisticKHR& entry) {
+  switch (entry.format) {
+    case VK_PIPELINE_EXECUTABLE_STATISTIC_FORMAT_BOOL32_KHR:
+      return entry.value.b32 != 0 ? 1 : 0;
+    case VK_PIPELINE_EXECUTABLE_STATISTIC_FORMAT_INT64_KHR:
+      return static_cast<double>(entry.value.i64);
+    case VK_PIPELINE_EXECUTABLE_STATISTIC_FORMAT_UINT64_KHR:
+      return static_cast<double>(entry.value.u64);
+    default:
+      return entry.value.f64;
   }
-  log::info("kernel {}: {}", name, text);
+}
+
+void log_statistics(const Pipeline& pipeline, const std::string& name) {
+  std::string text;
+  for (const PipelineStatistic& entry : pipeline.statistics()) {
+    text += fmt::format("{}{} {:g}", text.empty() ? "" : ", ", entry.name, entry.value);
+  }
+  if (!text.empty()) log::info("kernel {}: {}", name, text);
 }
 
 void check_spec(const PipelineSpec& spec, const Caps& caps) {
@@ -250,11 +243,25 @@ std::unique_ptr<Pipeline> PipelineFactory::create(const PipelineSpec& spec) {
   state_->changed = true;
   if ((feedback.flags & VK_PIPELINE_CREATION_FEEDBACK_APPLICATION_PIPELINE_CACHE_HIT_BIT) != 0) ++state_->hits;
   device.name(VK_OBJECT_TYPE_PIPELINE, object_id(state.handle), spec.name);
-  if (device.pipeline_statistics) log_statistics(device, state.handle, state.name);
+  if (device.pipeline_statistics) log_statistics(*pipeline, state.name);
   return pipeline;
 }
 
 std::size_t PipelineFactory::cache_hits() const { return state_->hits; }
+
+std::vector<PipelineStatistic> Pipeline::statistics() const {
+  const DeviceState& device = state_->device->state();
+  if (!device.pipeline_statistics) return {};
+  auto info = make<VkPipelineExecutableInfoKHR>(VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_INFO_KHR);
+  info.pipeline = state_->handle;
+  std::uint32_t count = 0;
+  if (device.fn.vkGetPipelineExecutableStatisticsKHR(device.handle, &info, &count, nullptr) != VK_SUCCESS) return {};
+  std::vector<VkPipelineExecutableStatisticKHR> list(count, {VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_STATISTIC_KHR, nullptr, "", "", {}, {}});
+  if (device.fn.vkGetPipelineExecutableStatisticsKHR(device.handle, &info, &count, list.data()) != VK_SUCCESS) return {};
+  std::vector<PipelineStatistic> statistics;
+  for (const auto& entry : list) statistics.push_back({static_cast<const char*>(entry.name), number_of(entry)});
+  return statistics;
+}
 
 std::string pipeline_cache_file(const std::string& directory, const Caps& caps, std::uint64_t shader_hash) {
   if (directory.empty()) return {};

@@ -22,9 +22,17 @@ struct PipelineSpec {
   std::uint32_t required_subgroup = 0;   ///< 0: whatever the driver takes
 };
 
+/// What a driver says of a compiled kernel: "Register Count", "Spilled VGPRs", ...; yes and no are 1 and 0.
+struct PipelineStatistic {
+  std::string name;
+  double value = 0;
+};
+
 class Pipeline {
  public:
   ~Pipeline();
+  /// Empty where the device was not created to tell them, or the driver has none.
+  std::vector<PipelineStatistic> statistics() const;
   Pipeline(const Pipeline&) = delete;
   PipelineState& state() const { return *state_; }
 

@@ -62,6 +62,7 @@ const std::map<std::string_view, std::function<Contract()>> contracts = {
     CONTRACT("argmax_merge", ArgmaxMerge, ARGMAX_MERGE),
     CONTRACT("advance", Advance, ADVANCE),
     CONTRACT("accept", Accept, ACCEPT),
+    CONTRACT("random_fill", RandomFill, RANDOM_FILL),
 };
 
 std::string text(const Member& m) { return fmt::format("{} {} at {}", m.type, m.name, m.offset); }

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -184,8 +185,114 @@ TEST_F(CliBench, ControlCPrintsWhatIsComplete) {
   EXPECT_EQ(sweep["drafters"][1]["prompts"], sweep["prompts_used"]);
 }
 
+TEST_F(CliBench, TestsInTheFieldsNotation) {
+  const Result result = run({"bench", "-m", model(), "-p", "16", "-n", "4", "-d", "0,32", "-pg", "8,2", "-r", "2", "-o", "json"});
+  ASSERT_EQ(result.code, 0) << result.error;
+  const json records = json::parse(result.out);
+  std::vector<std::string> names;
+  for (const json& record : records) {
+    names.push_back(record["test"]);
+    EXPECT_EQ(record["samples_ns"].size(), 2u);
+    EXPECT_GT(record["median_ns"], 0);
+    const double rate = (record["n_prompt"].get<double>() + record["n_gen"].get<double>()) / record["median_ns"].get<double>() * 1e9;
+    EXPECT_NEAR(record["median_ts"].get<double>() / rate, 1.0, 0.5);  // of two samples they are means of different things
+    EXPECT_EQ(record["context"], 256);
+    EXPECT_EQ(record["model_type"], "F32");
+    EXPECT_EQ(record["kv_type"], "f16");
+    EXPECT_EQ(record["fingerprint"].get<std::string>().size(), 16u);
+    EXPECT_EQ(record["bandwidth_share"].is_null(), record["n_prompt"] != 0);
+  }
+  EXPECT_EQ(names, (Arguments{"pp16", "tg4", "pp8+tg2", "pp16 @ d32", "tg4 @ d32", "pp8+tg2 @ d32"}));
+  EXPECT_GT(records[4]["bytes_per_pass"], records[1]["bytes_per_pass"]);
+}
+
+TEST_F(CliBench, RowsAndWhatTheyCost) {
+  const Result result = run({"bench", model(), "--rows", "2,4", "-r", "3", "--format", "jsonl", "-o", folder_.file("rows.jsonl")});
+  ASSERT_EQ(result.code, 0) << result.error;
+  EXPECT_EQ(result.out, "");
+  const std::vector<std::string> lines = lines_of(fixtures::bytes_of(folder_.file("rows.jsonl")));
+  ASSERT_EQ(lines.size(), 3u);
+  const std::uint32_t rows[] = {1, 2, 4};
+  const double one = json::parse(lines[0])["ms"];
+  for (std::size_t i = 0; i < 3; ++i) {
+    const json record = json::parse(lines[i]);
+    EXPECT_EQ(record["rows"], rows[i]);
+    EXPECT_GT(record["ms"], 0);
+    EXPECT_DOUBLE_EQ(record["v"].get<double>(), record["ms"].get<double>() / one);
+    EXPECT_EQ(record["samples_ns"].size(), 3u);
+  }
+}
+
+TEST_F(CliBench, SyntheticModelsNeedNoFile) {
+  const Result result = run({"bench", "--synthetic", "stories-260k:q4_0,f16", "-n", "4", "-r", "1", "-o", "json"});
+  ASSERT_EQ(result.code, 0) << result.error;
+  const json records = json::parse(result.out);
+  ASSERT_EQ(records.size(), 2u);
+  EXPECT_EQ(records[0]["model_type"], "Q4_0");
+  EXPECT_EQ(records[1]["model_type"], "F16");
+  EXPECT_EQ(records[0]["model_n_params"], records[1]["model_n_params"]);
+  EXPECT_LT(records[0]["model_size"], records[1]["model_size"]);
+  EXPECT_NE(records[0]["fingerprint"], records[1]["fingerprint"]);
+}
+
+TEST_F(CliBench, TheBundledModelIsTheDefault) {
+  const Result result = run({"bench", "-p", "16", "-n", "4", "-r", "2", "--no-warmup"});
+  ASSERT_EQ(result.code, 0) << result.error;
+  for (const char* part : {"| skipstone-py", "pp16", "tg4", " ± ", "copy bandwidth"}) {
+    EXPECT_TRUE(contains(result.out, part)) << part << "\n" << result.out;
+  }
+}
+
+TEST_F(CliBench, TheComparisonToolRunsBothInTurn) {
+  const auto compare = [&](const Arguments& more) {
+    Command command{{"-m", model(), "-p", "8", "-n", "2", "-r", "2"}, {}, {}, {}, 0, 0};
+    command.program = SKIPSTONE_TOOLS "/compare-llama";
+    command.arguments.insert(command.arguments.end(), more.begin(), more.end());
+    return run(command);
+  };
+  if (std::system("python3 -c '' 2> /dev/null") != 0) GTEST_SKIP() << "the tool is Python";
+  // Both programs speak the same records; here one stands for both.
+  const std::string program = SKIPSTONE_PROGRAM;
+  const Result result = compare({"--llama", program + " bench", "--skipstone", program, "-o", "json", "--env", "A=B"});
+  ASSERT_EQ(result.code, 0) << result.error;
+  const json tests = json::parse(result.out)["tests"];
+  ASSERT_EQ(tests.size(), 2u);
+  EXPECT_EQ(tests[0]["test"], "pp8");
+  EXPECT_EQ(tests[1]["test"], "tg2");
+  EXPECT_EQ(tests[1]["turns"], 2);
+  EXPECT_DOUBLE_EQ(tests[1]["ratio"].get<double>(), tests[1]["skipstone_ts"].get<double>() / tests[1]["llama_ts"].get<double>());
+  const Result table = compare({"--llama", program + " bench", "--skipstone", program});
+  EXPECT_TRUE(contains(table.out, "| tiny.gguf | tg2 | ")) << table.out << table.error;
+  for (const Arguments& bad : {Arguments{"--llama", "no-such-program"}, Arguments{"--llama", "false"}, Arguments{"--llama", "echo no"}}) {
+    const Result refused = compare(bad);
+    EXPECT_EQ(refused.code, 1);
+    EXPECT_EQ(refused.error.rfind("error: ", 0), 0u) << refused.error;
+  }
+}
+
+TEST_F(CliBench, BadTests) {
+  const auto refused = [&](const Arguments& more, const std::string& part) {
+    Arguments arguments = {"bench", model()};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    expect_refusal(arguments, 2, part);
+  };
+  refused({"-p", "5,x"}, "-p 5,x");
+  refused({"-n", "-1"}, "-1");
+  refused({"-pg", "16"}, "--pg 16");
+  refused({"--rows", "1000"}, "--rows 1000");
+  refused({"-p", "512", "--ctx", "256"}, "--ctx is 256");
+  refused({"-p", "0", "-n", "0"}, "nothing to measure");
+  refused({"-r", "0"}, "--repeat 0");
+  refused({"--limit", "3"}, "--prompts");
+  refused({"--format", "csv", "-o", "json"}, "two formats");
+  expect_refusal({"bench", "--synthetic", "llama-9:q4_0"}, 2, "llama-2-7b");
+  expect_refusal({"bench", "--synthetic", "llama-2-7b"}, 2, "NAME:TYPE");
+  expect_refusal({"bench", "--synthetic", "llama-2-7b:q3"}, 2, "q4_0");
+}
+
 TEST_F(CliBench, BadInput) {
-  expect_refusal({"bench", model()}, 2, "--prompts");
+  expect_refusal({"bench", model(), "--draft", "asd"}, 2, "--prompts");
+  expect_refusal(bench({"--rows", "4"}), 2, "--rows");
   expect_refusal({"bench", model(), "--prompts", folder_.file("nothing.jsonl")}, 2, "nothing.jsonl");
   expect_refusal({"bench", model(), "--prompts", write("empty.jsonl", "")}, 2, "no prompt");
   expect_refusal({"bench", model(), "--prompts", write("bad.jsonl", "\"a\"\n{}\n")}, 2, "bad.jsonl, line 2");

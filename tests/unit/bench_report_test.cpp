@@ -50,6 +50,13 @@ TEST(BenchReport, Json) {
   EXPECT_EQ(all[0]["runs"][3]["identical"], true);
 }
 
+TEST(BenchReport, Sql) {
+  const std::string text = report({three_prompts({1, 1, 1}, {2, 2, 2})}, Format::sql);
+  EXPECT_EQ(text.rfind("CREATE TABLE IF NOT EXISTS skipstone_drafters (", 0), 0u) << text;
+  EXPECT_NE(text.find("'asd:c=0.9,k=2'"), std::string::npos) << text;
+  EXPECT_NE(text.find("'7/14 "), std::string::npos) << text;
+}
+
 TEST(BenchReport, JsonLines) {
   const std::vector<std::string> lines = lines_of(report({three_prompts({1, 1, 1}, {2, 2, 2})}, Format::jsonl));
   ASSERT_EQ(lines.size(), 1u + 2u + 6u);

@@ -41,7 +41,9 @@ static void defaults(void) {
   const skipstone_session_params session = skipstone_session_default_params();
   const skipstone_quantize_params quantize = skipstone_quantize_default_params();
   EXPECT(engine.struct_size == sizeof(engine));
-  EXPECT(engine.model_path == NULL && engine.context == 0 && engine.progress == NULL);
+  EXPECT(engine.model_path == NULL && engine.context == 0 && engine.progress == NULL && engine.synthetic == NULL);
+  EXPECT(skipstone_work_default().struct_size == sizeof(skipstone_work) && skipstone_work_default().rows == 0);
+  EXPECT(strstr(skipstone_synthetic_models(), "llama-2-7b") != NULL);
   EXPECT(session.struct_size == sizeof(session));
   EXPECT(session.temperature == 0.0f && strcmp(session.draft, "asd") == 0);
   EXPECT(quantize.struct_size == sizeof(quantize));
@@ -59,6 +61,14 @@ static void wrong_arguments(const char* folder) {
   EXPECT(skipstone_engine_load(NULL, NULL) == SKIPSTONE_INVALID_ARGUMENT);
   EXPECT(skipstone_engine_load(NULL, &engine) == SKIPSTONE_INVALID_ARGUMENT);
   EXPECT(strstr(skipstone_last_error(), "model_path") != NULL);
+  params.synthetic = "llama-2-7b:no-type";
+  EXPECT(skipstone_engine_load(&params, &engine) == SKIPSTONE_INVALID_ARGUMENT && strstr(skipstone_last_error(), "no-type") != NULL);
+  /* A caller that was built before the field was there. */
+  params.struct_size = offsetof(skipstone_engine_params, synthetic);
+  EXPECT(skipstone_engine_load(&params, &engine) == SKIPSTONE_INVALID_ARGUMENT && strstr(skipstone_last_error(), "model_path") != NULL);
+  params = skipstone_engine_default_params();
+  EXPECT(skipstone_session_measure(NULL, NULL, NULL) == SKIPSTONE_INVALID_ARGUMENT);
+  EXPECT(skipstone_copy_bandwidth(NULL, NULL) == SKIPSTONE_INVALID_ARGUMENT);
   EXPECT(engine == NULL);
   params.struct_size = 0;
   EXPECT(skipstone_engine_load(&params, &engine) == SKIPSTONE_INVALID_ARGUMENT);

@@ -8,8 +8,6 @@
 namespace cli::bench {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 Json value_of(std::optional<double> number) { return number ? Json(*number) : Json(nullptr); }
 
 std::string rate(std::optional<double> tokens_per_second) { return tokens_per_second ? fmt::format("{:.1f}", *tokens_per_second) : "-"; }

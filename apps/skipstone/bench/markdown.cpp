@@ -5,40 +5,12 @@
 #include <algorithm>
 
 #include "bench/columns.h"
+#include "bench/grid.h"
 
 namespace cli::bench {
 namespace {
 
 using Row = std::vector<std::string>;
-
-/// Text from outside must not end a cell or a line.
-std::string cell(const std::string& text) {
-  std::string safe;
-  for (const char c : text) {
-    if (c == '|') safe += '\\';
-    safe += c == '\n' || c == '\r' ? ' ' : c;
-  }
-  return safe;
-}
-
-/// Columns padded to their width, so that it can be read as it is; the first one left-aligned, numbers to the right.
-std::string grid(const std::vector<Row>& rows) {
-  std::vector<std::size_t> widths(rows.front().size(), 3);
-  for (const Row& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-  }
-  std::string text;
-  for (const Row& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i)
-      text += i == 0 ? fmt::format("| {:<{}} |", row[i], widths[i]) : fmt::format(" {:>{}} |", row[i], widths[i]);
-    text += '\n';
-    if (&row != &rows.front()) continue;
-    for (std::size_t i = 0; i < row.size(); ++i)
-      text += fmt::format("{} {:-<{}}{} |", i == 0 ? "|" : "", "", widths[i] - (i == 0 ? 0 : 1), i == 0 ? "" : ":");
-    text += '\n';
-  }
-  return text;
-}
 
 std::string sampling_text(const skipstone_session_params& p) {
   if (p.temperature <= 0 && p.repeat_penalty == 1) return "greedy";
@@ -51,9 +23,7 @@ std::string sampling_text(const skipstone_session_params& p) {
 
 std::string setup_text(const Sweep& sweep, std::size_t prompts_run) {
   const Setup& s = sweep.setup;
-  std::string text = fmt::format("- skipstone {} ({}), {}\n", s.version, s.commit, s.date);
-  text += fmt::format("- device: {}; driver {}; tier {}\n", cell(s.device), cell(s.driver), s.tier);
-  text += fmt::format("- model: {} ({}, fingerprint {})\n", cell(s.model), cell(s.architecture), s.fingerprint);
+  std::string text = device_text(s) + model_text(s);
   text += fmt::format("- prompts: {}, {} used", cell(s.prompts_file), prompts_run);
   if (s.repeats > 1) text += fmt::format(", each {} times", s.repeats);
   if (sweep.prompts_skipped > 0) text += fmt::format(", {} skipped that do not fit the context", sweep.prompts_skipped);

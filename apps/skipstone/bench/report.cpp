@@ -1,8 +1,5 @@
 #include "bench/report.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <array>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -13,41 +10,23 @@
 namespace cli::bench {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-/// File names and a model's metadata need not be UTF-8.
-std::string dump(const Json& value, int indent = -1) { return value.dump(indent, ' ', false, Json::error_handler_t::replace); }
-
-/// 0.95 and not 0.949999988079071.
-double shortest(float number) { return std::stod(fmt::to_string(number)); }
-
 /// One level deep, so that csv can have it as columns.
 Json setup_json(const Sweep& sweep, std::size_t prompts_run) {
   const Setup& s = sweep.setup;
-  return {{"date", s.date},
-          {"version", s.version},
-          {"commit", s.commit},
-          {"device", s.device},
-          {"driver", s.driver},
-          {"tier", s.tier},
-          {"model", s.model},
-          {"model_path", s.model_path},
-          {"architecture", s.architecture},
-          {"fingerprint", s.fingerprint},
-          {"context", s.context},
-          {"kv_type", s.kv_type},
-          {"max_tokens", s.max_tokens},
-          {"prompts_file", s.prompts_file},
-          {"prompts_used", prompts_run},
-          {"prompts_skipped", sweep.prompts_skipped},
-          {"repeats", s.repeats},
-          {"interrupted", sweep.interrupted},
-          {"temperature", shortest(s.sampling.temperature)},
-          {"top_k", s.sampling.top_k},
-          {"top_p", shortest(s.sampling.top_p)},
-          {"min_p", shortest(s.sampling.min_p)},
-          {"repeat_penalty", shortest(s.sampling.repeat_penalty)},
-          {"seed", s.sampling.seed}};
+  Json object = to_json(static_cast<const Where&>(s));
+  object.update({{"max_tokens", s.max_tokens},
+                 {"prompts_file", s.prompts_file},
+                 {"prompts_used", prompts_run},
+                 {"prompts_skipped", sweep.prompts_skipped},
+                 {"repeats", s.repeats},
+                 {"interrupted", sweep.interrupted},
+                 {"temperature", shortest(s.sampling.temperature)},
+                 {"top_k", s.sampling.top_k},
+                 {"top_p", shortest(s.sampling.top_p)},
+                 {"min_p", shortest(s.sampling.min_p)},
+                 {"repeat_penalty", shortest(s.sampling.repeat_penalty)},
+                 {"seed", s.sampling.seed}});
+  return object;
 }
 
 Json drafter_json(const Summary& summary) {
@@ -94,42 +73,16 @@ Json runs_json(const Sweep& sweep) {
   return runs;
 }
 
-/// A list becomes "20/26 9/12": accepted of drafted, position by position. Quoted as RFC 4180 wants it.
-std::string csv_field(const Json& value) {
-  if (value.is_null()) return "";
-  if (value.is_array()) {
-    std::string text;
-    for (const Json& position : value) {
-      text += fmt::format("{}{}/{}", text.empty() ? "" : " ", position["accepted"].get<std::uint64_t>(),
-                          position["drafted"].get<std::uint64_t>());
-    }
-    return text;
-  }
-  if (!value.is_string()) return dump(value);
-  const auto& text = value.get_ref<const std::string&>();
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string escaped;
-  for (const char c : text) escaped.append(c == '"' ? 2 : 1, c);
-  return fmt::format("\"{}\"", escaped);
-}
-
-std::string csv(const std::vector<Sweep>& sweeps) {
-  std::vector<std::string> names;
-  std::string lines;
+/// A flat record for each drafter of each sweep, the setup repeated on each.
+std::vector<Json> drafter_records(const std::vector<Sweep>& sweeps) {
+  std::vector<Json> records;
   for (const Sweep& sweep : sweeps) {
     for (const Summary& summary : summarise(sweep)) {
-      Json fields = setup_json(sweep, summary.prompts);
+      Json& fields = records.emplace_back(setup_json(sweep, summary.prompts));
       fields.update(drafter_json(summary));
-      std::vector<std::string> values;
-      names.clear();
-      for (const auto& [name, value] : fields.items()) {
-        names.push_back(name);
-        values.push_back(csv_field(value));
-      }
-      lines += fmt::format("{}\n", fmt::join(values, ","));
     }
   }
-  return fmt::format("{}\n{}", fmt::join(names, ","), lines);
+  return records;
 }
 
 std::string json(const std::vector<Sweep>& sweeps) {
@@ -147,16 +100,11 @@ std::string json(const std::vector<Sweep>& sweeps) {
 
 std::string jsonl(const std::vector<Sweep>& sweeps) {
   std::string lines;
-  const auto add = [&lines](const char* record, const Json& fields) {
-    Json line = {{"record", record}};
-    line.update(fields);
-    lines += dump(line) + '\n';
-  };
   for (const Sweep& sweep : sweeps) {
     const std::vector<Summary> summaries = summarise(sweep);
-    add("setup", setup_json(sweep, summaries.front().prompts));
-    for (const Summary& summary : summaries) add("drafter", drafter_json(summary));
-    for (const Json& run : runs_json(sweep)) add("run", run);
+    lines += json_line("setup", setup_json(sweep, summaries.front().prompts));
+    for (const Summary& summary : summaries) lines += json_line("drafter", drafter_json(summary));
+    for (const Json& run : runs_json(sweep)) lines += json_line("run", run);
   }
   return lines;
 }
@@ -179,11 +127,13 @@ std::span<const Table> default_tables() {
 std::string report(const std::vector<Sweep>& sweeps, Format format, std::span<const Table> tables) {
   switch (format) {
     case Format::csv:
-      return csv(sweeps);
+      return csv(drafter_records(sweeps));
     case Format::json:
       return json(sweeps);
     case Format::jsonl:
       return jsonl(sweeps);
+    case Format::sql:
+      return sql("skipstone_drafters", drafter_records(sweeps));
     case Format::markdown:
       break;
   }

@@ -6,11 +6,10 @@
 #include <string_view>
 #include <vector>
 
+#include "bench/records.h"
 #include "bench/sweep_data.h"
 
 namespace cli::bench {
-
-enum class Format { markdown, csv, json, jsonl };
 
 /// A table for people: a row for each drafter.
 struct Table {
@@ -22,7 +21,7 @@ struct Table {
 std::span<const Table> default_tables();
 
 /// csv: a header and a line for each drafter of each sweep, the setup repeated on each. json: an array with an object for each sweep:
-/// its setup, "drafters", "runs". jsonl: the same, a line each, with a field "record": "setup", "drafter" or "run".
+/// its setup, "drafters", "runs". jsonl: the same, a line each, with a field "record": "setup", "drafter" or "run". sql: as csv.
 std::string report(const std::vector<Sweep>& sweeps, Format format, std::span<const Table> tables = default_tables());
 
 /// For --save-tokens: a line for each prompt that plain decoding has continued: {"prompt", "prompt_tokens", "tokens"}.

@@ -85,19 +85,6 @@ Summary summarise_one(const Sweep& sweep, std::size_t drafter, const Baseline& b
 
 }  // namespace
 
-std::optional<double> median(std::vector<double> values) {
-  if (values.empty()) return std::nullopt;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  if (values.size() % 2 == 1) return *middle;
-  return (*std::max_element(values.begin(), middle) + *middle) / 2;
-}
-
-std::optional<double> quotient(double dividend, double divisor) {
-  if (!(divisor > 0)) return std::nullopt;
-  return dividend / divisor;
-}
-
 std::uint64_t timed_tokens(const skipstone_stats& stats) { return stats.generated_tokens > 0 ? stats.generated_tokens - 1 : 0; }
 
 std::optional<double> generation_rate(const skipstone_stats& stats) {

@@ -6,15 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "bench/samples.h"
 #include "bench/sweep_data.h"
 
 namespace cli::bench {
-
-/// The middle value, or the mean of the two middle ones; nullopt of nothing.
-std::optional<double> median(std::vector<double> values);
-
-/// nullopt unless the divisor is above zero.
-std::optional<double> quotient(double dividend, double divisor);
 
 /// Tokens that generation took its time for: all but the first, which comes out of the prompt's pass.
 std::uint64_t timed_tokens(const skipstone_stats& stats);

@@ -1,11 +1,9 @@
 #include "bench/sweep.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <ctime>
 #include <string_view>
 #include <utility>
 
@@ -30,21 +28,9 @@ bool is_lossless(std::string_view specification) {
 }
 
 Setup setup_of(const skipstone::Engine& engine, const SweepOptions& options) {
-  const skipstone_engine_info info = engine.info();
   Setup setup;
-  setup.date = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
-  setup.version = skipstone_version();
-  setup.commit = skipstone_commit();
-  setup.device = info.device_name;
-  setup.driver = info.driver;
-  setup.tier = info.tier;
-  setup.model = info.model_name;
-  setup.model_path = options.model_path;
-  setup.architecture = info.architecture;
-  setup.fingerprint = info.fingerprint;
+  static_cast<Where&>(setup) = where(engine, options.model_path);
   setup.prompts_file = options.prompts_file;
-  setup.kv_type = options.kv_type;
-  setup.context = info.context;
   setup.max_tokens = options.max_tokens;
   setup.repeats = options.repeats;
   setup.sampling = options.sampling;

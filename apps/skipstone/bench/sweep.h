@@ -12,7 +12,7 @@ namespace cli::bench {
 
 struct SweepOptions {
   std::vector<std::string> drafters;  ///< as drafter_list() gives them
-  std::string prompts_file, model_path, kv_type;
+  std::string prompts_file, model_path;
   std::uint32_t max_tokens = 128, repeats = 1;
   skipstone_session_params sampling = skipstone_session_default_params();
 };

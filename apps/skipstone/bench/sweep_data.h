@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bench/prompts.h"
+#include "bench/where.h"
 #include "skipstone/skipstone.h"
 
 namespace cli::bench {
@@ -36,14 +37,10 @@ struct SweepPrompt {
 };
 
 /// Where, with what and how it was measured.
-struct Setup {
-  std::string date;  ///< UTC, ISO 8601
-  std::string version, commit;
-  std::string device, driver, tier;
-  std::string model, model_path, architecture, fingerprint;
-  std::string prompts_file, kv_type;
-  std::uint32_t context = 0, max_tokens = 0, repeats = 1;  ///< max_tokens: of each continuation
-  skipstone_session_params sampling{};                     ///< its `draft` is not used
+struct Setup : Where {
+  std::string prompts_file;
+  std::uint32_t max_tokens = 0, repeats = 1;  ///< max_tokens: of each continuation
+  skipstone_session_params sampling{};        ///< its `draft` is not used
 };
 
 struct Sweep {

@@ -1,0 +1,208 @@
+// kbench: every kernel alone, checked against the oracle and then timed.
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <cstdio>
+#include <ctime>
+#include <exception>
+
+#include "base/env.h"
+#include "base/status.h"
+#include "bench/speed_tests.h"
+#include "exit_code.h"
+#include "kbench/measure.h"
+#include "kbench/peak.h"
+#include "kbench/report.h"
+#include "selftest/data.h"
+#include "selftest/selftest.h"
+#include "skipstone/skipstone.h"
+
+namespace {
+
+using namespace skipstone;
+using cli::ExitCode;
+using cli::Failure;
+
+struct Options {
+  std::vector<std::string> operations, formats, rows;
+  std::string device, shape, heads, output_format = "md";
+  std::uint32_t width = 4096, ffn = 11008, vocabulary = 32000, depth = 1024, samples = 7;
+  bool list = false, host_clock = false;
+};
+
+/// Numbers with one of `separators` between each two: "4096x11008", "32/8x128".
+std::vector<std::uint32_t> numbers(const std::string& option, const std::string& text, const std::string& separators) {
+  std::vector<std::uint32_t> values;
+  const char *at = text.data(), *end = text.data() + text.size();
+  for (std::size_t i = 0; i <= separators.size(); ++i) {
+    std::uint32_t value = 0;
+    const auto [next, error] = std::from_chars(at, end, value);
+    const bool separated = i == separators.size() ? next == end : next != end && *next == separators[i];
+    if (error != std::errc() || !separated || value == 0 || value > (1u << 20)) {
+      throw Failure(ExitCode::usage, fmt::format("{} {} is not of the form {}", option, text, option == "--shape" ? "NxK" : "H/KVxD"));
+    }
+    values.push_back(value);
+    at = next + 1;
+  }
+  return values;
+}
+
+kbench::Sizes sizes_of(const Options& o) {
+  kbench::Sizes sizes;
+  const std::vector<std::uint32_t> shape = numbers("--shape", o.shape, "x"), heads = numbers("--heads", o.heads, "/x");
+  sizes.n = shape[0], sizes.k = shape[1];
+  sizes.heads = heads[0], sizes.kv_heads = heads[1], sizes.head_dim = heads[2];
+  sizes.width = o.width, sizes.ffn = o.ffn, sizes.vocabulary = o.vocabulary, sizes.depth = o.depth;
+  if (sizes.k % 32 != 0) throw Failure(ExitCode::usage, fmt::format("--shape {}: K has to be a multiple of 32", o.shape));
+  if (sizes.heads % sizes.kv_heads != 0 || sizes.head_dim % 4 != 0 || sizes.head_dim > 256) {
+    throw Failure(ExitCode::usage,
+                  fmt::format("--heads {}: KV heads divide the heads, and a head has a multiple of 4 dimensions, at most 256", o.heads));
+  }
+  for (const auto& [name, value] : {std::pair{"--width", o.width}, {"--ffn", o.ffn}, {"--vocab", o.vocabulary}}) {
+    if (value == 0 || value % 4 != 0 || value > (1u << 20)) {
+      throw Failure(ExitCode::usage, fmt::format("{} {} cannot be measured; a multiple of 4 up to 1048576", name, value));
+    }
+  }
+  if (o.depth > (1u << 17)) throw Failure(ExitCode::usage, fmt::format("--depth {} cannot be measured; 0 to 131072", o.depth));
+  return sizes;
+}
+
+kbench::Settings settings_of(const Options& o) {
+  kbench::Settings settings;
+  settings.sizes = sizes_of(o);
+  settings.operations = o.operations;
+  std::string known;
+  for (const kbench::Operation& operation : kbench::operations()) known += fmt::format("{}{}", known.empty() ? "" : ", ", operation.name);
+  for (const std::string& name : o.operations) {
+    if (kbench::find_operation(name) == nullptr) {
+      throw Failure(ExitCode::usage, fmt::format("there is no operation '{}'; there are {}", name, known));
+    }
+  }
+  for (const std::string& name : o.formats) {
+    std::string formats;
+    for (const gguf::Type type : selftest::formats()) {
+      if (selftest::suffix(type) == name) settings.formats.push_back(type);
+      formats += fmt::format("{}{}", formats.empty() ? "" : ", ", selftest::suffix(type));
+    }
+    if (formats.find(name) == std::string::npos || settings.formats.empty()) {
+      throw Failure(ExitCode::usage, fmt::format("there are no kernels for the format '{}'; there are {}", name, formats));
+    }
+  }
+  settings.rows = cli::bench::number_list("--rows", o.rows, 1);
+  for (const std::uint32_t n : settings.rows) {
+    if (n > STEP_MAX_ROWS)
+      throw Failure(ExitCode::usage, fmt::format("--rows {} cannot be measured; a pass has at most {}", n, STEP_MAX_ROWS));
+  }
+  if (o.samples < 1 || o.samples > 100'000)
+    throw Failure(ExitCode::usage, fmt::format("--samples {} cannot be taken; 1 to 100000", o.samples));
+  settings.samples = o.samples;
+  settings.timestamps = !o.host_clock;
+  return settings;
+}
+
+std::shared_ptr<vk::Device> open_device(const std::string& wanted) {
+  const auto instance = vk::Instance::create(env::flag("SKIPSTONE_VALIDATION"));
+  const auto unsuitable = [&](std::uint32_t index) { return instance->unsuitable(index); };
+  const vk::Choice choice = vk::choose_device(instance->devices(), unsuitable, wanted);
+  return vk::Device::create(instance, choice.index, true);
+}
+
+ExitCode measure(const Options& o) {
+  const cli::bench::Format format = cli::bench::format_of(o.output_format);
+  const kbench::Settings settings = settings_of(o);
+  const std::shared_ptr<vk::Device> device = open_device(o.device);
+  const vk::Caps& caps = device->caps();
+  kernels::Library library(device, env::cache_directory());
+  kbench::Setting setting;
+  setting.date = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+  setting.version = skipstone_version();
+  setting.commit = skipstone_commit();
+  setting.device = caps.name;
+  setting.driver = fmt::format("{} {}", caps.driver_name, caps.driver_info);
+  setting.timestamps = settings.timestamps && caps.timestamps;
+  setting.copy_bandwidth = selftest::copy_bandwidth(device);
+  setting.peak = kbench::peak_flops(device);
+  kbench::Measurement measurement(device, library, settings);
+  const std::vector<kbench::Result> results = measurement.run([](const std::string& what) { fmt::print(stderr, "{} ...\n", what); });
+  library.save_cache();
+  fmt::print("{}", kbench::report(results, setting, format));
+  for (const kbench::Result& result : results) {
+    if (!result.failure.empty()) throw Failure(ExitCode::failure, fmt::format("kernel {} is wrong: {}", result.kernel, result.failure));
+  }
+  if (const auto messages = device->instance().validation_messages(); messages > 0) {
+    throw Failure(ExitCode::failure, fmt::format("the Vulkan validation layers had {} complaints; they are above", messages));
+  }
+  return ExitCode::ok;
+}
+
+void list() {
+  for (const kbench::Operation& operation : kbench::operations()) {
+    fmt::print("{:<18} {:<14} {}\n", operation.name, operation.has_formats ? "every format" : "", operation.summary);
+  }
+}
+
+void add_options(CLI::App& app, Options& o) {
+  const auto names = [&](const char* option, std::vector<std::string>& values, const char* text) {
+    app.add_option(option, values, text)->delimiter(',')->type_name("LIST");
+  };
+  app.add_flag("--list", o.list, "The operations that there are");
+  names("--op", o.operations, "Operations, a list; default: all");
+  names("--format", o.formats, "Weight formats of matrix operations, a list as q8_0,q4_0; default: all");
+  o.rows = {"1,2,4,8,16,32"};
+  app.add_option("--rows", o.rows,
+                 "Rows of a pass, a list; a pass has a bucket of 1, 2, 4, ..., 256 rows, and those that an operation cannot\n"
+                 "take are left out")
+      ->capture_default_str()
+      ->type_name("LIST");
+  o.shape = "4096x4096", o.heads = "32/8x128";
+  app.add_option("--shape", o.shape, "Outputs and inputs of matrices")->capture_default_str()->type_name("NxK");
+  app.add_option("--width", o.width, "Of the residual stream")->capture_default_str();
+  app.add_option("--ffn", o.ffn, "Of the feed-forward network")->capture_default_str();
+  app.add_option("--heads", o.heads, "Query heads, KV heads, dimensions of a head")->capture_default_str()->type_name("H/KVxD");
+  app.add_option("--vocab", o.vocabulary, "Logits of a row")->capture_default_str();
+  app.add_option("--depth", o.depth, "Tokens in the KV cache")->capture_default_str();
+  app.add_option("--samples", o.samples, "Of each kernel, taken in turn")->capture_default_str();
+  app.add_flag("--host-clock", o.host_clock, "Time submissions on the host, not dispatches on the device");
+  app.add_option("--device", o.device, "A number from `skipstone devices` or a part of a name; default: the best")
+      ->envname("SKIPSTONE_DEVICE");
+  app.add_option("-o,--output-format", o.output_format, cli::bench::format_names)->capture_default_str();
+  app.footer(
+      "Each kernel is checked against the scalar oracle before it is timed; a wrong one is named, not timed, and the exit code is 1.\n"
+      "Matrices stand in memory several times, more than caches hold, and are read in turn. Times are medians of samples that are taken\n"
+      "in turn, spread is the range of the samples by the median; GB/s counts what has to be read or written once, and its share is of\n"
+      "what the device copies. Registers and spills are there where the driver tells them.\n\n"
+      "Example:\n"
+      "  kbench --op matvec --format q8_0 --shape 4096x11008 --rows 1,2,4,8,16,32\n\n" +
+      std::string(cli::exit_code_help));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    CLI::App app("Times every kernel of Skipstone alone.", "kbench");
+    Options options;
+    add_options(app, options);
+    try {
+      app.parse(argc, argv);
+    } catch (const CLI::Success& help) {
+      return app.exit(help);
+    } catch (const CLI::ParseError& error) {
+      throw Failure(ExitCode::usage, error.what());
+    }
+    if (!options.list) return static_cast<int>(measure(options));
+    list();
+    return 0;
+  } catch (const Failure& failure) {
+    cli::print_error(failure.what());
+    return static_cast<int>(failure.code());
+  } catch (const Error& error) {
+    cli::print_error(error.what());
+    return static_cast<int>(cli::exit_code(static_cast<skipstone_status>(error.code()), false));
+  } catch (const std::exception& error) {
+    cli::print_error(error.what());
+    return static_cast<int>(ExitCode::failure);
+  }
+}

@@ -1,0 +1,268 @@
+#include "kbench/measure.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "base/status.h"
+#include "kernels/abi.h"
+#include "kernels/kernel_table.h"
+#include "model/random_weights.h"
+#include "selftest/cases.h"
+#include "selftest/data.h"
+#include "selftest/matrix_check.h"
+
+namespace kbench {
+
+using namespace skipstone;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+constexpr std::uint32_t most_rounds = 4096;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+std::uint64_t last_level_cache() {
+#ifdef _SC_LEVEL3_CACHE_SIZE
+  const long bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
+  if (bytes > 0) return static_cast<std::uint64_t>(bytes);
+#endif
+  return 0;
+}
+
+std::uint64_t scratch_bytes(const Sizes& s) {
+  return std::uint64_t{STEP_MAX_ROWS} * kernels::padded(std::max({s.n, s.k, s.width, s.ffn})) * sizeof(float);
+}
+
+/// Prompts and verification take whole buckets.
+std::vector<std::uint32_t> buckets_of(const std::vector<std::uint32_t>& rows, std::uint32_t most) {
+  std::vector<std::uint32_t> buckets;
+  for (const std::uint32_t n : rows) {
+    if (n <= most && std::ranges::find(buckets, kernels::bucket_for(n)) == buckets.end()) buckets.push_back(kernels::bucket_for(n));
+  }
+  return buckets;
+}
+
+}  // namespace
+
+struct Measurement::Timed {
+  Result result;
+  Request request;
+  std::vector<Dispatch> dispatches;  ///< of one sample: rounds, on the matrix's copies in turn
+  std::uint32_t rounds = 1;
+  std::unique_ptr<vk::Commands> commands;
+};
+
+Measurement::Measurement(std::shared_ptr<vk::Device> device, kernels::Library& library, const Settings& settings)
+    : device_(device),
+      library_(library),
+      settings_(settings),
+      select_(device->caps(), device->tuning()),
+      buffers_(device, config_of(settings.sizes), sequence_of(settings.sizes, select_.half_kv())),
+      vectors_(device, vk::Role::activations),
+      queue_(device) {
+  for (const std::uint32_t index : {matrix_input.index, matrix_output.index}) {
+    scratch_[index] = vectors_.allocate(scratch_bytes(settings.sizes));
+  }
+  vector_ = vectors_.allocate(std::uint64_t{kernels::padded(std::max(settings.sizes.width, settings.sizes.k))} * sizeof(float));
+}
+
+std::uint64_t Measurement::working_set() const {
+  if (settings_.working_set > 0) return settings_.working_set;
+  constexpr std::uint64_t usual = std::uint64_t{256} << 20;  // more than any GPU's caches that are known here
+  const vk::Caps& caps = device_->caps();
+  return std::min(std::max(usual, caps.is_cpu() ? 2 * last_level_cache() : 0), caps.device_bytes() / 4);
+}
+
+vk::Slice Measurement::slice(const kernels::Resource& resource) const {
+  switch (resource.kind) {
+    case kernels::ResourceKind::scratch:
+      return scratch_.at(resource.index);
+    case kernels::ResourceKind::weight:
+      return resource.index == vector_tensor ? vector_ : copies_.at(resource.index - first_matrix).at(resource.part).at(resource.plane);
+    default:
+      return buffers_.slice(resource);
+  }
+}
+
+/// As many copies of the matrix as make up the working set, with random weights.
+void Measurement::place_matrices(const kernels::Matrix& matrix) {
+  copies_.clear();
+  matrices_ = std::make_unique<vk::Arena>(device_, vk::Role::weights);
+  model::RandomWeights random(device_, library_, select_);
+  const std::uint64_t bytes = place_of(matrix, first_matrix).bytes();
+  const std::uint64_t copies = std::min<std::uint64_t>((working_set() + bytes - 1) / bytes, most_rounds);
+  for (std::uint32_t copy = 0; copy < copies; ++copy) {
+    const model::TensorPlace place = place_of(matrix, first_matrix + copy);
+    auto& parts = copies_.emplace_back();
+    for (std::size_t part = 0; part < matrix.parts.size(); ++part) {
+      std::vector<vk::Slice>& planes = parts.emplace_back();
+      for (const std::uint64_t plane_bytes : {place.quant_bytes(part), place.scale_bytes(part)}) {
+        if (plane_bytes == 0) continue;
+        planes.push_back(matrices_->allocate(plane_bytes));
+        random.fill(place, part, static_cast<std::uint32_t>(planes.size() - 1), planes.back());
+      }
+    }
+  }
+}
+
+std::string Measurement::check(const Operation& operation, gguf::Type format, const std::vector<Workload>& works) {
+  const auto verdict = [](const std::string& name, const std::string& difference) {
+    return difference.empty() ? std::string() : fmt::format("{}: {}", name, difference);
+  };
+  const auto of_another_format = [&](const std::string& name) {
+    return operation.has_formats && std::ranges::any_of(selftest::formats(), [&](gguf::Type other) {
+             return other != format && name.find(fmt::format(" {} ", selftest::suffix(other))) != std::string::npos;
+           });
+  };
+  for (const selftest::Case& item : selftest::all_cases({selftest::Depth::quick, device_->tuning()})) {
+    if (!item.name.starts_with(fmt::format("{} ", operation.cases)) || of_another_format(item.name)) continue;
+    selftest::Bench bench(device_, library_);
+    if (std::string failure = verdict(item.name, item.check(bench)); !failure.empty()) return failure;
+  }
+  // The kernels that are timed, on rows as long as theirs; a few of them, since the oracle is slow.
+  const bool tiled = operation.name == "matmul";
+  vk::Tuning tuning = device_->tuning();
+  tuning.tiled_prefill = tiled;
+  for (const Workload& work : works) {
+    if (!work.check) continue;
+    selftest::Bench bench(device_, library_);
+    const std::string difference = selftest::check_matrix(bench, *work.check, kernels::Selector(device_->caps(), tuning), tiled);
+    if (std::string failure = verdict(work.check->text(), difference); !failure.empty()) return failure;
+  }
+  return "";
+}
+
+void Measurement::set_state(const Timed& timed) {
+  abi::StepState& state = buffers_.state();
+  const Sizes& sizes = timed.request.sizes;
+  state.base = sizes.depth;
+  state.rows = timed.request.rows;
+  state.kept = 0;
+  const std::uint32_t chunk = sequence_of(sizes, timed.request.half_kv).chunk;
+  state.attention_groups = {(sizes.depth + state.rows - 1) / chunk + 1, timed.dispatches.front().groups[1], state.rows};
+  for (std::uint32_t i = 0; i < STEP_MAX_ROWS; ++i) state.tokens[i] = i * 7919 % sizes.vocabulary;
+}
+
+/// Random numbers in whatever the kernel reads or writes, but matrices and state.
+void Measurement::fill_operands(const Dispatch& dispatch, bool half_kv) {
+  vk::Recorder fill(device_);
+  const kernels::Resolver resolve = [this](const kernels::Resource& resource) { return slice(resource); };
+  for (const kernels::Operand& operand : dispatch.operands) {
+    using Kind = kernels::ResourceKind;
+    const kernels::Resource& r = operand.resource;
+    if (r.kind == Kind::state || (r.kind == Kind::weight && r.index != vector_tensor)) continue;
+    const bool halves = (r.kind == Kind::k_cache || r.kind == Kind::v_cache) && half_kv;
+    const kernels::RandomPattern pattern{halves ? kernels::RandomPattern::Number::f16 : kernels::RandomPattern::Number::f32, 1, 1};
+    const auto words = static_cast<std::uint32_t>(slice(r).bytes / 4);
+    kernels::record(fill, library_, kernels::random_fill(select_, r, words, pattern, -1.0f, 1.0f, 3, "fill"), resolve);
+  }
+  queue_.submit_and_wait(fill.finish());
+}
+
+/// Records the workload: one round on each copy first, to see how many make a sample.
+Measurement::Timed Measurement::prepare(const Request& request, const Workload& work, Result result) {
+  if (work.matrix.n > 0 && copies_.empty()) place_matrices(work.matrix);
+  Timed timed;
+  timed.request = request;
+  timed.dispatches = work.round(first_matrix);
+  const Dispatch& first = timed.dispatches.front();
+  timed.result = std::move(result);
+  timed.result.statistics = library_.pipeline(first.kernel, first.constants).statistics();
+  fill_operands(first, request.half_kv);
+  const kernels::Resolver resolve = [this](const kernels::Resource& resource) { return slice(resource); };
+  const auto copies = static_cast<std::uint32_t>(std::max<std::size_t>(1, copies_.size()));
+  const auto record = [&](std::uint32_t rounds) {
+    vk::Recorder recorder(device_, settings_.timestamps ? vk::Timestamps::dispatches : vk::Timestamps::none);
+    timed.dispatches.clear();
+    for (std::uint32_t i = 0; i < rounds; ++i) {
+      for (Dispatch& dispatch : work.round(first_matrix + i % copies)) {
+        timed.dispatches.push_back(std::move(dispatch));
+      }
+    }
+    for (const Dispatch& dispatch : timed.dispatches) kernels::record(recorder, library_, dispatch, resolve);
+    timed.rounds = rounds;
+    timed.commands = std::make_unique<vk::Commands>(recorder.finish());
+  };
+  record(copies);
+  once(timed);  // a driver may compile at first use
+  const double round = std::max(once(timed), 1e-7);
+  const auto wanted = static_cast<std::uint32_t>(std::min<double>(most_rounds, std::ceil(settings_.sample_seconds / round)));
+  if (wanted > copies) record((wanted + copies - 1) / copies * copies);
+  return timed;
+}
+
+/// Seconds of one round: by the device's clock where it has one, else by the host's over the whole submission.
+double Measurement::once(Timed& timed) {
+  set_state(timed);
+  const auto start = Clock::now();
+  queue_.submit_and_wait(*timed.commands);
+  const double wall = seconds_since(start);
+  double device = 0.0;
+  for (const vk::LabelTime& time : timed.commands->times()) device += time.microseconds * 1e-6;
+  return (device > 0 ? device : wall) / timed.rounds;
+}
+
+std::vector<Result> Measurement::run(const Operation& operation, gguf::Type format) {
+  const std::vector<std::uint32_t> rows = buckets_of(settings_.rows, operation.most_rows);
+  std::vector<Timed> all;
+  std::vector<Result> results;
+  copies_.clear();
+  matrices_.reset();
+  std::vector<Workload> works;
+  std::vector<Request> requests;
+  for (const std::uint32_t n : rows) {
+    requests.push_back({settings_.sizes, format, n, select_.half_kv(), device_->tuning()});
+    works.push_back(operation.make(select_, requests.back()));
+  }
+  const std::string failure = rows.empty() ? "" : check(operation, format, works);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    Result result{std::string(operation.name),
+                  operation.has_formats ? selftest::suffix(format) : "",
+                  works[i].shape,
+                  kernels::info(works[i].round(first_matrix).front().kernel).name,
+                  rows[i],
+                  failure,
+                  {},
+                  works[i].bytes,
+                  works[i].flops,
+                  {}};
+    if (failure.empty()) {
+      all.push_back(prepare(requests[i], works[i], std::move(result)));
+    } else {
+      results.push_back(std::move(result));
+    }
+  }
+  const auto start = Clock::now();
+  while (!all.empty() && seconds_since(start) < settings_.warm_up_seconds) {
+    for (Timed& timed : all) once(timed);
+  }
+  for (std::uint32_t sample = 0; sample < settings_.samples; ++sample) {
+    for (Timed& timed : all) timed.result.seconds.push_back(once(timed));
+  }
+  for (Timed& timed : all) results.push_back(std::move(timed.result));
+  return results;
+}
+
+std::vector<Result> Measurement::run(const std::function<void(const std::string&)>& progress) {
+  std::vector<Result> results;
+  for (const Operation& operation : operations()) {
+    if (!settings_.operations.empty() && std::ranges::find(settings_.operations, operation.name) == settings_.operations.end()) continue;
+    std::vector<gguf::Type> formats = operation.has_formats ? settings_.formats : std::vector{gguf::Type::f32};
+    if (formats.empty()) formats = selftest::formats();
+    for (const gguf::Type format : formats) {
+      if (operation.has_formats &&
+          (settings_.sizes.k % gguf::traits(format).block != 0 || settings_.sizes.width % gguf::traits(format).block != 0))
+        continue;
+      progress(operation.has_formats ? fmt::format("{} {}", operation.name, selftest::suffix(format)) : std::string(operation.name));
+      for (Result& result : run(operation, format)) results.push_back(std::move(result));
+    }
+  }
+  return results;
+}
+
+}  // namespace kbench

@@ -1,0 +1,71 @@
+// Runs workloads: the check against the oracle first, then the clock.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "exec/sequence_buffers.h"
+#include "kbench/workload.h"
+#include "kernels/library.h"
+#include "vk/device.h"
+#include "vk/pipeline.h"
+
+namespace kbench {
+
+struct Settings {
+  Sizes sizes;
+  std::vector<std::string> operations;         ///< empty: all
+  std::vector<skipstone::gguf::Type> formats;  ///< empty: all that there are kernels for
+  std::vector<std::uint32_t> rows{1, 2, 4, 8, 16, 32};
+  std::uint32_t samples = 7;  ///< of each workload, in turn
+  double warm_up_seconds = 0.3, sample_seconds = 0.02;
+  std::uint64_t working_set = 0;  ///< bytes of matrices that a sample goes through; 0: more than the device's caches hold
+  bool timestamps = true;         ///< where the device has them
+};
+
+struct Result {
+  std::string operation, format, shape, kernel;
+  std::uint32_t rows = 1;
+  std::string failure;  ///< what the check found; nothing is timed then
+  std::vector<double> seconds;
+  double bytes = 0, flops = 0;
+  std::vector<skipstone::vk::PipelineStatistic> statistics;  ///< as the driver tells them
+};
+
+/// Measures on one device; its weights and buffers stay for all workloads.
+class Measurement {
+ public:
+  Measurement(std::shared_ptr<skipstone::vk::Device> device, skipstone::kernels::Library& library, const Settings& settings);
+
+  /// Every operation of the settings; `progress` gets what is being measured, and stops it by throwing.
+  std::vector<Result> run(const std::function<void(const std::string&)>& progress);
+
+ private:
+  struct Timed;
+  std::vector<Result> run(const Operation& operation, skipstone::gguf::Type format);
+  std::string check(const Operation& operation, skipstone::gguf::Type format, const std::vector<Workload>& works);
+  void place_matrices(const skipstone::kernels::Matrix& matrix);
+  void fill_operands(const Dispatch& dispatch, bool half_kv);
+  skipstone::vk::Slice slice(const skipstone::kernels::Resource& resource) const;
+  Timed prepare(const Request& request, const Workload& work, Result result);
+  void set_state(const Timed& timed);
+  double once(Timed& timed);
+  std::uint64_t working_set() const;
+
+  std::shared_ptr<skipstone::vk::Device> device_;
+  skipstone::kernels::Library& library_;
+  Settings settings_;
+  skipstone::kernels::Selector select_;
+  skipstone::exec::SequenceBuffers buffers_;
+  skipstone::vk::Arena vectors_;
+  std::map<std::uint32_t, skipstone::vk::Slice> scratch_;
+  skipstone::vk::Slice vector_;
+  std::unique_ptr<skipstone::vk::Arena> matrices_;
+  std::vector<std::vector<std::vector<skipstone::vk::Slice>>> copies_;  ///< planes of each part of each copy of the matrix
+  skipstone::vk::Queue queue_;
+};
+
+}  // namespace kbench

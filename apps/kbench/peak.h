@@ -1,0 +1,14 @@
+// What the device could do at most.
+#pragma once
+
+#include <memory>
+
+#include "vk/device.h"
+
+namespace kbench {
+
+/// Multiplications and additions of single precision per second, measured with fused multiply-adds. Throws internal where the device's sums
+/// are wrong.
+double peak_flops(std::shared_ptr<skipstone::vk::Device> device);
+
+}  // namespace kbench

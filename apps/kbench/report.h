@@ -1,0 +1,25 @@
+// kbench's results for people and programs.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "bench/records.h"
+#include "kbench/measure.h"
+
+namespace kbench {
+
+/// What results are shares of, and where they were measured.
+struct Setting {
+  std::string date, version, commit, device, driver;
+  double copy_bandwidth = 0;  ///< bytes per second
+  double peak = 0;            ///< single-precision operations per second
+  bool timestamps = false;    ///< whether times are the device's own
+};
+
+/// A flat record for each result.
+std::vector<cli::bench::Json> records(const std::vector<Result>& results, const Setting& setting);
+
+std::string report(const std::vector<Result>& results, const Setting& setting, cli::bench::Format format);
+
+}  // namespace kbench

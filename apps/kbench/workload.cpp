@@ -1,0 +1,272 @@
+#include "kbench/workload.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/status.h"
+#include "kernels/abi.h"
+
+namespace kbench {
+namespace {
+
+using namespace skipstone;
+using kernels::padded;
+using kernels::ResourceKind;
+
+constexpr double word = 4.0;
+
+kernels::AttentionShape attention_of(const Request& r) {
+  return exec::attention_shape(config_of(r.sizes), sequence_of(r.sizes, r.half_kv));
+}
+
+double kv_word(const Request& r) { return r.half_kv ? 2.0 : 4.0; }
+
+/// The keys and values that rows behind the depth read: once, since rows share them.
+double cache_bytes(const Request& r) { return 2.0 * (r.sizes.depth + r.rows) * r.sizes.kv_heads * r.sizes.head_dim * kv_word(r); }
+
+/// Scores and sums of values: two products each for every query head, key and dimension.
+double attention_flops(const Request& r) { return 4.0 * r.rows * (r.sizes.depth + (r.rows + 1) / 2.0) * r.sizes.heads * r.sizes.head_dim; }
+
+std::string heads_text(const Sizes& s) { return fmt::format("{}/{}x{} d{}", s.heads, s.kv_heads, s.head_dim, s.depth); }
+
+Workload one(std::string shape, Dispatch dispatch, double bytes, double flops) {
+  return {std::move(shape), {}, [dispatch](std::uint32_t) { return std::vector{dispatch}; }, bytes, flops, {}};
+}
+
+/// As a model's matrix is laid out; in parts where a binding cannot cover it.
+kernels::Matrix matrix_of(const Selector& select, gguf::Type format, std::uint32_t n, std::uint32_t k) {
+  kernels::Matrix matrix{first_matrix, format, n, k, {{0, n}}, select.interleave()};
+  const std::uint64_t row = place_of(matrix, first_matrix).quant_bytes(0) / kernels::padded_rows(n, matrix.interleave);
+  constexpr std::uint32_t whole = 1024;  // of what the fused argmax takes ranges
+  if (row * kernels::padded_rows(n, matrix.interleave) <= select.max_storage_range()) return matrix;
+  const auto most = static_cast<std::uint32_t>(select.max_storage_range() / row / whole * whole);
+  if (most == 0) fail(Code::invalid_argument, "a thousand rows of {} weights are more than one binding takes; choose a smaller --shape", k);
+  matrix.parts.clear();
+  for (std::uint32_t first = 0; first < n; first += most) matrix.parts.push_back({first, std::min(most, n - first)});
+  return matrix;
+}
+
+kernels::Matrix tensor_of(kernels::Matrix matrix, std::uint32_t tensor) {
+  matrix.tensor = tensor;
+  return matrix;
+}
+
+using Multiply = std::function<std::vector<Dispatch>(const kernels::Matrix& weights)>;
+
+/// n x k weights, and as many outputs.
+Workload multiplication(const kernels::Matrix& matrix, const Request& r, std::uint32_t outputs, const Multiply& multiply) {
+  const double n = matrix.n, k = matrix.k;
+  Workload work;
+  work.shape = fmt::format("{}x{}", matrix.n, matrix.k);
+  work.matrix = matrix;
+  work.round = [=](std::uint32_t tensor) { return multiply(tensor_of(matrix, tensor)); };
+  work.bytes = static_cast<double>(place_of(matrix, first_matrix).bytes()) + r.rows * (outputs + k) * word;
+  work.flops = 2.0 * r.rows * n * k;
+  work.check = {.format = matrix.format, .n = std::min(matrix.n, 40u), .k = matrix.k, .rows = r.rows};
+  return work;
+}
+
+/// The skinny kernel, also for passes that the device's tuning gives to the tiled one.
+Selector skinny(const Selector& select, const Request& r) {
+  vk::Tuning tuning = r.tuning;
+  tuning.tiled_prefill = false;
+  return Selector(select.caps(), tuning);
+}
+
+Workload matvec(const Selector& select, const Request& r) {
+  const kernels::Matrix matrix = matrix_of(select, r.format, r.sizes.n, r.sizes.k);
+  return multiplication(matrix, r, r.sizes.n, [selector = skinny(select, r), rows = r.rows](const kernels::Matrix& weights) {
+    return kernels::matvec(selector, weights, matrix_input, matrix_output, rows, {}, "matvec");
+  });
+}
+
+Workload matvec_norm(const Selector& select, const Request& r) {
+  const kernels::Matrix matrix = matrix_of(select, r.format, r.sizes.n, r.sizes.k);
+  Workload work = multiplication(matrix, r, r.sizes.n, [selector = skinny(select, r), rows = r.rows](const kernels::Matrix& weights) {
+    return kernels::matvec(selector, weights, matrix_input, matrix_output, rows, {.norm = kernels::MatvecNorm{vector_tensor, 1e-5f}},
+                           "matvec_norm");
+  });
+  work.check->norm = true;
+  return work;
+}
+
+Workload matvec_swiglu(const Selector& select, const Request& r) {
+  const kernels::Matrix matrix = matrix_of(select, r.format, 2 * r.sizes.ffn, r.sizes.width);
+  if (matrix.parts.size() > 1)
+    fail(Code::invalid_argument, "gate and up are more than one binding takes; choose a smaller --ffn or --width");
+  Workload work = multiplication(matrix, r, r.sizes.ffn, [selector = skinny(select, r), rows = r.rows](const kernels::Matrix& weights) {
+    return kernels::matvec(selector, weights, matrix_input, matrix_output, rows,
+                           {.norm = kernels::MatvecNorm{vector_tensor, 1e-5f}, .swiglu = true}, "matvec_swiglu");
+  });
+  work.check->norm = work.check->swiglu = true;
+  return work;
+}
+
+Workload matmul(const Selector& select, const Request& r) {
+  const kernels::Matrix matrix = matrix_of(select, r.format, r.sizes.n, r.sizes.k);
+  return multiplication(matrix, r, r.sizes.n, [select, rows = r.rows](const kernels::Matrix& weights) {
+    return kernels::matmul(select, weights, matrix_input, matrix_output, rows, {}, "matmul");
+  });
+}
+
+Workload argmax(const Selector& select, const Request& r) {
+  const kernels::Matrix matrix = matrix_of(select, r.format, r.sizes.vocabulary, r.sizes.width);
+  Workload work = multiplication(matrix, r, 0, [selector = skinny(select, r), rows = r.rows](const kernels::Matrix& weights) {
+    std::vector<Dispatch> dispatches = kernels::argmax(selector, weights, matrix_input, rows, {}, "argmax");
+    dispatches.pop_back();  // the merge has a row of its own
+    return dispatches;
+  });
+  work.check.reset();
+  return work;
+}
+
+Workload argmax_merge(const Selector& select, const Request& r) {
+  const kernels::Matrix matrix = matrix_of(select, gguf::Type::f16, r.sizes.vocabulary, r.sizes.width);
+  const double partials = static_cast<double>(r.rows) * kernels::argmax_partials(select, r.sizes.vocabulary);
+  return one(fmt::to_string(r.sizes.vocabulary), kernels::argmax(skinny(select, r), matrix, matrix_input, r.rows, {}, "argmax").back(),
+             partials * sizeof(abi::ArgmaxPartial), 4 * partials);
+}
+
+Workload embed(const Selector& select, const Request& r) {
+  const kernels::Matrix matrix = matrix_of(select, r.format, r.sizes.vocabulary, r.sizes.width);
+  Workload work = multiplication(matrix, r, 0, [select, rows = r.rows](const kernels::Matrix& table) {
+    return kernels::embed(select, table, rows, matrix_output, "embed");
+  });
+  work.bytes = r.rows * (static_cast<double>(place_of(matrix, first_matrix).bytes()) / matrix.n + matrix.k * word);
+  work.flops = 0;
+  work.check.reset();
+  return work;
+}
+
+Workload rms_norm(const Selector& select, const Request& r) {
+  const std::uint32_t n = r.sizes.width;
+  return one(
+      fmt::to_string(n),
+      kernels::rms_norm(select, {ResourceKind::residual}, vector_tensor, {ResourceKind::normed}, n, r.rows, 1e-5f, false, "rms_norm"),
+      (2.0 * r.rows + 1) * n * word, 4.0 * r.rows * n);
+}
+
+Workload rope_store(const Selector& select, const Request& r) {
+  const Sizes& s = r.sizes;
+  const double q = s.heads * s.head_dim, kv = s.kv_heads * s.head_dim;
+  return one(heads_text(s), kernels::rope_store(select, attention_of(r), 0, r.rows, "rope_store"),
+             r.rows * ((2 * q + 2 * kv + s.head_dim) * word + 2 * kv * kv_word(r)), 3.0 * r.rows * (q + kv));
+}
+
+/// The kernel that is split over the cache, also on devices that take another.
+Selector split(const Selector& select, const Request& r) {
+  vk::Tuning tuning = r.tuning;
+  tuning.texels = false;
+  return Selector(select.caps(), tuning);
+}
+
+Workload attention(const Selector& select, const Request& r) {
+  return one(heads_text(r.sizes), kernels::attention(select, attention_of(r), 0, r.rows, "attention").front(),
+             cache_bytes(r) + r.rows * r.sizes.heads * r.sizes.head_dim * word, attention_flops(r));
+}
+
+Workload attention_split(const Selector& select, const Request& r) { return attention(split(select, r), r); }
+
+Workload attention_merge(const Selector& select, const Request& r) {
+  const Sizes& s = r.sizes;
+  const kernels::AttentionShape shape = attention_of(r);
+  const double chunks = (s.depth + r.rows - 1) / shape.chunk + 1;
+  const double partial = r.rows * s.heads * chunks * (s.head_dim + ATTENTION_PARTIAL_EXTRA);
+  return one(heads_text(s), kernels::attention(split(select, r), shape, 0, r.rows, "attention").back(),
+             (partial + r.rows * s.heads * s.head_dim) * word, 2 * partial);
+}
+
+Workload attention_prefill(const Selector& select, const Request& r) {
+  return one(heads_text(r.sizes), kernels::attention_prefill(select, attention_of(r), 0, r.rows, "attention_prefill"),
+             cache_bytes(r) + 2.0 * r.rows * r.sizes.heads * r.sizes.head_dim * word, attention_flops(r));
+}
+
+Workload swiglu(const Selector& select, const Request& r) {
+  const double values = static_cast<double>(r.rows) * r.sizes.ffn;
+  return one(fmt::to_string(r.sizes.ffn), kernels::swiglu(select, r.sizes.ffn, r.rows, "swiglu"), 3 * values * word, 4 * values);
+}
+
+Workload keep_rows(const Selector& select, const Request& r) {
+  return one(fmt::to_string(r.sizes.width), kernels::keep_rows(select, {ResourceKind::residual}, r.sizes.width, r.rows, "keep_rows"),
+             2.0 * r.rows * r.sizes.width * word, 0);
+}
+
+Workload cosine(const Selector& select, const Request& r) {
+  const double values = static_cast<double>(r.rows) * r.sizes.width;
+  return one(fmt::to_string(r.sizes.width),
+             kernels::cosine(select, {ResourceKind::residual, 0}, {ResourceKind::residual, 1}, r.sizes.width, r.rows, 0, "cosine"),
+             2 * values * word, 6 * values);
+}
+
+Workload cosine_sum(const Selector& select, const Request& r) {
+  return one("1 layer", kernels::cosine_sum(select, 1, "cosine_sum"), (r.rows + 2) * word, r.rows);
+}
+
+Workload random_fill(const Selector& select, const Request& r) {
+  const std::uint32_t words = r.sizes.width * r.rows;
+  return one(fmt::format("{} words", words),
+             kernels::random_fill(select, {ResourceKind::residual}, words, {kernels::RandomPattern::Number::f32, 1, 1}, -1.0f, 1.0f, 1,
+                                  "random_fill"),
+             words * word, 2.0 * words);
+}
+
+constexpr Operation table[] = {
+    {"matvec", "matvec", "y = W x for a few rows: decoding and verification", true, STEP_MAX_ROWS, matvec},
+    {"matvec_norm", "matvec", "the same of an x that is normalised on the way in", true, STEP_VERIFY_ROWS, matvec_norm},
+    {"matvec_swiglu", "matvec", "the same of gate and up, and silu(gate) * up", true, STEP_VERIFY_ROWS, matvec_swiglu},
+    {"argmax", "argmax", "the largest of W x by ranges of outputs, without writing W x", true, STEP_VERIFY_ROWS, argmax},
+    {"argmax_merge", "argmax_merge", "and of all", false, STEP_VERIFY_ROWS, argmax_merge},
+    {"matmul", "matmul", "y = W x in tiles: prompts", true, STEP_MAX_ROWS, matmul},
+    {"embed", "embed", "rows of the embedding, as floats", true, STEP_MAX_ROWS, embed},
+    {"rms_norm", "rms_norm", "root-mean-square norm", false, STEP_MAX_ROWS, rms_norm},
+    {"rope_store", "rope_store", "rotary embedding of Q and K; K and V into the cache", false, STEP_MAX_ROWS, rope_store},
+    {"attention", "attention", "attention of decoding and verification, as the device takes it", false, STEP_VERIFY_ROWS, attention},
+    {"attention_split", "attention", "the same split over the cache", false, STEP_VERIFY_ROWS, attention_split},
+    {"attention_merge", "attention_merge", "its chunks joined", false, STEP_VERIFY_ROWS, attention_merge},
+    {"attention_prefill", "attention_prefill", "attention of a prompt's rows", false, STEP_MAX_ROWS, attention_prefill},
+    {"swiglu", "swiglu", "silu(gate) * up", false, STEP_MAX_ROWS, swiglu},
+    {"keep_rows", "keep_rows", "a pass's residual stream put aside", false, STEP_VERIFY_ROWS, keep_rows},
+    {"cosine", "cosine", "cosine of the residual stream around a sublayer", false, STEP_MAX_ROWS, cosine},
+    {"cosine_sum", "cosine_sum", "and its sum over rows", false, STEP_MAX_ROWS, cosine_sum},
+    {"random_fill", "random_fill", "random weights for benchmarks", false, STEP_MAX_ROWS, random_fill},
+};
+
+}  // namespace
+
+model::Config config_of(const Sizes& s) {
+  model::Config config;
+  config.architecture = "llama";
+  config.layers = 1;
+  config.width = s.width;
+  config.heads = s.heads;
+  config.kv_heads = s.kv_heads;
+  config.head_dim = config.rope_dim = s.head_dim;
+  config.ffn = s.ffn;
+  config.vocabulary = s.vocabulary;
+  return config;
+}
+
+exec::SequenceShape sequence_of(const Sizes& sizes, bool half_kv) {
+  exec::SequenceShape shape;
+  shape.context = (sizes.depth + STEP_MAX_ROWS + 255) / 256 * 256;
+  shape.half_kv = half_kv;
+  shape.chunk = exec::SequenceShape::chunk_for(config_of(sizes), shape.context);
+  return shape;
+}
+
+model::TensorPlace place_of(kernels::Matrix matrix, std::uint32_t tensor) {
+  matrix.tensor = tensor;
+  return {{}, "", false, std::move(matrix)};
+}
+
+std::span<const Operation> operations() { return table; }
+
+const Operation* find_operation(std::string_view name) {
+  for (const Operation& operation : table) {
+    if (operation.name == name) return &operation;
+  }
+  return nullptr;
+}
+
+}  // namespace kbench

@@ -1,0 +1,76 @@
+// What kbench measures: one row of a table for each operation that kernels/operations.h makes.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "exec/pass_builder.h"
+#include "kernels/operations.h"
+#include "model/config.h"
+#include "model/weight_layout.h"
+#include "selftest/matrix_check.h"
+
+namespace kbench {
+
+using skipstone::kernels::Dispatch;
+using skipstone::kernels::Selector;
+
+/// Sizes that workloads are made from, as those of one layer of a model.
+struct Sizes {
+  std::uint32_t n = 4096, k = 4096;  ///< of matrices
+  std::uint32_t width = 4096, ffn = 11008, heads = 32, kv_heads = 8, head_dim = 128, vocabulary = 32000;
+  std::uint32_t depth = 1024;  ///< tokens in the KV cache
+};
+
+/// The one-layer model whose buffers the kernels work on, and its sequence: room for the depth and the largest pass.
+skipstone::model::Config config_of(const Sizes& sizes);
+skipstone::exec::SequenceShape sequence_of(const Sizes& sizes, bool half_kv);
+
+struct Request {
+  Sizes sizes;
+  skipstone::gguf::Type format{};  ///< of operations on matrices
+  std::uint32_t rows = 1;          ///< a bucket
+  bool half_kv = true;
+  skipstone::vk::Tuning tuning;
+};
+
+/// One operation on one shape.
+struct Workload {
+  std::string shape;                  ///< "4096x4096"
+  skipstone::kernels::Matrix matrix;  ///< n is 0 where there is none
+  /// The dispatches of one round, on the copy of the matrix that is tensor `tensor`.
+  std::function<std::vector<Dispatch>(std::uint32_t tensor)> round;
+  double bytes = 0;                                       ///< that have to be read or written once
+  double flops = 0;                                       ///< multiplications and additions
+  std::optional<skipstone::selftest::MatrixShape> check;  ///< the same kernel on fewer rows of the matrix, for the oracle
+};
+
+inline constexpr std::uint32_t vector_tensor = 0;  ///< a norm's weights; large enough for all
+inline constexpr std::uint32_t first_matrix = 1;
+/// What matrix operations read and write, in ResourceKind::scratch.
+inline constexpr skipstone::kernels::Resource matrix_input{skipstone::kernels::ResourceKind::scratch, 0},
+    matrix_output{skipstone::kernels::ResourceKind::scratch, 1};
+
+struct Operation {
+  std::string_view name;
+  std::string_view cases;    ///< what the names of the self-test's cases start with
+  std::string_view summary;  ///< for --list
+  bool has_formats;          ///< runs once for each weight format
+  std::uint32_t most_rows;   ///< of one pass
+  Workload (*make)(const Selector& select, const Request& request);
+};
+
+std::span<const Operation> operations();
+
+/// Where copy `tensor` of a workload's matrix goes.
+skipstone::model::TensorPlace place_of(skipstone::kernels::Matrix matrix, std::uint32_t tensor);
+
+/// nullptr where there is none of that name.
+const Operation* find_operation(std::string_view name);
+
+}  // namespace kbench

@@ -1,0 +1,37 @@
+// Flat records in the formats for programs. A record is a JSON object; all of a result's have the same fields in the same order.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace cli::bench {
+
+using Json = nlohmann::ordered_json;
+
+enum class Format { markdown, csv, json, jsonl, sql };
+
+/// "md, csv, json, jsonl and sql", and the format of such a name; throws Failure that lists them for others.
+extern const char* const format_names;
+Format format_of(const std::string& name);
+/// Whether `name` is one of them.
+bool is_format(const std::string& name);
+
+/// As one line, or indented; bytes that are no UTF-8 become U+FFFD (file names and a model's metadata need not be).
+std::string dump(const Json& value, int indent = -1);
+
+/// 0.95 and not 0.949999988079071.
+double shortest(float number);
+
+/// A header and a line each, quoted as RFC 4180 wants it. null is an empty field; a list of numbers has blanks between them, one of
+/// {"drafted", "accepted"} is "20/26 9/12": accepted of drafted.
+std::string csv(std::span<const Json> records);
+
+/// {"record": NAME} and the fields, a line.
+std::string json_line(std::string_view record, const Json& fields);
+
+/// CREATE TABLE IF NOT EXISTS and an INSERT for each, as SQLite and PostgreSQL take them. Lists are text as in CSV.
+std::string sql(std::string_view table, std::span<const Json> records);
+
+}  // namespace cli::bench

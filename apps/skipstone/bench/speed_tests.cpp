@@ -1,0 +1,133 @@
+#include "bench/speed_tests.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <sstream>
+#include <system_error>
+
+#include "exit_code.h"
+
+namespace cli::bench {
+namespace {
+
+constexpr std::uint32_t most = 1u << 20;  // the largest context there is
+
+std::vector<std::string> split(const std::string& list) {
+  std::vector<std::string> items;
+  std::istringstream in(list + ',');
+  for (std::string item; std::getline(in, item, ',');) items.push_back(item);
+  return items;
+}
+
+std::uint32_t number(const std::string& option, const std::string& item, const std::string& list, std::uint32_t least) {
+  std::uint32_t value = 0;
+  const char* end = item.data() + item.size();
+  const auto [stop, error] = std::from_chars(item.data(), end, value);
+  if (error != std::errc() || stop != end || value < least || value > most) {
+    throw Failure(ExitCode::usage,
+                  fmt::format("{} {} cannot be measured: '{}' is no number from {} to {}", option, list, item, least, most));
+  }
+  return value;
+}
+
+std::vector<Test> pairs_of(const std::vector<std::string>& lists) {
+  std::vector<Test> tests;
+  for (const std::string& list : lists) {
+    const std::vector<std::string> items = split(list);
+    if (items.size() != 2) {
+      throw Failure(ExitCode::usage, fmt::format("--pg {} cannot be measured: it takes two numbers, prompt and generated tokens", list));
+    }
+    tests.push_back({.prompt = number("--pg", items[0], list, 1), .generate = number("--pg", items[1], list, 1)});
+  }
+  return tests;
+}
+
+}  // namespace
+
+std::string Test::name() const {
+  std::string text;
+  if (prompt > 0) text = fmt::format("pp{}", prompt);
+  if (generate > 0) text += fmt::format("{}tg{}", prompt > 0 ? "+" : "", generate);
+  if (rows > 0) text = fmt::format("rows{}", rows);
+  return depth > 0 ? fmt::format("{} @ d{}", text, depth) : text;
+}
+
+skipstone_work Test::work() const {
+  skipstone_work work = skipstone_work_default();
+  work.depth = depth;
+  work.prompt = prompt;
+  work.generate = generate;
+  work.rows = rows;
+  return work;
+}
+
+std::vector<std::uint32_t> number_list(const std::string& option, const std::vector<std::string>& lists, std::uint32_t least) {
+  std::vector<std::uint32_t> numbers;
+  for (const std::string& list : lists) {
+    for (const std::string& item : split(list)) numbers.push_back(number(option, item, list, least));
+  }
+  return numbers;
+}
+
+std::vector<Test> make_tests(const TestLists& lists) {
+  std::vector<Test> tests;
+  for (const std::uint32_t n : number_list("-p", lists.prompt, 0)) tests.push_back({.prompt = n});
+  for (const std::uint32_t n : number_list("-n", lists.generate, 0)) tests.push_back({.generate = n});
+  for (const Test& pair : pairs_of(lists.pairs)) tests.push_back(pair);
+  std::vector<std::uint32_t> rows = number_list("--rows", lists.rows, 1);
+  if (!rows.empty()) rows.push_back(1);
+  std::sort(rows.begin(), rows.end());
+  rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
+  for (const std::uint32_t n : rows) tests.push_back({.rows = n});
+  if (lists.prompt.empty() && lists.generate.empty() && tests.empty()) tests = {{.prompt = 512}, {.generate = 128}};
+  std::erase_if(tests, [](const Test& test) { return test.tokens() == 0; });
+  if (tests.empty()) throw Failure(ExitCode::usage, "there is nothing to measure: -p and -n are 0, and neither --pg nor --rows is there");
+
+  std::vector<std::uint32_t> depths = number_list("-d", lists.depth, 0);
+  if (depths.empty()) depths = {0};
+  std::vector<Test> all;
+  for (const std::uint32_t depth : depths) {
+    for (Test test : tests) {
+      test.depth = depth;
+      all.push_back(test);
+    }
+  }
+  return all;
+}
+
+std::uint32_t needed_context(const std::vector<Test>& tests) {
+  std::uint32_t needed = 0;
+  for (const Test& test : tests) needed = std::max(needed, test.depth + test.tokens());
+  return needed;
+}
+
+std::vector<std::string> model_list(const std::vector<std::string>& lists) {
+  std::vector<std::string> models;
+  for (const std::string& list : lists) {
+    std::error_code error;
+    const bool whole = list.find(',') == std::string::npos || std::filesystem::exists(list, error);
+    for (const std::string& model : whole ? std::vector{list} : split(list)) models.push_back(model);
+  }
+  return models;
+}
+
+std::vector<std::string> synthetic_list(const std::vector<std::string>& lists) {
+  std::vector<std::string> models;
+  std::string name;
+  for (const std::string& list : lists) {
+    for (const std::string& item : split(list)) {
+      const std::size_t colon = item.find(':');
+      if (colon != std::string::npos) name = item.substr(0, colon);
+      if (name.empty()) {
+        throw Failure(ExitCode::usage, fmt::format("--synthetic {} names no model; say NAME:TYPE, as llama-2-7b:q4_0", list));
+      }
+      models.push_back(colon == std::string::npos ? fmt::format("{}:{}", name, item) : item);
+    }
+  }
+  return models;
+}
+
+}  // namespace cli::bench

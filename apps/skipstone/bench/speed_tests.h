@@ -1,0 +1,45 @@
+// What `bench` measures without prompts: tests in the notation of llama-bench, and passes over rows.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "skipstone/skipstone.h"
+
+namespace cli::bench {
+
+/// A prompt, tokens that are generated one by one, or both; or a pass over rows. All behind `depth` tokens in the cache.
+struct Test {
+  std::uint32_t prompt = 0, generate = 0, rows = 0, depth = 0;
+
+  /// "pp512", "tg128", "pp512+tg128", "rows4"; " @ d1024" where the depth is not 0.
+  std::string name() const;
+  /// Tokens that the time is divided by.
+  std::uint32_t tokens() const { return prompt + generate + rows; }
+  bool decodes() const { return prompt == 0 && rows == 0; }
+  skipstone_work work() const;
+};
+
+/// "512,1024" and several such lists as numbers from `least` to 2^20. `option` names it in errors. Throws Failure.
+std::vector<std::uint32_t> number_list(const std::string& option, const std::vector<std::string>& lists, std::uint32_t least);
+
+/// As on the command line; all of them may be empty.
+struct TestLists {
+  std::vector<std::string> prompt, generate, pairs, rows, depth;  ///< a pair is "P,N"
+};
+
+/// The cross product with the depths: for each one the prompts, the generations, the pairs, and the rows from few to many with 1 always
+/// among them, since the others are compared with it. pp512 and tg128 where nothing is named. Zeros stand for nothing. Throws Failure.
+std::vector<Test> make_tests(const TestLists& lists);
+
+/// The tokens of context that the tests need.
+std::uint32_t needed_context(const std::vector<Test>& tests);
+
+/// Model files from lists separated by commas; a comma that belongs to a file's name stays.
+std::vector<std::string> model_list(const std::vector<std::string>& lists);
+
+/// "llama-2-7b:q4_0,q8_0" as "llama-2-7b:q4_0", "llama-2-7b:q8_0": what has no name is another type of the one before. Throws Failure.
+std::vector<std::string> synthetic_list(const std::vector<std::string>& lists);
+
+}  // namespace cli::bench

@@ -1,0 +1,69 @@
+#include "bench/where.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <ctime>
+#include <nlohmann/json.hpp>
+
+#include "bench/grid.h"
+
+namespace cli::bench {
+namespace {
+
+const char* kv_name(std::int32_t type) {
+  switch (type) {
+    case SKIPSTONE_KV_F16:
+      return "f16";
+    case SKIPSTONE_KV_F32:
+      return "f32";
+    default:
+      return "auto";
+  }
+}
+
+}  // namespace
+
+Where where(const skipstone::Engine& engine, const std::string& model_path) {
+  const skipstone_engine_info info = engine.info();
+  Where w;
+  w.date = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+  w.version = skipstone_version();
+  w.commit = skipstone_commit();
+  w.device = info.device_name;
+  w.driver = info.driver;
+  w.tier = info.tier;
+  w.model = info.model_name;
+  w.model_path = model_path;
+  w.architecture = info.architecture;
+  w.fingerprint = info.fingerprint;
+  w.kv_type = kv_name(info.kv_type);
+  w.context = info.context;
+  return w;
+}
+
+Json to_json(const Where& w) {
+  return {{"date", w.date},
+          {"version", w.version},
+          {"commit", w.commit},
+          {"device", w.device},
+          {"driver", w.driver},
+          {"tier", w.tier},
+          {"model", w.model},
+          {"model_path", w.model_path},
+          {"architecture", w.architecture},
+          {"fingerprint", w.fingerprint},
+          {"context", w.context},
+          {"kv_type", w.kv_type}};
+}
+
+std::string device_text(const Where& w) {
+  return fmt::format("- skipstone {} ({}), {}\n- device: {}; driver {}; tier {}\n", w.version, w.commit, w.date, cell(w.device),
+                     cell(w.driver), w.tier);
+}
+
+std::string model_text(const Where& w) {
+  return fmt::format("- model: {} ({}, fingerprint {})\n", cell(w.model), cell(w.architecture), w.fingerprint);
+}
+
+}  // namespace cli::bench

@@ -1,0 +1,30 @@
+// Where and with what something was measured: what every record starts with.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "bench/records.h"
+#include "skipstone/skipstone.hpp"
+
+namespace cli::bench {
+
+struct Where {
+  std::string date;  ///< UTC, ISO 8601
+  std::string version, commit;
+  std::string device, driver, tier;
+  std::string model, model_path, architecture, fingerprint;
+  std::string kv_type;
+  std::uint32_t context = 0;
+};
+
+/// Of now and `engine`; `model_path` as the user named it. kv_type is what the cache has.
+Where where(const skipstone::Engine& engine, const std::string& model_path);
+
+Json to_json(const Where& where);
+
+/// The lines about program and device, and the one about the model, as items of a markdown list.
+std::string device_text(const Where& where);
+std::string model_text(const Where& where);
+
+}  // namespace cli::bench

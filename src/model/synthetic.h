@@ -1,0 +1,37 @@
+// Models of published shapes without their weights: what a benchmark needs where nothing is downloaded.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "gguf/gguf.h"
+
+namespace skipstone::model {
+
+/// A Llama by its numbers.
+struct SyntheticShape {
+  std::string_view name;
+  std::uint32_t layers = 0, width = 0, heads = 0, kv_heads = 0, ffn = 0, vocabulary = 0, context = 0;
+  float rope_base = 10000.0f;
+  bool tied = false;  ///< no output.weight
+};
+
+std::span<const SyntheticShape> synthetic_shapes();
+
+/// "NAME:TYPE", e.g. "llama-2-7b:q4_0": one of synthetic_shapes() and a type that there are kernels for, in upper or lower case. A described
+/// file of architecture llama without a tokenizer: matrices are of TYPE, those whose rows do not divide into its blocks F16, norms
+/// F32. Throws invalid_argument that says what there is.
+gguf::File synthetic_model(const std::string& specification);
+gguf::File synthetic_model(const SyntheticShape& shape, gguf::Type type);
+
+/// What a model weighs, from its tensors' types and shapes.
+struct ModelSize {
+  std::uint64_t parameters = 0;
+  std::uint64_t bytes = 0;  ///< of the tensors, as a file has them
+  gguf::Type type{};        ///< that most parameters have
+};
+ModelSize model_size(const gguf::File& file);
+
+}  // namespace skipstone::model

@@ -1,0 +1,114 @@
+// kbench times what is right, and nothing that is wrong; every operation has a row in its table.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "kbench/measure.h"
+#include "kbench/peak.h"
+#include "kbench/report.h"
+#include "selftest/cases.h"
+#include "selftest/data.h"
+#include "test_device.h"
+
+namespace kbench {
+namespace {
+
+using skipstone::fixtures::TestDevice;
+namespace kernels = skipstone::kernels;
+namespace gguf = skipstone::gguf;
+
+const std::uint32_t broken_rms_norm_spirv[] = {
+#include "broken_rms_norm.inc"
+};
+
+Settings small() {
+  Settings settings;
+  settings.sizes = {.n = 96, .k = 64, .width = 64, .ffn = 96, .heads = 4, .kv_heads = 2, .head_dim = 16, .vocabulary = 300, .depth = 70};
+  settings.rows = {1, 3, 4};
+  settings.samples = 3;
+  settings.warm_up_seconds = 0;
+  settings.sample_seconds = 0;
+  settings.working_set = 64 << 10;
+  return settings;
+}
+
+std::vector<Result> measure(const Settings& settings, kernels::Library& library) {
+  return Measurement(TestDevice::get().device, library, settings).run([](const std::string&) {});
+}
+
+TEST(Kbench, EveryOperationHasARow) {
+  std::set<std::string> tested, listed;
+  std::set<std::string_view> names;
+  for (const auto& item : skipstone::selftest::all_cases({skipstone::selftest::Depth::quick, TestDevice::get().device->tuning()})) {
+    if (!item.name.starts_with("invariance")) tested.insert(item.name.substr(0, item.name.find(' ')));
+  }
+  for (const Operation& operation : operations()) {
+    EXPECT_TRUE(names.insert(operation.name).second) << operation.name;
+    listed.insert(std::string(operation.cases));
+  }
+  EXPECT_EQ(listed, tested);
+}
+
+TEST(Kbench, TimesEveryOperation) {
+  kernels::Library library(TestDevice::get().device, "");
+  Settings settings = small();
+  // All formats have the same kernels otherwise, and drivers take long to compile them.
+  settings.formats = {gguf::Type::f16, gguf::Type::q8_0, gguf::Type::q4_k};
+  settings.sizes.k = settings.sizes.width = 256;
+  const std::vector<Result> results = measure(settings, library);
+  std::set<std::string> measured;
+  for (const Result& result : results) {
+    EXPECT_EQ(result.failure, "") << result.kernel;
+    EXPECT_EQ(result.seconds.size(), 3u) << result.kernel;
+    for (const double seconds : result.seconds) EXPECT_GT(seconds, 0.0) << result.kernel;
+    EXPECT_GT(result.bytes, 0.0) << result.kernel;
+    EXPECT_NE(result.rows, 3u);  // passes take whole buckets
+    measured.insert(result.operation + result.format);
+  }
+  std::size_t wanted = 0;
+  for (const Operation& operation : operations()) wanted += operation.has_formats ? std::size(settings.formats) : 1;
+  EXPECT_EQ(measured.size(), wanted);
+  EXPECT_EQ(TestDevice::get().messages(), 0u);
+}
+
+TEST(Kbench, ABrokenKernelIsNamedAndNotTimed) {
+  kernels::Library library(TestDevice::get().device, "");
+  library.replace(kernels::KernelId::rms_norm, broken_rms_norm_spirv);
+  Settings settings = small();
+  settings.operations = {"rms_norm", "swiglu"};
+  const std::vector<Result> results = measure(settings, library);
+  ASSERT_EQ(results.size(), 4u);
+  for (const Result& result : results) {
+    EXPECT_EQ(result.failure.empty(), result.operation == "swiglu") << result.failure;
+    EXPECT_EQ(result.seconds.empty(), result.operation == "rms_norm");
+  }
+  const std::string text = report(results, {}, cli::bench::Format::markdown);
+  EXPECT_NE(text.find("rms_norm is wrong"), std::string::npos) << text;
+  const auto records = nlohmann::json::parse(report(results, {}, cli::bench::Format::json));
+  EXPECT_EQ(records[0]["passed"], false);
+  EXPECT_TRUE(records[0]["microseconds"].is_null());
+  EXPECT_EQ(records[2]["passed"], true);
+  EXPECT_EQ(records[2]["v"], 1.0);
+}
+
+TEST(Kbench, MatricesAreReadInTurn) {
+  kernels::Library library(TestDevice::get().device, "");
+  Settings settings = small();
+  settings.operations = {"matvec"};
+  settings.formats = {gguf::Type::q8_0};
+  const std::vector<Result> results = measure(settings, library);
+  ASSERT_EQ(results.size(), 2u);
+  // 96 rows of two blocks: 32 bytes of quants and a half-precision scale each; x and y besides.
+  EXPECT_EQ(results[0].bytes, 96 * 2 * 34 + 4.0 * (96 + 64));
+  EXPECT_EQ(results[1].flops, 4 * 2.0 * 96 * 64);
+}
+
+TEST(Kbench, PeakIsPlausible) {
+  const double peak = peak_flops(TestDevice::get().device);
+  EXPECT_GT(peak, 1e8);
+  EXPECT_LT(peak, 1e15);
+}
+
+}  // namespace
+}  // namespace kbench
