@@ -115,7 +115,7 @@ static void quantize_arguments(const char* folder) {
   params.output_path = output;
   EXPECT(skipstone_quantize(&params, &json) == SKIPSTONE_NOT_FOUND);
   EXPECT(skipstone_quantize(&params, NULL) == SKIPSTONE_NOT_FOUND);
-  params.type = "Q5_K";
+  params.type = "IQ2_XS";
   EXPECT(skipstone_quantize(&params, &json) == SKIPSTONE_INVALID_ARGUMENT);
   EXPECT(strstr(skipstone_last_error(), "Q8_0") != NULL);
   params.type = NULL;

@@ -255,15 +255,15 @@ double relative_error(const std::vector<float>& is, const std::vector<float>& wa
   return std::sqrt(error / all);
 }
 
-// Root mean square error relative to that of the weights. llama-quantize without an importance matrix has on normal weights, in this order:
-// 0.0762, 0.297, 0.151, 0.0711, 0.0359, 0.0178.
+// Root mean square error relative to that of the weights, as measured when the searches were written. In this order llama-quantize's files
+// of a trained model of 14 M weights (--pure, no importance matrix) have 0.0762, 0.297, 0.151, 0.0711, 0.0359, 0.0178.
 TEST(Quantize, SearchedScalesAreGood) {
   struct Row {
     Type type;
     double error;
   };
   const std::array rows = {Row{Type::iq4_nl, 0.0735}, Row{Type::q2_k, 0.262},  Row{Type::q3_k, 0.144},
-                           Row{Type::q4_k, 0.0709},   Row{Type::q5_k, 0.0350}, Row{Type::q6_k, 0.0175}};
+                           Row{Type::q4_k, 0.0709},   Row{Type::q5_k, 0.0350}, Row{Type::q6_k, 0.0177}};
   for (const float scale : {1e-3f, 0.02f, 1.0f, 700.0f}) {
     const auto weights = random_weights(256 * 256, scale, 21);
     for (const Row& row : rows) {
