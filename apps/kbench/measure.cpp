@@ -39,10 +39,12 @@ std::uint64_t scratch_bytes(const Sizes& s) {
 }
 
 /// Prompts and verification take whole buckets.
-std::vector<std::uint32_t> buckets_of(const std::vector<std::uint32_t>& rows, std::uint32_t most) {
+std::vector<std::uint32_t> buckets_of(const std::vector<std::uint32_t>& rows, const Operation& operation) {
   std::vector<std::uint32_t> buckets;
   for (const std::uint32_t n : rows) {
-    if (n <= most && std::ranges::find(buckets, kernels::bucket_for(n)) == buckets.end()) buckets.push_back(kernels::bucket_for(n));
+    if (n > operation.most_rows) continue;
+    const std::uint32_t bucket = kernels::bucket_for(std::max(n, operation.least_rows));
+    if (std::ranges::find(buckets, bucket) == buckets.end()) buckets.push_back(bucket);
   }
   return buckets;
 }
@@ -208,7 +210,7 @@ double Measurement::once(Timed& timed) {
 }
 
 std::vector<Result> Measurement::run(const Operation& operation, gguf::Type format) {
-  const std::vector<std::uint32_t> rows = buckets_of(settings_.rows, operation.most_rows);
+  const std::vector<std::uint32_t> rows = buckets_of(settings_.rows, operation);
   std::vector<Timed> all;
   std::vector<Result> results;
   copies_.clear();

@@ -62,6 +62,7 @@ struct Operation {
   std::string_view summary;  ///< for --list
   bool has_formats;          ///< runs once for each weight format
   std::uint32_t most_rows;   ///< of one pass
+  std::uint32_t least_rows;  ///< likewise; tiles want whole ones
   Workload (*make)(const Selector& select, const Request& request);
 };
 

@@ -26,6 +26,9 @@ std::vector<PassSpec> usual_passes(std::uint32_t layers) {
     spec.last_row_only = true;
     passes.push_back(spec);
   }
+  // What goes between the passes of a round in one submission.
+  passes.push_back({.layers = LayerPlan::full(layers), .step = RoundStep::draft});
+  passes.push_back({.layers = LayerPlan::full(layers), .bucket = 2, .step = RoundStep::verify});
   return passes;
 }
 

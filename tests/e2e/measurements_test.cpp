@@ -167,7 +167,7 @@ TEST(HostWork, IsASmallPartOfARound) {
   const spec::Stats stats = session.generate(engine->tokenizer().encode("\n\ndef main():", false, true), 24, {}).stats;
   ASSERT_GT(stats.rounds, 0u);
   EXPECT_GT(stats.device_seconds, 0);
-  EXPECT_LE(stats.device_seconds, stats.draft_seconds + stats.verify_seconds);
+  EXPECT_LE(stats.device_seconds, stats.draft_seconds + stats.verify_seconds + stats.round_seconds);
   EXPECT_LT(stats.generation_seconds - stats.device_seconds, 0.05 * stats.generation_seconds);
 }
 

@@ -24,7 +24,7 @@ const std::uint32_t broken_rms_norm_spirv[] = {
 
 Settings small() {
   Settings settings;
-  settings.sizes = {.n = 96, .k = 64, .width = 64, .ffn = 96, .heads = 4, .kv_heads = 2, .head_dim = 16, .vocabulary = 300, .depth = 70};
+  settings.sizes = {.n = 128, .k = 64, .width = 64, .ffn = 96, .heads = 4, .kv_heads = 2, .head_dim = 16, .vocabulary = 300, .depth = 70};
   settings.rows = {1, 3, 4};
   settings.samples = 3;
   settings.warm_up_seconds = 0;
@@ -41,6 +41,8 @@ TEST(Kbench, EveryOperationHasARow) {
   std::set<std::string> tested, listed;
   std::set<std::string_view> names;
   for (const auto& item : skipstone::selftest::all_cases({skipstone::selftest::Depth::quick, TestDevice::get().device->tuning()})) {
+    // What one lane does between the passes of a round is not timed.
+    if (item.operation == "advance" || item.operation == "accept") continue;
     if (!item.name.starts_with("invariance")) tested.insert(item.name.substr(0, item.name.find(' ')));
   }
   for (const Operation& operation : operations()) {
@@ -99,9 +101,9 @@ TEST(Kbench, MatricesAreReadInTurn) {
   settings.formats = {gguf::Type::q8_0};
   const std::vector<Result> results = measure(settings, library);
   ASSERT_EQ(results.size(), 2u);
-  // 96 rows of two blocks: 32 bytes of quants and a half-precision scale each; x and y besides.
-  EXPECT_EQ(results[0].bytes, 96 * 2 * 34 + 4.0 * (96 + 64));
-  EXPECT_EQ(results[1].flops, 4 * 2.0 * 96 * 64);
+  // 128 rows of two blocks: 32 bytes of quants and a half-precision scale each; x and y besides.
+  EXPECT_EQ(results[0].bytes, 128 * 2 * 34 + 4.0 * (128 + 64));
+  EXPECT_EQ(results[1].flops, 4 * 2.0 * 128 * 64);
 }
 
 TEST(Kbench, PeakIsPlausible) {
