@@ -19,16 +19,21 @@ layout(std430, set = 0, binding = ATTENTION_PARTIAL) writeonly buffer Partial { 
 #include "lib/kv_read.glsl"
 #define STEP_STATE_BINDING ATTENTION_STATE
 #include "lib/step_state.glsl"
+#include "lib/tree.glsl"
 
 const uint QUADS = HEAD_DIM / 4u;
 shared float weight_of[HEADS * CHUNK];   // first the scores, then exp(score - maximum)
 
-void score_keys(uint count, uint first_quad, uint q_quad) {
+// The first of a key's quads in a cache.
+uint quad_of(uint row, uint kv_head, uint key) { return (kv_head * push.context + key_slot(row, key)) * QUADS; }
+
+void score_keys(uint row, uint kv_head, uint first_key, uint count, uint q_quad) {
   for (uint key = gl_LocalInvocationID.x; key < count; key += LANES) {
     float score[HEADS];
     [[unroll]] for (uint h = 0; h < HEADS; ++h) score[h] = 0.0;
+    const uint first_quad = quad_of(row, kv_head, first_key + key);
     for (uint quad = 0; quad < QUADS; ++quad) {
-      const vec4 k = load_k(first_quad + key * QUADS + quad);
+      const vec4 k = load_k(first_quad + quad);
       [[unroll]] for (uint h = 0; h < HEADS; ++h) score[h] = fma4(q[q_quad + h * QUADS + quad], k, score[h]);
     }
     [[unroll]] for (uint h = 0; h < HEADS; ++h) weight_of[h * CHUNK + key] = score[h] * push.scale;
@@ -38,15 +43,14 @@ void score_keys(uint count, uint first_quad, uint q_quad) {
 void main() {
   const uint lane = gl_LocalInvocationID.x;
   const uint chunk = gl_WorkGroupID.x, row = gl_WorkGroupID.z;
-  const uint position = state.base + row, first_key = chunk * CHUNK;
+  const uint position = row_position(row), first_key = chunk * CHUNK;
   if (first_key > position) return;
   const uint count = min(CHUNK, position + 1u - first_key);
   const uint parts = push.group / HEADS;
   const uint kv_head = gl_WorkGroupID.y / parts;
   const uint first_head = kv_head * push.group + (gl_WorkGroupID.y % parts) * HEADS;
-  const uint first_quad = (kv_head * push.context + first_key) * QUADS;
 
-  score_keys(count, first_quad, (row * push.q_stride >> 2) + first_head * QUADS);
+  score_keys(row, kv_head, first_key, count, (row * push.q_stride >> 2) + first_head * QUADS);
   barrier();
 
   float largest[HEADS];
@@ -67,7 +71,7 @@ void main() {
     precise vec4 sum[HEADS];
     [[unroll]] for (uint h = 0; h < HEADS; ++h) sum[h] = vec4(0.0);
     for (uint key = 0; key < count; ++key) {
-      const vec4 v = load_v(first_quad + key * QUADS + quad);
+      const vec4 v = load_v(quad_of(row, kv_head, first_key + key) + quad);
       [[unroll]] for (uint h = 0; h < HEADS; ++h) sum[h] = fma(vec4(weight_of[h * CHUNK + key]), v, sum[h]);
     }
     [[unroll]] for (uint h = 0; h < HEADS; ++h) {

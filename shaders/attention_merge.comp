@@ -13,11 +13,12 @@ layout(std430, set = 0, binding = ATTENTION_MERGE_PARTIAL) readonly buffer Parti
 layout(std430, set = 0, binding = ATTENTION_MERGE_OUT) writeonly buffer Out { float result[]; };
 #define STEP_STATE_BINDING ATTENTION_MERGE_STATE
 #include "lib/step_state.glsl"
+#include "lib/tree.glsl"
 
 void main() {
   const uint head = gl_WorkGroupID.x, row = gl_WorkGroupID.y;
   if (row >= state.rows) return;
-  const uint chunks = (state.base + row) / CHUNK + 1u;
+  const uint chunks = row_position(row) / CHUNK + 1u;
   const uint record = HEAD_DIM + ATTENTION_PARTIAL_EXTRA;
   const uint first = (row * push.heads + head) * push.max_chunks * record;
 

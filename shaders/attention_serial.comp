@@ -24,6 +24,7 @@ layout(std430, set = 0, binding = ATTENTION_SERIAL_OUT) writeonly buffer Out { v
 #include "lib/kv_read.glsl"
 #define STEP_STATE_BINDING ATTENTION_SERIAL_STATE
 #include "lib/step_state.glsl"
+#include "lib/tree.glsl"
 
 const uint QUADS = HEAD_DIM / 4u, OCTS = HEAD_DIM / 8u;
 const uint HELD_QUADS = (QUADS + LANES - 1u) / LANES;   // of a query that a lane holds: lane, lane + LANES, ...
@@ -45,6 +46,9 @@ void load_query(uint first_quad) {
 }
 
 vec4 query_quad(uint h, uint quad) { return subgroupShuffle(query[h * HELD_QUADS + quad / LANES], quad % LANES); }
+
+// The first of a key's octs in a cache.
+uint oct_of(uint row, uint kv_head, uint key) { return (kv_head * push.context + key_slot(row, key)) * OCTS; }
 
 // This lane's key against the queries; LOWEST for lanes past the last key.
 void score_key(uint first_oct, bool real, out float score[HEADS]) {
@@ -75,13 +79,14 @@ void rescale(inout float score[HEADS]) {
   }
 }
 
-void add_values(uint first_oct, uint keys, float weight[HEADS]) {
+void add_values(uint row, uint kv_head, uint first_key, uint keys, float weight[HEADS]) {
   [[unroll]] for (uint i = 0; i < LANES; ++i) {
     // Behind the last key stands what earlier drafts left, NaN perhaps: it must not meet a weight of 0.
     const bool real = i < keys;
+    const uint first_oct = oct_of(row, kv_head, first_key + min(i, keys - 1u));
     [[unroll]] for (uint held = 0; held < HELD; ++held) {
       vec4 a, b;
-      load_v8(first_oct + min(i, keys - 1u) * OCTS + min(held * LANES + gl_LocalInvocationID.x, OCTS - 1u), a, b);
+      load_v8(first_oct + min(held * LANES + gl_LocalInvocationID.x, OCTS - 1u), a, b);
       a = real ? a : vec4(0.0);
       b = real ? b : vec4(0.0);
       [[unroll]] for (uint h = 0; h < HEADS; ++h) {
@@ -98,7 +103,7 @@ void add_values(uint first_oct, uint keys, float weight[HEADS]) {
 void main() {
   const uint lane = gl_LocalInvocationID.x, row = gl_WorkGroupID.y;
   if (row >= state.rows) return;
-  const uint keys = state.base + row + 1u, parts = push.group / HEADS;
+  const uint keys = row_position(row) + 1u, parts = push.group / HEADS;
   const uint kv_head = gl_WorkGroupID.x / parts;
   const uint first_head = kv_head * push.group + (gl_WorkGroupID.x % parts) * HEADS;
   const uint first_quad = (row * push.stride >> 2) + first_head * QUADS;
@@ -109,11 +114,10 @@ void main() {
     [[unroll]] for (uint i = 0; i < HELD * 2u; ++i) sum[h * HELD * 2u + i] = vec4(0.0);
   }
   for (uint block = 0; block < keys; block += LANES) {
-    const uint first_oct = (kv_head * push.context + block) * OCTS;
     float score[HEADS];
-    score_key(first_oct + min(lane, keys - 1u - block) * OCTS, block + lane < keys, score);
+    score_key(oct_of(row, kv_head, min(block + lane, keys - 1u)), block + lane < keys, score);
     rescale(score);
-    add_values(first_oct, min(LANES, keys - block), score);
+    add_values(row, kv_head, block, min(LANES, keys - block), score);
   }
   [[unroll]] for (uint h = 0; h < HEADS; ++h) {
     [[unroll]] for (uint held = 0; held < HELD; ++held) {

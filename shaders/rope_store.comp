@@ -28,6 +28,7 @@ layout(std430, set = 0, binding = ROPE_STORE_K_CACHE) writeonly buffer KCache { 
 layout(std430, set = 0, binding = ROPE_STORE_V_CACHE) writeonly buffer VCache { uint v_cache[]; };
 #define STEP_STATE_BINDING ROPE_STORE_STATE
 #include "lib/step_state.glsl"
+#include "lib/tree.glsl"
 #include "lib/kv_cache.glsl"
 
 // Pairs (2i, 2i+1): the quad holds two of them; angles is (cos, sin, cos, sin).
@@ -82,13 +83,12 @@ void main() {
   if (index >= q_quads + 2u * kv_quads) return;
   const bool is_v = index >= q_quads + kv_quads;
   const uint head_quad = (row * push.in_stride >> 2) + index / quads * quads, d0 = index % quads * 4u;
-  const uint position = state.base + row;
   const vec4 own = load_qkv(head_quad + (d0 >> 2));
-  const vec4 value = is_v ? own : rotated(own, head_quad, d0, position);
+  const vec4 value = is_v ? own : rotated(own, head_quad, d0, row_position(row));
   if (index < q_quads) {
     q_out[(row * push.q_stride >> 2) + index] = value;
     return;
   }
   const uint head = (index - q_quads) / quads - (is_v ? push.kv_heads : 0u);
-  store_cache(is_v, (head * push.context + position) * push.head_dim + d0, value);
+  store_cache(is_v, (head * push.context + state.base + row) * push.head_dim + d0, value);
 }

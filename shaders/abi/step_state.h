@@ -8,13 +8,19 @@
 
 // base: text position of row 0. rows: rows that are real; the rest of the bucket is padding. attention_groups: arguments of the
 // indirect attention dispatch (KV chunks, head groups, rows). kept: where row 0 goes in the kept rows. tokens[i]: the token of row i.
+// Of token trees (lib/tree.glsl): depths[i] of row i; paths: the rows of its ancestors and itself, by depth, a byte each. For move_kv, depths
+// are the rows that move.
+#define STEP_PATH_WORDS (STEP_VERIFY_ROWS / 4)
+
 #define STEP_STATE(FIELD, ARRAY)      \
   FIELD(uint, base)                   \
   FIELD(uint, rows)                   \
   ARRAY(uint, attention_groups, 3)    \
   FIELD(uint, kept)                   \
   ARRAY(uint, reserved, 2)            \
-  ARRAY(uint, tokens, STEP_MAX_ROWS)
+  ARRAY(uint, tokens, STEP_MAX_ROWS)  \
+  ARRAY(uint, depths, STEP_VERIFY_ROWS) \
+  ARRAY(uint, paths, STEP_VERIFY_ROWS * STEP_PATH_WORDS)
 
 // One row's result of the argmax kernels: token, un-tempered softmax probability of it, distance to the runner-up, its logit.
 #define ROW_RESULT(FIELD)    \

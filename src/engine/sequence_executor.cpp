@@ -85,7 +85,7 @@ spec::Prefilled SequenceExecutor::prefill(std::span<const Token> tokens, bool at
     if (!last) spec.output = exec::Output::none;
     spec.last_row_only = last;
     spec.attention_cosine = attention_cosine;
-    passes_.run(spec, tokens.subspan(done, chunk), committed());
+    passes_.run(spec, {.tokens = tokens.subspan(done, chunk), .base = committed()});
     text_.insert(text_.end(), tokens.begin() + static_cast<std::ptrdiff_t>(done),
                  tokens.begin() + static_cast<std::ptrdiff_t>(done + chunk));
     done += chunk;
@@ -111,7 +111,7 @@ Choice SequenceExecutor::draft(const exec::LayerPlan& plan, Token input, std::ui
     spec.keep_after = kept_.layers;
     kept_.rows.push_back(input);
   }
-  passes_.run(spec, std::span(&input, 1), position, offset);
+  passes_.run(spec, {.tokens = std::span(&input, 1), .base = position, .kept = offset});
   try {
     return choose(0, position);
   } catch (const Error& error) {
@@ -121,14 +121,26 @@ Choice SequenceExecutor::draft(const exec::LayerPlan& plan, Token input, std::ui
   }
 }
 
-void SequenceExecutor::verify(std::span<const Token> rows, std::span<Choice> out) {
-  rows_.assign(rows.begin(), rows.end());
-  for (std::size_t i = 0; i < rows.size(); ++i) set_window(committed() + i, rows[i]);
+void SequenceExecutor::set_window(const spec::TokenTree& rows, std::uint32_t row) {
+  for (;; row = rows.parents()[row]) {
+    set_window(committed() + rows.depths()[row], rows.tokens()[row]);
+    if (row == 0) return;
+  }
+}
+
+void SequenceExecutor::verify(const spec::TokenTree& rows, std::span<Choice> out) {
+  rows_ = rows;
+  verified_ = true;
   exec::LayerPlan layers = exec::LayerPlan::full(config_.layers);
   layers.begin = keep(rows);
-  passes_.run(pass(layers, bucket_of(rows)), rows, committed());
-  for (std::uint32_t i = 0; i < rows.size(); ++i) out[i] = choose(i, committed() + i);
-  if (round_start_) switch_.took(seconds_since(*round_start_), static_cast<std::uint32_t>(rows.size()));
+  exec::PassSpec spec = pass(layers, bucket_of(rows.tokens()));
+  spec.tree = !rows.is_chain();
+  passes_.run(spec, {.tokens = rows.tokens(), .base = committed(), .parents = rows.parents()});
+  for (std::uint32_t row = 0; row < rows.rows(); ++row) {
+    set_window(rows, row);
+    out[row] = choose(row, committed() + rows.depths()[row]);
+  }
+  if (round_start_) switch_.took(seconds_since(*round_start_), rows.rows());
   forget_round();
 }
 
@@ -150,39 +162,43 @@ bool SequenceExecutor::round(const spec::RoundRequest& request, spec::Round& out
   passes_.run(round);
 
   out.drafts.clear();
-  rows_.assign(1, request.pending);
+  rows_ = spec::TokenTree(request.pending);
+  verified_ = true;
   for (const abi::RowResult& draft : passes_.drafts()) {
     out.drafts.push_back(choice_of(draft));
-    rows_.push_back(out.drafts.back().token);
+    rows_.add(rows_.drafts(), out.drafts.back().token);
   }
   out.verified.clear();
-  for (std::uint32_t row = 0; row < rows_.size(); ++row) out.verified.push_back(choice_of(passes_.result(row)));
-  out.accepted = passes_.round_result().accepted;
-  if (switch_.measures()) switch_.took(seconds_since(start), static_cast<std::uint32_t>(rows_.size()));
+  for (std::uint32_t row = 0; row < rows_.rows(); ++row) out.verified.push_back(choice_of(passes_.result(row)));
+  if (switch_.measures()) switch_.took(seconds_since(start), rows_.rows());
   return true;
 }
 
 /// Completes the kept rows of a round to all of `rows`: those that no draft pass has read (the last draft) go through the first layers now.
 /// Returns the layers that the verification need not run; 0 where nothing was kept.
-std::uint32_t SequenceExecutor::keep(std::span<const Token> rows) {
-  const auto known = static_cast<std::uint32_t>(std::ranges::mismatch(kept_.rows, rows).in1 - kept_.rows.begin());
-  if (kept_.layers == 0 || known == 0) return 0;
-  if (known < rows.size()) {
-    const std::span<const Token> rest = rows.subspan(known);
+std::uint32_t SequenceExecutor::keep(const spec::TokenTree& rows) {
+  if (kept_.layers == 0 || !rows.is_chain()) return 0;
+  const auto known = static_cast<std::uint32_t>(std::ranges::mismatch(kept_.rows, rows.tokens()).in1 - kept_.rows.begin());
+  if (known == 0) return 0;
+  if (known < rows.rows()) {
+    const std::span<const Token> rest = rows.tokens().subspan(known);
     exec::LayerPlan first = exec::LayerPlan::full(config_.layers);
     first.end = kept_.layers;
     exec::PassSpec spec = pass(first, bucket_of(rest));
     spec.output = exec::Output::none;
     spec.keep_after = kept_.layers;
-    passes_.run(spec, rest, committed() + known, known);
+    passes_.run(spec, {.tokens = rest, .base = committed() + known, .kept = known});
   }
   return kept_.layers;
 }
 
-void SequenceExecutor::commit(std::uint32_t rows) {
-  if (rows > rows_.size()) fail(Code::internal, "{} rows cannot be kept of a verification of {}", rows, rows_.size());
-  text_.insert(text_.end(), rows_.begin(), rows_.begin() + rows);
-  rows_.clear();
+void SequenceExecutor::commit(std::span<const std::uint32_t> path) {
+  if (!verified_ || path.size() > rows_.rows()) {
+    fail(Code::internal, "{} rows cannot be kept of a verification of {}", path.size(), verified_ ? rows_.rows() : 0);
+  }
+  passes_.keep_path(committed(), path);
+  for (const std::uint32_t row : path) text_.push_back(rows_.tokens()[row]);
+  verified_ = false;
 }
 
 }  // namespace skipstone::engine

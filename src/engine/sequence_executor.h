@@ -23,10 +23,10 @@ class SequenceExecutor : public spec::Executor {
   std::uint32_t committed() const override { return static_cast<std::uint32_t>(text_.size()); }
   spec::Prefilled prefill(std::span<const spec::Token> tokens, bool attention_cosine) override;
   spec::Choice draft(const exec::LayerPlan& plan, spec::Token input, std::uint32_t offset, bool keep_prefix) override;
-  void verify(std::span<const spec::Token> rows, std::span<spec::Choice> out) override;
+  void verify(const spec::TokenTree& rows, std::span<spec::Choice> out) override;
   /// On the device where the choice needs no logits and the switch says so.
   bool round(const spec::RoundRequest& request, spec::Round& out) override;
-  void commit(std::uint32_t rows) override;
+  void commit(std::span<const std::uint32_t> path) override;
   double device_seconds() const override { return passes_.device_seconds(); }
 
   void clear() { resume({}); }
@@ -40,11 +40,12 @@ class SequenceExecutor : public spec::Executor {
   using Clock = std::chrono::steady_clock;
 
   void forget_round();
-  std::uint32_t keep(std::span<const spec::Token> rows);
+  std::uint32_t keep(const spec::TokenTree& rows);
   exec::PassSpec pass(const exec::LayerPlan& layers, std::uint32_t bucket) const;
   /// The choice after row `row` of the last pass, whose token stands at `position`; window_ holds all tokens up to it.
   spec::Choice choose(std::uint32_t row, std::size_t position);
   void set_window(std::size_t position, spec::Token token);
+  void set_window(const spec::TokenTree& rows, std::uint32_t row);  ///< the row and its ancestors
 
   /// Rows of the round whose residual stream behind the first `layers` layers lies in the kept rows; their K and V of these layers are in
   /// the cache.
@@ -58,7 +59,8 @@ class SequenceExecutor : public spec::Executor {
   sample::Sampler sampler_;
   std::vector<spec::Token> text_;    ///< what is committed
   std::vector<spec::Token> window_;  ///< text_ and the rows of the round so far: what penalties look back on
-  std::vector<spec::Token> rows_;    ///< of the last verification
+  spec::TokenTree rows_;             ///< of the last verification
+  bool verified_ = false;            ///< rows_ have not been committed
   Kept kept_;
   RoundSwitch switch_;
   std::optional<Clock::time_point> round_start_;  ///< of a round that the host steps, where it is timed

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <utility>
 
@@ -49,12 +50,12 @@ void check(const Work& work, const SequenceExecutor& executor) {
 void run_work(SequenceExecutor& executor, const Work& work, const std::vector<text::Token>& tokens) {
   const std::span<const text::Token> all(tokens);
   std::vector<spec::Choice> choices(std::max(1u, work.rows));
-  if (work.rows > 0) return executor.verify(all, choices);
+  if (work.rows > 0) return executor.verify(spec::TokenTree::chain(all[0], all.subspan(1)), choices);
   text::Token next = tokens.front();
   if (work.prompt > 0) next = executor.prefill(all.first(work.prompt), false).first.token;
   for (std::uint32_t i = 0; i < work.generate; ++i) {  // as the loop of plain decoding
-    executor.verify(std::span(&next, 1), choices);
-    executor.commit(1);
+    executor.verify(spec::TokenTree(next), choices);
+    executor.commit(std::array{0u});
     next = choices[0].token;
   }
 }

@@ -38,7 +38,7 @@ std::array<PassSpec, 4> passes_of(std::uint32_t layers, std::uint32_t bucket) {
 
 void time(Executor& sequence, const PassSpec& spec, std::span<const std::int32_t> tokens, std::uint32_t position, Sample& sample) {
   const auto start = Clock::now();
-  sequence.run(spec, tokens, position);
+  sequence.run(spec, {.tokens = tokens, .base = position});
   const double wall = std::chrono::duration<double, std::micro>(Clock::now() - start).count();
   sample.wall.push_back(wall);
   sample.device.push_back(sequence.device_microseconds().value_or(wall));

@@ -68,35 +68,73 @@ vk::Commands Executor::record(const PassSpec& spec) {
   return recorder.finish();
 }
 
-void Executor::write_state(std::span<const std::int32_t> tokens, std::uint32_t bucket, std::uint32_t base, std::uint32_t kept) {
-  const auto rows = static_cast<std::uint32_t>(tokens.size());
+void Executor::write_state(const Rows& rows, std::uint32_t bucket) {
+  const auto count = static_cast<std::uint32_t>(rows.tokens.size());
   abi::StepState& state = buffers_.state();
-  state.base = base;
-  state.rows = rows;
-  state.kept = kept;
-  state.attention_groups = {(base + rows - 1) / shape_.chunk + 1, builder_.attention_groups(bucket), rows};
+  state.base = rows.base;
+  state.rows = count;
+  state.kept = rows.kept;
+  state.attention_groups = {(rows.base + count - 1) / shape_.chunk + 1, builder_.attention_groups(bucket), count};
   for (std::uint32_t i = 0; i < bucket; ++i) {
     // Padding rows embed the last token once more; nothing of theirs is stored or read.
-    const std::int32_t token = tokens[std::min(i, rows - 1)];
+    const std::int32_t token = rows.tokens[std::min(i, count - 1)];
     if (token < 0 || static_cast<std::uint32_t>(token) >= config_.vocabulary)
       fail(Code::invalid_argument, "token {} is outside the vocabulary of {}", token, config_.vocabulary);
     state.tokens[i] = static_cast<std::uint32_t>(token);
   }
 }
 
-void Executor::run(const PassSpec& spec, std::span<const std::int32_t> tokens, std::uint32_t base, std::uint32_t kept) {
-  if (spec.keep_after > 0 && kept + tokens.size() > STEP_VERIFY_ROWS) {
-    fail(Code::internal, "{} rows from row {} on cannot be kept; there is room for {}", tokens.size(), kept, STEP_VERIFY_ROWS);
+// A row's ancestors by position, itself last: what its attention reads behind the text.
+void Executor::write_paths(std::span<const std::uint32_t> parents) {
+  abi::StepState& state = buffers_.state();
+  constexpr std::uint32_t words = STEP_PATH_WORDS;
+  for (std::uint32_t row = 0; row < parents.size(); ++row) {
+    const std::uint32_t parent = parents[row];
+    if (parent > row) fail(Code::internal, "row {} of a tree stands before its parent {}", row, parent);
+    const std::uint32_t depth = parent == row ? 0 : state.depths[parent] + 1;
+    if (parent != row) std::copy_n(&state.paths[parent * words], words, &state.paths[row * words]);
+    std::uint32_t& word = state.paths[row * words + depth / 4];
+    const std::uint32_t shift = 8 * (depth % 4);
+    word = (word & ~(0xffu << shift)) | row << shift;
+    state.depths[row] = depth;
   }
-  if (tokens.empty() || tokens.size() > spec.bucket || base + tokens.size() > shape_.context) {
-    fail(Code::internal, "{} tokens at position {} do not fit a bucket of {} rows and a context of {}", tokens.size(), base, spec.bucket,
+}
+
+void Executor::run(const PassSpec& spec, const Rows& rows) {
+  const std::size_t count = rows.tokens.size();
+  if (spec.keep_after > 0 && rows.kept + count > STEP_VERIFY_ROWS) {
+    fail(Code::internal, "{} rows from row {} on cannot be kept; there is room for {}", count, rows.kept, STEP_VERIFY_ROWS);
+  }
+  if (count == 0 || count > spec.bucket || rows.base + count > shape_.context) {
+    fail(Code::internal, "{} tokens at position {} do not fit a bucket of {} rows and a context of {}", count, rows.base, spec.bucket,
          shape_.context);
   }
+  if (spec.tree && rows.parents.size() != count) fail(Code::internal, "a tree of {} rows has {} parents", count, rows.parents.size());
   if (spec.step != RoundStep::none) fail(Code::internal, "a {} pass of a round cannot run by itself", to_string(spec.step));
   const vk::Commands& commands = cache_.get(spec);
-  write_state(tokens, spec.bucket, base, kept);
+  write_state(rows, spec.bucket);
+  if (spec.tree) write_paths(rows.parents);
   wait(queue_.submit(commands));
   last_ = &commands;
+}
+
+void Executor::keep_path(std::uint32_t base, std::span<const std::uint32_t> path) {
+  std::uint32_t in_place = 0;
+  while (in_place < path.size() && path[in_place] == in_place) ++in_place;
+  if (in_place == path.size()) return;
+  abi::StepState& state = buffers_.state();
+  state.base = base;
+  state.rows = static_cast<std::uint32_t>(path.size());
+  std::ranges::copy(path, state.depths.begin());
+  if (!move_) {
+    vk::Recorder recorder(device_, vk::Timestamps::none);
+    for (const kernels::Dispatch& dispatch : builder_.build_move()) {
+      kernels::record(recorder, library_, dispatch, [this](const kernels::Resource& resource) { return resolve(resource); });
+    }
+    move_ = recorder.finish();
+  }
+  wait(queue_.submit(*move_));
+  last_ = nullptr;
 }
 
 void Executor::wait(std::uint64_t submission) {
@@ -135,7 +173,7 @@ void Executor::run(const Round& round) {
   const std::uint32_t largest = std::bit_ceil(round.most + 1);  // advance.comp chooses among powers of two
   for (verify.bucket = conditional ? 2 : largest; verify.bucket <= largest; verify.bucket *= 2) round_.push_back(&cache_.get(verify));
 
-  write_state({&round.pending, 1}, 1, round.base, 0);
+  write_state({.tokens = {&round.pending, 1}, .base = round.base}, 1);
   abi::RoundState& state = buffers_.round();
   state.base = round.base;
   state.most = round.most;

@@ -26,15 +26,26 @@ struct Round {
   float least_probability = 0;       ///< a draft below it is the last; one that is no number (NaN) is too
 };
 
+/// The rows of a pass.
+struct Rows {
+  std::span<const std::int32_t> tokens;
+  std::uint32_t base = 0;  ///< text position of row 0
+  std::uint32_t kept = 0;  ///< where row 0 goes in the kept rows
+  /// Of passes with `tree`: the row that each one follows, or itself where it stands at `base`. Others: row i at position base + i.
+  std::span<const std::uint32_t> parents = {};
+};
+
 class Executor {
  public:
   Executor(std::shared_ptr<vk::Device> device, kernels::Library& library, const PassBuilder& builder, const model::Config& config,
            const model::Weights& weights, const SequenceShape& shape);
 
-  /// Runs `spec` over `tokens` (1..bucket of them) at text positions base, base + 1, ...; returns when it is done.
+  /// Runs `spec` over `rows` (1..bucket of them); returns when it is done. K and V of row i stand in the cache at base + i.
   /// Where `spec` keeps rows, they become the kept rows kept, kept + 1, ...; where it starts from kept rows, these are 0, 1, ...
-  /// The caller keeps base + tokens.size() within the context, and kept + tokens.size() within STEP_VERIFY_ROWS.
-  void run(const PassSpec& spec, std::span<const std::int32_t> tokens, std::uint32_t base, std::uint32_t kept = 0);
+  /// The caller keeps base + rows within the context, and kept + rows within STEP_VERIFY_ROWS.
+  void run(const PassSpec& spec, const Rows& rows);
+  /// Moves K and V of the rows `path` (ascending) of a pass at `base` to base, base + 1, ...; nothing to do where they stand there already.
+  void keep_path(std::uint32_t base, std::span<const std::uint32_t> path);
 
   /// Runs one workgroup of each dispatch, whose results mean nothing: drivers that compile a kernel when it first runs (lavapipe) do it
   /// here. Before any pass. `progress` gets 0..1.
@@ -71,7 +82,8 @@ class Executor {
   vk::Commands record(const PassSpec& spec);
   void wait(std::uint64_t submission);
   /// What the next pass of `bucket` rows reads.
-  void write_state(std::span<const std::int32_t> tokens, std::uint32_t bucket, std::uint32_t base, std::uint32_t kept);
+  void write_state(const Rows& rows, std::uint32_t bucket);
+  void write_paths(std::span<const std::uint32_t> parents);
 
   std::shared_ptr<vk::Device> device_;
   kernels::Library& library_;
@@ -85,6 +97,7 @@ class Executor {
   bool timed_ = false;
   const vk::Commands* last_ = nullptr;  ///< the last pass, for its time
   PassCache cache_;
+  std::optional<vk::Commands> move_;        ///< keep_path()'s, of all layers
   std::vector<const vk::Commands*> round_;  ///< the recordings of a round; kept for its memory
 };
 

@@ -72,9 +72,9 @@ class Pass {
       multiply(p.matrix, x, {ResourceKind::qkv},
                {.norm = norm, .bias_tensor = w.qkv_bias, .y_first = p.first, .y_width = attention_.qkv_width()}, blk + p.name);
     }
-    append(kernels::rope_store(select_, attention_, layer, rows, blk + "rope_store"));
+    append(kernels::rope_store(select_, attention_, layer, rows, blk + "rope_store", spec_.tree));
     if (rows <= STEP_VERIFY_ROWS) {
-      append(kernels::attention(select_, attention_, layer, rows, blk + "attention"));
+      append(kernels::attention(select_, attention_, layer, rows, blk + "attention", spec_.tree));
     } else {
       append(kernels::attention_prefill(select_, attention_, layer, rows, blk + "attention"));
     }
@@ -173,7 +173,8 @@ Plan PassBuilder::build(const PassSpec& spec) const {
   const bool uses_kept_rows = spec.layers.begin > 0 || spec.keep_after > 0;
   const bool kept_rows_fit =
       spec.bucket <= STEP_VERIFY_ROWS && (spec.layers.begin == 0 || spec.keep_after == 0) && spec.keep_after <= spec.layers.whole_prefix();
-  if (spec.layers.end > config_.layers || kernels::bucket_for(spec.bucket) != spec.bucket || spec.output_rows() > STEP_VERIFY_ROWS ||
+  const bool tree_fits = !spec.tree || (spec.bucket <= STEP_VERIFY_ROWS && spec.step == RoundStep::none);
+  if (!tree_fits || spec.layers.end > config_.layers || kernels::bucket_for(spec.bucket) != spec.bucket || spec.output_rows() > STEP_VERIFY_ROWS ||
       (uses_kept_rows && !kept_rows_fit)) {
     fail(Code::internal, "there is no pass over layers {}-{} with {} rows, output {}, keeping rows after layer {}", spec.layers.begin,
          spec.layers.end, spec.bucket, to_string(spec.output), spec.keep_after);
@@ -184,6 +185,16 @@ Plan PassBuilder::build(const PassSpec& spec) const {
   if (spec.step == RoundStep::verify)
     plan.condition = {1 + static_cast<std::uint32_t>(std::countr_zero(spec.bucket)), plan.dispatches.size()};
   return plan;
+}
+
+std::vector<Dispatch> PassBuilder::build_move() const {
+  std::vector<Dispatch> all;
+  for (std::uint32_t layer = 0; layer < config_.layers; ++layer) {
+    for (Dispatch& dispatch : kernels::move_kv(select_, attention_, layer, fmt::format("blk.{}.move_kv", layer))) {
+      all.push_back(std::move(dispatch));
+    }
+  }
+  return all;
 }
 
 }  // namespace skipstone::exec

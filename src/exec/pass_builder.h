@@ -25,6 +25,8 @@ class PassBuilder {
   PassBuilder(const model::Config& config, const model::WeightLayout& weights, const SequenceShape& sequence,
               const kernels::Selector& select);
   Plan build(const PassSpec& spec) const;
+  /// Moves K and V of an accepted path in every layer (shaders/move_kv.comp).
+  std::vector<kernels::Dispatch> build_move() const;
   /// y of the indirect attention dispatch of passes with this bucket: what the host writes into the state.
   std::uint32_t attention_groups(std::uint32_t bucket) const;
 

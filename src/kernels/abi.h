@@ -17,6 +17,7 @@
 #include "abi/keep_rows.h"
 #include "abi/matmul.h"
 #include "abi/matvec.h"
+#include "abi/move_kv.h"
 #include "abi/random_fill.h"
 #include "abi/rms_norm.h"
 #include "abi/rope_store.h"
@@ -52,6 +53,7 @@ SK_KERNEL_ABI(AttentionPrefill, ATTENTION_PREFILL)
 SK_KERNEL_ABI(AttentionSerial, ATTENTION_SERIAL)
 SK_KERNEL_ABI(Swiglu, SWIGLU)
 SK_KERNEL_ABI(KeepRows, KEEP_ROWS)
+SK_KERNEL_ABI(MoveKv, MOVE_KV)
 SK_KERNEL_ABI(Cosine, COSINE)
 SK_KERNEL_ABI(CosineSum, COSINE_SUM)
 SK_KERNEL_ABI(ArgmaxMerge, ARGMAX_MERGE)

@@ -20,11 +20,11 @@ std::uint64_t AttentionShape::partial_bytes(std::uint32_t rows) const {
   return std::uint64_t{rows} * heads * max_chunks() * (head_dim + ATTENTION_PARTIAL_EXTRA) * sizeof(float);
 }
 
-Dispatch rope_store(const Selector& select, const AttentionShape& shape, std::uint32_t layer, std::uint32_t rows,
-                    const std::string& label) {
+Dispatch rope_store(const Selector& select, const AttentionShape& shape, std::uint32_t layer, std::uint32_t rows, const std::string& label,
+                    bool tree) {
   Dispatch d;
   d.kernel = select.texels() ? KernelId::rope_store_texels : KernelId::rope_store;
-  d.constants = words(abi::RopeStoreSpec{select.lanes(), shape.half_kv ? 1u : 0u, shape.rope_halves ? 1u : 0u});
+  d.constants = words(abi::RopeStoreSpec{select.lanes(), shape.half_kv ? 1u : 0u, shape.rope_halves ? 1u : 0u, tree ? 1u : 0u});
   d.operands = {{{ResourceKind::qkv}, Access::read},
                 {{ResourceKind::rope_table}, Access::read},
                 {{ResourceKind::state}, Access::read},
@@ -42,11 +42,11 @@ Dispatch rope_store(const Selector& select, const AttentionShape& shape, std::ui
 namespace {
 
 Dispatch attention_serial(const Selector& select, const AttentionShape& shape, std::uint32_t layer, std::uint32_t rows,
-                          const std::string& label) {
+                          const std::string& label, bool tree) {
   const AttentionChoice choice = select.attention(shape.group(), shape.head_dim, shape.chunk, rows);
   Dispatch d;
   d.kernel = KernelId::attention_serial;
-  d.constants = words(abi::AttentionSerialSpec{choice.lanes, shape.half_kv ? 1u : 0u, shape.head_dim, choice.heads});
+  d.constants = words(abi::AttentionSerialSpec{choice.lanes, shape.half_kv ? 1u : 0u, shape.head_dim, choice.heads, tree ? 1u : 0u});
   d.operands = {{{ResourceKind::q_rotated}, Access::read},
                 {{ResourceKind::k_cache, layer}, Access::read},
                 {{ResourceKind::v_cache, layer}, Access::read},
@@ -61,12 +61,13 @@ Dispatch attention_serial(const Selector& select, const AttentionShape& shape, s
 }  // namespace
 
 std::vector<Dispatch> attention(const Selector& select, const AttentionShape& shape, std::uint32_t layer, std::uint32_t rows,
-                                const std::string& label) {
-  if (select.texels() && shape.texel_aligned()) return {attention_serial(select, shape, layer, rows, label)};
+                                const std::string& label, bool tree) {
+  if (select.texels() && shape.texel_aligned()) return {attention_serial(select, shape, layer, rows, label, tree)};
   const AttentionChoice choice = select.attention(shape.group(), shape.head_dim, shape.chunk, rows);
   Dispatch split;
   split.kernel = KernelId::attention;
-  split.constants = words(abi::AttentionSpec{choice.lanes, shape.half_kv ? 1u : 0u, shape.head_dim, choice.heads, shape.chunk});
+  split.constants =
+      words(abi::AttentionSpec{choice.lanes, shape.half_kv ? 1u : 0u, shape.head_dim, choice.heads, shape.chunk, tree ? 1u : 0u});
   split.operands = {{{ResourceKind::q_rotated}, Access::read},
                     {{ResourceKind::k_cache, layer}, Access::read},
                     {{ResourceKind::v_cache, layer}, Access::read},
@@ -81,13 +82,27 @@ std::vector<Dispatch> attention(const Selector& select, const AttentionShape& sh
 
   Dispatch merge;
   merge.kernel = KernelId::attention_merge;
-  merge.constants = words(abi::AttentionMergeSpec{choice.lanes, shape.head_dim, shape.chunk});
+  merge.constants = words(abi::AttentionMergeSpec{choice.lanes, shape.head_dim, shape.chunk, tree ? 1u : 0u});
   merge.operands = {
       {{ResourceKind::attention_partial}, Access::read}, {{ResourceKind::state}, Access::read}, {{ResourceKind::attended}, Access::write}};
   merge.push = bytes(abi::AttentionMergePush{shape.heads, q_stride(shape), shape.max_chunks()});
   merge.groups = {shape.heads, rows, 1};
   merge.label = label + ".merge";
   return {std::move(split), std::move(merge)};
+}
+
+std::vector<Dispatch> move_kv(const Selector& select, const AttentionShape& shape, std::uint32_t layer, const std::string& label) {
+  const std::uint32_t words_of_row = shape.half_kv ? shape.head_dim / 2 : shape.head_dim;
+  Dispatch d;
+  d.kernel = KernelId::move_kv;
+  d.constants = words(abi::MoveKvSpec{select.lanes()});
+  d.operands = {{{ResourceKind::k_cache, layer}, Access::read_write},
+                {{ResourceKind::v_cache, layer}, Access::read_write},
+                {{ResourceKind::state}, Access::read}};
+  d.push = bytes(abi::MoveKvPush{shape.context * words_of_row, 0, words_of_row});
+  d.groups = {(words_of_row + select.lanes() - 1) / select.lanes(), shape.kv_heads, 2};
+  d.label = label;
+  return {std::move(d)};
 }
 
 Dispatch attention_prefill(const Selector& select, const AttentionShape& shape, std::uint32_t layer, std::uint32_t rows,

@@ -81,10 +81,14 @@ struct AttentionShape {
   std::uint64_t kv_bytes() const { return std::uint64_t{kv_heads} * context * head_dim * (half_kv ? 2 : 4); }  ///< K or V of one layer
   std::uint64_t partial_bytes(std::uint32_t rows) const;
 };
-Dispatch rope_store(const Selector& select, const AttentionShape& shape, std::uint32_t layer, std::uint32_t rows, const std::string& label);
+/// `tree`, here and in attention(): the rows stand behind their parents (shaders/lib/tree.glsl), not behind each other.
+Dispatch rope_store(const Selector& select, const AttentionShape& shape, std::uint32_t layer, std::uint32_t rows, const std::string& label,
+                    bool tree = false);
+/// K and V of the rows that the state names move up to its base (shaders/move_kv.comp).
+std::vector<Dispatch> move_kv(const Selector& select, const AttentionShape& shape, std::uint32_t layer, const std::string& label);
 /// q_rotated and caches -> attended: split attention and its merge, or on CPU devices one dispatch.
 std::vector<Dispatch> attention(const Selector& select, const AttentionShape& shape, std::uint32_t layer, std::uint32_t rows,
-                                const std::string& label);
+                                const std::string& label, bool tree = false);
 Dispatch attention_prefill(const Selector& select, const AttentionShape& shape, std::uint32_t layer, std::uint32_t rows,
                            const std::string& label);
 

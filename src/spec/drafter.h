@@ -9,13 +9,14 @@
 
 #include "exec/layer_plan.h"
 #include "spec/executor.h"
+#include "spec/token_tree.h"
 
 namespace skipstone::spec {
 
-/// What to try in one round: tokens that are there already, or a pass of the model's own layers to make them with, or (empty, length 0)
+/// What to try in one round: tokens that are there already, or a pass of the model's own layers to make them with, or (no drafts, length 0)
 /// plain decoding.
 struct Proposal {
-  std::vector<Token> tokens;
+  TokenTree tree;                       ///< drafts behind the last token of the history; what stands in row 0 does not matter
   std::optional<exec::LayerPlan> plan;  ///< drafts come one by one from this pass
   std::uint32_t length = 0;             ///< most drafts to make with `plan`
   bool keep_prefix = true;              ///< see Executor::draft
@@ -24,9 +25,11 @@ struct Proposal {
 
 struct RoundResult {
   std::uint32_t drafted = 0, accepted = 0;
-  std::uint32_t limit = 0;           ///< the most drafts this round could have had
-  std::span<const Choice> drafts;    ///< `drafted` of them
-  std::span<const Choice> verified;  ///< drafted + 1 of them
+  std::uint32_t limit = 0;                   ///< the most drafts this round could have had
+  std::span<const Choice> drafts = {};       ///< `drafted` of them: of row 1, ...; those that no pass has made have no probability
+  std::span<const Choice> verified = {};     ///< by row: what the model chose behind it; drafted + 1 of them
+  TokenTree tree = {};                       ///< what was verified: drafted + 1 rows
+  std::span<const std::uint32_t> path = {};  ///< rows from 0 to the last accepted one: accepted + 1 of them
 };
 
 /// What a drafter may know of the model.

@@ -8,11 +8,11 @@
 
 #include "exec/layer_plan.h"
 #include "sample/sampler.h"
+#include "spec/token_tree.h"
 
 namespace skipstone::spec {
 
 using sample::Choice;
-using sample::Token;
 
 struct Prefilled {
   Choice first;                         ///< the full model's choice after the last prompt token
@@ -32,7 +32,6 @@ struct RoundRequest {
 struct Round {
   std::vector<Choice> drafts;
   std::vector<Choice> verified;  ///< the full model's choices after the pending token and after each draft: drafts.size() + 1
-  std::uint32_t accepted = 0;    ///< leading drafts with the token that was verified in their place
 };
 
 /// Whether a draft of this probability lets drafting go on; NaN does not.
@@ -56,17 +55,19 @@ class Executor {
   /// layers is kept, and verify() goes on from there for the rows that it holds for; it changes no result.
   virtual Choice draft(const exec::LayerPlan& plan, Token input, std::uint32_t offset, bool keep_prefix) = 0;
 
-  /// The full model over `rows` (pending token, then drafts) at positions committed()...; overwrites what the drafts left there.
-  /// out[i] is its choice after rows[i]. 1 <= rows.size() == out.size() <= max_rows(). Commits nothing.
-  virtual void verify(std::span<const Token> rows, std::span<Choice> out) = 0;
+  /// The full model over the pending token (row 0) and the drafts, each at position committed() + its depth and behind its ancestors;
+  /// overwrites what the drafts left there. out[i] is its choice after row i: the same, to the bit, as if the row's ancestors were the text
+  /// and it alone was asked for. 1 <= rows.rows() == out.size() <= max_rows(), which many positions must fit as well. Commits nothing.
+  virtual void verify(const TokenTree& rows, std::span<Choice> out) = 0;
 
   /// Drafts, verification and acceptance at once, where the executor has a way to do that and takes it for this round: exactly what draft()
   /// and verify() would give one by one, drafting on until `most`, a draft below `least_probability` or one without a number, which is left
   /// out. False, with nothing done: the caller takes the round step by step.
   virtual bool round(const RoundRequest&, Round&) { return false; }
 
-  /// Keeps the first `rows` rows of the last verification; the rest is rolled back by length.
-  virtual void commit(std::uint32_t rows) = 0;
+  /// Keeps rows of the last verification: row 0, then each the child of the one before it. The rest is rolled back by length; where the
+  /// path leaves rows out, the keys and values behind them move up.
+  virtual void commit(std::span<const std::uint32_t> path) = 0;
 
   /// Seconds that the passes so far have waited for the device; for statistics.
   virtual double device_seconds() const { return 0; }

@@ -33,8 +33,9 @@ class Generation {
   Choice read_prompt();
   void draft(const Proposal& proposal, std::uint32_t limit);
   void verify();
+  void walk();
   bool round_at_once(const Proposal& proposal, std::uint32_t limit);
-  void count(std::uint32_t drafted, std::uint32_t accepted);
+  void count();
   void round();
 
   Executor& executor_;
@@ -44,7 +45,8 @@ class Generation {
   std::vector<Token> text_;  ///< prompt and what was emitted; its last token is the pending one
   std::size_t prompt_;
   Round round_;
-  std::vector<Token> rows_;
+  TokenTree tree_;                   ///< the round's rows
+  std::vector<std::uint32_t> path_;  ///< the rows that the model agrees with, row 0 first
   bool stopped_ = false;
   Outcome outcome_;
 };
@@ -98,17 +100,17 @@ Choice Generation::read_prompt() {
   return prefilled.first;
 }
 
+/// Fills tree_ and, with as many drafts as it has, round_.drafts.
 void Generation::draft(const Proposal& proposal, std::uint32_t limit) {
   std::vector<Choice>& drafts = round_.drafts;
   drafts.clear();
-  if (!proposal.tokens.empty()) {
-    for (const Token token : proposal.tokens) {
-      if (drafts.size() == limit || token < 0) return;
-      drafts.push_back({token, 0.0f, 0.0f});
-      if (ends(token)) return;
-    }
+  if (proposal.tree.drafts() > 0) {
+    const std::uint32_t rows = std::min(executor_.max_rows(), executor_.context() - executor_.committed());
+    tree_ = proposal.tree.pruned(rows, static_cast<std::uint32_t>(room()) - 1, [this](Token token) { return ends(token); });
+    for (const Token token : tree_.tokens().subspan(1)) drafts.push_back({token, 0.0f, 0.0f});
     return;
   }
+  tree_ = TokenTree();
   if (!proposal.plan) return;
   const auto start = Clock::now();
   while (drafts.size() < limit) {
@@ -116,27 +118,29 @@ void Generation::draft(const Proposal& proposal, std::uint32_t limit) {
     const Choice choice = executor_.draft(*proposal.plan, offset == 0 ? text_.back() : drafts.back().token, offset, proposal.keep_prefix);
     if (choice.token < 0) break;  // a pass with sublayers left out may overflow where the model does not
     drafts.push_back(choice);
+    tree_.add(offset, choice.token);
     if (ends(choice.token) || !goes_on(choice, proposal.least_probability)) break;
   }
   outcome_.stats.draft_seconds += seconds_since(start);
 }
 
 void Generation::verify() {
-  rows_.assign(1, text_.back());
-  for (const Choice& choice : round_.drafts) rows_.push_back(choice.token);
-  round_.verified.assign(rows_.size(), Choice{});
+  tree_.set_pending(text_.back());
+  round_.verified.assign(tree_.rows(), Choice{});
   const auto start = Clock::now();
-  executor_.verify(rows_, round_.verified);
+  executor_.verify(tree_, round_.verified);
   outcome_.stats.verify_seconds += seconds_since(start);
-  std::uint32_t& accepted = round_.accepted;
-  for (accepted = 0; accepted < round_.drafts.size(); ++accepted) {
-    if (round_.drafts[accepted].token != round_.verified[accepted].token) break;
-  }
+}
+
+/// The rows from the pending one on that the model would have come to itself.
+void Generation::walk() {
+  path_.assign(1, 0);
+  while (const auto next = tree_.child(path_.back(), round_.verified[path_.back()].token)) path_.push_back(*next);
 }
 
 /// True where the executor did all of the round. It knows no end tokens: what it drafted behind one is dropped, as if it had not.
 bool Generation::round_at_once(const Proposal& proposal, std::uint32_t limit) {
-  if (!proposal.tokens.empty() || !proposal.plan || limit == 0) return false;
+  if (proposal.tree.drafts() > 0 || !proposal.plan || limit == 0) return false;
   const auto start = Clock::now();
   if (!executor_.round({*proposal.plan, text_.back(), limit, proposal.least_probability, proposal.keep_prefix}, round_)) return false;
   outcome_.stats.round_seconds += seconds_since(start);
@@ -145,18 +149,20 @@ bool Generation::round_at_once(const Proposal& proposal, std::uint32_t limit) {
   if (end != round_.drafts.end()) {
     round_.drafts.erase(end + 1, round_.drafts.end());
     round_.verified.resize(round_.drafts.size() + 1);
-    round_.accepted = std::min(round_.accepted, static_cast<std::uint32_t>(round_.drafts.size()));
   }
+  tree_ = TokenTree(text_.back());
+  for (const Choice& draft : round_.drafts) tree_.add(tree_.drafts(), draft.token);
   return true;
 }
 
-void Generation::count(std::uint32_t drafted, std::uint32_t accepted) {
+void Generation::count() {
   Stats& stats = outcome_.stats;
+  const std::uint32_t height = tree_.height(), accepted = static_cast<std::uint32_t>(path_.size()) - 1;
   ++stats.rounds;
-  stats.drafted += drafted;
+  stats.drafted += tree_.drafts();
   stats.accepted += accepted;
-  if (stats.by_position.size() < drafted) stats.by_position.resize(drafted);
-  for (std::uint32_t i = 0; i < drafted; ++i) {
+  if (stats.by_position.size() < height) stats.by_position.resize(height);
+  for (std::uint32_t i = 0; i < height; ++i) {
     ++stats.by_position[i].drafted;
     if (i < accepted) ++stats.by_position[i].accepted;
   }
@@ -166,26 +172,25 @@ void Generation::round() {
   const Proposal proposal = drafter_.propose(text_);
   // A round emits one token more than it accepts, so a draft in the last place could never be emitted.
   const auto most = static_cast<std::uint32_t>(std::min<std::uint64_t>(executor_.max_rows() - 1, room() - 1));
-  const auto wanted =
-      proposal.tokens.empty() ? proposal.length : static_cast<std::uint32_t>(std::min<std::size_t>(proposal.tokens.size(), most));
-  const std::uint32_t limit = std::min(wanted, most);
+  const std::uint32_t limit = std::min(proposal.length, most);
   if (!round_at_once(proposal, limit)) {
     draft(proposal, limit);
     verify();
   }
-  const auto drafted = static_cast<std::uint32_t>(round_.drafts.size());
-  const std::uint32_t accepted = round_.accepted;
-  count(drafted, accepted);
+  walk();
+  count();
 
   std::uint32_t emitted = 0;
-  for (std::uint32_t i = 0; i <= accepted && !stopped_; ++i) {
-    if (!take(round_.verified[i], i < accepted)) break;
+  for (std::size_t i = 0; i < path_.size() && !stopped_; ++i) {
+    if (!take(round_.verified[path_[i]], i + 1 < path_.size())) break;
     ++emitted;
     if (!stopped_) stop_at_limit();
   }
-  // Row i stands before the i-th emitted token, so as many rows stay as tokens were emitted and the last one emitted is pending.
-  if (emitted > 0) executor_.commit(emitted);
-  drafter_.observe({drafted, accepted, limit, round_.drafts, round_.verified});
+  // Row path_[i] stands before the i-th emitted token, so as many rows stay as tokens were emitted and the last one emitted is pending.
+  if (emitted > 0) executor_.commit(std::span<const std::uint32_t>(path_).first(emitted));
+  const auto accepted = static_cast<std::uint32_t>(path_.size()) - 1;
+  drafter_.observe(
+      {tree_.drafts(), accepted, std::max(limit, tree_.drafts()), round_.drafts, round_.verified, tree_, path_});
 }
 
 Outcome Generation::run() {

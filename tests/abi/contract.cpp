@@ -56,6 +56,7 @@ const std::map<std::string_view, std::function<Contract()>> contracts = {
     CONTRACT("attention_prefill", AttentionPrefill, ATTENTION_PREFILL),
     CONTRACT("attention_serial", AttentionSerial, ATTENTION_SERIAL),
     CONTRACT("swiglu", Swiglu, SWIGLU),
+    CONTRACT("move_kv", MoveKv, MOVE_KV),
     CONTRACT("keep_rows", KeepRows, KEEP_ROWS),
     CONTRACT("cosine", Cosine, COSINE),
     CONTRACT("cosine_sum", CosineSum, COSINE_SUM),

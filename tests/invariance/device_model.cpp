@@ -40,7 +40,7 @@ Tokens DeviceModel::tokens(std::uint32_t count, std::uint64_t seed) const {
 std::vector<std::vector<float>> DeviceModel::logits(exec::Executor& sequence, std::span<const std::int32_t> tokens, std::uint32_t base,
                                                     const exec::LayerPlan& plan) const {
   const auto rows = static_cast<std::uint32_t>(tokens.size());
-  sequence.run({.layers = plan, .bucket = kernels::bucket_for(rows), .output = exec::Output::logits}, tokens, base);
+  sequence.run({.layers = plan, .bucket = kernels::bucket_for(rows), .output = exec::Output::logits}, {.tokens = tokens, .base = base});
   std::vector<std::vector<float>> out;
   for (std::uint32_t row = 0; row < rows; ++row) {
     const auto values = sequence.logits(row);

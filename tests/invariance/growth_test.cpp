@@ -27,7 +27,7 @@ TEST(Growth, TwoThousandTokensTakeNoMoreThanTheFirst) {
   std::uint64_t memory = 0;
   std::size_t passes = 0;
   for (std::uint32_t position = 0; position < 2000; ++position) {
-    sequence->run(spec, std::span(&token, 1), position);
+    sequence->run(spec, {.tokens = {&token, 1}, .base = position});
     ASSERT_LT(sequence->result(0).token, model.config().vocabulary);
     token = static_cast<std::int32_t>(sequence->result(0).token);
     if (position == 0) {
@@ -46,17 +46,17 @@ TEST(Growth, RecordedPassesAreBounded) {
   DeviceModel model(tiny, true);
   const auto sequence = model.sequence();
   const std::int32_t token = 5;
-  sequence->run({.layers = model.layers()}, std::span(&token, 1), 0);
+  sequence->run({.layers = model.layers()}, {.tokens = {&token, 1}, .base = 0});
   const abi::RowResult first = sequence->result(0);
   const std::uint64_t memory = TestDevice::get().device->memory_allocated();
   for (std::uint32_t i = 0; i < 200; ++i) {
     exec::LayerPlan plan = model.layers();
     for (std::uint32_t layer = 0; layer < 8; ++layer) plan.skip_attention[layer] = (i + 1) >> layer & 1u;
-    sequence->run({.layers = plan}, std::span(&token, 1), 1);
+    sequence->run({.layers = plan}, {.tokens = {&token, 1}, .base = 1});
   }
   EXPECT_LE(sequence->recorded_passes(), 64u);
   EXPECT_EQ(TestDevice::get().device->memory_allocated(), memory);
-  sequence->run({.layers = model.layers()}, std::span(&token, 1), 0);  // dropped meanwhile, recorded anew
+  sequence->run({.layers = model.layers()}, {.tokens = {&token, 1}, .base = 0});  // dropped meanwhile, recorded anew
   EXPECT_EQ(std::memcmp(&first, &sequence->result(0), sizeof(first)), 0);
 }
 
@@ -65,13 +65,13 @@ TEST(Growth, ManySequencesGiveTheirMemoryBack) {
   const exec::PassSpec spec{.layers = model.layers()};
   const std::int32_t token = 7;
   const auto kept = model.sequence();
-  kept->run(spec, std::span(&token, 1), 0);
+  kept->run(spec, {.tokens = {&token, 1}, .base = 0});
   const abi::RowResult wanted = kept->result(0);
   const std::uint64_t memory = TestDevice::get().device->memory_allocated();
   std::uint64_t with_one = 0;
   for (int i = 0; i < 30; ++i) {
     const auto sequence = model.sequence();
-    sequence->run(spec, std::span(&token, 1), 0);
+    sequence->run(spec, {.tokens = {&token, 1}, .base = 0});
     EXPECT_EQ(std::memcmp(&wanted, &sequence->result(0), sizeof(wanted)), 0);
     if (i == 0) with_one = TestDevice::get().device->memory_allocated();
     EXPECT_EQ(TestDevice::get().device->memory_allocated(), with_one);

@@ -89,8 +89,8 @@ TEST(DeviceAgainstOracle, PrefillInTwoChunksThenDecode) {
     const exec::PassSpec first{.layers = model.layers(), .bucket = 64, .output = exec::Output::none, .attention_cosine = true};
     const exec::PassSpec last{
         .layers = model.layers(), .bucket = 32, .output = exec::Output::argmax, .last_row_only = true, .attention_cosine = true};
-    sequence->run(first, std::span(text).first(64), 0);
-    sequence->run(last, std::span(text).subspan(64, 25), 64);
+    sequence->run(first, {.tokens = std::span(text).first(64)});
+    sequence->run(last, {.tokens = std::span(text).subspan(64, 25), .base = 64});
     const abi::RowResult choice = sequence->result(0);
 
     ref::Sequence oracle = model.oracle().new_sequence();

@@ -19,7 +19,7 @@ Outcome step_by_step(exec::Executor& sequence, const exec::LayerPlan& full, cons
   Tokens rows{round.pending};
   while (out.drafts.size() < round.most) {
     const auto offset = static_cast<std::uint32_t>(out.drafts.size());
-    sequence.run({.layers = round.draft}, std::span(&rows.back(), 1), round.base + offset);
+    sequence.run({.layers = round.draft}, {.tokens = std::span(&rows.back(), 1), .base = round.base + offset});
     const abi::RowResult draft = sequence.result(0);
     if (static_cast<std::int32_t>(draft.token) < 0) break;
     out.drafts.push_back(draft);
@@ -27,7 +27,7 @@ Outcome step_by_step(exec::Executor& sequence, const exec::LayerPlan& full, cons
     if (!(draft.probability >= round.least_probability)) break;
   }
   const auto count = static_cast<std::uint32_t>(rows.size());
-  sequence.run({.layers = full, .bucket = kernels::bucket_for(count)}, rows, round.base);
+  sequence.run({.layers = full, .bucket = kernels::bucket_for(count)}, {.tokens = rows, .base = round.base});
   for (std::uint32_t row = 0; row < count; ++row) out.verified.push_back(sequence.result(row));
   while (out.accepted < out.drafts.size() && out.drafts[out.accepted].token == out.verified[out.accepted].token) ++out.accepted;
   return out;
@@ -108,7 +108,7 @@ TEST(Rounds, ThatDoNotFitAreRefused) {
   round.pending = -1;
   EXPECT_THROW(sequence->run(round), Error);
   const std::int32_t token = 1;
-  EXPECT_THROW(sequence->run({.layers = round.draft, .step = exec::RoundStep::draft}, {&token, 1}, 0), Error);
+  EXPECT_THROW(sequence->run({.layers = round.draft, .step = exec::RoundStep::draft}, {.tokens = {&token, 1}}), Error);
 }
 
 }  // namespace

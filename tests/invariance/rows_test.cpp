@@ -89,7 +89,8 @@ TEST(Rollback, RejectedDraftsLeaveNoTrace) {
     const std::uint32_t drafts = random(std::min(room, 16u));
     Tokens proposal{text[base]};
     for (std::uint32_t i = 0; i < drafts; ++i) {
-      speculative->run({.layers = plans[random(static_cast<std::uint32_t>(plans.size()))]}, std::span(&proposal.back(), 1), base + i);
+      speculative->run({.layers = plans[random(static_cast<std::uint32_t>(plans.size()))]},
+                       {.tokens = {&proposal.back(), 1}, .base = base + i});
       proposal.push_back(random(5) == 0 ? static_cast<std::int32_t>(random(model.config().vocabulary)) : text[base + i + 1]);
     }
     const auto logits = model.logits(*speculative, proposal, base, model.layers());
@@ -124,13 +125,14 @@ TEST(KeptRows, GiveTheFullModelsBits) {
     const exec::LayerPlan& draft = drafts[random(4)];
     const std::uint32_t prefix = draft.whole_prefix();
     const auto part = [&](std::uint32_t first, std::uint32_t count) { return std::span(text).subspan(base + first, count); };
-    for (std::uint32_t i = 0; i < drafted; ++i) speculative->run({.layers = draft, .keep_after = prefix}, part(i, 1), base + i, i);
+    for (std::uint32_t i = 0; i < drafted; ++i)
+      speculative->run({.layers = draft, .keep_after = prefix}, {.tokens = part(i, 1), .base = base + i, .kept = i});
     exec::LayerPlan first = model.layers(), late = model.layers();
     first.end = late.begin = prefix;
     const auto bucket = [](std::uint32_t count) { return kernels::bucket_for(count); };
     if (drafted < rows) {
       speculative->run({.layers = first, .bucket = bucket(rows - drafted), .output = exec::Output::none, .keep_after = prefix},
-                       part(drafted, rows - drafted), base + drafted, drafted);
+                       {.tokens = part(drafted, rows - drafted), .base = base + drafted, .kept = drafted});
     }
     const auto logits = model.logits(*speculative, part(0, rows), base, late);
     for (std::uint32_t row = 0; row < rows; ++row) {

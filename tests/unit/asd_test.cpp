@@ -80,7 +80,7 @@ TEST(Asd, ProposesItsPlanAndStopsWhereUnsure) {
   ASSERT_TRUE(proposal.plan.has_value());
   EXPECT_EQ(proposal.plan->print(12), "attn:1-3,5,8;mlp:2,5,8");
   EXPECT_EQ(proposal.length, 3u);
-  EXPECT_TRUE(proposal.tokens.empty());
+  EXPECT_EQ(proposal.tree.drafts(), 0u);
   EXPECT_EQ(drafter->plan_text(), "attn:1-3,5,8;mlp:2,5,8");
   EXPECT_EQ(drafter->skipped_sublayers(), 8u);
   EXPECT_EQ(proposal.least_probability, 0.5);

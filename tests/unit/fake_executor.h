@@ -95,21 +95,30 @@ class FakeExecutor : public Executor {
     return drafts_.back();
   }
 
-  void verify(std::span<const Token> rows, std::span<Choice> out) override {
+  void verify(const TokenTree& tree, std::span<Choice> out) override {
     count();
+    const std::span<const Token> rows = tree.tokens();
     require(committed_ > 0, "verification before a prompt was read");
-    require(!rows.empty() && rows.size() == out.size() && rows.size() <= max_rows_, "wrong number of rows");
+    require(rows.size() == out.size() && rows.size() <= max_rows_, "wrong number of rows");
     require(committed_ + rows.size() <= context_, "verification beyond the context");
     if (!drafts_.empty()) {
       require(rows[0] == pending_, "the first row is not the token that was drafted from");
       const std::size_t usable = drafts_.size() - (drafts_.back().token < 0 ? 1 : 0);
-      require(rows.size() == usable + 1, "a draft was left out or added");
+      require(tree.is_chain() && rows.size() == usable + 1, "a draft was left out or added");
       for (std::size_t i = 0; i < usable; ++i) require(rows[i + 1] == drafts_[i].token, "a row is not its draft");
     }
     write(committed_, rows);
-    for (std::size_t i = 0; i < rows.size(); ++i) out[i] = model_.target({cells_.data(), committed_ + i + 1});
+    for (std::uint32_t row = 0; row < tree.rows(); ++row) {
+      std::vector<Token> text(tree.depths()[row] + 1);
+      for (std::uint32_t at = row, i = tree.depths()[row];; at = tree.parents()[at], --i) {
+        text[i] = rows[at];
+        if (i == 0) break;
+      }
+      text.insert(text.begin(), cells_.begin(), cells_.begin() + committed_);
+      out[row] = model_.target(text);
+    }
     forget_round();
-    verified_ = static_cast<std::uint32_t>(rows.size());
+    verified_ = tree;
     ++verifications;
   }
 
@@ -126,20 +135,23 @@ class FakeExecutor : public Executor {
       out.drafts.push_back(choice);
       if (!goes_on(choice, request.least_probability)) break;
     }
-    std::vector<Token> rows = {request.pending};
-    for (const Choice& choice : out.drafts) rows.push_back(choice.token);
-    out.verified.assign(rows.size(), Choice{});
+    TokenTree rows(request.pending);
+    for (const Choice& choice : out.drafts) rows.add(rows.drafts(), choice.token);
+    out.verified.assign(rows.rows(), Choice{});
     verify(rows, out.verified);
-    for (out.accepted = 0; out.accepted < out.drafts.size(); ++out.accepted) {
-      if (out.drafts[out.accepted].token != out.verified[out.accepted].token) break;
-    }
     return true;
   }
 
-  void commit(std::uint32_t rows) override {
-    require(rows >= 1 && rows <= verified_, "commit of rows that were not verified, or a second commit");
-    committed_ += rows;
-    verified_ = 0;
+  void commit(std::span<const std::uint32_t> path) override {
+    require(verified_.has_value(), "commit of rows that were not verified, or a second commit");
+    require(!path.empty() && path[0] == 0, "the pending token is not kept");
+    for (std::size_t i = 0; i < path.size(); ++i) {
+      require(path[i] < verified_->rows(), "commit of a row that was not verified");
+      require(i == 0 || (path[i] != 0 && verified_->parents()[path[i]] == path[i - 1]), "a row is not the child of the one before it");
+      cells_[committed_ + i] = verified_->tokens()[path[i]];
+    }
+    committed_ += static_cast<std::uint32_t>(path.size());
+    verified_.reset();
   }
 
   std::vector<Token> cached() const { return {cells_.begin(), cells_.begin() + committed_}; }
@@ -164,11 +176,12 @@ class FakeExecutor : public Executor {
   }
   void forget_round() {
     drafts_.clear();
-    verified_ = 0;
+    verified_.reset();
   }
 
   FakeModel model_;
-  std::uint32_t context_, max_rows_, layers_, committed_ = 0, verified_ = 0;
+  std::uint32_t context_, max_rows_, layers_, committed_ = 0;
+  std::optional<TokenTree> verified_;
   Token pending_ = -1;
   std::vector<Token> cells_;
   std::vector<Choice> drafts_;

@@ -370,8 +370,8 @@ TEST(Generate, AModelThatGivesNoNumberIsAnError) {
     std::uint32_t committed() const override { return 0; }
     Prefilled prefill(std::span<const Token>, bool) override { return {}; }
     Choice draft(const exec::LayerPlan&, Token, std::uint32_t, bool) override { return {}; }
-    void verify(std::span<const Token>, std::span<Choice>) override {}
-    void commit(std::uint32_t) override {}
+    void verify(const TokenTree&, std::span<Choice>) override {}
+    void commit(std::span<const std::uint32_t>) override {}
   } executor;
   const std::vector<Token> prompt = {1};
   try {

@@ -26,7 +26,7 @@ class TokenDrafter final : public Drafter {
       const double luck = FakeModel::unit(model_.hash(text) ^ 0x77);
       const Token next = model_.target(text).token;
       text.push_back(luck < skill_ ? next : luck < 0.97 ? (next + 1) % static_cast<Token>(model_.vocabulary) : -1);
-      proposal.tokens.push_back(text.back());
+      proposal.tree.add(proposal.tree.drafts(), text.back());
       if (text.back() < 0) break;
     }
     return proposal;

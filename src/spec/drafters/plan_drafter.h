@@ -24,7 +24,7 @@ class PlanDrafter : public Drafter {
 
   Proposal propose(std::span<const Token>) override {
     if (skipped_ == 0) return {};  // a draft would cost what it is to save
-    return {{}, plan_, params_.max_drafts, params_.keep_prefix, policy_.threshold()};
+    return {TokenTree(), plan_, params_.max_drafts, params_.keep_prefix, policy_.threshold()};
   }
 
   void observe(const RoundResult& result) override { policy_.update(result.drafted, result.accepted, result.drafted >= result.limit); }

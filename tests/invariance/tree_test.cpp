@@ -1,0 +1,96 @@
+// Token trees on every device: whichever branch a row stands on, it has the bits of straight decoding, and so has the cache once the
+// accepted path is kept.
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "base/philox.h"
+#include "device_model.h"
+
+namespace skipstone::fixtures {
+namespace {
+
+using Parents = std::vector<std::uint32_t>;
+
+Tokens path_to(std::uint32_t row, const Tokens& tokens, const Parents& parents) {
+  Tokens path{tokens[row]};
+  while (row != 0) path.insert(path.begin(), tokens[row = parents[row]]);
+  return path;
+}
+
+std::vector<std::vector<float>> tree_logits(exec::Executor& sequence, const DeviceModel& model, const Tokens& tokens,
+                                            const Parents& parents, std::uint32_t base) {
+  const auto rows = static_cast<std::uint32_t>(tokens.size());
+  sequence.run({.layers = model.layers(), .bucket = kernels::bucket_for(rows), .output = exec::Output::logits, .tree = true},
+               {.tokens = tokens, .base = base, .parents = parents});
+  std::vector<std::vector<float>> out;
+  for (std::uint32_t row = 0; row < rows; ++row) out.emplace_back(sequence.logits(row).begin(), sequence.logits(row).end());
+  return out;
+}
+
+class Trees : public ::testing::TestWithParam<bool> {};
+
+TEST_P(Trees, EveryBranchHasTheBitsOfStraightDecoding) {
+  TinyConfig tiny;
+  tiny.type = gguf::Type::q8_0;
+  DeviceModel model(tiny, GetParam());
+  const auto straight = model.sequence(), speculative = model.sequence();
+  std::uint32_t counter = 0;
+  const auto random = [&](std::uint32_t limit) { return philox({counter++, 0, 0, 0}, {9, 1})[0] % limit; };
+  const Tokens pool = model.tokens(400, 5);
+  std::uint32_t moved = 0, base = 0;
+  Tokens text;
+  for (std::uint32_t round = 0; round < 24; ++round) {
+    const std::uint32_t rows = round == 0 ? 32 : 1 + random(31);
+    Tokens tokens;
+    Parents parents;
+    for (std::uint32_t row = 0; row < rows; ++row) {
+      tokens.push_back(pool[random(400)]);
+      // Deep and bushy ones take turns.
+      parents.push_back(row == 0 ? 0 : round % 2 == 0 && random(4) != 0 ? row - 1 : random(row));
+    }
+    const auto together = tree_logits(*speculative, model, tokens, parents, base);
+    for (std::uint32_t row = 0; row < rows; ++row) {
+      const Tokens path = path_to(row, tokens, parents);
+      const auto alone = model.logits(*straight, path, base, model.layers());
+      ASSERT_EQ(std::memcmp(together[row].data(), alone.back().data(), alone.back().size() * sizeof(float)), 0)
+          << "row " << row << " of " << rows << " in round " << round << " at position " << base;
+    }
+    // The path to some row wins.
+    Parents path{random(rows)};
+    while (path.front() != 0) path.insert(path.begin(), parents[path.front()]);
+    speculative->keep_path(base, path);
+    moved += path.back() + 1 != path.size() ? 1 : 0;
+    Tokens kept;
+    for (const std::uint32_t row : path) kept.push_back(tokens[row]);
+    model.logits(*straight, kept, base, model.layers());
+    base += static_cast<std::uint32_t>(path.size());
+    for (std::uint32_t layer = 0; layer < model.config().layers; ++layer) {
+      ASSERT_EQ(model.kv(*straight, layer, base), model.kv(*speculative, layer, base)) << "layer " << layer << " below position " << base;
+    }
+  }
+  EXPECT_GT(moved, 10u);  // else nothing was tried
+  EXPECT_GT(base, 64u);   // more than a chunk of keys
+  EXPECT_EQ(TestDevice::get().messages(), 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Caches, Trees, ::testing::Bool(), [](const auto& half) { return half.param ? "f16" : "f32"; });
+
+// Rows that are their own parents stand at the base, each alone: many one-token texts in one pass.
+TEST(Trees, RowsWithoutParentsAreTextsOfTheirOwn) {
+  TinyConfig tiny;
+  tiny.type = gguf::Type::f16;
+  DeviceModel model(tiny, true);
+  const auto together = model.sequence(), alone = model.sequence();
+  const Tokens tokens = model.tokens(20, 8);
+  Parents parents;
+  for (std::uint32_t row = 0; row < tokens.size(); ++row) parents.push_back(row);
+  const auto logits = tree_logits(*together, model, tokens, parents, 0);
+  for (std::uint32_t row = 0; row < tokens.size(); ++row) {
+    const auto one = model.logits(*alone, std::span(&tokens[row], 1), 0, model.layers());
+    ASSERT_EQ(std::memcmp(logits[row].data(), one[0].data(), one[0].size() * sizeof(float)), 0) << row;
+  }
+}
+
+}  // namespace
+}  // namespace skipstone::fixtures
