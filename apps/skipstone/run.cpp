@@ -153,6 +153,7 @@ void add_run(CLI::App& app, ExitCode& code) {
       ->type_name("DRAFTER");
   add_engine_options(*command, o.engine);
   add_rounds_option(*command, o.sampling);
+  add_verify_option(*command, o.sampling);
   add_sampling_options(*command, o.sampling);
   const char* group = "Output";
   command->add_flag("--stats", o.statistics, "Statistics to standard error at the end")->envname("SKIPSTONE_STATS")->group(group);

@@ -53,4 +53,19 @@ void add_rounds_option(CLI::App& command, skipstone_session_params& params) {
       ->type_name("WAY");
 }
 
+void add_verify_option(CLI::App& command, skipstone_session_params& params) {
+  const auto set = [&params](const std::string& way) {
+    params.verify = way == "rejection" ? SKIPSTONE_VERIFY_REJECTION : SKIPSTONE_VERIFY_COUPLED;
+  };
+  command
+      .add_option_function<std::string>("--verify", set,
+                                        "How drafts are accepted when sampling: coupled gives the text of plain decoding with this seed, "
+                                        "rejection its distribution")
+      ->envname("SKIPSTONE_VERIFY")
+      ->default_str("coupled")
+      ->check(CLI::IsMember({"coupled", "rejection"}))
+      ->type_name("WAY")
+      ->group("Sampling");
+}
+
 }  // namespace cli

@@ -14,6 +14,9 @@ void add_sampling_options(CLI::App& command, skipstone_session_params& params);
 /// Adds --rounds.
 void add_rounds_option(CLI::App& command, skipstone_session_params& params);
 
+/// Adds --verify.
+void add_verify_option(CLI::App& command, skipstone_session_params& params);
+
 /// What there is for --draft, for the end of a --help.
 std::string drafters_help();
 

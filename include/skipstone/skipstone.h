@@ -274,6 +274,12 @@ typedef enum skipstone_rounds {
   SKIPSTONE_ROUNDS_DEVICE = 2     /* the device: drafts, verification and acceptance are one submission */
 } skipstone_rounds;
 
+/* How drafts are verified when sampling. Greedy decoding knows no difference. */
+typedef enum skipstone_verification {
+  SKIPSTONE_VERIFY_COUPLED = 0,  /* same seed, same text as plain decoding */
+  SKIPSTONE_VERIFY_REJECTION = 1 /* same distribution as plain decoding, another text (Leviathan et al. 2023) */
+} skipstone_verification;
+
 typedef struct skipstone_session_params {
   size_t struct_size;
   float temperature;    /* 0: greedy */
@@ -285,9 +291,10 @@ typedef struct skipstone_session_params {
   uint64_t seed;
   const char* draft; /* "NAME[:key=value,...]" of a drafter; "none" for plain decoding */
   int32_t rounds;    /* skipstone_rounds */
+  int32_t verify;    /* skipstone_verification */
 } skipstone_session_params;
 
-/* Greedy, drafting with "asd". The same seed gives the same text on one device, whatever the drafter. */
+/* Greedy, drafting with "asd", coupled verification: the same seed gives the same text on one device, whatever the drafter. */
 skipstone_session_params skipstone_session_default_params(void);
 
 /* Whether a session could be made with them: sampling values and drafter; needs no engine, so it can be asked before loading one. */

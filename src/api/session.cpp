@@ -59,6 +59,10 @@ engine::SessionOptions options_from(const skipstone_session_params& params) {
     fail(Code::invalid_argument, "rounds {} is none of skipstone_rounds", params.rounds);
   }
   options.rounds = static_cast<engine::Rounds>(params.rounds);
+  if (params.verify < SKIPSTONE_VERIFY_COUPLED || params.verify > SKIPSTONE_VERIFY_REJECTION) {
+    fail(Code::invalid_argument, "verify {} is none of skipstone_verification", params.verify);
+  }
+  options.verification = static_cast<sample::Verification>(params.verify);
   return options;
 }
 
@@ -79,6 +83,7 @@ skipstone_session_params skipstone_session_default_params(void) {
   params.seed = defaults.seed;
   params.draft = "asd";
   params.rounds = SKIPSTONE_ROUNDS_AUTOMATIC;
+  params.verify = SKIPSTONE_VERIFY_COUPLED;
   return params;
 }
 

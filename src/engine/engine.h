@@ -10,6 +10,7 @@
 #include "engine/round_switch.h"
 #include "exec/cost_table.h"
 #include "model/config.h"
+#include "sample/rejection.h"
 #include "sample/sampler.h"
 #include "spec/loop.h"
 #include "text/tokenizer.h"
@@ -114,6 +115,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
 struct SessionOptions {
   sample::SamplerParams sampling;
   std::string draft = "none";  ///< spec::make_drafter's notation
+  sample::Verification verification = sample::Verification::coupled;
   Rounds rounds = Rounds::automatic;
 };
 

@@ -41,10 +41,14 @@ std::uint32_t bucket_of(std::span<const Token> rows) { return kernels::bucket_fo
 }  // namespace
 
 SequenceExecutor::SequenceExecutor(exec::Executor& passes, const model::Config& config, const sample::SamplerParams& sampling,
-                                   Rounds rounds)
-    : passes_(passes), config_(config), sampler_(sampling), switch_(rounds) {}
+                                   sample::Verification verification, Rounds rounds)
+    : passes_(passes), config_(config), sampler_(sampling), switch_(rounds) {
+  if (verification == sample::Verification::rejection) rejection_.emplace(sampling.seed);
+}
 
 void SequenceExecutor::forget_round() {
+  drawn_.clear();
+  if (rejection_) rejection_->next_round();
   kept_.layers = 0;
   kept_.rows.clear();
   round_start_.reset();
@@ -72,6 +76,29 @@ Choice SequenceExecutor::choose(std::uint32_t row, std::size_t position) {
   return choice_of(passes_.result(row));
 }
 
+Choice SequenceExecutor::draw_draft(std::uint32_t offset, std::size_t position) {
+  const std::span<const float> logits = passes_.logits(0);
+  drawn_.resize(offset);  // a draft made anew replaces what followed
+  Drawn& drawn = drawn_.emplace_back();
+  drawn.distribution = sampler_.distribution(logits, std::span(window_).first(position + 1));
+  drawn.token = rejection_->draft(drawn.distribution, position + 1);
+  return sample::Sampler::describe(logits, drawn.token);
+}
+
+/// The draft behind `row`, where a pass of this round has drawn it; null where it came from elsewhere or there is none.
+const SequenceExecutor::Drawn* SequenceExecutor::draft_behind(const spec::TokenTree& rows, std::uint32_t row) const {
+  if (!rows.is_chain() || row + 1 >= rows.rows() || row >= drawn_.size()) return nullptr;
+  return rows.tokens()[row + 1] == drawn_[row].token ? &drawn_[row] : nullptr;
+}
+
+Choice SequenceExecutor::draw_verified(std::uint32_t row, std::size_t position, const Drawn* draft) {
+  const std::span<const float> logits = passes_.logits(row);
+  const std::vector<double> p = sampler_.distribution(logits, std::span(window_).first(position + 1));
+  const Token token = draft != nullptr ? rejection_->verify(p, draft->distribution, draft->token, position + 1)
+                                       : rejection_->verify(p, {}, -1, position + 1);
+  return sample::Sampler::describe(logits, token);
+}
+
 spec::Prefilled SequenceExecutor::prefill(std::span<const Token> tokens, bool attention_cosine) {
   forget_round();
   if (attention_cosine) passes_.clear_cosines();
@@ -91,7 +118,7 @@ spec::Prefilled SequenceExecutor::prefill(std::span<const Token> tokens, bool at
     done += chunk;
   }
   window_ = text_;
-  result.first = choose(0, text_.size() - 1);
+  result.first = rejects() ? draw_verified(0, text_.size() - 1, nullptr) : choose(0, text_.size() - 1);
   if (attention_cosine) {
     result.attention_cosine = passes_.cosine_sums();
     for (float& sum : result.attention_cosine) sum /= static_cast<float>(tokens.size());
@@ -113,7 +140,7 @@ Choice SequenceExecutor::draft(const exec::LayerPlan& plan, Token input, std::ui
   }
   passes_.run(spec, {.tokens = std::span(&input, 1), .base = position, .kept = offset});
   try {
-    return choose(0, position);
+    return rejects() ? draw_draft(offset, position) : choose(0, position);
   } catch (const Error& error) {
     // A pass with sublayers left out may overflow where the full model does not; the loop then drops the draft.
     if (error.code() != Code::internal) throw;
@@ -138,7 +165,8 @@ void SequenceExecutor::verify(const spec::TokenTree& rows, std::span<Choice> out
   passes_.run(spec, {.tokens = rows.tokens(), .base = committed(), .parents = rows.parents()});
   for (std::uint32_t row = 0; row < rows.rows(); ++row) {
     set_window(rows, row);
-    out[row] = choose(row, committed() + rows.depths()[row]);
+    const std::size_t position = committed() + rows.depths()[row];
+    out[row] = rejects() ? draw_verified(row, position, draft_behind(rows, row)) : choose(row, position);
   }
   if (round_start_) switch_.took(seconds_since(*round_start_), rows.rows());
   forget_round();

@@ -8,6 +8,7 @@
 
 #include "engine/round_switch.h"
 #include "exec/executor.h"
+#include "sample/rejection.h"
 #include "sample/sampler.h"
 #include "spec/executor.h"
 
@@ -15,7 +16,8 @@ namespace skipstone::engine {
 
 class SequenceExecutor : public spec::Executor {
  public:
-  SequenceExecutor(exec::Executor& passes, const model::Config& config, const sample::SamplerParams& sampling, Rounds rounds);
+  SequenceExecutor(exec::Executor& passes, const model::Config& config, const sample::SamplerParams& sampling,
+                   sample::Verification verification, Rounds rounds);
 
   std::uint32_t layers() const override { return config_.layers; }
   std::uint32_t context() const override { return passes_.shape().context; }
@@ -34,6 +36,7 @@ class SequenceExecutor : public spec::Executor {
   void resume(std::vector<spec::Token> text) {
     text_ = std::move(text);
     forget_round();
+    if (rejection_) rejection_.emplace(sampler_.params().seed);  // the same conversation, the same draws
   }
 
  private:
@@ -42,8 +45,18 @@ class SequenceExecutor : public spec::Executor {
   void forget_round();
   std::uint32_t keep(const spec::TokenTree& rows);
   exec::PassSpec pass(const exec::LayerPlan& layers, std::uint32_t bucket) const;
+  /// A draft and what it was drawn from.
+  struct Drawn {
+    std::vector<double> distribution;
+    spec::Token token = -1;
+  };
+  bool rejects() const { return rejection_.has_value() && sampler_.params().temperature > 0.0f; }
   /// The choice after row `row` of the last pass, whose token stands at `position`; window_ holds all tokens up to it.
   spec::Choice choose(std::uint32_t row, std::size_t position);
+  /// As choose(), of a draft pass and of row `row` of a verification, when drafts are accepted by rejection.
+  spec::Choice draw_draft(std::uint32_t offset, std::size_t position);
+  spec::Choice draw_verified(std::uint32_t row, std::size_t position, const Drawn* draft);
+  const Drawn* draft_behind(const spec::TokenTree& rows, std::uint32_t row) const;
   void set_window(std::size_t position, spec::Token token);
   void set_window(const spec::TokenTree& rows, std::uint32_t row);  ///< the row and its ancestors
 
@@ -62,6 +75,8 @@ class SequenceExecutor : public spec::Executor {
   spec::TokenTree rows_;             ///< of the last verification
   bool verified_ = false;            ///< rows_ have not been committed
   Kept kept_;
+  std::optional<sample::RejectionSampler> rejection_;
+  std::vector<Drawn> drawn_;  ///< the round's drafts, by offset
   RoundSwitch switch_;
   std::optional<Clock::time_point> round_start_;  ///< of a round that the host steps, where it is timed
 };

@@ -67,7 +67,7 @@ struct Session::State {
       : engine(std::move(e)),
         drafter(spec::make_drafter(options.draft)),
         passes(engine->state().spare ? std::move(engine->state().spare) : engine->state().new_executor()),
-        executor(*passes, engine->state().config, options.sampling, options.rounds) {
+        executor(*passes, engine->state().config, options.sampling, options.verification, options.rounds) {
     drafter->attach({engine->config().layers, engine->config().exit_layer});
   }
 

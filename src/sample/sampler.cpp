@@ -223,6 +223,11 @@ Choice Sampler::choose(std::span<const float> logits, std::span<const Token> his
   return {static_cast<Token>(token), raw_probability(logits, token, raw.largest), margin_of(raw)};
 }
 
+Choice Sampler::describe(std::span<const float> logits, Token token) {
+  const Top raw = find_top(logits);
+  return {token, raw_probability(logits, static_cast<std::size_t>(token), raw.largest), margin_of(raw)};
+}
+
 std::vector<double> Sampler::distribution(std::span<const float> logits, std::span<const Token> history) {
   penalise(logits, history);
   const Top top = find_top(scratch_);

@@ -47,6 +47,9 @@ class Sampler {
   /// so an equal draft distribution gives an equal draft.
   Choice choose(std::span<const float> logits, std::span<const Token> history, std::uint64_t position);
 
+  /// What choose() says of `token`: its un-tempered probability, and the margin of the row.
+  static Choice describe(std::span<const float> logits, Token token);
+
   /// The filtered, renormalised distribution that choose() samples from (temperature 0: one-hot). Same length as logits.
   std::vector<double> distribution(std::span<const float> logits, std::span<const Token> history);
 

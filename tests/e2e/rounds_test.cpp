@@ -33,7 +33,7 @@ struct Turn {
 
 Conversation converse(Engine& engine, const std::string& draft, Rounds rounds, const std::vector<Turn>& turns) {
   const auto passes = engine.state().new_executor();
-  SequenceExecutor executor(*passes, engine.config(), {}, rounds);
+  SequenceExecutor executor(*passes, engine.config(), {}, sample::Verification::coupled, rounds);
   const auto drafter = spec::make_drafter(draft);
   drafter->attach({engine.config().layers, 0});
   spec::Limits limits;

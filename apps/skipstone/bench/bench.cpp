@@ -280,6 +280,7 @@ void add_sweep_options(CLI::App& command, BenchOptions& o) {
       ->type_name("FILE")
       ->group(group);
   add_rounds_option(command, o.sampling);
+  add_verify_option(command, o.sampling);
 }
 
 }  // namespace
