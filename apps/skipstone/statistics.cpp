@@ -40,6 +40,7 @@ std::string statistics_text(const skipstone::Session& session) {
   }
   line("skipped sublayers", fmt::format("{:10} of {}", s.skipped_sublayers, s.sublayers));
   if (!session.skip_set().empty()) line("skip set", fmt::format("{:>10}", session.skip_set()));
+  if (!session.explanation().empty()) line("chosen", session.explanation());
   line("draft", milliseconds(s.draft_seconds, s.generation_seconds));
   line("verify", milliseconds(s.verify_seconds, s.generation_seconds));
   if (s.device_rounds > 0) line("whole rounds", milliseconds(s.round_seconds, s.generation_seconds));
@@ -72,6 +73,7 @@ nlohmann::ordered_json statistics_json(const skipstone::Session& session) {
           {"skipped_sublayers", s.skipped_sublayers},
           {"sublayers", s.sublayers},
           {"skip_set", session.skip_set()},
+          {"chosen", session.explanation()},
           {"prompt_ms", 1000.0 * s.prompt_seconds},
           {"generation_ms", 1000.0 * s.generation_seconds},
           {"draft_ms", 1000.0 * s.draft_seconds},

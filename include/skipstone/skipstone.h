@@ -362,6 +362,9 @@ skipstone_status skipstone_session_draft_position(const skipstone_session* sessi
 const char* skipstone_session_drafter(const skipstone_session* session);
 const char* skipstone_session_skip_set(const skipstone_session* session);
 
+/* What a drafter that chooses among others ("auto") chose in the last generation, and what it expects of each, as a sentence; else "". */
+const char* skipstone_session_explanation(const skipstone_session* session);
+
 /* The tokens of the last continuation. */
 const skipstone_token* skipstone_session_tokens(const skipstone_session* session, size_t* count);
 

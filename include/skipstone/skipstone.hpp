@@ -198,6 +198,7 @@ class Session {
 
   std::string drafter() const { return skipstone_session_drafter(get()); }
   std::string skip_set() const { return skipstone_session_skip_set(get()); }
+  std::string explanation() const { return skipstone_session_explanation(get()); }
 
   /// Seconds that `work` takes; see skipstone_session_measure().
   double measure(skipstone_work work) {

@@ -186,6 +186,10 @@ const char* skipstone_session_skip_set(const skipstone_session* session) {
   return session == nullptr ? "" : session->last.stats.plan.c_str();
 }
 
+const char* skipstone_session_explanation(const skipstone_session* session) {
+  return session == nullptr ? "" : session->last.stats.explanation.c_str();
+}
+
 const skipstone_token* skipstone_session_tokens(const skipstone_session* session, size_t* count) {
   if (count != nullptr) *count = session == nullptr ? 0 : session->last.tokens.size();
   return session == nullptr ? nullptr : session->last.tokens.data();

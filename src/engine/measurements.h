@@ -2,6 +2,7 @@
 #pragma once
 
 #include "engine/engine_state.h"
+#include "spec/round_costs.h"
 #include "tune/tuner.h"
 
 namespace skipstone::engine {
@@ -17,5 +18,9 @@ tune::Report tune_kernels(Engine::State& state, const tune::Effort& effort, cons
 
 /// Costs of the model's passes, from the cache or measured now.
 exec::CostTable costs_of(Engine::State& state, const Progress& progress);
+
+/// The same for choosing drafts. Empty where they are not in the cache and measuring them would take long: on CPU devices with models of
+/// more than 256 MiB a token.
+spec::RoundCosts round_costs_of(Engine::State& state, const Progress& progress);
 
 }  // namespace skipstone::engine

@@ -7,6 +7,7 @@
 #include "base/status.h"
 #include "engine/engine.h"
 #include "engine/engine_state.h"
+#include "engine/measurements.h"
 #include "engine/sequence_executor.h"
 #include "spec/registry.h"
 
@@ -68,7 +69,9 @@ struct Session::State {
         drafter(spec::make_drafter(options.draft)),
         passes(engine->state().spare ? std::move(engine->state().spare) : engine->state().new_executor()),
         executor(*passes, engine->state().config, options.sampling, options.verification, options.rounds) {
-    drafter->attach({engine->config().layers, engine->config().exit_layer});
+    spec::ModelFacts facts{engine->config().layers, engine->config().exit_layer, {}};
+    if (drafter->wants_costs()) facts.costs = round_costs_of(engine->state(), {});
+    drafter->attach(facts);
   }
 
   std::shared_ptr<Engine> engine;

@@ -9,6 +9,7 @@
 
 #include "exec/layer_plan.h"
 #include "spec/executor.h"
+#include "spec/round_costs.h"
 #include "spec/token_tree.h"
 
 namespace skipstone::spec {
@@ -21,6 +22,7 @@ struct Proposal {
   std::uint32_t length = 0;             ///< most drafts to make with `plan`
   bool keep_prefix = true;              ///< see Executor::draft
   double least_probability = 0;         ///< a draft of `plan` below it is verified, but the round's last
+  std::uint32_t strength = 0;  ///< of tokens: how good the drafter takes them to be, 0..7; acceptance is tracked for each by itself
 };
 
 struct RoundResult {
@@ -30,12 +32,14 @@ struct RoundResult {
   std::span<const Choice> verified = {};     ///< by row: what the model chose behind it; drafted + 1 of them
   TokenTree tree = {};                       ///< what was verified: drafted + 1 rows
   std::span<const std::uint32_t> path = {};  ///< rows from 0 to the last accepted one: accepted + 1 of them
+  double seconds = 0;                        ///< that the round took; 0: not measured
 };
 
 /// What a drafter may know of the model.
 struct ModelFacts {
   std::uint32_t layers = 0;
   std::uint32_t exit_layer = 0;  ///< the exit that the checkpoint was trained for; 0: it does not say
+  RoundCosts costs = {};         ///< of the passes on this device; empty unless wants_costs(), or where measuring would take too long
 };
 
 class Drafter {
@@ -45,13 +49,18 @@ class Drafter {
   virtual void attach(const ModelFacts&) {}
   virtual std::string name() const = 0;
   virtual bool wants_attention_cosine() const { return false; }
+  virtual bool wants_costs() const { return false; }
   /// A new prompt has been read. `model_layers` layers.
   virtual void begin(const Prefilled& prefilled, std::uint32_t model_layers) = 0;
   virtual Proposal propose(std::span<const Token> history) = 0;
   virtual void observe(const RoundResult& result) = 0;
+  /// A round that another drafter, or none, proposed.
+  virtual void watch(const RoundResult&) {}
   /// The skip set in LayerPlan notation, "" for none; for statistics.
   virtual std::string plan_text() const { return {}; }
   virtual std::uint32_t skipped_sublayers() const { return 0; }
+  /// What was chosen and why, where there was something to choose; for statistics.
+  virtual std::string explanation() const { return {}; }
 };
 
 }  // namespace skipstone::spec

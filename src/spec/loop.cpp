@@ -169,6 +169,7 @@ void Generation::count() {
 }
 
 void Generation::round() {
+  const auto start = Clock::now();
   const Proposal proposal = drafter_.propose(text_);
   // A round emits one token more than it accepts, so a draft in the last place could never be emitted.
   const auto most = static_cast<std::uint32_t>(std::min<std::uint64_t>(executor_.max_rows() - 1, room() - 1));
@@ -177,6 +178,7 @@ void Generation::round() {
     draft(proposal, limit);
     verify();
   }
+  const double seconds = seconds_since(start);
   walk();
   count();
 
@@ -189,8 +191,7 @@ void Generation::round() {
   // Row path_[i] stands before the i-th emitted token, so as many rows stay as tokens were emitted and the last one emitted is pending.
   if (emitted > 0) executor_.commit(std::span<const std::uint32_t>(path_).first(emitted));
   const auto accepted = static_cast<std::uint32_t>(path_.size()) - 1;
-  drafter_.observe(
-      {tree_.drafts(), accepted, std::max(limit, tree_.drafts()), round_.drafts, round_.verified, tree_, path_});
+  drafter_.observe({tree_.drafts(), accepted, std::max(limit, tree_.drafts()), round_.drafts, round_.verified, tree_, path_, seconds});
 }
 
 Outcome Generation::run() {
@@ -207,6 +208,7 @@ Outcome Generation::run() {
     stats.device_seconds = executor_.device_seconds() - device_before;
     stats.plan = drafter_.plan_text();
     stats.skipped_sublayers = drafter_.skipped_sublayers();
+    stats.explanation = drafter_.explanation();
   }
   stats.generated_tokens = outcome_.tokens.size();
   return std::move(outcome_);

@@ -29,6 +29,7 @@ struct Stats {
   std::uint64_t rounds = 0, drafted = 0, accepted = 0;
   std::vector<DraftPosition> by_position;  ///< index 0 is the first draft of a round
   std::string drafter, plan;               ///< plan: the skip set in LayerPlan notation
+  std::string explanation;                 ///< Drafter::explanation()
   std::uint32_t skipped_sublayers = 0, sublayers = 0;
   std::uint64_t device_rounds = 0;  ///< rounds that Executor::round() took at once; their time is round_seconds
   double prompt_seconds = 0, generation_seconds = 0, draft_seconds = 0, verify_seconds = 0, round_seconds = 0;

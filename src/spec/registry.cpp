@@ -5,6 +5,7 @@
 
 #include "base/status.h"
 #include "spec/drafters/asd.h"
+#include "spec/drafters/auto.h"
 #include "spec/drafters/exit.h"
 #include "spec/drafters/none.h"
 #include "spec/drafters/skip.h"
@@ -15,16 +16,19 @@ namespace {
 
 using Factory = std::unique_ptr<Drafter> (*)(Options&);
 
-constexpr std::array<DrafterInfo, 4> table = {{
+constexpr std::array<DrafterInfo, 5> table = {{
     {"none", "plain decoding: one pass of the whole model for every token", "", true},
     {"asd", "the model's own layers, those left out that the prompt shows to do little (Draft on the Fly)",
      "c=0.985,n=3,m=2,k=12,gamma=0.6,eps=0.01,alpha=0.85,b1=0.5,b2=0.9,adaptive=1,cs=1,rule1=1,rule2=1,reuse=1", true},
-    {"exit", "the model's first E layers and its head, for checkpoints trained to exit early (LayerSkip); exit:E, or the model's own E",
+    {"exit",
+     "the model's first E layers and its head, for checkpoints trained to exit early (LayerSkip); exit:E, exit:auto, or the model's own E",
      "k=6,gamma=0,eps=0.01,alpha=0.85,b1=0.5,b2=0.9,adaptive=0,reuse=1", true},
     {"skip", "the model with a fixed set of sublayers left out (Draft & Verify); skip:attn:LAYERS;mlp:LAYERS, counted from 0",
      "k=12,gamma=0.6,eps=0.01,alpha=0.85,b1=0.5,b2=0.9,adaptive=1,reuse=1", true},
+    {"auto", "whatever promises the most tokens per second, round by round, and nothing where nothing pays; auto:NAME,NAME,... of these",
+     "", true},
 }};
-constexpr std::array<Factory, table.size()> factories = {make_none, make_asd, make_exit, make_skip};
+constexpr std::array<Factory, table.size()> factories = {make_none, make_asd, make_exit, make_skip, make_auto};
 
 }  // namespace
 

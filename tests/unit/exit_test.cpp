@@ -9,7 +9,7 @@
 namespace skipstone::spec {
 namespace {
 
-constexpr ModelFacts trained{.layers = 18, .exit_layer = 6}, untrained{.layers = 18, .exit_layer = 0};
+const ModelFacts trained{.layers = 18, .exit_layer = 6}, untrained{.layers = 18, .exit_layer = 0};
 
 std::unique_ptr<Drafter> attached(const std::string& specification, const ModelFacts& model) {
   auto drafter = make_drafter(specification);

@@ -9,7 +9,7 @@
 namespace skipstone::spec {
 namespace {
 
-constexpr ModelFacts model{.layers = 12, .exit_layer = 0};
+const ModelFacts model{.layers = 12, .exit_layer = 0};
 
 std::unique_ptr<Drafter> attached(const std::string& specification) {
   auto drafter = make_drafter(specification);

@@ -1,9 +1,11 @@
 #include "spec/drafters/exit.h"
 
 #include <charconv>
+#include <set>
 #include <string>
 
 #include "base/status.h"
+#include "spec/controller.h"
 
 namespace skipstone::spec {
 namespace {
@@ -45,14 +47,39 @@ std::uint32_t parse_layer(const std::string& text) {
   return layer;
 }
 
+/// Exits at several depths under one controller: E and the number of drafts of each round follow from what each exit has had accepted and
+/// what it costs (DEL's idea: Entezari Zarch et al., "DEL: Context-Aware Dynamic Exit Layer for Efficient Self-Speculative Decoding",
+/// 2025).
+class ExitAuto final : public Controller {
+ public:
+  explicit ExitAuto(const ExitParams& params) : Controller("exit", {}, false), params_(params) {}
+
+  void attach(const ModelFacts& model) override {
+    std::set<std::uint32_t> exits{model.exit_layer};
+    for (const std::uint32_t eighth : {1u, 2u, 3u, 4u, 5u, 6u}) exits.insert(model.layers * eighth / 8);
+    for (const std::uint32_t layer : exits) {
+      if (layer == 0 || layer >= model.layers) continue;
+      ExitParams one = params_;
+      one.exit_layer = layer;
+      add(std::make_unique<Exit>(one));
+    }
+    Controller::attach(model);
+  }
+
+ private:
+  ExitParams params_;
+};
+
 }  // namespace
 
 std::unique_ptr<Drafter> make_exit(Options& options) {
   ExitParams params;
-  if (const std::string layer = options.value("E"); !layer.empty()) params.exit_layer = parse_layer(layer);
+  const std::string layer = options.value("E");
+  if (!layer.empty() && layer != "auto") params.exit_layer = parse_layer(layer);
   params.drafts.max_drafts = options.whole("k", params.drafts.max_drafts, 1, 256);
   read_stop_options(options, params.drafts.stop);
   params.drafts.keep_prefix = options.flag("reuse", params.drafts.keep_prefix);
+  if (layer == "auto") return std::make_unique<ExitAuto>(params);
   return std::make_unique<Exit>(params);
 }
 

@@ -1,0 +1,221 @@
+#include "spec/controller.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "base/status.h"
+
+namespace skipstone::spec {
+namespace {
+
+/// Drafts have to promise so much more than none: estimates are never exact, and a tie is not worth a risk.
+constexpr double least_gain = 1.02;
+/// Rounds with drafts after which one without shows again what that takes, where the gain is small enough for it to matter.
+constexpr std::uint64_t plain_check = 48;
+constexpr double doubtful_gain = 1.15;
+/// Weight of a round in the averages of measured over predicted time, and the most that one round may say.
+constexpr double time_weight = 0.08, most_slowness = 1.5;
+/// A plan arm that is not used forgets this share of a round's worth each round.
+constexpr double idle_fade = 0.1;
+
+/// Where no costs were measured: a layer's MLP twice its attention, the output as three layers, and 6 % more for every row.
+RoundCosts guessed_costs(std::uint32_t layers) {
+  RoundCosts costs;
+  for (const std::uint32_t rows : {1u, 2u, 4u, 8u, 16u, 32u}) {
+    const double factor = 1.0 + 0.06 * (rows - 1);
+    costs.add(rows, {factor, 2 * factor, 9 * factor});
+  }
+  if (layers == 0) fail(Code::internal, "a model without layers has no costs");
+  return costs;
+}
+
+void average(double& value, double sample) { value += time_weight * (std::clamp(sample, 1 / most_slowness, most_slowness) - value); }
+
+}  // namespace
+
+Controller::Controller(std::string name, std::vector<std::unique_ptr<Drafter>> members, bool lenient)
+    : name_(std::move(name)), members_(std::move(members)), lenient_(lenient) {}
+
+void Controller::attach(const ModelFacts& model) {
+  layers_ = model.layers;
+  full_ = exec::LayerPlan::full(layers_);
+  costs_ = model.costs.most_rows() >= 2 ? model.costs : guessed_costs(layers_);
+  arms_.clear();
+  for (auto& member : members_) {
+    try {
+      member->attach(model);
+    } catch (const Error& error) {
+      if (!lenient_ || error.code() != Code::invalid_argument) throw;
+      continue;
+    }
+    Arm arm;
+    arm.drafter = std::move(member);
+    arms_.push_back(std::move(arm));
+  }
+  members_.clear();
+}
+
+bool Controller::wants_attention_cosine() const {
+  return std::ranges::any_of(arms_, [](const Arm& arm) { return arm.drafter->wants_attention_cosine(); });
+}
+
+void Controller::begin(const Prefilled& prefilled, std::uint32_t model_layers) {
+  bet_ = {};
+  for (Arm& arm : arms_) {
+    arm.shadow.reset();
+    arm.drafter->begin(prefilled, model_layers);
+  }
+}
+
+Controller::Bet Controller::bet_on_tokens(Arm& arm, Proposal proposal) const {
+  const Acceptance& acceptance = arm.acceptance[std::min(proposal.strength, strengths - 1)];
+  Bet best{&arm, {}, 0, 0};
+  // Whole buckets of rows, since a pass costs what its bucket does; and all there is.
+  for (const auto& [bucket, cost] : costs_.buckets()) {
+    if (bucket < 2) continue;
+    const std::uint32_t drafts = std::min(bucket - 1, proposal.tree.drafts());
+    const double microseconds = cost.of(full_) * arm.slowness;
+    const std::uint32_t height = *std::max_element(proposal.tree.depths().begin(), proposal.tree.depths().begin() + drafts + 1);
+    const double rate = acceptance.expected(height).tokens / microseconds;
+    if (rate > best.rate) {
+      best.rate = rate;
+      best.microseconds = microseconds / arm.slowness;
+      best.proposal.length = drafts;
+    }
+    if (drafts == proposal.tree.drafts()) break;
+  }
+  proposal.tree = proposal.tree.pruned(best.proposal.length + 1, ~0u, {});
+  best.proposal = std::move(proposal);
+  return best;
+}
+
+Controller::Bet Controller::bet_on_passes(Arm& arm, Proposal proposal) const {
+  const Acceptance& acceptance = arm.acceptance[0];
+  const SetCosts costs(costs_, *proposal.plan, layers_, proposal.keep_prefix);
+  Bet best{&arm, {}, 0, 0};
+  std::uint32_t length = 0;
+  for (std::uint32_t n = 1; n <= proposal.length && n + 1 < costs.verify.size(); ++n) {
+    const Acceptance::Expected expected = acceptance.expected(n);
+    // Rounds that stop early verify fewer rows: between the two buckets' costs, by how many drafts there will be on average.
+    const double rows = 1 + expected.drafts, below = std::floor(rows);
+    const auto at = static_cast<std::size_t>(below);
+    const double verify = costs.verify[at] + (rows - below) * (costs.verify[std::min(at + 1, costs.verify.size() - 1)] - costs.verify[at]);
+    const double microseconds = expected.drafts * costs.draft + verify;
+    const double rate = expected.tokens / (microseconds * arm.slowness);
+    if (rate > best.rate) {
+      best.rate = rate;
+      best.microseconds = microseconds;
+      length = n;
+    }
+  }
+  proposal.length = length;
+  best.proposal = std::move(proposal);
+  return best;
+}
+
+Controller::Bet Controller::bet_on(Arm& arm, Proposal proposal) const {
+  if (proposal.tree.drafts() > 0) return bet_on_tokens(arm, std::move(proposal));
+  if (proposal.plan && proposal.length > 0) return bet_on_passes(arm, std::move(proposal));
+  return {};
+}
+
+/// Scores what a free drafter would have had accepted, once the text has shown it.
+void Controller::follow_shadow(Arm& arm, std::span<const Token> history) const {
+  if (!arm.shadow) return;
+  Shadow& shadow = *arm.shadow;
+  std::uint32_t depth = shadow.tree.depths()[shadow.row];
+  while (shadow.base + depth < history.size()) {
+    const auto next = shadow.tree.child(shadow.row, history[shadow.base + depth]);
+    if (!next) {
+      arm.acceptance[shadow.strength].add(shadow.tree.height(), depth, shadow.tree.height());
+      arm.shadow.reset();
+      return;
+    }
+    shadow.row = *next;
+    ++depth;
+  }
+}
+
+Proposal Controller::propose(std::span<const Token> history) {
+  bet_ = {};
+  const double plain = 1.0 / plain_microseconds();
+  double best_rate = plain * least_gain;
+  for (Arm& arm : arms_) {
+    follow_shadow(arm, history);
+    Proposal proposal = arm.drafter->propose(history);
+    if (proposal.tree.drafts() > 0 && !arm.shadow) {
+      arm.shadow = Shadow{proposal.tree, history.size(), 0, std::min(proposal.strength, strengths - 1)};
+    }
+    Bet bet = bet_on(arm, std::move(proposal));
+    arm.expected_rate = bet.rate / plain;
+    if (bet.rate <= best_rate) continue;
+    best_rate = bet.rate;
+    bet_ = std::move(bet);
+  }
+  ++rounds_;
+  const bool doubtful = best_rate < doubtful_gain * plain;
+  if (bet_.arm != nullptr && doubtful && ++since_plain_ > plain_check) bet_ = {};
+  if (bet_.arm == nullptr) since_plain_ = 0;
+  return bet_.proposal;
+}
+
+void Controller::observe(const RoundResult& result) {
+  const double predicted = bet_.arm == nullptr ? costs_.at(1).of(full_) : bet_.microseconds;
+  if (result.seconds > 0) {
+    const double ratio = result.seconds / predicted;
+    if (scale_ == 0) scale_ = ratio;
+    average(bet_.arm == nullptr ? plain_slowness_ : bet_.arm->slowness, ratio / scale_);
+    scale_ += time_weight * (std::clamp(ratio, scale_ / most_slowness, scale_ * most_slowness) - scale_);
+  }
+  for (Arm& arm : arms_) {
+    if (&arm != bet_.arm) {
+      arm.drafter->watch(result);
+      if (!arm.shadow) arm.acceptance[0].fade(idle_fade);
+      continue;
+    }
+    ++arm.rounds;
+    arm.tokens += result.accepted + 1;
+    if (bet_.proposal.plan) arm.acceptance[0].add(result.drafted, result.accepted, result.limit);
+    arm.drafter->observe(result);
+  }
+  if (bet_.arm == nullptr) ++plain_rounds_;
+}
+
+std::string Controller::plan_text() const {
+  const Arm* most_used = nullptr;
+  for (const Arm& arm : arms_) {
+    if (most_used == nullptr || arm.rounds > most_used->rounds) most_used = &arm;
+  }
+  return most_used == nullptr || most_used->rounds == 0 ? std::string{} : most_used->drafter->plan_text();
+}
+
+std::uint32_t Controller::skipped_sublayers() const {
+  const Arm* most_used = nullptr;
+  for (const Arm& arm : arms_) {
+    if (most_used == nullptr || arm.rounds > most_used->rounds) most_used = &arm;
+  }
+  return most_used == nullptr || most_used->rounds == 0 ? 0 : most_used->drafter->skipped_sublayers();
+}
+
+std::string Controller::explanation() const {
+  std::string text;
+  for (const Arm& arm : arms_) {
+    if (!text.empty()) text += "; ";
+    text += arm.drafter->name();
+    const std::string plan = arm.drafter->plan_text();
+    if (!plan.empty()) text += fmt::format(" ({})", plan);
+    if (arm.rounds == 0) {
+      text += ": not used";
+    } else {
+      text += fmt::format(": {} rounds of {:.2f} tokens", arm.rounds, static_cast<double>(arm.tokens) / static_cast<double>(arm.rounds));
+    }
+    if (arm.expected_rate > 0) text += fmt::format(", promises {:.2f} times plain decoding", arm.expected_rate);
+  }
+  if (!text.empty()) text += "; ";
+  return text + fmt::format("off: {} of {} rounds", plain_rounds_, rounds_);
+}
+
+}  // namespace skipstone::spec

@@ -1,0 +1,83 @@
+// Chooses, round by round, which drafter proposes and how much: what promises the most tokens per second by the passes' costs and by how
+// each drafter has fared lately. No drafts at all is always a candidate, so speculation switches itself off where it does not pay.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "spec/acceptance.h"
+#include "spec/drafter.h"
+#include "spec/round_costs.h"
+
+namespace skipstone::spec {
+
+/// Of the drafters, those that propose tokens (free ones) are asked every round and scored against the text whether they were used or not;
+/// those that propose passes are scored when used, and what is known of them fades otherwise, so that they are tried again now and then.
+/// Everything follows from the text and the clock; the text does not depend on any of it.
+class Controller : public Drafter {
+ public:
+  /// `name` for statistics. Members that do not fit a model are left out at attach() where `lenient`; else attach() throws as they do.
+  Controller(std::string name, std::vector<std::unique_ptr<Drafter>> members, bool lenient);
+
+  std::string name() const override { return name_; }
+  void attach(const ModelFacts& model) override;
+  bool wants_attention_cosine() const override;
+  bool wants_costs() const override { return true; }
+  void begin(const Prefilled& prefilled, std::uint32_t model_layers) override;
+  Proposal propose(std::span<const Token> history) override;
+  void observe(const RoundResult& result) override;
+  std::string plan_text() const override;
+  std::uint32_t skipped_sublayers() const override;
+  /// "exit 31 rounds, 2.61 tokens each; off 4 rounds; ..." and what it expects of each now.
+  std::string explanation() const override;
+
+ protected:
+  /// One more member, before attach().
+  void add(std::unique_ptr<Drafter> member) { members_.push_back(std::move(member)); }
+
+ private:
+  /// A free drafter's proposal that was not used, followed along the text until it is wrong or at its end.
+  struct Shadow {
+    TokenTree tree;
+    std::size_t base = 0;  ///< tokens of the text before it
+    std::uint32_t row = 0, strength = 0;
+  };
+  static constexpr std::uint32_t strengths = 8;
+  struct Arm {
+    std::unique_ptr<Drafter> drafter;
+    std::vector<Acceptance> acceptance = std::vector<Acceptance>(strengths);  ///< by Proposal::strength
+    std::optional<Shadow> shadow;
+    double slowness = 1;  ///< measured seconds of its rounds over those predicted
+    std::uint64_t rounds = 0, tokens = 0;
+    double expected_rate = 0;  ///< of the last proposal: tokens per second over those of plain decoding; 0: proposed nothing
+  };
+  /// What a round would be with one arm.
+  struct Bet {
+    Arm* arm = nullptr;  ///< null: no drafts
+    Proposal proposal;
+    double rate = 0;          ///< tokens per predicted microsecond
+    double microseconds = 0;  ///< predicted
+  };
+
+  Bet bet_on(Arm& arm, Proposal proposal) const;
+  Bet bet_on_tokens(Arm& arm, Proposal proposal) const;
+  Bet bet_on_passes(Arm& arm, Proposal proposal) const;
+  void follow_shadow(Arm& arm, std::span<const Token> history) const;
+  double plain_microseconds() const { return costs_.at(1).of(full_) * plain_slowness_; }
+
+  std::string name_;
+  std::vector<std::unique_ptr<Drafter>> members_;  ///< until attach()
+  bool lenient_;
+  std::vector<Arm> arms_;
+  RoundCosts costs_;
+  exec::LayerPlan full_;
+  std::uint32_t layers_ = 0;
+  Bet bet_;                    ///< of the round that runs
+  double plain_slowness_ = 1;  ///< as Arm::slowness, of rounds without drafts
+  double scale_ = 0;           ///< measured seconds of any round over predicted microseconds; 0: none was measured
+  std::uint64_t plain_rounds_ = 0, since_plain_ = 0, rounds_ = 0;
+};
+
+}  // namespace skipstone::spec

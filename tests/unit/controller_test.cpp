@@ -1,0 +1,127 @@
+// The controller against the fake model: the text is plain decoding's whatever it chooses, it finds what pays, and it stops where nothing
+// does.
+#include "spec/controller.h"
+
+#include <gtest/gtest.h>
+
+#include "base/status.h"
+#include "spec/registry.h"
+#include "unit/fake_executor.h"
+#include "unit/token_drafter.h"
+
+namespace skipstone::spec::test {
+namespace {
+
+constexpr std::uint32_t layers = 12;
+
+/// Passes over more rows cost `more` times a single one's, for every row.
+RoundCosts costs(double more) {
+  RoundCosts all;
+  for (const std::uint32_t rows : {1u, 2u, 4u, 8u, 16u, 32u}) {
+    const double factor = 1 + more * (rows - 1);
+    all.add(rows, {10 * factor, 20 * factor, 50 * factor});
+  }
+  return all;
+}
+
+struct Played {
+  Outcome outcome;
+  std::uint64_t draft_calls = 0, verifications = 0;
+};
+
+Played play(const FakeModel& model, Controller& controller, const RoundCosts& known, std::uint32_t tokens) {
+  controller.attach({layers, 6, known});
+  FakeExecutor executor(model, 2000, 32, layers);
+  const std::vector<Token> prompt{1, 2, 3};
+  const Outcome outcome = generate(executor, controller, prompt, {tokens, {}}, {});
+  EXPECT_EQ(outcome.tokens, decode_plainly(model, prompt, 2000, tokens, {}, 0).tokens);
+  return {outcome, executor.draft_calls, executor.verifications};
+}
+
+std::vector<std::unique_ptr<Drafter>> members(std::initializer_list<const char*> specifications) {
+  std::vector<std::unique_ptr<Drafter>> all;
+  for (const char* specification : specifications) all.push_back(make_drafter(specification));
+  return all;
+}
+
+TEST(Controller, DraftsWhereDraftsAreRight) {
+  FakeModel model;
+  model.agreement = 0.95;
+  Controller controller("auto", members({"exit:3", "exit:9"}), false);
+  const Played result = play(model, controller, costs(0.05), 400);
+  EXPECT_GT(result.outcome.stats.tokens_per_round(), 2.5);
+  EXPECT_NE(result.outcome.stats.explanation.find("exit"), std::string::npos);
+  // Both exits agree alike here, so the cheaper one has to win.
+  EXPECT_EQ(result.outcome.stats.plan, "layers:0-2");
+}
+
+TEST(Controller, SwitchesItselfOffWhereDraftsAreWrong) {
+  FakeModel model;
+  model.agreement = 0.05;
+  Controller controller("auto", members({"exit:6", "asd"}), false);
+  const Played result = play(model, controller, costs(0.05), 600);
+  EXPECT_LT(result.outcome.stats.drafted, 90u);
+  EXPECT_NE(result.outcome.stats.explanation.find("off: "), std::string::npos);
+}
+
+TEST(Controller, SwitchesItselfOffWhereRowsAreDear) {
+  FakeModel model;
+  model.agreement = 0.9;
+  Controller controller("auto", members({"exit:6"}), false);
+  const Played result = play(model, controller, costs(1.0), 300);  // two rows cost what two passes do
+  EXPECT_LT(result.outcome.stats.drafted, 30u);
+}
+
+TEST(Controller, FreeDraftsAreScoredWithoutBeingUsed) {
+  FakeModel model;
+  const auto with_tokens = [&](double skill, double more) {
+    std::vector<std::unique_ptr<Drafter>> all;
+    all.push_back(std::make_unique<TokenDrafter>(model, 6, skill));
+    Controller controller("auto", std::move(all), false);
+    return play(model, controller, costs(more), 500).outcome.stats;
+  };
+  EXPECT_GT(with_tokens(0.95, 0.05).tokens_per_round(), 3.0);
+  // As good, but too dear to use: what it would have had accepted is known all the same.
+  const Stats dear = with_tokens(0.95, 1.5);
+  EXPECT_LT(dear.drafted, 60u);
+  EXPECT_NE(dear.explanation.find("promises"), std::string::npos);
+  EXPECT_LT(with_tokens(0.02, 0.05).drafted, 160u);
+}
+
+TEST(Controller, NoCostsAreNoObstacle) {
+  FakeModel model;
+  model.agreement = 0.97;
+  Controller controller("auto", members({"exit:2"}), false);
+  EXPECT_GT(play(model, controller, {}, 300).outcome.stats.tokens_per_round(), 1.5);
+}
+
+TEST(Controller, MembersThatDoNotFitAreLeftOutWhereNobodyAskedForThem) {
+  const ModelFacts untrained{layers, 0, costs(0.05)};
+  Controller lenient("auto", members({"exit", "asd"}), true), strict("auto", members({"exit", "asd"}), false);
+  EXPECT_NO_THROW(lenient.attach(untrained));
+  EXPECT_THROW(strict.attach(untrained), Error);
+}
+
+TEST(ExitAuto, ChoosesAmongExits) {
+  FakeModel model;
+  model.agreement = 0.95;
+  const auto drafter = make_drafter("exit:auto");
+  EXPECT_TRUE(drafter->wants_costs());
+  drafter->attach({layers, 0, costs(0.05)});
+  FakeExecutor executor(model, 2000, 32, layers);
+  const std::vector<Token> prompt{1, 2, 3};
+  const Outcome outcome = generate(executor, *drafter, prompt, {300, {}}, {});
+  EXPECT_EQ(outcome.tokens, decode_plainly(model, prompt, 2000, 300, {}, 0).tokens);
+  EXPECT_GT(outcome.stats.tokens_per_round(), 2.0);
+  EXPECT_EQ(outcome.stats.drafter, "exit");
+}
+
+TEST(Auto, RefusesWhatMakesNoSense) {
+  EXPECT_THROW(make_drafter("auto:none"), Error);
+  EXPECT_THROW(make_drafter("auto:auto"), Error);
+  EXPECT_THROW(make_drafter("auto:nothing"), Error);
+  EXPECT_NO_THROW(make_drafter("auto:asd,exit:4"));
+}
+
+}  // namespace
+}  // namespace skipstone::spec::test
