@@ -27,7 +27,7 @@ struct RunOptions {
   std::int64_t max_tokens = 256;
   EngineOptions engine;
   skipstone_session_params sampling = skipstone_session_default_params();
-  bool statistics = false, json = false, no_echo = false;
+  bool statistics = false, agreement = false, json = false, no_echo = false;
 };
 
 std::string choose_prompt(const RunOptions& options) {
@@ -68,7 +68,7 @@ class Interruptible {
 
 nlohmann::ordered_json result_json(const RunOptions& options, const std::string& model, const std::string& prompt,
                                    const std::vector<skipstone_token>& prompt_tokens, const std::string& text,
-                                   const skipstone::Engine& engine, const skipstone::Session& session) {
+                                   const skipstone::Engine& engine, skipstone::Session& session) {
   const skipstone_engine_info info = engine.info();
   nlohmann::ordered_json result = {
       {"prompt", prompt},
@@ -81,6 +81,7 @@ nlohmann::ordered_json result_json(const RunOptions& options, const std::string&
       {"model", {{"path", model}, {"name", info.model_name}, {"architecture", info.architecture}, {"fingerprint", info.fingerprint}}},
       {"device", {{"name", info.device_name}, {"driver", info.driver}, {"tier", info.tier}}},
       {"version", skipstone_version()}};
+  if (options.agreement && !session.tokens().empty()) result["agreement"] = session.agreement();
   const std::vector<float> cosine = session.attention_cosine();
   if (!cosine.empty()) result["attention_cosine"] = cosine;
   return result;
@@ -117,7 +118,13 @@ ExitCode generate(const RunOptions& options, const std::string& model, const std
   }
   const bool interrupted = interrupt::requested();
   if (interrupted) fmt::print(stderr, "interrupted\n");
+  if (session.stats().lossy != 0 && !options.statistics && !options.json) {
+    fmt::print(stderr, "note: drafter {} is lossy: the text need not be plain decoding's\n", session.drafter());
+  }
   if (options.statistics || (interrupted && !options.json)) fmt::print(stderr, "{}", statistics_text(session));
+  if (options.agreement && !options.json && !interrupted && !session.tokens().empty()) {
+    fmt::print(stderr, "{:<20}{:10.1f} % of the tokens are what the whole model chooses there\n", "agreement", 100.0 * session.agreement());
+  }
   check_validation(engine);
   return interrupted ? ExitCode::interrupted : ExitCode::ok;
 }
@@ -147,7 +154,9 @@ void add_run(CLI::App& app, ExitCode& code) {
   command->add_option("-n,--predict", o.max_tokens, "Most tokens to generate; -1: until the context is full")
       ->envname("SKIPSTONE_PREDICT")
       ->capture_default_str();
-  command->add_option("--draft", o.draft, "How to draft: NAME[:key=value,...], see below; the text is the same with all of them")
+  command
+      ->add_option("--draft", o.draft,
+                   "How to draft: NAME[:key=value,...], see below; the text is the same with all of them that are not lossy")
       ->envname("SKIPSTONE_DRAFT")
       ->capture_default_str()
       ->type_name("DRAFTER");
@@ -157,6 +166,11 @@ void add_run(CLI::App& app, ExitCode& code) {
   add_sampling_options(*command, o.sampling);
   const char* group = "Output";
   command->add_flag("--stats", o.statistics, "Statistics to standard error at the end")->envname("SKIPSTONE_STATS")->group(group);
+  command
+      ->add_flag("--agreement", o.agreement,
+                 "At the end, how many tokens are what the whole model chooses at their places: 100 % unless the drafter is lossy")
+      ->envname("SKIPSTONE_AGREEMENT")
+      ->group(group);
   command->add_flag("--json", o.json, "One line with a JSON object instead of text, at the end; its \"text\" is the continuation alone")
       ->envname("SKIPSTONE_JSON")
       ->group(group);

@@ -40,6 +40,12 @@ std::string statistics_text(const skipstone::Session& session) {
   }
   line("skipped sublayers", fmt::format("{:10} of {}", s.skipped_sublayers, s.sublayers));
   if (!session.skip_set().empty()) line("skip set", fmt::format("{:>10}", session.skip_set()));
+  if (s.lossy != 0) {
+    line("LOSSY", "          the text need not be plain decoding's");
+    line("exit layer",
+         fmt::format("{:10.2f} on average; {} tokens left sure, {} on a guess, {} not at all; {} guesses given up",
+                     share(s.early_layers, s.early_tokens), s.early_confident, s.early_guessed, s.early_full, s.guesses_rejected));
+  }
   if (!session.explanation().empty()) line("chosen", session.explanation());
   line("draft", milliseconds(s.draft_seconds, s.generation_seconds));
   line("verify", milliseconds(s.verify_seconds, s.generation_seconds));
@@ -74,6 +80,10 @@ nlohmann::ordered_json statistics_json(const skipstone::Session& session) {
           {"sublayers", s.sublayers},
           {"skip_set", session.skip_set()},
           {"chosen", session.explanation()},
+          {"lossy", s.lossy != 0},
+          {"average_exit_layer", share(s.early_layers, s.early_tokens)},
+          {"exits", {{"confident", s.early_confident}, {"guessed", s.early_guessed}, {"full", s.early_full}}},
+          {"guesses_rejected", s.guesses_rejected},
           {"prompt_ms", 1000.0 * s.prompt_seconds},
           {"generation_ms", 1000.0 * s.generation_seconds},
           {"draft_ms", 1000.0 * s.draft_seconds},

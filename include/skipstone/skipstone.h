@@ -349,10 +349,18 @@ typedef struct skipstone_stats {
   double device_seconds;  /* of draft, verify and round: waiting for the device; the rest of the generation is the host's own work */
   double round_seconds;   /* of rounds that were one submission */
   uint64_t device_rounds; /* how many of the rounds were */
+  /* Of a lossy drafter ("sequential"), else 0: tokens that it made, the layers that ran for them together, how many left early because some
+   * token was likely enough, because the guess was, and not at all; and guesses given up early. */
+  uint64_t early_tokens, early_layers, early_confident, early_guessed, early_full, guesses_rejected;
+  int32_t lossy; /* 1: the text need not be plain decoding's */
 } skipstone_stats;
 
 /* Of the last generation. */
 skipstone_status skipstone_session_get_stats(const skipstone_session* session, skipstone_stats* stats);
+
+/* The share of the last continuation's tokens that the whole model chooses at their places, given the tokens before them: what a lossy
+ * drafter costs. Runs the model over the conversation again. SKIPSTONE_INVALID_ARGUMENT where nothing was generated. */
+skipstone_status skipstone_session_agreement(skipstone_session* session, double* share);
 
 /* How often a draft at `position` (0: the first of a round) was made and accepted. */
 skipstone_status skipstone_session_draft_position(const skipstone_session* session, uint32_t position, uint64_t* drafted,

@@ -198,6 +198,12 @@ class Session {
 
   std::string drafter() const { return skipstone_session_drafter(get()); }
   std::string skip_set() const { return skipstone_session_skip_set(get()); }
+  /// See skipstone_session_agreement().
+  double agreement() {
+    double share = 0;
+    check(skipstone_session_agreement(get(), &share));
+    return share;
+  }
   std::string explanation() const { return skipstone_session_explanation(get()); }
 
   /// Seconds that `work` takes; see skipstone_session_measure().

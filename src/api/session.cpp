@@ -161,7 +161,23 @@ skipstone_status skipstone_session_get_stats(const skipstone_session* session, s
     filled.device_seconds = from.device_seconds;
     filled.round_seconds = from.round_seconds;
     filled.device_rounds = from.device_rounds;
+    filled.early_tokens = from.early_exits.tokens;
+    filled.early_layers = from.early_exits.layers;
+    filled.early_confident = from.early_exits.confident;
+    filled.early_guessed = from.early_exits.drafted;
+    filled.early_full = from.early_exits.full;
+    filled.guesses_rejected = from.early_exits.rejected;
+    filled.lossy = from.early_exits.tokens > 0 ? 1 : 0;
     api::give(filled, stats);
+  });
+}
+
+skipstone_status skipstone_session_agreement(skipstone_session* session, double* share) {
+  return api::guard([&] {
+    api::require(session, "session");
+    api::require(share, "share");
+    if (session->last.tokens.empty()) fail(Code::invalid_argument, "nothing was generated that the model could agree with");
+    *share = session->session->agreement(session->last.tokens.size());
   });
 }
 

@@ -137,6 +137,8 @@ class Session {
   const std::vector<text::Token>& history() const;
   /// Mean cosine per attention sublayer over the last prompt; empty unless the drafter asked for it.
   const std::vector<float>& attention_cosine() const;
+  /// Share of the last `count` tokens of the conversation that the whole model would have chosen at their places.
+  double agreement(std::size_t count) const;
   void reset();  ///< an empty conversation; keeps what the drafter has learned
   /// Seconds that `work` takes, with pseudo-random tokens and without the drafter; filling the cache to its depth is not counted, and not
   /// done again where an earlier measurement has. The conversation is empty afterwards. Throws invalid_argument where it does not fit.

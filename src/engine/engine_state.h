@@ -29,7 +29,7 @@ struct Engine::State {
   MemoryPlan memory;
   std::unique_ptr<model::Weights> weights;
   std::unique_ptr<exec::PassBuilder> builder;
-  std::unique_ptr<exec::Executor> spare;   ///< a sequence's buffers that loading has used already: for the first session
+  std::unique_ptr<exec::Executor> spare;  ///< a sequence's buffers that loading has used already: for the first session
 
   std::unique_ptr<exec::Executor> new_executor();
 };

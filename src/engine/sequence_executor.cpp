@@ -47,6 +47,7 @@ SequenceExecutor::SequenceExecutor(exec::Executor& passes, const model::Config& 
 }
 
 void SequenceExecutor::forget_round() {
+  pending_hole_ = false;
   drawn_.clear();
   if (rejection_) rejection_->next_round();
   kept_.layers = 0;
@@ -100,6 +101,7 @@ Choice SequenceExecutor::draw_verified(std::uint32_t row, std::size_t position, 
 }
 
 spec::Prefilled SequenceExecutor::prefill(std::span<const Token> tokens, bool attention_cosine) {
+  fill_holes(-1);
   forget_round();
   if (attention_cosine) passes_.clear_cosines();
   spec::Prefilled result;
@@ -127,6 +129,7 @@ spec::Prefilled SequenceExecutor::prefill(std::span<const Token> tokens, bool at
 }
 
 Choice SequenceExecutor::draft(const exec::LayerPlan& plan, Token input, std::uint32_t offset, bool keep_prefix) {
+  if (offset == 0) fill_holes(-1);
   const std::uint32_t position = committed() + offset;
   set_window(position, input);
   exec::PassSpec spec = pass(plan, 1);
@@ -156,6 +159,7 @@ void SequenceExecutor::set_window(const spec::TokenTree& rows, std::uint32_t row
 }
 
 void SequenceExecutor::verify(const spec::TokenTree& rows, std::span<Choice> out) {
+  fill_holes(-1);
   rows_ = rows;
   verified_ = true;
   exec::LayerPlan layers = exec::LayerPlan::full(config_.layers);
@@ -174,6 +178,7 @@ void SequenceExecutor::verify(const spec::TokenTree& rows, std::span<Choice> out
 
 bool SequenceExecutor::round(const spec::RoundRequest& request, spec::Round& out) {
   if (sampler_.params().needs_logits()) return false;
+  fill_holes(-1);
   const auto start = Clock::now();
   forget_round();
   if (!switch_.on_device()) {
@@ -220,13 +225,78 @@ std::uint32_t SequenceExecutor::keep(const spec::TokenTree& rows) {
   return kept_.layers;
 }
 
+void SequenceExecutor::run_segment(Token pending, std::uint32_t begin, std::uint32_t end) {
+  exec::PassSpec spec;
+  spec.layers = exec::LayerPlan::full(config_.layers);
+  spec.layers.begin = begin;
+  spec.layers.end = end;
+  spec.output = exec::Output::logits;
+  if (end < config_.layers) spec.keep_after = end;
+  passes_.run(spec, {.tokens = {&pending, 1}, .base = committed()});
+}
+
+void SequenceExecutor::fill_holes(Token pending) {
+  if (holes_ == 0) return;
+  std::vector<Token> rows(text_.end() - holes_, text_.end());
+  if (pending >= 0) rows.push_back(pending);
+  exec::PassSpec spec;
+  spec.layers = exec::LayerPlan::full(config_.layers);
+  spec.bucket = bucket_of(rows);
+  spec.output = pending >= 0 ? exec::Output::logits : exec::Output::none;
+  spec.last_row_only = pending >= 0;
+  passes_.run(spec, {.tokens = rows, .base = committed() - holes_});
+  holes_ = 0;
+}
+
+void SequenceExecutor::propagate(Token pending, std::uint32_t begin) {
+  exec::PassSpec spec;
+  spec.layers = exec::LayerPlan::full(config_.layers);
+  spec.layers.begin = begin;
+  spec.output = exec::Output::none;
+  spec.kv_only = true;
+  passes_.run(spec, {.tokens = {&pending, 1}, .base = committed()});
+}
+
+spec::EarlyExit SequenceExecutor::exit_early(const spec::EarlyExitRequest& request, Token pending) {
+  forget_round();
+  if (holes_ + 1 >= STEP_VERIFY_ROWS) fill_holes(-1);
+  rows_ = spec::TokenTree(pending);
+  verified_ = true;
+  window_ = text_;
+  set_window(committed(), pending);
+  spec::EarlyExit exit;
+  for (const std::uint32_t check : request.checks) {
+    if (exit.layers > 0 && holes_ > 0) break;  // the layers behind the first check read what is not there yet
+    run_segment(pending, exit.layers, check);
+    exit.layers = check;
+    const std::span<const float> logits = passes_.logits(0);
+    const double guess = request.drafted < 0 ? 0.0 : static_cast<double>(sample::Sampler::describe(logits, request.drafted).probability);
+    const double top = static_cast<double>(sample::Sampler::likeliest(logits).probability);
+    if (!spec::leaves(request, top, guess, exit.rejected, exit.reason)) continue;
+    exit.choice = sampler_.choose(passes_.logits(0), window_, window_.size());
+    pending_hole_ = request.fill == spec::HoleFill::recompute;
+    if (!pending_hole_) propagate(pending, check);
+    return exit;
+  }
+  if (holes_ > 0) {
+    fill_holes(pending);
+  } else {
+    run_segment(pending, exit.layers, config_.layers);
+  }
+  exit.layers = config_.layers;
+  exit.reason = spec::ExitReason::full;
+  exit.choice = sampler_.choose(passes_.logits(0), window_, window_.size());
+  return exit;
+}
+
 void SequenceExecutor::commit(std::span<const std::uint32_t> path) {
   if (!verified_ || path.size() > rows_.rows()) {
     fail(Code::internal, "{} rows cannot be kept of a verification of {}", path.size(), verified_ ? rows_.rows() : 0);
   }
   passes_.keep_path(committed(), path);
   for (const std::uint32_t row : path) text_.push_back(rows_.tokens()[row]);
-  verified_ = false;
+  holes_ += pending_hole_ ? 1 : 0;
+  pending_hole_ = verified_ = false;
 }
 
 }  // namespace skipstone::engine

@@ -28,6 +28,7 @@ class SequenceExecutor : public spec::Executor {
   void verify(const spec::TokenTree& rows, std::span<spec::Choice> out) override;
   /// On the device where the choice needs no logits and the switch says so.
   bool round(const spec::RoundRequest& request, spec::Round& out) override;
+  spec::EarlyExit exit_early(const spec::EarlyExitRequest& request, spec::Token pending) override;
   void commit(std::span<const std::uint32_t> path) override;
   double device_seconds() const override { return passes_.device_seconds(); }
 
@@ -36,6 +37,7 @@ class SequenceExecutor : public spec::Executor {
   void resume(std::vector<spec::Token> text) {
     text_ = std::move(text);
     forget_round();
+    holes_ = 0;
     if (rejection_) rejection_.emplace(sampler_.params().seed);  // the same conversation, the same draws
   }
 
@@ -60,6 +62,14 @@ class SequenceExecutor : public spec::Executor {
   void set_window(std::size_t position, spec::Token token);
   void set_window(const spec::TokenTree& rows, std::uint32_t row);  ///< the row and its ancestors
 
+  /// Runs the layers from `begin` to `end` over the pending token; it stays in the kept rows. The logits are result(0)'s.
+  void run_segment(spec::Token pending, std::uint32_t begin, std::uint32_t end);
+  /// The whole model over the committed tokens whose later layers have no K and V, and over `pending`, where there is one (-1: none).
+  void fill_holes(spec::Token pending);
+
+  /// K and V of the layers from `begin` on, made of the kept row: the pending token's where it left.
+  void propagate(spec::Token pending, std::uint32_t begin);
+
   /// Rows of the round whose residual stream behind the first `layers` layers lies in the kept rows; their K and V of these layers are in
   /// the cache.
   struct Kept {
@@ -76,7 +86,9 @@ class SequenceExecutor : public spec::Executor {
   bool verified_ = false;            ///< rows_ have not been committed
   Kept kept_;
   std::optional<sample::RejectionSampler> rejection_;
-  std::vector<Drawn> drawn_;  ///< the round's drafts, by offset
+  std::vector<Drawn> drawn_;   ///< the round's drafts, by offset
+  std::uint32_t holes_ = 0;    ///< latest committed tokens without K and V in the layers that they did not run (exit_early)
+  bool pending_hole_ = false;  ///< the pending token becomes one when it is committed
   RoundSwitch switch_;
   std::optional<Clock::time_point> round_start_;  ///< of a round that the host steps, where it is timed
 };

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <numeric>
 #include <utility>
 
 #include "base/philox.h"
@@ -64,8 +65,9 @@ void run_work(SequenceExecutor& executor, const Work& work, const std::vector<te
 }  // namespace
 
 struct Session::State {
-  State(std::shared_ptr<Engine> e, const SessionOptions& options)
+  State(std::shared_ptr<Engine> e, const SessionOptions& o)
       : engine(std::move(e)),
+        options(o),
         drafter(spec::make_drafter(options.draft)),
         passes(engine->state().spare ? std::move(engine->state().spare) : engine->state().new_executor()),
         executor(*passes, engine->state().config, options.sampling, options.verification, options.rounds) {
@@ -75,6 +77,7 @@ struct Session::State {
   }
 
   std::shared_ptr<Engine> engine;
+  SessionOptions options;
   std::unique_ptr<spec::Drafter> drafter;
   std::unique_ptr<exec::Executor> passes;
   CosineKeeper executor;
@@ -133,6 +136,28 @@ double Session::measure(const Work& work) {
   s.filled = std::max(before, s.executor.committed());
   reset();
   return seconds;
+}
+
+double Session::agreement(std::size_t count) const {
+  const State& s = *state_;
+  if (count == 0 || count >= s.history.size()) fail(Code::invalid_argument, "there are no {} tokens to agree with", count);
+  const auto passes = s.engine->state().new_executor();
+  SequenceExecutor executor(*passes, s.engine->config(), s.options.sampling, sample::Verification::coupled, Rounds::host);
+  const std::span<const text::Token> text(s.history);
+  const std::size_t first = text.size() - count;
+  std::size_t agreed = executor.prefill(text.first(first), false).first.token == text[first] ? 1 : 0;
+  std::vector<spec::Choice> choices;
+  std::vector<std::uint32_t> path;
+  for (std::size_t at = first; at + 1 < text.size(); at += choices.size()) {
+    const auto rows = text.subspan(at, std::min<std::size_t>(executor.max_rows(), text.size() - 1 - at));
+    choices.resize(rows.size());
+    path.resize(rows.size());
+    std::iota(path.begin(), path.end(), 0u);
+    executor.verify(spec::TokenTree::chain(rows[0], rows.subspan(1)), choices);
+    executor.commit(path);
+    for (std::size_t i = 0; i < rows.size(); ++i) agreed += choices[i].token == text[at + 1 + i] ? 1 : 0;
+  }
+  return static_cast<double>(agreed) / static_cast<double>(count);
 }
 
 void Session::reset() {

@@ -32,6 +32,10 @@ class Pass {
       append(kernels::embed(select_, weights_.embedding, spec_.bucket, residual(), "embed"));
     }
     for (std::uint32_t layer = spec_.layers.begin; layer < spec_.layers.end; ++layer) {
+      if (spec_.kv_only) {
+        store_kv(layer);
+        continue;
+      }
       if (spec_.layers.runs_attention(layer)) attention_sublayer(layer);
       if (spec_.layers.runs_mlp(layer)) mlp_sublayer(layer);
       if (layer + 1 == spec_.keep_after) append(kernels::keep_rows(select_, residual(), config_.width, spec_.bucket, "keep_rows"));
@@ -63,16 +67,23 @@ class Pass {
     return {{ResourceKind::normed}, {}};
   }
 
-  void attention_sublayer(std::uint32_t layer) {
+  /// Q, K and V of the residual stream; K and V into the cache.
+  void store_kv(std::uint32_t layer) {
     const model::LayerWeights& w = weights_.layers[layer];
     const std::string blk = fmt::format("blk.{}.", layer);
-    const std::uint32_t rows = spec_.bucket;
     const auto [x, norm] = normalise(w.attention_norm, blk + "attn_norm");
     for (const model::Projection& p : w.projections) {
       multiply(p.matrix, x, {ResourceKind::qkv},
                {.norm = norm, .bias_tensor = w.qkv_bias, .y_first = p.first, .y_width = attention_.qkv_width()}, blk + p.name);
     }
-    append(kernels::rope_store(select_, attention_, layer, rows, blk + "rope_store", spec_.tree));
+    append(kernels::rope_store(select_, attention_, layer, spec_.bucket, blk + "rope_store", spec_.tree));
+  }
+
+  void attention_sublayer(std::uint32_t layer) {
+    store_kv(layer);
+    const model::LayerWeights& w = weights_.layers[layer];
+    const std::string blk = fmt::format("blk.{}.", layer);
+    const std::uint32_t rows = spec_.bucket;
     if (rows <= STEP_VERIFY_ROWS) {
       append(kernels::attention(select_, attention_, layer, rows, blk + "attention", spec_.tree));
     } else {
@@ -172,7 +183,7 @@ std::uint32_t PassBuilder::attention_groups(std::uint32_t bucket) const {
 Plan PassBuilder::build(const PassSpec& spec) const {
   const bool uses_kept_rows = spec.layers.begin > 0 || spec.keep_after > 0;
   const bool kept_rows_fit =
-      spec.bucket <= STEP_VERIFY_ROWS && (spec.layers.begin == 0 || spec.keep_after == 0) && spec.keep_after <= spec.layers.whole_prefix();
+      spec.bucket <= STEP_VERIFY_ROWS && spec.keep_after <= (spec.layers.begin > 0 ? spec.layers.end : spec.layers.whole_prefix());
   const bool tree_fits = !spec.tree || (spec.bucket <= STEP_VERIFY_ROWS && spec.step == RoundStep::none);
   if (!tree_fits || spec.layers.end > config_.layers || kernels::bucket_for(spec.bucket) != spec.bucket || spec.output_rows() > STEP_VERIFY_ROWS ||
       (uses_kept_rows && !kept_rows_fit)) {

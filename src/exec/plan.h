@@ -36,6 +36,7 @@ struct PassSpec {
   bool last_row_only = false;     ///< the output is of the last real row alone
   std::uint32_t keep_after = 0;   ///< the residual stream after this many layers goes to the kept rows; 0: it does not
   bool attention_cosine = false;  ///< reduce the residual stream's cosine around every attention sublayer
+  bool kv_only = false;           ///< each layer stores K and V of the residual stream as it is, and leaves it so
   bool tree = false;              ///< rows stand behind their parents, not behind each other
   RoundStep step = RoundStep::none;
   bool operator==(const PassSpec&) const = default;

@@ -228,6 +228,11 @@ Choice Sampler::describe(std::span<const float> logits, Token token) {
   return {token, raw_probability(logits, static_cast<std::size_t>(token), raw.largest), margin_of(raw)};
 }
 
+Choice Sampler::likeliest(std::span<const float> logits) {
+  const Top raw = find_top(logits);
+  return {static_cast<Token>(raw.index), raw_probability(logits, raw.index, raw.largest), margin_of(raw)};
+}
+
 std::vector<double> Sampler::distribution(std::span<const float> logits, std::span<const Token> history) {
   penalise(logits, history);
   const Top top = find_top(scratch_);

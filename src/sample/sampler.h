@@ -50,6 +50,8 @@ class Sampler {
   /// What choose() says of `token`: its un-tempered probability, and the margin of the row.
   static Choice describe(std::span<const float> logits, Token token);
 
+  static Choice likeliest(std::span<const float> logits);
+
   /// The filtered, renormalised distribution that choose() samples from (temperature 0: one-hot). Same length as logits.
   std::vector<double> distribution(std::span<const float> logits, std::span<const Token> history);
 

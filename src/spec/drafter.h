@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "exec/layer_plan.h"
+#include "spec/early_exit.h"
 #include "spec/executor.h"
 #include "spec/round_costs.h"
 #include "spec/token_tree.h"
@@ -17,11 +18,12 @@ namespace skipstone::spec {
 /// What to try in one round: tokens that are there already, or a pass of the model's own layers to make them with, or (no drafts, length 0)
 /// plain decoding.
 struct Proposal {
-  TokenTree tree;                       ///< drafts behind the last token of the history; what stands in row 0 does not matter
-  std::optional<exec::LayerPlan> plan;  ///< drafts come one by one from this pass
-  std::uint32_t length = 0;             ///< most drafts to make with `plan`
-  bool keep_prefix = true;              ///< see Executor::draft
-  double least_probability = 0;         ///< a draft of `plan` below it is verified, but the round's last
+  TokenTree tree;                                   ///< drafts behind the last token of the history; what stands in row 0 does not matter
+  std::optional<exec::LayerPlan> plan;              ///< drafts come one by one from this pass
+  std::uint32_t length = 0;                         ///< most drafts to make with `plan`
+  bool keep_prefix = true;                          ///< see Executor::draft
+  double least_probability = 0;                     ///< a draft of `plan` below it is verified, but the round's last
+  std::optional<EarlyExitRequest> early_exit = {};  ///< no drafts: the pending token's pass may end early (lossy)
   std::uint32_t strength = 0;  ///< of tokens: how good the drafter takes them to be, 0..7; acceptance is tracked for each by itself
 };
 

@@ -6,8 +6,10 @@
 #include <span>
 #include <vector>
 
+#include "base/status.h"
 #include "exec/layer_plan.h"
 #include "sample/sampler.h"
+#include "spec/early_exit.h"
 #include "spec/token_tree.h"
 
 namespace skipstone::spec {
@@ -65,6 +67,10 @@ class Executor {
   /// out. False, with nothing done: the caller takes the round step by step.
   virtual bool round(const RoundRequest&, Round&) { return false; }
 
+  /// The model over the pending token, left early where `request` says so: as a verification of one row, which it replaces, but not exact.
+  /// Throws unsupported where the executor cannot do it.
+  virtual EarlyExit exit_early(const EarlyExitRequest& request, Token pending);
+
   /// Keeps rows of the last verification: row 0, then each the child of the one before it. The rest is rolled back by length; where the
   /// path leaves rows out, the keys and values behind them move up.
   virtual void commit(std::span<const std::uint32_t> path) = 0;
@@ -72,5 +78,7 @@ class Executor {
   /// Seconds that the passes so far have waited for the device; for statistics.
   virtual double device_seconds() const { return 0; }
 };
+
+inline EarlyExit Executor::exit_early(const EarlyExitRequest&, Token) { fail(Code::unsupported, "this executor runs whole passes alone"); }
 
 }  // namespace skipstone::spec

@@ -33,6 +33,7 @@ class Generation {
   Choice read_prompt();
   void draft(const Proposal& proposal, std::uint32_t limit);
   void verify();
+  void exit_early(const EarlyExitRequest& request);
   void walk();
   bool round_at_once(const Proposal& proposal, std::uint32_t limit);
   void count();
@@ -132,6 +133,17 @@ void Generation::verify() {
   outcome_.stats.verify_seconds += seconds_since(start);
 }
 
+/// Lossy: the token behind the pending one, by as many layers as it takes.
+void Generation::exit_early(const EarlyExitRequest& request) {
+  round_.drafts.clear();
+  tree_ = TokenTree(text_.back());
+  const auto start = Clock::now();
+  const EarlyExit exit = executor_.exit_early(request, text_.back());
+  outcome_.stats.verify_seconds += seconds_since(start);
+  outcome_.stats.early_exits.add(exit);
+  round_.verified.assign(1, exit.choice);
+}
+
 /// The rows from the pending one on that the model would have come to itself.
 void Generation::walk() {
   path_.assign(1, 0);
@@ -174,7 +186,9 @@ void Generation::round() {
   // A round emits one token more than it accepts, so a draft in the last place could never be emitted.
   const auto most = static_cast<std::uint32_t>(std::min<std::uint64_t>(executor_.max_rows() - 1, room() - 1));
   const std::uint32_t limit = std::min(proposal.length, most);
-  if (!round_at_once(proposal, limit)) {
+  if (proposal.early_exit) {
+    exit_early(*proposal.early_exit);
+  } else if (!round_at_once(proposal, limit)) {
     draft(proposal, limit);
     verify();
   }

@@ -8,6 +8,7 @@
 #include "spec/drafters/auto.h"
 #include "spec/drafters/exit.h"
 #include "spec/drafters/none.h"
+#include "spec/drafters/sequential.h"
 #include "spec/drafters/skip.h"
 #include "spec/options.h"
 
@@ -16,7 +17,7 @@ namespace {
 
 using Factory = std::unique_ptr<Drafter> (*)(Options&);
 
-constexpr std::array<DrafterInfo, 5> table = {{
+constexpr std::array<DrafterInfo, 6> table = {{
     {"none", "plain decoding: one pass of the whole model for every token", "", true},
     {"asd", "the model's own layers, those left out that the prompt shows to do little (Draft on the Fly)",
      "c=0.985,n=3,m=2,k=12,gamma=0.6,eps=0.01,alpha=0.85,b1=0.5,b2=0.9,adaptive=1,cs=1,rule1=1,rule2=1,reuse=1", true},
@@ -27,8 +28,10 @@ constexpr std::array<DrafterInfo, 5> table = {{
      "k=12,gamma=0.6,eps=0.01,alpha=0.85,b1=0.5,b2=0.9,adaptive=1,reuse=1", true},
     {"auto", "whatever promises the most tokens per second, round by round, and nothing where nothing pays; auto:NAME,NAME,... of these",
      "", true},
+    {"sequential", "LOSSY: the model leaves early where it, or a guess from the text's n-grams, is sure enough; sequential:LAYER/LAYER/...",
+     "any=0.8,own=0.5,reject=0.01,mix=0,recompute=0", false},
 }};
-constexpr std::array<Factory, table.size()> factories = {make_none, make_asd, make_exit, make_skip, make_auto};
+constexpr std::array<Factory, table.size()> factories = {make_none, make_asd, make_exit, make_skip, make_auto, make_sequential};
 
 }  // namespace
 
