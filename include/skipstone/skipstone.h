@@ -380,6 +380,10 @@ const skipstone_token* skipstone_session_tokens(const skipstone_session* session
  * where the drafter does not measure it. */
 const float* skipstone_session_attention_cosine(const skipstone_session* session, size_t* count);
 
+/* The probability below which a draft was its round's last, round by round of the last generation; `count` is 0 where the drafter runs no
+ * passes. */
+const float* skipstone_session_thresholds(const skipstone_session* session, size_t* count);
+
 /* ---- measuring ---------------------------------------------------------------------------------------------------------- */
 
 /* What is measured: `prompt` tokens in one go and then `generate` tokens one by one, or one pass that verifies `rows` rows (1 to

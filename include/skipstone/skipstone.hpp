@@ -204,6 +204,11 @@ class Session {
     check(skipstone_session_agreement(get(), &share));
     return share;
   }
+  std::vector<float> thresholds() const {
+    std::size_t count = 0;
+    const float* values = skipstone_session_thresholds(get(), &count);
+    return {values, values + count};
+  }
   std::string explanation() const { return skipstone_session_explanation(get()); }
 
   /// Seconds that `work` takes; see skipstone_session_measure().

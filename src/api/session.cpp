@@ -211,6 +211,11 @@ const skipstone_token* skipstone_session_tokens(const skipstone_session* session
   return session == nullptr ? nullptr : session->last.tokens.data();
 }
 
+const float* skipstone_session_thresholds(const skipstone_session* session, size_t* count) {
+  if (count != nullptr) *count = session == nullptr ? 0 : session->last.stats.thresholds.size();
+  return session == nullptr ? nullptr : session->last.stats.thresholds.data();
+}
+
 const float* skipstone_session_attention_cosine(const skipstone_session* session, size_t* count) {
   if (session == nullptr) {
     if (count != nullptr) *count = 0;

@@ -186,6 +186,7 @@ void Generation::round() {
   // A round emits one token more than it accepts, so a draft in the last place could never be emitted.
   const auto most = static_cast<std::uint32_t>(std::min<std::uint64_t>(executor_.max_rows() - 1, room() - 1));
   const std::uint32_t limit = std::min(proposal.length, most);
+  if (proposal.plan) outcome_.stats.thresholds.push_back(static_cast<float>(proposal.least_probability));
   if (proposal.early_exit) {
     exit_early(*proposal.early_exit);
   } else if (!round_at_once(proposal, limit)) {

@@ -31,6 +31,7 @@ struct Stats {
   std::string drafter, plan;               ///< plan: the skip set in LayerPlan notation
   std::string explanation;                 ///< Drafter::explanation()
   std::uint32_t skipped_sublayers = 0, sublayers = 0;
+  std::vector<float> thresholds;    ///< by round that drafted with a pass: Proposal::least_probability
   EarlyExitCounts early_exits;      ///< of lossy rounds
   std::uint64_t device_rounds = 0;  ///< rounds that Executor::round() took at once; their time is round_seconds
   double prompt_seconds = 0, generation_seconds = 0, draft_seconds = 0, verify_seconds = 0, round_seconds = 0;

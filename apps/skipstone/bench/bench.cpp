@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "bench/drafter_list.h"
+#include "bench/preset.h"
 #include "bench/prompts.h"
 #include "bench/report.h"
 #include "bench/speed.h"
@@ -31,7 +32,7 @@ using bench::Sweep;
 struct BenchOptions {
   std::vector<std::string> models, synthetic, drafters, generate;
   bench::TestLists tests;  ///< `generate` goes to tests.generate where there are no prompts
-  std::string prompts, output, format, save_tokens;
+  std::string prompts, output, format, save_tokens, preset, plot, skip_set;
   std::int64_t limit = 0, max_tokens = 128;
   std::optional<std::int64_t> repeats;
   bool no_warm_up = false;
@@ -68,6 +69,20 @@ std::uint32_t repetitions(const BenchOptions& o, std::uint32_t usual) {
   return static_cast<std::uint32_t>(count);
 }
 
+void check_preset(const BenchOptions& options) {
+  if (options.preset.empty()) {
+    if (!options.plot.empty()) throw Failure(ExitCode::usage, "--plot draws what a --preset measures; name one");
+    if (!options.skip_set.empty()) throw Failure(ExitCode::usage, "--skip-set is for presets; with --draft write skip:SET");
+    return;
+  }
+  if (!options.drafters.empty()) throw Failure(ExitCode::usage, "--preset brings its own drafters; leave --draft out");
+  if (!bench::is_preset(options.preset)) {
+    throw Failure(ExitCode::usage, fmt::format("there is no preset '{}'; there are {}", options.preset, bench::preset_names()));
+  }
+  if (options.models.size() > 1 && !options.plot.empty()) throw Failure(ExitCode::usage, "--plot draws the result of one model; name one");
+  if (!options.plot.empty()) check_writable(options.plot);
+}
+
 /// What is better found before a model is loaded.
 void check_sweep(BenchOptions& options, const std::vector<std::string>& drafters) {
   const bench::TestLists& tests = options.tests;
@@ -90,12 +105,14 @@ void check_sweep(BenchOptions& options, const std::vector<std::string>& drafters
     skipstone::check(skipstone_session_check_params(&params));
   }
   if (!options.save_tokens.empty()) check_writable(options.save_tokens);
+  check_preset(options);
 }
 
 std::vector<bench::Test> check_speed(BenchOptions& options) {
-  if (!options.drafters.empty() || !options.save_tokens.empty() || options.limit != 0) {
-    throw Failure(ExitCode::usage,
-                  "--draft (SKIPSTONE_DRAFT), --limit and --save-tokens need texts to continue; name a file of them with --prompts FILE");
+  if (!options.drafters.empty() || !options.save_tokens.empty() || !options.preset.empty() || options.limit != 0) {
+    throw Failure(
+        ExitCode::usage,
+        "--draft (SKIPSTONE_DRAFT), --preset, --limit and --save-tokens need texts to continue; name a file of them with --prompts FILE");
   }
   options.tests.generate = options.generate;
   const std::vector<bench::Test> tests = bench::make_tests(options.tests);
@@ -121,16 +138,43 @@ void write_result(const std::string& text, const std::string& file) {
   Output(false).write(text);
 }
 
+/// What a preset must know of the model: its layers, and what ASD makes of the first prompt.
+bench::PresetModel preset_model(const skipstone::Engine& engine, const bench::Prompt& prompt, const BenchOptions& options) {
+  skipstone_session_params params = options.sampling;
+  params.draft = "asd";
+  skipstone::Session session(engine, params);
+  session.generate(engine.tokenize(prompt.text), 1);
+  const skipstone_engine_info info = engine.info();
+  bench::PresetModel model{info.layers, info.exit_layer, options.skip_set, session.attention_cosine()};
+  if (model.skip_set.empty()) model.skip_set = session.skip_set();
+  if (model.skip_set.empty()) {
+    throw Failure(ExitCode::usage, "ASD skips nothing on the first prompt, so there is no set for this preset; name one with --skip-set");
+  }
+  return model;
+}
+
+/// Runs a preset, and writes its plot beside the result.
+Sweep sweep_preset(const skipstone::Engine& engine, const std::vector<bench::Prompt>& prompts, const BenchOptions& options,
+                   bench::SweepOptions sweep_options) {
+  const bench::Preset preset = bench::make_preset(options.preset, preset_model(engine, prompts.front(), options));
+  sweep_options.drafters = {"none"};
+  for (const bench::PresetPoint& point : preset.points) sweep_options.drafters.push_back(point.drafter);
+  Sweep sweep = bench::run_sweep(engine, prompts, sweep_options);
+  if (!options.plot.empty() && !sweep.runs.empty()) write_file(options.plot, bench::svg(bench::plot_of(preset, sweep)));
+  return sweep;
+}
+
 Sweep sweep_model(const std::string& model, const std::vector<bench::Prompt>& prompts, const std::vector<std::string>& drafters,
                   const BenchOptions& options) {
   const skipstone::Engine engine = load_engine(model, options.engine);
-  Sweep sweep = bench::run_sweep(engine, prompts,
-                                 {.drafters = options.drafters.empty() ? usual_drafters(engine) : drafters,
-                                  .prompts_file = options.prompts,
-                                  .model_path = model,
-                                  .max_tokens = static_cast<std::uint32_t>(options.max_tokens),
-                                  .repeats = repetitions(options, 1),
-                                  .sampling = options.sampling});
+  const bench::SweepOptions sweep_options{.drafters = options.drafters.empty() ? usual_drafters(engine) : drafters,
+                                          .prompts_file = options.prompts,
+                                          .model_path = model,
+                                          .max_tokens = static_cast<std::uint32_t>(options.max_tokens),
+                                          .repeats = repetitions(options, 1),
+                                          .sampling = options.sampling};
+  Sweep sweep =
+      options.preset.empty() ? bench::run_sweep(engine, prompts, sweep_options) : sweep_preset(engine, prompts, options, sweep_options);
   check_validation(engine);
   return sweep;
 }
@@ -270,6 +314,17 @@ void add_sweep_options(CLI::App& command, BenchOptions& o) {
       ->allow_extra_args(false)
       ->type_name("LIST")
       ->group(group);
+  command.add_option("--preset", o.preset, fmt::format("A paper's experiment instead of --draft: {}", bench::preset_names()))
+      ->envname("SKIPSTONE_PRESET")
+      ->type_name("NAME")
+      ->group(group);
+  command.add_option("--plot", o.plot, "What the preset plots, as SVG")->envname("SKIPSTONE_PLOT")->type_name("FILE")->group(group);
+  command
+      .add_option("--skip-set", o.skip_set,
+                  "What the presets of Draft & Verify skip, as in skip:SET; default: what ASD skips on the first prompt")
+      ->envname("SKIPSTONE_SKIP_SET")
+      ->type_name("SET")
+      ->group(group);
   command.add_option("--limit", o.limit, "Only the first N prompts of the file; 0: all")
       ->envname("SKIPSTONE_LIMIT")
       ->capture_default_str()
@@ -322,6 +377,7 @@ void add_bench(CLI::App& app, ExitCode& code) {
       "  skipstone bench -m model.gguf -p 512 -n 128 -d 0,1024 -o json\n"
       "  skipstone bench --synthetic llama-2-7b:q4_0,q8_0,f16 -n 128 --rows 1,2,4,8,16\n"
       "  skipstone bench -m model.gguf --prompts HumanEval.jsonl.gz --limit 20\n"
+      "  skipstone bench -m model.gguf --prompts HumanEval.jsonl.gz --limit 20 --preset layerskip-sweep --plot exits.svg\n"
       "  skipstone bench -m model.gguf --prompts prompts.txt --draft none,asd,asd:c=0.97,k=6 --format json -o result.json\n\n" +
       exit_code_help);
   command->callback([options, &code] { code = measure(*options); });

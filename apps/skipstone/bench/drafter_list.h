@@ -7,8 +7,8 @@
 namespace cli::bench {
 
 /// Drafter specifications ("NAME" or "NAME:value,key=value,...") from lists that separate them by commas or blanks; after a comma,
-/// "key=value" and numbers of layers belong to the drafter before it. The first of the result is always "none", plain decoding: moved to the front where it
-/// is named, added where not. Whether the drafters exist is not looked at.
+/// "key=value" and numbers of layers belong to the drafter before it. The first of the result is always "none", plain decoding: moved to
+/// the front where it is named, added where not. Whether the drafters exist is not looked at.
 std::vector<std::string> drafter_list(const std::vector<std::string>& lists);
 
 }  // namespace cli::bench

@@ -131,6 +131,7 @@ class Measurement {
     });
     for (const auto& [drafted, accepted] : session.draft_positions()) result.by_position.push_back({drafted, accepted});
     result.skip_set = session.skip_set();
+    result.thresholds = session.thresholds();
     result.tokens = session.tokens();
     return result;
   }

@@ -28,6 +28,7 @@ struct Run {
   skipstone_stats stats{};
   std::vector<DraftPosition> by_position;  ///< index 0: the first draft of a round
   std::string skip_set;
+  std::vector<float> thresholds;  ///< by round
   std::vector<skipstone_token> tokens;
 };
 

@@ -1,0 +1,166 @@
+#include "bench/plot.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string_view>
+
+namespace cli::bench {
+namespace {
+
+constexpr double width = 760, height = 440, left = 68, right = 190, top = 44, bottom = 58;
+// Okabe and Ito's colours, which people with any kind of colour vision can tell apart.
+constexpr std::array<std::string_view, 8> colours = {"#0072B2", "#D55E00", "#009E73", "#CC79A7",
+                                                     "#E69F00", "#56B4E9", "#000000", "#8C8C00"};
+
+std::string escaped(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '&') {
+      out += "&amp;";
+    } else if (c == '<') {
+      out += "&lt;";
+    } else if (c == '>') {
+      out += "&gt;";
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
+/// From the least to the largest value, in steps of 1, 2 or 5 times a power of ten.
+struct Axis {
+  double low = 0, high = 1, step = 0.2;
+
+  Axis(double least, double most, bool whole_numbers) {
+    if (!(most > least)) {
+      least -= 0.5;
+      most += 0.5;
+    }
+    const double rough = (most - least) / 6, power = std::pow(10.0, std::floor(std::log10(rough))), digit = rough / power;
+    step = power * (digit < 1.5 ? 1 : digit < 3.5 ? 2 : digit < 7.5 ? 5 : 10);
+    if (whole_numbers) step = std::max(1.0, std::round(step));
+    low = std::floor(least / step) * step;
+    high = std::ceil(most / step) * step;
+  }
+};
+
+class Drawing {
+ public:
+  explicit Drawing(const Plot& plot) : plot_(plot), x_(x_axis(plot)), y_(y_axis(plot)) {}
+
+  std::string document() {
+    out_ = fmt::format(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {}\" font-family=\"sans-serif\" font-size=\"12\">\n"
+        "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n",
+        width, height);
+    text(left, 24, plot_.title, "start", 15);
+    frame();
+    if (plot_.bars) {
+      bars();
+    } else {
+      lines();
+    }
+    if (plot_.reference >= y_.low && plot_.reference <= y_.high) {
+      out_ += fmt::format("<line x1=\"{}\" x2=\"{}\" y1=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"#555\" stroke-dasharray=\"5 4\"/>\n", left,
+                          width - right, y_at(plot_.reference), y_at(plot_.reference));
+    }
+    return out_ + "</svg>\n";
+  }
+
+ private:
+  template <typename Of>
+  static std::pair<double, double> range(const Plot& plot, Of&& of) {
+    double least = INFINITY, most = -INFINITY;
+    for (const Series& series : plot.series) {
+      for (const PlotPoint& point : series.points) {
+        if (!std::isfinite(of(point))) continue;
+        least = std::min(least, of(point));
+        most = std::max(most, of(point));
+      }
+    }
+    return std::isfinite(least) ? std::pair{least, most} : std::pair{0.0, 1.0};
+  }
+  static Axis x_axis(const Plot& plot) {
+    const auto [least, most] = range(plot, [](const PlotPoint& point) { return point.x; });
+    return {least, most, true};
+  }
+  static Axis y_axis(const Plot& plot) {
+    auto [least, most] = range(plot, [](const PlotPoint& point) { return point.y; });
+    if (plot.reference >= 0) {
+      least = std::min(least, plot.reference);
+      most = std::max(most, plot.reference);
+    }
+    return {plot.bars || plot.y_from_zero ? 0.0 : least, most, false};
+  }
+
+  double x_at(double x) const { return left + (x - x_.low) / (x_.high - x_.low) * (width - left - right); }
+  double y_at(double y) const { return height - bottom - (y - y_.low) / (y_.high - y_.low) * (height - top - bottom); }
+
+  void text(double x, double y, std::string_view words, std::string_view anchor, int size = 12, std::string_view more = "") {
+    out_ += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\" font-size=\"{}\"{}>{}</text>\n", x, y, anchor, size, more,
+                        escaped(words));
+  }
+
+  void frame() {
+    for (double y = y_.low; y <= y_.high + y_.step / 2; y += y_.step) {
+      out_ +=
+          fmt::format("<line x1=\"{}\" x2=\"{}\" y1=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"#ddd\"/>\n", left, width - right, y_at(y), y_at(y));
+      text(left - 8, y_at(y) + 4, fmt::format("{:g}", std::round(y * 1e6) / 1e6), "end");
+    }
+    if (!plot_.bars) {
+      for (double x = x_.low; x <= x_.high + x_.step / 2; x += x_.step)
+        text(x_at(x), height - bottom + 18, fmt::format("{:g}", x), "middle");
+    }
+    out_ += fmt::format("<path d=\"M{0} {1}V{2}H{3}\" fill=\"none\" stroke=\"#333\"/>\n", left, top, height - bottom, width - right);
+    text((left + width - right) / 2, height - 14, plot_.x_title, "middle");
+    text(18, (top + height - bottom) / 2, plot_.y_title, "middle", 12,
+         fmt::format(" transform=\"rotate(-90 18 {:.1f})\"", (top + height - bottom) / 2));
+  }
+
+  void lines() {
+    for (std::size_t i = 0; i < plot_.series.size(); ++i) {
+      const std::string_view colour = colours[i % colours.size()];
+      std::string path, marks;
+      for (const PlotPoint& point : plot_.series[i].points) {
+        if (!std::isfinite(point.x) || !std::isfinite(point.y)) continue;
+        path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : "L", x_at(point.x), y_at(point.y));
+        marks += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\"/>", x_at(point.x), y_at(point.y));
+      }
+      if (plot_.series[i].points.size() > 60) marks.clear();  // a curve says it alone
+      out_ += fmt::format("<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.8\"/><g fill=\"{}\">{}</g>\n", path, colour, colour,
+                          marks);
+      const double y = top + 14 + 18 * static_cast<double>(i);
+      out_ += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"14\" height=\"4\" fill=\"{}\"/>\n", width - right + 14, y - 6, colour);
+      text(width - right + 34, y, plot_.series[i].name, "start");
+    }
+  }
+
+  void bars() {
+    const double slot = (width - left - right) / static_cast<double>(std::max<std::size_t>(1, plot_.series.size()));
+    for (std::size_t i = 0; i < plot_.series.size(); ++i) {
+      if (plot_.series[i].points.empty() || !std::isfinite(plot_.series[i].points[0].y)) continue;
+      const double value = plot_.series[i].points[0].y, x = left + slot * (static_cast<double>(i) + 0.15), y = y_at(value);
+      out_ += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" fill=\"{}\"/>\n", x, y, 0.7 * slot,
+                          height - bottom - y, colours[i % colours.size()]);
+      text(x + 0.35 * slot, y - 5, fmt::format("{:.2f}", value), "middle", 11);
+      const double label = top + 14 + 18 * static_cast<double>(i);
+      out_ += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"14\" height=\"10\" fill=\"{}\"/>\n", width - right + 14, label - 9,
+                          colours[i % colours.size()]);
+      text(width - right + 34, label, plot_.series[i].name, "start");
+    }
+  }
+
+  const Plot& plot_;
+  Axis x_, y_;
+  std::string out_;
+};
+
+}  // namespace
+
+std::string svg(const Plot& plot) { return Drawing(plot).document(); }
+
+}  // namespace cli::bench

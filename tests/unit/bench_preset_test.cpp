@@ -1,0 +1,78 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "bench/plot.h"
+#include "bench/preset.h"
+#include "exit_code.h"
+#include "unit/bench_sweep.h"
+
+namespace cli::bench {
+namespace {
+
+PresetModel model_of(std::uint32_t layers) {
+  PresetModel model{layers, layers / 2, "attn:3;mlp:4", {}};
+  for (std::uint32_t i = 0; i < layers; ++i) model.attention_cosine.push_back(0.9f + 0.01f * static_cast<float>(i % 7));
+  return model;
+}
+
+std::size_t count(const std::string& text, const std::string& part) {
+  std::size_t found = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+  return found;
+}
+
+TEST(Preset, HasThePapersSettings) {
+  const Preset table3 = make_preset("dv-table3", model_of(20));
+  EXPECT_EQ(table3.points.size(), 9u);
+  EXPECT_EQ(table3.points[1].drafter, "skip:attn:3;mlp:4,k=4,gamma=0,adaptive=0");
+  EXPECT_EQ(table3.points[4].drafter, "skip:attn:3;mlp:4,k=12,gamma=0.2,adaptive=0");
+  EXPECT_EQ(make_preset("asd-table5", model_of(20)).points.size(), 4u);
+  EXPECT_TRUE(make_preset("dv-fig5", model_of(20)).thresholds);
+}
+
+TEST(Preset, Figure4SkipsMoreAndMoreButNeverTheEnds) {
+  const Preset preset = make_preset("dv-fig4", model_of(20));
+  ASSERT_GE(preset.points.size(), 6u);
+  EXPECT_EQ(preset.points.front().x, 3);                       // two attention sublayers and an MLP
+  EXPECT_EQ(preset.points.front().drafter, "skip:attn:6,13;mlp:6");  // the two of the largest cosine
+  for (std::size_t i = 1; i < preset.points.size(); ++i) EXPECT_GT(preset.points[i].x, preset.points[i - 1].x);
+  for (const PresetPoint& point : preset.points) {
+    EXPECT_EQ(point.drafter.find("attn:0,"), std::string::npos);
+    EXPECT_EQ(point.drafter.find(",19"), std::string::npos);
+  }
+}
+
+TEST(Preset, ExitsLieWithinTheModel) {
+  EXPECT_EQ(make_preset("layerskip-sweep", model_of(20)).points.size(), 4u * 7);
+  for (const PresetPoint& point : make_preset("layerskip-sweep", model_of(3)).points) {
+    EXPECT_GE(point.x, 1);
+    EXPECT_LE(point.x, 2);
+  }
+}
+
+TEST(Preset, RefusesWhatThereIsNot) {
+  EXPECT_THROW(make_preset("dv-table9", model_of(20)), Failure);
+  EXPECT_THROW(make_preset("layerskip-sweep", model_of(1)), Failure);
+  EXPECT_THROW(make_preset("dv-fig4", model_of(3)), Failure);
+  EXPECT_TRUE(is_preset("dv-fig4"));
+  EXPECT_FALSE(is_preset("dv"));
+}
+
+TEST(Plot, DrawsEverySeriesAndEscapesText) {
+  Plot plot;
+  plot.title = "a < b & c";
+  plot.reference = 1;
+  plot.series = {{"one", {{1, 0.5}, {2, 1.5}, {3, NAN}}}, {"two", {{1, 1}}}};
+  const std::string lines = svg(plot);
+  EXPECT_NE(lines.find("a &lt; b &amp; c"), std::string::npos);
+  EXPECT_EQ(count(lines, "<circle"), 3u);  // what is no number is not drawn
+  EXPECT_EQ(count(lines, "stroke-dasharray"), 1u);
+  EXPECT_EQ(lines.find("nan"), std::string::npos);
+  plot.bars = true;
+  EXPECT_EQ(count(svg(plot), "<rect"), 1u + 2 * 2);  // the page; a bar and its legend each
+  EXPECT_EQ(svg({}).find("nan"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace cli::bench
