@@ -32,10 +32,9 @@ const uint OUTPUTS = ROWS * COLS;
 const bool PAIRS = EPILOGUE == MATVEC_SWIGLU;   // a lane's rows are ROWS / 2 of gate, then the same of up
 const uint ROWS_OUT = PAIRS ? ROWS / 2u : ROWS;
 
-// sum + <a, xa> + <b, xb> over 8 weights in order.
-float fma8(vec4 a, vec4 b, vec4 xa, vec4 xb, float sum) {
+// sum + <a, xa> + <b, xb> without the first product, in order.
+float fma7(vec4 a, vec4 b, vec4 xa, vec4 xb, float sum) {
   precise float s = sum;
-  s = fma(a.x, xa.x, s);
   s = fma(a.y, xa.y, s);
   s = fma(a.z, xa.z, s);
   s = fma(a.w, xa.w, s);
@@ -46,17 +45,16 @@ float fma8(vec4 a, vec4 b, vec4 xa, vec4 xb, float sum) {
   return s;
 }
 
+// sum + <a, xa> + <b, xb> over 8 weights in order.
+float fma8(vec4 a, vec4 b, vec4 xa, vec4 xb, float sum) {
+  precise float first = fma(a.x, xa.x, sum);
+  return fma7(a, b, xa, xb, first);
+}
+
 // <a, xa> + <b, xb> over 8 weights in order.
 float dot8(vec4 a, vec4 b, vec4 xa, vec4 xb) {
-  precise float s = a.x * xa.x;
-  s = fma(a.y, xa.y, s);
-  s = fma(a.z, xa.z, s);
-  s = fma(a.w, xa.w, s);
-  s = fma(b.x, xb.x, s);
-  s = fma(b.y, xb.y, s);
-  s = fma(b.z, xb.z, s);
-  s = fma(b.w, xb.w, s);
-  return s;
+  precise float first = a.x * xa.x;
+  return fma7(a, b, xa, xb, first);
 }
 
 float squares4(vec4 v, float sum) {
