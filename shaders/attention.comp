@@ -23,12 +23,12 @@ layout(std430, set = 0, binding = ATTENTION_PARTIAL) writeonly buffer Partial { 
 const uint QUADS = HEAD_DIM / 4u;
 shared float weight_of[HEADS * CHUNK];   // first the scores, then exp(score - maximum)
 
-void score_keys(uint count, uint first_quad, uint q_quad) {
+void score_keys(uint kv_head, uint first_key, uint count, uint q_quad) {
   for (uint key = gl_LocalInvocationID.x; key < count; key += LANES) {
     float score[HEADS];
     [[unroll]] for (uint h = 0; h < HEADS; ++h) score[h] = 0.0;
     for (uint quad = 0; quad < QUADS; ++quad) {
-      const vec4 k = load_k(first_quad + key * QUADS + quad);
+      const vec4 k = load_k(kv_head, first_key + key, quad);
       [[unroll]] for (uint h = 0; h < HEADS; ++h) score[h] = fma4(q[q_quad + h * QUADS + quad], k, score[h]);
     }
     [[unroll]] for (uint h = 0; h < HEADS; ++h) weight_of[h * CHUNK + key] = score[h] * push.scale;
@@ -44,9 +44,8 @@ void main() {
   const uint parts = push.group / HEADS;
   const uint kv_head = gl_WorkGroupID.y / parts;
   const uint first_head = kv_head * push.group + (gl_WorkGroupID.y % parts) * HEADS;
-  const uint first_quad = (kv_head * push.context + first_key) * QUADS;
 
-  score_keys(count, first_quad, (row * push.q_stride >> 2) + first_head * QUADS);
+  score_keys(kv_head, first_key, count, (row * push.q_stride >> 2) + first_head * QUADS);
   barrier();
 
   float largest[HEADS];
@@ -67,7 +66,7 @@ void main() {
     precise vec4 sum[HEADS];
     [[unroll]] for (uint h = 0; h < HEADS; ++h) sum[h] = vec4(0.0);
     for (uint key = 0; key < count; ++key) {
-      const vec4 v = load_v(first_quad + key * QUADS + quad);
+      const vec4 v = load_v(kv_head, first_key + key, quad);
       [[unroll]] for (uint h = 0; h < HEADS; ++h) sum[h] = fma(vec4(weight_of[h * CHUNK + key]), v, sum[h]);
     }
     [[unroll]] for (uint h = 0; h < HEADS; ++h) {

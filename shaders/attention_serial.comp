@@ -47,11 +47,11 @@ void load_query(uint first_quad) {
 vec4 query_quad(uint h, uint quad) { return subgroupShuffle(query[h * HELD_QUADS + quad / LANES], quad % LANES); }
 
 // This lane's key against the queries; LOWEST for lanes past the last key.
-void score_key(uint first_oct, bool real, out float score[HEADS]) {
+void score_key(uint kv_head, uint key, bool real, out float score[HEADS]) {
   [[unroll]] for (uint h = 0; h < HEADS; ++h) score[h] = 0.0;
   [[unroll]] for (uint oct = 0; oct < OCTS; ++oct) {
     vec4 a, b;
-    load_k8(first_oct + oct, a, b);
+    load_k8(kv_head, key, oct, a, b);
     [[unroll]] for (uint h = 0; h < HEADS; ++h) {
       score[h] = fma4(query_quad(h, 2u * oct), a, score[h]);
       score[h] = fma4(query_quad(h, 2u * oct + 1u), b, score[h]);
@@ -75,13 +75,13 @@ void rescale(inout float score[HEADS]) {
   }
 }
 
-void add_values(uint first_oct, uint keys, float weight[HEADS]) {
+void add_values(uint kv_head, uint first_key, uint keys, float weight[HEADS]) {
   [[unroll]] for (uint i = 0; i < LANES; ++i) {
     // Behind the last key stands what earlier drafts left, NaN perhaps: it must not meet a weight of 0.
     const bool real = i < keys;
     [[unroll]] for (uint held = 0; held < HELD; ++held) {
       vec4 a, b;
-      load_v8(first_oct + min(i, keys - 1u) * OCTS + min(held * LANES + gl_LocalInvocationID.x, OCTS - 1u), a, b);
+      load_v8(kv_head, first_key + min(i, keys - 1u), min(held * LANES + gl_LocalInvocationID.x, OCTS - 1u), a, b);
       a = real ? a : vec4(0.0);
       b = real ? b : vec4(0.0);
       [[unroll]] for (uint h = 0; h < HEADS; ++h) {
@@ -109,11 +109,10 @@ void main() {
     [[unroll]] for (uint i = 0; i < HELD * 2u; ++i) sum[h * HELD * 2u + i] = vec4(0.0);
   }
   for (uint block = 0; block < keys; block += LANES) {
-    const uint first_oct = (kv_head * push.context + block) * OCTS;
     float score[HEADS];
-    score_key(first_oct + min(lane, keys - 1u - block) * OCTS, block + lane < keys, score);
+    score_key(kv_head, min(block + lane, keys - 1u), block + lane < keys, score);
     rescale(score);
-    add_values(first_oct, min(LANES, keys - block), score);
+    add_values(kv_head, block, min(LANES, keys - block), score);
   }
   [[unroll]] for (uint h = 0; h < HEADS; ++h) {
     [[unroll]] for (uint held = 0; held < HELD; ++held) {

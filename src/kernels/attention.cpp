@@ -14,7 +14,23 @@ float attention_scale(const AttentionShape& shape) { return 1.0f / std::sqrt(sta
 
 std::uint32_t q_stride(const AttentionShape& shape) { return padded(shape.heads * shape.head_dim); }
 
+static_assert(static_cast<int>(KvFormat::f32) == KV_FORMAT_F32 && static_cast<int>(KvFormat::f16) == KV_FORMAT_F16 &&
+              static_cast<int>(KvFormat::q8_0) == KV_FORMAT_Q8_0 && kv_block == KV_BLOCK);
+std::uint32_t kv_constant(const AttentionShape& shape) { return static_cast<std::uint32_t>(shape.kv_format); }
+
 }  // namespace
+
+std::uint32_t AttentionShape::kv_position_bytes() const {
+  return head_dim * (kv_format == KvFormat::f32 ? 4 : kv_format == KvFormat::f16 ? 2 : 1);
+}
+
+std::uint32_t AttentionShape::kv_scale_bytes() const {
+  return kv_format == KvFormat::q8_0 ? (head_dim + 2 * kv_block - 1) / (2 * kv_block) * 4 : 0;
+}
+
+std::uint64_t AttentionShape::kv_head_bytes() const {
+  return std::uint64_t{context} * kv_position_bytes() + (std::uint64_t{context} * kv_scale_bytes() + 15) / 16 * 16;
+}
 
 std::uint64_t AttentionShape::partial_bytes(std::uint32_t rows) const {
   return std::uint64_t{rows} * heads * max_chunks() * (head_dim + ATTENTION_PARTIAL_EXTRA) * sizeof(float);
@@ -24,7 +40,7 @@ Dispatch rope_store(const Selector& select, const AttentionShape& shape, std::ui
                     const std::string& label) {
   Dispatch d;
   d.kernel = select.texels() ? KernelId::rope_store_texels : KernelId::rope_store;
-  d.constants = words(abi::RopeStoreSpec{select.lanes(), shape.half_kv ? 1u : 0u, shape.rope_halves ? 1u : 0u});
+  d.constants = words(abi::RopeStoreSpec{select.lanes(), kv_constant(shape), shape.rope_halves ? 1u : 0u});
   d.operands = {{{ResourceKind::qkv}, Access::read},
                 {{ResourceKind::rope_table}, Access::read},
                 {{ResourceKind::state}, Access::read},
@@ -33,8 +49,9 @@ Dispatch rope_store(const Selector& select, const AttentionShape& shape, std::ui
                 {{ResourceKind::v_cache, layer}, Access::read_write}};
   d.push = bytes(abi::RopeStorePush{shape.heads, shape.kv_heads, shape.head_dim, shape.rope_dim, padded(shape.qkv_width()), q_stride(shape),
                                     shape.context});
-  const std::uint32_t quads = shape.qkv_width() / 4;
-  d.groups = {(quads + select.lanes() - 1) / select.lanes(), rows, 1};
+  const std::uint32_t stores = 2 * shape.kv_heads * (shape.kv_format == KvFormat::q8_0 ? shape.kv_scale_bytes() / 4 : shape.head_dim / 4);
+  const std::uint32_t invocations = shape.heads * shape.head_dim / 4 + stores;
+  d.groups = {(invocations + select.lanes() - 1) / select.lanes(), rows, 1};
   d.label = label;
   return d;
 }
@@ -46,7 +63,7 @@ Dispatch attention_serial(const Selector& select, const AttentionShape& shape, s
   const AttentionChoice choice = select.attention(shape.group(), shape.head_dim, shape.chunk, rows);
   Dispatch d;
   d.kernel = KernelId::attention_serial;
-  d.constants = words(abi::AttentionSerialSpec{choice.lanes, shape.half_kv ? 1u : 0u, shape.head_dim, choice.heads});
+  d.constants = words(abi::AttentionSerialSpec{choice.lanes, kv_constant(shape), shape.head_dim, choice.heads});
   d.operands = {{{ResourceKind::q_rotated}, Access::read},
                 {{ResourceKind::k_cache, layer}, Access::read},
                 {{ResourceKind::v_cache, layer}, Access::read},
@@ -66,7 +83,7 @@ std::vector<Dispatch> attention(const Selector& select, const AttentionShape& sh
   const AttentionChoice choice = select.attention(shape.group(), shape.head_dim, shape.chunk, rows);
   Dispatch split;
   split.kernel = KernelId::attention;
-  split.constants = words(abi::AttentionSpec{choice.lanes, shape.half_kv ? 1u : 0u, shape.head_dim, choice.heads, shape.chunk});
+  split.constants = words(abi::AttentionSpec{choice.lanes, kv_constant(shape), shape.head_dim, choice.heads, shape.chunk});
   split.operands = {{{ResourceKind::q_rotated}, Access::read},
                     {{ResourceKind::k_cache, layer}, Access::read},
                     {{ResourceKind::v_cache, layer}, Access::read},
@@ -94,7 +111,7 @@ Dispatch attention_prefill(const Selector& select, const AttentionShape& shape, 
                            const std::string& label) {
   Dispatch d;
   d.kernel = select.texels() && shape.texel_aligned() ? KernelId::attention_prefill_texels : KernelId::attention_prefill;
-  d.constants = words(abi::AttentionPrefillSpec{select.lanes(), shape.half_kv ? 1u : 0u, shape.head_dim});
+  d.constants = words(abi::AttentionPrefillSpec{select.lanes(), kv_constant(shape), shape.head_dim});
   d.operands = {{{ResourceKind::q_rotated}, Access::read},
                 {{ResourceKind::k_cache, layer}, Access::read},
                 {{ResourceKind::v_cache, layer}, Access::read},

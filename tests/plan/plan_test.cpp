@@ -57,7 +57,7 @@ class Plans {
         select_(caps, vk::tuning_for(caps)),
         weights_(model::layout_weights(model::find_tensors(file_, config_), max_range == 0 ? caps.max_storage_range : max_range,
                                        select_.interleave())),
-        builder_(config_, weights_, {.context = 256, .half_kv = select_.half_kv()}, select_) {}
+        builder_(config_, weights_, {.context = 256, .kv_format = select_.kv_format()}, select_) {}
 
   Plan build(const PassSpec& spec) const { return builder_.build(spec); }
   std::string print(const PassSpec& spec) const {
