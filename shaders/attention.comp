@@ -21,15 +21,19 @@ layout(std430, set = 0, binding = ATTENTION_PARTIAL) writeonly buffer Partial { 
 #include "lib/step_state.glsl"
 
 const uint QUADS = HEAD_DIM / 4u;
+const uint UNROLLED = QUADS % 4u == 0u ? 4u : 1u;   // so that compilers see loads of 16 bytes side by side: sixteen quants, eight halves
 shared float weight_of[HEADS * CHUNK];   // first the scores, then exp(score - maximum)
 
 void score_keys(uint kv_head, uint first_key, uint count, uint q_quad) {
   for (uint key = gl_LocalInvocationID.x; key < count; key += LANES) {
     float score[HEADS];
     [[unroll]] for (uint h = 0; h < HEADS; ++h) score[h] = 0.0;
-    for (uint quad = 0; quad < QUADS; ++quad) {
-      const vec4 k = load_k(kv_head, first_key + key, quad);
-      [[unroll]] for (uint h = 0; h < HEADS; ++h) score[h] = fma4(q[q_quad + h * QUADS + quad], k, score[h]);
+    for (uint first = 0; first < QUADS; first += UNROLLED) {
+      [[unroll]] for (uint i = 0; i < UNROLLED; ++i) {
+        const uint quad = first + i;
+        const vec4 k = load_k(kv_head, first_key + key, quad);
+        [[unroll]] for (uint h = 0; h < HEADS; ++h) score[h] = fma4(q[q_quad + h * QUADS + quad], k, score[h]);
+      }
     }
     [[unroll]] for (uint h = 0; h < HEADS; ++h) weight_of[h * CHUNK + key] = score[h] * push.scale;
   }

@@ -18,7 +18,7 @@ uint half_bits(float value) {
 uint pack_halves(float low, float high) { return half_bits(low) | (half_bits(high) << 16); }
 
 // A block of Q8_0: scale = half(largest magnitude / 127), quants = value / scale rounded to the nearest, ties away from zero, at most 127 in
-// size. Division may be off by 2.5 units, so the quotient only proposes a quant and exact products decide: (quant + 0.5) * scale has 20 bits.
+// size. Division may be off by 2.5 units, so the quotient only proposes a quant and exact products decide: (quant + 0.5) * scale has at most 19 bits.
 // Every device, and the host (ref/kv_rounding.h), thus makes the same bits. The multiplication by 1/127 is rounded once everywhere.
 uint block_scale_bits(uint largest_magnitude) { return half_bits(uintBitsToFloat(largest_magnitude) * 0.007874016); }
 

@@ -58,28 +58,26 @@ vec4 load_v(uint head, uint key, uint quad) { return load_quad(v_texels, head, k
 void load_k8(uint head, uint key, uint oct, out vec4 a, out vec4 b) { load_oct(k_texels, head, key, oct, a, b); }
 void load_v8(uint head, uint key, uint oct, out vec4 a, out vec4 b) { load_oct(v_texels, head, key, oct, a, b); }
 #else
-// The same buffer is declared three times because 16-byte (float), 8-byte (half) and 4-byte (quant) loads want their own element types.
-layout(std430, set = 0, binding = KV_K) readonly buffer KFloats { vec4 k_floats[]; };
-layout(std430, set = 0, binding = KV_K) readonly buffer KHalves { uvec2 k_halves[]; };
-layout(std430, set = 0, binding = KV_K) readonly buffer KWords { uint k_words[]; };
-layout(std430, set = 0, binding = KV_V) readonly buffer VFloats { vec4 v_floats[]; };
-layout(std430, set = 0, binding = KV_V) readonly buffer VHalves { uvec2 v_halves[]; };
-layout(std430, set = 0, binding = KV_V) readonly buffer VWords { uint v_words[]; };
+// The same buffer is declared three times because floats, halves and quants want loads of their own sizes. A word of quants is reached as a
+// component of sixteen bytes, which tells compilers that neighbouring ones may be loaded at once.
+#define KV_BUFFER(BINDING, BLOCK, NAME)                                                                      \
+  layout(std430, set = 0, binding = BINDING) readonly buffer BLOCK##Floats { vec4 NAME##_floats[]; };        \
+  layout(std430, set = 0, binding = BINDING) readonly buffer BLOCK##Halves { uvec2 NAME##_halves[]; };       \
+  layout(std430, set = 0, binding = BINDING) readonly buffer BLOCK##Words { uvec4 NAME##_words[]; };         \
+  uint NAME##_word(uint at) { return NAME##_words[at >> 2][at & 3u]; }                                       \
+  vec4 load_##NAME(uint head, uint key, uint quad) {                                                         \
+    if (KV_FORMAT == KV_FORMAT_Q8_0) {                                                                       \
+      const uint block = quad >> 3;                                                                          \
+      return four_quants(NAME##_word(quant_word_at(head, key, quad))) * scale_of(NAME##_word(scale_word_at(head, key, block)), block); \
+    }                                                                                                        \
+    const uint at = quad_at(head, key, quad);                                                                \
+    return KV_FORMAT == KV_FORMAT_F16 ? four_halves(NAME##_halves[at]) : NAME##_floats[at];                  \
+  }
 
 uint quant_word_at(uint head, uint key, uint quad) { return head * kv_head_words(push.context, HEAD_DIM) + key * (HEAD_DIM / 4u) + quad; }
 
-vec4 load_k(uint head, uint key, uint quad) {
-  const uint at = quad_at(head, key, quad), block = quad >> 3;
-  if (KV_FORMAT == KV_FORMAT_Q8_0)
-    return four_quants(k_words[quant_word_at(head, key, quad)]) * scale_of(k_words[scale_word_at(head, key, block)], block);
-  return KV_FORMAT == KV_FORMAT_F16 ? four_halves(k_halves[at]) : k_floats[at];
-}
-vec4 load_v(uint head, uint key, uint quad) {
-  const uint at = quad_at(head, key, quad), block = quad >> 3;
-  if (KV_FORMAT == KV_FORMAT_Q8_0)
-    return four_quants(v_words[quant_word_at(head, key, quad)]) * scale_of(v_words[scale_word_at(head, key, block)], block);
-  return KV_FORMAT == KV_FORMAT_F16 ? four_halves(v_halves[at]) : v_floats[at];
-}
+KV_BUFFER(KV_K, K, k)
+KV_BUFFER(KV_V, V, v)
 #endif
 
 float fma4(vec4 a, vec4 b, float sum) {
