@@ -22,19 +22,20 @@ layout(std430, set = 0, binding = ATTENTION_PARTIAL) writeonly buffer Partial { 
 #include "lib/tree.glsl"
 
 const uint QUADS = HEAD_DIM / 4u;
+const uint UNROLLED = QUADS % 4u == 0u ? 4u : 1u;   // so that compilers see loads of 16 bytes side by side: sixteen quants, eight halves
 shared float weight_of[HEADS * CHUNK];   // first the scores, then exp(score - maximum)
-
-// The first of a key's quads in a cache.
-uint quad_of(uint row, uint kv_head, uint key) { return (kv_head * push.context + key_slot(row, key)) * QUADS; }
 
 void score_keys(uint row, uint kv_head, uint first_key, uint count, uint q_quad) {
   for (uint key = gl_LocalInvocationID.x; key < count; key += LANES) {
     float score[HEADS];
     [[unroll]] for (uint h = 0; h < HEADS; ++h) score[h] = 0.0;
-    const uint first_quad = quad_of(row, kv_head, first_key + key);
-    for (uint quad = 0; quad < QUADS; ++quad) {
-      const vec4 k = load_k(first_quad + quad);
-      [[unroll]] for (uint h = 0; h < HEADS; ++h) score[h] = fma4(q[q_quad + h * QUADS + quad], k, score[h]);
+    const uint slot = key_slot(row, first_key + key);
+    for (uint first = 0; first < QUADS; first += UNROLLED) {
+      [[unroll]] for (uint i = 0; i < UNROLLED; ++i) {
+        const uint quad = first + i;
+        const vec4 k = load_k(kv_head, slot, quad);
+        [[unroll]] for (uint h = 0; h < HEADS; ++h) score[h] = fma4(q[q_quad + h * QUADS + quad], k, score[h]);
+      }
     }
     [[unroll]] for (uint h = 0; h < HEADS; ++h) weight_of[h * CHUNK + key] = score[h] * push.scale;
   }
@@ -71,7 +72,7 @@ void main() {
     precise vec4 sum[HEADS];
     [[unroll]] for (uint h = 0; h < HEADS; ++h) sum[h] = vec4(0.0);
     for (uint key = 0; key < count; ++key) {
-      const vec4 v = load_v(quad_of(row, kv_head, first_key + key) + quad);
+      const vec4 v = load_v(kv_head, key_slot(row, first_key + key), quad);
       [[unroll]] for (uint h = 0; h < HEADS; ++h) sum[h] = fma(vec4(weight_of[h * CHUNK + key]), v, sum[h]);
     }
     [[unroll]] for (uint h = 0; h < HEADS; ++h) {

@@ -37,11 +37,12 @@ const uint QUADS = HEAD_DIM / 4u;
 // A K or V vector held by the subgroup: lane l has quads l, l + LANES, ...
 const uint HELD = (QUADS + LANES - 1u) / LANES;
 uint held_quad(uint i) { return min(i * LANES + gl_LocalInvocationID.x, QUADS - 1u); }
-#define HOLD(vector, load, first) vec4 vector[HELD]; [[unroll]] for (uint i = 0; i < HELD; ++i) vector[i] = load((first) + held_quad(i));
-#define QUAD_OF(vector, load, first, i) subgroupShuffle(vector[(i) / LANES], (i) % LANES)
+#define HOLD(vector, load, head, key) \
+  vec4 vector[HELD]; [[unroll]] for (uint i = 0; i < HELD; ++i) vector[i] = load(head, key, held_quad(i));
+#define QUAD_OF(vector, load, head, key, i) subgroupShuffle(vector[(i) / LANES], (i) % LANES)
 #else
-#define HOLD(vector, load, first)
-#define QUAD_OF(vector, load, first, i) load((first) + (i))
+#define HOLD(vector, load, head, key)
+#define QUAD_OF(vector, load, head, key, i) load(head, key, i)
 #endif
 
 void main() {
@@ -51,7 +52,7 @@ void main() {
   const uint row = min(first_row + gl_LocalInvocationID.x, state.rows - 1u);   // lanes past the end repeat the last row, write nothing
   const uint position = state.base + row;
   const uint last_key = state.base + min(first_row + LANES, state.rows) - 1u;
-  const uint cache_quad = head / push.group * push.context * QUADS;
+  const uint kv_head = head / push.group;
   const uint row_quad = (row * push.stride >> 2) + head * QUADS;
 
   vec4 mine[QUADS], sum[QUADS];
@@ -62,11 +63,10 @@ void main() {
   float largest = uintBitsToFloat(0xff800000u);
   float total = 0.0;
   for (uint key = 0; key <= last_key; ++key) {
-    const uint quad = cache_quad + key * QUADS;
-    HOLD(k, load_k, quad)
-    HOLD(v, load_v, quad)
+    HOLD(k, load_k, kv_head, key)
+    HOLD(v, load_v, kv_head, key)
     float score = 0.0;
-    [[unroll]] for (uint i = 0; i < QUADS; ++i) score = fma4(mine[i], QUAD_OF(k, load_k, quad, i), score);
+    [[unroll]] for (uint i = 0; i < QUADS; ++i) score = fma4(mine[i], QUAD_OF(k, load_k, kv_head, key, i), score);
     const bool visible = key <= position;
     if (visible && score > largest) {
       const float shrink = exp(largest - score);
@@ -76,7 +76,7 @@ void main() {
     }
     const float weight = visible ? exp(score - largest) : 0.0;
     total += weight;
-    [[unroll]] for (uint i = 0; i < QUADS; ++i) sum[i] = fma(vec4(weight), QUAD_OF(v, load_v, quad, i), sum[i]);
+    [[unroll]] for (uint i = 0; i < QUADS; ++i) sum[i] = fma(vec4(weight), QUAD_OF(v, load_v, kv_head, key, i), sum[i]);
   }
   if (first_row + gl_LocalInvocationID.x < state.rows) {
     [[unroll]] for (uint i = 0; i < QUADS; ++i) result[row_quad + i] = sum[i] / total;

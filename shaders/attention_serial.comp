@@ -47,15 +47,12 @@ void load_query(uint first_quad) {
 
 vec4 query_quad(uint h, uint quad) { return subgroupShuffle(query[h * HELD_QUADS + quad / LANES], quad % LANES); }
 
-// The first of a key's octs in a cache.
-uint oct_of(uint row, uint kv_head, uint key) { return (kv_head * push.context + key_slot(row, key)) * OCTS; }
-
 // This lane's key against the queries; LOWEST for lanes past the last key.
-void score_key(uint first_oct, bool real, out float score[HEADS]) {
+void score_key(uint kv_head, uint key, bool real, out float score[HEADS]) {
   [[unroll]] for (uint h = 0; h < HEADS; ++h) score[h] = 0.0;
   [[unroll]] for (uint oct = 0; oct < OCTS; ++oct) {
     vec4 a, b;
-    load_k8(first_oct + oct, a, b);
+    load_k8(kv_head, key, oct, a, b);
     [[unroll]] for (uint h = 0; h < HEADS; ++h) {
       score[h] = fma4(query_quad(h, 2u * oct), a, score[h]);
       score[h] = fma4(query_quad(h, 2u * oct + 1u), b, score[h]);
@@ -83,10 +80,10 @@ void add_values(uint row, uint kv_head, uint first_key, uint keys, float weight[
   [[unroll]] for (uint i = 0; i < LANES; ++i) {
     // Behind the last key stands what earlier drafts left, NaN perhaps: it must not meet a weight of 0.
     const bool real = i < keys;
-    const uint first_oct = oct_of(row, kv_head, first_key + min(i, keys - 1u));
+    const uint slot = key_slot(row, first_key + min(i, keys - 1u));
     [[unroll]] for (uint held = 0; held < HELD; ++held) {
       vec4 a, b;
-      load_v8(first_oct + min(held * LANES + gl_LocalInvocationID.x, OCTS - 1u), a, b);
+      load_v8(kv_head, slot, min(held * LANES + gl_LocalInvocationID.x, OCTS - 1u), a, b);
       a = real ? a : vec4(0.0);
       b = real ? b : vec4(0.0);
       [[unroll]] for (uint h = 0; h < HEADS; ++h) {
@@ -115,7 +112,7 @@ void main() {
   }
   for (uint block = 0; block < keys; block += LANES) {
     float score[HEADS];
-    score_key(oct_of(row, kv_head, min(block + lane, keys - 1u)), block + lane < keys, score);
+    score_key(kv_head, key_slot(row, min(block + lane, keys - 1u)), block + lane < keys, score);
     rescale(score);
     add_values(row, kv_head, block, min(LANES, keys - block), score);
   }

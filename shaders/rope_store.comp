@@ -4,7 +4,8 @@
 //
 // Shapes: qkv [rows][in_stride] (heads of Q, of K, of V); q_out [rows][q_stride]; caches [kv_head][context][head_dim]; table
 // [context][rope_dim/2] of (cos, sin), made by the host in double precision. An invocation handles four neighbouring dimensions of one head:
-// x = quad index over Q heads, then K heads, then V heads; y = row. Padding rows store nothing. head_dim and rope_dim are multiples of 4,
+// x = quad index over Q heads, then K heads, then V heads; y = row. With a Q8_0 cache an invocation of K and V handles the 64 dimensions whose
+// two scales share a word (lib/kv_blocks.glsl). Padding rows store nothing. head_dim and rope_dim are multiples of 4,
 // with HALVES rope_dim of 8 (model::Config checks it).
 #include "lib/stage.glsl"
 #include "abi/rope_store.h"
@@ -58,21 +59,48 @@ vec4 rotated(vec4 own, uint head_quad, uint d0, uint position) {
   return rotate_halves(own, partner, load_table(at), load_table(at + 1u), first);
 }
 
-void store_cache(bool is_v, uint target, vec4 value) {
-  if (KV_F16 != 0u) {
-    const uint low = pack_halves(value.x, value.y), high = pack_halves(value.z, value.w), at = target >> 1;
-    if (is_v) {
-      v_cache[at] = low;
-      v_cache[at + 1u] = high;
-    } else {
-      k_cache[at] = low;
-      k_cache[at + 1u] = high;
-    }
+void store_word(bool is_v, uint at, uint word) {
+  if (is_v) v_cache[at] = word; else k_cache[at] = word;
+}
+
+void store_quad(bool is_v, uint target, vec4 value) {
+  if (KV_FORMAT == KV_FORMAT_F16) {
+    store_word(is_v, target >> 1, pack_halves(value.x, value.y));
+    store_word(is_v, (target >> 1) + 1u, pack_halves(value.z, value.w));
   } else {
-    [[unroll]] for (uint i = 0; i < 4; ++i) {
-      if (is_v) v_cache[target + i] = floatBitsToUint(value[i]); else k_cache[target + i] = floatBitsToUint(value[i]);
-    }
+    [[unroll]] for (uint i = 0; i < 4; ++i) store_word(is_v, target + i, floatBitsToUint(value[i]));
   }
+}
+
+// Stores the block of dimensions first .. first + KV_BLOCK - 1 of a head, its first quant word at `at`. Returns the bits of its scale.
+uint store_block(bool is_v, uint head_quad, uint first, uint position, uint at) {
+  const uint quads = KV_BLOCK / 4u;
+  vec4 values[quads];
+  uint largest = 0u;   // as bits, in the order of the magnitudes; NaN is above all
+  [[unroll]] for (uint i = 0; i < quads; ++i) {
+    const vec4 own = load_qkv(head_quad + (first >> 2) + i);
+    values[i] = is_v ? own : rotated(own, head_quad, first + 4u * i, position);
+    const uvec4 size = floatBitsToUint(values[i]) & 0x7fffffffu;
+    largest = max(largest, max(max(size.x, size.y), max(size.z, size.w)));
+  }
+  const uint scale_bits = block_scale_bits(largest);
+  [[unroll]] for (uint i = 0; i < quads; ++i) store_word(is_v, at + i, pack_quants(values[i], scale_bits));
+  return scale_bits;
+}
+
+// `index`: a word of scales, over K heads, then V heads.
+void store_blocks(uint index, uint row) {
+  const uint words = kv_scale_words(push.head_dim);
+  if (index >= 2u * push.kv_heads * words) return;
+  const uint source = index / words, pair = index % words;
+  const bool is_v = source >= push.kv_heads;
+  const uint head_quad = (row * push.in_stride + (push.heads + source) * push.head_dim) >> 2;
+  const uint cache = (is_v ? source - push.kv_heads : source) * kv_head_words(push.context, push.head_dim), quads = push.head_dim / 4u;
+  const uint first = pair * 2u * KV_BLOCK, second = first + KV_BLOCK;
+  const uint slot = state.base + row, position = row_position(row), at = cache + slot * quads;
+  uint scales = store_block(is_v, head_quad, first, position, at + first / 4u);
+  if (second < push.head_dim) scales |= store_block(is_v, head_quad, second, position, at + second / 4u) << 16;
+  store_word(is_v, cache + push.context * quads + slot * words + pair, scales);
 }
 
 void main() {
@@ -80,6 +108,10 @@ void main() {
   if (row >= state.rows) return;
   const uint quads = push.head_dim / 4u, q_quads = push.heads * quads, kv_quads = push.kv_heads * quads;
   const uint index = gl_GlobalInvocationID.x;
+  if (KV_FORMAT == KV_FORMAT_Q8_0 && index >= q_quads) {
+    store_blocks(index - q_quads, row);
+    return;
+  }
   if (index >= q_quads + 2u * kv_quads) return;
   const bool is_v = index >= q_quads + kv_quads;
   const uint head_quad = (row * push.in_stride >> 2) + index / quads * quads, d0 = index % quads * 4u;
@@ -90,5 +122,5 @@ void main() {
     return;
   }
   const uint head = (index - q_quads) / quads - (is_v ? push.kv_heads : 0u);
-  store_cache(is_v, (head * push.context + state.base + row) * push.head_dim + d0, value);
+  store_quad(is_v, (head * push.context + state.base + row) * push.head_dim + d0, value);
 }

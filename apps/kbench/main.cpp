@@ -27,7 +27,7 @@ using cli::Failure;
 
 struct Options {
   std::vector<std::string> operations, formats, rows;
-  std::string device, shape, heads, output_format = "md";
+  std::string device, shape, heads, kv = "f16", output_format = "md";
   std::uint32_t width = 4096, ffn = 11008, vocabulary = 32000, depth = 1024, samples = 7;
   bool list = false, host_clock = false;
 };
@@ -64,6 +64,10 @@ kbench::Sizes sizes_of(const Options& o) {
     if (value == 0 || value % 4 != 0 || value > (1u << 20)) {
       throw Failure(ExitCode::usage, fmt::format("{} {} cannot be measured; a multiple of 4 up to 1048576", name, value));
     }
+  }
+  sizes.kv_format = o.kv == "q8_0" ? KvFormat::q8_0 : o.kv == "f32" ? KvFormat::f32 : KvFormat::f16;
+  if (sizes.kv_format == KvFormat::q8_0 && sizes.head_dim % kv_block != 0) {
+    throw Failure(ExitCode::usage, fmt::format("--heads {}: with --kv q8_0 a head has a multiple of {} dimensions", o.heads, kv_block));
   }
   if (o.depth > (1u << 17)) throw Failure(ExitCode::usage, fmt::format("--depth {} cannot be measured; 0 to 131072", o.depth));
   return sizes;
@@ -163,6 +167,9 @@ void add_options(CLI::App& app, Options& o) {
   app.add_option("--heads", o.heads, "Query heads, KV heads, dimensions of a head")->capture_default_str()->type_name("H/KVxD");
   app.add_option("--vocab", o.vocabulary, "Logits of a row")->capture_default_str();
   app.add_option("--depth", o.depth, "Tokens in the KV cache")->capture_default_str();
+  app.add_option("--kv", o.kv, "Precision of the KV cache: f16, f32 or q8_0")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"f16", "f32", "q8_0"}));
   app.add_option("--samples", o.samples, "Of each kernel, taken in turn")->capture_default_str();
   app.add_flag("--host-clock", o.host_clock, "Time submissions on the host, not dispatches on the device");
   app.add_option("--device", o.device, "A number from `skipstone devices` or a part of a name; default: the best")

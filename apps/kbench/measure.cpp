@@ -64,7 +64,7 @@ Measurement::Measurement(std::shared_ptr<vk::Device> device, kernels::Library& l
       library_(library),
       settings_(settings),
       select_(device->caps(), device->tuning()),
-      buffers_(device, config_of(settings.sizes), sequence_of(settings.sizes, select_.half_kv())),
+      buffers_(device, config_of(settings.sizes), sequence_of(settings.sizes)),
       vectors_(device, vk::Role::activations),
       queue_(device) {
   for (const std::uint32_t index : {matrix_input.index, matrix_output.index}) {
@@ -145,20 +145,21 @@ void Measurement::set_state(const Timed& timed) {
   state.base = sizes.depth;
   state.rows = timed.request.rows;
   state.kept = 0;
-  const std::uint32_t chunk = sequence_of(sizes, timed.request.half_kv).chunk;
+  const std::uint32_t chunk = sequence_of(sizes).chunk;
   state.attention_groups = {(sizes.depth + state.rows - 1) / chunk + 1, timed.dispatches.front().groups[1], state.rows};
   for (std::uint32_t i = 0; i < STEP_MAX_ROWS; ++i) state.tokens[i] = i * 7919 % sizes.vocabulary;
 }
 
-/// Random numbers in whatever the kernel reads or writes, but matrices and state.
-void Measurement::fill_operands(const Dispatch& dispatch, bool half_kv) {
+/// Random numbers in whatever the kernel reads or writes, but matrices and state. A Q8_0 cache gets halves too: they serve as scales, and
+/// any bytes as quants.
+void Measurement::fill_operands(const Dispatch& dispatch) {
   vk::Recorder fill(device_);
   const kernels::Resolver resolve = [this](const kernels::Resource& resource) { return slice(resource); };
   for (const kernels::Operand& operand : dispatch.operands) {
     using Kind = kernels::ResourceKind;
     const kernels::Resource& r = operand.resource;
     if (r.kind == Kind::state || (r.kind == Kind::weight && r.index != vector_tensor)) continue;
-    const bool halves = (r.kind == Kind::k_cache || r.kind == Kind::v_cache) && half_kv;
+    const bool halves = (r.kind == Kind::k_cache || r.kind == Kind::v_cache) && settings_.sizes.kv_format != KvFormat::f32;
     const kernels::RandomPattern pattern{halves ? kernels::RandomPattern::Number::f16 : kernels::RandomPattern::Number::f32, 1, 1};
     const auto words = static_cast<std::uint32_t>(slice(r).bytes / 4);
     kernels::record(fill, library_, kernels::random_fill(select_, r, words, pattern, -1.0f, 1.0f, 3, "fill"), resolve);
@@ -175,7 +176,7 @@ Measurement::Timed Measurement::prepare(const Request& request, const Workload& 
   const Dispatch& first = timed.dispatches.front();
   timed.result = std::move(result);
   timed.result.statistics = library_.pipeline(first.kernel, first.constants).statistics();
-  fill_operands(first, request.half_kv);
+  fill_operands(first);
   const kernels::Resolver resolve = [this](const kernels::Resource& resource) { return slice(resource); };
   const auto copies = static_cast<std::uint32_t>(std::max<std::size_t>(1, copies_.size()));
   const auto record = [&](std::uint32_t rounds) {
@@ -218,7 +219,7 @@ std::vector<Result> Measurement::run(const Operation& operation, gguf::Type form
   std::vector<Workload> works;
   std::vector<Request> requests;
   for (const std::uint32_t n : rows) {
-    requests.push_back({settings_.sizes, format, n, select_.half_kv(), device_->tuning()});
+    requests.push_back({settings_.sizes, format, n, device_->tuning()});
     works.push_back(operation.make(select_, requests.back()));
   }
   const std::string failure = rows.empty() ? "" : check(operation, format, works);

@@ -48,7 +48,7 @@ class Measurement {
   std::vector<Result> run(const Operation& operation, skipstone::gguf::Type format);
   std::string check(const Operation& operation, skipstone::gguf::Type format, const std::vector<Workload>& works);
   void place_matrices(const skipstone::kernels::Matrix& matrix);
-  void fill_operands(const Dispatch& dispatch, bool half_kv);
+  void fill_operands(const Dispatch& dispatch);
   skipstone::vk::Slice slice(const skipstone::kernels::Resource& resource) const;
   Timed prepare(const Request& request, const Workload& work, Result result);
   void set_state(const Timed& timed);

@@ -16,19 +16,23 @@ using kernels::ResourceKind;
 
 constexpr double word = 4.0;
 
-kernels::AttentionShape attention_of(const Request& r) {
-  return exec::attention_shape(config_of(r.sizes), sequence_of(r.sizes, r.half_kv));
+kernels::AttentionShape attention_of(const Request& r) { return exec::attention_shape(config_of(r.sizes), sequence_of(r.sizes)); }
+
+/// Of all keys, or all values, of a token.
+double kv_bytes(const Request& r) {
+  const kernels::AttentionShape shape = attention_of(r);
+  return static_cast<double>(shape.kv_heads) * (shape.kv_position_bytes() + shape.kv_scale_bytes());
 }
 
-double kv_word(const Request& r) { return r.half_kv ? 2.0 : 4.0; }
-
 /// The keys and values that rows behind the depth read: once, since rows share them.
-double cache_bytes(const Request& r) { return 2.0 * (r.sizes.depth + r.rows) * r.sizes.kv_heads * r.sizes.head_dim * kv_word(r); }
+double cache_bytes(const Request& r) { return 2.0 * (r.sizes.depth + r.rows) * kv_bytes(r); }
 
 /// Scores and sums of values: two products each for every query head, key and dimension.
 double attention_flops(const Request& r) { return 4.0 * r.rows * (r.sizes.depth + (r.rows + 1) / 2.0) * r.sizes.heads * r.sizes.head_dim; }
 
-std::string heads_text(const Sizes& s) { return fmt::format("{}/{}x{} d{}", s.heads, s.kv_heads, s.head_dim, s.depth); }
+std::string heads_text(const Sizes& s) {
+  return fmt::format("{}/{}x{} {} d{}", s.heads, s.kv_heads, s.head_dim, to_string(s.kv_format), s.depth);
+}
 
 Workload one(std::string shape, Dispatch dispatch, double bytes, double flops) {
   return {std::move(shape), {}, [dispatch](std::uint32_t) { return std::vector{dispatch}; }, bytes, flops, {}};
@@ -151,7 +155,7 @@ Workload rope_store(const Selector& select, const Request& r) {
   const Sizes& s = r.sizes;
   const double q = s.heads * s.head_dim, kv = s.kv_heads * s.head_dim;
   return one(heads_text(s), kernels::rope_store(select, attention_of(r), 0, r.rows, "rope_store"),
-             r.rows * ((2 * q + 2 * kv + s.head_dim) * word + 2 * kv * kv_word(r)), 3.0 * r.rows * (q + kv));
+             r.rows * ((2 * q + 2 * kv + s.head_dim) * word + 2 * kv_bytes(r)), 3.0 * r.rows * (q + kv));
 }
 
 /// The kernel that is split over the cache, also on devices that take another.
@@ -247,10 +251,10 @@ model::Config config_of(const Sizes& s) {
   return config;
 }
 
-exec::SequenceShape sequence_of(const Sizes& sizes, bool half_kv) {
+exec::SequenceShape sequence_of(const Sizes& sizes) {
   exec::SequenceShape shape;
   shape.context = (sizes.depth + STEP_MAX_ROWS + 255) / 256 * 256;
-  shape.half_kv = half_kv;
+  shape.kv_format = sizes.kv_format;
   shape.chunk = exec::SequenceShape::chunk_for(config_of(sizes), shape.context);
   return shape;
 }

@@ -25,17 +25,17 @@ struct Sizes {
   std::uint32_t n = 4096, k = 4096;  ///< of matrices
   std::uint32_t width = 4096, ffn = 11008, heads = 32, kv_heads = 8, head_dim = 128, vocabulary = 32000;
   std::uint32_t depth = 1024;  ///< tokens in the KV cache
+  skipstone::KvFormat kv_format = skipstone::KvFormat::f16;
 };
 
 /// The one-layer model whose buffers the kernels work on, and its sequence: room for the depth and the largest pass.
 skipstone::model::Config config_of(const Sizes& sizes);
-skipstone::exec::SequenceShape sequence_of(const Sizes& sizes, bool half_kv);
+skipstone::exec::SequenceShape sequence_of(const Sizes& sizes);
 
 struct Request {
   Sizes sizes;
   skipstone::gguf::Type format{};  ///< of operations on matrices
   std::uint32_t rows = 1;          ///< a bucket
-  bool half_kv = true;
   skipstone::vk::Tuning tuning;
 };
 

@@ -33,12 +33,26 @@ bool is_about_model(skipstone_status status, const std::string& model) {
 
 }  // namespace
 
+void add_kv_option(CLI::App& command, std::string& kv) {
+  command.add_option("--kv", kv, "Precision of the KV cache: auto (f16), f16, f32, or q8_0 for models with heads of whole blocks of 32")
+      ->envname("SKIPSTONE_KV")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"auto", "f16", "f32", "q8_0"}))
+      ->type_name("TYPE");
+}
+
+std::int32_t kv_type(const std::string& kv) {
+  if (kv == "f16") return SKIPSTONE_KV_F16;
+  if (kv == "f32") return SKIPSTONE_KV_F32;
+  return kv == "q8_0" ? SKIPSTONE_KV_Q8_0 : SKIPSTONE_KV_AUTOMATIC;
+}
+
 skipstone_engine_params engine_params(const std::string& model, const EngineOptions& options) {
   skipstone_engine_params params = skipstone_engine_default_params();
   params.model_path = model.c_str();
   params.device = options.device_option->count() > 0 ? options.device.c_str() : nullptr;
   params.context = options.context;
-  params.kv_type = options.kv == "f16" ? SKIPSTONE_KV_F16 : options.kv == "f32" ? SKIPSTONE_KV_F32 : SKIPSTONE_KV_AUTOMATIC;
+  params.kv_type = kv_type(options.kv);
   params.tuning = options.no_tune ? SKIPSTONE_TUNING_OFF : SKIPSTONE_TUNING_AUTOMATIC;
   return params;
 }
@@ -56,11 +70,7 @@ void add_engine_options(CLI::App& command, EngineOptions& options) {
                   "Context in tokens, prompt and continuation together; 0: the model's own, at most 4096")
       ->envname("SKIPSTONE_CTX")
       ->capture_default_str();
-  command.add_option("--kv", options.kv, "Precision of the KV cache: auto, f16 or f32")
-      ->envname("SKIPSTONE_KV")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"auto", "f16", "f32"}))
-      ->type_name("TYPE");
+  add_kv_option(command, options.kv);
   add_device_option(command, options);
   command
       .add_flag("--no-tune", options.no_tune,

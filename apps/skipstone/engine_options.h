@@ -16,6 +16,11 @@ struct EngineOptions {
   bool no_tune = false;
 };
 
+/// Adds --kv; `kv` gets its value.
+void add_kv_option(CLI::App& command, std::string& kv);
+/// The skipstone_kv_type that a value of --kv means.
+std::int32_t kv_type(const std::string& kv);
+
 /// Adds --device.
 void add_device_option(CLI::App& command, EngineOptions& options);
 

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "commands.h"
+#include "engine_options.h"
 #include "output.h"
 #include "skipstone/skipstone.hpp"
 
@@ -81,7 +82,7 @@ void inspect(const InspectOptions& options) {
   skipstone_inspect_params params = skipstone_inspect_default_params();
   params.model_path = options.file.c_str();
   params.context = options.context;
-  params.kv_type = options.kv == "f16" ? SKIPSTONE_KV_F16 : options.kv == "f32" ? SKIPSTONE_KV_F32 : SKIPSTONE_KV_AUTOMATIC;
+  params.kv_type = kv_type(options.kv);
   std::string report;
   try {
     report = skipstone::inspect(params);
@@ -101,11 +102,7 @@ void add_inspect(CLI::App& app, ExitCode& code) {
   command->add_option("--ctx", options->context, "Plan memory for this many tokens; 0: the model's own context, at most 4096")
       ->envname("SKIPSTONE_CTX")
       ->capture_default_str();
-  command->add_option("--kv", options->kv, "Precision of the KV cache: auto, f16 or f32")
-      ->envname("SKIPSTONE_KV")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"auto", "f16", "f32"}))
-      ->type_name("TYPE");
+  add_kv_option(*command, options->kv);
   command->add_flag("--tensors", options->tensors, "List every tensor")->envname("SKIPSTONE_TENSORS");
   command->add_flag("--json", options->json, "JSON, with every tensor")->envname("SKIPSTONE_JSON");
   command->footer(std::string("Example:\n  skipstone inspect model.gguf --ctx 2048\n\n") + exit_code_help);

@@ -89,7 +89,8 @@ skipstone_status skipstone_get_drafter(size_t index, skipstone_drafter_info* inf
 typedef enum skipstone_kv_type {
   SKIPSTONE_KV_AUTOMATIC = 0, /**< f16 */
   SKIPSTONE_KV_F16 = 1,
-  SKIPSTONE_KV_F32 = 2
+  SKIPSTONE_KV_F32 = 2,
+  SKIPSTONE_KV_Q8_0 = 3 /**< 8-bit quants in blocks of 32 dimensions with a scale: for models whose heads are multiples of 32 */
 } skipstone_kv_type;
 
 typedef struct skipstone_inspect_params {
@@ -222,9 +223,9 @@ typedef struct skipstone_engine_info {
   uint64_t weights_bytes, kv_bytes, activation_bytes; /* as planned */
   uint64_t device_bytes;                              /* held now */
   uint64_t validation_messages;
-  uint32_t exit_layer; /* the layer that the model was trained to exit early at, counted from 1; 0: it does not say */
-  uint32_t max_rows;   /* rows that one pass can verify, hence the most of skipstone_work.rows */
-  int32_t kv_type;     /* skipstone_kv_type of the KV cache as it is: never SKIPSTONE_KV_AUTOMATIC */
+  uint32_t exit_layer;         /* the layer that the model was trained to exit early at, counted from 1; 0: it does not say */
+  uint32_t max_rows;           /* rows that one pass can verify, hence the most of skipstone_work.rows */
+  int32_t kv_type;             /* skipstone_kv_type of the KV cache as it is: never SKIPSTONE_KV_AUTOMATIC */
   const char* model_type;      /* the tensor type that most parameters have: "Q4_0" */
   uint64_t parameters;         /* of the model */
   uint64_t tensor_bytes;       /* of its tensors, as a file has them */

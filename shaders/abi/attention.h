@@ -1,5 +1,6 @@
 #ifndef SKIPSTONE_ABI_ATTENTION_H
 #define SKIPSTONE_ABI_ATTENTION_H
+#include "kv_cache.h"
 #define ATTENTION_BUFFERS 5
 #define ATTENTION_Q 0
 #define ATTENTION_K_CACHE 1
@@ -9,7 +10,7 @@
 // CHUNK: keys per workgroup, at fixed positions. HEADS: query heads of one KV head that a workgroup serves.
 // TREE: see lib/tree.glsl.
 #define ATTENTION_SPEC(CONSTANT)                                                                                            \
-  CONSTANT(0, LANES, 32) CONSTANT(1, KV_F16, 1) CONSTANT(2, HEAD_DIM, 64) CONSTANT(3, HEADS, 1) CONSTANT(4, CHUNK, 64) CONSTANT(5, TREE, 0)
+  CONSTANT(0, LANES, 32) CONSTANT(1, KV_FORMAT, 1) CONSTANT(2, HEAD_DIM, 64) CONSTANT(3, HEADS, 1) CONSTANT(4, CHUNK, 64) CONSTANT(5, TREE, 0)
 // group: query heads per KV head. max_chunks: chunks of the whole context (the partial buffer's stride). q_stride: floats per row.
 #define ATTENTION_PUSH(FIELD)                                                                                        \
   FIELD(uint, heads) FIELD(uint, group) FIELD(uint, q_stride) FIELD(uint, context) FIELD(uint, max_chunks) FIELD(float, scale)

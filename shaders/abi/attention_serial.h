@@ -1,5 +1,6 @@
 #ifndef SKIPSTONE_ABI_ATTENTION_SERIAL_H
 #define SKIPSTONE_ABI_ATTENTION_SERIAL_H
+#include "kv_cache.h"
 #define ATTENTION_SERIAL_BUFFERS 5
 #define ATTENTION_SERIAL_Q 0
 #define ATTENTION_SERIAL_K_CACHE 1
@@ -7,7 +8,7 @@
 #define ATTENTION_SERIAL_STATE 3
 #define ATTENTION_SERIAL_OUT 4
 // HEADS: query heads of one KV head that a workgroup serves. TREE: see lib/tree.glsl.
-#define ATTENTION_SERIAL_SPEC(CONSTANT) CONSTANT(0, LANES, 32) CONSTANT(1, KV_F16, 1) CONSTANT(2, HEAD_DIM, 64) CONSTANT(3, HEADS, 1) CONSTANT(4, TREE, 0)
+#define ATTENTION_SERIAL_SPEC(CONSTANT) CONSTANT(0, LANES, 32) CONSTANT(1, KV_FORMAT, 1) CONSTANT(2, HEAD_DIM, 64) CONSTANT(3, HEADS, 1) CONSTANT(4, TREE, 0)
 // group: query heads per KV head. stride: floats per row of q and of the result.
 #define ATTENTION_SERIAL_PUSH(FIELD) FIELD(uint, group) FIELD(uint, stride) FIELD(uint, context) FIELD(float, scale)
 #endif

@@ -1,5 +1,6 @@
 #ifndef SKIPSTONE_ABI_ROPE_STORE_H
 #define SKIPSTONE_ABI_ROPE_STORE_H
+#include "kv_cache.h"
 #define ROPE_STORE_BUFFERS 6
 #define ROPE_STORE_QKV 0
 #define ROPE_STORE_TABLE 1
@@ -7,8 +8,8 @@
 #define ROPE_STORE_Q_OUT 3
 #define ROPE_STORE_K_CACHE 4
 #define ROPE_STORE_V_CACHE 5
-// KV_F16: caches hold two halves per word, else one float. HALVES: RoPE pairs (i, i + rope_dim/2), else (2i, 2i+1). TREE: see lib/tree.glsl.
-#define ROPE_STORE_SPEC(CONSTANT) CONSTANT(0, LANES, 32) CONSTANT(1, KV_F16, 1) CONSTANT(2, HALVES, 0) CONSTANT(3, TREE, 0)
+// KV_FORMAT: see kv_cache.h. HALVES: RoPE pairs (i, i + rope_dim/2), else (2i, 2i+1). TREE: see lib/tree.glsl.
+#define ROPE_STORE_SPEC(CONSTANT) CONSTANT(0, LANES, 32) CONSTANT(1, KV_FORMAT, 1) CONSTANT(2, HALVES, 0) CONSTANT(3, TREE, 0)
 #define ROPE_STORE_PUSH(FIELD)                                                                                               \
   FIELD(uint, heads) FIELD(uint, kv_heads) FIELD(uint, head_dim) FIELD(uint, rope_dim) FIELD(uint, in_stride) FIELD(uint, q_stride) \
   FIELD(uint, context)

@@ -16,6 +16,18 @@ using namespace skipstone;
 
 namespace {
 
+int32_t kv_type_of(KvFormat format) {
+  switch (format) {
+    case KvFormat::f32:
+      return SKIPSTONE_KV_F32;
+    case KvFormat::f16:
+      return SKIPSTONE_KV_F16;
+    case KvFormat::q8_0:
+      break;
+  }
+  return SKIPSTONE_KV_Q8_0;
+}
+
 void give_text(const std::string& text, char** target, size_t* bytes) {
   api::require(target, "text");
   *target = api::copy_string(text);
@@ -82,7 +94,7 @@ skipstone_status skipstone_engine_get_info(const skipstone_engine* engine, skips
     filled.validation_messages = e.validation_messages();
     filled.exit_layer = e.config().exit_layer;
     filled.max_rows = e.max_rows();
-    filled.kv_type = static_cast<int32_t>(e.memory().kv_type);
+    filled.kv_type = kv_type_of(e.memory().kv_format);
     filled.model_type = e.facts().type.c_str();
     filled.parameters = e.facts().parameters;
     filled.tensor_bytes = e.facts().file_bytes;

@@ -19,7 +19,7 @@ engine::EngineOptions engine_options(const skipstone_engine_params& params) {
     fail(Code::invalid_argument, "both a model file ('{}') and a synthetic model ('{}') are named; name one", params.model_path,
          params.synthetic);
   }
-  if (params.kv_type < SKIPSTONE_KV_AUTOMATIC || params.kv_type > SKIPSTONE_KV_F32) {
+  if (params.kv_type < SKIPSTONE_KV_AUTOMATIC || params.kv_type > SKIPSTONE_KV_Q8_0) {
     fail(Code::invalid_argument, "kv_type {} is none of skipstone_kv_type", params.kv_type);
   }
   if (params.tuning < SKIPSTONE_TUNING_AUTOMATIC || params.tuning > SKIPSTONE_TUNING_FIRST_USE) {

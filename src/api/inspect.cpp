@@ -54,7 +54,7 @@ Json model_json(const model::Config& config) {
 
 Json plan_json(const engine::MemoryPlan& plan) {
   return {{"context", plan.context},
-          {"kv_type", plan.kv_type == engine::KvType::f32 ? "f32" : "f16"},
+          {"kv_type", to_string(plan.kv_format)},
           {"weights", plan.weights},
           {"kv", plan.kv},
           {"activations", plan.activations},
@@ -109,7 +109,7 @@ skipstone_status skipstone_inspect(const skipstone_inspect_params* given, char**
     api::require(json, "json");
     const auto params = api::adopt(given, skipstone_inspect_default_params());
     api::require(params.model_path, "model_path");
-    if (params.kv_type < SKIPSTONE_KV_AUTOMATIC || params.kv_type > SKIPSTONE_KV_F32) {
+    if (params.kv_type < SKIPSTONE_KV_AUTOMATIC || params.kv_type > SKIPSTONE_KV_Q8_0) {
       fail(Code::invalid_argument, "kv_type {} is none of skipstone_kv_type", params.kv_type);
     }
     *json = api::copy_string(api::print(api::describe(params)));

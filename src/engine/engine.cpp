@@ -98,7 +98,7 @@ std::shared_ptr<Engine> Engine::load(const EngineOptions& options) {
   const vk::Caps& caps = state.device->caps();
   state.select = std::make_unique<kernels::Selector>(caps, state.device->tuning());
   state.layout = model::layout_weights(tensors, caps.max_storage_range, state.select->interleave());
-  state.shape = choose_shape(state.config, options.context, options.kv, state.select->half_kv());
+  state.shape = choose_shape(state.config, options.context, options.kv, state.select->kv_format());
   state.memory = plan_memory(state.config, state.layout, state.shape);
   check_memory(state.memory, state.config, state.shape, caps);
   state.kernel_library = std::make_unique<kernels::Library>(state.device, env::cache_directory());

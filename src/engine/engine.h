@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/kv_format.h"
 #include "engine/round_switch.h"
 #include "exec/cost_table.h"
 #include "model/config.h"
@@ -26,7 +27,7 @@ struct Report;
 
 namespace skipstone::engine {
 
-enum class KvType { automatic, f16, f32 };  ///< automatic: f16 (docs/numerics.md)
+enum class KvType { automatic, f16, f32, q8_0 };  ///< automatic: f16 (docs/numerics.md)
 
 /// What a model will take before anything is allocated. Bytes.
 struct MemoryPlan {
@@ -34,7 +35,7 @@ struct MemoryPlan {
   std::uint64_t device_available = 0;  ///< 0: not known (no device asked)
   std::uint64_t host_available = 0;    ///< free memory of the system, what a CPU device shares
   std::uint32_t context = 0;
-  KvType kv_type = KvType::f16;
+  KvFormat kv_format = KvFormat::f16;
   std::uint64_t total() const { return weights + kv + activations; }
 };
 

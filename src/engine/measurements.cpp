@@ -27,6 +27,7 @@ tune::MeasurementFile choices_file(const Engine::State& state) {
   key["formats"] = formats;
   key["width"] = std::bit_ceil(state.config.width);
   key["heads"] = {state.config.group(), state.config.head_dim};
+  key["kv"] = to_string(state.shape.kv_format);
   return {env::cache_directory(), "choices", key};
 }
 
@@ -34,7 +35,7 @@ tune::MeasurementFile costs_file(const Engine::State& state) {
   Json key = tune::device_key(state.device->caps(), kernels::shader_hash());
   key["model"] = state.fingerprint;
   key["context"] = state.shape.context;
-  key["half_kv"] = state.shape.half_kv;
+  key["kv"] = to_string(state.shape.kv_format);
   key["choices"] = tune::to_json(state.select->choices());
   return {env::cache_directory(), "costs", key};
 }

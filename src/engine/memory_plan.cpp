@@ -32,6 +32,24 @@ std::uint64_t free_host_memory() {
   return 0;
 }
 
+KvFormat choose_kv_format(const model::Config& config, KvType asked, KvFormat by_default) {
+  switch (asked) {
+    case KvType::automatic:
+      return by_default;
+    case KvType::f16:
+      return KvFormat::f16;
+    case KvType::f32:
+      return KvFormat::f32;
+    case KvType::q8_0:
+      break;
+  }
+  if (config.head_dim % kv_block != 0) {
+    fail(Code::invalid_argument, "a q8_0 KV cache has blocks of {} dimensions, and this model's heads have {}; take --kv f16", kv_block,
+         config.head_dim);
+  }
+  return KvFormat::q8_0;
+}
+
 }  // namespace
 
 std::uint32_t choose_context(const model::Config& config, std::uint32_t asked) {
@@ -42,10 +60,10 @@ std::uint32_t choose_context(const model::Config& config, std::uint32_t asked) {
   return config.context_trained == 0 ? usual : std::min(config.context_trained, usual);
 }
 
-exec::SequenceShape choose_shape(const model::Config& config, std::uint32_t asked_context, KvType kv, bool half_by_default) {
+exec::SequenceShape choose_shape(const model::Config& config, std::uint32_t asked_context, KvType kv, KvFormat by_default) {
   exec::SequenceShape shape;
   shape.context = choose_context(config, asked_context);
-  shape.half_kv = kv == KvType::automatic ? half_by_default : kv == KvType::f16;
+  shape.kv_format = choose_kv_format(config, kv, by_default);
   shape.chunk = exec::SequenceShape::chunk_for(config, shape.context);
   return shape;
 }
@@ -57,7 +75,7 @@ MemoryPlan plan_memory(const model::Config& config, const model::WeightLayout& w
   plan.kv = sequence.kv;
   plan.activations = sequence.activations;
   plan.context = shape.context;
-  plan.kv_type = shape.half_kv ? KvType::f16 : KvType::f32;
+  plan.kv_format = shape.kv_format;
   plan.host_available = free_host_memory();
   return plan;
 }
@@ -65,7 +83,7 @@ MemoryPlan plan_memory(const model::Config& config, const model::WeightLayout& w
 MemoryPlan plan_memory(const gguf::File& file, const model::Config& config, std::uint32_t context, KvType kv) {
   // No device: as if one binding could cover any tensor, which changes no total.
   const model::WeightLayout layout = model::layout_weights(model::find_tensors(file, config), std::numeric_limits<std::uint64_t>::max(), 1);
-  return plan_memory(config, layout, choose_shape(config, context, kv, true));
+  return plan_memory(config, layout, choose_shape(config, context, kv, KvFormat::f16));
 }
 
 void check_memory(MemoryPlan& plan, const model::Config& config, const exec::SequenceShape& shape, const vk::Caps& caps) {

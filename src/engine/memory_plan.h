@@ -10,7 +10,8 @@ namespace skipstone::engine {
 /// The context to use: `asked`, or what the model was trained for but at most 4096. Throws invalid_argument above 2^20.
 std::uint32_t choose_context(const model::Config& config, std::uint32_t asked);
 
-exec::SequenceShape choose_shape(const model::Config& config, std::uint32_t asked_context, KvType kv, bool half_by_default);
+/// Throws invalid_argument for a context above 2^20, and for a cache whose blocks the model's heads do not divide into.
+exec::SequenceShape choose_shape(const model::Config& config, std::uint32_t asked_context, KvType kv, KvFormat by_default);
 
 MemoryPlan plan_memory(const model::Config& config, const model::WeightLayout& weights, const exec::SequenceShape& shape);
 

@@ -154,7 +154,7 @@ class Pass {
 }  // namespace
 
 std::uint32_t SequenceShape::chunk_for(const model::Config& config, std::uint32_t context) {
-  SequenceShape shape{context, true, 64};
+  SequenceShape shape{.context = context};
   while (attention_shape(config, shape).partial_bytes(STEP_VERIFY_ROWS) > (std::uint64_t{32} << 20) && shape.chunk < 1024) shape.chunk *= 2;
   return shape.chunk;
 }
@@ -167,7 +167,7 @@ kernels::AttentionShape attention_shape(const model::Config& config, const Seque
   shape.rope_dim = config.rope_dim;
   shape.context = sequence.context;
   shape.chunk = sequence.chunk;
-  shape.half_kv = sequence.half_kv;
+  shape.kv_format = sequence.kv_format;
   shape.rope_halves = config.rope_pairs == model::RopePairs::halves;
   return shape;
 }

@@ -11,7 +11,7 @@ namespace skipstone::exec {
 /// What fixes the size of a sequence's buffers.
 struct SequenceShape {
   std::uint32_t context = 0;
-  bool half_kv = true;
+  KvFormat kv_format = KvFormat::f16;
   std::uint32_t chunk = 64;  ///< keys per attention split
 
   /// 64 keys, doubled until the partial results of a 16-row pass fit 32 MiB: long contexts have enough chunks to fill a device anyway.

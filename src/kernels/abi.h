@@ -15,6 +15,7 @@
 #include "abi/cosine_sum.h"
 #include "abi/embed.h"
 #include "abi/keep_rows.h"
+#include "abi/kv_cache.h"
 #include "abi/matmul.h"
 #include "abi/matvec.h"
 #include "abi/move_kv.h"

@@ -14,7 +14,23 @@ float attention_scale(const AttentionShape& shape) { return 1.0f / std::sqrt(sta
 
 std::uint32_t q_stride(const AttentionShape& shape) { return padded(shape.heads * shape.head_dim); }
 
+static_assert(static_cast<int>(KvFormat::f32) == KV_FORMAT_F32 && static_cast<int>(KvFormat::f16) == KV_FORMAT_F16 &&
+              static_cast<int>(KvFormat::q8_0) == KV_FORMAT_Q8_0 && kv_block == KV_BLOCK);
+std::uint32_t kv_constant(const AttentionShape& shape) { return static_cast<std::uint32_t>(shape.kv_format); }
+
 }  // namespace
+
+std::uint32_t AttentionShape::kv_position_bytes() const {
+  return head_dim * (kv_format == KvFormat::f32 ? 4 : kv_format == KvFormat::f16 ? 2 : 1);
+}
+
+std::uint32_t AttentionShape::kv_scale_bytes() const {
+  return kv_format == KvFormat::q8_0 ? (head_dim + 2 * kv_block - 1) / (2 * kv_block) * 4 : 0;
+}
+
+std::uint64_t AttentionShape::kv_head_bytes() const {
+  return std::uint64_t{context} * kv_position_bytes() + (std::uint64_t{context} * kv_scale_bytes() + 15) / 16 * 16;
+}
 
 std::uint64_t AttentionShape::partial_bytes(std::uint32_t rows) const {
   return std::uint64_t{rows} * heads * max_chunks() * (head_dim + ATTENTION_PARTIAL_EXTRA) * sizeof(float);
@@ -24,7 +40,7 @@ Dispatch rope_store(const Selector& select, const AttentionShape& shape, std::ui
                     bool tree) {
   Dispatch d;
   d.kernel = select.texels() ? KernelId::rope_store_texels : KernelId::rope_store;
-  d.constants = words(abi::RopeStoreSpec{select.lanes(), shape.half_kv ? 1u : 0u, shape.rope_halves ? 1u : 0u, tree ? 1u : 0u});
+  d.constants = words(abi::RopeStoreSpec{select.lanes(), kv_constant(shape), shape.rope_halves ? 1u : 0u, tree ? 1u : 0u});
   d.operands = {{{ResourceKind::qkv}, Access::read},
                 {{ResourceKind::rope_table}, Access::read},
                 {{ResourceKind::state}, Access::read},
@@ -33,8 +49,9 @@ Dispatch rope_store(const Selector& select, const AttentionShape& shape, std::ui
                 {{ResourceKind::v_cache, layer}, Access::read_write}};
   d.push = bytes(abi::RopeStorePush{shape.heads, shape.kv_heads, shape.head_dim, shape.rope_dim, padded(shape.qkv_width()), q_stride(shape),
                                     shape.context});
-  const std::uint32_t quads = shape.qkv_width() / 4;
-  d.groups = {(quads + select.lanes() - 1) / select.lanes(), rows, 1};
+  const std::uint32_t stores = 2 * shape.kv_heads * (shape.kv_format == KvFormat::q8_0 ? shape.kv_scale_bytes() / 4 : shape.head_dim / 4);
+  const std::uint32_t invocations = shape.heads * shape.head_dim / 4 + stores;
+  d.groups = {(invocations + select.lanes() - 1) / select.lanes(), rows, 1};
   d.label = label;
   return d;
 }
@@ -46,7 +63,7 @@ Dispatch attention_serial(const Selector& select, const AttentionShape& shape, s
   const AttentionChoice choice = select.attention(shape.group(), shape.head_dim, shape.chunk, rows);
   Dispatch d;
   d.kernel = KernelId::attention_serial;
-  d.constants = words(abi::AttentionSerialSpec{choice.lanes, shape.half_kv ? 1u : 0u, shape.head_dim, choice.heads, tree ? 1u : 0u});
+  d.constants = words(abi::AttentionSerialSpec{choice.lanes, kv_constant(shape), shape.head_dim, choice.heads, tree ? 1u : 0u});
   d.operands = {{{ResourceKind::q_rotated}, Access::read},
                 {{ResourceKind::k_cache, layer}, Access::read},
                 {{ResourceKind::v_cache, layer}, Access::read},
@@ -67,7 +84,7 @@ std::vector<Dispatch> attention(const Selector& select, const AttentionShape& sh
   Dispatch split;
   split.kernel = KernelId::attention;
   split.constants =
-      words(abi::AttentionSpec{choice.lanes, shape.half_kv ? 1u : 0u, shape.head_dim, choice.heads, shape.chunk, tree ? 1u : 0u});
+      words(abi::AttentionSpec{choice.lanes, kv_constant(shape), shape.head_dim, choice.heads, shape.chunk, tree ? 1u : 0u});
   split.operands = {{{ResourceKind::q_rotated}, Access::read},
                     {{ResourceKind::k_cache, layer}, Access::read},
                     {{ResourceKind::v_cache, layer}, Access::read},
@@ -92,24 +109,30 @@ std::vector<Dispatch> attention(const Selector& select, const AttentionShape& sh
 }
 
 std::vector<Dispatch> move_kv(const Selector& select, const AttentionShape& shape, std::uint32_t layer, const std::string& label) {
-  const std::uint32_t words_of_row = shape.half_kv ? shape.head_dim / 2 : shape.head_dim;
-  Dispatch d;
-  d.kernel = KernelId::move_kv;
-  d.constants = words(abi::MoveKvSpec{select.lanes()});
-  d.operands = {{{ResourceKind::k_cache, layer}, Access::read_write},
-                {{ResourceKind::v_cache, layer}, Access::read_write},
-                {{ResourceKind::state}, Access::read}};
-  d.push = bytes(abi::MoveKvPush{shape.context * words_of_row, 0, words_of_row});
-  d.groups = {(words_of_row + select.lanes() - 1) / select.lanes(), shape.kv_heads, 2};
-  d.label = label;
-  return {std::move(d)};
+  const auto head_words = static_cast<std::uint32_t>(shape.kv_head_bytes() / 4);
+  std::vector<Dispatch> planes;
+  const auto move = [&](std::uint32_t first, std::uint32_t words_of_row) {
+    Dispatch d;
+    d.kernel = KernelId::move_kv;
+    d.constants = words(abi::MoveKvSpec{select.lanes()});
+    d.operands = {{{ResourceKind::k_cache, layer}, Access::read_write},
+                  {{ResourceKind::v_cache, layer}, Access::read_write},
+                  {{ResourceKind::state}, Access::read}};
+    d.push = bytes(abi::MoveKvPush{head_words, first, words_of_row});
+    d.groups = {(words_of_row + select.lanes() - 1) / select.lanes(), shape.kv_heads, 2};
+    d.label = label;
+    planes.push_back(std::move(d));
+  };
+  move(0, shape.kv_position_bytes() / 4);
+  if (shape.kv_scale_bytes() > 0) move(shape.context * shape.kv_position_bytes() / 4, shape.kv_scale_bytes() / 4);
+  return planes;
 }
 
 Dispatch attention_prefill(const Selector& select, const AttentionShape& shape, std::uint32_t layer, std::uint32_t rows,
                            const std::string& label) {
   Dispatch d;
   d.kernel = select.texels() && shape.texel_aligned() ? KernelId::attention_prefill_texels : KernelId::attention_prefill;
-  d.constants = words(abi::AttentionPrefillSpec{select.lanes(), shape.half_kv ? 1u : 0u, shape.head_dim});
+  d.constants = words(abi::AttentionPrefillSpec{select.lanes(), kv_constant(shape), shape.head_dim});
   d.operands = {{{ResourceKind::q_rotated}, Access::read},
                 {{ResourceKind::k_cache, layer}, Access::read},
                 {{ResourceKind::v_cache, layer}, Access::read},

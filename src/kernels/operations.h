@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/kv_format.h"
 #include "gguf/traits.h"
 #include "kernels/dispatch.h"
 #include "kernels/selector.h"
@@ -73,12 +74,16 @@ std::uint32_t argmax_partials(const Selector& select, std::uint32_t n);
 struct AttentionShape {
   std::uint32_t heads = 0, kv_heads = 0, head_dim = 0, rope_dim = 0, context = 0;
   std::uint32_t chunk = 64;  ///< keys per split, at fixed positions
-  bool half_kv = true, rope_halves = false;
+  KvFormat kv_format = KvFormat::f16;
+  bool rope_halves = false;
   std::uint32_t group() const { return heads / kv_heads; }
   std::uint32_t qkv_width() const { return (heads + 2 * kv_heads) * head_dim; }
   bool texel_aligned() const { return head_dim % 8 == 0; }  ///< K and V vectors are whole 16-byte words
   std::uint32_t max_chunks() const { return (context + chunk - 1) / chunk; }
-  std::uint64_t kv_bytes() const { return std::uint64_t{kv_heads} * context * head_dim * (half_kv ? 2 : 4); }  ///< K or V of one layer
+  std::uint32_t kv_position_bytes() const;  ///< one head's K or V of one position; q8_0: its quants alone
+  std::uint32_t kv_scale_bytes() const;     ///< the scales of these quants, in a plane behind all quants of the head; 0 for other formats
+  std::uint64_t kv_head_bytes() const;      ///< one head's K or V: [context] of the above, whole 16-byte words where it has scales
+  std::uint64_t kv_bytes() const { return kv_heads * kv_head_bytes(); }  ///< K or V of one layer
   std::uint64_t partial_bytes(std::uint32_t rows) const;
 };
 /// `tree`, here and in attention(): the rows stand behind their parents (shaders/lib/tree.glsl), not behind each other.

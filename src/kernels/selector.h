@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "abi/step_state.h"
+#include "base/kv_format.h"
 #include "gguf/traits.h"
 #include "kernels/choices.h"
 #include "kernels/kernel_ids.h"
@@ -49,7 +50,7 @@ class Selector {
   std::uint32_t wide_lanes() const { return tuning_.wide_lanes; }
   /// What KvType::automatic means. Half precision on every tier: kernels pack and round it in integer arithmetic, which needs no feature,
   /// and a model's text is then the same on every device (docs/numerics.md).
-  bool half_kv() const { return true; }
+  KvFormat kv_format() const { return KvFormat::f16; }
   bool texels() const { return tuning_.texels; }
   std::uint32_t interleave() const { return tuning_.interleave; }  ///< how matrices are laid out (Matrix::interleave)
   /// Whether passes of so many rows take the skinny kernels, which normalise and activate themselves.

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/half.h"
 #include "base/status.h"
+#include "ref/kv_rounding.h"
 #include "ref/operations.h"
 
 namespace skipstone::ref {
@@ -69,17 +69,18 @@ void add(Floats& x, const Floats& delta) {
 }
 
 /// Puts rows into a cache from row `first` on, over what is there.
-void store(Floats& cache, std::size_t first, std::size_t width, const Floats& rows, bool half) {
+void store(Floats& cache, std::size_t first, std::size_t width, const Floats& rows, KvFormat format) {
   cache.resize(std::max(cache.size(), first * width + rows.size()));
-  std::ranges::transform(rows, cache.begin() + static_cast<std::ptrdiff_t>(first * width),
-                         [half](float value) { return half ? half_to_float(float_to_half(value)) : value; });
+  const std::span<float> target = std::span(cache).subspan(first * width, rows.size());
+  std::ranges::copy(rows, target.begin());
+  round_kv(format, target);
 }
 
 }  // namespace
 
 struct Model::Impl {
   model::Config config;
-  bool half_kv = false;
+  KvFormat kv_format = KvFormat::f32;
   Floats embedding, output_norm;
   Linear output;  // empty where the embedding serves
   Floats output_bias;
@@ -138,8 +139,8 @@ void Model::Impl::run_attention(std::uint32_t index, Sequence& sequence, std::ui
     rope(row_of(q, r, config.q_width()), position, config);
     rope(row_of(k, r, config.kv_width()), position, config);
   }
-  store(sequence.keys[index], first_position, config.kv_width(), k, half_kv);
-  store(sequence.values[index], first_position, config.kv_width(), v, half_kv);
+  store(sequence.keys[index], first_position, config.kv_width(), k, kv_format);
+  store(sequence.values[index], first_position, config.kv_width(), v, kv_format);
   const KvView cache{sequence.keys[index], sequence.values[index], config.kv_heads, config.head_dim};
   Floats mixed(q.size());
   for (std::size_t r = 0; r < rows; ++r) {
@@ -163,9 +164,12 @@ Floats Model::Impl::logits(std::span<const float> hidden) const {
   return out;
 }
 
-Model::Model(const gguf::File& file, bool half_kv) : impl_(std::make_unique<Impl>()) {
+Model::Model(const gguf::File& file, KvFormat kv_format) : impl_(std::make_unique<Impl>()) {
   impl_->config = model::Config::from(file);
-  impl_->half_kv = half_kv;
+  impl_->kv_format = kv_format;
+  if (kv_format == KvFormat::q8_0 && impl_->config.head_dim % kv_block != 0) {
+    fail(Code::invalid_argument, "Heads of {} dimensions are no whole blocks of {}.", impl_->config.head_dim, kv_block);
+  }
   const model::ModelTensors tensors = model::find_tensors(file, impl_->config);
   impl_->embedding = weights(*tensors.embedding);
   impl_->output_norm = weights(*tensors.output_norm);

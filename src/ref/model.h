@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "base/kv_format.h"
 #include "exec/layer_plan.h"
 #include "gguf/gguf.h"
 #include "model/config.h"
@@ -31,9 +32,10 @@ struct Result {
 
 class Model {
  public:
-  /// Expands all weights to floats; `file` may be closed afterwards. `half_kv` rounds keys and values to binary16 (nearest even) as they
-  /// are stored, as devices with a half cache do. Throws as Config::from and find_tensors.
-  Model(const gguf::File& file, bool half_kv);
+  /// Expands all weights to floats; `file` may be closed afterwards. Keys and values are rounded as they are stored,
+  /// as devices with such a cache do (kv_rounding.h). Throws as Config::from and find_tensors, and invalid_argument for q8_0 with heads
+  /// that are no whole blocks.
+  Model(const gguf::File& file, KvFormat kv_format);
   Model(Model&&) noexcept;
   ~Model();
 

@@ -154,22 +154,30 @@ void add_storage(std::vector<Case>& cases, const AttentionShape& shape, std::uin
 
 std::vector<Case> attention_cases(const Scope& scope) {
   std::vector<Case> cases;
-  const AttentionShape common{.heads = 8, .kv_heads = 2, .head_dim = 64, .rope_dim = 64, .context = 256, .half_kv = true};
+  const AttentionShape common{.heads = 8, .kv_heads = 2, .head_dim = 64, .rope_dim = 64, .context = 256, .kv_format = KvFormat::f16};
   add(cases, common, 60, 9, true);  // rows on both sides of a chunk's border
+  AttentionShape blocks = common;
+  blocks.kv_format = KvFormat::q8_0;
+  add(cases, blocks, 60, 9, false);
   if (scope.depth == Depth::quick) return cases;
+  for (const std::uint32_t head_dim : {32u, 96u, 128u}) {
+    AttentionShape s{.heads = 4, .kv_heads = 2, .head_dim = head_dim, .rope_dim = head_dim, .context = 147, .kv_format = KvFormat::q8_0};
+    add(cases, s, 121, 16, false);
+    if (scope.tuning.texels) add_storage(cases, s, 121, 16);
+  }
   add(cases, common, 0, 1, true);
   add(cases, common, 63, 1, true);
   add(cases, common, 64, 1, true);
   add(cases, common, 240, 16, true);
   for (const bool half : {true, false}) {
     AttentionShape s = common;
-    s.half_kv = half;
+    s.kv_format = half ? KvFormat::f16 : KvFormat::f32;
     s.kv_heads = 8;  // no grouping
     add(cases, s, 120, 3, false);
     s.heads = half ? 8 : 4, s.kv_heads = 1, s.head_dim = 8;  // all heads share a KV head
     add(cases, s, 126, 5, half);
   }
-  add(cases, {.heads = 4, .kv_heads = 2, .head_dim = 128, .rope_dim = 128, .context = 144, .half_kv = true}, 127, 2, true);
+  add(cases, {.heads = 4, .kv_heads = 2, .head_dim = 128, .rope_dim = 128, .context = 144, .kv_format = KvFormat::f16}, 127, 2, true);
   AttentionShape wide{
       .heads = 32, .kv_heads = 2, .head_dim = 8, .rope_dim = 8, .context = 400, .chunk = 128};  // a group larger than a workgroup takes
   add(cases, wide, 250, 9, true);
@@ -177,7 +185,7 @@ std::vector<Case> attention_cases(const Scope& scope) {
   add(cases, odd, 90, 10, true);
   if (scope.tuning.texels) {
     add_storage(cases, common, 60, 9);
-    add_storage(cases, {.heads = 8, .kv_heads = 1, .head_dim = 8, .rope_dim = 8, .context = 144, .half_kv = false}, 40, 16);
+    add_storage(cases, {.heads = 8, .kv_heads = 1, .head_dim = 8, .rope_dim = 8, .context = 144, .kv_format = KvFormat::f32}, 40, 16);
   }
   return cases;
 }

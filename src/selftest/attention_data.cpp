@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstring>
 
 #include "base/half.h"
+#include "ref/kv_rounding.h"
 #include "ref/operations.h"
 #include "selftest/compare.h"
 
@@ -37,8 +39,62 @@ std::vector<float> make_rope_table(const AttentionShape& shape) {
   return table;
 }
 
+namespace {
+
+// A vector's quants go to `words`, its scales, two to a word, to `scales`.
+void put_blocks(std::span<const float> vector, std::uint32_t* words, std::uint32_t* scales) {
+  for (std::size_t block = 0; block < vector.size() / kv_block; ++block) {
+    const ref::KvBlock made = ref::quantise_kv(vector.subspan(block * kv_block).first<kv_block>());
+    std::memcpy(words + block * kv_block / 4, made.quants.data(), kv_block);
+    if (block % 2 == 0) scales[block / 2] = 0;
+    scales[block / 2] |= std::uint32_t{made.scale} << (block % 2 * 16);
+  }
+}
+
+// The words of a head's vector at a position, and of its scales.
+struct Place {
+  std::size_t vector, scales;
+};
+
+Place place_of(const AttentionShape& shape, std::uint32_t kv_head, std::uint32_t position) {
+  const std::size_t head = kv_head * shape.kv_head_bytes();
+  return {(head + std::size_t{position} * shape.kv_position_bytes()) / 4,
+          (head + std::size_t{shape.context} * shape.kv_position_bytes() + std::size_t{position} * shape.kv_scale_bytes()) / 4};
+}
+
+}  // namespace
+
+std::vector<std::uint32_t> kv_words(const AttentionShape& shape, std::uint32_t base, std::span<const float> rows) {
+  std::vector<std::uint32_t> words(shape.kv_bytes() / 4, Bench::untouched);
+  for (std::uint32_t position = base; !rows.empty(); ++position) {
+    for (std::uint32_t head = 0; head < shape.kv_heads; ++head, rows = rows.subspan(shape.head_dim)) {
+      const std::span<const float> vector = rows.first(shape.head_dim);
+      const Place place = place_of(shape, head, position);
+      if (shape.kv_format == KvFormat::q8_0) {
+        put_blocks(vector, &words[place.vector], &words[place.scales]);
+      } else if (shape.kv_format == KvFormat::f32) {
+        std::ranges::transform(vector, &words[place.vector], [](float value) { return std::bit_cast<std::uint32_t>(value); });
+      } else {
+        for (std::size_t d = 0; d < vector.size(); d += 2)
+          words[place.vector + d / 2] = float_to_half(vector[d]) | std::uint32_t{float_to_half(vector[d + 1])} << 16;
+      }
+    }
+  }
+  return words;
+}
+
+void append_position(const AttentionShape& shape, std::span<const std::uint32_t> cache, std::uint32_t kv_head, std::uint32_t position,
+                     std::vector<std::uint32_t>& to) {
+  const Place place = place_of(shape, kv_head, position);
+  const auto vector = cache.subspan(place.vector, shape.kv_position_bytes() / 4);
+  to.insert(to.end(), vector.begin(), vector.end());
+  if (shape.kv_scale_bytes() == 0) return;
+  const auto scales = cache.subspan(place.scales, shape.kv_scale_bytes() / 4);
+  to.insert(to.end(), scales.begin(), scales.end());
+}
+
 std::string AttentionShapeRows::text() const {
-  return fmt::format("{} H={}/{} D={} chunk={} base={} rows={}", shape.half_kv ? "f16" : "f32", shape.heads, shape.kv_heads, shape.head_dim,
+  return fmt::format("{} H={}/{} D={} chunk={} base={} rows={}", to_string(shape.kv_format), shape.heads, shape.kv_heads, shape.head_dim,
                      shape.chunk, base, rows);
 }
 
@@ -50,10 +106,7 @@ AttentionData::AttentionData(const AttentionShapeRows& work, std::string_view se
   q_ = random.floats(std::size_t{work.rows} * s.heads * s.head_dim, -6.0f, 6.0f);
   keys_ = random.floats(stored, -1.0f, 1.0f);
   values_ = random.floats(stored, -2.0f, 2.0f);
-  if (!s.half_kv) return;
-  for (std::vector<float>* cached : {&keys_, &values_}) {
-    for (float& value : *cached) value = half_to_float(float_to_half(value));
-  }
+  for (std::vector<float>* cached : {&keys_, &values_}) ref::round_kv(s.kv_format, *cached);
 }
 
 void AttentionData::put(Bench& bench, std::uint32_t bucket) const {
@@ -62,24 +115,12 @@ void AttentionData::put(Bench& bench, std::uint32_t bucket) const {
   q.resize(std::size_t{bucket} * padded(s.heads * s.head_dim), 1e30f);  // of padding rows
   bench.put({ResourceKind::q_rotated}, q);
   for (const auto& [kind, cached] : {std::pair{ResourceKind::k_cache, &keys_}, std::pair{ResourceKind::v_cache, &values_}}) {
-    std::vector<float> floats(std::size_t{s.kv_heads} * s.context * s.head_dim, std::bit_cast<float>(Bench::untouched));
-    for (std::uint32_t position = 0; position < work_.base + work_.rows; ++position) {
-      for (std::uint32_t head = 0; head < s.kv_heads; ++head) {
-        std::copy_n(&(*cached)[(std::size_t{position} * s.kv_heads + head) * s.head_dim], s.head_dim,
-                    &floats[(std::size_t{head} * s.context + position) * s.head_dim]);
-      }
-    }
-    if (!s.half_kv) {
-      bench.put({kind}, floats);
-      continue;
-    }
-    std::vector<std::uint16_t> halves(floats.size());
-    std::transform(floats.begin(), floats.end(), halves.begin(), float_to_half);
-    bench.put({kind}, halves);
+    bench.put({kind}, kv_words(s, 0, *cached));
   }
   bench.set_rows(work_.base, work_.rows);
   const std::uint32_t last = work_.base + work_.rows - 1;
-  bench.state().attention_groups = {last / s.chunk + 1, s.heads / bench.select().attention(s.group(), s.head_dim, s.chunk, work_.rows).heads, work_.rows};
+  bench.state().attention_groups = {last / s.chunk + 1,
+                                    s.heads / bench.select().attention(s.group(), s.head_dim, s.chunk, work_.rows).heads, work_.rows};
 }
 
 // How much a row's weights exp(score - maximum) may be off, relative to themselves. Scores: head_dim roundings, the scale and its own

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,12 @@ namespace skipstone::selftest {
 model::Config rope_config(const kernels::AttentionShape& shape);
 /// (cos, sin) of every position and pair, as the kernel reads them.
 std::vector<float> make_rope_table(const kernels::AttentionShape& shape);
+
+/// The words of a cache that holds `rows` (each kv_heads * head_dim floats) at positions `base`, `base` + 1, ...; all others untouched.
+std::vector<std::uint32_t> kv_words(const kernels::AttentionShape& shape, std::uint32_t base, std::span<const float> rows);
+/// Appends to `to` what one KV head's cache holds for a position: its vector's words, and the words of scales where it has any.
+void append_position(const kernels::AttentionShape& shape, std::span<const std::uint32_t> cache, std::uint32_t kv_head,
+                     std::uint32_t position, std::vector<std::uint32_t>& to);
 
 struct AttentionShapeRows {
   kernels::AttentionShape shape;

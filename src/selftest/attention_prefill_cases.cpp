@@ -50,21 +50,29 @@ void add_storage(std::vector<Case>& cases, const AttentionShape& shape, std::uin
 
 std::vector<Case> attention_prefill_cases(const Scope& scope) {
   std::vector<Case> cases;
-  const AttentionShape common{.heads = 4, .kv_heads = 2, .head_dim = 64, .rope_dim = 64, .context = 160, .half_kv = true};
+  const AttentionShape common{.heads = 4, .kv_heads = 2, .head_dim = 64, .rope_dim = 64, .context = 160, .kv_format = KvFormat::f16};
   add(cases, common, 0, 20);
+  AttentionShape blocks = common;
+  blocks.kv_format = KvFormat::q8_0;
+  add(cases, blocks, 5, 20);
   if (scope.depth == Depth::quick) return cases;
+  for (const std::uint32_t head_dim : {32u, 96u}) {
+    blocks.head_dim = blocks.rope_dim = head_dim, blocks.context = 75;
+    add(cases, blocks, 40, 33);
+    if (scope.tuning.texels) add_storage(cases, blocks, 40, 33);
+  }
   add(cases, common, 0, 64);
   add(cases, common, 77, 33);
   add(cases, common, 32, 128);
   AttentionShape s = common;
-  s.half_kv = false;
+  s.kv_format = KvFormat::f32;
   s.kv_heads = 4;
   add(cases, s, 50, 20);
   for (const std::uint32_t head_dim : {8u, 128u})
     add(cases, {.heads = 8, .kv_heads = 1, .head_dim = head_dim, .rope_dim = head_dim, .context = 96}, 40, 17);
   if (scope.tuning.texels) {
     add_storage(cases, common, 32, 70);
-    add_storage(cases, {.heads = 8, .kv_heads = 1, .head_dim = 8, .rope_dim = 8, .context = 144, .half_kv = false}, 40, 17);
+    add_storage(cases, {.heads = 8, .kv_heads = 1, .head_dim = 8, .rope_dim = 8, .context = 144, .kv_format = KvFormat::f32}, 40, 17);
   }
   return cases;
 }

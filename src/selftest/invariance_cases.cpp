@@ -165,8 +165,8 @@ std::string check_argmax(Bench& bench, Depth depth) {
 
 constexpr std::uint32_t first_position = 57;  // rows stand on both sides of a chunk's border
 
-std::string check_rope_store(Bench& bench, Depth depth) {
-  const AttentionShape s{.heads = 4, .kv_heads = 2, .head_dim = 16, .rope_dim = 16, .context = 96, .half_kv = true};
+std::string check_rope_store(Bench& bench, Depth depth, std::uint32_t head_dim, KvFormat format) {
+  const AttentionShape s{.heads = 4, .kv_heads = 2, .head_dim = head_dim, .rope_dim = head_dim, .context = 96, .kv_format = format};
   const std::uint32_t q_width = s.heads * s.head_dim;
   Random random("invariance rope_store");
   const std::vector<float> qkv = random.floats(std::size_t{items} * s.qkv_width(), -2.0f, 2.0f);
@@ -180,15 +180,10 @@ std::string check_rope_store(Bench& bench, Depth depth) {
         b.set_rows(first_position + order.front(), static_cast<std::uint32_t>(order.size()));
         b.run(kernels::rope_store(b.select(), s, 0, bucket_of(order), "rope_store"));
         std::vector<Words> rows = read_rows(b, {ResourceKind::q_rotated}, order.size(), q_width, padded(q_width));
-        const std::size_t words = s.head_dim / 2;
         for (const ResourceKind cache : {ResourceKind::k_cache, ResourceKind::v_cache}) {
           const Words all = b.get<std::uint32_t>({cache}, s.kv_bytes() / 4);
           for (std::size_t row = 0; row < order.size(); ++row) {
-            for (std::uint32_t head = 0; head < s.kv_heads; ++head) {
-              const auto from =
-                  all.begin() + static_cast<std::ptrdiff_t>((std::size_t{head} * s.context + first_position + order[row]) * words);
-              rows[row].insert(rows[row].end(), from, from + static_cast<std::ptrdiff_t>(words));
-            }
+            for (std::uint32_t head = 0; head < s.kv_heads; ++head) append_position(s, all, head, first_position + order[row], rows[row]);
           }
         }
         return rows;
@@ -196,8 +191,8 @@ std::string check_rope_store(Bench& bench, Depth depth) {
       true);
 }
 
-std::string check_attention(Bench& bench, Depth depth, std::uint32_t kv_heads, bool half) {
-  const AttentionShape s{.heads = 8, .kv_heads = kv_heads, .head_dim = 64, .rope_dim = 64, .context = 96, .half_kv = half};
+std::string check_attention(Bench& bench, Depth depth, std::uint32_t kv_heads, KvFormat format) {
+  const AttentionShape s{.heads = 8, .kv_heads = kv_heads, .head_dim = 64, .rope_dim = 64, .context = 96, .kv_format = format};
   const std::uint32_t width = s.heads * s.head_dim;
   const AttentionData data({s, first_position, items}, "invariance attention");
   Random random("invariance attention queries");
@@ -212,7 +207,8 @@ std::string check_attention(Bench& bench, Depth depth, std::uint32_t kv_heads, b
         b.reserve({ResourceKind::attention_partial}, s.partial_bytes(bucket) / 4);
         b.reserve({ResourceKind::attended}, std::size_t{bucket} * padded(width));
         b.set_rows(base, rows);
-        b.state().attention_groups = {(base + rows - 1) / s.chunk + 1, s.heads / b.select().attention(s.group(), s.head_dim, s.chunk, bucket).heads, rows};
+        b.state().attention_groups = {(base + rows - 1) / s.chunk + 1,
+                                      s.heads / b.select().attention(s.group(), s.head_dim, s.chunk, bucket).heads, rows};
         b.run(kernels::attention(b.select(), s, 0, bucket, "attention"));
         return read_rows(b, {ResourceKind::attended}, order.size(), width, padded(width));
       },
@@ -244,10 +240,16 @@ std::vector<Case> invariance_cases(const Scope& scope) {
   cases.push_back({"matvec", "invariance norm, matvec, swiglu",
                    [=](Bench& bench) { return check_fused(bench, depth, bench.select(), STEP_VERIFY_ROWS); }});
   cases.push_back({"rms_norm", "invariance rms_norm", [=](Bench& bench) { return check_rms_norm(bench, depth); }});
-  cases.push_back({"rope_store", "invariance rope_store", [=](Bench& bench) { return check_rope_store(bench, depth); }});
-  cases.push_back({"attention", "invariance attention f16 H=8/2", [=](Bench& bench) { return check_attention(bench, depth, 2, true); }});
+  cases.push_back({"rope_store", "invariance rope_store", [=](Bench& bench) { return check_rope_store(bench, depth, 16, KvFormat::f16); }});
+  cases.push_back(
+      {"rope_store", "invariance rope_store q8_0", [=](Bench& bench) { return check_rope_store(bench, depth, 96, KvFormat::q8_0); }});
+  cases.push_back(
+      {"attention", "invariance attention f16 H=8/2", [=](Bench& bench) { return check_attention(bench, depth, 2, KvFormat::f16); }});
+  cases.push_back(
+      {"attention", "invariance attention q8_0 H=8/2", [=](Bench& bench) { return check_attention(bench, depth, 2, KvFormat::q8_0); }});
   if (depth == Depth::full) {
-    cases.push_back({"attention", "invariance attention f32 H=8/8", [=](Bench& bench) { return check_attention(bench, depth, 8, false); }});
+    cases.push_back(
+        {"attention", "invariance attention f32 H=8/8", [=](Bench& bench) { return check_attention(bench, depth, 8, KvFormat::f32); }});
   }
   cases.push_back({"swiglu", "invariance swiglu", [=](Bench& bench) { return check_swiglu(bench, depth); }});
   cases.push_back({"argmax", "invariance argmax", [=](Bench& bench) { return check_argmax(bench, depth); }});

@@ -1,10 +1,10 @@
 // Rotation, and what lands in the KV cache: to the bit, because everything that is decoded afterwards reads it.
 #include <fmt/format.h>
 
-#include <bit>
 #include <cmath>
+#include <functional>
+#include <limits>
 
-#include "base/half.h"
 #include "ref/operations.h"
 #include "selftest/attention_data.h"
 #include "selftest/cases.h"
@@ -44,25 +44,20 @@ constexpr float special[] = {
     1.0f + 0x1p-11f, 1.0f + 3 * 0x1p-11f, -1.0f - 0x1p-11f, 2049.0f,  2051.0f,  1e-6f, -3e-7f, 0x1p-25f, 3 * 0x1p-25f, 0x1p-24f,
     0x1.ffcp-15f,    0x1.ffep-15f,        65504.0f,         65519.0f, 65520.0f, -1e6f, 0.0f,   -0.0f,    0x1p-14f,     0x1p-26f};
 
-// The words of a cache after rows base .. base + rows - 1 of `rows_of_kv` were stored; everything else untouched.
-std::vector<std::uint32_t> expected_cache(const Shape& shape, const std::vector<std::vector<float>>& stored) {
-  const AttentionShape& a = shape.attention;
-  std::vector<std::uint32_t> words(a.kv_bytes() / 4, Bench::untouched);
-  for (std::uint32_t row = 0; row < shape.rows; ++row) {
-    for (std::uint32_t head = 0; head < a.kv_heads; ++head) {
-      const std::size_t at = (std::size_t{head} * a.context + shape.base + row) * a.head_dim;
-      for (std::uint32_t d = 0; d < a.head_dim; ++d) {
-        const float value = stored[row][head * a.head_dim + d];
-        if (!a.half_kv) {
-          words[at + d] = std::bit_cast<std::uint32_t>(value);
-        } else if (d % 2 == 0) {
-          const float next = stored[row][head * a.head_dim + d + 1];
-          words[(at + d) / 2] = float_to_half(value) | static_cast<std::uint32_t>(float_to_half(next)) << 16;
-        }
-      }
-    }
+// Blocks that are hard to quantise, as far as there is room behind the first: ties of quants, at scale 1 and at a scale that is a denormal
+// half; a scale rounded down so far that quants pass 127; nothing but zeros; values too small for any scale; an infinity; a NaN.
+void put_hard_blocks(std::vector<float>& values) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  const std::function<float(float)> makers[] = {[](float i) { return i == 0 ? 127.0f : i - 15.5f; },
+                                                [](float i) { return (i == 0 ? -127.0f : i - 15.5f) * 0x1p-24f; },
+                                                [](float i) { return (i - 16.0f) * (11 * 0x1p-24f); },
+                                                [](float i) { return i == 3 ? -0.0f : 0.0f; },
+                                                [](float i) { return i * 0x1p-28f; },
+                                                [=](float i) { return i == 9 ? -infinity : i; },
+                                                [](float i) { return i == 30 ? std::nanf("") : i; }};
+  for (std::size_t block = 1; block <= std::size(makers) && (block + 1) * kv_block <= values.size(); ++block) {
+    for (std::size_t i = 0; i < kv_block; ++i) values[block * kv_block + i] = makers[block - 1](static_cast<float>(i));
   }
-  return words;
 }
 
 // The oracle rotates in binary64; the device uses a table rounded to binary32 and rounds three times: 4 units of |a| + |b|.
@@ -89,6 +84,7 @@ std::string check(Bench& bench, const Shape& shape, const kernels::Selector& sel
                            k = random.floats(std::size_t{bucket} * kv_width, -4.0f, 4.0f);
   std::vector<float> v = random.floats(std::size_t{bucket} * kv_width, -4.0f, 4.0f);
   std::copy_n(special, std::min(std::size(special), v.size()), v.begin());
+  if (a.kv_format == KvFormat::q8_0) put_hard_blocks(v);
   const std::vector<float> table = make_rope_table(a);
   bench.put({ResourceKind::qkv}, strided(joined_rows(bucket, {&q, &k, &v}), a.qkv_width()));
   bench.put({ResourceKind::rope_table}, table);
@@ -100,20 +96,19 @@ std::string check(Bench& bench, const Shape& shape, const kernels::Selector& sel
 
   const auto q_words = bench.get<std::uint32_t>({ResourceKind::q_rotated}, std::size_t{bucket} * padded(q_width));
   const auto q_got = bench.get<float>({ResourceKind::q_rotated}, q_words.size());
-  std::vector<std::vector<float>> k_stored, v_stored;
+  std::vector<float> k_stored;
   for (std::uint32_t row = 0; row < shape.rows; ++row) {
     const std::span<const float> before = std::span(q).subspan(std::size_t{row} * q_width, q_width);
     std::string difference = compare_with_oracle(a, shape.base + row, before, row_of(q_got, q_width, row));
     if (!difference.empty()) return difference;
-    k_stored.push_back(rotated(std::span(k).subspan(std::size_t{row} * kv_width, kv_width), a, table, shape.base + row));
-    v_stored.emplace_back(v.begin() + static_cast<std::ptrdiff_t>(std::size_t{row} * kv_width),
-                          v.begin() + static_cast<std::ptrdiff_t>(std::size_t{row + 1} * kv_width));
+    const std::vector<float> turned = rotated(std::span(k).subspan(std::size_t{row} * kv_width, kv_width), a, table, shape.base + row);
+    k_stored.insert(k_stored.end(), turned.begin(), turned.end());
   }
   std::string difference = bits_differ("K cache", bench.get<std::uint32_t>({ResourceKind::k_cache, 1}, a.kv_bytes() / 4),
-                                       expected_cache(shape, k_stored), "wanted");
+                                       kv_words(a, shape.base, k_stored), "wanted");
   if (difference.empty()) {
     difference = bits_differ("V cache", bench.get<std::uint32_t>({ResourceKind::v_cache, 1}, a.kv_bytes() / 4),
-                             expected_cache(shape, v_stored), "wanted");
+                             kv_words(a, shape.base, std::span(v).first(k_stored.size())), "wanted");
   }
   if (difference.empty()) difference = touched("q of padding rows", std::span(q_words).subspan(std::size_t{shape.rows} * padded(q_width)));
   return difference;
@@ -122,8 +117,8 @@ std::string check(Bench& bench, const Shape& shape, const kernels::Selector& sel
 void add(std::vector<Case>& cases, const Shape& shape, bool texels) {
   const AttentionShape& a = shape.attention;
   const std::string name =
-      fmt::format("rope_store {} {} H={}/{} D={} rope={} base={} rows={}", a.half_kv ? "f16" : "f32",
-                  a.rope_halves ? "halves" : "neighbours", a.heads, a.kv_heads, a.head_dim, a.rope_dim, shape.base, shape.rows);
+      fmt::format("rope_store {} {} H={}/{} D={} rope={} base={} rows={}", to_string(a.kv_format), a.rope_halves ? "halves" : "neighbours",
+                  a.heads, a.kv_heads, a.head_dim, a.rope_dim, shape.base, shape.rows);
   cases.push_back({"rope_store", name, [shape](Bench& bench) { return check(bench, shape, bench.select()); }});
   if (!texels) return;
   cases.push_back({"rope_store", name + " storage buffers", [shape](Bench& bench) {
@@ -133,15 +128,29 @@ void add(std::vector<Case>& cases, const Shape& shape, bool texels) {
                    }});
 }
 
+// Caches of blocks: heads of one to four of them, whose scales fill words or leave them half empty, and contexts that are no multiple of 4.
+void add_blocks(std::vector<Case>& cases, Depth depth, bool texels) {
+  for (const std::uint32_t head_dim : {64u, 32u, 96u, 128u}) {
+    AttentionShape a{.heads = 4, .kv_heads = 2, .head_dim = head_dim, .rope_dim = head_dim, .context = 75, .kv_format = KvFormat::q8_0};
+    a.rope_halves = head_dim != 64;
+    add(cases, {a, 60, 5}, texels);
+    if (depth == Depth::quick) return;
+    if (head_dim == 128) a.rope_dim = 48;  // a block turns in part
+    add(cases, {a, 0, 1}, texels);
+    add(cases, {a, 11, 64}, texels);
+  }
+}
+
 }  // namespace
 
 std::vector<Case> rope_store_cases(const Scope& scope) {
   std::vector<Case> cases;
   const bool texels = scope.tuning.texels && scope.depth == Depth::full;
-  for (const bool half : {true, false}) {
+  for (const KvFormat format : {KvFormat::f16, KvFormat::f32}) {
     for (const bool halves : {false, true}) {
-      if (scope.depth == Depth::quick && half == halves) continue;
-      AttentionShape a{.heads = 4, .kv_heads = 2, .head_dim = 16, .rope_dim = 16, .context = 96, .half_kv = half, .rope_halves = halves};
+      if (scope.depth == Depth::quick && (format == KvFormat::f16) == halves) continue;
+      AttentionShape a{
+          .heads = 4, .kv_heads = 2, .head_dim = 16, .rope_dim = 16, .context = 96, .kv_format = format, .rope_halves = halves};
       add(cases, {a, 60, 5}, texels);
       if (scope.depth == Depth::quick) continue;
       add(cases, {a, 0, 1}, texels);
@@ -153,11 +162,12 @@ std::vector<Case> rope_store_cases(const Scope& scope) {
            .head_dim = 24,
            .rope_dim = 24,
            .context = 40,
-           .half_kv = half,
+           .kv_format = format,
            .rope_halves = halves};  // padded strides
       add(cases, {a, 24, 16}, texels);
     }
   }
+  add_blocks(cases, scope.depth, texels);
   return cases;
 }
 

@@ -61,11 +61,13 @@ TEST_F(BadInput, Options) {
   expect_run({"--repeat-penalty", "0"}, 2, "penalty");
   expect_run({"--kv", "f8"}, 2, "f8");
   expect_run({"--rounds", "sideways"}, 2, "sideways");
+  expect_run({"--kv", "q8_0"}, 2, "blocks of 32 dimensions, and this model's heads have 16");
   expect_run({"--draft", "psychic"}, 2, "psychic");
   expect_run({"--draft", "asd:banana=1"}, 2, "banana");
   expect_run({"--draft", "asd:k=many"}, 2, "many");
   expect({"run", "-m", model(), "-p", "Hello", "-n", "-7"}, 2, "-7");
   expect({"inspect"}, 2, "FILE");
+  expect({"inspect", model(), "--kv", "q8_0"}, 2, "blocks of 32 dimensions");
   expect({"dance"}, 2, "dance");
 }
 

@@ -206,6 +206,20 @@ TEST_F(Cli, Inspect) {
   EXPECT_LT(sum, object["bytes"].get<std::uint64_t>());
 }
 
+TEST_F(Cli, InspectPlansTheCache) {
+  fixtures::TinyConfig tiny;
+  tiny.head_dim = 64;
+  fixtures::TemporaryDirectory folder;
+  const std::string path = folder.file("wide.gguf");
+  fixtures::write_tiny_model(tiny, path);
+  const std::uint64_t vectors = 2 * std::uint64_t{tiny.layers} * tiny.kv_heads * 128;  // K and V of 128 positions
+  for (const auto& [kv, bytes] : {std::pair{"f32", 64 * 4}, std::pair{"f16", 64 * 2}, std::pair{"q8_0", 64 * 34 / 32}}) {
+    const json plan = json::parse(run({"inspect", path, "--ctx", "128", "--kv", kv, "--json"}).out)["memory_plan"];
+    EXPECT_EQ(plan["kv_type"], kv);
+    EXPECT_EQ(plan["kv"], vectors * static_cast<std::uint64_t>(bytes));
+  }
+}
+
 TEST_F(Cli, DoctorPassesAndPrintsAVerdict) {
   const Result result = run({"doctor"});
   EXPECT_EQ(result.code, 0) << result.out << result.error;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/env.h"
+#include "base/status.h"
 #include "engine/engine.h"
 #include "fixtures/temporary_directory.h"
 #include "fixtures/tiny_model.h"
@@ -20,8 +21,14 @@ using text::Token;
 constexpr std::uint32_t context = 256, tokens_per_turn = 20;
 
 // Skip sets from none to nearly everything, drafts from short to as many as a verification holds, and thresholds that never or always stop.
-const char* const drafters[] = {"asd", "asd:c=0.9,m=1,gamma=0", "asd:c=-1,rule1=0,rule2=0,k=15,gamma=0,adaptive=0", "asd:n=2,m=1,k=3,gamma=0.99",
-                               "exit:1,k=4", "exit:3,k=15", "exit:2,k=5,gamma=0.2,adaptive=1,reuse=0", "skip:attn:2,4;mlp:3,gamma=0,adaptive=0,k=7"};
+const char* const drafters[] = {"asd",
+                                "asd:c=0.9,m=1,gamma=0",
+                                "asd:c=-1,rule1=0,rule2=0,k=15,gamma=0,adaptive=0",
+                                "asd:n=2,m=1,k=3,gamma=0.99",
+                                "exit:1,k=4",
+                                "exit:3,k=15",
+                                "exit:2,k=5,gamma=0.2,adaptive=1,reuse=0",
+                                "skip:attn:2,4;mlp:3,gamma=0,adaptive=0,k=7"};
 
 struct Run {
   std::vector<Token> tokens;
@@ -48,12 +55,12 @@ Run generate(const std::shared_ptr<Engine>& engine, const sample::SamplerParams&
   return run;
 }
 
-void expect_lossless(const std::shared_ptr<Engine>& engine, const sample::SamplerParams& sampling, const std::vector<std::vector<Token>>& turns,
-                     std::uint64_t* drafted) {
+void expect_lossless(const std::shared_ptr<Engine>& engine, const sample::SamplerParams& sampling,
+                     const std::vector<std::vector<Token>>& turns, std::uint64_t* drafted) {
   const Run plain = generate(engine, sampling, "none", turns);
   ASSERT_FALSE(plain.tokens.empty());
   for (const char* draft : drafters) {
-    if (sampling.temperature > 0 && draft == drafters[3]) continue;   // its few drafts add little to what the others show
+    if (sampling.temperature > 0 && draft == drafters[3]) continue;  // its few drafts add little to what the others show
     const Run run = generate(engine, sampling, draft, turns);
     *drafted += run.drafted;
     if (run.tokens == plain.tokens) continue;
@@ -75,8 +82,9 @@ sample::SamplerParams sampled(std::uint64_t seed) {
   return params;
 }
 
-void check_model(const std::string& path, const std::string& prompt, std::uint64_t seeds) {
+void check_model(const std::string& path, const std::string& prompt, std::uint64_t seeds, KvType kv = KvType::automatic) {
   EngineOptions options;
+  options.kv = kv;
   options.model_path = path;
   options.context = context;
   const auto engine = Engine::load(options);
@@ -101,9 +109,19 @@ TEST_P(LosslessFormats, EveryDrafterGivesPlainText) {
   check_model(path, "the quick brown fox jumps over the lazy dog again and again", 2);
 }
 
-INSTANTIATE_TEST_SUITE_P(Formats, LosslessFormats, testing::Values(gguf::Type::f32, gguf::Type::q8_0, gguf::Type::q4_0), [](const auto& test) {
-  return std::string(gguf::traits(test.param).name);
-});
+INSTANTIATE_TEST_SUITE_P(Formats, LosslessFormats, testing::Values(gguf::Type::f32, gguf::Type::q8_0, gguf::Type::q4_0),
+                         [](const auto& test) { return std::string(gguf::traits(test.param).name); });
+
+TEST(Lossless, QuantisedCache) {
+  const fixtures::TemporaryDirectory directory;
+  fixtures::TinyConfig config;
+  config.layers = 5;
+  config.head_dim = 32;
+  config.type = gguf::Type::q8_0;
+  const std::string path = directory.file("tiny.gguf");
+  fixtures::write_tiny_model(config, path);
+  check_model(path, "the quick brown fox jumps over the lazy dog again and again", 1, KvType::q8_0);
+}
 
 TEST(Session, GoesOnAfterAReaderThatThrew) {
   const fixtures::TemporaryDirectory directory;
@@ -160,6 +178,39 @@ TEST(Lossless, BundledModels) {
     }
     EXPECT_GT(accepted, 5u);
     EXPECT_EQ(engine->validation_messages(), 0u);
+  }
+}
+
+TEST(Lossless, BundledModelWithQuantisedCache) {
+  EngineOptions options;
+  options.model_path = std::string(SKIPSTONE_MODELS) + "/skipstone-py.gguf";
+  options.context = context;
+  options.kv = KvType::q8_0;
+  const auto engine = Engine::load(options);
+  const std::vector<std::vector<Token>> turns = {engine->tokenizer().encode("def add(self, other):\n", true, false)};
+  const auto plain = generate(engine, {}, "none", turns);
+  std::uint64_t accepted = 0;
+  for (const char* draft : {"exit:7,k=5", "asd"}) {
+    const auto run = generate(engine, {}, draft, turns);
+    EXPECT_EQ(run.tokens, plain.tokens) << draft;
+    accepted += run.accepted;
+  }
+  EXPECT_GT(accepted, 2u);
+  EXPECT_EQ(engine->validation_messages(), 0u);
+}
+
+TEST(Engine, RefusesBlocksThatHeadsDoNotDivideInto) {
+  const fixtures::TemporaryDirectory directory;
+  EngineOptions options;
+  options.model_path = directory.file("tiny.gguf");
+  options.kv = KvType::q8_0;
+  fixtures::write_tiny_model({}, options.model_path);  // heads of 16
+  try {
+    Engine::load(options);
+    ADD_FAILURE() << "was loaded";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::invalid_argument);
+    EXPECT_STREQ(error.what(), "a q8_0 KV cache has blocks of 32 dimensions, and this model's heads have 16; take --kv f16");
   }
 }
 

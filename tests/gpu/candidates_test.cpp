@@ -90,7 +90,8 @@ TEST_F(Candidates, GiveTheSameBitsForMatrices) {
 }
 
 TEST_F(Candidates, GiveTheSameBitsForAttention) {
-  const kernels::AttentionShape shape{.heads = 12, .kv_heads = 2, .head_dim = 64, .rope_dim = 64, .context = 160, .half_kv = true};
+  const kernels::AttentionShape shape{
+      .heads = 12, .kv_heads = 2, .head_dim = 64, .rope_dim = 64, .context = 160, .kv_format = KvFormat::f16};
   const std::uint32_t width = shape.heads * shape.head_dim, base = 100;
   Random random("candidates attention");
   for (const std::uint32_t rows : {1u, 4u}) {

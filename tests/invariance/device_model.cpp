@@ -5,13 +5,13 @@
 
 namespace skipstone::fixtures {
 
-DeviceModel::DeviceModel(const TinyConfig& tiny, bool half_kv)
+DeviceModel::DeviceModel(const TinyConfig& tiny, KvFormat kv_format)
     : file_([&] {
         write_tiny_model(tiny, directory_.file("tiny.gguf"));
         return gguf::File::open(directory_.file("tiny.gguf"));
       }()),
       config_(model::Config::from(file_)),
-      shape_{.context = tiny.context, .half_kv = half_kv},
+      shape_{.context = tiny.context, .kv_format = kv_format},
       device_(TestDevice::get().device),
       library_(device_, env::cache_directory()),
       select_(device_->caps(), device_->tuning()),
@@ -24,7 +24,7 @@ std::unique_ptr<exec::Executor> DeviceModel::sequence() {
 }
 
 const ref::Model& DeviceModel::oracle() {
-  if (!oracle_) oracle_ = std::make_unique<ref::Model>(file_, shape_.half_kv);
+  if (!oracle_) oracle_ = std::make_unique<ref::Model>(file_, shape_.kv_format);
   return *oracle_;
 }
 
@@ -50,12 +50,15 @@ std::vector<std::vector<float>> DeviceModel::logits(exec::Executor& sequence, st
 }
 
 std::vector<std::byte> DeviceModel::kv(exec::Executor& sequence, std::uint32_t layer, std::uint32_t end) const {
-  const std::vector<std::byte> all = sequence.read_kv(layer);  // K, then V: [kv_head][context][head_dim]
-  const std::size_t position = config_.head_dim * (shape_.half_kv ? 2u : 4u), head = position * shape_.context;
+  const std::vector<std::byte> all = sequence.read_kv(layer);  // K, then V: by KV head, vectors [context], then scales [context]
+  const kernels::AttentionShape shape = exec::attention_shape(config_, shape_);
+  const std::size_t vector = shape.kv_position_bytes(), scales = shape.kv_scale_bytes();
   std::vector<std::byte> out;
-  for (std::size_t at = 0; at < all.size(); at += head) {
-    const auto from = all.begin() + static_cast<std::ptrdiff_t>(at);
-    out.insert(out.end(), from, from + static_cast<std::ptrdiff_t>(position * end));
+  for (std::size_t at = 0; at < all.size(); at += shape.kv_head_bytes()) {
+    for (const auto& [first, bytes] : {std::pair{at, vector * end}, std::pair{at + vector * shape_.context, scales * end}}) {
+      const auto from = all.begin() + static_cast<std::ptrdiff_t>(first);
+      out.insert(out.end(), from, from + static_cast<std::ptrdiff_t>(bytes));
+    }
   }
   return out;
 }

@@ -23,7 +23,7 @@ using Tokens = std::vector<std::int32_t>;
 
 class DeviceModel {
  public:
-  DeviceModel(const TinyConfig& tiny, bool half_kv);
+  DeviceModel(const TinyConfig& tiny, KvFormat kv_format);
 
   const model::Config& config() const { return config_; }
   const exec::SequenceShape& shape() const { return shape_; }

@@ -20,7 +20,7 @@ TinyConfig small(std::uint32_t context) {
 }
 
 TEST(Growth, TwoThousandTokensTakeNoMoreThanTheFirst) {
-  DeviceModel model(small(2048), true);
+  DeviceModel model(small(2048), KvFormat::f16);
   const auto sequence = model.sequence();
   const exec::PassSpec spec{.layers = model.layers()};
   std::int32_t token = 1;
@@ -43,7 +43,7 @@ TEST(Growth, TwoThousandTokensTakeNoMoreThanTheFirst) {
 TEST(Growth, RecordedPassesAreBounded) {
   TinyConfig tiny = small(64);
   tiny.layers = 8;
-  DeviceModel model(tiny, true);
+  DeviceModel model(tiny, KvFormat::f16);
   const auto sequence = model.sequence();
   const std::int32_t token = 5;
   sequence->run({.layers = model.layers()}, {.tokens = {&token, 1}, .base = 0});
@@ -61,7 +61,7 @@ TEST(Growth, RecordedPassesAreBounded) {
 }
 
 TEST(Growth, ManySequencesGiveTheirMemoryBack) {
-  DeviceModel model(small(256), true);
+  DeviceModel model(small(256), KvFormat::f16);
   const exec::PassSpec spec{.layers = model.layers()};
   const std::int32_t token = 7;
   const auto kept = model.sequence();

@@ -46,12 +46,15 @@ bool same_bits(const std::vector<abi::RowResult>& a, const std::vector<abi::RowR
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(abi::RowResult)) == 0;
 }
 
-TEST(Rounds, InOneSubmissionGiveTheBitsOfRoundsByStep) {
+class RoundsByCache : public ::testing::TestWithParam<KvFormat> {};
+
+TEST_P(RoundsByCache, InOneSubmissionGiveTheBitsOfRoundsByStep) {
   TinyConfig tiny;
+  if (GetParam() == KvFormat::q8_0) tiny.head_dim = kv_block;
   tiny.layers = 3;
   tiny.type = gguf::Type::q8_0;
   tiny.context = 140;
-  DeviceModel model(tiny, true);
+  DeviceModel model(tiny, GetParam());
   const auto host = model.sequence(), device = model.sequence();
   const exec::LayerPlan plans[] = {model.layers("layers:0-1"), model.layers("attn:2;mlp:2"), model.layers("attn:0;mlp:1"),
                                    model.layers("layers:0")};
@@ -90,10 +93,13 @@ TEST(Rounds, InOneSubmissionGiveTheBitsOfRoundsByStep) {
   EXPECT_EQ(TestDevice::get().messages(), 0u);
 }
 
+INSTANTIATE_TEST_SUITE_P(Formats, RoundsByCache, ::testing::Values(KvFormat::f16, KvFormat::q8_0),
+                         [](const auto& format) { return std::string(to_string(format.param)); });
+
 TEST(Rounds, ThatDoNotFitAreRefused) {
   TinyConfig tiny;
   tiny.context = 64;
-  DeviceModel model(tiny, true);
+  DeviceModel model(tiny, KvFormat::f16);
   const auto sequence = model.sequence();
   exec::Round round;
   round.draft = model.layers("layers:0");

@@ -12,7 +12,9 @@ struct Variant {
   const char* name;
   gguf::Type type;
   std::uint32_t kv_heads, most_rows;
-  bool biases, half_kv;
+  bool biases;
+  KvFormat kv_format;
+  std::uint32_t head_dim = 0;  ///< 0: the tiny model's own
 };
 
 TinyConfig tiny_of(const Variant& v) {
@@ -25,6 +27,7 @@ TinyConfig tiny_of(const Variant& v) {
   tiny.type = v.type;
   tiny.kv_heads = v.kv_heads;
   tiny.biases = v.biases;
+  tiny.head_dim = v.head_dim;
   tiny.context = 160;
   return tiny;
 }
@@ -40,7 +43,7 @@ std::vector<std::vector<float>> decode_one_by_one(DeviceModel& model, exec::Exec
 
 TEST_P(Rows, AreTheSameInPassesOfAnyLength) {
   const Variant& v = GetParam();
-  DeviceModel model(tiny_of(v), v.half_kv);
+  DeviceModel model(tiny_of(v), v.kv_format);
   const Tokens text = model.tokens(100, 1);
   const auto straight = model.sequence(), together = model.sequence();
   const auto alone = decode_one_by_one(model, *straight, text);
@@ -65,18 +68,24 @@ TEST_P(Rows, AreTheSameInPassesOfAnyLength) {
 
 // Wide buckets take drivers long to compile: one format has them all here, every format has them in the kernels' own
 // tests.
-INSTANTIATE_TEST_SUITE_P(
-    Formats, Rows,
-    ::testing::Values(Variant{"q8_0", gguf::Type::q8_0, 2, 16, false, true}, Variant{"f16_biases", gguf::Type::f16, 4, 4, true, true},
-                      Variant{"q4_0", gguf::Type::q4_0, 1, 4, false, true}, Variant{"q4_k", gguf::Type::q4_k, 2, 4, false, true},
-                      Variant{"q6_k", gguf::Type::q6_k, 2, 4, false, true}, Variant{"bf16_f32_cache", gguf::Type::bf16, 2, 4, false, false},
-                      Variant{"f32", gguf::Type::f32, 2, 4, true, true}),
-    [](const auto& variant) { return std::string(variant.param.name); });
+INSTANTIATE_TEST_SUITE_P(Formats, Rows,
+                         ::testing::Values(Variant{"q8_0", gguf::Type::q8_0, 2, 16, false, KvFormat::f16},
+                                           Variant{"f16_biases", gguf::Type::f16, 4, 4, true, KvFormat::f16},
+                                           Variant{"q4_0", gguf::Type::q4_0, 1, 4, false, KvFormat::f16},
+                                           Variant{"q4_k", gguf::Type::q4_k, 2, 4, false, KvFormat::f16},
+                                           Variant{"q6_k", gguf::Type::q6_k, 2, 4, false, KvFormat::f16},
+                                           Variant{"bf16_f32_cache", gguf::Type::bf16, 2, 4, false, KvFormat::f32},
+                                           Variant{"f32", gguf::Type::f32, 2, 4, true, KvFormat::f16},
+                                           Variant{"q8_0_cache", gguf::Type::q8_0, 2, 16, false, KvFormat::q8_0, 32},
+                                           Variant{"q8_0_cache_three_blocks", gguf::Type::f32, 1, 4, false, KvFormat::q8_0, 96}),
+                         [](const auto& variant) { return std::string(variant.param.name); });
 
 // Draft passes through part of the layers leave K and V of tokens that are never accepted; verification must see none of it.
-TEST(Rollback, RejectedDraftsLeaveNoTrace) {
-  const Variant variant{"", gguf::Type::q8_0, 2, 16, false, true};
-  DeviceModel model(tiny_of(variant), true);
+class Rollback : public ::testing::TestWithParam<KvFormat> {};
+
+TEST_P(Rollback, RejectedDraftsLeaveNoTrace) {
+  const Variant variant{"", gguf::Type::q8_0, 2, 16, false, GetParam(), 32};
+  DeviceModel model(tiny_of(variant), variant.kv_format);
   const Tokens text = model.tokens(120, 2);
   const auto straight = model.sequence(), speculative = model.sequence();
   const auto alone = decode_one_by_one(model, *straight, text);
@@ -109,11 +118,14 @@ TEST(Rollback, RejectedDraftsLeaveNoTrace) {
   EXPECT_GT(rejected, 20u);  // else nothing was tried
 }
 
+INSTANTIATE_TEST_SUITE_P(Formats, Rollback, ::testing::Values(KvFormat::f16, KvFormat::q8_0),
+                         [](const auto& format) { return std::string(to_string(format.param)); });
+
 // The exit query cache: drafts keep the residual stream behind the first layers, what they have not read goes through these layers once,
 // and the rest of the model goes on from there. Every row has the bits of a full pass, in any split between drafts and rest.
 TEST(KeptRows, GiveTheFullModelsBits) {
-  const Variant variant{"", gguf::Type::q8_0, 2, 16, false, true};
-  DeviceModel model(tiny_of(variant), true);
+  const Variant variant{"", gguf::Type::q8_0, 2, 16, false, KvFormat::f16};
+  DeviceModel model(tiny_of(variant), variant.kv_format);
   const Tokens text = model.tokens(100, 3);
   const auto straight = model.sequence(), speculative = model.sequence();
   const auto alone = decode_one_by_one(model, *straight, text);

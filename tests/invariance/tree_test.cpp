@@ -28,11 +28,12 @@ std::vector<std::vector<float>> tree_logits(exec::Executor& sequence, const Devi
   return out;
 }
 
-class Trees : public ::testing::TestWithParam<bool> {};
+class Trees : public ::testing::TestWithParam<KvFormat> {};
 
 TEST_P(Trees, EveryBranchHasTheBitsOfStraightDecoding) {
   TinyConfig tiny;
   tiny.type = gguf::Type::q8_0;
+  tiny.head_dim = 32;  // a block of the q8_0 cache
   DeviceModel model(tiny, GetParam());
   const auto straight = model.sequence(), speculative = model.sequence();
   std::uint32_t counter = 0;
@@ -74,13 +75,14 @@ TEST_P(Trees, EveryBranchHasTheBitsOfStraightDecoding) {
   EXPECT_EQ(TestDevice::get().messages(), 0u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Caches, Trees, ::testing::Bool(), [](const auto& half) { return half.param ? "f16" : "f32"; });
+INSTANTIATE_TEST_SUITE_P(Caches, Trees, ::testing::Values(KvFormat::f32, KvFormat::f16, KvFormat::q8_0),
+                         [](const auto& format) { return std::string(to_string(format.param)); });
 
 // Rows that are their own parents stand at the base, each alone: many one-token texts in one pass.
 TEST(Trees, RowsWithoutParentsAreTextsOfTheirOwn) {
   TinyConfig tiny;
   tiny.type = gguf::Type::f16;
-  DeviceModel model(tiny, true);
+  DeviceModel model(tiny, KvFormat::f16);
   const auto together = model.sequence(), alone = model.sequence();
   const Tokens tokens = model.tokens(20, 8);
   Parents parents;

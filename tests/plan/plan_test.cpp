@@ -9,6 +9,7 @@
 #include "base/env.h"
 #include "base/status.h"
 #include "exec/pass_builder.h"
+#include "exec/sequence_buffers.h"
 #include "fixtures/temporary_directory.h"
 #include "fixtures/tiny_model.h"
 #include "gguf/gguf.h"
@@ -57,7 +58,7 @@ class Plans {
         select_(caps, vk::tuning_for(caps)),
         weights_(model::layout_weights(model::find_tensors(file_, config_), max_range == 0 ? caps.max_storage_range : max_range,
                                        select_.interleave())),
-        builder_(config_, weights_, {.context = 256, .half_kv = select_.half_kv()}, select_) {}
+        builder_(config_, weights_, {.context = 256, .kv_format = select_.kv_format()}, select_) {}
 
   Plan build(const PassSpec& spec) const { return builder_.build(spec); }
   std::string print(const PassSpec& spec) const {
@@ -203,6 +204,24 @@ TEST(Plans, OnlyPassesThatExistAreBuilt) {
   EXPECT_TRUE(refused({.layers = plans.layers(), .bucket = 512}));
   EXPECT_TRUE(refused({.layers = plans.layers(), .bucket = 64, .output = Output::logits}));
   EXPECT_FALSE(refused({.layers = plans.layers(), .bucket = 32, .output = Output::logits, .last_row_only = true}));
+}
+
+std::uint64_t cache_bytes(const model::Config& config, std::uint32_t context, KvFormat format) {
+  return plan_bytes(config, {.context = context, .kv_format = format}).kv;
+}
+
+TEST(SequenceBytes, OfKvFormats) {
+  constexpr std::uint64_t mib = std::uint64_t{1} << 20;
+  model::Config llama_2_7b;
+  llama_2_7b.layers = llama_2_7b.heads = llama_2_7b.kv_heads = 32;
+  llama_2_7b.head_dim = llama_2_7b.rope_dim = 128;
+  EXPECT_EQ(cache_bytes(llama_2_7b, 4096, KvFormat::f32), 4096 * mib);
+  EXPECT_EQ(cache_bytes(llama_2_7b, 4096, KvFormat::f16), 2048 * mib);
+  EXPECT_EQ(cache_bytes(llama_2_7b, 4096, KvFormat::q8_0), 1088 * mib);
+  model::Config odd = llama_2_7b;  // half of a head's only word of scales is empty, and a plane of scales ends within 16 bytes
+  odd.layers = odd.heads = odd.kv_heads = 1;
+  odd.head_dim = odd.rope_dim = 32;
+  EXPECT_EQ(cache_bytes(odd, 75, KvFormat::q8_0), 2u * (75 * 32 + 304));
 }
 
 }  // namespace

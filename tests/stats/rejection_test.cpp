@@ -26,7 +26,7 @@ struct Row {
 const std::vector<Row>& rows() {
   static const std::vector<Row> all = [] {
     const gguf::File file = gguf::File::open(std::string(SKIPSTONE_MODELS) + "/skipstone-py.gguf");
-    const ref::Model model(file, true);
+    const ref::Model model(file, KvFormat::f16);
     std::vector<std::int32_t> text;
     for (std::int32_t i = 0; i < 12; ++i) text.push_back(300 + 37 * i);
     auto whole = model.new_sequence(), part = model.new_sequence();

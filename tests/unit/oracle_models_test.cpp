@@ -66,7 +66,7 @@ Follow follow(const ref::Model& model, const Tokens& prompt, const Tokens& token
 
 TEST(OracleModels, Stories260KGivesTheTokensOfLlamaCpp) {
   if (!present("stories260K.gguf") || !present("stories260K.greedy.json")) GTEST_SKIP() << "needs stories260K.* in " << models;
-  const ref::Model model(gguf::File::open(models + "stories260K.gguf"), true);
+  const ref::Model model(gguf::File::open(models + "stories260K.gguf"), KvFormat::f16);
   const auto cases = read_cases("stories260K.greedy.json");
   ASSERT_EQ(cases.size(), 6u);
   for (const auto& expected : cases) {
@@ -79,7 +79,7 @@ TEST(OracleModels, Stories260KGivesTheTokensOfLlamaCpp) {
 // cache chooses the other token there. So without rounding only what lies farther apart has to agree.
 TEST(OracleModels, Stories260KWithAnExactCacheDiffersInNearTiesAlone) {
   if (!present("stories260K.gguf") || !present("stories260K.greedy.json")) GTEST_SKIP() << "needs stories260K.* in " << models;
-  const ref::Model model(gguf::File::open(models + "stories260K.gguf"), false);
+  const ref::Model model(gguf::File::open(models + "stories260K.gguf"), KvFormat::f32);
   for (const auto& expected : read_cases("stories260K.greedy.json")) {
     const auto tokens = expected["tokens"].get<Tokens>();
     const Follow actual = follow(model, expected["prompt_tokens"].get<Tokens>(), tokens);
@@ -90,7 +90,7 @@ TEST(OracleModels, Stories260KWithAnExactCacheDiffersInNearTiesAlone) {
   }
 }
 
-class OracleCaches : public testing::TestWithParam<bool> {};
+class OracleCaches : public testing::TestWithParam<KvFormat> {};
 
 TEST_P(OracleCaches, Py20GivesTheTokensAndCosinesOfTransformers) {
   if (!present("py20-f16.gguf") || !present("py20.greedy.json")) GTEST_SKIP() << "needs py20-f16.gguf and py20.greedy.json in " << models;
@@ -115,8 +115,8 @@ TEST_P(OracleCaches, Py20GivesTheTokensAndCosinesOfTransformers) {
   RecordProperty("farthest_cosine", fmt::format("{:.2e}", farthest));
 }
 
-std::string cache_name(const testing::TestParamInfo<bool>& half) { return half.param ? "Half" : "Float"; }
-INSTANTIATE_TEST_SUITE_P(Cache, OracleCaches, testing::Bool(), cache_name);
+INSTANTIATE_TEST_SUITE_P(Cache, OracleCaches, testing::Values(KvFormat::f32, KvFormat::f16),
+                         [](const auto& format) { return std::string(to_string(format.param)); });
 
 }  // namespace
 }  // namespace skipstone

@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "edited_model.h"
 #include "naive_llama.h"
+#include "ref/kv_rounding.h"
 #include "ref/model.h"
 #include "ref/operations.h"
 
@@ -27,8 +28,8 @@ ref::Result run(const ref::Model& model, const Tokens& tokens, const LayerPlan& 
   ref::Sequence sequence = model.new_sequence();
   return model.forward(sequence, tokens, 0, plan);
 }
-ref::Result run(const gguf::File& file, const Tokens& tokens, bool half_kv = false) {
-  const ref::Model model(file, half_kv);
+ref::Result run(const gguf::File& file, const Tokens& tokens, KvFormat kv_format = KvFormat::f32) {
+  const ref::Model model(file, kv_format);
   return run(model, tokens, LayerPlan::full(model.config().layers));
 }
 
@@ -96,8 +97,10 @@ TEST(Oracle, AgreesOnEveryRunnableType) {
 }
 
 TEST(Oracle, ChunksGiveTheBitsOfOneCall) {
-  for (const bool half_kv : {false, true}) {
-    const ref::Model model(EditedModel().open(), half_kv);
+  for (const KvFormat kv_format : {KvFormat::f32, KvFormat::f16, KvFormat::q8_0}) {
+    TinyConfig tiny;
+    tiny.head_dim = 32;
+    const ref::Model model(EditedModel(tiny).open(), kv_format);
     const LayerPlan plan = LayerPlan::full(model.config().layers);
     const ref::Result whole = run(model, text, plan);
     for (const std::size_t chunk : {1u, 5u}) {
@@ -116,7 +119,7 @@ TEST(Oracle, ChunksGiveTheBitsOfOneCall) {
 }
 
 TEST(Oracle, DraftsAndRollbackLeaveNoTrace) {
-  const ref::Model model(EditedModel().open(), true);
+  const ref::Model model(EditedModel().open(), KvFormat::f16);
   const LayerPlan full = LayerPlan::full(4), draft = LayerPlan::parse("attn:1;mlp:2", 4);
   const ref::Result whole = run(model, text, full);
   ref::Sequence sequence = model.new_sequence();
@@ -130,7 +133,7 @@ TEST(Oracle, DraftsAndRollbackLeaveNoTrace) {
 
 TEST(Oracle, SkippedSublayersAreOnesThatAddNothing) {
   const std::string plan = "attn:1,3;mlp:0,3";
-  const auto skipped = run(ref::Model(EditedModel().open(), false), text, LayerPlan::parse(plan, 4));
+  const auto skipped = run(ref::Model(EditedModel().open(), KvFormat::f32), text, LayerPlan::parse(plan, 4));
   EditedModel silent;
   for (const char* name : {"blk.1.attn_output.weight", "blk.3.attn_output.weight"}) silent.tensor(name, {64, 64});
   for (const char* name : {"blk.0.ffn_down.weight", "blk.3.ffn_down.weight"}) silent.tensor(name, {128, 64});
@@ -145,7 +148,7 @@ TEST(Oracle, SkippedSublayersAreOnesThatAddNothing) {
 }
 
 TEST(Oracle, SkippedAttentionStoresNothing) {
-  const ref::Model model(EditedModel().open(), false);
+  const ref::Model model(EditedModel().open(), KvFormat::f32);
   ref::Sequence sequence = model.new_sequence();
   model.forward(sequence, text, 0, LayerPlan::parse("attn:2", 4));
   EXPECT_TRUE(sequence.keys[2].empty());
@@ -156,14 +159,14 @@ TEST(Oracle, SkippedAttentionStoresNothing) {
 TEST(Oracle, AnEarlyExitIsAShorterModel) {
   LayerPlan early = LayerPlan::full(4);
   early.end = 2;
-  const auto exited = run(ref::Model(EditedModel().open(), false), text, early);
+  const auto exited = run(ref::Model(EditedModel().open(), KvFormat::f32), text, early);
   EditedModel shorter;
   shorter.set("llama.block_count", std::uint32_t{2});
   EXPECT_EQ(exited.logits, run(shorter.open(), text).logits);
 }
 
 TEST(Oracle, LateLayersContinueFromTheHiddenState) {
-  const ref::Model model(EditedModel().open(), true);
+  const ref::Model model(EditedModel().open(), KvFormat::f16);
   LayerPlan early = LayerPlan::full(4), late = early;
   early.end = late.begin = 3;
   ref::Sequence sequence = model.new_sequence();
@@ -176,7 +179,7 @@ TEST(Oracle, LateLayersContinueFromTheHiddenState) {
 }
 
 TEST(Oracle, LastLogitsAlone) {
-  const ref::Model model(EditedModel().open(), false);
+  const ref::Model model(EditedModel().open(), KvFormat::f32);
   ref::Sequence sequence = model.new_sequence();
   ref::Options options;
   options.all_logits = false;
@@ -187,7 +190,7 @@ TEST(Oracle, LastLogitsAlone) {
 
 TEST(Oracle, HalfCacheRoundsKeysAndValues) {
   const gguf::File file = EditedModel().open();
-  const ref::Model half(file, true), full(file, false);
+  const ref::Model half(file, KvFormat::f16), full(file, KvFormat::f32);
   ref::Sequence rounded = half.new_sequence(), exact = full.new_sequence();
   half.forward(rounded, text, 0, LayerPlan::full(4));
   full.forward(exact, text, 0, LayerPlan::full(4));
@@ -198,8 +201,24 @@ TEST(Oracle, HalfCacheRoundsKeysAndValues) {
   EXPECT_NE(rounded.keys[0], exact.keys[0]);
 }
 
+TEST(Oracle, QuantisedCacheRoundsKeysAndValues) {
+  TinyConfig tiny;
+  tiny.head_dim = 32;
+  const gguf::File file = EditedModel(tiny).open();
+  const ref::Model blocks(file, KvFormat::q8_0), full(file, KvFormat::f32);
+  ref::Sequence rounded = blocks.new_sequence(), exact = full.new_sequence();
+  blocks.forward(rounded, text, 0, LayerPlan::full(4));
+  full.forward(exact, text, 0, LayerPlan::full(4));
+  for (auto [from, to] : {std::pair{&exact.keys[0], &rounded.keys[0]}, std::pair{&exact.values[0], &rounded.values[0]}}) {
+    EXPECT_NE(*from, *to);
+    ref::round_kv(KvFormat::q8_0, *from);  // layer 0 has seen no cache yet
+    EXPECT_EQ(*from, *to);
+  }
+  EXPECT_THROW(ref::Model(EditedModel().open(), KvFormat::q8_0), Error);  // heads of 16
+}
+
 TEST(Oracle, RefusesWhatCannotBe) {
-  const ref::Model model(EditedModel().open(), false);
+  const ref::Model model(EditedModel().open(), KvFormat::f32);
   const LayerPlan full = LayerPlan::full(4);
   ref::Sequence sequence = model.new_sequence();
   const Tokens outside{static_cast<std::int32_t>(model.config().vocabulary)};

@@ -17,6 +17,8 @@ const char* kv_name(std::int32_t type) {
       return "f16";
     case SKIPSTONE_KV_F32:
       return "f32";
+    case SKIPSTONE_KV_Q8_0:
+      return "q8_0";
     default:
       return "auto";
   }

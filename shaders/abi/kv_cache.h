@@ -1,0 +1,9 @@
+#ifndef SKIPSTONE_ABI_KV_CACHE_H
+#define SKIPSTONE_ABI_KV_CACHE_H
+// How K and V are stored (docs/numerics.md): the values of the constant KV_FORMAT, and of skipstone::KvFormat.
+#define KV_FORMAT_F32 0
+#define KV_FORMAT_F16 1
+#define KV_FORMAT_Q8_0 2
+// Dimensions that share a scale in KV_FORMAT_Q8_0.
+#define KV_BLOCK 32
+#endif
