@@ -174,7 +174,7 @@ Measurement::Timed Measurement::prepare(const Request& request, const Workload& 
   timed.dispatches = work.round(first_matrix);
   const Dispatch& first = timed.dispatches.front();
   timed.result = std::move(result);
-  timed.result.statistics = library_.pipeline(first.kernel, first.constants).statistics();
+  timed.result.statistics = library_.pipeline(first.kernel, first.constants, first.subgroup).statistics();
   fill_operands(first, request.half_kv);
   const kernels::Resolver resolve = [this](const kernels::Resource& resource) { return slice(resource); };
   const auto copies = static_cast<std::uint32_t>(std::max<std::size_t>(1, copies_.size()));

@@ -24,6 +24,7 @@ struct Case {
 struct Scope {
   Depth depth = Depth::quick;
   vk::Tuning tuning;
+  vk::Tier tier = vk::Tier::base;  ///< the highest that device and build have
 };
 
 /// The cases of each operation. Every one has cases in both depths.
