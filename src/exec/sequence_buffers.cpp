@@ -41,8 +41,8 @@ SequenceBytes plan_bytes(const model::Config& config, const SequenceShape& shape
   const Sizes s = sizes_of(config, shape);
   SequenceBytes bytes;
   bytes.kv = s.kv * 2 * config.layers;
-  bytes.activations =
-      s.width * 3 + s.kept + s.q * 2 + s.qkv + s.gate_up + s.ffn + s.half_rows + s.partial + s.logits * 2 + s.argmax_partial + s.cosines + s.rope;
+  bytes.activations = s.width * 3 + s.kept + s.q * 2 + s.qkv + s.gate_up + s.ffn + s.half_rows + s.partial + s.logits * 2 +
+                      s.argmax_partial + s.cosines + s.rope;
   bytes.largest_buffer = std::max({s.kv, s.width, s.qkv, s.gate_up, s.partial, s.logits, s.rope});
   return bytes;
 }

@@ -23,7 +23,7 @@ struct Library::State {
     std::once_flag made;
     std::unique_ptr<vk::Pipeline> pipeline;
   };
-  mutable std::mutex mutex;  // of the map, not of the entries
+  mutable std::mutex mutex;                                                                    // of the map, not of the entries
   std::map<std::tuple<KernelId, std::vector<std::uint32_t>, std::uint32_t>, Entry> pipelines;  // by kernel, constants, lanes of a subgroup
 
   std::unique_ptr<vk::Pipeline> make(KernelId kernel, std::span<const std::uint32_t> constants, std::uint32_t subgroup);
@@ -36,7 +36,8 @@ Library::~Library() = default;
 
 std::unique_ptr<vk::Pipeline> Library::State::make(KernelId kernel, std::span<const std::uint32_t> constants, std::uint32_t subgroup) {
   const KernelInfo& facts = info(kernel);
-  if (facts.spirv.empty()) fail(Code::unsupported, "this build has no kernel {}: configure it with a newer shader compiler (CONTRIBUTING.md)", facts.name);
+  if (facts.spirv.empty())
+    fail(Code::unsupported, "this build has no kernel {}: configure it with a newer shader compiler (CONTRIBUTING.md)", facts.name);
   if (constants.size() != facts.constants) {
     fail(Code::internal, "kernel {} takes {} constants, not {}", facts.name, facts.constants, constants.size());
   }

@@ -78,8 +78,8 @@ std::vector<std::uint32_t> tile_constants(const Selector& select, const MatmulCh
     return words(abi::MatmulSpec{tile.lanes, tile.tile, tile.tile, tile.part_n, tile.part_m, bias, residual, weights.interleave});
   }
   const vk::MatrixShape& shape = select.caps().cooperative_matrix;
-  return words(abi::MatmulCoopmatSpec{tile.lanes, tile.tile, tile.tile, tile.part_n, tile.part_m, shape.m, shape.n, shape.k, bias,
-                                      residual, weights.interleave});
+  return words(abi::MatmulCoopmatSpec{tile.lanes, tile.tile, tile.tile, tile.part_n, tile.part_m, shape.m, shape.n, shape.k, bias, residual,
+                                      weights.interleave});
 }
 
 }  // namespace

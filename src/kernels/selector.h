@@ -43,8 +43,8 @@ class Selector {
   MatvecChoice argmax(std::uint32_t rows_of_pass) const;
   /// Whether passes of more than STEP_VERIFY_ROWS rows take the tiled kernel.
   bool tiled(std::uint32_t rows_of_pass) const;
-  /// The tiled kernel for a matrix of n output rows, and its tile: what was measured, else the built-in choice. The tile changes no bit of the
-  /// result, the tier does; it is the device's, the build's and the format's.
+  /// The tiled kernel for a matrix of n output rows, and its tile: what was measured, else the built-in choice. The tile changes no bit of
+  /// the result, the tier does; it is the device's, the build's and the format's.
   MatmulChoice matmul(gguf::Type format, std::uint32_t n, std::uint32_t rows_of_pass) const;
   /// `group`: query heads of a KV head; `chunk`: keys of a split.
   AttentionChoice attention(std::uint32_t group, std::uint32_t head_dim, std::uint32_t chunk, std::uint32_t rows_of_pass) const;

@@ -78,7 +78,7 @@ TEST(Choices, AreUsedWhereTheyAreCandidates) {
   choices.matvec[{Type::q8_0, 4}] = other;
   choices.matvec[{Type::f16, 1}] = {32, 16, 4, 1};    // another K_LANES would be another sum
   choices.matvec[{Type::q8_0, 1}] = {32, 32, 64, 1};  // would spill
-  choices.matmul[{Type::q8_0, 4096, 64}] = 128;  // more columns than the pass has
+  choices.matmul[{Type::q8_0, 4096, 64}] = 128;       // more columns than the pass has
   choices.attention[{4, 64, 1}] = {32, 3};
   select.use(choices);
   EXPECT_EQ(select.matvec(Type::q8_0, 4), other);
