@@ -58,7 +58,12 @@ std::uint32_t shared_bytes(const MatmulChoice& tile, const MatrixUnits& units) {
   return staged * MATMUL_COOPMAT_TILE_QUADS * 8 + subgroups * units.shape.m * units.shape.n * 4;
 }
 
+// Matrices of sums that a subgroup's code, which is unrolled, may handle: 64 of 8 x 8 keep a CPU driver compiling for minutes.
+constexpr std::uint32_t most_matrices = 32;
+
 bool fits(const vk::Caps& caps, const MatmulChoice& tile, const MatrixUnits& units) {
+  if (tile.tier == vk::Tier::cooperative_matrix && (tile.part_n / units.shape.n) * (tile.part_m / units.shape.m) > most_matrices)
+    return false;
   return tile.lanes <= std::min(caps.max_workgroup_invocations, caps.max_workgroup_size[0]) &&
          shared_bytes(tile, units) <= caps.max_shared_bytes;
 }
