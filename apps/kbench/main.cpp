@@ -27,8 +27,8 @@ using cli::Failure;
 
 struct Options {
   std::vector<std::string> operations, formats, rows;
-  std::string device, shape, heads, kv = "f16", output_format = "md";
-  std::uint32_t width = 4096, ffn = 11008, vocabulary = 32000, depth = 1024, samples = 7;
+  std::string device, shape, heads, kv = "f16", tier, output_format = "md";
+  std::uint32_t width = 4096, ffn = 11008, vocabulary = 32000, depth = 1024, tile = 0, samples = 7;
   bool list = false, host_clock = false;
 };
 
@@ -103,6 +103,14 @@ kbench::Settings settings_of(const Options& o) {
     throw Failure(ExitCode::usage, fmt::format("--samples {} cannot be taken; 1 to 100000", o.samples));
   settings.samples = o.samples;
   settings.timestamps = !o.host_clock;
+  for (const vk::Tier tier : {vk::Tier::base, vk::Tier::fp16, vk::Tier::cooperative_matrix}) {
+    if (o.tier == vk::to_string(tier)) settings.tier = tier;
+  }
+  if (!o.tier.empty() && !settings.tier)
+    throw Failure(ExitCode::usage, fmt::format("there is no tier '{}'; there are base, fp16, coopmat", o.tier));
+  if (o.tile != 0 && o.tile != 32 && o.tile != 64 && o.tile != 128)
+    throw Failure(ExitCode::usage, fmt::format("there is no tile of {} squared; there are 32, 64, 128", o.tile));
+  settings.tile = o.tile;
   return settings;
 }
 
@@ -170,6 +178,8 @@ void add_options(CLI::App& app, Options& o) {
   app.add_option("--kv", o.kv, "Precision of the KV cache: f16, f32 or q8_0")
       ->capture_default_str()
       ->check(CLI::IsMember({"f16", "f32", "q8_0"}));
+  app.add_option("--tier", o.tier, "Of the tiled kernels: base, fp16, coopmat, at most what build and device have; default: the device's");
+  app.add_option("--tile", o.tile, "Edge of their tiles: 32, 64, 128, at most what passes and device allow; default: the built-in choice");
   app.add_option("--samples", o.samples, "Of each kernel, taken in turn")->capture_default_str();
   app.add_flag("--host-clock", o.host_clock, "Time submissions on the host, not dispatches on the device");
   app.add_option("--device", o.device, "A number from `skipstone devices` or a part of a name; default: the best")

@@ -49,6 +49,22 @@ std::vector<std::uint32_t> buckets_of(const std::vector<std::uint32_t>& rows, co
   return buckets;
 }
 
+/// The device's own, but for what the settings say of tiles.
+vk::Tuning tuning_of(const vk::Device& device, const Settings& settings) {
+  vk::Tuning tuning = device.tuning();
+  tuning.prefill = settings.tier.value_or(tuning.prefill);
+  if (settings.tile > 0) {
+    tuning.largest_tile = settings.tile;
+    tuning.fill = 1;
+  }
+  return tuning;
+}
+
+/// The kernel that an operation is about: behind the one that makes halves of x, where there is one.
+const Dispatch& subject(const std::vector<Dispatch>& round) {
+  return round[round.size() > 1 && round.front().kernel == kernels::KernelId::half_rows ? 1 : 0];
+}
+
 }  // namespace
 
 struct Measurement::Timed {
@@ -63,7 +79,8 @@ Measurement::Measurement(std::shared_ptr<vk::Device> device, kernels::Library& l
     : device_(device),
       library_(library),
       settings_(settings),
-      select_(device->caps(), device->tuning()),
+      tuning_(tuning_of(*device, settings)),
+      select_(device->caps(), tuning_),
       buffers_(device, config_of(settings.sizes), sequence_of(settings.sizes)),
       vectors_(device, vk::Role::activations),
       queue_(device) {
@@ -128,7 +145,7 @@ std::string Measurement::check(const Operation& operation, gguf::Type format, co
   }
   // The kernels that are timed, on rows as long as theirs; a few of them, since the oracle is slow.
   const bool tiled = operation.name == "matmul";
-  vk::Tuning tuning = device_->tuning();
+  vk::Tuning tuning = tuning_;
   tuning.tiled_prefill = tiled;
   for (const Workload& work : works) {
     if (!work.check) continue;
@@ -173,10 +190,10 @@ Measurement::Timed Measurement::prepare(const Request& request, const Workload& 
   Timed timed;
   timed.request = request;
   timed.dispatches = work.round(first_matrix);
-  const Dispatch& first = timed.dispatches.front();
+  const Dispatch& kernel = subject(timed.dispatches);
   timed.result = std::move(result);
-  timed.result.statistics = library_.pipeline(first.kernel, first.constants).statistics();
-  fill_operands(first);
+  timed.result.statistics = library_.pipeline(kernel.kernel, kernel.constants, kernel.subgroup).statistics();
+  for (const Dispatch& dispatch : timed.dispatches) fill_operands(dispatch);
   const kernels::Resolver resolve = [this](const kernels::Resource& resource) { return slice(resource); };
   const auto copies = static_cast<std::uint32_t>(std::max<std::size_t>(1, copies_.size()));
   const auto record = [&](std::uint32_t rounds) {
@@ -219,7 +236,7 @@ std::vector<Result> Measurement::run(const Operation& operation, gguf::Type form
   std::vector<Workload> works;
   std::vector<Request> requests;
   for (const std::uint32_t n : rows) {
-    requests.push_back({settings_.sizes, format, n, device_->tuning()});
+    requests.push_back({settings_.sizes, format, n, tuning_});
     works.push_back(operation.make(select_, requests.back()));
   }
   const std::string failure = rows.empty() ? "" : check(operation, format, works);
@@ -227,7 +244,7 @@ std::vector<Result> Measurement::run(const Operation& operation, gguf::Type form
     Result result{std::string(operation.name),
                   operation.has_formats ? selftest::suffix(format) : "",
                   works[i].shape,
-                  kernels::info(works[i].round(first_matrix).front().kernel).name,
+                  kernels::info(subject(works[i].round(first_matrix)).kernel).name,
                   rows[i],
                   failure,
                   {},

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,8 +23,10 @@ struct Settings {
   std::vector<std::uint32_t> rows{1, 2, 4, 8, 16, 32};
   std::uint32_t samples = 7;  ///< of each workload, in turn
   double warm_up_seconds = 0.3, sample_seconds = 0.02;
-  std::uint64_t working_set = 0;  ///< bytes of matrices that a sample goes through; 0: more than the device's caches hold
-  bool timestamps = true;         ///< where the device has them
+  std::uint64_t working_set = 0;            ///< bytes of matrices that a sample goes through; 0: more than the device's caches hold
+  bool timestamps = true;                   ///< where the device has them
+  std::optional<skipstone::vk::Tier> tier;  ///< of the tiled kernels; none: the device's own, no more than build and device have
+  std::uint32_t tile = 0;                   ///< edge of their tiles; 0: the built-in choice
 };
 
 struct Result {
@@ -58,6 +61,7 @@ class Measurement {
   std::shared_ptr<skipstone::vk::Device> device_;
   skipstone::kernels::Library& library_;
   Settings settings_;
+  skipstone::vk::Tuning tuning_;
   skipstone::kernels::Selector select_;
   skipstone::exec::SequenceBuffers buffers_;
   skipstone::vk::Arena vectors_;

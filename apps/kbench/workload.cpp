@@ -221,7 +221,7 @@ constexpr Operation table[] = {
     {"matvec_swiglu", "matvec", "the same of gate and up, and silu(gate) * up", true, STEP_VERIFY_ROWS, 1, matvec_swiglu},
     {"argmax", "argmax", "the largest of W x by ranges of outputs, without writing W x", true, STEP_VERIFY_ROWS, 1, argmax},
     {"argmax_merge", "argmax_merge", "and of all", false, STEP_VERIFY_ROWS, 1, argmax_merge},
-    {"matmul", "matmul", "y = W x in tiles: prompts", true, STEP_MAX_ROWS, 16, matmul},
+    {"matmul", "matmul", "y = W x in tiles: prompts", true, STEP_MAX_ROWS, 32, matmul},
     {"embed", "embed", "rows of the embedding, as floats", true, STEP_MAX_ROWS, 1, embed},
     {"rms_norm", "rms_norm", "root-mean-square norm", false, STEP_MAX_ROWS, 1, rms_norm},
     {"rope_store", "rope_store", "rotary embedding of Q and K; K and V into the cache", false, STEP_MAX_ROWS, 1, rope_store},

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <set>
+#include <tuple>
 
 #include "abi/step_state.h"
 #include "base/log.h"
@@ -13,7 +14,6 @@ namespace skipstone::exec {
 std::vector<PassSpec> usual_passes(std::uint32_t layers) {
   std::vector<PassSpec> passes;
   for (const std::uint32_t bucket : kernels::row_buckets) {
-    if (bucket > 64 && bucket > STEP_VERIFY_ROWS) break;
     PassSpec spec;
     spec.layers = LayerPlan::full(layers);
     spec.bucket = bucket;
@@ -33,11 +33,11 @@ std::vector<PassSpec> usual_passes(std::uint32_t layers) {
 }
 
 std::vector<kernels::Dispatch> distinct_pipelines(const PassBuilder& builder, std::span<const PassSpec> passes) {
-  std::set<std::pair<kernels::KernelId, std::vector<std::uint32_t>>> seen;
+  std::set<std::tuple<kernels::KernelId, std::vector<std::uint32_t>, std::uint32_t>> seen;
   std::vector<kernels::Dispatch> distinct;
   for (const PassSpec& pass : passes) {
     for (kernels::Dispatch& dispatch : builder.build(pass).dispatches) {
-      if (seen.emplace(dispatch.kernel, dispatch.constants).second) distinct.push_back(std::move(dispatch));
+      if (seen.emplace(dispatch.kernel, dispatch.constants, dispatch.subgroup).second) distinct.push_back(std::move(dispatch));
     }
   }
   return distinct;
@@ -59,7 +59,8 @@ void PipelineMaker::work(std::stop_token stop) {
     const std::size_t turn = next_++;
     if (turn >= dispatches_.size()) return;
     try {
-      library_.pipeline(dispatches_[turn].kernel, dispatches_[turn].constants);
+      const kernels::Dispatch& dispatch = dispatches_[turn];
+      library_.pipeline(dispatch.kernel, dispatch.constants, dispatch.subgroup);
     } catch (const std::exception& error) {
       log::debug("a pipeline could not be made beforehand: {}", error.what());
     }

@@ -12,13 +12,14 @@ namespace {
 using kernels::padded;
 
 struct Sizes {
-  std::uint64_t kv, width, kept, q, qkv, gate_up, ffn, partial, logits, argmax_partial, cosines, rope;
+  std::uint64_t kv, width, kept, q, qkv, gate_up, ffn, half_rows, partial, logits, argmax_partial, cosines, rope;
 };
 
 Sizes sizes_of(const model::Config& config, const SequenceShape& shape) {
   constexpr std::uint64_t rows = STEP_MAX_ROWS, word = sizeof(float);
   const kernels::AttentionShape attention = attention_shape(config, shape);
   const std::uint64_t ranges = (config.vocabulary + MATVEC_ARGMAX_ROWS - 1) / MATVEC_ARGMAX_ROWS;
+  const std::uint64_t widest = padded(std::max({config.width, config.q_width(), config.ffn}));  // of the rows that matrices multiply
   return {attention.kv_bytes(),
           rows * padded(config.width) * word,
           std::uint64_t{STEP_VERIFY_ROWS} * padded(config.width) * word,
@@ -26,6 +27,7 @@ Sizes sizes_of(const model::Config& config, const SequenceShape& shape) {
           rows * padded(attention.qkv_width()) * word,
           rows * padded(2 * config.ffn) * word,
           rows * padded(config.ffn) * word,
+          rows * HALF_ROWS_WORDS(widest / 32) * 16,
           attention.partial_bytes(STEP_VERIFY_ROWS),
           std::uint64_t{STEP_VERIFY_ROWS} * padded(config.vocabulary) * word,
           STEP_VERIFY_ROWS * ranges * sizeof(abi::ArgmaxPartial),
@@ -39,8 +41,8 @@ SequenceBytes plan_bytes(const model::Config& config, const SequenceShape& shape
   const Sizes s = sizes_of(config, shape);
   SequenceBytes bytes;
   bytes.kv = s.kv * 2 * config.layers;
-  bytes.activations =
-      s.width * 3 + s.kept + s.q * 2 + s.qkv + s.gate_up + s.ffn + s.partial + s.logits * 2 + s.argmax_partial + s.cosines + s.rope;
+  bytes.activations = s.width * 3 + s.kept + s.q * 2 + s.qkv + s.gate_up + s.ffn + s.half_rows + s.partial + s.logits * 2 +
+                      s.argmax_partial + s.cosines + s.rope;
   bytes.largest_buffer = std::max({s.kv, s.width, s.qkv, s.gate_up, s.partial, s.logits, s.rope});
   return bytes;
 }
@@ -77,6 +79,7 @@ SequenceBuffers::SequenceBuffers(std::shared_ptr<vk::Device> device, const model
   qkv_ = activation_arena_.allocate(s.qkv);
   gate_up_ = activation_arena_.allocate(s.gate_up);
   activated_ = activation_arena_.allocate(s.ffn);
+  half_rows_ = activation_arena_.allocate(s.half_rows);
   attention_partial_ = activation_arena_.allocate(s.partial);
   logits_ = activation_arena_.allocate(s.logits);
   argmax_partial_ = activation_arena_.allocate(s.argmax_partial);
@@ -117,6 +120,8 @@ vk::Slice SequenceBuffers::slice(const kernels::Resource& resource) const {
       return gate_up_;
     case Kind::activated:
       return activated_;
+    case Kind::half_rows:
+      return half_rows_;
     case Kind::attention_partial:
       return attention_partial_;
     case Kind::logits:

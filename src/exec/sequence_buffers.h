@@ -35,7 +35,7 @@ class SequenceBuffers {
  private:
   vk::Arena kv_arena_, activation_arena_, state_arena_, readback_arena_;
   std::vector<vk::Slice> k_cache_, v_cache_;
-  vk::Slice residual_[2], kept_, normed_, qkv_, q_rotated_, attended_, gate_up_, activated_;
+  vk::Slice residual_[2], kept_, normed_, qkv_, q_rotated_, attended_, gate_up_, activated_, half_rows_;
   vk::Slice attention_partial_, logits_, argmax_partial_, cosines_, rope_table_, state_, result_, cosine_total_, logits_readback_;
   vk::Slice round_, round_result_, drafts_;
 };

@@ -14,9 +14,11 @@
 #include "abi/cosine.h"
 #include "abi/cosine_sum.h"
 #include "abi/embed.h"
+#include "abi/half_rows.h"
 #include "abi/keep_rows.h"
 #include "abi/kv_cache.h"
 #include "abi/matmul.h"
+#include "abi/matmul_coopmat.h"
 #include "abi/matvec.h"
 #include "abi/move_kv.h"
 #include "abi/random_fill.h"
@@ -47,6 +49,8 @@ SK_KERNEL_ABI(Embed, EMBED)
 SK_KERNEL_ABI(RmsNorm, RMS_NORM)
 SK_KERNEL_ABI(Matvec, MATVEC)
 SK_KERNEL_ABI(Matmul, MATMUL)
+SK_KERNEL_ABI(MatmulCoopmat, MATMUL_COOPMAT)
+SK_KERNEL_ABI(HalfRows, HALF_ROWS)
 SK_KERNEL_ABI(RopeStore, ROPE_STORE)
 SK_KERNEL_ABI(Attention, ATTENTION)
 SK_KERNEL_ABI(AttentionMerge, ATTENTION_MERGE)

@@ -15,12 +15,6 @@ struct MatvecChoice {
   bool operator==(const MatvecChoice&) const = default;
 };
 
-/// Lanes and tile of the tiled matrix kernel (shaders/abi/matmul.h).
-struct MatmulChoice {
-  std::uint32_t lanes = 0, tile_n = 0, tile_m = 0, lane_n = 0, lane_m = 0;
-  bool operator==(const MatmulChoice&) const = default;
-};
-
 struct AttentionChoice {
   std::uint32_t lanes = 0;
   std::uint32_t heads = 0;  ///< query heads per workgroup; divides the group
@@ -33,11 +27,18 @@ struct AttentionKey {
   auto operator<=>(const AttentionKey&) const = default;
 };
 
+/// Tiled products of `n` output rows.
+struct MatmulKey {
+  gguf::Type format{};
+  std::uint32_t n = 0, bucket = 0;
+  auto operator<=>(const MatmulKey&) const = default;
+};
+
 /// By operation, weight format and row bucket. An entry that is no candidate of the selector is not used: a choice never changes a result.
 struct Choices {
   using MatrixKey = std::pair<gguf::Type, std::uint32_t>;  ///< format, bucket
   std::map<MatrixKey, MatvecChoice> matvec;
-  std::map<MatrixKey, MatmulChoice> matmul;
+  std::map<MatmulKey, std::uint32_t> matmul;  ///< edge of the tile
   std::map<AttentionKey, AttentionChoice> attention;
 
   std::size_t size() const { return matvec.size() + matmul.size() + attention.size(); }

@@ -29,6 +29,8 @@ const char* name_of(ResourceKind kind) {
       return "gate_up";
     case ResourceKind::activated:
       return "activated";
+    case ResourceKind::half_rows:
+      return "half_rows";
     case ResourceKind::attention_partial:
       return "attention_partial";
     case ResourceKind::logits:

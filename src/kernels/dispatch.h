@@ -27,6 +27,7 @@ enum class ResourceKind : std::uint8_t {
   attended,
   gate_up,    ///< rows of gate, then up
   activated,  ///< activations
+  half_rows,  ///< a matrix product's x in half precision, on its way into the tiles
   attention_partial,
   logits,
   argmax_partial,
@@ -63,6 +64,7 @@ struct Dispatch {
   std::vector<Operand> operands;         ///< bindings 0, 1, ...
   std::vector<std::byte> push;
   std::array<std::uint32_t, 3> groups{1, 1, 1};
+  std::uint32_t subgroup = 0;                  ///< lanes of a subgroup that the kernel needs; 0: any
   std::optional<std::size_t> indirect_offset;  ///< group counts are read from the state buffer at this byte instead
   std::string label;                           ///< "blk.3.attn_q"
 };

@@ -10,8 +10,8 @@ namespace skipstone::kernels {
 
 struct KernelInfo {
   const char* name;
-  const char* abi;  ///< which header of shaders/abi
-  std::span<const std::uint32_t> spirv;
+  const char* abi;                       ///< which header of shaders/abi
+  std::span<const std::uint32_t> spirv;  ///< empty where the shader compiler of this build cannot make it
   std::uint32_t buffers;
   std::uint32_t texel_buffers;  ///< bit i: buffer i is a texel buffer
   std::uint32_t push_bytes, constants;

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <mutex>
+#include <tuple>
 #include <vector>
 
 #include "base/status.h"
@@ -22,10 +23,10 @@ struct Library::State {
     std::once_flag made;
     std::unique_ptr<vk::Pipeline> pipeline;
   };
-  mutable std::mutex mutex;  // of the map, not of the entries
-  std::map<std::pair<KernelId, std::vector<std::uint32_t>>, Entry> pipelines;
+  mutable std::mutex mutex;                                                                    // of the map, not of the entries
+  std::map<std::tuple<KernelId, std::vector<std::uint32_t>, std::uint32_t>, Entry> pipelines;  // by kernel, constants, lanes of a subgroup
 
-  std::unique_ptr<vk::Pipeline> make(KernelId kernel, std::span<const std::uint32_t> constants);
+  std::unique_ptr<vk::Pipeline> make(KernelId kernel, std::span<const std::uint32_t> constants, std::uint32_t subgroup);
 };
 
 Library::Library(std::shared_ptr<vk::Device> device, const std::string& cache_directory)
@@ -33,8 +34,10 @@ Library::Library(std::shared_ptr<vk::Device> device, const std::string& cache_di
 
 Library::~Library() = default;
 
-std::unique_ptr<vk::Pipeline> Library::State::make(KernelId kernel, std::span<const std::uint32_t> constants) {
+std::unique_ptr<vk::Pipeline> Library::State::make(KernelId kernel, std::span<const std::uint32_t> constants, std::uint32_t subgroup) {
   const KernelInfo& facts = info(kernel);
+  if (facts.spirv.empty())
+    fail(Code::unsupported, "this build has no kernel {}: configure it with a newer shader compiler (CONTRIBUTING.md)", facts.name);
   if (constants.size() != facts.constants) {
     fail(Code::internal, "kernel {} takes {} constants, not {}", facts.name, facts.constants, constants.size());
   }
@@ -46,17 +49,18 @@ std::unique_ptr<vk::Pipeline> Library::State::make(KernelId kernel, std::span<co
   spec.texel_bindings = facts.texel_buffers;
   spec.push_bytes = facts.push_bytes;
   spec.constants.assign(constants.begin(), constants.end());
+  spec.required_subgroup = subgroup;
   return factory.create(spec);
 }
 
-const vk::Pipeline& Library::pipeline(KernelId kernel, std::span<const std::uint32_t> constants) {
+const vk::Pipeline& Library::pipeline(KernelId kernel, std::span<const std::uint32_t> constants, std::uint32_t subgroup) {
   State::Entry* entry = nullptr;
   {
     const std::lock_guard lock(state_->mutex);
-    entry = &state_->pipelines.try_emplace(std::pair{kernel, std::vector<std::uint32_t>(constants.begin(), constants.end())}).first->second;
+    entry = &state_->pipelines.try_emplace({kernel, {constants.begin(), constants.end()}, subgroup}).first->second;
   }
   // Where making it throws, the next caller tries again and gets the error too.
-  std::call_once(entry->made, [&] { entry->pipeline = state_->make(kernel, constants); });
+  std::call_once(entry->made, [&] { entry->pipeline = state_->make(kernel, constants, subgroup); });
   return *entry->pipeline;
 }
 
@@ -79,7 +83,7 @@ void record(vk::Recorder& recorder, Library& library, const Dispatch& dispatch, 
     if (!slice) fail(Code::internal, "{}: no buffer for {}", dispatch.label, to_string(operand.resource));
     bindings.push_back({slice, operand.access});
   }
-  const vk::Pipeline& pipeline = library.pipeline(dispatch.kernel, dispatch.constants);
+  const vk::Pipeline& pipeline = library.pipeline(dispatch.kernel, dispatch.constants, dispatch.subgroup);
   if (dispatch.indirect_offset) {
     const vk::Slice state = resolve({ResourceKind::state});
     recorder.dispatch_indirect(pipeline, bindings, dispatch.push, state.part(*dispatch.indirect_offset, 12), dispatch.label);

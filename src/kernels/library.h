@@ -20,8 +20,9 @@ class Library {
   Library(std::shared_ptr<vk::Device> device, const std::string& cache_directory);
   ~Library();
 
-  /// Makes it where it is not there yet. From any thread; two threads make two pipelines at the same time.
-  const vk::Pipeline& pipeline(KernelId kernel, std::span<const std::uint32_t> constants);
+  /// Makes it where it is not there yet. From any thread; two threads make two pipelines at the same time. `subgroup`: as
+  /// Dispatch::subgroup. Throws unsupported where this build has no such kernel or the driver refuses it.
+  const vk::Pipeline& pipeline(KernelId kernel, std::span<const std::uint32_t> constants, std::uint32_t subgroup = 0);
   /// Tests: uses `spirv` instead of the embedded words of `kernel` from now on. The words must outlive the library.
   void replace(KernelId kernel, std::span<const std::uint32_t> spirv);
   void save_cache();

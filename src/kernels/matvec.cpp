@@ -60,6 +60,28 @@ Dispatch skinny(const Selector& select, const Matrix& weights, std::size_t part,
   return d;
 }
 
+Dispatch half_rows(const Selector& select, Resource x, Resource out, std::uint32_t blocks, std::uint32_t rows, const std::string& label) {
+  Dispatch d;
+  d.kernel = KernelId::half_rows;
+  d.constants = words(abi::HalfRowsSpec{select.wide_lanes()});
+  d.operands = {{x, Access::read}, {out, Access::write}};
+  d.push = bytes(abi::HalfRowsPush{blocks});
+  d.groups = {rows, 1, 1};
+  d.label = label;
+  return d;
+}
+
+std::vector<std::uint32_t> tile_constants(const Selector& select, const MatmulChoice& tile, const Matrix& weights,
+                                          const MatvecFusion& fusion) {
+  const std::uint32_t bias = fusion.bias_tensor ? 1 : 0, residual = fusion.residual ? 1 : 0;
+  if (tile.tier != vk::Tier::cooperative_matrix) {
+    return words(abi::MatmulSpec{tile.lanes, tile.tile, tile.tile, tile.part_n, tile.part_m, bias, residual, weights.interleave});
+  }
+  const vk::MatrixShape& shape = select.caps().cooperative_matrix;
+  return words(abi::MatmulCoopmatSpec{tile.lanes, tile.tile, tile.tile, tile.part_n, tile.part_m, shape.m, shape.n, shape.k, bias, residual,
+                                      weights.interleave});
+}
+
 }  // namespace
 
 std::vector<Dispatch> embed(const Selector& select, const Matrix& table, std::uint32_t rows, Resource out, const std::string& label) {
@@ -129,17 +151,25 @@ std::vector<Dispatch> argmax(const Selector& select, const Matrix& weights, Reso
 std::vector<Dispatch> matmul(const Selector& select, const Matrix& weights, Resource x, Resource y, std::uint32_t rows,
                              const MatvecFusion& fusion, const std::string& label) {
   if (fusion.norm || fusion.swiglu) fail(Code::internal, "{}: the tiled kernel neither normalises nor activates", label);
-  const MatmulChoice tile = select.matmul(weights.format, rows);
-  if (rows % tile.tile_m != 0) fail(Code::internal, "{} rows are no multiple of the tile's {}", rows, tile.tile_m);
+  const MatmulChoice tile = select.matmul(weights.format, weights.n, rows);
+  if (rows % tile.tile != 0) fail(Code::internal, "{} rows are no multiple of the tile's {}", rows, tile.tile);
   std::vector<Dispatch> result;
+  const std::uint32_t blocks = padded(weights.k) / 32;
+  Resource staged = x;
+  if (tile.tier != vk::Tier::base) {
+    staged = {ResourceKind::half_rows};
+    result.push_back(half_rows(select, x, staged, blocks, rows, label + ".half_rows"));
+  }
   for (std::size_t part = 0; part < weights.parts.size(); ++part) {
     Dispatch d;
-    d.kernel = select.matmul_kernel(weights.format);
-    d.constants = words(abi::MatmulSpec{tile.lanes, tile.tile_n, tile.tile_m, tile.lane_n, tile.lane_m, fusion.bias_tensor ? 1u : 0u,
-                                        fusion.residual ? 1u : 0u, weights.interleave});
-    d.operands = matrix_operands(weights, part, x, y, fusion);
-    d.push = bytes(matrix_push(weights, part, fusion));
-    d.groups = {divide_up(weights.parts[part].rows, tile.tile_n), rows / tile.tile_m, 1};
+    d.kernel = select.matmul_kernel(weights.format, tile.tier);
+    d.constants = tile_constants(select, tile, weights, fusion);
+    d.subgroup = tile.subgroup;
+    d.operands = matrix_operands(weights, part, staged, y, fusion);
+    abi::MatvecPush push = matrix_push(weights, part, fusion);
+    if (tile.tier != vk::Tier::base) push.x_stride = HALF_ROWS_WORDS(blocks) * 4;
+    d.push = bytes(push);
+    d.groups = {divide_up(weights.parts[part].rows, tile.tile), rows / tile.tile, 1};
     d.label = part_label(label, weights, part);
     result.push_back(std::move(d));
   }

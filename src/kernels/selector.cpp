@@ -1,10 +1,14 @@
 #include "kernels/selector.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "abi/attention.h"
+#include "abi/matmul.h"
+#include "abi/matmul_coopmat.h"
 #include "abi/step_state.h"
 #include "base/status.h"
+#include "kernels/kernel_table.h"
 #include "kernels/weight_format.h"
 
 namespace skipstone::kernels {
@@ -21,9 +25,55 @@ Choice choose(const std::map<Key, Choice>& measured, const Key& key, const std::
   return usable ? found->second : candidates.front();
 }
 
+constexpr std::uint32_t smallest_tile = 32;
+
+/// How a workgroup uses the device's matrix units.
+struct MatrixUnits {
+  vk::MatrixShape shape;
+  std::uint32_t lanes = 0;     ///< of a subgroup
+  std::uint32_t required = 0;  ///< lanes to ask for; 0 where there is no choice
+};
+
+constexpr std::uint32_t subgroups = 4;  // of a workgroup, two by two
+
+MatrixUnits matrix_units(const vk::Caps& caps, const vk::Tuning& tuning) {
+  const bool can_ask = caps.subgroup_size_control && std::has_single_bit(tuning.lanes) && tuning.lanes >= caps.min_subgroup_size &&
+                       tuning.lanes <= caps.max_subgroup_size;
+  if (can_ask) return {caps.cooperative_matrix, tuning.lanes, tuning.lanes};
+  return {caps.cooperative_matrix, caps.subgroup_size, 0};
+}
+
+MatmulChoice tile_for(vk::Tier tier, std::uint32_t edge, const MatrixUnits& units) {
+  if (tier == vk::Tier::cooperative_matrix) return {tier, subgroups * units.lanes, edge, edge / 2, edge / 2, units.required};
+  if (edge == 128) return {tier, 256, edge, 8, 8, 0};
+  if (edge == 64) return {tier, 128, edge, 8, 4, 0};
+  return {tier, 64, edge, 4, 4, 0};
+}
+
+/// Shared memory of matmul.comp or matmul_coopmat.comp.
+std::uint32_t shared_bytes(const MatmulChoice& tile, const MatrixUnits& units) {
+  const std::uint32_t staged = 2 * tile.tile;
+  if (tile.tier == vk::Tier::base) return staged * MATMUL_TILE_QUADS * 16;
+  if (tile.tier == vk::Tier::fp16) return staged * MATMUL_TILE_QUADS * 8;
+  return staged * MATMUL_COOPMAT_TILE_QUADS * 8 + subgroups * units.shape.m * units.shape.n * 4;
+}
+
+// Matrices of sums that a subgroup's code, which is unrolled, may handle: 64 of 8 x 8 keep a CPU driver compiling for minutes.
+constexpr std::uint32_t most_matrices = 32;
+
+bool fits(const vk::Caps& caps, const MatmulChoice& tile, const MatrixUnits& units) {
+  if (tile.tier == vk::Tier::cooperative_matrix && (tile.part_n / units.shape.n) * (tile.part_m / units.shape.m) > most_matrices)
+    return false;
+  return tile.lanes <= std::min(caps.max_workgroup_invocations, caps.max_workgroup_size[0]) &&
+         shared_bytes(tile, units) <= caps.max_shared_bytes;
+}
+
 }  // namespace
 
-Selector::Selector(const vk::Caps& caps, const vk::Tuning& tuning) : caps_(caps), tuning_(tuning) {}
+vk::Tier built_tier() { return info(KernelId::matmul_coopmat_f16).spirv.empty() ? vk::Tier::fp16 : vk::Tier::cooperative_matrix; }
+
+Selector::Selector(const vk::Caps& caps, const vk::Tuning& tuning) : Selector(caps, tuning, built_tier()) {}
+Selector::Selector(const vk::Caps& caps, const vk::Tuning& tuning, vk::Tier highest) : caps_(caps), tuning_(tuning), highest_(highest) {}
 
 KernelId Selector::embed(gguf::Type format) const { return weight_format(format).embed; }
 KernelId Selector::matvec_kernel(gguf::Type format) const {
@@ -31,7 +81,11 @@ KernelId Selector::matvec_kernel(gguf::Type format) const {
   if (tuning_.matvec_k_lanes != 1) return kernels.matvec;
   return tuning_.texels ? kernels.matvec_rows_texels : kernels.matvec_rows;
 }
-KernelId Selector::matmul_kernel(gguf::Type format) const { return weight_format(format).matmul; }
+KernelId Selector::matmul_kernel(gguf::Type format, vk::Tier tier) const {
+  const WeightFormat& kernels = weight_format(format);
+  if (tier == vk::Tier::base) return kernels.matmul;
+  return tier == vk::Tier::fp16 ? kernels.matmul_half : kernels.matmul_coopmat;
+}
 
 bool Selector::tiled(std::uint32_t rows_of_pass) const { return tuning_.tiled_prefill && rows_of_pass > STEP_VERIFY_ROWS; }
 
@@ -84,22 +138,36 @@ MatvecChoice Selector::matvec(gguf::Type format, std::uint32_t rows_of_pass) con
   return choose(choices_.matvec, {format, bucket_for(rows_of_pass)}, matvec_candidates(format, rows_of_pass));
 }
 
-std::vector<MatmulChoice> Selector::matmul_candidates(gguf::Type format, std::uint32_t rows_of_pass) const {
-  weight_format(format);  // throws where there is none
-  // The largest tile first, as long as its two staged blocks fit the device's shared memory and its lanes a workgroup.
-  constexpr MatmulChoice tiles[] = {{256, 64, 64, 4, 4}, {64, 32, 32, 4, 4}, {16, 16, 16, 4, 4}};
-  std::vector<MatmulChoice> all;
-  for (const MatmulChoice& tile : tiles) {
-    const std::uint32_t shared_bytes = (tile.tile_n + tile.tile_m) * 33 * 4;
-    if (rows_of_pass >= tile.tile_m && tile.lanes <= caps_.max_workgroup_invocations && shared_bytes <= caps_.max_shared_bytes)
-      all.push_back(tile);
-  }
-  if (all.empty()) all.push_back(tiles[2]);
-  return all;
+vk::Tier Selector::matmul_tier(gguf::Type format) const {
+  // Whoever keeps a model in 32-bit floats wants them to count.
+  if (format == gguf::Type::f32) return vk::Tier::base;
+  const vk::Tier tier = std::min({tuning_.prefill, caps_.tier(), highest_});
+  const MatrixUnits units = matrix_units(caps_, tuning_);
+  const bool none = tier == vk::Tier::cooperative_matrix && !kernels::fits(caps_, tile_for(tier, smallest_tile, units), units);
+  return none ? vk::Tier::fp16 : tier;
 }
 
-MatmulChoice Selector::matmul(gguf::Type format, std::uint32_t rows_of_pass) const {
-  return choose(choices_.matmul, {format, bucket_for(rows_of_pass)}, matmul_candidates(format, rows_of_pass));
+std::vector<std::uint32_t> Selector::matmul_candidates(gguf::Type format, std::uint32_t n, std::uint32_t rows_of_pass) const {
+  weight_format(format);  // throws where there is none
+  const vk::Tier tier = matmul_tier(format);
+  const MatrixUnits units = matrix_units(caps_, tuning_);
+  std::vector<std::uint32_t> edges{smallest_tile};
+  // Tiles reuse what they load as often as they are wide, but there must be enough of them for the device's cores.
+  std::uint32_t built_in = smallest_tile;
+  for (std::uint32_t edge = 2 * smallest_tile; edge <= std::min(tuning_.largest_tile, rows_of_pass); edge *= 2) {
+    if (!kernels::fits(caps_, tile_for(tier, edge, units), units)) break;
+    edges.push_back(edge);
+    if ((n + edge - 1) / edge * (rows_of_pass / edge) >= tuning_.fill) built_in = edge;
+  }
+  if (tier == vk::Tier::cooperative_matrix) return {built_in};
+  std::iter_swap(edges.begin(), std::find(edges.begin(), edges.end(), built_in));
+  return edges;
+}
+
+MatmulChoice Selector::matmul(gguf::Type format, std::uint32_t n, std::uint32_t rows_of_pass) const {
+  const MatmulKey key{format, n, bucket_for(rows_of_pass)};
+  return tile_for(matmul_tier(format), choose(choices_.matmul, key, matmul_candidates(format, n, rows_of_pass)),
+                  matrix_units(caps_, tuning_));
 }
 
 std::vector<AttentionChoice> Selector::attention_candidates(std::uint32_t group, std::uint32_t chunk) const {

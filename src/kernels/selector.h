@@ -15,14 +15,27 @@
 
 namespace skipstone::kernels {
 
+/// The tiled matrix kernel of a tier and its layout (shaders/abi/matmul.h, matmul_coopmat.h).
+struct MatmulChoice {
+  vk::Tier tier = vk::Tier::base;
+  std::uint32_t lanes = 0;
+  std::uint32_t tile = 0;                ///< outputs by columns of a workgroup: 128, 64 or 32 squared
+  std::uint32_t part_n = 0, part_m = 0;  ///< of them a lane's; with cooperative matrices a subgroup's
+  std::uint32_t subgroup = 0;            ///< lanes that a subgroup must have; 0: any
+  bool operator==(const MatmulChoice&) const = default;
+};
+
 class Selector {
  public:
+  /// The kernels of this build: those of cooperative matrices may be left out of it (CONTRIBUTING.md).
   Selector(const vk::Caps& caps, const vk::Tuning& tuning);
+  /// `highest`: no kernels of higher tiers (tests).
+  Selector(const vk::Caps& caps, const vk::Tuning& tuning, vk::Tier highest);
 
-  /// The kernel of `operation` ("embed", "matvec", "matmul") for a weight format. Throws unsupported for formats without kernels.
+  /// The kernel of an operation for a weight format. Throws unsupported for formats without kernels.
   KernelId embed(gguf::Type format) const;
   KernelId matvec_kernel(gguf::Type format) const;
-  KernelId matmul_kernel(gguf::Type format) const;
+  KernelId matmul_kernel(gguf::Type format, vk::Tier tier) const;
 
   /// How a pass of `rows_of_pass` rows multiplies by weights of `format`: what was measured (use), else the built-in choice.
   MatvecChoice matvec(gguf::Type format, std::uint32_t rows_of_pass) const;
@@ -31,7 +44,9 @@ class Selector {
   MatvecChoice argmax(std::uint32_t rows_of_pass) const;
   /// Whether passes of more than STEP_VERIFY_ROWS rows take the tiled kernel.
   bool tiled(std::uint32_t rows_of_pass) const;
-  MatmulChoice matmul(gguf::Type format, std::uint32_t rows_of_pass) const;
+  /// The tiled kernel for a matrix of n output rows, and its tile: what was measured, else the built-in choice. The tile changes no bit of
+  /// the result, the tier does; it is the device's, the build's and the format's.
+  MatmulChoice matmul(gguf::Type format, std::uint32_t n, std::uint32_t rows_of_pass) const;
   /// `group`: query heads of a KV head; `chunk`: keys of a split.
   AttentionChoice attention(std::uint32_t group, std::uint32_t head_dim, std::uint32_t chunk, std::uint32_t rows_of_pass) const;
 
@@ -39,7 +54,8 @@ class Selector {
   /// rows per lane, lanes beside each other on output rows, columns per workgroup, tiles, heads per workgroup; never in K_LANES.
   /// Throws unsupported for formats without kernels.
   std::vector<MatvecChoice> matvec_candidates(gguf::Type format, std::uint32_t rows_of_pass) const;
-  std::vector<MatmulChoice> matmul_candidates(gguf::Type format, std::uint32_t rows_of_pass) const;
+  /// Tiles by their edge. One alone on cooperative matrices, whose sums are the device's affair.
+  std::vector<std::uint32_t> matmul_candidates(gguf::Type format, std::uint32_t n, std::uint32_t rows_of_pass) const;
   std::vector<AttentionChoice> attention_candidates(std::uint32_t group, std::uint32_t chunk) const;
 
   /// Takes these choices from now on, before any pass is built. Entries that are no candidates are left unused.
@@ -61,14 +77,19 @@ class Selector {
  private:
   MatvecChoice built_in(std::uint32_t rows_of_pass) const;
   bool fits(const MatvecChoice& choice) const;
+  vk::Tier matmul_tier(gguf::Type format) const;
 
   vk::Caps caps_;
   vk::Tuning tuning_;
+  vk::Tier highest_;
   Choices choices_;
 };
 
+/// The highest tier whose kernels this build has.
+vk::Tier built_tier();
+
 /// Of the candidates' lists: to be raised when they change, so that nothing measured for the old ones is taken.
-inline constexpr std::uint32_t candidates_version = 1;
+inline constexpr std::uint32_t candidates_version = 2;
 
 /// Row buckets of the numerics contract and of prefill: passes are recorded for these row counts only.
 inline constexpr std::uint32_t row_buckets[] = {1, 2, 4, 8, 12, 16, 24, 32, 64, 128, 256};

@@ -16,7 +16,7 @@ struct WeightFormat {
   std::uint32_t unit;         ///< weights: 32, or 256 for super-blocks
   std::uint32_t quant_bytes;  ///< of a unit in plane 0: whole 16-byte words
   std::uint32_t scale_bytes;  ///< of a unit in plane 1; 0: there is no such plane
-  KernelId embed, matvec, matvec_rows, matvec_rows_texels, matmul;
+  KernelId embed, matvec, matvec_rows, matvec_rows_texels, matmul, matmul_half, matmul_coopmat;
 };
 
 std::span<const WeightFormat> weight_formats();

@@ -40,7 +40,7 @@ void Bench::set_rows(std::uint32_t base, std::uint32_t rows) {
 }
 
 void Bench::run(std::span<const kernels::Dispatch> dispatches) {
-  if (!first_kernel_ && !dispatches.empty()) first_kernel_ = dispatches.front().kernel;
+  if (!kernel_ && !dispatches.empty()) kernel_ = dispatches.front().kernel;
   vk::Recorder recorder(device_);
   const kernels::Resolver resolve = [this](const kernels::Resource& resource) { return find(resource); };
   for (const kernels::Dispatch& dispatch : dispatches) kernels::record(recorder, library_, dispatch, resolve);

@@ -57,8 +57,9 @@ class Bench {
   void run(std::span<const kernels::Dispatch> dispatches);
   void run(const kernels::Dispatch& dispatch) { run(std::span(&dispatch, 1)); }
 
-  /// What the case is about: the kernel of the first dispatch that was asked for, even where it could not run.
-  std::optional<kernels::KernelId> first_kernel() const { return first_kernel_; }
+  /// What the case is about: the kernel of the first dispatch that was asked for, even where it could not run; or what was said to be.
+  std::optional<kernels::KernelId> kernel() const { return kernel_; }
+  void about(kernels::KernelId kernel) { kernel_ = kernel; }
 
  private:
   void put_bytes(const kernels::Resource& resource, std::span<const std::byte> bytes);
@@ -70,7 +71,7 @@ class Bench {
   kernels::Selector select_;
   vk::Arena arena_;
   std::vector<std::pair<kernels::Resource, vk::Slice>> buffers_;
-  std::optional<kernels::KernelId> first_kernel_;
+  std::optional<kernels::KernelId> kernel_;
 };
 
 }  // namespace skipstone::selftest

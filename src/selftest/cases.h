@@ -24,6 +24,7 @@ struct Case {
 struct Scope {
   Depth depth = Depth::quick;
   vk::Tuning tuning;
+  vk::Tier tier = vk::Tier::base;  ///< the highest that device and build have
 };
 
 /// The cases of each operation. Every one has cases in both depths.
@@ -36,6 +37,7 @@ std::vector<Case> attention_cases(const Scope& scope);  ///< attention and atten
 std::vector<Case> attention_prefill_cases(const Scope& scope);
 std::vector<Case> swiglu_cases(const Scope& scope);
 std::vector<Case> keep_rows_cases(const Scope& scope);
+std::vector<Case> move_kv_cases(const Scope& scope);
 std::vector<Case> cosine_cases(const Scope& scope);  ///< cosine and cosine_sum
 std::vector<Case> argmax_cases(const Scope& scope);  ///< argmax and argmax_merge
 std::vector<Case> round_cases(const Scope& scope);   ///< advance and accept

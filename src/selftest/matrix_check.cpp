@@ -43,7 +43,14 @@ struct Sum {
   double value = 0.0, bound = 0.0;
 };
 
-Sum dot(std::span<const float> w, std::span<const float> x, double roundings) {
+// What rounding both factors of a product to half precision may change (docs/numerics.md): weights to either side, and lost below the
+// smallest normal half; x to the nearest, in the scale of its row.
+double half_error(double w, double x, double largest) {
+  const double weight = std::abs(w) < 0x1p-14 ? 1.0 : 0x1p-10;
+  return std::abs(w * x) * (weight + 0x1p-11 + 0x1p-20) + std::abs(w) * largest * 0x1p-38;
+}
+
+Sum dot(std::span<const float> w, std::span<const float> x, double roundings, bool halves = false) {
   Sum sum;
   for (std::size_t j = 0; j < x.size(); ++j) {
     const double product = static_cast<double>(w[j]) * static_cast<double>(x[j]);
@@ -51,6 +58,10 @@ Sum dot(std::span<const float> w, std::span<const float> x, double roundings) {
     sum.bound += std::abs(product);
   }
   sum.bound *= roundings * epsilon;
+  if (!halves) return sum;
+  double largest = 0.0;
+  for (const float value : x) largest = std::max(largest, std::abs(static_cast<double>(value)));
+  for (std::size_t j = 0; j < x.size(); ++j) sum.bound += half_error(static_cast<double>(w[j]), static_cast<double>(x[j]), largest);
   return sum;
 }
 
@@ -63,7 +74,7 @@ Sum swiglu(const Sum& gate, const Sum& up) {
 }
 
 void expected_row(const MatrixShape& shape, const std::vector<float>& weights, const Operands& operands, std::uint32_t row,
-                  std::uint32_t lanes, std::vector<float>& wanted, std::vector<double>& tolerance) {
+                  std::uint32_t lanes, bool halves, std::vector<float>& wanted, std::vector<double>& tolerance) {
   std::vector<float> x(operands.x.begin() + static_cast<std::ptrdiff_t>(std::size_t{row} * shape.k),
                        operands.x.begin() + static_cast<std::ptrdiff_t>(std::size_t{row + 1} * shape.k));
   double roundings = shape.k + lanes + 4.0;
@@ -76,7 +87,7 @@ void expected_row(const MatrixShape& shape, const std::vector<float>& weights, c
   tolerance.resize(shape.n);
   for (std::uint32_t i = 0; i < shape.n; ++i) {
     const auto row_of_weights = [&](std::size_t r) { return std::span(weights).subspan(r * shape.k, shape.k); };
-    Sum sum = dot(row_of_weights(i), x, roundings);
+    Sum sum = dot(row_of_weights(i), x, roundings, halves);
     if (shape.swiglu) sum = swiglu(sum, dot(row_of_weights(std::size_t{shape.n} + i), x, roundings));
     const auto add = [&](float value) {
       sum.value += static_cast<double>(value);
@@ -121,15 +132,25 @@ std::string check_matrix(Bench& bench, const MatrixShape& shape, const kernels::
   }
   const std::uint32_t stride = padded(shape.n);
   bench.reserve(y, std::size_t{bucket} * stride);
-  bench.run(tiled ? kernels::matmul(select, placed, x, y, bucket, fusion, "matmul")
-                  : kernels::matvec(select, placed, x, y, bucket, fusion, "matvec"));
+  const bool halves = tiled && select.matmul(shape.format, shape.n, bucket).tier != vk::Tier::base;
+  if (halves) reserve_half_rows(bench, shape.k, bucket);
+  const auto dispatches = tiled ? kernels::matmul(select, placed, x, y, bucket, fusion, "matmul")
+                                : kernels::matvec(select, placed, x, y, bucket, fusion, "matvec");
+  bench.about(dispatches.back().kernel);
+  bench.run(dispatches);
 
   const auto got = bench.get<float>(y, std::size_t{bucket} * stride);
   const auto words = bench.get<std::uint32_t>(y, std::size_t{bucket} * stride);
+  if (tiled) {  // other products are run again by the invariance cases
+    bench.reserve(y, std::size_t{bucket} * stride);
+    bench.run(dispatches);
+    const std::string difference = bits_differ("run again", bench.get<std::uint32_t>(y, std::size_t{bucket} * stride), words, "first");
+    if (!difference.empty()) return difference;
+  }
   std::vector<float> wanted;
   std::vector<double> tolerance;
   for (std::uint32_t row = 0; row < shape.rows; ++row) {
-    expected_row(shape, matrix.weights, operands, row, tiled ? 1 : select.matvec(shape.format, bucket).k_lanes, wanted, tolerance);
+    expected_row(shape, matrix.weights, operands, row, tiled ? 1 : select.matvec(shape.format, bucket).k_lanes, halves, wanted, tolerance);
     std::string difference = differs(fmt::format("row {}", row), row_of(got, shape.n, row), wanted, tolerance);
     if (difference.empty()) {
       difference =
@@ -138,6 +159,10 @@ std::string check_matrix(Bench& bench, const MatrixShape& shape, const kernels::
     if (!difference.empty()) return difference;
   }
   return "";
+}
+
+void reserve_half_rows(Bench& bench, std::uint32_t k, std::uint32_t rows) {
+  bench.reserve({ResourceKind::half_rows}, std::uint64_t{rows} * HALF_ROWS_WORDS(padded(k) / 32) * 4);
 }
 
 }  // namespace skipstone::selftest

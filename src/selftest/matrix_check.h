@@ -22,4 +22,7 @@ struct MatrixShape {
 /// row of the bucket is compared, and that nothing but the rows of y was written.
 std::string check_matrix(Bench& bench, const MatrixShape& shape, const kernels::Selector& select, bool tiled);
 
+/// Room for what the tiled kernels of higher tiers make of `rows` rows of k floats.
+void reserve_half_rows(Bench& bench, std::uint32_t k, std::uint32_t rows);
+
 }  // namespace skipstone::selftest

@@ -14,7 +14,7 @@ std::vector<Case> all_cases(const Scope& scope) {
   std::vector<Case> all;
   for (const auto family :
        {embed_cases, matvec_cases, matmul_cases, rms_norm_cases, rope_store_cases, attention_cases, attention_prefill_cases, swiglu_cases,
-        keep_rows_cases, cosine_cases, argmax_cases, round_cases, random_fill_cases, invariance_cases}) {
+        keep_rows_cases, move_kv_cases, cosine_cases, argmax_cases, round_cases, random_fill_cases, invariance_cases}) {
     std::vector<Case> cases = family(scope);
     std::move(cases.begin(), cases.end(), std::back_inserter(all));
   }
@@ -31,7 +31,7 @@ std::vector<Result> run(std::shared_ptr<vk::Device> device, Depth depth, const s
   kernels::Library library(device, prepare ? "" : env::cache_directory());
   if (prepare) prepare(library);
   std::vector<Result> results;
-  for (const Case& item : all_cases({depth, device->tuning()})) {
+  for (const Case& item : all_cases({depth, device->tuning(), std::min(device->caps().tier(), kernels::built_tier())})) {
     Result result{item.operation, item.name, false, ""};
     Bench bench(device, library);
     try {
@@ -41,7 +41,7 @@ std::vector<Result> run(std::shared_ptr<vk::Device> device, Depth depth, const s
       if (error.code() == Code::device_lost) throw;
       result.detail = error.what();
     }
-    if (const auto kernel = bench.first_kernel()) result.kernel = kernels::info(*kernel).name;
+    if (const auto kernel = bench.kernel()) result.kernel = kernels::info(*kernel).name;
     if (progress) progress(result);
     results.push_back(std::move(result));
   }

@@ -23,15 +23,19 @@ std::optional<std::array<std::uint32_t, Count>> numbers(const Json& entry, const
   return values;
 }
 
-std::optional<kernels::Choices::MatrixKey> matrix_key(const Json& entry) {
-  if (!entry.is_object() || !entry.contains("format") || !entry["format"].is_string() || !entry.contains("rows") ||
-      !entry["rows"].is_number_unsigned())
-    return std::nullopt;
+std::optional<gguf::Type> format_of(const Json& entry) {
+  if (!entry.is_object() || !entry.contains("format") || !entry["format"].is_string()) return std::nullopt;
   const std::string name = entry["format"].get<std::string>();
   for (const gguf::Traits& traits : gguf::all_traits()) {
-    if (traits.name == name) return std::pair{traits.type, entry["rows"].get<std::uint32_t>()};
+    if (traits.name == name) return traits.type;
   }
   return std::nullopt;
+}
+
+std::optional<kernels::Choices::MatrixKey> matrix_key(const Json& entry) {
+  const auto format = format_of(entry);
+  if (!format || !entry.contains("rows") || !entry["rows"].is_number_unsigned()) return std::nullopt;
+  return std::pair{*format, entry["rows"].get<std::uint32_t>()};
 }
 
 /// The list behind `name`; empty where there is none.
@@ -47,9 +51,8 @@ Json to_json(const kernels::Choices& choices) {
   for (const auto& [key, c] : choices.matvec) {
     matvec.push_back({{"format", gguf::traits(key.first).name}, {"rows", key.second}, {"choice", {c.lanes, c.k_lanes, c.rows, c.columns}}});
   }
-  for (const auto& [key, c] : choices.matmul) {
-    matmul.push_back(
-        {{"format", gguf::traits(key.first).name}, {"rows", key.second}, {"choice", {c.lanes, c.tile_n, c.tile_m, c.lane_n, c.lane_m}}});
+  for (const auto& [key, tile] : choices.matmul) {
+    matmul.push_back({{"format", gguf::traits(key.format).name}, {"shape", {key.n, key.bucket}}, {"choice", Json::array({tile})}});
   }
   for (const auto& [key, c] : choices.attention) {
     attention.push_back({{"shape", {key.group, key.head_dim, key.bucket}}, {"choice", {c.lanes, c.heads}}});
@@ -65,9 +68,10 @@ kernels::Choices choices_from(const Json& document) {
     if (key && v) choices.matvec[*key] = {(*v)[0], (*v)[1], (*v)[2], (*v)[3]};
   }
   for (const Json& entry : entries(document, "matmul")) {
-    const auto key = matrix_key(entry);
-    const auto v = numbers<5>(entry, "choice");
-    if (key && v) choices.matmul[*key] = {(*v)[0], (*v)[1], (*v)[2], (*v)[3], (*v)[4]};
+    const auto format = format_of(entry);
+    const auto shape = numbers<2>(entry, "shape");
+    const auto v = numbers<1>(entry, "choice");
+    if (format && shape && v) choices.matmul[{*format, (*shape)[0], (*shape)[1]}] = (*v)[0];
   }
   for (const Json& entry : entries(document, "attention")) {
     const auto shape = numbers<3>(entry, "shape");

@@ -7,7 +7,8 @@
 
 namespace skipstone::tune {
 
-/// {"matvec": [{"format": "Q8_0", "rows": 4, "choice": [lanes, k_lanes, rows, columns]}], "matmul": [...], "attention": [...]}
+/// {"matvec": [{"format": "Q8_0", "rows": 4, "choice": [lanes, k_lanes, rows, columns]}], "matmul": [{"format": "Q8_0", "shape": [n, rows],
+/// "choice": [tile]}], "attention": [...]}
 nlohmann::ordered_json to_json(const kernels::Choices& choices);
 
 /// Entries that are none are left out, whatever the document is.

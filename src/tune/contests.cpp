@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "abi/step_state.h"
@@ -17,12 +18,12 @@ using kernels::ResourceKind;
 using kernels::Selector;
 
 constexpr Resource x_buffer{ResourceKind::normed}, y_buffer{ResourceKind::scratch};
-constexpr std::uint32_t prompt_rows = 64;  // what is found for it holds for every larger bucket
+constexpr std::uint32_t prompt_rows = 64;  // what the skinny kernels are found to do there holds for every larger bucket
 
 std::string text(const kernels::MatvecChoice& c) {
   return fmt::format("{} rows x {} columns, {} x {} lanes", c.rows, c.columns, c.lanes / c.k_lanes, c.k_lanes);
 }
-std::string text(const kernels::MatmulChoice& c) { return fmt::format("{} x {} tile, {} lanes", c.tile_n, c.tile_m, c.lanes); }
+std::string text(std::uint32_t tile) { return fmt::format("{} x {} tile", tile, tile); }
 std::string text(const kernels::AttentionChoice& c) { return fmt::format("{} heads, {} lanes", c.heads, c.lanes); }
 
 template <typename Choice>
@@ -60,44 +61,50 @@ std::vector<kernels::Matrix> matrices_of(const Workload& work, gguf::Type format
   return matrices;
 }
 
-/// Products with all of `matrices`; `multiply` is kernels::matvec or kernels::matmul.
-template <typename Multiply>
-std::vector<kernels::Dispatch> products(const Selector& select, const std::vector<kernels::Matrix>& matrices, std::uint32_t rows,
-                                        const Multiply& multiply) {
+std::vector<kernels::Dispatch> products(const Selector& select, const std::vector<kernels::Matrix>& matrices, std::uint32_t rows) {
   std::vector<kernels::Dispatch> all;
   for (const kernels::Matrix& matrix : matrices) {
-    for (kernels::Dispatch& dispatch : multiply(select, matrix, x_buffer, y_buffer, rows, kernels::MatvecFusion{}, "tuning"))
+    for (kernels::Dispatch& dispatch : kernels::matvec(select, matrix, x_buffer, y_buffer, rows, kernels::MatvecFusion{}, "tuning"))
       all.push_back(std::move(dispatch));
   }
   return all;
 }
 
-/// `member`: which table of Choices.
-template <typename Choice, typename Table, typename Multiply>
-Contest matrix_contest(const Selector& select, std::vector<kernels::Matrix> matrices, const char* operation, gguf::Type format,
-                       std::uint32_t rows, std::vector<Choice> candidates, Table Choices::*member, Multiply multiply) {
+Contest matvec_contest(const Selector& select, const Workload& work, gguf::Type format, std::uint32_t rows) {
+  const auto candidates = select.matvec_candidates(format, rows);
   Contest contest;
-  contest.operation = operation;
+  contest.operation = "matvec";
   contest.subject = gguf::traits(format).name;
   contest.rows = rows;
   contest.names = names(candidates);
   contest.take = [=](std::size_t i, Choices& choices) {
-    for (const std::uint32_t bucket : buckets_of(rows)) (choices.*member)[{format, bucket}] = candidates[i];
+    for (const std::uint32_t bucket : buckets_of(rows)) choices.matvec[{format, bucket}] = candidates[i];
   };
-  contest.run = [=, &select, matrices = std::move(matrices), take = contest.take](std::size_t i) {
-    return products(with(select, [&](Choices& choices) { take(i, choices); }), matrices, rows, multiply);
+  contest.run = [=, &select, matrices = matrices_of(work, format, rows), take = contest.take](std::size_t i) {
+    return products(with(select, [&](Choices& choices) { take(i, choices); }), matrices, rows);
   };
   return contest;
 }
 
-Contest matrix_contest(const Selector& select, const Workload& work, gguf::Type format, std::uint32_t rows) {
-  std::vector<kernels::Matrix> matrices = matrices_of(work, format, rows);
-  if (select.tiled(rows)) {
-    return matrix_contest(select, std::move(matrices), "matmul", format, rows, select.matmul_candidates(format, rows), &Choices::matmul,
-                          kernels::matmul);
+/// One for each length of output, for it decides how many tiles there are.
+std::vector<Contest> matmul_contests(const Selector& select, const Workload& work, gguf::Type format, std::uint32_t rows) {
+  std::map<std::uint32_t, std::vector<kernels::Matrix>> by_length;
+  for (kernels::Matrix& matrix : matrices_of(work, format, rows)) by_length[matrix.n].push_back(std::move(matrix));
+  std::vector<Contest> all;
+  for (auto& [n, matrices] : by_length) {
+    const std::vector<std::uint32_t> tiles = select.matmul_candidates(format, n, rows);
+    Contest contest;
+    contest.operation = "matmul";
+    contest.subject = fmt::format("{} N={}", gguf::traits(format).name, n);
+    contest.rows = rows;
+    contest.names = names(tiles);
+    contest.take = [=, key = kernels::MatmulKey{format, n, rows}](std::size_t i, Choices& choices) { choices.matmul[key] = tiles[i]; };
+    contest.run = [=, &select, matrices = std::move(matrices), take = contest.take](std::size_t i) {
+      return products(with(select, [&](Choices& choices) { take(i, choices); }), matrices, rows);
+    };
+    all.push_back(std::move(contest));
   }
-  return matrix_contest(select, std::move(matrices), "matvec", format, rows, select.matvec_candidates(format, rows), &Choices::matvec,
-                        kernels::matvec);
+  return all;
 }
 
 Contest attention_contest(const Selector& select, const kernels::AttentionShape& shape, std::uint32_t rows) {
@@ -127,9 +134,12 @@ std::vector<Contest> contests(const Selector& select, const Workload& work) {
     if (contest.names.size() > 1) all.push_back(std::move(contest));
   };
   for (const std::uint32_t rows : kernels::row_buckets) {
-    if (rows > STEP_VERIFY_ROWS && rows != prompt_rows) continue;
     for (const gguf::Type format : formats) {
-      if (!matrices_of(work, format, rows).empty()) add(matrix_contest(select, work, format, rows));
+      if (select.tiled(rows)) {
+        for (Contest& contest : matmul_contests(select, work, format, rows)) add(std::move(contest));
+      } else if ((rows <= STEP_VERIFY_ROWS || rows == prompt_rows) && !matrices_of(work, format, rows).empty()) {
+        add(matvec_contest(select, work, format, rows));
+      }
     }
     if (rows <= STEP_VERIFY_ROWS) add(attention_contest(select, work.attention, rows));
   }
@@ -142,12 +152,14 @@ std::vector<Buffer> buffers(const Workload& work) {
     widest_x = std::max<std::uint64_t>(widest_x, kernels::padded(matrix.k));
     widest_y = std::max<std::uint64_t>(widest_y, kernels::padded(matrix.n));
   }
-  constexpr std::uint64_t word = sizeof(float), verify = STEP_VERIFY_ROWS, most = std::max<std::uint64_t>(prompt_rows, STEP_VERIFY_ROWS);
+  constexpr std::uint64_t word = sizeof(float), verify = STEP_VERIFY_ROWS, most = STEP_MAX_ROWS;
+  const std::uint64_t half_rows = HALF_ROWS_WORDS(widest_x / 32) * most * 16;
   widest_x = std::max(widest_x * most, kernels::padded(work.output.k) * verify);
   widest_y = std::max(widest_y * most, kernels::padded(work.output.n) * verify);
   const kernels::AttentionShape& a = work.attention;
   const std::uint64_t q = verify * kernels::padded(a.heads * a.head_dim) * word;
   return {{x_buffer, widest_x * word},
+          {{ResourceKind::half_rows}, half_rows},
           {y_buffer, widest_y * word},
           {{ResourceKind::q_rotated}, q},
           {{ResourceKind::attended}, q},

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "vk/cooperative_matrix.h"
 #include "vk/vulkan_state.h"
 
 namespace skipstone::vk {
@@ -122,9 +123,10 @@ void read_features(VkPhysicalDevice physical, Caps& caps) {
   caps.storage8 = v12.storageBuffer8BitAccess == VK_TRUE;
   caps.storage16 = v11.storageBuffer16BitAccess == VK_TRUE;
   caps.conditional_dispatch = conditional.conditionalRendering == VK_TRUE;
+  caps.full_subgroups = caps.subgroup_size_control && control.computeFullSubgroups == VK_TRUE;
   caps.timeline_semaphore = v12.timelineSemaphore == VK_TRUE;
   if (caps.subgroup_size_control && control.subgroupSizeControl != VK_TRUE) {
-    caps.subgroup_size_control = false;
+    caps.subgroup_size_control = caps.full_subgroups = false;
     caps.min_subgroup_size = caps.max_subgroup_size = caps.subgroup_size;
   }
 }
@@ -185,11 +187,18 @@ Caps read_caps(const InstanceState& instance, VkPhysicalDevice physical, std::ui
   caps.api_version = std::min(properties.apiVersion, instance.api_version);
   read_properties(physical, caps);
   read_features(physical, caps);
+  apply_quirks(caps);
+  caps.cooperative_matrix = read_cooperative_matrix(instance.handle, physical, caps);
   read_memory(physical, caps);
   const QueueFamily family = choose_queue_family(physical);
   caps.timestamps = family.timestamp_bits > 0 && caps.timestamp_period_ns > 0;
   caps.async_compute_queue = family.index != VK_QUEUE_FAMILY_IGNORED && !family.has_graphics;
   return caps;
+}
+
+Tier Caps::tier() const {
+  if (!fp16 || !storage16) return Tier::base;
+  return cooperative_matrix.exists() ? Tier::cooperative_matrix : Tier::fp16;
 }
 
 std::uint64_t Caps::device_bytes() const {
@@ -216,6 +225,16 @@ const char* to_string(DeviceKind kind) {
   return "other device";
 }
 
-const char* to_string(Tier tier) { return tier == Tier::fp16 ? "fp16" : "base"; }
+const char* to_string(Tier tier) {
+  switch (tier) {
+    case Tier::base:
+      return "base";
+    case Tier::fp16:
+      return "fp16";
+    case Tier::cooperative_matrix:
+      return "coopmat";
+  }
+  return "?";
+}
 
 }  // namespace skipstone::vk

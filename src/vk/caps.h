@@ -11,8 +11,14 @@ namespace skipstone::vk {
 enum class DeviceKind { discrete, integrated, virtual_gpu, cpu, other };
 
 /// Tiers that the kernel selector knows. `base` needs nothing beyond Vulkan 1.2 core (SwiftShader); `fp16` has shaderFloat16 and
-/// 16-bit storage. Later tiers (integer dot product, cooperative matrix) are appended.
-enum class Tier { base, fp16 };
+/// 16-bit storage; `cooperative_matrix` has matrices of half precision summed in floats beside. Each includes those before it.
+enum class Tier { base, fp16, cooperative_matrix };
+
+/// An M x K matrix times a K x N one.
+struct MatrixShape {
+  std::uint32_t m = 0, n = 0, k = 0;
+  bool exists() const { return m != 0; }
+};
 
 struct Heap {
   std::uint64_t bytes = 0;
@@ -29,10 +35,11 @@ struct Caps {
   std::array<std::uint8_t, 16> device_uuid{}, driver_uuid{};  ///< of VkPhysicalDeviceIDProperties: this device, this build of its driver
 
   std::uint32_t subgroup_size = 0, min_subgroup_size = 0, max_subgroup_size = 0;
-  bool subgroup_size_control = false;
+  bool subgroup_size_control = false, full_subgroups = false;
   bool subgroup_arithmetic = false, subgroup_shuffle = false,
        subgroup_ballot = false;  ///< those subgroup operations work in compute shaders
   bool fp16 = false, int8 = false, storage16 = false, storage8 = false;
+  MatrixShape cooperative_matrix;  ///< of half precision, summed in floats, held by a subgroup; zeros where there is none
   bool timeline_semaphore = false;
   bool conditional_dispatch = false;    ///< VK_EXT_conditional_rendering: dispatches that run only where a word of a buffer is set
   std::vector<std::string> extensions;  ///< device extensions that are there (sorted)
@@ -49,7 +56,7 @@ struct Caps {
   std::vector<Heap> heaps;
   bool unified_memory = false;  ///< the large device-local heap is host visible (UMA or ReBAR)
 
-  Tier tier() const { return fp16 && storage16 ? Tier::fp16 : Tier::base; }
+  Tier tier() const;
   bool is_cpu() const { return kind == DeviceKind::cpu; }
   std::uint64_t device_bytes() const;  ///< size of the largest device-local heap
 };

@@ -6,6 +6,7 @@
 #include "base/env.h"
 #include "base/log.h"
 #include "base/status.h"
+#include "vk/cooperative_matrix.h"
 #include "vk/vulkan_state.h"
 
 namespace skipstone::vk {
@@ -39,6 +40,8 @@ struct Features {
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_EXECUTABLE_PROPERTIES_FEATURES_KHR);
   VkPhysicalDeviceConditionalRenderingFeaturesEXT conditional =
       make<VkPhysicalDeviceConditionalRenderingFeaturesEXT>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_CONDITIONAL_RENDERING_FEATURES_EXT);
+  VkPhysicalDeviceCooperativeMatrixFeaturesKHR cooperative =
+      make<VkPhysicalDeviceCooperativeMatrixFeaturesKHR>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR);
   std::vector<const char*> extensions;
 
   Features(VkPhysicalDevice physical, const Caps& caps) {
@@ -73,6 +76,13 @@ struct Features {
       conditional.pNext = const_cast<void*>(v12.pNext);
       v12.pNext = &conditional;
       extensions.push_back(VK_EXT_CONDITIONAL_RENDERING_EXTENSION_NAME);
+    }
+    if (caps.cooperative_matrix.exists()) {
+      v12.vulkanMemoryModel = VK_TRUE;  // what the compiler makes of such kernels is written in it
+      cooperative.cooperativeMatrix = VK_TRUE;
+      cooperative.pNext = const_cast<void*>(v12.pNext);
+      v12.pNext = &cooperative;
+      extensions.push_back(VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME);
     }
     for (const char* name :
          {VK_EXT_MEMORY_BUDGET_EXTENSION_NAME, VK_EXT_PIPELINE_CREATION_FEEDBACK_EXTENSION_NAME, "VK_KHR_portability_subset"}) {

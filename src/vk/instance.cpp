@@ -180,7 +180,6 @@ void list_devices(InstanceState& state) {
       continue;
     }
     Caps caps = read_caps(state, physical, static_cast<std::uint32_t>(state.caps.size()));
-    apply_quirks(caps);
     state.unsuitable.push_back(why_unsuitable(caps, physical));
     state.physical.push_back(physical);
     state.caps.push_back(std::move(caps));

@@ -217,6 +217,8 @@ std::unique_ptr<Pipeline> PipelineFactory::create(const PipelineSpec& spec) {
   auto info = make<VkComputePipelineCreateInfo>(VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO);
   info.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO;
   if (spec.required_subgroup != 0 && device.caps.subgroup_size_control) info.stage.pNext = &subgroup;
+  if (spec.required_subgroup != 0 && device.caps.full_subgroups)
+    info.stage.flags |= VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT;
   info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
   info.stage.module = module;
   info.stage.pName = "main";

@@ -11,6 +11,12 @@ struct Row {
   const char *name, *effect, *reason;
 };
 
+/// The driver is not even asked what its matrices look like.
+void without_cooperative_matrices(Caps& caps) {
+  std::erase(caps.extensions, "VK_KHR_cooperative_matrix");
+  caps.cooperative_matrix = {};
+}
+
 bool contains(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
 
 // A row may go when the reason's issue is fixed in every driver version that users still have.
@@ -21,6 +27,15 @@ constexpr Row rows[] = {
      [](Caps& caps) { caps.fp16 = false; }, "amd-proprietary-fp16", "kernels of the fp16 tier are not used",
      "half-precision arithmetic gives wrong results on GCN, RDNA1 and RDNA2 with AMD's own driver "
      "(https://github.com/ggml-org/llama.cpp/pull/19921)"},
+    {[](const Caps& caps) { return caps.vendor_id == 0x1002 && contains(caps.driver_name, "AMD proprietary"); },
+     without_cooperative_matrices, "amd-proprietary-coopmat", "cooperative matrices are not used",
+     "AMD's own driver reports them for GPUs without matrix units (https://github.com/ggml-org/llama.cpp/pull/11074), and has crashed "
+     "where "
+     "it was asked for their shapes (https://github.com/ggml-org/llama.cpp/pull/22750)"},
+    {[](const Caps& caps) { return caps.vendor_id == 0x8086 && caps.min_subgroup_size < 16; }, without_cooperative_matrices,
+     "intel-before-xe2-coopmat", "cooperative matrices are not used",
+     "they are many times slower than the vector units on Arc A and older, whose subgroups may have 8 lanes "
+     "(https://github.com/ggml-org/llama.cpp/pull/24404)"},
 };
 
 }  // namespace

@@ -17,16 +17,22 @@ struct Row {
   std::uint32_t wide_lanes;  ///< 0: as many as lanes
   bool lanes_on_rows;        ///< lanes work on different output rows rather than share one row's K
   bool tiled_prefill;
+  Tier prefill;
 };
 
 // CPU drivers run a workgroup's lanes in one vector register: a workgroup above its width is 2 to 5 times slower on lavapipe, loads
 // are scalar per lane, and shared memory is ordinary memory, so rows side by side win and tiles do not.
+// Prompts on matrix units where llama.cpp's tables found them fast; Mali and Adreno stay on floats, for half-precision defects of their
+// drivers are known but not by version.
 // GPUs: RDNA and GCN both take wave64, Intel's vector kernels want 16, NVIDIA has 32 only (llama.cpp's and Mesa's tables agree).
 constexpr Row rows[] = {
-    {any_vendor, true, {0, 0}, 4, 64, 0, true, false},    {0x8086, false, {16, 0}, 4, 64, 256, false, true},  // Intel
-    {0x1002, false, {64, 32}, 4, 64, 256, false, true},                                                       // AMD
-    {0x10de, false, {32, 0}, 4, 64, 256, false, true},                                                        // NVIDIA
-    {any_vendor, false, {0, 0}, 4, 64, 256, false, true},
+    {any_vendor, true, {0, 0}, 4, 64, 0, true, false, Tier::base},
+    {0x8086, false, {16, 0}, 4, 64, 256, false, true, Tier::cooperative_matrix},   // Intel
+    {0x1002, false, {64, 32}, 4, 64, 256, false, true, Tier::cooperative_matrix},  // AMD
+    {0x10de, false, {32, 0}, 4, 64, 256, false, true, Tier::cooperative_matrix},   // NVIDIA
+    {0x13b5, false, {0, 0}, 4, 64, 256, false, true, Tier::base},                  // Arm
+    {0x5143, false, {0, 0}, 4, 64, 256, false, true, Tier::base},                  // Qualcomm
+    {any_vendor, false, {0, 0}, 4, 64, 256, false, true, Tier::fp16},
 };
 
 std::uint32_t choose_lanes(const Row& row, const Caps& caps) {
@@ -59,6 +65,7 @@ Tuning tuning_for(const Caps& caps) {
   // Every range that a storage binding may have must fit a texel buffer too (lavapipe: 2^27 texels; SwiftShader: 2^16, too few).
   tuning.texels = on_rows && caps.max_texels >= caps.max_storage_range / 16;
   tuning.tiled_prefill = row.tiled_prefill;
+  tuning.prefill = row.prefill;
   return tuning;
 }
 

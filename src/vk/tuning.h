@@ -20,6 +20,9 @@ struct Tuning {
   std::uint32_t matvec_columns = 16;   ///< most columns per workgroup; passes of more rows take several
   bool texels = false;                 ///< read weights, Q, K and V through texel buffers, and broadcast within the subgroup
   bool tiled_prefill = true;           ///< matrix-matrix through shared memory; else the skinny kernel in column tiles
+  Tier prefill = Tier::fp16;           ///< the highest tier that the tiled kernel may take
+  std::uint32_t largest_tile = 128;    ///< outputs by columns of the tiled kernel: 128, 64 or 32 squared
+  std::uint32_t fill = 64;             ///< workgroups that keep the device busy: larger tiles must leave so many
 };
 
 /// The built-in table's row for a device.
@@ -35,7 +38,8 @@ struct Quirk {
 /// All that apply; logged once at start and printed by `devices`.
 std::vector<Quirk> quirks_for(const Caps& caps);
 
-/// Takes out of `caps` what the device says it can do but must not be used for, by the same table. Once, when caps are read.
+/// Takes out of `caps` what the device says it can do but must not be used for, by the same table. Once, while caps are read: after features,
+/// before what a driver may only be asked where no quirk forbids it.
 void apply_quirks(Caps& caps);
 
 }  // namespace skipstone::vk

@@ -21,6 +21,10 @@ TEST(Abi, EveryKernelAgreesWithTheHost) {
   ASSERT_GE(kernels::kernel_table().size(), 25u);
   ASSERT_EQ(kernels::kernel_table().size(), static_cast<std::size_t>(kernels::KernelId::count));
   for (const kernels::KernelInfo& kernel : kernels::kernel_table()) {
+    if (kernel.spirv.empty()) {  // left out of this build: the one tier that a shader compiler may not know
+      EXPECT_TRUE(std::string_view(kernel.name).starts_with("matmul_coopmat_")) << kernel.name;
+      continue;
+    }
     EXPECT_EQ(drift(kernel, reflect(kernel.spirv), contract_of(kernel.abi), shared_blocks()), "") << kernel.name;
   }
 }
@@ -28,7 +32,7 @@ TEST(Abi, EveryKernelAgreesWithTheHost) {
 TEST(Abi, SharedBlocksAreSeen) {
   std::set<std::string> with_state;
   for (const kernels::KernelInfo& kernel : kernels::kernel_table()) {
-    if (reflect(kernel.spirv).blocks.count("State") != 0) with_state.insert(kernel.abi);
+    if (!kernel.spirv.empty() && reflect(kernel.spirv).blocks.count("State") != 0) with_state.insert(kernel.abi);
   }
   EXPECT_EQ(with_state, (std::set<std::string>{"advance", "attention", "attention_merge", "attention_prefill", "attention_serial",
                                                "cosine_sum", "embed", "keep_rows", "move_kv", "rms_norm", "rope_store"}));

@@ -50,6 +50,8 @@ const std::map<std::string_view, std::function<Contract()>> contracts = {
     CONTRACT("rms_norm", RmsNorm, RMS_NORM),
     CONTRACT("matvec", Matvec, MATVEC),
     CONTRACT("matmul", Matmul, MATMUL),
+    CONTRACT("matmul_coopmat", MatmulCoopmat, MATMUL_COOPMAT),
+    CONTRACT("half_rows", HalfRows, HALF_ROWS),
     CONTRACT("rope_store", RopeStore, ROPE_STORE),
     CONTRACT("attention", Attention, ATTENTION),
     CONTRACT("attention_merge", AttentionMerge, ATTENTION_MERGE),

@@ -8,6 +8,7 @@
 #include "selftest/attention_data.h"
 #include "selftest/bench.h"
 #include "selftest/data.h"
+#include "selftest/matrix_check.h"
 #include "test_device.h"
 
 namespace skipstone::selftest {
@@ -37,18 +38,18 @@ class Candidates : public testing::Test {
 };
 
 /// The product with all candidates of `candidates`, by memcmp.
-template <typename Choice, typename Table, typename Multiply, typename Run>
-std::size_t expect_same_products(const std::vector<Choice>& candidates, Table Choices::*table, gguf::Type format, std::uint32_t rows,
-                                 Multiply multiply, Run run) {
+template <typename Choice, typename Key, typename Run>
+std::size_t expect_same_products(const std::vector<Choice>& candidates, std::map<Key, Choice> Choices::*table, const Key& key,
+                                 const std::string& subject, Run run) {
   Words built_in;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     Choices choices;
-    (choices.*table)[{format, rows}] = candidates[i];
-    const Words words = run(choices, multiply);
+    (choices.*table)[key] = candidates[i];
+    const Words words = run(choices);
     if (i == 0) built_in = words;
     EXPECT_EQ(words.size(), built_in.size());
     EXPECT_EQ(std::memcmp(words.data(), built_in.data(), words.size() * sizeof(std::uint32_t)), 0)
-        << gguf::traits(format).name << ", " << rows << " rows, candidate " << i << " of " << candidates.size();
+        << subject << ", candidate " << i << " of " << candidates.size();
   }
   return candidates.size();
 }
@@ -64,6 +65,7 @@ TEST_F(Candidates, GiveTheSameBitsForMatrices) {
       Bench bench(device_, library_);
       const kernels::Matrix placed = place(bench, matrix, 1, bench.select().interleave());
       bench.put(x_buffer, strided(random.floats(std::size_t{rows} * k, -2.0f, 2.0f), k));
+      reserve_half_rows(bench, k, rows);
       constexpr std::uint32_t norm_tensor = 1;
       bench.put({ResourceKind::weight, norm_tensor}, strided(random.floats(k, 0.5f, 2.0f), k));
       kernels::MatvecFusion norm, swiglu;
@@ -72,15 +74,16 @@ TEST_F(Candidates, GiveTheSameBitsForMatrices) {
       const Selector select = with({});
       for (const kernels::MatvecFusion& fusion : {kernels::MatvecFusion{}, norm, swiglu}) {
         if (fusion.norm && (select.tiled(rows) || format != gguf::Type::q8_0)) continue;
-        const auto run = [&](const Choices& choices, const auto& multiply) {
+        const auto run = [&](const Choices& choices) {
           bench.reserve(y_buffer, std::size_t{rows} * padded(n));
-          bench.run(multiply(with(choices), placed, x_buffer, y_buffer, rows, fusion, "candidate"));
+          bench.run(kernels::matvec(with(choices), placed, x_buffer, y_buffer, rows, fusion, "candidate"));
           return bench.get<std::uint32_t>(y_buffer, std::size_t{rows} * padded(n));
         };
+        const std::string subject = fmt::format("{}, {} rows", gguf::traits(format).name, rows);
         if (select.tiled(rows)) {
-          compared += expect_same_products(select.matmul_candidates(format, rows), &Choices::matmul, format, rows, kernels::matmul, run);
+          compared += expect_same_products(select.matmul_candidates(format, n, rows), &Choices::matmul, {format, n, rows}, subject, run);
         } else {
-          compared += expect_same_products(select.matvec_candidates(format, rows), &Choices::matvec, format, rows, kernels::matvec, run);
+          compared += expect_same_products(select.matvec_candidates(format, rows), &Choices::matvec, {format, rows}, subject, run);
         }
       }
     }

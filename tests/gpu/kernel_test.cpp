@@ -1,10 +1,12 @@
 // Every kernel on a device against the oracle, at full depth; and that a kernel which is wrong is the one that is named.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 #include "base/status.h"
 #include "kernels/kernel_table.h"
+#include "kernels/selector.h"
 #include "selftest/cases.h"
 #include "test_device.h"
 
@@ -18,7 +20,9 @@ const std::uint32_t broken_rms_norm_spirv[] = {
 using fixtures::TestDevice;
 
 // Kernels that the device's own tuning never chooses need what it lacks, or run at full depth only.
-bool chosen(const std::string& kernel, const vk::Tuning& tuning, Depth depth) {
+bool chosen(const std::string& kernel, const vk::Caps& caps, const vk::Tuning& tuning, Depth depth) {
+  if ((kernel.starts_with("matmul_half") || kernel == "half_rows") && caps.tier() < vk::Tier::fp16) return false;
+  if (kernel.starts_with("matmul_coopmat") && std::min(caps.tier(), kernels::built_tier()) < vk::Tier::cooperative_matrix) return false;
   const bool texels = kernel.find("_texels") != std::string::npos || kernel == "attention_serial", rows = kernel.starts_with("matvec_rows");
   if (rows && tuning.matvec_k_lanes != 1) return false;
   if (texels && !tuning.texels) return false;
@@ -28,14 +32,15 @@ bool chosen(const std::string& kernel, const vk::Tuning& tuning, Depth depth) {
   return !(kernel.starts_with("matvec") && !rows && tuning.matvec_k_lanes == 1);
 }
 
-void expect_every_kernel(const std::vector<Result>& results, const vk::Tuning& tuning, Depth depth) {
+void expect_every_kernel(const std::vector<Result>& results, const vk::Device& device, Depth depth) {
   std::set<std::string> kernels, names;
   for (const Result& result : results) {
     kernels.insert(result.kernel);
     EXPECT_TRUE(names.insert(result.name).second) << result.name << " is there twice";
   }
   for (const kernels::KernelInfo& kernel : kernels::kernel_table()) {
-    EXPECT_TRUE(kernels.contains(kernel.name) || !chosen(kernel.name, tuning, depth)) << kernel.name << " has no case";
+    EXPECT_TRUE(kernels.contains(kernel.name) || !chosen(kernel.name, device.caps(), device.tuning(), depth))
+        << kernel.name << " has no case";
   }
 }
 
@@ -43,7 +48,7 @@ TEST(Kernels, AgreeWithTheOracle) {
   const auto device = TestDevice::get().device;
   const std::vector<Result> results = run(device, Depth::full, {});
   for (const Result& result : results) EXPECT_TRUE(result.passed) << result.kernel << ": " << result.name << ": " << result.detail;
-  expect_every_kernel(results, device->tuning(), Depth::full);
+  expect_every_kernel(results, *device, Depth::full);
   EXPECT_EQ(TestDevice::get().messages(), 0u);
 }
 
@@ -56,7 +61,7 @@ TEST(Kernels, TheBrokenOneIsNamed) {
     EXPECT_EQ(result.passed, result.detail.empty()) << result.name;
   }
   EXPECT_EQ(failed, std::set<std::string>{"rms_norm"});
-  expect_every_kernel(results, TestDevice::get().device->tuning(), Depth::quick);
+  expect_every_kernel(results, *TestDevice::get().device, Depth::quick);
 }
 
 TEST(Kernels, ProgressMayStopTheRun) {

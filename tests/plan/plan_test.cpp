@@ -49,13 +49,14 @@ vk::Caps nvidia_like() {
 /// A tiny model's plans on a made-up device.
 class Plans {
  public:
+  /// Built with the kernels of every tier, whatever this build has.
   Plans(const fixtures::TinyConfig& tiny, const vk::Caps& caps, std::uint64_t max_range = 0)
       : file_([&] {
           fixtures::write_tiny_model(tiny, directory_.file("tiny.gguf"));
           return gguf::File::open(directory_.file("tiny.gguf"));
         }()),
         config_(model::Config::from(file_)),
-        select_(caps, vk::tuning_for(caps)),
+        select_(caps, vk::tuning_for(caps), vk::Tier::cooperative_matrix),
         weights_(model::layout_weights(model::find_tensors(file_, config_), max_range == 0 ? caps.max_storage_range : max_range,
                                        select_.interleave())),
         builder_(config_, weights_, {.context = 256, .kv_format = select_.kv_format()}, select_) {}
@@ -145,6 +146,53 @@ TEST(PlanGoldens, Prefill) {
   }
   const Plans plans(two_layers(gguf::Type::f16), nvidia_like());
   expect_golden("prefill_first_chunk", plans.print({.layers = plans.layers(), .bucket = 256, .output = Output::none}));
+}
+
+TEST(PlanGoldens, PrefillOnCooperativeMatrices) {
+  vk::Caps caps = nvidia_like();
+  caps.cooperative_matrix = {16, 16, 16};
+  caps.subgroup_size_control = true;
+  const Plans plans(two_layers(gguf::Type::q8_0), caps);
+  expect_golden("prefill_coopmat", plans.print({.layers = plans.layers(), .bucket = 128, .output = Output::none}));
+}
+
+// The tile of a matrix of n rows on a made-up device.
+kernels::MatmulChoice tile_on(const vk::Caps& caps, std::uint32_t rows, std::uint32_t n, vk::Tier highest = vk::Tier::cooperative_matrix,
+                              gguf::Type format = gguf::Type::q8_0) {
+  return kernels::Selector(caps, vk::tuning_for(caps), highest).matmul(format, n, rows);
+}
+
+TEST(Selector, TilesFitTheDevice) {
+  vk::Caps caps = nvidia_like();
+  caps.cooperative_matrix = {16, 16, 16};
+  caps.subgroup_size_control = true;
+  kernels::MatmulChoice tile = tile_on(caps, 256, 11008);
+  EXPECT_EQ(tile.tier, vk::Tier::cooperative_matrix);
+  EXPECT_EQ(tile.tile, 128u);
+  EXPECT_EQ(tile.lanes, 128u);
+  EXPECT_EQ(tile.subgroup, 32u);
+  EXPECT_EQ(tile_on(caps, 64, 11008).tile, 64u);  // no wider than the pass
+  EXPECT_EQ(tile_on(caps, 256, 2048).tile, 64u);  // 32 workgroups of 128 would leave the device idle
+  EXPECT_EQ(tile_on(caps, 256, 512).tile, 32u);
+  EXPECT_EQ(tile_on(caps, 256, 11008, vk::Tier::fp16).tier, vk::Tier::fp16);  // built without
+  EXPECT_EQ(tile_on(caps, 256, 11008, vk::Tier::cooperative_matrix, gguf::Type::f32).tier, vk::Tier::base);
+
+  caps.max_shared_bytes = 32768;  // (128 + 128) * 144 bytes of floats are too many, (128 + 128) * 72 of halves are not
+  EXPECT_EQ(tile_on(caps, 256, 11008, vk::Tier::base).tile, 64u);
+  EXPECT_EQ(tile_on(caps, 256, 11008, vk::Tier::fp16).tile, 128u);
+  caps.max_shared_bytes = 16384;
+  EXPECT_EQ(tile_on(caps, 256, 11008, vk::Tier::base).tile, 32u);
+  EXPECT_EQ(tile_on(caps, 256, 11008, vk::Tier::fp16).tile, 64u);
+  EXPECT_EQ(tile_on(caps, 256, 11008).tile, 64u);
+  caps.max_workgroup_invocations = 64;  // four subgroups of 32 do not fit
+  EXPECT_EQ(tile_on(caps, 256, 11008).tier, vk::Tier::fp16);
+  EXPECT_EQ(tile_on(caps, 256, 11008).tile, 32u);
+
+  vk::Caps no_halves = nvidia_like();
+  no_halves.fp16 = false;
+  no_halves.cooperative_matrix = {16, 16, 16};
+  EXPECT_EQ(tile_on(no_halves, 256, 11008).tier, vk::Tier::base);
+  EXPECT_FALSE(kernels::Selector(lavapipe_like(), vk::tuning_for(lavapipe_like())).tiled(256));  // CPU devices: never
 }
 
 TEST(PlanGoldens, Sampled) {

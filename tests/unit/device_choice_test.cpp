@@ -105,7 +105,7 @@ TEST(Tuning, FollowsTheDevice) {
   EXPECT_EQ(tuning.matvec_k_lanes, 1u);
   EXPECT_FALSE(tuning.tiled_prefill);
 
-  Caps small_texels = lavapipe;   // SwiftShader
+  Caps small_texels = lavapipe;  // SwiftShader
   small_texels.max_texels = 1u << 16;
   EXPECT_FALSE(tuning_for(small_texels).texels);
   EXPECT_EQ(tuning_for(small_texels).matvec_k_lanes, 1u);
@@ -150,8 +150,40 @@ TEST(Quirks, TakeTheFp16TierFromTheDriverThatGetsItWrong) {
   apply_quirks(caps);
   EXPECT_EQ(caps.tier(), Tier::base);
   const auto quirks = quirks_for(caps);  // still listed after it took effect
-  ASSERT_EQ(quirks.size(), 1u);
-  EXPECT_NE(quirks[0].reason.find("https://"), std::string::npos);
+  ASSERT_EQ(quirks.size(), 2u);
+  for (const Quirk& quirk : quirks) EXPECT_NE(quirk.reason.find("https://"), std::string::npos);
+}
+
+TEST(Quirks, TakeCooperativeMatricesWhereTheyAreEmulatedOrSlow) {
+  const auto left = [](std::uint32_t vendor, const char* driver, std::uint32_t min_subgroup) {
+    Caps caps = device(0, "GPU", DeviceKind::discrete, 8 * gib);
+    caps.vendor_id = vendor;
+    caps.driver_name = driver;
+    caps.min_subgroup_size = min_subgroup;
+    caps.fp16 = caps.storage16 = true;
+    caps.cooperative_matrix = {16, 16, 16};
+    caps.extensions = {"VK_EXT_memory_budget", "VK_KHR_cooperative_matrix"};
+    apply_quirks(caps);
+    EXPECT_EQ(caps.extensions.size() == 2, caps.cooperative_matrix.exists());  // or the driver would still be asked
+    return caps.tier();
+  };
+  EXPECT_EQ(left(0x1002, "radv", 32), Tier::cooperative_matrix);
+  EXPECT_EQ(left(0x1002, "AMD proprietary driver", 32), Tier::base);
+  EXPECT_EQ(left(0x8086, "Intel open-source Mesa driver", 8), Tier::fp16);                 // Arc A
+  EXPECT_EQ(left(0x8086, "Intel open-source Mesa driver", 16), Tier::cooperative_matrix);  // Xe2
+  EXPECT_EQ(left(0x10de, "NVIDIA", 32), Tier::cooperative_matrix);
+}
+
+TEST(Tuning, PromptsTakeMatrixUnitsWhereTheyAreFast) {
+  const auto prefill = [](DeviceKind kind, std::uint32_t vendor) {
+    Caps caps = device(0, "GPU", kind, 8 * gib);
+    caps.vendor_id = vendor;
+    return tuning_for(caps).prefill;
+  };
+  for (const std::uint32_t vendor : {0x10deu, 0x1002u, 0x8086u}) EXPECT_EQ(prefill(DeviceKind::discrete, vendor), Tier::cooperative_matrix);
+  for (const std::uint32_t vendor : {0x13b5u, 0x5143u}) EXPECT_EQ(prefill(DeviceKind::integrated, vendor), Tier::base);
+  EXPECT_EQ(prefill(DeviceKind::integrated, 0x106b), Tier::fp16);
+  EXPECT_EQ(prefill(DeviceKind::cpu, 0x10005), Tier::base);
 }
 
 TEST(PipelineCacheFile, NamesDeviceDriverAndShaders) {

@@ -78,7 +78,7 @@ TEST(Choices, AreUsedWhereTheyAreCandidates) {
   choices.matvec[{Type::q8_0, 4}] = other;
   choices.matvec[{Type::f16, 1}] = {32, 16, 4, 1};    // another K_LANES would be another sum
   choices.matvec[{Type::q8_0, 1}] = {32, 32, 64, 1};  // would spill
-  choices.matmul[{Type::q8_0, 64}] = {32, 64, 128, 4, 4};
+  choices.matmul[{Type::q8_0, 4096, 64}] = 128;       // more columns than the pass has
   choices.attention[{4, 64, 1}] = {32, 3};
   select.use(choices);
   EXPECT_EQ(select.matvec(Type::q8_0, 4), other);
@@ -87,7 +87,7 @@ TEST(Choices, AreUsedWhereTheyAreCandidates) {
   const kernels::Selector plain = selector(gpu());
   EXPECT_EQ(select.matvec(Type::f16, 1), plain.matvec(Type::f16, 1));
   EXPECT_EQ(select.matvec(Type::q8_0, 1), plain.matvec(Type::q8_0, 1));
-  EXPECT_EQ(select.matmul(Type::q8_0, 64), plain.matmul(Type::q8_0, 64));
+  EXPECT_EQ(select.matmul(Type::q8_0, 4096, 64), plain.matmul(Type::q8_0, 4096, 64));
   EXPECT_EQ(select.attention(4, 64, 64, 1), plain.attention(4, 64, 64, 1));
 }
 
@@ -95,7 +95,7 @@ kernels::Choices some_choices() {
   kernels::Choices choices;
   choices.matvec[{Type::q8_0, 4}] = {32, 32, 2, 4};
   choices.matvec[{Type::f16, 1}] = {64, 32, 8, 1};
-  choices.matmul[{Type::q4_0, 128}] = {64, 32, 32, 4, 4};
+  choices.matmul[{Type::q4_0, 576, 128}] = 64;
   choices.attention[{3, 64, 16}] = {32, 1};
   return choices;
 }
