@@ -26,6 +26,7 @@ struct RunOptions {
   CLI::Option *prompt_option = nullptr, *file_option = nullptr;
   std::int64_t max_tokens = 256;
   EngineOptions engine;
+  DraftOptions drafting;
   skipstone_session_params sampling = skipstone_session_default_params();
   bool statistics = false, agreement = false, json = false, no_echo = false;
 };
@@ -89,7 +90,7 @@ nlohmann::ordered_json result_json(const RunOptions& options, const std::string&
 
 ExitCode generate(const RunOptions& options, const std::string& model, const std::string& prompt, const skipstone::Engine& engine) {
   const std::vector<skipstone_token> tokens = engine.tokenize(prompt);
-  skipstone::Session session(engine, session_params(options));
+  skipstone::Session session = make_session(engine, session_params(options));
   const Interruptible interruptible(session);
 
   // The prompt is written with the first token, so that nothing stands on standard output where the prompt is refused.
@@ -115,6 +116,9 @@ ExitCode generate(const RunOptions& options, const std::string& model, const std
   } else {
     echo();
     output.write("\n");
+  }
+  if (!options.drafting.corpus.empty() && session.stats().corpus_tokens == 0) {
+    fmt::print(stderr, "warning: --draft-corpus was not used; drafter {} looks at no corpus, suffix does\n", options.draft);
   }
   const bool interrupted = interrupt::requested();
   if (interrupted) fmt::print(stderr, "interrupted\n");
@@ -161,6 +165,7 @@ void add_run(CLI::App& app, ExitCode& code) {
       ->capture_default_str()
       ->type_name("DRAFTER");
   add_engine_options(*command, o.engine);
+  add_draft_options(*command, o.drafting);
   add_rounds_option(*command, o.sampling);
   add_verify_option(*command, o.sampling);
   add_sampling_options(*command, o.sampling);
@@ -191,6 +196,7 @@ void add_run(CLI::App& app, ExitCode& code) {
       exit_code_help);
   command->callback([options, command, &code] {
     if (command->get_option("--color")->count() > 0 && options->colour.empty()) options->colour = "auto";
+    options->drafting.give_to(options->sampling);
     code = run(*options);
   });
 }

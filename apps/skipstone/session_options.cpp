@@ -2,17 +2,48 @@
 
 #include <fmt/format.h>
 
-#include "skipstone/skipstone.hpp"
+#include "exit_code.h"
+#include "interrupt.h"
+#include "progress.h"
 
 namespace cli {
 
 std::string drafters_help() {
   std::string text = "Drafters:\n";
   for (const skipstone_drafter_info& info : skipstone::drafters()) {
-    text += fmt::format("  {:<6}{}\n", info.name, info.summary);
-    if (*info.options != '\0') text += fmt::format("        {}:{}\n", info.name, info.options);
+    text += fmt::format("  {:<10}{}\n", info.name, info.summary);
+    if (*info.options != '\0') text += fmt::format("            {}:{}\n", info.name, info.options);
   }
-  return text;
+  return text + "A+B: A, and B in the rounds in which A has nothing good, as suffix:min=3+asd:k=4.\n";
+}
+
+void DraftOptions::give_to(skipstone_session_params& params) {
+  files_.clear();
+  for (const std::string& file : corpus) files_.push_back(file.c_str());
+  params.draft_corpus = files_.data();
+  params.draft_corpus_count = files_.size();
+  params.draft_optional = optional ? 1 : 0;
+}
+
+void add_draft_options(CLI::App& command, DraftOptions& options) {
+  command.add_option("--draft-corpus", options.corpus, "Text files that drafter suffix looks drafts up in, beside the text itself")
+      ->envname("SKIPSTONE_DRAFT_CORPUS")
+      ->type_name("FILE");
+  command.add_flag("--draft-optional", options.optional, "Go on without a drafter that cannot be used, with a warning")
+      ->envname("SKIPSTONE_DRAFT_OPTIONAL");
+}
+
+skipstone::Session make_session(const skipstone::Engine& engine, const skipstone_session_params& params) {
+  Progress progress;
+  try {
+    return skipstone::Session(engine, params, [&progress](const char* stage, double done) {
+      progress.update(stage, done);
+      return !interrupt::requested();
+    });
+  } catch (const skipstone::error& error) {
+    if (error.status() == SKIPSTONE_CANCELLED) throw Failure(ExitCode::interrupted, "interrupted while the corpus was being read");
+    throw;
+  }
 }
 
 void add_sampling_options(CLI::App& command, skipstone_session_params& params) {

@@ -3,8 +3,9 @@
 
 #include <CLI/App.hpp>
 #include <string>
+#include <vector>
 
-#include "skipstone/skipstone.h"
+#include "skipstone/skipstone.hpp"
 
 namespace cli {
 
@@ -16,6 +17,24 @@ void add_rounds_option(CLI::App& command, skipstone_session_params& params);
 
 /// Adds --verify.
 void add_verify_option(CLI::App& command, skipstone_session_params& params);
+
+/// What drafters need beside their names.
+struct DraftOptions {
+  std::vector<std::string> corpus;
+  bool optional = false;
+
+  /// `params` then points into this.
+  void give_to(skipstone_session_params& params);
+
+ private:
+  std::vector<const char*> files_;
+};
+
+/// Adds --draft-corpus and --draft-optional.
+void add_draft_options(CLI::App& command, DraftOptions& options);
+
+/// Says on standard error how far it is where a corpus takes its time; throws Failure where a signal comes.
+skipstone::Session make_session(const skipstone::Engine& engine, const skipstone_session_params& params);
 
 /// What there is for --draft, for the end of a --help.
 std::string drafters_help();

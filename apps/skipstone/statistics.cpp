@@ -29,6 +29,13 @@ std::string statistics_text(const skipstone::Session& session) {
   line("drafter", fmt::format("{:>10}", session.drafter()));
   line("rounds",
        s.device_rounds == 0 ? fmt::format("{:10}", s.rounds) : fmt::format("{:10}  {} of them one submission", s.rounds, s.device_rounds));
+  if (const auto shares = session.drafter_shares(); shares.size() > 1) {
+    for (const skipstone_drafter_share& share : shares) {
+      line(&share == &shares.front() ? "by drafter" : "",
+           fmt::format("{:>10}  {} rounds, {} of {} drafts accepted", *share.name == '\0' ? "nobody" : share.name, share.rounds,
+                       share.accepted, share.drafted));
+    }
+  }
   line("drafted", fmt::format("{:10}", s.drafted));
   line("accepted", fmt::format("{:10}  {:5.1f} % of the drafted", s.accepted, 100.0 * share(s.accepted, s.drafted)));
   line("tokens per round", fmt::format("{:10.2f}", share(s.generated_tokens, s.rounds)));
@@ -40,6 +47,10 @@ std::string statistics_text(const skipstone::Session& session) {
   }
   line("skipped sublayers", fmt::format("{:10} of {}", s.skipped_sublayers, s.sublayers));
   if (!session.skip_set().empty()) line("skip set", fmt::format("{:>10}", session.skip_set()));
+  if (s.corpus_tokens > 0) {
+    line("corpus", fmt::format("{:10} tokens, an index of {:.1f} MB, made in {:.2f} s", s.corpus_tokens,
+                               1e-6 * static_cast<double>(s.corpus_bytes), s.corpus_seconds));
+  }
   if (s.lossy != 0) {
     line("LOSSY", "          the text need not be plain decoding's");
     line("exit layer",
@@ -64,11 +75,17 @@ nlohmann::ordered_json statistics_json(const skipstone::Session& session) {
   const skipstone_stats s = session.stats();
   nlohmann::ordered_json positions = nlohmann::ordered_json::array();
   for (const auto& [drafted, accepted] : session.draft_positions()) positions.push_back({{"drafted", drafted}, {"accepted", accepted}});
+  nlohmann::ordered_json shares = nlohmann::ordered_json::array();
+  for (const skipstone_drafter_share& share : session.drafter_shares()) {
+    shares.push_back({{"drafter", share.name}, {"rounds", share.rounds}, {"drafted", share.drafted}, {"accepted", share.accepted}});
+  }
   return {{"prompt_tokens", s.prompt_tokens},
           {"generated_tokens", s.generated_tokens},
           {"prompt_tokens_per_second", rate(s.prompt_tokens, s.prompt_seconds)},
           {"generation_tokens_per_second", rate(s.generated_tokens, s.generation_seconds)},
           {"drafter", session.drafter()},
+          {"by_drafter", std::move(shares)},
+          {"corpus", {{"tokens", s.corpus_tokens}, {"bytes", s.corpus_bytes}, {"seconds", s.corpus_seconds}}},
           {"rounds", s.rounds},
           {"device_rounds", s.device_rounds},
           {"drafted", s.drafted},

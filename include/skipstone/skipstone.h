@@ -83,6 +83,9 @@ typedef struct skipstone_drafter_info {
 
 size_t skipstone_drafter_count(void);
 
+/* Whether all drafters of a specification, as skipstone_session_params.draft has it, are lossless; 0 also for names that do not exist. */
+int skipstone_draft_is_lossless(const char* draft);
+
 /* SKIPSTONE_INVALID_ARGUMENT past the end. The strings live as long as the library. */
 skipstone_status skipstone_get_drafter(size_t index, skipstone_drafter_info* info);
 
@@ -290,9 +293,17 @@ typedef struct skipstone_session_params {
   float repeat_penalty; /* 1: off */
   uint32_t repeat_last; /* how many of the latest tokens the penalty looks at */
   uint64_t seed;
-  const char* draft; /* "NAME[:key=value,...]" of a drafter; "none" for plain decoding */
-  int32_t rounds;    /* skipstone_rounds */
-  int32_t verify;    /* skipstone_verification */
+  /* "NAME[:value][,key=value,...]" of a drafter; "none" for plain decoding; "A+B": A, and B where A has nothing good. A '+' in a value
+   * separates only where the name of a drafter and then ':', '+' or the end follow; "\+" never does. */
+  const char* draft;
+  int32_t rounds; /* skipstone_rounds */
+  int32_t verify; /* skipstone_verification */
+  /* Text files that drafters which look drafts up (suffix) search too; the engine keeps the index of the last ones asked for. */
+  const char* const* draft_corpus;
+  size_t draft_corpus_count;
+  int32_t draft_optional;         /* 1: a drafter that cannot be used is left out with a warning; 0: it is an error */
+  skipstone_progress_fn progress; /* of reading and indexing the corpus */
+  void* user_data;
 } skipstone_session_params;
 
 /* Greedy, drafting with "asd", coupled verification: the same seed gives the same text on one device, whatever the drafter. */
@@ -354,6 +365,10 @@ typedef struct skipstone_stats {
    * token was likely enough, because the guess was, and not at all; and guesses given up early. */
   uint64_t early_tokens, early_layers, early_confident, early_guessed, early_full, guesses_rejected;
   int32_t lossy; /* 1: the text need not be plain decoding's */
+  /* The corpus that drafts are looked up in; 0 where there is none: its tokens, the memory of its index, the time to make it. */
+  uint64_t corpus_tokens, corpus_bytes;
+  double corpus_seconds;
+  uint32_t drafter_shares; /* for skipstone_session_drafter_share() */
 } skipstone_stats;
 
 /* Of the last generation. */
@@ -366,6 +381,16 @@ skipstone_status skipstone_session_agreement(skipstone_session* session, double*
 /* How often a draft at `position` (0: the first of a round) was made and accepted. */
 skipstone_status skipstone_session_draft_position(const skipstone_session* session, uint32_t position, uint64_t* drafted,
                                                   uint64_t* accepted);
+
+/* Of the rounds of a generation, those that one drafter of "A+B" proposed. `name`: "" for rounds in which none did; it lives until the
+ * session's next call. */
+typedef struct skipstone_drafter_share {
+  const char* name;
+  uint64_t rounds, drafted, accepted;
+} skipstone_drafter_share;
+
+/* Of the last generation; the drafters in the order of their first proposals. SKIPSTONE_INVALID_ARGUMENT past the end. */
+skipstone_status skipstone_session_drafter_share(const skipstone_session* session, uint32_t index, skipstone_drafter_share* share);
 
 /* The drafter's name, and its skip set ("attn:3,5-7;mlp:9", layers counted from 0; "" for none) in the last generation. */
 const char* skipstone_session_drafter(const skipstone_session* session);

@@ -147,9 +147,11 @@ class Engine {
 /// One conversation with an engine; moves, does not copy.
 class Session {
  public:
-  explicit Session(const Engine& engine, const skipstone_session_params& params = skipstone_session_default_params()) {
+  explicit Session(const Engine& engine, skipstone_session_params params = skipstone_session_default_params(), Progress progress = {}) {
+    detail::Relay<Progress> relay{std::move(progress), nullptr};
+    detail::connect(relay, params);
     skipstone_session* session = nullptr;
-    check(skipstone_session_create(engine.get(), &params, &session));
+    relay.finish(skipstone_session_create(engine.get(), &params, &session));
     handle_.reset(session);
   }
 
@@ -194,6 +196,15 @@ class Session {
       check(skipstone_session_draft_position(get(), static_cast<std::uint32_t>(i), &positions[i].first, &positions[i].second));
     }
     return positions;
+  }
+
+  /// What each drafter of "A+B" proposed.
+  std::vector<skipstone_drafter_share> drafter_shares() const {
+    std::vector<skipstone_drafter_share> shares(stats().drafter_shares);
+    for (std::size_t i = 0; i < shares.size(); ++i) {
+      check(skipstone_session_drafter_share(get(), static_cast<std::uint32_t>(i), &shares[i]));
+    }
+    return shares;
   }
 
   std::string drafter() const { return skipstone_session_drafter(get()); }

@@ -53,6 +53,12 @@ skipstone_status skipstone_list_devices(const char* wanted, char** json) {
 
 size_t skipstone_drafter_count(void) { return spec::drafters().size(); }
 
+int skipstone_draft_is_lossless(const char* draft) {
+  int lossless = 0;
+  api::guard([&] { lossless = draft != nullptr && spec::is_lossless(draft) ? 1 : 0; });
+  return lossless;
+}
+
 skipstone_status skipstone_get_drafter(size_t index, skipstone_drafter_info* info) {
   return api::guard([&] {
     api::require(info, "info");

@@ -3,8 +3,10 @@
 #include <string>
 #include <vector>
 
+#include "api/engine_options.h"
 #include "api/guard.h"
 #include "api/handles.h"
+#include "base/log.h"
 #include "spec/registry.h"
 #include "text/tokenizer.h"
 
@@ -63,6 +65,15 @@ engine::SessionOptions options_from(const skipstone_session_params& params) {
     fail(Code::invalid_argument, "verify {} is none of skipstone_verification", params.verify);
   }
   options.verification = static_cast<sample::Verification>(params.verify);
+  if (params.draft_corpus_count > 0) api::require(params.draft_corpus, "draft_corpus");
+  for (size_t i = 0; i < params.draft_corpus_count; ++i) {
+    api::require(params.draft_corpus[i], "a file of draft_corpus");
+    options.draft_corpus.emplace_back(params.draft_corpus[i]);
+  }
+  if (params.draft_optional != 0) {
+    options.left_out = [](const std::string& why) { log::warning("a drafter is left out: {}", why); };
+  }
+  options.progress = api::progress_from(params.progress, params.user_data, "making a session");
   return options;
 }
 
@@ -88,7 +99,10 @@ skipstone_session_params skipstone_session_default_params(void) {
 }
 
 skipstone_status skipstone_session_check_params(const skipstone_session_params* given) {
-  return api::guard([&] { spec::make_drafter(options_from(api::adopt(given, skipstone_session_default_params())).draft); });
+  return api::guard([&] {
+    const auto options = options_from(api::adopt(given, skipstone_session_default_params()));
+    if (!options.left_out) spec::make_drafter(options.draft);
+  });
 }
 
 skipstone_status skipstone_session_create(skipstone_engine* engine, const skipstone_session_params* given, skipstone_session** session) {
@@ -168,6 +182,11 @@ skipstone_status skipstone_session_get_stats(const skipstone_session* session, s
     filled.early_full = from.early_exits.full;
     filled.guesses_rejected = from.early_exits.rejected;
     filled.lossy = from.early_exits.tokens > 0 ? 1 : 0;
+    const engine::CorpusFacts& corpus = session->session->corpus();
+    filled.corpus_tokens = corpus.tokens;
+    filled.corpus_bytes = corpus.bytes;
+    filled.corpus_seconds = corpus.seconds;
+    filled.drafter_shares = static_cast<uint32_t>(from.by_drafter.size());
     api::give(filled, stats);
   });
 }
@@ -191,6 +210,17 @@ skipstone_status skipstone_session_draft_position(const skipstone_session* sessi
     }
     if (drafted != nullptr) *drafted = positions[position].drafted;
     if (accepted != nullptr) *accepted = positions[position].accepted;
+  });
+}
+
+skipstone_status skipstone_session_drafter_share(const skipstone_session* session, uint32_t index, skipstone_drafter_share* share) {
+  return api::guard([&] {
+    api::require(session, "session");
+    api::require(share, "share");
+    const auto& shares = session->last.stats.by_drafter;
+    if (index >= shares.size())
+      fail(Code::invalid_argument, "there is no drafter's share {}; the last generation had {}", index, shares.size());
+    *share = {shares[index].name.c_str(), shares[index].rounds, shares[index].drafted, shares[index].accepted};
   });
 }
 

@@ -134,6 +134,16 @@ std::unique_ptr<exec::Executor> Engine::State::new_executor() {
   return std::make_unique<exec::Executor>(device, *kernel_library, *builder, config, *weights, shape);
 }
 
+IndexedCorpus Engine::State::corpus_of(const std::vector<std::string>& files, const Progress& progress) {
+  const std::lock_guard lock(corpus_mutex);
+  if (!corpus.index || corpus_files != files) {
+    if (!tokenizer) fail(Code::unsupported, "{} has no tokenizer, so no corpus can be read", config.name);
+    corpus = index_corpus(*tokenizer, files, progress);
+    corpus_files = files;
+  }
+  return corpus;
+}
+
 tune::Report Engine::tune(double seconds, const Progress& progress) {
   return tune_kernels(*state_, {.seconds = seconds, .rounds = 15}, progress);
 }

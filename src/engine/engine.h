@@ -46,7 +46,8 @@ enum class Tuning {
   first_use,  ///< as automatic, but measured on CPU devices too
 };
 
-/// `stage`: "reading model", "loading weights", "tuning kernels", "compiling kernels", "measuring costs"; `done` 0..1.
+/// `stage`: "reading model", "loading weights", "tuning kernels", "compiling kernels", "measuring costs", "reading corpus", "indexing
+/// corpus"; `done` 0..1.
 using Progress = std::function<void(const std::string& stage, double done)>;
 
 struct EngineOptions {
@@ -118,6 +119,16 @@ struct SessionOptions {
   std::string draft = "none";  ///< spec::make_drafter's notation
   sample::Verification verification = sample::Verification::coupled;
   Rounds rounds = Rounds::automatic;
+  std::vector<std::string> draft_corpus;  ///< text files for drafters that look drafts up in a corpus
+  /// Told why, for each drafter that cannot be used: it is left out. Empty: such a drafter is an error.
+  std::function<void(const std::string& why)> left_out;
+  Progress progress;  ///< of reading and indexing the corpus
+};
+
+/// The index that drafts are looked up in. An engine keeps that of the last files asked for.
+struct CorpusFacts {
+  std::uint64_t tokens = 0, bytes = 0;  ///< bytes: of memory that the index takes
+  double seconds = 0;                   ///< that reading, tokenising and indexing took
 };
 
 /// What a measurement runs behind `depth` tokens that are in the cache already: a prompt and then single tokens, or one pass that verifies
@@ -140,6 +151,7 @@ class Session {
   const std::vector<float>& attention_cosine() const;
   /// Share of the last `count` tokens of the conversation that the whole model would have chosen at their places.
   double agreement(std::size_t count) const;
+  const CorpusFacts& corpus() const;  ///< all zero where the drafter looks at none
   void reset();  ///< an empty conversation; keeps what the drafter has learned
   /// Seconds that `work` takes, with pseudo-random tokens and without the drafter; filling the cache to its depth is not counted, and not
   /// done again where an earlier measurement has. The conversation is empty afterwards. Throws invalid_argument where it does not fit.

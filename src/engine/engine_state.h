@@ -2,8 +2,11 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <string>
+#include <vector>
 
+#include "engine/draft_texts.h"
 #include "engine/engine.h"
 #include "exec/executor.h"
 #include "exec/pass_builder.h"
@@ -31,7 +34,13 @@ struct Engine::State {
   std::unique_ptr<exec::PassBuilder> builder;
   std::unique_ptr<exec::Executor> spare;  ///< a sequence's buffers that loading has used already: for the first session
 
+  std::mutex corpus_mutex;
+  std::vector<std::string> corpus_files;
+  IndexedCorpus corpus;  ///< of corpus_files
+
   std::unique_ptr<exec::Executor> new_executor();
+  /// Reads and indexes `files`, unless they were the last ones asked for.
+  IndexedCorpus corpus_of(const std::vector<std::string>& files, const Progress& progress);
 };
 
 }  // namespace skipstone::engine

@@ -6,6 +6,7 @@
 
 #include "base/philox.h"
 #include "base/status.h"
+#include "engine/draft_texts.h"
 #include "engine/engine.h"
 #include "engine/engine_state.h"
 #include "engine/measurements.h"
@@ -68,16 +69,29 @@ struct Session::State {
   State(std::shared_ptr<Engine> e, const SessionOptions& o)
       : engine(std::move(e)),
         options(o),
-        drafter(spec::make_drafter(options.draft)),
+        drafter(make_drafter()),
         passes(engine->state().spare ? std::move(engine->state().spare) : engine->state().new_executor()),
-        executor(*passes, engine->state().config, options.sampling, options.verification, options.rounds) {
-    spec::ModelFacts facts{engine->config().layers, engine->config().exit_layer, {}};
-    if (drafter->wants_costs()) facts.costs = round_costs_of(engine->state(), {});
-    drafter->attach(facts);
+        executor(*passes, engine->state().config, options.sampling, options.verification, options.rounds) {}
+
+  /// Also fills `corpus`, where the drafter looks at it.
+  std::unique_ptr<spec::Drafter> make_drafter() {
+    spec::ModelFacts facts{.layers = engine->config().layers, .exit_layer = engine->config().exit_layer};
+    if (engine->has_tokenizer()) {
+      facts.read_text = [&](const std::string& file) { return read_text_tokens(engine->tokenizer(), file, "document", options.progress); };
+    }
+    if (!options.draft_corpus.empty()) {
+      facts.corpus = [&] {
+        const IndexedCorpus indexed = engine->state().corpus_of(options.draft_corpus, options.progress);
+        corpus = indexed.facts;
+        return indexed.index;
+      };
+    }
+    return spec::make_drafter(options.draft, facts, options.left_out, [&] { return round_costs_of(engine->state(), {}); });
   }
 
   std::shared_ptr<Engine> engine;
   SessionOptions options;
+  CorpusFacts corpus;
   std::unique_ptr<spec::Drafter> drafter;
   std::unique_ptr<exec::Executor> passes;
   CosineKeeper executor;
@@ -120,6 +134,8 @@ spec::Outcome Session::generate(const std::vector<text::Token>& tokens, std::uin
 
 const std::vector<text::Token>& Session::history() const { return state_->history; }
 const std::vector<float>& Session::attention_cosine() const { return state_->executor.cosine; }
+
+const CorpusFacts& Session::corpus() const { return state_->corpus; }
 
 double Session::measure(const Work& work) {
   State& s = *state_;

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -15,11 +17,16 @@
 
 namespace skipstone::spec {
 
+class Corpus;
+
+/// A verification has 32 rows, one of them the pending token's.
+inline constexpr std::uint32_t most_drafts = 31;
+
 /// What to try in one round: tokens that are there already, or a pass of the model's own layers to make them with, or (no drafts, length 0)
 /// plain decoding.
 struct Proposal {
   TokenTree tree;                                   ///< drafts behind the last token of the history; what stands in row 0 does not matter
-  std::optional<exec::LayerPlan> plan;              ///< drafts come one by one from this pass
+  std::optional<exec::LayerPlan> plan = {};         ///< drafts come one by one from this pass
   std::uint32_t length = 0;                         ///< most drafts to make with `plan`
   bool keep_prefix = true;                          ///< see Executor::draft
   double least_probability = 0;                     ///< a draft of `plan` below it is verified, but the round's last
@@ -37,11 +44,15 @@ struct RoundResult {
   double seconds = 0;                        ///< that the round took; 0: not measured
 };
 
-/// What a drafter may know of the model.
+/// What a drafter may know of the model, and of what comes with it.
 struct ModelFacts {
   std::uint32_t layers = 0;
   std::uint32_t exit_layer = 0;  ///< the exit that the checkpoint was trained for; 0: it does not say
   RoundCosts costs = {};         ///< of the passes on this device; empty unless wants_costs(), or where measuring would take too long
+  /// The tokens of a text file. Throws invalid_argument where it cannot be read. Empty where the model has no tokenizer.
+  std::function<std::vector<Token>(const std::string& file)> read_text = {};
+  /// The user's corpus, read and indexed when it is first asked for; throws as read_text. Empty where there is none.
+  std::function<std::shared_ptr<const Corpus>()> corpus = {};
 };
 
 class Drafter {
@@ -54,10 +65,14 @@ class Drafter {
   virtual bool wants_costs() const { return false; }
   /// A new prompt has been read. `model_layers` layers.
   virtual void begin(const Prefilled& prefilled, std::uint32_t model_layers) = 0;
+  /// Drafts behind `history`, all tokens of the text so far; no drafts where there are no good ones.
   virtual Proposal propose(std::span<const Token> history) = 0;
+  /// What came of this drafter's proposal.
   virtual void observe(const RoundResult& result) = 0;
   /// A round that another drafter, or none, proposed.
   virtual void watch(const RoundResult&) {}
+  /// The name of who made the last proposal; "" for nobody.
+  virtual std::string proposer() const { return name(); }
   /// The skip set in LayerPlan notation, "" for none; for statistics.
   virtual std::string plan_text() const { return {}; }
   virtual std::uint32_t skipped_sublayers() const { return 0; }

@@ -173,6 +173,12 @@ void Generation::count() {
   ++stats.rounds;
   stats.drafted += tree_.drafts();
   stats.accepted += accepted;
+  const std::string proposer = drafter_.proposer();
+  auto share = std::ranges::find(stats.by_drafter, proposer, &DrafterShare::name);
+  if (share == stats.by_drafter.end()) share = stats.by_drafter.insert(share, {proposer});
+  ++share->rounds;
+  share->drafted += tree_.drafts();
+  share->accepted += accepted;
   if (stats.by_position.size() < height) stats.by_position.resize(height);
   for (std::uint32_t i = 0; i < height; ++i) {
     ++stats.by_position[i].drafted;

@@ -24,10 +24,17 @@ struct DraftPosition {
   std::uint64_t drafted = 0, accepted = 0;
 };
 
+/// The rounds that one drafter of a chain proposed.
+struct DrafterShare {
+  std::string name;  ///< "" for rounds that none proposed
+  std::uint64_t rounds = 0, drafted = 0, accepted = 0;
+};
+
 struct Stats {
   std::uint64_t prompt_tokens = 0, generated_tokens = 0;
   std::uint64_t rounds = 0, drafted = 0, accepted = 0;
   std::vector<DraftPosition> by_position;  ///< index 0 is the first draft of a round
+  std::vector<DrafterShare> by_drafter;    ///< in the order of their first proposals
   std::string drafter, plan;               ///< plan: the skip set in LayerPlan notation
   std::string explanation;                 ///< Drafter::explanation()
   std::uint32_t skipped_sublayers = 0, sublayers = 0;

@@ -19,6 +19,11 @@ bool parse(const std::string& text, Number& value) {
   return error == std::errc() && stop == end && !text.empty();
 }
 
+/// Anything else before a '=' is part of a value: the name of a file may have one.
+bool is_key(std::string_view text) {
+  return std::ranges::all_of(text, [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; });
+}
+
 }  // namespace
 
 Options::Options(std::string_view drafter, std::string_view text) : drafter_(drafter) {
@@ -27,7 +32,7 @@ Options::Options(std::string_view drafter, std::string_view text) : drafter_(dra
     const std::string_view item = text.substr(0, comma);
     text = comma == std::string_view::npos ? std::string_view{} : text.substr(comma + 1);
     const auto equals = item.find('=');
-    if (equals == std::string_view::npos && entries_.empty()) {
+    if ((equals == std::string_view::npos || !is_key(item.substr(0, equals))) && entries_.empty()) {
       value_.append(value_.empty() ? "" : ",").append(item);
       continue;
     }

@@ -12,8 +12,8 @@ namespace skipstone::spec {
 /// knows all keys, so that no list of them has to be kept anywhere.
 class Options {
  public:
-  /// `text` may be empty. Throws invalid_argument where it is not a value and a list of key=value, either of which may be missing, or
-  /// gives a key twice.
+  /// `text` may be empty. A key is small letters, digits and '_'. Throws invalid_argument where it is not a value and a list of key=value,
+  /// either of which may be missing, or gives a key twice.
   Options(std::string_view drafter, std::string_view text);
 
   /// What stands before the first key=value ("6" of "exit:6,k=4"; it may have commas of its own). Empty where there is nothing.

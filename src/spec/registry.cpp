@@ -1,15 +1,23 @@
 #include "spec/registry.h"
 
+#include <algorithm>
 #include <array>
 #include <string>
+#include <vector>
 
 #include "base/status.h"
 #include "spec/drafters/asd.h"
 #include "spec/drafters/auto.h"
+#include "spec/drafters/chain.h"
+#include "spec/drafters/copy.h"
 #include "spec/drafters/exit.h"
+#include "spec/drafters/jacobi.h"
+#include "spec/drafters/lookahead.h"
+#include "spec/drafters/lookup.h"
 #include "spec/drafters/none.h"
 #include "spec/drafters/sequential.h"
 #include "spec/drafters/skip.h"
+#include "spec/drafters/suffix.h"
 #include "spec/options.h"
 
 namespace skipstone::spec {
@@ -17,7 +25,7 @@ namespace {
 
 using Factory = std::unique_ptr<Drafter> (*)(Options&);
 
-constexpr std::array<DrafterInfo, 6> table = {{
+constexpr std::array<DrafterInfo, 11> table = {{
     {"none", "plain decoding: one pass of the whole model for every token", "", true},
     {"asd", "the model's own layers, those left out that the prompt shows to do little (Draft on the Fly)",
      "c=0.985,n=3,m=2,k=12,gamma=0.6,eps=0.01,alpha=0.85,b1=0.5,b2=0.9,adaptive=1,cs=1,rule1=1,rule2=1,reuse=1", true},
@@ -30,26 +38,100 @@ constexpr std::array<DrafterInfo, 6> table = {{
      "", true},
     {"sequential", "LOSSY: the model leaves early where it, or a guess from the text's n-grams, is sure enough; sequential:LAYER/LAYER/...",
      "any=0.8,own=0.5,reject=0.01,mix=0,recompute=0", false},
+    {"lookup", "what followed the text's last tokens earlier in it, the longest match first (prompt lookup); no pass", "max=3,min=1,k=10",
+     true},
+    {"suffix", "how the text, or --draft-corpus, went on behind its longest match, as a tree by frequency (SuffixDecoding, REST); no pass",
+     "k=16,min=1,alpha=1,p=0.1,samples=64", true},
+    {"copy", "a document that the text is to be much like (aggressive decoding); copy:FILE; no pass", "k=15,max=8,min=1", true},
+    {"jacobi", "what the last pass said behind its wrong drafts (Jacobi decoding); no pass of its own", "k=4", true},
+    {"lookahead", "n-grams that Jacobi iterations in the same pass come to (lookahead decoding); no pass of its own",
+     "w=4,n=3,g=3,prompt=1", true},
 }};
-constexpr std::array<Factory, table.size()> factories = {make_none, make_asd, make_exit, make_skip, make_auto, make_sequential};
+constexpr std::array<Factory, table.size()> factories = {make_none,   make_asd,    make_exit, make_skip,   make_auto,     make_sequential,
+                                                         make_lookup, make_suffix, make_copy, make_jacobi, make_lookahead};
 
-}  // namespace
+const DrafterInfo* find(std::string_view name) {
+  const auto found = std::ranges::find(table, name, &DrafterInfo::name);
+  return found == table.end() ? nullptr : &*found;
+}
 
-std::span<const DrafterInfo> drafters() { return table; }
-
-std::unique_ptr<Drafter> make_drafter(std::string_view specification) {
+std::unique_ptr<Drafter> make_one(std::string_view specification) {
   const auto colon = specification.find(':');
   const std::string_view name = specification.substr(0, colon);
-  for (std::size_t i = 0; i < table.size(); ++i) {
-    if (table[i].name != name) continue;
+  if (const DrafterInfo* info = find(name)) {
     Options options(name, colon == std::string_view::npos ? std::string_view{} : specification.substr(colon + 1));
-    auto drafter = factories[i](options);
+    auto drafter = factories[static_cast<std::size_t>(info - table.data())](options);
     options.finish();
     return drafter;
   }
   std::string names;
   for (const DrafterInfo& info : table) names += (names.empty() ? "" : ", ") + std::string(info.name);
   fail(Code::invalid_argument, "there is no drafter '{}'; there are {}, written NAME or NAME:value,key=value", name, names);
+}
+
+/// The drafters of "a:x+b:y", "\+" as "+".
+std::vector<std::string> members_of(std::string_view specification) {
+  std::vector<std::string> members(1);
+  for (std::size_t i = 0; i < specification.size(); ++i) {
+    std::string& member = members.back();
+    const std::string_view rest = specification.substr(i + 1);
+    if (specification[i] == '\\' && rest.starts_with('+')) {
+      member += '+';
+      ++i;
+    } else if (specification[i] == '+' &&
+               (member.find(':') == std::string::npos || find(rest.substr(0, rest.find_first_of(":+"))) != nullptr)) {
+      members.emplace_back();
+    } else {
+      member += specification[i];
+    }
+  }
+  return members;
+}
+
+std::unique_ptr<Drafter> chain_of(std::vector<std::unique_ptr<Drafter>> members) {
+  if (members.size() == 1) return std::move(members.front());
+  return std::make_unique<Chain>(std::move(members));
+}
+
+/// Of the kinds that say something about what the user asked for, not about a device or a defect.
+bool may_be_left_out(Code code) {
+  return code == Code::invalid_argument || code == Code::not_found || code == Code::bad_file || code == Code::unsupported ||
+         code == Code::io;
+}
+
+}  // namespace
+
+std::span<const DrafterInfo> drafters() { return table; }
+
+std::unique_ptr<Drafter> make_drafter(std::string_view specification) {
+  std::vector<std::unique_ptr<Drafter>> members;
+  for (const std::string& member : members_of(specification)) members.push_back(make_one(member));
+  return chain_of(std::move(members));
+}
+
+std::unique_ptr<Drafter> make_drafter(std::string_view specification, const ModelFacts& model,
+                                      const std::function<void(const std::string& why)>& left_out) {
+  std::vector<std::unique_ptr<Drafter>> members;
+  for (const std::string& member : members_of(specification)) {
+    try {
+      auto drafter = make_one(member);
+      drafter->attach(model);
+      members.push_back(std::move(drafter));
+    } catch (const Error& error) {
+      if (!left_out || !may_be_left_out(error.code())) throw;
+      left_out(error.what());
+    }
+  }
+  if (members.empty()) members.push_back(make_one("none"));
+  return chain_of(std::move(members));
+}
+
+bool is_lossless(std::string_view specification) {
+  const std::vector<std::string> members = members_of(specification);
+  return std::ranges::all_of(members, [](const std::string& member) {
+    const DrafterInfo* info = find(std::string_view(member).substr(0, member.find(':')));
+    return info != nullptr && info->lossless;
+  });
 }
 
 }  // namespace skipstone::spec

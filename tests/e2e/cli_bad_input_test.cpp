@@ -65,10 +65,42 @@ TEST_F(BadInput, Options) {
   expect_run({"--draft", "psychic"}, 2, "psychic");
   expect_run({"--draft", "asd:banana=1"}, 2, "banana");
   expect_run({"--draft", "asd:k=many"}, 2, "many");
+  expect_run({"--draft", "suffix:k=32"}, 2, "1 to 31");
+  expect_run({"--draft", "lookup+psychic"}, 2, "psychic");
+  expect_run({"--draft", "lookahead:w=20,n=4"}, 2, "a pass verifies 31");
   expect({"run", "-m", model(), "-p", "Hello", "-n", "-7"}, 2, "-7");
   expect({"inspect"}, 2, "FILE");
   expect({"inspect", model(), "--kv", "q8_0"}, 2, "blocks of 32 dimensions");
   expect({"dance"}, 2, "dance");
+}
+
+TEST_F(BadInput, TextsForDrafters) {
+  expect_run({"--draft", "copy"}, 2, "copy:FILE");
+  expect_run({"--draft", "copy:" + folder_.file("no+asd.txt")}, 2, "no+asd.txt' cannot be read");
+  expect_run({"--draft", "copy:" + write("empty.txt", "")}, 2, "is empty");
+  expect_run({"--draft", "suffix", "--draft-corpus", folder_.file("nothing.txt")}, 2,
+             "corpus '" + folder_.file("nothing.txt") + "' cannot be read");
+  expect_run({"--draft", "suffix", "--draft-corpus", folder_.path().string()}, 2, "cannot be read");
+  expect_run({"--draft", "suffix", "--draft-corpus", write("bytes.txt", "fine\n\xFF\xFE")}, 2, "byte 5 is not UTF-8");
+  expect_run({"--draft", "suffix", "--draft-corpus", folder_.file("empty.txt")}, 2, "no text in it");
+}
+
+TEST_F(BadInput, DraftersThatMayBeLeftOut) {
+  const std::vector<std::string> arguments = {"run", "-m", model(), "-p", "Hello", "-n", "12"};
+  const auto text = [&](const std::vector<std::string>& more, const std::string& warning) {
+    std::vector<std::string> all = arguments;
+    all.insert(all.end(), more.begin(), more.end());
+    const Result result = run(all);
+    EXPECT_EQ(result.code, 0) << result.error;
+    EXPECT_NE(result.error.find(warning), std::string::npos) << result.error;
+    return result.out;
+  };
+  const std::string plain = text({"--draft", "none"}, "");
+  EXPECT_EQ(text({"--draft", "suffix", "--draft-corpus", folder_.file("nothing.txt"), "--draft-optional"}, "cannot be read"), plain);
+  EXPECT_EQ(text({"--draft", "copy:" + folder_.file("nothing.txt") + "+lookup", "--draft-optional"}, "left out"), plain);
+  EXPECT_EQ(text({"--draft", "suffix:k=99", "--draft-optional"}, "1 to 31"), plain);
+  EXPECT_EQ(text({"--draft", "lookup", "--draft-corpus", write("corpus.txt", "Hello and more")}, "was not used"), plain);
+  EXPECT_EQ(text({"--draft", "suffix", "--draft-corpus", folder_.file("corpus.txt"), "--stats"}, "made in"), plain);
 }
 
 TEST_F(BadInput, Prompts) {

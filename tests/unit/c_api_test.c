@@ -45,6 +45,8 @@ static void defaults(void) {
   EXPECT(skipstone_work_default().struct_size == sizeof(skipstone_work) && skipstone_work_default().rows == 0);
   EXPECT(strstr(skipstone_synthetic_models(), "llama-2-7b") != NULL);
   EXPECT(session.struct_size == sizeof(session));
+  EXPECT(session.draft_corpus == NULL && session.draft_corpus_count == 0 && session.draft_optional == 0);
+  EXPECT(skipstone_draft_is_lossless("suffix:k=3+asd") == 1 && skipstone_draft_is_lossless("psychic") == 0);
   EXPECT(session.temperature == 0.0f && strcmp(session.draft, "asd") == 0);
   EXPECT(quantize.struct_size == sizeof(quantize));
   EXPECT(strcmp(quantize.type, "Q8_0") == 0 && quantize.overwrite == 0 && quantize.threads == 0);

@@ -27,15 +27,17 @@ inline std::uint64_t mix(std::uint64_t x) {  // SplitMix64's finaliser (Steele e
 struct FakeModel {
   std::uint64_t seed = 1;
   std::uint32_t vocabulary = 24;
-  double agreement = 0.7;    ///< how often a draft sees the model's own logits
-  double broken_drafts = 0;  ///< how often a draft pass gives no number
+  double agreement = 0.7;                ///< how often a draft sees the model's own logits
+  double broken_drafts = 0;              ///< how often a draft pass gives no number
+  std::size_t memory = ~std::size_t{0};  ///< the last tokens that it looks at: with few of them its texts repeat themselves
   sample::SamplerParams sampling;
 
   static double unit(std::uint64_t hash) { return static_cast<double>(hash >> 11) * 0x1p-53; }
 
   std::uint64_t hash(std::span<const Token> history) const {
     std::uint64_t state = mix(seed);
-    for (const Token token : history) state = mix(state * 31 + static_cast<std::uint64_t>(token) + 0x9e3779b97f4a7c15u);
+    for (const Token token : history.last(std::min(memory, history.size())))
+      state = mix(state * 31 + static_cast<std::uint64_t>(token) + 0x9e3779b97f4a7c15u);
     return state;
   }
 

@@ -37,6 +37,7 @@ struct BenchOptions {
   std::optional<std::int64_t> repeats;
   bool no_warm_up = false;
   EngineOptions engine;
+  DraftOptions drafting;
   skipstone_session_params sampling = skipstone_session_default_params();
 
   bool sweeps() const { return !prompts.empty(); }
@@ -260,6 +261,7 @@ ExitCode measure_tests(BenchOptions& options) {
 
 ExitCode measure(BenchOptions options) {
   settle_output(options);
+  options.drafting.give_to(options.sampling);
   if (!options.output.empty()) check_writable(options.output);
   options.models = bench::model_list(options.models);
   if (options.models.empty() && options.synthetic.empty()) options.models = {bundled_model()};
@@ -334,6 +336,7 @@ void add_sweep_options(CLI::App& command, BenchOptions& o) {
       ->envname("SKIPSTONE_SAVE_TOKENS")
       ->type_name("FILE")
       ->group(group);
+  add_draft_options(command, o.drafting);
   add_rounds_option(command, o.sampling);
   add_verify_option(command, o.sampling);
 }

@@ -4,28 +4,19 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <string_view>
 #include <utility>
 
 #include "bench/summary.h"
 #include "exit_code.h"
 #include "interrupt.h"
 #include "progress.h"
+#include "session_options.h"
 
 namespace cli::bench {
 namespace {
 
 /// Tokens that every drafter generates before anything is measured: passes are recorded and clocks rise then.
 constexpr std::uint32_t warm_up_tokens = 16;
-
-/// By the library's list; the name is what stands before the options.
-bool is_lossless(std::string_view specification) {
-  const std::string_view name = specification.substr(0, specification.find(':'));
-  for (const skipstone_drafter_info& info : skipstone::drafters()) {
-    if (name == info.name) return info.lossless != 0;
-  }
-  return false;
-}
 
 Setup setup_of(const skipstone::Engine& engine, const SweepOptions& options) {
   Setup setup;
@@ -77,7 +68,7 @@ class Measurement {
     for (const Drafter& drafter : sweep.drafters) {
       skipstone_session_params params = options.sampling;
       params.draft = drafter.specification.c_str();
-      sessions_.emplace_back(engine, params);
+      sessions_.push_back(make_session(engine, params));
     }
   }
 
@@ -158,7 +149,8 @@ class Measurement {
 Sweep run_sweep(const skipstone::Engine& engine, const std::vector<Prompt>& prompts, const SweepOptions& options) {
   Sweep sweep;
   sweep.setup = setup_of(engine, options);
-  for (const std::string& specification : options.drafters) sweep.drafters.push_back({specification, is_lossless(specification)});
+  for (const std::string& specification : options.drafters)
+    sweep.drafters.push_back({specification, skipstone_draft_is_lossless(specification.c_str()) != 0});
   choose_prompts(engine, prompts, sweep);
   Measurement measurement(engine, options, sweep);
   measurement.warm_up();

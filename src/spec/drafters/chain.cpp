@@ -1,0 +1,69 @@
+#include "spec/drafters/chain.h"
+
+#include <algorithm>
+
+namespace skipstone::spec {
+
+std::string Chain::name() const {
+  std::string name;
+  for (const auto& member : members_) {
+    if (!name.empty()) name += '+';
+    name += member->name();
+  }
+  return name;
+}
+
+void Chain::attach(const ModelFacts& model) {
+  for (const auto& member : members_) member->attach(model);
+}
+
+bool Chain::wants_attention_cosine() const {
+  return std::ranges::any_of(members_, [](const auto& member) { return member->wants_attention_cosine(); });
+}
+
+void Chain::begin(const Prefilled& prefilled, std::uint32_t model_layers) {
+  for (const auto& member : members_) member->begin(prefilled, model_layers);
+}
+
+Proposal Chain::propose(std::span<const Token> history) {
+  for (const auto& member : members_) {
+    Proposal proposal = member->propose(history);
+    if (proposal.tree.drafts() == 0 && (!proposal.plan || proposal.length == 0)) continue;
+    proposer_ = member.get();
+    return proposal;
+  }
+  proposer_ = nullptr;
+  return {};
+}
+
+void Chain::observe(const RoundResult& result) {
+  for (const auto& member : members_) {
+    if (member.get() == proposer_) {
+      member->observe(result);
+    } else {
+      member->watch(result);
+    }
+  }
+}
+
+void Chain::watch(const RoundResult& result) {
+  for (const auto& member : members_) member->watch(result);
+}
+
+std::string Chain::proposer() const { return proposer_ == nullptr ? std::string() : proposer_->proposer(); }
+
+std::string Chain::plan_text() const {
+  for (const auto& member : members_) {
+    if (std::string text = member->plan_text(); !text.empty()) return text;
+  }
+  return {};
+}
+
+std::uint32_t Chain::skipped_sublayers() const {
+  for (const auto& member : members_) {
+    if (const std::uint32_t skipped = member->skipped_sublayers(); skipped > 0) return skipped;
+  }
+  return 0;
+}
+
+}  // namespace skipstone::spec

@@ -1,0 +1,33 @@
+// Several drafters in a row: the first that has something good proposes.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "spec/drafter.h"
+
+namespace skipstone::spec {
+
+/// What is good enough is each drafter's own matter: it proposes nothing where it has nothing good. At least one drafter.
+class Chain final : public Drafter {
+ public:
+  explicit Chain(std::vector<std::unique_ptr<Drafter>> members) : members_(std::move(members)) {}
+
+  std::string name() const override;
+  void attach(const ModelFacts& model) override;
+  bool wants_attention_cosine() const override;
+  void begin(const Prefilled& prefilled, std::uint32_t model_layers) override;
+  Proposal propose(std::span<const Token> history) override;
+  void observe(const RoundResult& result) override;
+  void watch(const RoundResult& result) override;
+  std::string proposer() const override;
+  std::string plan_text() const override;
+  std::uint32_t skipped_sublayers() const override;
+
+ private:
+  std::vector<std::unique_ptr<Drafter>> members_;
+  Drafter* proposer_ = nullptr;  ///< of this round; null: nobody
+};
+
+}  // namespace skipstone::spec

@@ -1,0 +1,21 @@
+// Jacobi decoding: all of the next tokens are guessed at once, and every pass replaces each guess by what the model says behind the guesses
+// before it. The fixed point is the text of plain decoding.
+// Santilli et al., "Accelerating Transformer Inference for Translation via Parallel Decoding", ACL 2023 (arXiv 2305.10427).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "spec/drafter.h"
+#include "spec/options.h"
+
+namespace skipstone::spec {
+
+/// The guesses that a round leaves: behind its first wrong draft the model said what would follow if the drafts were right, place by place,
+/// and its own token took the wrong draft's place.
+std::vector<Token> jacobi_guesses(const RoundResult& result);
+
+std::unique_ptr<Drafter> make_jacobi(Options& options);
+
+}  // namespace skipstone::spec

@@ -1,0 +1,26 @@
+// Prompt lookup: the text itself is searched for its last tokens, and what followed them there is the draft.
+// Saxena, "Prompt Lookup Decoding", 2023 (github.com/apoorvumang/prompt-lookup-decoding).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "spec/drafter.h"
+#include "spec/occurrences.h"
+#include "spec/options.h"
+
+namespace skipstone::spec {
+
+struct LookupParams {
+  std::uint32_t max = 3, min = 1;  ///< tokens that have to match: the most are tried first
+  std::uint32_t drafts = 10;
+};
+
+/// What followed the latest of the longest earlier matches of the text's end; empty where none is `min` tokens long. Where the match is so
+/// near that the text ends before there are enough drafts, they go on repeating themselves, as LZ77 copies.
+std::vector<Token> lookup(const Occurrences& text, const LookupParams& params);
+
+std::unique_ptr<Drafter> make_lookup(Options& options);
+
+}  // namespace skipstone::spec

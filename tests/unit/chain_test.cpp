@@ -1,0 +1,157 @@
+// Chains of drafters, how they are written, and what is left out where that is allowed.
+#include "spec/drafters/chain.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "base/status.h"
+#include "spec/registry.h"
+
+namespace skipstone::spec {
+namespace {
+
+using Text = std::vector<Token>;
+
+struct Log {
+  std::string text;
+};
+
+/// Writes down what it is asked.
+class Scripted final : public Drafter {
+ public:
+  Scripted(Log& log, std::string name, bool is_good) : good(is_good), log_(log), name_(std::move(name)) {}
+  std::string name() const override { return name_; }
+  void begin(const Prefilled&, std::uint32_t) override { log_.text += "begin " + name_ + "; "; }
+  Proposal propose(std::span<const Token>) override {
+    log_.text += "propose " + name_ + "; ";
+    Proposal proposal;
+    if (good) proposal.tree.add(0, 7);
+    return proposal;
+  }
+  void observe(const RoundResult&) override { log_.text += "observe " + name_ + "; "; }
+  void watch(const RoundResult&) override { log_.text += "watch " + name_ + "; "; }
+
+  bool good;
+
+ private:
+  Log& log_;
+  std::string name_;
+};
+
+TEST(Chain, TheFirstThatHasSomethingProposesAndTheOthersWatch) {
+  Log log;
+  auto one = std::make_unique<Scripted>(log, "one", false), two = std::make_unique<Scripted>(log, "two", true),
+       three = std::make_unique<Scripted>(log, "three", true);
+  Scripted &first = *one, &second = *two, &third = *three;
+  std::vector<std::unique_ptr<Drafter>> members;
+  members.push_back(std::move(one));
+  members.push_back(std::move(two));
+  members.push_back(std::move(three));
+  Chain chain(std::move(members));
+  const auto said = [&] { return std::exchange(log.text, ""); };
+  EXPECT_EQ(chain.name(), "one+two+three");
+  chain.begin({}, 12);
+  EXPECT_EQ(said(), "begin one; begin two; begin three; ");
+  EXPECT_EQ(chain.propose(Text{1}).tree.drafts(), 1u);
+  EXPECT_EQ(chain.proposer(), "two");
+  chain.observe({});
+  EXPECT_EQ(said(), "propose one; propose two; watch one; observe two; watch three; ");
+  first.good = true;
+  chain.propose(Text{1});
+  chain.observe({});
+  EXPECT_EQ(said(), "propose one; observe one; watch two; watch three; ");
+  first.good = second.good = third.good = false;
+  EXPECT_EQ(chain.propose(Text{1}).tree.drafts(), 0u);
+  EXPECT_EQ(chain.proposer(), "");
+  chain.observe({});
+  EXPECT_EQ(said(), "propose one; propose two; propose three; watch one; watch two; watch three; ");
+}
+
+TEST(Chain, DraftsWithAPassAreSomethingGoodToo) {
+  const auto drafter = make_drafter("lookup:min=2+asd:c=0.98,k=5+jacobi");
+  EXPECT_TRUE(drafter->wants_attention_cosine());
+  EXPECT_EQ(drafter->name(), "lookup+asd+jacobi");
+  drafter->attach({.layers = 12});
+  drafter->begin({{}, std::vector<float>(12, 0.99f)}, 12);
+  EXPECT_EQ(drafter->plan_text(), "attn:0-9;mlp:2,5,8");
+  EXPECT_GT(drafter->skipped_sublayers(), 0u);
+  const Proposal passes = drafter->propose(Text{1, 2, 3});
+  EXPECT_EQ(passes.tree.drafts(), 0u);
+  EXPECT_EQ(passes.length, 5u);
+  EXPECT_EQ(drafter->proposer(), "asd");
+  EXPECT_GT(drafter->propose(Text{1, 2, 3, 1, 2}).tree.drafts(), 0u);
+  EXPECT_EQ(drafter->proposer(), "lookup");
+}
+
+std::string error_of(const std::string& specification) {
+  try {
+    make_drafter(specification);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+/// The file that the only `copy` of a specification reads.
+std::string file_of(const std::string& specification) {
+  std::string read;
+  ModelFacts facts;
+  facts.layers = 12;
+  facts.read_text = [&](const std::string& file) {
+    read = file;
+    return Text{1};
+  };
+  make_drafter(specification)->attach(facts);
+  return read;
+}
+
+TEST(Chain, APlusSeparatesDraftersAndMayStandInAFilesName) {
+  EXPECT_EQ(make_drafter("suffix:k=8+asd:c=0.98")->name(), "suffix+asd");
+  EXPECT_EQ(make_drafter("lookup+suffix+none")->name(), "lookup+suffix+none");
+  EXPECT_EQ(file_of("copy:a+b.txt"), "a+b.txt");
+  EXPECT_EQ(file_of("copy:src/c++/asd.txt,k=3+asd"), "src/c++/asd.txt");
+  EXPECT_EQ(file_of("suffix+copy:x+y+z+asd:c=0.9"), "x+y+z");
+  EXPECT_EQ(file_of("copy:x\\+asd"), "x+asd");
+  EXPECT_EQ(file_of("copy:back\\slash"), "back\\slash");
+  EXPECT_EQ(make_drafter("copy:x+asd")->name(), "copy+asd");
+  EXPECT_NE(error_of("suffix+psychic").find("no drafter 'psychic'"), std::string::npos);
+  EXPECT_NE(error_of("suffix:k=8+psychic").find("k=8+psychic"), std::string::npos);
+  EXPECT_NE(error_of("suffix+").find("no drafter ''"), std::string::npos);
+  EXPECT_NE(error_of("+suffix").find("no drafter ''"), std::string::npos);
+  EXPECT_NE(error_of("suffix:k=8+asd:c=2").find("drafter asd: c=2"), std::string::npos);
+}
+
+TEST(Chain, IsLosslessWhereAllOfItIs) {
+  EXPECT_TRUE(is_lossless("suffix:k=3+asd:c=0.98"));
+  EXPECT_TRUE(is_lossless("none"));
+  EXPECT_FALSE(is_lossless("suffix+psychic"));
+}
+
+TEST(Chain, LeavesOutWhatCannotBeUsedWhereThatIsAllowed) {
+  ModelFacts facts;
+  facts.layers = 4;
+  facts.read_text = [](const std::string& file) -> Text { fail(Code::invalid_argument, "'{}' cannot be read", file); };
+  facts.corpus = []() -> std::shared_ptr<const Corpus> { fail(Code::invalid_argument, "no such corpus"); };
+  std::vector<std::string> told;
+  const auto tell = [&](const std::string& why) { told.push_back(why); };
+  EXPECT_EQ(make_drafter("copy:no.txt+lookup+exit:9", facts, tell)->name(), "lookup");
+  ASSERT_EQ(told.size(), 2u);
+  EXPECT_EQ(told[0], "'no.txt' cannot be read");
+  EXPECT_NE(told[1].find("layer 9 is no early exit"), std::string::npos);
+  told.clear();
+  EXPECT_EQ(make_drafter("suffix:k=40", facts, tell)->name(), "none");
+  EXPECT_EQ(make_drafter("suffix+psychic", facts, tell)->name(), "none");
+  EXPECT_EQ(told.size(), 3u);
+  EXPECT_EQ(make_drafter("lookup", facts, tell)->name(), "lookup");
+  EXPECT_EQ(told.size(), 3u);
+  for (const char* specification : {"copy:no.txt+lookup", "suffix", "lookup+exit:9", "suffix:k=40", "psychic"}) {
+    EXPECT_THROW(make_drafter(specification, facts), Error) << specification;
+  }
+  // What is wrong with the machine is no matter of drafters.
+  facts.corpus = []() -> std::shared_ptr<const Corpus> { fail(Code::out_of_memory, "no memory"); };
+  EXPECT_THROW(make_drafter("suffix", facts, tell), Error);
+}
+
+}  // namespace
+}  // namespace skipstone::spec
