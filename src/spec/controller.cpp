@@ -42,7 +42,8 @@ Controller::Controller(std::string name, std::vector<std::unique_ptr<Drafter>> m
 void Controller::attach(const ModelFacts& model) {
   layers_ = model.layers;
   full_ = exec::LayerPlan::full(layers_);
-  costs_ = model.costs.most_rows() >= 2 ? model.costs : guessed_costs(layers_);
+  if (model.costs) costs_ = model.costs();
+  if (costs_.most_rows() < 2) costs_ = guessed_costs(layers_);
   arms_.clear();
   for (auto& member : members_) {
     try {

@@ -24,7 +24,6 @@ class Controller : public Drafter {
   std::string name() const override { return name_; }
   void attach(const ModelFacts& model) override;
   bool wants_attention_cosine() const override;
-  bool wants_costs() const override { return true; }
   void begin(const Prefilled& prefilled, std::uint32_t model_layers) override;
   Proposal propose(std::span<const Token> history) override;
   void observe(const RoundResult& result) override;

@@ -48,7 +48,8 @@ struct RoundResult {
 struct ModelFacts {
   std::uint32_t layers = 0;
   std::uint32_t exit_layer = 0;  ///< the exit that the checkpoint was trained for; 0: it does not say
-  RoundCosts costs = {};         ///< of the passes on this device; empty unless wants_costs(), or where measuring would take too long
+  /// Of the passes on this device, measured when they are first asked for; they, or the function, are empty where that would take too long.
+  std::function<RoundCosts()> costs = {};
   /// The tokens of a text file. Throws invalid_argument where it cannot be read. Empty where the model has no tokenizer.
   std::function<std::vector<Token>(const std::string& file)> read_text = {};
   /// The user's corpus, read and indexed when it is first asked for; throws as read_text. Empty where there is none.
@@ -62,7 +63,6 @@ class Drafter {
   virtual void attach(const ModelFacts&) {}
   virtual std::string name() const = 0;
   virtual bool wants_attention_cosine() const { return false; }
-  virtual bool wants_costs() const { return false; }
   /// A new prompt has been read. `model_layers` layers.
   virtual void begin(const Prefilled& prefilled, std::uint32_t model_layers) = 0;
   /// Drafts behind `history`, all tokens of the text so far; no drafts where there are no good ones.

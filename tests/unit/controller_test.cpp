@@ -30,7 +30,7 @@ struct Played {
 };
 
 Played play(const FakeModel& model, Controller& controller, const RoundCosts& known, std::uint32_t tokens) {
-  controller.attach({layers, 6, known});
+  controller.attach({layers, 6, [&] { return known; }});
   FakeExecutor executor(model, 2000, 32, layers);
   const std::vector<Token> prompt{1, 2, 3};
   const Outcome outcome = generate(executor, controller, prompt, {tokens, {}}, {});
@@ -96,7 +96,7 @@ TEST(Controller, NoCostsAreNoObstacle) {
 }
 
 TEST(Controller, MembersThatDoNotFitAreLeftOutWhereNobodyAskedForThem) {
-  const ModelFacts untrained{layers, 0, costs(0.05)};
+  const ModelFacts untrained{layers, 0, [] { return costs(0.05); }};
   Controller lenient("auto", members({"exit", "asd"}), true), strict("auto", members({"exit", "asd"}), false);
   EXPECT_NO_THROW(lenient.attach(untrained));
   EXPECT_THROW(strict.attach(untrained), Error);
@@ -106,8 +106,7 @@ TEST(ExitAuto, ChoosesAmongExits) {
   FakeModel model;
   model.agreement = 0.95;
   const auto drafter = make_drafter("exit:auto");
-  EXPECT_TRUE(drafter->wants_costs());
-  drafter->attach({layers, 0, costs(0.05)});
+  drafter->attach({layers, 0, [] { return costs(0.05); }});
   FakeExecutor executor(model, 2000, 32, layers);
   const std::vector<Token> prompt{1, 2, 3};
   const Outcome outcome = generate(executor, *drafter, prompt, {300, {}}, {});

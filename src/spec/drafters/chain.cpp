@@ -28,7 +28,7 @@ void Chain::begin(const Prefilled& prefilled, std::uint32_t model_layers) {
 Proposal Chain::propose(std::span<const Token> history) {
   for (const auto& member : members_) {
     Proposal proposal = member->propose(history);
-    if (proposal.tree.drafts() == 0 && (!proposal.plan || proposal.length == 0)) continue;
+    if (proposal.tree.drafts() == 0 && (!proposal.plan || proposal.length == 0) && !proposal.early_exit) continue;
     proposer_ = member.get();
     return proposal;
   }
