@@ -12,8 +12,9 @@
 namespace skipstone::spec {
 namespace {
 
-/// The model's own layers by two ways. Those that a model has no use for (no exit it was trained for) are left out.
-constexpr std::string_view usual_members = "asd,exit";
+/// What the text repeats, and the model's own layers by two ways. Those that a model has no use for (no exit it was trained for) are left
+/// out.
+constexpr std::string_view usual_members = "suffix,asd,exit";
 
 }  // namespace
 
