@@ -109,12 +109,14 @@ std::unique_ptr<Drafter> make_drafter(std::string_view specification) {
   return chain_of(std::move(members));
 }
 
-std::unique_ptr<Drafter> make_drafter(std::string_view specification, const ModelFacts& model,
-                                      const std::function<void(const std::string& why)>& left_out) {
+std::unique_ptr<Drafter> make_drafter(std::string_view specification, ModelFacts model,
+                                      const std::function<void(const std::string& why)>& left_out,
+                                      const std::function<RoundCosts()>& costs) {
   std::vector<std::unique_ptr<Drafter>> members;
   for (const std::string& member : members_of(specification)) {
     try {
       auto drafter = make_one(member);
+      if (costs && drafter->wants_costs() && model.costs.most_rows() == 0) model.costs = costs();
       drafter->attach(model);
       members.push_back(std::move(drafter));
     } catch (const Error& error) {

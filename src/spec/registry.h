@@ -27,8 +27,10 @@ std::unique_ptr<Drafter> make_drafter(std::string_view specification);
 
 /// The same, attached to a model. Where `left_out` is given, drafters that cannot be used (no such name, options that are wrong, a file
 /// that cannot be read, a model that they do not fit) are left out and it is told why; where none is left, decoding is plain.
-std::unique_ptr<Drafter> make_drafter(std::string_view specification, const ModelFacts& model,
-                                      const std::function<void(const std::string& why)>& left_out = {});
+/// `costs` is asked for ModelFacts::costs where a drafter wants them.
+std::unique_ptr<Drafter> make_drafter(std::string_view specification, ModelFacts model,
+                                      const std::function<void(const std::string& why)>& left_out = {},
+                                      const std::function<RoundCosts()>& costs = {});
 
 /// Whether all of a specification's drafters are lossless; one that does not exist is not.
 bool is_lossless(std::string_view specification);

@@ -96,7 +96,7 @@ TEST(Controller, NoCostsAreNoObstacle) {
 }
 
 TEST(Controller, MembersThatDoNotFitAreLeftOutWhereNobodyAskedForThem) {
-  const ModelFacts untrained{layers, 0, costs(0.05)};
+  const ModelFacts untrained{.layers = layers, .exit_layer = 0, .costs = costs(0.05)};
   Controller lenient("auto", members({"exit", "asd"}), true), strict("auto", members({"exit", "asd"}), false);
   EXPECT_NO_THROW(lenient.attach(untrained));
   EXPECT_THROW(strict.attach(untrained), Error);

@@ -21,6 +21,10 @@ bool Chain::wants_attention_cosine() const {
   return std::ranges::any_of(members_, [](const auto& member) { return member->wants_attention_cosine(); });
 }
 
+bool Chain::wants_costs() const {
+  return std::ranges::any_of(members_, [](const auto& member) { return member->wants_costs(); });
+}
+
 void Chain::begin(const Prefilled& prefilled, std::uint32_t model_layers) {
   for (const auto& member : members_) member->begin(prefilled, model_layers);
 }
@@ -28,7 +32,7 @@ void Chain::begin(const Prefilled& prefilled, std::uint32_t model_layers) {
 Proposal Chain::propose(std::span<const Token> history) {
   for (const auto& member : members_) {
     Proposal proposal = member->propose(history);
-    if (proposal.tree.drafts() == 0 && (!proposal.plan || proposal.length == 0)) continue;
+    if (proposal.tree.drafts() == 0 && (!proposal.plan || proposal.length == 0) && !proposal.early_exit) continue;
     proposer_ = member.get();
     return proposal;
   }
@@ -64,6 +68,13 @@ std::uint32_t Chain::skipped_sublayers() const {
     if (const std::uint32_t skipped = member->skipped_sublayers(); skipped > 0) return skipped;
   }
   return 0;
+}
+
+std::string Chain::explanation() const {
+  for (const auto& member : members_) {
+    if (std::string text = member->explanation(); !text.empty()) return text;
+  }
+  return {};
 }
 
 }  // namespace skipstone::spec

@@ -17,6 +17,7 @@ class Chain final : public Drafter {
   std::string name() const override;
   void attach(const ModelFacts& model) override;
   bool wants_attention_cosine() const override;
+  bool wants_costs() const override;
   void begin(const Prefilled& prefilled, std::uint32_t model_layers) override;
   Proposal propose(std::span<const Token> history) override;
   void observe(const RoundResult& result) override;
@@ -24,6 +25,7 @@ class Chain final : public Drafter {
   std::string proposer() const override;
   std::string plan_text() const override;
   std::uint32_t skipped_sublayers() const override;
+  std::string explanation() const override;
 
  private:
   std::vector<std::unique_ptr<Drafter>> members_;
