@@ -43,7 +43,7 @@ class Controller : public Drafter {
     std::size_t base = 0;  ///< tokens of the text before it
     std::uint32_t row = 0, strength = 0;
   };
-  static constexpr std::uint32_t strengths = 8;
+  static constexpr std::uint32_t strengths = most_strength + 1;
   struct Arm {
     std::unique_ptr<Drafter> drafter;
     std::vector<Acceptance> acceptance = std::vector<Acceptance>(strengths);  ///< by Proposal::strength

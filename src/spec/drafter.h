@@ -21,6 +21,7 @@ class Corpus;
 
 /// A verification has 32 rows, one of them the pending token's.
 inline constexpr std::uint32_t most_drafts = 31;
+inline constexpr std::uint32_t most_strength = 7;  ///< see Proposal
 
 /// What to try in one round: tokens that are there already, or a pass of the model's own layers to make them with, or (no drafts, length 0)
 /// plain decoding.

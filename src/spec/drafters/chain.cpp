@@ -66,4 +66,11 @@ std::uint32_t Chain::skipped_sublayers() const {
   return 0;
 }
 
+std::string Chain::explanation() const {
+  for (const auto& member : members_) {
+    if (std::string text = member->explanation(); !text.empty()) return text;
+  }
+  return {};
+}
+
 }  // namespace skipstone::spec

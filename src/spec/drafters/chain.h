@@ -24,6 +24,7 @@ class Chain final : public Drafter {
   std::string proposer() const override;
   std::string plan_text() const override;
   std::uint32_t skipped_sublayers() const override;
+  std::string explanation() const override;
 
  private:
   std::vector<std::unique_ptr<Drafter>> members_;

@@ -34,7 +34,8 @@ class Copy final : public Drafter {
     begun_ = false;
     while (seen_ < history.size()) place_->follow(history.first(++seen_));
     const std::span<const Token> rest = place_->rest();
-    return {.tree = TokenTree::chain(history.back(), rest.first(std::min<std::size_t>(params_.drafts, rest.size())))};
+    return {.tree = TokenTree::chain(history.back(), rest.first(std::min<std::size_t>(params_.drafts, rest.size()))),
+            .strength = std::min(place_->matched(), most_strength)};
   }
 
   void observe(const RoundResult&) override {}
@@ -55,7 +56,7 @@ CopyPlace::CopyPlace(std::span<const Token> document, std::uint32_t max, std::ui
 }
 
 void CopyPlace::begin() {
-  next_ = 0;
+  next_ = matched_ = 0;
   lost_ = false;
 }
 
@@ -63,6 +64,7 @@ void CopyPlace::follow(std::span<const Token> text) {
   const std::span<const Token> document = document_.text();
   if (!lost_ && next_ < document.size() && document[next_] == text.back()) {
     ++next_;
+    ++matched_;
     return;
   }
   // The text may have another token here, one more or one less: the longest end of it that the document has, nearest to where it was.
@@ -73,6 +75,7 @@ void CopyPlace::follow(std::span<const Token> text) {
     longest = length;
     nearest = place;
   }
+  matched_ = longest;
   lost_ = longest < min_;
   // Unfound, the token takes the place of the one that was expected: an exchanged word is the likeliest difference.
   next_ = lost_ ? std::min(next_ + 1, static_cast<std::uint32_t>(document.size())) : nearest + 1;

@@ -32,11 +32,14 @@ class CopyPlace {
   void follow(std::span<const Token> text);
   /// What the document goes on with; empty where it has ended, or the text left it and was not found in it again.
   std::span<const Token> rest() const;
+  /// How many tokens have matched in a row.
+  std::uint32_t matched() const { return matched_; }
 
  private:
   Occurrences document_;
   std::uint32_t max_, min_;
   std::uint32_t next_ = 0;  ///< the place that is expected next
+  std::uint32_t matched_ = 0;
   bool lost_ = false;
 };
 

@@ -1,5 +1,7 @@
 #include "spec/drafters/lookup.h"
 
+#include <algorithm>
+
 #include "base/status.h"
 #include "spec/text_index.h"
 
@@ -13,7 +15,8 @@ class Lookup final : public Drafter {
   std::string name() const override { return "lookup"; }
   void begin(const Prefilled&, std::uint32_t) override { text_.begin(); }
   Proposal propose(std::span<const Token> history) override {
-    return {.tree = TokenTree::chain(history.back(), lookup(text_.follow(history), params_))};
+    const LookupResult found = lookup(text_.follow(history), params_);
+    return {.tree = TokenTree::chain(history.back(), found.drafts), .strength = std::min(found.match, most_strength)};
   }
   void observe(const RoundResult&) override {}
 
@@ -24,7 +27,7 @@ class Lookup final : public Drafter {
 
 }  // namespace
 
-std::vector<Token> lookup(const Occurrences& index, const LookupParams& params) {
+LookupResult lookup(const Occurrences& index, const LookupParams& params) {
   const std::span<const Token> text = index.text();
   if (text.empty()) return {};
   const auto last = static_cast<std::uint32_t>(text.size()) - 1;
@@ -38,7 +41,7 @@ std::vector<Token> lookup(const Occurrences& index, const LookupParams& params) 
   if (longest < params.min) return {};
   std::vector<Token> drafts(params.drafts);
   for (std::uint32_t i = 0; i < params.drafts; ++i) drafts[i] = text[found + 1 + i % (last - found)];
-  return drafts;
+  return {drafts, longest};
 }
 
 std::unique_ptr<Drafter> make_lookup(Options& options) {

@@ -17,9 +17,14 @@ struct LookupParams {
   std::uint32_t drafts = 10;
 };
 
+struct LookupResult {
+  std::vector<Token> drafts;
+  std::uint32_t match = 0;  ///< tokens
+};
+
 /// What followed the latest of the longest earlier matches of the text's end; empty where none is `min` tokens long. Where the match is so
 /// near that the text ends before there are enough drafts, they go on repeating themselves, as LZ77 copies.
-std::vector<Token> lookup(const Occurrences& text, const LookupParams& params);
+LookupResult lookup(const Occurrences& text, const LookupParams& params);
 
 std::unique_ptr<Drafter> make_lookup(Options& options);
 

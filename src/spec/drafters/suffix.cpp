@@ -30,12 +30,14 @@ class Suffix final : public Drafter {
       const Corpus::Match found = corpus_->longest_match(history, longest_corpus_match);
       if (found.length > own && found.length >= params_.min) {
         const auto places = corpus_->continuations(found, params_.samples);
-        if (!places.empty())
-          return {.tree = tree(corpus_->tokens(), places, TextEnd::stops, found.length), .strength = std::min(found.length, 7u)};
+        if (!places.empty()) {
+          return {.tree = tree(corpus_->tokens(), places, TextEnd::stops, found.length), .strength = std::min(found.length, most_strength)};
+        }
       }
     }
     if (own == 0 || own < params_.min) return {};
-    return {.tree = tree(text.text(), text.continuations(params_.samples), TextEnd::repeats, own), .strength = std::min(own, 7u)};
+    return {.tree = tree(text.text(), text.continuations(params_.samples), TextEnd::repeats, own),
+            .strength = std::min(own, most_strength)};
   }
 
   void observe(const RoundResult&) override {}
