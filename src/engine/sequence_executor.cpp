@@ -294,7 +294,10 @@ void SequenceExecutor::commit(std::span<const std::uint32_t> path) {
     fail(Code::internal, "{} rows cannot be kept of a verification of {}", path.size(), verified_ ? rows_.rows() : 0);
   }
   passes_.keep_path(committed(), path);
-  for (const std::uint32_t row : path) text_.push_back(rows_.tokens()[row]);
+  for (const std::uint32_t row : path) {
+    set_window(text_.size(), rows_.tokens()[row]);  // another branch's tokens may stand there
+    text_.push_back(rows_.tokens()[row]);
+  }
   holes_ += pending_hole_ ? 1 : 0;
   pending_hole_ = verified_ = false;
 }
