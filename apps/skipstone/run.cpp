@@ -28,6 +28,7 @@ struct RunOptions {
   EngineOptions engine;
   DraftOptions drafting;
   skipstone_session_params sampling = skipstone_session_default_params();
+  double online = 0;
   bool statistics = false, agreement = false, json = false, no_echo = false;
 };
 
@@ -40,6 +41,15 @@ std::string choose_prompt(const RunOptions& options) {
   std::string prompt = in_file ? read_prompt(options.file) : options.prompt;
   if (prompt.empty()) throw Failure(ExitCode::usage, "the prompt is empty; the model needs at least a character to continue");
   return prompt;
+}
+
+/// --online is an option of the drafter.
+std::string specification(const RunOptions& options) {
+  if (options.online == 0) return options.draft;
+  if (options.draft != "skip" && options.draft.rfind("skip:", 0) != 0) {
+    throw Failure(ExitCode::usage, fmt::format("--online improves a skip set; it goes with --draft skip:..., not with {}", options.draft));
+  }
+  return fmt::format("{}{}online={}", options.draft, options.draft == "skip" ? ":" : ",", options.online);
 }
 
 skipstone_session_params session_params(const RunOptions& options) {
@@ -133,7 +143,8 @@ ExitCode generate(const RunOptions& options, const std::string& model, const std
   return interrupted ? ExitCode::interrupted : ExitCode::ok;
 }
 
-ExitCode run(const RunOptions& options) {
+ExitCode run(RunOptions& options) {
+  options.draft = specification(options);
   check(options);
   interrupt::install();
   const std::string prompt = choose_prompt(options);
@@ -164,6 +175,11 @@ void add_run(CLI::App& app, ExitCode& code) {
       ->envname("SKIPSTONE_DRAFT")
       ->capture_default_str()
       ->type_name("DRAFTER");
+  command
+      ->add_option("--online", o.online,
+                   "Share of the time, as 0.05, in which the set of --draft skip:... is improved while generating; 0: it stays")
+      ->envname("SKIPSTONE_ONLINE")
+      ->capture_default_str();
   add_engine_options(*command, o.engine);
   add_draft_options(*command, o.drafting);
   add_rounds_option(*command, o.sampling);

@@ -69,6 +69,8 @@ inline std::string take(char* text) {
 using Progress = std::function<bool(const char* stage, double done)>;
 /// Called for every token; false stops.
 using OnChunk = std::function<bool(const skipstone_chunk& chunk)>;
+/// Called while a skip set is searched; false stops.
+using OnTuneStep = std::function<bool(const skipstone_tune_step& step)>;
 /// Called for every case of the self-test; false stops.
 using OnCheck = std::function<bool(const skipstone_check& result)>;
 
@@ -115,6 +117,20 @@ class Engine {
     }
     char* json = nullptr;
     relay.finish(skipstone_engine_costs(get(), callback, &relay, &json));
+    return detail::take(json);
+  }
+
+  /// Searches a skip set; the report of skipstone_tune().
+  std::string tune(skipstone_tune_params params, OnTuneStep on_step = {}) const {
+    detail::Relay<OnTuneStep> relay{std::move(on_step), nullptr};
+    if (relay.callback) {
+      params.user_data = &relay;
+      params.progress = [](const skipstone_tune_step* step, void* user_data) {
+        return static_cast<detail::Relay<OnTuneStep>*>(user_data)->call(*step);
+      };
+    }
+    char* json = nullptr;
+    relay.finish(skipstone_tune(get(), &params, &json));
     return detail::take(json);
   }
 

@@ -36,6 +36,17 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
+/// A pass with sublayers left out may overflow where the full model does not; the loop then drops the draft.
+template <typename Choose>
+Choice number_or_none(const Choose& choose) {
+  try {
+    return choose();
+  } catch (const Error& error) {
+    if (error.code() != Code::internal) throw;
+    return {};
+  }
+}
+
 std::uint32_t bucket_of(std::span<const Token> rows) { return kernels::bucket_for(static_cast<std::uint32_t>(rows.size())); }
 
 }  // namespace
@@ -142,13 +153,7 @@ Choice SequenceExecutor::draft(const exec::LayerPlan& plan, Token input, std::ui
     kept_.rows.push_back(input);
   }
   passes_.run(spec, {.tokens = std::span(&input, 1), .base = position, .kept = offset});
-  try {
-    return rejects() ? draw_draft(offset, position) : choose(0, position);
-  } catch (const Error& error) {
-    // A pass with sublayers left out may overflow where the full model does not; the loop then drops the draft.
-    if (error.code() != Code::internal) throw;
-    return {};
-  }
+  return number_or_none([&] { return rejects() ? draw_draft(offset, position) : choose(0, position); });
 }
 
 void SequenceExecutor::set_window(const spec::TokenTree& rows, std::uint32_t row) {
@@ -300,6 +305,20 @@ void SequenceExecutor::commit(std::span<const std::uint32_t> path) {
   }
   holes_ += pending_hole_ ? 1 : 0;
   pending_hole_ = verified_ = false;
+}
+
+void SequenceExecutor::score(const exec::LayerPlan& plan, std::span<const Token> rows, std::span<Choice> out) {
+  forget_round();
+  for (std::size_t i = 0; i < rows.size(); ++i) set_window(committed() + i, rows[i]);
+  passes_.run(pass(plan, bucket_of(rows)), {.tokens = rows, .base = committed()});
+  for (std::uint32_t i = 0; i < rows.size(); ++i) out[i] = number_or_none([&] { return choose(i, committed() + i); });
+}
+
+void SequenceExecutor::take_back(std::uint32_t tokens) {
+  if (tokens > text_.size()) fail(Code::internal, "{} tokens cannot be taken back of {}", tokens, text_.size());
+  text_.resize(text_.size() - tokens);
+  verified_ = false;
+  forget_round();
 }
 
 }  // namespace skipstone::engine

@@ -30,6 +30,8 @@ class SequenceExecutor : public spec::Executor {
   bool round(const spec::RoundRequest& request, spec::Round& out) override;
   spec::EarlyExit exit_early(const spec::EarlyExitRequest& request, spec::Token pending) override;
   void commit(std::span<const std::uint32_t> path) override;
+  void score(const exec::LayerPlan& plan, std::span<const spec::Token> rows, std::span<spec::Choice> out) override;
+  void take_back(std::uint32_t tokens) override;
   double device_seconds() const override { return passes_.device_seconds(); }
 
   void clear() { resume({}); }

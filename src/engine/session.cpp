@@ -76,6 +76,7 @@ struct Session::State {
   /// Also fills `corpus`, where the drafter looks at it.
   std::unique_ptr<spec::Drafter> make_drafter() {
     spec::ModelFacts facts{.layers = engine->config().layers, .exit_layer = engine->config().exit_layer};
+    facts.fingerprint = engine->model_fingerprint();
     facts.costs = [&] { return round_costs_of(engine->state(), options.progress); };
     if (engine->has_tokenizer()) {
       facts.read_text = [&](const std::string& file) { return read_text_tokens(engine->tokenizer(), file, "document", options.progress); };

@@ -78,6 +78,7 @@ class Executor {
 
  private:
   friend class TimedPasses;
+  friend class KvSnapshot;
   vk::Slice resolve(const kernels::Resource& resource) const;
   vk::Commands record(const PassSpec& spec);
   void wait(std::uint64_t submission);

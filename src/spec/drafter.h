@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "exec/layer_plan.h"
@@ -55,6 +56,7 @@ struct ModelFacts {
   std::function<std::vector<Token>(const std::string& file)> read_text = {};
   /// The user's corpus, read and indexed when it is first asked for; throws as read_text. Empty where there is none.
   std::function<std::shared_ptr<const Corpus>()> corpus = {};
+  std::string_view fingerprint = {};  ///< of the model's file
 };
 
 class Drafter {
@@ -74,6 +76,11 @@ class Drafter {
   virtual void watch(const RoundResult&) {}
   /// The name of who made the last proposal; "" for nobody.
   virtual std::string proposer() const { return name(); }
+  /// Passes that the drafter wants to see at work on text that is there already; asked after a round, with the seconds that this generation
+  /// has taken. They all run over the same rows, and tried() gets what came out: each pass's choice after every row, the text's own tokens
+  /// in their places, and the seconds it took. Changes no text.
+  virtual std::vector<exec::LayerPlan> trials(double /*generation_seconds*/) { return {}; }
+  virtual void tried(std::span<const std::vector<Choice>> /*choices*/, std::span<const Token> /*expected*/, double /*seconds*/) {}
   /// The skip set in LayerPlan notation, "" for none; for statistics.
   virtual std::string plan_text() const { return {}; }
   virtual std::uint32_t skipped_sublayers() const { return 0; }

@@ -75,6 +75,13 @@ class Executor {
   /// path leaves rows out, the keys and values behind them move up.
   virtual void commit(std::span<const std::uint32_t> path) = 0;
 
+  /// A pass of `plan` over `rows` at positions committed()...: out[i] is its choice after rows[i], which is what a draft in the i-th place
+  /// of a round would be if all before it were right. 1 <= rows.size() == out.size() <= max_rows(). Commits nothing.
+  virtual void score(const exec::LayerPlan& plan, std::span<const Token> rows, std::span<Choice> out) = 0;
+  /// The last `tokens` tokens are committed no more. Verified and committed again they leave what they had left, unless they were a
+  /// prompt's.
+  virtual void take_back(std::uint32_t tokens) = 0;
+
   /// Seconds that the passes so far have waited for the device; for statistics.
   virtual double device_seconds() const { return 0; }
 };

@@ -38,6 +38,7 @@ class Generation {
   bool round_at_once(const Proposal& proposal, std::uint32_t limit);
   void count();
   void round();
+  void try_plans();
 
   Executor& executor_;
   Drafter& drafter_;
@@ -49,6 +50,8 @@ class Generation {
   TokenTree tree_;                   ///< the round's rows
   std::vector<std::uint32_t> path_;  ///< the rows that the model agrees with, row 0 first
   bool stopped_ = false;
+  std::size_t tried_ = 0;    ///< tokens of the text that trials have run over
+  Clock::time_point start_;  ///< of the generation
   Outcome outcome_;
 };
 
@@ -213,6 +216,31 @@ void Generation::round() {
   if (emitted > 0) executor_.commit(std::span<const std::uint32_t>(path_).first(emitted));
   const auto accepted = static_cast<std::uint32_t>(path_.size()) - 1;
   drafter_.observe({tree_.drafts(), accepted, std::max(limit, tree_.drafts()), round_.drafts, round_.verified, tree_, path_, seconds});
+  if (!stopped_) try_plans();
+}
+
+/// Lets the drafter see passes at work on the newest tokens of the continuation that no trial has run over. What trials leave in the cache
+/// is written over as drafts are: the tokens are not committed while they run. A prompt's tokens are left alone, since its passes may round
+/// differently.
+void Generation::try_plans() {
+  constexpr std::size_t rows = 16;
+  const std::size_t end = executor_.committed();
+  if (rows > executor_.max_rows() || end < std::max(prompt_, tried_) + rows) return;
+  const std::vector<exec::LayerPlan> plans = drafter_.trials(seconds_since(start_));
+  if (plans.empty()) return;
+  const auto start = Clock::now();
+  const std::span<const Token> tokens = std::span<const Token>(text_).subspan(end - rows, rows + 1);
+  std::vector<std::vector<Choice>> choices(plans.size(), std::vector<Choice>(rows));
+  executor_.take_back(rows);
+  for (std::size_t i = 0; i < plans.size(); ++i) executor_.score(plans[i], tokens.first(rows), choices[i]);
+  TokenTree chain(tokens.front());
+  path_.assign(1, 0);
+  for (std::uint32_t row = 1; row < rows; ++row) path_.push_back(chain.add(row - 1, tokens[row]));
+  round_.verified.assign(rows, Choice{});
+  executor_.verify(chain, round_.verified);
+  executor_.commit(path_);
+  tried_ = end;
+  drafter_.tried(choices, tokens.last(rows), seconds_since(start));
 }
 
 Outcome Generation::run() {
@@ -221,7 +249,7 @@ Outcome Generation::run() {
   stats.sublayers = 2 * executor_.layers();
   if (!stop_at_limit()) {
     const Choice first = read_prompt();
-    const auto start = Clock::now();
+    const auto start = start_ = Clock::now();
     const double device_before = executor_.device_seconds();
     if (take(first, false) && !stopped_) stop_at_limit();
     while (!stopped_) round();

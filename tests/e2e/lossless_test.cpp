@@ -204,7 +204,7 @@ TEST(Lossless, DocumentAndCorpus) {
 TEST(Lossless, BundledModels) {
   const bool slow = env::get("SKIPSTONE_TEST_DEVICE") == "swiftshader" && !env::flag("SKIPSTONE_FULL_TESTS");
   std::vector<std::string> names = {"skipstone-py", "skipstone-py-plain"};
-  std::vector<std::string> paying = {"exit:7,k=5", "asd", "exit:10,k=3", "skip:attn:11,13,15;mlp:12,k=4", "suffix:min=2+exit:7,k=3",
+  std::vector<std::string> paying = {"exit:7,k=5", "asd", "exit:10,k=3", "skip:attn:11,13,15;mlp:12,k=4,online=0.5", "suffix:min=2+exit:7,k=3",
                                      "lookahead"};
   std::vector<sample::SamplerParams> samplings = {{}, sampled(1)};
   if (slow) names.resize(1), paying.resize(1), samplings.resize(1);

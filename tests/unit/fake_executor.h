@@ -156,13 +156,36 @@ class FakeExecutor : public Executor {
     verified_.reset();
   }
 
+  /// Leaves rubbish in the cells, as a device does.
+  void score(const exec::LayerPlan& plan, std::span<const Token> rows, std::span<Choice> out) override {
+    count();
+    require(plan.skipped_sublayers(layers_) > 0, "a trial of the whole model");
+    require(!rows.empty() && rows.size() == out.size() && rows.size() <= max_rows_, "wrong number of rows");
+    require(committed_ + rows.size() <= context_, "a trial beyond the context");
+    std::vector<Token> text = cached();
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      text.push_back(rows[i]);
+      out[i] = model_.draft(text);
+      cells_[committed_ + i] = rubbish;
+    }
+    forget_round();
+    ++scores;
+  }
+
+  void take_back(std::uint32_t tokens) override {
+    require(tokens <= committed_, "more is taken back than there is");
+    committed_ -= tokens;
+    forget_round();
+  }
+
   std::vector<Token> cached() const { return {cells_.begin(), cells_.begin() + committed_}; }
 
-  std::uint64_t draft_calls = 0, verifications = 0, round_calls = 0;
+  std::uint64_t draft_calls = 0, verifications = 0, round_calls = 0, scores = 0;
   std::uint64_t rounds_at_once = 0;      ///< every how many rounds round() does one; 0: never
   std::optional<std::uint64_t> fail_at;  ///< the pass of this number is lost with its device
 
  private:
+  static constexpr Token rubbish = 0;
   static void require(bool condition, const char* what) {
     if (!condition) throw std::logic_error(std::string("executor protocol: ") + what);
   }

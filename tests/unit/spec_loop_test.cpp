@@ -403,6 +403,8 @@ TEST(Generate, AModelThatGivesNoNumberIsAnError) {
     Choice draft(const exec::LayerPlan&, Token, std::uint32_t, bool) override { return {}; }
     void verify(const TokenTree&, std::span<Choice>) override {}
     void commit(std::span<const std::uint32_t>) override {}
+    void score(const exec::LayerPlan&, std::span<const Token>, std::span<Choice>) override {}
+    void take_back(std::uint32_t) override {}
   } executor;
   const std::vector<Token> prompt = {1};
   try {
@@ -431,6 +433,50 @@ TEST(Generate, SpeculationUnderSamplingUsesOneTextForAllSeeds) {
         EXPECT_GT(outcome.stats.drafted, 0u);
       }
     }
+  }
+}
+
+TEST(Generate, TrialsOfPlansChangeNoText) {
+  FakeModel model;
+  model.agreement = 0.6;
+  const std::vector<Token> prompt = {5, 6, 7};
+  const auto expected = decode_plainly(model, prompt, 600, 500, {}, 0).tokens;
+  for (const std::uint64_t at_once : {0u, 2u}) {
+    FakeExecutor executor(model, 600, 16);
+    executor.rounds_at_once = at_once;
+    const auto drafter = make_drafter("skip:attn:3-6;mlp:4-6,gamma=0,k=4,online=0.5");
+    drafter->attach({.layers = executor.layers()});
+    std::vector<Token> text;
+    std::vector<Token> history = prompt;
+    for (int turn = 0; turn < 2; ++turn) {
+      const Outcome outcome = generate(executor, *drafter, history, limits_of(250), {});
+      text.insert(text.end(), outcome.tokens.begin(), outcome.tokens.end());
+      history.insert(history.end(), outcome.tokens.begin(), outcome.tokens.end());
+    }
+    EXPECT_EQ(text, expected);
+    EXPECT_GE(executor.scores, 2u);
+    EXPECT_EQ(executor.cached(), std::vector<Token>(history.begin(), history.end() - 1));
+  }
+}
+
+TEST(Generate, ATrialThatFailsLeavesTheTextAsItIs) {
+  FakeModel model;
+  const std::vector<Token> prompt = {5, 6, 7};
+  const auto expected = decode_plainly(model, prompt, 600, 200, {}, 0).tokens;
+  for (std::uint64_t pass = 20; pass < 120; ++pass) {
+    FakeExecutor executor(model, 600, 16);
+    executor.fail_at = pass;
+    const auto drafter = make_drafter("skip:attn:3-6;mlp:4-6,gamma=0,k=4,online=0.5");
+    drafter->attach({.layers = executor.layers()});
+    std::vector<Token> history = prompt;
+    const auto keep = [&](const Emitted& emitted) {
+      history.push_back(emitted.token);
+      return true;
+    };
+    EXPECT_THROW(generate(executor, *drafter, prompt, limits_of(200), keep), Error);
+    const std::size_t had = history.size() - prompt.size();
+    const Outcome rest = generate(executor, *drafter, std::vector<Token>(history), limits_of(static_cast<std::uint32_t>(200 - had)), keep);
+    EXPECT_EQ(std::vector<Token>(history.begin() + 3, history.end()), expected) << pass;
   }
 }
 

@@ -50,6 +50,20 @@ void Chain::watch(const RoundResult& result) {
   for (const auto& member : members_) member->watch(result);
 }
 
+std::vector<exec::LayerPlan> Chain::trials(double generation_seconds) {
+  for (const auto& member : members_) {
+    std::vector<exec::LayerPlan> plans = member->trials(generation_seconds);
+    if (plans.empty()) continue;
+    trying_ = member.get();
+    return plans;
+  }
+  return {};
+}
+
+void Chain::tried(std::span<const std::vector<Choice>> choices, std::span<const Token> expected, double seconds) {
+  trying_->tried(choices, expected, seconds);
+}
+
 std::string Chain::proposer() const { return proposer_ == nullptr ? std::string() : proposer_->proposer(); }
 
 std::string Chain::plan_text() const {

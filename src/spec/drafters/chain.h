@@ -21,6 +21,8 @@ class Chain final : public Drafter {
   Proposal propose(std::span<const Token> history) override;
   void observe(const RoundResult& result) override;
   void watch(const RoundResult& result) override;
+  std::vector<exec::LayerPlan> trials(double generation_seconds) override;
+  void tried(std::span<const std::vector<Choice>> choices, std::span<const Token> expected, double seconds) override;
   std::string proposer() const override;
   std::string plan_text() const override;
   std::uint32_t skipped_sublayers() const override;
@@ -29,6 +31,7 @@ class Chain final : public Drafter {
  private:
   std::vector<std::unique_ptr<Drafter>> members_;
   Drafter* proposer_ = nullptr;  ///< of this round; null: nobody
+  Drafter* trying_ = nullptr;    ///< who asked for the last trials
 };
 
 }  // namespace skipstone::spec

@@ -1,38 +1,78 @@
 #include "spec/drafters/skip.h"
 
+#include <optional>
+
 #include "base/status.h"
+#include "spec/search/online.h"
+#include "spec/search/profile.h"
 
 namespace skipstone::spec {
 namespace {
 
+using search::OnlineSearch;
+using search::Profile;
+
 class Skip final : public PlanDrafter {
  public:
-  explicit Skip(const SkipParams& params) : PlanDrafter(params.drafts), text_(params.plan) {}
+  Skip(const SkipParams& params, std::optional<Profile> profile)
+      : PlanDrafter(params.drafts), params_(params), profile_(std::move(profile)) {}
 
   std::string name() const override { return "skip"; }
 
   void attach(const ModelFacts& model) override {
-    const exec::LayerPlan plan = exec::LayerPlan::parse(text_, model.layers);
-    if (plan.begin > 0) fail(Code::invalid_argument, "drafter skip: '{}' leaves the first layers out; write them as attn:0;mlp:0", text_);
+    if (profile_) search::check_model(*profile_, params_.plan, model.fingerprint, model.layers);
+    const std::string& text = profile_ ? profile_->skip_set : params_.plan;
+    const exec::LayerPlan plan = exec::LayerPlan::parse(text, model.layers);
+    if (plan.begin > 0) fail(Code::invalid_argument, "drafter skip: '{}' leaves the first layers out; write them as attn:0;mlp:0", text);
     if (plan.skipped_sublayers(model.layers) == 0) {
-      fail(Code::invalid_argument, "drafter skip: '{}' skips nothing, so a draft would cost what it is to save", text_);
+      fail(Code::invalid_argument, "drafter skip: '{}' skips nothing, so a draft would cost what it is to save", text);
     }
     set_plan(plan, model.layers);
+    layers_ = model.layers;
+    if (params_.online > 0) online_.emplace(search::as_set(plan, layers_), layers_, params_.online);
+  }
+
+  std::vector<exec::LayerPlan> trials(double generation_seconds) override {
+    return online_ ? online_->trials(generation_seconds) : std::vector<exec::LayerPlan>{};
+  }
+
+  void tried(std::span<const std::vector<Choice>> choices, std::span<const Token> expected, double seconds) override {
+    const std::uint32_t before = online_->replaced();
+    online_->tried(choices, expected, seconds);
+    if (online_->replaced() != before) set_plan(online_->set(), layers_);
   }
 
  private:
-  std::string text_;
+  SkipParams params_;
+  std::optional<Profile> profile_;
+  std::uint32_t layers_ = 0;
+  std::optional<OnlineSearch> online_;
 };
+
+/// What is wrong with the file is wrong with the specification that names it.
+Profile profile_of(const std::string& path) {
+  try {
+    return search::read_profile(path);
+  } catch (const Error& error) {
+    fail(Code::invalid_argument, "drafter skip: {}", error.what());
+  }
+}
 
 }  // namespace
 
 std::unique_ptr<Drafter> make_skip(Options& options) {
   SkipParams params;
   params.plan = options.value("PLAN");
+  std::optional<Profile> profile;
+  if (params.plan.ends_with(".json")) {
+    profile = profile_of(params.plan);
+    params.drafts = {profile->constants.k, profile->constants.keep_prefix, profile->constants.stop};
+  }
   params.drafts.max_drafts = options.whole("k", params.drafts.max_drafts, 1, 256);
   read_stop_options(options, params.drafts.stop);
   params.drafts.keep_prefix = options.flag("reuse", params.drafts.keep_prefix);
-  return std::make_unique<Skip>(params);
+  params.online = options.real("online", 0, 0, 0.5);
+  return std::make_unique<Skip>(params, std::move(profile));
 }
 
 }  // namespace skipstone::spec

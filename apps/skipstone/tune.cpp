@@ -1,0 +1,178 @@
+// skipstone tune: searches the sublayers that drafts of a model leave out.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "bench/prompts.h"
+#include "commands.h"
+#include "engine_options.h"
+#include "interrupt.h"
+#include "model_path.h"
+#include "output.h"
+#include "progress.h"
+#include "result_file.h"
+#include "skipstone/skipstone.hpp"
+
+namespace cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct TuneOptions {
+  EngineOptions engine;
+  std::string model, prompts, profile;
+  skipstone_tune_params search = skipstone_tune_default_params();
+  CLI::Option *minutes_option = nullptr, *iterations_option = nullptr;
+  bool no_baseline = false, json = false;
+};
+
+/// skipstone-py.gguf: skipstone-py.skip.json, in the current folder.
+std::string profile_path(const TuneOptions& options, const std::string& model) {
+  const std::string path = options.profile.empty() ? std::filesystem::path(model).stem().string() + ".skip.json" : options.profile;
+  if (!path.ends_with(".json")) throw Failure(ExitCode::usage, fmt::format("'{}' is no name for a profile; it has to end in .json", path));
+  check_writable(path);
+  return path;
+}
+
+/// A line whenever there is a better set; what goes on in between on the line of progress.
+class Watch {
+ public:
+  bool operator()(const skipstone_tune_step& step) {
+    if (step.speedup > best_) {
+      best_ = step.speedup;
+      progress_.clear();
+      fmt::print(stderr, "{:5.0f} s {:5} sets  {:.3f} times expected  {} ({})\n", step.seconds, step.evaluations, step.speedup,
+                 step.skip_set, step.strategy);
+    }
+    progress_.update(step.stage, step.done);
+    return !interrupt::requested();
+  }
+
+  void clear() { progress_.clear(); }
+
+ private:
+  double best_ = 0;
+  Progress progress_;
+};
+
+std::string contender_text(const Json& contender) {
+  const Json& expected = contender["expected"];
+  return fmt::format("{:<20}{:>8.3f}  {:.3f} to {:.3f}{:>10}{:>9.1f} %{:>9.2f}{:>9}  {}\n", contender["name"].get<std::string>(),
+                     contender["speedup"].get<double>(), contender["quartiles"][0].get<double>(), contender["quartiles"][1].get<double>(),
+                     expected.is_null() ? "-" : fmt::format("{:.3f}", expected["speedup"].get<double>()),
+                     100 * contender["acceptance"].get<double>(), contender["tokens_per_round"].get<double>(),
+                     contender["skipped"].get<std::uint32_t>(), contender["draft"].get<std::string>());
+}
+
+std::string report_text(const Json& report, const std::string& path) {
+  std::string text;
+  const Json& profile = report["profile"];
+  for (const Json& strategy : report["strategies"]) {
+    text += fmt::format("{:<8}{:>5} sets in {:6.1f} s, best expected {:.3f}\n", strategy["strategy"].get<std::string>(),
+                        strategy["evaluations"].get<std::uint32_t>(), strategy["seconds"].get<double>(), strategy["best"].get<double>());
+  }
+  if (report["stopped_early"].get<bool>()) text += "the search ended early: it no longer found better sets\n";
+  if (!report["contenders"].empty()) {
+    text += fmt::format("\nreal runs against plain decoding, medians of {}:\n{:<20}{:>8}  {:<14}{:>10}{:>11}{:>9}{:>9}  {}\n",
+                        report["runs"].get<std::uint32_t>(), "", "speed-up", "quartiles", "expected", "accepted", "tok/round", "skipped",
+                        "--draft");
+    for (const Json& contender : report["contenders"]) text += contender_text(contender);
+  }
+  const Json& measured = profile["measured"];
+  text += fmt::format("\n{}: {}\n", path, profile["skip_set"].get<std::string>());
+  if (measured.is_null()) {
+    text += "the best set so far, without real runs; the same command goes on from here\n";
+  } else if (measured["speedup"].get<double>() <= 1) {
+    text += "no set is faster than plain decoding on this device: --draft none is\n";
+  }
+  return text;
+}
+
+std::string search(const skipstone::Engine& engine, const TuneOptions& options, const std::string& path) {
+  const std::vector<bench::Prompt> prompts = bench::read_prompts(options.prompts, 0);
+  std::vector<const char*> texts;
+  for (const bench::Prompt& prompt : prompts) texts.push_back(prompt.text.c_str());
+  skipstone_tune_params params = options.search;
+  params.prompts = texts.data();
+  params.prompt_count = texts.size();
+  params.prompts_name = options.prompts.c_str();
+  params.profile_path = path.c_str();
+  params.baseline = options.no_baseline ? 0 : 1;
+  if (options.iterations_option->count() > 0 && options.minutes_option->count() == 0) params.minutes = 7 * 24 * 60;
+  Watch watch;
+  try {
+    std::string report = engine.tune(params, [&watch](const skipstone_tune_step& step) { return watch(step); });
+    watch.clear();
+    return report;
+  } catch (const skipstone::error& error) {
+    watch.clear();
+    if (error.status() == SKIPSTONE_CANCELLED) throw Failure(ExitCode::interrupted, error.what());
+    throw;
+  }
+}
+
+ExitCode tune(const TuneOptions& options) {
+  if (!(options.search.minutes > 0 && options.search.minutes <= 7 * 24 * 60))
+    throw Failure(ExitCode::usage, fmt::format("--minutes is above 0 and at most a week, not {}", options.search.minutes));
+  interrupt::install();
+  const std::string model = options.model.empty() ? bundled_model() : options.model;
+  bench::read_prompts(options.prompts, 1);  // better refused before a model is loaded
+  const std::string path = profile_path(options, model);
+  const skipstone::Engine engine = load_engine(model, options.engine);
+  const std::string report = search(engine, options, path);
+  const Json document = Json::parse(report);
+  Output output(false);
+  output.write(options.json ? report + "\n" : report_text(document, path));
+  check_validation(engine);
+  return document["interrupted"].get<bool>() ? ExitCode::interrupted : ExitCode::ok;
+}
+
+}  // namespace
+
+void add_tune(CLI::App& app, ExitCode& code) {
+  CLI::App* command =
+      app.add_subcommand("tune", "Search the sublayers that drafts leave out (Draft & Verify), and write them as a profile");
+  const auto options = std::make_shared<TuneOptions>();
+  TuneOptions& o = *options;
+  o.engine.context = 1024;
+  command->add_option("model,-m,--model", o.model, "Model file (GGUF); default: the bundled model")
+      ->envname("SKIPSTONE_MODEL")
+      ->type_name("FILE");
+  command->add_option("--prompts", o.prompts, "Texts like those that will be continued, 16 or more: see `skipstone bench --help`")
+      ->envname("SKIPSTONE_PROMPTS")
+      ->required()
+      ->type_name("FILE");
+  command->add_option("-o,--output", o.profile, "The profile; default: MODEL.skip.json in the current folder")
+      ->envname("SKIPSTONE_OUTPUT")
+      ->type_name("PROFILE");
+  o.minutes_option = command->add_option("--minutes", o.search.minutes, "Take about so long for everything")
+                         ->envname("SKIPSTONE_MINUTES")
+                         ->capture_default_str();
+  o.iterations_option = command->add_option("--iterations", o.search.iterations, "Look at so many sets, however long that takes")
+                            ->envname("SKIPSTONE_ITERATIONS")
+                            ->check(CLI::PositiveNumber)
+                            ->excludes(o.minutes_option);
+  command->add_option("-n,--predict", o.search.tokens, "Tokens of each text")->envname("SKIPSTONE_PREDICT")->capture_default_str();
+  command->add_option("--seed", o.search.seed, "Same seed, same order of sets")->envname("SKIPSTONE_SEED")->capture_default_str();
+  command->add_flag("--no-baseline", o.no_baseline, "No random search beside it; all of the time is the search's")
+      ->envname("SKIPSTONE_NO_BASELINE");
+  add_engine_options(*command, o.engine);
+  command->add_flag("--json", o.json, "JSON instead of tables")->envname("SKIPSTONE_JSON");
+  command->footer(
+      "Sets are scored on what the model makes of the first eight prompts: one pass over its own text says what drafts would have been,\n"
+      "measured costs what they would have cost. The best sets of the search, of Draft on the Fly and of a random search of the same\n"
+      "length then continue the next eight prompts beside plain decoding, and the fastest becomes the profile. Ctrl-C keeps the best so\n"
+      "far; the same command goes on from what is in PROFILE's .state.json.\n\n"
+      "Example:\n"
+      "  skipstone tune model.gguf --prompts HumanEval.jsonl.gz -o code.json\n"
+      "  skipstone run -m model.gguf --draft skip:code.json -p \"def main():\" --stats\n"
+      "  skipstone bench -m model.gguf --prompts HumanEval.jsonl.gz --draft none,asd,skip:code.json\n\n" +
+      std::string(exit_code_help));
+  command->callback([options, &code] { code = tune(*options); });
+}
+
+}  // namespace cli

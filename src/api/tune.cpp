@@ -1,0 +1,121 @@
+// skipstone_tune(): a skip set for a model, searched.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "api/device_json.h"
+#include "api/guard.h"
+#include "api/handles.h"
+#include "engine/skip_search.h"
+#include "spec/search/profile_json.h"
+#include "text/tokenizer.h"
+
+namespace skipstone::api {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+engine::SearchOptions options_from(const skipstone_tune_params& params, const engine::Engine& engine) {
+  engine::SearchOptions options;
+  if (params.prompt_count > 0) require(params.prompts, "prompts");
+  for (std::size_t i = 0; i < params.prompt_count; ++i) {
+    require(params.prompts[i], "a prompt");
+    options.prompts.push_back(engine.tokenizer().encode(params.prompts[i], true, true));
+  }
+  options.prompts_name = text_or_empty(params.prompts_name);
+  options.profile_path = text_or_empty(params.profile_path);
+  options.minutes = params.minutes;
+  options.iterations = params.iterations;
+  options.tokens = params.tokens;
+  options.seed = params.seed;
+  options.baseline = params.baseline != 0;
+  if (params.progress != nullptr) {
+    options.progress = [&params](const engine::SearchEvent& event) {
+      const skipstone_tune_step step{
+          event.stage.c_str(), event.done, event.seconds, event.evaluations, event.speedup, event.skip_set.c_str(), event.strategy.c_str()};
+      return params.progress(&step, params.user_data) == 0;
+    };
+  }
+  return options;
+}
+
+double quantile(std::vector<double> values, double share) {
+  if (values.empty()) return 0.0;
+  std::sort(values.begin(), values.end());
+  return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1) + 0.5)];
+}
+
+Json contender_json(const engine::Contender& contender, std::uint32_t layers) {
+  const bool set = contender.is_set();
+  return {{"name", contender.name},
+          {"draft", contender.specification},
+          {"strategy", contender.strategy},
+          {"skip_set", contender.skip_set},
+          {"skipped", set ? exec::LayerPlan::parse(contender.skip_set, layers).skipped_sublayers(layers) : 0},
+          {"expected", set ? spec::search::to_json(contender.best.expected) : Json()},
+          {"speedup", contender.speedup},
+          {"quartiles", {quantile(contender.speedups, 0.25), quantile(contender.speedups, 0.75)}},
+          {"acceptance", contender.acceptance},
+          {"tokens_per_round", contender.tokens_per_round}};
+}
+
+Json report_json(const engine::SearchReport& report) {
+  Json strategies = Json::array(), contenders = Json::array(), costs = Json::array();
+  for (const engine::SearchReport::Course& course : report.courses) {
+    strategies.push_back({{"strategy", course.strategy},
+                          {"evaluations", course.evaluations},
+                          {"seconds", course.seconds},
+                          {"best", course.best},
+                          {"best_after", course.best_after}});
+  }
+  for (const engine::Contender& contender : report.contenders) contenders.push_back(contender_json(contender, report.profile.layers));
+  for (const auto& [rows, cost] : report.costs.buckets())
+    costs.push_back({{"rows", rows}, {"attention", cost.attention}, {"mlp", cost.mlp}, {"rest", cost.rest}});
+  return {{"profile", Json::parse(spec::search::print(report.profile))},
+          {"interrupted", report.interrupted},
+          {"stopped_early", report.stopped_early},
+          {"evaluations", report.evaluations},
+          {"resumed", report.resumed},
+          {"prompts", {{"search", report.search_prompts}, {"runs", report.run_prompts}}},
+          {"runs", report.runs},
+          {"seconds",
+           {{"texts", report.text_seconds},
+            {"costs", report.cost_seconds},
+            {"search", report.search_seconds},
+            {"runs", report.run_seconds},
+            {"all", report.seconds}}},
+          {"strategies", std::move(strategies)},
+          {"contenders", std::move(contenders)},
+          {"costs", std::move(costs)}};
+}
+
+}  // namespace
+}  // namespace skipstone::api
+
+using namespace skipstone;
+
+extern "C" {
+
+skipstone_tune_params skipstone_tune_default_params(void) {
+  const engine::SearchOptions defaults;
+  skipstone_tune_params params{};
+  params.struct_size = sizeof(params);
+  params.minutes = defaults.minutes;
+  params.tokens = defaults.tokens;
+  params.seed = defaults.seed;
+  params.baseline = defaults.baseline ? 1 : 0;
+  return params;
+}
+
+skipstone_status skipstone_tune(skipstone_engine* engine, const skipstone_tune_params* given, char** json) {
+  return api::guard([&] {
+    api::require(engine, "engine");
+    api::require(json, "json");
+    *json = nullptr;
+    const auto params = api::adopt(given, skipstone_tune_default_params());
+    const engine::SearchReport report = engine::search_skip_set(engine->engine, api::options_from(params, *engine->engine));
+    *json = api::copy_string(api::print(api::report_json(report)));
+  });
+}
+
+}  // extern "C"

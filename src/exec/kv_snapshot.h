@@ -1,0 +1,22 @@
+// A copy of a sequence's keys and values, to go back to.
+#pragma once
+
+#include "exec/executor.h"
+
+namespace skipstone::exec {
+
+/// Takes as much device memory as the KV cache. Lives no longer than the sequence.
+class KvSnapshot {
+ public:
+  /// Copies what is in the cache now. Throws out_of_memory.
+  KvSnapshot(std::shared_ptr<vk::Device> device, Executor& sequence);
+  /// Writes it back, bit by bit.
+  void restore();
+
+ private:
+  Executor& sequence_;
+  vk::Arena arena_;
+  std::unique_ptr<vk::Commands> back_;
+};
+
+}  // namespace skipstone::exec

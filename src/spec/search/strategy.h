@@ -1,0 +1,42 @@
+// Which skip set to try next. No strategy names a set twice.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "exec/layer_plan.h"
+
+namespace skipstone::spec::search {
+
+class Strategy {
+ public:
+  virtual ~Strategy() = default;
+  virtual std::string_view name() const = 0;
+  /// Nothing where there is no further set to be found.
+  virtual std::optional<exec::LayerPlan> next() = 0;
+  /// What the set of the last next() is worth; larger is better.
+  virtual void tell(const exec::LayerPlan& set, double value) = 0;
+};
+
+/// The sets of a list, in order.
+std::unique_ptr<Strategy> given_sets(std::string_view name, std::vector<exec::LayerPlan> sets);
+
+/// random_set() again and again.
+std::unique_ptr<Strategy> random_search(std::uint32_t layers, std::uint64_t seed);
+
+/// Bayesian optimisation: the sets of `start` first, then `random_starts` random ones, then always the one with the largest expected
+/// improvement that is found among neighbours of the best, their crossings and random sets.
+std::unique_ptr<Strategy> bayesian_search(std::uint32_t layers, std::vector<exec::LayerPlan> start, std::uint32_t random_starts,
+                                          std::uint64_t seed);
+
+/// Skip sets that Draft on the Fly would make of these cosines (one per layer) with several of its constants, each set once: its defaults
+/// first.
+std::vector<exec::LayerPlan> asd_sets(std::uint32_t layers, const std::vector<float>& attention_cosine);
+
+/// Early exits after a third, a half, two thirds and three quarters of the layers, as skip sets.
+std::vector<exec::LayerPlan> exit_sets(std::uint32_t layers);
+
+}  // namespace skipstone::spec::search
