@@ -18,6 +18,8 @@ constexpr std::uint64_t plain_check = 48;
 constexpr double doubtful_gain = 1.15;
 /// Weight of a round in the averages of measured over predicted time, and the most that one round may say.
 constexpr double time_weight = 0.08, most_slowness = 1.5;
+/// Rounds shorter than this are over before the clock says anything about them.
+constexpr double least_seconds = 1e-4;
 /// A plan arm that is not used forgets this share of a round's worth each round.
 constexpr double idle_fade = 0.1;
 
@@ -165,7 +167,7 @@ Proposal Controller::propose(std::span<const Token> history) {
 
 void Controller::observe(const RoundResult& result) {
   const double predicted = bet_.arm == nullptr ? costs_.at(1).of(full_) : bet_.microseconds;
-  if (result.seconds > 0) {
+  if (result.seconds > least_seconds) {
     const double ratio = result.seconds / predicted;
     if (scale_ == 0) scale_ = ratio;
     average(bet_.arm == nullptr ? plain_slowness_ : bet_.arm->slowness, ratio / scale_);
