@@ -20,6 +20,8 @@ constexpr double doubtful_gain = 1.15;
 constexpr double time_weight = 0.08, most_slowness = 1.5;
 /// Rounds shorter than this are over before the clock says anything about them.
 constexpr double least_seconds = 1e-4;
+/// What is assumed of passes that were not tried yet: more than is likely, since only a trial shows it. Tokens are scored without one.
+constexpr double untried_acceptance = 0.8;
 /// A plan arm that is not used forgets this share of a round's worth each round.
 constexpr double idle_fade = 0.1;
 
@@ -56,6 +58,7 @@ void Controller::attach(const ModelFacts& model) {
     }
     Arm arm;
     arm.drafter = std::move(member);
+    arm.acceptance[0] = Acceptance(untried_acceptance);
     arms_.push_back(std::move(arm));
   }
   members_.clear();
