@@ -127,7 +127,7 @@ ExitCode generate(const RunOptions& options, const std::string& model, const std
     echo();
     output.write("\n");
   }
-  if (!options.drafting.corpus.empty() && session.stats().corpus_tokens == 0) {
+  if (!options.drafting.corpus.empty() && !options.drafting.optional && session.stats().corpus_tokens == 0) {
     fmt::print(stderr, "warning: --draft-corpus was not used; drafter {} looks at no corpus, suffix does\n", options.draft);
   }
   const bool interrupted = interrupt::requested();
