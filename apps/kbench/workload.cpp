@@ -196,6 +196,11 @@ Workload keep_rows(const Selector& select, const Request& r) {
              2.0 * r.rows * r.sizes.width * word, 0);
 }
 
+/// The quants of a cache that has scales beside them: the larger part.
+Workload move_kv(const Selector& select, const Request& r) {
+  return one(heads_text(r.sizes), kernels::move_kv(select, attention_of(r), 0, "move_kv").front(), 4.0 * r.rows * kv_bytes(r), 0);
+}
+
 Workload cosine(const Selector& select, const Request& r) {
   const double values = static_cast<double>(r.rows) * r.sizes.width;
   return one(fmt::to_string(r.sizes.width),
@@ -231,6 +236,7 @@ constexpr Operation table[] = {
     {"attention_prefill", "attention_prefill", "attention of a prompt's rows", false, STEP_MAX_ROWS, 1, attention_prefill},
     {"swiglu", "swiglu", "silu(gate) * up", false, STEP_MAX_ROWS, 1, swiglu},
     {"keep_rows", "keep_rows", "a pass's residual stream put aside", false, STEP_VERIFY_ROWS, 1, keep_rows},
+    {"move_kv", "move_kv", "K and V of an accepted branch moved up", false, STEP_VERIFY_ROWS, 1, move_kv},
     {"cosine", "cosine", "cosine of the residual stream around a sublayer", false, STEP_MAX_ROWS, 1, cosine},
     {"cosine_sum", "cosine_sum", "and its sum over rows", false, STEP_MAX_ROWS, 1, cosine_sum},
     {"random_fill", "random_fill", "random weights for benchmarks", false, STEP_MAX_ROWS, 1, random_fill},
