@@ -136,46 +136,6 @@ skipstone_doctor_params skipstone_doctor_default_params(void);
  * "copy_bytes_per_second", "validation_messages", "device": {...}, "version", "commit"} says what came out. */
 skipstone_status skipstone_doctor(const skipstone_doctor_params* params, char** json);
 
-/* ---- converting files --------------------------------------------------------------------------------------------------- */
-
-typedef struct skipstone_convert_params {
-  size_t struct_size;
-  const char* checkpoint_path; /* a Hugging Face folder: config.json, *.safetensors, tokenizer.model or tokenizer.json */
-  const char* output_path;     /* the GGUF file; never stands there half-written */
-  const char* type;            /* "F16" (the default), "Q4_K_M", ... (docs/quantizing.md), in upper or lower case */
-  uint32_t exit_layer;         /* the layer whose early exit the model was trained for, counted from 1; 0: what the checkpoint says */
-  int32_t overwrite;           /* 0: SKIPSTONE_INVALID_ARGUMENT where output_path is there already */
-  skipstone_progress_fn progress;
-  void* user_data;
-} skipstone_convert_params;
-
-skipstone_convert_params skipstone_convert_default_params(void);
-
-/* Writes a Hugging Face checkpoint of the Llama family as a GGUF file; needs no device, and little memory whatever the model's size.
- * docs/quantizing.md says which tensor gets which type.
- * SKIPSTONE_NOT_FOUND for a folder or file that is missing, SKIPSTONE_BAD_FILE for damaged ones and for weights that are not finite,
- * SKIPSTONE_UNSUPPORTED for other architectures and for weights too large for the type. */
-skipstone_status skipstone_convert(const skipstone_convert_params* params);
-
-typedef struct skipstone_quantize_params {
-  size_t struct_size;
-  const char* model_path;  /* a GGUF file; one part of a split model stands for all of it */
-  const char* output_path; /* becomes one file, whatever the input was; never stands there half-written */
-  const char* type;        /* "Q8_0" (the default), "Q4_K_M", ... (docs/quantizing.md), in upper or lower case */
-  int32_t overwrite;       /* 0: SKIPSTONE_INVALID_ARGUMENT where output_path is there already */
-  uint32_t threads;        /* 0: one for each core; the file does not depend on it */
-  skipstone_progress_fn progress;
-  void* user_data;
-} skipstone_quantize_params;
-
-skipstone_quantize_params skipstone_quantize_default_params(void);
-
-/* Writes a GGUF file anew with its matrices in another type; needs no device. docs/quantizing.md says which tensor gets
- * which type. Metadata stays, but for what says of which type a file is. SKIPSTONE_UNSUPPORTED for tensors of types that do not run here
- * and for weights too large for the new one, SKIPSTONE_BAD_FILE for weights that are not finite. `json` (may be NULL) gets {"input":
- * {"path", "bytes", "tensor_types": [{"type", "tensors", "weights", "bytes"}]}, "output": {the same}}. */
-skipstone_status skipstone_quantize(const skipstone_quantize_params* params, char** json);
-
 /* ---- engine: a model on a device ---------------------------------------------------------------------------------------- */
 
 typedef struct skipstone_engine skipstone_engine;
@@ -410,79 +370,11 @@ const float* skipstone_session_attention_cosine(const skipstone_session* session
  * passes. */
 const float* skipstone_session_thresholds(const skipstone_session* session, size_t* count);
 
-/* ---- measuring ---------------------------------------------------------------------------------------------------------- */
-
-/* What is measured: `prompt` tokens in one go and then `generate` tokens one by one, or one pass that verifies `rows` rows (1 to
- * skipstone_engine_info.max_rows), in greedy decoding; all of it behind `depth` tokens that the KV cache has already. */
-typedef struct skipstone_work {
-  size_t struct_size;
-  uint32_t depth;
-  uint32_t prompt;
-  uint32_t generate;
-  uint32_t rows; /* 0 where prompt or generate is not */
-} skipstone_work;
-
-/* All zero. */
-skipstone_work skipstone_work_default(void);
-
-/* Runs `work` once over pseudo-random tokens, without the session's drafter, and gives the seconds it took by the host's clock. Filling the
- * cache up to the depth is not among them, and is not repeated by the session's later measurements. The conversation is empty afterwards.
- * The first run of a kind records its passes: do one that does not count. SKIPSTONE_INVALID_ARGUMENT for what is none of both kinds, for
- * too many rows, and where it does not fit the context. */
-skipstone_status skipstone_session_measure(skipstone_session* session, const skipstone_work* work, double* seconds);
-
-/* What the device copies from its memory to its memory, bytes read and written in a second: the median of several copies of a buffer larger
- * than caches. `device` as for skipstone_list_devices(). Needs up to 512 MiB of device memory while it runs. */
-skipstone_status skipstone_copy_bandwidth(const char* device, double* bytes_per_second);
-
-/* ---- searching a skip set ----------------------------------------------------------------------------------------------- */
-
-/* How far a search is. */
-typedef struct skipstone_tune_step {
-  const char* stage;    /* "writing texts", "measuring costs", "search", "random search", "real runs" */
-  double done;          /* of the stage, 0 to 1 */
-  double seconds;       /* since the start */
-  uint32_t evaluations; /* sets looked at */
-  double speedup;       /* expected of the best set so far, against plain decoding; 0 before there is one */
-  const char* skip_set; /* that set; "" */
-  const char* strategy; /* what found it: "asd", "bayes" or "random"; "" */
-} skipstone_tune_step;
-
-/* Non-zero stops the search; what it found is kept. */
-typedef int (*skipstone_tune_fn)(const skipstone_tune_step* step, void* user_data);
-
-typedef struct skipstone_tune_params {
-  size_t struct_size;
-  const char* const* prompts; /* texts (UTF-8): sets are scored on what the model makes of the first eight that fit, the next eight are for
-                                 real runs (the same ones where there are no more) */
-  size_t prompt_count;
-  const char* prompts_name; /* for the profile: where they are from */
-  const char* profile_path; /* NULL: nothing is written. The state of the search is kept beside it (x.json: x.state.json), so that a search
-                               that was stopped goes on where it was */
-  double minutes;           /* for everything; default 8 */
-  uint32_t iterations;      /* sets that the search looks at; 0: what there is time for, less where it stops paying */
-  uint32_t tokens;          /* of each text; default 64 */
-  uint64_t seed;
-  int32_t baseline; /* default 1: a random search looks at as many sets, to compare with */
-  skipstone_tune_fn progress;
-  void* user_data;
-} skipstone_tune_params;
-
-skipstone_tune_params skipstone_tune_default_params(void);
-
-/* Searches the sublayers that drafts of the engine's model leave out ("skip:..."), with the constants to draft with, by Bayesian
- * optimisation of the expected speed-up; runs the best of it, of Draft on the Fly's sets and of a random search beside plain decoding; and
- * writes the fastest set as a profile ("skip:PROFILE.json"). Takes memory for some sessions and one more KV cache for each text. Not while a
- * session of the engine generates. {"profile": the profile as the file has it, "interrupted", "stopped_early", "evaluations", "resumed",
- * "prompts": {"search", "runs"}, "runs", "seconds": {"texts", "costs", "search", "runs", "all"}, "strategies": [{"strategy", "evaluations",
- * "seconds", "best", "best_after": [...]}], "contenders": [{"name", "draft", "strategy", "skip_set", "skipped", "expected": {...} or null,
- * "speedup", "quartiles": [low, high], "acceptance", "tokens_per_round"}], "costs": [{"rows", "attention", "mlp", "rest"}]}.
- * SKIPSTONE_INVALID_ARGUMENT where no prompt fits the context, and where the state beside the profile belongs to another model or other
- * prompts. Stopped before there is anything to keep: SKIPSTONE_CANCELLED. */
-skipstone_status skipstone_tune(skipstone_engine* engine, const skipstone_tune_params* params, char** json);
-
 #ifdef __cplusplus
 }
 #endif
+
+#include "skipstone/convert.h"
+#include "skipstone/measure.h"
 
 #endif

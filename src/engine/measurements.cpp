@@ -137,16 +137,19 @@ exec::CostTable costs_of(Engine::State& state, const Progress& progress) {
   return costs;
 }
 
-spec::RoundCosts round_costs_of(Engine::State& state, const Progress& progress) {
-  constexpr std::uint64_t quick = std::uint64_t{256} << 20;
+spec::RoundCosts round_costs(const exec::CostTable& table) {
   spec::RoundCosts costs;
-  if (state.device->caps().is_cpu() && state.facts.bytes_per_token > quick && !costs_file(state).read()) return costs;
-  const exec::CostTable table = costs_of(state, progress);
   for (const auto& [bucket, measured] : table.measured()) {
     const exec::CostTable::Parts parts = *table.parts(bucket);
     costs.add(bucket, {parts.attention, parts.mlp, parts.fixed + parts.output + parts.host});
   }
   return costs;
+}
+
+spec::RoundCosts round_costs_of(Engine::State& state, const Progress& progress) {
+  constexpr std::uint64_t quick = std::uint64_t{256} << 20;
+  if (state.device->caps().is_cpu() && state.facts.bytes_per_token > quick && !costs_file(state).read()) return {};
+  return round_costs(costs_of(state, progress));
 }
 
 }  // namespace skipstone::engine

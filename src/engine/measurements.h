@@ -19,6 +19,8 @@ tune::Report tune_kernels(Engine::State& state, const tune::Effort& effort, cons
 /// Costs of the model's passes, from the cache or measured now.
 exec::CostTable costs_of(Engine::State& state, const Progress& progress);
 
+spec::RoundCosts round_costs(const exec::CostTable& table);
+
 /// The same for choosing drafts. Empty where they are not in the cache and measuring them would take long: on CPU devices with models of
 /// more than 256 MiB a token.
 spec::RoundCosts round_costs_of(Engine::State& state, const Progress& progress);

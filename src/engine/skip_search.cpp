@@ -6,7 +6,9 @@
 #include <chrono>
 #include <optional>
 
+#include "base/hash.h"
 #include "base/status.h"
+#include "engine/measurements.h"
 #include "engine/skip_runs.h"
 #include "engine/skip_texts.h"
 #include "spec/search/journal.h"
@@ -27,20 +29,17 @@ constexpr std::uint32_t random_starts = 8;
 /// A search that has not gained `least_gain` in so many sets has stopped paying.
 constexpr std::size_t patience = 40;
 constexpr double least_gain = 1.003;
-constexpr double most_cost_seconds = 15, most_run_seconds = 150;
+constexpr double most_run_seconds = 150;
 
 struct Stopped {};  // the caller has asked to stop
 
-std::string hash_of(const Prompts& prompts) {  // FNV-1a, 64 bits
-  std::uint64_t hash = 0xcbf29ce484222325u;
-  const auto add = [&](std::uint64_t word) {
-    for (int byte = 0; byte < 8; ++byte) hash = (hash ^ (word >> 8 * byte & 0xff)) * 0x100000001b3u;
-  };
+std::string hash_of(const Prompts& prompts) {
+  Fnv1a hash;
   for (const auto& prompt : prompts) {
-    add(prompt.size());
-    for (const text::Token token : prompt) add(static_cast<std::uint64_t>(token));
+    hash.add(prompt.size());
+    for (const text::Token token : prompt) hash.add(static_cast<std::uint64_t>(token));
   }
-  return fmt::format("{:016x}", hash);
+  return fmt::format("{:016x}", hash.value());
 }
 
 std::string state_path(const std::string& profile) {
@@ -66,7 +65,7 @@ class Search {
 
   void choose_prompts();
   void write_texts(SkipTexts& texts);
-  void measure(SkipTexts& texts);
+  void measure();
   const Evaluation& evaluate(SkipTexts& texts, const LayerPlan& set);
   Found follow(SkipTexts& texts, Strategy& strategy, const char* stage, std::size_t most, double until, bool may_stop_early);
   void search(SkipTexts& texts);
@@ -134,10 +133,11 @@ void Search::write_texts(SkipTexts& texts) {
   report_.text_seconds = seconds() - start;
 }
 
-void Search::measure(SkipTexts& texts) {
-  const double start = seconds(), most = std::min(most_cost_seconds, 60 * options_.minutes / 16);
+void Search::measure() {
+  const double start = seconds();
   if (!journal_->costs()) {
-    journal_->set_costs(texts.measure_costs(most, [&](double done) { tell("measuring costs", done); }));
+    const auto step = [&](const std::string&, double done) { tell("measuring costs", done); };
+    journal_->set_costs(round_costs(costs_of(engine_->state(), step)));
   }
   report_.costs = *journal_->costs();
   report_.cost_seconds = seconds() - start;
@@ -283,9 +283,9 @@ SearchReport Search::run() {
   bool measured = false;
   try {
     {
+      measure();
       SkipTexts texts(*engine_);
       write_texts(texts);
-      measure(texts);
       search(texts);
     }
     if (best_ != nullptr) confirm();

@@ -2,46 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 
 #include "base/status.h"
 
 namespace skipstone::engine {
-namespace {
-
-using exec::LayerPlan;
-using spec::PassCost;
-using spec::RoundCosts;
-
-/// All layers, those without attention, those without MLP sublayers.
-std::array<LayerPlan, 3> measured_plans(std::uint32_t layers) {
-  std::array<LayerPlan, 3> plans = {LayerPlan::full(layers), LayerPlan::full(layers), LayerPlan::full(layers)};
-  for (std::uint32_t layer = 0; layer < layers; ++layer) plans[1].skip_attention[layer] = plans[2].skip_mlp[layer] = true;
-  return plans;
-}
-
-/// The lower quartile: what else runs on the machine only ever adds.
-double quartile(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 4];
-}
-
-PassCost cost_of(const std::array<std::vector<double>, 3>& samples, std::uint32_t layers) {
-  const double whole = quartile(samples[0]), no_attention = quartile(samples[1]), no_mlp = quartile(samples[2]);
-  PassCost cost;
-  cost.attention = std::max(0.0, whole - no_attention) / layers;
-  cost.mlp = std::max(0.0, whole - no_mlp) / layers;
-  const double sublayers = layers * (cost.attention + cost.mlp);
-  if (sublayers > whole) {  // what each saves may overlap
-    cost.attention *= whole / sublayers;
-    cost.mlp *= whole / sublayers;
-  }
-  cost.rest = std::max(0.0, whole - layers * (cost.attention + cost.mlp));
-  return cost;
-}
-
-}  // namespace
-
 SkipTexts::SkipTexts(Engine& engine)
     : engine_(engine),
       passes_(engine.state().spare ? std::move(engine.state().spare) : engine.state().new_executor()),
@@ -85,7 +49,7 @@ std::vector<float> SkipTexts::attention_cosine() const {
   return mean;
 }
 
-std::vector<spec::search::Trace> SkipTexts::score(const LayerPlan& set, const std::function<void()>& between) {
+std::vector<spec::search::Trace> SkipTexts::score(const exec::LayerPlan& set, const std::function<void()>& between) {
   std::vector<spec::search::Trace> traces;
   std::array<spec::Choice, block> choices;
   for (const Text& text : texts_) {
@@ -106,38 +70,6 @@ std::vector<spec::search::Trace> SkipTexts::score(const LayerPlan& set, const st
     traces.push_back(std::move(trace));
   }
   return traces;
-}
-
-RoundCosts SkipTexts::measure_costs(double seconds, const std::function<void(double)>& progress) {
-  using Clock = std::chrono::steady_clock;
-  constexpr std::array<std::uint32_t, 5> buckets = {1, 2, 4, 8, 16};
-  constexpr std::size_t least_samples = 5, most_samples = 40;
-  const std::uint32_t layers = engine_.config().layers, context = sequence_.context();
-  const std::uint32_t base = std::min(256u, context / 2);
-  const std::vector<text::Token> tokens(buckets.back(), 0);
-  const std::array<LayerPlan, 3> plans = measured_plans(layers);
-  std::array<std::array<std::vector<double>, 3>, buckets.size()> samples;
-  sequence_.resume(std::vector<text::Token>(base, 0));
-  const auto start = Clock::now();
-  const auto elapsed = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
-  for (std::size_t turn = 0; turn <= least_samples || (turn <= most_samples && elapsed() < seconds); ++turn) {
-    for (std::size_t b = 0; b < buckets.size() && base + buckets[b] <= context; ++b) {
-      for (std::size_t plan = 0; plan < plans.size(); ++plan) {
-        std::vector<spec::Choice> out(buckets[b]);
-        const auto before = Clock::now();
-        sequence_.score(plans[plan], std::span(tokens).first(buckets[b]), out);
-        const double microseconds = std::chrono::duration<double, std::micro>(Clock::now() - before).count();
-        if (turn > 0) samples[b][plan].push_back(microseconds);  // the first one records
-      }
-    }
-    const double done = std::min(static_cast<double>(turn) / most_samples, elapsed() / seconds);
-    progress(std::min(1.0, done));
-  }
-  RoundCosts costs;
-  for (std::size_t b = 0; b < buckets.size(); ++b) {
-    if (!samples[b][0].empty()) costs.add(buckets[b], cost_of(samples[b], layers));
-  }
-  return costs;
 }
 
 }  // namespace skipstone::engine

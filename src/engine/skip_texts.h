@@ -32,10 +32,6 @@ class SkipTexts {
   /// Drafts of `set` at every place of every text. `between` is called before each text; throwing from it ends the scoring.
   std::vector<spec::search::Trace> score(const exec::LayerPlan& set, const std::function<void()>& between);
 
-  /// Interleaved passes of each bucket: whole, without attention, without MLP sublayers. What the sequence holds is overwritten.
-  /// `progress` gets 0 to 1; throwing from it ends the measurement.
-  spec::RoundCosts measure_costs(double seconds, const std::function<void(double)>& progress);
-
  private:
   struct Text {
     std::vector<text::Token> tokens;  ///< prompt and continuation, without the last token of it

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <numeric>
 
+#include "base/hash.h"
 #include "base/philox.h"
 #include "kernels/weight_format.h"
 #include "model/repack.h"
@@ -11,8 +12,7 @@
 namespace skipstone::selftest {
 
 Random::Random(std::string_view seed) {
-  std::uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a
-  for (const char c : seed) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  const std::uint64_t hash = fnv1a(seed);
   key_ = {static_cast<std::uint32_t>(hash), static_cast<std::uint32_t>(hash >> 32)};
 }
 

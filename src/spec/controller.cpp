@@ -26,13 +26,12 @@ constexpr double untried_acceptance = 0.8;
 constexpr double idle_fade = 0.1;
 
 /// Where no costs were measured: a layer's MLP twice its attention, the output as three layers, and 6 % more for every row.
-RoundCosts guessed_costs(std::uint32_t layers) {
+RoundCosts guessed_costs() {
   RoundCosts costs;
   for (const std::uint32_t rows : {1u, 2u, 4u, 8u, 16u, 32u}) {
     const double factor = 1.0 + 0.06 * (rows - 1);
     costs.add(rows, {factor, 2 * factor, 9 * factor});
   }
-  if (layers == 0) fail(Code::internal, "a model without layers has no costs");
   return costs;
 }
 
@@ -47,7 +46,7 @@ void Controller::attach(const ModelFacts& model) {
   layers_ = model.layers;
   full_ = exec::LayerPlan::full(layers_);
   if (model.costs) costs_ = model.costs();
-  if (costs_.most_rows() < 2) costs_ = guessed_costs(layers_);
+  if (costs_.most_rows() < 2) costs_ = guessed_costs();
   arms_.clear();
   for (auto& member : members_) {
     try {
@@ -190,21 +189,15 @@ void Controller::observe(const RoundResult& result) {
   if (bet_.arm == nullptr) ++plain_rounds_;
 }
 
-std::string Controller::plan_text() const {
-  const Arm* most_used = nullptr;
-  for (const Arm& arm : arms_) {
-    if (most_used == nullptr || arm.rounds > most_used->rounds) most_used = &arm;
-  }
-  return most_used == nullptr || most_used->rounds == 0 ? std::string{} : most_used->drafter->plan_text();
+/// Null where none was used.
+const Controller::Arm* Controller::most_used() const {
+  const auto arm = std::ranges::max_element(arms_, {}, &Arm::rounds);
+  return arm == arms_.end() || arm->rounds == 0 ? nullptr : &*arm;
 }
 
-std::uint32_t Controller::skipped_sublayers() const {
-  const Arm* most_used = nullptr;
-  for (const Arm& arm : arms_) {
-    if (most_used == nullptr || arm.rounds > most_used->rounds) most_used = &arm;
-  }
-  return most_used == nullptr || most_used->rounds == 0 ? 0 : most_used->drafter->skipped_sublayers();
-}
+std::string Controller::plan_text() const { return most_used() == nullptr ? std::string{} : most_used()->drafter->plan_text(); }
+
+std::uint32_t Controller::skipped_sublayers() const { return most_used() == nullptr ? 0 : most_used()->drafter->skipped_sublayers(); }
 
 std::string Controller::explanation() const {
   std::string text;

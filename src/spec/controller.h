@@ -64,6 +64,7 @@ class Controller : public Drafter {
   Bet bet_on_tokens(Arm& arm, Proposal proposal) const;
   Bet bet_on_passes(Arm& arm, Proposal proposal) const;
   void follow_shadow(Arm& arm, std::span<const Token> history) const;
+  const Arm* most_used() const;
   double plain_microseconds() const { return costs_.at(1).of(full_) * plain_slowness_; }
 
   std::string name_;

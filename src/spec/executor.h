@@ -6,7 +6,6 @@
 #include <span>
 #include <vector>
 
-#include "base/status.h"
 #include "exec/layer_plan.h"
 #include "sample/sampler.h"
 #include "spec/early_exit.h"
@@ -85,7 +84,5 @@ class Executor {
   /// Seconds that the passes so far have waited for the device; for statistics.
   virtual double device_seconds() const { return 0; }
 };
-
-inline EarlyExit Executor::exit_early(const EarlyExitRequest&, Token) { fail(Code::unsupported, "this executor runs whole passes alone"); }
 
 }  // namespace skipstone::spec

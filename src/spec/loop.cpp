@@ -279,6 +279,8 @@ const char* to_string(StopReason reason) {
   return "unknown";
 }
 
+EarlyExit Executor::exit_early(const EarlyExitRequest&, Token) { fail(Code::unsupported, "this executor runs whole passes alone"); }
+
 Outcome generate(Executor& executor, Drafter& drafter, std::span<const Token> history, const Limits& limits, const Emit& emit) {
   if (history.size() > executor.context()) {
     fail(Code::invalid_argument, "the prompt is {} tokens long, but the context holds {}; shorten it or ask for a larger context",

@@ -9,6 +9,7 @@
 #include <span>
 #include <system_error>
 
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/output_file.h"
 #include "base/status.h"
@@ -19,13 +20,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::uintmax_t most_bytes = 1u << 20;
-
-/// FNV-1a, 64 bits.
-std::uint64_t hash_of(const std::string& text) {
-  std::uint64_t hash = 0xcbf29ce484222325u;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-  return hash;
-}
 
 std::string hex(std::uint64_t value) { return fmt::format("{:016x}", value); }
 
@@ -54,7 +48,7 @@ Json device_key(const vk::Caps& caps, std::uint64_t shader_hash) {
 }
 
 MeasurementFile::MeasurementFile(const std::string& directory, const std::string& kind, const Json& key) : key_(print(key)) {
-  if (!directory.empty()) path_ = fmt::format("{}/{}.{}.json", directory, hex(hash_of(key_)), kind);
+  if (!directory.empty()) path_ = fmt::format("{}/{}.{}.json", directory, hex(fnv1a(key_)), kind);
 }
 
 std::optional<Json> MeasurementFile::read() const {
@@ -73,7 +67,7 @@ std::optional<Json> MeasurementFile::read() const {
   if (!document.is_object() || !document.contains("key") || !document.contains("measured") || !document.contains("checksum"))
     return ignored("it is no file of measurements");
   if (print(document["key"]) != key_) return ignored("it belongs to another device, driver or build");
-  if (document["checksum"] != hex(hash_of(print(document["measured"])))) return ignored("it is damaged");
+  if (document["checksum"] != hex(fnv1a(print(document["measured"])))) return ignored("it is damaged");
   return document["measured"];
 }
 
@@ -81,7 +75,7 @@ void MeasurementFile::write(const Json& measured) const {
   if (path_.empty()) return;
   std::error_code error;
   std::filesystem::create_directories(std::filesystem::path(path_).parent_path(), error);
-  const Json document{{"key", Json::parse(key_)}, {"measured", measured}, {"checksum", hex(hash_of(print(measured)))}};
+  const Json document{{"key", Json::parse(key_)}, {"measured", measured}, {"checksum", hex(fnv1a(print(measured)))}};
   const std::string text = document.dump(1) + "\n";
   try {
     OutputFile file(path_);

@@ -9,6 +9,7 @@
 #include <optional>
 #include <system_error>
 
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/status.h"
 #include "vk/vulkan_state.h"
@@ -22,13 +23,6 @@ struct CacheFrame {
   std::uint64_t bytes = 0;
   std::uint64_t hash = 0;
 };
-
-/// FNV-1a, 64 bits.
-std::uint64_t hash_of(std::span<const char> data) {
-  std::uint64_t hash = 0xcbf29ce484222325u;
-  for (const char c : data) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-  return hash;
-}
 
 /// The driver's data in `file`; nothing where it is missing, damaged, or of another device or driver.
 std::vector<char> read_cache(const std::string& file, const Caps& caps) {
@@ -46,7 +40,8 @@ std::vector<char> read_cache(const std::string& file, const Caps& caps) {
   std::error_code error;
   if (std::filesystem::file_size(file, error) != sizeof frame + frame.bytes || error) return ignored("its size is wrong");
   std::vector<char> data(frame.bytes);
-  if (!in.read(data.data(), static_cast<std::streamsize>(data.size())) || hash_of(data) != frame.hash) return ignored("it is damaged");
+  if (!in.read(data.data(), static_cast<std::streamsize>(data.size())) || fnv1a({data.data(), data.size()}) != frame.hash)
+    return ignored("it is damaged");
   VkPipelineCacheHeaderVersionOne header{};
   if (data.size() < sizeof header) return ignored("it has no header");
   std::memcpy(&header, data.data(), sizeof header);
@@ -66,7 +61,7 @@ void write_cache(const std::string& file, std::span<const char> data) {
   const std::string temporary = fmt::format("{}.{}.tmp", file, ::getpid());
   CacheFrame frame;
   frame.bytes = data.size();
-  frame.hash = hash_of(data);
+  frame.hash = fnv1a({data.data(), data.size()});
   bool written = false;
   {
     std::ofstream out(temporary, std::ios::binary | std::ios::trunc);
@@ -153,7 +148,7 @@ PipelineFactory::PipelineFactory(std::shared_ptr<Device> device, std::string cac
   info.initialDataSize = data.size();
   info.pInitialData = data.data();
   if (!data.empty() && state.fn.vkCreatePipelineCache(state.handle, &info, nullptr, &state_->cache) == VK_SUCCESS) {
-    state_->saved = hash_of(data);
+    state_->saved = fnv1a({data.data(), data.size()});
     return;
   }
   info.initialDataSize = 0;
@@ -175,7 +170,7 @@ void PipelineFactory::save() {
   std::vector<char> data(bytes);
   if (device.fn.vkGetPipelineCacheData(device.handle, state_->cache, &bytes, data.data()) != VK_SUCCESS) return;
   data.resize(bytes);
-  const std::uint64_t hash = hash_of(data);
+  const std::uint64_t hash = fnv1a({data.data(), data.size()});
   if (hash == state_->saved) return;
   write_cache(state_->file, data);
   state_->saved = hash;

@@ -91,19 +91,5 @@ TEST(SkipTexts, ScoreWhatDraftsWouldHaveBeen) {
   }
 }
 
-TEST(SkipTexts, MeasuresWhatPassesCost) {
-  const fixtures::TemporaryDirectory folder;
-  const auto engine = load(folder);
-  SkipTexts texts(*engine);
-  double last = 0;
-  const spec::RoundCosts costs = texts.measure_costs(0.5, [&](double done) { last = done; });
-  EXPECT_GT(last, 0);
-  EXPECT_EQ(costs.most_rows(), 16u);
-  const double one = costs.at(1).of(LayerPlan::full(5));
-  EXPECT_GT(one, 0);
-  EXPECT_LE(costs.at(1).of(LayerPlan::parse("attn:0-4;mlp:0-4", 5)), one);
-  EXPECT_EQ(engine->validation_messages(), 0u);
-}
-
 }  // namespace
 }  // namespace skipstone::engine

@@ -213,6 +213,10 @@ class FakeExecutor : public Executor {
   std::uint64_t passes_ = 0;
 };
 
+inline Limits limits_of(std::uint32_t max_tokens, const std::set<Token>& ends = {}) {
+  return {max_tokens, [ends](Token token) { return ends.contains(token); }};
+}
+
 struct Expected {
   std::vector<Token> tokens;
   StopReason stop = StopReason::max_tokens;

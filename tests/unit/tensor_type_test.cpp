@@ -1,0 +1,137 @@
+// Which type each tensor of a model file gets.
+#include "base/log.h"
+#include "convert/tensor_type.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "fixtures/failure.h"
+
+namespace skipstone::convert {
+namespace {
+
+using fixtures::Failure;
+using fixtures::failure_of;
+using gguf::Type;
+
+constexpr std::array kTypes = {Type::f32,  Type::f16,  Type::bf16, Type::q8_0, Type::q4_0, Type::q4_1, Type::q5_0,
+                               Type::q5_1, Type::q2_k, Type::q3_k, Type::q4_k, Type::q5_k, Type::q6_k, Type::iq4_nl};
+
+using Shape = std::vector<std::uint64_t>;
+
+Type chosen(FileType file, std::string_view name, const Shape& shape, const MixFacts& facts = {4, 1, false}) {
+  return TensorTypes(file, facts).choose(name, shape);
+}
+
+TEST(TensorType, IsChosenByNameAndShape) {
+  const Shape matrix{512, 100}, vector{512}, odd{36, 100};
+  for (const FileTypeTraits& file : file_types()) {
+    SCOPED_TRACE(std::string(file.name));
+    EXPECT_EQ(chosen(file.type, "blk.0.ffn_up.weight", matrix), file.matrices);
+    EXPECT_EQ(chosen(file.type, "blk.0.attn_q.weight", matrix), file.matrices);
+    EXPECT_EQ(chosen(file.type, "token_embd.weight", matrix), file.matrices);
+    EXPECT_EQ(chosen(file.type, "blk.0.attn_norm.weight", vector), Type::f32);
+    EXPECT_EQ(chosen(file.type, "blk.0.attn_q.bias", vector), Type::f32);
+    EXPECT_EQ(chosen(file.type, "rope_freqs.weight", vector), Type::f32);
+    EXPECT_EQ(chosen(file.type, "blk.0.attn_q_norm.weight", matrix), Type::f32);
+    EXPECT_EQ(chosen(file.type, "blk.0.ffn_gate_inp.weight", matrix), Type::f32);
+    const bool blocks = gguf::traits(file.matrices).block > 1;
+    EXPECT_EQ(chosen(file.type, "blk.0.ffn_up.weight", odd), blocks ? Type::f16 : file.matrices);
+    const Type output = !blocks || file.matrices == Type::q8_0 ? file.matrices : Type::q6_k;
+    EXPECT_EQ(chosen(file.type, "output.weight", matrix), output);
+    EXPECT_EQ(chosen(file.type, "token_embd.weight", matrix, {4, 1, true}), output);
+    EXPECT_EQ(chosen(file.type, "output.weight", {96, 100}), output == Type::q6_k ? Type::q8_0 : output);
+  }
+}
+
+// Models of 20 and of 32 layers by the rules that tensor_type.cpp cites; on models of 16 and 30 layers llama-quantize (2026) chose the same
+// type as ours for every tensor of a Q4_K_M.
+TEST(TensorType, MixesGiveSomeMatricesMoreBits) {
+  const auto layers_with = [](FileType file, const char* part, Type type, const MixFacts& facts) {
+    std::string layers;
+    for (std::uint32_t i = 0; i < facts.layers; ++i) {
+      if (chosen(file, fmt::format("blk.{}.{}.weight", i, part), {512, 100}, facts) == type) layers += fmt::format("{} ", i);
+    }
+    return layers;
+  };
+  const MixFacts small{20, 2, true}, grouped{20, 4, true};
+  const std::string more = "0 1 4 7 10 13 16 17 18 19 ";  // the first and last eighth, every third between
+  for (const FileType file : {FileType::q4_k_m, FileType::q5_k_m}) {
+    EXPECT_EQ(layers_with(file, "attn_v", Type::q6_k, small), more);
+    EXPECT_EQ(layers_with(file, "ffn_down", Type::q6_k, small), more);
+    EXPECT_EQ(layers_with(file, "attn_output", Type::q6_k, small), "");
+  }
+  EXPECT_EQ(layers_with(FileType::q4_k_s, "attn_v", Type::q5_k, small), "0 1 2 3 ");
+  EXPECT_EQ(layers_with(FileType::q4_k_s, "ffn_down", Type::q5_k, small), "0 1 ");
+  EXPECT_EQ(layers_with(FileType::q3_k_m, "attn_v", Type::q5_k, small), "0 1 ");
+  EXPECT_EQ(layers_with(FileType::q3_k_m, "ffn_down", Type::q5_k, small), "0 ");
+  EXPECT_EQ(chosen(FileType::q3_k_m, "blk.9.attn_v.weight", {512, 100}, small), Type::q4_k);
+  EXPECT_EQ(chosen(FileType::q3_k_m, "blk.9.ffn_down.weight", {512, 100}, small), Type::q4_k);
+  EXPECT_EQ(chosen(FileType::q3_k_m, "blk.9.attn_output.weight", {512, 100}, small), Type::q4_k);
+  for (const char* part : {"attn_v", "attn_output", "ffn_down"}) {
+    EXPECT_EQ(chosen(FileType::q3_k_l, fmt::format("blk.9.{}.weight", part), {512, 100}, small), Type::q5_k) << part;
+    EXPECT_EQ(chosen(FileType::q2_k, fmt::format("blk.9.{}.weight", part), {512, 100}, small), Type::q3_k) << part;
+    EXPECT_EQ(chosen(FileType::q5_k_s, fmt::format("blk.0.{}.weight", part), {512, 100}, small), Type::q5_k) << part;
+  }
+  // Four query heads to a KV head and more: values weigh little and count much.
+  for (const FileType file : {FileType::q2_k, FileType::q2_k_s}) {
+    EXPECT_EQ(chosen(file, "blk.9.attn_v.weight", {512, 100}, grouped), Type::q4_k);
+  }
+  EXPECT_EQ(chosen(FileType::iq4_nl, "blk.9.attn_v.weight", {512, 100}, grouped), Type::q5_k);
+  EXPECT_EQ(chosen(FileType::q4_k_m, "blk.11.attn_v.weight", {512, 100}, {80, 8, false}), Type::q5_k);
+}
+
+TEST(TensorType, RowsThatAreNoWholeSuperBlocks) {
+  struct Row {
+    FileType file;
+    Type instead;
+  };
+  for (const Row& row : {Row{FileType::q2_k_s, Type::iq4_nl}, Row{FileType::q3_k_s, Type::iq4_nl}, Row{FileType::q4_k_m, Type::q5_0},
+                         Row{FileType::q5_k_m, Type::q5_1}, Row{FileType::q6_k, Type::q8_0}}) {
+    TensorTypes types(row.file, {});
+    EXPECT_EQ(types.choose("blk.3.ffn_up.weight", Shape{576, 4}), row.instead);
+    EXPECT_EQ(types.choose("blk.3.ffn_gate.weight", Shape{36, 4}), Type::f16);
+    EXPECT_EQ(types.choose("blk.3.ffn_up.weight", Shape{512, 4}), traits(row.file).matrices);
+    EXPECT_EQ(types.replaced(), 2u);
+    int warnings = 0;
+    log::set_sink([&](log::Level, std::string_view text) {
+      ++warnings;
+      EXPECT_NE(text.find("out.gguf: 2 of 3 matrices"), std::string_view::npos) << text;
+    });
+    types.warn("out.gguf");
+    TensorTypes(row.file, {}).warn("out.gguf");
+    EXPECT_EQ(warnings, 1);
+    log::set_sink({});
+  }
+}
+
+TEST(TensorType, NamesAndFileTypes) {
+  EXPECT_EQ(parse_file_type("f16"), FileType::f16);
+  EXPECT_EQ(parse_file_type("Q8_0"), FileType::q8_0);
+  EXPECT_EQ(parse_file_type("bF16"), FileType::bf16);
+  EXPECT_EQ(parse_file_type("q4_k"), FileType::q4_k_m);
+  EXPECT_EQ(parse_file_type("Q5_K"), FileType::q5_k_m);
+  EXPECT_EQ(parse_file_type("q3_k"), FileType::q3_k_m);
+  EXPECT_EQ(parse_file_type("q2_k"), FileType::q2_k);
+  for (const FileTypeTraits& file : file_types()) EXPECT_EQ(parse_file_type(file.name), file.type) << file.name;
+  for (const char* wrong : {"", "Q4_K_X", "f", "F16 ", "f160"}) {
+    const Failure failure = failure_of([&] { parse_file_type(wrong); });
+    EXPECT_EQ(failure.code, Code::invalid_argument) << wrong;
+    for (const FileTypeTraits& file : file_types()) EXPECT_NE(failure.message.find(file.name), std::string::npos) << failure.message;
+  }
+  const std::vector<std::pair<const char*, std::uint32_t>> numbers = {
+      // enum llama_ftype of llama.h
+      {"F32", 0},     {"F16", 1},     {"Q4_0", 2},    {"Q4_1", 3},    {"Q8_0", 7},    {"Q5_0", 8},    {"Q5_1", 9},
+      {"Q2_K", 10},   {"Q3_K_S", 11}, {"Q3_K_M", 12}, {"Q3_K_L", 13}, {"Q4_K_S", 14}, {"Q4_K_M", 15}, {"Q5_K_S", 16},
+      {"Q5_K_M", 17}, {"Q6_K", 18},   {"Q2_K_S", 21}, {"IQ4_NL", 25}, {"BF16", 32}};
+  EXPECT_EQ(numbers.size(), file_types().size());
+  for (const auto& [name, number] : numbers) EXPECT_EQ(static_cast<std::uint32_t>(parse_file_type(name)), number) << name;
+  for (const Type type : kTypes) EXPECT_EQ(traits(file_type_of(type)).matrices, type);
+}
+
+}  // namespace
+}  // namespace skipstone::convert
