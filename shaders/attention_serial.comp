@@ -1,15 +1,16 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_shader_subgroup_shuffle : require
-// Attention of one row to all keys up to its own, for the HEADS query heads that share a KV head, in one workgroup: for devices of few
+// Attention of ROWS rows to all keys up to their own, for the HEADS query heads that share a KV head, in one workgroup: for devices of few
 // threads (CPU drivers), where splitting the keys (attention.comp) costs a second dispatch and wins nothing.
 //
-// Shapes: q, out [rows][stride] (q rotated), caches [kv_head][context][HEAD_DIM]. Workgroup (KV head and part of its query heads, row), one
-// subgroup. Q, K and V come through texel buffers, 16 bytes at a time; what all lanes need is shuffled (why: docs/vulkan.md).
-// Bytes: K and V up to the row's position once per row and workgroup.
+// Shapes: q, out [rows][stride] (q rotated), caches [kv_head][context][HEAD_DIM]. Workgroup (KV head and part of its query heads, ROWS
+// neighbouring rows), one subgroup. Q, K and V come through texel buffers, 16 bytes at a time; what all lanes need is shuffled (why:
+// docs/vulkan.md). Bytes: K and V of the text before the pass once per workgroup, behind that once per row.
 //
 // Keys are walked in blocks of LANES, a key per lane for the scores, 8 dimensions per lane for V, with a running maximum (online softmax,
-// Milakov and Gimelshein 2018). Blocks stand at fixed positions, so nothing depends on the number of rows: the numerics contract.
+// Milakov and Gimelshein 2018). Blocks stand at fixed positions and a row meets each of its keys in the same block whatever ROWS is, so
+// nothing depends on the number of rows: the numerics contract.
 #define USE_TEXELS
 #include "lib/stage.glsl"
 #include "abi/attention_serial.h"
@@ -29,100 +30,154 @@ layout(std430, set = 0, binding = ATTENTION_SERIAL_OUT) writeonly buffer Out { v
 const uint QUADS = HEAD_DIM / 4u, OCTS = HEAD_DIM / 8u;
 const uint HELD_QUADS = (QUADS + LANES - 1u) / LANES;   // of a query that a lane holds: lane, lane + LANES, ...
 const uint HELD = (OCTS + LANES - 1u) / LANES;          // eights of the result that a lane makes: lane, lane + LANES, ...
+const uint QUERIES = ROWS * HEADS;                      // a query head of a row each: row * HEADS + head
+const uint PUT_ASIDE = HELD * 8u + 2u;
 #define LOWEST uintBitsToFloat(0xff800000u)
 
-vec4 query[HEADS * HELD_QUADS];
-vec4 sum[HEADS * HELD * 2u];
-float largest[HEADS];
-float total[HEADS];
+// Of each query. The functions below handle the first `queries` of them: all, or one row's at index 0.
+vec4 query[QUERIES * HELD_QUADS];
+vec4 sum[QUERIES * HELD * 2u];
+float largest[QUERIES];
+float total[QUERIES];
+float weight[QUERIES];   // this lane's key's: its score, then its share
 
-void load_query(uint first_quad) {
+// Where rows wait for their turn with the keys of the pass itself; each lane reads what it wrote.
+shared float aside[QUERIES * PUT_ASIDE * LANES];
+
+void load_queries(uint at, uint first_quad) {
   [[unroll]] for (uint h = 0; h < HEADS; ++h) {
     [[unroll]] for (uint i = 0; i < HELD_QUADS; ++i) {
       const uint quad = min(i * LANES + gl_LocalInvocationID.x, QUADS - 1u);
-      query[h * HELD_QUADS + i] = uintBitsToFloat(texelFetch(q_texels, int(first_quad + h * QUADS + quad)));
+      query[(at + h) * HELD_QUADS + i] = uintBitsToFloat(texelFetch(q_texels, int(first_quad + h * QUADS + quad)));
     }
   }
 }
 
-vec4 query_quad(uint h, uint quad) { return subgroupShuffle(query[h * HELD_QUADS + quad / LANES], quad % LANES); }
+vec4 query_quad(uint q, uint quad) { return subgroupShuffle(query[q * HELD_QUADS + quad / LANES], quad % LANES); }
 
-// This lane's key against the queries; LOWEST for lanes past the last key.
-void score_key(uint kv_head, uint key, bool real, out float score[HEADS]) {
-  [[unroll]] for (uint h = 0; h < HEADS; ++h) score[h] = 0.0;
+// This lane's key against the queries.
+void score_key(uint queries, uint kv_head, uint slot) {
+  [[unroll]] for (uint q = 0; q < queries; ++q) weight[q] = 0.0;
   [[unroll]] for (uint oct = 0; oct < OCTS; ++oct) {
     vec4 a, b;
-    load_k8(kv_head, key, oct, a, b);
-    [[unroll]] for (uint h = 0; h < HEADS; ++h) {
-      score[h] = fma4(query_quad(h, 2u * oct), a, score[h]);
-      score[h] = fma4(query_quad(h, 2u * oct + 1u), b, score[h]);
+    load_k8(kv_head, slot, oct, a, b);
+    [[unroll]] for (uint q = 0; q < queries; ++q) {
+      weight[q] = fma4(query_quad(q, 2u * oct), a, weight[q]);
+      weight[q] = fma4(query_quad(q, 2u * oct + 1u), b, weight[q]);
     }
   }
-  [[unroll]] for (uint h = 0; h < HEADS; ++h) score[h] = real ? score[h] * push.scale : LOWEST;
+  [[unroll]] for (uint q = 0; q < queries; ++q) {
+    precise float scaled = weight[q] * push.scale;
+    weight[q] = scaled;
+  }
 }
 
 // Turns the block's scores into weights against the new maximum, and shrinks what is there already.
-void rescale(inout float score[HEADS]) {
-  [[unroll]] for (uint h = 0; h < HEADS; ++h) {
-    float top = largest[h];
-    [[unroll]] for (uint i = 0; i < LANES; ++i) top = max(top, subgroupShuffle(score[h], i));
-    const float shrink = exp(largest[h] - top);
-    largest[h] = top;
-    score[h] = exp(score[h] - top);
-    precise float added = total[h] * shrink;
-    [[unroll]] for (uint i = 0; i < LANES; ++i) added += subgroupShuffle(score[h], i);
-    total[h] = added;
-    [[unroll]] for (uint i = 0; i < HELD * 2u; ++i) sum[h * HELD * 2u + i] *= shrink;
+void rescale(uint queries) {
+  [[unroll]] for (uint q = 0; q < queries; ++q) {
+    float top = largest[q];
+    [[unroll]] for (uint i = 0; i < LANES; ++i) top = max(top, subgroupShuffle(weight[q], i));
+    const float shrink = exp(largest[q] - top);
+    largest[q] = top;
+    weight[q] = exp(weight[q] - top);
+    precise float added = total[q] * shrink;
+    [[unroll]] for (uint i = 0; i < LANES; ++i) added += subgroupShuffle(weight[q], i);
+    total[q] = added;
+    [[unroll]] for (uint i = 0; i < HELD * 2u; ++i) sum[q * HELD * 2u + i] *= shrink;
   }
 }
 
-void add_values(uint row, uint kv_head, uint first_key, uint keys, float weight[HEADS]) {
-  [[unroll]] for (uint i = 0; i < LANES; ++i) {
-    // Behind the last key stands what earlier drafts left, NaN perhaps: it must not meet a weight of 0.
-    const bool real = i < keys;
-    const uint slot = key_slot(row, first_key + min(i, keys - 1u));
+// Adds the value at `slot`, of lane i's key; with `real` false, zeros.
+void add_value(uint queries, uint kv_head, uint slot, uint i, bool real) {
+  [[unroll]] for (uint held = 0; held < HELD; ++held) {
+    vec4 a, b;
+    load_v8(kv_head, slot, min(held * LANES + gl_LocalInvocationID.x, OCTS - 1u), a, b);
+    a = real ? a : vec4(0.0);
+    b = real ? b : vec4(0.0);
+    [[unroll]] for (uint q = 0; q < queries; ++q) {
+      const uint at = (q * HELD + held) * 2u;
+      const vec4 w = vec4(subgroupShuffle(weight[q], i));
+      precise vec4 first = fma(w, a, sum[at]), second = fma(w, b, sum[at + 1u]);
+      sum[at] = first;
+      sum[at + 1u] = second;
+    }
+  }
+}
+
+// The keys before `end`, a multiple of LANES not above state.base: every row sees them all, and in the same places.
+void attend_shared(uint kv_head, uint end) {
+  for (uint block = 0; block < end; block += LANES) {
+    score_key(QUERIES, kv_head, block + gl_LocalInvocationID.x);
+    rescale(QUERIES);
+    [[unroll]] for (uint i = 0; i < LANES; ++i) add_value(QUERIES, kv_head, block + i, i, true);
+  }
+}
+
+// The row's other keys.
+void attend_own(uint kv_head, uint row, uint begin) {
+  const uint keys = row_position(row) + 1u;
+  for (uint block = begin; block < keys; block += LANES) {
+    const uint key = block + gl_LocalInvocationID.x;
+    score_key(HEADS, kv_head, key_slot(row, min(key, keys - 1u)));
+    [[unroll]] for (uint h = 0; h < HEADS; ++h) weight[h] = key < keys ? weight[h] : LOWEST;
+    rescale(HEADS);
+    [[unroll]] for (uint i = 0; i < LANES; ++i) {
+      // Behind the last key stands what earlier drafts left, NaN perhaps: it must not meet a weight of 0.
+      add_value(HEADS, kv_head, key_slot(row, min(block + i, keys - 1u)), i, block + i < keys);
+    }
+  }
+}
+
+void put_aside() {
+  [[unroll]] for (uint q = 0; q < QUERIES; ++q) {
+    const uint at = q * PUT_ASIDE * LANES + gl_LocalInvocationID.x;
+    aside[at] = largest[q];
+    aside[at + LANES] = total[q];
+    [[unroll]] for (uint i = 0; i < HELD * 8u; ++i) aside[at + (2u + i) * LANES] = sum[q * HELD * 2u + i / 4u][i % 4u];
+  }
+}
+
+void take_up(uint row) {
+  [[unroll]] for (uint h = 0; h < HEADS; ++h) {
+    const uint at = (row * HEADS + h) * PUT_ASIDE * LANES + gl_LocalInvocationID.x;
+    largest[h] = aside[at];
+    total[h] = aside[at + LANES];
+    [[unroll]] for (uint i = 0; i < HELD * 8u; ++i) sum[h * HELD * 2u + i / 4u][i % 4u] = aside[at + (2u + i) * LANES];
+  }
+}
+
+void store(uint first_quad) {
+  [[unroll]] for (uint h = 0; h < HEADS; ++h) {
     [[unroll]] for (uint held = 0; held < HELD; ++held) {
-      vec4 a, b;
-      load_v8(kv_head, slot, min(held * LANES + gl_LocalInvocationID.x, OCTS - 1u), a, b);
-      a = real ? a : vec4(0.0);
-      b = real ? b : vec4(0.0);
-      [[unroll]] for (uint h = 0; h < HEADS; ++h) {
-        const uint at = (h * HELD + held) * 2u;
-        const vec4 w = vec4(subgroupShuffle(weight[h], i));
-        precise vec4 first = fma(w, a, sum[at]), second = fma(w, b, sum[at + 1u]);
-        sum[at] = first;
-        sum[at + 1u] = second;
+      const uint oct = held * LANES + gl_LocalInvocationID.x, at = (h * HELD + held) * 2u;
+      if (oct < OCTS) {
+        result[first_quad + h * QUADS + oct * 2u] = sum[at] / total[h];
+        result[first_quad + h * QUADS + oct * 2u + 1u] = sum[at + 1u] / total[h];
       }
     }
   }
 }
 
 void main() {
-  const uint lane = gl_LocalInvocationID.x, row = gl_WorkGroupID.y;
-  if (row >= state.rows) return;
-  const uint keys = row_position(row) + 1u, parts = push.group / HEADS;
-  const uint kv_head = gl_WorkGroupID.x / parts;
+  const uint first_row = gl_WorkGroupID.y * ROWS;
+  if (first_row >= state.rows) return;
+  const uint parts = push.group / HEADS, kv_head = gl_WorkGroupID.x / parts;
   const uint first_head = kv_head * push.group + (gl_WorkGroupID.x % parts) * HEADS;
-  const uint first_quad = (row * push.stride >> 2) + first_head * QUADS;
-  load_query(first_quad);
-  [[unroll]] for (uint h = 0; h < HEADS; ++h) {
-    largest[h] = LOWEST;
-    total[h] = 0.0;
-    [[unroll]] for (uint i = 0; i < HELD * 2u; ++i) sum[h * HELD * 2u + i] = vec4(0.0);
+  const uint shared_end = state.base / LANES * LANES;
+  [[unroll]] for (uint r = 0; r < ROWS; ++r) load_queries(r * HEADS, ((first_row + r) * push.stride >> 2) + first_head * QUADS);
+  [[unroll]] for (uint q = 0; q < QUERIES; ++q) {
+    largest[q] = LOWEST;
+    total[q] = 0.0;
+    [[unroll]] for (uint i = 0; i < HELD * 2u; ++i) sum[q * HELD * 2u + i] = vec4(0.0);
   }
-  for (uint block = 0; block < keys; block += LANES) {
-    float score[HEADS];
-    score_key(kv_head, key_slot(row, min(block + lane, keys - 1u)), block + lane < keys, score);
-    rescale(score);
-    add_values(row, kv_head, block, min(LANES, keys - block), score);
-  }
-  [[unroll]] for (uint h = 0; h < HEADS; ++h) {
-    [[unroll]] for (uint held = 0; held < HELD; ++held) {
-      const uint oct = held * LANES + lane, at = (h * HELD + held) * 2u;
-      if (oct < OCTS) {
-        result[first_quad + h * QUADS + oct * 2u] = sum[at] / total[h];
-        result[first_quad + h * QUADS + oct * 2u + 1u] = sum[at + 1u] / total[h];
-      }
-    }
+  attend_shared(kv_head, shared_end);
+  put_aside();
+  const uint rows = min(ROWS, state.rows - first_row);
+  for (uint r = 0; r < rows; ++r) {
+    const uint row = first_row + r, first_quad = (row * push.stride >> 2) + first_head * QUADS;
+    take_up(r);
+    load_queries(0u, first_quad);
+    attend_own(kv_head, row, shared_end);
+    store(first_quad);
   }
 }

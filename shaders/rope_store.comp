@@ -103,11 +103,9 @@ void store_blocks(uint index, uint row) {
   store_word(is_v, cache + push.context * quads + slot * words + pair, scales);
 }
 
-void main() {
-  const uint row = gl_WorkGroupID.y;
-  if (row >= state.rows) return;
+// `index`: a quad over Q heads, then K heads, then V heads.
+void store(uint index, uint row) {
   const uint quads = push.head_dim / 4u, q_quads = push.heads * quads, kv_quads = push.kv_heads * quads;
-  const uint index = gl_GlobalInvocationID.x;
   if (KV_FORMAT == KV_FORMAT_Q8_0 && index >= q_quads) {
     store_blocks(index - q_quads, row);
     return;
@@ -123,4 +121,10 @@ void main() {
   }
   const uint head = (index - q_quads) / quads - (is_v ? push.kv_heads : 0u);
   store_quad(is_v, (head * push.context + state.base + row) * push.head_dim + d0, value);
+}
+
+void main() {
+  const uint row = gl_WorkGroupID.y;
+  if (row >= state.rows) return;
+  for (uint i = 0; i < ROUNDS; ++i) store((gl_WorkGroupID.x * ROUNDS + i) * LANES + gl_LocalInvocationID.x, row);
 }

@@ -7,8 +7,9 @@
 #define ATTENTION_SERIAL_V_CACHE 2
 #define ATTENTION_SERIAL_STATE 3
 #define ATTENTION_SERIAL_OUT 4
-// HEADS: query heads of one KV head that a workgroup serves. TREE: see lib/tree.glsl.
-#define ATTENTION_SERIAL_SPEC(CONSTANT) CONSTANT(0, LANES, 32) CONSTANT(1, KV_FORMAT, 1) CONSTANT(2, HEAD_DIM, 64) CONSTANT(3, HEADS, 1) CONSTANT(4, TREE, 0)
+// HEADS: query heads of one KV head that a workgroup serves. TREE: see lib/tree.glsl. ROWS: rows that it serves.
+#define ATTENTION_SERIAL_SPEC(CONSTANT) CONSTANT(0, LANES, 32) CONSTANT(1, KV_FORMAT, 1) CONSTANT(2, HEAD_DIM, 64) CONSTANT(3, HEADS, 1) \
+  CONSTANT(4, TREE, 0) CONSTANT(5, ROWS, 1)
 // group: query heads per KV head. stride: floats per row of q and of the result.
 #define ATTENTION_SERIAL_PUSH(FIELD) FIELD(uint, group) FIELD(uint, stride) FIELD(uint, context) FIELD(float, scale)
 #endif

@@ -38,9 +38,10 @@ std::uint64_t AttentionShape::partial_bytes(std::uint32_t rows) const {
 
 Dispatch rope_store(const Selector& select, const AttentionShape& shape, std::uint32_t layer, std::uint32_t rows, const std::string& label,
                     bool tree) {
+  const std::uint32_t rounds = select.texels() ? 8 : 1;  // a CPU driver's workgroup costs more than its lanes have to do in one
   Dispatch d;
   d.kernel = select.texels() ? KernelId::rope_store_texels : KernelId::rope_store;
-  d.constants = words(abi::RopeStoreSpec{select.lanes(), kv_constant(shape), shape.rope_halves ? 1u : 0u, tree ? 1u : 0u});
+  d.constants = words(abi::RopeStoreSpec{select.lanes(), kv_constant(shape), shape.rope_halves ? 1u : 0u, tree ? 1u : 0u, rounds});
   d.operands = {{{ResourceKind::qkv}, Access::read},
                 {{ResourceKind::rope_table}, Access::read},
                 {{ResourceKind::state}, Access::read},
@@ -51,7 +52,7 @@ Dispatch rope_store(const Selector& select, const AttentionShape& shape, std::ui
                                     shape.context});
   const std::uint32_t stores = 2 * shape.kv_heads * (shape.kv_format == KvFormat::q8_0 ? shape.kv_scale_bytes() / 4 : shape.head_dim / 4);
   const std::uint32_t invocations = shape.heads * shape.head_dim / 4 + stores;
-  d.groups = {(invocations + select.lanes() - 1) / select.lanes(), rows, 1};
+  d.groups = {(invocations + select.lanes() * rounds - 1) / (select.lanes() * rounds), rows, 1};
   d.label = label;
   return d;
 }
@@ -63,14 +64,15 @@ Dispatch attention_serial(const Selector& select, const AttentionShape& shape, s
   const AttentionChoice choice = select.attention(shape.group(), shape.head_dim, shape.chunk, rows);
   Dispatch d;
   d.kernel = KernelId::attention_serial;
-  d.constants = words(abi::AttentionSerialSpec{choice.lanes, kv_constant(shape), shape.head_dim, choice.heads, tree ? 1u : 0u});
+  d.constants =
+      words(abi::AttentionSerialSpec{choice.lanes, kv_constant(shape), shape.head_dim, choice.heads, tree ? 1u : 0u, choice.rows});
   d.operands = {{{ResourceKind::q_rotated}, Access::read},
                 {{ResourceKind::k_cache, layer}, Access::read},
                 {{ResourceKind::v_cache, layer}, Access::read},
                 {{ResourceKind::state}, Access::read},
                 {{ResourceKind::attended}, Access::write}};
   d.push = bytes(abi::AttentionSerialPush{shape.group(), q_stride(shape), shape.context, attention_scale(shape)});
-  d.groups = {shape.heads / choice.heads, rows, 1};
+  d.groups = {shape.heads / choice.heads, (rows + choice.rows - 1) / choice.rows, 1};
   d.label = label;
   return d;
 }
@@ -83,8 +85,7 @@ std::vector<Dispatch> attention(const Selector& select, const AttentionShape& sh
   const AttentionChoice choice = select.attention(shape.group(), shape.head_dim, shape.chunk, rows);
   Dispatch split;
   split.kernel = KernelId::attention;
-  split.constants =
-      words(abi::AttentionSpec{choice.lanes, kv_constant(shape), shape.head_dim, choice.heads, shape.chunk, tree ? 1u : 0u});
+  split.constants = words(abi::AttentionSpec{choice.lanes, kv_constant(shape), shape.head_dim, choice.heads, shape.chunk, tree ? 1u : 0u});
   split.operands = {{{ResourceKind::q_rotated}, Access::read},
                     {{ResourceKind::k_cache, layer}, Access::read},
                     {{ResourceKind::v_cache, layer}, Access::read},

@@ -18,10 +18,11 @@ struct MatvecChoice {
 struct AttentionChoice {
   std::uint32_t lanes = 0;
   std::uint32_t heads = 0;  ///< query heads per workgroup; divides the group
+  std::uint32_t rows = 1;   ///< rows per workgroup, where the kernel takes several (attention_serial)
   bool operator==(const AttentionChoice&) const = default;
 };
 
-/// Split attention of a pass: `group` query heads share a KV head of `head_dim`.
+/// Attention of a pass of up to `bucket` rows: `group` query heads share a KV head of `head_dim`.
 struct AttentionKey {
   std::uint32_t group = 0, head_dim = 0, bucket = 0;
   auto operator<=>(const AttentionKey&) const = default;

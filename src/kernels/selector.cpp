@@ -26,6 +26,7 @@ Choice choose(const std::map<Key, Choice>& measured, const Key& key, const std::
 }
 
 constexpr std::uint32_t smallest_tile = 32;
+constexpr std::uint32_t most_serial_rows = 4;  // of a workgroup of attention_serial: with 8 no faster (docs/results/kernels.md)
 
 /// How a workgroup uses the device's matrix units.
 struct MatrixUnits {
@@ -170,18 +171,29 @@ MatmulChoice Selector::matmul(gguf::Type format, std::uint32_t n, std::uint32_t 
                   matrix_units(caps_, tuning_));
 }
 
-std::vector<AttentionChoice> Selector::attention_candidates(std::uint32_t group, std::uint32_t chunk) const {
-  // Scores of all heads of a workgroup stand in shared memory, and each head costs registers: at most 8. More heads read K and V less
-  // often.
+std::vector<AttentionChoice> Selector::attention_candidates(const AttentionKey& key, std::uint32_t chunk) const {
+  const bool serial = texels() && key.head_dim % 8 == 0;
+  const std::uint32_t most_rows = serial ? std::min(key.bucket, most_serial_rows) : 1;
+  // The split kernel has the scores of all heads of a workgroup in shared memory, the serial one what it puts aside of each query.
+  const auto fits = [&](std::uint32_t heads, std::uint32_t rows) {
+    const std::uint32_t held = (key.head_dim / 8 + tuning_.lanes - 1) / tuning_.lanes;
+    const std::uint32_t floats = serial ? rows * (held * 8 + 2) * tuning_.lanes : chunk;
+    return heads * floats * 4 <= caps_.max_shared_bytes || (heads == 1 && rows == 1);
+  };
+  // Each head and row costs registers: at most 8 of either. More heads and rows read K and V less often.
   std::vector<AttentionChoice> all;
-  for (std::uint32_t heads = std::min<std::uint32_t>(group, 8); heads > 0; --heads) {
-    if (group % heads == 0 && (heads * chunk * 4 <= caps_.max_shared_bytes || heads == 1)) all.push_back({tuning_.lanes, heads});
+  for (std::uint32_t heads = std::min<std::uint32_t>(key.group, 8); heads > 0; --heads) {
+    for (std::uint32_t rows = most_rows; rows > 0 && key.group % heads == 0; rows /= 2) {
+      if (fits(heads, rows)) all.push_back({tuning_.lanes, heads, rows});
+      if (!all.empty() && heads != all.front().heads) break;  // fewer rows are tried with the most heads alone: each try costs time
+    }
   }
   return all;
 }
 
 AttentionChoice Selector::attention(std::uint32_t group, std::uint32_t head_dim, std::uint32_t chunk, std::uint32_t rows_of_pass) const {
-  return choose(choices_.attention, {group, head_dim, bucket_for(rows_of_pass)}, attention_candidates(group, chunk));
+  const AttentionKey key{group, head_dim, bucket_for(rows_of_pass)};
+  return choose(choices_.attention, key, attention_candidates(key, chunk));
 }
 
 std::uint32_t bucket_for(std::uint32_t rows) {

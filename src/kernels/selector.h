@@ -51,12 +51,12 @@ class Selector {
   AttentionChoice attention(std::uint32_t group, std::uint32_t head_dim, std::uint32_t chunk, std::uint32_t rows_of_pass) const;
 
   /// All that the device can do, the built-in choice first. They differ in what no output's operations depend on (docs/numerics.md): output
-  /// rows per lane, lanes beside each other on output rows, columns per workgroup, tiles, heads per workgroup; never in K_LANES.
+  /// rows per lane, lanes beside each other on output rows, columns per workgroup, tiles, heads and rows of attention per workgroup; never in K_LANES.
   /// Throws unsupported for formats without kernels.
   std::vector<MatvecChoice> matvec_candidates(gguf::Type format, std::uint32_t rows_of_pass) const;
   /// Tiles by their edge. One alone on cooperative matrices, whose sums are the device's affair.
   std::vector<std::uint32_t> matmul_candidates(gguf::Type format, std::uint32_t n, std::uint32_t rows_of_pass) const;
-  std::vector<AttentionChoice> attention_candidates(std::uint32_t group, std::uint32_t chunk) const;
+  std::vector<AttentionChoice> attention_candidates(const AttentionKey& key, std::uint32_t chunk) const;
 
   /// Takes these choices from now on, before any pass is built. Entries that are no candidates are left unused.
   void use(Choices choices) { choices_ = std::move(choices); }
@@ -89,7 +89,7 @@ class Selector {
 vk::Tier built_tier();
 
 /// Of the candidates' lists: to be raised when they change, so that nothing measured for the old ones is taken.
-inline constexpr std::uint32_t candidates_version = 2;
+inline constexpr std::uint32_t candidates_version = 3;
 
 /// Row buckets of the numerics contract and of prefill: passes are recorded for these row counts only.
 inline constexpr std::uint32_t row_buckets[] = {1, 2, 4, 8, 12, 16, 24, 32, 64, 128, 256};

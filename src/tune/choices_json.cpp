@@ -55,7 +55,7 @@ Json to_json(const kernels::Choices& choices) {
     matmul.push_back({{"format", gguf::traits(key.format).name}, {"shape", {key.n, key.bucket}}, {"choice", Json::array({tile})}});
   }
   for (const auto& [key, c] : choices.attention) {
-    attention.push_back({{"shape", {key.group, key.head_dim, key.bucket}}, {"choice", {c.lanes, c.heads}}});
+    attention.push_back({{"shape", {key.group, key.head_dim, key.bucket}}, {"choice", {c.lanes, c.heads, c.rows}}});
   }
   return {{"matvec", std::move(matvec)}, {"matmul", std::move(matmul)}, {"attention", std::move(attention)}};
 }
@@ -75,8 +75,8 @@ kernels::Choices choices_from(const Json& document) {
   }
   for (const Json& entry : entries(document, "attention")) {
     const auto shape = numbers<3>(entry, "shape");
-    const auto v = numbers<2>(entry, "choice");
-    if (shape && v) choices.attention[{(*shape)[0], (*shape)[1], (*shape)[2]}] = {(*v)[0], (*v)[1]};
+    const auto v = numbers<3>(entry, "choice");
+    if (shape && v) choices.attention[{(*shape)[0], (*shape)[1], (*shape)[2]}] = {(*v)[0], (*v)[1], (*v)[2]};
   }
   return choices;
 }

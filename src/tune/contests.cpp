@@ -24,7 +24,7 @@ std::string text(const kernels::MatvecChoice& c) {
   return fmt::format("{} rows x {} columns, {} x {} lanes", c.rows, c.columns, c.lanes / c.k_lanes, c.k_lanes);
 }
 std::string text(std::uint32_t tile) { return fmt::format("{} x {} tile", tile, tile); }
-std::string text(const kernels::AttentionChoice& c) { return fmt::format("{} heads, {} lanes", c.heads, c.lanes); }
+std::string text(const kernels::AttentionChoice& c) { return fmt::format("{} heads x {} rows, {} lanes", c.heads, c.rows, c.lanes); }
 
 template <typename Choice>
 std::vector<std::string> names(const std::vector<Choice>& candidates) {
@@ -108,7 +108,7 @@ std::vector<Contest> matmul_contests(const Selector& select, const Workload& wor
 }
 
 Contest attention_contest(const Selector& select, const kernels::AttentionShape& shape, std::uint32_t rows) {
-  const auto candidates = select.attention_candidates(shape.group(), shape.chunk);
+  const auto candidates = select.attention_candidates({shape.group(), shape.head_dim, rows}, shape.chunk);
   Contest contest;
   contest.operation = "attention";
   contest.subject = fmt::format("{} x {}", shape.group(), shape.head_dim);

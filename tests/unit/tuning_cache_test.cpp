@@ -65,8 +65,8 @@ TEST(Candidates, DifferInWhatNoResultDependsOn) {
         EXPECT_EQ(std::count(candidates.begin(), candidates.end(), c), 1);
       }
     }
-    for (const auto& attention : select.attention_candidates(6, 64)) EXPECT_EQ(6 % attention.heads, 0u);
-    EXPECT_EQ(select.attention_candidates(1, 1024).size(), 1u);
+    for (const auto& attention : select.attention_candidates({6, 64, 4}, 64)) EXPECT_EQ(6 % attention.heads, 0u);
+    EXPECT_EQ(select.attention_candidates({1, 64, 1}, 1024).size(), 1u);
   }
 }
 
