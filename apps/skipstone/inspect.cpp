@@ -109,11 +109,10 @@ void add_inspect(CLI::App& app, ExitCode& code) {
   command->add_option("FILE", options->file, "A GGUF file")->required();
   command->add_flag("--tensors", options->tensors, "List every tensor")->envname("SKIPSTONE_TENSORS");
   command->add_flag("--json", options->json, "JSON, with every tensor")->envname("SKIPSTONE_JSON");
-  CLI::Option* cosine = command
-                            ->add_flag("--cosine", options->cosine,
-                                       "Run --prompts through the model: how much each sublayer turns the residual stream, which is "
-                                       "what asd chooses by")
-                            ->envname("SKIPSTONE_COSINE");
+  command
+      ->add_flag("--cosine", options->cosine,
+                 "Run --prompts through the model: how much each sublayer turns the residual stream, which is what asd chooses by")
+      ->envname("SKIPSTONE_COSINE");
   std::vector<CLI::Option*> of_cosine = {
       command->add_option("--prompts", options->cosines.prompts, "Texts to read for --cosine: see `skipstone bench --help`")
           ->envname("SKIPSTONE_PROMPTS")

@@ -47,7 +47,10 @@ std::string statistics_text(const skipstone::Session& session) {
   }
   line("skipped sublayers", fmt::format("{:10} of {}", s.skipped_sublayers, s.sublayers));
   if (!session.skip_set().empty()) line("skip set", fmt::format("{:>10}", session.skip_set()));
-  if (s.refreshes > 0) line("refreshed", fmt::format("{:10}  {} times with another skip set", s.refreshes, s.refreshed_sets));
+  if (s.refreshes > 0) {
+    line("refreshed",
+         fmt::format("{:10}  {} times with another skip set, {:.1f} ms", s.refreshes, s.refreshed_sets, 1000.0 * s.refresh_seconds));
+  }
   if (s.corpus_tokens > 0) {
     line("corpus", fmt::format("{:10} tokens, an index of {:.1f} MB, made in {:.2f} s", s.corpus_tokens,
                                1e-6 * static_cast<double>(s.corpus_bytes), s.corpus_seconds));
@@ -62,7 +65,6 @@ std::string statistics_text(const skipstone::Session& session) {
   line("draft", milliseconds(s.draft_seconds, s.generation_seconds));
   line("verify", milliseconds(s.verify_seconds, s.generation_seconds));
   if (s.device_rounds > 0) line("whole rounds", milliseconds(s.round_seconds, s.generation_seconds));
-  if (s.refreshes > 0) line("refresh", milliseconds(s.refresh_seconds, s.generation_seconds));
   line("host", milliseconds(s.host_seconds, s.generation_seconds));
   if (s.rounds > 0) {
     const auto round = [&](double seconds) { return 1e6 * seconds / static_cast<double>(s.rounds); };

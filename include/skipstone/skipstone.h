@@ -316,7 +316,7 @@ typedef struct skipstone_stats {
   uint64_t prompt_tokens, generated_tokens;
   uint64_t rounds, drafted, accepted;
   uint32_t skipped_sublayers, sublayers;
-  double prompt_seconds, generation_seconds; /* generation = draft + verify + round + refresh + host */
+  double prompt_seconds, generation_seconds; /* generation = draft + verify + round + host */
   double draft_seconds, verify_seconds, host_seconds;
   double device_seconds;  /* of draft, verify and round: waiting for the device; the rest of the generation is the host's own work */
   double round_seconds;   /* of rounds that were one submission */
@@ -330,7 +330,7 @@ typedef struct skipstone_stats {
   double corpus_seconds;
   uint32_t drafter_shares; /* for skipstone_session_drafter_share() */
   /* How often a drafter's cosines were measured anew during the generation ("asd:refresh=N"), how often it skipped other sublayers
-   * afterwards, and the time that took, which is in none of the others but generation_seconds. */
+   * afterwards, and what of draft_seconds that took. */
   uint64_t refreshes, refreshed_sets;
   double refresh_seconds;
 } skipstone_stats;

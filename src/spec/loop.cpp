@@ -233,7 +233,9 @@ void Generation::refresh() {
       executor_.attention_cosine(static_cast<std::uint32_t>(std::min<std::size_t>(written, executor_.max_rows())));
   ++outcome_.stats.refreshes;
   if (drafter_.refresh(cosine, outcome_.tokens.size())) ++outcome_.stats.refreshed_sets;
-  outcome_.stats.refresh_seconds += seconds_since(start);
+  const double seconds = seconds_since(start);
+  outcome_.stats.refresh_seconds += seconds;
+  outcome_.stats.draft_seconds += seconds;
 }
 
 /// Lets the drafter see passes at work on the newest tokens of the continuation that no trial has run over. What trials leave in the cache

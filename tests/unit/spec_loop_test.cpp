@@ -287,7 +287,7 @@ TEST(Generate, RefreshedSkipSetsChangeNoText) {
   FakeModel model;
   const std::vector<Token> prompt = {5, 6, 7};
   const auto expected = decode_plainly(model, prompt, 600, 400, {}, 0).tokens;
-  for (const char* drafter : {"asd:rule1=0,refresh=25,k=4", "lookup:min=4+asd:rule1=0,refresh=25", "auto:asd:rule1=0"}) {
+  for (const char* drafter : {"asd:rule1=0,refresh=25,k=4", "lookup:min=3+asd:rule1=0,refresh=25", "auto:asd:refresh=25", "asd:rule1=0"}) {
     for (const std::uint64_t at_once : {0u, 2u}) {
       const bool refreshes = std::string(drafter).find("refresh") != std::string::npos;
       FakeExecutor executor(model, 600, 16);
