@@ -1,6 +1,6 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
-// cosines[layer][row] = <before, after> / (|before| |after|) of one row of the residual stream; 0 where a norm is 0. One workgroup per row.
+// cosines[sublayer][row] = <before, after> / (|before| |after|) of one row of the residual stream; 0 where a norm is 0. One workgroup per row.
 // "Draft on the Fly" (arXiv 2410.01028) measures attention sublayers by the mean of this over the prompt.
 #include "lib/stage.glsl"
 #include "abi/cosine.h"
@@ -28,6 +28,6 @@ void main() {
   after_squares = workgroup_sum(after_squares);
   if (gl_LocalInvocationID.x == 0u) {
     const float norms = sqrt(before_squares) * sqrt(after_squares);
-    cosines[push.layer * STEP_MAX_ROWS + row] = norms > 0.0 ? dot_product / norms : 0.0;
+    cosines[push.sublayer * STEP_MAX_ROWS + row] = norms > 0.0 ? dot_product / norms : 0.0;
   }
 }

@@ -1,6 +1,6 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
-// total[layer] += sum over the real rows of this pass of cosines[layer][row], in row order. One invocation per layer.
+// total[sublayer] += sum over the real rows of this pass of cosines[sublayer][row], in row order. One invocation per sublayer.
 #include "lib/stage.glsl"
 #include "abi/cosine_sum.h"
 
@@ -13,9 +13,9 @@ layout(std430, set = 0, binding = COSINE_SUM_TOTAL) buffer Total { float total[]
 #include "lib/step_state.glsl"
 
 void main() {
-  const uint layer = gl_GlobalInvocationID.x;
-  if (layer >= push.layers) return;
-  precise float sum = total[layer];
-  for (uint row = 0; row < state.rows; ++row) sum += cosines[layer * STEP_MAX_ROWS + row];
-  total[layer] = sum;
+  const uint sublayer = gl_GlobalInvocationID.x;
+  if (sublayer >= push.sublayers) return;
+  precise float sum = total[sublayer];
+  for (uint row = 0; row < state.rows; ++row) sum += cosines[sublayer * STEP_MAX_ROWS + row];
+  total[sublayer] = sum;
 }

@@ -1,11 +1,14 @@
 // skipstone inspect: what is in a model file.
 #include <fmt/format.h>
 
+#include <cstdlib>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "commands.h"
+#include "cosines.h"
 #include "engine_options.h"
 #include "output.h"
 #include "skipstone/skipstone.hpp"
@@ -16,10 +19,14 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 struct InspectOptions {
-  std::string file, kv = "auto";
-  std::uint32_t context = 0;
-  bool tensors = false, json = false;
+  std::string file;
+  EngineOptions engine;
+  CosineOptions cosines;
+  bool tensors = false, json = false, cosine = false;
 };
+
+/// On the command line; what the environment says may be meant for other commands.
+bool is_given(const CLI::Option* option) { return option->count() > 0 && std::getenv(option->get_envname().c_str()) == nullptr; }
 
 std::string size_text(const Json& value) { return bytes_text(static_cast<double>(value.get<std::uint64_t>())); }
 
@@ -81,8 +88,8 @@ std::string document_text(const Json& document, bool each_tensor) {
 void inspect(const InspectOptions& options) {
   skipstone_inspect_params params = skipstone_inspect_default_params();
   params.model_path = options.file.c_str();
-  params.context = options.context;
-  params.kv_type = kv_type(options.kv);
+  params.context = options.engine.context;
+  params.kv_type = kv_type(options.engine.kv);
   std::string report;
   try {
     report = skipstone::inspect(params);
@@ -96,18 +103,43 @@ void inspect(const InspectOptions& options) {
 }  // namespace
 
 void add_inspect(CLI::App& app, ExitCode& code) {
-  CLI::App* command = app.add_subcommand("inspect", "Show what is in a model file and the memory it will take; needs no device");
+  CLI::App* command =
+      app.add_subcommand("inspect", "Show what is in a model file and the memory it will take; needs no device but for --cosine");
   const auto options = std::make_shared<InspectOptions>();
   command->add_option("FILE", options->file, "A GGUF file")->required();
-  command->add_option("--ctx", options->context, "Plan memory for this many tokens; 0: the model's own context, at most 4096")
-      ->envname("SKIPSTONE_CTX")
-      ->capture_default_str();
-  add_kv_option(*command, options->kv);
   command->add_flag("--tensors", options->tensors, "List every tensor")->envname("SKIPSTONE_TENSORS");
   command->add_flag("--json", options->json, "JSON, with every tensor")->envname("SKIPSTONE_JSON");
-  command->footer(std::string("Example:\n  skipstone inspect model.gguf --ctx 2048\n\n") + exit_code_help);
-  command->callback([options, &code] {
-    inspect(*options);
+  command
+      ->add_flag("--cosine", options->cosine,
+                 "Run --prompts through the model: how much each sublayer turns the residual stream, which is what asd chooses by")
+      ->envname("SKIPSTONE_COSINE");
+  std::vector<CLI::Option*> of_cosine = {
+      command->add_option("--prompts", options->cosines.prompts, "Texts to read for --cosine: see `skipstone bench --help`")
+          ->envname("SKIPSTONE_PROMPTS")
+          ->type_name("FILE"),
+      command->add_option("--limit", options->cosines.limit, "Only the first N prompts of the file; 0: all")
+          ->envname("SKIPSTONE_LIMIT")
+          ->capture_default_str()
+          ->type_name("N"),
+      command->add_option("-o,--output", options->cosines.plot, "The layers' cosines as a picture (SVG)")
+          ->envname("SKIPSTONE_OUTPUT")
+          ->type_name("FILE")};
+  add_engine_options(*command, options->engine);
+  of_cosine.push_back(options->engine.device_option);
+  command->footer(std::string("Examples:\n"
+                              "  skipstone inspect model.gguf --ctx 2048\n"
+                              "  skipstone inspect --cosine model.gguf --prompts HumanEval.jsonl.gz --limit 40 -o layers.svg\n\n") +
+                  exit_code_help);
+  command->callback([options, of_cosine, &code] {
+    if (options->cosine) {
+      if (options->tensors) throw Failure(ExitCode::usage, "--tensors lists the file, --cosine runs the model; take one of them");
+      print_cosines(options->file, options->engine, options->cosines, options->json);
+    } else {
+      for (const CLI::Option* option : of_cosine) {
+        if (is_given(option)) throw Failure(ExitCode::usage, option->get_name() + " is for --cosine; without that, no model is run");
+      }
+      inspect(*options);
+    }
     code = ExitCode::ok;
   });
 }

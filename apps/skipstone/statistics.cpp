@@ -47,6 +47,10 @@ std::string statistics_text(const skipstone::Session& session) {
   }
   line("skipped sublayers", fmt::format("{:10} of {}", s.skipped_sublayers, s.sublayers));
   if (!session.skip_set().empty()) line("skip set", fmt::format("{:>10}", session.skip_set()));
+  if (s.refreshes > 0) {
+    line("refreshed",
+         fmt::format("{:10}  {} times with another skip set, {:.1f} ms", s.refreshes, s.refreshed_sets, 1000.0 * s.refresh_seconds));
+  }
   if (s.corpus_tokens > 0) {
     line("corpus", fmt::format("{:10} tokens, an index of {:.1f} MB, made in {:.2f} s", s.corpus_tokens,
                                1e-6 * static_cast<double>(s.corpus_bytes), s.corpus_seconds));
@@ -96,6 +100,8 @@ nlohmann::ordered_json statistics_json(const skipstone::Session& session) {
           {"skipped_sublayers", s.skipped_sublayers},
           {"sublayers", s.sublayers},
           {"skip_set", session.skip_set()},
+          {"refreshes", s.refreshes},
+          {"refreshed_sets", s.refreshed_sets},
           {"chosen", session.explanation()},
           {"lossy", s.lossy != 0},
           {"average_exit_layer", share(s.early_layers, s.early_tokens)},
@@ -106,6 +112,7 @@ nlohmann::ordered_json statistics_json(const skipstone::Session& session) {
           {"draft_ms", 1000.0 * s.draft_seconds},
           {"verify_ms", 1000.0 * s.verify_seconds},
           {"round_ms", 1000.0 * s.round_seconds},
+          {"refresh_ms", 1000.0 * s.refresh_seconds},
           {"host_ms", 1000.0 * s.host_seconds},
           {"device_ms", 1000.0 * s.device_seconds}};
 }

@@ -33,6 +33,28 @@ skipstone_status skipstone_session_measure(skipstone_session* session, const ski
  * than caches. `device` as for skipstone_list_devices(). Needs up to 512 MiB of device memory while it runs. */
 skipstone_status skipstone_copy_bandwidth(const char* device, double* bytes_per_second);
 
+/* ---- cosines ------------------------------------------------------------------------------------------------------------ */
+
+typedef struct skipstone_cosine_params {
+  size_t struct_size;
+  const char* const* prompts; /* texts (UTF-8) */
+  size_t prompt_count;
+  skipstone_progress_fn progress; /* "measuring cosines", then as skipstone_engine_costs() */
+  void* user_data;
+} skipstone_cosine_params;
+
+skipstone_cosine_params skipstone_cosine_default_params(void);
+
+/* How much each sublayer turns the residual stream: the cosine between the stream before and after it (its residual added), mean over the
+ * positions of a prompt, of every layer and prompt ("Draft on the Fly", arXiv 2410.01028, table 1). Reads each prompt three times; prompts
+ * longer than the context are left out. Not while a session of the engine generates. {"model", "fingerprint", "device", "driver", "layers",
+ * "prompts", "left_out", "tokens", "attention": {"min", "max", "mean", "median": over all layers and prompts, "microseconds": of one such
+ * sublayer in a pass of one row, as skipstone_engine_costs() has it, "layers": [{"mean", "min", "max": over the prompts}]}, "mlp": the
+ * same, "reading": {"plain", "attention", "all": microseconds to read a prompt without cosines, with those of attention (what "asd"
+ * measures) and with all, medians over the prompts by the host's clock, "attention_added", "all_added": medians of the differences, which
+ * may be below 0 where they drown in noise}}. SKIPSTONE_INVALID_ARGUMENT where no prompt fits the context. */
+skipstone_status skipstone_cosines(skipstone_engine* engine, const skipstone_cosine_params* params, char** json);
+
 /* ---- searching a skip set ----------------------------------------------------------------------------------------------- */
 
 /* How far a search is. */
@@ -70,8 +92,8 @@ skipstone_tune_params skipstone_tune_default_params(void);
 
 /* Searches the sublayers that drafts of the engine's model leave out ("skip:..."), with the constants to draft with, by Bayesian
  * optimisation of the expected speed-up; runs the best of it, of Draft on the Fly's sets and of a random search beside plain decoding; and
- * writes the fastest set as a profile ("skip:PROFILE.json"). Takes memory for some sessions and one more KV cache for each text. Not while a
- * session of the engine generates. {"profile": the profile as the file has it, "interrupted", "stopped_early", "evaluations", "resumed",
+ * writes the fastest set as a profile ("skip:PROFILE.json"). Takes memory for some sessions and one more KV cache for each text. Not while
+ * a session of the engine generates. {"profile": the profile as the file has it, "interrupted", "stopped_early", "evaluations", "resumed",
  * "prompts": {"search", "runs"}, "runs", "seconds": {"texts", "costs", "search", "runs", "all"}, "strategies": [{"strategy", "evaluations",
  * "seconds", "best", "best_after": [...]}], "contenders": [{"name", "draft", "strategy", "skip_set", "skipped", "expected": {...} or null,
  * "speedup", "quartiles": [low, high], "acceptance", "tokens_per_round"}], "costs": [{"rows", "attention", "mlp", "rest"}]}.

@@ -329,6 +329,10 @@ typedef struct skipstone_stats {
   uint64_t corpus_tokens, corpus_bytes;
   double corpus_seconds;
   uint32_t drafter_shares; /* for skipstone_session_drafter_share() */
+  /* How often a drafter's cosines were measured anew during the generation ("asd:refresh=N"), how often it skipped other sublayers
+   * afterwards, and what of draft_seconds that took. */
+  uint64_t refreshes, refreshed_sets;
+  double refresh_seconds;
 } skipstone_stats;
 
 /* Of the last generation. */

@@ -120,6 +120,20 @@ class Engine {
     return detail::take(json);
   }
 
+  /// The report of skipstone_cosines() over `prompts`.
+  std::string cosines(const std::vector<std::string>& prompts, Progress progress = {}) const {
+    std::vector<const char*> texts;
+    for (const std::string& prompt : prompts) texts.push_back(prompt.c_str());
+    skipstone_cosine_params params = skipstone_cosine_default_params();
+    params.prompts = texts.data();
+    params.prompt_count = texts.size();
+    detail::Relay<Progress> relay{std::move(progress), nullptr};
+    detail::connect(relay, params);
+    char* json = nullptr;
+    relay.finish(skipstone_cosines(get(), &params, &json));
+    return detail::take(json);
+  }
+
   /// Searches a skip set; the report of skipstone_tune().
   std::string tune(skipstone_tune_params params, OnTuneStep on_step = {}) const {
     detail::Relay<OnTuneStep> relay{std::move(on_step), nullptr};

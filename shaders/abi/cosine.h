@@ -5,6 +5,6 @@
 #define COSINE_AFTER 1
 #define COSINE_OUT 2
 #define COSINE_SPEC(CONSTANT) CONSTANT(0, LANES, 32)
-// layer: which layer's slots of `out` ([layer][STEP_MAX_ROWS]) are written.
-#define COSINE_PUSH(FIELD) FIELD(uint, n) FIELD(uint, stride) FIELD(uint, layer)
+// sublayer: which one's slots of `out` ([sublayer][STEP_MAX_ROWS]) are written. Attention of layer l is l, its MLP layers + l.
+#define COSINE_PUSH(FIELD) FIELD(uint, n) FIELD(uint, stride) FIELD(uint, sublayer)
 #endif

@@ -5,5 +5,5 @@
 #define COSINE_SUM_STATE 1
 #define COSINE_SUM_TOTAL 2
 #define COSINE_SUM_SPEC(CONSTANT) CONSTANT(0, LANES, 32)
-#define COSINE_SUM_PUSH(FIELD) FIELD(uint, layers)
+#define COSINE_SUM_PUSH(FIELD) FIELD(uint, sublayers)
 #endif

@@ -175,6 +175,9 @@ skipstone_status skipstone_session_get_stats(const skipstone_session* session, s
     filled.device_seconds = from.device_seconds;
     filled.round_seconds = from.round_seconds;
     filled.device_rounds = from.device_rounds;
+    filled.refreshes = from.refreshes;
+    filled.refreshed_sets = from.refreshed_sets;
+    filled.refresh_seconds = from.refresh_seconds;
     filled.early_tokens = from.early_exits.tokens;
     filled.early_layers = from.early_exits.layers;
     filled.early_confident = from.early_exits.confident;

@@ -111,11 +111,10 @@ Choice SequenceExecutor::draw_verified(std::uint32_t row, std::size_t position, 
   return sample::Sampler::describe(logits, token);
 }
 
-spec::Prefilled SequenceExecutor::prefill(std::span<const Token> tokens, bool attention_cosine) {
+Choice SequenceExecutor::read(std::span<const Token> tokens, exec::Cosines cosines) {
   fill_holes(-1);
   forget_round();
-  if (attention_cosine) passes_.clear_cosines();
-  spec::Prefilled result;
+  passes_.clear_cosines();
   window_ = text_;
   std::size_t done = 0;
   while (done < tokens.size()) {
@@ -124,19 +123,41 @@ spec::Prefilled SequenceExecutor::prefill(std::span<const Token> tokens, bool at
     exec::PassSpec spec = pass(exec::LayerPlan::full(config_.layers), kernels::bucket_for(chunk));
     if (!last) spec.output = exec::Output::none;
     spec.last_row_only = last;
-    spec.attention_cosine = attention_cosine;
+    spec.cosines = cosines;
     passes_.run(spec, {.tokens = tokens.subspan(done, chunk), .base = committed()});
     text_.insert(text_.end(), tokens.begin() + static_cast<std::ptrdiff_t>(done),
                  tokens.begin() + static_cast<std::ptrdiff_t>(done + chunk));
     done += chunk;
   }
   window_ = text_;
-  result.first = rejects() ? draw_verified(0, text_.size() - 1, nullptr) : choose(0, text_.size() - 1);
-  if (attention_cosine) {
-    result.attention_cosine = passes_.cosine_sums();
-    for (float& sum : result.attention_cosine) sum /= static_cast<float>(tokens.size());
-  }
+  return rejects() ? draw_verified(0, text_.size() - 1, nullptr) : choose(0, text_.size() - 1);
+}
+
+std::vector<float> SequenceExecutor::mean_attention_cosine(std::size_t tokens) const {
+  std::vector<float> cosines = passes_.cosine_sums();
+  cosines.resize(config_.layers);
+  for (float& sum : cosines) sum /= static_cast<float>(tokens);
+  return cosines;
+}
+
+spec::Prefilled SequenceExecutor::prefill(std::span<const Token> tokens, bool attention_cosine) {
+  spec::Prefilled result{read(tokens, attention_cosine ? exec::Cosines::attention : exec::Cosines::none), {}};
+  if (attention_cosine) result.attention_cosine = mean_attention_cosine(tokens.size());
   return result;
+}
+
+std::vector<float> SequenceExecutor::attention_cosine(std::uint32_t tokens) {
+  if (tokens == 0 || tokens > std::min(max_rows(), committed())) {
+    fail(Code::internal, "cosines of {} tokens cannot be measured in one pass behind {}", tokens, committed());
+  }
+  fill_holes(-1);
+  const std::span<const Token> rows = std::span<const Token>(text_).last(tokens);
+  exec::PassSpec spec = pass(exec::LayerPlan::full(config_.layers), bucket_of(rows));
+  spec.output = exec::Output::none;
+  spec.cosines = exec::Cosines::attention;
+  passes_.clear_cosines();
+  passes_.run(spec, {.tokens = rows, .base = committed() - tokens});
+  return mean_attention_cosine(tokens);
 }
 
 Choice SequenceExecutor::draft(const exec::LayerPlan& plan, Token input, std::uint32_t offset, bool keep_prefix) {

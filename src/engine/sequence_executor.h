@@ -24,6 +24,8 @@ class SequenceExecutor : public spec::Executor {
   std::uint32_t max_rows() const override;
   std::uint32_t committed() const override { return static_cast<std::uint32_t>(text_.size()); }
   spec::Prefilled prefill(std::span<const spec::Token> tokens, bool attention_cosine) override;
+  /// As prefill(). What the passes measured is in `passes.cosine_sums()`, over these tokens alone.
+  spec::Choice read(std::span<const spec::Token> tokens, exec::Cosines cosines);
   spec::Choice draft(const exec::LayerPlan& plan, spec::Token input, std::uint32_t offset, bool keep_prefix) override;
   void verify(const spec::TokenTree& rows, std::span<spec::Choice> out) override;
   /// On the device where the choice needs no logits and the switch says so.
@@ -31,6 +33,7 @@ class SequenceExecutor : public spec::Executor {
   spec::EarlyExit exit_early(const spec::EarlyExitRequest& request, spec::Token pending) override;
   void commit(std::span<const std::uint32_t> path) override;
   void score(const exec::LayerPlan& plan, std::span<const spec::Token> rows, std::span<spec::Choice> out) override;
+  std::vector<float> attention_cosine(std::uint32_t tokens) override;
   void take_back(std::uint32_t tokens) override;
   double device_seconds() const override { return passes_.device_seconds(); }
 
@@ -44,6 +47,7 @@ class SequenceExecutor : public spec::Executor {
   }
 
  private:
+  std::vector<float> mean_attention_cosine(std::size_t tokens) const;
   using Clock = std::chrono::steady_clock;
 
   void forget_round();

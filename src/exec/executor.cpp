@@ -195,11 +195,11 @@ std::span<const float> Executor::logits(std::uint32_t row) const {
   return {all + std::size_t{row} * kernels::padded(config_.vocabulary), config_.vocabulary};
 }
 
-void Executor::clear_cosines() { std::fill_n(buffers_.cosine_total(), config_.layers, 0.0f); }
+void Executor::clear_cosines() { std::fill_n(buffers_.cosine_total(), 2 * config_.layers, 0.0f); }
 
 std::vector<float> Executor::cosine_sums() const {
   const float* total = buffers_.cosine_total();
-  return {total, total + config_.layers};
+  return {total, total + 2 * config_.layers};
 }
 
 std::vector<std::byte> Executor::read_kv(std::uint32_t layer) {

@@ -62,7 +62,8 @@ class Executor {
   /// Of the last pass with Output::logits: `vocabulary` floats.
   std::span<const float> logits(std::uint32_t row) const;
 
-  /// Sums of the attention sublayers' cosines over the rows of passes with attention_cosine since the last clear, per layer.
+  /// Sums over the rows of passes with cosines since the last clear: of all attention sublayers, then of all MLPs; 0 of those that no pass
+  /// has measured.
   void clear_cosines();
   std::vector<float> cosine_sums() const;
 

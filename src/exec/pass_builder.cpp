@@ -40,7 +40,9 @@ class Pass {
       if (spec_.layers.runs_mlp(layer)) mlp_sublayer(layer);
       if (layer + 1 == spec_.keep_after) append(kernels::keep_rows(select_, residual(), config_.width, spec_.bucket, "keep_rows"));
     }
-    if (spec_.attention_cosine) append(kernels::cosine_sum(select_, config_.layers, "cosine_sum"));
+    if (spec_.cosines != Cosines::none) {
+      append(kernels::cosine_sum(select_, spec_.cosines == Cosines::all ? 2 * config_.layers : config_.layers, "cosine_sum"));
+    }
     output();
     follow();
     return std::move(dispatches_);
@@ -90,7 +92,7 @@ class Pass {
       append(kernels::attention_prefill(select_, attention_, layer, rows, blk + "attention"));
     }
     multiply(w.o, {ResourceKind::attended}, other_residual(), {.bias_tensor = w.o_bias, .residual = residual()}, blk + "attn_output");
-    if (spec_.attention_cosine) {
+    if (spec_.cosines != Cosines::none) {
       append(kernels::cosine(select_, residual(), other_residual(), config_.width, rows, layer, blk + "cosine"));
     }
     current_ = other_residual();
@@ -113,6 +115,10 @@ class Pass {
       append(kernels::swiglu(select_, config_.ffn, spec_.bucket, blk + "swiglu"));
     }
     multiply(w.down, {ResourceKind::activated}, other_residual(), {.bias_tensor = w.down_bias, .residual = residual()}, blk + "ffn_down");
+    if (spec_.cosines == Cosines::all) {  // behind those of all attention sublayers
+      append(
+          kernels::cosine(select_, residual(), other_residual(), config_.width, spec_.bucket, config_.layers + layer, blk + "ffn_cosine"));
+    }
     current_ = other_residual();
   }
 
@@ -185,8 +191,8 @@ Plan PassBuilder::build(const PassSpec& spec) const {
   const bool kept_rows_fit =
       spec.bucket <= STEP_VERIFY_ROWS && spec.keep_after <= (spec.layers.begin > 0 ? spec.layers.end : spec.layers.whole_prefix());
   const bool tree_fits = !spec.tree || (spec.bucket <= STEP_VERIFY_ROWS && spec.step == RoundStep::none);
-  if (!tree_fits || spec.layers.end > config_.layers || kernels::bucket_for(spec.bucket) != spec.bucket || spec.output_rows() > STEP_VERIFY_ROWS ||
-      (uses_kept_rows && !kept_rows_fit)) {
+  if (!tree_fits || spec.layers.end > config_.layers || kernels::bucket_for(spec.bucket) != spec.bucket ||
+      spec.output_rows() > STEP_VERIFY_ROWS || (uses_kept_rows && !kept_rows_fit)) {
     fail(Code::internal, "there is no pass over layers {}-{} with {} rows, output {}, keeping rows after layer {}", spec.layers.begin,
          spec.layers.end, spec.bucket, to_string(spec.output), spec.keep_after);
   }

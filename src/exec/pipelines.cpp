@@ -17,7 +17,8 @@ std::vector<PassSpec> usual_passes(std::uint32_t layers) {
     PassSpec spec;
     spec.layers = LayerPlan::full(layers);
     spec.bucket = bucket;
-    spec.last_row_only = spec.attention_cosine = bucket > STEP_VERIFY_ROWS;
+    spec.last_row_only = bucket > STEP_VERIFY_ROWS;
+    spec.cosines = spec.last_row_only ? Cosines::attention : Cosines::none;
     spec.keep_after = bucket > STEP_VERIFY_ROWS ? 0 : 1;
     passes.push_back(spec);
     if (bucket > STEP_VERIFY_ROWS) continue;

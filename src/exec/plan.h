@@ -29,15 +29,18 @@ enum class RoundStep : std::uint8_t {
 };
 const char* to_string(RoundStep step);
 
+/// Around which sublayers a pass reduces the residual stream's cosine.
+enum class Cosines : std::uint8_t { none, attention, all };
+
 struct PassSpec {
   LayerPlan layers;          ///< where its first layer is not the model's, the pass starts from the kept rows instead of tokens
   std::uint32_t bucket = 1;  ///< rows that are computed; real rows are in the state
   Output output = Output::argmax;
-  bool last_row_only = false;     ///< the output is of the last real row alone
-  std::uint32_t keep_after = 0;   ///< the residual stream after this many layers goes to the kept rows; 0: it does not
-  bool attention_cosine = false;  ///< reduce the residual stream's cosine around every attention sublayer
-  bool kv_only = false;           ///< each layer stores K and V of the residual stream as it is, and leaves it so
-  bool tree = false;              ///< rows stand behind their parents, not behind each other
+  bool last_row_only = false;    ///< the output is of the last real row alone
+  std::uint32_t keep_after = 0;  ///< the residual stream after this many layers goes to the kept rows; 0: it does not
+  Cosines cosines = Cosines::none;
+  bool kv_only = false;  ///< each layer stores K and V of the residual stream as it is, and leaves it so
+  bool tree = false;     ///< rows stand behind their parents, not behind each other
   RoundStep step = RoundStep::none;
   bool operator==(const PassSpec&) const = default;
 

@@ -31,7 +31,7 @@ Sizes sizes_of(const model::Config& config, const SequenceShape& shape) {
           attention.partial_bytes(STEP_VERIFY_ROWS),
           std::uint64_t{STEP_VERIFY_ROWS} * padded(config.vocabulary) * word,
           STEP_VERIFY_ROWS * ranges * sizeof(abi::ArgmaxPartial),
-          config.layers * rows * word,
+          std::uint64_t{2} * config.layers * rows * word,  // attention and MLP
           std::uint64_t{shape.context} * config.rope_dim * word};
 }
 
@@ -90,7 +90,7 @@ SequenceBuffers::SequenceBuffers(std::shared_ptr<vk::Device> device, const model
   result_ = readback_arena_.allocate(STEP_VERIFY_ROWS * sizeof(abi::RowResult));
   drafts_ = readback_arena_.allocate(STEP_VERIFY_ROWS * sizeof(abi::RowResult));
   round_result_ = readback_arena_.allocate(sizeof(abi::RoundResult));
-  cosine_total_ = readback_arena_.allocate(config.layers * sizeof(float));
+  cosine_total_ = readback_arena_.allocate(std::uint64_t{2} * config.layers * sizeof(float));
   logits_readback_ = readback_arena_.allocate(s.logits);
   vk::Uploader uploader(device);
   const std::vector<float> table = rope_table(config, shape.context);

@@ -44,26 +44,26 @@ Dispatch keep_rows(const Selector& select, Resource x, std::uint32_t n, std::uin
   return d;
 }
 
-Dispatch cosine(const Selector& select, Resource before, Resource after, std::uint32_t n, std::uint32_t rows, std::uint32_t layer,
+Dispatch cosine(const Selector& select, Resource before, Resource after, std::uint32_t n, std::uint32_t rows, std::uint32_t sublayer,
                 const std::string& label) {
   Dispatch d;
   d.kernel = KernelId::cosine;
   d.constants = words(abi::CosineSpec{select.wide_lanes()});
-  d.operands = {{before, Access::read}, {after, Access::read}, {{ResourceKind::cosines, layer}, Access::write}};
-  d.push = bytes(abi::CosinePush{n, padded(n), layer});
+  d.operands = {{before, Access::read}, {after, Access::read}, {{ResourceKind::cosines, sublayer}, Access::write}};
+  d.push = bytes(abi::CosinePush{n, padded(n), sublayer});
   d.groups = {rows, 1, 1};
   d.label = label;
   return d;
 }
 
-Dispatch cosine_sum(const Selector& select, std::uint32_t layers, const std::string& label) {
+Dispatch cosine_sum(const Selector& select, std::uint32_t sublayers, const std::string& label) {
   Dispatch d;
   d.kernel = KernelId::cosine_sum;
   d.constants = words(abi::CosineSumSpec{select.lanes()});
   d.operands = {
       {{ResourceKind::cosines}, Access::read}, {{ResourceKind::state}, Access::read}, {{ResourceKind::cosine_total}, Access::read_write}};
-  d.push = bytes(abi::CosineSumPush{layers});
-  d.groups = {(layers + select.lanes() - 1) / select.lanes(), 1, 1};
+  d.push = bytes(abi::CosineSumPush{sublayers});
+  d.groups = {(sublayers + select.lanes() - 1) / select.lanes(), 1, 1};
   d.label = label;
   return d;
 }

@@ -102,10 +102,11 @@ Dispatch swiglu(const Selector& select, std::uint32_t n, std::uint32_t rows, con
 /// The pass's real rows of `x` (n floats each) go to the kept rows, from the state's `kept` on.
 Dispatch keep_rows(const Selector& select, Resource x, std::uint32_t n, std::uint32_t rows, const std::string& label);
 
-/// Row cosines of the residual stream before and after a sublayer, and their sum over a pass's rows.
-Dispatch cosine(const Selector& select, Resource before, Resource after, std::uint32_t n, std::uint32_t rows, std::uint32_t layer,
+/// Row cosines of the residual stream before and after a sublayer (attention of layer l: l, its MLP: layers + l), and their sums over a
+/// pass's rows, of the first `sublayers`.
+Dispatch cosine(const Selector& select, Resource before, Resource after, std::uint32_t n, std::uint32_t rows, std::uint32_t sublayer,
                 const std::string& label);
-Dispatch cosine_sum(const Selector& select, std::uint32_t layers, const std::string& label);
+Dispatch cosine_sum(const Selector& select, std::uint32_t sublayers, const std::string& label);
 
 /// Between two passes of a round in one submission (shaders/advance.comp). `draft`: the pass before made a draft, and `keeps` its row;
 /// else it was the one over the row that no draft has read. `chunk`: AttentionShape::chunk.

@@ -198,15 +198,24 @@ Result Model::forward(Sequence& sequence, std::span<const std::int32_t> tokens, 
   Floats x = options.hidden.empty() ? m.embed(tokens) : Floats(options.hidden.begin(), options.hidden.end());
   Result result;
   result.attention_cosine.resize(m.config.layers);
+  result.mlp_cosine.resize(m.config.layers);
+  Floats before;
+  const auto cosines = [&] {
+    std::vector<float> of_rows;
+    for (std::size_t r = 0; r < rows; ++r) of_rows.push_back(cosine(row_of(before, r, width), row_of(x, r, width)));
+    return of_rows;
+  };
   for (std::uint32_t layer = 0; layer < m.config.layers; ++layer) {
     if (plan.runs_attention(layer)) {
-      const Floats before = x;
+      before = x;
       m.run_attention(layer, sequence, first_position, rows, x);
-      for (std::size_t r = 0; r < rows; ++r) {
-        result.attention_cosine[layer].push_back(cosine(row_of(before, r, width), row_of(x, r, width)));
-      }
+      result.attention_cosine[layer] = cosines();
     }
-    if (plan.runs_mlp(layer)) m.run_mlp(m.layers[layer], rows, x);
+    if (plan.runs_mlp(layer)) {
+      before = x;
+      m.run_mlp(m.layers[layer], rows, x);
+      result.mlp_cosine[layer] = cosines();
+    }
   }
   for (std::size_t r = 0; r < rows; ++r) {
     const auto hidden = row_of(std::as_const(x), r, width);

@@ -25,8 +25,8 @@ struct Options {
 
 struct Result {
   std::vector<std::vector<float>> logits;  ///< [row][vocabulary]; one item where all_logits is false
-  std::vector<std::vector<float>>
-      attention_cosine;                    ///< [layer][row], residual stream before and after; empty for layers whose attention is skipped
+  /// [layer][row], residual stream before and after the sublayer; empty for layers where it is skipped.
+  std::vector<std::vector<float>> attention_cosine, mlp_cosine;
   std::vector<std::vector<float>> hidden;  ///< [row][width], the residual stream after the last layer that ran, before the final norm
 };
 

@@ -189,6 +189,16 @@ void Controller::observe(const RoundResult& result) {
   if (bet_.arm == nullptr) ++plain_rounds_;
 }
 
+bool Controller::wants_refresh(std::uint64_t generated) const {
+  return std::ranges::any_of(arms_, [&](const Arm& arm) { return arm.drafter->wants_refresh(generated); });
+}
+
+bool Controller::refresh(std::span<const float> attention_cosine, std::uint64_t generated) {
+  bool changed = false;
+  for (Arm& arm : arms_) changed |= arm.drafter->refresh(attention_cosine, generated);
+  return changed;
+}
+
 /// Null where none was used.
 const Controller::Arm* Controller::most_used() const {
   const auto arm = std::ranges::max_element(arms_, {}, &Arm::rounds);

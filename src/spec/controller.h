@@ -27,6 +27,8 @@ class Controller : public Drafter {
   void begin(const Prefilled& prefilled, std::uint32_t model_layers) override;
   Proposal propose(std::span<const Token> history) override;
   void observe(const RoundResult& result) override;
+  bool wants_refresh(std::uint64_t generated) const override;
+  bool refresh(std::span<const float> attention_cosine, std::uint64_t generated) override;
   std::string plan_text() const override;
   std::uint32_t skipped_sublayers() const override;
   /// "exit 31 rounds, 2.61 tokens each; off 4 rounds; ..." and what it expects of each now.

@@ -81,6 +81,11 @@ class Drafter {
   /// in their places, and the seconds it took. Changes no text.
   virtual std::vector<exec::LayerPlan> trials(double /*generation_seconds*/) { return {}; }
   virtual void tried(std::span<const std::vector<Choice>> /*choices*/, std::span<const Token> /*expected*/, double /*seconds*/) {}
+  /// Whether the drafter wants cosines of the newest tokens, now that this generation has `generated` of them; asked after a round.
+  virtual bool wants_refresh(std::uint64_t /*generated*/) const { return false; }
+  /// Those cosines, as Prefilled::attention_cosine; also where another drafter of a chain has asked. True where other sublayers are skipped
+  /// from now on.
+  virtual bool refresh(std::span<const float> /*attention_cosine*/, std::uint64_t /*generated*/) { return false; }
   /// The skip set in LayerPlan notation, "" for none; for statistics.
   virtual std::string plan_text() const { return {}; }
   virtual std::uint32_t skipped_sublayers() const { return 0; }

@@ -77,6 +77,9 @@ class Executor {
   /// A pass of `plan` over `rows` at positions committed()...: out[i] is its choice after rows[i], which is what a draft in the i-th place
   /// of a round would be if all before it were right. 1 <= rows.size() == out.size() <= max_rows(). Commits nothing.
   virtual void score(const exec::LayerPlan& plan, std::span<const Token> rows, std::span<Choice> out) = 0;
+  /// As Prefilled::attention_cosine, over the last `tokens` committed tokens, 1 to max_rows() of them and none of a prompt's: one pass
+  /// that leaves in the cache what stands there, and changes nothing else.
+  virtual std::vector<float> attention_cosine(std::uint32_t tokens) = 0;
   /// The last `tokens` tokens are committed no more. Verified and committed again they leave what they had left, unless they were a
   /// prompt's.
   virtual void take_back(std::uint32_t tokens) = 0;

@@ -39,6 +39,7 @@ class Generation {
   void count();
   void round();
   void try_plans();
+  void refresh();
 
   Executor& executor_;
   Drafter& drafter_;
@@ -216,7 +217,25 @@ void Generation::round() {
   if (emitted > 0) executor_.commit(std::span<const std::uint32_t>(path_).first(emitted));
   const auto accepted = static_cast<std::uint32_t>(path_.size()) - 1;
   drafter_.observe({tree_.drafts(), accepted, std::max(limit, tree_.drafts()), round_.drafts, round_.verified, tree_, path_, seconds});
-  if (!stopped_) try_plans();
+  if (stopped_) return;
+  try_plans();
+  refresh();
+}
+
+/// Cosines of the newest tokens, where the drafter wants them. A prompt's tokens are left alone, as by trials: their keys and values would
+/// have other bits.
+void Generation::refresh() {
+  if (!drafter_.wants_refresh(outcome_.tokens.size())) return;
+  const std::size_t written = executor_.committed() - prompt_;
+  if (written == 0) return;
+  const auto start = Clock::now();
+  const std::vector<float> cosine =
+      executor_.attention_cosine(static_cast<std::uint32_t>(std::min<std::size_t>(written, executor_.max_rows())));
+  ++outcome_.stats.refreshes;
+  if (drafter_.refresh(cosine, outcome_.tokens.size())) ++outcome_.stats.refreshed_sets;
+  const double seconds = seconds_since(start);
+  outcome_.stats.refresh_seconds += seconds;
+  outcome_.stats.draft_seconds += seconds;
 }
 
 /// Lets the drafter see passes at work on the newest tokens of the continuation that no trial has run over. What trials leave in the cache

@@ -38,11 +38,13 @@ struct Stats {
   std::string drafter, plan;               ///< plan: the skip set in LayerPlan notation
   std::string explanation;                 ///< Drafter::explanation()
   std::uint32_t skipped_sublayers = 0, sublayers = 0;
-  std::vector<float> thresholds;    ///< by round that drafted with a pass: Proposal::least_probability
-  EarlyExitCounts early_exits;      ///< of lossy rounds
-  std::uint64_t device_rounds = 0;  ///< rounds that Executor::round() took at once; their time is round_seconds
+  std::vector<float> thresholds;                    ///< by round that drafted with a pass: Proposal::least_probability
+  EarlyExitCounts early_exits;                      ///< of lossy rounds
+  std::uint64_t device_rounds = 0;                  ///< rounds that Executor::round() took at once; their time is round_seconds
+  std::uint64_t refreshes = 0, refreshed_sets = 0;  ///< cosines measured anew; and how often other sublayers were skipped after that
   double prompt_seconds = 0, generation_seconds = 0, draft_seconds = 0, verify_seconds = 0, round_seconds = 0;
-  double device_seconds = 0;  ///< of the generation: spent waiting for the device; the rest is the host's own work
+  double refresh_seconds = 0;  ///< of draft_seconds: measuring the cosines anew
+  double device_seconds = 0;   ///< of the generation: spent waiting for the device; the rest is the host's own work
   double host_seconds() const { return generation_seconds - draft_seconds - verify_seconds - round_seconds; }
   double acceptance() const { return drafted == 0 ? 0.0 : static_cast<double>(accepted) / static_cast<double>(drafted); }
   double tokens_per_round() const { return rounds == 0 ? 0.0 : static_cast<double>(generated_tokens) / static_cast<double>(rounds); }

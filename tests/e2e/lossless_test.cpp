@@ -26,6 +26,7 @@ const char* const drafters[] = {"asd",
                                 "asd:c=0.9,m=1,gamma=0",
                                 "asd:c=-1,rule1=0,rule2=0,k=15,gamma=0,adaptive=0",
                                 "asd:n=2,m=1,k=3,gamma=0.99",
+                                "asd:c=0.9,m=1,gamma=0,k=4,refresh=5",
                                 "exit:1,k=4",
                                 "exit:3,k=15",
                                 "exit:2,k=5,gamma=0.2,adaptive=1,reuse=0",
@@ -207,8 +208,9 @@ TEST(Lossless, DocumentAndCorpus) {
 TEST(Lossless, BundledModels) {
   const bool slow = env::get("SKIPSTONE_TEST_DEVICE") == "swiftshader" && !env::flag("SKIPSTONE_FULL_TESTS");
   std::vector<std::string> names = {"skipstone-py", "skipstone-py-plain"};
-  std::vector<std::string> paying = {"exit:7,k=5", "asd", "exit:10,k=3", "skip:attn:11,13,15;mlp:12,k=4,online=0.5", "suffix:min=2+exit:7,k=3",
-                                     "lookahead"};
+  std::vector<std::string> paying = {
+      "exit:7,k=5", "asd", "exit:10,k=3", "asd:c=0.97,refresh=8", "skip:attn:11,13,15;mlp:12,k=4,online=0.5", "suffix:min=2+exit:7,k=3",
+      "lookahead"};
   std::vector<sample::SamplerParams> samplings = {{}, sampled(1)};
   if (slow) names.resize(1), paying.resize(1), samplings.resize(1);
   for (const std::string& name : names) {

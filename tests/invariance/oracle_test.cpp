@@ -110,9 +110,9 @@ TEST(DeviceAgainstOracle, PrefillInTwoChunksThenDecode) {
     const Tokens text = model.tokens(90, 5);
     const auto sequence = model.sequence();
     sequence->clear_cosines();
-    const exec::PassSpec first{.layers = model.layers(), .bucket = 64, .output = exec::Output::none, .attention_cosine = true};
+    const exec::PassSpec first{.layers = model.layers(), .bucket = 64, .output = exec::Output::none, .cosines = exec::Cosines::all};
     const exec::PassSpec last{
-        .layers = model.layers(), .bucket = 32, .output = exec::Output::argmax, .last_row_only = true, .attention_cosine = true};
+        .layers = model.layers(), .bucket = 32, .output = exec::Output::argmax, .last_row_only = true, .cosines = exec::Cosines::all};
     sequence->run(first, {.tokens = std::span(text).first(64)});
     sequence->run(last, {.tokens = std::span(text).subspan(64, 25), .base = 64});
     const abi::RowResult choice = sequence->result(0);
@@ -129,10 +129,14 @@ TEST(DeviceAgainstOracle, PrefillInTwoChunksThenDecode) {
                 4 * tolerance * static_cast<double>(best.probability));  // softmax: error of its argument
     EXPECT_NEAR(choice.margin, best.margin, 2 * tolerance);
     const std::vector<float> cosines = sequence->cosine_sums();
-    for (std::uint32_t layer = 0; layer < model.config().layers; ++layer) {
-      double sum = 0.0;
-      for (const float cosine : wanted.attention_cosine[layer]) sum += static_cast<double>(cosine);
-      EXPECT_NEAR(cosines[layer], sum, 89 * 1e-4) << "layer " << layer;
+    const std::uint32_t layers = model.config().layers;
+    ASSERT_EQ(cosines.size(), 2 * layers);
+    for (std::uint32_t layer = 0; layer < layers; ++layer) {
+      double attention = 0.0, mlp = 0.0;
+      for (const float cosine : wanted.attention_cosine[layer]) attention += static_cast<double>(cosine);
+      for (const float cosine : wanted.mlp_cosine[layer]) mlp += static_cast<double>(cosine);
+      EXPECT_NEAR(cosines[layer], attention, 89 * 1e-4) << "layer " << layer;
+      EXPECT_NEAR(cosines[layers + layer], mlp, 89 * 1e-4) << "layer " << layer;
     }
     const auto next = model.logits(*sequence, std::span(text).subspan(89, 1), 89, model.layers());
     expect_near(model, next[0], model.oracle().forward(oracle, std::span(text).subspan(89, 1), 89, model.layers()).logits[0],

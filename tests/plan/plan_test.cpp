@@ -141,7 +141,8 @@ TEST(PlanBuilder, RefusesRowsThatCannotBeKept) {
 TEST(PlanGoldens, Prefill) {
   for (const auto& [device, caps] : {std::pair{"cpu", lavapipe_like()}, std::pair{"gpu", nvidia_like()}}) {
     const Plans plans(two_layers(gguf::Type::f16), caps);
-    const PassSpec spec{.layers = plans.layers(), .bucket = 64, .output = Output::argmax, .last_row_only = true, .attention_cosine = true};
+    const PassSpec spec{
+        .layers = plans.layers(), .bucket = 64, .output = Output::argmax, .last_row_only = true, .cosines = exec::Cosines::attention};
     expect_golden(std::string("prefill_cosine_") + device, plans.print(spec));
   }
   const Plans plans(two_layers(gguf::Type::f16), nvidia_like());

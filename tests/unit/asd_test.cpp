@@ -86,6 +86,41 @@ TEST(Asd, ProposesItsPlanAndStopsWhereUnsure) {
   EXPECT_EQ(proposal.least_probability, 0.5);
 }
 
+TEST(Asd, RefreshesItsSetEveryNTokens) {
+  const auto drafter = make_drafter("asd:rule1=0,refresh=10");
+  const auto set = [&] { return drafter->plan_text(); };
+  drafter->begin({{}, cosines}, 12);
+  EXPECT_EQ(set(), "attn:1,3,5");
+  std::vector<float> others(12, 0.9f);
+  others[7] = 0.99f;
+  EXPECT_FALSE(drafter->wants_refresh(9));
+  EXPECT_FALSE(drafter->refresh(others, 9)) << "what another drafter of a chain has asked for";
+  EXPECT_EQ(set(), "attn:1,3,5");
+  EXPECT_TRUE(drafter->wants_refresh(10));
+  EXPECT_TRUE(drafter->refresh(others, 13));
+  EXPECT_EQ(set(), "attn:7");
+  EXPECT_EQ(drafter->propose({}).plan->print(12), "attn:7");
+  EXPECT_FALSE(drafter->wants_refresh(22));
+  EXPECT_TRUE(drafter->wants_refresh(23));
+  EXPECT_FALSE(drafter->refresh(others, 23)) << "the same set again";
+  EXPECT_FALSE(drafter->wants_refresh(32));
+  drafter->begin({{}, cosines}, 12);  // a new text counts anew, from its own prompt's set
+  EXPECT_EQ(set(), "attn:1,3,5");
+  EXPECT_FALSE(drafter->wants_refresh(9));
+  EXPECT_TRUE(drafter->wants_refresh(10));
+}
+
+TEST(Asd, RefreshIsOffByDefaultAndNeedsSomethingToMeasure) {
+  const auto drafter = make_drafter("asd");
+  drafter->begin({{}, cosines}, 12);
+  EXPECT_FALSE(drafter->wants_refresh(1u << 30));
+  EXPECT_TRUE(contains(error_of("asd:cs=0,refresh=8"), "refresh=8 has nothing to measure with cs=0"));
+  EXPECT_TRUE(contains(error_of("asd:refresh=-1"), "drafter asd: "));
+  EXPECT_TRUE(contains(error_of("asd:refresh=x"), "drafter asd: "));
+  EXPECT_TRUE(contains(error_of("asd:refresh=2.5"), "drafter asd: "));
+  EXPECT_TRUE(contains(error_of("asd:refresh=1048577"), "drafter asd: "));
+}
+
 TEST(Asd, DecodesPlainlyWhereNothingIsSkipped) {
   const auto drafter = make_drafter("asd:rule1=0,c=1");
   drafter->begin({{}, std::vector<float>(12, 0.9f)}, 12);
@@ -113,7 +148,8 @@ TEST(Registry, EveryDrafterTakesItsPrintedDefaults) {
     EXPECT_FALSE(info.summary.empty());
     EXPECT_EQ(info.lossless, info.name != "sequential");
   }
-  EXPECT_EQ(names, (std::vector<std::string>{"none", "asd", "exit", "skip", "auto", "sequential", "lookup", "suffix", "copy", "jacobi", "lookahead"}));
+  EXPECT_EQ(names, (std::vector<std::string>{"none", "asd", "exit", "skip", "auto", "sequential", "lookup", "suffix", "copy", "jacobi",
+                                             "lookahead"}));
 }
 
 TEST(Registry, PrintedDefaultsAreTheDefaults) {
@@ -136,13 +172,15 @@ TEST(Registry, PrintedDefaultsAreTheDefaults) {
   EXPECT_EQ(value("cs"), params.cosine ? 1 : 0);
   EXPECT_EQ(value("rule1"), params.rule1 ? 1 : 0);
   EXPECT_EQ(value("rule2"), params.rule2 ? 1 : 0);
+  EXPECT_EQ(value("refresh"), params.refresh);
 }
 
 TEST(Registry, ErrorsSayWhatWouldBeRight) {
-  EXPECT_TRUE(contains(error_of("eagle"), "no drafter 'eagle'; there are none, asd, exit, skip, auto, sequential, lookup, suffix, copy, jacobi, lookahead,"));
+  EXPECT_TRUE(contains(error_of("eagle"),
+                       "no drafter 'eagle'; there are none, asd, exit, skip, auto, sequential, lookup, suffix, copy, jacobi, lookahead,"));
   EXPECT_TRUE(contains(error_of(""), "there are none, asd, exit, skip, auto, sequential"));
   EXPECT_TRUE(contains(error_of("asd:q=1"),
-                       "no option q; the options are c, n, m, k, gamma, eps, alpha, b1, b2, adaptive, cs, rule1, rule2, reuse"));
+                       "no option q; the options are c, n, m, k, gamma, eps, alpha, b1, b2, adaptive, cs, rule1, rule2, reuse, refresh"));
   EXPECT_TRUE(contains(error_of("none:k=1"), "takes none"));
   EXPECT_TRUE(contains(error_of("asd:n=0"), "rule1=0"));
   EXPECT_TRUE(contains(error_of("asd:c=0.9,c=0.8"), "given twice"));

@@ -34,7 +34,7 @@ TEST(Preset, HasThePapersSettings) {
 TEST(Preset, Figure4SkipsMoreAndMoreButNeverTheEnds) {
   const Preset preset = make_preset("dv-fig4", model_of(20));
   ASSERT_GE(preset.points.size(), 6u);
-  EXPECT_EQ(preset.points.front().x, 3);                       // two attention sublayers and an MLP
+  EXPECT_EQ(preset.points.front().x, 3);                             // two attention sublayers and an MLP
   EXPECT_EQ(preset.points.front().drafter, "skip:attn:6,13;mlp:6");  // the two of the largest cosine
   for (std::size_t i = 1; i < preset.points.size(); ++i) EXPECT_GT(preset.points[i].x, preset.points[i - 1].x);
   for (const PresetPoint& point : preset.points) {
@@ -69,6 +69,11 @@ TEST(Plot, DrawsEverySeriesAndEscapesText) {
   EXPECT_EQ(count(lines, "<circle"), 3u);  // what is no number is not drawn
   EXPECT_EQ(count(lines, "stroke-dasharray"), 1u);
   EXPECT_EQ(lines.find("nan"), std::string::npos);
+  EXPECT_EQ(count(lines, "stroke-opacity"), 0u);
+  plot.series[1].points = {{1, 1, 0.25, 1.25}, {2, 1}};
+  const std::string whiskers = svg(plot);
+  EXPECT_EQ(count(whiskers, "stroke-opacity"), 1u);  // one path for all of a series
+  EXPECT_NE(whiskers.find(">0.25<"), std::string::npos) << "the axis reaches to the end of the whisker";
   plot.bars = true;
   EXPECT_EQ(count(svg(plot), "<rect"), 1u + 2 * 2);  // the page; a bar and its legend each
   EXPECT_EQ(svg({}).find("nan"), std::string::npos);

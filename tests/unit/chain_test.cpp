@@ -71,6 +71,7 @@ TEST(Chain, TheFirstThatHasSomethingProposesAndTheOthersWatch) {
 TEST(Chain, DraftsWithAPassAreSomethingGoodToo) {
   const auto drafter = make_drafter("lookup:min=2+asd:c=0.98,k=5+jacobi");
   EXPECT_TRUE(drafter->wants_attention_cosine());
+  EXPECT_FALSE(drafter->wants_refresh(1000)) << "nobody has asked for it";
   EXPECT_EQ(drafter->name(), "lookup+asd+jacobi");
   drafter->attach({.layers = 12});
   drafter->begin({{}, std::vector<float>(12, 0.99f)}, 12);

@@ -53,7 +53,7 @@ TEST(CostTable, NothingIsSaidOfWhatWasNotMeasured) {
   EXPECT_FALSE(costs.parts(16));
   EXPECT_FALSE(costs.microseconds({.layers = LayerPlan::full(4), .output = Output::logits}, 1));
   EXPECT_FALSE(costs.microseconds({.layers = LayerPlan::full(4), .last_row_only = true}, 1));
-  EXPECT_FALSE(costs.microseconds({.layers = LayerPlan::full(4), .attention_cosine = true}, 1));
+  EXPECT_FALSE(costs.microseconds({.layers = LayerPlan::full(4), .cosines = Cosines::attention}, 1));
   EXPECT_FALSE(costs.microseconds({.layers = LayerPlan::full(5)}, 1));
   EXPECT_FALSE(CostTable().verify(1));
   EXPECT_TRUE(CostTable().empty());

@@ -9,6 +9,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/status.h"
@@ -34,10 +35,10 @@ struct FakeModel {
 
   static double unit(std::uint64_t hash) { return static_cast<double>(hash >> 11) * 0x1p-53; }
 
-  std::uint64_t hash(std::span<const Token> history) const {
-    std::uint64_t state = mix(seed);
-    for (const Token token : history.last(std::min(memory, history.size())))
-      state = mix(state * 31 + static_cast<std::uint64_t>(token) + 0x9e3779b97f4a7c15u);
+  std::uint64_t hash(std::span<const Token> history) const { return hash(mix(seed), history.last(std::min(memory, history.size()))); }
+
+  static std::uint64_t hash(std::uint64_t state, std::span<const Token> tokens) {
+    for (const Token token : tokens) state = mix(state * 31 + static_cast<std::uint64_t>(token) + 0x9e3779b97f4a7c15u);
     return state;
   }
 
@@ -75,12 +76,15 @@ class FakeExecutor : public Executor {
     committed_ += static_cast<std::uint32_t>(tokens.size());
     forget_round();
     Prefilled result{model_.target(cached()), {}};
-    if (attention_cosine) {
-      std::uint64_t state = model_.hash(cached());
-      for (std::uint32_t i = 0; i < layers_; ++i)
-        result.attention_cosine.push_back(static_cast<float>(0.95 + 0.05 * FakeModel::unit(state = mix(state))));
-    }
+    if (attention_cosine) result.attention_cosine = cosines_of(model_.hash(cached()));
     return result;
+  }
+
+  std::vector<float> attention_cosine(std::uint32_t tokens) override {
+    count();
+    require(tokens > 0 && tokens <= max_rows_ && tokens <= committed_, "cosines of tokens that are not there");
+    measured.emplace_back(committed_, tokens);
+    return cosines_of(FakeModel::hash(1, std::span<const Token>(cells_).subspan(committed_ - tokens, tokens)));
   }
 
   Choice draft(const exec::LayerPlan& plan, Token input, std::uint32_t offset, bool) override {
@@ -180,11 +184,17 @@ class FakeExecutor : public Executor {
 
   std::vector<Token> cached() const { return {cells_.begin(), cells_.begin() + committed_}; }
 
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> measured;  ///< by attention_cosine(): committed tokens, how many of them
   std::uint64_t draft_calls = 0, verifications = 0, round_calls = 0, scores = 0;
   std::uint64_t rounds_at_once = 0;      ///< every how many rounds round() does one; 0: never
   std::optional<std::uint64_t> fail_at;  ///< the pass of this number is lost with its device
 
  private:
+  std::vector<float> cosines_of(std::uint64_t state) const {
+    std::vector<float> cosines(layers_);
+    for (float& cosine : cosines) cosine = static_cast<float>(0.95 + 0.05 * FakeModel::unit(state = mix(state)));
+    return cosines;
+  }
   static constexpr Token rubbish = 0;
   static void require(bool condition, const char* what) {
     if (!condition) throw std::logic_error(std::string("executor protocol: ") + what);

@@ -1,5 +1,5 @@
-// A second, independent way to the logits of a Llama: the whole text at once, no cache, dense loops over a binary64 copy of the weights.
-// Slow and without a plan; the oracle must agree with it.
+// A second, independent way to the logits of a Llama, and to its sublayers' cosines: the whole text at once, no cache, dense loops over a
+// binary64 copy of the weights. Slow and without a plan; the oracle must agree with it.
 #pragma once
 
 #include <cmath>
@@ -26,22 +26,27 @@ class NaiveLlama {
     layers_ = file.integer("llama.block_count", 0);
   }
 
-  /// [position][vocabulary]
-  std::vector<Vector> logits(const std::vector<std::int32_t>& tokens) const {
-    std::vector<Vector> x;
+  struct Result {
+    std::vector<Vector> logits;                        ///< [position][vocabulary]
+    std::vector<Vector> attention_cosine, mlp_cosine;  ///< [layer][position]: the residual stream before and after
+  };
+
+  Result run(const std::vector<std::int32_t>& tokens) const {
+    Result result;
+    std::vector<Vector>& x = result.logits;
     const Vector embedding = read("token_embd.weight");
     const std::size_t width = file_.find_tensor("token_embd.weight")->shape[0];
     for (const std::int32_t t : tokens) {
       const auto first = embedding.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(t) * width);
       x.emplace_back(first, first + static_cast<std::ptrdiff_t>(width));
     }
-    for (std::uint64_t layer = 0; layer < layers_; ++layer) run_layer("blk." + std::to_string(layer) + ".", x);
+    for (std::uint64_t layer = 0; layer < layers_; ++layer) run_layer("blk." + std::to_string(layer) + ".", x, result);
     const std::string output = file_.find_tensor("output.weight") != nullptr ? "output" : "token_embd";
     for (Vector& row : x) {
       row = linear(output, norm("output_norm.weight", row));
       if (output == "token_embd") plus(row, read("output.bias"));
     }
-    return x;
+    return result;
   }
 
  private:
@@ -83,7 +88,19 @@ class NaiveLlama {
       }
     }
   }
-  void run_layer(const std::string& block, std::vector<Vector>& x) const {
+  static double dot(const Vector& x, const Vector& y) {
+    double sum = 0;
+    for (std::size_t i = 0; i < x.size(); ++i) sum += x[i] * y[i];
+    return sum;
+  }
+  static double plus_and_cosine(Vector& x, const Vector& y) {
+    const Vector before = x;
+    plus(x, y);
+    return dot(before, x) / std::sqrt(dot(before, before) * dot(x, x));
+  }
+  void run_layer(const std::string& block, std::vector<Vector>& x, Result& result) const {
+    Vector& attention_cosine = result.attention_cosine.emplace_back();
+    Vector& mlp_cosine = result.mlp_cosine.emplace_back();
     std::vector<Vector> q, k, v;
     for (std::size_t p = 0; p < x.size(); ++p) {
       const Vector in = norm(block + "attn_norm.weight", x[p]);
@@ -96,12 +113,12 @@ class NaiveLlama {
     for (std::size_t p = 0; p < x.size(); ++p) {
       Vector mixed(q[p].size());
       for (std::size_t h = 0; h < heads_; ++h) mix_head(h, p, q, k, v, mixed);
-      plus(x[p], linear(block + "attn_output", mixed));
+      attention_cosine.push_back(plus_and_cosine(x[p], linear(block + "attn_output", mixed)));
       const Vector in = norm(block + "ffn_norm.weight", x[p]);
       Vector gate = linear(block + "ffn_gate", in);
       const Vector up = linear(block + "ffn_up", in);
       for (std::size_t i = 0; i < gate.size(); ++i) gate[i] = gate[i] * up[i] / (1.0 + std::exp(-gate[i]));
-      plus(x[p], linear(block + "ffn_down", gate));
+      mlp_cosine.push_back(plus_and_cosine(x[p], linear(block + "ffn_down", gate)));
     }
   }
   void mix_head(std::size_t h, std::size_t p, const std::vector<Vector>& q, const std::vector<Vector>& k, const std::vector<Vector>& v,

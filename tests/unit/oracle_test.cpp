@@ -34,8 +34,19 @@ ref::Result run(const gguf::File& file, const Tokens& tokens, KvFormat kv_format
 }
 
 void expect_like_naive(const gguf::File& file) {
-  const auto expected = tests::NaiveLlama(file).logits(text);
-  const auto actual = run(file, text).logits;
+  const tests::NaiveLlama::Result naive = tests::NaiveLlama(file).run(text);
+  const ref::Result oracle = run(file, text);
+  ASSERT_EQ(oracle.attention_cosine.size(), naive.attention_cosine.size());
+  ASSERT_EQ(oracle.mlp_cosine.size(), naive.mlp_cosine.size());
+  for (std::size_t layer = 0; layer < naive.mlp_cosine.size(); ++layer) {
+    ASSERT_EQ(oracle.mlp_cosine[layer].size(), text.size());
+    for (std::size_t r = 0; r < text.size(); ++r) {
+      ASSERT_NEAR(oracle.attention_cosine[layer][r], naive.attention_cosine[layer][r], 2e-6) << "layer " << layer << " row " << r;
+      ASSERT_NEAR(oracle.mlp_cosine[layer][r], naive.mlp_cosine[layer][r], 2e-6) << "layer " << layer << " row " << r;
+    }
+  }
+  const auto& expected = naive.logits;
+  const auto& actual = oracle.logits;
   ASSERT_EQ(actual.size(), expected.size());
   for (std::size_t r = 0; r < expected.size(); ++r) {
     ASSERT_EQ(actual[r].size(), expected[r].size());
@@ -140,6 +151,8 @@ TEST(Oracle, SkippedSublayersAreOnesThatAddNothing) {
   const auto expected = run(silent.open(), text);
   EXPECT_EQ(skipped.logits, expected.logits);
   EXPECT_EQ(skipped.hidden, expected.hidden);
+  EXPECT_TRUE(skipped.mlp_cosine[0].empty());
+  EXPECT_EQ(skipped.mlp_cosine[2], expected.mlp_cosine[2]);
   EXPECT_TRUE(skipped.attention_cosine[1].empty());
   EXPECT_TRUE(skipped.attention_cosine[3].empty());
   EXPECT_EQ(skipped.attention_cosine[0], expected.attention_cosine[0]);

@@ -162,6 +162,7 @@ TEST(Generate, AModelThatGivesNoNumberIsAnError) {
     void verify(const TokenTree&, std::span<Choice>) override {}
     void commit(std::span<const std::uint32_t>) override {}
     void score(const exec::LayerPlan&, std::span<const Token>, std::span<Choice>) override {}
+    std::vector<float> attention_cosine(std::uint32_t) override { return {}; }
     void take_back(std::uint32_t) override {}
   } executor;
   const std::vector<Token> prompt = {1};

@@ -66,6 +66,7 @@ const char* const free_drafters[] = {"lookup",
                                      "lookahead:w=8,n=4,g=2",
                                      "lookahead:w=5,n=2,g=6,prompt=0",
                                      "suffix:min=3+asd:k=4",
+                                     "suffix:min=3+asd:k=4,refresh=3",
                                      "lookup:min=3+exit:4,k=3+jacobi",
                                      "copy:changed,min=2+lookup:min=2+lookahead"};
 
@@ -100,7 +101,8 @@ Case random_case(std::mt19937_64& random) {
       break;
     default:
       c.drafter = "asd:k=" + std::to_string(random() % 20 + 1) + ",gamma=0." + std::to_string(random() % 3) +
-                  ",adaptive=" + std::to_string(random() % 2) + ",cs=" + std::to_string(random() % 2);
+                  ",adaptive=" + std::to_string(random() % 2);
+      c.drafter += random() % 2 == 0 ? ",cs=0" : ",refresh=" + std::to_string(random() % 5);
   }
   return c;
 }
@@ -279,6 +281,48 @@ TEST(Generate, SpeculationUnderSamplingUsesOneTextForAllSeeds) {
       }
     }
   }
+}
+
+TEST(Generate, RefreshedSkipSetsChangeNoText) {
+  FakeModel model;
+  const std::vector<Token> prompt = {5, 6, 7};
+  const auto expected = decode_plainly(model, prompt, 600, 400, {}, 0).tokens;
+  for (const char* drafter : {"asd:rule1=0,refresh=25,k=4", "lookup:min=3+asd:rule1=0,refresh=25", "auto:asd:refresh=25", "asd:rule1=0"}) {
+    for (const std::uint64_t at_once : {0u, 2u}) {
+      const bool refreshes = std::string(drafter).find("refresh") != std::string::npos;
+      FakeExecutor executor(model, 600, 16);
+      executor.rounds_at_once = at_once;
+      const auto made = make_drafter(drafter);
+      made->attach({.layers = executor.layers()});
+      std::vector<Token> history = prompt, text;
+      std::uint64_t measured = 0;
+      for (int turn = 0; turn < 2; ++turn) {
+        const Outcome outcome = generate(executor, *made, history, limits_of(200), {});
+        text.insert(text.end(), outcome.tokens.begin(), outcome.tokens.end());
+        history.insert(history.end(), outcome.tokens.begin(), outcome.tokens.end());
+        // At tokens 25, 50, ... of the turn, up to a round later each time; the last round's are of no use any more.
+        EXPECT_EQ(outcome.stats.refreshes > 0, refreshes);
+        EXPECT_LE(outcome.stats.refreshes, 7u);
+        EXPECT_GE(outcome.stats.refreshes, refreshes ? 4u : 0u);
+        EXPECT_LE(outcome.stats.refreshed_sets, outcome.stats.refreshes);
+        EXPECT_EQ(outcome.stats.refreshed_sets > 0, refreshes) << "these cosines differ from window to window";
+        measured += outcome.stats.refreshes;
+      }
+      EXPECT_EQ(text, expected) << drafter;
+      EXPECT_EQ(executor.measured.size(), measured);
+      // The newest tokens, as many as a pass takes, and none that a turn began with.
+      for (const auto& [committed, tokens] : executor.measured) EXPECT_EQ(tokens, 16u) << committed;
+    }
+  }
+}
+
+TEST(Generate, ARefreshTakesNoTokenOfThePrompt) {
+  FakeModel model;
+  FakeExecutor executor(model, 100, 16);
+  const Outcome outcome = generate(executor, *make_drafter("asd:rule1=0,refresh=1"), std::vector<Token>{5, 6, 7}, limits_of(40), {});
+  EXPECT_EQ(outcome.stats.refreshes, outcome.stats.rounds - 1) << "after every round but the last";
+  ASSERT_FALSE(executor.measured.empty());
+  for (const auto& [committed, tokens] : executor.measured) EXPECT_EQ(tokens, std::min(committed - 3, 16u));
 }
 
 TEST(Generate, TrialsOfPlansChangeNoText) {

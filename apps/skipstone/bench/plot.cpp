@@ -90,6 +90,10 @@ class Drawing {
   }
   static Axis y_axis(const Plot& plot) {
     auto [least, most] = range(plot, [](const PlotPoint& point) { return point.y; });
+    if (!plot.bars) {
+      least = std::min(least, range(plot, [](const PlotPoint& point) { return std::isfinite(point.low) ? point.low : point.y; }).first);
+      most = std::max(most, range(plot, [](const PlotPoint& point) { return std::isfinite(point.high) ? point.high : point.y; }).second);
+    }
     if (plot.reference >= 0) {
       least = std::min(least, plot.reference);
       most = std::max(most, plot.reference);
@@ -124,15 +128,19 @@ class Drawing {
   void lines() {
     for (std::size_t i = 0; i < plot_.series.size(); ++i) {
       const std::string_view colour = colours[i % colours.size()];
-      std::string path, marks;
+      std::string path, marks, whiskers;
       for (const PlotPoint& point : plot_.series[i].points) {
         if (!std::isfinite(point.x) || !std::isfinite(point.y)) continue;
         path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : "L", x_at(point.x), y_at(point.y));
+        if (std::isfinite(point.low) && std::isfinite(point.high))
+          whiskers += fmt::format("M{:.1f} {:.1f}V{:.1f}", x_at(point.x), y_at(point.low), y_at(point.high));
         marks += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\"/>", x_at(point.x), y_at(point.y));
       }
       if (plot_.series[i].points.size() > 60) marks.clear();  // a curve says it alone
       out_ += fmt::format("<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.8\"/><g fill=\"{}\">{}</g>\n", path, colour, colour,
                           marks);
+      if (!whiskers.empty())
+        out_ += fmt::format("<path d=\"{}\" stroke=\"{}\" stroke-width=\"5\" stroke-opacity=\"0.25\"/>\n", whiskers, colour);
       const double y = top + 14 + 18 * static_cast<double>(i);
       out_ += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"14\" height=\"4\" fill=\"{}\"/>\n", width - right + 14, y - 6, colour);
       text(width - right + 34, y, plot_.series[i].name, "start");

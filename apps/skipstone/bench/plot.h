@@ -1,6 +1,7 @@
 // Plots as SVG: lines over numbers, or bars side by side.
 #pragma once
 
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -8,6 +9,7 @@ namespace cli::bench {
 
 struct PlotPoint {
   double x = 0, y = 0;
+  double low = NAN, high = NAN;  ///< of lines: a whisker, where both are numbers
 };
 
 struct Series {

@@ -1,5 +1,7 @@
 #include "spec/drafters/asd.h"
 
+#include <string>
+
 #include "base/status.h"
 
 namespace skipstone::spec {
@@ -13,12 +15,28 @@ class Asd final : public PlanDrafter {
   bool wants_attention_cosine() const override { return params_.cosine; }
 
   void begin(const Prefilled& prefilled, std::uint32_t model_layers) override {
+    layers_ = model_layers;
+    refreshed_ = 0;
     set_plan(asd_plan(params_, prefilled.attention_cosine, model_layers), model_layers);
     PlanDrafter::begin(prefilled, model_layers);
   }
 
+  bool wants_refresh(std::uint64_t generated) const override {
+    return params_.refresh > 0 && params_.cosine && generated >= refreshed_ + params_.refresh;
+  }
+
+  bool refresh(std::span<const float> attention_cosine, std::uint64_t generated) override {
+    if (!wants_refresh(generated)) return false;
+    refreshed_ = generated;
+    const std::string before = plan_text();
+    set_plan(asd_plan(params_, attention_cosine, layers_), layers_);
+    return plan_text() != before;
+  }
+
  private:
   AsdParams params_;
+  std::uint32_t layers_ = 0;
+  std::uint64_t refreshed_ = 0;  ///< tokens of this generation that there were then
 };
 
 }  // namespace
@@ -50,6 +68,10 @@ std::unique_ptr<Drafter> make_asd(Options& options) {
   params.rule1 = options.flag("rule1", params.rule1);
   params.rule2 = options.flag("rule2", params.rule2);
   params.drafts.keep_prefix = options.flag("reuse", params.drafts.keep_prefix);
+  params.refresh = options.whole("refresh", params.refresh, 0, 1u << 20);
+  if (params.refresh > 0 && !params.cosine) {
+    fail(Code::invalid_argument, "drafter asd: refresh={} has nothing to measure with cs=0; leave one of them out", params.refresh);
+  }
   return std::make_unique<Asd>(params);
 }
 

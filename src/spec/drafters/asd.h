@@ -17,6 +17,7 @@ struct AsdParams {
   std::uint32_t n = 3;                             ///< every n-th attention and every n-th MLP sublayer is skipped
   std::uint32_t m = 2;                             ///< the last m attention and the last m MLP sublayers run
   bool cosine = true, rule1 = true, rule2 = true;  ///< the paper's ablation
+  std::uint32_t refresh = 0;                       ///< tokens after which the cosines are measured anew, over the newest of them; 0: never
   PlanDrafterParams drafts;
 };
 

@@ -64,6 +64,16 @@ void Chain::tried(std::span<const std::vector<Choice>> choices, std::span<const 
   trying_->tried(choices, expected, seconds);
 }
 
+bool Chain::wants_refresh(std::uint64_t generated) const {
+  return std::ranges::any_of(members_, [&](const auto& member) { return member->wants_refresh(generated); });
+}
+
+bool Chain::refresh(std::span<const float> attention_cosine, std::uint64_t generated) {
+  bool changed = false;
+  for (const auto& member : members_) changed |= member->refresh(attention_cosine, generated);
+  return changed;
+}
+
 std::string Chain::proposer() const { return proposer_ == nullptr ? std::string() : proposer_->proposer(); }
 
 std::string Chain::plan_text() const {

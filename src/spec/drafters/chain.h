@@ -23,6 +23,8 @@ class Chain final : public Drafter {
   void watch(const RoundResult& result) override;
   std::vector<exec::LayerPlan> trials(double generation_seconds) override;
   void tried(std::span<const std::vector<Choice>> choices, std::span<const Token> expected, double seconds) override;
+  bool wants_refresh(std::uint64_t generated) const override;
+  bool refresh(std::span<const float> attention_cosine, std::uint64_t generated) override;
   std::string proposer() const override;
   std::string plan_text() const override;
   std::uint32_t skipped_sublayers() const override;
