@@ -54,12 +54,6 @@ uint nibbles(uvec4 words, uint group) {
   return (group < 4u ? word : word >> 4) & 0x0f0f0f0fu;
 }
 uint pairs(uvec2 words, uint group) { return ((group < 4u ? words.x : words.y) >> (2u * (group & 3u))) & 0x03030303u; }
-// Four weights of which the two in `kept` are there, at the places in the lowest four bits of `places`; the others are 0.
-vec4 spread(vec2 kept, uint places) {
-  const uvec4 lane = uvec4(0, 1, 2, 3);
-  const vec4 first = mix(vec4(0.0), vec4(kept.x), equal(lane, uvec4(places & 3u)));
-  return mix(first, vec4(kept.y), equal(lane, uvec4(places >> 2 & 3u)));
-}
 uint bits(uint word, uint group) { return (word >> group) & 0x01010101u; }
 
 // The two 6-bit numbers of block `block` of a super-block, whose header has them in its last three words.

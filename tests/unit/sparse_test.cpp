@@ -246,13 +246,8 @@ TEST_F(SparseFile, DamagedOnesAreRefused) {
   expect(opened(std::string(bytes).replace(listed, 5, "blk.7")), Code::bad_file,
          "'blk.7.ffn_up.weight' of the metadata is not in the file");
   std::string twice = bytes;
-  const std::size_t gate = twice.find("blk.0.attn_k.weight");
-  twice.replace(gate, 19, "blk.0.attn_q.weight");
+  twice.replace(twice.find("blk.0.attn_k.weight"), 19, "blk.0.attn_q.weight");
   expect(opened(twice), Code::bad_file, "'blk.0.attn_q.weight' is named twice");
-  const std::string vector = "blk.0.attn_v.weight";
-  std::string no_matrix = bytes;
-  no_matrix.replace(no_matrix.find(vector), vector.size(), "output_norm.weight\n");
-  expect(opened(no_matrix), Code::bad_file, "is not in the file");
   const File good = File::open(file("sparse.gguf"));
   const Tensor& tensor = *good.find_tensor("blk.0.ffn_up.weight");
   const std::string data(reinterpret_cast<const char*>(tensor.data.data()), tensor.data.size());

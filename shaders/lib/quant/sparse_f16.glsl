@@ -1,3 +1,4 @@
+#include "lib/quant/sparse.glsl"
 const uint UNIT = 1;
 struct Block {
   uvec4 words[2];

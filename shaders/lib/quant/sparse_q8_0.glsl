@@ -1,3 +1,4 @@
+#include "lib/quant/sparse.glsl"
 const uint UNIT = 2;
 struct Block {
   uvec4 words;
