@@ -39,9 +39,9 @@ std::string shape_text(const Json& shape) {
 std::string tensors_text(const Json& document, bool each) {
   std::string text = "\nTensors\n";
   for (const Json& type : document["tensor_types"]) {
-    text +=
-        fmt::format("  {:<12}{:>6} tensors {:>16} weights {:>12}{}\n", type["type"].get<std::string>(), type["tensors"].get<std::uint64_t>(),
-                    type["weights"].get<std::uint64_t>(), size_text(type["bytes"]), type["runnable"].get<bool>() ? "" : "  (no kernels)");
+    text += fmt::format("  {:<12}{:>6} tensors {:>16} weights {:>12}{}\n", type["type"].get<std::string>(),
+                        type["tensors"].get<std::uint64_t>(), type["weights"].get<std::uint64_t>(), size_text(type["bytes"]),
+                        type["runnable"].get<bool>() ? "" : "  (no kernels)");
   }
   if (!each) return text;
   for (const Json& tensor : document["tensors"]) {
