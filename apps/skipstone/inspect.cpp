@@ -39,13 +39,13 @@ std::string shape_text(const Json& shape) {
 std::string tensors_text(const Json& document, bool each) {
   std::string text = "\nTensors\n";
   for (const Json& type : document["tensor_types"]) {
-    text +=
-        fmt::format("  {:<8}{:>6} tensors {:>16} weights {:>12}{}\n", type["type"].get<std::string>(), type["tensors"].get<std::uint64_t>(),
-                    type["weights"].get<std::uint64_t>(), size_text(type["bytes"]), type["runnable"].get<bool>() ? "" : "  (no kernels)");
+    text += fmt::format("  {:<12}{:>6} tensors {:>16} weights {:>12}{}\n", type["type"].get<std::string>(),
+                        type["tensors"].get<std::uint64_t>(), type["weights"].get<std::uint64_t>(), size_text(type["bytes"]),
+                        type["runnable"].get<bool>() ? "" : "  (no kernels)");
   }
   if (!each) return text;
   for (const Json& tensor : document["tensors"]) {
-    text += fmt::format("  {:<36} {:<6} {:>20} {:>12}\n", tensor["name"].get<std::string>(), tensor["type"].get<std::string>(),
+    text += fmt::format("  {:<36} {:<12} {:>14} {:>12}\n", tensor["name"].get<std::string>(), tensor["type"].get<std::string>(),
                         shape_text(tensor["shape"]), size_text(tensor["bytes"]));
   }
   return text;

@@ -18,7 +18,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 struct QuantizeOptions {
-  std::string input, output, type;
+  std::string input, output, type, sparse, scores, calibration;
   std::uint32_t threads = 0;
   bool force = false, json = false;
 };
@@ -49,6 +49,9 @@ void quantize(const QuantizeOptions& options) {
   params.type = options.type.c_str();
   params.overwrite = options.force ? 1 : 0;
   params.threads = options.threads;
+  params.sparse = options.sparse.c_str();
+  params.scores = options.scores.c_str();
+  params.calibration_path = options.calibration.c_str();
   Progress progress;
   std::string report;
   try {
@@ -77,10 +80,14 @@ void add_quantize(CLI::App& app, ExitCode& code) {
   command->add_option("--threads", options->threads, "0: one for each core; the file does not depend on it")
       ->envname("SKIPSTONE_THREADS")
       ->capture_default_str();
+  command->add_option("--sparse", options->sparse, "2:4: of four neighbouring weights of the layers' matrices two stay; TYPE F16 or Q8_0");
+  command->add_option("--scores", options->scores, "Which two: magnitude (default), or wanda, which weighs by a text's activations");
+  command->add_option("--calibration", options->calibration, "The text for wanda; its first 4096 tokens are run, on the CPU");
   command->add_flag("--json", options->json, "Report sizes and types as JSON")->envname("SKIPSTONE_JSON");
   command->footer(std::string(tensor_types_help) +
                   "Start from the largest file there is: what a type has lost, the next one does not bring back.\n\n"
-                  "Example:\n  skipstone quantize model-f16.gguf model-q8_0.gguf q8_0\n\n" +
+                  "Examples:\n  skipstone quantize model-f16.gguf model-q8_0.gguf q8_0\n"
+                  "  skipstone quantize model-f16.gguf model-sparse.gguf f16 --sparse 2:4 --scores wanda --calibration text.txt\n\n" +
                   exit_code_help);
   command->callback([options, &code] {
     quantize(*options);

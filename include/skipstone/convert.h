@@ -38,6 +38,9 @@ typedef struct skipstone_quantize_params {
   uint32_t threads;        /* 0: one for each core; the file does not depend on it */
   skipstone_progress_fn progress;
   void* user_data;
+  const char* sparse;           /* "2:4": of four neighbouring weights of the layers' matrices two stay; NULL: all. F16 and Q8_0 only */
+  const char* scores;           /* which: "magnitude" (the default) or "wanda", which weighs with the inputs of a calibration text */
+  const char* calibration_path; /* that text, UTF-8; NULL for magnitude */
 } skipstone_quantize_params;
 
 skipstone_quantize_params skipstone_quantize_default_params(void);

@@ -1,6 +1,6 @@
 // One file per weight format; define WEIGHTS_BINDING and SCALES_BINDING first. Each gives:
 //   Block                      the raw words of 32 weights of one row
-//   UNIT                       32-weight blocks that are stored together: 1, or 8 for super-blocks of 256
+//   UNIT                       32-weight blocks that are stored together: 1, 8 for super-blocks of 256, 2 for SPARSE_Q8_0
 //   load_block(unit, block)    reads block `block` of a row, which is in unit unit_of(row, block, blocks), with 16-byte loads
 //   expand_codes(block, part, a, b), block_scale(block)   where weight = block_scale * code (others: expand and 1)
 //   expand(block, part, a, b)  weights 8*part .. 8*part+7 as floats, scale applied; part is a compile-time constant after unrolling
@@ -91,6 +91,10 @@ uvec2 six_bits(uvec4 header, uint block) {
 #include "lib/quant/q5_k.glsl"
 #elif defined(FORMAT_Q6_K)
 #include "lib/quant/q6_k.glsl"
+#elif defined(FORMAT_SPARSE_F16)
+#include "lib/quant/sparse_f16.glsl"
+#elif defined(FORMAT_SPARSE_Q8_0)
+#include "lib/quant/sparse_q8_0.glsl"
 #else
 #error "a FORMAT_* must be defined"
 #endif

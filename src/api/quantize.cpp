@@ -27,7 +27,18 @@ Json quantize(const skipstone_quantize_params& params) {
   options.type = convert::parse_file_type(text_or_empty(params.type));
   options.overwrite = params.overwrite != 0;
   options.threads = params.threads;
+  const std::string sparse = text_or_empty(params.sparse), scores = text_or_empty(params.scores);
+  if (!sparse.empty()) {
+    if (sparse != "2:4") fail(Code::invalid_argument, "there is no sparse pattern '{}'; there is 2:4", gguf::escaped(sparse.substr(0, 40)));
+    options.sparse = convert::parse_scores(scores.empty() ? "magnitude" : scores);
+  } else if (!scores.empty()) {
+    fail(Code::invalid_argument, "scores choose the weights of sparse matrices; say which pattern (--sparse 2:4)");
+  }
+  options.calibration = text_or_empty(params.calibration_path);
   if (params.progress != nullptr) {
+    options.calibration_progress = [&](std::uint64_t done, std::uint64_t total) {
+      return params.progress("calibrating", static_cast<double>(done) / static_cast<double>(total), params.user_data) == 0;
+    };
     options.progress = [&](std::uint64_t written, std::uint64_t total) {
       return params.progress("quantising", static_cast<double>(written) / static_cast<double>(total), params.user_data) == 0;
     };

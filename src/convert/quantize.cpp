@@ -4,6 +4,7 @@
 #include <cstring>
 #include <filesystem>
 #include <future>
+#include <map>
 #include <string_view>
 #include <thread>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "convert/tensor_type.h"
 #include "convert/weight_check.h"
 #include "gguf/gguf.h"
+#include "gguf/sparse.h"
 #include "gguf/split.h"
 
 namespace skipstone::convert {
@@ -26,8 +28,9 @@ constexpr std::uint64_t kLeastWeightsOfAThread = 1u << 16;  // fewer are done be
 /// One tensor on its way from the input's type to the output's.
 class Conversion {
  public:
-  Conversion(const std::string& path, const gguf::Tensor& tensor, gguf::Type type, unsigned threads)
-      : path_(path), tensor_(tensor), type_(type), threads_(threads) {}
+  /// `norms`: of the inputs, by which a sparse type's weights are chosen; empty where their magnitudes decide.
+  Conversion(const std::string& path, const gguf::Tensor& tensor, gguf::Type type, unsigned threads, std::vector<float> norms)
+      : path_(path), tensor_(tensor), type_(type), threads_(threads), norms_(std::move(norms)) {}
 
   /// A gguf::RowSource.
   void operator()(std::uint64_t first_row, std::span<std::byte> out) const;
@@ -39,6 +42,7 @@ class Conversion {
   const gguf::Tensor& tensor_;
   gguf::Type type_;
   unsigned threads_;
+  std::vector<float> norms_;
 };
 
 void Conversion::operator()(std::uint64_t first_row, std::span<std::byte> out) const {
@@ -65,6 +69,7 @@ void Conversion::rows(std::uint64_t first_row, std::span<std::byte> out) const {
     if (tensor_.type == type_) {
       std::memcpy(out.data(), source.data(), to);
     } else {
+      if (!norms_.empty()) prune_row(weights, norms_);
       gguf::quantize(type_, weights, out.first(to));
     }
   }
@@ -98,21 +103,35 @@ void check_output(const QuantizeOptions& options, const gguf::File& input) {
 
 void copy_metadata(const gguf::File& file, FileType type, gguf::Writer& writer) {
   for (const gguf::Pair& pair : file.metadata()) {
-    if (!pair.key.starts_with("split.")) writer.set(pair.key, pair.value);
+    if (!pair.key.starts_with("split.") && !pair.key.starts_with(gguf::sparse_keys)) writer.set(pair.key, pair.value);
   }
   writer.set("general.file_type", static_cast<std::uint32_t>(type));
   if (gguf::traits(traits(type).matrices).block > 1) writer.set("general.quantization_version", kQuantizationVersion);
 }
 
+void check_calibration(const QuantizeOptions& options) {
+  const bool wanda = options.sparse == Scores::wanda;
+  if (wanda && options.calibration.empty()) {
+    fail(Code::invalid_argument, "Wanda's scores come from a calibration text; name one (--calibration)");
+  }
+  if (!wanda && !options.calibration.empty()) {
+    fail(Code::invalid_argument, "a calibration text ({}) is for sparse weights with Wanda's scores (--sparse 2:4 --scores wanda)",
+         options.calibration);
+  }
+}
+
 }  // namespace
 
 void quantize(const QuantizeOptions& options) {
+  check_calibration(options);
   const gguf::File file = gguf::File::open(options.input);
   check_output(options, file);
   gguf::Writer writer;
   copy_metadata(file, options.type, writer);
   const unsigned threads = options.threads > 0 ? options.threads : std::max(1u, std::thread::hardware_concurrency());
-  TensorTypes types(options.type, MixFacts::of(file));
+  TensorTypes types(options.type, MixFacts::of(file), options.sparse.has_value());
+  std::map<std::string, std::vector<float>> norms;
+  if (options.sparse == Scores::wanda) norms = input_norms(file, options.calibration, threads, options.calibration_progress);
   bool again = false;
   for (const gguf::Tensor& tensor : file.tensors()) {
     const gguf::Traits& source = gguf::traits(tensor.type);
@@ -120,12 +139,13 @@ void quantize(const QuantizeOptions& options) {
       fail(Code::unsupported, "{}: tensor '{}' is of type {}, which cannot be converted; types that can be are {}", options.input,
            gguf::escaped(tensor.name), source.name, gguf::runnable_names());
     }
+    gguf::check_places(tensor, options.input);
     gguf::Type type = types.choose(tensor.name, std::span(tensor.shape).first(tensor.dimensions));
     // What has the type asked for gains nothing from becoming a larger one.
-    if (gguf::traits(type).block > 1 && tensor.type == traits(options.type).matrices) type = tensor.type;
+    if (gguf::traits(type).block > 1 && !gguf::is_sparse(type) && tensor.type == traits(options.type).matrices) type = tensor.type;
     again = again || (source.block > 1 && type != tensor.type);
     writer.add_tensor(tensor.name, type, std::span(tensor.shape).first(tensor.dimensions),
-                      Conversion(options.input, tensor, type, threads));
+                      Conversion(options.input, tensor, type, threads, gguf::is_sparse(type) ? norms[tensor.name] : std::vector<float>()));
   }
   types.warn(options.output);
   if (again) {

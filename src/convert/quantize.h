@@ -1,8 +1,11 @@
 // A GGUF file rewritten with its matrices in another type.
 #pragma once
 
+#include <optional>
 #include <string>
 
+#include "convert/calibration.h"
+#include "convert/sparsity.h"
 #include "convert/tensor_type.h"
 #include "gguf/writer.h"
 
@@ -15,11 +18,15 @@ struct QuantizeOptions {
   bool overwrite = false;
   unsigned threads = 0;  ///< 0: as many as the machine has; the output does not depend on it
   gguf::WriteProgress progress;
+  std::optional<Scores> sparse;  ///< the layers' matrices become 2:4 sparse: which weights stay; F16 and Q8_0 only
+  std::string calibration;       ///< the text behind Wanda's scores; needed for them, and for nothing else
+  CalibrationProgress calibration_progress;
 };
 
 /// Writes `input` as `output` with the type that TensorTypes chooses for every tensor; metadata and the order of tensors stay, but for
 /// general.file_type, general.quantization_version and the keys of a split. Needs a few rows of memory besides the mapped input. Throws
-/// what File::open does for the input; invalid_argument (the output is the input, or is there already), io (it cannot be written),
+/// what File::open does for the input and input_norms() for Wanda's text; invalid_argument (the output is the input, or is there already;
+/// sparse weights of another type; Wanda's scores without a text or a text without them), io (it cannot be written),
 /// unsupported (a tensor of a type that cannot be expanded, a weight too large for the new type), bad_file (a weight that is not finite;
 /// the tensor and the row are named), cancelled. What stood under the output's name stays then, and nothing is left behind.
 void quantize(const QuantizeOptions& options);

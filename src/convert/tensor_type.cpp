@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <optional>
 
 #include "base/log.h"
 #include "base/status.h"
@@ -133,6 +134,12 @@ Type with_smaller_blocks(Type type) {
   }
 }
 
+/// What holds two of four weights of a row; nothing where it does not divide into blocks.
+std::optional<Type> sparse_type(Type values, std::uint64_t row_length) {
+  if (values == Type::q8_0 && row_length % gguf::traits(Type::sparse_q8_0).block == 0) return Type::sparse_q8_0;
+  return row_length % gguf::traits(Type::sparse_f16).block == 0 ? std::optional(Type::sparse_f16) : std::nullopt;
+}
+
 }  // namespace
 
 std::span<const FileTypeTraits> file_types() { return kFileTypes; }
@@ -187,8 +194,19 @@ MixFacts MixFacts::of(const gguf::File& file) {
   return facts;
 }
 
+TensorTypes::TensorTypes(FileType file, const MixFacts& facts, bool sparse) : file_(file), facts_(facts), sparse_(sparse) {
+  if (sparse && file != FileType::f16 && file != FileType::q8_0) {
+    fail(Code::invalid_argument, "the weights of a 2:4 sparse matrix are stored as F16 or Q8_0, not as {}", traits(file).name);
+  }
+}
+
 gguf::Type TensorTypes::choose(std::string_view name, std::span<const std::uint64_t> shape) {
   if (!is_weight_matrix(name, shape.size())) return Type::f32;
+  if (sparse_ && name.starts_with("blk.") && shape.size() == 2) {
+    ++in_layers_;
+    if (const std::optional<Type> type = sparse_type(traits(file_).matrices, shape[0])) return *type;
+    ++dense_;
+  }
   const Type wanted = mixed_type(name, shape[0], file_, facts_);
   Type type = wanted;
   while (shape[0] % gguf::traits(type).block != 0) type = with_smaller_blocks(type);
@@ -198,6 +216,10 @@ gguf::Type TensorTypes::choose(std::string_view name, std::span<const std::uint6
 }
 
 void TensorTypes::warn(const std::string& output) const {
+  if (dense_ > 0) {
+    log::warning("{}: {} of {} matrices of layers have rows that do not divide into blocks of {} and stay dense", output, dense_,
+                 in_layers_, gguf::traits(Type::sparse_f16).block);
+  }
   if (replaced_ == 0) return;
   log::warning("{}: {} of {} matrices have rows that do not divide into the blocks of {} and got larger types instead", output, replaced_,
                matrices_, traits(file_).name);

@@ -68,20 +68,24 @@ struct MixFacts {
 /// into the type's blocks, the next larger type with smaller blocks takes its place, at last F16.
 class TensorTypes {
  public:
-  TensorTypes(FileType file, const MixFacts& facts) : file_(file), facts_(facts) {}
+  /// `sparse`: the layers' matrices become 2:4 sparse, where rows divide by 32; throws invalid_argument for types other than F16 and Q8_0.
+  TensorTypes(FileType file, const MixFacts& facts, bool sparse = false);
 
   /// `shape` as in the file, fastest first.
   gguf::Type choose(std::string_view name, std::span<const std::uint64_t> shape);
 
+  /// Matrices of layers that stayed dense although sparse ones were asked for, so far.
+  std::size_t dense() const { return dense_; }
   /// Matrices that got another type because of their row length, so far.
   std::size_t replaced() const { return replaced_; }
-  /// Says so in one warning, if there were any.
+  /// Says both in a warning each, if there were any.
   void warn(const std::string& output) const;
 
  private:
   FileType file_;
   MixFacts facts_;
-  std::size_t matrices_ = 0, replaced_ = 0;
+  bool sparse_;
+  std::size_t matrices_ = 0, replaced_ = 0, in_layers_ = 0, dense_ = 0;
 };
 
 }  // namespace skipstone::convert

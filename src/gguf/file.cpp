@@ -6,6 +6,7 @@
 #include "base/status.h"
 #include "gguf/gguf.h"
 #include "gguf/lookup.h"
+#include "gguf/sparse.h"
 #include "gguf/split.h"
 
 namespace skipstone::gguf {
@@ -77,7 +78,9 @@ File File::open(const std::string& path) {
   impl->path = path;
   impl->parts = open_parts(path);
   impl->index();
-  return File(std::move(impl));
+  File file(std::move(impl));
+  adopt_sparse(file, file.impl_->tensors);
+  return file;
 }
 
 File File::describe(const std::string& name, std::vector<Pair> metadata, std::vector<Tensor> tensors) {

@@ -20,7 +20,7 @@ void check_sizes(const Traits& t, std::size_t bytes, std::size_t weights, const 
 }
 
 const Coding& coding(const Traits& t) {
-  for (const auto family : {scaled_codings, codebook_codings, super_block_codings}) {
+  for (const auto family : {scaled_codings, codebook_codings, super_block_codings, sparse_codings}) {
     for (const Coding& each : family()) {
       if (each.type == t.type) return each;
     }

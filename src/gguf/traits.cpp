@@ -1,6 +1,8 @@
 #include "gguf/traits.h"
 
+#include <algorithm>
 #include <array>
+#include <cctype>
 
 #include "base/status.h"
 
@@ -75,13 +77,38 @@ constexpr bool in_order() {
 }
 static_assert(in_order());
 
+constexpr auto kFirstSparse = static_cast<std::uint32_t>(Type::sparse_f16);
+constexpr std::array kSparseTraits = {
+    row(kFirstSparse, "SPARSE_F16", 32, 4 + 32, kHalf),
+    row(kFirstSparse + 1, "SPARSE_Q8_0", 64, 2 + 8 + 32, 127 * kHalf),
+};
+static_assert(kSparseTraits[1].type == Type::sparse_q8_0);
+
+bool equal_but_for_case(std::string_view a, std::string_view b) {
+  return std::ranges::equal(
+      a, b, [](char x, char y) { return std::toupper(static_cast<unsigned char>(x)) == std::toupper(static_cast<unsigned char>(y)); });
+}
+
 }  // namespace
 
 std::span<const Traits> all_traits() { return kTraits; }
+std::span<const Traits> sparse_traits() { return kSparseTraits; }
+
+bool is_sparse(Type type) { return type == Type::sparse_f16 || type == Type::sparse_q8_0; }
 
 const Traits* find_traits(std::uint32_t number) { return number < kTraits.size() ? &kTraits[number] : nullptr; }
 
+const Traits* find_runnable(std::string_view name) {
+  for (const std::span<const Traits> table : {all_traits(), sparse_traits()}) {
+    for (const Traits& t : table) {
+      if (t.runnable && equal_but_for_case(t.name, name)) return &t;
+    }
+  }
+  return nullptr;
+}
+
 const Traits& traits(Type type) {
+  if (is_sparse(type)) return kSparseTraits[static_cast<std::uint32_t>(type) - kFirstSparse];
   const Traits* found = find_traits(static_cast<std::uint32_t>(type));
   if (found == nullptr) fail(Code::internal, "there is no tensor type with the number {}", static_cast<std::uint32_t>(type));
   return *found;

@@ -24,7 +24,11 @@ enum class Type : std::uint32_t {
   q5_k = 13,
   q6_k = 14,
   iq4_nl = 20,
-  bf16 = 30
+  i8 = 24,
+  bf16 = 30,
+  // Of our own, with numbers that no file has: a file holds them as I8 (sparse.h).
+  sparse_f16 = 1u << 16,
+  sparse_q8_0
 };
 
 struct Traits {
@@ -40,13 +44,20 @@ struct Traits {
 /// Every type that the format names (also those that are not runnable), in the order of their numbers.
 std::span<const Traits> all_traits();
 
-/// nullptr where the number names no type.
+/// The types of 2:4 sparse matrices, which the format does not know: of four neighbouring weights two are stored.
+std::span<const Traits> sparse_traits();
+bool is_sparse(Type type);
+
+/// nullptr where the number names no type of the format.
 const Traits* find_traits(std::uint32_t number);
 
-/// For types that are known to be in the table (every Type read from a File is).
+/// A runnable type, a sparse one too, by its name in lower or upper case; nullptr where there is none.
+const Traits* find_runnable(std::string_view name);
+
+/// For types that are known to be in the tables (every Type read from a File is).
 const Traits& traits(Type type);
 
-/// "F32, F16, ... and BF16": those with kernels, for messages.
+/// "F32, F16, ... and BF16": those of the format with kernels, for messages.
 std::string runnable_names();
 
 /// The bytes of one row of `length` weights; `length` must divide into blocks.

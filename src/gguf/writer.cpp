@@ -10,6 +10,7 @@
 
 #include "base/output_file.h"
 #include "base/status.h"
+#include "gguf/sparse.h"
 
 namespace skipstone::gguf {
 namespace {
@@ -17,7 +18,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "GGUF stores little-endian numbers, which this code writes as they are");
 
 constexpr std::uint64_t kDefaultAlignment = 32;
-constexpr std::uint64_t kChunkBytes = 8u << 20;       // what write() asks a source for at once, unless a row is larger
+constexpr std::uint64_t kChunkBytes = 8u << 20;        // what write() asks a source for at once, unless a row is larger
 constexpr std::uint32_t kLargestAlignment = 1u << 20;  // as in the reader
 
 /// The number in the file of the value type at `index` of Value or Array::items: both leave out "array", number 9.
@@ -92,6 +93,7 @@ struct Writer::Impl {
 
   std::uint64_t alignment() const;
   std::uint64_t check_tensor(const std::string& name, Type type, std::span<const std::uint64_t> shape) const;
+  std::vector<Pair> all_metadata() const;
   Buffer header(std::uint64_t alignment) const;
 };
 
@@ -113,6 +115,7 @@ std::uint64_t Writer::Impl::check_tensor(const std::string& name, Type type, std
     fail(Code::invalid_argument, "there is already a tensor '{}'", escaped(name));
   }
   if (shape.empty() || shape.size() > 4) fail(Code::invalid_argument, "tensor '{}' needs 1 to 4 dimensions, not {}", name, shape.size());
+  if (is_sparse(type) && shape.size() != 2) fail(Code::invalid_argument, "tensor '{}': only matrices can be sparse", name);
   if (traits(type).removed) fail(Code::invalid_argument, "tensor '{}': GGUF has removed the type {}", name, traits(type).name);
   std::uint64_t bytes = shape[0] == 0 ? 0 : row_bytes(type, shape[0]);
   for (const std::uint64_t size : shape.subspan(1)) {
@@ -123,13 +126,26 @@ std::uint64_t Writer::Impl::check_tensor(const std::string& name, Type type, std
   return bytes;
 }
 
+/// What was set, and what says which tensors are sparse.
+std::vector<Pair> Writer::Impl::all_metadata() const {
+  std::vector<std::pair<std::string, Type>> sparse;
+  for (const Entry& tensor : tensors) {
+    if (is_sparse(tensor.type)) sparse.emplace_back(tensor.name, tensor.type);
+  }
+  std::vector<Pair> all = metadata, own = sparse_metadata(sparse);
+  if (!own.empty()) std::erase_if(all, [](const Pair& pair) { return pair.key.starts_with(sparse_keys); });
+  all.insert(all.end(), std::make_move_iterator(own.begin()), std::make_move_iterator(own.end()));
+  return all;
+}
+
 Buffer Writer::Impl::header(std::uint64_t alignment) const {
+  const std::vector<Pair> pairs = all_metadata();
   Buffer out;
   for (const char c : {'G', 'G', 'U', 'F'}) out.scalar(c);
   out.scalar(std::uint32_t{3});
   out.scalar(std::uint64_t{tensors.size()});
-  out.scalar(std::uint64_t{metadata.size()});
-  for (const Pair& pair : metadata) {
+  out.scalar(std::uint64_t{pairs.size()});
+  for (const Pair& pair : pairs) {
     out.text(pair.key);
     out.value(pair.value);
   }
@@ -137,8 +153,11 @@ Buffer Writer::Impl::header(std::uint64_t alignment) const {
   for (const Entry& tensor : tensors) {
     out.text(tensor.name);
     out.scalar(static_cast<std::uint32_t>(tensor.shape.size()));
-    for (const std::uint64_t size : tensor.shape) out.scalar(size);
-    out.scalar(static_cast<std::uint32_t>(tensor.type));
+    // Rows of a sparse matrix are stored as so many bytes.
+    const bool sparse = is_sparse(tensor.type);
+    out.scalar(sparse ? row_bytes(tensor.type, tensor.shape[0]) : tensor.shape[0]);
+    for (const std::uint64_t size : std::span(tensor.shape).subspan(1)) out.scalar(size);
+    out.scalar(static_cast<std::uint32_t>(sparse ? Type::i8 : tensor.type));
     out.scalar(offset);
     offset = align_up(offset + tensor.bytes, alignment);
   }

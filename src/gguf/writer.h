@@ -11,15 +11,15 @@
 
 namespace skipstone::gguf {
 
-/// Fills `out` with the bytes of whole rows from row `first_row` on (a row is shape[0] weights). write() asks for all rows in order, some at
-/// a time, so that a model never has to be in memory. May throw; write() then leaves nothing behind.
+/// Fills `out` with the bytes of whole rows from row `first_row` on (a row is shape[0] weights). write() asks for all rows in order, some
+/// at a time, so that a model never has to be in memory. May throw; write() then leaves nothing behind.
 using RowSource = std::function<void(std::uint64_t first_row, std::span<std::byte> out)>;
 
 /// Bytes of tensor data written so far and in all; false cancels.
 using WriteProgress = std::function<bool(std::uint64_t written, std::uint64_t total)>;
 
 /// Collects metadata and tensors, then writes them to `path` through a temporary file that is renamed at the end:
-/// there is never a half-written file under the final name.
+/// there is never a half-written file under the final name. Sparse matrices are stored as sparse.h says, with the metadata that name them.
 class Writer {
  public:
   Writer();

@@ -29,6 +29,8 @@ constexpr WeightFormat formats[] = {
     FORMAT(q4_k, 256, 128, 16),
     FORMAT(q5_k, 256, 128, 48),
     FORMAT(q6_k, 256, 192, 20),
+    FORMAT(sparse_f16, 32, 32, 4),
+    FORMAT(sparse_q8_0, 64, 32, 12),
 };
 
 #undef FORMAT

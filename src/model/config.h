@@ -53,7 +53,8 @@ struct ModelTensors {
   std::vector<LayerTensors> layers;
 };
 
-/// Looks every tensor up by the architecture's names and checks type (runnable) and shape. Errors as in Config::from.
+/// Looks every tensor up by the architecture's names and checks type (runnable), shape, and the places of sparse ones. Errors as in
+/// Config::from.
 ModelTensors find_tensors(const gguf::File& file, const Config& config);
 
 /// One row per architecture that we run.

@@ -40,6 +40,9 @@ constexpr FormatPlanes format_planes[] = {
     {gguf::Type::q4_k, bits, scale_and_minimum(8, 7.5f), 286.0},
     {gguf::Type::q5_k, bits, scale_and_minimum(24, 15.5f), 583.0},
     {gguf::Type::q6_k, bits, {Number::f32, 10, 1}, 1420.0},
+    // Of random places some are out of order or the same: 11 of 32 weights are there.
+    {gguf::Type::sparse_f16, halves, bits, 0.338},
+    {gguf::Type::sparse_q8_0, bits, {Number::f32, 6, 1}, 45.1},
 };
 
 const FormatPlanes& planes_of(gguf::Type format) {

@@ -39,7 +39,7 @@ float half_at(const std::byte* from) {
   return half_to_float(bits);
 }
 
-// {scale (, minimum), codes}: both go as they are.
+// {scale (, minimum) or places, codes}: both go as they are.
 template <std::size_t header, std::size_t codes>
 void split(const std::byte* block, std::byte* quants, std::byte* scales) {
   std::memcpy(scales, block, header);
@@ -127,6 +127,13 @@ void repack_q6_k(const std::byte* block, std::byte* quants, std::byte* scales) {
   for (std::size_t g = 0; g < 16; ++g) scales[4 + g] = std::bit_cast<std::byte>(s.scales[g]);
 }
 
+// Plane 1: the scale as a float, the places of both blocks of 32.
+void repack_sparse_q8_0(const std::byte* block, std::byte* quants, std::byte* scales) {
+  put_float(half_at(block), scales);
+  std::memcpy(scales + 4, block + 2, 8);
+  std::memcpy(quants, block + 10, 32);
+}
+
 }  // namespace
 
 RepackUnit repack_unit(gguf::Type type) {
@@ -156,6 +163,12 @@ RepackUnit repack_unit(gguf::Type type) {
       return repack_q45_k<gguf::Type::q5_k>;
     case gguf::Type::q6_k:
       return repack_q6_k;
+    case gguf::Type::sparse_f16:
+      return split<4, 32>;
+    case gguf::Type::sparse_q8_0:
+      return repack_sparse_q8_0;
+    case gguf::Type::i8:
+      break;
   }
   fail(Code::unsupported, "there is no device layout for weights of type {}", gguf::traits(type).name);
 }

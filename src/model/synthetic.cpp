@@ -44,11 +44,12 @@ const SyntheticShape& find_shape(std::string_view name, const std::string& speci
 }
 
 gguf::Type find_type(std::string_view name, const std::string& specification) {
+  if (const gguf::Traits* found = gguf::find_runnable(name)) return found->type;
   std::string known;
-  for (const gguf::Traits& traits : gguf::all_traits()) {
-    if (!traits.runnable) continue;
-    if (lower(traits.name) == name) return traits.type;
-    known += fmt::format("{}{}", known.empty() ? "" : ", ", lower(traits.name));
+  for (const std::span<const gguf::Traits> table : {gguf::all_traits(), gguf::sparse_traits()}) {
+    for (const gguf::Traits& traits : table) {
+      if (traits.runnable) known += fmt::format("{}{}", known.empty() ? "" : ", ", lower(traits.name));
+    }
   }
   fail(Code::invalid_argument, "a synthetic model cannot have the type '{}' (in '{}'); say NAME:TYPE with one of {}", gguf::escaped(name),
        gguf::escaped(specification), known);

@@ -8,6 +8,7 @@
 
 #include "base/status.h"
 #include "gguf/gguf.h"
+#include "gguf/sparse.h"
 #include "model/config.h"
 
 namespace skipstone::model {
@@ -41,6 +42,7 @@ class Lookup {
       fail(Code::bad_file, "Tensor '{}' has rows of {} weights, which do not divide into the blocks of {} of type {}.", name, k,
            traits.block, traits.name);
     }
+    gguf::check_places(*tensor, file_.path());
     return tensor;
   }
 

@@ -89,8 +89,9 @@ struct Model::Impl {
   void check(const Sequence& sequence, std::span<const std::int32_t> tokens, std::uint32_t first_position, const exec::LayerPlan& plan,
              const Options& options) const;
   Floats embed(std::span<const std::int32_t> tokens) const;
-  void run_attention(std::uint32_t index, Sequence& sequence, std::uint32_t first_position, std::size_t rows, Floats& x) const;
-  void run_mlp(const Layer& layer, std::size_t rows, Floats& x) const;
+  void run_attention(std::uint32_t index, Sequence& sequence, std::uint32_t first_position, std::size_t rows, const Options& options,
+                     Floats& x) const;
+  void run_mlp(std::uint32_t index, std::size_t rows, const Options& options, Floats& x) const;
   Floats logits(std::span<const float> hidden) const;
 };
 
@@ -129,9 +130,11 @@ Floats Model::Impl::embed(std::span<const std::int32_t> tokens) const {
   return x;
 }
 
-void Model::Impl::run_attention(std::uint32_t index, Sequence& sequence, std::uint32_t first_position, std::size_t rows, Floats& x) const {
+void Model::Impl::run_attention(std::uint32_t index, Sequence& sequence, std::uint32_t first_position, std::size_t rows,
+                                const Options& options, Floats& x) const {
   const Layer& layer = layers[index];
   const Floats input = normalised(x, layer.attention_norm, config.norm_epsilon);
+  if (options.observe) options.observe(index, MatrixInput::attention, input, rows);
   Floats q = layer.q.apply(input, rows), k = layer.k.apply(input, rows);
   const Floats v = layer.v.apply(input, rows);
   for (std::size_t r = 0; r < rows; ++r) {
@@ -146,13 +149,17 @@ void Model::Impl::run_attention(std::uint32_t index, Sequence& sequence, std::ui
   for (std::size_t r = 0; r < rows; ++r) {
     attention(row_of(q, r, config.q_width()), cache, first_position + static_cast<std::uint32_t>(r), row_of(mixed, r, config.q_width()));
   }
+  if (options.observe) options.observe(index, MatrixInput::attention_output, mixed, rows);
   add(x, layer.o.apply(mixed, rows));
 }
 
-void Model::Impl::run_mlp(const Layer& layer, std::size_t rows, Floats& x) const {
+void Model::Impl::run_mlp(std::uint32_t index, std::size_t rows, const Options& options, Floats& x) const {
+  const Layer& layer = layers[index];
   const Floats input = normalised(x, layer.ffn_norm, config.norm_epsilon);
+  if (options.observe) options.observe(index, MatrixInput::ffn, input, rows);
   Floats gate = layer.gate.apply(input, rows);
   swiglu(gate, layer.up.apply(input, rows), gate);
+  if (options.observe) options.observe(index, MatrixInput::ffn_down, gate, rows);
   add(x, layer.down.apply(gate, rows));
 }
 
@@ -208,12 +215,12 @@ Result Model::forward(Sequence& sequence, std::span<const std::int32_t> tokens, 
   for (std::uint32_t layer = 0; layer < m.config.layers; ++layer) {
     if (plan.runs_attention(layer)) {
       before = x;
-      m.run_attention(layer, sequence, first_position, rows, x);
+      m.run_attention(layer, sequence, first_position, rows, options, x);
       result.attention_cosine[layer] = cosines();
     }
     if (plan.runs_mlp(layer)) {
       before = x;
-      m.run_mlp(m.layers[layer], rows, x);
+      m.run_mlp(layer, rows, options, x);
       result.mlp_cosine[layer] = cosines();
     }
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -18,9 +19,14 @@ struct Sequence {
   std::vector<std::vector<float>> keys, values;
 };
 
+/// What a layer's matrices are multiplied with: Q, K and V; the attention's output matrix; gate and up; down.
+enum class MatrixInput { attention, attention_output, ffn, ffn_down };
+
 struct Options {
   bool all_logits = true;         ///< false: logits of the last row alone
   std::span<const float> hidden;  ///< the residual stream to start from, rows * width; empty: the tokens' embeddings
+  /// Called with the input of every product of a layer that runs: `rows` rows of x.
+  std::function<void(std::uint32_t layer, MatrixInput input, std::span<const float> x, std::size_t rows)> observe{};
 };
 
 struct Result {

@@ -109,10 +109,10 @@ std::string check_rms_norm(Bench& bench, Depth depth) {
 }
 
 // Everything that the skinny kernels do besides: the norm before, silu(gate) * up behind.
-std::string check_fused(Bench& bench, Depth depth, const kernels::Selector& select, std::uint32_t most) {
-  const std::uint32_t n = 70, k = 352;
+std::string check_fused(Bench& bench, Depth depth, gguf::Type format, const kernels::Selector& select, std::uint32_t most) {
+  const std::uint32_t n = 70, k = whole_blocks(format, 352);
   Random random("invariance fused");
-  const HostMatrix matrix(gguf::Type::q8_0, 2 * n, k, random);
+  const HostMatrix matrix(format, 2 * n, k, random);
   const kernels::Matrix placed = place(bench, matrix, 1, select.interleave());
   const std::vector<float> x = random.floats(std::size_t{items} * k, -2.0f, 2.0f);
   bench.put({ResourceKind::weight, 1}, strided(random.floats(k, -2.0f, 2.0f), k));
@@ -220,11 +220,11 @@ std::string check_attention(Bench& bench, Depth depth, std::uint32_t kv_heads, K
 std::vector<Case> invariance_cases(const Scope& scope) {
   const Depth depth = scope.depth;
   std::vector<Case> cases;
-  // CPU drivers take seconds to compile a wide bucket: there one format has them all.
+  // CPU drivers take seconds to compile a wide bucket: there one dense format has them all, and the sparse ones.
   const bool own_layout_is_gpus = scope.tuning.matvec_k_lanes == scope.tuning.lanes;
   for (const gguf::Type format : formats()) {
     if (depth == Depth::quick && format != gguf::Type::q8_0) continue;
-    const bool all = own_layout_is_gpus || format == gguf::Type::q8_0;
+    const bool all = own_layout_is_gpus || format == gguf::Type::q8_0 || gguf::is_sparse(format);
     const std::uint32_t most = all ? STEP_VERIFY_ROWS : 4;
     cases.push_back({"matvec", "invariance matvec " + suffix(format),
                      [=](Bench& bench) { return check_matvec(bench, depth, format, bench.select(), most); }});
@@ -238,7 +238,11 @@ std::vector<Case> invariance_cases(const Scope& scope) {
                      }});
   }
   cases.push_back({"matvec", "invariance norm, matvec, swiglu",
-                   [=](Bench& bench) { return check_fused(bench, depth, bench.select(), STEP_VERIFY_ROWS); }});
+                   [=](Bench& bench) { return check_fused(bench, depth, gguf::Type::q8_0, bench.select(), STEP_VERIFY_ROWS); }});
+  if (depth == Depth::full) {
+    cases.push_back({"matvec", "invariance norm, matvec, swiglu sparse_f16",
+                     [=](Bench& bench) { return check_fused(bench, depth, gguf::Type::sparse_f16, bench.select(), STEP_VERIFY_ROWS); }});
+  }
   cases.push_back({"rms_norm", "invariance rms_norm", [=](Bench& bench) { return check_rms_norm(bench, depth); }});
   cases.push_back({"rope_store", "invariance rope_store", [=](Bench& bench) { return check_rope_store(bench, depth, 16, KvFormat::f16); }});
   cases.push_back(

@@ -80,6 +80,8 @@ std::vector<Case> matvec_cases(const Scope& scope) {
     add(cases, {.format = gguf::Type::q4_0, .n = 77, .k = 352, .rows = rows, .norm = true, .swiglu = true});
   }
   add(cases, {.format = gguf::Type::f16, .n = 100, .k = 172, .rows = 5, .bias = true, .residual = true, .norm = true});
+  add(cases, {.format = gguf::Type::sparse_f16, .n = 77, .k = 352, .rows = 3, .norm = true, .swiglu = true});
+  add(cases, {.format = gguf::Type::sparse_q8_0, .n = 77, .k = 320, .rows = 3, .bias = true, .residual = true, .norm = true});
   for (const Layout layout : other_layouts(scope.tuning)) {
     add(cases, {.format = gguf::Type::q8_0, .n = 77, .k = 352, .rows = 3, .norm = true, .swiglu = true}, layout);
   }

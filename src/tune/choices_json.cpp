@@ -25,11 +25,8 @@ std::optional<std::array<std::uint32_t, Count>> numbers(const Json& entry, const
 
 std::optional<gguf::Type> format_of(const Json& entry) {
   if (!entry.is_object() || !entry.contains("format") || !entry["format"].is_string()) return std::nullopt;
-  const std::string name = entry["format"].get<std::string>();
-  for (const gguf::Traits& traits : gguf::all_traits()) {
-    if (traits.name == name) return traits.type;
-  }
-  return std::nullopt;
+  const gguf::Traits* traits = gguf::find_runnable(entry["format"].get<std::string>());
+  return traits == nullptr ? std::nullopt : std::optional(traits->type);
 }
 
 std::optional<kernels::Choices::MatrixKey> matrix_key(const Json& entry) {

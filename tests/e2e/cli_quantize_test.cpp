@@ -97,11 +97,46 @@ TEST_F(CliQuantize, MixesOfKQuants) {
   EXPECT_GE(count, 19u);
 }
 
+// Half of the layers' weights, and drafts that change nothing: with the bundled model too.
+TEST_F(CliQuantize, SparseFilesRunAndDraftLosslessly) {
+  std::ofstream(file("text.txt")) << "The quick brown fox jumps over the lazy dog, and the dog does not mind it at all.";
+  const std::string bundled = std::string(SKIPSTONE_MODELS) + "/skipstone-py.gguf", by_text = file("wanda.gguf"),
+                    large = file("large.gguf");
+  const Result wanda =
+      run({"quantize", model(), by_text, "q8_0", "--sparse", "2:4", "--scores", "wanda", "--calibration", file("text.txt"), "--json"});
+  ASSERT_EQ(wanda.code, 0) << wanda.error;
+  EXPECT_NE(wanda.out.find("SPARSE_Q8_0"), std::string::npos) << wanda.out;
+  const Result magnitude = run({"quantize", bundled, large, "f16", "--sparse", "2:4"});
+  ASSERT_EQ(magnitude.code, 0) << magnitude.error;
+  EXPECT_NE(magnitude.out.find("SPARSE_F16 x 140"), std::string::npos) << magnitude.out;
+  EXPECT_LT(std::filesystem::file_size(large), std::filesystem::file_size(bundled) * 2 / 3);
+  const Result inspected = run({"inspect", large});
+  for (const char* part : {"SPARSE_F16", "skipstone.sparse.pattern", "2:4"}) {
+    EXPECT_NE(inspected.out.find(part), std::string::npos) << part << "\n" << inspected.out;
+  }
+  for (const auto& [path, exit] : {std::pair{by_text, "exit:2"}, std::pair{large, "exit:7"}}) {
+    const auto tokens = [&](const std::string& draft) {
+      const Result result = run({"run", "-m", path, "-p", "def add(a, b):", "-n", "24", "--draft", draft, "--json"});
+      EXPECT_EQ(result.code, 0) << result.error;
+      return result.code == 0 ? json::parse(result.out)["tokens"] : json();
+    };
+    const json plain = tokens("none");
+    EXPECT_GE(plain.size(), 1u);
+    EXPECT_EQ(tokens("asd"), plain) << path;
+    EXPECT_EQ(tokens(exit), plain) << path;
+  }
+}
+
 TEST_F(CliQuantize, WhatPeopleGetWrong) {
   const std::string output = file("out.gguf");
   std::ofstream(file("text.gguf")) << "This is a text and no model at all.";
   std::ofstream(file("short.gguf"), std::ios::binary) << fixtures::bytes_of(model()).substr(0, 20000);
   expect_refused({"quantize", model(), output, "q5_x"}, 2, "there are F32, F16, BF16, Q8_0, Q6_K, Q5_K_M");
+  expect_refused({"quantize", model(), output, "q4_0", "--sparse", "2:4"}, 2, "stored as F16 or Q8_0, not as Q4_0");
+  expect_refused({"quantize", model(), output, "f16", "--sparse", "1:4"}, 2, "no sparse pattern '1:4'; there is 2:4");
+  expect_refused({"quantize", model(), output, "f16", "--sparse", "2:4", "--scores", "best"}, 2, "there are magnitude and wanda");
+  expect_refused({"quantize", model(), output, "f16", "--scores", "wanda"}, 2, "--sparse 2:4");
+  expect_refused({"quantize", model(), output, "f16", "--sparse", "2:4", "--scores", "wanda"}, 2, "--calibration");
   expect_refused({"quantize", file("missing.gguf"), output, "q8_0"}, 3, "missing.gguf");
   expect_refused({"quantize", file("text.gguf"), output, "q8_0"}, 3, "not a GGUF file");
   expect_refused({"quantize", file("short.gguf"), output, "q8_0"}, 3, "short.gguf");

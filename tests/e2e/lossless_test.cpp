@@ -122,7 +122,8 @@ TEST_P(LosslessFormats, EveryDrafterGivesPlainText) {
   check_model(path, "the quick brown fox jumps over the lazy dog again and again", 2);
 }
 
-INSTANTIATE_TEST_SUITE_P(Formats, LosslessFormats, testing::Values(gguf::Type::f32, gguf::Type::q8_0, gguf::Type::q4_0),
+INSTANTIATE_TEST_SUITE_P(Formats, LosslessFormats,
+                         testing::Values(gguf::Type::f32, gguf::Type::q8_0, gguf::Type::q4_0, gguf::Type::sparse_f16),
                          [](const auto& test) { return std::string(gguf::traits(test.param).name); });
 
 TEST(Lossless, QuantisedCache) {

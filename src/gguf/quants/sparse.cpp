@@ -1,0 +1,125 @@
+// 2:4 sparse blocks: of every four neighbouring weights at most two are stored, with their places. A group of four has four bits in the
+// order of the groups, the lower place in the lower two (so the sparse matrix units of GPUs have it too: Mishra et al. 2021, "Accelerating
+// sparse deep neural networks", arXiv 2104.08378). SPARSE_F16: 32 weights, {4 bytes of places, 16 halves}. SPARSE_Q8_0: 64 weights,
+// {f16 scale, 8 bytes of places, 32 signed bytes}, the scale and codes those that Q8_0 has for the stored weights.
+#include "gguf/sparse.h"
+
+#include <array>
+#include <cmath>
+#include <cstring>
+
+#include "base/half.h"
+#include "gguf/quants/coding.h"
+
+namespace skipstone::gguf {
+namespace {
+
+constexpr std::size_t kGroup = 4;
+
+/// The places of the two largest of four weights, in order; the former of two equals.
+struct Places {
+  std::size_t first = 0, second = 1;
+};
+
+Places largest_two(const float* weights) {
+  std::size_t largest = 0;
+  for (std::size_t i = 1; i < kGroup; ++i) {
+    if (std::fabs(weights[i]) > std::fabs(weights[largest])) largest = i;
+  }
+  std::size_t next = largest == 0 ? 1 : 0;
+  for (std::size_t i = next + 1; i < kGroup; ++i) {
+    if (i != largest && std::fabs(weights[i]) > std::fabs(weights[next])) next = i;
+  }
+  return largest < next ? Places{largest, next} : Places{next, largest};
+}
+
+Places places_at(const std::byte* places, std::size_t group) {
+  const auto bits = std::to_integer<unsigned>(places[group / 2]) >> (group % 2 * 4);
+  return {bits & 3u, bits >> 2 & 3u};
+}
+
+/// `kept`: weights / 2 of them, in the order of the places.
+template <std::size_t weights>
+void spread(const std::byte* places, const float* kept, float* out) {
+  std::fill_n(out, weights, 0.0f);
+  for (std::size_t g = 0; g < weights / kGroup; ++g) {
+    const Places at = places_at(places, g);
+    out[g * kGroup + at.first] = kept[2 * g];
+    out[g * kGroup + at.second] = kept[2 * g + 1];
+  }
+}
+
+template <std::size_t count>
+std::array<float, count / 2> gather(const float* weights, std::byte* places) {
+  std::array<float, count / 2> kept;
+  std::fill_n(places, count / kGroup / 2, std::byte{0});
+  for (std::size_t g = 0; g < count / kGroup; ++g) {
+    const Places at = largest_two(weights + g * kGroup);
+    places[g / 2] |= static_cast<std::byte>((at.first | at.second << 2) << (g % 2 * 4));
+    kept[2 * g] = weights[g * kGroup + at.first];
+    kept[2 * g + 1] = weights[g * kGroup + at.second];
+  }
+  return kept;
+}
+
+void expand_f16(const std::byte* block, float* out) {
+  std::array<float, 16> kept;
+  for (std::size_t i = 0; i < kept.size(); ++i) kept[i] = half_to_float(load16(block + 4 + 2 * i));
+  spread<32>(block, kept.data(), out);
+}
+
+void round_f16(const float* weights, std::byte* block) {
+  const auto kept = gather<32>(weights, block);
+  for (std::size_t i = 0; i < kept.size(); ++i) store16(block + 4 + 2 * i, float_to_half(kept[i]));
+}
+
+void expand_q8_0(const std::byte* block, float* out) {
+  const float scale = half_to_float(load16(block));
+  std::array<float, 32> kept;
+  for (std::size_t i = 0; i < kept.size(); ++i) kept[i] = scale * static_cast<float>(std::bit_cast<std::int8_t>(block[10 + i]));
+  spread<64>(block + 2, kept.data(), out);
+}
+
+void round_q8_0(const float* weights, std::byte* block) {
+  const auto kept = gather<64>(weights, block + 2);
+  std::array<std::byte, 34> dense;
+  quantize(Type::q8_0, kept, dense);
+  std::memcpy(block, dense.data(), 2);
+  std::memcpy(block + 10, dense.data() + 2, 32);
+}
+
+constexpr Coding codings[] = {{Type::sparse_f16, expand_f16, round_f16}, {Type::sparse_q8_0, expand_q8_0, round_q8_0}};
+
+/// The bytes of places in a block, and where they start.
+struct PlaceBytes {
+  std::size_t at, count;
+};
+
+PlaceBytes place_bytes(Type type) { return type == Type::sparse_f16 ? PlaceBytes{0, 4} : PlaceBytes{2, 8}; }
+
+/// Whether in each of eight groups the second place lies behind the first: 3 + second - first, which is 4 to 6 then and 0 to 3 otherwise,
+/// for all eight at once.
+bool in_order(std::uint32_t places) {
+  const std::uint32_t first = places & 0x33333333u, second = places >> 2 & 0x33333333u;
+  return (((second | 0x44444444u) - first - 0x11111111u) & 0x44444444u) == 0x44444444u;
+}
+
+}  // namespace
+
+std::span<const Coding> sparse_codings() { return codings; }
+
+std::optional<std::uint64_t> find_misplaced(const Tensor& tensor) {
+  if (!is_sparse(tensor.type)) return std::nullopt;
+  const PlaceBytes places = place_bytes(tensor.type);
+  const std::size_t block = traits(tensor.type).bytes;
+  for (std::size_t at = 0; at + block <= tensor.data.size(); at += block) {
+    for (std::size_t word = 0; word < places.count; word += 4) {
+      std::uint32_t eight_groups = 0;
+      std::memcpy(&eight_groups, &tensor.data[at + places.at + word], sizeof eight_groups);
+      if (!in_order(eight_groups)) return at / row_bytes(tensor.type, tensor.row_length());
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace skipstone::gguf
