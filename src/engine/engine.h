@@ -47,7 +47,7 @@ enum class Tuning {
 };
 
 /// `stage`: "reading model", "loading weights", "tuning kernels", "compiling kernels", "measuring costs", "reading corpus", "indexing
-/// corpus"; `done` 0..1.
+/// corpus", "making bigram table"; `done` 0..1.
 using Progress = std::function<void(const std::string& stage, double done)>;
 
 struct EngineOptions {

@@ -6,6 +6,7 @@
 
 #include "base/philox.h"
 #include "base/status.h"
+#include "engine/bigram_table.h"
 #include "engine/draft_texts.h"
 #include "engine/engine.h"
 #include "engine/engine_state.h"
@@ -78,6 +79,7 @@ struct Session::State {
     spec::ModelFacts facts{.layers = engine->config().layers, .exit_layer = engine->config().exit_layer};
     facts.fingerprint = engine->model_fingerprint();
     facts.costs = [&] { return round_costs_of(engine->state(), options.progress); };
+    facts.bigrams = [&] { return bigrams_of(engine->state(), options.progress); };
     if (engine->has_tokenizer()) {
       facts.read_text = [&](const std::string& file) { return read_text_tokens(engine->tokenizer(), file, "document", options.progress); };
     }
