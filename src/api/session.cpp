@@ -235,8 +235,8 @@ skipstone_status skipstone_session_strategy(const skipstone_session* session, ui
     const auto& all = session->last.stats.by_strategy;
     if (index >= all.size()) fail(Code::invalid_argument, "there is no strategy {}; the last generation had {}", index, all.size());
     const spec::StrategyCounts& counts = all[index];
-    *strategy = {counts.name.c_str(), counts.rows, counts.by_rank.data(), counts.by_length.data(), counts.by_rank.size(),
-                 counts.by_length.size()};
+    *strategy = {counts.name.c_str(),     counts.rows,           counts.by_rank.data(),
+                 counts.by_length.data(), counts.by_rank.size(), counts.by_length.size()};
   });
 }
 

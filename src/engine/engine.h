@@ -132,9 +132,9 @@ struct CorpusFacts {
 };
 
 /// What a measurement runs behind `depth` tokens that are in the cache already: a prompt and then single tokens, or one pass that verifies
-/// `rows` rows.
+/// `rows` rows; or `chains` chains of so many rows, in as many passes as they take.
 struct Work {
-  std::uint32_t depth = 0, prompt = 0, generate = 0, rows = 0;
+  std::uint32_t depth = 0, prompt = 0, generate = 0, rows = 0, chains = 0;
 };
 
 /// One conversation. Not thread-safe; many sessions can share an engine one after the other.

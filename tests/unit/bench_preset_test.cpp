@@ -28,7 +28,7 @@ TEST(Preset, HasThePapersSettings) {
   EXPECT_EQ(table3.points[1].drafter, "skip:attn:3;mlp:4,k=4,gamma=0,adaptive=0");
   EXPECT_EQ(table3.points[4].drafter, "skip:attn:3;mlp:4,k=12,gamma=0.2,adaptive=0");
   EXPECT_EQ(make_preset("asd-table5", model_of(20)).points.size(), 4u);
-  EXPECT_TRUE(make_preset("dv-fig5", model_of(20)).thresholds);
+  EXPECT_EQ(make_preset("dv-fig5", model_of(20)).plot_of, PlotOf::thresholds);
 }
 
 TEST(Preset, Figure4SkipsMoreAndMoreButNeverTheEnds) {
