@@ -18,6 +18,7 @@
 #include "base/output_file.h"
 #include "base/status.h"
 #include "sample/top_k.h"
+#include "spec/unigrams.h"
 
 namespace skipstone::engine {
 namespace {
@@ -133,6 +134,29 @@ std::shared_ptr<const spec::Bigrams> bigrams_of(Engine::State& state, const Prog
   auto made = std::make_shared<const spec::Bigrams>(spec::Bigrams::most_width, make_bigrams(*state.spare, state.config, progress));
   file.write(*made);
   return state.bigrams = std::move(made);
+}
+
+std::vector<spec::Token> unigrams_of(Engine::State& state, const Progress& progress) {
+  const std::lock_guard lock(state.bigram_mutex);
+  if (!state.unigrams.empty()) return state.unigrams;
+  if (!state.spare) state.spare = state.new_executor();
+  const std::uint32_t most = std::min<std::uint32_t>(STEP_MAX_ROWS, state.shape.context);
+  std::vector<float> rows;
+  const auto read = [&](std::uint32_t first, std::uint32_t count) {
+    rows.clear();
+    for (std::uint32_t done = 0; done < count; done += most) {
+      std::vector<spec::Token> tokens(std::min(most, count - done));
+      std::iota(tokens.begin(), tokens.end(), static_cast<spec::Token>(first + done));
+      const std::vector<float> some = state.spare->read_embeddings(tokens);
+      rows.insert(rows.end(), some.begin(), some.end());
+    }
+    return std::span<const float>(rows);
+  };
+  const auto step = [&](double done) {
+    if (progress) progress("ranking tokens", done);
+  };
+  state.unigrams = spec::unigram_ranking(state.config.vocabulary, state.config.width, spec::Bigrams::most_width, read, step);
+  return state.unigrams;
 }
 
 }  // namespace skipstone::engine

@@ -30,4 +30,7 @@ class BigramFile {
 /// From the cache, or made now: 32 texts of one token in every pass. Kept in `state` for its other sessions.
 std::shared_ptr<const spec::Bigrams> bigrams_of(Engine::State& state, const Progress& progress);
 
+/// The tokens that are likely anywhere, by the embeddings (spec/unigrams.h); made once for all sessions of an engine, not kept in a file.
+std::vector<spec::Token> unigrams_of(Engine::State& state, const Progress& progress);
+
 }  // namespace skipstone::engine

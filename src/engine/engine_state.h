@@ -41,6 +41,7 @@ struct Engine::State {
 
   std::mutex bigram_mutex;
   std::shared_ptr<const spec::Bigrams> bigrams;  ///< where a session asked for them
+  std::vector<spec::Token> unigrams;             ///< likewise
 
   std::unique_ptr<exec::Executor> new_executor();
   /// Reads and indexes `files`, unless they were the last ones asked for.

@@ -85,6 +85,7 @@ struct Session::State {
     facts.fingerprint = engine->model_fingerprint();
     facts.costs = [&] { return round_costs_of(engine->state(), options.progress); };
     facts.bigrams = [&] { return bigrams_of(engine->state(), options.progress); };
+    facts.unigrams = [&] { return unigrams_of(engine->state(), options.progress); };
     if (engine->has_tokenizer()) {
       facts.read_text = [&](const std::string& file) { return read_text_tokens(engine->tokenizer(), file, "document", options.progress); };
     }

@@ -18,6 +18,7 @@
 #include "fixtures/temporary_directory.h"
 #include "fixtures/tiny_model.h"
 #include "ref/model.h"
+#include "spec/unigrams.h"
 
 namespace skipstone::engine {
 namespace {
@@ -118,6 +119,28 @@ TEST_F(BigramTable, IsMadeOnceAndAgainWhereItsFileIsDamaged) {
     std::ifstream again(files()[0], std::ios::binary);
     EXPECT_EQ(whole, std::string(std::istreambuf_iterator<char>(again), {}));
   }
+}
+
+// The embeddings as the device has them are the file's, so the ranking is that of the file.
+TEST_F(BigramTable, UnigramsComeFromTheEmbeddings) {
+  const auto engine = load();
+  const auto unigrams = unigrams_of(engine->state(), {});
+  EXPECT_EQ(unigrams_of(engine->state(), {}), unigrams);
+  const ref::Model oracle(gguf::File::open(path()), KvFormat::f32);
+  exec::LayerPlan none = exec::LayerPlan::full(oracle.config().layers);
+  none.end = 0;
+  std::vector<float> rows;
+  const auto read = [&](std::uint32_t first, std::uint32_t count) {
+    rows.clear();
+    for (std::uint32_t i = 0; i < count; ++i) {
+      ref::Sequence text = oracle.new_sequence();
+      const std::vector<std::int32_t> token = {static_cast<std::int32_t>(first + i)};
+      const auto hidden = oracle.forward(text, token, 0, none).hidden[0];
+      rows.insert(rows.end(), hidden.begin(), hidden.end());
+    }
+    return std::span<const float>(rows);
+  };
+  EXPECT_EQ(unigrams, spec::unigram_ranking(oracle.config().vocabulary, oracle.config().width, 25, read, {}));
 }
 
 TEST_F(BigramTable, IsMadeWithoutACacheToo) {

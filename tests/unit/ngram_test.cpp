@@ -234,7 +234,7 @@ TEST(Ngram, RefusesWhatItCannotDo) {
   EXPECT_EQ(error_of("ngram:q=0"), "drafter ngram: q=0 has to be a whole number from 1 to 16");
   EXPECT_EQ(error_of("ngram:rows=3"), "drafter ngram: rows=3 has to be one of: tree, block");
   EXPECT_EQ(error_of("ngram:context=0,bigram=0"), "drafter ngram: context=0, bigram=0, unigram=0 leave nothing to draft with");
-  EXPECT_EQ(error_of("ngram"), "drafter ngram: there is no table of this model's bigrams; say bigram=0");
+  EXPECT_EQ(error_of("ngram"), "drafter ngram: there is no table of this model's bigrams; say bigram=0,unigram=0");
   EXPECT_EQ(error_of("recycle:k=9"), "drafter recycle: k=9 has to be a whole number from 1 to 8");
   EXPECT_EQ(error_of("recycle:n=32"), "drafter recycle: n=32 has to be a whole number from 1 to 31");
 }

@@ -51,7 +51,8 @@ Preset ngrammys_fig2(const PresetModel&) {
     const char *series, *options;
   };
   // Blocks, since a tree is cut at the rows of one pass, and what counts here is what the strategies are worth.
-  constexpr Line lines[] = {{"model bigram, w = 1", "w=1,context=0"},
+  constexpr Line lines[] = {{"model unigram, w = 1", "w=1,context=0,bigram=0,unigram=1"},
+                            {"model bigram, w = 1", "w=1,context=0"},
                             {"extended bigram, w = 10", "w=10,context=0"},
                             {"context n-gram, q = 1, w = 10", "w=10,q=1,bigram=0"},
                             {"context n-gram, q = 2, w = 10", "w=10,q=2,bigram=0"},

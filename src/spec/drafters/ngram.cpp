@@ -22,7 +22,9 @@ class Ngram final : public Drafter {
 
   void attach(const ModelFacts& model) override {
     if (!params_.bigram && !params_.unigram) return;
-    if (!model.bigrams) fail(Code::invalid_argument, "drafter ngram: there is no table of this model's bigrams; say bigram=0");
+    if (!model.bigrams || (params_.unigram && !model.unigrams)) {
+      fail(Code::invalid_argument, "drafter ngram: there is no table of this model's bigrams; say bigram=0,unigram=0");
+    }
     bigrams_ = model.bigrams();
     if (params_.unigram) unigrams_ = model.unigrams();
   }
