@@ -11,6 +11,7 @@
 #include "bench/drafter_list.h"
 #include "bench/preset.h"
 #include "bench/preset_ngrammys.h"
+#include "bench/preset_sweep.h"
 #include "bench/prompts.h"
 #include "bench/report.h"
 #include "bench/speed.h"
@@ -161,35 +162,6 @@ void write_result(const std::string& text, const std::string& file) {
   Output(false).write(text);
 }
 
-/// What a preset must know of the model: its layers, and what ASD makes of the first prompt.
-bench::PresetModel preset_model(const skipstone::Engine& engine, const bench::Prompt& prompt, const BenchOptions& options) {
-  const skipstone_engine_info info = engine.info();
-  if (!bench::preset_needs_layers(options.preset)) return {info.layers, info.exit_layer, options.skip_set, {}};
-  skipstone_session_params params = options.sampling;
-  params.draft = "asd";
-  skipstone::Session session(engine, params);
-  session.generate(engine.tokenize(prompt.text), 1);
-  bench::PresetModel model{info.layers, info.exit_layer, options.skip_set, session.attention_cosine()};
-  if (model.skip_set.empty()) model.skip_set = session.skip_set();
-  if (model.skip_set.empty()) {
-    throw Failure(ExitCode::usage, "ASD skips nothing on the first prompt, so there is no set for this preset; name one with --skip-set");
-  }
-  return model;
-}
-
-/// Runs a preset, and writes its plot beside the result.
-Sweep sweep_preset(const skipstone::Engine& engine, const std::vector<bench::Prompt>& prompts, const BenchOptions& options,
-                   bench::SweepOptions sweep_options) {
-  const bench::Preset preset = bench::make_preset(options.preset, preset_model(engine, prompts.front(), options));
-  sweep_options.drafters = {"none"};
-  for (const bench::PresetPoint& point : preset.points) sweep_options.drafters.push_back(point.drafter);
-  Sweep sweep = bench::run_sweep(engine, prompts, sweep_options);
-  if (sweep.runs.empty()) return sweep;
-  if (!options.plot.empty()) write_file(options.plot, bench::svg(bench::plot_of(preset, sweep)));
-  if (const std::string best = bench::best_point(preset, sweep); !best.empty()) fmt::print(stderr, "{}\n", best);
-  return sweep;
-}
-
 Sweep sweep_model(const std::string& model, const std::vector<bench::Prompt>& prompts, const std::vector<std::string>& drafters,
                   const BenchOptions& options) {
   const skipstone::Engine engine = load_engine(model, options.engine);
@@ -199,8 +171,9 @@ Sweep sweep_model(const std::string& model, const std::vector<bench::Prompt>& pr
                                           .max_tokens = static_cast<std::uint32_t>(options.max_tokens),
                                           .repeats = repetitions(options, 1),
                                           .sampling = options.sampling};
-  Sweep sweep =
-      options.preset.empty() ? bench::run_sweep(engine, prompts, sweep_options) : sweep_preset(engine, prompts, options, sweep_options);
+  Sweep sweep = options.preset.empty()
+                    ? bench::run_sweep(engine, prompts, sweep_options)
+                    : bench::run_preset(engine, prompts, {options.preset, options.skip_set, options.plot}, sweep_options);
   check_validation(engine);
   return sweep;
 }
