@@ -212,7 +212,9 @@ std::vector<std::byte> Executor::read_kv(std::uint32_t layer) {
 }
 
 std::vector<float> Executor::read_embeddings(std::span<const std::int32_t> tokens) {
-  PassSpec spec{.bucket = kernels::bucket_for(static_cast<std::uint32_t>(tokens.size())), .output = Output::none};
+  PassSpec spec;
+  spec.bucket = kernels::bucket_for(static_cast<std::uint32_t>(tokens.size()));
+  spec.output = Output::none;
   spec.layers = LayerPlan::full(config_.layers);
   spec.layers.end = 0;
   run(spec, {.tokens = tokens});

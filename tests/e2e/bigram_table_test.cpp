@@ -112,13 +112,17 @@ TEST_F(BigramTable, IsMadeOnceAndAgainWhereItsFileIsDamaged) {
   changed[whole.size() / 2] ^= 1;
   version[8] ^= 1;
   model[24] ^= 1;
-  for (const std::string& bad : {changed, version, model, whole.substr(0, whole.size() - 1), whole + "x", std::string()}) {
+  const BigramFile file(directory_.file("cache"), load()->model_fingerprint(), first->vocabulary());
+  ASSERT_EQ(file.path(), files()[0]);
+  ASSERT_NE(file.read(), nullptr);
+  for (const std::string& bad : {version, model, whole.substr(0, whole.size() - 1), whole + "x", std::string(), changed}) {
     std::ofstream(files()[0], std::ios::binary | std::ios::trunc) << bad;
-    EXPECT_TRUE(std::ranges::equal(first->all(), table()->all()));
-    EXPECT_GT(steps_, 0u) << "a damaged file is as if it were not there";
-    std::ifstream again(files()[0], std::ios::binary);
-    EXPECT_EQ(whole, std::string(std::istreambuf_iterator<char>(again), {}));
+    EXPECT_EQ(file.read(), nullptr) << "of " << bad.size() << " bytes";
   }
+  EXPECT_TRUE(std::ranges::equal(first->all(), table()->all()));
+  EXPECT_GT(steps_, 0u) << "a damaged file is as if it were not there";
+  std::ifstream again(files()[0], std::ios::binary);
+  EXPECT_EQ(whole, std::string(std::istreambuf_iterator<char>(again), {}));
 }
 
 // The embeddings as the device has them are the file's, so the ranking is that of the file.
