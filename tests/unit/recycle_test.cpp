@@ -77,6 +77,16 @@ TEST(Recycle, IsPlainDecodingAndGetsBetter) {
         const Outcome outcome = generate(executor, *drafter, Text{0, 1, 2}, {most, {}}, {});
         ASSERT_EQ(outcome.tokens, test::decode_plainly(model, {0, 1, 2}, 200, most, {}, 0).tokens) << specification << ", seed " << seed;
         accepted += outcome.stats.accepted;
+        if (std::string(specification).find('+') != std::string::npos || outcome.stats.drafted == 0) continue;
+        std::uint64_t counted = 0;
+        for (const StrategyCounts& counts : outcome.stats.by_strategy) {
+          EXPECT_EQ(counts.name, "recycle");
+          EXPECT_LE(counts.by_rank.size(), 8u);
+          for (std::size_t i = 0; i < counts.by_length.size(); ++i) counted += (i + 1) * counts.by_length[i];
+        }
+        if (std::string(specification).starts_with("recycle")) {
+          EXPECT_EQ(counted, outcome.stats.accepted);
+        }
       }
     }
     EXPECT_GT(accepted, 400u) << specification;

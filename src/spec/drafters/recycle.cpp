@@ -26,7 +26,6 @@ class Recycle final : public Drafter {
     TokenTree tree(history.back());
     constexpr std::uint32_t missing = ~0u;
     std::vector<std::uint32_t> rows{0};  // by node
-    ranks_.assign(1, 0);
     for (const TemplateNode& node : template_) {
       std::uint32_t row = missing;
       if (rows[node.parent] != missing) {
@@ -34,15 +33,13 @@ class Recycle final : public Drafter {
         if (node.rank < next.size() && next[node.rank] >= 0) row = tree.add(rows[node.parent], next[node.rank]);
       }
       rows.push_back(row);
-      if (row != missing) ranks_.push_back(node.rank);
     }
     return {.tree = std::move(tree)};
   }
 
   void observe(const RoundResult& result) override {
     counts_.rows += result.drafted;
-    // A tree cut short keeps the first rows, so that the ranks still belong to them unless an end token had rows behind it.
-    if (result.accepted > 0 && result.tree.rows() <= ranks_.size()) counts_.add_win(ranks_[result.path.back()], result.accepted);
+    if (result.accepted > 0) counts_.add_win(rank_of_last(result), result.accepted);
     learn(result);
   }
   void watch(const RoundResult& result) override { learn(result); }
@@ -52,6 +49,12 @@ class Recycle final : public Drafter {
   }
 
  private:
+  /// Of the last accepted token behind the one before it, by the matrix that drafted it.
+  std::uint32_t rank_of_last(const RoundResult& result) const {
+    const auto token = [&](std::size_t from_end) { return result.tree.tokens()[result.path[result.path.size() - from_end]]; };
+    const std::span<const Token> next = matrix_.behind(token(2));
+    return static_cast<std::uint32_t>(std::ranges::find(next, token(1)) - next.begin());
+  }
   void learn(const RoundResult& result) {
     if (!result.top.empty()) matrix_.update(result.tree.tokens(), result.top);
   }
@@ -59,7 +62,6 @@ class Recycle final : public Drafter {
   std::uint32_t width_;
   RecycleMatrix matrix_;
   std::vector<TemplateNode> template_;
-  std::vector<std::uint32_t> ranks_;  ///< by row of the last proposal
   StrategyCounts counts_;
 };
 
