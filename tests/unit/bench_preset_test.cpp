@@ -80,7 +80,7 @@ TEST(Preset, TokensPerCallStrategiesAndTheBestPoint) {
       "fastest: asd:c=0.9,k=2, 2.00 tokens per call, 2.00 times plain decoding; asd:c=0.9,k=2, 2.00 tokens per call, 2.00 times plain "
       "decoding");
   EXPECT_EQ(strategies_text(sweep), "");
-  for (Run& run : sweep.runs) {
+  for (auto& run : sweep.runs) {
     if (run.drafter == 1) run.strategies = {{"context", 4, {1, 0, 1}, {2}}, {"bigram", 6, {}, {}}};
   }
   sweep.runs.back().strategies[0].won_by_length = {0, 3};
@@ -99,7 +99,7 @@ TEST(Preset, TokensPerCallStrategiesAndTheBestPoint) {
 }
 
 TEST(Preset, CallsAreComparedWithOneRowAtTheSameContext) {
-  const std::vector<Test> tests = call_tests();
+  const auto tests = call_tests();
   EXPECT_EQ(tests.size(), 3u * 26);
   EXPECT_EQ(tests[1].name(), "block1x2 @ d25");
   EXPECT_EQ(tests.back().name(), "block25x15 @ d500");
