@@ -1,8 +1,12 @@
 #include "statistics.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <nlohmann/json.hpp>
+#include <numeric>
+#include <span>
+#include <vector>
 
 namespace cli {
 namespace {
@@ -45,6 +49,12 @@ std::string statistics_text(const skipstone::Session& session) {
          fmt::format("{:10}  {:5.1f} %  ({} of {})", position + 1, 100.0 * share(accepted, drafted), accepted, drafted));
     ++position;
   }
+  for (const skipstone_strategy& strategy : session.strategies()) {
+    const std::span<const std::uint64_t> ranks(strategy.by_rank, strategy.ranks), lengths(strategy.by_length, strategy.lengths);
+    line(("rows of " + std::string(strategy.name)).c_str(),
+         fmt::format("{:10}  won {} rounds; by rank {}; by tokens accepted {}", strategy.rows,
+                     std::accumulate(ranks.begin(), ranks.end(), std::uint64_t{0}), fmt::join(ranks, " "), fmt::join(lengths, " ")));
+  }
   line("skipped sublayers", fmt::format("{:10} of {}", s.skipped_sublayers, s.sublayers));
   if (!session.skip_set().empty()) line("skip set", fmt::format("{:>10}", session.skip_set()));
   if (s.refreshes > 0) {
@@ -83,12 +93,20 @@ nlohmann::ordered_json statistics_json(const skipstone::Session& session) {
   for (const skipstone_drafter_share& share : session.drafter_shares()) {
     shares.push_back({{"drafter", share.name}, {"rounds", share.rounds}, {"drafted", share.drafted}, {"accepted", share.accepted}});
   }
+  nlohmann::ordered_json strategies = nlohmann::ordered_json::array();
+  for (const skipstone_strategy& strategy : session.strategies()) {
+    strategies.push_back({{"strategy", strategy.name},
+                          {"rows", strategy.rows},
+                          {"won_by_rank", std::vector(strategy.by_rank, strategy.by_rank + strategy.ranks)},
+                          {"won_by_length", std::vector(strategy.by_length, strategy.by_length + strategy.lengths)}});
+  }
   return {{"prompt_tokens", s.prompt_tokens},
           {"generated_tokens", s.generated_tokens},
           {"prompt_tokens_per_second", rate(s.prompt_tokens, s.prompt_seconds)},
           {"generation_tokens_per_second", rate(s.generated_tokens, s.generation_seconds)},
           {"drafter", session.drafter()},
           {"by_drafter", std::move(shares)},
+          {"by_strategy", std::move(strategies)},
           {"corpus", {{"tokens", s.corpus_tokens}, {"bytes", s.corpus_bytes}, {"seconds", s.corpus_seconds}}},
           {"rounds", s.rounds},
           {"device_rounds", s.device_rounds},

@@ -17,7 +17,8 @@ typedef struct skipstone_work {
   uint32_t depth;
   uint32_t prompt;
   uint32_t generate;
-  uint32_t rows; /* 0 where prompt or generate is not */
+  uint32_t rows;   /* 0 where prompt or generate is not */
+  uint32_t chains; /* above 0: so many chains of `rows` rows that share nothing, in as many passes as they take */
 } skipstone_work;
 
 /* All zero. */

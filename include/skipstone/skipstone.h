@@ -333,6 +333,7 @@ typedef struct skipstone_stats {
    * afterwards, and what of draft_seconds that took. */
   uint64_t refreshes, refreshed_sets;
   double refresh_seconds;
+  uint32_t strategies;     /* for skipstone_session_strategy() */
 } skipstone_stats;
 
 /* Of the last generation. */
@@ -355,6 +356,21 @@ typedef struct skipstone_drafter_share {
 
 /* Of the last generation; the drafters in the order of their first proposals. SKIPSTONE_INVALID_ARGUMENT past the end. */
 skipstone_status skipstone_session_drafter_share(const skipstone_session* session, uint32_t index, skipstone_drafter_share* share);
+
+/* Where a drafter has its candidates from several sources ("ngram": "context", "bigram", "unigram"), one of them. A round is won by the
+ * candidate that most was accepted of, the first among equals. `by_rank`: rounds won, by the winner's place among the source's candidates
+ * (0: its first); `by_length`: rounds won, by the tokens accepted of the winner (index 0: one token). All live until the session's next
+ * call. */
+typedef struct skipstone_strategy {
+  const char* name;
+  uint64_t rows; /* candidates proposed */
+  const uint64_t* by_rank;
+  const uint64_t* by_length;
+  size_t ranks, lengths; /* how many of each there are */
+} skipstone_strategy;
+
+/* Of the last generation. SKIPSTONE_INVALID_ARGUMENT past the end. */
+skipstone_status skipstone_session_strategy(const skipstone_session* session, uint32_t index, skipstone_strategy* strategy);
 
 /* The drafter's name, and its skip set ("attn:3,5-7;mlp:9", layers counted from 0; "" for none) in the last generation. */
 const char* skipstone_session_drafter(const skipstone_session* session);

@@ -237,6 +237,13 @@ class Session {
     return shares;
   }
 
+  /// What came of each source of a drafter's candidates.
+  std::vector<skipstone_strategy> strategies() const {
+    std::vector<skipstone_strategy> all(stats().strategies);
+    for (std::size_t i = 0; i < all.size(); ++i) check(skipstone_session_strategy(get(), static_cast<std::uint32_t>(i), &all[i]));
+    return all;
+  }
+
   std::string drafter() const { return skipstone_session_drafter(get()); }
   std::string skip_set() const { return skipstone_session_skip_set(get()); }
   /// See skipstone_session_agreement().

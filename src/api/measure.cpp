@@ -20,7 +20,7 @@ skipstone_status skipstone_session_measure(skipstone_session* session, const ski
     api::require(seconds, "seconds");
     const skipstone_work work = api::adopt(given, skipstone_work_default());
     session->last = {};
-    *seconds = session->session->measure({work.depth, work.prompt, work.generate, work.rows});
+    *seconds = session->session->measure({work.depth, work.prompt, work.generate, work.rows, work.chains});
   });
 }
 

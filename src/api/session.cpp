@@ -190,6 +190,7 @@ skipstone_status skipstone_session_get_stats(const skipstone_session* session, s
     filled.corpus_bytes = corpus.bytes;
     filled.corpus_seconds = corpus.seconds;
     filled.drafter_shares = static_cast<uint32_t>(from.by_drafter.size());
+    filled.strategies = static_cast<uint32_t>(from.by_strategy.size());
     api::give(filled, stats);
   });
 }
@@ -224,6 +225,18 @@ skipstone_status skipstone_session_drafter_share(const skipstone_session* sessio
     if (index >= shares.size())
       fail(Code::invalid_argument, "there is no drafter's share {}; the last generation had {}", index, shares.size());
     *share = {shares[index].name.c_str(), shares[index].rounds, shares[index].drafted, shares[index].accepted};
+  });
+}
+
+skipstone_status skipstone_session_strategy(const skipstone_session* session, uint32_t index, skipstone_strategy* strategy) {
+  return api::guard([&] {
+    api::require(session, "session");
+    api::require(strategy, "strategy");
+    const auto& all = session->last.stats.by_strategy;
+    if (index >= all.size()) fail(Code::invalid_argument, "there is no strategy {}; the last generation had {}", index, all.size());
+    const spec::StrategyCounts& counts = all[index];
+    *strategy = {counts.name.c_str(),     counts.rows,           counts.by_rank.data(),
+                 counts.by_length.data(), counts.by_rank.size(), counts.by_length.size()};
   });
 }
 

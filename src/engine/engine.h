@@ -47,7 +47,7 @@ enum class Tuning {
 };
 
 /// `stage`: "reading model", "loading weights", "tuning kernels", "compiling kernels", "measuring costs", "reading corpus", "indexing
-/// corpus"; `done` 0..1.
+/// corpus", "making bigram table", "ranking tokens"; `done` 0..1.
 using Progress = std::function<void(const std::string& stage, double done)>;
 
 struct EngineOptions {
@@ -132,9 +132,9 @@ struct CorpusFacts {
 };
 
 /// What a measurement runs behind `depth` tokens that are in the cache already: a prompt and then single tokens, or one pass that verifies
-/// `rows` rows.
+/// `rows` rows; or `chains` chains of so many rows, in as many passes as they take.
 struct Work {
-  std::uint32_t depth = 0, prompt = 0, generate = 0, rows = 0;
+  std::uint32_t depth = 0, prompt = 0, generate = 0, rows = 0, chains = 0;
 };
 
 /// One conversation. Not thread-safe; many sessions can share an engine one after the other.
@@ -152,7 +152,7 @@ class Session {
   /// Share of the last `count` tokens of the conversation that the whole model would have chosen at their places.
   double agreement(std::size_t count) const;
   const CorpusFacts& corpus() const;  ///< all zero where the drafter looks at none
-  void reset();  ///< an empty conversation; keeps what the drafter has learned
+  void reset();                       ///< an empty conversation; keeps what the drafter has learned
   /// Seconds that `work` takes, with pseudo-random tokens and without the drafter; filling the cache to its depth is not counted, and not
   /// done again where an earlier measurement has. The conversation is empty afterwards. Throws invalid_argument where it does not fit.
   double measure(const Work& work);

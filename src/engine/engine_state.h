@@ -14,6 +14,7 @@
 #include "kernels/library.h"
 #include "kernels/selector.h"
 #include "model/weights.h"
+#include "spec/bigrams.h"
 #include "vk/device.h"
 
 namespace skipstone::engine {
@@ -37,6 +38,10 @@ struct Engine::State {
   std::mutex corpus_mutex;
   std::vector<std::string> corpus_files;
   IndexedCorpus corpus;  ///< of corpus_files
+
+  std::mutex bigram_mutex;
+  std::shared_ptr<const spec::Bigrams> bigrams;  ///< where a session asked for them
+  std::vector<spec::Token> unigrams;             ///< likewise
 
   std::unique_ptr<exec::Executor> new_executor();
   /// Reads and indexes `files`, unless they were the last ones asked for.

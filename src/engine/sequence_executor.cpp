@@ -1,10 +1,12 @@
 #include "engine/sequence_executor.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
 #include "base/status.h"
+#include "sample/top_k.h"
 
 namespace skipstone::engine {
 
@@ -192,19 +194,38 @@ void SequenceExecutor::verify(const spec::TokenTree& rows, std::span<Choice> out
   layers.begin = keep(rows);
   exec::PassSpec spec = pass(layers, bucket_of(rows.tokens()));
   spec.tree = !rows.is_chain();
+  if (top_count_ > 0) spec.output = exec::Output::logits;
   passes_.run(spec, {.tokens = rows.tokens(), .base = committed(), .parents = rows.parents()});
+  top_.resize(std::size_t{rows.rows()} * top_count_);
   for (std::uint32_t row = 0; row < rows.rows(); ++row) {
     set_window(rows, row);
     const std::size_t position = committed() + rows.depths()[row];
-    out[row] = rejects() ? draw_verified(row, position, draft_behind(rows, row)) : choose(row, position);
+    if (top_count_ > 0) sample::top_k(passes_.logits(row), std::span(top_).subspan(std::size_t{row} * top_count_, top_count_));
+    if (top_count_ > 0 && !sampler_.params().needs_logits()) {
+      out[row] = choose_of_top(row);
+    } else {
+      out[row] = rejects() ? draw_verified(row, position, draft_behind(rows, row)) : choose(row, position);
+    }
   }
   if (round_start_) switch_.took(seconds_since(*round_start_), rows.rows());
   forget_round();
 }
 
+Choice SequenceExecutor::choose_of_top(std::uint32_t row) const {
+  const std::span<const float> logits = passes_.logits(row);
+  std::array<Token, 2> best;
+  sample::top_k(logits, best);
+  if (best[0] < 0) return {};
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  const auto logit = [&](Token token) { return logits[static_cast<std::size_t>(token)]; };
+  if (best[1] < 0) return {best[0], 0.0f, infinity};
+  return {best[0], 0.0f, logit(best[0]) == logit(best[1]) ? 0.0f : logit(best[0]) - logit(best[1])};
+}
+
 bool SequenceExecutor::round(const spec::RoundRequest& request, spec::Round& out) {
   if (sampler_.params().needs_logits()) return false;
   fill_holes(-1);
+  top_.clear();
   const auto start = Clock::now();
   forget_round();
   if (!switch_.on_device()) {

@@ -28,6 +28,11 @@ class SequenceExecutor : public spec::Executor {
   spec::Choice read(std::span<const spec::Token> tokens, exec::Cosines cosines);
   spec::Choice draft(const exec::LayerPlan& plan, spec::Token input, std::uint32_t offset, bool keep_prefix) override;
   void verify(const spec::TokenTree& rows, std::span<spec::Choice> out) override;
+  void keep_top(std::uint32_t count) override { top_count_ = count; }
+  std::span<const spec::Token> top() const override { return top_; }
+  /// As many rows side by side in one pass as it has room for.
+  void verify_block(std::span<const std::vector<spec::Token>> rows, std::span<std::vector<spec::Choice>> out) override;
+  void commit_row(std::span<const std::vector<spec::Token>> rows, std::uint32_t row, std::uint32_t tokens) override;
   /// On the device where the choice needs no logits and the switch says so.
   bool round(const spec::RoundRequest& request, spec::Round& out) override;
   spec::EarlyExit exit_early(const spec::EarlyExitRequest& request, spec::Token pending) override;
@@ -65,6 +70,9 @@ class SequenceExecutor : public spec::Executor {
   spec::Choice draw_draft(std::uint32_t offset, std::size_t position);
   spec::Choice draw_verified(std::uint32_t row, std::size_t position, const Drawn* draft);
   const Drawn* draft_behind(const spec::TokenTree& rows, std::uint32_t row) const;
+  /// Of a greedy row whose logits were read back for top_; without a probability, which nobody asks a verification for.
+  spec::Choice choose_of_top(std::uint32_t row) const;
+  std::uint32_t run_block(std::span<const std::vector<spec::Token>> rows, std::uint32_t first);
   void set_window(std::size_t position, spec::Token token);
   void set_window(const spec::TokenTree& rows, std::uint32_t row);  ///< the row and its ancestors
 
@@ -90,6 +98,9 @@ class SequenceExecutor : public spec::Executor {
   std::vector<spec::Token> window_;  ///< text_ and the rows of the round so far: what penalties look back on
   spec::TokenTree rows_;             ///< of the last verification
   bool verified_ = false;            ///< rows_ have not been committed
+  std::uint32_t top_count_ = 0;
+  std::vector<spec::Token> top_;   ///< [rows of the last verification][top_count_]
+  std::uint32_t block_first_ = 0;  ///< of the rows of a block: the first one of the last pass
   Kept kept_;
   std::optional<sample::RejectionSampler> rejection_;
   std::vector<Drawn> drawn_;   ///< the round's drafts, by offset

@@ -6,6 +6,7 @@
 
 #include "base/philox.h"
 #include "base/status.h"
+#include "engine/bigram_table.h"
 #include "engine/draft_texts.h"
 #include "engine/engine.h"
 #include "engine/engine_state.h"
@@ -41,6 +42,7 @@ void check(const Work& work, const SequenceExecutor& executor) {
     fail(Code::invalid_argument, "a measurement is of one pass over rows, or of a prompt and what is generated; not of both");
   }
   if (tokens == work.depth) fail(Code::invalid_argument, "there is nothing to measure: no prompt, no tokens to generate, no rows");
+  if (work.chains > 0 && work.rows == 0) fail(Code::invalid_argument, "{} chains of no rows cannot be measured", work.chains);
   if (work.rows > executor.max_rows()) {
     fail(Code::invalid_argument, "a pass cannot verify {} rows; 1 to {} are possible", work.rows, executor.max_rows());
   }
@@ -53,6 +55,10 @@ void check(const Work& work, const SequenceExecutor& executor) {
 void run_work(SequenceExecutor& executor, const Work& work, const std::vector<text::Token>& tokens) {
   const std::span<const text::Token> all(tokens);
   std::vector<spec::Choice> choices(std::max(1u, work.rows));
+  if (work.chains > 0) {
+    std::vector<std::vector<spec::Choice>> of_chains(work.chains, choices);
+    return executor.verify_block(std::vector(work.chains, std::vector(all.begin(), all.begin() + work.rows)), of_chains);
+  }
   if (work.rows > 0) return executor.verify(spec::TokenTree::chain(all[0], all.subspan(1)), choices);
   text::Token next = tokens.front();
   if (work.prompt > 0) next = executor.prefill(all.first(work.prompt), false).first.token;
@@ -78,6 +84,8 @@ struct Session::State {
     spec::ModelFacts facts{.layers = engine->config().layers, .exit_layer = engine->config().exit_layer};
     facts.fingerprint = engine->model_fingerprint();
     facts.costs = [&] { return round_costs_of(engine->state(), options.progress); };
+    facts.bigrams = [&] { return bigrams_of(engine->state(), options.progress); };
+    facts.unigrams = [&] { return unigrams_of(engine->state(), options.progress); };
     if (engine->has_tokenizer()) {
       facts.read_text = [&](const std::string& file) { return read_text_tokens(engine->tokenizer(), file, "document", options.progress); };
     }

@@ -211,4 +211,25 @@ std::vector<std::byte> Executor::read_kv(std::uint32_t layer) {
   return bytes;
 }
 
+std::vector<float> Executor::read_embeddings(std::span<const std::int32_t> tokens) {
+  PassSpec spec;
+  spec.bucket = kernels::bucket_for(static_cast<std::uint32_t>(tokens.size()));
+  spec.output = Output::none;
+  spec.layers = LayerPlan::full(config_.layers);
+  spec.layers.end = 0;
+  run(spec, {.tokens = tokens});
+  const std::size_t stride = kernels::padded(config_.width);
+  std::vector<float> rows(tokens.size() * stride);
+  vk::Uploader downloader(device_);
+  const vk::Slice residual = buffers_.slice({kernels::ResourceKind::residual, 0}).part(0, rows.size() * sizeof(float));
+  downloader.download(residual, std::as_writable_bytes(std::span(rows)));
+  if (stride == config_.width) return rows;
+  std::vector<float> packed;
+  for (std::size_t row = 0; row < tokens.size(); ++row) {
+    const auto first = rows.begin() + static_cast<std::ptrdiff_t>(row * stride);
+    packed.insert(packed.end(), first, first + config_.width);
+  }
+  return packed;
+}
+
 }  // namespace skipstone::exec

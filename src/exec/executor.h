@@ -76,6 +76,8 @@ class Executor {
   std::size_t recorded_passes() const { return cache_.size(); }
   /// The keys and values of one layer as they are in the cache, for tests: raw bytes of K, then V.
   std::vector<std::byte> read_kv(std::uint32_t layer);
+  /// The embeddings of `tokens` (at most 256): width floats each.
+  std::vector<float> read_embeddings(std::span<const std::int32_t> tokens);
 
  private:
   friend class TimedPasses;

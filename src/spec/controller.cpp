@@ -67,6 +67,12 @@ bool Controller::wants_attention_cosine() const {
   return std::ranges::any_of(arms_, [](const Arm& arm) { return arm.drafter->wants_attention_cosine(); });
 }
 
+std::uint32_t Controller::wants_top() const {
+  std::uint32_t most = 0;
+  for (const Arm& arm : arms_) most = std::max(most, arm.drafter->wants_top());
+  return most;
+}
+
 void Controller::begin(const Prefilled& prefilled, std::uint32_t model_layers) {
   bet_ = {};
   for (Arm& arm : arms_) {
@@ -208,6 +214,15 @@ const Controller::Arm* Controller::most_used() const {
 std::string Controller::plan_text() const { return most_used() == nullptr ? std::string{} : most_used()->drafter->plan_text(); }
 
 std::uint32_t Controller::skipped_sublayers() const { return most_used() == nullptr ? 0 : most_used()->drafter->skipped_sublayers(); }
+
+std::vector<StrategyCounts> Controller::strategies() const {
+  std::vector<StrategyCounts> all;
+  for (const Arm& arm : arms_) {
+    const std::vector<StrategyCounts> some = arm.drafter->strategies();
+    all.insert(all.end(), some.begin(), some.end());
+  }
+  return all;
+}
 
 std::string Controller::explanation() const {
   std::string text;

@@ -24,6 +24,7 @@ class Controller : public Drafter {
   std::string name() const override { return name_; }
   void attach(const ModelFacts& model) override;
   bool wants_attention_cosine() const override;
+  std::uint32_t wants_top() const override;
   void begin(const Prefilled& prefilled, std::uint32_t model_layers) override;
   Proposal propose(std::span<const Token> history) override;
   void observe(const RoundResult& result) override;
@@ -33,6 +34,7 @@ class Controller : public Drafter {
   std::uint32_t skipped_sublayers() const override;
   /// "exit 31 rounds, 2.61 tokens each; off 4 rounds; ..." and what it expects of each now.
   std::string explanation() const override;
+  std::vector<StrategyCounts> strategies() const override;
 
  protected:
   /// One more member, before attach().

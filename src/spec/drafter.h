@@ -11,9 +11,11 @@
 #include <vector>
 
 #include "exec/layer_plan.h"
+#include "spec/bigrams.h"
 #include "spec/early_exit.h"
 #include "spec/executor.h"
 #include "spec/round_costs.h"
+#include "spec/strategy_counts.h"
 #include "spec/token_tree.h"
 
 namespace skipstone::spec {
@@ -33,6 +35,8 @@ struct Proposal {
   bool keep_prefix = true;                          ///< see Executor::draft
   double least_probability = 0;                     ///< a draft of `plan` below it is verified, but the round's last
   std::optional<EarlyExitRequest> early_exit = {};  ///< no drafts: the pending token's pass may end early (lossy)
+  /// Instead of a tree: drafts behind the last token, row by row, that are verified side by side and share nothing.
+  std::vector<std::vector<Token>> block = {};
   std::uint32_t strength = 0;  ///< of tokens: how good the drafter takes them to be, 0..7; acceptance is tracked for each by itself
 };
 
@@ -44,6 +48,7 @@ struct RoundResult {
   TokenTree tree = {};                       ///< what was verified: drafted + 1 rows
   std::span<const std::uint32_t> path = {};  ///< rows from 0 to the last accepted one: accepted + 1 of them
   double seconds = 0;                        ///< that the round took; 0: not measured
+  std::span<const Token> top = {};           ///< by row of `tree`: see Executor::top(); empty where the round has none
 };
 
 /// What a drafter may know of the model, and of what comes with it.
@@ -57,6 +62,10 @@ struct ModelFacts {
   /// The user's corpus, read and indexed when it is first asked for; throws as read_text. Empty where there is none.
   std::function<std::shared_ptr<const Corpus>()> corpus = {};
   std::string_view fingerprint = {};  ///< of the model's file
+  /// The model's bigram table, from the cache or made when it is first asked for; and the tokens that are likely anywhere, the likeliest
+  /// first. Empty where there is no model to make them with.
+  std::function<std::shared_ptr<const Bigrams>()> bigrams = {};
+  std::function<std::vector<Token>()> unigrams = {};
 };
 
 class Drafter {
@@ -66,6 +75,8 @@ class Drafter {
   virtual void attach(const ModelFacts&) {}
   virtual std::string name() const = 0;
   virtual bool wants_attention_cosine() const { return false; }
+  /// How many of the likeliest tokens of every verified row it wants to see.
+  virtual std::uint32_t wants_top() const { return 0; }
   /// A new prompt has been read. `model_layers` layers.
   virtual void begin(const Prefilled& prefilled, std::uint32_t model_layers) = 0;
   /// Drafts behind `history`, all tokens of the text so far; no drafts where there are no good ones.
@@ -91,6 +102,8 @@ class Drafter {
   virtual std::uint32_t skipped_sublayers() const { return 0; }
   /// What was chosen and why, where there was something to choose; for statistics.
   virtual std::string explanation() const { return {}; }
+  /// Of a drafter that has candidates from several sources, since begin(); for statistics.
+  virtual std::vector<StrategyCounts> strategies() const { return {}; }
 };
 
 }  // namespace skipstone::spec

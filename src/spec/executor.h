@@ -61,6 +61,18 @@ class Executor {
   /// and it alone was asked for. 1 <= rows.rows() == out.size() <= max_rows(), which many positions must fit as well. Commits nothing.
   virtual void verify(const TokenTree& rows, std::span<Choice> out) = 0;
 
+  /// From now on verifications keep the `count` likeliest tokens of every row; 0, as it is at first: none. Changes no choice.
+  virtual void keep_top(std::uint32_t /*count*/) {}
+  /// Of the last verify(): by row the `count` likeliest tokens, the likeliest first, -1 where there are fewer. Empty where none are kept,
+  /// and after rounds and blocks.
+  virtual std::span<const Token> top() const { return {}; }
+
+  /// As verify(), of rows that share nothing: each is the pending token and drafts behind it, and has to fit max_rows() and the context by
+  /// itself; out[i][j] is the choice after rows[i][j]. Takes as many passes as it needs: here one for each row. Commits nothing.
+  virtual void verify_block(std::span<const std::vector<Token>> rows, std::span<std::vector<Choice>> out);
+  /// Keeps the first `tokens` tokens of rows[row], where `rows` are those of the verify_block() that was the last pass.
+  virtual void commit_row(std::span<const std::vector<Token>> rows, std::uint32_t row, std::uint32_t tokens);
+
   /// Drafts, verification and acceptance at once, where the executor has a way to do that and takes it for this round: exactly what draft()
   /// and verify() would give one by one, drafting on until `most`, a draft below `least_probability` or one without a number, which is left
   /// out. False, with nothing done: the caller takes the round step by step.

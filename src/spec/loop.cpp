@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <numeric>
 
 #include "base/status.h"
 
@@ -33,6 +34,7 @@ class Generation {
   Choice read_prompt();
   void draft(const Proposal& proposal, std::uint32_t limit);
   void verify();
+  bool verify_block(const Proposal& proposal);
   void exit_early(const EarlyExitRequest& request);
   void walk();
   bool round_at_once(const Proposal& proposal, std::uint32_t limit);
@@ -48,8 +50,10 @@ class Generation {
   std::vector<Token> text_;  ///< prompt and what was emitted; its last token is the pending one
   std::size_t prompt_;
   Round round_;
-  TokenTree tree_;                   ///< the round's rows
-  std::vector<std::uint32_t> path_;  ///< the rows that the model agrees with, row 0 first
+  TokenTree tree_;                         ///< the round's rows
+  std::vector<std::uint32_t> path_;        ///< the rows that the model agrees with, row 0 first
+  std::vector<std::vector<Token>> block_;  ///< the round's rows where they share nothing; tree_ is the best of them then
+  std::uint32_t best_row_ = 0;             ///< of block_
   bool stopped_ = false;
   std::size_t tried_ = 0;    ///< tokens of the text that trials have run over
   Clock::time_point start_;  ///< of the generation
@@ -137,6 +141,38 @@ void Generation::verify() {
   outcome_.stats.verify_seconds += seconds_since(start);
 }
 
+/// The rows of a block side by side; the one that most is accepted of, the first among equals, becomes tree_. False where the proposal has
+/// none that may be verified.
+bool Generation::verify_block(const Proposal& proposal) {
+  block_.clear();
+  const auto most_depth = static_cast<std::uint32_t>(std::min<std::uint64_t>(executor_.max_rows() - 1, room() - 1));
+  for (const std::vector<Token>& drafts : proposal.block) {
+    const TokenTree row = TokenTree::chain(text_.back(), drafts).pruned(~0u, most_depth, [this](Token token) { return ends(token); });
+    if (row.drafts() > 0) block_.emplace_back(row.tokens().begin(), row.tokens().end());
+  }
+  if (block_.empty()) return false;
+  std::vector<std::vector<Choice>> verified(block_.size());
+  for (std::size_t i = 0; i < block_.size(); ++i) verified[i].assign(block_[i].size(), Choice{});
+  const auto start = Clock::now();
+  executor_.verify_block(block_, verified);
+  outcome_.stats.verify_seconds += seconds_since(start);
+  std::size_t most = 0;
+  best_row_ = 0;
+  for (std::uint32_t i = 0; i < block_.size(); ++i) {
+    std::size_t accepted = 0;
+    while (accepted + 1 < block_[i].size() && block_[i][accepted + 1] == verified[i][accepted].token) ++accepted;
+    if (accepted <= most) continue;
+    most = accepted;
+    best_row_ = i;
+  }
+  const std::vector<Token>& best = block_[best_row_];
+  tree_ = TokenTree::chain(best.front(), std::span(best).subspan(1));
+  round_.verified = std::move(verified[best_row_]);
+  round_.drafts.clear();
+  for (const Token token : std::span(best).subspan(1)) round_.drafts.push_back({token, 0.0f, 0.0f});
+  return true;
+}
+
 /// Lossy: the token behind the pending one, by as many layers as it takes.
 void Generation::exit_early(const EarlyExitRequest& request) {
   round_.drafts.clear();
@@ -174,14 +210,19 @@ bool Generation::round_at_once(const Proposal& proposal, std::uint32_t limit) {
 void Generation::count() {
   Stats& stats = outcome_.stats;
   const std::uint32_t height = tree_.height(), accepted = static_cast<std::uint32_t>(path_.size()) - 1;
+  std::uint64_t drafted = tree_.drafts();
+  if (!block_.empty()) {
+    drafted = 0;
+    for (const std::vector<Token>& row : block_) drafted += row.size() - 1;
+  }
   ++stats.rounds;
-  stats.drafted += tree_.drafts();
+  stats.drafted += drafted;
   stats.accepted += accepted;
   const std::string proposer = drafter_.proposer();
   auto share = std::ranges::find(stats.by_drafter, proposer, &DrafterShare::name);
   if (share == stats.by_drafter.end()) share = stats.by_drafter.insert(share, {proposer});
   ++share->rounds;
-  share->drafted += tree_.drafts();
+  share->drafted += drafted;
   share->accepted += accepted;
   if (stats.by_position.size() < height) stats.by_position.resize(height);
   for (std::uint32_t i = 0; i < height; ++i) {
@@ -197,9 +238,10 @@ void Generation::round() {
   const auto most = static_cast<std::uint32_t>(std::min<std::uint64_t>(executor_.max_rows() - 1, room() - 1));
   const std::uint32_t limit = std::min(proposal.length, most);
   if (proposal.plan) outcome_.stats.thresholds.push_back(static_cast<float>(proposal.least_probability));
+  block_.clear();
   if (proposal.early_exit) {
     exit_early(*proposal.early_exit);
-  } else if (!round_at_once(proposal, limit)) {
+  } else if (!(!proposal.block.empty() && verify_block(proposal)) && !round_at_once(proposal, limit)) {
     draft(proposal, limit);
     verify();
   }
@@ -214,9 +256,14 @@ void Generation::round() {
     if (!stopped_) stop_at_limit();
   }
   // Row path_[i] stands before the i-th emitted token, so as many rows stay as tokens were emitted and the last one emitted is pending.
-  if (emitted > 0) executor_.commit(std::span<const std::uint32_t>(path_).first(emitted));
+  const std::span<const Token> top = block_.empty() && !proposal.early_exit ? executor_.top() : std::span<const Token>();
+  if (emitted > 0 && !block_.empty()) {
+    executor_.commit_row(block_, best_row_, emitted);
+  } else if (emitted > 0) {
+    executor_.commit(std::span<const std::uint32_t>(path_).first(emitted));
+  }
   const auto accepted = static_cast<std::uint32_t>(path_.size()) - 1;
-  drafter_.observe({tree_.drafts(), accepted, std::max(limit, tree_.drafts()), round_.drafts, round_.verified, tree_, path_, seconds});
+  drafter_.observe({tree_.drafts(), accepted, std::max(limit, tree_.drafts()), round_.drafts, round_.verified, tree_, path_, seconds, top});
   if (stopped_) return;
   try_plans();
   refresh();
@@ -267,6 +314,7 @@ Outcome Generation::run() {
   stats.drafter = drafter_.name();
   stats.sublayers = 2 * executor_.layers();
   if (!stop_at_limit()) {
+    executor_.keep_top(drafter_.wants_top());
     const Choice first = read_prompt();
     const auto start = start_ = Clock::now();
     const double device_before = executor_.device_seconds();
@@ -277,6 +325,7 @@ Outcome Generation::run() {
     stats.plan = drafter_.plan_text();
     stats.skipped_sublayers = drafter_.skipped_sublayers();
     stats.explanation = drafter_.explanation();
+    stats.by_strategy = drafter_.strategies();
   }
   stats.generated_tokens = outcome_.tokens.size();
   return std::move(outcome_);
@@ -299,6 +348,19 @@ const char* to_string(StopReason reason) {
 }
 
 EarlyExit Executor::exit_early(const EarlyExitRequest&, Token) { fail(Code::unsupported, "this executor runs whole passes alone"); }
+
+void Executor::verify_block(std::span<const std::vector<Token>> rows, std::span<std::vector<Choice>> out) {
+  for (std::size_t i = 0; i < rows.size(); ++i) verify(TokenTree::chain(rows[i][0], std::span(rows[i]).subspan(1)), out[i]);
+}
+
+void Executor::commit_row(std::span<const std::vector<Token>> rows, std::uint32_t row, std::uint32_t tokens) {
+  const TokenTree chain = TokenTree::chain(rows[row][0], std::span(rows[row]).subspan(1, tokens - 1));
+  std::vector<Choice> again(chain.rows());
+  if (row + 1 < rows.size()) verify(chain, again);  // the rows behind it have taken its place in the cache
+  std::vector<std::uint32_t> path(tokens);
+  std::iota(path.begin(), path.end(), 0u);
+  commit(path);
+}
 
 Outcome generate(Executor& executor, Drafter& drafter, std::span<const Token> history, const Limits& limits, const Emit& emit) {
   if (history.size() > executor.context()) {

@@ -33,10 +33,11 @@ struct DrafterShare {
 struct Stats {
   std::uint64_t prompt_tokens = 0, generated_tokens = 0;
   std::uint64_t rounds = 0, drafted = 0, accepted = 0;
-  std::vector<DraftPosition> by_position;  ///< index 0 is the first draft of a round
-  std::vector<DrafterShare> by_drafter;    ///< in the order of their first proposals
-  std::string drafter, plan;               ///< plan: the skip set in LayerPlan notation
-  std::string explanation;                 ///< Drafter::explanation()
+  std::vector<DraftPosition> by_position;   ///< index 0 is the first draft of a round
+  std::vector<DrafterShare> by_drafter;     ///< in the order of their first proposals
+  std::string drafter, plan;                ///< plan: the skip set in LayerPlan notation
+  std::string explanation;                  ///< Drafter::explanation()
+  std::vector<StrategyCounts> by_strategy;  ///< Drafter::strategies()
   std::uint32_t skipped_sublayers = 0, sublayers = 0;
   std::vector<float> thresholds;                    ///< by round that drafted with a pass: Proposal::least_probability
   EarlyExitCounts early_exits;                      ///< of lossy rounds

@@ -88,6 +88,16 @@ bool Options::flag(std::string_view key, bool fallback) {
   return *text == "1";
 }
 
+std::size_t Options::choice(std::string_view key, std::initializer_list<std::string_view> words) {
+  const std::string* text = find(key);
+  if (text == nullptr) return 0;
+  const auto found = std::ranges::find(words, *text);
+  if (found == words.end()) {
+    fail(Code::invalid_argument, "drafter {}: {}={} has to be one of: {}", drafter_, key, *text, fmt::join(words, ", "));
+  }
+  return static_cast<std::size_t>(found - words.begin());
+}
+
 void Options::finish() const {
   if (!value_.empty() && value_name_.empty()) {
     fail(Code::invalid_argument, "drafter {}: '{}' is not an option; options are written key=value,key=value", drafter_, value_);

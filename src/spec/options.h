@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +23,8 @@ class Options {
   double real(std::string_view key, double fallback, double low, double high);
   std::uint32_t whole(std::string_view key, std::uint32_t fallback, std::uint32_t low, std::uint32_t high, std::string_view hint = {});
   bool flag(std::string_view key, bool fallback);  ///< 1 or 0
+  /// Which of `words`; 0, the first, where the key is not given.
+  std::size_t choice(std::string_view key, std::initializer_list<std::string_view> words);
 
   /// Throws invalid_argument naming a key that no getter asked for, and those that there are.
   void finish() const;

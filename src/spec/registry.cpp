@@ -14,7 +14,9 @@
 #include "spec/drafters/jacobi.h"
 #include "spec/drafters/lookahead.h"
 #include "spec/drafters/lookup.h"
+#include "spec/drafters/ngram.h"
 #include "spec/drafters/none.h"
+#include "spec/drafters/recycle.h"
 #include "spec/drafters/sequential.h"
 #include "spec/drafters/skip.h"
 #include "spec/drafters/suffix.h"
@@ -25,7 +27,7 @@ namespace {
 
 using Factory = std::unique_ptr<Drafter> (*)(Options&);
 
-constexpr std::array<DrafterInfo, 11> table = {{
+constexpr std::array<DrafterInfo, 13> table = {{
     {"none", "plain decoding: one pass of the whole model for every token", "", true},
     {"asd",
      "the model's own layers, those left out that the prompt shows to do little (Draft on the Fly); cs=0, rule1=0, rule2=0: without one of "
@@ -49,9 +51,14 @@ constexpr std::array<DrafterInfo, 11> table = {{
     {"jacobi", "what the last pass said behind its wrong drafts (Jacobi decoding); no pass of its own", "k=4", true},
     {"lookahead", "n-grams that Jacobi iterations in the same pass come to (lookahead decoding); no pass of its own",
      "w=4,n=3,g=3,prompt=1", true},
+    {"ngram", "k rows of w tokens: what followed the last q tokens, then the model's own bigrams (N-Grammys); rows=block: as in the paper",
+     "k=10,w=10,q=1,rows=tree,context=1,bigram=1,unigram=0", true},
+    {"recycle", "what the model found likely behind the same tokens the last time, as a tree (Token Recycling); no pass of its own",
+     "k=8,n=31", true},
 }};
-constexpr std::array<Factory, table.size()> factories = {make_none,   make_asd,    make_exit, make_skip,   make_auto,     make_sequential,
-                                                         make_lookup, make_suffix, make_copy, make_jacobi, make_lookahead};
+constexpr std::array<Factory, table.size()> factories = {make_none,       make_asd,    make_exit,   make_skip, make_auto,
+                                                         make_sequential, make_lookup, make_suffix, make_copy, make_jacobi,
+                                                         make_lookahead,  make_ngram,  make_recycle};
 
 const DrafterInfo* find(std::string_view name) {
   const auto found = std::ranges::find(table, name, &DrafterInfo::name);

@@ -68,6 +68,13 @@ TEST_F(BadInput, Options) {
   expect_run({"--draft", "suffix:k=32"}, 2, "1 to 31");
   expect_run({"--draft", "lookup+psychic"}, 2, "psychic");
   expect_run({"--draft", "lookahead:w=20,n=4"}, 2, "a pass verifies 31");
+  expect_run({"--draft", "ngram:k=26"}, 2, "drafter ngram: k=26 has to be a whole number from 1 to 25");
+  expect_run({"--draft", "ngram:w=99"}, 2, "drafter ngram: w=99 has to be a whole number from 1 to 31");
+  expect_run({"--draft", "ngram:rows=square"}, 2, "drafter ngram: rows=square has to be one of: tree, block");
+  expect({"bench", "-m", model(), "--preset", "ngrammys-fig1", "--rows", "4"}, 2, "brings its own tests");
+  expect({"bench", "-m", model(), "--preset", "ngrammys-fig1", "--prompts", "x.txt"}, 2, "leave --prompts out");
+  expect({"bench", "-m", model(), "--preset", "ngrammys-fig2"}, 2, "--prompts FILE");
+  expect_run({"--draft", "recycle:k=0"}, 2, "drafter recycle: k=0 has to be a whole number from 1 to 8");
   expect({"run", "-m", model(), "-p", "Hello", "-n", "-7"}, 2, "-7");
   expect({"inspect"}, 2, "FILE");
   expect({"inspect", model(), "--kv", "q8_0"}, 2, "blocks of 32 dimensions");

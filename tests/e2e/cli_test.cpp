@@ -97,6 +97,26 @@ TEST_F(Cli, JsonHasEverything) {
   }
 }
 
+TEST_F(Cli, SaysWhatCameOfEachStrategy) {
+  const std::vector<std::string> arguments = {"run", "-m", model(), "-p", "Hello", "-n", "40", "--draft", "ngram:k=4,w=3"};
+  std::vector<std::string> as_json = arguments, as_text = arguments;
+  as_json.emplace_back("--json");
+  as_text.emplace_back("--stats");
+  const Result first = run(as_json);
+  ASSERT_EQ(first.code, 0) << first.error;
+  const json statistics = json::parse(first.out)["statistics"];
+  std::uint64_t accepted = 0, rows = 0;
+  for (const json& strategy : statistics["by_strategy"]) {
+    rows += strategy["rows"].get<std::uint64_t>();
+    const auto lengths = strategy["won_by_length"].get<std::vector<std::uint64_t>>();
+    for (std::size_t i = 0; i < lengths.size(); ++i) accepted += (i + 1) * lengths[i];
+  }
+  EXPECT_EQ(accepted, statistics["accepted"].get<std::uint64_t>());
+  EXPECT_GT(rows, 0u);
+  const Result second = run(as_text);
+  EXPECT_NE(second.error.find("rows of bigram"), std::string::npos) << second.error;
+}
+
 TEST_F(Cli, DraftingChangesNoTokenGreedyOrSampled) {
   for (const std::vector<std::string>& sampling : {std::vector<std::string>{"--temp", "0"}, {"--temp", "0.9", "--seed", "7"}}) {
     std::vector<std::string> arguments = {"run", "-m", model(), "-p", "Once", "-n", "40", "--json", "--draft", "none"};

@@ -59,7 +59,8 @@ Run generate(const std::shared_ptr<Engine>& engine, const sample::SamplerParams&
 
 // Those that have their tokens from anywhere but the model: chains, trees, and chains of drafters.
 const char* const free_drafters[] = {"lookup:k=7", "suffix:alpha=4,k=31,p=0", "jacobi:k=3", "lookahead:w=8,n=4,g=2",
-                                     "suffix:min=3+asd:k=4+jacobi"};
+                                     "suffix:min=3+asd:k=4+jacobi", "ngram", "ngram:k=5,w=4,rows=block", "recycle:n=23",
+                                     "ngram:k=25,w=2,q=2,context=0+recycle"};
 
 void expect_lossless(const std::shared_ptr<Engine>& engine, const sample::SamplerParams& sampling,
                      const std::vector<std::vector<Token>>& turns, std::uint64_t* drafted) {
@@ -211,7 +212,7 @@ TEST(Lossless, BundledModels) {
   std::vector<std::string> names = {"skipstone-py", "skipstone-py-plain"};
   std::vector<std::string> paying = {
       "exit:7,k=5", "asd", "exit:10,k=3", "asd:c=0.97,refresh=8", "skip:attn:11,13,15;mlp:12,k=4,online=0.5", "suffix:min=2+exit:7,k=3",
-      "lookahead"};
+      "lookahead", "ngram", "ngram:k=6,w=5,rows=block", "recycle"};
   std::vector<sample::SamplerParams> samplings = {{}, sampled(1)};
   if (slow) names.resize(1), paying.resize(1), samplings.resize(1);
   for (const std::string& name : names) {

@@ -94,5 +94,34 @@ TEST(Trees, RowsWithoutParentsAreTextsOfTheirOwn) {
   }
 }
 
+// Several chains behind the same text that share nothing, as a block of candidates has them; then one of them is kept.
+TEST(Trees, ChainsSideBySideAreTextsOfTheirOwn) {
+  TinyConfig tiny;
+  tiny.type = gguf::Type::q8_0;
+  DeviceModel model(tiny, KvFormat::f16);
+  const auto together = model.sequence(), alone = model.sequence();
+  const Tokens text = model.tokens(70, 3);
+  const std::uint32_t base = 70, chains = 4, length = 7;
+  for (exec::Executor* sequence : {together.get(), alone.get()}) {
+    for (std::uint32_t at = 0; at < base; at += 14) model.logits(*sequence, std::span(text).subspan(at, 14), at, model.layers());
+  }
+  const Tokens tokens = model.tokens(chains * length, 8);
+  Parents parents;
+  for (std::uint32_t row = 0; row < tokens.size(); ++row) parents.push_back(row % length == 0 ? row : row - 1);
+  const auto logits = tree_logits(*together, model, tokens, parents, base);
+  for (std::uint32_t chain = 0; chain < chains; ++chain) {
+    const auto expected = model.logits(*alone, std::span(tokens).subspan(chain * length, length), base, model.layers());
+    for (std::uint32_t i = 0; i < length; ++i) {
+      ASSERT_EQ(std::memcmp(logits[chain * length + i].data(), expected[i].data(), expected[i].size() * sizeof(float)), 0) << chain << i;
+    }
+  }
+  Parents path;  // of the last chain, which `alone` has in its cache now
+  for (std::uint32_t i = 0; i < length; ++i) path.push_back((chains - 1) * length + i);
+  together->keep_path(base, path);
+  for (std::uint32_t layer = 0; layer < model.config().layers; ++layer) {
+    EXPECT_EQ(model.kv(*alone, layer, base + length), model.kv(*together, layer, base + length)) << layer;
+  }
+}
+
 }  // namespace
 }  // namespace skipstone::fixtures

@@ -149,7 +149,7 @@ TEST(Registry, EveryDrafterTakesItsPrintedDefaults) {
     EXPECT_EQ(info.lossless, info.name != "sequential");
   }
   EXPECT_EQ(names, (std::vector<std::string>{"none", "asd", "exit", "skip", "auto", "sequential", "lookup", "suffix", "copy", "jacobi",
-                                             "lookahead"}));
+                                             "lookahead", "ngram", "recycle"}));
 }
 
 TEST(Registry, PrintedDefaultsAreTheDefaults) {
@@ -177,7 +177,7 @@ TEST(Registry, PrintedDefaultsAreTheDefaults) {
 
 TEST(Registry, ErrorsSayWhatWouldBeRight) {
   EXPECT_TRUE(contains(error_of("eagle"),
-                       "no drafter 'eagle'; there are none, asd, exit, skip, auto, sequential, lookup, suffix, copy, jacobi, lookahead,"));
+                       "no drafter 'eagle'; there are none, asd, exit, skip, auto, sequential, lookup, suffix, copy, jacobi, lookahead, ngram, recycle,"));
   EXPECT_TRUE(contains(error_of(""), "there are none, asd, exit, skip, auto, sequential"));
   EXPECT_TRUE(contains(error_of("asd:q=1"),
                        "no option q; the options are c, n, m, k, gamma, eps, alpha, b1, b2, adaptive, cs, rule1, rule2, reuse, refresh"));

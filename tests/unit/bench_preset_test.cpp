@@ -4,6 +4,7 @@
 
 #include "bench/plot.h"
 #include "bench/preset.h"
+#include "bench/preset_ngrammys.h"
 #include "exit_code.h"
 #include "unit/bench_sweep.h"
 
@@ -28,7 +29,7 @@ TEST(Preset, HasThePapersSettings) {
   EXPECT_EQ(table3.points[1].drafter, "skip:attn:3;mlp:4,k=4,gamma=0,adaptive=0");
   EXPECT_EQ(table3.points[4].drafter, "skip:attn:3;mlp:4,k=12,gamma=0.2,adaptive=0");
   EXPECT_EQ(make_preset("asd-table5", model_of(20)).points.size(), 4u);
-  EXPECT_TRUE(make_preset("dv-fig5", model_of(20)).thresholds);
+  EXPECT_EQ(make_preset("dv-fig5", model_of(20)).plot_of, PlotOf::thresholds);
 }
 
 TEST(Preset, Figure4SkipsMoreAndMoreButNeverTheEnds) {
@@ -49,6 +50,74 @@ TEST(Preset, ExitsLieWithinTheModel) {
     EXPECT_GE(point.x, 1);
     EXPECT_LE(point.x, 2);
   }
+}
+
+TEST(Preset, OfNGrammysNeedNoLayersAndAreDraftersThatThereAre) {
+  for (const char* name : {"ngrammys-fig2", "ngrammys-table1", "ngrammys-fig4"}) {
+    EXPECT_FALSE(preset_needs_layers(name));
+    const Preset preset = make_preset(name, {});
+    EXPECT_GE(preset.points.size(), 2u);
+    for (const PresetPoint& point : preset.points) {
+      skipstone_session_params params = skipstone_session_default_params();
+      params.draft = point.drafter.c_str();
+      EXPECT_EQ(skipstone_session_check_params(&params), SKIPSTONE_OK) << point.drafter << ": " << skipstone_last_error();
+    }
+  }
+  EXPECT_TRUE(preset_needs_layers("dv-fig4"));
+  EXPECT_EQ(make_preset("ngrammys-table1", {}).points[0].drafter, "ngram:k=10,w=10,rows=block");
+  EXPECT_FALSE(is_preset(call_preset)) << "it has no drafters";
+}
+
+TEST(Preset, TokensPerCallStrategiesAndTheBestPoint) {
+  Sweep sweep = three_prompts({1, 1, 1}, {0.5, 0.5, 0.5});
+  Preset preset{"p", "title", "k", false, PlotOf::tokens_per_round, {{sweep.drafters[1].specification, "line", 7}}, true};
+  Plot plot = plot_of(preset, sweep);
+  ASSERT_EQ(plot.series.size(), 1u);
+  EXPECT_DOUBLE_EQ(plot.series[0].points[0].x, 7);
+  EXPECT_DOUBLE_EQ(plot.series[0].points[0].y, 2);  // ten timed tokens in five rounds
+  EXPECT_EQ(
+      best_point(preset, sweep),
+      "fastest: asd:c=0.9,k=2, 2.00 tokens per call, 2.00 times plain decoding; asd:c=0.9,k=2, 2.00 tokens per call, 2.00 times plain "
+      "decoding");
+  EXPECT_EQ(strategies_text(sweep), "");
+  for (auto& run : sweep.runs) {
+    if (run.drafter == 1) run.strategies = {{"context", 4, {1, 0, 1}, {2}}, {"bigram", 6, {}, {}}};
+  }
+  sweep.runs.back().strategies[0].won_by_length = {0, 3};
+  const std::string text = strategies_text(sweep);
+  EXPECT_NE(text.find("| context "), std::string::npos) << text;
+  EXPECT_NE(text.find("6 of 15"), std::string::npos) << text;
+  EXPECT_NE(text.find("3 0 3"), std::string::npos) << text;
+  EXPECT_NE(text.find("4 3"), std::string::npos) << text;
+  preset.plot_of = PlotOf::strategies;
+  plot = plot_of(preset, sweep);
+  ASSERT_EQ(plot.series.size(), 4u);
+  EXPECT_EQ(plot.series[0].name, "context, length");
+  EXPECT_EQ(plot.series[0].points.at(1).y, 3);
+  EXPECT_EQ(plot.series[2].name, "context, rank");
+  EXPECT_EQ(plot.series[2].points.at(2).x, 3);
+}
+
+TEST(Preset, CallsAreComparedWithOneRowAtTheSameContext) {
+  const auto tests = call_tests();
+  EXPECT_EQ(tests.size(), 3u * 26);
+  EXPECT_EQ(tests[1].name(), "block1x2 @ d25");
+  EXPECT_EQ(tests.back().name(), "block25x15 @ d500");
+  EXPECT_EQ(tests.back().tokens(), 375u);
+  EXPECT_LE(needed_context(tests), 600u);
+  Speed speed;
+  speed.results = {{{.rows = 1, .depth = 25}, {0.5}},
+                   {{.rows = 1, .depth = 100}, {1.0}},
+                   {{.rows = 1, .depth = 25, .chains = 5}, {1.0}},
+                   {{.rows = 4, .depth = 25, .chains = 5}, {1.5}},
+                   {{.rows = 4, .depth = 100, .chains = 5}, {1.5}},
+                   {{.rows = 4, .depth = 100, .chains = 25}, {}}};
+  const Plot plot = call_plot(speed);
+  ASSERT_EQ(plot.series.size(), 2u);
+  EXPECT_EQ(plot.series[0].name, "k = 5, context 25");
+  EXPECT_DOUBLE_EQ(plot.series[0].points.at(1).x, 3);
+  EXPECT_DOUBLE_EQ(plot.series[0].points.at(1).y, 3.0);
+  EXPECT_DOUBLE_EQ(plot.series[1].points.at(0).y, 1.5);
 }
 
 TEST(Preset, RefusesWhatThereIsNot) {

@@ -14,6 +14,7 @@
 
 #include "base/status.h"
 #include "sample/sampler.h"
+#include "sample/top_k.h"
 #include "spec/executor.h"
 #include "spec/loop.h"
 
@@ -42,10 +43,14 @@ struct FakeModel {
     return state;
   }
 
-  Choice from_hash(std::uint64_t state, std::span<const Token> history) const {
+  std::vector<float> logits(std::uint64_t state) const {
     std::vector<float> logits(vocabulary);
     for (float& logit : logits) logit = static_cast<float>(6 * unit(state = mix(state + 0x9e3779b97f4a7c15u)));
-    return sample::Sampler(sampling).choose(logits, history, history.size());
+    return logits;
+  }
+
+  Choice from_hash(std::uint64_t state, std::span<const Token> history) const {
+    return sample::Sampler(sampling).choose(logits(state), history, history.size());
   }
 
   Choice target(std::span<const Token> history) const { return from_hash(hash(history), history); }
@@ -114,6 +119,7 @@ class FakeExecutor : public Executor {
       for (std::size_t i = 0; i < usable; ++i) require(rows[i + 1] == drafts_[i].token, "a row is not its draft");
     }
     write(committed_, rows);
+    top_.resize(std::size_t{tree.rows()} * top_count_);
     for (std::uint32_t row = 0; row < tree.rows(); ++row) {
       std::vector<Token> text(tree.depths()[row] + 1);
       for (std::uint32_t at = row, i = tree.depths()[row];; at = tree.parents()[at], --i) {
@@ -122,11 +128,15 @@ class FakeExecutor : public Executor {
       }
       text.insert(text.begin(), cells_.begin(), cells_.begin() + committed_);
       out[row] = model_.target(text);
+      sample::top_k(model_.logits(model_.hash(text)), std::span(top_).subspan(std::size_t{row} * top_count_, top_count_));
     }
     forget_round();
     verified_ = tree;
     ++verifications;
   }
+
+  void keep_top(std::uint32_t count) override { top_count_ = count; }
+  std::span<const Token> top() const override { return top_; }
 
   /// As a device does it: every draft up to `most` is made unless one is unsure, since end tokens are not known there.
   bool round(const RoundRequest& request, Round& out) override {
@@ -145,6 +155,7 @@ class FakeExecutor : public Executor {
     for (const Choice& choice : out.drafts) rows.add(rows.drafts(), choice.token);
     out.verified.assign(rows.rows(), Choice{});
     verify(rows, out.verified);
+    top_.clear();
     return true;
   }
 
@@ -217,6 +228,8 @@ class FakeExecutor : public Executor {
   FakeModel model_;
   std::uint32_t context_, max_rows_, layers_, committed_ = 0;
   std::optional<TokenTree> verified_;
+  std::uint32_t top_count_ = 0;
+  std::vector<Token> top_;
   Token pending_ = -1;
   std::vector<Token> cells_;
   std::vector<Choice> drafts_;

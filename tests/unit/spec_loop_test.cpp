@@ -48,7 +48,15 @@ struct Case {
       return document;
     };
     const auto corpus = [read_text] { return std::make_shared<const Corpus>(read_text("")); };
-    made->attach({.layers = 12, .exit_layer = 6, .read_text = read_text, .corpus = corpus});
+    ModelFacts facts{.layers = 12, .exit_layer = 6, .read_text = read_text, .corpus = corpus};
+    facts.bigrams = [fake = model] {
+      std::vector<Token> next;
+      for (std::uint32_t token = 0; token < fake.vocabulary; ++token) {
+        for (std::uint32_t i = 0; i < 4; ++i) next.push_back(static_cast<Token>(test::mix(4 * token + i) % fake.vocabulary));
+      }
+      return std::make_shared<const Bigrams>(4, next);
+    };
+    made->attach(facts);
     return made;
   }
 };
@@ -68,7 +76,12 @@ const char* const free_drafters[] = {"lookup",
                                      "suffix:min=3+asd:k=4",
                                      "suffix:min=3+asd:k=4,refresh=3",
                                      "lookup:min=3+exit:4,k=3+jacobi",
-                                     "copy:changed,min=2+lookup:min=2+lookahead"};
+                                     "copy:changed,min=2+lookup:min=2+lookahead",
+                                     "ngram",
+                                     "ngram:k=25,w=4,q=2",
+                                     "ngram:k=3,w=4,rows=block",
+                                     "recycle",
+                                     "ngram:bigram=0,q=2,rows=block+asd:k=4+recycle:n=9"};
 
 Case random_case(std::mt19937_64& random) {
   Case c;

@@ -10,6 +10,8 @@
 
 #include "bench/drafter_list.h"
 #include "bench/preset.h"
+#include "bench/preset_ngrammys.h"
+#include "bench/preset_sweep.h"
 #include "bench/prompts.h"
 #include "bench/report.h"
 #include "bench/speed.h"
@@ -77,6 +79,9 @@ void check_preset(const BenchOptions& options) {
     return;
   }
   if (!options.drafters.empty()) throw Failure(ExitCode::usage, "--preset brings its own drafters; leave --draft out");
+  if (options.preset == bench::call_preset) {
+    throw Failure(ExitCode::usage, fmt::format("preset {} measures passes over made-up tokens; leave --prompts out", bench::call_preset));
+  }
   if (!bench::is_preset(options.preset)) {
     throw Failure(ExitCode::usage, fmt::format("there is no preset '{}'; there are {}", options.preset, bench::preset_names()));
   }
@@ -109,14 +114,32 @@ void check_sweep(BenchOptions& options, const std::vector<std::string>& drafters
   check_preset(options);
 }
 
+/// The tests of the preset that needs no texts.
+std::vector<bench::Test> check_call_preset(const BenchOptions& options) {
+  const bench::TestLists& tests = options.tests;
+  if (!tests.prompt.empty() || !tests.pairs.empty() || !tests.rows.empty() || !tests.depth.empty() || !options.generate.empty()) {
+    throw Failure(ExitCode::usage,
+                  fmt::format("preset {} brings its own tests; leave -p, -n, -d, --pg and --rows out", bench::call_preset));
+  }
+  if (!options.plot.empty()) {
+    if (options.models.size() + options.synthetic.size() > 1) {
+      throw Failure(ExitCode::usage, "--plot draws the result of one model; name one");
+    }
+    check_writable(options.plot);
+  }
+  return bench::call_tests();
+}
+
 std::vector<bench::Test> check_speed(BenchOptions& options) {
-  if (!options.drafters.empty() || !options.save_tokens.empty() || !options.preset.empty() || options.limit != 0) {
+  const bool calls = options.preset == bench::call_preset;
+  if (!calls && !options.plot.empty()) throw Failure(ExitCode::usage, "--plot draws what a --preset measures; name one");
+  if (!options.drafters.empty() || !options.save_tokens.empty() || (!options.preset.empty() && !calls) || options.limit != 0) {
     throw Failure(
         ExitCode::usage,
         "--draft (SKIPSTONE_DRAFT), --preset, --limit and --save-tokens need texts to continue; name a file of them with --prompts FILE");
   }
   options.tests.generate = options.generate;
-  const std::vector<bench::Test> tests = bench::make_tests(options.tests);
+  const std::vector<bench::Test> tests = calls ? check_call_preset(options) : bench::make_tests(options.tests);
   repetitions(options, 5);
   const std::uint32_t needed = bench::needed_context(tests), given = options.engine.context;
   if (given != 0 && given < needed) {
@@ -139,32 +162,6 @@ void write_result(const std::string& text, const std::string& file) {
   Output(false).write(text);
 }
 
-/// What a preset must know of the model: its layers, and what ASD makes of the first prompt.
-bench::PresetModel preset_model(const skipstone::Engine& engine, const bench::Prompt& prompt, const BenchOptions& options) {
-  skipstone_session_params params = options.sampling;
-  params.draft = "asd";
-  skipstone::Session session(engine, params);
-  session.generate(engine.tokenize(prompt.text), 1);
-  const skipstone_engine_info info = engine.info();
-  bench::PresetModel model{info.layers, info.exit_layer, options.skip_set, session.attention_cosine()};
-  if (model.skip_set.empty()) model.skip_set = session.skip_set();
-  if (model.skip_set.empty()) {
-    throw Failure(ExitCode::usage, "ASD skips nothing on the first prompt, so there is no set for this preset; name one with --skip-set");
-  }
-  return model;
-}
-
-/// Runs a preset, and writes its plot beside the result.
-Sweep sweep_preset(const skipstone::Engine& engine, const std::vector<bench::Prompt>& prompts, const BenchOptions& options,
-                   bench::SweepOptions sweep_options) {
-  const bench::Preset preset = bench::make_preset(options.preset, preset_model(engine, prompts.front(), options));
-  sweep_options.drafters = {"none"};
-  for (const bench::PresetPoint& point : preset.points) sweep_options.drafters.push_back(point.drafter);
-  Sweep sweep = bench::run_sweep(engine, prompts, sweep_options);
-  if (!options.plot.empty() && !sweep.runs.empty()) write_file(options.plot, bench::svg(bench::plot_of(preset, sweep)));
-  return sweep;
-}
-
 Sweep sweep_model(const std::string& model, const std::vector<bench::Prompt>& prompts, const std::vector<std::string>& drafters,
                   const BenchOptions& options) {
   const skipstone::Engine engine = load_engine(model, options.engine);
@@ -174,8 +171,9 @@ Sweep sweep_model(const std::string& model, const std::vector<bench::Prompt>& pr
                                           .max_tokens = static_cast<std::uint32_t>(options.max_tokens),
                                           .repeats = repetitions(options, 1),
                                           .sampling = options.sampling};
-  Sweep sweep =
-      options.preset.empty() ? bench::run_sweep(engine, prompts, sweep_options) : sweep_preset(engine, prompts, options, sweep_options);
+  Sweep sweep = options.preset.empty()
+                    ? bench::run_sweep(engine, prompts, sweep_options)
+                    : bench::run_preset(engine, prompts, {options.preset, options.skip_set, options.plot}, sweep_options);
   check_validation(engine);
   return sweep;
 }
@@ -255,6 +253,9 @@ ExitCode measure_tests(BenchOptions& options) {
   };
   const std::exception_ptr failed =
       measure_each(models, speeds, measure, [](const Speed& speed) { return !speed.results.front().seconds.empty(); });
+  if (options.preset == bench::call_preset && !options.plot.empty()) {
+    write_file(options.plot, bench::svg(bench::call_plot(speeds.front())));
+  }
   write_result(bench::speed_report(speeds, bench::format_of(options.format)), options.output);
   return conclude(failed);
 }

@@ -6,6 +6,7 @@
 
 #include "bench/columns.h"
 #include "bench/markdown.h"
+#include "bench/preset_ngrammys.h"
 
 namespace cli::bench {
 namespace {
@@ -41,6 +42,13 @@ Json run_json(const Sweep& sweep, const Run& run, bool identical) {
   for (const DraftPosition& position : run.by_position) {
     positions.push_back({{"drafted", position.drafted}, {"accepted", position.accepted}});
   }
+  Json strategies = Json::array();
+  for (const Strategy& strategy : run.strategies) {
+    strategies.push_back({{"strategy", strategy.name},
+                          {"rows", strategy.rows},
+                          {"won_by_rank", strategy.won_by_rank},
+                          {"won_by_length", strategy.won_by_length}});
+  }
   const Prompt& prompt = sweep.prompts[run.prompt].prompt;
   return {{"drafter", sweep.drafters[run.drafter].specification},
           {"prompt", run.prompt + 1},
@@ -60,6 +68,7 @@ Json run_json(const Sweep& sweep, const Run& run, bool identical) {
           {"drafted", s.drafted},
           {"accepted", s.accepted},
           {"by_position", std::move(positions)},
+          {"by_strategy", std::move(strategies)},
           {"skipped_sublayers", s.skipped_sublayers},
           {"sublayers", s.sublayers},
           {"skip_set", run.skip_set},
@@ -140,7 +149,7 @@ std::string report(const std::vector<Sweep>& sweeps, Format format, std::span<co
   std::string text;
   for (const Sweep& sweep : sweeps) {
     if (!text.empty()) text += '\n';
-    text += markdown(sweep, summarise(sweep), tables);
+    text += markdown(sweep, summarise(sweep), tables) + strategies_text(sweep);
   }
   return text;
 }

@@ -24,14 +24,14 @@ std::vector<double> rates(const TestResult& result) {
 
 /// A token at position p reads the keys and values of p + 1 tokens, its own among them.
 std::optional<double> bytes_per_pass(const Speed& speed, const Test& test) {
-  if (test.prompt > 0) return std::nullopt;
+  if (test.prompt > 0 || test.chains > 0) return std::nullopt;
   const double keys = test.depth + (test.decodes() ? (test.generate + 1) / 2.0 : test.rows);
   return static_cast<double>(speed.bytes_per_token) + keys * static_cast<double>(speed.kv_bytes_per_token);
 }
 
 std::optional<double> cost(const Speed& speed, const TestResult& result) {
   for (const TestResult& other : speed.results) {
-    if (other.test.rows != 1 || other.test.depth != result.test.depth) continue;
+    if (other.test.rows != 1 || other.test.chains != 0 || other.test.depth != result.test.depth) continue;
     const auto one = median(other.seconds), this_one = median(result.seconds);
     if (one && this_one) return quotient(*this_one, *one);
   }
@@ -52,6 +52,7 @@ Json record(const Speed& speed, const TestResult& result) {
                      {"n_gen", test.generate},
                      {"n_depth", test.depth},
                      {"rows", test.rows},
+                     {"chains", test.chains},
                      {"repetitions", result.seconds.size()},
                      {"avg_ns", std::llround(s.average_ns)},
                      {"stddev_ns", s.deviation_ns ? Json(std::llround(*s.deviation_ns)) : Json(nullptr)},
@@ -95,7 +96,8 @@ void add_test(const Speed& speed, const TestResult& result, std::vector<Row>& te
     return;
   }
   const auto milliseconds = [](std::optional<double> ns) { return ns ? fmt::format("{:.3f}", *ns * 1e-6) : "-"; };
-  rows.push_back({cell(speed.where.model), speed.model_type, fmt::to_string(result.test.depth), fmt::to_string(result.test.rows),
+  rows.push_back({cell(speed.where.model), speed.model_type, fmt::to_string(result.test.depth),
+                  result.test.chains > 0 ? fmt::format("{}x{}", result.test.chains, result.test.rows) : fmt::to_string(result.test.rows),
                   milliseconds(s.median_ns), milliseconds(s.deviation_ns), s.cost ? fmt::format("{:.2f}", *s.cost) : "-",
                   fmt::format("{:.1f}", s.median_rate), share_text(s.bandwidth_share)});
 }
@@ -117,7 +119,9 @@ std::string markdown(const std::vector<Speed>& speeds) {
     text += "\nTokens per second: mean and standard deviation, median; share of the copy bandwidth that decoding reads with\n\n" +
             grid(tests, 5);
   if (rows.size() > 1)
-    text += "\nOne pass over n rows: median and standard deviation; v(n), its time by that of one row\n\n" + grid(rows, 2);
+    text +=
+        "\nOne pass over n rows (kxn: a call over k chains of n): median and standard deviation; v(n), its time by that of one row\n\n" +
+        grid(rows, 2);
   return text;
 }
 

@@ -14,6 +14,7 @@ namespace cli::bench {
 namespace {
 
 constexpr std::uint32_t most = 1u << 20;  // the largest context there is
+constexpr std::uint32_t most_rows_of_a_pass = 32;
 
 std::vector<std::string> split(const std::string& list) {
   std::vector<std::string> items;
@@ -51,7 +52,7 @@ std::string Test::name() const {
   std::string text;
   if (prompt > 0) text = fmt::format("pp{}", prompt);
   if (generate > 0) text += fmt::format("{}tg{}", prompt > 0 ? "+" : "", generate);
-  if (rows > 0) text = fmt::format("rows{}", rows);
+  if (rows > 0) text = chains > 0 ? fmt::format("block{}x{}", chains, rows) : fmt::format("rows{}", rows);
   return depth > 0 ? fmt::format("{} @ d{}", text, depth) : text;
 }
 
@@ -61,6 +62,7 @@ skipstone_work Test::work() const {
   work.prompt = prompt;
   work.generate = generate;
   work.rows = rows;
+  work.chains = chains;
   return work;
 }
 
@@ -100,7 +102,7 @@ std::vector<Test> make_tests(const TestLists& lists) {
 
 std::uint32_t needed_context(const std::vector<Test>& tests) {
   std::uint32_t needed = 0;
-  for (const Test& test : tests) needed = std::max(needed, test.depth + test.tokens());
+  for (const Test& test : tests) needed = std::max(needed, test.depth + (test.chains > 0 ? most_rows_of_a_pass : test.tokens()));
   return needed;
 }
 

@@ -12,11 +12,12 @@ namespace cli::bench {
 /// A prompt, tokens that are generated one by one, or both; or a pass over rows. All behind `depth` tokens in the cache.
 struct Test {
   std::uint32_t prompt = 0, generate = 0, rows = 0, depth = 0;
+  std::uint32_t chains = 0;  ///< above 0: a call over a block of so many chains of `rows` rows each, which may take several passes
 
-  /// "pp512", "tg128", "pp512+tg128", "rows4"; " @ d1024" where the depth is not 0.
+  /// "pp512", "tg128", "pp512+tg128", "rows4", "block10x11"; " @ d1024" where the depth is not 0.
   std::string name() const;
   /// Tokens that the time is divided by.
-  std::uint32_t tokens() const { return prompt + generate + rows; }
+  std::uint32_t tokens() const { return prompt + generate + rows * (chains > 0 ? chains : 1); }
   bool decodes() const { return prompt == 0 && rows == 0; }
   skipstone_work work() const;
 };

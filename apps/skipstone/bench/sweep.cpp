@@ -121,6 +121,9 @@ class Measurement {
       return true;
     });
     for (const auto& [drafted, accepted] : session.draft_positions()) result.by_position.push_back({drafted, accepted});
+    for (const skipstone_strategy& s : session.strategies()) {
+      result.strategies.push_back({s.name, s.rows, {s.by_rank, s.by_rank + s.ranks}, {s.by_length, s.by_length + s.lengths}});
+    }
     result.skip_set = session.skip_set();
     result.thresholds = session.thresholds();
     result.tokens = session.tokens();

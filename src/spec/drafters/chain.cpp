@@ -21,6 +21,12 @@ bool Chain::wants_attention_cosine() const {
   return std::ranges::any_of(members_, [](const auto& member) { return member->wants_attention_cosine(); });
 }
 
+std::uint32_t Chain::wants_top() const {
+  std::uint32_t most = 0;
+  for (const auto& member : members_) most = std::max(most, member->wants_top());
+  return most;
+}
+
 void Chain::begin(const Prefilled& prefilled, std::uint32_t model_layers) {
   for (const auto& member : members_) member->begin(prefilled, model_layers);
 }
@@ -28,7 +34,7 @@ void Chain::begin(const Prefilled& prefilled, std::uint32_t model_layers) {
 Proposal Chain::propose(std::span<const Token> history) {
   for (const auto& member : members_) {
     Proposal proposal = member->propose(history);
-    if (proposal.tree.drafts() == 0 && (!proposal.plan || proposal.length == 0) && !proposal.early_exit) continue;
+    if (proposal.tree.drafts() == 0 && proposal.block.empty() && (!proposal.plan || proposal.length == 0) && !proposal.early_exit) continue;
     proposer_ = member.get();
     return proposal;
   }
@@ -88,6 +94,15 @@ std::uint32_t Chain::skipped_sublayers() const {
     if (const std::uint32_t skipped = member->skipped_sublayers(); skipped > 0) return skipped;
   }
   return 0;
+}
+
+std::vector<StrategyCounts> Chain::strategies() const {
+  std::vector<StrategyCounts> all;
+  for (const auto& member : members_) {
+    const std::vector<StrategyCounts> some = member->strategies();
+    all.insert(all.end(), some.begin(), some.end());
+  }
+  return all;
 }
 
 std::string Chain::explanation() const {

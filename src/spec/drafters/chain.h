@@ -17,6 +17,7 @@ class Chain final : public Drafter {
   std::string name() const override;
   void attach(const ModelFacts& model) override;
   bool wants_attention_cosine() const override;
+  std::uint32_t wants_top() const override;
   void begin(const Prefilled& prefilled, std::uint32_t model_layers) override;
   Proposal propose(std::span<const Token> history) override;
   void observe(const RoundResult& result) override;
@@ -29,6 +30,7 @@ class Chain final : public Drafter {
   std::string plan_text() const override;
   std::uint32_t skipped_sublayers() const override;
   std::string explanation() const override;
+  std::vector<StrategyCounts> strategies() const override;
 
  private:
   std::vector<std::unique_ptr<Drafter>> members_;

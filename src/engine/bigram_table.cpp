@@ -1,0 +1,162 @@
+#include "engine/bigram_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <numeric>
+#include <system_error>
+
+#include "base/env.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/output_file.h"
+#include "base/status.h"
+#include "sample/top_k.h"
+#include "spec/unigrams.h"
+
+namespace skipstone::engine {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "the file's numbers are little-endian");
+
+constexpr std::uint32_t format_version = 1;
+
+/// Then the tokens as 32-bit numbers, and FNV-1a of all before.
+struct Header {
+  std::array<char, 8> magic = {'S', 'K', 'B', 'I', 'G', 'R', 'A', 'M'};
+  std::uint32_t version = format_version, width = spec::Bigrams::most_width, vocabulary = 0, reserved = 0;
+  std::array<char, 16> model = {};  ///< the fingerprint
+  bool operator==(const Header&) const = default;
+};
+static_assert(sizeof(Header) == 40);
+
+Header header_of(const std::string& fingerprint, std::uint32_t vocabulary) {
+  Header header;
+  header.vocabulary = vocabulary;
+  std::copy_n(fingerprint.begin(), std::min(fingerprint.size(), header.model.size()), header.model.begin());
+  return header;
+}
+
+template <typename T>
+void append(std::string& bytes, const T* values, std::size_t count) {
+  bytes.append(reinterpret_cast<const char*>(values), count * sizeof(T));
+}
+
+/// The likeliest tokens behind every single token. A text is one row, which follows nothing: row i of a pass stands at the same position as
+/// the others and sees itself alone (exec::Rows::parents).
+std::vector<spec::Token> make_bigrams(exec::Executor& passes, const model::Config& config, const Progress& progress) {
+  constexpr std::uint32_t width = spec::Bigrams::most_width;
+  std::vector<spec::Token> next(std::size_t{config.vocabulary} * width);
+  const std::uint32_t most = std::min<std::uint32_t>(STEP_VERIFY_ROWS, passes.shape().context);
+  std::vector<spec::Token> tokens(most);
+  std::vector<std::uint32_t> parents(most);
+  std::iota(parents.begin(), parents.end(), 0u);
+  exec::PassSpec spec;
+  spec.layers = exec::LayerPlan::full(config.layers);
+  spec.bucket = kernels::bucket_for(most);
+  spec.output = exec::Output::logits;
+  spec.tree = true;
+  for (std::uint32_t first = 0; first < config.vocabulary; first += most) {
+    if (progress) progress("making bigram table", static_cast<double>(first) / config.vocabulary);
+    const std::uint32_t count = std::min(most, config.vocabulary - first);
+    std::iota(tokens.begin(), tokens.end(), static_cast<spec::Token>(first));
+    passes.run(spec, {.tokens = std::span(tokens).first(count), .parents = std::span(parents).first(count)});
+    for (std::uint32_t row = 0; row < count; ++row) {
+      sample::top_k(passes.logits(row), std::span(next).subspan(std::size_t{first + row} * width, width));
+    }
+  }
+  return next;
+}
+
+}  // namespace
+
+BigramFile::BigramFile(const std::string& directory, const std::string& fingerprint, std::uint32_t vocabulary)
+    : fingerprint_(fingerprint), vocabulary_(vocabulary) {
+  if (!directory.empty()) path_ = fmt::format("{}/{}.bigrams", directory, fingerprint);
+}
+
+std::shared_ptr<const spec::Bigrams> BigramFile::read() const {
+  std::error_code error;
+  if (path_.empty() || !std::filesystem::is_regular_file(path_, error)) return nullptr;
+  const auto ignored = [&](const char* why) {
+    log::debug("'{}' is ignored: {}", path_, why);
+    return nullptr;
+  };
+  constexpr std::uint32_t width = spec::Bigrams::most_width;
+  const std::size_t numbers = std::size_t{vocabulary_} * width, size = sizeof(Header) + 4 * numbers + sizeof(std::uint64_t);
+  if (std::filesystem::file_size(path_, error) != size || error) return ignored("it is not as long as this model's table");
+  std::ifstream file(path_, std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  if (!file || bytes.size() != size) return ignored("it cannot be read");
+  Header header;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  if (header != header_of(fingerprint_, vocabulary_)) return ignored("it is of another model or version");
+  std::uint64_t checksum = 0;
+  std::memcpy(&checksum, bytes.data() + size - sizeof checksum, sizeof checksum);
+  if (checksum != fnv1a(std::string_view(bytes).substr(0, size - sizeof checksum))) return ignored("it is damaged");
+  std::vector<spec::Token> next(numbers);
+  std::memcpy(next.data(), bytes.data() + sizeof header, 4 * numbers);
+  return std::make_shared<const spec::Bigrams>(width, std::move(next));
+}
+
+void BigramFile::write(const spec::Bigrams& bigrams) const {
+  if (path_.empty()) return;
+  const Header header = header_of(fingerprint_, vocabulary_);
+  std::string bytes;
+  append(bytes, &header, 1);
+  append(bytes, bigrams.all().data(), bigrams.all().size());
+  const std::uint64_t checksum = fnv1a(bytes);
+  append(bytes, &checksum, 1);
+  std::error_code error;
+  std::filesystem::create_directories(std::filesystem::path(path_).parent_path(), error);
+  try {
+    OutputFile file(path_);
+    file.write(std::as_bytes(std::span(bytes)));
+    file.finish();
+  } catch (const Error& failure) {
+    log::warning("the bigram table could not be saved: {}", failure.what());
+  }
+}
+
+std::shared_ptr<const spec::Bigrams> bigrams_of(Engine::State& state, const Progress& progress) {
+  const std::lock_guard lock(state.bigram_mutex);
+  if (state.bigrams) return state.bigrams;
+  const BigramFile file(env::cache_directory(), state.fingerprint, state.config.vocabulary);
+  state.bigrams = file.read();
+  if (state.bigrams) return state.bigrams;
+  if (!state.spare) state.spare = state.new_executor();
+  auto made = std::make_shared<const spec::Bigrams>(spec::Bigrams::most_width, make_bigrams(*state.spare, state.config, progress));
+  file.write(*made);
+  return state.bigrams = std::move(made);
+}
+
+std::vector<spec::Token> unigrams_of(Engine::State& state, const Progress& progress) {
+  const std::lock_guard lock(state.bigram_mutex);
+  if (!state.unigrams.empty()) return state.unigrams;
+  if (!state.spare) state.spare = state.new_executor();
+  const std::uint32_t most = std::min<std::uint32_t>(STEP_MAX_ROWS, state.shape.context);
+  std::vector<float> rows;
+  const auto read = [&](std::uint32_t first, std::uint32_t count) {
+    rows.clear();
+    for (std::uint32_t done = 0; done < count; done += most) {
+      std::vector<spec::Token> tokens(std::min(most, count - done));
+      std::iota(tokens.begin(), tokens.end(), static_cast<spec::Token>(first + done));
+      const std::vector<float> some = state.spare->read_embeddings(tokens);
+      rows.insert(rows.end(), some.begin(), some.end());
+    }
+    return std::span<const float>(rows);
+  };
+  const auto step = [&](double done) {
+    if (progress) progress("ranking tokens", done);
+  };
+  state.unigrams = spec::unigram_ranking(state.config.vocabulary, state.config.width, spec::Bigrams::most_width, read, step);
+  return state.unigrams;
+}
+
+}  // namespace skipstone::engine

@@ -1,0 +1,65 @@
+// Candidates that share nothing, side by side: a block of rows as N-Grammys verifies it (arXiv 2411.03786, section 2).
+#include <algorithm>
+#include <numeric>
+
+#include "engine/sequence_executor.h"
+
+namespace skipstone::engine {
+
+using spec::Choice;
+using spec::Token;
+
+/// Runs the rows from `first` on that one pass has room for, and returns the one behind them.
+std::uint32_t SequenceExecutor::run_block(std::span<const std::vector<Token>> rows, std::uint32_t first) {
+  const std::size_t room = std::min(max_rows(), context() - committed());
+  std::vector<Token> tokens;
+  std::vector<std::uint32_t> parents;
+  std::uint32_t end = first;
+  for (; end < rows.size() && (end == first || tokens.size() + rows[end].size() <= room); ++end) {
+    for (std::size_t i = 0; i < rows[end].size(); ++i) {
+      const auto at = static_cast<std::uint32_t>(tokens.size());
+      parents.push_back(i == 0 ? at : at - 1);
+      tokens.push_back(rows[end][i]);
+    }
+  }
+  exec::PassSpec spec = pass(exec::LayerPlan::full(config_.layers), kernels::bucket_for(static_cast<std::uint32_t>(tokens.size())));
+  spec.tree = true;
+  passes_.run(spec, {.tokens = tokens, .base = committed(), .parents = parents});
+  block_first_ = first;
+  return end;
+}
+
+void SequenceExecutor::verify_block(std::span<const std::vector<Token>> rows, std::span<std::vector<Choice>> out) {
+  fill_holes(-1);
+  verified_ = false;
+  top_.clear();
+  for (std::uint32_t first = 0; first < rows.size();) {
+    const std::uint32_t end = run_block(rows, first);
+    for (std::uint32_t at = 0; first < end; ++first) {
+      for (std::uint32_t i = 0; i < rows[first].size(); ++i, ++at) {
+        const std::size_t position = committed() + i;
+        set_window(position, rows[first][i]);
+        out[first][i] = rejects() ? draw_verified(at, position, nullptr) : choose(at, position);
+      }
+    }
+  }
+  forget_round();
+}
+
+void SequenceExecutor::commit_row(std::span<const std::vector<Token>> rows, std::uint32_t row, std::uint32_t tokens) {
+  std::uint32_t at = 0;
+  if (row < block_first_) {
+    run_block(rows.subspan(row, 1), 0);  // what the last pass has written over; the same bits again
+  } else {
+    for (std::uint32_t i = block_first_; i < row; ++i) at += static_cast<std::uint32_t>(rows[i].size());
+  }
+  std::vector<std::uint32_t> path(tokens);
+  std::iota(path.begin(), path.end(), at);
+  passes_.keep_path(committed(), path);
+  for (std::uint32_t i = 0; i < tokens; ++i) {
+    set_window(text_.size(), rows[row][i]);
+    text_.push_back(rows[row][i]);
+  }
+}
+
+}  // namespace skipstone::engine

@@ -1,0 +1,34 @@
+// What a model says behind every single token: its bigram table. Stewart et al., "The N-Grammys", 2024 (arXiv 2411.03786), section 3.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "sample/sampler.h"
+
+namespace skipstone::spec {
+
+using sample::Token;
+
+/// For each token of the vocabulary the `width` likeliest next ones in a text that consists of it alone. Immutable; safe to use from many
+/// threads.
+class Bigrams {
+ public:
+  static constexpr std::uint32_t most_width = 25;  ///< the largest k of the paper's sweep
+
+  /// `next`: [vocabulary][width], the likeliest first; -1 where there are not so many. Throws internal where the sizes do not agree.
+  Bigrams(std::uint32_t width, std::vector<Token> next);
+
+  std::uint32_t width() const { return width_; }
+  std::uint32_t vocabulary() const { return static_cast<std::uint32_t>(next_.size() / width_); }
+  std::span<const Token> all() const { return next_; }
+  /// Behind `token`; empty where it is outside the vocabulary.
+  std::span<const Token> behind(Token token) const;
+
+ private:
+  std::uint32_t width_;
+  std::vector<Token> next_;
+};
+
+}  // namespace skipstone::spec

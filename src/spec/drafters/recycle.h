@@ -1,0 +1,44 @@
+// Token Recycling: what the model found likely behind a token when it was last verified is drafted behind it the next time.
+// Luo et al., "Turning Trash into Treasure: Accelerating Inference of Large Language Models with Token Recycling", 2024 (arXiv 2408.08696).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "spec/drafter.h"
+#include "spec/options.h"
+
+namespace skipstone::spec {
+
+/// The adjacency matrix: for each token that was seen the likeliest ones behind it. Rows of tokens that were not seen take no memory.
+class RecycleMatrix {
+ public:
+  explicit RecycleMatrix(std::uint32_t width) : width_(width) {}
+
+  /// Takes what a verification found behind its rows, `top` of them each (at least the width); where a token stands in several, the last
+  /// one counts.
+  void update(std::span<const Token> tokens, std::span<const Token> top);
+  /// The likeliest first; empty where `token` was not seen, -1 where there are not so many.
+  std::span<const Token> behind(Token token) const;
+
+ private:
+  std::uint32_t width_;
+  std::vector<Token> next_;  ///< [rows][width]
+  std::unordered_map<Token, std::uint32_t> row_;
+};
+
+/// A node of the tree that every round is drafted as: it takes the `rank`-th token behind its parent's.
+struct TemplateNode {
+  std::uint32_t parent = 0, rank = 0;  ///< parent 0: the pending token; node i of the template is i + 1
+};
+
+/// The `drafts` nodes that are likeliest to be right with so many ranks, the likeliest first, a parent before its children. The paper
+/// searched a tree of 80 nodes; ours takes the best for the shares that the ranks had where it was measured (docs/speculation.md).
+std::vector<TemplateNode> recycle_template(std::uint32_t ranks, std::uint32_t drafts);
+
+std::unique_ptr<Drafter> make_recycle(Options& options);
+
+}  // namespace skipstone::spec
