@@ -8,7 +8,7 @@ namespace skipstone::spec {
 namespace {
 
 constexpr std::uint32_t most_ranks = 8;  // the paper's
-/// How often the token of each rank was the right one behind a right token.
+/// How often the token of each rank is taken to be the right one behind a right token. Assumed, not fitted to a model.
 constexpr std::array<double, most_ranks> rank_shares = {0.55, 0.15, 0.075, 0.045, 0.03, 0.022, 0.018, 0.015};
 
 class Recycle final : public Drafter {

@@ -35,8 +35,8 @@ struct TemplateNode {
   std::uint32_t parent = 0, rank = 0;  ///< parent 0: the pending token; node i of the template is i + 1
 };
 
-/// The `drafts` nodes that are likeliest to be right with so many ranks, the likeliest first, a parent before its children. The paper
-/// searched a tree of 80 nodes; ours takes the best for the shares that the ranks had where it was measured (docs/speculation.md).
+/// The `drafts` nodes that are likeliest to be right with so many ranks, the likeliest first, a parent before its children, if the token of
+/// each rank is right with a fixed share (recycle.cpp). The paper's tree has 80 nodes.
 std::vector<TemplateNode> recycle_template(std::uint32_t ranks, std::uint32_t drafts);
 
 std::unique_ptr<Drafter> make_recycle(Options& options);
