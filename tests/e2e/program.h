@@ -11,11 +11,11 @@ namespace skipstone::e2e {
 
 struct Command {
   std::vector<std::string> arguments;
-  std::string input;                               ///< standard input
-  std::map<std::string, std::string> environment;  ///< on top of the test's own
-  std::string output_file;                         ///< standard output goes there instead
-  std::size_t close_after = 0;                     ///< closes standard output's reader after so many bytes; 0: never
-  int signal_at_output = 0;                        ///< sent when the first bytes come out; 0: none
+  std::string input = {};                               ///< standard input
+  std::map<std::string, std::string> environment = {};  ///< on top of the test's own
+  std::string output_file = {};                         ///< standard output goes there instead
+  std::size_t close_after = 0;                          ///< closes standard output's reader after so many bytes; 0: never
+  int signal_at_output = 0;                             ///< sent when the first bytes come out; 0: none
   std::string program = SKIPSTONE_PROGRAM;
   std::function<bool()> interrupt_when = {};  ///< asked every millisecond; SIGINT is sent when it first holds
   std::string interrupt_at_error = {};        ///< SIGINT is sent when standard error has this in it; "": never

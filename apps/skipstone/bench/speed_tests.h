@@ -27,7 +27,7 @@ std::vector<std::uint32_t> number_list(const std::string& option, const std::vec
 
 /// As on the command line; all of them may be empty.
 struct TestLists {
-  std::vector<std::string> prompt, generate, pairs, rows, depth;  ///< a pair is "P,N"
+  std::vector<std::string> prompt = {}, generate = {}, pairs = {}, rows = {}, depth = {};  ///< a pair is "P,N"
 };
 
 /// The cross product with the depths: for each one the prompts, the generations, the pairs, and the rows from few to many with 1 always
