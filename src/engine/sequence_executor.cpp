@@ -214,7 +214,11 @@ void SequenceExecutor::verify(const spec::TokenTree& rows, std::span<Choice> out
 Choice SequenceExecutor::choose_of_top(std::uint32_t row) const {
   const std::span<const float> logits = passes_.logits(row);
   std::array<Token, 2> best;
-  sample::top_k(logits, best);
+  if (top_count_ >= best.size()) {
+    std::copy_n(top_.begin() + static_cast<std::ptrdiff_t>(std::size_t{row} * top_count_), best.size(), best.begin());
+  } else {
+    sample::top_k(logits, best);
+  }
   if (best[0] < 0) return {};
   constexpr float infinity = std::numeric_limits<float>::infinity();
   const auto logit = [&](Token token) { return logits[static_cast<std::size_t>(token)]; };
