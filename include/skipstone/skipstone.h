@@ -280,6 +280,13 @@ void skipstone_session_free(skipstone_session* session);
 /* Forgets the conversation; keeps what the drafter has learned. */
 skipstone_status skipstone_session_reset(skipstone_session* session);
 
+/* Appends `count` tokens to the conversation and reads them without continuing it: a beginning that several sessions share is read once. */
+skipstone_status skipstone_session_read(skipstone_session* session, const skipstone_token* tokens, size_t count);
+
+/* The conversation becomes that of `from`, a session of the same engine (INVALID_ARGUMENT where it is not): keys and values are copied, not
+ * computed again. Neither may be generating. What the drafter has learned stays. */
+skipstone_status skipstone_session_take_over(skipstone_session* session, skipstone_session* from);
+
 /* What one token adds to the text. */
 typedef struct skipstone_chunk {
   const char* text;      /* whole characters, NUL-terminated; "" while the token is part of an unfinished one */
@@ -333,7 +340,7 @@ typedef struct skipstone_stats {
    * afterwards, and what of draft_seconds that took. */
   uint64_t refreshes, refreshed_sets;
   double refresh_seconds;
-  uint32_t strategies;     /* for skipstone_session_strategy() */
+  uint32_t strategies; /* for skipstone_session_strategy() */
 } skipstone_stats;
 
 /* Of the last generation. */

@@ -268,6 +268,8 @@ class Session {
 
   void cancel() noexcept { skipstone_session_cancel(get()); }
   void reset() { check(skipstone_session_reset(get())); }
+  void read(const std::vector<skipstone_token>& tokens) { check(skipstone_session_read(get(), tokens.data(), tokens.size())); }
+  void take_over(Session& from) { check(skipstone_session_take_over(get(), from.get())); }
 
  private:
   struct Free {

@@ -128,6 +128,23 @@ skipstone_status skipstone_session_reset(skipstone_session* session) {
   });
 }
 
+skipstone_status skipstone_session_read(skipstone_session* session, const skipstone_token* tokens, size_t count) {
+  return api::guard([&] {
+    api::require(session, "session");
+    if (count > 0) api::require(tokens, "tokens");
+    session->session->read({tokens, tokens + count});
+  });
+}
+
+skipstone_status skipstone_session_take_over(skipstone_session* session, skipstone_session* from) {
+  return api::guard([&] {
+    api::require(session, "session");
+    api::require(from, "from");
+    session->session->take_over(*from->session);
+    session->last = {};
+  });
+}
+
 skipstone_status skipstone_session_generate(skipstone_session* session, const skipstone_token* tokens, size_t count, uint32_t max_tokens,
                                             skipstone_chunk_fn chunk, void* user_data) {
   return api::guard([&] {

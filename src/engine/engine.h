@@ -145,6 +145,12 @@ class Session {
 
   /// Appends `tokens` to the conversation and continues it. Statistics are of this call.
   spec::Outcome generate(const std::vector<text::Token>& tokens, std::uint32_t max_tokens, const spec::Emit& emit);
+  /// Appends `tokens` to the conversation and reads them without continuing it. Throws invalid_argument where they do not fit.
+  void read(const std::vector<text::Token>& tokens);
+  /// The conversation becomes that of `from`, a session of the same engine: its keys and values are copied, not computed again. What the
+  /// drafter has learned stays. The next continuation is what it would be behind the same calls of read() and generate(). Throws
+  /// invalid_argument where the engines differ.
+  void take_over(Session& from);
   /// Every token so far, prompt and continuation.
   const std::vector<text::Token>& history() const;
   /// Mean cosine per attention sublayer over the last prompt; empty unless the drafter asked for it.

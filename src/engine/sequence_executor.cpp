@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "base/status.h"
+#include "exec/kv_snapshot.h"
 #include "sample/top_k.h"
 
 namespace skipstone::engine {
@@ -140,6 +141,12 @@ std::vector<float> SequenceExecutor::mean_attention_cosine(std::size_t tokens) c
   cosines.resize(config_.layers);
   for (float& sum : cosines) sum /= static_cast<float>(tokens);
   return cosines;
+}
+
+void SequenceExecutor::take_over(SequenceExecutor& from) {
+  from.fill_holes(-1);
+  exec::KvSnapshot::copy(from.passes_, passes_);
+  resume(from.text_);
 }
 
 spec::Prefilled SequenceExecutor::prefill(std::span<const Token> tokens, bool attention_cosine) {

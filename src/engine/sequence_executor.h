@@ -43,6 +43,8 @@ class SequenceExecutor : public spec::Executor {
   double device_seconds() const override { return passes_.device_seconds(); }
 
   void clear() { resume({}); }
+  /// The committed text, its keys and values become those of `from`, a sequence of the same engine.
+  void take_over(SequenceExecutor& from);
   /// The committed text is `text` now; its keys and values are in the cache already.
   void resume(std::vector<spec::Token> text) {
     text_ = std::move(text);

@@ -142,6 +142,29 @@ spec::Outcome Session::generate(const std::vector<text::Token>& tokens, std::uin
   }
 }
 
+void Session::read(const std::vector<text::Token>& tokens) {
+  State& s = *state_;
+  s.filled = 0;
+  if (tokens.empty()) return;
+  std::vector<text::Token> history = s.history;
+  history.insert(history.end(), tokens.begin(), tokens.end());
+  if (history.size() > s.executor.context()) {
+    fail(Code::invalid_argument, "the text is {} tokens long, but the context holds {}; shorten it or ask for a larger context",
+         history.size(), s.executor.context());
+  }
+  s.executor.prefill(std::span<const text::Token>(history).subspan(s.executor.committed()), false);
+  s.history = std::move(history);
+}
+
+void Session::take_over(Session& from) {
+  State &s = *state_, &other = *from.state_;
+  if (s.engine != other.engine) fail(Code::invalid_argument, "a session cannot take over the conversation of another engine's");
+  if (&s == &other) return;
+  s.filled = 0;
+  s.executor.take_over(other.executor);
+  s.history = other.history;
+}
+
 const std::vector<text::Token>& Session::history() const { return state_->history; }
 const std::vector<float>& Session::attention_cosine() const { return state_->executor.cosine; }
 

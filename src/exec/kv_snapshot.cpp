@@ -17,6 +17,16 @@ KvSnapshot::KvSnapshot(std::shared_ptr<vk::Device> device, Executor& sequence) :
   back_ = std::make_unique<vk::Commands>(back.finish());
 }
 
+void KvSnapshot::copy(Executor& from, Executor& to) {
+  vk::Recorder recorder(to.device_);
+  for (std::uint32_t layer = 0; layer < from.config_.layers; ++layer) {
+    for (const kernels::ResourceKind kind : {kernels::ResourceKind::k_cache, kernels::ResourceKind::v_cache}) {
+      recorder.copy(from.buffers_.slice({kind, layer}), to.buffers_.slice({kind, layer}));
+    }
+  }
+  to.wait(to.queue_.submit(recorder.finish()));
+}
+
 void KvSnapshot::restore() { sequence_.wait(sequence_.queue_.submit(*back_)); }
 
 }  // namespace skipstone::exec

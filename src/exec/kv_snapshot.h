@@ -12,6 +12,8 @@ class KvSnapshot {
   KvSnapshot(std::shared_ptr<vk::Device> device, Executor& sequence);
   /// Writes it back, bit by bit.
   void restore();
+  /// `to`, a sequence of the same model, context and cache format on the same device, gets the keys and values of `from`.
+  static void copy(Executor& from, Executor& to);
 
  private:
   Executor& sequence_;

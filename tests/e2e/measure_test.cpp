@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "skipstone/skipstone.hpp"
 
@@ -86,6 +87,51 @@ TEST(Synthetic, AFileBesideItIsRefused) {
   params.model_path = "model.gguf";
   EXPECT_THROW(skipstone::Engine{params}, skipstone::error);
   EXPECT_NE(std::string(skipstone_synthetic_models()).find("llama-2-7b, "), std::string::npos);
+}
+
+std::vector<skipstone_token> some_tokens(std::uint32_t count, std::uint32_t seed) {
+  std::vector<skipstone_token> tokens;
+  for (std::uint32_t i = 0; i < count; ++i) tokens.push_back(static_cast<skipstone_token>(3 + (i * i + 7 * seed) % 200));
+  return tokens;
+}
+
+TEST(TakeOver, GoesOnAsTheSessionThatHasReadTheText) {
+  const skipstone::Engine engine = synthetic("stories-260k:q8_0");
+  skipstone_session_params params = skipstone_session_default_params();
+  params.temperature = 0.9f;
+  params.seed = 5;
+  params.draft = "none";
+  const std::vector<skipstone_token> text = some_tokens(90, 1), turn = {9, 8};
+  skipstone::Session reader(engine, params), own(engine, params);
+  reader.read(some_tokens(40, 2));
+  reader.reset();
+  reader.read({});
+  reader.read({text.begin(), text.begin() + 50});
+  reader.read({text.begin() + 50, text.end()});
+  own.read({text.begin(), text.begin() + 50});
+  own.read({text.begin() + 50, text.end()});
+  own.generate(turn, 12);
+  for (const char* draft : {"none", "asd:gamma=0,k=3", "exit:2,k=4", "lookup"}) {
+    params.draft = draft;
+    skipstone::Session session(engine, params);
+    session.generate(some_tokens(30, 3), 5);  // an older conversation
+    session.take_over(reader);
+    session.generate(turn, 12);
+    EXPECT_EQ(session.tokens(), own.tokens()) << draft;
+  }
+  reader.generate(turn, 12);
+  EXPECT_EQ(reader.tokens(), own.tokens()) << "the conversation is copied, not moved";
+  EXPECT_EQ(engine.info().validation_messages, 0u);
+}
+
+TEST(TakeOver, WhatCannotBeIsRefused) {
+  const skipstone::Engine engine = synthetic("stories-260k:q8_0"), other = synthetic("stories-260k:q8_0");
+  const skipstone_session_params params = skipstone_session_default_params();
+  skipstone::Session session(engine, params), strange(other, params);
+  EXPECT_THROW(session.take_over(strange), skipstone::error);
+  EXPECT_THROW(session.read(some_tokens(engine.info().context + 1, 1)), skipstone::error);
+  session.generate({1, 2}, 3);  // it goes on all the same
+  EXPECT_EQ(session.tokens().size(), 3u);
 }
 
 TEST(Measure, EveryKindOfWork) {

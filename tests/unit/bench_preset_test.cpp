@@ -139,10 +139,11 @@ TEST(Plot, DrawsEverySeriesAndEscapesText) {
   EXPECT_EQ(count(lines, "stroke-dasharray"), 1u);
   EXPECT_EQ(lines.find("nan"), std::string::npos);
   EXPECT_EQ(count(lines, "stroke-opacity"), 0u);
-  plot.series[1].points = {{1, 1, 0.25, 1.25}, {2, 1}};
+  plot.series[1].points = {{1, 1, 0.0, 1.25}, {2, 1}};
   const std::string whiskers = svg(plot);
   EXPECT_EQ(count(whiskers, "stroke-opacity"), 1u);  // one path for all of a series
-  EXPECT_NE(whiskers.find(">0.25<"), std::string::npos) << "the axis reaches to the end of the whisker";
+  EXPECT_EQ(lines.find(">0<"), std::string::npos);
+  EXPECT_NE(whiskers.find(">0<"), std::string::npos) << "the axis reaches to the end of the whisker";
   plot.bars = true;
   EXPECT_EQ(count(svg(plot), "<rect"), 1u + 2 * 2);  // the page; a bar and its legend each
   EXPECT_EQ(svg({}).find("nan"), std::string::npos);

@@ -37,7 +37,7 @@ struct BenchOptions {
   std::string prompts, output, format, save_tokens, preset, plot, skip_set;
   std::int64_t limit = 0, max_tokens = 128;
   std::optional<std::int64_t> repeats;
-  bool no_warm_up = false;
+  bool no_warm_up = false, read_once = false;
   EngineOptions engine;
   DraftOptions drafting;
   skipstone_session_params sampling = skipstone_session_default_params();
@@ -133,10 +133,11 @@ std::vector<bench::Test> check_call_preset(const BenchOptions& options) {
 std::vector<bench::Test> check_speed(BenchOptions& options) {
   const bool calls = options.preset == bench::call_preset;
   if (!calls && !options.plot.empty()) throw Failure(ExitCode::usage, "--plot draws what a --preset measures; name one");
-  if (!options.drafters.empty() || !options.save_tokens.empty() || (!options.preset.empty() && !calls) || options.limit != 0) {
-    throw Failure(
-        ExitCode::usage,
-        "--draft (SKIPSTONE_DRAFT), --preset, --limit and --save-tokens need texts to continue; name a file of them with --prompts FILE");
+  if (!options.drafters.empty() || !options.save_tokens.empty() || (!options.preset.empty() && !calls) || options.limit != 0 ||
+      options.read_once) {
+    throw Failure(ExitCode::usage,
+                  "--draft (SKIPSTONE_DRAFT), --preset, --limit, --read-once and --save-tokens need texts to continue; name a file of them "
+                  "with --prompts FILE");
   }
   options.tests.generate = options.generate;
   const std::vector<bench::Test> tests = calls ? check_call_preset(options) : bench::make_tests(options.tests);
@@ -170,7 +171,8 @@ Sweep sweep_model(const std::string& model, const std::vector<bench::Prompt>& pr
                                           .model_path = model,
                                           .max_tokens = static_cast<std::uint32_t>(options.max_tokens),
                                           .repeats = repetitions(options, 1),
-                                          .sampling = options.sampling};
+                                          .sampling = options.sampling,
+                                          .read_once = options.read_once};
   Sweep sweep = options.preset.empty()
                     ? bench::run_sweep(engine, prompts, sweep_options)
                     : bench::run_preset(engine, prompts, {options.preset, options.skip_set, options.plot}, sweep_options);
@@ -332,6 +334,11 @@ void add_sweep_options(CLI::App& command, BenchOptions& o) {
       ->envname("SKIPSTONE_LIMIT")
       ->capture_default_str()
       ->type_name("N")
+      ->group(group);
+  command
+      .add_flag("--read-once", o.read_once,
+                "Read each prompt once and copy its keys and values for every drafter: to compare texts, not prompts' speed")
+      ->envname("SKIPSTONE_READ_ONCE")
       ->group(group);
   command.add_option("--save-tokens", o.save_tokens, "Plain decoding's tokens, as JSON lines {\"prompt\", \"prompt_tokens\", \"tokens\"}")
       ->envname("SKIPSTONE_SAVE_TOKENS")

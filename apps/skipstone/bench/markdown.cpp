@@ -27,6 +27,7 @@ std::string setup_text(const Sweep& sweep, std::size_t prompts_run) {
   text += fmt::format("- prompts: {}, {} used", cell(s.prompts_file), prompts_run);
   if (s.repeats > 1) text += fmt::format(", each {} times", s.repeats);
   if (sweep.prompts_skipped > 0) text += fmt::format(", {} skipped that do not fit the context", sweep.prompts_skipped);
+  if (s.read_once) text += "\n- prompts: read once but for the last token; their speeds say nothing";
   text += fmt::format("\n- generation: at most {} tokens, {}; context {}, KV cache {}\n", s.max_tokens, sampling_text(s.sampling),
                       s.context, s.kv_type);
   if (sweep.interrupted)

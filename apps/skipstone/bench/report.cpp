@@ -26,7 +26,8 @@ Json setup_json(const Sweep& sweep, std::size_t prompts_run) {
                  {"top_p", shortest(s.sampling.top_p)},
                  {"min_p", shortest(s.sampling.min_p)},
                  {"repeat_penalty", shortest(s.sampling.repeat_penalty)},
-                 {"seed", s.sampling.seed}});
+                 {"seed", s.sampling.seed},
+                 {"read_once", s.read_once}});
   return object;
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "bench/summary.h"
@@ -25,6 +26,7 @@ Setup setup_of(const skipstone::Engine& engine, const SweepOptions& options) {
   setup.max_tokens = options.max_tokens;
   setup.repeats = options.repeats;
   setup.sampling = options.sampling;
+  setup.read_once = options.read_once;
   return setup;
 }
 
@@ -70,6 +72,10 @@ class Measurement {
       params.draft = drafter.specification.c_str();
       sessions_.push_back(make_session(engine, params));
     }
+    if (!options.read_once) return;
+    skipstone_session_params params = options.sampling;
+    params.draft = "none";
+    reader_.emplace(make_session(engine, params));
   }
 
   void warm_up() {
@@ -109,11 +115,12 @@ class Measurement {
         done);
     skipstone::Session& session = sessions_[drafter];
     session.reset();
+    const std::vector<skipstone_token> tokens = reader_ ? take_over(session, prompt) : sweep_.prompts[prompt].tokens;
     Run result;
     result.prompt = prompt;
     result.repeat = repeat;
     result.drafter = drafter;
-    result.stats = session.generate(sweep_.prompts[prompt].tokens, sweep_.setup.max_tokens, [this](const skipstone_chunk&) {
+    result.stats = session.generate(tokens, sweep_.setup.max_tokens, [this](const skipstone_chunk&) {
       if (interrupt::requested() && !std::exchange(told_, true)) {
         progress_.clear();
         fmt::print(stderr, "interrupted: stopping after this generation; once more stops at once, without a table\n");
@@ -130,6 +137,18 @@ class Measurement {
     return result;
   }
 
+  /// `session` gets the prompt but for its last token, which is returned: whoever continues a text reads at least one.
+  std::vector<skipstone_token> take_over(skipstone::Session& session, std::size_t prompt) {
+    const std::vector<skipstone_token>& tokens = sweep_.prompts[prompt].tokens;
+    if (read_ != prompt) {
+      reader_->reset();
+      reader_->read({tokens.begin(), tokens.end() - 1});
+      read_ = prompt;
+    }
+    session.take_over(*reader_);
+    return {tokens.back()};
+  }
+
   void say_speedups() {
     speedups_.clear();
     const std::vector<Summary> summaries = summarise(sweep_);
@@ -141,6 +160,8 @@ class Measurement {
 
   Sweep& sweep_;
   std::vector<skipstone::Session> sessions_;
+  std::optional<skipstone::Session> reader_;  ///< where prompts are read once
+  std::optional<std::size_t> read_;           ///< the prompt that it has read
   Progress progress_;
   std::size_t groups_ = 0;  ///< prompts times repeats
   std::string speedups_;

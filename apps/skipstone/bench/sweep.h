@@ -15,6 +15,7 @@ struct SweepOptions {
   std::string prompts_file, model_path;
   std::uint32_t max_tokens = 128, repeats = 1;
   skipstone_session_params sampling = skipstone_session_default_params();
+  bool read_once = false;  ///< see Setup
 };
 
 /// Every drafter has a session of its own, which is reset before each prompt, so what it learns it keeps. All drafters continue a prompt

@@ -50,6 +50,9 @@ struct Setup : Where {
   std::string prompts_file;
   std::uint32_t max_tokens = 0, repeats = 1;  ///< max_tokens: of each continuation
   skipstone_session_params sampling{};        ///< its `draft` is not used
+  /// Each prompt but its last token is read by one session whose keys and values the others copy. Saves time where texts are compared;
+  /// prompt speeds are then of single tokens, and what drafters learn from a prompt's pass (asd) is of its last token.
+  bool read_once = false;
 };
 
 struct Sweep {

@@ -1,0 +1,79 @@
+// tools/lossless: compares, resumes, tells differing texts from equal ones. The texts themselves: lossless_test.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include "fixtures/temporary_directory.h"
+#include "fixtures/tiny_model.h"
+#include "program.h"
+
+namespace skipstone::e2e {
+namespace {
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+class CliLossless : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (std::system("python3 -c '' 2> /dev/null") != 0) GTEST_SKIP() << "the tool is Python";
+    fixtures::write_tiny_model({}, folder_.file("tiny.gguf"));
+    std::ofstream(folder_.file("two.jsonl")) << "{\"prompt\": \"Hello there, hello there, hello\"}\n\"Once upon\"\n";
+  }
+  Result lossless(const std::vector<std::string>& more) const {
+    Command command{.arguments = {"-m", folder_.file("tiny.gguf"), "--prompts", folder_.file("two.jsonl"), "-n", "8", "--seeds", "7",
+                                  "--skipstone", SKIPSTONE_PROGRAM, "--out", folder_.file("results")}};
+    command.program = SKIPSTONE_TOOLS "/lossless";
+    command.arguments.insert(command.arguments.end(), more.begin(), more.end());
+    return run(command);
+  }
+  /// Of the greedy texts.
+  std::string results() const { return folder_.file("results/default-tiny-two-greedy-20x8.jsonl"); }
+  std::string read() const {
+    std::stringstream text;
+    text << std::ifstream(results()).rdbuf();
+    return text.str();
+  }
+  fixtures::TemporaryDirectory folder_;
+};
+
+TEST_F(CliLossless, ComparesEveryDrafterAndGoesOnWhereItStopped) {
+  const std::vector<std::string> drafters = {"--draft", "asd:gamma=0", "--draft", "exit:2", "--draft", "exit:99", "--draft", "lookup"};
+  const Result result = lossless(drafters);
+  ASSERT_EQ(result.code, 0) << result.out << result.error;
+  // Two prompts, greedy and one seed; the model has no 99 layers.
+  for (const char* drafter : {"asd:gamma=0", "exit:2", "lookup"}) {
+    EXPECT_TRUE(contains(result.out, std::string("| default | tiny | ") + drafter + " | 4 | 32 | ")) << result.out;
+  }
+  EXPECT_TRUE(contains(result.out, "12 texts compared with plain decoding's, 0 differ.")) << result.out;
+  EXPECT_TRUE(contains(read(), "\"read_once\":true"));
+
+  // What is there is not run again, and a text that differs is found.
+  std::string told = read();
+  const std::string equal = "\"identical\":true";
+  told.replace(told.find(equal, told.find("\"record\":\"run\",\"drafter\":\"lookup\"")), equal.size(), "\"identical\":false");
+  std::ofstream(results()) << told;
+  const Result again = lossless(drafters);
+  EXPECT_EQ(again.code, 1);
+  EXPECT_EQ(again.error, "");
+  EXPECT_TRUE(contains(again.out, "differs: default-tiny-two-greedy")) << again.out;
+  EXPECT_TRUE(contains(again.out, "12 texts compared with plain decoding's, 1 differ.")) << again.out;
+}
+
+TEST_F(CliLossless, RefusesWithOneSentence) {
+  const Result missing = lossless({"-m", folder_.file("none.gguf")});
+  EXPECT_EQ(missing.code, 2);
+  EXPECT_TRUE(contains(missing.error, "none.gguf")) << missing.error;
+  const Result driver = lossless({"--driver", "nameless"});
+  EXPECT_EQ(driver.code, 2);
+  EXPECT_EQ(driver.error, "lossless: --driver wants NAME=ICD.json.\n");
+  const Result drafter = lossless({"--draft", "nonsense"});
+  EXPECT_EQ(drafter.code, 2);
+  EXPECT_TRUE(contains(drafter.error, "nonsense")) << drafter.error;
+}
+
+}  // namespace
+}  // namespace skipstone::e2e
