@@ -44,9 +44,9 @@ void score_keys(uint row, uint kv_head, uint first_key, uint count, uint q_quad)
 void main() {
   const uint lane = gl_LocalInvocationID.x;
   const uint chunk = gl_WorkGroupID.x, row = gl_WorkGroupID.z;
-  const uint position = row_position(row), first_key = chunk * CHUNK;
-  if (first_key > position) return;
-  const uint count = min(CHUNK, position + 1u - first_key);
+  const uint keys = row_keys(row), first_key = chunk * CHUNK;
+  if (first_key >= keys) return;
+  const uint count = min(CHUNK, keys - first_key);
   const uint parts = push.group / HEADS;
   const uint kv_head = gl_WorkGroupID.y / parts;
   const uint first_head = kv_head * push.group + (gl_WorkGroupID.y % parts) * HEADS;

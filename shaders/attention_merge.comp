@@ -18,7 +18,7 @@ layout(std430, set = 0, binding = ATTENTION_MERGE_OUT) writeonly buffer Out { fl
 void main() {
   const uint head = gl_WorkGroupID.x, row = gl_WorkGroupID.y;
   if (row >= state.rows) return;
-  const uint chunks = row_position(row) / CHUNK + 1u;
+  const uint chunks = (row_keys(row) - 1u) / CHUNK + 1u;
   const uint record = HEAD_DIM + ATTENTION_PARTIAL_EXTRA;
   const uint first = (row * push.heads + head) * push.max_chunks * record;
 

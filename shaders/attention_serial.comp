@@ -115,7 +115,7 @@ void attend_shared(uint kv_head, uint end) {
 
 // The row's other keys.
 void attend_own(uint kv_head, uint row, uint begin) {
-  const uint keys = row_position(row) + 1u;
+  const uint keys = row_keys(row);
   for (uint block = begin; block < keys; block += LANES) {
     const uint key = block + gl_LocalInvocationID.x;
     score_key(HEADS, kv_head, key_slot(row, min(key, keys - 1u)));
@@ -163,7 +163,7 @@ void main() {
   if (first_row >= state.rows) return;
   const uint parts = push.group / HEADS, kv_head = gl_WorkGroupID.x / parts;
   const uint first_head = kv_head * push.group + (gl_WorkGroupID.x % parts) * HEADS;
-  const uint shared_end = state.base / LANES * LANES;
+  const uint shared_end = TREE == KEYS_WINDOW ? 0u : state.base / LANES * LANES;   // rows' windows differ
   [[unroll]] for (uint r = 0; r < ROWS; ++r) load_queries(r * HEADS, ((first_row + r) * push.stride >> 2) + first_head * QUADS);
   [[unroll]] for (uint q = 0; q < QUERIES; ++q) {
     largest[q] = LOWEST;

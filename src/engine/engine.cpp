@@ -79,7 +79,11 @@ std::vector<DeviceEntry> list_devices(const std::string& wanted) {
   return entries;
 }
 
-std::shared_ptr<Engine> Engine::load(const EngineOptions& options) {
+std::shared_ptr<Engine> Engine::load(const EngineOptions& options) { return load(options, nullptr); }
+
+std::shared_ptr<Engine> Engine::load_beside(const Engine& other, const EngineOptions& options) { return load(options, other.state_.get()); }
+
+std::shared_ptr<Engine> Engine::load(const EngineOptions& options, const State* beside) {
   std::shared_ptr<Engine> engine(new Engine);
   State& state = *engine->state_;
   report(options.progress, "reading model", 0.0);
@@ -94,26 +98,30 @@ std::shared_ptr<Engine> Engine::load(const EngineOptions& options) {
   state.fingerprint = file.fingerprint();
   report(options.progress, "reading model", 1.0);
 
-  state.device = open_device(state, options);
+  if (beside != nullptr) state.instance = beside->instance;
+  state.device = beside != nullptr ? beside->device : open_device(state, options);
   const vk::Caps& caps = state.device->caps();
   state.select = std::make_unique<kernels::Selector>(caps, state.device->tuning());
   state.layout = model::layout_weights(tensors, caps.max_storage_range, state.select->interleave());
   state.shape = choose_shape(state.config, options.context, options.kv, state.select->kv_format());
   state.memory = plan_memory(state.config, state.layout, state.shape);
-  check_memory(state.memory, state.config, state.shape, caps);
-  state.kernel_library = std::make_unique<kernels::Library>(state.device, env::cache_directory());
+  check_memory(state.memory, state.config, state.shape, caps, state.device->memory_allocated());
+  state.kernel_library =
+      beside != nullptr ? beside->kernel_library : std::make_shared<kernels::Library>(state.device, env::cache_directory());
   state.builder = std::make_unique<exec::PassBuilder>(state.config, state.layout, state.shape, *state.select);
 
   const model::ModelSize size = model::model_size(file);
   state.facts = {size.parameters, size.bytes, std::string(gguf::traits(size.type).name), state.layout.bytes_per_token()};
 
   // Pipelines are made beside the loading of the weights, unless which ones is to be measured with these.
+  state.tuning = options.tuning;
   const bool measure = options.tuning == Tuning::first_use || (options.tuning == Tuning::automatic && tunes_by_itself(caps));
   const bool known = options.tuning == Tuning::off || take_cached_choices(state) || !measure;
   std::vector<kernels::Dispatch> dispatches;
   std::optional<exec::PipelineMaker> maker;
   const auto make_pipelines = [&] {
-    dispatches = exec::distinct_pipelines(*state.builder, exec::usual_passes(state.config.layers));
+    const std::uint32_t layers = state.config.layers;
+    dispatches = exec::distinct_pipelines(*state.builder, beside != nullptr ? exec::drafting_passes(layers) : exec::usual_passes(layers));
     maker.emplace(*state.kernel_library, dispatches);
   };
   if (known) make_pipelines();
@@ -133,6 +141,8 @@ std::shared_ptr<Engine> Engine::load(const EngineOptions& options) {
 std::unique_ptr<exec::Executor> Engine::State::new_executor() {
   return std::make_unique<exec::Executor>(device, *kernel_library, *builder, config, *weights, shape);
 }
+
+std::unique_ptr<exec::Executor> Engine::State::take_executor() { return spare ? std::move(spare) : new_executor(); }
 
 IndexedCorpus Engine::State::corpus_of(const std::vector<std::string>& files, const Progress& progress) {
   const std::lock_guard lock(corpus_mutex);

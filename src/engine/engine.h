@@ -86,6 +86,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
  public:
   /// Opens, plans memory (throws out_of_memory with the numbers before allocating anything), loads, compiles.
   static std::shared_ptr<Engine> load(const EngineOptions& options);
+  /// The same, on the device of another engine, for a model that drafts for that one's (DraftModel): `device` and `validation` do not
+  /// matter, and the pipelines of drafting passes alone are made.
+  static std::shared_ptr<Engine> load_beside(const Engine& other, const EngineOptions& options);
   ~Engine();
 
   const model::Config& config() const;
@@ -111,6 +114,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
 
  private:
   Engine();
+  static std::shared_ptr<Engine> load(const EngineOptions& options, const State* beside);
   std::unique_ptr<State> state_;
 };
 

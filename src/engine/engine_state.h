@@ -24,11 +24,12 @@ struct Engine::State {
   std::unique_ptr<text::Tokenizer> tokenizer;  ///< null for synthetic models
   std::string fingerprint;
   ModelFacts facts;
+  Tuning tuning = Tuning::automatic;
   std::shared_ptr<vk::Instance> instance;
   std::shared_ptr<vk::Device> device;
   std::unique_ptr<kernels::Selector> select;
-  std::unique_ptr<kernels::Library> kernel_library;
-  model::WeightLayout layout;  ///< its tensor sources point into the file and are not used after load
+  std::shared_ptr<kernels::Library> kernel_library;  ///< of the device: a draft model has the same one
+  model::WeightLayout layout;                        ///< its tensor sources point into the file and are not used after load
   exec::SequenceShape shape;
   MemoryPlan memory;
   std::unique_ptr<model::Weights> weights;
@@ -43,7 +44,13 @@ struct Engine::State {
   std::shared_ptr<const spec::Bigrams> bigrams;  ///< where a session asked for them
   std::vector<spec::Token> unigrams;             ///< likewise
 
+  std::mutex draft_model_mutex;
+  std::string draft_model_file;
+  std::weak_ptr<Engine> draft_model;  ///< from draft_model_file, for as long as a session drafts with it
+
   std::unique_ptr<exec::Executor> new_executor();
+  /// The spare one, or a new one.
+  std::unique_ptr<exec::Executor> take_executor();
   /// Reads and indexes `files`, unless they were the last ones asked for.
   IndexedCorpus corpus_of(const std::vector<std::string>& files, const Progress& progress);
 };

@@ -86,7 +86,8 @@ MemoryPlan plan_memory(const gguf::File& file, const model::Config& config, std:
   return plan_memory(config, layout, choose_shape(config, context, kv, KvFormat::f16));
 }
 
-void check_memory(MemoryPlan& plan, const model::Config& config, const exec::SequenceShape& shape, const vk::Caps& caps) {
+void check_memory(MemoryPlan& plan, const model::Config& config, const exec::SequenceShape& shape, const vk::Caps& caps,
+                  std::uint64_t held) {
   const std::uint64_t largest = exec::plan_bytes(config, shape).largest_buffer;
   if (largest > caps.max_storage_range) {
     fail(Code::unsupported,
@@ -97,6 +98,7 @@ void check_memory(MemoryPlan& plan, const model::Config& config, const exec::Seq
   for (const vk::Heap& heap : caps.heaps) {
     if (heap.device_local) plan.device_available = std::max(plan.device_available, heap.available);
   }
+  plan.device_available -= std::min(held, plan.device_available);
   // A CPU device and one with unified memory live in the system's memory: what is free there counts too.
   std::uint64_t available = plan.device_available;
   if ((caps.is_cpu() || caps.unified_memory) && plan.host_available > 0) available = std::min(available, plan.host_available);

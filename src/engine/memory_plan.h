@@ -15,8 +15,9 @@ exec::SequenceShape choose_shape(const model::Config& config, std::uint32_t aske
 
 MemoryPlan plan_memory(const model::Config& config, const model::WeightLayout& weights, const exec::SequenceShape& shape);
 
-/// Fills in what the device has. Throws out_of_memory with the numbers and what to do where the plan does not fit, unsupported where a
-/// single buffer is larger than the device can bind.
-void check_memory(MemoryPlan& plan, const model::Config& config, const exec::SequenceShape& shape, const vk::Caps& caps);
+/// Fills in what the device has, less the `held` bytes that programs' own buffers have taken since it was asked. Throws out_of_memory with
+/// the numbers and what to do where the plan does not fit, unsupported where a single buffer is larger than the device can bind.
+void check_memory(MemoryPlan& plan, const model::Config& config, const exec::SequenceShape& shape, const vk::Caps& caps,
+                  std::uint64_t held = 0);
 
 }  // namespace skipstone::engine

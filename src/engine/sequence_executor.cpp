@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "base/status.h"
+#include "engine/prompt_chunks.h"
 #include "exec/kv_snapshot.h"
 #include "sample/top_k.h"
 
@@ -15,16 +16,6 @@ using spec::Choice;
 using spec::Token;
 
 namespace {
-
-// How many tokens the next prompt pass reads: whole buckets, so that no rows are wasted, and a rest of at most 16. A function of the
-// prompt's length alone, hence the same for plain and speculative decoding.
-std::uint32_t next_chunk(std::size_t left) {
-  std::uint32_t chunk = static_cast<std::uint32_t>(std::min<std::size_t>(left, STEP_VERIFY_ROWS));
-  for (const std::uint32_t bucket : kernels::row_buckets) {
-    if (bucket >= STEP_VERIFY_ROWS && bucket <= left) chunk = bucket;
-  }
-  return chunk;
-}
 
 Choice choice_of(const abi::RowResult& result) { return {static_cast<Token>(result.token), result.probability, result.margin}; }
 
@@ -84,15 +75,19 @@ void SequenceExecutor::set_window(std::size_t position, Token token) {
   window_[position] = token;
 }
 
-Choice SequenceExecutor::choose(std::uint32_t row, std::size_t position) {
+Choice SequenceExecutor::choose(const exec::Executor& passes, std::uint32_t row, std::size_t position) {
   if (sampler_.params().needs_logits()) {
-    return sampler_.choose(passes_.logits(row), std::span(window_).first(position + 1), position + 1);
+    return sampler_.choose(passes.logits(row), std::span(window_).first(position + 1), position + 1);
   }
-  return choice_of(passes_.result(row));
+  return choice_of(passes.result(row));
 }
 
-Choice SequenceExecutor::draw_draft(std::uint32_t offset, std::size_t position) {
-  const std::span<const float> logits = passes_.logits(0);
+Choice SequenceExecutor::choose_draft(const exec::Executor& passes, std::uint32_t offset, std::size_t position) {
+  return number_or_none([&] { return rejects() ? draw_draft(passes, offset, position) : choose(passes, 0, position); });
+}
+
+Choice SequenceExecutor::draw_draft(const exec::Executor& passes, std::uint32_t offset, std::size_t position) {
+  const std::span<const float> logits = passes.logits(0);
   drawn_.resize(offset);  // a draft made anew replaces what followed
   Drawn& drawn = drawn_.emplace_back();
   drawn.distribution = sampler_.distribution(logits, std::span(window_).first(position + 1));
@@ -183,7 +178,24 @@ Choice SequenceExecutor::draft(const exec::LayerPlan& plan, Token input, std::ui
     kept_.rows.push_back(input);
   }
   passes_.run(spec, {.tokens = std::span(&input, 1), .base = position, .kept = offset});
-  return number_or_none([&] { return rejects() ? draw_draft(offset, position) : choose(0, position); });
+  return choose_draft(passes_, offset, position);
+}
+
+Choice SequenceExecutor::draft_in_window(const exec::KeyWindow& window, Token input, std::uint32_t offset) {
+  if (offset == 0) fill_holes(-1);
+  const std::uint32_t position = committed() + offset;
+  set_window(position, input);
+  exec::PassSpec spec = pass(exec::LayerPlan::full(config_.layers), 1);
+  spec.window = true;
+  passes_.run(spec, {.tokens = std::span(&input, 1), .base = position, .window = window});
+  return choose_draft(passes_, offset, position);
+}
+
+Choice SequenceExecutor::draft_by_model(std::uint32_t model, Token input, std::uint32_t offset) {
+  const std::uint32_t position = committed() + offset;
+  set_window(position, input);
+  const exec::Executor& passes = draft_models_.at(model)->read(std::span(window_).first(position + 1), pass({}, 1).output);
+  return choose_draft(passes, offset, position);
 }
 
 void SequenceExecutor::set_window(const spec::TokenTree& rows, std::uint32_t row) {

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <chrono>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "engine/draft_model.h"
 #include "engine/round_switch.h"
 #include "exec/executor.h"
 #include "sample/rejection.h"
@@ -27,6 +29,10 @@ class SequenceExecutor : public spec::Executor {
   /// As prefill(). What the passes measured is in `passes.cosine_sums()`, over these tokens alone.
   spec::Choice read(std::span<const spec::Token> tokens, exec::Cosines cosines);
   spec::Choice draft(const exec::LayerPlan& plan, spec::Token input, std::uint32_t offset, bool keep_prefix) override;
+  spec::Choice draft_in_window(const exec::KeyWindow& window, spec::Token input, std::uint32_t offset) override;
+  spec::Choice draft_by_model(std::uint32_t model, spec::Token input, std::uint32_t offset) override;
+  /// The models of draft_by_model(), by number.
+  void use(std::vector<std::unique_ptr<DraftModel>> models) { draft_models_ = std::move(models); }
   void verify(const spec::TokenTree& rows, std::span<spec::Choice> out) override;
   void keep_top(std::uint32_t count) override { top_count_ = count; }
   std::span<const spec::Token> top() const override { return top_; }
@@ -50,6 +56,7 @@ class SequenceExecutor : public spec::Executor {
     text_ = std::move(text);
     forget_round();
     holes_ = 0;
+    for (const auto& model : draft_models_) model->forget();
     if (rejection_) rejection_.emplace(sampler_.params().seed);  // the same conversation, the same draws
   }
 
@@ -66,10 +73,13 @@ class SequenceExecutor : public spec::Executor {
     spec::Token token = -1;
   };
   bool rejects() const { return rejection_.has_value() && sampler_.params().temperature > 0.0f; }
-  /// The choice after row `row` of the last pass, whose token stands at `position`; window_ holds all tokens up to it.
-  spec::Choice choose(std::uint32_t row, std::size_t position);
+  /// The choice after row `row` of the last pass of `passes`, whose token stands at `position`; window_ holds all tokens up to it.
+  spec::Choice choose(const exec::Executor& passes, std::uint32_t row, std::size_t position);
+  spec::Choice choose(std::uint32_t row, std::size_t position) { return choose(passes_, row, position); }
+  /// The draft that the last pass of `passes`, one row at `position`, has made; no token where it gave no number.
+  spec::Choice choose_draft(const exec::Executor& passes, std::uint32_t offset, std::size_t position);
   /// As choose(), of a draft pass and of row `row` of a verification, when drafts are accepted by rejection.
-  spec::Choice draw_draft(std::uint32_t offset, std::size_t position);
+  spec::Choice draw_draft(const exec::Executor& passes, std::uint32_t offset, std::size_t position);
   spec::Choice draw_verified(std::uint32_t row, std::size_t position, const Drawn* draft);
   const Drawn* draft_behind(const spec::TokenTree& rows, std::uint32_t row) const;
   /// Of a greedy row whose logits were read back for top_; without a probability, which nobody asks a verification for.
@@ -104,6 +114,7 @@ class SequenceExecutor : public spec::Executor {
   std::vector<spec::Token> top_;   ///< [rows of the last verification][top_count_]
   std::uint32_t block_first_ = 0;  ///< of the rows of a block: the first one of the last pass
   Kept kept_;
+  std::vector<std::unique_ptr<DraftModel>> draft_models_;
   std::optional<sample::RejectionSampler> rejection_;
   std::vector<Drawn> drawn_;   ///< the round's drafts, by offset
   std::uint32_t holes_ = 0;    ///< latest committed tokens without K and V in the layers that they did not run (exit_early)

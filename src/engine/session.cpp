@@ -7,6 +7,7 @@
 #include "base/philox.h"
 #include "base/status.h"
 #include "engine/bigram_table.h"
+#include "engine/draft_model.h"
 #include "engine/draft_texts.h"
 #include "engine/engine.h"
 #include "engine/engine_state.h"
@@ -76,10 +77,12 @@ struct Session::State {
       : engine(std::move(e)),
         options(o),
         drafter(make_drafter()),
-        passes(engine->state().spare ? std::move(engine->state().spare) : engine->state().new_executor()),
-        executor(*passes, engine->state().config, options.sampling, options.verification, options.rounds) {}
+        passes(engine->state().take_executor()),
+        executor(*passes, engine->state().config, options.sampling, options.verification, options.rounds) {
+    executor.use(std::move(draft_models));
+  }
 
-  /// Also fills `corpus`, where the drafter looks at it.
+  /// Also fills `corpus`, where the drafter looks at it, and `draft_models`.
   std::unique_ptr<spec::Drafter> make_drafter() {
     spec::ModelFacts facts{.layers = engine->config().layers, .exit_layer = engine->config().exit_layer};
     facts.fingerprint = engine->model_fingerprint();
@@ -96,12 +99,17 @@ struct Session::State {
         return indexed.index;
       };
     }
+    facts.load_model = [&](const std::string& file) {
+      draft_models.push_back(std::make_unique<DraftModel>(load_draft_model(*engine, file, options.progress)));
+      return static_cast<std::uint32_t>(draft_models.size() - 1);
+    };
     return spec::make_drafter(options.draft, facts, options.left_out);
   }
 
   std::shared_ptr<Engine> engine;
   SessionOptions options;
   CorpusFacts corpus;
+  std::vector<std::unique_ptr<DraftModel>> draft_models;  ///< until the executor has them
   std::unique_ptr<spec::Drafter> drafter;
   std::unique_ptr<exec::Executor> passes;
   CosineKeeper executor;

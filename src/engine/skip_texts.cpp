@@ -8,7 +8,7 @@
 namespace skipstone::engine {
 SkipTexts::SkipTexts(Engine& engine)
     : engine_(engine),
-      passes_(engine.state().spare ? std::move(engine.state().spare) : engine.state().new_executor()),
+      passes_(engine.state().take_executor()),
       sequence_(*passes_, engine.config(), {}, sample::Verification::coupled, Rounds::host) {}
 
 bool SkipTexts::add(const std::vector<text::Token>& prompt, std::uint32_t tokens) {

@@ -19,7 +19,7 @@ using Clock = std::chrono::steady_clock;
 class Reader {
  public:
   explicit Reader(Engine& engine)
-      : passes_(engine.state().spare ? std::move(engine.state().spare) : engine.state().new_executor()),
+      : passes_(engine.state().take_executor()),
         sequence_(*passes_, engine.config(), {}, sample::Verification::coupled, Rounds::host),
         layers_(engine.config().layers) {}
 

@@ -68,14 +68,16 @@ vk::Commands Executor::record(const PassSpec& spec) {
   return recorder.finish();
 }
 
-void Executor::write_state(const Rows& rows, std::uint32_t bucket) {
+void Executor::write_state(const Rows& rows, const PassSpec& spec) {
   const auto count = static_cast<std::uint32_t>(rows.tokens.size());
   abi::StepState& state = buffers_.state();
   state.base = rows.base;
   state.rows = count;
   state.kept = rows.kept;
-  state.attention_groups = {(rows.base + count - 1) / shape_.chunk + 1, builder_.attention_groups(bucket), count};
-  for (std::uint32_t i = 0; i < bucket; ++i) {
+  state.window = {rows.window.sink, rows.window.recent};
+  const std::uint32_t last = rows.base + count - 1, keys = spec.window ? rows.window.keys(last) : last + 1;
+  state.attention_groups = {(keys - 1) / shape_.chunk + 1, builder_.attention_groups(spec.bucket), count};
+  for (std::uint32_t i = 0; i < spec.bucket; ++i) {
     // Padding rows embed the last token once more; nothing of theirs is stored or read.
     const std::int32_t token = rows.tokens[std::min(i, count - 1)];
     if (token < 0 || static_cast<std::uint32_t>(token) >= config_.vocabulary)
@@ -110,9 +112,10 @@ void Executor::run(const PassSpec& spec, const Rows& rows) {
          shape_.context);
   }
   if (spec.tree && rows.parents.size() != count) fail(Code::internal, "a tree of {} rows has {} parents", count, rows.parents.size());
+  if (spec.window && rows.window.recent == 0) fail(Code::internal, "a window without the row itself");
   if (spec.step != RoundStep::none) fail(Code::internal, "a {} pass of a round cannot run by itself", to_string(spec.step));
   const vk::Commands& commands = cache_.get(spec);
-  write_state(rows, spec.bucket);
+  write_state(rows, spec);
   if (spec.tree) write_paths(rows.parents);
   wait(queue_.submit(commands));
   last_ = &commands;
@@ -173,7 +176,7 @@ void Executor::run(const Round& round) {
   const std::uint32_t largest = std::bit_ceil(round.most + 1);  // advance.comp chooses among powers of two
   for (verify.bucket = conditional ? 2 : largest; verify.bucket <= largest; verify.bucket *= 2) round_.push_back(&cache_.get(verify));
 
-  write_state({.tokens = {&round.pending, 1}, .base = round.base}, 1);
+  write_state({.tokens = {&round.pending, 1}, .base = round.base}, draft);
   abi::RoundState& state = buffers_.round();
   state.base = round.base;
   state.most = round.most;

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "exec/key_window.h"
 #include "exec/pass_builder.h"
 #include "exec/pass_cache.h"
 #include "exec/sequence_buffers.h"
@@ -33,6 +34,7 @@ struct Rows {
   std::uint32_t kept = 0;  ///< where row 0 goes in the kept rows
   /// Of passes with `tree`: the row that each one follows, or itself where it stands at `base`. Others: row i at position base + i.
   std::span<const std::uint32_t> parents = {};
+  KeyWindow window = {};  ///< of passes with `window`
 };
 
 class Executor {
@@ -85,8 +87,8 @@ class Executor {
   vk::Slice resolve(const kernels::Resource& resource) const;
   vk::Commands record(const PassSpec& spec);
   void wait(std::uint64_t submission);
-  /// What the next pass of `bucket` rows reads.
-  void write_state(const Rows& rows, std::uint32_t bucket);
+  /// What the next pass, one of `spec`, reads.
+  void write_state(const Rows& rows, const PassSpec& spec);
   void write_paths(std::span<const std::uint32_t> parents);
 
   std::shared_ptr<vk::Device> device_;

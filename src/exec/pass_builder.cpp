@@ -50,6 +50,7 @@ class Pass {
 
  private:
   Resource residual() const { return current_; }
+  kernels::Keys keys() const { return spec_.tree ? kernels::Keys::tree : spec_.window ? kernels::Keys::window : kernels::Keys::text; }
   Resource other_residual() const { return {ResourceKind::residual, current_ == Resource{ResourceKind::residual, 0} ? 1u : 0u}; }
 
   void append(Dispatch dispatch) { dispatches_.push_back(std::move(dispatch)); }
@@ -87,7 +88,7 @@ class Pass {
     const std::string blk = fmt::format("blk.{}.", layer);
     const std::uint32_t rows = spec_.bucket;
     if (rows <= STEP_VERIFY_ROWS) {
-      append(kernels::attention(select_, attention_, layer, rows, blk + "attention", spec_.tree));
+      append(kernels::attention(select_, attention_, layer, rows, blk + "attention", keys()));
     } else {
       append(kernels::attention_prefill(select_, attention_, layer, rows, blk + "attention"));
     }
@@ -191,7 +192,8 @@ Plan PassBuilder::build(const PassSpec& spec) const {
   const bool kept_rows_fit =
       spec.bucket <= STEP_VERIFY_ROWS && spec.keep_after <= (spec.layers.begin > 0 ? spec.layers.end : spec.layers.whole_prefix());
   const bool tree_fits = !spec.tree || (spec.bucket <= STEP_VERIFY_ROWS && spec.step == RoundStep::none);
-  if (!tree_fits || spec.layers.end > config_.layers || kernels::bucket_for(spec.bucket) != spec.bucket ||
+  const bool window_fits = !spec.window || (spec.bucket <= STEP_VERIFY_ROWS && spec.step == RoundStep::none && !spec.tree);
+  if (!tree_fits || !window_fits || spec.layers.end > config_.layers || kernels::bucket_for(spec.bucket) != spec.bucket ||
       spec.output_rows() > STEP_VERIFY_ROWS || (uses_kept_rows && !kept_rows_fit)) {
     fail(Code::internal, "there is no pass over layers {}-{} with {} rows, output {}, keeping rows after layer {}", spec.layers.begin,
          spec.layers.end, spec.bucket, to_string(spec.output), spec.keep_after);

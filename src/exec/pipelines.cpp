@@ -33,6 +33,16 @@ std::vector<PassSpec> usual_passes(std::uint32_t layers) {
   return passes;
 }
 
+std::vector<PassSpec> drafting_passes(std::uint32_t layers) {
+  std::vector<PassSpec> passes;
+  for (const std::uint32_t bucket : kernels::row_buckets) {
+    for (const Output output : {Output::argmax, Output::logits}) {
+      passes.push_back({.layers = LayerPlan::full(layers), .bucket = bucket, .output = output, .last_row_only = bucket > 1});
+    }
+  }
+  return passes;
+}
+
 std::vector<kernels::Dispatch> distinct_pipelines(const PassBuilder& builder, std::span<const PassSpec> passes) {
   std::set<std::tuple<kernels::KernelId, std::vector<std::uint32_t>, std::uint32_t>> seen;
   std::vector<kernels::Dispatch> distinct;

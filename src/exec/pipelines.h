@@ -15,6 +15,8 @@ namespace skipstone::exec {
 /// The passes of plain decoding, verification, drafts and prompts of a model with `layers` layers: each row bucket once. Larger prompt
 /// buckets use the pipelines of the last one.
 std::vector<PassSpec> usual_passes(std::uint32_t layers);
+/// Of a model that only drafts: the text in whole buckets, and an output behind its last token.
+std::vector<PassSpec> drafting_passes(std::uint32_t layers);
 
 /// Dispatches of `passes` such that each of their pipelines (kernel and constants) is in one of them, in the order of the passes.
 std::vector<kernels::Dispatch> distinct_pipelines(const PassBuilder& builder, std::span<const PassSpec> passes);

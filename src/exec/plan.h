@@ -41,6 +41,7 @@ struct PassSpec {
   Cosines cosines = Cosines::none;
   bool kv_only = false;  ///< each layer stores K and V of the residual stream as it is, and leaves it so
   bool tree = false;     ///< rows stand behind their parents, not behind each other
+  bool window = false;   ///< attention reads a part of the text alone: Rows::window
   RoundStep step = RoundStep::none;
   bool operator==(const PassSpec&) const = default;
 

@@ -16,6 +16,8 @@ std::uint32_t q_stride(const AttentionShape& shape) { return padded(shape.heads 
 
 static_assert(static_cast<int>(KvFormat::f32) == KV_FORMAT_F32 && static_cast<int>(KvFormat::f16) == KV_FORMAT_F16 &&
               static_cast<int>(KvFormat::q8_0) == KV_FORMAT_Q8_0 && kv_block == KV_BLOCK);
+static_assert(static_cast<std::uint32_t>(Keys::text) == KEYS_TEXT && static_cast<std::uint32_t>(Keys::tree) == KEYS_TREE &&
+              static_cast<std::uint32_t>(Keys::window) == KEYS_WINDOW);
 std::uint32_t kv_constant(const AttentionShape& shape) { return static_cast<std::uint32_t>(shape.kv_format); }
 
 }  // namespace
@@ -60,12 +62,12 @@ Dispatch rope_store(const Selector& select, const AttentionShape& shape, std::ui
 namespace {
 
 Dispatch attention_serial(const Selector& select, const AttentionShape& shape, std::uint32_t layer, std::uint32_t rows,
-                          const std::string& label, bool tree) {
+                          const std::string& label, Keys keys) {
   const AttentionChoice choice = select.attention(shape.group(), shape.head_dim, shape.chunk, rows);
   Dispatch d;
   d.kernel = KernelId::attention_serial;
-  d.constants =
-      words(abi::AttentionSerialSpec{choice.lanes, kv_constant(shape), shape.head_dim, choice.heads, tree ? 1u : 0u, choice.rows});
+  d.constants = words(abi::AttentionSerialSpec{choice.lanes, kv_constant(shape), shape.head_dim, choice.heads,
+                                               static_cast<std::uint32_t>(keys), choice.rows});
   d.operands = {{{ResourceKind::q_rotated}, Access::read},
                 {{ResourceKind::k_cache, layer}, Access::read},
                 {{ResourceKind::v_cache, layer}, Access::read},
@@ -80,12 +82,13 @@ Dispatch attention_serial(const Selector& select, const AttentionShape& shape, s
 }  // namespace
 
 std::vector<Dispatch> attention(const Selector& select, const AttentionShape& shape, std::uint32_t layer, std::uint32_t rows,
-                                const std::string& label, bool tree) {
-  if (select.texels() && shape.texel_aligned()) return {attention_serial(select, shape, layer, rows, label, tree)};
+                                const std::string& label, Keys keys) {
+  if (select.texels() && shape.texel_aligned()) return {attention_serial(select, shape, layer, rows, label, keys)};
   const AttentionChoice choice = select.attention(shape.group(), shape.head_dim, shape.chunk, rows);
   Dispatch split;
   split.kernel = KernelId::attention;
-  split.constants = words(abi::AttentionSpec{choice.lanes, kv_constant(shape), shape.head_dim, choice.heads, shape.chunk, tree ? 1u : 0u});
+  split.constants = words(
+      abi::AttentionSpec{choice.lanes, kv_constant(shape), shape.head_dim, choice.heads, shape.chunk, static_cast<std::uint32_t>(keys)});
   split.operands = {{{ResourceKind::q_rotated}, Access::read},
                     {{ResourceKind::k_cache, layer}, Access::read},
                     {{ResourceKind::v_cache, layer}, Access::read},
@@ -100,7 +103,7 @@ std::vector<Dispatch> attention(const Selector& select, const AttentionShape& sh
 
   Dispatch merge;
   merge.kernel = KernelId::attention_merge;
-  merge.constants = words(abi::AttentionMergeSpec{choice.lanes, shape.head_dim, shape.chunk, tree ? 1u : 0u});
+  merge.constants = words(abi::AttentionMergeSpec{choice.lanes, shape.head_dim, shape.chunk, static_cast<std::uint32_t>(keys)});
   merge.operands = {
       {{ResourceKind::attention_partial}, Access::read}, {{ResourceKind::state}, Access::read}, {{ResourceKind::attended}, Access::write}};
   merge.push = bytes(abi::AttentionMergePush{shape.heads, q_stride(shape), shape.max_chunks()});

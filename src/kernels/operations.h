@@ -86,14 +86,17 @@ struct AttentionShape {
   std::uint64_t kv_bytes() const { return kv_heads * kv_head_bytes(); }  ///< K or V of one layer
   std::uint64_t partial_bytes(std::uint32_t rows) const;
 };
-/// `tree`, here and in attention(): the rows stand behind their parents (shaders/lib/tree.glsl), not behind each other.
+/// Which keys the rows of a pass attend to (shaders/lib/tree.glsl): the text up to each; their parents instead of the rows before them; the
+/// part of the text that the state's window says.
+enum class Keys : std::uint32_t { text, tree, window };
+/// `tree`: the rows stand behind their parents, not behind each other.
 Dispatch rope_store(const Selector& select, const AttentionShape& shape, std::uint32_t layer, std::uint32_t rows, const std::string& label,
                     bool tree = false);
 /// K and V of the rows that the state names move up to its base (shaders/move_kv.comp).
 std::vector<Dispatch> move_kv(const Selector& select, const AttentionShape& shape, std::uint32_t layer, const std::string& label);
 /// q_rotated and caches -> attended: split attention and its merge, or on CPU devices one dispatch.
 std::vector<Dispatch> attention(const Selector& select, const AttentionShape& shape, std::uint32_t layer, std::uint32_t rows,
-                                const std::string& label, bool tree = false);
+                                const std::string& label, Keys keys = Keys::text);
 Dispatch attention_prefill(const Selector& select, const AttentionShape& shape, std::uint32_t layer, std::uint32_t rows,
                            const std::string& label);
 

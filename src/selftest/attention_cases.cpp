@@ -19,9 +19,9 @@ using kernels::ResourceKind;
 std::size_t record_words(const AttentionShape& s) { return s.head_dim + ATTENTION_PARTIAL_EXTRA; }
 
 // What the merge is to give for one row and head: sum a_c exp(m_c - m) / sum s_c exp(m_c - m). `magnitude`: the same with |a_c|.
-void merge_chunks(const AttentionShape& s, const std::vector<float>& partial, std::uint32_t row, std::uint32_t head, std::uint32_t position,
+void merge_chunks(const AttentionShape& s, const std::vector<float>& partial, std::uint32_t row, std::uint32_t head, std::uint32_t keys,
                   std::span<float> out, std::span<double> magnitude, double& range) {
-  const std::uint32_t chunks = position / s.chunk + 1;
+  const std::uint32_t chunks = (keys - 1) / s.chunk + 1;
   const float* first = &partial[(std::size_t{row} * s.heads + head) * s.max_chunks() * record_words(s)];
   double largest = static_cast<double>(first[s.head_dim]), least = largest;
   for (std::uint32_t c = 1; c < chunks; ++c) {
@@ -53,7 +53,7 @@ std::string check_split(Bench& bench, const AttentionShapeRows& work, const kern
   const std::size_t words = s.partial_bytes(bucket) / sizeof(float), row_words = words / bucket;
   data.put(bench, bucket);
   bench.reserve({ResourceKind::attention_partial}, words);
-  bench.run(kernels::attention(select, s, 0, bucket, "attention").front());
+  bench.run(kernels::attention(select, s, 0, bucket, "attention", work.keys()).front());
 
   const auto partial = bench.get<float>({ResourceKind::attention_partial}, words);
   for (std::uint32_t row = 0; row < work.rows; ++row) {
@@ -62,7 +62,7 @@ std::string check_split(Bench& bench, const AttentionShapeRows& work, const kern
     data.expect(row, wanted, tolerance);
     double range = 0.0;
     for (std::uint32_t head = 0; head < s.heads; ++head) {
-      merge_chunks(s, partial, row, head, work.base + row, std::span(got).subspan(std::size_t{head} * s.head_dim, s.head_dim), magnitude,
+      merge_chunks(s, partial, row, head, work.keys_of(row), std::span(got).subspan(std::size_t{head} * s.head_dim, s.head_dim), magnitude,
                    range);
     }
     const std::string difference = differs(fmt::format("row {}", row), got, wanted, tolerance);
@@ -79,7 +79,7 @@ std::string check_serial(Bench& bench, const AttentionShapeRows& work) {
   const std::uint32_t bucket = kernels::bucket_for(work.rows), width = s.heads * s.head_dim;
   data.put(bench, bucket);
   bench.reserve({ResourceKind::attended}, std::size_t{bucket} * padded(width));
-  bench.run(kernels::attention(bench.select(), s, 0, bucket, "attention"));
+  bench.run(kernels::attention(bench.select(), s, 0, bucket, "attention", work.keys()));
   const auto got = bench.get<float>({ResourceKind::attended}, std::size_t{bucket} * padded(width));
   for (std::uint32_t row = 0; row < work.rows; ++row) {
     std::vector<float> wanted;
@@ -111,7 +111,8 @@ std::string check_merge(Bench& bench, const AttentionShapeRows& work) {
   bench.put({ResourceKind::attention_partial}, partial);
   bench.reserve({ResourceKind::attended}, std::size_t{bucket} * padded(width));
   bench.set_rows(work.base, work.rows);
-  bench.run(kernels::attention(splitting(bench), s, 0, bucket, "attention").back());
+  if (work.window) bench.state().window = {work.window->sink, work.window->recent};
+  bench.run(kernels::attention(splitting(bench), s, 0, bucket, "attention", work.keys()).back());
 
   const auto got = bench.get<float>({ResourceKind::attended}, std::size_t{bucket} * padded(width));
   for (std::uint32_t row = 0; row < work.rows; ++row) {
@@ -120,10 +121,10 @@ std::string check_merge(Bench& bench, const AttentionShapeRows& work) {
     for (std::uint32_t head = 0; head < s.heads; ++head) {
       const std::size_t at = std::size_t{head} * s.head_dim;
       double range = 0.0;
-      merge_chunks(s, partial, row, head, work.base + row, std::span(wanted).subspan(at, s.head_dim),
+      merge_chunks(s, partial, row, head, work.keys_of(row), std::span(wanted).subspan(at, s.head_dim),
                    std::span(tolerance).subspan(at, s.head_dim), range);
       // exp: 3 + 2|x| units, in numerator and denominator; a rounding per chunk in both sums; the quotient.
-      const double relative = (2 * (3 + 2 * range) + 2.0 * (work.base + row) / s.chunk + 8) * epsilon;
+      const double relative = (2 * (3 + 2 * range) + 2.0 * work.keys_of(row) / s.chunk + 8) * epsilon;
       for (std::uint32_t d = 0; d < s.head_dim; ++d) tolerance[at + d] = tolerance[at + d] * relative + smallest;
     }
     const std::string difference = differs(fmt::format("row {}", row), row_of(got, width, row), wanted, tolerance);
@@ -133,8 +134,9 @@ std::string check_merge(Bench& bench, const AttentionShapeRows& work) {
   return touched("padding rows", std::span(raw).subspan(std::size_t{work.rows} * padded(width)));
 }
 
-void add(std::vector<Case>& cases, const AttentionShape& shape, std::uint32_t base, std::uint32_t rows, bool merge) {
-  const AttentionShapeRows work{shape, base, rows};
+void add(std::vector<Case>& cases, const AttentionShape& shape, std::uint32_t base, std::uint32_t rows, bool merge,
+         std::optional<exec::KeyWindow> window = {}) {
+  const AttentionShapeRows work{shape, base, rows, window};
   cases.push_back({"attention", "attention " + work.text(), [work](Bench& bench) {
                      const bool serial = bench.select().texels() && work.shape.texel_aligned();
                      return serial ? check_serial(bench, work) : check_split(bench, work, bench.select());
@@ -144,8 +146,9 @@ void add(std::vector<Case>& cases, const AttentionShape& shape, std::uint32_t ba
 }
 
 // The variant with storage buffers, on devices whose own choice is texel buffers.
-void add_storage(std::vector<Case>& cases, const AttentionShape& shape, std::uint32_t base, std::uint32_t rows) {
-  const AttentionShapeRows work{shape, base, rows};
+void add_storage(std::vector<Case>& cases, const AttentionShape& shape, std::uint32_t base, std::uint32_t rows,
+                 std::optional<exec::KeyWindow> window = {}) {
+  const AttentionShapeRows work{shape, base, rows, window};
   cases.push_back({"attention", "attention " + work.text() + " storage buffers",
                    [work](Bench& bench) { return check_split(bench, work, splitting(bench)); }});
 }
@@ -159,6 +162,7 @@ std::vector<Case> attention_cases(const Scope& scope) {
   AttentionShape blocks = common;
   blocks.kv_format = KvFormat::q8_0;
   add(cases, blocks, 60, 9, false);
+  add(cases, common, 150, 1, true, exec::KeyWindow{4, 80});  // two chunks
   if (scope.depth == Depth::quick) return cases;
   for (const std::uint32_t head_dim : {32u, 96u, 128u}) {
     AttentionShape s{.heads = 4, .kv_heads = 2, .head_dim = head_dim, .rope_dim = head_dim, .context = 147, .kv_format = KvFormat::q8_0};
@@ -183,8 +187,13 @@ std::vector<Case> attention_cases(const Scope& scope) {
   add(cases, wide, 250, 9, true);
   AttentionShape odd{.heads = 6, .kv_heads = 2, .head_dim = 20, .rope_dim = 20, .context = 100};  // the last chunk reaches past the context
   add(cases, odd, 90, 10, true);
+  add(cases, common, 150, 1, true, exec::KeyWindow{0, 1});
+  add(cases, common, 60, 9, true, exec::KeyWindow{4, 60});  // the first rows see everything
+  add(cases, common, 240, 16, true, exec::KeyWindow{64, 64});
+  add(cases, blocks, 120, 5, false, exec::KeyWindow{3, 20});
   if (scope.tuning.texels) {
     add_storage(cases, common, 60, 9);
+    add_storage(cases, common, 150, 3, exec::KeyWindow{4, 80});
     add_storage(cases, {.heads = 8, .kv_heads = 1, .head_dim = 8, .rope_dim = 8, .context = 144, .kv_format = KvFormat::f32}, 40, 16);
   }
   return cases;

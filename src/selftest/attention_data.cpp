@@ -94,8 +94,16 @@ void append_position(const AttentionShape& shape, std::span<const std::uint32_t>
 }
 
 std::string AttentionShapeRows::text() const {
-  return fmt::format("{} H={}/{} D={} chunk={} base={} rows={}", to_string(shape.kv_format), shape.heads, shape.kv_heads, shape.head_dim,
-                     shape.chunk, base, rows);
+  return fmt::format("{} H={}/{} D={} chunk={} base={} rows={}{}", to_string(shape.kv_format), shape.heads, shape.kv_heads, shape.head_dim,
+                     shape.chunk, base, rows, window ? fmt::format(" window={},{}", window->sink, window->recent) : "");
+}
+
+std::vector<std::uint32_t> AttentionShapeRows::visible(std::uint32_t row) const {
+  std::vector<std::uint32_t> positions;
+  for (std::uint32_t position = 0; position <= base + row; ++position) {
+    if (!window || position < window->sink || position + window->recent > base + row) positions.push_back(position);
+  }
+  return positions;
 }
 
 AttentionData::AttentionData(const AttentionShapeRows& work, std::string_view seed) : work_(work) {
@@ -118,20 +126,20 @@ void AttentionData::put(Bench& bench, std::uint32_t bucket) const {
     bench.put({kind}, kv_words(s, 0, *cached));
   }
   bench.set_rows(work_.base, work_.rows);
-  const std::uint32_t last = work_.base + work_.rows - 1;
-  bench.state().attention_groups = {last / s.chunk + 1,
+  if (work_.window) bench.state().window = {work_.window->sink, work_.window->recent};
+  bench.state().attention_groups = {(work_.keys_of(work_.rows - 1) - 1) / s.chunk + 1,
                                     s.heads / bench.select().attention(s.group(), s.head_dim, s.chunk, work_.rows).heads, work_.rows};
 }
 
 // How much a row's weights exp(score - maximum) may be off, relative to themselves. Scores: head_dim roundings, the scale and its own
 // rounding, relative to sum |q k|. exp: 3 + 2|x| units by Vulkan's rules, once for the key and once more whenever the running maximum
 // rises or chunks are joined; the differences of successive maxima add up to at most the range of the scores.
-double AttentionData::relative_error(std::span<const float> q, std::uint32_t kv_head, std::uint32_t position) const {
+double AttentionData::relative_error(std::span<const float> q, std::uint32_t kv_head, std::span<const std::uint32_t> visible) const {
   const AttentionShape& s = work_.shape;
   const double scale = 1.0 / std::sqrt(static_cast<double>(s.head_dim));
   double magnitude = 0.0, highest = 0.0, lowest = 0.0;
   std::uint32_t rises = 0;
-  for (std::uint32_t key = 0; key <= position; ++key) {
+  for (const std::uint32_t key : visible) {
     const float* k = &keys_[(std::size_t{key} * s.kv_heads + kv_head) * s.head_dim];
     double score = 0.0, sum = 0.0;
     for (std::uint32_t d = 0; d < s.head_dim; ++d) {
@@ -141,27 +149,29 @@ double AttentionData::relative_error(std::span<const float> q, std::uint32_t kv_
     }
     magnitude = std::max(magnitude, sum * scale);
     score *= scale;
-    if (key == 0 || score > highest) ++rises;
-    highest = key == 0 ? score : std::max(highest, score);
-    lowest = key == 0 ? score : std::min(lowest, score);
+    const bool first = key == visible.front();
+    if (first || score > highest) ++rises;
+    highest = first ? score : std::max(highest, score);
+    lowest = first ? score : std::min(lowest, score);
   }
   return (2 * (s.head_dim + 4) * magnitude + 4.0 * (rises + 2) + 4 * (highest - lowest)) * epsilon;
 }
 
 void AttentionData::expect(std::uint32_t row, std::vector<float>& wanted, std::vector<double>& tolerance) const {
   const AttentionShape& s = work_.shape;
-  const std::uint32_t width = s.heads * s.head_dim, position = work_.base + row;
+  const std::uint32_t width = s.heads * s.head_dim;
+  const std::vector<std::uint32_t> visible = work_.visible(row);
   const std::span<const float> q = std::span(q_).subspan(std::size_t{row} * width, width);
   wanted.resize(width);
-  ref::attention(q, {keys_, values_, s.kv_heads, s.head_dim}, position, wanted);
+  ref::attention(q, {keys_, values_, s.kv_heads, s.head_dim}, visible, wanted);
   // The weighted mean of |v|: what errors of weights and of the sums over keys are relative to.
   std::vector<float> sizes(values_.size()), mean(width);
   std::transform(values_.begin(), values_.end(), sizes.begin(), [](float v) { return std::abs(v); });
-  ref::attention(q, {keys_, sizes, s.kv_heads, s.head_dim}, position, mean);
+  ref::attention(q, {keys_, sizes, s.kv_heads, s.head_dim}, visible, mean);
   tolerance.resize(width);
   for (std::uint32_t head = 0; head < s.heads; ++head) {
-    const double relative = 2 * relative_error(q.subspan(std::size_t{head} * s.head_dim, s.head_dim), head / s.group(), position) +
-                            2.0 * (position + 10) * epsilon;
+    const double relative = 2 * relative_error(q.subspan(std::size_t{head} * s.head_dim, s.head_dim), head / s.group(), visible) +
+                            2.0 * (static_cast<double>(visible.size()) + 9) * epsilon;
     for (std::uint32_t d = 0; d < s.head_dim; ++d) {
       tolerance[head * s.head_dim + d] = relative * static_cast<double>(mean[head * s.head_dim + d]) + smallest;
     }

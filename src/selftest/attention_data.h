@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "exec/key_window.h"
 #include "kernels/operations.h"
 #include "model/config.h"
 #include "selftest/bench.h"
@@ -27,7 +29,11 @@ void append_position(const kernels::AttentionShape& shape, std::span<const std::
 struct AttentionShapeRows {
   kernels::AttentionShape shape;
   std::uint32_t base = 0, rows = 1;
-  std::string text() const;  ///< "f16 H=8/2 D=64 base=60 rows=9"
+  std::optional<exec::KeyWindow> window = {};  ///< none: rows attend to all keys up to their own
+  kernels::Keys keys() const { return window ? kernels::Keys::window : kernels::Keys::text; }
+  std::uint32_t keys_of(std::uint32_t row) const { return window ? window->keys(base + row) : base + row + 1; }
+  std::vector<std::uint32_t> visible(std::uint32_t row) const;  ///< their positions, in order
+  std::string text() const;                                     ///< "f16 H=8/2 D=64 base=60 rows=9"
 };
 
 /// A filled cache for positions 0 .. base + rows - 1 (NaN behind it: nothing may read there) and the queries of the rows.
@@ -42,7 +48,7 @@ class AttentionData {
   void expect(std::uint32_t row, std::vector<float>& wanted, std::vector<double>& tolerance) const;
 
  private:
-  double relative_error(std::span<const float> q, std::uint32_t kv_head, std::uint32_t position) const;
+  double relative_error(std::span<const float> q, std::uint32_t kv_head, std::span<const std::uint32_t> visible) const;
 
   AttentionShapeRows work_;
   std::vector<float> q_, keys_, values_;  ///< [row][head][dim]; [position][kv_head][dim] with what the cache's precision leaves of them

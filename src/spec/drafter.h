@@ -38,6 +38,11 @@ struct Proposal {
   /// Instead of a tree: drafts behind the last token, row by row, that are verified side by side and share nothing.
   std::vector<std::vector<Token>> block = {};
   std::uint32_t strength = 0;  ///< of tokens: how good the drafter takes them to be, 0..7; acceptance is tracked for each by itself
+  /// Instead of `plan`: drafts come from the whole model with this part of the cache, or from a second model (ModelFacts::load_model).
+  std::optional<exec::KeyWindow> window = {};
+  std::optional<std::uint32_t> model = {};
+
+  bool drafts_by_passes() const { return (plan || window || model) && length > 0; }
 };
 
 struct RoundResult {
@@ -66,6 +71,9 @@ struct ModelFacts {
   /// first. Empty where there is no model to make them with.
   std::function<std::shared_ptr<const Bigrams>()> bigrams = {};
   std::function<std::vector<Token>()> unigrams = {};
+  /// Loads a second model onto the device, to draft with; returns its number. Throws what is wrong with the file, or that it does not fit
+  /// this model or the device.
+  std::function<std::uint32_t(const std::string& file)> load_model = {};
 };
 
 class Drafter {
@@ -77,6 +85,8 @@ class Drafter {
   virtual bool wants_attention_cosine() const { return false; }
   /// How many of the likeliest tokens of every verified row it wants to see.
   virtual std::uint32_t wants_top() const { return 0; }
+  /// Whether ModelFacts::costs tell what its drafts cost. Controllers take no others.
+  virtual bool has_known_costs() const { return true; }
   /// A new prompt has been read. `model_layers` layers.
   virtual void begin(const Prefilled& prefilled, std::uint32_t model_layers) = 0;
   /// Drafts behind `history`, all tokens of the text so far; no drafts where there are no good ones.

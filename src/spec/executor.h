@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "exec/key_window.h"
 #include "exec/layer_plan.h"
 #include "sample/sampler.h"
 #include "spec/early_exit.h"
@@ -55,6 +56,12 @@ class Executor {
   /// since leaving sublayers out may overflow where the model does not. `keep_prefix`: the residual stream behind the plan's leading whole
   /// layers is kept, and verify() goes on from there for the rows that it holds for; it changes no result.
   virtual Choice draft(const exec::LayerPlan& plan, Token input, std::uint32_t offset, bool keep_prefix) = 0;
+
+  /// As draft(), by the whole model with attention within `window` alone. Throws unsupported where the executor cannot do it, as
+  /// draft_by_model() does.
+  virtual Choice draft_in_window(const exec::KeyWindow& window, Token input, std::uint32_t offset);
+  /// As draft(), by a second model (ModelFacts::load_model), which reads first what it has not read of the text.
+  virtual Choice draft_by_model(std::uint32_t model, Token input, std::uint32_t offset);
 
   /// The full model over the pending token (row 0) and the drafts, each at position committed() + its depth and behind its ancestors;
   /// overwrites what the drafts left there. out[i] is its choice after row i: the same, to the bit, as if the row's ancestors were the text

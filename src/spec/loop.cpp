@@ -32,6 +32,7 @@ class Generation {
   bool take(const Choice& choice, bool drafted);
   bool ends(Token token) const { return limits_.ends_generation && limits_.ends_generation(token); }
   Choice read_prompt();
+  Choice draft_one(const Proposal& proposal, Token input, std::uint32_t offset);
   void draft(const Proposal& proposal, std::uint32_t limit);
   void verify();
   bool verify_block(const Proposal& proposal);
@@ -109,6 +110,12 @@ Choice Generation::read_prompt() {
   return prefilled.first;
 }
 
+Choice Generation::draft_one(const Proposal& proposal, Token input, std::uint32_t offset) {
+  if (proposal.model) return executor_.draft_by_model(*proposal.model, input, offset);
+  if (proposal.window) return executor_.draft_in_window(*proposal.window, input, offset);
+  return executor_.draft(*proposal.plan, input, offset, proposal.keep_prefix);
+}
+
 /// Fills tree_ and, with as many drafts as it has, round_.drafts.
 void Generation::draft(const Proposal& proposal, std::uint32_t limit) {
   std::vector<Choice>& drafts = round_.drafts;
@@ -120,11 +127,11 @@ void Generation::draft(const Proposal& proposal, std::uint32_t limit) {
     return;
   }
   tree_ = TokenTree();
-  if (!proposal.plan) return;
+  if (!proposal.drafts_by_passes()) return;
   const auto start = Clock::now();
   while (drafts.size() < limit) {
     const auto offset = static_cast<std::uint32_t>(drafts.size());
-    const Choice choice = executor_.draft(*proposal.plan, offset == 0 ? text_.back() : drafts.back().token, offset, proposal.keep_prefix);
+    const Choice choice = draft_one(proposal, offset == 0 ? text_.back() : drafts.back().token, offset);
     if (choice.token < 0) break;  // a pass with sublayers left out may overflow where the model does not
     drafts.push_back(choice);
     tree_.add(offset, choice.token);
@@ -237,7 +244,7 @@ void Generation::round() {
   // A round emits one token more than it accepts, so a draft in the last place could never be emitted.
   const auto most = static_cast<std::uint32_t>(std::min<std::uint64_t>(executor_.max_rows() - 1, room() - 1));
   const std::uint32_t limit = std::min(proposal.length, most);
-  if (proposal.plan) outcome_.stats.thresholds.push_back(static_cast<float>(proposal.least_probability));
+  if (proposal.drafts_by_passes()) outcome_.stats.thresholds.push_back(static_cast<float>(proposal.least_probability));
   block_.clear();
   if (proposal.early_exit) {
     exit_early(*proposal.early_exit);
@@ -348,6 +355,12 @@ const char* to_string(StopReason reason) {
 }
 
 EarlyExit Executor::exit_early(const EarlyExitRequest&, Token) { fail(Code::unsupported, "this executor runs whole passes alone"); }
+
+Choice Executor::draft_in_window(const exec::KeyWindow&, Token, std::uint32_t) {
+  fail(Code::unsupported, "this executor has no passes over a part of the cache");
+}
+
+Choice Executor::draft_by_model(std::uint32_t, Token, std::uint32_t) { fail(Code::unsupported, "this executor has one model alone"); }
 
 void Executor::verify_block(std::span<const std::vector<Token>> rows, std::span<std::vector<Choice>> out) {
   for (std::size_t i = 0; i < rows.size(); ++i) verify(TokenTree::chain(rows[i][0], std::span(rows[i]).subspan(1)), out[i]);

@@ -14,12 +14,14 @@
 #include "spec/drafters/jacobi.h"
 #include "spec/drafters/lookahead.h"
 #include "spec/drafters/lookup.h"
+#include "spec/drafters/model.h"
 #include "spec/drafters/ngram.h"
 #include "spec/drafters/none.h"
 #include "spec/drafters/recycle.h"
 #include "spec/drafters/sequential.h"
 #include "spec/drafters/skip.h"
 #include "spec/drafters/suffix.h"
+#include "spec/drafters/window.h"
 #include "spec/options.h"
 
 namespace skipstone::spec {
@@ -27,7 +29,7 @@ namespace {
 
 using Factory = std::unique_ptr<Drafter> (*)(Options&);
 
-constexpr std::array<DrafterInfo, 13> table = {{
+constexpr std::array<DrafterInfo, 15> table = {{
     {"none", "plain decoding: one pass of the whole model for every token", "", true},
     {"asd",
      "the model's own layers, those left out that the prompt shows to do little (Draft on the Fly); cs=0, rule1=0, rule2=0: without one of "
@@ -55,10 +57,14 @@ constexpr std::array<DrafterInfo, 13> table = {{
      "k=10,w=10,q=1,rows=tree,context=1,bigram=1,unigram=0", true},
     {"recycle", "what the model found likely behind the same tokens the last time, as a tree (Token Recycling); no pass of its own",
      "k=8,n=31", true},
+    {"model", "a second, smaller model of the same vocabulary (two-model speculation); model:FILE.gguf",
+     "k=12,gamma=0.6,eps=0.01,alpha=0.85,b1=0.5,b2=0.9,adaptive=1", true},
+    {"window", "the whole model with the text's first SINK and last RECENT positions alone, for long texts; window:SINK,RECENT (4,252)",
+     "k=12,gamma=0.6,eps=0.01,alpha=0.85,b1=0.5,b2=0.9,adaptive=1", true},
 }};
-constexpr std::array<Factory, table.size()> factories = {make_none,       make_asd,    make_exit,   make_skip, make_auto,
-                                                         make_sequential, make_lookup, make_suffix, make_copy, make_jacobi,
-                                                         make_lookahead,  make_ngram,  make_recycle};
+constexpr std::array<Factory, table.size()> factories = {make_none,       make_asd,    make_exit,    make_skip,  make_auto,
+                                                         make_sequential, make_lookup, make_suffix,  make_copy,  make_jacobi,
+                                                         make_lookahead,  make_ngram,  make_recycle, make_model, make_window};
 
 const DrafterInfo* find(std::string_view name) {
   const auto found = std::ranges::find(table, name, &DrafterInfo::name);

@@ -92,6 +92,19 @@ TEST_F(BadInput, TextsForDrafters) {
   expect_run({"--draft", "suffix", "--draft-corpus", folder_.file("empty.txt")}, 2, "no text in it");
 }
 
+TEST_F(BadInput, SecondModelsAndWindows) {
+  expect_run({"--draft", "model"}, 2, "model:FILE.gguf");
+  expect_run({"--draft", "model:" + folder_.file("nothing.gguf")}, 3, "drafter model: ");
+  expect_run({"--draft", "model:" + write("short.gguf", bytes_of_model().substr(0, 1000))}, 3, "drafter model: ");
+  fixtures::TinyConfig larger;
+  larger.vocab = fixtures::tiny_vocabulary_size() + 32;
+  fixtures::write_tiny_model(larger, folder_.file("larger.gguf"));
+  expect_run({"--draft", "model:" + folder_.file("larger.gguf")}, 2, "has another vocabulary");
+  expect_run({"--draft", "auto:model:" + model()}, 2, "is not measured");
+  expect_run({"--draft", "window:4"}, 2, "'4' is no window");
+  expect_run({"--draft", "window:4,0"}, 2, "'4,0' is no window");
+}
+
 TEST_F(BadInput, DraftersThatMayBeLeftOut) {
   const std::vector<std::string> arguments = {"run", "-m", model(), "-p", "Hello", "-n", "12"};
   const auto text = [&](const std::vector<std::string>& more, const std::string& warning) {
@@ -106,6 +119,7 @@ TEST_F(BadInput, DraftersThatMayBeLeftOut) {
   EXPECT_EQ(text({"--draft", "suffix", "--draft-corpus", folder_.file("nothing.txt"), "--draft-optional"}, "cannot be read"), plain);
   EXPECT_EQ(text({"--draft", "copy:" + folder_.file("nothing.txt") + "+lookup", "--draft-optional"}, "left out"), plain);
   EXPECT_EQ(text({"--draft", "suffix:k=99", "--draft-optional"}, "1 to 31"), plain);
+  EXPECT_EQ(text({"--draft", "model:" + folder_.file("nothing.gguf"), "--draft-optional"}, "left out: drafter model: "), plain);
   EXPECT_EQ(text({"--draft", "lookup", "--draft-corpus", write("corpus.txt", "Hello and more")}, "was not used"), plain);
   EXPECT_EQ(text({"--draft", "suffix", "--draft-corpus", folder_.file("corpus.txt"), "--stats"}, "made in"), plain);
 }

@@ -30,7 +30,8 @@ const char* const drafters[] = {"asd",
                                 "exit:1,k=4",
                                 "exit:3,k=15",
                                 "exit:2,k=5,gamma=0.2,adaptive=1,reuse=0",
-                                "skip:attn:2,4;mlp:3,gamma=0,adaptive=0,k=7"};
+                                "skip:attn:2,4;mlp:3,gamma=0,adaptive=0,k=7",
+                                "window:2,9,k=5,gamma=0,adaptive=0"};
 
 struct Run {
   std::vector<Token> tokens;

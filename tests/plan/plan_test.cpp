@@ -131,6 +131,20 @@ TEST(PlanGoldens, LateLayersFromKeptRows) {
   expect_golden("late_layers", plans.print({.layers = plans.layers("layers:1"), .bucket = 4}));
 }
 
+TEST(PlanGoldens, DraftInAWindow) {
+  for (const auto& [device, caps] : {std::pair{"cpu", lavapipe_like()}, std::pair{"gpu", nvidia_like()}}) {
+    const Plans plans(two_layers(gguf::Type::q8_0), caps);
+    expect_golden(std::string("window_") + device, plans.print({.layers = plans.layers(), .window = true}));
+  }
+}
+
+TEST(PlanBuilder, RefusesWindowsOfTreesAndPrompts) {
+  const Plans plans(two_layers(), lavapipe_like());
+  EXPECT_THROW(plans.build({.layers = plans.layers(), .tree = true, .window = true}), Error);
+  EXPECT_THROW(plans.build({.layers = plans.layers(), .bucket = 64, .last_row_only = true, .window = true}), Error);
+  EXPECT_THROW(plans.build({.layers = plans.layers(), .window = true, .step = RoundStep::draft}), Error);
+}
+
 TEST(PlanBuilder, RefusesRowsThatCannotBeKept) {
   const Plans plans(fixtures::TinyConfig{}, lavapipe_like());
   EXPECT_THROW(plans.build({.layers = plans.layers("attn:0"), .keep_after = 1}), Error);    // not what the full model computes
@@ -229,7 +243,7 @@ TEST(Plans, VariantsDoNotDependOnTheNumberOfRows) {
         kernels::Dispatch a = one.dispatches[i], b = many.dispatches[i];
         EXPECT_EQ(a.kernel, b.kernel) << a.label;
         const bool matvec = a.label.find("attn_") != std::string::npos || a.label.find("ffn_") != std::string::npos || a.label == "output";
-        if (matvec && a.constants.size() > 3) a.constants[3] = b.constants[3] = 0;  // COLS
+        if (matvec && a.constants.size() > 3) a.constants[3] = b.constants[3] = 0;                 // COLS
         if (a.kernel == kernels::KernelId::attention_serial) a.constants[5] = b.constants[5] = 0;  // ROWS
         EXPECT_EQ(a.constants, b.constants) << a.label;
         EXPECT_EQ(a.push, b.push) << a.label;

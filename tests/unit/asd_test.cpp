@@ -149,7 +149,7 @@ TEST(Registry, EveryDrafterTakesItsPrintedDefaults) {
     EXPECT_EQ(info.lossless, info.name != "sequential");
   }
   EXPECT_EQ(names, (std::vector<std::string>{"none", "asd", "exit", "skip", "auto", "sequential", "lookup", "suffix", "copy", "jacobi",
-                                             "lookahead", "ngram", "recycle"}));
+                                             "lookahead", "ngram", "recycle", "model", "window"}));
 }
 
 TEST(Registry, PrintedDefaultsAreTheDefaults) {

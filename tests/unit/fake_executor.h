@@ -106,6 +106,15 @@ class FakeExecutor : public Executor {
     return drafts_.back();
   }
 
+  Choice draft_in_window(const exec::KeyWindow& window, Token input, std::uint32_t offset) override {
+    require(window.keys(committed_) < committed_ + 1, "a draft with the whole model");
+    return draft(exec::LayerPlan{}, input, offset, false);
+  }
+  Choice draft_by_model(std::uint32_t number, Token input, std::uint32_t offset) override {
+    require(number == 5, "a draft by a model that was not loaded");
+    return draft(exec::LayerPlan{}, input, offset, false);
+  }
+
   void verify(const TokenTree& tree, std::span<Choice> out) override {
     count();
     const std::span<const Token> rows = tree.tokens();

@@ -56,12 +56,13 @@ struct Case {
       }
       return std::make_shared<const Bigrams>(4, next);
     };
+    facts.load_model = [](const std::string&) { return 5u; };
     made->attach(facts);
     return made;
   }
 };
 
-/// The drafters that no pass is made for, alone and in chains with others.
+/// The drafters that no pass of some of the layers is made for, alone and in chains with others.
 const char* const free_drafters[] = {"lookup",
                                      "lookup:max=6,min=2,k=31",
                                      "suffix",
@@ -81,6 +82,10 @@ const char* const free_drafters[] = {"lookup",
                                      "ngram:k=25,w=4,q=2",
                                      "ngram:k=3,w=4,rows=block",
                                      "recycle",
+                                     "model:x.gguf",
+                                     "suffix:min=3+model:x.gguf,k=20,gamma=0.1+lookup",
+                                     "window:2,5,k=7,gamma=0",
+                                     "window:0,1",
                                      "ngram:bigram=0,q=2,rows=block+asd:k=4+recycle:n=9"};
 
 Case random_case(std::mt19937_64& random) {

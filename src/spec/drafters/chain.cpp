@@ -27,6 +27,10 @@ std::uint32_t Chain::wants_top() const {
   return most;
 }
 
+bool Chain::has_known_costs() const {
+  return std::ranges::all_of(members_, [](const auto& member) { return member->has_known_costs(); });
+}
+
 void Chain::begin(const Prefilled& prefilled, std::uint32_t model_layers) {
   for (const auto& member : members_) member->begin(prefilled, model_layers);
 }
@@ -34,7 +38,7 @@ void Chain::begin(const Prefilled& prefilled, std::uint32_t model_layers) {
 Proposal Chain::propose(std::span<const Token> history) {
   for (const auto& member : members_) {
     Proposal proposal = member->propose(history);
-    if (proposal.tree.drafts() == 0 && proposal.block.empty() && (!proposal.plan || proposal.length == 0) && !proposal.early_exit) continue;
+    if (proposal.tree.drafts() == 0 && proposal.block.empty() && !proposal.drafts_by_passes() && !proposal.early_exit) continue;
     proposer_ = member.get();
     return proposal;
   }

@@ -1,0 +1,45 @@
+#include "spec/drafters/model.h"
+
+#include "base/status.h"
+
+namespace skipstone::spec {
+namespace {
+
+class Model final : public Drafter {
+ public:
+  explicit Model(const ModelDrafterParams& params) : params_(params), policy_(params.stop) {}
+
+  std::string name() const override { return "model"; }
+  bool has_known_costs() const override { return false; }
+
+  void attach(const ModelFacts& model) override {
+    if (params_.file.empty()) fail(Code::invalid_argument, "drafter model: which one? write model:FILE.gguf");
+    if (!model.load_model) fail(Code::unsupported, "drafter model: no second model can be loaded here");
+    number_ = model.load_model(params_.file);
+  }
+
+  void begin(const Prefilled&, std::uint32_t) override { policy_.begin(); }
+
+  Proposal propose(std::span<const Token>) override {
+    return {.tree = {}, .length = params_.max_drafts, .least_probability = policy_.threshold(), .model = number_};
+  }
+
+  void observe(const RoundResult& result) override { policy_.update(result.drafted, result.accepted, result.drafted >= result.limit); }
+
+ private:
+  ModelDrafterParams params_;
+  StopPolicy policy_;
+  std::uint32_t number_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Drafter> make_model(Options& options) {
+  ModelDrafterParams params;
+  params.file = options.value("FILE.gguf");
+  params.max_drafts = options.whole("k", params.max_drafts, 1, 256);
+  read_stop_options(options, params.stop);
+  return std::make_unique<Model>(params);
+}
+
+}  // namespace skipstone::spec

@@ -1,0 +1,62 @@
+#include "spec/drafters/window.h"
+
+#include <charconv>
+#include <string>
+
+#include "base/status.h"
+
+namespace skipstone::spec {
+namespace {
+
+constexpr std::uint32_t most_keys = 1u << 20;  // the largest context
+
+class Window final : public Drafter {
+ public:
+  explicit Window(const WindowParams& params) : params_(params), policy_(params.stop) {}
+
+  std::string name() const override { return "window"; }
+  bool has_known_costs() const override { return false; }
+
+  void begin(const Prefilled&, std::uint32_t) override { policy_.begin(); }
+
+  Proposal propose(std::span<const Token> history) override {
+    // A draft that attends to everything would cost what it is to save.
+    if (history.size() <= params_.window.sink + params_.window.recent) return {};
+    return {.tree = {}, .length = params_.max_drafts, .least_probability = policy_.threshold(), .window = params_.window};
+  }
+
+  void observe(const RoundResult& result) override { policy_.update(result.drafted, result.accepted, result.drafted >= result.limit); }
+
+ private:
+  WindowParams params_;
+  StopPolicy policy_;
+};
+
+/// "SINK,RECENT".
+exec::KeyWindow parse_window(const std::string& text) {
+  exec::KeyWindow window;
+  const char* end = text.data() + text.size();
+  const auto sink = std::from_chars(text.data(), end, window.sink);
+  const bool two = sink.ec == std::errc() && sink.ptr != end && *sink.ptr == ',';
+  const auto recent = std::from_chars(two ? sink.ptr + 1 : end, end, window.recent);
+  if (!two || recent.ec != std::errc() || recent.ptr != end || window.sink > most_keys || window.recent < 1 || window.recent > most_keys) {
+    fail(
+        Code::invalid_argument,
+        "drafter window: '{}' is no window; write window:SINK,RECENT with 0 to {} first positions of the text and 1 to {} last ones, as in "
+        "window:4,252",
+        text, most_keys, most_keys);
+  }
+  return window;
+}
+
+}  // namespace
+
+std::unique_ptr<Drafter> make_window(Options& options) {
+  WindowParams params;
+  if (const std::string given = options.value("SINK,RECENT"); !given.empty()) params.window = parse_window(given);
+  params.max_drafts = options.whole("k", params.max_drafts, 1, 256);
+  read_stop_options(options, params.stop);
+  return std::make_unique<Window>(params);
+}
+
+}  // namespace skipstone::spec

@@ -1,0 +1,94 @@
+// Drafters whose passes are a second model's, or the model's own over a part of its cache: what they ask for and what they refuse.
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "fixtures/failure.h"
+#include "spec/drafters/window.h"
+#include "spec/registry.h"
+
+namespace skipstone::spec {
+namespace {
+
+std::string error_of(const std::string& specification) {
+  const auto failure = fixtures::failure_of([&] { make_drafter(specification, {}); });
+  EXPECT_EQ(failure.code, Code::invalid_argument) << specification;
+  return failure.message;
+}
+
+TEST(ModelDrafter, LoadsItsFileAndDraftsWithIt) {
+  std::string asked;
+  ModelFacts facts;
+  facts.load_model = [&](const std::string& file) {
+    asked = file;
+    return 3u;
+  };
+  const auto drafter = make_drafter("model:a,b.gguf,k=4,gamma=0.25", facts);
+  EXPECT_EQ(asked, "a,b.gguf");
+  drafter->begin({}, 2);
+  const Proposal proposal = drafter->propose({});
+  EXPECT_EQ(proposal.model, 3u);
+  EXPECT_EQ(proposal.length, 4u);
+  EXPECT_EQ(proposal.least_probability, 0.25);
+  EXPECT_TRUE(proposal.drafts_by_passes());
+  EXPECT_FALSE(proposal.plan || proposal.window);
+  drafter->observe({4, 0, 4});  // nothing accepted: a step up
+  EXPECT_GT(drafter->propose({}).least_probability, 0.25);
+}
+
+TEST(ModelDrafter, RefusesWhatCannotBe) {
+  EXPECT_EQ(error_of("model"), "drafter model: which one? write model:FILE.gguf");
+  EXPECT_EQ(error_of("model:x,k=0"), "drafter model: k=0 has to be a whole number from 1 to 256");
+  EXPECT_EQ(fixtures::failure_of([] { make_drafter("model:x", {}); }).code, Code::unsupported);
+  EXPECT_EQ(
+      error_of("auto:suffix,model:x.gguf"),
+      "drafter auto: what drafts of 'model:x.gguf' cost is not measured, so it cannot be one of its drafters; a chain takes it, as in "
+      "suffix+model:x.gguf");
+}
+
+TEST(ModelDrafter, IsLeftOutWhereItMayBe) {
+  for (const Code code : {Code::invalid_argument, Code::bad_file}) {
+    ModelFacts facts;
+    facts.load_model = [&](const std::string&) -> std::uint32_t { fail(code, "this will not do"); };
+    std::string why;
+    EXPECT_EQ(make_drafter("model:x+lookup", facts, [&](const std::string& reason) { why = reason; })->name(), "lookup");
+    EXPECT_EQ(why, "this will not do");
+    EXPECT_EQ(fixtures::failure_of([&] { make_drafter("model:x+lookup", facts); }).code, code);
+  }
+}
+
+TEST(WindowDrafter, DraftsOnceTheTextIsLongerThanItsWindow) {
+  std::vector<Token> text(100);
+  const auto drafter = make_drafter("window:3,20,k=6");
+  drafter->begin({}, 2);
+  EXPECT_FALSE(drafter->propose(std::span(text).first(23)).drafts_by_passes());  // the pending token sees 23 keys, itself among them
+  const Proposal proposal = drafter->propose(std::span(text).first(24));
+  EXPECT_EQ(proposal.window, (exec::KeyWindow{3, 20}));
+  EXPECT_EQ(proposal.length, 6u);
+  EXPECT_EQ(make_drafter("window")->propose(text).window, std::nullopt);
+  text.resize(300);
+  EXPECT_EQ(make_drafter("window")->propose(text).window, (exec::KeyWindow{4, 252}));
+  EXPECT_EQ(make_drafter("window:0,1")->propose(text).window, (exec::KeyWindow{0, 1}));
+}
+
+TEST(WindowDrafter, RefusesWindowsThatCannotBe) {
+  for (const char* window : {"4", "4,0", "-1,8", "4,8,16", "4,x", "4;8", "1048577,1", "0,1048577", "99999999999,1"}) {
+    EXPECT_EQ(
+        error_of(std::string("window:") + window),
+        "drafter window: '" + std::string(window) +
+            "' is no window; write window:SINK,RECENT with 0 to 1048576 first positions of the text and 1 to 1048576 last ones, as in "
+            "window:4,252");
+  }
+  EXPECT_NE(error_of("auto:window").find("is not measured"), std::string::npos);
+}
+
+TEST(KeyWindow, CountsKeys) {
+  const exec::KeyWindow window{4, 10};
+  EXPECT_EQ(window.keys(0), 1u);
+  EXPECT_EQ(window.keys(13), 14u);
+  EXPECT_EQ(window.keys(14), 14u);
+  EXPECT_EQ(window.keys(1000), 14u);
+}
+
+}  // namespace
+}  // namespace skipstone::spec
