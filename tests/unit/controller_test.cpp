@@ -24,6 +24,17 @@ RoundCosts costs(double more) {
   return all;
 }
 
+/// What rounds of a fake model take says nothing, and on a busy machine less than that; so none is told.
+class UntimedController : public Controller {
+ public:
+  using Controller::Controller;
+  void observe(const RoundResult& result) override {
+    RoundResult untimed = result;
+    untimed.seconds = 0;
+    Controller::observe(untimed);
+  }
+};
+
 struct Played {
   Outcome outcome;
   std::uint64_t draft_calls = 0, verifications = 0;
@@ -47,7 +58,7 @@ std::vector<std::unique_ptr<Drafter>> members(std::initializer_list<const char*>
 TEST(Controller, DraftsWhereDraftsAreRight) {
   FakeModel model;
   model.agreement = 0.95;
-  Controller controller("auto", members({"exit:3", "exit:9"}), false);
+  UntimedController controller("auto", members({"exit:3", "exit:9"}), false);
   const Played result = play(model, controller, costs(0.05), 400);
   EXPECT_GT(result.outcome.stats.tokens_per_round(), 2.5);
   EXPECT_NE(result.outcome.stats.explanation.find("exit"), std::string::npos);
@@ -58,7 +69,7 @@ TEST(Controller, DraftsWhereDraftsAreRight) {
 TEST(Controller, SwitchesItselfOffWhereDraftsAreWrong) {
   FakeModel model;
   model.agreement = 0.05;
-  Controller controller("auto", members({"exit:6", "asd"}), false);
+  UntimedController controller("auto", members({"exit:6", "asd"}), false);
   const Played result = play(model, controller, costs(0.05), 600);
   EXPECT_LT(result.outcome.stats.drafted, 90u);
   EXPECT_NE(result.outcome.stats.explanation.find("off: "), std::string::npos);
@@ -67,7 +78,7 @@ TEST(Controller, SwitchesItselfOffWhereDraftsAreWrong) {
 TEST(Controller, SwitchesItselfOffWhereRowsAreDear) {
   FakeModel model;
   model.agreement = 0.9;
-  Controller controller("auto", members({"exit:6"}), false);
+  UntimedController controller("auto", members({"exit:6"}), false);
   const Played result = play(model, controller, costs(1.0), 300);  // two rows cost what two passes do
   EXPECT_LT(result.outcome.stats.drafted, 30u);
 }
@@ -77,7 +88,7 @@ TEST(Controller, FreeDraftsAreScoredWithoutBeingUsed) {
   const auto with_tokens = [&](double skill, double more) {
     std::vector<std::unique_ptr<Drafter>> all;
     all.push_back(std::make_unique<TokenDrafter>(model, 6, skill));
-    Controller controller("auto", std::move(all), false);
+    UntimedController controller("auto", std::move(all), false);
     return play(model, controller, costs(more), 500).outcome.stats;
   };
   EXPECT_GT(with_tokens(0.95, 0.05).tokens_per_round(), 3.0);
@@ -91,7 +102,7 @@ TEST(Controller, FreeDraftsAreScoredWithoutBeingUsed) {
 TEST(Controller, NoCostsAreNoObstacle) {
   FakeModel model;
   model.agreement = 0.97;
-  Controller controller("auto", members({"exit:2"}), false);
+  UntimedController controller("auto", members({"exit:2"}), false);
   EXPECT_GT(play(model, controller, {}, 300).outcome.stats.tokens_per_round(), 1.5);
 }
 
