@@ -160,7 +160,12 @@ void Session::read(const std::vector<text::Token>& tokens) {
     fail(Code::invalid_argument, "the text is {} tokens long, but the context holds {}; shorten it or ask for a larger context",
          history.size(), s.executor.context());
   }
-  s.executor.prefill(std::span<const text::Token>(history).subspan(s.executor.committed()), false);
+  try {
+    s.executor.prefill(std::span<const text::Token>(history).subspan(s.executor.committed()), false);
+  } catch (...) {
+    if (s.executor.committed() > s.history.size()) s.history = std::move(history);  // as in generate(): the cache holds a part of it
+    throw;
+  }
   s.history = std::move(history);
 }
 

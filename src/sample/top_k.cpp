@@ -15,8 +15,8 @@ void top_k(std::span<const float> logits, std::span<Token> out) {
   float bar = -std::numeric_limits<float>::infinity();
   for (std::size_t start = 0; start < logits.size(); start += block) {
     const std::span<const float> some = logits.subspan(start, std::min(block, logits.size() - start));
-    if (values.size() ==
-        wanted) {  // most blocks have nothing above the bar, which vectors see at once; a tie with it is a higher id and loses
+    // Most blocks have nothing above the bar, which vectors see at once; a tie with it is a higher id and loses.
+    if (values.size() == wanted) {
       int above = 0;
       for (const float value : some) above |= value > bar ? 1 : 0;
       if (above == 0) continue;
