@@ -8,6 +8,7 @@
 #include "selftest/attention_data.h"
 #include "selftest/cases.h"
 #include "selftest/compare.h"
+#include "selftest/tree_rows.h"
 
 namespace skipstone::selftest {
 namespace {
@@ -112,6 +113,7 @@ std::string check_merge(Bench& bench, const AttentionShapeRows& work) {
   bench.reserve({ResourceKind::attended}, std::size_t{bucket} * padded(width));
   bench.set_rows(work.base, work.rows);
   if (work.window) bench.state().window = {work.window->sink, work.window->recent};
+  put_tree(bench, work.parents);
   bench.run(kernels::attention(splitting(bench), s, 0, bucket, "attention", work.keys()).back());
 
   const auto got = bench.get<float>({ResourceKind::attended}, std::size_t{bucket} * padded(width));
@@ -134,9 +136,7 @@ std::string check_merge(Bench& bench, const AttentionShapeRows& work) {
   return touched("padding rows", std::span(raw).subspan(std::size_t{work.rows} * padded(width)));
 }
 
-void add(std::vector<Case>& cases, const AttentionShape& shape, std::uint32_t base, std::uint32_t rows, bool merge,
-         std::optional<exec::KeyWindow> window = {}) {
-  const AttentionShapeRows work{shape, base, rows, window};
+void add(std::vector<Case>& cases, const AttentionShapeRows& work, bool merge) {
   cases.push_back({"attention", "attention " + work.text(), [work](Bench& bench) {
                      const bool serial = bench.select().texels() && work.shape.texel_aligned();
                      return serial ? check_serial(bench, work) : check_split(bench, work, bench.select());
@@ -145,12 +145,37 @@ void add(std::vector<Case>& cases, const AttentionShape& shape, std::uint32_t ba
     cases.push_back({"attention_merge", "attention_merge " + work.text(), [work](Bench& bench) { return check_merge(bench, work); }});
 }
 
+void add(std::vector<Case>& cases, const AttentionShape& shape, std::uint32_t base, std::uint32_t rows, bool merge) {
+  add(cases, {shape, base, rows}, merge);
+}
+
 // The variant with storage buffers, on devices whose own choice is texel buffers.
-void add_storage(std::vector<Case>& cases, const AttentionShape& shape, std::uint32_t base, std::uint32_t rows,
-                 std::optional<exec::KeyWindow> window = {}) {
-  const AttentionShapeRows work{shape, base, rows, window};
+void add_storage(std::vector<Case>& cases, const AttentionShapeRows& work) {
   cases.push_back({"attention", "attention " + work.text() + " storage buffers",
                    [work](Bench& bench) { return check_split(bench, work, splitting(bench)); }});
+}
+
+void add_storage(std::vector<Case>& cases, const AttentionShape& shape, std::uint32_t base, std::uint32_t rows) {
+  add_storage(cases, {shape, base, rows});
+}
+
+// Rows of a token tree, on both sides of a chunk's border, and some of the first chunk alone.
+void add_trees(std::vector<Case>& cases, const Scope& scope, const AttentionShape& common) {
+  add(cases, {common, 61, 9, {}, branching(9)}, true);
+  if (scope.depth == Depth::quick) return;
+  for (const KvFormat format : {KvFormat::q8_0, KvFormat::f32}) {
+    AttentionShape s = common;
+    s.kv_format = format;
+    for (const std::uint32_t rows : {2u, 16u, 32u}) {
+      add(cases, {s, 126, rows, {}, branching(rows)}, false);
+      if (scope.tuning.texels) add_storage(cases, {s, 126, rows, {}, branching(rows)});
+    }
+  }
+  add(cases, {common, 0, 32, {}, branching(32)}, true);
+  std::vector<std::uint32_t> chain(31), star(32);  // the deepest and the widest
+  for (std::uint32_t i = 1; i < 31; ++i) chain[i] = i - 1;
+  add(cases, {common, 63, 31, {}, chain}, false);
+  add(cases, {common, 64, 32, {}, star}, true);
 }
 
 }  // namespace
@@ -162,7 +187,8 @@ std::vector<Case> attention_cases(const Scope& scope) {
   AttentionShape blocks = common;
   blocks.kv_format = KvFormat::q8_0;
   add(cases, blocks, 60, 9, false);
-  add(cases, common, 150, 1, true, exec::KeyWindow{4, 80});  // two chunks
+  add(cases, {common, 150, 1, exec::KeyWindow{4, 80}}, true);  // two chunks
+  add_trees(cases, scope, common);
   if (scope.depth == Depth::quick) return cases;
   for (const std::uint32_t head_dim : {32u, 96u, 128u}) {
     AttentionShape s{.heads = 4, .kv_heads = 2, .head_dim = head_dim, .rope_dim = head_dim, .context = 147, .kv_format = KvFormat::q8_0};
@@ -187,13 +213,13 @@ std::vector<Case> attention_cases(const Scope& scope) {
   add(cases, wide, 250, 9, true);
   AttentionShape odd{.heads = 6, .kv_heads = 2, .head_dim = 20, .rope_dim = 20, .context = 100};  // the last chunk reaches past the context
   add(cases, odd, 90, 10, true);
-  add(cases, common, 150, 1, true, exec::KeyWindow{0, 1});
-  add(cases, common, 60, 9, true, exec::KeyWindow{4, 60});  // the first rows see everything
-  add(cases, common, 240, 16, true, exec::KeyWindow{64, 64});
-  add(cases, blocks, 120, 5, false, exec::KeyWindow{3, 20});
+  add(cases, {common, 150, 1, exec::KeyWindow{0, 1}}, true);
+  add(cases, {common, 60, 9, exec::KeyWindow{4, 60}}, true);  // the first rows see everything
+  add(cases, {common, 240, 16, exec::KeyWindow{64, 64}}, true);
+  add(cases, {blocks, 120, 5, exec::KeyWindow{3, 20}}, false);
   if (scope.tuning.texels) {
     add_storage(cases, common, 60, 9);
-    add_storage(cases, common, 150, 3, exec::KeyWindow{4, 80});
+    add_storage(cases, {common, 150, 3, exec::KeyWindow{4, 80}});
     add_storage(cases, {.heads = 8, .kv_heads = 1, .head_dim = 8, .rope_dim = 8, .context = 144, .kv_format = KvFormat::f32}, 40, 16);
   }
   return cases;

@@ -6,11 +6,13 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <numeric>
 
 #include "base/half.h"
 #include "ref/kv_rounding.h"
 #include "ref/operations.h"
 #include "selftest/compare.h"
+#include "selftest/tree_rows.h"
 
 namespace skipstone::selftest {
 
@@ -95,15 +97,15 @@ void append_position(const AttentionShape& shape, std::span<const std::uint32_t>
 
 std::string AttentionShapeRows::text() const {
   return fmt::format("{} H={}/{} D={} chunk={} base={} rows={}{}", to_string(shape.kv_format), shape.heads, shape.kv_heads, shape.head_dim,
-                     shape.chunk, base, rows, window ? fmt::format(" window={},{}", window->sink, window->recent) : "");
+                     shape.chunk, base, rows, window ? fmt::format(" window={},{}", window->sink, window->recent) : tree() ? " tree" : "");
 }
 
 std::vector<std::uint32_t> AttentionShapeRows::visible(std::uint32_t row) const {
-  std::vector<std::uint32_t> positions;
-  for (std::uint32_t position = 0; position <= base + row; ++position) {
-    if (!window || position < window->sink || position + window->recent > base + row) positions.push_back(position);
-  }
-  return positions;
+  std::vector<std::uint32_t> slots(base);
+  std::iota(slots.begin(), slots.end(), 0u);
+  for (const std::uint32_t ancestor : path_to(parents, row)) slots.push_back(base + ancestor);
+  if (window) std::erase_if(slots, [&](std::uint32_t slot) { return slot >= window->sink && slot + window->recent <= base + row; });
+  return slots;
 }
 
 AttentionData::AttentionData(const AttentionShapeRows& work, std::string_view seed) : work_(work) {
@@ -127,7 +129,9 @@ void AttentionData::put(Bench& bench, std::uint32_t bucket) const {
   }
   bench.set_rows(work_.base, work_.rows);
   if (work_.window) bench.state().window = {work_.window->sink, work_.window->recent};
-  bench.state().attention_groups = {(work_.keys_of(work_.rows - 1) - 1) / s.chunk + 1,
+  put_tree(bench, work_.parents);
+  const std::uint32_t most_keys = work_.window ? work_.keys_of(work_.rows - 1) : work_.base + work_.rows;
+  bench.state().attention_groups = {(most_keys - 1) / s.chunk + 1,
                                     s.heads / bench.select().attention(s.group(), s.head_dim, s.chunk, work_.rows).heads, work_.rows};
 }
 

@@ -30,13 +30,15 @@ struct AttentionShapeRows {
   kernels::AttentionShape shape;
   std::uint32_t base = 0, rows = 1;
   std::optional<exec::KeyWindow> window = {};  ///< none: rows attend to all keys up to their own
-  kernels::Keys keys() const { return window ? kernels::Keys::window : kernels::Keys::text; }
-  std::uint32_t keys_of(std::uint32_t row) const { return window ? window->keys(base + row) : base + row + 1; }
-  std::vector<std::uint32_t> visible(std::uint32_t row) const;  ///< their positions, in order
-  std::string text() const;                                     ///< "f16 H=8/2 D=64 base=60 rows=9"
+  std::vector<std::uint32_t> parents = {};     ///< of a tree's rows; empty: they follow each other
+  bool tree() const { return !parents.empty(); }
+  kernels::Keys keys() const { return window ? kernels::Keys::window : tree() ? kernels::Keys::tree : kernels::Keys::text; }
+  std::uint32_t keys_of(std::uint32_t row) const { return static_cast<std::uint32_t>(visible(row).size()); }
+  std::vector<std::uint32_t> visible(std::uint32_t row) const;  ///< the slots that a row reads, in the order of their positions
+  std::string text() const;                                     ///< "f16 H=8/2 D=64 base=60 rows=9", "... tree", "... window=4,80"
 };
 
-/// A filled cache for positions 0 .. base + rows - 1 (NaN behind it: nothing may read there) and the queries of the rows.
+/// A filled cache for slots 0 .. base + rows - 1 (NaN behind it: nothing may read there) and the queries of the rows.
 class AttentionData {
  public:
   AttentionData(const AttentionShapeRows& work, std::string_view seed);
@@ -51,7 +53,7 @@ class AttentionData {
   double relative_error(std::span<const float> q, std::uint32_t kv_head, std::span<const std::uint32_t> visible) const;
 
   AttentionShapeRows work_;
-  std::vector<float> q_, keys_, values_;  ///< [row][head][dim]; [position][kv_head][dim] with what the cache's precision leaves of them
+  std::vector<float> q_, keys_, values_;  ///< [row][head][dim]; [slot][kv_head][dim] with what the cache's precision leaves of them
 };
 
 }  // namespace skipstone::selftest
