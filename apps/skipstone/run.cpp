@@ -22,7 +22,7 @@ namespace cli {
 namespace {
 
 struct RunOptions {
-  std::string model, prompt, file, draft = "asd", colour = "never";
+  std::string model, prompt, file, draft = "auto", colour = "never";
   CLI::Option *prompt_option = nullptr, *file_option = nullptr;
   std::int64_t max_tokens = 256;
   EngineOptions engine;

@@ -41,7 +41,7 @@ skipstone::Session make_session(const skipstone::Engine& engine, const skipstone
       return !interrupt::requested();
     });
   } catch (const skipstone::error& error) {
-    if (error.status() == SKIPSTONE_CANCELLED) throw Failure(ExitCode::interrupted, "interrupted while the corpus was being read");
+    if (error.status() == SKIPSTONE_CANCELLED) throw Failure(ExitCode::interrupted, "interrupted before anything was generated");
     throw;
   }
 }

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <functional>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 
 #include "base/env.h"
@@ -31,13 +33,14 @@ tune::MeasurementFile choices_file(const Engine::State& state) {
   return {env::cache_directory(), "choices", key};
 }
 
-tune::MeasurementFile costs_file(const Engine::State& state) {
+/// `complete`: all that measure_costs() measures, not what estimate_costs() makes of less.
+tune::MeasurementFile costs_file(const Engine::State& state, bool complete) {
   Json key = tune::device_key(state.device->caps(), kernels::shader_hash());
   key["model"] = state.fingerprint;
   key["context"] = state.shape.context;
   key["kv"] = to_string(state.shape.kv_format);
   key["choices"] = tune::to_json(state.select->choices());
-  return {env::cache_directory(), "costs", key};
+  return {env::cache_directory(), complete ? "costs" : "estimated-costs", key};
 }
 
 /// In the order of a pass.
@@ -93,6 +96,24 @@ exec::CostTable costs_from(const Json& document) {
   return costs;
 }
 
+std::optional<exec::CostTable> cached_costs(const Engine::State& state, const tune::MeasurementFile& file) {
+  const auto cached = file.read();
+  if (!cached) return std::nullopt;
+  try {
+    exec::CostTable costs = costs_from(*cached);
+    if (costs.layers() == state.config.layers) return costs;
+  } catch (const Json::exception& error) {
+    log::debug("'{}' is ignored: {}", file.path(), error.what());
+  }
+  return std::nullopt;
+}
+
+std::function<void(double)> step_of(const Progress& progress) {
+  return [&progress](double done) {
+    if (progress) progress("measuring costs", done);
+  };
+}
+
 }  // namespace
 
 bool tunes_by_itself(const vk::Caps& caps) { return !caps.is_cpu(); }
@@ -120,19 +141,10 @@ tune::Report tune_kernels(Engine::State& state, const tune::Effort& effort, cons
 }
 
 exec::CostTable costs_of(Engine::State& state, const Progress& progress) {
-  const tune::MeasurementFile file = costs_file(state);
-  if (const auto cached = file.read()) {
-    try {
-      exec::CostTable costs = costs_from(*cached);
-      if (costs.layers() == state.config.layers) return costs;
-    } catch (const Json::exception& error) {
-      log::debug("'{}' is ignored: {}", file.path(), error.what());
-    }
-  }
+  const tune::MeasurementFile file = costs_file(state, true);
+  if (auto cached = cached_costs(state, file)) return *std::move(cached);
   if (!state.spare) state.spare = state.new_executor();
-  const exec::CostTable costs = exec::measure_costs(*state.spare, state.config.layers, [&](double done) {
-    if (progress) progress("measuring costs", done);
-  });
+  const exec::CostTable costs = exec::measure_costs(*state.spare, state.config.layers, step_of(progress));
   file.write(to_json(costs));
   return costs;
 }
@@ -147,9 +159,17 @@ spec::RoundCosts round_costs(const exec::CostTable& table) {
 }
 
 spec::RoundCosts round_costs_of(Engine::State& state, const Progress& progress) {
-  constexpr std::uint64_t quick = std::uint64_t{256} << 20;
-  if (state.device->caps().is_cpu() && state.facts.bytes_per_token > quick && !costs_file(state).read()) return {};
-  return round_costs(costs_of(state, progress));
+  if (const auto cached = cached_costs(state, costs_file(state, true))) return round_costs(*cached);
+  const tune::MeasurementFile estimates = costs_file(state, false);
+  if (const auto cached = cached_costs(state, estimates)) return round_costs(*cached);
+  constexpr std::uint64_t large = std::uint64_t{1} << 30;
+  if (state.device->caps().is_cpu() && state.facts.bytes_per_token > large) return {};
+  constexpr double patience = 3, passes_of_all = 200;  // seconds; about how many times a pass of one token all of measure_costs() takes
+  if (!state.spare) state.spare = state.new_executor();
+  if (exec::time_of_one_row(*state.spare, state.config.layers) * passes_of_all <= patience) return round_costs(costs_of(state, progress));
+  const exec::CostTable costs = exec::estimate_costs(*state.spare, state.config.layers, patience, step_of(progress));
+  estimates.write(to_json(costs));
+  return round_costs(costs);
 }
 
 }  // namespace skipstone::engine

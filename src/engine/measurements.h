@@ -21,8 +21,9 @@ exec::CostTable costs_of(Engine::State& state, const Progress& progress);
 
 spec::RoundCosts round_costs(const exec::CostTable& table);
 
-/// The same for choosing drafts. Empty where they are not in the cache and measuring them would take long: on CPU devices with models of
-/// more than 256 MiB a token.
+/// The same for choosing drafts, in some three seconds: where measuring all would take longer, as on CPU devices, less is measured and the
+/// rest is estimated, which is cached as well. Empty where nothing is cached and even that would take long: on CPU devices with models of
+/// more than a GiB a token.
 spec::RoundCosts round_costs_of(Engine::State& state, const Progress& progress);
 
 }  // namespace skipstone::engine

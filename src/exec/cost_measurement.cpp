@@ -44,14 +44,68 @@ void time(Executor& sequence, const PassSpec& spec, std::span<const std::int32_t
   sample.device.push_back(sequence.device_microseconds().value_or(wall));
 }
 
-}  // namespace
+std::uint32_t position_in(std::uint32_t context) { return std::min(512u, context / 2); }
 
-CostTable measure_costs(Executor& sequence, std::uint32_t layers, const std::function<void(double)>& progress) {
-  const std::uint32_t context = sequence.shape().context, position = std::min(512u, context / 2);
+std::vector<std::uint32_t> buckets_of(std::uint32_t context) {
   std::vector<std::uint32_t> buckets;
   for (const std::uint32_t bucket : kernels::row_buckets) {
-    if (bucket <= STEP_VERIFY_ROWS && position + bucket <= context) buckets.push_back(bucket);
+    if (bucket <= STEP_VERIFY_ROWS && position_in(context) + bucket <= context) buckets.push_back(bucket);
   }
+  return buckets;
+}
+
+MeasuredPasses medians_of(const std::array<Sample, 4>& s) {
+  return {Sample::median(s[0].device), Sample::median(s[1].device), Sample::median(s[2].device), Sample::median(s[3].device),
+          Sample::median(s[0].wall)};
+}
+
+}  // namespace
+
+double time_of_one_row(Executor& sequence, std::uint32_t layers) {
+  const std::int32_t token = 0;
+  Sample sample;
+  for (int i = 0; i < 2; ++i) {
+    time(sequence, passes_of(layers, 1)[0], std::span(&token, 1), position_in(sequence.shape().context), sample);
+  }
+  return 1e-6 * sample.wall.back();
+}
+
+CostTable estimate_costs(Executor& sequence, std::uint32_t layers, double seconds, const std::function<void(double)>& progress) {
+  const std::uint32_t position = position_in(sequence.shape().context);
+  const std::vector<std::uint32_t> buckets = buckets_of(sequence.shape().context);
+  const TimedPasses timed(sequence);
+  const std::vector<std::int32_t> tokens(STEP_VERIFY_ROWS, 0);
+  const auto start = Clock::now();
+  const auto elapsed = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
+  const auto take = [&](const PassSpec& spec, std::uint32_t rows, int samples) {
+    Sample warm_up, sample;  // the first run records
+    for (int i = 0; i <= samples; ++i) time(sequence, spec, std::span(tokens).first(rows), position, i == 0 ? warm_up : sample);
+    if (progress) progress(std::min(1.0, elapsed() / seconds));
+    return sample;
+  };
+  std::array<Sample, 4> one_row;
+  const std::array<PassSpec, 4> passes = passes_of(layers, 1);
+  for (std::size_t pass = 0; pass < passes.size(); ++pass) one_row[pass] = take(passes[pass], 1, 2);
+  const MeasuredPasses one = medians_of(one_row);
+  CostTable table(layers, position, sequence.device_microseconds() ? "timestamps" : "wall");
+  table.add(1, one);
+  MeasuredPasses last = one;
+  std::uint32_t last_bucket = 1;
+  for (const std::uint32_t bucket : buckets) {
+    if (bucket == 1) continue;
+    double factor = static_cast<double>(bucket) / last_bucket;
+    if (elapsed() < seconds) factor = Sample::median(take(passes_of(layers, bucket)[0], bucket, 1).device) / last.full;
+    last = {last.full * factor, last.no_output * factor, last.no_attention * factor, last.no_mlp * factor,
+            last.full * factor + (one.round_trip - one.full)};
+    last_bucket = bucket;
+    table.add(bucket, last);
+  }
+  return table;
+}
+
+CostTable measure_costs(Executor& sequence, std::uint32_t layers, const std::function<void(double)>& progress) {
+  const std::uint32_t position = position_in(sequence.shape().context);
+  const std::vector<std::uint32_t> buckets = buckets_of(sequence.shape().context);
   const TimedPasses timed(sequence);
   const std::vector<std::int32_t> tokens(STEP_VERIFY_ROWS, 0);
   std::vector<std::array<Sample, 4>> samples(buckets.size());
@@ -69,11 +123,7 @@ CostTable measure_costs(Executor& sequence, std::uint32_t layers, const std::fun
     }
   }
   CostTable table(layers, position, sequence.device_microseconds() ? "timestamps" : "wall");
-  for (std::size_t i = 0; i < buckets.size(); ++i) {
-    const auto& s = samples[i];
-    table.add(buckets[i], {Sample::median(s[0].device), Sample::median(s[1].device), Sample::median(s[2].device),
-                           Sample::median(s[3].device), Sample::median(s[0].wall)});
-  }
+  for (std::size_t i = 0; i < buckets.size(); ++i) table.add(buckets[i], medians_of(samples[i]));
   return table;
 }
 

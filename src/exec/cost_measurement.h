@@ -13,4 +13,12 @@ namespace skipstone::exec {
 /// `progress` gets 0..1; throwing from it ends the measurement.
 CostTable measure_costs(Executor& sequence, std::uint32_t layers, const std::function<void(double)>& progress);
 
+/// Seconds of a pass of one token, after one that records it: what to expect of the others.
+double time_of_one_row(Executor& sequence, std::uint32_t layers);
+
+/// A CostTable of less: passes of one token as measure_costs() takes them, of more rows whole ones alone, whose parts are taken to have the
+/// shares that they have with one. Begins nothing new after about `seconds`; buckets that it has not come to are taken to cost a row as
+/// much as the last one did.
+CostTable estimate_costs(Executor& sequence, std::uint32_t layers, double seconds, const std::function<void(double)>& progress);
+
 }  // namespace skipstone::exec

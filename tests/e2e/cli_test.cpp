@@ -134,6 +134,28 @@ TEST_F(Cli, DraftingChangesNoTokenGreedyOrSampled) {
   }
 }
 
+TEST_F(Cli, TheControllerIsTheDefaultAndMeasuresOnce) {
+  Command command{{"run", "-m", model(), "-p", "Hello", "-n", "24", "--json"}, {}, {{"SKIPSTONE_CACHE", file("cache")}}, {}, 0, 0};
+  const auto costs = [&] {
+    std::size_t files = 0;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(file("cache"))) {
+      files += entry.path().filename().string().find("costs") != std::string::npos ? 1 : 0;
+    }
+    return files;
+  };
+  const Result result = run(command);
+  ASSERT_EQ(result.code, 0) << result.error;
+  const json first = json::parse(result.out);
+  EXPECT_EQ(first["draft"], "auto");
+  EXPECT_EQ(costs(), 1u);
+  const json second = json::parse(run(command).out);
+  EXPECT_EQ(costs(), 1u);
+  command.arguments.insert(command.arguments.end(), {"--draft", "none"});
+  const json plain = json::parse(run(command).out);
+  EXPECT_EQ(first["tokens"], plain["tokens"]);
+  EXPECT_EQ(second["tokens"], plain["tokens"]);
+}
+
 TEST_F(Cli, PlainModeWritesPromptAndContinuationAlone) {
   const Result object = run({"run", "-m", model(), "-p", "Hello", "-n", "16", "--json"});
   ASSERT_EQ(object.code, 0) << object.error;

@@ -1,5 +1,7 @@
 // Tuning and costs through the engine: measured once, kept, survived when damaged, and without effect on the text. Memory of the bundled
 // model.
+#include "engine/measurements.h"
+
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
@@ -14,6 +16,7 @@
 #include "base/status.h"
 #include "engine/engine.h"
 #include "engine/engine_state.h"
+#include "exec/cost_measurement.h"
 #include "fixtures/temporary_directory.h"
 #include "fixtures/tiny_model.h"
 #include "tune/tuner.h"
@@ -151,6 +154,27 @@ TEST_F(Measurements, CostsAreMeasuredOnceAndKept) {
   EXPECT_GT(steps, 0u);
   // Measuring leaves nothing behind that a text would see.
   EXPECT_EQ(text(engine), text(load(Tuning::off)));
+}
+
+TEST_F(Measurements, EstimatesSayAllRowsWhateverTimeThereIs) {
+  const auto engine = load(Tuning::off);
+  const auto executor = engine->state().new_executor();
+  EXPECT_GT(exec::time_of_one_row(*executor, 2), 0);
+  std::size_t steps = 0;
+  const exec::CostTable measured = exec::estimate_costs(*executor, 2, 60, [&](double) { ++steps; });
+  EXPECT_EQ(steps, 4u + 5u);  // four passes of one row, and one of each other number
+  const exec::CostTable guessed = exec::estimate_costs(*executor, 2, 0, {});
+  for (const exec::CostTable* table : {&measured, &guessed}) {
+    const exec::MeasuredPasses& one = table->measured().at(1);
+    for (const std::uint32_t rows : {1u, 2u, 4u, 8u, 16u, 32u}) {
+      const exec::MeasuredPasses& passes = table->measured().at(rows);
+      EXPECT_GT(passes.full, 0);
+      EXPECT_GE(passes.round_trip, 0.999 * passes.full);
+      EXPECT_NEAR(passes.no_mlp / passes.full, one.no_mlp / one.full, 1e-9) << "parts keep their shares";
+    }
+    EXPECT_EQ(round_costs(*table).most_rows(), 32u);
+  }
+  EXPECT_NEAR(guessed.measured().at(32).full, 32 * guessed.measured().at(1).full, 1e-6 * guessed.measured().at(32).full);
 }
 
 // What is not waiting for the device: choosing, recording, submitting, reading back.
