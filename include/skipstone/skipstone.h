@@ -264,6 +264,11 @@ typedef struct skipstone_session_params {
   int32_t draft_optional;         /* 1: a drafter that cannot be used is left out with a warning; 0: it is an error */
   skipstone_progress_fn progress; /* of reading and indexing the corpus */
   void* user_data;
+  /* For benchmarks, not empty: probabilities that the 1st, 2nd, ... draft of a round is accepted, given those before it (the last one holds
+   * for all further ones). Every pass runs, but acceptance is drawn by these, the same each time, no token ends the text, and the text says
+   * nothing. SKIPSTONE_INVALID_ARGUMENT with SKIPSTONE_VERIFY_REJECTION and lossy drafters. */
+  const double* synthetic_acceptance;
+  size_t synthetic_acceptance_count; /* at most 31 */
 } skipstone_session_params;
 
 /* Greedy, drafting with "asd", coupled verification: the same seed gives the same text on one device, whatever the drafter. */

@@ -73,6 +73,11 @@ engine::SessionOptions options_from(const skipstone_session_params& params) {
   if (params.draft_optional != 0) {
     options.left_out = [](const std::string& why) { log::warning("a drafter is left out: {}", why); };
   }
+  if (params.synthetic_acceptance_count > 0) {
+    api::require(params.synthetic_acceptance, "synthetic_acceptance");
+    options.synthetic_acceptance.assign(params.synthetic_acceptance, params.synthetic_acceptance + params.synthetic_acceptance_count);
+    engine::check_synthetic(options);
+  }
   options.progress = api::progress_from(params.progress, params.user_data, "making a session");
   return options;
 }

@@ -127,7 +127,12 @@ struct SessionOptions {
   /// Told why, for each drafter that cannot be used: it is left out. Empty: such a drafter is an error.
   std::function<void(const std::string& why)> left_out;
   Progress progress;  ///< of reading and indexing the corpus
+  /// Not empty: drafts are accepted by these probabilities (spec::SyntheticAcceptance) and no token ends the text, which says nothing.
+  std::vector<double> synthetic_acceptance = {};
 };
+
+/// Throws invalid_argument where synthetic acceptance has wrong probabilities, or does not go with the other options.
+void check_synthetic(const SessionOptions& options);
 
 /// The index that drafts are looked up in. An engine keeps that of the last files asked for.
 struct CorpusFacts {

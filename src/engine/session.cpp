@@ -2,6 +2,7 @@
 #include <array>
 #include <chrono>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include "base/philox.h"
@@ -14,6 +15,7 @@
 #include "engine/measurements.h"
 #include "engine/sequence_executor.h"
 #include "spec/registry.h"
+#include "spec/synthetic_acceptance.h"
 
 namespace skipstone::engine {
 namespace {
@@ -72,6 +74,17 @@ void run_work(SequenceExecutor& executor, const Work& work, const std::vector<te
 
 }  // namespace
 
+void check_synthetic(const SessionOptions& options) {
+  if (options.synthetic_acceptance.empty()) return;
+  spec::check_synthetic_acceptance(options.synthetic_acceptance);
+  if (options.verification == sample::Verification::rejection) {
+    fail(Code::invalid_argument, "synthetic acceptance and verification by rejection are two ways to accept drafts; choose one");
+  }
+  if (!spec::is_lossless(options.draft)) {
+    fail(Code::invalid_argument, "drafter {} is lossy: there is no acceptance that could be synthetic", options.draft);
+  }
+}
+
 struct Session::State {
   State(std::shared_ptr<Engine> e, const SessionOptions& o)
       : engine(std::move(e)),
@@ -119,6 +132,7 @@ struct Session::State {
 
 Session::Session(std::shared_ptr<Engine> engine, const SessionOptions& options) {
   options.sampling.check();
+  check_synthetic(options);
   state_ = std::make_unique<State>(std::move(engine), options);
 }
 
@@ -132,7 +146,9 @@ spec::Outcome Session::generate(const std::vector<text::Token>& tokens, std::uin
   history.insert(history.end(), tokens.begin(), tokens.end());
   spec::Limits limits;
   limits.max_tokens = max_tokens;
-  limits.ends_generation = [&](text::Token token) { return s.engine->has_tokenizer() && s.engine->tokenizer().ends_generation(token); };
+  const bool synthetic = !s.options.synthetic_acceptance.empty();
+  if (!synthetic)
+    limits.ends_generation = [&](text::Token token) { return s.engine->has_tokenizer() && s.engine->tokenizer().ends_generation(token); };
   // What was emitted stays in the conversation also where an exception ends it: the executor may have committed these tokens already, and
   // the history must go on being what its KV cache is a prefix of.
   const std::vector<text::Token> prompt = history;
@@ -140,8 +156,11 @@ spec::Outcome Session::generate(const std::vector<text::Token>& tokens, std::uin
     history.push_back(emitted.token);
     return !emit || emit(emitted);
   };
+  std::optional<spec::SyntheticAcceptance> drawn;
+  if (synthetic) drawn.emplace(s.executor, s.options.synthetic_acceptance, s.engine->config().vocabulary);
+  spec::Executor& executor = drawn ? static_cast<spec::Executor&>(*drawn) : s.executor;
   try {
-    spec::Outcome outcome = spec::generate(s.executor, *s.drafter, prompt, limits, keep);
+    spec::Outcome outcome = spec::generate(executor, *s.drafter, prompt, limits, keep);
     s.history = std::move(history);
     return outcome;
   } catch (...) {

@@ -237,6 +237,88 @@ TEST_F(CliBench, SyntheticModelsNeedNoFile) {
   EXPECT_NE(records[0]["fingerprint"], records[1]["fingerprint"]);
 }
 
+TEST_F(CliBench, SyntheticAcceptanceIsDrawnAndTheSameEachTime) {
+  const auto drafters = [&](Arguments arguments) {
+    arguments.insert(arguments.begin(), "bench");
+    arguments.insert(arguments.end(), {"-n", "61", "--format", "json"});
+    const Result result = run(arguments);
+    EXPECT_EQ(result.code, 0) << result.error;
+    const json sweep = json::parse(result.out)[0];
+    EXPECT_FALSE(sweep["synthetic_acceptance"].is_null());
+    for (const json& drafter : sweep["drafters"]) EXPECT_TRUE(drafter["identical"].is_null()) << drafter;
+    return sweep["drafters"];
+  };
+  // Made-up tokens: a file, and a model without one.
+  json all = drafters({model(), "--synthetic-acceptance", "1", "--draft", "exit:1,k=5", "-p", "16"});
+  EXPECT_EQ(all[1]["acceptance"], 1.0);
+  EXPECT_EQ(all[1]["tokens_per_round"], 6.0);
+  EXPECT_EQ(all[0]["tokens_per_round"], 1.0);
+  all = drafters({"--synthetic", "stories-260k:q4_0", "--synthetic-acceptance", "1,0.0", "--draft", "asd:gamma=0,k=5"});
+  EXPECT_EQ(all[1]["tokens_per_round"], 2.0);
+  // Texts, and probabilities that are drawn.
+  const Arguments drawn = {model(), "--prompts", folder_.file("two.jsonl"), "--synthetic-acceptance", "0.7,0.4", "--draft", "exit:1,k=3"};
+  all = drafters(drawn);
+  EXPECT_GT(all[1]["accepted"], 0);
+  EXPECT_LT(all[1]["accepted"], all[1]["drafted"]);
+  EXPECT_EQ(drafters(drawn)[1]["by_position"], all[1]["by_position"]);
+
+  const Result text = run({"bench", model(), "--synthetic-acceptance", "0.9", "-n", "8"});
+  ASSERT_EQ(text.code, 0) << text.error;
+  EXPECT_TRUE(contains(text.out, "- **synthetic acceptance** 0.9: ") && contains(text.out, "128 made-up tokens")) << text.out;
+  EXPECT_FALSE(contains(text.out, "identical")) << text.out;
+}
+
+TEST_F(CliBench, BadSyntheticAcceptance) {
+  const auto refused = [&](const Arguments& more, const std::string& part) {
+    Arguments arguments = {"bench", model(), "--synthetic-acceptance"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    expect_refusal(arguments, 2, part);
+  };
+  refused({"1.5"}, "1.5 is no probability");
+  refused({"0.5,-1"}, "-1 is no probability");
+  refused({"nan"}, "no probability");
+  refused({"half"}, "half");
+  refused({"0.5", "--verify", "rejection"}, "choose one");
+  refused({"0.5", "--draft", "sequential"}, "lossy");
+  refused({"0.5", "--save-tokens", folder_.file("tokens.jsonl")}, "--save-tokens");
+  refused({"0.5", "--rows", "4"}, "--rows");
+  refused({"0.5", "--preset", "spec-bench"}, "--prompts FILE");
+  refused({"0.5", "-p", "200", "--ctx", "256"}, "no room for 128 more in a context of 256");
+  expect_refusal(bench({"--synthetic-acceptance", "0.5", "-p", "4"}), 2, "-p");
+  expect_no_remains();
+}
+
+TEST_F(CliBench, SpecBenchByTask) {
+  const std::string file = write("tasks.jsonl",
+                                 "{\"turns\": [\"Hello there\"], \"category\": \"writing\"}\n"
+                                 "{\"turns\": [\"Once upon\"], \"category\": \"coding\"}\n"
+                                 "{\"turns\": [\"a b a b\"], \"category\": \"coding\"}\n"
+                                 "{\"turns\": [\"Translate\"], \"category\": \"translation\"}\n");
+  const Arguments arguments = {"bench",     model(),
+                               "--prompts", file,
+                               "--preset",  "spec-bench",
+                               "--limit",   "1",
+                               "-n",        "12",
+                               "--ctx",     "64",
+                               "--plot",    folder_.file("tasks.svg"),
+                               "-o",        folder_.file("tasks.json"),
+                               "--format",  "json"};
+  const Result result = run(arguments);
+  ASSERT_EQ(result.code, 0) << result.error;
+  const json sweep = json::parse(fixtures::bytes_of(folder_.file("tasks.json")))[0];
+  EXPECT_EQ(sweep["prompts_used"], 2);
+  ASSERT_EQ(sweep["tasks"].size(), 2 * sweep["drafters"].size());
+  EXPECT_EQ(sweep["tasks"][0]["task"], "multi-turn");
+  std::vector<std::string> names;
+  for (const json& drafter : sweep["drafters"]) {
+    names.push_back(drafter["drafter"]);
+    EXPECT_EQ(drafter["identical"], true) << drafter;
+  }
+  EXPECT_EQ(names.front(), "none");
+  EXPECT_EQ(names.back(), "auto");
+  EXPECT_TRUE(contains(fixtures::bytes_of(folder_.file("tasks.svg")), ">translation<"));
+}
+
 TEST_F(CliBench, TheBundledModelIsTheDefault) {
   const Result result = run({"bench", "-p", "16", "-n", "4", "-r", "2", "--no-warmup"});
   ASSERT_EQ(result.code, 0) << result.error;

@@ -70,6 +70,15 @@ TEST_F(BenchPrompts, LimitStopsReading) {
   EXPECT_EQ(prompts[1].text, "two");
 }
 
+TEST_F(BenchPrompts, CategoriesAreKeptWhereTheyAreTexts) {
+  const auto prompts =
+      read_prompts(write("a.jsonl", "{\"text\": \"a\", \"category\": \"rag\"}\n{\"text\": \"b\", \"category\": 3}\n\"c\"\n"), 0);
+  ASSERT_EQ(prompts.size(), 3u);
+  EXPECT_EQ(prompts[0].category, "rag");
+  EXPECT_EQ(prompts[1].category, "");
+  EXPECT_EQ(prompts[2].category, "");
+}
+
 TEST_F(BenchPrompts, ATextIsOnePrompt) {
   for (const std::string& file : {write("a.txt", "first\n\nlast\r\n"), compress("a.txt.gz", "first\n\nlast\n")}) {
     const auto prompts = read_prompts(file, 0);

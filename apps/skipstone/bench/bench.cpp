@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "bench/drafter_list.h"
+#include "bench/options.h"
 #include "bench/preset.h"
 #include "bench/preset_ngrammys.h"
 #include "bench/preset_sweep.h"
@@ -17,6 +18,7 @@
 #include "bench/speed.h"
 #include "bench/summary.h"
 #include "bench/sweep.h"
+#include "bench/tasks.h"
 #include "commands.h"
 #include "engine_options.h"
 #include "interrupt.h"
@@ -28,22 +30,9 @@
 namespace cli {
 namespace {
 
+using bench::BenchOptions;
 using bench::Speed;
 using bench::Sweep;
-
-struct BenchOptions {
-  std::vector<std::string> models, synthetic, drafters, generate;
-  bench::TestLists tests;  ///< `generate` goes to tests.generate where there are no prompts
-  std::string prompts, output, format, save_tokens, preset, plot, skip_set;
-  std::int64_t limit = 0, max_tokens = 128;
-  std::optional<std::int64_t> repeats;
-  bool no_warm_up = false, read_once = false;
-  EngineOptions engine;
-  DraftOptions drafting;
-  skipstone_session_params sampling = skipstone_session_default_params();
-
-  bool sweeps() const { return !prompts.empty(); }
-};
 
 /// Where none is named: those that need nothing but the model.
 std::vector<std::string> usual_drafters(const skipstone::Engine& engine) {
@@ -89,21 +78,43 @@ void check_preset(const BenchOptions& options) {
   if (!options.plot.empty()) check_writable(options.plot);
 }
 
-/// What is better found before a model is loaded.
-void check_sweep(BenchOptions& options, const std::vector<std::string>& drafters) {
+/// What is continued: texts, or made-up tokens.
+void check_texts(BenchOptions& options) {
   const bench::TestLists& tests = options.tests;
-  if (!tests.prompt.empty() || !tests.pairs.empty() || !tests.rows.empty() || !tests.depth.empty() || !options.synthetic.empty()) {
+  const bool others = !tests.pairs.empty() || !tests.rows.empty() || !tests.depth.empty();
+  if (!options.made_up()) {
+    if (!others && tests.prompt.empty() && options.synthetic.empty()) return;
     throw Failure(ExitCode::usage, "--prompts measures drafters; -p, -d, --pg, --rows and --synthetic belong to a run without it");
   }
+  if (options.read_once) throw Failure(ExitCode::usage, "--read-once is for texts; name a file of them with --prompts FILE");
+  if (others) throw Failure(ExitCode::usage, "--synthetic-acceptance measures drafters; -d, --pg and --rows belong to a run without it");
+  if (!options.preset.empty() || options.limit != 0) {
+    throw Failure(ExitCode::usage, "--preset and --limit need texts to continue; name a file of them with --prompts FILE");
+  }
+  if (tests.prompt.empty()) return;
+  const std::vector<std::uint32_t> counts = bench::number_list("-p", tests.prompt, 1);
+  if (counts.size() > 1) throw Failure(ExitCode::usage, "with --synthetic-acceptance -p is one number");
+  options.made_up_tokens = counts.front();
+}
+
+/// What is better found before a model is loaded.
+void check_sweep(BenchOptions& options, const std::vector<std::string>& drafters) {
+  check_texts(options);
   if (!options.generate.empty()) {
     const std::vector<std::uint32_t> counts = bench::number_list("-n", options.generate, 2);
-    if (counts.size() > 1) throw Failure(ExitCode::usage, "with --prompts -n is one number");
+    if (counts.size() > 1) throw Failure(ExitCode::usage, "where drafters are measured -n is one number");
     options.max_tokens = counts.front();
+  }
+  if (options.made_up() && options.engine.context == 0) {
+    options.engine.context = (options.made_up_tokens + static_cast<std::uint32_t>(options.max_tokens) + 255) / 256 * 256;
   }
   if (options.limit < 0) throw Failure(ExitCode::usage, fmt::format("--limit {} is no number of prompts; 0 takes all", options.limit));
   repetitions(options, 1);
   if (!options.save_tokens.empty() && options.models.size() > 1) {
     throw Failure(ExitCode::usage, "--save-tokens writes the tokens of one model; name one");
+  }
+  if (!options.acceptance.empty() && !options.save_tokens.empty()) {
+    throw Failure(ExitCode::usage, "--save-tokens keeps texts, and with --synthetic-acceptance they say nothing; leave one out");
   }
   for (const std::string& drafter : drafters) {
     skipstone_session_params params = options.sampling;
@@ -163,14 +174,34 @@ void write_result(const std::string& text, const std::string& file) {
   Output(false).write(text);
 }
 
-Sweep sweep_model(const std::string& model, const std::vector<bench::Prompt>& prompts, const std::vector<std::string>& drafters,
-                  const BenchOptions& options) {
-  const skipstone::Engine engine = load_engine(model, options.engine);
+/// Files, then synthetic models, one after the other.
+class Models {
+ public:
+  explicit Models(const BenchOptions& options) : options_(options), names_(options.models) {
+    const std::vector<std::string> synthetic = bench::synthetic_list(options.synthetic);
+    names_.insert(names_.end(), synthetic.begin(), synthetic.end());
+  }
+
+  const std::vector<std::string>& names() const { return names_; }
+  skipstone::Engine load_next() {
+    const std::string& name = names_[next_++];
+    return next_ > options_.models.size() ? load_synthetic(name, options_.engine) : load_engine(name, options_.engine);
+  }
+
+ private:
+  const BenchOptions& options_;
+  std::vector<std::string> names_;
+  std::size_t next_ = 0;
+};
+
+Sweep sweep_model(const skipstone::Engine& engine, const std::string& model, const std::vector<bench::Prompt>& prompts,
+                  const std::vector<std::string>& drafters, const BenchOptions& options) {
   const bench::SweepOptions sweep_options{.drafters = options.drafters.empty() ? usual_drafters(engine) : drafters,
                                           .prompts_file = options.prompts,
                                           .model_path = model,
                                           .max_tokens = static_cast<std::uint32_t>(options.max_tokens),
                                           .repeats = repetitions(options, 1),
+                                          .made_up_tokens = options.made_up() ? options.made_up_tokens : 0,
                                           .sampling = options.sampling,
                                           .read_once = options.read_once};
   Sweep sweep = options.preset.empty()
@@ -206,14 +237,22 @@ ExitCode conclude(std::exception_ptr failed) {
   return ExitCode::interrupted;
 }
 
+std::vector<bench::Prompt> prompts_of(const BenchOptions& options) {
+  if (options.made_up()) return {};
+  const auto limit = static_cast<std::size_t>(options.limit);
+  if (options.preset != bench::task_preset) return bench::read_prompts(options.prompts, limit);
+  return bench::first_of_each_task(bench::read_prompts(options.prompts, 0), limit);
+}
+
 ExitCode measure_drafters(BenchOptions& options) {
   const std::vector<std::string> drafters = bench::drafter_list(options.drafters);
   check_sweep(options, drafters);
-  const std::vector<bench::Prompt> prompts = bench::read_prompts(options.prompts, static_cast<std::size_t>(options.limit));
+  const std::vector<bench::Prompt> prompts = prompts_of(options);
   interrupt::install();
   std::vector<Sweep> sweeps;
+  Models models(options);
   const std::exception_ptr failed = measure_each(
-      options.models, sweeps, [&](const std::string& model) { return sweep_model(model, prompts, drafters, options); },
+      models.names(), sweeps, [&](const std::string& model) { return sweep_model(models.load_next(), model, prompts, drafters, options); },
       [](const Sweep& sweep) { return !sweep.runs.empty(); });
   write_result(bench::report(sweeps, bench::format_of(options.format)), options.output);
   if (!options.save_tokens.empty()) write_file(options.save_tokens, bench::plain_tokens(sweeps.front()));
@@ -236,25 +275,20 @@ std::optional<double> copy_bandwidth(const EngineOptions& options) {
 
 ExitCode measure_tests(BenchOptions& options) {
   const std::vector<bench::Test> tests = check_speed(options);
-  const std::vector<std::string> synthetic = bench::synthetic_list(options.synthetic);
-  std::vector<std::string> models = options.models;
-  models.insert(models.end(), synthetic.begin(), synthetic.end());
-  const std::size_t files = models.size() - synthetic.size();
+  Models models(options);
   interrupt::install();
   std::optional<double> copies;
-  std::size_t turn = 0;
   std::vector<Speed> speeds;
   const auto measure = [&](const std::string& model) {
-    const bool is_file = turn++ < files;
-    if (turn == 1) copies = copy_bandwidth(options.engine);
-    const skipstone::Engine engine = is_file ? load_engine(model, options.engine) : load_synthetic(model, options.engine);
+    if (speeds.empty()) copies = copy_bandwidth(options.engine);
+    const skipstone::Engine engine = models.load_next();
     Speed speed =
         bench::measure_speed(engine, model, copies, tests, {.repetitions = repetitions(options, 5), .warm_up = !options.no_warm_up});
     check_validation(engine);
     return speed;
   };
   const std::exception_ptr failed =
-      measure_each(models, speeds, measure, [](const Speed& speed) { return !speed.results.front().seconds.empty(); });
+      measure_each(models.names(), speeds, measure, [](const Speed& speed) { return !speed.results.front().seconds.empty(); });
   if (options.preset == bench::call_preset && !options.plot.empty()) {
     write_file(options.plot, bench::svg(bench::call_plot(speeds.front())));
   }
@@ -265,88 +299,12 @@ ExitCode measure_tests(BenchOptions& options) {
 ExitCode measure(BenchOptions options) {
   settle_output(options);
   options.drafting.give_to(options.sampling);
+  options.sampling.synthetic_acceptance = options.acceptance.data();
+  options.sampling.synthetic_acceptance_count = options.acceptance.size();
   if (!options.output.empty()) check_writable(options.output);
   options.models = bench::model_list(options.models);
   if (options.models.empty() && options.synthetic.empty()) options.models = {bundled_model()};
   return options.sweeps() ? measure_drafters(options) : measure_tests(options);
-}
-
-void add_model_options(CLI::App& command, BenchOptions& o) {
-  command
-      .add_option("-m,--model,MODEL", o.models,
-                  "Model files (GGUF), measured one after the other: several, or a list with commas; default: the bundled model")
-      ->envname("SKIPSTONE_MODEL")
-      ->type_name("FILE");
-  command
-      .add_option("--synthetic", o.synthetic,
-                  fmt::format("Random weights of a published shape, made on the device, NAME:TYPE[,TYPE...] as llama-2-7b:q4_0,q8_0;\n"
-                              "names: {}",
-                              skipstone_synthetic_models()))
-      ->envname("SKIPSTONE_SYNTHETIC")
-      ->allow_extra_args(false)
-      ->type_name("LIST");
-  command
-      .add_option("-n,--predict,--n-gen", o.generate,
-                  "Tokens to generate one by one (test tg...), a list; with --prompts most tokens for each prompt, at least 2, default 128")
-      ->envname("SKIPSTONE_PREDICT")
-      ->allow_extra_args(false)
-      ->type_name("LIST");
-  command.add_option("-r,--repeat,--repetitions", o.repeats, "How often everything is run; default: 5, and 1 with --prompts")
-      ->envname("SKIPSTONE_REPEAT")
-      ->type_name("N");
-}
-
-void add_speed_options(CLI::App& command, BenchOptions& o) {
-  const char* group = "Tests (without --prompts)";
-  const auto list = [&](const char* names, std::vector<std::string>& values, const char* environment, const std::string& text) {
-    command.add_option(names, values, text)->envname(environment)->allow_extra_args(false)->type_name("LIST")->group(group);
-  };
-  list("-p,--n-prompt", o.tests.prompt, "SKIPSTONE_N_PROMPT", "Tokens of a prompt read in one go (test pp...); 0: none");
-  list("--pg", o.tests.pairs, "SKIPSTONE_PG", "P,N: a prompt of P tokens and N more in one time; -pg too; may be given several times");
-  list("--rows", o.tests.rows, "SKIPSTONE_ROWS", "Passes that verify so many rows, and what they cost by one row: v(n)");
-  list("-d,--depth,--n-depth", o.tests.depth, "SKIPSTONE_DEPTH", "Tokens that are in the cache already, for each test above; default: 0");
-  command.add_flag("--no-warmup", o.no_warm_up, "Do not run every test once before it counts")->group(group);
-}
-
-void add_sweep_options(CLI::App& command, BenchOptions& o) {
-  const char* group = "Drafters";
-  command.add_option("--prompts", o.prompts, "Texts to continue, see below")->envname("SKIPSTONE_PROMPTS")->type_name("FILE")->group(group);
-  command
-      .add_option("--draft", o.drafters,
-                  "Drafters, NAME[:key=value,...] each, see below: a list separated by commas or blanks, or --draft several\n"
-                  "times; `none`, plain decoding, is always measured; default: asd, and exit where the model was trained for it")
-      ->envname("SKIPSTONE_DRAFT")
-      ->allow_extra_args(false)
-      ->type_name("LIST")
-      ->group(group);
-  command.add_option("--preset", o.preset, fmt::format("A paper's experiment instead of --draft: {}", bench::preset_names()))
-      ->envname("SKIPSTONE_PRESET")
-      ->type_name("NAME")
-      ->group(group);
-  command.add_option("--plot", o.plot, "What the preset plots, as SVG")->envname("SKIPSTONE_PLOT")->type_name("FILE")->group(group);
-  command
-      .add_option("--skip-set", o.skip_set,
-                  "What the presets of Draft & Verify skip, as in skip:SET; default: what ASD skips on the first prompt")
-      ->envname("SKIPSTONE_SKIP_SET")
-      ->type_name("SET")
-      ->group(group);
-  command.add_option("--limit", o.limit, "Only the first N prompts of the file; 0: all")
-      ->envname("SKIPSTONE_LIMIT")
-      ->capture_default_str()
-      ->type_name("N")
-      ->group(group);
-  command
-      .add_flag("--read-once", o.read_once,
-                "Read each prompt once and copy its keys and values for every drafter: to compare texts, not prompts' speed")
-      ->envname("SKIPSTONE_READ_ONCE")
-      ->group(group);
-  command.add_option("--save-tokens", o.save_tokens, "Plain decoding's tokens, as JSON lines {\"prompt\", \"prompt_tokens\", \"tokens\"}")
-      ->envname("SKIPSTONE_SAVE_TOKENS")
-      ->type_name("FILE")
-      ->group(group);
-  add_draft_options(command, o.drafting);
-  add_rounds_option(command, o.sampling);
-  add_verify_option(command, o.sampling);
 }
 
 }  // namespace
@@ -354,43 +312,7 @@ void add_sweep_options(CLI::App& command, BenchOptions& o) {
 void add_bench(CLI::App& app, ExitCode& code) {
   CLI::App* command = app.add_subcommand("bench", "Measure speed: prompts, decoding, rows; with --prompts drafters against plain decoding");
   const auto options = std::make_shared<BenchOptions>();
-  BenchOptions& o = *options;
-  add_model_options(*command, o);
-  add_speed_options(*command, o);
-  add_sweep_options(*command, o);
-  add_engine_options(*command, o.engine);
-  add_sampling_options(*command, o.sampling);
-  const char* group = "Output";
-  command->add_option("--format", o.format, fmt::format("{}; default: md", bench::format_names))
-      ->envname("SKIPSTONE_FORMAT")
-      ->type_name("FORMAT")
-      ->group(group);
-  command
-      ->add_option("-o,--output", o.output,
-                   "Write the result to FILE instead of standard output; the name of a format is that format instead (-o json)")
-      ->envname("SKIPSTONE_OUTPUT")
-      ->type_name("FILE")
-      ->group(group);
-  command->footer(
-      "Without --prompts, and without -p, -n, --pg and --rows: -p 512 -n 128. Lists are separated by commas; all tests are run behind "
-      "each\n"
-      "depth of -d. Tests are run in turn, so that what slows the machine down meets all of them. `bandwidth` is what a token reads of\n"
-      "weights and KV cache by its time, as a share of what the device copies.\n\n" +
-      drafters_help() +
-      "\nPrompts: .jsonl has one on each line, a JSON string or an object with \"prompt\" (HumanEval), \"question\" (GSM8K), \"turns\"\n"
-      "(MT-bench, the first one) or \"text\"; .txt is one prompt. Both may be compressed (.gz). They are continued as they are, without\n"
-      "a chat template.\n\n"
-      "Every drafter continues a prompt before the next one comes, and who is first changes from prompt to prompt; speed-ups are\n"
-      "medians of the ratios to plain decoding of the same prompt. `none` named twice is measured against itself: that is the noise.\n"
-      "Ctrl-C stops after the generation that runs and prints what is complete. Exit code 1 also means that a lossless drafter's\n"
-      "text was not that of plain decoding.\n\n"
-      "Example:\n"
-      "  skipstone bench -m model.gguf -p 512 -n 128 -d 0,1024 -o json\n"
-      "  skipstone bench --synthetic llama-2-7b:q4_0,q8_0,f16 -n 128 --rows 1,2,4,8,16\n"
-      "  skipstone bench -m model.gguf --prompts HumanEval.jsonl.gz --limit 20\n"
-      "  skipstone bench -m model.gguf --prompts HumanEval.jsonl.gz --limit 20 --preset layerskip-sweep --plot exits.svg\n"
-      "  skipstone bench -m model.gguf --prompts prompts.txt --draft none,asd,asd:c=0.97,k=6 --format json -o result.json\n\n" +
-      exit_code_help);
+  bench::add_options(*command, *options);
   command->callback([options, &code] { code = measure(*options); });
 }
 

@@ -21,10 +21,6 @@ std::string skipped(const Summary& s) {
   return fmt::format("{}-{} of {}", s.least_skipped, s.most_skipped, s.sublayers);
 }
 
-std::string text_equality(const Summary& s) {
-  return s.differing.empty() ? "identical" : fmt::format("{} of {} differ", s.differing.size(), s.prompts);
-}
-
 Json positions(const Summary& s) {
   Json list = Json::array();
   for (const DraftPosition& position : s.by_position) list.push_back({{"drafted", position.drafted}, {"accepted", position.accepted}});
@@ -72,8 +68,8 @@ constexpr std::array<Column, 30> table = {{
     {"skipped_sublayers_least", "skipped sublayers", [](const Summary& s) { return Json(s.least_skipped); }, skipped},
     {"skipped_sublayers_most", "", [](const Summary& s) { return Json(s.most_skipped); }, nullptr},
     {"sublayers", "", [](const Summary& s) { return Json(s.sublayers); }, nullptr},
-    {"identical", "text", [](const Summary& s) { return Json(s.differing.empty()); }, text_equality},
-    {"differing_prompts", "", [](const Summary& s) { return Json(s.differing.size()); }, nullptr},
+    {"identical", "text", [](const Summary& s) { return s.comparable ? Json(s.differing.empty()) : Json(nullptr); }, equality_text},
+    {"differing_prompts", "", [](const Summary& s) { return s.comparable ? Json(s.differing.size()) : Json(nullptr); }, nullptr},
     {"lossless", "lossless", [](const Summary& s) { return Json(s.lossless); },
      [](const Summary& s) { return std::string(s.lossless ? "yes" : "no"); }},
 }};

@@ -1,6 +1,7 @@
 #include "bench/markdown.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -24,12 +25,19 @@ std::string sampling_text(const skipstone_session_params& p) {
 std::string setup_text(const Sweep& sweep, std::size_t prompts_run) {
   const Setup& s = sweep.setup;
   std::string text = device_text(s) + model_text(s);
-  text += fmt::format("- prompts: {}, {} used", cell(s.prompts_file), prompts_run);
+  text += s.prompts_file.empty() ? fmt::format("- prompt: {} made-up tokens", sweep.prompts.front().tokens.size())
+                                 : fmt::format("- prompts: {}, {} used", cell(s.prompts_file), prompts_run);
   if (s.repeats > 1) text += fmt::format(", each {} times", s.repeats);
   if (sweep.prompts_skipped > 0) text += fmt::format(", {} skipped that do not fit the context", sweep.prompts_skipped);
   if (s.read_once) text += "\n- prompts: read once but for the last token; their speeds say nothing";
   text += fmt::format("\n- generation: at most {} tokens, {}; context {}, KV cache {}\n", s.max_tokens, sampling_text(s.sampling),
                       s.context, s.kv_type);
+  if (!s.synthetic_acceptance.empty()) {
+    text += fmt::format(
+        "- **synthetic acceptance** {}: whether the 1st, 2nd, ... draft is accepted is drawn, not found by the model; the times are real,\n"
+        "  the texts say nothing and are not compared with plain decoding's\n",
+        fmt::join(s.synthetic_acceptance, ", "));
+  }
   if (sweep.interrupted)
     text += fmt::format("- **interrupted**: {} of {} prompts were run; this is what was complete\n", prompts_run, sweep.prompts.size());
   return text;

@@ -147,19 +147,36 @@ class Drawing {
     }
   }
 
+  void bar(double x, double bar_width, double value, std::size_t series, bool says_value) {
+    const double y = y_at(value);
+    out_ += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" {}/>\n", x, y, bar_width, height - bottom - y,
+                        fill(series));
+    if (says_value) text(x + bar_width / 2, y - 5, fmt::format("{:.2f}", value), "middle", 11);
+  }
+
   void bars() {
-    const double slot = (width - left - right) / static_cast<double>(std::max<std::size_t>(1, plot_.series.size()));
+    const double slots = static_cast<double>(std::max<std::size_t>(1, plot_.groups.empty() ? plot_.series.size() : plot_.groups.size()));
+    const double slot = (width - left - right) / slots,
+                 part = 0.8 * slot / static_cast<double>(std::max<std::size_t>(1, plot_.series.size()));
+    for (std::size_t i = 0; i < plot_.groups.size(); ++i) {
+      text(left + slot * (static_cast<double>(i) + 0.5), height - bottom + 18, plot_.groups[i], "middle", 10);
+    }
     for (std::size_t i = 0; i < plot_.series.size(); ++i) {
-      if (plot_.series[i].points.empty() || !std::isfinite(plot_.series[i].points[0].y)) continue;
-      const double value = plot_.series[i].points[0].y, x = left + slot * (static_cast<double>(i) + 0.15), y = y_at(value);
-      out_ += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" fill=\"{}\"/>\n", x, y, 0.7 * slot,
-                          height - bottom - y, colours[i % colours.size()]);
-      text(x + 0.35 * slot, y - 5, fmt::format("{:.2f}", value), "middle", 11);
+      const std::vector<PlotPoint>& points = plot_.series[i].points;
+      if (plot_.groups.empty() && (points.empty() || !std::isfinite(points[0].y))) continue;
+      if (plot_.groups.empty()) bar(left + slot * (static_cast<double>(i) + 0.15), 0.7 * slot, points[0].y, i, true);
+      for (std::size_t p = 0; p < points.size() && !plot_.groups.empty(); ++p) {
+        if (std::isfinite(points[p].y)) bar(left + slot * (points[p].x + 0.1) + part * static_cast<double>(i), part, points[p].y, i, false);
+      }
       const double label = top + 14 + 18 * static_cast<double>(i);
-      out_ += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"14\" height=\"10\" fill=\"{}\"/>\n", width - right + 14, label - 9,
-                          colours[i % colours.size()]);
+      out_ += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"14\" height=\"10\" {}/>\n", width - right + 14, label - 9, fill(i));
       text(width - right + 34, label, plot_.series[i].name, "start");
     }
+  }
+
+  /// Where there are more series than colours, the same ones once more, paler.
+  static std::string fill(std::size_t series) {
+    return fmt::format("fill=\"{}\"{}", colours[series % colours.size()], series < colours.size() ? "" : " fill-opacity=\"0.45\"");
   }
 
   const Plot& plot_;

@@ -20,7 +20,9 @@ struct Series {
 struct Plot {
   std::string title, x_title, y_title;
   std::vector<Series> series;
-  bool bars = false;      ///< one bar for each series, as high as its first point
+  bool bars = false;  ///< one bar for each series, as high as its first point
+  std::vector<std::string> groups =
+      {};                 ///< of bars: what stands under each group; a series then has a bar in group 0, 1, ... (x) as high as y
   double reference = -1;  ///< a dashed line across; below 0: none
   bool y_from_zero = false;
 };

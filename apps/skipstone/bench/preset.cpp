@@ -9,6 +9,7 @@
 
 #include "bench/preset_ngrammys.h"
 #include "bench/summary.h"
+#include "bench/tasks.h"
 #include "exit_code.h"
 
 namespace cli::bench {
@@ -92,21 +93,33 @@ Preset layerskip_sweep(const PresetModel& model) {
   return preset;
 }
 
+/// Spec-Bench: every drafter that needs nothing but the model, as it comes. `copy` wants a document for each prompt, `sequential` is lossy.
+Preset spec_bench(const PresetModel& model) {
+  Preset preset{"", "Speed-up by task", "", true, PlotOf::tasks, {}};
+  for (const char* drafter : {"lookup", "suffix", "jacobi", "lookahead", "ngram", "recycle", "asd"}) {
+    preset.points.push_back({drafter, drafter, 0});
+  }
+  if (model.exit_layer != 0) preset.points.push_back({"exit", "exit", 0});
+  preset.points.push_back({"auto", "auto", 0});
+  return preset;
+}
+
 struct Entry {
   std::string_view name;
   Make make;
   bool needs_layers;
 };
 
-constexpr std::array<Entry, 9> presets = {{{"dv-table3", dv_table3, true},
-                                           {"dv-table4", dv_table4, true},
-                                           {"dv-fig4", dv_fig4, true},
-                                           {"dv-fig5", dv_fig5, true},
-                                           {"asd-table5", asd_table5, true},
-                                           {"layerskip-sweep", layerskip_sweep, true},
-                                           {"ngrammys-fig2", ngrammys_fig2, false},
-                                           {"ngrammys-table1", ngrammys_table1, false},
-                                           {"ngrammys-fig4", ngrammys_fig4, false}}};
+constexpr std::array<Entry, 10> presets = {{{"dv-table3", dv_table3, true},
+                                            {"dv-table4", dv_table4, true},
+                                            {"dv-fig4", dv_fig4, true},
+                                            {"dv-fig5", dv_fig5, true},
+                                            {"asd-table5", asd_table5, true},
+                                            {"layerskip-sweep", layerskip_sweep, true},
+                                            {"ngrammys-fig2", ngrammys_fig2, false},
+                                            {"ngrammys-table1", ngrammys_table1, false},
+                                            {"ngrammys-fig4", ngrammys_fig4, false},
+                                            {task_preset, spec_bench, false}}};
 
 std::vector<PlotPoint> thresholds_of(const Sweep& sweep, std::size_t drafter) {
   std::vector<PlotPoint> points;
@@ -120,6 +133,7 @@ std::vector<PlotPoint> thresholds_of(const Sweep& sweep, std::size_t drafter) {
 const char* y_title(PlotOf what) {
   switch (what) {
     case PlotOf::speedup:
+    case PlotOf::tasks:
       return "speed-up against plain decoding";
     case PlotOf::thresholds:
       return "threshold";
@@ -181,6 +195,10 @@ Plot plot_of(const Preset& preset, const Sweep& sweep) {
     return plot;
   }
   if (preset.plot_of != PlotOf::thresholds) plot.reference = 1;
+  if (preset.plot_of == PlotOf::tasks) {
+    plot_tasks(sweep, plot);
+    return plot;
+  }
   const std::vector<Summary> summaries = summarise(sweep);
   for (std::size_t i = 0; i < preset.points.size() && i + 1 < summaries.size(); ++i) {
     const PresetPoint& point = preset.points[i];

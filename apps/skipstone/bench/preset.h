@@ -31,8 +31,12 @@ enum class PlotOf {
   speedup,           ///< medians against plain decoding
   thresholds,        ///< the draft-exit threshold over a prompt's rounds
   tokens_per_round,  ///< over all prompts
+  tasks,             ///< speed-ups in groups, by task of the prompts
   strategies,        ///< of the first point: rounds won by each strategy, by tokens accepted and by rank
 };
+
+/// The preset whose --limit is of each task, not of the file.
+inline constexpr std::string_view task_preset = "spec-bench";
 
 struct Preset {
   std::string name, title, x_title;

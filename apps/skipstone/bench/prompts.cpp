@@ -66,7 +66,9 @@ Prompt parse_line(std::string_view line, const std::string& file, std::size_t nu
     refuse("{}, line {} has no prompt; one of the fields prompt, question, turns and text has to hold it", file, number);
   if (!prompt->is_string()) refuse("{}, line {}: the prompt is not a text", file, number);
   if (prompt->get_ref<const std::string&>().empty()) refuse("{}, line {}: the prompt is empty", file, number);
-  return {prompt->get<std::string>(), number};
+  const auto category = value.is_object() ? value.find("category") : value.end();
+  const bool named = value.is_object() && category != value.end() && category->is_string();
+  return {prompt->get<std::string>(), number, named ? category->get<std::string>() : std::string()};
 }
 
 std::vector<Prompt> parse_lines(std::string_view bytes, const std::string& file, std::size_t limit) {

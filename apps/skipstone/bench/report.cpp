@@ -7,6 +7,7 @@
 #include "bench/columns.h"
 #include "bench/markdown.h"
 #include "bench/preset_ngrammys.h"
+#include "bench/tasks.h"
 
 namespace cli::bench {
 namespace {
@@ -16,7 +17,8 @@ Json setup_json(const Sweep& sweep, std::size_t prompts_run) {
   const Setup& s = sweep.setup;
   Json object = to_json(static_cast<const Where&>(s));
   object.update({{"max_tokens", s.max_tokens},
-                 {"prompts_file", s.prompts_file},
+                 {"synthetic_acceptance", s.synthetic_acceptance.empty() ? Json(nullptr) : Json(s.synthetic_acceptance)},
+                 {"prompts_file", s.prompts_file.empty() ? Json(nullptr) : Json(s.prompts_file)},
                  {"prompts_used", prompts_run},
                  {"prompts_skipped", sweep.prompts_skipped},
                  {"repeats", s.repeats},
@@ -31,8 +33,9 @@ Json setup_json(const Sweep& sweep, std::size_t prompts_run) {
   return object;
 }
 
-Json drafter_json(const Summary& summary) {
-  Json object = Json::object();
+/// `task`: null for all prompts together.
+Json drafter_json(const Summary& summary, const Json& task) {
+  Json object = {{"task", task}};
   for (const Column& column : columns()) object[std::string(column.name)] = column.value(summary);
   return object;
 }
@@ -54,6 +57,8 @@ Json run_json(const Sweep& sweep, const Run& run, bool identical) {
   return {{"drafter", sweep.drafters[run.drafter].specification},
           {"prompt", run.prompt + 1},
           {"line", prompt.line == 0 ? Json(nullptr) : Json(prompt.line)},
+          {"category", prompt.category.empty() ? Json(nullptr) : Json(prompt.category)},
+          {"task", prompt.category.empty() ? Json(nullptr) : Json(task_of(prompt.category))},
           {"repeat", run.repeat + 1},
           {"stop_reason", skipstone_stop_reason_name(static_cast<skipstone_stop_reason>(s.stop_reason))},
           {"prompt_tokens", s.prompt_tokens},
@@ -73,7 +78,7 @@ Json run_json(const Sweep& sweep, const Run& run, bool identical) {
           {"skipped_sublayers", s.skipped_sublayers},
           {"sublayers", s.sublayers},
           {"skip_set", run.skip_set},
-          {"identical", identical}};
+          {"identical", sweep.setup.synthetic_acceptance.empty() ? Json(identical) : Json(nullptr)}};
 }
 
 Json runs_json(const Sweep& sweep) {
@@ -83,13 +88,29 @@ Json runs_json(const Sweep& sweep) {
   return runs;
 }
 
+/// Of each drafter over all prompts.
+Json drafters_json(const Sweep& sweep) {
+  Json drafters = Json::array();
+  for (const Summary& summary : summarise(sweep)) drafters.push_back(drafter_json(summary, nullptr));
+  return drafters;
+}
+
+/// Of each task and drafter; empty where there are not several tasks.
+Json tasks_json(const Sweep& sweep) {
+  Json drafters = Json::array();
+  for (const std::string_view task : tasks_of(sweep)) {
+    for (const Summary& summary : summarise(only_task(sweep, task))) drafters.push_back(drafter_json(summary, task));
+  }
+  return drafters;
+}
+
 /// A flat record for each drafter of each sweep, the setup repeated on each.
 std::vector<Json> drafter_records(const std::vector<Sweep>& sweeps) {
   std::vector<Json> records;
   for (const Sweep& sweep : sweeps) {
-    for (const Summary& summary : summarise(sweep)) {
-      Json& fields = records.emplace_back(setup_json(sweep, summary.prompts));
-      fields.update(drafter_json(summary));
+    const Json setup = setup_json(sweep, summarise(sweep).front().prompts);
+    for (const Json& drafters : {drafters_json(sweep), tasks_json(sweep)}) {
+      for (const Json& drafter : drafters) records.emplace_back(setup).update(drafter);
     }
   }
   return records;
@@ -98,10 +119,9 @@ std::vector<Json> drafter_records(const std::vector<Sweep>& sweeps) {
 std::string json(const std::vector<Sweep>& sweeps) {
   Json all = Json::array();
   for (const Sweep& sweep : sweeps) {
-    const std::vector<Summary> summaries = summarise(sweep);
-    Json object = setup_json(sweep, summaries.front().prompts);
-    object["drafters"] = Json::array();
-    for (const Summary& summary : summaries) object["drafters"].push_back(drafter_json(summary));
+    Json object = setup_json(sweep, summarise(sweep).front().prompts);
+    object["drafters"] = drafters_json(sweep);
+    object["tasks"] = tasks_json(sweep);
     object["runs"] = runs_json(sweep);
     all.push_back(std::move(object));
   }
@@ -111,9 +131,9 @@ std::string json(const std::vector<Sweep>& sweeps) {
 std::string jsonl(const std::vector<Sweep>& sweeps) {
   std::string lines;
   for (const Sweep& sweep : sweeps) {
-    const std::vector<Summary> summaries = summarise(sweep);
-    lines += json_line("setup", setup_json(sweep, summaries.front().prompts));
-    for (const Summary& summary : summaries) lines += json_line("drafter", drafter_json(summary));
+    lines += json_line("setup", setup_json(sweep, summarise(sweep).front().prompts));
+    for (const Json& drafter : drafters_json(sweep)) lines += json_line("drafter", drafter);
+    for (const Json& drafter : tasks_json(sweep)) lines += json_line("task", drafter);
     for (const Json& run : runs_json(sweep)) lines += json_line("run", run);
   }
   return lines;
@@ -150,7 +170,7 @@ std::string report(const std::vector<Sweep>& sweeps, Format format, std::span<co
   std::string text;
   for (const Sweep& sweep : sweeps) {
     if (!text.empty()) text += '\n';
-    text += markdown(sweep, summarise(sweep), tables) + strategies_text(sweep);
+    text += markdown(sweep, summarise(sweep), tables) + tasks_text(sweep) + strategies_text(sweep);
   }
   return text;
 }

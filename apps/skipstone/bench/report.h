@@ -20,8 +20,9 @@ struct Table {
 /// What markdown shows where nothing else is asked for; the acceptance by draft position follows always.
 std::span<const Table> default_tables();
 
-/// csv: a header and a line for each drafter of each sweep, the setup repeated on each. json: an array with an object for each sweep:
-/// its setup, "drafters", "runs". jsonl: the same, a line each, with a field "record": "setup", "drafter" or "run". sql: as csv.
+/// csv: a header and a line for each drafter of each sweep, the setup repeated on each, and where the prompts are of several tasks a line
+/// for each task and drafter, with "task". json: an array with an object for each sweep: its setup, "drafters", "tasks", "runs". jsonl:
+/// the same, a line each, with a field "record": "setup", "drafter", "task" or "run". sql: as csv.
 std::string report(const std::vector<Sweep>& sweeps, Format format, std::span<const Table> tables = default_tables());
 
 /// For --save-tokens: a line for each prompt that plain decoding has continued: {"prompt", "prompt_tokens", "tokens"}.

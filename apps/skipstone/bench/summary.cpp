@@ -57,6 +57,7 @@ Summary summarise_one(const Sweep& sweep, std::size_t drafter, const Baseline& b
   Summary sum;
   sum.drafter = sweep.drafters[drafter].specification;
   sum.lossless = sweep.drafters[drafter].lossless;
+  sum.comparable = sweep.setup.synthetic_acceptance.empty();
   std::vector<double> prompt_rates, rates, speedups;
   const auto keep = [](std::vector<double>& values, std::optional<double> value) {
     if (value) values.push_back(*value);
@@ -69,7 +70,7 @@ Summary summarise_one(const Sweep& sweep, std::size_t drafter, const Baseline& b
     keep(rates, rate);
     keep(prompt_rates, prompt_rate(run.stats));
     if (rate && plain) keep(speedups, quotient(*rate, *plain));
-    if (!identical[i]) sum.differing.push_back(run.prompt);
+    if (sum.comparable && !identical[i]) sum.differing.push_back(run.prompt);
   }
   std::sort(sum.differing.begin(), sum.differing.end());
   sum.differing.erase(std::unique(sum.differing.begin(), sum.differing.end()), sum.differing.end());
@@ -94,6 +95,11 @@ std::optional<double> generation_rate(const skipstone_stats& stats) {
 
 std::optional<double> prompt_rate(const skipstone_stats& stats) {
   return quotient(static_cast<double>(stats.prompt_tokens), stats.prompt_seconds);
+}
+
+std::string equality_text(const Summary& summary) {
+  if (!summary.comparable) return "-";
+  return summary.differing.empty() ? "identical" : fmt::format("{} of {} differ", summary.differing.size(), summary.prompts);
 }
 
 std::vector<bool> identical_runs(const Sweep& sweep) {

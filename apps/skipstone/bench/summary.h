@@ -35,8 +35,12 @@ struct Summary {
   std::optional<double> speedup_median, speedup_total;
   std::optional<double> tokens_per_round;  ///< timed tokens / rounds
   std::optional<double> acceptance;        ///< accepted / drafted
+  bool comparable = true;                  ///< whether texts can be compared: not where acceptance is synthetic
   std::vector<std::size_t> differing;      ///< prompts (indices) whose tokens are not those of plain decoding, ascending
 };
+
+/// "identical", or how many prompts' texts are not plain decoding's; "-" where they cannot be compared.
+std::string equality_text(const Summary& summary);
 
 /// For each of sweep.runs: whether it has the tokens that plain decoding had the first time it continued that prompt. So plain decoding is
 /// compared with itself as well where prompts are repeated.

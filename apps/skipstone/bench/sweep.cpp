@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <random>
 #include <utility>
 
 #include "bench/summary.h"
@@ -27,6 +28,10 @@ Setup setup_of(const skipstone::Engine& engine, const SweepOptions& options) {
   setup.repeats = options.repeats;
   setup.sampling = options.sampling;
   setup.read_once = options.read_once;
+  const double* acceptance = options.sampling.synthetic_acceptance;
+  if (options.sampling.synthetic_acceptance_count > 0) {
+    setup.synthetic_acceptance.assign(acceptance, acceptance + options.sampling.synthetic_acceptance_count);
+  }
   return setup;
 }
 
@@ -39,6 +44,17 @@ std::vector<skipstone_token> tokenize(const skipstone::Engine& engine, const Pro
     if (error.status() != SKIPSTONE_INVALID_ARGUMENT) throw;
     throw Failure(ExitCode::usage, fmt::format("{}, {}: {}", file, place_of(prompt), error.what()));
   }
+}
+
+/// Any tokens will do, the same each time.
+void make_prompt(const skipstone::Engine& engine, std::uint32_t tokens, Sweep& sweep) {
+  if (tokens + sweep.setup.max_tokens > sweep.setup.context) {
+    throw Failure(ExitCode::usage, fmt::format("a prompt of {} tokens leaves no room for {} more in a context of {}", tokens,
+                                               sweep.setup.max_tokens, sweep.setup.context));
+  }
+  std::mt19937 random(1);
+  SweepPrompt& prompt = sweep.prompts.emplace_back();
+  for (std::uint32_t i = 0; i < tokens; ++i) prompt.tokens.push_back(static_cast<skipstone_token>(random() % engine.info().vocabulary));
 }
 
 /// Fills sweep.prompts with what fits.
@@ -175,7 +191,11 @@ Sweep run_sweep(const skipstone::Engine& engine, const std::vector<Prompt>& prom
   sweep.setup = setup_of(engine, options);
   for (const std::string& specification : options.drafters)
     sweep.drafters.push_back({specification, skipstone_draft_is_lossless(specification.c_str()) != 0});
-  choose_prompts(engine, prompts, sweep);
+  if (options.made_up_tokens > 0) {
+    make_prompt(engine, options.made_up_tokens, sweep);
+  } else {
+    choose_prompts(engine, prompts, sweep);
+  }
   Measurement measurement(engine, options, sweep);
   measurement.warm_up();
   measurement.measure();

@@ -47,9 +47,10 @@ struct SweepPrompt {
 
 /// Where, with what and how it was measured.
 struct Setup : Where {
-  std::string prompts_file;
+  std::string prompts_file;                   ///< "" for made-up tokens
   std::uint32_t max_tokens = 0, repeats = 1;  ///< max_tokens: of each continuation
-  skipstone_session_params sampling{};        ///< its `draft` is not used
+  skipstone_session_params sampling{};        ///< its pointers are not used
+  std::vector<double> synthetic_acceptance;   ///< not empty: texts say nothing
   /// Each prompt but its last token is read by one session whose keys and values the others copy. Saves time where texts are compared;
   /// prompt speeds are then of single tokens, and what drafters learn from a prompt's pass (asd) is of its last token.
   bool read_once = false;

@@ -1,0 +1,38 @@
+// The options of `skipstone bench`.
+#pragma once
+
+#include <CLI/App.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/speed_tests.h"
+#include "engine_options.h"
+#include "session_options.h"
+#include "skipstone/skipstone.hpp"
+
+namespace cli::bench {
+
+struct BenchOptions {
+  std::vector<std::string> models, synthetic, drafters, generate;
+  TestLists tests;  ///< `generate` goes to tests.generate where there are no prompts
+  std::string prompts, output, format, save_tokens, preset, plot, skip_set;
+  std::int64_t limit = 0, max_tokens = 128;
+  std::uint32_t made_up_tokens = 128;  ///< of the prompt where there are no texts
+  std::optional<std::int64_t> repeats;
+  std::vector<double> acceptance;  ///< --synthetic-acceptance
+  bool no_warm_up = false, read_once = false;
+  EngineOptions engine;
+  DraftOptions drafting;
+  skipstone_session_params sampling = skipstone_session_default_params();
+
+  /// Whether drafters are measured, and whether on a prompt of made-up tokens.
+  bool sweeps() const { return !prompts.empty() || made_up(); }
+  bool made_up() const { return prompts.empty() && !acceptance.empty(); }
+};
+
+/// Adds all of them, and what stands behind them in --help.
+void add_options(CLI::App& command, BenchOptions& options);
+
+}  // namespace cli::bench

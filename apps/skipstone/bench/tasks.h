@@ -1,0 +1,31 @@
+// Prompts of several tasks, as Spec-Bench has them (Xia et al., Findings of ACL 2024, arXiv 2401.07851): results by task.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/plot.h"
+#include "bench/sweep_data.h"
+
+namespace cli::bench {
+
+/// What a prompt of this category counts as: "multi-turn" for the eight categories of MT-bench, which Spec-Bench takes as one task;
+/// "other" for none; else the category itself.
+std::string_view task_of(std::string_view category);
+
+/// At most `count` prompts of each task, 0: all, in their order. A task's categories give equally many, as far as they have them.
+std::vector<Prompt> first_of_each_task(const std::vector<Prompt>& prompts, std::size_t count);
+
+/// The tasks of the prompts that were run, in the order of the first ones; empty where there are fewer than two.
+std::vector<std::string_view> tasks_of(const Sweep& sweep);
+/// What of the sweep is of one task: its runs; drafters, prompts and setup are all there.
+Sweep only_task(const Sweep& sweep, std::string_view task);
+
+/// Two tables, speed-ups and tokens per round of each drafter by task and overall; "" where there are fewer than two tasks.
+std::string tasks_text(const Sweep& sweep);
+/// Bars of the drafters' speed-ups in groups, one for each task and one overall.
+void plot_tasks(const Sweep& sweep, Plot& plot);
+
+}  // namespace cli::bench
