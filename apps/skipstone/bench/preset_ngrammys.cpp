@@ -93,7 +93,7 @@ std::vector<Test> call_tests() {
 Plot call_plot(const Speed& speed) {
   Plot plot;
   plot.title = fmt::format("Slow-down of one call of k rows of w + 1 tokens ({})", speed.where.model);
-  plot.x_title = "w";
+  plot.x_title = "row width w";
   plot.y_title = "time by that of a call of one token";
   plot.reference = 1;
   for (const TestResult& result : speed.results) {
