@@ -164,7 +164,7 @@ spec::RoundCosts round_costs_of(Engine::State& state, const Progress& progress) 
   if (const auto cached = cached_costs(state, estimates)) return round_costs(*cached);
   constexpr std::uint64_t large = std::uint64_t{1} << 30;
   if (state.device->caps().is_cpu() && state.facts.bytes_per_token > large) return {};
-  constexpr double patience = 3, passes_of_all = 200;  // seconds; about how many times a pass of one token all of measure_costs() takes
+  constexpr double patience = 3, passes_of_all = 500;  // seconds; about how many times a pass of one token all of measure_costs() takes
   if (!state.spare) state.spare = state.new_executor();
   if (exec::time_of_one_row(*state.spare, state.config.layers) * passes_of_all <= patience) return round_costs(costs_of(state, progress));
   const exec::CostTable costs = exec::estimate_costs(*state.spare, state.config.layers, patience, step_of(progress));

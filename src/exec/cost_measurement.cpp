@@ -12,15 +12,16 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::uint32_t least_rounds = 3, most_rounds = 7;
+constexpr std::uint32_t least_rounds = 6, most_rounds = 15;
 constexpr double enough_seconds = 3;  // further rounds are for devices that take no longer
 
 struct Sample {
   std::vector<double> device, wall;  // microseconds
 
-  static double median(std::vector<double> values) {
+  /// The lower quartile: what else runs on a machine only ever makes a pass slower, and for longer than a pass takes.
+  static double quiet(std::vector<double> values) {
     std::sort(values.begin(), values.end());
-    return values[values.size() / 2];
+    return values[(values.size() - 1) / 4];
   }
 };
 
@@ -54,9 +55,43 @@ std::vector<std::uint32_t> buckets_of(std::uint32_t context) {
   return buckets;
 }
 
-MeasuredPasses medians_of(const std::array<Sample, 4>& s) {
-  return {Sample::median(s[0].device), Sample::median(s[1].device), Sample::median(s[2].device), Sample::median(s[3].device),
-          Sample::median(s[0].wall)};
+MeasuredPasses measured_by(const std::array<Sample, 4>& s) {
+  return {Sample::quiet(s[0].device), Sample::quiet(s[1].device), Sample::quiet(s[2].device), Sample::quiet(s[3].device),
+          Sample::quiet(s[0].wall)};
+}
+
+/// What noise would deny: parts cost no more than the whole, and a pass no less than one of fewer rows.
+MeasuredPasses consistent(MeasuredPasses passes, const MeasuredPasses& of_fewer_rows) {
+  passes.full = std::max(passes.full, of_fewer_rows.full);
+  passes.round_trip = std::max(passes.round_trip, passes.full);
+  passes.no_output = std::clamp(passes.no_output, std::min(of_fewer_rows.no_output, passes.full), passes.full);
+  for (double MeasuredPasses::* part : {&MeasuredPasses::no_attention, &MeasuredPasses::no_mlp})
+    passes.*part = std::clamp(passes.*part, std::min(of_fewer_rows.*part, passes.no_output), passes.no_output);
+  return passes;
+}
+
+/// A pass that estimate_costs() takes the time of.
+struct TimedPass {
+  PassSpec spec;
+  std::uint32_t rows = 1;
+  Sample sample;
+};
+
+CostTable estimated(const std::vector<TimedPass>& passes, std::uint32_t layers, std::uint32_t position, const char* clock) {
+  CostTable table(layers, position, clock);
+  const MeasuredPasses one = consistent(measured_by({passes[0].sample, passes[1].sample, passes[2].sample, passes[3].sample}), {});
+  table.add(1, one);
+  MeasuredPasses last = one;
+  std::uint32_t last_bucket = 1;
+  for (const TimedPass& pass : std::span(passes).subspan(4)) {
+    double factor = static_cast<double>(pass.rows) / last_bucket;
+    if (!pass.sample.device.empty()) factor = std::max(1.0, Sample::quiet(pass.sample.device) / last.full);
+    last = {last.full * factor, last.no_output * factor, last.no_attention * factor, last.no_mlp * factor,
+            last.full * factor + (one.round_trip - one.full)};
+    last_bucket = pass.rows;
+    table.add(pass.rows, last);
+  }
+  return table;
 }
 
 }  // namespace
@@ -77,30 +112,26 @@ CostTable estimate_costs(Executor& sequence, std::uint32_t layers, double second
   const std::vector<std::int32_t> tokens(STEP_VERIFY_ROWS, 0);
   const auto start = Clock::now();
   const auto elapsed = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
-  const auto take = [&](const PassSpec& spec, std::uint32_t rows, int samples) {
-    Sample warm_up, sample;  // the first run records
-    for (int i = 0; i <= samples; ++i) time(sequence, spec, std::span(tokens).first(rows), position, i == 0 ? warm_up : sample);
+  const auto take = [&](const TimedPass& pass, Sample& sample) {
+    time(sequence, pass.spec, std::span(tokens).first(pass.rows), position, sample);
     if (progress) progress(std::min(1.0, elapsed() / seconds));
-    return sample;
   };
-  std::array<Sample, 4> one_row;
-  const std::array<PassSpec, 4> passes = passes_of(layers, 1);
-  for (std::size_t pass = 0; pass < passes.size(); ++pass) one_row[pass] = take(passes[pass], 1, 2);
-  const MeasuredPasses one = medians_of(one_row);
-  CostTable table(layers, position, sequence.device_microseconds() ? "timestamps" : "wall");
-  table.add(1, one);
-  MeasuredPasses last = one;
-  std::uint32_t last_bucket = 1;
+  std::vector<TimedPass> passes;
+  for (const PassSpec& spec : passes_of(layers, 1)) passes.push_back({spec, 1, {}});
+  const std::size_t parts = passes.size();
   for (const std::uint32_t bucket : buckets) {
-    if (bucket == 1) continue;
-    double factor = static_cast<double>(bucket) / last_bucket;
-    if (elapsed() < seconds) factor = Sample::median(take(passes_of(layers, bucket)[0], bucket, 1).device) / last.full;
-    last = {last.full * factor, last.no_output * factor, last.no_attention * factor, last.no_mlp * factor,
-            last.full * factor + (one.round_trip - one.full)};
-    last_bucket = bucket;
-    table.add(bucket, last);
+    if (bucket > 1) passes.push_back({passes_of(layers, bucket)[0], bucket, {}});
   }
-  return table;
+  for (std::size_t i = 0; i < passes.size() && (i < parts || elapsed() < seconds); ++i) {
+    Sample warm_up;  // the first run records
+    take(passes[i], warm_up);
+    take(passes[i], passes[i].sample);
+  }
+  for (std::uint32_t round = 1; round < most_rounds && elapsed() < seconds; ++round) {
+    for (TimedPass& pass : passes)
+      if (!pass.sample.wall.empty() && elapsed() < seconds) take(pass, pass.sample);
+  }
+  return estimated(passes, layers, position, sequence.device_microseconds() ? "timestamps" : "wall");
 }
 
 CostTable measure_costs(Executor& sequence, std::uint32_t layers, const std::function<void(double)>& progress) {
@@ -123,7 +154,8 @@ CostTable measure_costs(Executor& sequence, std::uint32_t layers, const std::fun
     }
   }
   CostTable table(layers, position, sequence.device_microseconds() ? "timestamps" : "wall");
-  for (std::size_t i = 0; i < buckets.size(); ++i) table.add(buckets[i], medians_of(samples[i]));
+  MeasuredPasses last;
+  for (std::size_t i = 0; i < buckets.size(); ++i) table.add(buckets[i], last = consistent(measured_by(samples[i]), last));
   return table;
 }
 

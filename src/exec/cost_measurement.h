@@ -8,8 +8,8 @@
 
 namespace skipstone::exec {
 
-/// Runs passes of every row bucket up to STEP_VERIFY_ROWS, interleaved, and takes medians: device timestamps on GPUs, else the host's
-/// clock. The text is half of the context, at most 512 tokens, of which only the positions matter: what the sequence held is overwritten.
+/// Runs passes of every row bucket up to STEP_VERIFY_ROWS, interleaved, and takes lower quartiles: device timestamps on GPUs, else the
+/// host's clock. No pass comes out cheaper than one of fewer rows, no part dearer than its whole. The text is half of the context, at most 512 tokens, of which only the positions matter: what the sequence held is overwritten.
 /// `progress` gets 0..1; throwing from it ends the measurement.
 CostTable measure_costs(Executor& sequence, std::uint32_t layers, const std::function<void(double)>& progress);
 
@@ -17,8 +17,8 @@ CostTable measure_costs(Executor& sequence, std::uint32_t layers, const std::fun
 double time_of_one_row(Executor& sequence, std::uint32_t layers);
 
 /// A CostTable of less: passes of one token as measure_costs() takes them, of more rows whole ones alone, whose parts are taken to have the
-/// shares that they have with one. Begins nothing new after about `seconds`; buckets that it has not come to are taken to cost a row as
-/// much as the last one did.
+/// shares that they have with one. Each is run as often as `seconds` allow, and nothing begins after them; buckets that it has not come to
+/// are taken to cost a row as much as the last one did.
 CostTable estimate_costs(Executor& sequence, std::uint32_t layers, double seconds, const std::function<void(double)>& progress);
 
 }  // namespace skipstone::exec

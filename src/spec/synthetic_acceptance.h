@@ -28,6 +28,12 @@ class SyntheticAcceptance : public Executor {
   Choice draft(const exec::LayerPlan& plan, Token input, std::uint32_t offset, bool keep_prefix) override {
     return executor_.draft(plan, input, offset, keep_prefix);
   }
+  Choice draft_in_window(const exec::KeyWindow& window, Token input, std::uint32_t offset) override {
+    return executor_.draft_in_window(window, input, offset);
+  }
+  Choice draft_by_model(std::uint32_t model, Token input, std::uint32_t offset) override {
+    return executor_.draft_by_model(model, input, offset);
+  }
   void verify(const TokenTree& rows, std::span<Choice> out) override;
   void keep_top(std::uint32_t count) override { executor_.keep_top(count); }
   std::span<const Token> top() const override { return executor_.top(); }

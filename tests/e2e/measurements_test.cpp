@@ -162,7 +162,7 @@ TEST_F(Measurements, EstimatesSayAllRowsWhateverTimeThereIs) {
   EXPECT_GT(exec::time_of_one_row(*executor, 2), 0);
   std::size_t steps = 0;
   const exec::CostTable measured = exec::estimate_costs(*executor, 2, 60, [&](double) { ++steps; });
-  EXPECT_EQ(steps, 4u + 5u);  // four passes of one row, and one of each other number
+  EXPECT_GT(steps, 2 * (4u + 5u));  // four passes of one row and one of each other number, more than once behind the warm-up
   const exec::CostTable guessed = exec::estimate_costs(*executor, 2, 0, {});
   for (const exec::CostTable* table : {&measured, &guessed}) {
     const exec::MeasuredPasses& one = table->measured().at(1);

@@ -96,7 +96,7 @@ Preset layerskip_sweep(const PresetModel& model) {
 /// Spec-Bench: every drafter that needs nothing but the model, as it comes. `copy` wants a document for each prompt, `sequential` is lossy.
 Preset spec_bench(const PresetModel& model) {
   Preset preset{"", "Speed-up by task", "", true, PlotOf::tasks, {}};
-  for (const char* drafter : {"lookup", "suffix", "jacobi", "lookahead", "ngram", "recycle", "asd"}) {
+  for (const char* drafter : {"lookup", "suffix", "jacobi", "lookahead", "ngram", "recycle", "window", "asd"}) {
     preset.points.push_back({drafter, drafter, 0});
   }
   if (model.exit_layer != 0) preset.points.push_back({"exit", "exit", 0});
