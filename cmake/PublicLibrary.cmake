@@ -37,7 +37,7 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 install(TARGETS skipstone EXPORT skipstone-targets)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/skipstone TYPE INCLUDE)
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/models/ DESTINATION ${CMAKE_INSTALL_DATADIR}/skipstone/models FILES_MATCHING PATTERN "*.gguf")
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/models/ DESTINATION ${CMAKE_INSTALL_DATADIR}/skipstone/models FILES_MATCHING PATTERN "*.gguf" PATTERN "*.skip.json")
 install(EXPORT skipstone-targets NAMESPACE skipstone:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/skipstone)
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/skipstone-config.cmake.in ${PROJECT_BINARY_DIR}/skipstone-config.cmake
                               INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/skipstone)

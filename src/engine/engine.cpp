@@ -1,6 +1,7 @@
 #include "engine/engine.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <optional>
 #include <span>
 
@@ -96,6 +97,7 @@ std::shared_ptr<Engine> Engine::load(const EngineOptions& options, const State* 
          state.config.vocabulary);
   }
   state.fingerprint = file.fingerprint();
+  if (options.synthetic.empty()) state.profile = std::filesystem::path(options.model_path).replace_extension(".skip.json").string();
   report(options.progress, "reading model", 1.0);
 
   if (beside != nullptr) state.instance = beside->instance;

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <filesystem>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -99,6 +100,8 @@ struct Session::State {
   std::unique_ptr<spec::Drafter> make_drafter() {
     spec::ModelFacts facts{.layers = engine->config().layers, .exit_layer = engine->config().exit_layer};
     facts.fingerprint = engine->model_fingerprint();
+    std::error_code none;
+    if (std::filesystem::exists(engine->state().profile, none)) facts.profile = engine->state().profile;
     facts.costs = [&] { return round_costs_of(engine->state(), options.progress); };
     facts.bigrams = [&] { return bigrams_of(engine->state(), options.progress); };
     facts.unigrams = [&] { return unigrams_of(engine->state(), options.progress); };

@@ -67,6 +67,7 @@ struct ModelFacts {
   /// The user's corpus, read and indexed when it is first asked for; throws as read_text. Empty where there is none.
   std::function<std::shared_ptr<const Corpus>()> corpus = {};
   std::string_view fingerprint = {};  ///< of the model's file
+  std::string profile = {};           ///< the skip set's profile that lies beside the model's file; empty where none does
   /// The model's bigram table, from the cache or made when it is first asked for; and the tokens that are likely anywhere, the likeliest
   /// first. Empty where there is no model to make them with.
   std::function<std::shared_ptr<const Bigrams>()> bigrams = {};

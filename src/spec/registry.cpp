@@ -39,7 +39,8 @@ constexpr std::array<DrafterInfo, 15> table = {{
      "the model's first E layers and its head, for checkpoints trained to exit early (LayerSkip); exit:E, exit:auto, or the model's own E",
      "k=6,gamma=0,eps=0.01,alpha=0.85,b1=0.5,b2=0.9,adaptive=0,reuse=1", true},
     {"skip",
-     "the model with a set of sublayers left out (Draft & Verify); skip:attn:LAYERS;mlp:LAYERS, counted from 0, or skip:PROFILE.json",
+     "the model with a set of sublayers left out (Draft & Verify); skip:attn:LAYERS;mlp:LAYERS, counted from 0, skip:PROFILE.json, or "
+     "skip: MODEL.skip.json beside the model",
      "k=12,gamma=0.6,eps=0.01,alpha=0.85,b1=0.5,b2=0.9,adaptive=1,reuse=1,online=0", true},
     {"auto", "whatever promises the most tokens per second, round by round, and nothing where nothing pays; auto:NAME,NAME,... of these",
      "", true},

@@ -4,7 +4,9 @@
 #include <string>
 
 #include "base/status.h"
+#include "fixtures/temporary_directory.h"
 #include "spec/registry.h"
+#include "spec/search/profile.h"
 
 namespace skipstone::spec {
 namespace {
@@ -35,6 +37,34 @@ TEST(Skip, ThresholdFollowsTheAcceptanceRateUnlessStatic) {
   for (Drafter* drafter : {moving.get(), fixed.get()}) drafter->observe({4, 0, 12, {}, {}});
   EXPECT_EQ(moving->propose({}).least_probability, 1.0);
   EXPECT_EQ(fixed->propose({}).least_probability, 0.5);
+}
+
+TEST(Skip, TakesTheProfileBesideTheModelWhereNoSetIsNamed) {
+  const fixtures::TemporaryDirectory folder;
+  search::Profile profile;
+  profile.fingerprint = "0123456789abcdef";
+  profile.layers = 12;
+  profile.skip_set = "attn:5;mlp:7";
+  profile.constants.k = 3;
+  profile.constants.stop.gamma = 0.25;
+  ModelFacts facts = model;
+  facts.fingerprint = profile.fingerprint;
+  facts.profile = folder.file("m.skip.json");
+  search::write_profile(profile, facts.profile);
+  const auto proposal_of = [&](const char* specification) {
+    auto drafter = make_drafter(specification);
+    drafter->attach(facts);
+    drafter->begin({}, facts.layers);
+    return drafter->propose({});
+  };
+  EXPECT_EQ(proposal_of("skip").plan->print(12), "attn:5;mlp:7");
+  EXPECT_EQ(proposal_of("skip").length, 3u);
+  EXPECT_EQ(proposal_of("skip").least_probability, 0.25);
+  EXPECT_EQ(proposal_of("skip:k=5").length, 5u) << "options stand before the profile's constants";
+  EXPECT_EQ(proposal_of("skip:k=5").least_probability, 0.25);
+  EXPECT_EQ(proposal_of("skip:attn:3").plan->print(12), "attn:3") << "a set that is named stands before the profile";
+  facts.fingerprint = "another";
+  EXPECT_THROW(proposal_of("skip"), Error);
 }
 
 TEST(Skip, RefusesPlansThatAreNone) {

@@ -12,9 +12,9 @@
 namespace skipstone::spec {
 namespace {
 
-/// What the text repeats, and the model's own layers by two ways. Those that a model has no use for (no exit it was trained for) are left
-/// out.
-constexpr std::string_view usual_members = "suffix,asd,exit";
+/// What the text repeats, and the model's own layers by three ways. Those that a model has no use for (no exit that it was trained for, no
+/// profile beside it) are left out.
+constexpr std::string_view usual_members = "suffix,asd,exit,skip";
 
 }  // namespace
 

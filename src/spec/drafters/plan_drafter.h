@@ -33,6 +33,10 @@ class PlanDrafter : public Drafter {
   std::uint32_t skipped_sublayers() const override { return skipped_; }
 
  protected:
+  void set_params(const PlanDrafterParams& params) {
+    params_ = params;
+    policy_ = StopPolicy(params.stop);
+  }
   void set_plan(const exec::LayerPlan& plan, std::uint32_t model_layers) {
     plan_ = plan;
     skipped_ = plan.skipped_sublayers(model_layers);

@@ -12,14 +12,37 @@ namespace {
 using search::OnlineSearch;
 using search::Profile;
 
+/// What is wrong with the file is wrong with the specification that names it.
+Profile profile_of(const std::string& path) {
+  try {
+    return search::read_profile(path);
+  } catch (const Error& error) {
+    fail(Code::invalid_argument, "drafter skip: {}", error.what());
+  }
+}
+
+/// Where there is a profile its constants are the defaults.
+SkipParams read_params(Options& options, const std::optional<Profile>& profile) {
+  SkipParams params;
+  params.plan = options.value("PLAN");
+  if (profile) params.drafts = {profile->constants.k, profile->constants.keep_prefix, profile->constants.stop};
+  params.drafts.max_drafts = options.whole("k", params.drafts.max_drafts, 1, 256);
+  read_stop_options(options, params.drafts.stop);
+  params.drafts.keep_prefix = options.flag("reuse", params.drafts.keep_prefix);
+  params.online = options.real("online", 0, 0, 0.5);
+  return params;
+}
+
 class Skip final : public PlanDrafter {
  public:
-  Skip(const SkipParams& params, std::optional<Profile> profile)
-      : PlanDrafter(params.drafts), params_(params), profile_(std::move(profile)) {}
+  /// `options` are read again where the model is to say which profile.
+  Skip(const SkipParams& params, std::optional<Profile> profile, const Options& options)
+      : PlanDrafter(params.drafts), params_(params), profile_(std::move(profile)), options_(options) {}
 
   std::string name() const override { return "skip"; }
 
   void attach(const ModelFacts& model) override {
+    if (params_.plan.empty()) take_profile(model.profile);
     if (profile_) search::check_model(*profile_, params_.plan, model.fingerprint, model.layers);
     const std::string& text = profile_ ? profile_->skip_set : params_.plan;
     const exec::LayerPlan plan = exec::LayerPlan::parse(text, model.layers);
@@ -43,36 +66,32 @@ class Skip final : public PlanDrafter {
   }
 
  private:
+  void take_profile(const std::string& path) {
+    if (path.empty()) {
+      fail(Code::invalid_argument,
+           "drafter skip: no MODEL.skip.json lies beside the model; name a set as skip:attn:3;mlp:5, or find one with `skipstone tune`");
+    }
+    profile_ = profile_of(path);
+    params_ = read_params(options_, profile_);
+    params_.plan = path;
+    set_params(params_.drafts);
+  }
+
   SkipParams params_;
   std::optional<Profile> profile_;
+  Options options_;
   std::uint32_t layers_ = 0;
   std::optional<OnlineSearch> online_;
 };
 
-/// What is wrong with the file is wrong with the specification that names it.
-Profile profile_of(const std::string& path) {
-  try {
-    return search::read_profile(path);
-  } catch (const Error& error) {
-    fail(Code::invalid_argument, "drafter skip: {}", error.what());
-  }
-}
-
 }  // namespace
 
 std::unique_ptr<Drafter> make_skip(Options& options) {
-  SkipParams params;
-  params.plan = options.value("PLAN");
+  const std::string plan = options.value("PLAN");
   std::optional<Profile> profile;
-  if (params.plan.ends_with(".json")) {
-    profile = profile_of(params.plan);
-    params.drafts = {profile->constants.k, profile->constants.keep_prefix, profile->constants.stop};
-  }
-  params.drafts.max_drafts = options.whole("k", params.drafts.max_drafts, 1, 256);
-  read_stop_options(options, params.drafts.stop);
-  params.drafts.keep_prefix = options.flag("reuse", params.drafts.keep_prefix);
-  params.online = options.real("online", 0, 0, 0.5);
-  return std::make_unique<Skip>(params, std::move(profile));
+  if (plan.ends_with(".json")) profile = profile_of(plan);
+  const SkipParams params = read_params(options, profile);
+  return std::make_unique<Skip>(params, std::move(profile), options);
 }
 
 }  // namespace skipstone::spec

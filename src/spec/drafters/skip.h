@@ -11,7 +11,8 @@
 namespace skipstone::spec {
 
 struct SkipParams {
-  std::string plan;   ///< LayerPlan notation, or the name of a profile (search/profile.h): what ends in .json
+  /// LayerPlan notation, or the name of a profile (search/profile.h): what ends in .json. Empty: ModelFacts::profile.
+  std::string plan;
   double online = 0;  ///< share of the time in which the set is improved while generating; 0: it stays as it is
   PlanDrafterParams drafts;
 };
