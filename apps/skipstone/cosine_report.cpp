@@ -88,6 +88,7 @@ bench::Plot cosine_plot(const Json& report) {
   plot.y_title = "average cosine";
   plot.series = {series_of("attention", report["attention"]), series_of("MLP", report["mlp"])};
   plot.reference = threshold;
+  plot.y_least = origin(report);
   return plot;
 }
 

@@ -63,6 +63,17 @@ TEST_F(CliLossless, ComparesEveryDrafterAndGoesOnWhereItStopped) {
   EXPECT_TRUE(contains(again.out, "12 texts compared with plain decoding's, 1 differ.")) << again.out;
 }
 
+TEST_F(CliLossless, TakesTheShortestPromptsWhereAsked) {
+  const Result result = lossless({"--draft", "lookup", "--draft", "skip:attn:1", "--limit", "1", "--shortest"});
+  ASSERT_EQ(result.code, 0) << result.out << result.error;
+  std::ifstream chosen(folder_.file("results/two_shortest1.jsonl"));
+  std::string line;
+  ASSERT_TRUE(std::getline(chosen, line));
+  EXPECT_EQ(line, "\"Once upon\"");
+  EXPECT_FALSE(std::getline(chosen, line));
+  EXPECT_TRUE(contains(result.out, "4 texts compared with plain decoding's, 0 differ.")) << result.out;
+}
+
 TEST_F(CliLossless, RefusesWithOneSentence) {
   const Result missing = lossless({"-m", folder_.file("none.gguf")});
   EXPECT_EQ(missing.code, 2);

@@ -90,6 +90,7 @@ TEST(CosinePlot, HasBothKindsWithWhiskersAndTheThreshold) {
   EXPECT_EQ(plot.series[0].points[1].low, 0.9);
   EXPECT_EQ(plot.series[0].points[1].high, 0.998);
   EXPECT_TRUE(has(bench::svg(plot), "tiny &lt;&amp;&gt;"));
+  EXPECT_TRUE(has(bench::svg(plot), ">0.63</text>")) << "what lies below the axis has its number there";
 }
 
 }  // namespace

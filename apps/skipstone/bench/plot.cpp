@@ -98,11 +98,13 @@ class Drawing {
       least = std::min(least, plot.reference);
       most = std::max(most, plot.reference);
     }
-    return {plot.bars || plot.y_from_zero ? 0.0 : least, most, false};
+    return {plot.bars || plot.y_from_zero ? 0.0 : std::max(least, plot.y_least), most, false};
   }
 
   double x_at(double x) const { return left + (x - x_.low) / (x_.high - x_.low) * (width - left - right); }
-  double y_at(double y) const { return height - bottom - (y - y_.low) / (y_.high - y_.low) * (height - top - bottom); }
+  double y_at(double y) const {
+    return height - bottom - (std::max(y, plot_.y_least) - y_.low) / (y_.high - y_.low) * (height - top - bottom);
+  }
 
   void text(double x, double y, std::string_view words, std::string_view anchor, int size = 12, std::string_view more = "") {
     out_ += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\" font-size=\"{}\"{}>{}</text>\n", x, y, anchor, size, more,
@@ -135,6 +137,10 @@ class Drawing {
         if (std::isfinite(point.low) && std::isfinite(point.high))
           whiskers += fmt::format("M{:.1f} {:.1f}V{:.1f}", x_at(point.x), y_at(point.low), y_at(point.high));
         marks += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\"/>", x_at(point.x), y_at(point.y));
+        if (point.y < plot_.y_least) {
+          marks += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"10\">{:.2f}</text>", x_at(point.x) + 6,
+                               y_at(point.y) - 6 - 12 * static_cast<double>(i), point.y);
+        }
       }
       if (plot_.series[i].points.size() > 60) marks.clear();  // a curve says it alone
       out_ += fmt::format("<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.8\"/><g fill=\"{}\">{}</g>\n", path, colour, colour,
