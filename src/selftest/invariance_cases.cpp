@@ -220,11 +220,11 @@ std::string check_attention(Bench& bench, Depth depth, std::uint32_t kv_heads, K
 std::vector<Case> invariance_cases(const Scope& scope) {
   const Depth depth = scope.depth;
   std::vector<Case> cases;
-  // CPU drivers take seconds to compile a wide bucket: there one dense format has them all, and the sparse ones.
+  // CPU drivers take seconds to compile a wide bucket: there one dense format has them all, and the sparse ones, unless asked for.
   const bool own_layout_is_gpus = scope.tuning.matvec_k_lanes == scope.tuning.lanes;
   for (const gguf::Type format : formats()) {
     if (depth == Depth::quick && format != gguf::Type::q8_0) continue;
-    const bool all = own_layout_is_gpus || format == gguf::Type::q8_0 || gguf::is_sparse(format);
+    const bool all = scope.all_rows || own_layout_is_gpus || format == gguf::Type::q8_0 || gguf::is_sparse(format);
     const std::uint32_t most = all ? STEP_VERIFY_ROWS : 4;
     cases.push_back({"matvec", "invariance matvec " + suffix(format),
                      [=](Bench& bench) { return check_matvec(bench, depth, format, bench.select(), most); }});

@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <set>
 
+#include "base/env.h"
 #include "base/status.h"
 #include "kernels/kernel_table.h"
 #include "kernels/selector.h"
+#include "selftest/bench.h"
 #include "selftest/cases.h"
 #include "test_device.h"
 
@@ -50,6 +52,22 @@ TEST(Kernels, AgreeWithTheOracle) {
   for (const Result& result : results) EXPECT_TRUE(result.passed) << result.kernel << ": " << result.name << ": " << result.detail;
   expect_every_kernel(results, *device, Depth::full);
   EXPECT_EQ(TestDevice::get().messages(), 0u);
+}
+
+TEST(Kernels, AllFormatsHaveTheirBitsInAllRows) {
+  if (!env::flag("SKIPSTONE_TEST_ALL_ROWS")) GTEST_SKIP() << "takes minutes on CPU drivers: SKIPSTONE_TEST_ALL_ROWS=1 runs it";
+  const auto device = TestDevice::get().device;
+  kernels::Library library(device, env::cache_directory());
+  Scope scope{Depth::full, device->tuning(), std::min(device->caps().tier(), kernels::built_tier())};
+  scope.all_rows = true;
+  std::size_t formats = 0;
+  for (const Case& item : invariance_cases(scope)) {
+    if (!item.name.starts_with("invariance matvec ")) continue;
+    Bench bench(device, library);
+    EXPECT_EQ(item.check(bench), "") << item.name;
+    ++formats;
+  }
+  EXPECT_GE(formats, 16u);
 }
 
 TEST(Kernels, TheBrokenOneIsNamed) {
