@@ -36,6 +36,7 @@ tune::MeasurementFile choices_file(const Engine::State& state) {
 /// `complete`: all that measure_costs() measures, not what estimate_costs() makes of less.
 tune::MeasurementFile costs_file(const Engine::State& state, bool complete) {
   Json key = tune::device_key(state.device->caps(), kernels::shader_hash());
+  key["method"] = exec::cost_method;
   key["model"] = state.fingerprint;
   key["context"] = state.shape.context;
   key["kv"] = to_string(state.shape.kv_format);

@@ -78,6 +78,7 @@ Json run_json(const Sweep& sweep, const Run& run, bool identical) {
           {"skipped_sublayers", s.skipped_sublayers},
           {"sublayers", s.sublayers},
           {"skip_set", run.skip_set},
+          {"chosen", run.chosen.empty() ? Json(nullptr) : Json(run.chosen)},
           {"identical", sweep.setup.synthetic_acceptance.empty() ? Json(identical) : Json(nullptr)}};
 }
 

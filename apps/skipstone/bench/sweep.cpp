@@ -148,6 +148,7 @@ class Measurement {
       result.strategies.push_back({s.name, s.rows, {s.by_rank, s.by_rank + s.ranks}, {s.by_length, s.by_length + s.lengths}});
     }
     result.skip_set = session.skip_set();
+    result.chosen = session.explanation();
     result.thresholds = session.thresholds();
     result.tokens = session.tokens();
     return result;

@@ -35,7 +35,7 @@ struct Run {
   skipstone_stats stats{};
   std::vector<DraftPosition> by_position;  ///< index 0: the first draft of a round
   std::vector<Strategy> strategies;
-  std::string skip_set;
+  std::string skip_set, chosen;  ///< chosen: by a drafter that chooses among others, and why
   std::vector<float> thresholds;  ///< by round
   std::vector<skipstone_token> tokens;
 };
