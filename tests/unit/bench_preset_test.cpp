@@ -137,6 +137,9 @@ TEST(Plot, DrawsEverySeriesAndEscapesText) {
   EXPECT_NE(lines.find("a &lt; b &amp; c"), std::string::npos);
   EXPECT_EQ(count(lines, "<circle"), 3u);  // what is no number is not drawn
   EXPECT_EQ(count(lines, "stroke-dasharray"), 1u);
+  Plot many = plot;
+  many.series.assign(9, plot.series[0]);
+  EXPECT_EQ(count(svg(many), "stroke-dasharray"), 1u + 2) << "there are eight colours: the ninth line and its legend are dashed";
   EXPECT_EQ(lines.find("nan"), std::string::npos);
   EXPECT_EQ(count(lines, "stroke-opacity"), 0u);
   plot.series[1].points = {{1, 1, 0.0, 1.25}, {2, 1}};

@@ -130,6 +130,8 @@ class Drawing {
   void lines() {
     for (std::size_t i = 0; i < plot_.series.size(); ++i) {
       const std::string_view colour = colours[i % colours.size()];
+      // Where there are more series than colours, the same ones once more, dashed.
+      const std::string stroke = fmt::format("stroke=\"{}\"{}", colour, i < colours.size() ? "" : " stroke-dasharray=\"6 2\"");
       std::string path, marks, whiskers;
       for (const PlotPoint& point : plot_.series[i].points) {
         if (!std::isfinite(point.x) || !std::isfinite(point.y)) continue;
@@ -143,12 +145,11 @@ class Drawing {
         }
       }
       if (plot_.series[i].points.size() > 60) marks.clear();  // a curve says it alone
-      out_ += fmt::format("<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.8\"/><g fill=\"{}\">{}</g>\n", path, colour, colour,
-                          marks);
+      out_ += fmt::format("<path d=\"{}\" fill=\"none\" {} stroke-width=\"1.8\"/><g fill=\"{}\">{}</g>\n", path, stroke, colour, marks);
       if (!whiskers.empty())
         out_ += fmt::format("<path d=\"{}\" stroke=\"{}\" stroke-width=\"5\" stroke-opacity=\"0.25\"/>\n", whiskers, colour);
       const double y = top + 14 + 18 * static_cast<double>(i);
-      out_ += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"14\" height=\"4\" fill=\"{}\"/>\n", width - right + 14, y - 6, colour);
+      out_ += fmt::format("<path d=\"M{:.1f} {:.1f}h14\" {} stroke-width=\"4\"/>\n", width - right + 14, y - 4, stroke);
       text(width - right + 34, y, plot_.series[i].name, "start");
     }
   }
