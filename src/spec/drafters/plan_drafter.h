@@ -47,15 +47,15 @@ class PlanDrafter : public Drafter {
   }
   void set_plan(const exec::LayerPlan& plan, std::uint32_t model_layers) {
     plan_ = plan;
-    keep_prefix_ = params_.keep_prefix.value_or(least_prefix * plan.whole_prefix() >= model_layers);
+    keep_prefix_ = params_.keep_prefix.value_or(layers_by_prefix * plan.whole_prefix() >= model_layers);
     skipped_ = plan.skipped_sublayers(model_layers);
     plan_text_ = skipped_ == 0 ? std::string{} : plan.print(model_layers);
   }
 
  private:
-  /// Below this fraction of the layers, the last draft's own pass through the prefix costs more than the other rows save in it
+  /// A prefix of less than a quarter of the layers saves about what the last draft's own pass through it costs
   /// (docs/results/self_speculation.md).
-  static constexpr std::uint32_t least_prefix = 4;
+  static constexpr std::uint32_t layers_by_prefix = 4;
 
   PlanDrafterParams params_;
   StopPolicy policy_;
