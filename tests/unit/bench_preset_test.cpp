@@ -140,6 +140,9 @@ TEST(Plot, DrawsEverySeriesAndEscapesText) {
   Plot many = plot;
   many.series.assign(9, plot.series[0]);
   EXPECT_EQ(count(svg(many), "stroke-dasharray"), 1u + 2) << "there are eight colours: the ninth line and its legend are dashed";
+  EXPECT_NE(lines.find("viewBox=\"0 0 760 "), std::string::npos);
+  many.series[0].name = std::string(40, 'n');
+  EXPECT_NE(svg(many).find("viewBox=\"0 0 892 "), std::string::npos) << "a long name makes the page wider";
   EXPECT_EQ(lines.find("nan"), std::string::npos);
   EXPECT_EQ(count(lines, "stroke-opacity"), 0u);
   plot.series[1].points = {{1, 1, 0.0, 1.25}, {2, 1}};

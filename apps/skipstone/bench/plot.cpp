@@ -56,7 +56,7 @@ class Drawing {
     out_ = fmt::format(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {}\" font-family=\"sans-serif\" font-size=\"12\">\n"
         "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n",
-        width, height);
+        page_width(), height);
     text(left, 24, plot_.title, "start", 15);
     frame();
     if (plot_.bars) {
@@ -72,6 +72,13 @@ class Drawing {
   }
 
  private:
+  /// The series' names stand to the right of the plot, some 7 units a letter.
+  double page_width() const {
+    std::size_t longest = 0;
+    for (const Series& series : plot_.series) longest = std::max(longest, series.name.size());
+    return std::max(width, width - right + 42 + 7 * static_cast<double>(longest));
+  }
+
   template <typename Of>
   static std::pair<double, double> range(const Plot& plot, Of&& of) {
     double least = INFINITY, most = -INFINITY;
