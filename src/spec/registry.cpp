@@ -34,14 +34,14 @@ constexpr std::array<DrafterInfo, 15> table = {{
     {"asd",
      "the model's own layers, those left out that the prompt shows to do little (Draft on the Fly); cs=0, rule1=0, rule2=0: without one of "
      "its rules; refresh=N: chosen anew every N tokens",
-     "c=0.985,n=3,m=2,k=12,gamma=0.6,eps=0.01,alpha=0.85,b1=0.5,b2=0.9,adaptive=1,cs=1,rule1=1,rule2=1,reuse=auto,refresh=0", true},
+     "c=0.985,n=3,m=2,k=12,gamma=0.6,eps=0.01,alpha=0.85,b1=0.5,b2=0.9,adaptive=1,cs=1,rule1=1,rule2=1,reuse=1,refresh=0", true},
     {"exit",
      "the model's first E layers and its head, for checkpoints trained to exit early (LayerSkip); exit:E, exit:auto, or the model's own E",
-     "k=6,gamma=0,eps=0.01,alpha=0.85,b1=0.5,b2=0.9,adaptive=0,reuse=auto", true},
+     "k=6,gamma=0,eps=0.01,alpha=0.85,b1=0.5,b2=0.9,adaptive=0,reuse=1", true},
     {"skip",
      "the model with a set of sublayers left out (Draft & Verify); skip:attn:LAYERS;mlp:LAYERS, counted from 0, skip:PROFILE.json, or "
      "skip: MODEL.skip.json beside the model",
-     "k=12,gamma=0.6,eps=0.01,alpha=0.85,b1=0.5,b2=0.9,adaptive=1,reuse=auto,online=0", true},
+     "k=12,gamma=0.6,eps=0.01,alpha=0.85,b1=0.5,b2=0.9,adaptive=1,reuse=1,online=0", true},
     {"auto", "whatever promises the most tokens per second, round by round, and nothing where nothing pays; auto:NAME,NAME,... of these",
      "", true},
     {"sequential", "LOSSY: the model leaves early where it, or a guess from the text's n-grams, is sure enough; sequential:LAYER/LAYER/...",

@@ -67,7 +67,7 @@ std::unique_ptr<Drafter> make_asd(Options& options) {
   params.cosine = options.flag("cs", params.cosine);
   params.rule1 = options.flag("rule1", params.rule1);
   params.rule2 = options.flag("rule2", params.rule2);
-  params.drafts.keep_prefix = read_reuse(options);
+  params.drafts.keep_prefix = options.flag("reuse", params.drafts.keep_prefix);
   params.refresh = options.whole("refresh", params.refresh, 0, 1u << 20);
   if (params.refresh > 0 && !params.cosine) {
     fail(Code::invalid_argument, "drafter asd: refresh={} has nothing to measure with cs=0; leave one of them out", params.refresh);

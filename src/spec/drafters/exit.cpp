@@ -78,7 +78,7 @@ std::unique_ptr<Drafter> make_exit(Options& options) {
   if (!layer.empty() && layer != "auto") params.exit_layer = parse_layer(layer);
   params.drafts.max_drafts = options.whole("k", params.drafts.max_drafts, 1, 256);
   read_stop_options(options, params.drafts.stop);
-  params.drafts.keep_prefix = read_reuse(options);
+  params.drafts.keep_prefix = options.flag("reuse", params.drafts.keep_prefix);
   if (layer == "auto") return std::make_unique<ExitAuto>(params);
   return std::make_unique<Exit>(params);
 }

@@ -28,7 +28,7 @@ SkipParams read_params(Options& options, const std::optional<Profile>& profile) 
   if (profile) params.drafts = {profile->constants.k, profile->constants.keep_prefix, profile->constants.stop};
   params.drafts.max_drafts = options.whole("k", params.drafts.max_drafts, 1, 256);
   read_stop_options(options, params.drafts.stop);
-  params.drafts.keep_prefix = read_reuse(options, params.drafts.keep_prefix);
+  params.drafts.keep_prefix = options.flag("reuse", params.drafts.keep_prefix);
   params.online = options.real("online", 0, 0, 0.5);
   return params;
 }
