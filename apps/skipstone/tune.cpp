@@ -61,11 +61,12 @@ class Watch {
 
 std::string contender_text(const Json& contender) {
   const Json& expected = contender["expected"];
-  return fmt::format("{:<20}{:>8.3f}  {:.3f} to {:.3f}{:>10}{:>9.1f} %{:>9.2f}{:>9}  {}\n", contender["name"].get<std::string>(),
+  const std::uint32_t skipped = contender["skipped"].get<std::uint32_t>();  // none: chosen anew for every prompt
+  return fmt::format("{:<20}{:>8.3f}  {:.3f} to {:.3f}{:>10}{:>9.1f} %{:>11.2f}{:>9}  {}\n", contender["name"].get<std::string>(),
                      contender["speedup"].get<double>(), contender["quartiles"][0].get<double>(), contender["quartiles"][1].get<double>(),
                      expected.is_null() ? "-" : fmt::format("{:.3f}", expected["speedup"].get<double>()),
                      100 * contender["acceptance"].get<double>(), contender["tokens_per_round"].get<double>(),
-                     contender["skipped"].get<std::uint32_t>(), contender["draft"].get<std::string>());
+                     skipped == 0 ? "-" : std::to_string(skipped), contender["draft"].get<std::string>());
 }
 
 std::string report_text(const Json& report, const std::string& path) {
@@ -77,7 +78,7 @@ std::string report_text(const Json& report, const std::string& path) {
   }
   if (report["stopped_early"].get<bool>()) text += "the search ended early: it no longer found better sets\n";
   if (!report["contenders"].empty()) {
-    text += fmt::format("\nreal runs against plain decoding, medians of {}:\n{:<20}{:>8}  {:<14}{:>10}{:>11}{:>9}{:>9}  {}\n",
+    text += fmt::format("\nreal runs against plain decoding, medians of {}:\n{:<20}{:>8}  {:<14}{:>10}{:>11}{:>11}{:>9}  {}\n",
                         report["runs"].get<std::uint32_t>(), "", "speed-up", "quartiles", "expected", "accepted", "tok/round", "skipped",
                         "--draft");
     for (const Json& contender : report["contenders"]) text += contender_text(contender);
