@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <optional>
 #include <span>
 
@@ -142,6 +143,17 @@ std::shared_ptr<Engine> Engine::load(const EngineOptions& options, const State* 
 
 std::unique_ptr<exec::Executor> Engine::State::new_executor() {
   return std::make_unique<exec::Executor>(device, *kernel_library, *builder, config, *weights, shape);
+}
+
+void Engine::State::make_pipelines(exec::Executor& passes, bool logits, bool trees, const Progress& progress) {
+  std::vector<kernels::Dispatch> dispatches = exec::distinct_pipelines(*builder, exec::session_passes(config.layers, logits, trees));
+  if (trees) std::ranges::move(builder->build_move(), std::back_inserter(dispatches));
+  std::erase_if(dispatches, [&](const kernels::Dispatch& d) { return kernel_library->contains(d.kernel, d.constants, d.subgroup); });
+  if (dispatches.empty()) return;
+  const exec::PipelineMaker maker(*kernel_library, dispatches);
+  passes.warm_up(dispatches, [&](double done) { report(progress, "compiling kernels", done); });
+  report(progress, "compiling kernels", 1.0);
+  kernel_library->save_cache();
 }
 
 std::unique_ptr<exec::Executor> Engine::State::take_executor() { return spare ? std::move(spare) : new_executor(); }

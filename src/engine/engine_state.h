@@ -52,6 +52,9 @@ struct Engine::State {
   std::unique_ptr<exec::Executor> new_executor();
   /// The spare one, or a new one.
   std::unique_ptr<exec::Executor> take_executor();
+  /// Makes the pipelines that plain greedy decoding does without (exec::session_passes) and nobody has made yet, and runs each once with
+  /// `passes`, so that no round of a text waits for one.
+  void make_pipelines(exec::Executor& passes, bool logits, bool trees, const Progress& progress);
   /// Reads and indexes `files`, unless they were the last ones asked for.
   IndexedCorpus corpus_of(const std::vector<std::string>& files, const Progress& progress);
 };

@@ -94,6 +94,8 @@ struct Session::State {
         passes(engine->state().take_executor()),
         executor(*passes, engine->state().config, options.sampling, options.verification, options.rounds) {
     executor.use(std::move(draft_models));
+    const bool logits = options.sampling.needs_logits() || drafter->wants_top() > 0;
+    engine->state().make_pipelines(*passes, logits, drafter->may_branch(), options.progress);
   }
 
   /// Also fills `corpus`, where the drafter looks at it, and `draft_models`.

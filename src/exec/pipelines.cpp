@@ -1,7 +1,7 @@
 #include "exec/pipelines.h"
 
 #include <algorithm>
-#include <iterator>
+#include <ranges>
 #include <set>
 #include <tuple>
 
@@ -11,9 +11,10 @@
 
 namespace skipstone::exec {
 
+// From the largest bucket on: its pipelines take the longest to make, and at the end all threads should have something left to do.
 std::vector<PassSpec> usual_passes(std::uint32_t layers) {
   std::vector<PassSpec> passes;
-  for (const std::uint32_t bucket : kernels::row_buckets) {
+  for (const std::uint32_t bucket : std::views::reverse(kernels::row_buckets)) {
     PassSpec spec;
     spec.layers = LayerPlan::full(layers);
     spec.bucket = bucket;
@@ -21,15 +22,27 @@ std::vector<PassSpec> usual_passes(std::uint32_t layers) {
     spec.cosines = spec.last_row_only ? Cosines::attention : Cosines::none;
     spec.keep_after = bucket > STEP_VERIFY_ROWS ? 0 : 1;
     passes.push_back(spec);
-    if (bucket > STEP_VERIFY_ROWS) continue;
-    spec.output = Output::logits;  // sampling, where the LM head has a kernel of its own
-    passes.push_back(spec);
-    spec.last_row_only = true;
-    passes.push_back(spec);
   }
   // What goes between the passes of a round in one submission.
   passes.push_back({.layers = LayerPlan::full(layers), .step = RoundStep::draft});
   passes.push_back({.layers = LayerPlan::full(layers), .bucket = 2, .step = RoundStep::verify});
+  return passes;
+}
+
+std::vector<PassSpec> session_passes(std::uint32_t layers, bool logits, bool trees) {
+  std::vector<PassSpec> passes;
+  for (const std::uint32_t bucket : std::views::reverse(kernels::row_buckets)) {
+    if (bucket > STEP_VERIFY_ROWS) continue;
+    PassSpec spec{.layers = LayerPlan::full(layers), .bucket = bucket};
+    if (trees && bucket > 2) {  // two rows are a chain
+      spec.tree = true;
+      passes.push_back(spec);
+    }
+    if (!logits) continue;
+    for (const bool last : {false, true}) {  // the LM head has a kernel of its own there
+      passes.push_back({.layers = spec.layers, .bucket = bucket, .output = Output::logits, .last_row_only = last});
+    }
+  }
   return passes;
 }
 

@@ -12,9 +12,11 @@
 
 namespace skipstone::exec {
 
-/// The passes of plain decoding, verification, drafts and prompts of a model with `layers` layers: each row bucket once. Larger prompt
+/// The greedy passes of plain decoding, verification, drafts and prompts of a model with `layers` layers: each row bucket once. Larger prompt
 /// buckets use the pipelines of the last one.
 std::vector<PassSpec> usual_passes(std::uint32_t layers);
+/// What a session may run besides: `logits` of the rows, where it samples or its drafter looks at several tokens; `trees` of drafts.
+std::vector<PassSpec> session_passes(std::uint32_t layers, bool logits, bool trees);
 /// Of a model that only drafts: the text in whole buckets, and an output behind its last token.
 std::vector<PassSpec> drafting_passes(std::uint32_t layers);
 

@@ -73,6 +73,10 @@ std::uint32_t Controller::wants_top() const {
   return most;
 }
 
+bool Controller::may_branch() const {
+  return std::ranges::any_of(arms_, [](const Arm& arm) { return arm.drafter->may_branch(); });
+}
+
 void Controller::begin(const Prefilled& prefilled, std::uint32_t model_layers) {
   bet_ = {};
   for (Arm& arm : arms_) {

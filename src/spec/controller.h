@@ -25,6 +25,7 @@ class Controller : public Drafter {
   void attach(const ModelFacts& model) override;
   bool wants_attention_cosine() const override;
   std::uint32_t wants_top() const override;
+  bool may_branch() const override;
   void begin(const Prefilled& prefilled, std::uint32_t model_layers) override;
   Proposal propose(std::span<const Token> history) override;
   void observe(const RoundResult& result) override;

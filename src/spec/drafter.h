@@ -86,6 +86,8 @@ class Drafter {
   virtual bool wants_attention_cosine() const { return false; }
   /// How many of the likeliest tokens of every verified row it wants to see.
   virtual std::uint32_t wants_top() const { return 0; }
+  /// Whether its proposals may branch, or be several chains, so that passes over trees of rows will verify them.
+  virtual bool may_branch() const { return false; }
   /// Whether ModelFacts::costs tell what its drafts cost. Controllers take no others.
   virtual bool has_known_costs() const { return true; }
   /// A new prompt has been read. `model_layers` layers.

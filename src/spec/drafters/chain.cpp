@@ -27,6 +27,10 @@ std::uint32_t Chain::wants_top() const {
   return most;
 }
 
+bool Chain::may_branch() const {
+  return std::ranges::any_of(members_, [](const auto& member) { return member->may_branch(); });
+}
+
 bool Chain::has_known_costs() const {
   return std::ranges::all_of(members_, [](const auto& member) { return member->has_known_costs(); });
 }

@@ -18,6 +18,7 @@ class Chain final : public Drafter {
   void attach(const ModelFacts& model) override;
   bool wants_attention_cosine() const override;
   std::uint32_t wants_top() const override;
+  bool may_branch() const override;
   bool has_known_costs() const override;
   void begin(const Prefilled& prefilled, std::uint32_t model_layers) override;
   Proposal propose(std::span<const Token> history) override;

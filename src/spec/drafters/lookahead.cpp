@@ -12,6 +12,7 @@ class Lookahead final : public Drafter {
   explicit Lookahead(const LookaheadParams& params) : params_(params), window_(params), pool_(params.candidates) {}
 
   std::string name() const override { return "lookahead"; }
+  bool may_branch() const override { return true; }
 
   void begin(const Prefilled&, std::uint32_t) override {
     window_.clear();

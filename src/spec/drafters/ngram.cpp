@@ -19,6 +19,7 @@ class Ngram final : public Drafter {
   explicit Ngram(const NgramParams& params) : params_(params) {}
 
   std::string name() const override { return "ngram"; }
+  bool may_branch() const override { return true; }
 
   void attach(const ModelFacts& model) override {
     if (!params_.bigram && !params_.unigram) return;

@@ -16,6 +16,7 @@ class Recycle final : public Drafter {
   Recycle(std::uint32_t width, std::uint32_t drafts) : width_(width), matrix_(width), template_(recycle_template(width, drafts)) {}
 
   std::string name() const override { return "recycle"; }
+  bool may_branch() const override { return true; }
   std::uint32_t wants_top() const override { return width_; }
   void begin(const Prefilled&, std::uint32_t) override {  // the matrix stays: the paper's hot start
     counts_ = {};

@@ -17,6 +17,7 @@ class Suffix final : public Drafter {
   explicit Suffix(const SuffixParams& params) : params_(params) {}
 
   std::string name() const override { return "suffix"; }
+  bool may_branch() const override { return true; }
   void attach(const ModelFacts& model) override {
     if (model.corpus) corpus_ = model.corpus();
   }
