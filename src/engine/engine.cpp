@@ -34,14 +34,14 @@ std::shared_ptr<vk::Device> open_device(Engine::State& state, const EngineOption
   return device;
 }
 
-// Makes what is left to make of the pipelines and runs each once: some drivers (lavapipe) compile a kernel when it first runs, and that
-// time is loading, not generating.
-void compile_kernels(Engine::State& state, std::span<const kernels::Dispatch> dispatches, const Progress& progress) {
-  state.spare = state.new_executor();
-  state.spare->warm_up(dispatches, [&](double done) { report(progress, "compiling kernels", done); });
+// Makes what is left to make of the pipelines and runs each once with `passes`: some drivers (lavapipe) compile a kernel when it first
+// runs, and that time is loading, not generating.
+void compile_kernels(kernels::Library& library, exec::Executor& passes, std::span<const kernels::Dispatch> dispatches,
+                     const Progress& progress) {
+  passes.warm_up(dispatches, [&](double done) { report(progress, "compiling kernels", done); });
   report(progress, "compiling kernels", 1.0);
-  state.kernel_library->save_cache();
-  log::info("{} pipelines, {} of them from the cache", state.kernel_library->size(), state.kernel_library->cache_hits());
+  library.save_cache();
+  log::info("{} pipelines, {} of them from the cache", library.size(), library.cache_hits());
 }
 
 // A device that has not run such a model before.
@@ -137,7 +137,8 @@ std::shared_ptr<Engine> Engine::load(const EngineOptions& options, const State* 
     tune_first_use(state, options.progress);
     make_pipelines();
   }
-  compile_kernels(state, dispatches, options.progress);
+  state.spare = state.new_executor();
+  compile_kernels(*state.kernel_library, *state.spare, dispatches, options.progress);
   return engine;
 }
 
@@ -151,9 +152,7 @@ void Engine::State::make_pipelines(exec::Executor& passes, bool logits, bool tre
   std::erase_if(dispatches, [&](const kernels::Dispatch& d) { return kernel_library->contains(d.kernel, d.constants, d.subgroup); });
   if (dispatches.empty()) return;
   const exec::PipelineMaker maker(*kernel_library, dispatches);
-  passes.warm_up(dispatches, [&](double done) { report(progress, "compiling kernels", done); });
-  report(progress, "compiling kernels", 1.0);
-  kernel_library->save_cache();
+  compile_kernels(*kernel_library, passes, dispatches, progress);
 }
 
 std::unique_ptr<exec::Executor> Engine::State::take_executor() { return spare ? std::move(spare) : new_executor(); }
