@@ -20,7 +20,6 @@ ccache                                                       ccache
 glslc                                                        glslc
 spirv-val                                                    spirv-tools
 /usr/include/vulkan/vulkan.h                                 libvulkan-dev
-/usr/include/volk.h /usr/include/volk/volk.h                 libvulkan-volk-dev
 /usr/include/fmt/core.h                                      libfmt-dev
 /usr/include/CLI/CLI.hpp                                     libcli11-dev
 /usr/include/nlohmann/json.hpp                               nlohmann-json3-dev
@@ -34,6 +33,7 @@ LIST
 test_requirements() {
   cat <<'LIST'
 /usr/include/gtest/gtest.h                                   libgtest-dev
+/usr/include/volk.h /usr/include/volk/volk.h                 libvulkan-volk-dev
 /usr/share/vulkan/explicit_layer.d/VkLayer_khronos_validation.json vulkan-validationlayers
 /usr/share/vulkan/icd.d/lvp_icd.*json                        mesa-vulkan-drivers
 LIST

@@ -24,11 +24,11 @@ DeviceKind kind_of(VkPhysicalDeviceType type) {
   }
 }
 
-std::vector<std::string> device_extensions(VkPhysicalDevice physical) {
+std::vector<std::string> device_extensions(const InstanceFunctions& fn, VkPhysicalDevice physical) {
   std::uint32_t count = 0;
-  check(vkEnumerateDeviceExtensionProperties(physical, nullptr, &count, nullptr), "vkEnumerateDeviceExtensionProperties");
+  check(fn.vkEnumerateDeviceExtensionProperties(physical, nullptr, &count, nullptr), "vkEnumerateDeviceExtensionProperties");
   std::vector<VkExtensionProperties> properties(count);
-  check(vkEnumerateDeviceExtensionProperties(physical, nullptr, &count, properties.data()), "vkEnumerateDeviceExtensionProperties");
+  check(fn.vkEnumerateDeviceExtensionProperties(physical, nullptr, &count, properties.data()), "vkEnumerateDeviceExtensionProperties");
   std::vector<std::string> names;
   for (const auto& extension : properties) names.emplace_back(extension.extensionName);
   std::sort(names.begin(), names.end());
@@ -56,7 +56,7 @@ void read_limits(const VkPhysicalDeviceLimits& limits, Caps& caps) {
   caps.storage_alignment = static_cast<std::uint32_t>(std::max<VkDeviceSize>(1, limits.minStorageBufferOffsetAlignment));
 }
 
-void read_properties(VkPhysicalDevice physical, Caps& caps) {
+void read_properties(const InstanceFunctions& fn, VkPhysicalDevice physical, Caps& caps) {
   const bool core13 = caps.api_version >= VK_API_VERSION_1_3;
   auto maintenance4 = make<VkPhysicalDeviceMaintenance4Properties>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_4_PROPERTIES);
   auto control = make<VkPhysicalDeviceSubgroupSizeControlProperties>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_PROPERTIES);
@@ -74,7 +74,7 @@ void read_properties(VkPhysicalDevice physical, Caps& caps) {
     maintenance4.pNext = driver.pNext;
     driver.pNext = &maintenance4;
   }
-  vkGetPhysicalDeviceProperties2(physical, &all);
+  fn.vkGetPhysicalDeviceProperties2(physical, &all);
 
   caps.name = all.properties.deviceName;
   caps.driver_name = driver.driverName;
@@ -103,7 +103,7 @@ void read_properties(VkPhysicalDevice physical, Caps& caps) {
   read_limits(all.properties.limits, caps);
 }
 
-void read_features(VkPhysicalDevice physical, Caps& caps) {
+void read_features(const InstanceFunctions& fn, VkPhysicalDevice physical, Caps& caps) {
   auto control = make<VkPhysicalDeviceSubgroupSizeControlFeatures>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES);
   auto v12 = make<VkPhysicalDeviceVulkan12Features>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES);
   auto v11 = make<VkPhysicalDeviceVulkan11Features>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES);
@@ -117,7 +117,7 @@ void read_features(VkPhysicalDevice physical, Caps& caps) {
     conditional.pNext = v12.pNext;
     v12.pNext = &conditional;
   }
-  vkGetPhysicalDeviceFeatures2(physical, &all);
+  fn.vkGetPhysicalDeviceFeatures2(physical, &all);
   caps.fp16 = v12.shaderFloat16 == VK_TRUE;
   caps.int8 = v12.shaderInt8 == VK_TRUE;
   caps.storage8 = v12.storageBuffer8BitAccess == VK_TRUE;
@@ -131,12 +131,12 @@ void read_features(VkPhysicalDevice physical, Caps& caps) {
   }
 }
 
-void read_memory(VkPhysicalDevice physical, Caps& caps) {
+void read_memory(const InstanceFunctions& fn, VkPhysicalDevice physical, Caps& caps) {
   auto budget = make<VkPhysicalDeviceMemoryBudgetPropertiesEXT>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT);
   auto all = make<VkPhysicalDeviceMemoryProperties2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2);
   const bool budgets = has(caps, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
   if (budgets) all.pNext = &budget;
-  vkGetPhysicalDeviceMemoryProperties2(physical, &all);
+  fn.vkGetPhysicalDeviceMemoryProperties2(physical, &all);
   const auto& memory = all.memoryProperties;
   std::uint32_t largest = 0;
   std::uint64_t largest_bytes = 0;
@@ -162,11 +162,11 @@ void read_memory(VkPhysicalDevice physical, Caps& caps) {
 
 }  // namespace
 
-QueueFamily choose_queue_family(VkPhysicalDevice physical) {
+QueueFamily choose_queue_family(const InstanceState& instance, VkPhysicalDevice physical) {
   std::uint32_t count = 0;
-  vkGetPhysicalDeviceQueueFamilyProperties(physical, &count, nullptr);
+  instance.fn.vkGetPhysicalDeviceQueueFamilyProperties(physical, &count, nullptr);
   std::vector<VkQueueFamilyProperties> families(count);
-  vkGetPhysicalDeviceQueueFamilyProperties(physical, &count, families.data());
+  instance.fn.vkGetPhysicalDeviceQueueFamilyProperties(physical, &count, families.data());
   QueueFamily best;
   for (std::uint32_t i = 0; i < count; ++i) {
     const auto& family = families[i];
@@ -181,16 +181,16 @@ QueueFamily choose_queue_family(VkPhysicalDevice physical) {
 Caps read_caps(const InstanceState& instance, VkPhysicalDevice physical, std::uint32_t index) {
   Caps caps;
   caps.index = index;
-  caps.extensions = device_extensions(physical);
+  caps.extensions = device_extensions(instance.fn, physical);
   VkPhysicalDeviceProperties properties{};
-  vkGetPhysicalDeviceProperties(physical, &properties);
+  instance.fn.vkGetPhysicalDeviceProperties(physical, &properties);
   caps.api_version = std::min(properties.apiVersion, instance.api_version);
-  read_properties(physical, caps);
-  read_features(physical, caps);
+  read_properties(instance.fn, physical, caps);
+  read_features(instance.fn, physical, caps);
   apply_quirks(caps);
-  caps.cooperative_matrix = read_cooperative_matrix(instance.handle, physical, caps);
-  read_memory(physical, caps);
-  const QueueFamily family = choose_queue_family(physical);
+  caps.cooperative_matrix = read_cooperative_matrix(instance, physical, caps);
+  read_memory(instance.fn, physical, caps);
+  const QueueFamily family = choose_queue_family(instance, physical);
   caps.timestamps = family.timestamp_bits > 0 && caps.timestamp_period_ns > 0;
   caps.async_compute_queue = family.index != VK_QUEUE_FAMILY_IGNORED && !family.has_graphics;
   return caps;

@@ -18,16 +18,16 @@ bool usable(const VkCooperativeMatrixPropertiesKHR& p) {
 
 }  // namespace
 
-MatrixShape read_cooperative_matrix(VkInstance instance, VkPhysicalDevice physical, const Caps& caps) {
+MatrixShape read_cooperative_matrix(const InstanceState& instance, VkPhysicalDevice physical, const Caps& caps) {
   if (!std::binary_search(caps.extensions.begin(), caps.extensions.end(), VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME)) return {};
   auto cooperative = make<VkPhysicalDeviceCooperativeMatrixFeaturesKHR>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR);
   auto v12 = make<VkPhysicalDeviceVulkan12Features>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES);
   auto all = make<VkPhysicalDeviceFeatures2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2);
   all.pNext = &v12;
   v12.pNext = &cooperative;
-  vkGetPhysicalDeviceFeatures2(physical, &all);
+  instance.fn.vkGetPhysicalDeviceFeatures2(physical, &all);
   const auto list = reinterpret_cast<PFN_vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR>(
-      vkGetInstanceProcAddr(instance, "vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR"));
+      instance.get(instance.handle, "vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR"));
   if (cooperative.cooperativeMatrix != VK_TRUE || v12.vulkanMemoryModel != VK_TRUE || list == nullptr) return {};
 
   std::uint32_t count = 0;

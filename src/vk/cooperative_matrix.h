@@ -32,6 +32,6 @@ namespace skipstone::vk {
 
 /// The largest shape (M and N up to 16, K up to 32, powers of two) whose factors are halves and whose sums are floats, held by a subgroup.
 /// Zeros where there is none, the feature is off, or the device lacks Vulkan's memory model, which such kernels are written in.
-MatrixShape read_cooperative_matrix(VkInstance instance, VkPhysicalDevice physical, const Caps& caps);
+MatrixShape read_cooperative_matrix(const InstanceState& instance, VkPhysicalDevice physical, const Caps& caps);
 
 }  // namespace skipstone::vk

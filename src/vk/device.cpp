@@ -44,13 +44,13 @@ struct Features {
       make<VkPhysicalDeviceCooperativeMatrixFeaturesKHR>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR);
   std::vector<const char*> extensions;
 
-  Features(VkPhysicalDevice physical, const Caps& caps) {
+  Features(const InstanceState& instance, VkPhysicalDevice physical, const Caps& caps) {
     // What the driver has of the features that are not in Caps.
     auto present = make<VkPhysicalDeviceFeatures2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2);
     const bool executable_extension = has(caps, VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME);
     if (caps.subgroup_size_control) subgroup.pNext = present.pNext, present.pNext = &subgroup;
     if (executable_extension) executable.pNext = present.pNext, present.pNext = &executable;
-    vkGetPhysicalDeviceFeatures2(physical, &present);
+    instance.fn.vkGetPhysicalDeviceFeatures2(physical, &present);
 
     core.features = {};  // robustBufferAccess off: kernels keep their bounds by construction
     v12.timelineSemaphore = VK_TRUE;
@@ -93,7 +93,8 @@ struct Features {
 };
 
 void create_handle(DeviceState& state, bool pipeline_statistics) {
-  const Features features(state.physical, state.caps);
+  const InstanceState& instance = state.instance->state();
+  const Features features(instance, state.physical, state.caps);
   const float priority = 1.0f;
   auto queue = make<VkDeviceQueueCreateInfo>(VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO);
   queue.queueFamilyIndex = state.family.index;
@@ -105,8 +106,8 @@ void create_handle(DeviceState& state, bool pipeline_statistics) {
   info.pQueueCreateInfos = &queue;
   info.enabledExtensionCount = static_cast<std::uint32_t>(features.extensions.size());
   info.ppEnabledExtensionNames = features.extensions.data();
-  check(vkCreateDevice(state.physical, &info, nullptr, &state.handle), "vkCreateDevice");
-  volkLoadDeviceTable(&state.fn, state.handle);
+  check(instance.fn.vkCreateDevice(state.physical, &info, nullptr, &state.handle), "vkCreateDevice");
+  state.fn = DeviceFunctions(instance.fn.vkGetDeviceProcAddr, state.handle);
   state.fn.vkGetDeviceQueue(state.handle, state.family.index, 0, &state.queue);
   state.memory_budget = has(state.caps, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
   state.creation_feedback = has(state.caps, VK_EXT_PIPELINE_CREATION_FEEDBACK_EXTENSION_NAME);
@@ -116,7 +117,7 @@ void create_handle(DeviceState& state, bool pipeline_statistics) {
 }  // namespace
 
 DeviceState::~DeviceState() {
-  if (handle == VK_NULL_HANDLE) return;
+  if (handle == VK_NULL_HANDLE || fn.vkDestroyDevice == nullptr) return;
   fn.vkDeviceWaitIdle(handle);
   for (const auto& [kinds, layout] : set_layouts) fn.vkDestroyDescriptorSetLayout(handle, layout, nullptr);
   fn.vkDestroyDevice(handle, nullptr);
@@ -142,7 +143,7 @@ VkDescriptorSetLayout DeviceState::set_layout(std::uint32_t bindings, std::uint3
 }
 
 void DeviceState::name(VkObjectType type, std::uint64_t object, const char* text) const {
-  const auto set_name = instance->state().debug.set_name;
+  const auto set_name = instance->state().debug.vkSetDebugUtilsObjectNameEXT;
   if (set_name == nullptr) return;
   auto info = make<VkDebugUtilsObjectNameInfoEXT>(VK_STRUCTURE_TYPE_DEBUG_UTILS_OBJECT_NAME_INFO_EXT);
   info.objectType = type;
@@ -167,13 +168,14 @@ std::shared_ptr<Device> Device::create(std::shared_ptr<Instance> instance, std::
   }
   std::shared_ptr<Device> device(new Device);
   DeviceState& state = *device->state_;
-  state.physical = instance->state().physical[index];
+  const InstanceState& of = instance->state();
+  state.physical = of.physical[index];
   state.caps = instance->devices()[index];
   state.instance = std::move(instance);
   state.tuning = tuning_for(state.caps);
-  state.family = choose_queue_family(state.physical);
+  state.family = choose_queue_family(of, state.physical);
   state.lose_at = simulated_loss();
-  vkGetPhysicalDeviceMemoryProperties(state.physical, &state.memory);
+  of.fn.vkGetPhysicalDeviceMemoryProperties(state.physical, &state.memory);
   create_handle(state, pipeline_statistics);
   for (const Quirk& quirk : quirks_for(state.caps)) log::info("device quirk {}: {}, because {}", quirk.name, quirk.effect, quirk.reason);
   return device;

@@ -11,25 +11,18 @@ namespace {
 
 constexpr const char* validation_layer = "VK_LAYER_KHRONOS_validation";
 
-/// volk keeps the loader's functions in globals; creating instances from several threads must not race on them.
-std::mutex& loader_mutex() {
+/// Instances are made one after the other: drivers set themselves up when they are first asked, and not all of them (lavapipe of Mesa
+/// 22.3) do so under a lock.
+std::mutex& creation_mutex() {
   static std::mutex mutex;
   return mutex;
 }
 
-void open_loader() {
-  if (volkInitialize() != VK_SUCCESS) {
-    fail(Code::no_device,
-         "no Vulkan loader on this system: libvulkan.so.1 could not be opened; install it (Debian and Ubuntu: libvulkan1) together with "
-         "the driver of your GPU (mesa-vulkan-drivers, or the vendor's), then try again");
-  }
-}
-
-std::vector<std::string> instance_extensions(const char* layer) {
+std::vector<std::string> instance_extensions(const LoaderFunctions& loader, const char* layer) {
   std::uint32_t count = 0;
-  if (vkEnumerateInstanceExtensionProperties(layer, &count, nullptr) != VK_SUCCESS) return {};
+  if (loader.vkEnumerateInstanceExtensionProperties(layer, &count, nullptr) != VK_SUCCESS) return {};
   std::vector<VkExtensionProperties> properties(count);
-  if (vkEnumerateInstanceExtensionProperties(layer, &count, properties.data()) < 0) return {};
+  if (loader.vkEnumerateInstanceExtensionProperties(layer, &count, properties.data()) < 0) return {};
   std::vector<std::string> names;
   for (std::uint32_t i = 0; i < count; ++i) names.emplace_back(properties[i].extensionName);
   return names;
@@ -37,11 +30,11 @@ std::vector<std::string> instance_extensions(const char* layer) {
 
 bool has(const std::vector<std::string>& names, const char* name) { return std::find(names.begin(), names.end(), name) != names.end(); }
 
-bool layer_present(const char* name) {
+bool layer_present(const LoaderFunctions& loader, const char* name) {
   std::uint32_t count = 0;
-  if (vkEnumerateInstanceLayerProperties(&count, nullptr) != VK_SUCCESS) return false;
+  if (loader.vkEnumerateInstanceLayerProperties(&count, nullptr) != VK_SUCCESS) return false;
   std::vector<VkLayerProperties> layers(count);
-  if (vkEnumerateInstanceLayerProperties(&count, layers.data()) < 0) return false;
+  if (loader.vkEnumerateInstanceLayerProperties(&count, layers.data()) < 0) return false;
   return std::any_of(layers.begin(), layers.end(), [&](const auto& layer) { return std::strcmp(layer.layerName, name) == 0; });
 }
 
@@ -63,9 +56,9 @@ VkDebugUtilsMessengerCreateInfoEXT messenger_info(InstanceState& state) {
   return info;
 }
 
-std::uint32_t usable_version() {
+std::uint32_t usable_version(const LoaderFunctions& loader) {
   std::uint32_t loader_version = VK_API_VERSION_1_0;
-  if (vkEnumerateInstanceVersion != nullptr) vkEnumerateInstanceVersion(&loader_version);
+  if (loader.vkEnumerateInstanceVersion != nullptr) loader.vkEnumerateInstanceVersion(&loader_version);
   if (loader_version < VK_API_VERSION_1_2) {
     fail(Code::no_device, "the Vulkan loader is version {}.{}, but 1.2 is needed: update libvulkan1", VK_API_VERSION_MAJOR(loader_version),
          VK_API_VERSION_MINOR(loader_version));
@@ -83,9 +76,9 @@ struct Request {
   VkInstanceCreateInfo info = make<VkInstanceCreateInfo>(VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO);
   bool debug_utils = false;
 
-  Request(InstanceState& state, bool validation) {
-    const auto available = instance_extensions(nullptr);
-    const auto of_layer = validation ? instance_extensions(validation_layer) : std::vector<std::string>{};
+  Request(const LoaderFunctions& loader, InstanceState& state, bool validation) {
+    const auto available = instance_extensions(loader, nullptr);
+    const auto of_layer = validation ? instance_extensions(loader, validation_layer) : std::vector<std::string>{};
     debug_utils = has(available, VK_EXT_DEBUG_UTILS_EXTENSION_NAME) || has(of_layer, VK_EXT_DEBUG_UTILS_EXTENSION_NAME);
     if (debug_utils) extensions.push_back(VK_EXT_DEBUG_UTILS_EXTENSION_NAME);
     if (has(available, VK_KHR_PORTABILITY_ENUMERATION_EXTENSION_NAME)) {
@@ -117,42 +110,33 @@ struct Request {
   Request& operator=(const Request&) = delete;
 };
 
-DebugFunctions load_debug_functions(VkInstance instance) {
-  const auto load = [&](const char* name) { return vkGetInstanceProcAddr(instance, name); };
-  DebugFunctions debug;
-  debug.create_messenger = reinterpret_cast<PFN_vkCreateDebugUtilsMessengerEXT>(load("vkCreateDebugUtilsMessengerEXT"));
-  debug.destroy_messenger = reinterpret_cast<PFN_vkDestroyDebugUtilsMessengerEXT>(load("vkDestroyDebugUtilsMessengerEXT"));
-  debug.set_name = reinterpret_cast<PFN_vkSetDebugUtilsObjectNameEXT>(load("vkSetDebugUtilsObjectNameEXT"));
-  debug.begin_label = reinterpret_cast<PFN_vkCmdBeginDebugUtilsLabelEXT>(load("vkCmdBeginDebugUtilsLabelEXT"));
-  debug.end_label = reinterpret_cast<PFN_vkCmdEndDebugUtilsLabelEXT>(load("vkCmdEndDebugUtilsLabelEXT"));
-  return debug;
-}
-
 void create_handle(InstanceState& state, bool validation) {
-  state.api_version = usable_version();
-  if (validation && !layer_present(validation_layer)) {
+  const LoaderFunctions& loader = system_loader();
+  state.get = loader.vkGetInstanceProcAddr;
+  state.api_version = usable_version(loader);
+  if (validation && !layer_present(loader, validation_layer)) {
     fail(Code::unsupported,
          "Vulkan validation was asked for, but the layer {} is not installed (Debian and Ubuntu: vulkan-validationlayers)",
          validation_layer);
   }
-  const Request request(state, validation);
-  const VkResult result = vkCreateInstance(&request.info, nullptr, &state.handle);
+  const Request request(loader, state, validation);
+  const VkResult result = loader.vkCreateInstance(&request.info, nullptr, &state.handle);
   if (result == VK_ERROR_INCOMPATIBLE_DRIVER) {
     fail(Code::no_device,
          "the Vulkan loader found no driver: install the driver of your GPU, or mesa-vulkan-drivers (its lavapipe runs on any CPU); if "
          "VK_ICD_FILENAMES or VK_DRIVER_FILES is set, check that the files it names exist");
   }
   check(result, "vkCreateInstance");
-  volkLoadInstanceOnly(state.handle);
-  if (request.debug_utils) state.debug = load_debug_functions(state.handle);
-  if (validation && state.debug.create_messenger != nullptr) {
+  state.fn = InstanceFunctions(state.get, state.handle);
+  if (request.debug_utils) state.debug = DebugFunctions(state.get, state.handle);
+  if (validation && state.debug.vkCreateDebugUtilsMessengerEXT != nullptr) {
     const auto own = messenger_info(state);
-    check(state.debug.create_messenger(state.handle, &own, nullptr, &state.messenger), "vkCreateDebugUtilsMessengerEXT");
+    check(state.debug.vkCreateDebugUtilsMessengerEXT(state.handle, &own, nullptr, &state.messenger), "vkCreateDebugUtilsMessengerEXT");
   }
 }
 
-std::string why_unsuitable(const Caps& caps, VkPhysicalDevice physical) {
-  if (choose_queue_family(physical).index == VK_QUEUE_FAMILY_IGNORED) return "it has no compute queue";
+std::string why_unsuitable(const InstanceState& instance, const Caps& caps, VkPhysicalDevice physical) {
+  if (choose_queue_family(instance, physical).index == VK_QUEUE_FAMILY_IGNORED) return "it has no compute queue";
   if (!caps.timeline_semaphore) return "it has no timeline semaphores";
   if (caps.max_storage_buffers < 8)
     return fmt::format("a shader can use only {} storage buffers there, 8 are needed", caps.max_storage_buffers);
@@ -165,14 +149,14 @@ std::string why_unsuitable(const Caps& caps, VkPhysicalDevice physical) {
 
 void list_devices(InstanceState& state) {
   std::uint32_t count = 0;
-  check(vkEnumeratePhysicalDevices(state.handle, &count, nullptr), "vkEnumeratePhysicalDevices");
+  check(state.fn.vkEnumeratePhysicalDevices(state.handle, &count, nullptr), "vkEnumeratePhysicalDevices");
   std::vector<VkPhysicalDevice> all(count);
-  const VkResult result = vkEnumeratePhysicalDevices(state.handle, &count, all.data());
+  const VkResult result = state.fn.vkEnumeratePhysicalDevices(state.handle, &count, all.data());
   if (result != VK_INCOMPLETE) check(result, "vkEnumeratePhysicalDevices");
   all.resize(count);
   for (VkPhysicalDevice physical : all) {
     VkPhysicalDeviceProperties properties{};
-    vkGetPhysicalDeviceProperties(physical, &properties);
+    state.fn.vkGetPhysicalDeviceProperties(physical, &properties);
     if (properties.apiVersion < VK_API_VERSION_1_2) {
       const std::string name = properties.deviceName;
       log::info("Vulkan device '{}' is left out: it has Vulkan {}.{}, 1.2 is needed", name, VK_API_VERSION_MAJOR(properties.apiVersion),
@@ -180,7 +164,7 @@ void list_devices(InstanceState& state) {
       continue;
     }
     Caps caps = read_caps(state, physical, static_cast<std::uint32_t>(state.caps.size()));
-    state.unsuitable.push_back(why_unsuitable(caps, physical));
+    state.unsuitable.push_back(why_unsuitable(state, caps, physical));
     state.physical.push_back(physical);
     state.caps.push_back(std::move(caps));
   }
@@ -242,16 +226,15 @@ void check(VkResult result, const char* call) {
 }
 
 InstanceState::~InstanceState() {
-  if (messenger != VK_NULL_HANDLE) debug.destroy_messenger(handle, messenger, nullptr);
-  if (handle != VK_NULL_HANDLE) vkDestroyInstance(handle, nullptr);
+  if (messenger != VK_NULL_HANDLE) debug.vkDestroyDebugUtilsMessengerEXT(handle, messenger, nullptr);
+  if (handle != VK_NULL_HANDLE && fn.vkDestroyInstance != nullptr) fn.vkDestroyInstance(handle, nullptr);
 }
 
 Instance::Instance() : state_(std::make_unique<InstanceState>()) {}
 Instance::~Instance() = default;
 
 std::shared_ptr<Instance> Instance::create(bool validation) {
-  const std::lock_guard lock(loader_mutex());
-  open_loader();
+  const std::lock_guard lock(creation_mutex());
   std::shared_ptr<Instance> instance(new Instance);
   create_handle(*instance->state_, validation);
   list_devices(*instance->state_);

@@ -118,7 +118,7 @@ std::unique_ptr<Block> make_block(DeviceState& device, const RoleRow& row, std::
   auto budget = make<VkPhysicalDeviceMemoryBudgetPropertiesEXT>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT);
   auto all = make<VkPhysicalDeviceMemoryProperties2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2);
   if (device.memory_budget) all.pNext = &budget;
-  vkGetPhysicalDeviceMemoryProperties2(device.physical, &all);
+  device.instance->state().fn.vkGetPhysicalDeviceMemoryProperties2(device.physical, &all);
   std::uint64_t heap_bytes = 0, available = 0;
   const auto types = candidates(device, row, ~0u);
   if (!types.empty()) {

@@ -219,7 +219,7 @@ struct Recorder::State {
   void begin_label(std::string_view label) {
     if (first_label.empty()) first_label = label;
     last_label = label;
-    const auto begin = device.instance->state().debug.begin_label;
+    const auto begin = device.instance->state().debug.vkCmdBeginDebugUtilsLabelEXT;
     if (begin == nullptr) return;
     auto info = make<VkDebugUtilsLabelEXT>(VK_STRUCTURE_TYPE_DEBUG_UTILS_LABEL_EXT);
     info.pLabelName = last_label.c_str();
@@ -227,7 +227,7 @@ struct Recorder::State {
   }
 
   void end_label() {
-    if (const auto end = device.instance->state().debug.end_label) end(out->buffer);
+    if (const auto end = device.instance->state().debug.vkCmdEndDebugUtilsLabelEXT) end(out->buffer);
   }
 
   /// Everything of a dispatch but the dispatch itself, which `run` records.

@@ -1,7 +1,5 @@
-// What the layer's own sources share. Private to src/vk: the only header of the program that includes Vulkan's.
+// What the layer's own sources share. Private to src/vk, as is functions.h, the only header of the program that includes Vulkan's.
 #pragma once
-
-#include <volk.h>
 
 #include <atomic>
 #include <functional>
@@ -14,6 +12,7 @@
 
 #include "vk/caps.h"
 #include "vk/device.h"
+#include "vk/functions.h"
 #include "vk/memory.h"
 #include "vk/pipeline.h"
 #include "vk/recorder.h"
@@ -34,18 +33,10 @@ const char* result_name(VkResult result);
 /// Throws out_of_memory, device_lost or internal by `result`, naming `call`; nothing where it is VK_SUCCESS.
 void check(VkResult result, const char* call);
 
-/// VK_EXT_debug_utils is an instance extension: its functions belong to one instance, so they are not taken from volk's globals,
-/// which a second instance without the extension would clear.
-struct DebugFunctions {
-  PFN_vkCreateDebugUtilsMessengerEXT create_messenger = nullptr;
-  PFN_vkDestroyDebugUtilsMessengerEXT destroy_messenger = nullptr;
-  PFN_vkSetDebugUtilsObjectNameEXT set_name = nullptr;
-  PFN_vkCmdBeginDebugUtilsLabelEXT begin_label = nullptr;
-  PFN_vkCmdEndDebugUtilsLabelEXT end_label = nullptr;
-};
-
 struct InstanceState {
+  PFN_vkGetInstanceProcAddr get = nullptr;
   VkInstance handle = VK_NULL_HANDLE;
+  InstanceFunctions fn;
   std::uint32_t api_version = 0;
   DebugFunctions debug;  ///< null functions where the extension is absent
   VkDebugUtilsMessengerEXT messenger = VK_NULL_HANDLE;
@@ -66,7 +57,7 @@ struct QueueFamily {
   bool has_graphics = true;
   std::uint32_t timestamp_bits = 0;
 };
-QueueFamily choose_queue_family(VkPhysicalDevice physical);
+QueueFamily choose_queue_family(const InstanceState& instance, VkPhysicalDevice physical);
 
 Caps read_caps(const InstanceState& instance, VkPhysicalDevice physical, std::uint32_t index);
 
@@ -74,7 +65,7 @@ struct DeviceState {
   std::shared_ptr<Instance> instance;
   VkPhysicalDevice physical = VK_NULL_HANDLE;
   VkDevice handle = VK_NULL_HANDLE;
-  VolkDeviceTable fn{};
+  DeviceFunctions fn;
   VkQueue queue = VK_NULL_HANDLE;
   QueueFamily family;
   VkPhysicalDeviceMemoryProperties memory{};

@@ -1,0 +1,75 @@
+#include "vk/functions.h"
+
+#include <dlfcn.h>
+
+#include "base/status.h"
+
+namespace skipstone::vk {
+namespace {
+
+template <typename Function, typename Get, typename Handle>
+void take(Function& function, Get get, Handle handle, const char* name) {
+  function = reinterpret_cast<Function>(get(handle, name));
+  if (function == nullptr) fail(Code::no_device, "this Vulkan has no function {}: Vulkan 1.2 is needed, of the instance too", name);
+}
+
+template <typename Function, typename Get, typename Handle>
+void take_if_there(Function& function, Get get, Handle handle, const char* name) {
+  function = reinterpret_cast<Function>(get(handle, name));
+}
+
+#ifdef __APPLE__
+constexpr const char* loader_names[] = {"libvulkan.dylib", "libvulkan.1.dylib", "libMoltenVK.dylib"};
+#else
+constexpr const char* loader_names[] = {"libvulkan.so.1", "libvulkan.so"};
+#endif
+
+LoaderFunctions open_loader() {
+  for (const char* name : loader_names) {
+    void* library = ::dlopen(name, RTLD_NOW | RTLD_LOCAL);  // never closed: drivers leave threads and handlers behind
+    if (library == nullptr) continue;
+    if (const auto get = reinterpret_cast<PFN_vkGetInstanceProcAddr>(::dlsym(library, "vkGetInstanceProcAddr"))) return LoaderFunctions(get);
+  }
+  fail(Code::no_device,
+       "no Vulkan loader on this system: {} could not be opened; install it (Debian and Ubuntu: libvulkan1) together with the driver of your "
+       "GPU (mesa-vulkan-drivers, or the vendor's), then try again",
+       loader_names[0]);
+}
+
+}  // namespace
+
+LoaderFunctions::LoaderFunctions(PFN_vkGetInstanceProcAddr get) : vkGetInstanceProcAddr(get) {
+  const VkInstance none = VK_NULL_HANDLE;
+  take_if_there(vkEnumerateInstanceVersion, get, none, "vkEnumerateInstanceVersion");
+#define SKIPSTONE_TAKE(name) take(name, get, none, #name);
+  SKIPSTONE_LOADER_FUNCTIONS(SKIPSTONE_TAKE)
+#undef SKIPSTONE_TAKE
+}
+
+InstanceFunctions::InstanceFunctions(PFN_vkGetInstanceProcAddr get, VkInstance instance) {
+#define SKIPSTONE_TAKE(name) take(name, get, instance, #name);
+  SKIPSTONE_INSTANCE_FUNCTIONS(SKIPSTONE_TAKE)
+#undef SKIPSTONE_TAKE
+}
+
+DebugFunctions::DebugFunctions(PFN_vkGetInstanceProcAddr get, VkInstance instance) {
+#define SKIPSTONE_TAKE(name) take_if_there(name, get, instance, #name);
+  SKIPSTONE_DEBUG_FUNCTIONS(SKIPSTONE_TAKE)
+#undef SKIPSTONE_TAKE
+}
+
+DeviceFunctions::DeviceFunctions(PFN_vkGetDeviceProcAddr get, VkDevice device) {
+#define SKIPSTONE_TAKE(name) take(name, get, device, #name);
+  SKIPSTONE_DEVICE_FUNCTIONS(SKIPSTONE_TAKE)
+#undef SKIPSTONE_TAKE
+#define SKIPSTONE_TAKE(name) take_if_there(name, get, device, #name);
+  SKIPSTONE_DEVICE_EXTENSION_FUNCTIONS(SKIPSTONE_TAKE)
+#undef SKIPSTONE_TAKE
+}
+
+const LoaderFunctions& system_loader() {
+  static const LoaderFunctions loader = open_loader();  // where it throws, the next call tries again
+  return loader;
+}
+
+}  // namespace skipstone::vk

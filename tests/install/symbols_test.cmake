@@ -1,0 +1,22 @@
+# Run by ctest with NM, ARCHIVE, SHARED (a library of each kind; may be empty): neither defines a name of Vulkan's that a program that links it
+# would see. A program's own vkCreateInstance would otherwise be the library's variable.
+foreach(library "${ARCHIVE};--extern-only" "${SHARED};--dynamic")
+  list(GET library 0 file)
+  list(GET library 1 which)
+  if(NOT file)
+    continue()
+  endif()
+  execute_process(COMMAND ${NM} --defined-only ${which} ${file} OUTPUT_VARIABLE symbols ERROR_VARIABLE errors RESULT_VARIABLE failed)
+  if(failed)
+    message(FATAL_ERROR "${NM} ${file}: ${errors}")
+  endif()
+  string(REGEX MATCHALL "[0-9a-f]+ [A-Z] vk[A-Z][A-Za-z0-9_]*|[0-9a-f]+ [A-Z] volk[A-Z][A-Za-z0-9_]*" found "${symbols}")
+  list(LENGTH found count)
+  if(count GREATER 0)
+    list(SUBLIST found 0 5 first)
+    message(FATAL_ERROR "${file} defines ${count} of Vulkan's names, among them ${first}")
+  endif()
+  if(NOT symbols MATCHES " T skipstone_engine_load")  # or the list is of something else
+    message(FATAL_ERROR "${file} does not define skipstone_engine_load")
+  endif()
+endforeach()
