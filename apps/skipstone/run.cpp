@@ -79,7 +79,7 @@ class Interruptible {
 
 nlohmann::ordered_json result_json(const RunOptions& options, const std::string& model, const std::string& prompt,
                                    const std::vector<skipstone_token>& prompt_tokens, const std::string& text,
-                                   const skipstone::Engine& engine, skipstone::Session& session, const Statistics& statistics) {
+                                   const skipstone::Engine& engine, skipstone::Session& session, const RunStatistics& statistics) {
   const skipstone_engine_info info = engine.info();
   nlohmann::ordered_json result = {
       {"prompt", prompt},
@@ -119,7 +119,7 @@ ExitCode generate(const RunOptions& options, const std::string& model, const std
     echo();
     return output.write({chunk.text, chunk.bytes}, chunk.drafted != 0 ? Style::green : Style::plain);
   });
-  const Statistics statistics = read_statistics(session);
+  const RunStatistics statistics = read_statistics(session);
   if (options.json) {
     const auto result = result_json(options, model, prompt, tokens, text, engine, session, statistics);
     output.write(result.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
@@ -186,7 +186,7 @@ void add_run(CLI::App& app, ExitCode& code) {
   add_verify_option(*command, o.sampling);
   add_sampling_options(*command, o.sampling);
   const char* group = "Output";
-  command->add_flag("--stats", o.statistics, "Statistics to standard error at the end")->envname("SKIPSTONE_STATS")->group(group);
+  command->add_flag("--stats", o.statistics, "RunStatistics to standard error at the end")->envname("SKIPSTONE_STATS")->group(group);
   command
       ->add_flag("--agreement", o.agreement,
                  "At the end, how many tokens are what the whole model chooses at their places: 100 % unless the drafter is lossy")

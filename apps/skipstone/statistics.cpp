@@ -20,10 +20,10 @@ std::string milliseconds(double seconds, double of_seconds) {
 
 }  // namespace
 
-Statistics read_statistics(const skipstone::Session& session) {
+RunStatistics read_statistics(const skipstone::Session& session) {
   const auto report = nlohmann::json::parse(session.report());
   const auto &corpus = report.at("corpus"), &early = report.at("early"), &seconds = report.at("seconds");
-  Statistics s;
+  RunStatistics s;
   s.stop_reason = report.at("stop_reason");
   s.drafter = report.at("drafter");
   s.skip_set = report.at("skip_set");
@@ -66,7 +66,7 @@ Statistics read_statistics(const skipstone::Session& session) {
   return s;
 }
 
-std::string statistics_text(const Statistics& s) {
+std::string statistics_text(const RunStatistics& s) {
   std::string text;
   const auto line = [&](const char* name, const std::string& value) { text += fmt::format("{:<20}{}\n", name, value); };
   line("prompt", fmt::format("{:10} tokens {:12.1f} tokens/s {:10.1f} ms", s.prompt_tokens, rate(s.prompt_tokens, s.prompt_seconds),
@@ -129,7 +129,7 @@ std::string statistics_text(const Statistics& s) {
   return text;
 }
 
-nlohmann::ordered_json statistics_json(const Statistics& s) {
+nlohmann::ordered_json statistics_json(const RunStatistics& s) {
   nlohmann::ordered_json positions = nlohmann::ordered_json::array();
   for (const auto& [drafted, accepted] : s.by_position) positions.push_back({{"drafted", drafted}, {"accepted", accepted}});
   nlohmann::ordered_json shares = nlohmann::ordered_json::array();

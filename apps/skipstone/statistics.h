@@ -29,7 +29,7 @@ struct Strategy {
 };
 
 /// What skipstone_session_report() says.
-struct Statistics {
+struct RunStatistics {
   std::string stop_reason = "max_tokens", drafter, skip_set, chosen;
   std::uint64_t prompt_tokens = 0, generated_tokens = 0;
   std::uint64_t rounds = 0, device_rounds = 0, drafted = 0, accepted = 0;
@@ -49,12 +49,12 @@ struct Statistics {
 };
 
 /// Of the session's last generation.
-Statistics read_statistics(const skipstone::Session& session);
+RunStatistics read_statistics(const skipstone::Session& session);
 
 /// Aligned lines.
-std::string statistics_text(const Statistics& statistics);
+std::string statistics_text(const RunStatistics& statistics);
 
 /// The object "statistics" of --json.
-nlohmann::ordered_json statistics_json(const Statistics& statistics);
+nlohmann::ordered_json statistics_json(const RunStatistics& statistics);
 
 }  // namespace cli

@@ -17,7 +17,7 @@ PresetModel preset_model(const skipstone::Engine& engine, const Prompt& prompt, 
   sampling.draft = "asd";
   skipstone::Session session(engine, sampling);
   session.generate(engine.tokenize(prompt.text), 1);
-  const Statistics statistics = read_statistics(session);
+  const RunStatistics statistics = read_statistics(session);
   PresetModel model{info.layers, info.exit_layer, preset.skip_set, statistics.attention_cosine};
   if (model.skip_set.empty()) model.skip_set = statistics.skip_set;
   if (model.skip_set.empty()) {

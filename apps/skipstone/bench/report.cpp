@@ -41,7 +41,7 @@ Json drafter_json(const Summary& summary, const Json& task) {
 }
 
 Json run_json(const Sweep& sweep, const Run& run, bool identical) {
-  const Statistics& s = run.stats;
+  const RunStatistics& s = run.stats;
   Json positions = Json::array();
   for (const DraftPosition& position : run.stats.by_position) {
     positions.push_back({{"drafted", position.drafted}, {"accepted", position.accepted}});

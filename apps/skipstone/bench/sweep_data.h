@@ -22,7 +22,7 @@ struct Drafter {
 struct Run {
   std::size_t prompt = 0, drafter = 0;  ///< indices of Sweep::prompts and Sweep::drafters
   std::uint32_t repeat = 0;             ///< 0 the first time the prompt is run
-  Statistics stats;
+  RunStatistics stats;
   std::vector<skipstone_token> tokens;
 };
 
