@@ -134,6 +134,31 @@ TEST(TakeOver, WhatCannotBeIsRefused) {
   EXPECT_EQ(session.tokens().size(), 3u);
 }
 
+TEST(Callbacks, CannotChangeTheirSession) {
+  const skipstone::Engine engine = synthetic("stories-260k:q8_0");
+  skipstone::Session session(engine), other(engine);
+  std::vector<skipstone_status> refused;
+  const skipstone_token token = 5;
+  double seconds = 0;
+  session.generate({1, 2}, 4, [&](const skipstone_chunk&) {
+    skipstone_work work{};
+    work.struct_size = sizeof(work);
+    work.rows = 1;
+    for (const skipstone_status status :
+         {skipstone_session_generate(session.get(), &token, 1, 1, nullptr, nullptr), skipstone_session_reset(session.get()),
+          skipstone_session_prefill(session.get(), &token, 1), skipstone_session_copy_from(session.get(), other.get()),
+          skipstone_session_copy_from(other.get(), session.get()), skipstone_session_measure(session.get(), &work, &seconds)}) {
+      refused.push_back(status);
+    }
+    EXPECT_NE(std::string(skipstone_last_error()).find("in use"), std::string::npos) << skipstone_last_error();
+    return true;
+  });
+  EXPECT_EQ(refused, std::vector<skipstone_status>(4 * 6, SKIPSTONE_INVALID_ARGUMENT));
+  EXPECT_EQ(session.tokens().size(), 4u);
+  other.copy_from(session);  // and afterwards it may
+  other.reset();
+}
+
 TEST(Measure, EveryKindOfWork) {
   const skipstone::Engine engine = synthetic("stories-260k:q8_0");
   skipstone_session_params params = skipstone::session_params();
@@ -159,6 +184,9 @@ TEST(Measure, WhatCannotBeIsRefused) {
   expect_refusal(session, work(10, 0, 0, 0), "nothing to measure");
   expect_refusal(session, work(0, 4, 0, 4), "not of both");
   expect_refusal(session, work(0, 0, 0, engine.info().max_rows + 1), "cannot verify");
+  skipstone_work chains = work(0, 0, 0, 2);
+  chains.chains = 4000000000u;
+  expect_refusal(session, chains, "too many");
   expect_refusal(session, work(500, 13, 0, 0), "context of 512");
   expect_refusal(session, work(0xffffffffu, 1, 0, 0), "context of 512");
 }
