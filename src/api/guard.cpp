@@ -2,8 +2,11 @@
 
 #include <cstdlib>
 #include <new>
+#include <stdexcept>
+#include <system_error>
 
 #include "base/env.h"
+#include "base/escape.h"
 #include "skipstone/skipstone_experimental.h"
 
 namespace skipstone::api {
@@ -11,6 +14,18 @@ namespace {
 
 /// No struct of this API will be larger; a larger number is one that was never set.
 constexpr std::size_t most_struct_bytes = 1 << 16;
+
+/// Kept without a copy, for there may be no memory for one.
+skipstone_status out_of_memory() noexcept { return skipstone_set_last_error(SKIPSTONE_OUT_OF_MEMORY, nullptr); }
+
+/// Exceptions of other libraries may quote what they read.
+skipstone_status remember_unknown(const std::exception& error) noexcept {
+  try {
+    return skipstone_set_last_error(SKIPSTONE_INTERNAL, message_text(error.what()).c_str());
+  } catch (...) {
+    return out_of_memory();
+  }
+}
 
 }  // namespace
 
@@ -20,9 +35,14 @@ skipstone_status from_exception() noexcept {
   } catch (const Error& error) {
     return skipstone_set_last_error(static_cast<skipstone_status>(error.code()), error.what());
   } catch (const std::bad_alloc&) {
-    return skipstone_set_last_error(SKIPSTONE_OUT_OF_MEMORY, "the system has no memory left; close other programs or use a smaller context");
+    return out_of_memory();
+  } catch (const std::length_error&) {
+    return out_of_memory();  // larger than memory can ever be
+  } catch (const std::system_error& error) {
+    const bool exhausted = error.code() == std::errc::resource_unavailable_try_again || error.code() == std::errc::not_enough_memory;
+    return exhausted ? out_of_memory() : remember_unknown(error);  // std::thread has no memory for a stack
   } catch (const std::exception& error) {
-    return skipstone_set_last_error(SKIPSTONE_INTERNAL, error.what());
+    return remember_unknown(error);
   } catch (...) {
     return skipstone_set_last_error(SKIPSTONE_INTERNAL, "something other than an exception of the standard library was thrown");
   }

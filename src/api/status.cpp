@@ -6,9 +6,17 @@
 
 namespace {
 
-std::string& last_error() {
-  thread_local std::string text;
-  return text;
+constexpr const char* no_memory = "the system has no memory left; close other programs or use a smaller context";
+
+/// A thread's last sentence. Where there is no memory to keep it, it is that there is none.
+struct LastError {
+  std::string text;
+  bool no_memory = false;
+};
+
+LastError& last_error() {
+  thread_local LastError error;
+  return error;
 }
 
 }  // namespace
@@ -16,15 +24,21 @@ std::string& last_error() {
 extern "C" {
 
 skipstone_status skipstone_set_last_error(skipstone_status status, const char* sentence) {
+  LastError& error = last_error();
+  error.no_memory = sentence == nullptr;
+  if (sentence == nullptr) return status;
   try {
-    last_error() = sentence == nullptr ? "" : sentence;
+    error.text = sentence;
   } catch (...) {
-    last_error().clear();
+    error.no_memory = true;
   }
   return status;
 }
 
-const char* skipstone_last_error(void) { return last_error().c_str(); }
+const char* skipstone_last_error(void) {
+  const LastError& error = last_error();
+  return error.no_memory ? no_memory : error.text.c_str();
+}
 
 void skipstone_string_free(char* text) { std::free(text); }
 
