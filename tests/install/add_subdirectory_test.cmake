@@ -1,0 +1,35 @@
+# Run by ctest with PROJECT, SOURCE, WORK, GENERATOR, CXX, MODEL: the project as a folder of another one, as a shared library. Configured always;
+# built and run, which takes as long as the project itself does, where SKIPSTONE_FULL_TESTS is set.
+cmake_minimum_required(VERSION 3.25)
+file(REMOVE_RECURSE ${WORK})
+
+function(run what)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE failed OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(failed)
+    message(FATAL_ERROR "${what} failed:\n${output}")
+  endif()
+  set(output "${output}" PARENT_SCOPE)
+endfunction()
+
+run("configuring" ${CMAKE_COMMAND} -S ${SOURCE}/consumer -B ${WORK} -G ${GENERATOR} -DCMAKE_CXX_COMPILER=${CXX} -DSKIPSTONE_SOURCE=${PROJECT}
+    -DBUILD_SHARED_LIBS=ON -DCMAKE_BUILD_TYPE=Release)
+# Nothing but the libraries comes with a folder: no tests, no examples.
+run("listing the targets" ${CMAKE_COMMAND} --build ${WORK} --target help)
+foreach(target runtime_consumer tools_consumer skipstone skipstone_tools_library)
+  if(NOT output MATCHES "${target}")
+    message(FATAL_ERROR "there is no target ${target}:\n${output}")
+  endif()
+endforeach()
+if(output MATCHES "c_api_test|example_smallest")
+  message(FATAL_ERROR "tests or examples came with the folder")
+endif()
+# Running models needs neither the tools nor what they need.
+run("configuring the runtime alone" ${CMAKE_COMMAND} -S ${PROJECT} -B ${WORK}/runtime -G ${GENERATOR} -DCMAKE_CXX_COMPILER=${CXX}
+    -DSKIPSTONE_BUILD_TOOLS=OFF -DSKIPSTONE_BUILD_TESTS=OFF -DCMAKE_DISABLE_FIND_PACKAGE_Eigen3=ON -DPROTOZERO_INCLUDE_DIR=PROTOZERO_INCLUDE_DIR-NOTFOUND
+    -DCMAKE_DISABLE_FIND_PACKAGE_CLI11=ON)
+if(NOT DEFINED ENV{SKIPSTONE_FULL_TESTS})
+  return()
+endif()
+run("building" ${CMAKE_COMMAND} --build ${WORK} --target runtime_consumer tools_consumer)
+run("the runtime's program" ${WORK}/runtime_consumer)
+run("the tools' program" ${WORK}/tools_consumer ${MODEL} ${WORK}/quantised.gguf)
