@@ -1,16 +1,16 @@
 #include "vk/pipeline.h"
 
-#include <unistd.h>
-
 #include <atomic>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <mutex>
 #include <optional>
 #include <system_error>
 
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/output_file.h"
 #include "base/status.h"
 #include "vk/vulkan_state.h"
 
@@ -58,24 +58,16 @@ void write_cache(const std::string& file, std::span<const char> data) {
   std::error_code error;
   const fs::path path(file);
   if (path.has_parent_path()) fs::create_directories(path.parent_path(), error);
-  const std::string temporary = fmt::format("{}.{}.tmp", file, ::getpid());
   CacheFrame frame;
   frame.bytes = data.size();
   frame.hash = fnv1a({data.data(), data.size()});
-  bool written = false;
-  {
-    std::ofstream out(temporary, std::ios::binary | std::ios::trunc);
-    out.write(reinterpret_cast<const char*>(&frame), sizeof frame);
-    out.write(data.data(), static_cast<std::streamsize>(data.size()));
-    out.close();
-    written = out.good();
-  }
-  if (written) fs::rename(temporary, path, error);
-  if (!written || error) {
-    std::error_code ignored;
-    fs::remove(temporary, ignored);
-    const std::string why = error ? error.message() : "writing failed";
-    log::warning("the pipeline cache '{}' could not be saved: {}", file, why);
+  try {
+    OutputFile out(file);
+    out.write(std::as_bytes(std::span(&frame, 1)));
+    out.write(std::as_bytes(data));
+    out.finish();
+  } catch (const Error& failure) {
+    log::warning("the pipeline cache could not be saved: {}", failure.what());
   }
 }
 
@@ -132,7 +124,8 @@ Pipeline::~Pipeline() {
 struct PipelineFactory::State {
   std::string file;
   VkPipelineCache cache = VK_NULL_HANDLE;
-  std::uint64_t saved = 0;  // hash of what the file has
+  std::mutex saving;
+  std::uint64_t saved = 0;  // hash of what the file has; under `saving`
   // A pipeline was made since; some drivers' data differ from call to call even so.
   std::atomic<bool> changed{false};
   std::atomic<std::size_t> hits{0};
@@ -163,13 +156,20 @@ PipelineFactory::~PipelineFactory() {
 }
 
 void PipelineFactory::save() {
-  if (state_->file.empty() || !state_->changed.exchange(false)) return;
+  if (state_->file.empty()) return;
+  const std::lock_guard lock(state_->saving);
+  if (!state_->changed.exchange(false)) return;
   const DeviceState& device = device_->state();
-  std::size_t bytes = 0;
-  if (device.fn.vkGetPipelineCacheData(device.handle, state_->cache, &bytes, nullptr) != VK_SUCCESS || bytes == 0) return;
-  std::vector<char> data(bytes);
-  if (device.fn.vkGetPipelineCacheData(device.handle, state_->cache, &bytes, data.data()) != VK_SUCCESS) return;
-  data.resize(bytes);
+  std::vector<char> data;
+  VkResult result = VK_INCOMPLETE;
+  while (result == VK_INCOMPLETE) {  // while other threads make pipelines it may grow between the two calls
+    std::size_t bytes = 0;
+    if (device.fn.vkGetPipelineCacheData(device.handle, state_->cache, &bytes, nullptr) != VK_SUCCESS || bytes == 0) return;
+    data.resize(bytes);
+    result = device.fn.vkGetPipelineCacheData(device.handle, state_->cache, &bytes, data.data());
+    if (result >= 0) data.resize(bytes);
+  }
+  if (result != VK_SUCCESS) return;
   const std::uint64_t hash = fnv1a({data.data(), data.size()});
   if (hash == state_->saved) return;
   write_cache(state_->file, data);
