@@ -9,7 +9,7 @@
 #include "interrupt.h"
 #include "output.h"
 #include "progress.h"
-#include "skipstone/skipstone.hpp"
+#include "skipstone/tools.hpp"
 #include "tensor_types.h"
 
 namespace cli {
@@ -25,7 +25,7 @@ struct ConvertOptions {
 
 /// What was written, as the finished file itself says.
 std::string report_text(const std::string& path) {
-  skipstone_inspect_params params = skipstone_inspect_default_params();
+  skipstone_inspect_params params = skipstone::inspect_params();
   params.model_path = path.c_str();
   const Json document = Json::parse(skipstone::inspect(params));
   std::string text = fmt::format("{}: {}, {} tensors ({})", document["path"].get<std::string>(),
@@ -39,7 +39,7 @@ std::string report_text(const std::string& path) {
 
 void convert(const ConvertOptions& options) {
   interrupt::install();
-  skipstone_convert_params params = skipstone_convert_default_params();
+  skipstone_convert_params params = skipstone::convert_params();
   params.checkpoint_path = options.folder.c_str();
   params.output_path = options.output.c_str();
   params.type = options.type.c_str();

@@ -13,6 +13,7 @@
 #include "output.h"
 #include "progress.h"
 #include "result_file.h"
+#include "skipstone/skipstone_experimental.hpp"
 
 namespace cli {
 
@@ -28,7 +29,7 @@ void print_cosines(const std::string& model, const EngineOptions& engine_options
   std::string report;
   Progress progress;
   try {
-    report = engine.cosines(prompts, [&](const char* stage, double done) {
+    report = skipstone::cosines(engine, prompts, [&](const char* stage, double done) {
       progress.update(stage, done);
       return !interrupt::requested();
     });

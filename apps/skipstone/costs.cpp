@@ -9,6 +9,7 @@
 #include "model_path.h"
 #include "output.h"
 #include "progress.h"
+#include "skipstone/skipstone_experimental.hpp"
 
 namespace cli {
 namespace {
@@ -45,7 +46,7 @@ void print_costs(const std::string& model, const EngineOptions& options, bool js
   Progress progress;
   std::string report;
   try {
-    report = engine.costs([&](const char* stage, double done) {
+    report = skipstone::costs(engine, [&](const char* stage, double done) {
       progress.update(stage, done);
       return !interrupt::requested();
     });

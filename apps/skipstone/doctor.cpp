@@ -58,7 +58,7 @@ std::string verdict_text(const Json& report, bool full) {
 
 ExitCode doctor(const DoctorOptions& options) {
   interrupt::install();
-  skipstone_doctor_params params = skipstone_doctor_default_params();
+  skipstone_doctor_params params = skipstone::doctor_params();
   params.device = options.device_option->count() > 0 ? options.device.c_str() : nullptr;
   params.full = options.full ? 1 : 0;
   Output output(false);

@@ -22,7 +22,7 @@ skipstone::Engine load(const skipstone_engine_params& params) {
 /// "Not found" and "unsupported" are said of files and of devices.
 bool is_about_model(skipstone_status status, const std::string& model) {
   if (status != SKIPSTONE_NOT_FOUND && status != SKIPSTONE_UNSUPPORTED) return true;
-  skipstone_inspect_params params = skipstone_inspect_default_params();
+  skipstone_inspect_params params = skipstone::inspect_params();
   params.model_path = model.c_str();
   try {
     return !nlohmann::json::parse(skipstone::inspect(params))["unsupported"].get<std::string>().empty();
@@ -48,7 +48,7 @@ std::int32_t kv_type(const std::string& kv) {
 }
 
 skipstone_engine_params engine_params(const std::string& model, const EngineOptions& options) {
-  skipstone_engine_params params = skipstone_engine_default_params();
+  skipstone_engine_params params = skipstone::engine_params();
   params.model_path = model.c_str();
   params.device = options.device_option->count() > 0 ? options.device.c_str() : nullptr;
   params.context = options.context;

@@ -86,7 +86,7 @@ std::string document_text(const Json& document, bool each_tensor) {
 }
 
 void inspect(const InspectOptions& options) {
-  skipstone_inspect_params params = skipstone_inspect_default_params();
+  skipstone_inspect_params params = skipstone::inspect_params();
   params.model_path = options.file.c_str();
   params.context = options.engine.context;
   params.kv_type = kv_type(options.engine.kv);

@@ -9,7 +9,7 @@
 #include "interrupt.h"
 #include "output.h"
 #include "progress.h"
-#include "skipstone/skipstone.hpp"
+#include "skipstone/tools.hpp"
 #include "tensor_types.h"
 
 namespace cli {
@@ -43,7 +43,7 @@ std::string report_text(const Json& report) {
 
 void quantize(const QuantizeOptions& options) {
   interrupt::install();
-  skipstone_quantize_params params = skipstone_quantize_default_params();
+  skipstone_quantize_params params = skipstone::quantize_params();
   params.model_path = options.input.c_str();
   params.output_path = options.output.c_str();
   params.type = options.type.c_str();

@@ -15,7 +15,7 @@
 #include "output.h"
 #include "prompt.h"
 #include "session_options.h"
-#include "skipstone/skipstone.hpp"
+#include "skipstone/skipstone_experimental.hpp"
 #include "statistics.h"
 
 namespace cli {
@@ -27,7 +27,7 @@ struct RunOptions {
   std::int64_t max_tokens = 256;
   EngineOptions engine;
   DraftOptions drafting;
-  skipstone_session_params sampling = skipstone_session_default_params();
+  skipstone_session_params sampling = skipstone::session_params();
   double online = 0;
   bool statistics = false, agreement = false, json = false, no_echo = false;
 };
@@ -79,22 +79,21 @@ class Interruptible {
 
 nlohmann::ordered_json result_json(const RunOptions& options, const std::string& model, const std::string& prompt,
                                    const std::vector<skipstone_token>& prompt_tokens, const std::string& text,
-                                   const skipstone::Engine& engine, skipstone::Session& session) {
+                                   const skipstone::Engine& engine, skipstone::Session& session, const RunStatistics& statistics) {
   const skipstone_engine_info info = engine.info();
   nlohmann::ordered_json result = {
       {"prompt", prompt},
       {"text", text},
       {"prompt_tokens", prompt_tokens},
       {"tokens", session.tokens()},
-      {"stop_reason", skipstone_stop_reason_name(static_cast<skipstone_stop_reason>(session.stats().stop_reason))},
+      {"stop_reason", statistics.stop_reason},
       {"draft", options.draft},
-      {"statistics", statistics_json(session)},
+      {"statistics", statistics_json(statistics)},
       {"model", {{"path", model}, {"name", info.model_name}, {"architecture", info.architecture}, {"fingerprint", info.fingerprint}}},
       {"device", {{"name", info.device_name}, {"driver", info.driver}, {"tier", info.tier}}},
       {"version", skipstone_version()}};
-  if (options.agreement && !session.tokens().empty()) result["agreement"] = session.agreement();
-  const std::vector<float> cosine = session.attention_cosine();
-  if (!cosine.empty()) result["attention_cosine"] = cosine;
+  if (options.agreement && !session.tokens().empty()) result["agreement"] = skipstone::agreement(session);
+  if (!statistics.attention_cosine.empty()) result["attention_cosine"] = statistics.attention_cosine;
   return result;
 }
 
@@ -120,24 +119,25 @@ ExitCode generate(const RunOptions& options, const std::string& model, const std
     echo();
     return output.write({chunk.text, chunk.bytes}, chunk.drafted != 0 ? Style::green : Style::plain);
   });
+  const RunStatistics statistics = read_statistics(session);
   if (options.json) {
-    const auto result = result_json(options, model, prompt, tokens, text, engine, session);
+    const auto result = result_json(options, model, prompt, tokens, text, engine, session, statistics);
     output.write(result.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
   } else {
     echo();
     output.write("\n");
   }
-  if (!options.drafting.corpus.empty() && !options.drafting.optional && session.stats().corpus_tokens == 0) {
+  if (!options.drafting.corpus.empty() && !options.drafting.optional && statistics.corpus_tokens == 0) {
     fmt::print(stderr, "warning: --draft-corpus was not used; drafter {} looks at no corpus, suffix does\n", options.draft);
   }
   const bool interrupted = interrupt::requested();
   if (interrupted) fmt::print(stderr, "interrupted\n");
-  if (session.stats().lossy != 0 && !options.statistics && !options.json) {
-    fmt::print(stderr, "note: drafter {} is lossy: the text need not be plain decoding's\n", session.drafter());
+  if (statistics.lossy && !options.statistics && !options.json) {
+    fmt::print(stderr, "note: drafter {} is lossy: the text need not be plain decoding's\n", statistics.drafter);
   }
-  if (options.statistics || (interrupted && !options.json)) fmt::print(stderr, "{}", statistics_text(session));
+  if (options.statistics || (interrupted && !options.json)) fmt::print(stderr, "{}", statistics_text(statistics));
   if (options.agreement && !options.json && !interrupted && !session.tokens().empty()) {
-    fmt::print(stderr, "{:<20}{:10.1f} % of the tokens are what the whole model chooses there\n", "agreement", 100.0 * session.agreement());
+    fmt::print(stderr, "{:<20}{:10.1f} % of the tokens are what the whole model chooses there\n", "agreement", 100.0 * skipstone::agreement(session));
   }
   check_validation(engine);
   return interrupted ? ExitCode::interrupted : ExitCode::ok;
@@ -186,7 +186,7 @@ void add_run(CLI::App& app, ExitCode& code) {
   add_verify_option(*command, o.sampling);
   add_sampling_options(*command, o.sampling);
   const char* group = "Output";
-  command->add_flag("--stats", o.statistics, "Statistics to standard error at the end")->envname("SKIPSTONE_STATS")->group(group);
+  command->add_flag("--stats", o.statistics, "RunStatistics to standard error at the end")->envname("SKIPSTONE_STATS")->group(group);
   command
       ->add_flag("--agreement", o.agreement,
                  "At the end, how many tokens are what the whole model chooses at their places: 100 % unless the drafter is lossy")

@@ -5,7 +5,6 @@
 
 #include <nlohmann/json.hpp>
 #include <numeric>
-#include <span>
 #include <vector>
 
 namespace cli {
@@ -21,22 +20,67 @@ std::string milliseconds(double seconds, double of_seconds) {
 
 }  // namespace
 
-std::string statistics_text(const skipstone::Session& session) {
-  const skipstone_stats s = session.stats();
+RunStatistics read_statistics(const skipstone::Session& session) {
+  const auto report = nlohmann::json::parse(session.report());
+  const auto &corpus = report.at("corpus"), &early = report.at("early"), &seconds = report.at("seconds");
+  RunStatistics s;
+  s.stop_reason = report.at("stop_reason");
+  s.drafter = report.at("drafter");
+  s.skip_set = report.at("skip_set");
+  s.chosen = report.at("chosen");
+  s.prompt_tokens = report.at("prompt_tokens");
+  s.generated_tokens = report.at("generated_tokens");
+  s.rounds = report.at("rounds");
+  s.device_rounds = report.at("device_rounds");
+  s.drafted = report.at("drafted");
+  s.accepted = report.at("accepted");
+  s.skipped_sublayers = report.at("skipped_sublayers");
+  s.sublayers = report.at("sublayers");
+  s.refreshes = report.at("refreshes");
+  s.refreshed_sets = report.at("refreshed_sets");
+  s.corpus_tokens = corpus.at("tokens");
+  s.corpus_bytes = corpus.at("bytes");
+  s.corpus_seconds = corpus.at("seconds");
+  s.lossy = report.at("lossy");
+  s.early_tokens = early.at("tokens");
+  s.early_layers = early.at("layers");
+  s.early_confident = early.at("confident");
+  s.early_guessed = early.at("guessed");
+  s.early_full = early.at("full");
+  s.guesses_rejected = early.at("rejected");
+  s.prompt_seconds = seconds.at("prompt");
+  s.generation_seconds = seconds.at("generation");
+  s.draft_seconds = seconds.at("draft");
+  s.verify_seconds = seconds.at("verify");
+  s.round_seconds = seconds.at("round");
+  s.refresh_seconds = seconds.at("refresh");
+  s.host_seconds = seconds.at("host");
+  s.device_seconds = seconds.at("device");
+  for (const auto& at : report.at("by_position")) s.by_position.push_back({at.at("drafted"), at.at("accepted")});
+  for (const auto& by : report.at("by_drafter")) s.by_drafter.push_back({by.at("drafter"), by.at("rounds"), by.at("drafted"), by.at("accepted")});
+  for (const auto& by : report.at("by_strategy")) {
+    s.strategies.push_back({by.at("strategy"), by.at("rows"), by.at("won_by_rank"), by.at("won_by_length")});
+  }
+  s.thresholds = report.at("thresholds").get<std::vector<float>>();
+  s.attention_cosine = report.at("attention_cosine").get<std::vector<float>>();
+  return s;
+}
+
+std::string statistics_text(const RunStatistics& s) {
   std::string text;
   const auto line = [&](const char* name, const std::string& value) { text += fmt::format("{:<20}{}\n", name, value); };
   line("prompt", fmt::format("{:10} tokens {:12.1f} tokens/s {:10.1f} ms", s.prompt_tokens, rate(s.prompt_tokens, s.prompt_seconds),
                              1000.0 * s.prompt_seconds));
   line("generation", fmt::format("{:10} tokens {:12.1f} tokens/s {:10.1f} ms", s.generated_tokens,
                                  rate(s.generated_tokens, s.generation_seconds), 1000.0 * s.generation_seconds));
-  line("stopped by", fmt::format("{:>10}", skipstone_stop_reason_name(static_cast<skipstone_stop_reason>(s.stop_reason))));
-  line("drafter", fmt::format("{:>10}", session.drafter()));
+  line("stopped by", fmt::format("{:>10}", s.stop_reason));
+  line("drafter", fmt::format("{:>10}", s.drafter));
   line("rounds",
        s.device_rounds == 0 ? fmt::format("{:10}", s.rounds) : fmt::format("{:10}  {} of them one submission", s.rounds, s.device_rounds));
-  if (const auto shares = session.drafter_shares(); shares.size() > 1) {
-    for (const skipstone_drafter_share& share : shares) {
-      line(&share == &shares.front() ? "by drafter" : "",
-           fmt::format("{:>10}  {} rounds, {} of {} drafts accepted", *share.name == '\0' ? "nobody" : share.name, share.rounds,
+  if (s.by_drafter.size() > 1) {
+    for (const DrafterShare& share : s.by_drafter) {
+      line(&share == &s.by_drafter.front() ? "by drafter" : "",
+           fmt::format("{:>10}  {} rounds, {} of {} drafts accepted", share.name.empty() ? "nobody" : share.name, share.rounds,
                        share.accepted, share.drafted));
     }
   }
@@ -44,19 +88,19 @@ std::string statistics_text(const skipstone::Session& session) {
   line("accepted", fmt::format("{:10}  {:5.1f} % of the drafted", s.accepted, 100.0 * share(s.accepted, s.drafted)));
   line("tokens per round", fmt::format("{:10.2f}", share(s.generated_tokens, s.rounds)));
   std::size_t position = 0;
-  for (const auto& [drafted, accepted] : session.draft_positions()) {
+  for (const auto& [drafted, accepted] : s.by_position) {
     line(position == 0 ? "accepted by position" : "",
          fmt::format("{:10}  {:5.1f} %  ({} of {})", position + 1, 100.0 * share(accepted, drafted), accepted, drafted));
     ++position;
   }
-  for (const skipstone_strategy& strategy : session.strategies()) {
-    const std::span<const std::uint64_t> ranks(strategy.by_rank, strategy.ranks), lengths(strategy.by_length, strategy.lengths);
-    line(("rows of " + std::string(strategy.name)).c_str(),
+  for (const Strategy& strategy : s.strategies) {
+    const auto &ranks = strategy.won_by_rank, &lengths = strategy.won_by_length;
+    line(("rows of " + strategy.name).c_str(),
          fmt::format("{:10}  won {} rounds; by rank {}; by tokens accepted {}", strategy.rows,
                      std::accumulate(ranks.begin(), ranks.end(), std::uint64_t{0}), fmt::join(ranks, " "), fmt::join(lengths, " ")));
   }
   line("skipped sublayers", fmt::format("{:10} of {}", s.skipped_sublayers, s.sublayers));
-  if (!session.skip_set().empty()) line("skip set", fmt::format("{:>10}", session.skip_set()));
+  if (!s.skip_set.empty()) line("skip set", fmt::format("{:>10}", s.skip_set));
   if (s.refreshes > 0) {
     line("refreshed",
          fmt::format("{:10}  {} times with another skip set, {:.1f} ms", s.refreshes, s.refreshed_sets, 1000.0 * s.refresh_seconds));
@@ -65,13 +109,13 @@ std::string statistics_text(const skipstone::Session& session) {
     line("corpus", fmt::format("{:10} tokens, an index of {:.1f} MB, made in {:.2f} s", s.corpus_tokens,
                                1e-6 * static_cast<double>(s.corpus_bytes), s.corpus_seconds));
   }
-  if (s.lossy != 0) {
+  if (s.lossy) {
     line("LOSSY", "          the text need not be plain decoding's");
     line("exit layer",
          fmt::format("{:10.2f} on average; {} tokens left sure, {} on a guess, {} not at all; {} guesses given up",
                      share(s.early_layers, s.early_tokens), s.early_confident, s.early_guessed, s.early_full, s.guesses_rejected));
   }
-  if (!session.explanation().empty()) line("chosen", session.explanation());
+  if (!s.chosen.empty()) line("chosen", s.chosen);
   line("draft", milliseconds(s.draft_seconds, s.generation_seconds));
   line("verify", milliseconds(s.verify_seconds, s.generation_seconds));
   if (s.device_rounds > 0) line("whole rounds", milliseconds(s.round_seconds, s.generation_seconds));
@@ -85,26 +129,25 @@ std::string statistics_text(const skipstone::Session& session) {
   return text;
 }
 
-nlohmann::ordered_json statistics_json(const skipstone::Session& session) {
-  const skipstone_stats s = session.stats();
+nlohmann::ordered_json statistics_json(const RunStatistics& s) {
   nlohmann::ordered_json positions = nlohmann::ordered_json::array();
-  for (const auto& [drafted, accepted] : session.draft_positions()) positions.push_back({{"drafted", drafted}, {"accepted", accepted}});
+  for (const auto& [drafted, accepted] : s.by_position) positions.push_back({{"drafted", drafted}, {"accepted", accepted}});
   nlohmann::ordered_json shares = nlohmann::ordered_json::array();
-  for (const skipstone_drafter_share& share : session.drafter_shares()) {
+  for (const DrafterShare& share : s.by_drafter) {
     shares.push_back({{"drafter", share.name}, {"rounds", share.rounds}, {"drafted", share.drafted}, {"accepted", share.accepted}});
   }
   nlohmann::ordered_json strategies = nlohmann::ordered_json::array();
-  for (const skipstone_strategy& strategy : session.strategies()) {
+  for (const Strategy& strategy : s.strategies) {
     strategies.push_back({{"strategy", strategy.name},
                           {"rows", strategy.rows},
-                          {"won_by_rank", std::vector(strategy.by_rank, strategy.by_rank + strategy.ranks)},
-                          {"won_by_length", std::vector(strategy.by_length, strategy.by_length + strategy.lengths)}});
+                          {"won_by_rank", strategy.won_by_rank},
+                          {"won_by_length", strategy.won_by_length}});
   }
   return {{"prompt_tokens", s.prompt_tokens},
           {"generated_tokens", s.generated_tokens},
           {"prompt_tokens_per_second", rate(s.prompt_tokens, s.prompt_seconds)},
           {"generation_tokens_per_second", rate(s.generated_tokens, s.generation_seconds)},
-          {"drafter", session.drafter()},
+          {"drafter", s.drafter},
           {"by_drafter", std::move(shares)},
           {"by_strategy", std::move(strategies)},
           {"corpus", {{"tokens", s.corpus_tokens}, {"bytes", s.corpus_bytes}, {"seconds", s.corpus_seconds}}},
@@ -117,11 +160,11 @@ nlohmann::ordered_json statistics_json(const skipstone::Session& session) {
           {"by_position", std::move(positions)},
           {"skipped_sublayers", s.skipped_sublayers},
           {"sublayers", s.sublayers},
-          {"skip_set", session.skip_set()},
+          {"skip_set", s.skip_set},
           {"refreshes", s.refreshes},
           {"refreshed_sets", s.refreshed_sets},
-          {"chosen", session.explanation()},
-          {"lossy", s.lossy != 0},
+          {"chosen", s.chosen},
+          {"lossy", s.lossy},
           {"average_exit_layer", share(s.early_layers, s.early_tokens)},
           {"exits", {{"confident", s.early_confident}, {"guessed", s.early_guessed}, {"full", s.early_full}}},
           {"guesses_rejected", s.guesses_rejected},

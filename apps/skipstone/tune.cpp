@@ -15,7 +15,7 @@
 #include "output.h"
 #include "progress.h"
 #include "result_file.h"
-#include "skipstone/skipstone.hpp"
+#include "skipstone/tools.hpp"
 
 namespace cli {
 namespace {
@@ -25,7 +25,7 @@ using Json = nlohmann::ordered_json;
 struct TuneOptions {
   EngineOptions engine;
   std::string model, prompts, profile;
-  skipstone_tune_params search = skipstone_tune_default_params();
+  skipstone_tune_params search = skipstone::tune_params();
   CLI::Option *minutes_option = nullptr, *iterations_option = nullptr;
   bool no_baseline = false, json = false;
 };
@@ -106,7 +106,7 @@ std::string search(const skipstone::Engine& engine, const TuneOptions& options, 
   if (options.iterations_option->count() > 0 && options.minutes_option->count() == 0) params.minutes = 7 * 24 * 60;
   Watch watch;
   try {
-    std::string report = engine.tune(params, [&watch](const skipstone_tune_step& step) { return watch(step); });
+    std::string report = skipstone::tune(engine, params, [&watch](const skipstone_tune_step& step) { return watch(step); });
     watch.clear();
     return report;
   } catch (const skipstone::error& error) {

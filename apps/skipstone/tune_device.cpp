@@ -11,7 +11,7 @@
 #include "model_path.h"
 #include "output.h"
 #include "progress.h"
-#include "skipstone/skipstone.hpp"
+#include "skipstone/skipstone_experimental.hpp"
 
 namespace cli {
 namespace {

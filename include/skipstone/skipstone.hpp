@@ -29,6 +29,31 @@ inline void check(skipstone_status status) {
   if (status != SKIPSTONE_OK) throw error(status, skipstone_last_error());
 }
 
+/// Parameters with their defaults.
+inline skipstone_engine_params engine_params() {
+  skipstone_engine_params params;
+  skipstone_engine_params_init(&params, sizeof(params));
+  return params;
+}
+
+inline skipstone_session_params session_params() {
+  skipstone_session_params params;
+  skipstone_session_params_init(&params, sizeof(params));
+  return params;
+}
+
+inline skipstone_inspect_params inspect_params() {
+  skipstone_inspect_params params;
+  skipstone_inspect_params_init(&params, sizeof(params));
+  return params;
+}
+
+inline skipstone_doctor_params doctor_params() {
+  skipstone_doctor_params params;
+  skipstone_doctor_params_init(&params, sizeof(params));
+  return params;
+}
+
 namespace detail {
 
 /// Carries an exception of a caller's callback across the C frames.
@@ -69,8 +94,6 @@ inline std::string take(char* text) {
 using Progress = std::function<bool(const char* stage, double done)>;
 /// Called for every token; false stops.
 using OnChunk = std::function<bool(const skipstone_chunk& chunk)>;
-/// Called while a skip set is searched; false stops.
-using OnTuneStep = std::function<bool(const skipstone_tune_step& step)>;
 /// Called for every case of the self-test; false stops.
 using OnCheck = std::function<bool(const skipstone_check& result)>;
 
@@ -106,48 +129,6 @@ class Engine {
     return info;
   }
 
-  /// The report of skipstone_engine_costs().
-  std::string costs(Progress progress = {}) const {
-    detail::Relay<Progress> relay{std::move(progress), nullptr};
-    skipstone_progress_fn callback = nullptr;
-    if (relay.callback) {
-      callback = [](const char* stage, double done, void* user_data) {
-        return static_cast<detail::Relay<Progress>*>(user_data)->call(stage, done);
-      };
-    }
-    char* json = nullptr;
-    relay.finish(skipstone_engine_costs(get(), callback, &relay, &json));
-    return detail::take(json);
-  }
-
-  /// The report of skipstone_cosines() over `prompts`.
-  std::string cosines(const std::vector<std::string>& prompts, Progress progress = {}) const {
-    std::vector<const char*> texts;
-    for (const std::string& prompt : prompts) texts.push_back(prompt.c_str());
-    skipstone_cosine_params params = skipstone_cosine_default_params();
-    params.prompts = texts.data();
-    params.prompt_count = texts.size();
-    detail::Relay<Progress> relay{std::move(progress), nullptr};
-    detail::connect(relay, params);
-    char* json = nullptr;
-    relay.finish(skipstone_cosines(get(), &params, &json));
-    return detail::take(json);
-  }
-
-  /// Searches a skip set; the report of skipstone_tune().
-  std::string tune(skipstone_tune_params params, OnTuneStep on_step = {}) const {
-    detail::Relay<OnTuneStep> relay{std::move(on_step), nullptr};
-    if (relay.callback) {
-      params.user_data = &relay;
-      params.progress = [](const skipstone_tune_step* step, void* user_data) {
-        return static_cast<detail::Relay<OnTuneStep>*>(user_data)->call(*step);
-      };
-    }
-    char* json = nullptr;
-    relay.finish(skipstone_tune(get(), &params, &json));
-    return detail::take(json);
-  }
-
   std::vector<skipstone_token> tokenize(std::string_view text, bool add_special = true, bool parse_special = true) const {
     std::size_t count = 0;
     check(skipstone_tokenize(get(), text.data(), text.size(), add_special, parse_special, nullptr, 0, &count));
@@ -177,7 +158,7 @@ class Engine {
 /// One conversation with an engine; moves, does not copy.
 class Session {
  public:
-  explicit Session(const Engine& engine, skipstone_session_params params = skipstone_session_default_params(), Progress progress = {}) {
+  explicit Session(const Engine& engine, skipstone_session_params params = session_params(), Progress progress = {}) {
     detail::Relay<Progress> relay{std::move(progress), nullptr};
     detail::connect(relay, params);
     skipstone_session* session = nullptr;
@@ -203,7 +184,7 @@ class Session {
   skipstone_stats stats() const {
     skipstone_stats stats{};
     stats.struct_size = sizeof(stats);
-    check(skipstone_session_get_stats(get(), &stats));
+    check(skipstone_session_stats(get(), &stats));
     return stats;
   }
 
@@ -213,63 +194,17 @@ class Session {
     return std::vector<skipstone_token>(first, first + count);
   }
 
-  std::vector<float> attention_cosine() const {
-    std::size_t count = 0;
-    const float* first = skipstone_session_attention_cosine(get(), &count);
-    return std::vector<float>(first, first + count);
-  }
-
-  /// Drafts made and accepted, by position in the round.
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> draft_positions() const {
-    std::vector<std::pair<std::uint64_t, std::uint64_t>> positions(stats().draft_positions);
-    for (std::size_t i = 0; i < positions.size(); ++i) {
-      check(skipstone_session_draft_position(get(), static_cast<std::uint32_t>(i), &positions[i].first, &positions[i].second));
-    }
-    return positions;
-  }
-
-  /// What each drafter of "A+B" proposed.
-  std::vector<skipstone_drafter_share> drafter_shares() const {
-    std::vector<skipstone_drafter_share> shares(stats().drafter_shares);
-    for (std::size_t i = 0; i < shares.size(); ++i) {
-      check(skipstone_session_drafter_share(get(), static_cast<std::uint32_t>(i), &shares[i]));
-    }
-    return shares;
-  }
-
-  /// What came of each source of a drafter's candidates.
-  std::vector<skipstone_strategy> strategies() const {
-    std::vector<skipstone_strategy> all(stats().strategies);
-    for (std::size_t i = 0; i < all.size(); ++i) check(skipstone_session_strategy(get(), static_cast<std::uint32_t>(i), &all[i]));
-    return all;
-  }
-
-  std::string drafter() const { return skipstone_session_drafter(get()); }
-  std::string skip_set() const { return skipstone_session_skip_set(get()); }
-  /// See skipstone_session_agreement().
-  double agreement() {
-    double share = 0;
-    check(skipstone_session_agreement(get(), &share));
-    return share;
-  }
-  std::vector<float> thresholds() const {
-    std::size_t count = 0;
-    const float* values = skipstone_session_thresholds(get(), &count);
-    return {values, values + count};
-  }
-  std::string explanation() const { return skipstone_session_explanation(get()); }
-
-  /// Seconds that `work` takes; see skipstone_session_measure().
-  double measure(skipstone_work work) {
-    double seconds = 0.0;
-    check(skipstone_session_measure(get(), &work, &seconds));
-    return seconds;
+  /// The report of skipstone_session_report().
+  std::string report() const {
+    char* json = nullptr;
+    check(skipstone_session_report(get(), &json));
+    return detail::take(json);
   }
 
   void cancel() noexcept { skipstone_session_cancel(get()); }
   void reset() { check(skipstone_session_reset(get())); }
-  void read(const std::vector<skipstone_token>& tokens) { check(skipstone_session_read(get(), tokens.data(), tokens.size())); }
-  void take_over(Session& from) { check(skipstone_session_take_over(get(), from.get())); }
+  void prefill(const std::vector<skipstone_token>& tokens) { check(skipstone_session_prefill(get(), tokens.data(), tokens.size())); }
+  void copy_from(Session& from) { check(skipstone_session_copy_from(get(), from.get())); }
 
  private:
   struct Free {
@@ -304,41 +239,12 @@ inline std::string doctor(skipstone_doctor_params params, OnCheck on_check = {})
   return detail::take(json);
 }
 
-/// The report of skipstone_tune_device().
-inline std::string tune_device(skipstone_engine_params params, double seconds, Progress progress = {}) {
-  detail::Relay<Progress> relay{std::move(progress), nullptr};
-  detail::connect(relay, params);
-  char* json = nullptr;
-  relay.finish(skipstone_tune_device(&params, seconds, &json));
-  return detail::take(json);
-}
-
-/// Writes a Hugging Face checkpoint as a GGUF file.
-inline void convert(skipstone_convert_params params, Progress progress = {}) {
-  detail::Relay<Progress> relay{std::move(progress), nullptr};
-  detail::connect(relay, params);
-  relay.finish(skipstone_convert(&params));
-}
-
-/// Writes a GGUF file anew with its matrices in another type; returns the report of skipstone_quantize().
-inline std::string quantize(skipstone_quantize_params params, Progress progress = {}) {
-  detail::Relay<Progress> relay{std::move(progress), nullptr};
-  detail::connect(relay, params);
-  char* json = nullptr;
-  relay.finish(skipstone_quantize(&params, &json));
-  return detail::take(json);
-}
-
-/// Bytes per second, read and written. `device` as for skipstone_list_devices().
-inline double copy_bandwidth(const char* device = nullptr) {
-  double bytes_per_second = 0.0;
-  check(skipstone_copy_bandwidth(device, &bytes_per_second));
-  return bytes_per_second;
-}
-
 inline std::vector<skipstone_drafter_info> drafters() {
   std::vector<skipstone_drafter_info> all(skipstone_drafter_count());
-  for (std::size_t i = 0; i < all.size(); ++i) check(skipstone_get_drafter(i, &all[i]));
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    all[i].struct_size = sizeof(skipstone_drafter_info);
+    check(skipstone_drafter_get_info(i, &all[i]));
+  }
   return all;
 }
 

@@ -3,10 +3,11 @@
 #include <utility>
 #include <vector>
 
-#include "api/device_json.h"
+#include "api/report.h"
 #include "api/engine_options.h"
 #include "api/guard.h"
 #include "api/handles.h"
+#include "skipstone/skipstone_experimental.h"
 #include "engine/sublayer_cosines.h"
 #include "text/tokenizer.h"
 
@@ -52,22 +53,28 @@ Json reading_json(const SublayerCosines& cosines) {
 }  // namespace
 }  // namespace skipstone::api
 
+namespace skipstone::api {
+
+template <>
+skipstone_cosine_params defaults<skipstone_cosine_params>() {
+  skipstone_cosine_params params{};
+  return params;
+}
+
+}  // namespace skipstone::api
+
 using namespace skipstone;
 
 extern "C" {
 
-skipstone_cosine_params skipstone_cosine_default_params(void) {
-  skipstone_cosine_params params{};
-  params.struct_size = sizeof(params);
-  return params;
-}
+void skipstone_cosine_params_init(skipstone_cosine_params* params, size_t struct_size) { api::init(params, struct_size); }
 
 skipstone_status skipstone_cosines(skipstone_engine* handle, const skipstone_cosine_params* given, char** json) {
   return api::guard([&] {
     api::require(handle, "engine");
     api::require(json, "json");
     *json = nullptr;
-    const auto params = api::adopt(given, skipstone_cosine_default_params());
+    const auto params = api::adopt(given);
     engine::Engine& engine = *handle->engine;
     if (params.prompt_count > 0) api::require(params.prompts, "prompts");
     std::vector<std::vector<text::Token>> prompts;

@@ -13,8 +13,6 @@ std::string api_version_text(std::uint32_t version) {
   return fmt::format("{}.{}.{}", (version >> 22U) & 0x7FU, (version >> 12U) & 0x3FFU, version & 0xFFFU);
 }
 
-std::string print(const Json& document) { return document.dump(2, ' ', false, Json::error_handler_t::replace); }
-
 Json device_json(const vk::Caps& caps) {
   Json heaps = Json::array();
   for (const vk::Heap& heap : caps.heaps) {

@@ -4,6 +4,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "api/report.h"
 #include "vk/caps.h"
 
 namespace skipstone::api {
@@ -13,8 +14,5 @@ nlohmann::ordered_json device_json(const vk::Caps& caps);
 
 /// "1.3.239" from a packed Vulkan version.
 std::string api_version_text(std::uint32_t version);
-
-/// The document as text, indented; bytes that are no UTF-8 become U+FFFD.
-std::string print(const nlohmann::ordered_json& document);
 
 }  // namespace skipstone::api

@@ -59,12 +59,13 @@ int skipstone_draft_is_lossless(const char* draft) {
   return lossless;
 }
 
-skipstone_status skipstone_get_drafter(size_t index, skipstone_drafter_info* info) {
+skipstone_status skipstone_drafter_get_info(size_t index, skipstone_drafter_info* info) {
   return api::guard([&] {
-    api::require(info, "info");
     const auto& all = api::drafter_strings();
     if (index >= all.size()) fail(Code::invalid_argument, "there is no drafter number {}; there are {}", index, all.size());
-    *info = {all[index].name.c_str(), all[index].summary.c_str(), all[index].options.c_str(), all[index].lossless ? 1 : 0};
+    const skipstone_drafter_info filled{0, all[index].name.c_str(), all[index].summary.c_str(), all[index].options.c_str(),
+                                        all[index].lossless ? 1 : 0};
+    api::give(filled, info);
   });
 }
 

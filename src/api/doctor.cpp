@@ -38,7 +38,7 @@ Json examine(const skipstone_doctor_params& params) {
   const auto report = [&](const selftest::Result& result) {
     if (!result.passed) ++failures;
     if (params.check == nullptr) return;
-    const skipstone_check check{result.kernel.c_str(), result.name.c_str(), result.detail.c_str(), result.passed ? 1 : 0};
+    const skipstone_check check{result.kernel.c_str(), result.name.c_str(), result.detail.c_str(), result.passed ? 1 : 0, sizeof(skipstone_check)};
     if (params.check(&check, params.user_data) != 0) fail(Code::cancelled, "the self-test was stopped before its end");
   };
   const auto depth = params.full != 0 ? selftest::Depth::full : selftest::Depth::quick;
@@ -68,21 +68,27 @@ Json examine(const skipstone_doctor_params& params) {
 }  // namespace
 }  // namespace skipstone::api
 
-using namespace skipstone;
+namespace skipstone::api {
 
-extern "C" {
-
-skipstone_doctor_params skipstone_doctor_default_params(void) {
+template <>
+skipstone_doctor_params defaults<skipstone_doctor_params>() {
   skipstone_doctor_params params{};
-  params.struct_size = sizeof(params);
   params.validation = api::validation_by_default();
   return params;
 }
 
+}  // namespace skipstone::api
+
+using namespace skipstone;
+
+extern "C" {
+
+void skipstone_doctor_params_init(skipstone_doctor_params* params, size_t struct_size) { api::init(params, struct_size); }
+
 skipstone_status skipstone_doctor(const skipstone_doctor_params* given, char** json) {
   return api::guard([&] {
     api::require(json, "json");
-    *json = api::copy_string(api::print(api::examine(api::adopt(given, skipstone_doctor_default_params()))));
+    *json = api::copy_string(api::print(api::examine(api::adopt(given))));
   });
 }
 

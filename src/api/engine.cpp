@@ -12,6 +12,18 @@
 #include "api/handles.h"
 #include "model/synthetic.h"
 
+namespace skipstone::api {
+
+template <>
+skipstone_engine_params defaults<skipstone_engine_params>() {
+  skipstone_engine_params params{};
+  params.kv_type = SKIPSTONE_KV_AUTOMATIC;
+  params.validation = api::validation_by_default();
+  return params;
+}
+
+}  // namespace skipstone::api
+
 using namespace skipstone;
 
 namespace {
@@ -38,13 +50,7 @@ void give_text(const std::string& text, char** target, size_t* bytes) {
 
 extern "C" {
 
-skipstone_engine_params skipstone_engine_default_params(void) {
-  skipstone_engine_params params{};
-  params.struct_size = sizeof(params);
-  params.kv_type = SKIPSTONE_KV_AUTOMATIC;
-  params.validation = api::validation_by_default();
-  return params;
-}
+void skipstone_engine_params_init(skipstone_engine_params* params, size_t struct_size) { api::init(params, struct_size); }
 
 const char* skipstone_synthetic_models(void) {
   static const std::string names = [] {
@@ -62,7 +68,7 @@ skipstone_status skipstone_engine_load(const skipstone_engine_params* given, ski
   return api::guard([&] {
     api::require(engine, "engine");
     *engine = nullptr;
-    const auto params = api::adopt(given, skipstone_engine_default_params());
+    const auto params = api::adopt(given);
     auto handle = std::make_unique<skipstone_engine>();
     handle->engine = engine::Engine::load(api::engine_options(params));
     const vk::Caps& caps = handle->engine->device();

@@ -4,23 +4,13 @@
 #include <new>
 
 #include "base/env.h"
+#include "skipstone/skipstone_experimental.h"
 
 namespace skipstone::api {
 namespace {
 
-std::string& last_error() {
-  thread_local std::string text;
-  return text;
-}
-
-skipstone_status remember(skipstone_status status, const char* text) noexcept {
-  try {
-    last_error() = text;
-  } catch (...) {
-    last_error().clear();
-  }
-  return status;
-}
+/// No struct of this API will be larger; a larger number is one that was never set.
+constexpr std::size_t most_struct_bytes = 1 << 16;
 
 }  // namespace
 
@@ -28,14 +18,34 @@ skipstone_status from_exception() noexcept {
   try {
     throw;
   } catch (const Error& error) {
-    return remember(static_cast<skipstone_status>(error.code()), error.what());
+    return skipstone_set_last_error(static_cast<skipstone_status>(error.code()), error.what());
   } catch (const std::bad_alloc&) {
-    return remember(SKIPSTONE_OUT_OF_MEMORY, "the system has no memory left; close other programs or use a smaller context");
+    return skipstone_set_last_error(SKIPSTONE_OUT_OF_MEMORY, "the system has no memory left; close other programs or use a smaller context");
   } catch (const std::exception& error) {
-    return remember(SKIPSTONE_INTERNAL, error.what());
+    return skipstone_set_last_error(SKIPSTONE_INTERNAL, error.what());
   } catch (...) {
-    return remember(SKIPSTONE_INTERNAL, "something other than an exception of the standard library was thrown");
+    return skipstone_set_last_error(SKIPSTONE_INTERNAL, "something other than an exception of the standard library was thrown");
   }
+}
+
+void copy_params(void* target, std::size_t target_size, const void* given, std::size_t size) {
+  if (size < sizeof(std::size_t) || size > most_struct_bytes) {
+    fail(Code::invalid_argument, "struct_size of a parameter struct is not set; fill the struct with its *_params_init() function first");
+  }
+  const auto* bytes = static_cast<const unsigned char*>(given);
+  for (std::size_t i = target_size; i < size; ++i) {
+    if (bytes[i] == 0) continue;
+    fail(Code::unsupported, "the program was built for a newer Skipstone and sets a parameter that version {} does not know; update the library",
+         skipstone_version());
+  }
+  std::memcpy(target, given, size < target_size ? size : target_size);
+}
+
+void init_params(void* target, std::size_t size, const void* defaults, std::size_t defaults_size) noexcept {
+  if (target == nullptr || size < sizeof(std::size_t) || size > most_struct_bytes) return;
+  std::memset(target, 0, size);
+  std::memcpy(target, defaults, size < defaults_size ? size : defaults_size);
+  std::memcpy(target, &size, sizeof(size));
 }
 
 void require(const void* pointer, const char* what) {
@@ -58,39 +68,3 @@ std::string wanted_device(const char* device) {
 int validation_by_default() { return env::flag("SKIPSTONE_VALIDATION") ? 1 : 0; }
 
 }  // namespace skipstone::api
-
-extern "C" {
-
-const char* skipstone_last_error(void) { return skipstone::api::last_error().c_str(); }
-
-void skipstone_string_free(char* text) { std::free(text); }
-
-const char* skipstone_status_name(skipstone_status status) {
-  switch (status) {
-    case SKIPSTONE_OK:
-      return "ok";
-    case SKIPSTONE_INVALID_ARGUMENT:
-      return "invalid_argument";
-    case SKIPSTONE_NOT_FOUND:
-      return "not_found";
-    case SKIPSTONE_BAD_FILE:
-      return "bad_file";
-    case SKIPSTONE_UNSUPPORTED:
-      return "unsupported";
-    case SKIPSTONE_OUT_OF_MEMORY:
-      return "out_of_memory";
-    case SKIPSTONE_NO_DEVICE:
-      return "no_device";
-    case SKIPSTONE_DEVICE_LOST:
-      return "device_lost";
-    case SKIPSTONE_IO:
-      return "io";
-    case SKIPSTONE_CANCELLED:
-      return "cancelled";
-    case SKIPSTONE_INTERNAL:
-      return "internal";
-  }
-  return "unknown";
-}
-
-}  // extern "C"

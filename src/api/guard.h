@@ -28,17 +28,28 @@ skipstone_status guard(Body&& body) noexcept {
 /// Throws invalid_argument where `pointer` is null; `what` names it.
 void require(const void* pointer, const char* what);
 
-/// The caller's struct over the defaults: as much of it as the caller's header knew. Null gives the defaults.
+/// A parameter struct's defaults; specialised beside the function that takes the struct. struct_size does not matter.
 template <typename Params>
-Params adopt(const Params* given, const Params& defaults) {
-  Params params = defaults;
-  if (given == nullptr) return params;
-  if (given->struct_size < sizeof(std::size_t)) {
-    fail(Code::invalid_argument,
-         "struct_size of a parameter struct is not set; fill the struct with its *_default_params() function first");
-  }
-  const std::size_t known = given->struct_size < sizeof(Params) ? given->struct_size : sizeof(Params);
-  std::memcpy(&params, given, known);
+Params defaults();
+
+/// Copies what a struct of `size` bytes holds over `target`, whichever of the two is larger; what only `given` has must be zero.
+void copy_params(void* target, std::size_t target_size, const void* given, std::size_t size);
+
+/// Fills the caller's struct, of `size` bytes, with as many of the defaults as it has room for; the rest of it becomes zero.
+void init_params(void* target, std::size_t size, const void* defaults, std::size_t defaults_size) noexcept;
+
+template <typename Params>
+void init(Params* params, std::size_t struct_size) noexcept {
+  const Params filled = defaults<Params>();
+  init_params(params, struct_size, &filled, sizeof(filled));
+}
+
+/// The caller's struct over the defaults: as much of it as the caller's header knew. Null gives the defaults. Throws invalid_argument where
+/// the size is not set, unsupported where a newer header's field has a value.
+template <typename Params>
+Params adopt(const Params* given) {
+  Params params = defaults<Params>();
+  if (given != nullptr) copy_params(&params, sizeof(Params), given, given->struct_size);
   params.struct_size = sizeof(Params);
   return params;
 }

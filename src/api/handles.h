@@ -5,7 +5,9 @@
 #include <memory>
 #include <string>
 
+#include "base/status.h"
 #include "engine/engine.h"
+#include "skipstone/session.h"
 #include "spec/loop.h"
 
 struct skipstone_engine {
@@ -18,5 +20,26 @@ struct skipstone_session {
   std::unique_ptr<skipstone::engine::Session> session;
   skipstone::spec::Outcome last;
   std::atomic<bool> cancel{false};
+  std::atomic<bool> busy{false};  ///< a call that changes the session is running
   static_assert(std::atomic<bool>::is_always_lock_free, "skipstone_session_cancel() is called from signal handlers");
 };
+
+namespace skipstone::api {
+
+/// Held by every call that changes a session: a second one, from a callback of the first or from another thread, is refused.
+class Use {
+ public:
+  explicit Use(skipstone_session& session) : session_(session) {
+    if (session_.busy.exchange(true)) {
+      fail(Code::invalid_argument, "the session is in use by a call that has not returned; a callback or another thread cannot change it meanwhile");
+    }
+  }
+  ~Use() { session_.busy.store(false); }
+  Use(const Use&) = delete;
+  Use& operator=(const Use&) = delete;
+
+ private:
+  skipstone_session& session_;
+};
+
+}  // namespace skipstone::api

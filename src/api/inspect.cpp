@@ -4,7 +4,7 @@
 
 #include "api/device_json.h"
 #include "api/guard.h"
-#include "api/tensor_types_json.h"
+#include "api/report.h"
 #include "engine/engine.h"
 #include "gguf/gguf.h"
 #include "gguf/traits.h"
@@ -93,21 +93,27 @@ Json describe(const skipstone_inspect_params& params) {
 }  // namespace
 }  // namespace skipstone::api
 
-using namespace skipstone;
+namespace skipstone::api {
 
-extern "C" {
-
-skipstone_inspect_params skipstone_inspect_default_params(void) {
+template <>
+skipstone_inspect_params defaults<skipstone_inspect_params>() {
   skipstone_inspect_params params{};
-  params.struct_size = sizeof(params);
   params.kv_type = SKIPSTONE_KV_AUTOMATIC;
   return params;
 }
 
+}  // namespace skipstone::api
+
+using namespace skipstone;
+
+extern "C" {
+
+void skipstone_inspect_params_init(skipstone_inspect_params* params, size_t struct_size) { api::init(params, struct_size); }
+
 skipstone_status skipstone_inspect(const skipstone_inspect_params* given, char** json) {
   return api::guard([&] {
     api::require(json, "json");
-    const auto params = api::adopt(given, skipstone_inspect_default_params());
+    const auto params = api::adopt(given);
     api::require(params.model_path, "model_path");
     if (params.kv_type < SKIPSTONE_KV_AUTOMATIC || params.kv_type > SKIPSTONE_KV_Q8_0) {
       fail(Code::invalid_argument, "kv_type {} is none of skipstone_kv_type", params.kv_type);

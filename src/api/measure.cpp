@@ -3,22 +3,39 @@
 #include "api/handles.h"
 #include "api/open_device.h"
 #include "selftest/selftest.h"
+#include "skipstone/skipstone_experimental.h"
+
+namespace skipstone::api {
+
+template <>
+skipstone_work defaults<skipstone_work>() {
+  return {};
+}
+
+}  // namespace skipstone::api
 
 using namespace skipstone;
 
+namespace {
+
+constexpr std::uint32_t most_chains = 1024;
+
+}
+
 extern "C" {
 
-skipstone_work skipstone_work_default(void) {
-  skipstone_work work{};
-  work.struct_size = sizeof(work);
-  return work;
-}
+void skipstone_work_init(skipstone_work* work, size_t struct_size) { api::init(work, struct_size); }
 
 skipstone_status skipstone_session_measure(skipstone_session* session, const skipstone_work* given, double* seconds) {
   return api::guard([&] {
     api::require(session, "session");
     api::require(seconds, "seconds");
-    const skipstone_work work = api::adopt(given, skipstone_work_default());
+    const skipstone_work work = api::adopt(given);
+    // So many pasts are copied and kept; a number without a bound would be an allocation without one.
+    if (work.chains > most_chains) {
+      fail(Code::invalid_argument, "{} chains are too many to measure; {} are possible", work.chains, most_chains);
+    }
+    const api::Use use(*session);
     session->last = {};
     *seconds = session->session->measure({work.depth, work.prompt, work.generate, work.rows, work.chains});
   });

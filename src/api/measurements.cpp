@@ -3,10 +3,11 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "api/device_json.h"
+#include "api/report.h"
 #include "api/engine_options.h"
 #include "api/guard.h"
 #include "api/handles.h"
+#include "skipstone/skipstone_experimental.h"
 #include "tune/tuner.h"
 
 namespace skipstone::api {
@@ -89,7 +90,7 @@ skipstone_status skipstone_tune_device(const skipstone_engine_params* given, dou
     api::require(json, "json");
     *json = nullptr;
     if (!(seconds > 0 && seconds <= 3600)) fail(Code::invalid_argument, "tuning takes above 0 and at most 3600 seconds, not {}", seconds);
-    engine::EngineOptions options = api::engine_options(api::adopt(given, skipstone_engine_default_params()));
+    engine::EngineOptions options = api::engine_options(api::adopt(given));
     options.tuning = engine::Tuning::off;
     const auto engine = engine::Engine::load(options);
     *json = api::copy_string(api::print(api::report_json(*engine, engine->tune(seconds, options.progress))));

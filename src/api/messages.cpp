@@ -1,10 +1,13 @@
-// The library's warnings, handed to the application.
+// Messages, to the application and from libraries over this one.
+#include <algorithm>
 #include <string>
 
 #include "base/log.h"
-#include "skipstone/skipstone.h"
+#include "skipstone/skipstone_experimental.h"
 
-extern "C" void skipstone_set_log(skipstone_log_fn log, void* user_data) {
+extern "C" {
+
+void skipstone_set_log(skipstone_log_fn log, void* user_data) {
   if (log == nullptr) {
     skipstone::log::set_sink({});
     return;
@@ -13,3 +16,11 @@ extern "C" void skipstone_set_log(skipstone_log_fn log, void* user_data) {
     log(static_cast<int>(level), std::string(text).c_str(), user_data);
   });
 }
+
+void skipstone_log_message(int level, const char* text) {
+  if (text == nullptr) return;
+  const int known = std::clamp(level, static_cast<int>(SKIPSTONE_LOG_DEBUG), static_cast<int>(SKIPSTONE_LOG_ERROR));
+  skipstone::log::write(static_cast<skipstone::log::Level>(known), "{}", fmt::make_format_args(text));
+}
+
+}  // extern "C"

@@ -1,4 +1,4 @@
-// Sessions: generating, and what came out.
+// Sessions: made, read and continued.
 #include <optional>
 #include <string>
 #include <vector>
@@ -7,8 +7,35 @@
 #include "api/guard.h"
 #include "api/handles.h"
 #include "base/log.h"
+#include "skipstone/skipstone_experimental.h"
 #include "spec/registry.h"
 #include "text/tokenizer.h"
+
+namespace skipstone::api {
+
+template <>
+skipstone_session_params defaults<skipstone_session_params>() {
+  const sample::SamplerParams defaults;
+  skipstone_session_params params{};
+  params.temperature = defaults.temperature;
+  params.top_k = defaults.top_k;
+  params.top_p = defaults.top_p;
+  params.min_p = defaults.min_p;
+  params.repeat_penalty = defaults.repeat_penalty;
+  params.repeat_last = defaults.repeat_last;
+  params.seed = defaults.seed;
+  params.draft = "asd";
+  params.rounds = SKIPSTONE_ROUNDS_AUTOMATIC;
+  params.verify = SKIPSTONE_VERIFY_COUPLED;
+  return params;
+}
+
+template <>
+skipstone_session_experiments defaults<skipstone_session_experiments>() {
+  return {};
+}
+
+}  // namespace skipstone::api
 
 using namespace skipstone;
 
@@ -36,7 +63,7 @@ class Stream {
 
  private:
   bool hand_over(const std::string& text, text::Token token, bool drafted) {
-    const skipstone_chunk chunk{text.c_str(), text.size(), token, drafted ? 1 : 0};
+    const skipstone_chunk chunk{text.c_str(), text.size(), token, drafted ? 1 : 0, sizeof(skipstone_chunk)};
     return chunk_(&chunk, user_data_) == 0;
   }
 
@@ -73,9 +100,11 @@ engine::SessionOptions options_from(const skipstone_session_params& params) {
   if (params.draft_optional != 0) {
     options.left_out = [](const std::string& why) { log::warning("a drafter is left out: {}", why); };
   }
-  if (params.synthetic_acceptance_count > 0) {
-    api::require(params.synthetic_acceptance, "synthetic_acceptance");
-    options.synthetic_acceptance.assign(params.synthetic_acceptance, params.synthetic_acceptance + params.synthetic_acceptance_count);
+  const auto experiments = api::adopt(params.experiments);
+  if (experiments.synthetic_acceptance_count > 0) {
+    api::require(experiments.synthetic_acceptance, "synthetic_acceptance");
+    options.synthetic_acceptance.assign(experiments.synthetic_acceptance,
+                                        experiments.synthetic_acceptance + experiments.synthetic_acceptance_count);
     engine::check_synthetic(options);
   }
   options.progress = api::progress_from(params.progress, params.user_data, "making a session");
@@ -86,26 +115,15 @@ engine::SessionOptions options_from(const skipstone_session_params& params) {
 
 extern "C" {
 
-skipstone_session_params skipstone_session_default_params(void) {
-  const sample::SamplerParams defaults;
-  skipstone_session_params params{};
-  params.struct_size = sizeof(params);
-  params.temperature = defaults.temperature;
-  params.top_k = defaults.top_k;
-  params.top_p = defaults.top_p;
-  params.min_p = defaults.min_p;
-  params.repeat_penalty = defaults.repeat_penalty;
-  params.repeat_last = defaults.repeat_last;
-  params.seed = defaults.seed;
-  params.draft = "asd";
-  params.rounds = SKIPSTONE_ROUNDS_AUTOMATIC;
-  params.verify = SKIPSTONE_VERIFY_COUPLED;
-  return params;
+void skipstone_session_experiments_init(skipstone_session_experiments* experiments, size_t struct_size) {
+  api::init(experiments, struct_size);
 }
+
+void skipstone_session_params_init(skipstone_session_params* params, size_t struct_size) { api::init(params, struct_size); }
 
 skipstone_status skipstone_session_check_params(const skipstone_session_params* given) {
   return api::guard([&] {
-    const auto options = options_from(api::adopt(given, skipstone_session_default_params()));
+    const auto options = options_from(api::adopt(given));
     if (!options.left_out) spec::make_drafter(options.draft);
   });
 }
@@ -115,7 +133,7 @@ skipstone_status skipstone_session_create(skipstone_engine* engine, const skipst
     api::require(engine, "engine");
     api::require(session, "session");
     *session = nullptr;
-    const auto options = options_from(api::adopt(given, skipstone_session_default_params()));
+    const auto options = options_from(api::adopt(given));
     auto handle = std::make_unique<skipstone_session>();
     handle->engine = engine->engine;
     handle->session = std::make_unique<engine::Session>(engine->engine, options);
@@ -128,23 +146,27 @@ void skipstone_session_free(skipstone_session* session) { delete session; }
 skipstone_status skipstone_session_reset(skipstone_session* session) {
   return api::guard([&] {
     api::require(session, "session");
+    const api::Use use(*session);
     session->session->reset();
     session->last = {};
   });
 }
 
-skipstone_status skipstone_session_read(skipstone_session* session, const skipstone_token* tokens, size_t count) {
+skipstone_status skipstone_session_prefill(skipstone_session* session, const skipstone_token* tokens, size_t count) {
   return api::guard([&] {
     api::require(session, "session");
+    const api::Use use(*session);
     if (count > 0) api::require(tokens, "tokens");
     session->session->read({tokens, tokens + count});
   });
 }
 
-skipstone_status skipstone_session_take_over(skipstone_session* session, skipstone_session* from) {
+skipstone_status skipstone_session_copy_from(skipstone_session* session, skipstone_session* from) {
   return api::guard([&] {
     api::require(session, "session");
     api::require(from, "from");
+    if (session == from) return;
+    const api::Use use(*session), use_from(*from);
     session->session->take_over(*from->session);
     session->last = {};
   });
@@ -155,6 +177,7 @@ skipstone_status skipstone_session_generate(skipstone_session* session, const sk
   return api::guard([&] {
     api::require(session, "session");
     if (count > 0) api::require(tokens, "tokens");
+    const api::Use use(*session);
     session->last = {};
     const std::vector<text::Token> prompt(tokens, tokens + count);
     const bool at_text_start =
@@ -175,123 +198,9 @@ const char* skipstone_stop_reason_name(skipstone_stop_reason reason) {
   return spec::to_string(static_cast<spec::StopReason>(reason));
 }
 
-skipstone_status skipstone_session_get_stats(const skipstone_session* session, skipstone_stats* stats) {
-  return api::guard([&] {
-    api::require(session, "session");
-    const spec::Stats& from = session->last.stats;
-    skipstone_stats filled{};
-    filled.stop_reason = static_cast<int32_t>(session->last.stop);
-    filled.draft_positions = static_cast<uint32_t>(from.by_position.size());
-    filled.prompt_tokens = from.prompt_tokens;
-    filled.generated_tokens = from.generated_tokens;
-    filled.rounds = from.rounds;
-    filled.drafted = from.drafted;
-    filled.accepted = from.accepted;
-    filled.skipped_sublayers = from.skipped_sublayers;
-    filled.sublayers = from.sublayers;
-    filled.prompt_seconds = from.prompt_seconds;
-    filled.generation_seconds = from.generation_seconds;
-    filled.draft_seconds = from.draft_seconds;
-    filled.verify_seconds = from.verify_seconds;
-    filled.host_seconds = from.host_seconds();
-    filled.device_seconds = from.device_seconds;
-    filled.round_seconds = from.round_seconds;
-    filled.device_rounds = from.device_rounds;
-    filled.refreshes = from.refreshes;
-    filled.refreshed_sets = from.refreshed_sets;
-    filled.refresh_seconds = from.refresh_seconds;
-    filled.early_tokens = from.early_exits.tokens;
-    filled.early_layers = from.early_exits.layers;
-    filled.early_confident = from.early_exits.confident;
-    filled.early_guessed = from.early_exits.drafted;
-    filled.early_full = from.early_exits.full;
-    filled.guesses_rejected = from.early_exits.rejected;
-    filled.lossy = from.early_exits.tokens > 0 ? 1 : 0;
-    const engine::CorpusFacts& corpus = session->session->corpus();
-    filled.corpus_tokens = corpus.tokens;
-    filled.corpus_bytes = corpus.bytes;
-    filled.corpus_seconds = corpus.seconds;
-    filled.drafter_shares = static_cast<uint32_t>(from.by_drafter.size());
-    filled.strategies = static_cast<uint32_t>(from.by_strategy.size());
-    api::give(filled, stats);
-  });
-}
-
-skipstone_status skipstone_session_agreement(skipstone_session* session, double* share) {
-  return api::guard([&] {
-    api::require(session, "session");
-    api::require(share, "share");
-    if (session->last.tokens.empty()) fail(Code::invalid_argument, "nothing was generated that the model could agree with");
-    *share = session->session->agreement(session->last.tokens.size());
-  });
-}
-
-skipstone_status skipstone_session_draft_position(const skipstone_session* session, uint32_t position, uint64_t* drafted,
-                                                  uint64_t* accepted) {
-  return api::guard([&] {
-    api::require(session, "session");
-    const auto& positions = session->last.stats.by_position;
-    if (position >= positions.size()) {
-      fail(Code::invalid_argument, "there is no draft position {}; the last generation had {}", position, positions.size());
-    }
-    if (drafted != nullptr) *drafted = positions[position].drafted;
-    if (accepted != nullptr) *accepted = positions[position].accepted;
-  });
-}
-
-skipstone_status skipstone_session_drafter_share(const skipstone_session* session, uint32_t index, skipstone_drafter_share* share) {
-  return api::guard([&] {
-    api::require(session, "session");
-    api::require(share, "share");
-    const auto& shares = session->last.stats.by_drafter;
-    if (index >= shares.size())
-      fail(Code::invalid_argument, "there is no drafter's share {}; the last generation had {}", index, shares.size());
-    *share = {shares[index].name.c_str(), shares[index].rounds, shares[index].drafted, shares[index].accepted};
-  });
-}
-
-skipstone_status skipstone_session_strategy(const skipstone_session* session, uint32_t index, skipstone_strategy* strategy) {
-  return api::guard([&] {
-    api::require(session, "session");
-    api::require(strategy, "strategy");
-    const auto& all = session->last.stats.by_strategy;
-    if (index >= all.size()) fail(Code::invalid_argument, "there is no strategy {}; the last generation had {}", index, all.size());
-    const spec::StrategyCounts& counts = all[index];
-    *strategy = {counts.name.c_str(),     counts.rows,           counts.by_rank.data(),
-                 counts.by_length.data(), counts.by_rank.size(), counts.by_length.size()};
-  });
-}
-
-const char* skipstone_session_drafter(const skipstone_session* session) {
-  return session == nullptr ? "" : session->last.stats.drafter.c_str();
-}
-
-const char* skipstone_session_skip_set(const skipstone_session* session) {
-  return session == nullptr ? "" : session->last.stats.plan.c_str();
-}
-
-const char* skipstone_session_explanation(const skipstone_session* session) {
-  return session == nullptr ? "" : session->last.stats.explanation.c_str();
-}
-
 const skipstone_token* skipstone_session_tokens(const skipstone_session* session, size_t* count) {
   if (count != nullptr) *count = session == nullptr ? 0 : session->last.tokens.size();
   return session == nullptr ? nullptr : session->last.tokens.data();
-}
-
-const float* skipstone_session_thresholds(const skipstone_session* session, size_t* count) {
-  if (count != nullptr) *count = session == nullptr ? 0 : session->last.stats.thresholds.size();
-  return session == nullptr ? nullptr : session->last.stats.thresholds.data();
-}
-
-const float* skipstone_session_attention_cosine(const skipstone_session* session, size_t* count) {
-  if (session == nullptr) {
-    if (count != nullptr) *count = 0;
-    return nullptr;
-  }
-  const std::vector<float>& cosine = session->session->attention_cosine();
-  if (count != nullptr) *count = cosine.size();
-  return cosine.data();
 }
 
 }  // extern "C"

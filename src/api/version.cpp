@@ -1,9 +1,11 @@
 #include "api/commit.h"
-#include "skipstone/skipstone.h"
+#include "skipstone/base.h"
 
 extern "C" {
 
-const char* skipstone_version(void) { return SKIPSTONE_VERSION; }
+uint32_t skipstone_abi_version(void) { return SKIPSTONE_ABI_VERSION; }
+
+const char* skipstone_version(void) { return SKIPSTONE_VERSION_STRING; }
 
 const char* skipstone_commit(void) { return SKIPSTONE_COMMIT; }
 

@@ -25,7 +25,6 @@ using Clock = std::chrono::steady_clock;
 using Prompts = std::vector<std::vector<text::Token>>;
 
 constexpr std::size_t search_prompts = 8, run_prompts = 8;
-constexpr std::uint32_t random_starts = 8;
 /// A search that has not gained `least_gain` in so many sets has stopped paying.
 constexpr std::size_t patience = 40;
 constexpr double least_gain = 1.003;
@@ -200,10 +199,9 @@ void Search::search(SkipTexts& texts) {
 
   const auto asd = spec::search::given_sets("asd", spec::search::asd_sets(layers_, texts.attention_cosine()));
   found_.push_back(follow(texts, *asd, "search", most, until, false));
-  const auto bayes = spec::search::bayesian_search(layers_, spec::search::exit_sets(layers_), random_starts, options_.seed);
-  for (const Evaluation* evaluation : found_.front().best) bayes->tell(evaluation->set, evaluation->best.expected.speedup);
+  for (const Evaluation* evaluation : found_.front().best) options_.strategy->tell(evaluation->set, evaluation->best.expected.speedup);
   const std::size_t used = report_.evaluations;
-  if (most > used) found_.push_back(follow(texts, *bayes, "search", most - used, until, true));
+  if (most > used) found_.push_back(follow(texts, *options_.strategy, "search", most - used, until, true));
   if (options_.baseline) {
     const auto random = spec::search::random_search(layers_, options_.seed + 1);
     found_.push_back(follow(texts, *random, "random search", report_.evaluations, start + left, false));
@@ -226,7 +224,7 @@ void Search::add_contender(const std::string& name, const std::string& strategy,
 void Search::confirm() {
   const double start = seconds();
   for (const Found& found : found_) {
-    const std::size_t count = found.strategy == "bayes" ? 2 : 1;
+    const std::size_t count = found.strategy == options_.strategy->name() ? 2 : 1;
     for (std::size_t i = 0; i < std::min(count, found.best.size()); ++i) {
       add_contender(count == 1 ? fmt::format("{}'s best set", found.strategy) : fmt::format("{} {}", found.strategy, i + 1), found.strategy,
                     *found.best[i]);
@@ -307,6 +305,7 @@ SearchReport search_skip_set(const std::shared_ptr<Engine>& engine, const Search
   if (!(options.minutes > 0 && options.minutes <= 7 * 24 * 60)) {
     fail(Code::invalid_argument, "a search takes above 0 minutes and at most a week, not {} minutes", options.minutes);
   }
+  if (!options.strategy) fail(Code::internal, "a search was started without a strategy");
   if (options.tokens < SkipTexts::block || options.tokens > engine->memory().context) {
     fail(Code::invalid_argument, "{} tokens for each text are too few or too many; {} to {} are possible in this context", options.tokens,
          SkipTexts::block, engine->memory().context);

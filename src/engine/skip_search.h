@@ -9,6 +9,7 @@
 
 #include "engine/engine.h"
 #include "spec/search/profile.h"
+#include "spec/search/strategy.h"
 
 namespace skipstone::engine {
 
@@ -31,6 +32,7 @@ struct SearchOptions {
   std::uint32_t tokens = 64;     ///< of each continuation
   std::uint64_t seed = 1;
   bool baseline = true;                              ///< a random search with as many sets, to compare
+  std::unique_ptr<spec::search::Strategy> strategy;  ///< proposes sets behind those of Draft on the Fly, which it is told of
   std::function<bool(const SearchEvent&)> progress;  ///< false stops the search
 };
 

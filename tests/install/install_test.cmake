@@ -1,4 +1,5 @@
-# Run by ctest with BUILD, SOURCE, WORK, GENERATOR, CXX, PKG_CONFIG, FLAGS (sanitizers, may be empty).
+# Run by ctest with BUILD, SOURCE, WORK, GENERATOR, CXX, PKG_CONFIG, MODEL, FLAGS (sanitizers, may be empty): installs the build into a folder
+# of its own, and builds programs against it by find_package and by pkg-config.
 file(REMOVE_RECURSE ${WORK})
 file(MAKE_DIRECTORY ${WORK})
 set(prefix ${WORK}/prefix)
@@ -15,27 +16,42 @@ function(run what)
   set(output "${output}" PARENT_SCOPE)
 endfunction()
 
+# The two programs, by whichever way they were built.
+function(run_programs way runtime tools)
+  run("the program built with ${way}" ${runtime})
+  if(NOT output MATCHES "asd")
+    message(FATAL_ERROR "the program built with ${way} printed: ${output}")
+  endif()
+  run("the tools' program built with ${way}" ${tools} ${MODEL} ${WORK}/quantised.gguf)
+endfunction()
+
 run("installing" ${CMAKE_COMMAND} --install ${BUILD} --prefix ${prefix})
-foreach(file include/skipstone/skipstone.h include/skipstone/skipstone.hpp bin/skipstone)
+foreach(file include/skipstone/skipstone.h include/skipstone/skipstone.hpp include/skipstone/tools.h include/skipstone/version.h bin/skipstone)
   if(NOT EXISTS ${prefix}/${file})
     message(FATAL_ERROR "${file} was not installed")
   endif()
 endforeach()
 
-run("find_package" ${CMAKE_COMMAND} -S ${SOURCE}/consumer -B ${WORK}/consumer -G ${GENERATOR} -DCMAKE_CXX_COMPILER=${CXX}
-    -DCMAKE_PREFIX_PATH=${prefix} -DCMAKE_CXX_FLAGS=${sanitize})
-run("building with find_package" ${CMAKE_COMMAND} --build ${WORK}/consumer)
-run("the program built with find_package" ${WORK}/consumer/consumer)
-if(NOT output MATCHES "asd")
-  message(FATAL_ERROR "the program built with find_package printed: ${output}")
-endif()
+run("find_package" ${CMAKE_COMMAND} -S ${SOURCE}/consumer -B ${WORK}/found -G ${GENERATOR} -DCMAKE_CXX_COMPILER=${CXX}
+    -DCMAKE_PREFIX_PATH=${prefix} -DCMAKE_CXX_FLAGS=${sanitize} -DCMAKE_C_FLAGS=${sanitize})
+run("building with find_package" ${CMAKE_COMMAND} --build ${WORK}/found)
+run_programs("find_package" ${WORK}/found/runtime_consumer ${WORK}/found/tools_consumer)
 
-# pkg-config's file names the configured prefix; here the library lies elsewhere.
-file(GLOB_RECURSE pc ${prefix}/*.pc)
+# pkg-config's files name the configured prefix; here the libraries lie elsewhere.
+file(GLOB_RECURSE pc ${prefix}/skipstone.pc)
 get_filename_component(pc_folder "${pc}" DIRECTORY)
 get_filename_component(libdir "${pc_folder}" DIRECTORY)
-run("pkg-config" ${CMAKE_COMMAND} -E env PKG_CONFIG_PATH=${pc_folder} ${PKG_CONFIG} --define-variable=libdir=${libdir}
-    --define-variable=includedir=${prefix}/include --cflags --libs skipstone)
-separate_arguments(flags UNIX_COMMAND "${output}")
-run("building with pkg-config" ${CXX} -std=c++17 ${sanitize} ${SOURCE}/consumer/consumer.cpp -o ${WORK}/by_pkg_config ${flags} -Wl,-rpath,${libdir})
-run("the program built with pkg-config" ${WORK}/by_pkg_config)
+foreach(package skipstone skipstone-tools)
+  run("pkg-config ${package}" ${CMAKE_COMMAND} -E env PKG_CONFIG_PATH=${pc_folder} ${PKG_CONFIG} --define-variable=libdir=${libdir}
+      --define-variable=includedir=${prefix}/include --cflags --libs ${package})
+  separate_arguments(flags_${package} UNIX_COMMAND "${output}")
+endforeach()
+foreach(which runtime tools)
+  set(flags ${flags_skipstone})
+  if(which STREQUAL tools)
+    set(flags ${flags_skipstone-tools})
+  endif()
+  run("building with pkg-config" ${CXX} -std=c++17 ${sanitize} ${SOURCE}/consumer/${which}_consumer.cpp -o ${WORK}/${which}_by_pkg_config ${flags}
+      -Wl,-rpath,${libdir})
+endforeach()
+run_programs("pkg-config" ${WORK}/runtime_by_pkg_config ${WORK}/tools_by_pkg_config)

@@ -84,7 +84,7 @@ struct Host {
 int main(int, char** arguments) try {
   const Host host;
   host.frame();
-  skipstone_engine_params params = skipstone_engine_default_params();
+  skipstone_engine_params params = skipstone::engine_params();
   params.model_path = arguments[1];
   std::string text;
   {

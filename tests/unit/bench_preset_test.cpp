@@ -58,7 +58,7 @@ TEST(Preset, OfNGrammysNeedNoLayersAndAreDraftersThatThereAre) {
     const Preset preset = make_preset(name, {});
     EXPECT_GE(preset.points.size(), 2u);
     for (const PresetPoint& point : preset.points) {
-      skipstone_session_params params = skipstone_session_default_params();
+      skipstone_session_params params = skipstone::session_params();
       params.draft = point.drafter.c_str();
       EXPECT_EQ(skipstone_session_check_params(&params), SKIPSTONE_OK) << point.drafter << ": " << skipstone_last_error();
     }
@@ -81,9 +81,9 @@ TEST(Preset, TokensPerCallStrategiesAndTheBestPoint) {
       "decoding");
   EXPECT_EQ(strategies_text(sweep), "");
   for (auto& run : sweep.runs) {
-    if (run.drafter == 1) run.strategies = {{"context", 4, {1, 0, 1}, {2}}, {"bigram", 6, {}, {}}};
+    if (run.drafter == 1) run.stats.strategies = {{"context", 4, {1, 0, 1}, {2}}, {"bigram", 6, {}, {}}};
   }
-  sweep.runs.back().strategies[0].won_by_length = {0, 3};
+  sweep.runs.back().stats.strategies[0].won_by_length = {0, 3};
   const std::string text = strategies_text(sweep);
   EXPECT_NE(text.find("| context "), std::string::npos) << text;
   EXPECT_NE(text.find("6 of 15"), std::string::npos) << text;

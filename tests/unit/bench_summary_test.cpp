@@ -23,7 +23,7 @@ TEST(BenchStatistics, NothingIsDividedByZero) {
 }
 
 TEST(BenchStatistics, TheFirstTokenIsNotTimed) {
-  skipstone_stats stats{};
+  RunStatistics stats;
   EXPECT_EQ(timed_tokens(stats), 0u);
   EXPECT_EQ(generation_rate(stats), std::nullopt);
   stats.generated_tokens = 1;

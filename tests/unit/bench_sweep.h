@@ -32,8 +32,8 @@ inline Sweep three_prompts(const std::array<double, 3>& plain_seconds, const std
         run.stats.drafted = 6;
         run.stats.accepted = 3;
         run.stats.skipped_sublayers = prompt == 0 ? 4 : 2;
-        if (prompt == 1) run.by_position = {{6, 3}};
-        if (prompt != 1) run.by_position = {{4, 2}, {2, 1}};
+        if (prompt == 1) run.stats.by_position = {{6, 3}};
+        if (prompt != 1) run.stats.by_position = {{4, 2}, {2, 1}};
       }
       sweep.runs.push_back(run);
     }

@@ -112,7 +112,7 @@ TEST(Tasks, ThePresetHasEveryDrafterThatNeedsNothingElse) {
   EXPECT_EQ(plain.points.back().drafter, "auto");
   EXPECT_FALSE(preset_needs_layers(task_preset));
   for (const PresetPoint& point : trained.points) {
-    skipstone_session_params params = skipstone_session_default_params();
+    skipstone_session_params params = skipstone::session_params();
     params.draft = point.drafter.c_str();
     EXPECT_EQ(skipstone_session_check_params(&params), SKIPSTONE_OK) << skipstone_last_error();
     EXPECT_EQ(skipstone_draft_is_lossless(point.drafter.c_str()), 1);

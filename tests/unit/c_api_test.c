@@ -1,5 +1,7 @@
-/* The public header and library from C99: what needs no device. Prints what is wrong and exits with 1. */
+/* The public headers and libraries from C99: what needs no device. Prints what is wrong and exits with 1. */
 #include <skipstone/skipstone.h>
+#include <skipstone/skipstone_experimental.h>
+#include <skipstone/tools.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -20,6 +22,8 @@ static void names_and_versions(void) {
   EXPECT(strcmp(skipstone_stop_reason_name(SKIPSTONE_STOP_END_TOKEN), "end_token") == 0);
   EXPECT(strcmp(skipstone_stop_reason_name((skipstone_stop_reason)99), "unknown") == 0);
   EXPECT(strchr(skipstone_version(), '.') != NULL);
+  EXPECT(strcmp(skipstone_version(), SKIPSTONE_VERSION_STRING) == 0);
+  EXPECT(skipstone_abi_version() == SKIPSTONE_ABI_VERSION);
   EXPECT(strlen(skipstone_commit()) > 0);
 }
 
@@ -27,28 +31,80 @@ static void drafters(void) {
   size_t i, found = 0;
   skipstone_drafter_info info;
   for (i = 0; i < skipstone_drafter_count(); ++i) {
-    EXPECT(skipstone_get_drafter(i, &info) == SKIPSTONE_OK);
+    info.struct_size = sizeof(info);
+    EXPECT(skipstone_drafter_get_info(i, &info) == SKIPSTONE_OK);
     if (strcmp(info.name, "none") == 0 || strcmp(info.name, "asd") == 0) ++found;
     EXPECT(info.lossless == 0 || info.lossless == 1);
   }
   EXPECT(found == 2);
-  EXPECT(skipstone_get_drafter(i, &info) == SKIPSTONE_INVALID_ARGUMENT);
+  EXPECT(skipstone_drafter_get_info(i, &info) == SKIPSTONE_INVALID_ARGUMENT);
   EXPECT(strstr(skipstone_last_error(), "no drafter number") != NULL);
 }
 
+/* An init function gets `size` bytes of a caller: it must fill them, set struct_size, and leave the byte behind them alone. */
+#define EXPECT_INIT(type, init)                                                                                     \
+  do {                                                                                                              \
+    size_t size, i;                                                                                                 \
+    type whole;                                                                                                     \
+    unsigned char part[sizeof(type) + 64];                                                                          \
+    init(&whole, sizeof(whole));                                                                                    \
+    EXPECT(whole.struct_size == sizeof(whole));                                                                     \
+    for (size = 0; size <= sizeof(type) + 32; ++size) {                                                             \
+      const size_t known = size < sizeof(type) ? size : sizeof(type);                                               \
+      memset(part, 0xA5, sizeof(part));                                                                             \
+      init((type*)(void*)part, size);                                                                               \
+      for (i = size < sizeof(size_t) ? 0 : size; i < sizeof(part); ++i) EXPECT(part[i] == 0xA5);                    \
+      if (size < sizeof(size_t)) continue;                                                                          \
+      EXPECT(memcmp(part, &size, sizeof(size)) == 0);                                                               \
+      EXPECT(memcmp(part + sizeof(size), (const unsigned char*)&whole + sizeof(size), known - sizeof(size)) == 0);  \
+      for (i = sizeof(type); i < size; ++i) EXPECT(part[i] == 0);                                                   \
+    }                                                                                                               \
+    init(NULL, sizeof(whole));                                                                                      \
+  } while (0)
+
+static void structs_of_every_size(void) {
+  EXPECT_INIT(skipstone_engine_params, skipstone_engine_params_init);
+  EXPECT_INIT(skipstone_session_params, skipstone_session_params_init);
+  EXPECT_INIT(skipstone_session_experiments, skipstone_session_experiments_init);
+  EXPECT_INIT(skipstone_inspect_params, skipstone_inspect_params_init);
+  EXPECT_INIT(skipstone_doctor_params, skipstone_doctor_params_init);
+  EXPECT_INIT(skipstone_work, skipstone_work_init);
+  EXPECT_INIT(skipstone_cosine_params, skipstone_cosine_params_init);
+  EXPECT_INIT(skipstone_convert_params, skipstone_convert_params_init);
+  EXPECT_INIT(skipstone_quantize_params, skipstone_quantize_params_init);
+  EXPECT_INIT(skipstone_tune_params, skipstone_tune_params_init);
+}
+
+/* A program that was built for a newer library: what this one does not know must be zero. */
+static void newer_programs(void) {
+  struct {
+    skipstone_engine_params known;
+    uint64_t later;
+  } params;
+  skipstone_engine* engine = NULL;
+  skipstone_engine_params_init(&params.known, sizeof(params));
+  params.known.model_path = "there-is-no-such-model.gguf";
+  EXPECT(skipstone_engine_load(&params.known, &engine) == SKIPSTONE_NOT_FOUND);
+  params.later = 1;
+  EXPECT(skipstone_engine_load(&params.known, &engine) == SKIPSTONE_UNSUPPORTED);
+  EXPECT(strstr(skipstone_last_error(), "newer Skipstone") != NULL);
+}
+
 static void defaults(void) {
-  const skipstone_engine_params engine = skipstone_engine_default_params();
-  const skipstone_session_params session = skipstone_session_default_params();
-  const skipstone_quantize_params quantize = skipstone_quantize_default_params();
-  EXPECT(engine.struct_size == sizeof(engine));
+  skipstone_engine_params engine;
+  skipstone_session_params session;
+  skipstone_quantize_params quantize;
+  skipstone_work work;
+  skipstone_engine_params_init(&engine, sizeof(engine));
+  skipstone_session_params_init(&session, sizeof(session));
+  skipstone_quantize_params_init(&quantize, sizeof(quantize));
+  skipstone_work_init(&work, sizeof(work));
   EXPECT(engine.model_path == NULL && engine.context == 0 && engine.progress == NULL && engine.synthetic == NULL);
-  EXPECT(skipstone_work_default().struct_size == sizeof(skipstone_work) && skipstone_work_default().rows == 0);
+  EXPECT(work.rows == 0 && work.chains == 0);
   EXPECT(strstr(skipstone_synthetic_models(), "llama-2-7b") != NULL);
-  EXPECT(session.struct_size == sizeof(session));
   EXPECT(session.draft_corpus == NULL && session.draft_corpus_count == 0 && session.draft_optional == 0);
   EXPECT(skipstone_draft_is_lossless("suffix:k=3+asd") == 1 && skipstone_draft_is_lossless("psychic") == 0);
   EXPECT(session.temperature == 0.0f && strcmp(session.draft, "asd") == 0);
-  EXPECT(quantize.struct_size == sizeof(quantize));
   EXPECT(strcmp(quantize.type, "Q8_0") == 0 && quantize.overwrite == 0 && quantize.threads == 0);
 }
 
@@ -57,8 +113,10 @@ static void wrong_arguments(const char* folder) {
   char* json = NULL;
   skipstone_engine* engine = NULL;
   skipstone_session* session = NULL;
-  skipstone_engine_params params = skipstone_engine_default_params();
-  skipstone_inspect_params inspect = skipstone_inspect_default_params();
+  skipstone_engine_params params;
+  skipstone_inspect_params inspect;
+  skipstone_engine_params_init(&params, sizeof(params));
+  skipstone_inspect_params_init(&inspect, sizeof(inspect));
 
   EXPECT(skipstone_engine_load(NULL, NULL) == SKIPSTONE_INVALID_ARGUMENT);
   EXPECT(skipstone_engine_load(NULL, &engine) == SKIPSTONE_INVALID_ARGUMENT);
@@ -68,20 +126,20 @@ static void wrong_arguments(const char* folder) {
   /* A caller that was built before the field was there. */
   params.struct_size = offsetof(skipstone_engine_params, synthetic);
   EXPECT(skipstone_engine_load(&params, &engine) == SKIPSTONE_INVALID_ARGUMENT && strstr(skipstone_last_error(), "model_path") != NULL);
-  params = skipstone_engine_default_params();
+  skipstone_engine_params_init(&params, sizeof(params));
   EXPECT(skipstone_session_measure(NULL, NULL, NULL) == SKIPSTONE_INVALID_ARGUMENT);
   EXPECT(skipstone_copy_bandwidth(NULL, NULL) == SKIPSTONE_INVALID_ARGUMENT);
   EXPECT(engine == NULL);
   params.struct_size = 0;
   EXPECT(skipstone_engine_load(&params, &engine) == SKIPSTONE_INVALID_ARGUMENT);
   EXPECT(strstr(skipstone_last_error(), "struct_size") != NULL);
-  params = skipstone_engine_default_params();
+  skipstone_engine_params_init(&params, sizeof(params));
   params.model_path = "x";
   params.kv_type = 77;
   EXPECT(skipstone_engine_load(&params, &engine) == SKIPSTONE_INVALID_ARGUMENT);
 
   snprintf(path, sizeof(path), "%s/there-is-no-such-model.gguf", folder);
-  params = skipstone_engine_default_params();
+  skipstone_engine_params_init(&params, sizeof(params));
   params.model_path = path;
   EXPECT(skipstone_engine_load(&params, &engine) == SKIPSTONE_NOT_FOUND);
   EXPECT(strstr(skipstone_last_error(), "there-is-no-such-model.gguf") != NULL);
@@ -106,7 +164,8 @@ static void wrong_arguments(const char* folder) {
 static void quantize_arguments(const char* folder) {
   char input[4096], output[4096];
   char* json = NULL;
-  skipstone_quantize_params params = skipstone_quantize_default_params();
+  skipstone_quantize_params params;
+  skipstone_quantize_params_init(&params, sizeof(params));
   EXPECT(skipstone_quantize(NULL, &json) == SKIPSTONE_INVALID_ARGUMENT);
   EXPECT(strstr(skipstone_last_error(), "model_path") != NULL);
   snprintf(input, sizeof(input), "%s/there-is-no-such-model.gguf", folder);
@@ -127,8 +186,8 @@ static void quantize_arguments(const char* folder) {
 
 static void conversion(const char* folder) {
   char path[4096];
-  skipstone_convert_params params = skipstone_convert_default_params();
-  EXPECT(params.struct_size == sizeof(params));
+  skipstone_convert_params params;
+  skipstone_convert_params_init(&params, sizeof(params));
   EXPECT(strcmp(params.type, "F16") == 0 && params.exit_layer == 0 && params.overwrite == 0 && params.progress == NULL);
   EXPECT(skipstone_convert(NULL) == SKIPSTONE_INVALID_ARGUMENT);
   EXPECT(strstr(skipstone_last_error(), "checkpoint_path") != NULL);
@@ -147,6 +206,8 @@ static void conversion(const char* folder) {
 int main(int count, char** arguments) {
   names_and_versions();
   drafters();
+  structs_of_every_size();
+  newer_programs();
   defaults();
   wrong_arguments(count > 1 ? arguments[1] : ".");
   quantize_arguments(count > 1 ? arguments[1] : ".");

@@ -5,7 +5,7 @@
 #include <numbers>
 #include <vector>
 
-#include "spec/search/gaussian_process.h"
+#include "search/gaussian_process.h"
 #include "spec/search/moves.h"
 
 namespace skipstone::spec::search {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "spec/search/moves.h"
+#include "search/bayesian_search.h"
 #include "spec/search/strategy.h"
 
 namespace skipstone::spec::search {

@@ -26,6 +26,7 @@
 #include "output.h"
 #include "result_file.h"
 #include "session_options.h"
+#include "skipstone/skipstone_experimental.hpp"
 
 namespace cli {
 namespace {
@@ -299,8 +300,9 @@ ExitCode measure_tests(BenchOptions& options) {
 ExitCode measure(BenchOptions options) {
   settle_output(options);
   options.drafting.give_to(options.sampling);
-  options.sampling.synthetic_acceptance = options.acceptance.data();
-  options.sampling.synthetic_acceptance_count = options.acceptance.size();
+  options.experiments.synthetic_acceptance = options.acceptance.data();
+  options.experiments.synthetic_acceptance_count = options.acceptance.size();
+  options.sampling.experiments = &options.experiments;
   if (!options.output.empty()) check_writable(options.output);
   options.models = bench::model_list(options.models);
   if (options.models.empty() && options.synthetic.empty()) options.models = {bundled_model()};

@@ -10,7 +10,7 @@
 #include "bench/speed_tests.h"
 #include "engine_options.h"
 #include "session_options.h"
-#include "skipstone/skipstone.hpp"
+#include "skipstone/skipstone_experimental.hpp"
 
 namespace cli::bench {
 
@@ -22,10 +22,11 @@ struct BenchOptions {
   std::uint32_t made_up_tokens = 128;  ///< of the prompt where there are no texts
   std::optional<std::int64_t> repeats;
   std::vector<double> acceptance;  ///< --synthetic-acceptance
+  skipstone_session_experiments experiments{sizeof(skipstone_session_experiments), nullptr, 0};
   bool no_warm_up = false, read_once = false;
   EngineOptions engine;
   DraftOptions drafting;
-  skipstone_session_params sampling = skipstone_session_default_params();
+  skipstone_session_params sampling = skipstone::session_params();
 
   /// Whether drafters are measured, and whether on a prompt of made-up tokens.
   bool sweeps() const { return !prompts.empty() || made_up(); }

@@ -125,7 +125,7 @@ std::vector<PlotPoint> thresholds_of(const Sweep& sweep, std::size_t drafter) {
   std::vector<PlotPoint> points;
   for (const Run& run : sweep.runs) {
     if (run.drafter != drafter || run.repeat != 0) continue;
-    for (const float threshold : run.thresholds) points.push_back({double(points.size() + 1), double(threshold)});
+    for (const float threshold : run.stats.thresholds) points.push_back({double(points.size() + 1), double(threshold)});
   }
   return points;
 }

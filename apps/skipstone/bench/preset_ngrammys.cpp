@@ -26,7 +26,7 @@ std::vector<Strategy> strategies_of(const Sweep& sweep, std::size_t drafter, std
   for (const Run& run : sweep.runs) {
     if (run.drafter != drafter) continue;
     rounds += run.stats.rounds;
-    for (const Strategy& one : run.strategies) {
+    for (const Strategy& one : run.stats.strategies) {
       auto sum = std::ranges::find(all, one.name, &Strategy::name);
       if (sum == all.end()) sum = all.insert(sum, {one.name, 0, {}, {}});
       sum->rows += one.rows;

@@ -17,8 +17,9 @@ PresetModel preset_model(const skipstone::Engine& engine, const Prompt& prompt, 
   sampling.draft = "asd";
   skipstone::Session session(engine, sampling);
   session.generate(engine.tokenize(prompt.text), 1);
-  PresetModel model{info.layers, info.exit_layer, preset.skip_set, session.attention_cosine()};
-  if (model.skip_set.empty()) model.skip_set = session.skip_set();
+  const RunStatistics statistics = read_statistics(session);
+  PresetModel model{info.layers, info.exit_layer, preset.skip_set, statistics.attention_cosine};
+  if (model.skip_set.empty()) model.skip_set = statistics.skip_set;
   if (model.skip_set.empty()) {
     throw Failure(ExitCode::usage, "ASD skips nothing on the first prompt, so there is no set for this preset; name one with --skip-set");
   }

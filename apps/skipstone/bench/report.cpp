@@ -41,13 +41,13 @@ Json drafter_json(const Summary& summary, const Json& task) {
 }
 
 Json run_json(const Sweep& sweep, const Run& run, bool identical) {
-  const skipstone_stats& s = run.stats;
+  const RunStatistics& s = run.stats;
   Json positions = Json::array();
-  for (const DraftPosition& position : run.by_position) {
+  for (const DraftPosition& position : run.stats.by_position) {
     positions.push_back({{"drafted", position.drafted}, {"accepted", position.accepted}});
   }
   Json strategies = Json::array();
-  for (const Strategy& strategy : run.strategies) {
+  for (const Strategy& strategy : run.stats.strategies) {
     strategies.push_back({{"strategy", strategy.name},
                           {"rows", strategy.rows},
                           {"won_by_rank", strategy.won_by_rank},
@@ -60,7 +60,7 @@ Json run_json(const Sweep& sweep, const Run& run, bool identical) {
           {"category", prompt.category.empty() ? Json(nullptr) : Json(prompt.category)},
           {"task", prompt.category.empty() ? Json(nullptr) : Json(task_of(prompt.category))},
           {"repeat", run.repeat + 1},
-          {"stop_reason", skipstone_stop_reason_name(static_cast<skipstone_stop_reason>(s.stop_reason))},
+          {"stop_reason", s.stop_reason},
           {"prompt_tokens", s.prompt_tokens},
           {"tokens", s.generated_tokens},
           {"timed_tokens", timed_tokens(s)},
@@ -77,8 +77,8 @@ Json run_json(const Sweep& sweep, const Run& run, bool identical) {
           {"by_strategy", std::move(strategies)},
           {"skipped_sublayers", s.skipped_sublayers},
           {"sublayers", s.sublayers},
-          {"skip_set", run.skip_set},
-          {"chosen", run.chosen.empty() ? Json(nullptr) : Json(run.chosen)},
+          {"skip_set", run.stats.skip_set},
+          {"chosen", run.stats.chosen.empty() ? Json(nullptr) : Json(run.stats.chosen)},
           {"identical", sweep.setup.synthetic_acceptance.empty() ? Json(identical) : Json(nullptr)}};
 }
 

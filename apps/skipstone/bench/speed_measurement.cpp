@@ -8,6 +8,7 @@
 #include "exit_code.h"
 #include "interrupt.h"
 #include "progress.h"
+#include "skipstone/skipstone_experimental.hpp"
 
 namespace cli::bench {
 namespace {
@@ -20,7 +21,7 @@ void warm_up(skipstone::Session& session, const Test& test) {
   work.generate = std::min(work.generate, warm_up_tokens);
   double seconds = 0.0;
   do {
-    seconds += session.measure(work);
+    seconds += skipstone::measure(session, work);
   } while (test.rows > 0 && seconds < rows_warm_up_seconds && !interrupt::requested());
 }
 
@@ -50,7 +51,7 @@ Speed setup(const skipstone::Engine& engine, const std::string& model_path, std:
 Speed measure_speed(const skipstone::Engine& engine, const std::string& model_path, std::optional<double> copy_bandwidth,
                     const std::vector<Test>& tests, const SpeedOptions& options) {
   Speed speed = setup(engine, model_path, copy_bandwidth, tests);
-  skipstone_session_params params = skipstone_session_default_params();
+  skipstone_session_params params = skipstone::session_params();
   params.draft = "none";
   skipstone::Session session(engine, params);
   Progress progress;
@@ -69,7 +70,7 @@ Speed measure_speed(const skipstone::Engine& engine, const std::string& model_pa
         return speed;
       }
       progress.update(fmt::format("{}: repetition {} of {}", speed.where.model, repetition + 1, options.repetitions), done++ / total);
-      result.seconds.push_back(session.measure(result.test.work()));
+      result.seconds.push_back(skipstone::measure(session, result.test.work()));
     }
   }
   return speed;

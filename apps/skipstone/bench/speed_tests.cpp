@@ -57,7 +57,7 @@ std::string Test::name() const {
 }
 
 skipstone_work Test::work() const {
-  skipstone_work work = skipstone_work_default();
+  skipstone_work work = skipstone::work();
   work.depth = depth;
   work.prompt = prompt;
   work.generate = generate;

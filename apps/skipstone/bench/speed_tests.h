@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "skipstone/skipstone.h"
+#include "skipstone/skipstone_experimental.hpp"
 
 namespace cli::bench {
 

@@ -28,7 +28,7 @@ class Baseline {
 };
 
 void add(const Run& run, Summary& sum) {
-  const skipstone_stats& s = run.stats;
+  const RunStatistics& s = run.stats;
   sum.least_skipped = sum.runs == 0 ? s.skipped_sublayers : std::min(sum.least_skipped, s.skipped_sublayers);
   sum.most_skipped = std::max(sum.most_skipped, s.skipped_sublayers);
   sum.sublayers = s.sublayers;
@@ -46,10 +46,10 @@ void add(const Run& run, Summary& sum) {
   sum.verify_seconds += s.verify_seconds;
   sum.round_seconds += s.round_seconds;
   sum.host_seconds += s.host_seconds;
-  if (sum.by_position.size() < run.by_position.size()) sum.by_position.resize(run.by_position.size());
-  for (std::size_t i = 0; i < run.by_position.size(); ++i) {
-    sum.by_position[i].drafted += run.by_position[i].drafted;
-    sum.by_position[i].accepted += run.by_position[i].accepted;
+  if (sum.by_position.size() < run.stats.by_position.size()) sum.by_position.resize(run.stats.by_position.size());
+  for (std::size_t i = 0; i < run.stats.by_position.size(); ++i) {
+    sum.by_position[i].drafted += run.stats.by_position[i].drafted;
+    sum.by_position[i].accepted += run.stats.by_position[i].accepted;
   }
 }
 
@@ -86,14 +86,14 @@ Summary summarise_one(const Sweep& sweep, std::size_t drafter, const Baseline& b
 
 }  // namespace
 
-std::uint64_t timed_tokens(const skipstone_stats& stats) { return stats.generated_tokens > 0 ? stats.generated_tokens - 1 : 0; }
+std::uint64_t timed_tokens(const RunStatistics& stats) { return stats.generated_tokens > 0 ? stats.generated_tokens - 1 : 0; }
 
-std::optional<double> generation_rate(const skipstone_stats& stats) {
+std::optional<double> generation_rate(const RunStatistics& stats) {
   if (timed_tokens(stats) == 0) return std::nullopt;
   return quotient(static_cast<double>(timed_tokens(stats)), stats.generation_seconds);
 }
 
-std::optional<double> prompt_rate(const skipstone_stats& stats) {
+std::optional<double> prompt_rate(const RunStatistics& stats) {
   return quotient(static_cast<double>(stats.prompt_tokens), stats.prompt_seconds);
 }
 

@@ -12,12 +12,12 @@
 namespace cli::bench {
 
 /// Tokens that generation took its time for: all but the first, which comes out of the prompt's pass.
-std::uint64_t timed_tokens(const skipstone_stats& stats);
+std::uint64_t timed_tokens(const RunStatistics& stats);
 
 /// Timed tokens per second of generation; nullopt where there is none.
-std::optional<double> generation_rate(const skipstone_stats& stats);
+std::optional<double> generation_rate(const RunStatistics& stats);
 /// Prompt tokens per second of prompt processing.
-std::optional<double> prompt_rate(const skipstone_stats& stats);
+std::optional<double> prompt_rate(const RunStatistics& stats);
 
 /// Of one drafter over all runs. A "median" is over runs; a "total" is that of the sums.
 struct Summary {

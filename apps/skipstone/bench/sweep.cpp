@@ -13,6 +13,7 @@
 #include "interrupt.h"
 #include "progress.h"
 #include "session_options.h"
+#include "skipstone/skipstone_experimental.hpp"
 
 namespace cli::bench {
 namespace {
@@ -28,9 +29,8 @@ Setup setup_of(const skipstone::Engine& engine, const SweepOptions& options) {
   setup.repeats = options.repeats;
   setup.sampling = options.sampling;
   setup.read_once = options.read_once;
-  const double* acceptance = options.sampling.synthetic_acceptance;
-  if (options.sampling.synthetic_acceptance_count > 0) {
-    setup.synthetic_acceptance.assign(acceptance, acceptance + options.sampling.synthetic_acceptance_count);
+  if (const skipstone_session_experiments* with = options.sampling.experiments; with != nullptr && with->synthetic_acceptance_count > 0) {
+    setup.synthetic_acceptance.assign(with->synthetic_acceptance, with->synthetic_acceptance + with->synthetic_acceptance_count);
   }
   return setup;
 }
@@ -131,38 +131,32 @@ class Measurement {
         done);
     skipstone::Session& session = sessions_[drafter];
     session.reset();
-    const std::vector<skipstone_token> tokens = reader_ ? take_over(session, prompt) : sweep_.prompts[prompt].tokens;
+    const std::vector<skipstone_token> tokens = reader_ ? copy_from_reader(session, prompt) : sweep_.prompts[prompt].tokens;
     Run result;
     result.prompt = prompt;
     result.repeat = repeat;
     result.drafter = drafter;
-    result.stats = session.generate(tokens, sweep_.setup.max_tokens, [this](const skipstone_chunk&) {
+    session.generate(tokens, sweep_.setup.max_tokens, [this](const skipstone_chunk&) {
       if (interrupt::requested() && !std::exchange(told_, true)) {
         progress_.clear();
         fmt::print(stderr, "interrupted: stopping after this generation; once more stops at once, without a table\n");
       }
       return true;
     });
-    for (const auto& [drafted, accepted] : session.draft_positions()) result.by_position.push_back({drafted, accepted});
-    for (const skipstone_strategy& s : session.strategies()) {
-      result.strategies.push_back({s.name, s.rows, {s.by_rank, s.by_rank + s.ranks}, {s.by_length, s.by_length + s.lengths}});
-    }
-    result.skip_set = session.skip_set();
-    result.chosen = session.explanation();
-    result.thresholds = session.thresholds();
+    result.stats = read_statistics(session);
     result.tokens = session.tokens();
     return result;
   }
 
   /// `session` gets the prompt but for its last token, which is returned: whoever continues a text reads at least one.
-  std::vector<skipstone_token> take_over(skipstone::Session& session, std::size_t prompt) {
+  std::vector<skipstone_token> copy_from_reader(skipstone::Session& session, std::size_t prompt) {
     const std::vector<skipstone_token>& tokens = sweep_.prompts[prompt].tokens;
     if (read_ != prompt) {
       reader_->reset();
-      reader_->read({tokens.begin(), tokens.end() - 1});
+      reader_->prefill({tokens.begin(), tokens.end() - 1});
       read_ = prompt;
     }
-    session.take_over(*reader_);
+    session.copy_from(*reader_);
     return {tokens.back()};
   }
 

@@ -15,7 +15,7 @@ struct SweepOptions {
   std::string prompts_file, model_path;
   std::uint32_t max_tokens = 128, repeats = 1;
   std::uint32_t made_up_tokens = 0;  ///< above 0: one prompt of so many pseudo-random tokens instead of texts
-  skipstone_session_params sampling = skipstone_session_default_params();
+  skipstone_session_params sampling = skipstone::session_params();
   bool read_once = false;  ///< see Setup
 };
 

@@ -9,34 +9,20 @@
 #include "bench/prompts.h"
 #include "bench/where.h"
 #include "skipstone/skipstone.h"
+#include "statistics.h"
 
 namespace cli::bench {
-
-struct DraftPosition {
-  std::uint64_t drafted = 0, accepted = 0;
-};
 
 struct Drafter {
   std::string specification;  ///< "asd:c=0.99"
   bool lossless = true;       ///< by the library's word; the sweep looks whether it is so
 };
 
-/// What came of one source of a drafter's candidates; as skipstone_strategy.
-struct Strategy {
-  std::string name;
-  std::uint64_t rows = 0;
-  std::vector<std::uint64_t> won_by_rank, won_by_length;
-};
-
 /// One prompt continued once by one drafter.
 struct Run {
   std::size_t prompt = 0, drafter = 0;  ///< indices of Sweep::prompts and Sweep::drafters
   std::uint32_t repeat = 0;             ///< 0 the first time the prompt is run
-  skipstone_stats stats{};
-  std::vector<DraftPosition> by_position;  ///< index 0: the first draft of a round
-  std::vector<Strategy> strategies;
-  std::string skip_set, chosen;  ///< chosen: by a drafter that chooses among others, and why
-  std::vector<float> thresholds;  ///< by round
+  RunStatistics stats;
   std::vector<skipstone_token> tokens;
 };
 

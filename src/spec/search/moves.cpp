@@ -67,4 +67,12 @@ exec::LayerPlan crossed(const exec::LayerPlan& a, const exec::LayerPlan& b, std:
   return child;
 }
 
+std::optional<exec::LayerPlan> new_random_set(std::uint32_t layers, const KnownSets& known, Random& random) {
+  for (int attempt = 0; attempt < 1000; ++attempt) {
+    exec::LayerPlan set = random_set(layers, random);
+    if (!known.contains(set)) return set;
+  }
+  return std::nullopt;
+}
+
 }  // namespace skipstone::spec::search

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
+#include <unordered_set>
 
 #include "exec/layer_plan.h"
 #include "spec/search/random.h"
@@ -37,5 +39,12 @@ struct SetHash {
            std::hash<std::bitset<exec::LayerPlan::max_layers>>()(set.skip_mlp);
   }
 };
+
+using KnownSets = std::unordered_set<exec::LayerPlan, SetHash>;
+
+inline bool is_empty(const exec::LayerPlan& set) { return set.skip_attention.none() && set.skip_mlp.none(); }
+
+/// A random set that is not known yet; nothing where a small space seems to be used up.
+std::optional<exec::LayerPlan> new_random_set(std::uint32_t layers, const KnownSets& known, Random& random);
 
 }  // namespace skipstone::spec::search

@@ -27,11 +27,6 @@ std::unique_ptr<Strategy> given_sets(std::string_view name, std::vector<exec::La
 /// random_set() again and again.
 std::unique_ptr<Strategy> random_search(std::uint32_t layers, std::uint64_t seed);
 
-/// Bayesian optimisation: the sets of `start` first, then `random_starts` random ones, then always the one with the largest expected
-/// improvement that is found among neighbours of the best, their crossings and random sets.
-std::unique_ptr<Strategy> bayesian_search(std::uint32_t layers, std::vector<exec::LayerPlan> start, std::uint32_t random_starts,
-                                          std::uint64_t seed);
-
 /// Skip sets that Draft on the Fly would make of these cosines (one per layer) with several of its constants, each set once: its defaults
 /// first.
 std::vector<exec::LayerPlan> asd_sets(std::uint32_t layers, const std::vector<float>& attention_cosine);

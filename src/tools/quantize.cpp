@@ -4,9 +4,9 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "api/device_json.h"
 #include "api/guard.h"
-#include "api/tensor_types_json.h"
+#include "skipstone/tools.h"
+#include "api/report.h"
 #include "convert/tensor_type.h"
 #include "gguf/gguf.h"
 
@@ -50,20 +50,26 @@ Json quantize(const skipstone_quantize_params& params) {
 }  // namespace
 }  // namespace skipstone::api
 
-using namespace skipstone;
+namespace skipstone::api {
 
-extern "C" {
-
-skipstone_quantize_params skipstone_quantize_default_params(void) {
+template <>
+skipstone_quantize_params defaults<skipstone_quantize_params>() {
   skipstone_quantize_params params{};
-  params.struct_size = sizeof(params);
   params.type = "Q8_0";
   return params;
 }
 
+}  // namespace skipstone::api
+
+using namespace skipstone;
+
+extern "C" {
+
+void skipstone_quantize_params_init(skipstone_quantize_params* params, size_t struct_size) { api::init(params, struct_size); }
+
 skipstone_status skipstone_quantize(const skipstone_quantize_params* given, char** json) {
   return api::guard([&] {
-    const auto params = api::adopt(given, skipstone_quantize_default_params());
+    const auto params = api::adopt(given);
     api::require(params.model_path, "model_path");
     api::require(params.output_path, "output_path");
     const nlohmann::ordered_json report = api::quantize(params);

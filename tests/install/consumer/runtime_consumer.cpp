@@ -4,7 +4,7 @@
 
 int main() {
   for (const skipstone_drafter_info& info : skipstone::drafters()) std::puts(info.name);
-  skipstone_engine_params params = skipstone_engine_default_params();
+  skipstone_engine_params params = skipstone::engine_params();
   params.model_path = "there-is-no-such-model.gguf";
   try {
     const skipstone::Engine engine(params);

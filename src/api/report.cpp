@@ -1,4 +1,4 @@
-#include "api/tensor_types_json.h"
+#include "api/report.h"
 
 #include <map>
 #include <nlohmann/json.hpp>
@@ -6,6 +6,8 @@
 namespace skipstone::api {
 
 using Json = nlohmann::ordered_json;
+
+std::string print(const Json& document) { return document.dump(2, ' ', false, Json::error_handler_t::replace); }
 
 Json tensor_types_json(const gguf::File& file) {
   struct Sum {

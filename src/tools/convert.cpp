@@ -2,6 +2,7 @@
 #include "convert/convert.h"
 
 #include "api/guard.h"
+#include "skipstone/tools.h"
 #include "convert/tensor_type.h"
 
 namespace skipstone::api {
@@ -25,20 +26,26 @@ void run(const skipstone_convert_params& params) {
 }  // namespace
 }  // namespace skipstone::api
 
-using namespace skipstone;
+namespace skipstone::api {
 
-extern "C" {
-
-skipstone_convert_params skipstone_convert_default_params(void) {
+template <>
+skipstone_convert_params defaults<skipstone_convert_params>() {
   skipstone_convert_params params{};
-  params.struct_size = sizeof(params);
   params.type = "F16";
   return params;
 }
 
+}  // namespace skipstone::api
+
+using namespace skipstone;
+
+extern "C" {
+
+void skipstone_convert_params_init(skipstone_convert_params* params, size_t struct_size) { api::init(params, struct_size); }
+
 skipstone_status skipstone_convert(const skipstone_convert_params* given) {
   return api::guard([&] {
-    const auto params = api::adopt(given, skipstone_convert_default_params());
+    const auto params = api::adopt(given);
     api::require(params.checkpoint_path, "checkpoint_path");
     api::require(params.output_path, "output_path");
     api::run(params);

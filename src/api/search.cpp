@@ -1,12 +1,16 @@
-// skipstone_tune(): a skip set for a model, searched.
+// skipstone_search_skip_set(): a skip set for a model, searched by a strategy of the caller's.
 #include <algorithm>
+#include <array>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "api/device_json.h"
+#include "api/report.h"
 #include "api/guard.h"
 #include "api/handles.h"
 #include "engine/skip_search.h"
+#include "skipstone/skipstone_experimental.h"
+#include "skipstone/tools.h"
 #include "spec/search/profile_json.h"
 #include "text/tokenizer.h"
 
@@ -14,6 +18,29 @@ namespace skipstone::api {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+/// The caller's callbacks as a strategy of the search.
+class GivenStrategy final : public spec::search::Strategy {
+ public:
+  GivenStrategy(const skipstone_search_strategy& callbacks, std::uint32_t layers) : callbacks_(callbacks), layers_(layers) {
+    require(callbacks.name, "the strategy's name");
+    if (callbacks.next == nullptr || callbacks.tell == nullptr) fail(Code::invalid_argument, "the strategy has no next or no tell");
+  }
+  std::string_view name() const override { return callbacks_.name; }
+  std::optional<exec::LayerPlan> next() override {
+    std::array<char, 8192> text{};  // longer than the notation of any set
+    if (callbacks_.next(text.data(), text.size(), callbacks_.user_data) != 0) return std::nullopt;
+    text.back() = '\0';
+    return exec::LayerPlan::parse(text.data(), layers_);
+  }
+  void tell(const exec::LayerPlan& set, double value) override {
+    callbacks_.tell(set.print(layers_).c_str(), value, callbacks_.user_data);
+  }
+
+ private:
+  skipstone_search_strategy callbacks_;
+  std::uint32_t layers_;
+};
 
 engine::SearchOptions options_from(const skipstone_tune_params& params, const engine::Engine& engine) {
   engine::SearchOptions options;
@@ -31,8 +58,8 @@ engine::SearchOptions options_from(const skipstone_tune_params& params, const en
   options.baseline = params.baseline != 0;
   if (params.progress != nullptr) {
     options.progress = [&params](const engine::SearchEvent& event) {
-      const skipstone_tune_step step{
-          event.stage.c_str(), event.done, event.seconds, event.evaluations, event.speedup, event.skip_set.c_str(), event.strategy.c_str()};
+      const skipstone_tune_step step{event.stage.c_str(), event.done,     event.seconds, event.evaluations, event.speedup, event.skip_set.c_str(),
+                                     event.strategy.c_str(), sizeof(step)};
       return params.progress(&step, params.user_data) == 0;
     };
   }
@@ -92,14 +119,12 @@ Json report_json(const engine::SearchReport& report) {
 }  // namespace
 }  // namespace skipstone::api
 
-using namespace skipstone;
+namespace skipstone::api {
 
-extern "C" {
-
-skipstone_tune_params skipstone_tune_default_params(void) {
+template <>
+skipstone_tune_params defaults<skipstone_tune_params>() {
   const engine::SearchOptions defaults;
   skipstone_tune_params params{};
-  params.struct_size = sizeof(params);
   params.minutes = defaults.minutes;
   params.tokens = defaults.tokens;
   params.seed = defaults.seed;
@@ -107,13 +132,30 @@ skipstone_tune_params skipstone_tune_default_params(void) {
   return params;
 }
 
-skipstone_status skipstone_tune(skipstone_engine* engine, const skipstone_tune_params* given, char** json) {
+template <>
+skipstone_search_strategy defaults<skipstone_search_strategy>() {
+  return {};
+}
+
+}  // namespace skipstone::api
+
+using namespace skipstone;
+
+extern "C" {
+
+void skipstone_tune_params_init(skipstone_tune_params* params, size_t struct_size) { api::init(params, struct_size); }
+
+skipstone_status skipstone_search_skip_set(skipstone_engine* engine, const skipstone_tune_params* given,
+                                           const skipstone_search_strategy* strategy, char** json) {
   return api::guard([&] {
     api::require(engine, "engine");
+    api::require(strategy, "strategy");
     api::require(json, "json");
     *json = nullptr;
-    const auto params = api::adopt(given, skipstone_tune_default_params());
-    const engine::SearchReport report = engine::search_skip_set(engine->engine, api::options_from(params, *engine->engine));
+    const auto params = api::adopt(given);
+    engine::SearchOptions options = api::options_from(params, *engine->engine);
+    options.strategy = std::make_unique<api::GivenStrategy>(api::adopt(strategy), engine->engine->config().layers);
+    const engine::SearchReport report = engine::search_skip_set(engine->engine, options);
     *json = api::copy_string(api::print(api::report_json(report)));
   });
 }

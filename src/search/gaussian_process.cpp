@@ -1,4 +1,4 @@
-#include "spec/search/gaussian_process.h"
+#include "search/gaussian_process.h"
 
 #include <Eigen/Dense>
 #include <algorithm>

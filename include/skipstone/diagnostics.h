@@ -1,0 +1,61 @@
+/* The part of Skipstone's C API that looks at devices and model files. Included by skipstone.h. */
+#ifndef SKIPSTONE_DIAGNOSTICS_H
+#define SKIPSTONE_DIAGNOSTICS_H
+
+#include "skipstone/engine.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Every Vulkan device, and which one `wanted` would take and why. `wanted`: a number of the list or a part of a name; NULL or "" for
+ * what SKIPSTONE_DEVICE says, else the best. {"devices": [{"index", "name", "chosen", "reason", "unsuitable", "tier", ...}]}
+ * SKIPSTONE_NO_DEVICE where there is no loader or no driver. */
+SKIPSTONE_API skipstone_status skipstone_list_devices(const char* wanted, char** json);
+
+typedef struct skipstone_inspect_params {
+  size_t struct_size;
+  const char* model_path;
+  uint32_t context; /* tokens that the memory plan is for; 0: what the model was trained for, at most 4096 */
+  int32_t kv_type;  /* skipstone_kv_type */
+} skipstone_inspect_params;
+
+SKIPSTONE_API void skipstone_inspect_params_init(skipstone_inspect_params* params, size_t struct_size);
+
+/* What is in a GGUF file; needs no device. {"path", "version", "bytes", "parameters", "metadata": [...], "tensor_types": [...],
+ * "tensors": [...], "model": {...} or null, "unsupported": "" or why it cannot run, "memory_plan": {...} or null} */
+SKIPSTONE_API skipstone_status skipstone_inspect(const skipstone_inspect_params* params, char** json);
+
+/* One case of the self-test. `name` says kernel, format and shape; `detail` what differed ("" where it passed). */
+typedef struct skipstone_check {
+  const char* kernel;
+  const char* name;
+  const char* detail;
+  int32_t passed;
+  size_t struct_size; /* set by the library */
+} skipstone_check;
+
+/* Non-zero stops the self-test with SKIPSTONE_CANCELLED. */
+typedef int (*skipstone_check_fn)(const skipstone_check* check, void* user_data);
+
+typedef struct skipstone_doctor_params {
+  size_t struct_size;
+  const char* device; /* as for skipstone_list_devices() */
+  int32_t full;       /* 0: a few seconds; 1: every shape */
+  int32_t validation; /* the Vulkan validation layers; default: whether SKIPSTONE_VALIDATION is set */
+  skipstone_check_fn check;
+  void* user_data;
+} skipstone_doctor_params;
+
+SKIPSTONE_API void skipstone_doctor_params_init(skipstone_doctor_params* params, size_t struct_size);
+
+/* Runs every kernel on the device against the scalar reference and compares rows by bytes; measures copy bandwidth.
+ * SKIPSTONE_OK means that it ran: {"passed": bool, "cases", "failures", "kernels": [{"name", "cases", "failures"}],
+ * "copy_bytes_per_second", "validation_messages", "device": {...}, "version", "commit"} says what came out. */
+SKIPSTONE_API skipstone_status skipstone_doctor(const skipstone_doctor_params* params, char** json);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,101 @@
+/* The part of Skipstone's C API that loads a model onto a device and turns text into its tokens. Included by skipstone.h. */
+#ifndef SKIPSTONE_ENGINE_H
+#define SKIPSTONE_ENGINE_H
+
+#include "skipstone/base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum skipstone_kv_type {
+  SKIPSTONE_KV_AUTOMATIC = 0, /**< f16 */
+  SKIPSTONE_KV_F16 = 1,
+  SKIPSTONE_KV_F32 = 2,
+  SKIPSTONE_KV_Q8_0 = 3 /**< 8-bit quants in blocks of 32 dimensions with a scale: for models whose heads are multiples of 32 */
+} skipstone_kv_type;
+
+/* ---- engine: a model on a device ---------------------------------------------------------------------------------------- */
+
+typedef struct skipstone_engine skipstone_engine;
+
+/* Where the kernels' choices (docs/tuning.md) come from. No text depends on it. */
+typedef enum skipstone_tuning {
+  SKIPSTONE_TUNING_AUTOMATIC = 0, /* what was measured before; on GPUs, measured now (some seconds) where nothing was */
+  SKIPSTONE_TUNING_OFF = 1,       /* the built-in table */
+  SKIPSTONE_TUNING_FIRST_USE = 2  /* as AUTOMATIC, but measured on CPU devices too; their drivers may take half a minute */
+} skipstone_tuning;
+
+typedef struct skipstone_engine_params {
+  size_t struct_size;
+  const char* model_path;
+  const char* device; /* as for skipstone_list_devices() */
+  uint32_t context;   /* tokens of prompt and continuation together; 0: what the model was trained for, at most 4096 */
+  int32_t kv_type;    /* skipstone_kv_type */
+  int32_t validation; /* the Vulkan validation layers; default: whether SKIPSTONE_VALIDATION is set */
+  skipstone_progress_fn progress;
+  void* user_data;
+  int32_t tuning; /* skipstone_tuning */
+  /* Instead of model_path (then NULL): "NAME:TYPE", e.g. "llama-2-7b:q4_0", a published shape with random weights that the device makes,
+   * for benchmarks. There is no tokenizer: functions that take or give text fail with SKIPSTONE_UNSUPPORTED, chunks have no text.
+   * SKIPSTONE_INVALID_ARGUMENT with what there is for other names and types. */
+  const char* synthetic;
+} skipstone_engine_params;
+
+SKIPSTONE_API void skipstone_engine_params_init(skipstone_engine_params* params, size_t struct_size);
+
+/* The names that `synthetic` knows, separated by ", ". */
+SKIPSTONE_API const char* skipstone_synthetic_models(void);
+
+/* Opens the file, plans memory (SKIPSTONE_OUT_OF_MEMORY with the numbers, before anything is allocated), loads and compiles. */
+SKIPSTONE_API skipstone_status skipstone_engine_load(const skipstone_engine_params* params, skipstone_engine** engine);
+
+/* Sessions that are still there keep what they need. NULL is fine. */
+SKIPSTONE_API void skipstone_engine_free(skipstone_engine* engine);
+
+typedef struct skipstone_engine_info {
+  size_t struct_size; /* set by the caller: sizeof(skipstone_engine_info) */
+  const char* model_name;
+  const char* architecture;
+  const char* fingerprint; /* of the model file, 16 hexadecimal digits */
+  const char* device_name;
+  const char* driver;
+  const char* tier;
+  uint32_t layers, vocabulary, context;
+  uint64_t weights_bytes, kv_bytes, activation_bytes; /* as planned */
+  uint64_t device_bytes;                              /* held now */
+  uint64_t validation_messages;
+  uint32_t exit_layer;         /* the layer that the model was trained to exit early at, counted from 1; 0: it does not say */
+  uint32_t max_rows;           /* rows that one pass can verify, hence the most of skipstone_work.rows */
+  int32_t kv_type;             /* skipstone_kv_type of the KV cache as it is: never SKIPSTONE_KV_AUTOMATIC */
+  const char* model_type;      /* the tensor type that most parameters have: "Q4_0" */
+  uint64_t parameters;         /* of the model */
+  uint64_t tensor_bytes;       /* of its tensors, as a file has them */
+  uint64_t bytes_per_token;    /* of weights that a pass over one token reads: all but the embedding's other rows */
+  uint64_t kv_bytes_per_token; /* of keys and values that it reads for each token in the cache */
+} skipstone_engine_info;
+
+SKIPSTONE_API skipstone_status skipstone_engine_get_info(const skipstone_engine* engine, skipstone_engine_info* info);
+
+/* ---- tokens ------------------------------------------------------------------------------------------------------------- */
+
+typedef int32_t skipstone_token;
+
+/* Text to tokens. `add_special`: BOS and EOS as the model says. `parse_special`: special tokens that are written out in the text
+ * become those tokens. `count` gets the number of tokens; where it is more than `capacity` nothing is written to `tokens`, and the call
+ * fails unless capacity is 0. SKIPSTONE_INVALID_ARGUMENT for text that is not UTF-8. */
+SKIPSTONE_API skipstone_status skipstone_tokenize(const skipstone_engine* engine, const char* text, size_t bytes, int add_special, int parse_special,
+                                    skipstone_token* tokens, size_t capacity, size_t* count);
+
+/* Tokens to text. The text is followed by a NUL that `bytes` (may be NULL) does not count. */
+SKIPSTONE_API skipstone_status skipstone_detokenize(const skipstone_engine* engine, const skipstone_token* tokens, size_t count, char** text,
+                                      size_t* bytes);
+
+/* The bytes one token stands for, not necessarily whole characters; empty for control tokens. */
+SKIPSTONE_API skipstone_status skipstone_token_piece(const skipstone_engine* engine, skipstone_token token, char** text, size_t* bytes);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,120 @@
+/* Experiments: measuring, and sessions whose texts say nothing. Without promise: what stands here may change or go with any version. */
+#ifndef SKIPSTONE_EXPERIMENTAL_H
+#define SKIPSTONE_EXPERIMENTAL_H
+
+#include "skipstone/skipstone.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- sessions ----------------------------------------------------------------------------------------------------------- */
+
+/* What skipstone_session_params.experiments points to. */
+typedef struct skipstone_session_experiments {
+  size_t struct_size;
+  /* For benchmarks, not empty: probabilities that the 1st, 2nd, ... draft of a round is accepted, given those before it (the last one holds
+   * for all further ones). Every pass runs, but acceptance is drawn by these, the same each time, no token ends the text, and the text says
+   * nothing. SKIPSTONE_INVALID_ARGUMENT with SKIPSTONE_VERIFY_REJECTION and lossy drafters. */
+  const double* synthetic_acceptance;
+  size_t synthetic_acceptance_count; /* at most 31 */
+} skipstone_session_experiments;
+
+SKIPSTONE_API void skipstone_session_experiments_init(skipstone_session_experiments* experiments, size_t struct_size);
+
+/* The share of the last continuation's tokens that the whole model chooses at their places, given the tokens before them: what a lossy
+ * drafter costs. Runs the model over the conversation again. SKIPSTONE_INVALID_ARGUMENT where nothing was generated. */
+SKIPSTONE_API skipstone_status skipstone_session_agreement(skipstone_session* session, double* share);
+
+/* ---- measuring ---------------------------------------------------------------------------------------------------------- */
+
+/* What is measured: `prompt` tokens in one go and then `generate` tokens one by one, or one pass that verifies `rows` rows (1 to
+ * skipstone_engine_info.max_rows), in greedy decoding; all of it behind `depth` tokens that the KV cache has already. */
+typedef struct skipstone_work {
+  size_t struct_size;
+  uint32_t depth;
+  uint32_t prompt;
+  uint32_t generate;
+  uint32_t rows;   /* 0 where prompt or generate is not */
+  uint32_t chains; /* above 0: so many chains (at most 1024) of `rows` rows that share nothing, in as many passes as they take */
+} skipstone_work;
+
+/* All zero. */
+SKIPSTONE_API void skipstone_work_init(skipstone_work* work, size_t struct_size);
+
+/* Runs `work` once over pseudo-random tokens, without the session's drafter, and gives the seconds it took by the host's clock. Filling the
+ * cache up to the depth is not among them, and is not repeated by the session's later measurements. The conversation is empty afterwards.
+ * The first run of a kind records its passes: do one that does not count. SKIPSTONE_INVALID_ARGUMENT for what is none of both kinds, for
+ * too many rows, and where it does not fit the context. */
+SKIPSTONE_API skipstone_status skipstone_session_measure(skipstone_session* session, const skipstone_work* work, double* seconds);
+
+/* What the device copies from its memory to its memory, bytes read and written in a second: the median of several copies of a buffer larger
+ * than caches. `device` as for skipstone_list_devices(). Needs up to 512 MiB of device memory while it runs. */
+SKIPSTONE_API skipstone_status skipstone_copy_bandwidth(const char* device, double* bytes_per_second);
+
+/* ---- cosines ------------------------------------------------------------------------------------------------------------ */
+
+typedef struct skipstone_cosine_params {
+  size_t struct_size;
+  const char* const* prompts; /* texts (UTF-8) */
+  size_t prompt_count;
+  skipstone_progress_fn progress; /* "measuring cosines", then as skipstone_engine_costs() */
+  void* user_data;
+} skipstone_cosine_params;
+
+SKIPSTONE_API void skipstone_cosine_params_init(skipstone_cosine_params* params, size_t struct_size);
+
+/* How much each sublayer turns the residual stream: the cosine between the stream before and after it (its residual added), mean over the
+ * positions of a prompt, of every layer and prompt ("Draft on the Fly", arXiv 2410.01028, table 1). Reads each prompt three times; prompts
+ * longer than the context are left out. Not while a session of the engine generates. {"model", "fingerprint", "device", "driver", "layers",
+ * "prompts", "left_out", "tokens", "attention": {"min", "max", "mean", "median": over all layers and prompts, "microseconds": of one such
+ * sublayer in a pass of one row, as skipstone_engine_costs() has it, "layers": [{"mean", "min", "max": over the prompts}]}, "mlp": the
+ * same, "reading": {"plain", "attention", "all": microseconds to read a prompt without cosines, with those of attention (what "asd"
+ * measures) and with all, medians over the prompts by the host's clock, "attention_added", "all_added": medians of the differences, which
+ * may be below 0 where they drown in noise}}. SKIPSTONE_INVALID_ARGUMENT where no prompt fits the context. */
+SKIPSTONE_API skipstone_status skipstone_cosines(skipstone_engine* engine, const skipstone_cosine_params* params, char** json);
+
+/* Times the ways in which each kernel can be laid out on the device, on the weights of the model, for at most about `seconds`, and keeps
+ * what came out in the cache folder, for engines that are loaded from now on. Only speed depends on it. {"device", "driver", "model",
+ * "seconds", "left_out", "contests": [{"operation", "subject", "rows", "candidates": [{"choice", "microseconds", "dropped"}], "chosen",
+ * "speedup"}]}; the first candidate of a contest is the built-in choice. */
+SKIPSTONE_API skipstone_status skipstone_tune_device(const skipstone_engine_params* params, double seconds, char** json);
+
+/* What the model's passes cost on the device, in microseconds: from the cache folder, or measured now. Not while a session of the engine
+ * generates. {"device", "driver", "model", "fingerprint", "context", "layers", "position", "clock": "timestamps" or "wall",
+ * "passes": [{"rows", "verify", "relative", "fixed", "attention", "mlp", "output", "host"}], "exits": [{"layers", "draft", "relative"}]}.
+ * attention and mlp are of one sublayer, relative is to plain decoding of one token. `progress` may be NULL. */
+SKIPSTONE_API skipstone_status skipstone_engine_costs(skipstone_engine* engine, skipstone_progress_fn progress, void* user_data, char** json);
+
+/* ---- searching a skip set ----------------------------------------------------------------------------------------------- */
+
+struct skipstone_tune_params;
+
+/* Which skip set to try next: skipstone_tune()'s is Bayesian optimisation, another can be given here. Sets are texts, "attn:3,5-7;mlp:9". */
+typedef struct skipstone_search_strategy {
+  size_t struct_size;
+  const char* name;
+  /* The next set, into `set` with its NUL; no set twice. Non-zero: there is no further one. */
+  int (*next)(char* set, size_t capacity, void* user_data);
+  /* What a set is worth: its expected speed-up. Also of sets that others have proposed before. */
+  void (*tell)(const char* set, double value, void* user_data);
+  void* user_data;
+} skipstone_search_strategy;
+
+/* skipstone_tune() with a strategy of the caller's. */
+SKIPSTONE_API skipstone_status skipstone_search_skip_set(skipstone_engine* engine, const struct skipstone_tune_params* params,
+                                                         const skipstone_search_strategy* strategy, char** json);
+
+/* ---- libraries over this one ------------------------------------------------------------------------------------------- */
+
+/* For functions that report as this library's do: keeps `sentence` for this thread's skipstone_last_error(), and returns `status`. */
+SKIPSTONE_API skipstone_status skipstone_set_last_error(skipstone_status status, const char* sentence);
+
+/* Writes a message where skipstone_set_log() says. */
+SKIPSTONE_API void skipstone_log_message(int level, const char* text);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,28 @@
+# cmake -DHEADERS=a.h,b.h -DOUTPUT=declared.c -P declarations.cmake
+# Writes a C file that defines every function of the public headers, so that a compiler puts down their types for abidiff; and, beside it,
+# OUTPUT.symbols: their names, one a line.
+cmake_minimum_required(VERSION 3.25)
+string(REPLACE "," ";" HEADERS "${HEADERS}")
+set(code "")
+set(names "")
+foreach(header IN LISTS HEADERS)
+  string(APPEND code "#include \"${header}\"\n")
+endforeach()
+foreach(header IN LISTS HEADERS)
+  file(READ ${header} text)
+  string(REGEX REPLACE "/\\*([^*]|\\*+[^*/])*\\*+/" "" text "${text}")
+  string(REPLACE ";" "@" text "${text}")  # a semicolon separates CMake's lists
+  string(REGEX MATCHALL "\nSKIPSTONE_API [^@{]*\\)@" declarations "${text}")
+  foreach(declaration IN LISTS declarations)
+    string(REGEX REPLACE "^\nSKIPSTONE_API " "" declaration "${declaration}")
+    string(REGEX REPLACE "[@\n]+" " " declaration "${declaration}")
+    string(APPEND code "SKIPSTONE_API ${declaration}{ __builtin_trap(); }\n")
+    string(REGEX MATCH "skipstone_[a-z0-9_]+\\(" name "${declaration}")
+    string(REPLACE "(" "" name "${name}")
+    list(APPEND names ${name})
+  endforeach()
+endforeach()
+list(SORT names)
+string(REPLACE ";" "\n" names "${names}")
+file(WRITE ${OUTPUT} "${code}")
+file(WRITE ${OUTPUT}.symbols "${names}\n")

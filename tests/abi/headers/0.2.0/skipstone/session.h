@@ -1,0 +1,153 @@
+/* The part of Skipstone's C API that continues text: drafters, sessions, statistics. Included by skipstone.h. */
+#ifndef SKIPSTONE_SESSION_H
+#define SKIPSTONE_SESSION_H
+
+#include "skipstone/engine.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- drafters ----------------------------------------------------------------------------------------------------------- */
+
+/* A way of drafting. `options`: its "key=value,..." with the defaults. */
+typedef struct skipstone_drafter_info {
+  size_t struct_size; /* set by the caller: sizeof(skipstone_drafter_info) */
+  const char* name;
+  const char* summary;
+  const char* options;
+  int32_t lossless;
+} skipstone_drafter_info;
+
+SKIPSTONE_API size_t skipstone_drafter_count(void);
+
+/* Whether all drafters of a specification, as skipstone_session_params.draft has it, are lossless; 0 also for names that do not exist. */
+SKIPSTONE_API int skipstone_draft_is_lossless(const char* draft);
+
+/* SKIPSTONE_INVALID_ARGUMENT past the end. The strings live as long as the library. */
+SKIPSTONE_API skipstone_status skipstone_drafter_get_info(size_t index, skipstone_drafter_info* info);
+
+/* ---- session: a conversation -------------------------------------------------------------------------------------------- */
+
+typedef struct skipstone_session skipstone_session;
+
+/* Who steps a round of drafts and their verification. The text is the same; greedy decoding alone has a choice. */
+typedef enum skipstone_rounds {
+  SKIPSTONE_ROUNDS_AUTOMATIC = 0, /* a session times some rounds of each kind and goes on with the faster */
+  SKIPSTONE_ROUNDS_HOST = 1,      /* the host, pass by pass */
+  SKIPSTONE_ROUNDS_DEVICE = 2     /* the device: drafts, verification and acceptance are one submission */
+} skipstone_rounds;
+
+/* How drafts are verified when sampling. Greedy decoding knows no difference. */
+typedef enum skipstone_verification {
+  SKIPSTONE_VERIFY_COUPLED = 0,  /* same seed, same text as plain decoding */
+  SKIPSTONE_VERIFY_REJECTION = 1 /* same distribution as plain decoding, another text (Leviathan et al. 2023) */
+} skipstone_verification;
+
+typedef struct skipstone_session_params {
+  size_t struct_size;
+  float temperature;    /* 0: greedy */
+  uint32_t top_k;       /* 0: off */
+  float top_p;          /* 1: off */
+  float min_p;          /* 0: off */
+  float repeat_penalty; /* 1: off */
+  uint32_t repeat_last; /* how many of the latest tokens the penalty looks at */
+  uint64_t seed;
+  /* "NAME[:value][,key=value,...]" of a drafter; "none" for plain decoding; "A+B": A, and B where A has nothing good. A '+' in a value
+   * separates only where the name of a drafter and then ':', '+' or the end follow; "\+" never does. */
+  const char* draft;
+  int32_t rounds; /* skipstone_rounds */
+  int32_t verify; /* skipstone_verification */
+  /* Text files that drafters which look drafts up (suffix) search too; the engine keeps the index of the last ones asked for. */
+  const char* const* draft_corpus;
+  size_t draft_corpus_count;
+  int32_t draft_optional;         /* 1: a drafter that cannot be used is left out with a warning; 0: it is an error */
+  skipstone_progress_fn progress; /* of reading and indexing the corpus */
+  void* user_data;
+  const struct skipstone_session_experiments* experiments; /* skipstone_experimental.h; NULL: none */
+} skipstone_session_params;
+
+/* Greedy, drafting with "asd", coupled verification: the same seed gives the same text on one device, whatever the drafter. */
+SKIPSTONE_API void skipstone_session_params_init(skipstone_session_params* params, size_t struct_size);
+
+/* Whether a session could be made with them: sampling values and drafter; needs no engine, so it can be asked before loading one. */
+SKIPSTONE_API skipstone_status skipstone_session_check_params(const skipstone_session_params* params);
+
+SKIPSTONE_API skipstone_status skipstone_session_create(skipstone_engine* engine, const skipstone_session_params* params, skipstone_session** session);
+
+/* NULL is fine. Not while another thread generates. */
+SKIPSTONE_API void skipstone_session_free(skipstone_session* session);
+
+/* Forgets the conversation; keeps what the drafter has learned. */
+SKIPSTONE_API skipstone_status skipstone_session_reset(skipstone_session* session);
+
+/* Appends `count` tokens to the conversation and reads them without continuing it: a beginning that several sessions share is read once. */
+SKIPSTONE_API skipstone_status skipstone_session_prefill(skipstone_session* session, const skipstone_token* tokens, size_t count);
+
+/* The conversation becomes that of `from`, a session of the same engine (INVALID_ARGUMENT where it is not): keys and values are copied, not
+ * computed again. Neither may be generating. What the drafter has learned stays. */
+SKIPSTONE_API skipstone_status skipstone_session_copy_from(skipstone_session* session, skipstone_session* from);
+
+/* What one token adds to the text. */
+typedef struct skipstone_chunk {
+  const char* text;      /* whole characters, NUL-terminated; "" while the token is part of an unfinished one */
+  size_t bytes;          /* of text, without the NUL */
+  skipstone_token token; /* -1 for the last chunk, which only carries what an unfinished character left */
+  int32_t drafted;       /* 1: was drafted and accepted; 0: the full model's own token */
+  size_t struct_size;    /* set by the library; the first release had no sizes, so it stands behind that release's fields */
+} skipstone_chunk;
+
+/* Non-zero stops the generation: it ends with SKIPSTONE_STOP_CANCELLED, which is no error. */
+typedef int (*skipstone_chunk_fn)(const skipstone_chunk* chunk, void* user_data);
+
+/* Appends `tokens` to the conversation and continues it by at most `max_tokens`. The functions below then say what came out, until the
+ * session's next call. SKIPSTONE_INVALID_ARGUMENT where the tokens do not fit the context. */
+SKIPSTONE_API skipstone_status skipstone_session_generate(skipstone_session* session, const skipstone_token* tokens, size_t count, uint32_t max_tokens,
+                                            skipstone_chunk_fn chunk, void* user_data);
+
+/* Stops the generation that runs, or else the next one, at its next token. From any thread; async-signal-safe. */
+SKIPSTONE_API void skipstone_session_cancel(skipstone_session* session);
+
+typedef enum skipstone_stop_reason {
+  SKIPSTONE_STOP_MAX_TOKENS = 0,
+  SKIPSTONE_STOP_END_TOKEN = 1,
+  SKIPSTONE_STOP_CONTEXT_FULL = 2,
+  SKIPSTONE_STOP_CANCELLED = 3
+} skipstone_stop_reason;
+
+/* "max_tokens", "end_token", "context_full", "cancelled"; "unknown" for other numbers. */
+SKIPSTONE_API const char* skipstone_stop_reason_name(skipstone_stop_reason reason);
+
+/* The tokens of the last continuation. */
+SKIPSTONE_API const skipstone_token* skipstone_session_tokens(const skipstone_session* session, size_t* count);
+
+/* ---- statistics --------------------------------------------------------------------------------------------------------- */
+
+typedef struct skipstone_stats {
+  size_t struct_size;  /* set by the caller: sizeof(skipstone_stats) */
+  int32_t stop_reason; /* skipstone_stop_reason */
+  int32_t lossy;       /* 1: a lossy drafter took part, so the text need not be plain decoding's */
+  uint64_t prompt_tokens, generated_tokens;
+  uint64_t rounds, drafted, accepted;
+  double prompt_seconds, generation_seconds;
+  double device_seconds; /* of the generation: spent waiting for the device */
+} skipstone_stats;
+
+/* Of the last generation. */
+SKIPSTONE_API skipstone_status skipstone_session_stats(const skipstone_session* session, skipstone_stats* stats);
+
+/* All that is known of the last generation: {"stop_reason", "prompt_tokens", "generated_tokens", "drafter", "by_drafter": [{"drafter",
+ * "rounds", "drafted", "accepted"}], "by_strategy": [{"strategy", "rows", "won_by_rank", "won_by_length"}], "corpus": {"tokens", "bytes",
+ * "seconds"}, "rounds", "device_rounds", "drafted", "accepted", "by_position": [{"drafted", "accepted"}], "skipped_sublayers",
+ * "sublayers", "skip_set", "refreshes", "refreshed_sets", "chosen", "lossy", "early": {...}, "thresholds", "attention_cosine",
+ * "seconds": {"prompt", "generation", "draft", "verify", "round", "refresh", "host", "device"}}. by_position: the 1st, 2nd, ... draft of
+ * a round; by_drafter: of "A+B", in the order of their first proposals; chosen: what a drafter that chooses among others took, as a
+ * sentence; thresholds: the probability below which a draft was its round's last, round by round; attention_cosine: mean cosine of the
+ * residual stream before and after each attention sublayer over the last prompt, layer by layer, where the drafter measures it. */
+SKIPSTONE_API skipstone_status skipstone_session_report(const skipstone_session* session, char** json);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
