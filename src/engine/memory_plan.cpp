@@ -111,7 +111,8 @@ void check_memory(MemoryPlan& plan, const model::Config& config, const exec::Seq
   };
   if (limit != 0 && plan.total() > limit - std::min(held, limit)) {
     fail(Code::out_of_memory,
-         "{}, but the memory limit of {:.1f} MiB leaves {:.1f} MiB; raise the limit, or take a smaller context (--ctx), or a smaller or more "
+         "{}, but the memory limit of {:.1f} MiB leaves {:.1f} MiB; raise the limit, or take a smaller context (--ctx), or a smaller or "
+         "more "
          "strongly quantised model",
          needs(), static_cast<double>(limit) / mib, static_cast<double>(limit - std::min(held, limit)) / mib);
   }

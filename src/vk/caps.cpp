@@ -198,11 +198,14 @@ QueueFamily choose_queue_family(const InstanceState& instance, VkPhysicalDevice 
   return best;
 }
 
-Caps read_caps(const InstanceState& instance, VkPhysicalDevice physical, std::uint32_t index, const QueueFamily& family, const HostDevice* host) {
+Caps read_caps(const InstanceState& instance, VkPhysicalDevice physical, std::uint32_t index, const QueueFamily& family,
+               const HostDevice* host) {
   Caps caps;
   caps.index = index;
   caps.extensions = device_extensions(instance.fn, physical);
-  const auto enabled = [](const std::vector<std::string>& names, std::string_view name) { return std::ranges::find(names, name) != names.end(); };
+  const auto enabled = [](const std::vector<std::string>& names, std::string_view name) {
+    return std::ranges::find(names, name) != names.end();
+  };
   if (host != nullptr) std::erase_if(caps.extensions, [&](const std::string& name) { return !enabled(host->extensions, name); });
   VkPhysicalDeviceProperties properties{};
   instance.fn.vkGetPhysicalDeviceProperties(physical, &properties);

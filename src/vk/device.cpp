@@ -171,8 +171,9 @@ std::shared_ptr<Device> Device::adopt(const HostDevice& host, const DeviceOption
   state.fn = DeviceFunctions(of.fn.vkGetDeviceProcAddr, static_cast<VkDevice>(host.device));
   state.handle = static_cast<VkDevice>(host.device);
   state.queue = static_cast<VkQueue>(host.queue);
-  set_up(state, options, state.caps.has_extension(VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME) &&
-                             std::ranges::find(host.features, "pipelineExecutableInfo") != host.features.end());
+  set_up(state, options,
+         state.caps.has_extension(VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME) &&
+             std::ranges::find(host.features, "pipelineExecutableInfo") != host.features.end());
   return device;
 }
 

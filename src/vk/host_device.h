@@ -9,7 +9,8 @@
 
 namespace skipstone::vk {
 
-/// Nothing of it is destroyed; it must outlive the Device that adopts it. Only `queue` is submitted to, each time within `lock` and `unlock`.
+/// Nothing of it is destroyed; it must outlive the Device that adopts it. Only `queue` is submitted to, each time within `lock` and
+/// `unlock`.
 struct HostDevice {
   void (*get_instance_proc_addr)() = nullptr;  ///< PFN_vkGetInstanceProcAddr; null: the system's loader
   void* instance = nullptr;
@@ -44,8 +45,8 @@ struct Requirements {
   std::shared_ptr<const void> feature_chain;
 };
 
-/// `get_instance_proc_addr` and `api_version` as in HostDevice. `instance` null: instance_extensions alone. Throws no_device where there is no
-/// Vulkan 1.2, invalid_argument for a physical device without an instance.
+/// `get_instance_proc_addr` and `api_version` as in HostDevice. `instance` null: instance_extensions alone. Throws no_device where there is
+/// no Vulkan 1.2, invalid_argument for a physical device without an instance.
 Requirements requirements(void (*get_instance_proc_addr)(), void* instance, void* physical_device, std::uint32_t api_version = 0);
 
 /// Names of the features that requirements() may list and that are on in `chain`, a VkDeviceCreateInfo::pNext.

@@ -120,7 +120,8 @@ std::unique_ptr<Block> make_block(DeviceState& device, const RoleRow& row, std::
   const std::uint64_t held = device.allocated, limit = device.memory_limit;
   if (limit != 0 && (held > limit || bytes > limit - held)) {
     fail(Code::out_of_memory,
-         "{} more bytes for {} would pass the memory limit of {} bytes, of which {} are held already; raise the limit, or use a smaller model "
+         "{} more bytes for {} would pass the memory limit of {} bytes, of which {} are held already; raise the limit, or use a smaller "
+         "model "
          "or context",
          bytes, row.name, limit, held);
   }
@@ -141,8 +142,7 @@ std::unique_ptr<Block> make_block(DeviceState& device, const RoleRow& row, std::
        "device '{}' has no {} MiB for {}: {} MiB are held already, its heap has {} MiB with {} MiB available, and one allocation may have "
        "{} MiB; "
        "use a smaller model or context, or another device",
-       device.caps.name, in_mib(bytes), row.name, in_mib(held), in_mib(heap_bytes), in_mib(available),
-       in_mib(device.caps.max_allocation));
+       device.caps.name, in_mib(bytes), row.name, in_mib(held), in_mib(heap_bytes), in_mib(available), in_mib(device.caps.max_allocation));
 }
 
 }  // namespace

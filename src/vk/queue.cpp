@@ -105,8 +105,8 @@ void DeviceState::wait_idle() noexcept {
   idle();
 }
 
-// Also a lost device has to be waited for: what it runs goes on for a while. That the call fails there is to be expected. Of a host's device
-// one queue alone is ours to wait for.
+// Also a lost device has to be waited for: what it runs goes on for a while. That the call fails there is to be expected. Of a host's
+// device one queue alone is ours to wait for.
 void DeviceState::idle() const noexcept {
   if (host) {
     fn.vkQueueWaitIdle(queue);

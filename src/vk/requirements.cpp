@@ -17,7 +17,8 @@ struct FeatureRow {
   const char* name;
 };
 
-#define SKIPSTONE_FEATURE(type, structure, member) {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_##type, #structure, offsetof(structure, member), #member}
+#define SKIPSTONE_FEATURE(type, structure, member) \
+  { VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_##type, #structure, offsetof(structure, member), #member }
 constexpr FeatureRow feature_rows[] = {
     SKIPSTONE_FEATURE(VULKAN_1_1_FEATURES, VkPhysicalDeviceVulkan11Features, storageBuffer16BitAccess),
     SKIPSTONE_FEATURE(16BIT_STORAGE_FEATURES, VkPhysicalDevice16BitStorageFeatures, storageBuffer16BitAccess),

@@ -1,4 +1,5 @@
-// A device that is lost in the middle of a text: a status, and an engine that is loaded afterwards in the same program writes the right one.
+// A device that is lost in the middle of a text: a status, and an engine that is loaded afterwards in the same program writes the right
+// one.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

@@ -1,9 +1,10 @@
-// An engine on the device of a program that renders: the text is that of an engine with a device of its own, frames go on meanwhile, and the
-// validation layer has nothing to say, also when the host destroys what is its own.
+// An engine on the device of a program that renders: the text is that of an engine with a device of its own, frames go on meanwhile, and
+// the validation layer has nothing to say, also when the host destroys what is its own.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -15,6 +16,8 @@
 #include "fixtures/temporary_directory.h"
 #include "fixtures/tiny_model.h"
 #include "host_renderer.h"
+#include "skipstone/skipstone.h"
+#include "skipstone/vulkan.h"
 
 namespace skipstone::engine {
 namespace {
@@ -131,6 +134,78 @@ TEST_F(HostDevice, RequirementsAreNamedAndChained) {
   const vk::Requirements before = vk::requirements(nullptr, nullptr, nullptr);
   EXPECT_TRUE(before.device_extensions.empty() && before.features.empty() && before.feature_chain == nullptr);
   EXPECT_EQ(fixtures::failure_of([&] { vk::requirements(nullptr, nullptr, shared.physical_device); }).code, Code::invalid_argument);
+}
+
+/// The tokens that an engine with these parameters appends to a text; empty where a call fails.
+std::vector<skipstone_token> text_of(const skipstone_engine_params& params) {
+  skipstone_engine* engine = nullptr;
+  skipstone_session* session = nullptr;
+  EXPECT_EQ(skipstone_engine_load(&params, &engine), SKIPSTONE_OK) << skipstone_last_error();
+  if (engine == nullptr) return {};
+  std::vector<skipstone_token> prompt(64), tokens;
+  std::size_t count = 0;
+  EXPECT_EQ(skipstone_tokenize(engine, "the quick", 9, 1, 0, prompt.data(), prompt.size(), &count), SKIPSTONE_OK);
+  skipstone_session_params how;
+  skipstone_session_params_init(&how, sizeof(how));
+  EXPECT_EQ(skipstone_session_create(engine, &how, &session), SKIPSTONE_OK) << skipstone_last_error();
+  const auto keep = [](const skipstone_chunk* chunk, void* into) {
+    static_cast<std::vector<skipstone_token>*>(into)->push_back(chunk->token);
+    return 0;
+  };
+  EXPECT_EQ(skipstone_session_generate(session, prompt.data(), count, 20, keep, &tokens), SKIPSTONE_OK) << skipstone_last_error();
+  skipstone_session_free(session);
+  skipstone_engine_free(engine);
+  return tokens;
+}
+
+TEST_F(HostDevice, IsGivenThroughTheCApi) {
+  skipstone_engine_params params;
+  skipstone_engine_params_init(&params, sizeof(params));
+  params.model_path = file_.c_str();
+  const std::vector<skipstone_token> expected = text_of(params);
+  const std::uint64_t before = Host::messages();
+  {
+    Host host(true);
+    const vk::HostDevice shared = host.shared();
+    skipstone_vulkan_host given;
+    skipstone_vulkan_host_init(&given, sizeof(given));
+    given.get_instance_proc_addr = shared.get_instance_proc_addr;
+    given.instance = static_cast<VkInstance>(shared.instance);
+    given.physical_device = static_cast<VkPhysicalDevice>(shared.physical_device);
+    given.api_version = shared.api_version;
+    skipstone_vulkan_needs needs{};
+    needs.struct_size = sizeof(needs);
+    ASSERT_EQ(skipstone_vulkan_requirements(&given, &needs), SKIPSTONE_OK) << skipstone_last_error();
+    EXPECT_EQ(needs.api_version, VK_API_VERSION_1_2);
+    ASSERT_EQ(needs.needed_features, 1u);
+    EXPECT_STREQ(needs.features[0], "timelineSemaphore");
+    EXPECT_GE(needs.feature_count, needs.needed_features);
+    EXPECT_EQ(needs.needed_device_extensions, 0u);
+    EXPECT_NE(std::string(needs.json).find("\"structure\": \"VkPhysicalDeviceVulkan12Features\""), std::string::npos) << needs.json;
+
+    given.device = static_cast<VkDevice>(shared.device);
+    given.queue = static_cast<VkQueue>(shared.queue);
+    given.queue_family = shared.queue_family;
+    given.extensions = needs.device_extensions;
+    given.extension_count = needs.device_extension_count;
+    std::mutex mutex;
+    given.user_data = &mutex;
+    given.lock = [](void* lock) { static_cast<std::mutex*>(lock)->lock(); };
+    given.unlock = [](void* lock) { static_cast<std::mutex*>(lock)->unlock(); };
+    params.vulkan = &given;
+    skipstone_engine* refused = nullptr;
+    EXPECT_EQ(skipstone_engine_load(&params, &refused), SKIPSTONE_UNSUPPORTED) << "no feature was said to be enabled";
+    given.feature_chain = needs.feature_chain;
+    EXPECT_EQ(text_of(params), expected);
+    given.feature_chain = nullptr;
+    given.features = needs.features;
+    given.feature_count = needs.feature_count;
+    EXPECT_EQ(text_of(params), expected);
+    skipstone_vulkan_needs_free(&needs);
+    skipstone_vulkan_needs_free(&needs);  // nothing is left to free
+    EXPECT_EQ(skipstone_vulkan_requirements(&given, nullptr), SKIPSTONE_INVALID_ARGUMENT);
+  }
+  EXPECT_EQ(Host::messages(), before);
 }
 
 }  // namespace

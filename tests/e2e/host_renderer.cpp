@@ -180,7 +180,8 @@ VkDeviceMemory Renderer::allocate(const VkMemoryRequirements& needs, VkMemoryPro
   vkGetPhysicalDeviceMemoryProperties(host_.physical(), &memory);
   auto info = make<VkMemoryAllocateInfo>(VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO);
   info.allocationSize = needs.size;
-  while ((needs.memoryTypeBits >> info.memoryTypeIndex & 1) == 0 || (memory.memoryTypes[info.memoryTypeIndex].propertyFlags & flags) != flags)
+  while ((needs.memoryTypeBits >> info.memoryTypeIndex & 1) == 0 ||
+         (memory.memoryTypes[info.memoryTypeIndex].propertyFlags & flags) != flags)
     ++info.memoryTypeIndex;
   VkDeviceMemory allocated = VK_NULL_HANDLE;
   check(vkAllocateMemory(host_.device(), &info, nullptr, &allocated), "vkAllocateMemory");
@@ -224,9 +225,8 @@ void Renderer::make_pipeline() {
   const VkDevice device = host_.device();
   const auto layout = make<VkPipelineLayoutCreateInfo>(VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO);
   check(vkCreatePipelineLayout(device, &layout, nullptr, &layout_), "vkCreatePipelineLayout");
-  VkPipelineShaderStageCreateInfo stages[2] = {
-      make<VkPipelineShaderStageCreateInfo>(VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO),
-      make<VkPipelineShaderStageCreateInfo>(VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO)};
+  VkPipelineShaderStageCreateInfo stages[2] = {make<VkPipelineShaderStageCreateInfo>(VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO),
+                                               make<VkPipelineShaderStageCreateInfo>(VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO)};
   stages[0].stage = VK_SHADER_STAGE_VERTEX_BIT;
   stages[0].module = module_of(device, vertex_spirv, sizeof vertex_spirv);
   stages[1].stage = VK_SHADER_STAGE_FRAGMENT_BIT;
@@ -288,8 +288,8 @@ void Renderer::record() {
   barrier.subresourceRange = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 1, 0, 1};
   barrier.dstAccessMask = VK_ACCESS_COLOR_ATTACHMENT_WRITE_BIT;
   barrier.newLayout = VK_IMAGE_LAYOUT_COLOR_ATTACHMENT_OPTIMAL;
-  vkCmdPipelineBarrier(commands_, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_COLOR_ATTACHMENT_OUTPUT_BIT, 0, 0, nullptr, 0, nullptr, 1,
-                       &barrier);
+  vkCmdPipelineBarrier(commands_, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_COLOR_ATTACHMENT_OUTPUT_BIT, 0, 0, nullptr, 0, nullptr,
+                       1, &barrier);
   auto target = make<VkRenderingAttachmentInfo>(VK_STRUCTURE_TYPE_RENDERING_ATTACHMENT_INFO);
   target.imageView = view_;
   target.imageLayout = VK_IMAGE_LAYOUT_COLOR_ATTACHMENT_OPTIMAL;
@@ -308,8 +308,8 @@ void Renderer::record() {
   barrier.dstAccessMask = VK_ACCESS_TRANSFER_READ_BIT;
   barrier.oldLayout = VK_IMAGE_LAYOUT_COLOR_ATTACHMENT_OPTIMAL;
   barrier.newLayout = VK_IMAGE_LAYOUT_TRANSFER_SRC_OPTIMAL;
-  vkCmdPipelineBarrier(commands_, VK_PIPELINE_STAGE_COLOR_ATTACHMENT_OUTPUT_BIT, VK_PIPELINE_STAGE_TRANSFER_BIT, 0, 0, nullptr, 0, nullptr, 1,
-                       &barrier);
+  vkCmdPipelineBarrier(commands_, VK_PIPELINE_STAGE_COLOR_ATTACHMENT_OUTPUT_BIT, VK_PIPELINE_STAGE_TRANSFER_BIT, 0, 0, nullptr, 0, nullptr,
+                       1, &barrier);
   VkBufferImageCopy copy{};
   copy.imageSubresource = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 0, 1};
   copy.imageExtent = {edge, edge, 1};

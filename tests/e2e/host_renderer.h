@@ -1,4 +1,5 @@
-// A program with a renderer of its own, as Skipstone's host: it makes the Vulkan device, draws a triangle each frame, and destroys everything.
+// A program with a renderer of its own, as Skipstone's host: it makes the Vulkan device, draws a triangle each frame, and destroys
+// everything.
 #pragma once
 
 #include <vulkan/vulkan.h>
@@ -18,7 +19,8 @@ inline void check(VkResult result, const char* what) {
   if (result != VK_SUCCESS) throw std::runtime_error(std::string(what) + " failed with " + std::to_string(result));
 }
 
-/// Instance, device and queue, made with all that requirements() lists or with what is needed alone; validated where the layer is installed.
+/// Instance, device and queue, made with all that requirements() lists or with what is needed alone; validated where the layer is
+/// installed.
 class Host {
  public:
   explicit Host(bool all);

@@ -1,5 +1,5 @@
-// "An engine may be shared by sessions and threads": threads that load, generate, cancel, measure and free in any order get the texts that one
-// thread gets. tools/sanitize runs it under the thread sanitizer.
+// "An engine may be shared by sessions and threads": threads that load, generate, cancel, measure and free in any order get the texts that
+// one thread gets. tools/sanitize runs it under the thread sanitizer.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -29,7 +29,7 @@ struct Conversation {
 
 // What they share of an engine: costs (auto), bigrams (ngram), embeddings (unigram), a corpus' index (suffix), the draft model.
 constexpr Conversation conversations[] = {
-    {"none", 0, "the quick brown fox"}, {"exit:2,k=3", 0.8f, "one two three"},    {"auto", 0, "a b a b a b a"},
+    {"none", 0, "the quick brown fox"},  {"exit:2,k=3", 0.8f, "one two three"},   {"auto", 0, "a b a b a b a"},
     {"ngram:unigram=1", 0, "so it was"}, {"lookup", 0.8f, "again and again and"}, {"skip:attn:1;mlp:2,k=4", 0, "an old"},
 };
 constexpr std::uint32_t most_tokens = 24;
