@@ -62,7 +62,7 @@ TEST_F(DeviceLoss, InATextIsAStatusAndTheNextEngineWritesIt) {
   }
   ASSERT_GT(expected.size(), 10u);
   int while_loading = 0, in_the_text = 0;
-  for (int lose_at = 1; in_the_text < 3; lose_at += 3) {
+  for (int lose_at = 1; in_the_text < 2; lose_at += 7) {
     ASSERT_LT(lose_at, 300) << "no submission was lost within a text";
     SCOPED_TRACE(lose_at);
     std::shared_ptr<Engine> doomed;
