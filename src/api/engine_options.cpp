@@ -3,6 +3,7 @@
 #include <string>
 
 #include "api/guard.h"
+#include "api/vulkan_host.h"
 
 namespace skipstone::api {
 
@@ -33,6 +34,9 @@ engine::EngineOptions engine_options(const skipstone_engine_params& params) {
   options.kv = static_cast<engine::KvType>(params.kv_type);
   options.tuning = static_cast<engine::Tuning>(params.tuning);
   options.validation = params.validation != 0;
+  if (params.vulkan != nullptr) options.host = host_device(params.vulkan);
+  options.low_priority = params.low_priority != 0;
+  options.memory_limit = params.memory_limit;
   options.progress = progress_from(params.progress, params.user_data, "loading");
   return options;
 }

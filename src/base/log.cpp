@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <cstdio>
 #include <mutex>
 #include <new>
@@ -27,7 +28,7 @@ void to_standard_error(Level level, std::string_view text) {
 
 struct State {
   std::mutex mutex;
-  Level level = initial_level();
+  std::atomic<Level> level = initial_level();
   Sink sink = to_standard_error;
 };
 

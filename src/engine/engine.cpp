@@ -25,12 +25,18 @@ void report(const Progress& progress, const char* stage, double done) {
   if (progress) progress(stage, done);
 }
 
-std::shared_ptr<vk::Device> open_device(Engine::State& state, const EngineOptions& options) {
-  state.instance = vk::Instance::create(options.validation || env::flag("SKIPSTONE_VALIDATION"));
-  const auto unsuitable = [&](std::uint32_t index) { return state.instance->unsuitable(index); };
+std::shared_ptr<vk::Device> open_device(const EngineOptions& options) {
+  const vk::DeviceOptions how{.low_priority = options.low_priority, .memory_limit = options.memory_limit};
+  if (options.host) {
+    auto device = vk::Device::adopt(*options.host, how);
+    log::info("the host's device: {}", device->caps().name);
+    return device;
+  }
+  const auto instance = vk::Instance::create(options.validation || env::flag("SKIPSTONE_VALIDATION"));
+  const auto unsuitable = [&](std::uint32_t index) { return instance->unsuitable(index); };
   const std::string wanted = options.device.empty() ? env::get("SKIPSTONE_DEVICE").value_or("") : options.device;
-  const vk::Choice choice = vk::choose_device(state.instance->devices(), unsuitable, wanted);
-  auto device = vk::Device::create(state.instance, choice.index);
+  const vk::Choice choice = vk::choose_device(instance->devices(), unsuitable, wanted);
+  auto device = vk::Device::create(instance, choice.index, how);
   log::info("device {}: {} ({})", choice.index, device->caps().name, choice.reason);
   return device;
 }
@@ -98,14 +104,13 @@ std::shared_ptr<Engine> Engine::load(const EngineOptions& options, const State* 
   if (options.synthetic.empty()) state.profile = std::filesystem::path(options.model_path).replace_extension(".skip.json").string();
   report(options.progress, "reading model", 1.0);
 
-  if (beside != nullptr) state.instance = beside->instance;
-  state.device = beside != nullptr ? beside->device : open_device(state, options);
+  state.device = beside != nullptr ? beside->device : open_device(options);
   const vk::Caps& caps = state.device->caps();
   state.select = std::make_unique<kernels::Selector>(caps, state.device->tuning());
   state.layout = model::layout_weights(read.tensors, caps.max_storage_range, state.select->interleave());
   state.shape = choose_shape(state.config, options.context, options.kv, state.select->kv_format());
   state.memory = plan_memory(state.config, state.layout, state.shape);
-  check_memory(state.memory, state.config, state.shape, caps, state.device->memory_allocated());
+  check_memory(state.memory, state.config, state.shape, *state.device);
   state.kernel_library =
       beside != nullptr ? beside->kernel_library : std::make_shared<kernels::Library>(state.device, env::cache_directory());
   state.builder = std::make_unique<exec::PassBuilder>(state.config, state.layout, state.shape, *state.select);
@@ -152,7 +157,18 @@ void Engine::State::make_pipelines(exec::Executor& passes, bool logits, bool tre
   compile_kernels(*kernel_library, passes, dispatches, progress);
 }
 
-std::unique_ptr<exec::Executor> Engine::State::take_executor() { return spare ? std::move(spare) : new_executor(); }
+std::unique_ptr<exec::Executor> Engine::State::take_executor() {
+  {
+    const std::lock_guard lock(spare_mutex);
+    if (spare) return std::move(spare);
+  }
+  return new_executor();
+}
+
+void Engine::State::give_back(std::unique_ptr<exec::Executor> passes) {
+  const std::lock_guard lock(spare_mutex);
+  if (!spare) spare.swap(passes);
+}
 
 IndexedCorpus Engine::State::corpus_of(const std::vector<std::string>& files, const Progress& progress) {
   const std::lock_guard lock(corpus_mutex);
@@ -185,6 +201,6 @@ std::uint64_t Engine::device_bytes_held() const { return state_->device->memory_
 const std::string& Engine::model_fingerprint() const { return state_->fingerprint; }
 const ModelFacts& Engine::facts() const { return state_->facts; }
 std::uint32_t Engine::max_rows() const { return STEP_VERIFY_ROWS; }
-std::uint64_t Engine::validation_messages() const { return state_->instance->validation_messages(); }
+std::uint64_t Engine::validation_messages() const { return state_->device->instance().validation_messages(); }
 
 }  // namespace skipstone::engine

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include "spec/loop.h"
 #include "text/tokenizer.h"
 #include "vk/caps.h"
+#include "vk/host_device.h"
 
 namespace skipstone::gguf {
 class File;
@@ -57,6 +59,10 @@ struct EngineOptions {
   std::uint32_t context = 0;  ///< 0: what the model was trained for, at most 4096
   KvType kv = KvType::automatic;
   bool validation = false;
+  /// The device of the program around instead of one of the engine's own: `device`, `validation` and `low_priority` do not matter then.
+  std::optional<vk::HostDevice> host;
+  bool low_priority = false;       ///< other programs' work on the device goes first, where the driver knows priorities
+  std::uint64_t memory_limit = 0;  ///< bytes of device memory that engine and sessions together never pass; 0: none
   Tuning tuning = Tuning::automatic;
   Progress progress;
 };
@@ -84,10 +90,11 @@ struct ModelFacts {
 
 class Engine : public std::enable_shared_from_this<Engine> {
  public:
-  /// Opens, plans memory (throws out_of_memory with the numbers before allocating anything), loads, compiles.
+  /// Opens, plans memory (throws out_of_memory with the numbers before allocating anything), loads, compiles. From any thread, as all of
+  /// Engine: several may load at the same time, and share an engine.
   static std::shared_ptr<Engine> load(const EngineOptions& options);
   /// The same, on the device of another engine, for a model that drafts for that one's (DraftModel): `device` and `validation` do not
-  /// matter, and the pipelines of drafting passes alone are made.
+  /// matter (nor do those of the device itself), and the pipelines of drafting passes alone are made.
   static std::shared_ptr<Engine> load_beside(const Engine& other, const EngineOptions& options);
   ~Engine();
 
@@ -105,8 +112,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
 
   /// Times the kernels' candidates on this model at length and keeps the choices in the cache, for engines that are loaded from now on.
   tune::Report tune(double seconds, const Progress& progress);
-  /// What this model's passes cost on this device: from the cache, or measured now (a second or so on a GPU). Not while a session
-  /// generates.
+  /// What this model's passes cost on this device: from the cache, or measured now (a second or so on a GPU). What is measured while a
+  /// session generates is too much.
   exec::CostTable costs(const Progress& progress);
 
   struct State;
@@ -146,7 +153,7 @@ struct Work {
   std::uint32_t depth = 0, prompt = 0, generate = 0, rows = 0, chains = 0;
 };
 
-/// One conversation. Not thread-safe; many sessions can share an engine one after the other.
+/// One conversation, used by one thread at a time; sessions of an engine may run at the same time on threads of their own.
 class Session {
  public:
   Session(std::shared_ptr<Engine> engine, const SessionOptions& options);

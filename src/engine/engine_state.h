@@ -4,6 +4,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/draft_texts.h"
@@ -26,7 +27,6 @@ struct Engine::State {
   std::string profile;  ///< where a skip set's profile would lie: MODEL.skip.json beside the model; empty for synthetic models
   ModelFacts facts;
   Tuning tuning = Tuning::automatic;
-  std::shared_ptr<vk::Instance> instance;
   std::shared_ptr<vk::Device> device;
   std::unique_ptr<kernels::Selector> select;
   std::shared_ptr<kernels::Library> kernel_library;  ///< of the device: a draft model has the same one
@@ -35,7 +35,11 @@ struct Engine::State {
   MemoryPlan memory;
   std::unique_ptr<model::Weights> weights;
   std::unique_ptr<exec::PassBuilder> builder;
-  std::unique_ptr<exec::Executor> spare;  ///< a sequence's buffers that loading has used already: for the first session
+
+  std::mutex spare_mutex;
+  std::unique_ptr<exec::Executor> spare;  ///< a sequence's buffers that loading or a measurement has used: for the next who takes one
+
+  std::mutex costs_mutex;  ///< one measurement at a time
 
   std::mutex corpus_mutex;
   std::vector<std::string> corpus_files;
@@ -50,13 +54,28 @@ struct Engine::State {
   std::weak_ptr<Engine> draft_model;  ///< from draft_model_file, for as long as a session drafts with it
 
   std::unique_ptr<exec::Executor> new_executor();
-  /// The spare one, or a new one.
+  /// The spare one, or a new one. From any thread.
   std::unique_ptr<exec::Executor> take_executor();
+  void give_back(std::unique_ptr<exec::Executor> passes);
   /// Makes the pipelines that plain greedy decoding does without (exec::session_passes) and nobody has made yet, and runs each once with
   /// `passes`, so that no round of a text waits for one.
   void make_pipelines(exec::Executor& passes, bool logits, bool trees, const Progress& progress);
   /// Reads and indexes `files`, unless they were the last ones asked for.
   IndexedCorpus corpus_of(const std::vector<std::string>& files, const Progress& progress);
+};
+
+/// An executor for a while; the engine has it again afterwards.
+class BorrowedExecutor {
+ public:
+  explicit BorrowedExecutor(Engine::State& state) : state_(state), passes_(state.take_executor()) {}
+  ~BorrowedExecutor() { state_.give_back(std::move(passes_)); }
+  BorrowedExecutor(const BorrowedExecutor&) = delete;
+  BorrowedExecutor& operator=(const BorrowedExecutor&) = delete;
+  exec::Executor& operator*() const { return *passes_; }
+
+ private:
+  Engine::State& state_;
+  std::unique_ptr<exec::Executor> passes_;
 };
 
 }  // namespace skipstone::engine

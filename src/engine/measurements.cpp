@@ -115,6 +115,12 @@ std::function<void(double)> step_of(const Progress& progress) {
   };
 }
 
+exec::CostTable measured_costs(const Engine::State& state, exec::Executor& passes, const Progress& progress) {
+  exec::CostTable costs = exec::measure_costs(passes, state.config.layers, step_of(progress));
+  costs_file(state, true).write(to_json(costs));
+  return costs;
+}
+
 }  // namespace
 
 bool tunes_by_itself(const vk::Caps& caps) { return !caps.is_cpu(); }
@@ -142,12 +148,10 @@ tune::Report tune_kernels(Engine::State& state, const tune::Effort& effort, cons
 }
 
 exec::CostTable costs_of(Engine::State& state, const Progress& progress) {
-  const tune::MeasurementFile file = costs_file(state, true);
-  if (auto cached = cached_costs(state, file)) return *std::move(cached);
-  if (!state.spare) state.spare = state.new_executor();
-  const exec::CostTable costs = exec::measure_costs(*state.spare, state.config.layers, step_of(progress));
-  file.write(to_json(costs));
-  return costs;
+  const std::lock_guard lock(state.costs_mutex);
+  if (auto cached = cached_costs(state, costs_file(state, true))) return *std::move(cached);
+  const BorrowedExecutor passes(state);
+  return measured_costs(state, *passes, progress);
 }
 
 spec::RoundCosts round_costs(const exec::CostTable& table) {
@@ -160,15 +164,17 @@ spec::RoundCosts round_costs(const exec::CostTable& table) {
 }
 
 spec::RoundCosts round_costs_of(Engine::State& state, const Progress& progress) {
+  const std::lock_guard lock(state.costs_mutex);
   if (const auto cached = cached_costs(state, costs_file(state, true))) return round_costs(*cached);
   const tune::MeasurementFile estimates = costs_file(state, false);
   if (const auto cached = cached_costs(state, estimates)) return round_costs(*cached);
   constexpr std::uint64_t large = std::uint64_t{1} << 30;
   if (state.device->caps().is_cpu() && state.facts.bytes_per_token > large) return {};
   constexpr double patience = 3, passes_of_all = 500;  // seconds; about how many times a pass of one token all of measure_costs() takes
-  if (!state.spare) state.spare = state.new_executor();
-  if (exec::time_of_one_row(*state.spare, state.config.layers) * passes_of_all <= patience) return round_costs(costs_of(state, progress));
-  const exec::CostTable costs = exec::estimate_costs(*state.spare, state.config.layers, patience, step_of(progress));
+  const BorrowedExecutor passes(state);
+  if (exec::time_of_one_row(*passes, state.config.layers) * passes_of_all <= patience)
+    return round_costs(measured_costs(state, *passes, progress));
+  const exec::CostTable costs = exec::estimate_costs(*passes, state.config.layers, patience, step_of(progress));
   estimates.write(to_json(costs));
   return round_costs(costs);
 }

@@ -1,5 +1,6 @@
 #include "engine/memory_plan.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -86,8 +87,9 @@ MemoryPlan plan_memory(const gguf::File& file, const model::Config& config, std:
   return plan_memory(config, layout, choose_shape(config, context, kv, KvFormat::f16));
 }
 
-void check_memory(MemoryPlan& plan, const model::Config& config, const exec::SequenceShape& shape, const vk::Caps& caps,
-                  std::uint64_t held) {
+void check_memory(MemoryPlan& plan, const model::Config& config, const exec::SequenceShape& shape, const vk::Device& device) {
+  const vk::Caps& caps = device.caps();
+  const std::uint64_t held = device.memory_allocated(), limit = device.memory_limit();
   const std::uint64_t largest = exec::plan_bytes(config, shape).largest_buffer;
   if (largest > caps.max_storage_range) {
     fail(Code::unsupported,
@@ -102,13 +104,23 @@ void check_memory(MemoryPlan& plan, const model::Config& config, const exec::Seq
   // A CPU device and one with unified memory live in the system's memory: what is free there counts too.
   std::uint64_t available = plan.device_available;
   if ((caps.is_cpu() || caps.unified_memory) && plan.host_available > 0) available = std::min(available, plan.host_available);
+  const auto needs = [&] {
+    return fmt::format("the model needs {:.1f} MiB ({:.1f} weights, {:.1f} KV cache for a context of {}, {:.1f} activations)",
+                       static_cast<double>(plan.total()) / mib, static_cast<double>(plan.weights) / mib, static_cast<double>(plan.kv) / mib,
+                       plan.context, static_cast<double>(plan.activations) / mib);
+  };
+  if (limit != 0 && plan.total() > limit - std::min(held, limit)) {
+    fail(Code::out_of_memory,
+         "{}, but the memory limit of {:.1f} MiB leaves {:.1f} MiB; raise the limit, or take a smaller context (--ctx), or a smaller or "
+         "more "
+         "strongly quantised model",
+         needs(), static_cast<double>(limit) / mib, static_cast<double>(limit - std::min(held, limit)) / mib);
+  }
   if (plan.total() > available) {
     fail(Code::out_of_memory,
-         "the model needs {:.0f} MiB ({:.0f} weights, {:.0f} KV cache for a context of {}, {:.0f} activations), but {} has {:.0f} MiB "
-         "free; take a "
-         "smaller context (--ctx), a smaller or more strongly quantised model, or another device (--device)",
-         static_cast<double>(plan.total()) / mib, static_cast<double>(plan.weights) / mib, static_cast<double>(plan.kv) / mib, plan.context,
-         static_cast<double>(plan.activations) / mib, caps.name, static_cast<double>(available) / mib);
+         "{}, but {} has {:.0f} MiB free; take a smaller context (--ctx), a smaller or more strongly quantised model, or another device "
+         "(--device)",
+         needs(), caps.name, static_cast<double>(available) / mib);
   }
 }
 

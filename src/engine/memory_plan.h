@@ -4,6 +4,7 @@
 #include "engine/engine.h"
 #include "exec/pass_builder.h"
 #include "model/weight_layout.h"
+#include "vk/device.h"
 
 namespace skipstone::engine {
 
@@ -15,9 +16,8 @@ exec::SequenceShape choose_shape(const model::Config& config, std::uint32_t aske
 
 MemoryPlan plan_memory(const model::Config& config, const model::WeightLayout& weights, const exec::SequenceShape& shape);
 
-/// Fills in what the device has, less the `held` bytes that programs' own buffers have taken since it was asked. Throws out_of_memory with
-/// the numbers and what to do where the plan does not fit, unsupported where a single buffer is larger than the device can bind.
-void check_memory(MemoryPlan& plan, const model::Config& config, const exec::SequenceShape& shape, const vk::Caps& caps,
-                  std::uint64_t held = 0);
+/// Fills in what the device has, less what `device` holds already. Throws out_of_memory with the numbers and what to do where the plan does
+/// not fit there or passes the device's memory limit, unsupported where a single buffer is larger than the device can bind.
+void check_memory(MemoryPlan& plan, const model::Config& config, const exec::SequenceShape& shape, const vk::Device& device);
 
 }  // namespace skipstone::engine

@@ -1,7 +1,10 @@
 #include "vk/caps.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
+#include <string_view>
 
 #include "vk/cooperative_matrix.h"
 #include "vk/vulkan_state.h"
@@ -35,10 +38,6 @@ std::vector<std::string> device_extensions(const InstanceFunctions& fn, VkPhysic
   return names;
 }
 
-bool has(const Caps& caps, const char* extension) {
-  return std::binary_search(caps.extensions.begin(), caps.extensions.end(), std::string(extension));
-}
-
 void read_limits(const VkPhysicalDeviceLimits& limits, Caps& caps) {
   caps.timestamp_period_ns = limits.timestampPeriod;
   caps.max_workgroup_invocations = limits.maxComputeWorkGroupInvocations;
@@ -69,8 +68,8 @@ void read_properties(const InstanceFunctions& fn, VkPhysicalDevice physical, Cap
   ids.pNext = &subgroup;
   subgroup.pNext = &maintenance3;
   maintenance3.pNext = &driver;
-  if (core13 || has(caps, VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME)) driver.pNext = &control;
-  if (core13 || has(caps, VK_KHR_MAINTENANCE_4_EXTENSION_NAME)) {
+  if (core13 || caps.has_extension(VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME)) driver.pNext = &control;
+  if (core13 || caps.has_extension(VK_KHR_MAINTENANCE_4_EXTENSION_NAME)) {
     maintenance4.pNext = driver.pNext;
     driver.pNext = &maintenance4;
   }
@@ -103,6 +102,11 @@ void read_properties(const InstanceFunctions& fn, VkPhysicalDevice physical, Cap
   read_limits(all.properties.limits, caps);
 }
 
+void without_subgroup_sizes(Caps& caps) {
+  caps.subgroup_size_control = caps.full_subgroups = false;
+  caps.min_subgroup_size = caps.max_subgroup_size = caps.subgroup_size;
+}
+
 void read_features(const InstanceFunctions& fn, VkPhysicalDevice physical, Caps& caps) {
   auto control = make<VkPhysicalDeviceSubgroupSizeControlFeatures>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES);
   auto v12 = make<VkPhysicalDeviceVulkan12Features>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES);
@@ -113,7 +117,7 @@ void read_features(const InstanceFunctions& fn, VkPhysicalDevice physical, Caps&
   auto conditional =
       make<VkPhysicalDeviceConditionalRenderingFeaturesEXT>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_CONDITIONAL_RENDERING_FEATURES_EXT);
   if (caps.subgroup_size_control) v12.pNext = &control;
-  if (has(caps, VK_EXT_CONDITIONAL_RENDERING_EXTENSION_NAME)) {
+  if (caps.has_extension(VK_EXT_CONDITIONAL_RENDERING_EXTENSION_NAME)) {
     conditional.pNext = v12.pNext;
     v12.pNext = &conditional;
   }
@@ -125,16 +129,26 @@ void read_features(const InstanceFunctions& fn, VkPhysicalDevice physical, Caps&
   caps.conditional_dispatch = conditional.conditionalRendering == VK_TRUE;
   caps.full_subgroups = caps.subgroup_size_control && control.computeFullSubgroups == VK_TRUE;
   caps.timeline_semaphore = v12.timelineSemaphore == VK_TRUE;
-  if (caps.subgroup_size_control && control.subgroupSizeControl != VK_TRUE) {
-    caps.subgroup_size_control = caps.full_subgroups = false;
-    caps.min_subgroup_size = caps.max_subgroup_size = caps.subgroup_size;
-  }
+  if (caps.subgroup_size_control && control.subgroupSizeControl != VK_TRUE) without_subgroup_sizes(caps);
+}
+
+/// Takes out of `caps` the features that the device was made without.
+template <typename Enabled>
+void keep_features(Caps& caps, const Enabled& enabled) {
+  caps.fp16 = caps.fp16 && enabled("shaderFloat16");
+  caps.int8 = caps.int8 && enabled("shaderInt8");
+  caps.storage8 = caps.storage8 && enabled("storageBuffer8BitAccess");
+  caps.storage16 = caps.storage16 && enabled("storageBuffer16BitAccess");
+  caps.timeline_semaphore = caps.timeline_semaphore && enabled("timelineSemaphore");
+  caps.conditional_dispatch = caps.conditional_dispatch && enabled("conditionalRendering");
+  caps.full_subgroups = caps.full_subgroups && enabled("computeFullSubgroups");
+  if (caps.subgroup_size_control && !enabled("subgroupSizeControl")) without_subgroup_sizes(caps);
 }
 
 void read_memory(const InstanceFunctions& fn, VkPhysicalDevice physical, Caps& caps) {
   auto budget = make<VkPhysicalDeviceMemoryBudgetPropertiesEXT>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT);
   auto all = make<VkPhysicalDeviceMemoryProperties2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2);
-  const bool budgets = has(caps, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
+  const bool budgets = caps.has_extension(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
   if (budgets) all.pNext = &budget;
   fn.vkGetPhysicalDeviceMemoryProperties2(physical, &all);
   const auto& memory = all.memoryProperties;
@@ -162,39 +176,65 @@ void read_memory(const InstanceFunctions& fn, VkPhysicalDevice physical, Caps& c
 
 }  // namespace
 
-QueueFamily choose_queue_family(const InstanceState& instance, VkPhysicalDevice physical) {
+std::vector<QueueFamily> queue_families(const InstanceState& instance, VkPhysicalDevice physical) {
   std::uint32_t count = 0;
   instance.fn.vkGetPhysicalDeviceQueueFamilyProperties(physical, &count, nullptr);
-  std::vector<VkQueueFamilyProperties> families(count);
-  instance.fn.vkGetPhysicalDeviceQueueFamilyProperties(physical, &count, families.data());
-  QueueFamily best;
+  std::vector<VkQueueFamilyProperties> properties(count);
+  instance.fn.vkGetPhysicalDeviceQueueFamilyProperties(physical, &count, properties.data());
+  std::vector<QueueFamily> families;
   for (std::uint32_t i = 0; i < count; ++i) {
-    const auto& family = families[i];
-    if (family.queueCount == 0 || (family.queueFlags & VK_QUEUE_COMPUTE_BIT) == 0) continue;
-    const bool graphics = (family.queueFlags & VK_QUEUE_GRAPHICS_BIT) != 0;
+    const VkQueueFlags flags = properties[i].queueCount == 0 ? 0 : properties[i].queueFlags;
+    families.push_back({i, (flags & VK_QUEUE_COMPUTE_BIT) != 0, (flags & VK_QUEUE_GRAPHICS_BIT) != 0, properties[i].timestampValidBits});
+  }
+  return families;
+}
+
+QueueFamily choose_queue_family(const InstanceState& instance, VkPhysicalDevice physical) {
+  QueueFamily best;
+  for (const QueueFamily& family : queue_families(instance, physical)) {
     // A family without graphics does not wait behind the desktop's work and is not held up by it.
-    if (best.index == VK_QUEUE_FAMILY_IGNORED || (best.has_graphics && !graphics)) best = {i, graphics, family.timestampValidBits};
+    if (family.has_compute && (!best.has_compute || (best.has_graphics && !family.has_graphics))) best = family;
   }
   return best;
 }
 
-Caps read_caps(const InstanceState& instance, VkPhysicalDevice physical, std::uint32_t index) {
+Caps read_caps(const InstanceState& instance, VkPhysicalDevice physical, std::uint32_t index, const QueueFamily& family,
+               const HostDevice* host) {
   Caps caps;
   caps.index = index;
   caps.extensions = device_extensions(instance.fn, physical);
+  const auto enabled = [](const std::vector<std::string>& names, std::string_view name) {
+    return std::ranges::find(names, name) != names.end();
+  };
+  if (host != nullptr) std::erase_if(caps.extensions, [&](const std::string& name) { return !enabled(host->extensions, name); });
   VkPhysicalDeviceProperties properties{};
   instance.fn.vkGetPhysicalDeviceProperties(physical, &properties);
   caps.api_version = std::min(properties.apiVersion, instance.api_version);
   read_properties(instance.fn, physical, caps);
   read_features(instance.fn, physical, caps);
+  if (host != nullptr) keep_features(caps, [&](std::string_view name) { return enabled(host->features, name); });
   apply_quirks(caps);
-  caps.cooperative_matrix = read_cooperative_matrix(instance, physical, caps);
+  if (host == nullptr || (enabled(host->features, "cooperativeMatrix") && enabled(host->features, "vulkanMemoryModel")))
+    caps.cooperative_matrix = read_cooperative_matrix(instance, physical, caps);
   read_memory(instance.fn, physical, caps);
-  const QueueFamily family = choose_queue_family(instance, physical);
   caps.timestamps = family.timestamp_bits > 0 && caps.timestamp_period_ns > 0;
-  caps.async_compute_queue = family.index != VK_QUEUE_FAMILY_IGNORED && !family.has_graphics;
+  caps.async_compute_queue = family.has_compute && !family.has_graphics;
   return caps;
 }
+
+std::string why_unsuitable(const Caps& caps, const QueueFamily& family) {
+  if (!family.has_compute) return "it has no compute queue";
+  if (!caps.timeline_semaphore) return "it has no timeline semaphores";
+  if (caps.max_storage_buffers < 8)
+    return fmt::format("a shader can use only {} storage buffers there, 8 are needed", caps.max_storage_buffers);
+  if (caps.max_push_bytes < 128) return fmt::format("it takes only {} bytes of push constants, 128 are needed", caps.max_push_bytes);
+  if (caps.max_workgroup_invocations < 128)
+    return fmt::format("workgroups have at most {} invocations, 128 are needed", caps.max_workgroup_invocations);
+  if (caps.subgroup_size < 4) return fmt::format("its subgroups have {} lanes, at least 4 are needed", caps.subgroup_size);
+  return {};
+}
+
+bool Caps::has_extension(std::string_view extension) const { return std::ranges::binary_search(extensions, extension); }
 
 Tier Caps::tier() const {
   if (!fp16 || !storage16) return Tier::base;

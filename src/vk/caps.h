@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace skipstone::vk {
@@ -57,6 +58,7 @@ struct Caps {
   bool unified_memory = false;  ///< the large device-local heap is host visible (UMA or ReBAR)
 
   Tier tier() const;
+  bool has_extension(std::string_view extension) const;
   bool is_cpu() const { return kind == DeviceKind::cpu; }
   std::uint64_t device_bytes() const;  ///< size of the largest device-local heap
 };

@@ -1,6 +1,5 @@
 #include "vk/cooperative_matrix.h"
 
-#include <algorithm>
 #include <bit>
 
 namespace skipstone::vk {
@@ -19,7 +18,7 @@ bool usable(const VkCooperativeMatrixPropertiesKHR& p) {
 }  // namespace
 
 MatrixShape read_cooperative_matrix(const InstanceState& instance, VkPhysicalDevice physical, const Caps& caps) {
-  if (!std::binary_search(caps.extensions.begin(), caps.extensions.end(), VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME)) return {};
+  if (!caps.has_extension(VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME)) return {};
   auto cooperative = make<VkPhysicalDeviceCooperativeMatrixFeaturesKHR>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR);
   auto v12 = make<VkPhysicalDeviceVulkan12Features>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES);
   auto all = make<VkPhysicalDeviceFeatures2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2);

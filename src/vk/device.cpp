@@ -6,15 +6,10 @@
 #include "base/env.h"
 #include "base/log.h"
 #include "base/status.h"
-#include "vk/cooperative_matrix.h"
 #include "vk/vulkan_state.h"
 
 namespace skipstone::vk {
 namespace {
-
-bool has(const Caps& caps, const char* extension) {
-  return std::binary_search(caps.extensions.begin(), caps.extensions.end(), std::string(extension));
-}
 
 /// SKIPSTONE_TEST_DEVICE_LOST=N: a test's way to see a lost device. The N-th submission of each device (from 1, counted over all
 /// of its Queues) is not run and reported as lost by the wait for it.
@@ -29,98 +24,66 @@ std::uint64_t simulated_loss() {
   return value;
 }
 
-/// The feature structures for vkCreateDevice, chained; everything off but what `caps` has and the runtime uses.
-struct Features {
-  VkPhysicalDeviceFeatures2 core = make<VkPhysicalDeviceFeatures2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2);
-  VkPhysicalDeviceVulkan11Features v11 = make<VkPhysicalDeviceVulkan11Features>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES);
-  VkPhysicalDeviceVulkan12Features v12 = make<VkPhysicalDeviceVulkan12Features>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES);
-  VkPhysicalDeviceSubgroupSizeControlFeatures subgroup =
-      make<VkPhysicalDeviceSubgroupSizeControlFeatures>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES);
-  VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR executable = make<VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR>(
-      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_EXECUTABLE_PROPERTIES_FEATURES_KHR);
-  VkPhysicalDeviceConditionalRenderingFeaturesEXT conditional =
-      make<VkPhysicalDeviceConditionalRenderingFeaturesEXT>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_CONDITIONAL_RENDERING_FEATURES_EXT);
-  VkPhysicalDeviceCooperativeMatrixFeaturesKHR cooperative =
-      make<VkPhysicalDeviceCooperativeMatrixFeaturesKHR>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR);
-  std::vector<const char*> extensions;
-
-  Features(const InstanceState& instance, VkPhysicalDevice physical, const Caps& caps) {
-    // What the driver has of the features that are not in Caps.
-    auto present = make<VkPhysicalDeviceFeatures2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2);
-    const bool executable_extension = has(caps, VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME);
-    if (caps.subgroup_size_control) subgroup.pNext = present.pNext, present.pNext = &subgroup;
-    if (executable_extension) executable.pNext = present.pNext, present.pNext = &executable;
-    instance.fn.vkGetPhysicalDeviceFeatures2(physical, &present);
-
-    core.features = {};  // robustBufferAccess off: kernels keep their bounds by construction
-    v12.timelineSemaphore = VK_TRUE;
-    v12.shaderFloat16 = caps.fp16;
-    v12.shaderInt8 = caps.int8;
-    v12.storageBuffer8BitAccess = caps.storage8;
-    v11.storageBuffer16BitAccess = caps.storage16;
-    core.pNext = &v11;
-    v11.pNext = &v12;
-    v12.pNext = nullptr;
-    if (caps.subgroup_size_control) {
-      subgroup.pNext = const_cast<void*>(v12.pNext);
-      v12.pNext = &subgroup;
-      if (caps.api_version < VK_API_VERSION_1_3) extensions.push_back(VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME);
-    }
-    if (executable_extension && executable.pipelineExecutableInfo == VK_TRUE) {
-      executable.pNext = const_cast<void*>(v12.pNext);
-      v12.pNext = &executable;
-      extensions.push_back(VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME);
-    }
-    if (caps.conditional_dispatch) {
-      conditional.conditionalRendering = VK_TRUE;
-      conditional.pNext = const_cast<void*>(v12.pNext);
-      v12.pNext = &conditional;
-      extensions.push_back(VK_EXT_CONDITIONAL_RENDERING_EXTENSION_NAME);
-    }
-    if (caps.cooperative_matrix.exists()) {
-      v12.vulkanMemoryModel = VK_TRUE;  // what the compiler makes of such kernels is written in it
-      cooperative.cooperativeMatrix = VK_TRUE;
-      cooperative.pNext = const_cast<void*>(v12.pNext);
-      v12.pNext = &cooperative;
-      extensions.push_back(VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME);
-    }
-    for (const char* name :
-         {VK_EXT_MEMORY_BUDGET_EXTENSION_NAME, VK_EXT_PIPELINE_CREATION_FEEDBACK_EXTENSION_NAME, "VK_KHR_portability_subset"}) {
-      if (has(caps, name)) extensions.push_back(name);
-    }
+/// The extension by which queues can ask for less of the device than other programs' have; null where there is none.
+const char* global_priority_extension(const Caps& caps) {
+  for (const char* name : {VK_KHR_GLOBAL_PRIORITY_EXTENSION_NAME, VK_EXT_GLOBAL_PRIORITY_EXTENSION_NAME}) {
+    if (caps.has_extension(name)) return name;
   }
-  bool statistics() const { return executable.pipelineExecutableInfo == VK_TRUE; }
-};
+  return nullptr;
+}
 
-void create_handle(DeviceState& state, bool pipeline_statistics) {
-  const InstanceState& instance = state.instance->state();
-  const Features features(instance, state.physical, state.caps);
-  const float priority = 1.0f;
+/// `priority`: the global_priority_extension() to use, or null.
+VkResult try_to_create(DeviceState& state, const Requirements& required, const char* priority) {
+  std::vector<const char*> extensions;
+  for (const Requirement& extension : required.device_extensions) extensions.push_back(extension.name.c_str());
+  auto low = make<VkDeviceQueueGlobalPriorityCreateInfoKHR>(VK_STRUCTURE_TYPE_DEVICE_QUEUE_GLOBAL_PRIORITY_CREATE_INFO_KHR);
+  low.globalPriority = VK_QUEUE_GLOBAL_PRIORITY_LOW_KHR;
+  const float among_own = 1.0f;
   auto queue = make<VkDeviceQueueCreateInfo>(VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO);
   queue.queueFamilyIndex = state.family.index;
   queue.queueCount = 1;
-  queue.pQueuePriorities = &priority;
+  queue.pQueuePriorities = &among_own;
+  if (priority != nullptr) {
+    extensions.push_back(priority);
+    queue.pNext = &low;
+  }
   auto info = make<VkDeviceCreateInfo>(VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO);
-  info.pNext = &features.core;
+  info.pNext = required.feature_chain.get();
   info.queueCreateInfoCount = 1;
   info.pQueueCreateInfos = &queue;
-  info.enabledExtensionCount = static_cast<std::uint32_t>(features.extensions.size());
-  info.ppEnabledExtensionNames = features.extensions.data();
-  check(instance.fn.vkCreateDevice(state.physical, &info, nullptr, &state.handle), "vkCreateDevice");
-  state.fn = DeviceFunctions(instance.fn.vkGetDeviceProcAddr, state.handle);
+  info.enabledExtensionCount = static_cast<std::uint32_t>(extensions.size());
+  info.ppEnabledExtensionNames = extensions.data();
+  return state.instance->state().fn.vkCreateDevice(state.physical, &info, nullptr, &state.handle);
+}
+
+void create_handle(DeviceState& state, const Requirements& required, bool low_priority) {
+  const char* priority = low_priority ? global_priority_extension(state.caps) : nullptr;
+  if (priority != nullptr) state.low_priority = try_to_create(state, required, priority) == VK_SUCCESS;  // some drivers permit none
+  if (!state.low_priority) check(try_to_create(state, required, nullptr), "vkCreateDevice");
+  if (low_priority) log::info("the queue of '{}' has {} priority", state.caps.name, state.low_priority ? "a low" : "no other");
+  state.fn = DeviceFunctions(state.instance->state().fn.vkGetDeviceProcAddr, state.handle);
   state.fn.vkGetDeviceQueue(state.handle, state.family.index, 0, &state.queue);
-  state.memory_budget = has(state.caps, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
-  state.creation_feedback = has(state.caps, VK_EXT_PIPELINE_CREATION_FEEDBACK_EXTENSION_NAME);
-  state.pipeline_statistics = features.statistics() && (pipeline_statistics || env::flag("SKIPSTONE_PIPELINE_STATISTICS"));
+}
+
+/// What depends on the caps, whoever has made the device.
+void set_up(DeviceState& state, const DeviceOptions& options, bool executable_info) {
+  state.tuning = tuning_for(state.caps);
+  state.lose_at = simulated_loss();
+  state.memory_limit = options.memory_limit;
+  state.memory_budget = state.caps.has_extension(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
+  state.creation_feedback = state.caps.has_extension(VK_EXT_PIPELINE_CREATION_FEEDBACK_EXTENSION_NAME);
+  state.pipeline_statistics = executable_info && (options.pipeline_statistics || env::flag("SKIPSTONE_PIPELINE_STATISTICS"));
+  state.instance->state().fn.vkGetPhysicalDeviceMemoryProperties(state.physical, &state.memory);
+  for (const Quirk& quirk : quirks_for(state.caps)) log::info("device quirk {}: {}, because {}", quirk.name, quirk.effect, quirk.reason);
 }
 
 }  // namespace
 
 DeviceState::~DeviceState() {
   if (handle == VK_NULL_HANDLE || fn.vkDestroyDevice == nullptr) return;
-  fn.vkDeviceWaitIdle(handle);
+  if (!host) wait_idle();
   for (const auto& [kinds, layout] : set_layouts) fn.vkDestroyDescriptorSetLayout(handle, layout, nullptr);
-  fn.vkDestroyDevice(handle, nullptr);
+  if (!host) fn.vkDestroyDevice(handle, nullptr);
 }
 
 VkDescriptorSetLayout DeviceState::set_layout(std::uint32_t bindings, std::uint32_t texel_bindings) {
@@ -152,6 +115,14 @@ void DeviceState::name(VkObjectType type, std::uint64_t object, const char* text
   set_name(handle, &info);  // only a help for debuggers: a failure changes nothing
 }
 
+bool DeviceState::reserve(std::uint64_t bytes) {
+  std::uint64_t held = allocated;
+  do {
+    if (memory_limit != 0 && (held > memory_limit || bytes > memory_limit - held)) return false;
+  } while (!allocated.compare_exchange_weak(held, held + bytes));
+  return true;
+}
+
 void DeviceState::throw_lost() const {
   fail(Code::device_lost,
        "the driver gave up the device '{}' ({}) while running {}: load the model again; if it happens again, use a smaller batch or "
@@ -162,22 +133,47 @@ void DeviceState::throw_lost() const {
 Device::Device() : state_(std::make_unique<DeviceState>()) {}
 Device::~Device() = default;
 
-std::shared_ptr<Device> Device::create(std::shared_ptr<Instance> instance, std::uint32_t index, bool pipeline_statistics) {
+std::shared_ptr<Device> Device::create(std::shared_ptr<Instance> instance, std::uint32_t index, const DeviceOptions& options) {
   if (const std::string reason = instance->unsuitable(index); !reason.empty()) {
     fail(Code::no_device, "Vulkan device {} cannot run models: {}", index, reason);
   }
   std::shared_ptr<Device> device(new Device);
   DeviceState& state = *device->state_;
-  const InstanceState& of = instance->state();
-  state.physical = of.physical[index];
-  state.caps = instance->devices()[index];
   state.instance = std::move(instance);
-  state.tuning = tuning_for(state.caps);
+  const InstanceState& of = state.instance->state();
+  state.physical = of.physical[index];
+  state.caps = of.caps[index];
   state.family = choose_queue_family(of, state.physical);
-  state.lose_at = simulated_loss();
-  of.fn.vkGetPhysicalDeviceMemoryProperties(state.physical, &state.memory);
-  create_handle(state, pipeline_statistics);
-  for (const Quirk& quirk : quirks_for(state.caps)) log::info("device quirk {}: {}, because {}", quirk.name, quirk.effect, quirk.reason);
+  const Requirements required = requirements_of(of, state.physical, state.caps);
+  create_handle(state, required, options.low_priority);
+  set_up(state, options, std::ranges::find(required.features, "pipelineExecutableInfo", &Requirement::name) != required.features.end());
+  return device;
+}
+
+std::shared_ptr<Device> Device::adopt(const HostDevice& host, const DeviceOptions& options) {
+  if (host.physical_device == nullptr || host.device == nullptr || host.queue == nullptr)
+    fail(Code::invalid_argument, "a host's Vulkan device was given without its VkPhysicalDevice, VkDevice or VkQueue");
+  if (!host.lock != !host.unlock) fail(Code::invalid_argument, "a host's Vulkan queue was given with one of lock and unlock alone");
+  std::shared_ptr<Device> device(new Device);
+  DeviceState& state = *device->state_;
+  state.instance = Instance::adopt(host);
+  state.host = host;
+  const InstanceState& of = state.instance->state();
+  state.physical = static_cast<VkPhysicalDevice>(host.physical_device);
+  const std::vector<QueueFamily> families = queue_families(of, state.physical);
+  if (host.queue_family >= families.size()) {
+    fail(Code::invalid_argument, "a host's Vulkan queue was said to be of family {}, but there are {}", host.queue_family, families.size());
+  }
+  state.family = families[host.queue_family];
+  state.caps = read_caps(of, state.physical, 0, state.family, &host);
+  if (const std::string reason = why_unsuitable(state.caps, state.family); !reason.empty())
+    fail(Code::unsupported, "the host's Vulkan device '{}', as it was made, cannot run models: {}", state.caps.name, reason);
+  state.fn = DeviceFunctions(of.fn.vkGetDeviceProcAddr, static_cast<VkDevice>(host.device));
+  state.handle = static_cast<VkDevice>(host.device);
+  state.queue = static_cast<VkQueue>(host.queue);
+  set_up(state, options,
+         state.caps.has_extension(VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME) &&
+             std::ranges::find(host.features, "pipelineExecutableInfo") != host.features.end());
   return device;
 }
 
@@ -186,5 +182,7 @@ const Tuning& Device::tuning() const { return state_->tuning; }
 void Device::override_tuning(const Tuning& tuning) { state_->tuning = tuning; }
 Instance& Device::instance() { return *state_->instance; }
 std::uint64_t Device::memory_allocated() const { return state_->allocated; }
+std::uint64_t Device::memory_limit() const { return state_->memory_limit; }
+bool Device::low_priority() const { return state_->low_priority; }
 
 }  // namespace skipstone::vk

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "vk/caps.h"
+#include "vk/host_device.h"
 #include "vk/tuning.h"
 
 namespace skipstone::vk {
@@ -14,12 +15,14 @@ namespace skipstone::vk {
 struct InstanceState;
 struct DeviceState;
 
-/// A Vulkan instance through the system's loader (opened at run time).
+/// A Vulkan instance: one made through the system's loader (opened at run time), or a host's.
 class Instance {
  public:
   /// `validation`: VK_LAYER_KHRONOS_validation with synchronisation validation; its messages are logged as warnings and counted.
   /// Throws no_device where there is no loader or no driver (with what to install), unsupported where validation is asked for but absent.
   static std::shared_ptr<Instance> create(bool validation);
+  /// The host's instance alone: no devices are listed. Throws no_device where it has not the functions of Vulkan 1.2.
+  static std::shared_ptr<Instance> adopt(const HostDevice& host);
   ~Instance();
 
   /// Every physical device with Vulkan 1.2 or newer, in the driver's order; may be empty.
@@ -46,11 +49,20 @@ struct Choice {
 Choice choose_device(const std::vector<Caps>& devices, const std::function<std::string(std::uint32_t)>& unsuitable,
                      const std::string& wanted);
 
-/// A logical device with one compute queue. One thread at a time, but for making pipelines.
+struct DeviceOptions {
+  /// Drivers that can are asked to keep what Pipeline::statistics() tells (SKIPSTONE_PIPELINE_STATISTICS logs it too).
+  bool pipeline_statistics = false;
+  bool low_priority = false;       ///< of a device of our own: other programs' work goes first, where the driver knows priorities
+  std::uint64_t memory_limit = 0;  ///< bytes of device memory that all arenas together never pass; 0: none
+};
+
+/// A logical device with one compute queue. Its arenas, pipelines, recorders and queues may each be used by a thread of their own.
 class Device {
  public:
-  /// `pipeline_statistics`: drivers that can are asked to keep what Pipeline::statistics() tells (SKIPSTONE_PIPELINE_STATISTICS logs it too).
-  static std::shared_ptr<Device> create(std::shared_ptr<Instance> instance, std::uint32_t index, bool pipeline_statistics = false);
+  static std::shared_ptr<Device> create(std::shared_ptr<Instance> instance, std::uint32_t index, const DeviceOptions& options = {});
+  /// The host's device, as far as it was made with what requirements() lists. Throws unsupported where it was made without what is needed,
+  /// invalid_argument for handles that are missing.
+  static std::shared_ptr<Device> adopt(const HostDevice& host, const DeviceOptions& options = {});
   ~Device();
 
   const Caps& caps() const;
@@ -58,6 +70,8 @@ class Device {
   void override_tuning(const Tuning& tuning);  ///< before any kernel is made; for tests and measurements
   Instance& instance();
   std::uint64_t memory_allocated() const;  ///< bytes of device memory held by all arenas now
+  std::uint64_t memory_limit() const;      ///< DeviceOptions'
+  bool low_priority() const;               ///< asked for and got
 
   DeviceState& state() { return *state_; }
 

@@ -28,10 +28,12 @@ LoaderFunctions open_loader() {
   for (const char* name : loader_names) {
     void* library = ::dlopen(name, RTLD_NOW | RTLD_LOCAL);  // never closed: drivers leave threads and handlers behind
     if (library == nullptr) continue;
-    if (const auto get = reinterpret_cast<PFN_vkGetInstanceProcAddr>(::dlsym(library, "vkGetInstanceProcAddr"))) return LoaderFunctions(get);
+    if (const auto get = reinterpret_cast<PFN_vkGetInstanceProcAddr>(::dlsym(library, "vkGetInstanceProcAddr")))
+      return LoaderFunctions(get);
   }
   fail(Code::no_device,
-       "no Vulkan loader on this system: {} could not be opened; install it (Debian and Ubuntu: libvulkan1) together with the driver of your "
+       "no Vulkan loader on this system: {} could not be opened; install it (Debian and Ubuntu: libvulkan1) together with the driver of "
+       "your "
        "GPU (mesa-vulkan-drivers, or the vendor's), then try again",
        loader_names[0]);
 }

@@ -25,7 +25,7 @@
   X(vkDestroyBufferView) X(vkDestroyCommandPool) X(vkDestroyDescriptorPool) X(vkDestroyDescriptorSetLayout) X(vkDestroyDevice) \
   X(vkDestroyFence) X(vkDestroyPipeline) X(vkDestroyPipelineCache) X(vkDestroyPipelineLayout) X(vkDestroyQueryPool) X(vkDestroySemaphore) \
   X(vkDestroyShaderModule) X(vkDeviceWaitIdle) X(vkEndCommandBuffer) X(vkFreeMemory) X(vkGetBufferMemoryRequirements) X(vkGetDeviceQueue) \
-  X(vkGetPipelineCacheData) X(vkGetQueryPoolResults) X(vkMapMemory) X(vkQueueSubmit) X(vkQueueWaitIdle) X(vkUnmapMemory) \
+  X(vkGetPipelineCacheData) X(vkGetQueryPoolResults) X(vkGetSemaphoreCounterValue) X(vkMapMemory) X(vkQueueSubmit) X(vkQueueWaitIdle) X(vkUnmapMemory) \
   X(vkUpdateDescriptorSets) X(vkWaitForFences) X(vkWaitSemaphores)
 
 // Of extensions: null where the device was made without.

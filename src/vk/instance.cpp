@@ -59,7 +59,7 @@ VkDebugUtilsMessengerCreateInfoEXT messenger_info(InstanceState& state) {
 std::uint32_t usable_version(const LoaderFunctions& loader) {
   std::uint32_t loader_version = VK_API_VERSION_1_0;
   if (loader.vkEnumerateInstanceVersion != nullptr) loader.vkEnumerateInstanceVersion(&loader_version);
-  if (loader_version < VK_API_VERSION_1_2) {
+  if (loader_version < least_version) {
     fail(Code::no_device, "the Vulkan loader is version {}.{}, but 1.2 is needed: update libvulkan1", VK_API_VERSION_MAJOR(loader_version),
          VK_API_VERSION_MINOR(loader_version));
   }
@@ -135,18 +135,6 @@ void create_handle(InstanceState& state, bool validation) {
   }
 }
 
-std::string why_unsuitable(const InstanceState& instance, const Caps& caps, VkPhysicalDevice physical) {
-  if (choose_queue_family(instance, physical).index == VK_QUEUE_FAMILY_IGNORED) return "it has no compute queue";
-  if (!caps.timeline_semaphore) return "it has no timeline semaphores";
-  if (caps.max_storage_buffers < 8)
-    return fmt::format("a shader can use only {} storage buffers there, 8 are needed", caps.max_storage_buffers);
-  if (caps.max_push_bytes < 128) return fmt::format("it takes only {} bytes of push constants, 128 are needed", caps.max_push_bytes);
-  if (caps.max_workgroup_invocations < 128)
-    return fmt::format("workgroups have at most {} invocations, 128 are needed", caps.max_workgroup_invocations);
-  if (caps.subgroup_size < 4) return fmt::format("its subgroups have {} lanes, at least 4 are needed", caps.subgroup_size);
-  return {};
-}
-
 void list_devices(InstanceState& state) {
   std::uint32_t count = 0;
   check(state.fn.vkEnumeratePhysicalDevices(state.handle, &count, nullptr), "vkEnumeratePhysicalDevices");
@@ -157,20 +145,23 @@ void list_devices(InstanceState& state) {
   for (VkPhysicalDevice physical : all) {
     VkPhysicalDeviceProperties properties{};
     state.fn.vkGetPhysicalDeviceProperties(physical, &properties);
-    if (properties.apiVersion < VK_API_VERSION_1_2) {
+    if (properties.apiVersion < least_version) {
       const std::string name = properties.deviceName;
       log::info("Vulkan device '{}' is left out: it has Vulkan {}.{}, 1.2 is needed", name, VK_API_VERSION_MAJOR(properties.apiVersion),
                 VK_API_VERSION_MINOR(properties.apiVersion));
       continue;
     }
-    Caps caps = read_caps(state, physical, static_cast<std::uint32_t>(state.caps.size()));
-    state.unsuitable.push_back(why_unsuitable(state, caps, physical));
+    const QueueFamily family = choose_queue_family(state, physical);
+    Caps caps = read_caps(state, physical, static_cast<std::uint32_t>(state.caps.size()), family);
+    state.unsuitable.push_back(why_unsuitable(caps, family));
     state.physical.push_back(physical);
     state.caps.push_back(std::move(caps));
   }
 }
 
 }  // namespace
+
+bool has_instance_extension(const LoaderFunctions& loader, const char* name) { return has(instance_extensions(loader, nullptr), name); }
 
 const char* result_name(VkResult result) {
   switch (result) {
@@ -227,7 +218,7 @@ void check(VkResult result, const char* call) {
 
 InstanceState::~InstanceState() {
   if (messenger != VK_NULL_HANDLE) debug.vkDestroyDebugUtilsMessengerEXT(handle, messenger, nullptr);
-  if (handle != VK_NULL_HANDLE && fn.vkDestroyInstance != nullptr) fn.vkDestroyInstance(handle, nullptr);
+  if (owned && handle != VK_NULL_HANDLE && fn.vkDestroyInstance != nullptr) fn.vkDestroyInstance(handle, nullptr);
 }
 
 Instance::Instance() : state_(std::make_unique<InstanceState>()) {}
@@ -238,6 +229,26 @@ std::shared_ptr<Instance> Instance::create(bool validation) {
   std::shared_ptr<Instance> instance(new Instance);
   create_handle(*instance->state_, validation);
   list_devices(*instance->state_);
+  return instance;
+}
+
+std::shared_ptr<Instance> Instance::adopt(const HostDevice& host) {
+  std::shared_ptr<Instance> instance(new Instance);
+  InstanceState& state = *instance->state_;
+  state.owned = false;
+  state.get = host.get_instance_proc_addr == nullptr ? system_loader().vkGetInstanceProcAddr
+                                                     : reinterpret_cast<PFN_vkGetInstanceProcAddr>(host.get_instance_proc_addr);
+  state.handle = static_cast<VkInstance>(host.instance);
+  if (state.handle == VK_NULL_HANDLE) fail(Code::invalid_argument, "a host's Vulkan device was given without its VkInstance");
+  state.api_version = std::min<std::uint32_t>(host.api_version == 0 ? least_version : host.api_version, VK_API_VERSION_1_3);
+  if (state.api_version < least_version) {
+    fail(Code::unsupported, "the host's VkInstance was made for Vulkan {}.{}, 1.2 is needed", VK_API_VERSION_MAJOR(state.api_version),
+         VK_API_VERSION_MINOR(state.api_version));
+  }
+  state.fn = InstanceFunctions(state.get, state.handle);
+  // Without the extension a loader may still hand the functions out.
+  if (std::ranges::find(host.extensions, VK_EXT_DEBUG_UTILS_EXTENSION_NAME) != host.extensions.end())
+    state.debug = DebugFunctions(state.get, state.handle);
   return instance;
 }
 

@@ -92,15 +92,16 @@ std::unique_ptr<Block> make_block(DeviceState& device, const RoleRow& row, std::
   for (const std::uint32_t type : candidates(device, row, needs.memoryTypeBits)) {
     const auto& properties = device.memory.memoryTypes[type];
     if (needs.size > device.memory.memoryHeaps[properties.heapIndex].size) continue;  // some drivers promise it and fail at first use
+    if (!device.reserve(needs.size)) return nullptr;
     auto allocation = make<VkMemoryAllocateInfo>(VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO);
     allocation.allocationSize = needs.size;
     allocation.memoryTypeIndex = type;
     if (device.fn.vkAllocateMemory(device.handle, &allocation, nullptr, &block->memory) != VK_SUCCESS) {
       block->memory = VK_NULL_HANDLE;
+      device.release(needs.size);
       continue;
     }
     block->allocated = needs.size;
-    device.allocated += needs.size;
     check(device.fn.vkBindBufferMemory(device.handle, block->buffer, block->memory, 0), "vkBindBufferMemory");
     if (row.map && (properties.propertyFlags & host) == host) {
       void* mapped = nullptr;
@@ -115,6 +116,15 @@ std::unique_ptr<Block> make_block(DeviceState& device, const RoleRow& row, std::
 }
 
 [[noreturn]] void fail_out_of_memory(const DeviceState& device, const RoleRow& row, std::uint64_t bytes) {
+  const auto in_mib = [](std::uint64_t value) { return (value + mib - 1) / mib; };
+  const std::uint64_t held = device.allocated, limit = device.memory_limit;
+  if (limit != 0 && (held > limit || bytes > limit - held)) {
+    fail(Code::out_of_memory,
+         "{} more bytes for {} would pass the memory limit of {} bytes, of which {} are held already; raise the limit, or use a smaller "
+         "model "
+         "or context",
+         bytes, row.name, limit, held);
+  }
   auto budget = make<VkPhysicalDeviceMemoryBudgetPropertiesEXT>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT);
   auto all = make<VkPhysicalDeviceMemoryProperties2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2);
   if (device.memory_budget) all.pNext = &budget;
@@ -128,20 +138,18 @@ std::unique_ptr<Block> make_block(DeviceState& device, const RoleRow& row, std::
     if (device.memory_budget)
       available = budget.heapBudget[heap] > budget.heapUsage[heap] ? budget.heapBudget[heap] - budget.heapUsage[heap] : 0;
   }
-  const auto in_mib = [](std::uint64_t value) { return (value + mib - 1) / mib; };
   fail(Code::out_of_memory,
        "device '{}' has no {} MiB for {}: {} MiB are held already, its heap has {} MiB with {} MiB available, and one allocation may have "
        "{} MiB; "
        "use a smaller model or context, or another device",
-       device.caps.name, in_mib(bytes), row.name, in_mib(device.allocated), in_mib(heap_bytes), in_mib(available),
-       in_mib(device.caps.max_allocation));
+       device.caps.name, in_mib(bytes), row.name, in_mib(held), in_mib(heap_bytes), in_mib(available), in_mib(device.caps.max_allocation));
 }
 
 }  // namespace
 
 Block::~Block() {
   if (memory != VK_NULL_HANDLE) {
-    device->allocated -= allocated;
+    device->release(allocated);
     if (mapped != nullptr) device->fn.vkUnmapMemory(device->handle, memory);
   }
   if (buffer != VK_NULL_HANDLE) device->fn.vkDestroyBuffer(device->handle, buffer, nullptr);

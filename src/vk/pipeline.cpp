@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstring>
 #include <filesystem>
+#include <mutex>
 #include <optional>
 #include <system_error>
 
@@ -129,7 +130,8 @@ Pipeline::~Pipeline() {
 struct PipelineFactory::State {
   std::string file;
   VkPipelineCache cache = VK_NULL_HANDLE;
-  std::uint64_t saved = 0;  // hash of what the file has
+  std::mutex saving;
+  std::uint64_t saved = 0;  // hash of what the file has; under `saving`
   // A pipeline was made since; some drivers' data differ from call to call even so.
   std::atomic<bool> changed{false};
   std::atomic<std::size_t> hits{0};
@@ -164,13 +166,20 @@ PipelineFactory::~PipelineFactory() {
 }
 
 void PipelineFactory::save() {
-  if (state_->file.empty() || !state_->changed.exchange(false)) return;
+  if (state_->file.empty()) return;
+  const std::lock_guard lock(state_->saving);
+  if (!state_->changed.exchange(false)) return;
   const DeviceState& device = device_->state();
-  std::size_t bytes = 0;
-  if (device.fn.vkGetPipelineCacheData(device.handle, state_->cache, &bytes, nullptr) != VK_SUCCESS || bytes == 0) return;
-  std::vector<char> data(bytes);
-  if (device.fn.vkGetPipelineCacheData(device.handle, state_->cache, &bytes, data.data()) != VK_SUCCESS) return;
-  data.resize(bytes);
+  std::vector<char> data;
+  VkResult result = VK_INCOMPLETE;
+  while (result == VK_INCOMPLETE) {  // while other threads make pipelines it may grow between the two calls
+    std::size_t bytes = 0;
+    if (device.fn.vkGetPipelineCacheData(device.handle, state_->cache, &bytes, nullptr) != VK_SUCCESS || bytes == 0) return;
+    data.resize(bytes);
+    result = device.fn.vkGetPipelineCacheData(device.handle, state_->cache, &bytes, data.data());
+    if (result >= 0) data.resize(bytes);
+  }
+  if (result != VK_SUCCESS) return;
   const std::uint64_t hash = fnv1a({data.data(), data.size()});
   if (hash == state_->saved) return;
   write_cache(state_->file, data);

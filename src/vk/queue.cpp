@@ -22,11 +22,8 @@ Timeline::~Timeline() {
   if (handle != VK_NULL_HANDLE) state.fn.vkDestroySemaphore(state.handle, handle, nullptr);
 }
 
-void Timeline::wait(std::uint64_t value) {
-  if (value <= completed) return;
+VkResult Timeline::reach(std::uint64_t value) const {
   DeviceState& state = device->state();
-  if (!state.lost.empty()) state.throw_lost();
-  if (value > submitted) fail(Code::internal, "a wait for submission {} of a queue that has had {}", value, submitted);
   auto info = make<VkSemaphoreWaitInfo>(VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO);
   info.semaphoreCount = 1;
   info.pSemaphores = &handle;
@@ -38,19 +35,83 @@ void Timeline::wait(std::uint64_t value) {
     result = state.fn.vkWaitSemaphores(state.handle, &info, slice_ns);
     if (result == VK_TIMEOUT) log::warning("the device '{}' has been running {} for {} s", state.caps.name, running, slices * 10);
   }
+  return result;
+}
+
+void Timeline::wait(std::uint64_t value) {
+  if (value <= completed) return;
+  DeviceState& state = device->state();
+  if (state.is_lost) state.throw_lost();
+  if (value > submitted) fail(Code::internal, "a wait for submission {} of a queue that has had {}", value, submitted);
+  const VkResult result = reach(value);
   if (result == VK_ERROR_DEVICE_LOST) {
-    state.lost = running;
+    state.lose(running);
     state.throw_lost();
   }
   check(result, "vkWaitSemaphores");
   completed = value;
 }
 
+bool Timeline::done(std::uint64_t value) {
+  if (value <= completed) return true;
+  DeviceState& state = device->state();
+  if (state.is_lost) state.throw_lost();
+  std::uint64_t reached = 0;
+  const VkResult result = state.fn.vkGetSemaphoreCounterValue(state.handle, handle, &reached);
+  if (result == VK_ERROR_DEVICE_LOST) {
+    state.lose(running);
+    state.throw_lost();
+  }
+  check(result, "vkGetSemaphoreCounterValue");
+  completed = std::max(completed, std::min(reached, submitted));
+  return value <= completed;
+}
+
 void Timeline::wait_quietly(std::uint64_t value) noexcept {
+  DeviceState& state = device->state();
+  if (value <= completed || state.is_lost) return;  // whoever found it lost has waited
   try {
-    if (device->state().lost.empty()) wait(value);
+    if (reach(value) == VK_SUCCESS) return;
   } catch (const std::exception& error) {
     log::debug("while waiting for the device: {}", error.what());
+  }
+  state.wait_idle();
+}
+
+void DeviceState::submit(const VkSubmitInfo& info, VkFence fence, const std::string& what) {
+  const QueueLock lock(*this);
+  if (is_lost) throw_lost();
+  const bool simulated = ++submissions == lose_at;
+  const VkResult result = simulated ? VK_ERROR_DEVICE_LOST : fn.vkQueueSubmit(queue, 1, &info, fence);
+  if (result == VK_ERROR_DEVICE_LOST) give_up(what);
+  // The simulated loss is found by whoever waits, as most are.
+  if (result == VK_ERROR_DEVICE_LOST && !simulated) throw_lost();
+  if (!simulated) check(result, "vkQueueSubmit");
+}
+
+void DeviceState::lose(const std::string& what) {
+  const QueueLock lock(*this);
+  if (!is_lost) give_up(what);
+}
+
+void DeviceState::give_up(const std::string& what) {
+  idle();
+  lost = what;
+  is_lost = true;
+}
+
+void DeviceState::wait_idle() noexcept {
+  const QueueLock lock(*this);
+  idle();
+}
+
+// Also a lost device has to be waited for: what it runs goes on for a while. That the call fails there is to be expected. Of a host's
+// device one queue alone is ours to wait for.
+void DeviceState::idle() const noexcept {
+  if (host) {
+    fn.vkQueueWaitIdle(queue);
+  } else {
+    fn.vkDeviceWaitIdle(handle);
   }
 }
 
@@ -73,7 +134,6 @@ std::uint64_t Queue::submit(std::span<const Commands* const> recordings) {
   if (recordings.empty()) fail(Code::internal, "a submission has no recordings");
   Timeline& timeline = *state_->timeline;
   DeviceState& device = timeline.device->state();
-  if (!device.lost.empty()) device.throw_lost();
   // What a recording works on is not to be worked on twice at once.
   state_->buffers.clear();
   for (const Commands* commands : recordings) {
@@ -83,11 +143,6 @@ std::uint64_t Queue::submit(std::span<const Commands* const> recordings) {
   }
   const std::string& first = recordings.front()->state().description;
   timeline.running = recordings.size() == 1 ? first : fmt::format("{} recordings, the first of them {}", recordings.size(), first);
-  if (++device.submissions == device.lose_at) {
-    device.fn.vkDeviceWaitIdle(device.handle);  // the device is well: nothing may be destroyed under what it still runs
-    device.lost = timeline.running;
-    return ++timeline.submitted;
-  }
   const std::uint64_t value = timeline.submitted + 1;
   auto values = make<VkTimelineSemaphoreSubmitInfo>(VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO);
   values.signalSemaphoreValueCount = 1;
@@ -98,12 +153,7 @@ std::uint64_t Queue::submit(std::span<const Commands* const> recordings) {
   info.pCommandBuffers = state_->buffers.data();
   info.signalSemaphoreCount = 1;
   info.pSignalSemaphores = &timeline.handle;
-  const VkResult result = device.fn.vkQueueSubmit(device.queue, 1, &info, VK_NULL_HANDLE);
-  if (result == VK_ERROR_DEVICE_LOST) {
-    device.lost = timeline.running;
-    device.throw_lost();
-  }
-  check(result, "vkQueueSubmit");
+  device.submit(info, VK_NULL_HANDLE, timeline.running);
   timeline.submitted = value;
   for (const Commands* commands : recordings) {
     commands->state().timeline = state_->timeline;
@@ -113,14 +163,16 @@ std::uint64_t Queue::submit(std::span<const Commands* const> recordings) {
 }
 
 void Queue::wait(std::uint64_t value) { state_->timeline->wait(value); }
+bool Queue::done(std::uint64_t value) { return state_->timeline->done(value); }
 
 void submit_once(DeviceState& device, const std::function<void(VkCommandBuffer)>& record) {
-  if (!device.lost.empty()) device.throw_lost();
   struct Objects {
     DeviceState& device;
     VkCommandPool pool = VK_NULL_HANDLE;
     VkFence fence = VK_NULL_HANDLE;
+    bool runs = false;
     ~Objects() {
+      if (runs) device.wait_idle();
       device.fn.vkDestroyFence(device.handle, fence, nullptr);
       device.fn.vkDestroyCommandPool(device.handle, pool, nullptr);
     }
@@ -145,13 +197,17 @@ void submit_once(DeviceState& device, const std::function<void(VkCommandBuffer)>
   auto info = make<VkSubmitInfo>(VK_STRUCTURE_TYPE_SUBMIT_INFO);
   info.commandBufferCount = 1;
   info.pCommandBuffers = &buffer;
-  VkResult result = device.fn.vkQueueSubmit(device.queue, 1, &info, objects.fence);
-  if (result == VK_SUCCESS) result = device.fn.vkWaitForFences(device.handle, 1, &objects.fence, VK_TRUE, UINT64_MAX);
+  const std::string what = "the clearing of new memory";
+  device.submit(info, objects.fence, what);
+  if (device.is_lost) device.throw_lost();
+  objects.runs = true;
+  const VkResult result = device.fn.vkWaitForFences(device.handle, 1, &objects.fence, VK_TRUE, UINT64_MAX);
   if (result == VK_ERROR_DEVICE_LOST) {
-    device.lost = "the clearing of new memory";
+    device.lose(what);
     device.throw_lost();
   }
-  check(result, "vkQueueSubmit");
+  check(result, "vkWaitForFences");
+  objects.runs = false;
 }
 
 }  // namespace skipstone::vk

@@ -81,7 +81,7 @@ class Recorder {
   std::unique_ptr<State> state_;
 };
 
-/// Submits in order on the device's queue with a timeline semaphore.
+/// Submits in order on the device's queue with a timeline semaphore. Used by one thread at a time; those of a device by several at once.
 class Queue {
  public:
   explicit Queue(std::shared_ptr<Device> device);
@@ -93,6 +93,8 @@ class Queue {
   std::uint64_t submit(std::span<const Commands* const> recordings);
   /// Throws device_lost (with the label of the last submission) where the driver gave up.
   void wait(std::uint64_t value);
+  /// Whether wait() would return at once. Throws as it does.
+  bool done(std::uint64_t value);
   void submit_and_wait(const Commands& commands) { wait(submit(commands)); }
   void submit_and_wait(std::span<const Commands* const> recordings) { wait(submit(recordings)); }
 

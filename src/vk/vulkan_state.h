@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "vk/caps.h"
 #include "vk/device.h"
 #include "vk/functions.h"
+#include "vk/host_device.h"
 #include "vk/memory.h"
 #include "vk/pipeline.h"
 #include "vk/recorder.h"
@@ -36,6 +38,7 @@ void check(VkResult result, const char* call);
 struct InstanceState {
   PFN_vkGetInstanceProcAddr get = nullptr;
   VkInstance handle = VK_NULL_HANDLE;
+  bool owned = true;  ///< else a host's
   InstanceFunctions fn;
   std::uint32_t api_version = 0;
   DebugFunctions debug;  ///< null functions where the extension is absent
@@ -51,15 +54,27 @@ struct InstanceState {
   ~InstanceState();
 };
 
-/// The queue family that computes run on; VK_QUEUE_FAMILY_IGNORED where there is none.
+inline constexpr std::uint32_t least_version = VK_API_VERSION_1_2;
+
+bool has_instance_extension(const LoaderFunctions& loader, const char* name);
+
 struct QueueFamily {
   std::uint32_t index = VK_QUEUE_FAMILY_IGNORED;
-  bool has_graphics = true;
+  bool has_compute = false, has_graphics = false;
   std::uint32_t timestamp_bits = 0;
 };
+std::vector<QueueFamily> queue_families(const InstanceState& instance, VkPhysicalDevice physical);
+/// The one that computes run on; without compute where there is none.
 QueueFamily choose_queue_family(const InstanceState& instance, VkPhysicalDevice physical);
 
-Caps read_caps(const InstanceState& instance, VkPhysicalDevice physical, std::uint32_t index);
+/// `host`: what its device was made without is left out.
+Caps read_caps(const InstanceState& instance, VkPhysicalDevice physical, std::uint32_t index, const QueueFamily& family,
+               const HostDevice* host = nullptr);
+/// Why models cannot run there; "" where they can.
+std::string why_unsuitable(const Caps& caps, const QueueFamily& family);
+
+/// Those of requirements() that are a device's.
+Requirements requirements_of(const InstanceState& instance, VkPhysicalDevice physical, const Caps& caps);
 
 struct DeviceState {
   std::shared_ptr<Instance> instance;
@@ -74,13 +89,18 @@ struct DeviceState {
   bool creation_feedback = false;
   Caps caps;
   Tuning tuning;
-  std::uint64_t allocated = 0;
+  std::optional<HostDevice> host;  ///< whose handles these are; nothing for a device of our own
+  bool low_priority = false;
+  std::uint64_t memory_limit = 0;  ///< 0: none
+  std::atomic<std::uint64_t> allocated{0};
   std::mutex set_layouts_mutex;                                                          ///< pipelines are made by several threads
   std::map<std::pair<std::uint32_t, std::uint32_t>, VkDescriptorSetLayout> set_layouts;  ///< by number of buffers and which are texels
 
-  std::string lost;               ///< what was running when the device was lost; "" while it works
-  std::uint64_t submissions = 0;  ///< through Queue, for the simulated loss
+  std::mutex queue_mutex;         ///< see QueueLock
+  std::uint64_t submissions = 0;  ///< under it; for the simulated loss
   std::uint64_t lose_at = 0;      ///< the submission that is reported as lost; 0 for none
+  std::atomic<bool> is_lost{false};
+  std::string lost;  ///< what was running when the device was lost; written once, before is_lost
 
   DeviceState() = default;
   DeviceState(const DeviceState&) = delete;
@@ -89,7 +109,40 @@ struct DeviceState {
 
   VkDescriptorSetLayout set_layout(std::uint32_t bindings, std::uint32_t texel_bindings);
   void name(VkObjectType type, std::uint64_t object, const char* text) const;
+
+  /// Counts `bytes` as held, unless that passes the limit.
+  bool reserve(std::uint64_t bytes);
+  void release(std::uint64_t bytes) { allocated -= bytes; }
+
+  /// From any thread. `what`: the work in words. Throws device_lost where the device is lost.
+  void submit(const VkSubmitInfo& info, VkFence fence, const std::string& what);
+  /// Waits until nothing of ours runs on the device any more.
+  void wait_idle() noexcept;
+  /// The driver has given the device up. Returns when nothing runs on it any more, so that what it used may be freed.
+  void lose(const std::string& what);
   [[noreturn]] void throw_lost() const;
+
+ private:
+  void give_up(const std::string& what);  ///< under the QueueLock, as idle()
+  void idle() const noexcept;
+};
+
+/// The right to use a device's queue, which Vulkan gives to one thread at a time: against the other threads that use this device, and
+/// against its host.
+class QueueLock {
+ public:
+  explicit QueueLock(DeviceState& device) : device_(device), lock_(device.queue_mutex) {
+    if (device_.host && device_.host->lock) device_.host->lock();
+  }
+  ~QueueLock() {
+    if (device_.host && device_.host->unlock) device_.host->unlock();
+  }
+  QueueLock(const QueueLock&) = delete;
+  QueueLock& operator=(const QueueLock&) = delete;
+
+ private:
+  DeviceState& device_;
+  const std::lock_guard<std::mutex> lock_;
 };
 
 /// Handles of VkBuffer and the like as the 64-bit number that debug_utils wants (pointers or integers by platform).
@@ -144,7 +197,12 @@ struct Timeline {
   Timeline& operator=(const Timeline&) = delete;
   ~Timeline();
   void wait(std::uint64_t value);
-  void wait_quietly(std::uint64_t value) noexcept;  ///< for destructors: a lost device is nothing to wait for
+  bool done(std::uint64_t value);
+  /// For destructors: returns when the device has done with it, whatever goes wrong.
+  void wait_quietly(std::uint64_t value) noexcept;
+
+ private:
+  VkResult reach(std::uint64_t value) const;
 };
 
 struct TimedLabel {

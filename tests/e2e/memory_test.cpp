@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/engine.h"
+#include "fixtures/failure.h"
 #include "fixtures/temporary_directory.h"
 #include "fixtures/tiny_model.h"
 
@@ -80,6 +81,52 @@ TEST(Memory, TenThousandTokensTakeNoMoreThanTheFirstThousand) {
     // What allocators keep back wanders by a few MiB; 9000 tokens that each left 1 KiB behind would be more.
     EXPECT_LT(resident_bytes(), resident + (std::uint64_t{6} << 20));
   }
+}
+
+TEST(Memory, LimitIsPlannedAgainstAndNeverPassed) {
+  const fixtures::TemporaryDirectory directory;
+  fixtures::TinyConfig tiny;
+  tiny.tied = false;
+  tiny.type = gguf::Type::q8_0;
+  fixtures::write_tiny_model(tiny, directory.file("tiny.gguf"));
+  EngineOptions options;
+  options.model_path = directory.file("tiny.gguf");
+  std::vector<text::Token> expected;
+  MemoryPlan plan;
+  std::uint64_t held = 0;
+  const auto generate = [](const std::shared_ptr<Engine>& engine, Session& session, std::uint64_t limit) {
+    session.reset();
+    return session
+        .generate(engine->tokenizer().encode("the quick brown fox", true, false), 20,
+                  [&](const auto&) {
+                    EXPECT_LE(engine->device_bytes_held(), limit);
+                    return true;
+                  })
+        .tokens;
+  };
+  {
+    const auto engine = Engine::load(options);
+    Session session(engine, {});
+    expected = generate(engine, session, ~std::uint64_t{0});
+    plan = engine->memory();
+    held = engine->device_bytes_held();
+  }
+
+  options.memory_limit = plan.total() - 1;
+  const fixtures::Failure refused = fixtures::failure_of([&] { Engine::load(options); });
+  EXPECT_EQ(refused.code, Code::out_of_memory);
+  EXPECT_NE(refused.message.find("memory limit of"), std::string::npos) << refused.message;
+
+  // Room for one session and a half: the second one is refused, and the first goes on.
+  options.memory_limit = held + (plan.kv + plan.activations) / 2;
+  const auto engine = Engine::load(options);
+  Session session(engine, {});
+  EXPECT_EQ(generate(engine, session, options.memory_limit), expected);
+  const fixtures::Failure second = fixtures::failure_of([&] { Session(engine, {}); });
+  EXPECT_EQ(second.code, Code::out_of_memory);
+  EXPECT_NE(second.message.find(std::to_string(options.memory_limit)), std::string::npos) << second.message;
+  EXPECT_LE(engine->device_bytes_held(), options.memory_limit);
+  EXPECT_EQ(generate(engine, session, options.memory_limit), expected);
 }
 
 }  // namespace

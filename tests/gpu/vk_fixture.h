@@ -10,6 +10,8 @@
 #include <filesystem>
 #include <fstream>
 #include <numeric>
+#include <thread>
+#include <vector>
 
 #include "base/log.h"
 #include "base/status.h"

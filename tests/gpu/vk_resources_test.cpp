@@ -67,6 +67,73 @@ TEST_F(Vk, TooMuchMemoryIsAnErrorWithNumbers) {
   }
 }
 
+TEST_F(Vk, MemoryLimitIsNeverPassed) {
+  constexpr std::uint64_t limit = 8u << 20;
+  const auto limited = Device::create(Shared::get().instance, Shared::get().choice(), {.memory_limit = limit});
+  Arena keep(limited, Role::state);
+  keep.allocate(64);
+  {
+    Arena arena(limited, Role::kv);
+    std::string message;
+    std::uint64_t allocated = 0;
+    while (code_of([&] { arena.allocate(700'000); }, &message) == Code::ok) {
+      allocated += 700'000;
+      ASSERT_LE(limited->memory_allocated(), limit);
+    }
+    EXPECT_GT(allocated, limit / 2);
+    EXPECT_LE(limited->memory_allocated(), limit);
+    EXPECT_NE(message.find(fmt::format("limit of {} bytes, of which {} are held", limit, limited->memory_allocated())), std::string::npos)
+        << message;
+    EXPECT_EQ(code_of([&] { arena.allocate(limit); }), Code::out_of_memory);
+  }
+  Arena again(limited, Role::kv);  // what was given back is there again
+  again.allocate(2u << 20);
+}
+
+TEST_F(Vk, LowPriorityIsTakenWhereItIs) {
+  const auto low = Device::create(Shared::get().instance, Shared::get().choice(), {.low_priority = true});
+  const Caps& caps = low->caps();
+  const bool known = caps.has_extension("VK_KHR_global_priority") || caps.has_extension("VK_EXT_global_priority");
+  EXPECT_TRUE(known || !low->low_priority());  // a driver that knows it may permit none
+  EXPECT_FALSE(device->low_priority());
+  Arena arena(low, Role::state);
+  const Slice slice = arena.allocate(64);
+  Recorder recorder(low);
+  recorder.fill(slice, 5);
+  const Commands commands = recorder.finish();
+  Queue(low).submit_and_wait(commands);
+  std::uint32_t word = 0;
+  std::memcpy(&word, slice.mapped, 4);
+  EXPECT_EQ(word, 5u);
+}
+
+TEST_F(Vk, OneDeviceServesSeveralThreads) {
+  const std::uint64_t before = device->memory_allocated();
+  {
+    PipelineFactory factory(device, "");
+    std::vector<std::jthread> threads;
+    for (std::uint32_t thread = 0; thread < 4; ++thread) {
+      threads.emplace_back([&, thread] {
+        for (std::uint32_t turn = 0; turn < 8; ++turn) {
+          const auto pipeline = factory.create(affine_spec(thread));
+          Arena arena(device, Role::activations);
+          const auto values = sequence(300);
+          const Slice x = arena.allocate(values.size() * 4), y = arena.allocate(values.size() * 4);
+          put(x, values);
+          Recorder recorder(device);
+          affine(recorder, *pipeline, x, y, 3, turn);
+          const Commands commands = recorder.finish();
+          Queue queue(device);
+          const std::uint64_t value = queue.submit(commands);
+          while (!queue.done(value)) std::this_thread::yield();
+          EXPECT_EQ(words(y).back(), 3 * values.back() + turn + thread);
+        }
+      });
+    }
+  }
+  EXPECT_EQ(device->memory_allocated(), before);
+}
+
 TEST_F(Vk, PipelinesAreCheckedBeforeTheDriverSeesThem) {
   PipelineFactory factory(device, "");
   PipelineSpec spec = affine_spec();

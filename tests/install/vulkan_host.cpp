@@ -1,5 +1,5 @@
-// A program that uses Vulkan by itself, as a game does, and a model beside it: vulkan_host MODEL. Built once on the loader's functions and once
-// (HOST_USES_VOLK) on its own volk, whose functions are global variables of the same names. Prints the model's text.
+// A program that uses Vulkan by itself, as a game does, and a model beside it: vulkan_host MODEL. Built once on the loader's functions and
+// once (HOST_USES_VOLK) on its own volk, whose functions are global variables of the same names. Prints the model's text.
 #ifdef HOST_USES_VOLK
 #define VOLK_IMPLEMENTATION
 #include <volk.h>
