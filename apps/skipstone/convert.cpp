@@ -7,6 +7,7 @@
 
 #include "commands.h"
 #include "interrupt.h"
+#include "number_option.h"
 #include "output.h"
 #include "progress.h"
 #include "skipstone/skipstone.hpp"
@@ -70,9 +71,8 @@ void add_convert(CLI::App& app, ExitCode& code) {
   command->add_option("--type", options->type, "Type of the weights: f16, q8_0, q4_k_m, ...; see below")
       ->capture_default_str()
       ->type_name("TYPE");
-  command
-      ->add_option("--exit-layer", options->exit_layer,
-                   "Layer after which the model was trained to exit early (LayerSkip), counted from 1; 0: what the checkpoint says")
+  add_number(*command, "--exit-layer", options->exit_layer,
+             "Layer after which the model was trained to exit early (LayerSkip), counted from 1; 0: what the checkpoint says")
       ->capture_default_str()
       ->type_name("LAYER");
   command->add_flag("--force", options->force, "Replace OUTPUT where it is there already");

@@ -6,6 +6,7 @@
 
 #include "exit_code.h"
 #include "interrupt.h"
+#include "number_option.h"
 #include "progress.h"
 
 namespace cli {
@@ -65,9 +66,8 @@ void add_device_option(CLI::App& command, EngineOptions& options) {
 }
 
 void add_engine_options(CLI::App& command, EngineOptions& options) {
-  command
-      .add_option("--ctx,--context", options.context,
-                  "Context in tokens, prompt and continuation together; 0: the model's own, at most 4096")
+  add_number(command, "--ctx,--context", options.context,
+             "Context in tokens, prompt and continuation together; 0: the model's own, at most 4096")
       ->envname("SKIPSTONE_CTX")
       ->capture_default_str();
   add_kv_option(command, options.kv);

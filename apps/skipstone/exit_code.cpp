@@ -1,8 +1,6 @@
 #include "exit_code.h"
 
-#include <fmt/format.h>
-
-#include <cstdio>
+#include "output.h"
 
 namespace cli {
 
@@ -39,7 +37,7 @@ ExitCode exit_code(skipstone_status status, bool about_model) {
 
 void print_error(const std::string& sentence) {
   const bool ends = sentence.empty() || sentence.back() == '.';
-  fmt::print(stderr, "error: {}{}\n", sentence, ends ? "" : ".");
+  note("error: {}{}", sentence, ends ? "" : ".");
 }
 
 }  // namespace cli

@@ -7,9 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "base/escape.h"
 #include "commands.h"
 #include "cosines.h"
 #include "engine_options.h"
+#include "number_option.h"
 #include "output.h"
 #include "skipstone/skipstone.hpp"
 
@@ -30,6 +32,9 @@ bool is_given(const CLI::Option* option) { return option->count() > 0 && std::ge
 
 std::string size_text(const Json& value) { return bytes_text(static_cast<double>(value.get<std::uint64_t>())); }
 
+/// Names come from the file, and may be as long as it is.
+std::string short_text(const Json& name) { return skipstone::shortened(name.get_ref<const std::string&>()); }
+
 std::string shape_text(const Json& shape) {
   std::string text;
   for (const Json& extent : shape) text += (text.empty() ? "" : " x ") + std::to_string(extent.get<std::uint64_t>());
@@ -45,7 +50,7 @@ std::string tensors_text(const Json& document, bool each) {
   }
   if (!each) return text;
   for (const Json& tensor : document["tensors"]) {
-    text += fmt::format("  {:<36} {:<12} {:>14} {:>12}\n", tensor["name"].get<std::string>(), tensor["type"].get<std::string>(),
+    text += fmt::format("  {:<36} {:<12} {:>14} {:>12}\n", short_text(tensor["name"]), tensor["type"].get<std::string>(),
                         shape_text(tensor["shape"]), size_text(tensor["bytes"]));
   }
   return text;
@@ -55,7 +60,7 @@ std::string model_text(const Json& model) {
   return fmt::format(
       "\nModel\n  {}: {} layers, width {}, {} heads ({} for keys and values) of {}, feed-forward {}, vocabulary {}, trained for {} "
       "tokens{}\n",
-      model["architecture"].get<std::string>(), model["layers"].get<std::uint32_t>(), model["width"].get<std::uint32_t>(),
+      short_text(model["architecture"]), model["layers"].get<std::uint32_t>(), model["width"].get<std::uint32_t>(),
       model["heads"].get<std::uint32_t>(), model["kv_heads"].get<std::uint32_t>(), model["head_dim"].get<std::uint32_t>(),
       model["ffn"].get<std::uint32_t>(), model["vocabulary"].get<std::uint32_t>(), model["context_trained"].get<std::uint32_t>(),
       model["tied_embeddings"].get<bool>() ? ", embeddings tied" : "");
@@ -71,12 +76,12 @@ std::string plan_text(const Json& plan) {
 
 std::string document_text(const Json& document, bool each_tensor) {
   std::string text =
-      fmt::format("{}\nGGUF version {}, {}, {} parameters, fingerprint {}\n\nMetadata\n", document["path"].get<std::string>(),
-                  document["version"].get<std::uint32_t>(), size_text(document["bytes"]), document["parameters"].get<std::uint64_t>(),
+      fmt::format("{}\nGGUF version {}, {}, {} parameters, fingerprint {}\n\nMetadata\n",
+                  skipstone::escaped(document["path"].get_ref<const std::string&>()), document["version"].get<std::uint32_t>(), size_text(document["bytes"]), document["parameters"].get<std::uint64_t>(),
                   document["fingerprint"].get<std::string>());
   for (const Json& pair : document["metadata"]) {
-    text += fmt::format("  {:<42} {:<10} {}\n", pair["key"].get<std::string>(), pair["type"].get<std::string>(),
-                        pair["value"].get<std::string>());
+    text += fmt::format("  {:<42} {:<10} {}\n", short_text(pair["key"]), pair["type"].get<std::string>(),
+                        skipstone::escaped(pair["value"].get_ref<const std::string&>()));
   }
   text += tensors_text(document, each_tensor);
   if (!document["model"].is_null()) text += model_text(document["model"]);
@@ -117,7 +122,7 @@ void add_inspect(CLI::App& app, ExitCode& code) {
       command->add_option("--prompts", options->cosines.prompts, "Texts to read for --cosine: see `skipstone bench --help`")
           ->envname("SKIPSTONE_PROMPTS")
           ->type_name("FILE"),
-      command->add_option("--limit", options->cosines.limit, "Only the first N prompts of the file; 0: all")
+      add_number(*command, "--limit", options->cosines.limit, "Only the first N prompts of the file; 0: all")
           ->envname("SKIPSTONE_LIMIT")
           ->capture_default_str()
           ->type_name("N"),

@@ -5,7 +5,7 @@
 
 namespace cli::interrupt {
 
-/// From now on SIGINT and SIGTERM are noted instead of ending the program, and SIGPIPE is an error of write().
+/// From now on SIGINT and SIGTERM are noted instead of ending the program.
 void install();
 
 /// Whether a signal has come.

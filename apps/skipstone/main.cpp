@@ -2,13 +2,15 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
 #include <exception>
+#include <new>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "commands.h"
+#include "output.h"
 #include "skipstone/skipstone.hpp"
 
 namespace {
@@ -49,51 +51,70 @@ int parse_and_run(CLI::App& app, int argc, char** argv, bool& list_devices, Exit
   try {
     app.parse(arguments(argc, argv));
   } catch (const CLI::Success& help) {
-    return app.exit(help);
+    std::ostringstream text;
+    const int result = app.exit(help, text, text);
+    cli::Output(false).write(text.str());
+    return result;
   } catch (const CLI::ParseError& error) {
     cli::print_error(error.what());
-    fmt::print(stderr, "'skipstone --help' and 'skipstone COMMAND --help' show what there is.\n");
+    cli::note("'skipstone --help' and 'skipstone COMMAND --help' show what there is.");
     return static_cast<int>(ExitCode::usage);
   }
   if (list_devices) {
     cli::print_devices(nullptr, false);
   } else if (app.get_subcommands().empty()) {
-    fmt::print(stderr, "{}", app.help());
+    cli::note_lines(app.help());
     return static_cast<int>(ExitCode::usage);
   }
   return static_cast<int>(code);
 }
 
-}  // namespace
+int run_program(int argc, char** argv) {
+  CLI::App app("Runs GGUF language models on Vulkan devices, drafting with the model's own layers.", "skipstone");
+  app.formatter(std::make_shared<Formatter>());
+  app.set_version_flag("--version", fmt::format("skipstone {} ({})", skipstone_version(), skipstone_commit()), "Print the version");
+  bool list_devices = false;
+  app.add_flag("--list-devices", list_devices, "The same as the command devices");
+  app.require_subcommand(0, 1);
+  app.footer(std::string("Example:\n  skipstone run -p \"Once upon a time\" -n 64 --stats\n\n") + cli::exit_code_help);
+  ExitCode code = ExitCode::ok;
+  cli::add_run(app, code);
+  cli::add_devices(app, code);
+  cli::add_inspect(app, code);
+  cli::add_doctor(app, code);
+  cli::add_convert(app, code);
+  cli::add_quantize(app, code);
+  cli::add_bench(app, code);
+  cli::add_tune(app, code);
+  cli::add_tune_device(app, code);
+  return parse_and_run(app, argc, argv, list_devices, code);
+}
 
-int main(int argc, char** argv) {
+int run_and_explain(int argc, char** argv) {
   try {
-    CLI::App app("Runs GGUF language models on Vulkan devices, drafting with the model's own layers.", "skipstone");
-    app.formatter(std::make_shared<Formatter>());
-    app.set_version_flag("--version", fmt::format("skipstone {} ({})", skipstone_version(), skipstone_commit()), "Print the version");
-    bool list_devices = false;
-    app.add_flag("--list-devices", list_devices, "The same as the command devices");
-    app.require_subcommand(0, 1);
-    app.footer(std::string("Example:\n  skipstone run -p \"Once upon a time\" -n 64 --stats\n\n") + cli::exit_code_help);
-    ExitCode code = ExitCode::ok;
-    cli::add_run(app, code);
-    cli::add_devices(app, code);
-    cli::add_inspect(app, code);
-    cli::add_doctor(app, code);
-    cli::add_convert(app, code);
-    cli::add_quantize(app, code);
-    cli::add_bench(app, code);
-    cli::add_tune(app, code);
-    cli::add_tune_device(app, code);
-    return parse_and_run(app, argc, argv, list_devices, code);
+    return run_program(argc, argv);
   } catch (const cli::Failure& failure) {
     cli::print_error(failure.what());
     return static_cast<int>(failure.code());
   } catch (const skipstone::error& error) {
     cli::print_error(error.what());
     return static_cast<int>(cli::exit_code(error.status(), false));
+  } catch (const std::bad_alloc&) {
+    throw;
   } catch (const std::exception& error) {
     cli::print_error(error.what());
     return static_cast<int>(ExitCode::failure);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  cli::prepare_standard_streams();
+  try {
+    return run_and_explain(argc, argv);
+  } catch (const std::exception&) {  // there may be none for a sentence of its own either
+    cli::write_error("error: the system has no memory left; close other programs or use a smaller context.\n");
+    return static_cast<int>(ExitCode::out_of_memory);
   }
 }

@@ -1,13 +1,17 @@
 #include "output.h"
 
-#include <fmt/format.h>
+#include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
+#include "base/escape.h"
 #include "exit_code.h"
 
 namespace cli {
@@ -27,7 +31,32 @@ const char* escape(Style style) {
 
 }  // namespace
 
-Output::Output(bool colour) : colour_(colour), terminal_(isatty(STDOUT_FILENO) == 1) {}
+void prepare_standard_streams() {
+  std::signal(SIGPIPE, SIG_IGN);
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(stream, F_GETFD) != -1 || errno != EBADF) continue;
+    // The wrong way round: reading from, or writing to, a closed stream stays an error. It gets the lowest number that is free, its own.
+    [[maybe_unused]] const int taken = open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+  }
+}
+
+void write_error(std::string_view bytes) { std::fwrite(bytes.data(), 1, bytes.size(), stderr); }
+
+void note(std::string_view line) { write_error(skipstone::message_text(line) + '\n'); }
+
+void note_lines(std::string_view lines) {
+  while (!lines.empty()) {
+    const std::size_t end = std::min(lines.find('\n'), lines.size());
+    note(lines.substr(0, end));
+    lines.remove_prefix(std::min(end + 1, lines.size()));
+  }
+}
+
+Output::Output(bool colour) : colour_(colour), terminal_(isatty(STDOUT_FILENO) == 1) {
+  // Known before any work: it was closed when the program started, or is open for reading only.
+  const int flags = fcntl(STDOUT_FILENO, F_GETFL);
+  if (flags == -1 || (flags & O_ACCMODE) == O_RDONLY) throw Failure(ExitCode::failure, "standard output cannot be written: it is closed");
+}
 
 Output::~Output() {
   if (colour_ && style_ != Style::plain && !closed_) [[maybe_unused]]

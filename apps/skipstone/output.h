@@ -1,17 +1,38 @@
-// Standard output: unbuffered, so that text streams; says when its reader is gone and when it cannot be written.
+// The program's three standard streams. Standard output is unbuffered, so that text streams; it says when its reader is gone and when it
+// cannot be written. What goes to standard error is for people, and nothing depends on their getting it.
 #pragma once
+
+#include <fmt/format.h>
 
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace cli {
+
+/// To be called before anything is opened. A standard stream that is closed gets a descriptor that cannot be used for what it is for, so that
+/// no other file takes its number; a pipe without a reader is from now on an error of write() and not a signal.
+void prepare_standard_streams();
+
+/// Bytes to standard error, as they are; nothing happens where they cannot be written. For what moves the cursor; else note().
+void write_error(std::string_view bytes);
+
+/// A line on standard error, safe to print whatever it holds.
+void note(std::string_view line);
+template <typename... Arguments>
+void note(fmt::format_string<Arguments...> line, Arguments&&... arguments) {
+  note(std::string_view(fmt::format(line, std::forward<Arguments>(arguments)...)));
+}
+
+/// Several lines, each of them so.
+void note_lines(std::string_view lines);
 
 enum class Style { plain, dim, green };
 
 class Output {
  public:
   /// `colour`: styles become escape sequences. On a terminal, control characters in what is written are replaced, because
-  /// text of a model must not drive the terminal.
+  /// text of a model must not drive the terminal. Throws Failure where standard output is closed.
   explicit Output(bool colour);
   ~Output();
   Output(const Output&) = delete;

@@ -4,7 +4,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include <cstdio>
+#include "base/escape.h"
+#include "output.h"
 
 namespace cli {
 
@@ -18,7 +19,7 @@ void Progress::update(const std::string& stage, double done) {
   const auto now = Clock::now();
   if (now - start_ < 1s) return;
   if (!terminal_) {
-    if (stage != stage_) fmt::print(stderr, "{} ...\n", stage);
+    if (stage != stage_) note("{} ...", stage);
     stage_ = stage;
     return;
   }
@@ -29,15 +30,13 @@ void Progress::update(const std::string& stage, double done) {
   // A line that wraps could not be taken back.
   winsize size{};
   const std::size_t columns = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
-  fmt::print(stderr, "\r\033[K{:.{}} {:3.0f} %", stage, columns > 8 ? columns - 7 : 1, 100.0 * done);
-  std::fflush(stderr);
+  write_error(fmt::format("\r\033[K{:.{}} {:3.0f} %", skipstone::escaped(stage), columns > 8 ? columns - 7 : 1, 100.0 * done));
 }
 
 void Progress::clear() {
   if (!shown_) return;
   shown_ = false;
-  fmt::print(stderr, "\r\033[K");
-  std::fflush(stderr);
+  write_error("\r\033[K");
 }
 
 }  // namespace cli

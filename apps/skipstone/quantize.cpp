@@ -7,6 +7,7 @@
 
 #include "commands.h"
 #include "interrupt.h"
+#include "number_option.h"
 #include "output.h"
 #include "progress.h"
 #include "skipstone/skipstone.hpp"
@@ -77,7 +78,7 @@ void add_quantize(CLI::App& app, ExitCode& code) {
   command->add_option("OUTPUT", options->output, "The GGUF file to write; one file, whatever the input was")->required();
   command->add_option("TYPE", options->type, "F16, Q8_0, Q4_K_M, ...; see below")->required();
   command->add_flag("--force", options->force, "Replace OUTPUT where it is there already");
-  command->add_option("--threads", options->threads, "0: one for each core; the file does not depend on it")
+  add_number(*command, "--threads", options->threads, "0: one for each core; the file does not depend on it")
       ->envname("SKIPSTONE_THREADS")
       ->capture_default_str();
   command->add_option("--sparse", options->sparse, "2:4: of four neighbouring weights of the layers' matrices two stay; TYPE F16 or Q8_0");

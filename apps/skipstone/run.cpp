@@ -12,6 +12,7 @@
 #include "engine_options.h"
 #include "interrupt.h"
 #include "model_path.h"
+#include "number_option.h"
 #include "output.h"
 #include "prompt.h"
 #include "session_options.h"
@@ -128,16 +129,16 @@ ExitCode generate(const RunOptions& options, const std::string& model, const std
     output.write("\n");
   }
   if (!options.drafting.corpus.empty() && !options.drafting.optional && session.stats().corpus_tokens == 0) {
-    fmt::print(stderr, "warning: --draft-corpus was not used; drafter {} looks at no corpus, suffix does\n", options.draft);
+    note("warning: --draft-corpus was not used; drafter {} looks at no corpus, suffix does", options.draft);
   }
   const bool interrupted = interrupt::requested();
-  if (interrupted) fmt::print(stderr, "interrupted\n");
+  if (interrupted) note("interrupted");
   if (session.stats().lossy != 0 && !options.statistics && !options.json) {
-    fmt::print(stderr, "note: drafter {} is lossy: the text need not be plain decoding's\n", session.drafter());
+    note("note: drafter {} is lossy: the text need not be plain decoding's", session.drafter());
   }
-  if (options.statistics || (interrupted && !options.json)) fmt::print(stderr, "{}", statistics_text(session));
+  if (options.statistics || (interrupted && !options.json)) note_lines(statistics_text(session));
   if (options.agreement && !options.json && !interrupted && !session.tokens().empty()) {
-    fmt::print(stderr, "{:<20}{:10.1f} % of the tokens are what the whole model chooses there\n", "agreement", 100.0 * session.agreement());
+    note("{:<20}{:10.1f} % of the tokens are what the whole model chooses there", "agreement", 100.0 * session.agreement());
   }
   check_validation(engine);
   return interrupted ? ExitCode::interrupted : ExitCode::ok;
@@ -166,7 +167,7 @@ void add_run(CLI::App& app, ExitCode& code) {
       command->add_option("-f,--file", o.file, "Read the text to continue from FILE, - is standard input; a line end at its end is dropped")
           ->envname("SKIPSTONE_FILE")
           ->type_name("FILE");
-  command->add_option("-n,--predict", o.max_tokens, "Most tokens to generate; -1: until the context is full")
+  add_number(*command, "-n,--predict", o.max_tokens, "Most tokens to generate; -1: until the context is full")
       ->envname("SKIPSTONE_PREDICT")
       ->capture_default_str();
   command
@@ -175,9 +176,8 @@ void add_run(CLI::App& app, ExitCode& code) {
       ->envname("SKIPSTONE_DRAFT")
       ->capture_default_str()
       ->type_name("DRAFTER");
-  command
-      ->add_option("--online", o.online,
-                   "Share of the time, as 0.05, in which the set of --draft skip:... is improved while generating; 0: it stays")
+  add_number(*command, "--online", o.online,
+             "Share of the time, as 0.05, in which the set of --draft skip:... is improved while generating; 0: it stays")
       ->envname("SKIPSTONE_ONLINE")
       ->capture_default_str();
   add_engine_options(*command, o.engine);

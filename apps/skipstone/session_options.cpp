@@ -4,6 +4,7 @@
 
 #include "exit_code.h"
 #include "interrupt.h"
+#include "number_option.h"
 #include "progress.h"
 
 namespace cli {
@@ -48,27 +49,27 @@ skipstone::Session make_session(const skipstone::Engine& engine, const skipstone
 
 void add_sampling_options(CLI::App& command, skipstone_session_params& params) {
   const char* group = "Sampling";
-  command.add_option("--temp", params.temperature, "Temperature; 0 is greedy: the likeliest token, always")
+  add_number(command, "--temp", params.temperature, "Temperature; 0 is greedy: the likeliest token, always")
       ->envname("SKIPSTONE_TEMP")
       ->capture_default_str()
       ->group(group);
-  command.add_option("--top-k", params.top_k, "Sample from the K likeliest tokens; 0: off")
+  add_number(command, "--top-k", params.top_k, "Sample from the K likeliest tokens; 0: off")
       ->envname("SKIPSTONE_TOP_K")
       ->capture_default_str()
       ->group(group);
-  command.add_option("--top-p", params.top_p, "Sample from the likeliest tokens that make up P together; 1: off")
+  add_number(command, "--top-p", params.top_p, "Sample from the likeliest tokens that make up P together; 1: off")
       ->envname("SKIPSTONE_TOP_P")
       ->capture_default_str()
       ->group(group);
-  command.add_option("--min-p", params.min_p, "Leave out tokens below P times the likeliest one's probability; 0: off")
+  add_number(command, "--min-p", params.min_p, "Leave out tokens below P times the likeliest one's probability; 0: off")
       ->envname("SKIPSTONE_MIN_P")
       ->capture_default_str()
       ->group(group);
-  command.add_option("--repeat-penalty", params.repeat_penalty, "Penalty on tokens of the last 64; 1: off")
+  add_number(command, "--repeat-penalty", params.repeat_penalty, "Penalty on tokens of the last 64; 1: off")
       ->envname("SKIPSTONE_REPEAT_PENALTY")
       ->capture_default_str()
       ->group(group);
-  command.add_option("--seed", params.seed, "Same seed, same text")->envname("SKIPSTONE_SEED")->capture_default_str()->group(group);
+  add_number(command, "--seed", params.seed, "Same seed, same text")->envname("SKIPSTONE_SEED")->capture_default_str()->group(group);
 }
 
 void add_rounds_option(CLI::App& command, skipstone_session_params& params) {

@@ -12,6 +12,7 @@
 #include "engine_options.h"
 #include "interrupt.h"
 #include "model_path.h"
+#include "number_option.h"
 #include "output.h"
 #include "progress.h"
 #include "result_file.h"
@@ -45,8 +46,8 @@ class Watch {
     if (step.speedup > best_) {
       best_ = step.speedup;
       progress_.clear();
-      fmt::print(stderr, "{:5.0f} s {:5} sets  {:.3f} times expected  {} ({})\n", step.seconds, step.evaluations, step.speedup,
-                 step.skip_set, step.strategy);
+      note("{:5.0f} s {:5} sets  {:.3f} times expected  {} ({})", step.seconds, step.evaluations, step.speedup, step.skip_set,
+           step.strategy);
     }
     progress_.update(step.stage, step.done);
     return !interrupt::requested();
@@ -150,15 +151,15 @@ void add_tune(CLI::App& app, ExitCode& code) {
   command->add_option("-o,--output", o.profile, "The profile; default: MODEL.skip.json in the current folder")
       ->envname("SKIPSTONE_OUTPUT")
       ->type_name("PROFILE");
-  o.minutes_option = command->add_option("--minutes", o.search.minutes, "Take about so long for everything")
+  o.minutes_option = add_number(*command, "--minutes", o.search.minutes, "Take about so long for everything")
                          ->envname("SKIPSTONE_MINUTES")
                          ->capture_default_str();
-  o.iterations_option = command->add_option("--iterations", o.search.iterations, "Look at so many sets, however long that takes")
+  o.iterations_option = add_number(*command, "--iterations", o.search.iterations, "Look at so many sets, however long that takes")
                             ->envname("SKIPSTONE_ITERATIONS")
                             ->check(CLI::PositiveNumber)
                             ->excludes(o.minutes_option);
-  command->add_option("-n,--predict", o.search.tokens, "Tokens of each text")->envname("SKIPSTONE_PREDICT")->capture_default_str();
-  command->add_option("--seed", o.search.seed, "Same seed, same order of sets")->envname("SKIPSTONE_SEED")->capture_default_str();
+  add_number(*command, "-n,--predict", o.search.tokens, "Tokens of each text")->envname("SKIPSTONE_PREDICT")->capture_default_str();
+  add_number(*command, "--seed", o.search.seed, "Same seed, same order of sets")->envname("SKIPSTONE_SEED")->capture_default_str();
   command->add_flag("--no-baseline", o.no_baseline, "No random search beside it; all of the time is the search's")
       ->envname("SKIPSTONE_NO_BASELINE");
   add_engine_options(*command, o.engine);

@@ -9,6 +9,7 @@
 #include "engine_options.h"
 #include "interrupt.h"
 #include "model_path.h"
+#include "number_option.h"
 #include "output.h"
 #include "progress.h"
 #include "skipstone/skipstone.hpp"
@@ -85,7 +86,7 @@ void add_tune_device(CLI::App& app, ExitCode& code) {
       ->envname("SKIPSTONE_MODEL")
       ->type_name("FILE");
   add_device_option(*command, options->engine);
-  command->add_option("--seconds", options->seconds, "Stop after about this long")->envname("SKIPSTONE_SECONDS")->capture_default_str();
+  add_number(*command, "--seconds", options->seconds, "Stop after about this long")->envname("SKIPSTONE_SECONDS")->capture_default_str();
   command->add_flag("--json", options->json, "JSON instead of a table")->envname("SKIPSTONE_JSON");
   command->footer(
       std::string(

@@ -2,24 +2,48 @@
 
 #include <cstdlib>
 #include <new>
+#include <stdexcept>
+#include <system_error>
 
 #include "base/env.h"
+#include "base/escape.h"
 
 namespace skipstone::api {
 namespace {
 
-std::string& last_error() {
-  thread_local std::string text;
-  return text;
+constexpr const char* no_memory = "the system has no memory left; close other programs or use a smaller context";
+
+/// A thread's last sentence. Where there is no memory to keep it, it is that there is none.
+struct LastError {
+  std::string text;
+  bool lost = false;
+};
+
+LastError& last_error() {
+  thread_local LastError error;
+  return error;
 }
 
 skipstone_status remember(skipstone_status status, const char* text) noexcept {
+  LastError& error = last_error();
   try {
-    last_error() = text;
+    error.text = text;
+    error.lost = false;
   } catch (...) {
-    last_error().clear();
+    error.lost = true;
   }
   return status;
+}
+
+skipstone_status out_of_memory() noexcept { return remember(SKIPSTONE_OUT_OF_MEMORY, no_memory); }
+
+/// Exceptions of other libraries may quote what they read.
+skipstone_status remember_unknown(const std::exception& error) noexcept {
+  try {
+    return remember(SKIPSTONE_INTERNAL, message_text(error.what()).c_str());
+  } catch (...) {
+    return out_of_memory();
+  }
 }
 
 }  // namespace
@@ -30,9 +54,14 @@ skipstone_status from_exception() noexcept {
   } catch (const Error& error) {
     return remember(static_cast<skipstone_status>(error.code()), error.what());
   } catch (const std::bad_alloc&) {
-    return remember(SKIPSTONE_OUT_OF_MEMORY, "the system has no memory left; close other programs or use a smaller context");
+    return out_of_memory();
+  } catch (const std::length_error&) {
+    return out_of_memory();  // larger than memory can ever be
+  } catch (const std::system_error& error) {
+    const bool exhausted = error.code() == std::errc::resource_unavailable_try_again || error.code() == std::errc::not_enough_memory;
+    return exhausted ? out_of_memory() : remember_unknown(error);  // std::thread has no memory for a stack
   } catch (const std::exception& error) {
-    return remember(SKIPSTONE_INTERNAL, error.what());
+    return remember_unknown(error);
   } catch (...) {
     return remember(SKIPSTONE_INTERNAL, "something other than an exception of the standard library was thrown");
   }
@@ -61,7 +90,10 @@ int validation_by_default() { return env::flag("SKIPSTONE_VALIDATION") ? 1 : 0; 
 
 extern "C" {
 
-const char* skipstone_last_error(void) { return skipstone::api::last_error().c_str(); }
+const char* skipstone_last_error(void) {
+  const skipstone::api::LastError& error = skipstone::api::last_error();
+  return error.lost ? skipstone::api::no_memory : error.text.c_str();
+}
 
 void skipstone_string_free(char* text) { std::free(text); }
 

@@ -6,6 +6,7 @@
 #include "api/guard.h"
 #include "api/tensor_types_json.h"
 #include "engine/engine.h"
+#include "engine/read_model.h"
 #include "gguf/gguf.h"
 #include "gguf/traits.h"
 #include "model/config.h"
@@ -80,7 +81,7 @@ Json describe(const skipstone_inspect_params& params) {
   try {
     const model::Config config = model::Config::from(file);
     document["model"] = model_json(config);
-    model::find_tensors(file, config);
+    engine::read_model(file, config);
     document["memory_plan"] = plan_json(engine::plan_memory(file, config, params.context, static_cast<engine::KvType>(params.kv_type)));
   } catch (const Error& error) {
     // A sound file that this build does not run is still worth looking at; a damaged one is not.

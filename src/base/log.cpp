@@ -4,8 +4,10 @@
 
 #include <cstdio>
 #include <mutex>
+#include <new>
 
 #include "base/env.h"
+#include "base/escape.h"
 
 namespace skipstone::log {
 namespace {
@@ -19,7 +21,8 @@ Level initial_level() {
 
 void to_standard_error(Level level, std::string_view text) {
   const char* name = level == Level::warning ? "warning: " : level == Level::error ? "error: " : "";
-  fmt::print(stderr, "{}{}\n", name, text);
+  const std::string line = fmt::format("{}{}\n", name, text);
+  std::fwrite(line.data(), 1, line.size(), stderr);  // where it cannot be written there is nobody left to tell
 }
 
 struct State {
@@ -41,9 +44,12 @@ void set_level(Level level) { state().level = level; }
 void write(Level level, fmt::string_view format, fmt::format_args args) {
   State& s = state();
   if (level < s.level || !s.sink) return;
-  const std::string text = fmt::vformat(format, args);
-  const std::lock_guard lock(s.mutex);
-  s.sink(level, text);
+  try {
+    const std::string text = message_text(fmt::vformat(format, args));
+    const std::lock_guard lock(s.mutex);
+    s.sink(level, text);
+  } catch (const std::bad_alloc&) {  // destructors and threads log as well
+  }
 }
 
 }  // namespace skipstone::log

@@ -1,4 +1,5 @@
-// Messages for people. They go to a sink that the application sets (standard error by default), never to standard output.
+// Messages for people, safe to print whatever they hold (base/escape.h). They go to a sink that the application sets (standard error by
+// default), never to standard output.
 #pragma once
 
 #include <fmt/core.h>
@@ -19,6 +20,7 @@ void set_sink(Sink sink);
 /// Messages below `level` are dropped. The default is `warning`, or `debug` where SKIPSTONE_LOG=debug, `info` where it is info.
 void set_level(Level level);
 
+/// Without memory for it, a message is dropped.
 void write(Level level, fmt::string_view format, fmt::format_args args);
 
 template <typename... Args>

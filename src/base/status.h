@@ -8,6 +8,8 @@
 #include <string>
 #include <utility>
 
+#include "base/escape.h"
+
 namespace skipstone {
 
 /// What kind of thing went wrong. The values are those of `skipstone_status` in the C API.
@@ -25,10 +27,11 @@ enum class Code : int {
   internal = 10,         ///< a defect of ours
 };
 
-/// An error with a code and one sentence: what was wrong, where, and what to do.
+/// An error with a code and one sentence: what was wrong, where, and what to do. Whatever the sentence holds, it is safe to print
+/// (message_text() in base/escape.h).
 class Error : public std::runtime_error {
  public:
-  Error(Code code, const std::string& message) : std::runtime_error(message), code_(code) {}
+  Error(Code code, const std::string& message) : std::runtime_error(message_text(message)), code_(code) {}
   Code code() const noexcept { return code_; }
 
  private:

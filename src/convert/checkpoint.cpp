@@ -14,8 +14,8 @@
 #include "base/status.h"
 #include "convert/config_values.h"
 #include "convert/json_file.h"
-#include "convert/strict_json.h"
 #include "gguf/gguf.h"
+#include "json/parse_json.h"
 
 namespace skipstone::convert {
 namespace {

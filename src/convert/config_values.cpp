@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/status.h"
-#include "convert/strict_json.h"
+#include "json/parse_json.h"
 
 namespace skipstone::convert {
 

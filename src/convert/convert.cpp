@@ -1,5 +1,6 @@
 #include "convert/convert.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -35,7 +36,7 @@ void check_output(const ConvertOptions& options) {
   if (!fs::is_directory(folder, error)) fail(Code::not_found, "{}: the folder for the output does not exist", folder.string());
 }
 
-/// Overwriting a mapped file would pull the weights away while they are read.
+/// The checkpoint would be replaced by what is made from it.
 void check_output_is_not_input(const ConvertOptions& options, const Safetensors& weights) {
   std::vector<fs::path> inputs(weights.files().begin(), weights.files().end());
   for (const char* name : {"config.json", "tokenizer.model", "tokenizer.json", "tokenizer_config.json", "model.safetensors.index.json"}) {
@@ -87,10 +88,17 @@ class Rows {
     const SourceTensor& source = *tensor_.source;
     const gguf::Type from = weight_type(source);
     const std::uint64_t length = source.shape.back(), in_bytes = gguf::row_bytes(from, length), out_bytes = gguf::row_bytes(type_, length);
+    const std::uint64_t count = out.size() / out_bytes, all = source.data.size() / in_bytes;
+    const bool permuted = tensor_.permuted_heads > 0;
+    // A head's rows change places among themselves: whole heads are read.
+    const std::uint64_t begin = permuted ? first_row / head_dim_ * head_dim_ : first_row;
+    const std::uint64_t end = permuted ? std::min(all, (first_row + count + head_dim_ - 1) / head_dim_ * head_dim_) : first_row + count;
     std::vector<float> weights(length);
-    for (std::uint64_t i = 0; i < out.size() / out_bytes; ++i) {
-      const std::uint64_t row = tensor_.permuted_heads > 0 ? rotary_row(first_row + i, head_dim_) : first_row + i;
-      gguf::dequantize(from, source.data.subspan(row * in_bytes, in_bytes), weights);
+    std::vector<std::byte> buffer;
+    const std::span<const std::byte> rows = source.data.view(begin * in_bytes, (end - begin) * in_bytes, buffer);
+    for (std::uint64_t i = 0; i < count; ++i) {
+      const std::uint64_t row = permuted ? rotary_row(first_row + i, head_dim_) : first_row + i;
+      gguf::dequantize(from, rows.subspan((row - begin) * in_bytes, in_bytes), weights);
       check_weights(weights, type_, folder_, source.name, row);
       gguf::quantize(type_, weights, out.subspan(i * out_bytes, out_bytes));
     }

@@ -5,14 +5,16 @@
 #include <system_error>
 
 #include "base/status.h"
-#include "convert/strict_json.h"
-#include "gguf/gguf.h"
-#include "gguf/mapping.h"
+#include "base/escape.h"
+#include "base/input_file.h"
+#include "json/parse_json.h"
 
 namespace skipstone::convert {
 
 using nlohmann::json;
 namespace fs = std::filesystem;
+
+constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;  // the largest tokenizers have some tens of MiB, calibration texts more
 
 bool is_there(const std::string& path) {
   std::error_code ignored;
@@ -20,13 +22,12 @@ bool is_there(const std::string& path) {
 }
 
 std::string read_file(const std::string& path) {
-  std::error_code ignored;
-  if (is_there(path) && !fs::is_regular_file(path, ignored)) fail(Code::bad_file, "{}: is not a regular file", path);
-  const gguf::Mapping mapping(path);
-  return {reinterpret_cast<const char*>(mapping.bytes().data()), mapping.bytes().size()};
+  std::string text = read_whole_file(path, kMostBytes);
+  if (text.empty()) fail(Code::bad_file, "{}: is empty", path);
+  return text;
 }
 
-json read_json_object(const std::string& path) { return parse_strict_json(read_file(path), path); }
+json read_json_object(const std::string& path) { return parse_json_object(read_file(path), path); }
 
 json read_json_object_if_there(const std::string& path) { return is_there(path) ? read_json_object(path) : json::object(); }
 
@@ -50,9 +51,7 @@ std::optional<bool> boolean_member(const json& object, const char* key) {
 }
 
 std::string quote(const std::string& text) {
-  constexpr std::size_t kLongest = 160;
-  const std::string safe = gguf::escaped(std::string_view(text).substr(0, kLongest));
-  return '"' + safe + (text.size() > kLongest ? "..." : "") + '"';
+  return '"' + shortened(text, 160) + '"';
 }
 
 }  // namespace skipstone::convert

@@ -13,7 +13,7 @@ bool is_there(const std::string& path);
 /// All bytes of a file. Throws not_found, io, bad_file (a directory, a device, an empty file).
 std::string read_file(const std::string& path);
 
-/// The file's JSON object. Throws like read_file and parse_strict_json.
+/// The file's JSON object. Throws like read_file and parse_json_object.
 nlohmann::json read_json_object(const std::string& path);
 
 /// As above; an empty object where the file is not there.

@@ -62,8 +62,10 @@ void Conversion::operator()(std::uint64_t first_row, std::span<std::byte> out) c
 void Conversion::rows(std::uint64_t first_row, std::span<std::byte> out) const {
   const std::uint64_t from = gguf::row_bytes(tensor_.type, tensor_.row_length()), to = gguf::row_bytes(type_, tensor_.row_length());
   std::vector<float> weights(tensor_.row_length());
-  for (std::uint64_t row = first_row; !out.empty(); ++row, out = out.subspan(to)) {
-    const std::span<const std::byte> source = tensor_.data.subspan(row * from, from);
+  std::vector<std::byte> buffer;
+  std::span<const std::byte> sources = tensor_.data.view(first_row * from, out.size() / to * from, buffer);
+  for (std::uint64_t row = first_row; !out.empty(); ++row, out = out.subspan(to), sources = sources.subspan(from)) {
+    const std::span<const std::byte> source = sources.first(from);
     gguf::dequantize(tensor_.type, source, weights);
     check_weights(weights, type_, path_, tensor_.name, row);
     if (tensor_.type == type_) {

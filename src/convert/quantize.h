@@ -24,7 +24,7 @@ struct QuantizeOptions {
 };
 
 /// Writes `input` as `output` with the type that TensorTypes chooses for every tensor; metadata and the order of tensors stay, but for
-/// general.file_type, general.quantization_version and the keys of a split. Needs a few rows of memory besides the mapped input. Throws
+/// general.file_type, general.quantization_version and the keys of a split. Needs memory for a few rows. Throws
 /// what File::open does for the input and input_norms() for Wanda's text; invalid_argument (the output is the input, or is there already;
 /// sparse weights of another type; Wanda's scores without a text or a text without them), io (it cannot be written),
 /// unsupported (a tensor of a type that cannot be expanded, a weight too large for the new type), bad_file (a weight that is not finite;

@@ -13,10 +13,11 @@
 #include <system_error>
 #include <utility>
 
+#include "base/input_file.h"
 #include "base/status.h"
 #include "convert/json_file.h"
-#include "convert/strict_json.h"
 #include "gguf/gguf.h"
+#include "json/parse_json.h"
 
 namespace skipstone::convert {
 namespace {
@@ -55,6 +56,12 @@ std::uint64_t bytes_of_number(std::string_view dtype) {
   const auto found = std::ranges::find(sizes, dtype, &std::pair<std::string_view, std::uint64_t>::first);
   return found == sizes.end() ? 0 : found->second;
 }
+
+/// What follows a file's header.
+struct Data {
+  std::shared_ptr<const InputFile> file;
+  std::uint64_t start = 0, bytes = 0;
+};
 
 /// One entry of a file's header.
 struct Entry {
@@ -95,7 +102,7 @@ void check_bytes(const Entry& entry, const std::string& where) {
   }
 }
 
-Entry parse_entry(const std::string& name, const json& value, std::span<const std::byte> data, const std::string& path) {
+Entry parse_entry(const std::string& name, const json& value, const Data& data, const std::string& path) {
   const std::string where = fmt::format("{}: tensor '{}'", path, gguf::escaped(name));
   if (!value.is_object()) fail(Code::bad_file, "{} is described by a JSON {}, not by an object", where, value.type_name());
   const auto dtype = value.find("dtype");
@@ -108,14 +115,14 @@ Entry parse_entry(const std::string& name, const json& value, std::span<const st
   if (offsets.size() != 2 || offsets[0] > offsets[1]) {
     fail(Code::bad_file, "{} has no two rising 'data_offsets'; the file is damaged", where);
   }
-  if (offsets[1] > data.size()) {
+  if (offsets[1] > data.bytes) {
     fail(Code::bad_file, "{} ends at byte {} of the data, of which there are only {}; the file is cut short, download it again", where,
-         offsets[1], data.size());
+         offsets[1], data.bytes);
   }
   entry.begin = offsets[0];
   entry.end = offsets[1];
   check_bytes(entry, where);
-  entry.tensor.data = data.subspan(entry.begin, entry.end - entry.begin);
+  entry.tensor.data = Bytes(data.file, data.start + entry.begin, entry.end - entry.begin);
   return entry;
 }
 
@@ -138,33 +145,39 @@ void check_layout(const std::vector<Entry>& entries, std::uint64_t data_bytes, c
 }
 
 /// The header's JSON; `data` gets what follows it.
-json parse_header(std::span<const std::byte> bytes, const std::string& path, std::span<const std::byte>& data) {
-  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+json parse_header(const std::string& path, Data& data) {
+  const InputFile& file = *data.file;
+  std::string text(std::min<std::uint64_t>(file.size(), kPointer.size()), '\0');
+  file.read(0, std::as_writable_bytes(std::span(text)));
   if (text.starts_with(kPointer)) {
     fail(Code::bad_file, "{}: is a pointer of Git LFS and not the weights themselves; fetch them with 'git lfs pull'", path);
   }
   std::uint64_t length = 0;
-  if (bytes.size() >= kLengthBytes) std::memcpy(&length, bytes.data(), kLengthBytes);
-  if (bytes.size() < kLengthBytes || length > bytes.size() - kLengthBytes || length > kLargestHeader) {
+  if (file.size() >= kLengthBytes) std::memcpy(&length, text.data(), kLengthBytes);
+  if (file.size() < kLengthBytes || length > file.size() - kLengthBytes || length > kLargestHeader) {
     fail(Code::bad_file, "{}: has {} bytes and a header of {} by its first number; it is no safetensors file, or cut short", path,
-         bytes.size(), length);
+         file.size(), length);
   }
-  data = bytes.subspan(kLengthBytes + length);
-  return parse_strict_json(text.substr(kLengthBytes, length), path + ": the header");
+  data.start = kLengthBytes + length;
+  data.bytes = file.size() - data.start;
+  text.resize(static_cast<std::size_t>(length));
+  file.read(kLengthBytes, std::as_writable_bytes(std::span(text)));
+  return parse_json_object(text, path + ": the header");
 }
 
 }  // namespace
 
 void Safetensors::add_file(const std::string& path) {
-  const gguf::Mapping& mapping = mappings_.emplace_back(path);
+  Data data;
+  data.file = std::make_shared<const InputFile>(path);
+  if (data.file->size() == 0) fail(Code::bad_file, "{}: is empty; download the checkpoint again", path);
   files_.push_back(path);
-  std::span<const std::byte> data;
-  const json header = parse_header(mapping.bytes(), path, data);
+  const json header = parse_header(path, data);
   std::vector<Entry> entries;
   for (const auto& [name, value] : header.items()) {
     if (name != kMetadata) entries.push_back(parse_entry(name, value, data, path));
   }
-  check_layout(entries, data.size(), path);
+  check_layout(entries, data.bytes, path);
   for (Entry& entry : entries) {
     if (!by_name_.emplace(entry.tensor.name, tensors_.size()).second) {
       fail(Code::bad_file, "{}: tensor '{}' is also in another file of the checkpoint", path, gguf::escaped(entry.tensor.name));

@@ -1,4 +1,4 @@
-// Hugging Face's safetensors: one file or several, mapped, and nothing in them trusted.
+// Hugging Face's safetensors: one file or several, and nothing in them trusted.
 // Format: https://github.com/huggingface/safetensors (README, "Format")
 #pragma once
 
@@ -10,17 +10,17 @@
 #include <unordered_map>
 #include <vector>
 
-#include "gguf/mapping.h"
+#include "base/bytes.h"
 #include "gguf/traits.h"
 
 namespace skipstone::convert {
 
-/// A tensor's description and its bytes (in the mapping; valid as long as the Safetensors lives).
+/// A tensor's description and its bytes, which stay in the file until they are asked for.
 struct SourceTensor {
   std::string name;
   std::string dtype;                 ///< as in the file: "F32", "BF16", "I64", ...
   std::vector<std::uint64_t> shape;  ///< slowest first, as in the file: {rows, row length} for a matrix
-  std::span<const std::byte> data;   ///< exactly the bytes that shape and dtype ask for; not necessarily aligned
+  Bytes data;                        ///< exactly the bytes that shape and dtype ask for; not necessarily aligned
 };
 
 /// The tensors of a checkpoint's folder. Movable, not copyable.
@@ -40,7 +40,6 @@ class Safetensors {
   void add_indexed(const std::string& folder, const std::string& index);
 
   std::vector<std::string> files_;
-  std::vector<gguf::Mapping> mappings_;
   std::vector<SourceTensor> tensors_;
   std::unordered_map<std::string, std::size_t> by_name_;
 };

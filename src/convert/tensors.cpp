@@ -69,7 +69,7 @@ void map_head(const Checkpoint& c, const Safetensors& weights, Mapper& mapper) {
   const SourceTensor* head = weights.find(kHead);
   if (head == nullptr) return;
   const SourceTensor* embedding = weights.find(kEmbedding);
-  if (head->dtype != embedding->dtype || head->shape != embedding->shape || !std::ranges::equal(head->data, embedding->data)) {
+  if (head->dtype != embedding->dtype || head->shape != embedding->shape || !(head->data == embedding->data)) {
     fail(Code::bad_file,
          "'tie_word_embeddings' is true in config.json, but '{}' is not equal to '{}'; set it to false if the model was trained so", kHead,
          kEmbedding);

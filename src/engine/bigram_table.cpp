@@ -7,13 +7,12 @@
 #include <bit>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <numeric>
 #include <system_error>
 
 #include "base/env.h"
 #include "base/hash.h"
+#include "base/input_file.h"
 #include "base/log.h"
 #include "base/output_file.h"
 #include "base/status.h"
@@ -83,17 +82,20 @@ BigramFile::BigramFile(const std::string& directory, const std::string& fingerpr
 
 std::shared_ptr<const spec::Bigrams> BigramFile::read() const {
   std::error_code error;
-  if (path_.empty() || !std::filesystem::is_regular_file(path_, error)) return nullptr;
+  if (path_.empty() || !std::filesystem::exists(path_, error)) return nullptr;
   const auto ignored = [&](const char* why) {
     log::debug("'{}' is ignored: {}", path_, why);
     return nullptr;
   };
   constexpr std::uint32_t width = spec::Bigrams::most_width;
   const std::size_t numbers = std::size_t{vocabulary_} * width, size = sizeof(Header) + 4 * numbers + sizeof(std::uint64_t);
-  if (std::filesystem::file_size(path_, error) != size || error) return ignored("it is not as long as this model's table");
-  std::ifstream file(path_, std::ios::binary);
-  const std::string bytes{std::istreambuf_iterator<char>(file), {}};
-  if (!file || bytes.size() != size) return ignored("it cannot be read");
+  std::string bytes;
+  try {
+    bytes = read_whole_file(path_, size);
+  } catch (const Error& failure) {
+    return ignored(failure.what());
+  }
+  if (bytes.size() != size) return ignored("it is not as long as this model's table");
   Header header;
   std::memcpy(&header, bytes.data(), sizeof header);
   if (header != header_of(fingerprint_, vocabulary_)) return ignored("it is of another model or version");
@@ -116,9 +118,7 @@ void BigramFile::write(const spec::Bigrams& bigrams) const {
   std::error_code error;
   std::filesystem::create_directories(std::filesystem::path(path_).parent_path(), error);
   try {
-    OutputFile file(path_);
-    file.write(std::as_bytes(std::span(bytes)));
-    file.finish();
+    write_whole_file(path_, std::as_bytes(std::span(bytes)));
   } catch (const Error& failure) {
     log::warning("the bigram table could not be saved: {}", failure.what());
   }

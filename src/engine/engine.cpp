@@ -12,6 +12,7 @@
 #include "engine/engine_state.h"
 #include "engine/measurements.h"
 #include "engine/memory_plan.h"
+#include "engine/read_model.h"
 #include "exec/pipelines.h"
 #include "exec/plan.h"
 #include "model/random_weights.h"
@@ -91,12 +92,8 @@ std::shared_ptr<Engine> Engine::load(const EngineOptions& options, const State* 
   report(options.progress, "reading model", 0.0);
   const gguf::File file = options.synthetic.empty() ? gguf::File::open(options.model_path) : model::synthetic_model(options.synthetic);
   state.config = model::Config::from(file);
-  const model::ModelTensors tensors = model::find_tensors(file, state.config);
-  if (file.has_data()) state.tokenizer = std::make_unique<text::Tokenizer>(text::Vocabulary::from(file));
-  if (state.tokenizer && state.tokenizer->size() > state.config.vocabulary) {
-    fail(Code::bad_file, "{}: the tokenizer has {} tokens, but the model only {}", options.model_path, state.tokenizer->size(),
-         state.config.vocabulary);
-  }
+  ReadModel read = read_model(file, state.config);
+  state.tokenizer = std::move(read.tokenizer);
   state.fingerprint = file.fingerprint();
   if (options.synthetic.empty()) state.profile = std::filesystem::path(options.model_path).replace_extension(".skip.json").string();
   report(options.progress, "reading model", 1.0);
@@ -105,7 +102,7 @@ std::shared_ptr<Engine> Engine::load(const EngineOptions& options, const State* 
   state.device = beside != nullptr ? beside->device : open_device(state, options);
   const vk::Caps& caps = state.device->caps();
   state.select = std::make_unique<kernels::Selector>(caps, state.device->tuning());
-  state.layout = model::layout_weights(tensors, caps.max_storage_range, state.select->interleave());
+  state.layout = model::layout_weights(read.tensors, caps.max_storage_range, state.select->interleave());
   state.shape = choose_shape(state.config, options.context, options.kv, state.select->kv_format());
   state.memory = plan_memory(state.config, state.layout, state.shape);
   check_memory(state.memory, state.config, state.shape, caps, state.device->memory_allocated());

@@ -1,13 +1,16 @@
 // Reads a file from front to back and never past its end.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "base/input_file.h"
 #include "base/status.h"
 
 namespace skipstone::gguf {
@@ -15,18 +18,26 @@ namespace skipstone::gguf {
 /// Every read checks what is left first; what does not fit throws bad_file with the file, the position and what was being read.
 class Cursor {
  public:
-  Cursor(std::span<const std::byte> bytes, std::string path) : bytes_(bytes), path_(std::move(path)) {}
+  /// `file` has to outlive it.
+  explicit Cursor(const InputFile& file) : file_(file) {}
 
-  const std::string& path() const { return path_; }
+  const std::string& path() const { return file_.path(); }
   std::uint64_t position() const { return position_; }
-  std::uint64_t remaining() const { return bytes_.size() - position_; }
+  std::uint64_t remaining() const { return file_.size() - position_; }
 
+  /// The next `most` bytes or what there is of them, without going on. Valid until the next call of any member.
+  std::string_view peek(std::uint64_t most) {
+    const auto bytes = window(std::min(most, remaining()));
+    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+  }
+
+  /// Valid until the next call of any member.
   std::span<const std::byte> take(std::uint64_t count, std::string_view what) {
     if (count > remaining()) {
       fail(Code::bad_file, "{}: {} at byte {} takes {} bytes but only {} are left; the file is damaged or incomplete, download it again",
-           path_, what, position_, count, remaining());
+           path(), what, position_, count, remaining());
     }
-    const auto taken = bytes_.subspan(static_cast<std::size_t>(position_), static_cast<std::size_t>(count));
+    const auto taken = window(count);
     position_ += count;
     return taken;
   }
@@ -38,8 +49,14 @@ class Cursor {
     return value;
   }
 
+  /// Valid until the next call of any member.
   std::string_view string(std::string_view what) {
+    constexpr std::uint64_t longest = std::uint64_t{64} << 20;  // far beyond any template or licence
     const auto length = scalar<std::uint64_t>(what);
+    if (length > longest && length <= remaining()) {
+      fail(Code::bad_file, "{}: {} before byte {} is a text of {} bytes, more than the {} that are read; the file is damaged", path(), what,
+           position_, length, longest);
+    }
     const auto text = take(length, what);
     return {reinterpret_cast<const char*>(text.data()), text.size()};
   }
@@ -49,16 +66,27 @@ class Cursor {
     const std::uint64_t at = position_;
     const auto number = scalar<std::uint64_t>(what);
     if (number > remaining() / least) {
-      fail(Code::bad_file, "{}: {} at byte {} is {}, more than the remaining {} bytes can hold; the file is damaged", path_, what, at,
+      fail(Code::bad_file, "{}: {} at byte {} is {}, more than the remaining {} bytes can hold; the file is damaged", path(), what, at,
            number, remaining());
     }
     return number;
   }
 
  private:
-  std::span<const std::byte> bytes_;
-  std::string path_;
-  std::uint64_t position_ = 0;
+  /// `count` bytes from the position on, read together with what follows.
+  std::span<const std::byte> window(std::uint64_t count) {
+    constexpr std::uint64_t usual = 256u << 10;
+    if (position_ < begin_ || position_ + count > begin_ + window_.size()) {
+      window_.resize(static_cast<std::size_t>(std::min(std::max(count, usual), remaining())));
+      begin_ = position_;
+      file_.read(begin_, window_);
+    }
+    return std::span(window_).subspan(static_cast<std::size_t>(position_ - begin_), static_cast<std::size_t>(count));
+  }
+
+  const InputFile& file_;
+  std::vector<std::byte> window_;  ///< the file from begin_ on
+  std::uint64_t begin_ = 0, position_ = 0;
 };
 
 }  // namespace skipstone::gguf

@@ -55,7 +55,7 @@ struct File::Impl {
 
 void File::Impl::index() {
   for (Part& part : parts) {
-    bytes += part.mapping.bytes().size();
+    if (part.file) bytes += part.file->size();
     tensors.insert(tensors.end(), std::make_move_iterator(part.tensors.begin()), std::make_move_iterator(part.tensors.end()));
     part.tensors.clear();
   }
@@ -159,25 +159,34 @@ std::uint64_t File::required_integer(std::string_view key) const {
 
 std::string File::fingerprint() const {
   Hash hash;
+  std::vector<std::byte> buffer;
   for (const Part& part : impl_->parts) {
-    const auto bytes = part.mapping.bytes();
-    hash.add(bytes.size());
-    hash.add(bytes.first(static_cast<std::size_t>(part.header_bytes)));
+    hash.add(part.file ? part.file->size() : 0);
+    if (part.file) {
+      hash.add(Bytes(part.file, 0, part.header_bytes).view(0, part.header_bytes, buffer));
+    } else {
+      hash.add(std::span<const std::byte>());
+    }
   }
   if (impl_->described) {  // its name says which shapes and types
     hash.add(std::as_bytes(std::span(impl_->path)));
     return fmt::format("{:016x}", hash.value());
   }
   // A few places in every tensor, not all of it: a file of gigabytes would otherwise be read from disk for its name alone.
-  constexpr std::size_t kSample = 64;
-  constexpr std::size_t kSamples = 4;
+  constexpr std::uint64_t kSample = 64, kSamples = 4;
   for (const Tensor& tensor : impl_->tensors) {
-    const std::size_t length = std::min(kSample, tensor.data.size());
-    const std::size_t room = tensor.data.size() - length;
-    for (std::size_t i = 0; i < kSamples; ++i) hash.add(tensor.data.subspan(room / (kSamples - 1) * i, length));
-    hash.add(tensor.data.last(length));
+    const std::uint64_t length = std::min(kSample, tensor.data.size()), room = tensor.data.size() - length;
+    for (std::uint64_t i = 0; i < kSamples; ++i) hash.add(tensor.data.view(room / (kSamples - 1) * i, length, buffer));
+    hash.add(tensor.data.view(room, length, buffer));
   }
   return fmt::format("{:016x}", hash.value());
+}
+
+void dequantize(const Tensor& tensor, std::span<float> out) {
+  const Traits& t = traits(tensor.type);
+  tensor.data.for_each_piece(t.bytes, [&](std::uint64_t at, std::span<const std::byte> piece) {
+    dequantize(tensor.type, piece, out.subspan(at / t.bytes * t.block, piece.size() / t.bytes * t.block));
+  });
 }
 
 }  // namespace skipstone::gguf

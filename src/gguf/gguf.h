@@ -1,4 +1,4 @@
-// GGUF files, versions 2 and 3: an mmap reader that trusts nothing, split files included.
+// GGUF files, versions 2 and 3: a reader that trusts nothing, split files included.
 // Format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
 #pragma once
 
@@ -12,6 +12,8 @@
 #include <variant>
 #include <vector>
 
+#include "base/bytes.h"
+#include "base/escape.h"
 #include "gguf/traits.h"
 
 namespace skipstone::gguf {
@@ -36,22 +38,22 @@ struct Pair {
   Value value;
 };
 
-/// A tensor's description and its bytes (in the mapping; valid as long as the File lives).
+/// A tensor's description and its bytes, which stay in the file until they are asked for.
 struct Tensor {
   std::string name;
   Type type = Type::f32;
   std::uint32_t dimensions = 1;                    ///< 1..4
   std::array<std::uint64_t, 4> shape{1, 1, 1, 1};  ///< fastest first, as in the file: {K, N} for a matrix of N rows of K weights
-  std::span<const std::byte> data;                 ///< exactly the bytes that shape and type ask for
+  Bytes data;                                      ///< exactly the bytes that shape and type ask for
   std::uint64_t elements() const { return shape[0] * shape[1] * shape[2] * shape[3]; }
   std::uint64_t row_length() const { return shape[0]; }
   std::uint64_t rows() const { return shape[1] * shape[2] * shape[3]; }
 };
 
-/// An open model file (all parts of a split one). Movable, not copyable; unmaps on destruction.
+/// An open model file (all parts of a split one). Movable, not copyable; closes on destruction.
 class File {
  public:
-  /// Maps `path`, checks every count, offset, alignment, shape and string length against the file's size, and parses it.
+  /// Opens `path`, checks every count, offset, alignment, shape and string length against the file's size, and parses it.
   /// "x-00001-of-00003.gguf" opens its sisters too.
   /// Throws Error: not_found, io, bad_file (what is damaged, at which byte), unsupported (version, big endian).
   static File open(const std::string& path);
@@ -93,8 +95,10 @@ class File {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Text from a file made safe for a terminal: control characters, bidirectional overrides and bytes that are not UTF-8 become escapes.
-std::string escaped(std::string_view text);
+/// All of a tensor's weights; `out` has room for as many. Throws like dequantize() of bytes.
+void dequantize(const Tensor& tensor, std::span<float> out);
+
+using skipstone::escaped;
 
 /// What a value is, in words: "uint32", "string", "array of 3 float32".
 std::string type_name(const Value& value);

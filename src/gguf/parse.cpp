@@ -22,11 +22,6 @@ constexpr std::uint64_t kLargestAlignment = std::uint64_t{1} << 20;
 // Value types by their numbers in the file.
 enum class Kind : std::uint32_t { u8, i8, u16, i16, u32, i32, f32, boolean, string, array, u64, i64, f64 };
 
-std::string shown(std::string_view name) {
-  constexpr std::size_t kShown = 80;
-  return name.size() <= kShown ? escaped(name) : escaped(name.substr(0, kShown)) + "...";
-}
-
 void check_name(const Cursor& in, std::string_view name, std::string_view what) {
   if (name.empty()) fail(Code::bad_file, "{}: {} before byte {} is empty; the file is damaged", in.path(), what, in.position());
   if (name.size() > kLongestKey) {
@@ -110,7 +105,7 @@ Pair read_pair(Cursor& in) {
   Pair pair;
   pair.key = in.string("a metadata key");
   check_name(in, pair.key, "a metadata key");
-  const std::string what = "metadata '" + shown(pair.key) + "'";
+  const std::string what = "metadata '" + shortened(pair.key) + "'";
   const auto kind = static_cast<Kind>(in.scalar<std::uint32_t>(what));
   if (kind == Kind::array) {
     const auto element = static_cast<Kind>(in.scalar<std::uint32_t>(what));
@@ -121,10 +116,11 @@ Pair read_pair(Cursor& in) {
   return pair;
 }
 
-void check_magic(const Cursor& in, std::string_view start) {
-  if (start.substr(0, 4) == "GGUF") return;
+void check_magic(Cursor& in) {
+  const std::string start(in.peek(64));
+  if (start.starts_with("GGUF")) return;
   for (const std::string_view old : {"lmgg", "fmgg", "tjgg", "algg"}) {
-    if (start.substr(0, 4) == old) {
+    if (start.starts_with(old)) {
       fail(Code::unsupported, "{}: is in a format from before GGUF; download the model as GGUF, or convert it", in.path());
     }
   }
@@ -204,7 +200,7 @@ TensorEntry read_tensor(Cursor& in, std::uint64_t alignment) {
   Tensor& tensor = entry.tensor;
   tensor.name = in.string("a tensor's name");
   check_name(in, tensor.name, "a tensor's name");
-  const std::string what = "tensor '" + shown(tensor.name) + "'";
+  const std::string what = "tensor '" + shortened(tensor.name) + "'";
   read_shape(in, what, tensor);
   const Traits& t = read_type(in, what);
   tensor.type = t.type;
@@ -227,10 +223,10 @@ TensorEntry read_tensor(Cursor& in, std::uint64_t alignment) {
 
 /// Gives every tensor its bytes. They have to lie inside the file and may not overlap.
 void place_tensors(std::vector<TensorEntry>& entries, Part& part, std::uint64_t alignment, const std::string& path) {
-  const auto bytes = part.mapping.bytes();
+  const std::uint64_t bytes = part.file->size();
   const std::uint64_t padded = (part.header_bytes + alignment - 1) / alignment * alignment;
-  const std::uint64_t start = std::min<std::uint64_t>(padded, bytes.size());
-  const std::uint64_t available = bytes.size() - start;
+  const std::uint64_t start = std::min(padded, bytes);
+  const std::uint64_t available = bytes - start;
   std::vector<const TensorEntry*> by_offset;
   by_offset.reserve(entries.size());
   for (TensorEntry& entry : entries) {
@@ -238,9 +234,9 @@ void place_tensors(std::vector<TensorEntry>& entries, Part& part, std::uint64_t 
       fail(Code::bad_file,
            "{}: tensor '{}' takes {} bytes at offset {} of the data, but the file has only {} there; it is damaged or incomplete, "
            "download it again",
-           path, shown(entry.tensor.name), entry.bytes, entry.offset, available);
+           path, shortened(entry.tensor.name), entry.bytes, entry.offset, available);
     }
-    entry.tensor.data = bytes.subspan(static_cast<std::size_t>(start + entry.offset), static_cast<std::size_t>(entry.bytes));
+    entry.tensor.data = Bytes(part.file, start + entry.offset, entry.bytes);
     by_offset.push_back(&entry);
   }
   std::ranges::sort(by_offset, {}, &TensorEntry::offset);
@@ -248,7 +244,7 @@ void place_tensors(std::vector<TensorEntry>& entries, Part& part, std::uint64_t 
     const TensorEntry& before = *by_offset[i - 1];
     if (by_offset[i]->offset - before.offset < before.bytes) {
       fail(Code::bad_file, "{}: tensors '{}' and '{}' overlap at offset {} of the data; the file is damaged", path,
-           shown(before.tensor.name), shown(by_offset[i]->tensor.name), by_offset[i]->offset);
+           shortened(before.tensor.name), shortened(by_offset[i]->tensor.name), by_offset[i]->offset);
     }
   }
   part.tensors.reserve(entries.size());
@@ -258,10 +254,10 @@ void place_tensors(std::vector<TensorEntry>& entries, Part& part, std::uint64_t 
 }  // namespace
 
 Part parse_part(const std::string& path) {
-  Part part{Mapping(path)};
-  const auto bytes = part.mapping.bytes();
-  Cursor in(bytes, path);
-  check_magic(in, {reinterpret_cast<const char*>(bytes.data()), std::min<std::size_t>(bytes.size(), 64)});
+  Part part{std::make_shared<const InputFile>(path)};
+  if (part.file->size() == 0) fail(Code::bad_file, "{}: is empty; download the model again", path);
+  Cursor in(*part.file);
+  check_magic(in);
   in.take(4, "the magic number");
   part.version = read_version(in);
   const std::uint64_t tensor_count = in.count(kLeastTensor, "the number of tensors");
@@ -271,7 +267,7 @@ Part parse_part(const std::string& path) {
   for (std::uint64_t i = 0; i < pair_count; ++i) {
     Pair pair = read_pair(in);
     if (!seen.insert(pair.key).second) {
-      fail(Code::bad_file, "{}: metadata '{}' is there twice; the file is damaged", path, shown(pair.key));
+      fail(Code::bad_file, "{}: metadata '{}' is there twice; the file is damaged", path, shortened(pair.key));
     }
     part.metadata.push_back(std::move(pair));
   }
@@ -282,7 +278,7 @@ Part parse_part(const std::string& path) {
   for (std::uint64_t i = 0; i < tensor_count; ++i) {
     TensorEntry entry = read_tensor(in, alignment);
     if (!seen.insert(entry.tensor.name).second) {
-      fail(Code::bad_file, "{}: tensor '{}' is there twice; the file is damaged", path, shown(entry.tensor.name));
+      fail(Code::bad_file, "{}: tensor '{}' is there twice; the file is damaged", path, shortened(entry.tensor.name));
     }
     entries.push_back(std::move(entry));
   }

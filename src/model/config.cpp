@@ -200,7 +200,7 @@ void read_rope(const Keys& keys, Config& config) {
          config.rope_dim / 2, config.rope_dim);
   }
   config.rope_factors.resize(config.rope_dim / 2);
-  gguf::dequantize(factors->type, factors->data, config.rope_factors);
+  gguf::dequantize(*factors, config.rope_factors);
   for (const float f : config.rope_factors) {
     if (!std::isfinite(f) || f <= 0.0f) fail(Code::bad_file, "Tensor 'rope_freqs.weight' holds {}, expected finite factors above 0.", f);
   }

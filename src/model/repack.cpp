@@ -10,6 +10,8 @@
 namespace skipstone::model {
 namespace {
 
+constexpr std::uint64_t read_bytes = 256u << 10;
+
 /// Rows of one matrix on their way to planes in which the units of `interleave` rows alternate.
 class Repacking {
  public:
@@ -50,12 +52,18 @@ class Repacking {
 
 Planes repack_rows(std::span<const gguf::Tensor* const> matrices, std::uint64_t first, std::uint64_t rows, std::uint32_t interleave) {
   Repacking repacking(*matrices[0], rows, interleave);
+  std::vector<std::byte> buffer;
+  std::span<const std::byte> piece;
   std::uint64_t above = 0;  // rows of the matrices passed so far
   for (const gguf::Tensor* matrix : matrices) {
     const std::uint64_t row_bytes = gguf::row_bytes(matrix->type, matrix->row_length());
     const std::uint64_t from = std::max(first, above), to = std::min(first + rows, above + matrix->rows());
+    // Some rows at a time, which stay in the core's cache between being read and being repacked.
+    const std::uint64_t at_once = std::max<std::uint64_t>(1, read_bytes / row_bytes);
     for (std::uint64_t row = from; row < to; ++row) {
-      repacking.put(row - first, matrix->data.data() + (row - above) * row_bytes, row_bytes);
+      const std::uint64_t in_piece = (row - from) % at_once;
+      if (in_piece == 0) piece = matrix->data.view((row - above) * row_bytes, std::min(at_once, to - row) * row_bytes, buffer);
+      repacking.put(row - first, piece.data() + in_piece * row_bytes, row_bytes);
     }
     above += matrix->rows();
   }
@@ -68,7 +76,7 @@ std::vector<std::byte> repack_vector(std::span<const gguf::Tensor* const> vector
   std::vector<float> values(kernels::padded(static_cast<std::uint32_t>(length)), 0.0f);
   std::uint64_t at = 0;
   for (const gguf::Tensor* vector : vectors) {
-    gguf::dequantize(vector->type, vector->data, std::span(values).subspan(at, vector->elements()));
+    gguf::dequantize(*vector, std::span(values).subspan(at, vector->elements()));
     at += vector->elements();
   }
   std::vector<std::byte> bytes(values.size() * sizeof(float));

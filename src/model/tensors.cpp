@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
+#include <optional>
 #include <string>
+#include <utility>
 
+#include "base/number.h"
 #include "base/status.h"
 #include "gguf/gguf.h"
 #include "gguf/sparse.h"
@@ -114,36 +116,39 @@ bool known_in_layer(std::string_view name) {
   return (role == "weight" || role == "bias") && std::ranges::find(matrices, name.substr(0, dot)) != matrices.end();
 }
 
-/// True for a tensor that we do not know and that must be part of the model's computation.
-/// A weight of a layer that runs always is, but for the inverse rotary frequencies that early converters stored and nobody reads;
-/// outside the layers files carry all sorts of extras, so there it is a list.
-bool changes_computation(std::string_view name, std::uint32_t layers) {
-  if (name.starts_with("blk.")) {
-    std::uint32_t layer = 0;
-    const char* last = name.data() + name.size();
-    const auto [end, error] = std::from_chars(name.data() + 4, last, layer);
-    if (error != std::errc() || end == last || *end != '.') return false;
-    if (layer >= layers) return false;  // beyond the last layer: heads for multi-token prediction
-    const std::string_view rest(end + 1, static_cast<std::size_t>(last - end - 1));
-    return !known_in_layer(rest) && rest != "attn_rot_embd.weight";
+/// The layer of a name like "blk.12.attn_q.weight", and what follows its second dot; nothing for other names.
+std::optional<std::pair<std::uint32_t, std::string_view>> split_layer(std::string_view name) {
+  constexpr std::string_view prefix = "blk.";
+  const std::size_t dot = name.find('.', prefix.size());
+  if (!name.starts_with(prefix) || dot == std::string_view::npos) return std::nullopt;
+  const auto layer = parse_number<std::uint32_t>(name.substr(prefix.size(), dot - prefix.size()));
+  if (!layer) return std::nullopt;
+  return std::pair(*layer, name.substr(dot + 1));
+}
+
+/// A model runs with all of its tensors or not at all: what is left over means that the metadata speaks of another model, or that something
+/// is computed that we do not know. Left out may only be the inverse rotary frequencies that early converters stored and nobody reads.
+void check_known(const gguf::Tensor& tensor, const gguf::File& file, const Config& config) {
+  constexpr std::array<std::string_view, 5> global{"token_embd.weight", "output_norm.weight", "output.weight", "output.bias",
+                                                   "rope_freqs.weight"};
+  if (std::ranges::find(global, tensor.name) != global.end()) return;
+  if (const auto part = split_layer(tensor.name)) {
+    const auto& [layer, rest] = *part;
+    if (layer >= config.layers) {
+      fail(Code::bad_file, "{}: tensor '{}' is of layer {}, but by its metadata the model has {} layers, numbered from 0; the file is damaged",
+           file.path(), shortened(tensor.name), layer, config.layers);
+    }
+    if (known_in_layer(rest) || rest == "attn_rot_embd.weight") return;
   }
-  if (name.ends_with(".scale") || name.ends_with(".input_scale")) return true;
-  constexpr std::array<std::string_view, 8> global{"position_embd.weight",     "token_types.weight",       "token_embd_norm.weight",
-                                                   "token_embd_norm.bias",     "token_embd.bias",          "output_norm.bias",
-                                                   "rope_factors_long.weight", "rope_factors_short.weight"};
-  return std::ranges::find(global, name) != global.end();
+  fail(Code::unsupported, "Tensor '{}' belongs to a computation that this version does not have for architecture '{}'.",
+       shortened(tensor.name), shortened(config.architecture));
 }
 
 }  // namespace
 
 ModelTensors find_tensors(const gguf::File& file, const Config& config) {
   // Unknown weights first: a fused attn_qkv says more about the file than the attn_q that is missing beside it.
-  for (const gguf::Tensor& tensor : file.tensors()) {
-    if (changes_computation(tensor.name, config.layers)) {
-      fail(Code::unsupported, "Tensor '{}' belongs to a computation that this version does not have for architecture '{}'.",
-           gguf::escaped(tensor.name), config.architecture);
-    }
-  }
+  for (const gguf::Tensor& tensor : file.tensors()) check_known(tensor, file, config);
   const Lookup lookup(file);
   ModelTensors tensors;
   tensors.embedding = lookup.matrix("token_embd.weight", config.width, config.vocabulary);

@@ -71,13 +71,14 @@ std::vector<float> row(const gguf::Tensor& tensor, std::uint64_t index) {
   expect(index < tensor.rows(), "the tensor has no such row");
   const std::uint64_t bytes = gguf::row_bytes(tensor.type, tensor.row_length());
   std::vector<float> out(tensor.row_length());
-  gguf::dequantize(tensor.type, tensor.data.subspan(index * bytes, bytes), out);
+  std::vector<std::byte> buffer;
+  gguf::dequantize(tensor.type, tensor.data.view(index * bytes, bytes, buffer), out);
   return out;
 }
 
 std::vector<float> weights(const gguf::Tensor& tensor) {
   std::vector<float> out(tensor.elements());
-  gguf::dequantize(tensor.type, tensor.data, out);
+  gguf::dequantize(tensor, out);
   return out;
 }
 

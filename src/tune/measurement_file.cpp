@@ -3,23 +3,23 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <system_error>
 
 #include "base/hash.h"
+#include "base/input_file.h"
 #include "base/log.h"
 #include "base/output_file.h"
 #include "base/status.h"
+#include "json/parse_json.h"
 
 namespace skipstone::tune {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::uintmax_t most_bytes = 1u << 20;
+constexpr std::uint64_t most_bytes = 1u << 20;
 
 std::string hex(std::uint64_t value) { return fmt::format("{:016x}", value); }
 
@@ -58,12 +58,12 @@ std::optional<Json> MeasurementFile::read() const {
     log::debug("'{}' is ignored: {}", path_, why);
     return std::nullopt;
   };
-  if (!std::filesystem::is_regular_file(path_, error) || std::filesystem::file_size(path_, error) > most_bytes || error)
-    return ignored("it is no file of measurements");
-  std::ifstream file(path_, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (!file) return ignored("it cannot be read");
-  const Json document = Json::parse(text, nullptr, false);
+  Json document;
+  try {
+    document = parse_json<Json>(read_whole_file(path_, most_bytes), path_);
+  } catch (const Error& failure) {
+    return ignored(failure.what());
+  }
   if (!document.is_object() || !document.contains("key") || !document.contains("measured") || !document.contains("checksum"))
     return ignored("it is no file of measurements");
   if (print(document["key"]) != key_) return ignored("it belongs to another device, driver or build");
@@ -78,9 +78,7 @@ void MeasurementFile::write(const Json& measured) const {
   const Json document{{"key", Json::parse(key_)}, {"measured", measured}, {"checksum", hex(fnv1a(print(measured)))}};
   const std::string text = document.dump(1) + "\n";
   try {
-    OutputFile file(path_);
-    file.write(std::as_bytes(std::span(text)));
-    file.finish();
+    write_whole_file(path_, std::as_bytes(std::span(text)));
   } catch (const Error& failure) {
     log::warning("measurements could not be saved: {}", failure.what());
   }

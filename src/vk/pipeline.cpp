@@ -1,16 +1,15 @@
 #include "vk/pipeline.h"
 
-#include <unistd.h>
-
 #include <atomic>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <optional>
 #include <system_error>
 
 #include "base/hash.h"
+#include "base/input_file.h"
 #include "base/log.h"
+#include "base/output_file.h"
 #include "base/status.h"
 #include "vk/vulkan_state.h"
 
@@ -24,24 +23,30 @@ struct CacheFrame {
   std::uint64_t hash = 0;
 };
 
+constexpr std::uint64_t most_cache_bytes = std::uint64_t{1} << 30;
+
 /// The driver's data in `file`; nothing where it is missing, damaged, or of another device or driver.
 std::vector<char> read_cache(const std::string& file, const Caps& caps) {
-  std::ifstream in(file, std::ios::binary);
-  if (!in) return {};
+  std::error_code error;
+  if (!std::filesystem::exists(file, error)) return {};
   const auto ignored = [&](const char* why) {
     log::info("pipeline cache '{}' is ignored: {}", file, why);
     return std::vector<char>{};
   };
+  std::string bytes;
+  try {
+    bytes = read_whole_file(file, most_cache_bytes);
+  } catch (const Error& failure) {
+    return ignored(failure.what());
+  }
   CacheFrame frame;
   const CacheFrame expected;
-  if (!in.read(reinterpret_cast<char*>(&frame), sizeof frame) || std::memcmp(frame.magic, expected.magic, sizeof frame.magic) != 0) {
-    return ignored("it is not such a file");
-  }
-  std::error_code error;
-  if (std::filesystem::file_size(file, error) != sizeof frame + frame.bytes || error) return ignored("its size is wrong");
-  std::vector<char> data(frame.bytes);
-  if (!in.read(data.data(), static_cast<std::streamsize>(data.size())) || fnv1a({data.data(), data.size()}) != frame.hash)
-    return ignored("it is damaged");
+  if (bytes.size() < sizeof frame) return ignored("it is not such a file");
+  std::memcpy(&frame, bytes.data(), sizeof frame);
+  if (std::memcmp(frame.magic, expected.magic, sizeof frame.magic) != 0) return ignored("it is not such a file");
+  if (bytes.size() - sizeof frame != frame.bytes) return ignored("its size is wrong");
+  const std::vector<char> data(bytes.begin() + sizeof frame, bytes.end());
+  if (fnv1a({data.data(), data.size()}) != frame.hash) return ignored("it is damaged");
   VkPipelineCacheHeaderVersionOne header{};
   if (data.size() < sizeof header) return ignored("it has no header");
   std::memcpy(&header, data.data(), sizeof header);
@@ -58,24 +63,16 @@ void write_cache(const std::string& file, std::span<const char> data) {
   std::error_code error;
   const fs::path path(file);
   if (path.has_parent_path()) fs::create_directories(path.parent_path(), error);
-  const std::string temporary = fmt::format("{}.{}.tmp", file, ::getpid());
   CacheFrame frame;
   frame.bytes = data.size();
   frame.hash = fnv1a({data.data(), data.size()});
-  bool written = false;
-  {
-    std::ofstream out(temporary, std::ios::binary | std::ios::trunc);
-    out.write(reinterpret_cast<const char*>(&frame), sizeof frame);
-    out.write(data.data(), static_cast<std::streamsize>(data.size()));
-    out.close();
-    written = out.good();
-  }
-  if (written) fs::rename(temporary, path, error);
-  if (!written || error) {
-    std::error_code ignored;
-    fs::remove(temporary, ignored);
-    const std::string why = error ? error.message() : "writing failed";
-    log::warning("the pipeline cache '{}' could not be saved: {}", file, why);
+  try {
+    OutputFile out(file);
+    out.write(std::as_bytes(std::span(&frame, 1)));
+    out.write(std::as_bytes(data));
+    out.finish();
+  } catch (const Error& failure) {
+    log::warning("the pipeline cache could not be saved: {}", failure.what());
   }
 }
 
@@ -163,7 +160,8 @@ PipelineFactory::PipelineFactory(std::shared_ptr<Device> device, std::string cac
 PipelineFactory::~PipelineFactory() {
   try {
     save();
-  } catch (const std::exception&) {  // no memory is left: the next start is slower
+  } catch (const std::exception& error) {
+    log::info("the pipeline cache is not saved: {}", error.what());
   }
   const DeviceState& device = device_->state();
   device.fn.vkDestroyPipelineCache(device.handle, state_->cache, nullptr);

@@ -49,7 +49,7 @@ void Timeline::wait(std::uint64_t value) {
 void Timeline::wait_quietly(std::uint64_t value) noexcept {
   try {
     if (device->state().lost.empty()) wait(value);
-  } catch (const Error& error) {
+  } catch (const std::exception& error) {
     log::debug("while waiting for the device: {}", error.what());
   }
 }

@@ -31,11 +31,25 @@ struct Pipe {
   }
 };
 
+/// In the child, after its pipes are in place.
+void spoil(int stream, Stream how) {
+  if (how == Stream::closed) close(stream);
+  if (how == Stream::full) dup2(open("/dev/full", O_WRONLY | O_CLOEXEC), stream);
+  if (how == Stream::broken) {
+    Pipe pipe;
+    dup2(pipe.ends[1], stream);
+  }
+}
+
 [[noreturn]] void become(const Command& what, const Pipe& in, const Pipe& out, const Pipe& error) {
   dup2(in.ends[0], STDIN_FILENO);
   const int output = what.output_file.empty() ? out.ends[1] : open(what.output_file.c_str(), O_WRONLY | O_CREAT, 0600);
   dup2(output, STDOUT_FILENO);
   dup2(error.ends[1], STDERR_FILENO);
+  signal(SIGPIPE, SIG_DFL);  // the test may ignore it, and that is inherited
+  spoil(STDIN_FILENO, what.in);
+  spoil(STDOUT_FILENO, what.out);
+  spoil(STDERR_FILENO, what.error);
   for (const char* name :
        {"SKIPSTONE_MODEL", "SKIPSTONE_DEVICE", "SKIPSTONE_TEMP", "SKIPSTONE_PROMPT", "SKIPSTONE_JSON", "SKIPSTONE_STATS"}) {
     unsetenv(name);

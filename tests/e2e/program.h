@@ -9,6 +9,14 @@
 
 namespace skipstone::e2e {
 
+/// What a standard stream of the program is.
+enum class Stream {
+  piped,   ///< to the test
+  closed,  ///< no descriptor at all
+  full,    ///< /dev/full: every write fails with ENOSPC
+  broken   ///< a pipe whose reader is gone
+};
+
 struct Command {
   std::vector<std::string> arguments;
   std::string input = {};                               ///< standard input
@@ -19,6 +27,7 @@ struct Command {
   std::string program = SKIPSTONE_PROGRAM;
   std::function<bool()> interrupt_when = {};  ///< asked every millisecond; SIGINT is sent when it first holds
   std::string interrupt_at_error = {};        ///< SIGINT is sent when standard error has this in it; "": never
+  Stream in = Stream::piped, out = Stream::piped, error = Stream::piped;  ///< in: piped or closed
 };
 
 struct Result {

@@ -1,10 +1,14 @@
 #include <array>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <span>
+#include <stdexcept>
 
+#include "base/escape.h"
 #include "base/status.h"
 #include "convert/convert.h"
 #include "convert/quantize.h"
+#include "engine/read_model.h"
 #include "fixtures/temporary_directory.h"
 #include "fixtures/tiny_checkpoint.h"
 #include "fixtures/tiny_model.h"
@@ -32,18 +36,18 @@ void read_model(const std::string& path) {
   const gguf::File file = gguf::File::open(path);
   std::size_t seen = file.fingerprint().size();
   for (const gguf::Pair& pair : file.metadata()) {
-    seen += gguf::escaped(pair.key).size() + gguf::to_display(pair.value).size() + gguf::type_name(pair.value).size();
+    seen += escaped(pair.key).size() + gguf::to_display(pair.value).size() + gguf::type_name(pair.value).size();
   }
   for (const gguf::Tensor& tensor : file.tensors()) {
-    for (const std::byte byte : tensor.data) seen += std::to_integer<std::size_t>(byte);
+    tensor.data.for_each_piece(1, [&](std::uint64_t, std::span<const std::byte> bytes) { seen += bytes.size(); });
   }
-  if (seen == 0) return;  // keeps the loops from being optimised away
-  const text::Tokenizer tokenizer(text::Vocabulary::from(file));
-  const std::vector<text::Token> tokens = tokenizer.encode("The hello, \xe4\xb8\xad 123\n  <s> and <|im_end|>", true, true);
-  tokenizer.decode(tokens);
-  for (std::size_t id = 0; id < tokenizer.size(); ++id) tokenizer.piece(static_cast<text::Token>(id));
   const model::Config config = model::Config::from(file);
-  model::find_tensors(file, config);
+  const engine::ReadModel model = engine::read_model(file, config);
+  const text::Tokenizer& tokenizer = *model.tokenizer;
+  const std::vector<text::Token> tokens = tokenizer.encode("The hello, \xe4\xb8\xad 123\n  <s> and <|im_end|>", true, true);
+  seen += tokenizer.decode(tokens).size();
+  for (std::size_t id = 0; id < tokenizer.size(); ++id) seen += tokenizer.piece(static_cast<text::Token>(id)).size();
+  if (seen == 0) throw std::logic_error("a model was read that has nothing in it");
 }
 
 void read_gguf(const std::string& folder) { read_model(folder + "/model.gguf"); }

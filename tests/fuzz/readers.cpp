@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <stdexcept>
 
+#include "base/escape.h"
 #include "base/status.h"
 #include "fixtures/tiny_checkpoint.h"
 
@@ -24,6 +25,7 @@ bool read(const Reader& reader, const std::string& folder, const std::string& by
   } catch (const Error& error) {
     const std::string sentence = error.what();
     if (sentence.empty() || error.code() == Code::ok) throw std::logic_error("refused without a sentence or a code");
+    if (sentence != message_text(sentence)) throw std::logic_error("a sentence that is not safe to print: " + sentence);
     if (error.code() == Code::internal) throw std::logic_error("called a defect of the program: " + sentence);
     return false;
   }

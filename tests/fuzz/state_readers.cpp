@@ -9,6 +9,7 @@
 #include "fixtures/temporary_directory.h"
 #include "fixtures/tiny_checkpoint.h"
 #include "fuzz/readers.h"
+#include "json/parse_json.h"
 #include "spec/search/journal.h"
 #include "spec/search/profile.h"
 #include "tune/choices_json.h"
@@ -75,7 +76,7 @@ std::vector<std::string> choices_seeds() { return {example_choices().dump()}; }
 
 /// What stands in a file of measurements is trusted to be whole, by its sum, but not to be what it should be.
 void read_choices(const std::string& folder) {
-  const ordered_json document = ordered_json::parse(fixtures::bytes_of(folder + "/choices.json"), nullptr, false);
+  const auto document = parse_json<ordered_json>(fixtures::bytes_of(folder + "/choices.json"), "choices.json");
   tune::to_json(tune::choices_from(document));
 }
 

@@ -16,7 +16,7 @@ using fixtures::TinyCheckpoint;
 
 std::vector<float> values_of(const gguf::Tensor& tensor) {
   std::vector<float> values(tensor.elements());
-  gguf::dequantize(tensor.type, tensor.data, values);
+  gguf::dequantize(tensor, values);
   return values;
 }
 

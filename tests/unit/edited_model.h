@@ -28,7 +28,7 @@ class EditedModel {
     for (const gguf::Pair& pair : file.metadata()) metadata_.push_back(pair);
     for (const gguf::Tensor& tensor : file.tensors()) {
       tensors_.push_back({tensor.name, tensor.type, {tensor.shape.begin(), tensor.shape.begin() + tensor.dimensions}, {}});
-      tensors_.back().bytes.assign(tensor.data.begin(), tensor.data.end());
+      tensors_.back().bytes = tensor.data.all();
     }
     std::filesystem::remove(path);
   }
@@ -83,7 +83,7 @@ class EditedModel {
     const std::string path = unique_path();
     write(path);
     gguf::File file = gguf::File::open(path);
-    std::filesystem::remove(path);  // the mapping keeps the file alive
+    std::filesystem::remove(path);  // it stays open
     return file;
   }
 

@@ -65,7 +65,7 @@ TEST_F(Split, AnyPartOpensAll) {
       const Tensor* tensor = file.find_tensor(fmt::format("t{}", i));
       ASSERT_NE(tensor, nullptr);
       std::vector<float> weights(8);
-      dequantize(tensor->type, tensor->data, weights);
+      dequantize(*tensor, weights);
       EXPECT_EQ(weights, std::vector<float>(8, static_cast<float>(i)));
     }
     EXPECT_EQ(file.file_bytes(),
@@ -282,7 +282,7 @@ TEST(RealModels, Py20) {
       ++matrices;
     }
     std::vector<float> weights(static_cast<std::size_t>(tensor.elements()));
-    dequantize(tensor.type, tensor.data, weights);
+    dequantize(tensor, weights);
     for (const float w : weights) ASSERT_TRUE(std::isfinite(w) && std::fabs(w) < 100.0f) << tensor.name;
   }
   EXPECT_GE(matrices, 20u * 7 + 1);

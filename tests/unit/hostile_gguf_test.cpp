@@ -108,7 +108,7 @@ class Hostile : public ::testing::Test {
     unsigned sum = 0;
     for (const Tensor& tensor : file.tensors()) {
       EXPECT_EQ(tensor.data.size(), tensor.rows() * row_bytes(tensor.type, tensor.row_length())) << what;
-      for (const std::byte b : tensor.data) sum += std::to_integer<unsigned>(b);
+      for (const std::byte b : tensor.data.all()) sum += std::to_integer<unsigned>(b);
       bytes += tensor.data.size();
       EXPECT_EQ(file.find_tensor(tensor.name), &tensor) << what;
     }

@@ -54,7 +54,7 @@ class NaiveLlama {
     const gguf::Tensor* tensor = file_.find_tensor(name);
     if (tensor == nullptr) return {};
     std::vector<float> floats(tensor->elements());
-    gguf::dequantize(tensor->type, tensor->data, floats);
+    gguf::dequantize(*tensor, floats);
     return {floats.begin(), floats.end()};
   }
   static void plus(Vector& x, const Vector& y) {

@@ -39,7 +39,7 @@ constexpr std::array kTypes = {Type::f32,  Type::f16,  Type::bf16, Type::q8_0, T
 
 std::vector<float> weights_of(const Tensor& tensor) {
   std::vector<float> weights(static_cast<std::size_t>(tensor.elements()));
-  gguf::dequantize(tensor.type, tensor.data, weights);
+  gguf::dequantize(tensor, weights);
   return weights;
 }
 
@@ -194,7 +194,7 @@ TEST_F(QuantizeFile, MakesOneFileOfASplitModel) {
     for (std::size_t i = 0; i < whole.tensors().size(); ++i) {
       const Tensor& tensor = whole.tensors()[i];
       if ((i < 7) == (part == 0))
-        writer.add_tensor(tensor.name, tensor.type, std::span(tensor.shape).first(tensor.dimensions), tensor.data);
+        writer.add_tensor(tensor.name, tensor.type, std::span(tensor.shape).first(tensor.dimensions), std::span<const std::byte>(tensor.data.all()));
     }
     writer.write(file(fmt::format("part-{:05}-of-00002.gguf", part + 1)));
   }

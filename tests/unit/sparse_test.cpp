@@ -250,7 +250,8 @@ TEST_F(SparseFile, DamagedOnesAreRefused) {
   expect(opened(twice), Code::bad_file, "'blk.0.attn_q.weight' is named twice");
   const File good = File::open(file("sparse.gguf"));
   const Tensor& tensor = *good.find_tensor("blk.0.ffn_up.weight");
-  const std::string data(reinterpret_cast<const char*>(tensor.data.data()), tensor.data.size());
+  const std::vector<std::byte> stored = tensor.data.all();
+  const std::string data(reinterpret_cast<const char*>(stored.data()), stored.size());
   std::string misplaced = bytes;
   misplaced[bytes.find(data) + 3 * 72 + 36 + 2] = '\x5d';  // a pair of 1 and 1 in row 3
   expect(opened(misplaced), Code::bad_file, "'blk.0.ffn_up.weight' has a group in row 3 whose two places are not in order");

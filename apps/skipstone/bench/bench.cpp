@@ -233,7 +233,7 @@ std::exception_ptr measure_each(const std::vector<std::string>& models, std::vec
 ExitCode conclude(std::exception_ptr failed) {
   if (failed) std::rethrow_exception(failed);
   if (!interrupt::requested()) return ExitCode::ok;
-  fmt::print(stderr, "interrupted: the result has what was complete\n");
+  note("interrupted: the result has what was complete");
   return ExitCode::interrupted;
 }
 
@@ -268,7 +268,7 @@ std::optional<double> copy_bandwidth(const EngineOptions& options) {
     return skipstone::copy_bandwidth(options.device_option->count() > 0 ? options.device.c_str() : nullptr);
   } catch (const skipstone::error& error) {
     if (error.status() != SKIPSTONE_OUT_OF_MEMORY) throw;
-    fmt::print(stderr, "warning: the copy bandwidth is not measured: {}\n", error.what());
+    note("warning: the copy bandwidth is not measured: {}", error.what());
     return std::nullopt;
   }
 }

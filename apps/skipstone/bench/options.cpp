@@ -5,6 +5,7 @@
 #include "bench/preset.h"
 #include "bench/records.h"
 #include "commands.h"
+#include "number_option.h"
 
 namespace cli::bench {
 namespace {
@@ -29,7 +30,7 @@ void add_model_options(CLI::App& command, BenchOptions& o) {
       ->envname("SKIPSTONE_PREDICT")
       ->allow_extra_args(false)
       ->type_name("LIST");
-  command.add_option("-r,--repeat,--repetitions", o.repeats, "How often everything is run; default: 5, and 1 with --prompts")
+  add_number(command, "-r,--repeat,--repetitions", o.repeats, "How often everything is run; default: 5, and 1 with --prompts")
       ->envname("SKIPSTONE_REPEAT")
       ->type_name("N");
 }
@@ -68,9 +69,8 @@ void add_sweep_options(CLI::App& command, BenchOptions& o) {
       ->envname("SKIPSTONE_SKIP_SET")
       ->type_name("SET")
       ->group(group);
-  command
-      .add_option("--limit", o.limit,
-                  fmt::format("Only the first N prompts of the file, with --preset {} of each task; 0: all", task_preset))
+  add_number(command, "--limit", o.limit,
+             fmt::format("Only the first N prompts of the file, with --preset {} of each task; 0: all", task_preset))
       ->envname("SKIPSTONE_LIMIT")
       ->capture_default_str()
       ->type_name("N")
@@ -80,9 +80,8 @@ void add_sweep_options(CLI::App& command, BenchOptions& o) {
                 "Read each prompt once and copy its keys and values for every drafter: to compare texts, not prompts' speed")
       ->envname("SKIPSTONE_READ_ONCE")
       ->group(group);
-  command
-      .add_option("--synthetic-acceptance", o.acceptance,
-                  "Drafts are accepted by these probabilities, of the 1st, 2nd, ... draft given those before it, instead of by the model:\n"
+  add_number(command, "--synthetic-acceptance", o.acceptance,
+             "Drafts are accepted by these probabilities, of the 1st, 2nd, ... draft given those before it, instead of by the model:\n"
                   "what the runtime makes of such drafts; without --prompts behind -p made-up tokens, also with --synthetic")
       ->envname("SKIPSTONE_SYNTHETIC_ACCEPTANCE")
       ->delimiter(',')

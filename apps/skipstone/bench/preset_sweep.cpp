@@ -4,6 +4,7 @@
 
 #include "bench/preset.h"
 #include "exit_code.h"
+#include "output.h"
 #include "result_file.h"
 
 namespace cli::bench {
@@ -35,7 +36,7 @@ Sweep run_preset(const skipstone::Engine& engine, const std::vector<Prompt>& pro
   Sweep sweep = run_sweep(engine, prompts, sweep_options);
   if (sweep.runs.empty()) return sweep;
   if (!options.plot.empty()) write_file(options.plot, svg(plot_of(preset, sweep)));
-  if (const std::string best = best_point(preset, sweep); !best.empty()) fmt::print(stderr, "{}\n", best);
+  if (const std::string best = best_point(preset, sweep); !best.empty()) note(best);
   return sweep;
 }
 

@@ -10,7 +10,9 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "base/status.h"
 #include "exit_code.h"
+#include "json/parse_json.h"
 
 namespace cli::bench {
 namespace {
@@ -59,8 +61,12 @@ const nlohmann::json* find_prompt(const nlohmann::json& value) {
 }
 
 Prompt parse_line(std::string_view line, const std::string& file, std::size_t number) {
-  const auto value = nlohmann::json::parse(line, nullptr, false);
-  if (value.is_discarded()) refuse("{}, line {} is not JSON", file, number);
+  nlohmann::json value;
+  try {
+    value = skipstone::parse_json<nlohmann::json>(line, "the line");
+  } catch (const skipstone::Error& error) {
+    refuse("{}, line {} is not JSON: {}", file, number, error.what());
+  }
   const nlohmann::json* prompt = find_prompt(value);
   if (prompt == nullptr)
     refuse("{}, line {} has no prompt; one of the fields prompt, question, turns and text has to hold it", file, number);

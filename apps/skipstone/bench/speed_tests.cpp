@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <sstream>
 #include <system_error>
 
+#include "base/number.h"
 #include "exit_code.h"
 
 namespace cli::bench {
@@ -24,14 +24,12 @@ std::vector<std::string> split(const std::string& list) {
 }
 
 std::uint32_t number(const std::string& option, const std::string& item, const std::string& list, std::uint32_t least) {
-  std::uint32_t value = 0;
-  const char* end = item.data() + item.size();
-  const auto [stop, error] = std::from_chars(item.data(), end, value);
-  if (error != std::errc() || stop != end || value < least || value > most) {
+  const auto value = skipstone::parse_number<std::uint32_t>(item);
+  if (!value || *value < least || *value > most) {
     throw Failure(ExitCode::usage,
                   fmt::format("{} {} cannot be measured: '{}' is no number from {} to {}", option, list, item, least, most));
   }
-  return value;
+  return *value;
 }
 
 std::vector<Test> pairs_of(const std::vector<std::string>& lists) {

@@ -11,6 +11,7 @@
 #include "bench/summary.h"
 #include "exit_code.h"
 #include "interrupt.h"
+#include "output.h"
 #include "progress.h"
 #include "session_options.h"
 
@@ -76,8 +77,7 @@ void choose_prompts(const skipstone::Engine& engine, const std::vector<Prompt>& 
   constexpr std::size_t most_named = 12;
   const std::string more = skipped.size() > most_named ? fmt::format(" and {} more", skipped.size() - most_named) : "";
   skipped.resize(std::min(skipped.size(), most_named));
-  fmt::print(stderr, "warning: prompts of {} are skipped because they leave {}: {}{}\n", setup.prompts_file, room, fmt::join(skipped, ", "),
-             more);
+  note("warning: prompts of {} are skipped because they leave {}: {}{}", setup.prompts_file, room, fmt::join(skipped, ", "), more);
 }
 
 class Measurement {
@@ -139,7 +139,7 @@ class Measurement {
     result.stats = session.generate(tokens, sweep_.setup.max_tokens, [this](const skipstone_chunk&) {
       if (interrupt::requested() && !std::exchange(told_, true)) {
         progress_.clear();
-        fmt::print(stderr, "interrupted: stopping after this generation; once more stops at once, without a table\n");
+        note("interrupted: stopping after this generation; once more stops at once, without a table");
       }
       return true;
     });

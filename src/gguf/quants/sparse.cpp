@@ -112,14 +112,20 @@ std::optional<std::uint64_t> find_misplaced(const Tensor& tensor) {
   if (!is_sparse(tensor.type)) return std::nullopt;
   const PlaceBytes places = place_bytes(tensor.type);
   const std::size_t block = traits(tensor.type).bytes;
-  for (std::size_t at = 0; at + block <= tensor.data.size(); at += block) {
-    for (std::size_t word = 0; word < places.count; word += 4) {
-      std::uint32_t eight_groups = 0;
-      std::memcpy(&eight_groups, &tensor.data[at + places.at + word], sizeof eight_groups);
-      if (!in_order(eight_groups)) return at / row_bytes(tensor.type, tensor.row_length());
+  std::optional<std::uint64_t> misplaced;
+  tensor.data.for_each_piece(block, [&](std::uint64_t start, std::span<const std::byte> piece) {
+    if (misplaced) return;
+    for (std::size_t at = 0; at < piece.size(); at += block) {
+      for (std::size_t word = 0; word < places.count; word += 4) {
+        std::uint32_t eight_groups = 0;
+        std::memcpy(&eight_groups, &piece[at + places.at + word], sizeof eight_groups);
+        if (in_order(eight_groups)) continue;
+        misplaced = (start + at) / row_bytes(tensor.type, tensor.row_length());
+        return;
+      }
     }
-  }
-  return std::nullopt;
+  });
+  return misplaced;
 }
 
 }  // namespace skipstone::gguf

@@ -8,6 +8,7 @@
 #include "base/output_file.h"
 #include "base/status.h"
 #include "spec/search/profile.h"
+#include "json/parse_json.h"
 #include "spec/search/profile_json.h"
 
 namespace skipstone::spec::search {
@@ -57,7 +58,7 @@ Journal::Journal(std::string path, const JournalKey& key, std::uint32_t layers) 
 }
 
 void Journal::read() {
-  const Json document = Json::parse(read_text_file(path_, "state of a search"), nullptr, false);
+  const Json document = parse_json<Json>(read_text_file(path_, "state of a search"), path_);
   if (!document.is_object() || document.value("format", Json()) != format_name || document.value("version", Json()) != version) {
     fail(Code::invalid_argument, "'{}' stands where the state of the search is kept, but is none; remove it or name another profile with -o",
          path_);
@@ -103,9 +104,7 @@ void Journal::write() const {
                          {"costs", costs_ ? to_json(*costs_) : Json()},
                          {"evaluations", std::move(evaluations)}};
   const std::string text = document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
-  OutputFile file(path_);
-  file.write(std::as_bytes(std::span(text)));
-  file.finish();
+  write_whole_file(path_, std::as_bytes(std::span(text)));
 }
 
 }  // namespace skipstone::spec::search

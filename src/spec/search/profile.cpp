@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <span>
 
+#include "base/input_file.h"
 #include "base/output_file.h"
 #include "base/status.h"
+#include "json/parse_json.h"
 #include "spec/search/profile_json.h"
 
 namespace skipstone::spec::search {
@@ -84,7 +84,7 @@ std::string specification(const std::string& skip_set, const DraftConstants& con
 }
 
 Profile parse_profile(const std::string& text, const std::string& path) {
-  const Json document = Json::parse(text, nullptr, false);
+  const Json document = parse_json<Json>(text, fmt::format("'{}' is no profile of a skip set", path));
   if (!document.is_object() || document.value("format", Json()) != format_name) {
     fail(Code::bad_file, "'{}' is no profile of a skip set; `skipstone tune` writes one", path);
   }
@@ -102,25 +102,17 @@ Profile parse_profile(const std::string& text, const std::string& path) {
 }
 
 std::string read_text_file(const std::string& path, const char* what) {
-  constexpr std::uintmax_t most_bytes = 16u << 20;
+  constexpr std::uint64_t most_bytes = 16u << 20;
   std::error_code error;
   if (!std::filesystem::exists(path, error)) fail(Code::not_found, "there is no {} '{}'", what, path);
-  if (!std::filesystem::is_regular_file(path, error) || std::filesystem::file_size(path, error) > most_bytes) {
-    fail(Code::bad_file, "'{}' is no {}: it is not a file of at most {} MiB", path, what, most_bytes >> 20);
-  }
-  std::ifstream file(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (!file) fail(Code::io, "the {} '{}' cannot be read", what, path);
-  return text;
+  return read_whole_file(path, most_bytes);
 }
 
 Profile read_profile(const std::string& path) { return parse_profile(read_text_file(path, "profile"), path); }
 
 void write_profile(const Profile& profile, const std::string& path) {
   const std::string text = print(profile);
-  OutputFile file(path);
-  file.write(std::as_bytes(std::span(text)));
-  file.finish();
+  write_whole_file(path, std::as_bytes(std::span(text)));
 }
 
 void check_model(const Profile& profile, const std::string& path, std::string_view fingerprint, std::uint32_t layers) {

@@ -1,0 +1,23 @@
+// Text that came from outside (a file, a name, an argument), made safe to show to people.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace skipstone {
+
+/// Control characters, bidirectional overrides and bytes that are not UTF-8 become escapes (\n, \x1b, \u{202e}); the rest stays.
+/// The result is one line of valid UTF-8 that moves no cursor; escaping it again changes nothing.
+std::string escaped(std::string_view text);
+
+/// The same, of the first `most` bytes at most; what is cut is counted: "abc... (5000 bytes)".
+std::string shortened(std::string_view text, std::size_t most = 80);
+
+/// A whole message: escaped, and where it is longer than `longest_message`, "..." in its middle, for the file stands at its front and what
+/// to do at its end. Every Error and every line of the log goes through this, whoever wrote it.
+std::string message_text(std::string_view text);
+
+constexpr std::size_t longest_message = 4000;  ///< bytes
+
+}  // namespace skipstone

@@ -1,0 +1,64 @@
+// The program without memory: its allocations fail by number, one of them or all from one on. It says so and ends, or does without.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+
+#include "base/env.h"
+#include "fixtures/temporary_directory.h"
+#include "fixtures/tiny_model.h"
+#include "program.h"
+
+namespace skipstone::e2e {
+namespace {
+
+class CliMemory : public testing::Test {
+ protected:
+  std::string model() const { return folder_.file("tiny.gguf"); }
+
+  Result run_failing(const std::vector<std::string>& arguments, std::uint64_t first, std::uint64_t count) const {
+    Command command{arguments};
+    command.environment = {{"SKIPSTONE_CACHE", folder_.file("cache")},
+                           {"LD_PRELOAD", SKIPSTONE_FAILING_NEW},
+                           {"SKIPSTONE_TEST_ALLOCATIONS", folder_.file("allocations")},
+                           {"SKIPSTONE_TEST_FAIL_AT", std::to_string(first)},
+                           {"SKIPSTONE_TEST_FAIL_COUNT", std::to_string(count)}};
+    return run(command);
+  }
+
+  /// Fails at `points` places between the first allocation and the last, half of them for good.
+  void check(const std::vector<std::string>& arguments, std::uint64_t points) const {
+    static_cast<void>(run_failing(arguments, 0, 0));  // what there is to be cached is cached
+    const Result good = run_failing(arguments, 0, 0);
+    ASSERT_EQ(good.code, 0) << good.error;
+    const std::uint64_t all = std::stoull(fixtures::bytes_of(folder_.file("allocations")));
+    ASSERT_GT(all, 100u);
+    for (std::uint64_t i = 0; i < points; ++i) {
+      const std::uint64_t first = 1 + i * (all - 1) / (points - 1), count = i % 2 == 0 ? 1 : UINT64_MAX;
+      const Result result = run_failing(arguments, first, count);
+      SCOPED_TRACE(arguments.front() + ": allocation " + std::to_string(first) + " of " + std::to_string(all) + (count == 1 ? "" : " and all after it"));
+      EXPECT_EQ(result.signal, 0) << result.error;
+      EXPECT_TRUE(result.code == 0 || result.code == 5) << result.code << "\n" << result.error;
+      if (result.code == 0) {
+        EXPECT_EQ(result.out, good.out);
+      } else {
+        EXPECT_TRUE(good.out.starts_with(result.out)) << result.out;
+        EXPECT_NE(result.error.find("no memory left"), std::string::npos) << result.error;
+      }
+    }
+  }
+
+  fixtures::TemporaryDirectory folder_;
+};
+
+TEST_F(CliMemory, EveryAllocationOfARunMayFail) {
+  fixtures::write_tiny_model({}, model());
+  const bool full = env::flag("SKIPSTONE_FULL_TESTS");
+  check({"run", "-m", model(), "-p", "Hello", "-n", "8"}, full ? 1000 : 24);
+  check({"run", "-m", model(), "-p", "Hello", "-n", "8", "--draft", "exit:2,k=4", "--temp", "0.8", "--stats"}, full ? 200 : 8);
+  check({"inspect", model(), "--tensors"}, full ? 300 : 12);
+  check({"quantize", model(), folder_.file("out.gguf"), "q8_0", "--force"}, full ? 300 : 12);
+}
+
+}  // namespace
+}  // namespace skipstone::e2e
