@@ -52,10 +52,18 @@ void read_model(const std::string& path) {
 
 void read_gguf(const std::string& folder) { read_model(folder + "/model.gguf"); }
 
+void convert_folder(const std::string& folder, const std::string& output) {
+  convert::ConvertOptions options;
+  options.folder = folder;
+  options.output = output;
+  options.overwrite = true;
+  convert::convert(options);
+}
+
 /// A folder that can be converted gives a file that can be read.
 void read_checkpoint(const std::string& folder) {
   const std::string output = folder + "/converted.gguf";
-  convert::convert({.folder = folder, .output = output, .overwrite = true});
+  convert_folder(folder, output);
   try {
     read_model(output);
   } catch (const Error& error) {
@@ -100,13 +108,17 @@ std::vector<std::string> gguf_seeds() {
   fixtures::write_tiny_model(odd, folder.file("odd.gguf"));
   take("odd.gguf");
   fixtures::write_tiny_model(tiny, folder.file("tiny.gguf"));
-  convert::quantize({.input = folder.file("tiny.gguf"), .output = folder.file("sparse.gguf"), .sparse = convert::Scores::magnitude});
+  convert::QuantizeOptions sparse;
+  sparse.input = folder.file("tiny.gguf");
+  sparse.output = folder.file("sparse.gguf");
+  sparse.sparse = convert::Scores::magnitude;
+  convert::quantize(sparse);
   take("sparse.gguf");
   const std::string checkpoint = folder.file("checkpoint");
   prepare_tokenizer_json(checkpoint);
   const text::Vocabulary vocabulary = text::handmade::byte_level("gpt-2");
   fixtures::write_text(checkpoint + "/tokenizer.json", folders::tokenizer_json(vocabulary, folders::pre_tokenizer_of("gpt-2")).dump());
-  convert::convert({.folder = checkpoint, .output = folder.file("bytes.gguf")});
+  convert_folder(checkpoint, folder.file("bytes.gguf"));
   take("bytes.gguf");
   return seeds;
 }
