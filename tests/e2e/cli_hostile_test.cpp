@@ -82,7 +82,7 @@ TEST_F(CliHostile, TextFromModelsIsEscapedAndCut) {
   const Result names = run_here({"inspect", file("names.gguf"), "--tensors"});
   EXPECT_EQ(names.code, 0);
   expect_plain(names.out);
-  EXPECT_NO_THROW(static_cast<void>(json::parse(run_here({"inspect", file("names.gguf"), "--json"}).out)));
+  EXPECT_TRUE(json::accept(run_here({"inspect", file("names.gguf"), "--json"}).out));
   EditedModel().set("general.name", text).write(file("named.gguf"));
   const Result named = run_here({"run", "-m", file("named.gguf"), "-p", "x", "-n", "2", "--stats"});
   EXPECT_EQ(named.code, 0) << named.error.substr(0, 500);
