@@ -64,6 +64,14 @@ class CliHostile : public testing::Test {
     expect_plain(result.error);
   }
 
+  /// Whether a cache file with this ending holds anything else. Costs have two names: how fast the machine is just now says which is used.
+  bool has_other_than(const std::string& bad, const std::string& ending) const {
+    const fs::directory_iterator entries(file("cache"));
+    return std::any_of(begin(entries), end(entries), [&](const fs::directory_entry& entry) {
+      return entry.path().string().ends_with(ending) && fixtures::bytes_of(entry.path().string()) != bad;
+    });
+  }
+
   fixtures::TemporaryDirectory folder_;
 };
 
@@ -141,7 +149,8 @@ TEST_F(CliHostile, BadCacheFilesAreIgnoredAndReplaced) {
     const Result again = run_here(arguments);
     EXPECT_EQ(again.code, 0) << "signal " << again.signal << again.error;
     EXPECT_EQ(again.out, good.out);
-    for (const fs::path& path : cached) EXPECT_NE(fixtures::bytes_of(path.string()), bad) << path << " is not replaced";
+    EXPECT_TRUE(has_other_than(bad, ".pipelines")) << "not replaced";
+    EXPECT_TRUE(has_other_than(bad, "costs.json")) << "not replaced";
   }
   for (const fs::path& path : cached) {
     fs::remove(path);
