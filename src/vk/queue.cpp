@@ -100,6 +100,7 @@ std::uint64_t Queue::submit(std::span<const Commands* const> recordings) {
   info.pSignalSemaphores = &timeline.handle;
   const VkResult result = device.fn.vkQueueSubmit(device.queue, 1, &info, VK_NULL_HANDLE);
   if (result == VK_ERROR_DEVICE_LOST) {
+    device.fn.vkDeviceWaitIdle(device.handle);  // what a lost device runs goes on for a while
     device.lost = timeline.running;
     device.throw_lost();
   }
@@ -147,6 +148,7 @@ void submit_once(DeviceState& device, const std::function<void(VkCommandBuffer)>
   info.pCommandBuffers = &buffer;
   VkResult result = device.fn.vkQueueSubmit(device.queue, 1, &info, objects.fence);
   if (result == VK_SUCCESS) result = device.fn.vkWaitForFences(device.handle, 1, &objects.fence, VK_TRUE, UINT64_MAX);
+  if (result != VK_SUCCESS) device.fn.vkDeviceWaitIdle(device.handle);  // it may run all the same
   if (result == VK_ERROR_DEVICE_LOST) {
     device.lost = "the clearing of new memory";
     device.throw_lost();

@@ -84,7 +84,9 @@ void read_choices(const std::string& folder) {
 void read_measurements(const std::string& folder) {
   const tune::MeasurementFile file(folder, "choices", measurement_key);
   std::filesystem::copy_file(folder + "/measurements.json", file.path(), std::filesystem::copy_options::overwrite_existing);
-  if (const auto measured = file.read()) tune::choices_from(*measured);
+  const auto measured = file.read();
+  if (!measured) throw Error(Code::bad_file, "it is as if the file were not there");
+  tune::choices_from(*measured);
 }
 
 std::vector<std::string> measurement_seeds() {
