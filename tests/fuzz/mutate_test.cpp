@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <new>
 #include <string>
 
@@ -89,6 +91,16 @@ TEST_P(Mutations, AreTakenOrRefused) {
   }
   std::printf("%s: %zu files, %zu of them taken\n", reader.name, files, taken);
   EXPECT_LT(taken, files);  // some damage is seen
+}
+
+/// What tools/fuzz found worth keeping.
+TEST_P(Mutations, OfTheCorpusToo) {
+  std::size_t files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(std::string(SKIPSTONE_FUZZ_CORPUS "/") + GetParam().name)) {
+    read_within_bounds(fixtures::bytes_of(entry.path().string()), entry.path().string());
+    ++files;
+  }
+  EXPECT_GT(files, 0u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Readers, Mutations, testing::ValuesIn(all_readers()), [](const auto& each) { return std::string(each.param.name); });
