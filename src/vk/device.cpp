@@ -88,7 +88,8 @@ DeviceState::~DeviceState() {
 
 VkDescriptorSetLayout DeviceState::set_layout(std::uint32_t bindings, std::uint32_t texel_bindings) {
   const std::lock_guard lock(set_layouts_mutex);
-  if (const auto found = set_layouts.find({bindings, texel_bindings}); found != set_layouts.end()) return found->second;
+  VkDescriptorSetLayout& layout = set_layouts[{bindings, texel_bindings}];  // first the place: nothing fails behind the layout
+  if (layout != VK_NULL_HANDLE) return layout;
   std::vector<VkDescriptorSetLayoutBinding> list(bindings);
   for (std::uint32_t i = 0; i < bindings; ++i) {
     list[i].binding = i;
@@ -99,9 +100,7 @@ VkDescriptorSetLayout DeviceState::set_layout(std::uint32_t bindings, std::uint3
   auto info = make<VkDescriptorSetLayoutCreateInfo>(VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO);
   info.bindingCount = bindings;
   info.pBindings = list.data();
-  VkDescriptorSetLayout layout = VK_NULL_HANDLE;
   check(fn.vkCreateDescriptorSetLayout(handle, &info, nullptr, &layout), "vkCreateDescriptorSetLayout");
-  set_layouts.emplace(std::pair{bindings, texel_bindings}, layout);
   return layout;
 }
 

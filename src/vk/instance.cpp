@@ -193,6 +193,8 @@ const char* result_name(VkResult result) {
       return "VK_ERROR_TOO_MANY_OBJECTS";
     case VK_ERROR_FRAGMENTED_POOL:
       return "VK_ERROR_FRAGMENTED_POOL";
+    case VK_ERROR_FRAGMENTATION:
+      return "VK_ERROR_FRAGMENTATION";
     case VK_ERROR_OUT_OF_POOL_MEMORY:
       return "VK_ERROR_OUT_OF_POOL_MEMORY";
     case VK_ERROR_INVALID_SHADER_NV:
@@ -208,11 +210,22 @@ void check(VkResult result, const char* call) {
   if (result == VK_SUCCESS) return;
   const char* name = result_name(result);
   const int number = result;
-  if (result == VK_ERROR_OUT_OF_HOST_MEMORY || result == VK_ERROR_OUT_OF_DEVICE_MEMORY || result == VK_ERROR_OUT_OF_POOL_MEMORY) {
-    fail(Code::out_of_memory, "{} failed with {}: the driver is out of memory; use a smaller model or context, or free memory", call, name);
+  switch (result) {
+    case VK_ERROR_OUT_OF_HOST_MEMORY:
+    case VK_ERROR_OUT_OF_DEVICE_MEMORY:
+    case VK_ERROR_OUT_OF_POOL_MEMORY:
+    case VK_ERROR_FRAGMENTED_POOL:
+    case VK_ERROR_FRAGMENTATION:
+    case VK_ERROR_MEMORY_MAP_FAILED:
+    case VK_ERROR_TOO_MANY_OBJECTS:
+      fail(Code::out_of_memory, "{} failed with {}: the driver is out of memory; use a smaller model or context, or free memory", call, name);
+    case VK_ERROR_DEVICE_LOST:
+      fail(Code::device_lost, "{} failed with {}: the driver gave the device up; load the model again", call, name);
+    case VK_ERROR_INITIALIZATION_FAILED:
+      fail(Code::no_device, "{} failed with {}: the driver could not be started; restart or update it, or choose another device", call, name);
+    default:
+      break;
   }
-  if (result == VK_ERROR_DEVICE_LOST)
-    fail(Code::device_lost, "{} failed with {}: the driver gave the device up; load the model again", call, name);
   fail(Code::internal, "{} failed with {} ({})", call, name, number);
 }
 

@@ -152,7 +152,11 @@ PipelineFactory::PipelineFactory(std::shared_ptr<Device> device, std::string cac
   }
   info.initialDataSize = 0;
   info.pInitialData = nullptr;
-  check(state.fn.vkCreatePipelineCache(state.handle, &info, nullptr, &state_->cache), "vkCreatePipelineCache");
+  // Without a cache the next start is slower, and nothing else.
+  const VkResult result = state.fn.vkCreatePipelineCache(state.handle, &info, nullptr, &state_->cache);
+  if (result == VK_SUCCESS) return;
+  state_->cache = VK_NULL_HANDLE;
+  log::info("pipelines are not cached: vkCreatePipelineCache failed with {}", result_name(result));
 }
 
 PipelineFactory::~PipelineFactory() {
@@ -166,7 +170,7 @@ PipelineFactory::~PipelineFactory() {
 }
 
 void PipelineFactory::save() {
-  if (state_->file.empty()) return;
+  if (state_->file.empty() || state_->cache == VK_NULL_HANDLE) return;
   const std::lock_guard lock(state_->saving);
   if (!state_->changed.exchange(false)) return;
   const DeviceState& device = device_->state();
@@ -209,8 +213,12 @@ std::unique_ptr<Pipeline> PipelineFactory::create(const PipelineSpec& spec) {
   auto code = make<VkShaderModuleCreateInfo>(VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO);
   code.codeSize = spec.spirv.size_bytes();
   code.pCode = spec.spirv.data();
-  VkShaderModule module = VK_NULL_HANDLE;
-  check(device.fn.vkCreateShaderModule(device.handle, &code, nullptr, &module), "vkCreateShaderModule");
+  struct Module {
+    const DeviceState& device;
+    VkShaderModule handle = VK_NULL_HANDLE;
+    ~Module() { device.fn.vkDestroyShaderModule(device.handle, handle, nullptr); }
+  } module{device};
+  check(device.fn.vkCreateShaderModule(device.handle, &code, nullptr, &module.handle), "vkCreateShaderModule");
 
   std::vector<VkSpecializationMapEntry> entries;
   for (std::uint32_t i = 0; i < spec.constants.size(); ++i) entries.push_back({i, i * 4, 4});
@@ -225,7 +233,7 @@ std::unique_ptr<Pipeline> PipelineFactory::create(const PipelineSpec& spec) {
   if (spec.required_subgroup != 0 && device.caps.full_subgroups)
     info.stage.flags |= VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT;
   info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
-  info.stage.module = module;
+  info.stage.module = module.handle;
   info.stage.pName = "main";
   info.stage.pSpecializationInfo = entries.empty() ? nullptr : &constants;
   info.layout = state.layout;
@@ -238,7 +246,6 @@ std::unique_ptr<Pipeline> PipelineFactory::create(const PipelineSpec& spec) {
   if (device.creation_feedback) info.pNext = &feedback_info;
   if (device.pipeline_statistics) info.flags |= VK_PIPELINE_CREATE_CAPTURE_STATISTICS_BIT_KHR;
   const VkResult result = device.fn.vkCreateComputePipelines(device.handle, state_->cache, 1, &info, nullptr, &state.handle);
-  device.fn.vkDestroyShaderModule(device.handle, module, nullptr);
   if (result == VK_ERROR_OUT_OF_HOST_MEMORY || result == VK_ERROR_OUT_OF_DEVICE_MEMORY || result == VK_ERROR_DEVICE_LOST) {
     check(result, "vkCreateComputePipelines");
   }

@@ -111,9 +111,8 @@ struct Recorder::State {
       info.maxSets = sets_left;
       info.poolSizeCount = 2;
       info.pPoolSizes = sizes;
-      VkDescriptorPool pool = VK_NULL_HANDLE;
+      VkDescriptorPool& pool = out->descriptor_pools.emplace_back(VK_NULL_HANDLE);  // first the place: nothing fails behind the pool
       check(device.fn.vkCreateDescriptorPool(device.handle, &info, nullptr, &pool), "vkCreateDescriptorPool");
-      out->descriptor_pools.push_back(pool);
     }
     const VkDescriptorSetLayout layout = device.set_layout(bindings, pipeline.texel_bindings);
     auto info = make<VkDescriptorSetAllocateInfo>(VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO);
@@ -160,9 +159,8 @@ struct Recorder::State {
     info.format = VK_FORMAT_R32G32B32A32_UINT;
     info.offset = offset;
     info.range = range;
-    VkBufferView view = VK_NULL_HANDLE;
+    VkBufferView& view = out->views.emplace_back(VK_NULL_HANDLE);
     check(device.fn.vkCreateBufferView(device.handle, &info, nullptr, &view), "vkCreateBufferView");
-    out->views.push_back(view);
     return view;
   }
 
@@ -200,9 +198,8 @@ struct Recorder::State {
       auto info = make<VkQueryPoolCreateInfo>(VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO);
       info.queryType = VK_QUERY_TYPE_TIMESTAMP;
       info.queryCount = 2 * pairs_per_query_pool;
-      VkQueryPool pool = VK_NULL_HANDLE;
+      VkQueryPool& pool = out->query_pools.emplace_back(VK_NULL_HANDLE);
       check(device.fn.vkCreateQueryPool(device.handle, &info, nullptr, &pool), "vkCreateQueryPool");
-      out->query_pools.push_back(pool);
       device.fn.vkCmdResetQueryPool(out->buffer, pool, 0, info.queryCount);
       pairs_used = 0;
     }

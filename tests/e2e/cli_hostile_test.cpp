@@ -64,6 +64,14 @@ class CliHostile : public testing::Test {
     expect_plain(result.error);
   }
 
+  /// Whether a cache file with this ending holds anything else. Costs have two names: how fast the machine is just now says which is used.
+  bool has_other_than(const std::string& bad, const std::string& ending) const {
+    const fs::directory_iterator entries(file("cache"));
+    return std::any_of(begin(entries), end(entries), [&](const fs::directory_entry& entry) {
+      return entry.path().string().ends_with(ending) && fixtures::bytes_of(entry.path().string()) != bad;
+    });
+  }
+
   fixtures::TemporaryDirectory folder_;
 };
 
@@ -82,7 +90,7 @@ TEST_F(CliHostile, TextFromModelsIsEscapedAndCut) {
   const Result names = run_here({"inspect", file("names.gguf"), "--tensors"});
   EXPECT_EQ(names.code, 0);
   expect_plain(names.out);
-  EXPECT_NO_THROW(static_cast<void>(json::parse(run_here({"inspect", file("names.gguf"), "--json"}).out)));
+  EXPECT_TRUE(json::accept(run_here({"inspect", file("names.gguf"), "--json"}).out));
   EditedModel().set("general.name", text).write(file("named.gguf"));
   const Result named = run_here({"run", "-m", file("named.gguf"), "-p", "x", "-n", "2", "--stats"});
   EXPECT_EQ(named.code, 0) << named.error.substr(0, 500);
@@ -141,7 +149,8 @@ TEST_F(CliHostile, BadCacheFilesAreIgnoredAndReplaced) {
     const Result again = run_here(arguments);
     EXPECT_EQ(again.code, 0) << "signal " << again.signal << again.error;
     EXPECT_EQ(again.out, good.out);
-    for (const fs::path& path : cached) EXPECT_NE(fixtures::bytes_of(path.string()), bad) << path << " is not replaced";
+    EXPECT_TRUE(has_other_than(bad, ".pipelines")) << "not replaced";
+    EXPECT_TRUE(has_other_than(bad, "costs.json")) << "not replaced";
   }
   for (const fs::path& path : cached) {
     fs::remove(path);
@@ -191,8 +200,8 @@ TEST_F(CliHostile, AModelThatShrinksIsASentence) {
       shrinker.join();
       EXPECT_EQ(result.signal, 0) << arguments.front() << " after " << milliseconds << " ms";
       EXPECT_TRUE(result.code == 0 || result.code == 3) << arguments.front() << " " << result.code << "\n" << result.error;
-      if (result.code == 3) expect_plain(result.error);
-      if (result.code == 3) EXPECT_TRUE(result.error.starts_with("error: ")) << result.error;
+      expect_plain(result.error);
+      EXPECT_EQ(result.code == 3, contains(result.error, "error: ")) << result.error;
     }
   }
 }

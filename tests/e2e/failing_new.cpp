@@ -12,7 +12,7 @@
 
 namespace {
 
-enum class Owner { program, helper, other };
+enum class Owner { ours, system, other };
 
 struct Range {
   std::uintptr_t begin = 0, end = 0;
@@ -23,8 +23,8 @@ struct Range {
 };
 
 struct Images {
-  Range program, helpers[3];  ///< helpers allocate for who calls them: this file, the C++ library, fmt
-  int helper_count = 0;
+  Range ours[4], system;  ///< the program, and what allocates for who calls it: this file, the C++ library, fmt; the C library
+  int count = 0;
 
   Images() {
     dl_iterate_phdr(
@@ -37,10 +37,10 @@ struct Images {
 
   void add(const dl_phdr_info& info) {
     const bool main = info.dlpi_name == nullptr || *info.dlpi_name == '\0';
-    const bool helper = !main && (std::strstr(info.dlpi_name, "libstdc++") != nullptr || std::strstr(info.dlpi_name, "libfmt") != nullptr ||
-                                  std::strstr(info.dlpi_name, "failing_new") != nullptr);
-    if ((!main && !helper) || helper_count == 3) return;
-    Range& range = main ? program : helpers[helper_count++];
+    const auto named = [&](const char* part) { return !main && std::strstr(info.dlpi_name, part) != nullptr; };
+    const bool own = main || named("libstdc++") || named("libfmt") || named("failing_new");
+    if (own ? count == 4 : !named("/libc.so")) return;
+    Range& range = own ? ours[count++] : system;
     range.begin = UINTPTR_MAX;
     for (int i = 0; i < info.dlpi_phnum; ++i) {
       if (info.dlpi_phdr[i].p_type != PT_LOAD) continue;
@@ -51,29 +51,28 @@ struct Images {
   }
 
   Owner owner(const void* address) const {
-    if (program.contains(address)) return Owner::program;
-    for (const Range& helper : helpers) {
-      if (helper.contains(address)) return Owner::helper;
+    for (const Range& range : ours) {
+      if (range.contains(address)) return Owner::ours;
     }
-    return Owner::other;
+    return system.contains(address) ? Owner::system : Owner::other;
   }
 };
 
+/// A driver's string may grow in a function that the program has too, so the callers decide: from the innermost on, none is the driver's
+/// before one is the C library's, which starts every thread.
 bool is_of_program(const void* caller) {
   static const Images images;
-  const Owner direct = images.owner(caller);
-  if (direct != Owner::helper) return direct == Owner::program;
   thread_local bool inside = false;  // unwinding may allocate
-  if (inside) return false;
+  if (inside || images.owner(caller) != Owner::ours) return false;
   inside = true;
-  void* frames[16];
-  const int count = backtrace(frames, 16);
+  void* frames[48];
+  const int count = backtrace(frames, 48);
   inside = false;
   for (int i = 0; i < count; ++i) {
     const Owner owner = images.owner(frames[i]);
-    if (owner != Owner::helper) return owner == Owner::program;
+    if (owner != Owner::ours) return owner == Owner::system;
   }
-  return false;
+  return true;
 }
 
 /// What static objects allocate comes before main(), where nothing can be caught.

@@ -1,0 +1,31 @@
+#pragma once
+
+#include "ledger.h"
+
+namespace stub {
+
+VkResult VKAPI_CALL vkBeginCommandBuffer(VkCommandBuffer, const VkCommandBufferBeginInfo*);
+VkResult VKAPI_CALL vkEndCommandBuffer(VkCommandBuffer);
+void VKAPI_CALL vkCmdBindPipeline(VkCommandBuffer, VkPipelineBindPoint, VkPipeline);
+void VKAPI_CALL vkCmdBindDescriptorSets(VkCommandBuffer, VkPipelineBindPoint, VkPipelineLayout, std::uint32_t, std::uint32_t,
+                                        const VkDescriptorSet*, std::uint32_t, const std::uint32_t*);
+void VKAPI_CALL vkCmdPushConstants(VkCommandBuffer, VkPipelineLayout, VkShaderStageFlags, std::uint32_t, std::uint32_t, const void*);
+void VKAPI_CALL vkCmdDispatch(VkCommandBuffer, std::uint32_t, std::uint32_t, std::uint32_t);
+void VKAPI_CALL vkCmdDispatchIndirect(VkCommandBuffer, VkBuffer, VkDeviceSize);
+void VKAPI_CALL vkCmdCopyBuffer(VkCommandBuffer, VkBuffer, VkBuffer, std::uint32_t, const VkBufferCopy*);
+void VKAPI_CALL vkCmdFillBuffer(VkCommandBuffer, VkBuffer, VkDeviceSize, VkDeviceSize, std::uint32_t);
+void VKAPI_CALL vkCmdPipelineBarrier(VkCommandBuffer, VkPipelineStageFlags, VkPipelineStageFlags, VkDependencyFlags, std::uint32_t,
+                                     const VkMemoryBarrier*, std::uint32_t, const VkBufferMemoryBarrier*, std::uint32_t,
+                                     const VkImageMemoryBarrier*);
+void VKAPI_CALL vkCmdResetQueryPool(VkCommandBuffer, VkQueryPool, std::uint32_t, std::uint32_t);
+void VKAPI_CALL vkCmdWriteTimestamp(VkCommandBuffer, VkPipelineStageFlagBits, VkQueryPool, std::uint32_t);
+void VKAPI_CALL vkCmdBeginConditionalRenderingEXT(VkCommandBuffer, const VkConditionalRenderingBeginInfoEXT*);
+void VKAPI_CALL vkCmdEndConditionalRenderingEXT(VkCommandBuffer);
+VkResult VKAPI_CALL vkQueueSubmit(VkQueue, std::uint32_t, const VkSubmitInfo*, VkFence);
+VkResult VKAPI_CALL vkQueueWaitIdle(VkQueue);
+VkResult VKAPI_CALL vkDeviceWaitIdle(VkDevice);
+VkResult VKAPI_CALL vkWaitSemaphores(VkDevice, const VkSemaphoreWaitInfo*, std::uint64_t);
+VkResult VKAPI_CALL vkWaitForFences(VkDevice, std::uint32_t, const VkFence*, VkBool32, std::uint64_t);
+VkResult VKAPI_CALL vkGetSemaphoreCounterValue(VkDevice, VkSemaphore, std::uint64_t*);
+
+}  // namespace stub

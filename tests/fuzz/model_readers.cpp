@@ -1,0 +1,190 @@
+#include <array>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <stdexcept>
+
+#include "base/escape.h"
+#include "base/status.h"
+#include "convert/convert.h"
+#include "convert/quantize.h"
+#include "engine/read_model.h"
+#include "fixtures/temporary_directory.h"
+#include "fixtures/tiny_checkpoint.h"
+#include "fixtures/tiny_model.h"
+#include "fuzz/readers.h"
+#include "gguf/gguf.h"
+#include "model/config.h"
+#include "text/tokenizer.h"
+#include "unit/handmade_vocabulary.h"
+#include "unit/hugging_face_folder.h"
+
+namespace skipstone::fuzz {
+namespace {
+
+namespace fs = std::filesystem;
+namespace folders = convert::testing;
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+const fixtures::CheckpointShape small{.layers = 1, .width = 16, .heads = 2, .kv_heads = 1, .head_dim = 8, .ffn = 16};
+
+// ---- reading
+
+/// As much as loading does before it needs a device, and every byte of the tensors.
+void read_model(const std::string& path) {
+  const gguf::File file = gguf::File::open(path);
+  std::size_t seen = file.fingerprint().size();
+  for (const gguf::Pair& pair : file.metadata()) {
+    seen += escaped(pair.key).size() + gguf::to_display(pair.value).size() + gguf::type_name(pair.value).size();
+  }
+  for (const gguf::Tensor& tensor : file.tensors()) {
+    tensor.data.for_each_piece(1, [&](std::uint64_t, std::span<const std::byte> bytes) { seen += bytes.size(); });
+  }
+  const model::Config config = model::Config::from(file);
+  const engine::ReadModel model = engine::read_model(file, config);
+  const text::Tokenizer& tokenizer = *model.tokenizer;
+  const std::vector<text::Token> tokens = tokenizer.encode("The hello, \xe4\xb8\xad 123\n  <s> and <|im_end|>", true, true);
+  seen += tokenizer.decode(tokens).size();
+  for (std::size_t id = 0; id < tokenizer.size(); ++id) seen += tokenizer.piece(static_cast<text::Token>(id)).size();
+  if (seen == 0) throw std::logic_error("a model was read that has nothing in it");
+}
+
+void read_gguf(const std::string& folder) { read_model(folder + "/model.gguf"); }
+
+void convert_folder(const std::string& folder, const std::string& output) {
+  convert::ConvertOptions options;
+  options.folder = folder;
+  options.output = output;
+  options.overwrite = true;
+  convert::convert(options);
+}
+
+/// A folder that can be converted gives a file that can be read.
+void read_checkpoint(const std::string& folder) {
+  const std::string output = folder + "/converted.gguf";
+  convert_folder(folder, output);
+  try {
+    read_model(output);
+  } catch (const Error& error) {
+    throw std::logic_error(std::string("what convert wrote is refused: ") + error.what());
+  }
+}
+
+// ---- folders around the file
+
+void prepare_checkpoint(const std::string& folder) { fixtures::write_checkpoint(fixtures::tiny_checkpoint(small), folder); }
+
+void prepare_shards(const std::string& folder) { fixtures::write_checkpoint(fixtures::tiny_checkpoint(small), folder, 2); }
+
+/// The vocabularies of the two kinds of tokenizer.json have so many tokens at most.
+constexpr std::uint32_t json_rows = 300;
+
+void prepare_tokenizer_json(const std::string& folder) {
+  fixtures::CheckpointShape shape = small;
+  shape.vocabulary = json_rows;
+  fixtures::write_checkpoint(fixtures::tiny_checkpoint(shape), folder);
+  fs::remove(folder + "/tokenizer.model");
+  fs::remove(folder + "/tokenizer_config.json");
+}
+
+// ---- sound files
+
+std::vector<std::string> written(const char* file, void (*prepare)(const std::string&)) {
+  const fixtures::TemporaryDirectory folder;
+  prepare(folder.path().string());
+  return {fixtures::bytes_of(folder.file(file))};
+}
+
+std::vector<std::string> gguf_seeds() {
+  const fixtures::TemporaryDirectory folder;
+  std::vector<std::string> seeds;
+  const auto take = [&](const char* name) { seeds.push_back(fixtures::bytes_of(folder.file(name))); };
+  const fixtures::TinyConfig tiny{.layers = 1, .dim = 32, .heads = 2, .kv_heads = 1, .ffn = 32, .context = 64};
+  fixtures::TinyConfig odd = tiny;
+  odd.tied = false;
+  odd.biases = odd.rope_freqs = true;
+  odd.type = gguf::Type::q8_0;
+  fixtures::write_tiny_model(odd, folder.file("odd.gguf"));
+  take("odd.gguf");
+  fixtures::write_tiny_model(tiny, folder.file("tiny.gguf"));
+  convert::QuantizeOptions sparse;
+  sparse.input = folder.file("tiny.gguf");
+  sparse.output = folder.file("sparse.gguf");
+  sparse.sparse = convert::Scores::magnitude;
+  convert::quantize(sparse);
+  take("sparse.gguf");
+  const std::string checkpoint = folder.file("checkpoint");
+  prepare_tokenizer_json(checkpoint);
+  const text::Vocabulary vocabulary = text::handmade::byte_level("gpt-2");
+  fixtures::write_text(checkpoint + "/tokenizer.json", folders::tokenizer_json(vocabulary, folders::pre_tokenizer_of("gpt-2")).dump());
+  convert_folder(checkpoint, folder.file("bytes.gguf"));
+  take("bytes.gguf");
+  return seeds;
+}
+
+std::vector<std::string> safetensors_seeds() { return written("model.safetensors", prepare_checkpoint); }
+std::vector<std::string> index_seeds() { return written("model.safetensors.index.json", prepare_shards); }
+std::vector<std::string> sentencepiece_seeds() { return written("tokenizer.model", prepare_checkpoint); }
+
+std::vector<std::string> config_seeds() {
+  ordered_json config = fixtures::tiny_checkpoint(small).config;
+  std::vector<std::string> seeds{config.dump()};
+  config["rope_scaling"] = {{"rope_type", "llama3"},
+                            {"factor", 8.0},
+                            {"low_freq_factor", 1.0},
+                            {"high_freq_factor", 4.0},
+                            {"original_max_position_embeddings", 64}};
+  config["architectures"] = {"MistralForCausalLM"};
+  config["sliding_window"] = 4096;
+  config["_name_or_path"] = "facebook/layerskip-llama2-7B";
+  config["eos_token_id"] = {2, 1};
+  seeds.push_back(config.dump());
+  return seeds;
+}
+
+std::vector<std::string> tokenizer_json_seeds() {
+  json bytes = folders::tokenizer_json(text::handmade::byte_level("llama-bpe"), folders::pre_tokenizer_of("llama-bpe"), true);
+  bytes["model"]["ignore_merges"] = true;
+  bytes["post_processor"] = folders::bos_template("<|im_start|>");
+  return {folders::tokenizer_json(text::handmade::byte_level("gpt-2"), folders::pre_tokenizer_of("gpt-2")).dump(), bytes.dump(),
+          folders::converted_sentencepiece_json(text::handmade::sentencepiece()).dump()};
+}
+
+std::vector<std::string> tokenizer_config_seeds() {
+  const json config{{"tokenizer_class", "LlamaTokenizer"},
+                    {"add_bos_token", true},
+                    {"add_eos_token", false},
+                    {"add_prefix_space", true},
+                    {"bos_token", "<s>"},
+                    {"eos_token", {{"content", "</s>"}, {"special", true}}},
+                    {"additional_special_tokens", {"th", {{"content", "he"}}}},
+                    {"added_tokens_decoder", {{"1", {{"content", "<s>"}, {"special", true}}}, {"2", {{"content", "</s>"}, {"special", true}}}}},
+                    {"chat_template", {{{"name", "default"}, {"template", "{{ messages[0]['content'] }}"}}}}};
+  return {config.dump()};
+}
+
+std::vector<std::string> special_tokens_seeds() {
+  return {json{{"bos_token", "<s>"}, {"eos_token", {{"content", "</s>"}}}, {"unk_token", "<unk>"}, {"additional_special_tokens", {"in"}}}.dump()};
+}
+
+std::vector<std::string> added_tokens_seeds() { return {json{{"<s>", 1}, {"</s>", 2}}.dump()}; }
+
+}  // namespace
+
+std::span<const Reader> model_readers() {
+  static const std::array readers{
+      Reader{"gguf", "model.gguf", Kind::gguf, gguf_seeds, nullptr, read_gguf},
+      Reader{"safetensors", "model.safetensors", Kind::safetensors, safetensors_seeds, prepare_checkpoint, read_checkpoint},
+      Reader{"index", "model.safetensors.index.json", Kind::json, index_seeds, prepare_shards, read_checkpoint},
+      Reader{"config", "config.json", Kind::json, config_seeds, prepare_checkpoint, read_checkpoint},
+      Reader{"tokenizer_json", "tokenizer.json", Kind::json, tokenizer_json_seeds, prepare_tokenizer_json, read_checkpoint},
+      Reader{"sentencepiece", "tokenizer.model", Kind::sentencepiece, sentencepiece_seeds, prepare_checkpoint, read_checkpoint},
+      Reader{"tokenizer_config", "tokenizer_config.json", Kind::json, tokenizer_config_seeds, prepare_checkpoint, read_checkpoint},
+      Reader{"special_tokens", "special_tokens_map.json", Kind::json, special_tokens_seeds, prepare_checkpoint, read_checkpoint},
+      Reader{"added_tokens", "added_tokens.json", Kind::json, added_tokens_seeds, prepare_checkpoint, read_checkpoint},
+  };
+  return readers;
+}
+
+}  // namespace skipstone::fuzz
