@@ -34,6 +34,7 @@ test_requirements() {
   cat <<'LIST'
 /usr/include/gtest/gtest.h                                   libgtest-dev
 /usr/include/volk.h /usr/include/volk/volk.h                 libvulkan-volk-dev
+abidiff                                                      abigail-tools
 /usr/share/vulkan/explicit_layer.d/VkLayer_khronos_validation.json vulkan-validationlayers
 /usr/share/vulkan/icd.d/lvp_icd.*json                        mesa-vulkan-drivers
 LIST

@@ -80,7 +80,8 @@ class Interruptible {
 
 nlohmann::ordered_json result_json(const RunOptions& options, const std::string& model, const std::string& prompt,
                                    const std::vector<skipstone_token>& prompt_tokens, const std::string& text,
-                                   const skipstone::Engine& engine, skipstone::Session& session, const RunStatistics& statistics) {
+                                   const skipstone::Engine& engine, skipstone::Session& session) {
+  const RunStatistics statistics = read_statistics(session);
   const skipstone_engine_info info = engine.info();
   nlohmann::ordered_json result = {
       {"prompt", prompt},
@@ -120,23 +121,22 @@ ExitCode generate(const RunOptions& options, const std::string& model, const std
     echo();
     return output.write({chunk.text, chunk.bytes}, chunk.drafted != 0 ? Style::green : Style::plain);
   });
-  const RunStatistics statistics = read_statistics(session);
   if (options.json) {
-    const auto result = result_json(options, model, prompt, tokens, text, engine, session, statistics);
+    const auto result = result_json(options, model, prompt, tokens, text, engine, session);
     output.write(result.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
   } else {
     echo();
     output.write("\n");
   }
-  if (!options.drafting.corpus.empty() && !options.drafting.optional && statistics.corpus_tokens == 0) {
+  if (!options.drafting.corpus.empty() && !options.drafting.optional && read_statistics(session).corpus_tokens == 0) {
     note("warning: --draft-corpus was not used; drafter {} looks at no corpus, suffix does", options.draft);
   }
   const bool interrupted = interrupt::requested();
   if (interrupted) note("interrupted");
-  if (statistics.lossy && !options.statistics && !options.json) {
-    note("note: drafter {} is lossy: the text need not be plain decoding's", statistics.drafter);
+  if (session.stats().lossy != 0 && !options.statistics && !options.json) {
+    note("note: drafter {} is lossy: the text need not be plain decoding's", read_statistics(session).drafter);
   }
-  if (options.statistics || (interrupted && !options.json)) note_lines(statistics_text(statistics));
+  if (options.statistics || (interrupted && !options.json)) note_lines(statistics_text(read_statistics(session)));
   if (options.agreement && !options.json && !interrupted && !session.tokens().empty()) {
     note("{:<20}{:10.1f} % of the tokens are what the whole model chooses there", "agreement", 100.0 * skipstone::agreement(session));
   }
@@ -186,7 +186,7 @@ void add_run(CLI::App& app, ExitCode& code) {
   add_verify_option(*command, o.sampling);
   add_sampling_options(*command, o.sampling);
   const char* group = "Output";
-  command->add_flag("--stats", o.statistics, "RunStatistics to standard error at the end")->envname("SKIPSTONE_STATS")->group(group);
+  command->add_flag("--stats", o.statistics, "Statistics to standard error at the end")->envname("SKIPSTONE_STATS")->group(group);
   command
       ->add_flag("--agreement", o.agreement,
                  "At the end, how many tokens are what the whole model chooses at their places: 100 % unless the drafter is lossy")

@@ -23,10 +23,12 @@ struct Text {
 
 skipstone_status attempt(const char* model, const RunOptions& options, Text& text) {
   Handles handles;
-  skipstone_engine_params engine = skipstone::engine_params();
+  skipstone_engine_params engine{};
+  skipstone_engine_params_init(&engine, sizeof(engine));
   engine.model_path = model;
   if (const auto status = skipstone_engine_load(&engine, &handles.engine)) return status;
-  skipstone_session_params session = skipstone::session_params();
+  skipstone_session_params session{};
+  skipstone_session_params_init(&session, sizeof(session));
   session.temperature = options.temperature;
   session.draft = options.draft;
   session.rounds = options.rounds;
