@@ -19,7 +19,7 @@ std::string reason(int error) { return std::generic_category().message(error); }
 
 /// The size of a file that can be read by place; throws where `info` says otherwise.
 std::uint64_t regular_size(const struct stat& info, const std::string& path) {
-  if (S_ISDIR(info.st_mode)) fail(Code::bad_file, "{}: is a directory; name a file in it", path);
+  if (S_ISDIR(info.st_mode)) fail(Code::bad_file, "{}: is a directory and not a regular file; name a file in it", path);
   if (!S_ISREG(info.st_mode)) fail(Code::bad_file, "{}: is not a regular file; copy what it gives to a file", path);
   return static_cast<std::uint64_t>(std::max<off_t>(0, info.st_size));
 }

@@ -51,6 +51,14 @@ class EditedModel {
     std::erase_if(tensors_, [&](const Item& item) { return item.name == name; });
     return *this;
   }
+  /// Of a model with at most ten.
+  EditedModel& keep_layers(std::uint32_t layers) {
+    const auto is_left_out = [&](const Item& item) {
+      return item.name.starts_with("blk.") && static_cast<std::uint32_t>(item.name[4] - '0') >= layers;
+    };
+    std::erase_if(tensors_, is_left_out);
+    return set("llama.block_count", layers);
+  }
   EditedModel& rename_tensor(const std::string& from, const std::string& to) {
     for (Item& item : tensors_) {
       if (item.name == from) item.name = to;

@@ -173,9 +173,7 @@ TEST(Oracle, AnEarlyExitIsAShorterModel) {
   LayerPlan early = LayerPlan::full(4);
   early.end = 2;
   const auto exited = run(ref::Model(EditedModel().open(), KvFormat::f32), text, early);
-  EditedModel shorter;
-  shorter.set("llama.block_count", std::uint32_t{2});
-  EXPECT_EQ(exited.logits, run(shorter.open(), text).logits);
+  EXPECT_EQ(exited.logits, run(EditedModel().keep_layers(2).open(), text).logits);
 }
 
 TEST(Oracle, LateLayersContinueFromTheHiddenState) {

@@ -123,8 +123,7 @@ TEST_F(QuantizeFile, HalvesSurviveTheWayThroughF32) {
   for (std::size_t i = 0; i < before.tensors().size(); ++i) {
     const Tensor &was = before.tensors()[i], &is = after.tensors()[i];
     EXPECT_EQ(weights_of(middle.tensors()[i]), weights_of(was)) << was.name;
-    ASSERT_EQ(is.data.size(), was.data.size());
-    EXPECT_EQ(std::memcmp(is.data.data(), was.data.data(), was.data.size()), 0) << was.name;
+    EXPECT_TRUE(is.data == was.data) << was.name;
   }
 }
 
@@ -212,7 +211,7 @@ TEST_F(QuantizeFile, QuantisedSourcesAreTakenWithOneWarning) {
   const File same = File::open(quantized(file("q8.gguf"), Type::q8_0));
   EXPECT_EQ(warnings, 0);
   for (std::size_t i = 0; i < before.tensors().size(); ++i) {
-    EXPECT_EQ(std::memcmp(same.tensors()[i].data.data(), before.tensors()[i].data.data(), before.tensors()[i].data.size()), 0);
+    EXPECT_TRUE(same.tensors()[i].data == before.tensors()[i].data);
   }
   const File wide = File::open(quantized(file("q8.gguf"), Type::f32));
   EXPECT_EQ(warnings, 1);
