@@ -10,7 +10,7 @@
 #include "fixtures/tiny_checkpoint.h"
 #include "fixtures/tiny_model.h"
 #include "fuzz/mutator.h"
-#include "skipstone/skipstone.hpp"
+#include "skipstone/skipstone_experimental.hpp"
 
 namespace skipstone::faults {
 namespace {
@@ -22,7 +22,7 @@ std::string use_all_caches(const std::string& model) {
   skipstone_engine_params params = skipstone::engine_params();
   params.model_path = model.c_str();
   const Engine engine(params);
-  std::string said = std::to_string(engine.costs().size() > 0);
+  std::string said = std::to_string(costs(engine).size() > 0);
   skipstone_session_params with_bigrams = skipstone::session_params();
   with_bigrams.draft = "ngram";
   Session session(engine, with_bigrams);

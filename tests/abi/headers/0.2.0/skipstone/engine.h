@@ -26,6 +26,8 @@ typedef enum skipstone_tuning {
   SKIPSTONE_TUNING_FIRST_USE = 2  /* as AUTOMATIC, but measured on CPU devices too; their drivers may take half a minute */
 } skipstone_tuning;
 
+struct skipstone_vulkan_host;
+
 typedef struct skipstone_engine_params {
   size_t struct_size;
   const char* model_path;
@@ -40,6 +42,13 @@ typedef struct skipstone_engine_params {
    * for benchmarks. There is no tokenizer: functions that take or give text fail with SKIPSTONE_UNSUPPORTED, chunks have no text.
    * SKIPSTONE_INVALID_ARGUMENT with what there is for other names and types. */
   const char* synthetic;
+  /* Device memory, in bytes, that the engine and its sessions together never pass: planned against, and SKIPSTONE_OUT_OF_MEMORY with the
+   * numbers where more would be needed. What drivers keep of their own is not counted. 0: what the device has. */
+  uint64_t memory_limit;
+  /* skipstone/vulkan.h: the device of the program itself; `device`, `validation` and `low_priority` do not matter then. NULL: one of the
+   * engine's own. The struct is read during the call alone. */
+  const struct skipstone_vulkan_host* vulkan;
+  int32_t low_priority; /* 1: other programs' work on the device goes first, where the driver knows priorities */
 } skipstone_engine_params;
 
 SKIPSTONE_API void skipstone_engine_params_init(skipstone_engine_params* params, size_t struct_size);

@@ -107,7 +107,8 @@ SKIPSTONE_API skipstone_status skipstone_search_skip_set(skipstone_engine* engin
 
 /* ---- libraries over this one ------------------------------------------------------------------------------------------- */
 
-/* For functions that report as this library's do: keeps `sentence` for this thread's skipstone_last_error(), and returns `status`. */
+/* For functions that report as this library's do: keeps `sentence` (NULL: that there is no memory left) for this thread's
+ * skipstone_last_error(), and returns `status`. */
 SKIPSTONE_API skipstone_status skipstone_set_last_error(skipstone_status status, const char* sentence);
 
 /* Writes a message where skipstone_set_log() says. */
