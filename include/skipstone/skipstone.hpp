@@ -29,30 +29,20 @@ inline void check(skipstone_status status) {
   if (status != SKIPSTONE_OK) throw error(status, skipstone_last_error());
 }
 
+namespace detail {
+template <typename Params>
+Params filled(void (*init)(Params*, std::size_t)) {
+  Params params;
+  init(&params, sizeof(params));
+  return params;
+}
+}  // namespace detail
+
 /// Parameters with their defaults.
-inline skipstone_engine_params engine_params() {
-  skipstone_engine_params params;
-  skipstone_engine_params_init(&params, sizeof(params));
-  return params;
-}
-
-inline skipstone_session_params session_params() {
-  skipstone_session_params params;
-  skipstone_session_params_init(&params, sizeof(params));
-  return params;
-}
-
-inline skipstone_inspect_params inspect_params() {
-  skipstone_inspect_params params;
-  skipstone_inspect_params_init(&params, sizeof(params));
-  return params;
-}
-
-inline skipstone_doctor_params doctor_params() {
-  skipstone_doctor_params params;
-  skipstone_doctor_params_init(&params, sizeof(params));
-  return params;
-}
+inline skipstone_engine_params engine_params() { return detail::filled(skipstone_engine_params_init); }
+inline skipstone_session_params session_params() { return detail::filled(skipstone_session_params_init); }
+inline skipstone_inspect_params inspect_params() { return detail::filled(skipstone_inspect_params_init); }
+inline skipstone_doctor_params doctor_params() { return detail::filled(skipstone_doctor_params_init); }
 
 namespace detail {
 

@@ -6,11 +6,7 @@
 
 namespace skipstone {
 
-inline skipstone_work work() {
-  skipstone_work work;
-  skipstone_work_init(&work, sizeof(work));
-  return work;
-}
+inline skipstone_work work() { return detail::filled(skipstone_work_init); }
 
 /// Seconds that `work` takes; see skipstone_session_measure().
 inline double measure(Session& session, const skipstone_work& work) {

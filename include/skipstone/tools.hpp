@@ -9,23 +9,9 @@ namespace skipstone {
 /// Called while a skip set is searched; false stops.
 using OnTuneStep = std::function<bool(const skipstone_tune_step& step)>;
 
-inline skipstone_convert_params convert_params() {
-  skipstone_convert_params params;
-  skipstone_convert_params_init(&params, sizeof(params));
-  return params;
-}
-
-inline skipstone_quantize_params quantize_params() {
-  skipstone_quantize_params params;
-  skipstone_quantize_params_init(&params, sizeof(params));
-  return params;
-}
-
-inline skipstone_tune_params tune_params() {
-  skipstone_tune_params params;
-  skipstone_tune_params_init(&params, sizeof(params));
-  return params;
-}
+inline skipstone_convert_params convert_params() { return detail::filled(skipstone_convert_params_init); }
+inline skipstone_quantize_params quantize_params() { return detail::filled(skipstone_quantize_params_init); }
+inline skipstone_tune_params tune_params() { return detail::filled(skipstone_tune_params_init); }
 
 /// Writes a Hugging Face checkpoint as a GGUF file.
 inline void convert(skipstone_convert_params params, Progress progress = {}) {
