@@ -13,16 +13,14 @@ endfunction()
 
 run("configuring" ${CMAKE_COMMAND} -S ${SOURCE}/consumer -B ${WORK} -G ${GENERATOR} -DCMAKE_CXX_COMPILER=${CXX} -DSKIPSTONE_SOURCE=${PROJECT}
     -DBUILD_SHARED_LIBS=ON -DCMAKE_BUILD_TYPE=Release)
-# Nothing but the libraries comes with a folder: no tests, no examples.
-run("listing the targets" ${CMAKE_COMMAND} --build ${WORK} --target help)
-foreach(target runtime_consumer tools_consumer skipstone skipstone_tools_library)
-  if(NOT output MATCHES "${target}")
-    message(FATAL_ERROR "there is no target ${target}:\n${output}")
+# The targets are there (-n: nothing is built), and nothing comes with the folder but the libraries.
+run("planning the programs" ${CMAKE_COMMAND} --build ${WORK} --target runtime_consumer tools_consumer -- -n)
+foreach(target skipstone_cli c_api_test example_smallest)
+  execute_process(COMMAND ${CMAKE_COMMAND} --build ${WORK} --target ${target} -- -n RESULT_VARIABLE failed OUTPUT_QUIET ERROR_QUIET)
+  if(NOT failed)
+    message(FATAL_ERROR "${target} came with the folder")
   endif()
 endforeach()
-if(output MATCHES "c_api_test|example_smallest")
-  message(FATAL_ERROR "tests or examples came with the folder")
-endif()
 # Running models needs neither the tools nor what they need.
 run("configuring the runtime alone" ${CMAKE_COMMAND} -S ${PROJECT} -B ${WORK}/runtime -G ${GENERATOR} -DCMAKE_CXX_COMPILER=${CXX}
     -DSKIPSTONE_BUILD_TOOLS=OFF -DSKIPSTONE_BUILD_TESTS=OFF -DCMAKE_DISABLE_FIND_PACKAGE_Eigen3=ON -DPROTOZERO_INCLUDE_DIR=PROTOZERO_INCLUDE_DIR-NOTFOUND
