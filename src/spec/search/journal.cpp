@@ -7,8 +7,8 @@
 
 #include "base/output_file.h"
 #include "base/status.h"
-#include "spec/search/profile.h"
 #include "json/parse_json.h"
+#include "spec/search/profile.h"
 #include "spec/search/profile_json.h"
 
 namespace skipstone::spec::search {
@@ -58,7 +58,12 @@ Journal::Journal(std::string path, const JournalKey& key, std::uint32_t layers) 
 }
 
 void Journal::read() {
-  const Json document = parse_json<Json>(read_text_file(path_, "state of a search"), path_);
+  const std::string text = read_text_file(path_, "state of a search");
+  Json document;
+  try {
+    document = parse_json<Json>(text, path_);
+  } catch (const Error&) {  // no JSON: as little a state as any other document; the sentence below says what to do
+  }
   if (!document.is_object() || document.value("format", Json()) != format_name || document.value("version", Json()) != version) {
     fail(Code::invalid_argument, "'{}' stands where the state of the search is kept, but is none; remove it or name another profile with -o",
          path_);
