@@ -40,6 +40,13 @@ Params filled(void (*init)(Params*, std::size_t)) {
 
 /// Parameters with their defaults.
 inline skipstone_engine_params engine_params() { return detail::filled(skipstone_engine_params_init); }
+/// Parameters for a model in memory, which has to stay as it is until the engine is made.
+inline skipstone_engine_params engine_params(const void* model, std::size_t bytes) {
+  skipstone_engine_params params = engine_params();
+  params.model_data = model;
+  params.model_bytes = bytes;
+  return params;
+}
 inline skipstone_session_params session_params() { return detail::filled(skipstone_session_params_init); }
 inline skipstone_inspect_params inspect_params() { return detail::filled(skipstone_inspect_params_init); }
 inline skipstone_doctor_params doctor_params() { return detail::filled(skipstone_doctor_params_init); }
@@ -133,6 +140,10 @@ class Engine {
     check(skipstone_detokenize(get(), tokens.data(), tokens.size(), &text, &bytes));
     return detail::take(text, bytes);
   }
+
+  /// -1 where the model has none.
+  skipstone_token special_token(skipstone_special_token kind) const noexcept { return skipstone_engine_special_token(get(), kind); }
+  bool ends_generation(skipstone_token token) const noexcept { return skipstone_engine_ends_generation(get(), token) != 0; }
 
   std::string piece(skipstone_token token) const {
     char* text = nullptr;

@@ -20,6 +20,10 @@
 #include "vk/caps.h"
 #include "vk/host_device.h"
 
+namespace skipstone {
+class InputFile;
+}
+
 namespace skipstone::gguf {
 class File;
 }
@@ -55,6 +59,7 @@ using Progress = std::function<void(const std::string& stage, double done)>;
 
 struct EngineOptions {
   std::string model_path;
+  std::shared_ptr<const InputFile> model_file;  ///< instead of a path: one that is open, or memory; let go of when the model is loaded
   std::string synthetic;      ///< instead of a file: model::synthetic_model()'s notation, with random weights made on the device
   std::string device;         ///< "" (best), a number of the list, or a part of a name
   std::uint32_t context = 0;  ///< 0: what the model was trained for, at most 4096
