@@ -4,7 +4,9 @@
 #include <atomic>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "api/stream.h"
 #include "base/status.h"
 #include "engine/engine.h"
 #include "skipstone/session.h"
@@ -17,9 +19,11 @@ struct skipstone_engine {
 
 struct skipstone_session {
   std::shared_ptr<skipstone::engine::Engine> engine;
-  std::unique_ptr<skipstone::engine::Session> session;
   skipstone::spec::Outcome last;
+  skipstone::text::StopStrings stop{{}};
+  std::unique_ptr<skipstone::api::Stream> stream;  ///< of the generation that has begun and not ended
   std::atomic<bool> cancel{false};
+  std::unique_ptr<skipstone::engine::Session> session;  ///< behind what its generation uses
   std::atomic<bool> busy{false};  ///< a call that changes the session is running
   static_assert(std::atomic<bool>::is_always_lock_free, "skipstone_session_cancel() is called from signal handlers");
 };
