@@ -184,8 +184,7 @@ CallReader::Next CallReader::read_arguments_open() {
   const std::size_t from = at_ + format_.id_open.size(), bytes = name_bytes(from);
   if (bytes > longest_name) return refused();
   if (from + bytes == text_.size()) return more();
-  if bytes
-    == 0 return refused();
+  if (bytes == 0) return refused();
   id_ = text_.substr(from, bytes);
   at_ = from + bytes;
   return std::nullopt;
