@@ -97,7 +97,8 @@ class Pass {
                                  .epsilon = config_.norm_epsilon},
                                 spec_.bucket, blk + "qk_norm"));
     }
-    append(kernels::rope_store(select_, attention_, layer, spec_.bucket, blk + "rope_store", spec_.tree, layer_spec.rotates));
+    append(kernels::rope_store(select_, attention_, layer, spec_.bucket, blk + (layer_spec.rotates ? "rope_store" : "store"), spec_.tree,
+                               layer_spec.rotates));
   }
 
   void attention_sublayer(std::uint32_t layer) {

@@ -113,14 +113,14 @@ void refuse_other_computations(const Keys& keys, const Config& config) {
     double value;  // with it the feature does nothing
   };
   const std::array<Neutral, 9> features{{{"attention.clamp_kqv", 0.0},
-                                          {"attention.max_alibi_bias", 0.0},
-                                          {"attention.scale", 1.0 / std::sqrt(static_cast<double>(config.head_dim))},
-                                          {"attention.temperature_scale", 0.0},
-                                          {"attn_logit_softcapping", 0.0},
-                                          {"final_logit_softcapping", 0.0},
-                                          {"logit_scale", 1.0},
-                                          {"residual_scale", 1.0},
-                                          {"embedding_scale", 1.0}}};
+                                         {"attention.max_alibi_bias", 0.0},
+                                         {"attention.scale", 1.0 / std::sqrt(static_cast<double>(config.head_dim))},
+                                         {"attention.temperature_scale", 0.0},
+                                         {"attn_logit_softcapping", 0.0},
+                                         {"final_logit_softcapping", 0.0},
+                                         {"logit_scale", 1.0},
+                                         {"residual_scale", 1.0},
+                                         {"embedding_scale", 1.0}}};
   for (const Neutral& feature : features) {
     const double value = keys.file().number(keys.full(feature.name), feature.value);
     if (!(std::abs(value - feature.value) <= 1e-6)) {  // a NaN too is refused
@@ -184,10 +184,13 @@ std::vector<float> rope_factors(const Keys& keys, const char* name, std::uint32_
 }
 
 /// Two sets of factors, one for texts of the original length, one for longer ones; and what both multiply cosines and sines with.
-void read_long_rope(const Keys& keys, Config& config) {
+void read_long_rope(const Keys& keys, bool long_rope, Config& config) {
   constexpr const char *shorter = "rope_factors_short.weight", *longer = "rope_factors_long.weight";
-  std::vector<float> short_factors = rope_factors(keys, shorter, config.rope_dim);
-  config.rope_factors_long = rope_factors(keys, longer, config.rope_dim);
+  std::vector<float> short_factors;
+  if (long_rope) {
+    short_factors = rope_factors(keys, shorter, config.rope_dim);
+    config.rope_factors_long = rope_factors(keys, longer, config.rope_dim);
+  }
   if (short_factors.empty() != config.rope_factors_long.empty()) {
     fail(Code::bad_file, "Tensor '{}' is there and '{}' is not; a model has both or none.", short_factors.empty() ? longer : shorter,
          short_factors.empty() ? shorter : longer);
@@ -200,13 +203,14 @@ void read_long_rope(const Keys& keys, Config& config) {
     }
     return;
   }
-  if (!config.rope_factors.empty()) fail(Code::bad_file, "Tensors 'rope_freqs.weight' and '{}' are both there; a model has one of them.", shorter);
+  if (!config.rope_factors.empty())
+    fail(Code::bad_file, "Tensors 'rope_freqs.weight' and '{}' are both there; a model has one of them.", shorter);
   config.rope_factors = std::move(short_factors);
   config.rope_original_context = keys.count("rope.scaling.original_context_length", 1, most_context);
   config.rope_magnitude = keys.positive(attention_factor, 1.0f);
 }
 
-void read_rope(const Keys& keys, Config& config) {
+void read_rope(const Keys& keys, bool long_rope, Config& config) {
   config.rope_dim = keys.count("rope.dimension_count", 2, config.head_dim, config.head_dim);
   if (config.rope_dim % 2 != 0) {
     fail(Code::bad_file, "The key '{}' is {}, but rotary dimensions come in pairs.", keys.full("rope.dimension_count"), config.rope_dim);
@@ -227,7 +231,7 @@ void read_rope(const Keys& keys, Config& config) {
   if (kind == "linear") config.rope_scale = factor;
 
   config.rope_factors = rope_factors(keys, "rope_freqs.weight", config.rope_dim);
-  read_long_rope(keys, config);
+  read_long_rope(keys, long_rope, config);
 }
 
 /// A window that the context does not reach past is none. Those of single layers need kernels of their own, which we do not have.
@@ -261,8 +265,8 @@ void read_vocabulary(const Keys& keys, Config& config) {
 std::size_t count_distinct(const ModelTensors& tensors) {
   std::unordered_set<const gguf::Tensor*> distinct{tensors.embedding, tensors.output_norm, tensors.output, tensors.output_bias};
   for (const LayerTensors& l : tensors.layers) {
-    distinct.insert({l.attention_norm, l.q, l.k, l.v, l.o, l.q_bias, l.k_bias, l.v_bias, l.o_bias, l.ffn_norm, l.gate, l.up, l.down,
-                     l.gate_bias, l.up_bias, l.down_bias, l.qkv, l.gate_up, l.q_norm, l.k_norm});
+    distinct.insert({l.attention_norm, l.q,  l.k,    l.v,         l.o,       l.q_bias,    l.k_bias, l.v_bias,  l.o_bias, l.ffn_norm,
+                     l.gate,           l.up, l.down, l.gate_bias, l.up_bias, l.down_bias, l.qkv,    l.gate_up, l.q_norm, l.k_norm});
   }
   distinct.erase(nullptr);
   return distinct.size();
@@ -280,7 +284,7 @@ Config Config::from(const gguf::File& file) {
   config.qk_norm = row.qk_norm;
   config.unrotated_every = row.unrotated_every;
   read_shape(keys, config);
-  read_rope(keys, config);
+  read_rope(keys, row.long_rope, config);
   read_window(keys, config);
   refuse_other_computations(keys, config);
   read_vocabulary(keys, config);
@@ -292,7 +296,8 @@ Config Config::from(const gguf::File& file) {
   }
   config.exit_layer = static_cast<std::uint32_t>(exit_layer);
 
-  const std::size_t used = count_distinct(find_tensors(file, config)) + (config.rope_factors.empty() ? 0 : 1) + (config.rope_factors_long.empty() ? 0 : 1);
+  const std::size_t used =
+      count_distinct(find_tensors(file, config)) + (config.rope_factors.empty() ? 0 : 1) + (config.rope_factors_long.empty() ? 0 : 1);
   if (used < file.tensors().size()) {
     log::info("{} of the file's {} tensors play no part in architecture '{}' and are not used.", file.tensors().size() - used,
               file.tensors().size(), config.architecture);

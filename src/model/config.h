@@ -19,7 +19,7 @@ enum class RopePairs { neighbours, halves };
 
 /// What one layer does differently from its neighbours, and what the passes of its family do differently from Llama's.
 struct LayerSpec {
-  bool rotates = true;  ///< Q and K turn with their position (RoPE); layers without know no positions
+  bool rotates = true;   ///< Q and K turn with their position (RoPE); layers without know no positions
   bool qk_norm = false;  ///< each head of Q and K is RMS-normalised behind its projection, before it turns
 };
 
@@ -31,14 +31,14 @@ struct Config {
   float rope_base = 10000.0f;
   float rope_scale = 1.0f;  ///< positions are divided by it (linear scaling)
   RopePairs rope_pairs = RopePairs::neighbours;
-  /// Each pair's frequency is divided by its factor; empty for none. rope_freqs.weight, or rope_factors_short.weight of models that have two
-  /// sets (LongRoPE, arXiv 2402.13753): these take `rope_factors_long` in contexts of more than `rope_original_context` tokens.
+  /// Each pair's frequency is divided by its factor; empty for none. rope_freqs.weight, or rope_factors_short.weight of models that have
+  /// two sets (LongRoPE, arXiv 2402.13753): these take `rope_factors_long` in contexts of more than `rope_original_context` tokens.
   std::vector<float> rope_factors, rope_factors_long;
   std::uint32_t rope_original_context = 0;
-  float rope_magnitude = 1.0f;         ///< of the rotated dimensions of Q and K: LongRoPE's attention factor
-  std::uint32_t unrotated_every = 0;   ///< every so many layers one does not rotate; 0: all do
-  bool qk_norm = false;                ///< LayerSpec::qk_norm, of all layers
-  std::uint32_t context_limit = 0;     ///< longest context that it runs exactly: a sliding window's length; 0: none
+  float rope_magnitude = 1.0f;        ///< of the rotated dimensions of Q and K: LongRoPE's attention factor
+  std::uint32_t unrotated_every = 0;  ///< every so many layers one does not rotate; 0: all do
+  bool qk_norm = false;               ///< LayerSpec::qk_norm, of all layers
+  std::uint32_t context_limit = 0;    ///< longest context that it runs exactly: a sliding window's length; 0: none
   float norm_epsilon = 1e-5f;
   bool tied_embeddings = false;  ///< no output.weight: the embedding is the LM head
   std::uint32_t exit_layer = 0;  ///< the exit a LayerSkip checkpoint was trained for; 0: unknown
@@ -57,8 +57,8 @@ struct Config {
   static Config from(const gguf::File& file);
 };
 
-/// The matrices and vectors of one layer; nullptr where a model has none. Fused: `qkv` is q above k above v, `gate_up` gate above up, and the
-/// matrices that they are made of are nullptr.
+/// The matrices and vectors of one layer; nullptr where a model has none. Fused: `qkv` is q above k above v, `gate_up` gate above up, and
+/// the matrices that they are made of are nullptr.
 struct LayerTensors {
   const gguf::Tensor *qkv = nullptr, *gate_up = nullptr, *q_norm = nullptr, *k_norm = nullptr;
   const gguf::Tensor *attention_norm = nullptr, *q = nullptr, *k = nullptr, *v = nullptr, *o = nullptr;
@@ -84,6 +84,7 @@ struct Architecture {
   bool qk_norm = false;
   std::uint32_t unrotated_every = 0;  ///< see Config
   bool fused = false;                 ///< attn_qkv, and gate in ffn_up
+  bool long_rope = false;             ///< may have two sets of rotary factors
 };
 std::span<const Architecture> architectures();
 

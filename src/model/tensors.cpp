@@ -145,14 +145,16 @@ std::optional<std::pair<std::uint32_t, std::string_view>> split_layer(std::strin
 /// A model runs with all of its tensors or not at all: what is left over means that the metadata speaks of another model, or that something
 /// is computed that we do not know. Left out may only be the inverse rotary frequencies that early converters stored and nobody reads.
 void check_known(const gguf::Tensor& tensor, const gguf::File& file, const Config& config, const Architecture& row) {
-  constexpr std::array<std::string_view, 7> global{"token_embd.weight", "output_norm.weight", "output.weight", "output.bias",
-                                                   "rope_freqs.weight", "rope_factors_short.weight", "rope_factors_long.weight"};
+  constexpr std::array<std::string_view, 5> global{"token_embd.weight", "output_norm.weight", "output.weight", "output.bias",
+                                                   "rope_freqs.weight"};
   if (std::ranges::find(global, tensor.name) != global.end()) return;
+  if (row.long_rope && (tensor.name == "rope_factors_short.weight" || tensor.name == "rope_factors_long.weight")) return;
   if (const auto part = split_layer(tensor.name)) {
     const auto& [layer, rest] = *part;
     if (layer >= config.layers) {
-      fail(Code::bad_file, "{}: tensor '{}' is of layer {}, but by its metadata the model has {} layers, numbered from 0; the file is damaged",
-           file.path(), shortened(tensor.name), layer, config.layers);
+      fail(Code::bad_file,
+           "{}: tensor '{}' is of layer {}, but by its metadata the model has {} layers, numbered from 0; the file is damaged", file.path(),
+           shortened(tensor.name), layer, config.layers);
     }
     if (known_in_layer(rest, row) || rest == "attn_rot_embd.weight") return;
   }

@@ -25,7 +25,8 @@ struct Linear {
   Linear(const gguf::Tensor& fused, std::size_t first, std::size_t rows) {
     const Floats all = weights(fused);
     const std::size_t length = fused.row_length();
-    weight.assign(all.begin() + static_cast<std::ptrdiff_t>(first * length), all.begin() + static_cast<std::ptrdiff_t>((first + rows) * length));
+    weight.assign(all.begin() + static_cast<std::ptrdiff_t>(first * length),
+                  all.begin() + static_cast<std::ptrdiff_t>((first + rows) * length));
   }
 
   /// x: rows of K floats.

@@ -10,7 +10,7 @@ namespace {
 // SmolLM3's. Biases are read where a file has them (Qwen 2).
 constexpr std::array rows{
     Architecture{"llama", RopePairs::neighbours},
-    Architecture{.name = "phi3", .rope_pairs = RopePairs::halves, .fused = true},
+    Architecture{.name = "phi3", .rope_pairs = RopePairs::halves, .fused = true, .long_rope = true},
     Architecture{"qwen2", RopePairs::halves},
     Architecture{.name = "qwen3", .rope_pairs = RopePairs::halves, .qk_norm = true},
     Architecture{.name = "smollm3", .rope_pairs = RopePairs::neighbours, .unrotated_every = 4},
