@@ -36,6 +36,17 @@ struct Vocabulary {
   static Vocabulary from(const gguf::File& file);
 };
 
+/// Bytes [begin, end) of a text.
+struct Span {
+  std::size_t begin = 0, end = 0;
+};
+
+/// A part of a text that is one token as it stands, or is yet to be spelled with tokens (-1).
+struct Stretch {
+  std::size_t begin = 0, end = 0;
+  Token token = -1;
+};
+
 /// Immutable after construction; safe to use from many threads.
 class Tokenizer {
  public:
@@ -51,6 +62,13 @@ class Tokenizer {
   /// of the text and always become tokens (DeepSeek Coder's single letters, Gemma's runs of spaces). Throws invalid_argument for
   /// text that is not UTF-8 (naming the byte offset), and for a byte that the vocabulary can neither spell nor call unknown.
   std::vector<Token> encode(std::string_view text, bool add_special, bool parse_special) const;
+
+  /// A text of which only the parts `trusted` (in order, apart) may become control tokens, each of them within one part: what a chat
+  /// template writes, as against what messages say. `reserved`: user-defined tokens that the same holds for. No BOS, no EOS. Throws as above.
+  std::vector<Token> encode(std::string_view text, std::span<const Span> trusted, std::span<const Token> reserved) const;
+
+  /// How the former takes `text` apart: stretches in order, joined they are the text.
+  std::vector<Stretch> stretches(std::string_view text, std::span<const Span> trusted, std::span<const Token> reserved) const;
 
   /// The bytes a token stands for; "" for control and unknown tokens. Throws invalid_argument for ids outside the vocabulary.
   std::string piece(Token token) const;

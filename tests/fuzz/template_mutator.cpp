@@ -48,7 +48,10 @@ std::string joined(const std::vector<std::string>& pieces) {
 }
 
 void change_pieces(std::vector<std::string>& pieces, const std::vector<std::string>& others, Random& random) {
-  const std::size_t at = random.below(pieces.size());
+  std::size_t at = random.below(pieces.size());
+  if (random.one_in(2)) {  // between tags, so that more of the changed templates are templates still
+    while (at + 1 < pieces.size() && pieces[at].compare(0, 2, "{{") != 0 && pieces[at].compare(0, 2, "{%") != 0) ++at;
+  }
   const auto place = pieces.begin() + static_cast<std::ptrdiff_t>(at);
   const std::size_t count = std::min<std::size_t>(random.below(6), pieces.size() - at);
   switch (random.below(8)) {
@@ -117,7 +120,7 @@ std::string mutated_template(const std::vector<std::string>& templates, std::uin
   const std::vector<std::string> others = pieces_of(templates[random.below(templates.size())]);
   for (std::size_t changes = random.below(4); changes > 0; --changes) change_pieces(pieces, others, random);
   std::string text = joined(pieces);
-  for (std::size_t changes = random.below(4); changes > 0; --changes) change_bytes(text, random);
+  for (std::size_t changes = random.one_in(3) ? random.below(4) : 0; changes > 0; --changes) change_bytes(text, random);
   return text;
 }
 

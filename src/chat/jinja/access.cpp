@@ -1,4 +1,6 @@
 // Lengths, items, attributes, slices.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/escape.h"
@@ -12,10 +14,10 @@ namespace skipstone::chat::jinja {
 namespace {
 
 /// Quoted as Python would, for sentences.
-std::string quoted(std::string_view name) { return "'" + shortened(name) + "'"; }
+std::string quoted(std::string_view name) { return fmt::format("'{}'", shortened(name)); }
 
 Value no_attribute(const Value& object, std::string_view name) {
-  return make_undefined("'" + object_name(object) + "' has no attribute " + quoted(name));
+  return make_undefined(fmt::format("'{}' has no attribute {}", object_name(object), quoted(name)));
 }
 
 Value no_item(Guard& guard, const Value& object, const Value& key) {
@@ -98,14 +100,14 @@ bool own_attribute(const Value& object, std::string_view name, Value& found) {
     case Method::none:
       break;
     case Method::refused:
-      found = make_undefined("access to attribute " + quoted(name) + " of '" + type_name(object) + "' object is unsafe.");
+      found = make_undefined(fmt::format("access to attribute {} of '{}' object is unsafe.", quoted(name), type_name(object)));
       return true;
     case Method::known:
       found = bound(Callable::Kind::method, name, object);
       return true;
   }
   if (name.size() > 2 && name.substr(0, 2) == "__") {
-    found = make_undefined("access to attribute " + quoted(name) + " of '" + type_name(object) + "' object is unsafe.");
+    found = make_undefined(fmt::format("access to attribute {} of '{}' object is unsafe.", quoted(name), type_name(object)));
     return true;
   }
   return false;
@@ -164,7 +166,7 @@ Value item(Guard& guard, const Value& object, const Value& key) {
   if (const Dict* dict = object.dict()) {
     const Sequence* list = key.sequence();
     const bool hashable = key.dict() == nullptr && (list == nullptr || list->kind != Sequence::Kind::list);
-    const Value* value = hashable ? dict->find_key(key) : nullptr;
+    const Value* value = hashable ? dict->find_key(guard, key) : nullptr;
     if (value != nullptr) return *value;
   } else if ((object.string() != nullptr || object.sequence() != nullptr) && as_integer(key)) {
     if (element(guard, object, *as_integer(key), found)) return found;

@@ -1,4 +1,6 @@
 // Macros, methods, and the functions that templates find: namespace, range, dict, raise_exception, strftime_now.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 
@@ -58,7 +60,7 @@ void Interpreter::bind_parameters(const Macro& macro, Arguments& arguments, cons
     Value value = i < given ? arguments.positional[i] : by_name != nullptr ? *by_name : Value();
     if (i >= given && by_name == nullptr) {
       value = parameter.default_value ? evaluate(*parameter.default_value, scope)
-                                      : make_undefined("parameter '" + shortened(parameter.name) + "' was not provided");
+                                      : make_undefined(fmt::format("parameter '{}' was not provided", shortened(parameter.name)));
     }
     named.erase(std::remove_if(named.begin(), named.end(), [&](const auto& argument) { return argument.first == parameter.name; }), named.end());
     scope->set(parameter.symbol, std::move(value));

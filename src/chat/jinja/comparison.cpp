@@ -44,7 +44,7 @@ bool equal_sequences(const Sequence& a, const Sequence& b) {
 bool equal_dicts(const Dict& a, const Dict& b) {
   if (a.items().size() != b.items().size()) return false;
   return std::all_of(a.items().begin(), a.items().end(), [&](const Dict::Item& entry) {
-    const Value* other = b.find_key(entry.first);
+    const Value* other = b.find_equal(entry.first);
     return other != nullptr && equal(entry.second, *other);
   });
 }
@@ -141,7 +141,7 @@ bool contains(Guard& guard, const Value& container, const Value& what) {
     guard.step_over(string->text.size());
     return find_text(string->bytes(), part->bytes(), 0) != std::string_view::npos;
   }
-  if (const Dict* dict = container.dict()) return dict->find_key(what) != nullptr;
+  if (const Dict* dict = container.dict()) return dict->find_key(guard, what) != nullptr;
   if (container.is<Undefined>()) return false;
   if (const Sequence* sequence = container.sequence()) {
     guard.step(sequence->items.size() + weight(container));

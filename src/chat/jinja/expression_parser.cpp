@@ -1,5 +1,7 @@
 #include "chat/jinja/expression_parser.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 
@@ -23,7 +25,7 @@ std::string shown(const Token& token) {
     case Token::Kind::string:
       return "a string";
     default:
-      return "'" + shortened(token.value, 40) + "'";
+      return fmt::format("'{}'", shortened(token.value, 40));
   }
 }
 
@@ -49,7 +51,7 @@ bool TokenStream::skip_name(std::string_view name) {
 }
 
 void TokenStream::expect_symbol(const char* symbol) {
-  if (!skip_symbol(symbol)) fail_here("'" + std::string(symbol) + "'");
+  if (!skip_symbol(symbol)) fail_here(fmt::format("'{}'", symbol));
 }
 
 void TokenStream::expect(Token::Kind kind) {
@@ -123,7 +125,7 @@ Target ExpressionParser::one_target(bool attributes) {
   }
   const std::string name = stream_.expect_name();
   for (const char* reserved : {"true", "false", "none", "True", "False", "None"}) {
-    if (name == reserved) fail_at(target.at, "'" + name + "' is a constant and cannot be set");
+    if (name == reserved) fail_at(target.at, fmt::format("'{}' is a constant and cannot be set", name));
   }
   target.symbol = symbols_.of(name);
   if (attributes && stream_.skip_symbol(".")) target.attribute = stream_.expect_name();

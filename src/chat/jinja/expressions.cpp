@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include "base/escape.h"
 #include "base/status.h"
 #include "chat/jinja/filters.h"
@@ -93,7 +95,7 @@ Value Interpreter::name(const Expression& expression, const Scope& scope) {
   if (const Value* value = scope.find(expression.symbol)) return *value;
   if (const Value* value = variables_.find(expression.name)) return *value;
   if (const Value* value = global(expression.name)) return *value;
-  return make_undefined("'" + shortened(expression.name) + "' is undefined");
+  return make_undefined(fmt::format("'{}' is undefined", shortened(expression.name)));
 }
 
 Value Interpreter::listing(const Expression& expression, const ScopePtr& scope) {

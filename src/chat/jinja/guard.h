@@ -7,8 +7,8 @@
 namespace skipstone::chat::jinja {
 
 struct Limits {
-  std::uint64_t steps = 2'000'000;                ///< nodes that are evaluated, and the like; for each byte of variables some more
-  std::size_t live_bytes = std::size_t{20} << 20;  ///< of values at one time
+  std::uint64_t steps = 1'000'000;                ///< nodes that are evaluated, and the like; for each byte of variables some more
+  std::size_t live_bytes = std::size_t{16} << 20;  ///< of values at one time
   std::size_t text_bytes = std::size_t{8} << 20;   ///< of one text, the output included
   int depth = 1000;                               ///< nodes within nodes while rendering, macros' calls included
 };
@@ -35,7 +35,7 @@ class Guard {
   void step_over(std::size_t bytes) { step(bytes / 256); }
 
   void take(std::size_t bytes) {
-    step_over(bytes);
+    step(1 + bytes / 256);
     live_ += bytes;
     if (live_ > limits_.live_bytes) fail_memory(bytes);
   }
@@ -81,6 +81,9 @@ class Charge {
   Charge(const Charge&) = delete;
   Charge& operator=(const Charge&) = delete;
 
+  void step(std::uint64_t count) {
+    if (guard_ != nullptr) guard_->step(count);
+  }
   void grow(std::size_t bytes) {
     if (guard_ != nullptr) guard_->take(bytes);
     bytes_ += bytes;

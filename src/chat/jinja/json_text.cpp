@@ -75,7 +75,7 @@ class Writer {
   }
 
   void write_string(const Text& text) {
-    guard_.step_over(text.size());
+    guard_.step(text.size() / 16);
     mark("\"");
     const std::string_view bytes = text.bytes();
     std::size_t done = 0;

@@ -1,5 +1,7 @@
 #include "chat/jinja/lexer.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 
@@ -273,13 +275,13 @@ class Lexer {
                                                                  "(",  ")",  "{",  "}",  "<",  ">",  "=", ".", ":", ",", "|", ";", "!", "&"};
     const auto found = std::find_if(symbols.begin(), symbols.end(), [&](std::string_view s) { return starts(s); });
     if (found == symbols.end() || *found == "!" || *found == "&") {
-      fail_at(position(at_), "'" + escaped(std::string(1, peek())) + "' has no meaning here");
+      fail_at(position(at_), fmt::format("'{}' has no meaning here", escaped(std::string(1, peek()))));
     }
     const char c = (*found)[0];
     if (found->size() == 1 && std::string_view("([{").find(c) != std::string_view::npos) open += c;
     if (found->size() == 1 && std::string_view(")]}").find(c) != std::string_view::npos) {
       const char wanted = c == ')' ? '(' : c == ']' ? '[' : '{';
-      if (open.empty() || open.back() != wanted) fail_at(position(at_), std::string("'") + c + "' closes nothing");
+      if (open.empty() || open.back() != wanted) fail_at(position(at_), fmt::format("'{}' closes nothing", c));
       open.pop_back();
     }
     push(Kind::symbol, std::string(*found), at_);

@@ -136,6 +136,7 @@ Value choose(const FilterCall& call) {
 }
 
 Value without_case(Guard& guard, const Value& value) {
+  if (value.string() != nullptr) guard.step(value.string()->text.size() / 4);
   return value.string() == nullptr ? value : make_string(&guard, recased(value.string()->text, Casing::lower));
 }
 

@@ -34,7 +34,7 @@ Value call_dict_method(Guard& guard, const Dict& dict, const Value& object, cons
   if (name == "get") {
     const auto bound = arguments.bind(name, {"key", "default"});
     if (bound[0] == nullptr) fail(Code::invalid_argument, "get expected at least 1 argument, got 0");
-    if (const Value* value = dict.find_key(*bound[0])) return *value;
+    if (const Value* value = dict.find_key(guard, *bound[0])) return *value;
     return bound[1] != nullptr ? *bound[1] : Value(None{});
   }
   arguments.bind(name, {});

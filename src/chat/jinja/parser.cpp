@@ -1,6 +1,8 @@
 // Statements.
 #include "chat/jinja/parser.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 
@@ -42,7 +44,7 @@ class Parser {
     while (true) {
       const Token& token = stream_.current();
       if (token.kind == Token::Kind::end) {
-        if (ends.size() > 0) fail_at(begin, "'" + std::string(*(ends.end() - 1)) + "' is missing for the block that begins before this");
+        if (ends.size() > 0) fail_at(begin, fmt::format("'{}' is missing for the block that begins before this", *(ends.end() - 1)));
         break;
       }
       if (token.kind == Token::Kind::text) {
@@ -98,7 +100,7 @@ class Parser {
       if (parse != nullptr && name.is_name(known)) return (this->*parse)();
     }
     if (name.kind != Token::Kind::name) stream_.fail_here("the name of a tag");
-    fail_at(name.at, "there is no tag '" + shortened(name.value, 40) + "' in chat templates");
+    fail_at(name.at, fmt::format("there is no tag '{}' in chat templates", shortened(name.value, 40)));
   }
 
   Statement branch() {
@@ -142,7 +144,7 @@ class Parser {
 
   Statement leave() {
     Statement statement = make(stream_.current().is_name("break") ? Kind::break_loop : Kind::continue_loop);
-    if (loops_ == 0) fail_at(statement.at, "'" + stream_.current().value + "' stands outside of a loop");
+    if (loops_ == 0) fail_at(statement.at, fmt::format("'{}' stands outside of a loop", stream_.current().value));
     stream_.take();
     end_tag();
     return statement;

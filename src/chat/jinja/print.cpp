@@ -36,7 +36,7 @@ std::string number_text(const Value& value) {
 void append_mark(Text& out, std::string_view mark) { out.append(mark, Origin::data); }
 
 void represent_string(Guard& guard, const Text& text, Text& out) {
-  guard.step_over(text.size());
+  guard.step(text.size() / 8);
   const std::string_view bytes = text.bytes();
   const char quote = bytes.find('\'') != std::string_view::npos && bytes.find('"') == std::string_view::npos ? '"' : '\'';
   append_mark(out, std::string_view(&quote, 1));

@@ -145,6 +145,7 @@ std::vector<Text> split_at(const Call& call, std::string_view separator, std::in
 
 Value split(const Call& call) {
   const auto bound = call.arguments.bind(call.name, {"sep", "maxsplit"});
+  call.guard.step(call.bytes().size() / 32);
   const std::int64_t most = count_argument(bound[1], -1);
   if (bound[0] == nullptr || bound[0]->is<None>()) return call.list(split_at_space(call, most));
   const std::string_view separator = string_argument(*bound[0], "the separator").bytes();
@@ -207,7 +208,7 @@ Value recase(const Call& call) {
   static const std::map<std::string_view, Casing> casings = {
       {"upper", Casing::upper}, {"lower", Casing::lower}, {"capitalize", Casing::capitalized}, {"title", Casing::titled}, {"swapcase", Casing::swapped}, {"casefold", Casing::lower}};
   call.arguments.bind(call.name, {});
-  call.guard.step(call.bytes().size() / 8);
+  call.guard.step(call.bytes().size() / 4);
   return call.text(recased(call.string.text, casings.at(call.name)));
 }
 
@@ -256,8 +257,9 @@ Value join(const Call& call) {
 
 Value split_lines(const Call& call) {
   const auto bound = call.arguments.bind(call.name, {"keepends"});
+  call.guard.step(call.bytes().size() / 16);
   const std::vector<Text> lines = lines_of(call.string.text, bound[0] != nullptr && truth(*bound[0]));
-  call.guard.step(lines.size() + call.bytes().size() / 16);
+  call.guard.step(lines.size());
   return call.list(lines);
 }
 

@@ -63,6 +63,7 @@ Value safe(const FilterCall& call) { return call.text(printed(call.guard, call.i
 
 Value escape(const FilterCall& call) {
   const Value text = call.text(printed(call.guard, call.input), is_markup(call));
+  call.guard.step(text.string()->text.size() / 16);
   return call.text(html_escaped(text), true);
 }
 
@@ -74,7 +75,7 @@ Value trim(const FilterCall& call) {
 Value recase(const FilterCall& call) {
   call.arguments.bind(call.name, {});
   const Text text = printed(call.guard, call.input);
-  call.guard.step(text.size() / 8);
+  call.guard.step(text.size() / 4);
   return call.text(recased(text, call.name == "upper" ? Casing::upper : call.name == "lower" ? Casing::lower : Casing::capitalized), is_markup(call));
 }
 
@@ -82,7 +83,7 @@ Value recase(const FilterCall& call) {
 Value title(const FilterCall& call) {
   const Text text = printed(call.guard, call.input);
   const std::string_view bytes = text.bytes();
-  call.guard.step(text.size() / 8);
+  call.guard.step(text.size() / 4);
   Text out;
   bool begins = true;
   for (std::size_t at = 0, size = 0; at < bytes.size(); at += size) {

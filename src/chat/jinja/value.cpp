@@ -52,8 +52,13 @@ std::size_t Dict::position(const Value& key) const {
   return i;
 }
 
-const Value* Dict::find_key(const Value& key) const {
+const Value* Dict::find_key(Guard& guard, const Value& key) const {
   if (const String* name = key.string()) return find(name->bytes());
+  guard.step(items_.size() / 4);
+  return find_equal(key);
+}
+
+const Value* Dict::find_equal(const Value& key) const {
   require_hashable(key);
   const std::size_t at = position(key);
   return at == items_.size() ? nullptr : &items_[at].second;
@@ -62,6 +67,7 @@ const Value* Dict::find_key(const Value& key) const {
 void Dict::set(const Value& key, Value value) {
   require_hashable(key);
   depth = std::max(depth, deeper(depth_of(value)));
+  charge.step(1 + (key.string() != nullptr ? 0 : items_.size() / 4));
   const std::size_t at = position(key);
   if (at < items_.size()) {
     items_[at].second = std::move(value);

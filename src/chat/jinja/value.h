@@ -107,8 +107,9 @@ struct Dict {
   explicit Dict(Guard* guard) : charge(guard, sizeof(Dict)) {}
   const std::vector<Item>& items() const { return items_; }
   const Value* find(std::string_view key) const;
+  const Value* find_equal(const Value& key) const;
   /// Throws invalid_argument for keys that cannot be hashed.
-  const Value* find_key(const Value& key) const;
+  const Value* find_key(Guard& guard, const Value& key) const;
   void set(const Value& key, Value value);
 
  private:
