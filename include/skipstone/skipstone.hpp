@@ -40,6 +40,13 @@ Params filled(void (*init)(Params*, std::size_t)) {
 
 /// Parameters with their defaults.
 inline skipstone_engine_params engine_params() { return detail::filled(skipstone_engine_params_init); }
+/// Parameters for a model in memory, which has to stay as it is until the engine is made.
+inline skipstone_engine_params engine_params(const void* model, std::size_t bytes) {
+  skipstone_engine_params params = engine_params();
+  params.model_data = model;
+  params.model_bytes = bytes;
+  return params;
+}
 inline skipstone_session_params session_params() { return detail::filled(skipstone_session_params_init); }
 inline skipstone_inspect_params inspect_params() { return detail::filled(skipstone_inspect_params_init); }
 inline skipstone_doctor_params doctor_params() { return detail::filled(skipstone_doctor_params_init); }
@@ -134,6 +141,10 @@ class Engine {
     return detail::take(text, bytes);
   }
 
+  /// -1 where the model has none.
+  skipstone_token special_token(skipstone_special_token kind) const noexcept { return skipstone_engine_special_token(get(), kind); }
+  bool ends_generation(skipstone_token token) const noexcept { return skipstone_engine_ends_generation(get(), token) != 0; }
+
   std::string piece(skipstone_token token) const {
     char* text = nullptr;
     std::size_t bytes = 0;
@@ -161,15 +172,36 @@ class Session {
   /// Appends `tokens` and continues them; returns the continuation's statistics.
   skipstone_stats generate(const std::vector<skipstone_token>& tokens, std::uint32_t max_tokens, OnChunk on_chunk = {}) {
     detail::Relay<OnChunk> relay{std::move(on_chunk), nullptr};
-    skipstone_chunk_fn callback = nullptr;
-    if (relay.callback) {
-      callback = [](const skipstone_chunk* chunk, void* user_data) {
-        return static_cast<detail::Relay<OnChunk>*>(user_data)->call(*chunk);
-      };
-    }
-    relay.finish(skipstone_session_generate(get(), tokens.data(), tokens.size(), max_tokens, callback, &relay));
+    relay.finish(skipstone_session_generate(get(), tokens.data(), tokens.size(), max_tokens, callback_of(relay), &relay));
     return stats();
   }
+
+  /// As generate(), in steps: see skipstone_session_begin().
+  void begin(const std::vector<skipstone_token>& tokens, std::uint32_t max_tokens, OnChunk on_chunk = {}) {
+    auto relay = std::make_unique<detail::Relay<OnChunk>>(detail::Relay<OnChunk>{std::move(on_chunk), nullptr});
+    check(skipstone_session_begin(get(), tokens.data(), tokens.size(), max_tokens, callback_of(*relay), relay.get()));
+    stepped_ = std::move(relay);
+  }
+
+  /// True where the generation has ended.
+  bool step(std::uint64_t microseconds, skipstone_step_mode mode = SKIPSTONE_STEP_WAIT) {
+    std::int32_t done = 0;
+    const skipstone_status status = skipstone_session_step(get(), microseconds, mode, &done);
+    if (stepped_ && done != 0) stepped_->finish(status);
+    check(status);
+    return done != 0;
+  }
+
+  void set_stop(const std::vector<std::string>& strings) {
+    std::vector<const char*> pointers;
+    for (const std::string& text : strings) pointers.push_back(text.c_str());
+    check(skipstone_session_set_stop(get(), pointers.data(), pointers.size()));
+  }
+
+  std::size_t length() const noexcept { return skipstone_session_length(get()); }
+  void rewind(std::size_t count) { check(skipstone_session_rewind(get(), count)); }
+  std::vector<float> logits() { return floats(skipstone_session_logits); }
+  std::vector<float> hidden_state() { return floats(skipstone_session_hidden_state); }
 
   skipstone_stats stats() const {
     skipstone_stats stats{};
@@ -197,9 +229,23 @@ class Session {
   void copy_from(Session& from) { check(skipstone_session_copy_from(get(), from.get())); }
 
  private:
+  static skipstone_chunk_fn callback_of(const detail::Relay<OnChunk>& relay) {
+    if (!relay.callback) return nullptr;
+    return [](const skipstone_chunk* chunk, void* user_data) { return static_cast<detail::Relay<OnChunk>*>(user_data)->call(*chunk); };
+  }
+
+  std::vector<float> floats(skipstone_status (*ask)(skipstone_session*, float*, std::size_t, std::size_t*)) {
+    std::size_t count = 0;
+    check(ask(get(), nullptr, 0, &count));
+    std::vector<float> values(count);
+    check(ask(get(), values.data(), values.size(), &count));
+    return values;
+  }
+
   struct Free {
     void operator()(skipstone_session* session) const noexcept { skipstone_session_free(session); }
   };
+  std::unique_ptr<detail::Relay<OnChunk>> stepped_;  ///< what the generation that has begun calls
   std::unique_ptr<skipstone_session, Free> handle_;
 };
 

@@ -19,6 +19,7 @@ skipstone_engine_params defaults<skipstone_engine_params>() {
   skipstone_engine_params params{};
   params.kv_type = SKIPSTONE_KV_AUTOMATIC;
   params.validation = api::validation_by_default();
+  params.model_fd = -1;
   return params;
 }
 
@@ -38,6 +39,31 @@ int32_t kv_type_of(KvFormat format) {
       break;
   }
   return SKIPSTONE_KV_Q8_0;
+}
+
+text::Token special_token(const text::Vocabulary& vocabulary, int32_t kind) {
+  switch (kind) {
+    case SKIPSTONE_TOKEN_BOS:
+      return vocabulary.bos;
+    case SKIPSTONE_TOKEN_EOS:
+      return vocabulary.eos;
+    case SKIPSTONE_TOKEN_EOT:
+      return vocabulary.eot;
+    case SKIPSTONE_TOKEN_EOM:
+      return vocabulary.eom;
+    case SKIPSTONE_TOKEN_UNKNOWN:
+      return vocabulary.unknown;
+    case SKIPSTONE_TOKEN_PADDING:
+      return vocabulary.padding;
+    case SKIPSTONE_TOKEN_FILL_PREFIX:
+      return vocabulary.fill_prefix;
+    case SKIPSTONE_TOKEN_FILL_SUFFIX:
+      return vocabulary.fill_suffix;
+    case SKIPSTONE_TOKEN_FILL_MIDDLE:
+      return vocabulary.fill_middle;
+    default:
+      return -1;
+  }
 }
 
 void give_text(const std::string& text, char** target, size_t* bytes) {
@@ -140,6 +166,16 @@ skipstone_status skipstone_token_piece(const skipstone_engine* engine, skipstone
     api::require(engine, "engine");
     give_text(engine->engine->tokenizer().piece(token), text, bytes);
   });
+}
+
+skipstone_token skipstone_engine_special_token(const skipstone_engine* engine, int32_t kind) {
+  if (engine == nullptr || !engine->engine->has_tokenizer()) return -1;
+  return special_token(engine->engine->tokenizer().vocabulary(), kind);
+}
+
+int32_t skipstone_engine_ends_generation(const skipstone_engine* engine, skipstone_token token) {
+  if (engine == nullptr || !engine->engine->has_tokenizer()) return 0;
+  return engine->engine->tokenizer().ends_generation(token) ? 1 : 0;
 }
 
 }  // extern "C"

@@ -1,9 +1,12 @@
 #include "api/engine_options.h"
 
+#include <optional>
+#include <span>
 #include <string>
 
 #include "api/guard.h"
 #include "api/vulkan_host.h"
+#include "base/input_file.h"
 
 namespace skipstone::api {
 
@@ -14,12 +17,44 @@ engine::Progress progress_from(skipstone_progress_fn progress, void* user_data, 
   };
 }
 
-engine::EngineOptions engine_options(const skipstone_engine_params& params) {
-  if (params.synthetic == nullptr) require(params.model_path, "model_path");
-  if (params.synthetic != nullptr && params.model_path != nullptr) {
-    fail(Code::invalid_argument, "both a model file ('{}') and a synthetic model ('{}') are named; name one", params.model_path,
-         params.synthetic);
+namespace {
+
+/// Throws invalid_argument unless the model is named in exactly one way.
+void check_source(const skipstone_engine_params& params) {
+  std::string named;
+  const auto name = [&](bool set, const char* field) {
+    if (set) named += (named.empty() ? "" : " and ") + std::string(field);
+  };
+  name(params.model_path != nullptr, "model_path");
+  name(params.synthetic != nullptr, "synthetic");
+  name(params.model_data != nullptr, "model_data");
+  name(params.model_fd >= 0, "model_fd");
+  if (named.empty()) fail(Code::invalid_argument, "no model is named; set model_path, model_data, model_fd or synthetic");
+  if (named.find(' ') != std::string::npos) fail(Code::invalid_argument, "{} are set, but an engine has one model; set one of them", named);
+  if (params.model_data != nullptr && params.model_bytes == 0) {
+    fail(Code::invalid_argument, "model_data is set, but model_bytes is 0; set it to the number of bytes");
   }
+  if (params.model_bytes != 0 && params.model_data == nullptr && params.model_fd < 0) {
+    fail(Code::invalid_argument, "model_bytes is set, but neither model_data nor model_fd is");
+  }
+  if (params.model_offset != 0 && params.model_fd < 0) fail(Code::invalid_argument, "model_offset is set, but model_fd is not");
+}
+
+/// What stands for a model's file; none where that has a path or the model is synthetic.
+std::shared_ptr<const InputFile> model_file(const skipstone_engine_params& params) {
+  if (params.model_data != nullptr) {
+    const std::span bytes(static_cast<const std::byte*>(params.model_data), static_cast<std::size_t>(params.model_bytes));
+    return std::make_shared<const InputFile>(InputFile::in_memory(bytes, "the model in memory"));
+  }
+  if (params.model_fd < 0) return nullptr;
+  const auto bytes = params.model_bytes == 0 ? std::nullopt : std::optional(params.model_bytes);
+  return std::make_shared<const InputFile>(InputFile::borrow(params.model_fd, params.model_offset, bytes));
+}
+
+}  // namespace
+
+engine::EngineOptions engine_options(const skipstone_engine_params& params) {
+  check_source(params);
   if (params.kv_type < SKIPSTONE_KV_AUTOMATIC || params.kv_type > SKIPSTONE_KV_Q8_0) {
     fail(Code::invalid_argument, "kv_type {} is none of skipstone_kv_type", params.kv_type);
   }
@@ -28,6 +63,7 @@ engine::EngineOptions engine_options(const skipstone_engine_params& params) {
   }
   engine::EngineOptions options;
   options.model_path = text_or_empty(params.model_path);
+  options.model_file = model_file(params);
   options.synthetic = text_or_empty(params.synthetic);
   options.device = wanted_device(params.device);
   options.context = params.context;

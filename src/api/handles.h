@@ -4,7 +4,9 @@
 #include <atomic>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "api/stream.h"
 #include "base/status.h"
 #include "engine/engine.h"
 #include "skipstone/session.h"
@@ -17,10 +19,12 @@ struct skipstone_engine {
 
 struct skipstone_session {
   std::shared_ptr<skipstone::engine::Engine> engine;
-  std::unique_ptr<skipstone::engine::Session> session;
   skipstone::spec::Outcome last;
+  skipstone::text::StopStrings stop{{}};
+  std::unique_ptr<skipstone::api::Stream> stream;  ///< of the generation that has begun and not ended
   std::atomic<bool> cancel{false};
-  std::atomic<bool> busy{false};  ///< a call that changes the session is running
+  std::unique_ptr<skipstone::engine::Session> session;  ///< behind what its generation uses
+  std::atomic<bool> busy{false};                        ///< a call that changes the session is running
   static_assert(std::atomic<bool>::is_always_lock_free, "skipstone_session_cancel() is called from signal handlers");
 };
 
@@ -31,7 +35,8 @@ class Use {
  public:
   explicit Use(skipstone_session& session) : session_(session) {
     if (session_.busy.exchange(true)) {
-      fail(Code::invalid_argument, "the session is in use by a call that has not returned; a callback or another thread cannot change it meanwhile");
+      fail(Code::invalid_argument,
+           "the session is in use by a call that has not returned; a callback or another thread cannot change it meanwhile");
     }
   }
   ~Use() { session_.busy.store(false); }

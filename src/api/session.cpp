@@ -1,5 +1,5 @@
 // Sessions: made, read and continued.
-#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -41,38 +41,6 @@ using namespace skipstone;
 
 namespace {
 
-/// The tokens of one generation on their way to the caller's callback.
-class Stream {
- public:
-  Stream(skipstone_session& session, bool at_text_start, skipstone_chunk_fn chunk, void* user_data)
-      : session_(session), chunk_(chunk), user_data_(user_data) {
-    if (session.engine->has_tokenizer()) decoder_.emplace(session.engine->tokenizer(), at_text_start);
-  }
-
-  /// False where the caller or a cancellation asks to stop.
-  bool push(text::Token token, bool drafted) {
-    const bool go_on = chunk_ == nullptr || hand_over(decoder_ ? decoder_->push(token) : "", token, drafted);
-    return !session_.cancel.exchange(false) && go_on;
-  }
-
-  void finish() {
-    if (chunk_ == nullptr || !decoder_) return;
-    const std::string rest = decoder_->finish();
-    if (!rest.empty()) hand_over(rest, -1, false);
-  }
-
- private:
-  bool hand_over(const std::string& text, text::Token token, bool drafted) {
-    const skipstone_chunk chunk{text.c_str(), text.size(), token, drafted ? 1 : 0, sizeof(skipstone_chunk)};
-    return chunk_(&chunk, user_data_) == 0;
-  }
-
-  skipstone_session& session_;
-  std::optional<text::StreamDecoder> decoder_;  ///< none where the model has no tokenizer
-  skipstone_chunk_fn chunk_;
-  void* user_data_;
-};
-
 engine::SessionOptions options_from(const skipstone_session_params& params) {
   engine::SessionOptions options;
   options.sampling.temperature = params.temperature;
@@ -82,6 +50,16 @@ engine::SessionOptions options_from(const skipstone_session_params& params) {
   options.sampling.repeat_penalty = params.repeat_penalty;
   options.sampling.repeat_last = params.repeat_last;
   options.sampling.seed = params.seed;
+  if (params.sampler != nullptr) {
+    if (params.verify == SKIPSTONE_VERIFY_REJECTION) {
+      fail(Code::invalid_argument,
+           "a sampler of the caller's and verification by rejection do not go together; it would need distributions");
+    }
+    options.sampling.rule = [sampler = params.sampler, data = params.sampler_data](std::span<const float> logits,
+                                                                                   std::span<const text::Token> text) {
+      return sampler(logits.data(), logits.size(), text.data(), text.size(), data);
+    };
+  }
   options.sampling.check();
   options.draft = params.draft == nullptr ? "none" : params.draft;
   if (params.rounds < SKIPSTONE_ROUNDS_AUTOMATIC || params.rounds > SKIPSTONE_ROUNDS_DEVICE) {
@@ -143,15 +121,6 @@ skipstone_status skipstone_session_create(skipstone_engine* engine, const skipst
 
 void skipstone_session_free(skipstone_session* session) { delete session; }
 
-skipstone_status skipstone_session_reset(skipstone_session* session) {
-  return api::guard([&] {
-    api::require(session, "session");
-    const api::Use use(*session);
-    session->session->reset();
-    session->last = {};
-  });
-}
-
 skipstone_status skipstone_session_prefill(skipstone_session* session, const skipstone_token* tokens, size_t count) {
   return api::guard([&] {
     api::require(session, "session");
@@ -172,29 +141,12 @@ skipstone_status skipstone_session_copy_from(skipstone_session* session, skipsto
   });
 }
 
-skipstone_status skipstone_session_generate(skipstone_session* session, const skipstone_token* tokens, size_t count, uint32_t max_tokens,
-                                            skipstone_chunk_fn chunk, void* user_data) {
-  return api::guard([&] {
-    api::require(session, "session");
-    if (count > 0) api::require(tokens, "tokens");
-    const api::Use use(*session);
-    session->last = {};
-    const std::vector<text::Token> prompt(tokens, tokens + count);
-    const bool at_text_start =
-        session->session->history().empty() && session->engine->has_tokenizer() && session->engine->tokenizer().decode(prompt).empty();
-    Stream stream(*session, at_text_start, chunk, user_data);
-    session->last = session->session->generate(prompt, max_tokens,
-                                               [&](const spec::Emitted& emitted) { return stream.push(emitted.token, emitted.drafted); });
-    stream.finish();
-  });
-}
-
 void skipstone_session_cancel(skipstone_session* session) {
   if (session != nullptr) session->cancel.store(true);
 }
 
 const char* skipstone_stop_reason_name(skipstone_stop_reason reason) {
-  if (reason < SKIPSTONE_STOP_MAX_TOKENS || reason > SKIPSTONE_STOP_CANCELLED) return "unknown";
+  if (reason < SKIPSTONE_STOP_MAX_TOKENS || reason > SKIPSTONE_STOP_STRING) return "unknown";
   return spec::to_string(static_cast<spec::StopReason>(reason));
 }
 

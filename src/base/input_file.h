@@ -1,24 +1,32 @@
-// A regular file, read by place. Files are not mapped: one that another program cuts short would end this one with SIGBUS.
+// A regular file, or memory that stands for one, read by place. Files are not mapped: one that another program cuts short would end this
+// one with SIGBUS.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 
 namespace skipstone {
 
-/// Movable; closes on destruction.
+/// Movable; closes on destruction what it has opened.
 class InputFile {
  public:
-  /// Never waits, whatever `path` is. Throws not_found (no such file), io (no permission, a read error), bad_file (a folder, a pipe, a device).
+  /// Never waits, whatever `path` is. Throws not_found (no such file), io (no permission, a read error), bad_file (a folder, a pipe, a
+  /// device).
   explicit InputFile(const std::string& path);
+  /// A part of a file that the caller has opened and closes: `size` bytes from `offset` on, or all up to its end. The descriptor's own
+  /// position is neither used nor moved. Throws invalid_argument (not an open file, a part outside it), io, bad_file like the above.
+  static InputFile borrow(int descriptor, std::uint64_t offset, std::optional<std::uint64_t> size);
+  /// Bytes that the caller keeps as long as this; `name` stands for the path.
+  static InputFile in_memory(std::span<const std::byte> bytes, std::string name);
   InputFile(InputFile&& other) noexcept;
   InputFile& operator=(InputFile&& other) noexcept;
   ~InputFile();
 
   const std::string& path() const { return path_; }
-  /// In bytes, as it was when the file was opened.
+  /// In bytes, as it was when the file was opened; of a part, the part's.
   std::uint64_t size() const { return size_; }
 
   /// Fills `to` with the bytes from `offset` on; several threads may read at once. Throws io where that fails, bad_file where the file has
@@ -26,8 +34,13 @@ class InputFile {
   void read(std::uint64_t offset, std::span<std::byte> to) const;
 
  private:
+  InputFile() = default;
+
   std::string path_;
   int descriptor_ = -1;
+  bool owned_ = false;                 ///< the descriptor is closed here
+  const std::byte* memory_ = nullptr;  ///< instead of a descriptor
+  std::uint64_t begin_ = 0;            ///< where in the descriptor's file byte 0 lies
   std::uint64_t size_ = 0;
 };
 

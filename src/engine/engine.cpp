@@ -41,6 +41,11 @@ std::shared_ptr<vk::Device> open_device(const EngineOptions& options) {
   return device;
 }
 
+gguf::File open_model(const EngineOptions& options) {
+  if (!options.synthetic.empty()) return model::synthetic_model(options.synthetic);
+  return options.model_file ? gguf::File::open(options.model_file) : gguf::File::open(options.model_path);
+}
+
 // Makes what is left to make of the pipelines and runs each once with `passes`: some drivers (lavapipe) compile a kernel when it first
 // runs, and that time is loading, not generating.
 void compile_kernels(kernels::Library& library, exec::Executor& passes, std::span<const kernels::Dispatch> dispatches,
@@ -96,12 +101,13 @@ std::shared_ptr<Engine> Engine::load(const EngineOptions& options, const State* 
   std::shared_ptr<Engine> engine(new Engine);
   State& state = *engine->state_;
   report(options.progress, "reading model", 0.0);
-  const gguf::File file = options.synthetic.empty() ? gguf::File::open(options.model_path) : model::synthetic_model(options.synthetic);
+  const gguf::File file = open_model(options);
   state.config = model::Config::from(file);
   ReadModel read = read_model(file, state.config);
   state.tokenizer = std::move(read.tokenizer);
   state.fingerprint = file.fingerprint();
-  if (options.synthetic.empty()) state.profile = std::filesystem::path(options.model_path).replace_extension(".skip.json").string();
+  state.chat_templates = text::chat_templates(file);
+  if (!options.model_path.empty()) state.profile = std::filesystem::path(options.model_path).replace_extension(".skip.json").string();
   report(options.progress, "reading model", 1.0);
 
   state.device = beside != nullptr ? beside->device : open_device(options);
@@ -199,6 +205,7 @@ const vk::Caps& Engine::device() const { return state_->device->caps(); }
 const MemoryPlan& Engine::memory() const { return state_->memory; }
 std::uint64_t Engine::device_bytes_held() const { return state_->device->memory_allocated(); }
 const std::string& Engine::model_fingerprint() const { return state_->fingerprint; }
+const std::vector<text::ChatTemplate>& Engine::chat_templates() const { return state_->chat_templates; }
 const ModelFacts& Engine::facts() const { return state_->facts; }
 std::uint32_t Engine::max_rows() const { return STEP_VERIFY_ROWS; }
 std::uint64_t Engine::validation_messages() const { return state_->device->instance().validation_messages(); }

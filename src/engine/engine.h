@@ -1,6 +1,7 @@
 // A model on a device (Engine, immutable after load) and a conversation with it (Session).
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -15,9 +16,14 @@
 #include "sample/rejection.h"
 #include "sample/sampler.h"
 #include "spec/loop.h"
+#include "text/chat_templates.h"
 #include "text/tokenizer.h"
 #include "vk/caps.h"
 #include "vk/host_device.h"
+
+namespace skipstone {
+class InputFile;
+}
 
 namespace skipstone::gguf {
 class File;
@@ -54,6 +60,7 @@ using Progress = std::function<void(const std::string& stage, double done)>;
 
 struct EngineOptions {
   std::string model_path;
+  std::shared_ptr<const InputFile> model_file;  ///< instead of a path: one that is open, or memory; let go of when the model is loaded
   std::string synthetic;      ///< instead of a file: model::synthetic_model()'s notation, with random weights made on the device
   std::string device;         ///< "" (best), a number of the list, or a part of a name
   std::uint32_t context = 0;  ///< 0: what the model was trained for, at most 4096
@@ -106,6 +113,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   const MemoryPlan& memory() const;
   std::uint64_t device_bytes_held() const;
   const std::string& model_fingerprint() const;
+  const std::vector<text::ChatTemplate>& chat_templates() const;  ///< that the model file carries
   std::uint64_t validation_messages() const;
   const ModelFacts& facts() const;
   std::uint32_t max_rows() const;  ///< that a pass can verify
@@ -153,6 +161,12 @@ struct Work {
   std::uint32_t depth = 0, prompt = 0, generate = 0, rows = 0, chains = 0;
 };
 
+/// What a step waits for.
+enum class StepMode {
+  wait,  ///< until the device has done what the step submitted
+  poll,  ///< for nothing: one submission, whose end a later step finds
+};
+
 /// One conversation, used by one thread at a time; sessions of an engine may run at the same time on threads of their own.
 class Session {
  public:
@@ -161,6 +175,22 @@ class Session {
 
   /// Appends `tokens` to the conversation and continues it. Statistics are of this call.
   spec::Outcome generate(const std::vector<text::Token>& tokens, std::uint32_t max_tokens, const spec::Emit& emit);
+  /// As generate(), in steps that step() takes; everything else but reset() is refused until it has ended. `emit`, and the caller's
+  /// sampler, are called from step(). Throws what generate() throws before its first pass.
+  void begin(const std::vector<text::Token>& tokens, std::uint32_t max_tokens, const spec::Emit& emit);
+  /// Goes on for about `budget`: submits pieces of passes as long as they are expected to be done by then, at least one. The outcome where
+  /// the generation has ended. Throws what generate() throws; that ends it too.
+  std::optional<spec::Outcome> step(std::chrono::microseconds budget, StepMode mode);
+  bool begun() const;  ///< a generation has begun and not ended
+  /// The last `count` tokens of the conversation are taken back. Within a continuation it is as if that had stopped there: it can go on
+  /// without further tokens. Throws invalid_argument where there are fewer.
+  void rewind(std::size_t count);
+  /// One float for each token of the vocabulary: the logits behind the last token that has been read. Behind a prompt (read()) they choose
+  /// the next token; behind a continuation, whose last token waits to be read, they chose that one. Runs a pass; changes no text. Throws
+  /// invalid_argument behind a prompt that was copied or rewound to, unsupported after lossy rounds.
+  std::vector<float> logits();
+  /// What these logits are made of: the residual stream behind the last norm, `width` floats.
+  std::vector<float> hidden();
   /// Appends `tokens` to the conversation and reads them without continuing it. Throws invalid_argument where they do not fit.
   void read(const std::vector<text::Token>& tokens);
   /// The conversation becomes that of `from`, a session of the same engine: its keys and values are copied, not computed again. What the
@@ -181,6 +211,7 @@ class Session {
 
  private:
   struct State;
+  spec::Outcome run(const std::vector<text::Token>& tokens, std::uint32_t max_tokens, const spec::Emit& emit);
   std::unique_ptr<State> state_;
 };
 

@@ -24,7 +24,7 @@ std::uint32_t SequenceExecutor::run_block(std::span<const std::vector<Token>> ro
   }
   exec::PassSpec spec = pass(exec::LayerPlan::full(config_.layers), kernels::bucket_for(static_cast<std::uint32_t>(tokens.size())));
   spec.tree = true;
-  passes_.run(spec, {.tokens = tokens, .base = committed(), .parents = parents});
+  run(spec, {.tokens = tokens, .base = committed(), .parents = parents});
   block_first_ = first;
   return end;
 }

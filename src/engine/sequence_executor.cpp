@@ -122,7 +122,10 @@ Choice SequenceExecutor::read(std::span<const Token> tokens, exec::Cosines cosin
     if (!last) spec.output = exec::Output::none;
     spec.last_row_only = last;
     spec.cosines = cosines;
-    passes_.run(spec, {.tokens = tokens.subspan(done, chunk), .base = committed()});
+    run(spec, {.tokens = tokens.subspan(done, chunk), .base = committed()});
+    last_read_ = spec;
+    last_read_rows_ = chunk;
+    note_read(chunk);
     text_.insert(text_.end(), tokens.begin() + static_cast<std::ptrdiff_t>(done),
                  tokens.begin() + static_cast<std::ptrdiff_t>(done + chunk));
     done += chunk;
@@ -141,7 +144,7 @@ std::vector<float> SequenceExecutor::mean_attention_cosine(std::size_t tokens) c
 void SequenceExecutor::take_over(SequenceExecutor& from) {
   from.fill_holes(-1);
   exec::KvSnapshot::copy(from.passes_, passes_);
-  resume(from.text_);
+  resume(from.text_, from.reads_);
 }
 
 spec::Prefilled SequenceExecutor::prefill(std::span<const Token> tokens, bool attention_cosine) {
@@ -160,7 +163,7 @@ std::vector<float> SequenceExecutor::attention_cosine(std::uint32_t tokens) {
   spec.output = exec::Output::none;
   spec.cosines = exec::Cosines::attention;
   passes_.clear_cosines();
-  passes_.run(spec, {.tokens = rows, .base = committed() - tokens});
+  run(spec, {.tokens = rows, .base = committed() - tokens});
   return mean_attention_cosine(tokens);
 }
 
@@ -177,7 +180,7 @@ Choice SequenceExecutor::draft(const exec::LayerPlan& plan, Token input, std::ui
     spec.keep_after = kept_.layers;
     kept_.rows.push_back(input);
   }
-  passes_.run(spec, {.tokens = std::span(&input, 1), .base = position, .kept = offset});
+  run(spec, {.tokens = std::span(&input, 1), .base = position, .kept = offset});
   return choose_draft(passes_, offset, position);
 }
 
@@ -187,7 +190,7 @@ Choice SequenceExecutor::draft_in_window(const exec::KeyWindow& window, Token in
   set_window(position, input);
   exec::PassSpec spec = pass(exec::LayerPlan::full(config_.layers), 1);
   spec.window = true;
-  passes_.run(spec, {.tokens = std::span(&input, 1), .base = position, .window = window});
+  run(spec, {.tokens = std::span(&input, 1), .base = position, .window = window});
   return choose_draft(passes_, offset, position);
 }
 
@@ -214,7 +217,7 @@ void SequenceExecutor::verify(const spec::TokenTree& rows, std::span<Choice> out
   exec::PassSpec spec = pass(layers, bucket_of(rows.tokens()));
   spec.tree = !rows.is_chain();
   if (top_count_ > 0) spec.output = exec::Output::logits;
-  passes_.run(spec, {.tokens = rows.tokens(), .base = committed(), .parents = rows.parents()});
+  run(spec, {.tokens = rows.tokens(), .base = committed(), .parents = rows.parents()});
   top_.resize(std::size_t{rows.rows()} * top_count_);
   for (std::uint32_t row = 0; row < rows.rows(); ++row) {
     set_window(rows, row);
@@ -246,7 +249,7 @@ Choice SequenceExecutor::choose_of_top(std::uint32_t row) const {
 }
 
 bool SequenceExecutor::round(const spec::RoundRequest& request, spec::Round& out) {
-  if (sampler_.params().needs_logits()) return false;
+  if (sampler_.params().needs_logits() || pacer_ != nullptr) return false;
   fill_holes(-1);
   top_.clear();
   const auto start = Clock::now();
@@ -262,7 +265,7 @@ bool SequenceExecutor::round(const spec::RoundRequest& request, spec::Round& out
   round.base = committed();
   round.most = request.most;
   round.least_probability = float_from(request.least_probability);
-  passes_.run(round);
+  run(round);
 
   out.drafts.clear();
   rows_ = spec::TokenTree(request.pending);
@@ -290,7 +293,7 @@ std::uint32_t SequenceExecutor::keep(const spec::TokenTree& rows) {
     exec::PassSpec spec = pass(first, bucket_of(rest));
     spec.output = exec::Output::none;
     spec.keep_after = kept_.layers;
-    passes_.run(spec, {.tokens = rest, .base = committed() + known, .kept = known});
+    run(spec, {.tokens = rest, .base = committed() + known, .kept = known});
   }
   return kept_.layers;
 }
@@ -302,7 +305,7 @@ void SequenceExecutor::run_segment(Token pending, std::uint32_t begin, std::uint
   spec.layers.end = end;
   spec.output = exec::Output::logits;
   if (end < config_.layers) spec.keep_after = end;
-  passes_.run(spec, {.tokens = {&pending, 1}, .base = committed()});
+  run(spec, {.tokens = {&pending, 1}, .base = committed()});
 }
 
 void SequenceExecutor::fill_holes(Token pending) {
@@ -314,7 +317,7 @@ void SequenceExecutor::fill_holes(Token pending) {
   spec.bucket = bucket_of(rows);
   spec.output = pending >= 0 ? exec::Output::logits : exec::Output::none;
   spec.last_row_only = pending >= 0;
-  passes_.run(spec, {.tokens = rows, .base = committed() - holes_});
+  run(spec, {.tokens = rows, .base = committed() - holes_});
   holes_ = 0;
 }
 
@@ -324,11 +327,12 @@ void SequenceExecutor::propagate(Token pending, std::uint32_t begin) {
   spec.layers.begin = begin;
   spec.output = exec::Output::none;
   spec.kv_only = true;
-  passes_.run(spec, {.tokens = {&pending, 1}, .base = committed()});
+  run(spec, {.tokens = {&pending, 1}, .base = committed()});
 }
 
 spec::EarlyExit SequenceExecutor::exit_early(const spec::EarlyExitRequest& request, Token pending) {
   forget_round();
+  lossy_ = true;
   if (holes_ + 1 >= STEP_VERIFY_ROWS) fill_holes(-1);
   rows_ = spec::TokenTree(pending);
   verified_ = true;
@@ -375,15 +379,8 @@ void SequenceExecutor::commit(std::span<const std::uint32_t> path) {
 void SequenceExecutor::score(const exec::LayerPlan& plan, std::span<const Token> rows, std::span<Choice> out) {
   forget_round();
   for (std::size_t i = 0; i < rows.size(); ++i) set_window(committed() + i, rows[i]);
-  passes_.run(pass(plan, bucket_of(rows)), {.tokens = rows, .base = committed()});
+  run(pass(plan, bucket_of(rows)), {.tokens = rows, .base = committed()});
   for (std::uint32_t i = 0; i < rows.size(); ++i) out[i] = number_or_none([&] { return choose(i, committed() + i); });
-}
-
-void SequenceExecutor::take_back(std::uint32_t tokens) {
-  if (tokens > text_.size()) fail(Code::internal, "{} tokens cannot be taken back of {}", tokens, text_.size());
-  text_.resize(text_.size() - tokens);
-  verified_ = false;
-  forget_round();
 }
 
 }  // namespace skipstone::engine

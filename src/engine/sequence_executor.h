@@ -47,18 +47,26 @@ class SequenceExecutor : public spec::Executor {
   std::vector<float> attention_cosine(std::uint32_t tokens) override;
   void take_back(std::uint32_t tokens) override;
   double device_seconds() const override { return passes_.device_seconds(); }
+  std::chrono::steady_clock::time_point now() const override { return pacer_ == nullptr ? Clock::now() : pacer_->now(); }
+  /// Passes run when `pacer` says so, and the host steps all rounds; null: at once.
+  void pace(exec::Pacer* pacer);
 
-  void clear() { resume({}); }
+  /// Whether the last committed token is of the continuation: its keys and values are those that a pass over it alone leaves.
+  bool ends_in_continuation() const { return !text_.empty() && (reads_.empty() || reads_.back().end < text_.size()); }
+  /// The logits behind the last committed token, and what they are made of. Of a continuation's tokens at any time; behind a prompt until
+  /// another pass runs. Throws invalid_argument where they are not to be had.
+  std::vector<float> logits();
+  std::vector<float> hidden();
+
+  void clear() { resume({}, {}); }
   /// The committed text, its keys and values become those of `from`, a sequence of the same engine.
   void take_over(SequenceExecutor& from);
-  /// The committed text is `text` now; its keys and values are in the cache already.
-  void resume(std::vector<spec::Token> text) {
-    text_ = std::move(text);
-    forget_round();
-    holes_ = 0;
-    for (const auto& model : draft_models_) model->forget();
-    if (rejection_) rejection_.emplace(sampler_.params().seed);  // the same conversation, the same draws
-  }
+  /// Tokens from `begin` to `end` that were read as a prompt.
+  struct Read {
+    std::size_t begin = 0, end = 0;
+  };
+  /// The committed text is `text` now, of which `reads` were prompts; its keys and values are in the cache already.
+  void resume(std::vector<spec::Token> text, std::vector<Read> reads);
 
  private:
   std::vector<float> mean_attention_cosine(std::size_t tokens) const;
@@ -106,7 +114,19 @@ class SequenceExecutor : public spec::Executor {
   exec::Executor& passes_;
   const model::Config& config_;
   sample::Sampler sampler_;
-  std::vector<spec::Token> text_;    ///< what is committed
+  void run(const exec::PassSpec& spec, const exec::Rows& rows);
+  void run(const exec::Round& round);
+  /// The next `tokens` tokens of text_ are a prompt's.
+  void note_read(std::size_t tokens);
+  /// Runs what gives `output` behind the last committed token; it is row 0's.
+  void look(exec::Output output);
+
+  std::vector<spec::Token> text_;            ///< what is committed
+  std::vector<Read> reads_;                  ///< of text_
+  std::optional<exec::PassSpec> last_read_;  ///< the pass that read the end of text_, while its residual stream is still there
+  std::uint32_t last_read_rows_ = 0;
+  bool lossy_ = false;  ///< layers were left out behind some of text_
+  exec::Pacer* pacer_ = nullptr;
   std::vector<spec::Token> window_;  ///< text_ and the rows of the round so far: what penalties look back on
   spec::TokenTree rows_;             ///< of the last verification
   bool verified_ = false;            ///< rows_ have not been committed

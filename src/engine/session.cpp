@@ -15,6 +15,7 @@
 #include "engine/engine_state.h"
 #include "engine/measurements.h"
 #include "engine/sequence_executor.h"
+#include "engine/stepper.h"
 #include "spec/registry.h"
 #include "spec/synthetic_acceptance.h"
 
@@ -89,13 +90,32 @@ void check_synthetic(const SessionOptions& options) {
 struct Session::State {
   State(std::shared_ptr<Engine> e, const SessionOptions& o)
       : engine(std::move(e)),
-        options(o),
+        options(on_caller(o)),
         drafter(make_drafter()),
         passes(engine->state().take_executor()),
         executor(*passes, engine->state().config, options.sampling, options.verification, options.rounds) {
     executor.use(std::move(draft_models));
     const bool logits = options.sampling.needs_logits() || drafter->wants_top() > 0;
     engine->state().make_pipelines(*passes, logits, drafter->may_branch(), options.progress);
+  }
+
+  /// The caller's sampler runs on the caller's thread, also where the generation has one of its own.
+  SessionOptions on_caller(SessionOptions given) {
+    if (!given.sampling.rule) return given;
+    given.sampling.rule = [this, rule = std::move(given.sampling.rule)](std::span<const float> logits, std::span<const text::Token> text) {
+      if (stepping == nullptr) return rule(logits, text);
+      text::Token token = -1;
+      stepping->on_caller([&] { token = rule(logits, text); });
+      return token;
+    };
+    return given;
+  }
+
+  /// Throws where begin() has begun what has not ended.
+  void require_idle() const {
+    if (stepper) {
+      fail(Code::invalid_argument, "a generation of this session has begun and not ended; step until it is done, or reset the session");
+    }
   }
 
   /// Also fills `corpus`, where the drafter looks at it, and `draft_models`.
@@ -132,8 +152,34 @@ struct Session::State {
   std::unique_ptr<exec::Executor> passes;
   CosineKeeper executor;
   std::vector<text::Token> history;
-  std::uint32_t filled = 0;  ///< positions whose keys and values measurements have left in the cache
+  std::uint32_t filled = 0;          ///< positions whose keys and values measurements have left in the cache
+  spec::Outcome outcome;             ///< of what begin() began, where it has ended
+  Stepper* stepping = nullptr;       ///< in whose body generate() runs
+  std::unique_ptr<Stepper> stepper;  ///< last: its body uses all of the above
 };
+
+namespace {
+
+/// While the body of a stepper runs: passes go in its pieces.
+class Paced {
+ public:
+  Paced(Stepper& stepper, Stepper*& stepping, SequenceExecutor& executor) : stepping_(stepping), executor_(executor) {
+    stepping_ = &stepper;
+    executor_.pace(&stepper);
+  }
+  ~Paced() {
+    executor_.pace(nullptr);
+    stepping_ = nullptr;
+  }
+  Paced(const Paced&) = delete;
+  Paced& operator=(const Paced&) = delete;
+
+ private:
+  Stepper*& stepping_;
+  SequenceExecutor& executor_;
+};
+
+}  // namespace
 
 Session::Session(std::shared_ptr<Engine> engine, const SessionOptions& options) {
   options.sampling.check();
@@ -144,6 +190,40 @@ Session::Session(std::shared_ptr<Engine> engine, const SessionOptions& options) 
 Session::~Session() = default;
 
 spec::Outcome Session::generate(const std::vector<text::Token>& tokens, std::uint32_t max_tokens, const spec::Emit& emit) {
+  state_->require_idle();
+  return run(tokens, max_tokens, emit);
+}
+
+void Session::begin(const std::vector<text::Token>& tokens, std::uint32_t max_tokens, const spec::Emit& emit) {
+  State& s = *state_;
+  s.require_idle();
+  s.stepper = std::make_unique<Stepper>([this, tokens, max_tokens, emit](Stepper& stepper) {
+    const Paced paced(stepper, state_->stepping, state_->executor);
+    const auto on_caller = [&](const spec::Emitted& emitted) {
+      bool go_on = true;
+      if (emit) stepper.on_caller([&] { go_on = emit(emitted); });
+      return go_on;
+    };
+    state_->outcome = run(tokens, max_tokens, on_caller);
+  });
+}
+
+std::optional<spec::Outcome> Session::step(std::chrono::microseconds budget, StepMode mode) {
+  State& s = *state_;
+  if (!s.stepper) fail(Code::invalid_argument, "there is nothing to step: no generation of this session has begun");
+  try {
+    if (!s.stepper->step(budget, mode)) return std::nullopt;
+  } catch (...) {
+    s.stepper.reset();
+    throw;
+  }
+  s.stepper.reset();
+  return std::move(s.outcome);
+}
+
+bool Session::begun() const { return state_->stepper != nullptr; }
+
+spec::Outcome Session::run(const std::vector<text::Token>& tokens, std::uint32_t max_tokens, const spec::Emit& emit) {
   State& s = *state_;
   s.filled = 0;
   if (tokens.empty() && s.history.empty()) fail(Code::invalid_argument, "the prompt is empty; give at least one character of text");
@@ -176,6 +256,7 @@ spec::Outcome Session::generate(const std::vector<text::Token>& tokens, std::uin
 
 void Session::read(const std::vector<text::Token>& tokens) {
   State& s = *state_;
+  s.require_idle();
   s.filled = 0;
   if (tokens.empty()) return;
   std::vector<text::Token> history = s.history;
@@ -197,6 +278,8 @@ void Session::take_over(Session& from) {
   State &s = *state_, &other = *from.state_;
   if (s.engine != other.engine) fail(Code::invalid_argument, "a session cannot take over the conversation of another engine's");
   if (&s == &other) return;
+  s.require_idle();
+  other.require_idle();
   s.filled = 0;
   s.executor.take_over(other.executor);
   s.history = other.history;
@@ -209,11 +292,12 @@ const CorpusFacts& Session::corpus() const { return state_->corpus; }
 
 double Session::measure(const Work& work) {
   State& s = *state_;
+  s.require_idle();
   check(work, s.executor);
   const std::uint32_t vocabulary = s.engine->config().vocabulary;
   reset();
   const std::uint32_t before = std::exchange(s.filled, 0), known = std::min(before, work.depth);  // an exception leaves nothing to rely on
-  s.executor.resume(measured_text(0, known, vocabulary));
+  s.executor.resume(measured_text(0, known, vocabulary), {{0, known}});
   if (known < work.depth) s.executor.prefill(measured_text(known, work.depth - known, vocabulary), false);
   const std::vector<text::Token> tokens = measured_text(work.depth, std::max(work.prompt, std::max(work.rows, 1u)), vocabulary);
   const auto start = std::chrono::steady_clock::now();
@@ -246,7 +330,36 @@ double Session::agreement(std::size_t count) const {
   return static_cast<double>(agreed) / static_cast<double>(count);
 }
 
+// What stands behind the last token that stays is gone. Where a continuation ends there, that token is pending again, as if the
+// continuation had stopped there; behind a prompt there is nothing to go on from but a token more.
+void Session::rewind(std::size_t count) {
+  State& s = *state_;
+  s.require_idle();
+  if (count > s.history.size()) {
+    fail(Code::invalid_argument, "{} tokens cannot be taken back: the conversation has {}", count, s.history.size());
+  }
+  if (count == 0) return;
+  s.filled = 0;
+  s.history.resize(s.history.size() - count);
+  const auto keep = [&](std::size_t tokens) {
+    if (s.executor.committed() > tokens) s.executor.take_back(static_cast<std::uint32_t>(s.executor.committed() - tokens));
+  };
+  keep(s.history.size());
+  if (s.executor.committed() == s.history.size() && s.executor.ends_in_continuation()) keep(s.history.size() - 1);
+}
+
+std::vector<float> Session::logits() {
+  state_->require_idle();
+  return state_->executor.logits();
+}
+
+std::vector<float> Session::hidden() {
+  state_->require_idle();
+  return state_->executor.hidden();
+}
+
 void Session::reset() {
+  state_->stepper.reset();
   state_->history.clear();
   state_->executor.clear();
 }

@@ -59,7 +59,7 @@ std::vector<spec::search::Trace> SkipTexts::score(const exec::LayerPlan& set, co
     spec::search::Trace trace(text.rows());
     for (std::uint32_t at = text.rows(); at >= block; at -= block) {
       const std::uint32_t first = at - block, base = text.prompt + first;
-      sequence_.resume({text.tokens.begin(), text.tokens.begin() + base});
+      sequence_.resume({text.tokens.begin(), text.tokens.begin() + base}, {{0, base}});
       sequence_.score(set, std::span(text.tokens).subspan(base, block), choices);
       for (std::uint32_t i = 0; i < block; ++i) {
         const bool end = base + i + 1 == text.tokens.size();

@@ -4,6 +4,7 @@
 #include <bit>
 #include <chrono>
 #include <cstddef>
+#include <exception>
 
 #include "base/status.h"
 
@@ -19,7 +20,8 @@ Executor::Executor(std::shared_ptr<vk::Device> device, kernels::Library& library
       shape_(shape),
       buffers_(device, config, shape),
       queue_(device),
-      cache_([this](const PassSpec& spec) { return record(spec); }) {}
+      cache_([this](const PassSpec& spec) { return record(spec); }),
+      pieces_([this](const PassSpec& spec) { return record_pieces(spec); }) {}
 
 vk::Slice Executor::resolve(const kernels::Resource& resource) const {
   return resource.kind == kernels::ResourceKind::weight ? weights_.slice(resource) : buffers_.slice(resource);
@@ -61,11 +63,29 @@ vk::Commands Executor::record(const PassSpec& spec) {
     kernels::record(recorder, library_, plan.dispatches[i], resolver);
     if (i + 1 == conditional) recorder.end_condition();
   }
-  if (spec.output == Output::logits) {
-    const std::uint64_t bytes = std::uint64_t{spec.output_rows()} * kernels::padded(config_.vocabulary) * sizeof(float);
-    recorder.copy(buffers_.logits().part(0, bytes), buffers_.logits_readback().part(0, bytes));
-  }
+  read_back(recorder, spec);
   return recorder.finish();
+}
+
+PassPieces Executor::record_pieces(const PassSpec& spec) {
+  const kernels::Resolver resolver = [this](const kernels::Resource& resource) { return resolve(resource); };
+  const Plan plan = builder_.build(spec);
+  PassPieces pieces;
+  std::size_t next = 0;
+  for (const std::size_t end : piece_ends(plan)) {
+    vk::Recorder recorder(device_, vk::Timestamps::none);
+    for (; next < end; ++next) kernels::record(recorder, library_, plan.dispatches[next], resolver);
+    if (end == plan.dispatches.size()) read_back(recorder, spec);
+    pieces.recordings.push_back(recorder.finish());
+  }
+  pieces.seconds.resize(pieces.recordings.size());
+  return pieces;
+}
+
+void Executor::read_back(vk::Recorder& recorder, const PassSpec& spec) {
+  if (spec.output != Output::logits) return;
+  const std::uint64_t bytes = std::uint64_t{spec.output_rows()} * kernels::padded(config_.vocabulary) * sizeof(float);
+  recorder.copy(buffers_.logits().part(0, bytes), buffers_.logits_readback().part(0, bytes));
 }
 
 void Executor::write_state(const Rows& rows, const PassSpec& spec) {
@@ -114,11 +134,37 @@ void Executor::run(const PassSpec& spec, const Rows& rows) {
   if (spec.tree && rows.parents.size() != count) fail(Code::internal, "a tree of {} rows has {} parents", count, rows.parents.size());
   if (spec.window && rows.window.recent == 0) fail(Code::internal, "a window without the row itself");
   if (spec.step != RoundStep::none) fail(Code::internal, "a {} pass of a round cannot run by itself", to_string(spec.step));
-  const vk::Commands& commands = cache_.get(spec);
+  const vk::Commands* commands = pacer_ == nullptr ? &cache_.get(spec) : nullptr;
   write_state(rows, spec);
   if (spec.tree) write_paths(rows.parents);
-  wait(queue_.submit(commands));
-  last_ = &commands;
+  if (commands == nullptr) {
+    run_in_pieces(spec);
+  } else {
+    wait(queue_.submit(*commands));
+  }
+  last_ = commands;
+}
+
+void Executor::run_in_pieces(const PassSpec& spec) {
+  PassPieces& pieces = pieces_.get(spec);
+  std::size_t count = 0;
+  for (std::size_t first = 0; first < pieces.recordings.size(); first += count) {
+    count = pacer_->next(std::span(pieces.seconds).subspan(first));
+    several_.clear();
+    for (std::size_t i = first; i < first + count; ++i) several_.push_back(&pieces.recordings[i]);
+    const auto start = Pacer::Clock::now();
+    const std::uint64_t submission = queue_.submit(several_);
+    std::exception_ptr failed;
+    pacer_->submitted();
+    try {
+      wait(submission);
+      pieces.took(first, count, std::chrono::duration<double>(Pacer::Clock::now() - start).count());
+    } catch (...) {
+      failed = std::current_exception();
+    }
+    pacer_->done();  // whatever came of it: from here on the host goes on
+    if (failed) std::rethrow_exception(failed);
+  }
 }
 
 void Executor::keep_path(std::uint32_t base, std::span<const std::uint32_t> path) {
@@ -166,15 +212,15 @@ void Executor::run(const Round& round) {
   const bool conditional = device_->caps().conditional_dispatch;
   const PassSpec draft{.layers = round.draft, .keep_after = round.kept_layers, .step = RoundStep::draft};
   PassSpec verify{.layers = LayerPlan::full(config_.layers), .step = RoundStep::verify};
-  round_.assign(round.most, &cache_.get(draft));
+  several_.assign(round.most, &cache_.get(draft));
   if (round.kept_layers > 0) {
     PassSpec kept_row{.layers = verify.layers, .output = Output::none, .keep_after = round.kept_layers, .step = RoundStep::kept_row};
     kept_row.layers.end = verify.layers.begin = round.kept_layers;
-    round_.push_back(&cache_.get(kept_row));
+    several_.push_back(&cache_.get(kept_row));
   }
   // How many rows there will be is decided on the device. With conditions, the one bucket of all that may come is chosen there.
   const std::uint32_t largest = std::bit_ceil(round.most + 1);  // advance.comp chooses among powers of two
-  for (verify.bucket = conditional ? 2 : largest; verify.bucket <= largest; verify.bucket *= 2) round_.push_back(&cache_.get(verify));
+  for (verify.bucket = conditional ? 2 : largest; verify.bucket <= largest; verify.bucket *= 2) several_.push_back(&cache_.get(verify));
 
   write_state({.tokens = {&round.pending, 1}, .base = round.base}, draft);
   abi::RoundState& state = buffers_.round();
@@ -189,7 +235,7 @@ void Executor::run(const Round& round) {
     state.attention_groups[1 + b] = builder_.attention_groups(conditional ? std::uint32_t{1} << b : largest);
   }
   state.tokens[0] = static_cast<std::uint32_t>(round.pending);
-  wait(queue_.submit(round_));
+  wait(queue_.submit(several_));
   last_ = nullptr;
 }
 
@@ -221,18 +267,26 @@ std::vector<float> Executor::read_embeddings(std::span<const std::int32_t> token
   spec.layers = LayerPlan::full(config_.layers);
   spec.layers.end = 0;
   run(spec, {.tokens = tokens});
+  return download(buffers_.slice({kernels::ResourceKind::residual, 0}), tokens.size());
+}
+
+std::vector<float> Executor::hidden(std::uint32_t row) {
+  const std::uint64_t bytes = kernels::padded(config_.width) * sizeof(float);
+  return download(buffers_.slice({kernels::ResourceKind::normed}).part(row * bytes, bytes), 1);
+}
+
+/// The first `count` rows of an activation, without the padding behind each.
+std::vector<float> Executor::download(const vk::Slice& from, std::size_t count) {
   const std::size_t stride = kernels::padded(config_.width);
-  std::vector<float> rows(tokens.size() * stride);
+  std::vector<float> rows(count * stride);
   vk::Uploader downloader(device_);
-  const vk::Slice residual = buffers_.slice({kernels::ResourceKind::residual, 0}).part(0, rows.size() * sizeof(float));
-  downloader.download(residual, std::as_writable_bytes(std::span(rows)));
-  if (stride == config_.width) return rows;
-  std::vector<float> packed;
-  for (std::size_t row = 0; row < tokens.size(); ++row) {
-    const auto first = rows.begin() + static_cast<std::ptrdiff_t>(row * stride);
-    packed.insert(packed.end(), first, first + config_.width);
+  downloader.download(from.part(0, rows.size() * sizeof(float)), std::as_writable_bytes(std::span(rows)));
+  for (std::size_t row = 1; row < count; ++row) {
+    std::copy_n(rows.begin() + static_cast<std::ptrdiff_t>(row * stride), config_.width,
+                rows.begin() + static_cast<std::ptrdiff_t>(row * config_.width));
   }
-  return packed;
+  rows.resize(count * config_.width);
+  return rows;
 }
 
 }  // namespace skipstone::exec

@@ -9,8 +9,10 @@
 #include <vector>
 
 #include "exec/key_window.h"
+#include "exec/pacer.h"
 #include "exec/pass_builder.h"
 #include "exec/pass_cache.h"
+#include "exec/pass_pieces.h"
 #include "exec/sequence_buffers.h"
 #include "kernels/library.h"
 #include "model/weights.h"
@@ -46,6 +48,8 @@ class Executor {
   /// Where `spec` keeps rows, they become the kept rows kept, kept + 1, ...; where it starts from kept rows, these are 0, 1, ...
   /// The caller keeps base + rows within the context, and kept + rows within STEP_VERIFY_ROWS.
   void run(const PassSpec& spec, const Rows& rows);
+  /// From now on run() takes passes in pieces, when `pacer` says so; null: each as one submission again. The bits are the same.
+  void pace(Pacer* pacer) { pacer_ = pacer; }
   /// Moves K and V of the rows `path` (ascending) of a pass at `base` to base, base + 1, ...; nothing to do where they stand there already.
   void keep_path(std::uint32_t base, std::span<const std::uint32_t> path);
 
@@ -63,6 +67,9 @@ class Executor {
   const abi::RowResult& result(std::uint32_t row) const { return buffers_.results()[row]; }
   /// Of the last pass with Output::logits: `vocabulary` floats.
   std::span<const float> logits(std::uint32_t row) const;
+
+  /// `width` floats of row `row` of the last pass with Output::hidden (0 where last_row_only).
+  std::vector<float> hidden(std::uint32_t row);
 
   /// Sums over the rows of passes with cosines since the last clear: of all attention sublayers, then of all MLPs; 0 of those that no pass
   /// has measured.
@@ -86,6 +93,11 @@ class Executor {
   friend class KvSnapshot;
   vk::Slice resolve(const kernels::Resource& resource) const;
   vk::Commands record(const PassSpec& spec);
+  PassPieces record_pieces(const PassSpec& spec);
+  /// What belongs to `spec` behind its dispatches: results to where the host reads them.
+  void read_back(vk::Recorder& recorder, const PassSpec& spec);
+  void run_in_pieces(const PassSpec& spec);
+  std::vector<float> download(const vk::Slice& rows, std::size_t count);
   void wait(std::uint64_t submission);
   /// What the next pass, one of `spec`, reads.
   void write_state(const Rows& rows, const PassSpec& spec);
@@ -102,9 +114,11 @@ class Executor {
   double device_seconds_ = 0;
   bool timed_ = false;
   const vk::Commands* last_ = nullptr;  ///< the last pass, for its time
-  PassCache cache_;
-  std::optional<vk::Commands> move_;        ///< keep_path()'s, of all layers
-  std::vector<const vk::Commands*> round_;  ///< the recordings of a round; kept for its memory
+  PassCache<vk::Commands> cache_;
+  PassCache<PassPieces> pieces_;
+  Pacer* pacer_ = nullptr;
+  std::optional<vk::Commands> move_;          ///< keep_path()'s, of all layers
+  std::vector<const vk::Commands*> several_;  ///< the recordings of one submission; kept for its memory
 };
 
 /// Passes that run while it is there are recorded with timestamps at both ends, where a device has them and runs passes on a clock of its

@@ -25,13 +25,15 @@ class Pass {
        const kernels::Selector& select, const PassSpec& spec)
       : config_(config), weights_(weights), attention_(attention), select_(select), spec_(spec) {}
 
-  std::vector<Dispatch> build() {
+  void build(Plan& plan) {
+    silent_ = spec_.output_only;
     if (spec_.layers.begin > 0) {
       current_ = {ResourceKind::kept};
     } else {
       append(kernels::embed(select_, weights_.embedding, spec_.bucket, residual(), "embed"));
     }
     for (std::uint32_t layer = spec_.layers.begin; layer < spec_.layers.end; ++layer) {
+      plan.layer_starts.push_back(dispatches_.size());
       if (spec_.kv_only) {
         store_kv(layer);
         continue;
@@ -43,9 +45,11 @@ class Pass {
     if (spec_.cosines != Cosines::none) {
       append(kernels::cosine_sum(select_, spec_.cosines == Cosines::all ? 2 * config_.layers : config_.layers, "cosine_sum"));
     }
+    plan.layer_starts.push_back(dispatches_.size());
+    silent_ = false;
     output();
     follow();
-    return std::move(dispatches_);
+    plan.dispatches = std::move(dispatches_);
   }
 
  private:
@@ -53,9 +57,11 @@ class Pass {
   kernels::Keys keys() const { return spec_.tree ? kernels::Keys::tree : spec_.window ? kernels::Keys::window : kernels::Keys::text; }
   Resource other_residual() const { return {ResourceKind::residual, current_ == Resource{ResourceKind::residual, 0} ? 1u : 0u}; }
 
-  void append(Dispatch dispatch) { dispatches_.push_back(std::move(dispatch)); }
+  void append(Dispatch dispatch) {
+    if (!silent_) dispatches_.push_back(std::move(dispatch));
+  }
   void append(std::vector<Dispatch> several) {
-    for (Dispatch& dispatch : several) dispatches_.push_back(std::move(dispatch));
+    for (Dispatch& dispatch : several) append(std::move(dispatch));
   }
 
   void multiply(const kernels::Matrix& weights, Resource x, Resource y, const kernels::MatvecFusion& fusion, const std::string& label) {
@@ -129,12 +135,13 @@ class Pass {
     Resource x = residual();
     kernels::MatvecFusion fusion{.norm = kernels::MatvecNorm{weights_.output_norm, config_.norm_epsilon},
                                  .bias_tensor = weights_.output_bias};
-    if (spec_.last_row_only) {  // a row of its own, which only the norm's kernel finds
-      append(kernels::rms_norm(select_, x, weights_.output_norm, {ResourceKind::normed}, config_.width, rows, config_.norm_epsilon, true,
-                               "output_norm"));
+    if (spec_.last_row_only || spec_.output == Output::hidden) {  // a row of its own, which only the norm's kernel finds
+      append(kernels::rms_norm(select_, x, weights_.output_norm, {ResourceKind::normed}, config_.width, rows, config_.norm_epsilon,
+                               spec_.last_row_only, "output_norm"));
       x = {ResourceKind::normed};
       fusion.norm.reset();
     }
+    if (spec_.output == Output::hidden) return;
     if (spec_.output == Output::argmax) {
       append(kernels::argmax(select_, weights_.output, x, rows, fusion, "output"));
     } else {
@@ -155,6 +162,7 @@ class Pass {
   const kernels::Selector& select_;
   const PassSpec& spec_;
   Resource current_{ResourceKind::residual, 0};
+  bool silent_ = false;  ///< what is built is counted, not done
   std::vector<Dispatch> dispatches_;
 };
 
@@ -198,7 +206,9 @@ Plan PassBuilder::build(const PassSpec& spec) const {
     fail(Code::internal, "there is no pass over layers {}-{} with {} rows, output {}, keeping rows after layer {}", spec.layers.begin,
          spec.layers.end, spec.bucket, to_string(spec.output), spec.keep_after);
   }
-  Plan plan{spec, Pass(config_, weights_, attention_, select_, spec).build(), {}};
+  Plan plan;
+  plan.spec = spec;
+  Pass(config_, weights_, attention_, select_, spec).build(plan);
   // A draft's `advance` runs in any case: it may not depend on what it writes.
   if (spec.step == RoundStep::draft) plan.condition = {ROUND_DRAFTING, plan.dispatches.size() - 1};
   if (spec.step == RoundStep::verify)

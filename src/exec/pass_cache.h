@@ -1,21 +1,34 @@
-// Recorded command buffers by PassSpec: a pass is recorded once and replayed for every token.
+// What was recorded for passes, by PassSpec: a pass is recorded once and replayed for every token.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <unordered_map>
+#include <utility>
 
 #include "exec/plan.h"
-#include "vk/recorder.h"
 
 namespace skipstone::exec {
 
+template <typename Recording>
 class PassCache {
  public:
-  using Record = std::function<vk::Commands(const PassSpec&)>;
+  using Record = std::function<Recording(const PassSpec&)>;
   explicit PassCache(Record record) : record_(std::move(record)) {}
 
-  const vk::Commands& get(const PassSpec& spec);
+  Recording& get(const PassSpec& spec) {
+    ++clock_;
+    auto found = passes_.find(spec);
+    if (found == passes_.end()) {
+      if (passes_.size() >= capacity) {
+        passes_.erase(std::ranges::min_element(passes_, {}, [](const auto& pass) { return pass.second.used; }));
+      }
+      found = passes_.emplace(spec, Entry{std::make_unique<Recording>(record_(spec))}).first;
+    }
+    found->second.used = clock_;
+    return *found->second.recording;
+  }
   void clear() { passes_.clear(); }
   std::size_t size() const { return passes_.size(); }
 
@@ -24,7 +37,7 @@ class PassCache {
   static constexpr std::size_t capacity = 64;
 
   struct Entry {
-    std::unique_ptr<vk::Commands> commands;
+    std::unique_ptr<Recording> recording;
     std::uint64_t used = 0;
   };
   Record record_;

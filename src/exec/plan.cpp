@@ -30,6 +30,8 @@ const char* to_string(Output output) {
       return "argmax";
     case Output::logits:
       return "logits";
+    case Output::hidden:
+      return "hidden";
   }
   return "?";
 }
@@ -55,7 +57,7 @@ std::size_t PassSpecHash::operator()(const PassSpec& spec) const noexcept {
        {static_cast<std::size_t>(spec.layers.begin), static_cast<std::size_t>(spec.layers.end), static_cast<std::size_t>(spec.bucket),
         static_cast<std::size_t>(spec.output), static_cast<std::size_t>(spec.last_row_only), static_cast<std::size_t>(spec.keep_after),
         static_cast<std::size_t>(spec.cosines), static_cast<std::size_t>(spec.tree), static_cast<std::size_t>(spec.window),
-        static_cast<std::size_t>(spec.kv_only), static_cast<std::size_t>(spec.step)}) {
+        static_cast<std::size_t>(spec.kv_only), static_cast<std::size_t>(spec.output_only), static_cast<std::size_t>(spec.step)}) {
     hash = hash * 1099511628211u + part;
   }
   return hash;
@@ -69,6 +71,7 @@ std::string Plan::print(std::uint32_t model_layers, const std::function<std::str
                                                                 : " cosine");
   if (spec.keep_after > 0) text.insert(text.size() - 1, fmt::format(" keep-after={}", spec.keep_after));
   if (spec.kv_only) text.insert(text.size() - 1, " kv-only");
+  if (spec.output_only) text.insert(text.size() - 1, " output-only");
   if (spec.tree) text.insert(text.size() - 1, " tree");
   if (spec.window) text.insert(text.size() - 1, " window");
   if (spec.step != RoundStep::none) text.insert(text.size() - 1, fmt::format(" step={}", to_string(spec.step)));

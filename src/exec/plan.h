@@ -17,6 +17,7 @@ enum class Output : std::uint8_t {
   none,    ///< nothing (all chunks of a prompt but the last)
   argmax,  ///< token, probability and margin of every row
   logits,  ///< the logits of every row, for sampling
+  hidden,  ///< the residual stream of every row behind the last norm, which is what the logits are made of
 };
 const char* to_string(Output output);
 
@@ -39,9 +40,10 @@ struct PassSpec {
   bool last_row_only = false;    ///< the output is of the last real row alone
   std::uint32_t keep_after = 0;  ///< the residual stream after this many layers goes to the kept rows; 0: it does not
   Cosines cosines = Cosines::none;
-  bool kv_only = false;  ///< each layer stores K and V of the residual stream as it is, and leaves it so
-  bool tree = false;     ///< rows stand behind their parents, not behind each other
-  bool window = false;   ///< attention reads a part of the text alone: Rows::window
+  bool kv_only = false;      ///< each layer stores K and V of the residual stream as it is, and leaves it so
+  bool tree = false;         ///< rows stand behind their parents, not behind each other
+  bool window = false;       ///< attention reads a part of the text alone: Rows::window
+  bool output_only = false;  ///< no layer runs: the output is of the residual stream that the same pass without this has just left
   RoundStep step = RoundStep::none;
   bool operator==(const PassSpec&) const = default;
 
@@ -62,6 +64,7 @@ struct Plan {
   PassSpec spec;
   std::vector<kernels::Dispatch> dispatches;
   std::optional<Condition> condition;
+  std::vector<std::size_t> layer_starts;  ///< the first dispatch of each layer, and that of the output
 
   /// One line per dispatch: label, kernel and constants, buffers (< read, > written, = both), group counts. For goldens and people.
   /// `tensor_name` turns weight ordinals into names.

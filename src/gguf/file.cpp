@@ -73,10 +73,19 @@ File::File(File&&) noexcept = default;
 File& File::operator=(File&&) noexcept = default;
 File::~File() = default;
 
-File File::open(const std::string& path) {
+File File::open(const std::string& path) { return from_parts(path, open_parts(path)); }
+
+File File::open(std::shared_ptr<const InputFile> file) {
+  const std::string name = file->path();
+  std::vector<Part> parts;
+  parts.push_back(open_whole(std::move(file)));
+  return from_parts(name, std::move(parts));
+}
+
+File File::from_parts(const std::string& path, std::vector<Part> parts) {
   auto impl = std::make_unique<Impl>();
   impl->path = path;
-  impl->parts = open_parts(path);
+  impl->parts = std::move(parts);
   impl->index();
   File file(std::move(impl));
   adopt_sparse(file, file.impl_->tensors);

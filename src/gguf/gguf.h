@@ -19,6 +19,7 @@
 namespace skipstone::gguf {
 
 struct Array;
+struct Part;
 
 /// A metadata value. Integers keep their width so that a writer gives back the same bytes.
 using Value = std::variant<std::uint8_t, std::int8_t, std::uint16_t, std::int16_t, std::uint32_t, std::int32_t, float, bool, std::string,
@@ -58,6 +59,9 @@ class File {
   /// Throws Error: not_found, io, bad_file (what is damaged, at which byte), unsupported (version, big endian).
   static File open(const std::string& path);
 
+  /// A model that is one whole file; a part of a split one is unsupported. Throws as above.
+  static File open(std::shared_ptr<const InputFile> file);
+
   /// A model that is no file: metadata and the tensors' names, types and shapes, without data. `name` stands for the path.
   static File describe(const std::string& name, std::vector<Pair> metadata, std::vector<Tensor> tensors);
 
@@ -92,6 +96,7 @@ class File {
  private:
   struct Impl;
   explicit File(std::unique_ptr<Impl> impl);
+  static File from_parts(const std::string& path, std::vector<Part> parts);
   std::unique_ptr<Impl> impl_;
 };
 

@@ -253,8 +253,9 @@ void place_tensors(std::vector<TensorEntry>& entries, Part& part, std::uint64_t 
 
 }  // namespace
 
-Part parse_part(const std::string& path) {
-  Part part{std::make_shared<const InputFile>(path)};
+Part parse_part(std::shared_ptr<const InputFile> file) {
+  Part part{std::move(file)};
+  const std::string& path = part.file->path();
   if (part.file->size() == 0) fail(Code::bad_file, "{}: is empty; download the model again", path);
   Cursor in(*part.file);
   check_magic(in);

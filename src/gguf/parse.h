@@ -19,7 +19,7 @@ struct Part {
   std::vector<Tensor> tensors{};
 };
 
-/// Opens and parses one file, checking all of it. Throws like File::open.
-Part parse_part(const std::string& path);
+/// Parses one file, checking all of it. Throws like File::open.
+Part parse_part(std::shared_ptr<const InputFile> file);
 
 }  // namespace skipstone::gguf

@@ -44,7 +44,7 @@ void check_part(const Part& part, const std::string& path, std::uint64_t index, 
 
 Part open_sister(const std::string& path, const std::string& asked_for) {
   try {
-    return parse_part(path);
+    return parse_part(std::make_shared<const InputFile>(path));
   } catch (const Error& error) {
     if (error.code() != Code::not_found) throw;
     fail(Code::not_found, "{}: is missing, and {} is only one part of that split model; put all its parts into one folder", path,
@@ -71,7 +71,7 @@ std::string split_name(const std::string& prefix, std::uint32_t number, std::uin
 
 std::vector<Part> open_parts(const std::string& path) {
   std::vector<Part> parts;
-  Part opened = parse_part(path);
+  Part opened = parse_part(std::make_shared<const InputFile>(path));
   const std::uint64_t count = integer_in(opened, "split.count", path).value_or(1);
   if (count <= 1) {
     parts.push_back(std::move(opened));
@@ -104,6 +104,17 @@ std::vector<Part> open_parts(const std::string& path) {
          path, promised, count, found);
   }
   return parts;
+}
+
+Part open_whole(std::shared_ptr<const InputFile> file) {
+  Part part = parse_part(std::move(file));
+  const std::string& path = part.file->path();
+  const std::uint64_t count = integer_in(part, "split.count", path).value_or(1);
+  if (count > 1) {
+    fail(Code::unsupported, "{}: is one of {} parts of a split model, and the others are found by file names alone; load it by its path",
+         path, count);
+  }
+  return part;
 }
 
 }  // namespace skipstone::gguf

@@ -210,7 +210,13 @@ Token Sampler::gumbel_max(std::uint64_t position) const {
 Choice Sampler::choose(std::span<const float> logits, std::span<const Token> history, std::uint64_t position) {
   const Top raw = find_top(logits);
   std::size_t token = raw.index;
-  if (params_.needs_logits()) {
+  if (params_.rule) {
+    const Token chosen = params_.rule(logits, history);
+    if (chosen < 0 || static_cast<std::size_t>(chosen) >= logits.size()) {
+      fail(Code::invalid_argument, "the caller's sampler chose token {}, which is outside the vocabulary of {}", chosen, logits.size());
+    }
+    token = static_cast<std::size_t>(chosen);
+  } else if (params_.needs_logits()) {
     penalise(logits, history);
     const Top penalised = find_top(scratch_);
     token = penalised.index;

@@ -6,12 +6,17 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
 namespace skipstone::sample {
 
 using Token = std::int32_t;
+
+/// A rule of the caller's: the token behind `history`, given that row's logits. To be a pure function of these two: it is asked for rows
+/// that drafts stand on too, which come to nothing where a draft was wrong.
+using Rule = std::function<Token(std::span<const float> logits, std::span<const Token> history)>;
 
 struct SamplerParams {
   float temperature = 0.0f;  ///< 0: greedy
@@ -22,11 +27,12 @@ struct SamplerParams {
   float repeat_penalty = 1.0f;     ///< 1: off; CTRL's rule (Keskar et al. 2019): positive logits divided, negative multiplied
   std::uint32_t repeat_last = 64;  ///< how many of the latest tokens the penalty looks at
   std::uint64_t seed = 0;
+  Rule rule = {};  ///< instead of all of the above, where there is one
 
   /// Throws invalid_argument naming the value that is out of range (NaN included).
   void check() const;
   /// False where the device's argmax decides alone: temperature 0 and no penalty.
-  bool needs_logits() const { return temperature > 0.0f || repeat_penalty != 1.0f; }
+  bool needs_logits() const { return rule || temperature > 0.0f || repeat_penalty != 1.0f; }
 };
 
 /// What one row of a pass chose.
@@ -43,8 +49,8 @@ class Sampler {
 
   /// The token at text position `position` (0 is the first token of the prompt, BOS included), given that row's logits and the tokens
   /// before it. A pure function of (params, logits, history, position): *coupled* verification rests on that. Ties go to the lowest id; NaN
-  /// never wins; logits that are all NaN throw internal. Noise: Gumbel, Philox4x32-10 with key = seed and counter = (position, token / 4);
-  /// so an equal draft distribution gives an equal draft.
+  /// never wins; logits that are all NaN throw internal, a rule's token outside the vocabulary invalid_argument. Noise: Gumbel,
+  /// Philox4x32-10 with key = seed and counter = (position, token / 4); so an equal draft distribution gives an equal draft.
   Choice choose(std::span<const float> logits, std::span<const Token> history, std::uint64_t position);
 
   /// What choose() says of `token`: its un-tempered probability, and the margin of the row.

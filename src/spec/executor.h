@@ -2,6 +2,7 @@
 // so that drafters and the loop are tested with a fake one.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -103,6 +104,8 @@ class Executor {
   /// prompt's.
   virtual void take_back(std::uint32_t tokens) = 0;
 
+  /// The time, without that in which the caller of a generation that goes in steps did other things between them.
+  virtual std::chrono::steady_clock::time_point now() const { return std::chrono::steady_clock::now(); }
   /// Seconds that the passes so far have waited for the device; for statistics.
   virtual double device_seconds() const { return 0; }
 };

@@ -9,10 +9,6 @@
 namespace skipstone::spec {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-
 /// One call of generate().
 class Generation {
  public:
@@ -27,6 +23,8 @@ class Generation {
   Outcome run();
 
  private:
+  using Clock = std::chrono::steady_clock;
+  double seconds_since(Clock::time_point start) const { return std::chrono::duration<double>(executor_.now() - start).count(); }
   std::uint64_t room() const;  ///< tokens that may still be emitted
   bool stop_at_limit();
   bool take(const Choice& choice, bool drafted);
@@ -101,7 +99,7 @@ bool Generation::take(const Choice& choice, bool drafted) {
 }
 
 Choice Generation::read_prompt() {
-  const auto start = Clock::now();
+  const auto start = executor_.now();
   const std::span<const Token> unread = std::span<const Token>(text_).subspan(executor_.committed());
   const Prefilled prefilled = executor_.prefill(unread, drafter_.wants_attention_cosine());
   outcome_.stats.prompt_tokens = unread.size();
@@ -128,7 +126,7 @@ void Generation::draft(const Proposal& proposal, std::uint32_t limit) {
   }
   tree_ = TokenTree();
   if (!proposal.drafts_by_passes()) return;
-  const auto start = Clock::now();
+  const auto start = executor_.now();
   while (drafts.size() < limit) {
     const auto offset = static_cast<std::uint32_t>(drafts.size());
     const Choice choice = draft_one(proposal, offset == 0 ? text_.back() : drafts.back().token, offset);
@@ -143,7 +141,7 @@ void Generation::draft(const Proposal& proposal, std::uint32_t limit) {
 void Generation::verify() {
   tree_.set_pending(text_.back());
   round_.verified.assign(tree_.rows(), Choice{});
-  const auto start = Clock::now();
+  const auto start = executor_.now();
   executor_.verify(tree_, round_.verified);
   outcome_.stats.verify_seconds += seconds_since(start);
 }
@@ -160,7 +158,7 @@ bool Generation::verify_block(const Proposal& proposal) {
   if (block_.empty()) return false;
   std::vector<std::vector<Choice>> verified(block_.size());
   for (std::size_t i = 0; i < block_.size(); ++i) verified[i].assign(block_[i].size(), Choice{});
-  const auto start = Clock::now();
+  const auto start = executor_.now();
   executor_.verify_block(block_, verified);
   outcome_.stats.verify_seconds += seconds_since(start);
   std::size_t most = 0;
@@ -184,7 +182,7 @@ bool Generation::verify_block(const Proposal& proposal) {
 void Generation::exit_early(const EarlyExitRequest& request) {
   round_.drafts.clear();
   tree_ = TokenTree(text_.back());
-  const auto start = Clock::now();
+  const auto start = executor_.now();
   const EarlyExit exit = executor_.exit_early(request, text_.back());
   outcome_.stats.verify_seconds += seconds_since(start);
   outcome_.stats.early_exits.add(exit);
@@ -200,7 +198,7 @@ void Generation::walk() {
 /// True where the executor did all of the round. It knows no end tokens: what it drafted behind one is dropped, as if it had not.
 bool Generation::round_at_once(const Proposal& proposal, std::uint32_t limit) {
   if (proposal.tree.drafts() > 0 || !proposal.plan || limit == 0) return false;
-  const auto start = Clock::now();
+  const auto start = executor_.now();
   if (!executor_.round({*proposal.plan, text_.back(), limit, proposal.least_probability, proposal.keep_prefix}, round_)) return false;
   outcome_.stats.round_seconds += seconds_since(start);
   ++outcome_.stats.device_rounds;
@@ -239,7 +237,7 @@ void Generation::count() {
 }
 
 void Generation::round() {
-  const auto start = Clock::now();
+  const auto start = executor_.now();
   const Proposal proposal = drafter_.propose(text_);
   // A round emits one token more than it accepts, so a draft in the last place could never be emitted.
   const auto most = static_cast<std::uint32_t>(std::min<std::uint64_t>(executor_.max_rows() - 1, room() - 1));
@@ -282,7 +280,7 @@ void Generation::refresh() {
   if (!drafter_.wants_refresh(outcome_.tokens.size())) return;
   const std::size_t written = executor_.committed() - prompt_;
   if (written == 0) return;
-  const auto start = Clock::now();
+  const auto start = executor_.now();
   const std::vector<float> cosine =
       executor_.attention_cosine(static_cast<std::uint32_t>(std::min<std::size_t>(written, executor_.max_rows())));
   ++outcome_.stats.refreshes;
@@ -301,7 +299,7 @@ void Generation::try_plans() {
   if (rows > executor_.max_rows() || end < std::max(prompt_, tried_) + rows) return;
   const std::vector<exec::LayerPlan> plans = drafter_.trials(seconds_since(start_));
   if (plans.empty()) return;
-  const auto start = Clock::now();
+  const auto start = executor_.now();
   const std::span<const Token> tokens = std::span<const Token>(text_).subspan(end - rows, rows + 1);
   std::vector<std::vector<Choice>> choices(plans.size(), std::vector<Choice>(rows));
   executor_.take_back(rows);
@@ -323,7 +321,7 @@ Outcome Generation::run() {
   if (!stop_at_limit()) {
     executor_.keep_top(drafter_.wants_top());
     const Choice first = read_prompt();
-    const auto start = start_ = Clock::now();
+    const auto start = start_ = executor_.now();
     const double device_before = executor_.device_seconds();
     if (take(first, false) && !stopped_) stop_at_limit();
     while (!stopped_) round();
@@ -350,6 +348,8 @@ const char* to_string(StopReason reason) {
       return "context_full";
     case StopReason::cancelled:
       return "cancelled";
+    case StopReason::stop_string:
+      return "stop_string";
   }
   return "unknown";
 }

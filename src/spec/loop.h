@@ -12,8 +12,9 @@
 
 namespace skipstone::spec {
 
-enum class StopReason { max_tokens, end_token, context_full, cancelled };
-const char* to_string(StopReason reason);  ///< "max_tokens", "end_token", "context_full", "cancelled"
+/// stop_string is who emits the text's to say; the loop knows tokens alone.
+enum class StopReason { max_tokens, end_token, context_full, cancelled, stop_string };
+const char* to_string(StopReason reason);  ///< as their names
 
 struct Limits {
   std::uint32_t max_tokens = 0;                ///< of the continuation

@@ -47,6 +47,7 @@ class SyntheticAcceptance : public Executor {
   void score(const exec::LayerPlan& plan, std::span<const Token> rows, std::span<Choice> out) override { executor_.score(plan, rows, out); }
   std::vector<float> attention_cosine(std::uint32_t tokens) override { return executor_.attention_cosine(tokens); }
   void take_back(std::uint32_t tokens) override { executor_.take_back(tokens); }
+  std::chrono::steady_clock::time_point now() const override { return executor_.now(); }
   double device_seconds() const override { return executor_.device_seconds(); }
 
  private:

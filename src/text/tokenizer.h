@@ -28,7 +28,9 @@ struct Vocabulary {
   std::vector<TokenType> types;        ///< may be empty: all normal
   std::vector<std::string> merges;     ///< "gpt2": "left right", by rank
   Token bos = -1, eos = -1, eot = -1, unknown = -1;
-  std::vector<Token> end_of_generation;   ///< every token that ends a text (eos, eot, and tokens named like <|im_end|>)
+  Token eom = -1, padding = -1;                                ///< for callers: no tokenizer needs them
+  Token fill_prefix = -1, fill_suffix = -1, fill_middle = -1;  ///< in front of what surrounds a gap, and of what fills it; for callers
+  std::vector<Token> end_of_generation;  ///< every token that ends a text (eos, eot, eom, and tokens named like <|im_end|>)
   bool add_bos = false, add_eos = false;
   bool add_space_prefix = true;
 

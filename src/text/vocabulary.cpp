@@ -28,6 +28,32 @@ Token token_id(const gguf::File& file, std::string_view key, Token fallback, std
   return static_cast<Token>(id);
 }
 
+/// The same for tokens that only callers use: an id that does not exist, which files in use do have for padding, is none. `older`: what the
+/// key was called before, if anything.
+Token optional_token_id(const gguf::File& file, const std::string& key, const std::string& older, std::size_t size) {
+  const std::string& found = file.find(key) == nullptr && !older.empty() ? older : key;
+  if (file.find(found) == nullptr) return -1;
+  try {
+    return token_id(file, found, -1, size);
+  } catch (const Error& error) {
+    log::info("left out: {}", error.what());
+    return -1;
+  }
+}
+
+// Names as in https://github.com/ggml-org/ggml/blob/master/docs/gguf.md and gguf-py's constants.py.
+void read_optional_tokens(const gguf::File& file, Vocabulary& v) {
+  const auto read = [&](const std::string& name, const std::string& older = "") {
+    const std::string prefix = "tokenizer.ggml.";
+    return optional_token_id(file, prefix + name, older.empty() ? older : prefix + older, v.tokens.size());
+  };
+  v.eom = read("eom_token_id");
+  v.padding = read("padding_token_id");
+  v.fill_prefix = read("fim_pre_token_id", "prefix_token_id");
+  v.fill_suffix = read("fim_suf_token_id", "suffix_token_id");
+  v.fill_middle = read("fim_mid_token_id", "middle_token_id");
+}
+
 std::vector<TokenType> token_types(const gguf::File& file) {
   constexpr std::string_view kKey = "tokenizer.ggml.token_type";
   std::vector<TokenType> types;
@@ -43,7 +69,7 @@ std::vector<TokenType> token_types(const gguf::File& file) {
 
 void collect_end_tokens(Vocabulary& vocabulary) {
   std::vector<Token>& ends = vocabulary.end_of_generation;
-  for (const Token token : {vocabulary.eos, vocabulary.eot}) {
+  for (const Token token : {vocabulary.eos, vocabulary.eot, vocabulary.eom}) {
     if (token >= 0) ends.push_back(token);
   }
   for (std::size_t i = 0; i < vocabulary.tokens.size(); ++i) {
@@ -114,6 +140,7 @@ Vocabulary Vocabulary::from(const gguf::File& file) {
   v.eos = token_id(file, "tokenizer.ggml.eos_token_id", llama ? 2 : -1, size);
   v.unknown = token_id(file, "tokenizer.ggml.unknown_token_id", llama ? 0 : -1, size);
   v.eot = token_id(file, "tokenizer.ggml.eot_token_id", -1, size);
+  read_optional_tokens(file, v);
   bool bos_by_default = llama;
   if (llama) {
     v.scores = file.floats("tokenizer.ggml.scores");

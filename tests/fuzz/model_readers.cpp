@@ -1,10 +1,12 @@
 #include <array>
 #include <filesystem>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <stdexcept>
 
 #include "base/escape.h"
+#include "base/input_file.h"
 #include "base/status.h"
 #include "convert/convert.h"
 #include "convert/quantize.h"
@@ -32,8 +34,7 @@ const fixtures::CheckpointShape small{.layers = 1, .width = 16, .heads = 2, .kv_
 // ---- reading
 
 /// As much as loading does before it needs a device, and every byte of the tensors.
-void read_model(const std::string& path) {
-  const gguf::File file = gguf::File::open(path);
+void read_model(const gguf::File& file) {
   std::size_t seen = file.fingerprint().size();
   for (const gguf::Pair& pair : file.metadata()) {
     seen += escaped(pair.key).size() + gguf::to_display(pair.value).size() + gguf::type_name(pair.value).size();
@@ -50,7 +51,26 @@ void read_model(const std::string& path) {
   if (seen == 0) throw std::logic_error("a model was read that has nothing in it");
 }
 
-void read_gguf(const std::string& folder) { read_model(folder + "/model.gguf"); }
+/// From the path, and from memory: exactly as many bytes, so that sanitizers see one that is read beyond them. Both say the same.
+void read_gguf(const std::string& folder) {
+  const std::string path = folder + "/model.gguf";
+  const std::string text = read_whole_file(path, std::uint64_t{1} << 30);
+  const std::vector<std::byte> memory(std::as_bytes(std::span(text)).begin(), std::as_bytes(std::span(text)).end());
+  std::string refusal;
+  try {
+    read_model(gguf::File::open(std::make_shared<const InputFile>(InputFile::in_memory(memory, path))));
+  } catch (const Error& error) {
+    refusal = error.what();
+  }
+  try {
+    read_model(gguf::File::open(path));
+  } catch (const Error& error) {
+    const bool part = refusal.find("split model") != std::string::npos;  // whose sisters have names
+    if (refusal != error.what() && !part) throw std::logic_error("from memory: '" + refusal + "', from the file: '" + error.what() + "'");
+    throw;
+  }
+  if (!refusal.empty()) throw std::logic_error("taken from the file, but from memory: " + refusal);
+}
 
 void convert_folder(const std::string& folder, const std::string& output) {
   convert::ConvertOptions options;
@@ -65,7 +85,7 @@ void read_checkpoint(const std::string& folder) {
   const std::string output = folder + "/converted.gguf";
   convert_folder(folder, output);
   try {
-    read_model(output);
+    read_model(gguf::File::open(output));
   } catch (const Error& error) {
     throw std::logic_error(std::string("what convert wrote is refused: ") + error.what());
   }

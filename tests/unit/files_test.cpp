@@ -81,6 +81,38 @@ TEST_F(Files, AFileThatShrinksIsASentence) {
   EXPECT_NE(failure.message.find("ends at byte 50000 of 100000 now"), std::string::npos) << failure.message;
 }
 
+TEST_F(Files, ADescriptorIsBorrowedAndAPartOfItsFileReadByPlace) {
+  write(file("a"), "0123456789");
+  const int descriptor = ::open(file("a").c_str(), O_RDONLY);
+  {
+    const InputFile part = InputFile::borrow(descriptor, 2, 5);
+    EXPECT_EQ(part.size(), 5u);
+    InputFile moved = InputFile::borrow(descriptor, 4, std::nullopt);
+    EXPECT_EQ(moved.size(), 6u);
+    moved = InputFile::borrow(descriptor, 10, std::nullopt);
+    EXPECT_EQ(moved.size(), 0u);
+    std::string text(3, ' ');
+    part.read(2, std::as_writable_bytes(std::span(text)));
+    EXPECT_EQ(text, "456");
+    EXPECT_EQ(failure_of([&] { part.read(3, std::as_writable_bytes(std::span(text))); }).code, Code::internal) << "beyond the part";
+    EXPECT_EQ(failure_of([&] { InputFile::borrow(descriptor, 11, std::nullopt); }).code, Code::invalid_argument);
+    EXPECT_EQ(failure_of([&] { InputFile::borrow(descriptor, 6, 5); }).code, Code::invalid_argument);
+  }
+  EXPECT_EQ(::lseek(descriptor, 0, SEEK_CUR), 0) << "neither moved nor closed";
+  ::close(descriptor);
+  EXPECT_EQ(failure_of([&] { InputFile::borrow(descriptor, 0, std::nullopt); }).code, Code::invalid_argument);
+}
+
+TEST_F(Files, MemoryIsReadLikeAFile) {
+  const std::string bytes = "0123456789";
+  const InputFile memory = InputFile::in_memory(bytes_of(bytes), "memory");
+  std::string text(4, ' ');
+  memory.read(6, std::as_writable_bytes(std::span(text)));
+  EXPECT_EQ(text, "6789");
+  EXPECT_EQ(failure_of([&] { memory.read(7, std::as_writable_bytes(std::span(text))); }).code, Code::internal);
+  EXPECT_EQ(memory.path(), "memory");
+}
+
 TEST_F(Files, PipesDevicesAndFoldersAreRefusedAtOnce) {
   ASSERT_EQ(mkfifo(file("pipe").c_str(), 0600), 0);
   for (const std::string& path : {file("pipe"), std::string("/dev/zero"), folder_.path().string()}) {

@@ -284,6 +284,19 @@ TEST_F(VocabularyFile, WhatTheFileSaysIsRead) {
   EXPECT_EQ(v.end_of_generation, (std::vector<Token>{1, 2, 9})) << "</s> ends a text under any id";
 }
 
+TEST_F(VocabularyFile, TokensForCallersAreReadUnderBothNames) {
+  const auto id = [](std::uint32_t number) { return number; };
+  const Vocabulary v = read(handmade::sentencepiece(), [&](gguf::Writer& w) {
+    w.set("tokenizer.ggml.eom_token_id", id(9));
+    w.set("tokenizer.ggml.padding_token_id", id(0xFFFFFFFF));  // as files in use have it
+    w.set("tokenizer.ggml.fim_pre_token_id", id(4));
+    w.set("tokenizer.ggml.prefix_token_id", id(5));
+    w.set("tokenizer.ggml.suffix_token_id", id(6));
+  });
+  EXPECT_EQ((std::array{v.eom, v.padding, v.fill_prefix, v.fill_suffix, v.fill_middle}), (std::array{9, -1, 4, 6, -1}));
+  EXPECT_EQ(v.end_of_generation, (std::vector<Token>{2, 9}));
+}
+
 TEST_F(VocabularyFile, DamagedFilesAreRefused) {
   const Vocabulary spm = handmade::sentencepiece();
   const std::size_t size = spm.tokens.size();

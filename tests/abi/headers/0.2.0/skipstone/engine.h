@@ -49,6 +49,15 @@ typedef struct skipstone_engine_params {
    * engine's own. The struct is read during the call alone. */
   const struct skipstone_vulkan_host* vulkan;
   int32_t low_priority; /* 1: other programs' work on the device goes first, where the driver knows priorities */
+  /* Instead of model_path, a GGUF file that the program has open (-1: none): read by place during the call alone, never closed, its
+   * position neither used nor moved. It has to be a regular file. Parts of split models are SKIPSTONE_UNSUPPORTED here and in model_data:
+   * their other parts are found by name. */
+  int32_t model_fd;
+  /* Instead of model_path, the bytes of a GGUF file, which have to stay as they are during the call alone. */
+  const void* model_data;
+  /* How many bytes model_data has; or how many of model_fd's file are the model, from model_offset on (0: all up to its end). */
+  uint64_t model_bytes;
+  uint64_t model_offset; /* of model_fd alone: for a model inside a larger file */
 } skipstone_engine_params;
 
 SKIPSTONE_API void skipstone_engine_params_init(skipstone_engine_params* params, size_t struct_size);
@@ -102,6 +111,25 @@ SKIPSTONE_API skipstone_status skipstone_detokenize(const skipstone_engine* engi
 
 /* The bytes one token stands for, not necessarily whole characters; empty for control tokens. */
 SKIPSTONE_API skipstone_status skipstone_token_piece(const skipstone_engine* engine, skipstone_token token, char** text, size_t* bytes);
+
+/* What a model's file names them. Which of them a prompt needs, and where, the model's training says. */
+typedef enum skipstone_special_token {
+  SKIPSTONE_TOKEN_BOS = 0,     /* begins a text */
+  SKIPSTONE_TOKEN_EOS = 1,     /* ends a text */
+  SKIPSTONE_TOKEN_EOT = 2,     /* ends a turn */
+  SKIPSTONE_TOKEN_EOM = 3,     /* ends a message that expects an answer, such as a call of a tool */
+  SKIPSTONE_TOKEN_UNKNOWN = 4, /* stands for what cannot be spelled */
+  SKIPSTONE_TOKEN_PADDING = 5,
+  SKIPSTONE_TOKEN_FILL_PREFIX = 6, /* of models that fill gaps ("fill in the middle"): in front of the text before the gap, */
+  SKIPSTONE_TOKEN_FILL_SUFFIX = 7, /* of the text behind it, */
+  SKIPSTONE_TOKEN_FILL_MIDDLE = 8  /* and of what fills it */
+} skipstone_special_token;
+
+/* `kind` is a skipstone_special_token. -1 where the model has no such token, or no tokenizer. */
+SKIPSTONE_API skipstone_token skipstone_engine_special_token(const skipstone_engine* engine, int32_t kind);
+
+/* 1 for every token at which a generation stops: EOS, EOT, EOM, and control tokens with the name of such a one ("<|im_end|>"). Else 0. */
+SKIPSTONE_API int32_t skipstone_engine_ends_generation(const skipstone_engine* engine, skipstone_token token);
 
 #ifdef __cplusplus
 }
