@@ -35,7 +35,9 @@ using namespace skipstone;
 
 namespace {
 
-std::string_view text_of(const char* text, size_t bytes) { return text == nullptr ? std::string_view() : std::string_view(text, bytes > 0 ? bytes : std::strlen(text)); }
+std::string_view text_of(const char* text, size_t bytes) {
+  return text == nullptr ? std::string_view() : std::string_view(text, bytes > 0 ? bytes : std::strlen(text));
+}
 
 std::string rendered(const skipstone_template_params& params) {
   api::require(params.source, "source");
@@ -49,7 +51,8 @@ std::string rendered(const skipstone_template_params& params) {
   return std::string(text.bytes());
 }
 
-skipstone_chat* make_chat(std::shared_ptr<const text::Tokenizer> tokenizer, const std::vector<text::ChatTemplate>& own, const skipstone_chat_params* given) {
+skipstone_chat* make_chat(std::shared_ptr<const text::Tokenizer> tokenizer, const std::vector<text::ChatTemplate>& own,
+                          const skipstone_chat_params* given) {
   const auto params = api::adopt(given);
   auto handle = std::make_unique<skipstone_chat>();
   handle->writer = std::make_shared<const chat::PromptWriter>(std::move(tokenizer), own, api::text_or_empty(params.chat_template));
@@ -166,7 +169,8 @@ skipstone_status skipstone_chat_render(const skipstone_chat* chat, const char* m
 
 void skipstone_tokens_free(skipstone_token* tokens) { std::free(tokens); }
 
-skipstone_status skipstone_chat_show(const skipstone_chat* chat, const char* messages, const char* tools, const char* options, char** json) {
+skipstone_status skipstone_chat_show(const skipstone_chat* chat, const char* messages, const char* tools, const char* options,
+                                     char** json) {
   return api::guard([&] {
     api::require(chat, "chat");
     api::require(json, "json");

@@ -1,6 +1,7 @@
 // Answers taken apart.
+#include <algorithm>
+#include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
 
 #include "api/chat_handle.h"
@@ -13,6 +14,7 @@ using namespace skipstone;
 
 struct skipstone_chat_parser {
   std::shared_ptr<const chat::PromptWriter> writer;
+  const chat::OutputFormat* format = nullptr;
   std::unique_ptr<chat::OutputParser> parser;
   skipstone_chat_event_fn event = nullptr;
   void* user_data = nullptr;
@@ -110,7 +112,8 @@ skipstone_status skipstone_chat_parser_create(const skipstone_chat* chat, const 
     auto handle = std::make_unique<skipstone_chat_parser>();
     handle->writer = chat->writer;
     skipstone_chat_parser& self = *handle;
-    handle->parser = std::make_unique<chat::OutputParser>(format_of(read, *chat->writer), output_options(read),
+    handle->format = &format_of(read, *chat->writer);
+    handle->parser = std::make_unique<chat::OutputParser>(*handle->format, output_options(read),
                                                           [&self](const chat::Event& event) { hand_over(self, event); });
     *parser = handle.release();
   });
@@ -118,21 +121,23 @@ skipstone_status skipstone_chat_parser_create(const skipstone_chat* chat, const 
 
 void skipstone_chat_parser_free(skipstone_chat_parser* parser) { delete parser; }
 
-skipstone_status skipstone_chat_parser_push(skipstone_chat_parser* parser, skipstone_token token, skipstone_chat_event_fn event, void* user_data) {
+skipstone_status skipstone_chat_parser_push(skipstone_chat_parser* parser, skipstone_token token, skipstone_chat_event_fn event,
+                                            void* user_data) {
   return feed(parser, event, user_data, [&] {
     const text::Tokenizer& tokenizer = parser->writer->tokenizer();
     const auto& ends = parser->writer->end_tokens();
     const std::string piece = tokenizer.piece(token);  // refuses tokens that are none
     if (!piece.empty()) return parser->parser->push(piece);
-    // Control tokens have no text of their own, but formats are made of them. The one that ends the turn is no part of the answer.
-    if (std::find(ends.begin(), ends.end(), token) == ends.end()) {
-      parser->parser->push(tokenizer.vocabulary().tokens[static_cast<std::size_t>(token)]);
-    }
+    // Control tokens have no text of their own, but formats are made of them. One that ends the turn is no part of the answer, unless it
+    // ends a call as well (gpt-oss).
+    const std::string& written = tokenizer.vocabulary().tokens[static_cast<std::size_t>(token)];
+    const bool ends_turn = std::find(ends.begin(), ends.end(), token) != ends.end();
+    if (!ends_turn || written == parser->format->call_close) parser->parser->push(written);
   });
 }
 
-skipstone_status skipstone_chat_parser_push_text(skipstone_chat_parser* parser, const char* text, size_t bytes, skipstone_chat_event_fn event,
-                                                 void* user_data) {
+skipstone_status skipstone_chat_parser_push_text(skipstone_chat_parser* parser, const char* text, size_t bytes,
+                                                 skipstone_chat_event_fn event, void* user_data) {
   return feed(parser, event, user_data, [&] {
     if (bytes > 0) api::require(text, "text");
     parser->parser->push({bytes > 0 ? text : "", bytes});

@@ -10,9 +10,9 @@ namespace skipstone::chat {
 
 struct BuiltinTemplate {
   const char* name;
-  const char* source;                      ///< Jinja
-  std::vector<std::string_view> tokens;    ///< special tokens that suggest it, all of them; none: it is not chosen by tokens
-  std::vector<std::string> stop_strings;   ///< where turns end without a token
+  const char* source;                     ///< Jinja
+  std::vector<std::string_view> tokens;   ///< special tokens that suggest it, all of them; none: it is not chosen by tokens
+  std::vector<std::string> stop_strings;  ///< where turns end without a token
 };
 
 /// In the order in which their tokens are looked for.

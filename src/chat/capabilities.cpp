@@ -37,7 +37,8 @@ void ChatTemplate::probe_content() {
   can_.text_content = writes(plain, "", {"skUSERsk"});
   can_.part_content = true;
   // A template that prints a list as it is shows the keys as well.
-  can_.part_content = writes(parts, "", {"skPARTsk"}) && !writes(parts, "", {"skPARTsk", "'type'"}) && !writes(parts, "", {"skPARTsk", "\"type\""});
+  can_.part_content =
+      writes(parts, "", {"skPARTsk"}) && !writes(parts, "", {"skPARTsk", "'type'"}) && !writes(parts, "", {"skPARTsk", "\"type\""});
   if (!can_.text_content && !can_.part_content) can_.text_content = true;  // whatever it wants, it is not that
 }
 

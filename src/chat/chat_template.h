@@ -9,15 +9,15 @@
 namespace skipstone::chat {
 
 struct Capabilities {
-  bool system = true;          ///< writes system messages
-  bool developer = false;      ///< writes messages of the role developer
-  bool tools = false;          ///< writes the tools' definitions
-  bool tool_calls = false;     ///< writes the calls of earlier answers
-  bool reasoning = false;      ///< knows of reasoning
-  bool text_content = true;    ///< takes content that is a string
-  bool part_content = false;   ///< takes content that is a list of parts
-  bool null_content = true;    ///< takes an answer of calls alone with the content none; else it is ""
-  bool short_ids = false;      ///< takes ids of nine letters and digits alone (Mistral)
+  bool system = true;         ///< writes system messages
+  bool developer = false;     ///< writes messages of the role developer
+  bool tools = false;         ///< writes the tools' definitions
+  bool tool_calls = false;    ///< writes the calls of earlier answers
+  bool reasoning = false;     ///< knows of reasoning
+  bool text_content = true;   ///< takes content that is a string
+  bool part_content = false;  ///< takes content that is a list of parts
+  bool null_content = true;   ///< takes an answer of calls alone with the content none; else it is ""
+  bool short_ids = false;     ///< takes ids of nine letters and digits alone (Mistral)
 };
 
 /// Immutable; safe to use from many threads.

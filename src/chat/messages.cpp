@@ -123,7 +123,8 @@ class Reader {
       refuse(path + ".reasoning_content", "is {} where a string was expected", json_name(*reasoning));
     }
     if (const Value* content = member(message, "content")) return check_parts(*content, path + ".content");
-    const bool may_miss = role == "assistant" && (member(message, "tool_calls") != nullptr || member(message, "reasoning_content") != nullptr);
+    const bool may_miss =
+        role == "assistant" && (member(message, "tool_calls") != nullptr || member(message, "reasoning_content") != nullptr);
     if (!may_miss) refuse(path + ".content", "is missing");
   }
 
@@ -137,14 +138,16 @@ class Reader {
   Value read_call(const Value& call, const std::string& path) {
     require_object(call, path);
     const Value* type = member(call, "type");
-    if (type != nullptr && (type->string() == nullptr || type->string()->bytes() != "function")) refuse(path + ".type", "is not 'function'");
+    if (type != nullptr && (type->string() == nullptr || type->string()->bytes() != "function"))
+      refuse(path + ".type", "is not 'function'");
     const Value* function = member(call, "function");
     if (function == nullptr) refuse(path + ".function", "is missing");
     require_object(*function, path + ".function");
     const std::string name(require_text(*function, "name", path + ".function"));
     const Value arguments = read_arguments(*function, path + ".function.arguments");
     const Value checked = with_member(*function, "arguments", &arguments);
-    Value id = member(call, "id") != nullptr ? *member(call, "id") : jinja::make_string(nullptr, fmt::format("call{:05}", tools_by_id_.size()), Origin::data);
+    Value id = member(call, "id") != nullptr ? *member(call, "id")
+                                             : jinja::make_string(nullptr, fmt::format("call{:05}", tools_by_id_.size()), Origin::data);
     if (id.string() == nullptr) refuse(path + ".id", "is {} where a string was expected", json_name(id));
     tools_by_id_[std::string(id.string()->bytes())] = name;
     const Value kind = trusted_text("function");
@@ -186,7 +189,8 @@ Value read_tools(std::string_view json) {
     const std::string path = fmt::format("tools[{}]", i);
     require_object(items[i], path);
     const std::string_view type = require_text(items[i], "type", path);
-    if (type != "function") refuse(path + ".type", "is '{}'; tools of the type 'function' are all that there are here", shortened(type, 40));
+    if (type != "function")
+      refuse(path + ".type", "is '{}'; tools of the type 'function' are all that there are here", shortened(type, 40));
     const Value* function = member(items[i], "function");
     if (function == nullptr) refuse(path + ".function", "is missing");
     require_object(*function, path + ".function");

@@ -47,7 +47,8 @@ std::string names_of(const std::vector<text::ChatTemplate>& own) {
 
 }  // namespace
 
-PromptWriter::PromptWriter(std::shared_ptr<const text::Tokenizer> tokenizer, const std::vector<text::ChatTemplate>& own, const std::string& wanted)
+PromptWriter::PromptWriter(std::shared_ptr<const text::Tokenizer> tokenizer, const std::vector<text::ChatTemplate>& own,
+                           const std::string& wanted)
     : tokenizer_(std::move(tokenizer)) {
   choose(own, wanted);
   reserve_markers();
@@ -92,7 +93,8 @@ void PromptWriter::choose(const std::vector<text::ChatTemplate>& own, const std:
   const text::Vocabulary& vocabulary = tokenizer_->vocabulary();
   const auto has_special = [&](std::string_view token) {
     const auto found = std::find(vocabulary.tokens.begin(), vocabulary.tokens.end(), token);
-    return found != vocabulary.tokens.end() && type_of(vocabulary, static_cast<std::size_t>(found - vocabulary.tokens.begin())) != text::TokenType::normal;
+    return found != vocabulary.tokens.end() &&
+           type_of(vocabulary, static_cast<std::size_t>(found - vocabulary.tokens.begin())) != text::TokenType::normal;
   };
   for (const BuiltinTemplate& builtin : builtin_templates()) {
     const bool suggested = !builtin.tokens.empty() && std::all_of(builtin.tokens.begin(), builtin.tokens.end(), has_special);

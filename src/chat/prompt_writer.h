@@ -24,8 +24,8 @@ struct Piece {
 /// Immutable; safe to use from many threads.
 class PromptWriter {
  public:
-  /// `wanted`: as skipstone_chat_params.chat_template says; `own`: the model's. `tokenizer` is shared with it. Throws not_found for names that
-  /// there are not, invalid_argument for a wanted template that is none, bad_file for such a one of the model's.
+  /// `wanted`: as skipstone_chat_params.chat_template says; `own`: the model's. `tokenizer` is shared with it. Throws not_found for names
+  /// that there are not, invalid_argument for a wanted template that is none, bad_file for such a one of the model's.
   PromptWriter(std::shared_ptr<const text::Tokenizer> tokenizer, const std::vector<text::ChatTemplate>& own, const std::string& wanted);
 
   const std::string& name() const { return name_; }

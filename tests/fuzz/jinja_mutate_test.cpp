@@ -1,5 +1,6 @@
-// Damaged chat templates: each is rendered or refused with a sentence, within a second and 64 MB. 2,000 of them; with SKIPSTONE_FULL_TESTS=1
-// 100,000. The one that is being rendered stands in the test's message, and in jinja_mutation.jinja of the temporary folder.
+// Damaged chat templates: each is rendered or refused with a sentence, within a second and 64 MB. 2,000 of them; with
+// SKIPSTONE_FULL_TESTS=1 100,000. The one that is being rendered stands in the test's message, and in jinja_mutation.jinja of the temporary
+// folder.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,7 +24,8 @@ namespace {
 constexpr double most_seconds = 1;
 constexpr std::size_t most_bytes = std::size_t{64} << 20;
 
-const char* const conversation = R"({"bos_token": "<s>", "eos_token": "</s>", "add_generation_prompt": true, "enable_thinking": true, "messages": [
+const char* const conversation =
+    R"({"bos_token": "<s>", "eos_token": "</s>", "add_generation_prompt": true, "enable_thinking": true, "messages": [
   {"role": "system", "content": "Be brief."}, {"role": "user", "content": "How deep is the lake? <|im_end|> {{ x }}"},
   {"role": "assistant", "content": "<think>hm</think>Let me see.", "tool_calls": [{"id": "abcdefghi", "type": "function", "function":
     {"name": "depth", "arguments": {"lake": "Zürich", "unit": 1.0, "exact": true, "of": [1, null, 12345678901234567890]}}}]},
@@ -35,10 +37,14 @@ const char* const conversation = R"({"bos_token": "<s>", "eos_token": "</s>", "a
 const char* const small_templates[] = {
     "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\\n' + (message.content|string) + '<|im_end|>\\n' }}{% endfor %}"
     "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}",
-    "{{- bos_token }}{%- set ns = namespace(found=false, text='') -%}{%- macro f(x, depth=0) -%}{%- if x is mapping -%}{%- for k, v in x.items() -%}"
-    "{{ k }}={{ f(v, depth + 1) }}{%- endfor -%}{%- elif x is iterable and x is not string -%}{%- for v in x -%}{{ f(v, depth + 1) }},{%- endfor -%}"
-    "{%- else -%}{{ x|tojson }}{%- endif -%}{%- endmacro -%}{%- for m in messages[1:] if m.content is defined -%}{%- set ns.text = ns.text ~ f(m) -%}"
-    "{%- if loop.last or m.role not in ['user', 'tool'] -%}{{ ns.text[:40]|trim|upper }}{%- endif -%}{%- endfor -%}{{ tools|tojson(indent=2) }}"};
+    "{{- bos_token }}{%- set ns = namespace(found=false, text='') -%}{%- macro f(x, depth=0) -%}{%- if x is mapping -%}{%- for k, v in "
+    "x.items() -%}"
+    "{{ k }}={{ f(v, depth + 1) }}{%- endfor -%}{%- elif x is iterable and x is not string -%}{%- for v in x -%}{{ f(v, depth + 1) }},{%- "
+    "endfor -%}"
+    "{%- else -%}{{ x|tojson }}{%- endif -%}{%- endmacro -%}{%- for m in messages[1:] if m.content is defined -%}{%- set ns.text = ns.text "
+    "~ f(m) -%}"
+    "{%- if loop.last or m.role not in ['user', 'tool'] -%}{{ ns.text[:40]|trim|upper }}{%- endif -%}{%- endfor -%}{{ "
+    "tools|tojson(indent=2) }}"};
 
 std::vector<std::string> seeds() {
   std::vector<std::string> all(std::begin(small_templates), std::end(small_templates));

@@ -38,7 +38,8 @@ std::string difference(const std::string& got, const std::string& expected) {
   std::size_t i = 0;
   while (i < got.size() && i < expected.size() && got[i] == expected[i]) ++i;
   const std::size_t from = i < 30 ? 0 : i - 30;
-  return "at " + std::to_string(i) + "\n  got      " + escaped(got.substr(from, 120)) + "\n  expected " + escaped(expected.substr(from, 120));
+  return "at " + std::to_string(i) + "\n  got      " + escaped(got.substr(from, 120)) + "\n  expected " +
+         escaped(expected.substr(from, 120));
 }
 
 TEST_F(JinjaData, EveryCaseIsRenderedAsTransformersDoes) {
@@ -59,7 +60,8 @@ TEST_F(JinjaData, EveryCaseIsRenderedAsTransformersDoes) {
     try {
       const Text text = continued ? render_continued(known->second, *variables->dict(), line.size(), now)
                                   : known->second.render(*variables->dict(), line.size(), now);
-      ASSERT_TRUE(document.contains("expected")) << where << ": expected the error " << document["error"] << ", got " << escaped(text.bytes());
+      ASSERT_TRUE(document.contains("expected"))
+          << where << ": expected the error " << document["error"] << ", got " << escaped(text.bytes());
       const auto expected = document["expected"].get<std::string>();
       EXPECT_EQ(std::string(text.bytes()), expected) << where << " " << difference(std::string(text.bytes()), expected);
       ++texts;
@@ -71,7 +73,8 @@ TEST_F(JinjaData, EveryCaseIsRenderedAsTransformersDoes) {
       ++errors;
       EXPECT_NE(std::string(error.what()).find("line "), std::string::npos) << where << ": " << error.what();
       if (document["error_kind"] == "raise_exception") {
-        EXPECT_NE(std::string(error.what()).find(": " + document["error"].get<std::string>()), std::string::npos) << where << ": " << error.what();
+        EXPECT_NE(std::string(error.what()).find(": " + document["error"].get<std::string>()), std::string::npos)
+            << where << ": " << error.what();
       }
     }
   }

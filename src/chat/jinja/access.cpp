@@ -30,8 +30,8 @@ Value character(Guard& guard, const String& string, std::size_t at) {
 }
 
 bool is_view(const Sequence& sequence) {
-  return sequence.kind == Sequence::Kind::generator || sequence.kind == Sequence::Kind::items_view || sequence.kind == Sequence::Kind::keys_view ||
-         sequence.kind == Sequence::Kind::values_view;
+  return sequence.kind == Sequence::Kind::generator || sequence.kind == Sequence::Kind::items_view ||
+         sequence.kind == Sequence::Kind::keys_view || sequence.kind == Sequence::Kind::values_view;
 }
 
 /// object[index] of a string or a list; undefined data where there is none.
@@ -126,7 +126,8 @@ std::size_t length(const Value& value) {
 }
 
 bool is_iterable(const Value& value) {
-  return value.is<Undefined>() || value.string() != nullptr || value.sequence() != nullptr || value.dict() != nullptr || value.is<LoopRef>();
+  return value.is<Undefined>() || value.string() != nullptr || value.sequence() != nullptr || value.dict() != nullptr ||
+         value.is<LoopRef>();
 }
 
 SequenceRef items_of(Guard& guard, const Value& value) {
@@ -188,7 +189,8 @@ Range range_of(const Value& first, const Value& last, const Value& step, std::in
   const auto given = [](const Value& value, const char* what) -> std::optional<std::int64_t> {
     if (value.is<None>()) return std::nullopt;
     require_defined(value);
-    if (!as_integer(value)) fail(Code::invalid_argument, "slice indices must be integers or None, and the {} is '{}'", what, type_name(value));
+    if (!as_integer(value))
+      fail(Code::invalid_argument, "slice indices must be integers or None, and the {} is '{}'", what, type_name(value));
     return as_integer(value);
   };
   const std::int64_t by = given(step, "step").value_or(1);
@@ -217,6 +219,7 @@ Value slice_of_string(Guard& guard, const String& string, const Range& range, st
     const std::size_t count = byte_of_character(string.bytes().substr(begin), static_cast<std::size_t>(range.last - range.first));
     return make_string(&guard, string.text.part(begin, begin + count), string.markup);
   }
+  const Charge room(&guard, static_cast<std::size_t>(size) * sizeof(std::size_t));
   std::vector<std::size_t> places;
   for (std::size_t at = 0; at < string.text.size(); at += character_size(string.bytes(), at)) places.push_back(at);
   guard.step(places.size());

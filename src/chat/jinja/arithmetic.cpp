@@ -32,7 +32,9 @@ const char* symbol(Operator op) {
   fail(Code::invalid_argument, "unsupported operand type(s) for {}: '{}' and '{}'", symbol(op), type_name(a), type_name(b));
 }
 
-[[noreturn]] void fail_large() { fail(Code::invalid_argument, "an integer beyond 64 bits would be computed, which templates cannot do here"); }
+[[noreturn]] void fail_large() {
+  fail(Code::invalid_argument, "an integer beyond 64 bits would be computed, which templates cannot do here");
+}
 
 std::int64_t floor_quotient(std::int64_t a, std::int64_t b) {
   if (b == 0) fail(Code::invalid_argument, "integer division or modulo by zero");
@@ -177,7 +179,8 @@ Value formatted(Guard& guard, const Value& format, const Value& given) {
   Text out;
   std::size_t used = 0;
   const auto next = [&]() -> const Value& {
-    if (several == nullptr ? used > 0 : used >= several->items.size()) fail(Code::invalid_argument, "not enough arguments for format string");
+    if (several == nullptr ? used > 0 : used >= several->items.size())
+      fail(Code::invalid_argument, "not enough arguments for format string");
     return several == nullptr ? (++used, given) : several->items[used++];
   };
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -205,7 +208,8 @@ Value formatted(Guard& guard, const Value& format, const Value& given) {
       fail(Code::invalid_argument, "the format '%{}' is not known", kind == '\0' ? ' ' : kind);
     }
   }
-  if (several != nullptr && used < several->items.size()) fail(Code::invalid_argument, "not all arguments converted during string formatting");
+  if (several != nullptr && used < several->items.size())
+    fail(Code::invalid_argument, "not all arguments converted during string formatting");
   return make_string(&guard, std::move(out), format.string()->markup);
 }
 

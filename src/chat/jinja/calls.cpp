@@ -62,7 +62,8 @@ void Interpreter::bind_parameters(const Macro& macro, Arguments& arguments, cons
       value = parameter.default_value ? evaluate(*parameter.default_value, scope)
                                       : make_undefined(fmt::format("parameter '{}' was not provided", shortened(parameter.name)));
     }
-    named.erase(std::remove_if(named.begin(), named.end(), [&](const auto& argument) { return argument.first == parameter.name; }), named.end());
+    named.erase(std::remove_if(named.begin(), named.end(), [&](const auto& argument) { return argument.first == parameter.name; }),
+                named.end());
     scope->set(parameter.symbol, std::move(value));
   }
   if (given > macro.parameters.size() && !macro.takes_rest) {
@@ -99,7 +100,8 @@ Value Interpreter::call_macro(const Callable& callable, Arguments arguments) {
 
 Value Interpreter::make_dict(const Arguments& arguments) {
   auto dict = std::make_shared<Dict>(&guard_);
-  if (arguments.positional.size() > 1) fail(Code::invalid_argument, "dict expected at most 1 argument, got {}", arguments.positional.size());
+  if (arguments.positional.size() > 1)
+    fail(Code::invalid_argument, "dict expected at most 1 argument, got {}", arguments.positional.size());
   for (const Value& from : arguments.positional) {
     require_defined(from);
     if (from.dict() != nullptr) {
@@ -142,7 +144,8 @@ Value Interpreter::range(const Arguments& arguments) {
   if (step == 0) fail(Code::invalid_argument, "range() arg 3 must not be zero");
   std::vector<Value> items;
   const double span = (static_cast<double>(last) - static_cast<double>(first)) / static_cast<double>(step);
-  if (span > static_cast<double>(most)) fail(Code::invalid_argument, "Range too big. The sandbox blocks ranges larger than MAX_RANGE ({}).", most);
+  if (span > static_cast<double>(most))
+    fail(Code::invalid_argument, "Range too big. The sandbox blocks ranges larger than MAX_RANGE ({}).", most);
   for (std::int64_t i = first; step > 0 ? i < last : i > last;) {
     items.emplace_back(i);
     if (__builtin_add_overflow(i, step, &i)) break;
@@ -169,7 +172,8 @@ Value Interpreter::call_loop(const Callable& callable, const Arguments& argument
     if (arguments.positional.empty()) fail(Code::invalid_argument, "no items for cycling given");
     return arguments.positional[loop.index % arguments.positional.size()];
   }
-  const bool same = loop.changed_called && std::equal(loop.changed.begin(), loop.changed.end(), arguments.positional.begin(), arguments.positional.end(), equal);
+  const bool same = loop.changed_called &&
+                    std::equal(loop.changed.begin(), loop.changed.end(), arguments.positional.begin(), arguments.positional.end(), equal);
   loop.changed_called = true;
   loop.changed = arguments.positional;
   return !same;

@@ -30,7 +30,8 @@ void require_hashable(const Value& key) {
   const Sequence* sequence = key.sequence();
   const bool list = sequence != nullptr && sequence->kind == Sequence::Kind::list;
   if (list || key.dict() != nullptr) fail(Code::invalid_argument, "unhashable type: '{}'", type_name(key));
-  if (sequence != nullptr && sequence->kind == Sequence::Kind::tuple) std::for_each(sequence->items.begin(), sequence->items.end(), require_hashable);
+  if (sequence != nullptr && sequence->kind == Sequence::Kind::tuple)
+    std::for_each(sequence->items.begin(), sequence->items.end(), require_hashable);
 }
 
 namespace {
@@ -105,7 +106,8 @@ bool less(Guard& guard, const Value& a, const Value& b) {
   }
   const Sequence* left = a.sequence();
   const Sequence* right = b.sequence();
-  if (left != nullptr && right != nullptr && left->kind == right->kind && (left->kind == Sequence::Kind::list || left->kind == Sequence::Kind::tuple)) {
+  if (left != nullptr && right != nullptr && left->kind == right->kind &&
+      (left->kind == Sequence::Kind::list || left->kind == Sequence::Kind::tuple)) {
     const std::size_t both = std::min(left->items.size(), right->items.size());
     for (std::size_t i = 0; i < both; ++i) {
       guard.step();

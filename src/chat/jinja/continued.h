@@ -6,7 +6,8 @@
 
 namespace skipstone::chat::jinja {
 
-/// As Template::render(). Throws invalid_argument, too, where the last of the variable `messages` has no text or the template does not write it.
+/// As Template::render(). Throws invalid_argument, too, where the last of the variable `messages` has no text or the template does not
+/// write it.
 Text render_continued(const Template& chat_template, const Dict& variables, std::size_t variables_bytes, const std::tm& now);
 
 }  // namespace skipstone::chat::jinja

@@ -135,9 +135,10 @@ Value Interpreter::concatenated(const Expression& expression, const ScopePtr& sc
 
 Value Interpreter::filter(const Expression& expression, const Value& input, const ScopePtr& scope) {
   // Of a filter block's chain the innermost has no expression of its own to work on.
-  const Value from = expression.children[0] && expression.children[0]->kind == Expression::Kind::filter && !expression.children[0]->children[0]
-                         ? filter(*expression.children[0], input, scope)
-                         : input;
+  const Value from =
+      expression.children[0] && expression.children[0]->kind == Expression::Kind::filter && !expression.children[0]->children[0]
+          ? filter(*expression.children[0], input, scope)
+          : input;
   const Arguments given = arguments(expression.arguments, scope);
   at_ = expression.at;
   return apply_filter(guard_, expression.name, from, given);

@@ -7,16 +7,16 @@
 namespace skipstone::chat::jinja {
 
 struct Limits {
-  std::uint64_t steps = 1'000'000;                ///< nodes that are evaluated, and the like; for each byte of variables some more
+  std::uint64_t steps = 1'000'000;                 ///< nodes that are evaluated, and the like; for each byte of variables some more
   std::size_t live_bytes = std::size_t{16} << 20;  ///< of values at one time
   std::size_t text_bytes = std::size_t{8} << 20;   ///< of one text, the output included
-  int depth = 1000;                               ///< nodes within nodes while rendering, macros' calls included
+  int depth = 1000;                                ///< nodes within nodes while rendering, macros' calls included
 };
 
 constexpr std::size_t most_source_bytes = std::size_t{256} << 10;
-constexpr std::size_t most_nodes = 100'000;   ///< of a parsed template
-constexpr int most_syntax_depth = 200;        ///< parentheses, operators in a row, blocks
-constexpr int most_value_depth = 100;         ///< lists within lists
+constexpr std::size_t most_nodes = 100'000;  ///< of a parsed template
+constexpr int most_syntax_depth = 200;       ///< parentheses, operators in a row, blocks
+constexpr int most_value_depth = 100;        ///< lists within lists
 
 /// Counts steps and the memory of values. Throws invalid_argument where a limit is passed.
 class Guard {

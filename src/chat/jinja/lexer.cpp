@@ -74,7 +74,8 @@ class Lexer {
   void text_and_tag() {
     const std::size_t begin = at_;
     std::size_t tag = source_.find('{', begin);
-    while (tag != std::string::npos && (tag + 1 >= source_.size() || std::string_view("%{#").find(source_[tag + 1]) == std::string_view::npos)) {
+    while (tag != std::string::npos &&
+           (tag + 1 >= source_.size() || std::string_view("%{#").find(source_[tag + 1]) == std::string_view::npos)) {
       tag = source_.find('{', tag + 1);
     }
     if (tag == std::string::npos) {
@@ -175,7 +176,8 @@ class Lexer {
     std::string open;  // brackets
     while (true) {
       skip_space();
-      if (at_ >= source_.size()) fail_at(position(tag), output ? "the output that begins here does not end" : "the block that begins here does not end");
+      if (at_ >= source_.size())
+        fail_at(position(tag), output ? "the output that begins here does not end" : "the block that begins here does not end");
       if (open.empty() && ends_tag(close, output)) return;
       token(open);
     }
@@ -271,8 +273,9 @@ class Lexer {
   }
 
   void symbol(std::string& open) {
-    static constexpr std::array<std::string_view, 28> symbols = {"**", "//", "==", "!=", "<=", ">=", "+", "-", "*", "/", "%", "~", "[", "]",
-                                                                 "(",  ")",  "{",  "}",  "<",  ">",  "=", ".", ":", ",", "|", ";", "!", "&"};
+    static constexpr std::array<std::string_view, 28> symbols = {"**", "//", "==", "!=", "<=", ">=", "+", "-", "*", "/",
+                                                                 "%",  "~",  "[",  "]",  "(",  ")",  "{", "}", "<", ">",
+                                                                 "=",  ".",  ":",  ",",  "|",  ";",  "!", "&"};
     const auto found = std::find_if(symbols.begin(), symbols.end(), [&](std::string_view s) { return starts(s); });
     if (found == symbols.end() || *found == "!" || *found == "&") {
       fail_at(position(at_), fmt::format("'{}' has no meaning here", escaped(std::string(1, peek()))));

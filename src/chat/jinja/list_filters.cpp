@@ -149,12 +149,16 @@ std::vector<Value> sorted(Guard& guard, std::vector<Keyed> all, bool reverse) {
   std::size_t ladder = 1;
   while ((std::size_t{1} << ladder) < all.size()) ++ladder;
   guard.step(all.size() * ladder);
-  std::stable_sort(all.begin(), all.end(), [&](const Keyed& a, const Keyed& b) { return reverse ? less(guard, b.key, a.key) : less(guard, a.key, b.key); });
+  std::stable_sort(all.begin(), all.end(),
+                   [&](const Keyed& a, const Keyed& b) { return reverse ? less(guard, b.key, a.key) : less(guard, a.key, b.key); });
   std::vector<Value> out;
   out.reserve(all.size());
   for (Keyed& one : all) out.push_back(std::move(one.value));
   return out;
 }
+
+/// To be charged before keyed() makes them.
+Charge room_for(Guard& guard, const std::vector<Value>& items) { return Charge(&guard, items.size() * (sizeof(Keyed) + sizeof(Value))); }
 
 std::vector<Keyed> keyed(Guard& guard, const std::vector<Value>& items, const Value* attribute, bool case_sensitive) {
   std::vector<Path> paths;
@@ -180,6 +184,7 @@ std::vector<Keyed> keyed(Guard& guard, const std::vector<Value>& items, const Va
 Value sort(const FilterCall& call) {
   const auto bound = call.arguments.bind(call.name, {"reverse", "case_sensitive", "attribute"});
   const SequenceRef input = items_of(call.guard, call.input);
+  const Charge room = room_for(call.guard, input->items);
   return make_sequence(&call.guard, Kind::list,
                        sorted(call.guard, keyed(call.guard, input->items, bound[2], true_or(bound[1], false)), true_or(bound[0], false)));
 }
@@ -192,13 +197,16 @@ Value dictsort(const FilterCall& call) {
   if (by != "key" && by != "value") fail(Code::invalid_argument, "You can only sort by either \"key\" or \"value\"");
   const Value place(std::int64_t{by == "key" ? 0 : 1});
   const Value pairs = call_method(call.guard, call.input, "items", {});
-  return make_sequence(&call.guard, Kind::list,
-                       sorted(call.guard, keyed(call.guard, pairs.sequence()->items, &place, true_or(bound[0], false)), true_or(bound[2], false)));
+  const Charge room = room_for(call.guard, pairs.sequence()->items);
+  return make_sequence(
+      &call.guard, Kind::list,
+      sorted(call.guard, keyed(call.guard, pairs.sequence()->items, &place, true_or(bound[0], false)), true_or(bound[2], false)));
 }
 
 Value unique(const FilterCall& call) {
   const auto bound = call.arguments.bind(call.name, {"case_sensitive", "attribute"});
   const SequenceRef input = items_of(call.guard, call.input);
+  const Charge room = room_for(call.guard, input->items);
   std::vector<Value> out;
   std::vector<Value> seen;
   for (Keyed& one : keyed(call.guard, input->items, bound[1], true_or(bound[0], false))) {
@@ -232,6 +240,7 @@ Value sum(const FilterCall& call) {
 Value extreme(const FilterCall& call) {
   const auto bound = call.arguments.bind(call.name, {"case_sensitive", "attribute"});
   const SequenceRef input = items_of(call.guard, call.input);
+  const Charge room = room_for(call.guard, input->items);
   std::vector<Keyed> all = keyed(call.guard, input->items, bound[1], true_or(bound[0], false));
   if (all.empty()) return make_undefined("No aggregated item, sequence was empty.");
   std::size_t best = 0;
@@ -288,6 +297,7 @@ Value groupby(const FilterCall& call) {
   const bool sensitive = true_or(bound[2], false);
   const Path path(call.guard, bound[0]);
   const SequenceRef input = items_of(call.guard, call.input);
+  const Charge room = room_for(call.guard, input->items);
   std::vector<Keyed> all;
   for (const Value& one : input->items) {
     const Value key = path.of(one, bound[1]);
@@ -317,16 +327,17 @@ Value attr(const FilterCall& call) {
   if (bound[0] == nullptr) fail(Code::invalid_argument, "attr needs the name of an attribute");
   const std::string_view name = string_argument(*bound[0], "the attribute's name").bytes();
   // Attributes alone: not the items of a dict.
-  if (call.input.dict() != nullptr && method_of(call.input, name) == Method::none) return make_undefined("'dict object' has no such attribute");
+  if (call.input.dict() != nullptr && method_of(call.input, name) == Method::none)
+    return make_undefined("'dict object' has no such attribute");
   return attribute(call.guard, call.input, name);
 }
 
-constexpr NamedFilter table[] = {{"length", length_filter}, {"count", length_filter}, {"list", list},         {"first", first},
-                                 {"last", last},            {"default", default_value}, {"d", default_value}, {"items", items},
-                                 {"map", map},              {"select", choose},         {"reject", choose},   {"selectattr", choose},
-                                 {"rejectattr", choose},    {"sort", sort},             {"dictsort", dictsort}, {"unique", unique},
-                                 {"reverse", reverse},      {"sum", sum},               {"min", extreme},     {"max", extreme},
-                                 {"batch", batch},          {"slice", cut},             {"groupby", groupby}, {"attr", attr}};
+constexpr NamedFilter table[] = {
+    {"length", length_filter},  {"count", length_filter}, {"list", list},         {"first", first}, {"last", last},
+    {"default", default_value}, {"d", default_value},     {"items", items},       {"map", map},     {"select", choose},
+    {"reject", choose},         {"selectattr", choose},   {"rejectattr", choose}, {"sort", sort},   {"dictsort", dictsort},
+    {"unique", unique},         {"reverse", reverse},     {"sum", sum},           {"min", extreme}, {"max", extreme},
+    {"batch", batch},           {"slice", cut},           {"groupby", groupby},   {"attr", attr}};
 
 }  // namespace
 

@@ -9,7 +9,9 @@
 namespace skipstone::chat::jinja {
 namespace {
 
-bool one_of(std::string_view name, std::initializer_list<std::string_view> names) { return std::find(names.begin(), names.end(), name) != names.end(); }
+bool one_of(std::string_view name, std::initializer_list<std::string_view> names) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
 
 Value dict_view(Guard& guard, const Dict& dict, const std::string& name) {
   std::vector<Value> items;

@@ -21,7 +21,7 @@ Text stripped(const Text& text, const Value* characters, bool front, bool back);
 enum class Casing { upper, lower, capitalized, titled, swapped };
 Text recased(const Text& text, Casing casing);
 /// At the line ends of str.splitlines().
-std::vector<Text> lines_of(const Text& text, bool keep_ends);
+std::vector<Value> lines_of(Guard& guard, const Text& text, bool keep_ends, bool markup);
 /// Throws, naming `what`, where it is no string.
 const String& string_argument(const Value& value, const char* what);
 

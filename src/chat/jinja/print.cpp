@@ -52,7 +52,9 @@ void represent_string(Guard& guard, const Text& text, Text& out) {
     } else {
       const char32_t code = code_point_at(bytes, at);
       const auto number = static_cast<std::uint32_t>(code);
-      out.append(code <= 0xFF ? fmt::format("\\x{:02x}", number) : code <= 0xFFFF ? fmt::format("\\u{:04x}", number) : fmt::format("\\U{:08x}", number),
+      out.append(code <= 0xFF     ? fmt::format("\\x{:02x}", number)
+                 : code <= 0xFFFF ? fmt::format("\\u{:04x}", number)
+                                  : fmt::format("\\U{:08x}", number),
                  text.origin_at(at));
     }
   }
@@ -93,7 +95,8 @@ void represent_sequence(Guard& guard, const Sequence& sequence, Text& out) {
       append_mark(out, "<generator object>");
       return;
     default:
-      append_mark(out, std::string(type_name(Value(std::make_shared<const Sequence>(sequence.kind, std::vector<Value>{}, nullptr)))) + "([");
+      append_mark(out,
+                  std::string(type_name(Value(std::make_shared<const Sequence>(sequence.kind, std::vector<Value>{}, nullptr)))) + "([");
       represent_items(guard, sequence.items, out);
       append_mark(out, "])");
   }

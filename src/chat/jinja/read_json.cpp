@@ -60,7 +60,8 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
   };
 
   bool open(Open next) {
-    if (open_.size() >= most_value_depth - 1) fail(Code::invalid_argument, "{}: its JSON nests deeper than {} levels", what_, most_value_depth - 1);
+    if (open_.size() >= most_value_depth - 1)
+      fail(Code::invalid_argument, "{}: its JSON nests deeper than {} levels", what_, most_value_depth - 1);
     open_.push_back(std::move(next));
     return true;
   }

@@ -1,8 +1,7 @@
-#include "chat/jinja/filters.h"
-#include "chat/jinja/interpreter.h"
-
 #include "base/escape.h"
 #include "base/status.h"
+#include "chat/jinja/filters.h"
+#include "chat/jinja/interpreter.h"
 #include "chat/jinja/operators.h"
 #include "chat/jinja/print.h"
 

@@ -61,7 +61,8 @@ Text recased(const Text& text, Casing casing) {
       chosen = character == upper ? lower : upper;
     } else if (casing != Casing::upper && casing != Casing::lower && !inside) {
       chosen = upper.size() > 1 && character_size(upper, 0) < upper.size()  // one to many: the first alone is a capital
-                   ? upper.substr(0, character_size(upper, 0)) + with_case(std::string_view(upper).substr(character_size(upper, 0), 1), Letters::lower)
+                   ? upper.substr(0, character_size(upper, 0)) +
+                         with_case(std::string_view(upper).substr(character_size(upper, 0), 1), Letters::lower)
                    : upper;
     }
     inside = casing == Casing::titled ? lower != upper : true;
@@ -70,9 +71,10 @@ Text recased(const Text& text, Casing casing) {
   return out;
 }
 
-std::vector<Text> lines_of(const Text& text, bool keep_ends) {
+std::vector<Value> lines_of(Guard& guard, const Text& text, bool keep_ends, bool markup) {
+  guard.step(text.size() / 16);
   const std::string_view bytes = text.bytes();
-  std::vector<Text> lines;
+  std::vector<Value> lines;
   std::size_t begin = 0;
   for (std::size_t at = 0, size = 0; at < bytes.size(); at += size) {
     size = character_size(bytes, at);
@@ -80,10 +82,10 @@ std::vector<Text> lines_of(const Text& text, bool keep_ends) {
     const bool ends = (code >= 0x0A && code <= 0x0D) || (code >= 0x1C && code <= 0x1E) || code == 0x85 || code == 0x2028 || code == 0x2029;
     if (!ends) continue;
     if (code == '\r' && at + 1 < bytes.size() && bytes[at + 1] == '\n') size = 2;
-    lines.push_back(text.part(begin, keep_ends ? at + size : at));
+    lines.push_back(make_string(&guard, text.part(begin, keep_ends ? at + size : at), markup));
     begin = at + size;
   }
-  if (begin < bytes.size()) lines.push_back(text.part(begin));
+  if (begin < bytes.size()) lines.push_back(make_string(&guard, text.part(begin), markup));
   return lines;
 }
 
@@ -98,20 +100,15 @@ struct Call {
 
   Value text(Text result) const { return make_string(&guard, std::move(result), string.markup); }
   std::string_view bytes() const { return string.bytes(); }
-  Value list(const std::vector<Text>& parts) const {
-    std::vector<Value> items;
-    items.reserve(parts.size());
-    for (const Text& part : parts) items.push_back(text(part));
-    return make_sequence(&guard, Sequence::Kind::list, std::move(items));
-  }
+  Value list(std::vector<Value> parts) const { return make_sequence(&guard, Sequence::Kind::list, std::move(parts)); }
 };
 
 std::int64_t count_argument(const Value* value, std::int64_t otherwise) {
   return value == nullptr || value->is<None>() ? otherwise : integer(*value, "the argument");
 }
 
-std::vector<Text> split_at_space(const Call& call, std::int64_t most) {
-  std::vector<Text> parts;
+std::vector<Value> split_at_space(const Call& call, std::int64_t most) {
+  std::vector<Value> parts;
   const Text& text = call.string.text;
   std::size_t at = strip_begin(call.bytes());
   while (at < text.size()) {
@@ -122,24 +119,24 @@ std::vector<Text> split_at_space(const Call& call, std::int64_t most) {
     } else {
       while (end < text.size() && !is_white_space(code_point_at(call.bytes(), end))) end += character_size(call.bytes(), end);
     }
-    parts.push_back(text.part(at, end));
+    parts.push_back(call.text(text.part(at, end)));
     at = end + strip_begin(call.bytes().substr(end));
   }
   return parts;
 }
 
-std::vector<Text> split_at(const Call& call, std::string_view separator, std::int64_t most) {
-  std::vector<Text> parts;
+std::vector<Value> split_at(const Call& call, std::string_view separator, std::int64_t most) {
+  std::vector<Value> parts;
   const Text& text = call.string.text;
   std::size_t begin = 0;
   for (; most < 0 || static_cast<std::int64_t>(parts.size()) < most;) {
     const std::size_t found = find_text(call.bytes(), separator, begin);
     if (found == std::string_view::npos) break;
     call.guard.step();
-    parts.push_back(text.part(begin, found));
+    parts.push_back(call.text(text.part(begin, found)));
     begin = found + separator.size();
   }
-  parts.push_back(text.part(begin));
+  parts.push_back(call.text(text.part(begin)));
   return parts;
 }
 
@@ -160,18 +157,18 @@ Value split_from_right(const Call& call) {
   const bool white = bound[0] == nullptr || bound[0]->is<None>();
   const std::string_view separator = white ? std::string_view() : string_argument(*bound[0], "the separator").bytes();
   if (!white && separator.empty()) fail(Code::invalid_argument, "empty separator");
-  std::vector<Text> parts = white ? split_at_space(call, -1) : split_at(call, separator, -1);
-  if (most < 0 || static_cast<std::int64_t>(parts.size()) <= most + 1) return call.list(parts);
+  std::vector<Value> parts = white ? split_at_space(call, -1) : split_at(call, separator, -1);
+  if (most < 0 || static_cast<std::int64_t>(parts.size()) <= most + 1) return call.list(std::move(parts));
   const auto kept = static_cast<std::size_t>(most);
   std::size_t end = call.string.text.size();
   for (std::size_t i = 0; i < kept; ++i) {
     if (white) end = strip_end(call.bytes().substr(0, end));
-    end -= parts[parts.size() - 1 - i].size() + (white ? 0 : separator.size());
+    end -= parts[parts.size() - 1 - i].string()->text.size() + (white ? 0 : separator.size());
   }
   if (white) end = strip_end(call.bytes().substr(0, end));
-  std::vector<Text> result = {call.string.text.part(0, end)};
+  std::vector<Value> result = {call.text(call.string.text.part(0, end))};
   result.insert(result.end(), parts.end() - static_cast<std::ptrdiff_t>(kept), parts.end());
-  return call.list(result);
+  return call.list(std::move(result));
 }
 
 Value strip(const Call& call) {
@@ -183,7 +180,8 @@ Value strip(const Call& call) {
 Value begins_or_ends(const Call& call) {
   const auto bound = call.arguments.bind(call.name, {"prefix", "start", "end"});
   if (bound[0] == nullptr) fail(Code::invalid_argument, "{}() takes at least 1 argument (0 given)", call.name);
-  const std::size_t first = byte_of_character(call.bytes(), static_cast<std::size_t>(std::max<std::int64_t>(0, count_argument(bound[1], 0))));
+  const std::size_t first =
+      byte_of_character(call.bytes(), static_cast<std::size_t>(std::max<std::int64_t>(0, count_argument(bound[1], 0))));
   const std::string_view text = call.bytes().substr(first);
   const auto holds = [&](const Value& value) {
     const std::string_view part = string_argument(value, "the argument of startswith and endswith").bytes();
@@ -206,7 +204,8 @@ Value replace(const Call& call) {
 
 Value recase(const Call& call) {
   static const std::map<std::string_view, Casing> casings = {
-      {"upper", Casing::upper}, {"lower", Casing::lower}, {"capitalize", Casing::capitalized}, {"title", Casing::titled}, {"swapcase", Casing::swapped}, {"casefold", Casing::lower}};
+      {"upper", Casing::upper},  {"lower", Casing::lower},      {"capitalize", Casing::capitalized},
+      {"title", Casing::titled}, {"swapcase", Casing::swapped}, {"casefold", Casing::lower}};
   call.arguments.bind(call.name, {});
   call.guard.step(call.bytes().size() / 4);
   return call.text(recased(call.string.text, casings.at(call.name)));
@@ -257,10 +256,7 @@ Value join(const Call& call) {
 
 Value split_lines(const Call& call) {
   const auto bound = call.arguments.bind(call.name, {"keepends"});
-  call.guard.step(call.bytes().size() / 16);
-  const std::vector<Text> lines = lines_of(call.string.text, bound[0] != nullptr && truth(*bound[0]));
-  call.guard.step(lines.size());
-  return call.list(lines);
+  return call.list(lines_of(call.guard, call.string.text, bound[0] != nullptr && truth(*bound[0]), call.string.markup));
 }
 
 /// center, ljust, rjust, zfill.
@@ -309,7 +305,8 @@ Value partition(const Call& call) {
   if (found == std::string_view::npos) {
     parts = {call.text(last ? Text() : whole), call.text(Text()), call.text(last ? whole : Text())};
   } else {
-    parts = {call.text(whole.part(0, found)), call.text(whole.part(found, found + separator.size())), call.text(whole.part(found + separator.size()))};
+    parts = {call.text(whole.part(0, found)), call.text(whole.part(found, found + separator.size())),
+             call.text(whole.part(found + separator.size()))};
   }
   return make_sequence(&call.guard, Sequence::Kind::tuple, std::move(parts));
 }
@@ -333,8 +330,9 @@ Value is_all(const Call& call) {
       continue;
     }
     const bool letter = (call.name == "isalpha" || call.name == "isalnum") && has_property(character, "L");
-    const bool number = (call.name == "isnumeric" || call.name == "isalnum") ? has_property(character, "N")
-                                                                             : (call.name == "isdigit" || call.name == "isdecimal") && has_property(character, "Nd");
+    const bool number = (call.name == "isnumeric" || call.name == "isalnum")
+                            ? has_property(character, "N")
+                            : (call.name == "isdigit" || call.name == "isdecimal") && has_property(character, "Nd");
     if (!letter && !number && !(call.name == "isspace" && is_white_space(code_point_at(bytes, at)))) return false;
     any = true;
   }
@@ -344,17 +342,44 @@ Value is_all(const Call& call) {
 using Handler = Value (*)(const Call&);
 
 const std::map<std::string_view, Handler>& handlers() {
-  static const std::map<std::string_view, Handler> table = {
-      {"split", split},           {"rsplit", split_from_right}, {"strip", strip},         {"lstrip", strip},
-      {"rstrip", strip},          {"startswith", begins_or_ends}, {"endswith", begins_or_ends}, {"replace", replace},
-      {"upper", recase},          {"lower", recase},            {"capitalize", recase},   {"title", recase},
-      {"swapcase", recase},       {"casefold", recase},         {"find", search},         {"rfind", search},
-      {"index", search},          {"rindex", search},           {"count", search},        {"join", join},
-      {"splitlines", split_lines}, {"center", justify},         {"ljust", justify},       {"rjust", justify},
-      {"zfill", justify},         {"removeprefix", remove_end}, {"removesuffix", remove_end}, {"partition", partition},
-      {"rpartition", partition},  {"isdigit", is_all},          {"isdecimal", is_all},    {"isnumeric", is_all},
-      {"isalpha", is_all},        {"isalnum", is_all},          {"isspace", is_all},      {"isupper", is_all},
-      {"islower", is_all},        {"isascii", is_all}};
+  static const std::map<std::string_view, Handler> table = {{"split", split},
+                                                            {"rsplit", split_from_right},
+                                                            {"strip", strip},
+                                                            {"lstrip", strip},
+                                                            {"rstrip", strip},
+                                                            {"startswith", begins_or_ends},
+                                                            {"endswith", begins_or_ends},
+                                                            {"replace", replace},
+                                                            {"upper", recase},
+                                                            {"lower", recase},
+                                                            {"capitalize", recase},
+                                                            {"title", recase},
+                                                            {"swapcase", recase},
+                                                            {"casefold", recase},
+                                                            {"find", search},
+                                                            {"rfind", search},
+                                                            {"index", search},
+                                                            {"rindex", search},
+                                                            {"count", search},
+                                                            {"join", join},
+                                                            {"splitlines", split_lines},
+                                                            {"center", justify},
+                                                            {"ljust", justify},
+                                                            {"rjust", justify},
+                                                            {"zfill", justify},
+                                                            {"removeprefix", remove_end},
+                                                            {"removesuffix", remove_end},
+                                                            {"partition", partition},
+                                                            {"rpartition", partition},
+                                                            {"isdigit", is_all},
+                                                            {"isdecimal", is_all},
+                                                            {"isnumeric", is_all},
+                                                            {"isalpha", is_all},
+                                                            {"isalnum", is_all},
+                                                            {"isspace", is_all},
+                                                            {"isupper", is_all},
+                                                            {"islower", is_all},
+                                                            {"isascii", is_all}};
   return table;
 }
 

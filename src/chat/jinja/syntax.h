@@ -11,7 +11,23 @@
 
 namespace skipstone::chat::jinja {
 
-enum class Operator : std::uint8_t { add, subtract, multiply, divide, floor_divide, modulo, power, equal, not_equal, less, less_equal, greater, greater_equal, in, not_in };
+enum class Operator : std::uint8_t {
+  add,
+  subtract,
+  multiply,
+  divide,
+  floor_divide,
+  modulo,
+  power,
+  equal,
+  not_equal,
+  less,
+  less_equal,
+  greater,
+  greater_equal,
+  in,
+  not_in
+};
 
 struct Expression;
 using ExpressionPtr = std::unique_ptr<Expression>;
@@ -83,17 +99,17 @@ struct Macro {
 
 struct Statement {
   enum class Kind : std::uint8_t {
-    text,           ///< text
-    output,         ///< expression
-    branch,         ///< branches
-    loop,           ///< for target in expression if condition: body, else other
-    set,            ///< target = expression
-    set_block,      ///< target = body, through the filter `expression` where there is one
-    macro,          ///< macro
-    call_block,     ///< expression, a call, with macro as its caller
-    filter_block,   ///< expression, a filter, of body
-    with,           ///< targets = expressions: body
-    scope,          ///< body with variables of its own ("generation")
+    text,          ///< text
+    output,        ///< expression
+    branch,        ///< branches
+    loop,          ///< for target in expression if condition: body, else other
+    set,           ///< target = expression
+    set_block,     ///< target = body, through the filter `expression` where there is one
+    macro,         ///< macro
+    call_block,    ///< expression, a call, with macro as its caller
+    filter_block,  ///< expression, a filter, of body
+    with,          ///< targets = expressions: body
+    scope,         ///< body with variables of its own ("generation")
     break_loop,
     continue_loop,
   };

@@ -35,8 +35,8 @@ std::tm parsed_time(std::string_view text) {
   std::tm time{};
   int end = 0;
   const std::string copy(text);
-  const int fields = std::sscanf(copy.c_str(), "%4d-%2d-%2dT%2d:%2d:%2d%n", &time.tm_year, &time.tm_mon, &time.tm_mday, &time.tm_hour, &time.tm_min,
-                                 &time.tm_sec, &end);
+  const int fields = std::sscanf(copy.c_str(), "%4d-%2d-%2dT%2d:%2d:%2d%n", &time.tm_year, &time.tm_mon, &time.tm_mday, &time.tm_hour,
+                                 &time.tm_min, &time.tm_sec, &end);
   time.tm_year -= 1900;
   time.tm_mon -= 1;
   time.tm_isdst = -1;

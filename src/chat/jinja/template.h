@@ -22,8 +22,9 @@ class Template {
   Template(Template&&) noexcept;
   Template& operator=(Template&&) noexcept;
 
-  /// `variables`: all that the template sees; of about `variables_bytes` bytes, for larger ones may take more steps. `now`: what strftime_now()
-  /// sees. Throws invalid_argument with line and column where the template raises, uses what is not there, or passes a limit (guard.h).
+  /// `variables`: all that the template sees; of about `variables_bytes` bytes, for larger ones may take more steps. `now`: what
+  /// strftime_now() sees. Throws invalid_argument with line and column where the template raises, uses what is not there, or passes a limit
+  /// (guard.h).
   Text render(const Dict& variables, std::size_t variables_bytes, const std::tm& now) const;
 
  private:

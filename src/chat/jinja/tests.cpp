@@ -63,11 +63,22 @@ const std::map<std::string_view, Simple>& simple_tests() {
 }
 
 const std::map<std::string_view, Operator>& comparing_tests() {
-  static const std::map<std::string_view, Operator> table = {
-      {"eq", Operator::equal},        {"==", Operator::equal},        {"equalto", Operator::equal},   {"ne", Operator::not_equal},
-      {"!=", Operator::not_equal},    {"lt", Operator::less},         {"<", Operator::less},          {"lessthan", Operator::less},
-      {"le", Operator::less_equal},   {"<=", Operator::less_equal},   {"gt", Operator::greater},      {">", Operator::greater},
-      {"greaterthan", Operator::greater}, {"ge", Operator::greater_equal}, {">=", Operator::greater_equal}, {"in", Operator::in}};
+  static const std::map<std::string_view, Operator> table = {{"eq", Operator::equal},
+                                                             {"==", Operator::equal},
+                                                             {"equalto", Operator::equal},
+                                                             {"ne", Operator::not_equal},
+                                                             {"!=", Operator::not_equal},
+                                                             {"lt", Operator::less},
+                                                             {"<", Operator::less},
+                                                             {"lessthan", Operator::less},
+                                                             {"le", Operator::less_equal},
+                                                             {"<=", Operator::less_equal},
+                                                             {"gt", Operator::greater},
+                                                             {">", Operator::greater},
+                                                             {"greaterthan", Operator::greater},
+                                                             {"ge", Operator::greater_equal},
+                                                             {">=", Operator::greater_equal},
+                                                             {"in", Operator::in}};
   return table;
 }
 

@@ -11,7 +11,8 @@ Text::Text(std::string bytes, Origin origin) : bytes_(std::move(bytes)), origin_
 
 void Text::check_room(std::size_t more) const {
   constexpr std::size_t most = Limits{}.text_bytes;
-  if (more > most || memory() + more > most) fail(Code::invalid_argument, "a text of the template would be longer than {} MiB", most >> 20U);
+  if (more > most || memory() + more > most)
+    fail(Code::invalid_argument, "a text of the template would be longer than {} MiB", most >> 20U);
 }
 
 Origin Text::origin_at(std::size_t byte) const {

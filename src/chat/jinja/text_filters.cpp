@@ -76,7 +76,10 @@ Value recase(const FilterCall& call) {
   call.arguments.bind(call.name, {});
   const Text text = printed(call.guard, call.input);
   call.guard.step(text.size() / 4);
-  return call.text(recased(text, call.name == "upper" ? Casing::upper : call.name == "lower" ? Casing::lower : Casing::capitalized), is_markup(call));
+  return call.text(recased(text, call.name == "upper"   ? Casing::upper
+                                 : call.name == "lower" ? Casing::lower
+                                                        : Casing::capitalized),
+                   is_markup(call));
 }
 
 /// Words begin behind white space, hyphens and opening brackets: not as str.title() has it.
@@ -98,7 +101,8 @@ Value replace(const FilterCall& call) {
   const auto bound = call.arguments.bind(call.name, {"old", "new", "count"});
   if (bound[0] == nullptr || bound[1] == nullptr) fail(Code::invalid_argument, "the filter 'replace' needs two arguments");
   const Text what = printed(call.guard, *bound[0]);
-  return call.text(replaced(call.guard, printed(call.guard, call.input), what.bytes(), printed(call.guard, *bound[1]), integer_or(bound[2], -1)));
+  return call.text(
+      replaced(call.guard, printed(call.guard, call.input), what.bytes(), printed(call.guard, *bound[1]), integer_or(bound[2], -1)));
 }
 
 Value tojson(const FilterCall& call) {
@@ -139,13 +143,14 @@ Value indent(const FilterCall& call) {
   }
   Text with_end = input;
   with_end.append("\n", Origin::template_text);
-  const std::vector<Text> lines = lines_of(with_end, false);
+  const std::vector<Value> lines = lines_of(call.guard, with_end, false, false);
   Text out;
   for (std::size_t i = 0; i < lines.size(); ++i) {
     call.guard.step();
     if (i > 0) out.append("\n", Origin::template_text);
-    if (i == 0 ? true_or(bound[1], false) : (!lines[i].empty() || true_or(bound[2], false))) out.append(width);
-    out.append(lines[i]);
+    const Text& line = lines[i].string()->text;
+    if (i == 0 ? true_or(bound[1], false) : (!line.empty() || true_or(bound[2], false))) out.append(width);
+    out.append(line);
   }
   return call.text(std::move(out), is_markup(call));
 }
@@ -159,7 +164,8 @@ bool read_integer(std::string_view text, int base, Value& found) {
     if (text[0] == '-') digits = "-";
     text.remove_prefix(1);
   }
-  if (base != 10 && text.size() > 2 && text[0] == '0' && (digit_value(text[1]) == (base == 16 ? 33 : base == 8 ? 24 : 11))) text.remove_prefix(2);
+  if (base != 10 && text.size() > 2 && text[0] == '0' && (digit_value(text[1]) == (base == 16 ? 33 : base == 8 ? 24 : 11)))
+    text.remove_prefix(2);
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (text[i] == '_' && i > 0 && text[i - 1] != '_' && i + 1 < text.size()) continue;
     if (digit_value(text[i]) >= base) return false;
@@ -326,12 +332,11 @@ Value join(const FilterCall& call) {
   return call.text(std::move(out));
 }
 
-constexpr NamedFilter table[] = {{"string", string_filter}, {"safe", safe},       {"escape", escape},       {"e", escape},
-                                 {"forceescape", escape},   {"trim", trim},       {"upper", recase},        {"lower", recase},
-                                 {"capitalize", recase},    {"title", title},     {"replace", replace},     {"tojson", tojson},
-                                 {"indent", indent},        {"int", to_integer},  {"float", to_real},       {"abs", absolute},
-                                 {"round", round},          {"format", format},   {"wordcount", count_words}, {"center", center},
-                                 {"truncate", truncate},    {"join", join}};
+constexpr NamedFilter table[] = {
+    {"string", string_filter},  {"safe", safe},      {"escape", escape},     {"e", escape},     {"forceescape", escape}, {"trim", trim},
+    {"upper", recase},          {"lower", recase},   {"capitalize", recase}, {"title", title},  {"replace", replace},    {"tojson", tojson},
+    {"indent", indent},         {"int", to_integer}, {"float", to_real},     {"abs", absolute}, {"round", round},        {"format", format},
+    {"wordcount", count_words}, {"center", center},  {"truncate", truncate}, {"join", join}};
 
 }  // namespace
 

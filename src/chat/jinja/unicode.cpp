@@ -26,8 +26,8 @@ using Pattern = std::unique_ptr<pcre2_code, FreePattern>;
 Pattern compile(const std::string& expression) {
   int error = 0;
   PCRE2_SIZE offset = 0;
-  Pattern pattern(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(expression.c_str()), expression.size(), PCRE2_UTF | PCRE2_UCP | PCRE2_DOTALL, &error,
-                                &offset, nullptr));
+  Pattern pattern(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(expression.c_str()), expression.size(), PCRE2_UTF | PCRE2_UCP | PCRE2_DOTALL,
+                                &error, &offset, nullptr));
   if (!pattern) fail(Code::internal, "the expression for characters '{}' does not compile", expression);
   return pattern;
 }
@@ -71,8 +71,8 @@ std::string forced_case(std::string_view character, const char* replacement) {
   std::array<PCRE2_UCHAR, 64> out{};
   PCRE2_SIZE size = out.size();
   const int result =
-      pcre2_substitute(any.get(), reinterpret_cast<PCRE2_SPTR>(character.data()), character.size(), 0, PCRE2_SUBSTITUTE_EXTENDED, nullptr, nullptr,
-                       reinterpret_cast<PCRE2_SPTR>(replacement), PCRE2_ZERO_TERMINATED, out.data(), &size);
+      pcre2_substitute(any.get(), reinterpret_cast<PCRE2_SPTR>(character.data()), character.size(), 0, PCRE2_SUBSTITUTE_EXTENDED, nullptr,
+                       nullptr, reinterpret_cast<PCRE2_SPTR>(replacement), PCRE2_ZERO_TERMINATED, out.data(), &size);
   return result == 1 ? std::string(reinterpret_cast<const char*>(out.data()), size) : std::string(character);
 }
 

@@ -135,7 +135,9 @@ const char* type_name(const Value& value) {
     const char* operator()(const DictRef&) const { return "dict"; }
     const char* operator()(const NamespaceRef&) const { return "Namespace"; }
     const char* operator()(const CallableRef& callable) const {
-      return callable->kind == Callable::Kind::macro ? "Macro" : callable->kind == Callable::Kind::function ? "function" : "builtin_function_or_method";
+      return callable->kind == Callable::Kind::macro      ? "Macro"
+             : callable->kind == Callable::Kind::function ? "function"
+                                                          : "builtin_function_or_method";
     }
     const char* operator()(const LoopRef&) const { return "LoopContext"; }
   };

@@ -40,8 +40,8 @@ using CallableRef = std::shared_ptr<const Callable>;
 using LoopRef = std::shared_ptr<Loop>;
 
 struct Value {
-  using Data =
-      std::variant<Undefined, None, bool, std::int64_t, BigInteger, double, StringRef, SequenceRef, DictRef, NamespaceRef, CallableRef, LoopRef>;
+  using Data = std::variant<Undefined, None, bool, std::int64_t, BigInteger, double, StringRef, SequenceRef, DictRef, NamespaceRef,
+                            CallableRef, LoopRef>;
 
   Value() = default;
   Value(Undefined undefined) : data(std::move(undefined)) {}
@@ -81,7 +81,8 @@ struct String {
   bool markup = false;  ///< what the filter `safe` made: text that is added to it is escaped for HTML
   Charge charge;
 
-  String(Text given, bool is_markup, Guard* guard) : text(std::move(given)), markup(is_markup), charge(guard, text.memory() + sizeof(String)) {}
+  String(Text given, bool is_markup, Guard* guard)
+      : text(std::move(given)), markup(is_markup), charge(guard, text.memory() + sizeof(String)) {}
   std::string_view bytes() const { return text.bytes(); }
 };
 
