@@ -30,7 +30,7 @@ TEST(Jinja, AgreesWithJinja2) {
     try {
       const std::string text(render(source, variables).bytes());
       EXPECT_FALSE(document.contains("fails")) << source << "\ngave " << escaped(text);
-      if (document.contains("expected")) EXPECT_EQ(text, document["expected"].get<std::string>()) << source;
+      EXPECT_EQ(text, document.value("expected", "")) << source;
     } catch (const Error& error) {
       EXPECT_TRUE(document.contains("fails")) << source << "\n" << error.what();
       EXPECT_EQ(std::string(error.what()).rfind("line ", 0), 0u) << error.what();
@@ -60,7 +60,7 @@ TEST(Jinja, KnowsWhereEveryCharacterComesFrom) {
   EXPECT_EQ(marked("{{ ('<' + x + '>')[1:3] }}{{ ('<' + x + '>')[::-1] }}{{ ('<' + x)[0] }}{{ ('<' + x)[-1] }}"), "[da]>[atad]<<[a]");
   EXPECT_EQ(marked("{{ y|trim }}|{{ ('  ' + y).strip() }}|{{ y|upper }}|{{ ('a' + x)|title }}"), "[Da ta]|[Da ta]|[ DA TA ]|A[data]");
   EXPECT_EQ(marked("{{ x|replace('a', 'o') }}{{ 'abc'.replace('b', x) }}"), "[d]o[t]oa[data]c");
-  EXPECT_EQ(marked("{{ ('a,' + x).split(',')|join('-') }}{{ [x, 'b']|join(x) }}"), "a-[datadata]b");
+  EXPECT_EQ(marked("{{ ('a,' + x).split(',')|join('-') }}{{ [x, 'b']|join(x) }}"), "a-[datadatadata]b");
   EXPECT_EQ(marked("{% set z = 'q' + x %}{% for c in z %}{{ c }}.{% endfor %}"), "q.[d].[a].[t].[a].");
   EXPECT_EQ(marked("{{ n }}{{ n + 1 }}{{ 1 + 1 }}{{ d.k[1]|string }}"), "[56]2[1]");
   EXPECT_EQ(marked("{{ d|tojson }}{{ d }}"), R"([{"k": ["v", 1]}{'k': ['v', 1]}])");
@@ -99,8 +99,7 @@ TEST(Jinja, EndsHostileTemplates) {
   EXPECT_NE(refusal("{{ [0] * 1000000000 }}").find("memory"), std::string::npos);
   EXPECT_NE(refusal("{% set ns = namespace(x=[]) %}{% for a in range(100000) %}{% set ns.x = [ns.x] %}{% endfor %}").find("levels deep"),
             std::string::npos);
-  EXPECT_NE(refusal(std::string(100000, '(')), "");
-  EXPECT_NE(refusal("{{ " + std::string(100000, '(')).find("nesting"), std::string::npos);
+  EXPECT_NE(refusal("{{ " + std::string(1000, '(') + "1" + std::string(1000, ')') + " }}").find("nesting"), std::string::npos);
   EXPECT_NE(refusal(std::string(300 * 1024, 'a')).find("bytes"), std::string::npos);
   std::string chain = "{{ 1";
   for (int i = 0; i < 1000; ++i) chain += " + 1";

@@ -94,9 +94,13 @@ Value Interpreter::call_macro(const Callable& callable, Arguments arguments) {
   } else if (!named.empty()) {
     fail(Code::invalid_argument, "macro '{}' takes no keyword argument '{}'", shortened(macro.name), shortened(named.front().first));
   }
-  Text out;
-  run(*macro.body, scope, out);
-  return make_string(&guard_, std::move(out));
+  Text written;
+  {
+    Writing out(guard_);
+    run(*macro.body, scope, out);
+    written = out.take();
+  }
+  return make_string(&guard_, std::move(written));
 }
 
 Value Interpreter::make_dict(const Arguments& arguments) {

@@ -8,8 +8,8 @@ namespace skipstone::chat::jinja {
 
 struct Limits {
   std::uint64_t steps = 1'000'000;                 ///< nodes that are evaluated, and the like; for each byte of variables some more
-  std::size_t live_bytes = std::size_t{16} << 20;  ///< of values at one time
-  std::size_t text_bytes = std::size_t{8} << 20;   ///< of one text, the output included
+  std::size_t live_bytes = std::size_t{12} << 20;  ///< of values at one time
+  std::size_t text_bytes = std::size_t{6} << 20;   ///< of one text, the output included
   int depth = 1000;                                ///< nodes within nodes while rendering, macros' calls included
 };
 

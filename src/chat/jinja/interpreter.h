@@ -11,6 +11,26 @@
 
 namespace skipstone::chat::jinja {
 
+/// What a body writes: the template's output, or the text of a block while it is being written.
+class Writing {
+ public:
+  explicit Writing(Guard& guard) : charge_(&guard, 0) {}
+
+  void append(const Text& text) {
+    charge_.grow(text.memory());
+    text_.append(text);
+  }
+  void append(std::string_view bytes, Origin origin) {
+    charge_.grow(bytes.size());
+    text_.append(bytes, origin);
+  }
+  Text take() { return std::move(text_); }
+
+ private:
+  Text text_;
+  Charge charge_;
+};
+
 class Interpreter {
  public:
   Interpreter(const Program& program, const Dict& variables, const std::tm& now, const Limits& limits);
@@ -26,16 +46,16 @@ class Interpreter {
   enum class Flow { next, break_loop, continue_loop };
 
   // statements.cpp
-  Flow run(const Body& body, const ScopePtr& scope, Text& out);
-  Flow run(const Statement& statement, const ScopePtr& scope, Text& out);
-  Flow branch(const Statement& statement, const ScopePtr& scope, Text& out);
-  Flow loop(const Statement& statement, const ScopePtr& scope, Text& out);
-  Flow loop_over(const Statement& statement, SequenceRef items, int depth, const ScopePtr& scope, Text& out);
+  Flow run(const Body& body, const ScopePtr& scope, Writing& out);
+  Flow run(const Statement& statement, const ScopePtr& scope, Writing& out);
+  Flow branch(const Statement& statement, const ScopePtr& scope, Writing& out);
+  Flow loop(const Statement& statement, const ScopePtr& scope, Writing& out);
+  Flow loop_over(const Statement& statement, SequenceRef items, int depth, const ScopePtr& scope, Writing& out);
   SequenceRef filtered(const Statement& statement, const SequenceRef& items, const ScopePtr& scope);
   void set_block(const Statement& statement, const ScopePtr& scope);
-  void filter_block(const Statement& statement, const ScopePtr& scope, Text& out);
-  void call_block(const Statement& statement, const ScopePtr& scope, Text& out);
-  void with(const Statement& statement, const ScopePtr& scope, Text& out);
+  void filter_block(const Statement& statement, const ScopePtr& scope, Writing& out);
+  void call_block(const Statement& statement, const ScopePtr& scope, Writing& out);
+  void with(const Statement& statement, const ScopePtr& scope, Writing& out);
   void assign(const Target& target, const Value& value, const ScopePtr& scope);
   Value define(const Macro& macro, const ScopePtr& scope);
 

@@ -21,15 +21,15 @@ Interpreter::~Interpreter() {
 
 Text Interpreter::render() {
   try {
-    Text out;
+    Writing out(guard_);
     run(program_.body, std::make_shared<Scope>(nullptr), out);
-    return out;
+    return out.take();
   } catch (const Error& error) {
     fail(error.code(), "line {}, column {}: {}", at_.line, at_.column, error.what());
   }
 }
 
-Interpreter::Flow Interpreter::run(const Body& body, const ScopePtr& scope, Text& out) {
+Interpreter::Flow Interpreter::run(const Body& body, const ScopePtr& scope, Writing& out) {
   for (const Statement& statement : body) {
     guard_.step();
     const Flow flow = run(statement, scope, out);
@@ -38,7 +38,7 @@ Interpreter::Flow Interpreter::run(const Body& body, const ScopePtr& scope, Text
   return Flow::next;
 }
 
-Interpreter::Flow Interpreter::run(const Statement& statement, const ScopePtr& scope, Text& out) {
+Interpreter::Flow Interpreter::run(const Statement& statement, const ScopePtr& scope, Writing& out) {
   using Kind = Statement::Kind;
   const Guard::Level level(guard_);
   at_ = statement.at;
@@ -82,7 +82,7 @@ Interpreter::Flow Interpreter::run(const Statement& statement, const ScopePtr& s
   return Flow::next;
 }
 
-Interpreter::Flow Interpreter::branch(const Statement& statement, const ScopePtr& scope, Text& out) {
+Interpreter::Flow Interpreter::branch(const Statement& statement, const ScopePtr& scope, Writing& out) {
   for (const Statement::Branch& branch : statement.branches) {
     if (!branch.condition || truth(evaluate(*branch.condition, scope))) return run(branch.body, scope, out);
   }
@@ -101,13 +101,13 @@ SequenceRef Interpreter::filtered(const Statement& statement, const SequenceRef&
   return std::make_shared<const Sequence>(Sequence::Kind::list, std::move(kept), &guard_);
 }
 
-Interpreter::Flow Interpreter::loop(const Statement& statement, const ScopePtr& scope, Text& out) {
+Interpreter::Flow Interpreter::loop(const Statement& statement, const ScopePtr& scope, Writing& out) {
   const Value over = evaluate(*statement.expression, scope);
   if (statement.recursive) fail(Code::unsupported, "recursive loops are not known here");
   return loop_over(statement, items_of(guard_, over), 0, scope, out);
 }
 
-Interpreter::Flow Interpreter::loop_over(const Statement& statement, SequenceRef items, int depth, const ScopePtr& scope, Text& out) {
+Interpreter::Flow Interpreter::loop_over(const Statement& statement, SequenceRef items, int depth, const ScopePtr& scope, Writing& out) {
   if (statement.condition) items = filtered(statement, items, scope);
   const auto state = std::make_shared<Loop>();
   state->items = items;
@@ -157,18 +157,22 @@ void Interpreter::assign(const Target& target, const Value& value, const ScopePt
 }
 
 void Interpreter::set_block(const Statement& statement, const ScopePtr& scope) {
-  Text text;
-  run(statement.body, std::make_shared<Scope>(scope), text);
-  Value value = make_string(&guard_, std::move(text));
+  Text written;
+  {
+    Writing text(guard_);
+    run(statement.body, std::make_shared<Scope>(scope), text);
+    written = text.take();
+  }
+  Value value = make_string(&guard_, std::move(written));
   if (statement.expression) value = filter(*statement.expression, value, scope);
   assign(statement.target, value, scope);
 }
 
-void Interpreter::filter_block(const Statement& statement, const ScopePtr& scope, Text& out) {
+void Interpreter::filter_block(const Statement& statement, const ScopePtr& scope, Writing& out) {
   const auto inner = std::make_shared<Scope>(scope);
-  Text text;
+  Writing text(guard_);
   run(statement.body, inner, text);
-  out.append(printed(guard_, filter(*statement.expression, make_string(&guard_, std::move(text)), inner)));
+  out.append(printed(guard_, filter(*statement.expression, make_string(nullptr, text.take()), inner)));
 }
 
 Value Interpreter::define(const Macro& macro, const ScopePtr& scope) {
@@ -182,7 +186,7 @@ Value Interpreter::define(const Macro& macro, const ScopePtr& scope) {
   return CallableRef(std::move(callable));
 }
 
-void Interpreter::call_block(const Statement& statement, const ScopePtr& scope, Text& out) {
+void Interpreter::call_block(const Statement& statement, const ScopePtr& scope, Writing& out) {
   const Expression& call_expression = *statement.expression;
   const Value callee = evaluate(*call_expression.children[0], scope);
   Arguments given = arguments(call_expression.arguments, scope);
@@ -191,7 +195,7 @@ void Interpreter::call_block(const Statement& statement, const ScopePtr& scope, 
   out.append(printed(guard_, call(callee, std::move(given))));
 }
 
-void Interpreter::with(const Statement& statement, const ScopePtr& scope, Text& out) {
+void Interpreter::with(const Statement& statement, const ScopePtr& scope, Writing& out) {
   const auto inner = std::make_shared<Scope>(scope);
   for (const auto& [target, expression] : statement.bindings) assign(target, evaluate(*expression, scope), inner);
   run(statement.body, inner, out);

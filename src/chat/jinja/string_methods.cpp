@@ -17,7 +17,7 @@ const String& string_argument(const Value& value, const char* what) {
 }
 
 Text replaced(Guard& guard, const Text& text, std::string_view what, const Text& with, std::int64_t most) {
-  guard.step_over(text.size());
+  guard.step(text.size() / 64);
   Text out;
   std::size_t done = 0;
   for (std::size_t from = 0; most != 0; --most) {

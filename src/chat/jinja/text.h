@@ -39,7 +39,10 @@ class Text {
   Text part(std::size_t begin) const { return part(begin, size()); }
 
   void reserve(std::size_t bytes) { bytes_.reserve(bytes); }
-  std::string take_bytes() { return std::move(bytes_); }
+  /// Gives room back that was taken to grow into.
+  void shrink() {
+    if (bytes_.capacity() > bytes_.size() + bytes_.size() / 4 + 64) bytes_.shrink_to_fit();
+  }
 
  private:
   void check_room(std::size_t more) const;

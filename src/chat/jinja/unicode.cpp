@@ -187,7 +187,9 @@ bool is_printable(std::string_view character) {
 std::size_t find_text(std::string_view text, std::string_view what, std::size_t from) {
   if (from > text.size()) return std::string_view::npos;
   if (what.empty()) return from;
-  // std::string_view::find() takes quadratic time in its worst case; POSIX.1-2024's memmem() does not where it matters (two-way search).
+  if (what.size() <= 8) return text.find(what, from);
+  // For longer ones std::string_view::find() takes quadratic time in its worst case; POSIX.1-2024's memmem() does not where it matters
+  // (two-way search).
   const void* found = memmem(text.data() + from, text.size() - from, what.data(), what.size());
   return found == nullptr ? std::string_view::npos : static_cast<std::size_t>(static_cast<const char*>(found) - text.data());
 }

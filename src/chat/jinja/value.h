@@ -82,7 +82,9 @@ struct String {
   Charge charge;
 
   String(Text given, bool is_markup, Guard* guard)
-      : text(std::move(given)), markup(is_markup), charge(guard, text.memory() + sizeof(String)) {}
+      : text(std::move(given)), markup(is_markup), charge(guard, text.memory() + sizeof(String)) {
+    text.shrink();
+  }
   std::string_view bytes() const { return text.bytes(); }
 };
 
