@@ -63,6 +63,11 @@ Output::~Output() {
     const auto written = ::write(STDOUT_FILENO, "\033[0m", 4);
 }
 
+void Output::plain() {
+  if (colour_ && style_ != Style::plain) write_raw(escape(Style::plain));
+  style_ = Style::plain;
+}
+
 bool Output::write(std::string_view text, Style style) {
   if (text.empty()) return !closed_;
   if (colour_ && style != style_) {

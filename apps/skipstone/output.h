@@ -41,6 +41,9 @@ class Output {
   /// False where the reader is gone (`| head`): no error, but nothing more is of use. Throws Failure where writing fails (full disk).
   bool write(std::string_view text, Style style = Style::plain);
 
+  /// Back to no style.
+  void plain();
+
   bool closed() const { return closed_; }
 
  private:
