@@ -27,6 +27,7 @@ spirv-val                                                    spirv-tools
 /usr/include/pcre2.h                                         libpcre2-dev
 /usr/include/protozero/pbf_reader.hpp                        libprotozero-dev
 /usr/include/zlib.h                                          zlib1g-dev
+/usr/include/histedit.h                                      libedit-dev
 LIST
 }
 
