@@ -75,7 +75,7 @@ bool wait_for_input() {
     ready = ppoll(&input, 1, nullptr, &before) > 0;
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return ready;
+  return ready && !requested() && !terminated();
 }
 
 }  // namespace cli::interrupt

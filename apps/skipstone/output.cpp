@@ -42,6 +42,10 @@ void prepare_standard_streams() {
 
 void write_error(std::string_view bytes) { std::fwrite(bytes.data(), 1, bytes.size(), stderr); }
 
+void write_sequence(std::string_view sequence) {
+  [[maybe_unused]] const auto written = ::write(STDOUT_FILENO, sequence.data(), sequence.size());
+}
+
 void note(std::string_view line) { write_error(skipstone::message_text(line) + '\n'); }
 
 void note_lines(std::string_view lines) {

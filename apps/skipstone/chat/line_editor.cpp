@@ -27,8 +27,6 @@ constexpr off_t largest_history = 16 << 20;          // bytes of a file that is 
 constexpr std::size_t longest_paste = 4 << 20;       // bytes
 constexpr std::string_view paste_end = "\033[201~";  // bracketed paste, as xterm's control sequences have it
 
-void to_terminal(std::string_view bytes) { [[maybe_unused]] const auto written = ::write(STDOUT_FILENO, bytes.data(), bytes.size()); }
-
 /// Keys are characters of UTF-8, whatever the environment says.
 void use_utf8() {
   if (std::setlocale(LC_CTYPE, "") != nullptr && std::strstr(std::setlocale(LC_CTYPE, nullptr), "UTF-8") != nullptr) return;
@@ -68,18 +66,17 @@ class LineEditor : public LineInput {
     prompt_ = prompt;
     if (interrupt::take_resized()) el_resize(editor_);
     el_set(editor_, EL_PREP_TERM, 1);  // before the prompt is there, so that no key meets the terminal's own line editing
-    to_terminal("\033[?2004h");
+    write_sequence("\033[?2004h");
     int bytes = 0;
     const char* const line = el_gets(editor_, &bytes);
-    std::fflush(stdout);
-    to_terminal("\033[?2004l");
+    write_sequence("\033[?2004l");
     if (interrupt::terminated()) return {};
     if (line == nullptr && interrupt::take()) {
-      to_terminal("\n");
+      write_sequence("\n");
       return {.kind = Line::Kind::interrupt, .was_empty = was_empty_};
     }
     if (line == nullptr || bytes <= 0) {
-      to_terminal("\n");
+      write_sequence("\n");
       return {};
     }
     std::string text(line, static_cast<std::size_t>(bytes));
@@ -102,10 +99,7 @@ class LineEditor : public LineInput {
 
   static char* show_prompt(EditLine* editor) { return self(editor).prompt_.data(); }
 
-  static int read_key(EditLine* editor, wchar_t* key) {
-    std::fflush(stdout);
-    return self(editor).next_key(editor, *key);
-  }
+  static int read_key(EditLine* editor, wchar_t* key) { return self(editor).next_key(editor, *key); }
 
   static unsigned char read_paste(EditLine* editor, int) {
     std::string pasted;
@@ -121,10 +115,9 @@ class LineEditor : public LineInput {
   int next_byte(EditLine* editor, char& byte) {
     while (!interrupt::wait_for_input()) {
       if (interrupt::take_resized()) {
-        to_terminal("\r\033[J");  // the line is drawn again from its front
+        write_sequence("\r\033[J");  // the line is drawn again from its front
         el_resize(editor);
         el_set(editor, EL_REFRESH);
-        std::fflush(stdout);
       }
       if (!interrupt::requested() && !interrupt::terminated()) continue;
       const LineInfo* const line = el_line(editor);

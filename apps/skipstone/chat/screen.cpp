@@ -61,8 +61,7 @@ void Screen::status(const std::string& line) {
 }
 
 void Screen::control(std::string_view sequence) {
-  if (terminal_) [[maybe_unused]]
-    const auto written = ::write(STDOUT_FILENO, sequence.data(), sequence.size());
+  if (terminal_) write_sequence(sequence);
 }
 
 }  // namespace cli::chat
