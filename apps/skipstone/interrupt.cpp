@@ -1,6 +1,6 @@
 #include "interrupt.h"
 
-#include <poll.h>
+#include <sys/select.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -71,8 +71,10 @@ bool wait_for_input() {
   pthread_sigmask(SIG_BLOCK, &watched, &before);
   bool ready = false;
   if (!requested() && !terminated() && !new_size.load()) {
-    pollfd input{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
-    ready = ppoll(&input, 1, nullptr, &before) > 0;
+    fd_set input;
+    FD_ZERO(&input);
+    FD_SET(STDIN_FILENO, &input);
+    ready = pselect(STDIN_FILENO + 1, &input, nullptr, nullptr, nullptr, &before) > 0;
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return ready && !requested() && !terminated();
