@@ -86,6 +86,7 @@ int run_program(int argc, char** argv) {
   cli::add_convert(app, code);
   cli::add_quantize(app, code);
   cli::add_bench(app, code);
+  cli::add_template(app, code);
   cli::add_tune(app, code);
   cli::add_tune_device(app, code);
   return parse_and_run(app, argc, argv, list_devices, code);

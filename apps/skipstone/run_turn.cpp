@@ -92,16 +92,12 @@ ExitCode run_turn(const skipstone::Engine& engine, const skipstone_session_param
 }
 
 void warn_of_raw_text(const skipstone::Engine& engine) {
-  skipstone_chat_params params;
-  skipstone_chat_params_init(&params, sizeof(params));
-  skipstone_chat* chat = nullptr;
-  if (skipstone_chat_create(engine.get(), &params, &chat) != SKIPSTONE_OK) return;  // what is wrong with it matters to those who use it
-  const std::unique_ptr<skipstone_chat, void (*)(skipstone_chat*)> owner(chat, skipstone_chat_free);
-  skipstone_chat_info info{};
-  info.struct_size = sizeof(info);
-  if (skipstone_chat_get_info(chat, &info) == SKIPSTONE_OK && info.source == SKIPSTONE_CHAT_MODEL) {
-    note("note: this model has a chat template, and the text is given to it without; run --chat or skipstone chat use the template");
+  try {
+    if (skipstone::Chat(engine).info().source != SKIPSTONE_CHAT_MODEL) return;
+  } catch (const skipstone::error&) {
+    return;  // what is wrong with a template matters to those who use it
   }
+  note("note: this model has a chat template, and the text is given to it without; run --chat or skipstone chat use the template");
 }
 
 }  // namespace cli

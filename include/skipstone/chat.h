@@ -128,13 +128,17 @@ typedef struct skipstone_chat_event {
   const char* id;   /* of the call, made up where the format has none */
   const char* raw;  /* what of the answer the event stands for: joined over all events it is the answer */
   size_t raw_bytes;
+  const char* note; /* why what looked like a call is none, or what was not closed; "" mostly */
+  int32_t complete; /* of tool_call_end: 0 where arguments that were already given broke off, so that the call is void */
 } skipstone_chat_event;
 
 /* Non-zero stops: the call fails with SKIPSTONE_CANCELLED. */
 typedef int (*skipstone_chat_event_fn)(const skipstone_chat_event* event, void* user_data);
 
 /* `options` (may be NULL) is JSON: {"tools": as for rendering, "prompt": the end of the rendered prompt (a template may have opened the reasoning
- * in it), "reasoning": false to leave it in the text, "tool_calls": false likewise}. */
+ * in it), "reasoning": false to leave it in the text, "tool_calls": false likewise, "stream_arguments": true to be given arguments before it is
+ * known whether they end well, "format": the name of an answer's format instead of the one that the template's text asks for, "id_seed": a
+ * number that made-up ids depend on}. */
 SKIPSTONE_API skipstone_status skipstone_chat_parser_create(const skipstone_chat* chat, const char* options, skipstone_chat_parser** parser);
 
 /* NULL is fine. */

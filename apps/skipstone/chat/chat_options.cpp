@@ -1,21 +1,10 @@
 #include "chat/chat_options.h"
 
-#include <fmt/format.h>
-
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
 
-#include "exit_code.h"
+#include "prompt.h"
 
 namespace cli::chat {
-namespace {
-
-constexpr std::uintmax_t largest_template = 1 << 20;  // bytes; the largest of known models has 20,000
-
-}  // namespace
-
 void add_chat_options(CLI::App& command, ChatOptions& options) {
   const char* group = "Conversation";
   command.add_option("--system", options.system, "System message: what the model is to be or to do")
@@ -37,17 +26,8 @@ void add_stop_option(CLI::App& command, std::vector<std::string>& stop) {
 
 std::string chat_template(const std::string& file_or_name) {
   std::error_code error;
-  if (file_or_name.empty() || !std::filesystem::exists(file_or_name, error)) return file_or_name;
-  const std::uintmax_t bytes = std::filesystem::file_size(file_or_name, error);
-  if (error) throw Failure(ExitCode::usage, fmt::format("the chat template in '{}' cannot be read: {}", file_or_name, error.message()));
-  if (bytes > largest_template)
-    throw Failure(ExitCode::usage, fmt::format("'{}' is larger than 1 MiB; that is no chat template", file_or_name));
-  std::ifstream file(file_or_name, std::ios::binary);
-  std::string text(bytes, '\0');
-  if (!file.read(text.data(), static_cast<std::streamsize>(bytes))) {
-    throw Failure(ExitCode::usage, fmt::format("the chat template in '{}' cannot be read: {}", file_or_name, std::strerror(errno)));
-  }
-  return text;
+  return file_or_name.empty() || !std::filesystem::exists(file_or_name, error) ? file_or_name
+                                                                               : read_text(file_or_name, "the chat template");
 }
 
 }  // namespace cli::chat

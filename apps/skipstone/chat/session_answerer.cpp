@@ -1,7 +1,6 @@
 #include "chat/session_answerer.h"
 
 #include <algorithm>
-#include <exception>
 #include <optional>
 #include <utility>
 
@@ -27,14 +26,6 @@ class Interruptible {
   Interruptible& operator=(const Interruptible&) = delete;
 };
 
-/// Carries pieces out of the C callbacks, and exceptions with them.
-struct Relay {
-  const std::function<bool(const Piece&)>& on_piece;
-  bool drafted = false;
-  bool stopped = false;
-  std::exception_ptr thrown = {};
-};
-
 std::optional<Piece> piece_of(const skipstone_chat_event& event) {
   switch (event.kind) {
     case SKIPSTONE_CHAT_TEXT:
@@ -46,54 +37,24 @@ std::optional<Piece> piece_of(const skipstone_chat_event& event) {
     case SKIPSTONE_CHAT_TOOL_CALL_ARGUMENTS:
       return Piece{.kind = Piece::Kind::call_arguments, .text = {event.text, event.bytes}};
     case SKIPSTONE_CHAT_TOOL_CALL_END:
-      return Piece{.kind = Piece::Kind::call_end};
+      return Piece{.kind = Piece::Kind::call_end, .complete = event.complete != 0};
     default:
       return std::nullopt;
   }
-}
-
-int on_event(const skipstone_chat_event* event, void* user_data) noexcept {
-  Relay& relay = *static_cast<Relay*>(user_data);
-  try {
-    std::optional<Piece> piece = piece_of(*event);
-    if (!piece) return 0;
-    piece->drafted = relay.drafted;
-    // The parser goes on: what it has taken in is part of the answer, whether anybody still looks or not.
-    if (!relay.on_piece(*piece)) relay.stopped = true;
-    return 0;
-  } catch (...) {
-    relay.thrown = std::current_exception();
-    return 1;
-  }
-}
-
-void check(skipstone_status status, const Relay& relay) {
-  if (relay.thrown) std::rethrow_exception(relay.thrown);
-  skipstone::check(status);
 }
 
 }  // namespace
 
 SessionAnswerer::SessionAnswerer(const skipstone::Engine& engine, const std::string& chat_template, const skipstone_session_params& params,
                                  AnswerLimits limits)
-    : engine_(engine), params_(params), draft_(params.draft), limits_(std::move(limits)) {
-  skipstone_chat_params chat_params;
-  skipstone_chat_params_init(&chat_params, sizeof(chat_params));
-  chat_params.chat_template = chat_template.c_str();
-  skipstone_chat* chat = nullptr;
-  skipstone::check(skipstone_chat_create(engine_.get(), &chat_params, &chat));
-  chat_.reset(chat);
-  const skipstone_chat_info about = info();
-  end_tokens_.assign(about.end_tokens, about.end_tokens + about.end_token_count);
-  limits_.stop.insert(limits_.stop.end(), about.stop_strings, about.stop_strings + about.stop_string_count);
+    : engine_(engine),
+      chat_(engine, chat_template),
+      params_(params),
+      draft_(params.draft),
+      limits_(std::move(limits)),
+      end_tokens_(chat_.end_tokens()) {
+  for (const std::string& stop : chat_.stop_strings()) limits_.stop.push_back(stop);
   renew();
-}
-
-skipstone_chat_info SessionAnswerer::info() const {
-  skipstone_chat_info info{};
-  info.struct_size = sizeof(info);
-  skipstone::check(skipstone_chat_get_info(chat_.get(), &info));
-  return info;
 }
 
 /// A session with the parameters as they are now, and with what the last one has read.
@@ -129,11 +90,7 @@ bool SessionAnswerer::reseed() {
 std::string SessionAnswerer::statistics() const { return answered_ ? statistics_text(read_statistics(*session_)) : ""; }
 
 std::vector<skipstone_token> SessionAnswerer::render(const Conversation& conversation) const {
-  skipstone_token* tokens = nullptr;
-  std::size_t count = 0;
-  skipstone::check(skipstone_chat_render(chat_.get(), json_text(conversation.json()).c_str(), nullptr, nullptr, &tokens, &count));
-  const std::unique_ptr<skipstone_token, void (*)(skipstone_token*)> owner(tokens, skipstone_tokens_free);
-  return {tokens, tokens + count};
+  return chat_.render(json_text(conversation.json()));
 }
 
 /// What of `tokens` the session has not read yet; takes back what it has read beyond them. The last token is always read again, for a
@@ -147,49 +104,48 @@ std::vector<skipstone_token> SessionAnswerer::unread(const std::vector<skipstone
   return {tokens.begin() + static_cast<std::ptrdiff_t>(kept), tokens.end()};
 }
 
-SessionAnswerer::Parser SessionAnswerer::make_parser(const Conversation& conversation) const {
-  char* shown = nullptr;
-  skipstone::check(skipstone_chat_show(chat_.get(), json_text(conversation.json()).c_str(), nullptr, nullptr, &shown));
-  const std::unique_ptr<char, void (*)(char*)> owner(shown, skipstone_string_free);
-  std::string prompt = nlohmann::json::parse(shown).at("text").get<std::string>();
+skipstone::ChatParser SessionAnswerer::make_parser(const Conversation& conversation) const {
+  const std::string prompt = nlohmann::json::parse(chat_.show(json_text(conversation.json()))).at("text").get<std::string>();
   std::size_t from = prompt.size() - std::min(prompt.size(), prompt_end_bytes);
   while (from < prompt.size() && (static_cast<unsigned char>(prompt[from]) & 0xc0) == 0x80) ++from;
-  skipstone_chat_parser* parser = nullptr;
-  skipstone::check(skipstone_chat_parser_create(chat_.get(), json_text({{"prompt", prompt.substr(from)}}).c_str(), &parser));
-  return Parser(parser);
+  return skipstone::ChatParser(chat_, json_text({{"prompt", prompt.substr(from)}}));
 }
 
 /// False where the answer ends with this token.
-bool SessionAnswerer::push(skipstone_chat_parser* parser, const skipstone_chunk& chunk, void* user_data) const {
-  Relay& relay = *static_cast<Relay*>(user_data);
-  relay.drafted = chunk.drafted != 0;
-  if (chunk.bytes > 0) check(skipstone_chat_parser_push_text(parser, chunk.text, chunk.bytes, on_event, &relay), relay);
-  if (chunk.token < 0) return true;
-  if (std::ranges::find(end_tokens_, chunk.token) != end_tokens_.end()) return false;
-  // A control token has no text of its own, but it may be a mark: "<tool_call>".
-  if (chunk.bytes == 0 && engine_.piece(chunk.token).empty())
-    check(skipstone_chat_parser_push(parser, chunk.token, on_event, &relay), relay);
-  return true;
+bool SessionAnswerer::push(skipstone::ChatParser& parser, const skipstone_chunk& chunk, const skipstone::OnChatEvent& on_event) const {
+  if (chunk.bytes > 0) parser.push(std::string_view(chunk.text, chunk.bytes), on_event);
+  if (chunk.token < 0 || chunk.bytes > 0) return true;
+  // A control token has no text of its own, but it may be a mark of the format, as "<tool_call>"; the parser knows which.
+  if (engine_.piece(chunk.token).empty()) parser.push(chunk.token, on_event);
+  return std::ranges::find(end_tokens_, chunk.token) == end_tokens_.end();
 }
 
 Turn SessionAnswerer::answer(const Conversation& conversation, const std::function<bool(const Piece&)>& on_piece) {
   const std::vector<skipstone_token> tokens = unread(render(conversation));
-  const Parser parser = make_parser(conversation);
-  Relay relay{.on_piece = on_piece};
-  bool ended = false;
+  skipstone::ChatParser parser = make_parser(conversation);
+  bool drafted = false, stopped = false, ended = false;
+  const skipstone::OnChatEvent on_event = [&](const skipstone_chat_event& event) {
+    std::optional<Piece> piece = piece_of(event);
+    if (!piece) return true;
+    piece->drafted = drafted;
+    // The parser goes on: what it has taken in is part of the answer, whether anybody still looks or not.
+    stopped = !on_piece(*piece) || stopped;
+    return true;
+  };
   try {
     const Interruptible interruptible(*session_);
     session_->generate(tokens, limits_.tokens, [&](const skipstone_chunk& chunk) {
-      ended = ended || !push(parser.get(), chunk, &relay);
-      return !ended && !relay.stopped;
+      drafted = chunk.drafted != 0;
+      ended = ended || !push(parser, chunk, on_event);
+      return !ended && !stopped;
     });
   } catch (...) {
     session_->reset();
     held_.clear();
     throw;
   }
-  relay.drafted = false;
-  check(skipstone_chat_parser_finish(parser.get(), on_event, &relay), relay);
+  drafted = false;
+  parser.finish(on_event);
   const std::vector<skipstone_token> said = session_->tokens();
   held_.insert(held_.end(), said.begin(), said.end());
   answered_ = true;

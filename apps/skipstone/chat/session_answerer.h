@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "chat/dialogue.h"
-#include "skipstone/chat.h"
+#include "skipstone/chat.hpp"
 #include "skipstone/skipstone.hpp"
 
 namespace cli::chat {
@@ -33,28 +33,22 @@ class SessionAnswerer : public Answerer {
   std::string statistics() const override;
 
   /// Of the template in use.
-  skipstone_chat_info info() const;
+  skipstone_chat_info info() const { return chat_.info(); }
   const skipstone::Session& session() const { return *session_; }
 
   /// What the last turn's model read: whole prompt and answer.
   const std::vector<skipstone_token>& held() const { return held_; }
 
  private:
-  struct Free {
-    void operator()(skipstone_chat* chat) const { skipstone_chat_free(chat); }
-    void operator()(skipstone_chat_parser* parser) const { skipstone_chat_parser_free(parser); }
-  };
-  using Parser = std::unique_ptr<skipstone_chat_parser, Free>;
-
   std::vector<skipstone_token> render(const Conversation& conversation) const;
   std::vector<skipstone_token> unread(const std::vector<skipstone_token>& tokens);
-  Parser make_parser(const Conversation& conversation) const;
-  bool push(skipstone_chat_parser* parser, const skipstone_chunk& chunk, void* relay) const;
+  skipstone::ChatParser make_parser(const Conversation& conversation) const;
+  bool push(skipstone::ChatParser& parser, const skipstone_chunk& chunk, const skipstone::OnChatEvent& on_event) const;
   Turn turn_of(bool ended) const;
   void renew();
 
   skipstone::Engine engine_;
-  std::unique_ptr<skipstone_chat, Free> chat_;
+  skipstone::Chat chat_;
   skipstone_session_params params_;
   std::string draft_;
   AnswerLimits limits_;
