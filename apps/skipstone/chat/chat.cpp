@@ -80,7 +80,7 @@ ExitCode run_chat(Options& options) {
   dialogue.conversation().set_system(options.chat.system);
   dialogue.run();
   check_validation(engine);
-  return ExitCode::ok;
+  return interrupt::terminated() ? ExitCode::interrupted : ExitCode::ok;
 }
 
 }  // namespace
