@@ -32,7 +32,7 @@ class CliChat : public testing::Test {
   }
 
   std::vector<std::string> chat(const std::vector<std::string>& more) const {
-    std::vector<std::string> all = {"chat", "-m", bundled, "--ctx", "512"};
+    std::vector<std::string> all = {"chat", "-m", bundled};
     all.insert(all.end(), more.begin(), more.end());
     return all;
   }
@@ -78,31 +78,33 @@ TEST_F(CliChat, TheSecondTurnReadsWhatIsNewAndSaysWhatAFreshSessionSays) {
 }
 
 TEST_F(CliChat, ATerminalSession) {
-  PseudoTerminal terminal([&] { return start(chat({"-n", "-1"})); });
+  PseudoTerminal terminal([&] { return start(chat({"--ctx", "2048", "-n", "300", "--draft", "suffix"})); });
   const auto prompt = [&] { return terminal.wait_for("\033[?2004h> ", 60); };
   const auto wait = [&](const char* text) { return terminal.wait_for(text, 60); };
+  const char* const accepted = "\033[0;32m";
   ASSERT_TRUE(prompt()) << terminal.seen();
   terminal.type("def add(a, b):\r");
   ASSERT_TRUE(wait("\033[?2004l")) << terminal.seen();
   ASSERT_TRUE(wait("tokens/s")) << terminal.text();
   ASSERT_TRUE(prompt()) << terminal.text();
+  // The second answer is stopped and kept; so is the one that /retry gives in its place.
   terminal.type(
-      "gr\xc3\xbc\xc3\x9f"
+      "x = [1, 2, 3] # gr\xc3\xbc\xc3\x9f"
       "e \xe2\x82\xac\r");
   ASSERT_TRUE(
       wait("gr\xc3\xbc\xc3\x9f"
            "e \xe2\x82\xac"))
       << terminal.text();
-  ASSERT_TRUE(wait("\033[?2004l"));
-  terminal.type("\x03");
-  ASSERT_TRUE(prompt()) << terminal.text();
-  terminal.type("/retry\r");
-  ASSERT_TRUE(wait("\033[?2004l"));
-  terminal.type("\x03");
-  ASSERT_TRUE(prompt()) << terminal.text();
+  for (const bool again : {false, true}) {
+    if (again) terminal.type("/retry\r");
+    ASSERT_TRUE(wait(accepted)) << terminal.text();
+    terminal.type("\x03");
+    ASSERT_TRUE(wait("stopped]")) << terminal.text();
+    ASSERT_TRUE(prompt()) << terminal.text();
+  }
   terminal.resize(40, 12);
-  terminal.type("\033[200~x = [\r  1,\r]\033[201~\r");
-  ASSERT_TRUE(wait("\033[?2004l"));
+  terminal.type("\033[200~y = [\r  1,\r]\033[201~\r");
+  ASSERT_TRUE(wait(accepted)) << terminal.text();
   terminal.type("\x03");
   ASSERT_TRUE(prompt()) << terminal.text();
   terminal.type("/save " + folder_.file("talk.json") + "\r");
@@ -115,8 +117,13 @@ TEST_F(CliChat, ATerminalSession) {
   terminal.type("\x04");
   EXPECT_EQ(terminal.finish(30), 0) << terminal.text();
   const json saved = json::parse(fixtures::bytes_of(folder_.file("talk.json")));
-  ASSERT_GE(saved["messages"].size(), 2u);
+  ASSERT_EQ(saved["messages"].size(), 6u) << saved.dump();
   EXPECT_EQ(saved["messages"][0]["content"], "def add(a, b):");
+  EXPECT_EQ(saved["messages"][2]["content"],
+            "x = [1, 2, 3] # gr\xc3\xbc\xc3\x9f"
+            "e \xe2\x82\xac");
+  EXPECT_FALSE(saved["messages"][3]["content"].get<std::string>().empty()) << "what was said before Ctrl-C stays";
+  EXPECT_EQ(saved["messages"][4]["content"], "y = [\n  1,\n]");
   struct stat about {};
   ASSERT_EQ(stat(folder_.file("cache/chat-history").c_str(), &about), 0);
   EXPECT_EQ(about.st_mode & 0777, 0600u);
