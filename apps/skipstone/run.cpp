@@ -188,6 +188,9 @@ void add_run(CLI::App& app, ExitCode& code) {
       ->envname("SKIPSTONE_PREDICT")
       ->capture_default_str();
   command
+      ->add_flag_callback("--ignore-end", [&o] { o.sampling.ignore_end = 1; }, "Go on behind tokens that end a text, as if they were others")
+      ->envname("SKIPSTONE_IGNORE_END");
+  command
       ->add_option("--draft", o.draft,
                    "How to draft: NAME[:key=value,...], see below; the text is the same with all of them that are not lossy")
       ->envname("SKIPSTONE_DRAFT")

@@ -100,7 +100,7 @@ void skipstone_chat_params_init(skipstone_chat_params* params, size_t struct_siz
 const char* skipstone_chat_templates(void) {
   static const std::string names = [] {
     std::string list;
-    for (const chat::BuiltinTemplate& builtin : chat::builtin_templates()) list += (list.empty() ? "" : ", ") + std::string(builtin.name);
+    for (const chat::BuiltinTemplate& builtin : chat::builtin_templates()) list.append(list.empty() ? "" : ", ").append(builtin.name);
     return list;
   }();
   return names.c_str();

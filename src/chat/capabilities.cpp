@@ -1,4 +1,6 @@
 // Probing: what a template does not refuse is not yet something that it writes, so each probe looks for marks that no template has.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/status.h"
@@ -10,11 +12,12 @@ namespace {
 constexpr const char* tool = R"([{"type": "function", "function": {"name": "skTOOLsk", "description": "skDESCsk",
   "parameters": {"type": "object", "properties": {"skARGsk": {"type": "string", "description": "skWHATsk"}}, "required": ["skARGsk"]}}}])";
 
-/// An answer that calls a tool, with the result; without content where `content` is "".
-std::string call_and_result(const std::string& id, const std::string& content) {
-  return R"([{"role": "user", "content": "skUSERsk"}, {"role": "assistant", )" + content + R"("tool_calls": [{"id": ")" + id +
-         R"(", "type": "function", "function": {"name": "skTOOLsk", "arguments": {"skARGsk": "skVALUEsk"}}}]},)" +
-         R"({"role": "tool", "tool_call_id": ")" + id + R"(", "content": "skRESULTsk"}])";
+/// An answer without text that calls a tool, with the result.
+std::string call_and_result(std::string_view id) {
+  return fmt::format(R"([{{"role": "user", "content": "skUSERsk"}}, {{"role": "assistant", "tool_calls": [{{"id": "{0}", "type": "function",
+    "function": {{"name": "skTOOLsk", "arguments": {{"skARGsk": "skVALUEsk"}}}}}}]}},
+    {{"role": "tool", "tool_call_id": "{0}", "content": "skRESULTsk"}}])",
+                     id);
 }
 
 bool holds(std::string_view text, std::string_view mark) { return text.find(mark) != std::string_view::npos; }
@@ -45,12 +48,11 @@ void ChatTemplate::probe_content() {
 void ChatTemplate::probe_calls() {
   can_.tools = writes(R"([{"role": "user", "content": "skUSERsk"}])", tool, {"skTOOLsk"});
   // One form after the other, until a template takes it.
-  const std::string text = R"("content": "", )";
   for (const bool short_ids : {false, true}) {
     for (const bool null_content : {true, false}) {
       can_.short_ids = short_ids;
       can_.null_content = null_content;
-      const std::string messages = call_and_result("call_0", "");
+      const std::string messages = call_and_result("call_0");
       can_.tool_calls = writes(messages.c_str(), tool, {"skTOOLsk", "skVALUEsk"}) && !writes(messages.c_str(), tool, {"skTOOLsk", "None"});
       if (can_.tool_calls) return;
     }

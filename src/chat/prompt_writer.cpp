@@ -1,5 +1,7 @@
 #include "chat/prompt_writer.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/escape.h"
@@ -38,9 +40,9 @@ std::vector<text::Span> trusted_parts(const jinja::Text& text) {
 
 std::string names_of(const std::vector<text::ChatTemplate>& own) {
   std::string names;
-  for (const BuiltinTemplate& builtin : builtin_templates()) names += (names.empty() ? "" : ", ") + std::string(builtin.name);
+  for (const BuiltinTemplate& builtin : builtin_templates()) names.append(names.empty() ? "" : ", ").append(builtin.name);
   for (const text::ChatTemplate& one : own) {
-    if (!one.name.empty()) names += ", model:" + shortened(one.name, 40);
+    if (!one.name.empty()) names.append(", model:").append(shortened(one.name, 40));
   }
   return names;
 }
@@ -70,7 +72,7 @@ void PromptWriter::take_builtin(std::string_view name, Source source) {
 
 void PromptWriter::take_own(const text::ChatTemplate& own) {
   try {
-    take(own.name.empty() ? "model" : "model:" + own.name, Source::model, own.source);
+    take(own.name.empty() ? std::string("model") : fmt::format("model:{}", own.name), Source::model, own.source);
   } catch (const Error& error) {
     fail(Code::bad_file, "the model's chat template: {}; take another with --chat-template", error.what());
   }

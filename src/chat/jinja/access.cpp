@@ -37,6 +37,7 @@ bool is_view(const Sequence& sequence) {
 /// object[index] of a string or a list; undefined data where there is none.
 bool element(Guard& guard, const Value& object, std::int64_t index, Value& found) {
   const String* string = object.string();
+  if (string != nullptr) guard.step(string->text.size() / 64);
   const Sequence* sequence = object.sequence();
   if (sequence != nullptr && is_view(*sequence)) return false;
   const auto size = static_cast<std::int64_t>(string != nullptr ? count_characters(string->bytes()) : sequence->items.size());
@@ -45,7 +46,6 @@ bool element(Guard& guard, const Value& object, std::int64_t index, Value& found
   if (sequence != nullptr) {
     found = sequence->items[static_cast<std::size_t>(index)];
   } else {
-    guard.step_over(string->text.size());
     found = character(guard, *string, byte_of_character(string->bytes(), static_cast<std::size_t>(index)));
   }
   return true;
@@ -79,7 +79,7 @@ Value bound(Callable::Kind kind, std::string_view name, const Value& self) {
 }
 
 /// A method or another attribute that the object has by its type.
-bool own_attribute(const Value& object, std::string_view name, Value& found) {
+bool own_attribute(Guard& guard, const Value& object, std::string_view name, Value& found) {
   if (object.is<LoopRef>()) {
     bool known = false;
     found = loop_attribute(*std::get<LoopRef>(object.data), name, known);
@@ -90,6 +90,7 @@ bool own_attribute(const Value& object, std::string_view name, Value& found) {
     return known;
   }
   if (object.is<NamespaceRef>()) {
+    guard.step(std::get<NamespaceRef>(object.data)->attributes.size() / 8);
     if (const Value* value = std::get<NamespaceRef>(object.data)->find(name)) {
       found = *value;
       return true;
@@ -140,7 +141,7 @@ SequenceRef items_of(Guard& guard, const Value& value) {
   if (const String* string = value.string()) {
     for (std::size_t at = 0; at < string->text.size(); at += character_size(string->bytes(), at)) {
       guard.step();
-      items.push_back(character(guard, *string, at));
+      items.push_back(make_string(&guard, string->text.part(at, at + character_size(string->bytes(), at))));  // of markup, too, plain text
     }
   } else if (const Dict* dict = value.dict()) {
     for (const Dict::Item& entry : dict->items()) items.push_back(entry.first);
@@ -153,7 +154,7 @@ SequenceRef items_of(Guard& guard, const Value& value) {
 Value attribute(Guard& guard, const Value& object, std::string_view name) {
   require_defined(object);
   Value found;
-  if (own_attribute(object, name, found)) return found;
+  if (own_attribute(guard, object, name, found)) return found;
   if (const Dict* dict = object.dict()) {
     if (const Value* value = dict->find(name)) return *value;
   }
@@ -173,7 +174,7 @@ Value item(Guard& guard, const Value& object, const Value& key) {
     if (element(guard, object, *as_integer(key), found)) return found;
   }
   if (const String* name = key.string()) {
-    if (own_attribute(object, name->bytes(), found)) return found;
+    if (own_attribute(guard, object, name->bytes(), found)) return found;
   }
   return no_item(guard, object, key);
 }
@@ -212,7 +213,6 @@ void each(const Range& range, std::int64_t size, Take take) {
 }
 
 Value slice_of_string(Guard& guard, const String& string, const Range& range, std::int64_t size) {
-  guard.step_over(string.text.size());
   if (range.step == 1) {
     if (range.first >= range.last) return make_string(&guard, Text());
     const std::size_t begin = byte_of_character(string.bytes(), static_cast<std::size_t>(range.first));
@@ -238,6 +238,7 @@ Value slice(Guard& guard, const Value& object, const Value& first, const Value& 
     if (object.dict() != nullptr) fail(Code::invalid_argument, "unhashable type: 'slice'");
     fail(Code::invalid_argument, "'{}' object is not subscriptable", type_name(object));
   }
+  if (string != nullptr) guard.step(string->text.size() / 64);
   const auto size = static_cast<std::int64_t>(string != nullptr ? count_characters(string->bytes()) : sequence->items.size());
   const Range range = range_of(first, last, step, size);
   if (string != nullptr) return slice_of_string(guard, *string, range, size);

@@ -148,6 +148,7 @@ bool is_listing(const Value& value) {
 
 Value add_strings(Guard& guard, const String& a, const String& b, const Value& left, const Value& right) {
   const bool markup = a.markup || b.markup;
+  if (markup) guard.step((a.text.size() + b.text.size()) / 16);
   Text sum;
   sum.reserve(a.text.size() + b.text.size());
   sum.append(markup && !a.markup ? html_escaped(left) : a.text);
@@ -176,6 +177,7 @@ Value add(Guard& guard, const Value& a, const Value& b) {
 Value formatted(Guard& guard, const Value& format, const Value& given) {
   const Sequence* several = given.sequence() != nullptr && given.sequence()->kind == Sequence::Kind::tuple ? given.sequence() : nullptr;
   const Text& text = format.string()->text;
+  guard.step(text.size() / 8);
   Text out;
   std::size_t used = 0;
   const auto next = [&]() -> const Value& {
@@ -208,7 +210,8 @@ Value formatted(Guard& guard, const Value& format, const Value& given) {
       fail(Code::invalid_argument, "the format '%{}' is not known", kind == '\0' ? ' ' : kind);
     }
   }
-  if (several != nullptr && used < several->items.size())
+  const bool takes_none = several == nullptr && (given.dict() != nullptr || given.sequence() != nullptr);
+  if (!takes_none && used < (several == nullptr ? 1 : several->items.size()))
     fail(Code::invalid_argument, "not all arguments converted during string formatting");
   return make_string(&guard, std::move(out), format.string()->markup);
 }

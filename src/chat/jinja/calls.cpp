@@ -53,6 +53,7 @@ void Interpreter::bind_parameters(const Macro& macro, Arguments& arguments, cons
   const std::size_t given = arguments.positional.size();
   for (std::size_t i = 0; i < macro.parameters.size(); ++i) {
     const Macro::Parameter& parameter = macro.parameters[i];
+    guard_.step(named.size() / 4);
     const Value* by_name = take_named(parameter.name);
     if (i < given && by_name != nullptr) {
       fail(Code::invalid_argument, "macro '{}' got multiple values for argument '{}'", shortened(macro.name), shortened(parameter.name));
@@ -163,6 +164,7 @@ Value Interpreter::call_function(const std::string& name, const Arguments& argum
   if (bound[0] == nullptr) fail(Code::invalid_argument, "'{}' needs an argument", name);
   const Text text = printed(guard_, *bound[0]);
   if (raises) fail(Code::invalid_argument, "{}", text.bytes());
+  if (text.size() > 1000) fail(Code::invalid_argument, "the format of strftime_now() has {} bytes; 1000 are the most", text.size());
   return make_string(&guard_, formatted_time(text.bytes(), now_), Origin::template_text);
 }
 
@@ -172,8 +174,9 @@ Value Interpreter::call_loop(const Callable& callable, const Arguments& argument
     if (arguments.positional.empty()) fail(Code::invalid_argument, "no items for cycling given");
     return arguments.positional[loop.index % arguments.positional.size()];
   }
-  const bool same = loop.changed_called &&
-                    std::equal(loop.changed.begin(), loop.changed.end(), arguments.positional.begin(), arguments.positional.end(), equal);
+  const auto is_equal = [&](const Value& a, const Value& b) { return compare(guard_, Operator::equal, a, b); };
+  const bool same = loop.changed_called && std::equal(loop.changed.begin(), loop.changed.end(), arguments.positional.begin(),
+                                                      arguments.positional.end(), is_equal);
   loop.changed_called = true;
   loop.changed = arguments.positional;
   return !same;

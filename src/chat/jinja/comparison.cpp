@@ -136,6 +136,13 @@ std::size_t weight(const Value& value) {
   return 0;
 }
 
+/// Of comparing two values for equality.
+std::size_t weight_of_both(const Value& a, const Value& b) {
+  if (a.string() != nullptr && b.string() != nullptr) return std::min(a.string()->text.size(), b.string()->text.size()) / 256;
+  const bool containers = (a.sequence() != nullptr && b.sequence() != nullptr) || (a.dict() != nullptr && b.dict() != nullptr);
+  return containers ? weight(a) + weight(b) : 0;
+}
+
 bool contains(Guard& guard, const Value& container, const Value& what) {
   if (const String* string = container.string()) {
     const String* part = what.string();
@@ -159,7 +166,7 @@ bool compare(Guard& guard, Operator op, const Value& a, const Value& b) {
   switch (op) {
     case Operator::equal:
     case Operator::not_equal:
-      guard.step(std::min(weight(a), weight(b)));
+      guard.step(weight_of_both(a, b));
       return equal(a, b) == (op == Operator::equal);
     case Operator::less:
       return less(guard, a, b);

@@ -63,7 +63,7 @@ Text render_continued(const Template& chat_template, const Dict& variables, std:
   std::string_view wanted = text;
   wanted = wanted.substr(0, strip_end(wanted));
   wanted = wanted.substr(strip_begin(wanted));
-  if (place == std::string_view::npos || rendered.bytes().find(wanted) == std::string_view::npos) {
+  if (place == std::string_view::npos || find_text(rendered.bytes(), wanted, 0) == std::string_view::npos) {
     fail(Code::invalid_argument, "the template does not write the last message as it is, so it cannot be continued");
   }
   if (rendered.bytes().substr(place, mark.size()) == mark) return rendered.part(0, place);

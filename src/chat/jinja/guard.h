@@ -15,6 +15,7 @@ struct Limits {
 
 constexpr std::size_t most_source_bytes = std::size_t{256} << 10;
 constexpr std::size_t most_nodes = 100'000;  ///< of a parsed template
+constexpr std::size_t most_names = 2'000;    ///< of variables and macros
 constexpr int most_syntax_depth = 200;       ///< parentheses, operators in a row, blocks
 constexpr int most_value_depth = 100;        ///< lists within lists
 

@@ -14,7 +14,10 @@ namespace {
 
 using Kind = Sequence::Kind;
 
-Value length_filter(const FilterCall& call) { return static_cast<std::int64_t>(length(call.input)); }
+Value length_filter(const FilterCall& call) {
+  if (call.input.string() != nullptr) call.guard.step(call.input.string()->text.size() / 64);
+  return static_cast<std::int64_t>(length(call.input));
+}
 
 Value list(const FilterCall& call) { return make_sequence(&call.guard, Kind::list, items_of(call.guard, call.input)->items); }
 

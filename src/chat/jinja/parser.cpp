@@ -7,6 +7,7 @@
 #include <array>
 
 #include "base/escape.h"
+#include "base/status.h"
 #include "chat/jinja/expression_parser.h"
 
 namespace skipstone::chat::jinja {
@@ -17,7 +18,11 @@ Symbols::Symbols() {
 
 std::uint32_t Symbols::of(const std::string& name) {
   const auto [entry, added] = numbers_.emplace(name, static_cast<std::uint32_t>(names_.size()));
-  if (added) names_.push_back(name);
+  if (added) {
+    // Variables are looked up one by one; no template has a tenth of so many.
+    if (names_.size() >= most_names) fail(Code::invalid_argument, "the template has more than {} names", most_names);
+    names_.push_back(name);
+  }
   return entry->second;
 }
 

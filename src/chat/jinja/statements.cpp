@@ -147,6 +147,7 @@ void Interpreter::assign(const Target& target, const Value& value, const ScopePt
   const Value* space = scope->find(target.symbol);
   if (space == nullptr || !space->is<NamespaceRef>()) fail(Code::invalid_argument, "cannot assign attribute on non-namespace object");
   Namespace& attributes = *std::get<NamespaceRef>(space->data);
+  guard_.step(attributes.attributes.size() / 8);
   if (Value* known = attributes.find(target.attribute)) {
     *known = value;
   } else {

@@ -39,6 +39,9 @@ Text replaced(Guard& guard, const Text& text, std::string_view what, const Text&
 Text stripped(const Text& text, const Value* characters, bool front, bool back) {
   const std::string_view bytes = text.bytes();
   const bool white = characters == nullptr || characters->is<None>();
+  if (!white && string_argument(*characters, "the argument of strip").text.size() > 1000) {
+    fail(Code::invalid_argument, "the argument of strip is longer than 1000 bytes");
+  }
   const std::string_view set = white ? std::string_view() : string_argument(*characters, "the argument of strip").bytes();
   const std::size_t begin = !front ? 0 : white ? strip_begin(bytes) : strip_begin(bytes, set);
   const std::string_view rest = bytes.substr(begin);
@@ -227,7 +230,7 @@ Value search(const Call& call) {
   std::int64_t count = 0;
   std::size_t found = std::string_view::npos;
   for (std::size_t at = find_text(text, what, first); at != std::string_view::npos; at = find_text(text, what, at)) {
-    call.guard.step();
+    call.guard.step(1 + what.size() / 64);
     ++count;
     found = at;
     if (call.name == "find" || call.name == "index") break;
@@ -300,7 +303,11 @@ Value partition(const Call& call) {
   if (separator.empty()) fail(Code::invalid_argument, "empty separator");
   const Text& whole = call.string.text;
   const bool last = call.name == "rpartition";
-  const std::size_t found = last ? call.bytes().rfind(separator) : find_text(call.bytes(), separator, 0);
+  std::size_t found = find_text(call.bytes(), separator, 0);
+  for (std::size_t next = found; last && next != std::string_view::npos; next = find_text(call.bytes(), separator, next + 1)) {
+    call.guard.step(1 + separator.size() / 64);
+    found = next;
+  }
   std::vector<Value> parts;
   if (found == std::string_view::npos) {
     parts = {call.text(last ? Text() : whole), call.text(Text()), call.text(last ? whole : Text())};
@@ -388,7 +395,7 @@ const std::map<std::string_view, Handler>& handlers() {
 bool is_string_method(std::string_view name) { return handlers().count(name) > 0; }
 
 Value call_string_method(Guard& guard, const Value& object, const std::string& name, const Arguments& arguments) {
-  guard.step_over(object.string()->text.size());
+  guard.step(object.string()->text.size() / 32);
   return handlers().at(name)(Call{guard, *object.string(), name, arguments});
 }
 

@@ -69,6 +69,7 @@ Value escape(const FilterCall& call) {
 
 Value trim(const FilterCall& call) {
   const auto bound = call.arguments.bind(call.name, {"chars"});
+  if (call.input.string() != nullptr) call.guard.step(call.input.string()->text.size() / 32);
   return call.text(stripped(printed(call.guard, call.input), bound[0], true, true), is_markup(call));
 }
 
@@ -212,6 +213,7 @@ Value to_integer(const FilterCall& call) {
   Value result = bound[0] != nullptr ? *bound[0] : Value(std::int64_t{0});
   double real = 0;
   if (const String* string = call.input.string()) {
+    call.guard.step(string->text.size() / 16);
     const std::int64_t base = integer_or(bound[1], 10);
     if (base < 2 || base > 36) fail(Code::invalid_argument, "int() base must be >= 2 and <= 36");
     if (!read_integer(string->bytes(), static_cast<int>(base), result) && read_real(string->bytes(), real)) truncated(real, result);
@@ -232,9 +234,12 @@ Value to_real(const FilterCall& call) {
   Value result = bound[0] != nullptr ? *bound[0] : Value(0.0);
   double real = 0;
   if (const String* string = call.input.string()) {
+    call.guard.step(string->text.size() / 16);
     if (read_real(string->bytes(), real)) result = real;
   } else if (as_real(call.input)) {
     result = *as_real(call.input);
+  } else if (const auto* big = call.input.get<BigInteger>(); big != nullptr && read_real(*big->digits, real)) {
+    result = real;
   }
   result.origin = Origin::data;
   return result;

@@ -53,7 +53,10 @@ std::size_t Dict::position(const Value& key) const {
 }
 
 const Value* Dict::find_key(Guard& guard, const Value& key) const {
-  if (const String* name = key.string()) return find(name->bytes());
+  if (const String* name = key.string()) {
+    guard.step(name->text.size() / 64);
+    return find(name->bytes());
+  }
   guard.step(items_.size() / 4);
   return find_equal(key);
 }
