@@ -71,9 +71,8 @@ skipstone_status skipstone_session_begin(skipstone_session* session, const skips
     const api::Use use(*session);
     const auto prompt = prompt_from(tokens, count);
     auto stream = stream_for(*session, prompt, chunk, user_data);
-    session->session->begin(prompt, max_tokens, [&stream = *stream](const spec::Emitted& emitted) {
-      return stream.push(emitted.token, emitted.drafted);
-    });
+    session->session->begin(prompt, max_tokens,
+                            [&stream = *stream](const spec::Emitted& emitted) { return stream.push(emitted.token, emitted.drafted); });
     session->last = {};
     session->stream = std::move(stream);
   });
@@ -85,7 +84,8 @@ skipstone_status skipstone_session_step(skipstone_session* session, uint64_t mic
     api::require(done, "done");
     *done = 0;
     const api::Use use(*session);
-    if (mode != SKIPSTONE_STEP_WAIT && mode != SKIPSTONE_STEP_POLL) fail(Code::invalid_argument, "mode {} is none of skipstone_step_mode", mode);
+    if (mode != SKIPSTONE_STEP_WAIT && mode != SKIPSTONE_STEP_POLL)
+      fail(Code::invalid_argument, "mode {} is none of skipstone_step_mode", mode);
     *done = 1;  // also where the step fails: that ends the generation
     constexpr std::uint64_t hour = 3600ull * 1000 * 1000;
     auto outcome = session->session->step(std::chrono::microseconds(std::min(microseconds, hour)),

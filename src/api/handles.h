@@ -24,7 +24,7 @@ struct skipstone_session {
   std::unique_ptr<skipstone::api::Stream> stream;  ///< of the generation that has begun and not ended
   std::atomic<bool> cancel{false};
   std::unique_ptr<skipstone::engine::Session> session;  ///< behind what its generation uses
-  std::atomic<bool> busy{false};  ///< a call that changes the session is running
+  std::atomic<bool> busy{false};                        ///< a call that changes the session is running
   static_assert(std::atomic<bool>::is_always_lock_free, "skipstone_session_cancel() is called from signal handlers");
 };
 
@@ -35,7 +35,8 @@ class Use {
  public:
   explicit Use(skipstone_session& session) : session_(session) {
     if (session_.busy.exchange(true)) {
-      fail(Code::invalid_argument, "the session is in use by a call that has not returned; a callback or another thread cannot change it meanwhile");
+      fail(Code::invalid_argument,
+           "the session is in use by a call that has not returned; a callback or another thread cannot change it meanwhile");
     }
   }
   ~Use() { session_.busy.store(false); }

@@ -52,7 +52,8 @@ engine::SessionOptions options_from(const skipstone_session_params& params) {
   options.sampling.seed = params.seed;
   if (params.sampler != nullptr) {
     if (params.verify == SKIPSTONE_VERIFY_REJECTION) {
-      fail(Code::invalid_argument, "a sampler of the caller's and verification by rejection do not go together; it would need distributions");
+      fail(Code::invalid_argument,
+           "a sampler of the caller's and verification by rejection do not go together; it would need distributions");
     }
     options.sampling.rule = [sampler = params.sampler, data = params.sampler_data](std::span<const float> logits,
                                                                                    std::span<const text::Token> text) {

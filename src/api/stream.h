@@ -15,8 +15,8 @@ namespace skipstone::api {
 class Stream {
  public:
   /// `cancel` is set from any thread; taking notice clears it.
-  Stream(const engine::Engine& engine, const text::StopStrings& stop, std::atomic<bool>& cancel, bool at_text_start, skipstone_chunk_fn chunk,
-         void* user_data);
+  Stream(const engine::Engine& engine, const text::StopStrings& stop, std::atomic<bool>& cancel, bool at_text_start,
+         skipstone_chunk_fn chunk, void* user_data);
 
   /// False where the caller, a cancellation or a stop string asks to stop.
   bool push(text::Token token, bool drafted);

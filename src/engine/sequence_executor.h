@@ -121,8 +121,8 @@ class SequenceExecutor : public spec::Executor {
   /// Runs what gives `output` behind the last committed token; it is row 0's.
   void look(exec::Output output);
 
-  std::vector<spec::Token> text_;          ///< what is committed
-  std::vector<Read> reads_;                ///< of text_
+  std::vector<spec::Token> text_;            ///< what is committed
+  std::vector<Read> reads_;                  ///< of text_
   std::optional<exec::PassSpec> last_read_;  ///< the pass that read the end of text_, while its residual stream is still there
   std::uint32_t last_read_rows_ = 0;
   bool lossy_ = false;  ///< layers were left out behind some of text_

@@ -152,8 +152,8 @@ struct Session::State {
   std::unique_ptr<exec::Executor> passes;
   CosineKeeper executor;
   std::vector<text::Token> history;
-  std::uint32_t filled = 0;  ///< positions whose keys and values measurements have left in the cache
-  spec::Outcome outcome;     ///< of what begin() began, where it has ended
+  std::uint32_t filled = 0;          ///< positions whose keys and values measurements have left in the cache
+  spec::Outcome outcome;             ///< of what begin() began, where it has ended
   Stepper* stepping = nullptr;       ///< in whose body generate() runs
   std::unique_ptr<Stepper> stepper;  ///< last: its body uses all of the above
 };
@@ -330,8 +330,8 @@ double Session::agreement(std::size_t count) const {
   return static_cast<double>(agreed) / static_cast<double>(count);
 }
 
-// What stands behind the last token that stays is gone. Where a continuation ends there, that token is pending again, as if the continuation
-// had stopped there; behind a prompt there is nothing to go on from but a token more.
+// What stands behind the last token that stays is gone. Where a continuation ends there, that token is pending again, as if the
+// continuation had stopped there; behind a prompt there is nothing to go on from but a token more.
 void Session::rewind(std::size_t count) {
   State& s = *state_;
   s.require_idle();

@@ -12,8 +12,8 @@
 
 namespace skipstone::exec {
 
-/// The greedy passes of plain decoding, verification, drafts and prompts of a model with `layers` layers: each row bucket once. Larger prompt
-/// buckets use the pipelines of the last one.
+/// The greedy passes of plain decoding, verification, drafts and prompts of a model with `layers` layers: each row bucket once. Larger
+/// prompt buckets use the pipelines of the last one.
 std::vector<PassSpec> usual_passes(std::uint32_t layers);
 /// What a session may run besides: `logits` of the rows, where it samples or its drafter looks at several tokens; `trees` of drafts.
 std::vector<PassSpec> session_passes(std::uint32_t layers, bool logits, bool trees);

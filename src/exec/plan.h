@@ -40,9 +40,9 @@ struct PassSpec {
   bool last_row_only = false;    ///< the output is of the last real row alone
   std::uint32_t keep_after = 0;  ///< the residual stream after this many layers goes to the kept rows; 0: it does not
   Cosines cosines = Cosines::none;
-  bool kv_only = false;  ///< each layer stores K and V of the residual stream as it is, and leaves it so
-  bool tree = false;     ///< rows stand behind their parents, not behind each other
-  bool window = false;   ///< attention reads a part of the text alone: Rows::window
+  bool kv_only = false;      ///< each layer stores K and V of the residual stream as it is, and leaves it so
+  bool tree = false;         ///< rows stand behind their parents, not behind each other
+  bool window = false;       ///< attention reads a part of the text alone: Rows::window
   bool output_only = false;  ///< no layer runs: the output is of the residual stream that the same pass without this has just left
   RoundStep step = RoundStep::none;
   bool operator==(const PassSpec&) const = default;

@@ -1,5 +1,6 @@
 // JSON documents that take no memory to be destroyed. Those of nlohmann::json do: their destructor moves what they hold to a list first, so
-// that deep documents need no deep stack, and a request for memory that fails there ends the program. Ours are never deep (parse_json()).
+// that deep documents need no deep stack, and a request for memory that fails there ends the program. Ours are never deep, for what comes from
+// outside is read by parse_json().
 #pragma once
 
 #include <nlohmann/json.hpp>

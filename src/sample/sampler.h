@@ -27,7 +27,7 @@ struct SamplerParams {
   float repeat_penalty = 1.0f;     ///< 1: off; CTRL's rule (Keskar et al. 2019): positive logits divided, negative multiplied
   std::uint32_t repeat_last = 64;  ///< how many of the latest tokens the penalty looks at
   std::uint64_t seed = 0;
-  Rule rule;  ///< instead of all of the above, where there is one
+  Rule rule = {};  ///< instead of all of the above, where there is one
 
   /// Throws invalid_argument naming the value that is out of range (NaN included).
   void check() const;
@@ -49,8 +49,8 @@ class Sampler {
 
   /// The token at text position `position` (0 is the first token of the prompt, BOS included), given that row's logits and the tokens
   /// before it. A pure function of (params, logits, history, position): *coupled* verification rests on that. Ties go to the lowest id; NaN
-  /// never wins; logits that are all NaN throw internal, a rule's token outside the vocabulary invalid_argument. Noise: Gumbel, Philox4x32-10 with key = seed and counter = (position, token / 4);
-  /// so an equal draft distribution gives an equal draft.
+  /// never wins; logits that are all NaN throw internal, a rule's token outside the vocabulary invalid_argument. Noise: Gumbel,
+  /// Philox4x32-10 with key = seed and counter = (position, token / 4); so an equal draft distribution gives an equal draft.
   Choice choose(std::span<const float> logits, std::span<const Token> history, std::uint64_t position);
 
   /// What choose() says of `token`: its un-tempered probability, and the margin of the row.

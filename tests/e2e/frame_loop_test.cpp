@@ -81,9 +81,10 @@ TEST(FrameLoop, FramesKeepTheirBudgetAndTheTextIsTheSame) {
       best = std::min(best, static_cast<double>(late) / static_cast<double>(frames.seconds.size()));
       std::vector<double> sorted = frames.seconds;
       std::ranges::sort(sorted);
-      std::printf("%s: %zu tokens of prompt and %u more in %zu frames; a frame gave %.2f ms (median), %.2f ms (most); one row takes %.2f ms; "
-                  "%zu frames over 4 ms and a row\n",
-                  draft, tokens.size(), most, sorted.size(), 1e3 * sorted[sorted.size() / 2], 1e3 * sorted.back(), 1e3 * one_row, late);
+      std::printf(
+          "%s: %zu tokens of prompt and %u more in %zu frames; a frame gave %.2f ms (median), %.2f ms (most); one row takes %.2f ms; "
+          "%zu frames over 4 ms and a row\n",
+          draft, tokens.size(), most, sorted.size(), 1e3 * sorted[sorted.size() / 2], 1e3 * sorted.back(), 1e3 * one_row, late);
     }
     EXPECT_LE(best, 0.01) << draft;
   }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <random>
 #include <stdexcept>
 #include <string>
@@ -16,7 +17,14 @@ namespace {
 
 using Tokens = std::vector<skipstone_token>;
 
-constexpr const char* drafters[] = {"none", "exit:2,k=3", "auto", "suffix", "lookup", "skip:attn:1;mlp:2,k=4", "suffix+exit:2,k=2", "ngram:unigram=1"};
+/// Every way of drafting: none, passes, chains of both, lookups, trees, blocks. On SwiftShader, which is slow, one of each cost.
+const std::vector<const char*> drafters = [] {
+  std::vector<const char*> all{"none",           "exit:2,k=3", "suffix", "auto", "lookup", "skip:attn:1;mlp:2,k=4", "suffix+exit:2,k=2",
+                               "ngram:unigram=1"};
+  const char* device = std::getenv("SKIPSTONE_TEST_DEVICE");
+  if (device != nullptr && std::string(device) == "swiftshader") all.resize(3);
+  return all;
+}();
 constexpr const char* prompt = "the quick brown fox and the quick brown dog and the quick";
 constexpr std::uint32_t most = 40;
 
@@ -69,14 +77,18 @@ skipstone::fixtures::TemporaryDirectory* Steps::directory_ = nullptr;
 
 TEST_F(Steps, TheTextIsThatOfAGenerationAtOnce) {
   const Tokens tokens = engine_->tokenize(prompt);
+  const Tokens more = engine_->tokenize(" and so", false);
   int steps = 0;
   for (const char* draft : drafters) {
     for (const float temperature : {0.0f, 0.8f}) {
       auto plain = open(draft, temperature);
       const std::string expected = text_of(plain, tokens, most);
+      const Tokens expected_tokens = plain.tokens();
+      const std::string expected_more = text_of(plain, more, 8);
       for (const skipstone_step_mode mode : {SKIPSTONE_STEP_WAIT, SKIPSTONE_STEP_POLL}) {
-        for (const std::uint64_t microseconds : {0u, 300u, 20000u}) {
-          SCOPED_TRACE(testing::Message() << draft << ", temperature " << temperature << ", mode " << mode << ", " << microseconds << " us");
+        for (const std::uint64_t microseconds : {0u, 2000u}) {
+          SCOPED_TRACE(testing::Message() << draft << ", temperature " << temperature << ", mode " << mode << ", " << microseconds
+                                          << " us");
           auto session = open(draft, temperature);
           std::string text;
           session.begin(tokens, most, [&](const skipstone_chunk& chunk) {
@@ -87,19 +99,14 @@ TEST_F(Steps, TheTextIsThatOfAGenerationAtOnce) {
           for (++steps; !session.step(microseconds, mode); ++steps) {
           }
           EXPECT_EQ(text, expected);
-          EXPECT_EQ(session.tokens(), plain.tokens());
-          EXPECT_EQ(session.length(), plain.length());
-          // The conversation goes on alike.
-          EXPECT_EQ(text_of(session, engine_->tokenize(" and so", false), 8), [&] {
-            auto again = open(draft, temperature);
-            text_of(again, tokens, most);
-            return text_of(again, engine_->tokenize(" and so", false), 8);
-          }());
+          EXPECT_EQ(session.tokens(), expected_tokens);
+          EXPECT_EQ(session.length(), tokens.size() + expected_tokens.size());
+          EXPECT_EQ(text_of(session, more, 8), expected_more) << "the conversation goes on alike";
         }
       }
     }
   }
-  EXPECT_GT(steps, 1000);
+  EXPECT_GT(steps, 200);
 }
 
 TEST_F(Steps, UntilItHasEndedNothingElseIsDoneWithTheSession) {
@@ -225,7 +232,7 @@ TEST_F(Steps, StopStringsEndTheTextBeforeThemWhateverTheDrafter) {
   std::minstd_rand random(3);
   for (const char* draft : drafters) {
     auto session = open(draft);
-    for (int round = 0; round < 12; ++round) {
+    for (int round = 0; round < 6; ++round) {
       std::size_t first = random() % (all.size() - 4), last = first + 1 + random() % 6;
       while (within_character(all, first)) ++first;
       while (last <= first || within_character(all, last)) ++last;

@@ -19,7 +19,8 @@ std::string before_stop(const std::string& text, const std::vector<std::string>&
   for (std::size_t end = 1; end <= text.size(); ++end) {
     std::size_t longest = 0;
     for (const std::string& stop : stops) {
-      if (stop.size() <= end && std::string_view(text).substr(end - stop.size(), stop.size()) == stop) longest = std::max(longest, stop.size());
+      if (stop.size() <= end && std::string_view(text).substr(end - stop.size(), stop.size()) == stop)
+        longest = std::max(longest, stop.size());
     }
     if (longest > 0) return text.substr(0, end - longest);
   }
@@ -76,9 +77,10 @@ TEST(StopStrings, HoldBackNoMoreThanMayBeTheBeginningOfOne) {
 }
 
 TEST(StopStrings, WhatNoTextCouldEndWithIsRefused) {
-  for (const std::vector<std::string>& wrong :
-       {std::vector<std::string>{""}, {"fine", "\xff"}, {std::string(StopStrings::longest + 1, 'x')},
-        std::vector<std::string>(StopStrings::most + 1, "x")}) {
+  for (const std::vector<std::string>& wrong : {std::vector<std::string>{""},
+                                                {"fine", "\xff"},
+                                                {std::string(StopStrings::longest + 1, 'x')},
+                                                std::vector<std::string>(StopStrings::most + 1, "x")}) {
     try {
       StopStrings{wrong};
       ADD_FAILURE() << "accepted";

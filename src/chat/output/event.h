@@ -1,0 +1,30 @@
+// What a parser of answers says of them.
+#pragma once
+
+#include <functional>
+#include <string>
+
+namespace skipstone::chat {
+
+enum class EventKind {
+  text,
+  reasoning,
+  tool_call_begin,      ///< name and id are known
+  tool_call_arguments,  ///< JSON; joined over the call's events, an object
+  tool_call_end,
+  marker,  ///< the format's own: a tag, white space around one
+};
+
+struct Event {
+  EventKind kind = EventKind::text;
+  std::string raw = {};   ///< what of the answer it stands for: joined over all events, these are the answer
+  std::string text = {};  ///< what text, reasoning and arguments say
+  std::string name = {}, id = {};
+  std::string note = {};  ///< why something that looked like a call is none, or what was not closed
+  int call = -1;          ///< which call of the answer, from 0
+  bool complete = true;   ///< of tool_call_end: false where arguments that were already given broke off; the call is void
+};
+
+using Sink = std::function<void(const Event&)>;
+
+}  // namespace skipstone::chat

@@ -1,0 +1,52 @@
+// Finds the end of a JSON value in a text that is still being written. Every byte is looked at once.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace skipstone::chat {
+
+/// Structure alone: numbers and words are not checked, which is for the one who parses the value when it is whole.
+class JsonScanner {
+ public:
+  enum class Status { more, done, failed };
+
+  /// A member of the outermost object: where its parts are, as offsets into the text.
+  struct Member {
+    std::size_t key = 0, key_end = 0;  ///< with the quotes
+    std::size_t value = 0;             ///< 0: not reached yet
+    std::size_t value_end = 0;         ///< 0: still open
+  };
+
+  /// `text`: all from the value's first byte on, which is '{' or '['; it may have grown since the last call. After `done`, at() is behind
+  /// the value; after `failed`, it is the byte that cannot stand there.
+  Status scan(std::string_view text);
+
+  std::size_t at() const { return at_; }
+
+  /// At most 16; further ones are not kept.
+  const std::vector<Member>& members() const { return members_; }
+
+ private:
+  enum class Expect { value, value_or_end, key, key_or_end, colon, comma_or_end };
+
+  bool step(char byte);
+  bool begin_value(char byte);
+  bool open(char byte);
+  bool close(char byte);
+  void end_value(std::size_t behind);
+  bool in_object() const { return (objects_ >> (depth_ - 1) & 1) != 0; }
+
+  static constexpr int deepest = 32;  ///< as parse_json() has it
+
+  std::size_t at_ = 0;
+  int depth_ = 0;
+  std::uint64_t objects_ = 0;  ///< bit n: what is open at depth n + 1 is an object
+  Expect expect_ = Expect::value;
+  bool in_string_ = false, escaped_ = false, in_word_ = false, key_string_ = false, done_ = false;
+  std::vector<Member> members_;
+};
+
+}  // namespace skipstone::chat

@@ -1,0 +1,36 @@
+// A whole answer out of its events.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "chat/output/event.h"
+
+namespace skipstone::chat {
+
+struct ToolCall {
+  std::string name, id;
+  std::string arguments;  ///< a JSON object
+};
+
+struct Message {
+  std::string content, reasoning;
+  std::vector<ToolCall> calls;
+  std::vector<std::string> notes;
+};
+
+class MessageBuilder {
+ public:
+  void add(const Event& event);
+
+  /// Of the events so far. A call that is still open is none.
+  const Message& message() const { return message_; }
+
+ private:
+  Message message_;
+  std::optional<ToolCall> open_;
+  std::string open_raw_;  ///< all that the open call's events stand for: content, should it break off
+};
+
+}  // namespace skipstone::chat

@@ -1,0 +1,71 @@
+// For tests of the parser of answers: an answer fed in pieces, and what every answer must keep.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "chat/output/message.h"
+#include "chat/output/output_parser.h"
+
+namespace skipstone::chat {
+
+struct Parsed {
+  Message message;
+  std::vector<Event> events;
+};
+
+/// `answer`, cut at the offsets `cuts` (ascending). The events' raw texts must join to the answer.
+inline Parsed parse(const OutputFormat& format, const OutputOptions& options, std::string_view answer,
+                    const std::vector<std::size_t>& cuts = {}) {
+  Parsed parsed;
+  MessageBuilder builder;
+  std::string raw;
+  {
+    OutputParser parser(format, options, [&](const Event& event) {
+      parsed.events.push_back(event);
+      builder.add(event);
+      raw += event.raw;
+    });
+    std::size_t from = 0;
+    for (const std::size_t cut : cuts) {
+      parser.push(answer.substr(from, cut - from));
+      from = cut;
+    }
+    parser.push(answer.substr(from));
+    parser.finish();
+  }
+  EXPECT_EQ(raw, answer) << "nothing may be lost or made up";
+  parsed.message = builder.message();
+  return parsed;
+}
+
+inline std::vector<std::size_t> every_byte(std::string_view answer) {
+  std::vector<std::size_t> cuts;
+  for (std::size_t i = 1; i < answer.size(); ++i) cuts.push_back(i);
+  return cuts;
+}
+
+/// One line a thing, to compare.
+inline std::string described(const Message& message) {
+  std::string text = "content: " + message.content + "\nreasoning: " + message.reasoning + "\n";
+  for (const ToolCall& call : message.calls) text += "call " + call.name + " " + call.id + " " + call.arguments + "\n";
+  return text;
+}
+
+inline const OutputFormat& format_named(std::string_view name) {
+  const OutputFormat* format = find_output_format(name);
+  EXPECT_NE(format, nullptr) << name;
+  return *format;
+}
+
+inline std::vector<Tool> test_tools() {
+  return {{"get_weather", {{"city", true}, {"days", false}}},
+          {"search_orders", {{"customer_id", false}, {"filters", false}, {"express", false}}},
+          {"ping", {}}};
+}
+
+}  // namespace skipstone::chat
