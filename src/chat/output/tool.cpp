@@ -17,7 +17,7 @@ const SortedJson* member(const SortedJson& object, const char* key) {
 bool allows_text(const SortedJson& schema) {
   if (const SortedJson* type = member(schema, "type")) {
     if (type->is_string()) return *type == "string";
-    return type->is_array() && std::ranges::find(*type, json("string")) != type->end();
+    return type->is_array() && std::ranges::find(*type, SortedJson("string")) != type->end();
   }
   const SortedJson* values = member(schema, "enum");
   return values != nullptr && values->is_array() && !values->empty() &&
