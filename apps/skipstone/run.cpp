@@ -4,7 +4,6 @@
 #include <cstdio>
 #include <limits>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -12,6 +11,7 @@
 #include "commands.h"
 #include "engine_options.h"
 #include "interrupt.h"
+#include "json/json.h"
 #include "model_path.h"
 #include "number_option.h"
 #include "output.h"
@@ -89,12 +89,12 @@ class Interruptible {
   Interruptible& operator=(const Interruptible&) = delete;
 };
 
-nlohmann::ordered_json result_json(const RunOptions& options, const std::string& model, const std::string& prompt,
-                                   const std::vector<skipstone_token>& prompt_tokens, const std::string& text,
-                                   const skipstone::Engine& engine, skipstone::Session& session) {
+skipstone::Json result_json(const RunOptions& options, const std::string& model, const std::string& prompt,
+                            const std::vector<skipstone_token>& prompt_tokens, const std::string& text, const skipstone::Engine& engine,
+                            skipstone::Session& session) {
   const RunStatistics statistics = read_statistics(session);
   const skipstone_engine_info info = engine.info();
-  nlohmann::ordered_json result = {
+  skipstone::Json result = {
       {"prompt", prompt},
       {"text", text},
       {"prompt_tokens", prompt_tokens},
@@ -134,7 +134,7 @@ ExitCode generate(const RunOptions& options, const std::string& model, const std
   });
   if (options.json) {
     const auto result = result_json(options, model, prompt, tokens, text, engine, session);
-    output.write(result.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+    output.write(result.dump(-1, ' ', false, skipstone::Json::error_handler_t::replace) + "\n");
   } else {
     echo();
     output.write("\n");
@@ -221,8 +221,9 @@ void add_run(CLI::App& app, ExitCode& code) {
       ->envname("SKIPSTONE_JSON")
       ->group(group);
   command->add_flag("--no-echo", o.no_echo, "Do not write the prompt before the continuation")->envname("SKIPSTONE_NO_ECHO")->group(group);
-  command->add_option("--color", o.colour, "Accepted drafts green, the prompt dim: auto (on a terminal; also plain --color), always, never")
-      ->envname("SKIPSTONE_COLOR")
+  CLI::Option* const colour = command->add_option(
+      "--color", o.colour, "Accepted drafts green, the prompt dim: auto (on a terminal; also plain --color), always, never");
+  colour->envname("SKIPSTONE_COLOR")
       ->expected(0, 1)
       ->check([](const std::string& when) {
         return when.empty() || when == "auto" || when == "always" || when == "never" ? "" : "'" + when + "' is none of auto, always, never";
@@ -235,8 +236,8 @@ void add_run(CLI::App& app, ExitCode& code) {
       "be set by the environment variable that stands beside it; the command line wins.\n\n"
       "Example:\n  skipstone run -p \"Once upon a time\" -n 64 --stats\n\n" +
       exit_code_help);
-  command->callback([options, command, &code] {
-    if (command->get_option("--color")->count() > 0 && options->colour.empty()) options->colour = "auto";
+  command->callback([options, colour, &code] {  // options are not looked up by name here: CLI11 ends the program where that finds no memory
+    if (colour->count() > 0 && options->colour.empty()) options->colour = "auto";
     options->drafting.give_to(options->sampling);
     code = run(*options);
   });

@@ -1,18 +1,17 @@
 #include "run_turn.h"
 
-#include <nlohmann/json.hpp>
-
 #include "chat/screen.h"
 #include "chat/session_answerer.h"
 #include "engine_options.h"
 #include "interrupt.h"
+#include "json/json.h"
 #include "output.h"
 #include "statistics.h"
 
 namespace cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using skipstone::Json;
 
 bool show(chat::Screen& screen, const chat::Piece& piece) {
   using Kind = chat::Piece::Kind;

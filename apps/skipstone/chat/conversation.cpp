@@ -6,7 +6,7 @@
 namespace cli::chat {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using skipstone::Json;
 
 bool by_user(const Message& message) { return message.role == "user"; }
 

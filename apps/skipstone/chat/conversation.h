@@ -2,9 +2,10 @@
 #pragma once
 
 #include <cstddef>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
+
+#include "json/json.h"
 
 namespace cli::chat {
 
@@ -43,7 +44,7 @@ class Conversation {
   const Message* last_answer() const;
 
   /// As skipstone_chat_render() takes them.
-  nlohmann::ordered_json json() const;
+  skipstone::Json json() const;
 
  private:
   std::string system_;

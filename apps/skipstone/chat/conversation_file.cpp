@@ -15,7 +15,7 @@
 namespace cli::chat {
 namespace {
 
-using nlohmann::json;
+using skipstone::SortedJson;
 using skipstone::Code;
 
 constexpr std::size_t largest_file = 64 << 20;  // bytes; more than any context
@@ -38,9 +38,9 @@ class Reader {
  public:
   explicit Reader(const std::string& path) : path_(path) {}
 
-  Conversation conversation(const json& document) const {
+  Conversation conversation(const SortedJson& document) const {
     Conversation conversation;
-    const json* list = &document;
+    const SortedJson* list = &document;
     if (document.is_object()) {
       const auto found = document.find("messages");
       if (found == document.end()) skipstone::fail(Code::bad_file, "{}: has no \"messages\"; it is no conversation", path_);
@@ -61,7 +61,7 @@ class Reader {
   }
 
  private:
-  Message message(const json& entry, const std::string& at) const {
+  Message message(const SortedJson& entry, const std::string& at) const {
     if (!entry.is_object()) skipstone::fail(Code::bad_file, "{}: {} is no object", path_, at);
     Message message{.role = text(entry, "role", at)};
     static constexpr std::array roles = {"system", "developer", "user", "assistant", "tool"};
@@ -78,7 +78,7 @@ class Reader {
     return message;
   }
 
-  ToolCall call(const json& entry, const std::string& at) const {
+  ToolCall call(const SortedJson& entry, const std::string& at) const {
     const auto function = entry.is_object() ? entry.find("function") : entry.end();
     if (!entry.is_object() || function == entry.end() || !function->is_object()) {
       skipstone::fail(Code::bad_file, "{}: {} has no \"function\"", path_, at);
@@ -87,7 +87,7 @@ class Reader {
   }
 
   /// "" where there is none or null.
-  std::string text(const json& object, const char* key, const std::string& at) const {
+  std::string text(const SortedJson& object, const char* key, const std::string& at) const {
     const auto found = object.find(key);
     if (found == object.end() || found->is_null()) return {};
     if (!found->is_string()) skipstone::fail(Code::bad_file, "{}: {}.{} is no text", path_, at, key);
@@ -100,15 +100,15 @@ class Reader {
 }  // namespace
 
 void save_conversation(const Conversation& conversation, const std::string& model, const std::string& path) {
-  const nlohmann::ordered_json document = {
+  const skipstone::Json document = {
       {"format", "skipstone-chat"}, {"version", 1}, {"model", model}, {"messages", conversation.json()}};
-  const std::string text = document.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  const std::string text = document.dump(2, ' ', false, skipstone::Json::error_handler_t::replace) + "\n";
   skipstone::write_whole_file(path, std::as_bytes(std::span(text)));
 }
 
 Conversation load_conversation(const std::string& path) {
   const std::string text = read_file(path);
-  return Reader(path).conversation(skipstone::parse_json<json>(text, path));
+  return Reader(path).conversation(skipstone::parse_json<SortedJson>(text, path));
 }
 
 }  // namespace cli::chat

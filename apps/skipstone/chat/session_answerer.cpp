@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::size_t prompt_end_bytes = 256;  // of the prompt's end that a parser gets: enough for any tag
 
-std::string json_text(const nlohmann::ordered_json& json) {
-  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::strict);
+std::string json_text(const skipstone::Json& json) {
+  return json.dump(-1, ' ', false, skipstone::Json::error_handler_t::strict);
 }
 
 /// Takes care that a signal never meets a session that is gone, nor one that generates nothing.
@@ -105,7 +105,7 @@ std::vector<skipstone_token> SessionAnswerer::unread(const std::vector<skipstone
 }
 
 skipstone::ChatParser SessionAnswerer::make_parser(const Conversation& conversation) const {
-  const std::string prompt = nlohmann::json::parse(chat_.show(json_text(conversation.json()))).at("text").get<std::string>();
+  const std::string prompt = skipstone::SortedJson::parse(chat_.show(json_text(conversation.json()))).at("text").get<std::string>();
   std::size_t from = prompt.size() - std::min(prompt.size(), prompt_end_bytes);
   while (from < prompt.size() && (static_cast<unsigned char>(prompt[from]) & 0xc0) == 0x80) ++from;
   return skipstone::ChatParser(chat_, json_text({{"prompt", prompt.substr(from)}}));
