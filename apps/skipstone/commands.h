@@ -9,12 +9,14 @@
 namespace cli {
 
 void add_run(CLI::App& app, ExitCode& code);
+void add_chat(CLI::App& app, ExitCode& code);
 void add_devices(CLI::App& app, ExitCode& code);
 void add_inspect(CLI::App& app, ExitCode& code);
 void add_doctor(CLI::App& app, ExitCode& code);
 void add_convert(CLI::App& app, ExitCode& code);
 void add_quantize(CLI::App& app, ExitCode& code);
 void add_bench(CLI::App& app, ExitCode& code);
+void add_template(CLI::App& app, ExitCode& code);
 void add_tune(CLI::App& app, ExitCode& code);
 void add_tune_device(CLI::App& app, ExitCode& code);
 

@@ -32,10 +32,10 @@ class Descriptor {
 
 }  // namespace
 
-std::string read_prompt(const std::string& file) {
+std::string read_text(const std::string& file, const std::string& what) {
   const std::string name = file == "-" ? "standard input" : "'" + file + "'";
   const auto unreadable = [&] {
-    return Failure(ExitCode::usage, fmt::format("the prompt in {} cannot be read: {}", name, std::strerror(errno)));
+    return Failure(ExitCode::usage, fmt::format("{} in {} cannot be read: {}", what, name, std::strerror(errno)));
   };
   const Descriptor descriptor(file);
   if (descriptor.number() < 0) throw unreadable();
@@ -43,15 +43,20 @@ std::string read_prompt(const std::string& file) {
   std::array<char, 65536> buffer{};
   while (true) {
     const ssize_t got = read(descriptor.number(), buffer.data(), buffer.size());
-    if (interrupt::requested()) throw Failure(ExitCode::interrupted, "interrupted while the prompt was being read");
+    if (interrupt::requested()) throw Failure(ExitCode::interrupted, fmt::format("interrupted while {} was being read", what));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) throw unreadable();
     if (got == 0) break;
     text.append(buffer.data(), static_cast<std::size_t>(got));
     if (text.size() > most_bytes) {
-      throw Failure(ExitCode::usage, fmt::format("the prompt in {} is larger than {} MiB; no context holds it", name, most_bytes >> 20U));
+      throw Failure(ExitCode::usage, fmt::format("{} in {} is larger than {} MiB; no context holds it", what, name, most_bytes >> 20U));
     }
   }
+  return text;
+}
+
+std::string read_prompt(const std::string& file) {
+  std::string text = read_text(file, "the prompt");
   if (!text.empty() && text.back() == '\n') text.pop_back();
   if (!text.empty() && text.back() == '\r') text.pop_back();
   return text;

@@ -106,6 +106,7 @@ std::shared_ptr<Engine> Engine::load(const EngineOptions& options, const State* 
   ReadModel read = read_model(file, state.config);
   state.tokenizer = std::move(read.tokenizer);
   state.fingerprint = file.fingerprint();
+  state.chat_templates = text::chat_templates(file);
   if (!options.model_path.empty()) state.profile = std::filesystem::path(options.model_path).replace_extension(".skip.json").string();
   report(options.progress, "reading model", 1.0);
 
@@ -204,6 +205,7 @@ const vk::Caps& Engine::device() const { return state_->device->caps(); }
 const MemoryPlan& Engine::memory() const { return state_->memory; }
 std::uint64_t Engine::device_bytes_held() const { return state_->device->memory_allocated(); }
 const std::string& Engine::model_fingerprint() const { return state_->fingerprint; }
+const std::vector<text::ChatTemplate>& Engine::chat_templates() const { return state_->chat_templates; }
 const ModelFacts& Engine::facts() const { return state_->facts; }
 std::uint32_t Engine::max_rows() const { return STEP_VERIFY_ROWS; }
 std::uint64_t Engine::validation_messages() const { return state_->device->instance().validation_messages(); }

@@ -16,6 +16,7 @@
 #include "sample/rejection.h"
 #include "sample/sampler.h"
 #include "spec/loop.h"
+#include "text/chat_templates.h"
 #include "text/tokenizer.h"
 #include "vk/caps.h"
 #include "vk/host_device.h"
@@ -112,6 +113,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   const MemoryPlan& memory() const;
   std::uint64_t device_bytes_held() const;
   const std::string& model_fingerprint() const;
+  const std::vector<text::ChatTemplate>& chat_templates() const;  ///< that the model file carries
   std::uint64_t validation_messages() const;
   const ModelFacts& facts() const;
   std::uint32_t max_rows() const;  ///< that a pass can verify
@@ -139,7 +141,8 @@ struct SessionOptions {
   std::vector<std::string> draft_corpus;  ///< text files for drafters that look drafts up in a corpus
   /// Told why, for each drafter that cannot be used: it is left out. Empty: such a drafter is an error.
   std::function<void(const std::string& why)> left_out;
-  Progress progress;  ///< of reading and indexing the corpus
+  Progress progress;        ///< of reading and indexing the corpus
+  bool ignore_end = false;  ///< tokens that end a text are tokens like others
   /// Not empty: drafts are accepted by these probabilities (spec::SyntheticAcceptance) and no token ends the text, which says nothing.
   std::vector<double> synthetic_acceptance = {};
 };

@@ -24,6 +24,7 @@ struct Engine::State {
   model::Config config;
   std::unique_ptr<text::Tokenizer> tokenizer;  ///< null for synthetic models
   std::string fingerprint;
+  std::vector<text::ChatTemplate> chat_templates;
   std::string profile;  ///< where a skip set's profile would lie: MODEL.skip.json beside the model; empty for models without a path
   ModelFacts facts;
   Tuning tuning = Tuning::automatic;

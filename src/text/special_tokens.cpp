@@ -21,18 +21,4 @@ std::uint32_t SpecialTokens::child(std::uint32_t node, unsigned char byte) const
   return found == edges_.end() ? 0 : found->second;
 }
 
-SpecialTokens::Match SpecialTokens::find(std::string_view text, std::size_t from) const {
-  for (std::size_t begin = from; begin < text.size(); ++begin) {
-    Match match;
-    std::uint32_t node = roots_[static_cast<unsigned char>(text[begin])];
-    for (std::size_t size = 1; node != 0; ++size) {
-      if (ends_[node] >= 0) match = {begin, size, ends_[node]};
-      if (begin + size == text.size()) break;
-      node = child(node, static_cast<unsigned char>(text[begin + size]));
-    }
-    if (match.token >= 0) return match;
-  }
-  return {};
-}
-
 }  // namespace skipstone::text

@@ -27,7 +27,28 @@ class SpecialTokens {
   };
 
   /// The first match in `text` at or after `from`.
-  Match find(std::string_view text, std::size_t from) const;
+  Match find(std::string_view text, std::size_t from) const {
+    return find(text, from, [](const Match&) { return true; });
+  }
+
+  /// The same among the matches that `accept(match)` is true for.
+  template <typename Accept>
+  Match find(std::string_view text, std::size_t from, Accept&& accept) const {
+    for (std::size_t begin = from; begin < text.size(); ++begin) {
+      Match best;
+      std::uint32_t node = roots_[static_cast<unsigned char>(text[begin])];
+      for (std::size_t size = 1; node != 0; ++size) {
+        if (ends_[node] >= 0) {
+          const Match match{begin, size, ends_[node]};
+          if (accept(match)) best = match;
+        }
+        if (begin + size == text.size()) break;
+        node = child(node, static_cast<unsigned char>(text[begin + size]));
+      }
+      if (best.token >= 0) return best;
+    }
+    return {};
+  }
 
  private:
   std::uint32_t child(std::uint32_t node, unsigned char byte) const;

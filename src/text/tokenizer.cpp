@@ -70,12 +70,54 @@ const Vocabulary& Tokenizer::vocabulary() const { return impl_->vocabulary; }
 
 std::size_t Tokenizer::size() const { return impl_->vocabulary.tokens.size(); }
 
-std::vector<Token> Tokenizer::encode(std::string_view text, bool add_special, bool parse_special) const {
+namespace {
+
+void require_utf8(std::string_view text) {
   const std::size_t wrong = find_invalid_utf8(text);
-  if (wrong != std::string_view::npos) {
-    fail(Code::invalid_argument, "The text is not UTF-8: byte {} (0x{:02X}) starts no valid character.", wrong,
-         static_cast<unsigned>(static_cast<unsigned char>(text[wrong])));
+  if (wrong == std::string_view::npos) return;
+  fail(Code::invalid_argument, "The text is not UTF-8: byte {} (0x{:02X}) starts no valid character.", wrong,
+       static_cast<unsigned>(static_cast<unsigned char>(text[wrong])));
+}
+
+}  // namespace
+
+std::vector<Stretch> Tokenizer::stretches(std::string_view text, std::span<const Span> trusted, std::span<const Token> reserved) const {
+  require_utf8(text);
+  auto part = trusted.begin();  // the first that does not end before what is looked at
+  const auto accept = [&](const SpecialTokens::Match& match) {
+    const bool everywhere = type_of(impl_->vocabulary, match.token) == TokenType::user_defined &&
+                            std::find(reserved.begin(), reserved.end(), match.token) == reserved.end();
+    if (everywhere) return true;
+    while (part != trusted.end() && part->end <= match.begin) ++part;
+    return part != trusted.end() && part->begin <= match.begin && match.begin + match.size <= part->end;
+  };
+  std::vector<Stretch> all;
+  for (std::size_t done = 0; done < text.size();) {
+    const SpecialTokens::Match match = impl_->all.find(text, done, accept);
+    const std::size_t end = std::min(match.begin, text.size());
+    if (end > done) all.push_back({done, end, -1});
+    if (match.token >= 0) all.push_back({end, end + match.size, match.token});
+    done = end + match.size;
   }
+  return all;
+}
+
+std::vector<Token> Tokenizer::encode(std::string_view text, std::span<const Span> trusted, std::span<const Token> reserved) const {
+  std::vector<Token> tokens;
+  bool after_special = true;
+  for (const Stretch& stretch : stretches(text, trusted, reserved)) {
+    if (stretch.token >= 0) {
+      tokens.push_back(stretch.token);
+    } else {
+      impl_->segmenter->append(text.substr(stretch.begin, stretch.end - stretch.begin), after_special, tokens);
+    }
+    after_special = stretch.token >= 0;
+  }
+  return tokens;
+}
+
+std::vector<Token> Tokenizer::encode(std::string_view text, bool add_special, bool parse_special) const {
+  require_utf8(text);
   const Vocabulary& v = impl_->vocabulary;
   std::vector<Token> tokens;
   if (add_special && v.add_bos) tokens.push_back(v.bos);

@@ -21,12 +21,12 @@ enum class TokenType : std::int32_t { normal = 1, unknown = 2, control = 3, user
 
 /// Everything a tokenizer is made of; from a GGUF file, or filled by hand (tests, converters).
 struct Vocabulary {
-  std::string model;                   ///< "llama" (SentencePiece BPE) or "gpt2" (byte-level BPE)
-  std::string pre;                     ///< pre-tokenizer of "gpt2": default gpt-2 llama-bpe qwen2 deepseek-coder falcon starcoder smollm
+  std::string model;  ///< "llama" (SentencePiece BPE) or "gpt2" (byte-level BPE)
+  std::string pre;    ///< pre-tokenizer of "gpt2": default gpt-2 llama-bpe qwen2 deepseek-coder falcon starcoder smollm
   std::vector<std::string> tokens;
-  std::vector<float> scores;           ///< "llama"
-  std::vector<TokenType> types;        ///< may be empty: all normal
-  std::vector<std::string> merges;     ///< "gpt2": "left right", by rank
+  std::vector<float> scores;        ///< "llama"
+  std::vector<TokenType> types;     ///< may be empty: all normal
+  std::vector<std::string> merges;  ///< "gpt2": "left right", by rank
   Token bos = -1, eos = -1, eot = -1, unknown = -1;
   Token eom = -1, padding = -1;                                ///< for callers: no tokenizer needs them
   Token fill_prefix = -1, fill_suffix = -1, fill_middle = -1;  ///< in front of what surrounds a gap, and of what fills it; for callers
@@ -36,6 +36,17 @@ struct Vocabulary {
 
   /// Reads tokenizer.ggml.*; throws bad_file (missing, inconsistent lengths, ids out of range) or unsupported (model, pre-tokenizer).
   static Vocabulary from(const gguf::File& file);
+};
+
+/// Bytes [begin, end) of a text.
+struct Span {
+  std::size_t begin = 0, end = 0;
+};
+
+/// A part of a text that is one token as it stands, or is yet to be spelled with tokens (-1).
+struct Stretch {
+  std::size_t begin = 0, end = 0;
+  Token token = -1;
 };
 
 /// Immutable after construction; safe to use from many threads.
@@ -53,6 +64,14 @@ class Tokenizer {
   /// of the text and always become tokens (DeepSeek Coder's single letters, Gemma's runs of spaces). Throws invalid_argument for
   /// text that is not UTF-8 (naming the byte offset), and for a byte that the vocabulary can neither spell nor call unknown.
   std::vector<Token> encode(std::string_view text, bool add_special, bool parse_special) const;
+
+  /// A text of which only the parts `trusted` (in order, apart) may become control tokens, each of them within one part: what a chat
+  /// template writes, as against what messages say. `reserved`: user-defined tokens that the same holds for. No BOS, no EOS. Throws as
+  /// above.
+  std::vector<Token> encode(std::string_view text, std::span<const Span> trusted, std::span<const Token> reserved) const;
+
+  /// How the former takes `text` apart: stretches in order, joined they are the text.
+  std::vector<Stretch> stretches(std::string_view text, std::span<const Span> trusted, std::span<const Token> reserved) const;
 
   /// The bytes a token stands for; "" for control and unknown tokens. Throws invalid_argument for ids outside the vocabulary.
   std::string piece(Token token) const;

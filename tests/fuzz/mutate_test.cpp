@@ -4,51 +4,15 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
-#include <new>
 #include <string>
 
 #include "base/hash.h"
 #include "base/log.h"
 #include "fixtures/temporary_directory.h"
+#include "fuzz/live_memory.h"
 #include "fuzz/readers.h"
-
-namespace {
-
-// Each request is preceded by its size.
-constexpr std::size_t head = 16;
-std::size_t live = 0, most_live = 0;  // bytes; one thread reads
-
-}  // namespace
-
-// Not inlined, or the compiler sees free() take what it believes the usual operator new returned.
-[[gnu::noinline]] void* operator new(std::size_t size) {
-  auto* memory = static_cast<char*>(std::malloc(size + head));
-  if (memory == nullptr) throw std::bad_alloc();
-  std::memcpy(memory, &size, sizeof size);
-  live += size;
-  most_live = std::max(most_live, live);
-  return memory + head;
-}
-// With its own nothrow form, for sanitizers bring another than the library's, which calls the one above.
-[[gnu::noinline]] void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
-  try {
-    return operator new(size);
-  } catch (const std::bad_alloc&) {
-    return nullptr;
-  }
-}
-[[gnu::noinline]] void operator delete(void* memory) noexcept {
-  if (memory == nullptr) return;
-  std::size_t size = 0;
-  std::memcpy(&size, static_cast<char*>(memory) - head, sizeof size);
-  live -= size;
-  std::free(static_cast<char*>(memory) - head);
-}
-[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { operator delete(memory); }
 
 namespace skipstone::fuzz {
 namespace {
@@ -67,8 +31,7 @@ class Mutations : public testing::TestWithParam<Reader> {
 
   /// Whether the file was taken.
   bool read_within_bounds(const std::string& bytes, const std::string& what) {
-    const std::size_t before = live;
-    most_live = live;
+    const LiveMemory memory;
     const auto start = std::chrono::steady_clock::now();
     bool taken = false;
     try {
@@ -76,7 +39,7 @@ class Mutations : public testing::TestWithParam<Reader> {
     } catch (const std::exception& other) {
       ADD_FAILURE() << what << ": " << other.what();
     }
-    EXPECT_LE(most_live - before, most_bytes(bytes.size())) << what;
+    EXPECT_LE(memory.most(), most_bytes(bytes.size())) << what;
     EXPECT_LT(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), most_seconds) << what;
     return taken;
   }

@@ -1,0 +1,182 @@
+// Chat templates, and conversations to tokens.
+#include "skipstone/chat.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <string>
+
+#include "api/chat_handle.h"
+#include "api/guard.h"
+#include "api/handles.h"
+#include "chat/builtin_templates.h"
+#include "chat/jinja/continued.h"
+#include "chat/jinja/read_json.h"
+#include "chat/messages.h"
+#include "gguf/gguf.h"
+#include "json/json.h"
+
+namespace skipstone::api {
+
+template <>
+skipstone_template_params defaults<skipstone_template_params>() {
+  return {};
+}
+
+template <>
+skipstone_chat_params defaults<skipstone_chat_params>() {
+  return {};
+}
+
+}  // namespace skipstone::api
+
+using namespace skipstone;
+
+namespace {
+
+std::string_view text_of(const char* text, size_t bytes) {
+  return text == nullptr ? std::string_view() : std::string_view(text, bytes > 0 ? bytes : std::strlen(text));
+}
+
+std::string rendered(const skipstone_template_params& params) {
+  api::require(params.source, "source");
+  const chat::jinja::Template compiled(text_of(params.source, params.source_bytes));
+  const std::string_view given = text_of(params.variables, params.variables_bytes);
+  const chat::jinja::Value variables = chat::jinja::read_json(given.empty() ? "{}" : given, "variables", chat::jinja::Origin::data);
+  if (variables.dict() == nullptr) fail(Code::invalid_argument, "variables: an object was expected");
+  const std::tm now = params.now == nullptr ? chat::jinja::local_time() : chat::jinja::parsed_time(params.now);
+  const chat::jinja::Text text = params.continue_final_message != 0 ? render_continued(compiled, *variables.dict(), given.size(), now)
+                                                                    : compiled.render(*variables.dict(), given.size(), now);
+  return std::string(text.bytes());
+}
+
+skipstone_chat* make_chat(std::shared_ptr<const text::Tokenizer> tokenizer, const std::vector<text::ChatTemplate>& own,
+                          const skipstone_chat_params* given) {
+  const auto params = api::adopt(given);
+  auto handle = std::make_unique<skipstone_chat>();
+  handle->writer = std::make_shared<const chat::PromptWriter>(std::move(tokenizer), own, api::text_or_empty(params.chat_template));
+  for (const std::string& stop : handle->writer->stop_strings()) handle->stop_strings.push_back(stop.c_str());
+  return handle.release();
+}
+
+chat::Conversation conversation_of(const char* messages, const char* tools, const char* options) {
+  api::require(messages, "messages");
+  return chat::read_conversation(messages, api::text_or_empty(tools), api::text_or_empty(options));
+}
+
+Json shown(const chat::PromptWriter& writer, const chat::Conversation& conversation) {
+  Json pieces = Json::array();
+  for (const chat::Piece& piece : writer.pieces(conversation)) {
+    Json one = {{"text", piece.text}, {"origin", piece.origin == chat::jinja::Origin::data ? "data" : "template"}};
+    if (piece.token >= 0) one["token"] = piece.token;
+    pieces.push_back(std::move(one));
+  }
+  return {{"template", writer.name()},
+          {"text", std::string(writer.text(conversation).bytes())},
+          {"tokens", writer.tokens(conversation)},
+          {"pieces", std::move(pieces)}};
+}
+
+}  // namespace
+
+extern "C" {
+
+void skipstone_template_params_init(skipstone_template_params* params, size_t struct_size) { api::init(params, struct_size); }
+
+skipstone_status skipstone_template_render(const skipstone_template_params* params, char** text, size_t* bytes) {
+  return api::guard([&] {
+    api::require(params, "params");
+    api::require(text, "text");
+    *text = nullptr;
+    const std::string result = rendered(api::adopt(params));
+    *text = api::copy_string(result);
+    if (bytes != nullptr) *bytes = result.size();
+  });
+}
+
+void skipstone_chat_params_init(skipstone_chat_params* params, size_t struct_size) { api::init(params, struct_size); }
+
+const char* skipstone_chat_templates(void) {
+  static const std::string names = [] {
+    std::string list;
+    for (const chat::BuiltinTemplate& builtin : chat::builtin_templates()) list.append(list.empty() ? "" : ", ").append(builtin.name);
+    return list;
+  }();
+  return names.c_str();
+}
+
+skipstone_status skipstone_chat_create(const skipstone_engine* engine, const skipstone_chat_params* params, skipstone_chat** chat) {
+  return api::guard([&] {
+    api::require(engine, "engine");
+    api::require(chat, "chat");
+    *chat = nullptr;
+    const std::shared_ptr<const text::Tokenizer> tokenizer(engine->engine, &engine->engine->tokenizer());
+    *chat = make_chat(tokenizer, engine->engine->chat_templates(), params);
+  });
+}
+
+skipstone_status skipstone_chat_open(const char* model_path, const skipstone_chat_params* params, skipstone_chat** chat) {
+  return api::guard([&] {
+    api::require(model_path, "model_path");
+    api::require(chat, "chat");
+    *chat = nullptr;
+    const gguf::File file = gguf::File::open(model_path);
+    const auto tokenizer = std::make_shared<const text::Tokenizer>(text::Vocabulary::from(file));
+    *chat = make_chat(tokenizer, text::chat_templates(file), params);
+  });
+}
+
+void skipstone_chat_free(skipstone_chat* chat) { delete chat; }
+
+skipstone_status skipstone_chat_get_info(const skipstone_chat* chat, skipstone_chat_info* info) {
+  return api::guard([&] {
+    api::require(chat, "chat");
+    const chat::PromptWriter& writer = *chat->writer;
+    const chat::Capabilities& can = writer.chat_template().can();
+    skipstone_chat_info filled{};
+    filled.name = writer.name().c_str();
+    filled.source_text = writer.chat_template().source().c_str();
+    filled.source = static_cast<int32_t>(writer.source());
+    filled.system_messages = can.system ? 1 : 0;
+    filled.tools = can.tools ? 1 : 0;
+    filled.tool_calls = can.tool_calls ? 1 : 0;
+    filled.reasoning = can.reasoning ? 1 : 0;
+    filled.text_parts = can.part_content ? 1 : 0;
+    filled.end_tokens = writer.end_tokens().data();
+    filled.end_token_count = writer.end_tokens().size();
+    filled.stop_strings = chat->stop_strings.data();
+    filled.stop_string_count = chat->stop_strings.size();
+    api::give(filled, info);
+  });
+}
+
+skipstone_status skipstone_chat_render(const skipstone_chat* chat, const char* messages, const char* tools, const char* options,
+                                       skipstone_token** tokens, size_t* count) {
+  return api::guard([&] {
+    api::require(chat, "chat");
+    api::require(tokens, "tokens");
+    api::require(count, "count");
+    *tokens = nullptr;
+    const std::vector<text::Token> rendered = chat->writer->tokens(conversation_of(messages, tools, options));
+    auto* copy = static_cast<skipstone_token*>(std::malloc(std::max<size_t>(1, rendered.size()) * sizeof(skipstone_token)));
+    if (copy == nullptr) throw std::bad_alloc();
+    std::copy(rendered.begin(), rendered.end(), copy);
+    *tokens = copy;
+    *count = rendered.size();
+  });
+}
+
+void skipstone_tokens_free(skipstone_token* tokens) { std::free(tokens); }
+
+skipstone_status skipstone_chat_show(const skipstone_chat* chat, const char* messages, const char* tools, const char* options,
+                                     char** json) {
+  return api::guard([&] {
+    api::require(chat, "chat");
+    api::require(json, "json");
+    *json = nullptr;
+    *json = api::copy_string(shown(*chat->writer, conversation_of(messages, tools, options)).dump());
+  });
+}
+
+}  // extern "C"

@@ -1,0 +1,151 @@
+// Answers taken apart.
+#include <algorithm>
+#include <memory>
+#include <string>
+
+#include "api/chat_handle.h"
+#include "api/guard.h"
+#include "base/escape.h"
+#include "chat/output/output_parser.h"
+#include "json/json.h"
+#include "skipstone/chat.h"
+
+using namespace skipstone;
+
+struct skipstone_chat_parser {
+  std::shared_ptr<const chat::PromptWriter> writer;
+  const chat::OutputFormat* format = nullptr;
+  std::unique_ptr<chat::OutputParser> parser;
+  skipstone_chat_event_fn event = nullptr;
+  void* user_data = nullptr;
+};
+
+namespace {
+
+using Json = SortedJson;
+
+/// The value of a key, which must be of the type of `otherwise`.
+template <typename T>
+T option(const Json& options, const char* key, T otherwise) {
+  const auto found = options.find(key);
+  if (found == options.end() || found->is_null()) return otherwise;
+  if constexpr (std::is_same_v<T, bool>) {
+    if (!found->is_boolean()) fail(Code::invalid_argument, "options.{}: a boolean was expected", key);
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    if (!found->is_string()) fail(Code::invalid_argument, "options.{}: a string was expected", key);
+  } else {
+    if (!found->is_number_unsigned()) fail(Code::invalid_argument, "options.{}: a number from 0 was expected", key);
+  }
+  return found->get<T>();
+}
+
+Json parsed(const char* options) {
+  if (options == nullptr || *options == '\0') return Json::object();
+  Json document = Json::parse(options, nullptr, false);
+  if (!document.is_object()) fail(Code::invalid_argument, "options: a JSON object was expected");
+  return document;
+}
+
+chat::OutputOptions output_options(const Json& options) {
+  chat::OutputOptions read;
+  read.prompt = option<std::string>(options, "prompt", "");
+  read.reasoning = option(options, "reasoning", true);
+  read.calls.wanted = option(options, "tool_calls", true);
+  read.calls.stream_arguments = option(options, "stream_arguments", false);
+  read.id_seed = option<std::uint64_t>(options, "id_seed", 0);
+  const auto tools = options.find("tools");
+  if (tools != options.end() && !tools->is_null()) {
+    if (!tools->is_array()) fail(Code::invalid_argument, "options.tools: an array was expected");
+    read.calls.tools = chat::tools_from(*tools);
+  }
+  return read;
+}
+
+const chat::OutputFormat& format_of(const Json& options, const chat::PromptWriter& writer) {
+  const auto name = option<std::string>(options, "format", "");
+  if (name.empty()) return chat::detect_output_format(writer.chat_template().source());
+  const chat::OutputFormat* format = chat::find_output_format(name);
+  if (format == nullptr) fail(Code::invalid_argument, "options.format: there is no format '{}'", shortened(name, 40));
+  return *format;
+}
+
+/// The numbers of chat::EventKind are those of skipstone_chat_event_kind.
+static_assert(static_cast<int>(chat::EventKind::marker) == SKIPSTONE_CHAT_MARKER);
+
+void hand_over(skipstone_chat_parser& parser, const chat::Event& event) {
+  if (parser.event == nullptr) return;
+  skipstone_chat_event given{};
+  given.struct_size = sizeof(given);
+  given.kind = static_cast<int32_t>(event.kind);
+  given.call = event.call;
+  given.text = event.text.c_str();
+  given.bytes = event.text.size();
+  given.name = event.name.c_str();
+  given.id = event.id.c_str();
+  given.raw = event.raw.c_str();
+  given.raw_bytes = event.raw.size();
+  given.note = event.note.c_str();
+  given.complete = event.complete ? 1 : 0;
+  if (parser.event(&given, parser.user_data) != 0) fail(Code::cancelled, "the callback for events asked to stop");
+}
+
+template <typename Feed>
+skipstone_status feed(skipstone_chat_parser* parser, skipstone_chat_event_fn event, void* user_data, Feed feed) {
+  return api::guard([&] {
+    api::require(parser, "parser");
+    parser->event = event;
+    parser->user_data = user_data;
+    feed();
+  });
+}
+
+}  // namespace
+
+extern "C" {
+
+skipstone_status skipstone_chat_parser_create(const skipstone_chat* chat, const char* options, skipstone_chat_parser** parser) {
+  return api::guard([&] {
+    api::require(chat, "chat");
+    api::require(parser, "parser");
+    *parser = nullptr;
+    const Json read = parsed(options);
+    auto handle = std::make_unique<skipstone_chat_parser>();
+    handle->writer = chat->writer;
+    skipstone_chat_parser& self = *handle;
+    handle->format = &format_of(read, *chat->writer);
+    handle->parser = std::make_unique<chat::OutputParser>(*handle->format, output_options(read),
+                                                          [&self](const chat::Event& event) { hand_over(self, event); });
+    *parser = handle.release();
+  });
+}
+
+void skipstone_chat_parser_free(skipstone_chat_parser* parser) { delete parser; }
+
+skipstone_status skipstone_chat_parser_push(skipstone_chat_parser* parser, skipstone_token token, skipstone_chat_event_fn event,
+                                            void* user_data) {
+  return feed(parser, event, user_data, [&] {
+    const text::Tokenizer& tokenizer = parser->writer->tokenizer();
+    const auto& ends = parser->writer->end_tokens();
+    const std::string piece = tokenizer.piece(token);  // refuses tokens that are none
+    if (!piece.empty()) return parser->parser->push(piece);
+    // Control tokens have no text of their own, but formats are made of them. One that ends the turn is no part of the answer, unless it
+    // ends a call as well (gpt-oss).
+    const std::string& written = tokenizer.vocabulary().tokens[static_cast<std::size_t>(token)];
+    const bool ends_turn = std::find(ends.begin(), ends.end(), token) != ends.end();
+    if (!ends_turn || written == parser->format->call_close) parser->parser->push(written);
+  });
+}
+
+skipstone_status skipstone_chat_parser_push_text(skipstone_chat_parser* parser, const char* text, size_t bytes,
+                                                 skipstone_chat_event_fn event, void* user_data) {
+  return feed(parser, event, user_data, [&] {
+    if (bytes > 0) api::require(text, "text");
+    parser->parser->push({bytes > 0 ? text : "", bytes});
+  });
+}
+
+skipstone_status skipstone_chat_parser_finish(skipstone_chat_parser* parser, skipstone_chat_event_fn event, void* user_data) {
+  return feed(parser, event, user_data, [&] { parser->parser->finish(); });
+}
+
+}  // extern "C"

@@ -1,0 +1,271 @@
+// Statements.
+#include "chat/jinja/parser.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/escape.h"
+#include "base/status.h"
+#include "chat/jinja/expression_parser.h"
+
+namespace skipstone::chat::jinja {
+
+Symbols::Symbols() {
+  for (const char* name : {"loop", "caller", "varargs", "kwargs"}) of(name);
+}
+
+std::uint32_t Symbols::of(const std::string& name) {
+  const auto [entry, added] = numbers_.emplace(name, static_cast<std::uint32_t>(names_.size()));
+  if (added) {
+    // Variables are looked up one by one; no template has a tenth of so many.
+    if (names_.size() >= most_names) fail(Code::invalid_argument, "the template has more than {} names", most_names);
+    names_.push_back(name);
+  }
+  return entry->second;
+}
+
+namespace {
+
+using Kind = Statement::Kind;
+using Ends = std::initializer_list<const char*>;
+
+class Parser {
+ public:
+  explicit Parser(std::string_view source) : stream_(tokens_of(source)), expressions_(stream_, program_.symbols) {}
+
+  Program run() {
+    program_.body = body({});
+    return std::move(program_);
+  }
+
+ private:
+  /// Up to a tag that is one of `ends`, which is left with its name next; the end of the template where there are none.
+  Body body(Ends ends) {
+    if (++depth_ > most_syntax_depth / 2) stream_.fail_here("less nesting");
+    const Position begin = stream_.current().at;
+    Body statements;
+    while (true) {
+      const Token& token = stream_.current();
+      if (token.kind == Token::Kind::end) {
+        if (ends.size() > 0) fail_at(begin, fmt::format("'{}' is missing for the block that begins before this", *(ends.end() - 1)));
+        break;
+      }
+      if (token.kind == Token::Kind::text) {
+        statements.push_back(make(Kind::text));
+        statements.back().text = stream_.take().value;
+      } else if (token.kind == Token::Kind::output_begin) {
+        stream_.take();
+        statements.push_back(make(Kind::output));
+        statements.back().expression = expressions_.tuple();
+        stream_.expect(Token::Kind::output_end);
+      } else {
+        stream_.take();
+        const bool ended = std::any_of(ends.begin(), ends.end(), [&](const char* end) { return stream_.current().is_name(end); });
+        if (ended) break;
+        statements.push_back(tag());
+      }
+    }
+    --depth_;
+    return statements;
+  }
+
+  Statement make(Kind kind) const {
+    Statement statement;
+    statement.kind = kind;
+    statement.at = stream_.current().at;
+    return statement;
+  }
+
+  void end_tag() { stream_.expect(Token::Kind::block_end); }
+
+  Body body_until(const char* end) {
+    Body statements = body({end});
+    stream_.take();
+    end_tag();
+    return statements;
+  }
+
+  Statement tag() {
+    using Parse = Statement (Parser::*)();
+    static constexpr std::array<std::pair<const char*, Parse>, 11> tags = {{{"if", &Parser::branch},
+                                                                            {"for", &Parser::loop},
+                                                                            {"set", &Parser::set},
+                                                                            {"macro", &Parser::macro},
+                                                                            {"call", &Parser::call_block},
+                                                                            {"filter", &Parser::filter_block},
+                                                                            {"with", &Parser::with},
+                                                                            {"generation", &Parser::generation},
+                                                                            {"break", &Parser::leave},
+                                                                            {"continue", &Parser::leave},
+                                                                            {"do", nullptr}}};
+    const Token& name = stream_.current();
+    for (const auto& [known, parse] : tags) {
+      if (parse != nullptr && name.is_name(known)) return (this->*parse)();
+    }
+    if (name.kind != Token::Kind::name) stream_.fail_here("the name of a tag");
+    fail_at(name.at, fmt::format("there is no tag '{}' in chat templates", shortened(name.value, 40)));
+  }
+
+  Statement branch() {
+    Statement statement = make(Kind::branch);
+    do {
+      stream_.take();
+      ExpressionPtr condition = expressions_.tuple(false);
+      end_tag();
+      Body inner = body({"elif", "else", "endif"});
+      statement.branches.push_back({std::move(condition), std::move(inner)});
+    } while (stream_.current().is_name("elif"));
+    if (stream_.take().value == "else") {
+      end_tag();
+      statement.branches.push_back({nullptr, body({"endif"})});
+      stream_.take();
+    }
+    end_tag();
+    return statement;
+  }
+
+  Statement loop() {
+    Statement statement = make(Kind::loop);
+    stream_.take();
+    statement.target = expressions_.target("in", false);
+    if (!stream_.skip_name("in")) stream_.fail_here("'in'");
+    statement.expression = expressions_.tuple(false);
+    if (stream_.skip_name("if")) statement.condition = expressions_.parse();
+    statement.recursive = stream_.skip_name("recursive");
+    end_tag();
+    ++loops_;
+    statement.body = body({"else", "endfor"});
+    --loops_;
+    if (stream_.take().value == "else") {
+      end_tag();
+      statement.other = body({"endfor"});
+      stream_.take();
+    }
+    end_tag();
+    return statement;
+  }
+
+  Statement leave() {
+    Statement statement = make(stream_.current().is_name("break") ? Kind::break_loop : Kind::continue_loop);
+    if (loops_ == 0) fail_at(statement.at, fmt::format("'{}' stands outside of a loop", stream_.current().value));
+    stream_.take();
+    end_tag();
+    return statement;
+  }
+
+  Statement set() {
+    Statement statement = make(Kind::set);
+    stream_.take();
+    statement.target = expressions_.target(nullptr, true);
+    if (stream_.skip_symbol("=")) {
+      statement.expression = expressions_.tuple();
+      end_tag();
+      return statement;
+    }
+    statement.kind = Kind::set_block;
+    statement.expression = expressions_.filters(nullptr, false);
+    end_tag();
+    statement.body = body_until("endset");
+    return statement;
+  }
+
+  void signature(Macro& macro) {
+    stream_.expect_symbol("(");
+    bool optional = false;
+    while (!stream_.current().is(")")) {
+      if (!macro.parameters.empty()) stream_.expect_symbol(",");
+      if (stream_.current().is(")")) break;
+      Macro::Parameter parameter;
+      parameter.name = stream_.expect_name();
+      parameter.symbol = program_.symbols.of(parameter.name);
+      if (stream_.skip_symbol("=")) {
+        parameter.default_value = expressions_.parse();
+        optional = true;
+      } else if (optional) {
+        stream_.fail_here("a default value, as the parameter before has one,");
+      }
+      macro.parameters.push_back(std::move(parameter));
+    }
+    stream_.expect_symbol(")");
+  }
+
+  void macro_body(Macro& macro, const char* end) {
+    expressions_.open_macros().push_back(&macro);
+    const int loops = std::exchange(loops_, 0);
+    macro.body = std::make_unique<Body>(body_until(end));
+    loops_ = loops;
+    expressions_.open_macros().pop_back();
+  }
+
+  Statement macro() {
+    Statement statement = make(Kind::macro);
+    stream_.take();
+    statement.macro = std::make_unique<Macro>();
+    statement.macro->name = stream_.expect_name();
+    statement.macro->symbol = program_.symbols.of(statement.macro->name);
+    signature(*statement.macro);
+    end_tag();
+    macro_body(*statement.macro, "endmacro");
+    return statement;
+  }
+
+  Statement call_block() {
+    Statement statement = make(Kind::call_block);
+    stream_.take();
+    statement.macro = std::make_unique<Macro>();
+    statement.macro->name = "caller";
+    if (stream_.current().is("(")) signature(*statement.macro);
+    statement.expression = expressions_.parse();
+    if (statement.expression->kind != Expression::Kind::call) fail_at(statement.at, "a call was expected behind 'call'");
+    end_tag();
+    macro_body(*statement.macro, "endcall");
+    return statement;
+  }
+
+  Statement filter_block() {
+    Statement statement = make(Kind::filter_block);
+    stream_.take();
+    statement.expression = expressions_.filters(nullptr, true);
+    end_tag();
+    statement.body = body_until("endfilter");
+    return statement;
+  }
+
+  Statement with() {
+    Statement statement = make(Kind::with);
+    stream_.take();
+    while (stream_.current().kind != Token::Kind::block_end) {
+      if (!statement.bindings.empty()) stream_.expect_symbol(",");
+      Target target = expressions_.target(nullptr, false);
+      stream_.expect_symbol("=");
+      statement.bindings.emplace_back(std::move(target), expressions_.parse());
+    }
+    end_tag();
+    statement.body = body_until("endwith");
+    return statement;
+  }
+
+  /// What transformers marks for training on answers; nothing to a renderer, but for having variables of its own.
+  Statement generation() {
+    Statement statement = make(Kind::scope);
+    stream_.take();
+    end_tag();
+    const int loops = std::exchange(loops_, 0);
+    statement.body = body_until("endgeneration");
+    loops_ = loops;
+    return statement;
+  }
+
+  Program program_;
+  TokenStream stream_;
+  ExpressionParser expressions_;
+  int depth_ = 0, loops_ = 0;
+};
+
+}  // namespace
+
+Program parse(std::string_view source) { return Parser(source).run(); }
+
+}  // namespace skipstone::chat::jinja

@@ -1,0 +1,39 @@
+// A chat template: compiled once, rendered with variables. The part of Jinja that chat templates use, as transformers'
+// apply_chat_template() runs it (jinja2's ImmutableSandboxedEnvironment with trim_blocks, lstrip_blocks and loop controls).
+#pragma once
+
+#include <ctime>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "chat/jinja/value.h"
+
+namespace skipstone::chat::jinja {
+
+struct Program;
+
+/// Immutable; safe to use from many threads.
+class Template {
+ public:
+  /// Throws invalid_argument with line and column for what is no template.
+  explicit Template(std::string_view source);
+  ~Template();
+  Template(Template&&) noexcept;
+  Template& operator=(Template&&) noexcept;
+
+  /// `variables`: all that the template sees; of about `variables_bytes` bytes, for larger ones may take more steps. `now`: what
+  /// strftime_now() sees. Throws invalid_argument with line and column where the template raises, uses what is not there, or passes a limit
+  /// (guard.h).
+  Text render(const Dict& variables, std::size_t variables_bytes, const std::tm& now) const;
+
+ private:
+  std::unique_ptr<const Program> program_;
+};
+
+/// The clock's local time.
+std::tm local_time();
+/// "2025-07-04T09:08:07". Throws invalid_argument for what is none.
+std::tm parsed_time(std::string_view text);
+
+}  // namespace skipstone::chat::jinja

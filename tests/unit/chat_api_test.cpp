@@ -1,0 +1,104 @@
+// The public API of chats: what programs get from chat.hpp and chat.h.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "fixtures/temporary_directory.h"
+#include "fixtures/tiny_model.h"
+#include "skipstone/chat.hpp"
+
+namespace skipstone {
+namespace {
+
+class ChatApi : public testing::Test {
+ protected:
+  void SetUp() override { fixtures::write_tiny_model({}, folder_.file("tiny.gguf")); }
+  Chat open(const std::string& chat_template = {}) const { return Chat::open(folder_.file("tiny.gguf"), chat_template); }
+  fixtures::TemporaryDirectory folder_;
+};
+
+const std::string user = R"([{"role": "user", "content": "Hi <s>"}])";
+
+TEST_F(ChatApi, RendersTokensAndShowsThem) {
+  const Chat chat = open();
+  const skipstone_chat_info info = chat.info();
+  EXPECT_STREQ(info.name, "plain");
+  EXPECT_EQ(info.source, SKIPSTONE_CHAT_PLAIN);
+  EXPECT_EQ(info.system_messages, 1);
+  EXPECT_EQ(info.tools, 0);
+  EXPECT_EQ(chat.stop_strings(), (std::vector<std::string>{"\nUser:", "\nResult:"}));
+  EXPECT_EQ(chat.end_tokens(), std::vector<skipstone_token>{2});
+  const std::vector<skipstone_token> tokens = chat.render(user);
+  EXPECT_EQ(std::count(tokens.begin(), tokens.end(), 1), 1);  // BOS, and not the one of the message
+  const auto document = nlohmann::json::parse(chat.show(user));
+  EXPECT_EQ(document["text"], "User: Hi <s>\nAssistant:");
+  EXPECT_EQ(document["tokens"].get<std::vector<skipstone_token>>(), tokens);
+}
+
+TEST_F(ChatApi, SaysWhatIsWrong) {
+  const auto failure = [&](auto call) {
+    try {
+      call();
+    } catch (const error& failed) {
+      return std::string(skipstone_status_name(failed.status())) + ": " + failed.what();
+    }
+    return std::string();
+  };
+  EXPECT_EQ(failure([&] { open("nosuch"); }).rfind("invalid_argument: there is no chat template 'nosuch'; there are llama3, ", 0), 0u);
+  EXPECT_EQ(failure([&] { open("{% if %}"); }).rfind("invalid_argument: line 1, column ", 0), 0u);
+  EXPECT_EQ(failure([&] { Chat::open(folder_.file("none.gguf")); }).rfind("not_found: ", 0), 0u);
+  EXPECT_EQ(failure([&] { open().render("[]"); }), "invalid_argument: messages: there are none");
+  EXPECT_EQ(failure([&] {
+              open("gemma").render(R"([{"role": "user", "content": "a"}, {"role": "assistant", "tool_calls":
+    [{"id": "1", "function": {"name": "f", "arguments": {}}}]}, {"role": "tool", "tool_call_id": "1", "content": "b"}])");
+            }).find("This format has turns of users and assistants alone.") == std::string::npos,
+            false);
+  skipstone_chat* chat = nullptr;
+  EXPECT_EQ(skipstone_chat_open(nullptr, nullptr, &chat), SKIPSTONE_INVALID_ARGUMENT);
+  EXPECT_EQ(skipstone_chat_render(nullptr, "[]", nullptr, nullptr, nullptr, nullptr), SKIPSTONE_INVALID_ARGUMENT);
+  skipstone_chat_free(nullptr);
+  skipstone_chat_parser_free(nullptr);
+  skipstone_tokens_free(nullptr);
+}
+
+TEST_F(ChatApi, RendersATemplateAlone) {
+  skipstone_template_params params = template_params();
+  params.source = "{{ x }}{{ strftime_now('%Y') }}";
+  params.variables = R"({"x": 1.0})";
+  params.now = "2025-07-04T09:08:07";
+  EXPECT_EQ(render_template(params), "1.02025");
+}
+
+TEST_F(ChatApi, TakesAnswersApart) {
+  const Chat chat = open("chatml");
+  ChatParser parser(chat, R"({"tools": [{"type": "function", "function": {"name": "ping"}}]})");
+  std::string text, raw, call;
+  const OnChatEvent on_event = [&](const skipstone_chat_event& event) {
+    EXPECT_EQ(event.struct_size, sizeof(event));
+    raw.append(event.raw, event.raw_bytes);
+    if (event.kind == SKIPSTONE_CHAT_TEXT) text.append(event.text, event.bytes);
+    if (event.kind == SKIPSTONE_CHAT_TOOL_CALL_BEGIN) call = event.name;
+    if (event.kind == SKIPSTONE_CHAT_TOOL_CALL_ARGUMENTS) call.append(event.text, event.bytes);
+    return true;
+  };
+  const std::string answer = "Well.\n<tool_call>\n{\"name\": \"ping\", \"arguments\": {}}\n</tool_call>";
+  for (const char c : answer) parser.push(std::string_view(&c, 1), on_event);
+  parser.finish(on_event);
+  EXPECT_EQ(raw, answer);
+  EXPECT_EQ(text, "Well.");
+  EXPECT_EQ(call, "ping{}");
+  // Tokens: their text; the one that ends the turn is no part of the answer.
+  ChatParser tokens(chat);
+  raw.clear();
+  for (const skipstone_token token : chat.render(user)) tokens.push(token, on_event);
+  tokens.push(skipstone_token{2}, on_event);
+  tokens.finish(on_event);
+  EXPECT_EQ(raw.find("</s>"), std::string::npos);
+  EXPECT_THROW(tokens.push(skipstone_token{1 << 30}, on_event), error);
+  EXPECT_THROW(ChatParser(chat, "[]"), error);
+  EXPECT_THROW(ChatParser(chat, R"({"format": "nosuch"})"), error);
+}
+
+}  // namespace
+}  // namespace skipstone
