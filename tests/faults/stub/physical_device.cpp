@@ -21,7 +21,10 @@ void in_chain(void* first, VkStructureType type, const Visit& visit) {
 }
 
 VkResult list(const char* call, const char* const* names, std::uint32_t count, std::uint32_t* capacity, VkExtensionProperties* properties) {
-  if (const VkResult failed = ledger().enter(call, {no_host_memory, no_device_memory})) return failed;
+  if (const VkResult failed = ledger().enter(call, {no_host_memory, no_device_memory})) {
+    *capacity = 0;  // loaders (1.3.239) sort devices by what they find here and do not look at the result: they take as much of the stack
+    return failed;
+  }
   if (properties == nullptr) {
     *capacity = count;
     return VK_SUCCESS;
