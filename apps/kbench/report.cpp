@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <cctype>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "bench/grid.h"
 #include "bench/samples.h"
+#include "json/json.h"
 
 namespace kbench {
 namespace {

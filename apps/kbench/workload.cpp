@@ -151,6 +151,14 @@ Workload rms_norm(const Selector& select, const Request& r) {
       (2.0 * r.rows + 1) * n * word, 4.0 * r.rows * n);
 }
 
+Workload head_norm(const Selector& select, const Request& r) {
+  const Sizes& s = r.sizes;
+  const std::uint32_t width = (s.heads + 2 * s.kv_heads) * s.head_dim;
+  const double normed = (s.heads + s.kv_heads) * s.head_dim;
+  const kernels::HeadNorm norm{vector_tensor, vector_tensor, s.heads, s.kv_heads, s.head_dim, kernels::padded(width), 1e-6f};
+  return one(heads_text(s), kernels::head_norm(select, norm, r.rows, "head_norm"), 2.0 * r.rows * normed * word, 4.0 * r.rows * normed);
+}
+
 Workload rope_store(const Selector& select, const Request& r) {
   const Sizes& s = r.sizes;
   const double q = s.heads * s.head_dim, kv = s.kv_heads * s.head_dim;
@@ -229,6 +237,7 @@ constexpr Operation table[] = {
     {"matmul", "matmul", "y = W x in tiles: prompts", true, STEP_MAX_ROWS, 32, matmul},
     {"embed", "embed", "rows of the embedding, as floats", true, STEP_MAX_ROWS, 1, embed},
     {"rms_norm", "rms_norm", "root-mean-square norm", false, STEP_MAX_ROWS, 1, rms_norm},
+    {"head_norm", "head_norm", "norm of each head of Q and K", false, STEP_MAX_ROWS, 1, head_norm},
     {"rope_store", "rope_store", "rotary embedding of Q and K; K and V into the cache", false, STEP_MAX_ROWS, 1, rope_store},
     {"attention", "attention", "attention of decoding and verification, as the device takes it", false, STEP_VERIFY_ROWS, 1, attention},
     {"attention_split", "attention", "the same split over the cache", false, STEP_VERIFY_ROWS, 1, attention_split},

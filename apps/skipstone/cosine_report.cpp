@@ -4,13 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <vector>
+
+#include "json/json.h"
 
 namespace cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using skipstone::Json;
 
 constexpr double threshold = 0.985;  // from which the paper's algorithm skips an attention sublayer
 constexpr int bar_width = 28;

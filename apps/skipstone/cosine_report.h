@@ -1,18 +1,18 @@
 // The report of skipstone_cosines() for people: a table, the layers as bars, and a plot.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "bench/plot.h"
+#include "json/json_fwd.h"
 
 namespace cli {
 
 /// Min, max, mean, median and mean time as in table 1 of "Draft on the Fly" (arXiv 2410.01028), what measuring takes, and one line for each
 /// layer with a bar for its attention and its MLP.
-std::string cosine_text(const nlohmann::ordered_json& report);
+std::string cosine_text(const skipstone::Json& report);
 
 /// The layers' means, with a whisker from the least to the largest prompt, and the cosine from which Draft on the Fly skips.
-bench::Plot cosine_plot(const nlohmann::ordered_json& report);
+bench::Plot cosine_plot(const skipstone::Json& report);
 
 }  // namespace cli

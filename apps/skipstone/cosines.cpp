@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "bench/plot.h"
@@ -10,6 +9,7 @@
 #include "cosine_report.h"
 #include "exit_code.h"
 #include "interrupt.h"
+#include "json/json.h"
 #include "output.h"
 #include "progress.h"
 #include "result_file.h"
@@ -39,7 +39,7 @@ void print_cosines(const std::string& model, const EngineOptions& engine_options
     throw;
   }
   progress.clear();
-  const auto document = nlohmann::ordered_json::parse(report);
+  const auto document = skipstone::Json::parse(report);
   if (!options.plot.empty()) write_file(options.plot, bench::svg(cosine_plot(document)));
   Output output(false);
   output.write(json ? report + "\n" : cosine_text(document));

@@ -2,10 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "exit_code.h"
 #include "interrupt.h"
+#include "json/json.h"
 #include "model_path.h"
 #include "output.h"
 #include "progress.h"
@@ -14,7 +13,7 @@
 namespace cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using skipstone::Json;
 
 std::string costs_text(const Json& costs) {
   std::string text =

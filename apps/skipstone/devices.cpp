@@ -2,18 +2,18 @@
 #include <fmt/format.h>
 
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "commands.h"
 #include "costs.h"
+#include "json/json.h"
 #include "output.h"
 #include "skipstone/skipstone.hpp"
 
 namespace cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using skipstone::Json;
 
 std::string yes_no(const Json& value) { return value.get<bool>() ? "yes" : "no"; }
 

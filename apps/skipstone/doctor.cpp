@@ -2,11 +2,11 @@
 #include <fmt/format.h>
 
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "commands.h"
 #include "interrupt.h"
+#include "json/json.h"
 #include "output.h"
 #include "progress.h"
 #include "skipstone/skipstone.hpp"
@@ -14,7 +14,7 @@
 namespace cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using skipstone::Json;
 
 struct DoctorOptions {
   std::string device;

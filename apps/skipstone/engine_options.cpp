@@ -2,10 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "exit_code.h"
 #include "interrupt.h"
+#include "json/json.h"
 #include "number_option.h"
 #include "progress.h"
 
@@ -26,7 +25,7 @@ bool is_about_model(skipstone_status status, const std::string& model) {
   skipstone_inspect_params params = skipstone::inspect_params();
   params.model_path = model.c_str();
   try {
-    return !nlohmann::json::parse(skipstone::inspect(params))["unsupported"].get<std::string>().empty();
+    return !skipstone::SortedJson::parse(skipstone::inspect(params))["unsupported"].get<std::string>().empty();
   } catch (const skipstone::error&) {
     return true;
   }

@@ -3,7 +3,6 @@
 
 #include <cstdlib>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -11,6 +10,7 @@
 #include "commands.h"
 #include "cosines.h"
 #include "engine_options.h"
+#include "json/json.h"
 #include "number_option.h"
 #include "output.h"
 #include "skipstone/skipstone.hpp"
@@ -18,7 +18,7 @@
 namespace cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using skipstone::Json;
 
 struct InspectOptions {
   std::string file;

@@ -1,4 +1,4 @@
-// Ctrl-C: the first one asks for a clean stop, the second one ends the program at once.
+// Ctrl-C: the first one asks for a clean stop, the second one ends the program at once; in a conversation it stops what goes on.
 #pragma once
 
 #include "skipstone/skipstone.h"
@@ -8,10 +8,26 @@ namespace cli::interrupt {
 /// From now on SIGINT and SIGTERM are noted instead of ending the program.
 void install();
 
+/// From now on every SIGINT is noted, until take() says so; a fifth one that nobody took ends the program. SIGTERM and SIGHUP are noted
+/// as terminated(), SIGWINCH as resized().
+void install_for_conversation();
+
 /// Whether a signal has come.
 bool requested();
 
+/// Whether SIGINT has come since the last call.
+bool take();
+
+/// Whether the conversation is to end.
+bool terminated();
+
+/// Whether the terminal's size has changed since the last call.
+bool take_resized();
+
 /// The session that a signal cancels; null for none. To be cleared before the session goes.
 void set_session(skipstone_session* session);
+
+/// Waits until standard input can be read; false where a signal came first.
+bool wait_for_input();
 
 }  // namespace cli::interrupt

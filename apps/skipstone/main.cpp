@@ -79,6 +79,7 @@ int run_program(int argc, char** argv) {
   app.footer(std::string("Example:\n  skipstone run -p \"Once upon a time\" -n 64 --stats\n\n") + cli::exit_code_help);
   ExitCode code = ExitCode::ok;
   cli::add_run(app, code);
+  cli::add_chat(app, code);
   cli::add_devices(app, code);
   cli::add_inspect(app, code);
   cli::add_doctor(app, code);

@@ -42,6 +42,10 @@ void prepare_standard_streams() {
 
 void write_error(std::string_view bytes) { std::fwrite(bytes.data(), 1, bytes.size(), stderr); }
 
+void write_sequence(std::string_view sequence) {
+  [[maybe_unused]] const auto written = ::write(STDOUT_FILENO, sequence.data(), sequence.size());
+}
+
 void note(std::string_view line) { write_error(skipstone::message_text(line) + '\n'); }
 
 void note_lines(std::string_view lines) {
@@ -61,6 +65,11 @@ Output::Output(bool colour) : colour_(colour), terminal_(isatty(STDOUT_FILENO) =
 Output::~Output() {
   if (colour_ && style_ != Style::plain && !closed_) [[maybe_unused]]
     const auto written = ::write(STDOUT_FILENO, "\033[0m", 4);
+}
+
+void Output::plain() {
+  if (colour_ && style_ != Style::plain) write_raw(escape(Style::plain));
+  style_ = Style::plain;
 }
 
 bool Output::write(std::string_view text, Style style) {

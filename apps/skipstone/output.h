@@ -17,6 +17,9 @@ void prepare_standard_streams();
 /// Bytes to standard error, as they are; nothing happens where they cannot be written. For what moves the cursor; else note().
 void write_error(std::string_view bytes);
 
+/// An escape sequence of the program's own to the terminal on standard output; nothing happens where it cannot be written.
+void write_sequence(std::string_view sequence);
+
 /// A line on standard error, safe to print whatever it holds.
 void note(std::string_view line);
 template <typename... Arguments>
@@ -40,6 +43,9 @@ class Output {
 
   /// False where the reader is gone (`| head`): no error, but nothing more is of use. Throws Failure where writing fails (full disk).
   bool write(std::string_view text, Style style = Style::plain);
+
+  /// Back to no style.
+  void plain();
 
   bool closed() const { return closed_; }
 

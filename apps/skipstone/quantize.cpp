@@ -2,11 +2,11 @@
 #include <fmt/format.h>
 
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "commands.h"
 #include "interrupt.h"
+#include "json/json.h"
 #include "number_option.h"
 #include "output.h"
 #include "progress.h"
@@ -16,7 +16,7 @@
 namespace cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using skipstone::Json;
 
 struct QuantizeOptions {
   std::string input, output, type, sparse, scores, calibration;

@@ -4,17 +4,19 @@
 #include <cstdio>
 #include <limits>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "chat/chat_options.h"
 #include "commands.h"
 #include "engine_options.h"
 #include "interrupt.h"
+#include "json/json.h"
 #include "model_path.h"
 #include "number_option.h"
 #include "output.h"
 #include "prompt.h"
+#include "run_turn.h"
 #include "session_options.h"
 #include "skipstone/skipstone_experimental.hpp"
 #include "statistics.h"
@@ -30,7 +32,9 @@ struct RunOptions {
   DraftOptions drafting;
   skipstone_session_params sampling = skipstone::session_params();
   double online = 0;
-  bool statistics = false, agreement = false, json = false, no_echo = false;
+  chat::ChatOptions chat;
+  std::vector<std::string> stop;
+  bool statistics = false, agreement = false, json = false, no_echo = false, one_turn = false;
 };
 
 std::string choose_prompt(const RunOptions& options) {
@@ -67,6 +71,13 @@ void check(const RunOptions& options) {
   }
   const skipstone_session_params params = session_params(options);
   skipstone::check(skipstone_session_check_params(&params));
+  if (!options.one_turn && (!options.chat.system.empty() || !options.chat.chat_template.empty())) {
+    throw Failure(ExitCode::usage, "--system and --chat-template belong to conversations; give --chat with them");
+  }
+}
+
+std::uint32_t token_limit(const RunOptions& options) {
+  return options.max_tokens < 0 ? std::numeric_limits<std::uint32_t>::max() : static_cast<std::uint32_t>(options.max_tokens);
 }
 
 /// Takes care that a signal never meets a session that is gone.
@@ -78,12 +89,12 @@ class Interruptible {
   Interruptible& operator=(const Interruptible&) = delete;
 };
 
-nlohmann::ordered_json result_json(const RunOptions& options, const std::string& model, const std::string& prompt,
-                                   const std::vector<skipstone_token>& prompt_tokens, const std::string& text,
-                                   const skipstone::Engine& engine, skipstone::Session& session) {
+skipstone::Json result_json(const RunOptions& options, const std::string& model, const std::string& prompt,
+                            const std::vector<skipstone_token>& prompt_tokens, const std::string& text, const skipstone::Engine& engine,
+                            skipstone::Session& session) {
   const RunStatistics statistics = read_statistics(session);
   const skipstone_engine_info info = engine.info();
-  nlohmann::ordered_json result = {
+  skipstone::Json result = {
       {"prompt", prompt},
       {"text", text},
       {"prompt_tokens", prompt_tokens},
@@ -102,6 +113,7 @@ nlohmann::ordered_json result_json(const RunOptions& options, const std::string&
 ExitCode generate(const RunOptions& options, const std::string& model, const std::string& prompt, const skipstone::Engine& engine) {
   const std::vector<skipstone_token> tokens = engine.tokenize(prompt);
   skipstone::Session session = make_session(engine, session_params(options));
+  session.set_stop(options.stop);
   const Interruptible interruptible(session);
 
   // The prompt is written with the first token, so that nothing stands on standard output where the prompt is refused.
@@ -112,8 +124,7 @@ ExitCode generate(const RunOptions& options, const std::string& model, const std
     if (!echoed) output.write(prompt, Style::dim);
     echoed = true;
   };
-  const auto limit = options.max_tokens < 0 ? std::numeric_limits<std::uint32_t>::max() : static_cast<std::uint32_t>(options.max_tokens);
-  session.generate(tokens, limit, [&](const skipstone_chunk& chunk) {
+  session.generate(tokens, token_limit(options), [&](const skipstone_chunk& chunk) {
     if (options.json) {
       text.append(chunk.text, chunk.bytes);
       return true;
@@ -123,7 +134,7 @@ ExitCode generate(const RunOptions& options, const std::string& model, const std
   });
   if (options.json) {
     const auto result = result_json(options, model, prompt, tokens, text, engine, session);
-    output.write(result.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+    output.write(result.dump(-1, ' ', false, skipstone::Json::error_handler_t::replace) + "\n");
   } else {
     echo();
     output.write("\n");
@@ -150,7 +161,13 @@ ExitCode run(RunOptions& options) {
   interrupt::install();
   const std::string prompt = choose_prompt(options);
   const std::string model = options.model.empty() ? bundled_model() : options.model;
-  return generate(options, model, prompt, load_engine(model, options.engine));
+  const skipstone::Engine engine = load_engine(model, options.engine);
+  if (options.one_turn) {
+    const TurnOptions turn{options.chat, options.stop, token_limit(options), options.json, options.statistics, options.colour};
+    return run_turn(engine, session_params(options), turn, prompt);
+  }
+  warn_of_raw_text(engine);
+  return generate(options, model, prompt, engine);
 }
 
 }  // namespace
@@ -171,6 +188,9 @@ void add_run(CLI::App& app, ExitCode& code) {
       ->envname("SKIPSTONE_PREDICT")
       ->capture_default_str();
   command
+      ->add_flag_callback("--ignore-end", [&o] { o.sampling.ignore_end = 1; }, "Go on behind tokens that end a text, as if they were others")
+      ->envname("SKIPSTONE_IGNORE_END");
+  command
       ->add_option("--draft", o.draft,
                    "How to draft: NAME[:key=value,...], see below; the text is the same with all of them that are not lossy")
       ->envname("SKIPSTONE_DRAFT")
@@ -180,6 +200,11 @@ void add_run(CLI::App& app, ExitCode& code) {
              "Share of the time, as 0.05, in which the set of --draft skip:... is improved while generating; 0: it stays")
       ->envname("SKIPSTONE_ONLINE")
       ->capture_default_str();
+  chat::add_stop_option(*command, o.stop);
+  command->add_flag("--chat", o.one_turn, "The text is a message: its answer, by the model's chat template, is written alone")
+      ->envname("SKIPSTONE_CHAT")
+      ->group("Conversation");
+  chat::add_chat_options(*command, o.chat);
   add_engine_options(*command, o.engine);
   add_draft_options(*command, o.drafting);
   add_rounds_option(*command, o.sampling);
@@ -196,8 +221,9 @@ void add_run(CLI::App& app, ExitCode& code) {
       ->envname("SKIPSTONE_JSON")
       ->group(group);
   command->add_flag("--no-echo", o.no_echo, "Do not write the prompt before the continuation")->envname("SKIPSTONE_NO_ECHO")->group(group);
-  command->add_option("--color", o.colour, "Accepted drafts green, the prompt dim: auto (on a terminal; also plain --color), always, never")
-      ->envname("SKIPSTONE_COLOR")
+  CLI::Option* const colour = command->add_option(
+      "--color", o.colour, "Accepted drafts green, the prompt dim: auto (on a terminal; also plain --color), always, never");
+  colour->envname("SKIPSTONE_COLOR")
       ->expected(0, 1)
       ->check([](const std::string& when) {
         return when.empty() || when == "auto" || when == "always" || when == "never" ? "" : "'" + when + "' is none of auto, always, never";
@@ -210,8 +236,8 @@ void add_run(CLI::App& app, ExitCode& code) {
       "be set by the environment variable that stands beside it; the command line wins.\n\n"
       "Example:\n  skipstone run -p \"Once upon a time\" -n 64 --stats\n\n" +
       exit_code_help);
-  command->callback([options, command, &code] {
-    if (command->get_option("--color")->count() > 0 && options->colour.empty()) options->colour = "auto";
+  command->callback([options, colour, &code] {  // options are not looked up by name here: CLI11 ends the program where that finds no memory
+    if (colour->count() > 0 && options->colour.empty()) options->colour = "auto";
     options->drafting.give_to(options->sampling);
     code = run(*options);
   });

@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <nlohmann/json.hpp>
 #include <numeric>
 #include <vector>
+
+#include "json/json.h"
 
 namespace cli {
 namespace {
@@ -21,7 +22,7 @@ std::string milliseconds(double seconds, double of_seconds) {
 }  // namespace
 
 RunStatistics read_statistics(const skipstone::Session& session) {
-  const auto report = nlohmann::json::parse(session.report());
+  const auto report = skipstone::SortedJson::parse(session.report());
   const auto &corpus = report.at("corpus"), &early = report.at("early"), &seconds = report.at("seconds");
   RunStatistics s;
   s.stop_reason = report.at("stop_reason");
@@ -129,14 +130,14 @@ std::string statistics_text(const RunStatistics& s) {
   return text;
 }
 
-nlohmann::ordered_json statistics_json(const RunStatistics& s) {
-  nlohmann::ordered_json positions = nlohmann::ordered_json::array();
+skipstone::Json statistics_json(const RunStatistics& s) {
+  skipstone::Json positions = skipstone::Json::array();
   for (const auto& [drafted, accepted] : s.by_position) positions.push_back({{"drafted", drafted}, {"accepted", accepted}});
-  nlohmann::ordered_json shares = nlohmann::ordered_json::array();
+  skipstone::Json shares = skipstone::Json::array();
   for (const DrafterShare& share : s.by_drafter) {
     shares.push_back({{"drafter", share.name}, {"rounds", share.rounds}, {"drafted", share.drafted}, {"accepted", share.accepted}});
   }
-  nlohmann::ordered_json strategies = nlohmann::ordered_json::array();
+  skipstone::Json strategies = skipstone::Json::array();
   for (const Strategy& strategy : s.strategies) {
     strategies.push_back({{"strategy", strategy.name},
                           {"rows", strategy.rows},

@@ -2,10 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
+#include "json/json_fwd.h"
 #include "skipstone/skipstone.hpp"
 
 namespace cli {
@@ -55,6 +55,6 @@ RunStatistics read_statistics(const skipstone::Session& session);
 std::string statistics_text(const RunStatistics& statistics);
 
 /// The object "statistics" of --json.
-nlohmann::ordered_json statistics_json(const RunStatistics& statistics);
+skipstone::Json statistics_json(const RunStatistics& statistics);
 
 }  // namespace cli

@@ -1,9 +1,9 @@
 // skipstone template: what a model would see of a conversation, and templates alone.
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "commands.h"
+#include "json/json.h"
 #include "model_path.h"
 #include "output.h"
 #include "prompt.h"
@@ -12,7 +12,7 @@
 namespace cli {
 namespace {
 
-using Json = nlohmann::json;
+using Json = skipstone::SortedJson;
 
 struct TemplateOptions {
   std::string model, messages, tools, options, chat_template;

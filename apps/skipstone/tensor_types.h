@@ -1,13 +1,14 @@
 // Tensor types in words: those a model file has, and those that one can be written in.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
+
+#include "json/json_fwd.h"
 
 namespace cli {
 
 /// "F32 x 41, F16 x 141" from the "tensor_types" of a report.
-std::string tensor_types_text(const nlohmann::ordered_json& types);
+std::string tensor_types_text(const skipstone::Json& types);
 
 /// What `--help` says of the types that files can be written in, with their bits per weight.
 extern const char* const tensor_types_help;

@@ -3,7 +3,6 @@
 
 #include <filesystem>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -11,6 +10,7 @@
 #include "commands.h"
 #include "engine_options.h"
 #include "interrupt.h"
+#include "json/json.h"
 #include "model_path.h"
 #include "number_option.h"
 #include "output.h"
@@ -21,7 +21,7 @@
 namespace cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using skipstone::Json;
 
 struct TuneOptions {
   EngineOptions engine;

@@ -2,12 +2,12 @@
 #include <fmt/format.h>
 
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "commands.h"
 #include "engine_options.h"
 #include "interrupt.h"
+#include "json/json.h"
 #include "model_path.h"
 #include "number_option.h"
 #include "output.h"
@@ -17,7 +17,7 @@
 namespace cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using skipstone::Json;
 
 struct TuneOptions {
   EngineOptions engine;

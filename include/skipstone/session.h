@@ -74,6 +74,7 @@ typedef struct skipstone_session_params {
   const struct skipstone_session_experiments* experiments; /* skipstone_experimental.h; NULL: none */
   skipstone_sampler_fn sampler;                            /* instead of the values above; not with SKIPSTONE_VERIFY_REJECTION. NULL: none */
   void* sampler_data;
+  int32_t ignore_end; /* 1: tokens that end a text are tokens like others */
 } skipstone_session_params;
 
 /* Greedy, drafting with "asd", coupled verification: the same seed gives the same text on one device, whatever the drafter. */

@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "api/chat_handle.h"
@@ -16,6 +15,7 @@
 #include "chat/jinja/read_json.h"
 #include "chat/messages.h"
 #include "gguf/gguf.h"
+#include "json/json.h"
 
 namespace skipstone::api {
 
@@ -65,10 +65,10 @@ chat::Conversation conversation_of(const char* messages, const char* tools, cons
   return chat::read_conversation(messages, api::text_or_empty(tools), api::text_or_empty(options));
 }
 
-nlohmann::ordered_json shown(const chat::PromptWriter& writer, const chat::Conversation& conversation) {
-  nlohmann::ordered_json pieces = nlohmann::ordered_json::array();
+Json shown(const chat::PromptWriter& writer, const chat::Conversation& conversation) {
+  Json pieces = Json::array();
   for (const chat::Piece& piece : writer.pieces(conversation)) {
-    nlohmann::ordered_json one = {{"text", piece.text}, {"origin", piece.origin == chat::jinja::Origin::data ? "data" : "template"}};
+    Json one = {{"text", piece.text}, {"origin", piece.origin == chat::jinja::Origin::data ? "data" : "template"}};
     if (piece.token >= 0) one["token"] = piece.token;
     pieces.push_back(std::move(one));
   }

@@ -1,13 +1,13 @@
 // Answers taken apart.
 #include <algorithm>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "api/chat_handle.h"
 #include "api/guard.h"
 #include "base/escape.h"
 #include "chat/output/output_parser.h"
+#include "json/json.h"
 #include "skipstone/chat.h"
 
 using namespace skipstone;
@@ -22,7 +22,7 @@ struct skipstone_chat_parser {
 
 namespace {
 
-using Json = nlohmann::json;
+using Json = SortedJson;
 
 /// The value of a key, which must be of the type of `otherwise`.
 template <typename T>

@@ -1,20 +1,19 @@
 // skipstone_cosines(): how much a model's sublayers turn the residual stream.
-#include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
-#include "api/report.h"
 #include "api/engine_options.h"
 #include "api/guard.h"
 #include "api/handles.h"
-#include "skipstone/skipstone_experimental.h"
+#include "api/report.h"
 #include "engine/sublayer_cosines.h"
+#include "json/json.h"
+#include "skipstone/skipstone_experimental.h"
 #include "text/tokenizer.h"
 
 namespace skipstone::api {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using engine::Spread;
 using engine::SublayerCosines;
 
@@ -85,7 +84,7 @@ skipstone_status skipstone_cosines(skipstone_engine* handle, const skipstone_cos
     const auto progress = api::progress_from(params.progress, params.user_data, "the measurement");
     const engine::SublayerCosines cosines = engine::measure_cosines(engine, prompts, progress);
     const auto parts = engine.costs(progress).parts(1).value();
-    const api::Json document = {{"model", engine.config().name},
+    const Json document = {{"model", engine.config().name},
                                 {"fingerprint", engine.model_fingerprint()},
                                 {"device", engine.device().name},
                                 {"driver", engine.device().driver_name},

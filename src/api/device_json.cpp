@@ -2,11 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
+#include "json/json.h"
 
 namespace skipstone::api {
-
-using Json = nlohmann::ordered_json;
 
 std::string api_version_text(std::uint32_t version) {
   // VK_API_VERSION_MAJOR, _MINOR and _PATCH of the Vulkan specification, 3.2.

@@ -1,11 +1,11 @@
 // skipstone_list_devices() and the table of drafters.
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "api/device_json.h"
 #include "api/guard.h"
 #include "engine/engine.h"
+#include "json/json.h"
 #include "spec/registry.h"
 
 namespace skipstone::api {
@@ -38,9 +38,9 @@ extern "C" {
 skipstone_status skipstone_list_devices(const char* wanted, char** json) {
   return api::guard([&] {
     api::require(json, "json");
-    nlohmann::ordered_json devices = nlohmann::ordered_json::array();
+    Json devices = Json::array();
     for (const engine::DeviceEntry& entry : engine::list_devices(api::wanted_device(wanted))) {
-      nlohmann::ordered_json device = api::device_json(entry.caps);
+      Json device = api::device_json(entry.caps);
       device["chosen"] = entry.chosen;
       device["reason"] = entry.reason;
       device["unsuitable"] = entry.unsuitable;

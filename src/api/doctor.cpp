@@ -1,21 +1,19 @@
 // skipstone_doctor(): the self-test on a device, and its verdict.
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "api/device_json.h"
 #include "api/guard.h"
 #include "api/open_device.h"
+#include "json/json.h"
 #include "selftest/selftest.h"
 #include "vk/device.h"
 #include "vk/tuning.h"
 
 namespace skipstone::api {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 Json kernels_json(const std::vector<selftest::Result>& results) {
   struct Count {

@@ -1,5 +1,4 @@
 // skipstone_inspect(): what is in a model file.
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "api/device_json.h"
@@ -9,12 +8,11 @@
 #include "engine/read_model.h"
 #include "gguf/gguf.h"
 #include "gguf/traits.h"
+#include "json/json.h"
 #include "model/config.h"
 
 namespace skipstone::api {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 Json metadata_json(const gguf::File& file) {
   Json list = Json::array();

@@ -1,19 +1,17 @@
 // skipstone_tune_device() and skipstone_engine_costs(): what was measured, as JSON.
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <string>
 
-#include "api/report.h"
 #include "api/engine_options.h"
 #include "api/guard.h"
 #include "api/handles.h"
+#include "api/report.h"
+#include "json/json.h"
 #include "skipstone/skipstone_experimental.h"
 #include "tune/tuner.h"
 
 namespace skipstone::api {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 Json contest_json(const tune::Result& result) {
   Json candidates = Json::array();

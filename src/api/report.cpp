@@ -1,11 +1,10 @@
 #include "api/report.h"
 
 #include <map>
-#include <nlohmann/json.hpp>
+
+#include "json/json.h"
 
 namespace skipstone::api {
-
-using Json = nlohmann::ordered_json;
 
 std::string print(const Json& document) { return document.dump(2, ' ', false, Json::error_handler_t::replace); }
 

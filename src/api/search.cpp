@@ -2,13 +2,13 @@
 #include <algorithm>
 #include <array>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 
-#include "api/report.h"
 #include "api/guard.h"
 #include "api/handles.h"
+#include "api/report.h"
 #include "engine/skip_search.h"
+#include "json/json.h"
 #include "skipstone/skipstone_experimental.h"
 #include "skipstone/tools.h"
 #include "spec/search/profile_json.h"
@@ -16,8 +16,6 @@
 
 namespace skipstone::api {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 /// The caller's callbacks as a strategy of the search.
 class GivenStrategy final : public spec::search::Strategy {

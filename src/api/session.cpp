@@ -85,6 +85,7 @@ engine::SessionOptions options_from(const skipstone_session_params& params) {
                                         experiments.synthetic_acceptance + experiments.synthetic_acceptance_count);
     engine::check_synthetic(options);
   }
+  options.ignore_end = params.ignore_end != 0;
   options.progress = api::progress_from(params.progress, params.user_data, "making a session");
   return options;
 }

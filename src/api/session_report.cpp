@@ -1,16 +1,14 @@
 // What came out of a session's last generation.
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "api/report.h"
 #include "api/guard.h"
 #include "api/handles.h"
+#include "json/json.h"
 #include "skipstone/skipstone_experimental.h"
 
 namespace skipstone::api {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 Json by_drafter_json(const spec::Stats& stats) {
   Json list = Json::array();

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "api/guard.h"
+#include "json/json.h"
 
 namespace skipstone::api {
 
@@ -16,8 +16,6 @@ skipstone_vulkan_host defaults<skipstone_vulkan_host>() {
 }
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 std::vector<std::string> names_of(const char* const* names, std::size_t count, const char* what) {
   std::vector<std::string> list;

@@ -24,10 +24,10 @@ using text::Token;
 /// The matrices that read one input.
 struct Readers {
   ref::MatrixInput input;
-  std::array<std::string_view, 3> names;
+  std::array<std::string_view, 4> names;
 };
 
-constexpr std::array readers{Readers{ref::MatrixInput::attention, {"attn_q", "attn_k", "attn_v"}},
+constexpr std::array readers{Readers{ref::MatrixInput::attention, {"attn_q", "attn_k", "attn_v", "attn_qkv"}},
                              Readers{ref::MatrixInput::attention_output, {"attn_output"}},
                              Readers{ref::MatrixInput::ffn, {"ffn_gate", "ffn_up"}}, Readers{ref::MatrixInput::ffn_down, {"ffn_down"}}};
 

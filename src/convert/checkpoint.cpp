@@ -5,7 +5,6 @@
 #include <cctype>
 #include <cmath>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <numbers>
 #include <string_view>
 #include <system_error>
@@ -15,13 +14,13 @@
 #include "convert/config_values.h"
 #include "convert/json_file.h"
 #include "gguf/gguf.h"
+#include "json/json.h"
 #include "json/parse_json.h"
 
 namespace skipstone::convert {
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::json;
 
 // What model::Config takes from a GGUF file, so that every file written here runs there.
 constexpr std::uint32_t kMostLayers = 256, kMostHeads = 1u << 16, kMostHeadDim = 256, kMostWidth = 1u << 20, kMostFfn = 1u << 22,
@@ -36,7 +35,7 @@ constexpr std::array<Architecture, 3> kArchitectures{
     {{"LlamaForCausalLM", false}, {"LLaMAForCausalLM", false}, {"MistralForCausalLM", true}}};
 
 const Architecture& find_architecture(const ConfigValues& values, const std::string& where) {
-  const json* list = values.find("architectures");
+  const SortedJson* list = values.find("architectures");
   if (list == nullptr || !list->is_array() || list->empty() || !list->front().is_string()) {
     fail(Code::bad_file, "{}: names no 'architectures', so what the weights are for is not known", where);
   }
@@ -50,8 +49,8 @@ const Architecture& find_architecture(const ConfigValues& values, const std::str
 /// Features that change the computation under a supported name.
 void refuse_other_computations(const ConfigValues& values, const Architecture& architecture, const std::string& where,
                                const Checkpoint& checkpoint) {
-  if (const json* quantization = values.find("quantization_config")) {
-    const std::string method = quantization->is_object() ? shown(quantization->value("quant_method", json("unknown"))) : "unknown";
+  if (const SortedJson* quantization = values.find("quantization_config")) {
+    const std::string method = quantization->is_object() ? shown(quantization->value("quant_method", SortedJson("unknown"))) : "unknown";
     fail(Code::unsupported, "{}: the weights are quantised already ('quantization_config', method {}); convert the original checkpoint",
          where, method);
   }
@@ -110,8 +109,8 @@ void read_shape(const ConfigValues& values, const std::string& where, Checkpoint
 
 /// transformers 5 gathers in rope_parameters what were rope_theta and rope_scaling before; the kind's key was "type" once.
 void read_rope(const ConfigValues& values, const std::string& where, Checkpoint& c) {
-  const json* gathered = values.find("rope_parameters");
-  const json* scaling = gathered != nullptr ? gathered : values.find("rope_scaling");
+  const SortedJson* gathered = values.find("rope_parameters");
+  const SortedJson* scaling = gathered != nullptr ? gathered : values.find("rope_scaling");
   c.rope_base = values.positive("rope_theta", 10000.0f);
   if (scaling == nullptr) return;
   if (!scaling->is_object()) fail(Code::bad_file, "{}: the scaling of positions is {}, expected an object", where, shown(*scaling));
@@ -159,7 +158,7 @@ void find_exit(const ConfigValues& values, const std::string& where, Checkpoint&
     c.exit_layer = values.count("skipstone_exit_layer", 1, c.layers - 1);
     return;
   }
-  const json* origin = values.find("_name_or_path");
+  const SortedJson* origin = values.find("_name_or_path");
   const bool named =
       speaks_of_layer_skip(c.name) || (origin != nullptr && origin->is_string() && speaks_of_layer_skip(origin->get<std::string>()));
   if (!named) return;
@@ -213,7 +212,7 @@ Checkpoint read_checkpoint(const std::string& folder) {
   if (!fs::exists(file, error))
     fail(Code::not_found, "{}: has no config.json, so it is not the folder of a Hugging Face checkpoint", folder);
   const std::string where = file.string();
-  const json document = read_json_object(where);
+  const SortedJson document = read_json_object(where);
   const ConfigValues values(document, where);
   Checkpoint checkpoint;
   checkpoint.folder = folder;

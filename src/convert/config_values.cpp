@@ -1,22 +1,20 @@
 #include "convert/config_values.h"
 
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include "base/status.h"
+#include "json/json.h"
 #include "json/parse_json.h"
 
 namespace skipstone::convert {
 
-using nlohmann::json;
-
-const json* ConfigValues::find(const char* key) const {
+const SortedJson* ConfigValues::find(const char* key) const {
   const auto found = object_.find(key);
   return found == object_.end() || found->is_null() ? nullptr : &*found;
 }
 
 std::uint32_t ConfigValues::count(const char* key, std::uint32_t low, std::uint32_t high, std::optional<std::uint32_t> fallback) const {
-  const json* value = find(key);
+  const SortedJson* value = find(key);
   if (value == nullptr && fallback) return *fallback;
   if (value == nullptr) fail(Code::bad_file, "{}: '{}' is missing; the checkpoint is incomplete or not of a Llama model", where_, key);
   if (!value->is_number_unsigned() || value->get<std::uint64_t>() < low || value->get<std::uint64_t>() > high) {
@@ -26,7 +24,7 @@ std::uint32_t ConfigValues::count(const char* key, std::uint32_t low, std::uint3
 }
 
 float ConfigValues::positive(const char* key, std::optional<float> fallback) const {
-  const json* value = find(key);
+  const SortedJson* value = find(key);
   if (value == nullptr && fallback) return *fallback;
   if (value == nullptr) fail(Code::bad_file, "{}: '{}' is missing; the checkpoint is incomplete", where_, key);
   constexpr double least = std::numeric_limits<float>::min(), most = std::numeric_limits<float>::max();
@@ -37,14 +35,14 @@ float ConfigValues::positive(const char* key, std::optional<float> fallback) con
 }
 
 bool ConfigValues::flag(const char* key, bool fallback) const {
-  const json* value = find(key);
+  const SortedJson* value = find(key);
   if (value == nullptr) return fallback;
   if (!value->is_boolean()) fail(Code::bad_file, "{}: '{}' is {}, expected true or false", where_, key, shown(*value));
   return value->get<bool>();
 }
 
 std::string ConfigValues::text(const char* key, const std::string& fallback) const {
-  const json* value = find(key);
+  const SortedJson* value = find(key);
   if (value == nullptr) return fallback;
   if (!value->is_string()) fail(Code::bad_file, "{}: '{}' is {}, expected a string", where_, key, shown(*value));
   return value->get<std::string>();

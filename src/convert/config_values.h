@@ -2,9 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+
+#include "json/json_fwd.h"
 
 namespace skipstone::convert {
 
@@ -13,10 +14,10 @@ namespace skipstone::convert {
 class ConfigValues {
  public:
   /// `where` begins the sentences. Both must outlive the object.
-  ConfigValues(const nlohmann::json& object, const std::string& where) : object_(object), where_(where) {}
+  ConfigValues(const SortedJson& object, const std::string& where) : object_(object), where_(where) {}
 
   bool has(const char* key) const { return find(key) != nullptr; }
-  const nlohmann::json* find(const char* key) const;  ///< nullptr where absent or null
+  const SortedJson* find(const char* key) const;  ///< nullptr where absent or null
 
   std::uint32_t count(const char* key, std::uint32_t low, std::uint32_t high, std::optional<std::uint32_t> fallback = {}) const;
   float positive(const char* key, std::optional<float> fallback = {}) const;  ///< finite and above 0
@@ -24,7 +25,7 @@ class ConfigValues {
   std::string text(const char* key, const std::string& fallback) const;
 
  private:
-  const nlohmann::json& object_;
+  const SortedJson& object_;
   const std::string& where_;
 };
 

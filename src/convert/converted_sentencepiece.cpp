@@ -1,35 +1,34 @@
 #include "convert/converted_sentencepiece.h"
 
-#include <nlohmann/json.hpp>
 #include <unordered_set>
 
 #include "base/log.h"
 #include "base/status.h"
 #include "convert/json_file.h"
+#include "json/json.h"
 #include "text/segmenter.h"
 #include "text/utf8.h"
 
 namespace skipstone::convert {
 namespace {
 
-using nlohmann::json;
 using text::Token;
 using text::TokenType;
 
 const std::string kSpace(text::kVisibleSpace);
 
-bool is_space_replacement(const json& normalizer) {
+bool is_space_replacement(const SortedJson& normalizer) {
   return string_member(normalizer, "type") == "Replace" && string_member(member(normalizer, "pattern"), "String") == " " &&
          string_member(normalizer, "content") == kSpace;
 }
 
 /// Whether the normalizer puts a space in front of each text; unsupported where it does anything but that and writing U+2581.
-bool prefix_of_normalizer(const json& normalizer, const std::string& path) {
-  json parts = json::array({normalizer});
+bool prefix_of_normalizer(const SortedJson& normalizer, const std::string& path) {
+  SortedJson parts = SortedJson::array({normalizer});
   if (string_member(normalizer, "type") == "Sequence") parts = member(normalizer, "normalizers");
   bool prefix = false;
   bool replaced = false;
-  for (const json& part : parts) {
+  for (const SortedJson& part : parts) {
     const bool prepends = string_member(part, "type") == "Prepend" && string_member(part, "prepend") == kSpace;
     if (prepends && !replaced) {
       prefix = true;
@@ -45,7 +44,7 @@ bool prefix_of_normalizer(const json& normalizer, const std::string& path) {
 }
 
 /// The same for the pre-tokenizer that newer files have in place of the normalizer.
-bool prefix_of_metaspace(const json& metaspace, const std::string& path) {
+bool prefix_of_metaspace(const SortedJson& metaspace, const std::string& path) {
   if (boolean_member(metaspace, "split").value_or(true) || string_member(metaspace, "replacement") != kSpace) {
     fail(Code::unsupported, "{}: has a Metaspace pre-tokenizer that cuts at spaces, which GGUF's llama tokenizer does not", path);
   }
@@ -111,19 +110,19 @@ void check_complete(const std::vector<MergePair>& merges, const TokenList& token
 
 }  // namespace
 
-bool is_converted_sentencepiece(const json& file) {
-  const json& pre_tokenizer = member(file, "pre_tokenizer");
+bool is_converted_sentencepiece(const SortedJson& file) {
+  const SortedJson& pre_tokenizer = member(file, "pre_tokenizer");
   return boolean_member(member(file, "model"), "byte_fallback").value_or(false) &&
          (pre_tokenizer.is_null() || string_member(pre_tokenizer, "type") == "Metaspace");
 }
 
-void read_converted_sentencepiece(const json& file, const std::vector<MergePair>& merges, SourceTokenizer& source) {
+void read_converted_sentencepiece(const SortedJson& file, const std::vector<MergePair>& merges, SourceTokenizer& source) {
   TokenList& tokens = source.tokens;
-  const json& pre_tokenizer = member(file, "pre_tokenizer");
+  const SortedJson& pre_tokenizer = member(file, "pre_tokenizer");
   if (pre_tokenizer.is_null()) {
     source.add_space_prefix = prefix_of_normalizer(member(file, "normalizer"), tokens.path());
   } else {
-    const json& normalizer = member(file, "normalizer");
+    const SortedJson& normalizer = member(file, "normalizer");
     const bool none = normalizer.is_null() || (member(normalizer, "normalizers").is_array() && member(normalizer, "normalizers").empty());
     if (!none) fail(Code::unsupported, "{}: has a normalizer as well as a Metaspace pre-tokenizer; only one of them works", tokens.path());
     source.add_space_prefix = prefix_of_metaspace(pre_tokenizer, tokens.path());
@@ -131,7 +130,7 @@ void read_converted_sentencepiece(const json& file, const std::vector<MergePair>
   source.model = "llama";
   source.pre = "default";
   // Added tokens are found before merging, so no merge has to lead to them.
-  for (const json& added : member(file, "added_tokens")) {
+  for (const SortedJson& added : member(file, "added_tokens")) {
     const Token token = tokens.find(string_member(added, "content").value_or(""));
     if (token >= 0) tokens.types[static_cast<std::size_t>(token)] = TokenType::control;
   }

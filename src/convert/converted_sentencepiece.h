@@ -1,11 +1,11 @@
 // SentencePiece BPE as a tokenizer.json: pieces with U+2581 for spaces, merges in place of scores, bytes for what is missing.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
 #include "convert/source_tokenizer.h"
+#include "json/json_fwd.h"
 
 namespace skipstone::convert {
 
@@ -14,10 +14,10 @@ struct MergePair {
 };
 
 /// Whether `file`, a tokenizer.json, is of that kind: BPE with byte fallback, and nothing that turns texts into bytes before merging.
-bool is_converted_sentencepiece(const nlohmann::json& file);
+bool is_converted_sentencepiece(const SortedJson& file);
 
 /// Makes `source`, whose tokens are the vocabulary's, a "llama" tokenizer: types, the space prefix, and scores that merge in the order of
 /// `merges` (all of whose tokens are in the vocabulary). Throws unsupported where no scores can do that.
-void read_converted_sentencepiece(const nlohmann::json& file, const std::vector<MergePair>& merges, SourceTokenizer& source);
+void read_converted_sentencepiece(const SortedJson& file, const std::vector<MergePair>& merges, SourceTokenizer& source);
 
 }  // namespace skipstone::convert

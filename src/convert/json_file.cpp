@@ -1,17 +1,16 @@
 #include "convert/json_file.h"
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <system_error>
 
-#include "base/status.h"
 #include "base/escape.h"
 #include "base/input_file.h"
+#include "base/status.h"
+#include "json/json.h"
 #include "json/parse_json.h"
 
 namespace skipstone::convert {
 
-using nlohmann::json;
 namespace fs = std::filesystem;
 
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;  // the largest tokenizers have some tens of MiB, calibration texts more
@@ -27,25 +26,25 @@ std::string read_file(const std::string& path) {
   return text;
 }
 
-json read_json_object(const std::string& path) { return parse_json_object(read_file(path), path); }
+SortedJson read_json_object(const std::string& path) { return parse_json_object(read_file(path), path); }
 
-json read_json_object_if_there(const std::string& path) { return is_there(path) ? read_json_object(path) : json::object(); }
+SortedJson read_json_object_if_there(const std::string& path) { return is_there(path) ? read_json_object(path) : SortedJson::object(); }
 
-const json& member(const json& object, const char* key) {
-  static const json null;
+const SortedJson& member(const SortedJson& object, const char* key) {
+  static const SortedJson null;
   if (!object.is_object()) return null;
   const auto found = object.find(key);
   return found == object.end() ? null : *found;
 }
 
-std::optional<std::string> string_member(const json& object, const char* key) {
-  const json& value = member(object, key);
+std::optional<std::string> string_member(const SortedJson& object, const char* key) {
+  const SortedJson& value = member(object, key);
   if (!value.is_string()) return std::nullopt;
   return value.get<std::string>();
 }
 
-std::optional<bool> boolean_member(const json& object, const char* key) {
-  const json& value = member(object, key);
+std::optional<bool> boolean_member(const SortedJson& object, const char* key) {
+  const SortedJson& value = member(object, key);
   if (!value.is_boolean()) return std::nullopt;
   return value.get<bool>();
 }

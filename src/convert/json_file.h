@@ -1,9 +1,10 @@
 // JSON files of a checkpoint, and what is looked up in them. Nothing in them is trusted.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+
+#include "json/json_fwd.h"
 
 namespace skipstone::convert {
 
@@ -14,17 +15,17 @@ bool is_there(const std::string& path);
 std::string read_file(const std::string& path);
 
 /// The file's JSON object. Throws like read_file and parse_json_object.
-nlohmann::json read_json_object(const std::string& path);
+SortedJson read_json_object(const std::string& path);
 
 /// As above; an empty object where the file is not there.
-nlohmann::json read_json_object_if_there(const std::string& path);
+SortedJson read_json_object_if_there(const std::string& path);
 
 /// The member `key` of an object; null where it is absent or `object` is none.
-const nlohmann::json& member(const nlohmann::json& object, const char* key);
+const SortedJson& member(const SortedJson& object, const char* key);
 
 /// The member `key` where it is of that kind, otherwise nothing.
-std::optional<std::string> string_member(const nlohmann::json& object, const char* key);
-std::optional<bool> boolean_member(const nlohmann::json& object, const char* key);
+std::optional<std::string> string_member(const SortedJson& object, const char* key);
+std::optional<bool> boolean_member(const SortedJson& object, const char* key);
 
 /// Text from a file as it may stand in a message: quoted, escaped, and shortened.
 std::string quote(const std::string& text);

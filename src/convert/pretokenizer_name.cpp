@@ -1,16 +1,14 @@
 #include "convert/pretokenizer_name.h"
 
-#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "base/log.h"
 #include "base/status.h"
 #include "convert/json_file.h"
+#include "json/json.h"
 
 namespace skipstone::convert {
 namespace {
-
-using nlohmann::json;
 
 // A pre-tokenizer as a list of steps, each written in one way only.
 using Steps = std::vector<std::string>;
@@ -59,7 +57,7 @@ const std::vector<Known>& known() {
   fail(Code::unsupported, "{}: the pre-tokenizer {}, which no pre-tokenizer of GGUF that this build knows does", path, what);
 }
 
-void append_split(const json& step, const std::string& path, Steps& steps) {
+void append_split(const SortedJson& step, const std::string& path, Steps& steps) {
   const auto regex = string_member(member(step, "pattern"), "Regex");
   const std::string behavior = string_member(step, "behavior").value_or("");
   const bool invert = boolean_member(step, "invert").value_or(false);
@@ -74,19 +72,19 @@ void append_split(const json& step, const std::string& path, Steps& steps) {
   steps.push_back(split(*regex));
 }
 
-void append_byte_level(const json& step, const std::string& path, Steps& steps) {
+void append_byte_level(const SortedJson& step, const std::string& path, Steps& steps) {
   if (boolean_member(step, "add_prefix_space").value_or(true)) refuse(path, "puts a space before each text (add_prefix_space)");
   if (boolean_member(step, "use_regex").value_or(true)) steps.push_back(split(kGpt2));
   steps.push_back(kByteLevel);
 }
 
-void append_step(const json& step, const std::string& path, int depth, Steps& steps) {
+void append_step(const SortedJson& step, const std::string& path, int depth, Steps& steps) {
   constexpr int kDeepest = 4;
   const std::string type = string_member(step, "type").value_or("");
   if (type == "Sequence") {
-    const json& parts = member(step, "pretokenizers");
+    const SortedJson& parts = member(step, "pretokenizers");
     if (!parts.is_array() || depth == kDeepest) fail(Code::bad_file, "{}: the pre-tokenizer's sequence makes no sense", path);
-    for (const json& part : parts) append_step(part, path, depth + 1, steps);
+    for (const SortedJson& part : parts) append_step(part, path, depth + 1, steps);
   } else if (type == "Split") {
     append_split(step, path, steps);
   } else if (type == "ByteLevel") {
@@ -108,7 +106,7 @@ std::string written_out(const Steps& steps) {
 
 }  // namespace
 
-std::string pretokenizer_name(const json& pre_tokenizer, bool ignore_merges, const std::string& path) {
+std::string pretokenizer_name(const SortedJson& pre_tokenizer, bool ignore_merges, const std::string& path) {
   if (!pre_tokenizer.is_object()) {
     fail(Code::unsupported, "{}: has no pre-tokenizer; only byte-level BPE and converted SentencePiece models can be converted", path);
   }

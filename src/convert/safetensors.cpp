@@ -8,7 +8,6 @@
 #include <filesystem>
 #include <limits>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <system_error>
 #include <utility>
@@ -17,13 +16,13 @@
 #include "base/status.h"
 #include "convert/json_file.h"
 #include "gguf/gguf.h"
+#include "json/json.h"
 #include "json/parse_json.h"
 
 namespace skipstone::convert {
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::json;
 
 constexpr std::uint64_t kLengthBytes = 8;               // the header's length, little-endian, before the header
 constexpr std::uint64_t kLargestHeader = 100'000'000;   // the limit of the format's own reader
@@ -70,14 +69,14 @@ struct Entry {
 };
 
 /// A list of numbers that fit 63 bits, so that sums of two cannot overflow.
-std::vector<std::uint64_t> numbers(const json& entry, const char* key, const std::string& where) {
+std::vector<std::uint64_t> numbers(const SortedJson& entry, const char* key, const std::string& where) {
   const auto found = entry.find(key);
   constexpr std::size_t most = 8;
   if (found == entry.end() || !found->is_array() || found->size() > most) {
     fail(Code::bad_file, "{} has no list '{}' of at most {} numbers; the file is damaged", where, key, most);
   }
   std::vector<std::uint64_t> items;
-  for (const json& item : *found) {
+  for (const SortedJson& item : *found) {
     if (!item.is_number_unsigned() || item.get<std::uint64_t>() > static_cast<std::uint64_t>(INT64_MAX)) {
       fail(Code::bad_file, "{} has {} in '{}', where a size was expected; the file is damaged", where, shown(item), key);
     }
@@ -102,7 +101,7 @@ void check_bytes(const Entry& entry, const std::string& where) {
   }
 }
 
-Entry parse_entry(const std::string& name, const json& value, const Data& data, const std::string& path) {
+Entry parse_entry(const std::string& name, const SortedJson& value, const Data& data, const std::string& path) {
   const std::string where = fmt::format("{}: tensor '{}'", path, gguf::escaped(name));
   if (!value.is_object()) fail(Code::bad_file, "{} is described by a JSON {}, not by an object", where, value.type_name());
   const auto dtype = value.find("dtype");
@@ -145,7 +144,7 @@ void check_layout(const std::vector<Entry>& entries, std::uint64_t data_bytes, c
 }
 
 /// The header's JSON; `data` gets what follows it.
-json parse_header(const std::string& path, Data& data) {
+SortedJson parse_header(const std::string& path, Data& data) {
   const InputFile& file = *data.file;
   std::string text(std::min<std::uint64_t>(file.size(), kPointer.size()), '\0');
   file.read(0, std::as_writable_bytes(std::span(text)));
@@ -172,7 +171,7 @@ void Safetensors::add_file(const std::string& path) {
   data.file = std::make_shared<const InputFile>(path);
   if (data.file->size() == 0) fail(Code::bad_file, "{}: is empty; download the checkpoint again", path);
   files_.push_back(path);
-  const json header = parse_header(path, data);
+  const SortedJson header = parse_header(path, data);
   std::vector<Entry> entries;
   for (const auto& [name, value] : header.items()) {
     if (name != kMetadata) entries.push_back(parse_entry(name, value, data, path));
@@ -187,7 +186,7 @@ void Safetensors::add_file(const std::string& path) {
 }
 
 void Safetensors::add_indexed(const std::string& folder, const std::string& index) {
-  const json document = read_json_object(index);
+  const SortedJson document = read_json_object(index);
   const auto weights = document.find("weight_map");
   if (weights == document.end() || !weights->is_object() || weights->empty()) {
     fail(Code::bad_file, "{}: has no 'weight_map' that says which tensor is in which file", index);

@@ -1,33 +1,32 @@
 #include "convert/special_tokens.h"
 
 #include <charconv>
-#include <nlohmann/json.hpp>
 
 #include "base/log.h"
 #include "base/status.h"
 #include "convert/json_file.h"
+#include "json/json.h"
 
 namespace skipstone::convert {
 namespace {
 
-using nlohmann::json;
 using text::Token;
 
 /// A token is named by its text, or by an object that has it as content.
-std::optional<std::string> content_of(const json& token) {
+std::optional<std::string> content_of(const SortedJson& token) {
   if (token.is_string()) return token.get<std::string>();
   return string_member(token, "content");
 }
 
 void add_added_tokens_json(const std::string& path, TokenList& tokens) {
-  const json added = read_json_object_if_there(path);
+  const SortedJson added = read_json_object_if_there(path);
   for (const auto& [text, id] : added.items()) {
     if (!id.is_number_unsigned()) fail(Code::bad_file, "{}: the id of {} is not a whole number from 0 on", path, quote(text));
     tokens.add_extra(id.get<std::uint64_t>(), text, false);
   }
 }
 
-void add_decoder(const json& decoder, const std::string& path, TokenList& tokens) {
+void add_decoder(const SortedJson& decoder, const std::string& path, TokenList& tokens) {
   if (decoder.is_null()) return;
   if (!decoder.is_object()) fail(Code::bad_file, "{}: \"added_tokens_decoder\" is no object", path);
   for (const auto& [written, token] : decoder.items()) {
@@ -44,13 +43,13 @@ void add_decoder(const json& decoder, const std::string& path, TokenList& tokens
 
 /// The folder's settings, most binding first.
 struct Settings {
-  json tokenizer_config, special_tokens_map, config, generation_config;
+  SortedJson tokenizer_config, special_tokens_map, config, generation_config;
   std::string folder;
 };
 
 /// The token that the folder calls `name` ("bos_token"), if it is in the vocabulary.
 Token named(const Settings& settings, const std::string& name, TokenList& tokens) {
-  for (const json* file : {&settings.tokenizer_config, &settings.special_tokens_map}) {
+  for (const SortedJson* file : {&settings.tokenizer_config, &settings.special_tokens_map}) {
     const auto content = content_of(member(*file, name.c_str()));
     if (!content || content->empty()) continue;
     const Token token = tokens.find(*content);
@@ -66,9 +65,9 @@ Token named(const Settings& settings, const std::string& name, TokenList& tokens
 
 /// The id that the model's configuration gives, of a list the first.
 Token numbered(const Settings& settings, const std::string& name, const TokenList& tokens) {
-  for (const json* file : {&settings.config, &settings.generation_config}) {
-    const json& value = member(*file, (name + "_id").c_str());
-    const json& first = value.is_array() && !value.empty() ? value.front() : value;
+  for (const SortedJson* file : {&settings.config, &settings.generation_config}) {
+    const SortedJson& value = member(*file, (name + "_id").c_str());
+    const SortedJson& first = value.is_array() && !value.empty() ? value.front() : value;
     if (!first.is_number_unsigned()) continue;  // null, and -1 for "none", are common
     const auto id = first.get<std::uint64_t>();
     if (id < tokens.texts.size()) return static_cast<Token>(id);
@@ -79,8 +78,8 @@ Token numbered(const Settings& settings, const std::string& name, const TokenLis
 }
 
 /// All that a file calls additional_special_tokens are special, whatever else is said about them.
-void mark_additional(const json& file, TokenList& tokens) {
-  for (const json& each : member(file, "additional_special_tokens")) {
+void mark_additional(const SortedJson& file, TokenList& tokens) {
+  for (const SortedJson& each : member(file, "additional_special_tokens")) {
     const Token token = tokens.find(content_of(each).value_or(""));
     if (token >= 0) tokens.make_control(token);
   }
@@ -107,12 +106,12 @@ Token at_end_of_text(const std::optional<std::string>& template_token, Token tok
 
 }  // namespace
 
-void add_extra_tokens(const std::string& folder, const json& tokenizer_config, TokenList& tokens) {
+void add_extra_tokens(const std::string& folder, const SortedJson& tokenizer_config, TokenList& tokens) {
   add_added_tokens_json(folder + "/added_tokens.json", tokens);
   add_decoder(member(tokenizer_config, "added_tokens_decoder"), folder + "/tokenizer_config.json", tokens);
 }
 
-SpecialTokens find_special_tokens(const std::string& folder, const json& tokenizer_config, SourceTokenizer& source) {
+SpecialTokens find_special_tokens(const std::string& folder, const SortedJson& tokenizer_config, SourceTokenizer& source) {
   const Settings settings{tokenizer_config, read_json_object_if_there(folder + "/special_tokens_map.json"),
                           read_json_object_if_there(folder + "/config.json"), read_json_object_if_there(folder + "/generation_config.json"),
                           folder};

@@ -1,21 +1,21 @@
 // What the files beside a tokenizer say about its special tokens.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "convert/source_tokenizer.h"
+#include "json/json_fwd.h"
 
 namespace skipstone::convert {
 
 /// Adds the tokens of added_tokens.json and of tokenizer_config.json's added_tokens_decoder.
-void add_extra_tokens(const std::string& folder, const nlohmann::json& tokenizer_config, TokenList& tokens);
+void add_extra_tokens(const std::string& folder, const SortedJson& tokenizer_config, TokenList& tokens);
 
 /// Ids of BOS, EOS, EOT, unknown and padding: by name from tokenizer_config.json or special_tokens_map.json, else the ids of config.json or
 /// generation_config.json, else those the tokenizer has itself. `eot` is only ever named.
 struct SpecialTokens {
   text::Token bos = -1, eos = -1, eot = -1, unknown = -1, padding = -1;
 };
-SpecialTokens find_special_tokens(const std::string& folder, const nlohmann::json& tokenizer_config, SourceTokenizer& source);
+SpecialTokens find_special_tokens(const std::string& folder, const SortedJson& tokenizer_config, SourceTokenizer& source);
 
 }  // namespace skipstone::convert

@@ -1,13 +1,13 @@
 #include "convert/tokenizer.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "base/status.h"
 #include "convert/json_file.h"
 #include "convert/sentencepiece_model.h"
 #include "convert/special_tokens.h"
 #include "convert/tokenizer_json.h"
+#include "json/json.h"
 #include "text/pretokenizer.h"
 #include "text/utf8.h"
 #include "text/vocabulary_check.h"
@@ -15,7 +15,6 @@
 namespace skipstone::convert {
 namespace {
 
-using nlohmann::json;
 using text::TokenType;
 
 /// Llama 3 as Meta gives it away has a tokenizer.model that is none of SentencePiece's but lines of base64 and rank, "IQ== 0" first.
@@ -35,11 +34,11 @@ SourceTokenizer read_source(const std::string& folder, std::uint32_t rows) {
 }
 
 /// Of several templates the one called "default".
-std::string chat_template_of(const std::string& folder, const json& tokenizer_config) {
-  const json& value = member(tokenizer_config, "chat_template");
+std::string chat_template_of(const std::string& folder, const SortedJson& tokenizer_config) {
+  const SortedJson& value = member(tokenizer_config, "chat_template");
   if (value.is_string()) return value.get<std::string>();
   if (value.is_array()) {
-    for (const json& each : value) {
+    for (const SortedJson& each : value) {
       if (string_member(each, "name") == "default") return string_member(each, "template").value_or("");
     }
   }
@@ -126,7 +125,7 @@ void write_tokenizer(const std::string& folder, std::uint32_t vocabulary, gguf::
     fail(Code::bad_file, "{}: the model's embedding has {} rows; a vocabulary has 1 to {} tokens", folder, vocabulary, kMostRows);
   }
   SourceTokenizer source = read_source(folder, vocabulary);
-  const json config = read_json_object_if_there(folder + "/tokenizer_config.json");
+  const SortedJson config = read_json_object_if_there(folder + "/tokenizer_config.json");
   add_extra_tokens(folder, config, source.tokens);
   if (const auto said = boolean_member(config, "add_bos_token")) source.add_bos = said;
   if (const auto said = boolean_member(config, "add_eos_token")) source.add_eos = said;

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/log.h"
@@ -10,21 +9,21 @@
 #include "convert/converted_sentencepiece.h"
 #include "convert/json_file.h"
 #include "convert/pretokenizer_name.h"
+#include "json/json.h"
 
 namespace skipstone::convert {
 namespace {
 
-using nlohmann::json;
 using text::TokenType;
 
-std::uint64_t id_of(const json& value, const std::string& text, const std::string& path) {
+std::uint64_t id_of(const SortedJson& value, const std::string& text, const std::string& path) {
   if (!value.is_number_unsigned()) {
     fail(Code::bad_file, "{}: the id of {} is not a whole number from 0 on", path, quote(text));
   }
   return value.get<std::uint64_t>();
 }
 
-void check_model(const json& model, const std::string& path) {
+void check_model(const SortedJson& model, const std::string& path) {
   if (!model.is_object()) fail(Code::bad_file, "{}: has no tokenizer model (\"model\" is missing)", path);
   // Files as old as GPT-2's do not name the type.
   const std::string type = string_member(model, "type").value_or(member(model, "merges").is_array() ? "BPE" : "");
@@ -38,14 +37,14 @@ void check_model(const json& model, const std::string& path) {
   if (!member(model, "merges").is_array()) fail(Code::bad_file, "{}: has no merges (\"merges\" is missing or no array)", path);
 }
 
-void add_vocabulary(const json& vocabulary, TokenList& tokens) {
+void add_vocabulary(const SortedJson& vocabulary, TokenList& tokens) {
   for (const auto& [text, id] : vocabulary.items()) tokens.add(id_of(id, text, tokens.path()), text, TokenType::normal);
 }
 
-void add_added_tokens(const json& added, TokenList& tokens) {
+void add_added_tokens(const SortedJson& added, TokenList& tokens) {
   if (added.is_null()) return;
   if (!added.is_array()) fail(Code::bad_file, "{}: \"added_tokens\" is no array", tokens.path());
-  for (const json& token : added) {
+  for (const SortedJson& token : added) {
     const auto content = string_member(token, "content");
     if (!content) fail(Code::bad_file, "{}: an added token has no content", tokens.path());
     tokens.add_extra(id_of(member(token, "id"), *content, tokens.path()), *content, boolean_member(token, "special").value_or(false));
@@ -53,7 +52,7 @@ void add_added_tokens(const json& added, TokenList& tokens) {
 }
 
 /// "left right", or since 2024 ["left", "right"].
-MergePair merge_of(const json& merge, std::size_t rank, const std::string& path) {
+MergePair merge_of(const SortedJson& merge, std::size_t rank, const std::string& path) {
   if (merge.is_string()) {
     const auto& written = merge.get_ref<const std::string&>();
     const std::size_t space = written.find(' ');
@@ -73,10 +72,10 @@ MergePair merge_of(const json& merge, std::size_t rank, const std::string& path)
   return pair;
 }
 
-std::vector<MergePair> read_merges(const json& merges, const TokenList& tokens) {
+std::vector<MergePair> read_merges(const SortedJson& merges, const TokenList& tokens) {
   std::vector<MergePair> pairs;
   pairs.reserve(merges.size());
-  for (const json& merge : merges) {
+  for (const SortedJson& merge : merges) {
     pairs.push_back(merge_of(merge, pairs.size(), tokens.path()));
     const MergePair& pair = pairs.back();
     for (const std::string& text : {pair.left, pair.right, pair.left + pair.right}) {
@@ -89,7 +88,7 @@ std::vector<MergePair> read_merges(const json& merges, const TokenList& tokens) 
 }
 
 /// GGUF's byte-level tokenizer takes a text as it is.
-void check_normalizer(const json& normalizer, const std::string& path, int depth = 0) {
+void check_normalizer(const SortedJson& normalizer, const std::string& path, int depth = 0) {
   constexpr int kDeepest = 4;
   if (normalizer.is_null()) return;
   const std::string type = string_member(normalizer, "type").value_or("");
@@ -100,19 +99,19 @@ void check_normalizer(const json& normalizer, const std::string& path, int depth
         path);
     return;
   }
-  const json& parts = member(normalizer, "normalizers");
+  const SortedJson& parts = member(normalizer, "normalizers");
   if (type != "Sequence" || !parts.is_array() || depth == kDeepest) {
     fail(Code::unsupported, "{}: normalises texts with {}, which GGUF's gpt2 tokenizer cannot", path, quote(type));
   }
-  for (const json& part : parts) check_normalizer(part, path, depth + 1);
+  for (const SortedJson& part : parts) check_normalizer(part, path, depth + 1);
 }
 
 /// What a TemplateProcessing puts around a single text.
-void read_template(const json& single, SourceTokenizer& source) {
+void read_template(const SortedJson& single, SourceTokenizer& source) {
   const std::string& path = source.tokens.path();
   if (!single.is_array()) fail(Code::bad_file, "{}: the post-processor's template is no array", path);
   bool text_seen = false;
-  for (const json& part : single) {
+  for (const SortedJson& part : single) {
     const auto token = string_member(member(part, "SpecialToken"), "id");
     if (!token) {
       text_seen = true;
@@ -129,19 +128,19 @@ void read_template(const json& single, SourceTokenizer& source) {
   if (source.text_end) source.add_eos = true;
 }
 
-void read_post_processor(const json& processor, SourceTokenizer& source, int depth = 0) {
+void read_post_processor(const SortedJson& processor, SourceTokenizer& source, int depth = 0) {
   constexpr int kDeepest = 4;
   const std::string type = string_member(processor, "type").value_or("");
   if (processor.is_null() || type == "ByteLevel") return;  // ByteLevel only moves offsets
   if (type == "TemplateProcessing") return read_template(member(processor, "single"), source);
-  const json& parts = member(processor, "processors");
+  const SortedJson& parts = member(processor, "processors");
   if (type != "Sequence" || !parts.is_array() || depth == kDeepest) {
     fail(Code::unsupported, "{}: has a post-processor {}, which GGUF cannot say", source.tokens.path(), quote(type));
   }
-  for (const json& part : parts) read_post_processor(part, source, depth + 1);
+  for (const SortedJson& part : parts) read_post_processor(part, source, depth + 1);
 }
 
-void read_byte_level(const json& file, const std::vector<MergePair>& merges, SourceTokenizer& source) {
+void read_byte_level(const SortedJson& file, const std::vector<MergePair>& merges, SourceTokenizer& source) {
   const std::string& path = source.tokens.path();
   check_normalizer(member(file, "normalizer"), path);
   const bool ignore_merges = boolean_member(member(file, "model"), "ignore_merges").value_or(false);
@@ -154,8 +153,8 @@ void read_byte_level(const json& file, const std::vector<MergePair>& merges, Sou
 }  // namespace
 
 SourceTokenizer read_tokenizer_json(const std::string& path, std::uint32_t rows) {
-  const json file = read_json_object(path);
-  const json& model = member(file, "model");
+  const SortedJson file = read_json_object(path);
+  const SortedJson& model = member(file, "model");
   check_model(model, path);
   SourceTokenizer source(path, rows);
   add_vocabulary(member(model, "vocab"), source.tokens);

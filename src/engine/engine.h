@@ -141,7 +141,8 @@ struct SessionOptions {
   std::vector<std::string> draft_corpus;  ///< text files for drafters that look drafts up in a corpus
   /// Told why, for each drafter that cannot be used: it is left out. Empty: such a drafter is an error.
   std::function<void(const std::string& why)> left_out;
-  Progress progress;  ///< of reading and indexing the corpus
+  Progress progress;        ///< of reading and indexing the corpus
+  bool ignore_end = false;  ///< tokens that end a text are tokens like others
   /// Not empty: drafts are accepted by these probabilities (spec::SyntheticAcceptance) and no token ends the text, which says nothing.
   std::vector<double> synthetic_acceptance = {};
 };

@@ -3,20 +3,18 @@
 #include <algorithm>
 #include <bit>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 
 #include "base/env.h"
 #include "base/log.h"
 #include "exec/cost_measurement.h"
+#include "json/json.h"
 #include "tune/choices_json.h"
 #include "tune/measurement_file.h"
 
 namespace skipstone::engine {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 /// Choices hold for all models of a device that have weights of the same types, about the same width and the same attention heads.
 tune::MeasurementFile choices_file(const Engine::State& state) {

@@ -232,7 +232,7 @@ spec::Outcome Session::run(const std::vector<text::Token>& tokens, std::uint32_t
   spec::Limits limits;
   limits.max_tokens = max_tokens;
   const bool synthetic = !s.options.synthetic_acceptance.empty();
-  if (!synthetic)
+  if (!synthetic && !s.options.ignore_end)
     limits.ends_generation = [&](text::Token token) { return s.engine->has_tokenizer() && s.engine->tokenizer().ends_generation(token); };
   // What was emitted stays in the conversation also where an exception ends it: the executor may have committed these tokens already, and
   // the history must go on being what its KV cache is a prefix of.

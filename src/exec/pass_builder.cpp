@@ -85,7 +85,20 @@ class Pass {
       multiply(p.matrix, x, {ResourceKind::qkv},
                {.norm = norm, .bias_tensor = w.qkv_bias, .y_first = p.first, .y_width = attention_.qkv_width()}, blk + p.name);
     }
-    append(kernels::rope_store(select_, attention_, layer, spec_.bucket, blk + "rope_store", spec_.tree));
+    const model::LayerSpec layer_spec = config_.layer(layer);
+    if (layer_spec.qk_norm) {
+      append(kernels::head_norm(select_,
+                                {.q_weight = *w.q_norm,
+                                 .k_weight = *w.k_norm,
+                                 .heads = config_.heads,
+                                 .kv_heads = config_.kv_heads,
+                                 .head_dim = config_.head_dim,
+                                 .stride = kernels::padded(attention_.qkv_width()),
+                                 .epsilon = config_.norm_epsilon},
+                                spec_.bucket, blk + "qk_norm"));
+    }
+    append(kernels::rope_store(select_, attention_, layer, spec_.bucket, blk + (layer_spec.rotates ? "rope_store" : "store"), spec_.tree,
+                               layer_spec.rotates));
   }
 
   void attention_sublayer(std::uint32_t layer) {
@@ -109,10 +122,10 @@ class Pass {
     const model::LayerWeights& w = weights_.layers[layer];
     const std::string blk = fmt::format("blk.{}.", layer);
     const auto [x, norm] = normalise(w.ffn_norm, blk + "ffn_norm");
-    if (w.gate_up && select_.fused(spec_.bucket)) {
+    if (w.gate_up && w.gate_up->parts.size() == 1 && select_.fused(spec_.bucket)) {
       multiply(*w.gate_up, x, {ResourceKind::activated}, {.norm = norm, .swiglu = true}, blk + "ffn_gate_up");
     } else if (w.gate_up) {
-      multiply(*w.gate_up, x, {ResourceKind::gate_up}, {}, blk + "ffn_gate_up");
+      multiply(*w.gate_up, x, {ResourceKind::gate_up}, {.norm = norm}, blk + "ffn_gate_up");
       append(kernels::swiglu(select_, config_.ffn, spec_.bucket, blk + "swiglu"));
     } else {
       const std::uint32_t both = 2 * config_.ffn;

@@ -49,15 +49,17 @@ SequenceBytes plan_bytes(const model::Config& config, const SequenceShape& shape
 
 std::vector<float> rope_table(const model::Config& config, std::uint32_t context) {
   const std::uint32_t pairs = config.rope_dim / 2;
+  const std::vector<float>& factors = config.factors_for(context);
+  const auto magnitude = static_cast<double>(config.rope_magnitude);
   std::vector<float> table(std::size_t{context} * pairs * 2);
   for (std::uint32_t i = 0; i < pairs; ++i) {
-    const double factor = config.rope_factors.empty() ? 1.0 : static_cast<double>(config.rope_factors[i]);
+    const double factor = factors.empty() ? 1.0 : static_cast<double>(factors[i]);
     const double frequency =
         std::pow(static_cast<double>(config.rope_base), -2.0 * i / config.rope_dim) / static_cast<double>(config.rope_scale) / factor;
     for (std::uint32_t position = 0; position < context; ++position) {
       const std::size_t at = (std::size_t{position} * pairs + i) * 2;
-      table[at] = static_cast<float>(std::cos(position * frequency));
-      table[at + 1] = static_cast<float>(std::sin(position * frequency));
+      table[at] = static_cast<float>(magnitude * std::cos(position * frequency));
+      table[at + 1] = static_cast<float>(magnitude * std::sin(position * frequency));
     }
   }
   return table;

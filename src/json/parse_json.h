@@ -1,25 +1,27 @@
-// The one reader of JSON from files: nothing that it gives back nests deeply, for code that walks or prints a document does so by recursion.
+// The one reader of JSON from files: nothing that it gives back nests deeply, for code that walks or prints a document does so by
+// recursion.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 
+#include "json/json_fwd.h"
+
 namespace skipstone {
 
-/// `text` as JSON (nlohmann::json or nlohmann::ordered_json); `where` begins the sentences. Throws bad_file for text that is not JSON, names
+/// `text` as a Document (Json or SortedJson); `where` begins the sentences. Throws bad_file for text that is not JSON, names
 /// a key of an object twice (readers differ in which one they take) or nests deeper than 32 levels. How long a text may be is for the one
 /// who reads it from a file to say.
-template <typename Json>
-Json parse_json(std::string_view text, const std::string& where);
+template <typename Document>
+Document parse_json(std::string_view text, const std::string& where);
 
-extern template nlohmann::json parse_json(std::string_view text, const std::string& where);
-extern template nlohmann::ordered_json parse_json(std::string_view text, const std::string& where);
+extern template SortedJson parse_json(std::string_view text, const std::string& where);
+extern template Json parse_json(std::string_view text, const std::string& where);
 
 /// The same; throws bad_file for anything but an object, too.
-nlohmann::json parse_json_object(std::string_view text, const std::string& where);
+SortedJson parse_json_object(std::string_view text, const std::string& where);
 
 /// A value for a message: short, and safe for a terminal.
-std::string shown(const nlohmann::json& value);
+std::string shown(const SortedJson& value);
 
 }  // namespace skipstone

@@ -22,6 +22,7 @@
 #include "abi/matvec.h"
 #include "abi/move_kv.h"
 #include "abi/random_fill.h"
+#include "abi/head_norm.h"
 #include "abi/rms_norm.h"
 #include "abi/rope_store.h"
 #include "abi/step_state.h"
@@ -46,6 +47,7 @@ using uint = std::uint32_t;
   };
 
 SK_KERNEL_ABI(Embed, EMBED)
+SK_KERNEL_ABI(HeadNorm, HEAD_NORM)
 SK_KERNEL_ABI(RmsNorm, RMS_NORM)
 SK_KERNEL_ABI(Matvec, MATVEC)
 SK_KERNEL_ABI(Matmul, MATMUL)

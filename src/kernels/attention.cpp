@@ -39,7 +39,7 @@ std::uint64_t AttentionShape::partial_bytes(std::uint32_t rows) const {
 }
 
 Dispatch rope_store(const Selector& select, const AttentionShape& shape, std::uint32_t layer, std::uint32_t rows, const std::string& label,
-                    bool tree) {
+                    bool tree, bool rotates) {
   const std::uint32_t rounds = select.texels() ? 8 : 1;  // a CPU driver's workgroup costs more than its lanes have to do in one
   Dispatch d;
   d.kernel = select.texels() ? KernelId::rope_store_texels : KernelId::rope_store;
@@ -50,7 +50,7 @@ Dispatch rope_store(const Selector& select, const AttentionShape& shape, std::ui
                 {{ResourceKind::q_rotated}, Access::write},
                 {{ResourceKind::k_cache, layer}, Access::read_write},
                 {{ResourceKind::v_cache, layer}, Access::read_write}};
-  d.push = bytes(abi::RopeStorePush{shape.heads, shape.kv_heads, shape.head_dim, shape.rope_dim, padded(shape.qkv_width()), q_stride(shape),
+  d.push = bytes(abi::RopeStorePush{shape.heads, shape.kv_heads, shape.head_dim, rotates ? shape.rope_dim : 0, padded(shape.qkv_width()), q_stride(shape),
                                     shape.context});
   const std::uint32_t stores = 2 * shape.kv_heads * (shape.kv_format == KvFormat::q8_0 ? shape.kv_scale_bytes() / 4 : shape.head_dim / 4);
   const std::uint32_t invocations = shape.heads * shape.head_dim / 4 + stores;

@@ -22,6 +22,19 @@ Dispatch rms_norm(const Selector& select, Resource x, std::uint32_t weight_tenso
   return d;
 }
 
+Dispatch head_norm(const Selector& select, const HeadNorm& norm, std::uint32_t rows, const std::string& label) {
+  Dispatch d;
+  d.kernel = KernelId::head_norm;
+  d.constants = words(abi::HeadNormSpec{select.lanes()});
+  d.operands = {{{ResourceKind::qkv}, Access::read_write},
+                {{ResourceKind::weight, norm.q_weight}, Access::read},
+                {{ResourceKind::weight, norm.k_weight}, Access::read}};
+  d.push = bytes(abi::HeadNormPush{norm.heads, norm.head_dim, norm.stride, norm.epsilon});
+  d.groups = {norm.heads + norm.kv_heads, rows, 1};
+  d.label = label;
+  return d;
+}
+
 Dispatch swiglu(const Selector& select, std::uint32_t n, std::uint32_t rows, const std::string& label) {
   Dispatch d;
   d.kernel = KernelId::swiglu;

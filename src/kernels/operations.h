@@ -43,6 +43,14 @@ std::vector<Dispatch> embed(const Selector& select, const Matrix& table, std::ui
 Dispatch rms_norm(const Selector& select, Resource x, std::uint32_t weight_tensor, Resource out, std::uint32_t n, std::uint32_t rows,
                   float epsilon, bool last_row, const std::string& label);
 
+/// Heads of Q and K in qkv, each normalised in its place: `heads` of Q, then `kv_heads` of K, `stride` floats from row to row.
+struct HeadNorm {
+  std::uint32_t q_weight = 0, k_weight = 0;  ///< tensors
+  std::uint32_t heads = 0, kv_heads = 0, head_dim = 0, stride = 0;
+  float epsilon = 0.0f;
+};
+Dispatch head_norm(const Selector& select, const HeadNorm& norm, std::uint32_t rows, const std::string& label);
+
 struct MatvecNorm {
   std::uint32_t weight_tensor = 0;
   float epsilon = 0.0f;
@@ -89,9 +97,9 @@ struct AttentionShape {
 /// Which keys the rows of a pass attend to (shaders/lib/tree.glsl): the text up to each; their parents instead of the rows before them; the
 /// part of the text that the state's window says.
 enum class Keys : std::uint32_t { text, tree, window };
-/// `tree`: the rows stand behind their parents, not behind each other.
+/// `tree`: the rows stand behind their parents, not behind each other. Without `rotates` Q and K stay as they are.
 Dispatch rope_store(const Selector& select, const AttentionShape& shape, std::uint32_t layer, std::uint32_t rows, const std::string& label,
-                    bool tree = false);
+                    bool tree = false, bool rotates = true);
 /// K and V of the rows that the state names move up to its base (shaders/move_kv.comp).
 std::vector<Dispatch> move_kv(const Selector& select, const AttentionShape& shape, std::uint32_t layer, const std::string& label);
 /// q_rotated and caches -> attended: split attention and its merge, or on CPU devices one dispatch.

@@ -9,6 +9,7 @@
 #include <limits>
 #include <optional>
 #include <unordered_set>
+#include <utility>
 
 #include "base/log.h"
 #include "base/status.h"
@@ -103,11 +104,6 @@ void refuse_other_computations(const Keys& keys, const Config& config) {
     fail(Code::unsupported, "The model is a mixture of experts ('{}' is above 0), which this version cannot run; use a dense model.",
          keys.full("expert_count"));
   }
-  const std::uint64_t window = keys.file().integer(keys.full("attention.sliding_window"), 0);
-  if (window > 0 && window < config.context_trained) {
-    fail(Code::unsupported, "The model attends to a sliding window of {} tokens ('{}'), which this version cannot run.", window,
-         keys.full("attention.sliding_window"));
-  }
   if (!keys.file().boolean(keys.full("attention.causal"), true)) {
     fail(Code::unsupported, "The model's attention is not causal ('{}' is false), so it cannot generate text.",
          keys.full("attention.causal"));
@@ -116,16 +112,15 @@ void refuse_other_computations(const Keys& keys, const Config& config) {
     std::string_view name;
     double value;  // with it the feature does nothing
   };
-  const std::array<Neutral, 10> features{{{"attention.clamp_kqv", 0.0},
-                                          {"attention.max_alibi_bias", 0.0},
-                                          {"attention.scale", 1.0 / std::sqrt(static_cast<double>(config.head_dim))},
-                                          {"attention.temperature_scale", 0.0},
-                                          {"attn_logit_softcapping", 0.0},
-                                          {"final_logit_softcapping", 0.0},
-                                          {"logit_scale", 1.0},
-                                          {"residual_scale", 1.0},
-                                          {"embedding_scale", 1.0},
-                                          {"rope.scaling.attn_factor", 1.0}}};
+  const std::array<Neutral, 9> features{{{"attention.clamp_kqv", 0.0},
+                                         {"attention.max_alibi_bias", 0.0},
+                                         {"attention.scale", 1.0 / std::sqrt(static_cast<double>(config.head_dim))},
+                                         {"attention.temperature_scale", 0.0},
+                                         {"attn_logit_softcapping", 0.0},
+                                         {"final_logit_softcapping", 0.0},
+                                         {"logit_scale", 1.0},
+                                         {"residual_scale", 1.0},
+                                         {"embedding_scale", 1.0}}};
   for (const Neutral& feature : features) {
     const double value = keys.file().number(keys.full(feature.name), feature.value);
     if (!(std::abs(value - feature.value) <= 1e-6)) {  // a NaN too is refused
@@ -169,7 +164,53 @@ void read_shape(const Keys& keys, Config& config) {
   config.norm_epsilon = keys.positive("attention.layer_norm_rms_epsilon");
 }
 
-void read_rope(const Keys& keys, Config& config) {
+/// The factors of a tensor of half the rotary dimensions; empty where it is not there.
+std::vector<float> rope_factors(const Keys& keys, const char* name, std::uint32_t rope_dim) {
+  const gguf::Tensor* tensor = keys.file().find_tensor(name);
+  if (tensor == nullptr) return {};
+  if (tensor->type != gguf::Type::f32 && tensor->type != gguf::Type::f16) {
+    fail(Code::unsupported, "Tensor '{}' has type {}; this version reads F32 and F16 there.", name, gguf::traits(tensor->type).name);
+  }
+  if (tensor->elements() != rope_dim / 2 || tensor->row_length() != rope_dim / 2) {
+    fail(Code::bad_file, "Tensor '{}' has {} factors, expected {} (half of the {} rotary dimensions).", name, tensor->elements(),
+         rope_dim / 2, rope_dim);
+  }
+  std::vector<float> factors(rope_dim / 2);
+  gguf::dequantize(*tensor, factors);
+  for (const float f : factors) {
+    if (!std::isfinite(f) || f <= 0.0f) fail(Code::bad_file, "Tensor '{}' holds {}, expected finite factors above 0.", name, f);
+  }
+  return factors;
+}
+
+/// Two sets of factors, one for texts of the original length, one for longer ones; and what both multiply cosines and sines with.
+void read_long_rope(const Keys& keys, bool long_rope, Config& config) {
+  constexpr const char *shorter = "rope_factors_short.weight", *longer = "rope_factors_long.weight";
+  std::vector<float> short_factors;
+  if (long_rope) {
+    short_factors = rope_factors(keys, shorter, config.rope_dim);
+    config.rope_factors_long = rope_factors(keys, longer, config.rope_dim);
+  }
+  if (short_factors.empty() != config.rope_factors_long.empty()) {
+    fail(Code::bad_file, "Tensor '{}' is there and '{}' is not; a model has both or none.", short_factors.empty() ? longer : shorter,
+         short_factors.empty() ? shorter : longer);
+  }
+  constexpr std::string_view attention_factor = "rope.scaling.attn_factor";
+  if (short_factors.empty()) {
+    const double factor = keys.file().number(keys.full(attention_factor), 1.0);
+    if (!(std::abs(factor - 1.0) <= 1e-6)) {
+      fail(Code::unsupported, "The key '{}' is {}, which this version runs with '{}' alone.", keys.full(attention_factor), factor, longer);
+    }
+    return;
+  }
+  if (!config.rope_factors.empty())
+    fail(Code::bad_file, "Tensors 'rope_freqs.weight' and '{}' are both there; a model has one of them.", shorter);
+  config.rope_factors = std::move(short_factors);
+  config.rope_original_context = keys.count("rope.scaling.original_context_length", 1, most_context);
+  config.rope_magnitude = keys.positive(attention_factor, 1.0f);
+}
+
+void read_rope(const Keys& keys, bool long_rope, Config& config) {
   config.rope_dim = keys.count("rope.dimension_count", 2, config.head_dim, config.head_dim);
   if (config.rope_dim % 2 != 0) {
     fail(Code::bad_file, "The key '{}' is {}, but rotary dimensions come in pairs.", keys.full("rope.dimension_count"), config.rope_dim);
@@ -189,21 +230,15 @@ void read_rope(const Keys& keys, Config& config) {
   const float factor = keys.positive("rope.scaling.factor", keys.positive("rope.scale_linear", 1.0f));
   if (kind == "linear") config.rope_scale = factor;
 
-  const gguf::Tensor* factors = keys.file().find_tensor("rope_freqs.weight");
-  if (factors == nullptr) return;
-  if (factors->type != gguf::Type::f32 && factors->type != gguf::Type::f16) {
-    fail(Code::unsupported, "Tensor 'rope_freqs.weight' has type {}; this version reads F32 and F16 there.",
-         gguf::traits(factors->type).name);
-  }
-  if (factors->elements() != config.rope_dim / 2 || factors->row_length() != config.rope_dim / 2) {
-    fail(Code::bad_file, "Tensor 'rope_freqs.weight' has {} factors, expected {} (half of the {} rotary dimensions).", factors->elements(),
-         config.rope_dim / 2, config.rope_dim);
-  }
-  config.rope_factors.resize(config.rope_dim / 2);
-  gguf::dequantize(*factors, config.rope_factors);
-  for (const float f : config.rope_factors) {
-    if (!std::isfinite(f) || f <= 0.0f) fail(Code::bad_file, "Tensor 'rope_freqs.weight' holds {}, expected finite factors above 0.", f);
-  }
+  config.rope_factors = rope_factors(keys, "rope_freqs.weight", config.rope_dim);
+  read_long_rope(keys, long_rope, config);
+}
+
+/// A window that the context does not reach past is none. Those of single layers need kernels of their own, which we do not have.
+void read_window(const Keys& keys, Config& config) {
+  const std::uint64_t window = keys.file().integer(keys.full("attention.sliding_window"), 0);
+  if (window == 0 || window >= config.context_trained) return;
+  config.context_limit = static_cast<std::uint32_t>(window);
 }
 
 /// Every row of the embedding must be a token that the tokenizer can spell, so all sources have to agree.
@@ -230,8 +265,8 @@ void read_vocabulary(const Keys& keys, Config& config) {
 std::size_t count_distinct(const ModelTensors& tensors) {
   std::unordered_set<const gguf::Tensor*> distinct{tensors.embedding, tensors.output_norm, tensors.output, tensors.output_bias};
   for (const LayerTensors& l : tensors.layers) {
-    distinct.insert({l.attention_norm, l.q, l.k, l.v, l.o, l.q_bias, l.k_bias, l.v_bias, l.o_bias, l.ffn_norm, l.gate, l.up, l.down,
-                     l.gate_bias, l.up_bias, l.down_bias});
+    distinct.insert({l.attention_norm, l.q,  l.k,    l.v,         l.o,       l.q_bias,    l.k_bias, l.v_bias,  l.o_bias, l.ffn_norm,
+                     l.gate,           l.up, l.down, l.gate_bias, l.up_bias, l.down_bias, l.qkv,    l.gate_up, l.q_norm, l.k_norm});
   }
   distinct.erase(nullptr);
   return distinct.size();
@@ -246,8 +281,11 @@ Config Config::from(const gguf::File& file) {
   config.architecture = row.name;
   config.name = file.string("general.name", "");
   config.rope_pairs = row.rope_pairs;
+  config.qk_norm = row.qk_norm;
+  config.unrotated_every = row.unrotated_every;
   read_shape(keys, config);
-  read_rope(keys, config);
+  read_rope(keys, row.long_rope, config);
+  read_window(keys, config);
   refuse_other_computations(keys, config);
   read_vocabulary(keys, config);
   config.tied_embeddings = file.find_tensor("output.weight") == nullptr;
@@ -258,7 +296,8 @@ Config Config::from(const gguf::File& file) {
   }
   config.exit_layer = static_cast<std::uint32_t>(exit_layer);
 
-  const std::size_t used = count_distinct(find_tensors(file, config)) + (config.rope_factors.empty() ? 0 : 1);
+  const std::size_t used =
+      count_distinct(find_tensors(file, config)) + (config.rope_factors.empty() ? 0 : 1) + (config.rope_factors_long.empty() ? 0 : 1);
   if (used < file.tensors().size()) {
     log::info("{} of the file's {} tensors play no part in architecture '{}' and are not used.", file.tensors().size() - used,
               file.tensors().size(), config.architecture);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -73,7 +74,7 @@ class Lookup {
   const gguf::File& file_;
 };
 
-LayerTensors find_layer(const Lookup& lookup, const Config& c, std::uint32_t layer) {
+LayerTensors find_layer(const Lookup& lookup, const Config& c, bool fused, std::uint32_t layer) {
   const std::string prefix = fmt::format("blk.{}.", layer);
   const auto weight = [&](std::string_view name, std::uint64_t k, std::uint64_t n) {
     return lookup.matrix(fmt::format("{}{}.weight", prefix, name), k, n);
@@ -82,9 +83,17 @@ LayerTensors find_layer(const Lookup& lookup, const Config& c, std::uint32_t lay
   const auto bias = [&](std::string_view name, std::uint64_t n) { return lookup.vector(fmt::format("{}{}.bias", prefix, name), n, false); };
   LayerTensors t;
   t.attention_norm = norm("attn_norm");
-  t.q = weight("attn_q", c.width, c.q_width());
-  t.k = weight("attn_k", c.width, c.kv_width());
-  t.v = weight("attn_v", c.width, c.kv_width());
+  if (fused) {
+    t.qkv = weight("attn_qkv", c.width, c.q_width() + 2 * c.kv_width());
+  } else {
+    t.q = weight("attn_q", c.width, c.q_width());
+    t.k = weight("attn_k", c.width, c.kv_width());
+    t.v = weight("attn_v", c.width, c.kv_width());
+  }
+  if (c.layer(layer).qk_norm) {
+    t.q_norm = lookup.vector(prefix + "attn_q_norm.weight", c.head_dim, true);
+    t.k_norm = lookup.vector(prefix + "attn_k_norm.weight", c.head_dim, true);
+  }
   t.o = weight("attn_output", c.q_width(), c.width);
   t.q_bias = bias("attn_q", c.q_width());
   t.k_bias = bias("attn_k", c.kv_width());
@@ -95,8 +104,12 @@ LayerTensors find_layer(const Lookup& lookup, const Config& c, std::uint32_t lay
   }
   t.o_bias = bias("attn_output", c.width);
   t.ffn_norm = norm("ffn_norm");
-  t.gate = weight("ffn_gate", c.width, c.ffn);
-  t.up = weight("ffn_up", c.width, c.ffn);
+  if (fused) {
+    t.gate_up = weight("ffn_up", c.width, 2 * c.ffn);
+  } else {
+    t.gate = weight("ffn_gate", c.width, c.ffn);
+    t.up = weight("ffn_up", c.width, c.ffn);
+  }
   t.down = weight("ffn_down", c.ffn, c.width);
   t.gate_bias = bias("ffn_gate", c.ffn);
   t.up_bias = bias("ffn_up", c.ffn);
@@ -107,9 +120,12 @@ LayerTensors find_layer(const Lookup& lookup, const Config& c, std::uint32_t lay
 }
 
 /// True for the names that find_layer() looks for, without their "blk.N.".
-bool known_in_layer(std::string_view name) {
-  constexpr std::array<std::string_view, 7> matrices{"attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down"};
+bool known_in_layer(std::string_view name, const Architecture& row) {
+  constexpr std::array<std::string_view, 7> apart{"attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down"};
+  constexpr std::array<std::string_view, 4> together{"attn_qkv", "attn_output", "ffn_up", "ffn_down"};
+  const std::span<const std::string_view> matrices = row.fused ? std::span<const std::string_view>(together) : apart;
   if (name == "attn_norm.weight" || name == "ffn_norm.weight") return true;
+  if (row.qk_norm && (name == "attn_q_norm.weight" || name == "attn_k_norm.weight")) return true;
   const std::size_t dot = name.find('.');
   if (dot == std::string_view::npos) return false;
   const std::string_view role = name.substr(dot + 1);
@@ -128,17 +144,19 @@ std::optional<std::pair<std::uint32_t, std::string_view>> split_layer(std::strin
 
 /// A model runs with all of its tensors or not at all: what is left over means that the metadata speaks of another model, or that something
 /// is computed that we do not know. Left out may only be the inverse rotary frequencies that early converters stored and nobody reads.
-void check_known(const gguf::Tensor& tensor, const gguf::File& file, const Config& config) {
+void check_known(const gguf::Tensor& tensor, const gguf::File& file, const Config& config, const Architecture& row) {
   constexpr std::array<std::string_view, 5> global{"token_embd.weight", "output_norm.weight", "output.weight", "output.bias",
                                                    "rope_freqs.weight"};
   if (std::ranges::find(global, tensor.name) != global.end()) return;
+  if (row.long_rope && (tensor.name == "rope_factors_short.weight" || tensor.name == "rope_factors_long.weight")) return;
   if (const auto part = split_layer(tensor.name)) {
     const auto& [layer, rest] = *part;
     if (layer >= config.layers) {
-      fail(Code::bad_file, "{}: tensor '{}' is of layer {}, but by its metadata the model has {} layers, numbered from 0; the file is damaged",
-           file.path(), shortened(tensor.name), layer, config.layers);
+      fail(Code::bad_file,
+           "{}: tensor '{}' is of layer {}, but by its metadata the model has {} layers, numbered from 0; the file is damaged", file.path(),
+           shortened(tensor.name), layer, config.layers);
     }
-    if (known_in_layer(rest) || rest == "attn_rot_embd.weight") return;
+    if (known_in_layer(rest, row) || rest == "attn_rot_embd.weight") return;
   }
   fail(Code::unsupported, "Tensor '{}' belongs to a computation that this version does not have for architecture '{}'.",
        shortened(tensor.name), shortened(config.architecture));
@@ -148,7 +166,8 @@ void check_known(const gguf::Tensor& tensor, const gguf::File& file, const Confi
 
 ModelTensors find_tensors(const gguf::File& file, const Config& config) {
   // Unknown weights first: a fused attn_qkv says more about the file than the attn_q that is missing beside it.
-  for (const gguf::Tensor& tensor : file.tensors()) check_known(tensor, file, config);
+  const Architecture& row = *std::ranges::find(architectures(), config.architecture, &Architecture::name);
+  for (const gguf::Tensor& tensor : file.tensors()) check_known(tensor, file, config, row);
   const Lookup lookup(file);
   ModelTensors tensors;
   tensors.embedding = lookup.matrix("token_embd.weight", config.width, config.vocabulary);
@@ -156,7 +175,7 @@ ModelTensors find_tensors(const gguf::File& file, const Config& config) {
   tensors.output = lookup.matrix("output.weight", config.width, config.vocabulary, false);
   if (tensors.output == nullptr) tensors.output = tensors.embedding;
   tensors.output_bias = lookup.vector("output.bias", config.vocabulary, false);
-  for (std::uint32_t layer = 0; layer < config.layers; ++layer) tensors.layers.push_back(find_layer(lookup, config, layer));
+  for (std::uint32_t layer = 0; layer < config.layers; ++layer) tensors.layers.push_back(find_layer(lookup, config, row.fused, layer));
   return tensors;
 }
 

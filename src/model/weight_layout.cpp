@@ -83,6 +83,7 @@ class Builder {
 
 // Q, K and V in the longest runs that can be one matrix.
 std::vector<Projection> layout_projections(Builder& build, const LayerTensors& t) {
+  if (t.qkv != nullptr) return {{build.matrix({t.qkv}), 0, "attn_qkv"}};
   const std::vector<std::pair<const gguf::Tensor*, const char*>> all{{t.q, "q"}, {t.k, "k"}, {t.v, "v"}};
   std::vector<Projection> projections;
   std::uint32_t first = 0;
@@ -109,10 +110,14 @@ LayerWeights layout_layer(Builder& build, const LayerTensors& t) {
   w.projections = layout_projections(build, t);
   // Models have the biases of Q, K and V all or none (find_tensors checks it).
   if (t.q_bias != nullptr) w.qkv_bias = build.vector({t.q_bias, t.k_bias, t.v_bias});
+  w.q_norm = build.optional_vector(t.q_norm);
+  w.k_norm = build.optional_vector(t.k_norm);
   w.o = build.matrix({t.o});
   w.o_bias = build.optional_vector(t.o_bias);
   w.ffn_norm = build.vector({t.ffn_norm});
-  if (t.gate_bias == nullptr && t.up_bias == nullptr && build.stackable({t.gate, t.up})) {
+  if (t.gate_up != nullptr) {
+    w.gate_up = build.matrix({t.gate_up});
+  } else if (t.gate_bias == nullptr && t.up_bias == nullptr && build.stackable({t.gate, t.up})) {
     w.gate_up = build.matrix({t.gate, t.up});
   } else {
     w.gate = build.matrix({t.gate});

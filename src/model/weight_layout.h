@@ -21,9 +21,10 @@ struct Projection {
 struct LayerWeights {
   std::uint32_t attention_norm = 0, ffn_norm = 0;  ///< tensor ordinals
   std::vector<Projection> projections;
+  std::optional<std::uint32_t> q_norm, k_norm;  ///< of each head
   std::optional<std::uint32_t> qkv_bias, o_bias, gate_up_bias, down_bias;
   kernels::Matrix o, down;
-  std::optional<kernels::Matrix> gate_up;   ///< gate above up, where they have one format, no biases, and fit one binding
+  std::optional<kernels::Matrix> gate_up;   ///< gate above up, where the file has them so, or they have one format, no biases, and fit one binding
   std::optional<kernels::Matrix> gate, up;  ///< where they do not
 };
 

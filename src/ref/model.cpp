@@ -21,6 +21,13 @@ struct Linear {
   Linear(const gguf::Tensor* matrix, const gguf::Tensor* vector) : weight(weights(*matrix)) {
     if (vector != nullptr) bias = weights(*vector);
   }
+  /// `rows` rows of a fused matrix, from `first` on.
+  Linear(const gguf::Tensor& fused, std::size_t first, std::size_t rows) {
+    const Floats all = weights(fused);
+    const std::size_t length = fused.row_length();
+    weight.assign(all.begin() + static_cast<std::ptrdiff_t>(first * length),
+                  all.begin() + static_cast<std::ptrdiff_t>((first + rows) * length));
+  }
 
   /// x: rows of K floats.
   Floats apply(const Floats& x, std::size_t rows) const {
@@ -33,20 +40,33 @@ struct Linear {
 };
 
 struct Layer {
-  Floats attention_norm, ffn_norm;
+  Floats attention_norm, ffn_norm, q_norm, k_norm;
   Linear q, k, v, o, gate, up, down;
 };
 
-Layer load_layer(const model::LayerTensors& t) {
+Layer load_layer(const model::LayerTensors& t, const model::Config& c) {
   Layer layer;
   layer.attention_norm = weights(*t.attention_norm);
   layer.ffn_norm = weights(*t.ffn_norm);
-  layer.q = Linear(t.q, t.q_bias);
-  layer.k = Linear(t.k, t.k_bias);
-  layer.v = Linear(t.v, t.v_bias);
+  if (t.qkv != nullptr) {
+    layer.q = Linear(*t.qkv, 0, c.q_width());
+    layer.k = Linear(*t.qkv, c.q_width(), c.kv_width());
+    layer.v = Linear(*t.qkv, c.q_width() + c.kv_width(), c.kv_width());
+  } else {
+    layer.q = Linear(t.q, t.q_bias);
+    layer.k = Linear(t.k, t.k_bias);
+    layer.v = Linear(t.v, t.v_bias);
+  }
+  if (t.q_norm != nullptr) layer.q_norm = weights(*t.q_norm);
+  if (t.k_norm != nullptr) layer.k_norm = weights(*t.k_norm);
   layer.o = Linear(t.o, t.o_bias);
-  layer.gate = Linear(t.gate, t.gate_bias);
-  layer.up = Linear(t.up, t.up_bias);
+  if (t.gate_up != nullptr) {
+    layer.gate = Linear(*t.gate_up, 0, c.ffn);
+    layer.up = Linear(*t.gate_up, c.ffn, c.ffn);
+  } else {
+    layer.gate = Linear(t.gate, t.gate_bias);
+    layer.up = Linear(t.up, t.up_bias);
+  }
   layer.down = Linear(t.down, t.down_bias);
   return layer;
 }
@@ -137,7 +157,11 @@ void Model::Impl::run_attention(std::uint32_t index, Sequence& sequence, std::ui
   if (options.observe) options.observe(index, MatrixInput::attention, input, rows);
   Floats q = layer.q.apply(input, rows), k = layer.k.apply(input, rows);
   const Floats v = layer.v.apply(input, rows);
-  for (std::size_t r = 0; r < rows; ++r) {
+  if (config.layer(index).qk_norm) {
+    q = normalised(q, layer.q_norm, config.norm_epsilon);
+    k = normalised(k, layer.k_norm, config.norm_epsilon);
+  }
+  for (std::size_t r = 0; r < rows && config.layer(index).rotates; ++r) {
     const auto position = first_position + static_cast<std::uint32_t>(r);
     rope(row_of(q, r, config.q_width()), position, config);
     rope(row_of(k, r, config.kv_width()), position, config);
@@ -171,8 +195,9 @@ Floats Model::Impl::logits(std::span<const float> hidden) const {
   return out;
 }
 
-Model::Model(const gguf::File& file, KvFormat kv_format) : impl_(std::make_unique<Impl>()) {
+Model::Model(const gguf::File& file, KvFormat kv_format, std::uint32_t context) : impl_(std::make_unique<Impl>()) {
   impl_->config = model::Config::from(file);
+  impl_->config.rope_factors = std::vector<float>(impl_->config.factors_for(context));
   impl_->kv_format = kv_format;
   if (kv_format == KvFormat::q8_0 && impl_->config.head_dim % kv_block != 0) {
     fail(Code::invalid_argument, "Heads of {} dimensions are no whole blocks of {}.", impl_->config.head_dim, kv_block);
@@ -182,7 +207,7 @@ Model::Model(const gguf::File& file, KvFormat kv_format) : impl_(std::make_uniqu
   impl_->output_norm = weights(*tensors.output_norm);
   if (!impl_->config.tied_embeddings) impl_->output = Linear(tensors.output, nullptr);
   if (tensors.output_bias != nullptr) impl_->output_bias = weights(*tensors.output_bias);
-  for (const model::LayerTensors& layer : tensors.layers) impl_->layers.push_back(load_layer(layer));
+  for (const model::LayerTensors& layer : tensors.layers) impl_->layers.push_back(load_layer(layer, impl_->config));
 }
 
 Model::Model(Model&&) noexcept = default;

@@ -98,7 +98,8 @@ void rope(std::span<float> heads, std::uint32_t position, const model::Config& c
     double angle = static_cast<double>(position) / static_cast<double>(config.rope_scale) *
                    std::pow(static_cast<double>(config.rope_base), -2.0 * i / config.rope_dim);
     if (!config.rope_factors.empty()) angle /= static_cast<double>(config.rope_factors[i]);
-    const double cosine = std::cos(angle), sine = std::sin(angle);
+    const auto magnitude = static_cast<double>(config.rope_magnitude);
+    const double cosine = magnitude * std::cos(angle), sine = magnitude * std::sin(angle);
     const std::size_t first = neighbours ? 2 * i : i, second = neighbours ? 2 * i + 1 : i + pairs;
     for (std::size_t head = 0; head < heads.size(); head += config.head_dim) {
       const auto a = static_cast<double>(heads[head + first]), b = static_cast<double>(heads[head + second]);

@@ -31,7 +31,8 @@ std::vector<float> weights(const gguf::Tensor& tensor);
 void rms_norm(std::span<const float> x, std::span<const float> weight, float epsilon, std::span<float> out);
 
 /// Rotates every head in place (Su et al. 2021). `heads`: any number of heads of config.head_dim floats. The angle of pair i of rope_dim/2
-/// is position / rope_scale * rope_base^(-2i / rope_dim) / rope_factors[i], computed in binary64; dimensions from rope_dim on are left
+/// is position / rope_scale * rope_base^(-2i / rope_dim) / rope_factors[i], computed in binary64, and so are its cosine and sine, both times
+/// rope_magnitude; dimensions from rope_dim on are left
 /// alone.
 void rope(std::span<float> heads, std::uint32_t position, const model::Config& config);
 

@@ -97,7 +97,10 @@ void append_position(const AttentionShape& shape, std::span<const std::uint32_t>
 
 std::string AttentionShapeRows::text() const {
   return fmt::format("{} H={}/{} D={} chunk={} base={} rows={}{}", to_string(shape.kv_format), shape.heads, shape.kv_heads, shape.head_dim,
-                     shape.chunk, base, rows, window ? fmt::format(" window={},{}", window->sink, window->recent) : tree() ? " tree" : "");
+                     shape.chunk, base, rows,
+                     window   ? fmt::format(" window={},{}", window->sink, window->recent)
+                     : tree() ? " tree"
+                              : "");
 }
 
 std::vector<std::uint32_t> AttentionShapeRows::visible(std::uint32_t row) const {

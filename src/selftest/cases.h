@@ -33,6 +33,7 @@ std::vector<Case> embed_cases(const Scope& scope);
 std::vector<Case> matvec_cases(const Scope& scope);
 std::vector<Case> matmul_cases(const Scope& scope);
 std::vector<Case> rms_norm_cases(const Scope& scope);
+std::vector<Case> head_norm_cases(const Scope& scope);
 std::vector<Case> rope_store_cases(const Scope& scope);
 std::vector<Case> attention_cases(const Scope& scope);  ///< attention and attention_merge
 std::vector<Case> attention_prefill_cases(const Scope& scope);

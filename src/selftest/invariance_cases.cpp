@@ -108,6 +108,22 @@ std::string check_rms_norm(Bench& bench, Depth depth) {
       false);
 }
 
+std::string check_head_norm(Bench& bench, Depth depth) {
+  const std::uint32_t heads = 3, kv_heads = 1, dim = 72, width = (heads + 2 * kv_heads) * dim;
+  Random random("invariance head_norm");
+  const std::vector<float> x = random.floats(std::size_t{items} * width, -2.0f, 2.0f);
+  bench.put({ResourceKind::weight, 0}, strided(random.floats(dim, -2.0f, 2.0f), dim));
+  bench.put({ResourceKind::weight, 1}, strided(random.floats(dim, -2.0f, 2.0f), dim));
+  return compare_rows(
+      bench, depth,
+      [&](Bench& b, const std::vector<std::uint32_t>& order) {
+        b.put({ResourceKind::qkv}, gather(x, width, order));
+        b.run(kernels::head_norm(b.select(), {0, 1, heads, kv_heads, dim, padded(width), 1e-6f}, bucket_of(order), "head_norm"));
+        return read_rows(b, {ResourceKind::qkv}, order.size(), width, padded(width));
+      },
+      false);
+}
+
 // Everything that the skinny kernels do besides: the norm before, silu(gate) * up behind.
 std::string check_fused(Bench& bench, Depth depth, gguf::Type format, const kernels::Selector& select, std::uint32_t most) {
   const std::uint32_t n = 70, k = whole_blocks(format, 352);
@@ -243,6 +259,7 @@ std::vector<Case> invariance_cases(const Scope& scope) {
     cases.push_back({"matvec", "invariance norm, matvec, swiglu sparse_f16",
                      [=](Bench& bench) { return check_fused(bench, depth, gguf::Type::sparse_f16, bench.select(), STEP_VERIFY_ROWS); }});
   }
+  cases.push_back({"head_norm", "invariance head_norm", [=](Bench& bench) { return check_head_norm(bench, depth); }});
   cases.push_back({"rms_norm", "invariance rms_norm", [=](Bench& bench) { return check_rms_norm(bench, depth); }});
   cases.push_back({"rope_store", "invariance rope_store", [=](Bench& bench) { return check_rope_store(bench, depth, 16, KvFormat::f16); }});
   cases.push_back(

@@ -23,6 +23,7 @@ struct Shape {
   AttentionShape attention;
   std::uint32_t base = 0, rows = 1;
   std::vector<std::uint32_t> parents = {};  // of a tree's rows; empty: they follow each other
+  bool rotates = true;
 };
 
 // The kernel's arithmetic: two products and their difference or sum, each rounded once.
@@ -95,17 +96,19 @@ std::string check(Bench& bench, const Shape& shape, const kernels::Selector& sel
   bench.reserve({ResourceKind::v_cache, 1}, a.kv_bytes() / 4);
   bench.set_rows(shape.base, shape.rows);
   put_tree(bench, shape.parents);
-  bench.run(kernels::rope_store(select, a, 1, bucket, "rope_store", !shape.parents.empty()));
+  bench.run(kernels::rope_store(select, a, 1, bucket, "rope_store", !shape.parents.empty(), shape.rotates));
 
   const auto q_words = bench.get<std::uint32_t>({ResourceKind::q_rotated}, std::size_t{bucket} * padded(q_width));
   const auto q_got = bench.get<float>({ResourceKind::q_rotated}, q_words.size());
+  AttentionShape turning = a;
+  if (!shape.rotates) turning.rope_dim = 0;
   std::vector<float> k_stored;
   for (std::uint32_t row = 0; row < shape.rows; ++row) {
     const std::span<const float> before = std::span(q).subspan(std::size_t{row} * q_width, q_width);
     const std::uint32_t position = shape.base + static_cast<std::uint32_t>(path_to(shape.parents, row).size()) - 1;
-    std::string difference = compare_with_oracle(a, position, before, row_of(q_got, q_width, row));
+    std::string difference = compare_with_oracle(turning, position, before, row_of(q_got, q_width, row));
     if (!difference.empty()) return difference;
-    const std::vector<float> turned = rotated(std::span(k).subspan(std::size_t{row} * kv_width, kv_width), a, table, position);
+    const std::vector<float> turned = rotated(std::span(k).subspan(std::size_t{row} * kv_width, kv_width), turning, table, position);
     k_stored.insert(k_stored.end(), turned.begin(), turned.end());
   }
   std::string difference = bits_differ("K cache", bench.get<std::uint32_t>({ResourceKind::k_cache, 1}, a.kv_bytes() / 4),
@@ -120,9 +123,9 @@ std::string check(Bench& bench, const Shape& shape, const kernels::Selector& sel
 
 void add(std::vector<Case>& cases, const Shape& shape, bool texels) {
   const AttentionShape& a = shape.attention;
-  const std::string name = fmt::format("rope_store {} {} H={}/{} D={} rope={} base={} rows={}{}", to_string(a.kv_format),
+  const std::string name = fmt::format("rope_store {} {} H={}/{} D={} rope={} base={} rows={}{}{}", to_string(a.kv_format),
                                        a.rope_halves ? "halves" : "neighbours", a.heads, a.kv_heads, a.head_dim, a.rope_dim, shape.base,
-                                       shape.rows, shape.parents.empty() ? "" : " tree");
+                                       shape.rows, shape.parents.empty() ? "" : " tree", shape.rotates ? "" : " still");
   cases.push_back({"rope_store", name, [shape](Bench& bench) { return check(bench, shape, bench.select()); }});
   if (!texels) return;
   cases.push_back({"rope_store", name + " storage buffers", [shape](Bench& bench) {
@@ -140,6 +143,7 @@ void add_blocks(std::vector<Case>& cases, Depth depth, bool texels) {
     add(cases, {a, 60, 5}, texels);
     if (depth == Depth::quick) return;
     add(cases, {a, 30, 32, branching(32)}, texels);
+    add(cases, {a, 30, 4, {}, false}, texels);
     if (head_dim == 128) a.rope_dim = 48;  // a block turns in part
     add(cases, {a, 0, 1}, texels);
     add(cases, {a, 11, 64}, texels);
@@ -158,6 +162,7 @@ std::vector<Case> rope_store_cases(const Scope& scope) {
           .heads = 4, .kv_heads = 2, .head_dim = 16, .rope_dim = 16, .context = 96, .kv_format = format, .rope_halves = halves};
       add(cases, {a, 60, 5}, texels);
       add(cases, {a, 60, 9, branching(9)}, texels);
+      add(cases, {a, 60, 3, {}, false}, texels);
       if (scope.depth == Depth::quick) continue;
       add(cases, {a, 0, 1}, texels);
       add(cases, {a, 32, 64}, texels);

@@ -1,19 +1,17 @@
 // skipstone_quantize(): a model file in another type.
 #include "convert/quantize.h"
 
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "api/guard.h"
-#include "skipstone/tools.h"
 #include "api/report.h"
 #include "convert/tensor_type.h"
 #include "gguf/gguf.h"
+#include "json/json.h"
+#include "skipstone/tools.h"
 
 namespace skipstone::api {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 Json file_json(const std::string& path) {
   const gguf::File file = gguf::File::open(path);
@@ -72,7 +70,7 @@ skipstone_status skipstone_quantize(const skipstone_quantize_params* given, char
     const auto params = api::adopt(given);
     api::require(params.model_path, "model_path");
     api::require(params.output_path, "output_path");
-    const nlohmann::ordered_json report = api::quantize(params);
+    const Json report = api::quantize(params);
     if (json != nullptr) *json = api::copy_string(api::print(report));
   });
 }

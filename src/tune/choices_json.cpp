@@ -1,14 +1,13 @@
 #include "tune/choices_json.h"
 
 #include <array>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
+#include "json/json.h"
+
 namespace skipstone::tune {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 template <std::size_t Count>
 std::optional<std::array<std::uint32_t, Count>> numbers(const Json& entry, const char* name) {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <span>
 #include <system_error>
 
@@ -12,12 +11,11 @@
 #include "base/log.h"
 #include "base/output_file.h"
 #include "base/status.h"
+#include "json/json.h"
 #include "json/parse_json.h"
 
 namespace skipstone::tune {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr std::uint64_t most_bytes = 1u << 20;
 

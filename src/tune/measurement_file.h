@@ -2,26 +2,26 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 
+#include "json/json_fwd.h"
 #include "vk/caps.h"
 
 namespace skipstone::tune {
 
 /// What measurements of kernels depend on: device, driver, width of its subgroups, the kernels' code. A document to put into a key.
-nlohmann::ordered_json device_key(const vk::Caps& caps, std::uint64_t shader_hash);
+Json device_key(const vk::Caps& caps, std::uint64_t shader_hash);
 
 /// One document, valid for exactly one key. A file that cannot be read, is damaged or has another key is as if it were not there.
 class MeasurementFile {
  public:
   /// `directory`: "" for no file at all. `kind`: "choices", "costs"; part of the name. `key`: everything that the measurements depend on.
-  MeasurementFile(const std::string& directory, const std::string& kind, const nlohmann::ordered_json& key);
+  MeasurementFile(const std::string& directory, const std::string& kind, const Json& key);
 
-  std::optional<nlohmann::ordered_json> read() const;
+  std::optional<Json> read() const;
   /// Replaces the file as a whole; that it cannot be written is only logged.
-  void write(const nlohmann::ordered_json& measured) const;
+  void write(const Json& measured) const;
   const std::string& path() const { return path_; }
 
  private:

@@ -1,8 +1,8 @@
 // The program without memory: its allocations fail by number, one of them or all from one on. It says so and ends, or does without.
-// Commands that print JSON are not here: documents of nlohmann::json allocate in their destructors, where nothing can be caught.
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <regex>
 #include <string>
 
 #include "base/env.h"
@@ -12,6 +12,9 @@
 
 namespace skipstone::e2e {
 namespace {
+
+/// What two runs have in common: reports say how long things took, too.
+std::string without_numbers(const std::string& text) { return std::regex_replace(text, std::regex("[0-9][-+.0-9e]*"), "#"); }
 
 class CliMemory : public testing::Test {
  protected:
@@ -33,9 +36,9 @@ class CliMemory : public testing::Test {
     EXPECT_EQ(result.signal, 0) << result.error;
     EXPECT_TRUE(result.code == 0 || result.code == 5) << result.code << "\n" << result.error;
     if (result.code == 0) {
-      EXPECT_EQ(result.out, good.out);
+      EXPECT_EQ(without_numbers(result.out), without_numbers(good.out));
     } else {
-      EXPECT_TRUE(good.out.starts_with(result.out)) << result.out;
+      EXPECT_TRUE(without_numbers(good.out).starts_with(without_numbers(result.out))) << result.out;
       EXPECT_NE(result.error.find("no memory left"), std::string::npos) << result.error;
     }
   }
@@ -62,6 +65,9 @@ TEST_F(CliMemory, EveryAllocationOfARunMayFail) {
   const bool full = env::flag("SKIPSTONE_FULL_TESTS");
   check({"run", "-m", model(), "-p", "Hello", "-n", "8", "--draft", "none"}, full ? 1000 : 16);
   check({"run", "-m", model(), "-p", "Hello", "-n", "8", "--draft", "exit:2,k=4", "--temp", "0.8"}, full ? 300 : 8);
+  check({"run", "-m", model(), "-p", "Hello", "-n", "8", "--draft", "auto:asd,exit:2", "--json"}, full ? 300 : 8);
+  check({"inspect", model(), "--json"}, full ? 300 : 8);
+  check({"devices", "--json"}, full ? 300 : 8);
 }
 
 }  // namespace

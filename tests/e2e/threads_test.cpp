@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <barrier>
+#include <fstream>
 #include <memory>
 #include <random>
 #include <string>
@@ -22,15 +23,22 @@ using text::Token;
 
 /// A conversation that any thread may have: the same tokens each time.
 struct Conversation {
-  const char* draft = "none";
+  const char* draft = "none";  ///< "model:": the test's own model
   float temperature = 0;
   const char* prompt = "";
+  bool corpus = false;  ///< drafts are looked up in a file, too
 };
 
 // What they share of an engine: costs (auto), bigrams (ngram), embeddings (unigram), a corpus' index (suffix), the draft model.
 constexpr Conversation conversations[] = {
-    {"none", 0, "the quick brown fox"},  {"exit:2,k=3", 0.8f, "one two three"},   {"auto", 0, "a b a b a b a"},
-    {"ngram:unigram=1", 0, "so it was"}, {"lookup", 0.8f, "again and again and"}, {"skip:attn:1;mlp:2,k=4", 0, "an old"},
+    {"none", 0, "the quick brown fox"},
+    {"exit:2,k=3", 0.8f, "one two three"},
+    {"auto", 0, "a b a b a b a"},
+    {"ngram:unigram=1", 0, "so it was"},
+    {"lookup", 0.8f, "again and again and"},
+    {"skip:attn:1;mlp:2,k=4", 0, "an old"},
+    {"suffix", 0, "over the lazy", true},
+    {"model:", 0, "as it is"},
 };
 constexpr std::uint32_t most_tokens = 24;
 
@@ -46,6 +54,7 @@ class Threads : public testing::Test {
     config.tied = false;
     config.type = gguf::Type::q8_0;
     fixtures::write_tiny_model(config, file_);
+    std::ofstream(corpus_) << "the quick brown fox jumps over the lazy dog, again and again and again, as it is";
     const auto engine = load();
     for (const Conversation& conversation : conversations) expected_.push_back(generate(engine, conversation, most_tokens));
   }
@@ -56,17 +65,19 @@ class Threads : public testing::Test {
     return Engine::load(options);
   }
 
-  static std::unique_ptr<Session> open(const std::shared_ptr<Engine>& engine, const Conversation& conversation) {
+  std::unique_ptr<Session> open(const std::shared_ptr<Engine>& engine, const Conversation& conversation) const {
     SessionOptions options;
     options.draft = conversation.draft;
+    if (options.draft == "model:") options.draft += file_;
+    if (conversation.corpus) options.draft_corpus = {corpus_};
     options.sampling.temperature = conversation.temperature;
     options.sampling.seed = 7;
     return std::make_unique<Session>(engine, options);
   }
 
   /// The continuation, or where `cancel_at` is not 0 the tokens up to there.
-  static std::vector<Token> generate(const std::shared_ptr<Engine>& engine, const Conversation& conversation, std::uint32_t most,
-                                     std::uint32_t cancel_at = 0) {
+  std::vector<Token> generate(const std::shared_ptr<Engine>& engine, const Conversation& conversation, std::uint32_t most,
+                              std::uint32_t cancel_at = 0) const {
     const auto session = open(engine, conversation);
     std::vector<Token> tokens;
     session->generate(engine->tokenizer().encode(conversation.prompt, true, false), most, [&](const auto& emitted) {
@@ -134,7 +145,7 @@ class Threads : public testing::Test {
 
   static constexpr unsigned steps = 4;
   fixtures::TemporaryDirectory directory_;
-  std::string file_ = directory_.file("tiny.gguf");
+  std::string file_ = directory_.file("tiny.gguf"), corpus_ = directory_.file("corpus.txt");
   std::vector<std::vector<Token>> expected_;
   std::atomic<unsigned> done_{0};
 };
@@ -145,7 +156,7 @@ TEST_F(Threads, Eight) { run(8); }
 
 // All in the same call at the same time: the first session of an engine, its measurement, a kernel that nobody has made yet.
 TEST_F(Threads, InStep) {
-  for (const std::size_t which : {1, 2, 3}) {  // a sampler, costs, bigrams
+  for (const std::size_t which : {1, 2, 3, 6, 7}) {  // a sampler, costs, bigrams, a corpus, a draft model
     const Conversation& conversation = conversations[which];
     const std::vector<Token>& whole = expected_[which];
     const auto engine = load();

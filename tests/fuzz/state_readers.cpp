@@ -1,7 +1,6 @@
 #include <array>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "base/status.h"
 #include "bench/prompts.h"
@@ -9,6 +8,7 @@
 #include "fixtures/temporary_directory.h"
 #include "fixtures/tiny_checkpoint.h"
 #include "fuzz/readers.h"
+#include "json/json.h"
 #include "json/parse_json.h"
 #include "spec/search/journal.h"
 #include "spec/search/profile.h"
@@ -19,7 +19,6 @@ namespace skipstone::fuzz {
 namespace {
 
 namespace search = spec::search;
-using nlohmann::ordered_json;
 
 constexpr std::uint32_t layers = 12;
 
@@ -64,9 +63,9 @@ void read_journal(const std::string& folder) { search::Journal(folder + "/state.
 
 // ---- measurements
 
-const ordered_json measurement_key{{"device", "a device"}, {"vendor_id", 5}, {"kernels", "00ff"}};
+const Json measurement_key{{"device", "a device"}, {"vendor_id", 5}, {"kernels", "00ff"}};
 
-ordered_json example_choices() {
+Json example_choices() {
   return {{"matvec", {{{"format", "Q8_0"}, {"rows", 4}, {"choice", {32, 4, 2, 1}}}}},
           {"matmul", {{{"format", "Q4_0"}, {"shape", {512, 64}}, {"choice", {64}}}}},
           {"attention", {{{"shape", {4, 64, 1}}, {"choice", {32, 2, 1}}}}}};
@@ -76,7 +75,7 @@ std::vector<std::string> choices_seeds() { return {example_choices().dump()}; }
 
 /// What stands in a file of measurements is trusted to be whole, by its sum, but not to be what it should be.
 void read_choices(const std::string& folder) {
-  const auto document = parse_json<ordered_json>(fixtures::bytes_of(folder + "/choices.json"), "choices.json");
+  const auto document = parse_json<Json>(fixtures::bytes_of(folder + "/choices.json"), "choices.json");
   tune::to_json(tune::choices_from(document));
 }
 

@@ -1,9 +1,9 @@
 // kbench times what is right, and nothing that is wrong; every operation has a row in its table.
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
 #include <set>
 
+#include "json/json.h"
 #include "kbench/measure.h"
 #include "kbench/peak.h"
 #include "kbench/report.h"

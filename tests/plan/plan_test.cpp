@@ -104,6 +104,19 @@ TEST(PlanGoldens, Decode) {
   }
 }
 
+TEST(PlanGoldens, Families) {
+  for (const char* name : {"qwen2", "qwen3", "smollm3", "phi3"}) {
+    fixtures::TinyConfig tiny = two_layers(gguf::Type::q8_0);
+    tiny.architecture = name;
+    tiny.biases = tiny.architecture == "qwen2";
+    tiny.qk_norm = tiny.architecture == "qwen3";
+    tiny.fused = tiny.architecture == "phi3";
+    if (tiny.architecture == "smollm3") tiny.layers = 4;
+    const Plans plans(tiny, nvidia_like());
+    expect_golden(std::string("family_") + name, plans.print({.layers = plans.layers()}));
+  }
+}
+
 TEST(PlanGoldens, Verification) {
   const Plans plans(two_layers(), nvidia_like());
   expect_golden("verify_4", plans.print({.layers = plans.layers(), .bucket = 4}));

@@ -2,11 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "bench/report.h"
 #include "bench_sweep.h"
+#include "json/json.h"
 
 namespace cli::bench {
 namespace {

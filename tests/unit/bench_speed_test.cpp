@@ -4,13 +4,13 @@
 #include <cmath>
 #include <cstdio>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "bench/samples.h"
 #include "bench/speed.h"
 #include "exit_code.h"
 #include "fixtures/temporary_directory.h"
+#include "json/json.h"
 
 namespace cli::bench {
 namespace {

@@ -102,6 +102,74 @@ TEST(Config, ReadsRopeFactors) {
   EXPECT_EQ(c.rope_factors.back(), 8.0f);
 }
 
+TinyConfig family(const std::string& name) {
+  TinyConfig tiny;
+  tiny.architecture = name;
+  tiny.biases = name == "qwen2";
+  tiny.qk_norm = name == "qwen3";
+  tiny.fused = name == "phi3";
+  tiny.long_rope_above = name == "phi3" ? 64 : 0;
+  return tiny;
+}
+
+TEST(Config, ReadsWhatFamiliesDoDifferently) {
+  const Config qwen3 = Config::from(EditedModel(family("qwen3")).open());
+  EXPECT_TRUE(qwen3.layer(0).qk_norm);
+  EXPECT_TRUE(qwen3.layer(3).rotates);
+  EXPECT_EQ(qwen3.rope_pairs, model::RopePairs::halves);
+  const Config smollm3 = Config::from(EditedModel(family("smollm3")).open());
+  EXPECT_TRUE(smollm3.layer(2).rotates);
+  EXPECT_FALSE(smollm3.layer(3).rotates);
+  EXPECT_EQ(smollm3.rope_pairs, model::RopePairs::neighbours);
+  const Config phi3 = Config::from(EditedModel(family("phi3")).open());
+  EXPECT_EQ(phi3.factors_for(64).back(), 2.0f);
+  EXPECT_EQ(phi3.factors_for(65).back(), 8.0f);
+  EXPECT_EQ(phi3.rope_magnitude, 1.125f);
+}
+
+TEST(Config, FindsFusedTensorsAndNormsOfHeads) {
+  const gguf::File phi3 = EditedModel(family("phi3")).open();
+  const model::LayerTensors fused = model::find_tensors(phi3, Config::from(phi3)).layers[1];
+  ASSERT_NE(fused.qkv, nullptr);
+  ASSERT_NE(fused.gate_up, nullptr);
+  EXPECT_EQ(fused.gate_up->rows(), 256u);
+  EXPECT_EQ(fused.q, nullptr);
+  const gguf::File qwen3 = EditedModel(family("qwen3")).open();
+  const model::LayerTensors normed = model::find_tensors(qwen3, Config::from(qwen3)).layers[1];
+  ASSERT_NE(normed.q_norm, nullptr);
+  EXPECT_EQ(normed.k_norm->name, "blk.1.attn_k_norm.weight");
+}
+
+TEST(Config, RefusesWhatIsNotAFamilys) {
+  const auto refused = [](EditedModel&& model, Code code, const std::string& sentence) {
+    try {
+      Config::from(model.open());
+      ADD_FAILURE() << sentence;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), code) << error.what();
+      EXPECT_NE(std::string(error.what()).find(sentence), std::string::npos) << error.what();
+    }
+  };
+  refused(std::move(EditedModel(family("qwen3")).remove_tensor("blk.2.attn_k_norm.weight")), Code::bad_file,
+          "'blk.2.attn_k_norm.weight' is missing");
+  refused(std::move(EditedModel(family("qwen3")).tensor("blk.0.attn_q_norm.weight", {64})), Code::bad_file, "has shape 64, expected 16");
+  refused(std::move(EditedModel(family("phi3")).remove_tensor("blk.0.attn_qkv.weight")), Code::bad_file,
+          "'blk.0.attn_qkv.weight' is missing");
+  refused(std::move(EditedModel(family("phi3")).tensor("blk.0.attn_q.weight", {64, 64})), Code::unsupported, "'blk.0.attn_q.weight'");
+  refused(std::move(EditedModel(family("phi3")).tensor("blk.0.ffn_up.weight", {64, 128})), Code::bad_file, "expected 64x256");
+  refused(std::move(EditedModel(family("phi3")).remove_tensor("rope_factors_short.weight")), Code::bad_file, "both or none");
+  refused(std::move(EditedModel(family("phi3")).remove("phi3.rope.scaling.original_context_length")), Code::bad_file,
+          "original_context_length");
+  refused(std::move(EditedModel(family("phi3")).tensor("rope_factors_long.weight", {4})), Code::bad_file, "has 4 factors, expected 8");
+  refused(std::move(EditedModel(family("phi3")).set("phi3.rope.scaling.attn_factor", -1.0f)), Code::bad_file, "above 0");
+  refused(std::move(EditedModel(family("qwen2")).remove_tensor("blk.1.attn_k.bias")), Code::bad_file, "all of them or none");
+}
+
+TEST(Config, AWindowLimitsTheContext) {
+  EXPECT_EQ(Config::from(EditedModel().set("llama.attention.sliding_window", std::uint32_t{128}).open()).context_limit, 128u);
+  EXPECT_EQ(Config::from(EditedModel().set("llama.attention.sliding_window", std::uint32_t{256}).open()).context_limit, 0u);
+}
+
 TEST(Config, IgnoresNeutralValuesOfOtherFeatures) {
   EXPECT_NO_THROW(Config::from(EditedModel()
                                    .set("llama.logit_scale", 1.0f)
@@ -271,7 +339,6 @@ INSTANTIATE_TEST_SUITE_P(
                     set("Yarn", "llama.rope.scaling.type", std::string("yarn"), Code::unsupported),
                     set("LongRope", "llama.rope.scaling.type", std::string("longrope"), Code::unsupported),
                     set("Experts", "llama.expert_count", std::uint32_t{8}, Code::unsupported),
-                    set("SlidingWindow", "llama.attention.sliding_window", std::uint32_t{128}, Code::unsupported),
                     set("NotCausal", "llama.attention.causal", false, Code::unsupported),
                     set("ClampedQkv", "llama.attention.clamp_kqv", 8.0f, Code::unsupported),
                     set("Alibi", "llama.attention.max_alibi_bias", 8.0f, Code::unsupported),
@@ -310,7 +377,8 @@ INSTANTIATE_TEST_SUITE_P(
                     shaped("LayerBeyondTheLast", "blk.4.attn_q.weight", {64, 64}),
                     shaped("HeadBehindTheLast", "blk.4.nextn.eh_proj.weight", {64, 64}),
                     shaped("LayerWithoutANumber", "blk.x.attn_q.weight", {64, 64}, Code::unsupported),
-                    shaped("SomebodysExtra", "my_notes", {4}, Code::unsupported), shaped("LearnedPositions", "position_embd.weight", {64, 256}, Code::unsupported),
+                    shaped("SomebodysExtra", "my_notes", {4}, Code::unsupported),
+                    shaped("LearnedPositions", "position_embd.weight", {64, 256}, Code::unsupported),
                     shaped("LongRopeFactors", "rope_factors_long.weight", {8}, Code::unsupported)),
     refusal_name);
 

@@ -4,13 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <sstream>
+
+#include "json/json.h"
 
 namespace cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using skipstone::Json;
 
 Json layer(double mean, double least, double most) { return {{"mean", mean}, {"min", least}, {"max", most}}; }
 

@@ -5,29 +5,28 @@
 #include <algorithm>
 #include <fstream>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <random>
 #include <sstream>
 
+#include "json/json.h"
 #include "output_parser_fixture.h"
 
 namespace skipstone::chat {
 namespace {
 
-using nlohmann::json;
 
 const std::string folder = SKIPSTONE_SHARED_DATA "/templates/";
 
 struct Example {
   std::string family, title, prompt, raw;
-  json expected;
+  SortedJson expected;
 };
 
 std::vector<Example> examples() {
   std::vector<Example> all;
   std::ifstream file(folder + "toolcalls.jsonl");
   for (std::string line; std::getline(file, line);) {
-    const json entry = json::parse(line);
+    const SortedJson entry = SortedJson::parse(line);
     all.push_back({entry["family"], entry["title"], entry["prompt_end"], entry["raw"], entry});
   }
   return all;
@@ -70,17 +69,17 @@ const OutputFormat& format_of(const std::string& family) {
   return *format;
 }
 
-json calls_of(const Message& message) {
-  json calls = json::array();
+SortedJson calls_of(const Message& message) {
+  SortedJson calls = SortedJson::array();
   for (const ToolCall& call : message.calls) {
     EXPECT_FALSE(call.id.empty());
-    calls.push_back({{"name", call.name}, {"arguments", json::parse(call.arguments)}});
+    calls.push_back({{"name", call.name}, {"arguments", SortedJson::parse(call.arguments)}});
   }
   return calls;
 }
 
 void expect_as_said(const Example& example, const Message& message) {
-  const auto text = [](const json& value) { return value.is_null() ? std::string() : value.get<std::string>(); };
+  const auto text = [](const SortedJson& value) { return value.is_null() ? std::string() : value.get<std::string>(); };
   EXPECT_EQ(message.content, text(example.expected["content"]));
   EXPECT_EQ(message.reasoning, text(example.expected["reasoning_content"]));
   EXPECT_EQ(calls_of(message), example.expected["tool_calls"]);
@@ -146,9 +145,9 @@ TEST_F(OutputParserData, DamagedAnswersKeepEveryByte) {
     for (std::size_t& cut : cuts) cut = below(answer.size() + 1);
     std::ranges::sort(cuts);
     EXPECT_EQ(described(parse(format, options, answer, cuts).message), whole)
-        << format.name << ": " << json(answer).dump(-1, ' ', false, json::error_handler_t::replace);
+        << format.name << ": " << SortedJson(answer).dump(-1, ' ', false, SortedJson::error_handler_t::replace);
     EXPECT_EQ(described(parse(format, options, answer, every_byte(answer)).message), whole)
-        << format.name << ": " << json(answer).dump(-1, ' ', false, json::error_handler_t::replace);
+        << format.name << ": " << SortedJson(answer).dump(-1, ' ', false, SortedJson::error_handler_t::replace);
     if (HasFailure()) return;
   }
 }

@@ -3,16 +3,15 @@
 
 #include <algorithm>
 #include <chrono>
-#include <nlohmann/json.hpp>
 #include <random>
 
 #include "base/status.h"
+#include "json/json.h"
 #include "output_parser_fixture.h"
 
 namespace skipstone::chat {
 namespace {
 
-using nlohmann::json;
 
 struct Case {
   const char* format;
@@ -201,7 +200,7 @@ void expect_case(const Case& c, const Message& message) {
   ASSERT_EQ(message.calls.size(), c.calls.size());
   for (std::size_t i = 0; i < c.calls.size(); ++i) {
     EXPECT_EQ(message.calls[i].name, c.calls[i].name);
-    EXPECT_EQ(json::parse(message.calls[i].arguments), json::parse(c.calls[i].arguments)) << message.calls[i].arguments;
+    EXPECT_EQ(SortedJson::parse(message.calls[i].arguments), SortedJson::parse(c.calls[i].arguments)) << message.calls[i].arguments;
     EXPECT_EQ(message.calls[i].id, c.calls[i].id.empty() ? message.calls[i].id : c.calls[i].id);
   }
 }
@@ -379,14 +378,14 @@ TEST(OutputFormat, TemplatesSayWhichRow) {
 }
 
 TEST(OutputTools, SchemasSayWhichValuesAreText) {
-  const json list = json::parse(R"([{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {
+  const SortedJson list = SortedJson::parse(R"([{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {
       "a": {"type": "string"}, "b": {"type": ["null", "string"]}, "c": {"type": "integer"}, "d": {"enum": ["x", "y"]}, "e": {}}}}}, {"name": "g"}, 3])");
   const std::vector<Tool> tools = tools_from(list);
   ASSERT_EQ(tools.size(), 2u);
   EXPECT_EQ(tools[0].text_parameters,
             (std::map<std::string, bool, std::less<>>{{"a", true}, {"b", true}, {"c", false}, {"d", true}, {"e", false}}));
   EXPECT_EQ(tools[1].name, "g");
-  EXPECT_TRUE(tools_from(json("text")).empty());
+  EXPECT_TRUE(tools_from(SortedJson("text")).empty());
 }
 
 }  // namespace

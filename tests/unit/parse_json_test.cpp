@@ -3,17 +3,15 @@
 
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "fixtures/failure.h"
+#include "json/json.h"
 
 namespace skipstone {
 namespace {
 
 using fixtures::failure_of;
-using nlohmann::json;
-using nlohmann::ordered_json;
 
 std::string nested(std::size_t depth, const std::string& open, const std::string& close) {
   std::string text;
@@ -23,17 +21,17 @@ std::string nested(std::size_t depth, const std::string& open, const std::string
   return text;
 }
 
-template <typename Json>
+template <typename Document>
 void expect_refused(const std::string& text, const std::string& part) {
-  const auto failure = failure_of([&] { parse_json<Json>(text, "some.json"); });
+  const auto failure = failure_of([&] { parse_json<Document>(text, "some.json"); });
   EXPECT_EQ(failure.code, Code::bad_file) << text.substr(0, 60);
   EXPECT_TRUE(failure.message.starts_with("some.json: ")) << failure.message;
   EXPECT_NE(failure.message.find(part), std::string::npos) << failure.message;
 }
 
-template <typename Json>
+template <typename Document>
 class ParseJson : public testing::Test {};
-using Kinds = testing::Types<json, ordered_json>;
+using Kinds = testing::Types<SortedJson, Json>;
 TYPED_TEST_SUITE(ParseJson, Kinds);
 
 TYPED_TEST(ParseJson, ReadsWhatIsSound) {
@@ -61,7 +59,7 @@ TYPED_TEST(ParseJson, RefusesWhatIsNone) {
 
 TEST(ParseJsonObject, RefusesOtherValues) {
   EXPECT_EQ(failure_of([] { parse_json_object("[1]", "some.json"); }).message, "some.json: holds a JSON array where an object was expected");
-  EXPECT_EQ(parse_json_object("{}", "some.json"), json::object());
+  EXPECT_EQ(parse_json_object("{}", "some.json"), SortedJson::object());
 }
 
 }  // namespace

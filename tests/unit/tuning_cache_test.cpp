@@ -5,10 +5,10 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <nlohmann/json.hpp>
 
 #include "abi/step_state.h"
 #include "fixtures/temporary_directory.h"
+#include "json/json.h"
 #include "kernels/selector.h"
 #include "tune/choices_json.h"
 #include "tune/measurement_file.h"
@@ -16,7 +16,6 @@
 namespace skipstone::tune {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using gguf::Type;
 
 vk::Caps gpu() {

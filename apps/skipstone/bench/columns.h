@@ -1,12 +1,12 @@
 // What can be said of a drafter, by name: every format of the report takes its fields from this one table.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "bench/summary.h"
+#include "json/json.h"
 
 namespace cli::bench {
 
@@ -14,7 +14,7 @@ struct Column {
   std::string_view name;   ///< in CSV and JSON, e.g. "speedup_median"
   std::string_view title;  ///< in a table for people; "" where it is for programs alone
   /// null where it cannot be said, as the acceptance where nothing was drafted.
-  nlohmann::ordered_json (*value)(const Summary& summary);
+  skipstone::Json (*value)(const Summary& summary);
   std::string (*text)(const Summary& summary);  ///< for people; "-" where it cannot be said; null where there is no title
 };
 

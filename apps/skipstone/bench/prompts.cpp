@@ -7,11 +7,11 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "base/status.h"
 #include "exit_code.h"
+#include "json/json.h"
 #include "json/parse_json.h"
 
 namespace cli::bench {
@@ -50,7 +50,7 @@ std::string read_all(const std::string& path) {
 }
 
 /// The prompt in a line's value; null where it has none.
-const nlohmann::json* find_prompt(const nlohmann::json& value) {
+const skipstone::SortedJson* find_prompt(const skipstone::SortedJson& value) {
   if (!value.is_object()) return &value;
   for (const char* name : {"prompt", "question", "turns", "text"}) {
     const auto found = value.find(name);
@@ -61,13 +61,13 @@ const nlohmann::json* find_prompt(const nlohmann::json& value) {
 }
 
 Prompt parse_line(std::string_view line, const std::string& file, std::size_t number) {
-  nlohmann::json value;
+  skipstone::SortedJson value;
   try {
-    value = skipstone::parse_json<nlohmann::json>(line, "the line");
+    value = skipstone::parse_json<skipstone::SortedJson>(line, "the line");
   } catch (const skipstone::Error& error) {
     refuse("{}, line {} is not JSON: {}", file, number, error.what());
   }
-  const nlohmann::json* prompt = find_prompt(value);
+  const skipstone::SortedJson* prompt = find_prompt(value);
   if (prompt == nullptr)
     refuse("{}, line {} has no prompt; one of the fields prompt, question, turns and text has to hold it", file, number);
   if (!prompt->is_string()) refuse("{}, line {}: the prompt is not a text", file, number);

@@ -4,10 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <map>
-#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "exit_code.h"
+#include "json/json.h"
 
 namespace cli::bench {
 namespace {

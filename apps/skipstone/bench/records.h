@@ -1,14 +1,15 @@
 // Flat records in the formats for programs. A record is a JSON object; all of a result's have the same fields in the same order.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
 #include <string_view>
 
+#include "json/json_fwd.h"
+
 namespace cli::bench {
 
-using Json = nlohmann::ordered_json;
+using skipstone::Json;
 
 enum class Format { markdown, csv, json, jsonl, sql };
 

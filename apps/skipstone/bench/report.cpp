@@ -1,13 +1,13 @@
 #include "bench/report.h"
 
 #include <array>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "bench/columns.h"
 #include "bench/markdown.h"
 #include "bench/preset_ngrammys.h"
 #include "bench/tasks.h"
+#include "json/json.h"
 
 namespace cli::bench {
 namespace {

@@ -4,10 +4,10 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "bench/grid.h"
 #include "bench/samples.h"
+#include "json/json.h"
 
 namespace cli::bench {
 namespace {

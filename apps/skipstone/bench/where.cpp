@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 
 #include <ctime>
-#include <nlohmann/json.hpp>
 
 #include "bench/grid.h"
+#include "json/json.h"
 
 namespace cli::bench {
 namespace {

@@ -1,16 +1,16 @@
 #include "chat/jinja/read_json.h"
 
 #include <charconv>
-#include <nlohmann/json.hpp>
 
 #include "base/status.h"
 #include "chat/jinja/guard.h"
+#include "json/json.h"
 
 namespace skipstone::chat::jinja {
 namespace {
 
 /// nlohmann's events; its documents would turn large integers into reals.
-class Builder : public nlohmann::json_sax<nlohmann::json> {
+class Builder : public SortedJson_sax<SortedJson> {
  public:
   Builder(const std::string& what, Origin origin) : what_(what), origin_(origin) {}
 
@@ -26,7 +26,7 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
     return integer ? add(BigInteger{std::make_shared<const std::string>(written)}) : add(value);
   }
   bool string(std::string& value) override { return add(make_string(nullptr, std::move(value), origin_)); }
-  bool binary(nlohmann::json::binary_t&) override { return false; }
+  bool binary(SortedJson::binary_t&) override { return false; }
   bool start_object(std::size_t) override { return open({std::make_shared<Dict>(nullptr), {}, {}}); }
   bool key(std::string& value) override {
     open_.back().key = make_string(nullptr, std::move(value), origin_);
@@ -43,8 +43,8 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
     open_.pop_back();
     return add(make_sequence(nullptr, Sequence::Kind::list, std::move(items)));
   }
-  bool parse_error(std::size_t byte, const std::string&, const nlohmann::json::exception& error) override {
-    if (dynamic_cast<const nlohmann::json::parse_error*>(&error) == nullptr) {
+  bool parse_error(std::size_t byte, const std::string&, const SortedJson::exception& error) override {
+    if (dynamic_cast<const SortedJson::parse_error*>(&error) == nullptr) {
       fail(Code::invalid_argument, "{}: holds a number that is out of range", what_);
     }
     fail(Code::invalid_argument, "{}: is not valid JSON (around byte {})", what_, byte);
@@ -88,7 +88,7 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
 
 Value read_json(std::string_view text, const std::string& what, Origin origin) {
   Builder builder(what, origin);
-  nlohmann::json::sax_parse(text.begin(), text.end(), &builder);
+  SortedJson::sax_parse(text.begin(), text.end(), &builder);
   return builder.take();
 }
 

@@ -1,15 +1,13 @@
 #include "chat/output/arguments.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "base/status.h"
+#include "json/json.h"
 #include "json/parse_json.h"
 
 namespace skipstone::chat {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 std::optional<Json> parsed(std::string_view text, std::string& note) {
   try {

@@ -1,10 +1,10 @@
 // CallReader's part that gives a call's arguments as they come.
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "chat/output/call_reader.h"
 #include "chat/output/markers.h"
+#include "json/json.h"
 
 namespace skipstone::chat {
 
@@ -33,7 +33,7 @@ CallReader::Next CallReader::stream(const JsonScanner& scanner) {
         return value.starts_with('{') && can_be_call(name) && !name.empty() ? Next(begin_streaming(name, id, member.value)) : std::nullopt;
       }
       if (member.value_end == 0 || !value.starts_with('"') || (!is_name_key(key) && !is_id_key(key))) continue;
-      const auto text = nlohmann::json::parse(value, nullptr, false);
+      const auto text = SortedJson::parse(value, nullptr, false);
       if (text.is_string()) (is_name_key(key) ? name : id) = text.get<std::string>();
     }
     return std::nullopt;

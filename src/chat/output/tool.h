@@ -2,10 +2,11 @@
 #pragma once
 
 #include <map>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "json/json_fwd.h"
 
 namespace skipstone::chat {
 
@@ -19,6 +20,6 @@ struct Tool {
 
 /// Of OpenAI's list [{"type": "function", "function": {"name", "parameters"?}}]; objects without the outer level are taken too. Entries
 /// without a name are passed over.
-std::vector<Tool> tools_from(const nlohmann::json& list);
+std::vector<Tool> tools_from(const SortedJson& list);
 
 }  // namespace skipstone::chat

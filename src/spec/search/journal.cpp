@@ -1,20 +1,18 @@
 #include "spec/search/journal.h"
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <span>
 #include <utility>
 
 #include "base/output_file.h"
 #include "base/status.h"
+#include "json/json.h"
 #include "json/parse_json.h"
 #include "spec/search/profile.h"
 #include "spec/search/profile_json.h"
 
 namespace skipstone::spec::search {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr const char* format_name = "skipstone-tune-state";
 constexpr int version = 1;

@@ -3,19 +3,17 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <span>
 
 #include "base/input_file.h"
 #include "base/output_file.h"
 #include "base/status.h"
+#include "json/json.h"
 #include "json/parse_json.h"
 #include "spec/search/profile_json.h"
 
 namespace skipstone::spec::search {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr const char* format_name = "skipstone-profile";
 constexpr int version = 1;

@@ -1,13 +1,10 @@
 #include "spec/search/profile_json.h"
 
-#include <nlohmann/json.hpp>
-
 #include "base/status.h"
+#include "json/json.h"
 
 namespace skipstone::spec::search {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 double number(const Json& object, const char* key, double low, double high) {
   const double value = object.at(key).get<double>();

@@ -28,6 +28,7 @@ struct Object {
   std::uint32_t commands = 0;        ///< recorded in a command buffer
   std::uint32_t pending = 0;         ///< submissions of a command buffer that are in flight
   std::uint64_t value = 0;           ///< of a semaphore or fence
+  char use = 0;                      ///< see Ledger::find_alone()
   void* bytes = nullptr;             ///< of memory
   std::uint64_t size = 0;
 };
@@ -51,6 +52,9 @@ class Ledger {
   // ---- objects
   Id add(const char* type, Id parent);
   Object* find(Id id, const char* type);  ///< null and a misuse where it is not there
+  /// The same, for a use that the specification wants kept apart from all others ("externally synchronized"). The thread sanitizer takes it for
+  /// a write, so that a program whose threads do not keep them apart is reported.
+  Object* find_alone(Id id, const char* type);
   void remove(Id id, const char* type);   ///< nothing for 0
   void release_children(Id parent, const char* type);
   bool has_children(Id parent) const;

@@ -219,7 +219,7 @@ VkResult VKAPI_CALL vkAllocateDescriptorSets(VkDevice, const VkDescriptorSetAllo
                                              {no_host_memory, no_device_memory, VK_ERROR_FRAGMENTED_POOL, VK_ERROR_OUT_OF_POOL_MEMORY})) {
     return failed;
   }
-  ledger().find(id_of(info->descriptorPool), "descriptor pool");
+  ledger().find_alone(id_of(info->descriptorPool), "descriptor pool");
   for (std::uint32_t i = 0; i < info->descriptorSetCount; ++i) {
     ledger().find(id_of(info->pSetLayouts[i]), "descriptor set layout");
     const Id id = ledger().add("descriptor set", id_of(info->descriptorPool));
@@ -233,7 +233,7 @@ void VKAPI_CALL vkUpdateDescriptorSets(VkDevice, std::uint32_t count, const VkWr
                                        const VkCopyDescriptorSet*) {
   const std::lock_guard lock(ledger().mutex);
   for (std::uint32_t i = 0; i < count; ++i) {
-    Object* set = ledger().find(id_of(writes[i].dstSet), "descriptor set");
+    Object* set = ledger().find_alone(id_of(writes[i].dstSet), "descriptor set");
     if (set == nullptr) return;
     if (writes[i].descriptorType == VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER) {
       ledger().find(id_of(*writes[i].pTexelBufferView), "buffer view");
@@ -260,7 +260,7 @@ void VKAPI_CALL vkDestroyCommandPool(VkDevice, VkCommandPool pool, const VkAlloc
 VkResult VKAPI_CALL vkAllocateCommandBuffers(VkDevice, const VkCommandBufferAllocateInfo* info, VkCommandBuffer* buffers) {
   const std::lock_guard lock(ledger().mutex);
   if (const VkResult failed = ledger().enter("vkAllocateCommandBuffers", {no_host_memory, no_device_memory})) return failed;
-  ledger().find(id_of(info->commandPool), "command pool");
+  ledger().find_alone(id_of(info->commandPool), "command pool");
   for (std::uint32_t i = 0; i < info->commandBufferCount; ++i) {
     buffers[i] = static_cast<VkCommandBuffer>(new_dispatchable(ledger().add("command buffer", id_of(info->commandPool))));
   }

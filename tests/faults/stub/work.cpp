@@ -9,8 +9,9 @@ namespace {
 
 void use(VkCommandBuffer commands, Id id, const char* type) {
   ledger().find(id, type);
-  Object* buffer = ledger().find(dispatchable_id(commands), "command buffer");
+  Object* buffer = ledger().find_alone(dispatchable_id(commands), "command buffer");
   if (buffer == nullptr) return;
+  ledger().find_alone(buffer->parent, "command pool");
   const auto note = [&](Id each) {
     if (std::find(buffer->uses.begin(), buffer->uses.end(), each) == buffer->uses.end()) buffer->uses.push_back(each);
   };
@@ -21,7 +22,7 @@ void use(VkCommandBuffer commands, Id id, const char* type) {
 }
 
 void count_command(VkCommandBuffer commands) {
-  if (Object* buffer = ledger().find(dispatchable_id(commands), "command buffer")) ++buffer->commands;
+  if (Object* buffer = ledger().find_alone(dispatchable_id(commands), "command buffer")) ++buffer->commands;
 }
 
 /// The result of a call that waits: as far as objects in use are concerned, a lost device has waited too.
@@ -42,8 +43,9 @@ VkResult wait_idle(const char* call) {
 VkResult VKAPI_CALL vkBeginCommandBuffer(VkCommandBuffer commands, const VkCommandBufferBeginInfo*) {
   const std::lock_guard lock(ledger().mutex);
   if (const VkResult failed = ledger().enter("vkBeginCommandBuffer", {no_host_memory, no_device_memory})) return failed;
-  Object* buffer = ledger().find(dispatchable_id(commands), "command buffer");
+  Object* buffer = ledger().find_alone(dispatchable_id(commands), "command buffer");
   if (buffer == nullptr) return VK_SUCCESS;
+  ledger().find_alone(buffer->parent, "command pool");
   if (buffer->pending != 0) ledger().misuse("a command buffer was recorded while it runs");
   buffer->uses.clear();
   buffer->commands = 0;
@@ -53,7 +55,7 @@ VkResult VKAPI_CALL vkBeginCommandBuffer(VkCommandBuffer commands, const VkComma
 VkResult VKAPI_CALL vkEndCommandBuffer(VkCommandBuffer commands) {
   const std::lock_guard lock(ledger().mutex);
   if (const VkResult failed = ledger().enter("vkEndCommandBuffer", {no_host_memory, no_device_memory})) return failed;
-  if (Object* buffer = ledger().find(dispatchable_id(commands), "command buffer")) buffer->value = 1;  // recorded
+  if (Object* buffer = ledger().find_alone(dispatchable_id(commands), "command buffer")) buffer->value = 1;  // recorded
   return VK_SUCCESS;
 }
 
@@ -123,7 +125,7 @@ VkResult VKAPI_CALL vkQueueSubmit(VkQueue queue, std::uint32_t count, const VkSu
   const VkResult failed = ledger().enter("vkQueueSubmit", of_waits);
   if (failed != VK_SUCCESS && failed != VK_ERROR_DEVICE_LOST) return failed;
   // With a lost device too: the work then counts as submitted (chapter "Lost Device" of the specification).
-  ledger().find(dispatchable_id(queue), "queue");
+  ledger().find_alone(dispatchable_id(queue), "queue");
   for (std::uint32_t i = 0; i < count; ++i) {
     Submission submission;
     for (std::uint32_t c = 0; c < infos[i].commandBufferCount; ++c) {
@@ -154,7 +156,13 @@ VkResult VKAPI_CALL vkQueueSubmit(VkQueue queue, std::uint32_t count, const VkSu
   return waited();
 }
 
-VkResult VKAPI_CALL vkQueueWaitIdle(VkQueue) { return wait_idle("vkQueueWaitIdle"); }
+VkResult VKAPI_CALL vkQueueWaitIdle(VkQueue queue) {
+  {
+    const std::lock_guard lock(ledger().mutex);
+    ledger().find_alone(dispatchable_id(queue), "queue");
+  }
+  return wait_idle("vkQueueWaitIdle");
+}
 VkResult VKAPI_CALL vkDeviceWaitIdle(VkDevice) { return wait_idle("vkDeviceWaitIdle"); }
 
 VkResult VKAPI_CALL vkWaitSemaphores(VkDevice, const VkSemaphoreWaitInfo* info, std::uint64_t) {

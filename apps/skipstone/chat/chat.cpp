@@ -1,0 +1,120 @@
+// skipstone chat: a conversation in a terminal.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/env.h"
+#include "chat/chat_options.h"
+#include "chat/dialogue.h"
+#include "chat/session_answerer.h"
+#include "commands.h"
+#include "engine_options.h"
+#include "interrupt.h"
+#include "model_path.h"
+#include "number_option.h"
+#include "output.h"
+#include "session_options.h"
+
+namespace cli {
+namespace {
+
+struct Options {
+  std::string model, draft = "auto", colour = "auto";
+  std::int64_t max_tokens = -1;
+  EngineOptions engine;
+  DraftOptions drafting;
+  skipstone_session_params sampling = skipstone::session_params();
+  chat::ChatOptions chat;
+  std::vector<std::string> stop;
+};
+
+std::string history_file() {
+  const std::string folder = skipstone::env::cache_directory();
+  return folder.empty() ? "" : (std::filesystem::path(folder) / "chat-history").string();
+}
+
+/// What is better found before a model is loaded.
+chat::AnswerLimits limits(const Options& options) {
+  if (options.max_tokens < -1 || options.max_tokens > std::numeric_limits<std::int32_t>::max()) {
+    throw Failure(ExitCode::usage,
+                  fmt::format("-n {} is no number of tokens; 0 or more, or -1 to go on until the context is full", options.max_tokens));
+  }
+  skipstone::check(skipstone_session_check_params(&options.sampling));
+  chat::AnswerLimits all{.stop = options.stop};
+  if (options.max_tokens >= 0) all.tokens = static_cast<std::uint32_t>(options.max_tokens);
+  return all;
+}
+
+void greet(const chat::SessionAnswerer& answerer, chat::Screen& screen) {
+  const skipstone_chat_info info = answerer.info();
+  if (screen.terminal()) {
+    screen.status(fmt::format("{}, template {}, context of {} tokens; /help lists the commands", answerer.model_name(), info.name,
+                              answerer.context()));
+  }
+  if (info.source == SKIPSTONE_CHAT_PLAIN) {
+    screen.status(
+        "note: this is a base model; it was not trained to answer. It continues a transcript in plain words, so what comes is how such a "
+        "text "
+        "could go on.");
+  }
+}
+
+ExitCode run_chat(Options& options) {
+  options.sampling.draft = options.draft.c_str();
+  chat::AnswerLimits answer_limits = limits(options);
+  const std::string chat_template = chat::chat_template(options.chat.chat_template);
+  interrupt::install();
+  const std::string model = options.model.empty() ? bundled_model() : options.model;
+  const skipstone::Engine engine = load_engine(model, options.engine);
+  chat::SessionAnswerer answerer(engine, chat_template, options.sampling, std::move(answer_limits));
+  interrupt::install_for_conversation();
+  std::unique_ptr<chat::LineInput> input = chat::open_line_editor(history_file());
+  if (input == nullptr) input = chat::open_plain_input();
+  chat::Screen screen(options.colour);
+  greet(answerer, screen);
+  chat::Dialogue dialogue(answerer, *input, screen);
+  dialogue.conversation().set_system(options.chat.system);
+  dialogue.run();
+  check_validation(engine);
+  return interrupt::terminated() ? ExitCode::interrupted : ExitCode::ok;
+}
+
+}  // namespace
+
+void add_chat(CLI::App& app, ExitCode& code) {
+  CLI::App* command = app.add_subcommand("chat", "Talk to a model");
+  const auto options = std::make_shared<Options>();
+  Options& o = *options;
+  command->add_option("-m,--model", o.model, "Model file (GGUF); default: the bundled model")
+      ->envname("SKIPSTONE_MODEL")
+      ->type_name("FILE");
+  add_number(*command, "-n,--predict", o.max_tokens, "Most tokens of an answer; -1: until it ends or the context is full")
+      ->envname("SKIPSTONE_PREDICT")
+      ->capture_default_str();
+  command->add_option("--draft", o.draft, "How to draft: NAME[:key=value,...], see below")
+      ->envname("SKIPSTONE_DRAFT")
+      ->capture_default_str()
+      ->type_name("DRAFTER");
+  chat::add_stop_option(*command, o.stop);
+  chat::add_chat_options(*command, o.chat);
+  add_engine_options(*command, o.engine);
+  add_draft_options(*command, o.drafting);
+  add_rounds_option(*command, o.sampling);
+  add_verify_option(*command, o.sampling);
+  add_sampling_options(*command, o.sampling);
+  command->footer(
+      drafters_help() +
+      "\nAnswers go to standard output, all else to standard error. Where standard input is no terminal each of its lines is a message\n"
+      "or a command.\n\nExample:\n  skipstone chat -m model.gguf --system \"Answer in one sentence.\"\n\n" +
+      exit_code_help);
+  command->callback([options, &code] {
+    options->drafting.give_to(options->sampling);
+    code = run_chat(*options);
+  });
+}
+
+}  // namespace cli

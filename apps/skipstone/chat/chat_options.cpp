@@ -1,0 +1,33 @@
+#include "chat/chat_options.h"
+
+#include <filesystem>
+
+#include "prompt.h"
+
+namespace cli::chat {
+void add_chat_options(CLI::App& command, ChatOptions& options) {
+  const char* group = "Conversation";
+  command.add_option("--system", options.system, "System message: what the model is to be or to do")
+      ->envname("SKIPSTONE_SYSTEM")
+      ->type_name("TEXT")
+      ->group(group);
+  command.add_option("--chat-template", options.chat_template, "A file with a Jinja template, or a name; default: the model's own")
+      ->envname("SKIPSTONE_CHAT_TEMPLATE")
+      ->type_name("FILE|NAME")
+      ->group(group);
+}
+
+void add_stop_option(CLI::App& command, std::vector<std::string>& stop) {
+  command.add_option("--stop", stop, "End before this text; may be given several times")
+      ->type_name("TEXT")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
+std::string chat_template(const std::string& file_or_name) {
+  std::error_code error;
+  return file_or_name.empty() || !std::filesystem::exists(file_or_name, error) ? file_or_name
+                                                                               : read_text(file_or_name, "the chat template");
+}
+
+}  // namespace cli::chat

@@ -1,0 +1,73 @@
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "chat/line_input.h"
+#include "exit_code.h"
+#include "interrupt.h"
+#include "output.h"
+
+namespace cli::chat {
+namespace {
+
+constexpr std::size_t longest_line = 64 << 20;  // bytes; larger than any context
+
+class PlainInput : public LineInput {
+ public:
+  Line read(const std::string& prompt) override {
+    if (isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1) Output(false).write(prompt);
+    for (;;) {
+      const std::size_t end = held_.find('\n', searched_);
+      if (end != std::string::npos) return take(end, 1);
+      searched_ = held_.size();
+      if (ended_) return held_.empty() ? Line{} : take(held_.size(), 0);
+      if (interrupt::terminated()) return {};
+      if (interrupt::take()) {
+        Line line{.kind = Line::Kind::interrupt, .was_empty = held_.empty()};
+        held_.clear();
+        searched_ = 0;
+        return line;
+      }
+      if (interrupt::wait_for_input()) {
+        fill();
+      } else {
+        interrupt::take_resized();
+      }
+    }
+  }
+
+ private:
+  Line take(std::size_t end, std::size_t line_end) {
+    std::string text = held_.substr(0, end);
+    held_.erase(0, end + line_end);
+    searched_ = 0;
+    if (text.ends_with('\r')) text.pop_back();
+    return {.kind = Line::Kind::text, .text = std::move(text)};
+  }
+
+  void fill() {
+    std::array<char, 4096> block;
+    const ssize_t bytes = ::read(STDIN_FILENO, block.data(), block.size());
+    if (bytes > 0) {
+      held_.append(block.data(), static_cast<std::size_t>(bytes));
+      if (held_.size() > longest_line)
+        throw Failure(ExitCode::usage, "a line of standard input is longer than 64 MiB; no context holds it");
+    } else if (bytes == 0) {
+      ended_ = true;
+    } else if (errno != EINTR) {
+      throw Failure(ExitCode::failure, fmt::format("standard input cannot be read: {}", std::strerror(errno)));
+    }
+  }
+
+  std::string held_;
+  std::size_t searched_ = 0;
+  bool ended_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<LineInput> open_plain_input() { return std::make_unique<PlainInput>(); }
+
+}  // namespace cli::chat

@@ -1,0 +1,167 @@
+#include "chat/session_answerer.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "interrupt.h"
+#include "session_options.h"
+#include "statistics.h"
+
+namespace cli::chat {
+namespace {
+
+constexpr std::size_t prompt_end_bytes = 256;  // of the prompt's end that a parser gets: enough for any tag
+
+std::string json_text(const skipstone::Json& json) {
+  return json.dump(-1, ' ', false, skipstone::Json::error_handler_t::strict);
+}
+
+/// Takes care that a signal never meets a session that is gone, nor one that generates nothing.
+class Interruptible {
+ public:
+  explicit Interruptible(skipstone::Session& session) { interrupt::set_session(session.get()); }
+  ~Interruptible() { interrupt::set_session(nullptr); }
+  Interruptible(const Interruptible&) = delete;
+  Interruptible& operator=(const Interruptible&) = delete;
+};
+
+std::optional<Piece> piece_of(const skipstone_chat_event& event) {
+  switch (event.kind) {
+    case SKIPSTONE_CHAT_TEXT:
+      return Piece{.kind = Piece::Kind::text, .text = {event.text, event.bytes}};
+    case SKIPSTONE_CHAT_REASONING:
+      return Piece{.kind = Piece::Kind::reasoning, .text = {event.text, event.bytes}};
+    case SKIPSTONE_CHAT_TOOL_CALL_BEGIN:
+      return Piece{.kind = Piece::Kind::call_begin, .text = event.name, .id = event.id};
+    case SKIPSTONE_CHAT_TOOL_CALL_ARGUMENTS:
+      return Piece{.kind = Piece::Kind::call_arguments, .text = {event.text, event.bytes}};
+    case SKIPSTONE_CHAT_TOOL_CALL_END:
+      return Piece{.kind = Piece::Kind::call_end, .complete = event.complete != 0};
+    default:
+      return std::nullopt;
+  }
+}
+
+}  // namespace
+
+SessionAnswerer::SessionAnswerer(const skipstone::Engine& engine, const std::string& chat_template, const skipstone_session_params& params,
+                                 AnswerLimits limits)
+    : engine_(engine),
+      chat_(engine, chat_template),
+      params_(params),
+      draft_(params.draft),
+      limits_(std::move(limits)),
+      end_tokens_(chat_.end_tokens()) {
+  for (const std::string& stop : chat_.stop_strings()) limits_.stop.push_back(stop);
+  renew();
+}
+
+/// A session with the parameters as they are now, and with what the last one has read.
+void SessionAnswerer::renew() {
+  params_.draft = draft_.c_str();
+  auto session = std::make_unique<skipstone::Session>(make_session(engine_, params_));
+  session->set_stop(limits_.stop);
+  if (session_) session->copy_from(*session_);
+  session_ = std::move(session);
+  answered_ = false;
+}
+
+void SessionAnswerer::set_drafter(const std::string& specification) {
+  const std::string before = std::exchange(draft_, specification);
+  try {
+    params_.draft = draft_.c_str();
+    skipstone::check(skipstone_session_check_params(&params_));
+    renew();
+  } catch (...) {
+    draft_ = before;
+    params_.draft = draft_.c_str();
+    throw;
+  }
+}
+
+bool SessionAnswerer::reseed() {
+  if (params_.temperature <= 0) return false;
+  ++params_.seed;
+  renew();
+  return true;
+}
+
+std::string SessionAnswerer::statistics() const { return answered_ ? statistics_text(read_statistics(*session_)) : ""; }
+
+std::vector<skipstone_token> SessionAnswerer::render(const Conversation& conversation) const {
+  return chat_.render(json_text(conversation.json()));
+}
+
+/// What of `tokens` the session has not read yet; takes back what it has read beyond them. The last token is always read again, for a
+/// continuation needs one.
+std::vector<skipstone_token> SessionAnswerer::unread(const std::vector<skipstone_token>& tokens) {
+  held_.resize(std::min(held_.size(), session_->length()));
+  const auto common = static_cast<std::size_t>(std::ranges::mismatch(held_, tokens).in1 - held_.begin());
+  const std::size_t kept = std::min(common, tokens.empty() ? 0 : tokens.size() - 1);
+  if (session_->length() > kept) session_->rewind(session_->length() - kept);
+  held_ = tokens;
+  return {tokens.begin() + static_cast<std::ptrdiff_t>(kept), tokens.end()};
+}
+
+skipstone::ChatParser SessionAnswerer::make_parser(const Conversation& conversation) const {
+  const std::string prompt = skipstone::SortedJson::parse(chat_.show(json_text(conversation.json()))).at("text").get<std::string>();
+  std::size_t from = prompt.size() - std::min(prompt.size(), prompt_end_bytes);
+  while (from < prompt.size() && (static_cast<unsigned char>(prompt[from]) & 0xc0) == 0x80) ++from;
+  return skipstone::ChatParser(chat_, json_text({{"prompt", prompt.substr(from)}}));
+}
+
+/// False where the answer ends with this token.
+bool SessionAnswerer::push(skipstone::ChatParser& parser, const skipstone_chunk& chunk, const skipstone::OnChatEvent& on_event) const {
+  if (chunk.bytes > 0) parser.push(std::string_view(chunk.text, chunk.bytes), on_event);
+  if (chunk.token < 0 || chunk.bytes > 0) return true;
+  // A control token has no text of its own, but it may be a mark of the format, as "<tool_call>"; the parser knows which.
+  if (engine_.piece(chunk.token).empty()) parser.push(chunk.token, on_event);
+  return std::ranges::find(end_tokens_, chunk.token) == end_tokens_.end();
+}
+
+Turn SessionAnswerer::answer(const Conversation& conversation, const std::function<bool(const Piece&)>& on_piece) {
+  const std::vector<skipstone_token> tokens = unread(render(conversation));
+  skipstone::ChatParser parser = make_parser(conversation);
+  bool drafted = false, stopped = false, ended = false;
+  const skipstone::OnChatEvent on_event = [&](const skipstone_chat_event& event) {
+    std::optional<Piece> piece = piece_of(event);
+    if (!piece) return true;
+    piece->drafted = drafted;
+    // The parser goes on: what it has taken in is part of the answer, whether anybody still looks or not.
+    stopped = !on_piece(*piece) || stopped;
+    return true;
+  };
+  try {
+    const Interruptible interruptible(*session_);
+    session_->generate(tokens, limits_.tokens, [&](const skipstone_chunk& chunk) {
+      drafted = chunk.drafted != 0;
+      ended = ended || !push(parser, chunk, on_event);
+      return !ended && !stopped;
+    });
+  } catch (...) {
+    session_->reset();
+    held_.clear();
+    throw;
+  }
+  drafted = false;
+  parser.finish(on_event);
+  const std::vector<skipstone_token> said = session_->tokens();
+  held_.insert(held_.end(), said.begin(), said.end());
+  answered_ = true;
+  return turn_of(ended);
+}
+
+Turn SessionAnswerer::turn_of(bool ended) const {
+  const skipstone_stats stats = session_->stats();
+  return {.interrupted = stats.stop_reason == SKIPSTONE_STOP_CANCELLED && !ended,
+          .context_full = stats.stop_reason == SKIPSTONE_STOP_CONTEXT_FULL,
+          .out_of_tokens = stats.stop_reason == SKIPSTONE_STOP_MAX_TOKENS,
+          .tokens = stats.generated_tokens,
+          .read_tokens = stats.prompt_tokens,
+          .rounds = stats.rounds,
+          .seconds = stats.generation_seconds,
+          .drafter = read_statistics(*session_).drafter};
+}
+
+}  // namespace cli::chat

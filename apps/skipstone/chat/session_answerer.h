@@ -1,0 +1,61 @@
+// Answers from a session with a model and its chat template.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "chat/dialogue.h"
+#include "skipstone/chat.hpp"
+#include "skipstone/skipstone.hpp"
+
+namespace cli::chat {
+
+struct AnswerLimits {
+  std::vector<std::string> stop;                          ///< texts that end an answer
+  std::uint32_t tokens = static_cast<std::uint32_t>(-1);  ///< of an answer
+};
+
+class SessionAnswerer : public Answerer {
+ public:
+  /// `chat_template`: as skipstone_chat_params has it. `params.draft` is copied.
+  SessionAnswerer(const skipstone::Engine& engine, const std::string& chat_template, const skipstone_session_params& params,
+                  AnswerLimits limits);
+
+  Turn answer(const Conversation& conversation, const std::function<bool(const Piece&)>& on_piece) override;
+  std::size_t count(const Conversation& conversation) override { return render(conversation).size(); }
+  std::size_t context() const override { return engine_.info().context; }
+  std::string model_name() const override { return engine_.info().model_name; }
+  std::string drafter() const override { return draft_; }
+  void set_drafter(const std::string& specification) override;
+  bool reseed() override;
+  std::string statistics() const override;
+
+  /// Of the template in use.
+  skipstone_chat_info info() const { return chat_.info(); }
+  const skipstone::Session& session() const { return *session_; }
+
+  /// What the last turn's model read: whole prompt and answer.
+  const std::vector<skipstone_token>& held() const { return held_; }
+
+ private:
+  std::vector<skipstone_token> render(const Conversation& conversation) const;
+  std::vector<skipstone_token> unread(const std::vector<skipstone_token>& tokens);
+  skipstone::ChatParser make_parser(const Conversation& conversation) const;
+  bool push(skipstone::ChatParser& parser, const skipstone_chunk& chunk, const skipstone::OnChatEvent& on_event) const;
+  Turn turn_of(bool ended) const;
+  void renew();
+
+  skipstone::Engine engine_;
+  skipstone::Chat chat_;
+  skipstone_session_params params_;
+  std::string draft_;
+  AnswerLimits limits_;
+  std::vector<skipstone_token> end_tokens_;
+  std::unique_ptr<skipstone::Session> session_;
+  std::vector<skipstone_token> held_;  ///< tokens of the session's conversation
+  bool answered_ = false;
+};
+
+}  // namespace cli::chat
