@@ -1,5 +1,5 @@
 # Run by ctest with HEADERS (separated by commas), INCLUDE, GENERATED, CC, NM, ABIDW, ABIDIFF, SOURCE, WORK, LIBRARY. RECORD=1 keeps today's headers as RELEASE's dump:
-#   cmake -DRECORD=0.3.0 ... (docs/releasing.md)
+#   cmake -DRECORD=0.3.0 ...
 cmake_minimum_required(VERSION 3.25)
 file(REMOVE_RECURSE ${WORK})
 file(MAKE_DIRECTORY ${WORK})

@@ -44,6 +44,13 @@ typedef enum skipstone_verification {
   SKIPSTONE_VERIFY_REJECTION = 1 /* same distribution as plain decoding, another text (Leviathan et al. 2023) */
 } skipstone_verification;
 
+/* The token that follows `tokens`, all `count` of the conversation so far, given their logits, one for each token of the vocabulary. It has to
+ * depend on these alone (and what does not change): it is asked for rows behind drafts too, more than once and in any order, and then the
+ * text is the same whatever the drafter. A token outside the vocabulary, such as -1, ends the generation with
+ * SKIPSTONE_INVALID_ARGUMENT. */
+typedef skipstone_token (*skipstone_sampler_fn)(const float* logits, size_t vocabulary, const skipstone_token* tokens, size_t count,
+                                                void* sampler_data);
+
 typedef struct skipstone_session_params {
   size_t struct_size;
   float temperature;    /* 0: greedy */
@@ -65,10 +72,17 @@ typedef struct skipstone_session_params {
   skipstone_progress_fn progress; /* of reading and indexing the corpus */
   void* user_data;
   const struct skipstone_session_experiments* experiments; /* skipstone_experimental.h; NULL: none */
+  skipstone_sampler_fn sampler;                            /* instead of the values above; not with SKIPSTONE_VERIFY_REJECTION. NULL: none */
+  void* sampler_data;
+  int32_t ignore_end; /* 1: tokens that end a text are tokens like others */
 } skipstone_session_params;
 
 /* Greedy, drafting with "asd", coupled verification: the same seed gives the same text on one device, whatever the drafter. */
 SKIPSTONE_API void skipstone_session_params_init(skipstone_session_params* params, size_t struct_size);
+
+/* The sampling values that the model's file recommends (general.sampling.temp, top_k, top_p, min_p, penalty_repeat, penalty_last_n), where it
+ * does, over those that `params` has; the rest of it stays. */
+SKIPSTONE_API skipstone_status skipstone_session_params_recommend(const skipstone_engine* engine, skipstone_session_params* params);
 
 /* Whether a session could be made with them: sampling values and drafter; needs no engine, so it can be asked before loading one. */
 SKIPSTONE_API skipstone_status skipstone_session_check_params(const skipstone_session_params* params);
@@ -78,7 +92,7 @@ SKIPSTONE_API skipstone_status skipstone_session_create(skipstone_engine* engine
 /* NULL is fine. Not while another thread generates. */
 SKIPSTONE_API void skipstone_session_free(skipstone_session* session);
 
-/* Forgets the conversation; keeps what the drafter has learned. */
+/* Forgets the conversation; keeps what the drafter has learned. Breaks off a generation that has begun and not ended. */
 SKIPSTONE_API skipstone_status skipstone_session_reset(skipstone_session* session);
 
 /* Appends `count` tokens to the conversation and reads them without continuing it: a beginning that several sessions share is read once. */
@@ -108,14 +122,55 @@ SKIPSTONE_API skipstone_status skipstone_session_generate(skipstone_session* ses
 /* Stops the generation that runs, or else the next one, at its next token. From any thread; async-signal-safe. */
 SKIPSTONE_API void skipstone_session_cancel(skipstone_session* session);
 
+/* ---- a generation in steps, between frames ------------------------------------------------------------------------------ */
+
+/* As skipstone_session_generate(), but does nothing yet: skipstone_session_step() goes on with it, a while at a time. The text is the same.
+ * Until it has ended the session's other calls are refused, but for step, cancel, reset and free. What generate refuses is refused here. */
+SKIPSTONE_API skipstone_status skipstone_session_begin(skipstone_session* session, const skipstone_token* tokens, size_t count, uint32_t max_tokens,
+                                         skipstone_chunk_fn chunk, void* user_data);
+
+typedef enum skipstone_step_mode {
+  SKIPSTONE_STEP_WAIT = 0, /* returns when the device has done what the step submitted */
+  SKIPSTONE_STEP_POLL = 1  /* submits once and returns; where the device is still at it, a step does nothing */
+} skipstone_step_mode;
+
+/* Goes on for about `microseconds`: submits as much work as is expected to be done by then, by what the same work has taken so far; at least
+ * a layer of a pass (of a long prompt: a kernel), so that every step gets on. Callbacks are called from here. `done` becomes 1 when the
+ * generation has ended, also by an error. A cancelled generation ends with the next token. */
+SKIPSTONE_API skipstone_status skipstone_session_step(skipstone_session* session, uint64_t microseconds, int32_t mode, int32_t* done);
+
+/* ---- the conversation --------------------------------------------------------------------------------------------------- */
+
+/* Texts that end a continuation before them, from the next generation on; NULL, 0: none. At most 64 of at most 4096 bytes. They are found
+ * across tokens too, and whatever the drafter: chunks hold back what could be the beginning of one. The first that is complete counts. The
+ * tokens that it is made of stay in the conversation and in skipstone_session_tokens(); skipstone_session_rewind() takes them out. */
+SKIPSTONE_API skipstone_status skipstone_session_set_stop(skipstone_session* session, const char* const* strings, size_t count);
+
+/* Tokens of the conversation, prompts and continuations; 0 while a generation has begun and not ended. */
+SKIPSTONE_API size_t skipstone_session_length(const skipstone_session* session);
+
+/* Takes back the last `count` tokens of the conversation. Where it then ends within a continuation it is as if that had stopped there, and
+ * goes on without further tokens. SKIPSTONE_INVALID_ARGUMENT where it has fewer. */
+SKIPSTONE_API skipstone_status skipstone_session_rewind(skipstone_session* session, size_t count);
+
+/* The logits behind the last token that was read: behind skipstone_session_prefill(), those that choose the next token; behind a
+ * continuation, those that chose its last token, which is not read before the session goes on. One float for each token of the vocabulary;
+ * `count` and `capacity` as for skipstone_tokenize(). Takes a pass over one token and changes no text. SKIPSTONE_INVALID_ARGUMENT where the
+ * conversation is empty, or ends in a prompt that was copied or rewound to; SKIPSTONE_UNSUPPORTED behind a lossy drafter's text. */
+SKIPSTONE_API skipstone_status skipstone_session_logits(skipstone_session* session, float* logits, size_t capacity, size_t* count);
+
+/* What those logits are made of: the last layer's output behind the last norm, one float for each of the model's dimensions. */
+SKIPSTONE_API skipstone_status skipstone_session_hidden_state(skipstone_session* session, float* state, size_t capacity, size_t* count);
+
 typedef enum skipstone_stop_reason {
   SKIPSTONE_STOP_MAX_TOKENS = 0,
   SKIPSTONE_STOP_END_TOKEN = 1,
   SKIPSTONE_STOP_CONTEXT_FULL = 2,
-  SKIPSTONE_STOP_CANCELLED = 3
+  SKIPSTONE_STOP_CANCELLED = 3,
+  SKIPSTONE_STOP_STRING = 4
 } skipstone_stop_reason;
 
-/* "max_tokens", "end_token", "context_full", "cancelled"; "unknown" for other numbers. */
+/* "max_tokens", "end_token", "context_full", "cancelled", "stop_string"; "unknown" for other numbers. */
 SKIPSTONE_API const char* skipstone_stop_reason_name(skipstone_stop_reason reason);
 
 /* The tokens of the last continuation. */

@@ -23,6 +23,7 @@
 #define SKIPSTONE_H
 
 #include "skipstone/base.h"
+#include "skipstone/chat.h"
 #include "skipstone/diagnostics.h"
 #include "skipstone/engine.h"
 #include "skipstone/session.h"
