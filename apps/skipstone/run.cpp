@@ -31,6 +31,7 @@ struct RunOptions {
   EngineOptions engine;
   DraftOptions drafting;
   skipstone_session_params sampling = skipstone::session_params();
+  SamplingOptions given;
   double online = 0;
   chat::ChatOptions chat;
   std::vector<std::string> stop;
@@ -163,6 +164,7 @@ ExitCode run(RunOptions& options) {
   const std::string model = options.model.empty() ? bundled_model() : options.model;
   const skipstone::Engine engine = load_engine(model, options.engine);
   if (options.one_turn) {
+    options.given.recommend(engine, options.sampling);
     const TurnOptions turn{options.chat, options.stop, token_limit(options), options.json, options.statistics, options.colour};
     return run_turn(engine, session_params(options), turn, prompt);
   }
@@ -209,7 +211,7 @@ void add_run(CLI::App& app, ExitCode& code) {
   add_draft_options(*command, o.drafting);
   add_rounds_option(*command, o.sampling);
   add_verify_option(*command, o.sampling);
-  add_sampling_options(*command, o.sampling);
+  o.given = add_sampling_options(*command, o.sampling);
   const char* group = "Output";
   command->add_flag("--stats", o.statistics, "Statistics to standard error at the end")->envname("SKIPSTONE_STATS")->group(group);
   command

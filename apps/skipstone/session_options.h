@@ -9,8 +9,16 @@
 
 namespace cli {
 
+/// Which sampling values were given.
+struct SamplingOptions {
+  const CLI::Option *temperature = nullptr, *top_k = nullptr, *top_p = nullptr, *min_p = nullptr, *repeat_penalty = nullptr;
+
+  /// What the model recommends (skipstone_session_params_recommend) takes the place of what was not given.
+  void recommend(const skipstone::Engine& engine, skipstone_session_params& params) const;
+};
+
 /// Adds --temp, --top-k, --top-p, --min-p, --repeat-penalty and --seed.
-void add_sampling_options(CLI::App& command, skipstone_session_params& params);
+SamplingOptions add_sampling_options(CLI::App& command, skipstone_session_params& params);
 
 /// Adds --rounds.
 void add_rounds_option(CLI::App& command, skipstone_session_params& params);

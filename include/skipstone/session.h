@@ -80,6 +80,10 @@ typedef struct skipstone_session_params {
 /* Greedy, drafting with "asd", coupled verification: the same seed gives the same text on one device, whatever the drafter. */
 SKIPSTONE_API void skipstone_session_params_init(skipstone_session_params* params, size_t struct_size);
 
+/* The sampling values that the model's file recommends (general.sampling.temp, top_k, top_p, min_p, penalty_repeat, penalty_last_n), where it
+ * does, over those that `params` has; the rest of it stays. */
+SKIPSTONE_API skipstone_status skipstone_session_params_recommend(const skipstone_engine* engine, skipstone_session_params* params);
+
 /* Whether a session could be made with them: sampling values and drafter; needs no engine, so it can be asked before loading one. */
 SKIPSTONE_API skipstone_status skipstone_session_check_params(const skipstone_session_params* params);
 

@@ -22,11 +22,9 @@ struct skipstone_chat_parser {
 
 namespace {
 
-using Json = SortedJson;
-
 /// The value of a key, which must be of the type of `otherwise`.
 template <typename T>
-T option(const Json& options, const char* key, T otherwise) {
+T option(const SortedJson& options, const char* key, T otherwise) {
   const auto found = options.find(key);
   if (found == options.end() || found->is_null()) return otherwise;
   if constexpr (std::is_same_v<T, bool>) {
@@ -39,14 +37,14 @@ T option(const Json& options, const char* key, T otherwise) {
   return found->get<T>();
 }
 
-Json parsed(const char* options) {
-  if (options == nullptr || *options == '\0') return Json::object();
-  Json document = Json::parse(options, nullptr, false);
+SortedJson parsed(const char* options) {
+  if (options == nullptr || *options == '\0') return SortedJson::object();
+  SortedJson document = SortedJson::parse(options, nullptr, false);
   if (!document.is_object()) fail(Code::invalid_argument, "options: a JSON object was expected");
   return document;
 }
 
-chat::OutputOptions output_options(const Json& options) {
+chat::OutputOptions output_options(const SortedJson& options) {
   chat::OutputOptions read;
   read.prompt = option<std::string>(options, "prompt", "");
   read.reasoning = option(options, "reasoning", true);
@@ -61,7 +59,7 @@ chat::OutputOptions output_options(const Json& options) {
   return read;
 }
 
-const chat::OutputFormat& format_of(const Json& options, const chat::PromptWriter& writer) {
+const chat::OutputFormat& format_of(const SortedJson& options, const chat::PromptWriter& writer) {
   const auto name = option<std::string>(options, "format", "");
   if (name.empty()) return chat::detect_output_format(writer.chat_template().source());
   const chat::OutputFormat* format = chat::find_output_format(name);
@@ -108,7 +106,7 @@ skipstone_status skipstone_chat_parser_create(const skipstone_chat* chat, const 
     api::require(chat, "chat");
     api::require(parser, "parser");
     *parser = nullptr;
-    const Json read = parsed(options);
+    const SortedJson read = parsed(options);
     auto handle = std::make_unique<skipstone_chat_parser>();
     handle->writer = chat->writer;
     skipstone_chat_parser& self = *handle;

@@ -7,6 +7,7 @@
 #include "api/guard.h"
 #include "api/handles.h"
 #include "base/log.h"
+#include "engine/engine_state.h"
 #include "skipstone/skipstone_experimental.h"
 #include "spec/registry.h"
 #include "text/tokenizer.h"
@@ -99,6 +100,22 @@ void skipstone_session_experiments_init(skipstone_session_experiments* experimen
 }
 
 void skipstone_session_params_init(skipstone_session_params* params, size_t struct_size) { api::init(params, struct_size); }
+
+skipstone_status skipstone_session_params_recommend(const skipstone_engine* engine, skipstone_session_params* params) {
+  return api::guard([&] {
+    api::require(engine, "engine");
+    api::require(params, "params");
+    const engine::RecommendedSampling& sampling = engine->engine->state().sampling;
+    skipstone_session_params filled = api::adopt(params);
+    filled.temperature = sampling.temperature.value_or(filled.temperature);
+    filled.top_k = sampling.top_k.value_or(filled.top_k);
+    filled.top_p = sampling.top_p.value_or(filled.top_p);
+    filled.min_p = sampling.min_p.value_or(filled.min_p);
+    filled.repeat_penalty = sampling.repeat_penalty.value_or(filled.repeat_penalty);
+    filled.repeat_last = sampling.repeat_last.value_or(filled.repeat_last);
+    api::give(filled, params);
+  });
+}
 
 skipstone_status skipstone_session_check_params(const skipstone_session_params* given) {
   return api::guard([&] {

@@ -15,7 +15,8 @@ constexpr const char* chatml = R"({%- macro head(role) %}{{ '<|im_start|>' + rol
   {{- '</tools>\nTo call one, write a JSON object with its name and its arguments:\n<tool_call>\n{"name": NAME, "arguments": {...}}\n</tool_call>' }}
   {{- '<|im_end|>\n' }}
 {%- endif %}
-{%- for message in messages if not (tools and loop.first and message.role == 'system') %}
+{%- set rest = messages[1:] if tools and messages[0].role == 'system' else messages %}
+{%- for message in rest %}
   {%- if message.role == 'tool' %}
     {{- head('user') + '<tool_response>\n' + message.content + '\n</tool_response><|im_end|>\n' }}
   {%- else %}

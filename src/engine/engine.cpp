@@ -107,6 +107,7 @@ std::shared_ptr<Engine> Engine::load(const EngineOptions& options, const State* 
   state.tokenizer = std::move(read.tokenizer);
   state.fingerprint = file.fingerprint();
   state.chat_templates = text::chat_templates(file);
+  state.sampling = RecommendedSampling::from(file);
   if (!options.model_path.empty()) state.profile = std::filesystem::path(options.model_path).replace_extension(".skip.json").string();
   report(options.progress, "reading model", 1.0);
 

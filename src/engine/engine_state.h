@@ -9,6 +9,7 @@
 
 #include "engine/draft_texts.h"
 #include "engine/engine.h"
+#include "engine/recommended_sampling.h"
 #include "exec/executor.h"
 #include "exec/pass_builder.h"
 #include "gguf/gguf.h"
@@ -25,6 +26,7 @@ struct Engine::State {
   std::unique_ptr<text::Tokenizer> tokenizer;  ///< null for synthetic models
   std::string fingerprint;
   std::vector<text::ChatTemplate> chat_templates;
+  RecommendedSampling sampling;
   std::string profile;  ///< where a skip set's profile would lie: MODEL.skip.json beside the model; empty for models without a path
   ModelFacts facts;
   Tuning tuning = Tuning::automatic;

@@ -12,7 +12,6 @@ namespace skipstone::fuzz {
 std::vector<Reader> all_readers() {
   std::vector<Reader> all(model_readers().begin(), model_readers().end());
   all.insert(all.end(), state_readers().begin(), state_readers().end());
-  all.insert(all.end(), chat_readers().begin(), chat_readers().end());
   return all;
 }
 

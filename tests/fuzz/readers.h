@@ -22,10 +22,8 @@ struct Reader {
 std::span<const Reader> model_readers();
 /// What Skipstone itself writes and reads again: profiles, states of searches, caches; and prompts.
 std::span<const Reader> state_readers();
-/// Chat templates, and conversations as JSON.
-std::span<const Reader> chat_readers();
 
-/// All of them.
+/// All of both.
 std::vector<Reader> all_readers();
 
 /// Puts `bytes` in the place of the reader's file and reads. True where the file is taken, false where it is refused with a sentence; throws

@@ -104,6 +104,16 @@ TEST(ChatTemplates, BuiltInOnesRenderAConversation) {
   }
   EXPECT_EQ(text(find_builtin("chatml")->source, R"([{"role": "user", "content": "a"}])"),
             "<|im_start|>user\na<|im_end|>\n<|im_start|>assistant\n");
+  const std::string with_tools = text(find_builtin("chatml")->source,
+                                      R"([{"role": "system", "content": "S"}, {"role": "user", "content": "u"}, )" + call +
+                                          R"(, {"role": "tool", "content": "9", "tool_call_id": "call_1"}])",
+                                      R"([{"type": "function", "function": {"name": "depth"}}])");
+  EXPECT_EQ(with_tools.find("S\n\n"), std::string("<|im_start|>system\n").size()) << with_tools;
+  EXPECT_NE(
+      with_tools.find("<tool_call>\n{\"name\": \"depth\", \"arguments\": {\"lake\": \"Zug\", \"exact\": 1.0}}\n</tool_call><|im_end|>"),
+      std::string::npos)
+      << with_tools;
+  EXPECT_NE(with_tools.find("<tool_response>\n9\n</tool_response>"), std::string::npos) << with_tools;
   EXPECT_EQ(text(find_builtin("plain")->source, R"([{"role": "user", "content": "a"}])"), "User: a\nAssistant:");
   EXPECT_EQ(text(find_builtin("gemma")->source, R"([{"role": "user", "content": "a"}])"),
             "<s><start_of_turn>user\na<end_of_turn>\n<start_of_turn>model\n");

@@ -28,6 +28,7 @@ struct Options {
   EngineOptions engine;
   DraftOptions drafting;
   skipstone_session_params sampling = skipstone::session_params();
+  SamplingOptions given;
   chat::ChatOptions chat;
   std::vector<std::string> stop;
 };
@@ -58,8 +59,7 @@ void greet(const chat::SessionAnswerer& answerer, chat::Screen& screen) {
   if (info.source == SKIPSTONE_CHAT_PLAIN) {
     screen.status(
         "note: this is a base model; it was not trained to answer. It continues a transcript in plain words, so what comes is how such a "
-        "text "
-        "could go on.");
+        "text could go on.");
   }
 }
 
@@ -70,6 +70,7 @@ ExitCode run_chat(Options& options) {
   interrupt::install();
   const std::string model = options.model.empty() ? bundled_model() : options.model;
   const skipstone::Engine engine = load_engine(model, options.engine);
+  options.given.recommend(engine, options.sampling);
   chat::SessionAnswerer answerer(engine, chat_template, options.sampling, std::move(answer_limits));
   interrupt::install_for_conversation();
   std::unique_ptr<chat::LineInput> input = chat::open_line_editor(history_file());
@@ -105,7 +106,7 @@ void add_chat(CLI::App& app, ExitCode& code) {
   add_draft_options(*command, o.drafting);
   add_rounds_option(*command, o.sampling);
   add_verify_option(*command, o.sampling);
-  add_sampling_options(*command, o.sampling);
+  o.given = add_sampling_options(*command, o.sampling);
   command->footer(
       drafters_help() +
       "\nAnswers go to standard output, all else to standard error. Where standard input is no terminal each of its lines is a message\n"

@@ -10,7 +10,7 @@ namespace skipstone::chat::jinja {
 namespace {
 
 /// nlohmann's events; its documents would turn large integers into reals.
-class Builder : public SortedJson_sax<SortedJson> {
+class Builder : public SortedJson::json_sax_t {
  public:
   Builder(const std::string& what, Origin origin) : what_(what), origin_(origin) {}
 
