@@ -79,14 +79,15 @@ void add(Squares& all, const Squares& more) {
   }
 }
 
-std::map<std::string, std::vector<float>> by_name(const Squares& squares) {
+std::map<std::string, std::vector<float>> by_name(const Squares& squares, const gguf::File& model) {
   std::map<std::string, std::vector<float>> norms;
   for (std::size_t layer = 0; layer < squares.size(); ++layer) {
     for (const Readers& row : readers) {
       std::vector<float> roots;
       for (const double sum : squares[layer][static_cast<std::size_t>(row.input)]) roots.push_back(static_cast<float>(std::sqrt(sum)));
       for (const std::string_view name : row.names) {
-        if (!name.empty()) norms[fmt::format("blk.{}.{}.weight", layer, name)] = roots;
+        const std::string tensor = fmt::format("blk.{}.{}.weight", layer, name);
+        if (model.find_tensor(tensor) != nullptr) norms[tensor] = roots;
       }
     }
   }
@@ -108,7 +109,7 @@ std::map<std::string, std::vector<float>> input_norms(const gguf::File& model, c
     for (std::future<Squares>& each : running) add(all, each.get());  // in the order of the text
     if (progress && !progress(first + running.size(), sequences.size())) fail(Code::cancelled, "reading {} was cancelled", text);
   }
-  return by_name(all);
+  return by_name(all, model);
 }
 
 }  // namespace skipstone::convert
