@@ -1,4 +1,5 @@
 // The Vulkan layer on a device: memory, uploads, pipelines and their cache, a lost device.
+#include "fixtures/temporary_directory.h"
 #include "vk_fixture.h"
 
 namespace skipstone::vk {
@@ -154,7 +155,8 @@ TEST_F(Vk, PipelinesAreCheckedBeforeTheDriverSeesThem) {
 
 TEST_F(Vk, PipelineCacheSurvivesAndDamageIsIgnored) {
   namespace fs = std::filesystem;
-  const fs::path directory = fs::path(::testing::TempDir()) / ("skipstone-vk-" + std::to_string(std::rand()));
+  const fixtures::TemporaryDirectory temporary;  // of this process alone: ctest runs several at a time
+  const fs::path directory = temporary.path();
   const std::string file = pipeline_cache_file((directory / "deeper").string(), device->caps(), 42);
   { PipelineFactory(device, file).create(affine_spec()); }
   ASSERT_TRUE(fs::exists(file));
@@ -187,7 +189,6 @@ TEST_F(Vk, PipelineCacheSurvivesAndDamageIsIgnored) {
   EXPECT_EQ(std::distance(fs::directory_iterator(fs::path(file).parent_path()), fs::directory_iterator()), 1);  // no temporary files left
   // A place that cannot be written costs the cache, nothing else.
   EXPECT_NE(PipelineFactory(device, "/proc/no/such/place").create(affine_spec()), nullptr);
-  fs::remove_all(directory);
 }
 
 TEST_F(Vk, LostDeviceIsReportedAndANewOneWorks) {
