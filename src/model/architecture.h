@@ -1,0 +1,74 @@
+// What differs between model families, as data: a family is a row of `architectures()`; nothing else in the program knows its name.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "model/tensor_roles.h"
+
+namespace skipstone::model {
+
+/// How RoPE pairs a head's dimensions: neighbours (2i, 2i+1) as GGUF stores Llama, or halves (i, i + rope_dim/2).
+enum class RopePairs : std::uint8_t { neighbours, halves };
+/// rms: Zhang and Sennrich, arXiv 1910.07467. layer: mean subtracted, with a bias (Ba et al., arXiv 1607.06450).
+enum class Norm : std::uint8_t { none, rms, layer };
+/// What is RMS-normalised of Q and K behind their projections, before they turn: nothing, each head, or all heads as one vector.
+enum class QkNorm : std::uint8_t { none, head, width };
+/// down(silu(gate) * up), down(gelu(gate) * up) (Shazeer, arXiv 2002.05202), or down(gelu(up)). GELU in its tanh form (arXiv 1606.08415).
+enum class Mlp : std::uint8_t { gated_silu, gated_gelu, gelu };
+
+/// How one layer computes.
+struct LayerSpec {
+  Norm norm_before = Norm::rms;  ///< of what a sublayer reads
+  Norm norm_after = Norm::none;  ///< of what it adds to the residual stream
+  QkNorm qk_norm = QkNorm::none;
+  Mlp mlp = Mlp::gated_silu;
+  bool fused_qkv = false, fused_gate_up = false;  ///< in the file: q above k above v; gate above up, as ffn_up
+  bool rotates = true;                            ///< Q and K turn with their position (RoPE); layers without know no positions
+  bool local_rope = false;                        ///< they turn by Config::local_rope_base, without scaling
+  std::uint32_t window = 0;                       ///< keys that a row sees, its own included; 0: all
+
+  bool gated() const { return mlp != Mlp::gelu; }
+  bool operator==(const LayerSpec&) const = default;
+};
+
+/// Metadata keys that only some families honour; in the files of others they must be absent or neutral.
+enum Honours : std::uint8_t {
+  honours_scales = 1,       ///< embedding_scale, residual_scale, attention.scale, logit_scale
+  honours_softcaps = 2,     ///< attn_logit_softcapping, final_logit_softcapping
+  honours_temperature = 4,  ///< attention.temperature_scale
+  honours_long_rope = 8,    ///< rope_factors_short, rope_factors_long
+};
+
+/// A role's name in a family's checkpoints where it is not TensorRole::huggingface.
+struct RoleName {
+  Role role;
+  std::string_view huggingface;
+};
+
+/// A family's Hugging Face checkpoints.
+struct Checkpoints {
+  std::span<const std::string_view> classes;  ///< config.json's "architectures"
+  std::span<const RoleName> names;
+  bool norms_less_one = false;  ///< norm weights are stored as w - 1
+};
+
+struct Architecture {
+  std::string_view name;  ///< general.architecture, also the prefix of its keys
+  RopePairs rope_pairs = RopePairs::neighbours;
+  LayerSpec layer{};                    ///< what all layers have; rotates, local_rope and window are set for each
+  std::uint8_t honours = 0;             ///< Honours
+  Biases biases = Biases::optional;     ///< those that a file must have
+  std::uint32_t unrotated_every = 0;    ///< every so many layers one does not rotate; 0: all do
+  std::uint32_t full_every = 0;         ///< of layers with a window every so many one has none; 0: what the file says, else all have it
+  float local_rope_base = 0.0f;         ///< above 0: window layers turn by rope.freq_base_swa, this if it is not there
+  bool scaled_embedding = false;        ///< embeddings are multiplied by sqrt(width)
+  Checkpoints checkpoints{};
+};
+
+std::span<const Architecture> architectures();
+/// nullptr where there is none.
+const Architecture* find_architecture(std::string_view name);
+
+}  // namespace skipstone::model

@@ -1,0 +1,73 @@
+// The tensors of a model by role: their names, shapes, and which layers have them. Reader, converter, random models, calibration, device
+// layout and scalar reference all read this table; no name is written anywhere else.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace skipstone::gguf {
+struct Tensor;
+}  // namespace skipstone::gguf
+
+namespace skipstone::model {
+
+struct Config;
+struct LayerSpec;
+
+enum class Role : std::uint8_t {
+  embedding, output_norm, output, rope_factors, rope_factors_short, rope_factors_long,  // of the model
+  attention_norm, qkv, q, k, v, q_norm, k_norm, o, attention_post_norm, ffn_norm, gate, up, gate_up, down, ffn_post_norm,  // of a layer
+};
+inline constexpr std::size_t role_count = static_cast<std::size_t>(Role::ffn_post_norm) + 1;
+inline constexpr Role first_layer_role = Role::attention_norm;
+
+/// Which biases a family's files must have; those of other matrices are read where they are.
+enum class Biases : std::uint8_t { optional, qkv, all };
+
+/// Lengths in terms of the config.
+enum class Length : std::uint8_t { one, width, q_width, kv_width, qkv_width, q_norm, k_norm, ffn, twice_ffn, vocabulary, half_rope };
+std::uint64_t length_of(Length length, const Config& config);
+
+struct TensorRole {
+  Role role;
+  std::string_view name;         ///< in GGUF, between "blk.N." and ".weight": "attn_q"
+  std::string_view huggingface;  ///< in checkpoints of most families, between "model.layers.N." and ".weight"; "" where there is none
+  Length rows, columns;          ///< rows: Length::one for vectors
+  bool bias;                     ///< may have one, of `rows` numbers
+  bool required = true;          ///< where a layer has the role
+
+  bool vector() const { return rows == Length::one; }
+};
+
+/// By Role.
+std::span<const TensorRole> tensor_roles();
+const TensorRole& tensor_role(Role role);
+
+/// Whether a layer with this spec has the role.
+bool has_role(const LayerSpec& layer, Role role);
+
+/// "blk.3.attn_q.weight", "output_norm.bias", ...; `layer` counts for roles of a layer alone.
+std::string tensor_name(Role role, std::uint32_t layer, bool bias = false);
+
+/// A role's tensors in a file; nullptr where there is none.
+struct Parameter {
+  const gguf::Tensor *weight = nullptr, *bias = nullptr;
+  explicit operator bool() const { return weight != nullptr; }
+};
+
+class Parameters {
+ public:
+  const Parameter& operator[](Role role) const { return of_[static_cast<std::size_t>(role)]; }
+  Parameter& operator[](Role role) { return of_[static_cast<std::size_t>(role)]; }
+  auto begin() const { return of_.begin(); }
+  auto end() const { return of_.end(); }
+
+ private:
+  std::array<Parameter, role_count> of_{};
+};
+
+}  // namespace skipstone::model
