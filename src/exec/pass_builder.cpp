@@ -148,7 +148,7 @@ class Pass {
   kernels::AttentionLayer attention_layer(std::uint32_t layer) const {
     const model::LayerSpec spec = config_.layer(layer);
     const RopeRows rows = rope_rows(config_, attention_.context, spec);
-    return {layer, spec.rotates, rows.k, rows.q, spec.window};
+    return {layer, spec.rotates, rows.k, rows.q, spec.window < attention_.context ? spec.window : 0};
   }
 
   /// Q, K and V of the residual stream; K and V into the cache.

@@ -98,9 +98,10 @@ void read_rope(const Keys& keys, Config& config) {
   }
   config.rope_base = keys.positive("rope.freq_base", 10000.0f);
   const std::string kind = keys.file().string(keys.full("rope.scaling.type"), "linear");
-  if (kind != "none" && kind != "linear" && kind != "yarn" && kind != "longrope") {
-    fail(Code::unsupported, "The model scales its positions by '{}' ('{}'), which this version cannot run; it runs none, linear, yarn and longrope.",
-         gguf::escaped(kind), keys.full("rope.scaling.type"));
+  const bool long_rope = (config.family->honours & honours_long_rope) != 0;
+  if (kind != "none" && kind != "linear" && kind != "yarn" && !(kind == "longrope" && long_rope)) {
+    fail(Code::unsupported, "The model scales its positions by '{}' ('{}'), which this version cannot run; it runs none, linear and yarn{}.",
+         gguf::escaped(kind), keys.full("rope.scaling.type"), long_rope ? ", and longrope" : "");
   }
   // A factor counts for the kinds that use it only. scale_linear is the key's name before there were kinds.
   const float factor = keys.positive("rope.scaling.factor", keys.positive("rope.scale_linear", 1.0f));

@@ -65,47 +65,30 @@ double distance(std::span<const float> a, std::span<const double> b) {
 double distance(const std::vector<float>& a, const std::vector<float>& b) { return distance(a, std::vector<double>(b.begin(), b.end())); }
 
 struct Family {
-  const char* name;
+  std::string name;
   fixtures::TinyConfig config;
   std::uint32_t context;
 };
 
-fixtures::TinyConfig small() {
-  fixtures::TinyConfig config;
-  config.layers = 5;
-  config.dim = 48;
-  config.heads = 4;
-  config.kv_heads = 2;
-  config.head_dim = 16;
-  config.ffn = 64;
-  config.context = 256;
-  config.tied = false;
-  return config;
-}
-
+/// All that there are, and variants of theirs.
 std::vector<Family> families() {
   std::vector<Family> all;
-  const auto add = [&](const char* name, const char* architecture, std::uint32_t context, auto change) {
-    fixtures::TinyConfig config = small();
-    config.architecture = architecture;
-    change(config);
-    all.push_back({name, config, context});
-  };
-  add("llama", "llama", 128, [](auto&) {});
-  add("qwen2", "qwen2", 128, [](auto& c) { c.biases = true; });
-  add("qwen3", "qwen3", 128, [](auto& c) { c.qk_norm = true; });
-  add("smollm3", "smollm3", 128, [](auto&) {});
-  add("phi3", "phi3", 128, [](auto& c) { c.fused = true; });
-  add("phi3, short factors", "phi3", 128, [](auto& c) {
-    c.fused = true;
-    c.long_rope_above = 128;
-    c.rope_dim = 8;
-  });
-  add("phi3, long factors", "phi3", 129, [](auto& c) {
-    c.fused = true;
-    c.long_rope_above = 128;
-    c.rope_dim = 8;
-  });
+  for (const model::Architecture& row : model::architectures()) {
+    all.push_back({std::string(row.name), fixtures::tiny_family(row.name), 128});
+    if (row.name == "llama") {  // a window on all layers (Mistral)
+      all.push_back(all.back());
+      all.back().name += ", window";
+      all.back().config.keys.push_back({"attention.sliding_window", std::uint32_t{20}});
+    }
+    if ((row.honours & model::honours_long_rope) == 0) continue;
+    all.back().config.rope_dim = 8;
+    for (const std::uint32_t context : {128u, 129u}) {
+      all.push_back(all.back());
+      all.back().name = fmt::format("{}, two sets of factors, context {}", row.name, context);
+      all.back().config.long_rope_above = 128;
+      all.back().context = context;
+    }
+  }
   return all;
 }
 
