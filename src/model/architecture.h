@@ -58,14 +58,14 @@ struct Checkpoints {
 struct Architecture {
   std::string_view name;  ///< general.architecture, also the prefix of its keys
   RopePairs rope_pairs = RopePairs::neighbours;
-  LayerSpec layer{};                    ///< what all layers have; rotates, local_rope and window are set for each
-  std::uint8_t honours = 0;             ///< Honours
-  Biases biases = Biases::optional;     ///< those that a file must have
-  std::uint32_t unrotated_every = 0;    ///< every so many layers one does not rotate; 0: all do
-  std::uint32_t full_every = 0;         ///< of layers with a window every so many one has none; 0: what the file says, else all have it
-  float local_rope_base = 0.0f;         ///< above 0: window layers turn by rope.freq_base_swa, this if it is not there
-  bool unrotated_full = false;          ///< where some layers have a window, those without do not rotate
-  bool scaled_embedding = false;        ///< embeddings are multiplied by sqrt(width)
+  LayerSpec layer{};                      ///< what all layers have; rotates, local_rope and window are set for each
+  std::uint8_t honours = 0;               ///< Honours
+  Biases biases = Biases::optional;       ///< those that a file must have
+  std::uint32_t unrotated_every = 0;      ///< every so many layers one does not rotate; 0: all do
+  std::uint32_t full_every = 0;           ///< of layers with a window every so many one has none; 0: what the file says, else all have it
+  float local_rope_base = 0.0f;           ///< above 0: window layers turn by rope.freq_base_swa, this if it is not there
+  bool unrotated_full = false;            ///< where some layers have a window, those without do not rotate
+  bool scaled_embedding = false;          ///< embeddings are multiplied by sqrt(width)
   std::uint32_t width_scaled_layers = 0;  ///< models of so many layers scale scores by 1 / sqrt(width / heads); their files do not say so
   Checkpoints checkpoints{};
 };

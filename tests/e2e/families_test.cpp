@@ -36,6 +36,13 @@ const std::vector<std::string> drafters = [] {
   return all;
 }();
 
+/// Plain decoding and two others, which take turns with `turn`; the full tests take all.
+std::vector<std::string> drafters_for(std::size_t turn) {
+  if (env::flag("SKIPSTONE_FULL_TESTS")) return drafters;
+  const std::size_t others = drafters.size() - 1;
+  return {drafters[0], drafters[1 + turn % others], drafters[1 + (turn + others / 2) % others]};
+}
+
 std::shared_ptr<Engine> load(const std::string& file, std::uint32_t context, KvType kv) {
   EngineOptions options;
   options.model_path = file;
@@ -128,7 +135,7 @@ TEST(Families, LogitsAreTheReferencesAndTextsDoNotDependOnTheDrafter) {
         EXPECT_LT(distance(pieces.logits(), wanted.logits.back()), 1e-4);
         if (kv == KvType::f32 && length == 70) seen.push_back(got);
         Tokens expected;
-        for (const std::string& draft : drafters) {
+        for (const std::string& draft : drafters_for(seen.size() + length)) {
           Session session(engine, with(draft));
           const Tokens out = session.generate(tokens, slow ? 8 : 24, {}).tokens;
           if (expected.empty()) expected = out;
@@ -169,12 +176,7 @@ std::vector<float> logits_behind(const std::shared_ptr<Engine>& engine, const To
 /// nearly tie.
 void expect_greedy(const std::shared_ptr<Engine>& engine, const Expected& prompt) {
   Tokens expected;
-  std::vector<std::string> tried = drafters;
-  if (!env::flag("SKIPSTONE_FULL_TESTS")) {  // plain decoding, and another two for each length of prompt
-    const std::size_t others = drafters.size() - 1, at = prompt.ids.size();
-    tried = {drafters[0], drafters[1 + at % others], drafters[1 + (at + 3) % others]};
-  }
-  for (const std::string& draft : tried) {
+  for (const std::string& draft : drafters_for(prompt.ids.size())) {
     Session session(engine, with(draft));
     const Tokens out = session.generate(prompt.ids, slow ? 8 : static_cast<std::uint32_t>(prompt.greedy.size()), {}).tokens;
     if (expected.empty()) expected = out;

@@ -114,7 +114,8 @@ TEST(PlanGoldens, Families) {
     tiny.keys = fixtures::tiny_family(row.name).keys;
     if (row.unrotated_every > 0 || row.full_every > 0) tiny.layers = std::max(row.unrotated_every, row.full_every);
     for (const gguf::Pair& pair : tiny.keys) {
-      if (const auto* array = std::get_if<std::shared_ptr<const gguf::Array>>(&pair.value)) tiny.layers = static_cast<std::uint32_t>((*array)->size());
+      if (const auto* array = std::get_if<std::shared_ptr<const gguf::Array>>(&pair.value))
+        tiny.layers = static_cast<std::uint32_t>((*array)->size());
     }
     const Plans plans(tiny, nvidia_like());
     expect_golden(fmt::format("family_{}", row.name), plans.print({.layers = plans.layers()}));

@@ -162,7 +162,8 @@ TEST(Config, RefusesWhatIsNotAFamilys) {
   refused(std::move(EditedModel(family("phi3")).tensor("rope_factors_long.weight", {4})), Code::bad_file, "has 4 factors, expected 8");
   refused(std::move(EditedModel(family("phi3")).set("phi3.rope.scaling.attn_factor", -1.0f)), Code::bad_file, "above 0");
   refused(std::move(EditedModel(family("qwen2")).remove_tensor("blk.1.attn_k.bias")), Code::bad_file, "'blk.1.attn_k.bias' is missing");
-  refused(std::move(EditedModel(family("starcoder2")).remove_tensor("blk.1.ffn_norm.bias")), Code::bad_file, "'blk.1.ffn_norm.bias' is missing");
+  refused(std::move(EditedModel(family("starcoder2")).remove_tensor("blk.1.ffn_norm.bias")), Code::bad_file,
+          "'blk.1.ffn_norm.bias' is missing");
   refused(std::move(EditedModel(family("starcoder2")).remove("starcoder2.attention.layer_norm_epsilon")), Code::bad_file,
           "attention.layer_norm_epsilon");
   refused(std::move(EditedModel(family("olmo2")).tensor("blk.0.attn_q_norm.weight", {16})), Code::bad_file, "has shape 16, expected 64");
@@ -240,7 +241,8 @@ TEST(Config, ReadsScalesAndSoftcaps) {
   const Config mistral3 = Config::from(EditedModel(family("mistral3")).open());
   EXPECT_DOUBLE_EQ(mistral3.temperature_at(15), 1.0);
   EXPECT_NEAR(mistral3.temperature_at(33), 1.0 + 0.25 * std::log(3.0), 1e-7);
-  // YaRN by hand: 16 dimensions, base 10000, original context 16: pairs turn 16 / (2 pi 10000^(i/8)) times; below 32 turns at pair 0 already.
+  // YaRN by hand: 16 dimensions, base 10000, original context 16: pairs turn 16 / (2 pi 10000^(i/8)) times; below 32 turns at pair 0
+  // already.
   EXPECT_EQ(mistral3.rope_factors.size(), 8u);
   EXPECT_EQ(mistral3.rope_factors.front(), 1.0f);
   EXPECT_EQ(mistral3.rope_factors.back(), 8.0f);

@@ -21,7 +21,8 @@ constexpr LayerSpec starcoder2_layer{.norm_before = Norm::layer, .mlp = Mlp::gel
 constexpr std::array rows{
     Architecture{.name = "llama"},
     Architecture{.name = "exaone4", .rope_pairs = RopePairs::halves, .layer = exaone4_layer, .unrotated_full = true},
-    // Gemma 2 (arXiv 2408.00118), section 2: windows on every other layer, softcaps. Its 27B scales scores by another width than the head's.
+    // Gemma 2 (arXiv 2408.00118), section 2: windows on every other layer, softcaps. Its 27B scales scores by another width than the
+    // head's.
     Architecture{.name = "gemma2",
                  .rope_pairs = RopePairs::halves,
                  .layer = gemma2_layer,
