@@ -14,6 +14,7 @@
 
 #include "base/env.h"
 #include "base/status.h"
+#include "convert/quantize.h"
 #include "engine/engine.h"
 #include "engine/memory_plan.h"
 #include "fixtures/temporary_directory.h"
@@ -148,6 +149,35 @@ TEST(Families, LogitsAreTheReferencesAndTextsDoNotDependOnTheDrafter) {
   // Each differs from the others: a family whose difference is not computed would not.
   for (std::size_t i = 0; i < seen.size(); ++i) {
     for (std::size_t j = i + 1; j < seen.size(); ++j) EXPECT_GT(distance(seen[i], seen[j]), 1e-3) << i << " and " << j;
+  }
+}
+
+// Q4_K's blocks are of 256 weights; its files have Q6_K too.
+TEST(Families, QuantisedModelsGiveTheReferencesLogits) {
+  const fixtures::TemporaryDirectory directory;
+  const std::string whole = (directory.path() / "f32.gguf").string(), file = (directory.path() / "quantised.gguf").string();
+  for (const char* name : {"gemma3", "phi3", "olmo2"}) {
+    fixtures::TinyConfig tiny = fixtures::tiny_family(name);
+    tiny.dim = tiny.ffn = 256;
+    tiny.head_dim = 64;
+    fixtures::write_tiny_model(tiny, whole);
+    for (const convert::FileType type : {convert::FileType::q8_0, convert::FileType::q4_k_m, convert::FileType::q4_0}) {
+      SCOPED_TRACE(fmt::format("{} {}", name, convert::traits(type).name));
+      convert::QuantizeOptions options;
+      options.input = whole;
+      options.output = file;
+      options.type = type;
+      options.overwrite = true;
+      convert::quantize(options);
+      const gguf::File opened = gguf::File::open(file);
+      const ref::Model reference(opened, KvFormat::f32, 128);
+      const Tokens tokens = prompt_of(slow ? 20 : 70, 2);
+      ref::Sequence sequence = reference.new_sequence();
+      const auto wanted = reference.forward(sequence, tokens, 0, exec::LayerPlan::full(tiny.layers), {.all_logits = false, .hidden = {}});
+      Session session(load(file, 128, KvType::f32), with("none"));
+      session.read(tokens);
+      EXPECT_LT(distance(session.logits(), wanted.logits.back()), 1e-4);
+    }
   }
 }
 
