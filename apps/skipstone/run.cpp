@@ -178,7 +178,9 @@ void add_run(CLI::App& app, ExitCode& code) {
   CLI::App* command = app.add_subcommand("run", "Continue a prompt");
   const auto options = std::make_shared<RunOptions>();
   RunOptions& o = *options;
-  command->add_option("-m,--model", o.model, "Model file (GGUF); default: the bundled model")
+  command
+      ->add_option("-m,--model", o.model,
+                   std::string("Model file (GGUF) of a family that runs (") + skipstone_architectures() + "); default: the bundled model")
       ->envname("SKIPSTONE_MODEL")
       ->type_name("FILE");
   o.prompt_option = command->add_option("-p,--prompt", o.prompt, "The text to continue")->envname("SKIPSTONE_PROMPT")->type_name("TEXT");
@@ -190,7 +192,8 @@ void add_run(CLI::App& app, ExitCode& code) {
       ->envname("SKIPSTONE_PREDICT")
       ->capture_default_str();
   command
-      ->add_flag_callback("--ignore-end", [&o] { o.sampling.ignore_end = 1; }, "Go on behind tokens that end a text, as if they were others")
+      ->add_flag_callback(
+          "--ignore-end", [&o] { o.sampling.ignore_end = 1; }, "Go on behind tokens that end a text, as if they were others")
       ->envname("SKIPSTONE_IGNORE_END");
   command
       ->add_option("--draft", o.draft,

@@ -26,6 +26,9 @@ SKIPSTONE_API void skipstone_inspect_params_init(skipstone_inspect_params* param
  * "tensors": [...], "model": {...} or null, "unsupported": "" or why it cannot run, "memory_plan": {...} or null} */
 SKIPSTONE_API skipstone_status skipstone_inspect(const skipstone_inspect_params* params, char** json);
 
+/* The model families that this library runs, by their names in GGUF files (general.architecture): "llama, exaone4, ...". Static text. */
+SKIPSTONE_API const char* skipstone_architectures(void);
+
 /* One case of the self-test. `name` says kernel, format and shape; `detail` what differed ("" where it passed). */
 typedef struct skipstone_check {
   const char* kernel;

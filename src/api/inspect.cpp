@@ -108,6 +108,8 @@ using namespace skipstone;
 
 extern "C" {
 
+const char* skipstone_architectures(void) { return model::architecture_names(); }
+
 void skipstone_inspect_params_init(skipstone_inspect_params* params, size_t struct_size) { api::init(params, struct_size); }
 
 skipstone_status skipstone_inspect(const skipstone_inspect_params* given, char** json) {
