@@ -68,9 +68,9 @@ TEST(Abi, DriftIsSeen) {
   };
   EXPECT_NE(drifted([](Contract& c) { std::swap(c.push[0].name, c.push[1].name); }), "");
   EXPECT_NE(drifted([](Contract& c) { c.push[2].offset += 4; }), "");
-  EXPECT_NE(drifted([](Contract& c) { c.push.back().type = "uint"; }), "");
+  EXPECT_NE(drifted([](Contract& c) { c.push.back().type = "float"; }), "");
   EXPECT_NE(drifted([](Contract& c) { c.push.pop_back(); }), "");
-  EXPECT_NE(drifted([](Contract& c) { c.push.push_back({"more", "uint", 24}); }), "");
+  EXPECT_NE(drifted([](Contract& c) { c.push.push_back({"more", "uint", 32}); }), "");
   EXPECT_NE(drifted([](Contract& c) { c.push_bytes += 4; }), "");
   EXPECT_NE(drifted([](Contract& c) { c.constants[2].name = "HEAD_SIZE"; }), "");
   EXPECT_NE(drifted([](Contract& c) { c.constants[4].fallback = 32; }), "");
