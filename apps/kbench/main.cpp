@@ -72,7 +72,8 @@ kbench::Sizes sizes_of(const Options& o) {
   }
   if (o.depth > (1u << 17)) throw Failure(ExitCode::usage, fmt::format("--depth {} cannot be measured; 0 to 131072", o.depth));
   if (o.window > (1u << 17)) throw Failure(ExitCode::usage, fmt::format("--window {} cannot be measured; 0 to 131072", o.window));
-  if (!(o.softcap >= 0.0 && o.softcap <= 1e6)) throw Failure(ExitCode::usage, fmt::format("--softcap {} is no number of 0 to 1e6", o.softcap));
+  if (!(o.softcap >= 0.0 && o.softcap <= 1e6))
+    throw Failure(ExitCode::usage, fmt::format("--softcap {} is no number of 0 to 1e6", o.softcap));
   sizes.window = o.window;
   sizes.softcap = static_cast<float>(o.softcap);
   return sizes;
@@ -180,7 +181,8 @@ void add_options(CLI::App& app, Options& o) {
   app.add_option("--heads", o.heads, "Query heads, KV heads, dimensions of a head")->capture_default_str()->type_name("H/KVxD");
   app.add_option("--vocab", o.vocabulary, "Logits of a row")->capture_default_str();
   app.add_option("--depth", o.depth, "Tokens in the KV cache")->capture_default_str();
-  app.add_option("--window", o.window, "Keys that a row of attention sees, as in a layer with a window of its own; 0: all")->capture_default_str();
+  app.add_option("--window", o.window, "Keys that a row of attention sees, as in a layer with a window of its own; 0: all")
+      ->capture_default_str();
   app.add_option("--softcap", o.softcap, "That attention's scores are kept below; 0: none")->capture_default_str();
   app.add_option("--kv", o.kv, "Precision of the KV cache: f16, f32 or q8_0")
       ->capture_default_str()

@@ -122,7 +122,8 @@ Workload matvec_swiglu(const Selector& select, const Request& r) {
     fail(Code::invalid_argument, "gate and up are more than one binding takes; choose a smaller --ffn or --width");
   Workload work = multiplication(matrix, r, r.sizes.ffn, [selector = skinny(select, r), rows = r.rows](const kernels::Matrix& weights) {
     return kernels::matvec(selector, weights, matrix_input, matrix_output, rows,
-                           {.norm = kernels::MatvecNorm{vector_tensor, 1e-5f}, .activation = kernels::Activation::gated_silu}, "matvec_swiglu");
+                           {.norm = kernels::MatvecNorm{vector_tensor, 1e-5f}, .activation = kernels::Activation::gated_silu},
+                           "matvec_swiglu");
   });
   work.check->norm = true;
   work.check->activation = kernels::Activation::gated_silu;
@@ -176,7 +177,13 @@ Workload rms_norm(const Selector& select, const Request& r) {
 /// What stands behind a sublayer: its output normalised, scaled and added to the residual stream.
 Workload norm(const Selector& select, const Request& r) {
   const std::uint32_t n = r.sizes.width;
-  kernels::Norm norm{.x = {ResourceKind::residual, 0}, .out = {ResourceKind::normed}, .weight = vector_tensor, .bias = {}, .n = n, .epsilon = 1e-5f, .scale = 0.5f};
+  kernels::Norm norm{.x = {ResourceKind::residual, 0},
+                     .out = {ResourceKind::normed},
+                     .weight = vector_tensor,
+                     .bias = {},
+                     .n = n,
+                     .epsilon = 1e-5f,
+                     .scale = 0.5f};
   norm.residual = kernels::Resource{ResourceKind::residual, 1};
   return one(fmt::to_string(n), kernels::norm(select, norm, r.rows, "norm"), (3.0 * r.rows + 1) * n * word, 6.0 * r.rows * n);
 }
@@ -229,7 +236,8 @@ Workload attention_prefill(const Selector& select, const Request& r) {
 
 Workload swiglu(const Selector& select, const Request& r) {
   const double values = static_cast<double>(r.rows) * r.sizes.ffn;
-  return one(fmt::to_string(r.sizes.ffn), kernels::activate(select, kernels::Activation::gated_silu, r.sizes.ffn, r.rows, "swiglu"), 3 * values * word, 4 * values);
+  return one(fmt::to_string(r.sizes.ffn), kernels::activate(select, kernels::Activation::gated_silu, r.sizes.ffn, r.rows, "swiglu"),
+             3 * values * word, 4 * values);
 }
 
 Workload keep_rows(const Selector& select, const Request& r) {

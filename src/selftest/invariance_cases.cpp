@@ -1,5 +1,5 @@
-// The numerics contract: a row's result is the same bits however many rows the pass has and wherever among them it stands. Here what depends
-// on a row's numbers alone.
+// The numerics contract: a row's result is the same bits however many rows the pass has and wherever among them it stands. Here what
+// depends on a row's numbers alone.
 #include <fmt/format.h>
 
 #include "selftest/cases.h"
@@ -49,10 +49,12 @@ std::string check_rms_norm(Bench& bench, Depth depth) {
 std::string check_norm(Bench& bench, Depth depth, bool centred) {
   const std::uint32_t n = 333;
   Random random("invariance norm");
-  const std::vector<float> x = random.floats(std::size_t{invariance_items} * n, -2.0f, 3.0f), residual = random.floats(x.size(), -2.0f, 2.0f);
+  const std::vector<float> x = random.floats(std::size_t{invariance_items} * n, -2.0f, 3.0f),
+                           residual = random.floats(x.size(), -2.0f, 2.0f);
   bench.put({ResourceKind::weight, 0}, strided(random.floats(n, -2.0f, 2.0f), n));
   bench.put({ResourceKind::weight, 1}, strided(random.floats(n, -2.0f, 2.0f), n));
-  kernels::Norm norm{.x = {ResourceKind::scratch}, .out = {ResourceKind::normed}, .weight = 0, .bias = {}, .n = n, .epsilon = 1e-5f, .scale = 0.22f};
+  kernels::Norm norm{
+      .x = {ResourceKind::scratch}, .out = {ResourceKind::normed}, .weight = 0, .bias = {}, .n = n, .epsilon = 1e-5f, .scale = 0.22f};
   if (centred) norm.bias = 1;
   norm.residual = kernels::Resource{ResourceKind::residual};
   return compare_rows(
@@ -208,7 +210,8 @@ std::vector<Case> invariance_cases(const Scope& scope) {
   cases.push_back({"norm", "invariance norm bias", [=](Bench& bench) { return check_norm(bench, depth, true); }});
   cases.push_back({"norm", "invariance norm", [=](Bench& bench) { return check_norm(bench, depth, false); }});
   cases.push_back({"swiglu", "invariance swiglu", [=](Bench& bench) { return check_swiglu(bench, depth, Activation::gated_silu); }});
-  cases.push_back({"swiglu", "invariance swiglu gelu gate", [=](Bench& bench) { return check_swiglu(bench, depth, Activation::gated_gelu); }});
+  cases.push_back(
+      {"swiglu", "invariance swiglu gelu gate", [=](Bench& bench) { return check_swiglu(bench, depth, Activation::gated_gelu); }});
   cases.push_back({"argmax", "invariance argmax", [=](Bench& bench) { return check_argmax(bench, depth, fusion_of(Activation::none)); }});
   return cases;
 }
