@@ -5,7 +5,8 @@
 // Shapes: q [rows][q_stride] (rotated), caches [kv_head][context][HEAD_DIM], partial [row][head][max_chunks][HEAD_DIM + extra].
 // Workgroup (chunk, KV head and part of its query heads, row); group counts come from state.attention_groups.
 // Bytes: K and V of a chunk once per row and KV head. Chunks stand at fixed positions (chunk c = keys c*CHUNK ...), so a row's result
-// does not depend on the number of rows; within a chunk keys are added in order. Lanes take keys for the scores, dimensions for V.
+// does not depend on the number of rows; within a chunk keys are added in order. Lanes take keys for the scores, dimensions for V. Chunks
+// that a window leaves out are not read.
 #include "lib/stage.glsl"
 #include "abi/attention.h"
 
@@ -19,17 +20,19 @@ layout(std430, set = 0, binding = ATTENTION_PARTIAL) writeonly buffer Partial { 
 #include "lib/kv_read.glsl"
 #define STEP_STATE_BINDING ATTENTION_STATE
 #include "lib/step_state.glsl"
+#define SK_LAYER_WINDOW
 #include "lib/tree.glsl"
+#include "lib/activation.glsl"
 
 const uint QUADS = HEAD_DIM / 4u;
 const uint UNROLLED = QUADS % 4u == 0u ? 4u : 1u;   // so that compilers see loads of 16 bytes side by side: sixteen quants, eight halves
 shared float weight_of[HEADS * CHUNK];   // first the scores, then exp(score - maximum)
 
-void score_keys(uint row, uint kv_head, uint first_key, uint count, uint q_quad) {
+void score_keys(uint row, uint kv_head, uint first_of_keys, uint count, uint q_quad) {
   for (uint key = gl_LocalInvocationID.x; key < count; key += LANES) {
     float score[HEADS];
     [[unroll]] for (uint h = 0; h < HEADS; ++h) score[h] = 0.0;
-    const uint slot = key_slot(row, first_key + key);
+    const uint slot = key_slot(row, first_of_keys + key);
     for (uint first = 0; first < QUADS; first += UNROLLED) {
       [[unroll]] for (uint i = 0; i < UNROLLED; ++i) {
         const uint quad = first + i;
@@ -37,21 +40,24 @@ void score_keys(uint row, uint kv_head, uint first_key, uint count, uint q_quad)
         [[unroll]] for (uint h = 0; h < HEADS; ++h) score[h] = fma4(q[q_quad + h * QUADS + quad], k, score[h]);
       }
     }
-    [[unroll]] for (uint h = 0; h < HEADS; ++h) weight_of[h * CHUNK + key] = score[h] * push.scale;
+    [[unroll]] for (uint h = 0; h < HEADS; ++h) {
+      const float scaled = score[h] * push.scale;
+      weight_of[h * CHUNK + key] = SOFTCAP != 0u ? softcap(scaled, push.cap) : scaled;
+    }
   }
 }
 
 void main() {
   const uint lane = gl_LocalInvocationID.x;
   const uint chunk = gl_WorkGroupID.x, row = gl_WorkGroupID.z;
-  const uint keys = row_keys(row), first_key = chunk * CHUNK;
-  if (first_key >= keys) return;
-  const uint count = min(CHUNK, keys - first_key);
+  const uint keys = row_keys(row), seen = first_key(row);
+  if (chunk * CHUNK >= keys || (chunk + 1u) * CHUNK <= seen) return;
+  const uint first = max(chunk * CHUNK, seen), count = min((chunk + 1u) * CHUNK, keys) - first;
   const uint parts = push.group / HEADS;
   const uint kv_head = gl_WorkGroupID.y / parts;
   const uint first_head = kv_head * push.group + (gl_WorkGroupID.y % parts) * HEADS;
 
-  score_keys(row, kv_head, first_key, count, (row * push.q_stride >> 2) + first_head * QUADS);
+  score_keys(row, kv_head, first, count, (row * push.q_stride >> 2) + first_head * QUADS);
   barrier();
 
   float largest[HEADS];
@@ -72,7 +78,7 @@ void main() {
     precise vec4 sum[HEADS];
     [[unroll]] for (uint h = 0; h < HEADS; ++h) sum[h] = vec4(0.0);
     for (uint key = 0; key < count; ++key) {
-      const vec4 v = load_v(kv_head, key_slot(row, first_key + key), quad);
+      const vec4 v = load_v(kv_head, key_slot(row, first + key), quad);
       [[unroll]] for (uint h = 0; h < HEADS; ++h) sum[h] = fma(vec4(weight_of[h * CHUNK + key]), v, sum[h]);
     }
     [[unroll]] for (uint h = 0; h < HEADS; ++h) {

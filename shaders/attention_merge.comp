@@ -13,25 +13,26 @@ layout(std430, set = 0, binding = ATTENTION_MERGE_PARTIAL) readonly buffer Parti
 layout(std430, set = 0, binding = ATTENTION_MERGE_OUT) writeonly buffer Out { float result[]; };
 #define STEP_STATE_BINDING ATTENTION_MERGE_STATE
 #include "lib/step_state.glsl"
+#define SK_LAYER_WINDOW
 #include "lib/tree.glsl"
 
 void main() {
   const uint head = gl_WorkGroupID.x, row = gl_WorkGroupID.y;
   if (row >= state.rows) return;
-  const uint chunks = (row_keys(row) - 1u) / CHUNK + 1u;
+  const uint chunks = (row_keys(row) - 1u) / CHUNK + 1u, begin = first_key(row) / CHUNK;
   const uint record = HEAD_DIM + ATTENTION_PARTIAL_EXTRA;
   const uint first = (row * push.heads + head) * push.max_chunks * record;
 
-  float largest = partial[first + HEAD_DIM];
-  for (uint c = 1; c < chunks; ++c) largest = max(largest, partial[first + c * record + HEAD_DIM]);
+  float largest = partial[first + begin * record + HEAD_DIM];
+  for (uint c = begin + 1u; c < chunks; ++c) largest = max(largest, partial[first + c * record + HEAD_DIM]);
   precise float total = 0.0;
-  for (uint c = 0; c < chunks; ++c) {
+  for (uint c = begin; c < chunks; ++c) {
     const uint at = first + c * record + HEAD_DIM;
     total = fma(partial[at + 1u], exp(partial[at] - largest), total);
   }
   for (uint d = gl_LocalInvocationID.x; d < HEAD_DIM; d += LANES) {
     precise float sum = 0.0;
-    for (uint c = 0; c < chunks; ++c) {
+    for (uint c = begin; c < chunks; ++c) {
       const uint at = first + c * record;
       sum = fma(partial[at + d], exp(partial[at + HEAD_DIM] - largest), sum);
     }

@@ -30,6 +30,7 @@ layout(std430, set = 0, binding = ATTENTION_PREFILL_OUT) writeonly buffer Out { 
 #include "lib/kv_read.glsl"
 #define STEP_STATE_BINDING ATTENTION_PREFILL_STATE
 #include "lib/step_state.glsl"
+#include "lib/activation.glsl"
 
 const uint QUADS = HEAD_DIM / 4u;
 
@@ -62,12 +63,15 @@ void main() {
   }
   float largest = uintBitsToFloat(0xff800000u);
   float total = 0.0;
-  for (uint key = 0; key <= last_key; ++key) {
+  const uint first_position = state.base + first_row;
+  const uint first_key = WINDOWED != 0u && first_position >= push.window ? first_position + 1u - push.window : 0u;
+  for (uint key = first_key; key <= last_key; ++key) {
     HOLD(k, load_k, kv_head, key)
     HOLD(v, load_v, kv_head, key)
     float score = 0.0;
     [[unroll]] for (uint i = 0; i < QUADS; ++i) score = fma4(mine[i], QUAD_OF(k, load_k, kv_head, key, i), score);
-    const bool visible = key <= position;
+    if (SOFTCAP != 0u) score = softcap(score, push.cap);
+    const bool visible = key <= position && (WINDOWED == 0u || position - key < push.window);
     if (visible && score > largest) {
       const float shrink = exp(largest - score);
       total *= shrink;

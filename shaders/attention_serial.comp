@@ -25,7 +25,9 @@ layout(std430, set = 0, binding = ATTENTION_SERIAL_OUT) writeonly buffer Out { v
 #include "lib/kv_read.glsl"
 #define STEP_STATE_BINDING ATTENTION_SERIAL_STATE
 #include "lib/step_state.glsl"
+#define SK_LAYER_WINDOW
 #include "lib/tree.glsl"
+#include "lib/activation.glsl"
 
 const uint QUADS = HEAD_DIM / 4u, OCTS = HEAD_DIM / 8u;
 const uint HELD_QUADS = (QUADS + LANES - 1u) / LANES;   // of a query that a lane holds: lane, lane + LANES, ...
@@ -68,7 +70,7 @@ void score_key(uint queries, uint kv_head, uint slot) {
   }
   [[unroll]] for (uint q = 0; q < queries; ++q) {
     precise float scaled = weight[q] * push.scale;
-    weight[q] = scaled;
+    weight[q] = SOFTCAP != 0u ? softcap(scaled, push.cap) : scaled;
   }
 }
 
@@ -115,11 +117,12 @@ void attend_shared(uint kv_head, uint end) {
 
 // The row's other keys.
 void attend_own(uint kv_head, uint row, uint begin) {
-  const uint keys = row_keys(row);
+  const uint keys = row_keys(row), seen = first_key(row);
   for (uint block = begin; block < keys; block += LANES) {
     const uint key = block + gl_LocalInvocationID.x;
     score_key(HEADS, kv_head, key_slot(row, min(key, keys - 1u)));
-    [[unroll]] for (uint h = 0; h < HEADS; ++h) weight[h] = key < keys ? weight[h] : LOWEST;
+    const bool visible = key < keys && (WINDOWED == 0u || key >= seen);
+    [[unroll]] for (uint h = 0; h < HEADS; ++h) weight[h] = visible ? weight[h] : LOWEST;
     rescale(HEADS);
     [[unroll]] for (uint i = 0; i < LANES; ++i) {
       // Behind the last key stands what earlier drafts left, NaN perhaps: it must not meet a weight of 0.
@@ -163,7 +166,8 @@ void main() {
   if (first_row >= state.rows) return;
   const uint parts = push.group / HEADS, kv_head = gl_WorkGroupID.x / parts;
   const uint first_head = kv_head * push.group + (gl_WorkGroupID.x % parts) * HEADS;
-  const uint shared_end = TREE == KEYS_WINDOW ? 0u : state.base / LANES * LANES;   // rows' windows differ
+  const bool windows = TREE == KEYS_WINDOW || WINDOWED != 0u;   // which differ between rows
+  const uint shared_end = windows ? 0u : state.base / LANES * LANES;
   [[unroll]] for (uint r = 0; r < ROWS; ++r) load_queries(r * HEADS, ((first_row + r) * push.stride >> 2) + first_head * QUADS);
   [[unroll]] for (uint q = 0; q < QUERIES; ++q) {
     largest[q] = LOWEST;
@@ -177,7 +181,7 @@ void main() {
     const uint row = first_row + r, first_quad = (row * push.stride >> 2) + first_head * QUADS;
     take_up(r);
     load_queries(0u, first_quad);
-    attend_own(kv_head, row, shared_end);
+    attend_own(kv_head, row, WINDOWED != 0u ? first_key(row) / LANES * LANES : shared_end);
     store(first_quad);
   }
 }

@@ -28,7 +28,7 @@ void main() {
     vec4 a, b;
     expand(raw, part, a, b);
     const uint at = (row * push.stride >> 2) + block * 8u + part * 2u;
-    result[at] = a;
-    result[at + 1u] = b;
+    result[at] = a * push.scale;
+    result[at + 1u] = b * push.scale;
   }
 }

@@ -1,7 +1,8 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
-// Each head of Q and K becomes head * weight / sqrt(mean(head^2) + epsilon), in its place (QK-norm; Henry et al. 2020, and Qwen 3's per head).
-// A row of qkv is heads of Q, of K, of V; one workgroup per (head of Q or K, row). The sum is added as in rms_norm.comp.
+// Each part of Q and K becomes part * weight / sqrt(mean(part^2) + epsilon), in its place (QK-norm; Henry et al. 2020). A part is a head
+// (Qwen 3), or all heads of Q, all of K (OLMo 2, arXiv 2501.00656). A row of qkv is Q, K, V; one workgroup per (part of Q or K, row). The
+// sum is added as in rms_norm.comp.
 #include "lib/stage.glsl"
 #include "abi/head_norm.h"
 
@@ -14,15 +15,18 @@ layout(std430, set = 0, binding = HEAD_NORM_K_WEIGHT) readonly buffer KWeight { 
 #include "lib/reduce.glsl"
 
 void main() {
-  const uint head = gl_WorkGroupID.x, first = gl_WorkGroupID.y * push.stride + head * push.head_dim;
+  const bool is_k = gl_WorkGroupID.x >= push.q_parts;
+  const uint length = is_k ? push.k_length : push.q_length, k_part = gl_WorkGroupID.x - push.q_parts;
+  const uint first =
+      gl_WorkGroupID.y * push.stride + (is_k ? push.q_parts * push.q_length + k_part * length : gl_WorkGroupID.x * length);
   precise float squares = 0.0;
-  for (uint i = gl_LocalInvocationID.x; i < push.head_dim; i += LANES) {
+  for (uint i = gl_LocalInvocationID.x; i < length; i += LANES) {
     const float v = qkv[first + i];
     squares = fma(v, v, squares);
   }
-  precise float scale = 1.0 / sqrt(workgroup_sum(squares) / float(push.head_dim) + push.epsilon);
-  for (uint i = gl_LocalInvocationID.x; i < push.head_dim; i += LANES) {
+  precise float scale = 1.0 / sqrt(workgroup_sum(squares) / float(length) + push.epsilon);
+  for (uint i = gl_LocalInvocationID.x; i < length; i += LANES) {
     precise float v = qkv[first + i] * scale;
-    qkv[first + i] = v * (head < push.heads ? q_weight[i] : k_weight[i]);
+    qkv[first + i] = v * (is_k ? k_weight[i] : q_weight[i]);
   }
 }

@@ -23,7 +23,7 @@ uint output_row(uint row_lane, uint r) { return (gl_WorkGroupID.x * ROW_LANES + 
 float total_of(uint row_lane, uint r, uint c) { return totals[(r * COLS + c) * ROW_LANES + row_lane]; }
 
 // Rows of the workgroup in output order: i-th of ROWS_OUT * ROW_LANES.
-float logit_of(uint i, uint c) { return with_bias(output_row(i / ROWS_OUT, i % ROWS_OUT), total_of(i / ROWS_OUT, i % ROWS_OUT, c)); }
+float logit_of(uint i, uint c) { return finished(output_row(i / ROWS_OUT, i % ROWS_OUT), total_of(i / ROWS_OUT, i % ROWS_OUT, c)); }
 
 void store_largest(uint c, uint column) {
   Best best = Best(NO_INDEX, LOWEST, LOWEST);
@@ -93,13 +93,13 @@ void main() {
   barrier();
   reduce();
   barrier();
-  if (EPILOGUE == MATVEC_ARGMAX) {
+  if (EPILOGUE == MATVEC_ARGMAX || EPILOGUE == MATVEC_ARGMAX_CAPPED) {
     for (uint c = lane; c < COLS; c += LANES) store_largest(c, first_column + c);
     return;
   }
   for (uint o = lane; o < ROWS_OUT * COLS * ROW_LANES; o += LANES) {
     const uint r = o / ROW_LANES / COLS, c = o / ROW_LANES % COLS, lanes_row = o % ROW_LANES;
     const float value = total_of(lanes_row, r, c);
-    store(output_row(lanes_row, r), first_column + c, PAIRS ? silu_times(value, total_of(lanes_row, r + ROWS - ROWS_OUT, c)) : value);
+    store(output_row(lanes_row, r), first_column + c, PAIRS ? gated(value, total_of(lanes_row, r + ROWS - ROWS_OUT, c)) : value);
   }
 }

@@ -75,7 +75,7 @@ uint output_row(uint r) { return (gl_WorkGroupID.x * ROWS_OUT + r % ROWS_OUT) * 
 void store_largest(uint c, uint column) {
   Best mine = Best(NO_INDEX, LOWEST, LOWEST);
   [[unroll]] for (uint r = 0; r < ROWS; ++r) {
-    if (output_row(r) < push.n) offer(mine, push.y_first + output_row(r), with_bias(output_row(r), sum[r * COLS + c]));
+    if (output_row(r) < push.n) offer(mine, push.y_first + output_row(r), finished(output_row(r), sum[r * COLS + c]));
   }
   Best best = Best(NO_INDEX, LOWEST, LOWEST);
   [[unroll]] for (uint i = 0; i < LANES; ++i) {
@@ -83,7 +83,7 @@ void store_largest(uint c, uint column) {
   }
   precise float exponentials = 0.0;
   [[unroll]] for (uint r = 0; r < ROWS; ++r) {
-    const float logit = with_bias(output_row(r), sum[r * COLS + c]);
+    const float logit = finished(output_row(r), sum[r * COLS + c]);
     if (output_row(r) < push.n && logit > LOWEST) exponentials += exp(logit - best.largest);
   }
   precise float total = 0.0;
@@ -112,12 +112,12 @@ void main() {
         sum[r * COLS + c] = scaled;
       }
     }
-    if (EPILOGUE == MATVEC_ARGMAX) {
+    if (EPILOGUE == MATVEC_ARGMAX || EPILOGUE == MATVEC_ARGMAX_CAPPED) {
       store_largest(c, column);
     } else {
       [[unroll]] for (uint r = 0; r < ROWS_OUT; ++r) {
         const float value = sum[r * COLS + c];
-        store(output_row(r), column, PAIRS ? silu_times(value, sum[(r + ROWS - ROWS_OUT) * COLS + c]) : value);
+        store(output_row(r), column, PAIRS ? gated(value, sum[(r + ROWS - ROWS_OUT) * COLS + c]) : value);
       }
     }
   }

@@ -2,8 +2,8 @@
 #extension GL_GOOGLE_include_directive : require
 // Rotates Q and K by position (RoPE), stores K and V into the caches at the rows' positions, and Q to q_out.
 //
-// Shapes: qkv [rows][in_stride] (heads of Q, of K, of V); q_out [rows][q_stride]; caches [kv_head][context][head_dim]; table
-// [context][rope_dim/2] of (cos, sin), made by the host in double precision. An invocation handles four neighbouring dimensions of one head:
+// Shapes: qkv [rows][in_stride] (heads of Q, of K, of V); q_out [rows][q_stride]; caches [kv_head][context][head_dim]; tables
+// of [context][rope_dim/2] (cos, sin), made by the host in double precision. An invocation handles four neighbouring dimensions of one head:
 // x = quad index over Q heads, then K heads, then V heads; y = row. With a Q8_0 cache an invocation of K and V handles the 64 dimensions whose
 // two scales share a word (lib/kv_blocks.glsl). Padding rows store nothing. head_dim and rope_dim are multiples of 4,
 // with HALVES rope_dim of 8 (model::Config checks it).
@@ -48,9 +48,10 @@ vec4 rotate_halves(vec4 own, vec4 partner, vec4 a, vec4 b, bool first) {
   return result;
 }
 
-vec4 rotated(vec4 own, uint head_quad, uint d0, uint position) {
+// `turn`: a row of the tables.
+vec4 rotated(vec4 own, uint head_quad, uint d0, uint turn) {
   if (d0 >= push.rope_dim) return own;
-  const uint table_row = position * push.rope_dim;
+  const uint table_row = turn * push.rope_dim;
   if (HALVES == 0u) return rotate_neighbours(own, load_table((table_row + d0) >> 2));
   const uint half_dim = push.rope_dim / 2u;
   const bool first = d0 < half_dim;
@@ -79,7 +80,7 @@ uint store_block(bool is_v, uint head_quad, uint first, uint position, uint at) 
   uint largest = 0u;   // as bits, in the order of the magnitudes; NaN is above all
   [[unroll]] for (uint i = 0; i < quads; ++i) {
     const vec4 own = load_qkv(head_quad + (first >> 2) + i);
-    values[i] = is_v ? own : rotated(own, head_quad, first + 4u * i, position);
+    values[i] = is_v ? own : rotated(own, head_quad, first + 4u * i, push.k_row + position);
     const uvec4 size = floatBitsToUint(values[i]) & 0x7fffffffu;
     largest = max(largest, max(max(size.x, size.y), max(size.z, size.w)));
   }
@@ -114,7 +115,8 @@ void store(uint index, uint row) {
   const bool is_v = index >= q_quads + kv_quads;
   const uint head_quad = (row * push.in_stride >> 2) + index / quads * quads, d0 = index % quads * 4u;
   const vec4 own = load_qkv(head_quad + (d0 >> 2));
-  const vec4 value = is_v ? own : rotated(own, head_quad, d0, row_position(row));
+  const uint turn = (index < q_quads ? push.q_row : push.k_row) + row_position(row);
+  const vec4 value = is_v ? own : rotated(own, head_quad, d0, turn);
   if (index < q_quads) {
     q_out[(row * push.q_stride >> 2) + index] = value;
     return;

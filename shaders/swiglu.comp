@@ -1,9 +1,11 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
-// out[row][i] = silu(gate[row][i]) * up[row][i]; silu(g) = g / (1 + exp(-g)); a row of gate_up is n of gate, then n of up.
+// out[row][i] = silu(gate[row][i]) * up[row][i], or gelu(gate) * up; a row of gate_up is n of gate, then n of up. Or, without a gate,
+// gelu(up), where a row of gate_up is n of up.
 // Workgroup (x, row). Where the skinny kernels do this themselves (lib/matvec.glsl) it is not needed.
 #include "lib/stage.glsl"
 #include "abi/swiglu.h"
+#include "lib/activation.glsl"
 
 SWIGLU_SPEC(SK_CONSTANT)
 layout(push_constant) uniform Push { SWIGLU_PUSH(SK_FIELD) } push;
@@ -15,7 +17,7 @@ void main() {
   const uint i = gl_GlobalInvocationID.x;
   if (i >= push.n) return;
   const uint from = gl_WorkGroupID.y * push.in_stride + i;
-  precise float g = gate_up[from];
-  precise float silu = g / (1.0 + exp(-g));
-  result[gl_WorkGroupID.y * push.out_stride + i] = silu * gate_up[from + push.n];
+  precise float value = ACTIVATION == SWIGLU_SILU_GATE ? silu(gate_up[from]) : gelu(gate_up[from]);
+  if (ACTIVATION != SWIGLU_GELU) value *= gate_up[from + push.n];
+  result[gl_WorkGroupID.y * push.out_stride + i] = value;
 }

@@ -101,7 +101,7 @@ Workload matvec_swiglu(const Selector& select, const Request& r) {
     fail(Code::invalid_argument, "gate and up are more than one binding takes; choose a smaller --ffn or --width");
   Workload work = multiplication(matrix, r, r.sizes.ffn, [selector = skinny(select, r), rows = r.rows](const kernels::Matrix& weights) {
     return kernels::matvec(selector, weights, matrix_input, matrix_output, rows,
-                           {.norm = kernels::MatvecNorm{vector_tensor, 1e-5f}, .swiglu = true}, "matvec_swiglu");
+                           {.norm = kernels::MatvecNorm{vector_tensor, 1e-5f}, .activation = kernels::Activation::gated_silu}, "matvec_swiglu");
   });
   work.check->norm = work.check->swiglu = true;
   return work;
@@ -135,7 +135,7 @@ Workload argmax_merge(const Selector& select, const Request& r) {
 Workload embed(const Selector& select, const Request& r) {
   const kernels::Matrix matrix = matrix_of(select, r.format, r.sizes.vocabulary, r.sizes.width);
   Workload work = multiplication(matrix, r, 0, [select, rows = r.rows](const kernels::Matrix& table) {
-    return kernels::embed(select, table, rows, matrix_output, "embed");
+    return kernels::embed(select, table, rows, matrix_output, 1.0f, "embed");
   });
   work.bytes = r.rows * (static_cast<double>(place_of(matrix, first_matrix).bytes()) / matrix.n + matrix.k * word);
   work.flops = 0;
@@ -155,14 +155,14 @@ Workload head_norm(const Selector& select, const Request& r) {
   const Sizes& s = r.sizes;
   const std::uint32_t width = (s.heads + 2 * s.kv_heads) * s.head_dim;
   const double normed = (s.heads + s.kv_heads) * s.head_dim;
-  const kernels::HeadNorm norm{vector_tensor, vector_tensor, s.heads, s.kv_heads, s.head_dim, kernels::padded(width), 1e-6f};
+  const kernels::HeadNorm norm{vector_tensor, vector_tensor, s.heads, s.kv_heads, s.head_dim, s.head_dim, kernels::padded(width), 1e-6f};
   return one(heads_text(s), kernels::head_norm(select, norm, r.rows, "head_norm"), 2.0 * r.rows * normed * word, 4.0 * r.rows * normed);
 }
 
 Workload rope_store(const Selector& select, const Request& r) {
   const Sizes& s = r.sizes;
   const double q = s.heads * s.head_dim, kv = s.kv_heads * s.head_dim;
-  return one(heads_text(s), kernels::rope_store(select, attention_of(r), 0, r.rows, "rope_store"),
+  return one(heads_text(s), kernels::rope_store(select, attention_of(r), {}, r.rows, "rope_store"),
              r.rows * ((2 * q + 2 * kv + s.head_dim) * word + 2 * kv_bytes(r)), 3.0 * r.rows * (q + kv));
 }
 
@@ -174,7 +174,7 @@ Selector split(const Selector& select, const Request& r) {
 }
 
 Workload attention(const Selector& select, const Request& r) {
-  return one(heads_text(r.sizes), kernels::attention(select, attention_of(r), 0, r.rows, "attention").front(),
+  return one(heads_text(r.sizes), kernels::attention(select, attention_of(r), {}, r.rows, "attention").front(),
              cache_bytes(r) + r.rows * r.sizes.heads * r.sizes.head_dim * word, attention_flops(r));
 }
 
@@ -185,18 +185,18 @@ Workload attention_merge(const Selector& select, const Request& r) {
   const kernels::AttentionShape shape = attention_of(r);
   const double chunks = (s.depth + r.rows - 1) / shape.chunk + 1;
   const double partial = r.rows * s.heads * chunks * (s.head_dim + ATTENTION_PARTIAL_EXTRA);
-  return one(heads_text(s), kernels::attention(split(select, r), shape, 0, r.rows, "attention").back(),
+  return one(heads_text(s), kernels::attention(split(select, r), shape, {}, r.rows, "attention").back(),
              (partial + r.rows * s.heads * s.head_dim) * word, 2 * partial);
 }
 
 Workload attention_prefill(const Selector& select, const Request& r) {
-  return one(heads_text(r.sizes), kernels::attention_prefill(select, attention_of(r), 0, r.rows, "attention_prefill"),
+  return one(heads_text(r.sizes), kernels::attention_prefill(select, attention_of(r), {}, r.rows, "attention_prefill"),
              cache_bytes(r) + 2.0 * r.rows * r.sizes.heads * r.sizes.head_dim * word, attention_flops(r));
 }
 
 Workload swiglu(const Selector& select, const Request& r) {
   const double values = static_cast<double>(r.rows) * r.sizes.ffn;
-  return one(fmt::to_string(r.sizes.ffn), kernels::swiglu(select, r.sizes.ffn, r.rows, "swiglu"), 3 * values * word, 4 * values);
+  return one(fmt::to_string(r.sizes.ffn), kernels::activate(select, kernels::Activation::gated_silu, r.sizes.ffn, r.rows, "swiglu"), 3 * values * word, 4 * values);
 }
 
 Workload keep_rows(const Selector& select, const Request& r) {

@@ -8,12 +8,15 @@
 #define ATTENTION_STATE 3
 #define ATTENTION_PARTIAL 4
 // CHUNK: keys per workgroup, at fixed positions. HEADS: query heads of one KV head that a workgroup serves.
-// TREE: see lib/tree.glsl.
+// TREE, WINDOWED: see lib/tree.glsl. SOFTCAP: scores are kept below push.cap.
 #define ATTENTION_SPEC(CONSTANT)                                                                                            \
-  CONSTANT(0, LANES, 32) CONSTANT(1, KV_FORMAT, 1) CONSTANT(2, HEAD_DIM, 64) CONSTANT(3, HEADS, 1) CONSTANT(4, CHUNK, 64) CONSTANT(5, TREE, 0)
-// group: query heads per KV head. max_chunks: chunks of the whole context (the partial buffer's stride). q_stride: floats per row.
+  CONSTANT(0, LANES, 32) CONSTANT(1, KV_FORMAT, 1) CONSTANT(2, HEAD_DIM, 64) CONSTANT(3, HEADS, 1) CONSTANT(4, CHUNK, 64) CONSTANT(5, TREE, 0) \
+  CONSTANT(6, WINDOWED, 0) CONSTANT(7, SOFTCAP, 0)
+// group: query heads per KV head. max_chunks: chunks of the whole context (the partial buffer's stride). q_stride: floats per row. window: keys that a row
+// sees, where WINDOWED.
 #define ATTENTION_PUSH(FIELD)                                                                                        \
-  FIELD(uint, heads) FIELD(uint, group) FIELD(uint, q_stride) FIELD(uint, context) FIELD(uint, max_chunks) FIELD(float, scale)
+  FIELD(uint, heads) FIELD(uint, group) FIELD(uint, q_stride) FIELD(uint, context) FIELD(uint, max_chunks) FIELD(float, scale) FIELD(float, cap) \
+  FIELD(uint, window)
 // A partial result: HEAD_DIM weighted sums of V, then the maximum and the sum of exponentials.
 #define ATTENTION_PARTIAL_EXTRA 4
 #endif

@@ -15,14 +15,21 @@
   CONSTANT(0, LANES, 32) CONSTANT(1, K_LANES, 32) CONSTANT(2, ROWS, 4) CONSTANT(3, COLS, 1) CONSTANT(4, INTERLEAVE, 1) \
   CONSTANT(5, NORM, 0) CONSTANT(6, ADD_BIAS, 0) CONSTANT(7, ADD_RESIDUAL, 0) CONSTANT(8, EPILOGUE, 0)
 #define MATVEC_STORE 0
-// The matrix is gate above up, n rows each; y = silu(gate) * up.
+// The matrix is gate above up, n rows each; y = silu(gate) * up, or gelu(gate) * up.
 #define MATVEC_SWIGLU 1
+#define MATVEC_GEGLU 3
+// y = gelu(sum).
+#define MATVEC_GELU 4
 // y is not written: the workgroup's largest sum is (ARGMAX_PARTIAL_FIELDS of argmax_merge.h, [column][workgroup]).
 #define MATVEC_ARGMAX 2
+// The same, the sums first kept below push.cap.
+#define MATVEC_STORE_CAPPED 5
+#define MATVEC_ARGMAX_CAPPED 6
 #define MATVEC_ARGMAX_ROWS 4   // a partial stands for at least so many rows
 // n: outputs of this part. blocks: 32-weight blocks of a row. x_stride, y_stride: floats per column (y_stride: partials per column for
-// argmax). y_first: where this part's rows start. k: real length of a row of x; epsilon: the norm's.
+// argmax). y_first: where this part's rows start. k: real length of a row of x; epsilon: the norm's. scale: of the sums with their biases,
+// before a residual is added. cap: of the capped epilogues.
 #define MATVEC_PUSH(FIELD)                                                                                     \
   FIELD(uint, n) FIELD(uint, blocks) FIELD(uint, x_stride) FIELD(uint, y_stride) FIELD(uint, y_first) FIELD(uint, k) \
-  FIELD(float, epsilon)
+  FIELD(float, epsilon) FIELD(float, scale) FIELD(float, cap)
 #endif

@@ -3,6 +3,10 @@
 #define SWIGLU_BUFFERS 2
 #define SWIGLU_GATE_UP 0
 #define SWIGLU_OUT 1
-#define SWIGLU_SPEC(CONSTANT) CONSTANT(0, LANES, 32)
+// ACTIVATION: what the gate goes through, or the whole row where there is no gate.
+#define SWIGLU_SPEC(CONSTANT) CONSTANT(0, LANES, 32) CONSTANT(1, ACTIVATION, 0)
+#define SWIGLU_SILU_GATE 0
+#define SWIGLU_GELU_GATE 1
+#define SWIGLU_GELU 2
 #define SWIGLU_PUSH(FIELD) FIELD(uint, n) FIELD(uint, in_stride) FIELD(uint, out_stride)
 #endif

@@ -79,6 +79,7 @@ void store(uint row, uint column, float value) {
   if (row >= push.n) return;
   precise float result = value;
   if (ADD_BIAS != 0u) result += bias[push.y_first + row];
+  result *= push.scale;
   const uint at = column * push.y_stride + push.y_first + row;
   if (ADD_RESIDUAL != 0u) result += residual[at];
   y[at] = result;

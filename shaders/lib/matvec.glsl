@@ -27,9 +27,10 @@ layout(std430, set = 0, binding = MATVEC_RESIDUAL) readonly buffer Residual { fl
 #define SCALES_BINDING MATVEC_SCALES
 #include "lib/quant.glsl"
 #include "lib/argmax.glsl"
+#include "lib/activation.glsl"
 
 const uint OUTPUTS = ROWS * COLS;
-const bool PAIRS = EPILOGUE == MATVEC_SWIGLU;   // a lane's rows are ROWS / 2 of gate, then the same of up
+const bool PAIRS = EPILOGUE == MATVEC_SWIGLU || EPILOGUE == MATVEC_GEGLU;   // a lane's rows are ROWS / 2 of gate, then the same of up
 const uint ROWS_OUT = PAIRS ? ROWS / 2u : ROWS;
 
 // sum + <a, xa> + <b, xb> without the first product, in order.
@@ -74,21 +75,24 @@ float norm_scale(float squares) {
 // The matrix row behind output row `row` of gate (PAIRS: or of up). Rows past the end repeat the last one; nothing of theirs is stored.
 uint matrix_row(uint row, bool up) { return min(row, push.n - 1u) + (up ? push.n : 0u); }
 
-float with_bias(uint row, float value) {
+// The output behind a sum, but for a residual.
+float finished(uint row, float value) {
   precise float result = value;
   if (ADD_BIAS != 0u && row < push.n) result += bias[push.y_first + row];
+  result *= push.scale;
+  if (EPILOGUE == MATVEC_STORE_CAPPED || EPILOGUE == MATVEC_ARGMAX_CAPPED) result = softcap(result, push.cap);
+  if (EPILOGUE == MATVEC_GELU) result = gelu(result);
   return result;
 }
 
-float silu_times(float gate, float up) {
-  precise float silu = gate / (1.0 + exp(-gate));
-  precise float result = silu * up;
+float gated(float gate, float up) {
+  precise float result = (EPILOGUE == MATVEC_GEGLU ? gelu(gate) : silu(gate)) * up;
   return result;
 }
 
 void store(uint row, uint column, float value) {
   if (row >= push.n) return;
-  precise float result = with_bias(row, value);
+  precise float result = finished(row, value);
   const uint at = column * push.y_stride + push.y_first + row;
   if (ADD_RESIDUAL != 0u) result += residual[at];
   y[at] = result;

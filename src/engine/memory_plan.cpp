@@ -57,16 +57,8 @@ std::uint32_t choose_context(const model::Config& config, std::uint32_t asked) {
   constexpr std::uint32_t most = 1u << 20, usual = 4096;
   if (asked > most)
     fail(Code::invalid_argument, "a context of {} tokens is more than the {} that are possible; ask for less with --ctx", asked, most);
-  const std::uint32_t limit = config.context_limit;
-  if (limit != 0 && asked > limit) {
-    fail(Code::unsupported,
-         "the model attends to a sliding window of {} tokens ('{}.attention.sliding_window'), and this version runs it in contexts of at most "
-         "so many; ask for less with --ctx",
-         limit, config.architecture);
-  }
   if (asked != 0) return asked;
-  const std::uint32_t trained = config.context_trained == 0 ? usual : std::min(config.context_trained, usual);
-  return limit == 0 ? trained : std::min(trained, limit);
+  return config.context_trained == 0 ? usual : std::min(config.context_trained, usual);
 }
 
 exec::SequenceShape choose_shape(const model::Config& config, std::uint32_t asked_context, KvType kv, KvFormat by_default) {

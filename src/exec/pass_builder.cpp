@@ -9,6 +9,7 @@
 #include "abi/round.h"
 #include "abi/step_state.h"
 #include "base/status.h"
+#include "exec/rope_table.h"
 
 namespace skipstone::exec {
 namespace {
@@ -16,6 +17,18 @@ namespace {
 using kernels::Dispatch;
 using kernels::Resource;
 using kernels::ResourceKind;
+
+kernels::Activation activation_of(model::Mlp mlp) {
+  switch (mlp) {
+    case model::Mlp::gated_silu:
+      return kernels::Activation::gated_silu;
+    case model::Mlp::gated_gelu:
+      return kernels::Activation::gated_gelu;
+    case model::Mlp::gelu:
+      break;
+  }
+  return kernels::Activation::gelu;
+}
 
 // One pass being built. The residual stream alternates between two buffers, so that a sublayer's input is still there when its output is
 // (the cosine reduction needs both, and a residual add never reads what it writes).
@@ -30,7 +43,7 @@ class Pass {
     if (spec_.layers.begin > 0) {
       current_ = {ResourceKind::kept};
     } else {
-      append(kernels::embed(select_, weights_.embedding, spec_.bucket, residual(), "embed"));
+      append(kernels::embed(select_, weights_.embedding, spec_.bucket, residual(), config_.embedding_scale, "embed"));
     }
     for (std::uint32_t layer = spec_.layers.begin; layer < spec_.layers.end; ++layer) {
       plan.layer_starts.push_back(dispatches_.size());
@@ -68,12 +81,74 @@ class Pass {
     append(kernels::matvec(select_, weights, x, y, spec_.bucket, fusion, label));
   }
 
-  /// What a matrix behind a norm reads, and the norm as part of the multiplication; where the kernel does not normalise, a dispatch does.
-  std::pair<Resource, std::optional<kernels::MatvecNorm>> normalise(std::uint32_t norm, const std::string& label) {
-    if (select_.fused(spec_.bucket)) return {residual(), kernels::MatvecNorm{norm, config_.norm_epsilon}};
-    append(kernels::rms_norm(select_, residual(), norm, {ResourceKind::normed}, config_.width, spec_.bucket, config_.norm_epsilon, false,
-                             label));
+  /// What a matrix reads whose sublayer normalises the residual stream first, or does not; the skinny kernels normalise (RMS) themselves.
+  std::pair<Resource, std::optional<kernels::MatvecNorm>> normalise(const std::optional<model::NormWeights>& norm, const std::string& label) {
+    if (!norm) return {residual(), {}};
+    if (!norm->bias && select_.fused(spec_.bucket)) return {residual(), kernels::MatvecNorm{norm->weight, config_.norm_epsilon}};
+    normalise(residual(), *norm, spec_.bucket, false, label);
     return {{ResourceKind::normed}, {}};
+  }
+
+  void normalise(Resource x, const model::NormWeights& norm, std::uint32_t rows, bool last_row, const std::string& label) {
+    if (!norm.bias) {
+      append(kernels::rms_norm(select_, x, norm.weight, {ResourceKind::normed}, config_.width, rows, config_.norm_epsilon, last_row, label));
+      return;
+    }
+    append(kernels::norm(select_,
+                         {.x = x,
+                          .out = {ResourceKind::normed},
+                          .weight = norm.weight,
+                          .bias = norm.bias,
+                          .n = config_.width,
+                          .epsilon = config_.norm_epsilon,
+                          .last_row = last_row},
+                         rows, label));
+  }
+
+  /// The last matrix of a sublayer: what comes out is added to the residual stream, normalised first in families that do so.
+  void add_to_residual(const kernels::Matrix& matrix, Resource x, const std::optional<std::uint32_t>& bias,
+                       const std::optional<model::NormWeights>& norm, const std::string& label, const std::string& norm_label) {
+    if (!norm) {
+      multiply(matrix, x, other_residual(), {.bias_tensor = bias, .residual = residual(), .scale = config_.residual_scale}, label);
+      return;
+    }
+    multiply(matrix, x, {ResourceKind::normed}, {.bias_tensor = bias}, label);
+    append(kernels::norm(select_,
+                         {.x = {ResourceKind::normed},
+                          .out = other_residual(),
+                          .weight = norm->weight,
+                          .bias = norm->bias,
+                          .residual = residual(),
+                          .n = config_.width,
+                          .epsilon = config_.norm_epsilon,
+                          .scale = config_.residual_scale},
+                         spec_.bucket, norm_label));
+  }
+
+  void normalise_qk(const model::LayerWeights& w, model::QkNorm kind, const std::string& label) {
+    if (kind == model::QkNorm::none) return;
+    const bool heads = kind == model::QkNorm::head;
+    append(kernels::head_norm(select_,
+                              {.q_weight = *w.q_norm,
+                               .k_weight = *w.k_norm,
+                               .q_parts = heads ? config_.heads : 1,
+                               .k_parts = heads ? config_.kv_heads : 1,
+                               .q_length = heads ? config_.head_dim : config_.q_width(),
+                               .k_length = heads ? config_.head_dim : config_.kv_width(),
+                               .stride = kernels::padded(attention_.qkv_width()),
+                               .epsilon = config_.norm_epsilon},
+                              spec_.bucket, label));
+  }
+
+  void activate(kernels::Activation activation, const std::string& blk) {
+    const char* name = activation == kernels::Activation::gelu ? "gelu" : activation == kernels::Activation::gated_gelu ? "geglu" : "swiglu";
+    append(kernels::activate(select_, activation, config_.ffn, spec_.bucket, blk + name));
+  }
+
+  kernels::AttentionLayer attention_layer(std::uint32_t layer) const {
+    const model::LayerSpec spec = config_.layer(layer);
+    const RopeRows rows = rope_rows(config_, attention_.context, spec);
+    return {layer, spec.rotates, rows.k, rows.q, spec.window};
   }
 
   /// Q, K and V of the residual stream; K and V into the cache.
@@ -86,19 +161,9 @@ class Pass {
                {.norm = norm, .bias_tensor = w.qkv_bias, .y_first = p.first, .y_width = attention_.qkv_width()}, blk + p.name);
     }
     const model::LayerSpec layer_spec = config_.layer(layer);
-    if (layer_spec.qk_norm) {
-      append(kernels::head_norm(select_,
-                                {.q_weight = *w.q_norm,
-                                 .k_weight = *w.k_norm,
-                                 .heads = config_.heads,
-                                 .kv_heads = config_.kv_heads,
-                                 .head_dim = config_.head_dim,
-                                 .stride = kernels::padded(attention_.qkv_width()),
-                                 .epsilon = config_.norm_epsilon},
-                                spec_.bucket, blk + "qk_norm"));
-    }
-    append(kernels::rope_store(select_, attention_, layer, spec_.bucket, blk + (layer_spec.rotates ? "rope_store" : "store"), spec_.tree,
-                               layer_spec.rotates));
+    normalise_qk(w, layer_spec.qk_norm, blk + "qk_norm");
+    append(kernels::rope_store(select_, attention_, attention_layer(layer), spec_.bucket,
+                               blk + (layer_spec.rotates ? "rope_store" : "store"), spec_.tree));
   }
 
   void attention_sublayer(std::uint32_t layer) {
@@ -107,11 +172,11 @@ class Pass {
     const std::string blk = fmt::format("blk.{}.", layer);
     const std::uint32_t rows = spec_.bucket;
     if (rows <= STEP_VERIFY_ROWS) {
-      append(kernels::attention(select_, attention_, layer, rows, blk + "attention", keys()));
+      append(kernels::attention(select_, attention_, attention_layer(layer), rows, blk + "attention", keys()));
     } else {
-      append(kernels::attention_prefill(select_, attention_, layer, rows, blk + "attention"));
+      append(kernels::attention_prefill(select_, attention_, attention_layer(layer), rows, blk + "attention"));
     }
-    multiply(w.o, {ResourceKind::attended}, other_residual(), {.bias_tensor = w.o_bias, .residual = residual()}, blk + "attn_output");
+    add_to_residual(w.o, {ResourceKind::attended}, w.o_bias, w.attention_post_norm, blk + "attn_output", blk + "post_attention_norm");
     if (spec_.cosines != Cosines::none) {
       append(kernels::cosine(select_, residual(), other_residual(), config_.width, rows, layer, blk + "cosine"));
     }
@@ -122,19 +187,25 @@ class Pass {
     const model::LayerWeights& w = weights_.layers[layer];
     const std::string blk = fmt::format("blk.{}.", layer);
     const auto [x, norm] = normalise(w.ffn_norm, blk + "ffn_norm");
-    if (w.gate_up && w.gate_up->parts.size() == 1 && select_.fused(spec_.bucket)) {
-      multiply(*w.gate_up, x, {ResourceKind::activated}, {.norm = norm, .swiglu = true}, blk + "ffn_gate_up");
+    const kernels::Activation activation = activation_of(config_.layer(layer).mlp);
+    const bool fused = select_.fused(spec_.bucket);
+    if (w.gate_up && w.gate_up->parts.size() == 1 && fused) {
+      multiply(*w.gate_up, x, {ResourceKind::activated}, {.norm = norm, .activation = activation}, blk + "ffn_gate_up");
     } else if (w.gate_up) {
       multiply(*w.gate_up, x, {ResourceKind::gate_up}, {.norm = norm}, blk + "ffn_gate_up");
-      append(kernels::swiglu(select_, config_.ffn, spec_.bucket, blk + "swiglu"));
+      activate(activation, blk);
+    } else if (!w.gate && fused) {
+      multiply(*w.up, x, {ResourceKind::activated}, {.norm = norm, .bias_tensor = w.gate_up_bias, .activation = activation}, blk + "ffn_up");
     } else {
-      const std::uint32_t both = 2 * config_.ffn;
-      multiply(*w.gate, x, {ResourceKind::gate_up}, {.norm = norm, .bias_tensor = w.gate_up_bias, .y_width = both}, blk + "ffn_gate");
-      multiply(*w.up, x, {ResourceKind::gate_up}, {.norm = norm, .bias_tensor = w.gate_up_bias, .y_first = config_.ffn, .y_width = both},
-               blk + "ffn_up");
-      append(kernels::swiglu(select_, config_.ffn, spec_.bucket, blk + "swiglu"));
+      const std::uint32_t all = w.gate ? 2 * config_.ffn : config_.ffn;
+      if (w.gate) {
+        multiply(*w.gate, x, {ResourceKind::gate_up}, {.norm = norm, .bias_tensor = w.gate_up_bias, .y_width = all}, blk + "ffn_gate");
+      }
+      multiply(*w.up, x, {ResourceKind::gate_up},
+               {.norm = norm, .bias_tensor = w.gate_up_bias, .y_first = all - config_.ffn, .y_width = all}, blk + "ffn_up");
+      activate(activation, blk);
     }
-    multiply(w.down, {ResourceKind::activated}, other_residual(), {.bias_tensor = w.down_bias, .residual = residual()}, blk + "ffn_down");
+    add_to_residual(w.down, {ResourceKind::activated}, w.down_bias, w.ffn_post_norm, blk + "ffn_down", blk + "post_ffw_norm");
     if (spec_.cosines == Cosines::all) {  // behind those of all attention sublayers
       append(
           kernels::cosine(select_, residual(), other_residual(), config_.width, spec_.bucket, config_.layers + layer, blk + "ffn_cosine"));
@@ -146,11 +217,13 @@ class Pass {
     const std::uint32_t rows = spec_.output_rows();
     if (rows == 0) return;
     Resource x = residual();
-    kernels::MatvecFusion fusion{.norm = kernels::MatvecNorm{weights_.output_norm, config_.norm_epsilon},
-                                 .bias_tensor = weights_.output_bias};
-    if (spec_.last_row_only || spec_.output == Output::hidden) {  // a row of its own, which only the norm's kernel finds
-      append(kernels::rms_norm(select_, x, weights_.output_norm, {ResourceKind::normed}, config_.width, rows, config_.norm_epsilon,
-                               spec_.last_row_only, "output_norm"));
+    kernels::MatvecFusion fusion{.norm = kernels::MatvecNorm{weights_.output_norm.weight, config_.norm_epsilon},
+                                 .bias_tensor = weights_.output_bias,
+                                 .scale = config_.logit_scale,
+                                 .softcap = config_.final_softcap};
+    // A prompt's last row is one that only the norm's kernel finds.
+    if (spec_.last_row_only || spec_.output == Output::hidden || weights_.output_norm.bias) {
+      normalise(x, weights_.output_norm, rows, spec_.last_row_only, "output_norm");
       x = {ResourceKind::normed};
       fusion.norm.reset();
     }
@@ -197,6 +270,8 @@ kernels::AttentionShape attention_shape(const model::Config& config, const Seque
   shape.chunk = sequence.chunk;
   shape.kv_format = sequence.kv_format;
   shape.rope_halves = config.rope_pairs == model::RopePairs::halves;
+  shape.scale = config.attention_scale;
+  shape.softcap = config.attention_softcap;
   return shape;
 }
 

@@ -1,8 +1,8 @@
 #include "exec/sequence_buffers.h"
 
 #include <algorithm>
-#include <cmath>
 
+#include "exec/rope_table.h"
 #include "vk/device.h"
 #include "vk/recorder.h"
 
@@ -32,7 +32,7 @@ Sizes sizes_of(const model::Config& config, const SequenceShape& shape) {
           std::uint64_t{STEP_VERIFY_ROWS} * padded(config.vocabulary) * word,
           STEP_VERIFY_ROWS * ranges * sizeof(abi::ArgmaxPartial),
           std::uint64_t{2} * config.layers * rows * word,  // attention and MLP
-          std::uint64_t{shape.context} * config.rope_dim * word};
+          std::uint64_t{rope_table_rows(config, shape.context)} * config.rope_dim * word};
 }
 
 }  // namespace
@@ -45,24 +45,6 @@ SequenceBytes plan_bytes(const model::Config& config, const SequenceShape& shape
                       s.argmax_partial + s.cosines + s.rope;
   bytes.largest_buffer = std::max({s.kv, s.width, s.qkv, s.gate_up, s.partial, s.logits, s.rope});
   return bytes;
-}
-
-std::vector<float> rope_table(const model::Config& config, std::uint32_t context) {
-  const std::uint32_t pairs = config.rope_dim / 2;
-  const std::vector<float>& factors = config.factors_for(context);
-  const auto magnitude = static_cast<double>(config.rope_magnitude);
-  std::vector<float> table(std::size_t{context} * pairs * 2);
-  for (std::uint32_t i = 0; i < pairs; ++i) {
-    const double factor = factors.empty() ? 1.0 : static_cast<double>(factors[i]);
-    const double frequency =
-        std::pow(static_cast<double>(config.rope_base), -2.0 * i / config.rope_dim) / static_cast<double>(config.rope_scale) / factor;
-    for (std::uint32_t position = 0; position < context; ++position) {
-      const std::size_t at = (std::size_t{position} * pairs + i) * 2;
-      table[at] = static_cast<float>(magnitude * std::cos(position * frequency));
-      table[at + 1] = static_cast<float>(magnitude * std::sin(position * frequency));
-    }
-  }
-  return table;
 }
 
 SequenceBuffers::SequenceBuffers(std::shared_ptr<vk::Device> device, const model::Config& config, const SequenceShape& shape)

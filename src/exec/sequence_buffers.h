@@ -40,7 +40,4 @@ class SequenceBuffers {
   vk::Slice round_, round_result_, drafts_;
 };
 
-/// cos and sin of every (position, pair), [context][rope_dim/2][2], computed in double precision.
-std::vector<float> rope_table(const model::Config& config, std::uint32_t context);
-
 }  // namespace skipstone::exec

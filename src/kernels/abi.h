@@ -23,6 +23,7 @@
 #include "abi/move_kv.h"
 #include "abi/random_fill.h"
 #include "abi/head_norm.h"
+#include "abi/norm.h"
 #include "abi/rms_norm.h"
 #include "abi/rope_store.h"
 #include "abi/step_state.h"
@@ -49,6 +50,7 @@ using uint = std::uint32_t;
 SK_KERNEL_ABI(Embed, EMBED)
 SK_KERNEL_ABI(HeadNorm, HEAD_NORM)
 SK_KERNEL_ABI(RmsNorm, RMS_NORM)
+SK_KERNEL_ABI(Norm, NORM)
 SK_KERNEL_ABI(Matvec, MATVEC)
 SK_KERNEL_ABI(Matmul, MATMUL)
 SK_KERNEL_ABI(MatmulCoopmat, MATMUL_COOPMAT)

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 
@@ -10,7 +11,21 @@ using vk::Access;
 
 namespace {
 
-float attention_scale(const AttentionShape& shape) { return 1.0f / std::sqrt(static_cast<float>(shape.head_dim)); }
+float attention_scale(const AttentionShape& shape) {
+  return shape.scale > 0.0f ? shape.scale : 1.0f / std::sqrt(static_cast<float>(shape.head_dim));
+}
+
+/// The last `optional` constants say what few models' attention does; where all are 0 they are left to the shader, which has them so.
+template <typename Spec>
+std::vector<std::uint32_t> attention_words(const Spec& spec, std::size_t optional) {
+  std::vector<std::uint32_t> all = words(spec);
+  const auto first = all.end() - static_cast<std::ptrdiff_t>(optional);
+  if (std::all_of(first, all.end(), [](std::uint32_t value) { return value == 0; })) all.erase(first, all.end());
+  return all;
+}
+
+std::uint32_t windowed(const AttentionLayer& layer) { return layer.window > 0 ? 1 : 0; }
+std::uint32_t capped(const AttentionShape& shape) { return shape.softcap > 0.0f ? 1 : 0; }
 
 std::uint32_t q_stride(const AttentionShape& shape) { return padded(shape.heads * shape.head_dim); }
 
@@ -38,8 +53,8 @@ std::uint64_t AttentionShape::partial_bytes(std::uint32_t rows) const {
   return std::uint64_t{rows} * heads * max_chunks() * (head_dim + ATTENTION_PARTIAL_EXTRA) * sizeof(float);
 }
 
-Dispatch rope_store(const Selector& select, const AttentionShape& shape, std::uint32_t layer, std::uint32_t rows, const std::string& label,
-                    bool tree, bool rotates) {
+Dispatch rope_store(const Selector& select, const AttentionShape& shape, const AttentionLayer& layer, std::uint32_t rows,
+                    const std::string& label, bool tree) {
   const std::uint32_t rounds = select.texels() ? 8 : 1;  // a CPU driver's workgroup costs more than its lanes have to do in one
   Dispatch d;
   d.kernel = select.texels() ? KernelId::rope_store_texels : KernelId::rope_store;
@@ -48,10 +63,10 @@ Dispatch rope_store(const Selector& select, const AttentionShape& shape, std::ui
                 {{ResourceKind::rope_table}, Access::read},
                 {{ResourceKind::state}, Access::read},
                 {{ResourceKind::q_rotated}, Access::write},
-                {{ResourceKind::k_cache, layer}, Access::read_write},
-                {{ResourceKind::v_cache, layer}, Access::read_write}};
-  d.push = bytes(abi::RopeStorePush{shape.heads, shape.kv_heads, shape.head_dim, rotates ? shape.rope_dim : 0, padded(shape.qkv_width()), q_stride(shape),
-                                    shape.context});
+                {{ResourceKind::k_cache, layer.index}, Access::read_write},
+                {{ResourceKind::v_cache, layer.index}, Access::read_write}};
+  d.push = bytes(abi::RopeStorePush{shape.heads, shape.kv_heads, shape.head_dim, layer.rotates ? shape.rope_dim : 0, padded(shape.qkv_width()),
+                                    q_stride(shape), shape.context, layer.k_row, layer.q_row});
   const std::uint32_t stores = 2 * shape.kv_heads * (shape.kv_format == KvFormat::q8_0 ? shape.kv_scale_bytes() / 4 : shape.head_dim / 4);
   const std::uint32_t invocations = shape.heads * shape.head_dim / 4 + stores;
   d.groups = {(invocations + select.lanes() * rounds - 1) / (select.lanes() * rounds), rows, 1};
@@ -61,19 +76,20 @@ Dispatch rope_store(const Selector& select, const AttentionShape& shape, std::ui
 
 namespace {
 
-Dispatch attention_serial(const Selector& select, const AttentionShape& shape, std::uint32_t layer, std::uint32_t rows,
+Dispatch attention_serial(const Selector& select, const AttentionShape& shape, const AttentionLayer& layer, std::uint32_t rows,
                           const std::string& label, Keys keys) {
   const AttentionChoice choice = select.attention(shape.group(), shape.head_dim, shape.chunk, rows);
   Dispatch d;
   d.kernel = KernelId::attention_serial;
-  d.constants = words(abi::AttentionSerialSpec{choice.lanes, kv_constant(shape), shape.head_dim, choice.heads,
-                                               static_cast<std::uint32_t>(keys), choice.rows});
+  d.constants = attention_words(abi::AttentionSerialSpec{choice.lanes, kv_constant(shape), shape.head_dim, choice.heads,
+                                                         static_cast<std::uint32_t>(keys), choice.rows, windowed(layer), capped(shape)},
+                                2);
   d.operands = {{{ResourceKind::q_rotated}, Access::read},
-                {{ResourceKind::k_cache, layer}, Access::read},
-                {{ResourceKind::v_cache, layer}, Access::read},
+                {{ResourceKind::k_cache, layer.index}, Access::read},
+                {{ResourceKind::v_cache, layer.index}, Access::read},
                 {{ResourceKind::state}, Access::read},
                 {{ResourceKind::attended}, Access::write}};
-  d.push = bytes(abi::AttentionSerialPush{shape.group(), q_stride(shape), shape.context, attention_scale(shape)});
+  d.push = bytes(abi::AttentionSerialPush{shape.group(), q_stride(shape), shape.context, attention_scale(shape), shape.softcap, layer.window});
   d.groups = {shape.heads / choice.heads, (rows + choice.rows - 1) / choice.rows, 1};
   d.label = label;
   return d;
@@ -81,21 +97,22 @@ Dispatch attention_serial(const Selector& select, const AttentionShape& shape, s
 
 }  // namespace
 
-std::vector<Dispatch> attention(const Selector& select, const AttentionShape& shape, std::uint32_t layer, std::uint32_t rows,
+std::vector<Dispatch> attention(const Selector& select, const AttentionShape& shape, const AttentionLayer& layer, std::uint32_t rows,
                                 const std::string& label, Keys keys) {
   if (select.texels() && shape.texel_aligned()) return {attention_serial(select, shape, layer, rows, label, keys)};
   const AttentionChoice choice = select.attention(shape.group(), shape.head_dim, shape.chunk, rows);
   Dispatch split;
   split.kernel = KernelId::attention;
-  split.constants = words(
-      abi::AttentionSpec{choice.lanes, kv_constant(shape), shape.head_dim, choice.heads, shape.chunk, static_cast<std::uint32_t>(keys)});
+  split.constants = attention_words(abi::AttentionSpec{choice.lanes, kv_constant(shape), shape.head_dim, choice.heads, shape.chunk,
+                                                       static_cast<std::uint32_t>(keys), windowed(layer), capped(shape)},
+                                    2);
   split.operands = {{{ResourceKind::q_rotated}, Access::read},
-                    {{ResourceKind::k_cache, layer}, Access::read},
-                    {{ResourceKind::v_cache, layer}, Access::read},
+                    {{ResourceKind::k_cache, layer.index}, Access::read},
+                    {{ResourceKind::v_cache, layer.index}, Access::read},
                     {{ResourceKind::state}, Access::read},
                     {{ResourceKind::attention_partial}, Access::write}};
   split.push =
-      bytes(abi::AttentionPush{shape.heads, shape.group(), q_stride(shape), shape.context, shape.max_chunks(), attention_scale(shape)});
+      bytes(abi::AttentionPush{shape.heads, shape.group(), q_stride(shape), shape.context, shape.max_chunks(), attention_scale(shape), shape.softcap, layer.window});
   // The host writes (chunks in use, rows of workgroups, rows) into the state; y is what this choice of heads needs.
   split.groups = {shape.max_chunks(), shape.heads / choice.heads, rows};
   split.indirect_offset = offsetof(abi::StepState, attention_groups);
@@ -103,10 +120,11 @@ std::vector<Dispatch> attention(const Selector& select, const AttentionShape& sh
 
   Dispatch merge;
   merge.kernel = KernelId::attention_merge;
-  merge.constants = words(abi::AttentionMergeSpec{choice.lanes, shape.head_dim, shape.chunk, static_cast<std::uint32_t>(keys)});
+  merge.constants = attention_words(
+      abi::AttentionMergeSpec{choice.lanes, shape.head_dim, shape.chunk, static_cast<std::uint32_t>(keys), windowed(layer)}, 1);
   merge.operands = {
       {{ResourceKind::attention_partial}, Access::read}, {{ResourceKind::state}, Access::read}, {{ResourceKind::attended}, Access::write}};
-  merge.push = bytes(abi::AttentionMergePush{shape.heads, q_stride(shape), shape.max_chunks()});
+  merge.push = bytes(abi::AttentionMergePush{shape.heads, q_stride(shape), shape.max_chunks(), layer.window});
   merge.groups = {shape.heads, rows, 1};
   merge.label = label + ".merge";
   return {std::move(split), std::move(merge)};
@@ -132,17 +150,18 @@ std::vector<Dispatch> move_kv(const Selector& select, const AttentionShape& shap
   return planes;
 }
 
-Dispatch attention_prefill(const Selector& select, const AttentionShape& shape, std::uint32_t layer, std::uint32_t rows,
+Dispatch attention_prefill(const Selector& select, const AttentionShape& shape, const AttentionLayer& layer, std::uint32_t rows,
                            const std::string& label) {
   Dispatch d;
   d.kernel = select.texels() && shape.texel_aligned() ? KernelId::attention_prefill_texels : KernelId::attention_prefill;
-  d.constants = words(abi::AttentionPrefillSpec{select.lanes(), kv_constant(shape), shape.head_dim});
+  d.constants = attention_words(
+      abi::AttentionPrefillSpec{select.lanes(), kv_constant(shape), shape.head_dim, windowed(layer), capped(shape)}, 2);
   d.operands = {{{ResourceKind::q_rotated}, Access::read},
-                {{ResourceKind::k_cache, layer}, Access::read},
-                {{ResourceKind::v_cache, layer}, Access::read},
+                {{ResourceKind::k_cache, layer.index}, Access::read},
+                {{ResourceKind::v_cache, layer.index}, Access::read},
                 {{ResourceKind::state}, Access::read},
                 {{ResourceKind::attended}, Access::write}};
-  d.push = bytes(abi::AttentionPrefillPush{shape.group(), q_stride(shape), shape.context, attention_scale(shape)});
+  d.push = bytes(abi::AttentionPrefillPush{shape.group(), q_stride(shape), shape.context, attention_scale(shape), shape.softcap, layer.window});
   d.groups = {(rows + select.lanes() - 1) / select.lanes(), shape.heads, 1};
   d.label = label;
   return d;

@@ -60,7 +60,7 @@ struct Operand {
 
 struct Dispatch {
   KernelId kernel{};
-  std::vector<std::uint32_t> constants;  ///< specialization constants 0, 1, ...
+  std::vector<std::uint32_t> constants;  ///< specialization constants 0, 1, ...; those left out at the end stay as the shader has them
   std::vector<Operand> operands;         ///< bindings 0, 1, ...
   std::vector<std::byte> push;
   std::array<std::uint32_t, 3> groups{1, 1, 1};

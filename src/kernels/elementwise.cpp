@@ -22,6 +22,22 @@ Dispatch rms_norm(const Selector& select, Resource x, std::uint32_t weight_tenso
   return d;
 }
 
+Dispatch norm(const Selector& select, const Norm& norm, std::uint32_t rows, const std::string& label) {
+  Dispatch d;
+  d.kernel = KernelId::norm;
+  d.constants = words(abi::NormSpec{select.wide_lanes(), norm.bias ? 1u : 0u, norm.residual ? 1u : 0u});
+  d.operands = {{norm.x, Access::read},
+                {{ResourceKind::weight, norm.weight}, Access::read},
+                {norm.out, Access::write},
+                {{ResourceKind::state}, Access::read},
+                {{ResourceKind::weight, norm.bias.value_or(norm.weight)}, Access::read},
+                {norm.residual.value_or(norm.x), Access::read}};
+  d.push = bytes(abi::NormPush{norm.n, padded(norm.n), norm.epsilon, norm.last_row ? 1u : 0u, norm.scale});
+  d.groups = {norm.last_row ? 1 : rows, 1, 1};
+  d.label = label;
+  return d;
+}
+
 Dispatch head_norm(const Selector& select, const HeadNorm& norm, std::uint32_t rows, const std::string& label) {
   Dispatch d;
   d.kernel = KernelId::head_norm;
@@ -29,18 +45,21 @@ Dispatch head_norm(const Selector& select, const HeadNorm& norm, std::uint32_t r
   d.operands = {{{ResourceKind::qkv}, Access::read_write},
                 {{ResourceKind::weight, norm.q_weight}, Access::read},
                 {{ResourceKind::weight, norm.k_weight}, Access::read}};
-  d.push = bytes(abi::HeadNormPush{norm.heads, norm.head_dim, norm.stride, norm.epsilon});
-  d.groups = {norm.heads + norm.kv_heads, rows, 1};
+  d.push = bytes(abi::HeadNormPush{norm.q_parts, norm.q_length, norm.k_length, norm.stride, norm.epsilon});
+  d.groups = {norm.q_parts + norm.k_parts, rows, 1};
   d.label = label;
   return d;
 }
 
-Dispatch swiglu(const Selector& select, std::uint32_t n, std::uint32_t rows, const std::string& label) {
+Dispatch activate(const Selector& select, Activation activation, std::uint32_t n, std::uint32_t rows, const std::string& label) {
   Dispatch d;
   d.kernel = KernelId::swiglu;
-  d.constants = words(abi::SwigluSpec{select.lanes()});
+  d.constants = words(abi::SwigluSpec{select.lanes(), activation == Activation::gelu         ? std::uint32_t{SWIGLU_GELU}
+                                                      : activation == Activation::gated_gelu ? std::uint32_t{SWIGLU_GELU_GATE}
+                                                                                             : std::uint32_t{SWIGLU_SILU_GATE}});
+  if (activation == Activation::gated_silu) d.constants.pop_back();  // the shader's own
   d.operands = {{{ResourceKind::gate_up}, Access::read}, {{ResourceKind::activated}, Access::write}};
-  d.push = bytes(abi::SwigluPush{n, padded(2 * n), padded(n)});
+  d.push = bytes(abi::SwigluPush{n, padded(is_gated(activation) ? 2 * n : n), padded(n)});
   d.groups = {(n + select.lanes() - 1) / select.lanes(), rows, 1};
   d.label = label;
   return d;

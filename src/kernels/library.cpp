@@ -38,8 +38,8 @@ std::unique_ptr<vk::Pipeline> Library::State::make(KernelId kernel, std::span<co
   const KernelInfo& facts = info(kernel);
   if (facts.spirv.empty())
     fail(Code::unsupported, "this build has no kernel {}: configure it with a newer shader compiler (CONTRIBUTING.md)", facts.name);
-  if (constants.size() != facts.constants) {
-    fail(Code::internal, "kernel {} takes {} constants, not {}", facts.name, facts.constants, constants.size());
+  if (constants.size() > facts.constants) {
+    fail(Code::internal, "kernel {} takes at most {} constants, not {}", facts.name, facts.constants, constants.size());
   }
   vk::PipelineSpec spec;
   spec.name = facts.name;

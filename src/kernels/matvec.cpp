@@ -32,14 +32,31 @@ std::vector<Operand> matrix_operands(const Matrix& weights, std::size_t part, Re
 
 abi::MatvecPush matrix_push(const Matrix& weights, std::size_t part, const MatvecFusion& fusion) {
   abi::MatvecPush push{};
-  push.n = fusion.swiglu ? weights.n / 2 : weights.parts[part].rows;
+  const bool pairs = is_gated(fusion.activation);
+  push.n = pairs ? weights.n / 2 : weights.parts[part].rows;
   push.blocks = padded(weights.k) / 32;
   push.x_stride = padded(weights.k);
-  push.y_stride = padded(fusion.y_width != 0 ? fusion.y_width : fusion.swiglu ? weights.n / 2 : weights.n);
+  push.y_stride = padded(fusion.y_width != 0 ? fusion.y_width : pairs ? weights.n / 2 : weights.n);
   push.y_first = fusion.y_first + weights.parts[part].first;
   push.k = weights.k;
   push.epsilon = fusion.norm ? fusion.norm->epsilon : 0.0f;
+  push.scale = fusion.scale;
+  push.cap = fusion.softcap;
   return push;
+}
+
+std::uint32_t epilogue_of(const MatvecFusion& fusion) {
+  switch (fusion.activation) {
+    case Activation::gated_silu:
+      return MATVEC_SWIGLU;
+    case Activation::gated_gelu:
+      return MATVEC_GEGLU;
+    case Activation::gelu:
+      return MATVEC_GELU;
+    case Activation::none:
+      break;
+  }
+  return fusion.softcap > 0.0f ? MATVEC_STORE_CAPPED : MATVEC_STORE;
 }
 
 std::string part_label(const std::string& label, const Matrix& weights, std::size_t part) {
@@ -84,7 +101,8 @@ std::vector<std::uint32_t> tile_constants(const Selector& select, const MatmulCh
 
 }  // namespace
 
-std::vector<Dispatch> embed(const Selector& select, const Matrix& table, std::uint32_t rows, Resource out, const std::string& label) {
+std::vector<Dispatch> embed(const Selector& select, const Matrix& table, std::uint32_t rows, Resource out, float scale,
+                            const std::string& label) {
   std::vector<Dispatch> result;
   const std::uint32_t blocks = padded(table.k) / 32;
   for (std::size_t part = 0; part < table.parts.size(); ++part) {
@@ -95,7 +113,7 @@ std::vector<Dispatch> embed(const Selector& select, const Matrix& table, std::ui
     d.operands.push_back({{ResourceKind::state}, Access::read});
     // Split tables write some rows each: read_write keeps the parts in order.
     d.operands.push_back({out, table.parts.size() == 1 ? Access::write : Access::read_write});
-    d.push = bytes(abi::EmbedPush{blocks, table.parts[part].first, table.parts[part].rows, padded(table.k)});
+    d.push = bytes(abi::EmbedPush{blocks, table.parts[part].first, table.parts[part].rows, padded(table.k), scale});
     d.groups = {divide_up(blocks, select.lanes()), rows, 1};
     d.label = part_label(label, table, part);
     result.push_back(std::move(d));
@@ -106,11 +124,11 @@ std::vector<Dispatch> embed(const Selector& select, const Matrix& table, std::ui
 std::vector<Dispatch> matvec(const Selector& select, const Matrix& weights, Resource x, Resource y, std::uint32_t rows,
                              const MatvecFusion& fusion, const std::string& label) {
   if (select.tiled(rows)) return matmul(select, weights, x, y, rows, fusion, label);
-  if (fusion.swiglu && weights.parts.size() != 1) fail(Code::internal, "{}: split weights cannot be gate and up", label);
+  if (is_gated(fusion.activation) && weights.parts.size() != 1) fail(Code::internal, "{}: split weights cannot be gate and up", label);
   const MatvecChoice choice = select.matvec(weights.format, rows);
   std::vector<Dispatch> result;
   for (std::size_t part = 0; part < weights.parts.size(); ++part) {
-    result.push_back(skinny(select, weights, part, x, y, rows, fusion, choice, fusion.swiglu ? MATVEC_SWIGLU : MATVEC_STORE));
+    result.push_back(skinny(select, weights, part, x, y, rows, fusion, choice, epilogue_of(fusion)));
     result.back().label = part_label(label, weights, part);
   }
   return result;
@@ -130,7 +148,7 @@ std::vector<Dispatch> argmax(const Selector& select, const Matrix& weights, Reso
   for (std::size_t part = 0; part < weights.parts.size(); ++part) {
     if (weights.parts[part].first % range != 0)
       fail(Code::internal, "{}: a part starts at row {}, within a range of {}", label, weights.parts[part].first, range);
-    Dispatch d = skinny(select, weights, part, x, partial, rows, fusion, choice, MATVEC_ARGMAX);
+    Dispatch d = skinny(select, weights, part, x, partial, rows, fusion, choice, fusion.softcap > 0.0f ? MATVEC_ARGMAX_CAPPED : MATVEC_ARGMAX);
     abi::MatvecPush push = matrix_push(weights, part, fusion);
     push.y_stride = partials;
     d.push = bytes(push);
@@ -150,7 +168,7 @@ std::vector<Dispatch> argmax(const Selector& select, const Matrix& weights, Reso
 
 std::vector<Dispatch> matmul(const Selector& select, const Matrix& weights, Resource x, Resource y, std::uint32_t rows,
                              const MatvecFusion& fusion, const std::string& label) {
-  if (fusion.norm || fusion.swiglu) fail(Code::internal, "{}: the tiled kernel neither normalises nor activates", label);
+  if (fusion.norm || fusion.activation != Activation::none || fusion.softcap > 0.0f) fail(Code::internal, "{}: the tiled kernel neither normalises nor activates", label);
   const MatmulChoice tile = select.matmul(weights.format, weights.n, rows);
   if (rows % tile.tile != 0) fail(Code::internal, "{} rows are no multiple of the tile's {}", rows, tile.tile);
   std::vector<Dispatch> result;

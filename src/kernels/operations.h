@@ -36,17 +36,32 @@ struct Matrix {
   std::uint32_t interleave = 1;  ///< rows whose blocks alternate in memory; a part's rows are padded to a multiple of it
 };
 
-/// out[row] = embedding of the state's token `row`. One dispatch per part.
-std::vector<Dispatch> embed(const Selector& select, const Matrix& table, std::uint32_t rows, Resource out, const std::string& label);
+/// out[row] = scale * embedding of the state's token `row`. One dispatch per part.
+std::vector<Dispatch> embed(const Selector& select, const Matrix& table, std::uint32_t rows, Resource out, float scale,
+                            const std::string& label);
 
 /// `last_row`: only the last real row, into row 0.
 Dispatch rms_norm(const Selector& select, Resource x, std::uint32_t weight_tensor, Resource out, std::uint32_t n, std::uint32_t rows,
                   float epsilon, bool last_row, const std::string& label);
 
-/// Heads of Q and K in qkv, each normalised in its place: `heads` of Q, then `kv_heads` of K, `stride` floats from row to row.
+/// A norm that does more than RMS: out = residual + scale * (norm(x) * weight + bias) for `rows` rows of n floats. With a bias it is a layer
+/// norm (the mean is subtracted), without it RMS.
+struct Norm {
+  Resource x, out;
+  std::uint32_t weight = 0;            ///< tensor
+  std::optional<std::uint32_t> bias;   ///< tensor
+  std::optional<Resource> residual{};  ///< may not be `out`
+  std::uint32_t n = 0;
+  float epsilon = 0.0f, scale = 1.0f;
+  bool last_row = false;  ///< as of rms_norm
+};
+Dispatch norm(const Selector& select, const Norm& norm, std::uint32_t rows, const std::string& label);
+
+/// Q and K in qkv, RMS-normalised in their place by parts (heads, or all of Q and all of K): q_parts of q_length floats, then k_parts of
+/// k_length; `stride` floats from row to row.
 struct HeadNorm {
   std::uint32_t q_weight = 0, k_weight = 0;  ///< tensors
-  std::uint32_t heads = 0, kv_heads = 0, head_dim = 0, stride = 0;
+  std::uint32_t q_parts = 0, k_parts = 0, q_length = 0, k_length = 0, stride = 0;
   float epsilon = 0.0f;
 };
 Dispatch head_norm(const Selector& select, const HeadNorm& norm, std::uint32_t rows, const std::string& label);
@@ -56,16 +71,23 @@ struct MatvecNorm {
   float epsilon = 0.0f;
 };
 
+/// What follows a matrix: nothing; silu or gelu of one half of its outputs times the other half; gelu.
+enum class Activation : std::uint32_t { none, gated_silu, gated_gelu, gelu };
+constexpr bool is_gated(Activation activation) { return activation == Activation::gated_silu || activation == Activation::gated_gelu; }
+
 /// What a multiplication does besides.
 struct MatvecFusion {
   std::optional<MatvecNorm> norm = {};  ///< x is RMS-normalised on the way in; the skinny kernels only
   std::optional<std::uint32_t> bias_tensor = {};
   std::optional<Resource> residual = {};  ///< added; may not be the output
-  bool swiglu = false;        ///< W is gate above up: y = silu(gate x) * (up x), n / 2 outputs; the skinny kernels, unsplit weights
+  /// Gated: W is gate above up, n / 2 outputs; unsplit weights, no bias. The skinny kernels only.
+  Activation activation = Activation::none;
+  float scale = 1.0f;         ///< of W x + bias
+  float softcap = 0.0f;       ///< y is kept below it: cap * tanh(y / cap); 0: not. The skinny kernels only
   std::uint32_t y_first = 0;  ///< where the outputs start in a row of y (and in the bias)
   std::uint32_t y_width = 0;  ///< floats of a row of y; 0: as many as there are outputs
 };
-/// y = W x (+ bias) (+ residual) for `rows` rows (a bucket): the skinny kernel, or the tiled one where the selector says so. One dispatch
+/// y = activation(scale * (W x + bias)) + residual for `rows` rows (a bucket): the skinny kernel, or the tiled one where the selector says so. One dispatch
 /// per part.
 std::vector<Dispatch> matvec(const Selector& select, const Matrix& weights, Resource x, Resource y, std::uint32_t rows,
                              const MatvecFusion& fusion, const std::string& label);
@@ -84,6 +106,8 @@ struct AttentionShape {
   std::uint32_t chunk = 64;  ///< keys per split, at fixed positions
   KvFormat kv_format = KvFormat::f16;
   bool rope_halves = false;
+  float scale = 0.0f;    ///< of scores; 0: 1 / sqrt(head_dim)
+  float softcap = 0.0f;  ///< that scores are kept below; 0: none
   std::uint32_t group() const { return heads / kv_heads; }
   std::uint32_t qkv_width() const { return (heads + 2 * kv_heads) * head_dim; }
   bool texel_aligned() const { return head_dim % 8 == 0; }  ///< K and V vectors are whole 16-byte words
@@ -97,18 +121,26 @@ struct AttentionShape {
 /// Which keys the rows of a pass attend to (shaders/lib/tree.glsl): the text up to each; their parents instead of the rows before them; the
 /// part of the text that the state's window says.
 enum class Keys : std::uint32_t { text, tree, window };
-/// `tree`: the rows stand behind their parents, not behind each other. Without `rotates` Q and K stay as they are.
-Dispatch rope_store(const Selector& select, const AttentionShape& shape, std::uint32_t layer, std::uint32_t rows, const std::string& label,
-                    bool tree = false, bool rotates = true);
+/// What attention's layers differ in.
+struct AttentionLayer {
+  std::uint32_t index = 0;
+  bool rotates = true;                ///< else Q and K stay as they are
+  std::uint32_t k_row = 0, q_row = 0;  ///< of the rotary table, for position 0
+  std::uint32_t window = 0;           ///< keys that a row sees; 0: all
+};
+/// `tree`: the rows stand behind their parents, not behind each other.
+Dispatch rope_store(const Selector& select, const AttentionShape& shape, const AttentionLayer& layer, std::uint32_t rows,
+                    const std::string& label, bool tree = false);
 /// K and V of the rows that the state names move up to its base (shaders/move_kv.comp).
 std::vector<Dispatch> move_kv(const Selector& select, const AttentionShape& shape, std::uint32_t layer, const std::string& label);
 /// q_rotated and caches -> attended: split attention and its merge, or on CPU devices one dispatch.
-std::vector<Dispatch> attention(const Selector& select, const AttentionShape& shape, std::uint32_t layer, std::uint32_t rows,
+std::vector<Dispatch> attention(const Selector& select, const AttentionShape& shape, const AttentionLayer& layer, std::uint32_t rows,
                                 const std::string& label, Keys keys = Keys::text);
-Dispatch attention_prefill(const Selector& select, const AttentionShape& shape, std::uint32_t layer, std::uint32_t rows,
+Dispatch attention_prefill(const Selector& select, const AttentionShape& shape, const AttentionLayer& layer, std::uint32_t rows,
                            const std::string& label);
 
-Dispatch swiglu(const Selector& select, std::uint32_t n, std::uint32_t rows, const std::string& label);
+/// gate_up -> activated, n outputs a row.
+Dispatch activate(const Selector& select, Activation activation, std::uint32_t n, std::uint32_t rows, const std::string& label);
 
 /// The pass's real rows of `x` (n floats each) go to the kept rows, from the state's `kept` on.
 Dispatch keep_rows(const Selector& select, Resource x, std::uint32_t n, std::uint32_t rows, const std::string& label);

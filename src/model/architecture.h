@@ -39,6 +39,7 @@ enum Honours : std::uint8_t {
   honours_softcaps = 2,     ///< attn_logit_softcapping, final_logit_softcapping
   honours_temperature = 4,  ///< attention.temperature_scale
   honours_long_rope = 8,    ///< rope_factors_short, rope_factors_long
+  needs_softcaps = 16,      ///< files without the softcaps' keys are incomplete
 };
 
 /// A role's name in a family's checkpoints where it is not TensorRole::huggingface.
@@ -63,7 +64,9 @@ struct Architecture {
   std::uint32_t unrotated_every = 0;    ///< every so many layers one does not rotate; 0: all do
   std::uint32_t full_every = 0;         ///< of layers with a window every so many one has none; 0: what the file says, else all have it
   float local_rope_base = 0.0f;         ///< above 0: window layers turn by rope.freq_base_swa, this if it is not there
+  bool unrotated_full = false;          ///< where some layers have a window, those without do not rotate
   bool scaled_embedding = false;        ///< embeddings are multiplied by sqrt(width)
+  std::uint32_t width_scaled_layers = 0;  ///< models of so many layers scale scores by 1 / sqrt(width / heads); their files do not say so
   Checkpoints checkpoints{};
 };
 

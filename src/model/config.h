@@ -2,10 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string>
-#include <string_view>
 #include <vector>
+
+#include "model/architecture.h"
+#include "model/tensor_roles.h"
 
 namespace skipstone::gguf {
 class File;
@@ -14,16 +15,8 @@ struct Tensor;
 
 namespace skipstone::model {
 
-/// How RoPE pairs a head's dimensions: neighbours (2i, 2i+1) as GGUF stores Llama, or halves (i, i + rope_dim/2).
-enum class RopePairs { neighbours, halves };
-
-/// What one layer does differently from its neighbours, and what the passes of its family do differently from Llama's.
-struct LayerSpec {
-  bool rotates = true;   ///< Q and K turn with their position (RoPE); layers without know no positions
-  bool qk_norm = false;  ///< each head of Q and K is RMS-normalised behind its projection, before it turns
-};
-
 struct Config {
+  const Architecture* family = &architectures().front();
   std::string architecture, name;
   std::uint32_t layers = 0, width = 0, heads = 0, kv_heads = 0, head_dim = 0, ffn = 0, vocabulary = 0;
   std::uint32_t context_trained = 0;
@@ -31,14 +24,21 @@ struct Config {
   float rope_base = 10000.0f;
   float rope_scale = 1.0f;  ///< positions are divided by it (linear scaling)
   RopePairs rope_pairs = RopePairs::neighbours;
-  /// Each pair's frequency is divided by its factor; empty for none. rope_freqs.weight, or rope_factors_short.weight of models that have
-  /// two sets (LongRoPE, arXiv 2402.13753): these take `rope_factors_long` in contexts of more than `rope_original_context` tokens.
+  /// Each pair's frequency is divided by its factor; empty for none. rope_freqs.weight, YaRN (arXiv 2309.00071), or
+  /// rope_factors_short.weight of models that have two sets (LongRoPE, arXiv 2402.13753): these take `rope_factors_long` in contexts of more
+  /// than `rope_original_context` tokens.
   std::vector<float> rope_factors, rope_factors_long;
   std::uint32_t rope_original_context = 0;
-  float rope_magnitude = 1.0f;        ///< of the rotated dimensions of Q and K: LongRoPE's attention factor
-  std::uint32_t unrotated_every = 0;  ///< every so many layers one does not rotate; 0: all do
-  bool qk_norm = false;               ///< LayerSpec::qk_norm, of all layers
-  std::uint32_t context_limit = 0;    ///< longest context that it runs exactly: a sliding window's length; 0: none
+  float rope_magnitude = 1.0f;   ///< of the rotated dimensions of Q and K: LongRoPE's and YaRN's attention factor
+  float local_rope_base = 0.0f;  ///< of layers with LayerSpec::local_rope, neither scaled nor divided; 0: there are none
+  float temperature = 0.0f;      ///< Q grows with its position p by 1 + temperature * ln(1 + floor(p / temperature_context)); 0: it does not
+  std::uint32_t temperature_context = 0;
+  float attention_scale = 0.0f;                          ///< of the products of Q and K; 0: 1 / sqrt(head_dim)
+  float attention_softcap = 0.0f, final_softcap = 0.0f;  ///< c * tanh(x / c) of scores, of logits (Gemma 2, arXiv 2408.00118); 0: none
+  /// Multiplied with: embeddings, what a sublayer adds to the residual stream, logits before their softcap.
+  float embedding_scale = 1.0f, residual_scale = 1.0f, logit_scale = 1.0f;
+  std::uint32_t window = 0;         ///< LayerSpec::window of the layers that have one
+  std::vector<bool> window_layers;  ///< which these are; empty: none
   float norm_epsilon = 1e-5f;
   bool tied_embeddings = false;  ///< no output.weight: the embedding is the LM head
   std::uint32_t exit_layer = 0;  ///< the exit a LayerSkip checkpoint was trained for; 0: unknown
@@ -46,7 +46,9 @@ struct Config {
   std::uint32_t q_width() const { return heads * head_dim; }
   std::uint32_t kv_width() const { return kv_heads * head_dim; }
   std::uint32_t group() const { return heads / kv_heads; }
-  LayerSpec layer(std::uint32_t index) const { return {unrotated_every == 0 || (index + 1) % unrotated_every != 0, qk_norm}; }
+  LayerSpec layer(std::uint32_t index) const;
+  /// What Q at `position` is multiplied with besides attention_scale.
+  double temperature_at(std::uint32_t position) const;
   /// Chosen by the context, never by a position: a token's bits may not depend on how long its text has become.
   const std::vector<float>& factors_for(std::uint32_t context) const {
     return !rope_factors_long.empty() && context > rope_original_context ? rope_factors_long : rope_factors;
@@ -57,35 +59,13 @@ struct Config {
   static Config from(const gguf::File& file);
 };
 
-/// The matrices and vectors of one layer; nullptr where a model has none. Fused: `qkv` is q above k above v, `gate_up` gate above up, and
-/// the matrices that they are made of are nullptr.
-struct LayerTensors {
-  const gguf::Tensor *qkv = nullptr, *gate_up = nullptr, *q_norm = nullptr, *k_norm = nullptr;
-  const gguf::Tensor *attention_norm = nullptr, *q = nullptr, *k = nullptr, *v = nullptr, *o = nullptr;
-  const gguf::Tensor *q_bias = nullptr, *k_bias = nullptr, *v_bias = nullptr, *o_bias = nullptr;
-  const gguf::Tensor *ffn_norm = nullptr, *gate = nullptr, *up = nullptr, *down = nullptr;
-  const gguf::Tensor *gate_bias = nullptr, *up_bias = nullptr, *down_bias = nullptr;
-};
-
 struct ModelTensors {
-  const gguf::Tensor *embedding = nullptr, *output_norm = nullptr, *output = nullptr,
-                     *output_bias = nullptr;  ///< output: = embedding where tied
-  std::vector<LayerTensors> layers;
+  Parameters model;  ///< the roles of no layer; output is the embedding where they are tied
+  std::vector<Parameters> layers;
 };
 
 /// Looks every tensor up by the architecture's names and checks type (runnable), shape, and the places of sparse ones. Errors as in
 /// Config::from.
 ModelTensors find_tensors(const gguf::File& file, const Config& config);
-
-/// One row per architecture that we run.
-struct Architecture {
-  std::string_view name;  ///< general.architecture, also the prefix of its keys
-  RopePairs rope_pairs;
-  bool qk_norm = false;
-  std::uint32_t unrotated_every = 0;  ///< see Config
-  bool fused = false;                 ///< attn_qkv, and gate in ffn_up
-  bool long_rope = false;             ///< may have two sets of rotary factors
-};
-std::span<const Architecture> architectures();
 
 }  // namespace skipstone::model

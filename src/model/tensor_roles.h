@@ -37,7 +37,7 @@ struct TensorRole {
   std::string_view name;         ///< in GGUF, between "blk.N." and ".weight": "attn_q"
   std::string_view huggingface;  ///< in checkpoints of most families, between "model.layers.N." and ".weight"; "" where there is none
   Length rows, columns;          ///< rows: Length::one for vectors
-  bool bias;                     ///< may have one, of `rows` numbers
+  bool bias;                     ///< may have one (has_bias), of as many numbers as the role has outputs
   bool required = true;          ///< where a layer has the role
 
   bool vector() const { return rows == Length::one; }
@@ -49,6 +49,9 @@ const TensorRole& tensor_role(Role role);
 
 /// Whether a layer with this spec has the role.
 bool has_role(const LayerSpec& layer, Role role);
+
+/// Whether a layer (for roles of the model: any) with this spec may have a bias there: matrices may, norms must where they are Norm::layer.
+bool has_bias(const LayerSpec& layer, Role role);
 
 /// "blk.3.attn_q.weight", "output_norm.bias", ...; `layer` counts for roles of a layer alone.
 std::string tensor_name(Role role, std::uint32_t layer, bool bias = false);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string>
@@ -74,62 +75,67 @@ class Lookup {
   const gguf::File& file_;
 };
 
-LayerTensors find_layer(const Lookup& lookup, const Config& c, bool fused, std::uint32_t layer) {
-  const std::string prefix = fmt::format("blk.{}.", layer);
-  const auto weight = [&](std::string_view name, std::uint64_t k, std::uint64_t n) {
-    return lookup.matrix(fmt::format("{}{}.weight", prefix, name), k, n);
-  };
-  const auto norm = [&](std::string_view name) { return lookup.vector(fmt::format("{}{}.weight", prefix, name), c.width, true); };
-  const auto bias = [&](std::string_view name, std::uint64_t n) { return lookup.vector(fmt::format("{}{}.bias", prefix, name), n, false); };
-  LayerTensors t;
-  t.attention_norm = norm("attn_norm");
-  if (fused) {
-    t.qkv = weight("attn_qkv", c.width, c.q_width() + 2 * c.kv_width());
+bool is_qkv(Role role) { return role == Role::q || role == Role::k || role == Role::v; }
+
+/// One role's tensors, checked; empty where the file has none and needs none.
+Parameter find_role(const Lookup& lookup, const Config& config, Role role, std::uint32_t layer) {
+  const TensorRole& row = tensor_role(role);
+  const LayerSpec& spec = config.family->layer;
+  const std::string name = tensor_name(role, layer);
+  const std::uint64_t columns = length_of(row.columns, config);
+  Parameter found;
+  if (row.vector()) {
+    found.weight = lookup.vector(name, columns, row.required);
   } else {
-    t.q = weight("attn_q", c.width, c.q_width());
-    t.k = weight("attn_k", c.width, c.kv_width());
-    t.v = weight("attn_v", c.width, c.kv_width());
+    found.weight = lookup.matrix(name, columns, length_of(row.rows, config), row.required);
   }
-  if (c.layer(layer).qk_norm) {
-    t.q_norm = lookup.vector(prefix + "attn_q_norm.weight", c.head_dim, true);
-    t.k_norm = lookup.vector(prefix + "attn_k_norm.weight", c.head_dim, true);
-  }
-  t.o = weight("attn_output", c.q_width(), c.width);
-  t.q_bias = bias("attn_q", c.q_width());
-  t.k_bias = bias("attn_k", c.kv_width());
-  t.v_bias = bias("attn_v", c.kv_width());
-  if ((t.q_bias == nullptr) != (t.k_bias == nullptr) || (t.q_bias == nullptr) != (t.v_bias == nullptr)) {
-    fail(Code::bad_file,
-         "{0}attn_q.bias, {0}attn_k.bias and {0}attn_v.bias: some are there and some are not; a model has all of them or none", prefix);
-  }
-  t.o_bias = bias("attn_output", c.width);
-  t.ffn_norm = norm("ffn_norm");
-  if (fused) {
-    t.gate_up = weight("ffn_up", c.width, 2 * c.ffn);
-  } else {
-    t.gate = weight("ffn_gate", c.width, c.ffn);
-    t.up = weight("ffn_up", c.width, c.ffn);
-  }
-  t.down = weight("ffn_down", c.ffn, c.width);
-  t.gate_bias = bias("ffn_gate", c.ffn);
-  t.up_bias = bias("ffn_up", c.ffn);
-  if ((t.gate_bias == nullptr) != (t.up_bias == nullptr))
-    fail(Code::bad_file, "one of {0}ffn_gate.bias and {0}ffn_up.bias is there and the other is not; a model has both or none", prefix);
-  t.down_bias = bias("ffn_down", c.width);
-  return t;
+  if (!has_bias(spec, role)) return found;
+  const Biases needed = config.family->biases;
+  const bool required = row.vector() || (needed == Biases::all && role >= first_layer_role) || (needed == Biases::qkv && is_qkv(role));
+  found.bias = lookup.vector(tensor_name(role, layer, true), row.vector() ? columns : length_of(row.rows, config), required);
+  return found;
 }
 
-/// True for the names that find_layer() looks for, without their "blk.N.".
-bool known_in_layer(std::string_view name, const Architecture& row) {
-  constexpr std::array<std::string_view, 7> apart{"attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down"};
-  constexpr std::array<std::string_view, 4> together{"attn_qkv", "attn_output", "ffn_up", "ffn_down"};
-  const std::span<const std::string_view> matrices = row.fused ? std::span<const std::string_view>(together) : apart;
-  if (name == "attn_norm.weight" || name == "ffn_norm.weight") return true;
-  if (row.qk_norm && (name == "attn_q_norm.weight" || name == "attn_k_norm.weight")) return true;
-  const std::size_t dot = name.find('.');
-  if (dot == std::string_view::npos) return false;
-  const std::string_view role = name.substr(dot + 1);
-  return (role == "weight" || role == "bias") && std::ranges::find(matrices, name.substr(0, dot)) != matrices.end();
+/// Matrices that are multiplied together have their biases together.
+void check_biases(const Parameters& layer, std::uint32_t index, std::initializer_list<Role> roles) {
+  std::string names;
+  std::size_t there = 0, all = 0;
+  for (const Role role : roles) {
+    if (!layer[role]) continue;
+    ++all;
+    there += layer[role].bias != nullptr ? 1 : 0;
+    names += (names.empty() ? "" : ", ") + tensor_name(role, index, true);
+  }
+  if (there != 0 && there != all) {
+    fail(Code::bad_file, "{}: some are there and some are not; a model has all of them or none", names);
+  }
+}
+
+Parameters find_layer(const Lookup& lookup, const Config& config, std::uint32_t index) {
+  Parameters layer;
+  for (const TensorRole& row : tensor_roles()) {
+    if (has_role(config.family->layer, row.role)) layer[row.role] = find_role(lookup, config, row.role, index);
+  }
+  check_biases(layer, index, {Role::q, Role::k, Role::v});
+  check_biases(layer, index, {Role::gate, Role::up});
+  return layer;
+}
+
+/// True for the names that find_role() looks for, without their "blk.N.".
+bool known_in_layer(std::string_view name, const LayerSpec& layer) {
+  return std::ranges::any_of(tensor_roles(), [&](const TensorRole& row) {
+    if (!has_role(layer, row.role) || !name.starts_with(row.name)) return false;
+    const std::string_view rest = name.substr(row.name.size());
+    return rest == ".weight" || (rest == ".bias" && has_bias(layer, row.role));
+  });
+}
+
+bool known_globally(std::string_view name, const Architecture& family) {
+  return std::ranges::any_of(tensor_roles().first(static_cast<std::size_t>(first_layer_role)), [&](const TensorRole& row) {
+    const bool two_sets = row.role == Role::rope_factors_short || row.role == Role::rope_factors_long;
+    if (two_sets && (family.honours & honours_long_rope) == 0) return false;
+    return name == tensor_name(row.role, 0) || (has_bias(family.layer, row.role) && name == tensor_name(row.role, 0, true));
+  });
 }
 
 /// The layer of a name like "blk.12.attn_q.weight", and what follows its second dot; nothing for other names.
@@ -145,10 +151,7 @@ std::optional<std::pair<std::uint32_t, std::string_view>> split_layer(std::strin
 /// A model runs with all of its tensors or not at all: what is left over means that the metadata speaks of another model, or that something
 /// is computed that we do not know. Left out may only be the inverse rotary frequencies that early converters stored and nobody reads.
 void check_known(const gguf::Tensor& tensor, const gguf::File& file, const Config& config, const Architecture& row) {
-  constexpr std::array<std::string_view, 5> global{"token_embd.weight", "output_norm.weight", "output.weight", "output.bias",
-                                                   "rope_freqs.weight"};
-  if (std::ranges::find(global, tensor.name) != global.end()) return;
-  if (row.long_rope && (tensor.name == "rope_factors_short.weight" || tensor.name == "rope_factors_long.weight")) return;
+  if (known_globally(tensor.name, row)) return;
   if (const auto part = split_layer(tensor.name)) {
     const auto& [layer, rest] = *part;
     if (layer >= config.layers) {
@@ -156,7 +159,7 @@ void check_known(const gguf::Tensor& tensor, const gguf::File& file, const Confi
            "{}: tensor '{}' is of layer {}, but by its metadata the model has {} layers, numbered from 0; the file is damaged", file.path(),
            shortened(tensor.name), layer, config.layers);
     }
-    if (known_in_layer(rest, row) || rest == "attn_rot_embd.weight") return;
+    if (known_in_layer(rest, row.layer) || rest == "attn_rot_embd.weight") return;
   }
   fail(Code::unsupported, "Tensor '{}' belongs to a computation that this version does not have for architecture '{}'.",
        shortened(tensor.name), shortened(config.architecture));
@@ -166,16 +169,15 @@ void check_known(const gguf::Tensor& tensor, const gguf::File& file, const Confi
 
 ModelTensors find_tensors(const gguf::File& file, const Config& config) {
   // Unknown weights first: a fused attn_qkv says more about the file than the attn_q that is missing beside it.
-  const Architecture& row = *std::ranges::find(architectures(), config.architecture, &Architecture::name);
-  for (const gguf::Tensor& tensor : file.tensors()) check_known(tensor, file, config, row);
+  for (const gguf::Tensor& tensor : file.tensors()) check_known(tensor, file, config, *config.family);
   const Lookup lookup(file);
   ModelTensors tensors;
-  tensors.embedding = lookup.matrix("token_embd.weight", config.width, config.vocabulary);
-  tensors.output_norm = lookup.vector("output_norm.weight", config.width, true);
-  tensors.output = lookup.matrix("output.weight", config.width, config.vocabulary, false);
-  if (tensors.output == nullptr) tensors.output = tensors.embedding;
-  tensors.output_bias = lookup.vector("output.bias", config.vocabulary, false);
-  for (std::uint32_t layer = 0; layer < config.layers; ++layer) tensors.layers.push_back(find_layer(lookup, config, row.fused, layer));
+  for (const TensorRole& row : tensor_roles().first(static_cast<std::size_t>(first_layer_role))) {
+    tensors.model[row.role] = find_role(lookup, config, row.role, 0);
+  }
+  Parameter& output = tensors.model[Role::output];
+  if (!output) output.weight = tensors.model[Role::embedding].weight;
+  for (std::uint32_t layer = 0; layer < config.layers; ++layer) tensors.layers.push_back(find_layer(lookup, config, layer));
   return tensors;
 }
 

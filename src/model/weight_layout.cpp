@@ -41,6 +41,12 @@ class Builder {
     return tensor == nullptr ? std::nullopt : std::optional(vector({tensor}));
   }
 
+  std::optional<NormWeights> norm(const Parameter& norm) {
+    if (!norm) return std::nullopt;
+    const std::uint32_t weight = vector({norm.weight});
+    return NormWeights{weight, optional_vector(norm.bias)};
+  }
+
   kernels::Matrix matrix(const std::vector<const gguf::Tensor*>& tensors) {
     kernels::Matrix m{ordinal(), tensors[0]->type, rows(tensors), static_cast<std::uint32_t>(tensors[0]->row_length()), {}, interleave_};
     // Whole ranges of what the LM head takes the largest of (kernels::argmax), and whole words of scales.
@@ -82,16 +88,16 @@ class Builder {
 };
 
 // Q, K and V in the longest runs that can be one matrix.
-std::vector<Projection> layout_projections(Builder& build, const LayerTensors& t) {
-  if (t.qkv != nullptr) return {{build.matrix({t.qkv}), 0, "attn_qkv"}};
-  const std::vector<std::pair<const gguf::Tensor*, const char*>> all{{t.q, "q"}, {t.k, "k"}, {t.v, "v"}};
+std::vector<Projection> layout_projections(Builder& build, const Parameters& t) {
+  if (t[Role::qkv]) return {{build.matrix({t[Role::qkv].weight}), 0, "attn_qkv"}};
+  const std::vector<std::pair<Role, const char*>> all{{Role::q, "q"}, {Role::k, "k"}, {Role::v, "v"}};
   std::vector<Projection> projections;
   std::uint32_t first = 0;
   for (std::size_t i = 0; i < all.size();) {
-    std::vector<const gguf::Tensor*> run{all[i].first};
+    std::vector<const gguf::Tensor*> run{t[all[i].first].weight};
     std::string name = all[i].second;
     for (++i; i < all.size(); ++i) {
-      run.push_back(all[i].first);
+      run.push_back(t[all[i].first].weight);
       if (!build.stackable(run)) {
         run.pop_back();
         break;
@@ -104,28 +110,38 @@ std::vector<Projection> layout_projections(Builder& build, const LayerTensors& t
   return projections;
 }
 
-LayerWeights layout_layer(Builder& build, const LayerTensors& t) {
+void layout_mlp(Builder& build, const Parameters& t, LayerWeights& w) {
+  const Parameter &gate = t[Role::gate], &up = t[Role::up];
+  if (t[Role::gate_up]) {
+    w.gate_up = build.matrix({t[Role::gate_up].weight});
+  } else if (!gate) {
+    w.up = build.matrix({up.weight});
+    w.gate_up_bias = build.optional_vector(up.bias);
+  } else if (gate.bias == nullptr && up.bias == nullptr && build.stackable({gate.weight, up.weight})) {
+    w.gate_up = build.matrix({gate.weight, up.weight});
+  } else {
+    w.gate = build.matrix({gate.weight});
+    w.up = build.matrix({up.weight});
+    if (gate.bias != nullptr) w.gate_up_bias = build.vector({gate.bias, up.bias});
+  }
+  w.down = build.matrix({t[Role::down].weight});
+  w.down_bias = build.optional_vector(t[Role::down].bias);
+}
+
+LayerWeights layout_layer(Builder& build, const Parameters& t) {
   LayerWeights w;
-  w.attention_norm = build.vector({t.attention_norm});
+  w.attention_norm = build.norm(t[Role::attention_norm]);
   w.projections = layout_projections(build, t);
   // Models have the biases of Q, K and V all or none (find_tensors checks it).
-  if (t.q_bias != nullptr) w.qkv_bias = build.vector({t.q_bias, t.k_bias, t.v_bias});
-  w.q_norm = build.optional_vector(t.q_norm);
-  w.k_norm = build.optional_vector(t.k_norm);
-  w.o = build.matrix({t.o});
-  w.o_bias = build.optional_vector(t.o_bias);
-  w.ffn_norm = build.vector({t.ffn_norm});
-  if (t.gate_up != nullptr) {
-    w.gate_up = build.matrix({t.gate_up});
-  } else if (t.gate_bias == nullptr && t.up_bias == nullptr && build.stackable({t.gate, t.up})) {
-    w.gate_up = build.matrix({t.gate, t.up});
-  } else {
-    w.gate = build.matrix({t.gate});
-    w.up = build.matrix({t.up});
-    if (t.gate_bias != nullptr) w.gate_up_bias = build.vector({t.gate_bias, t.up_bias});
-  }
-  w.down = build.matrix({t.down});
-  w.down_bias = build.optional_vector(t.down_bias);
+  if (t[Role::q].bias != nullptr) w.qkv_bias = build.vector({t[Role::q].bias, t[Role::k].bias, t[Role::v].bias});
+  w.q_norm = build.optional_vector(t[Role::q_norm].weight);
+  w.k_norm = build.optional_vector(t[Role::k_norm].weight);
+  w.o = build.matrix({t[Role::o].weight});
+  w.o_bias = build.optional_vector(t[Role::o].bias);
+  w.attention_post_norm = build.norm(t[Role::attention_post_norm]);
+  w.ffn_norm = build.norm(t[Role::ffn_norm]);
+  layout_mlp(build, t, w);
+  w.ffn_post_norm = build.norm(t[Role::ffn_post_norm]);
   return w;
 }
 
@@ -164,11 +180,13 @@ const std::string& WeightLayout::name(std::uint32_t tensor) const { return tenso
 WeightLayout layout_weights(const ModelTensors& tensors, std::uint64_t max_range, std::uint32_t interleave) {
   WeightLayout layout;
   Builder build(layout, max_range, interleave);
-  layout.embedding = build.matrix({tensors.embedding});
-  for (const LayerTensors& layer : tensors.layers) layout.layers.push_back(layout_layer(build, layer));
-  layout.output_norm = build.vector({tensors.output_norm});
-  layout.output = tensors.output == tensors.embedding ? layout.embedding : build.matrix({tensors.output});
-  layout.output_bias = build.optional_vector(tensors.output_bias);
+  const Parameters& model = tensors.model;
+  layout.embedding = build.matrix({model[Role::embedding].weight});
+  for (const Parameters& layer : tensors.layers) layout.layers.push_back(layout_layer(build, layer));
+  layout.output_norm = *build.norm(model[Role::output_norm]);
+  const gguf::Tensor* output = model[Role::output].weight;
+  layout.output = output == model[Role::embedding].weight ? layout.embedding : build.matrix({output});
+  layout.output_bias = build.optional_vector(model[Role::output].bias);
   return layout;
 }
 

@@ -18,14 +18,20 @@ struct Projection {
   std::string name;         ///< "attn_qkv", "attn_q", ...
 };
 
+/// A norm's weight and, of layer norms, its bias: tensor ordinals.
+struct NormWeights {
+  std::uint32_t weight = 0;
+  std::optional<std::uint32_t> bias;
+};
+
 struct LayerWeights {
-  std::uint32_t attention_norm = 0, ffn_norm = 0;  ///< tensor ordinals
+  std::optional<NormWeights> attention_norm, ffn_norm, attention_post_norm, ffn_post_norm;
   std::vector<Projection> projections;
-  std::optional<std::uint32_t> q_norm, k_norm;  ///< of each head
+  std::optional<std::uint32_t> q_norm, k_norm;
   std::optional<std::uint32_t> qkv_bias, o_bias, gate_up_bias, down_bias;
   kernels::Matrix o, down;
   std::optional<kernels::Matrix> gate_up;   ///< gate above up, where the file has them so, or they have one format, no biases, and fit one binding
-  std::optional<kernels::Matrix> gate, up;  ///< where they do not
+  std::optional<kernels::Matrix> gate, up;  ///< where they do not; `up` alone where there is no gate
 };
 
 /// The place of a tensor, or of several that are multiplied together. Vectors (norms, biases) become f32; matrices keep their format in
@@ -43,7 +49,7 @@ struct TensorPlace {
 struct WeightLayout {
   std::vector<TensorPlace> tensors;   ///< by ordinal
   kernels::Matrix embedding, output;  ///< the same tensor where embeddings are tied
-  std::uint32_t output_norm = 0;
+  NormWeights output_norm;
   std::optional<std::uint32_t> output_bias;
   std::vector<LayerWeights> layers;
 

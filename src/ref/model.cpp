@@ -1,6 +1,7 @@
 #include "ref/model.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "base/status.h"
@@ -18,8 +19,8 @@ struct Linear {
   Floats weight, bias;
 
   Linear() = default;
-  Linear(const gguf::Tensor* matrix, const gguf::Tensor* vector) : weight(weights(*matrix)) {
-    if (vector != nullptr) bias = weights(*vector);
+  explicit Linear(const model::Parameter& parameter) : weight(weights(*parameter.weight)) {
+    if (parameter.bias != nullptr) bias = weights(*parameter.bias);
   }
   /// `rows` rows of a fused matrix, from `first` on.
   Linear(const gguf::Tensor& fused, std::size_t first, std::size_t rows) {
@@ -39,35 +40,50 @@ struct Linear {
   }
 };
 
+/// What a family normalises with; empty where it does not.
+struct NormWeights {
+  Floats weight, bias;
+
+  NormWeights() = default;
+  explicit NormWeights(const model::Parameter& parameter) {
+    if (parameter.weight != nullptr) weight = weights(*parameter.weight);
+    if (parameter.bias != nullptr) bias = weights(*parameter.bias);
+  }
+};
+
 struct Layer {
-  Floats attention_norm, ffn_norm, q_norm, k_norm;
+  NormWeights attention_norm, attention_post_norm, ffn_norm, ffn_post_norm, q_norm, k_norm;
   Linear q, k, v, o, gate, up, down;
 };
 
-Layer load_layer(const model::LayerTensors& t, const model::Config& c) {
+Layer load_layer(const model::Parameters& t, const model::Config& c) {
+  using model::Role;
   Layer layer;
-  layer.attention_norm = weights(*t.attention_norm);
-  layer.ffn_norm = weights(*t.ffn_norm);
-  if (t.qkv != nullptr) {
-    layer.q = Linear(*t.qkv, 0, c.q_width());
-    layer.k = Linear(*t.qkv, c.q_width(), c.kv_width());
-    layer.v = Linear(*t.qkv, c.q_width() + c.kv_width(), c.kv_width());
+  layer.attention_norm = NormWeights(t[Role::attention_norm]);
+  layer.attention_post_norm = NormWeights(t[Role::attention_post_norm]);
+  layer.ffn_norm = NormWeights(t[Role::ffn_norm]);
+  layer.ffn_post_norm = NormWeights(t[Role::ffn_post_norm]);
+  layer.q_norm = NormWeights(t[Role::q_norm]);
+  layer.k_norm = NormWeights(t[Role::k_norm]);
+  if (t[Role::qkv]) {
+    const gguf::Tensor& qkv = *t[Role::qkv].weight;
+    layer.q = Linear(qkv, 0, c.q_width());
+    layer.k = Linear(qkv, c.q_width(), c.kv_width());
+    layer.v = Linear(qkv, c.q_width() + c.kv_width(), c.kv_width());
   } else {
-    layer.q = Linear(t.q, t.q_bias);
-    layer.k = Linear(t.k, t.k_bias);
-    layer.v = Linear(t.v, t.v_bias);
+    layer.q = Linear(t[Role::q]);
+    layer.k = Linear(t[Role::k]);
+    layer.v = Linear(t[Role::v]);
   }
-  if (t.q_norm != nullptr) layer.q_norm = weights(*t.q_norm);
-  if (t.k_norm != nullptr) layer.k_norm = weights(*t.k_norm);
-  layer.o = Linear(t.o, t.o_bias);
-  if (t.gate_up != nullptr) {
-    layer.gate = Linear(*t.gate_up, 0, c.ffn);
-    layer.up = Linear(*t.gate_up, c.ffn, c.ffn);
+  layer.o = Linear(t[Role::o]);
+  if (t[Role::gate_up]) {
+    layer.gate = Linear(*t[Role::gate_up].weight, 0, c.ffn);
+    layer.up = Linear(*t[Role::gate_up].weight, c.ffn, c.ffn);
   } else {
-    layer.gate = Linear(t.gate, t.gate_bias);
-    layer.up = Linear(t.up, t.up_bias);
+    if (t[Role::gate]) layer.gate = Linear(t[Role::gate]);
+    layer.up = Linear(t[Role::up]);
   }
-  layer.down = Linear(t.down, t.down_bias);
+  layer.down = Linear(t[Role::down]);
   return layer;
 }
 
@@ -76,16 +92,23 @@ std::span<const float> row_of(const Floats& matrix, std::size_t index, std::size
 }
 std::span<float> row_of(Floats& matrix, std::size_t index, std::size_t length) { return std::span(matrix).subspan(index * length, length); }
 
-Floats normalised(const Floats& x, const Floats& weight, float epsilon) {
+/// Each row, or each part of a row as long as the weight, normalised; x itself where there is no norm.
+Floats normalised(const Floats& x, const NormWeights& norm, float epsilon) {
+  const std::size_t length = norm.weight.size();
+  if (length == 0) return x;
   Floats out(x.size());
-  for (std::size_t r = 0; r < x.size() / weight.size(); ++r) {
-    rms_norm(row_of(x, r, weight.size()), weight, epsilon, row_of(out, r, weight.size()));
+  for (std::size_t r = 0; r < x.size() / length; ++r) {
+    if (norm.bias.empty()) {
+      rms_norm(row_of(x, r, length), norm.weight, epsilon, row_of(out, r, length));
+    } else {
+      layer_norm(row_of(x, r, length), norm.weight, norm.bias, epsilon, row_of(out, r, length));
+    }
   }
   return out;
 }
 
-void add(Floats& x, const Floats& delta) {
-  for (std::size_t i = 0; i < x.size(); ++i) x[i] += delta[i];
+void add(Floats& x, const Floats& delta, float scale = 1.0f) {
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] += delta[i] * scale;
 }
 
 /// Puts rows into a cache from row `first` on, over what is there.
@@ -101,7 +124,8 @@ void store(Floats& cache, std::size_t first, std::size_t width, const Floats& ro
 struct Model::Impl {
   model::Config config;
   KvFormat kv_format = KvFormat::f32;
-  Floats embedding, output_norm;
+  Floats embedding;
+  NormWeights output_norm;
   Linear output;  // empty where the embedding serves
   Floats output_bias;
   std::vector<Layer> layers;
@@ -145,7 +169,7 @@ Floats Model::Impl::embed(std::span<const std::int32_t> tokens) const {
   Floats x;
   for (const std::int32_t token : tokens) {
     const auto row = row_of(embedding, static_cast<std::size_t>(token), config.width);
-    x.insert(x.end(), row.begin(), row.end());
+    for (const float number : row) x.push_back(number * config.embedding_scale);
   }
   return x;
 }
@@ -153,45 +177,63 @@ Floats Model::Impl::embed(std::span<const std::int32_t> tokens) const {
 void Model::Impl::run_attention(std::uint32_t index, Sequence& sequence, std::uint32_t first_position, std::size_t rows,
                                 const Options& options, Floats& x) const {
   const Layer& layer = layers[index];
+  const model::LayerSpec spec = config.layer(index);
   const Floats input = normalised(x, layer.attention_norm, config.norm_epsilon);
   if (options.observe) options.observe(index, MatrixInput::attention, input, rows);
-  Floats q = layer.q.apply(input, rows), k = layer.k.apply(input, rows);
+  Floats q = normalised(layer.q.apply(input, rows), layer.q_norm, config.norm_epsilon);
+  Floats k = normalised(layer.k.apply(input, rows), layer.k_norm, config.norm_epsilon);
   const Floats v = layer.v.apply(input, rows);
-  if (config.layer(index).qk_norm) {
-    q = normalised(q, layer.q_norm, config.norm_epsilon);
-    k = normalised(k, layer.k_norm, config.norm_epsilon);
-  }
-  for (std::size_t r = 0; r < rows && config.layer(index).rotates; ++r) {
+  for (std::size_t r = 0; r < rows; ++r) {
     const auto position = first_position + static_cast<std::uint32_t>(r);
-    rope(row_of(q, r, config.q_width()), position, config);
-    rope(row_of(k, r, config.kv_width()), position, config);
+    if (spec.rotates) {
+      rope(row_of(q, r, config.q_width()), position, config, spec.local_rope);
+      rope(row_of(k, r, config.kv_width()), position, config, spec.local_rope);
+    }
+    const double temperature = config.temperature_at(position);
+    for (float& number : row_of(q, r, config.q_width())) number = static_cast<float>(number * temperature);
   }
   store(sequence.keys[index], first_position, config.kv_width(), k, kv_format);
   store(sequence.values[index], first_position, config.kv_width(), v, kv_format);
-  const KvView cache{sequence.keys[index], sequence.values[index], config.kv_heads, config.head_dim};
+  const KvView cache{sequence.keys[index], sequence.values[index],   config.kv_heads,
+                     config.head_dim,      config.attention_scale, config.attention_softcap};
   Floats mixed(q.size());
   for (std::size_t r = 0; r < rows; ++r) {
-    attention(row_of(q, r, config.q_width()), cache, first_position + static_cast<std::uint32_t>(r), row_of(mixed, r, config.q_width()));
+    attention(row_of(q, r, config.q_width()), cache, first_position + static_cast<std::uint32_t>(r), row_of(mixed, r, config.q_width()),
+              spec.window);
   }
   if (options.observe) options.observe(index, MatrixInput::attention_output, mixed, rows);
-  add(x, layer.o.apply(mixed, rows));
+  add(x, normalised(layer.o.apply(mixed, rows), layer.attention_post_norm, config.norm_epsilon), config.residual_scale);
 }
 
 void Model::Impl::run_mlp(std::uint32_t index, std::size_t rows, const Options& options, Floats& x) const {
   const Layer& layer = layers[index];
   const Floats input = normalised(x, layer.ffn_norm, config.norm_epsilon);
   if (options.observe) options.observe(index, MatrixInput::ffn, input, rows);
-  Floats gate = layer.gate.apply(input, rows);
-  swiglu(gate, layer.up.apply(input, rows), gate);
-  if (options.observe) options.observe(index, MatrixInput::ffn_down, gate, rows);
-  add(x, layer.down.apply(gate, rows));
+  Floats activated = layer.up.apply(input, rows);
+  switch (config.layer(index).mlp) {
+    case model::Mlp::gated_silu:
+      swiglu(layer.gate.apply(input, rows), activated, activated);
+      break;
+    case model::Mlp::gated_gelu:
+      geglu(layer.gate.apply(input, rows), activated, activated);
+      break;
+    case model::Mlp::gelu:
+      for (float& number : activated) number = static_cast<float>(gelu(number));
+      break;
+  }
+  if (options.observe) options.observe(index, MatrixInput::ffn_down, activated, rows);
+  add(x, normalised(layer.down.apply(activated, rows), layer.ffn_post_norm, config.norm_epsilon), config.residual_scale);
 }
 
 Floats Model::Impl::logits(std::span<const float> hidden) const {
-  Floats normed(hidden.size()), out(config.vocabulary);
-  rms_norm(hidden, output_norm, config.norm_epsilon, normed);
+  const Floats normed = normalised(Floats(hidden.begin(), hidden.end()), output_norm, config.norm_epsilon);
+  Floats out(config.vocabulary);
   multiply(config.tied_embeddings ? embedding : output.weight, normed, out);
   if (!output_bias.empty()) add(out, output_bias);
+  for (float& logit : out) {
+    logit *= config.logit_scale;
+    if (config.final_softcap > 0.0f) logit = config.final_softcap * std::tanh(logit / config.final_softcap);
+  }
   return out;
 }
 
@@ -203,11 +245,12 @@ Model::Model(const gguf::File& file, KvFormat kv_format, std::uint32_t context) 
     fail(Code::invalid_argument, "Heads of {} dimensions are no whole blocks of {}.", impl_->config.head_dim, kv_block);
   }
   const model::ModelTensors tensors = model::find_tensors(file, impl_->config);
-  impl_->embedding = weights(*tensors.embedding);
-  impl_->output_norm = weights(*tensors.output_norm);
-  if (!impl_->config.tied_embeddings) impl_->output = Linear(tensors.output, nullptr);
-  if (tensors.output_bias != nullptr) impl_->output_bias = weights(*tensors.output_bias);
-  for (const model::LayerTensors& layer : tensors.layers) impl_->layers.push_back(load_layer(layer, impl_->config));
+  using model::Role;
+  impl_->embedding = weights(*tensors.model[Role::embedding].weight);
+  impl_->output_norm = NormWeights(tensors.model[Role::output_norm]);
+  if (!impl_->config.tied_embeddings) impl_->output.weight = weights(*tensors.model[Role::output].weight);
+  if (tensors.model[Role::output].bias != nullptr) impl_->output_bias = weights(*tensors.model[Role::output].bias);
+  for (const model::Parameters& layer : tensors.layers) impl_->layers.push_back(load_layer(layer, impl_->config));
 }
 
 Model::Model(Model&&) noexcept = default;

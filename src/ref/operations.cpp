@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <numbers>
 #include <numeric>
 
 #include "base/status.h"
@@ -90,15 +91,28 @@ void rms_norm(std::span<const float> x, std::span<const float> weight, float eps
     out[i] = static_cast<float>(static_cast<double>(x[i]) * scale * static_cast<double>(weight[i]));
 }
 
-void rope(std::span<float> heads, std::uint32_t position, const model::Config& config) {
+void layer_norm(std::span<const float> x, std::span<const float> weight, std::span<const float> bias, float epsilon, std::span<float> out) {
+  expect(!x.empty() && x.size() == weight.size() && x.size() == bias.size() && x.size() == out.size(),
+         "x, weight, bias and out differ in length");
+  const double mean = std::accumulate(x.begin(), x.end(), 0.0) / static_cast<double>(x.size());
+  double variance = 0.0;
+  for (const float v : x) variance += (static_cast<double>(v) - mean) * (static_cast<double>(v) - mean);
+  const double scale = 1.0 / std::sqrt(variance / static_cast<double>(x.size()) + static_cast<double>(epsilon));
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    out[i] = static_cast<float>((static_cast<double>(x[i]) - mean) * scale * static_cast<double>(weight[i]) + static_cast<double>(bias[i]));
+  }
+}
+
+void rope(std::span<float> heads, std::uint32_t position, const model::Config& config, bool local) {
   expect(config.head_dim > 0 && heads.size() % config.head_dim == 0, "the vector is not whole heads");
   const std::uint32_t pairs = config.rope_dim / 2;
   const bool neighbours = config.rope_pairs == model::RopePairs::neighbours;
   for (std::uint32_t i = 0; i < pairs; ++i) {
-    double angle = static_cast<double>(position) / static_cast<double>(config.rope_scale) *
-                   std::pow(static_cast<double>(config.rope_base), -2.0 * i / config.rope_dim);
-    if (!config.rope_factors.empty()) angle /= static_cast<double>(config.rope_factors[i]);
-    const auto magnitude = static_cast<double>(config.rope_magnitude);
+    const auto base = static_cast<double>(local ? config.local_rope_base : config.rope_base);
+    double angle = static_cast<double>(position) * std::pow(base, -2.0 * i / config.rope_dim);
+    if (!local) angle /= static_cast<double>(config.rope_scale);
+    if (!local && !config.rope_factors.empty()) angle /= static_cast<double>(config.rope_factors[i]);
+    const double magnitude = local ? 1.0 : static_cast<double>(config.rope_magnitude);
     const double cosine = magnitude * std::cos(angle), sine = magnitude * std::sin(angle);
     const std::size_t first = neighbours ? 2 * i : i, second = neighbours ? 2 * i + 1 : i + pairs;
     for (std::size_t head = 0; head < heads.size(); head += config.head_dim) {
@@ -116,11 +130,14 @@ void attention(std::span<const float> q, const KvView& cache, std::span<const st
   const std::size_t positions = std::min(cache.keys.size(), cache.values.size()) / stride;
   for (const std::uint32_t p : visible) expect(p < positions, "a visible position is outside the cache");
   const std::size_t heads = q.size() / dim, group = heads / cache.kv_heads;
-  const double scale = 1.0 / std::sqrt(static_cast<double>(dim));
+  const double scale = cache.scale > 0.0 ? cache.scale : 1.0 / std::sqrt(static_cast<double>(dim));
   std::vector<double> scores(visible.size()), sums(dim);
   for (std::size_t h = 0; h < heads; ++h) {
     const std::size_t offset = h / group * dim;
-    for (std::size_t j = 0; j < visible.size(); ++j) scores[j] = dot(&q[h * dim], &cache.keys[visible[j] * stride + offset], dim) * scale;
+    for (std::size_t j = 0; j < visible.size(); ++j) {
+      scores[j] = dot(&q[h * dim], &cache.keys[visible[j] * stride + offset], dim) * scale;
+      if (cache.softcap > 0.0) scores[j] = cache.softcap * std::tanh(scores[j] / cache.softcap);
+    }
     const double most = *std::ranges::max_element(scores);
     double total = 0.0;
     std::ranges::fill(sums, 0.0);
@@ -134,9 +151,10 @@ void attention(std::span<const float> q, const KvView& cache, std::span<const st
   }
 }
 
-void attention(std::span<const float> q, const KvView& cache, std::uint32_t position, std::span<float> out) {
-  std::vector<std::uint32_t> visible(static_cast<std::size_t>(position) + 1);
-  std::iota(visible.begin(), visible.end(), 0u);
+void attention(std::span<const float> q, const KvView& cache, std::uint32_t position, std::span<float> out, std::uint32_t window) {
+  const std::uint32_t first = window > 0 && position >= window ? position + 1 - window : 0;
+  std::vector<std::uint32_t> visible(static_cast<std::size_t>(position) + 1 - first);
+  std::iota(visible.begin(), visible.end(), first);
   attention(q, cache, visible, out);
 }
 
@@ -145,6 +163,17 @@ void swiglu(std::span<const float> gate, std::span<const float> up, std::span<fl
   for (std::size_t i = 0; i < gate.size(); ++i) {
     const auto g = static_cast<double>(gate[i]);
     out[i] = static_cast<float>(g / (1.0 + std::exp(-g)) * static_cast<double>(up[i]));
+  }
+}
+
+double gelu(double x) {
+  return 0.5 * x * (1.0 + std::tanh(std::sqrt(2.0 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
+}
+
+void geglu(std::span<const float> gate, std::span<const float> up, std::span<float> out) {
+  expect(gate.size() == up.size() && gate.size() == out.size(), "gate, up and out differ in length");
+  for (std::size_t i = 0; i < gate.size(); ++i) {
+    out[i] = static_cast<float>(gelu(static_cast<double>(gate[i])) * static_cast<double>(up[i]));
   }
 }
 

@@ -30,27 +30,36 @@ std::vector<float> weights(const gguf::Tensor& tensor);
 /// out = x / sqrt(mean(x^2) + epsilon) * weight (Zhang and Sennrich 2019). Three spans of one length.
 void rms_norm(std::span<const float> x, std::span<const float> weight, float epsilon, std::span<float> out);
 
+/// out = (x - mean) / sqrt(variance + epsilon) * weight + bias (Ba et al. 2016). Four spans of one length.
+void layer_norm(std::span<const float> x, std::span<const float> weight, std::span<const float> bias, float epsilon, std::span<float> out);
+
 /// Rotates every head in place (Su et al. 2021). `heads`: any number of heads of config.head_dim floats. The angle of pair i of rope_dim/2
 /// is position / rope_scale * rope_base^(-2i / rope_dim) / rope_factors[i], computed in binary64, and so are its cosine and sine, both times
-/// rope_magnitude; dimensions from rope_dim on are left
-/// alone.
-void rope(std::span<float> heads, std::uint32_t position, const model::Config& config);
+/// rope_magnitude; with `local` it is position * local_rope_base^(-2i / rope_dim). Dimensions from rope_dim on are left alone.
+void rope(std::span<float> heads, std::uint32_t position, const model::Config& config, bool local = false);
 
 /// A layer's cached keys and values: row p of each holds kv_heads * head_dim floats for position p.
 struct KvView {
   std::span<const float> keys, values;
   std::uint32_t kv_heads = 0, head_dim = 0;
+  double scale = 0.0;    ///< of scores; 0: 1 / sqrt(head_dim)
+  double softcap = 0.0;  ///< scores become softcap * tanh(score / softcap); 0: they stay
 };
 
-/// One query row over the listed cache positions: out[h] = sum of softmax(q[h] . k / sqrt(head_dim)) v, where query head h reads KV head
+/// One query row over the listed cache positions: out[h] = sum of softmax(softcapped(scale * q[h] . k)) v, where query head h reads KV head
 /// h / (heads / kv_heads). q and out: heads * head_dim floats. Throws invalid_argument for a position outside the cache or an empty list.
 void attention(std::span<const float> q, const KvView& cache, std::span<const std::uint32_t> visible, std::span<float> out);
 
-/// The same over positions 0 .. position.
-void attention(std::span<const float> q, const KvView& cache, std::uint32_t position, std::span<float> out);
+/// The same over positions 0 .. position, or the last `window` of them.
+void attention(std::span<const float> q, const KvView& cache, std::uint32_t position, std::span<float> out, std::uint32_t window = 0);
 
 /// out = silu(gate) * up with silu(g) = g / (1 + exp(-g)) (Shazeer 2020, "GLU variants improve transformer").
 void swiglu(std::span<const float> gate, std::span<const float> up, std::span<float> out);
+
+/// GELU in its tanh form (Hendrycks and Gimpel 2016): x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))).
+double gelu(double x);
+/// out = gelu(gate) * up (Shazeer 2020).
+void geglu(std::span<const float> gate, std::span<const float> up, std::span<float> out);
 
 /// before . after / (|before| |after|); 0 where a norm is 0.
 float cosine(std::span<const float> before, std::span<const float> after);

@@ -54,7 +54,7 @@ std::string check_split(Bench& bench, const AttentionShapeRows& work, const kern
   const std::size_t words = s.partial_bytes(bucket) / sizeof(float), row_words = words / bucket;
   data.put(bench, bucket);
   bench.reserve({ResourceKind::attention_partial}, words);
-  bench.run(kernels::attention(select, s, 0, bucket, "attention", work.keys()).front());
+  bench.run(kernels::attention(select, s, {}, bucket, "attention", work.keys()).front());
 
   const auto partial = bench.get<float>({ResourceKind::attention_partial}, words);
   for (std::uint32_t row = 0; row < work.rows; ++row) {
@@ -80,7 +80,7 @@ std::string check_serial(Bench& bench, const AttentionShapeRows& work) {
   const std::uint32_t bucket = kernels::bucket_for(work.rows), width = s.heads * s.head_dim;
   data.put(bench, bucket);
   bench.reserve({ResourceKind::attended}, std::size_t{bucket} * padded(width));
-  bench.run(kernels::attention(bench.select(), s, 0, bucket, "attention", work.keys()));
+  bench.run(kernels::attention(bench.select(), s, {}, bucket, "attention", work.keys()));
   const auto got = bench.get<float>({ResourceKind::attended}, std::size_t{bucket} * padded(width));
   for (std::uint32_t row = 0; row < work.rows; ++row) {
     std::vector<float> wanted;
@@ -114,7 +114,7 @@ std::string check_merge(Bench& bench, const AttentionShapeRows& work) {
   bench.set_rows(work.base, work.rows);
   if (work.window) bench.state().window = {work.window->sink, work.window->recent};
   put_tree(bench, work.parents);
-  bench.run(kernels::attention(splitting(bench), s, 0, bucket, "attention", work.keys()).back());
+  bench.run(kernels::attention(splitting(bench), s, {}, bucket, "attention", work.keys()).back());
 
   const auto got = bench.get<float>({ResourceKind::attended}, std::size_t{bucket} * padded(width));
   for (std::uint32_t row = 0; row < work.rows; ++row) {

@@ -17,7 +17,7 @@ std::string check(Bench& bench, const AttentionShapeRows& work, const kernels::S
   const std::uint32_t bucket = kernels::bucket_for(work.rows), width = s.heads * s.head_dim;
   data.put(bench, bucket);
   bench.reserve({ResourceKind::attended}, std::size_t{bucket} * padded(width));
-  bench.run(kernels::attention_prefill(select, s, 0, bucket, "attention_prefill"));
+  bench.run(kernels::attention_prefill(select, s, {}, bucket, "attention_prefill"));
   const auto got = bench.get<float>({ResourceKind::attended}, std::size_t{bucket} * padded(width));
   std::vector<float> wanted;
   std::vector<double> tolerance;

@@ -27,7 +27,7 @@ std::string check(Bench& bench, gguf::Type format, std::uint32_t vocabulary, std
     tokens.push_back(token);
     bench.state().tokens[row] = token;
   }
-  bench.run(kernels::embed(bench.select(), placed, bucket, out, "embed"));
+  bench.run(kernels::embed(bench.select(), placed, bucket, out, 1.0f, "embed"));
   const auto got = bench.get<float>(out, std::size_t{bucket} * stride);
   for (std::uint32_t row = 0; row < rows; ++row) {
     std::vector<float> wanted(stride, 0.0f);  // the padding must be zero: matrices read it

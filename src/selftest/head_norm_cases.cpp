@@ -29,7 +29,7 @@ std::string check(Bench& bench, const Shape& shape) {
   bench.put({ResourceKind::qkv}, strided(qkv, width));
   bench.put({ResourceKind::weight, 0}, strided(q_weight, dim));
   bench.put({ResourceKind::weight, 1}, strided(k_weight, dim));
-  bench.run(kernels::head_norm(bench.select(), {0, 1, shape.heads, shape.kv_heads, dim, stride, norm_epsilon}, bucket, "head_norm"));
+  bench.run(kernels::head_norm(bench.select(), {0, 1, shape.heads, shape.kv_heads, dim, dim, stride, norm_epsilon}, bucket, "head_norm"));
 
   const auto got = bench.get<float>({ResourceKind::qkv}, std::size_t{bucket} * stride);
   // As rms_norm's, over a head.

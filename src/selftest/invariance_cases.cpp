@@ -118,7 +118,7 @@ std::string check_head_norm(Bench& bench, Depth depth) {
       bench, depth,
       [&](Bench& b, const std::vector<std::uint32_t>& order) {
         b.put({ResourceKind::qkv}, gather(x, width, order));
-        b.run(kernels::head_norm(b.select(), {0, 1, heads, kv_heads, dim, padded(width), 1e-6f}, bucket_of(order), "head_norm"));
+        b.run(kernels::head_norm(b.select(), {0, 1, heads, kv_heads, dim, dim, padded(width), 1e-6f}, bucket_of(order), "head_norm"));
         return read_rows(b, {ResourceKind::qkv}, order.size(), width, padded(width));
       },
       false);
@@ -136,7 +136,7 @@ std::string check_fused(Bench& bench, Depth depth, gguf::Type format, const kern
     const kernels::Resource in{ResourceKind::residual}, out{ResourceKind::activated};
     b.put(in, gather(x, k, order));
     b.reserve(out, std::size_t{bucket_of(order)} * padded(n));
-    b.run(kernels::matvec(select, placed, in, out, bucket_of(order), {.norm = kernels::MatvecNorm{1, 1e-5f}, .swiglu = true}, "matvec"));
+    b.run(kernels::matvec(select, placed, in, out, bucket_of(order), {.norm = kernels::MatvecNorm{1, 1e-5f}, .activation = kernels::Activation::gated_silu}, "matvec"));
     return read_rows(b, out, order.size(), n, padded(n));
   };
   return compare_rows(bench, depth, run, false, most);
@@ -151,7 +151,7 @@ std::string check_swiglu(Bench& bench, Depth depth) {
       [&](Bench& b, const std::vector<std::uint32_t>& order) {
         b.put({ResourceKind::gate_up}, gather(gate_up, 2 * n, order));
         b.reserve({ResourceKind::activated}, std::size_t{bucket_of(order)} * padded(n));
-        b.run(kernels::swiglu(b.select(), n, bucket_of(order), "swiglu"));
+        b.run(kernels::activate(b.select(), kernels::Activation::gated_silu, n, bucket_of(order), "swiglu"));
         return read_rows(b, {ResourceKind::activated}, order.size(), n, padded(n));
       },
       false);
@@ -194,7 +194,7 @@ std::string check_rope_store(Bench& bench, Depth depth, std::uint32_t head_dim, 
         b.reserve({ResourceKind::q_rotated}, std::size_t{bucket_of(order)} * padded(q_width));
         for (const ResourceKind cache : {ResourceKind::k_cache, ResourceKind::v_cache}) b.reserve({cache}, s.kv_bytes() / 4);
         b.set_rows(first_position + order.front(), static_cast<std::uint32_t>(order.size()));
-        b.run(kernels::rope_store(b.select(), s, 0, bucket_of(order), "rope_store"));
+        b.run(kernels::rope_store(b.select(), s, {}, bucket_of(order), "rope_store"));
         std::vector<Words> rows = read_rows(b, {ResourceKind::q_rotated}, order.size(), q_width, padded(q_width));
         for (const ResourceKind cache : {ResourceKind::k_cache, ResourceKind::v_cache}) {
           const Words all = b.get<std::uint32_t>({cache}, s.kv_bytes() / 4);
@@ -225,7 +225,7 @@ std::string check_attention(Bench& bench, Depth depth, std::uint32_t kv_heads, K
         b.set_rows(base, rows);
         b.state().attention_groups = {(base + rows - 1) / s.chunk + 1,
                                       s.heads / b.select().attention(s.group(), s.head_dim, s.chunk, bucket).heads, rows};
-        b.run(kernels::attention(b.select(), s, 0, bucket, "attention"));
+        b.run(kernels::attention(b.select(), s, {}, bucket, "attention"));
         return read_rows(b, {ResourceKind::attended}, order.size(), width, padded(width));
       },
       true);

@@ -117,7 +117,7 @@ std::string check_matrix(Bench& bench, const MatrixShape& shape, const kernels::
   const kernels::Matrix placed = place(bench, matrix, shape.parts, select.interleave());
   put_rows(bench, x, operands.x, shape.k, bucket);
   kernels::MatvecFusion fusion;
-  fusion.swiglu = shape.swiglu;
+  if (shape.swiglu) fusion.activation = kernels::Activation::gated_silu;
   if (shape.norm) {
     bench.put({ResourceKind::weight, norm_tensor}, strided(operands.norm, shape.k));
     fusion.norm = {norm_tensor, norm_epsilon};

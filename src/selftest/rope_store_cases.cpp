@@ -96,7 +96,7 @@ std::string check(Bench& bench, const Shape& shape, const kernels::Selector& sel
   bench.reserve({ResourceKind::v_cache, 1}, a.kv_bytes() / 4);
   bench.set_rows(shape.base, shape.rows);
   put_tree(bench, shape.parents);
-  bench.run(kernels::rope_store(select, a, 1, bucket, "rope_store", !shape.parents.empty(), shape.rotates));
+  bench.run(kernels::rope_store(select, a, {.index = 1, .rotates = shape.rotates}, bucket, "rope_store", !shape.parents.empty()));
 
   const auto q_words = bench.get<std::uint32_t>({ResourceKind::q_rotated}, std::size_t{bucket} * padded(q_width));
   const auto q_got = bench.get<float>({ResourceKind::q_rotated}, q_words.size());

@@ -32,7 +32,7 @@ std::string check(Bench& bench, std::uint32_t n, std::uint32_t rows, float size)
   std::copy_n(special, std::min<std::size_t>(std::size(special), gate.size()), gate.begin());
   bench.put({ResourceKind::gate_up}, strided(joined_rows(bucket, {&gate, &up}), 2 * n));
   bench.reserve({ResourceKind::activated}, std::size_t{bucket} * stride);
-  bench.run(kernels::swiglu(bench.select(), n, bucket, "swiglu"));
+  bench.run(kernels::activate(bench.select(), kernels::Activation::gated_silu, n, bucket, "swiglu"));
 
   const auto got = bench.get<float>({ResourceKind::activated}, std::size_t{bucket} * stride);
   const auto words = bench.get<std::uint32_t>({ResourceKind::activated}, std::size_t{bucket} * stride);

@@ -117,7 +117,7 @@ Contest attention_contest(const Selector& select, const kernels::AttentionShape&
   contest.take = [=](std::size_t i, Choices& choices) { choices.attention[{shape.group(), shape.head_dim, rows}] = candidates[i]; };
   contest.run = [=, &select, take = contest.take](std::size_t i) {
     const Selector chosen = with(select, [&](Choices& choices) { take(i, choices); });
-    std::vector<kernels::Dispatch> dispatches = kernels::attention(chosen, shape, 0, rows, "tuning");
+    std::vector<kernels::Dispatch> dispatches = kernels::attention(chosen, shape, {}, rows, "tuning");
     dispatches.front().indirect_offset.reset();  // all chunks of the text: its group counts are the largest there are
     return dispatches;
   };

@@ -70,7 +70,7 @@ TEST_F(Candidates, GiveTheSameBitsForMatrices) {
       bench.put({ResourceKind::weight, norm_tensor}, strided(random.floats(k, 0.5f, 2.0f), k));
       kernels::MatvecFusion norm, swiglu;
       norm.norm = swiglu.norm = kernels::MatvecNorm{norm_tensor, 1e-5f};
-      swiglu.swiglu = true;
+      swiglu.activation = kernels::Activation::gated_silu;
       const Selector select = with({});
       for (const kernels::MatvecFusion& fusion : {kernels::MatvecFusion{}, norm, swiglu}) {
         if (fusion.norm && (select.tiled(rows) || format != gguf::Type::q8_0)) continue;
@@ -113,7 +113,7 @@ TEST_F(Candidates, GiveTheSameBitsForAttention) {
       bench.reserve({ResourceKind::attention_partial}, shape.partial_bytes(rows) / 4);
       bench.reserve({ResourceKind::attended}, std::size_t{rows} * padded(width));
       bench.state().attention_groups = {(base + rows - 1) / shape.chunk + 1, shape.heads / candidate.heads, rows};
-      bench.run(kernels::attention(with(choices), shape, 0, rows, "candidate"));
+      bench.run(kernels::attention(with(choices), shape, {}, rows, "candidate"));
       const Words words = bench.get<std::uint32_t>({ResourceKind::attended}, std::size_t{rows} * padded(width));
       if (built_in.empty()) built_in = words;
       EXPECT_EQ(words, built_in) << candidate.heads << " heads x " << candidate.rows << " rows of " << rows;

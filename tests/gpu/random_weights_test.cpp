@@ -43,7 +43,7 @@ std::vector<float> random_rows(gguf::Type format) {
     return resource.kind == ResourceKind::state ? state : out;
   };
   vk::Recorder recorder(device);
-  for (const kernels::Dispatch& dispatch : kernels::embed(bench.select(), matrix, n, {ResourceKind::scratch}, "embed")) {
+  for (const kernels::Dispatch& dispatch : kernels::embed(bench.select(), matrix, n, {ResourceKind::scratch}, 1.0f, "embed")) {
     kernels::record(recorder, library, dispatch, resolve);
   }
   vk::Queue(device).submit_and_wait(recorder.finish());

@@ -1,0 +1,104 @@
+// What Config::from is made of: metadata keys with their ranges checked, and the parts that fill a field each.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/status.h"
+#include "gguf/gguf.h"
+#include "model/config.h"
+
+namespace skipstone::model {
+
+// Bounds far above any model in the field and low enough that no product of two of them overflows 64 bits (or q_width 32).
+inline constexpr std::uint32_t most_layers = 256;
+inline constexpr std::uint32_t most_heads = 1u << 16;
+inline constexpr std::uint32_t most_head_dim = 256;
+inline constexpr std::uint32_t most_width = 1u << 20;
+inline constexpr std::uint32_t most_ffn = 1u << 22;
+inline constexpr std::uint32_t most_vocabulary = 1u << 24;
+inline constexpr std::uint32_t most_context = 1u << 30;
+
+/// The metadata keys under an architecture's prefix, with their ranges checked.
+class Keys {
+ public:
+  Keys(const gguf::File& file, std::string_view prefix) : file_(file), prefix_(prefix) {}
+
+  std::string full(std::string_view name) const { return fmt::format("{}.{}", prefix_, name); }
+  bool has(std::string_view name) const { return file_.find(full(name)) != nullptr; }
+
+  /// An integer in [low, high]; without a fallback the key must be there.
+  std::uint32_t count(std::string_view name, std::uint32_t low, std::uint32_t high, std::optional<std::uint32_t> fallback = {}) const {
+    if (!has(name) && fallback) return *fallback;
+    return in_range(full(name), file_.required_integer(full(name)), low, high);
+  }
+
+  /// A count that newer converters may store as an array with an item per layer. Layers that differ need kernels per layer, which we do not
+  /// have.
+  std::uint32_t per_layer(std::string_view name, std::uint32_t layers, std::uint32_t high,
+                          std::optional<std::uint32_t> fallback = {}) const {
+    const std::string key = full(name);
+    const gguf::Value* value = file_.find(key);
+    if (value == nullptr || !std::holds_alternative<std::shared_ptr<const gguf::Array>>(*value)) return count(name, 1, high, fallback);
+    const std::vector<std::int32_t> items = file_.integers(key);
+    if (items.size() != layers) {
+      fail(Code::bad_file, "The array '{}' has {} items, but the model has {} layers; the file is damaged or was converted wrongly.", key,
+           items.size(), layers);
+    }
+    if (std::adjacent_find(items.begin(), items.end(), std::not_equal_to<>()) != items.end()) {
+      fail(Code::unsupported, "The layers differ in '{}', which this version cannot run; it needs one value for all layers.", key);
+    }
+    if (items[0] < 1) fail(Code::bad_file, "The key '{}' is {}, expected 1 to {}.", key, items[0], high);
+    return in_range(key, static_cast<std::uint64_t>(items[0]), 1, high);
+  }
+
+  /// A finite number above 0; without a fallback the key must be there.
+  float positive(std::string_view name, std::optional<float> fallback = {}) const {
+    const std::string key = full(name);
+    if (!has(name)) {
+      if (fallback) return *fallback;
+      fail(Code::bad_file, "The key '{}' is missing; a model of this architecture needs it.", key);
+    }
+    const double value = file_.number(key, 0.0);
+    constexpr double least = std::numeric_limits<float>::min(), most = std::numeric_limits<float>::max();
+    if (!(value >= least && value <= most)) fail(Code::bad_file, "The key '{}' is {}, expected a finite number above 0.", key, value);
+    return static_cast<float>(value);
+  }
+
+  /// A finite number of 0 or more; absent: 0.
+  float not_negative(std::string_view name) const {
+    const std::string key = full(name);
+    const double value = file_.number(key, 0.0);
+    constexpr double most = std::numeric_limits<float>::max();
+    if (!(value >= 0.0 && value <= most)) fail(Code::bad_file, "The key '{}' is {}, expected a finite number, 0 or more.", key, value);
+    return static_cast<float>(value);
+  }
+
+  const gguf::File& file() const { return file_; }
+
+ private:
+  static std::uint32_t in_range(const std::string& key, std::uint64_t value, std::uint32_t low, std::uint32_t high) {
+    if (value < low || value > high) fail(Code::bad_file, "The key '{}' is {}, expected {} to {}.", key, value, low, high);
+    return static_cast<std::uint32_t>(value);
+  }
+
+  const gguf::File& file_;
+  std::string prefix_;
+};
+
+/// Rotary dimensions, bases, scaling and factors; after `family`, `head_dim` and `rope_pairs` are set.
+void read_rope(const Keys& keys, Config& config);
+
+/// Which layers see a part of the text; after `layers`.
+void read_windows(const Keys& keys, Config& config);
+
+}  // namespace skipstone::model
