@@ -42,23 +42,33 @@ struct Family {
   std::span<const Name> names = {};  ///< over the common ones
   bool permuted = false;             ///< the file's rows of Q and K are not in the checkpoint's order
   bool norms_less_one = false;
+  std::set<std::string> free = {};  ///< keys that may differ or be on one side alone, besides free_keys
 };
 
-constexpr std::array families{Family{"qwen2"},
-                              Family{"qwen3"},
-                              Family{.fixture = "gemma2", .names = gemma_layer_names, .norms_less_one = true},
-                              Family{.fixture = "gemma3", .names = gemma_layer_names, .norms_less_one = true},
-                              Family{.fixture = "phi3", .names = phi3_layer_names},
-                              Family{.fixture = "phi3-longrope", .names = phi3_layer_names},
-                              Family{.fixture = "mistral3", .permuted = true},
-                              Family{.fixture = "granite", .permuted = true},
-                              Family{.fixture = "smollm3", .permuted = true},
-                              Family{.fixture = "olmo2", .names = post_norm_names},
-                              Family{.fixture = "olmo3", .names = post_norm_names},
-                              Family{.fixture = "starcoder2", .names = starcoder2_layer_names},
-                              Family{.fixture = "glm4", .names = glm4_layer_names},
-                              Family{.fixture = "exaone4", .names = post_norm_names},
-                              Family{.fixture = "llama3-rope", .permuted = true}};
+// Keys of tokenizers that differ. llama.cpp's converter takes a SentencePiece model's unknown token from tokenizer.json alone, which these
+// folders do not have, never says that blanks are folded, and knows some tokens of Gemma, GLM-4 and Phi-3 by heart.
+const std::set<std::string> sentencepiece_keys = {"tokenizer.ggml.unknown_token_id", "tokenizer.ggml.remove_extra_whitespaces",
+                                                  "tokenizer.ggml.add_space_prefix"};
+const std::set<std::string> phi3_keys = {"tokenizer.ggml.unknown_token_id", "tokenizer.ggml.remove_extra_whitespaces",
+                                         "tokenizer.ggml.tokens", "tokenizer.ggml.token_type", "tokenizer.ggml.scores"};
+const std::set<std::string> glm4_keys = {"tokenizer.ggml.eot_token_id", "tokenizer.ggml.unknown_token_id"};
+
+const std::vector<Family> families{
+    Family{"qwen2"},
+    Family{"qwen3"},
+    Family{.fixture = "gemma2", .names = gemma_layer_names, .norms_less_one = true, .free = sentencepiece_keys},
+    Family{.fixture = "gemma3", .names = gemma_layer_names, .norms_less_one = true, .free = sentencepiece_keys},
+    Family{.fixture = "phi3", .names = phi3_layer_names, .free = phi3_keys},
+    Family{.fixture = "phi3-longrope", .names = phi3_layer_names, .free = phi3_keys},
+    Family{.fixture = "mistral3", .permuted = true},
+    Family{.fixture = "granite", .permuted = true},
+    Family{.fixture = "smollm3", .permuted = true},
+    Family{.fixture = "olmo2", .names = post_norm_names},
+    Family{.fixture = "olmo3", .names = post_norm_names},
+    Family{.fixture = "starcoder2", .names = starcoder2_layer_names},
+    Family{.fixture = "glm4", .names = glm4_layer_names, .free = glm4_keys},
+    Family{.fixture = "exaone4", .names = post_norm_names},
+    Family{.fixture = "llama3-rope", .permuted = true}};
 
 std::string layer_name(const Family& family, const std::string& gguf) {
   for (const Name& name : family.names) {
@@ -141,6 +151,15 @@ class ConvertFamilies : public ConvertTest {
     }
     fs::permissions(fs::path(folder()) / "config.json", fs::perms::owner_all);
     fixtures::write_text((fs::path(folder()) / "config.json").string(), checkpoint.config.dump());
+    if (!family.free.contains("tokenizer.ggml.tokens")) return write_weights(checkpoint);
+    const fs::path settings = fs::path(folder()) / "tokenizer_config.json";  // gives another token the place of one of the model's
+    auto config = nlohmann::ordered_json::parse(std::ifstream(settings));
+    config.erase("added_tokens_decoder");
+    fs::permissions(settings, fs::perms::owner_all);
+    fixtures::write_text(settings.string(), config.dump());
+    write_weights(checkpoint);
+  }
+  void write_weights(const TinyCheckpoint& checkpoint) const {
     fixtures::write_text((fs::path(folder()) / "model.safetensors").string(), fixtures::safetensors_bytes(checkpoint.tensors));
   }
 
@@ -166,46 +185,43 @@ void expect_same_tensors(const gguf::File& file, const gguf::File& wanted) {
   }
 }
 
+template <typename Item>
+void show(std::ostream& out, const Item& item) {
+  out << '|' << item;
+}
+template <typename Item>
+void show(std::ostream& out, const std::vector<Item>& items) {
+  for (const auto& item : items) show(out, item);
+}
+void show(std::ostream& out, const std::shared_ptr<const gguf::Array>& array) {
+  std::visit([&](const auto& items) { show(out, items); }, array->items);
+}
+
+/// Type and value, to the last bit.
 std::string in_full(const gguf::Value& value) {
-  std::string text = gguf::type_name(value);
-  std::visit(
-      [&](const auto& held) {
-        using Held = std::decay_t<decltype(held)>;
-        if constexpr (std::is_same_v<Held, std::shared_ptr<const gguf::Array>>) {
-          std::visit(
-              [&](const auto& items) {
-                for (const auto& item : items) {
-                  std::ostringstream one;
-                  one.precision(9);
-                  one << item;
-                  text += "|" + one.str();
-                }
-              },
-              held->items);
-        } else {
-          std::ostringstream one;
-          one.precision(9);
-          one << held;
-          text += " " + one.str();
-        }
-      },
-      value);
-  return text;
+  std::ostringstream out;
+  out.precision(17);
+  out << gguf::type_name(value);
+  std::visit([&](const auto& held) { show(out, held); }, value);
+  return out.str();
 }
 
 // What may differ. The fixtures' folders had other names; their pre-tokenizers' names were set by hand, for their vocabularies are tiny
 // ones of their own.
 const std::set<std::string> free_keys = {"general.name", "tokenizer.ggml.pre"};
 
-void expect_same_keys(const gguf::File& file, const gguf::File& wanted) {
+void expect_same_keys(const gguf::File& file, const gguf::File& wanted, const Family& family) {
   for (const gguf::Pair& pair : wanted.metadata()) {
     const gguf::Value* found = file.find(pair.key);
+    if (free_keys.contains(pair.key) || family.free.contains(pair.key)) continue;
     EXPECT_NE(found, nullptr) << pair.key;
-    if (found == nullptr || free_keys.contains(pair.key)) continue;
+    if (found == nullptr) continue;
     EXPECT_TRUE(in_full(*found) == in_full(pair.value))
         << pair.key << ": " << gguf::to_display(*found) << ", expected " << gguf::to_display(pair.value);
   }
-  for (const gguf::Pair& pair : file.metadata()) EXPECT_NE(wanted.find(pair.key), nullptr) << pair.key << " is too much";
+  for (const gguf::Pair& pair : file.metadata()) {
+    if (!family.free.contains(pair.key)) EXPECT_NE(wanted.find(pair.key), nullptr) << pair.key << " is too much";
+  }
 }
 
 TEST_F(ConvertFamilies, EveryTensorAndKeyIsThatOfTheFixture) {
@@ -216,7 +232,7 @@ TEST_F(ConvertFamilies, EveryTensorAndKeyIsThatOfTheFixture) {
     try {
       const gguf::File file = convert_as(wanted);
       expect_same_tensors(file, wanted);
-      expect_same_keys(file, wanted);
+      expect_same_keys(file, wanted, family);
     } catch (const std::exception& error) {
       ADD_FAILURE() << error.what();
     }
