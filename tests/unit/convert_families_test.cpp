@@ -239,5 +239,42 @@ TEST_F(ConvertFamilies, EveryTensorAndKeyIsThatOfTheFixture) {
   }
 }
 
+TEST_F(ConvertFamilies, ATensorThatIsMissingOrMisshapenIsNamed) {
+  for (const Family& family : families) {
+    SCOPED_TRACE(family.fixture);
+    const TinyCheckpoint whole = checkpoint_of(family, wanted_file(family));
+    write_with_tokenizer(family, whole);
+    const auto refused = [&](const TinyCheckpoint& checkpoint, const std::string& part) {
+      write_weights(checkpoint);
+      const auto failure = fixtures::failure_of([&] { convert(options()); });
+      EXPECT_EQ(failure.code, Code::bad_file) << failure.message;
+      EXPECT_NE(failure.message.find(part), std::string::npos) << "wanted: " << part << "\ngot: " << failure.message;
+    };
+    for (const CheckpointTensor& tensor : whole.tensors) {
+      if (tensor.name.starts_with("model.layers.") && !tensor.name.starts_with("model.layers.1.")) continue;
+      TinyCheckpoint checkpoint = whole;
+      checkpoint.remove(tensor.name);
+      refused(checkpoint, "tensor '" + tensor.name + "' (");
+      checkpoint = whole;
+      std::vector<std::uint64_t>& shape = checkpoint.tensor(tensor.name).shape;
+      shape.insert(shape.begin(), 1);
+      refused(checkpoint, "tensor '" + tensor.name + "' has the shape 1 x ");
+    }
+  }
+}
+
+TEST_F(ConvertFamilies, ATensorTooManyIsRefused) {
+  for (const Family& family : families) {
+    SCOPED_TRACE(family.fixture);
+    TinyCheckpoint checkpoint = checkpoint_of(family, wanted_file(family));
+    checkpoint.tensors.push_back(fixtures::checkpoint_tensor("model.layers.1.self_attn.sinks", "F32", {4}, 1));
+    write_with_tokenizer(family, checkpoint);
+    const auto failure = fixtures::failure_of([&] { convert(options()); });
+    EXPECT_EQ(failure.code, Code::unsupported) << failure.message;
+    EXPECT_NE(failure.message.find("'model.layers.1.self_attn.sinks' (4) has no place in architecture"), std::string::npos)
+        << failure.message;
+  }
+}
+
 }  // namespace
 }  // namespace skipstone::convert
