@@ -101,7 +101,8 @@ Workload matvec_swiglu(const Selector& select, const Request& r) {
     fail(Code::invalid_argument, "gate and up are more than one binding takes; choose a smaller --ffn or --width");
   Workload work = multiplication(matrix, r, r.sizes.ffn, [selector = skinny(select, r), rows = r.rows](const kernels::Matrix& weights) {
     return kernels::matvec(selector, weights, matrix_input, matrix_output, rows,
-                           {.norm = kernels::MatvecNorm{vector_tensor, 1e-5f}, .activation = kernels::Activation::gated_silu}, "matvec_swiglu");
+                           {.norm = kernels::MatvecNorm{vector_tensor, 1e-5f}, .activation = kernels::Activation::gated_silu},
+                           "matvec_swiglu");
   });
   work.check->norm = work.check->swiglu = true;
   return work;
@@ -196,7 +197,8 @@ Workload attention_prefill(const Selector& select, const Request& r) {
 
 Workload swiglu(const Selector& select, const Request& r) {
   const double values = static_cast<double>(r.rows) * r.sizes.ffn;
-  return one(fmt::to_string(r.sizes.ffn), kernels::activate(select, kernels::Activation::gated_silu, r.sizes.ffn, r.rows, "swiglu"), 3 * values * word, 4 * values);
+  return one(fmt::to_string(r.sizes.ffn), kernels::activate(select, kernels::Activation::gated_silu, r.sizes.ffn, r.rows, "swiglu"),
+             3 * values * word, 4 * values);
 }
 
 Workload keep_rows(const Selector& select, const Request& r) {

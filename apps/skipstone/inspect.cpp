@@ -70,6 +70,11 @@ std::string plan_text(const Json& plan) {
   std::string text = fmt::format("\nMemory for a context of {} tokens (KV cache {})\n", plan["context"].get<std::uint32_t>(),
                                  plan["kv_type"].get<std::string>());
   for (const char* part : {"weights", "kv", "activations", "total"}) text += fmt::format("  {:<12}{:>12}\n", part, size_text(plan[part]));
+  const auto kv = plan["kv"].get<std::uint64_t>(), read = plan["kv_read"].get<std::uint64_t>();
+  if (read < kv) {
+    text += fmt::format("  windows: a token at the end of the context reads {} of the KV cache, {:.0f} % less than without them\n", size_text(plan["kv_read"]),
+                        100.0 - 100.0 * static_cast<double>(read) / static_cast<double>(kv));
+  }
   const bool known = plan["host_available"].get<std::uint64_t>() > 0;
   return text + (known ? fmt::format("  {:<12}{:>12}\n", "free (host)", size_text(plan["host_available"])) : "");
 }

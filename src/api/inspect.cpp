@@ -56,6 +56,7 @@ Json plan_json(const engine::MemoryPlan& plan) {
           {"kv_type", to_string(plan.kv_format)},
           {"weights", plan.weights},
           {"kv", plan.kv},
+          {"kv_read", plan.kv_read},
           {"activations", plan.activations},
           {"total", plan.total()},
           {"host_available", plan.host_available}};

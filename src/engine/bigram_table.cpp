@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <numeric>
@@ -24,20 +25,22 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "the file's numbers are little-endian");
 
-constexpr std::uint32_t format_version = 1;
+constexpr std::uint32_t format_version = 2;
 
 /// Then the tokens as 32-bit numbers, and FNV-1a of all before.
 struct Header {
   std::array<char, 8> magic = {'S', 'K', 'B', 'I', 'G', 'R', 'A', 'M'};
-  std::uint32_t version = format_version, width = spec::Bigrams::most_width, vocabulary = 0, reserved = 0;
+  std::uint32_t version = format_version, width = spec::Bigrams::most_width, vocabulary = 0;
+  std::uint32_t rows = 0;  ///< tokens that the table has: the first ones
   std::array<char, 16> model = {};  ///< the fingerprint
   bool operator==(const Header&) const = default;
 };
 static_assert(sizeof(Header) == 40);
 
-Header header_of(const std::string& fingerprint, std::uint32_t vocabulary) {
+Header header_of(const std::string& fingerprint, std::uint32_t vocabulary, std::uint32_t rows) {
   Header header;
   header.vocabulary = vocabulary;
+  header.rows = rows;
   std::copy_n(fingerprint.begin(), std::min(fingerprint.size(), header.model.size()), header.model.begin());
   return header;
 }
@@ -47,11 +50,15 @@ void append(std::string& bytes, const T* values, std::size_t count) {
   bytes.append(reinterpret_cast<const char*>(values), count * sizeof(T));
 }
 
-/// The likeliest tokens behind every single token. A text is one row, which follows nothing: row i of a pass stands at the same position as
-/// the others and sees itself alone (exec::Rows::parents).
-std::vector<spec::Token> make_bigrams(exec::Executor& passes, const model::Config& config, const Progress& progress) {
+}  // namespace
+
+// A text is one row, which follows nothing: row i of a pass stands at the same position as the others and sees itself alone
+// (exec::Rows::parents).
+spec::Bigrams make_bigrams(exec::Executor& passes, const model::Config& config, const BigramLimits& limits, const Progress& progress) {
   constexpr std::uint32_t width = spec::Bigrams::most_width;
-  std::vector<spec::Token> next(std::size_t{config.vocabulary} * width);
+  const std::uint32_t rows = std::min(config.vocabulary, limits.tokens);
+  const auto start = std::chrono::steady_clock::now();
+  std::vector<spec::Token> next(std::size_t{rows} * width);
   const std::uint32_t most = std::min<std::uint32_t>(STEP_VERIFY_ROWS, passes.shape().context);
   std::vector<spec::Token> tokens(most);
   std::vector<std::uint32_t> parents(most);
@@ -61,19 +68,22 @@ std::vector<spec::Token> make_bigrams(exec::Executor& passes, const model::Confi
   spec.bucket = kernels::bucket_for(most);
   spec.output = exec::Output::logits;
   spec.tree = true;
-  for (std::uint32_t first = 0; first < config.vocabulary; first += most) {
-    if (progress) progress("making bigram table", static_cast<double>(first) / config.vocabulary);
-    const std::uint32_t count = std::min(most, config.vocabulary - first);
+  for (std::uint32_t first = 0; first < rows; first += most) {
+    if (progress) progress("making bigram table", static_cast<double>(first) / rows);
+    if (first > 0 && std::chrono::steady_clock::now() - start > limits.time) {
+      log::warning("The bigram table was cut off after {} of {} tokens; n-grams start behind these alone.", first, config.vocabulary);
+      next.resize(std::size_t{first} * width);
+      break;
+    }
+    const std::uint32_t count = std::min(most, rows - first);
     std::iota(tokens.begin(), tokens.end(), static_cast<spec::Token>(first));
     passes.run(spec, {.tokens = std::span(tokens).first(count), .parents = std::span(parents).first(count)});
     for (std::uint32_t row = 0; row < count; ++row) {
       sample::top_k(passes.logits(row), std::span(next).subspan(std::size_t{first + row} * width, width));
     }
   }
-  return next;
+  return {width, std::move(next)};
 }
-
-}  // namespace
 
 BigramFile::BigramFile(const std::string& directory, const std::string& fingerprint, std::uint32_t vocabulary)
     : fingerprint_(fingerprint), vocabulary_(vocabulary) {
@@ -88,17 +98,19 @@ std::shared_ptr<const spec::Bigrams> BigramFile::read() const {
     return nullptr;
   };
   constexpr std::uint32_t width = spec::Bigrams::most_width;
-  const std::size_t numbers = std::size_t{vocabulary_} * width, size = sizeof(Header) + 4 * numbers + sizeof(std::uint64_t);
+  const auto size_of = [](std::size_t numbers) { return sizeof(Header) + 4 * numbers + sizeof(std::uint64_t); };
   std::string bytes;
   try {
-    bytes = read_whole_file(path_, size);
+    bytes = read_whole_file(path_, size_of(std::size_t{vocabulary_} * width));
   } catch (const Error& failure) {
     return ignored(failure.what());
   }
-  if (bytes.size() != size) return ignored("it is not as long as this model's table");
+  if (bytes.size() < sizeof(Header)) return ignored("it ends within its header");
   Header header;
   std::memcpy(&header, bytes.data(), sizeof header);
-  if (header != header_of(fingerprint_, vocabulary_)) return ignored("it is of another model or version");
+  if (header.rows > vocabulary_ || header != header_of(fingerprint_, vocabulary_, header.rows)) return ignored("it is of another model or version");
+  const std::size_t numbers = std::size_t{header.rows} * width, size = size_of(numbers);
+  if (bytes.size() != size) return ignored("it is not as long as its table");
   std::uint64_t checksum = 0;
   std::memcpy(&checksum, bytes.data() + size - sizeof checksum, sizeof checksum);
   if (checksum != fnv1a(std::string_view(bytes).substr(0, size - sizeof checksum))) return ignored("it is damaged");
@@ -109,7 +121,7 @@ std::shared_ptr<const spec::Bigrams> BigramFile::read() const {
 
 void BigramFile::write(const spec::Bigrams& bigrams) const {
   if (path_.empty()) return;
-  const Header header = header_of(fingerprint_, vocabulary_);
+  const Header header = header_of(fingerprint_, vocabulary_, bigrams.vocabulary());
   std::string bytes;
   append(bytes, &header, 1);
   append(bytes, bigrams.all().data(), bigrams.all().size());
@@ -131,7 +143,7 @@ std::shared_ptr<const spec::Bigrams> bigrams_of(Engine::State& state, const Prog
   state.bigrams = file.read();
   if (state.bigrams) return state.bigrams;
   const BorrowedExecutor passes(state);
-  auto made = std::make_shared<const spec::Bigrams>(spec::Bigrams::most_width, make_bigrams(*passes, state.config, progress));
+  auto made = std::make_shared<const spec::Bigrams>(make_bigrams(*passes, state.config, {}, progress));
   file.write(*made);
   return state.bigrams = std::move(made);
 }
@@ -155,7 +167,8 @@ std::vector<spec::Token> unigrams_of(Engine::State& state, const Progress& progr
   const auto step = [&](double done) {
     if (progress) progress("ranking tokens", done);
   };
-  state.unigrams = spec::unigram_ranking(state.config.vocabulary, state.config.width, spec::Bigrams::most_width, read, step);
+  const std::uint32_t ranked = std::min(state.config.vocabulary, BigramLimits{}.tokens);
+  state.unigrams = spec::unigram_ranking(ranked, state.config.width, spec::Bigrams::most_width, read, step);
   return state.unigrams;
 }
 

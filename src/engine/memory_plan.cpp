@@ -75,6 +75,12 @@ MemoryPlan plan_memory(const model::Config& config, const model::WeightLayout& w
   plan.weights = weights.bytes();
   plan.kv = sequence.kv;
   plan.activations = sequence.activations;
+  const std::uint64_t of_layer = sequence.kv / config.layers;
+  for (std::uint32_t layer = 0; layer < config.layers; ++layer) {
+    const std::uint32_t window = config.layer(layer).window;
+    const bool sees_all = window == 0 || window >= shape.context;
+    plan.kv_read += sees_all ? of_layer : of_layer / shape.context * window;
+  }
   plan.context = shape.context;
   plan.kv_format = shape.kv_format;
   plan.host_available = free_host_memory();

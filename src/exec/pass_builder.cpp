@@ -82,7 +82,8 @@ class Pass {
   }
 
   /// What a matrix reads whose sublayer normalises the residual stream first, or does not; the skinny kernels normalise (RMS) themselves.
-  std::pair<Resource, std::optional<kernels::MatvecNorm>> normalise(const std::optional<model::NormWeights>& norm, const std::string& label) {
+  std::pair<Resource, std::optional<kernels::MatvecNorm>> normalise(const std::optional<model::NormWeights>& norm,
+                                                                    const std::string& label) {
     if (!norm) return {residual(), {}};
     if (!norm->bias && select_.fused(spec_.bucket)) return {residual(), kernels::MatvecNorm{norm->weight, config_.norm_epsilon}};
     normalise(residual(), *norm, spec_.bucket, false, label);
@@ -91,7 +92,8 @@ class Pass {
 
   void normalise(Resource x, const model::NormWeights& norm, std::uint32_t rows, bool last_row, const std::string& label) {
     if (!norm.bias) {
-      append(kernels::rms_norm(select_, x, norm.weight, {ResourceKind::normed}, config_.width, rows, config_.norm_epsilon, last_row, label));
+      append(
+          kernels::rms_norm(select_, x, norm.weight, {ResourceKind::normed}, config_.width, rows, config_.norm_epsilon, last_row, label));
       return;
     }
     append(kernels::norm(select_,
@@ -141,14 +143,16 @@ class Pass {
   }
 
   void activate(kernels::Activation activation, const std::string& blk) {
-    const char* name = activation == kernels::Activation::gelu ? "gelu" : activation == kernels::Activation::gated_gelu ? "geglu" : "swiglu";
+    const char* name = activation == kernels::Activation::gelu         ? "gelu"
+                       : activation == kernels::Activation::gated_gelu ? "geglu"
+                                                                       : "swiglu";
     append(kernels::activate(select_, activation, config_.ffn, spec_.bucket, blk + name));
   }
 
   kernels::AttentionLayer attention_layer(std::uint32_t layer) const {
     const model::LayerSpec spec = config_.layer(layer);
     const RopeRows rows = rope_rows(config_, attention_.context, spec);
-    return {layer, spec.rotates, rows.k, rows.q, spec.window};
+    return {layer, spec.rotates, rows.k, rows.q, spec.window < attention_.context ? spec.window : 0};
   }
 
   /// Q, K and V of the residual stream; K and V into the cache.
@@ -195,7 +199,8 @@ class Pass {
       multiply(*w.gate_up, x, {ResourceKind::gate_up}, {.norm = norm}, blk + "ffn_gate_up");
       activate(activation, blk);
     } else if (!w.gate && fused) {
-      multiply(*w.up, x, {ResourceKind::activated}, {.norm = norm, .bias_tensor = w.gate_up_bias, .activation = activation}, blk + "ffn_up");
+      multiply(*w.up, x, {ResourceKind::activated}, {.norm = norm, .bias_tensor = w.gate_up_bias, .activation = activation},
+               blk + "ffn_up");
     } else {
       const std::uint32_t all = w.gate ? 2 * config_.ffn : config_.ffn;
       if (w.gate) {

@@ -51,7 +51,8 @@ std::vector<float> rope_table(const model::Config& config, std::uint32_t context
   table.reserve(std::size_t{rope_table_rows(config, context)} * config.rope_dim);
   append(table, context, pairs, scaled, [&](std::uint32_t) { return magnitude; });
   if (has_local(config)) {
-    append(table, context, pairs, [&](std::uint32_t pair) { return power(config.local_rope_base, pair); }, [](std::uint32_t) { return 1.0; });
+    append(
+        table, context, pairs, [&](std::uint32_t pair) { return power(config.local_rope_base, pair); }, [](std::uint32_t) { return 1.0; });
   }
   if (has_temperature(config)) {
     append(table, context, pairs, scaled, [&](std::uint32_t position) { return magnitude * config.temperature_at(position); });

@@ -65,8 +65,8 @@ Dispatch rope_store(const Selector& select, const AttentionShape& shape, const A
                 {{ResourceKind::q_rotated}, Access::write},
                 {{ResourceKind::k_cache, layer.index}, Access::read_write},
                 {{ResourceKind::v_cache, layer.index}, Access::read_write}};
-  d.push = bytes(abi::RopeStorePush{shape.heads, shape.kv_heads, shape.head_dim, layer.rotates ? shape.rope_dim : 0, padded(shape.qkv_width()),
-                                    q_stride(shape), shape.context, layer.k_row, layer.q_row});
+  d.push = bytes(abi::RopeStorePush{shape.heads, shape.kv_heads, shape.head_dim, layer.rotates ? shape.rope_dim : 0,
+                                    padded(shape.qkv_width()), q_stride(shape), shape.context, layer.k_row, layer.q_row});
   const std::uint32_t stores = 2 * shape.kv_heads * (shape.kv_format == KvFormat::q8_0 ? shape.kv_scale_bytes() / 4 : shape.head_dim / 4);
   const std::uint32_t invocations = shape.heads * shape.head_dim / 4 + stores;
   d.groups = {(invocations + select.lanes() * rounds - 1) / (select.lanes() * rounds), rows, 1};
@@ -89,7 +89,8 @@ Dispatch attention_serial(const Selector& select, const AttentionShape& shape, c
                 {{ResourceKind::v_cache, layer.index}, Access::read},
                 {{ResourceKind::state}, Access::read},
                 {{ResourceKind::attended}, Access::write}};
-  d.push = bytes(abi::AttentionSerialPush{shape.group(), q_stride(shape), shape.context, attention_scale(shape), shape.softcap, layer.window});
+  d.push =
+      bytes(abi::AttentionSerialPush{shape.group(), q_stride(shape), shape.context, attention_scale(shape), shape.softcap, layer.window});
   d.groups = {shape.heads / choice.heads, (rows + choice.rows - 1) / choice.rows, 1};
   d.label = label;
   return d;
@@ -111,8 +112,8 @@ std::vector<Dispatch> attention(const Selector& select, const AttentionShape& sh
                     {{ResourceKind::v_cache, layer.index}, Access::read},
                     {{ResourceKind::state}, Access::read},
                     {{ResourceKind::attention_partial}, Access::write}};
-  split.push =
-      bytes(abi::AttentionPush{shape.heads, shape.group(), q_stride(shape), shape.context, shape.max_chunks(), attention_scale(shape), shape.softcap, layer.window});
+  split.push = bytes(abi::AttentionPush{shape.heads, shape.group(), q_stride(shape), shape.context, shape.max_chunks(),
+                                        attention_scale(shape), shape.softcap, layer.window});
   // The host writes (chunks in use, rows of workgroups, rows) into the state; y is what this choice of heads needs.
   split.groups = {shape.max_chunks(), shape.heads / choice.heads, rows};
   split.indirect_offset = offsetof(abi::StepState, attention_groups);
@@ -154,14 +155,15 @@ Dispatch attention_prefill(const Selector& select, const AttentionShape& shape, 
                            const std::string& label) {
   Dispatch d;
   d.kernel = select.texels() && shape.texel_aligned() ? KernelId::attention_prefill_texels : KernelId::attention_prefill;
-  d.constants = attention_words(
-      abi::AttentionPrefillSpec{select.lanes(), kv_constant(shape), shape.head_dim, windowed(layer), capped(shape)}, 2);
+  d.constants =
+      attention_words(abi::AttentionPrefillSpec{select.lanes(), kv_constant(shape), shape.head_dim, windowed(layer), capped(shape)}, 2);
   d.operands = {{{ResourceKind::q_rotated}, Access::read},
                 {{ResourceKind::k_cache, layer.index}, Access::read},
                 {{ResourceKind::v_cache, layer.index}, Access::read},
                 {{ResourceKind::state}, Access::read},
                 {{ResourceKind::attended}, Access::write}};
-  d.push = bytes(abi::AttentionPrefillPush{shape.group(), q_stride(shape), shape.context, attention_scale(shape), shape.softcap, layer.window});
+  d.push =
+      bytes(abi::AttentionPrefillPush{shape.group(), q_stride(shape), shape.context, attention_scale(shape), shape.softcap, layer.window});
   d.groups = {(rows + select.lanes() - 1) / select.lanes(), shape.heads, 1};
   d.label = label;
   return d;

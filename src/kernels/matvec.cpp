@@ -148,7 +148,8 @@ std::vector<Dispatch> argmax(const Selector& select, const Matrix& weights, Reso
   for (std::size_t part = 0; part < weights.parts.size(); ++part) {
     if (weights.parts[part].first % range != 0)
       fail(Code::internal, "{}: a part starts at row {}, within a range of {}", label, weights.parts[part].first, range);
-    Dispatch d = skinny(select, weights, part, x, partial, rows, fusion, choice, fusion.softcap > 0.0f ? MATVEC_ARGMAX_CAPPED : MATVEC_ARGMAX);
+    Dispatch d =
+        skinny(select, weights, part, x, partial, rows, fusion, choice, fusion.softcap > 0.0f ? MATVEC_ARGMAX_CAPPED : MATVEC_ARGMAX);
     abi::MatvecPush push = matrix_push(weights, part, fusion);
     push.y_stride = partials;
     d.push = bytes(push);
@@ -168,7 +169,8 @@ std::vector<Dispatch> argmax(const Selector& select, const Matrix& weights, Reso
 
 std::vector<Dispatch> matmul(const Selector& select, const Matrix& weights, Resource x, Resource y, std::uint32_t rows,
                              const MatvecFusion& fusion, const std::string& label) {
-  if (fusion.norm || fusion.activation != Activation::none || fusion.softcap > 0.0f) fail(Code::internal, "{}: the tiled kernel neither normalises nor activates", label);
+  if (fusion.norm || fusion.activation != Activation::none || fusion.softcap > 0.0f)
+    fail(Code::internal, "{}: the tiled kernel neither normalises nor activates", label);
   const MatmulChoice tile = select.matmul(weights.format, weights.n, rows);
   if (rows % tile.tile != 0) fail(Code::internal, "{} rows are no multiple of the tile's {}", rows, tile.tile);
   std::vector<Dispatch> result;

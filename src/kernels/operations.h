@@ -44,8 +44,8 @@ std::vector<Dispatch> embed(const Selector& select, const Matrix& table, std::ui
 Dispatch rms_norm(const Selector& select, Resource x, std::uint32_t weight_tensor, Resource out, std::uint32_t n, std::uint32_t rows,
                   float epsilon, bool last_row, const std::string& label);
 
-/// A norm that does more than RMS: out = residual + scale * (norm(x) * weight + bias) for `rows` rows of n floats. With a bias it is a layer
-/// norm (the mean is subtracted), without it RMS.
+/// A norm that does more than RMS: out = residual + scale * (norm(x) * weight + bias) for `rows` rows of n floats. With a bias it is a
+/// layer norm (the mean is subtracted), without it RMS.
 struct Norm {
   Resource x, out;
   std::uint32_t weight = 0;            ///< tensor
@@ -87,8 +87,8 @@ struct MatvecFusion {
   std::uint32_t y_first = 0;  ///< where the outputs start in a row of y (and in the bias)
   std::uint32_t y_width = 0;  ///< floats of a row of y; 0: as many as there are outputs
 };
-/// y = activation(scale * (W x + bias)) + residual for `rows` rows (a bucket): the skinny kernel, or the tiled one where the selector says so. One dispatch
-/// per part.
+/// y = activation(scale * (W x + bias)) + residual for `rows` rows (a bucket): the skinny kernel, or the tiled one where the selector says
+/// so. One dispatch per part.
 std::vector<Dispatch> matvec(const Selector& select, const Matrix& weights, Resource x, Resource y, std::uint32_t rows,
                              const MatvecFusion& fusion, const std::string& label);
 /// The tiled kernel whatever the selector says (tests).
@@ -124,9 +124,9 @@ enum class Keys : std::uint32_t { text, tree, window };
 /// What attention's layers differ in.
 struct AttentionLayer {
   std::uint32_t index = 0;
-  bool rotates = true;                ///< else Q and K stay as they are
+  bool rotates = true;                 ///< else Q and K stay as they are
   std::uint32_t k_row = 0, q_row = 0;  ///< of the rotary table, for position 0
-  std::uint32_t window = 0;           ///< keys that a row sees; 0: all
+  std::uint32_t window = 0;            ///< keys that a row sees; 0: all
 };
 /// `tree`: the rows stand behind their parents, not behind each other.
 Dispatch rope_store(const Selector& select, const AttentionShape& shape, const AttentionLayer& layer, std::uint32_t rows,

@@ -1,5 +1,3 @@
-#include "model/config_parts.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,6 +12,7 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "gguf/gguf.h"
+#include "model/config_parts.h"
 
 namespace skipstone::model {
 
@@ -86,8 +85,8 @@ void read_scales(const Keys& keys, Config& config) {
     if (config.temperature > 0.0f) {
       config.temperature_context = keys.count("rope.scaling.original_context_length", 1, most_context);
       if (config.rope_dim != config.head_dim) {
-        fail(Code::unsupported, "With '{}' all of a head's {} dimensions must rotate; '{}' is {}.", keys.full("attention.temperature_scale"),
-             config.head_dim, keys.full("rope.dimension_count"), config.rope_dim);
+        fail(Code::unsupported, "With '{}' all of a head's {} dimensions must rotate; '{}' is {}.",
+             keys.full("attention.temperature_scale"), config.head_dim, keys.full("rope.dimension_count"), config.rope_dim);
       }
     }
   }
@@ -188,8 +187,8 @@ LayerSpec Config::layer(std::uint32_t index) const {
   const bool windowed = !window_layers.empty() && window_layers[index];
   if (windowed) spec.window = window;
   spec.local_rope = windowed && local_rope_base > 0.0f;
-  spec.rotates = (family->unrotated_every == 0 || (index + 1) % family->unrotated_every != 0) &&
-                 !(family->unrotated_full && window != 0 && !windowed);
+  spec.rotates =
+      (family->unrotated_every == 0 || (index + 1) % family->unrotated_every != 0) && !(family->unrotated_full && window != 0 && !windowed);
   return spec;
 }
 

@@ -25,13 +25,13 @@ struct Config {
   float rope_scale = 1.0f;  ///< positions are divided by it (linear scaling)
   RopePairs rope_pairs = RopePairs::neighbours;
   /// Each pair's frequency is divided by its factor; empty for none. rope_freqs.weight, YaRN (arXiv 2309.00071), or
-  /// rope_factors_short.weight of models that have two sets (LongRoPE, arXiv 2402.13753): these take `rope_factors_long` in contexts of more
-  /// than `rope_original_context` tokens.
+  /// rope_factors_short.weight of models that have two sets (LongRoPE, arXiv 2402.13753): these take `rope_factors_long` in contexts of
+  /// more than `rope_original_context` tokens.
   std::vector<float> rope_factors, rope_factors_long;
   std::uint32_t rope_original_context = 0;
   float rope_magnitude = 1.0f;   ///< of the rotated dimensions of Q and K: LongRoPE's and YaRN's attention factor
   float local_rope_base = 0.0f;  ///< of layers with LayerSpec::local_rope, neither scaled nor divided; 0: there are none
-  float temperature = 0.0f;      ///< Q grows with its position p by 1 + temperature * ln(1 + floor(p / temperature_context)); 0: it does not
+  float temperature = 0.0f;  ///< Q grows with its position p by 1 + temperature * ln(1 + floor(p / temperature_context)); 0: it does not
   std::uint32_t temperature_context = 0;
   float attention_scale = 0.0f;                          ///< of the products of Q and K; 0: 1 / sqrt(head_dim)
   float attention_softcap = 0.0f, final_softcap = 0.0f;  ///< c * tanh(x / c) of scores, of logits (Gemma 2, arXiv 2408.00118); 0: none

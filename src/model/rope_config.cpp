@@ -72,7 +72,9 @@ void read_yarn(const Keys& keys, Config& config) {
   const double factor = keys.positive("rope.scaling.factor"), dimensions = config.rope_dim, base = config.rope_base;
   const double original = keys.count("rope.scaling.original_context_length", 1, most_context);
   const double fast = keys.positive("rope.scaling.yarn_beta_fast", 32.0f), slow = keys.positive("rope.scaling.yarn_beta_slow", 1.0f);
-  const auto pair_of = [&](double turns) { return dimensions * std::log(original / (turns * 2.0 * std::numbers::pi)) / (2.0 * std::log(base)); };
+  const auto pair_of = [&](double turns) {
+    return dimensions * std::log(original / (turns * 2.0 * std::numbers::pi)) / (2.0 * std::log(base));
+  };
   const double low = std::max(std::floor(pair_of(fast)), 0.0), high = std::min(std::ceil(pair_of(slow)), dimensions - 1.0);
   for (std::uint32_t pair = 0; pair < config.rope_dim / 2; ++pair) {
     const double divided = std::clamp((pair - low) / std::max(high - low, 0.001), 0.0, 1.0);
@@ -98,9 +100,11 @@ void read_rope(const Keys& keys, Config& config) {
   }
   config.rope_base = keys.positive("rope.freq_base", 10000.0f);
   const std::string kind = keys.file().string(keys.full("rope.scaling.type"), "linear");
-  if (kind != "none" && kind != "linear" && kind != "yarn" && kind != "longrope") {
-    fail(Code::unsupported, "The model scales its positions by '{}' ('{}'), which this version cannot run; it runs none, linear, yarn and longrope.",
-         gguf::escaped(kind), keys.full("rope.scaling.type"));
+  const bool long_rope = (config.family->honours & honours_long_rope) != 0;
+  if (kind != "none" && kind != "linear" && kind != "yarn" && !(kind == "longrope" && long_rope)) {
+    fail(Code::unsupported,
+         "The model scales its positions by '{}' ('{}'), which this version cannot run; it runs none, linear and yarn{}.",
+         gguf::escaped(kind), keys.full("rope.scaling.type"), long_rope ? ", and longrope" : "");
   }
   // A factor counts for the kinds that use it only. scale_linear is the key's name before there were kinds.
   const float factor = keys.positive("rope.scaling.factor", keys.positive("rope.scale_linear", 1.0f));

@@ -19,8 +19,27 @@ struct Config;
 struct LayerSpec;
 
 enum class Role : std::uint8_t {
-  embedding, output_norm, output, rope_factors, rope_factors_short, rope_factors_long,  // of the model
-  attention_norm, qkv, q, k, v, q_norm, k_norm, o, attention_post_norm, ffn_norm, gate, up, gate_up, down, ffn_post_norm,  // of a layer
+  embedding,
+  output_norm,
+  output,
+  rope_factors,
+  rope_factors_short,
+  rope_factors_long,  // of the model
+  attention_norm,
+  qkv,
+  q,
+  k,
+  v,
+  q_norm,
+  k_norm,
+  o,
+  attention_post_norm,
+  ffn_norm,
+  gate,
+  up,
+  gate_up,
+  down,
+  ffn_post_norm,  // of a layer
 };
 inline constexpr std::size_t role_count = static_cast<std::size_t>(Role::ffn_post_norm) + 1;
 inline constexpr Role first_layer_role = Role::attention_norm;

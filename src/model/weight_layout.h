@@ -30,7 +30,8 @@ struct LayerWeights {
   std::optional<std::uint32_t> q_norm, k_norm;
   std::optional<std::uint32_t> qkv_bias, o_bias, gate_up_bias, down_bias;
   kernels::Matrix o, down;
-  std::optional<kernels::Matrix> gate_up;   ///< gate above up, where the file has them so, or they have one format, no biases, and fit one binding
+  std::optional<kernels::Matrix>
+      gate_up;  ///< gate above up, where the file has them so, or they have one format, no biases, and fit one binding
   std::optional<kernels::Matrix> gate, up;  ///< where they do not; `up` alone where there is no gate
 };
 

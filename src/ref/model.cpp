@@ -194,7 +194,7 @@ void Model::Impl::run_attention(std::uint32_t index, Sequence& sequence, std::ui
   }
   store(sequence.keys[index], first_position, config.kv_width(), k, kv_format);
   store(sequence.values[index], first_position, config.kv_width(), v, kv_format);
-  const KvView cache{sequence.keys[index], sequence.values[index],   config.kv_heads,
+  const KvView cache{sequence.keys[index], sequence.values[index], config.kv_heads,
                      config.head_dim,      config.attention_scale, config.attention_softcap};
   Floats mixed(q.size());
   for (std::size_t r = 0; r < rows; ++r) {

@@ -166,9 +166,7 @@ void swiglu(std::span<const float> gate, std::span<const float> up, std::span<fl
   }
 }
 
-double gelu(double x) {
-  return 0.5 * x * (1.0 + std::tanh(std::sqrt(2.0 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
-}
+double gelu(double x) { return 0.5 * x * (1.0 + std::tanh(std::sqrt(2.0 / std::numbers::pi) * (x + 0.044715 * x * x * x))); }
 
 void geglu(std::span<const float> gate, std::span<const float> up, std::span<float> out) {
   expect(gate.size() == up.size() && gate.size() == out.size(), "gate, up and out differ in length");

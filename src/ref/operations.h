@@ -34,8 +34,8 @@ void rms_norm(std::span<const float> x, std::span<const float> weight, float eps
 void layer_norm(std::span<const float> x, std::span<const float> weight, std::span<const float> bias, float epsilon, std::span<float> out);
 
 /// Rotates every head in place (Su et al. 2021). `heads`: any number of heads of config.head_dim floats. The angle of pair i of rope_dim/2
-/// is position / rope_scale * rope_base^(-2i / rope_dim) / rope_factors[i], computed in binary64, and so are its cosine and sine, both times
-/// rope_magnitude; with `local` it is position * local_rope_base^(-2i / rope_dim). Dimensions from rope_dim on are left alone.
+/// is position / rope_scale * rope_base^(-2i / rope_dim) / rope_factors[i], computed in binary64, and so are its cosine and sine, both
+/// times rope_magnitude; with `local` it is position * local_rope_base^(-2i / rope_dim). Dimensions from rope_dim on are left alone.
 void rope(std::span<float> heads, std::uint32_t position, const model::Config& config, bool local = false);
 
 /// A layer's cached keys and values: row p of each holds kv_heads * head_dim floats for position p.

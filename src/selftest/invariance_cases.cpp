@@ -136,7 +136,8 @@ std::string check_fused(Bench& bench, Depth depth, gguf::Type format, const kern
     const kernels::Resource in{ResourceKind::residual}, out{ResourceKind::activated};
     b.put(in, gather(x, k, order));
     b.reserve(out, std::size_t{bucket_of(order)} * padded(n));
-    b.run(kernels::matvec(select, placed, in, out, bucket_of(order), {.norm = kernels::MatvecNorm{1, 1e-5f}, .activation = kernels::Activation::gated_silu}, "matvec"));
+    b.run(kernels::matvec(select, placed, in, out, bucket_of(order),
+                          {.norm = kernels::MatvecNorm{1, 1e-5f}, .activation = kernels::Activation::gated_silu}, "matvec"));
     return read_rows(b, out, order.size(), n, padded(n));
   };
   return compare_rows(bench, depth, run, false, most);

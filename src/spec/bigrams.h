@@ -17,13 +17,14 @@ class Bigrams {
  public:
   static constexpr std::uint32_t most_width = 25;  ///< the largest k of the paper's sweep
 
-  /// `next`: [vocabulary][width], the likeliest first; -1 where there are not so many. Throws internal where the sizes do not agree.
+  /// `next`: [tokens][width], of the first tokens or all, the likeliest first; -1 where there are not so many. Throws internal where the sizes do not agree.
   Bigrams(std::uint32_t width, std::vector<Token> next);
 
   std::uint32_t width() const { return width_; }
+  /// How many tokens it knows something behind.
   std::uint32_t vocabulary() const { return static_cast<std::uint32_t>(next_.size() / width_); }
   std::span<const Token> all() const { return next_; }
-  /// Behind `token`; empty where it is outside the vocabulary.
+  /// Behind `token`; empty where the table has no row for it.
   std::span<const Token> behind(Token token) const;
 
  private:

@@ -134,6 +134,15 @@ std::vector<std::string> gguf_seeds() {
   sparse.sparse = convert::Scores::magnitude;
   convert::quantize(sparse);
   take("sparse.gguf");
+  for (const model::Architecture& row : model::architectures()) {
+    fixtures::TinyConfig family = fixtures::tiny_family(row.name);
+    family.dim = family.ffn = 16;
+    family.heads = 2;
+    family.kv_heads = 1;
+    family.long_rope_above = (row.honours & model::honours_long_rope) != 0 ? 64 : 0;
+    fixtures::write_tiny_model(family, folder.file("family.gguf"));
+    take("family.gguf");
+  }
   const std::string checkpoint = folder.file("checkpoint");
   prepare_tokenizer_json(checkpoint);
   const text::Vocabulary vocabulary = text::handmade::byte_level("gpt-2");

@@ -2,6 +2,7 @@
 // the cache behind the text.
 #include <gtest/gtest.h>
 
+#include "base/env.h"
 #include "base/philox.h"
 #include "device_model.h"
 
@@ -32,7 +33,7 @@ TinyConfig tiny_of(const Variant& v) {
   return tiny;
 }
 
-class Rows : public ::testing::TestWithParam<Variant> {};
+class RowsOf : public ::testing::TestWithParam<Variant> {};
 
 std::vector<std::vector<float>> decode_one_by_one(DeviceModel& model, exec::Executor& sequence, const Tokens& text) {
   std::vector<std::vector<float>> logits;
@@ -41,16 +42,14 @@ std::vector<std::vector<float>> decode_one_by_one(DeviceModel& model, exec::Exec
   return logits;
 }
 
-TEST_P(Rows, AreTheSameInPassesOfAnyLength) {
-  const Variant& v = GetParam();
-  DeviceModel model(tiny_of(v), v.kv_format);
+void expect_same_rows(DeviceModel& model, std::uint32_t most_rows) {
   const Tokens text = model.tokens(100, 1);
   const auto straight = model.sequence(), together = model.sequence();
   const auto alone = decode_one_by_one(model, *straight, text);
   std::uint32_t base = 0, step = 0;
   while (base < text.size()) {
     // Every length comes up, then random ones.
-    const std::uint32_t wanted = step < v.most_rows ? v.most_rows - step : 1 + philox({step, 0, 0, 0}, {3, 4})[0] % v.most_rows;
+    const std::uint32_t wanted = step < most_rows ? most_rows - step : 1 + philox({step, 0, 0, 0}, {3, 4})[0] % most_rows;
     const std::uint32_t rows = std::min(wanted, static_cast<std::uint32_t>(text.size()) - base);
     const auto logits = model.logits(*together, std::span(text).subspan(base, rows), base, model.layers());
     for (std::uint32_t row = 0; row < rows; ++row) {
@@ -66,9 +65,25 @@ TEST_P(Rows, AreTheSameInPassesOfAnyLength) {
   EXPECT_EQ(TestDevice::get().messages(), 0u);
 }
 
+TEST_P(RowsOf, AreTheSameInPassesOfAnyLength) {
+  DeviceModel model(tiny_of(GetParam()), GetParam().kv_format);
+  expect_same_rows(model, GetParam().most_rows);
+}
+
+// 100 tokens reach past every window.
+TEST(Rows, AreTheSameInEveryFamily) {
+  for (const model::Architecture& row : model::architectures()) {
+    SCOPED_TRACE(row.name);
+    TinyConfig tiny = tiny_family(row.name);
+    tiny.context = 160;
+    DeviceModel model(tiny, KvFormat::f16);
+    expect_same_rows(model, env::flag("SKIPSTONE_FULL_TESTS") ? 32 : 4);
+  }
+}
+
 // Wide buckets take drivers long to compile: one format has them all here, every format has them in the kernels' own
 // tests.
-INSTANTIATE_TEST_SUITE_P(Formats, Rows,
+INSTANTIATE_TEST_SUITE_P(Formats, RowsOf,
                          ::testing::Values(Variant{"q8_0", gguf::Type::q8_0, 2, 16, false, KvFormat::f16},
                                            Variant{"f16_biases", gguf::Type::f16, 4, 4, true, KvFormat::f16},
                                            Variant{"q4_0", gguf::Type::q4_0, 1, 4, false, KvFormat::f16},

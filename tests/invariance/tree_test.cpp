@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "base/env.h"
 #include "base/philox.h"
 #include "device_model.h"
 
@@ -28,21 +29,21 @@ std::vector<std::vector<float>> tree_logits(exec::Executor& sequence, const Devi
   return out;
 }
 
-class Trees : public ::testing::TestWithParam<KvFormat> {};
+class TreesOf : public ::testing::TestWithParam<KvFormat> {};
 
-TEST_P(Trees, EveryBranchHasTheBitsOfStraightDecoding) {
-  TinyConfig tiny;
-  tiny.type = gguf::Type::q8_0;
-  tiny.head_dim = 32;  // a block of the q8_0 cache
-  DeviceModel model(tiny, GetParam());
+/// How many rounds moved rows of the cache, and how long the text became: whether anything was tried.
+struct Tried {
+  std::uint32_t moved = 0, base = 0;
+};
+
+void expect_same_branches(DeviceModel& model, std::uint32_t rounds, std::uint32_t most_rows, Tried& tried) {
   const auto straight = model.sequence(), speculative = model.sequence();
   std::uint32_t counter = 0;
   const auto random = [&](std::uint32_t limit) { return philox({counter++, 0, 0, 0}, {9, 1})[0] % limit; };
   const Tokens pool = model.tokens(400, 5);
-  std::uint32_t moved = 0, base = 0;
-  Tokens text;
-  for (std::uint32_t round = 0; round < 24; ++round) {
-    const std::uint32_t rows = round == 0 ? 32 : 1 + random(31);
+  auto& [moved, base] = tried;
+  for (std::uint32_t round = 0; round < rounds; ++round) {
+    const std::uint32_t rows = round == 0 ? most_rows : 1 + random(most_rows - 1);
     Tokens tokens;
     Parents parents;
     for (std::uint32_t row = 0; row < rows; ++row) {
@@ -70,12 +71,33 @@ TEST_P(Trees, EveryBranchHasTheBitsOfStraightDecoding) {
       ASSERT_EQ(model.kv(*straight, layer, base), model.kv(*speculative, layer, base)) << "layer " << layer << " below position " << base;
     }
   }
-  EXPECT_GT(moved, 10u);  // else nothing was tried
-  EXPECT_GT(base, 64u);   // more than a chunk of keys
   EXPECT_EQ(TestDevice::get().messages(), 0u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Caches, Trees, ::testing::Values(KvFormat::f32, KvFormat::f16, KvFormat::q8_0),
+TEST_P(TreesOf, EveryBranchHasTheBitsOfStraightDecoding) {
+  TinyConfig tiny;
+  tiny.type = gguf::Type::q8_0;
+  tiny.head_dim = 32;  // a block of the q8_0 cache
+  DeviceModel model(tiny, GetParam());
+  Tried tried;
+  expect_same_branches(model, 24, 32, tried);
+  EXPECT_GT(tried.moved, 10u);
+  EXPECT_GT(tried.base, 64u);  // more than a chunk of keys
+}
+
+TEST(Trees, AreTheSameInEveryFamily) {
+  const bool full = env::flag("SKIPSTONE_FULL_TESTS");
+  for (const model::Architecture& row : model::architectures()) {
+    SCOPED_TRACE(row.name);
+    DeviceModel model(tiny_family(row.name), KvFormat::f16);
+    Tried tried;
+    expect_same_branches(model, full ? 24 : 12, full ? 32 : 8, tried);
+    EXPECT_GT(tried.moved, 0u);
+    EXPECT_GT(tried.base, 20u);  // beyond the windows
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Caches, TreesOf, ::testing::Values(KvFormat::f32, KvFormat::f16, KvFormat::q8_0),
                          [](const auto& format) { return std::string(to_string(format.param)); });
 
 // Rows that are their own parents stand at the base, each alone: many one-token texts in one pass.

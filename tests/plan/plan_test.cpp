@@ -1,9 +1,12 @@
 // The dispatches of every kind of pass as text, for made-up devices: what a change of builder, selector or tuning does to plans shows as a
 // difference in tests/plan/goldens. After a change that is meant, run this test once with SKIPSTONE_REGENERATE_GOLDENS=1 and review the
 // difference.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
+#include <memory>
 #include <sstream>
 
 #include "base/env.h"
@@ -105,15 +108,17 @@ TEST(PlanGoldens, Decode) {
 }
 
 TEST(PlanGoldens, Families) {
-  for (const char* name : {"qwen2", "qwen3", "smollm3", "phi3"}) {
+  for (const model::Architecture& row : model::architectures()) {
     fixtures::TinyConfig tiny = two_layers(gguf::Type::q8_0);
-    tiny.architecture = name;
-    tiny.biases = tiny.architecture == "qwen2";
-    tiny.qk_norm = tiny.architecture == "qwen3";
-    tiny.fused = tiny.architecture == "phi3";
-    if (tiny.architecture == "smollm3") tiny.layers = 4;
+    tiny.architecture = row.name;
+    tiny.keys = fixtures::tiny_family(row.name).keys;
+    if (row.unrotated_every > 0 || row.full_every > 0) tiny.layers = std::max(row.unrotated_every, row.full_every);
+    for (const gguf::Pair& pair : tiny.keys) {
+      if (const auto* array = std::get_if<std::shared_ptr<const gguf::Array>>(&pair.value))
+        tiny.layers = static_cast<std::uint32_t>((*array)->size());
+    }
     const Plans plans(tiny, nvidia_like());
-    expect_golden(std::string("family_") + name, plans.print({.layers = plans.layers()}));
+    expect_golden(fmt::format("family_{}", row.name), plans.print({.layers = plans.layers()}));
   }
 }
 

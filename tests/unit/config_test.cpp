@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -16,6 +18,7 @@ namespace {
 
 using fixtures::TinyConfig;
 using model::Config;
+using model::Role;
 using tests::EditedModel;
 
 TEST(Config, ReadsAModel) {
@@ -103,18 +106,14 @@ TEST(Config, ReadsRopeFactors) {
 }
 
 TinyConfig family(const std::string& name) {
-  TinyConfig tiny;
-  tiny.architecture = name;
-  tiny.biases = name == "qwen2";
-  tiny.qk_norm = name == "qwen3";
-  tiny.fused = name == "phi3";
+  TinyConfig tiny = fixtures::tiny_family(name);
   tiny.long_rope_above = name == "phi3" ? 64 : 0;
   return tiny;
 }
 
 TEST(Config, ReadsWhatFamiliesDoDifferently) {
   const Config qwen3 = Config::from(EditedModel(family("qwen3")).open());
-  EXPECT_TRUE(qwen3.layer(0).qk_norm);
+  EXPECT_EQ(qwen3.layer(0).qk_norm, model::QkNorm::head);
   EXPECT_TRUE(qwen3.layer(3).rotates);
   EXPECT_EQ(qwen3.rope_pairs, model::RopePairs::halves);
   const Config smollm3 = Config::from(EditedModel(family("smollm3")).open());
@@ -129,15 +128,15 @@ TEST(Config, ReadsWhatFamiliesDoDifferently) {
 
 TEST(Config, FindsFusedTensorsAndNormsOfHeads) {
   const gguf::File phi3 = EditedModel(family("phi3")).open();
-  const model::LayerTensors fused = model::find_tensors(phi3, Config::from(phi3)).layers[1];
-  ASSERT_NE(fused.qkv, nullptr);
-  ASSERT_NE(fused.gate_up, nullptr);
-  EXPECT_EQ(fused.gate_up->rows(), 256u);
-  EXPECT_EQ(fused.q, nullptr);
+  const model::Parameters fused = model::find_tensors(phi3, Config::from(phi3)).layers[1];
+  ASSERT_TRUE(fused[Role::qkv]);
+  ASSERT_TRUE(fused[Role::gate_up]);
+  EXPECT_EQ(fused[Role::gate_up].weight->rows(), 128u);
+  EXPECT_FALSE(fused[Role::q]);
   const gguf::File qwen3 = EditedModel(family("qwen3")).open();
-  const model::LayerTensors normed = model::find_tensors(qwen3, Config::from(qwen3)).layers[1];
-  ASSERT_NE(normed.q_norm, nullptr);
-  EXPECT_EQ(normed.k_norm->name, "blk.1.attn_k_norm.weight");
+  const model::Parameters normed = model::find_tensors(qwen3, Config::from(qwen3)).layers[1];
+  ASSERT_TRUE(normed[Role::q_norm]);
+  EXPECT_EQ(normed[Role::k_norm].weight->name, "blk.1.attn_k_norm.weight");
 }
 
 TEST(Config, RefusesWhatIsNotAFamilys) {
@@ -155,19 +154,99 @@ TEST(Config, RefusesWhatIsNotAFamilys) {
   refused(std::move(EditedModel(family("qwen3")).tensor("blk.0.attn_q_norm.weight", {64})), Code::bad_file, "has shape 64, expected 16");
   refused(std::move(EditedModel(family("phi3")).remove_tensor("blk.0.attn_qkv.weight")), Code::bad_file,
           "'blk.0.attn_qkv.weight' is missing");
-  refused(std::move(EditedModel(family("phi3")).tensor("blk.0.attn_q.weight", {64, 64})), Code::unsupported, "'blk.0.attn_q.weight'");
-  refused(std::move(EditedModel(family("phi3")).tensor("blk.0.ffn_up.weight", {64, 128})), Code::bad_file, "expected 64x256");
+  refused(std::move(EditedModel(family("phi3")).tensor("blk.0.attn_q.weight", {48, 64})), Code::unsupported, "'blk.0.attn_q.weight'");
+  refused(std::move(EditedModel(family("phi3")).tensor("blk.0.ffn_up.weight", {48, 64})), Code::bad_file, "expected 48x128");
   refused(std::move(EditedModel(family("phi3")).remove_tensor("rope_factors_short.weight")), Code::bad_file, "both or none");
   refused(std::move(EditedModel(family("phi3")).remove("phi3.rope.scaling.original_context_length")), Code::bad_file,
           "original_context_length");
   refused(std::move(EditedModel(family("phi3")).tensor("rope_factors_long.weight", {4})), Code::bad_file, "has 4 factors, expected 8");
   refused(std::move(EditedModel(family("phi3")).set("phi3.rope.scaling.attn_factor", -1.0f)), Code::bad_file, "above 0");
-  refused(std::move(EditedModel(family("qwen2")).remove_tensor("blk.1.attn_k.bias")), Code::bad_file, "all of them or none");
+  refused(std::move(EditedModel(family("qwen2")).remove_tensor("blk.1.attn_k.bias")), Code::bad_file, "'blk.1.attn_k.bias' is missing");
+  refused(std::move(EditedModel(family("starcoder2")).remove_tensor("blk.1.ffn_norm.bias")), Code::bad_file,
+          "'blk.1.ffn_norm.bias' is missing");
+  refused(std::move(EditedModel(family("starcoder2")).remove("starcoder2.attention.layer_norm_epsilon")), Code::bad_file,
+          "attention.layer_norm_epsilon");
+  refused(std::move(EditedModel(family("olmo2")).tensor("blk.0.attn_q_norm.weight", {16})), Code::bad_file, "has shape 16, expected 64");
+  refused(std::move(EditedModel(family("olmo2")).tensor("blk.0.attn_norm.weight", {48})), Code::unsupported, "'blk.0.attn_norm.weight'");
+  refused(std::move(EditedModel(family("gemma2")).remove_tensor("blk.3.post_ffw_norm.weight")), Code::bad_file,
+          "'blk.3.post_ffw_norm.weight' is missing");
 }
 
-TEST(Config, AWindowLimitsTheContext) {
-  EXPECT_EQ(Config::from(EditedModel().set("llama.attention.sliding_window", std::uint32_t{128}).open()).context_limit, 128u);
-  EXPECT_EQ(Config::from(EditedModel().set("llama.attention.sliding_window", std::uint32_t{256}).open()).context_limit, 0u);
+TEST(Config, RefusesContradictions) {
+  const auto refused = [](const std::string& name, const std::string& key, const gguf::Value& value, const std::string& sentence) {
+    try {
+      Config::from(EditedModel(family(name)).set(name + "." + key, value).open());
+      ADD_FAILURE() << name << " " << key;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Code::bad_file) << error.what();
+      EXPECT_NE(std::string(error.what()).find(sentence), std::string::npos) << error.what();
+    }
+  };
+  const auto pattern = [](std::size_t layers) {
+    return gguf::Value(std::make_shared<const gguf::Array>(gguf::Array{std::vector<bool>(layers, true)}));
+  };
+  refused("gemma2", "attention.sliding_window", std::uint32_t{0}, "is 0, expected 1 to");
+  refused("olmo2", "attention.sliding_window_pattern", pattern(5), "attention.sliding_window");
+  refused("exaone4", "attention.sliding_window_pattern", pattern(4), "has 4 items, but the model has 5 layers");
+  refused("gemma2", "attn_logit_softcapping", -5.0f, "is -5, expected a finite number above 0");
+  refused("gemma3", "final_logit_softcapping", -1.0f, "is -1, expected a finite number, 0 or more");
+  refused("granite", "residual_scale", 0.0f, "expected a finite number above 0");
+  refused("granite", "logit_scale", std::numeric_limits<float>::quiet_NaN(), "expected a finite number above 0");
+  refused("mistral3", "rope.scaling.original_context_length", std::uint32_t{0}, "is 0, expected 1 to");
+  refused("mistral3", "rope.scaling.factor", -2.0f, "expected a finite number above 0");
+  refused("mistral3", "attention.temperature_scale", -0.1f, "0 or more");
+  EXPECT_THROW(Config::from(EditedModel(family("gemma2")).remove("gemma2.attn_logit_softcapping").open()), Error);
+  EXPECT_THROW(Config::from(EditedModel(family("gemma3")).remove("gemma3.attention.sliding_window").open()), Error);
+  EXPECT_THROW(Config::from(EditedModel().set("llama.rope.scaling.type", std::string("yarn")).open()), Error);  // no factor
+  EXPECT_THROW(Config::from(EditedModel(family("mistral3")).tensor("rope_freqs.weight", {8}).open()), Error);
+  EXPECT_THROW(Config::from(EditedModel(family("mistral3")).set("mistral3.rope.dimension_count", std::uint32_t{8}).open()), Error);
+}
+
+std::string windows(const Config& config) {
+  std::string text;
+  for (std::uint32_t layer = 0; layer < config.layers; ++layer) text += config.layer(layer).window == 0 ? 'f' : 'w';
+  return text;
+}
+
+TEST(Config, ReadsWhichLayersHaveAWindow) {
+  const Config mistral = Config::from(EditedModel().set("llama.attention.sliding_window", std::uint32_t{128}).open());
+  EXPECT_EQ(windows(mistral), "wwww");
+  EXPECT_EQ(mistral.layer(3).window, 128u);
+  EXPECT_EQ(windows(Config::from(EditedModel().set("llama.attention.sliding_window", std::uint32_t{0}).open())), "ffff");
+  EXPECT_EQ(windows(Config::from(EditedModel(family("gemma2")).open())), "wfwfw");
+  TinyConfig seven = family("gemma3");
+  seven.layers = 7;
+  const Config gemma3 = Config::from(EditedModel(seven).open());
+  EXPECT_EQ(windows(gemma3), "wwwwwfw");
+  EXPECT_TRUE(gemma3.layer(0).local_rope);
+  EXPECT_FALSE(gemma3.layer(5).local_rope);
+  EXPECT_EQ(gemma3.local_rope_base, 500.0f);
+  EXPECT_EQ(Config::from(EditedModel(seven).remove("gemma3.rope.freq_base_swa").open()).local_rope_base, 10000.0f);
+  const Config exaone4 = Config::from(EditedModel(family("exaone4")).open());
+  EXPECT_EQ(windows(exaone4), "wwwfw");
+  EXPECT_TRUE(exaone4.layer(2).rotates);
+  EXPECT_FALSE(exaone4.layer(3).rotates);
+}
+
+TEST(Config, ReadsScalesAndSoftcaps) {
+  const Config granite = Config::from(EditedModel(family("granite")).open());
+  EXPECT_EQ(granite.embedding_scale, 3.0f);
+  EXPECT_EQ(granite.residual_scale, 0.5f);
+  EXPECT_EQ(granite.attention_scale, 0.125f);
+  EXPECT_EQ(granite.logit_scale, 0.5f);  // logits are divided by the file's number
+  const Config gemma2 = Config::from(EditedModel(family("gemma2")).open());
+  EXPECT_EQ(gemma2.embedding_scale, std::sqrt(48.0f));
+  EXPECT_EQ(gemma2.attention_softcap, 5.0f);
+  EXPECT_EQ(gemma2.final_softcap, 8.0f);
+  const Config mistral3 = Config::from(EditedModel(family("mistral3")).open());
+  EXPECT_DOUBLE_EQ(mistral3.temperature_at(15), 1.0);
+  EXPECT_NEAR(mistral3.temperature_at(33), 1.0 + 0.25 * std::log(3.0), 1e-7);
+  // YaRN by hand: 16 dimensions, base 10000, original context 16: pairs turn 16 / (2 pi 10000^(i/8)) times; below 32 turns at pair 0
+  // already.
+  EXPECT_EQ(mistral3.rope_factors.size(), 8u);
+  EXPECT_EQ(mistral3.rope_factors.front(), 1.0f);
+  EXPECT_EQ(mistral3.rope_factors.back(), 8.0f);
+  EXPECT_NEAR(mistral3.rope_magnitude, (1.0 + 0.1 * std::log(8.0)) / (1.0 + 0.05 * std::log(8.0)), 1e-6);
 }
 
 TEST(Config, IgnoresNeutralValuesOfOtherFeatures) {
@@ -204,39 +283,39 @@ TEST(FindTensors, FindsAllOfThem) {
   edited.tensor("blk.1.ffn_gate.bias", {128}, {}, gguf::Type::f16).tensor("blk.1.ffn_up.bias", {128}).tensor("blk.1.ffn_down.bias", {64});
   const gguf::File file = edited.open();
   const model::ModelTensors t = model::find_tensors(file, Config::from(file));
-  EXPECT_EQ(t.embedding->name, "token_embd.weight");
-  EXPECT_EQ(t.output->name, "output.weight");
-  EXPECT_EQ(t.output_norm->name, "output_norm.weight");
-  EXPECT_EQ(t.output_bias->name, "output.bias");
+  EXPECT_EQ(t.model[Role::embedding].weight->name, "token_embd.weight");
+  EXPECT_EQ(t.model[Role::output].weight->name, "output.weight");
+  EXPECT_EQ(t.model[Role::output_norm].weight->name, "output_norm.weight");
+  EXPECT_EQ(t.model[Role::output].bias->name, "output.bias");
   ASSERT_EQ(t.layers.size(), 4u);
-  const model::LayerTensors& l = t.layers[1];
-  const std::vector<std::pair<const gguf::Tensor*, const char*>> expected{{l.attention_norm, "attn_norm.weight"},
-                                                                          {l.q, "attn_q.weight"},
-                                                                          {l.k, "attn_k.weight"},
-                                                                          {l.v, "attn_v.weight"},
-                                                                          {l.o, "attn_output.weight"},
-                                                                          {l.q_bias, "attn_q.bias"},
-                                                                          {l.k_bias, "attn_k.bias"},
-                                                                          {l.v_bias, "attn_v.bias"},
-                                                                          {l.o_bias, "attn_output.bias"},
-                                                                          {l.gate, "ffn_gate.weight"},
-                                                                          {l.up, "ffn_up.weight"},
-                                                                          {l.down, "ffn_down.weight"},
-                                                                          {l.gate_bias, "ffn_gate.bias"},
-                                                                          {l.up_bias, "ffn_up.bias"},
-                                                                          {l.down_bias, "ffn_down.bias"}};
+  const model::Parameters& l = t.layers[1];
+  const std::vector<std::pair<const gguf::Tensor*, const char*>> expected{{l[Role::attention_norm].weight, "attn_norm.weight"},
+                                                                          {l[Role::q].weight, "attn_q.weight"},
+                                                                          {l[Role::k].weight, "attn_k.weight"},
+                                                                          {l[Role::v].weight, "attn_v.weight"},
+                                                                          {l[Role::o].weight, "attn_output.weight"},
+                                                                          {l[Role::q].bias, "attn_q.bias"},
+                                                                          {l[Role::k].bias, "attn_k.bias"},
+                                                                          {l[Role::v].bias, "attn_v.bias"},
+                                                                          {l[Role::o].bias, "attn_output.bias"},
+                                                                          {l[Role::gate].weight, "ffn_gate.weight"},
+                                                                          {l[Role::up].weight, "ffn_up.weight"},
+                                                                          {l[Role::down].weight, "ffn_down.weight"},
+                                                                          {l[Role::gate].bias, "ffn_gate.bias"},
+                                                                          {l[Role::up].bias, "ffn_up.bias"},
+                                                                          {l[Role::down].bias, "ffn_down.bias"}};
   for (const auto& [tensor, name] : expected) {
     ASSERT_NE(tensor, nullptr) << name;
     EXPECT_EQ(tensor->name, std::string("blk.1.") + name);
   }
-  EXPECT_EQ(t.layers[0].gate_bias, nullptr);
+  EXPECT_EQ(t.layers[0][Role::gate].bias, nullptr);
 }
 
 TEST(FindTensors, TiedEmbeddingsAreTheOutput) {
   const gguf::File file = EditedModel().open();
   const model::ModelTensors t = model::find_tensors(file, Config::from(file));
-  EXPECT_EQ(t.output, t.embedding);
-  EXPECT_EQ(t.output_bias, nullptr);
+  EXPECT_EQ(t.model[Role::output].weight, t.model[Role::embedding].weight);
+  EXPECT_EQ(t.model[Role::output].bias, nullptr);
 }
 
 /// A change to a good file, and the error that it must give.
@@ -336,7 +415,7 @@ INSTANTIATE_TEST_SUITE_P(
                     set("WideRope", "llama.rope.dimension_count", std::uint32_t{18}), set("BaseInfinite", "llama.rope.freq_base", infinite),
                     set("BaseNegative", "llama.rope.freq_base", -1.0f), set("BaseTooLarge", "llama.rope.freq_base", 1e300),
                     set("ScaleZero", "llama.rope.scaling.factor", 0.0f),
-                    set("Yarn", "llama.rope.scaling.type", std::string("yarn"), Code::unsupported),
+                    set("Dynamic", "llama.rope.scaling.type", std::string("dynamic"), Code::unsupported),
                     set("LongRope", "llama.rope.scaling.type", std::string("longrope"), Code::unsupported),
                     set("Experts", "llama.expert_count", std::uint32_t{8}, Code::unsupported),
                     set("NotCausal", "llama.attention.causal", false, Code::unsupported),
