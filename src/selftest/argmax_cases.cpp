@@ -6,6 +6,8 @@
 #include <limits>
 
 #include "kernels/abi.h"
+#include "ref/operations.h"
+#include "selftest/activation_bounds.h"
 #include "selftest/cases.h"
 #include "selftest/compare.h"
 #include "selftest/data.h"
@@ -127,6 +129,79 @@ std::string check_blocks(Bench& bench, std::uint32_t vocabulary, std::uint32_t r
   return "";
 }
 
+// What an LM head may do to its logits: cap * tanh(scale * (logit + bias) / cap).
+struct Finish {
+  float scale = 1.0f, cap = 30.0f;
+  bool bias = false;
+};
+
+struct Finished {
+  std::vector<float> logits, before;  // before: with the bias alone
+  double tolerance = 0.0;             // of any of them
+};
+
+Finished finish(const Finish& how, std::vector<float> logits, std::span<const float> bias) {
+  Finished all;
+  const double scale = static_cast<double>(how.scale), cap = static_cast<double>(how.cap);
+  for (std::size_t i = 0; i < logits.size(); ++i) {
+    if (how.bias) logits[i] += bias[i];
+    const double scaled = scale * static_cast<double>(logits[i]);
+    all.logits.push_back(static_cast<float>(cap * std::tanh(scaled / cap)));
+    // The bias and the scale round, and so does what is stored here. NaN and -inf do not count.
+    if (std::isfinite(scaled)) all.tolerance = std::max(all.tolerance, softcap_error(scaled, cap) + 3 * epsilon * std::abs(scaled));
+  }
+  all.before = std::move(logits);
+  return all;
+}
+
+// The whole head: the token, its probability and margin. Logits within the tolerance of the largest may win as well, but of those that are
+// equal the first.
+std::string check_row(const abi::RowResult& got, const Finished& wanted) {
+  const ref::Choice choice = ref::argmax(wanted.logits);
+  if (got.token >= wanted.logits.size()) return fmt::format("got token {}, wanted {}", got.token, choice.token);
+  const auto equal = std::find(wanted.before.begin(), wanted.before.end(), wanted.before[got.token]) - wanted.before.begin();
+  if (static_cast<std::uint32_t>(equal) != got.token) return fmt::format("got token {}, whose logit {} has as well", got.token, equal);
+  const auto largest = static_cast<double>(wanted.logits[static_cast<std::size_t>(choice.token)]);
+  std::string difference = differs("largest", wanted.logits[got.token], largest, 2 * wanted.tolerance);
+  if (difference.empty()) difference = differs("logit", got.logit, largest, 2 * wanted.tolerance);
+  if (difference.empty()) difference = differs("margin", got.margin, static_cast<double>(choice.margin), 4 * wanted.tolerance);
+  if (!difference.empty()) return fmt::format("token {}, wanted {}: {}", got.token, choice.token, difference);
+  // Each term's exponent is off by both logits; exp twice, in its block and in the merge; sums of positive terms.
+  const Wanted all = choose(wanted.logits, 0);
+  const double relative = 4 * wanted.tolerance + (2 * all.units / all.sum + static_cast<double>(wanted.logits.size()) + 8) * epsilon;
+  return differs("probability", got.probability, static_cast<double>(choice.probability), relative * static_cast<double>(choice.probability));
+}
+
+std::string check_finished(Bench& bench, std::uint32_t vocabulary, std::uint32_t rows, std::uint32_t kind, const Finish& how) {
+  constexpr std::uint32_t bias_tensor = 1;
+  Random random(fmt::format("argmax finished {} {} {}", vocabulary, rows, kind));
+  const std::vector<float> logits = make_logits(random, vocabulary, kind), bias = random.floats(vocabulary, -2.0f, 2.0f);
+  const LmHead head(logits);
+  const kernels::Matrix placed = place(bench, head.tensor, 1, bench.select().interleave());
+  const std::uint32_t bucket = kernels::bucket_for(rows);
+  std::vector<float> x(std::size_t{bucket} * 32, 0.0f);
+  for (std::size_t row = 0; row < bucket; ++row) x[row * 32] = 1.0f;
+  bench.put({ResourceKind::normed}, x);
+  kernels::MatvecFusion fusion;
+  fusion.scale = how.scale;
+  fusion.softcap = how.cap;
+  if (how.bias) {
+    bench.put({ResourceKind::weight, bias_tensor}, strided(bias, vocabulary));
+    fusion.bias_tensor = bias_tensor;
+  }
+  const std::uint32_t blocks = kernels::argmax_partials(bench.select(), vocabulary);
+  bench.reserve({ResourceKind::argmax_partial}, std::size_t{bucket} * blocks * sizeof(abi::ArgmaxPartial) / 4);
+  bench.reserve({ResourceKind::result}, bucket * sizeof(abi::RowResult) / 4);
+  bench.run(kernels::argmax(bench.select(), placed, {ResourceKind::normed}, bucket, fusion, "argmax"));
+  const auto got = bench.get<abi::RowResult>({ResourceKind::result}, bucket);
+  const Finished wanted = finish(how, logits, bias);
+  for (std::uint32_t row = 0; row < rows; ++row) {
+    const std::string difference = check_row(got[row], wanted);
+    if (!difference.empty()) return fmt::format("row {}: {}", row, difference);
+  }
+  return "";
+}
+
 // Blocks in any state: the winner twice, blocks without a number (at last none with one), blocks of -inf.
 std::vector<abi::ArgmaxPartial> make_partials(Random& random, std::uint32_t blocks, std::uint32_t row) {
   std::vector<abi::ArgmaxPartial> partials(blocks);
@@ -199,16 +274,26 @@ void add(std::vector<Case>& cases, std::uint32_t vocabulary, std::uint32_t rows,
   cases.push_back({"argmax_merge", "argmax_merge " + shape, [=](Bench& bench) { return check_merge(bench, vocabulary, rows); }});
 }
 
+void add(std::vector<Case>& cases, std::uint32_t vocabulary, std::uint32_t rows, std::uint32_t kind, const Finish& how) {
+  const std::string name = fmt::format("argmax V={} rows={} logits {} scale={} cap={}{}", vocabulary, rows, kind, how.scale, how.cap,
+                                       how.bias ? " bias" : "");
+  cases.push_back({"matvec", name, [=](Bench& bench) { return check_finished(bench, vocabulary, rows, kind, how); }});
+}
+
 }  // namespace
 
 std::vector<Case> argmax_cases(const Scope& scope) {
   std::vector<Case> cases;
   add(cases, 1500, 1, scope.depth == Depth::quick ? 3 : 5);
+  add(cases, 1500, 1, 2, {.scale = 0.7f, .cap = 4.0f, .bias = true});
   if (scope.depth == Depth::quick) return cases;
   add(cases, 1, 1, 1);
   add(cases, 64, 2, 5);
   add(cases, 65, 5, 5);
   add(cases, 3001, 16, 1);
+  for (const std::uint32_t kind : {0u, 1u, 3u, 4u}) add(cases, 700, 5, kind, {.scale = 1.0f, .cap = 30.0f});
+  add(cases, 700, 5, 0, {.scale = 1.3f, .cap = 6.0f, .bias = true});
+  add(cases, 1, 1, 0, {.scale = 3.0f, .cap = 6.0f});
   return cases;
 }
 

@@ -19,20 +19,20 @@ using kernels::ResourceKind;
 
 std::size_t record_words(const AttentionShape& s) { return s.head_dim + ATTENTION_PARTIAL_EXTRA; }
 
-// What the merge is to give for one row and head: sum a_c exp(m_c - m) / sum s_c exp(m_c - m). `magnitude`: the same with |a_c|.
+// What the merge is to give for one row and head from the chunks of keys `seen` .. `keys` - 1: sum a_c exp(m_c - m) / sum s_c exp(m_c - m). `magnitude`: the same with |a_c|.
 void merge_chunks(const AttentionShape& s, const std::vector<float>& partial, std::uint32_t row, std::uint32_t head, std::uint32_t keys,
-                  std::span<float> out, std::span<double> magnitude, double& range) {
-  const std::uint32_t chunks = (keys - 1) / s.chunk + 1;
+                  std::uint32_t seen, std::span<float> out, std::span<double> magnitude, double& range) {
+  const std::uint32_t chunks = (keys - 1) / s.chunk + 1, begin = seen / s.chunk;
   const float* first = &partial[(std::size_t{row} * s.heads + head) * s.max_chunks() * record_words(s)];
-  double largest = static_cast<double>(first[s.head_dim]), least = largest;
-  for (std::uint32_t c = 1; c < chunks; ++c) {
+  double largest = static_cast<double>(first[begin * record_words(s) + s.head_dim]), least = largest;
+  for (std::uint32_t c = begin + 1; c < chunks; ++c) {
     largest = std::max(largest, static_cast<double>(first[c * record_words(s) + s.head_dim]));
     least = std::min(least, static_cast<double>(first[c * record_words(s) + s.head_dim]));
   }
   range = largest - least;
   double total = 0.0;
   std::vector<double> sums(s.head_dim), sizes(s.head_dim);
-  for (std::uint32_t c = 0; c < chunks; ++c) {
+  for (std::uint32_t c = begin; c < chunks; ++c) {
     const float* record = first + c * record_words(s);
     const double factor = std::exp(static_cast<double>(record[s.head_dim]) - largest);
     total += static_cast<double>(record[s.head_dim + 1]) * factor;
@@ -54,7 +54,7 @@ std::string check_split(Bench& bench, const AttentionShapeRows& work, const kern
   const std::size_t words = s.partial_bytes(bucket) / sizeof(float), row_words = words / bucket;
   data.put(bench, bucket);
   bench.reserve({ResourceKind::attention_partial}, words);
-  bench.run(kernels::attention(select, s, {}, bucket, "attention", work.keys()).front());
+  bench.run(kernels::attention(select, s, work.layer(), bucket, "attention", work.keys()).front());
 
   const auto partial = bench.get<float>({ResourceKind::attention_partial}, words);
   for (std::uint32_t row = 0; row < work.rows; ++row) {
@@ -63,13 +63,21 @@ std::string check_split(Bench& bench, const AttentionShapeRows& work, const kern
     data.expect(row, wanted, tolerance);
     double range = 0.0;
     for (std::uint32_t head = 0; head < s.heads; ++head) {
-      merge_chunks(s, partial, row, head, work.keys_of(row), std::span(got).subspan(std::size_t{head} * s.head_dim, s.head_dim), magnitude,
-                   range);
+      merge_chunks(s, partial, row, head, work.keys_of(row), work.first_of(row),
+                   std::span(got).subspan(std::size_t{head} * s.head_dim, s.head_dim), magnitude, range);
     }
     const std::string difference = differs(fmt::format("row {}", row), got, wanted, tolerance);
     if (!difference.empty()) return difference;
   }
   const auto raw = bench.get<std::uint32_t>({ResourceKind::attention_partial}, words);
+  for (std::uint32_t row = 0; row < work.rows; ++row) {
+    for (std::uint32_t head = 0; head < s.heads; ++head) {
+      const std::size_t first = (std::size_t{row} * s.heads + head) * s.max_chunks() * record_words(s);
+      const std::string difference = touched(fmt::format("chunks before the window of row {}", row),
+                                             std::span(raw).subspan(first, work.first_of(row) / s.chunk * record_words(s)));
+      if (!difference.empty()) return difference;
+    }
+  }
   return touched("partial results of padding rows", std::span(raw).subspan(work.rows * row_words));
 }
 
@@ -80,7 +88,7 @@ std::string check_serial(Bench& bench, const AttentionShapeRows& work) {
   const std::uint32_t bucket = kernels::bucket_for(work.rows), width = s.heads * s.head_dim;
   data.put(bench, bucket);
   bench.reserve({ResourceKind::attended}, std::size_t{bucket} * padded(width));
-  bench.run(kernels::attention(bench.select(), s, {}, bucket, "attention", work.keys()));
+  bench.run(kernels::attention(bench.select(), s, work.layer(), bucket, "attention", work.keys()));
   const auto got = bench.get<float>({ResourceKind::attended}, std::size_t{bucket} * padded(width));
   for (std::uint32_t row = 0; row < work.rows; ++row) {
     std::vector<float> wanted;
@@ -100,6 +108,19 @@ kernels::Selector splitting(const Bench& bench) {
   return kernels::Selector(bench.caps(), tuning);
 }
 
+// What no chunk's workgroup writes: earlier passes have left something there, which may be NaN.
+void forget_chunks(const AttentionShapeRows& work, std::vector<float>& partial) {
+  const AttentionShape& s = work.shape;
+  for (std::uint32_t row = 0; row < work.rows; ++row) {
+    const std::uint32_t begin = work.first_of(row) / s.chunk, end = (work.keys_of(row) - 1) / s.chunk + 1;
+    for (std::uint32_t i = 0; i < s.heads * s.max_chunks(); ++i) {
+      const std::uint32_t chunk = i % s.max_chunks();
+      const std::size_t record = std::size_t{row} * s.heads * s.max_chunks() + i;
+      if (chunk < begin || chunk >= end) std::fill_n(&partial[record * record_words(s)], record_words(s), std::nanf(""));
+    }
+  }
+}
+
 std::string check_merge(Bench& bench, const AttentionShapeRows& work) {
   const AttentionShape& s = work.shape;
   Random random("attention_merge " + work.text());
@@ -109,12 +130,13 @@ std::string check_merge(Bench& bench, const AttentionShapeRows& work) {
     partial[record * record_words(s) + s.head_dim] = random.between(-20.0f, 20.0f);
     partial[record * record_words(s) + s.head_dim + 1] = random.between(1.0f, static_cast<float>(s.chunk));
   }
+  forget_chunks(work, partial);
   bench.put({ResourceKind::attention_partial}, partial);
   bench.reserve({ResourceKind::attended}, std::size_t{bucket} * padded(width));
   bench.set_rows(work.base, work.rows);
   if (work.window) bench.state().window = {work.window->sink, work.window->recent};
   put_tree(bench, work.parents);
-  bench.run(kernels::attention(splitting(bench), s, {}, bucket, "attention", work.keys()).back());
+  bench.run(kernels::attention(splitting(bench), s, work.layer(), bucket, "attention", work.keys()).back());
 
   const auto got = bench.get<float>({ResourceKind::attended}, std::size_t{bucket} * padded(width));
   for (std::uint32_t row = 0; row < work.rows; ++row) {
@@ -123,7 +145,7 @@ std::string check_merge(Bench& bench, const AttentionShapeRows& work) {
     for (std::uint32_t head = 0; head < s.heads; ++head) {
       const std::size_t at = std::size_t{head} * s.head_dim;
       double range = 0.0;
-      merge_chunks(s, partial, row, head, work.keys_of(row), std::span(wanted).subspan(at, s.head_dim),
+      merge_chunks(s, partial, row, head, work.keys_of(row), work.first_of(row), std::span(wanted).subspan(at, s.head_dim),
                    std::span(tolerance).subspan(at, s.head_dim), range);
       // exp: 3 + 2|x| units, in numerator and denominator; a rounding per chunk in both sums; the quotient.
       const double relative = (2 * (3 + 2 * range) + 2.0 * work.keys_of(row) / s.chunk + 8) * epsilon;
@@ -178,6 +200,37 @@ void add_trees(std::vector<Case>& cases, const Scope& scope, const AttentionShap
   add(cases, {common, 64, 32, {}, star}, true);
 }
 
+// A layer's own window: the smallest, some that end within a chunk and on its border, one larger than the text; also of rows in trees and
+// of a text of which only a part is seen. And scores that are scaled and capped.
+void add_layers(std::vector<Case>& cases, const Scope& scope, AttentionShape common) {
+  AttentionShape capped = common;
+  capped.scale = 0.11f;
+  capped.softcap = 2.5f;
+  add(cases, {capped, 150, 9, {}, {}, 70}, true);
+  add(cases, {capped, 61, 9, {}, branching(9), 3}, true);
+  if (scope.depth == Depth::quick) return;
+  for (const std::uint32_t window : {1u, 3u, 64u, 65u, 300u}) {
+    add(cases, {common, 126, 5, {}, {}, window}, true);
+    add(cases, {common, 60, 32, {}, branching(32), window}, true);
+    if (scope.tuning.texels) add_storage(cases, {common, 126, 5, {}, {}, window});
+  }
+  add(cases, {capped, 0, 1, {}, {}, 1}, true);
+  add(cases, {capped, 224, 32, {}, {}, 40}, true);
+  add(cases, {capped, 150, 3, exec::KeyWindow{4, 80}, {}, 20}, true);  // the sinks are out of sight
+  add(cases, {capped, 150, 3, exec::KeyWindow{4, 80}, {}, 82}, true);  // two of them are not
+  for (const KvFormat format : {KvFormat::q8_0, KvFormat::f32}) {
+    common.kv_format = capped.kv_format = format;
+    add(cases, {common, 140, 16, {}, {}, 13}, false);
+    add(cases, {capped, 140, 7, {}, {}, 0}, false);
+    if (scope.tuning.texels) add_storage(cases, {capped, 140, 7, {}, {}, 75});
+  }
+  AttentionShape wide{.heads = 4, .kv_heads = 2, .head_dim = 256, .rope_dim = 256, .context = 150, .softcap = 50.0f};
+  add(cases, {wide, 120, 5}, true);
+  add(cases, {wide, 120, 5, {}, {}, 33}, true);
+  if (scope.tuning.texels) add_storage(cases, {wide, 120, 5, {}, {}, 33});
+  add(cases, {{.heads = 6, .kv_heads = 2, .head_dim = 20, .rope_dim = 20, .context = 100, .softcap = 1.0f}, 90, 10, {}, {}, 11}, true);
+}
+
 }  // namespace
 
 std::vector<Case> attention_cases(const Scope& scope) {
@@ -189,6 +242,7 @@ std::vector<Case> attention_cases(const Scope& scope) {
   add(cases, blocks, 60, 9, false);
   add(cases, {common, 150, 1, exec::KeyWindow{4, 80}}, true);  // two chunks
   add_trees(cases, scope, common);
+  add_layers(cases, scope, common);
   if (scope.depth == Depth::quick) return cases;
   for (const std::uint32_t head_dim : {32u, 96u, 128u}) {
     AttentionShape s{.heads = 4, .kv_heads = 2, .head_dim = head_dim, .rope_dim = head_dim, .context = 147, .kv_format = KvFormat::q8_0};

@@ -11,6 +11,7 @@
 #include "base/half.h"
 #include "ref/kv_rounding.h"
 #include "ref/operations.h"
+#include "selftest/activation_bounds.h"
 #include "selftest/compare.h"
 #include "selftest/tree_rows.h"
 
@@ -25,15 +26,18 @@ model::Config rope_config(const AttentionShape& shape) {
   config.head_dim = shape.head_dim;
   config.rope_dim = shape.rope_dim;
   config.rope_pairs = shape.rope_halves ? model::RopePairs::halves : model::RopePairs::neighbours;
+  config.local_rope_base = 500.0f;
   return config;
 }
 
 std::vector<float> make_rope_table(const AttentionShape& shape) {
   const model::Config config = rope_config(shape);
   std::vector<float> table;
-  for (std::uint32_t position = 0; position < shape.context; ++position) {
+  for (std::uint32_t row = 0; row < 2 * shape.context; ++row) {
+    const std::uint32_t position = row % shape.context;
+    const auto base = static_cast<double>(row < shape.context ? config.rope_base : config.local_rope_base);
     for (std::uint32_t i = 0; i < shape.rope_dim / 2; ++i) {
-      const double angle = position * std::pow(static_cast<double>(config.rope_base), -2.0 * i / shape.rope_dim);
+      const double angle = position * std::pow(base, -2.0 * i / shape.rope_dim);
       table.push_back(static_cast<float>(std::cos(angle)));
       table.push_back(static_cast<float>(std::sin(angle)));
     }
@@ -95,12 +99,34 @@ void append_position(const AttentionShape& shape, std::span<const std::uint32_t>
   to.insert(to.end(), scales.begin(), scales.end());
 }
 
+void copy_position(const AttentionShape& shape, std::span<const std::uint32_t> from, std::uint32_t from_position, std::span<std::uint32_t> to,
+                   std::uint32_t to_position) {
+  for (std::uint32_t head = 0; head < shape.kv_heads; ++head) {
+    const Place source = place_of(shape, head, from_position), target = place_of(shape, head, to_position);
+    std::copy_n(&from[source.vector], shape.kv_position_bytes() / 4, &to[target.vector]);
+    if (shape.kv_scale_bytes() > 0) std::copy_n(&from[source.scales], shape.kv_scale_bytes() / 4, &to[target.scales]);
+  }
+}
+
 std::string AttentionShapeRows::text() const {
-  return fmt::format("{} H={}/{} D={} chunk={} base={} rows={}{}", to_string(shape.kv_format), shape.heads, shape.kv_heads, shape.head_dim,
-                     shape.chunk, base, rows,
+  return fmt::format("{} H={}/{} D={} chunk={} base={} rows={}{}{}{}{}", to_string(shape.kv_format), shape.heads, shape.kv_heads,
+                     shape.head_dim, shape.chunk, base, rows,
                      window   ? fmt::format(" window={},{}", window->sink, window->recent)
                      : tree() ? " tree"
-                              : "");
+                              : "",
+                     layer_window > 0 ? fmt::format(" layer-window={}", layer_window) : "",
+                     shape.scale > 0.0f ? fmt::format(" scale={}", shape.scale) : "",
+                     shape.softcap > 0.0f ? fmt::format(" cap={}", shape.softcap) : "");
+}
+
+std::uint32_t AttentionShapeRows::keys_of(std::uint32_t row) const {
+  const auto position = base + static_cast<std::uint32_t>(path_to(parents, row).size()) - 1;
+  return window ? window->keys(position) : position + 1;
+}
+
+std::uint32_t AttentionShapeRows::first_of(std::uint32_t row) const {
+  const std::uint32_t keys = keys_of(row);
+  return layer_window > 0 && keys > layer_window ? keys - layer_window : 0;
 }
 
 std::vector<std::uint32_t> AttentionShapeRows::visible(std::uint32_t row) const {
@@ -108,8 +134,26 @@ std::vector<std::uint32_t> AttentionShapeRows::visible(std::uint32_t row) const 
   std::iota(slots.begin(), slots.end(), 0u);
   for (const std::uint32_t ancestor : path_to(parents, row)) slots.push_back(base + ancestor);
   if (window) std::erase_if(slots, [&](std::uint32_t slot) { return slot >= window->sink && slot + window->recent <= base + row; });
+  slots.erase(slots.begin(), slots.begin() + std::ptrdiff_t{first_of(row)});
   return slots;
 }
+
+namespace {
+
+// Bench::untouched in all words of a position, scales included: NaN in every format.
+void forget_position(const AttentionShape& shape, std::uint32_t position, std::vector<std::uint32_t>& words) {
+  for (std::uint32_t head = 0; head < shape.kv_heads; ++head) {
+    const Place place = place_of(shape, head, position);
+    std::fill_n(&words[place.vector], shape.kv_position_bytes() / 4, Bench::untouched);
+    if (shape.kv_scale_bytes() > 0) std::fill_n(&words[place.scales], shape.kv_scale_bytes() / 4, Bench::untouched);
+  }
+}
+
+double scale_of(const AttentionShape& shape) {
+  return shape.scale > 0.0f ? static_cast<double>(shape.scale) : 1.0 / std::sqrt(static_cast<double>(shape.head_dim));
+}
+
+}  // namespace
 
 AttentionData::AttentionData(const AttentionShapeRows& work, std::string_view seed) : work_(work) {
   Random random(seed);
@@ -127,8 +171,16 @@ void AttentionData::put(Bench& bench, std::uint32_t bucket) const {
   std::vector<float> q = strided(q_, s.heads * s.head_dim);
   q.resize(std::size_t{bucket} * padded(s.heads * s.head_dim), 1e30f);  // of padding rows
   bench.put({ResourceKind::q_rotated}, q);
+  std::vector<bool> seen(work_.base + work_.rows, false);
+  for (std::uint32_t row = 0; row < work_.rows; ++row) {
+    for (const std::uint32_t slot : work_.visible(row)) seen[slot] = true;
+  }
   for (const auto& [kind, cached] : {std::pair{ResourceKind::k_cache, &keys_}, std::pair{ResourceKind::v_cache, &values_}}) {
-    bench.put({kind}, kv_words(s, 0, *cached));
+    std::vector<std::uint32_t> words = kv_words(s, 0, *cached);
+    for (std::uint32_t slot = 0; slot < seen.size(); ++slot) {
+      if (!seen[slot]) forget_position(s, slot, words);
+    }
+    bench.put({kind}, words);
   }
   bench.set_rows(work_.base, work_.rows);
   if (work_.window) bench.state().window = {work_.window->sink, work_.window->recent};
@@ -140,11 +192,12 @@ void AttentionData::put(Bench& bench, std::uint32_t bucket) const {
 
 // How much a row's weights exp(score - maximum) may be off, relative to themselves. Scores: head_dim roundings, the scale and its own
 // rounding, relative to sum |q k|. exp: 3 + 2|x| units by Vulkan's rules, once for the key and once more whenever the running maximum
-// rises or chunks are joined; the differences of successive maxima add up to at most the range of the scores.
+// rises or chunks are joined; the differences of successive maxima add up to at most the range of the scores. A softcap, whose slope is at
+// most 1, adds an error of its own.
 double AttentionData::relative_error(std::span<const float> q, std::uint32_t kv_head, std::span<const std::uint32_t> visible) const {
   const AttentionShape& s = work_.shape;
-  const double scale = 1.0 / std::sqrt(static_cast<double>(s.head_dim));
-  double magnitude = 0.0, highest = 0.0, lowest = 0.0;
+  const double scale = scale_of(s), cap = static_cast<double>(s.softcap);
+  double magnitude = 0.0, highest = 0.0, lowest = 0.0, bent = 0.0;
   std::uint32_t rises = 0;
   for (const std::uint32_t key : visible) {
     const float* k = &keys_[(std::size_t{key} * s.kv_heads + kv_head) * s.head_dim];
@@ -156,12 +209,16 @@ double AttentionData::relative_error(std::span<const float> q, std::uint32_t kv_
     }
     magnitude = std::max(magnitude, sum * scale);
     score *= scale;
+    if (cap > 0.0) {
+      bent = std::max(bent, softcap_error(score, cap));
+      score = cap * std::tanh(score / cap);
+    }
     const bool first = key == visible.front();
     if (first || score > highest) ++rises;
     highest = first ? score : std::max(highest, score);
     lowest = first ? score : std::min(lowest, score);
   }
-  return (2 * (s.head_dim + 4) * magnitude + 4.0 * (rises + 2) + 4 * (highest - lowest)) * epsilon;
+  return (2 * (s.head_dim + 4) * magnitude + 4.0 * (rises + 2) + 4 * (highest - lowest)) * epsilon + 2 * bent;
 }
 
 void AttentionData::expect(std::uint32_t row, std::vector<float>& wanted, std::vector<double>& tolerance) const {
@@ -170,11 +227,12 @@ void AttentionData::expect(std::uint32_t row, std::vector<float>& wanted, std::v
   const std::vector<std::uint32_t> visible = work_.visible(row);
   const std::span<const float> q = std::span(q_).subspan(std::size_t{row} * width, width);
   wanted.resize(width);
-  ref::attention(q, {keys_, values_, s.kv_heads, s.head_dim}, visible, wanted);
+  const double scale = scale_of(s), cap = static_cast<double>(s.softcap);
+  ref::attention(q, {keys_, values_, s.kv_heads, s.head_dim, scale, cap}, visible, wanted);
   // The weighted mean of |v|: what errors of weights and of the sums over keys are relative to.
   std::vector<float> sizes(values_.size()), mean(width);
   std::transform(values_.begin(), values_.end(), sizes.begin(), [](float v) { return std::abs(v); });
-  ref::attention(q, {keys_, sizes, s.kv_heads, s.head_dim}, visible, mean);
+  ref::attention(q, {keys_, sizes, s.kv_heads, s.head_dim, scale, cap}, visible, mean);
   tolerance.resize(width);
   for (std::uint32_t head = 0; head < s.heads; ++head) {
     const double relative = 2 * relative_error(q.subspan(std::size_t{head} * s.head_dim, s.head_dim), head / s.group(), visible) +

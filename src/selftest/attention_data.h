@@ -15,9 +15,9 @@
 
 namespace skipstone::selftest {
 
-/// The part of a model's configuration that rotation needs.
+/// The part of a model's configuration that rotation needs; of a model that turns some layers by angles of their own.
 model::Config rope_config(const kernels::AttentionShape& shape);
-/// (cos, sin) of every position and pair, as the kernel reads them.
+/// (cos, sin) of every position and pair, as the kernel reads them: context rows, then as many with the local base.
 std::vector<float> make_rope_table(const kernels::AttentionShape& shape);
 
 /// The words of a cache that holds `rows` (each kv_heads * head_dim floats) at positions `base`, `base` + 1, ...; all others untouched.
@@ -26,19 +26,26 @@ std::vector<std::uint32_t> kv_words(const kernels::AttentionShape& shape, std::u
 void append_position(const kernels::AttentionShape& shape, std::span<const std::uint32_t> cache, std::uint32_t kv_head,
                      std::uint32_t position, std::vector<std::uint32_t>& to);
 
+/// One position of a cache, all KV heads, goes to another position of another one.
+void copy_position(const kernels::AttentionShape& shape, std::span<const std::uint32_t> from, std::uint32_t from_position,
+                   std::span<std::uint32_t> to, std::uint32_t to_position);
+
 struct AttentionShapeRows {
   kernels::AttentionShape shape;
   std::uint32_t base = 0, rows = 1;
   std::optional<exec::KeyWindow> window = {};  ///< none: rows attend to all keys up to their own
   std::vector<std::uint32_t> parents = {};     ///< of a tree's rows; empty: they follow each other
+  std::uint32_t layer_window = 0;              ///< kernels::AttentionLayer::window: the last so many of what is left; 0: all
   bool tree() const { return !parents.empty(); }
   kernels::Keys keys() const { return window ? kernels::Keys::window : tree() ? kernels::Keys::tree : kernels::Keys::text; }
-  std::uint32_t keys_of(std::uint32_t row) const { return static_cast<std::uint32_t>(visible(row).size()); }
+  kernels::AttentionLayer layer() const { return {.window = layer_window}; }
+  std::uint32_t keys_of(std::uint32_t row) const;               ///< keys up to a row's own, without the layer's window: they have the chunks
+  std::uint32_t first_of(std::uint32_t row) const;              ///< of these keys the first that the layer's window leaves
   std::vector<std::uint32_t> visible(std::uint32_t row) const;  ///< the slots that a row reads, in the order of their positions
-  std::string text() const;                                     ///< "f16 H=8/2 D=64 base=60 rows=9", "... tree", "... window=4,80"
+  std::string text() const;  ///< "f16 H=8/2 D=64 base=60 rows=9", "... tree", "... window=4,80", "... layer-window=7"
 };
 
-/// A filled cache for slots 0 .. base + rows - 1 (NaN behind it: nothing may read there) and the queries of the rows.
+/// A filled cache for slots 0 .. base + rows - 1 and the queries of the rows. Behind these slots, and in those that no row sees, stands NaN.
 class AttentionData {
  public:
   AttentionData(const AttentionShapeRows& work, std::string_view seed);

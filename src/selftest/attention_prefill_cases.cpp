@@ -17,7 +17,7 @@ std::string check(Bench& bench, const AttentionShapeRows& work, const kernels::S
   const std::uint32_t bucket = kernels::bucket_for(work.rows), width = s.heads * s.head_dim;
   data.put(bench, bucket);
   bench.reserve({ResourceKind::attended}, std::size_t{bucket} * padded(width));
-  bench.run(kernels::attention_prefill(select, s, {}, bucket, "attention_prefill"));
+  bench.run(kernels::attention_prefill(select, s, work.layer(), bucket, "attention_prefill"));
   const auto got = bench.get<float>({ResourceKind::attended}, std::size_t{bucket} * padded(width));
   std::vector<float> wanted;
   std::vector<double> tolerance;
@@ -30,20 +30,36 @@ std::string check(Bench& bench, const AttentionShapeRows& work, const kernels::S
   return touched("padding rows", std::span(raw).subspan(std::size_t{work.rows} * padded(width)));
 }
 
-void add(std::vector<Case>& cases, const AttentionShape& shape, std::uint32_t base, std::uint32_t rows) {
-  const AttentionShapeRows work{shape, base, rows};
+void add(std::vector<Case>& cases, const AttentionShape& shape, std::uint32_t base, std::uint32_t rows, std::uint32_t window = 0) {
+  const AttentionShapeRows work{shape, base, rows, {}, {}, window};
   cases.push_back(
       {"attention_prefill", "attention_prefill " + work.text(), [work](Bench& bench) { return check(bench, work, bench.select()); }});
 }
 
 // The variant with storage buffers, on devices whose own choice is texel buffers.
-void add_storage(std::vector<Case>& cases, const AttentionShape& shape, std::uint32_t base, std::uint32_t rows) {
-  const AttentionShapeRows work{shape, base, rows};
+void add_storage(std::vector<Case>& cases, const AttentionShape& shape, std::uint32_t base, std::uint32_t rows, std::uint32_t window = 0) {
+  const AttentionShapeRows work{shape, base, rows, {}, {}, window};
   cases.push_back({"attention_prefill", "attention_prefill " + work.text() + " storage buffers", [work](Bench& bench) {
                      vk::Tuning tuning = bench.tuning();
                      tuning.texels = false;
                      return check(bench, work, kernels::Selector(bench.caps(), tuning));
                    }});
+}
+
+// Layers with a window, scores that are scaled and capped, heads of 256.
+void add_layers(std::vector<Case>& cases, const Scope& scope, AttentionShape shape) {
+  shape.scale = 0.11f;
+  shape.softcap = 2.5f;
+  add(cases, shape, 5, 20, 7);
+  if (scope.depth == Depth::quick) return;
+  for (const std::uint32_t window : {1u, 3u, 40u, 500u}) {
+    add(cases, shape, 50, 70, window);
+    if (scope.tuning.texels) add_storage(cases, shape, 50, 70, window);
+  }
+  add(cases, shape, 0, 33, 0);
+  shape.kv_format = KvFormat::q8_0;
+  add(cases, shape, 77, 33, 20);
+  add(cases, {.heads = 2, .kv_heads = 1, .head_dim = 256, .rope_dim = 256, .context = 96, .softcap = 50.0f}, 40, 33, 17);
 }
 
 }  // namespace
@@ -55,6 +71,7 @@ std::vector<Case> attention_prefill_cases(const Scope& scope) {
   AttentionShape blocks = common;
   blocks.kv_format = KvFormat::q8_0;
   add(cases, blocks, 5, 20);
+  add_layers(cases, scope, common);
   if (scope.depth == Depth::quick) return cases;
   for (const std::uint32_t head_dim : {32u, 96u}) {
     blocks.head_dim = blocks.rope_dim = head_dim, blocks.context = 75;

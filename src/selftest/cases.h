@@ -33,6 +33,7 @@ std::vector<Case> embed_cases(const Scope& scope);
 std::vector<Case> matvec_cases(const Scope& scope);
 std::vector<Case> matmul_cases(const Scope& scope);
 std::vector<Case> rms_norm_cases(const Scope& scope);
+std::vector<Case> norm_cases(const Scope& scope);
 std::vector<Case> head_norm_cases(const Scope& scope);
 std::vector<Case> rope_store_cases(const Scope& scope);
 std::vector<Case> attention_cases(const Scope& scope);  ///< attention and attention_merge
@@ -46,6 +47,7 @@ std::vector<Case> round_cases(const Scope& scope);   ///< advance and accept
 std::vector<Case> random_fill_cases(const Scope& scope);
 /// Passes of 1..16 rows give every row the bits that it gets alone, wherever it stands (the numerics contract).
 std::vector<Case> invariance_cases(const Scope& scope);
+std::vector<Case> position_invariance_cases(const Scope& scope);  ///< of what depends on rows' positions
 
 /// All of them, in this order.
 std::vector<Case> all_cases(const Scope& scope);

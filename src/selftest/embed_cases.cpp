@@ -1,4 +1,4 @@
-// Embedding look-up: the very floats that dequantising gives (lib/quant.glsl: at most one rounding each).
+// Embedding look-up: the very floats that dequantising gives (lib/quant.glsl: at most one rounding each), and these times a scale.
 #include <fmt/format.h>
 
 #include "kernels/abi.h"
@@ -12,7 +12,8 @@ namespace {
 using kernels::padded;
 using kernels::ResourceKind;
 
-std::string check(Bench& bench, gguf::Type format, std::uint32_t vocabulary, std::uint32_t k, std::uint32_t rows, std::uint32_t parts) {
+std::string check(Bench& bench, gguf::Type format, std::uint32_t vocabulary, std::uint32_t k, std::uint32_t rows, std::uint32_t parts,
+                  float scale) {
   Random random(fmt::format("embed {} {} {} {}", suffix(format), k, rows, parts));
   const HostMatrix table(format, vocabulary, k, random);
   const kernels::Matrix placed = place(bench, table, parts, bench.select().interleave());
@@ -27,11 +28,12 @@ std::string check(Bench& bench, gguf::Type format, std::uint32_t vocabulary, std
     tokens.push_back(token);
     bench.state().tokens[row] = token;
   }
-  bench.run(kernels::embed(bench.select(), placed, bucket, out, 1.0f, "embed"));
+  bench.run(kernels::embed(bench.select(), placed, bucket, out, scale, "embed"));
   const auto got = bench.get<float>(out, std::size_t{bucket} * stride);
   for (std::uint32_t row = 0; row < rows; ++row) {
     std::vector<float> wanted(stride, 0.0f);  // the padding must be zero: matrices read it
     std::copy_n(&table.weights[std::size_t{tokens[row]} * k], k, wanted.begin());
+    for (float& value : wanted) value *= scale;
     const std::vector<double> exact(stride, 0.0);
     std::string difference = differs(fmt::format("row {} (token {})", row, tokens[row]),
                                      std::span(got).subspan(std::size_t{row} * stride, stride), wanted, exact);
@@ -40,11 +42,11 @@ std::string check(Bench& bench, gguf::Type format, std::uint32_t vocabulary, std
   return "";
 }
 
-void add(std::vector<Case>& cases, gguf::Type format, std::uint32_t k, std::uint32_t rows, std::uint32_t parts = 1) {
+void add(std::vector<Case>& cases, gguf::Type format, std::uint32_t k, std::uint32_t rows, std::uint32_t parts = 1, float scale = 1.0f) {
   constexpr std::uint32_t vocabulary = 67;
-  const std::string name =
-      fmt::format("embed {} V={} K={} rows={}{}", suffix(format), vocabulary, k, rows, parts > 1 ? fmt::format(" parts={}", parts) : "");
-  cases.push_back({"embed", name, [=](Bench& bench) { return check(bench, format, vocabulary, k, rows, parts); }});
+  const std::string name = fmt::format("embed {} V={} K={} rows={}{}{}", suffix(format), vocabulary, k, rows,
+                                       parts > 1 ? fmt::format(" parts={}", parts) : "", scale != 1.0f ? fmt::format(" scale={}", scale) : "");
+  cases.push_back({"embed", name, [=](Bench& bench) { return check(bench, format, vocabulary, k, rows, parts, scale); }});
 }
 
 }  // namespace
@@ -53,6 +55,7 @@ std::vector<Case> embed_cases(const Scope& scope) {
   std::vector<Case> cases;
   for (const gguf::Type format : formats()) {
     add(cases, format, odd_row(format), 5);
+    if (scope.depth == Depth::full || format == gguf::Type::q8_0) add(cases, format, odd_row(format), 3, 1, 27.7f);
     if (scope.depth == Depth::quick) continue;
     add(cases, format, whole_blocks(format, 32), 1);
     add(cases, format, whole_blocks(format, 1056), 16);

@@ -139,6 +139,7 @@ void add_full(std::vector<Case>& cases, gguf::Type format, vk::Tier tier) {
   add(cases, tier, 64, {.format = format, .n = 130, .k = 192, .rows = 64});
   add(cases, tier, 128, {.format = format, .n = 150, .k = 96, .rows = 128, .bias = true});
   add(cases, tier, 128, {.format = format, .n = 70, .k = 96, .rows = 256, .residual = true});
+  add(cases, tier, 32, {.format = format, .n = 50, .k = 96, .rows = 32, .bias = true, .residual = true, .scale = 0.37f});
   if (tier == vk::Tier::cooperative_matrix) return;
   cases.push_back({"matmul", fmt::format("matmul tiles {} {}", vk::to_string(tier), suffix(format)),
                    [=](Bench& bench) { return check_tiles(bench, format, tier); }});
@@ -156,6 +157,10 @@ std::vector<Case> matmul_cases(const Scope& scope) {
       add(cases, tier, 32, {.format = format, .n = 50, .k = odd_k, .rows = 32, .bias = full, .residual = full, .parts = full ? 2u : 1u});
       if (full && (format == gguf::Type::f16 || format == gguf::Type::q8_0)) add_full(cases, format, tier);
     }
+  }
+  for (const vk::Tier tier : tiers_of(scope, gguf::Type::q8_0)) {
+    if (scope.depth == Depth::full) break;
+    add(cases, tier, 32, {.format = gguf::Type::q8_0, .n = 50, .k = 96, .rows = 32, .scale = 0.37f});
   }
   if (scope.tier >= vk::Tier::fp16) cases.push_back({"half_rows", "half_rows", check_half_rows});
   for (const vk::Tier tier : tiers_of(scope, gguf::Type::f16)) {

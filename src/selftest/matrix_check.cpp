@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "ref/operations.h"
+#include "selftest/activation_bounds.h"
 #include "selftest/compare.h"
 #include "selftest/data.h"
 
@@ -65,12 +66,25 @@ Sum dot(std::span<const float> w, std::span<const float> x, double roundings, bo
   return sum;
 }
 
-Sum swiglu(const Sum& gate, const Sum& up) {
-  // |silu'| < 1.1; exp and the quotient add some units of their own (swiglu_cases.cpp has them one by one).
-  const double silu = gate.value / (1 + std::exp(-gate.value)), own = (16 + 2 * std::abs(gate.value)) * epsilon * std::abs(silu);
-  const double silu_bound = 1.1 * gate.bound + own;
-  return {silu * up.value,
-          silu_bound * (std::abs(up.value) + up.bound) + std::abs(silu) * up.bound + 4 * epsilon * std::abs(silu * up.value)};
+Sum silu(const Sum& x) {
+  // exp and the quotient add some units of their own (swiglu_cases.cpp has them one by one).
+  const double value = x.value / (1 + std::exp(-x.value));
+  return {value, silu_slope * x.bound + (16 + 2 * std::abs(x.value)) * epsilon * std::abs(value)};
+}
+
+Sum gelu(const Sum& x) { return {ref::gelu(x.value), gelu_slope * x.bound + gelu_error(x.value)}; }
+
+Sum gated(const Sum& gate, const Sum& up) {
+  return {gate.value * up.value, gate.bound * (std::abs(up.value) + up.bound) + std::abs(gate.value) * up.bound +
+                                     4 * epsilon * std::abs(gate.value * up.value)};
+}
+
+// What a sum with its bias becomes before a residual is added.
+Sum finished(const MatrixShape& shape, Sum sum) {
+  const double scale = static_cast<double>(shape.scale), cap = static_cast<double>(shape.softcap);
+  sum = {scale * sum.value, scale * sum.bound + epsilon * std::abs(scale * sum.value)};
+  if (cap > 0.0) sum = {cap * std::tanh(sum.value / cap), sum.bound + softcap_error(sum.value, cap)};
+  return shape.activation == kernels::Activation::gelu ? gelu(sum) : sum;
 }
 
 void expected_row(const MatrixShape& shape, const std::vector<float>& weights, const Operands& operands, std::uint32_t row,
@@ -88,12 +102,16 @@ void expected_row(const MatrixShape& shape, const std::vector<float>& weights, c
   for (std::uint32_t i = 0; i < shape.n; ++i) {
     const auto row_of_weights = [&](std::size_t r) { return std::span(weights).subspan(r * shape.k, shape.k); };
     Sum sum = dot(row_of_weights(i), x, roundings, halves);
-    if (shape.swiglu) sum = swiglu(sum, dot(row_of_weights(std::size_t{shape.n} + i), x, roundings));
+    if (kernels::is_gated(shape.activation)) {
+      const Sum gate = shape.activation == kernels::Activation::gated_silu ? silu(sum) : gelu(sum);
+      sum = gated(gate, dot(row_of_weights(std::size_t{shape.n} + i), x, roundings));
+    }
     const auto add = [&](float value) {
       sum.value += static_cast<double>(value);
       sum.bound += roundings * epsilon * std::abs(static_cast<double>(value));
     };
     if (shape.bias) add(operands.bias[i]);
+    sum = finished(shape, sum);
     if (shape.residual) add(operands.residual[std::size_t{row} * shape.n + i]);
     wanted[i] = static_cast<float>(sum.value);
     tolerance[i] = sum.bound + epsilon * std::abs(sum.value);
@@ -103,13 +121,16 @@ void expected_row(const MatrixShape& shape, const std::vector<float>& weights, c
 }  // namespace
 
 std::string MatrixShape::text() const {
-  return fmt::format("{} N={} K={} rows={}{}{}{}{}{}", suffix(format), n, k, rows, norm ? " norm" : "", swiglu ? " swiglu" : "",
-                     bias ? " bias" : "", residual ? " residual" : "", parts > 1 ? fmt::format(" parts={}", parts) : "");
+  const char* const names[] = {"", " swiglu", " geglu", " gelu"};  // of Activation
+  return fmt::format("{} N={} K={} rows={}{}{}{}{}{}{}{}", suffix(format), n, k, rows, norm ? " norm" : "",
+                     names[static_cast<std::size_t>(activation)], bias ? " bias" : "", residual ? " residual" : "",
+                     parts > 1 ? fmt::format(" parts={}", parts) : "", scale != 1.0f ? fmt::format(" scale={}", scale) : "",
+                     softcap > 0.0f ? fmt::format(" cap={}", softcap) : "");
 }
 
 std::string check_matrix(Bench& bench, const MatrixShape& shape, const kernels::Selector& select, bool tiled) {
   Random random("matrix " + shape.text());
-  const HostMatrix matrix(shape.format, shape.swiglu ? 2 * shape.n : shape.n, shape.k, random);
+  const HostMatrix matrix(shape.format, kernels::is_gated(shape.activation) ? 2 * shape.n : shape.n, shape.k, random);
   const Operands operands = make_operands(shape, random);
   const std::uint32_t bucket = kernels::bucket_for(shape.rows);
   const kernels::Resource x{ResourceKind::normed}, y{ResourceKind::scratch}, residual{ResourceKind::residual};
@@ -117,7 +138,9 @@ std::string check_matrix(Bench& bench, const MatrixShape& shape, const kernels::
   const kernels::Matrix placed = place(bench, matrix, shape.parts, select.interleave());
   put_rows(bench, x, operands.x, shape.k, bucket);
   kernels::MatvecFusion fusion;
-  if (shape.swiglu) fusion.activation = kernels::Activation::gated_silu;
+  fusion.activation = shape.activation;
+  fusion.scale = shape.scale;
+  fusion.softcap = shape.softcap;
   if (shape.norm) {
     bench.put({ResourceKind::weight, norm_tensor}, strided(operands.norm, shape.k));
     fusion.norm = {norm_tensor, norm_epsilon};

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "kernels/operations.h"
 #include "kernels/selector.h"
 #include "selftest/bench.h"
 
@@ -13,12 +14,14 @@ struct MatrixShape {
   gguf::Type format = gguf::Type::f32;
   std::uint32_t n = 0, k = 0, rows = 1;
   bool bias = false, residual = false;
-  bool norm = false, swiglu = false;  ///< skinny kernels only; swiglu: n rows of gate above n of up
+  bool norm = false;                                              ///< skinny kernels only
+  kernels::Activation activation = kernels::Activation::none;  ///< likewise; gated: n rows of gate above n of up
   std::uint32_t parts = 1;
+  float scale = 1.0f, softcap = 0.0f;  ///< as of kernels::MatvecFusion
   std::string text() const;  ///< "q8_0 N=96 K=256 rows=5 bias residual parts=3"
 };
 
-/// y = W x (+ bias) (+ residual), fusions included, against the oracle; `select` chooses the variant, `tiled` the tiled kernel. Every real
+/// y = activation(scale * (W x + bias)) + residual, fusions included, against the oracle; `select` chooses the variant, `tiled` the tiled kernel. Every real
 /// row of the bucket is compared, and that nothing but the rows of y was written.
 std::string check_matrix(Bench& bench, const MatrixShape& shape, const kernels::Selector& select, bool tiled);
 

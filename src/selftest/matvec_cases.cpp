@@ -8,6 +8,8 @@
 namespace skipstone::selftest {
 namespace {
 
+using kernels::Activation;
+
 // How lanes and buffers are laid out is a device's choice (vk::Tuning). Lanes that share a row's K are possible everywhere; the mapping of
 // CPU devices needs what tuning_for() checks, so only devices that have it as their own run it, with texel buffers and without.
 enum class Layout { own, storage_buffers, shared_k, mixed };
@@ -50,6 +52,32 @@ std::vector<Layout> other_layouts(const vk::Tuning& tuning) {
   return layouts;
 }
 
+// What only few families put behind a matrix: one of each, in one format.
+void add_quick_epilogues(std::vector<Case>& cases) {
+  const gguf::Type format = gguf::Type::q8_0;
+  add(cases, {.format = format, .n = 100, .k = 160, .rows = 3, .bias = true, .residual = true, .scale = 0.37f});
+  add(cases, {.format = format, .n = 100, .k = 160, .rows = 1, .norm = true, .activation = Activation::gated_gelu});
+  add(cases, {.format = format, .n = 100, .k = 160, .rows = 1, .bias = true, .activation = Activation::gelu});
+  add(cases, {.format = format, .n = 100, .k = 160, .rows = 1, .scale = 1.5f, .softcap = 5.0f});
+}
+
+void add_epilogues(std::vector<Case>& cases, const vk::Tuning& tuning) {
+  for (const std::uint32_t rows : {2u, 12u, 17u}) {
+    add(cases, {.format = gguf::Type::q4_0, .n = 77, .k = 352, .rows = rows, .norm = true, .activation = Activation::gated_gelu});
+    add(cases, {.format = gguf::Type::q8_0, .n = 50, .k = 96, .rows = rows, .bias = true, .activation = Activation::gelu});
+    add(cases, {.format = gguf::Type::f16, .n = 50, .k = 172, .rows = rows, .bias = true, .scale = 0.25f, .softcap = 3.0f});
+  }
+  add(cases, {.format = gguf::Type::q4_k, .n = 77, .k = 768, .rows = 1, .norm = true, .activation = Activation::gated_gelu});
+  add(cases, {.format = gguf::Type::f32, .n = 1, .k = 32, .rows = 1, .activation = Activation::gelu});
+  add(cases, {.format = gguf::Type::f32, .n = 77, .k = 96, .rows = 1, .parts = 3, .scale = 2.0f, .softcap = 30.0f});
+  add(cases, {.format = gguf::Type::sparse_f16, .n = 77, .k = 352, .rows = 3, .residual = true, .scale = 0.22f});
+  for (const Layout layout : other_layouts(tuning)) {
+    add(cases, {.format = gguf::Type::q8_0, .n = 77, .k = 352, .rows = 3, .norm = true, .activation = Activation::gated_gelu}, layout);
+    add(cases, {.format = gguf::Type::q8_0, .n = 77, .k = 352, .rows = 3, .activation = Activation::gelu}, layout);
+    add(cases, {.format = gguf::Type::q8_0, .n = 77, .k = 352, .rows = 3, .bias = true, .scale = 0.37f, .softcap = 5.0f}, layout);
+  }
+}
+
 }  // namespace
 
 std::vector<Case> matvec_cases(const Scope& scope) {
@@ -61,13 +89,14 @@ std::vector<Case> matvec_cases(const Scope& scope) {
     if (scope.depth == Depth::full || format == gguf::Type::q8_0) {
       add(cases, {.format = format, .n = 100, .k = odd_k, .rows = 3, .bias = true, .residual = true});
     }
-    if (format == gguf::Type::q8_0) add(cases, {.format = format, .n = 100, .k = odd_k, .rows = 2, .norm = true, .swiglu = true});
+    if (format == gguf::Type::q8_0) add(cases, {.format = format, .n = 100, .k = odd_k, .rows = 2, .norm = true, .activation = Activation::gated_silu});
     if (scope.depth == Depth::quick) continue;
     add(cases, {.format = format, .n = 1, .k = whole_blocks(format, 32), .rows = 1});
     add(cases, {.format = format, .n = 259, .k = 1024, .rows = 1});
     add(cases, {.format = format, .n = 77, .k = odd_k, .rows = 1, .parts = 3});
     add(cases, {.format = format, .n = 77, .k = odd_k, .rows = 3, .bias = true, .residual = true, .parts = 2});
   }
+  add_quick_epilogues(cases);
   if (scope.depth == Depth::quick) return cases;
   for (const std::uint32_t rows : {2u, 3u, 7u, 9u, 16u, 32u, 64u}) add(cases, {.format = gguf::Type::q8_0, .n = 50, .k = 96, .rows = rows});
   add(cases, {.format = gguf::Type::q8_0, .n = 100, .k = 160, .rows = 5, .bias = true, .residual = true});
@@ -77,13 +106,14 @@ std::vector<Case> matvec_cases(const Scope& scope) {
   }
   for (const std::uint32_t rows : {1u, 3u, 12u, 17u}) {
     add(cases, {.format = gguf::Type::q8_0, .n = 50, .k = 352, .rows = rows, .norm = true});
-    add(cases, {.format = gguf::Type::q4_0, .n = 77, .k = 352, .rows = rows, .norm = true, .swiglu = true});
+    add(cases, {.format = gguf::Type::q4_0, .n = 77, .k = 352, .rows = rows, .norm = true, .activation = Activation::gated_silu});
   }
   add(cases, {.format = gguf::Type::f16, .n = 100, .k = 172, .rows = 5, .bias = true, .residual = true, .norm = true});
-  add(cases, {.format = gguf::Type::sparse_f16, .n = 77, .k = 352, .rows = 3, .norm = true, .swiglu = true});
+  add(cases, {.format = gguf::Type::sparse_f16, .n = 77, .k = 352, .rows = 3, .norm = true, .activation = Activation::gated_silu});
   add(cases, {.format = gguf::Type::sparse_q8_0, .n = 77, .k = 320, .rows = 3, .bias = true, .residual = true, .norm = true});
+  add_epilogues(cases, scope.tuning);
   for (const Layout layout : other_layouts(scope.tuning)) {
-    add(cases, {.format = gguf::Type::q8_0, .n = 77, .k = 352, .rows = 3, .norm = true, .swiglu = true}, layout);
+    add(cases, {.format = gguf::Type::q8_0, .n = 77, .k = 352, .rows = 3, .norm = true, .activation = Activation::gated_silu}, layout);
   }
   add(cases, {.format = gguf::Type::f32, .n = 50, .k = 96, .rows = 1, .bias = true});
   add(cases, {.format = gguf::Type::f32, .n = 50, .k = 96, .rows = 1, .residual = true});

@@ -24,17 +24,19 @@ struct Shape {
   std::uint32_t base = 0, rows = 1;
   std::vector<std::uint32_t> parents = {};  // of a tree's rows; empty: they follow each other
   bool rotates = true;
+  bool k_local = false, q_local = false;  // turned by the second of the tables that stand behind each other
 };
 
 // The kernel's arithmetic: two products and their difference or sum, each rounded once.
 std::vector<float> rotated(std::span<const float> heads, const AttentionShape& shape, const std::vector<float>& table,
-                           std::uint32_t position) {
+                           std::uint32_t table_row) {
   std::vector<float> out(heads.begin(), heads.end());
   const std::uint32_t pairs = shape.rope_dim / 2;
   for (std::size_t head = 0; head < heads.size(); head += shape.head_dim) {
     for (std::uint32_t i = 0; i < pairs; ++i) {
       const std::size_t first = head + (shape.rope_halves ? i : 2 * i), second = head + (shape.rope_halves ? i + pairs : 2 * i + 1);
-      const float cosine = table[(std::size_t{position} * pairs + i) * 2], sine = table[(std::size_t{position} * pairs + i) * 2 + 1];
+      const std::size_t at = (std::size_t{table_row} * pairs + i) * 2;
+      const float cosine = table[at], sine = table[at + 1];
       out[first] = heads[first] * cosine - heads[second] * sine;
       out[second] = heads[second] * cosine + heads[first] * sine;
     }
@@ -64,10 +66,10 @@ void put_hard_blocks(std::vector<float>& values) {
 }
 
 // The oracle rotates in binary64; the device uses a table rounded to binary32 and rounds three times: 4 units of |a| + |b|.
-std::string compare_with_oracle(const AttentionShape& shape, std::uint32_t position, std::span<const float> before,
+std::string compare_with_oracle(const AttentionShape& shape, bool local, std::uint32_t position, std::span<const float> before,
                                 std::span<const float> got) {
   std::vector<float> wanted(before.begin(), before.end());
-  ref::rope(wanted, position, rope_config(shape));
+  ref::rope(wanted, position, rope_config(shape), local);
   std::vector<double> tolerance(wanted.size());
   const std::uint32_t pairs = shape.rope_dim / 2;
   for (std::size_t i = 0; i < wanted.size(); ++i) {
@@ -96,7 +98,9 @@ std::string check(Bench& bench, const Shape& shape, const kernels::Selector& sel
   bench.reserve({ResourceKind::v_cache, 1}, a.kv_bytes() / 4);
   bench.set_rows(shape.base, shape.rows);
   put_tree(bench, shape.parents);
-  bench.run(kernels::rope_store(select, a, {.index = 1, .rotates = shape.rotates}, bucket, "rope_store", !shape.parents.empty()));
+  const std::uint32_t k_row = shape.k_local ? a.context : 0, q_row = shape.q_local ? a.context : 0;
+  bench.run(kernels::rope_store(select, a, {.index = 1, .rotates = shape.rotates, .k_row = k_row, .q_row = q_row}, bucket, "rope_store",
+                                !shape.parents.empty()));
 
   const auto q_words = bench.get<std::uint32_t>({ResourceKind::q_rotated}, std::size_t{bucket} * padded(q_width));
   const auto q_got = bench.get<float>({ResourceKind::q_rotated}, q_words.size());
@@ -106,9 +110,9 @@ std::string check(Bench& bench, const Shape& shape, const kernels::Selector& sel
   for (std::uint32_t row = 0; row < shape.rows; ++row) {
     const std::span<const float> before = std::span(q).subspan(std::size_t{row} * q_width, q_width);
     const std::uint32_t position = shape.base + static_cast<std::uint32_t>(path_to(shape.parents, row).size()) - 1;
-    std::string difference = compare_with_oracle(turning, position, before, row_of(q_got, q_width, row));
+    std::string difference = compare_with_oracle(turning, shape.q_local, position, before, row_of(q_got, q_width, row));
     if (!difference.empty()) return difference;
-    const std::vector<float> turned = rotated(std::span(k).subspan(std::size_t{row} * kv_width, kv_width), turning, table, position);
+    const std::vector<float> turned = rotated(std::span(k).subspan(std::size_t{row} * kv_width, kv_width), turning, table, k_row + position);
     k_stored.insert(k_stored.end(), turned.begin(), turned.end());
   }
   std::string difference = bits_differ("K cache", bench.get<std::uint32_t>({ResourceKind::k_cache, 1}, a.kv_bytes() / 4),
@@ -123,9 +127,10 @@ std::string check(Bench& bench, const Shape& shape, const kernels::Selector& sel
 
 void add(std::vector<Case>& cases, const Shape& shape, bool texels) {
   const AttentionShape& a = shape.attention;
-  const std::string name = fmt::format("rope_store {} {} H={}/{} D={} rope={} base={} rows={}{}{}", to_string(a.kv_format),
+  const std::string name = fmt::format("rope_store {} {} H={}/{} D={} rope={} base={} rows={}{}{}{}{}", to_string(a.kv_format),
                                        a.rope_halves ? "halves" : "neighbours", a.heads, a.kv_heads, a.head_dim, a.rope_dim, shape.base,
-                                       shape.rows, shape.parents.empty() ? "" : " tree", shape.rotates ? "" : " still");
+                                       shape.rows, shape.parents.empty() ? "" : " tree", shape.rotates ? "" : " still",
+                                       shape.k_local ? " K local" : "", shape.q_local ? " Q local" : "");
   cases.push_back({"rope_store", name, [shape](Bench& bench) { return check(bench, shape, bench.select()); }});
   if (!texels) return;
   cases.push_back({"rope_store", name + " storage buffers", [shape](Bench& bench) {
@@ -144,6 +149,7 @@ void add_blocks(std::vector<Case>& cases, Depth depth, bool texels) {
     if (depth == Depth::quick) return;
     add(cases, {a, 30, 32, branching(32)}, texels);
     add(cases, {a, 30, 4, {}, false}, texels);
+    add(cases, {a, 30, 4, {}, true, true, false}, texels);
     if (head_dim == 128) a.rope_dim = 48;  // a block turns in part
     add(cases, {a, 0, 1}, texels);
     add(cases, {a, 11, 64}, texels);
@@ -163,9 +169,12 @@ std::vector<Case> rope_store_cases(const Scope& scope) {
       add(cases, {a, 60, 5}, texels);
       add(cases, {a, 60, 9, branching(9)}, texels);
       add(cases, {a, 60, 3, {}, false}, texels);
+      add(cases, {a, 60, 5, branching(5), true, true, false}, texels);
       if (scope.depth == Depth::quick) continue;
       add(cases, {a, 0, 1}, texels);
       add(cases, {a, 32, 64}, texels);
+      add(cases, {a, 32, 33, {}, true, false, true}, texels);
+      add(cases, {a, 31, 7, {}, true, true, true}, texels);
       a.rope_dim = 8;  // the rest of a head does not rotate
       add(cases, {a, 7, 3}, texels);
       a = {.heads = 3,

@@ -6,49 +6,26 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "base/escape.h"
 #include "base/status.h"
+#include "text/pretokenizer_rules.h"
 
 namespace skipstone::text {
 namespace {
 
-// GPT-2, released encoder (Radford et al. 2019).
-constexpr const char* kGpt2 = R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
-// Llama 3 (Meta 2024, tokenizer.json); Qwen2 has the same with digits one by one (Qwen team 2024, tokenizer.json).
-constexpr const char* kLlama3 =
-    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
-constexpr const char* kQwen2 =
-    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
-
-struct Rule {
-  std::vector<const char*> names;     // the first is the one we list in messages; the others are the same rule under other names
-  std::vector<const char*> patterns;  // each cuts further what the one before left
-  bool whole_words = false;
-  bool bos = false;
-};
-
-const std::vector<Rule>& rules() {
-  static const std::vector<Rule> table = {
-      // What files without a pre-tokenizer's name are read with.
-      {{"default"}, {R"([\p{P}$+<=>^~|]+)", kGpt2, R"(\p{N}+)", "[0-9][0-9][0-9]"}},
-      {{"gpt-2", "gpt2", "phi-2", "mpt", "olmo", "jais"}, {kGpt2}},
-      {{"llama-bpe", "llama3", "llama-v3", "falcon3"}, {kLlama3}, true, true},
-      {{"smaug-bpe", "dbrx"}, {kLlama3}},
-      {{"qwen2", "deepseek-r1-qwen", "stablelm2"}, {kQwen2}},
-      {{"deepseek-coder"}, {R"([\r\n])", R"(\s?\p{L}+)", R"(\s?\p{P}+)", R"([\x{800}-\x{9FA5}\x{AC00}-\x{D7FF}]+)", R"(\p{N})"}},
-      {{"falcon"}, {R"([\p{P}$+<=>^~|`]+)", kGpt2, "[0-9][0-9][0-9]"}},
-      {{"starcoder", "refact", "command-r", "codeshell"}, {R"(\p{N})", kGpt2}},
-      {{"smollm"}, {R"(\p{N})", kGpt2}},
-  };
-  return table;
+const PreTokenizerRule* find_rule(const std::string& name) {
+  for (const PreTokenizerRule& rule : pretokenizer_rules()) {
+    if (std::find(rule.names.begin(), rule.names.end(), name) != rule.names.end()) return &rule;
+  }
+  return nullptr;
 }
 
-const Rule& rule_of(const std::string& name) {
-  std::string known;
-  for (const Rule& rule : rules()) {
-    if (std::find(rule.names.begin(), rule.names.end(), name) != rule.names.end()) return rule;
-    known += (known.empty() ? "" : ", ") + std::string(rule.names.front());
-  }
-  fail(Code::unsupported, "The pre-tokenizer \"{}\" (tokenizer.ggml.pre) is not known to this build; it knows {}.", name, known);
+const PreTokenizerRule& rule_of(const std::string& name) {
+  if (const PreTokenizerRule* rule = find_rule(name)) return *rule;
+  fail(Code::unsupported,
+       "The pre-tokenizer \"{}\" (tokenizer.ggml.pre) is not known to this build; it knows {}; --pre NAME (pre_tokenizer in the C API) "
+       "chooses one of them.",
+       shortened(name), PreTokenizer::known_names());
 }
 
 std::string message_of(int code) {
@@ -82,12 +59,14 @@ MatchContext unlimited_context() {
 
 struct PreTokenizer::Pattern {
   CodePointer code;
+  CutMode mode;
 
-  explicit Pattern(const char* source) {
+  explicit Pattern(const Cut& cut) : mode(cut.mode) {
     int error = 0;
     PCRE2_SIZE offset = 0;
-    code.reset(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(source), PCRE2_ZERO_TERMINATED, PCRE2_UTF | PCRE2_UCP, &error, &offset, nullptr));
-    if (!code) fail(Code::internal, "The pre-tokenizer pattern {} does not compile: {} at {}.", source, message_of(error), offset);
+    const auto* source = reinterpret_cast<PCRE2_SPTR>(cut.pattern.data());
+    code.reset(pcre2_compile(source, cut.pattern.size(), PCRE2_UTF | PCRE2_UCP, &error, &offset, nullptr));
+    if (!code) fail(Code::internal, "The pre-tokenizer pattern {} does not compile: {} at {}.", cut.pattern, message_of(error), offset);
     // Where there is no JIT (some platforms, hardened kernels), pcre2_match() interprets.
     (void)pcre2_jit_compile(code.get(), PCRE2_JIT_COMPLETE);
   }
@@ -110,29 +89,64 @@ struct PreTokenizer::Pattern {
     return true;
   }
 
-  /// Appends the pieces of `text` to `out`: each match, and what lies between matches.
+  /// Appends the pieces of `text` to `out`: each match as `mode` cuts it, and what lies between.
   void cut(std::string_view text, pcre2_match_data* data, pcre2_match_context* context, std::vector<std::string_view>& out) const {
     const PCRE2_SIZE* bounds = pcre2_get_ovector_pointer(data);
-    std::size_t done = 0;
-    while (done < text.size() && find(text, done, data, context)) {
+    std::size_t done = 0;  // given out
+    std::size_t from = 0;  // looked at
+    const auto give = [&](std::size_t end) {
+      if (end > done) out.push_back(text.substr(done, end - done));
+      done = end;
+    };
+    while (from < text.size() && find(text, from, data, context)) {
       const std::size_t begin = bounds[0];
       const std::size_t end = bounds[1];
       if (end <= begin) fail(Code::internal, "A pre-tokenizer pattern matched nothing at byte {}.", begin);
-      if (begin > done) out.push_back(text.substr(done, begin - done));
-      out.push_back(text.substr(begin, end - begin));
-      done = end;
+      if (mode != CutMode::threes_inside) give(begin);
+      if (mode != CutMode::isolate) {
+        for (const std::size_t place : threes(text, begin, end)) give(place);
+      }
+      if (mode != CutMode::threes_inside) give(end);
+      from = end;
     }
-    if (done < text.size()) out.push_back(text.substr(done));
+    give(text.size());
   }
+
+ private:
+  /// Where threes of characters begin that are counted from `end` back to `begin`, in order.
+  static std::vector<std::size_t> threes(std::string_view text, std::size_t begin, std::size_t end) {
+    std::vector<std::size_t> places;
+    std::size_t characters = 0;
+    for (std::size_t at = end; at > begin;) {
+      do {
+        --at;
+      } while (at > begin && is_continuation(text[at]));
+      if (++characters % 3 == 0) places.push_back(at);
+    }
+    std::reverse(places.begin(), places.end());
+    return places;
+  }
+
+  static bool is_continuation(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
 };
 
 PreTokenizer::PreTokenizer(const std::string& name) {
-  const Rule& rule = rule_of(name);
+  const PreTokenizerRule& rule = rule_of(name);
   takes_whole_words_ = rule.whole_words;
-  for (const char* source : rule.patterns) patterns_.push_back(std::make_unique<Pattern>(source));
+  for (const Cut& cut : rule.cuts) patterns_.push_back(std::make_unique<Pattern>(cut));
 }
 
 PreTokenizer::~PreTokenizer() = default;
+
+bool PreTokenizer::knows(const std::string& name) { return find_rule(name) != nullptr; }
+
+std::string PreTokenizer::known_names() {
+  std::string all;
+  for (const PreTokenizerRule& rule : pretokenizer_rules()) {
+    for (const std::string& name : rule.names) all += (all.empty() ? "" : ", ") + name;
+  }
+  return all;
+}
 
 bool PreTokenizer::adds_bos_by_default(const std::string& name) { return rule_of(name).bos; }
 

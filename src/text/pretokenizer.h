@@ -15,6 +15,11 @@ class PreTokenizer {
   explicit PreTokenizer(const std::string& name);
   ~PreTokenizer();
 
+  static bool knows(const std::string& name);
+
+  /// Every name, as the table (pretokenizer_rules.h) has them, separated by ", ".
+  static std::string known_names();
+
   /// Whether files that say `name` start texts with BOS where they do not say tokenizer.ggml.add_bos_token. Throws as above.
   static bool adds_bos_by_default(const std::string& name);
 

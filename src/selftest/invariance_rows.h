@@ -1,0 +1,37 @@
+// Passes of several rows against passes of one: what the cases of the numerics contract share.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "selftest/bench.h"
+#include "selftest/selftest.h"
+
+namespace skipstone::selftest {
+
+using Words = std::vector<std::uint32_t>;
+
+inline constexpr std::uint32_t invariance_items = STEP_VERIFY_ROWS;  ///< rows that exist; a pass takes some of them
+
+/// Runs a pass over the listed items, one per row, in this order; gives each row's result.
+using RunRows = std::function<std::vector<Words>(Bench&, const std::vector<std::uint32_t>&)>;
+
+/// How many rows the passes have, up to `most`.
+std::vector<std::uint32_t> row_counts(Depth depth, std::uint32_t most);
+
+/// "", or the first row whose bits differ from those it has alone. `consecutive`: items depend on their position and stand in order.
+std::string compare_rows(Bench& bench, Depth depth, const RunRows& run, bool consecutive, std::uint32_t most = STEP_VERIFY_ROWS);
+
+/// The listed rows of `all` (rows of n) as a bucket's buffer; padding rows are NaN, which must not spread.
+std::vector<float> gather(const std::vector<float>& all, std::uint32_t n, const std::vector<std::uint32_t>& order);
+
+/// The first `words` words of each of `rows` rows that are `stride` words apart.
+std::vector<Words> read_rows(const Bench& bench, const kernels::Resource& resource, std::size_t rows, std::size_t words,
+                             std::size_t stride);
+
+/// The bucket of a pass over the listed items.
+std::uint32_t bucket_of(const std::vector<std::uint32_t>& order);
+
+}  // namespace skipstone::selftest
