@@ -283,12 +283,17 @@ TEST_F(Cli, Devices) {
 TEST_F(Cli, Inspect) {
   const Result text = run({"inspect", model(), "--ctx", "128", "--tensors"});
   ASSERT_EQ(text.code, 0) << text.error;
-  for (const char* part : {"general.architecture", "F32", "parameters", "context of 128 tokens", "blk.0.attn_q.weight", "4 layers"}) {
+  for (const char* part : {"general.architecture", "F32", "parameters", "context of 128 tokens", "blk.0.attn_q.weight", "4 layers",
+                           "\n  all 4 layers global, MLP gated by SiLU\n  RoPE base 10000, pairs of neighbours\n"}) {
     EXPECT_TRUE(contains(text.out, part)) << part << "\n" << text.out;
   }
   const json object = json::parse(run({"inspect", model(), "--ctx", "128", "--json"}).out);
   EXPECT_EQ(object["memory_plan"]["context"], 128);
   EXPECT_EQ(object["model"]["layers"], 4);
+  EXPECT_EQ(object["model"]["layer_groups"].size(), 1u);
+  EXPECT_EQ(object["model"]["layer_groups"][0]["last"], 3);
+  EXPECT_EQ(object["model"]["layer_groups"][0]["norm_after"], "none");
+  EXPECT_EQ(object["model"]["attention_softcap"], 0);
   std::uint64_t sum = 0;
   for (const json& tensor : object["tensors"]) sum += tensor["bytes"].get<std::uint64_t>();
   EXPECT_GT(sum, 0u);

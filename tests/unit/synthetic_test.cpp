@@ -6,9 +6,11 @@
 #include <cmath>
 #include <iterator>
 #include <string>
+#include <vector>
 
 #include "base/status.h"
 #include "model/config.h"
+#include "model/description.h"
 
 namespace skipstone::model {
 namespace {
@@ -86,6 +88,36 @@ TEST(Synthetic, WhatSetsModelsApart) {
   EXPECT_EQ(qwen.find_tensor("blk.27.attn_output.bias"), nullptr);
   EXPECT_EQ(synthetic_model("olmo2-7b:q4_0").find_tensor("blk.0.attn_norm.weight"), nullptr);
   EXPECT_EQ(synthetic_model("phi-4:q4_0").find_tensor("blk.0.attn_qkv.weight")->rows(), 7680u);
+}
+
+// What `inspect` says of them.
+TEST(Description, OfModels) {
+  const auto lines = [](const char* name) { return describe(Config::from(synthetic_model(std::string(name) + ":q4_0"))); };
+  using Lines = std::vector<std::string>;
+  EXPECT_EQ(lines("llama-2-7b"), (Lines{"all 32 layers global, MLP gated by SiLU", "RoPE base 10000, pairs of neighbours"}));
+  EXPECT_EQ(lines("mistral-7b")[0], "all 32 layers window 4096, MLP gated by SiLU");
+  EXPECT_EQ(
+      lines("gemma-3-1b"),
+      (Lines{"layers 0-4 window 512, layer 5 global, and so on every 6 layers up to 25, QK-norm, post-norms, MLP gated by GELU",
+             "RoPE base 1000000, base 10000 and no scaling in layers with a window, pairs half a head apart", "embeddings times 33.94"}));
+  EXPECT_EQ(lines("gemma-2-2b"),
+            (Lines{"layer 0 window 4096, layer 1 global, and so on every 2 layers up to 25, post-norms, MLP gated by GELU",
+                   "RoPE base 10000, pairs half a head apart", "scores capped at 50, logits capped at 30, embeddings times 48"}));
+  EXPECT_EQ(
+      lines("phi-4-mini"),
+      (Lines{
+          "all 32 layers global, MLP gated by SiLU, Q, K and V in one matrix, gate and up in one matrix",
+          "RoPE base 10000, 96 of a head's 128 dimensions, pairs half a head apart, frequencies divided by 1 to 48, by 1 to 48 in contexts "
+          "of more than 4096 tokens, rotated dimensions times 1.19"}));
+  EXPECT_EQ(lines("granite-3-8b")[2], "scores times 0.007812, embeddings times 12, what sublayers add times 0.22, logits times 0.0625");
+  EXPECT_EQ(lines("smollm3-3b")[0], "layers 0-2 global, layer 3 global without RoPE, and so on every 4 layers up to 35, MLP gated by SiLU");
+  EXPECT_EQ(lines("olmo2-7b")[0], "all 32 layers global, QK-norm over all heads at once, post-norms and no pre-norms, MLP gated by SiLU");
+  const Config gemma = Config::from(synthetic_model("gemma-3-1b:q4_0"));
+  const std::vector<LayerGroup> groups = layer_groups(gemma);
+  ASSERT_EQ(groups.size(), 9u);
+  EXPECT_EQ(groups[2].first, 6u);
+  EXPECT_EQ(groups[2].last, 10u);
+  EXPECT_EQ(groups[8].last, 25u);
 }
 
 TEST(Synthetic, RowsThatDoNotDivideAreF16) {
