@@ -1,4 +1,4 @@
-// A Hugging Face checkpoint of the Llama family as a GGUF file.
+// A Hugging Face checkpoint as a GGUF file.
 #pragma once
 
 #include <cstdint>
