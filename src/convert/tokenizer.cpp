@@ -20,12 +20,15 @@ using text::TokenType;
 /// Llama 3 as Meta gives it away has a tokenizer.model that is none of SentencePiece's but lines of base64 and rank, "IQ== 0" first.
 bool is_tiktoken(const std::string& path) { return read_file(path).starts_with("IQ== 0"); }
 
-SourceTokenizer read_source(const std::string& folder, std::uint32_t rows) {
+SourceTokenizer read_source(const std::string& folder, std::uint32_t rows, const std::string& pre) {
   const std::string model = folder + "/tokenizer.model";
   const std::string json_file = folder + "/tokenizer.json";
   const bool tiktoken = is_there(model) && is_tiktoken(model);
   if (is_there(model) && !tiktoken) return read_sentencepiece_model(model, rows);
-  if (is_there(json_file)) return read_tokenizer_json(json_file, rows);
+  if (is_there(json_file)) {
+    const SortedJson config = read_json_object_if_there(folder + "/config.json");
+    return read_tokenizer_json(json_file, rows, string_member(config, "model_type").value_or(""), pre);
+  }
   if (tiktoken) {
     fail(Code::unsupported, "{}: is a list of tiktoken, not a SentencePiece model; the tokenizer.json of the same model can be converted",
          model);
@@ -119,12 +122,13 @@ void write_keys(text::Vocabulary v, const SourceTokenizer& source, text::Token p
 
 }  // namespace
 
-void write_tokenizer(const std::string& folder, std::uint32_t vocabulary, gguf::Writer& writer) {
+void write_tokenizer(const std::string& folder, std::uint32_t vocabulary, gguf::Writer& writer, const std::string& pre) {
   constexpr std::uint32_t kMostRows = 1u << 24;  // sixty times the largest vocabulary in use; more is damage
   if (vocabulary == 0 || vocabulary > kMostRows) {
     fail(Code::bad_file, "{}: the model's embedding has {} rows; a vocabulary has 1 to {} tokens", folder, vocabulary, kMostRows);
   }
-  SourceTokenizer source = read_source(folder, vocabulary);
+  if (!pre.empty()) text::PreTokenizer::require(pre);
+  SourceTokenizer source = read_source(folder, vocabulary, pre);
   const SortedJson config = read_json_object_if_there(folder + "/tokenizer_config.json");
   add_extra_tokens(folder, config, source.tokens);
   if (const auto said = boolean_member(config, "add_bos_token")) source.add_bos = said;
