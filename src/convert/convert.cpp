@@ -130,7 +130,7 @@ void convert(const ConvertOptions& options) {
   check_output_is_not_input(options, weights);
   gguf::Writer writer;
   write_metadata(checkpoint, options.type, exit_layer, writer);
-  write_tokenizer(options.folder, checkpoint.vocabulary, writer);
+  write_tokenizer(options.folder, checkpoint.vocabulary, writer, options.pre_tokenizer);
   if (!checkpoint.rope_factors.empty()) {
     const std::vector<std::uint64_t> shape{checkpoint.rope_factors.size()};
     writer.add_tensor("rope_freqs.weight", gguf::Type::f32, shape, std::span<const float>(checkpoint.rope_factors));

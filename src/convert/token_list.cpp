@@ -42,8 +42,14 @@ void TokenList::add(std::uint64_t id, std::string text, TokenType type, float sc
   types[index] = type;
 }
 
-void TokenList::add_extra(std::uint64_t id, const std::string& text, bool special) {
+void TokenList::add_extra(std::uint64_t id, const std::string& text, bool special, text::TokenFlags given) {
   const TokenType type = special ? TokenType::control : TokenType::user_defined;
+  if (id < rows_ && (given.strip_left || given.strip_right || given.single_word)) {
+    text::TokenFlags& own = flags[static_cast<Token>(id)];
+    own.strip_left |= given.strip_left;
+    own.strip_right |= given.strip_right;
+    own.single_word |= given.single_word;
+  }
   if (id >= texts.size() || types[static_cast<std::size_t>(id)] == kNoToken) return add(id, text, type, kExtraScore);
   const auto index = static_cast<std::size_t>(id);
   if (texts[index] != text) {

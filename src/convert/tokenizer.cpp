@@ -8,7 +8,9 @@
 #include "convert/special_tokens.h"
 #include "convert/tokenizer_json.h"
 #include "json/json.h"
+#include "text/end_tokens.h"
 #include "text/pretokenizer.h"
+#include "text/token_flags.h"
 #include "text/utf8.h"
 #include "text/vocabulary_check.h"
 
@@ -77,7 +79,9 @@ text::Vocabulary finish(SourceTokenizer& source, const SpecialTokens& special, c
   v.bos = special.bos;
   v.eos = special.eos;
   v.eot = special.eot;
+  v.eom = special.eom;
   v.unknown = special.unknown;
+  v.flags = std::move(source.tokens.flags);
   v.add_bos = source.add_bos.value_or(false);
   v.add_eos = source.add_eos.value_or(false);
   v.add_space_prefix = source.add_space_prefix;
@@ -112,12 +116,28 @@ void write_keys(text::Vocabulary v, const SourceTokenizer& source, text::Token p
   set_id(writer, "tokenizer.ggml.bos_token_id", v.bos);
   set_id(writer, "tokenizer.ggml.eos_token_id", v.eos);
   set_id(writer, "tokenizer.ggml.eot_token_id", v.eot);
+  set_id(writer, "tokenizer.ggml.eom_token_id", v.eom);
   set_id(writer, "tokenizer.ggml.unknown_token_id", v.unknown);
   set_id(writer, "tokenizer.ggml.padding_token_id", padding);
   if (source.add_bos || bos_by_default) writer.set("tokenizer.ggml.add_bos_token", v.add_bos);
   if (source.add_eos) writer.set("tokenizer.ggml.add_eos_token", v.add_eos);
   if (v.add_space_prefix != llama) writer.set("tokenizer.ggml.add_space_prefix", v.add_space_prefix);
   if (source.remove_extra_whitespaces) writer.set("tokenizer.ggml.remove_extra_whitespaces", true);
+}
+
+/// What GGUF has no keys for.
+void write_own_keys(const text::Vocabulary& v, const std::vector<text::Token>& more_ends, gguf::Writer& writer) {
+  const auto write = [&](std::string_view key, const std::vector<std::int32_t>& ids) {
+    if (!ids.empty()) writer.set_integers(std::string(key), ids);
+  };
+  for (const text::TokenFlagKey& row : text::kTokenFlagKeys) {
+    std::vector<std::int32_t> ids;
+    for (const auto& [token, flags] : v.flags) {
+      if (flags.*row.flag) ids.push_back(token);
+    }
+    write(row.key, ids);
+  }
+  write(text::kEndTokensKey, more_ends);
 }
 
 }  // namespace
@@ -137,7 +157,9 @@ void write_tokenizer(const std::string& folder, std::uint32_t vocabulary, gguf::
   if (prefix && source.model == "llama") source.add_space_prefix = *prefix;
   source.tokens.fill_up();
   const SpecialTokens special = find_special_tokens(folder, config, source);
-  write_keys(finish(source, special, folder), source, special.padding, writer);
+  const text::Vocabulary vocabulary_read = finish(source, special, folder);
+  write_own_keys(vocabulary_read, special.more_ends, writer);
+  write_keys(vocabulary_read, source, special.padding, writer);
   const std::string chat_template = chat_template_of(folder, config);
   if (!chat_template.empty()) writer.set("tokenizer.chat_template", chat_template);
 }

@@ -48,7 +48,8 @@ void add_added_tokens(const SortedJson& added, TokenList& tokens) {
   for (const SortedJson& token : added) {
     const auto content = string_member(token, "content");
     if (!content) fail(Code::bad_file, "{}: an added token has no content", tokens.path());
-    tokens.add_extra(id_of(member(token, "id"), *content, tokens.path()), *content, boolean_member(token, "special").value_or(false));
+    tokens.add_extra(id_of(member(token, "id"), *content, tokens.path()), *content, boolean_member(token, "special").value_or(false),
+                     token_flags(token));
   }
 }
 
