@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "base/status.h"
+#include "convert/family_tokenizer.h"
 #include "convert/json_file.h"
 #include "json/json.h"
 #include "text/pretokenizer_rules.h"
@@ -59,17 +60,6 @@ std::string canonical(std::string_view regex) {
 /// Whether the patterns of o200k_base and its relatives match all of any text, so that keeping matches alone is the same as cutting at
 /// them.
 bool matches_everything(const std::string& regex) { return regex.ends_with(R"(|\s+)") && regex.find(R"([^\s\p{L})") != std::string::npos; }
-
-/// What a model's family calls its rule, where the table's first name for it is another's. As llama.cpp's converter has them.
-struct FamilyName {
-  const char *family, *name;
-};
-constexpr FamilyName kFamilyNames[] = {
-    {"cohere", "command-r"}, {"cohere2", "command-r"}, {"exaone4", "exaone4"},    {"falcon_h1", "falcon-h1"},
-    {"glm4", "glm4"},        {"granite", "refact"},    {"lfm2", "lfm2"},          {"llama4", "llama4"},
-    {"mpt", "mpt"},          {"olmo", "olmo"},         {"olmo2", "dbrx"},         {"olmo3", "dbrx"},
-    {"phi", "phi-2"},        {"phi3", "dbrx"},         {"stablelm", "stablelm2"},
-};
 
 [[noreturn]] void refuse(const std::string& path, const std::string& what) {
   fail(Code::unsupported,
@@ -158,11 +148,9 @@ const text::PreTokenizerRule* rule_for(const Steps& steps, bool whole_words) {
   return found;
 }
 
-std::string name_for(const text::PreTokenizerRule& rule, const std::string& family) {
-  for (const FamilyName& row : kFamilyNames) {
-    if (row.family == family && std::find(rule.names.begin(), rule.names.end(), row.name) != rule.names.end()) return row.name;
-  }
-  return rule.names.front();
+std::string name_for(const text::PreTokenizerRule& rule, const char* preferred) {
+  const bool known = preferred != nullptr && std::find(rule.names.begin(), rule.names.end(), preferred) != rule.names.end();
+  return known ? preferred : rule.names.front();
 }
 
 }  // namespace
@@ -187,7 +175,7 @@ std::string pretokenizer_name(const SortedJson& pre_tokenizer, bool ignore_merge
            "does " + written_out(steps) + " and never takes words whole (no ignore_merges), although merging does not give all tokens");
   }
   if (rule->caveat != nullptr) log::warning("{}: has the pre-tokenizer of {}; {}.", path, rule->names.front(), rule->caveat);
-  return name_for(*rule, family);
+  return name_for(*rule, family_tokenizer(family).pre);
 }
 
 }  // namespace skipstone::convert

@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "base/status.h"
+#include "convert/family_tokenizer.h"
 #include "convert/json_file.h"
 #include "json/json.h"
 #include "text/end_tokens.h"
@@ -39,6 +40,7 @@ void add_decoder(const SortedJson& decoder, const std::string& path, TokenList& 
     if (written.empty() || stopped != end || error != std::errc() || !content) {
       fail(Code::bad_file, "{}: \"added_tokens_decoder\" has {}, which is no id with a token", path, quote(written));
     }
+    tokens.rename(id, *content);
     tokens.add_extra(id, *content, boolean_member(token, "special").value_or(false), token_flags(token));
   }
 }
@@ -147,9 +149,11 @@ SpecialTokens find_special_tokens(const std::string& folder, const SortedJson& t
   const Token eos_name = named(settings, "eos_token", tokens);
   special.bos = first_of({at_end_of_text(source.text_begin, bos_name, "BOS", tokens), numbered(settings, "bos_token", tokens), source.bos});
   special.eos = first_of({at_end_of_text(source.text_end, eos_name, "EOS", tokens), numbered(settings, "eos_token", tokens), source.eos});
-  special.eot = named(settings, "eot_token", tokens);
+  const FamilyTokenizer& family = family_tokenizer(string_member(settings.config, "model_type").value_or(""));
+  const auto of_family = [&](const char* written) { return written == nullptr ? Token{-1} : tokens.find(written); };
+  special.eot = first_of({named(settings, "eot_token", tokens), of_family(family.eot)});
   take_listed_ends(settings, tokens, special);
-  special.unknown = first_of({named(settings, "unk_token", tokens), source.unknown});
+  special.unknown = first_of({named(settings, "unk_token", tokens), source.unknown, of_family(family.unknown)});
   special.padding = first_of({named(settings, "pad_token", tokens), numbered(settings, "pad_token", tokens), source.padding});
   return special;
 }

@@ -60,6 +60,16 @@ void TokenList::add_extra(std::uint64_t id, const std::string& text, bool specia
   scores[index] = kExtraScore;
 }
 
+void TokenList::rename(std::uint64_t id, const std::string& text) {
+  if (id >= texts.size() || types[static_cast<std::size_t>(id)] != TokenType::normal || texts[static_cast<std::size_t>(id)] == text) return;
+  if (find(text) >= 0) return;  // add_extra() says what is wrong
+  std::string& written = texts[static_cast<std::size_t>(id)];
+  log::warning("{}: token {} is {} there, but {} among the added tokens, which counts.", path_, id, quote(written), quote(text));
+  ids_.erase(written);
+  ids_.emplace(text, static_cast<Token>(id));
+  written = text;
+}
+
 void TokenList::make_control(Token token) {
   TokenType& type = types[static_cast<std::size_t>(token)];
   if (type == TokenType::normal || type == TokenType::user_defined) type = TokenType::control;

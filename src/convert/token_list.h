@@ -23,6 +23,9 @@ class TokenList {
   /// or user-defined (always taken whole). Of flags that were given before, none is taken back.
   void add_extra(std::uint64_t id, const std::string& text, bool special, text::TokenFlags flags = {});
 
+  /// Gives an ordinary token another text, as added tokens do that take the place of a piece: nothing merges to the old one any more.
+  void rename(std::uint64_t id, const std::string& text);
+
   /// Marks a token that the folder names as its BOS, EOS, ...: whatever text could spell until now becomes a control token.
   void make_control(text::Token token);
 
