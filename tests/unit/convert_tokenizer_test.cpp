@@ -1,7 +1,10 @@
 // Tokenizers of Hugging Face folders that the tests write, as GGUF metadata.
 #include <gtest/gtest.h>
 
+#include <random>
+
 #include "fixtures/failure.h"
+#include "text/pretokenizer_rules.h"
 #include "unit/handmade_vocabulary.h"
 #include "unit/hugging_face_folder.h"
 
@@ -207,6 +210,154 @@ INSTANTIATE_TEST_SUITE_P(Published, ByteLevelStyles,
                            return name;
                          });
 
+// Each rule of the table as a tokenizer.json has it: its steps as Split steps, the bytes behind them.
+TEST(TokenizerJson, EveryRuleOfTheTableIsRecognised) {
+  const Vocabulary v = handmade::byte_level("gpt-2");
+  std::size_t recognised = 0;
+  for (const text::PreTokenizerRule& rule : text::pretokenizer_rules()) {
+    std::vector<std::vector<std::string>> ways = rule.written;
+    if (ways.empty()) {
+      ways.emplace_back();
+      for (const text::Cut& cut : rule.cuts) ways.back().push_back(cut.pattern);
+    }
+    if (rule.names.front() == "afmoe") continue;  // nobody says how its file has it
+    for (const std::vector<std::string>& way : ways) {
+      std::vector<json> steps;
+      for (const std::string& step : way) steps.push_back(split_step(step.c_str()));
+      steps.push_back(byte_level_step(false));
+      json source = tokenizer_json(v, {{"type", "Sequence"}, {"pretokenizers", steps}});
+      source["model"]["ignore_merges"] = rule.whole_words;
+      const Folder folder;
+      folder.write_json("tokenizer.json", source);
+      EXPECT_EQ(value_of<std::string>(folder.convert(size_of(v)), "ggml.pre"), rule.names.front());
+      ++recognised;
+    }
+  }
+  EXPECT_GE(recognised, text::pretokenizer_rules().size() - 1);
+}
+
+std::string name_of(const json& source, const std::string& family = "", const std::string& pre = "") {
+  const Folder folder;
+  folder.write_json("tokenizer.json", source);
+  if (!family.empty()) folder.write_json("config.json", json{{"model_type", family}});
+  return value_of<std::string>(folder.convert(400, pre), "ggml.pre");
+}
+
+// As the files of GPT-4o's relatives, DeepSeek V3 and Bloom write them, letter for letter.
+TEST(TokenizerJson, PatternsOfRealFiles) {
+  const Vocabulary v = handmade::byte_level("gpt-2");
+  const auto name = [&](std::initializer_list<json> steps, bool ignore_merges = false) {
+    json source = tokenizer_json(v, sequence(steps));
+    source["model"]["ignore_merges"] = ignore_merges;
+    return name_of(source);
+  };
+  const json o200k = split_step(
+      "[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]*[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|"
+      "[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]+[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|"
+      "\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+");
+  EXPECT_EQ(name({o200k, byte_level_step(false)}), "gpt-4o");
+  const json tekken = split_step(
+      "[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]*[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]+|[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}"
+      "\\p{Lm}\\p{Lo}\\p{M}]+[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]*|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+");
+  EXPECT_EQ(name({tekken, byte_level_step(false)}, true), "tekken");
+  EXPECT_EQ(name({tekken, byte_level_step(false)}, false), "tekken") << "merging gives all of these tokens, whole words or not";
+  EXPECT_EQ(name({split_step("\\p{N}{1,3}"), split_step("[一-龥぀-ゟ゠-ヿ]+"),
+                  split_step("[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\r\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}"
+                             "\\p{S}]+[\r\n]*|\\s*[\r\n]+|\\s+(?!\\S)|\\s+"),
+                  byte_level_step(false)}),
+            "deepseek-v3");
+  EXPECT_EQ(name({split_step(" ?[^(\\s|[.,!?…。，、।۔،])]+"), byte_level_step(false)}), "bloom");
+  EXPECT_EQ(name({split_step("'(?i:[sdmt]|ll|ve|re)|[^\\r\\n\\p{L}\\p{N}]?+\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]++[\\r\\n]*|\\s*[\\r\\n]|"
+                             "\\s+(?!\\S)|\\s+"),
+                  byte_level_step(false)}),
+            "bailingmoe");
+  EXPECT_EQ(name({digits_step(true), byte_level_step(true)}), "starcoder");
+}
+
+TEST(TokenizerJson, WholeWordsMatterWhereMergingDoesNotGiveAll) {
+  Vocabulary v = handmade::byte_level("gpt-2");
+  json source = tokenizer_json(v, pre_tokenizer_of("llama-bpe"));
+  source["model"]["vocab"]["xyz"] = v.tokens.size();
+  source["model"]["ignore_merges"] = true;
+  EXPECT_EQ(name_of(source), "llama-bpe");
+  source["model"]["ignore_merges"] = false;
+  EXPECT_EQ(name_of(source), "smaug-bpe");
+  source["pre_tokenizer"]["pretokenizers"][0] = split_step("\\p{N}{1,3}");
+  source["pre_tokenizer"]["pretokenizers"].insert(source["pre_tokenizer"]["pretokenizers"].begin() + 1,
+                                                  split_step("(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}+| "
+                                                             "?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"));
+  const Folder folder;
+  folder.write_json("tokenizer.json", source);
+  const auto failure = fixtures::failure_of([&] { folder.convert(400); });
+  EXPECT_EQ(failure.code, Code::unsupported);
+  EXPECT_NE(failure.message.find("never takes words whole"), std::string::npos) << failure.message;
+  EXPECT_NE(failure.message.find("--pre NAME"), std::string::npos) << failure.message;
+  source["model"]["ignore_merges"] = true;
+  EXPECT_EQ(name_of(source), "minicpm5");
+}
+
+TEST(TokenizerJson, NamesOfFamiliesAndOfTheCaller) {
+  const Vocabulary v = handmade::byte_level("gpt-2");
+  const json gpt2 = tokenizer_json(v, pre_tokenizer_of("gpt-2")), smaug = tokenizer_json(v, pre_tokenizer_of("smaug-bpe"));
+  EXPECT_EQ(name_of(smaug), "smaug-bpe");
+  EXPECT_EQ(name_of(smaug, "olmo2"), "dbrx");
+  EXPECT_EQ(name_of(gpt2, "olmo2"), "gpt-2") << "a family's name for another rule is not this one's";
+  EXPECT_EQ(name_of(gpt2, "exaone4"), "exaone4");
+  EXPECT_EQ(name_of(gpt2, "olmo2", "qwen35"), "qwen35");
+  EXPECT_EQ(name_of(tokenizer_json(v, sequence({split_step("\\p{Han}+"), byte_level_step(false)})), "", "kimi-k2"), "kimi-k2");
+  const auto failure = fixtures::failure_of([&] { name_of(gpt2, "", "elvish"); });
+  EXPECT_EQ(failure.code, Code::invalid_argument);
+  for (const char* part : {"\"elvish\"", "gpt-2", "deepseek-v3"})
+    EXPECT_NE(failure.message.find(part), std::string::npos) << failure.message;
+}
+
+// generation_config.json's list of EOS: what nobody would know goes to the keys for a turn's and a message's end, then to one of our own.
+TEST(EndTokens, AListOfEosEndsAllOfThem) {
+  Vocabulary v = handmade::byte_level("gpt-2");
+  for (const char* text : {"<|eot_id|>", "<|bye|>", "<|stop|>", "<|halt|>", "<|over|>"}) handmade::add(v, text, TokenType::control);
+  const auto id = [&](const char* text) { return handmade::id_of(v, text); };
+  const Folder folder;
+  folder.write_json("tokenizer.json", tokenizer_json(v, pre_tokenizer_of("gpt-2")));
+  folder.write_json("tokenizer_config.json", json{{"eos_token", "<|im_end|>"}});
+  folder.write_json("config.json", json{{"eos_token_id", id("<|im_end|>")}});
+  folder.write_json("generation_config.json",
+                    json{{"eos_token_id", {id("<|eot_id|>"), id("<|bye|>"), id("<|im_end|>"), id("<|stop|>"), id("<|halt|>"), 9999, -1}}});
+  const gguf::File file = folder.convert(400);
+  EXPECT_EQ(value_of<std::uint32_t>(file, "ggml.eos_token_id"), static_cast<std::uint32_t>(id("<|im_end|>")));
+  EXPECT_EQ(value_of<std::uint32_t>(file, "ggml.eot_token_id"), static_cast<std::uint32_t>(id("<|bye|>")));
+  EXPECT_EQ(value_of<std::uint32_t>(file, "ggml.eom_token_id"), static_cast<std::uint32_t>(id("<|stop|>")));
+  EXPECT_EQ(file.integers("skipstone.end_token_ids"), std::vector<std::int32_t>{id("<|halt|>")});
+  const Vocabulary read = Vocabulary::from(file);
+  std::vector<Token> expected = {id("<|im_end|>"), id("<|eot_id|>"), id("<|bye|>"), id("<|stop|>"), id("<|halt|>")};
+  std::sort(expected.begin(), expected.end());
+  EXPECT_EQ(read.end_of_generation, expected);
+}
+
+TEST(AddedTokens, TheirFlagsGoThroughTheFile) {
+  Vocabulary v = handmade::byte_level("gpt-2");
+  const Token user = handmade::add(v, "<|user|>", TokenType::control);
+  const Token mask = handmade::add(v, "<mask>", TokenType::user_defined);
+  const Token unit = handmade::add(v, "km", TokenType::user_defined);
+  json source = tokenizer_json(v, pre_tokenizer_of("gpt-2"));
+  for (json& added : source["added_tokens"]) {
+    added["rstrip"] = added["id"] == user;
+    added["single_word"] = added["id"] == unit;
+  }
+  const Folder folder;
+  folder.write_json("tokenizer.json", source);
+  folder.write_json(
+      "tokenizer_config.json",
+      json{{"added_tokens_decoder", {{std::to_string(mask), {{"content", "<mask>"}, {"special", false}, {"lstrip", true}}}}}});
+  const gguf::File file = folder.convert(size_of(v));
+  EXPECT_EQ(file.integers("skipstone.strip_right_token_ids"), std::vector<std::int32_t>{user});
+  EXPECT_EQ(file.integers("skipstone.strip_left_token_ids"), std::vector<std::int32_t>{mask});
+  EXPECT_EQ(file.integers("skipstone.single_word_token_ids"), std::vector<std::int32_t>{unit});
+  const Tokenizer tokenizer(Vocabulary::from(file));
+  EXPECT_EQ(tokenizer.encode("<|user|> \n a", false, true), (std::vector<Token>{user, handmade::id_of(v, "a")}));
+  EXPECT_EQ(tokenizer.encode("a  <mask> a", false, false),
+            (std::vector<Token>{handmade::id_of(v, "a"), mask, handmade::id_of(v, "Ġ"), handmade::id_of(v, "a")}));
+}
+
 TEST(TokenizerJson, OtherWaysToSayTheSame) {
   const Vocabulary v = handmade::byte_level("qwen2");
   const auto pre_of = [&](const json& pre_tokenizer, bool typed = true) {
@@ -299,7 +450,107 @@ TEST(ConvertedSentencePiece, MetaspaceInPlaceOfTheNormaliser) {
   }
 }
 
-TEST(ConvertedSentencePiece, MergesThatNoScoresCanSayAreRefused) {
+// What merging the first merge of the list first gives, written down plainly: characters, and the best pair again and again.
+std::vector<Token> merged_plainly(const json& source, const std::string& text) {
+  std::vector<std::string> symbols;
+  for (const char c : text) {
+    if ((static_cast<unsigned char>(c) & 0xC0) != 0x80) symbols.emplace_back();
+    symbols.back() += c;
+  }
+  const json& merges = source["model"]["merges"];
+  while (true) {
+    std::size_t best = merges.size(), place = 0;
+    for (std::size_t i = 0; i + 1 < symbols.size(); ++i) {
+      for (std::size_t rank = 0; rank < best; ++rank) {
+        if (merges[rank][0] != symbols[i] || merges[rank][1] != symbols[i + 1]) continue;
+        best = rank;
+        place = i;
+      }
+    }
+    if (best == merges.size()) break;
+    symbols[place] += symbols[place + 1];
+    symbols.erase(symbols.begin() + static_cast<std::ptrdiff_t>(place) + 1);
+  }
+  std::vector<Token> ids;
+  for (const std::string& symbol : symbols) ids.push_back(source["model"]["vocab"][symbol].get<Token>());
+  return ids;
+}
+
+// Texts of `letters`, as GGUF's tokenizer and as the list of merges cuts them.
+void expect_merged_alike(const json& source, std::uint32_t rows, const std::string& letters) {
+  const Folder folder;
+  folder.write_json("tokenizer.json", source);
+  const Tokenizer tokenizer(Vocabulary::from(folder.convert(rows)));
+  std::mt19937 random(20);
+  for (int i = 0; i < 300; ++i) {
+    std::string text, escaped;
+    for (std::size_t n = random() % 24; n > 0; --n) text += letters[random() % letters.size()];
+    for (const char c : text) escaped += c == ' ' ? std::string("▁") : std::string(1, c);
+    EXPECT_EQ(tokenizer.encode(text, false, false), merged_plainly(source, escaped)) << text;
+  }
+}
+
+// Without a space in front, which only blurs what is looked at.
+json without_prefix(json source) {
+  source["normalizer"] = source["normalizer"]["normalizers"][1];
+  return source;
+}
+
+TEST(ConvertedSentencePiece, PairsThatNeverStandSideBySideDoNotMatter) {
+  const Vocabulary v = small_sentencepiece();
+  const json good = without_prefix(converted_sentencepiece_json(v));
+  expect_merged_alike(good, size_of(v), "helo abc");
+  const std::size_t count = good["model"]["merges"].size();
+  std::size_t left_out = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    json incomplete = good;
+    incomplete["model"]["merges"].erase(i);
+    const Folder folder;
+    folder.write_json("tokenizer.json", incomplete);
+    const auto failure = fixtures::failure_of([&] { folder.convert(size_of(v)); });
+    if (failure.code == Code::ok) {
+      ++left_out;
+      expect_merged_alike(incomplete, size_of(v), "helo abc");
+    } else {
+      EXPECT_EQ(failure.code, Code::unsupported) << failure.message;
+      EXPECT_NE(failure.message.find("do not join"), std::string::npos) << failure.message;
+    }
+  }
+  EXPECT_GT(left_out, 0u);
+  EXPECT_LT(left_out, count);
+}
+
+// As transformers writes them: the pieces that SentencePiece was given, here runs of spaces, have one score, so their merges are in order
+// of the parts' lengths, each run's early and late.
+TEST(ConvertedSentencePiece, RunsOfSpacesJoinInAnyOrderOfTheList) {
+  Vocabulary v = handmade::sentencepiece();
+  std::string run = "▁▁";
+  for (int i = 3; i <= 9; ++i) handmade::add(v, run += "▁", TokenType::normal, -200.F - static_cast<float>(i));
+  json source = without_prefix(converted_sentencepiece_json(v));
+  std::vector<json> spaces, rest;
+  for (const json& merge : source["model"]["merges"]) {
+    const std::string text = merge[0].get<std::string>() + merge[1].get<std::string>();
+    (text.find_first_not_of("▁") == std::string::npos ? spaces : rest).push_back(merge);
+  }
+  std::stable_sort(spaces.begin(), spaces.end(),
+                   [](const json& a, const json& b) { return a[0].get<std::string>().size() > b[0].get<std::string>().size(); });
+  spaces.insert(spaces.end(), rest.begin(), rest.end());
+  source["model"]["merges"] = spaces;
+  expect_merged_alike(source, size_of(v), "   hello");
+}
+
+// Gemma's files cut at spaces after all of them have become U+2581.
+TEST(ConvertedSentencePiece, ACutThatFindsNothingIsNone) {
+  const Vocabulary v = small_sentencepiece();
+  json source = without_prefix(converted_sentencepiece_json(v));
+  source["pre_tokenizer"] = {{"type", "Split"}, {"pattern", {{"String", " "}}}, {"behavior", "MergedWithPrevious"}, {"invert", false}};
+  expect_merged_alike(source, size_of(v), "helo abc");
+  const Folder folder;
+  folder.write_json("tokenizer.json", source);
+  EXPECT_FALSE(value_of<bool>(folder.convert(size_of(v)), "ggml.add_space_prefix"));
+}
+
+TEST(ConvertedSentencePiece, OtherTreatmentOfTextsIsRefused) {
   const Vocabulary v = small_sentencepiece();
   const auto refused = [&](const json& source) {
     const Folder folder;
@@ -309,17 +560,6 @@ TEST(ConvertedSentencePiece, MergesThatNoScoresCanSayAreRefused) {
     return failure.message;
   };
   const json good = converted_sentencepiece_json(v);
-  json incomplete = good;
-  incomplete["model"]["merges"].erase(0);
-  EXPECT_NE(refused(incomplete).find("do not join"), std::string::npos);
-  json shuffled = good;
-  json& merges = shuffled["model"]["merges"];
-  // "▁hello" can be made of several pairs; one of them goes to the end.
-  ASSERT_EQ(merges[0][0].get<std::string>() + merges[0][1].get<std::string>(),
-            merges[1][0].get<std::string>() + merges[1][1].get<std::string>());
-  merges.push_back(merges[0]);
-  merges.erase(0);
-  EXPECT_NE(refused(shuffled).find("early and late"), std::string::npos);
   json split = good;
   split["normalizer"] = nullptr;
   split["pre_tokenizer"] = {{"type", "Metaspace"}, {"replacement", "▁"}, {"prepend_scheme", "always"}};

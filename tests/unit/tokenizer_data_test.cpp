@@ -309,6 +309,92 @@ TEST_F(VocabularyFile, DamagedFilesAreRefused) {
   refuse("tokenizer.ggml.tokens", [](gguf::Writer& w) { w.set_strings("tokenizer.ggml.tokens", {}); });
 }
 
+TEST_F(VocabularyFile, APreTokenizerCanBeChosen) {
+  const Vocabulary written = handmade::byte_level("elvish");
+  expect_refused(written, nullptr, Code::unsupported, "--pre NAME");
+  const gguf::File file = gguf::File::open(path_);
+  const Vocabulary v = Vocabulary::from(file, "qwen2");
+  EXPECT_EQ(v.pre, "qwen2");
+  EXPECT_FALSE(v.add_bos);
+  EXPECT_EQ(Tokenizer(v).encode("12", false, false).size(), 2u);
+  EXPECT_THROW((void)Vocabulary::from(file, "dwarvish"), Error);
+  (void)read(handmade::sentencepiece(), nullptr);
+  try {
+    (void)Vocabulary::from(gguf::File::open(path_), "qwen2");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::invalid_argument);
+    EXPECT_NE(std::string(error.what()).find("only byte-level BPE"), std::string::npos) << error.what();
+  }
+}
+
+TEST_F(VocabularyFile, ATurnEndsAtEveryTokenThatSaysSo) {
+  Vocabulary written = handmade::byte_level("gpt-2");
+  const Token eot = handmade::add(written, "<|eot_id|>", TokenType::control);
+  const Token turn = handmade::add(written, "<end_of_turn>", TokenType::normal);  // as some files have it
+  const Token tag = handmade::add(written, "</s>", TokenType::normal);            // may be HTML
+  const Token own = handmade::add(written, "<|over|>", TokenType::control);
+  const Vocabulary v = read(written, [&](gguf::Writer& w) { w.set_integers("skipstone.end_token_ids", {static_cast<std::int32_t>(own)}); });
+  EXPECT_EQ(v.end_of_generation, (std::vector<Token>{written.eos, eot, turn, own}));
+  EXPECT_EQ(v.types[static_cast<std::size_t>(turn)], TokenType::control) << "no text may spell it";
+  EXPECT_EQ(v.types[static_cast<std::size_t>(tag)], TokenType::normal);
+  expect_refused(
+      written, [](gguf::Writer& w) { w.set_integers("skipstone.end_token_ids", {-1}); }, Code::bad_file, "end_token_ids");
+}
+
+TEST_F(VocabularyFile, TheEndOfAMessageIsNoEndInHarmony) {
+  Vocabulary written = handmade::byte_level("gpt-4o");
+  const Token end = handmade::add(written, "<|end|>", TokenType::control);
+  EXPECT_EQ(read(written, nullptr).end_of_generation, (std::vector<Token>{written.eos, end})) << "Phi-3";
+  const Token done = handmade::add(written, "<|return|>", TokenType::control),
+              call = handmade::add(written, "<|call|>", TokenType::control);
+  EXPECT_EQ(read(written, nullptr).end_of_generation, (std::vector<Token>{written.eos, done, call})) << "gpt-oss";
+  const auto eos = [&](gguf::Writer& w) { w.set("tokenizer.ggml.eos_token_id", static_cast<std::uint32_t>(end)); };
+  EXPECT_EQ(read(written, eos).end_of_generation, (std::vector<Token>{written.eos, end, done, call})) << "the file has the last word";
+}
+
+TEST_F(VocabularyFile, AddedTokensTakeTheSpacesThatTheirFlagsSay) {
+  Vocabulary written = handmade::byte_level("gpt-2");
+  const Token left = handmade::add(written, "<mask>", TokenType::user_defined),
+              right = handmade::add(written, "<|user|>", TokenType::control);
+  const Token word = handmade::add(written, "km", TokenType::user_defined);
+  const auto flags = [&](gguf::Writer& w) {
+    w.set_integers("skipstone.strip_left_token_ids", {left});
+    w.set_integers("skipstone.strip_right_token_ids", {right});
+    w.set_integers("skipstone.single_word_token_ids", {word});
+  };
+  const Tokenizer tokenizer(read(written, flags));
+  const Token a = handmade::id_of(written, "a"), k = handmade::id_of(written, "k"), m = handmade::id_of(written, "m"),
+              space = handmade::id_of(written, "Ġ");
+  const auto ids = [&](std::string_view text) { return tokenizer.encode(text, false, true); };
+  EXPECT_EQ(ids("a \n\u3000<mask> a"), (std::vector<Token>{a, left, space, a}));
+  EXPECT_EQ(ids("<|user|> \t\u00a0\na <|user|>"), (std::vector<Token>{right, a, space, right}));
+  EXPECT_EQ(ids("<|user|>  <mask>"), (std::vector<Token>{right, left})) << "a space is taken once";
+  EXPECT_EQ(ids("km"), std::vector<Token>{word});
+  EXPECT_EQ(ids("a km."), (std::vector<Token>{a, space, word, handmade::id_of(written, ".")}));
+  EXPECT_EQ(ids("akm"), (std::vector<Token>{a, k, m}));
+  EXPECT_EQ(ids("kma"), (std::vector<Token>{k, m, a}));
+  const std::string text = "a <mask> a<|user|> a";
+  const Span all[] = {{0, text.size()}};
+  std::string joined;
+  for (const Stretch& stretch : tokenizer.stretches(text, all, {})) joined += text.substr(stretch.begin, stretch.end - stretch.begin);
+  EXPECT_EQ(joined, text);
+  expect_refused(
+      written, [](gguf::Writer& w) { w.set_integers("skipstone.strip_left_token_ids", {1 << 20}); }, Code::bad_file,
+      "strip_left_token_ids");
+}
+
+TEST_F(VocabularyFile, Phi3FilesStripWithoutSaying) {
+  Vocabulary written = handmade::sentencepiece();
+  const Token user = handmade::add(written, "<|user|>", TokenType::control, 0);
+  const auto named = [](const char* name) { return [=](gguf::Writer& w) { w.set("general.name", std::string(name)); }; };
+  const Vocabulary phi = read(written, named("Phi 3 / phi-3-mini"));
+  EXPECT_TRUE(phi.flags.at(user).strip_right);
+  EXPECT_TRUE(phi.flags.at(2).strip_right) << "</s>";
+  EXPECT_FALSE(phi.flags.contains(1)) << "<s>";
+  EXPECT_TRUE(read(written, named("Llama")).flags.empty());
+}
+
 TEST_F(VocabularyFile, WhatThisBuildCannotDoIsRefusedByName) {
   expect_refused(handmade::byte_level("elvish"), nullptr, Code::unsupported, "elvish");
   Vocabulary other = handmade::sentencepiece();
