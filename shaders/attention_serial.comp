@@ -10,7 +10,7 @@
 //
 // Keys are walked in blocks of LANES, a key per lane for the scores, 8 dimensions per lane for V, with a running maximum (online softmax,
 // Milakov and Gimelshein 2018). Blocks stand at fixed positions and a row meets each of its keys in the same block whatever ROWS is, so
-// nothing depends on the number of rows: the numerics contract. With a layer's own window (WINDOWED) rows that share a block may not all see
+// nothing depends on the number of rows: the numerics contract. With a layer's own window (WINDOWED) rows that share a block may not see
 // all of it: what a row does not see has no weight and a value of 0 for it, and a block before its window changes nothing that it has.
 #define USE_TEXELS
 #include "lib/stage.glsl"
