@@ -2,9 +2,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <numbers>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/status.h"
@@ -62,7 +64,13 @@ void read_llama3(const Source& from, Checkpoint& checkpoint) {
   if (how.high <= how.low) {
     fail(Code::bad_file, "{}: 'high_freq_factor' {} is not above 'low_freq_factor' {}", from.rope.where(), how.high, how.low);
   }
-  checkpoint.rope_factors.emplace_back(Role::rope_factors, rope_factors(how, checkpoint.config.rope_dim, checkpoint.config.rope_base));
+  std::vector<float> factors = rope_factors(how, checkpoint.config.rope_dim, checkpoint.config.rope_base);
+  for (const float factor : factors) {
+    if (!(std::isfinite(factor) && factor > 0.0f)) {
+      fail(Code::bad_file, "{}: a rotary frequency would be divided by {}; its numbers do not go together", from.rope.where(), factor);
+    }
+  }
+  checkpoint.rope_factors.emplace_back(Role::rope_factors, std::move(factors));
 }
 
 /// YaRN (arXiv 2309.00071). GGUF's readers multiply with 0.1 ln(factor) + 1 themselves, over 0.1 m ln(factor) + 1 where
@@ -88,6 +96,10 @@ void read_yarn(const Source& from, Checkpoint& checkpoint) {
   } else if (mscale != 0.0 && all != 0.0) {
     rest = gain(mscale) / gain(1.0);
     set_key(checkpoint, "rope.scaling.yarn_log_multiplier", static_cast<float>(all));
+  }
+  constexpr double least = std::numeric_limits<float>::min(), most = std::numeric_limits<float>::max();
+  if (!(rest >= least && rest <= most)) {
+    fail(Code::bad_file, "{}: 'attention_factor' or 'mscale' would multiply rotated dimensions with {}", rope.where(), rest * gain(1.0));
   }
   if (std::abs(rest - 1.0) > 1e-6) set_key(checkpoint, "rope.scaling.attn_factor", static_cast<float>(rest));
 }
