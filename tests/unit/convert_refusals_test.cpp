@@ -137,7 +137,8 @@ TEST_F(ConvertTest, WeightsThatDoNotFit) {
   };
   expect_refused(with_weight(NAN), Code::bad_file, "'" + name + "' has a weight in row 5 that is not finite (nan)");
   expect_refused(with_weight(-INFINITY), Code::bad_file, "'" + name + "' has a weight in row 5 that is not finite (-inf)");
-  expect_refused(with_weight(-70000.0f), Code::unsupported, "'" + name + "' has a weight in row 5 (-70000) that is too large for F16", gguf::Type::f16);
+  expect_refused(with_weight(-70000.0f), Code::unsupported, "'" + name + "' has a weight in row 5 (-70000) that is too large for F16",
+                 gguf::Type::f16);
   expect_refused(with_weight(1e7f), Code::unsupported, "in row 5 (10000000) that is too large for Q8_0", gguf::Type::q8_0);
   expect_refused(with_weight(1e6f), Code::unsupported, "in row 5 (1000000) that is too large for Q4_0", gguf::Type::q4_0);
   expect_refused(with_weight(3.4e38f), Code::unsupported, "that is too large for BF16", gguf::Type::bf16);
