@@ -19,7 +19,7 @@ namespace {
 using skipstone::Json;
 
 struct ConvertOptions {
-  std::string folder, output, type = "f16";
+  std::string folder, output, type = "f16", pre;
   std::uint32_t exit_layer = 0;
   bool force = false;
 };
@@ -45,6 +45,7 @@ void convert(const ConvertOptions& options) {
   params.output_path = options.output.c_str();
   params.type = options.type.c_str();
   params.exit_layer = options.exit_layer;
+  params.pre_tokenizer = options.pre.c_str();
   params.overwrite = options.force ? 1 : 0;
   Progress progress;
   try {
@@ -75,11 +76,17 @@ void add_convert(CLI::App& app, ExitCode& code) {
              "Layer after which the model was trained to exit early (LayerSkip), counted from 1; 0: what the checkpoint says")
       ->capture_default_str()
       ->type_name("LAYER");
+  command
+      ->add_option("--pre", options->pre,
+                   "How the tokenizer cuts words (tokenizer.ggml.pre), where it is not as tokenizer.json says; \"help\" lists the names")
+      ->type_name("NAME");
   command->add_flag("--force", options->force, "Replace OUTPUT where it is there already");
   command->footer(
-      std::string("FOLDER is what `git clone` or `huggingface-cli download` of a model's repository gives; its weights have to be\n"
-                  "safetensors. Models of the Llama architecture are converted: Llama 1 to 3, LayerSkip, CodeLlama, TinyLlama, SmolLM,\n"
-                  "Vicuna, and Mistral without a sliding window. The file also works in other programs that read GGUF.\n\n") +
+      std::string(
+          "FOLDER is what `git clone` or `huggingface-cli download` of a model's repository gives; its weights have to be\n"
+          "safetensors. Converted are Llama 1 to 3 and what is built like them, Mistral, Ministral 3, Qwen 2 and 3, Gemma 2 and 3,\n"
+          "Phi-3 and 4, Granite, SmolLM3, OLMo 2 and 3, StarCoder 2, GLM-4 and EXAONE 4; of multimodal models the part that\n"
+          "reads and writes text. The file also works in other programs that read GGUF.\n\n") +
       tensor_types_help +
       "\n"
       "Example:\n  skipstone convert ~/models/TinyLlama-1.1B-Chat tinyllama-q8_0.gguf --type q8_0\n\n" +

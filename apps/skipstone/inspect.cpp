@@ -57,13 +57,15 @@ std::string tensors_text(const Json& document, bool each) {
 }
 
 std::string model_text(const Json& model) {
-  return fmt::format(
+  std::string text = fmt::format(
       "\nModel\n  {}: {} layers, width {}, {} heads ({} for keys and values) of {}, feed-forward {}, vocabulary {}, trained for {} "
       "tokens{}\n",
       short_text(model["architecture"]), model["layers"].get<std::uint32_t>(), model["width"].get<std::uint32_t>(),
       model["heads"].get<std::uint32_t>(), model["kv_heads"].get<std::uint32_t>(), model["head_dim"].get<std::uint32_t>(),
       model["ffn"].get<std::uint32_t>(), model["vocabulary"].get<std::uint32_t>(), model["context_trained"].get<std::uint32_t>(),
       model["tied_embeddings"].get<bool>() ? ", embeddings tied" : "");
+  for (const Json& line : model["description"]) text += fmt::format("  {}\n", line.get<std::string>());
+  return text;
 }
 
 std::string plan_text(const Json& plan) {
@@ -100,6 +102,7 @@ void inspect(const InspectOptions& options) {
   params.model_path = options.file.c_str();
   params.context = options.engine.context;
   params.kv_type = kv_type(options.engine.kv);
+  params.pre_tokenizer = options.engine.pre.c_str();
   std::string report;
   try {
     report = skipstone::inspect(params);

@@ -16,6 +16,7 @@
 #include "number_option.h"
 #include "output.h"
 #include "prompt.h"
+#include "prompt_tokens.h"
 #include "run_turn.h"
 #include "session_options.h"
 #include "skipstone/skipstone_experimental.hpp"
@@ -25,9 +26,10 @@ namespace cli {
 namespace {
 
 struct RunOptions {
-  std::string model, prompt, file, draft = "auto", colour = "never";
-  CLI::Option *prompt_option = nullptr, *file_option = nullptr;
+  std::string model, prompt, file, prompt_tokens, draft = "auto", colour = "never";
+  CLI::Option *prompt_option = nullptr, *file_option = nullptr, *tokens_option = nullptr;
   std::int64_t max_tokens = 256;
+  std::uint32_t logits = 0;
   EngineOptions engine;
   DraftOptions drafting;
   skipstone_session_params sampling = skipstone::session_params();
@@ -38,15 +40,37 @@ struct RunOptions {
   bool statistics = false, agreement = false, json = false, no_echo = false, one_turn = false;
 };
 
-std::string choose_prompt(const RunOptions& options) {
+/// What the model continues: a text, or token ids in its place.
+struct Prompt {
+  std::string text;
+  std::vector<skipstone_token> tokens;
+};
+
+Prompt choose_prompt(const RunOptions& options) {
   const bool given = options.prompt_option->count() > 0;
   const bool in_file = options.file_option->count() > 0;
-  if (given && in_file) throw Failure(ExitCode::usage, "there are two prompts, one from -p and one from -f; give one of them");
+  const bool as_tokens = options.tokens_option->count() > 0;
+  if (int{given} + int{in_file} + int{as_tokens} > 1) {
+    throw Failure(ExitCode::usage, fmt::format("there are two prompts, one from {} and one from {}; give one of them", given ? "-p" : "-f",
+                                               as_tokens ? "--prompt-tokens" : "-f"));
+  }
+  if (as_tokens && options.one_turn) throw Failure(ExitCode::usage, "--chat takes a message, not token ids; give its text with -p or -f");
+  if (as_tokens) return {{}, read_prompt_tokens(options.prompt_tokens)};
   if (!given && !in_file)
     throw Failure(ExitCode::usage, "there is no prompt; give one with -p TEXT or -f FILE (-f - reads standard input)");
   std::string prompt = in_file ? read_prompt(options.file) : options.prompt;
   if (prompt.empty()) throw Failure(ExitCode::usage, "the prompt is empty; the model needs at least a character to continue");
-  return prompt;
+  return {std::move(prompt), {}};
+}
+
+/// Of a text its tokens, and of tokens their text.
+void complete(Prompt& prompt, const skipstone::Engine& engine) {
+  if (prompt.tokens.empty()) {
+    prompt.tokens = engine.tokenize(prompt.text);
+  } else {
+    check_prompt_tokens(prompt.tokens, engine);
+    prompt.text = engine.detokenize(prompt.tokens);
+  }
 }
 
 /// --online is an option of the drafter.
@@ -75,6 +99,9 @@ void check(const RunOptions& options) {
   if (!options.one_turn && (!options.chat.system.empty() || !options.chat.chat_template.empty())) {
     throw Failure(ExitCode::usage, "--system and --chat-template belong to conversations; give --chat with them");
   }
+  if (options.logits > 0 && (!options.json || options.one_turn)) {
+    throw Failure(ExitCode::usage, "--logits writes into the object of --json, without --chat; give --json with it");
+  }
 }
 
 std::uint32_t token_limit(const RunOptions& options) {
@@ -90,15 +117,14 @@ class Interruptible {
   Interruptible& operator=(const Interruptible&) = delete;
 };
 
-skipstone::Json result_json(const RunOptions& options, const std::string& model, const std::string& prompt,
-                            const std::vector<skipstone_token>& prompt_tokens, const std::string& text, const skipstone::Engine& engine,
-                            skipstone::Session& session) {
+skipstone::Json result_json(const RunOptions& options, const std::string& model, const Prompt& prompt, const std::string& text,
+                            const skipstone::Engine& engine, skipstone::Session& session) {
   const RunStatistics statistics = read_statistics(session);
   const skipstone_engine_info info = engine.info();
   skipstone::Json result = {
-      {"prompt", prompt},
+      {"prompt", prompt.text},
       {"text", text},
-      {"prompt_tokens", prompt_tokens},
+      {"prompt_tokens", prompt.tokens},
       {"tokens", session.tokens()},
       {"stop_reason", statistics.stop_reason},
       {"draft", options.draft},
@@ -111,8 +137,9 @@ skipstone::Json result_json(const RunOptions& options, const std::string& model,
   return result;
 }
 
-ExitCode generate(const RunOptions& options, const std::string& model, const std::string& prompt, const skipstone::Engine& engine) {
-  const std::vector<skipstone_token> tokens = engine.tokenize(prompt);
+ExitCode generate(const RunOptions& options, const std::string& model, Prompt prompt, const skipstone::Engine& engine) {
+  complete(prompt, engine);
+  const std::vector<float> logits = options.logits > 0 ? first_logits(engine, prompt.tokens, options.logits) : std::vector<float>();
   skipstone::Session session = make_session(engine, session_params(options));
   session.set_stop(options.stop);
   const Interruptible interruptible(session);
@@ -122,10 +149,10 @@ ExitCode generate(const RunOptions& options, const std::string& model, const std
   std::string text;
   bool echoed = options.no_echo;
   const auto echo = [&] {
-    if (!echoed) output.write(prompt, Style::dim);
+    if (!echoed) output.write(prompt.text, Style::dim);
     echoed = true;
   };
-  session.generate(tokens, token_limit(options), [&](const skipstone_chunk& chunk) {
+  session.generate(prompt.tokens, token_limit(options), [&](const skipstone_chunk& chunk) {
     if (options.json) {
       text.append(chunk.text, chunk.bytes);
       return true;
@@ -134,7 +161,8 @@ ExitCode generate(const RunOptions& options, const std::string& model, const std
     return output.write({chunk.text, chunk.bytes}, chunk.drafted != 0 ? Style::green : Style::plain);
   });
   if (options.json) {
-    const auto result = result_json(options, model, prompt, tokens, text, engine, session);
+    skipstone::Json result = result_json(options, model, prompt, text, engine, session);
+    if (!logits.empty()) result["logits"] = logits;
     output.write(result.dump(-1, ' ', false, skipstone::Json::error_handler_t::replace) + "\n");
   } else {
     echo();
@@ -160,16 +188,62 @@ ExitCode run(RunOptions& options) {
   options.draft = specification(options);
   check(options);
   interrupt::install();
-  const std::string prompt = choose_prompt(options);
+  Prompt prompt = choose_prompt(options);
   const std::string model = options.model.empty() ? bundled_model() : options.model;
   const skipstone::Engine engine = load_engine(model, options.engine);
   if (options.one_turn) {
     options.given.recommend(engine, options.sampling);
     const TurnOptions turn{options.chat, options.stop, token_limit(options), options.json, options.statistics, options.colour};
-    return run_turn(engine, session_params(options), turn, prompt);
+    return run_turn(engine, session_params(options), turn, prompt.text);
   }
-  warn_of_raw_text(engine);
-  return generate(options, model, prompt, engine);
+  if (prompt.tokens.empty()) warn_of_raw_text(engine);
+  return generate(options, model, std::move(prompt), engine);
+}
+
+void add_prompt_options(CLI::App& command, RunOptions& o) {
+  o.prompt_option = command.add_option("-p,--prompt", o.prompt, "The text to continue")->envname("SKIPSTONE_PROMPT")->type_name("TEXT");
+  o.file_option =
+      command.add_option("-f,--file", o.file, "Read the text to continue from FILE, - is standard input; a line end at its end is dropped")
+          ->envname("SKIPSTONE_FILE")
+          ->type_name("FILE");
+  o.tokens_option =
+      command
+          .add_option("--prompt-tokens", o.prompt_tokens,
+                      "Token ids to continue in place of a text, none is added: 1,2,3, or a FILE that they stand in, between commas "
+                      "or blanks (- is standard input)")
+          ->envname("SKIPSTONE_PROMPT_TOKENS")
+          ->type_name("IDS|FILE");
+}
+
+/// Gives back --color, which may come without a value.
+CLI::Option* add_output_options(CLI::App& command, RunOptions& o) {
+  const char* group = "Output";
+  command.add_flag("--stats", o.statistics, "Statistics to standard error at the end")->envname("SKIPSTONE_STATS")->group(group);
+  command
+      .add_flag("--agreement", o.agreement,
+                "At the end, how many tokens are what the whole model chooses at their places: 100 % unless the drafter is lossy")
+      ->envname("SKIPSTONE_AGREEMENT")
+      ->group(group);
+  command.add_flag("--json", o.json, "One line with a JSON object instead of text, at the end; its \"text\" is the continuation alone")
+      ->envname("SKIPSTONE_JSON")
+      ->group(group);
+  add_number(
+      command, "--logits", o.logits,
+      "In --json the first N logits behind the prompt's last token, from which the first new token is chosen; reads the prompt once more")
+      ->envname("SKIPSTONE_LOGITS")
+      ->type_name("N")
+      ->group(group);
+  command.add_flag("--no-echo", o.no_echo, "Do not write the prompt before the continuation")->envname("SKIPSTONE_NO_ECHO")->group(group);
+  CLI::Option* const colour = command.add_option(
+      "--color", o.colour, "Accepted drafts green, the prompt dim: auto (on a terminal; also plain --color), always, never");
+  colour->envname("SKIPSTONE_COLOR")
+      ->expected(0, 1)
+      ->check([](const std::string& when) {
+        return when.empty() || when == "auto" || when == "always" || when == "never" ? "" : "'" + when + "' is none of auto, always, never";
+      })
+      ->type_name("WHEN")
+      ->group(group);
+  return colour;
 }
 
 }  // namespace
@@ -178,19 +252,18 @@ void add_run(CLI::App& app, ExitCode& code) {
   CLI::App* command = app.add_subcommand("run", "Continue a prompt");
   const auto options = std::make_shared<RunOptions>();
   RunOptions& o = *options;
-  command->add_option("-m,--model", o.model, "Model file (GGUF); default: the bundled model")
+  command
+      ->add_option("-m,--model", o.model,
+                   std::string("Model file (GGUF) of a family that runs (") + skipstone_architectures() + "); default: the bundled model")
       ->envname("SKIPSTONE_MODEL")
       ->type_name("FILE");
-  o.prompt_option = command->add_option("-p,--prompt", o.prompt, "The text to continue")->envname("SKIPSTONE_PROMPT")->type_name("TEXT");
-  o.file_option =
-      command->add_option("-f,--file", o.file, "Read the text to continue from FILE, - is standard input; a line end at its end is dropped")
-          ->envname("SKIPSTONE_FILE")
-          ->type_name("FILE");
+  add_prompt_options(*command, o);
   add_number(*command, "-n,--predict", o.max_tokens, "Most tokens to generate; -1: until the context is full")
       ->envname("SKIPSTONE_PREDICT")
       ->capture_default_str();
   command
-      ->add_flag_callback("--ignore-end", [&o] { o.sampling.ignore_end = 1; }, "Go on behind tokens that end a text, as if they were others")
+      ->add_flag_callback(
+          "--ignore-end", [&o] { o.sampling.ignore_end = 1; }, "Go on behind tokens that end a text, as if they were others")
       ->envname("SKIPSTONE_IGNORE_END");
   command
       ->add_option("--draft", o.draft,
@@ -212,26 +285,7 @@ void add_run(CLI::App& app, ExitCode& code) {
   add_rounds_option(*command, o.sampling);
   add_verify_option(*command, o.sampling);
   o.given = add_sampling_options(*command, o.sampling);
-  const char* group = "Output";
-  command->add_flag("--stats", o.statistics, "Statistics to standard error at the end")->envname("SKIPSTONE_STATS")->group(group);
-  command
-      ->add_flag("--agreement", o.agreement,
-                 "At the end, how many tokens are what the whole model chooses at their places: 100 % unless the drafter is lossy")
-      ->envname("SKIPSTONE_AGREEMENT")
-      ->group(group);
-  command->add_flag("--json", o.json, "One line with a JSON object instead of text, at the end; its \"text\" is the continuation alone")
-      ->envname("SKIPSTONE_JSON")
-      ->group(group);
-  command->add_flag("--no-echo", o.no_echo, "Do not write the prompt before the continuation")->envname("SKIPSTONE_NO_ECHO")->group(group);
-  CLI::Option* const colour = command->add_option(
-      "--color", o.colour, "Accepted drafts green, the prompt dim: auto (on a terminal; also plain --color), always, never");
-  colour->envname("SKIPSTONE_COLOR")
-      ->expected(0, 1)
-      ->check([](const std::string& when) {
-        return when.empty() || when == "auto" || when == "always" || when == "never" ? "" : "'" + when + "' is none of auto, always, never";
-      })
-      ->type_name("WHEN")
-      ->group(group);
+  CLI::Option* const colour = add_output_options(*command, o);
   command->footer(
       drafters_help() +
       "\nThe prompt and its continuation go to standard output as they are made, everything else to standard error. Every option can\n"

@@ -10,6 +10,7 @@
 #include "gguf/traits.h"
 #include "json/json.h"
 #include "model/config.h"
+#include "model/description.h"
 
 namespace skipstone::api {
 namespace {
@@ -35,6 +36,32 @@ Json tensors_json(const gguf::File& file) {
   return list;
 }
 
+const char* name_of(model::Norm norm) { return norm == model::Norm::none ? "none" : norm == model::Norm::rms ? "rms" : "layer"; }
+const char* name_of(model::QkNorm norm) { return norm == model::QkNorm::none ? "none" : norm == model::QkNorm::head ? "head" : "width"; }
+const char* name_of(model::Mlp mlp) {
+  return mlp == model::Mlp::gated_silu ? "gated_silu" : mlp == model::Mlp::gated_gelu ? "gated_gelu" : "gelu";
+}
+
+/// Neighbouring layers that compute alike, and what they compute.
+Json layers_json(const model::Config& config) {
+  Json list = Json::array();
+  for (const model::LayerGroup& group : model::layer_groups(config)) {
+    const model::LayerSpec& spec = group.spec;
+    list.push_back({{"first", group.first},
+                    {"last", group.last},
+                    {"window", spec.window},
+                    {"rotates", spec.rotates},
+                    {"local_rope", spec.local_rope},
+                    {"norm_before", name_of(spec.norm_before)},
+                    {"norm_after", name_of(spec.norm_after)},
+                    {"qk_norm", name_of(spec.qk_norm)},
+                    {"mlp", name_of(spec.mlp)},
+                    {"fused_qkv", spec.fused_qkv},
+                    {"fused_gate_up", spec.fused_gate_up}});
+  }
+  return list;
+}
+
 Json model_json(const model::Config& config) {
   return {{"architecture", gguf::escaped(config.architecture)},
           {"name", gguf::escaped(config.name)},
@@ -46,20 +73,33 @@ Json model_json(const model::Config& config) {
           {"ffn", config.ffn},
           {"vocabulary", config.vocabulary},
           {"context_trained", config.context_trained},
+          {"rope_dim", config.rope_dim},
+          {"rope_pairs", config.rope_pairs == model::RopePairs::halves ? "halves" : "neighbours"},
           {"rope_base", config.rope_base},
+          {"local_rope_base", config.local_rope_base},
           {"rope_scale", config.rope_scale},
-          {"tied_embeddings", config.tied_embeddings}};
+          {"rope_factors", config.rope_factors},
+          {"rope_factors_long", config.rope_factors_long},
+          {"rope_original_context", config.rope_original_context},
+          {"rope_magnitude", config.rope_magnitude},
+          {"temperature", config.temperature},
+          {"temperature_context", config.temperature_context},
+          {"attention_scale", config.attention_scale},
+          {"attention_softcap", config.attention_softcap},
+          {"final_softcap", config.final_softcap},
+          {"embedding_scale", config.embedding_scale},
+          {"residual_scale", config.residual_scale},
+          {"logit_scale", config.logit_scale},
+          {"tied_embeddings", config.tied_embeddings},
+          {"layer_groups", layers_json(config)},
+          {"description", model::describe(config)}};
 }
 
 Json plan_json(const engine::MemoryPlan& plan) {
-  return {{"context", plan.context},
-          {"kv_type", to_string(plan.kv_format)},
-          {"weights", plan.weights},
-          {"kv", plan.kv},
-          {"kv_read", plan.kv_read},
-          {"activations", plan.activations},
-          {"total", plan.total()},
-          {"host_available", plan.host_available}};
+  return {{"context", plan.context}, {"kv_type", to_string(plan.kv_format)},
+          {"weights", plan.weights}, {"kv", plan.kv},
+          {"kv_read", plan.kv_read}, {"activations", plan.activations},
+          {"total", plan.total()},   {"host_available", plan.host_available}};
 }
 
 Json describe(const skipstone_inspect_params& params) {
@@ -80,7 +120,7 @@ Json describe(const skipstone_inspect_params& params) {
   try {
     const model::Config config = model::Config::from(file);
     document["model"] = model_json(config);
-    engine::read_model(file, config);
+    engine::read_model(file, config, text_or_empty(params.pre_tokenizer));
     document["memory_plan"] = plan_json(engine::plan_memory(file, config, params.context, static_cast<engine::KvType>(params.kv_type)));
   } catch (const Error& error) {
     // A sound file that this build does not run is still worth looking at; a damaged one is not.
@@ -107,6 +147,8 @@ skipstone_inspect_params defaults<skipstone_inspect_params>() {
 using namespace skipstone;
 
 extern "C" {
+
+const char* skipstone_architectures(void) { return model::architecture_names(); }
 
 void skipstone_inspect_params_init(skipstone_inspect_params* params, size_t struct_size) { api::init(params, struct_size); }
 

@@ -1,18 +1,16 @@
 #include "convert/calibration.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <future>
 #include <span>
-#include <string_view>
 
 #include "base/log.h"
 #include "base/status.h"
 #include "convert/json_file.h"
 #include "gguf/gguf.h"
+#include "model/tensor_roles.h"
 #include "ref/model.h"
 #include "text/tokenizer.h"
 
@@ -21,15 +19,19 @@ namespace {
 
 using text::Token;
 
+using model::Role;
+
 /// The matrices that read one input.
 struct Readers {
   ref::MatrixInput input;
-  std::array<std::string_view, 4> names;
+  std::array<Role, 4> roles;
+  std::size_t count;
 };
 
-constexpr std::array readers{Readers{ref::MatrixInput::attention, {"attn_q", "attn_k", "attn_v", "attn_qkv"}},
-                             Readers{ref::MatrixInput::attention_output, {"attn_output"}},
-                             Readers{ref::MatrixInput::ffn, {"ffn_gate", "ffn_up"}}, Readers{ref::MatrixInput::ffn_down, {"ffn_down"}}};
+constexpr std::array readers{Readers{ref::MatrixInput::attention, {Role::q, Role::k, Role::v, Role::qkv}, 4},
+                             Readers{ref::MatrixInput::attention_output, {Role::o}, 1},
+                             Readers{ref::MatrixInput::ffn, {Role::gate, Role::up, Role::gate_up}, 3},
+                             Readers{ref::MatrixInput::ffn_down, {Role::down}, 1}};
 
 /// Sums of squares: [layer][input][column].
 using Squares = std::vector<std::array<std::vector<double>, readers.size()>>;
@@ -81,12 +83,12 @@ void add(Squares& all, const Squares& more) {
 
 std::map<std::string, std::vector<float>> by_name(const Squares& squares, const gguf::File& model) {
   std::map<std::string, std::vector<float>> norms;
-  for (std::size_t layer = 0; layer < squares.size(); ++layer) {
+  for (std::uint32_t layer = 0; layer < squares.size(); ++layer) {
     for (const Readers& row : readers) {
       std::vector<float> roots;
       for (const double sum : squares[layer][static_cast<std::size_t>(row.input)]) roots.push_back(static_cast<float>(std::sqrt(sum)));
-      for (const std::string_view name : row.names) {
-        const std::string tensor = fmt::format("blk.{}.{}.weight", layer, name);
+      for (const Role role : std::span(row.roles).first(row.count)) {
+        const std::string tensor = model::tensor_name(role, layer);
         if (model.find_tensor(tensor) != nullptr) norms[tensor] = roots;
       }
     }

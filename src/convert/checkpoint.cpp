@@ -5,12 +5,14 @@
 #include <cctype>
 #include <cmath>
 #include <filesystem>
-#include <numbers>
+#include <span>
 #include <string_view>
 #include <system_error>
 
+#include "base/escape.h"
 #include "base/log.h"
 #include "base/status.h"
+#include "convert/checkpoint_parts.h"
 #include "convert/config_values.h"
 #include "convert/json_file.h"
 #include "gguf/gguf.h"
@@ -22,115 +24,120 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What model::Config takes from a GGUF file, so that every file written here runs there.
-constexpr std::uint32_t kMostLayers = 256, kMostHeads = 1u << 16, kMostHeadDim = 256, kMostWidth = 1u << 20, kMostFfn = 1u << 22,
-                        kMostVocabulary = 1u << 24, kMostContext = 1u << 30;
+using model::Architecture;
+using model::CheckpointClass;
 
-/// Names in config.json's "architectures" that stand for Llama's computation.
-struct Architecture {
-  std::string_view name;
-  bool sliding_window;  ///< its attention honours the key of that name
+/// A family and the class of its checkpoints.
+struct Kind {
+  const Architecture* family = nullptr;
+  const CheckpointClass* row = nullptr;
 };
-constexpr std::array<Architecture, 3> kArchitectures{
-    {{"LlamaForCausalLM", false}, {"LLaMAForCausalLM", false}, {"MistralForCausalLM", true}}};
 
-const Architecture& find_architecture(const ConfigValues& values, const std::string& where) {
-  const SortedJson* list = values.find("architectures");
-  if (list == nullptr || !list->is_array() || list->empty() || !list->front().is_string()) {
-    fail(Code::bad_file, "{}: names no 'architectures', so what the weights are for is not known", where);
+/// Where config.json has the model's numbers: itself, or text_config of a multimodal model.
+struct TextPart {
+  const SortedJson* config;
+  bool wrapped;
+};
+
+constexpr const char* text_key = "text_config";
+
+TextPart text_part(const ConfigValues& values, const SortedJson& document, const std::string& name, const std::string& where) {
+  const auto wraps = [&](const CheckpointClass& row) { return row.wrapper == name; };
+  const bool wrapped = std::ranges::any_of(
+      model::architectures(), [&](const Architecture& family) { return std::ranges::any_of(family.checkpoints.classes, wraps); });
+  if (!wrapped) return {&document, false};
+  const SortedJson* text = values.find(text_key);
+  if (text == nullptr || !text->is_object())
+    fail(Code::bad_file, "{}: a {} has no object '{}', which describes its language model", where, name, text_key);
+  return {text, true};
+}
+
+/// Of a wrapper's classes the one of the text part's "model_type"; where it has none, the only one.
+Kind find_kind(const SortedJson& listed, const std::string& name, const TextPart& part, const std::string& where) {
+  std::string known;
+  const ConfigValues values(*part.config, where);
+  const std::string type = part.wrapped ? values.text("model_type", "") : "";
+  for (const Architecture& family : model::architectures()) {
+    for (const CheckpointClass& row : family.checkpoints.classes) {
+      if (part.wrapped ? row.wrapper == name && row.model_type == type : row.name == name) return {&family, &row};
+      known.append(known.empty() ? "" : ", ").append(row.name);
+    }
   }
-  const auto name = list->front().get<std::string>();
-  const auto row = std::ranges::find(kArchitectures, name, &Architecture::name);
-  if (row != kArchitectures.end()) return *row;
-  fail(Code::unsupported, "{}: the architecture is {}; LlamaForCausalLM, and MistralForCausalLM without a sliding window, can be converted",
-       where, shown(list->front()));
+  if (part.wrapped) {
+    fail(Code::unsupported, "{}: the language model in {} is of type '{}', which cannot be converted", where, shown(listed),
+         shortened(type));
+  }
+  fail(Code::unsupported, "{}: the architecture is {}; {} can be converted", where, shown(listed), known);
+}
+
+/// What transformers takes where config.json is silent.
+SortedJson with_defaults(SortedJson config, const Architecture& family) {
+  for (const model::ConfigDefault& each : family.checkpoints.defaults) {
+    const std::string key(each.key);
+    if (config.contains(key)) continue;
+    if (each.value == std::floor(each.value)) {
+      config[key] = static_cast<std::uint64_t>(each.value);
+    } else {
+      config[key] = each.value;
+    }
+  }
+  return config;
+}
+
+void refuse_quantised(const ConfigValues& values, const std::string& where) {
+  const SortedJson* quantization = values.find("quantization_config");
+  if (quantization == nullptr) return;
+  const std::string method = quantization->is_object() ? shown(quantization->value("quant_method", SortedJson("unknown"))) : "unknown";
+  fail(Code::unsupported, "{}: the weights are quantised already ('quantization_config', method {}); convert the original checkpoint",
+       where, method);
+}
+
+/// Names of the MLP's function; the first is what transformers takes where config.json is silent.
+std::span<const std::string_view> activations(model::Mlp mlp) {
+  static constexpr std::array<std::string_view, 2> silu{"silu", "swish"};
+  static constexpr std::array<std::string_view, 2> gelu{"gelu_pytorch_tanh", "gelu_new"};
+  return mlp == model::Mlp::gated_silu ? silu : gelu;
+}
+
+void check_activation(const ConfigValues& values, const Architecture& family, const std::string& where) {
+  const std::span<const std::string_view> names = activations(family.layer.mlp);
+  const char* key = values.has("hidden_activation") ? "hidden_activation" : "hidden_act";
+  const std::string given = values.text(key, std::string(names.front()));
+  if (std::ranges::find(names, given) != names.end()) return;
+  fail(Code::unsupported, "{}: '{}' is '{}'; only {} can be converted", where, key, gguf::escaped(given), names.front());
+}
+
+/// Layers that config.json keeps from turning must be those that the family's files keep from it.
+void check_unrotated(const ConfigValues& values, const model::Config& c, const std::string& where) {
+  constexpr const char* key = "no_rope_layers";
+  if (const SortedJson* turning = values.find(key)) {
+    bool as_family = turning->is_array() && turning->size() == c.layers;
+    for (std::uint32_t i = 0; as_family && i < c.layers; ++i) as_family = (*turning)[i] == (c.layer(i).rotates ? 1 : 0);
+    if (as_family) return;
+    fail(Code::unsupported, "{}: '{}' is {}; a GGUF file of architecture {} stands for other layers", where, key, shown(*turning),
+         c.architecture);
+  }
+  const std::uint32_t every = c.family->unrotated_every;
+  if (const std::uint32_t said = values.count("no_rope_layer_interval", 1, UINT32_MAX, every == 0 ? 1 : every);
+      every != 0 && said != every) {
+    fail(Code::unsupported, "{}: 'no_rope_layer_interval' is {}; a GGUF file of architecture {} stands for {}", where, said, c.architecture,
+         every);
+  }
 }
 
 /// Features that change the computation under a supported name.
-void refuse_other_computations(const ConfigValues& values, const Architecture& architecture, const std::string& where,
-                               const Checkpoint& checkpoint) {
-  if (const SortedJson* quantization = values.find("quantization_config")) {
-    const std::string method = quantization->is_object() ? shown(quantization->value("quant_method", SortedJson("unknown"))) : "unknown";
-    fail(Code::unsupported, "{}: the weights are quantised already ('quantization_config', method {}); convert the original checkpoint",
-         where, method);
+void refuse_other_computations(const ConfigValues& values, const Checkpoint& checkpoint, const std::string& where) {
+  const Architecture& family = *checkpoint.config.family;
+  refuse_quantised(values, where);
+  check_activation(values, family, where);
+  check_unrotated(values, checkpoint.config, where);
+  if (family.biases == model::Biases::all && !values.flag("use_bias", true)) {
+    fail(Code::unsupported, "{}: 'use_bias' is false; only checkpoints with biases can be converted", where);
   }
-  if (const std::string activation = values.text("hidden_act", "silu"); activation != "silu") {
-    fail(Code::unsupported, "{}: 'hidden_act' is '{}'; only silu can be converted", where, gguf::escaped(activation));
+  if (values.flag("use_bidirectional_attention", false)) {
+    fail(Code::unsupported, "{}: 'use_bidirectional_attention' is true, so the model cannot generate text", where);
   }
-  for (const char* key : {"attention_bias", "mlp_bias"}) {
-    if (values.flag(key, false)) {
-      fail(Code::unsupported, "{}: '{}' is true; checkpoints with biases in these layers cannot be converted", where, key);
-    }
-  }
-  if (const float part = values.positive("partial_rotary_factor", 1.0f); part != 1.0f) {
-    fail(Code::unsupported, "{}: 'partial_rotary_factor' is {}; only heads that rotate as a whole can be converted", where, part);
-  }
-  if (!architecture.sliding_window || !values.flag("use_sliding_window", true)) return;
-  const std::uint32_t window = values.count("sliding_window", 1, UINT32_MAX, UINT32_MAX);
-  if (window < checkpoint.context) {
-    fail(
-        Code::unsupported,
-        "{}: the attention slides over a window of {} tokens, which is not supported; with 'max_position_embeddings' lowered from {} to {} "
-        "the model can be converted and used for so many tokens",
-        where, window, checkpoint.context, window);
-  }
-}
-
-void read_shape(const ConfigValues& values, const std::string& where, Checkpoint& c) {
-  c.layers = values.count("num_hidden_layers", 1, kMostLayers);
-  c.context = values.count("max_position_embeddings", 1, kMostContext);
-  c.width = values.count("hidden_size", 1, kMostWidth);
-  c.ffn = values.count("intermediate_size", 1, kMostFfn);
-  c.heads = values.count("num_attention_heads", 1, kMostHeads);
-  c.kv_heads = values.count("num_key_value_heads", 1, kMostHeads, c.heads);
-  if (c.heads % c.kv_heads != 0) {
-    fail(Code::bad_file, "{}: {} 'num_attention_heads' do not divide among {} 'num_key_value_heads'", where, c.heads, c.kv_heads);
-  }
-  if (!values.has("head_dim") && c.width % c.heads != 0) {
-    fail(Code::bad_file, "{}: 'hidden_size' {} does not divide among {} 'num_attention_heads', and 'head_dim' is missing", where, c.width,
-         c.heads);
-  }
-  c.head_dim = values.count("head_dim", 1, kMostHeadDim, c.width / c.heads);
-  c.vocabulary = values.count("vocab_size", 1, kMostVocabulary);
-  struct Length {
-    const char* what;
-    std::uint32_t value;
-  };
-  for (const Length& length : {Length{"hidden_size", c.width}, {"intermediate_size", c.ffn}, {"dimension of a head", c.head_dim}}) {
-    if (length.value % 4 != 0) {
-      fail(Code::unsupported, "{}: the {} is {}; Skipstone runs multiples of 4", where, length.what, length.value);
-    }
-  }
-  if (c.head_dim > kMostHeadDim)
-    fail(Code::unsupported, "{}: a head has {} dimensions; Skipstone runs 4 to {}", where, c.head_dim, kMostHeadDim);
-  c.norm_epsilon = values.positive("rms_norm_eps", 1e-6f);  // transformers' default
-  c.tied_embeddings = values.flag("tie_word_embeddings", false);
-}
-
-/// transformers 5 gathers in rope_parameters what were rope_theta and rope_scaling before; the kind's key was "type" once.
-void read_rope(const ConfigValues& values, const std::string& where, Checkpoint& c) {
-  const SortedJson* gathered = values.find("rope_parameters");
-  const SortedJson* scaling = gathered != nullptr ? gathered : values.find("rope_scaling");
-  c.rope_base = values.positive("rope_theta", 10000.0f);
-  if (scaling == nullptr) return;
-  if (!scaling->is_object()) fail(Code::bad_file, "{}: the scaling of positions is {}, expected an object", where, shown(*scaling));
-  const std::string place = where + (gathered != nullptr ? ": rope_parameters" : ": rope_scaling");
-  const ConfigValues rope(*scaling, place);
-  c.rope_base = rope.positive("rope_theta", c.rope_base);
-  const std::string kind = rope.text("rope_type", rope.text("type", "default"));
-  if (kind == "default") return;
-  if (kind == "linear") {
-    c.rope_scale = rope.positive("factor");
-  } else if (kind == "llama3") {
-    const FrequencyScaling how{rope.positive("factor"), rope.positive("low_freq_factor"), rope.positive("high_freq_factor"),
-                               rope.positive("original_max_position_embeddings")};
-    if (how.high <= how.low) {
-      fail(Code::bad_file, "{}: 'high_freq_factor' {} is not above 'low_freq_factor' {}", place, how.high, how.low);
-    }
-    c.rope_factors = rope_factors(how, c.head_dim, c.rope_base);
-  } else {
-    fail(Code::unsupported, "{}: positions are scaled by '{}'; default, linear and llama3 can be converted", place, gguf::escaped(kind));
-  }
+  if (values.has("clip_qkv")) fail(Code::unsupported, "{}: 'clip_qkv' is set; only null can be converted", where);
 }
 
 /// A snapshot in Hugging Face's cache is models--OWNER--NAME/snapshots/COMMIT.
@@ -154,8 +161,9 @@ bool speaks_of_layer_skip(std::string_view name) {
 /// the ones that its authors draft with (github.com/facebookresearch/LayerSkip, README).
 void find_exit(const ConfigValues& values, const std::string& where, Checkpoint& c) {
   if (values.has("skipstone_exit_layer")) {
-    if (c.layers < 2) fail(Code::bad_file, "{}: 'skipstone_exit_layer' is there, but a model of one layer has no earlier exit", where);
-    c.exit_layer = values.count("skipstone_exit_layer", 1, c.layers - 1);
+    if (c.config.layers < 2)
+      fail(Code::bad_file, "{}: 'skipstone_exit_layer' is there, but a model of one layer has no earlier exit", where);
+    c.exit_layer = values.count("skipstone_exit_layer", 1, c.config.layers - 1);
     return;
   }
   const SortedJson* origin = values.find("_name_or_path");
@@ -172,7 +180,7 @@ void find_exit(const ConfigValues& values, const std::string& where, Checkpoint&
                                         {"Llama 2 13B", 40, 5120, 32000, 13},
                                         {"Llama 2 70B", 80, 8192, 32000, 9}}};
   for (const Known& row : known) {
-    if (row.layers != c.layers || row.width != c.width || row.vocabulary != c.vocabulary) continue;
+    if (row.layers != c.config.layers || row.width != c.config.width || row.vocabulary != c.config.vocabulary) continue;
     c.exit_layer = row.exit;
     log::warning(
         "By name and shape this is LayerSkip's {}, so the exit layer is set to {}, which its authors use; --exit-layer sets another.",
@@ -183,23 +191,6 @@ void find_exit(const ConfigValues& values, const std::string& where, Checkpoint&
 }
 
 }  // namespace
-
-std::vector<float> rope_factors(const FrequencyScaling& scaling, std::uint32_t head_dim, float base) {
-  const double longest = static_cast<double>(scaling.context) / scaling.low, shortest = static_cast<double>(scaling.context) / scaling.high;
-  std::vector<float> factors(head_dim / 2);
-  for (std::size_t i = 0; i < factors.size(); ++i) {
-    const double wavelength = 2.0 * std::numbers::pi * std::pow(base, 2.0 * static_cast<double>(i) / head_dim);
-    if (wavelength < shortest) {
-      factors[i] = 1.0f;
-    } else if (wavelength > longest) {
-      factors[i] = scaling.factor;
-    } else {
-      const double share = (scaling.context / wavelength - scaling.low) / (scaling.high - scaling.low);  // of the unscaled frequency
-      factors[i] = static_cast<float>(1.0 / ((1.0 - share) / scaling.factor + share));
-    }
-  }
-  return factors;
-}
 
 Checkpoint read_checkpoint(const std::string& folder) {
   const fs::path file = fs::path(folder) / "config.json";
@@ -213,15 +204,35 @@ Checkpoint read_checkpoint(const std::string& folder) {
     fail(Code::not_found, "{}: has no config.json, so it is not the folder of a Hugging Face checkpoint", folder);
   const std::string where = file.string();
   const SortedJson document = read_json_object(where);
-  const ConfigValues values(document, where);
+  const ConfigValues outer(document, where);
+  const SortedJson* list = outer.find("architectures");
+  if (list == nullptr || !list->is_array() || list->empty() || !list->front().is_string()) {
+    fail(Code::bad_file, "{}: names no 'architectures', so what the weights are for is not known", where);
+  }
+  const auto name = list->front().get<std::string>();
+  const TextPart part = text_part(outer, document, name, where);
+  const std::string place = part.wrapped ? where + ": " + text_key : where;
+  const Kind kind = find_kind(list->front(), name, part, place);
+  if (part.wrapped) refuse_quantised(outer, where);
+  const SortedJson config = with_defaults(*part.config, *kind.family);
+  const ConfigValues values(config, place);
   Checkpoint checkpoint;
   checkpoint.folder = folder;
   checkpoint.name = checkpoint_name(folder);
-  const Architecture& architecture = find_architecture(values, where);
-  read_shape(values, where, checkpoint);
-  refuse_other_computations(values, architecture, where, checkpoint);
-  read_rope(values, where, checkpoint);
-  find_exit(values, where, checkpoint);
+  checkpoint.wrapped = part.wrapped;
+  checkpoint.config.family = kind.family;
+  checkpoint.config.architecture = kind.family->name;
+  checkpoint.config.rope_pairs = kind.family->rope_pairs;
+  read_shape(values, checkpoint);
+  read_windows(values, *kind.row, checkpoint);
+  refuse_other_computations(values, checkpoint, place);
+  read_rope(values, checkpoint);
+  for (const ConfigValues* said : {&outer, &values}) {
+    if (said->has("tie_word_embeddings")) checkpoint.tied_embeddings = said->flag("tie_word_embeddings", false);
+  }
+  checkpoint.attention_bias = values.flag("attention_bias", false);
+  checkpoint.mlp_bias = values.flag("mlp_bias", false);
+  find_exit(values, place, checkpoint);
   return checkpoint;
 }
 

@@ -1,29 +1,36 @@
-// What config.json of a Hugging Face checkpoint says about the model, checked.
+// What config.json of a Hugging Face checkpoint says about the model, checked, and what a GGUF file says of it.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include "gguf/gguf.h"
+#include "model/config.h"
 
 namespace skipstone::convert {
 
 struct Checkpoint {
   std::string folder;
-  std::string name;  ///< the folder's own, or the repository's where the folder is a snapshot in Hugging Face's cache
-  std::uint32_t layers = 0, width = 0, heads = 0, kv_heads = 0, head_dim = 0, ffn = 0, vocabulary = 0, context = 0;
-  float norm_epsilon = 0.0f;
-  float rope_base = 10000.0f;
-  float rope_scale = 1.0f;          ///< positions are divided by it (linear scaling)
-  std::vector<float> rope_factors;  ///< head_dim / 2 divisors of the rotary frequencies (Llama 3 scaling); empty for none
-  bool tied_embeddings = false;     ///< the embedding is the LM head
-  std::uint32_t exit_layer = 0;     ///< the early exit the checkpoint was trained for; 0: unknown
+  std::string name;      ///< the folder's own, or the repository's where the folder is a snapshot in Hugging Face's cache
+  bool wrapped = false;  ///< it is the text part of a multimodal model
+  /// Of what a GGUF file says of the model: family, shape, rotary dimensions, windows and the layers that they have, for
+  /// Config::layer() and model::length_of(). Numbers that no shape depends on stay at their defaults.
+  model::Config config;
+  std::vector<gguf::Pair> metadata;                                      ///< under the family's prefix
+  std::vector<std::pair<model::Role, std::vector<float>>> rope_factors;  ///< divisors of the rotary frequencies, a tensor each
+  std::optional<bool> tied_embeddings;  ///< the embedding is the LM head; nothing where config.json does not say
+  bool attention_bias = false, mlp_bias = false;
+  std::uint32_t exit_layer = 0;  ///< the early exit the checkpoint was trained for; 0: unknown
 
-  std::uint32_t q_width() const { return heads * head_dim; }
-  std::uint32_t kv_width() const { return kv_heads * head_dim; }
+  const model::Checkpoints& traits() const { return config.family->checkpoints; }
+  bool has(model::CheckpointTraits trait) const { return (traits().traits & trait) != 0; }
 };
 
-/// Reads config.json. Throws not_found (no folder, no config.json in it), bad_file (a value that is missing or out of range, named with
-/// what was expected), unsupported (an architecture or feature whose computation differs from Llama's, with what is supported).
+/// Reads config.json. Throws not_found (no folder, no config.json in it), bad_file (a value that is missing, out of range or against
+/// another, named with what was expected), unsupported (a class or feature that no family here computes, with what is supported).
 Checkpoint read_checkpoint(const std::string& folder);
 
 /// Llama 3's scaling of rotary frequencies, as config.json gives it.
@@ -32,8 +39,8 @@ struct FrequencyScaling {
   float context = 8192.0f;                       ///< original_max_position_embeddings
 };
 
-/// The divisor of each of the head_dim / 2 frequencies: 1 for wavelengths well within the original context, `factor` for those beyond it,
+/// The divisor of each of the rope_dim / 2 frequencies: 1 for wavelengths well within the original context, `factor` for those beyond it,
 /// and a smooth passage between them.
-std::vector<float> rope_factors(const FrequencyScaling& scaling, std::uint32_t head_dim, float base);
+std::vector<float> rope_factors(const FrequencyScaling& scaling, std::uint32_t rope_dim, float base);
 
 }  // namespace skipstone::convert

@@ -16,7 +16,7 @@ const SortedJson* ConfigValues::find(const char* key) const {
 std::uint32_t ConfigValues::count(const char* key, std::uint32_t low, std::uint32_t high, std::optional<std::uint32_t> fallback) const {
   const SortedJson* value = find(key);
   if (value == nullptr && fallback) return *fallback;
-  if (value == nullptr) fail(Code::bad_file, "{}: '{}' is missing; the checkpoint is incomplete or not of a Llama model", where_, key);
+  if (value == nullptr) fail(Code::bad_file, "{}: '{}' is missing; the checkpoint is incomplete", where_, key);
   if (!value->is_number_unsigned() || value->get<std::uint64_t>() < low || value->get<std::uint64_t>() > high) {
     fail(Code::bad_file, "{}: '{}' is {}, expected {} to {}", where_, key, shown(*value), low, high);
   }
@@ -27,11 +27,13 @@ float ConfigValues::positive(const char* key, std::optional<float> fallback) con
   const SortedJson* value = find(key);
   if (value == nullptr && fallback) return *fallback;
   if (value == nullptr) fail(Code::bad_file, "{}: '{}' is missing; the checkpoint is incomplete", where_, key);
-  constexpr double least = std::numeric_limits<float>::min(), most = std::numeric_limits<float>::max();
-  if (!value->is_number() || !(value->get<double>() >= least && value->get<double>() <= most)) {
-    fail(Code::bad_file, "{}: '{}' is {}, expected a number above 0", where_, key, shown(*value));
-  }
-  return static_cast<float>(value->get<double>());
+  return positive_number(*value, key, where_);
+}
+
+float ConfigValues::not_negative(const char* key, float fallback) const {
+  const SortedJson* value = find(key);
+  if (value == nullptr) return fallback;
+  return value->is_number() && value->get<double>() == 0.0 ? 0.0f : positive_number(*value, key, where_);
 }
 
 bool ConfigValues::flag(const char* key, bool fallback) const {
@@ -46,6 +48,14 @@ std::string ConfigValues::text(const char* key, const std::string& fallback) con
   if (value == nullptr) return fallback;
   if (!value->is_string()) fail(Code::bad_file, "{}: '{}' is {}, expected a string", where_, key, shown(*value));
   return value->get<std::string>();
+}
+
+float positive_number(const SortedJson& item, const char* key, const std::string& where) {
+  constexpr double least = std::numeric_limits<float>::min(), most = std::numeric_limits<float>::max();
+  if (!item.is_number() || !(item.get<double>() >= least && item.get<double>() <= most)) {
+    fail(Code::bad_file, "{}: '{}' is {}, expected a number above 0", where, key, shown(item));
+  }
+  return static_cast<float>(item.get<double>());
 }
 
 }  // namespace skipstone::convert

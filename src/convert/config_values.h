@@ -16,11 +16,13 @@ class ConfigValues {
   /// `where` begins the sentences. Both must outlive the object.
   ConfigValues(const SortedJson& object, const std::string& where) : object_(object), where_(where) {}
 
+  const std::string& where() const { return where_; }
   bool has(const char* key) const { return find(key) != nullptr; }
   const SortedJson* find(const char* key) const;  ///< nullptr where absent or null
 
   std::uint32_t count(const char* key, std::uint32_t low, std::uint32_t high, std::optional<std::uint32_t> fallback = {}) const;
   float positive(const char* key, std::optional<float> fallback = {}) const;  ///< finite and above 0
+  float not_negative(const char* key, float fallback) const;                  ///< finite
   bool flag(const char* key, bool fallback) const;
   std::string text(const char* key, const std::string& fallback) const;
 
@@ -28,5 +30,8 @@ class ConfigValues {
   const SortedJson& object_;
   const std::string& where_;
 };
+
+/// `item`, which stands under `key`, as a finite number above 0; throws bad_file.
+float positive_number(const SortedJson& item, const char* key, const std::string& where);
 
 }  // namespace skipstone::convert

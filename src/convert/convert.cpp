@@ -1,7 +1,13 @@
 #include "convert/convert.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <filesystem>
+#include <functional>
+#include <numeric>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -50,32 +56,39 @@ void check_output_is_not_input(const ConvertOptions& options, const Safetensors&
   }
 }
 
-/// Names, order and types as llama.cpp's convert_hf_to_gguf.py writes them.
-void write_metadata(const Checkpoint& c, FileType type, std::uint32_t exit_layer, gguf::Writer& writer) {
-  writer.set("general.architecture", std::string("llama"));
+/// "759K", "1.2M", "8.0B": as gguf-py writes general.size_label, with at least two digits.
+std::string size_label(std::uint64_t parameters) {
+  struct Unit {
+    double of;
+    char letter;
+  };
+  constexpr std::array<Unit, 4> units{{{1e12, 'T'}, {1e9, 'B'}, {1e6, 'M'}, {1e3, 'K'}}};
+  const auto count = static_cast<double>(parameters);
+  const auto unit = std::ranges::find_if(units, [&](const Unit& each) { return count > each.of || each.letter == units.back().letter; });
+  const double scaled = count / unit->of;
+  return fmt::format("{:.{}f}{}", scaled, std::round(scaled) < 10 ? 1 : 0, unit->letter);
+}
+
+std::uint64_t parameters_of(const Checkpoint& c, const std::vector<MappedTensor>& tensors) {
+  std::uint64_t count = 0;
+  for (const MappedTensor& tensor : tensors) {
+    const std::vector<std::uint64_t> shape = tensor.shape();
+    count += std::accumulate(shape.begin(), shape.end(), std::uint64_t{1}, std::multiplies<>());
+  }
+  for (const auto& [role, factors] : c.rope_factors) count += factors.size();
+  return count;
+}
+
+/// Names and types as llama.cpp's convert_hf_to_gguf.py writes them.
+void write_metadata(const Checkpoint& c, FileType type, std::uint32_t exit_layer, std::uint64_t parameters, gguf::Writer& writer) {
+  writer.set("general.architecture", c.config.architecture);
   writer.set("general.type", std::string("model"));
   writer.set("general.name", gguf::escaped(c.name));  // GGUF strings are UTF-8, folders may be named otherwise
-  writer.set("llama.block_count", c.layers);
-  writer.set("llama.context_length", c.context);
-  writer.set("llama.embedding_length", c.width);
-  writer.set("llama.feed_forward_length", c.ffn);
-  writer.set("llama.attention.head_count", c.heads);
-  writer.set("llama.attention.head_count_kv", c.kv_heads);
-  if (c.rope_scale != 1.0f) {
-    writer.set("llama.rope.scaling.type", std::string("linear"));
-    writer.set("llama.rope.scaling.factor", c.rope_scale);
-  }
-  writer.set("llama.rope.freq_base", c.rope_base);
-  writer.set("llama.attention.layer_norm_rms_epsilon", c.norm_epsilon);
-  if (c.q_width() != c.width) {  // readers take width / heads otherwise
-    writer.set("llama.attention.key_length", c.head_dim);
-    writer.set("llama.attention.value_length", c.head_dim);
-  }
+  writer.set("general.size_label", size_label(parameters));
+  for (const gguf::Pair& pair : c.metadata) writer.set(pair.key, pair.value);
   writer.set("general.file_type", static_cast<std::uint32_t>(type));
-  writer.set("llama.vocab_size", c.vocabulary);
-  writer.set("llama.rope.dimension_count", c.head_dim);
   if (exit_layer != 0) writer.set("skipstone.exit_layer", exit_layer);
-  if (gguf::traits(traits(type).matrices).block > 1) writer.set("general.quantization_version", kQuantizationVersion);
+  writer.set("general.quantization_version", kQuantizationVersion);
 }
 
 /// A tensor's rows from the checkpoint's type to the file's; a gguf::RowSource.
@@ -89,7 +102,7 @@ class Rows {
     const gguf::Type from = weight_type(source);
     const std::uint64_t length = source.shape.back(), in_bytes = gguf::row_bytes(from, length), out_bytes = gguf::row_bytes(type_, length);
     const std::uint64_t count = out.size() / out_bytes, all = source.data.size() / in_bytes;
-    const bool permuted = tensor_.permuted_heads > 0;
+    const bool permuted = tensor_.permuted && source.shape.size() > 1;
     // A head's rows change places among themselves: whole heads are read.
     const std::uint64_t begin = permuted ? first_row / head_dim_ * head_dim_ : first_row;
     const std::uint64_t end = permuted ? std::min(all, (first_row + count + head_dim_ - 1) / head_dim_ * head_dim_) : first_row + count;
@@ -99,12 +112,20 @@ class Rows {
     for (std::uint64_t i = 0; i < count; ++i) {
       const std::uint64_t row = permuted ? rotary_row(first_row + i, head_dim_) : first_row + i;
       gguf::dequantize(from, rows.subspan((row - begin) * in_bytes, in_bytes), weights);
+      if (tensor_.plus_one) std::ranges::transform(weights, weights.begin(), [](float weight) { return weight + 1.0f; });
+      if (tensor_.permuted && !permuted) reorder(weights);
       check_weights(weights, type_, folder_, source.name, row);
       gguf::quantize(type_, weights, out.subspan(i * out_bytes, out_bytes));
     }
   }
 
  private:
+  /// A bias of heads: its numbers go where their rows do.
+  void reorder(std::vector<float>& numbers) const {
+    const std::vector<float> before = numbers;
+    for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = before[rotary_row(i, head_dim_)];
+  }
+
   const std::string& folder_;
   MappedTensor tensor_;
   gguf::Type type_;
@@ -113,9 +134,9 @@ class Rows {
 
 std::uint32_t checked_exit(const ConvertOptions& options, const Checkpoint& checkpoint) {
   if (options.exit_layer == 0) return checkpoint.exit_layer;
-  if (options.exit_layer >= checkpoint.layers) {
+  if (options.exit_layer >= checkpoint.config.layers) {
     fail(Code::invalid_argument, "the exit layer is {}, but an early exit comes before the last of the model's {} layers",
-         options.exit_layer, checkpoint.layers);
+         options.exit_layer, checkpoint.config.layers);
   }
   return options.exit_layer;
 }
@@ -128,18 +149,21 @@ void convert(const ConvertOptions& options) {
   check_output(options);
   const Safetensors weights = Safetensors::open(options.folder);
   check_output_is_not_input(options, weights);
+  const std::vector<MappedTensor> tensors = map_tensors(checkpoint, weights);
   gguf::Writer writer;
-  write_metadata(checkpoint, options.type, exit_layer, writer);
-  write_tokenizer(options.folder, checkpoint.vocabulary, writer);
-  if (!checkpoint.rope_factors.empty()) {
-    const std::vector<std::uint64_t> shape{checkpoint.rope_factors.size()};
-    writer.add_tensor("rope_freqs.weight", gguf::Type::f32, shape, std::span<const float>(checkpoint.rope_factors));
+  write_metadata(checkpoint, options.type, exit_layer, parameters_of(checkpoint, tensors), writer);
+  write_tokenizer(options.folder, checkpoint.config.vocabulary, writer, options.pre_tokenizer);
+  for (const auto& [role, factors] : checkpoint.rope_factors) {
+    const std::vector<std::uint64_t> shape{factors.size()};
+    writer.add_tensor(model::tensor_name(role, 0), gguf::Type::f32, shape, std::span<const float>(factors));
   }
-  TensorTypes types(options.type, {checkpoint.layers, checkpoint.heads / checkpoint.kv_heads, checkpoint.tied_embeddings});
-  for (const MappedTensor& tensor : map_tensors(checkpoint, weights)) {
+  const std::string head = model::tensor_name(model::Role::output, 0);
+  const bool tied = std::ranges::find(tensors, head, &MappedTensor::target) == tensors.end();
+  TensorTypes types(options.type, {checkpoint.config.layers, checkpoint.config.group(), tied});
+  for (const MappedTensor& tensor : tensors) {
     const std::vector<std::uint64_t> shape = tensor.shape();
     const gguf::Type type = types.choose(tensor.target, shape);
-    writer.add_tensor(tensor.target, type, shape, Rows(options.folder, tensor, type, checkpoint.head_dim));
+    writer.add_tensor(tensor.target, type, shape, Rows(options.folder, tensor, type, checkpoint.config.head_dim));
   }
   types.warn(options.output);
   writer.write(options.output, options.progress);

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "gguf/gguf.h"
+#include "model/tensor_roles.h"
 
 namespace skipstone::convert {
 namespace {
@@ -30,10 +31,11 @@ bool equal_but_for_case(std::string_view a, std::string_view b) {
       a, b, [](char x, char y) { return std::toupper(static_cast<unsigned char>(x)) == std::toupper(static_cast<unsigned char>(y)); });
 }
 
-/// What a product with an activation reads row by row. llama.cpp quantises the same ones (llama_model_quantize_impl in llama-quant.cpp).
-bool is_weight_matrix(std::string_view name, std::size_t dimensions) {
-  return dimensions >= 2 && name.ends_with(".weight") && !name.ends_with("_norm.weight") && !name.ends_with("ffn_gate_inp.weight");
-}
+/// A tensor's place in the model.
+struct Place {
+  model::Role role;
+  std::uint32_t layer;
+};
 
 /// Of "blk.7.ffn_down.weight" 7; 0 where a name has no number.
 std::uint32_t layer_of(std::string_view name) {
@@ -41,6 +43,23 @@ std::uint32_t layer_of(std::string_view name) {
   std::uint32_t layer = 0;
   if (name.starts_with(prefix)) std::from_chars(name.data() + prefix.size(), name.data() + name.size(), layer);
   return layer;
+}
+
+/// By its name; nothing for biases and for tensors of families that do not run here, which may be converted all the same. Gate and up in
+/// one have the name of up.
+std::optional<Place> place_of(std::string_view name) {
+  const std::uint32_t layer = layer_of(name);
+  for (const model::TensorRole& row : model::tensor_roles()) {
+    if (model::tensor_name(row.role, layer) == name) return Place{row.role, layer};
+  }
+  return std::nullopt;
+}
+
+/// What a product with an activation reads row by row. llama.cpp quantises the same ones (llama_model_quantize_impl in llama-quant.cpp).
+bool is_weight_matrix(std::string_view name, const std::optional<Place>& place, std::size_t dimensions) {
+  if (dimensions < 2) return false;
+  if (place) return !model::tensor_role(place->role).vector();
+  return name.ends_with(".weight") && !name.ends_with("_norm.weight") && !name.ends_with("ffn_gate_inp.weight");
 }
 
 /// The layers whose values and down-projections get more bits in medium mixes: the first and last eighth, and every third between.
@@ -95,26 +114,57 @@ Type type_of_down(FileType file, std::uint32_t layer, const MixFacts& facts, Typ
   }
 }
 
-Type mixed_type(std::string_view name, std::uint64_t row_length, FileType file, const MixFacts& facts) {
+/// Q, K and V in one have to make do with one type.
+Type type_of_qkv(FileType file, Type usual) {
+  switch (file) {
+    case FileType::q3_k_m:
+    case FileType::q3_k_l:
+      return Type::q4_k;
+    case FileType::q4_k_m:
+      return Type::q5_k;
+    case FileType::q5_k_m:
+      return Type::q6_k;
+    default:
+      return usual;
+  }
+}
+
+Type type_of_attention_output(FileType file, Type usual) {
+  switch (file) {
+    case FileType::q2_k:
+      return Type::q3_k;
+    case FileType::q3_k_m:
+      return Type::q4_k;
+    case FileType::q3_k_l:
+      return Type::q5_k;
+    default:
+      return usual;
+  }
+}
+
+Type mixed_type(const std::optional<Place>& place, std::uint64_t row_length, FileType file, const MixFacts& facts) {
   const Type usual = traits(file).matrices;
-  if (gguf::traits(usual).block == 1) return usual;
-  const std::uint32_t layer = layer_of(name);
-  // The output matrix decides between tokens, and every token reads all of it.
-  if (name == "output.weight" || (name == "token_embd.weight" && facts.tied)) {
-    return usual == Type::q8_0 || row_length % gguf::traits(Type::q6_k).block != 0 ? Type::q8_0 : Type::q6_k;
+  if (gguf::traits(usual).block == 1 || !place) return usual;
+  switch (place->role) {
+    case model::Role::embedding:
+      if (!facts.tied) return usual;
+      [[fallthrough]];
+    case model::Role::output:  // it decides between tokens, and every token reads all of it
+      return usual == Type::q8_0 || row_length % gguf::traits(Type::q6_k).block != 0 ? Type::q8_0 : Type::q6_k;
+    case model::Role::v: {
+      const Type type = type_of_values(file, place->layer, facts, usual);
+      // Of the Llamas, that of 70B parameters has 80 layers; eight query heads share its values.
+      return facts.layers == 80 && (type == Type::q3_k || type == Type::q4_k) ? Type::q5_k : type;
+    }
+    case model::Role::qkv:
+      return type_of_qkv(file, usual);
+    case model::Role::down:
+      return type_of_down(file, place->layer, facts, usual);
+    case model::Role::o:
+      return type_of_attention_output(file, usual);
+    default:
+      return usual;
   }
-  if (name.ends_with("attn_v.weight")) {
-    const Type type = type_of_values(file, layer, facts, usual);
-    // Of the Llamas, that of 70B parameters has 80 layers; eight query heads share its values.
-    return facts.layers == 80 && (type == Type::q3_k || type == Type::q4_k) ? Type::q5_k : type;
-  }
-  if (name.ends_with("ffn_down.weight")) return type_of_down(file, layer, facts, usual);
-  if (name.ends_with("attn_output.weight")) {
-    if (file == FileType::q2_k) return Type::q3_k;
-    if (file == FileType::q3_k_m) return Type::q4_k;
-    if (file == FileType::q3_k_l) return Type::q5_k;
-  }
-  return usual;
 }
 
 /// For rows that are no whole super-blocks, as llama.cpp replaces them.
@@ -190,7 +240,7 @@ MixFacts MixFacts::of(const gguf::File& file) {
   facts.layers = integer(".block_count", 0);
   const std::uint32_t heads = integer(".attention.head_count", 1), kv_heads = integer(".attention.head_count_kv", heads);
   if (kv_heads > 0) facts.heads_per_kv = heads / kv_heads;
-  facts.tied = file.find_tensor("output.weight") == nullptr;
+  facts.tied = file.find_tensor(model::tensor_name(model::Role::output, 0)) == nullptr;
   return facts;
 }
 
@@ -201,13 +251,14 @@ TensorTypes::TensorTypes(FileType file, const MixFacts& facts, bool sparse) : fi
 }
 
 gguf::Type TensorTypes::choose(std::string_view name, std::span<const std::uint64_t> shape) {
-  if (!is_weight_matrix(name, shape.size())) return Type::f32;
-  if (sparse_ && name.starts_with("blk.") && shape.size() == 2) {
+  const std::optional<Place> place = place_of(name);
+  if (!is_weight_matrix(name, place, shape.size())) return Type::f32;
+  if (sparse_ && place && place->role >= model::first_layer_role && shape.size() == 2) {
     ++in_layers_;
     if (const std::optional<Type> type = sparse_type(traits(file_).matrices, shape[0])) return *type;
     ++dense_;
   }
-  const Type wanted = mixed_type(name, shape[0], file_, facts_);
+  const Type wanted = mixed_type(place, shape[0], file_, facts_);
   Type type = wanted;
   while (shape[0] % gguf::traits(type).block != 0) type = with_smaller_blocks(type);
   ++matrices_;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <string_view>
 #include <unordered_set>
@@ -14,15 +15,40 @@
 namespace skipstone::convert {
 namespace {
 
-constexpr std::string_view kEmbedding = "model.embed_tokens.weight", kHead = "lm_head.weight", kLayers = "model.layers.";
+using model::Config;
+using model::LayerSpec;
+using model::Role;
+using model::TensorRole;
+
+/// Where the language model's tensors stand: in a checkpoint of its own, or as a part of a multimodal one's, which had other names for it
+/// in time.
+constexpr std::string_view kPrefix = "model.", kHead = "lm_head";
+constexpr std::array<std::string_view, 3> kPrefixes{kPrefix, "language_model.model.", "model.language_model."};
+constexpr std::array<std::string_view, 2> kHeads{kHead, "language_model.lm_head"};
 
 /// Looks tensors up by their names in the checkpoint and checks type and shape.
 class Mapper {
  public:
-  explicit Mapper(const Safetensors& weights) : weights_(weights) {}
+  Mapper(const Checkpoint& checkpoint, const Safetensors& weights) : checkpoint_(checkpoint), weights_(weights), prefix_(find_prefix()) {}
 
-  void add(const std::string& source, std::string target, std::vector<std::uint64_t> shape, std::uint32_t permuted_heads = 0) {
+  /// "model.layers.3.self_attn.q_proj.weight", as the checkpoint has it.
+  std::string source_name(Role role, std::uint32_t layer, bool bias = false) const {
+    std::string_view name = model::tensor_role(role).huggingface;
+    for (const model::RoleName& other : checkpoint_.traits().names) {
+      if (other.role == role) name = other.huggingface;
+    }
+    const std::string_view kind = bias ? "bias" : "weight";
+    if (role >= model::first_layer_role) return fmt::format("{}layers.{}.{}.{}", prefix_, layer, name, kind);
+    if (role == Role::output) return head_name(kind);
+    return fmt::format("{}{}.{}", prefix_, name.substr(kPrefix.size()), kind);
+  }
+
+  /// The role's tensor, or its bias.
+  void add(Role role, std::uint32_t layer = 0, bool bias = false) { add_from(role, source_name(role, layer, bias), layer, bias); }
+
+  void add_from(Role role, const std::string& source, std::uint32_t layer = 0, bool bias = false) {
     const SourceTensor* tensor = weights_.find(source);
+    const std::vector<std::uint64_t> shape = shape_of(role, bias);
     if (tensor == nullptr) {
       fail(Code::bad_file, "tensor '{}' ({}) is missing; the checkpoint is incomplete, or its config.json is of another model", source,
            shape_text(shape));
@@ -33,65 +59,120 @@ class Mapper {
     }
     weight_type(*tensor);
     used_.insert(tensor);
-    mapped_.push_back({tensor, std::move(target), permuted_heads});
+    const Config& c = checkpoint_.config;
+    const bool heads = role == Role::q || role == Role::k;
+    mapped_.push_back({.source = tensor,
+                       .target = model::tensor_name(role, layer, bias),
+                       .permuted = heads && c.rope_pairs == model::RopePairs::neighbours && !checkpoint_.has(model::interleaved_heads),
+                       .plus_one = !bias && model::tensor_role(role).vector() && checkpoint_.has(model::norms_less_one)});
   }
 
   void drop(const SourceTensor* tensor) { used_.insert(tensor); }
   bool has(const SourceTensor* tensor) const { return used_.contains(tensor); }
+  const std::string& prefix() const { return prefix_; }
   std::vector<MappedTensor> take() { return std::move(mapped_); }
 
  private:
+  std::string find_prefix() const {
+    for (const std::string_view prefix : kPrefixes) {
+      const std::string first = fmt::format("{}layers.0.", prefix);
+      if (std::ranges::any_of(weights_.tensors(), [&](const SourceTensor& each) { return each.name.starts_with(first); }))
+        return std::string(prefix);
+    }
+    return std::string(kPrefix);  // nothing will be found; its names are the usual ones to say so
+  }
+
+  std::string head_name(std::string_view kind) const {
+    for (const std::string_view head : kHeads) {
+      if (std::string name = fmt::format("{}.{}", head, kind); weights_.find(name) != nullptr) return name;
+    }
+    return fmt::format("{}.{}", kHead, kind);
+  }
+
+  /// Slowest first.
+  std::vector<std::uint64_t> shape_of(Role role, bool bias) const {
+    const TensorRole& row = model::tensor_role(role);
+    const std::uint64_t rows = model::length_of(row.rows, checkpoint_.config), columns = model::length_of(row.columns, checkpoint_.config);
+    if (row.vector()) return {columns};
+    return bias ? std::vector{rows} : std::vector{rows, columns};
+  }
+
+  const Checkpoint& checkpoint_;
   const Safetensors& weights_;
+  std::string prefix_;
   std::unordered_set<const SourceTensor*> used_;
   std::vector<MappedTensor> mapped_;
 };
 
-void map_layer(const Checkpoint& c, std::uint32_t layer, Mapper& mapper) {
-  const auto add = [&](const char* source, const char* target, std::vector<std::uint64_t> shape, std::uint32_t heads = 0) {
-    mapper.add(fmt::format("{}{}.{}.weight", kLayers, layer, source), fmt::format("blk.{}.{}.weight", layer, target), std::move(shape),
-               heads);
-  };
-  const std::uint64_t width = c.width, ffn = c.ffn, q = c.q_width(), kv = c.kv_width();
-  add("input_layernorm", "attn_norm", {width});
-  add("self_attn.q_proj", "attn_q", {q, width}, c.heads);
-  add("self_attn.k_proj", "attn_k", {kv, width}, c.kv_heads);
-  add("self_attn.v_proj", "attn_v", {kv, width});
-  add("self_attn.o_proj", "attn_output", {width, q});
-  add("post_attention_layernorm", "ffn_norm", {width});
-  add("mlp.gate_proj", "ffn_gate", {ffn, width});
-  add("mlp.up_proj", "ffn_up", {ffn, width});
-  add("mlp.down_proj", "ffn_down", {width, ffn});
+/// Whether checkpoints of the family have a bias there, by what config.json says. Those of an output matrix are unknown to transformers.
+bool wants_bias(const Checkpoint& c, const LayerSpec& layer, Role role) {
+  if (!model::has_bias(layer, role) || role == Role::output) return false;
+  const model::Biases biases = c.config.family->biases;
+  if (model::tensor_role(role).vector() || biases == model::Biases::all) return true;
+  if (role == Role::q || role == Role::k || role == Role::v) return c.attention_bias || biases == model::Biases::qkv;
+  return role == Role::o ? c.attention_bias && biases != model::Biases::qkv : c.mlp_bias;
 }
 
-/// A tied checkpoint may hold the LM head all the same, as a copy of the embedding.
-void map_head(const Checkpoint& c, const Safetensors& weights, Mapper& mapper) {
-  if (!c.tied_embeddings) return mapper.add(std::string(kHead), "output.weight", {c.vocabulary, c.width});
-  const SourceTensor* head = weights.find(kHead);
-  if (head == nullptr) return;
-  const SourceTensor* embedding = weights.find(kEmbedding);
-  if (head->dtype != embedding->dtype || head->shape != embedding->shape || !(head->data == embedding->data)) {
-    fail(Code::bad_file,
-         "'tie_word_embeddings' is true in config.json, but '{}' is not equal to '{}'; set it to false if the model was trained so", kHead,
-         kEmbedding);
+void map_role(const Checkpoint& c, const LayerSpec& spec, Role role, std::uint32_t layer, Mapper& mapper) {
+  mapper.add(role, layer);
+  if (wants_bias(c, spec, role)) mapper.add(role, layer, true);
+}
+
+void map_layer(const Checkpoint& c, std::uint32_t layer, Mapper& mapper) {
+  const LayerSpec spec = c.config.layer(layer);
+  for (const TensorRole& row : model::tensor_roles()) {
+    if (row.role >= model::first_layer_role && model::has_role(spec, row.role)) map_role(c, spec, row.role, layer, mapper);
   }
-  mapper.drop(head);
+}
+
+bool equal(const SourceTensor& a, const SourceTensor& b) { return a.dtype == b.dtype && a.shape == b.shape && a.data == b.data; }
+
+/// Whether the embedding is the LM head too. A tied checkpoint may hold the LM head all the same, as a copy of the embedding, or the LM
+/// head alone. Where config.json is silent, the tensors say it.
+bool tied(const Checkpoint& c, const SourceTensor* embedding, const SourceTensor* head) {
+  if (embedding == nullptr || head == nullptr) return c.tied_embeddings.value_or(true);
+  const bool copy = equal(*embedding, *head);
+  if (c.tied_embeddings.value_or(false) && !copy) {
+    fail(Code::bad_file,
+         "'tie_word_embeddings' is true in config.json, but '{}' is not equal to '{}'; set it to false if the model was trained so",
+         head->name, embedding->name);
+  }
+  return c.tied_embeddings.value_or(copy);
+}
+
+void map_embedding_and_head(const Checkpoint& c, const Safetensors& weights, Mapper& mapper) {
+  const SourceTensor* embedding = weights.find(mapper.source_name(Role::embedding, 0));
+  const SourceTensor* head = weights.find(mapper.source_name(Role::output, 0));
+  if (!tied(c, embedding, head)) {
+    mapper.add(Role::embedding);
+    mapper.add(Role::output);
+  } else if (embedding == nullptr && head != nullptr) {
+    mapper.add_from(Role::embedding, head->name);
+  } else {
+    mapper.add(Role::embedding);
+    if (head != nullptr) mapper.drop(head);
+  }
 }
 
 /// Rotary frequencies, which older checkpoints store though config.json says all about them.
 bool is_known_extra(std::string_view name) { return name.ends_with("rotary_emb.inv_freq"); }
 
 /// A layer that config.json does not count; transformers does not run it either.
-bool is_beyond_last_layer(std::string_view name, std::uint32_t layers) {
-  if (!name.starts_with(kLayers)) return false;
+bool is_beyond_last_layer(std::string_view name, const std::string& prefix, std::uint32_t layers) {
+  const std::string all = prefix + "layers.";
+  if (!name.starts_with(all)) return false;
   std::uint32_t layer = 0;
-  const auto [end, error] = std::from_chars(name.data() + kLayers.size(), name.data() + name.size(), layer);
+  const auto [end, error] = std::from_chars(name.data() + all.size(), name.data() + name.size(), layer);
   return error == std::errc() && end != name.data() + name.size() && *end == '.' && layer >= layers;
 }
 
-/// What stands in the model itself or is a bias is part of its computation; beside it files carry all sorts of extras.
-bool changes_computation(std::string_view name, std::uint32_t layers) {
-  if (is_beyond_last_layer(name, layers)) return false;
-  return name.starts_with("model.") || name.starts_with("lm_head.") || name.ends_with(".bias");
+/// What stands in the model itself or is a bias is part of its computation; beside it files carry all sorts of extras, multimodal ones the
+/// parts that see or hear.
+bool changes_computation(std::string_view name, const Checkpoint& c, const std::string& prefix) {
+  if (is_beyond_last_layer(name, prefix, c.config.layers)) return false;
+  const bool head = std::ranges::any_of(
+      kHeads, [&](std::string_view each) { return name.starts_with(each) && name.substr(each.size()).starts_with('.'); });
+  return name.starts_with(prefix) || head || (!c.wrapped && name.ends_with(".bias"));
 }
 
 void check_rest(const Checkpoint& c, const Safetensors& weights, const Mapper& mapper) {
@@ -99,23 +180,24 @@ void check_rest(const Checkpoint& c, const Safetensors& weights, const Mapper& m
   std::size_t unknown = 0;
   for (const SourceTensor& tensor : weights.tensors()) {
     if (mapper.has(&tensor) || is_known_extra(tensor.name)) continue;
-    if (changes_computation(tensor.name, c.layers)) {
-      fail(Code::unsupported, "tensor '{}' ({}) has no place in the Llama architecture; a model that computes with it cannot be converted",
-           gguf::escaped(tensor.name), shape_text(tensor.shape));
+    if (changes_computation(tensor.name, c, mapper.prefix())) {
+      fail(Code::unsupported, "tensor '{}' ({}) has no place in architecture {}; a model that computes with it cannot be converted",
+           gguf::escaped(tensor.name), shape_text(tensor.shape), c.config.architecture);
     }
-    if (++unknown <= most) log::warning("Tensor '{}' is not part of the model and is left out.", gguf::escaped(tensor.name));
+    if (++unknown <= most && !c.wrapped) log::warning("Tensor '{}' is not part of the model and is left out.", gguf::escaped(tensor.name));
   }
-  if (unknown > most) log::warning("{} more tensors are not part of the model and are left out.", unknown - most);
+  if (c.wrapped && unknown > 0)
+    log::warning("{} tensors are not of the language model and are left out; the file takes and gives text alone.", unknown);
+  if (!c.wrapped && unknown > most) log::warning("{} more tensors are not part of the model and are left out.", unknown - most);
 }
 
 }  // namespace
 
 std::vector<MappedTensor> map_tensors(const Checkpoint& checkpoint, const Safetensors& weights) {
-  Mapper mapper(weights);
-  mapper.add(std::string(kEmbedding), "token_embd.weight", {checkpoint.vocabulary, checkpoint.width});
-  for (std::uint32_t layer = 0; layer < checkpoint.layers; ++layer) map_layer(checkpoint, layer, mapper);
-  mapper.add("model.norm.weight", "output_norm.weight", {checkpoint.width});
-  map_head(checkpoint, weights, mapper);
+  Mapper mapper(checkpoint, weights);
+  map_embedding_and_head(checkpoint, weights, mapper);
+  for (std::uint32_t layer = 0; layer < checkpoint.config.layers; ++layer) map_layer(checkpoint, layer, mapper);
+  map_role(checkpoint, checkpoint.config.layer(0), Role::output_norm, 0, mapper);
   check_rest(checkpoint, weights, mapper);
   return mapper.take();
 }

@@ -46,6 +46,7 @@ struct File::Impl {
   std::vector<Tensor> tensors;
   std::uint64_t bytes = 0;
   bool described = false;
+  std::shared_ptr<const void> memory;  ///< of a described file's tensors
   // The keys look into `parts` and `tensors`, which do not change once they are indexed.
   std::unordered_map<std::string_view, const Value*> values_by_key;
   std::unordered_map<std::string_view, const Tensor*> tensors_by_name;
@@ -92,10 +93,11 @@ File File::from_parts(const std::string& path, std::vector<Part> parts) {
   return file;
 }
 
-File File::describe(const std::string& name, std::vector<Pair> metadata, std::vector<Tensor> tensors) {
+File File::describe(const std::string& name, std::vector<Pair> metadata, std::vector<Tensor> tensors, std::shared_ptr<const void> memory) {
   auto impl = std::make_unique<Impl>();
   impl->path = name;
   impl->described = true;
+  impl->memory = std::move(memory);
   Part part;
   part.version = 3;
   part.metadata = std::move(metadata);

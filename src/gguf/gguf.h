@@ -62,15 +62,17 @@ class File {
   /// A model that is one whole file; a part of a split one is unsupported. Throws as above.
   static File open(std::shared_ptr<const InputFile> file);
 
-  /// A model that is no file: metadata and the tensors' names, types and shapes, without data. `name` stands for the path.
-  static File describe(const std::string& name, std::vector<Pair> metadata, std::vector<Tensor> tensors);
+  /// A model that is no file: metadata and the tensors' names, types and shapes, without data but of those that need some to be understood
+  /// (rotary factors); `memory` is what those point into. `name` stands for the path.
+  static File describe(const std::string& name, std::vector<Pair> metadata, std::vector<Tensor> tensors,
+                       std::shared_ptr<const void> memory = {});
 
   File(File&&) noexcept;
   File& operator=(File&&) noexcept;
   ~File();
 
   const std::string& path() const;
-  bool has_data() const;  ///< false for described ones: their tensors' data are empty
+  bool has_data() const;  ///< false for described ones, whose weights have none
   std::uint32_t version() const;
   std::uint64_t file_bytes() const;  ///< of all parts
   std::span<const Pair> metadata() const;

@@ -48,11 +48,42 @@ struct RoleName {
   std::string_view huggingface;
 };
 
+/// What transformers takes where config.json does not say it.
+struct ConfigDefault {
+  std::string_view key;
+  double value;
+};
+
+/// Whether a class of transformers honours config.json's "sliding_window".
+enum class Sliding : std::uint8_t { ignored, honoured, if_asked };  ///< if_asked: where "use_sliding_window" is true
+
+/// A name in config.json's "architectures".
+struct CheckpointClass {
+  std::string_view name{};
+  Sliding sliding = Sliding::ignored;
+  std::uint32_t full_every = 0;  ///< of its layers with a window every so many one has none, where "layer_types" is absent; 0: all have it
+  std::string_view wrapper{};      ///< the class of a multimodal model whose text part it is; "" for none
+  std::string_view model_type{};   ///< of the text part, which tells a wrapper's classes apart
+};
+
+/// What stands in a family's GGUF files besides what all have, and what its checkpoints may say.
+enum CheckpointTraits : std::uint8_t {
+  writes_vocabulary = 1,        ///< vocab_size
+  writes_rope_dim = 2,          ///< rope.dimension_count also where heads turn as a whole
+  writes_no_window = 4,         ///< attention.sliding_window also where there is none, as 0
+  writes_original_context = 8,  ///< rope.scaling.original_context_length also where nothing scales
+  omits_rope_base = 16,         ///< rope.freq_base where it is 10000
+  partial_rotary = 32,          ///< honours partial_rotary_factor
+  norms_less_one = 64,          ///< norm weights are stored as w - 1
+  interleaved_heads = 128,      ///< rows of Q and K pair as the GGUF file's do; else as halves
+};
+
 /// A family's Hugging Face checkpoints.
 struct Checkpoints {
-  std::span<const std::string_view> classes;  ///< config.json's "architectures"
-  std::span<const RoleName> names;
-  bool norms_less_one = false;  ///< norm weights are stored as w - 1
+  std::span<const CheckpointClass> classes{};
+  std::span<const RoleName> names{};
+  std::uint8_t traits = 0;  ///< CheckpointTraits
+  std::span<const ConfigDefault> defaults{};
 };
 
 struct Architecture {
@@ -71,6 +102,8 @@ struct Architecture {
 };
 
 std::span<const Architecture> architectures();
+/// "llama, exaone4, ...", for messages.
+const char* architecture_names();
 /// nullptr where there is none.
 const Architecture* find_architecture(std::string_view name);
 

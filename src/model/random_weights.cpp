@@ -58,7 +58,7 @@ struct Range {
 
 // Weights go both ways; scales are positive, and differ from block to block.
 Range range_of(const TensorPlace& place, const FormatPlanes& planes, std::uint32_t plane) {
-  if (place.vector) return {0.5f, 1.5f};
+  if (place.vector) return place.name.ends_with(".bias") ? Range{-0.1f, 0.1f} : Range{0.5f, 1.5f};
   const auto size = static_cast<float>(1.0 / (planes.size * std::sqrt(static_cast<double>(place.matrix.k))));
   return plane == 0 ? Range{-size, size} : Range{0.5f * size, 1.5f * size};
 }

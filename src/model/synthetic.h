@@ -5,24 +5,36 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <variant>
 
 #include "gguf/gguf.h"
 
 namespace skipstone::model {
 
-/// A Llama by its numbers.
+/// A metadata key under the architecture's prefix that only some models have.
+struct SyntheticKey {
+  std::string_view name;
+  std::variant<std::uint32_t, float, std::string_view> value;
+};
+
+/// A model by its numbers.
 struct SyntheticShape {
   std::string_view name;
-  std::uint32_t layers = 0, width = 0, heads = 0, kv_heads = 0, ffn = 0, vocabulary = 0, context = 0;
+  std::string_view architecture = "llama";
+  std::uint32_t layers = 0, width = 0, heads = 0, kv_heads = 0;
+  std::uint32_t head_dim = 0;  ///< 0: width / heads
+  std::uint32_t ffn = 0, vocabulary = 0, context = 0;
   float rope_base = 10000.0f;
   bool tied = false;  ///< no output.weight
+  std::span<const SyntheticKey> keys{};
+  float rope_factor = 0.0f;  ///< above 0: rotary factors that rise from 1 to it
 };
 
 std::span<const SyntheticShape> synthetic_shapes();
 
-/// "NAME:TYPE", e.g. "llama-2-7b:q4_0": one of synthetic_shapes() and a type that there are kernels for, in upper or lower case. A described
-/// file of architecture llama without a tokenizer: matrices are of TYPE, those whose rows do not divide into its blocks F16, norms
-/// F32. Throws invalid_argument that says what there is.
+/// "NAME:TYPE", e.g. "llama-2-7b:q4_0": one of synthetic_shapes() and a type that there are kernels for, in upper or lower case. A
+/// described file without a tokenizer: matrices are of TYPE, those whose rows do not divide into its blocks F16, norms F32. Throws
+/// invalid_argument that says what there is.
 gguf::File synthetic_model(const std::string& specification);
 gguf::File synthetic_model(const SyntheticShape& shape, gguf::Type type);
 

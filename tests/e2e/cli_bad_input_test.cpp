@@ -139,6 +139,38 @@ TEST_F(BadInput, Prompts) {
   expect({"run", "-m", model(), "-p", longer, "--ctx", "32", "--json"}, 2, "context");
 }
 
+TEST_F(BadInput, TokenIds) {
+  const auto refused = [&](const std::string& ids, const std::string& part) {
+    expect({"run", "-m", model(), "--prompt-tokens", ids}, 2, part);
+  };
+  refused("", "there is no token id in --prompt-tokens");
+  refused(" , ,", "there is no token id in --prompt-tokens");
+  refused("1,-2", "'-2' in --prompt-tokens is no token id");
+  refused("1,2-3", "'2-3' in --prompt-tokens is no token id");
+  refused("1,99999999999", "'99999999999' in --prompt-tokens is no token id");
+  refused("1,two", "'1,two' cannot be read");
+  refused(folder_.file("nothing.txt"), "nothing.txt' cannot be read");
+  refused(folder_.path().string(), "cannot be read");
+  refused(write("words.txt", "1, 2, three"), "'three' in '" + folder_.file("words.txt") + "' is no token id");
+  refused(write("half.txt", "1, 2.5"), "'2.5' in ");
+  refused(write("long.txt", "7 " + std::string(100000, 'x')), "(100000 bytes)");
+  refused(write("blank.txt", "\n"), "there is no token id in '");
+  const std::string most = std::to_string(fixtures::tiny_vocabulary_size() - 1), over = std::to_string(fixtures::tiny_vocabulary_size());
+  refused("1," + over, "token 2 of the prompt is " + over + ", but the model's vocabulary has the ids 0 to " + most);
+  refused("2147483647", "token 1 of the prompt is 2147483647");
+  expect_run({"--prompt-tokens", "1"}, 2, "two prompts, one from -p and one from --prompt-tokens");
+  expect({"run", "-m", model(), "-f", "x.txt", "--prompt-tokens", "1"}, 2, "two prompts, one from -f and one from --prompt-tokens");
+  expect({"run", "-m", model(), "--chat", "--prompt-tokens", "1"}, 2, "--chat takes a message");
+  expect_run({"--logits", "4"}, 2, "give --json with it");
+  expect_run({"--logits", "4", "--json", "--chat"}, 2, "without --chat");
+  expect_run({"--logits", "-4", "--json"}, 2, "-4");
+  expect_run({"--logits", over + "0", "--json"}, 2, "--logits " + over + "0 are more than");
+  std::string many;
+  for (int i = 0; i < 40; ++i) many += "5,";
+  expect({"run", "-m", model(), "--prompt-tokens", many, "--ctx", "32"}, 2, "context");
+  expect({"run", "-m", model(), "--prompt-tokens", many, "--ctx", "32", "--logits", "4", "--json"}, 2, "context");
+}
+
 TEST_F(BadInput, Models) {
   const std::string bytes = bytes_of_model();
   ASSERT_GT(bytes.size(), 1000u);

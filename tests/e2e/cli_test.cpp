@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -95,6 +96,52 @@ TEST_F(Cli, JsonHasEverything) {
   for (const char* name : {"prompt_tokens_per_second", "generation_tokens_per_second", "draft_ms", "verify_ms", "round_ms", "host_ms"}) {
     EXPECT_TRUE(statistics[name].is_number()) << name;
   }
+}
+
+TEST_F(Cli, TokenIdsInPlaceOfAText) {
+  const json text = json::parse(run({"run", "-m", model(), "-p", "Hello", "-n", "12", "--json"}).out);
+  std::string ids;
+  for (const json& id : text["prompt_tokens"]) ids += (ids.empty() ? "" : ",") + id.dump();
+  std::ofstream(file("ids.txt")) << ids << "\n";
+  const std::vector<std::string> rest = {"-n", "12", "--json"};
+  for (const auto& [given, input] : std::vector<std::pair<std::string, std::string>>{{ids, ""}, {file("ids.txt"), ""}, {"-", ids + " "}}) {
+    std::vector<std::string> arguments = {"run", "-m", model(), "--prompt-tokens", given};
+    arguments.insert(arguments.end(), rest.begin(), rest.end());
+    const Result result = run(Command{arguments, input, {}, {}, 0, 0});
+    ASSERT_EQ(result.code, 0) << result.error;
+    const json object = json::parse(result.out);
+    EXPECT_EQ(object["prompt"], "Hello");
+    EXPECT_EQ(object["prompt_tokens"], text["prompt_tokens"]);
+    EXPECT_EQ(object["tokens"], text["tokens"]);
+    EXPECT_EQ(object["text"], text["text"]);
+    EXPECT_FALSE(object.contains("logits"));
+  }
+  EXPECT_EQ(run({"run", "-m", model(), "--prompt-tokens", ids, "-n", "12"}).out,
+            run({"run", "-m", model(), "-p", "Hello", "-n", "12"}).out);
+  // Nothing is added to them, no token that begins a text either.
+  EXPECT_EQ(json::parse(run({"run", "-m", model(), "--prompt-tokens", "7", "-n", "1", "--json"}).out)["prompt_tokens"], json({7}));
+}
+
+TEST_F(Cli, LogitsBehindThePrompt) {
+  const auto object = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = {"run", "-m", model(), "--prompt-tokens", "1,80,90,100,75", "--json", "--ignore-end"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const Result result = run(arguments);
+    EXPECT_EQ(result.code, 0) << result.error;
+    return json::parse(result.out);
+  };
+  const std::string all = std::to_string(fixtures::tiny_vocabulary_size());
+  const json plain = object({"-n", "10"}), whole = object({"-n", "10", "--logits", all}), some = object({"-n", "10", "--logits", "3"});
+  EXPECT_FALSE(plain.contains("logits"));
+  EXPECT_EQ(whole["tokens"], plain["tokens"]);
+  EXPECT_EQ(some["tokens"], plain["tokens"]);
+  EXPECT_EQ(plain["tokens"].size(), 10u);
+  const auto logits = whole["logits"].get<std::vector<float>>();
+  ASSERT_EQ(logits.size(), fixtures::tiny_vocabulary_size());
+  EXPECT_EQ(std::max_element(logits.begin(), logits.end()) - logits.begin(), plain["tokens"][0].get<std::ptrdiff_t>());
+  EXPECT_EQ(some["logits"].get<std::vector<float>>(), std::vector<float>(logits.begin(), logits.begin() + 3));
+  EXPECT_EQ(object({"-n", "0", "--logits", all})["logits"], whole["logits"]);
+  EXPECT_EQ(object({"-n", "2", "--logits", all, "--draft", "none", "--temp", "1"})["logits"], whole["logits"]);
 }
 
 TEST_F(Cli, SaysWhatCameOfEachStrategy) {
@@ -236,12 +283,17 @@ TEST_F(Cli, Devices) {
 TEST_F(Cli, Inspect) {
   const Result text = run({"inspect", model(), "--ctx", "128", "--tensors"});
   ASSERT_EQ(text.code, 0) << text.error;
-  for (const char* part : {"general.architecture", "F32", "parameters", "context of 128 tokens", "blk.0.attn_q.weight", "4 layers"}) {
+  for (const char* part : {"general.architecture", "F32", "parameters", "context of 128 tokens", "blk.0.attn_q.weight", "4 layers",
+                           "\n  all 4 layers global, MLP gated by SiLU\n  RoPE base 10000, pairs of neighbours\n"}) {
     EXPECT_TRUE(contains(text.out, part)) << part << "\n" << text.out;
   }
   const json object = json::parse(run({"inspect", model(), "--ctx", "128", "--json"}).out);
   EXPECT_EQ(object["memory_plan"]["context"], 128);
   EXPECT_EQ(object["model"]["layers"], 4);
+  EXPECT_EQ(object["model"]["layer_groups"].size(), 1u);
+  EXPECT_EQ(object["model"]["layer_groups"][0]["last"], 3);
+  EXPECT_EQ(object["model"]["layer_groups"][0]["norm_after"], "none");
+  EXPECT_EQ(object["model"]["attention_softcap"], 0);
   std::uint64_t sum = 0;
   for (const json& tensor : object["tensors"]) sum += tensor["bytes"].get<std::uint64_t>();
   EXPECT_GT(sum, 0u);

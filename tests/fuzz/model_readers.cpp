@@ -169,6 +169,28 @@ std::vector<std::string> config_seeds() {
   config["_name_or_path"] = "facebook/layerskip-llama2-7B";
   config["eos_token_id"] = {2, 1};
   seeds.push_back(config.dump());
+  // Families whose checkpoints have Llama's tensors.
+  config = fixtures::tiny_checkpoint(small).config;
+  config["architectures"] = {"Ministral3ForCausalLM"};
+  config["layer_types"] = {"sliding_attention"};
+  config["sliding_window"] = 16;
+  config["rope_parameters"] = {{"rope_type", "yarn"}, {"factor", 4.0},         {"original_max_position_embeddings", 32},
+                               {"rope_theta", 1e6},   {"beta_fast", 32.0},     {"beta_slow", 1.0},
+                               {"mscale", 1.0},       {"mscale_all_dim", 0.7}, {"llama_4_scaling_beta", 0.1}};
+  seeds.push_back(config.dump());
+  config = fixtures::tiny_checkpoint(small).config;
+  config["architectures"] = {"GraniteForCausalLM"};
+  for (const char* key : {"attention_multiplier", "embedding_multiplier", "residual_multiplier", "logits_scaling"}) config[key] = 0.25;
+  config["rope_parameters"] = {{"rope_type", "linear"}, {"factor", 4.0}, {"rope_theta", 1e6}};
+  seeds.push_back(config.dump());
+  config = fixtures::tiny_checkpoint(small).config;
+  config["architectures"] = {"SmolLM3ForCausalLM"};
+  config["no_rope_layer_interval"] = 4;
+  config["no_rope_layers"] = {1};
+  config["use_sliding_window"] = true;
+  config["max_window_layers"] = 0;
+  config["sliding_window"] = 8;
+  seeds.push_back(config.dump());
   return seeds;
 }
 
@@ -181,20 +203,22 @@ std::vector<std::string> tokenizer_json_seeds() {
 }
 
 std::vector<std::string> tokenizer_config_seeds() {
-  const json config{{"tokenizer_class", "LlamaTokenizer"},
-                    {"add_bos_token", true},
-                    {"add_eos_token", false},
-                    {"add_prefix_space", true},
-                    {"bos_token", "<s>"},
-                    {"eos_token", {{"content", "</s>"}, {"special", true}}},
-                    {"additional_special_tokens", {"th", {{"content", "he"}}}},
-                    {"added_tokens_decoder", {{"1", {{"content", "<s>"}, {"special", true}}}, {"2", {{"content", "</s>"}, {"special", true}}}}},
-                    {"chat_template", {{{"name", "default"}, {"template", "{{ messages[0]['content'] }}"}}}}};
+  const json config{
+      {"tokenizer_class", "LlamaTokenizer"},
+      {"add_bos_token", true},
+      {"add_eos_token", false},
+      {"add_prefix_space", true},
+      {"bos_token", "<s>"},
+      {"eos_token", {{"content", "</s>"}, {"special", true}}},
+      {"additional_special_tokens", {"th", {{"content", "he"}}}},
+      {"added_tokens_decoder", {{"1", {{"content", "<s>"}, {"special", true}}}, {"2", {{"content", "</s>"}, {"special", true}}}}},
+      {"chat_template", {{{"name", "default"}, {"template", "{{ messages[0]['content'] }}"}}}}};
   return {config.dump()};
 }
 
 std::vector<std::string> special_tokens_seeds() {
-  return {json{{"bos_token", "<s>"}, {"eos_token", {{"content", "</s>"}}}, {"unk_token", "<unk>"}, {"additional_special_tokens", {"in"}}}.dump()};
+  return {json{{"bos_token", "<s>"}, {"eos_token", {{"content", "</s>"}}}, {"unk_token", "<unk>"}, {"additional_special_tokens", {"in"}}}
+              .dump()};
 }
 
 std::vector<std::string> added_tokens_seeds() { return {json{{"<s>", 1}, {"</s>", 2}}.dump()}; }

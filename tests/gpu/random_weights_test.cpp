@@ -70,23 +70,26 @@ TEST(RandomWeights, EveryFormatIsFiniteCentredAndOfItsSize) {
   EXPECT_EQ(TestDevice::get().messages(), 0u);
 }
 
-TEST(RandomWeights, NormsAreAroundOne) {
+void expect_vector(const std::string& name, float low, float high) {
   const std::shared_ptr<vk::Device> device = TestDevice::get().device;
   kernels::Library library(device, "");
   const kernels::Selector select(device->caps(), device->tuning());
-  const TensorPlace place{{}, "", true, {7, gguf::Type::f32, 1, k, {{0, 1}}, 1}};
+  const TensorPlace place{{}, name, true, {7, gguf::Type::f32, 1, k, {{0, 1}}, 1}};
   vk::Arena arena(device, vk::Role::readback);
   const vk::Slice target = arena.allocate(place.quant_bytes(0));
   RandomWeights(device, library, select).fill(place, 0, 0, target);
   const auto* values = reinterpret_cast<const float*>(target.mapped);
   double sum = 0.0;
   for (std::uint32_t i = 0; i < k; ++i) {
-    EXPECT_GE(values[i], 0.5f);
-    EXPECT_LT(values[i], 1.5f);
+    EXPECT_GE(values[i], low);
+    EXPECT_LT(values[i], high);
     sum += static_cast<double>(values[i]);
   }
-  EXPECT_NEAR(sum / k, 1.0, 0.03);
+  EXPECT_NEAR(sum / k, (low + high) / 2, 0.03 * static_cast<double>(high - low));
 }
+
+TEST(RandomWeights, NormsAreAroundOne) { expect_vector("blk.0.attn_norm.weight", 0.5f, 1.5f); }
+TEST(RandomWeights, BiasesAreAroundNothing) { expect_vector("blk.0.attn_q.bias+blk.0.attn_k.bias", -0.1f, 0.1f); }
 
 }  // namespace
 }  // namespace skipstone::model

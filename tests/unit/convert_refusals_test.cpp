@@ -22,14 +22,14 @@ TEST_F(ConvertTest, ConfigurationsThatAreRefused) {
   };
   using Config = nlohmann::ordered_json;
   const std::vector<Row> rows = {
-      {[](Config& c) { c["architectures"] = {"Qwen2ForCausalLM"}; }, Code::unsupported,
-       "architecture is \"Qwen2ForCausalLM\"; LlamaForCausalLM"},
+      {[](Config& c) { c["architectures"] = {"BertForMaskedLM"}; }, Code::unsupported,
+       "architecture is \"BertForMaskedLM\"; LlamaForCausalLM, LLaMAForCausalLM, MistralForCausalLM, "},
       {[](Config& c) { c.erase("architectures"); }, Code::bad_file, "names no 'architectures'"},
       {[](Config& c) { c["architectures"] = Config::array(); }, Code::bad_file, "names no 'architectures'"},
       {[](Config& c) { c["architectures"] = "LlamaForCausalLM"; }, Code::bad_file, "names no 'architectures'"},
       {[](Config& c) { c["hidden_act"] = "gelu"; }, Code::unsupported, "'hidden_act' is 'gelu'"},
-      {[](Config& c) { c["attention_bias"] = true; }, Code::unsupported, "'attention_bias' is true"},
-      {[](Config& c) { c["mlp_bias"] = true; }, Code::unsupported, "'mlp_bias' is true"},
+      {[](Config& c) { c["attention_bias"] = true; }, Code::bad_file, "'model.layers.0.self_attn.q_proj.bias' (32) is missing"},
+      {[](Config& c) { c["mlp_bias"] = true; }, Code::bad_file, "'model.layers.0.mlp.gate_proj.bias' (64) is missing"},
       {[](Config& c) { c["attention_bias"] = "no"; }, Code::bad_file, "'attention_bias' is \"no\", expected true or false"},
       {[](Config& c) {
          c["quantization_config"] = {{"quant_method", "gptq"}};
@@ -38,9 +38,9 @@ TEST_F(ConvertTest, ConfigurationsThatAreRefused) {
       {[](Config& c) { c["quantization_config"] = 7; }, Code::unsupported, "quantised already"},
       {[](Config& c) { c["partial_rotary_factor"] = 0.5; }, Code::unsupported, "'partial_rotary_factor' is 0.5"},
       {[](Config& c) {
-         c["rope_scaling"] = {{"rope_type", "yarn"}, {"factor", 2}};
+         c["rope_scaling"] = {{"rope_type", "longrope"}, {"factor", 2}};
        },
-       Code::unsupported, "scaled by 'yarn'; default, linear and llama3"},
+       Code::unsupported, "scaled by 'longrope'; of a model of class llama default, linear, llama3, yarn can be converted"},
       {[](Config& c) {
          c["rope_scaling"] = {{"type", "dynamic"}, {"factor", 2}};
        },
@@ -113,7 +113,7 @@ TEST_F(ConvertTest, TensorsThatAreRefused) {
                             "model.embed_positions.weight", "model.norm.bias", "lm_head.weight_scale"}) {
     checkpoint = tiny_checkpoint();
     checkpoint.tensors.push_back(checkpoint_tensor(extra, "F32", {32}, 1));
-    expect_refused(checkpoint, Code::unsupported, std::string("'") + extra + "' (32) has no place in the Llama architecture");
+    expect_refused(checkpoint, Code::unsupported, std::string("'") + extra + "' (32) has no place in architecture llama");
   }
 }
 
@@ -128,6 +128,32 @@ TEST_F(ConvertTest, ATiedHeadIsACopyOrRefused) {
   expect_refused(checkpoint, Code::bad_file, "'lm_head.weight' is not equal to 'model.embed_tokens.weight'");
 }
 
+TEST_F(ConvertTest, ATiedEmbeddingMayStandAsTheHeadAlone) {
+  for (const bool said : {true, false}) {
+    TinyCheckpoint checkpoint = tiny_checkpoint();
+    const std::string usual = converted_bytes(checkpoint, gguf::Type::f16);
+    checkpoint.tensor("model.embed_tokens.weight").name = "lm_head.weight";
+    if (!said) checkpoint.config.erase("tie_word_embeddings");
+    EXPECT_EQ(converted_bytes(checkpoint, gguf::Type::f16), usual);
+  }
+  TinyCheckpoint checkpoint = tiny_checkpoint({.tied = false});
+  checkpoint.remove("model.embed_tokens.weight");
+  expect_refused(checkpoint, Code::bad_file, "'model.embed_tokens.weight' (271 x 32) is missing");
+  checkpoint.config["tie_word_embeddings"] = true;
+  checkpoint.remove("lm_head.weight");
+  expect_refused(checkpoint, Code::bad_file, "'model.embed_tokens.weight' (271 x 32) is missing");
+  // Silent about it, with both: tied where they are the same.
+  checkpoint = tiny_checkpoint();
+  const std::string usual = converted_bytes(checkpoint, gguf::Type::f16);
+  checkpoint.config.erase("tie_word_embeddings");
+  checkpoint.tensors.push_back(checkpoint.tensor("model.embed_tokens.weight"));
+  checkpoint.tensors.back().name = "lm_head.weight";
+  EXPECT_EQ(converted_bytes(checkpoint, gguf::Type::f16), usual);
+  checkpoint.tensors.back().bytes[100] ^= 1;
+  write(checkpoint);
+  EXPECT_NE(converted().find_tensor("output.weight"), nullptr);
+}
+
 TEST_F(ConvertTest, WeightsThatDoNotFit) {
   const std::string name = "model.layers.0.self_attn.k_proj.weight";
   const auto with_weight = [&](float weight) {
@@ -137,7 +163,8 @@ TEST_F(ConvertTest, WeightsThatDoNotFit) {
   };
   expect_refused(with_weight(NAN), Code::bad_file, "'" + name + "' has a weight in row 5 that is not finite (nan)");
   expect_refused(with_weight(-INFINITY), Code::bad_file, "'" + name + "' has a weight in row 5 that is not finite (-inf)");
-  expect_refused(with_weight(-70000.0f), Code::unsupported, "'" + name + "' has a weight in row 5 (-70000) that is too large for F16", gguf::Type::f16);
+  expect_refused(with_weight(-70000.0f), Code::unsupported, "'" + name + "' has a weight in row 5 (-70000) that is too large for F16",
+                 gguf::Type::f16);
   expect_refused(with_weight(1e7f), Code::unsupported, "in row 5 (10000000) that is too large for Q8_0", gguf::Type::q8_0);
   expect_refused(with_weight(1e6f), Code::unsupported, "in row 5 (1000000) that is too large for Q4_0", gguf::Type::q4_0);
   expect_refused(with_weight(3.4e38f), Code::unsupported, "that is too large for BF16", gguf::Type::bf16);

@@ -101,7 +101,7 @@ TEST_F(ConvertTest, TypesOfTensorsAndOfTheFile) {
     write(checkpoint);
     const gguf::File file = converted(row.type);
     EXPECT_EQ(file.integer("general.file_type", 99), row.file_type);
-    EXPECT_EQ(file.find("general.quantization_version") != nullptr, gguf::traits(row.type).block > 1);
+    EXPECT_EQ(file.integer("general.quantization_version", 0), 2u);
     EXPECT_EQ(file.find_tensor("blk.0.ffn_up.weight")->type, row.matrix);
     EXPECT_EQ(file.find_tensor("token_embd.weight")->type, row.embedding);
     EXPECT_EQ(file.find_tensor("blk.1.attn_norm.weight")->type, gguf::Type::f32);
@@ -112,23 +112,26 @@ TEST_F(ConvertTest, TypesOfTensorsAndOfTheFile) {
   }
 }
 
-TEST_F(ConvertTest, MetadataInTheUsualOrderAndTypes) {
+TEST_F(ConvertTest, MetadataOfTheUsualTypes) {
   write(tiny_checkpoint());
   const gguf::File file = converted(gguf::Type::q8_0);
   const std::vector<std::pair<std::string, std::string>> wanted = {{"general.architecture", "string"},
                                                                    {"general.type", "string"},
                                                                    {"general.name", "string"},
+                                                                   {"general.size_label", "string"},
                                                                    {"llama.block_count", "uint32"},
                                                                    {"llama.context_length", "uint32"},
                                                                    {"llama.embedding_length", "uint32"},
                                                                    {"llama.feed_forward_length", "uint32"},
                                                                    {"llama.attention.head_count", "uint32"},
                                                                    {"llama.attention.head_count_kv", "uint32"},
-                                                                   {"llama.rope.freq_base", "float32"},
-                                                                   {"llama.attention.layer_norm_rms_epsilon", "float32"},
-                                                                   {"general.file_type", "uint32"},
                                                                    {"llama.vocab_size", "uint32"},
+                                                                   {"llama.attention.key_length", "uint32"},
+                                                                   {"llama.attention.value_length", "uint32"},
+                                                                   {"llama.attention.layer_norm_rms_epsilon", "float32"},
                                                                    {"llama.rope.dimension_count", "uint32"},
+                                                                   {"llama.rope.freq_base", "float32"},
+                                                                   {"general.file_type", "uint32"},
                                                                    {"general.quantization_version", "uint32"},
                                                                    {"tokenizer.ggml.model", "string"}};
   ASSERT_GT(file.metadata().size(), wanted.size());
@@ -136,6 +139,7 @@ TEST_F(ConvertTest, MetadataInTheUsualOrderAndTypes) {
     EXPECT_EQ(file.metadata()[i].key, wanted[i].first);
     EXPECT_EQ(gguf::type_name(file.metadata()[i].value), wanted[i].second) << wanted[i].first;
   }
+  EXPECT_EQ(file.string("general.size_label", ""), "27K");  // 271 x 32 and twice 9280 weights and norms, and the last norm
   const model::Config config = model::Config::from(file);
   EXPECT_EQ(config.name, "checkpoint");
   EXPECT_EQ(config.layers, 2u);
@@ -179,19 +183,25 @@ TEST_F(ConvertTest, HeadsThatDoNotMakeUpTheWidth) {
   EXPECT_EQ(file.find_tensor("blk.0.attn_q.weight")->rows(), 64u);
 }
 
-TEST_F(ConvertTest, MistralWithoutAWindowIsLlama) {
+TEST_F(ConvertTest, MistralIsLlamaWithAWindow) {
+  constexpr const char* key = "llama.attention.sliding_window";
   TinyCheckpoint checkpoint = tiny_checkpoint();
   checkpoint.config["architectures"] = {"MistralForCausalLM"};
-  for (const nlohmann::ordered_json& window : {nlohmann::ordered_json(nullptr), nlohmann::ordered_json(128)}) {
+  for (const nlohmann::ordered_json& window : {nlohmann::ordered_json(nullptr), nlohmann::ordered_json(128)}) {  // 128: the context
     checkpoint.config["sliding_window"] = window;
     write(checkpoint);
-    EXPECT_EQ(converted().string("general.architecture", ""), "llama");
+    const gguf::File file = converted();
+    EXPECT_EQ(file.string("general.architecture", ""), "llama");
+    EXPECT_EQ(file.find(key), nullptr);
   }
   checkpoint.config["sliding_window"] = 64;
-  expect_refused(checkpoint, Code::unsupported, "slides over a window of 64 tokens");
+  write(checkpoint);
+  const gguf::File file = converted();
+  EXPECT_EQ(file.integer(key, 0), 64u);
+  EXPECT_EQ(model::Config::from(file).layer(1).window, 64u);
   checkpoint.config["architectures"] = {"LlamaForCausalLM"};  // transformers' Llama has no window, whatever its config.json says
   write(checkpoint);
-  EXPECT_EQ(converted().string("general.architecture", ""), "llama");
+  EXPECT_EQ(converted().find(key), nullptr);
 }
 
 TEST_F(ConvertTest, LinearScaling) {

@@ -1,5 +1,4 @@
 // Which type each tensor of a model file gets.
-#include "base/log.h"
 #include "convert/tensor_type.h"
 
 #include <gtest/gtest.h>
@@ -9,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/log.h"
 #include "fixtures/failure.h"
 
 namespace skipstone::convert {
@@ -76,6 +76,18 @@ TEST(TensorType, MixesGiveSomeMatricesMoreBits) {
     EXPECT_EQ(chosen(FileType::q3_k_l, fmt::format("blk.9.{}.weight", part), {512, 100}, small), Type::q5_k) << part;
     EXPECT_EQ(chosen(FileType::q2_k, fmt::format("blk.9.{}.weight", part), {512, 100}, small), Type::q3_k) << part;
     EXPECT_EQ(chosen(FileType::q5_k_s, fmt::format("blk.0.{}.weight", part), {512, 100}, small), Type::q5_k) << part;
+  }
+  // Fused: Q, K and V have one type in all layers, gate and up what up has.
+  for (const auto& [file, type] : {std::pair{FileType::q3_k_m, Type::q4_k},
+                                   {FileType::q3_k_l, Type::q4_k},
+                                   {FileType::q4_k_m, Type::q5_k},
+                                   {FileType::q5_k_m, Type::q6_k},
+                                   {FileType::q4_k_s, Type::q4_k},
+                                   {FileType::q2_k, Type::q2_k}}) {
+    for (const char* layer : {"0", "9"}) {
+      EXPECT_EQ(chosen(file, fmt::format("blk.{}.attn_qkv.weight", layer), {512, 100}, small), type) << traits(file).name;
+      EXPECT_EQ(chosen(file, fmt::format("blk.{}.ffn_up.weight", layer), {512, 100}, small), traits(file).matrices) << traits(file).name;
+    }
   }
   // Four query heads to a KV head and more: values weigh little and count much.
   for (const FileType file : {FileType::q2_k, FileType::q2_k_s}) {

@@ -16,11 +16,62 @@ constexpr LayerSpec olmo2_layer{.norm_before = Norm::none, .norm_after = Norm::r
 constexpr LayerSpec exaone4_layer{.norm_before = Norm::none, .norm_after = Norm::rms, .qk_norm = QkNorm::head};
 constexpr LayerSpec starcoder2_layer{.norm_before = Norm::layer, .mlp = Mlp::gelu};
 
+// The classes' names, their defaults and the names of their weights: the configuration_*.py and modeling_*.py of transformers
+// (https://github.com/huggingface/transformers).
+constexpr std::array llama_classes{CheckpointClass{"LlamaForCausalLM"}, CheckpointClass{"LLaMAForCausalLM"},
+                                   CheckpointClass{.name = "MistralForCausalLM",
+                                                   .sliding = Sliding::honoured,
+                                                   .wrapper = "Mistral3ForConditionalGeneration",
+                                                   .model_type = "mistral"}};
+constexpr std::array exaone4_classes{CheckpointClass{.name = "Exaone4ForCausalLM", .sliding = Sliding::honoured, .full_every = 4}};
+constexpr std::array gemma2_classes{CheckpointClass{.name = "Gemma2ForCausalLM", .sliding = Sliding::honoured, .full_every = 2}};
+constexpr std::array gemma3_classes{CheckpointClass{.name = "Gemma3ForCausalLM",
+                                                    .sliding = Sliding::honoured,
+                                                    .full_every = 6,
+                                                    .wrapper = "Gemma3ForConditionalGeneration",
+                                                    .model_type = "gemma3_text"}};
+constexpr std::array glm4_classes{CheckpointClass{"Glm4ForCausalLM"}};
+constexpr std::array granite_classes{CheckpointClass{"GraniteForCausalLM"}};
+constexpr std::array mistral3_classes{CheckpointClass{.name = "Ministral3ForCausalLM",
+                                                      .sliding = Sliding::honoured,
+                                                      .wrapper = "Mistral3ForConditionalGeneration",
+                                                      .model_type = "ministral3"}};
+constexpr std::array olmo2_classes{CheckpointClass{"Olmo2ForCausalLM"},
+                                   CheckpointClass{.name = "Olmo3ForCausalLM", .sliding = Sliding::honoured, .full_every = 4}};
+constexpr std::array phi3_classes{CheckpointClass{.name = "Phi3ForCausalLM", .sliding = Sliding::honoured}};
+constexpr std::array qwen2_classes{CheckpointClass{.name = "Qwen2ForCausalLM", .sliding = Sliding::if_asked}};
+constexpr std::array qwen3_classes{CheckpointClass{.name = "Qwen3ForCausalLM", .sliding = Sliding::if_asked}};
+constexpr std::array smollm3_classes{CheckpointClass{.name = "SmolLM3ForCausalLM", .sliding = Sliding::if_asked}};
+constexpr std::array starcoder2_classes{CheckpointClass{.name = "Starcoder2ForCausalLM", .sliding = Sliding::honoured}};
+
+constexpr std::array gemma_names{RoleName{Role::ffn_norm, "pre_feedforward_layernorm"}};
+constexpr std::array glm4_names{RoleName{Role::attention_post_norm, "post_self_attn_layernorm"},
+                                RoleName{Role::ffn_post_norm, "post_mlp_layernorm"}};
+constexpr std::array starcoder2_names{RoleName{Role::up, "mlp.c_fc"}, RoleName{Role::down, "mlp.c_proj"}};
+
+constexpr std::array gemma2_defaults{ConfigDefault{"head_dim", 256}, ConfigDefault{"query_pre_attn_scalar", 256},
+                                     ConfigDefault{"sliding_window", 4096}, ConfigDefault{"attn_logit_softcapping", 50},
+                                     ConfigDefault{"final_logit_softcapping", 30}};
+// The text_config of multimodal Gemma 3 says only what differs from these.
+constexpr std::array gemma3_defaults{ConfigDefault{"num_attention_heads", 8},
+                                     ConfigDefault{"num_key_value_heads", 4},
+                                     ConfigDefault{"head_dim", 256},
+                                     ConfigDefault{"query_pre_attn_scalar", 256},
+                                     ConfigDefault{"max_position_embeddings", 131072},
+                                     ConfigDefault{"vocab_size", 262208},
+                                     ConfigDefault{"sliding_window", 4096},
+                                     ConfigDefault{"rope_theta", 1000000}};
+constexpr std::array glm4_defaults{ConfigDefault{"partial_rotary_factor", 0.5}};
+
 // GGUF stores the Q and K of some families permuted so that rotary pairs are neighbours (the pairing of RoFormer, Su et al. 2021, section
 // 3.2.2); the others keep Hugging Face's halves. What a row does not say is Llama's.
 constexpr std::array rows{
-    Architecture{.name = "llama"},
-    Architecture{.name = "exaone4", .rope_pairs = RopePairs::halves, .layer = exaone4_layer, .unrotated_full = true},
+    Architecture{.name = "llama", .checkpoints = {.classes = llama_classes, .traits = writes_vocabulary | writes_rope_dim}},
+    Architecture{.name = "exaone4",
+                 .rope_pairs = RopePairs::halves,
+                 .layer = exaone4_layer,
+                 .unrotated_full = true,
+                 .checkpoints = {.classes = exaone4_classes, .traits = writes_vocabulary}},
     // Gemma 2 (arXiv 2408.00118), section 2: windows on every other layer, softcaps. Its 27B scales scores by another width than the
     // head's.
     Architecture{.name = "gemma2",
@@ -29,7 +80,11 @@ constexpr std::array rows{
                  .honours = honours_softcaps | needs_softcaps,
                  .full_every = 2,
                  .scaled_embedding = true,
-                 .width_scaled_layers = 46},
+                 .width_scaled_layers = 46,
+                 .checkpoints = {.classes = gemma2_classes,
+                                 .names = gemma_names,
+                                 .traits = norms_less_one | omits_rope_base,
+                                 .defaults = gemma2_defaults}},
     // Gemma 3 (arXiv 2503.19786), section 2.1: five layers with a window to one without, a rotary base for each kind.
     Architecture{.name = "gemma3",
                  .rope_pairs = RopePairs::halves,
@@ -38,21 +93,62 @@ constexpr std::array rows{
                  .full_every = 6,
                  .local_rope_base = 10000.0f,
                  .scaled_embedding = true,
-                 .width_scaled_layers = 62},
-    Architecture{.name = "glm4", .layer = glm4_layer, .biases = Biases::qkv},
-    Architecture{.name = "granite", .honours = honours_scales},
-    Architecture{.name = "mistral3", .honours = honours_temperature},
-    Architecture{.name = "olmo2", .rope_pairs = RopePairs::halves, .layer = olmo2_layer},
-    Architecture{.name = "phi3", .rope_pairs = RopePairs::halves, .layer = fused, .honours = honours_long_rope},
-    Architecture{.name = "qwen2", .rope_pairs = RopePairs::halves, .biases = Biases::qkv},
-    Architecture{.name = "qwen3", .rope_pairs = RopePairs::halves, .layer = with_head_norms},
-    Architecture{.name = "smollm3", .unrotated_every = 4},
-    Architecture{.name = "starcoder2", .rope_pairs = RopePairs::halves, .layer = starcoder2_layer, .biases = Biases::all},
+                 .width_scaled_layers = 62,
+                 .checkpoints = {.classes = gemma3_classes, .names = gemma_names, .traits = norms_less_one, .defaults = gemma3_defaults}},
+    Architecture{.name = "glm4",
+                 .layer = glm4_layer,
+                 .biases = Biases::qkv,
+                 .checkpoints = {.classes = glm4_classes,
+                                 .names = glm4_names,
+                                 .traits = writes_rope_dim | partial_rotary | interleaved_heads,
+                                 .defaults = glm4_defaults}},
+    Architecture{.name = "granite",
+                 .honours = honours_scales,
+                 .checkpoints = {.classes = granite_classes, .traits = writes_vocabulary | writes_rope_dim}},
+    Architecture{.name = "mistral3",
+                 .honours = honours_temperature,
+                 .checkpoints = {.classes = mistral3_classes, .traits = writes_vocabulary | writes_rope_dim}},
+    Architecture{.name = "olmo2", .rope_pairs = RopePairs::halves, .layer = olmo2_layer, .checkpoints = {.classes = olmo2_classes}},
+    Architecture{
+        .name = "phi3",
+        .rope_pairs = RopePairs::halves,
+        .layer = fused,
+        .honours = honours_long_rope,
+        .checkpoints = {.classes = phi3_classes, .traits = writes_rope_dim | writes_no_window | writes_original_context | partial_rotary}},
+    Architecture{.name = "qwen2", .rope_pairs = RopePairs::halves, .biases = Biases::qkv, .checkpoints = {.classes = qwen2_classes}},
+    Architecture{.name = "qwen3", .rope_pairs = RopePairs::halves, .layer = with_head_norms, .checkpoints = {.classes = qwen3_classes}},
+    Architecture{.name = "smollm3",
+                 .unrotated_every = 4,
+                 .checkpoints = {.classes = smollm3_classes, .traits = writes_vocabulary | writes_rope_dim}},
+    Architecture{.name = "starcoder2",
+                 .rope_pairs = RopePairs::halves,
+                 .layer = starcoder2_layer,
+                 .biases = Biases::all,
+                 .checkpoints = {.classes = starcoder2_classes, .names = starcoder2_names}},
 };
+
+constexpr std::size_t names_size() {
+  std::size_t size = 0;
+  for (const Architecture& row : rows) size += row.name.size() + 2;
+  return size;
+}
+
+/// Made by the compiler: whoever asks for it needs no memory.
+constexpr auto names = [] {
+  std::array<char, names_size()> text{};
+  std::size_t at = 0;
+  for (const Architecture& row : rows) {
+    for (const char c : std::string_view(at == 0 ? "" : ", ")) text[at++] = c;
+    for (const char c : row.name) text[at++] = c;
+  }
+  return text;  // the rest is 0
+}();
 
 }  // namespace
 
 std::span<const Architecture> architectures() { return rows; }
+
+const char* architecture_names() { return names.data(); }
 
 const Architecture* find_architecture(std::string_view name) {
   const auto row = std::ranges::find(rows, name, &Architecture::name);

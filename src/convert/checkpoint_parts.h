@@ -1,0 +1,24 @@
+// The parts that read_checkpoint() reads config.json in.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "convert/checkpoint.h"
+#include "convert/config_values.h"
+
+namespace skipstone::convert {
+
+/// Sets a key under the family's prefix.
+void set_key(Checkpoint& checkpoint, std::string_view name, gguf::Value value);
+
+/// Lengths, counts and constants: the keys that a value of config.json stands for by itself.
+void read_shape(const ConfigValues& values, Checkpoint& checkpoint);
+
+/// Rotary dimensions, bases and scaling.
+void read_rope(const ConfigValues& values, Checkpoint& checkpoint);
+
+/// Windows and which layers have them. After read_shape(), and before read_rope().
+void read_windows(const ConfigValues& values, const model::CheckpointClass& kind, Checkpoint& checkpoint);
+
+}  // namespace skipstone::convert

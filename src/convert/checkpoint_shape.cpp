@@ -1,0 +1,136 @@
+// Lengths, counts and constants of config.json.
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+
+#include "base/status.h"
+#include "convert/checkpoint_parts.h"
+
+namespace skipstone::convert {
+namespace {
+
+using model::Architecture;
+using model::Config;
+
+// What model::Config takes from a GGUF file, so that every file written here runs there.
+constexpr std::uint32_t most_layers = 256, most_heads = 1u << 16, most_head_dim = 256, most_width = 1u << 20, most_ffn = 1u << 22,
+                        most_vocabulary = 1u << 24, most_context = 1u << 30;
+
+/// A count that every model has.
+struct CountRow {
+  const char *huggingface, *gguf;  ///< gguf: "" where it is not written from here
+  std::uint32_t most;
+  std::uint32_t Config::*field;
+  std::uint32_t Config::*fallback = nullptr;  ///< where config.json does not have it
+};
+
+constexpr CountRow counts[] = {
+    {"num_hidden_layers", "block_count", most_layers, &Config::layers},
+    {"max_position_embeddings", "context_length", most_context, &Config::context_trained},
+    {"hidden_size", "embedding_length", most_width, &Config::width},
+    {"intermediate_size", "feed_forward_length", most_ffn, &Config::ffn},
+    {"num_attention_heads", "attention.head_count", most_heads, &Config::heads},
+    {"num_key_value_heads", "attention.head_count_kv", most_heads, &Config::kv_heads, &Config::heads},
+    {"vocab_size", "", most_vocabulary, &Config::vocabulary},
+};
+
+bool layer_norm(const Architecture& family) { return family.layer.norm_before == model::Norm::layer; }
+bool rms_norm(const Architecture& family) { return !layer_norm(family); }
+bool scales(const Architecture& family) { return (family.honours & model::honours_scales) != 0; }
+bool softcaps(const Architecture& family) { return (family.honours & model::honours_softcaps) != 0; }
+
+/// A number above 0 of the families that `applies` to.
+struct NumberRow {
+  const char *huggingface, *gguf;
+  bool (*applies)(const Architecture& family);
+  std::optional<float> fallback;  ///< what transformers takes; nothing: the key is written where config.json has it alone
+};
+
+constexpr NumberRow numbers[] = {
+    {"rms_norm_eps", "attention.layer_norm_rms_epsilon", rms_norm, 1e-6f},
+    {"norm_epsilon", "attention.layer_norm_epsilon", layer_norm, 1e-5f},
+    {"attention_multiplier", "attention.scale", scales, 1.0f},
+    {"embedding_multiplier", "embedding_scale", scales, 1.0f},
+    {"residual_multiplier", "residual_scale", scales, 1.0f},
+    {"logits_scaling", "logit_scale", scales, 1.0f},
+    {"attn_logit_softcapping", "attn_logit_softcapping", softcaps, {}},
+    {"final_logit_softcapping", "final_logit_softcapping", softcaps, {}},
+};
+
+void read_heads(const ConfigValues& values, Checkpoint& checkpoint) {
+  Config& c = checkpoint.config;
+  const std::string& where = values.where();
+  if (c.heads % c.kv_heads != 0) {
+    fail(Code::bad_file, "{}: {} 'num_attention_heads' do not divide among {} 'num_key_value_heads'", where, c.heads, c.kv_heads);
+  }
+  const bool said = values.has("head_dim");
+  if (!said && c.width % c.heads != 0) {
+    fail(Code::bad_file, "{}: 'hidden_size' {} does not divide among {} 'num_attention_heads', and 'head_dim' is missing", where, c.width,
+         c.heads);
+  }
+  c.head_dim = values.count("head_dim", 1, most_head_dim, c.width / c.heads);
+  if (c.head_dim > most_head_dim) {
+    fail(Code::unsupported, "{}: a head has {} dimensions; Skipstone runs 4 to {}", where, c.head_dim, most_head_dim);
+  }
+  if (!said) return;  // readers take width / heads
+  set_key(checkpoint, "attention.key_length", c.head_dim);
+  set_key(checkpoint, "attention.value_length", c.head_dim);
+}
+
+void check_lengths(const Config& c, const std::string& where) {
+  struct Length {
+    const char* what;
+    std::uint32_t value;
+  };
+  for (const Length& length : {Length{"hidden_size", c.width}, {"intermediate_size", c.ffn}, {"dimension of a head", c.head_dim}}) {
+    if (length.value % 4 != 0) {
+      fail(Code::unsupported, "{}: the {} is {}; Skipstone runs multiples of 4", where, length.what, length.value);
+    }
+  }
+}
+
+/// Gemma scales scores by 1 / sqrt(query_pre_attn_scalar); GGUF has no key for it, and readers know what the published models have.
+void check_score_scale(const ConfigValues& values, const Config& c) {
+  if (!values.has("query_pre_attn_scalar")) return;
+  const bool by_width = c.family->width_scaled_layers == c.layers;
+  const double known = by_width ? static_cast<double>(c.width) / c.heads : c.head_dim, said = values.positive("query_pre_attn_scalar");
+  if (std::abs(said - known) <= 1e-4 * known) return;
+  fail(Code::unsupported, "{}: 'query_pre_attn_scalar' is {}; a GGUF file of architecture {} with {} layers stands for {}", values.where(),
+       said, c.architecture, c.layers, known);
+}
+
+}  // namespace
+
+void set_key(Checkpoint& checkpoint, std::string_view name, gguf::Value value) {
+  checkpoint.metadata.push_back({fmt::format("{}.{}", checkpoint.config.architecture, name), std::move(value)});
+}
+
+void read_shape(const ConfigValues& values, Checkpoint& checkpoint) {
+  Config& c = checkpoint.config;
+  for (const CountRow& row : counts) {
+    c.*row.field = values.count(row.huggingface, 1, row.most, row.fallback != nullptr ? std::optional(c.*row.fallback) : std::nullopt);
+    if (*row.gguf != '\0') set_key(checkpoint, row.gguf, c.*row.field);
+  }
+  if (checkpoint.has(model::writes_vocabulary)) set_key(checkpoint, "vocab_size", c.vocabulary);
+  read_heads(values, checkpoint);
+  check_lengths(c, values.where());
+  for (const NumberRow& row : numbers) {
+    if (!row.applies(*c.family) || (!row.fallback && !values.has(row.huggingface))) continue;
+    set_key(checkpoint, row.gguf, values.positive(row.huggingface, row.fallback));
+  }
+  const bool needs_caps = (c.family->honours & model::needs_softcaps) != 0;
+  for (const char* key : {"attn_logit_softcapping", "final_logit_softcapping"}) {
+    if (needs_caps && !values.has(key)) {
+      fail(Code::unsupported, "{}: '{}' is null; a GGUF file of architecture {} always has a softcap there", values.where(), key,
+           c.architecture);
+    }
+  }
+  check_score_scale(values, c);
+}
+
+}  // namespace skipstone::convert
