@@ -1,7 +1,7 @@
 # skipstone_layer(NAME [SOURCES ...] [USES layer ...] [LINKS target ...])
 #
-# One static library per folder of src/. A layer sees only the layers it USES, so an include that
-# points upwards does not link (docs/architecture: base <- vk <- kernels <- model <- exec <- spec ...).
+# One static library per folder of src/. A layer sees only the layers it USES, and those that these use. A header without a source would
+# compile from anywhere, so tools/check-includes reads these lines and every include (docs/architecture.md has the table).
 function(skipstone_layer name)
   cmake_parse_arguments(L "" "" "SOURCES;USES;LINKS" ${ARGN})
   add_library(skipstone_${name} STATIC ${L_SOURCES})

@@ -10,8 +10,8 @@
 //
 // Keys are walked in blocks of LANES, a key per lane for the scores, 8 dimensions per lane for V, with a running maximum (online softmax,
 // Milakov and Gimelshein 2018). Blocks stand at fixed positions and a row meets each of its keys in the same block whatever ROWS is, so
-// nothing depends on the number of rows: the numerics contract. With a layer's own window the rows of a workgroup see their first blocks one
-// row after the other, since their windows begin at different keys; then come the blocks that all of them see whole, as without a window.
+// nothing depends on the number of rows: the numerics contract. With a layer's own window (WINDOWED) rows that share a block may not see
+// all of it: what a row does not see has no weight and a value of 0 for it, and a block before its window changes nothing that it has.
 #define USE_TEXELS
 #include "lib/stage.glsl"
 #include "abi/attention_serial.h"
@@ -43,6 +43,7 @@ vec4 sum[QUERIES * HELD * 2u];
 float largest[QUERIES];
 float total[QUERIES];
 float weight[QUERIES];   // this lane's key's: its score, then its share
+uint seen[ROWS];         // of each row, where WINDOWED: the first key that it sees
 
 // Where rows wait for their turn with the keys of the pass itself; each lane reads what it wrote.
 shared float aside[QUERIES * PUT_ASIDE * LANES];
@@ -80,9 +81,10 @@ void rescale(uint queries) {
   [[unroll]] for (uint q = 0; q < queries; ++q) {
     float top = largest[q];
     [[unroll]] for (uint i = 0; i < LANES; ++i) top = max(top, subgroupShuffle(weight[q], i));
-    const float shrink = exp(largest[q] - top);
+    const bool begun = WINDOWED == 0u || top > LOWEST;
+    const float shrink = begun ? exp(largest[q] - top) : 1.0;
     largest[q] = top;
-    weight[q] = exp(weight[q] - top);
+    weight[q] = begun ? exp(weight[q] - top) : 0.0;
     precise float added = total[q] * shrink;
     [[unroll]] for (uint i = 0; i < LANES; ++i) added += subgroupShuffle(weight[q], i);
     total[q] = added;
@@ -90,8 +92,8 @@ void rescale(uint queries) {
   }
 }
 
-// Adds the value at `slot`, of lane i's key; with `real` false, zeros.
-void add_value(uint queries, uint kv_head, uint slot, uint i, bool real) {
+// Adds the value at `slot`, of lane i's key `key`; for rows whose window begins behind it, and with `real` false for all, zeros.
+void add_value(uint queries, uint kv_head, uint slot, uint key, uint i, bool real) {
   [[unroll]] for (uint held = 0; held < HELD; ++held) {
     vec4 a, b;
     load_v8(kv_head, slot, min(held * LANES + gl_LocalInvocationID.x, OCTS - 1u), a, b);
@@ -100,75 +102,59 @@ void add_value(uint queries, uint kv_head, uint slot, uint i, bool real) {
     [[unroll]] for (uint q = 0; q < queries; ++q) {
       const uint at = (q * HELD + held) * 2u;
       const vec4 w = vec4(subgroupShuffle(weight[q], i));
-      precise vec4 first = fma(w, a, sum[at]), second = fma(w, b, sum[at + 1u]);
+      const bool has = WINDOWED == 0u || key >= seen[q / HEADS];
+      precise vec4 first = fma(w, has ? a : vec4(0.0), sum[at]), second = fma(w, has ? b : vec4(0.0), sum[at + 1u]);
       sum[at] = first;
       sum[at + 1u] = second;
     }
   }
 }
 
-// The keys from `begin` to before `end`, multiples of LANES not above state.base: every row sees them all, and in the same places.
+// The keys from `begin` to before `end`, multiples of LANES not above state.base: they are in the same places for every row.
 void attend_shared(uint kv_head, uint begin, uint end) {
   for (uint block = begin; block < end; block += LANES) {
-    score_key(QUERIES, kv_head, block + gl_LocalInvocationID.x);
+    const uint key = block + gl_LocalInvocationID.x;
+    score_key(QUERIES, kv_head, key);
+    if (WINDOWED != 0u) {
+      [[unroll]] for (uint q = 0; q < QUERIES; ++q) weight[q] = key >= seen[q / HEADS] ? weight[q] : LOWEST;
+    }
     rescale(QUERIES);
-    [[unroll]] for (uint i = 0; i < LANES; ++i) add_value(QUERIES, kv_head, block + i, i, true);
+    [[unroll]] for (uint i = 0; i < LANES; ++i) add_value(QUERIES, kv_head, block + i, block + i, i, true);
   }
 }
 
-// The row's keys in the blocks from `begin` to before `end`.
-void attend_own(uint kv_head, uint row, uint begin, uint end) {
-  const uint keys = row_keys(row), seen = first_key(row);
-  for (uint block = begin; block < end; block += LANES) {
+// The row's other keys.
+void attend_own(uint kv_head, uint row, uint begin) {
+  const uint keys = row_keys(row);
+  for (uint block = begin; block < keys; block += LANES) {
     const uint key = block + gl_LocalInvocationID.x;
     score_key(HEADS, kv_head, key_slot(row, min(key, keys - 1u)));
-    const bool visible = key < keys && (WINDOWED == 0u || key >= seen);
+    const bool visible = key < keys && (WINDOWED == 0u || key >= seen[0]);
     [[unroll]] for (uint h = 0; h < HEADS; ++h) weight[h] = visible ? weight[h] : LOWEST;
     rescale(HEADS);
     [[unroll]] for (uint i = 0; i < LANES; ++i) {
-      // Behind the last key stands what earlier drafts left, NaN perhaps: it must not meet a weight of 0. Nor must what a window leaves out.
-      const bool real = block + i < keys && (WINDOWED == 0u || block + i >= seen);
-      add_value(HEADS, kv_head, key_slot(row, min(block + i, keys - 1u)), i, real);
+      // Behind the last key stands what earlier drafts left, NaN perhaps: it must not meet a weight of 0.
+      add_value(HEADS, kv_head, key_slot(row, min(block + i, keys - 1u)), block + i, i, block + i < keys);
     }
   }
 }
 
-// The first `queries` of them, as those of rows from `row` on; take_up() is the way back.
-void put_aside(uint queries, uint row) {
-  [[unroll]] for (uint q = 0; q < queries; ++q) {
-    const uint at = (row * HEADS + q) * PUT_ASIDE * LANES + gl_LocalInvocationID.x;
+void put_aside() {
+  [[unroll]] for (uint q = 0; q < QUERIES; ++q) {
+    const uint at = q * PUT_ASIDE * LANES + gl_LocalInvocationID.x;
     aside[at] = largest[q];
     aside[at + LANES] = total[q];
     [[unroll]] for (uint i = 0; i < HELD * 8u; ++i) aside[at + (2u + i) * LANES] = sum[q * HELD * 2u + i / 4u][i % 4u];
   }
 }
 
-void take_up(uint queries, uint row) {
-  [[unroll]] for (uint q = 0; q < queries; ++q) {
-    const uint at = (row * HEADS + q) * PUT_ASIDE * LANES + gl_LocalInvocationID.x;
-    largest[q] = aside[at];
-    total[q] = aside[at + LANES];
-    [[unroll]] for (uint i = 0; i < HELD * 8u; ++i) sum[q * HELD * 2u + i / 4u][i % 4u] = aside[at + (2u + i) * LANES];
+void take_up(uint row) {
+  [[unroll]] for (uint h = 0; h < HEADS; ++h) {
+    const uint at = (row * HEADS + h) * PUT_ASIDE * LANES + gl_LocalInvocationID.x;
+    largest[h] = aside[at];
+    total[h] = aside[at + LANES];
+    [[unroll]] for (uint i = 0; i < HELD * 8u; ++i) sum[h * HELD * 2u + i / 4u][i % 4u] = aside[at + (2u + i) * LANES];
   }
-}
-
-uint block_of(uint key) { return key / LANES * LANES; }
-
-// The blocks in which some row's window begins, each row by itself; gives the first block behind them, at most `end`.
-uint attend_begins(uint kv_head, uint first_row, uint rows, uint first_head, uint end) {
-  uint behind = 0u;
-  for (uint r = 0; r < rows; ++r) behind = max(behind, block_of(first_key(first_row + r) + LANES - 1u));
-  behind = min(behind, end);
-  put_aside(QUERIES, 0u);
-  for (uint r = 0; r < rows; ++r) {
-    const uint row = first_row + r;
-    take_up(HEADS, r);
-    load_queries(0u, (row * push.stride >> 2) + first_head * QUADS);
-    attend_own(kv_head, row, block_of(first_key(row)), behind);
-    put_aside(HEADS, r);
-  }
-  take_up(QUERIES, 0u);
-  return behind;
 }
 
 void store(uint first_quad) {
@@ -188,22 +174,29 @@ void main() {
   if (first_row >= state.rows) return;
   const uint parts = push.group / HEADS, kv_head = gl_WorkGroupID.x / parts;
   const uint first_head = kv_head * push.group + (gl_WorkGroupID.x % parts) * HEADS;
-  const uint shared_end = TREE == KEYS_WINDOW ? 0u : block_of(state.base);
   const uint rows = min(ROWS, state.rows - first_row);
+  const uint shared_end = TREE == KEYS_WINDOW ? 0u : state.base / LANES * LANES;
+  uint shared_begin = WINDOWED != 0u ? shared_end : 0u;
+  if (WINDOWED != 0u) {
+    [[unroll]] for (uint r = 0; r < ROWS; ++r) {
+      seen[r] = first_key(first_row + r);
+      if (r < rows) shared_begin = min(shared_begin, seen[r] / LANES * LANES);
+    }
+  }
+  [[unroll]] for (uint r = 0; r < ROWS; ++r) load_queries(r * HEADS, ((first_row + r) * push.stride >> 2) + first_head * QUADS);
   [[unroll]] for (uint q = 0; q < QUERIES; ++q) {
     largest[q] = LOWEST;
     total[q] = 0.0;
     [[unroll]] for (uint i = 0; i < HELD * 2u; ++i) sum[q * HELD * 2u + i] = vec4(0.0);
   }
-  const uint shared_begin = WINDOWED != 0u ? attend_begins(kv_head, first_row, rows, first_head, shared_end) : 0u;
-  [[unroll]] for (uint r = 0; r < ROWS; ++r) load_queries(r * HEADS, ((first_row + r) * push.stride >> 2) + first_head * QUADS);
   attend_shared(kv_head, shared_begin, shared_end);
-  put_aside(QUERIES, 0u);
+  put_aside();
   for (uint r = 0; r < rows; ++r) {
     const uint row = first_row + r, first_quad = (row * push.stride >> 2) + first_head * QUADS;
-    take_up(HEADS, r);
+    take_up(r);
     load_queries(0u, first_quad);
-    attend_own(kv_head, row, max(shared_end, block_of(first_key(row))), row_keys(row));
+    if (WINDOWED != 0u) seen[0] = first_key(row);
+    attend_own(kv_head, row, WINDOWED != 0u ? max(shared_end, seen[0] / LANES * LANES) : shared_end);
     store(first_quad);
   }
 }

@@ -34,6 +34,8 @@ LIST
 test_requirements() {
   cat <<'LIST'
 /usr/include/gtest/gtest.h                                   libgtest-dev
+python3                                                      python3
+mandoc                                                       mandoc
 /usr/include/volk.h /usr/include/volk/volk.h                 libvulkan-volk-dev
 abidiff                                                      abigail-tools
 /usr/share/vulkan/explicit_layer.d/VkLayer_khronos_validation.json vulkan-validationlayers

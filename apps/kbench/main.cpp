@@ -28,7 +28,8 @@ using cli::Failure;
 struct Options {
   std::vector<std::string> operations, formats, rows;
   std::string device, shape, heads, kv = "f16", tier, output_format = "md";
-  std::uint32_t width = 4096, ffn = 11008, vocabulary = 32000, depth = 1024, tile = 0, samples = 7;
+  std::uint32_t width = 4096, ffn = 11008, vocabulary = 32000, depth = 1024, window = 0, tile = 0, samples = 7;
+  double softcap = 0.0;
   bool list = false, host_clock = false;
 };
 
@@ -70,6 +71,11 @@ kbench::Sizes sizes_of(const Options& o) {
     throw Failure(ExitCode::usage, fmt::format("--heads {}: with --kv q8_0 a head has a multiple of {} dimensions", o.heads, kv_block));
   }
   if (o.depth > (1u << 17)) throw Failure(ExitCode::usage, fmt::format("--depth {} cannot be measured; 0 to 131072", o.depth));
+  if (o.window > (1u << 17)) throw Failure(ExitCode::usage, fmt::format("--window {} cannot be measured; 0 to 131072", o.window));
+  if (!(o.softcap >= 0.0 && o.softcap <= 1e6))
+    throw Failure(ExitCode::usage, fmt::format("--softcap {} is no number of 0 to 1e6", o.softcap));
+  sizes.window = o.window;
+  sizes.softcap = static_cast<float>(o.softcap);
   return sizes;
 }
 
@@ -175,6 +181,9 @@ void add_options(CLI::App& app, Options& o) {
   app.add_option("--heads", o.heads, "Query heads, KV heads, dimensions of a head")->capture_default_str()->type_name("H/KVxD");
   app.add_option("--vocab", o.vocabulary, "Logits of a row")->capture_default_str();
   app.add_option("--depth", o.depth, "Tokens in the KV cache")->capture_default_str();
+  app.add_option("--window", o.window, "Keys that a row of attention sees, as in a layer with a window of its own; 0: all")
+      ->capture_default_str();
+  app.add_option("--softcap", o.softcap, "That attention's scores are kept below; 0: none")->capture_default_str();
   app.add_option("--kv", o.kv, "Precision of the KV cache: f16, f32 or q8_0")
       ->capture_default_str()
       ->check(CLI::IsMember({"f16", "f32", "q8_0"}));

@@ -16,7 +16,20 @@ using kernels::ResourceKind;
 
 constexpr double word = 4.0;
 
-kernels::AttentionShape attention_of(const Request& r) { return exec::attention_shape(config_of(r.sizes), sequence_of(r.sizes)); }
+kernels::AttentionShape attention_of(const Request& r) {
+  kernels::AttentionShape shape = exec::attention_shape(config_of(r.sizes), sequence_of(r.sizes));
+  shape.softcap = r.sizes.softcap;
+  return shape;
+}
+
+kernels::AttentionLayer layer_of(const Request& r) { return {.window = r.sizes.window}; }
+
+/// How many keys row `row` sees, and how many of those before them it does not.
+double keys_of(const Request& r, std::uint32_t row) {
+  const std::uint32_t keys = r.sizes.depth + row + 1;
+  return r.sizes.window > 0 ? std::min(keys, r.sizes.window) : keys;
+}
+double hidden_of(const Request& r, std::uint32_t row) { return r.sizes.depth + row + 1 - keys_of(r, row); }
 
 /// Of all keys, or all values, of a token.
 double kv_bytes(const Request& r) {
@@ -25,13 +38,21 @@ double kv_bytes(const Request& r) {
 }
 
 /// The keys and values that rows behind the depth read: once, since rows share them.
-double cache_bytes(const Request& r) { return 2.0 * (r.sizes.depth + r.rows) * kv_bytes(r); }
+double cache_bytes(const Request& r) { return 2.0 * (r.sizes.depth + r.rows - hidden_of(r, 0)) * kv_bytes(r); }
 
 /// Scores and sums of values: two products each for every query head, key and dimension.
-double attention_flops(const Request& r) { return 4.0 * r.rows * (r.sizes.depth + (r.rows + 1) / 2.0) * r.sizes.heads * r.sizes.head_dim; }
+double attention_flops(const Request& r) {
+  double keys = 0.0;
+  for (std::uint32_t row = 0; row < r.rows; ++row) keys += keys_of(r, row);
+  return 4.0 * keys * r.sizes.heads * r.sizes.head_dim;
+}
 
 std::string heads_text(const Sizes& s) {
   return fmt::format("{}/{}x{} {} d{}", s.heads, s.kv_heads, s.head_dim, to_string(s.kv_format), s.depth);
+}
+
+std::string attention_text(const Sizes& s) {
+  return heads_text(s) + (s.window > 0 ? fmt::format(" w{}", s.window) : "") + (s.softcap > 0.0f ? fmt::format(" cap{}", s.softcap) : "");
 }
 
 Workload one(std::string shape, Dispatch dispatch, double bytes, double flops) {
@@ -153,6 +174,20 @@ Workload rms_norm(const Selector& select, const Request& r) {
       (2.0 * r.rows + 1) * n * word, 4.0 * r.rows * n);
 }
 
+/// What stands behind a sublayer: its output normalised, scaled and added to the residual stream.
+Workload norm(const Selector& select, const Request& r) {
+  const std::uint32_t n = r.sizes.width;
+  kernels::Norm norm{.x = {ResourceKind::residual, 0},
+                     .out = {ResourceKind::normed},
+                     .weight = vector_tensor,
+                     .bias = {},
+                     .n = n,
+                     .epsilon = 1e-5f,
+                     .scale = 0.5f};
+  norm.residual = kernels::Resource{ResourceKind::residual, 1};
+  return one(fmt::to_string(n), kernels::norm(select, norm, r.rows, "norm"), (3.0 * r.rows + 1) * n * word, 6.0 * r.rows * n);
+}
+
 Workload head_norm(const Selector& select, const Request& r) {
   const Sizes& s = r.sizes;
   const std::uint32_t width = (s.heads + 2 * s.kv_heads) * s.head_dim;
@@ -176,7 +211,7 @@ Selector split(const Selector& select, const Request& r) {
 }
 
 Workload attention(const Selector& select, const Request& r) {
-  return one(heads_text(r.sizes), kernels::attention(select, attention_of(r), {}, r.rows, "attention").front(),
+  return one(attention_text(r.sizes), kernels::attention(select, attention_of(r), layer_of(r), r.rows, "attention").front(),
              cache_bytes(r) + r.rows * r.sizes.heads * r.sizes.head_dim * word, attention_flops(r));
 }
 
@@ -185,14 +220,17 @@ Workload attention_split(const Selector& select, const Request& r) { return atte
 Workload attention_merge(const Selector& select, const Request& r) {
   const Sizes& s = r.sizes;
   const kernels::AttentionShape shape = attention_of(r);
-  const double chunks = (s.depth + r.rows - 1) / shape.chunk + 1;
-  const double partial = r.rows * s.heads * chunks * (s.head_dim + ATTENTION_PARTIAL_EXTRA);
-  return one(heads_text(s), kernels::attention(split(select, r), shape, {}, r.rows, "attention").back(),
+  double chunks = 0.0;
+  for (std::uint32_t row = 0; row < r.rows; ++row) {
+    chunks += (s.depth + row) / shape.chunk + 1 - static_cast<std::uint32_t>(hidden_of(r, row)) / shape.chunk;
+  }
+  const double partial = s.heads * chunks * (s.head_dim + ATTENTION_PARTIAL_EXTRA);
+  return one(attention_text(s), kernels::attention(split(select, r), shape, layer_of(r), r.rows, "attention").back(),
              (partial + r.rows * s.heads * s.head_dim) * word, 2 * partial);
 }
 
 Workload attention_prefill(const Selector& select, const Request& r) {
-  return one(heads_text(r.sizes), kernels::attention_prefill(select, attention_of(r), {}, r.rows, "attention_prefill"),
+  return one(attention_text(r.sizes), kernels::attention_prefill(select, attention_of(r), layer_of(r), r.rows, "attention_prefill"),
              cache_bytes(r) + 2.0 * r.rows * r.sizes.heads * r.sizes.head_dim * word, attention_flops(r));
 }
 
@@ -240,6 +278,7 @@ constexpr Operation table[] = {
     {"matmul", "matmul", "y = W x in tiles: prompts", true, STEP_MAX_ROWS, 32, matmul},
     {"embed", "embed", "rows of the embedding, as floats", true, STEP_MAX_ROWS, 1, embed},
     {"rms_norm", "rms_norm", "root-mean-square norm", false, STEP_MAX_ROWS, 1, rms_norm},
+    {"norm", "norm", "a sublayer's output normalised, scaled and added", false, STEP_MAX_ROWS, 1, norm},
     {"head_norm", "head_norm", "norm of each head of Q and K", false, STEP_MAX_ROWS, 1, head_norm},
     {"rope_store", "rope_store", "rotary embedding of Q and K; K and V into the cache", false, STEP_MAX_ROWS, 1, rope_store},
     {"attention", "attention", "attention of decoding and verification, as the device takes it", false, STEP_VERIFY_ROWS, 1, attention},

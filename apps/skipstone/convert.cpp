@@ -19,7 +19,7 @@ namespace {
 using skipstone::Json;
 
 struct ConvertOptions {
-  std::string folder, output, type = "f16";
+  std::string folder, output, type = "f16", pre;
   std::uint32_t exit_layer = 0;
   bool force = false;
 };
@@ -45,6 +45,7 @@ void convert(const ConvertOptions& options) {
   params.output_path = options.output.c_str();
   params.type = options.type.c_str();
   params.exit_layer = options.exit_layer;
+  params.pre_tokenizer = options.pre.c_str();
   params.overwrite = options.force ? 1 : 0;
   Progress progress;
   try {
@@ -75,6 +76,10 @@ void add_convert(CLI::App& app, ExitCode& code) {
              "Layer after which the model was trained to exit early (LayerSkip), counted from 1; 0: what the checkpoint says")
       ->capture_default_str()
       ->type_name("LAYER");
+  command
+      ->add_option("--pre", options->pre,
+                   "How the tokenizer cuts words (tokenizer.ggml.pre), where it is not as tokenizer.json says; \"help\" lists the names")
+      ->type_name("NAME");
   command->add_flag("--force", options->force, "Replace OUTPUT where it is there already");
   command->footer(
       std::string(

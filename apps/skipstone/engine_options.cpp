@@ -51,10 +51,19 @@ skipstone_engine_params engine_params(const std::string& model, const EngineOpti
   skipstone_engine_params params = skipstone::engine_params();
   params.model_path = model.c_str();
   params.device = options.device_option->count() > 0 ? options.device.c_str() : nullptr;
+  params.pre_tokenizer = options.pre.c_str();
   params.context = options.context;
   params.kv_type = kv_type(options.kv);
   params.tuning = options.no_tune ? SKIPSTONE_TUNING_OFF : SKIPSTONE_TUNING_AUTOMATIC;
   return params;
+}
+
+void add_pre_option(CLI::App& command, std::string& pre) {
+  command
+      .add_option("--pre", pre,
+                  "How a byte-level BPE tokenizer cuts words, where the file says it wrongly or not; \"help\" lists the names")
+      ->envname("SKIPSTONE_PRE")
+      ->type_name("NAME");
 }
 
 void add_device_option(CLI::App& command, EngineOptions& options) {
@@ -70,6 +79,7 @@ void add_engine_options(CLI::App& command, EngineOptions& options) {
       ->envname("SKIPSTONE_CTX")
       ->capture_default_str();
   add_kv_option(command, options.kv);
+  add_pre_option(command, options.pre);
   add_device_option(command, options);
   command
       .add_flag("--no-tune", options.no_tune,

@@ -10,7 +10,7 @@
 namespace cli {
 
 struct EngineOptions {
-  std::string device, kv = "auto";
+  std::string device, kv = "auto", pre;
   CLI::Option* device_option = nullptr;
   std::uint32_t context = 0;
   bool no_tune = false;
@@ -21,10 +21,13 @@ void add_kv_option(CLI::App& command, std::string& kv);
 /// The skipstone_kv_type that a value of --kv means.
 std::int32_t kv_type(const std::string& kv);
 
+/// Adds --pre; `pre` gets its value.
+void add_pre_option(CLI::App& command, std::string& pre);
+
 /// Adds --device.
 void add_device_option(CLI::App& command, EngineOptions& options);
 
-/// Adds --ctx, --kv, --device and --no-tune.
+/// Adds --ctx, --kv, --pre, --device and --no-tune.
 void add_engine_options(CLI::App& command, EngineOptions& options);
 
 /// Loads with a line of progress. Throws Failure with the exit code that fits, also where a signal came.

@@ -102,6 +102,7 @@ void inspect(const InspectOptions& options) {
   params.model_path = options.file.c_str();
   params.context = options.engine.context;
   params.kv_type = kv_type(options.engine.kv);
+  params.pre_tokenizer = options.engine.pre.c_str();
   std::string report;
   try {
     report = skipstone::inspect(params);

@@ -252,7 +252,9 @@ void add_run(CLI::App& app, ExitCode& code) {
   CLI::App* command = app.add_subcommand("run", "Continue a prompt");
   const auto options = std::make_shared<RunOptions>();
   RunOptions& o = *options;
-  command->add_option("-m,--model", o.model, "Model file (GGUF); default: the bundled model")
+  command
+      ->add_option("-m,--model", o.model,
+                   std::string("Model file (GGUF) of a family that runs (") + skipstone_architectures() + "); default: the bundled model")
       ->envname("SKIPSTONE_MODEL")
       ->type_name("FILE");
   add_prompt_options(*command, o);

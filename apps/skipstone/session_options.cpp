@@ -12,8 +12,8 @@ namespace cli {
 std::string drafters_help() {
   std::string text = "Drafters:\n";
   for (const skipstone_drafter_info& info : skipstone::drafters()) {
-    text += fmt::format("  {:<10}{}\n", info.name, info.summary);
-    if (*info.options != '\0') text += fmt::format("            {}:{}\n", info.name, info.options);
+    text += fmt::format("  {:<11}{}\n", info.name, info.summary);
+    if (*info.options != '\0') text += fmt::format("             {}:{}\n", info.name, info.options);
   }
   return text + "A+B: A, and B in the rounds in which A has nothing good, as suffix:min=3+asd:k=4.\n";
 }

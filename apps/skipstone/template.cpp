@@ -3,6 +3,7 @@
 #include <string>
 
 #include "commands.h"
+#include "engine_options.h"
 #include "json/json.h"
 #include "model_path.h"
 #include "output.h"
@@ -15,7 +16,7 @@ namespace {
 using Json = skipstone::SortedJson;
 
 struct TemplateOptions {
-  std::string model, messages, tools, options, chat_template;
+  std::string model, messages, tools, options, chat_template, pre;
   std::string jinja, variables, now;
   std::string colour = "auto";
   bool json = false, continues = false, no_generation_prompt = false;
@@ -58,7 +59,7 @@ std::string template_text(const std::string& wanted) {
 skipstone::Chat open_chat(const TemplateOptions& options) {
   const std::string wanted = template_text(options.chat_template);
   try {
-    return skipstone::Chat::open(options.model.empty() ? bundled_model() : options.model, wanted);
+    return skipstone::Chat::open(options.model.empty() ? bundled_model() : options.model, wanted, options.pre);
   } catch (const skipstone::error& error) {
     throw Failure(exit_code(error.status(), true), error.what());
   }
@@ -111,6 +112,7 @@ void add_template(CLI::App& app, ExitCode& code) {
   command->add_option("-m,--model", options->model, "A GGUF file; without it, the bundled model")
       ->envname("SKIPSTONE_MODEL")
       ->type_name("FILE");
+  add_pre_option(*command, options->pre);
   command->add_option("--messages", options->messages, "The conversation as JSON, in OpenAI's form; -: standard input")->type_name("FILE");
   command->add_option("--tools", options->tools, "The tools as JSON, in OpenAI's form")->type_name("FILE");
   command->add_option("--options", options->options, "A JSON object of further variables, such as {\"enable_thinking\": false}")

@@ -85,6 +85,7 @@ void add_tune_device(CLI::App& app, ExitCode& code) {
   command->add_option("-m,--model", options->model, "Model file (GGUF) whose weights are used; default: the bundled model")
       ->envname("SKIPSTONE_MODEL")
       ->type_name("FILE");
+  add_pre_option(*command, options->engine.pre);
   add_device_option(*command, options->engine);
   add_number(*command, "--seconds", options->seconds, "Stop after about this long")->envname("SKIPSTONE_SECONDS")->capture_default_str();
   command->add_flag("--json", options->json, "JSON instead of a table")->envname("SKIPSTONE_JSON");

@@ -48,6 +48,7 @@ typedef struct skipstone_chat_params {
   /* NULL or "": the model's own; where it has none, the one that its special tokens suggest, and "plain" for base models. Or one of
    * skipstone_chat_templates(), or "model:NAME" for one that the model has beside its own, or Jinja text: whatever holds "{{" or "{%". */
   const char* chat_template;
+  const char* pre_tokenizer; /* for skipstone_chat_open(), as in skipstone_engine_params; an engine has its own */
 } skipstone_chat_params;
 
 SKIPSTONE_API void skipstone_chat_params_init(skipstone_chat_params* params, size_t struct_size);

@@ -42,9 +42,10 @@ class Chat {
   }
 
   /// From the model file alone, without a device.
-  static Chat open(const std::string& model_path, const std::string& chat_template = {}) {
+  static Chat open(const std::string& model_path, const std::string& chat_template = {}, const std::string& pre_tokenizer = {}) {
     skipstone_chat_params params = chat_params();
     params.chat_template = chat_template.c_str();
+    params.pre_tokenizer = pre_tokenizer.c_str();
     skipstone_chat* chat = nullptr;
     check(skipstone_chat_open(model_path.c_str(), &params, &chat));
     Chat opened;

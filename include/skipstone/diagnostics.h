@@ -18,6 +18,7 @@ typedef struct skipstone_inspect_params {
   const char* model_path;
   uint32_t context; /* tokens that the memory plan is for; 0: what the model was trained for, at most 4096 */
   int32_t kv_type;  /* skipstone_kv_type */
+  const char* pre_tokenizer; /* as in skipstone_engine_params */
 } skipstone_inspect_params;
 
 SKIPSTONE_API void skipstone_inspect_params_init(skipstone_inspect_params* params, size_t struct_size);
@@ -27,6 +28,9 @@ SKIPSTONE_API void skipstone_inspect_params_init(skipstone_inspect_params* param
  * words; "layer_groups": [{"first", "last", "window": 0 for none, "rotates", "local_rope", "norm_before", "norm_after", "qk_norm", "mlp",
  * "fused_qkv", "fused_gate_up"}], neighbouring layers that compute alike; numbers of RoPE, scales and softcaps, 0 where there is none. */
 SKIPSTONE_API skipstone_status skipstone_inspect(const skipstone_inspect_params* params, char** json);
+
+/* The model families that this library runs, by their names in GGUF files (general.architecture): "llama, exaone4, ...". Static text. */
+SKIPSTONE_API const char* skipstone_architectures(void);
 
 /* One case of the self-test. `name` says kernel, format and shape; `detail` what differed ("" where it passed). */
 typedef struct skipstone_check {

@@ -58,6 +58,10 @@ typedef struct skipstone_engine_params {
   /* How many bytes model_data has; or how many of model_fd's file are the model, from model_offset on (0: all up to its end). */
   uint64_t model_bytes;
   uint64_t model_offset; /* of model_fd alone: for a model inside a larger file */
+  /* How a byte-level BPE tokenizer cuts texts into words, in place of the rule that the model's file names (tokenizer.ggml.pre): for files
+   * that name one which this library does not know, or the wrong one. NULL or "": the file's. SKIPSTONE_INVALID_ARGUMENT with all names for
+   * one that is not known, and where the tokenizer is of another kind. */
+  const char* pre_tokenizer;
 } skipstone_engine_params;
 
 SKIPSTONE_API void skipstone_engine_params_init(skipstone_engine_params* params, size_t struct_size);

@@ -20,6 +20,8 @@ typedef struct skipstone_convert_params {
   int32_t overwrite;           /* 0: SKIPSTONE_INVALID_ARGUMENT where output_path is there already */
   skipstone_progress_fn progress;
   void* user_data;
+  const char* pre_tokenizer; /* the rule that the file is to name for byte-level BPE, as in skipstone_engine_params; NULL or "": the one that
+                                the checkpoint's tokenizer.json describes */
 } skipstone_convert_params;
 
 SKIPSTONE_API void skipstone_convert_params_init(skipstone_convert_params* params, size_t struct_size);

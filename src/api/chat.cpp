@@ -122,7 +122,8 @@ skipstone_status skipstone_chat_open(const char* model_path, const skipstone_cha
     api::require(chat, "chat");
     *chat = nullptr;
     const gguf::File file = gguf::File::open(model_path);
-    const auto tokenizer = std::make_shared<const text::Tokenizer>(text::Vocabulary::from(file));
+    const std::string pre = api::text_or_empty(api::adopt(params).pre_tokenizer);
+    const auto tokenizer = std::make_shared<const text::Tokenizer>(text::Vocabulary::from(file, pre));
     *chat = make_chat(tokenizer, text::chat_templates(file), params);
   });
 }

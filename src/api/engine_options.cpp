@@ -7,6 +7,7 @@
 #include "api/guard.h"
 #include "api/vulkan_host.h"
 #include "base/input_file.h"
+#include "text/pretokenizer.h"
 
 namespace skipstone::api {
 
@@ -40,6 +41,12 @@ void check_source(const skipstone_engine_params& params) {
   if (params.model_offset != 0 && params.model_fd < 0) fail(Code::invalid_argument, "model_offset is set, but model_fd is not");
 }
 
+void check_pre_tokenizer(const skipstone_engine_params& params) {
+  if (text_or_empty(params.pre_tokenizer).empty()) return;
+  if (params.synthetic != nullptr) fail(Code::invalid_argument, "pre_tokenizer is set, but a synthetic model has no tokenizer");
+  text::PreTokenizer::require(params.pre_tokenizer);
+}
+
 /// What stands for a model's file; none where that has a path or the model is synthetic.
 std::shared_ptr<const InputFile> model_file(const skipstone_engine_params& params) {
   if (params.model_data != nullptr) {
@@ -65,6 +72,8 @@ engine::EngineOptions engine_options(const skipstone_engine_params& params) {
   options.model_path = text_or_empty(params.model_path);
   options.model_file = model_file(params);
   options.synthetic = text_or_empty(params.synthetic);
+  options.pre_tokenizer = text_or_empty(params.pre_tokenizer);
+  check_pre_tokenizer(params);
   options.device = wanted_device(params.device);
   options.context = params.context;
   options.kv = static_cast<engine::KvType>(params.kv_type);

@@ -120,7 +120,7 @@ Json describe(const skipstone_inspect_params& params) {
   try {
     const model::Config config = model::Config::from(file);
     document["model"] = model_json(config);
-    engine::read_model(file, config);
+    engine::read_model(file, config, text_or_empty(params.pre_tokenizer));
     document["memory_plan"] = plan_json(engine::plan_memory(file, config, params.context, static_cast<engine::KvType>(params.kv_type)));
   } catch (const Error& error) {
     // A sound file that this build does not run is still worth looking at; a damaged one is not.
@@ -147,6 +147,8 @@ skipstone_inspect_params defaults<skipstone_inspect_params>() {
 using namespace skipstone;
 
 extern "C" {
+
+const char* skipstone_architectures(void) { return model::architecture_names(); }
 
 void skipstone_inspect_params_init(skipstone_inspect_params* params, size_t struct_size) { api::init(params, struct_size); }
 

@@ -14,6 +14,7 @@ struct ConvertOptions {
   std::string output;
   FileType type = FileType::f16;  ///< of the matrices; see TensorTypes
   std::uint32_t exit_layer = 0;   ///< the early exit the checkpoint was trained for; 0: what the checkpoint says
+  std::string pre_tokenizer;      ///< as for write_tokenizer()
   bool overwrite = false;         ///< a file that is there is replaced, once the new one is whole
   gguf::WriteProgress progress;
 };

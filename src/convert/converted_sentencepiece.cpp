@@ -1,6 +1,8 @@
 #include "convert/converted_sentencepiece.h"
 
-#include <unordered_set>
+#include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "base/log.h"
 #include "base/status.h"
@@ -57,55 +59,37 @@ bool prefix_of_metaspace(const SortedJson& metaspace, const std::string& path) {
   return true;
 }
 
-std::string key_of(const MergePair& pair) { return pair.left + ' ' + pair.right; }
-
-/// Scores fall from merge to merge. All ways to make a token share its score, so they have to stand together in the list.
-void set_scores(const std::vector<MergePair>& merges, TokenList& tokens) {
-  std::vector<bool> scored(tokens.texts.size(), false);
-  float next = 0;
-  Token last = -1;
-  for (const MergePair& pair : merges) {
-    const Token token = tokens.find(pair.left + pair.right);
-    const auto index = static_cast<std::size_t>(token);
-    if (token == last || tokens.types[index] != TokenType::normal) continue;
-    if (scored[index]) {
-      fail(Code::unsupported,
-           "{}: its merges make {} early and late, which scores of tokens cannot say; it was not made from SentencePiece", tokens.path(),
-           quote(tokens.texts[index]));
-    }
-    scored[index] = true;
-    tokens.scores[index] = next--;
-    last = token;
-  }
-  for (std::size_t i = 0; i < scored.size(); ++i) {
-    if (!scored[i] && tokens.types[i] == TokenType::normal) tokens.scores[i] = next--;
-  }
+bool is_normal(const TokenList& tokens, const std::string& text) {
+  const Token token = tokens.find(text);
+  return token >= 0 && tokens.types[static_cast<std::size_t>(token)] == TokenType::normal;
 }
 
-/// GGUF's llama tokenizer joins any two tokens whose text is a token, so the merges have to have all of these.
-void check_complete(const std::vector<MergePair>& merges, const TokenList& tokens) {
-  constexpr std::size_t kLongest = 512;  // bytes; SentencePiece itself stops at 16 characters unless told otherwise
-  std::unordered_set<std::string> pairs;
-  pairs.reserve(merges.size());
-  for (const MergePair& pair : merges) pairs.insert(key_of(pair));
-  const auto is_normal = [&](const std::string& text) {
-    const Token token = tokens.find(text);
-    return token >= 0 && tokens.types[static_cast<std::size_t>(token)] == TokenType::normal;
-  };
+/// GGUF's llama tokenizer joins any two tokens whose text is a token, the one with the best score first. Of the pairs that make a token
+/// only one ever stands in a text (MergeOrder::Way), so that one's place among the merges is the token's; other pairs, in the list or not,
+/// do not matter. Files have many of these: where pieces were given to SentencePiece (runs of spaces), they are in no useful order.
+void set_scores(const std::vector<MergePair>& merges, TokenList& tokens) {
+  const MergeOrder order(merges, tokens);
+  std::vector<std::pair<std::size_t, std::size_t>> ranked;  // rank, token; a token that no merge makes comes last
   for (std::size_t i = 0; i < tokens.texts.size(); ++i) {
     if (tokens.types[i] != TokenType::normal) continue;
     const std::string& text = tokens.texts[i];
-    if (text.size() > kLongest) {
-      fail(Code::unsupported, "{}: the token {} has {} bytes; it was not made from SentencePiece", tokens.path(), quote(text), text.size());
+    const MergeOrder::Way way = order.way(text);
+    const std::string left = text.substr(0, way.cut), right = text.substr(way.cut);
+    if (way.cut > 0 && way.rank == MergeOrder::Way::kNone && is_normal(tokens, left) && is_normal(tokens, right)) {
+      fail(Code::unsupported,
+           "{}: its merges do not join {} and {}, which do stand side by side, although {} is a token; it was not made from SentencePiece",
+           tokens.path(), quote(left), quote(right), quote(text));
     }
-    for (std::size_t at = 0; at < text.size();) {
-      at += text::utf8_front(std::string_view(text).substr(at)).size;
-      const MergePair pair{text.substr(0, at), text.substr(at)};
-      if (at == text.size() || !is_normal(pair.left) || !is_normal(pair.right) || pairs.contains(key_of(pair))) continue;
-      fail(Code::unsupported, "{}: its merges do not join {} and {} although {} is a token; it was not made from SentencePiece",
-           tokens.path(), quote(pair.left), quote(pair.right), quote(text));
-    }
+    ranked.emplace_back(way.rank, i);
   }
+  std::sort(ranked.begin(), ranked.end());
+  float next = 0;
+  for (const auto& [rank, token] : ranked) tokens.scores[token] = next--;
+}
+
+/// A cut at spaces after all spaces have become U+2581, which Gemma's files have, does nothing.
+bool cuts_nothing(const SortedJson& pre_tokenizer) {
+  return string_member(pre_tokenizer, "type") == "Split" && string_member(member(pre_tokenizer, "pattern"), "String") == " ";
 }
 
 }  // namespace
@@ -113,13 +97,13 @@ void check_complete(const std::vector<MergePair>& merges, const TokenList& token
 bool is_converted_sentencepiece(const SortedJson& file) {
   const SortedJson& pre_tokenizer = member(file, "pre_tokenizer");
   return boolean_member(member(file, "model"), "byte_fallback").value_or(false) &&
-         (pre_tokenizer.is_null() || string_member(pre_tokenizer, "type") == "Metaspace");
+         (pre_tokenizer.is_null() || cuts_nothing(pre_tokenizer) || string_member(pre_tokenizer, "type") == "Metaspace");
 }
 
 void read_converted_sentencepiece(const SortedJson& file, const std::vector<MergePair>& merges, SourceTokenizer& source) {
   TokenList& tokens = source.tokens;
   const SortedJson& pre_tokenizer = member(file, "pre_tokenizer");
-  if (pre_tokenizer.is_null()) {
+  if (pre_tokenizer.is_null() || cuts_nothing(pre_tokenizer)) {
     source.add_space_prefix = prefix_of_normalizer(member(file, "normalizer"), tokens.path());
   } else {
     const SortedJson& normalizer = member(file, "normalizer");
@@ -141,7 +125,6 @@ void read_converted_sentencepiece(const SortedJson& file, const std::vector<Merg
     if (tokens.types[i] == TokenType::normal && text::byte_of(tokens.texts[i]) >= 0) tokens.types[i] = TokenType::byte;
   }
   set_scores(merges, tokens);
-  check_complete(merges, tokens);
 }
 
 }  // namespace skipstone::convert

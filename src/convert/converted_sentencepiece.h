@@ -4,16 +4,14 @@
 #include <string>
 #include <vector>
 
+#include "convert/merge_order.h"
 #include "convert/source_tokenizer.h"
 #include "json/json_fwd.h"
 
 namespace skipstone::convert {
 
-struct MergePair {
-  std::string left, right;
-};
-
-/// Whether `file`, a tokenizer.json, is of that kind: BPE with byte fallback, and nothing that turns texts into bytes before merging.
+/// Whether `file`, a tokenizer.json, is of that kind: BPE with byte fallback, and nothing that cuts texts or turns them into bytes before
+/// merging.
 bool is_converted_sentencepiece(const SortedJson& file);
 
 /// Makes `source`, whose tokens are the vocabulary's, a "llama" tokenizer: types, the space prefix, and scores that merge in the order of

@@ -49,8 +49,11 @@ std::optional<bool> boolean_member(const SortedJson& object, const char* key) {
   return value.get<bool>();
 }
 
-std::string quote(const std::string& text) {
-  return '"' + shortened(text, 160) + '"';
+text::TokenFlags token_flags(const SortedJson& added_token) {
+  const auto says = [&](const char* key) { return boolean_member(added_token, key).value_or(false); };
+  return {says("lstrip"), says("rstrip"), says("single_word")};
 }
+
+std::string quote(const std::string& text) { return '"' + shortened(text, 160) + '"'; }
 
 }  // namespace skipstone::convert

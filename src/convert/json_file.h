@@ -5,6 +5,7 @@
 #include <string>
 
 #include "json/json_fwd.h"
+#include "text/tokenizer.h"
 
 namespace skipstone::convert {
 
@@ -26,6 +27,9 @@ const SortedJson& member(const SortedJson& object, const char* key);
 /// The member `key` where it is of that kind, otherwise nothing.
 std::optional<std::string> string_member(const SortedJson& object, const char* key);
 std::optional<bool> boolean_member(const SortedJson& object, const char* key);
+
+/// lstrip, rstrip and single_word of an added token.
+text::TokenFlags token_flags(const SortedJson& added_token);
 
 /// Text from a file as it may stand in a message: quoted, escaped, and shortened.
 std::string quote(const std::string& text);

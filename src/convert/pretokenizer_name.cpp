@@ -1,60 +1,71 @@
 #include "convert/pretokenizer_name.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/log.h"
 #include "base/status.h"
+#include "convert/family_tokenizer.h"
 #include "convert/json_file.h"
 #include "json/json.h"
+#include "text/pretokenizer_rules.h"
+#include "text/utf8.h"
 
 namespace skipstone::convert {
 namespace {
 
-// A pre-tokenizer as a list of steps, each written in one way only.
+// A pre-tokenizer as the patterns that it cuts at, one after the other, each written in one way only.
 using Steps = std::vector<std::string>;
-const std::string kByteLevel = "bytes";
-const std::string kDigits = "each digit";
-const std::string kNumbers = "digits";
-const std::string kPunctuation = "punctuation";
-
-// The patterns as in the tokenizer.json files of GPT-2 (what ByteLevel's use_regex stands for), Llama 3, Qwen2, DeepSeek Coder and Falcon.
+const std::string kBytes = "bytes";  // from here on, texts are bytes in disguise
+const std::string kDigit = R"(\p{N})", kDigits = R"(\p{N}+)";
+// ASCII's punctuation and symbols, and Unicode's punctuation: Rust's is_ascii_punctuation() and the categories P.
+const std::string kPunctuation = R"([\p{P}!-/:-@\[-`{-~])", kPunctuations = R"([\p{P}$+<=>^~|`]+)";
+// What ByteLevel's use_regex stands for: GPT-2's released encoder.
 const std::string kGpt2 = R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
-const std::string kLlama3 =
-    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
-const std::string kQwen2 =
-    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
-const std::string kChineseAndKorean = "[一-龥ࠀ-一가-퟿]+";
 
-std::string split(const std::string& pattern) { return "split at " + pattern; }
-
-struct Known {
-  const char* name;
-  bool ignore_merges;
-  Steps steps;
-  const char* caveat = nullptr;
-};
-
-const std::vector<Known>& known() {
-  static const std::vector<Known> table = {
-      {"gpt-2", false, {split(kGpt2), kByteLevel}},
-      {"llama-bpe", true, {split(kLlama3), kByteLevel}},
-      {"smaug-bpe", false, {split(kLlama3), kByteLevel}},
-      {"qwen2", false, {split(kQwen2), kByteLevel}},
-      // Also what SmolLM, Refact and CodeShell do; llama.cpp has a name for each and one rule for all.
-      {"starcoder", false, {kDigits, split(kGpt2), kByteLevel}},
-      {"deepseek-coder",
-       false,
-       {split("[\r\n]"), split(R"(\s?\p{L}+)"), split(R"(\s?\p{P}+)"), split(kChineseAndKorean), kDigits, kByteLevel}},
-      {"falcon",
-       false,
-       {kPunctuation, split(kGpt2), kByteLevel, kNumbers, split("[0-9][0-9][0-9]")},
-       "its last steps look at bytes in disguise and cut some letters apart (Cyrillic U+043C), which the GGUF rule of that name does not"},
-  };
-  return table;
+void replace_all(std::string& text, std::string_view from, std::string_view to) {
+  for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) text.replace(at, from.size(), to);
 }
 
+/// A regular expression with what files write in several ways written in one.
+std::string canonical(std::string_view regex) {
+  std::string all;
+  while (!regex.empty()) {
+    const text::Utf8Front front = text::utf8_front(regex);
+    if (front.kind == text::Utf8Front::Kind::character && front.code_point >= 0x80) {
+      all += fmt::format("\\x{{{:X}}}", static_cast<std::uint32_t>(front.code_point));
+    } else {
+      all += regex.substr(0, front.size);
+    }
+    regex.remove_prefix(front.size);
+  }
+  const std::vector<std::pair<std::string_view, std::string_view>> same = {
+      {"\r", "\\r"},
+      {"\n", "\\n"},
+      {"\t", "\\t"},
+      {"\\/", "/"},
+      {"{1}", ""},
+      {"(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])", "(?i:'s|'t|'re|'ve|'m|'ll|'d)"},
+      {"'(?:[sSdDmMtT]|[lL][lL]|[vV][eE]|[rR][eE])", "(?i:'s|'t|'re|'ve|'m|'ll|'d)"},
+      {"'(?i:[sdmt]|ll|ve|re)", "(?i:'s|'t|'re|'ve|'m|'ll|'d)"},
+  };
+  for (const auto& [from, to] : same) replace_all(all, from, to);
+  return all;
+}
+
+/// Whether the patterns of o200k_base and its relatives match all of any text, so that keeping matches alone is the same as cutting at
+/// them.
+bool matches_everything(const std::string& regex) { return regex.ends_with(R"(|\s+)") && regex.find(R"([^\s\p{L})") != std::string::npos; }
+
 [[noreturn]] void refuse(const std::string& path, const std::string& what) {
-  fail(Code::unsupported, "{}: the pre-tokenizer {}, which no pre-tokenizer of GGUF that this build knows does", path, what);
+  fail(Code::unsupported,
+       "{}: the pre-tokenizer {}, which no pre-tokenizer of GGUF that this build knows does; --pre NAME (pre_tokenizer in the C API) "
+       "chooses one all the same",
+       path, what);
 }
 
 void append_split(const SortedJson& step, const std::string& path, Steps& steps) {
@@ -65,17 +76,15 @@ void append_split(const SortedJson& step, const std::string& path, Steps& steps)
     const auto text = string_member(member(step, "pattern"), "String");
     refuse(path, "splits at the string " + quote(text.value_or("")));
   }
-  // These three match every character, so that keeping the matches alone is the same as cutting at them.
-  const bool matches_all = *regex == kGpt2 || *regex == kLlama3 || *regex == kQwen2;
-  const bool isolated = (behavior == "Isolated" && !invert) || (behavior == "Removed" && invert && matches_all);
+  const bool isolated = (behavior == "Isolated" && !invert) || (behavior == "Removed" && invert && matches_everything(*regex));
   if (!isolated) refuse(path, "splits at " + quote(*regex) + " with behaviour " + quote(behavior) + (invert ? ", inverted" : ""));
-  steps.push_back(split(*regex));
+  steps.push_back(canonical(*regex));
 }
 
 void append_byte_level(const SortedJson& step, const std::string& path, Steps& steps) {
   if (boolean_member(step, "add_prefix_space").value_or(true)) refuse(path, "puts a space before each text (add_prefix_space)");
-  if (boolean_member(step, "use_regex").value_or(true)) steps.push_back(split(kGpt2));
-  steps.push_back(kByteLevel);
+  if (boolean_member(step, "use_regex").value_or(true)) steps.push_back(kGpt2);
+  steps.push_back(kBytes);
 }
 
 void append_step(const SortedJson& step, const std::string& path, int depth, Steps& steps) {
@@ -90,34 +99,83 @@ void append_step(const SortedJson& step, const std::string& path, int depth, Ste
   } else if (type == "ByteLevel") {
     append_byte_level(step, path, steps);
   } else if (type == "Digits") {
-    steps.push_back(boolean_member(step, "individual_digits").value_or(false) ? kDigits : kNumbers);
+    steps.push_back(boolean_member(step, "individual_digits").value_or(false) ? kDigit : kDigits);
   } else if (type == "Punctuation" && string_member(step, "behavior") == "Contiguous") {
+    steps.push_back(kPunctuations);
+  } else if (type == "Punctuation" && string_member(step, "behavior").value_or("Isolated") == "Isolated") {
     steps.push_back(kPunctuation);
   } else {
     refuse(path, "has a step of type " + quote(type));
   }
 }
 
+std::string in_words(const std::string& step) {
+  if (step == kBytes) return step;
+  return step == kDigit ? "each digit" : step == kDigits ? "digits" : "split at " + step;
+}
+
 std::string written_out(const Steps& steps) {
   std::string all;
-  for (const std::string& step : steps) all += (all.empty() ? "" : ", then ") + quote(step);
+  for (const std::string& step : steps) all += (all.empty() ? "" : ", then ") + quote(in_words(step));
   return all;
+}
+
+/// The ways in which files may write `rule`.
+std::vector<Steps> written_ways(const text::PreTokenizerRule& rule) {
+  std::vector<Steps> ways = rule.written;
+  const bool patterns_alone =
+      std::all_of(rule.cuts.begin(), rule.cuts.end(), [](const text::Cut& cut) { return cut.mode == text::CutMode::isolate; });
+  if (ways.empty() && patterns_alone) {
+    ways.emplace_back();
+    for (const text::Cut& cut : rule.cuts) ways.back().push_back(cut.pattern);
+  }
+  for (Steps& way : ways) {
+    for (std::string& step : way) step = canonical(step);
+  }
+  return ways;
+}
+
+/// The rule that does `steps`, and with whole words as `whole_words` says; or, where the file does not take words whole, one that does.
+/// Null: there is none.
+const text::PreTokenizerRule* rule_for(const Steps& steps, bool whole_words) {
+  const text::PreTokenizerRule* found = nullptr;
+  for (const text::PreTokenizerRule& rule : text::pretokenizer_rules()) {
+    const std::vector<Steps> ways = written_ways(rule);
+    if (std::find(ways.begin(), ways.end(), steps) == ways.end()) continue;
+    if (rule.whole_words == whole_words) return &rule;
+    if (found == nullptr && !whole_words) found = &rule;
+  }
+  return found;
+}
+
+std::string name_for(const text::PreTokenizerRule& rule, const char* preferred) {
+  const bool known = preferred != nullptr && std::find(rule.names.begin(), rule.names.end(), preferred) != rule.names.end();
+  return known ? preferred : rule.names.front();
 }
 
 }  // namespace
 
-std::string pretokenizer_name(const SortedJson& pre_tokenizer, bool ignore_merges, const std::string& path) {
+std::string pretokenizer_name(const SortedJson& pre_tokenizer, bool ignore_merges, const std::function<bool()>& merging_gives_all,
+                              const std::string& family, const std::string& path) {
   if (!pre_tokenizer.is_object()) {
     fail(Code::unsupported, "{}: has no pre-tokenizer; only byte-level BPE and converted SentencePiece models can be converted", path);
   }
   Steps steps;
   append_step(pre_tokenizer, path, 0, steps);
-  for (const Known& candidate : known()) {
-    if (candidate.steps != steps || candidate.ignore_merges != ignore_merges) continue;
-    if (candidate.caveat != nullptr) log::warning("{}: has Falcon's pre-tokenizer; {}.", path, candidate.caveat);
-    return candidate.name;
+  Steps cuts = steps;
+  const auto bytes = std::find(cuts.begin(), cuts.end(), kBytes);
+  const bool cuts_bytes = bytes != cuts.end() && bytes + 1 != cuts.end();
+  if (bytes != cuts.end()) cuts.erase(bytes);
+  const text::PreTokenizerRule* rule = cuts.size() == steps.size() ? nullptr : rule_for(cuts, ignore_merges);
+  if (rule == nullptr || (cuts_bytes && rule->caveat == nullptr)) {
+    refuse(path, "does " + written_out(steps) + (ignore_merges ? " and takes whole words first (ignore_merges)" : ""));
   }
-  refuse(path, "does " + written_out(steps) + (ignore_merges ? " and takes whole words first (ignore_merges)" : ""));
+  if (rule->whole_words != ignore_merges && !merging_gives_all()) {
+    refuse(path,
+           "does " + written_out(steps) + " and never takes words whole (no ignore_merges), although merging does not give all tokens");
+  }
+  if (rule->caveat != nullptr) log::warning("{}: has the pre-tokenizer of {}; {}.", path, rule->names.front(), rule->caveat);
+  return name_for(*rule, family_tokenizer(family).pre);
 }
 
 }  // namespace skipstone::convert

@@ -1,11 +1,14 @@
 #include "convert/special_tokens.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include "base/log.h"
 #include "base/status.h"
+#include "convert/family_tokenizer.h"
 #include "convert/json_file.h"
 #include "json/json.h"
+#include "text/end_tokens.h"
 
 namespace skipstone::convert {
 namespace {
@@ -37,7 +40,8 @@ void add_decoder(const SortedJson& decoder, const std::string& path, TokenList& 
     if (written.empty() || stopped != end || error != std::errc() || !content) {
       fail(Code::bad_file, "{}: \"added_tokens_decoder\" has {}, which is no id with a token", path, quote(written));
     }
-    tokens.add_extra(id, *content, boolean_member(token, "special").value_or(false));
+    tokens.rename(id, *content);
+    tokens.add_extra(id, *content, boolean_member(token, "special").value_or(false), token_flags(token));
   }
 }
 
@@ -104,6 +108,28 @@ Token at_end_of_text(const std::optional<std::string>& template_token, Token tok
   return put;
 }
 
+/// The tokens of generation_config.json's (and config.json's) list of EOS that no reader ends at by itself: GGUF's keys for the end of a
+/// turn and of a message, where they are free, say the first two to every reader, and a key of this project's the others.
+void take_listed_ends(const Settings& settings, const TokenList& tokens, SpecialTokens& special) {
+  for (const SortedJson* file : {&settings.generation_config, &settings.config}) {
+    for (const SortedJson& each : member(*file, "eos_token_id")) {
+      if (!each.is_number_unsigned() || each.get<std::uint64_t>() >= tokens.texts.size()) continue;
+      const auto token = each.get<Token>();
+      const bool known = token == special.eos || token == special.eot || token == special.eom ||
+                         std::find(special.more_ends.begin(), special.more_ends.end(), token) != special.more_ends.end();
+      if (known || text::is_end_name(tokens.texts[static_cast<std::size_t>(token)], tokens.types[static_cast<std::size_t>(token)]))
+        continue;
+      if (special.eot < 0) {
+        special.eot = token;
+      } else if (special.eom < 0) {
+        special.eom = token;
+      } else {
+        special.more_ends.push_back(token);
+      }
+    }
+  }
+}
+
 }  // namespace
 
 void add_extra_tokens(const std::string& folder, const SortedJson& tokenizer_config, TokenList& tokens) {
@@ -123,8 +149,11 @@ SpecialTokens find_special_tokens(const std::string& folder, const SortedJson& t
   const Token eos_name = named(settings, "eos_token", tokens);
   special.bos = first_of({at_end_of_text(source.text_begin, bos_name, "BOS", tokens), numbered(settings, "bos_token", tokens), source.bos});
   special.eos = first_of({at_end_of_text(source.text_end, eos_name, "EOS", tokens), numbered(settings, "eos_token", tokens), source.eos});
-  special.eot = named(settings, "eot_token", tokens);
-  special.unknown = first_of({named(settings, "unk_token", tokens), source.unknown});
+  const FamilyTokenizer& family = family_tokenizer(string_member(settings.config, "model_type").value_or(""));
+  const auto of_family = [&](const char* written) { return written == nullptr ? Token{-1} : tokens.find(written); };
+  special.eot = first_of({named(settings, "eot_token", tokens), of_family(family.eot)});
+  take_listed_ends(settings, tokens, special);
+  special.unknown = first_of({named(settings, "unk_token", tokens), source.unknown, of_family(family.unknown)});
   special.padding = first_of({named(settings, "pad_token", tokens), numbered(settings, "pad_token", tokens), source.padding});
   return special;
 }

@@ -12,9 +12,11 @@ namespace skipstone::convert {
 void add_extra_tokens(const std::string& folder, const SortedJson& tokenizer_config, TokenList& tokens);
 
 /// Ids of BOS, EOS, EOT, unknown and padding: by name from tokenizer_config.json or special_tokens_map.json, else the ids of config.json or
-/// generation_config.json, else those the tokenizer has itself. `eot` is only ever named.
+/// generation_config.json, else those the tokenizer has itself. `eot` and `eom` are named, or are ids of a list of EOS that no reader would
+/// know by how they are written; `more_ends` are those of the list that no key is left for.
 struct SpecialTokens {
-  text::Token bos = -1, eos = -1, eot = -1, unknown = -1, padding = -1;
+  text::Token bos = -1, eos = -1, eot = -1, eom = -1, unknown = -1, padding = -1;
+  std::vector<text::Token> more_ends;
 };
 SpecialTokens find_special_tokens(const std::string& folder, const SortedJson& tokenizer_config, SourceTokenizer& source);
 

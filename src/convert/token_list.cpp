@@ -42,8 +42,14 @@ void TokenList::add(std::uint64_t id, std::string text, TokenType type, float sc
   types[index] = type;
 }
 
-void TokenList::add_extra(std::uint64_t id, const std::string& text, bool special) {
+void TokenList::add_extra(std::uint64_t id, const std::string& text, bool special, text::TokenFlags given) {
   const TokenType type = special ? TokenType::control : TokenType::user_defined;
+  if (id < rows_ && (given.strip_left || given.strip_right || given.single_word)) {
+    text::TokenFlags& own = flags[static_cast<Token>(id)];
+    own.strip_left |= given.strip_left;
+    own.strip_right |= given.strip_right;
+    own.single_word |= given.single_word;
+  }
   if (id >= texts.size() || types[static_cast<std::size_t>(id)] == kNoToken) return add(id, text, type, kExtraScore);
   const auto index = static_cast<std::size_t>(id);
   if (texts[index] != text) {
@@ -52,6 +58,16 @@ void TokenList::add_extra(std::uint64_t id, const std::string& text, bool specia
   if (special && types[index] == TokenType::unknown) return;  // it is special already, and says more
   types[index] = type;
   scores[index] = kExtraScore;
+}
+
+void TokenList::rename(std::uint64_t id, const std::string& text) {
+  if (id >= texts.size() || types[static_cast<std::size_t>(id)] != TokenType::normal || texts[static_cast<std::size_t>(id)] == text) return;
+  if (find(text) >= 0) return;  // add_extra() says what is wrong
+  std::string& written = texts[static_cast<std::size_t>(id)];
+  log::warning("{}: token {} is {} there, but {} among the added tokens, which counts.", path_, id, quote(written), quote(text));
+  ids_.erase(written);
+  ids_.emplace(text, static_cast<Token>(id));
+  written = text;
 }
 
 void TokenList::make_control(Token token) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -19,8 +20,11 @@ class TokenList {
   void add(std::uint64_t id, std::string text, text::TokenType type, float score = 0);
 
   /// A token that was added to a finished vocabulary, or one of that vocabulary marked as special (never spelled, only given by name)
-  /// or user-defined (always taken whole).
-  void add_extra(std::uint64_t id, const std::string& text, bool special);
+  /// or user-defined (always taken whole). Of flags that were given before, none is taken back.
+  void add_extra(std::uint64_t id, const std::string& text, bool special, text::TokenFlags flags = {});
+
+  /// Gives an ordinary token another text, as added tokens do that take the place of a piece: nothing merges to the old one any more.
+  void rename(std::uint64_t id, const std::string& text);
 
   /// Marks a token that the folder names as its BOS, EOS, ...: whatever text could spell until now becomes a control token.
   void make_control(text::Token token);
@@ -35,6 +39,7 @@ class TokenList {
   std::vector<std::string> texts;  ///< by id
   std::vector<float> scores;
   std::vector<text::TokenType> types;
+  std::map<text::Token, text::TokenFlags> flags;  ///< of the added tokens that have any
 
  private:
   static constexpr auto kNoToken = static_cast<text::TokenType>(0);  // types of ids that nothing has claimed

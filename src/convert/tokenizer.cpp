@@ -3,12 +3,15 @@
 #include <algorithm>
 
 #include "base/status.h"
+#include "convert/family_tokenizer.h"
 #include "convert/json_file.h"
 #include "convert/sentencepiece_model.h"
 #include "convert/special_tokens.h"
 #include "convert/tokenizer_json.h"
 #include "json/json.h"
+#include "text/end_tokens.h"
 #include "text/pretokenizer.h"
+#include "text/token_flags.h"
 #include "text/utf8.h"
 #include "text/vocabulary_check.h"
 
@@ -20,12 +23,12 @@ using text::TokenType;
 /// Llama 3 as Meta gives it away has a tokenizer.model that is none of SentencePiece's but lines of base64 and rank, "IQ== 0" first.
 bool is_tiktoken(const std::string& path) { return read_file(path).starts_with("IQ== 0"); }
 
-SourceTokenizer read_source(const std::string& folder, std::uint32_t rows) {
+SourceTokenizer read_source(const std::string& folder, std::uint32_t rows, const std::string& family, const std::string& pre) {
   const std::string model = folder + "/tokenizer.model";
   const std::string json_file = folder + "/tokenizer.json";
   const bool tiktoken = is_there(model) && is_tiktoken(model);
   if (is_there(model) && !tiktoken) return read_sentencepiece_model(model, rows);
-  if (is_there(json_file)) return read_tokenizer_json(json_file, rows);
+  if (is_there(json_file)) return read_tokenizer_json(json_file, rows, family, pre);
   if (tiktoken) {
     fail(Code::unsupported, "{}: is a list of tiktoken, not a SentencePiece model; the tokenizer.json of the same model can be converted",
          model);
@@ -74,7 +77,9 @@ text::Vocabulary finish(SourceTokenizer& source, const SpecialTokens& special, c
   v.bos = special.bos;
   v.eos = special.eos;
   v.eot = special.eot;
+  v.eom = special.eom;
   v.unknown = special.unknown;
+  v.flags = std::move(source.tokens.flags);
   v.add_bos = source.add_bos.value_or(false);
   v.add_eos = source.add_eos.value_or(false);
   v.add_space_prefix = source.add_space_prefix;
@@ -109,6 +114,7 @@ void write_keys(text::Vocabulary v, const SourceTokenizer& source, text::Token p
   set_id(writer, "tokenizer.ggml.bos_token_id", v.bos);
   set_id(writer, "tokenizer.ggml.eos_token_id", v.eos);
   set_id(writer, "tokenizer.ggml.eot_token_id", v.eot);
+  set_id(writer, "tokenizer.ggml.eom_token_id", v.eom);
   set_id(writer, "tokenizer.ggml.unknown_token_id", v.unknown);
   set_id(writer, "tokenizer.ggml.padding_token_id", padding);
   if (source.add_bos || bos_by_default) writer.set("tokenizer.ggml.add_bos_token", v.add_bos);
@@ -117,23 +123,43 @@ void write_keys(text::Vocabulary v, const SourceTokenizer& source, text::Token p
   if (source.remove_extra_whitespaces) writer.set("tokenizer.ggml.remove_extra_whitespaces", true);
 }
 
+/// What GGUF has no keys for.
+void write_own_keys(const text::Vocabulary& v, const std::vector<text::Token>& more_ends, gguf::Writer& writer) {
+  const auto write = [&](std::string_view key, const std::vector<std::int32_t>& ids) {
+    if (!ids.empty()) writer.set_integers(std::string(key), ids);
+  };
+  for (const text::TokenFlagKey& row : text::kTokenFlagKeys) {
+    std::vector<std::int32_t> ids;
+    for (const auto& [token, flags] : v.flags) {
+      if (flags.*row.flag) ids.push_back(token);
+    }
+    write(row.key, ids);
+  }
+  write(text::kEndTokensKey, more_ends);
+}
+
 }  // namespace
 
-void write_tokenizer(const std::string& folder, std::uint32_t vocabulary, gguf::Writer& writer) {
+void write_tokenizer(const std::string& folder, std::uint32_t vocabulary, gguf::Writer& writer, const std::string& pre) {
   constexpr std::uint32_t kMostRows = 1u << 24;  // sixty times the largest vocabulary in use; more is damage
   if (vocabulary == 0 || vocabulary > kMostRows) {
     fail(Code::bad_file, "{}: the model's embedding has {} rows; a vocabulary has 1 to {} tokens", folder, vocabulary, kMostRows);
   }
-  SourceTokenizer source = read_source(folder, vocabulary);
+  if (!pre.empty()) text::PreTokenizer::require(pre);
+  const std::string family = string_member(read_json_object_if_there(folder + "/config.json"), "model_type").value_or("");
+  SourceTokenizer source = read_source(folder, vocabulary, family, pre);
   const SortedJson config = read_json_object_if_there(folder + "/tokenizer_config.json");
   add_extra_tokens(folder, config, source.tokens);
   if (const auto said = boolean_member(config, "add_bos_token")) source.add_bos = said;
   if (const auto said = boolean_member(config, "add_eos_token")) source.add_eos = said;
   const auto prefix = boolean_member(config, "add_prefix_space");
   if (prefix && source.model == "llama") source.add_space_prefix = *prefix;
+  if (family_tokenizer(family).no_space_prefix) source.add_space_prefix = source.remove_extra_whitespaces = false;
   source.tokens.fill_up();
   const SpecialTokens special = find_special_tokens(folder, config, source);
-  write_keys(finish(source, special, folder), source, special.padding, writer);
+  const text::Vocabulary vocabulary_read = finish(source, special, folder);
+  write_own_keys(vocabulary_read, special.more_ends, writer);
+  write_keys(vocabulary_read, source, special.padding, writer);
   const std::string chat_template = chat_template_of(folder, config);
   if (!chat_template.empty()) writer.set("tokenizer.chat_template", chat_template);
 }

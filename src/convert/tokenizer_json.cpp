@@ -10,6 +10,7 @@
 #include "convert/json_file.h"
 #include "convert/pretokenizer_name.h"
 #include "json/json.h"
+#include "text/utf8.h"
 
 namespace skipstone::convert {
 namespace {
@@ -47,7 +48,8 @@ void add_added_tokens(const SortedJson& added, TokenList& tokens) {
   for (const SortedJson& token : added) {
     const auto content = string_member(token, "content");
     if (!content) fail(Code::bad_file, "{}: an added token has no content", tokens.path());
-    tokens.add_extra(id_of(member(token, "id"), *content, tokens.path()), *content, boolean_member(token, "special").value_or(false));
+    tokens.add_extra(id_of(member(token, "id"), *content, tokens.path()), *content, boolean_member(token, "special").value_or(false),
+                     token_flags(token));
   }
 }
 
@@ -140,19 +142,35 @@ void read_post_processor(const SortedJson& processor, SourceTokenizer& source, i
   for (const SortedJson& part : parts) read_post_processor(part, source, depth + 1);
 }
 
-void read_byte_level(const SortedJson& file, const std::vector<MergePair>& merges, SourceTokenizer& source) {
+bool merging_gives_all(const std::vector<MergePair>& merges, const TokenList& tokens) {
+  const MergeOrder order(merges, tokens);
+  for (std::size_t i = 0; i < tokens.texts.size(); ++i) {
+    const std::string& text = tokens.texts[i];
+    if (tokens.types[i] != TokenType::normal || text.empty() || text::utf8_front(text).size == text.size()) continue;
+    const MergeOrder::Way way = order.way(text);
+    if (way.cut == 0 || way.rank == MergeOrder::Way::kNone) return false;
+  }
+  return true;
+}
+
+void read_byte_level(const SortedJson& file, const std::vector<MergePair>& merges, const std::string& family, const std::string& pre,
+                     SourceTokenizer& source) {
   const std::string& path = source.tokens.path();
   check_normalizer(member(file, "normalizer"), path);
-  const bool ignore_merges = boolean_member(member(file, "model"), "ignore_merges").value_or(false);
   source.model = "gpt2";
-  source.pre = pretokenizer_name(member(file, "pre_tokenizer"), ignore_merges, path);
+  source.pre = pre;
+  if (pre.empty()) {
+    const bool ignore_merges = boolean_member(member(file, "model"), "ignore_merges").value_or(false);
+    const auto gives_all = [&] { return merging_gives_all(merges, source.tokens); };
+    source.pre = pretokenizer_name(member(file, "pre_tokenizer"), ignore_merges, gives_all, family, path);
+  }
   source.merges.reserve(merges.size());
   for (const MergePair& pair : merges) source.merges.push_back(pair.left + ' ' + pair.right);
 }
 
 }  // namespace
 
-SourceTokenizer read_tokenizer_json(const std::string& path, std::uint32_t rows) {
+SourceTokenizer read_tokenizer_json(const std::string& path, std::uint32_t rows, const std::string& family, const std::string& pre) {
   const SortedJson file = read_json_object(path);
   const SortedJson& model = member(file, "model");
   check_model(model, path);
@@ -162,7 +180,7 @@ SourceTokenizer read_tokenizer_json(const std::string& path, std::uint32_t rows)
   if (is_converted_sentencepiece(file)) {
     read_converted_sentencepiece(file, merges, source);
   } else {
-    read_byte_level(file, merges, source);
+    read_byte_level(file, merges, family, pre, source);
   }
   add_added_tokens(member(file, "added_tokens"), source.tokens);
   read_post_processor(member(file, "post_processor"), source);

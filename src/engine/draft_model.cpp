@@ -29,13 +29,14 @@ void check_vocabulary(const text::Vocabulary& own, std::uint32_t own_size, const
 }
 
 /// What can be said before anything is loaded.
-void check_file(const Engine& target, const std::string& path) {
+void check_file(Engine& target, const std::string& path) {
   const gguf::File file = gguf::File::open(path);
   const model::Config config = model::Config::from(file);
   if (!target.has_tokenizer()) {
     fail(Code::invalid_argument, "{} has no tokenizer, so no draft model can be compared with it", target.config().name);
   }
-  check_vocabulary(target.tokenizer().vocabulary(), target.config().vocabulary, text::Vocabulary::from(file), config.vocabulary, path);
+  const text::Vocabulary own = text::Vocabulary::from(file, target.state().pre_tokenizer);
+  check_vocabulary(target.tokenizer().vocabulary(), target.config().vocabulary, own, config.vocabulary, path);
   const std::uint32_t context = target.memory().context;
   if (config.context_trained > 0 && config.context_trained < context) {
     fail(Code::invalid_argument, "'{}' was trained for texts of {} tokens, and the context is {}; ask for a smaller one (--ctx {})", path,
@@ -55,6 +56,7 @@ std::shared_ptr<Engine> load(Engine& target, const std::string& file, const Prog
   EngineOptions options;
   options.model_path = file;
   options.context = target.memory().context;
+  options.pre_tokenizer = target.state().pre_tokenizer;
   options.tuning = target.state().tuning;
   options.progress = progress;
   return Engine::load_beside(target, options);

@@ -103,7 +103,8 @@ std::shared_ptr<Engine> Engine::load(const EngineOptions& options, const State* 
   report(options.progress, "reading model", 0.0);
   const gguf::File file = open_model(options);
   state.config = model::Config::from(file);
-  ReadModel read = read_model(file, state.config);
+  ReadModel read = read_model(file, state.config, options.pre_tokenizer);
+  state.pre_tokenizer = options.pre_tokenizer;
   state.tokenizer = std::move(read.tokenizer);
   state.fingerprint = file.fingerprint();
   state.chat_templates = text::chat_templates(file);

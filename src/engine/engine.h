@@ -63,6 +63,7 @@ struct EngineOptions {
   std::string model_path;
   std::shared_ptr<const InputFile> model_file;  ///< instead of a path: one that is open, or memory; let go of when the model is loaded
   std::string synthetic;      ///< instead of a file: model::synthetic_model()'s notation, with random weights made on the device
+  std::string pre_tokenizer;  ///< in place of the one that the model's file names (text/pretokenizer_rules.h); "": the file's
   std::string device;         ///< "" (best), a number of the list, or a part of a name
   std::uint32_t context = 0;  ///< 0: what the model was trained for, at most 4096
   KvType kv = KvType::automatic;

@@ -4,10 +4,10 @@
 
 namespace skipstone::engine {
 
-ReadModel read_model(const gguf::File& file, const model::Config& config) {
+ReadModel read_model(const gguf::File& file, const model::Config& config, const std::string& pre_tokenizer) {
   ReadModel model{model::find_tensors(file, config), nullptr};
   if (!file.has_data()) return model;
-  model.tokenizer = std::make_unique<text::Tokenizer>(text::Vocabulary::from(file));
+  model.tokenizer = std::make_unique<text::Tokenizer>(text::Vocabulary::from(file, pre_tokenizer));
   if (model.tokenizer->size() > config.vocabulary) {
     fail(Code::bad_file, "{}: the tokenizer has {} tokens, but the model only {}", file.path(), model.tokenizer->size(), config.vocabulary);
   }

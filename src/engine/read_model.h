@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "gguf/gguf.h"
 #include "model/config.h"
@@ -15,6 +16,7 @@ struct ReadModel {
 };
 
 /// All that is left to refuse once the shape is known: throws bad_file and unsupported for tensors and tokenizers that cannot be run.
-ReadModel read_model(const gguf::File& file, const model::Config& config);
+/// `pre_tokenizer`: as for text::Vocabulary::from().
+ReadModel read_model(const gguf::File& file, const model::Config& config, const std::string& pre_tokenizer);
 
 }  // namespace skipstone::engine

@@ -103,6 +103,8 @@ struct Architecture {
 };
 
 std::span<const Architecture> architectures();
+/// "llama, exaone4, ...", for messages.
+const char* architecture_names();
 /// nullptr where there is none.
 const Architecture* find_architecture(std::string_view name);
 

@@ -22,9 +22,8 @@ const Architecture& family_of(const gguf::File& file) {
   const std::string name = file.string("general.architecture", "");
   if (name.empty()) fail(Code::bad_file, "The file has no 'general.architecture'; it is not a language model, or its metadata is damaged.");
   if (const Architecture* row = find_architecture(name)) return *row;
-  std::string known;
-  for (const Architecture& row : architectures()) known += fmt::format("{}{}", known.empty() ? "" : ", ", row.name);
-  fail(Code::unsupported, "The model's architecture '{}' is not one that this version runs; it runs: {}.", gguf::escaped(name), known);
+  fail(Code::unsupported, "The model's architecture '{}' is not one that this version runs; it runs: {}.", gguf::escaped(name),
+       architecture_names());
 }
 
 /// Features that other programs compute under the same architecture name. Ignoring one would give wrong text, so each is refused.

@@ -169,7 +169,8 @@ std::string check_row(const abi::RowResult& got, const Finished& wanted) {
   // Each term's exponent is off by both logits; exp twice, in its block and in the merge; sums of positive terms.
   const Wanted all = choose(wanted.logits, 0);
   const double relative = 4 * wanted.tolerance + (2 * all.units / all.sum + static_cast<double>(wanted.logits.size()) + 8) * epsilon;
-  return differs("probability", got.probability, static_cast<double>(choice.probability), relative * static_cast<double>(choice.probability));
+  return differs("probability", got.probability, static_cast<double>(choice.probability),
+                 relative * static_cast<double>(choice.probability));
 }
 
 std::string check_finished(Bench& bench, std::uint32_t vocabulary, std::uint32_t rows, std::uint32_t kind, const Finish& how) {
@@ -275,8 +276,8 @@ void add(std::vector<Case>& cases, std::uint32_t vocabulary, std::uint32_t rows,
 }
 
 void add(std::vector<Case>& cases, std::uint32_t vocabulary, std::uint32_t rows, std::uint32_t kind, const Finish& how) {
-  const std::string name = fmt::format("argmax V={} rows={} logits {} scale={} cap={}{}", vocabulary, rows, kind, how.scale, how.cap,
-                                       how.bias ? " bias" : "");
+  const std::string name =
+      fmt::format("argmax V={} rows={} logits {} scale={} cap={}{}", vocabulary, rows, kind, how.scale, how.cap, how.bias ? " bias" : "");
   cases.push_back({"matvec", name, [=](Bench& bench) { return check_finished(bench, vocabulary, rows, kind, how); }});
 }
 

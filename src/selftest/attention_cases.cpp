@@ -19,7 +19,8 @@ using kernels::ResourceKind;
 
 std::size_t record_words(const AttentionShape& s) { return s.head_dim + ATTENTION_PARTIAL_EXTRA; }
 
-// What the merge is to give for one row and head from the chunks of keys `seen` .. `keys` - 1: sum a_c exp(m_c - m) / sum s_c exp(m_c - m). `magnitude`: the same with |a_c|.
+// What the merge is to give for one row and head from the chunks of keys `seen` .. `keys` - 1: sum a_c exp(m_c - m) / sum s_c exp(m_c - m).
+// `magnitude`: the same with |a_c|.
 void merge_chunks(const AttentionShape& s, const std::vector<float>& partial, std::uint32_t row, std::uint32_t head, std::uint32_t keys,
                   std::uint32_t seen, std::span<float> out, std::span<double> magnitude, double& range) {
   const std::uint32_t chunks = (keys - 1) / s.chunk + 1, begin = seen / s.chunk;

@@ -99,8 +99,8 @@ void append_position(const AttentionShape& shape, std::span<const std::uint32_t>
   to.insert(to.end(), scales.begin(), scales.end());
 }
 
-void copy_position(const AttentionShape& shape, std::span<const std::uint32_t> from, std::uint32_t from_position, std::span<std::uint32_t> to,
-                   std::uint32_t to_position) {
+void copy_position(const AttentionShape& shape, std::span<const std::uint32_t> from, std::uint32_t from_position,
+                   std::span<std::uint32_t> to, std::uint32_t to_position) {
   for (std::uint32_t head = 0; head < shape.kv_heads; ++head) {
     const Place source = place_of(shape, head, from_position), target = place_of(shape, head, to_position);
     std::copy_n(&from[source.vector], shape.kv_position_bytes() / 4, &to[target.vector]);

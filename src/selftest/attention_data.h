@@ -39,13 +39,14 @@ struct AttentionShapeRows {
   bool tree() const { return !parents.empty(); }
   kernels::Keys keys() const { return window ? kernels::Keys::window : tree() ? kernels::Keys::tree : kernels::Keys::text; }
   kernels::AttentionLayer layer() const { return {.window = layer_window}; }
-  std::uint32_t keys_of(std::uint32_t row) const;               ///< keys up to a row's own, without the layer's window: they have the chunks
-  std::uint32_t first_of(std::uint32_t row) const;              ///< of these keys the first that the layer's window leaves
+  std::uint32_t keys_of(std::uint32_t row) const;   ///< keys up to a row's own, without the layer's window: they have the chunks
+  std::uint32_t first_of(std::uint32_t row) const;  ///< of these keys the first that the layer's window leaves
   std::vector<std::uint32_t> visible(std::uint32_t row) const;  ///< the slots that a row reads, in the order of their positions
   std::string text() const;  ///< "f16 H=8/2 D=64 base=60 rows=9", "... tree", "... window=4,80", "... layer-window=7"
 };
 
-/// A filled cache for slots 0 .. base + rows - 1 and the queries of the rows. Behind these slots, and in those that no row sees, stands NaN.
+/// A filled cache for slots 0 .. base + rows - 1 and the queries of the rows. Behind these slots, and in those that no row sees, stands
+/// NaN.
 class AttentionData {
  public:
   AttentionData(const AttentionShapeRows& work, std::string_view seed);

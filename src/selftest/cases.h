@@ -25,7 +25,7 @@ struct Scope {
   Depth depth = Depth::quick;
   vk::Tuning tuning;
   vk::Tier tier = vk::Tier::base;  ///< the highest that device and build have
-  bool all_rows = false;           ///< every weight format with 1 to 32 rows, also on CPU devices, whose drivers take minutes to compile that
+  bool all_rows = false;  ///< every weight format with 1 to 32 rows, also on CPU devices, whose drivers take minutes to compile that
 };
 
 /// The cases of each operation. Every one has cases in both depths.

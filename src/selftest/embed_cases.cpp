@@ -44,8 +44,9 @@ std::string check(Bench& bench, gguf::Type format, std::uint32_t vocabulary, std
 
 void add(std::vector<Case>& cases, gguf::Type format, std::uint32_t k, std::uint32_t rows, std::uint32_t parts = 1, float scale = 1.0f) {
   constexpr std::uint32_t vocabulary = 67;
-  const std::string name = fmt::format("embed {} V={} K={} rows={}{}{}", suffix(format), vocabulary, k, rows,
-                                       parts > 1 ? fmt::format(" parts={}", parts) : "", scale != 1.0f ? fmt::format(" scale={}", scale) : "");
+  const std::string name =
+      fmt::format("embed {} V={} K={} rows={}{}{}", suffix(format), vocabulary, k, rows, parts > 1 ? fmt::format(" parts={}", parts) : "",
+                  scale != 1.0f ? fmt::format(" scale={}", scale) : "");
   cases.push_back({"embed", name, [=](Bench& bench) { return check(bench, format, vocabulary, k, rows, parts, scale); }});
 }
 

@@ -78,7 +78,9 @@ std::string check_attention(Bench& bench, Depth depth, const AttentionShape& sha
   const AttentionRows rows = make_rows(bench, shape, window, {});
   return compare_rows(
       bench, depth,
-      [&](Bench& b, const std::vector<std::uint32_t>& order) { return attend(b, rows, first_position + order.front(), order, kernels::Keys::text); },
+      [&](Bench& b, const std::vector<std::uint32_t>& order) {
+        return attend(b, rows, first_position + order.front(), order, kernels::Keys::text);
+      },
       true);
 }
 
@@ -92,7 +94,8 @@ std::string check_tree(Bench& bench, Depth depth, const AttentionShape& shape, s
     const std::vector<std::uint32_t> path = path_to(rows.work.parents, row);
     for (std::size_t i = 0; i < tree.size(); ++i) {
       Words chain = tree[i];
-      for (std::uint32_t at = 0; at < path.size(); ++at) copy_position(shape, tree[i], first_position + path[at], chain, first_position + at);
+      for (std::uint32_t at = 0; at < path.size(); ++at)
+        copy_position(shape, tree[i], first_position + path[at], chain, first_position + at);
       bench.put({caches[i]}, chain);
     }
     const auto base = first_position + static_cast<std::uint32_t>(path.size()) - 1;
@@ -112,12 +115,11 @@ std::string check_tree(Bench& bench, Depth depth, const AttentionShape& shape, s
 }
 
 void add(std::vector<Case>& cases, Depth depth, const AttentionShape& s, std::uint32_t window, bool tree) {
-  const std::string name = fmt::format("invariance attention {} H={}/{} D={}{}{}{}", to_string(s.kv_format), s.heads, s.kv_heads, s.head_dim,
-                                       window > 0 ? fmt::format(" layer-window={}", window) : "", s.softcap > 0.0f ? " softcap" : "",
-                                       tree ? " tree" : "");
-  cases.push_back({"attention", name, [=](Bench& bench) {
-                     return tree ? check_tree(bench, depth, s, window) : check_attention(bench, depth, s, window);
-                   }});
+  const std::string name =
+      fmt::format("invariance attention {} H={}/{} D={}{}{}{}", to_string(s.kv_format), s.heads, s.kv_heads, s.head_dim,
+                  window > 0 ? fmt::format(" layer-window={}", window) : "", s.softcap > 0.0f ? " softcap" : "", tree ? " tree" : "");
+  cases.push_back({"attention", name,
+                   [=](Bench& bench) { return tree ? check_tree(bench, depth, s, window) : check_attention(bench, depth, s, window); }});
 }
 
 }  // namespace

@@ -75,8 +75,8 @@ Sum silu(const Sum& x) {
 Sum gelu(const Sum& x) { return {ref::gelu(x.value), gelu_slope * x.bound + gelu_error(x.value)}; }
 
 Sum gated(const Sum& gate, const Sum& up) {
-  return {gate.value * up.value, gate.bound * (std::abs(up.value) + up.bound) + std::abs(gate.value) * up.bound +
-                                     4 * epsilon * std::abs(gate.value * up.value)};
+  return {gate.value * up.value,
+          gate.bound * (std::abs(up.value) + up.bound) + std::abs(gate.value) * up.bound + 4 * epsilon * std::abs(gate.value * up.value)};
 }
 
 // What a sum with its bias becomes before a residual is added.

@@ -89,7 +89,8 @@ std::vector<Case> matvec_cases(const Scope& scope) {
     if (scope.depth == Depth::full || format == gguf::Type::q8_0) {
       add(cases, {.format = format, .n = 100, .k = odd_k, .rows = 3, .bias = true, .residual = true});
     }
-    if (format == gguf::Type::q8_0) add(cases, {.format = format, .n = 100, .k = odd_k, .rows = 2, .norm = true, .activation = Activation::gated_silu});
+    if (format == gguf::Type::q8_0)
+      add(cases, {.format = format, .n = 100, .k = odd_k, .rows = 2, .norm = true, .activation = Activation::gated_silu});
     if (scope.depth == Depth::quick) continue;
     add(cases, {.format = format, .n = 1, .k = whole_blocks(format, 32), .rows = 1});
     add(cases, {.format = format, .n = 259, .k = 1024, .rows = 1});

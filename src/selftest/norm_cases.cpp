@@ -25,7 +25,8 @@ struct Shape {
   std::uint32_t lanes = 0;          ///< 0: the device's own
 
   std::string text() const {
-    std::string text = fmt::format("N={} rows={}{}{}{}", n, rows, centred ? " bias" : "", residual ? " residual" : "", last_row ? " last-row" : "");
+    std::string text =
+        fmt::format("N={} rows={}{}{}{}", n, rows, centred ? " bias" : "", residual ? " residual" : "", last_row ? " last-row" : "");
     if (scale != 1.0f) text += fmt::format(" scale={}", scale);
     if (size < 1.0f) text += " small";
     if (offset != 0.0f) text += fmt::format(" offset={}", offset);

@@ -112,7 +112,8 @@ std::string check(Bench& bench, const Shape& shape, const kernels::Selector& sel
     const std::uint32_t position = shape.base + static_cast<std::uint32_t>(path_to(shape.parents, row).size()) - 1;
     std::string difference = compare_with_oracle(turning, shape.q_local, position, before, row_of(q_got, q_width, row));
     if (!difference.empty()) return difference;
-    const std::vector<float> turned = rotated(std::span(k).subspan(std::size_t{row} * kv_width, kv_width), turning, table, k_row + position);
+    const std::vector<float> turned =
+        rotated(std::span(k).subspan(std::size_t{row} * kv_width, kv_width), turning, table, k_row + position);
     k_stored.insert(k_stored.end(), turned.begin(), turned.end());
   }
   std::string difference = bits_differ("K cache", bench.get<std::uint32_t>({ResourceKind::k_cache, 1}, a.kv_bytes() / 4),

@@ -140,6 +140,10 @@ PreTokenizer::~PreTokenizer() = default;
 
 bool PreTokenizer::knows(const std::string& name) { return find_rule(name) != nullptr; }
 
+void PreTokenizer::require(const std::string& name) {
+  if (!knows(name)) fail(Code::invalid_argument, "There is no pre-tokenizer \"{}\"; there are {}.", shortened(name), known_names());
+}
+
 std::string PreTokenizer::known_names() {
   std::string all;
   for (const PreTokenizerRule& rule : pretokenizer_rules()) {

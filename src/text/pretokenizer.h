@@ -17,6 +17,9 @@ class PreTokenizer {
 
   static bool knows(const std::string& name);
 
+  /// For a name that a caller chose: throws invalid_argument with every name where it is not known.
+  static void require(const std::string& name);
+
   /// Every name, as the table (pretokenizer_rules.h) has them, separated by ", ".
   static std::string known_names();
 

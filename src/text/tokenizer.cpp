@@ -5,6 +5,7 @@
 #include "base/status.h"
 #include "text/segmenter.h"
 #include "text/special_tokens.h"
+#include "text/token_flags.h"
 #include "text/vocabulary_check.h"
 
 namespace skipstone::text {
@@ -62,6 +63,29 @@ struct Tokenizer::Impl {
   }
 };
 
+namespace {
+
+const TokenFlags& flags_of(const Vocabulary& vocabulary, Token token) {
+  static const TokenFlags none;
+  if (vocabulary.flags.empty()) return none;
+  const auto found = vocabulary.flags.find(token);
+  return found == vocabulary.flags.end() ? none : found->second;
+}
+
+/// The first of `tokens` in `text` from `from` on that `accept` and its flags let stand, with the white space that it takes.
+template <typename Accept>
+SpecialTokens::Match find_added(const Vocabulary& vocabulary, const SpecialTokens& tokens, std::string_view text, std::size_t from,
+                                Accept&& accept) {
+  SpecialTokens::Match match = tokens.find(text, from, [&](const SpecialTokens::Match& found) {
+    return accept(found) && may_stand(flags_of(vocabulary, found.token), text, found.begin, found.begin + found.size);
+  });
+  if (match.token < 0) return match;
+  const auto [begin, end] = with_spaces_taken(flags_of(vocabulary, match.token), text, from, match.begin, match.begin + match.size);
+  return {begin, end - begin, match.token};
+}
+
+}  // namespace
+
 Tokenizer::Tokenizer(Vocabulary vocabulary) : impl_(std::make_unique<Impl>(std::move(vocabulary))) {}
 Tokenizer::~Tokenizer() = default;
 Tokenizer::Tokenizer(Tokenizer&&) noexcept = default;
@@ -93,7 +117,7 @@ std::vector<Stretch> Tokenizer::stretches(std::string_view text, std::span<const
   };
   std::vector<Stretch> all;
   for (std::size_t done = 0; done < text.size();) {
-    const SpecialTokens::Match match = impl_->all.find(text, done, accept);
+    const SpecialTokens::Match match = find_added(impl_->vocabulary, impl_->all, text, done, accept);
     const std::size_t end = std::min(match.begin, text.size());
     if (end > done) all.push_back({done, end, -1});
     if (match.token >= 0) all.push_back({end, end + match.size, match.token});
@@ -124,7 +148,7 @@ std::vector<Token> Tokenizer::encode(std::string_view text, bool add_special, bo
   const SpecialTokens& special = parse_special ? impl_->all : impl_->user_defined;
   bool after_special = true;  // a space goes before the text and after each special token, as SentencePiece encodes each stretch anew
   for (std::size_t done = 0; done < text.size();) {
-    const SpecialTokens::Match match = special.find(text, done);
+    const SpecialTokens::Match match = find_added(v, special, text, done, [](const SpecialTokens::Match&) { return true; });
     const std::size_t end = std::min(match.begin, text.size());
     if (end > done) {
       impl_->segmenter->append(text.substr(done, end - done), after_special, tokens);

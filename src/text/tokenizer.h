@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -19,10 +20,16 @@ using Token = std::int32_t;
 /// The numbers are those of tokenizer.ggml.token_type.
 enum class TokenType : std::int32_t { normal = 1, unknown = 2, control = 3, user_defined = 4, unused = 5, byte = 6 };
 
+/// How a special or user-defined token is looked for (tokenizer.json: lstrip, rstrip, single_word).
+struct TokenFlags {
+  bool strip_left = false, strip_right = false;  ///< white space on that side belongs to the token, and is gone
+  bool single_word = false;                      ///< not within a word
+};
+
 /// Everything a tokenizer is made of; from a GGUF file, or filled by hand (tests, converters).
 struct Vocabulary {
   std::string model;  ///< "llama" (SentencePiece BPE) or "gpt2" (byte-level BPE)
-  std::string pre;    ///< pre-tokenizer of "gpt2": default gpt-2 llama-bpe qwen2 deepseek-coder falcon starcoder smollm
+  std::string pre;    ///< pre-tokenizer of "gpt2": a name of pretokenizer_rules()
   std::vector<std::string> tokens;
   std::vector<float> scores;        ///< "llama"
   std::vector<TokenType> types;     ///< may be empty: all normal
@@ -31,11 +38,14 @@ struct Vocabulary {
   Token eom = -1, padding = -1;                                ///< for callers: no tokenizer needs them
   Token fill_prefix = -1, fill_suffix = -1, fill_middle = -1;  ///< in front of what surrounds a gap, and of what fills it; for callers
   std::vector<Token> end_of_generation;  ///< every token that ends a text (eos, eot, eom, and tokens named like <|im_end|>)
+  std::map<Token, TokenFlags> flags;     ///< of the tokens that have any
   bool add_bos = false, add_eos = false;
   bool add_space_prefix = true;
 
   /// Reads tokenizer.ggml.*; throws bad_file (missing, inconsistent lengths, ids out of range) or unsupported (model, pre-tokenizer).
-  static Vocabulary from(const gguf::File& file);
+  /// `pre`: the pre-tokenizer of "gpt2" in place of the one that the file names; "": the file's. Throws invalid_argument where this build
+  /// does not know it, or where the tokenizer is another that has none.
+  static Vocabulary from(const gguf::File& file, const std::string& pre = "");
 };
 
 /// Bytes [begin, end) of a text.
@@ -43,7 +53,7 @@ struct Span {
   std::size_t begin = 0, end = 0;
 };
 
-/// A part of a text that is one token as it stands, or is yet to be spelled with tokens (-1).
+/// A part of a text that is one token as it stands, with the white space that it takes, or is yet to be spelled with tokens (-1).
 struct Stretch {
   std::size_t begin = 0, end = 0;
   Token token = -1;

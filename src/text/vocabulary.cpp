@@ -1,23 +1,18 @@
-#include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 
+#include "base/escape.h"
 #include "base/log.h"
 #include "base/status.h"
 #include "gguf/gguf.h"
+#include "text/end_tokens.h"
 #include "text/pretokenizer.h"
 #include "text/segmenter.h"
+#include "text/token_flags.h"
 #include "text/vocabulary_check.h"
 
 namespace skipstone::text {
 namespace {
-
-// How the chat formats in use call the token that ends a turn or a text.
-constexpr std::array<std::string_view, 16> kEndNames = {
-    "</s>",       "<|endoftext|>", "<|end_of_text|>", "<|im_end|>",    "<|eot_id|>",      "<|eom_id|>",          "<|end|>",
-    "<|eot|>",    "<|EOT|>",       "<EOT>",           "<end_of_turn>", "<|end_of_turn|>", "<|end_of_sentence|>", "<｜end▁of▁sentence｜>",
-    "<|return|>", "<eos>"};
 
 Token token_id(const gguf::File& file, std::string_view key, Token fallback, std::size_t size) {
   if (file.find(key) == nullptr) return fallback >= 0 && static_cast<std::size_t>(fallback) < size ? fallback : -1;
@@ -67,21 +62,6 @@ std::vector<TokenType> token_types(const gguf::File& file) {
   return types;
 }
 
-void collect_end_tokens(Vocabulary& vocabulary) {
-  std::vector<Token>& ends = vocabulary.end_of_generation;
-  for (const Token token : {vocabulary.eos, vocabulary.eot, vocabulary.eom}) {
-    if (token >= 0) ends.push_back(token);
-  }
-  for (std::size_t i = 0; i < vocabulary.tokens.size(); ++i) {
-    const auto token = static_cast<Token>(i);
-    const TokenType type = type_of(vocabulary, token);
-    if (type != TokenType::control && type != TokenType::user_defined) continue;
-    if (std::find(kEndNames.begin(), kEndNames.end(), vocabulary.tokens[i]) != kEndNames.end()) ends.push_back(token);
-  }
-  std::sort(ends.begin(), ends.end());
-  ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
-}
-
 void check_lengths(const Vocabulary& v, Code code) {
   const std::size_t size = v.tokens.size();
   if (size == 0) fail(code, "The vocabulary has no tokens.");
@@ -94,6 +74,13 @@ void check_lengths(const Vocabulary& v, Code code) {
   for (std::size_t i = 0; i < size; ++i) {
     if (std::isnan(v.scores[i])) fail(code, "The score of token {} is not a number.", i);
   }
+}
+
+void check_chosen(const std::string& pre, const std::string& model, const gguf::File& file) {
+  PreTokenizer::require(pre);
+  if (model == "gpt2") return;
+  fail(Code::invalid_argument, "{}: the pre-tokenizer {} was asked for, but only byte-level BPE (gpt2) has one, and this tokenizer is {}.",
+       file.path(), pre, shortened(model));
 }
 
 }  // namespace
@@ -123,13 +110,14 @@ TokenType type_of(const Vocabulary& vocabulary, Token token) {
   return vocabulary.types.empty() ? TokenType::normal : vocabulary.types[static_cast<std::size_t>(token)];
 }
 
-Vocabulary Vocabulary::from(const gguf::File& file) {
+Vocabulary Vocabulary::from(const gguf::File& file, const std::string& pre) {
   Vocabulary v;
   v.model = file.string("tokenizer.ggml.model", "");
   if (v.model.empty()) fail(Code::bad_file, "{} has no tokenizer (tokenizer.ggml.model is missing).", file.path());
   const std::vector<std::string>* tokens = file.strings("tokenizer.ggml.tokens");
   if (tokens == nullptr || tokens->empty())
     fail(Code::bad_file, "{} has no vocabulary (tokenizer.ggml.tokens is missing or empty).", file.path());
+  if (!pre.empty()) check_chosen(pre, v.model, file);
   v.tokens = *tokens;
   v.types = token_types(file);
   const std::size_t size = v.tokens.size();
@@ -149,7 +137,7 @@ Vocabulary Vocabulary::from(const gguf::File& file) {
     const std::vector<std::string>* merges = file.strings("tokenizer.ggml.merges");
     if (merges == nullptr) fail(Code::bad_file, "{} has a gpt2 tokenizer without merges (tokenizer.ggml.merges is missing).", file.path());
     v.merges = *merges;
-    v.pre = file.string("tokenizer.ggml.pre", "");
+    v.pre = pre.empty() ? file.string("tokenizer.ggml.pre", "") : pre;
     if (v.pre.empty()) {
       log::warning("{} does not name its pre-tokenizer (tokenizer.ggml.pre); using \"default\", which may cut words differently.",
                    file.path());
@@ -161,7 +149,8 @@ Vocabulary Vocabulary::from(const gguf::File& file) {
   v.add_eos = file.boolean("tokenizer.ggml.add_eos_token", false);
   v.add_space_prefix = file.boolean("tokenizer.ggml.add_space_prefix", llama);
   check_vocabulary(v, Code::bad_file);
-  collect_end_tokens(v);
+  collect_end_tokens(v, listed_end_tokens(file, size));
+  read_token_flags(file, v);
   return v;
 }
 

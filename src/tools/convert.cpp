@@ -14,6 +14,7 @@ void run(const skipstone_convert_params& params) {
   options.output = params.output_path;
   options.type = convert::parse_file_type(text_or_empty(params.type));
   options.exit_layer = params.exit_layer;
+  options.pre_tokenizer = text_or_empty(params.pre_tokenizer);
   options.overwrite = params.overwrite != 0;
   if (params.progress != nullptr) {
     options.progress = [&](std::uint64_t written, std::uint64_t total) {

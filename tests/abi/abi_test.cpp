@@ -35,7 +35,7 @@ TEST(Abi, SharedBlocksAreSeen) {
     if (!kernel.spirv.empty() && reflect(kernel.spirv).blocks.count("State") != 0) with_state.insert(kernel.abi);
   }
   EXPECT_EQ(with_state, (std::set<std::string>{"advance", "attention", "attention_merge", "attention_prefill", "attention_serial",
-                                               "cosine_sum", "embed", "keep_rows", "move_kv", "rms_norm", "rope_store"}));
+                                               "cosine_sum", "embed", "keep_rows", "move_kv", "norm", "rms_norm", "rope_store"}));
   EXPECT_EQ(reflect(kernel_named("matvec_q8_0").spirv).blocks.at("Partial").size(), 4u);
   EXPECT_EQ(reflect(kernel_named("argmax_merge").spirv).blocks.at("RowResult").size(), 4u);
   EXPECT_EQ(reflect(kernel_named("argmax_merge").spirv).blocks.at("Partial").size(), 4u);
@@ -68,9 +68,9 @@ TEST(Abi, DriftIsSeen) {
   };
   EXPECT_NE(drifted([](Contract& c) { std::swap(c.push[0].name, c.push[1].name); }), "");
   EXPECT_NE(drifted([](Contract& c) { c.push[2].offset += 4; }), "");
-  EXPECT_NE(drifted([](Contract& c) { c.push.back().type = "uint"; }), "");
+  EXPECT_NE(drifted([](Contract& c) { c.push.back().type = "float"; }), "");
   EXPECT_NE(drifted([](Contract& c) { c.push.pop_back(); }), "");
-  EXPECT_NE(drifted([](Contract& c) { c.push.push_back({"more", "uint", 24}); }), "");
+  EXPECT_NE(drifted([](Contract& c) { c.push.push_back({"more", "uint", 32}); }), "");
   EXPECT_NE(drifted([](Contract& c) { c.push_bytes += 4; }), "");
   EXPECT_NE(drifted([](Contract& c) { c.constants[2].name = "HEAD_SIZE"; }), "");
   EXPECT_NE(drifted([](Contract& c) { c.constants[4].fallback = 32; }), "");

@@ -48,6 +48,7 @@ using uint = std::uint32_t;
 const std::map<std::string_view, std::function<Contract()>> contracts = {
     CONTRACT("embed", Embed, EMBED),
     CONTRACT("rms_norm", RmsNorm, RMS_NORM),
+    CONTRACT("norm", Norm, NORM),
     CONTRACT("head_norm", HeadNorm, HEAD_NORM),
     CONTRACT("matvec", Matvec, MATVEC),
     CONTRACT("matmul", Matmul, MATMUL),

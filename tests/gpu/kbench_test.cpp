@@ -106,6 +106,29 @@ TEST(Kbench, MatricesAreReadInTurn) {
   EXPECT_EQ(results[1].flops, 4 * 2.0 * 128 * 64);
 }
 
+TEST(Kbench, AWindowCountsWhatRowsSee) {
+  kernels::Library library(TestDevice::get().device, "");
+  Settings settings = small();
+  settings.operations = {"attention", "attention_merge", "attention_prefill"};
+  settings.sizes.window = 16;
+  settings.sizes.softcap = 30.0f;
+  settings.rows = {1, 4};
+  const std::vector<Result> results = measure(settings, library);
+  ASSERT_EQ(results.size(), 6u);
+  for (const Result& result : results) {
+    EXPECT_EQ(result.failure, "") << result.kernel;
+    EXPECT_NE(result.shape.find("w16 cap30"), std::string::npos) << result.shape;
+  }
+  // Each row has 16 keys of four heads of 16 dimensions; four rows share 19 keys and values of two heads, in halves.
+  EXPECT_EQ(results[0].flops, 4.0 * 16 * 4 * 16);
+  EXPECT_EQ(results[1].flops, 4 * results[0].flops);
+  EXPECT_EQ(results[1].bytes, 2 * 19 * 2 * 16 * 2 + 4 * 4 * 16 * 4.0);
+  EXPECT_EQ(results[5].bytes, results[1].bytes + 4 * 4 * 16 * 4.0);
+  // Keys 55 .. 70 and 58 .. 73 lie in the first two chunks of 64 of each row.
+  EXPECT_EQ(results[2].flops, 2.0 * 4 * 2 * (16 + ATTENTION_PARTIAL_EXTRA));
+  EXPECT_EQ(results[3].flops, 4 * results[2].flops);
+}
+
 TEST(Kbench, PeakIsPlausible) {
   const double peak = peak_flops(TestDevice::get().device);
   EXPECT_GT(peak, 1e8);

@@ -32,6 +32,14 @@ foreach(file include/skipstone/skipstone.h include/skipstone/skipstone.hpp inclu
   endif()
 endforeach()
 
+if(EXISTS ${BUILD}/apps/skipstone/share/man/man1/skipstone.1)
+  foreach(file man/man1/skipstone-run.1 bash-completion/completions/skipstone zsh/site-functions/_skipstone fish/vendor_completions.d/skipstone.fish)
+    if(NOT EXISTS ${prefix}/share/${file})
+      message(FATAL_ERROR "share/${file} was not installed")
+    endif()
+  endforeach()
+endif()
+
 run("find_package" ${CMAKE_COMMAND} -S ${SOURCE}/consumer -B ${WORK}/found -G ${GENERATOR} -DCMAKE_CXX_COMPILER=${CXX}
     -DCMAKE_PREFIX_PATH=${prefix} -DCMAKE_CXX_FLAGS=${sanitize} -DCMAKE_C_FLAGS=${sanitize})
 run("building with find_package" ${CMAKE_COMMAND} --build ${WORK}/found)

@@ -1,5 +1,6 @@
 // Tokenizers of real models: published vocabularies are written as Hugging Face folders and converted back, a real checkpoint's is
 // converted as it is. The metadata has to be the published one, key by key, and the texts have to become the ids that others give.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -231,6 +232,41 @@ TEST(HuggingFaceFiles, SmolLm2) {
   EXPECT_EQ(v.merges, file["model"]["merges"].get<std::vector<std::string>>());
   for (const auto& [text, id] : file["model"]["vocab"].items()) EXPECT_EQ(v.tokens[id.get<std::size_t>()], text);
 }
+
+// The reference models' folders beside what llama.cpp's converter made of them. Their tokenizer.json files all have GPT-2's pre-tokenizer;
+// the family's was put into the GGUF files by hand, so it is given here by name.
+class ReferenceModels : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(ReferenceModels, GiveThePublishedKeys) {
+  const std::string folder = SKIPSTONE_SHARED_DATA "/arch/" + std::string(GetParam());
+  SKIP_WITHOUT(folder);
+  const gguf::File published = gguf::File::open(folder + "/model.gguf");
+  const bool byte_level = published.string("tokenizer.ggml.model", "") == "gpt2";
+  gguf::Writer writer;
+  write_tokenizer(folder + "/hf", 640, writer, byte_level ? published.string("tokenizer.ggml.pre", "") : "");
+  const fixtures::TemporaryDirectory directory;
+  writer.write(directory.file("out.gguf"));
+  const gguf::File converted = gguf::File::open(directory.file("out.gguf"));
+  std::vector<std::string> found = differences(published, converted);
+  // The published SentencePiece files leave out what readers assume anyway, and what none but T5's heeds.
+  if (!byte_level) {
+    EXPECT_EQ(converted.integer("tokenizer.ggml.unknown_token_id", 0), 0u);
+    for (const char* key : {"unknown_token_id", "remove_extra_whitespaces"}) {
+      std::erase(found, fmt::format("tokenizer.ggml.{} is only in {}", key, converted.path()));
+    }
+  }
+  EXPECT_EQ(found, std::vector<std::string>{});
+}
+
+INSTANTIATE_TEST_SUITE_P(Published, ReferenceModels,
+                         ::testing::Values("cohere2", "exaone4", "gemma2", "gemma3", "glm4", "gpt-oss", "granite", "lfm2", "llama3-rope",
+                                           "mistral3", "olmo2", "olmo3", "phi3", "phi3-longrope", "qwen2", "qwen3", "qwen35", "qwen3moe",
+                                           "smollm3", "starcoder2"),
+                         [](const auto& test) {
+                           std::string name = test.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
 
 }  // namespace
 }  // namespace skipstone::convert::testing

@@ -34,9 +34,9 @@ class Folder {
   std::string path() const { return directory_.path().string(); }
 
   /// Converts the folder for an embedding of `rows`; the result is a file without tensors.
-  gguf::File convert(std::uint32_t rows) const {
+  gguf::File convert(std::uint32_t rows, const std::string& pre = "") const {
     gguf::Writer writer;
-    write_tokenizer(path(), rows, writer);
+    write_tokenizer(path(), rows, writer, pre);
     writer.write(directory_.file("out.gguf"));
     return gguf::File::open(directory_.file("out.gguf"));
   }

@@ -1,21 +1,16 @@
-// The tokenizers against real vocabularies and the ids that others give (data beside the checkout; skipped where it is absent),
-// and vocabularies read from GGUF files written here.
+// The tokenizers against real vocabularies and the ids that others give (data beside the checkout; skipped where it is absent).
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <random>
 #include <sstream>
 
-#include "base/status.h"
 #include "gguf/gguf.h"
-#include "gguf/writer.h"
 #include "text/tokenizer.h"
 #include "unit/handmade_vocabulary.h"
 
@@ -195,127 +190,6 @@ TEST(RealVocabularies, AMegabyteTakesSeconds) {
       std::cout << name << " " << text.substr(0, 4) << ": " << tokens.size() << " tokens in " << took.count() << " s\n";
     }
   }
-}
-
-// A file in the temporary folder that goes away with the test.
-class VocabularyFile : public testing::Test {
- protected:
-  using Change = std::function<void(gguf::Writer&)>;
-
-  void TearDown() override { fs::remove(path_); }
-
-  // Writes `v` without its special ids and flags, then whatever `change` adds or replaces, and reads the file.
-  Vocabulary read(const Vocabulary& v, const Change& change) const {
-    gguf::Writer writer;
-    writer.set("general.architecture", std::string("llama"));
-    writer.set("tokenizer.ggml.model", v.model);
-    writer.set_strings("tokenizer.ggml.tokens", v.tokens);
-    std::vector<std::int32_t> types;
-    for (const TokenType type : v.types) types.push_back(static_cast<std::int32_t>(type));
-    writer.set_integers("tokenizer.ggml.token_type", types);
-    if (v.model == "llama") writer.set_floats("tokenizer.ggml.scores", v.scores);
-    if (v.model == "gpt2") {
-      writer.set_strings("tokenizer.ggml.merges", v.merges);
-      writer.set("tokenizer.ggml.pre", v.pre);
-    }
-    if (change) change(writer);
-    writer.write(path_);
-    return vocabulary_of(path_);
-  }
-
-  void expect_refused(const Vocabulary& v, const Change& change, Code code, std::string_view says) const {
-    try {
-      (void)read(v, change);
-      FAIL() << "accepted, where it should say " << says;
-    } catch (const Error& error) {
-      EXPECT_EQ(error.code(), code) << error.what();
-      EXPECT_NE(std::string(error.what()).find(says), std::string::npos) << error.what();
-    }
-  }
-
-  const std::string path_ = (fs::temp_directory_path() / fmt::format("skipstone-vocabulary-{}-{}.gguf", static_cast<int>(getpid()),
-                                                                     testing::UnitTest::GetInstance()->current_test_info()->name()))
-                                .string();
-};
-
-TEST_F(VocabularyFile, SilentLlamaFilesGetTheDefaults) {
-  const Vocabulary written = handmade::sentencepiece();
-  const Vocabulary v = read(written, nullptr);
-  EXPECT_EQ(v.tokens, written.tokens);
-  EXPECT_EQ(v.scores, written.scores);
-  EXPECT_EQ(v.types, written.types);
-  EXPECT_EQ((std::array{v.unknown, v.bos, v.eos, v.eot}), (std::array{0, 1, 2, -1}));
-  EXPECT_TRUE(v.add_bos);
-  EXPECT_FALSE(v.add_eos);
-  EXPECT_TRUE(v.add_space_prefix);
-  EXPECT_EQ(v.end_of_generation, std::vector<Token>{2});
-}
-
-TEST_F(VocabularyFile, SilentByteLevelFilesGetTheDefaults) {
-  Vocabulary written = handmade::byte_level("gpt-2");
-  const Vocabulary v = read(written, nullptr);
-  EXPECT_EQ(v.merges, written.merges);
-  EXPECT_EQ((std::array{v.unknown, v.bos, v.eos, v.eot}), (std::array{-1, -1, -1, -1}));
-  EXPECT_FALSE(v.add_bos);
-  EXPECT_FALSE(v.add_space_prefix);
-  EXPECT_EQ(v.end_of_generation, std::vector<Token>{written.eos}) << "<|im_end|> by its name";
-  written.pre = "llama-bpe";
-  const auto with_bos = [](gguf::Writer& w) { w.set("tokenizer.ggml.bos_token_id", std::uint32_t{7}); };
-  EXPECT_TRUE(read(written, with_bos).add_bos) << "Llama 3 files mean BOS where they do not say";
-  EXPECT_FALSE(read(written, [&](gguf::Writer& w) {
-                 with_bos(w);
-                 w.set("tokenizer.ggml.add_bos_token", false);
-               }).add_bos);
-}
-
-TEST_F(VocabularyFile, WhatTheFileSaysIsRead) {
-  const Vocabulary v = read(handmade::sentencepiece(), [](gguf::Writer& w) {
-    w.set("tokenizer.ggml.bos_token_id", std::uint32_t{2});
-    w.set("tokenizer.ggml.eos_token_id", std::uint32_t{1});
-    w.set("tokenizer.ggml.eot_token_id", std::uint32_t{9});
-    w.set("tokenizer.ggml.add_bos_token", false);
-    w.set("tokenizer.ggml.add_eos_token", true);
-    w.set("tokenizer.ggml.add_space_prefix", false);
-  });
-  EXPECT_EQ((std::array{v.bos, v.eos, v.eot}), (std::array{2, 1, 9}));
-  EXPECT_FALSE(v.add_bos);
-  EXPECT_TRUE(v.add_eos);
-  EXPECT_FALSE(v.add_space_prefix);
-  EXPECT_EQ(v.end_of_generation, (std::vector<Token>{1, 2, 9})) << "</s> ends a text under any id";
-}
-
-TEST_F(VocabularyFile, TokensForCallersAreReadUnderBothNames) {
-  const auto id = [](std::uint32_t number) { return number; };
-  const Vocabulary v = read(handmade::sentencepiece(), [&](gguf::Writer& w) {
-    w.set("tokenizer.ggml.eom_token_id", id(9));
-    w.set("tokenizer.ggml.padding_token_id", id(0xFFFFFFFF));  // as files in use have it
-    w.set("tokenizer.ggml.fim_pre_token_id", id(4));
-    w.set("tokenizer.ggml.prefix_token_id", id(5));
-    w.set("tokenizer.ggml.suffix_token_id", id(6));
-  });
-  EXPECT_EQ((std::array{v.eom, v.padding, v.fill_prefix, v.fill_suffix, v.fill_middle}), (std::array{9, -1, 4, 6, -1}));
-  EXPECT_EQ(v.end_of_generation, (std::vector<Token>{2, 9}));
-}
-
-TEST_F(VocabularyFile, DamagedFilesAreRefused) {
-  const Vocabulary spm = handmade::sentencepiece();
-  const std::size_t size = spm.tokens.size();
-  const auto refuse = [&](std::string_view says, const Change& change) { expect_refused(spm, change, Code::bad_file, says); };
-  refuse("eos_token_id is 4294967295", [](gguf::Writer& w) { w.set("tokenizer.ggml.eos_token_id", std::uint32_t{0xFFFFFFFF}); });
-  refuse("bos_token_id", [=](gguf::Writer& w) { w.set("tokenizer.ggml.bos_token_id", static_cast<std::uint32_t>(size)); });
-  refuse("2 scores", [](gguf::Writer& w) { w.set_floats("tokenizer.ggml.scores", {1.0F, 2.0F}); });
-  refuse("3 token types", [](gguf::Writer& w) { w.set_integers("tokenizer.ggml.token_type", {1, 2, 3}); });
-  refuse("77", [=](gguf::Writer& w) { w.set_integers("tokenizer.ggml.token_type", std::vector<std::int32_t>(size, 77)); });
-  refuse("tokenizer.ggml.tokens", [](gguf::Writer& w) { w.set_strings("tokenizer.ggml.tokens", {}); });
-}
-
-TEST_F(VocabularyFile, WhatThisBuildCannotDoIsRefusedByName) {
-  expect_refused(handmade::byte_level("elvish"), nullptr, Code::unsupported, "elvish");
-  Vocabulary other = handmade::sentencepiece();
-  other.model = "bert";
-  expect_refused(other, nullptr, Code::unsupported, "bert");
-  other.model = "";
-  expect_refused(other, nullptr, Code::bad_file, "tokenizer.ggml.model");
 }
 
 }  // namespace

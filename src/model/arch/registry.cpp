@@ -128,9 +128,28 @@ constexpr std::array rows{
                  .checkpoints = {.classes = starcoder2_classes, .names = starcoder2_names}},
 };
 
+constexpr std::size_t names_size() {
+  std::size_t size = 0;
+  for (const Architecture& row : rows) size += row.name.size() + 2;
+  return size;
+}
+
+/// Made by the compiler: whoever asks for it needs no memory.
+constexpr auto names = [] {
+  std::array<char, names_size()> text{};
+  std::size_t at = 0;
+  for (const Architecture& row : rows) {
+    for (const char c : std::string_view(at == 0 ? "" : ", ")) text[at++] = c;
+    for (const char c : row.name) text[at++] = c;
+  }
+  return text;  // the rest is 0
+}();
+
 }  // namespace
 
 std::span<const Architecture> architectures() { return rows; }
+
+const char* architecture_names() { return names.data(); }
 
 const Architecture* find_architecture(std::string_view name) {
   const auto row = std::ranges::find(rows, name, &Architecture::name);

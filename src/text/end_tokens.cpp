@@ -1,0 +1,126 @@
+#include "text/end_tokens.h"
+
+#include <algorithm>
+#include <string>
+#include <unordered_map>
+
+#include "base/status.h"
+#include "gguf/gguf.h"
+#include "text/segmenter.h"
+
+namespace skipstone::text {
+namespace {
+
+// How the chat formats in use call the token that ends a turn or a text; llama.cpp's llama-vocab.cpp (0.7.0) knows them too, but for a few
+// that were here before. `always`: nobody writes that for another reason, so it counts though a file calls it normal, as some did.
+struct EndName {
+  std::string_view written;
+  bool always;
+};
+constexpr EndName kEndNames[] = {
+    {"</s>", false},                  // Llama 1 and 2, Mistral
+    {"<eos>", false},                 // Gemma
+    {"<end_of_turn>", true},          // Gemma 1 to 3
+    {"<turn|>", false},               // Gemma 4
+    {"<|tool_response>", false},      // Gemma 4
+    {"<|endoftext|>", true},          // GPT-2, Qwen, Phi
+    {"<|end_of_text|>", true},        // Llama 3, Granite
+    {"<|eot_id|>", true},             // Llama 3
+    {"<|eom_id|>", true},             // Llama 3.1
+    {"<|eot|>", true},                // Llama 4
+    {"<|im_end|>", true},             // ChatML
+    {"<|end|>", true},                // Phi-3
+    {"<|return|>", true},             // gpt-oss
+    {"<|call|>", true},               // gpt-oss
+    {"<|calls|>", true},              // Solar Open
+    {"<|flush|>", true},              // Solar Open
+    {"<|EOT|>", true},                // DeepSeek Coder
+    {"<EOT>", false},                 // CodeLlama
+    {"_<EOT>", false},                // files of CodeLlama
+    {"[EOT]", false},                 // Kimi K2
+    {"[EOS]", false},                 // Kimi K2
+    {"[e~[", false},                  // MiniMax M2
+    {"<|end_of_turn|>", true},        // OpenChat
+    {"<|end_of_sentence|>", true},    // Ernie
+    {"<end_of_utterance>", true},     // SmolVLM, Granite Docling
+    {"<｜end▁of▁sentence｜>", true},  // DeepSeek
+};
+
+// Formats in which a name of the list has another meaning: where all of `with` are there, `written` ends nothing, but for where the file
+// says that it is its EOS.
+struct Exception {
+  std::string_view written;
+  std::string_view with[2];
+};
+constexpr Exception kExceptions[] = {
+    {"<|end|>", {"<|return|>", "<|call|>"}},    // gpt-oss (harmony): a message ends, the answer goes on
+    {"<|end|>", {"<|calls|>", "<|flush|>"}},    // Solar Open
+    {"</s>", {"<|tool_response>", "<turn|>"}},  // Gemma 4: a tag of HTML
+};
+
+const EndName* end_name(std::string_view written) {
+  const auto* found = std::find_if(std::begin(kEndNames), std::end(kEndNames), [&](const EndName& row) { return row.written == written; });
+  return found == std::end(kEndNames) ? nullptr : found;
+}
+
+bool is_special(TokenType type) { return type == TokenType::control || type == TokenType::user_defined; }
+
+bool counts(const EndName& name, TokenType type) { return is_special(type) || (name.always && type == TokenType::normal); }
+
+using ByName = std::unordered_map<std::string_view, Token>;
+
+void drop_exceptions(const ByName& named, Token eos, std::vector<Token>& ends) {
+  for (const Exception& row : kExceptions) {
+    const auto found = named.find(row.written);
+    const bool applies = std::all_of(std::begin(row.with), std::end(row.with), [&](std::string_view w) { return named.contains(w); });
+    if (found == named.end() || !applies || found->second == eos) continue;
+    std::erase(ends, found->second);
+  }
+}
+
+}  // namespace
+
+bool is_end_name(std::string_view written, TokenType type) {
+  const EndName* name = end_name(written);
+  return name != nullptr && counts(*name, type);
+}
+
+void collect_end_tokens(Vocabulary& vocabulary, const std::vector<Token>& more) {
+  std::vector<Token>& ends = vocabulary.end_of_generation;
+  ends.insert(ends.end(), more.begin(), more.end());
+  for (const Token token : {vocabulary.eos, vocabulary.eot, vocabulary.eom}) {
+    if (token >= 0) ends.push_back(token);
+  }
+  ByName named;
+  for (std::size_t i = 0; i < vocabulary.tokens.size(); ++i) {
+    const EndName* name = end_name(vocabulary.tokens[i]);
+    if (name == nullptr) continue;
+    const auto token = static_cast<Token>(i);
+    const TokenType type = type_of(vocabulary, token);
+    if (!counts(*name, type)) continue;
+    if (!is_special(type)) {
+      if (vocabulary.types.empty()) vocabulary.types.assign(vocabulary.tokens.size(), TokenType::normal);
+      vocabulary.types[i] = TokenType::control;
+    }
+    ends.push_back(token);
+    named.emplace(name->written, token);
+  }
+  drop_exceptions(named, vocabulary.eos, ends);
+  std::sort(ends.begin(), ends.end());
+  ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
+}
+
+std::vector<Token> listed_end_tokens(const gguf::File& file, std::size_t size) {
+  std::vector<Token> tokens;
+  if (file.find(kEndTokensKey) == nullptr) return tokens;
+  for (const std::int32_t id : file.integers(kEndTokensKey)) {
+    if (id < 0 || static_cast<std::size_t>(id) >= size) {
+      fail(Code::bad_file, "{}: {} has {}, but the vocabulary has {} tokens (ids 0 to {}).", file.path(), kEndTokensKey, id, size,
+           size - 1);
+    }
+    tokens.push_back(id);
+  }
+  return tokens;
+}
+
+}  // namespace skipstone::text
