@@ -15,10 +15,10 @@ void set_key(Checkpoint& checkpoint, std::string_view name, gguf::Value value);
 /// Lengths, counts and constants: the keys that a value of config.json stands for by itself.
 void read_shape(const ConfigValues& values, Checkpoint& checkpoint);
 
-/// Rotary dimensions, bases and scaling.
-void read_rope(const ConfigValues& values, Checkpoint& checkpoint);
-
-/// Windows and which layers have them. After read_shape(), and before read_rope().
+/// Windows and which layers have them. After read_shape().
 void read_windows(const ConfigValues& values, const model::CheckpointClass& kind, Checkpoint& checkpoint);
+
+/// Rotary dimensions, bases and scaling. After read_windows().
+void read_rope(const ConfigValues& values, const model::CheckpointClass& kind, Checkpoint& checkpoint);
 
 }  // namespace skipstone::convert

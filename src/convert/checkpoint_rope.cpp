@@ -27,6 +27,7 @@ constexpr float usual_base = 10000.0f;  // transformers' default and GGUF's
 struct Source {
   const ConfigValues& values;
   const ConfigValues& rope;
+  const model::CheckpointClass& kind;
 };
 
 /// The context before scaling: its key stands in the object of rope, once in config.json itself.
@@ -151,10 +152,10 @@ void read_scaling(const Source& from, Checkpoint& checkpoint) {
     if (row.honoured != 0 && (c.family->honours & row.honoured) == 0) continue;
     known.append(", ").append(row.kind);
     if (row.kind != kind) continue;
-    // Olmo 3's report has YaRN in its full layers alone, which a file of that architecture cannot say.
-    if (c.window != 0 && c.family->local_rope_base == 0.0f && std::ranges::find(c.window_layers, false) != c.window_layers.end()) {
-      fail(Code::unsupported, "{}: positions are scaled by '{}' in a model of which some layers have a window, which cannot be converted",
-           from.rope.where(), kind);
+    if (c.window != 0 && from.kind.scales_full_layers) {
+      fail(Code::unsupported,
+           "{}: positions are scaled by '{}' in layers without a window alone, which a GGUF file of architecture {} cannot say",
+           from.rope.where(), kind, c.architecture);
     }
     return row.read(from, checkpoint);
   }
@@ -192,7 +193,7 @@ void read_temperature(const Source& from, Checkpoint& checkpoint) {
 
 }  // namespace
 
-void read_rope(const ConfigValues& values, Checkpoint& checkpoint) {
+void read_rope(const ConfigValues& values, const model::CheckpointClass& kind, Checkpoint& checkpoint) {
   static const SortedJson nothing = SortedJson::object();
   // transformers 5 gathers in rope_parameters what were rope_theta and rope_scaling before, an object for each kind of layer where they
   // differ.
@@ -216,7 +217,7 @@ void read_rope(const ConfigValues& values, Checkpoint& checkpoint) {
     where += ": full_attention";
   }
   const ConfigValues inner(*rope, where);
-  const Source from{values, inner};
+  const Source from{values, inner, kind};
   Config& c = checkpoint.config;
   c.rope_base = inner.positive("rope_theta", values.positive("rope_theta", usual_base));
   read_dimensions(from, checkpoint);

@@ -61,9 +61,10 @@ enum class Sliding : std::uint8_t { ignored, honoured, if_asked };  ///< if_aske
 struct CheckpointClass {
   std::string_view name{};
   Sliding sliding = Sliding::ignored;
-  std::uint32_t full_every = 0;  ///< of its layers with a window every so many one has none, where "layer_types" is absent; 0: all have it
-  std::string_view wrapper{};      ///< the class of a multimodal model whose text part it is; "" for none
-  std::string_view model_type{};   ///< of the text part, which tells a wrapper's classes apart
+  std::uint32_t full_every = 0;   ///< of its layers with a window every so many one has none, where "layer_types" is absent; 0: all have it
+  std::string_view wrapper{};     ///< the class of a multimodal model whose text part it is; "" for none
+  std::string_view model_type{};  ///< of the text part, which tells a wrapper's classes apart
+  bool scales_full_layers = false;  ///< scaling of positions is for layers without a window alone, which a file cannot say
 };
 
 /// What stands in a family's GGUF files besides what all have, and what its checkpoints may say.

@@ -60,7 +60,8 @@ std::string layers_of(const Config& config) {
   return list.text();
 }
 
-std::string sublayers_of(const LayerSpec& spec) {
+std::string sublayers_of(const Config& config) {
+  const LayerSpec spec = config.layer(0);
   List list;
   if (spec.qk_norm == QkNorm::head) list.add("QK-norm");
   if (spec.qk_norm == QkNorm::width) list.add("QK-norm over all heads at once");
@@ -71,6 +72,8 @@ std::string sublayers_of(const LayerSpec& spec) {
                                          : "MLP of GELU without a gate");
   if (spec.fused_qkv) list.add("Q, K and V in one matrix");
   if (spec.fused_gate_up) list.add("gate and up in one matrix");
+  if (config.family->biases == Biases::qkv) list.add("biases of Q, K and V");
+  if (config.family->biases == Biases::all) list.add("biases of all matrices");
   return list.text();
 }
 
@@ -109,7 +112,7 @@ std::string scales_of(const Config& c) {
 std::vector<LayerGroup> layer_groups(const Config& config) { return groups_of(config, config.layers); }
 
 std::vector<std::string> describe(const Config& config) {
-  std::vector<std::string> lines{layers_of(config) + ", " + sublayers_of(config.layer(0)), rope_of(config)};
+  std::vector<std::string> lines{layers_of(config) + ", " + sublayers_of(config), rope_of(config)};
   if (std::string scales = scales_of(config); !scales.empty()) lines.push_back(std::move(scales));
   return lines;
 }

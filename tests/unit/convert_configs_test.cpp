@@ -336,7 +336,7 @@ TEST_F(ConvertConfigs, ContradictionsAreRefused) {
          c["sliding_window"] = 16;
          c["rope_scaling"] = {{"rope_type", "yarn"}, {"factor", 4}};
        },
-       Code::unsupported, "of which some layers have a window"},
+       Code::unsupported, "in layers without a window alone"},
   };
   for (const Row& row : rows) {
     TinyCheckpoint checkpoint = row.checkpoint();

@@ -111,6 +111,7 @@ TEST(Description, OfModels) {
           "of more than 4096 tokens, rotated dimensions times 1.19"}));
   EXPECT_EQ(lines("granite-3-8b")[2], "scores times 0.007812, embeddings times 12, what sublayers add times 0.22, logits times 0.0625");
   EXPECT_EQ(lines("smollm3-3b")[0], "layers 0-2 global, layer 3 global without RoPE, and so on every 4 layers up to 35, MLP gated by SiLU");
+  EXPECT_EQ(lines("qwen2.5-7b")[0], "all 28 layers global, MLP gated by SiLU, biases of Q, K and V");
   EXPECT_EQ(lines("olmo2-7b")[0], "all 32 layers global, QK-norm over all heads at once, post-norms and no pre-norms, MLP gated by SiLU");
   const Config gemma = Config::from(synthetic_model("gemma-3-1b:q4_0"));
   const std::vector<LayerGroup> groups = layer_groups(gemma);

@@ -36,8 +36,9 @@ constexpr std::array mistral3_classes{CheckpointClass{.name = "Ministral3ForCaus
                                                       .sliding = Sliding::honoured,
                                                       .wrapper = "Mistral3ForConditionalGeneration",
                                                       .model_type = "ministral3"}};
-constexpr std::array olmo2_classes{CheckpointClass{"Olmo2ForCausalLM"},
-                                   CheckpointClass{.name = "Olmo3ForCausalLM", .sliding = Sliding::honoured, .full_every = 4}};
+constexpr std::array olmo2_classes{
+    CheckpointClass{"Olmo2ForCausalLM"},
+    CheckpointClass{.name = "Olmo3ForCausalLM", .sliding = Sliding::honoured, .full_every = 4, .scales_full_layers = true}};
 constexpr std::array phi3_classes{CheckpointClass{.name = "Phi3ForCausalLM", .sliding = Sliding::honoured}};
 constexpr std::array qwen2_classes{CheckpointClass{.name = "Qwen2ForCausalLM", .sliding = Sliding::if_asked}};
 constexpr std::array qwen3_classes{CheckpointClass{.name = "Qwen3ForCausalLM", .sliding = Sliding::if_asked}};
