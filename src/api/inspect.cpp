@@ -11,6 +11,7 @@
 #include "json/json.h"
 #include "model/config.h"
 #include "model/description.h"
+#include "text/pretokenizer.h"
 
 namespace skipstone::api {
 namespace {
@@ -103,6 +104,8 @@ Json plan_json(const engine::MemoryPlan& plan) {
 }
 
 Json describe(const skipstone_inspect_params& params) {
+  const std::string pre = text_or_empty(params.pre_tokenizer);
+  if (!pre.empty()) text::PreTokenizer::require(pre);
   const gguf::File file = gguf::File::open(text_or_empty(params.model_path));
   std::uint64_t parameters = 0;
   for (const gguf::Tensor& tensor : file.tensors()) parameters += tensor.elements();
@@ -120,7 +123,7 @@ Json describe(const skipstone_inspect_params& params) {
   try {
     const model::Config config = model::Config::from(file);
     document["model"] = model_json(config);
-    engine::read_model(file, config, text_or_empty(params.pre_tokenizer));
+    engine::read_model(file, config, pre);
     document["memory_plan"] = plan_json(engine::plan_memory(file, config, params.context, static_cast<engine::KvType>(params.kv_type)));
   } catch (const Error& error) {
     // A sound file that this build does not run is still worth looking at; a damaged one is not.

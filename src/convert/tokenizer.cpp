@@ -148,6 +148,10 @@ void write_tokenizer(const std::string& folder, std::uint32_t vocabulary, gguf::
   if (!pre.empty()) text::PreTokenizer::require(pre);
   const std::string family = string_member(read_json_object_if_there(folder + "/config.json"), "model_type").value_or("");
   SourceTokenizer source = read_source(folder, vocabulary, family, pre);
+  if (!pre.empty() && source.model != "gpt2") {
+    fail(Code::invalid_argument, "{}: the pre-tokenizer {} was asked for, but only byte-level BPE has one, and this is SentencePiece",
+         folder, pre);
+  }
   const SortedJson config = read_json_object_if_there(folder + "/tokenizer_config.json");
   add_extra_tokens(folder, config, source.tokens);
   if (const auto said = boolean_member(config, "add_bos_token")) source.add_bos = said;

@@ -14,7 +14,7 @@ namespace skipstone::convert {
 /// `vocabulary`: rows of the model's embedding; a smaller vocabulary is filled up with unused tokens "[PAD<id>]", a larger one is refused.
 /// Throws not_found where the folder has neither file, bad_file, unsupported (saying what GGUF or this build cannot express).
 /// `pre`: tokenizer.ggml.pre for byte-level BPE, instead of what the tokenizer.json's steps are recognised as; invalid_argument where this
-/// build does not know it. "": as recognised.
+/// build does not know it, or the tokenizer is SentencePiece. "": as recognised.
 void write_tokenizer(const std::string& folder, std::uint32_t vocabulary, gguf::Writer& writer, const std::string& pre = "");
 
 }  // namespace skipstone::convert

@@ -17,6 +17,6 @@ struct ReadModel {
 
 /// All that is left to refuse once the shape is known: throws bad_file and unsupported for tensors and tokenizers that cannot be run.
 /// `pre_tokenizer`: as for text::Vocabulary::from().
-ReadModel read_model(const gguf::File& file, const model::Config& config, const std::string& pre_tokenizer);
+ReadModel read_model(const gguf::File& file, const model::Config& config, const std::string& pre_tokenizer = "");
 
 }  // namespace skipstone::engine

@@ -146,7 +146,10 @@ std::vector<std::string> gguf_seeds() {
   const std::string checkpoint = folder.file("checkpoint");
   prepare_tokenizer_json(checkpoint);
   const text::Vocabulary vocabulary = text::handmade::byte_level("gpt-2");
-  fixtures::write_text(checkpoint + "/tokenizer.json", folders::tokenizer_json(vocabulary, folders::pre_tokenizer_of("gpt-2")).dump());
+  json tokenizer = folders::tokenizer_json(vocabulary, folders::pre_tokenizer_of("gpt-2"));
+  for (const char* flag : {"lstrip", "rstrip", "single_word"}) tokenizer["added_tokens"][0][flag] = true;
+  fixtures::write_text(checkpoint + "/tokenizer.json", tokenizer.dump());
+  fixtures::write_text(checkpoint + "/generation_config.json", json{{"eos_token_id", {1, 2, 3, 4}}}.dump());
   convert_folder(checkpoint, folder.file("bytes.gguf"));
   take("bytes.gguf");
   return seeds;
@@ -198,8 +201,12 @@ std::vector<std::string> tokenizer_json_seeds() {
   json bytes = folders::tokenizer_json(text::handmade::byte_level("llama-bpe"), folders::pre_tokenizer_of("llama-bpe"), true);
   bytes["model"]["ignore_merges"] = true;
   bytes["post_processor"] = folders::bos_template("<|im_start|>");
+  for (const char* flag : {"lstrip", "rstrip", "single_word"}) bytes["added_tokens"][1][flag] = true;
+  json gemma = folders::converted_sentencepiece_json(text::handmade::sentencepiece());
+  gemma["normalizer"] = gemma["normalizer"]["normalizers"][1];
+  gemma["pre_tokenizer"] = {{"type", "Split"}, {"pattern", {{"String", " "}}}, {"behavior", "MergedWithPrevious"}, {"invert", false}};
   return {folders::tokenizer_json(text::handmade::byte_level("gpt-2"), folders::pre_tokenizer_of("gpt-2")).dump(), bytes.dump(),
-          folders::converted_sentencepiece_json(text::handmade::sentencepiece()).dump()};
+          folders::converted_sentencepiece_json(text::handmade::sentencepiece()).dump(), gemma.dump()};
 }
 
 std::vector<std::string> tokenizer_config_seeds() {

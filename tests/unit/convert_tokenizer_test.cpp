@@ -126,6 +126,15 @@ TEST(SentencePieceModel, AddedTokensAndUnusedRows) {
   EXPECT_EQ(tokenizer.encode("a  <tool>", false, false).back(), static_cast<Token>(size + 1));
 }
 
+TEST(SentencePieceModel, HasNoPreTokenizerToChoose) {
+  const Vocabulary v = handmade::sentencepiece();
+  const Folder folder;
+  folder.write("tokenizer.model", sentencepiece_model(v, v.tokens.size()));
+  const auto failure = fixtures::failure_of([&] { folder.convert(size_of(v), "qwen2"); });
+  EXPECT_EQ(failure.code, Code::invalid_argument);
+  EXPECT_NE(failure.message.find("only byte-level BPE"), std::string::npos) << failure.message;
+}
+
 TEST(ChatTemplate, ComesFromWhereItIs) {
   const Vocabulary v = handmade::sentencepiece();
   const Folder folder;
