@@ -78,8 +78,12 @@ const std::string kYoutuScripts =
     R"([\x{3105}-\x{312F}]+|[\x{4E00}-\x{9FA5}\x{3040}-\x{309F}\x{30A0}-\x{30FF}]+)";
 const std::string kYoutuWords = cased_words(kUpper, kLower, kContraction + "?") + R"(\p{N}|)" + kSymbolsOrSlashes + kSpaces;
 const std::string kAfmoeScripts =
-    R"([\x{4E00}-\x{9FFF}\x{3400}-\x{4DBF}\x{F900}-\x{FAFF}\x{3040}-\x{309F}\x{30A0}-\x{30FF}\x{FF65}-\x{FF9F}\x{2F00}-\x{2FDF})"
-    R"(\x{E40}-\x{E7F}\x{E80}-\x{EFF}\x{1780}-\x{17FF}\x{1000}-\x{109F}\x{AA60}-\x{AA7F}\x{A9E0}-\x{A9FF}\x{AC00}-\x{D7AF}\x{1100}-\x{11FF}]+)";
+    R"((?:[\x{4E00}-\x{9FFF}\x{3040}-\x{309F}\x{30A0}-\x{30FF}\x{3400}-\x{4DBF}\x{F900}-\x{FAFF}\x{FF65}-\x{FF9F}\x{2F00}-\x{2FDF}]+|)"
+    R"([\x{E00}-\x{E7F}]+|[\x{E80}-\x{EFF}]+|[\x{1780}-\x{17FF}]+|[\x{1000}-\x{109F}\x{AA60}-\x{AA7F}\x{A9E0}-\x{A9FF}]+|)"
+    R"([\x{AC00}-\x{D7AF}\x{1100}-\x{11FF}]+))";
+// Its file says "in threes from the right" in three steps, the first of which keeps the second from looking far ahead.
+const Strings kAfmoeWritten = {R"(\p{Nd}{1,510}(?=(?>\p{Nd}{510})*(?:\P{Nd}|$))|\G\p{Nd}{510})", R"(\A\p{Nd}{1,2}(?=\p{Nd}{3}+\z))",
+                               R"(\A\p{Nd}{3}|\G\p{Nd}{3})", kAfmoeScripts, kDeepSeekV3};
 
 // Bloom (BigScience 2022) cuts at spaces and at the full stops and commas of many scripts.
 const std::string kBloom = R"( ?[^(\s|.,!?\x{2026}\x{3002}\x{FF0C}\x{3001}\x{964}\x{6D4}\x{60C})]+)";
@@ -96,7 +100,8 @@ const std::string kJais2Written =
     R"(|\s*[\r\n]+|\s{512}(?!\S)|\s{256}(?!\S)|\s{128}(?!\S)|\s{64}(?!\S)|\s{32}(?!\S)|\s{16}(?!\S)|\s{8}(?!\S)|\s{4}(?!\S)|)"
     R"(\s{1,2}(?!\S)|\s{1})";
 
-// A run of digits that no letter, mark, number or underscore follows (\b of Oniguruma). The look behind keeps failures from starting inside it.
+// A run of digits that no letter, mark, number or underscore follows (\b of Oniguruma). The look behind keeps failures from starting inside
+// it.
 const std::string kDigitsAlone = R"((?<!\d)\d++(?![\p{L}\p{M}\p{N}\p{Pc}]))";
 
 // EXAONE-MoE (LG 2025): words go on over single spaces. What the possessive marks forbid to give back is never asked for.
@@ -167,7 +172,7 @@ std::vector<PreTokenizerRule> second_half() {
       {{"seed-coder"}, {{kContraction + "|" + kWord + R"(|\p{N}| ?[^\s\p{L}\p{N}\r\n]+|)" + kSpaces}}},
       {{"ufakzeka"}, {{kWord + R"(|\p{N}|)" + kSymbols + "|" + kSpaces}}},
       {{"youtu"}, {{kYoutuScripts}, {kYoutuWords}}, true},
-      {{"afmoe"}, {{R"(\p{N}+)", CutMode::threes}, {kAfmoeScripts}, {kDeepSeekV3}}},
+      {{"afmoe"}, {{R"(\p{Nd}+)", CutMode::threes}, {kAfmoeScripts}, {kDeepSeekV3}}, false, false, {kAfmoeWritten}},
       {{"laguna"}, {{R"([^\n]+|[\n]+)"}, {kQwen2}}},
       {{"exaone-moe"},
        {{kContraction + "|" + kExaoneWords + kExaoneRest}},

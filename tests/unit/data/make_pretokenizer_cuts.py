@@ -43,8 +43,8 @@ LLM_LETTERS = (r"\s?[A-Za-z\x{B5}\x{C0}-\x{D6}\x{D8}-\x{F6}\x{F8}-\x{1BA}\x{1BC}
 LLM_PUNCTUATION = "\\s?[!-/:-~\uff01-\uff0f\uff1a-\uff5e\u2018-\u201f\u3000-\u3002]+"
 YOUTU = ("[\uac00-\ud7a3\u3131-\u318e]+|[\uff01\u2026\u201c\u201d\u2018\u2019\u2014\uff1a\uff1b\uff0c\u3001-\u303f\ufe30-\ufe4f]+|"
          "[\u3105-\u312f]+|[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+")
-AFMOE = ("[\u4e00-\u9fff\u3400-\u4dbf\uf900-\ufaff\u3040-\u309f\u30a0-\u30ff\uff65-\uff9f\u2f00-\u2fdf\u0e40-\u0e7f\u0e80-\u0eff"
-         "\u1780-\u17ff\u1000-\u109f\uaa60-\uaa7f\ua9e0-\ua9ff\uac00-\ud7af\u1100-\u11ff]+")
+AFMOE = ("(?:[\u4e00-\u9fff\u3040-\u309f\u30a0-\u30ff\u3400-\u4dbf\uf900-\ufaff\uff65-\uff9f\u2f00-\u2fdf]+|[\u0e00-\u0e7f]+|[\u0e80-\u0eff]+|"
+         "[\u1780-\u17ff]+|[\u1000-\u109f\uaa60-\uaa7f\ua9e0-\ua9ff]+|[\uac00-\ud7af\u1100-\u11ff]+)")
 JAIS2 = LLAMA3.replace(r"\s+(?!\S)|\s+", "|".join(r"\s{%d}(?!\S)" % n for n in (512, 256, 128, 64, 32, 16, 8, 4))
                        + r"|\s{1,2}(?!\S)|\s{1}")
 
@@ -72,6 +72,8 @@ RULES = {
     "chameleon": ["<sentinel:[0-9]+>", "(IMGIMG)((A|B|C|D|E|F|G|H|I){1,4})Z", "([\\t\\n]|    |  )", digits(True), pt.Punctuation("isolated"),
                   GPT2],
     "tiny_aya": [r"\d{1,3}(?=(?:\d{3})*\b)", O200K],
+    "afmoe": [r"\p{Nd}{1,510}(?=(?>\p{Nd}{510})*(?:\P{Nd}|$))|\G\p{Nd}{510}", r"\A\p{Nd}{1,2}(?=\p{Nd}{3}+\z)",
+              r"\A\p{Nd}{3}|\G\p{Nd}{3}", AFMOE, V3],
     "superbpe": [r"\p{N}+", r"(?=(\d{3})+(?!\d))"],
     "bailingmoe": [r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+"],
     "seed-coder": [C + r"|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1}| ?[^\s\p{L}\p{N}\r\n]+|\s*[\r\n]+|\s+(?!\S)|\s+"],
@@ -88,22 +90,7 @@ KIMI = regex.compile("(?V1)" + "|".join([r"[\p{Han}]+", KIMI_LETTER % ("*", "+")
                                          r" ?[^\s\p{L}\p{N}]+[\r\n]*", r"\s*[\r\n]+", r"\s+(?!\S)", r"\s+"]))
 
 
-def split_afmoe(text):
-    """Runs of numbers in threes from the right; no pattern of tokenizers says that of all of \\p{N}."""
-    pieces = []
-    rest = pt.Sequence([pt.Split(Regex(AFMOE), "isolated"), pt.Split(Regex(V3), "isolated")])
-    for part in regex.findall(r"\p{N}+|\P{N}+", text):
-        if regex.match(r"\p{N}", part):
-            first = len(part) % 3
-            pieces += ([part[:first]] if first else []) + [part[i:i + 3] for i in range(first, len(part), 3)]
-        else:
-            pieces += [p for p, _ in rest.pre_tokenize_str(part)]
-    return pieces
-
-
 def pieces_of(name, text):
-    if name == "afmoe":
-        return split_afmoe(text)
     if name == "kimi-k2":
         return KIMI.findall(text) if not KIMI.groups else [m.group() for m in KIMI.finditer(text)]
     steps = [pt.Split(Regex(s), "isolated") if isinstance(s, str) else s for s in RULES[name]]
@@ -141,7 +128,7 @@ def random_texts(seed, count):
 def main():
     texts = TEXTS + random_texts(20, 60)
     cuts = {}
-    for name in sorted(list(RULES) + ["afmoe", "kimi-k2"]):
+    for name in sorted(list(RULES) + ["kimi-k2"]):
         cuts[name] = []
         for text in texts:
             pieces = pieces_of(name, text)
