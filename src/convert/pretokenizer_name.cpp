@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -31,10 +34,23 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
   for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) text.replace(at, from.size(), to);
 }
 
+/// The code point of an escape \uXXXX at the front of `regex`; nothing where there is none.
+std::optional<std::uint32_t> escaped_character(std::string_view regex) {
+  std::uint32_t code = 0;
+  if (regex.size() < 6 || !regex.starts_with("\\u")) return std::nullopt;
+  const auto [stopped, error] = std::from_chars(regex.data() + 2, regex.data() + 6, code, 16);
+  return error == std::errc() && stopped == regex.data() + 6 ? std::optional(code) : std::nullopt;
+}
+
 /// A regular expression with what files write in several ways written in one.
 std::string canonical(std::string_view regex) {
   std::string all;
   while (!regex.empty()) {
+    if (const auto code = escaped_character(regex)) {
+      all += fmt::format("\\x{{{:X}}}", *code);
+      regex.remove_prefix(6);
+      continue;
+    }
     const text::Utf8Front front = text::utf8_front(regex);
     if (front.kind == text::Utf8Front::Kind::character && front.code_point >= 0x80) {
       all += fmt::format("\\x{{{:X}}}", static_cast<std::uint32_t>(front.code_point));

@@ -48,9 +48,16 @@ TEST_F(CliConvert, SaysWhatItWroteAndTheFileRuns) {
 TEST_F(CliConvert, HelpExplainsItself) {
   const Result result = run({"convert", "--help"});
   EXPECT_EQ(result.code, 0);
-  for (const char* part : {"FOLDER", "OUTPUT", "--type", "--exit-layer", "--force", "q4_k_m", "config.json", "Example:", "130 interrupted"}) {
+  for (const char* part :
+       {"FOLDER", "OUTPUT", "--type", "--exit-layer", "--pre", "--force", "q4_k_m", "config.json", "Example:", "130 interrupted"}) {
     EXPECT_TRUE(contains(result.out, part)) << part << "\n" << result.out;
   }
+}
+
+TEST_F(CliConvert, PreTokenizersThatThereAreNot) {
+  expect_refused({"convert", checkpoint(), output(), "--pre", "elvish"}, 2, "there are default, gpt-2, ");
+  expect_refused({"convert", checkpoint(), output(), "--pre", "qwen2"}, 2, "only byte-level BPE has one");
+  EXPECT_FALSE(fs::exists(output()));
 }
 
 TEST_F(CliConvert, ReplacesAFileOnRequestOnly) {

@@ -98,6 +98,16 @@ TEST(TokenizerJson, PatternsOfRealFiles) {
                              "\\s+(?!\\S)|\\s+"),
                   byte_level_step(false)}),
             "bailingmoe");
+  EXPECT_EQ(
+      name({split_step("\\p{Nd}{1,510}(?=(?>\\p{Nd}{510})*(?:\\P{Nd}|$))|\\G\\p{Nd}{510}"), split_step("\\A\\p{Nd}{1,2}(?=\\p{Nd}{3}+\\z)"),
+            split_step("\\A\\p{Nd}{3}|\\G\\p{Nd}{3}"),
+            split_step("(?:[\\u4E00-\\u9FFF\\u3040-\\u309F\\u30A0-\\u30FF\\u3400-\\u4DBF\\uf900-\\uFAFF\\uFF65-\\uFF9F\\u2F00-\\u2FDF]+|"
+                       "[\\u0E00-\\u0E7F]+|[\\u0E80-\\u0EFF]+|[\\u1780-\\u17FF]+|[\\u1000-\\u109F\\uAA60-\\uAA7F\\uA9E0-\\uA9FF]+|"
+                       "[\\uAC00-\\uD7AF\\u1100-\\u11FF]+)"),
+            split_step("[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}"
+                       "\\p{S}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"),
+            byte_level_step(false)}),
+      "afmoe");
   EXPECT_EQ(name({digits_step(true), byte_level_step(true)}), "starcoder");
 }
 
