@@ -226,7 +226,7 @@ Checkpoint read_checkpoint(const std::string& folder) {
   read_shape(values, checkpoint);
   read_windows(values, *kind.row, checkpoint);
   refuse_other_computations(values, checkpoint, place);
-  read_rope(values, *kind.row, checkpoint);
+  read_rope(values, checkpoint);
   for (const ConfigValues* said : {&outer, &values}) {
     if (said->has("tie_word_embeddings")) checkpoint.tied_embeddings = said->flag("tie_word_embeddings", false);
   }

@@ -19,6 +19,6 @@ void read_shape(const ConfigValues& values, Checkpoint& checkpoint);
 void read_windows(const ConfigValues& values, const model::CheckpointClass& kind, Checkpoint& checkpoint);
 
 /// Rotary dimensions, bases and scaling. After read_windows().
-void read_rope(const ConfigValues& values, const model::CheckpointClass& kind, Checkpoint& checkpoint);
+void read_rope(const ConfigValues& values, Checkpoint& checkpoint);
 
 }  // namespace skipstone::convert

@@ -27,7 +27,6 @@ constexpr float usual_base = 10000.0f;  // transformers' default and GGUF's
 struct Source {
   const ConfigValues& values;
   const ConfigValues& rope;
-  const model::CheckpointClass& kind;
 };
 
 /// The context before scaling: its key stands in the object of rope, once in config.json itself.
@@ -152,11 +151,6 @@ void read_scaling(const Source& from, Checkpoint& checkpoint) {
     if (row.honoured != 0 && (c.family->honours & row.honoured) == 0) continue;
     known.append(", ").append(row.kind);
     if (row.kind != kind) continue;
-    if (c.window != 0 && from.kind.scales_full_layers) {
-      fail(Code::unsupported,
-           "{}: positions are scaled by '{}' in layers without a window alone, which a GGUF file of architecture {} cannot say",
-           from.rope.where(), kind, c.architecture);
-    }
     return row.read(from, checkpoint);
   }
   fail(Code::unsupported, "{}: positions are scaled by '{}'; of a model of class {} {} can be converted", from.rope.where(),
@@ -193,7 +187,7 @@ void read_temperature(const Source& from, Checkpoint& checkpoint) {
 
 }  // namespace
 
-void read_rope(const ConfigValues& values, const model::CheckpointClass& kind, Checkpoint& checkpoint) {
+void read_rope(const ConfigValues& values, Checkpoint& checkpoint) {
   static const SortedJson nothing = SortedJson::object();
   // transformers 5 gathers in rope_parameters what were rope_theta and rope_scaling before, an object for each kind of layer where they
   // differ.
@@ -217,7 +211,7 @@ void read_rope(const ConfigValues& values, const model::CheckpointClass& kind, C
     where += ": full_attention";
   }
   const ConfigValues inner(*rope, where);
-  const Source from{values, inner, kind};
+  const Source from{values, inner};
   Config& c = checkpoint.config;
   c.rope_base = inner.positive("rope_theta", values.positive("rope_theta", usual_base));
   read_dimensions(from, checkpoint);

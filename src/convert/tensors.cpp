@@ -110,7 +110,8 @@ bool wants_bias(const Checkpoint& c, const LayerSpec& layer, Role role) {
   const model::Biases biases = c.config.family->biases;
   if (model::tensor_role(role).vector() || biases == model::Biases::all) return true;
   if (role == Role::q || role == Role::k || role == Role::v) return c.attention_bias || biases == model::Biases::qkv;
-  return role == Role::o ? c.attention_bias && biases != model::Biases::qkv : c.mlp_bias;
+  const bool of_qkv_alone = biases == model::Biases::qkv || biases == model::Biases::optional_qkv;
+  return role == Role::o ? c.attention_bias && !of_qkv_alone : c.mlp_bias;
 }
 
 void map_role(const Checkpoint& c, const LayerSpec& spec, Role role, std::uint32_t layer, Mapper& mapper) {

@@ -64,7 +64,6 @@ struct CheckpointClass {
   std::uint32_t full_every = 0;   ///< of its layers with a window every so many one has none, where "layer_types" is absent; 0: all have it
   std::string_view wrapper{};     ///< the class of a multimodal model whose text part it is; "" for none
   std::string_view model_type{};  ///< of the text part, which tells a wrapper's classes apart
-  bool scales_full_layers = false;  ///< scaling of positions is for layers without a window alone, which a file cannot say
 };
 
 /// What stands in a family's GGUF files besides what all have, and what its checkpoints may say.
@@ -96,6 +95,7 @@ struct Architecture {
   std::uint32_t unrotated_every = 0;      ///< every so many layers one does not rotate; 0: all do
   std::uint32_t full_every = 0;           ///< of layers with a window every so many one has none; 0: what the file says, else all have it
   float local_rope_base = 0.0f;           ///< above 0: window layers turn by rope.freq_base_swa, this if it is not there
+  bool unscaled_windows = false;          ///< scaling of positions is for layers without a window alone
   bool unrotated_full = false;            ///< where some layers have a window, those without do not rotate
   bool scaled_embedding = false;          ///< embeddings are multiplied by sqrt(width)
   std::uint32_t width_scaled_layers = 0;  ///< models of so many layers scale scores by 1 / sqrt(width / heads); their files do not say so

@@ -70,6 +70,7 @@ void read_long_rope(const Keys& keys, Config& config) {
 /// context stay, those of less than beta_slow turns are divided by `factor`, and between them the share goes linearly over the pairs.
 void read_yarn(const Keys& keys, Config& config) {
   const double factor = keys.positive("rope.scaling.factor"), dimensions = config.rope_dim, base = config.rope_base;
+  if (base <= 1.0) fail(Code::bad_file, "The key '{}' is {}, and YaRN needs a base above 1.", keys.full("rope.freq_base"), base);
   const double original = keys.count("rope.scaling.original_context_length", 1, most_context);
   const double fast = keys.positive("rope.scaling.yarn_beta_fast", 32.0f), slow = keys.positive("rope.scaling.yarn_beta_slow", 1.0f);
   const auto pair_of = [&](double turns) {
@@ -117,6 +118,8 @@ void read_rope(const Keys& keys, Config& config) {
   } else {
     read_long_rope(keys, config);
   }
+  const bool scaled = config.rope_scale != 1.0f || config.rope_magnitude != 1.0f || !config.rope_factors.empty();
+  if (config.family->unscaled_windows && scaled) config.local_rope_base = config.rope_base;
   if (config.family->local_rope_base > 0.0f) config.local_rope_base = keys.positive("rope.freq_base_swa", config.family->local_rope_base);
 }
 

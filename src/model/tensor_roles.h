@@ -44,8 +44,9 @@ enum class Role : std::uint8_t {
 inline constexpr std::size_t role_count = static_cast<std::size_t>(Role::ffn_post_norm) + 1;
 inline constexpr Role first_layer_role = Role::attention_norm;
 
-/// Which biases a family's files must have; those of other matrices are read where they are.
-enum class Biases : std::uint8_t { optional, qkv, all };
+/// Which biases a family's files must have; those of other matrices are read where they are. optional_qkv: none, but where its checkpoints
+/// have biases of attention, they are of Q, K and V alone.
+enum class Biases : std::uint8_t { optional, optional_qkv, qkv, all };
 
 /// Lengths in terms of the config.
 enum class Length : std::uint8_t { one, width, q_width, kv_width, qkv_width, q_norm, k_norm, ffn, twice_ffn, vocabulary, half_rope };

@@ -91,6 +91,16 @@ std::vector<Family> families() {
       all.back().name += ", window";
       all.back().config.keys.push_back({"attention.sliding_window", std::uint32_t{20}});
     }
+    if (row.unscaled_windows) {  // OLMo 3
+      all.push_back(all.back());
+      all.back().name += ", window, YaRN";
+      all.back().config.keys = {{"attention.sliding_window", std::uint32_t{12}},
+                                {"attention.sliding_window_pattern",
+                                 std::make_shared<const gguf::Array>(gguf::Array{std::vector<bool>{true, true, true, false, true}})},
+                                {"rope.scaling.type", std::string("yarn")},
+                                {"rope.scaling.factor", 8.0f},
+                                {"rope.scaling.original_context_length", std::uint32_t{16}}};
+    }
     if ((row.honours & model::honours_long_rope) == 0) continue;
     all.back().config.rope_dim = 8;
     for (const std::uint32_t context : {128u, 129u}) {

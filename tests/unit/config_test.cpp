@@ -195,6 +195,7 @@ TEST(Config, RefusesContradictions) {
   refused("mistral3", "rope.scaling.original_context_length", std::uint32_t{0}, "is 0, expected 1 to");
   refused("mistral3", "rope.scaling.factor", -2.0f, "expected a finite number above 0");
   refused("mistral3", "attention.temperature_scale", -0.1f, "0 or more");
+  refused("mistral3", "rope.freq_base", 1.0f, "YaRN needs a base above 1");
   EXPECT_THROW(Config::from(EditedModel(family("gemma2")).remove("gemma2.attn_logit_softcapping").open()), Error);
   EXPECT_THROW(Config::from(EditedModel(family("gemma3")).remove("gemma3.attention.sliding_window").open()), Error);
   EXPECT_THROW(Config::from(EditedModel().set("llama.rope.scaling.type", std::string("yarn")).open()), Error);  // no factor
@@ -226,6 +227,24 @@ TEST(Config, ReadsWhichLayersHaveAWindow) {
   EXPECT_EQ(windows(exaone4), "wwwfw");
   EXPECT_TRUE(exaone4.layer(2).rotates);
   EXPECT_FALSE(exaone4.layer(3).rotates);
+}
+
+// OLMo 3: positions of layers with a window are not scaled.
+TEST(Config, ScalesLayersOfFullAttentionAlone) {
+  TinyConfig tiny = family("olmo2");
+  tiny.layers = 4;
+  tiny.keys = {
+      {"attention.sliding_window", std::uint32_t{12}},
+      {"attention.sliding_window_pattern", std::make_shared<const gguf::Array>(gguf::Array{std::vector<bool>{true, true, true, false}})}};
+  EXPECT_FALSE(Config::from(EditedModel(tiny).open()).layer(0).local_rope);
+  tiny.keys.push_back({"rope.scaling.type", std::string("yarn")});
+  tiny.keys.push_back({"rope.scaling.factor", 8.0f});
+  tiny.keys.push_back({"rope.scaling.original_context_length", std::uint32_t{16}});
+  const Config olmo3 = Config::from(EditedModel(tiny).open());
+  EXPECT_TRUE(olmo3.layer(0).local_rope);
+  EXPECT_FALSE(olmo3.layer(3).local_rope);
+  EXPECT_EQ(olmo3.local_rope_base, olmo3.rope_base);
+  EXPECT_EQ(olmo3.rope_factors.back(), 8.0f);
 }
 
 TEST(Config, ReadsScalesAndSoftcaps) {

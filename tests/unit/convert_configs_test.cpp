@@ -331,12 +331,6 @@ TEST_F(ConvertConfigs, ContradictionsAreRefused) {
          c["attn_logit_softcapping"] = nullptr;
        },
        Code::unsupported, "'attn_logit_softcapping' is null"},
-      {[] { return of_class("Olmo3ForCausalLM", {.layers = 4}); },
-       [](Json& c) {
-         c["sliding_window"] = 16;
-         c["rope_scaling"] = {{"rope_type", "yarn"}, {"factor", 4}};
-       },
-       Code::unsupported, "in layers without a window alone"},
   };
   for (const Row& row : rows) {
     TinyCheckpoint checkpoint = row.checkpoint();

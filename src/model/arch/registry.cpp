@@ -38,7 +38,7 @@ constexpr std::array mistral3_classes{CheckpointClass{.name = "Ministral3ForCaus
                                                       .model_type = "ministral3"}};
 constexpr std::array olmo2_classes{
     CheckpointClass{"Olmo2ForCausalLM"},
-    CheckpointClass{.name = "Olmo3ForCausalLM", .sliding = Sliding::honoured, .full_every = 4, .scales_full_layers = true}};
+    CheckpointClass{.name = "Olmo3ForCausalLM", .sliding = Sliding::honoured, .full_every = 4}};
 constexpr std::array phi3_classes{CheckpointClass{.name = "Phi3ForCausalLM", .sliding = Sliding::honoured}};
 constexpr std::array qwen2_classes{CheckpointClass{.name = "Qwen2ForCausalLM", .sliding = Sliding::if_asked}};
 constexpr std::array qwen3_classes{CheckpointClass{.name = "Qwen3ForCausalLM", .sliding = Sliding::if_asked}};
@@ -98,7 +98,7 @@ constexpr std::array rows{
                  .checkpoints = {.classes = gemma3_classes, .names = gemma_names, .traits = norms_less_one, .defaults = gemma3_defaults}},
     Architecture{.name = "glm4",
                  .layer = glm4_layer,
-                 .biases = Biases::qkv,
+                 .biases = Biases::optional_qkv,
                  .checkpoints = {.classes = glm4_classes,
                                  .names = glm4_names,
                                  .traits = writes_rope_dim | partial_rotary | interleaved_heads,
@@ -109,7 +109,12 @@ constexpr std::array rows{
     Architecture{.name = "mistral3",
                  .honours = honours_temperature,
                  .checkpoints = {.classes = mistral3_classes, .traits = writes_vocabulary | writes_rope_dim}},
-    Architecture{.name = "olmo2", .rope_pairs = RopePairs::halves, .layer = olmo2_layer, .checkpoints = {.classes = olmo2_classes}},
+    // OLMo 3: modular_olmo3.py of transformers 4.57; transformers 5.12 scales all layers, by mistake.
+    Architecture{.name = "olmo2",
+                 .rope_pairs = RopePairs::halves,
+                 .layer = olmo2_layer,
+                 .unscaled_windows = true,
+                 .checkpoints = {.classes = olmo2_classes}},
     Architecture{
         .name = "phi3",
         .rope_pairs = RopePairs::halves,
