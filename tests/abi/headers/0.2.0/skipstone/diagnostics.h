@@ -24,8 +24,13 @@ typedef struct skipstone_inspect_params {
 SKIPSTONE_API void skipstone_inspect_params_init(skipstone_inspect_params* params, size_t struct_size);
 
 /* What is in a GGUF file; needs no device. {"path", "version", "bytes", "parameters", "metadata": [...], "tensor_types": [...],
- * "tensors": [...], "model": {...} or null, "unsupported": "" or why it cannot run, "memory_plan": {...} or null} */
+ * "tensors": [...], "model": {...} or null, "unsupported": "" or why it cannot run, "memory_plan": {...} or null}. Of "model": "description", lines in
+ * words; "layer_groups": [{"first", "last", "window": 0 for none, "rotates", "local_rope", "norm_before", "norm_after", "qk_norm", "mlp",
+ * "fused_qkv", "fused_gate_up"}], neighbouring layers that compute alike; numbers of RoPE, scales and softcaps, 0 where there is none. */
 SKIPSTONE_API skipstone_status skipstone_inspect(const skipstone_inspect_params* params, char** json);
+
+/* The model families that this library runs, by their names in GGUF files (general.architecture): "llama, exaone4, ...". Static text. */
+SKIPSTONE_API const char* skipstone_architectures(void);
 
 /* One case of the self-test. `name` says kernel, format and shape; `detail` what differed ("" where it passed). */
 typedef struct skipstone_check {

@@ -26,7 +26,7 @@ typedef struct skipstone_convert_params {
 
 SKIPSTONE_API void skipstone_convert_params_init(skipstone_convert_params* params, size_t struct_size);
 
-/* Writes a Hugging Face checkpoint of the Llama family as a GGUF file; needs no device, and little memory whatever the model's size.
+/* Writes a Hugging Face checkpoint (docs/converting.md) as a GGUF file; needs no device, and little memory whatever the model's size.
  * docs/quantizing.md says which tensor gets which type.
  * SKIPSTONE_NOT_FOUND for a folder or file that is missing, SKIPSTONE_BAD_FILE for damaged ones and for weights that are not finite,
  * SKIPSTONE_UNSUPPORTED for other architectures and for weights too large for the type. */
