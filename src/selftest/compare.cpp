@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "selftest/bench.h"
+#include "selftest/data.h"
 
 namespace skipstone::selftest {
 
@@ -44,6 +45,14 @@ std::string touched(std::string_view what, std::span<const std::uint32_t> words)
     if (words[i] != Bench::untouched) return fmt::format("{}, word {}: {:08x} was written where nothing may be", what, i, words[i]);
   }
   return "";
+}
+
+std::string row_differs(const std::vector<float>& buffer, const std::vector<std::uint32_t>& words, std::uint32_t n, std::uint32_t row,
+                        std::span<const float> wanted, std::span<const double> tolerance) {
+  const std::uint32_t stride = kernels::padded(n);
+  const std::string difference = differs(fmt::format("row {}", row), row_of(buffer, n, row), wanted, tolerance);
+  if (!difference.empty()) return difference;
+  return touched(fmt::format("padding of row {}", row), std::span(words).subspan(std::size_t{row} * stride + n, stride - n));
 }
 
 }  // namespace skipstone::selftest

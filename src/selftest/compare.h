@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace skipstone::selftest {
@@ -25,5 +26,8 @@ std::string bits_differ(std::string_view what, std::span<const std::uint32_t> go
 
 /// All words still Bench::untouched.
 std::string touched(std::string_view what, std::span<const std::uint32_t> words);
+/// What differs() says of row `row` of `buffer` (rows of n values at a padded stride), whose padding must be untouched. `words`: its bits.
+std::string row_differs(const std::vector<float>& buffer, const std::vector<std::uint32_t>& words, std::uint32_t n, std::uint32_t row,
+                        std::span<const float> wanted, std::span<const double> tolerance);
 
 }  // namespace skipstone::selftest

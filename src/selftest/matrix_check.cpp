@@ -174,11 +174,7 @@ std::string check_matrix(Bench& bench, const MatrixShape& shape, const kernels::
   std::vector<double> tolerance;
   for (std::uint32_t row = 0; row < shape.rows; ++row) {
     expected_row(shape, matrix.weights, operands, row, tiled ? 1 : select.matvec(shape.format, bucket).k_lanes, halves, wanted, tolerance);
-    std::string difference = differs(fmt::format("row {}", row), row_of(got, shape.n, row), wanted, tolerance);
-    if (difference.empty()) {
-      difference =
-          touched(fmt::format("padding of row {}", row), std::span(words).subspan(std::size_t{row} * stride + shape.n, stride - shape.n));
-    }
+    const std::string difference = row_differs(got, words, shape.n, row, wanted, tolerance);
     if (!difference.empty()) return difference;
   }
   return "";

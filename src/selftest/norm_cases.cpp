@@ -107,11 +107,7 @@ std::string check(Bench& bench, const Shape& shape) {
   std::vector<double> tolerance;
   for (std::uint32_t row = 0; row < (shape.last_row ? 1 : shape.rows); ++row) {
     expected_row(shape, o, shape.last_row ? shape.rows - 1 : row, tuning.wide_lanes, wanted, tolerance);
-    std::string difference = differs(fmt::format("row {}", row), row_of(got, shape.n, row), wanted, tolerance);
-    if (difference.empty()) {
-      difference =
-          touched(fmt::format("padding of row {}", row), std::span(words).subspan(std::size_t{row} * stride + shape.n, stride - shape.n));
-    }
+    const std::string difference = row_differs(got, words, shape.n, row, wanted, tolerance);
     if (!difference.empty()) return difference;
   }
   return shape.last_row ? touched("rows after the first", std::span(words).subspan(stride)) : "";

@@ -47,11 +47,7 @@ std::string check(Bench& bench, const Shape& shape, std::uint32_t lanes) {
     ref::rms_norm(std::span(x).subspan(std::size_t{source} * shape.n, shape.n), weight, norm_epsilon, wanted);
     std::vector<double> tolerance(shape.n);
     for (std::uint32_t i = 0; i < shape.n; ++i) tolerance[i] = relative * std::abs(static_cast<double>(wanted[i])) + smallest;
-    std::string difference = differs(fmt::format("row {}", row), row_of(got, shape.n, row), wanted, tolerance);
-    if (difference.empty()) {
-      difference =
-          touched(fmt::format("padding of row {}", row), std::span(words).subspan(std::size_t{row} * stride + shape.n, stride - shape.n));
-    }
+    const std::string difference = row_differs(got, words, shape.n, row, wanted, tolerance);
     if (!difference.empty()) return difference;
   }
   return shape.last_row ? touched("rows after the first", std::span(words).subspan(stride)) : "";

@@ -61,9 +61,7 @@ std::string check(Bench& bench, Activation activation, std::uint32_t n, std::uin
     expected_row(activation, std::span(gate).subspan(at, n), std::span(up).subspan(at, n), wanted);
     std::vector<double> tolerance(n);
     for (std::uint32_t i = 0; i < n; ++i) tolerance[i] = tolerance_of(activation, gate[at + i], up[at + i], wanted[i]);
-    std::string difference = differs(fmt::format("row {}", row), row_of(got, n, row), wanted, tolerance);
-    if (difference.empty())
-      difference = touched(fmt::format("padding of row {}", row), std::span(words).subspan(std::size_t{row} * stride + n, stride - n));
+    const std::string difference = row_differs(got, words, n, row, wanted, tolerance);
     if (!difference.empty()) return difference;
   }
   return "";
