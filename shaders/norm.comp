@@ -39,7 +39,7 @@ void main() {
     precise float out_value = v * weight[i];
     if (CENTRED != 0u) out_value += bias[i];
     out_value *= push.scale;
-    if (ADD_RESIDUAL != 0u) out_value += residual[to + i];
+    if (ADD_RESIDUAL != 0u) out_value += residual[from + i];
     result[to + i] = out_value;
   }
 }
