@@ -9,6 +9,7 @@
 #include "base/escape.h"
 #include "base/status.h"
 #include "text/pretokenizer_rules.h"
+#include "text/utf8.h"
 
 namespace skipstone::text {
 namespace {
@@ -120,14 +121,12 @@ struct PreTokenizer::Pattern {
     for (std::size_t at = end; at > begin;) {
       do {
         --at;
-      } while (at > begin && is_continuation(text[at]));
+      } while (at > begin && continues_character(text[at]));
       if (++characters % 3 == 0) places.push_back(at);
     }
     std::reverse(places.begin(), places.end());
     return places;
   }
-
-  static bool is_continuation(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
 };
 
 PreTokenizer::PreTokenizer(const std::string& name) {

@@ -38,13 +38,11 @@ void flags_by_name(const std::string& model_name, Vocabulary& v) {
   }
 }
 
-bool continues(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
-
 /// Where the character in front of `at` begins; `at` is above 0.
 std::size_t before(std::string_view text, std::size_t at) {
   do {
     --at;
-  } while (at > 0 && continues(text[at]));
+  } while (at > 0 && continues_character(text[at]));
   return at;
 }
 

@@ -23,6 +23,9 @@ struct Utf8Front {
 /// Looks at the front of `bytes`, which must not be empty.
 Utf8Front utf8_front(std::string_view bytes);
 
+/// Whether the byte stands within a character, behind its first.
+constexpr bool continues_character(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
+
 /// Appends `code_point` (a Unicode scalar value) as UTF-8.
 void append_utf8(std::string& out, char32_t code_point);
 
