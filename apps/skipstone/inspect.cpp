@@ -74,8 +74,8 @@ std::string plan_text(const Json& plan) {
   for (const char* part : {"weights", "kv", "activations", "total"}) text += fmt::format("  {:<12}{:>12}\n", part, size_text(plan[part]));
   const auto kv = plan["kv"].get<std::uint64_t>(), read = plan["kv_read"].get<std::uint64_t>();
   if (read < kv) {
-    text += fmt::format("  windows: a token at the end of the context reads {} of the KV cache, {:.0f} % less than without them\n", size_text(plan["kv_read"]),
-                        100.0 - 100.0 * static_cast<double>(read) / static_cast<double>(kv));
+    text += fmt::format("  windows: a token at the end of the context reads {} of the KV cache, {:.0f} % less than without them\n",
+                        size_text(plan["kv_read"]), 100.0 - 100.0 * static_cast<double>(read) / static_cast<double>(kv));
   }
   const bool known = plan["host_available"].get<std::uint64_t>() > 0;
   return text + (known ? fmt::format("  {:<12}{:>12}\n", "free (host)", size_text(plan["host_available"])) : "");
@@ -84,8 +84,8 @@ std::string plan_text(const Json& plan) {
 std::string document_text(const Json& document, bool each_tensor) {
   std::string text =
       fmt::format("{}\nGGUF version {}, {}, {} parameters, fingerprint {}\n\nMetadata\n",
-                  skipstone::escaped(document["path"].get_ref<const std::string&>()), document["version"].get<std::uint32_t>(), size_text(document["bytes"]), document["parameters"].get<std::uint64_t>(),
-                  document["fingerprint"].get<std::string>());
+                  skipstone::escaped(document["path"].get_ref<const std::string&>()), document["version"].get<std::uint32_t>(),
+                  size_text(document["bytes"]), document["parameters"].get<std::uint64_t>(), document["fingerprint"].get<std::string>());
   for (const Json& pair : document["metadata"]) {
     text += fmt::format("  {:<42} {:<10} {}\n", short_text(pair["key"]), pair["type"].get<std::string>(),
                         skipstone::escaped(pair["value"].get_ref<const std::string&>()));

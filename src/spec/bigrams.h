@@ -17,7 +17,8 @@ class Bigrams {
  public:
   static constexpr std::uint32_t most_width = 25;  ///< the largest k of the paper's sweep
 
-  /// `next`: [tokens][width], of the first tokens or all, the likeliest first; -1 where there are not so many. Throws internal where the sizes do not agree.
+  /// `next`: [tokens][width], of the first tokens or all, the likeliest first; -1 where there are not so many. Throws internal where the
+  /// sizes do not agree.
   Bigrams(std::uint32_t width, std::vector<Token> next);
 
   std::uint32_t width() const { return width_; }
