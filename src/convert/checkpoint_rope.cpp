@@ -13,14 +13,15 @@
 #include "convert/checkpoint_parts.h"
 #include "json/json.h"
 #include "json/parse_json.h"
+#include "model/limits.h"
 
 namespace skipstone::convert {
 namespace {
 
 using model::Config;
+using model::most_context;
 using model::Role;
 
-constexpr std::uint32_t most_context = 1u << 30;
 constexpr float usual_base = 10000.0f;  // transformers' default and GGUF's
 
 /// One object that says it all; `values`: config.json itself, where older versions have some of it.
@@ -185,6 +186,12 @@ void read_temperature(const Source& from, Checkpoint& checkpoint) {
   set_key(checkpoint, "attention.temperature_scale", beta);
 }
 
+/// Whether layers with a window turn as the others do, but without their scaling.
+bool is_unscaled(const SortedJson& local, const SortedJson& full) {
+  return local.value("rope_type", SortedJson("default")) == "default" &&
+         local.value("rope_theta", SortedJson(usual_base)) == full.value("rope_theta", SortedJson(usual_base));
+}
+
 }  // namespace
 
 void read_rope(const ConfigValues& values, Checkpoint& checkpoint) {
@@ -203,7 +210,8 @@ void read_rope(const ConfigValues& values, Checkpoint& checkpoint) {
       if (part != rope->end() && !part->is_object()) fail(Code::bad_file, "{}: has {}, expected an object", where, shown(*part));
     }
     if (sliding != rope->end()) local = &*sliding;
-    if (local != nullptr && checkpoint.config.family->local_rope_base == 0.0f && *local != *full) {
+    const model::Architecture& family = *checkpoint.config.family;
+    if (local != nullptr && family.local_rope_base == 0.0f && *local != *full && !(family.unscaled_windows && is_unscaled(*local, *full))) {
       fail(Code::unsupported, "{}: layers with a window turn otherwise than those without, which this class cannot be converted with",
            where);
     }

@@ -10,6 +10,7 @@
 
 #include "base/status.h"
 #include "convert/checkpoint_parts.h"
+#include "model/limits.h"
 
 namespace skipstone::convert {
 namespace {
@@ -17,9 +18,9 @@ namespace {
 using model::Architecture;
 using model::Config;
 
-// What model::Config takes from a GGUF file, so that every file written here runs there.
-constexpr std::uint32_t most_layers = 256, most_heads = 1u << 16, most_head_dim = 256, most_width = 1u << 20, most_ffn = 1u << 22,
-                        most_vocabulary = 1u << 24, most_context = 1u << 30;
+// So that every file written here runs.
+using model::most_context, model::most_ffn, model::most_head_dim, model::most_heads, model::most_layers, model::most_vocabulary,
+    model::most_width;
 
 /// A count that every model has.
 struct CountRow {

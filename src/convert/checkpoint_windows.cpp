@@ -54,7 +54,6 @@ std::uint32_t full_every(const ConfigValues& values, const CheckpointClass& kind
 std::vector<bool> window_layers(const ConfigValues& values, const CheckpointClass& kind, std::uint32_t layers) {
   std::vector<bool> slides = named_layers(values, layers);
   if (!slides.empty()) return slides;
-  slides.assign(layers, true);
   if (kind.sliding == Sliding::if_asked) {
     if (!values.has("max_window_layers")) {
       fail(Code::unsupported,
@@ -62,20 +61,10 @@ std::vector<bool> window_layers(const ConfigValues& values, const CheckpointClas
            values.where());
     }
     const std::uint32_t first = values.count("max_window_layers", 0, UINT32_MAX);
-    for (std::uint32_t i = 0; i < layers; ++i) slides[i] = i >= first;
+    for (std::uint32_t i = 0; i < layers; ++i) slides.push_back(i >= first);
     return slides;
   }
-  const std::uint32_t every = kind.full_every == 0 ? 0 : full_every(values, kind);
-  for (std::uint32_t i = 0; i < layers && every != 0; ++i) slides[i] = (i + 1) % every != 0;
-  return slides;
-}
-
-/// The layers as readers take them from a file without a pattern.
-std::vector<bool> unwritten_layers(const Config& c) {
-  std::vector<bool> slides(c.layers, true);
-  const std::uint32_t every = c.family->full_every;
-  for (std::uint32_t i = 0; i < c.layers && every != 0; ++i) slides[i] = (i + 1) % every != 0;
-  return slides;
+  return model::windows_but_every(kind.full_every == 0 ? 0 : full_every(values, kind), layers);
 }
 
 bool has_windows(const ConfigValues& values, const CheckpointClass& kind) {
@@ -110,7 +99,7 @@ void read_windows(const ConfigValues& values, const CheckpointClass& kind, Check
     return;
   }
   set_key(checkpoint, key, window);
-  if (slides != unwritten_layers(c)) {
+  if (slides != model::windows_but_every(c.family->full_every, c.layers)) {  // what readers take where a file is silent
     set_key(checkpoint, "attention.sliding_window_pattern", std::make_shared<const gguf::Array>(gguf::Array{slides}));
   }
   c.window = window;

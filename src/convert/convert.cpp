@@ -152,7 +152,7 @@ void convert(const ConvertOptions& options) {
   const std::vector<MappedTensor> tensors = map_tensors(checkpoint, weights);
   gguf::Writer writer;
   write_metadata(checkpoint, options.type, exit_layer, parameters_of(checkpoint, tensors), writer);
-  write_tokenizer(options.folder, checkpoint.config.vocabulary, writer, options.pre_tokenizer);
+  write_tokenizer(options.folder, checkpoint.config.vocabulary, writer, checkpoint.traits().tokenizer, options.pre_tokenizer);
   for (const auto& [role, factors] : checkpoint.rope_factors) {
     const std::vector<std::uint64_t> shape{factors.size()};
     writer.add_tensor(model::tensor_name(role, 0), gguf::Type::f32, shape, std::span<const float>(factors));

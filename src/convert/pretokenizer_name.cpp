@@ -12,7 +12,6 @@
 
 #include "base/log.h"
 #include "base/status.h"
-#include "convert/family_tokenizer.h"
 #include "convert/json_file.h"
 #include "json/json.h"
 #include "text/pretokenizer_rules.h"
@@ -164,15 +163,15 @@ const text::PreTokenizerRule* rule_for(const Steps& steps, bool whole_words) {
   return found;
 }
 
-std::string name_for(const text::PreTokenizerRule& rule, const char* preferred) {
-  const bool known = preferred != nullptr && std::find(rule.names.begin(), rule.names.end(), preferred) != rule.names.end();
-  return known ? preferred : rule.names.front();
+std::string name_for(const text::PreTokenizerRule& rule, std::string_view preferred) {
+  const auto found = std::find(rule.names.begin(), rule.names.end(), preferred);
+  return found != rule.names.end() ? *found : rule.names.front();
 }
 
 }  // namespace
 
 std::string pretokenizer_name(const SortedJson& pre_tokenizer, bool ignore_merges, const std::function<bool()>& merging_gives_all,
-                              const std::string& family, const std::string& path) {
+                              std::string_view preferred, const std::string& path) {
   if (!pre_tokenizer.is_object()) {
     fail(Code::unsupported, "{}: has no pre-tokenizer; only byte-level BPE and converted SentencePiece models can be converted", path);
   }
@@ -191,7 +190,7 @@ std::string pretokenizer_name(const SortedJson& pre_tokenizer, bool ignore_merge
            "does " + written_out(steps) + " and never takes words whole (no ignore_merges), although merging does not give all tokens");
   }
   if (rule->caveat != nullptr) log::warning("{}: has the pre-tokenizer of {}; {}.", path, rule->names.front(), rule->caveat);
-  return name_for(*rule, family_tokenizer(family).pre);
+  return name_for(*rule, preferred);
 }
 
 }  // namespace skipstone::convert

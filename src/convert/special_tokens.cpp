@@ -5,7 +5,6 @@
 
 #include "base/log.h"
 #include "base/status.h"
-#include "convert/family_tokenizer.h"
 #include "convert/json_file.h"
 #include "json/json.h"
 #include "text/end_tokens.h"
@@ -137,7 +136,8 @@ void add_extra_tokens(const std::string& folder, const SortedJson& tokenizer_con
   add_decoder(member(tokenizer_config, "added_tokens_decoder"), folder + "/tokenizer_config.json", tokens);
 }
 
-SpecialTokens find_special_tokens(const std::string& folder, const SortedJson& tokenizer_config, SourceTokenizer& source) {
+SpecialTokens find_special_tokens(const std::string& folder, const SortedJson& tokenizer_config, const model::TokenizerFacts& facts,
+                                  SourceTokenizer& source) {
   const Settings settings{tokenizer_config, read_json_object_if_there(folder + "/special_tokens_map.json"),
                           read_json_object_if_there(folder + "/config.json"), read_json_object_if_there(folder + "/generation_config.json"),
                           folder};
@@ -149,11 +149,10 @@ SpecialTokens find_special_tokens(const std::string& folder, const SortedJson& t
   const Token eos_name = named(settings, "eos_token", tokens);
   special.bos = first_of({at_end_of_text(source.text_begin, bos_name, "BOS", tokens), numbered(settings, "bos_token", tokens), source.bos});
   special.eos = first_of({at_end_of_text(source.text_end, eos_name, "EOS", tokens), numbered(settings, "eos_token", tokens), source.eos});
-  const FamilyTokenizer& family = family_tokenizer(string_member(settings.config, "model_type").value_or(""));
-  const auto of_family = [&](const char* written) { return written == nullptr ? Token{-1} : tokens.find(written); };
-  special.eot = first_of({named(settings, "eot_token", tokens), of_family(family.eot)});
+  const auto of_family = [&](std::string_view written) { return written.empty() ? Token{-1} : tokens.find(std::string(written)); };
+  special.eot = first_of({named(settings, "eot_token", tokens), of_family(facts.eot)});
   take_listed_ends(settings, tokens, special);
-  special.unknown = first_of({named(settings, "unk_token", tokens), source.unknown, of_family(family.unknown)});
+  special.unknown = first_of({named(settings, "unk_token", tokens), source.unknown, of_family(facts.unknown)});
   special.padding = first_of({named(settings, "pad_token", tokens), numbered(settings, "pad_token", tokens), source.padding});
   return special;
 }

@@ -5,6 +5,7 @@
 
 #include "convert/source_tokenizer.h"
 #include "json/json_fwd.h"
+#include "model/architecture.h"
 
 namespace skipstone::convert {
 
@@ -18,6 +19,7 @@ struct SpecialTokens {
   text::Token bos = -1, eos = -1, eot = -1, eom = -1, unknown = -1, padding = -1;
   std::vector<text::Token> more_ends;
 };
-SpecialTokens find_special_tokens(const std::string& folder, const SortedJson& tokenizer_config, SourceTokenizer& source);
+SpecialTokens find_special_tokens(const std::string& folder, const SortedJson& tokenizer_config, const model::TokenizerFacts& facts,
+                                  SourceTokenizer& source);
 
 }  // namespace skipstone::convert

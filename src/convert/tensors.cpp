@@ -107,9 +107,9 @@ class Mapper {
 /// Whether checkpoints of the family have a bias there, by what config.json says. Those of an output matrix are unknown to transformers.
 bool wants_bias(const Checkpoint& c, const LayerSpec& layer, Role role) {
   if (!model::has_bias(layer, role) || role == Role::output) return false;
+  if (model::needs_bias(*c.config.family, role)) return true;
   const model::Biases biases = c.config.family->biases;
-  if (model::tensor_role(role).vector() || biases == model::Biases::all) return true;
-  if (role == Role::q || role == Role::k || role == Role::v) return c.attention_bias || biases == model::Biases::qkv;
+  if (role == Role::q || role == Role::k || role == Role::v) return c.attention_bias;
   const bool of_qkv_alone = biases == model::Biases::qkv || biases == model::Biases::optional_qkv;
   return role == Role::o ? c.attention_bias && !of_qkv_alone : c.mlp_bias;
 }

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/status.h"
-#include "convert/family_tokenizer.h"
 #include "convert/json_file.h"
 #include "convert/sentencepiece_model.h"
 #include "convert/special_tokens.h"
@@ -23,12 +22,12 @@ using text::TokenType;
 /// Llama 3 as Meta gives it away has a tokenizer.model that is none of SentencePiece's but lines of base64 and rank, "IQ== 0" first.
 bool is_tiktoken(const std::string& path) { return read_file(path).starts_with("IQ== 0"); }
 
-SourceTokenizer read_source(const std::string& folder, std::uint32_t rows, const std::string& family, const std::string& pre) {
+SourceTokenizer read_source(const std::string& folder, std::uint32_t rows, const model::TokenizerFacts& facts, const std::string& pre) {
   const std::string model = folder + "/tokenizer.model";
   const std::string json_file = folder + "/tokenizer.json";
   const bool tiktoken = is_there(model) && is_tiktoken(model);
   if (is_there(model) && !tiktoken) return read_sentencepiece_model(model, rows);
-  if (is_there(json_file)) return read_tokenizer_json(json_file, rows, family, pre);
+  if (is_there(json_file)) return read_tokenizer_json(json_file, rows, facts, pre);
   if (tiktoken) {
     fail(Code::unsupported, "{}: is a list of tiktoken, not a SentencePiece model; the tokenizer.json of the same model can be converted",
          model);
@@ -140,14 +139,14 @@ void write_own_keys(const text::Vocabulary& v, const std::vector<text::Token>& m
 
 }  // namespace
 
-void write_tokenizer(const std::string& folder, std::uint32_t vocabulary, gguf::Writer& writer, const std::string& pre) {
+void write_tokenizer(const std::string& folder, std::uint32_t vocabulary, gguf::Writer& writer, const model::TokenizerFacts& facts,
+                     const std::string& pre) {
   constexpr std::uint32_t kMostRows = 1u << 24;  // sixty times the largest vocabulary in use; more is damage
   if (vocabulary == 0 || vocabulary > kMostRows) {
     fail(Code::bad_file, "{}: the model's embedding has {} rows; a vocabulary has 1 to {} tokens", folder, vocabulary, kMostRows);
   }
   if (!pre.empty()) text::PreTokenizer::require(pre);
-  const std::string family = string_member(read_json_object_if_there(folder + "/config.json"), "model_type").value_or("");
-  SourceTokenizer source = read_source(folder, vocabulary, family, pre);
+  SourceTokenizer source = read_source(folder, vocabulary, facts, pre);
   if (!pre.empty() && source.model != "gpt2") {
     fail(Code::invalid_argument, "{}: the pre-tokenizer {} was asked for, but only byte-level BPE has one, and this is SentencePiece",
          folder, pre);
@@ -158,9 +157,9 @@ void write_tokenizer(const std::string& folder, std::uint32_t vocabulary, gguf::
   if (const auto said = boolean_member(config, "add_eos_token")) source.add_eos = said;
   const auto prefix = boolean_member(config, "add_prefix_space");
   if (prefix && source.model == "llama") source.add_space_prefix = *prefix;
-  if (family_tokenizer(family).no_space_prefix) source.add_space_prefix = source.remove_extra_whitespaces = false;
+  if (facts.no_space_prefix) source.add_space_prefix = source.remove_extra_whitespaces = false;
   source.tokens.fill_up();
-  const SpecialTokens special = find_special_tokens(folder, config, source);
+  const SpecialTokens special = find_special_tokens(folder, config, facts, source);
   const text::Vocabulary vocabulary_read = finish(source, special, folder);
   write_own_keys(vocabulary_read, special.more_ends, writer);
   write_keys(vocabulary_read, source, special.padding, writer);

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "gguf/writer.h"
+#include "model/architecture.h"
 
 namespace skipstone::convert {
 
@@ -13,8 +14,10 @@ namespace skipstone::convert {
 /// tokenizer_config.json, special_tokens_map.json, added_tokens.json, config.json and generation_config.json where those are there.
 /// `vocabulary`: rows of the model's embedding; a smaller vocabulary is filled up with unused tokens "[PAD<id>]", a larger one is refused.
 /// Throws not_found where the folder has neither file, bad_file, unsupported (saying what GGUF or this build cannot express).
+/// `facts`: what the family of the model knows.
 /// `pre`: tokenizer.ggml.pre for byte-level BPE, instead of what the tokenizer.json's steps are recognised as; invalid_argument where this
 /// build does not know it, or the tokenizer is SentencePiece. "": as recognised.
-void write_tokenizer(const std::string& folder, std::uint32_t vocabulary, gguf::Writer& writer, const std::string& pre = "");
+void write_tokenizer(const std::string& folder, std::uint32_t vocabulary, gguf::Writer& writer, const model::TokenizerFacts& facts = {},
+                     const std::string& pre = "");
 
 }  // namespace skipstone::convert

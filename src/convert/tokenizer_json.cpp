@@ -153,8 +153,8 @@ bool merging_gives_all(const std::vector<MergePair>& merges, const TokenList& to
   return true;
 }
 
-void read_byte_level(const SortedJson& file, const std::vector<MergePair>& merges, const std::string& family, const std::string& pre,
-                     SourceTokenizer& source) {
+void read_byte_level(const SortedJson& file, const std::vector<MergePair>& merges, const model::TokenizerFacts& facts,
+                     const std::string& pre, SourceTokenizer& source) {
   const std::string& path = source.tokens.path();
   check_normalizer(member(file, "normalizer"), path);
   source.model = "gpt2";
@@ -162,7 +162,7 @@ void read_byte_level(const SortedJson& file, const std::vector<MergePair>& merge
   if (pre.empty()) {
     const bool ignore_merges = boolean_member(member(file, "model"), "ignore_merges").value_or(false);
     const auto gives_all = [&] { return merging_gives_all(merges, source.tokens); };
-    source.pre = pretokenizer_name(member(file, "pre_tokenizer"), ignore_merges, gives_all, family, path);
+    source.pre = pretokenizer_name(member(file, "pre_tokenizer"), ignore_merges, gives_all, facts.pre, path);
   }
   source.merges.reserve(merges.size());
   for (const MergePair& pair : merges) source.merges.push_back(pair.left + ' ' + pair.right);
@@ -170,7 +170,8 @@ void read_byte_level(const SortedJson& file, const std::vector<MergePair>& merge
 
 }  // namespace
 
-SourceTokenizer read_tokenizer_json(const std::string& path, std::uint32_t rows, const std::string& family, const std::string& pre) {
+SourceTokenizer read_tokenizer_json(const std::string& path, std::uint32_t rows, const model::TokenizerFacts& facts,
+                                    const std::string& pre) {
   const SortedJson file = read_json_object(path);
   const SortedJson& model = member(file, "model");
   check_model(model, path);
@@ -180,7 +181,7 @@ SourceTokenizer read_tokenizer_json(const std::string& path, std::uint32_t rows,
   if (is_converted_sentencepiece(file)) {
     read_converted_sentencepiece(file, merges, source);
   } else {
-    read_byte_level(file, merges, family, pre, source);
+    read_byte_level(file, merges, facts, pre, source);
   }
   add_added_tokens(member(file, "added_tokens"), source.tokens);
   read_post_processor(member(file, "post_processor"), source);

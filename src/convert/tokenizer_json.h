@@ -5,12 +5,14 @@
 #include <string>
 
 #include "convert/source_tokenizer.h"
+#include "model/architecture.h"
 
 namespace skipstone::convert {
 
 /// Reads byte-level BPE (GPT-2, Llama 3, Qwen2, ...) and SentencePiece BPE that was converted to a tokenizer.json (Llama 2 without its
-/// tokenizer.model). `rows` are those of the model's embedding, `family` its model_type (config.json). `pre`: the pre-tokenizer, where the
+/// tokenizer.model). `rows` are those of the model's embedding, `facts` what its family knows. `pre`: the pre-tokenizer, where the
 /// caller knows better than the file; "": what the file says. Throws bad_file, and unsupported for everything else, naming it.
-SourceTokenizer read_tokenizer_json(const std::string& path, std::uint32_t rows, const std::string& family, const std::string& pre);
+SourceTokenizer read_tokenizer_json(const std::string& path, std::uint32_t rows, const model::TokenizerFacts& facts,
+                                    const std::string& pre);
 
 }  // namespace skipstone::convert

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "model/tensor_roles.h"
 
@@ -78,12 +79,21 @@ enum CheckpointTraits : std::uint8_t {
   interleaved_heads = 128,      ///< rows of Q and K pair as the GGUF file's do; else as halves
 };
 
+/// What the files of a family's tokenizers do not say of themselves.
+struct TokenizerFacts {
+  std::string_view pre{};        ///< the family's name for its pre-tokenizer, where several stand for one rule
+  std::string_view eot{};        ///< how the token is written that ends a turn
+  std::string_view unknown{};    ///< how the token is written that stands for what cannot be spelled
+  bool no_space_prefix = false;  ///< SentencePiece that puts no space in front of a text and drops none, whatever tokenizer.model says
+};
+
 /// A family's Hugging Face checkpoints.
 struct Checkpoints {
   std::span<const CheckpointClass> classes{};
   std::span<const RoleName> names{};
   std::uint8_t traits = 0;  ///< CheckpointTraits
   std::span<const ConfigDefault> defaults{};
+  TokenizerFacts tokenizer{};
 };
 
 struct Architecture {
@@ -102,7 +112,13 @@ struct Architecture {
   Checkpoints checkpoints{};
 };
 
+/// Which of `layers` layers have a window, of which every `full_every`-th has none; 0: all have it.
+std::vector<bool> windows_but_every(std::uint32_t full_every, std::uint32_t layers);
+
 std::span<const Architecture> architectures();
+/// Whether the family's files must have the role's bias, where it may have one (has_bias).
+bool needs_bias(const Architecture& family, Role role);
+
 /// "llama, exaone4, ...", for messages.
 const char* architecture_names();
 /// nullptr where there is none.

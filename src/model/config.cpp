@@ -168,11 +168,12 @@ void read_windows(const Keys& keys, Config& config) {
   const bool needed = family.full_every != 0 || keys.has(pattern);
   config.window = keys.count("attention.sliding_window", needed ? 1 : 0, UINT32_MAX, needed ? std::nullopt : std::optional(0u));
   if (config.window == 0) return;
-  config.window_layers.assign(config.layers, true);
-  if (!keys.has(pattern)) {
-    for (std::uint32_t i = 0; i < config.layers && family.full_every != 0; ++i) config.window_layers[i] = (i + 1) % family.full_every != 0;
+  const gguf::Value* value = keys.file().find(keys.full(pattern));
+  if (value == nullptr || !std::holds_alternative<std::shared_ptr<const gguf::Array>>(*value)) {  // a number: every so many layers is full
+    config.window_layers = windows_but_every(keys.count(pattern, 0, most_layers, family.full_every), config.layers);
     return;
   }
+  config.window_layers.resize(config.layers);
   const std::vector<std::int32_t> layers = keys.file().integers(keys.full(pattern));
   if (layers.size() != config.layers) {
     fail(Code::bad_file, "The array '{}' has {} items, but the model has {} layers; the file is damaged or was converted wrongly.",

@@ -77,7 +77,7 @@ class Tensors {
       const gguf::Type type = columns % gguf::traits(type_).block == 0 ? type_ : gguf::Type::f16;
       list_.push_back({tensor_name(role, layer), type, 2, {columns, rows, 1, 1}, {}});
     }
-    if (biased(role)) vector(tensor_name(role, layer, true), row.vector() ? columns : rows);
+    if (needs_bias(*config_.family, role)) vector(tensor_name(role, layer, true), row.vector() ? columns : rows);
   }
   void add_layer(std::uint32_t layer) {
     for (const TensorRole& row : tensor_roles()) {
@@ -89,12 +89,6 @@ class Tensors {
  private:
   void vector(std::string name, std::uint64_t n, Bytes data = {}) {
     list_.push_back({std::move(name), gguf::Type::f32, 1, {n, 1, 1, 1}, std::move(data)});
-  }
-  /// Those that the family's files must have.
-  bool biased(Role role) const {
-    if (!has_bias(config_.family->layer, role) || role == Role::output) return false;
-    const bool of_qkv = role == Role::q || role == Role::k || role == Role::v;
-    return tensor_role(role).vector() || config_.family->biases == Biases::all || (config_.family->biases == Biases::qkv && of_qkv);
   }
 
   const Config& config_;

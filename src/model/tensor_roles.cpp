@@ -112,6 +112,13 @@ bool has_bias(const LayerSpec& layer, Role role) {
   return (after ? layer.norm_after : layer.norm_before) == Norm::layer;
 }
 
+bool needs_bias(const Architecture& family, Role role) {
+  if (!has_bias(family.layer, role)) return false;
+  if (tensor_role(role).vector()) return true;
+  const bool of_qkv = role == Role::q || role == Role::k || role == Role::v;
+  return role >= first_layer_role && (family.biases == Biases::all || (family.biases == Biases::qkv && of_qkv));
+}
+
 std::string tensor_name(Role role, std::uint32_t layer, bool bias) {
   const std::string_view name = tensor_role(role).name, kind = bias ? "bias" : "weight";
   return role < first_layer_role ? fmt::format("{}.{}", name, kind) : fmt::format("blk.{}.{}.{}", layer, name, kind);

@@ -75,8 +75,6 @@ class Lookup {
   const gguf::File& file_;
 };
 
-bool is_qkv(Role role) { return role == Role::q || role == Role::k || role == Role::v; }
-
 /// One role's tensors, checked; empty where the file has none and needs none.
 Parameter find_role(const Lookup& lookup, const Config& config, Role role, std::uint32_t layer) {
   const TensorRole& row = tensor_role(role);
@@ -90,9 +88,8 @@ Parameter find_role(const Lookup& lookup, const Config& config, Role role, std::
     found.weight = lookup.matrix(name, columns, length_of(row.rows, config), row.required);
   }
   if (!has_bias(spec, role)) return found;
-  const Biases needed = config.family->biases;
-  const bool required = row.vector() || (needed == Biases::all && role >= first_layer_role) || (needed == Biases::qkv && is_qkv(role));
-  found.bias = lookup.vector(tensor_name(role, layer, true), row.vector() ? columns : length_of(row.rows, config), required);
+  const std::uint64_t outputs = row.vector() ? columns : length_of(row.rows, config);
+  found.bias = lookup.vector(tensor_name(role, layer, true), outputs, needs_bias(*config.family, role));
   return found;
 }
 

@@ -175,8 +175,7 @@ TEST(GemmaLike, GivesTheIdsOfSentencePiece) {
   const std::string data = SKIPSTONE_TEST_SOURCES "/unit/data/";
   const Folder folder;
   folder.write("tokenizer.model", fixtures::bytes_of(data + "gemma_like.model"));
-  folder.write_json("config.json", json{{"model_type", "gemma3_text"}});
-  const gguf::File file = folder.convert(560);
+  const gguf::File file = folder.convert(560, "", "gemma3");
   EXPECT_FALSE(value_of<bool>(file, "ggml.add_space_prefix"));
   EXPECT_EQ(file.find("tokenizer.ggml.remove_extra_whitespaces"), nullptr);
   EXPECT_TRUE(value_of<bool>(file, "ggml.add_bos_token"));
@@ -201,8 +200,7 @@ TEST(GemmaLike, GivesTheIdsOfSentencePiece) {
 TEST(GemmaLike, RandomTextsComeBack) {
   const Folder folder;
   folder.write("tokenizer.model", fixtures::bytes_of(SKIPSTONE_TEST_SOURCES "/unit/data/gemma_like.model"));
-  folder.write_json("config.json", json{{"model_type", "gemma2"}});
-  const Tokenizer tokenizer(Vocabulary::from(folder.convert(560)));
+  const Tokenizer tokenizer(Vocabulary::from(folder.convert(560, "", "gemma2")));
   std::mt19937 random(3);
   const char* const parts[] = {" ", "  ", "\n", "\n\n", "\t", "the", " model", "<h1>", "<em", "</table>", "é", "🚀", "7", "<start_of_turn>",
                                "x"};

@@ -243,7 +243,8 @@ TEST_P(ReferenceModels, GiveThePublishedKeys) {
   const gguf::File published = gguf::File::open(folder + "/model.gguf");
   const bool byte_level = published.string("tokenizer.ggml.model", "") == "gpt2";
   gguf::Writer writer;
-  write_tokenizer(folder + "/hf", 640, writer, byte_level ? published.string("tokenizer.ggml.pre", "") : "");
+  const model::TokenizerFacts facts = testing::facts_of(published.string("general.architecture", ""));
+  write_tokenizer(folder + "/hf", 640, writer, facts, byte_level ? published.string("tokenizer.ggml.pre", "") : "");
   const fixtures::TemporaryDirectory directory;
   writer.write(directory.file("out.gguf"));
   const gguf::File converted = gguf::File::open(directory.file("out.gguf"));

@@ -66,8 +66,7 @@ TEST(TokenizerJson, EveryRuleOfTheTableIsRecognised) {
 std::string name_of(const json& source, const std::string& family = "", const std::string& pre = "") {
   const Folder folder;
   folder.write_json("tokenizer.json", source);
-  if (!family.empty()) folder.write_json("config.json", json{{"model_type", family}});
-  return value_of<std::string>(folder.convert(400, pre), "ggml.pre");
+  return value_of<std::string>(folder.convert(400, pre, family), "ggml.pre");
 }
 
 // As the files of GPT-4o's relatives, DeepSeek V3 and Bloom write them, letter for letter.

@@ -23,6 +23,11 @@ using nlohmann::json;
 using text::Token;
 using text::TokenType;
 
+inline model::TokenizerFacts facts_of(std::string_view family) {
+  const model::Architecture* row = model::find_architecture(family);
+  return row == nullptr ? model::TokenizerFacts{} : row->checkpoints.tokenizer;
+}
+
 /// A folder of files to convert.
 class Folder {
  public:
@@ -33,10 +38,10 @@ class Folder {
 
   std::string path() const { return directory_.path().string(); }
 
-  /// Converts the folder for an embedding of `rows`; the result is a file without tensors.
-  gguf::File convert(std::uint32_t rows, const std::string& pre = "") const {
+  /// Converts the folder for an embedding of `rows` of a model of `family` ("": of none); the result is a file without tensors.
+  gguf::File convert(std::uint32_t rows, const std::string& pre = "", std::string_view family = "") const {
     gguf::Writer writer;
-    write_tokenizer(path(), rows, writer, pre);
+    write_tokenizer(path(), rows, writer, facts_of(family), pre);
     writer.write(directory_.file("out.gguf"));
     return gguf::File::open(directory_.file("out.gguf"));
   }

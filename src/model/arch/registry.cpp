@@ -36,9 +36,8 @@ constexpr std::array mistral3_classes{CheckpointClass{.name = "Ministral3ForCaus
                                                       .sliding = Sliding::honoured,
                                                       .wrapper = "Mistral3ForConditionalGeneration",
                                                       .model_type = "ministral3"}};
-constexpr std::array olmo2_classes{
-    CheckpointClass{"Olmo2ForCausalLM"},
-    CheckpointClass{.name = "Olmo3ForCausalLM", .sliding = Sliding::honoured, .full_every = 4}};
+constexpr std::array olmo2_classes{CheckpointClass{"Olmo2ForCausalLM"},
+                                   CheckpointClass{.name = "Olmo3ForCausalLM", .sliding = Sliding::honoured, .full_every = 4}};
 constexpr std::array phi3_classes{CheckpointClass{.name = "Phi3ForCausalLM", .sliding = Sliding::honoured}};
 constexpr std::array qwen2_classes{CheckpointClass{.name = "Qwen2ForCausalLM", .sliding = Sliding::if_asked}};
 constexpr std::array qwen3_classes{CheckpointClass{.name = "Qwen3ForCausalLM", .sliding = Sliding::if_asked}};
@@ -62,6 +61,8 @@ constexpr std::array gemma3_defaults{ConfigDefault{"num_attention_heads", 8},
                                      ConfigDefault{"vocab_size", 262208},
                                      ConfigDefault{"sliding_window", 4096},
                                      ConfigDefault{"rope_theta", 1000000}};
+// transformers' GemmaTokenizer. The other families' tokenizers: as llama.cpp's converter (0.7.0) has them.
+constexpr TokenizerFacts gemma_tokenizer{.no_space_prefix = true};
 constexpr std::array glm4_defaults{ConfigDefault{"partial_rotary_factor", 0.5}};
 
 // GGUF stores the Q and K of some families permuted so that rotary pairs are neighbours (the pairing of RoFormer, Su et al. 2021, section
@@ -72,7 +73,7 @@ constexpr std::array rows{
                  .rope_pairs = RopePairs::halves,
                  .layer = exaone4_layer,
                  .unrotated_full = true,
-                 .checkpoints = {.classes = exaone4_classes, .traits = writes_vocabulary}},
+                 .checkpoints = {.classes = exaone4_classes, .traits = writes_vocabulary, .tokenizer = {.pre = "exaone4"}}},
     // Gemma 2 (arXiv 2408.00118), section 2: windows on every other layer, softcaps. Its 27B scales scores by another width than the
     // head's.
     Architecture{.name = "gemma2",
@@ -85,7 +86,8 @@ constexpr std::array rows{
                  .checkpoints = {.classes = gemma2_classes,
                                  .names = gemma_names,
                                  .traits = norms_less_one | omits_rope_base,
-                                 .defaults = gemma2_defaults}},
+                                 .defaults = gemma2_defaults,
+                                 .tokenizer = gemma_tokenizer}},
     // Gemma 3 (arXiv 2503.19786), section 2.1: five layers with a window to one without, a rotary base for each kind.
     Architecture{.name = "gemma3",
                  .rope_pairs = RopePairs::halves,
@@ -95,17 +97,23 @@ constexpr std::array rows{
                  .local_rope_base = 10000.0f,
                  .scaled_embedding = true,
                  .width_scaled_layers = 62,
-                 .checkpoints = {.classes = gemma3_classes, .names = gemma_names, .traits = norms_less_one, .defaults = gemma3_defaults}},
+                 .checkpoints = {.classes = gemma3_classes,
+                                 .names = gemma_names,
+                                 .traits = norms_less_one,
+                                 .defaults = gemma3_defaults,
+                                 .tokenizer = gemma_tokenizer}},
     Architecture{.name = "glm4",
                  .layer = glm4_layer,
                  .biases = Biases::optional_qkv,
                  .checkpoints = {.classes = glm4_classes,
                                  .names = glm4_names,
                                  .traits = writes_rope_dim | partial_rotary | interleaved_heads,
-                                 .defaults = glm4_defaults}},
-    Architecture{.name = "granite",
-                 .honours = honours_scales,
-                 .checkpoints = {.classes = granite_classes, .traits = writes_vocabulary | writes_rope_dim}},
+                                 .defaults = glm4_defaults,
+                                 .tokenizer = {.pre = "glm4", .eot = "<|user|>", .unknown = "<|endoftext|>"}}},
+    Architecture{
+        .name = "granite",
+        .honours = honours_scales,
+        .checkpoints = {.classes = granite_classes, .traits = writes_vocabulary | writes_rope_dim, .tokenizer = {.pre = "refact"}}},
     Architecture{.name = "mistral3",
                  .honours = honours_temperature,
                  .checkpoints = {.classes = mistral3_classes, .traits = writes_vocabulary | writes_rope_dim}},
@@ -114,13 +122,14 @@ constexpr std::array rows{
                  .rope_pairs = RopePairs::halves,
                  .layer = olmo2_layer,
                  .unscaled_windows = true,
-                 .checkpoints = {.classes = olmo2_classes}},
-    Architecture{
-        .name = "phi3",
-        .rope_pairs = RopePairs::halves,
-        .layer = fused,
-        .honours = honours_long_rope,
-        .checkpoints = {.classes = phi3_classes, .traits = writes_rope_dim | writes_no_window | writes_original_context | partial_rotary}},
+                 .checkpoints = {.classes = olmo2_classes, .tokenizer = {.pre = "dbrx"}}},
+    Architecture{.name = "phi3",
+                 .rope_pairs = RopePairs::halves,
+                 .layer = fused,
+                 .honours = honours_long_rope,
+                 .checkpoints = {.classes = phi3_classes,
+                                 .traits = writes_rope_dim | writes_no_window | writes_original_context | partial_rotary,
+                                 .tokenizer = {.pre = "dbrx"}}},
     Architecture{.name = "qwen2", .rope_pairs = RopePairs::halves, .biases = Biases::qkv, .checkpoints = {.classes = qwen2_classes}},
     Architecture{.name = "qwen3", .rope_pairs = RopePairs::halves, .layer = with_head_norms, .checkpoints = {.classes = qwen3_classes}},
     Architecture{.name = "smollm3",
@@ -151,6 +160,12 @@ constexpr auto names = [] {
 }();
 
 }  // namespace
+
+std::vector<bool> windows_but_every(std::uint32_t full_every, std::uint32_t layers) {
+  std::vector<bool> windows(layers, true);
+  for (std::uint32_t i = full_every; i != 0 && i <= layers; i += full_every) windows[i - 1] = false;
+  return windows;
+}
 
 std::span<const Architecture> architectures() { return rows; }
 

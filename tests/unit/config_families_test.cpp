@@ -1,0 +1,196 @@
+// What families do differently, as Config::from reads it.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/log.h"
+#include "base/status.h"
+#include "edited_model.h"
+#include "model/config.h"
+
+namespace skipstone {
+namespace {
+
+using fixtures::TinyConfig;
+using model::Config;
+using model::Role;
+using tests::EditedModel;
+
+TinyConfig family(const std::string& name) {
+  TinyConfig tiny = fixtures::tiny_family(name);
+  tiny.long_rope_above = name == "phi3" ? 64 : 0;
+  return tiny;
+}
+
+TEST(Config, ReadsWhatFamiliesDoDifferently) {
+  const Config qwen3 = Config::from(EditedModel(family("qwen3")).open());
+  EXPECT_EQ(qwen3.layer(0).qk_norm, model::QkNorm::head);
+  EXPECT_TRUE(qwen3.layer(3).rotates);
+  EXPECT_EQ(qwen3.rope_pairs, model::RopePairs::halves);
+  const Config smollm3 = Config::from(EditedModel(family("smollm3")).open());
+  EXPECT_TRUE(smollm3.layer(2).rotates);
+  EXPECT_FALSE(smollm3.layer(3).rotates);
+  EXPECT_EQ(smollm3.rope_pairs, model::RopePairs::neighbours);
+  const Config phi3 = Config::from(EditedModel(family("phi3")).open());
+  EXPECT_EQ(phi3.factors_for(64).back(), 2.0f);
+  EXPECT_EQ(phi3.factors_for(65).back(), 8.0f);
+  EXPECT_EQ(phi3.rope_magnitude, 1.125f);
+}
+
+TEST(Config, FindsFusedTensorsAndNormsOfHeads) {
+  const gguf::File phi3 = EditedModel(family("phi3")).open();
+  const model::Parameters fused = model::find_tensors(phi3, Config::from(phi3)).layers[1];
+  ASSERT_TRUE(fused[Role::qkv]);
+  ASSERT_TRUE(fused[Role::gate_up]);
+  EXPECT_EQ(fused[Role::gate_up].weight->rows(), 128u);
+  EXPECT_FALSE(fused[Role::q]);
+  const gguf::File qwen3 = EditedModel(family("qwen3")).open();
+  const model::Parameters normed = model::find_tensors(qwen3, Config::from(qwen3)).layers[1];
+  ASSERT_TRUE(normed[Role::q_norm]);
+  EXPECT_EQ(normed[Role::k_norm].weight->name, "blk.1.attn_k_norm.weight");
+}
+
+TEST(Config, RefusesWhatIsNotAFamilys) {
+  const auto refused = [](EditedModel&& model, Code code, const std::string& sentence) {
+    try {
+      Config::from(model.open());
+      ADD_FAILURE() << sentence;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), code) << error.what();
+      EXPECT_NE(std::string(error.what()).find(sentence), std::string::npos) << error.what();
+    }
+  };
+  refused(std::move(EditedModel(family("qwen3")).remove_tensor("blk.2.attn_k_norm.weight")), Code::bad_file,
+          "'blk.2.attn_k_norm.weight' is missing");
+  refused(std::move(EditedModel(family("qwen3")).tensor("blk.0.attn_q_norm.weight", {64})), Code::bad_file, "has shape 64, expected 16");
+  refused(std::move(EditedModel(family("phi3")).remove_tensor("blk.0.attn_qkv.weight")), Code::bad_file,
+          "'blk.0.attn_qkv.weight' is missing");
+  refused(std::move(EditedModel(family("phi3")).tensor("blk.0.attn_q.weight", {48, 64})), Code::unsupported, "'blk.0.attn_q.weight'");
+  refused(std::move(EditedModel(family("phi3")).tensor("blk.0.ffn_up.weight", {48, 64})), Code::bad_file, "expected 48x128");
+  refused(std::move(EditedModel(family("phi3")).remove_tensor("rope_factors_short.weight")), Code::bad_file, "both or none");
+  refused(std::move(EditedModel(family("phi3")).remove("phi3.rope.scaling.original_context_length")), Code::bad_file,
+          "original_context_length");
+  refused(std::move(EditedModel(family("phi3")).tensor("rope_factors_long.weight", {4})), Code::bad_file, "has 4 factors, expected 8");
+  refused(std::move(EditedModel(family("phi3")).set("phi3.rope.scaling.attn_factor", -1.0f)), Code::bad_file, "above 0");
+  refused(std::move(EditedModel(family("qwen2")).remove_tensor("blk.1.attn_k.bias")), Code::bad_file, "'blk.1.attn_k.bias' is missing");
+  refused(std::move(EditedModel(family("starcoder2")).remove_tensor("blk.1.ffn_norm.bias")), Code::bad_file,
+          "'blk.1.ffn_norm.bias' is missing");
+  refused(std::move(EditedModel(family("starcoder2")).remove("starcoder2.attention.layer_norm_epsilon")), Code::bad_file,
+          "attention.layer_norm_epsilon");
+  refused(std::move(EditedModel(family("olmo2")).tensor("blk.0.attn_q_norm.weight", {16})), Code::bad_file, "has shape 16, expected 64");
+  refused(std::move(EditedModel(family("olmo2")).tensor("blk.0.attn_norm.weight", {48})), Code::unsupported, "'blk.0.attn_norm.weight'");
+  refused(std::move(EditedModel(family("gemma2")).remove_tensor("blk.3.post_ffw_norm.weight")), Code::bad_file,
+          "'blk.3.post_ffw_norm.weight' is missing");
+}
+
+TEST(Config, RefusesContradictions) {
+  const auto refused = [](const std::string& name, const std::string& key, const gguf::Value& value, const std::string& sentence) {
+    try {
+      Config::from(EditedModel(family(name)).set(name + "." + key, value).open());
+      ADD_FAILURE() << name << " " << key;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Code::bad_file) << error.what();
+      EXPECT_NE(std::string(error.what()).find(sentence), std::string::npos) << error.what();
+    }
+  };
+  const auto pattern = [](std::size_t layers) {
+    return gguf::Value(std::make_shared<const gguf::Array>(gguf::Array{std::vector<bool>(layers, true)}));
+  };
+  refused("gemma2", "attention.sliding_window", std::uint32_t{0}, "is 0, expected 1 to");
+  refused("olmo2", "attention.sliding_window_pattern", pattern(5), "attention.sliding_window");
+  refused("exaone4", "attention.sliding_window_pattern", pattern(4), "has 4 items, but the model has 5 layers");
+  refused("gemma2", "attn_logit_softcapping", -5.0f, "is -5, expected a finite number above 0");
+  refused("gemma3", "final_logit_softcapping", -1.0f, "is -1, expected a finite number, 0 or more");
+  refused("granite", "residual_scale", 0.0f, "expected a finite number above 0");
+  refused("granite", "logit_scale", std::numeric_limits<float>::quiet_NaN(), "expected a finite number above 0");
+  refused("mistral3", "rope.scaling.original_context_length", std::uint32_t{0}, "is 0, expected 1 to");
+  refused("mistral3", "rope.scaling.factor", -2.0f, "expected a finite number above 0");
+  refused("mistral3", "attention.temperature_scale", -0.1f, "0 or more");
+  refused("mistral3", "rope.freq_base", 1.0f, "YaRN needs a base above 1");
+  EXPECT_THROW(Config::from(EditedModel(family("gemma2")).remove("gemma2.attn_logit_softcapping").open()), Error);
+  EXPECT_THROW(Config::from(EditedModel(family("gemma3")).remove("gemma3.attention.sliding_window").open()), Error);
+  EXPECT_THROW(Config::from(EditedModel().set("llama.rope.scaling.type", std::string("yarn")).open()), Error);  // no factor
+  EXPECT_THROW(Config::from(EditedModel(family("mistral3")).tensor("rope_freqs.weight", {8}).open()), Error);
+  EXPECT_THROW(Config::from(EditedModel(family("mistral3")).set("mistral3.rope.dimension_count", std::uint32_t{8}).open()), Error);
+}
+
+std::string windows(const Config& config) {
+  std::string text;
+  for (std::uint32_t layer = 0; layer < config.layers; ++layer) text += config.layer(layer).window == 0 ? 'f' : 'w';
+  return text;
+}
+
+TEST(Config, ReadsWhichLayersHaveAWindow) {
+  const Config mistral = Config::from(EditedModel().set("llama.attention.sliding_window", std::uint32_t{128}).open());
+  EXPECT_EQ(windows(mistral), "wwww");
+  EXPECT_EQ(mistral.layer(3).window, 128u);
+  EXPECT_EQ(windows(Config::from(EditedModel().set("llama.attention.sliding_window", std::uint32_t{0}).open())), "ffff");
+  EXPECT_EQ(windows(Config::from(EditedModel(family("gemma2")).open())), "wfwfw");
+  TinyConfig seven = family("gemma3");
+  seven.layers = 7;
+  const Config gemma3 = Config::from(EditedModel(seven).open());
+  EXPECT_EQ(windows(gemma3), "wwwwwfw");
+  EXPECT_TRUE(gemma3.layer(0).local_rope);
+  EXPECT_FALSE(gemma3.layer(5).local_rope);
+  EXPECT_EQ(gemma3.local_rope_base, 500.0f);
+  EXPECT_EQ(Config::from(EditedModel(seven).remove("gemma3.rope.freq_base_swa").open()).local_rope_base, 10000.0f);
+  const Config exaone4 = Config::from(EditedModel(family("exaone4")).open());
+  EXPECT_EQ(windows(exaone4), "wwwfw");
+  EXPECT_TRUE(exaone4.layer(2).rotates);
+  EXPECT_FALSE(exaone4.layer(3).rotates);
+}
+
+TEST(Config, TakesANumberForThePatternOfWindows) {
+  TinyConfig tiny = family("olmo2");
+  tiny.keys = {{"attention.sliding_window", std::uint32_t{12}}, {"attention.sliding_window_pattern", std::uint32_t{2}}};
+  EXPECT_EQ(windows(Config::from(EditedModel(tiny).open())), "wfwfw");
+  tiny.keys.back().value = std::uint32_t{0};
+  EXPECT_EQ(windows(Config::from(EditedModel(tiny).open())), "wwwww");
+}
+
+// OLMo 3: positions of layers with a window are not scaled.
+TEST(Config, ScalesLayersOfFullAttentionAlone) {
+  TinyConfig tiny = family("olmo2");
+  tiny.layers = 4;
+  tiny.keys = {
+      {"attention.sliding_window", std::uint32_t{12}},
+      {"attention.sliding_window_pattern", std::make_shared<const gguf::Array>(gguf::Array{std::vector<bool>{true, true, true, false}})}};
+  EXPECT_FALSE(Config::from(EditedModel(tiny).open()).layer(0).local_rope);
+  tiny.keys.push_back({"rope.scaling.type", std::string("yarn")});
+  tiny.keys.push_back({"rope.scaling.factor", 8.0f});
+  tiny.keys.push_back({"rope.scaling.original_context_length", std::uint32_t{16}});
+  const Config olmo3 = Config::from(EditedModel(tiny).open());
+  EXPECT_TRUE(olmo3.layer(0).local_rope);
+  EXPECT_FALSE(olmo3.layer(3).local_rope);
+  EXPECT_EQ(olmo3.local_rope_base, olmo3.rope_base);
+  EXPECT_EQ(olmo3.rope_factors.back(), 8.0f);
+}
+
+TEST(Config, ReadsScalesAndSoftcaps) {
+  const Config granite = Config::from(EditedModel(family("granite")).open());
+  EXPECT_EQ(granite.embedding_scale, 3.0f);
+  EXPECT_EQ(granite.residual_scale, 0.5f);
+  EXPECT_EQ(granite.attention_scale, 0.125f);
+  EXPECT_EQ(granite.logit_scale, 0.5f);  // logits are divided by the file's number
+  const Config gemma2 = Config::from(EditedModel(family("gemma2")).open());
+  EXPECT_EQ(gemma2.embedding_scale, std::sqrt(48.0f));
+  EXPECT_EQ(gemma2.attention_softcap, 5.0f);
+  EXPECT_EQ(gemma2.final_softcap, 8.0f);
+  const Config mistral3 = Config::from(EditedModel(family("mistral3")).open());
+  EXPECT_DOUBLE_EQ(mistral3.temperature_at(15), 1.0);
+  EXPECT_NEAR(mistral3.temperature_at(33), 1.0 + 0.25 * std::log(3.0), 1e-7);
+  // YaRN by hand: 16 dimensions, base 10000, original context 16: pairs turn 16 / (2 pi 10000^(i/8)) times; below 32 turns at pair 0
+  // already.
+  EXPECT_EQ(mistral3.rope_factors.size(), 8u);
+  EXPECT_EQ(mistral3.rope_factors.front(), 1.0f);
+  EXPECT_EQ(mistral3.rope_factors.back(), 8.0f);
+  EXPECT_NEAR(mistral3.rope_magnitude, (1.0 + 0.1 * std::log(8.0)) / (1.0 + 0.05 * std::log(8.0)), 1e-6);
+}
+
+}  // namespace
+}  // namespace skipstone
