@@ -29,9 +29,8 @@ std::string report_text(const std::string& path) {
   skipstone_inspect_params params = skipstone::inspect_params();
   params.model_path = path.c_str();
   const Json document = Json::parse(skipstone::inspect(params));
-  std::string text = fmt::format("{}: {}, {} tensors ({})", document["path"].get<std::string>(),
-                                 bytes_text(static_cast<double>(document["bytes"].get<std::uint64_t>())), document["tensors"].size(),
-                                 tensor_types_text(document["tensor_types"]));
+  std::string text = fmt::format("{}: {}, {} tensors ({})", document["path"].get<std::string>(), bytes_text(document["bytes"]),
+                                 document["tensors"].size(), tensor_types_text(document["tensor_types"]));
   for (const Json& pair : document["metadata"]) {
     if (pair["key"] == "skipstone.exit_layer") text += ", exit layer " + pair["value"].get<std::string>();
   }

@@ -17,8 +17,6 @@ using skipstone::Json;
 
 std::string yes_no(const Json& value) { return value.get<bool>() ? "yes" : "no"; }
 
-std::string size_text(const Json& value) { return bytes_text(static_cast<double>(value.get<std::uint64_t>())); }
-
 std::string driver_text(const Json& device) {
   const auto name = device["driver"].get<std::string>(), info = device["driver_info"].get<std::string>();
   return info.empty() ? name : name + " " + info;
@@ -28,7 +26,7 @@ std::string memory_text(const Json& device) {
   std::string text;
   for (const Json& heap : device["heaps"]) {
     text += fmt::format("{}{}{} ({} free)", text.empty() ? "" : ", ", heap["device_local"].get<bool>() ? "device " : "host ",
-                        size_text(heap["bytes"]), size_text(heap["available"]));
+                        bytes_text(heap["bytes"]), bytes_text(heap["available"]));
   }
   return text + (device["features"]["unified_memory"].get<bool>() ? ", visible to the host" : "");
 }
@@ -53,8 +51,8 @@ std::string device_text(const Json& d) {
                                subgroup["max"].get<std::uint32_t>(), d["subgroup_size_control"].get<bool>() ? ", can be asked for" : ""));
   line("arithmetic", fmt::format("fp16 {}, int8 {}, 16-bit storage {}, 8-bit storage {}", yes_no(features["fp16"]),
                                  yes_no(features["int8"]), yes_no(features["storage16"]), yes_no(features["storage8"])));
-  line("limits", fmt::format("buffer {}, allocation {}, shared {}, workgroup {}", size_text(limits["storage_buffer_range"]),
-                             size_text(limits["allocation_bytes"]), size_text(limits["shared_bytes"]),
+  line("limits", fmt::format("buffer {}, allocation {}, shared {}, workgroup {}", bytes_text(limits["storage_buffer_range"]),
+                             bytes_text(limits["allocation_bytes"]), bytes_text(limits["shared_bytes"]),
                              limits["workgroup_invocations"].get<std::uint32_t>()));
   line("queues", fmt::format("compute{}, timestamps {}", features["async_compute_queue"].get<bool>() ? " (a family of its own)" : "",
                              yes_no(features["timestamps"])));

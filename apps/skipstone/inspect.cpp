@@ -30,8 +30,6 @@ struct InspectOptions {
 /// On the command line; what the environment says may be meant for other commands.
 bool is_given(const CLI::Option* option) { return option->count() > 0 && std::getenv(option->get_envname().c_str()) == nullptr; }
 
-std::string size_text(const Json& value) { return bytes_text(static_cast<double>(value.get<std::uint64_t>())); }
-
 /// Names come from the file, and may be as long as it is.
 std::string short_text(const Json& name) { return skipstone::shortened(name.get_ref<const std::string&>()); }
 
@@ -45,13 +43,13 @@ std::string tensors_text(const Json& document, bool each) {
   std::string text = "\nTensors\n";
   for (const Json& type : document["tensor_types"]) {
     text += fmt::format("  {:<12}{:>6} tensors {:>16} weights {:>12}{}\n", type["type"].get<std::string>(),
-                        type["tensors"].get<std::uint64_t>(), type["weights"].get<std::uint64_t>(), size_text(type["bytes"]),
+                        type["tensors"].get<std::uint64_t>(), type["weights"].get<std::uint64_t>(), bytes_text(type["bytes"]),
                         type["runnable"].get<bool>() ? "" : "  (no kernels)");
   }
   if (!each) return text;
   for (const Json& tensor : document["tensors"]) {
     text += fmt::format("  {:<36} {:<12} {:>14} {:>12}\n", short_text(tensor["name"]), tensor["type"].get<std::string>(),
-                        shape_text(tensor["shape"]), size_text(tensor["bytes"]));
+                        shape_text(tensor["shape"]), bytes_text(tensor["bytes"]));
   }
   return text;
 }
@@ -71,21 +69,21 @@ std::string model_text(const Json& model) {
 std::string plan_text(const Json& plan) {
   std::string text = fmt::format("\nMemory for a context of {} tokens (KV cache {})\n", plan["context"].get<std::uint32_t>(),
                                  plan["kv_type"].get<std::string>());
-  for (const char* part : {"weights", "kv", "activations", "total"}) text += fmt::format("  {:<12}{:>12}\n", part, size_text(plan[part]));
+  for (const char* part : {"weights", "kv", "activations", "total"}) text += fmt::format("  {:<12}{:>12}\n", part, bytes_text(plan[part]));
   const auto kv = plan["kv"].get<std::uint64_t>(), read = plan["kv_read"].get<std::uint64_t>();
   if (read < kv) {
     text += fmt::format("  windows: a token at the end of the context reads {} of the KV cache, {:.0f} % less than without them\n",
-                        size_text(plan["kv_read"]), 100.0 - 100.0 * static_cast<double>(read) / static_cast<double>(kv));
+                        bytes_text(plan["kv_read"]), 100.0 - 100.0 * static_cast<double>(read) / static_cast<double>(kv));
   }
   const bool known = plan["host_available"].get<std::uint64_t>() > 0;
-  return text + (known ? fmt::format("  {:<12}{:>12}\n", "free (host)", size_text(plan["host_available"])) : "");
+  return text + (known ? fmt::format("  {:<12}{:>12}\n", "free (host)", bytes_text(plan["host_available"])) : "");
 }
 
 std::string document_text(const Json& document, bool each_tensor) {
   std::string text =
       fmt::format("{}\nGGUF version {}, {}, {} parameters, fingerprint {}\n\nMetadata\n",
                   skipstone::escaped(document["path"].get_ref<const std::string&>()), document["version"].get<std::uint32_t>(),
-                  size_text(document["bytes"]), document["parameters"].get<std::uint64_t>(), document["fingerprint"].get<std::string>());
+                  bytes_text(document["bytes"]), document["parameters"].get<std::uint64_t>(), document["fingerprint"].get<std::string>());
   for (const Json& pair : document["metadata"]) {
     text += fmt::format("  {:<42} {:<10} {}\n", short_text(pair["key"]), pair["type"].get<std::string>(),
                         skipstone::escaped(pair["value"].get_ref<const std::string&>()));

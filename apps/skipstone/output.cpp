@@ -13,6 +13,7 @@
 
 #include "base/escape.h"
 #include "exit_code.h"
+#include "json/json.h"
 
 namespace cli {
 namespace {
@@ -130,5 +131,7 @@ std::string bytes_text(double bytes) {
   }
   return unit == 0 ? fmt::format("{:.0f} B", bytes) : fmt::format("{:.2f} {}", bytes, units[unit]);
 }
+
+std::string bytes_text(const skipstone::Json& bytes) { return bytes_text(static_cast<double>(bytes.get<std::uint64_t>())); }
 
 }  // namespace cli

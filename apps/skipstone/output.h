@@ -8,10 +8,12 @@
 #include <string_view>
 #include <utility>
 
+#include "json/json_fwd.h"
+
 namespace cli {
 
-/// To be called before anything is opened. A standard stream that is closed gets a descriptor that cannot be used for what it is for, so that
-/// no other file takes its number; a pipe without a reader is from now on an error of write() and not a signal.
+/// To be called before anything is opened. A standard stream that is closed gets a descriptor that cannot be used for what it is for, so
+/// that no other file takes its number; a pipe without a reader is from now on an error of write() and not a signal.
 void prepare_standard_streams();
 
 /// Bytes to standard error, as they are; nothing happens where they cannot be written. For what moves the cursor; else note().
@@ -65,5 +67,6 @@ bool wants_colour(const std::string& when);
 
 /// "1.50 GiB".
 std::string bytes_text(double bytes);
+std::string bytes_text(const skipstone::Json& bytes);  ///< a whole number of them
 
 }  // namespace cli

@@ -24,8 +24,6 @@ struct QuantizeOptions {
   bool force = false, json = false;
 };
 
-std::string size_text(const Json& file) { return bytes_text(static_cast<double>(file["bytes"].get<std::uint64_t>())); }
-
 double bits_per_weight(const Json& file) {
   double bytes = 0.0, weights = 0.0;
   for (const Json& type : file["tensor_types"]) {
@@ -38,8 +36,8 @@ double bits_per_weight(const Json& file) {
 std::string report_text(const Json& report) {
   const Json &input = report["input"], &output = report["output"];
   return fmt::format("{}: {} (from {}), tensors {}, {:.2f} bits per weight (from {:.2f})\n", output["path"].get<std::string>(),
-                     size_text(output), size_text(input), tensor_types_text(output["tensor_types"]), bits_per_weight(output),
-                     bits_per_weight(input));
+                     bytes_text(output["bytes"]), bytes_text(input["bytes"]), tensor_types_text(output["tensor_types"]),
+                     bits_per_weight(output), bits_per_weight(input));
 }
 
 void quantize(const QuantizeOptions& options) {

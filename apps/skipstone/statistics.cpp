@@ -58,7 +58,8 @@ RunStatistics read_statistics(const skipstone::Session& session) {
   s.host_seconds = seconds.at("host");
   s.device_seconds = seconds.at("device");
   for (const auto& at : report.at("by_position")) s.by_position.push_back({at.at("drafted"), at.at("accepted")});
-  for (const auto& by : report.at("by_drafter")) s.by_drafter.push_back({by.at("drafter"), by.at("rounds"), by.at("drafted"), by.at("accepted")});
+  for (const auto& by : report.at("by_drafter"))
+    s.by_drafter.push_back({by.at("drafter"), by.at("rounds"), by.at("drafted"), by.at("accepted")});
   for (const auto& by : report.at("by_strategy")) {
     s.strategies.push_back({by.at("strategy"), by.at("rows"), by.at("won_by_rank"), by.at("won_by_length")});
   }

@@ -13,7 +13,7 @@
 namespace cli {
 namespace {
 
-using Json = skipstone::SortedJson;
+using skipstone::SortedJson;
 
 struct TemplateOptions {
   std::string model, messages, tools, options, chat_template, pre;
@@ -40,7 +40,7 @@ void render_alone(const TemplateOptions& options) {
 /// The options of the file with those of the command line.
 std::string options_json(const TemplateOptions& options) {
   const std::string text = read_if_given(options.options, "the options");
-  Json all = text.empty() ? Json::object() : Json::parse(text, nullptr, false);
+  SortedJson all = text.empty() ? SortedJson::object() : SortedJson::parse(text, nullptr, false);
   if (!all.is_object()) throw Failure(ExitCode::usage, "the options in '" + options.options + "' are no JSON object");
   if (options.no_generation_prompt) all["add_generation_prompt"] = false;
   if (options.continues) all["continue_final_message"] = true;
@@ -66,9 +66,9 @@ skipstone::Chat open_chat(const TemplateOptions& options) {
 }
 
 /// Special tokens stand in brackets that no keyboard has, or in colour; so they differ from text that only looks like one.
-void print_pieces(const Json& document, const std::string& colour) {
+void print_pieces(const SortedJson& document, const std::string& colour) {
   Output output(wants_colour(colour));
-  for (const Json& piece : document["pieces"]) {
+  for (const SortedJson& piece : document["pieces"]) {
     const auto text = piece["text"].get<std::string>();
     if (piece.contains("token")) {
       output.write("\u27E6" + text + "\u27E7", Style::green);
@@ -87,7 +87,7 @@ void show_conversation(const TemplateOptions& options) {
   if (options.json) {
     Output(false).write(document + "\n");
   } else {
-    print_pieces(Json::parse(document), options.colour);
+    print_pieces(SortedJson::parse(document), options.colour);
   }
 }
 

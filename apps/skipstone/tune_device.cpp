@@ -19,7 +19,7 @@ namespace {
 
 using skipstone::Json;
 
-struct TuneOptions {
+struct DeviceTuneOptions {
   EngineOptions engine;
   std::string model;
   double seconds = 60;
@@ -54,7 +54,7 @@ std::string report_text(const Json& report) {
   return text;
 }
 
-ExitCode tune(const TuneOptions& options) {
+ExitCode tune_device(const DeviceTuneOptions& options) {
   if (!(options.seconds > 0 && options.seconds <= 3600))
     throw Failure(ExitCode::usage, fmt::format("--seconds is above 0 and at most 3600, not {}", options.seconds));
   interrupt::install();
@@ -81,7 +81,7 @@ ExitCode tune(const TuneOptions& options) {
 void add_tune_device(CLI::App& app, ExitCode& code) {
   CLI::App* command =
       app.add_subcommand("tune-device", "Measure how the device runs a model's kernels fastest, and keep it for later runs");
-  const auto options = std::make_shared<TuneOptions>();
+  const auto options = std::make_shared<DeviceTuneOptions>();
   command->add_option("-m,--model", options->model, "Model file (GGUF) whose weights are used; default: the bundled model")
       ->envname("SKIPSTONE_MODEL")
       ->type_name("FILE");
@@ -94,7 +94,7 @@ void add_tune_device(CLI::App& app, ExitCode& code) {
           "What is found holds for models on this device with weights of the same types, about the same width and the same heads.\n") +
       "No text depends on it; --no-tune of other commands does without.\n\nExample:\n  skipstone tune-device -m model.gguf\n\n" +
       exit_code_help);
-  command->callback([options, &code] { code = tune(*options); });
+  command->callback([options, &code] { code = tune_device(*options); });
 }
 
 }  // namespace cli

@@ -22,7 +22,7 @@ namespace {
 
 // A pre-tokenizer as the patterns that it cuts at, one after the other, each written in one way only.
 using Steps = std::vector<std::string>;
-const std::string kBytes = "bytes";  // from here on, texts are bytes in disguise
+const std::string kByteLevel = "bytes";  // from here on, texts are bytes in disguise
 const std::string kDigit = R"(\p{N})", kDigits = R"(\p{N}+)";
 // ASCII's punctuation and symbols, and Unicode's punctuation: Rust's is_ascii_punctuation() and the categories P.
 const std::string kPunctuation = R"([\p{P}!-/:-@\[-`{-~])", kPunctuations = R"([\p{P}$+<=>^~|`]+)";
@@ -99,7 +99,7 @@ void append_split(const SortedJson& step, const std::string& path, Steps& steps)
 void append_byte_level(const SortedJson& step, const std::string& path, Steps& steps) {
   if (boolean_member(step, "add_prefix_space").value_or(true)) refuse(path, "puts a space before each text (add_prefix_space)");
   if (boolean_member(step, "use_regex").value_or(true)) steps.push_back(kGpt2);
-  steps.push_back(kBytes);
+  steps.push_back(kByteLevel);
 }
 
 void append_step(const SortedJson& step, const std::string& path, int depth, Steps& steps) {
@@ -125,7 +125,7 @@ void append_step(const SortedJson& step, const std::string& path, int depth, Ste
 }
 
 std::string in_words(const std::string& step) {
-  if (step == kBytes) return step;
+  if (step == kByteLevel) return step;
   return step == kDigit ? "each digit" : step == kDigits ? "digits" : "split at " + step;
 }
 
@@ -178,7 +178,7 @@ std::string pretokenizer_name(const SortedJson& pre_tokenizer, bool ignore_merge
   Steps steps;
   append_step(pre_tokenizer, path, 0, steps);
   Steps cuts = steps;
-  const auto bytes = std::find(cuts.begin(), cuts.end(), kBytes);
+  const auto bytes = std::find(cuts.begin(), cuts.end(), kByteLevel);
   const bool cuts_bytes = bytes != cuts.end() && bytes + 1 != cuts.end();
   if (bytes != cuts.end()) cuts.erase(bytes);
   const text::PreTokenizerRule* rule = cuts.size() == steps.size() ? nullptr : rule_for(cuts, ignore_merges);

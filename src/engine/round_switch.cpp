@@ -3,17 +3,9 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "base/median.h"
 
 namespace skipstone::engine {
-namespace {
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
-}  // namespace
 
 void RoundSwitch::took(double seconds, std::uint32_t rows) {
   if (!measures()) return;

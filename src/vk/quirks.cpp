@@ -5,7 +5,7 @@
 namespace skipstone::vk {
 namespace {
 
-struct Row {
+struct QuirkRow {
   bool (*matches)(const Caps& caps);
   void (*apply)(Caps& caps);
   const char *name, *effect, *reason;
@@ -20,7 +20,7 @@ void without_cooperative_matrices(Caps& caps) {
 bool contains(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
 
 // A row may go when the reason's issue is fixed in every driver version that users still have.
-constexpr Row rows[] = {
+constexpr QuirkRow quirk_rows[] = {
     // Instinct, RDNA3 and newer are not affected but cannot be told apart by what Vulkan reports; they lose little, for fp16 arithmetic
     // serves only speed.
     {[](const Caps& caps) { return caps.vendor_id == 0x1002 && contains(caps.driver_name, "AMD proprietary"); },
@@ -42,14 +42,14 @@ constexpr Row rows[] = {
 
 std::vector<Quirk> quirks_for(const Caps& caps) {
   std::vector<Quirk> found;
-  for (const Row& row : rows) {
+  for (const QuirkRow& row : quirk_rows) {
     if (row.matches(caps)) found.push_back({row.name, row.effect, row.reason});
   }
   return found;
 }
 
 void apply_quirks(Caps& caps) {
-  for (const Row& row : rows) {
+  for (const QuirkRow& row : quirk_rows) {
     if (row.matches(caps)) row.apply(caps);
   }
 }

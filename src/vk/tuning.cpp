@@ -9,7 +9,7 @@ namespace {
 constexpr std::uint32_t any_vendor = 0;
 
 /// One row: which devices, and what is known to be fast there. The first row that matches is taken.
-struct Row {
+struct TuningRow {
   std::uint32_t vendor;
   bool cpu;                            ///< for CPU devices; the other rows are for GPUs
   std::array<std::uint32_t, 2> lanes;  ///< subgroup sizes to ask for, best first; 0: the device's own
@@ -25,7 +25,7 @@ struct Row {
 // Prompts on matrix units where llama.cpp's tables found them fast; Mali and Adreno stay on floats, for half-precision defects of their
 // drivers are known but not by version.
 // GPUs: RDNA and GCN both take wave64, Intel's vector kernels want 16, NVIDIA has 32 only (llama.cpp's and Mesa's tables agree).
-constexpr Row rows[] = {
+constexpr TuningRow tuning_rows[] = {
     {any_vendor, true, {0, 0}, 4, 64, 0, true, false, Tier::base},
     {0x8086, false, {16, 0}, 4, 64, 256, false, true, Tier::cooperative_matrix},   // Intel
     {0x1002, false, {64, 32}, 4, 64, 256, false, true, Tier::cooperative_matrix},  // AMD
@@ -35,7 +35,7 @@ constexpr Row rows[] = {
     {any_vendor, false, {0, 0}, 4, 64, 256, false, true, Tier::fp16},
 };
 
-std::uint32_t choose_lanes(const Row& row, const Caps& caps) {
+std::uint32_t choose_lanes(const TuningRow& row, const Caps& caps) {
   for (const std::uint32_t lanes : row.lanes) {
     if (lanes != 0 && lanes >= caps.min_subgroup_size && lanes <= caps.max_subgroup_size) return lanes;
   }
@@ -45,10 +45,10 @@ std::uint32_t choose_lanes(const Row& row, const Caps& caps) {
 }  // namespace
 
 Tuning tuning_for(const Caps& caps) {
-  const auto matches = [&](const Row& row) {
+  const auto matches = [&](const TuningRow& row) {
     return row.cpu == caps.is_cpu() && (row.vendor == any_vendor || row.vendor == caps.vendor_id);
   };
-  const Row& row = *std::find_if(std::begin(rows), std::end(rows), matches);
+  const TuningRow& row = *std::find_if(std::begin(tuning_rows), std::end(tuning_rows), matches);
   const std::uint32_t most = std::min(caps.max_workgroup_invocations, caps.max_workgroup_size[0]);
   Tuning tuning;
   tuning.lanes = choose_lanes(row, caps);

@@ -25,8 +25,6 @@ inline std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-inline bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
 class CliBench : public testing::Test {
  protected:
   void SetUp() override {

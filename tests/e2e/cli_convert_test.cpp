@@ -16,8 +16,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
 class CliConvert : public testing::Test {
  protected:
   void SetUp() override { fixtures::write_checkpoint(fixtures::tiny_checkpoint({.layers = 3}), checkpoint()); }

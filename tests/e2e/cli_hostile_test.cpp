@@ -22,8 +22,6 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 using tests::EditedModel;
 
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
 /// Megabytes of what a terminal would obey.
 std::string hostile_text() {
   std::string text;

@@ -14,8 +14,6 @@
 namespace skipstone::e2e {
 namespace {
 
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
 class CliLossless : public testing::Test {
  protected:
   void SetUp() override {

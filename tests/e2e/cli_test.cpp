@@ -16,8 +16,6 @@ namespace {
 
 using nlohmann::json;
 
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
 class Cli : public testing::Test {
  protected:
   static void SetUpTestSuite() {

@@ -41,4 +41,6 @@ Result run(const Command& what);
 /// The short form for most tests.
 inline Result run(std::vector<std::string> arguments) { return run(Command{std::move(arguments), {}, {}, {}, 0, 0}); }
 
+inline bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
 }  // namespace skipstone::e2e

@@ -8,7 +8,7 @@ namespace cli::bench {
 namespace {
 
 /// Characters, not bytes: "±" is one.
-std::size_t width(const std::string& text) {
+std::size_t text_width(const std::string& text) {
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
@@ -26,13 +26,13 @@ std::string cell(const std::string& text) {
 std::string grid(const std::vector<std::vector<std::string>>& rows, std::size_t left) {
   std::vector<std::size_t> widths(rows.front().size(), 3);
   for (const auto& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width(row[i]));
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], text_width(row[i]));
   }
   std::string text;
   for (const auto& row : rows) {
     text += '|';
     for (std::size_t i = 0; i < row.size(); ++i) {
-      const std::string padding(widths[i] - width(row[i]), ' ');
+      const std::string padding(widths[i] - text_width(row[i]), ' ');
       text += i < left ? fmt::format(" {}{} |", row[i], padding) : fmt::format(" {}{} |", padding, row[i]);
     }
     text += '\n';

@@ -82,7 +82,7 @@ void add_sweep_options(CLI::App& command, BenchOptions& o) {
       ->group(group);
   add_number(command, "--synthetic-acceptance", o.acceptance,
              "Drafts are accepted by these probabilities, of the 1st, 2nd, ... draft given those before it, instead of by the model:\n"
-                  "what the runtime makes of such drafts; without --prompts behind -p made-up tokens, also with --synthetic")
+             "what the runtime makes of such drafts; without --prompts behind -p made-up tokens, also with --synthetic")
       ->envname("SKIPSTONE_SYNTHETIC_ACCEPTANCE")
       ->delimiter(',')
       ->allow_extra_args(false)

@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "bench/speed.h"
+#include "bench/warm_up.h"
 #include "exit_code.h"
 #include "interrupt.h"
 #include "progress.h"
@@ -14,7 +15,6 @@ namespace cli::bench {
 namespace {
 
 constexpr double rows_warm_up_seconds = 0.3;  // clocks rise; one pass alone may take less than a millisecond
-constexpr std::uint32_t warm_up_tokens = 16;
 
 void warm_up(skipstone::Session& session, const Test& test) {
   skipstone_work work = test.work();

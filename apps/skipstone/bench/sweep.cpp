@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "bench/summary.h"
+#include "bench/warm_up.h"
 #include "exit_code.h"
 #include "interrupt.h"
 #include "output.h"
@@ -18,9 +19,6 @@
 
 namespace cli::bench {
 namespace {
-
-/// Tokens that every drafter generates before anything is measured: passes are recorded and clocks rise then.
-constexpr std::uint32_t warm_up_tokens = 16;
 
 Setup setup_of(const skipstone::Engine& engine, const SweepOptions& options) {
   Setup setup;

@@ -18,8 +18,6 @@ void fail_at(Position at, const std::string& what) { fail(Code::invalid_argument
 
 namespace {
 
-using Kind = Token::Kind;
-
 /// Line ends as "\n", and one at the end of the source dropped.
 std::string normalized(std::string_view source) {
   std::string text;
@@ -45,7 +43,7 @@ class Lexer {
 
   std::vector<Token> run() {
     while (at_ < source_.size()) text_and_tag();
-    push(Kind::end, "", at_);
+    push(Token::Kind::end, "", at_);
     return std::move(tokens_);
   }
 
@@ -66,7 +64,7 @@ class Lexer {
     return position_;
   }
 
-  void push(Kind kind, std::string value, std::size_t byte) {
+  void push(Token::Kind kind, std::string value, std::size_t byte) {
     tokens_.push_back({kind, std::move(value), position(byte)});
     if (tokens_.size() > most_nodes) fail_at(tokens_.back().at, "the template has more than " + std::to_string(most_nodes) + " parts");
   }
@@ -79,7 +77,7 @@ class Lexer {
       tag = source_.find('{', tag + 1);
     }
     if (tag == std::string::npos) {
-      push(Kind::text, source_.substr(begin), begin);
+      push(Token::Kind::text, source_.substr(begin), begin);
       at_ = source_.size();
       return;
     }
@@ -93,7 +91,7 @@ class Lexer {
     } else if (kind == '%' && is_raw()) {
       raw(tag);
     } else {
-      push(kind == '{' ? Kind::output_begin : Kind::block_begin, "", tag);
+      push(kind == '{' ? Token::Kind::output_begin : Token::Kind::block_begin, "", tag);
       inside(kind == '{', tag);
     }
   }
@@ -109,7 +107,7 @@ class Lexer {
       const std::size_t line = has_newline ? newline + 1 : begin;
       if ((has_newline || line_start_) && is_space(std::string_view(source_).substr(line, end - line))) stop = line;
     }
-    if (stop > begin) push(Kind::text, source_.substr(begin, stop - begin), begin);
+    if (stop > begin) push(Token::Kind::text, source_.substr(begin, stop - begin), begin);
   }
 
   static bool is_space(std::string_view text) { return strip_begin(text) == text.size(); }
@@ -187,7 +185,7 @@ class Lexer {
     const bool sign = peek() == '-' || (peek() == '+' && !output);
     if (std::string_view(source_).substr(at_ + (sign ? 1 : 0), 2) != close) return false;
     const char how = sign ? peek() : '\0';
-    push(output ? Kind::output_end : Kind::block_end, "", at_);
+    push(output ? Token::Kind::output_end : Token::Kind::block_end, "", at_);
     at_ += sign ? 3 : 2;
     if (!output) {
       after_block(how);
@@ -205,7 +203,7 @@ class Lexer {
       number();
     } else if (is_name_start(c)) {
       while (at_ < source_.size() && (is_name_start(peek()) || is_digit(peek()))) ++at_;
-      push(Kind::name, source_.substr(begin, at_ - begin), begin);
+      push(Token::Kind::name, source_.substr(begin, at_ - begin), begin);
     } else if (c == '"' || c == '\'') {
       string_literal(c);
     } else {
@@ -217,7 +215,7 @@ class Lexer {
     const std::size_t begin = at_++;
     while (at_ < source_.size() && source_[at_] != quote) at_ += source_[at_] == '\\' ? 2 : 1;
     if (at_ >= source_.size()) fail_at(position(begin), "the string that begins here does not end");
-    push(Kind::string, unescaped(std::string_view(source_).substr(begin + 1, at_ - begin - 1)), begin);
+    push(Token::Kind::string, unescaped(std::string_view(source_).substr(begin + 1, at_ - begin - 1)), begin);
     ++at_;
   }
 
@@ -245,13 +243,13 @@ class Lexer {
       real = true;
     }
     if (!after_dot) exponent();
-    push_number(real ? Kind::real : Kind::integer, begin);
+    push_number(real ? Token::Kind::real : Token::Kind::integer, begin);
   }
 
-  void push_number(Kind kind, std::size_t begin) {
+  void push_number(Token::Kind kind, std::size_t begin) {
     std::string value = source_.substr(begin, at_ - begin);
     value.erase(std::remove(value.begin(), value.end(), '_'), value.end());
-    if (kind == Kind::integer && value[0] == '0' && value.find_first_not_of('0') != std::string::npos) {
+    if (kind == Token::Kind::integer && value[0] == '0' && value.find_first_not_of('0') != std::string::npos) {
       fail_at(position(begin), "a number cannot begin with 0");
     }
     push(kind, std::move(value), begin);
@@ -269,7 +267,7 @@ class Lexer {
       if (++count > 15) fail_at(position(begin), "the number is too large");
     }
     if (count == 0) fail_at(position(begin), "the number has no digits");
-    push(Kind::integer, std::to_string(value), begin);
+    push(Token::Kind::integer, std::to_string(value), begin);
   }
 
   void symbol(std::string& open) {
@@ -287,7 +285,7 @@ class Lexer {
       if (open.empty() || open.back() != wanted) fail_at(position(at_), fmt::format("'{}' closes nothing", c));
       open.pop_back();
     }
-    push(Kind::symbol, std::string(*found), at_);
+    push(Token::Kind::symbol, std::string(*found), at_);
     at_ += found->size();
   }
 

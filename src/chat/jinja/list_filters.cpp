@@ -12,14 +12,12 @@
 namespace skipstone::chat::jinja {
 namespace {
 
-using Kind = Sequence::Kind;
-
 Value length_filter(const FilterCall& call) {
   if (call.input.string() != nullptr) call.guard.step(call.input.string()->text.size() / 64);
   return static_cast<std::int64_t>(length(call.input));
 }
 
-Value list(const FilterCall& call) { return make_sequence(&call.guard, Kind::list, items_of(call.guard, call.input)->items); }
+Value list(const FilterCall& call) { return make_sequence(&call.guard, Sequence::Kind::list, items_of(call.guard, call.input)->items); }
 
 Value first(const FilterCall& call) {
   const SequenceRef items = items_of(call.guard, call.input);
@@ -28,7 +26,8 @@ Value first(const FilterCall& call) {
 
 Value last(const FilterCall& call) {
   const Sequence* sequence = call.input.sequence();
-  if (sequence != nullptr && sequence->kind == Kind::generator) fail(Code::invalid_argument, "'generator' object is not reversible");
+  if (sequence != nullptr && sequence->kind == Sequence::Kind::generator)
+    fail(Code::invalid_argument, "'generator' object is not reversible");
   const SequenceRef items = items_of(call.guard, call.input);
   return items->items.empty() ? make_undefined("No last item, sequence was empty.") : items->items.back();
 }
@@ -41,9 +40,10 @@ Value default_value(const FilterCall& call) {
 }
 
 Value items(const FilterCall& call) {
-  if (call.input.is<Undefined>()) return make_sequence(&call.guard, Kind::generator, {});
+  if (call.input.is<Undefined>()) return make_sequence(&call.guard, Sequence::Kind::generator, {});
   if (call.input.dict() == nullptr) fail(Code::invalid_argument, "Can only get item pairs from a mapping.");
-  return make_sequence(&call.guard, Kind::generator, items_of(call.guard, call_method(call.guard, call.input, "items", {}))->items);
+  return make_sequence(&call.guard, Sequence::Kind::generator,
+                       items_of(call.guard, call_method(call.guard, call.input, "items", {}))->items);
 }
 
 /// "a.b.0" of an item.
@@ -86,7 +86,7 @@ class Path {
 };
 
 Value map(const FilterCall& call) {
-  if (!truth(call.input)) return make_sequence(&call.guard, Kind::generator, {});
+  if (!truth(call.input)) return make_sequence(&call.guard, Sequence::Kind::generator, {});
   const SequenceRef input = items_of(call.guard, call.input);
   std::vector<Value> out;
   out.reserve(input->items.size());
@@ -109,12 +109,12 @@ Value map(const FilterCall& call) {
       out.push_back(apply_filter(call.guard, filter, one, rest));
     }
   }
-  return make_sequence(&call.guard, Kind::generator, std::move(out));
+  return make_sequence(&call.guard, Sequence::Kind::generator, std::move(out));
 }
 
 /// select, reject, selectattr, rejectattr.
 Value choose(const FilterCall& call) {
-  if (!truth(call.input)) return make_sequence(&call.guard, Kind::generator, {});
+  if (!truth(call.input)) return make_sequence(&call.guard, Sequence::Kind::generator, {});
   const bool by_attribute = call.name == "selectattr" || call.name == "rejectattr";
   const bool wanted = call.name[0] == 's';
   std::vector<Value> given = call.arguments.positional;
@@ -135,7 +135,7 @@ Value choose(const FilterCall& call) {
     const Value looked_at = path.of(one);
     if ((test.empty() ? truth(looked_at) : passes(call.guard, test, looked_at, rest)) == wanted) out.push_back(one);
   }
-  return make_sequence(&call.guard, Kind::generator, std::move(out));
+  return make_sequence(&call.guard, Sequence::Kind::generator, std::move(out));
 }
 
 Value without_case(Guard& guard, const Value& value) {
@@ -179,7 +179,7 @@ std::vector<Keyed> keyed(Guard& guard, const std::vector<Value>& items, const Va
     guard.step();
     std::vector<Value> keys;
     for (const Path& path : paths) keys.push_back(case_sensitive ? path.of(one) : without_case(guard, path.of(one)));
-    all.push_back({keys.size() == 1 ? keys[0] : make_sequence(&guard, Kind::list, std::move(keys)), one});
+    all.push_back({keys.size() == 1 ? keys[0] : make_sequence(&guard, Sequence::Kind::list, std::move(keys)), one});
   }
   return all;
 }
@@ -188,7 +188,7 @@ Value sort(const FilterCall& call) {
   const auto bound = call.arguments.bind(call.name, {"reverse", "case_sensitive", "attribute"});
   const SequenceRef input = items_of(call.guard, call.input);
   const Charge room = room_for(call.guard, input->items);
-  return make_sequence(&call.guard, Kind::list,
+  return make_sequence(&call.guard, Sequence::Kind::list,
                        sorted(call.guard, keyed(call.guard, input->items, bound[2], true_or(bound[1], false)), true_or(bound[0], false)));
 }
 
@@ -202,7 +202,7 @@ Value dictsort(const FilterCall& call) {
   const Value pairs = call_method(call.guard, call.input, "items", {});
   const Charge room = room_for(call.guard, pairs.sequence()->items);
   return make_sequence(
-      &call.guard, Kind::list,
+      &call.guard, Sequence::Kind::list,
       sorted(call.guard, keyed(call.guard, pairs.sequence()->items, &place, true_or(bound[0], false)), true_or(bound[2], false)));
 }
 
@@ -219,14 +219,14 @@ Value unique(const FilterCall& call) {
     seen.push_back(std::move(one.key));
     out.push_back(std::move(one.value));
   }
-  return make_sequence(&call.guard, Kind::generator, std::move(out));
+  return make_sequence(&call.guard, Sequence::Kind::generator, std::move(out));
 }
 
 Value reverse(const FilterCall& call) {
   if (call.input.string() != nullptr) return slice(call.guard, call.input, None{}, None{}, std::int64_t{-1});
   std::vector<Value> out = items_of(call.guard, call.input)->items;
   std::reverse(out.begin(), out.end());
-  return make_sequence(&call.guard, Kind::generator, std::move(out));
+  return make_sequence(&call.guard, Sequence::Kind::generator, std::move(out));
 }
 
 Value sum(const FilterCall& call) {
@@ -260,7 +260,7 @@ Value batch(const FilterCall& call) {
   const SequenceRef input = items_of(call.guard, call.input);
   std::vector<Value> out;
   std::vector<Value> line;
-  const auto flush = [&] { out.push_back(make_sequence(&call.guard, Kind::list, std::exchange(line, {}))); };
+  const auto flush = [&] { out.push_back(make_sequence(&call.guard, Sequence::Kind::list, std::exchange(line, {}))); };
   for (const Value& one : input->items) {
     call.guard.step();
     if (static_cast<std::int64_t>(line.size()) == size) flush();
@@ -270,7 +270,7 @@ Value batch(const FilterCall& call) {
     if (bound[1] != nullptr && !bound[1]->is<None>()) line.resize(static_cast<std::size_t>(size), *bound[1]);
     flush();
   }
-  return make_sequence(&call.guard, Kind::generator, std::move(out));
+  return make_sequence(&call.guard, Sequence::Kind::generator, std::move(out));
 }
 
 /// The filter "slice": so many lists.
@@ -289,9 +289,9 @@ Value cut(const FilterCall& call) {
     std::vector<Value> one(next, next + size);
     next += size;
     if (!extra && bound[1] != nullptr && !bound[1]->is<None>()) one.push_back(*bound[1]);
-    out.push_back(make_sequence(&call.guard, Kind::list, std::move(one)));
+    out.push_back(make_sequence(&call.guard, Sequence::Kind::list, std::move(one)));
   }
-  return make_sequence(&call.guard, Kind::generator, std::move(out));
+  return make_sequence(&call.guard, Sequence::Kind::generator, std::move(out));
 }
 
 Value groupby(const FilterCall& call) {
@@ -312,7 +312,8 @@ Value groupby(const FilterCall& call) {
   const auto flush = [&] {
     if (group.empty()) return;
     const Value name = path.of(group.front(), bound[1]);
-    out.push_back(make_sequence(&call.guard, Kind::tuple, {name, make_sequence(&call.guard, Kind::list, std::exchange(group, {}))}));
+    out.push_back(make_sequence(&call.guard, Sequence::Kind::tuple,
+                                {name, make_sequence(&call.guard, Sequence::Kind::list, std::exchange(group, {}))}));
   };
   for (const Value& one : sorted(call.guard, std::move(all), false)) {
     const Value found = path.of(one, bound[1]);
@@ -322,7 +323,7 @@ Value groupby(const FilterCall& call) {
     group.push_back(one);
   }
   flush();
-  return make_sequence(&call.guard, Kind::list, std::move(out));
+  return make_sequence(&call.guard, Sequence::Kind::list, std::move(out));
 }
 
 Value attr(const FilterCall& call) {

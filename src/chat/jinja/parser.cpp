@@ -28,7 +28,6 @@ std::uint32_t Symbols::of(const std::string& name) {
 
 namespace {
 
-using Kind = Statement::Kind;
 using Ends = std::initializer_list<const char*>;
 
 class Parser {
@@ -53,11 +52,11 @@ class Parser {
         break;
       }
       if (token.kind == Token::Kind::text) {
-        statements.push_back(make(Kind::text));
+        statements.push_back(make(Statement::Kind::text));
         statements.back().text = stream_.take().value;
       } else if (token.kind == Token::Kind::output_begin) {
         stream_.take();
-        statements.push_back(make(Kind::output));
+        statements.push_back(make(Statement::Kind::output));
         statements.back().expression = expressions_.tuple();
         stream_.expect(Token::Kind::output_end);
       } else {
@@ -71,7 +70,7 @@ class Parser {
     return statements;
   }
 
-  Statement make(Kind kind) const {
+  Statement make(Statement::Kind kind) const {
     Statement statement;
     statement.kind = kind;
     statement.at = stream_.current().at;
@@ -109,7 +108,7 @@ class Parser {
   }
 
   Statement branch() {
-    Statement statement = make(Kind::branch);
+    Statement statement = make(Statement::Kind::branch);
     do {
       stream_.take();
       ExpressionPtr condition = expressions_.tuple(false);
@@ -127,7 +126,7 @@ class Parser {
   }
 
   Statement loop() {
-    Statement statement = make(Kind::loop);
+    Statement statement = make(Statement::Kind::loop);
     stream_.take();
     statement.target = expressions_.target("in", false);
     if (!stream_.skip_name("in")) stream_.fail_here("'in'");
@@ -148,7 +147,7 @@ class Parser {
   }
 
   Statement leave() {
-    Statement statement = make(stream_.current().is_name("break") ? Kind::break_loop : Kind::continue_loop);
+    Statement statement = make(stream_.current().is_name("break") ? Statement::Kind::break_loop : Statement::Kind::continue_loop);
     if (loops_ == 0) fail_at(statement.at, fmt::format("'{}' stands outside of a loop", stream_.current().value));
     stream_.take();
     end_tag();
@@ -156,7 +155,7 @@ class Parser {
   }
 
   Statement set() {
-    Statement statement = make(Kind::set);
+    Statement statement = make(Statement::Kind::set);
     stream_.take();
     statement.target = expressions_.target(nullptr, true);
     if (stream_.skip_symbol("=")) {
@@ -164,7 +163,7 @@ class Parser {
       end_tag();
       return statement;
     }
-    statement.kind = Kind::set_block;
+    statement.kind = Statement::Kind::set_block;
     statement.expression = expressions_.filters(nullptr, false);
     end_tag();
     statement.body = body_until("endset");
@@ -200,7 +199,7 @@ class Parser {
   }
 
   Statement macro() {
-    Statement statement = make(Kind::macro);
+    Statement statement = make(Statement::Kind::macro);
     stream_.take();
     statement.macro = std::make_unique<Macro>();
     statement.macro->name = stream_.expect_name();
@@ -212,7 +211,7 @@ class Parser {
   }
 
   Statement call_block() {
-    Statement statement = make(Kind::call_block);
+    Statement statement = make(Statement::Kind::call_block);
     stream_.take();
     statement.macro = std::make_unique<Macro>();
     statement.macro->name = "caller";
@@ -225,7 +224,7 @@ class Parser {
   }
 
   Statement filter_block() {
-    Statement statement = make(Kind::filter_block);
+    Statement statement = make(Statement::Kind::filter_block);
     stream_.take();
     statement.expression = expressions_.filters(nullptr, true);
     end_tag();
@@ -234,7 +233,7 @@ class Parser {
   }
 
   Statement with() {
-    Statement statement = make(Kind::with);
+    Statement statement = make(Statement::Kind::with);
     stream_.take();
     while (stream_.current().kind != Token::Kind::block_end) {
       if (!statement.bindings.empty()) stream_.expect_symbol(",");
@@ -249,7 +248,7 @@ class Parser {
 
   /// What transformers marks for training on answers; nothing to a renderer, but for having variables of its own.
   Statement generation() {
-    Statement statement = make(Kind::scope);
+    Statement statement = make(Statement::Kind::scope);
     stream_.take();
     end_tag();
     const int loops = std::exchange(loops_, 0);

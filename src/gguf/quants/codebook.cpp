@@ -10,7 +10,7 @@
 namespace skipstone::gguf {
 namespace {
 
-constexpr std::size_t kBlock = 32;
+constexpr std::size_t kCodes = 32;
 // kvalues_iq4nl of ggml-common.h, part of the format.
 constexpr std::array<float, 16> kValues = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
 // The nearest value's code for every half of a whole number from -128 on; the borders between values are whole numbers or halves.
@@ -33,11 +33,11 @@ void expand(const std::byte* block, float* out) {
   }
 }
 
-using Codes = std::array<std::uint8_t, kBlock>;
+using Codes = std::array<std::uint8_t, kCodes>;
 
 Codes nearest(const float* weights, float inverse) {
   Codes codes{};
-  for (std::size_t i = 0; i < kBlock; ++i) {
+  for (std::size_t i = 0; i < kCodes; ++i) {
     const float at = std::clamp(2.0f * weights[i] * inverse + 256.0f, 0.0f, static_cast<float>(kHalves - 1));
     codes[i] = kNearest[static_cast<std::size_t>(at)];
   }
@@ -52,7 +52,7 @@ struct Score {
 
 Score score(const float* weights, const Codes& codes) {
   Score s;
-  for (std::size_t i = 0; i < kBlock; ++i) {
+  for (std::size_t i = 0; i < kCodes; ++i) {
     const auto value = static_cast<double>(kValues[codes[i]]);
     s.products += value * static_cast<double>(weights[i]);
     s.squares += value * value;
@@ -64,7 +64,7 @@ Score score(const float* weights, const Codes& codes) {
 void round(const float* weights, std::byte* block) {
   constexpr int starts = 5, refinements = 1;
   float largest = 0.0f;
-  for (std::size_t i = 0; i < kBlock; ++i) largest = std::max(largest, std::fabs(weights[i]));
+  for (std::size_t i = 0; i < kCodes; ++i) largest = std::max(largest, std::fabs(weights[i]));
   std::uint16_t best_scale = 0;
   double best_gain = 0.0;
   for (const float end : {-127.0f, 127.0f}) {
@@ -88,10 +88,10 @@ void round(const float* weights, std::byte* block) {
   for (std::size_t i = 0; i < 16; ++i) block[2 + i] = static_cast<std::byte>(codes[i] | codes[i + 16] << 4);
 }
 
-constexpr Coding codings[] = {{Type::iq4_nl, expand, round}};
+constexpr Coding codebook_rows[] = {{Type::iq4_nl, expand, round}};
 
 }  // namespace
 
-std::span<const Coding> codebook_codings() { return codings; }
+std::span<const Coding> codebook_codings() { return codebook_rows; }
 
 }  // namespace skipstone::gguf

@@ -82,7 +82,7 @@ void round_q8_0(const float* weights, std::byte* block) {
   }
 }
 
-constexpr Coding codings[] = {
+constexpr Coding scaled_rows[] = {
     {Type::q8_0, expand_q8_0, round_q8_0},
     {Type::q4_0, Layout<4, false>::expand, Layout<4, false>::round},
     {Type::q4_1, Layout<4, true>::expand, Layout<4, true>::round},
@@ -92,6 +92,6 @@ constexpr Coding codings[] = {
 
 }  // namespace
 
-std::span<const Coding> scaled_codings() { return codings; }
+std::span<const Coding> scaled_codings() { return scaled_rows; }
 
 }  // namespace skipstone::gguf

@@ -62,25 +62,25 @@ std::array<float, count / 2> gather(const float* weights, std::byte* places) {
   return kept;
 }
 
-void expand_f16(const std::byte* block, float* out) {
+void expand_sparse_f16(const std::byte* block, float* out) {
   std::array<float, 16> kept;
   for (std::size_t i = 0; i < kept.size(); ++i) kept[i] = half_to_float(load16(block + 4 + 2 * i));
   spread<32>(block, kept.data(), out);
 }
 
-void round_f16(const float* weights, std::byte* block) {
+void round_sparse_f16(const float* weights, std::byte* block) {
   const auto kept = gather<32>(weights, block);
   for (std::size_t i = 0; i < kept.size(); ++i) store16(block + 4 + 2 * i, float_to_half(kept[i]));
 }
 
-void expand_q8_0(const std::byte* block, float* out) {
+void expand_sparse_q8_0(const std::byte* block, float* out) {
   const float scale = half_to_float(load16(block));
   std::array<float, 32> kept;
   for (std::size_t i = 0; i < kept.size(); ++i) kept[i] = scale * static_cast<float>(std::bit_cast<std::int8_t>(block[10 + i]));
   spread<64>(block + 2, kept.data(), out);
 }
 
-void round_q8_0(const float* weights, std::byte* block) {
+void round_sparse_q8_0(const float* weights, std::byte* block) {
   const auto kept = gather<64>(weights, block + 2);
   std::array<std::byte, 34> dense;
   quantize(Type::q8_0, kept, dense);
@@ -88,7 +88,7 @@ void round_q8_0(const float* weights, std::byte* block) {
   std::memcpy(block + 10, dense.data() + 2, 32);
 }
 
-constexpr Coding codings[] = {{Type::sparse_f16, expand_f16, round_f16}, {Type::sparse_q8_0, expand_q8_0, round_q8_0}};
+constexpr Coding sparse_rows[] = {{Type::sparse_f16, expand_sparse_f16, round_sparse_f16}, {Type::sparse_q8_0, expand_sparse_q8_0, round_sparse_q8_0}};
 
 /// The bytes of places in a block, and where they start.
 struct PlaceBytes {
@@ -106,7 +106,7 @@ bool in_order(std::uint32_t places) {
 
 }  // namespace
 
-std::span<const Coding> sparse_codings() { return codings; }
+std::span<const Coding> sparse_codings() { return sparse_rows; }
 
 std::optional<std::uint64_t> find_misplaced(const Tensor& tensor) {
   if (!is_sparse(tensor.type)) return std::nullopt;

@@ -111,7 +111,7 @@ void round(const float* weights, std::byte* block) {
   f.write(s, block);
 }
 
-constexpr Coding codings[] = {
+constexpr Coding super_block_rows[] = {
     {Type::q2_k, expand<Type::q2_k>, round<Type::q2_k>}, {Type::q3_k, expand<Type::q3_k>, round<Type::q3_k>},
     {Type::q4_k, expand<Type::q4_k>, round<Type::q4_k>}, {Type::q5_k, expand<Type::q5_k>, round<Type::q5_k>},
     {Type::q6_k, expand<Type::q6_k>, round<Type::q6_k>},
@@ -119,6 +119,6 @@ constexpr Coding codings[] = {
 
 }  // namespace
 
-std::span<const Coding> super_block_codings() { return codings; }
+std::span<const Coding> super_block_codings() { return super_block_rows; }
 
 }  // namespace skipstone::gguf

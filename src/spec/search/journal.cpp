@@ -14,8 +14,8 @@
 namespace skipstone::spec::search {
 namespace {
 
-constexpr const char* format_name = "skipstone-tune-state";
-constexpr int version = 1;
+constexpr const char* journal_format = "skipstone-tune-state";
+constexpr int journal_version = 1;
 
 Json to_json(const JournalKey& key) {
   return {
@@ -62,9 +62,9 @@ void Journal::read() {
     document = parse_json<Json>(text, path_);
   } catch (const Error&) {  // no JSON: as little a state as any other document; the sentence below says what to do
   }
-  if (!document.is_object() || document.value("format", Json()) != format_name || document.value("version", Json()) != version) {
-    fail(Code::invalid_argument, "'{}' stands where the state of the search is kept, but is none; remove it or name another profile with -o",
-         path_);
+  if (!document.is_object() || document.value("format", Json()) != journal_format || document.value("version", Json()) != journal_version) {
+    fail(Code::invalid_argument,
+         "'{}' stands where the state of the search is kept, but is none; remove it or name another profile with -o", path_);
   }
   try {
     check(document.at("search"), to_json(key_), path_);
@@ -101,8 +101,8 @@ void Journal::write() const {
                            {"expected", search::to_json(e.best.expected)},
                            {"seconds", e.seconds}});
   }
-  const Json document = {{"format", format_name},
-                         {"version", version},
+  const Json document = {{"format", journal_format},
+                         {"version", journal_version},
                          {"search", to_json(key_)},
                          {"costs", costs_ ? to_json(*costs_) : Json()},
                          {"evaluations", std::move(evaluations)}};

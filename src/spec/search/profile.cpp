@@ -15,8 +15,8 @@
 namespace skipstone::spec::search {
 namespace {
 
-constexpr const char* format_name = "skipstone-profile";
-constexpr int version = 1;
+constexpr const char* profile_format = "skipstone-profile";
+constexpr int profile_version = 1;
 
 Json measured_json(const Profile::Measured& measured) {
   return {{"speedup", measured.speedup},
@@ -63,8 +63,8 @@ Profile profile_from(const Json& document) {
 }  // namespace
 
 std::string print(const Profile& profile) {
-  const Json document = {{"format", format_name},
-                         {"version", version},
+  const Json document = {{"format", profile_format},
+                         {"version", profile_version},
                          {"model", {{"name", profile.model_name}, {"fingerprint", profile.fingerprint}, {"layers", profile.layers}}},
                          {"skip_set", profile.skip_set},
                          {"constants", to_json(profile.constants)},
@@ -83,12 +83,12 @@ std::string specification(const std::string& skip_set, const DraftConstants& con
 
 Profile parse_profile(const std::string& text, const std::string& path) {
   const Json document = parse_json<Json>(text, fmt::format("'{}' is no profile of a skip set", path));
-  if (!document.is_object() || document.value("format", Json()) != format_name) {
+  if (!document.is_object() || document.value("format", Json()) != profile_format) {
     fail(Code::bad_file, "'{}' is no profile of a skip set; `skipstone tune` writes one", path);
   }
-  if (document.value("version", Json()) != version) {
+  if (document.value("version", Json()) != profile_version) {
     fail(Code::bad_file, "'{}' is a profile of version {}, this program knows version {}", path, document.value("version", Json()).dump(),
-         version);
+         profile_version);
   }
   try {
     return profile_from(document);
