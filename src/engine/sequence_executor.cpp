@@ -109,7 +109,7 @@ Choice SequenceExecutor::draw_verified(std::uint32_t row, std::size_t position, 
   return sample::Sampler::describe(logits, token);
 }
 
-Choice SequenceExecutor::read(std::span<const Token> tokens, exec::Cosines cosines) {
+Choice SequenceExecutor::prefill(std::span<const Token> tokens, exec::Cosines cosines) {
   fill_holes(-1);
   forget_round();
   passes_.clear_cosines();
@@ -123,9 +123,9 @@ Choice SequenceExecutor::read(std::span<const Token> tokens, exec::Cosines cosin
     spec.last_row_only = last;
     spec.cosines = cosines;
     run(spec, {.tokens = tokens.subspan(done, chunk), .base = committed()});
-    last_read_ = spec;
-    last_read_rows_ = chunk;
-    note_read(chunk);
+    last_prefill_ = spec;
+    last_prefill_rows_ = chunk;
+    note_prompt(chunk);
     text_.insert(text_.end(), tokens.begin() + static_cast<std::ptrdiff_t>(done),
                  tokens.begin() + static_cast<std::ptrdiff_t>(done + chunk));
     done += chunk;
@@ -141,14 +141,14 @@ std::vector<float> SequenceExecutor::mean_attention_cosine(std::size_t tokens) c
   return cosines;
 }
 
-void SequenceExecutor::take_over(SequenceExecutor& from) {
+void SequenceExecutor::copy_from(SequenceExecutor& from) {
   from.fill_holes(-1);
   exec::KvSnapshot::copy(from.passes_, passes_);
-  resume(from.text_, from.reads_);
+  resume(from.text_, from.prompts_);
 }
 
 spec::Prefilled SequenceExecutor::prefill(std::span<const Token> tokens, bool attention_cosine) {
-  spec::Prefilled result{read(tokens, attention_cosine ? exec::Cosines::attention : exec::Cosines::none), {}};
+  spec::Prefilled result{prefill(tokens, attention_cosine ? exec::Cosines::attention : exec::Cosines::none), {}};
   if (attention_cosine) result.attention_cosine = mean_attention_cosine(tokens.size());
   return result;
 }
@@ -197,7 +197,7 @@ Choice SequenceExecutor::draft_in_window(const exec::KeyWindow& window, Token in
 Choice SequenceExecutor::draft_by_model(std::uint32_t model, Token input, std::uint32_t offset) {
   const std::uint32_t position = committed() + offset;
   set_window(position, input);
-  const exec::Executor& passes = draft_models_.at(model)->read(std::span(window_).first(position + 1), pass({}, 1).output);
+  const exec::Executor& passes = draft_models_.at(model)->follow(std::span(window_).first(position + 1), pass({}, 1).output);
   return choose_draft(passes, offset, position);
 }
 

@@ -254,7 +254,7 @@ spec::Outcome Session::run(const std::vector<text::Token>& tokens, std::uint32_t
   }
 }
 
-void Session::read(const std::vector<text::Token>& tokens) {
+void Session::prefill(const std::vector<text::Token>& tokens) {
   State& s = *state_;
   s.require_idle();
   s.filled = 0;
@@ -274,14 +274,14 @@ void Session::read(const std::vector<text::Token>& tokens) {
   s.history = std::move(history);
 }
 
-void Session::take_over(Session& from) {
+void Session::copy_from(Session& from) {
   State &s = *state_, &other = *from.state_;
   if (s.engine != other.engine) fail(Code::invalid_argument, "a session cannot take over the conversation of another engine's");
   if (&s == &other) return;
   s.require_idle();
   other.require_idle();
   s.filled = 0;
-  s.executor.take_over(other.executor);
+  s.executor.copy_from(other.executor);
   s.history = other.history;
 }
 

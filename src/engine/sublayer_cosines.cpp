@@ -23,7 +23,7 @@ class Reader {
         sequence_(*passes_, engine.config(), {}, sample::Verification::coupled, Rounds::host),
         layers_(engine.config().layers) {}
 
-  void read(const std::vector<text::Token>& prompt, SublayerCosines& result) {
+  void measure(const std::vector<text::Token>& prompt, SublayerCosines& result) {
     SublayerCosines::Reading seconds;
     // The order changes from prompt to prompt, lest one way always runs on a device that another has warmed.
     for (std::size_t turn = 0; turn < 3; ++turn) {
@@ -47,7 +47,7 @@ class Reader {
   double time_once(const std::vector<text::Token>& prompt, exec::Cosines cosines) {
     sequence_.clear();
     const auto start = Clock::now();
-    sequence_.read(prompt, cosines);
+    sequence_.prefill(prompt, cosines);
     return std::chrono::duration<double>(Clock::now() - start).count();
   }
 
@@ -91,7 +91,7 @@ SublayerCosines measure_cosines(Engine& engine, const std::vector<std::vector<te
     if (prompts[i].size() > context) {
       ++result.left_out;
     } else {
-      reader.read(prompts[i], result);
+      reader.measure(prompts[i], result);
     }
   }
   if (result.reading.empty()) {
