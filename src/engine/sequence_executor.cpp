@@ -26,10 +26,6 @@ float float_from(double bound) {
   return static_cast<double>(nearest) < bound ? std::nextafter(nearest, std::numeric_limits<float>::infinity()) : nearest;
 }
 
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
 /// A pass with sublayers left out may overflow where the full model does not; the loop then drops the draft.
 template <typename Choose>
 Choice number_or_none(const Choose& choose) {
@@ -57,7 +53,7 @@ void SequenceExecutor::forget_round() {
   if (rejection_) rejection_->next_round();
   kept_.layers = 0;
   kept_.rows.clear();
-  round_start_.reset();
+  round_watch_.reset();
 }
 
 std::uint32_t SequenceExecutor::max_rows() const { return STEP_VERIFY_ROWS; }
@@ -229,7 +225,7 @@ void SequenceExecutor::verify(const spec::TokenTree& rows, std::span<Choice> out
       out[row] = rejects() ? draw_verified(row, position, draft_behind(rows, row)) : choose(row, position);
     }
   }
-  if (round_start_) switch_.took(seconds_since(*round_start_), rows.rows());
+  if (round_watch_) switch_.took(round_watch_->seconds(), rows.rows());
   forget_round();
 }
 
@@ -252,10 +248,10 @@ bool SequenceExecutor::round(const spec::RoundRequest& request, spec::Round& out
   if (sampler_.params().needs_logits() || pacer_ != nullptr) return false;
   fill_holes(-1);
   top_.clear();
-  const auto start = Clock::now();
+  const Stopwatch watch;
   forget_round();
   if (!switch_.on_device()) {
-    if (switch_.measures()) round_start_ = start;
+    if (switch_.measures()) round_watch_ = watch;
     return false;
   }
   exec::Round round;
@@ -276,7 +272,7 @@ bool SequenceExecutor::round(const spec::RoundRequest& request, spec::Round& out
   }
   out.verified.clear();
   for (std::uint32_t row = 0; row < rows_.rows(); ++row) out.verified.push_back(choice_of(passes_.result(row)));
-  if (switch_.measures()) switch_.took(seconds_since(start), rows_.rows());
+  if (switch_.measures()) switch_.took(watch.seconds(), rows_.rows());
   return true;
 }
 

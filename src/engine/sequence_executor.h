@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/stopwatch.h"
 #include "engine/draft_model.h"
 #include "engine/round_switch.h"
 #include "exec/executor.h"
@@ -140,7 +141,7 @@ class SequenceExecutor : public spec::Executor {
   std::uint32_t holes_ = 0;    ///< latest committed tokens without K and V in the layers that they did not run (exit_early)
   bool pending_hole_ = false;  ///< the pending token becomes one when it is committed
   RoundSwitch switch_;
-  std::optional<Clock::time_point> round_start_;  ///< of a round that the host steps, where it is timed
+  std::optional<Stopwatch> round_watch_;  ///< of a round that the host steps, where it is timed
 };
 
 }  // namespace skipstone::engine

@@ -8,6 +8,7 @@
 
 #include "base/philox.h"
 #include "base/status.h"
+#include "base/stopwatch.h"
 #include "engine/bigram_table.h"
 #include "engine/draft_model.h"
 #include "engine/draft_texts.h"
@@ -300,9 +301,9 @@ double Session::measure(const Work& work) {
   s.executor.resume(measured_text(0, known, vocabulary), {{0, known}});
   if (known < work.depth) s.executor.prefill(measured_text(known, work.depth - known, vocabulary), false);
   const std::vector<text::Token> tokens = measured_text(work.depth, std::max(work.prompt, std::max(work.rows, 1u)), vocabulary);
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   run_work(s.executor, work, tokens);
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const double seconds = watch.seconds();
   s.filled = std::max(before, s.executor.committed());
   reset();
   return seconds;

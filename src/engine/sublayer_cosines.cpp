@@ -2,19 +2,17 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cmath>
 #include <numeric>
 #include <span>
 
 #include "base/status.h"
+#include "base/stopwatch.h"
 #include "engine/engine_state.h"
 #include "engine/sequence_executor.h"
 
 namespace skipstone::engine {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 class Reader {
  public:
@@ -46,9 +44,9 @@ class Reader {
  private:
   double time_once(const std::vector<text::Token>& prompt, exec::Cosines cosines) {
     sequence_.clear();
-    const auto start = Clock::now();
+    const Stopwatch watch;
     sequence_.prefill(prompt, cosines);
-    return std::chrono::duration<double>(Clock::now() - start).count();
+    return watch.seconds();
   }
 
   /// A pass that had to be recorded first does not count.
