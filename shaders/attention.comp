@@ -21,7 +21,7 @@ layout(std430, set = 0, binding = ATTENTION_PARTIAL) writeonly buffer Partial { 
 #define STEP_STATE_BINDING ATTENTION_STATE
 #include "lib/step_state.glsl"
 #define SK_LAYER_WINDOW
-#include "lib/tree.glsl"
+#include "lib/keys.glsl"
 #include "lib/activation.glsl"
 
 const uint QUADS = HEAD_DIM / 4u;

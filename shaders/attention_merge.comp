@@ -14,7 +14,7 @@ layout(std430, set = 0, binding = ATTENTION_MERGE_OUT) writeonly buffer Out { fl
 #define STEP_STATE_BINDING ATTENTION_MERGE_STATE
 #include "lib/step_state.glsl"
 #define SK_LAYER_WINDOW
-#include "lib/tree.glsl"
+#include "lib/keys.glsl"
 
 void main() {
   const uint head = gl_WorkGroupID.x, row = gl_WorkGroupID.y;

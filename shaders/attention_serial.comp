@@ -27,7 +27,7 @@ layout(std430, set = 0, binding = ATTENTION_SERIAL_OUT) writeonly buffer Out { v
 #define STEP_STATE_BINDING ATTENTION_SERIAL_STATE
 #include "lib/step_state.glsl"
 #define SK_LAYER_WINDOW
-#include "lib/tree.glsl"
+#include "lib/keys.glsl"
 #include "lib/activation.glsl"
 
 const uint QUADS = HEAD_DIM / 4u, OCTS = HEAD_DIM / 8u;
@@ -175,7 +175,7 @@ void main() {
   const uint parts = push.group / HEADS, kv_head = gl_WorkGroupID.x / parts;
   const uint first_head = kv_head * push.group + (gl_WorkGroupID.x % parts) * HEADS;
   const uint rows = min(ROWS, state.rows - first_row);
-  const uint shared_end = TREE == KEYS_WINDOW ? 0u : state.base / LANES * LANES;
+  const uint shared_end = KEYS == KEYS_WINDOW ? 0u : state.base / LANES * LANES;
   uint shared_begin = WINDOWED != 0u ? shared_end : 0u;
   if (WINDOWED != 0u) {
     [[unroll]] for (uint r = 0; r < ROWS; ++r) {

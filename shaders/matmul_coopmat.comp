@@ -3,7 +3,7 @@
 #extension GL_KHR_cooperative_matrix : require
 #extension GL_KHR_memory_scope_semantics : require
 #extension GL_KHR_shader_subgroup_basic : require
-// y = x * W^T (+ bias) (+ residual) for many columns (prefill) on the device's matrix units: the tiles of matmul.comp with HALVES, multiplied
+// y = x * W^T (+ bias) (+ residual) for many columns (prefill) on the device's matrix units: the tiles of matmul.comp with HALF_PRECISION, multiplied
 // as matrices of half precision with sums in floats. Each output adds its products in blocks of COOP_K in order of k; the order within
 // a block is the device's.
 #include "lib/stage.glsl"
@@ -11,7 +11,7 @@
 
 MATMUL_COOPMAT_SPEC(SK_CONSTANT)
 #define TILE_QUADS MATMUL_COOPMAT_TILE_QUADS
-#define HALVES
+#define HALF_PRECISION
 #include "lib/matmul.glsl"
 
 #define Columns coopmat<float16_t, gl_ScopeSubgroup, COOP_M, COOP_K, gl_MatrixUseA>

@@ -6,7 +6,7 @@
 // of [context][rope_dim/2] (cos, sin), made by the host in double precision. An invocation handles four neighbouring dimensions of one head:
 // x = quad index over Q heads, then K heads, then V heads; y = row. With a Q8_0 cache an invocation of K and V handles the 64 dimensions whose
 // two scales share a word (lib/kv_blocks.glsl). Padding rows store nothing. head_dim and rope_dim are multiples of 4,
-// with HALVES rope_dim of 8 (model::Config checks it).
+// with NEOX rope_dim of 8 (model::Config checks it).
 #include "lib/stage.glsl"
 #include "abi/rope_store.h"
 
@@ -29,7 +29,7 @@ layout(std430, set = 0, binding = ROPE_STORE_K_CACHE) writeonly buffer KCache { 
 layout(std430, set = 0, binding = ROPE_STORE_V_CACHE) writeonly buffer VCache { uint v_cache[]; };
 #define STEP_STATE_BINDING ROPE_STORE_STATE
 #include "lib/step_state.glsl"
-#include "lib/tree.glsl"
+#include "lib/keys.glsl"
 #include "lib/kv_cache.glsl"
 
 // Pairs (2i, 2i+1): the quad holds two of them; angles is (cos, sin, cos, sin).
@@ -52,7 +52,7 @@ vec4 rotate_halves(vec4 own, vec4 partner, vec4 a, vec4 b, bool first) {
 vec4 rotated(vec4 own, uint head_quad, uint d0, uint turn) {
   if (d0 >= push.rope_dim) return own;
   const uint table_row = turn * push.rope_dim;
-  if (HALVES == 0u) return rotate_neighbours(own, load_table((table_row + d0) >> 2));
+  if (NEOX == 0u) return rotate_neighbours(own, load_table((table_row + d0) >> 2));
   const uint half_dim = push.rope_dim / 2u;
   const bool first = d0 < half_dim;
   const uint angle = first ? d0 : d0 - half_dim, at = (table_row + 2u * angle) >> 2;

@@ -4,10 +4,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 
 #include "base/status.h"
+#include "base/stopwatch.h"
 #include "kernels/abi.h"
 #include "kernels/kernel_table.h"
 #include "model/random_weights.h"
@@ -18,13 +18,10 @@
 namespace kbench {
 
 using namespace skipstone;
-using Clock = std::chrono::steady_clock;
 
 namespace {
 
 constexpr std::uint32_t most_rounds = 4096;
-
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 std::uint64_t last_level_cache() {
 #ifdef _SC_LEVEL3_CACHE_SIZE
@@ -220,9 +217,9 @@ Measurement::Timed Measurement::prepare(const Request& request, const Workload& 
 /// Seconds of one round: by the device's clock where it has one, else by the host's over the whole submission.
 double Measurement::once(Timed& timed) {
   set_state(timed);
-  const auto start = Clock::now();
+  const Stopwatch watch;
   queue_.submit_and_wait(*timed.commands);
-  const double wall = seconds_since(start);
+  const double wall = watch.seconds();
   double device = 0.0;
   for (const vk::LabelTime& time : timed.commands->times()) device += time.microseconds * 1e-6;
   return (device > 0 ? device : wall) / timed.rounds;
@@ -258,8 +255,8 @@ std::vector<Result> Measurement::run(const Operation& operation, gguf::Type form
       results.push_back(std::move(result));
     }
   }
-  const auto start = Clock::now();
-  while (!all.empty() && seconds_since(start) < settings_.warm_up_seconds) {
+  const Stopwatch watch;
+  while (!all.empty() && watch.seconds() < settings_.warm_up_seconds) {
     for (Timed& timed : all) once(timed);
   }
   for (std::uint32_t sample = 0; sample < settings_.samples; ++sample) {

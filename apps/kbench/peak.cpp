@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cmath>
 #include <vector>
 
 #include "base/status.h"
+#include "base/stopwatch.h"
 #include "vk/memory.h"
 #include "vk/pipeline.h"
 #include "vk/recorder.h"
@@ -61,9 +61,9 @@ double peak_flops(std::shared_ptr<vk::Device> device) {
     const vk::Commands commands = recorder.finish();
     double seconds = 0.0;
     for (int run = 0; run < 4; ++run) {
-      const auto start = std::chrono::steady_clock::now();
+      const Stopwatch watch;
       queue.submit_and_wait(commands);
-      seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+      seconds = watch.seconds();
       best = std::max(best, 2.0 * 4 * chains * steps * total / seconds);
     }
     const auto* got = reinterpret_cast<const float*>(out.mapped);

@@ -18,8 +18,8 @@
 namespace cli {
 
 void print_cosines(const std::string& model, const EngineOptions& engine_options, const CosineOptions& options, bool json) {
-  if (options.prompts.empty()) throw Failure(ExitCode::usage, "--cosine needs texts to read; name a file of them with --prompts FILE");
-  if (options.limit < 0) throw Failure(ExitCode::usage, fmt::format("--limit {} is no number of prompts; 0 takes all", options.limit));
+  if (options.prompts.empty()) fail(ExitCode::usage, "--cosine needs texts to read; name a file of them with --prompts FILE");
+  if (options.limit < 0) fail(ExitCode::usage, "--limit {} is no number of prompts; 0 takes all", options.limit);
   std::vector<std::string> prompts;
   for (bench::Prompt& prompt : bench::read_prompts(options.prompts, static_cast<std::size_t>(options.limit)))
     prompts.push_back(std::move(prompt.text));
@@ -27,18 +27,13 @@ void print_cosines(const std::string& model, const EngineOptions& engine_options
   interrupt::install();
   const skipstone::Engine engine = load_engine(model, engine_options);
   std::string report;
-  Progress progress;
   try {
-    report = skipstone::cosines(engine, prompts, [&](const char* stage, double done) {
-      progress.update(stage, done);
-      return !interrupt::requested();
-    });
+    Progress progress;
+    report = skipstone::cosines(engine, prompts, progress.until_interrupted());
   } catch (const skipstone::error& error) {
-    progress.clear();
-    if (error.status() == SKIPSTONE_CANCELLED) throw Failure(ExitCode::interrupted, error.what());
+    if (error.status() == SKIPSTONE_CANCELLED) fail(ExitCode::interrupted, "{}", error.what());
     throw;
   }
-  progress.clear();
   const auto document = skipstone::Json::parse(report);
   if (!options.plot.empty()) write_file(options.plot, bench::svg(cosine_plot(document)));
   Output output(false);

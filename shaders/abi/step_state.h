@@ -8,12 +8,12 @@
 
 // base: text position of row 0. rows: rows that are real; the rest of the bucket is padding. attention_groups: arguments of the
 // indirect attention dispatch (KV chunks, head groups, rows). kept: where row 0 goes in the kept rows. tokens[i]: the token of row i.
-// Of token trees (lib/tree.glsl): depths[i] of row i; paths: the rows of its ancestors and itself, by depth, a byte each. For move_kv, depths
+// Of token trees (lib/keys.glsl): depths[i] of row i; paths: the rows of its ancestors and itself, by depth, a byte each. For move_kv, depths
 // are the rows that move. window: of passes that see a part of the text (KEYS_WINDOW), how many of its first positions and how many of the
 // last ones.
 #define STEP_PATH_WORDS (STEP_VERIFY_ROWS / 4)
 
-// Which keys a row attends to, and where they are: values of the constant TREE of the attention kernels.
+// Which keys a row attends to, and where they are: values of the constant KEYS of the attention kernels.
 #define KEYS_TEXT 0u     // all up to its own
 #define KEYS_TREE 1u     // those before the pass and those of its ancestors
 #define KEYS_WINDOW 2u   // the text's first ones and the last ones up to its own

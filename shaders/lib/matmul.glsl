@@ -1,5 +1,5 @@
 // What the tiled kernels share: buffers, the way of a block of 32 products through registers into shared memory, and the epilogue.
-// Define TILE_QUADS (vectors of four per staged row) first. With HALVES the tiles are half precision and x is what half_rows.comp makes;
+// Define TILE_QUADS (vectors of four per staged row) first. With HALF_PRECISION the tiles are halves and x is what half_rows.comp makes;
 // else everything is float. y, bias and residual are floats, weights are in the device's layout of their format.
 layout(push_constant) uniform Push { MATVEC_PUSH(SK_FIELD) } push;
 
@@ -12,7 +12,7 @@ layout(std430, set = 0, binding = MATVEC_RESIDUAL) readonly buffer Residual { fl
 #define SCALES_BINDING MATVEC_SCALES
 #include "lib/quant.glsl"
 
-#if defined(HALVES)
+#if defined(HALF_PRECISION)
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
 #define QUAD f16vec4
 const uint X_WORDS = 4;   // 16-byte words of a block
@@ -56,7 +56,7 @@ void stage() {
   [[unroll]] for (uint i = 0; i < X_ITEMS; ++i) {
     const uint item = gl_LocalInvocationID.x + i * LANES, m = item / X_WORDS, word = item % X_WORDS;
     if (m < TILE_M) {
-#if defined(HALVES)
+#if defined(HALF_PRECISION)
       tile_x[m * TILE_QUADS + word * 2u] = f16vec4(unpackFloat2x16(next_x[i].x), unpackFloat2x16(next_x[i].y));
       tile_x[m * TILE_QUADS + word * 2u + 1u] = f16vec4(unpackFloat2x16(next_x[i].z), unpackFloat2x16(next_x[i].w));
 #else
@@ -68,7 +68,7 @@ void stage() {
 
 // What the sums of a column are multiplied with: a power of two.
 float column_scale(uint column) {
-#if defined(HALVES)
+#if defined(HALF_PRECISION)
   return uintBitsToFloat(x[(column * push.x_stride >> 2) + push.blocks * X_WORDS].x);
 #else
   return 1.0;

@@ -144,7 +144,7 @@ skipstone_status skipstone_session_prefill(skipstone_session* session, const ski
     api::require(session, "session");
     const api::Use use(*session);
     if (count > 0) api::require(tokens, "tokens");
-    session->session->read({tokens, tokens + count});
+    session->session->prefill({tokens, tokens + count});
   });
 }
 
@@ -154,7 +154,7 @@ skipstone_status skipstone_session_copy_from(skipstone_session* session, skipsto
     api::require(from, "from");
     if (session == from) return;
     const api::Use use(*session), use_from(*from);
-    session->session->take_over(*from->session);
+    session->session->copy_from(*from->session);
     session->last = {};
   });
 }

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <numeric>
@@ -17,6 +16,7 @@
 #include "base/log.h"
 #include "base/output_file.h"
 #include "base/status.h"
+#include "base/stopwatch.h"
 #include "sample/top_k.h"
 #include "spec/unigrams.h"
 
@@ -31,7 +31,7 @@ constexpr std::uint32_t format_version = 2;
 struct Header {
   std::array<char, 8> magic = {'S', 'K', 'B', 'I', 'G', 'R', 'A', 'M'};
   std::uint32_t version = format_version, width = spec::Bigrams::most_width, vocabulary = 0;
-  std::uint32_t rows = 0;  ///< tokens that the table has: the first ones
+  std::uint32_t rows = 0;           ///< tokens that the table has: the first ones
   std::array<char, 16> model = {};  ///< the fingerprint
   bool operator==(const Header&) const = default;
 };
@@ -57,7 +57,7 @@ void append(std::string& bytes, const T* values, std::size_t count) {
 spec::Bigrams make_bigrams(exec::Executor& passes, const model::Config& config, const BigramLimits& limits, const Progress& progress) {
   constexpr std::uint32_t width = spec::Bigrams::most_width;
   const std::uint32_t rows = std::min(config.vocabulary, limits.tokens);
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   std::vector<spec::Token> next(std::size_t{rows} * width);
   const std::uint32_t most = std::min<std::uint32_t>(STEP_VERIFY_ROWS, passes.shape().context);
   std::vector<spec::Token> tokens(most);
@@ -70,7 +70,7 @@ spec::Bigrams make_bigrams(exec::Executor& passes, const model::Config& config, 
   spec.tree = true;
   for (std::uint32_t first = 0; first < rows; first += most) {
     if (progress) progress("making bigram table", static_cast<double>(first) / rows);
-    if (first > 0 && std::chrono::steady_clock::now() - start > limits.time) {
+    if (first > 0 && watch.elapsed() > limits.time) {
       log::warning("The bigram table was cut off after {} of {} tokens; n-grams start behind these alone.", first, config.vocabulary);
       next.resize(std::size_t{first} * width);
       break;
@@ -108,7 +108,8 @@ std::shared_ptr<const spec::Bigrams> BigramFile::read() const {
   if (bytes.size() < sizeof(Header)) return ignored("it ends within its header");
   Header header;
   std::memcpy(&header, bytes.data(), sizeof header);
-  if (header.rows > vocabulary_ || header != header_of(fingerprint_, vocabulary_, header.rows)) return ignored("it is of another model or version");
+  if (header.rows > vocabulary_ || header != header_of(fingerprint_, vocabulary_, header.rows))
+    return ignored("it is of another model or version");
   const std::size_t numbers = std::size_t{header.rows} * width, size = size_of(numbers);
   if (bytes.size() != size) return ignored("it is not as long as its table");
   std::uint64_t checksum = 0;

@@ -6,10 +6,10 @@
 
 #include <array>
 #include <cerrno>
-#include <chrono>
 #include <cstring>
 
 #include "base/status.h"
+#include "base/stopwatch.h"
 
 namespace skipstone::engine {
 namespace {
@@ -54,10 +54,6 @@ std::size_t piece_end(const std::string& text, std::size_t start) {
   return end;
 }
 
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
 }  // namespace
 
 std::vector<text::Token> read_text_tokens(const text::Tokenizer& tokenizer, const std::string& file, const std::string& what,
@@ -78,7 +74,7 @@ std::vector<text::Token> read_text_tokens(const text::Tokenizer& tokenizer, cons
 }
 
 IndexedCorpus index_corpus(const text::Tokenizer& tokenizer, const std::vector<std::string>& files, const Progress& progress) {
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   std::vector<text::Token> tokens;
   for (const std::string& file : files) {
     if (!tokens.empty()) tokens.push_back(-1);
@@ -90,7 +86,7 @@ IndexedCorpus index_corpus(const text::Tokenizer& tokenizer, const std::vector<s
   if (progress) progress("indexing corpus", 0.0);
   auto index = std::make_shared<const spec::Corpus>(std::move(tokens));
   const std::uint64_t bytes = index->bytes();
-  return {std::move(index), {count, bytes, seconds_since(start)}};
+  return {std::move(index), {count, bytes, watch.seconds()}};
 }
 
 }  // namespace skipstone::engine

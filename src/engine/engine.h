@@ -188,18 +188,18 @@ class Session {
   /// The last `count` tokens of the conversation are taken back. Within a continuation it is as if that had stopped there: it can go on
   /// without further tokens. Throws invalid_argument where there are fewer.
   void rewind(std::size_t count);
-  /// One float for each token of the vocabulary: the logits behind the last token that has been read. Behind a prompt (read()) they choose
-  /// the next token; behind a continuation, whose last token waits to be read, they chose that one. Runs a pass; changes no text. Throws
-  /// invalid_argument behind a prompt that was copied or rewound to, unsupported after lossy rounds.
+  /// One float for each token of the vocabulary: the logits behind the last token that has been read. Behind a prompt (prefill()) they
+  /// choose the next token; behind a continuation, whose last token waits to be read, they chose that one. Runs a pass; changes no text.
+  /// Throws invalid_argument behind a prompt that was copied or rewound to, unsupported after lossy rounds.
   std::vector<float> logits();
   /// What these logits are made of: the residual stream behind the last norm, `width` floats.
   std::vector<float> hidden();
   /// Appends `tokens` to the conversation and reads them without continuing it. Throws invalid_argument where they do not fit.
-  void read(const std::vector<text::Token>& tokens);
+  void prefill(const std::vector<text::Token>& tokens);
   /// The conversation becomes that of `from`, a session of the same engine: its keys and values are copied, not computed again. What the
-  /// drafter has learned stays. The next continuation is what it would be behind the same calls of read() and generate(). Throws
+  /// drafter has learned stays. The next continuation is what it would be behind the same calls of prefill() and generate(). Throws
   /// invalid_argument where the engines differ.
-  void take_over(Session& from);
+  void copy_from(Session& from);
   /// Every token so far, prompt and continuation.
   const std::vector<text::Token>& history() const;
   /// Mean cosine per attention sublayer over the last prompt; empty unless the drafter asked for it.

@@ -1,9 +1,7 @@
 #include "engine/round_switch.h"
 
-#include <algorithm>
-
 #include "base/log.h"
-#include "base/median.h"
+#include "engine/median.h"
 
 namespace skipstone::engine {
 

@@ -26,10 +26,6 @@ float float_from(double bound) {
   return static_cast<double>(nearest) < bound ? std::nextafter(nearest, std::numeric_limits<float>::infinity()) : nearest;
 }
 
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
 /// A pass with sublayers left out may overflow where the full model does not; the loop then drops the draft.
 template <typename Choose>
 Choice number_or_none(const Choose& choose) {
@@ -57,7 +53,7 @@ void SequenceExecutor::forget_round() {
   if (rejection_) rejection_->next_round();
   kept_.layers = 0;
   kept_.rows.clear();
-  round_start_.reset();
+  round_watch_.reset();
 }
 
 std::uint32_t SequenceExecutor::max_rows() const { return STEP_VERIFY_ROWS; }
@@ -109,7 +105,7 @@ Choice SequenceExecutor::draw_verified(std::uint32_t row, std::size_t position, 
   return sample::Sampler::describe(logits, token);
 }
 
-Choice SequenceExecutor::read(std::span<const Token> tokens, exec::Cosines cosines) {
+Choice SequenceExecutor::prefill(std::span<const Token> tokens, exec::Cosines cosines) {
   fill_holes(-1);
   forget_round();
   passes_.clear_cosines();
@@ -123,9 +119,9 @@ Choice SequenceExecutor::read(std::span<const Token> tokens, exec::Cosines cosin
     spec.last_row_only = last;
     spec.cosines = cosines;
     run(spec, {.tokens = tokens.subspan(done, chunk), .base = committed()});
-    last_read_ = spec;
-    last_read_rows_ = chunk;
-    note_read(chunk);
+    last_prefill_ = spec;
+    last_prefill_rows_ = chunk;
+    note_prompt(chunk);
     text_.insert(text_.end(), tokens.begin() + static_cast<std::ptrdiff_t>(done),
                  tokens.begin() + static_cast<std::ptrdiff_t>(done + chunk));
     done += chunk;
@@ -141,14 +137,14 @@ std::vector<float> SequenceExecutor::mean_attention_cosine(std::size_t tokens) c
   return cosines;
 }
 
-void SequenceExecutor::take_over(SequenceExecutor& from) {
+void SequenceExecutor::copy_from(SequenceExecutor& from) {
   from.fill_holes(-1);
   exec::KvSnapshot::copy(from.passes_, passes_);
-  resume(from.text_, from.reads_);
+  resume(from.text_, from.prompts_);
 }
 
 spec::Prefilled SequenceExecutor::prefill(std::span<const Token> tokens, bool attention_cosine) {
-  spec::Prefilled result{read(tokens, attention_cosine ? exec::Cosines::attention : exec::Cosines::none), {}};
+  spec::Prefilled result{prefill(tokens, attention_cosine ? exec::Cosines::attention : exec::Cosines::none), {}};
   if (attention_cosine) result.attention_cosine = mean_attention_cosine(tokens.size());
   return result;
 }
@@ -197,7 +193,7 @@ Choice SequenceExecutor::draft_in_window(const exec::KeyWindow& window, Token in
 Choice SequenceExecutor::draft_by_model(std::uint32_t model, Token input, std::uint32_t offset) {
   const std::uint32_t position = committed() + offset;
   set_window(position, input);
-  const exec::Executor& passes = draft_models_.at(model)->read(std::span(window_).first(position + 1), pass({}, 1).output);
+  const exec::Executor& passes = draft_models_.at(model)->follow(std::span(window_).first(position + 1), pass({}, 1).output);
   return choose_draft(passes, offset, position);
 }
 
@@ -229,7 +225,7 @@ void SequenceExecutor::verify(const spec::TokenTree& rows, std::span<Choice> out
       out[row] = rejects() ? draw_verified(row, position, draft_behind(rows, row)) : choose(row, position);
     }
   }
-  if (round_start_) switch_.took(seconds_since(*round_start_), rows.rows());
+  if (round_watch_) switch_.took(round_watch_->seconds(), rows.rows());
   forget_round();
 }
 
@@ -252,10 +248,10 @@ bool SequenceExecutor::round(const spec::RoundRequest& request, spec::Round& out
   if (sampler_.params().needs_logits() || pacer_ != nullptr) return false;
   fill_holes(-1);
   top_.clear();
-  const auto start = Clock::now();
+  const Stopwatch watch;
   forget_round();
   if (!switch_.on_device()) {
-    if (switch_.measures()) round_start_ = start;
+    if (switch_.measures()) round_watch_ = watch;
     return false;
   }
   exec::Round round;
@@ -276,7 +272,7 @@ bool SequenceExecutor::round(const spec::RoundRequest& request, spec::Round& out
   }
   out.verified.clear();
   for (std::uint32_t row = 0; row < rows_.rows(); ++row) out.verified.push_back(choice_of(passes_.result(row)));
-  if (switch_.measures()) switch_.took(seconds_since(start), rows_.rows());
+  if (switch_.measures()) switch_.took(watch.seconds(), rows_.rows());
   return true;
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/stopwatch.h"
 #include "engine/draft_model.h"
 #include "engine/round_switch.h"
 #include "exec/executor.h"
@@ -27,7 +28,7 @@ class SequenceExecutor : public spec::Executor {
   std::uint32_t committed() const override { return static_cast<std::uint32_t>(text_.size()); }
   spec::Prefilled prefill(std::span<const spec::Token> tokens, bool attention_cosine) override;
   /// As prefill(). What the passes measured is in `passes.cosine_sums()`, over these tokens alone.
-  spec::Choice read(std::span<const spec::Token> tokens, exec::Cosines cosines);
+  spec::Choice prefill(std::span<const spec::Token> tokens, exec::Cosines cosines);
   spec::Choice draft(const exec::LayerPlan& plan, spec::Token input, std::uint32_t offset, bool keep_prefix) override;
   spec::Choice draft_in_window(const exec::KeyWindow& window, spec::Token input, std::uint32_t offset) override;
   spec::Choice draft_by_model(std::uint32_t model, spec::Token input, std::uint32_t offset) override;
@@ -52,7 +53,7 @@ class SequenceExecutor : public spec::Executor {
   void pace(exec::Pacer* pacer);
 
   /// Whether the last committed token is of the continuation: its keys and values are those that a pass over it alone leaves.
-  bool ends_in_continuation() const { return !text_.empty() && (reads_.empty() || reads_.back().end < text_.size()); }
+  bool ends_in_continuation() const { return !text_.empty() && (prompts_.empty() || prompts_.back().end < text_.size()); }
   /// The logits behind the last committed token, and what they are made of. Of a continuation's tokens at any time; behind a prompt until
   /// another pass runs. Throws invalid_argument where they are not to be had.
   std::vector<float> logits();
@@ -60,13 +61,13 @@ class SequenceExecutor : public spec::Executor {
 
   void clear() { resume({}, {}); }
   /// The committed text, its keys and values become those of `from`, a sequence of the same engine.
-  void take_over(SequenceExecutor& from);
+  void copy_from(SequenceExecutor& from);
   /// Tokens from `begin` to `end` that were read as a prompt.
-  struct Read {
+  struct Prompt {
     std::size_t begin = 0, end = 0;
   };
-  /// The committed text is `text` now, of which `reads` were prompts; its keys and values are in the cache already.
-  void resume(std::vector<spec::Token> text, std::vector<Read> reads);
+  /// The committed text is `text` now, of which `prompts` were read as prompts; its keys and values are in the cache already.
+  void resume(std::vector<spec::Token> text, std::vector<Prompt> prompts);
 
  private:
   std::vector<float> mean_attention_cosine(std::size_t tokens) const;
@@ -117,14 +118,14 @@ class SequenceExecutor : public spec::Executor {
   void run(const exec::PassSpec& spec, const exec::Rows& rows);
   void run(const exec::Round& round);
   /// The next `tokens` tokens of text_ are a prompt's.
-  void note_read(std::size_t tokens);
+  void note_prompt(std::size_t tokens);
   /// Runs what gives `output` behind the last committed token; it is row 0's.
   void look(exec::Output output);
 
-  std::vector<spec::Token> text_;            ///< what is committed
-  std::vector<Read> reads_;                  ///< of text_
-  std::optional<exec::PassSpec> last_read_;  ///< the pass that read the end of text_, while its residual stream is still there
-  std::uint32_t last_read_rows_ = 0;
+  std::vector<spec::Token> text_;               ///< what is committed
+  std::vector<Prompt> prompts_;                 ///< of text_
+  std::optional<exec::PassSpec> last_prefill_;  ///< the pass that read the end of text_, while its residual stream is still there
+  std::uint32_t last_prefill_rows_ = 0;
   bool lossy_ = false;  ///< layers were left out behind some of text_
   exec::Pacer* pacer_ = nullptr;
   std::vector<spec::Token> window_;  ///< text_ and the rows of the round so far: what penalties look back on
@@ -140,7 +141,7 @@ class SequenceExecutor : public spec::Executor {
   std::uint32_t holes_ = 0;    ///< latest committed tokens without K and V in the layers that they did not run (exit_early)
   bool pending_hole_ = false;  ///< the pending token becomes one when it is committed
   RoundSwitch switch_;
-  std::optional<Clock::time_point> round_start_;  ///< of a round that the host steps, where it is timed
+  std::optional<Stopwatch> round_watch_;  ///< of a round that the host steps, where it is timed
 };
 
 }  // namespace skipstone::engine

@@ -16,19 +16,19 @@ void SequenceExecutor::pace(exec::Pacer* pacer) {
 }
 
 void SequenceExecutor::run(const exec::PassSpec& spec, const exec::Rows& rows) {
-  last_read_.reset();
+  last_prefill_.reset();
   passes_.run(spec, rows);
 }
 
 void SequenceExecutor::run(const exec::Round& round) {
-  last_read_.reset();
+  last_prefill_.reset();
   passes_.run(round);
 }
 
-void SequenceExecutor::resume(std::vector<Token> text, std::vector<Read> reads) {
+void SequenceExecutor::resume(std::vector<Token> text, std::vector<Prompt> prompts) {
   text_ = std::move(text);
-  reads_ = std::move(reads);
-  last_read_.reset();
+  prompts_ = std::move(prompts);
+  last_prefill_.reset();
   lossy_ = false;
   forget_round();
   holes_ = 0;
@@ -36,11 +36,11 @@ void SequenceExecutor::resume(std::vector<Token> text, std::vector<Read> reads) 
   if (rejection_) rejection_.emplace(sampler_.params().seed);  // the same conversation, the same draws
 }
 
-void SequenceExecutor::note_read(std::size_t tokens) {
-  if (!reads_.empty() && reads_.back().end == text_.size()) {
-    reads_.back().end += tokens;
+void SequenceExecutor::note_prompt(std::size_t tokens) {
+  if (!prompts_.empty() && prompts_.back().end == text_.size()) {
+    prompts_.back().end += tokens;
   } else {
-    reads_.push_back({text_.size(), text_.size() + tokens});
+    prompts_.push_back({text_.size(), text_.size() + tokens});
   }
 }
 
@@ -48,10 +48,10 @@ void SequenceExecutor::take_back(std::uint32_t tokens) {
   if (tokens > text_.size()) fail(Code::internal, "{} tokens cannot be taken back of {}", tokens, text_.size());
   text_.resize(text_.size() - tokens);
   holes_ -= std::min(holes_, tokens);
-  while (!reads_.empty() && reads_.back().begin >= text_.size()) reads_.pop_back();
-  if (!reads_.empty()) reads_.back().end = std::min(reads_.back().end, text_.size());
+  while (!prompts_.empty() && prompts_.back().begin >= text_.size()) prompts_.pop_back();
+  if (!prompts_.empty()) prompts_.back().end = std::min(prompts_.back().end, text_.size());
   verified_ = false;
-  last_read_.reset();
+  last_prefill_.reset();
   forget_round();
 }
 
@@ -68,15 +68,15 @@ void SequenceExecutor::look(exec::Output output) {
     run(spec, {.tokens = std::span(text_).last(1), .base = committed() - 1});
     return;
   }
-  if (!last_read_) {
+  if (!last_prefill_) {
     fail(Code::invalid_argument,
          "logits behind a prompt are there until the session does something else; ask for them before, or read a token more");
   }
-  exec::PassSpec spec = *last_read_;
+  exec::PassSpec spec = *last_prefill_;
   spec.output = output;
   spec.output_only = true;
   spec.cosines = exec::Cosines::none;
-  passes_.run(spec, {.tokens = std::span(text_).last(last_read_rows_), .base = committed() - last_read_rows_});
+  passes_.run(spec, {.tokens = std::span(text_).last(last_prefill_rows_), .base = committed() - last_prefill_rows_});
 }
 
 std::vector<float> SequenceExecutor::logits() {

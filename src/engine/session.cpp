@@ -8,6 +8,7 @@
 
 #include "base/philox.h"
 #include "base/status.h"
+#include "base/stopwatch.h"
 #include "engine/bigram_table.h"
 #include "engine/draft_model.h"
 #include "engine/draft_texts.h"
@@ -254,7 +255,7 @@ spec::Outcome Session::run(const std::vector<text::Token>& tokens, std::uint32_t
   }
 }
 
-void Session::read(const std::vector<text::Token>& tokens) {
+void Session::prefill(const std::vector<text::Token>& tokens) {
   State& s = *state_;
   s.require_idle();
   s.filled = 0;
@@ -274,14 +275,14 @@ void Session::read(const std::vector<text::Token>& tokens) {
   s.history = std::move(history);
 }
 
-void Session::take_over(Session& from) {
+void Session::copy_from(Session& from) {
   State &s = *state_, &other = *from.state_;
   if (s.engine != other.engine) fail(Code::invalid_argument, "a session cannot take over the conversation of another engine's");
   if (&s == &other) return;
   s.require_idle();
   other.require_idle();
   s.filled = 0;
-  s.executor.take_over(other.executor);
+  s.executor.copy_from(other.executor);
   s.history = other.history;
 }
 
@@ -300,9 +301,9 @@ double Session::measure(const Work& work) {
   s.executor.resume(measured_text(0, known, vocabulary), {{0, known}});
   if (known < work.depth) s.executor.prefill(measured_text(known, work.depth - known, vocabulary), false);
   const std::vector<text::Token> tokens = measured_text(work.depth, std::max(work.prompt, std::max(work.rows, 1u)), vocabulary);
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   run_work(s.executor, work, tokens);
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const double seconds = watch.seconds();
   s.filled = std::max(before, s.executor.committed());
   reset();
   return seconds;

@@ -1,10 +1,10 @@
 #include "engine/skip_runs.h"
 
 #include <algorithm>
-#include <chrono>
 
-#include "base/median.h"
 #include "base/status.h"
+#include "base/stopwatch.h"
+#include "engine/median.h"
 
 namespace skipstone::engine {
 namespace {
@@ -24,7 +24,6 @@ struct Totals {
 std::uint32_t run_contenders(const std::shared_ptr<Engine>& engine, const std::vector<std::vector<text::Token>>& prompts,
                              std::uint32_t tokens, double seconds, std::vector<Contender>& contenders,
                              const std::function<bool(double)>& go_on) {
-  using Clock = std::chrono::steady_clock;
   constexpr std::uint32_t warm_up = 24, most_repeats = 5;
   std::vector<std::unique_ptr<Session>> sessions;
   for (std::size_t i = 0; i <= contenders.size(); ++i) {
@@ -33,11 +32,10 @@ std::uint32_t run_contenders(const std::shared_ptr<Engine>& engine, const std::v
   }
   std::vector<Totals> totals(contenders.size());
   std::uint32_t runs = 0;
-  const auto start = Clock::now();
-  const auto elapsed = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
+  const Stopwatch watch;
   const std::size_t groups = prompts.size() * most_repeats;
-  for (std::size_t group = 0; group < groups && (group < prompts.size() || elapsed() < seconds); ++group) {
-    if (!go_on(std::max(elapsed() / seconds, static_cast<double>(group) / static_cast<double>(groups)))) break;
+  for (std::size_t group = 0; group < groups && (group < prompts.size() || watch.seconds() < seconds); ++group) {
+    if (!go_on(std::max(watch.seconds() / seconds, static_cast<double>(group) / static_cast<double>(groups)))) break;
     std::vector<spec::Outcome> outcomes(sessions.size());
     for (std::size_t turn = 0; turn < sessions.size(); ++turn) {
       const std::size_t i = (group + turn) % sessions.size();

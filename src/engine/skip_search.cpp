@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <optional>
 
 #include "base/hash.h"
 #include "base/status.h"
+#include "base/stopwatch.h"
 #include "engine/measurements.h"
 #include "engine/skip_runs.h"
 #include "engine/skip_texts.h"
@@ -21,7 +21,6 @@ using exec::LayerPlan;
 using spec::search::Evaluation;
 using spec::search::Journal;
 using spec::search::Strategy;
-using Clock = std::chrono::steady_clock;
 using Prompts = std::vector<std::vector<text::Token>>;
 
 constexpr std::size_t search_prompts = 8, run_prompts = 8;
@@ -72,14 +71,14 @@ class Search {
   void add_contender(const std::string& name, const std::string& strategy, const Evaluation& evaluation);
   void write_profile(bool measured);
 
-  double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+  double seconds() const { return watch_.seconds(); }
   /// Tells the caller; throws Stopped where it asks for that.
   void tell(const char* stage, double done);
 
   std::shared_ptr<Engine> engine_;
   const SearchOptions& options_;
   std::uint32_t layers_;
-  Clock::time_point start_ = Clock::now();
+  Stopwatch watch_;
   Prompts searched_, run_;
   std::optional<Journal> journal_;
   std::vector<Found> found_;

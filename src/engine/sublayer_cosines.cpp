@@ -2,19 +2,17 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cmath>
 #include <numeric>
 #include <span>
 
 #include "base/status.h"
+#include "base/stopwatch.h"
 #include "engine/engine_state.h"
 #include "engine/sequence_executor.h"
 
 namespace skipstone::engine {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 class Reader {
  public:
@@ -23,7 +21,7 @@ class Reader {
         sequence_(*passes_, engine.config(), {}, sample::Verification::coupled, Rounds::host),
         layers_(engine.config().layers) {}
 
-  void read(const std::vector<text::Token>& prompt, SublayerCosines& result) {
+  void measure(const std::vector<text::Token>& prompt, SublayerCosines& result) {
     SublayerCosines::Reading seconds;
     // The order changes from prompt to prompt, lest one way always runs on a device that another has warmed.
     for (std::size_t turn = 0; turn < 3; ++turn) {
@@ -46,9 +44,9 @@ class Reader {
  private:
   double time_once(const std::vector<text::Token>& prompt, exec::Cosines cosines) {
     sequence_.clear();
-    const auto start = Clock::now();
-    sequence_.read(prompt, cosines);
-    return std::chrono::duration<double>(Clock::now() - start).count();
+    const Stopwatch watch;
+    sequence_.prefill(prompt, cosines);
+    return watch.seconds();
   }
 
   /// A pass that had to be recorded first does not count.
@@ -91,7 +89,7 @@ SublayerCosines measure_cosines(Engine& engine, const std::vector<std::vector<te
     if (prompts[i].size() > context) {
       ++result.left_out;
     } else {
-      reader.read(prompts[i], result);
+      reader.measure(prompts[i], result);
     }
   }
   if (result.reading.empty()) {

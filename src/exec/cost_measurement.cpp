@@ -2,15 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <vector>
 
 #include "abi/step_state.h"
+#include "base/stopwatch.h"
 
 namespace skipstone::exec {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 constexpr std::uint32_t least_rounds = 6, most_rounds = 15;
 constexpr double enough_seconds = 3;  // further rounds are for devices that take no longer
@@ -38,9 +36,9 @@ std::array<PassSpec, 4> passes_of(std::uint32_t layers, std::uint32_t bucket) {
 }
 
 void time(Executor& sequence, const PassSpec& spec, std::span<const std::int32_t> tokens, std::uint32_t position, Sample& sample) {
-  const auto start = Clock::now();
+  const Stopwatch watch;
   sequence.run(spec, {.tokens = tokens, .base = position});
-  const double wall = std::chrono::duration<double, std::micro>(Clock::now() - start).count();
+  const double wall = 1e6 * watch.seconds();
   sample.wall.push_back(wall);
   sample.device.push_back(sequence.device_microseconds().value_or(wall));
 }
@@ -65,7 +63,7 @@ MeasuredPasses consistent(MeasuredPasses passes, const MeasuredPasses& of_fewer_
   passes.full = std::max(passes.full, of_fewer_rows.full);
   passes.round_trip = std::max(passes.round_trip, passes.full);
   passes.no_output = std::clamp(passes.no_output, std::min(of_fewer_rows.no_output, passes.full), passes.full);
-  for (double MeasuredPasses::* part : {&MeasuredPasses::no_attention, &MeasuredPasses::no_mlp})
+  for (double MeasuredPasses::*part : {&MeasuredPasses::no_attention, &MeasuredPasses::no_mlp})
     passes.*part = std::clamp(passes.*part, std::min(of_fewer_rows.*part, passes.no_output), passes.no_output);
   return passes;
 }
@@ -110,11 +108,10 @@ CostTable estimate_costs(Executor& sequence, std::uint32_t layers, double second
   const std::vector<std::uint32_t> buckets = buckets_of(sequence.shape().context);
   const TimedPasses timed(sequence);
   const std::vector<std::int32_t> tokens(STEP_VERIFY_ROWS, 0);
-  const auto start = Clock::now();
-  const auto elapsed = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
+  const Stopwatch watch;
   const auto take = [&](const TimedPass& pass, Sample& sample) {
     time(sequence, pass.spec, std::span(tokens).first(pass.rows), position, sample);
-    if (progress) progress(std::min(1.0, elapsed() / seconds));
+    if (progress) progress(std::min(1.0, watch.seconds() / seconds));
   };
   std::vector<TimedPass> passes;
   for (const PassSpec& spec : passes_of(layers, 1)) passes.push_back({spec, 1, {}});
@@ -122,14 +119,14 @@ CostTable estimate_costs(Executor& sequence, std::uint32_t layers, double second
   for (const std::uint32_t bucket : buckets) {
     if (bucket > 1) passes.push_back({passes_of(layers, bucket)[0], bucket, {}});
   }
-  for (std::size_t i = 0; i < passes.size() && (i < parts || elapsed() < seconds); ++i) {
+  for (std::size_t i = 0; i < passes.size() && (i < parts || watch.seconds() < seconds); ++i) {
     Sample warm_up;  // the first run records
     take(passes[i], warm_up);
     take(passes[i], passes[i].sample);
   }
-  for (std::uint32_t round = 1; round < most_rounds && elapsed() < seconds; ++round) {
+  for (std::uint32_t round = 1; round < most_rounds && watch.seconds() < seconds; ++round) {
     for (TimedPass& pass : passes)
-      if (!pass.sample.wall.empty() && elapsed() < seconds) take(pass, pass.sample);
+      if (!pass.sample.wall.empty() && watch.seconds() < seconds) take(pass, pass.sample);
   }
   return estimated(passes, layers, position, sequence.device_microseconds() ? "timestamps" : "wall");
 }
@@ -140,9 +137,8 @@ CostTable measure_costs(Executor& sequence, std::uint32_t layers, const std::fun
   const TimedPasses timed(sequence);
   const std::vector<std::int32_t> tokens(STEP_VERIFY_ROWS, 0);
   std::vector<std::array<Sample, 4>> samples(buckets.size());
-  const auto start = Clock::now();
-  const auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
-  for (std::uint32_t round = 0; round <= least_rounds || (round <= most_rounds && seconds() < enough_seconds); ++round) {
+  const Stopwatch watch;
+  for (std::uint32_t round = 0; round <= least_rounds || (round <= most_rounds && watch.seconds() < enough_seconds); ++round) {
     for (std::size_t i = 0; i < buckets.size(); ++i) {
       const std::array<PassSpec, 4> passes = passes_of(layers, buckets[i]);
       for (std::size_t pass = 0; pass < passes.size(); ++pass) {

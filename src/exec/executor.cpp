@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <bit>
-#include <chrono>
 #include <cstddef>
 #include <exception>
 
 #include "base/status.h"
+#include "base/stopwatch.h"
 
 namespace skipstone::exec {
 
@@ -152,13 +152,13 @@ void Executor::run_in_pieces(const PassSpec& spec) {
     count = pacer_->next(std::span(pieces.seconds).subspan(first));
     several_.clear();
     for (std::size_t i = first; i < first + count; ++i) several_.push_back(&pieces.recordings[i]);
-    const auto start = Pacer::Clock::now();
+    const Stopwatch watch;
     const std::uint64_t submission = queue_.submit(several_);
     std::exception_ptr failed;
     pacer_->submitted();
     try {
       wait(submission);
-      pieces.took(first, count, std::chrono::duration<double>(Pacer::Clock::now() - start).count());
+      pieces.took(first, count, watch.seconds());
     } catch (...) {
       failed = std::current_exception();
     }
@@ -187,9 +187,9 @@ void Executor::keep_path(std::uint32_t base, std::span<const std::uint32_t> path
 }
 
 void Executor::wait(std::uint64_t submission) {
-  const auto submitted = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   queue_.wait(submission);
-  device_seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - submitted).count();
+  device_seconds_ += watch.seconds();
 }
 
 std::optional<double> Executor::device_microseconds() const {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "base/hash.h"
 #include "base/status.h"
 #include "gguf/gguf.h"
 #include "gguf/lookup.h"
@@ -12,16 +13,10 @@
 namespace skipstone::gguf {
 namespace {
 
-/// A 64-bit hash for telling files apart, not for security: eight bytes at a time through the finaliser of SplitMix64
-/// (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014).
+/// Eight bytes at a time, for files are large.
 class Hash {
  public:
-  void add(std::uint64_t word) {
-    state_ = (state_ ^ word) + 0x9e3779b97f4a7c15u;
-    state_ = (state_ ^ (state_ >> 30)) * 0xbf58476d1ce4e5b9u;
-    state_ = (state_ ^ (state_ >> 27)) * 0x94d049bb133111ebu;
-    state_ ^= state_ >> 31;
-  }
+  void add(std::uint64_t word) { state_ = split_mix(state_ ^ word); }
   void add(std::span<const std::byte> bytes) {
     add(bytes.size());
     while (!bytes.empty()) {
@@ -184,10 +179,10 @@ std::string File::fingerprint() const {
     return fmt::format("{:016x}", hash.value());
   }
   // A few places in every tensor, not all of it: a file of gigabytes would otherwise be read from disk for its name alone.
-  constexpr std::uint64_t kSample = 64, kSamples = 4;
+  constexpr std::uint64_t sample_bytes = 64, sample_count = 4;
   for (const Tensor& tensor : impl_->tensors) {
-    const std::uint64_t length = std::min(kSample, tensor.data.size()), room = tensor.data.size() - length;
-    for (std::uint64_t i = 0; i < kSamples; ++i) hash.add(tensor.data.view(room / (kSamples - 1) * i, length, buffer));
+    const std::uint64_t length = std::min(sample_bytes, tensor.data.size()), room = tensor.data.size() - length;
+    for (std::uint64_t i = 0; i < sample_count; ++i) hash.add(tensor.data.view(room / (sample_count - 1) * i, length, buffer));
     hash.add(tensor.data.view(room, length, buffer));
   }
   return fmt::format("{:016x}", hash.value());

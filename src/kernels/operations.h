@@ -118,7 +118,7 @@ struct AttentionShape {
   std::uint64_t kv_bytes() const { return kv_heads * kv_head_bytes(); }  ///< K or V of one layer
   std::uint64_t partial_bytes(std::uint32_t rows) const;
 };
-/// Which keys the rows of a pass attend to (shaders/lib/tree.glsl): the text up to each; their parents instead of the rows before them; the
+/// Which keys the rows of a pass attend to (shaders/lib/keys.glsl): the text up to each; their parents instead of the rows before them; the
 /// part of the text that the state's window says.
 enum class Keys : std::uint32_t { text, tree, window };
 /// What attention's layers differ in.

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <array>
-#include <chrono>
 
+#include "base/stopwatch.h"
 #include "selftest/selftest.h"
 #include "vk/memory.h"
 #include "vk/recorder.h"
@@ -23,9 +23,9 @@ double copy_bandwidth(std::shared_ptr<vk::Device> device) {
   queue.submit_and_wait(commands);  // first touch
   std::array<double, 5> seconds{};
   for (double& time : seconds) {
-    const auto start = std::chrono::steady_clock::now();
+    const Stopwatch watch;
     queue.submit_and_wait(commands);
-    time = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    time = watch.seconds();
   }
   std::sort(seconds.begin(), seconds.end());
   return 2.0 * static_cast<double>(bytes) / seconds[seconds.size() / 2];

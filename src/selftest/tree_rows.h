@@ -1,4 +1,4 @@
-// Rows of a pass that stand behind their parents (shaders/lib/tree.glsl) and not behind each other.
+// Rows of a pass that stand behind their parents (shaders/lib/keys.glsl) and not behind each other.
 #pragma once
 
 #include <cstdint>

@@ -1,10 +1,10 @@
 #include "tune/tuner.h"
 
 #include <algorithm>
-#include <chrono>
 #include <limits>
 #include <optional>
 
+#include "base/stopwatch.h"
 #include "kernels/abi.h"
 #include "vk/memory.h"
 #include "vk/recorder.h"
@@ -12,13 +12,9 @@
 namespace skipstone::tune {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr double drop_beyond = 1.25;  // a candidate that much slower than the best is not timed again
 constexpr double must_win_by = 1.03;  // what noise may make of equals
 constexpr double run_seconds = 1e-3;  // shorter recordings would time the submission
-
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 /// The buffers of all contests, and the clock.
 class Bench {
@@ -51,9 +47,9 @@ class Bench {
   }
 
   double seconds(const vk::Commands& commands) {
-    const auto start = Clock::now();
+    const Stopwatch watch;
     queue_.submit_and_wait(commands);
-    return seconds_since(start);
+    return watch.seconds();
   }
 
  private:
@@ -72,12 +68,12 @@ class Bench {
 };
 
 /// One contest: every candidate once for its pipelines, then rounds in turn. Drivers may take a second for one pipeline: candidates whose
-/// turn comes behind `deadline` are not tried.
-Result hold(Bench& bench, const Contest& contest, std::uint32_t rounds, Clock::time_point deadline) {
+/// turn comes when `watch` has run for the effort's seconds are not tried.
+Result hold(Bench& bench, const Contest& contest, const Effort& effort, const Stopwatch& watch) {
   Result result{contest.operation, contest.subject, contest.rows, {}, 0};
   std::vector<vk::Commands> recordings;
   std::uint32_t repeats = 1;
-  for (std::size_t i = 0; i < contest.names.size() && (i < 2 || Clock::now() < deadline); ++i) {
+  for (std::size_t i = 0; i < contest.names.size() && (i < 2 || watch.seconds() < effort.seconds); ++i) {
     const std::vector<kernels::Dispatch> run = contest.run(i);
     if (i == 0) {
       // The built-in choice says how long a run is: once for its pipeline, once for the clock.
@@ -89,7 +85,7 @@ Result hold(Bench& bench, const Contest& contest, std::uint32_t rounds, Clock::t
     bench.seconds(recordings.back());
     result.candidates.push_back({contest.names[i], std::numeric_limits<double>::infinity(), false});
   }
-  for (std::uint32_t round = 0; round < rounds; ++round) {
+  for (std::uint32_t round = 0; round < effort.rounds; ++round) {
     double best = std::numeric_limits<double>::infinity();
     for (std::size_t i = 0; i < recordings.size(); ++i) {
       Timed& timed = result.candidates[i];
@@ -111,24 +107,23 @@ Result hold(Bench& bench, const Contest& contest, std::uint32_t rounds, Clock::t
 
 Report tune(std::shared_ptr<vk::Device> device, kernels::Library& library, const kernels::Selector& select, const Workload& work,
             const kernels::Resolver& weights, const Effort& effort, const std::function<void(double)>& progress) {
-  const auto start = Clock::now();
-  const auto deadline = start + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(effort.seconds));
+  const Stopwatch watch;
   Report report;
   Bench bench(std::move(device), library, work, weights);
   const std::vector<Contest> all = contests(select, work);
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (progress) progress(static_cast<double>(i) / static_cast<double>(all.size()));
     // A contest is not begun where those before it say that it would not end in time.
-    const double spent = seconds_since(start), usual = i == 0 ? 0 : spent / static_cast<double>(i);
+    const double spent = watch.seconds(), usual = i == 0 ? 0 : spent / static_cast<double>(i);
     if (spent + usual > effort.seconds) {
       report.left_out = all.size() - i;
       break;
     }
-    report.results.push_back(hold(bench, all[i], effort.rounds, deadline));
+    report.results.push_back(hold(bench, all[i], effort, watch));
     if (const std::size_t chosen = report.results.back().chosen; chosen != 0) all[i].take(chosen, report.choices);
   }
   if (progress) progress(1.0);
-  report.seconds = seconds_since(start);
+  report.seconds = watch.seconds();
   return report;
 }
 

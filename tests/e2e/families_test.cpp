@@ -124,7 +124,7 @@ std::vector<float> logits_behind(const std::shared_ptr<Engine>& engine, const To
   Session session(engine, with("none"));
   for (std::size_t at = 0; at < tokens.size();) {
     const std::size_t end = std::min(piece == 0 ? tokens.size() : at + piece, tokens.size());
-    session.read({tokens.begin() + static_cast<std::ptrdiff_t>(at), tokens.begin() + static_cast<std::ptrdiff_t>(end)});
+    session.prefill({tokens.begin() + static_cast<std::ptrdiff_t>(at), tokens.begin() + static_cast<std::ptrdiff_t>(end)});
     at = end;
   }
   return session.logits();
@@ -148,14 +148,14 @@ TEST(Families, LogitsAreTheReferencesAndTextsDoNotDependOnTheDrafter) {
         const auto wanted =
             reference.forward(sequence, tokens, 0, exec::LayerPlan::full(family.config.layers), {.all_logits = false, .hidden = {}});
         Session read(engine, with("none"));
-        read.read(tokens);
+        read.prefill(tokens);
         const std::vector<float> got = read.logits();
         EXPECT_LT(distance(got, wanted.logits.back()), 1e-4) << length << " tokens";
         // In pieces: other passes over the same tokens.
         Session pieces(engine, with("none"));
         for (std::size_t at = 0, step = 1; at < tokens.size(); at += step, step = step * 2 + 1) {
-          pieces.read({tokens.begin() + static_cast<std::ptrdiff_t>(at),
-                       tokens.begin() + static_cast<std::ptrdiff_t>(std::min(at + step, tokens.size()))});
+          pieces.prefill({tokens.begin() + static_cast<std::ptrdiff_t>(at),
+                          tokens.begin() + static_cast<std::ptrdiff_t>(std::min(at + step, tokens.size()))});
         }
         EXPECT_LT(distance(pieces.logits(), wanted.logits.back()), 1e-4);
         if (kv == KvType::f32 && length == 70) seen.push_back(got);
@@ -203,7 +203,7 @@ TEST(Families, QuantisedModelsGiveTheReferencesLogits) {
       ref::Sequence sequence = reference.new_sequence();
       const auto wanted = reference.forward(sequence, tokens, 0, exec::LayerPlan::full(tiny.layers), {.all_logits = false, .hidden = {}});
       Session session(load(file, 128, KvType::f32), with("none"));
-      session.read(tokens);
+      session.prefill(tokens);
       EXPECT_LT(distance(session.logits(), wanted.logits.back()), 1e-4);
     }
   }

@@ -2,10 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <chrono>
 #include <string>
 
 #include "base/env.h"
+#include "base/stopwatch.h"
 #include "fixtures/temporary_directory.h"
 #include "program.h"
 
@@ -23,10 +23,10 @@ TEST(SecondStart, FindsItsKernelsCompiled) {
                          "--draft", "none"};
     // lavapipe keeps what it compiled in Mesa's own cache.
     command.environment = {{"SKIPSTONE_CACHE", caches.file("skipstone")}, {"MESA_SHADER_CACHE_DIR", caches.file("mesa")}};
-    const auto begin = std::chrono::steady_clock::now();
+    const Stopwatch watch;
     const Result result = run(command);
     EXPECT_EQ(result.code, 0) << result.error;
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    return watch.seconds();
   };
   const double first = start();
   start();  // Mesa writes its cache in the background and may have missed some of it

@@ -116,7 +116,7 @@ class Threads : public testing::Test {
           engine = shared;
           EXPECT_EQ(first->generate(prompt, most_tokens, {}).tokens, whole);
           if (random() % 2 == 0) first.reset();
-          second->read(prompt);
+          second->prefill(prompt);
         }
       }
       ++done_;

@@ -3,13 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
 
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/stopwatch.h"
 #include "fixtures/temporary_directory.h"
 #include "fuzz/live_memory.h"
 #include "fuzz/readers.h"
@@ -32,7 +32,7 @@ class Mutations : public testing::TestWithParam<Reader> {
   /// Whether the file was taken.
   bool read_within_bounds(const std::string& bytes, const std::string& what) {
     const LiveMemory memory;
-    const auto start = std::chrono::steady_clock::now();
+    const Stopwatch watch;
     bool taken = false;
     try {
       taken = read(GetParam(), folder.path().string(), bytes);
@@ -40,7 +40,7 @@ class Mutations : public testing::TestWithParam<Reader> {
       ADD_FAILURE() << what << ": " << other.what();
     }
     EXPECT_LE(memory.most(), most_bytes(bytes.size())) << what;
-    EXPECT_LT(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), most_seconds) << what;
+    EXPECT_LT(watch.seconds(), most_seconds) << what;
     return taken;
   }
 
@@ -74,7 +74,8 @@ TEST_P(Mutations, OfTheCorpusToo) {
   EXPECT_GT(files, 0u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Readers, Mutations, testing::ValuesIn(all_readers()), [](const auto& each) { return std::string(each.param.name); });
+INSTANTIATE_TEST_SUITE_P(Readers, Mutations, testing::ValuesIn(all_readers()),
+                         [](const auto& each) { return std::string(each.param.name); });
 
 TEST(Mutator, GivesTheSameForTheSameSeed) {
   for (const Reader& reader : all_readers()) {

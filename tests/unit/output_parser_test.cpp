@@ -2,16 +2,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <chrono>
 #include <random>
 
 #include "base/status.h"
+#include "base/stopwatch.h"
 #include "json/json.h"
 #include "output_parser_fixture.h"
 
 namespace skipstone::chat {
 namespace {
-
 
 struct Case {
   const char* format;
@@ -346,7 +345,7 @@ TEST(OutputParser, ArgumentsAreWordForWordAndDeepOnesAreText) {
 }
 
 TEST(OutputParser, LongAnswersCostTheirLengthAndAreNotHeldBack) {
-  const auto begin = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   for (const OutputFormat& format : output_formats()) {
     const std::string marks = std::string(format.section.open) + std::string(format.call_open) + std::string(format.key_open);
     for (const std::string& unit :
@@ -364,7 +363,7 @@ TEST(OutputParser, LongAnswersCostTheirLengthAndAreNotHeldBack) {
       ASSERT_EQ(raw, answer.size());
     }
   }
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(60));
+  EXPECT_LT(watch.seconds(), 60);
 }
 
 TEST(OutputFormat, TemplatesSayWhichRow) {
@@ -378,7 +377,8 @@ TEST(OutputFormat, TemplatesSayWhichRow) {
 }
 
 TEST(OutputTools, SchemasSayWhichValuesAreText) {
-  const SortedJson list = SortedJson::parse(R"([{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {
+  const SortedJson list =
+      SortedJson::parse(R"([{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {
       "a": {"type": "string"}, "b": {"type": ["null", "string"]}, "c": {"type": "integer"}, "d": {"enum": ["x", "y"]}, "e": {}}}}}, {"name": "g"}, 3])");
   const std::vector<Tool> tools = tools_from(list);
   ASSERT_EQ(tools.size(), 2u);

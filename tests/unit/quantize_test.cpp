@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/half.h"
+#include "base/hash.h"
 #include "base/philox.h"
 #include "base/status.h"
 #include "fixtures/failure.h"
@@ -21,20 +22,20 @@
 namespace skipstone::gguf {
 namespace {
 
-constexpr std::array kPlain = {Type::f32, Type::f16, Type::bf16};
+constexpr std::array plain_types = {Type::f32, Type::f16, Type::bf16};
 // Codes with a scale (and a minimum): rounding is a formula. The others search for good scales.
-constexpr std::array kScaled = {Type::q8_0, Type::q4_0, Type::q4_1, Type::q5_0, Type::q5_1};
-constexpr std::array kSearched = {Type::iq4_nl, Type::q2_k, Type::q3_k, Type::q4_k, Type::q5_k, Type::q6_k};
+constexpr std::array scaled_types = {Type::q8_0, Type::q4_0, Type::q4_1, Type::q5_0, Type::q5_1};
+constexpr std::array searched_types = {Type::iq4_nl, Type::q2_k, Type::q3_k, Type::q4_k, Type::q5_k, Type::q6_k};
 
 std::vector<Type> block_types() {
-  std::vector<Type> all(kScaled.begin(), kScaled.end());
-  all.insert(all.end(), kSearched.begin(), kSearched.end());
+  std::vector<Type> all(scaled_types.begin(), scaled_types.end());
+  all.insert(all.end(), searched_types.begin(), searched_types.end());
   return all;
 }
 
 std::vector<Type> runnable() {
   std::vector<Type> all = block_types();
-  all.insert(all.end(), kPlain.begin(), kPlain.end());
+  all.insert(all.end(), plain_types.begin(), plain_types.end());
   return all;
 }
 
@@ -211,9 +212,7 @@ TEST(Quantize, BlocksMeanWhatOtherProgramsTakeThemFor) {
     const std::vector<float> weights = expanded(golden.type, from_hex(golden.block), t.block);
     const std::array<std::size_t, 6> at = {0, 1, 17, 31, t.block / 2, t.block - 1};
     for (std::size_t i = 0; i < at.size(); ++i) EXPECT_EQ(weights[at[i]], golden.weights[i]) << at[i];
-    std::uint64_t hash = 0xcbf29ce484222325u;
-    for (const std::byte byte : std::as_bytes(std::span(weights))) hash = (hash ^ std::to_integer<std::uint64_t>(byte)) * 0x100000001b3u;
-    EXPECT_EQ(hash, golden.hash);
+    EXPECT_EQ(fnv1a({reinterpret_cast<const char*>(weights.data()), weights.size() * sizeof(float)}), golden.hash);
     seen.insert(golden.type);
   }
   for (const Type type : block_types()) EXPECT_TRUE(seen.contains(type)) << traits(type).name;
@@ -276,7 +275,7 @@ TEST(Quantize, SearchedScalesAreGood) {
 
 // Groups that are one-sided, constant, or hold a single weight.
 TEST(Quantize, SearchedScalesOfOddGroups) {
-  for (const Type type : kSearched) {
+  for (const Type type : searched_types) {
     for (const int kind : {0, 1, 2, 3}) {
       std::vector<float> weights = random_weights(256, 1.0f, 5);
       for (std::size_t i = 0; i < weights.size(); ++i) {
@@ -317,8 +316,8 @@ TEST(Quantize, ErrorIsBounded) {
 }
 
 TEST(Quantize, ExpandedValuesSurviveExactly) {
-  std::vector<Type> types(kScaled.begin(), kScaled.end());
-  types.insert(types.end(), kPlain.begin(), kPlain.end());
+  std::vector<Type> types(scaled_types.begin(), scaled_types.end());
+  types.insert(types.end(), plain_types.begin(), plain_types.end());
   for (const Type type : types) {
     for (const float scale : {1e-7f, 2e-5f, 1e-3f, 0.05f, 3.0f, 9000.0f}) {
       const auto once = quantized(type, random_weights(32 * 64, scale, 11));

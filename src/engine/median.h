@@ -1,17 +1,17 @@
-// The middle of measured values.
+// The middle of measured values, of two middle ones the larger.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <vector>
 
-namespace skipstone {
+namespace skipstone::engine {
 
-/// The upper one of the middle two where their number is even. `values` must not be empty.
+/// `values`: at least one.
 inline double median(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
 }
 
-}  // namespace skipstone
+}  // namespace skipstone::engine

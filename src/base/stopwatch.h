@@ -1,0 +1,18 @@
+// How long something takes, by the clock that is never set back.
+#pragma once
+
+#include <chrono>
+
+namespace skipstone {
+
+/// Runs from where it is made.
+class Stopwatch {
+ public:
+  std::chrono::steady_clock::duration elapsed() const { return std::chrono::steady_clock::now() - start_; }
+  double seconds() const { return std::chrono::duration<double>(elapsed()).count(); }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace skipstone
