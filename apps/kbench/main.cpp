@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <ctime>
 #include <exception>
+#include <string_view>
 
 #include "base/env.h"
 #include "base/number.h"

@@ -31,13 +31,10 @@ inline std::uint64_t fnv1a(std::string_view bytes) {
   return hash.value();
 }
 
-/// From one state of SplitMix64 to the next.
-inline constexpr std::uint64_t split_mix_step = 0x9e3779b97f4a7c15u;
-
 /// The number that SplitMix64 gives from the state `value` (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA
 /// 2014).
 inline std::uint64_t split_mix(std::uint64_t value) {
-  value += split_mix_step;
+  value += 0x9e3779b97f4a7c15u;
   value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9u;
   value = (value ^ (value >> 27)) * 0x94d049bb133111ebu;
   return value ^ (value >> 31);

@@ -14,11 +14,11 @@ const std::string gpt2 = R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L
 // The parts of the patterns that came after cl100k_base (OpenAI 2022).
 const std::string contraction = "(?i:'s|'t|'re|'ve|'m|'ll|'d)";
 const std::string plain_word = R"([^\r\n\p{L}\p{N}]?\p{L}+)";
-const std::string symbols = R"( ?[^\s\p{L}\p{N}]+[\r\n]*)";
+const std::string symbol_run = R"( ?[^\s\p{L}\p{N}]+[\r\n]*)";
 const std::string spaces = R"(\s*[\r\n]+|\s+(?!\S)|\s+)";
 
 std::string contraction_word_number(const std::string& word, const std::string& number) {
-  return contraction + "|" + word + "|" + number + "|" + symbols + "|" + spaces;
+  return contraction + "|" + word + "|" + number + "|" + symbol_run + "|" + spaces;
 }
 
 // Llama 3 (Meta 2024); Qwen2 has the same with digits one by one (Qwen team 2024); Qwen 3.5 keeps marks with their letters.
@@ -46,11 +46,11 @@ const std::string han_script =
 const std::string upper_not_han = R"([^\p{Ll}\p{N}\p{P}\p{S}\p{Z}\p{C})" + han_script + "]";
 const std::string lower_not_han = R"([^\p{Lu}\p{Lt}\p{N}\p{P}\p{S}\p{Z}\p{C})" + han_script + "]";
 const std::string kimi_k2 =
-    "[" + han_script + "]+|" + cased_words(upper_not_han, lower_not_han, contraction + "?") + R"(\p{N}{1,3}|)" + symbols + "|" + spaces;
+    "[" + han_script + "]+|" + cased_words(upper_not_han, lower_not_han, contraction + "?") + R"(\p{N}{1,3}|)" + symbol_run + "|" + spaces;
 const std::string kimi_k2_written =
     R"([\p{Han}]+|)" +
     cased_words(R"([\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]])", R"([\p{Ll}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]])", contraction + "?") +
-    R"(\p{N}{1,3}|)" + symbols + "|" + spaces;
+    R"(\p{N}{1,3}|)" + symbol_run + "|" + spaces;
 
 // DeepSeek (2023 to 2024). The first is L&, the cased letters, of an older Unicode, as its file lists them.
 const std::string deepseek_letters =
@@ -96,7 +96,7 @@ const std::string three_digits = "[0-9][0-9][0-9]";
 // all that is left of it; here runs are cut in a second step. \G goes on where the part before ended, and nowhere else.
 const std::string space_parts = R"((?:\A(?=[^\S\r\n]+\z)|(?<=\s)\G)(?:\s{512}|\s{256}|\s{128}|\s{64}|\s{32}|\s{16}|\s{8}|\s{4}|\s{1,2}))";
 const std::string jais2_written =
-    contraction + "|" + plain_word + R"(|\p{N}{1,3}|)" + symbols +
+    contraction + "|" + plain_word + R"(|\p{N}{1,3}|)" + symbol_run +
     R"(|\s*[\r\n]+|\s{512}(?!\S)|\s{256}(?!\S)|\s{128}(?!\S)|\s{64}(?!\S)|\s{32}(?!\S)|\s{16}(?!\S)|\s{8}(?!\S)|\s{4}(?!\S)|)"
     R"(\s{1,2}(?!\S)|\s{1})";
 
@@ -170,7 +170,7 @@ std::vector<PreTokenizerRule> second_half() {
       {{"bailingmoe", "bailingmoe2", "llada-moe"},
        {{contraction + R"(|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+)"}}},
       {{"seed-coder"}, {{contraction + "|" + plain_word + R"(|\p{N}| ?[^\s\p{L}\p{N}\r\n]+|)" + spaces}}},
-      {{"ufakzeka"}, {{plain_word + R"(|\p{N}|)" + symbols + "|" + spaces}}},
+      {{"ufakzeka"}, {{plain_word + R"(|\p{N}|)" + symbol_run + "|" + spaces}}},
       {{"youtu"}, {{youtu_scripts}, {youtu_words}}, true},
       {{"afmoe"}, {{R"(\p{Nd}+)", CutMode::threes}, {afmoe_scripts}, {deepseek_v3}}, false, false, {afmoe_written}},
       {{"laguna"}, {{R"([^\n]+|[\n]+)"}, {qwen2}}},
