@@ -40,11 +40,7 @@ void render_alone(const TemplateOptions& options) {
 /// The options of the file with those of the command line.
 std::string options_json(const TemplateOptions& options) {
   const std::string text = read_if_given(options.options, "the options");
-<<<<<<< HEAD
   SortedJson all = text.empty() ? SortedJson::object() : SortedJson::parse(text, nullptr, false);
-=======
-  Json all = text.empty() ? Json::object() : Json::parse(text, nullptr, false);
->>>>>>> names
   if (!all.is_object()) fail(ExitCode::usage, "the options in '{}' are no JSON object", options.options);
   if (options.no_generation_prompt) all["add_generation_prompt"] = false;
   if (options.continues) all["continue_final_message"] = true;

@@ -4,19 +4,18 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "base/hash.h"
-
 namespace skipstone::fuzz {
 
-/// SplitMix64.
+/// SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014).
 class Random {
  public:
   explicit Random(std::uint64_t seed) : state_(seed) {}
 
   std::uint64_t next() {
-    const std::uint64_t number = split_mix(state_);
-    state_ += split_mix_step;
-    return number;
+    std::uint64_t z = state_ += 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
   }
   /// From 0 to `count` - 1; 0 where `count` is 0.
   std::size_t below(std::size_t count) { return count == 0 ? 0 : static_cast<std::size_t>(next() % count); }
