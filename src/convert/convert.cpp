@@ -26,8 +26,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uint32_t kQuantizationVersion = 2;  // GGML_QNT_VERSION of ggml.h: the block layouts of today
-
 void check_output(const ConvertOptions& options) {
   const fs::path output(options.output);
   std::error_code error;
@@ -88,7 +86,7 @@ void write_metadata(const Checkpoint& c, FileType type, std::uint32_t exit_layer
   for (const gguf::Pair& pair : c.metadata) writer.set(pair.key, pair.value);
   writer.set("general.file_type", static_cast<std::uint32_t>(type));
   if (exit_layer != 0) writer.set("skipstone.exit_layer", exit_layer);
-  writer.set("general.quantization_version", kQuantizationVersion);
+  writer.set("general.quantization_version", quantization_version);
 }
 
 /// A tensor's rows from the checkpoint's type to the file's; a gguf::RowSource.

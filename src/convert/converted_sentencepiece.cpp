@@ -17,11 +17,11 @@ namespace {
 using text::Token;
 using text::TokenType;
 
-const std::string kSpace(text::kVisibleSpace);
+const std::string space_mark(text::visible_space);
 
 bool is_space_replacement(const SortedJson& normalizer) {
   return string_member(normalizer, "type") == "Replace" && string_member(member(normalizer, "pattern"), "String") == " " &&
-         string_member(normalizer, "content") == kSpace;
+         string_member(normalizer, "content") == space_mark;
 }
 
 /// Whether the normalizer puts a space in front of each text; unsupported where it does anything but that and writing U+2581.
@@ -31,7 +31,7 @@ bool prefix_of_normalizer(const SortedJson& normalizer, const std::string& path)
   bool prefix = false;
   bool replaced = false;
   for (const SortedJson& part : parts) {
-    const bool prepends = string_member(part, "type") == "Prepend" && string_member(part, "prepend") == kSpace;
+    const bool prepends = string_member(part, "type") == "Prepend" && string_member(part, "prepend") == space_mark;
     if (prepends && !replaced) {
       prefix = true;
     } else if (is_space_replacement(part)) {
@@ -47,7 +47,7 @@ bool prefix_of_normalizer(const SortedJson& normalizer, const std::string& path)
 
 /// The same for the pre-tokenizer that newer files have in place of the normalizer.
 bool prefix_of_metaspace(const SortedJson& metaspace, const std::string& path) {
-  if (boolean_member(metaspace, "split").value_or(true) || string_member(metaspace, "replacement") != kSpace) {
+  if (boolean_member(metaspace, "split").value_or(true) || string_member(metaspace, "replacement") != space_mark) {
     fail(Code::unsupported, "{}: has a Metaspace pre-tokenizer that cuts at spaces, which GGUF's llama tokenizer does not", path);
   }
   const bool by_default = boolean_member(metaspace, "add_prefix_space").value_or(true);
@@ -75,7 +75,7 @@ void set_scores(const std::vector<MergePair>& merges, TokenList& tokens) {
     const std::string& text = tokens.texts[i];
     const MergeOrder::Way way = order.way(text);
     const std::string left = text.substr(0, way.cut), right = text.substr(way.cut);
-    if (way.cut > 0 && way.rank == MergeOrder::Way::kNone && is_normal(tokens, left) && is_normal(tokens, right)) {
+    if (way.cut > 0 && way.rank == MergeOrder::Way::none && is_normal(tokens, left) && is_normal(tokens, right)) {
       fail(Code::unsupported,
            "{}: its merges do not join {} and {}, which do stand side by side, although {} is a token; it was not made from SentencePiece",
            tokens.path(), quote(left), quote(right), quote(text));
@@ -107,8 +107,10 @@ void read_converted_sentencepiece(const SortedJson& file, const std::vector<Merg
     source.add_space_prefix = prefix_of_normalizer(member(file, "normalizer"), tokens.path());
   } else {
     const SortedJson& normalizer = member(file, "normalizer");
-    const bool none = normalizer.is_null() || (member(normalizer, "normalizers").is_array() && member(normalizer, "normalizers").empty());
-    if (!none) fail(Code::unsupported, "{}: has a normalizer as well as a Metaspace pre-tokenizer; only one of them works", tokens.path());
+    const bool no_normalizer =
+        normalizer.is_null() || (member(normalizer, "normalizers").is_array() && member(normalizer, "normalizers").empty());
+    if (!no_normalizer)
+      fail(Code::unsupported, "{}: has a normalizer as well as a Metaspace pre-tokenizer; only one of them works", tokens.path());
     source.add_space_prefix = prefix_of_metaspace(pre_tokenizer, tokens.path());
   }
   source.model = "llama";

@@ -13,7 +13,7 @@ namespace skipstone::convert {
 
 namespace fs = std::filesystem;
 
-constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;  // the largest tokenizers have some tens of MiB, calibration texts more
+constexpr std::uint64_t most_bytes = std::uint64_t{1} << 30;  // the largest tokenizers have some tens of MiB, calibration texts more
 
 bool is_there(const std::string& path) {
   std::error_code ignored;
@@ -21,7 +21,7 @@ bool is_there(const std::string& path) {
 }
 
 std::string read_file(const std::string& path) {
-  std::string text = read_whole_file(path, kMostBytes);
+  std::string text = read_whole_file(path, most_bytes);
   if (text.empty()) fail(Code::bad_file, "{}: is empty", path);
   return text;
 }

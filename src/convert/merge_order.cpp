@@ -34,7 +34,7 @@ MergeOrder::Way MergeOrder::way(std::string_view text) const {
     const auto found = ranks_.find(key_of(left.id, right.id));
     if (left.size + right.size == text.size()) {
       way.cut = left.size;
-      way.rank = found == ranks_.end() ? Way::kNone : found->second;
+      way.rank = found == ranks_.end() ? Way::none : found->second;
     }
     if (found == ranks_.end()) return false;
     const MergePair& pair = merges_[found->second];

@@ -24,9 +24,9 @@ class MergeOrder {
   /// How merging a text ends. Two symbols that are neighbours in any text, and cover just `text`, are the two of `cut`: nothing that stands
   /// around them had a part in making them.
   struct Way {
-    static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
-    std::size_t cut = 0;       ///< bytes of the left one when two symbols were left; 0: there never were two
-    std::size_t rank = kNone;  ///< of the merge that joined these two; kNone: nothing did
+    static constexpr std::size_t none = static_cast<std::size_t>(-1);
+    std::size_t cut = 0;      ///< bytes of the left one when two symbols were left; 0: there never were two
+    std::size_t rank = none;  ///< of the merge that joined these two; none: nothing did
   };
   Way way(std::string_view text) const;
 

@@ -22,12 +22,12 @@ namespace {
 
 // A pre-tokenizer as the patterns that it cuts at, one after the other, each written in one way only.
 using Steps = std::vector<std::string>;
-const std::string kBytes = "bytes";  // from here on, texts are bytes in disguise
-const std::string kDigit = R"(\p{N})", kDigits = R"(\p{N}+)";
+const std::string bytes_mark = "bytes";  // from here on, texts are bytes in disguise
+const std::string digit_pattern = R"(\p{N})", digits_pattern = R"(\p{N}+)";
 // ASCII's punctuation and symbols, and Unicode's punctuation: Rust's is_ascii_punctuation() and the categories P.
-const std::string kPunctuation = R"([\p{P}!-/:-@\[-`{-~])", kPunctuations = R"([\p{P}$+<=>^~|`]+)";
+const std::string punctuation_pattern = R"([\p{P}!-/:-@\[-`{-~])", punctuations_pattern = R"([\p{P}$+<=>^~|`]+)";
 // What ByteLevel's use_regex stands for: GPT-2's released encoder.
-const std::string kGpt2 = R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
+const std::string gpt2_pattern = R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 
 void replace_all(std::string& text, std::string_view from, std::string_view to) {
   for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) text.replace(at, from.size(), to);
@@ -98,35 +98,35 @@ void append_split(const SortedJson& step, const std::string& path, Steps& steps)
 
 void append_byte_level(const SortedJson& step, const std::string& path, Steps& steps) {
   if (boolean_member(step, "add_prefix_space").value_or(true)) refuse(path, "puts a space before each text (add_prefix_space)");
-  if (boolean_member(step, "use_regex").value_or(true)) steps.push_back(kGpt2);
-  steps.push_back(kBytes);
+  if (boolean_member(step, "use_regex").value_or(true)) steps.push_back(gpt2_pattern);
+  steps.push_back(bytes_mark);
 }
 
 void append_step(const SortedJson& step, const std::string& path, int depth, Steps& steps) {
-  constexpr int kDeepest = 4;
+  constexpr int deepest = 4;
   const std::string type = string_member(step, "type").value_or("");
   if (type == "Sequence") {
     const SortedJson& parts = member(step, "pretokenizers");
-    if (!parts.is_array() || depth == kDeepest) fail(Code::bad_file, "{}: the pre-tokenizer's sequence makes no sense", path);
+    if (!parts.is_array() || depth == deepest) fail(Code::bad_file, "{}: the pre-tokenizer's sequence makes no sense", path);
     for (const SortedJson& part : parts) append_step(part, path, depth + 1, steps);
   } else if (type == "Split") {
     append_split(step, path, steps);
   } else if (type == "ByteLevel") {
     append_byte_level(step, path, steps);
   } else if (type == "Digits") {
-    steps.push_back(boolean_member(step, "individual_digits").value_or(false) ? kDigit : kDigits);
+    steps.push_back(boolean_member(step, "individual_digits").value_or(false) ? digit_pattern : digits_pattern);
   } else if (type == "Punctuation" && string_member(step, "behavior") == "Contiguous") {
-    steps.push_back(kPunctuations);
+    steps.push_back(punctuations_pattern);
   } else if (type == "Punctuation" && string_member(step, "behavior").value_or("Isolated") == "Isolated") {
-    steps.push_back(kPunctuation);
+    steps.push_back(punctuation_pattern);
   } else {
     refuse(path, "has a step of type " + quote(type));
   }
 }
 
 std::string in_words(const std::string& step) {
-  if (step == kBytes) return step;
-  return step == kDigit ? "each digit" : step == kDigits ? "digits" : "split at " + step;
+  if (step == bytes_mark) return step;
+  return step == digit_pattern ? "each digit" : step == digits_pattern ? "digits" : "split at " + step;
 }
 
 std::string written_out(const Steps& steps) {
@@ -178,7 +178,7 @@ std::string pretokenizer_name(const SortedJson& pre_tokenizer, bool ignore_merge
   Steps steps;
   append_step(pre_tokenizer, path, 0, steps);
   Steps cuts = steps;
-  const auto bytes = std::find(cuts.begin(), cuts.end(), kBytes);
+  const auto bytes = std::find(cuts.begin(), cuts.end(), bytes_mark);
   const bool cuts_bytes = bytes != cuts.end() && bytes + 1 != cuts.end();
   if (bytes != cuts.end()) cuts.erase(bytes);
   const text::PreTokenizerRule* rule = cuts.size() == steps.size() ? nullptr : rule_for(cuts, ignore_merges);

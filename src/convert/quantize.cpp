@@ -22,8 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uint32_t kQuantizationVersion = 2;           // GGML_QNT_VERSION of ggml.h: the block layouts of today
-constexpr std::uint64_t kLeastWeightsOfAThread = 1u << 16;  // fewer are done before a thread has started
+constexpr std::uint64_t least_weights_of_a_thread = 1u << 16;  // fewer are done before a thread has started
 
 /// One tensor on its way from the input's type to the output's.
 class Conversion {
@@ -47,7 +46,7 @@ class Conversion {
 
 void Conversion::operator()(std::uint64_t first_row, std::span<std::byte> out) const {
   const std::uint64_t row = gguf::row_bytes(type_, tensor_.row_length()), count = out.size() / row;
-  const std::uint64_t worthwhile = count * tensor_.row_length() / kLeastWeightsOfAThread;
+  const std::uint64_t worthwhile = count * tensor_.row_length() / least_weights_of_a_thread;
   const std::uint64_t parts = std::clamp<std::uint64_t>(worthwhile, 1, std::min<std::uint64_t>(threads_, count));
   const std::uint64_t share = (count + parts - 1) / parts;
   std::vector<std::future<void>> others;
@@ -108,7 +107,7 @@ void copy_metadata(const gguf::File& file, FileType type, gguf::Writer& writer) 
     if (!pair.key.starts_with("split.") && !pair.key.starts_with(gguf::sparse_keys)) writer.set(pair.key, pair.value);
   }
   writer.set("general.file_type", static_cast<std::uint32_t>(type));
-  if (gguf::traits(traits(type).matrices).block > 1) writer.set("general.quantization_version", kQuantizationVersion);
+  if (gguf::traits(traits(type).matrices).block > 1) writer.set("general.quantization_version", quantization_version);
 }
 
 void check_calibration(const QuantizeOptions& options) {

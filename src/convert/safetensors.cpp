@@ -24,10 +24,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uint64_t kLengthBytes = 8;               // the header's length, little-endian, before the header
-constexpr std::uint64_t kLargestHeader = 100'000'000;   // the limit of the format's own reader
-constexpr std::string_view kMetadata = "__metadata__";  // the one entry that is no tensor: strings about the file
-constexpr std::string_view kPointer = "version https://git-lfs";
+constexpr std::uint64_t length_bytes = 8;                    // the header's length, little-endian, before the header
+constexpr std::uint64_t largest_header = 100'000'000;        // the limit of the format's own reader
+constexpr std::string_view metadata_entry = "__metadata__";  // the one entry that is no tensor: strings about the file
+constexpr std::string_view lfs_pointer = "version https://git-lfs";
 
 /// What cannot be looked at counts as absent.
 bool present(const fs::path& path) {
@@ -146,21 +146,21 @@ void check_layout(const std::vector<Entry>& entries, std::uint64_t data_bytes, c
 /// The header's JSON; `data` gets what follows it.
 SortedJson parse_header(const std::string& path, Data& data) {
   const InputFile& file = *data.file;
-  std::string text(std::min<std::uint64_t>(file.size(), kPointer.size()), '\0');
+  std::string text(std::min<std::uint64_t>(file.size(), lfs_pointer.size()), '\0');
   file.read(0, std::as_writable_bytes(std::span(text)));
-  if (text.starts_with(kPointer)) {
+  if (text.starts_with(lfs_pointer)) {
     fail(Code::bad_file, "{}: is a pointer of Git LFS and not the weights themselves; fetch them with 'git lfs pull'", path);
   }
   std::uint64_t length = 0;
-  if (file.size() >= kLengthBytes) std::memcpy(&length, text.data(), kLengthBytes);
-  if (file.size() < kLengthBytes || length > file.size() - kLengthBytes || length > kLargestHeader) {
+  if (file.size() >= length_bytes) std::memcpy(&length, text.data(), length_bytes);
+  if (file.size() < length_bytes || length > file.size() - length_bytes || length > largest_header) {
     fail(Code::bad_file, "{}: has {} bytes and a header of {} by its first number; it is no safetensors file, or cut short", path,
          file.size(), length);
   }
-  data.start = kLengthBytes + length;
+  data.start = length_bytes + length;
   data.bytes = file.size() - data.start;
   text.resize(static_cast<std::size_t>(length));
-  file.read(kLengthBytes, std::as_writable_bytes(std::span(text)));
+  file.read(length_bytes, std::as_writable_bytes(std::span(text)));
   return parse_json_object(text, path + ": the header");
 }
 
@@ -174,7 +174,7 @@ void Safetensors::add_file(const std::string& path) {
   const SortedJson header = parse_header(path, data);
   std::vector<Entry> entries;
   for (const auto& [name, value] : header.items()) {
-    if (name != kMetadata) entries.push_back(parse_entry(name, value, data, path));
+    if (name != metadata_entry) entries.push_back(parse_entry(name, value, data, path));
   }
   check_layout(entries, data.bytes, path);
   for (Entry& entry : entries) {

@@ -14,9 +14,9 @@ namespace {
 // protozero checks bounds but trusts the caller to ask for the type that a field has; a field of another type than the .proto file says is
 // therefore skipped, as protobuf's own parser does (it keeps it as an unknown field).
 using protozero::pbf_reader;
-constexpr auto kVarint = protozero::pbf_wire_type::varint;
-constexpr auto kBytes = protozero::pbf_wire_type::length_delimited;
-constexpr auto kFloat = protozero::pbf_wire_type::fixed32;
+constexpr auto wire_varint = protozero::pbf_wire_type::varint;
+constexpr auto wire_bytes = protozero::pbf_wire_type::length_delimited;
+constexpr auto wire_float = protozero::pbf_wire_type::fixed32;
 
 constexpr std::uint32_t field(std::uint32_t tag, protozero::pbf_wire_type type) { return protozero::tag_and_type(tag, type); }
 
@@ -24,13 +24,13 @@ SentencePieceModel::Piece parse_piece(pbf_reader message) {
   SentencePieceModel::Piece piece;
   while (message.next()) {
     switch (message.tag_and_type()) {
-      case field(1, kBytes):
+      case field(1, wire_bytes):
         piece.text = message.get_string();
         break;
-      case field(2, kFloat):
+      case field(2, wire_float):
         piece.score = message.get_float();
         break;
-      case field(3, kVarint):
+      case field(3, wire_varint):
         piece.type = message.get_int32();
         break;
       default:
@@ -43,22 +43,22 @@ SentencePieceModel::Piece parse_piece(pbf_reader message) {
 void parse_trainer_spec(pbf_reader message, SentencePieceModel& model) {
   while (message.next()) {
     switch (message.tag_and_type()) {
-      case field(3, kVarint):
+      case field(3, wire_varint):
         model.model_type = message.get_int32();
         break;
-      case field(24, kVarint):
+      case field(24, wire_varint):
         model.treat_whitespace_as_suffix = message.get_bool();
         break;
-      case field(40, kVarint):
+      case field(40, wire_varint):
         model.unknown = message.get_int32();
         break;
-      case field(41, kVarint):
+      case field(41, wire_varint):
         model.bos = message.get_int32();
         break;
-      case field(42, kVarint):
+      case field(42, wire_varint):
         model.eos = message.get_int32();
         break;
-      case field(43, kVarint):
+      case field(43, wire_varint):
         model.padding = message.get_int32();
         break;
       default:
@@ -70,19 +70,19 @@ void parse_trainer_spec(pbf_reader message, SentencePieceModel& model) {
 void parse_normalizer_spec(pbf_reader message, SentencePieceModel& model) {
   while (message.next()) {
     switch (message.tag_and_type()) {
-      case field(1, kBytes):
+      case field(1, wire_bytes):
         model.normalizer = message.get_string();
         break;
-      case field(2, kBytes):
+      case field(2, wire_bytes):
         model.has_character_map = message.get_view().size() > 0;
         break;
-      case field(3, kVarint):
+      case field(3, wire_varint):
         model.add_dummy_prefix = message.get_bool();
         break;
-      case field(4, kVarint):
+      case field(4, wire_varint):
         model.remove_extra_whitespaces = message.get_bool();
         break;
-      case field(5, kVarint):
+      case field(5, wire_varint):
         model.escape_whitespaces = message.get_bool();
         break;
       default:
@@ -94,13 +94,13 @@ void parse_normalizer_spec(pbf_reader message, SentencePieceModel& model) {
 void parse_model(pbf_reader message, SentencePieceModel& model) {
   while (message.next()) {
     switch (message.tag_and_type()) {
-      case field(1, kBytes):
+      case field(1, wire_bytes):
         model.pieces.push_back(parse_piece(message.get_message()));
         break;
-      case field(2, kBytes):
+      case field(2, wire_bytes):
         parse_trainer_spec(message.get_message(), model);
         break;
-      case field(3, kBytes):
+      case field(3, wire_bytes):
         parse_normalizer_spec(message.get_message(), model);
         break;
       default:
@@ -145,8 +145,8 @@ SentencePieceModel parse_sentencepiece_model(std::string_view bytes, const std::
 }
 
 void check_sentencepiece_model(const SentencePieceModel& model, const std::string& path) {
-  constexpr std::int32_t kBpe = 2;
-  if (model.model_type != kBpe) {
+  constexpr std::int32_t bpe_model = 2;
+  if (model.model_type != bpe_model) {
     const char* const names[] = {"unigram", "BPE", "word", "character"};
     const bool known = model.model_type >= 1 && model.model_type <= 4;
     fail(Code::unsupported, "{}: is a SentencePiece {} model; only BPE models can be converted", path,

@@ -16,7 +16,7 @@ namespace {
 using gguf::Type;
 
 // Of mixes of one type, the usual one comes first: file_type_of() takes it.
-constexpr FileTypeTraits kFileTypes[] = {
+constexpr FileTypeTraits file_type_traits[] = {
     {FileType::f32, "F32", Type::f32},        {FileType::f16, "F16", Type::f16},          {FileType::bf16, "BF16", Type::bf16},
     {FileType::q8_0, "Q8_0", Type::q8_0},     {FileType::q6_k, "Q6_K", Type::q6_k},       {FileType::q5_k_m, "Q5_K_M", Type::q5_k},
     {FileType::q5_k_s, "Q5_K_S", Type::q5_k}, {FileType::q5_1, "Q5_1", Type::q5_1},       {FileType::q5_0, "Q5_0", Type::q5_0},
@@ -192,17 +192,17 @@ std::optional<Type> sparse_type(Type values, std::uint64_t row_length) {
 
 }  // namespace
 
-std::span<const FileTypeTraits> file_types() { return kFileTypes; }
+std::span<const FileTypeTraits> file_types() { return file_type_traits; }
 
 const FileTypeTraits& traits(FileType type) {
-  for (const FileTypeTraits& each : kFileTypes) {
+  for (const FileTypeTraits& each : file_type_traits) {
     if (each.type == type) return each;
   }
   fail(Code::internal, "there is no file type with the number {}", static_cast<std::uint32_t>(type));
 }
 
 FileType file_type_of(Type type) {
-  for (const FileTypeTraits& each : kFileTypes) {
+  for (const FileTypeTraits& each : file_type_traits) {
     if (each.matrices == type) return each.type;
   }
   fail(Code::internal, "there is no file type for tensors of type {}", gguf::traits(type).name);
@@ -210,7 +210,7 @@ FileType file_type_of(Type type) {
 
 FileType parse_file_type(std::string_view name) {
   std::string known;
-  for (const FileTypeTraits& each : kFileTypes) {
+  for (const FileTypeTraits& each : file_type_traits) {
     if (equal_but_for_case(name, each.name)) return each.type;
     // A K-quant's own name, without a size, means the usual mix.
     if (equal_but_for_case(name, gguf::traits(each.matrices).name)) return each.type;

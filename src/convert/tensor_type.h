@@ -15,6 +15,9 @@ class File;
 
 namespace skipstone::convert {
 
+/// general.quantization_version (GGML_QNT_VERSION of ggml.h): the block layouts of today.
+inline constexpr std::uint32_t quantization_version = 2;
+
 /// What a file is said to be of: one type for most matrices, and a rule for those that deserve more bits. The numbers are those of
 /// general.file_type (llama_ftype of llama.h). S, M and L are llama.cpp's small, medium and large mixes of a K-quant.
 enum class FileType : std::uint32_t {

@@ -22,9 +22,9 @@ using model::TensorRole;
 
 /// Where the language model's tensors stand: in a checkpoint of its own, or as a part of a multimodal one's, which had other names for it
 /// in time.
-constexpr std::string_view kPrefix = "model.", kHead = "lm_head";
-constexpr std::array<std::string_view, 3> kPrefixes{kPrefix, "language_model.model.", "model.language_model."};
-constexpr std::array<std::string_view, 2> kHeads{kHead, "language_model.lm_head"};
+constexpr std::string_view model_prefix = "model.", lm_head_name = "lm_head";
+constexpr std::array<std::string_view, 3> model_prefixes{model_prefix, "language_model.model.", "model.language_model."};
+constexpr std::array<std::string_view, 2> head_names{lm_head_name, "language_model.lm_head"};
 
 /// Looks tensors up by their names in the checkpoint and checks type and shape.
 class Mapper {
@@ -40,7 +40,7 @@ class Mapper {
     const std::string_view kind = bias ? "bias" : "weight";
     if (role >= model::first_layer_role) return fmt::format("{}layers.{}.{}.{}", prefix_, layer, name, kind);
     if (role == Role::output) return head_name(kind);
-    return fmt::format("{}{}.{}", prefix_, name.substr(kPrefix.size()), kind);
+    return fmt::format("{}{}.{}", prefix_, name.substr(model_prefix.size()), kind);
   }
 
   /// The role's tensor, or its bias.
@@ -74,19 +74,19 @@ class Mapper {
 
  private:
   std::string find_prefix() const {
-    for (const std::string_view prefix : kPrefixes) {
+    for (const std::string_view prefix : model_prefixes) {
       const std::string first = fmt::format("{}layers.0.", prefix);
       if (std::ranges::any_of(weights_.tensors(), [&](const SourceTensor& each) { return each.name.starts_with(first); }))
         return std::string(prefix);
     }
-    return std::string(kPrefix);  // nothing will be found; its names are the usual ones to say so
+    return std::string(model_prefix);  // nothing will be found; its names are the usual ones to say so
   }
 
   std::string head_name(std::string_view kind) const {
-    for (const std::string_view head : kHeads) {
+    for (const std::string_view head : head_names) {
       if (std::string name = fmt::format("{}.{}", head, kind); weights_.find(name) != nullptr) return name;
     }
-    return fmt::format("{}.{}", kHead, kind);
+    return fmt::format("{}.{}", lm_head_name, kind);
   }
 
   /// Slowest first.
@@ -172,7 +172,7 @@ bool is_beyond_last_layer(std::string_view name, const std::string& prefix, std:
 bool changes_computation(std::string_view name, const Checkpoint& c, const std::string& prefix) {
   if (is_beyond_last_layer(name, prefix, c.config.layers)) return false;
   const bool head = std::ranges::any_of(
-      kHeads, [&](std::string_view each) { return name.starts_with(each) && name.substr(each.size()).starts_with('.'); });
+      head_names, [&](std::string_view each) { return name.starts_with(each) && name.substr(each.size()).starts_with('.'); });
   return name.starts_with(prefix) || head || (!c.wrapped && name.ends_with(".bias"));
 }
 

@@ -16,8 +16,8 @@ using text::TokenType;
 namespace {
 
 // What llama.cpp's converter gives to tokens that are not pieces of the SentencePiece model; no merge ever looks at these scores.
-constexpr float kExtraScore = -1000;
-constexpr float kUnusedScore = -10000;
+constexpr float extra_score = -1000;
+constexpr float unused_score = -10000;
 
 }  // namespace
 
@@ -32,9 +32,9 @@ void TokenList::add(std::uint64_t id, std::string text, TokenType type, float sc
   if (index >= texts.size()) {
     texts.resize(index + 1);
     scores.resize(index + 1);
-    types.resize(index + 1, kNoToken);
+    types.resize(index + 1, no_token);
   }
-  if (types[index] != kNoToken) fail(Code::bad_file, "{}: both {} and {} have the id {}", path_, quote(texts[index]), quote(text), id);
+  if (types[index] != no_token) fail(Code::bad_file, "{}: both {} and {} have the id {}", path_, quote(texts[index]), quote(text), id);
   const auto [at, fresh] = ids_.emplace(text, static_cast<Token>(id));
   if (!fresh) fail(Code::bad_file, "{}: the token {} is there twice, as {} and as {}", path_, quote(text), at->second, id);
   texts[index] = std::move(text);
@@ -50,14 +50,14 @@ void TokenList::add_extra(std::uint64_t id, const std::string& text, bool specia
     own.strip_right |= given.strip_right;
     own.single_word |= given.single_word;
   }
-  if (id >= texts.size() || types[static_cast<std::size_t>(id)] == kNoToken) return add(id, text, type, kExtraScore);
+  if (id >= texts.size() || types[static_cast<std::size_t>(id)] == no_token) return add(id, text, type, extra_score);
   const auto index = static_cast<std::size_t>(id);
   if (texts[index] != text) {
     fail(Code::bad_file, "{}: token {} is {} in the vocabulary but {} among the added tokens", path_, id, quote(texts[index]), quote(text));
   }
   if (special && types[index] == TokenType::unknown) return;  // it is special already, and says more
   types[index] = type;
-  scores[index] = kExtraScore;
+  scores[index] = extra_score;
 }
 
 void TokenList::rename(std::uint64_t id, const std::string& text) {
@@ -81,18 +81,18 @@ Token TokenList::find(const std::string& text) const {
 }
 
 void TokenList::fill_up() {
-  const auto holes = std::count(types.begin(), types.end(), kNoToken);
+  const auto holes = std::count(types.begin(), types.end(), no_token);
   if (holes > 0) {
-    const auto first = std::find(types.begin(), types.end(), kNoToken) - types.begin();
+    const auto first = std::find(types.begin(), types.end(), no_token) - types.begin();
     log::warning("{}: {} ids up to {} belong to no token, the first is {}; they become unused tokens.", path_, holes, types.size() - 1,
                  first);
   }
   texts.resize(rows_);
   scores.resize(rows_);
-  types.resize(rows_, kNoToken);
+  types.resize(rows_, no_token);
   for (std::size_t id = 0; id < texts.size(); ++id) {
-    if (types[id] != kNoToken) continue;
-    add(id, fmt::format("[PAD{}]", id), TokenType::unused, kUnusedScore);
+    if (types[id] != no_token) continue;
+    add(id, fmt::format("[PAD{}]", id), TokenType::unused, unused_score);
   }
 }
 

@@ -42,7 +42,7 @@ class TokenList {
   std::map<text::Token, text::TokenFlags> flags;  ///< of the added tokens that have any
 
  private:
-  static constexpr auto kNoToken = static_cast<text::TokenType>(0);  // types of ids that nothing has claimed
+  static constexpr auto no_token = static_cast<text::TokenType>(0);  // types of ids that nothing has claimed
 
   std::string path_;
   std::uint32_t rows_;

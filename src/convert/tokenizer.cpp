@@ -56,10 +56,10 @@ std::string chat_template_of(const std::string& folder, const SortedJson& tokeni
 std::string with_spaces(const std::string& token) {
   std::string written;
   for (std::size_t at = 0; at < token.size();) {
-    const std::size_t mark = std::min(token.find(text::kVisibleSpace, at), token.size());
+    const std::size_t mark = std::min(token.find(text::visible_space, at), token.size());
     written.append(token, at, mark - at);
     if (mark < token.size()) written.push_back(' ');
-    at = mark + text::kVisibleSpace.size();
+    at = mark + text::visible_space.size();
   }
   return written;
 }
@@ -127,23 +127,23 @@ void write_own_keys(const text::Vocabulary& v, const std::vector<text::Token>& m
   const auto write = [&](std::string_view key, const std::vector<std::int32_t>& ids) {
     if (!ids.empty()) writer.set_integers(std::string(key), ids);
   };
-  for (const text::TokenFlagKey& row : text::kTokenFlagKeys) {
+  for (const text::TokenFlagKey& row : text::token_flag_keys) {
     std::vector<std::int32_t> ids;
     for (const auto& [token, flags] : v.flags) {
       if (flags.*row.flag) ids.push_back(token);
     }
     write(row.key, ids);
   }
-  write(text::kEndTokensKey, more_ends);
+  write(text::end_tokens_key, more_ends);
 }
 
 }  // namespace
 
 void write_tokenizer(const std::string& folder, std::uint32_t vocabulary, gguf::Writer& writer, const model::TokenizerFacts& facts,
                      const std::string& pre) {
-  constexpr std::uint32_t kMostRows = 1u << 24;  // sixty times the largest vocabulary in use; more is damage
-  if (vocabulary == 0 || vocabulary > kMostRows) {
-    fail(Code::bad_file, "{}: the model's embedding has {} rows; a vocabulary has 1 to {} tokens", folder, vocabulary, kMostRows);
+  constexpr std::uint32_t most_rows = 1u << 24;  // sixty times the largest vocabulary in use; more is damage
+  if (vocabulary == 0 || vocabulary > most_rows) {
+    fail(Code::bad_file, "{}: the model's embedding has {} rows; a vocabulary has 1 to {} tokens", folder, vocabulary, most_rows);
   }
   if (!pre.empty()) text::PreTokenizer::require(pre);
   SourceTokenizer source = read_source(folder, vocabulary, facts, pre);

@@ -91,7 +91,7 @@ std::vector<MergePair> read_merges(const SortedJson& merges, const TokenList& to
 
 /// GGUF's byte-level tokenizer takes a text as it is.
 void check_normalizer(const SortedJson& normalizer, const std::string& path, int depth = 0) {
-  constexpr int kDeepest = 4;
+  constexpr int deepest = 4;
   if (normalizer.is_null()) return;
   const std::string type = string_member(normalizer, "type").value_or("");
   if (type == "NFC") {
@@ -102,7 +102,7 @@ void check_normalizer(const SortedJson& normalizer, const std::string& path, int
     return;
   }
   const SortedJson& parts = member(normalizer, "normalizers");
-  if (type != "Sequence" || !parts.is_array() || depth == kDeepest) {
+  if (type != "Sequence" || !parts.is_array() || depth == deepest) {
     fail(Code::unsupported, "{}: normalises texts with {}, which GGUF's gpt2 tokenizer cannot", path, quote(type));
   }
   for (const SortedJson& part : parts) check_normalizer(part, path, depth + 1);
@@ -131,12 +131,12 @@ void read_template(const SortedJson& single, SourceTokenizer& source) {
 }
 
 void read_post_processor(const SortedJson& processor, SourceTokenizer& source, int depth = 0) {
-  constexpr int kDeepest = 4;
+  constexpr int deepest = 4;
   const std::string type = string_member(processor, "type").value_or("");
   if (processor.is_null() || type == "ByteLevel") return;  // ByteLevel only moves offsets
   if (type == "TemplateProcessing") return read_template(member(processor, "single"), source);
   const SortedJson& parts = member(processor, "processors");
-  if (type != "Sequence" || !parts.is_array() || depth == kDeepest) {
+  if (type != "Sequence" || !parts.is_array() || depth == deepest) {
     fail(Code::unsupported, "{}: has a post-processor {}, which GGUF cannot say", source.tokens.path(), quote(type));
   }
   for (const SortedJson& part : parts) read_post_processor(part, source, depth + 1);
@@ -148,7 +148,7 @@ bool merging_gives_all(const std::vector<MergePair>& merges, const TokenList& to
     const std::string& text = tokens.texts[i];
     if (tokens.types[i] != TokenType::normal || text.empty() || text::utf8_front(text).size == text.size()) continue;
     const MergeOrder::Way way = order.way(text);
-    if (way.cut == 0 || way.rank == MergeOrder::Way::kNone) return false;
+    if (way.cut == 0 || way.rank == MergeOrder::Way::none) return false;
   }
   return true;
 }

@@ -8,9 +8,9 @@
 namespace skipstone::gguf {
 namespace {
 
-constexpr std::size_t kShownItems = 6;
-constexpr std::size_t kShownText = 240;     // bytes of a value that is a string
-constexpr std::size_t kShownItemText = 40;  // bytes of a string in an array
+constexpr std::size_t shown_items = 6;
+constexpr std::size_t shown_text = 240;      // bytes of a value that is a string
+constexpr std::size_t shown_item_text = 40;  // bytes of a string in an array
 
 template <typename T>
 std::string_view name_of() {
@@ -31,7 +31,7 @@ std::string_view name_of() {
 template <typename T>
 std::string item_text(const T& item) {
   if constexpr (std::is_same_v<T, std::string>) {
-    return '"' + shortened(item, kShownItemText) + '"';
+    return '"' + shortened(item, shown_item_text) + '"';
   } else {
     return fmt::format("{}", item);
   }
@@ -40,12 +40,12 @@ std::string item_text(const T& item) {
 template <typename T>
 std::string array_text(const std::vector<T>& items) {
   std::string out = "[";
-  for (std::size_t i = 0; i < std::min(items.size(), kShownItems); ++i) {
+  for (std::size_t i = 0; i < std::min(items.size(), shown_items); ++i) {
     if (i > 0) out += ", ";
     out += item_text<T>(items[i]);
   }
-  if (items.size() > kShownItems) out += fmt::format(", ...] ({} items)", items.size());
-  if (items.size() <= kShownItems) out += "]";
+  if (items.size() > shown_items) out += fmt::format(", ...] ({} items)", items.size());
+  if (items.size() <= shown_items) out += "]";
   return out;
 }
 
@@ -81,7 +81,7 @@ std::string to_display(const Value& value) {
           if (v == nullptr) return "[]";
           return std::visit([](const auto& items) { return array_text(items); }, v->items);
         } else if constexpr (std::is_same_v<T, std::string>) {
-          return shortened(v, kShownText);
+          return shortened(v, shown_text);
         } else {
           return fmt::format("{}", v);
         }

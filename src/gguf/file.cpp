@@ -184,10 +184,10 @@ std::string File::fingerprint() const {
     return fmt::format("{:016x}", hash.value());
   }
   // A few places in every tensor, not all of it: a file of gigabytes would otherwise be read from disk for its name alone.
-  constexpr std::uint64_t kSample = 64, kSamples = 4;
+  constexpr std::uint64_t sample_bytes = 64, sample_count = 4;
   for (const Tensor& tensor : impl_->tensors) {
-    const std::uint64_t length = std::min(kSample, tensor.data.size()), room = tensor.data.size() - length;
-    for (std::uint64_t i = 0; i < kSamples; ++i) hash.add(tensor.data.view(room / (kSamples - 1) * i, length, buffer));
+    const std::uint64_t length = std::min(sample_bytes, tensor.data.size()), room = tensor.data.size() - length;
+    for (std::uint64_t i = 0; i < sample_count; ++i) hash.add(tensor.data.view(room / (sample_count - 1) * i, length, buffer));
     hash.add(tensor.data.view(room, length, buffer));
   }
   return fmt::format("{:016x}", hash.value());

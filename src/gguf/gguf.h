@@ -21,6 +21,9 @@ namespace skipstone::gguf {
 struct Array;
 struct Part;
 
+/// Of general.alignment: what holds where a file does not say, and the largest one that is read and written.
+inline constexpr std::uint32_t default_alignment = 32, largest_alignment = 1u << 20;
+
 /// A metadata value. Integers keep their width so that a writer gives back the same bytes.
 using Value = std::variant<std::uint8_t, std::int8_t, std::uint16_t, std::int16_t, std::uint32_t, std::int32_t, float, bool, std::string,
                            std::uint64_t, std::int64_t, double, std::shared_ptr<const Array>>;

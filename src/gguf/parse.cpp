@@ -13,20 +13,19 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "GGUF stores little-endian numbers, which this code reads in place");
 
 // The specification: keys are at most 2^16 - 1 bytes. The same bound for names keeps messages of hostile files short of a flood.
-constexpr std::uint64_t kLongestKey = 65535;
+constexpr std::uint64_t longest_key = 65535;
 // The least a thing can take in the file; bounds every count before anything is allocated for it.
-constexpr std::uint64_t kLeastPair = 8 + 1 + 4 + 1;            // key length, key, type, value
-constexpr std::uint64_t kLeastTensor = 8 + 1 + 4 + 8 + 4 + 8;  // name length, name, dimensions, one of them, type, offset
-constexpr std::uint64_t kLargestAlignment = std::uint64_t{1} << 20;
+constexpr std::uint64_t least_pair = 8 + 1 + 4 + 1;            // key length, key, type, value
+constexpr std::uint64_t least_tensor = 8 + 1 + 4 + 8 + 4 + 8;  // name length, name, dimensions, one of them, type, offset
 
 // Value types by their numbers in the file.
 enum class Kind : std::uint32_t { u8, i8, u16, i16, u32, i32, f32, boolean, string, array, u64, i64, f64 };
 
 void check_name(const Cursor& in, std::string_view name, std::string_view what) {
   if (name.empty()) fail(Code::bad_file, "{}: {} before byte {} is empty; the file is damaged", in.path(), what, in.position());
-  if (name.size() > kLongestKey) {
+  if (name.size() > longest_key) {
     fail(Code::bad_file, "{}: {} before byte {} has {} bytes, more than the {} allowed; the file is damaged", in.path(), what,
-         in.position(), name.size(), kLongestKey);
+         in.position(), name.size(), longest_key);
   }
 }
 
@@ -142,16 +141,15 @@ std::uint32_t read_version(Cursor& in) {
 }
 
 std::uint64_t alignment_of(const Part& part, const std::string& path) {
-  constexpr std::uint64_t kDefault = 32;
   const auto found = std::ranges::find(part.metadata, "general.alignment", &Pair::key);
-  if (found == part.metadata.end()) return kDefault;
+  if (found == part.metadata.end()) return default_alignment;
   const auto* alignment = std::get_if<std::uint32_t>(&found->value);
   if (alignment == nullptr) {
     fail(Code::bad_file, "{}: general.alignment is {}, but has to be uint32; the file is damaged", path, type_name(found->value));
   }
-  if (!std::has_single_bit(*alignment) || *alignment < 8 || *alignment > kLargestAlignment) {
+  if (!std::has_single_bit(*alignment) || *alignment < 8 || *alignment > largest_alignment) {
     fail(Code::bad_file, "{}: general.alignment is {}, but has to be a power of two from 8 to {}; the file is damaged", path, *alignment,
-         kLargestAlignment);
+         largest_alignment);
   }
   return *alignment;
 }
@@ -261,8 +259,8 @@ Part parse_part(std::shared_ptr<const InputFile> file) {
   check_magic(in);
   in.take(4, "the magic number");
   part.version = read_version(in);
-  const std::uint64_t tensor_count = in.count(kLeastTensor, "the number of tensors");
-  const std::uint64_t pair_count = in.count(kLeastPair, "the number of metadata entries");
+  const std::uint64_t tensor_count = in.count(least_tensor, "the number of tensors");
+  const std::uint64_t pair_count = in.count(least_pair, "the number of metadata entries");
 
   std::unordered_set<std::string> seen;
   for (std::uint64_t i = 0; i < pair_count; ++i) {

@@ -11,7 +11,7 @@
 namespace skipstone::gguf {
 namespace {
 
-constexpr std::uint32_t kMostParts = 99999;  // five digits in the name
+constexpr std::uint32_t most_parts = 99999;  // five digits in the name
 
 std::optional<std::uint32_t> five_digits(std::string_view text) {
   std::uint32_t number = 0;
@@ -55,14 +55,14 @@ Part open_sister(const std::string& path, const std::string& asked_for) {
 }  // namespace
 
 std::optional<SplitName> parse_split_name(const std::string& path) {
-  constexpr std::string_view kPattern = "-00000-of-00000.gguf";
-  if (path.size() < kPattern.size()) return std::nullopt;
-  const std::string_view end = std::string_view(path).substr(path.size() - kPattern.size());
+  constexpr std::string_view pattern = "-00000-of-00000.gguf";
+  if (path.size() < pattern.size()) return std::nullopt;
+  const std::string_view end = std::string_view(path).substr(path.size() - pattern.size());
   if (end[0] != '-' || end.substr(6, 4) != "-of-" || end.substr(15) != ".gguf") return std::nullopt;
   const auto number = five_digits(end.substr(1, 5));
   const auto count = five_digits(end.substr(10, 5));
   if (!number || !count || *number < 1 || *number > *count) return std::nullopt;
-  return SplitName{path.substr(0, path.size() - kPattern.size()), *number, *count};
+  return SplitName{path.substr(0, path.size() - pattern.size()), *number, *count};
 }
 
 std::string split_name(const std::string& prefix, std::uint32_t number, std::uint32_t count) {
@@ -78,7 +78,7 @@ std::vector<Part> open_parts(const std::string& path) {
     return parts;
   }
   const auto name = parse_split_name(path);
-  if (count > kMostParts || !name || name->count != count) {
+  if (count > most_parts || !name || name->count != count) {
     fail(Code::bad_file,
          "{}: is one of {} parts of a split model, but its name does not end like -00001-of-{:05}.gguf, so the others cannot be found; "
          "give the parts their names back",

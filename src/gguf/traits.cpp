@@ -19,32 +19,32 @@ constexpr Traits removed(std::uint32_t number, std::string_view name, std::uint3
 
 // Blocks store a binary16 scale: with a symmetric range the largest weight is its largest code times that, with a stored minimum the
 // minimum itself has to fit. The search for scales of K-quants needs room on both sides and stops there as well.
-constexpr float kHalf = 65504.0f, kFloat = 3.40282347e38f, kBfloat = 0x1.FEp127f;
+constexpr float largest_half = 65504.0f, largest_float = 3.40282347e38f, largest_bfloat = 0x1.FEp127f;
 
 // Numbers and block layouts: enum ggml_type in ggml.h and the block structs in ggml-common.h of https://github.com/ggml-org/ggml.
 // The index is the number, which find_traits relies on.
-constexpr std::array kTraits = {
-    row(0, "F32", 1, 4, kFloat),
-    row(1, "F16", 1, 2, kHalf),
-    row(2, "Q4_0", 32, 18, 8 * kHalf),
-    row(3, "Q4_1", 32, 20, kHalf),
+constexpr std::array traits_table = {
+    row(0, "F32", 1, 4, largest_float),
+    row(1, "F16", 1, 2, largest_half),
+    row(2, "Q4_0", 32, 18, 8 * largest_half),
+    row(3, "Q4_1", 32, 20, largest_half),
     removed(4, "Q4_2", 16, 10),
     removed(5, "Q4_3", 16, 12),
-    row(6, "Q5_0", 32, 22, 16 * kHalf),
-    row(7, "Q5_1", 32, 24, kHalf),
-    row(8, "Q8_0", 32, 34, 127 * kHalf),
+    row(6, "Q5_0", 32, 22, 16 * largest_half),
+    row(7, "Q5_1", 32, 24, largest_half),
+    row(8, "Q8_0", 32, 34, 127 * largest_half),
     row(9, "Q8_1", 32, 36),
-    row(10, "Q2_K", 256, 84, kHalf),
-    row(11, "Q3_K", 256, 110, kHalf),
-    row(12, "Q4_K", 256, 144, kHalf),
-    row(13, "Q5_K", 256, 176, kHalf),
-    row(14, "Q6_K", 256, 210, kHalf),
+    row(10, "Q2_K", 256, 84, largest_half),
+    row(11, "Q3_K", 256, 110, largest_half),
+    row(12, "Q4_K", 256, 144, largest_half),
+    row(13, "Q5_K", 256, 176, largest_half),
+    row(14, "Q6_K", 256, 210, largest_half),
     row(15, "Q8_K", 256, 292),
     row(16, "IQ2_XXS", 256, 66),
     row(17, "IQ2_XS", 256, 74),
     row(18, "IQ3_XXS", 256, 98),
     row(19, "IQ1_S", 256, 50),
-    row(20, "IQ4_NL", 32, 18, kHalf),
+    row(20, "IQ4_NL", 32, 18, largest_half),
     row(21, "IQ3_S", 256, 110),
     row(22, "IQ2_S", 256, 82),
     row(23, "IQ4_XS", 256, 136),
@@ -54,7 +54,7 @@ constexpr std::array kTraits = {
     row(27, "I64", 1, 8),
     row(28, "F64", 1, 8),
     row(29, "IQ1_M", 256, 56),
-    row(30, "BF16", 1, 2, kBfloat),
+    row(30, "BF16", 1, 2, largest_bfloat),
     removed(31, "Q4_0_4_4", 32, 18),
     removed(32, "Q4_0_4_8", 32, 18),
     removed(33, "Q4_0_8_8", 32, 18),
@@ -70,19 +70,19 @@ constexpr std::array kTraits = {
 };
 
 constexpr bool in_order() {
-  for (std::size_t i = 0; i < kTraits.size(); ++i) {
-    if (static_cast<std::size_t>(kTraits[i].type) != i) return false;
+  for (std::size_t i = 0; i < traits_table.size(); ++i) {
+    if (static_cast<std::size_t>(traits_table[i].type) != i) return false;
   }
   return true;
 }
 static_assert(in_order());
 
-constexpr auto kFirstSparse = static_cast<std::uint32_t>(Type::sparse_f16);
-constexpr std::array kSparseTraits = {
-    row(kFirstSparse, "SPARSE_F16", 32, 4 + 32, kHalf),
-    row(kFirstSparse + 1, "SPARSE_Q8_0", 64, 2 + 8 + 32, 127 * kHalf),
+constexpr auto first_sparse = static_cast<std::uint32_t>(Type::sparse_f16);
+constexpr std::array sparse_traits_table = {
+    row(first_sparse, "SPARSE_F16", 32, 4 + 32, largest_half),
+    row(first_sparse + 1, "SPARSE_Q8_0", 64, 2 + 8 + 32, 127 * largest_half),
 };
-static_assert(kSparseTraits[1].type == Type::sparse_q8_0);
+static_assert(sparse_traits_table[1].type == Type::sparse_q8_0);
 
 bool equal_but_for_case(std::string_view a, std::string_view b) {
   return std::ranges::equal(
@@ -91,12 +91,12 @@ bool equal_but_for_case(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-std::span<const Traits> all_traits() { return kTraits; }
-std::span<const Traits> sparse_traits() { return kSparseTraits; }
+std::span<const Traits> all_traits() { return traits_table; }
+std::span<const Traits> sparse_traits() { return sparse_traits_table; }
 
 bool is_sparse(Type type) { return type == Type::sparse_f16 || type == Type::sparse_q8_0; }
 
-const Traits* find_traits(std::uint32_t number) { return number < kTraits.size() ? &kTraits[number] : nullptr; }
+const Traits* find_traits(std::uint32_t number) { return number < traits_table.size() ? &traits_table[number] : nullptr; }
 
 const Traits* find_runnable(std::string_view name) {
   for (const std::span<const Traits> table : {all_traits(), sparse_traits()}) {
@@ -108,7 +108,7 @@ const Traits* find_runnable(std::string_view name) {
 }
 
 const Traits& traits(Type type) {
-  if (is_sparse(type)) return kSparseTraits[static_cast<std::uint32_t>(type) - kFirstSparse];
+  if (is_sparse(type)) return sparse_traits_table[static_cast<std::uint32_t>(type) - first_sparse];
   const Traits* found = find_traits(static_cast<std::uint32_t>(type));
   if (found == nullptr) fail(Code::internal, "there is no tensor type with the number {}", static_cast<std::uint32_t>(type));
   return *found;
@@ -117,7 +117,7 @@ const Traits& traits(Type type) {
 std::string runnable_names() {
   std::string names;
   std::string_view last;
-  for (const Traits& t : kTraits) {
+  for (const Traits& t : traits_table) {
     if (!t.runnable) continue;
     if (!last.empty()) names.append(names.empty() ? "" : ", ").append(last);
     last = t.name;

@@ -17,13 +17,11 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "GGUF stores little-endian numbers, which this code writes as they are");
 
-constexpr std::uint64_t kDefaultAlignment = 32;
-constexpr std::uint64_t kChunkBytes = 8u << 20;        // what write() asks a source for at once, unless a row is larger
-constexpr std::uint32_t kLargestAlignment = 1u << 20;  // as in the reader
+constexpr std::uint64_t chunk_bytes = 8u << 20;  // what write() asks a source for at once, unless a row is larger
 
 /// The number in the file of the value type at `index` of Value or Array::items: both leave out "array", number 9.
 std::uint32_t kind_at(std::size_t index) { return static_cast<std::uint32_t>(index < 9 ? index : index + 1); }
-constexpr std::uint32_t kArrayKind = 9;
+constexpr std::uint32_t array_kind = 9;
 
 std::uint64_t align_up(std::uint64_t value, std::uint64_t alignment) { return (value + alignment - 1) / alignment * alignment; }
 
@@ -59,7 +57,7 @@ class Buffer {
 
 void Buffer::value(const Value& value) {
   if (const auto* array = std::get_if<std::shared_ptr<const Array>>(&value)) {
-    scalar(kArrayKind);
+    scalar(array_kind);
     scalar(kind_at((*array)->items.index()));
     scalar(std::uint64_t{(*array)->size()});
     std::visit(
@@ -99,10 +97,10 @@ struct Writer::Impl {
 
 std::uint64_t Writer::Impl::alignment() const {
   const auto found = std::ranges::find(metadata, "general.alignment", &Pair::key);
-  if (found == metadata.end()) return kDefaultAlignment;
+  if (found == metadata.end()) return default_alignment;
   const auto* value = std::get_if<std::uint32_t>(&found->value);
-  if (value == nullptr || !std::has_single_bit(*value) || *value < 8 || *value > kLargestAlignment) {
-    fail(Code::invalid_argument, "general.alignment has to be a uint32 and a power of two from 8 to {}, not {} {}", kLargestAlignment,
+  if (value == nullptr || !std::has_single_bit(*value) || *value < 8 || *value > largest_alignment) {
+    fail(Code::invalid_argument, "general.alignment has to be a uint32 and a power of two from 8 to {}, not {} {}", largest_alignment,
          type_name(found->value), to_display(found->value));
   }
   return *value;
@@ -230,7 +228,7 @@ void Writer::write(const std::string& path, const WriteProgress& progress) const
   std::vector<std::byte> rows;
   for (const Impl::Entry& tensor : impl_->tensors) {
     const std::uint64_t row = row_bytes(tensor.type, tensor.shape[0]);
-    const std::uint64_t at_once = std::max<std::uint64_t>(1, kChunkBytes / row);
+    const std::uint64_t at_once = std::max<std::uint64_t>(1, chunk_bytes / row);
     for (std::uint64_t first = 0; first < tensor.rows(); first += at_once) {
       rows.resize(static_cast<std::size_t>(std::min(at_once, tensor.rows() - first) * row));
       tensor.source(first, rows);

@@ -17,7 +17,7 @@ struct EndName {
   std::string_view written;
   bool always;
 };
-constexpr EndName kEndNames[] = {
+constexpr EndName end_names[] = {
     {"</s>", false},                  // Llama 1 and 2, Mistral
     {"<eos>", false},                 // Gemma
     {"<end_of_turn>", true},          // Gemma 1 to 3
@@ -52,15 +52,15 @@ struct Exception {
   std::string_view written;
   std::string_view with[2];
 };
-constexpr Exception kExceptions[] = {
+constexpr Exception exceptions[] = {
     {"<|end|>", {"<|return|>", "<|call|>"}},    // gpt-oss (harmony): a message ends, the answer goes on
     {"<|end|>", {"<|calls|>", "<|flush|>"}},    // Solar Open
     {"</s>", {"<|tool_response>", "<turn|>"}},  // Gemma 4: a tag of HTML
 };
 
 const EndName* end_name(std::string_view written) {
-  const auto* found = std::find_if(std::begin(kEndNames), std::end(kEndNames), [&](const EndName& row) { return row.written == written; });
-  return found == std::end(kEndNames) ? nullptr : found;
+  const auto* found = std::find_if(std::begin(end_names), std::end(end_names), [&](const EndName& row) { return row.written == written; });
+  return found == std::end(end_names) ? nullptr : found;
 }
 
 bool is_special(TokenType type) { return type == TokenType::control || type == TokenType::user_defined; }
@@ -70,7 +70,7 @@ bool counts(const EndName& name, TokenType type) { return is_special(type) || (n
 using ByName = std::unordered_map<std::string_view, Token>;
 
 void drop_exceptions(const ByName& named, Token eos, std::vector<Token>& ends) {
-  for (const Exception& row : kExceptions) {
+  for (const Exception& row : exceptions) {
     const auto found = named.find(row.written);
     const bool applies = std::all_of(std::begin(row.with), std::end(row.with), [&](std::string_view w) { return named.contains(w); });
     if (found == named.end() || !applies || found->second == eos) continue;
@@ -112,10 +112,10 @@ void collect_end_tokens(Vocabulary& vocabulary, const std::vector<Token>& more) 
 
 std::vector<Token> listed_end_tokens(const gguf::File& file, std::size_t size) {
   std::vector<Token> tokens;
-  if (file.find(kEndTokensKey) == nullptr) return tokens;
-  for (const std::int32_t id : file.integers(kEndTokensKey)) {
+  if (file.find(end_tokens_key) == nullptr) return tokens;
+  for (const std::int32_t id : file.integers(end_tokens_key)) {
     if (id < 0 || static_cast<std::size_t>(id) >= size) {
-      fail(Code::bad_file, "{}: {} has {}, but the vocabulary has {} tokens (ids 0 to {}).", file.path(), kEndTokensKey, id, size,
+      fail(Code::bad_file, "{}: {} has {}, but the vocabulary has {} tokens (ids 0 to {}).", file.path(), end_tokens_key, id, size,
            size - 1);
     }
     tokens.push_back(id);

@@ -12,7 +12,7 @@ class File;
 namespace skipstone::text {
 
 /// The key of further ids, an array; this project's own, for files whose model has more such tokens than GGUF has keys.
-inline constexpr std::string_view kEndTokensKey = "skipstone.end_token_ids";
+inline constexpr std::string_view end_tokens_key = "skipstone.end_token_ids";
 
 /// Whether every reader takes a token of that type that is written like that for the end of a text or turn, whatever else a file says.
 bool is_end_name(std::string_view written, TokenType type);
@@ -21,7 +21,7 @@ bool is_end_name(std::string_view written, TokenType type);
 /// normal become control tokens, so that no text spells them. Every id is in the vocabulary.
 void collect_end_tokens(Vocabulary& vocabulary, const std::vector<Token>& more);
 
-/// The ids under kEndTokensKey; throws bad_file for ones that are not in a vocabulary of `size`.
+/// The ids under end_tokens_key; throws bad_file for ones that are not in a vocabulary of `size`.
 std::vector<Token> listed_end_tokens(const gguf::File& file, std::size_t size);
 
 }  // namespace skipstone::text

@@ -10,16 +10,16 @@
 namespace skipstone::text {
 namespace {
 
-constexpr std::uint32_t kNone = UINT32_MAX;  // a symbol that is no token by itself
+constexpr std::uint32_t no_token = UINT32_MAX;  // a symbol that is no token by itself
 
 // Spaces to U+2581. A U+2581 in the text itself becomes a space when decoded; SentencePiece does the same.
 std::string escape_spaces(std::string_view text, bool with_prefix) {
   std::string escaped;
-  escaped.reserve(text.size() + text.size() / 4 + kVisibleSpace.size());
-  if (with_prefix) escaped += kVisibleSpace;
+  escaped.reserve(text.size() + text.size() / 4 + visible_space.size());
+  if (with_prefix) escaped += visible_space;
   for (const char c : text) {
     if (c == ' ') {
-      escaped += kVisibleSpace;
+      escaped += visible_space;
     } else {
       escaped.push_back(c);
     }
@@ -31,10 +31,10 @@ std::string unescape_spaces(std::string_view escaped) {
   std::string text;
   text.reserve(escaped.size());
   for (std::size_t at = 0; at < escaped.size();) {
-    const std::size_t mark = std::min(escaped.find(kVisibleSpace, at), escaped.size());
+    const std::size_t mark = std::min(escaped.find(visible_space, at), escaped.size());
     text.append(escaped.substr(at, mark - at));
     if (mark < escaped.size()) text.push_back(' ');
-    at = mark + kVisibleSpace.size();
+    at = mark + visible_space.size();
   }
   return text;
 }
@@ -68,13 +68,13 @@ class SentencePiece final : public Segmenter {
       const std::size_t size = left.size + right.size;
       if (size > longest_) return false;
       merge.id = find(std::string_view(escaped).substr(left.begin, size));
-      if (merge.id == kNone) return false;
+      if (merge.id == no_token) return false;
       merge.cost = -static_cast<double>(vocabulary_.scores[merge.id]);
       return true;
     });
     for (const Symbol& symbol : symbols) {
       if (symbol.size == 0) continue;
-      if (symbol.id != kNone) {
+      if (symbol.id != no_token) {
         out.push_back(static_cast<Token>(symbol.id));
       } else {
         spell_out(std::string_view(escaped).substr(symbol.begin, symbol.size), out);
@@ -94,7 +94,7 @@ class SentencePiece final : public Segmenter {
  private:
   std::uint32_t find(std::string_view piece) const {
     const auto found = ids_.find(piece);
-    return found == ids_.end() ? kNone : found->second;
+    return found == ids_.end() ? no_token : found->second;
   }
 
   std::vector<Symbol> characters_of(std::string_view escaped) const {
@@ -110,7 +110,7 @@ class SentencePiece final : public Segmenter {
 
   // A character the vocabulary lacks: its bytes. A space is spelled as the byte 0x20, so that it comes back as one.
   void spell_out(std::string_view character, std::vector<Token>& out) const {
-    if (character == kVisibleSpace) character = " ";
+    if (character == visible_space) character = " ";
     for (const char c : character) {
       const auto byte = static_cast<unsigned char>(c);
       const Token token = bytes_[byte];

@@ -21,7 +21,7 @@ std::string StreamDecoder::push(Token token) {
     if (front.kind == Utf8Front::Kind::character) {
       ready.append(pending_, done, front.size);
     } else {
-      ready += kReplacement;
+      ready += replacement_character;
     }
     done += front.size;
   }
@@ -32,7 +32,7 @@ std::string StreamDecoder::push(Token token) {
 std::string StreamDecoder::finish() {
   const bool unfinished = !pending_.empty();  // one beginning of a character at most, hence one U+FFFD (Unicode 3.9)
   pending_.clear();
-  return std::string(unfinished ? kReplacement : std::string_view());
+  return std::string(unfinished ? replacement_character : std::string_view());
 }
 
 }  // namespace skipstone::text

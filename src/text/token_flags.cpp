@@ -20,13 +20,13 @@ struct NamedModel {
   bool TokenFlags::*flag;
   std::string_view except[3];
 };
-constexpr NamedModel kNamedModels[] = {{"phi-3", &TokenFlags::strip_right, {"<unk>", "<s>", "<|endoftext|>"}},
+constexpr NamedModel named_models[] = {{"phi-3", &TokenFlags::strip_right, {"<unk>", "<s>", "<|endoftext|>"}},
                                        {"phi3", &TokenFlags::strip_right, {"<unk>", "<s>", "<|endoftext|>"}}};
 
 void flags_by_name(const std::string& model_name, Vocabulary& v) {
   std::string name = model_name;
   for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  for (const NamedModel& row : kNamedModels) {
+  for (const NamedModel& row : named_models) {
     if (name.find(row.name) == std::string::npos) continue;
     for (std::size_t i = 0; i < v.tokens.size(); ++i) {
       const TokenType type = type_of(v, static_cast<Token>(i));
@@ -52,7 +52,7 @@ char32_t character_at(std::string_view text, std::size_t at) { return utf8_front
 
 void read_token_flags(const gguf::File& file, Vocabulary& v) {
   bool any = false;
-  for (const TokenFlagKey& row : kTokenFlagKeys) {
+  for (const TokenFlagKey& row : token_flag_keys) {
     if (file.find(row.key) == nullptr) continue;
     any = true;
     for (const std::int32_t id : file.integers(row.key)) {

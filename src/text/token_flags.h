@@ -19,9 +19,9 @@ struct TokenFlagKey {
   std::string_view key;
   bool TokenFlags::*flag;
 };
-inline constexpr TokenFlagKey kTokenFlagKeys[] = {{"skipstone.strip_left_token_ids", &TokenFlags::strip_left},
-                                                  {"skipstone.strip_right_token_ids", &TokenFlags::strip_right},
-                                                  {"skipstone.single_word_token_ids", &TokenFlags::single_word}};
+inline constexpr TokenFlagKey token_flag_keys[] = {{"skipstone.strip_left_token_ids", &TokenFlags::strip_left},
+                                                   {"skipstone.strip_right_token_ids", &TokenFlags::strip_right},
+                                                   {"skipstone.single_word_token_ids", &TokenFlags::single_word}};
 
 /// Fills `flags` of a vocabulary whose tokens and types are there: from those keys, or where a file has none of them from what llama.cpp
 /// knows of a few models by their names. Throws bad_file for ids that do not exist.

@@ -30,7 +30,7 @@ constexpr bool continues_character(char byte) { return (static_cast<unsigned cha
 void append_utf8(std::string& out, char32_t code_point);
 
 /// U+FFFD and U+2581 (SentencePiece's stand-in for a space) as UTF-8.
-inline constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
-inline constexpr std::string_view kVisibleSpace = "\xE2\x96\x81";
+inline constexpr std::string_view replacement_character = "\xEF\xBF\xBD";
+inline constexpr std::string_view visible_space = "\xE2\x96\x81";
 
 }  // namespace skipstone::text

@@ -50,13 +50,13 @@ void read_optional_tokens(const gguf::File& file, Vocabulary& v) {
 }
 
 std::vector<TokenType> token_types(const gguf::File& file) {
-  constexpr std::string_view kKey = "tokenizer.ggml.token_type";
+  constexpr std::string_view type_key = "tokenizer.ggml.token_type";
   std::vector<TokenType> types;
-  if (file.find(kKey) == nullptr) return types;
-  for (const std::int32_t number : file.integers(kKey)) {
+  if (file.find(type_key) == nullptr) return types;
+  for (const std::int32_t number : file.integers(type_key)) {
     // 0 is "undefined", which some converters write for ordinary tokens.
     if (number < 0 || number > 6)
-      fail(Code::bad_file, "{}: {} has {} for token {}; types are 1 to 6.", file.path(), kKey, number, types.size());
+      fail(Code::bad_file, "{}: {} has {} for token {}; types are 1 to 6.", file.path(), type_key, number, types.size());
     types.push_back(number == 0 ? TokenType::normal : static_cast<TokenType>(number));
   }
   return types;

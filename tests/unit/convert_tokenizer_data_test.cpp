@@ -20,8 +20,8 @@ using fixtures::bytes_of;
 using text::Tokenizer;
 using text::Vocabulary;
 
-const std::string kTokenizers = SKIPSTONE_SHARED_DATA "/tokenizers/";
-const std::string kModels = SKIPSTONE_SHARED_DATA "/models/";
+const std::string tokenizers_folder = SKIPSTONE_SHARED_DATA "/tokenizers/";
+const std::string models_folder = SKIPSTONE_SHARED_DATA "/models/";
 
 #define SKIP_WITHOUT(path) \
   if (!fs::exists(path)) GTEST_SKIP() << (path) << " is not here"
@@ -93,7 +93,7 @@ json config_of(const gguf::File& file) {
 class ByteLevelFiles : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(ByteLevelFiles, ComeBackAsTheyWere) {
-  const std::string stem = kTokenizers + "ggml-vocab-" + GetParam() + ".gguf";
+  const std::string stem = tokenizers_folder + "ggml-vocab-" + GetParam() + ".gguf";
   SKIP_WITHOUT(stem);
   const gguf::File published = gguf::File::open(stem);
   const Vocabulary v = Vocabulary::from(published);
@@ -115,7 +115,7 @@ INSTANTIATE_TEST_SUITE_P(Published, ByteLevelFiles, ::testing::Values("gpt-2", "
                          });
 
 TEST(SentencePieceFiles, Llama2ComesBackAsItWas) {
-  const std::string stem = kTokenizers + "ggml-vocab-llama-spm.gguf";
+  const std::string stem = tokenizers_folder + "ggml-vocab-llama-spm.gguf";
   SKIP_WITHOUT(stem);
   const gguf::File published = gguf::File::open(stem);
   const Vocabulary v = Vocabulary::from(published);
@@ -127,7 +127,7 @@ TEST(SentencePieceFiles, Llama2ComesBackAsItWas) {
 }
 
 TEST(SentencePieceFiles, Llama2WithoutItsModelMergesInTheSameOrder) {
-  const std::string stem = kTokenizers + "ggml-vocab-llama-spm.gguf";
+  const std::string stem = tokenizers_folder + "ggml-vocab-llama-spm.gguf";
   SKIP_WITHOUT(stem);
   const Vocabulary v = Vocabulary::from(gguf::File::open(stem));
   const Folder folder;
@@ -142,7 +142,7 @@ TEST(SentencePieceFiles, Llama2WithoutItsModelMergesInTheSameOrder) {
 }
 
 TEST(SentencePieceFiles, Phi3HasAddedTokensAndUnusedRows) {
-  const std::string stem = kTokenizers + "ggml-vocab-phi-3.gguf";
+  const std::string stem = tokenizers_folder + "ggml-vocab-phi-3.gguf";
   SKIP_WITHOUT(stem);
   const gguf::File published = gguf::File::open(stem);
   Vocabulary v = Vocabulary::from(published);
@@ -170,10 +170,10 @@ TEST(SentencePieceFiles, Phi3HasAddedTokensAndUnusedRows) {
 }
 
 TEST(SentencePieceFiles, ATrainedCheckpointGivesThePublishedFile) {
-  const std::string checkpoint = kModels + "py20-hf";
+  const std::string checkpoint = models_folder + "py20-hf";
   SKIP_WITHOUT(checkpoint);
-  SKIP_WITHOUT(kModels + "py20-f16.gguf");
-  const gguf::File published = gguf::File::open(kModels + "py20-f16.gguf");
+  SKIP_WITHOUT(models_folder + "py20-f16.gguf");
+  const gguf::File published = gguf::File::open(models_folder + "py20-f16.gguf");
   gguf::Writer writer;
   write_tokenizer(checkpoint, 8192, writer);
   const fixtures::TemporaryDirectory directory;
@@ -182,7 +182,7 @@ TEST(SentencePieceFiles, ATrainedCheckpointGivesThePublishedFile) {
 }
 
 TEST(HuggingFaceFiles, Qwen2) {
-  const std::string source = kTokenizers + "qwen2.5-0.5b/";
+  const std::string source = tokenizers_folder + "qwen2.5-0.5b/";
   SKIP_WITHOUT(source);
   json file = {{"added_tokens", json::array()},
                {"normalizer", {{"type", "NFC"}}},
@@ -208,11 +208,11 @@ TEST(HuggingFaceFiles, Qwen2) {
   EXPECT_EQ(converted.required_integer("tokenizer.ggml.eos_token_id"), 151645u);
   EXPECT_EQ(converted.integers("tokenizer.ggml.token_type")[151643], 3);
   EXPECT_EQ(converted.integers("tokenizer.ggml.token_type")[151646], 5);
-  expect_cases(converted, kTokenizers + "ggml-vocab-qwen2.gguf");
+  expect_cases(converted, tokenizers_folder + "ggml-vocab-qwen2.gguf");
 }
 
 TEST(HuggingFaceFiles, SmolLm2) {
-  const std::string source = kTokenizers + "smollm2-135m/";
+  const std::string source = tokenizers_folder + "smollm2-135m/";
   SKIP_WITHOUT(source);
   const Folder folder;
   fs::copy(source + "tokenizer.json", folder.path());

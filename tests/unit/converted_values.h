@@ -12,7 +12,7 @@ namespace handmade = text::handmade;
 using text::Tokenizer;
 using text::Vocabulary;
 
-inline const std::string kText = "hello  the hello, 12345\n\tabc é 🚀 <|im_end|></s>";
+inline const std::string converted_text = "hello  the hello, 12345\n\tabc é 🚀 <|im_end|></s>";
 
 inline std::uint32_t size_of(const Vocabulary& v) { return static_cast<std::uint32_t>(v.tokens.size()); }
 
@@ -40,7 +40,7 @@ inline void expect_same_ids(const gguf::File& file, const Vocabulary& original) 
   const Tokenizer got(Vocabulary::from(file));
   const Tokenizer wanted(original);
   for (const bool parse_special : {false, true}) {
-    EXPECT_EQ(got.encode(kText, true, parse_special), wanted.encode(kText, true, parse_special));
+    EXPECT_EQ(got.encode(converted_text, true, parse_special), wanted.encode(converted_text, true, parse_special));
   }
 }
 

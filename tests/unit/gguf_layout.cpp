@@ -40,20 +40,20 @@ class Walker {
 
 std::size_t width_of(std::uint32_t type) {
   switch (type) {
-    case kU8:
-    case kI8:
-    case kBool:
+    case type_u8:
+    case type_i8:
+    case type_bool:
       return 1;
-    case kU16:
-    case kI16:
+    case type_u16:
+    case type_i16:
       return 2;
-    case kU32:
-    case kI32:
-    case kF32:
+    case type_u32:
+    case type_i32:
+    case type_f32:
       return 4;
-    case kU64:
-    case kI64:
-    case kF64:
+    case type_u64:
+    case type_i64:
+    case type_f64:
       return 8;
     default:
       throw std::runtime_error(fmt::format("there is no value type {}", type));
@@ -64,9 +64,9 @@ void read_array(Walker& in, LayoutPair& pair) {
   pair.element = in.number32();
   pair.count = in.number(8);
   for (std::uint64_t i = 0; i < pair.count; ++i) {
-    if (pair.element == kString) {
+    if (pair.element == type_string) {
       pair.strings.push_back(in.text());
-    } else if (const std::uint64_t item = in.number(width_of(pair.element)); pair.element == kI32) {
+    } else if (const std::uint64_t item = in.number(width_of(pair.element)); pair.element == type_i32) {
       pair.integers.push_back(static_cast<std::int32_t>(static_cast<std::uint32_t>(item)));
     }
   }
@@ -79,14 +79,14 @@ LayoutPair read_pair(Walker& in) {
   pair.type_at = in.at();
   pair.type = in.number32();
   pair.value_at = in.at();
-  if (pair.type == kArray) {
+  if (pair.type == type_array) {
     read_array(in, pair);
-  } else if (pair.type == kString) {
+  } else if (pair.type == type_string) {
     pair.text = in.text();
   } else {
     pair.integer = in.number(width_of(pair.type));
   }
-  if (pair.type == kBool && pair.integer > 1) throw std::runtime_error(fmt::format("'{}' is a bool of {}", pair.key, pair.integer));
+  if (pair.type == type_bool && pair.integer > 1) throw std::runtime_error(fmt::format("'{}' is a bool of {}", pair.key, pair.integer));
   return pair;
 }
 
@@ -110,9 +110,9 @@ struct Block {
 };
 
 /// Numbers and sizes from ggml.h and ggml-common.h; types that a file of ours could have.
-const std::map<std::uint32_t, Block> kBlocks = {{0, {1, 4}},      {1, {1, 2}},      {2, {32, 18}},   {3, {32, 20}},    {6, {32, 22}},
-                                                {7, {32, 24}},    {8, {32, 34}},    {10, {256, 84}}, {11, {256, 110}}, {12, {256, 144}},
-                                                {13, {256, 176}}, {14, {256, 210}}, {20, {32, 18}},  {30, {1, 2}}};
+const std::map<std::uint32_t, Block> block_shapes = {
+    {0, {1, 4}},     {1, {1, 2}},      {2, {32, 18}},    {3, {32, 20}},    {6, {32, 22}},    {7, {32, 24}},  {8, {32, 34}},
+    {10, {256, 84}}, {11, {256, 110}}, {12, {256, 144}}, {13, {256, 176}}, {14, {256, 210}}, {20, {32, 18}}, {30, {1, 2}}};
 
 std::uint64_t align(std::uint64_t value, std::uint64_t alignment) { return (value + alignment - 1) / alignment * alignment; }
 
@@ -133,8 +133,8 @@ void complain_about_keys(const Layout& layout, std::vector<std::string>& complai
 
 /// The bytes of a tensor; 0, with a complaint, where shape and type do not go together.
 std::uint64_t size_of(const LayoutTensor& tensor, std::vector<std::string>& complaints) {
-  const auto block = kBlocks.find(tensor.type);
-  if (block == kBlocks.end()) {
+  const auto block = block_shapes.find(tensor.type);
+  if (block == block_shapes.end()) {
     complaints.push_back(fmt::format("tensor '{}' has the type number {}", tensor.name, tensor.type));
     return 0;
   }
@@ -159,7 +159,7 @@ void complain_about_padding(std::string_view file, std::uint64_t begin, std::uin
 
 void complain_about_data(std::string_view file, const Layout& layout, std::vector<std::string>& complaints) {
   const LayoutPair* chosen = layout.find("general.alignment");
-  const std::uint64_t alignment = chosen != nullptr && chosen->type == kU32 ? chosen->integer : 32;
+  const std::uint64_t alignment = chosen != nullptr && chosen->type == type_u32 ? chosen->integer : 32;
   if (alignment == 0 || alignment % 8 != 0) {
     complaints.push_back(fmt::format("the alignment is {}, no multiple of 8", alignment));
     return;

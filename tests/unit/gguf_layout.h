@@ -10,7 +10,21 @@
 namespace skipstone::tests {
 
 /// Numbers of value types (gguf_metadata_value_type).
-enum : std::uint32_t { kU8, kI8, kU16, kI16, kU32, kI32, kF32, kBool, kString, kArray, kU64, kI64, kF64 };
+enum : std::uint32_t {
+  type_u8,
+  type_i8,
+  type_u16,
+  type_i16,
+  type_u32,
+  type_i32,
+  type_f32,
+  type_bool,
+  type_string,
+  type_array,
+  type_u64,
+  type_i64,
+  type_f64
+};
 
 struct LayoutPair {
   std::string key;

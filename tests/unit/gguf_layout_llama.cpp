@@ -21,46 +21,46 @@ struct KnownKey {
   bool required = false;
 };
 
-constexpr bool kRequired = true;
+constexpr bool is_required = true;
 
-constexpr KnownKey kKnownKeys[] = {
-    {"general.architecture", kString, 0, kRequired},
-    {"general.name", kString},
-    {"general.type", kString},
-    {"general.author", kString},
-    {"general.license", kString},
-    {"general.description", kString},
-    {"general.size_label", kString},
-    {"general.alignment", kU32},
-    {"general.file_type", kU32},
-    {"general.quantization_version", kU32},
-    {"llama.context_length", kU32, 0, kRequired},
-    {"llama.embedding_length", kU32, 0, kRequired},
-    {"llama.block_count", kU32, 0, kRequired},
-    {"llama.feed_forward_length", kU32, 0, kRequired},
-    {"llama.attention.head_count", kU32, 0, kRequired},
-    {"llama.attention.head_count_kv", kU32},
-    {"llama.attention.key_length", kU32},
-    {"llama.attention.value_length", kU32},
-    {"llama.attention.layer_norm_rms_epsilon", kF32, 0, kRequired},
-    {"llama.rope.dimension_count", kU32},
-    {"llama.rope.freq_base", kF32},
-    {"llama.rope.scaling.type", kString},
-    {"llama.rope.scaling.factor", kF32},
-    {"llama.rope.scaling.original_context_length", kU32},
-    {"llama.vocab_size", kU32},
-    {"skipstone.exit_layer", kU32},
-    {"tokenizer.chat_template", kString},
-    {"tokenizer.ggml.model", kString, 0, kRequired},
-    {"tokenizer.ggml.pre", kString},
-    {"tokenizer.ggml.tokens", kArray, kString, kRequired},
-    {"tokenizer.ggml.scores", kArray, kF32},
-    {"tokenizer.ggml.token_type", kArray, kI32},
-    {"tokenizer.ggml.merges", kArray, kString},
-    {"tokenizer.ggml.add_bos_token", kBool},
-    {"tokenizer.ggml.add_eos_token", kBool},
-    {"tokenizer.ggml.add_space_prefix", kBool},
-    {"tokenizer.ggml.remove_extra_whitespaces", kBool},
+constexpr KnownKey known_keys[] = {
+    {"general.architecture", type_string, 0, is_required},
+    {"general.name", type_string},
+    {"general.type", type_string},
+    {"general.author", type_string},
+    {"general.license", type_string},
+    {"general.description", type_string},
+    {"general.size_label", type_string},
+    {"general.alignment", type_u32},
+    {"general.file_type", type_u32},
+    {"general.quantization_version", type_u32},
+    {"llama.context_length", type_u32, 0, is_required},
+    {"llama.embedding_length", type_u32, 0, is_required},
+    {"llama.block_count", type_u32, 0, is_required},
+    {"llama.feed_forward_length", type_u32, 0, is_required},
+    {"llama.attention.head_count", type_u32, 0, is_required},
+    {"llama.attention.head_count_kv", type_u32},
+    {"llama.attention.key_length", type_u32},
+    {"llama.attention.value_length", type_u32},
+    {"llama.attention.layer_norm_rms_epsilon", type_f32, 0, is_required},
+    {"llama.rope.dimension_count", type_u32},
+    {"llama.rope.freq_base", type_f32},
+    {"llama.rope.scaling.type", type_string},
+    {"llama.rope.scaling.factor", type_f32},
+    {"llama.rope.scaling.original_context_length", type_u32},
+    {"llama.vocab_size", type_u32},
+    {"skipstone.exit_layer", type_u32},
+    {"tokenizer.chat_template", type_string},
+    {"tokenizer.ggml.model", type_string, 0, is_required},
+    {"tokenizer.ggml.pre", type_string},
+    {"tokenizer.ggml.tokens", type_array, type_string, is_required},
+    {"tokenizer.ggml.scores", type_array, type_f32},
+    {"tokenizer.ggml.token_type", type_array, type_i32},
+    {"tokenizer.ggml.merges", type_array, type_string},
+    {"tokenizer.ggml.add_bos_token", type_bool},
+    {"tokenizer.ggml.add_eos_token", type_bool},
+    {"tokenizer.ggml.add_space_prefix", type_bool},
+    {"tokenizer.ggml.remove_extra_whitespaces", type_bool},
 };
 
 class Llama {
@@ -90,7 +90,7 @@ class Llama {
 };
 
 void Llama::key_types() {
-  for (const KnownKey& known : kKnownKeys) {
+  for (const KnownKey& known : known_keys) {
     const LayoutPair* pair = layout_.find(known.key);
     if (pair == nullptr && known.required) complain("key '{}' is missing", known.key);
     if (pair != nullptr && (pair->type != known.type || pair->element != known.element)) {
@@ -98,7 +98,7 @@ void Llama::key_types() {
     }
   }
   for (const LayoutPair& pair : layout_.pairs) {
-    if (pair.key.ends_with("_token_id") && pair.type != kU32) complain("key '{}' has the type {}, not uint32", pair.key, pair.type);
+    if (pair.key.ends_with("_token_id") && pair.type != type_u32) complain("key '{}' has the type {}, not uint32", pair.key, pair.type);
   }
   const std::uint64_t heads = std::max<std::uint64_t>(1, integer("llama.attention.head_count"));
   const std::uint64_t head_dim = integer("llama.attention.key_length", integer("llama.embedding_length") / heads);

@@ -27,7 +27,7 @@ using fixtures::TinyConfig;
 using gguf::Type;
 
 // The keys of stories260K.gguf, which other programs have run for years; a model that we give away has them too.
-constexpr std::array kExpectedKeys = {
+constexpr std::array expected_keys = {
     "general.architecture",
     "general.name",
     "llama.context_length",
@@ -57,7 +57,7 @@ std::string complaints_about(const std::string& bytes) { return fmt::format("{}"
 
 void expect_keys(const std::string& bytes) {
   const Layout layout = read_layout(bytes);
-  for (const char* key : kExpectedKeys) EXPECT_NE(layout.find(key), nullptr) << key;
+  for (const char* key : expected_keys) EXPECT_NE(layout.find(key), nullptr) << key;
 }
 
 void quantize(const std::string& input, const std::string& output, Type type) {
@@ -104,7 +104,7 @@ TEST(GgufLayout, OfAModelThatOtherProgramsRun) {
   EXPECT_EQ(complaints_about(bytes_of(path)), "");
   expect_keys(bytes_of(path));
   // The pattern is complete: a key that it has and the list has not would go untested.
-  EXPECT_EQ(read_layout(bytes_of(path)).pairs.size(), kExpectedKeys.size());
+  EXPECT_EQ(read_layout(bytes_of(path)).pairs.size(), expected_keys.size());
   const TemporaryDirectory folder;
   for (const Type type : {Type::f16, Type::q8_0, Type::q4_0, Type::q5_1, Type::iq4_nl}) {
     const std::string other = folder.file(fmt::format("{}.gguf", static_cast<int>(type)));
@@ -173,12 +173,14 @@ const std::vector<Mutation>& byte_mutations() {
       {"file ends", [](Damaged& d) { d.put(16, 1000000, 8); }},
       {"file ends", [](Damaged& d) { d.edit().resize(d.layout().header_end - 1); }},
       {"no value type 13", [](Damaged& d) { d.put(d.pair("llama.block_count").type_at, 13, 4); }},
-      {"'llama.block_count' has the type 5", [](Damaged& d) { d.put(d.pair("llama.block_count").type_at, kI32, 4); }},
-      {"'llama.rope.freq_base' has the type 4", [](Damaged& d) { d.put(d.pair("llama.rope.freq_base").type_at, kU32, 4); }},
-      {"'tokenizer.ggml.bos_token_id' has the type 5", [](Damaged& d) { d.put(d.pair("tokenizer.ggml.bos_token_id").type_at, kI32, 4); }},
-      {"'tokenizer.ggml.add_bos_token' has the type 0", [](Damaged& d) { d.put(d.pair("tokenizer.ggml.add_bos_token").type_at, kU8, 4); }},
+      {"'llama.block_count' has the type 5", [](Damaged& d) { d.put(d.pair("llama.block_count").type_at, type_i32, 4); }},
+      {"'llama.rope.freq_base' has the type 4", [](Damaged& d) { d.put(d.pair("llama.rope.freq_base").type_at, type_u32, 4); }},
+      {"'tokenizer.ggml.bos_token_id' has the type 5",
+       [](Damaged& d) { d.put(d.pair("tokenizer.ggml.bos_token_id").type_at, type_i32, 4); }},
+      {"'tokenizer.ggml.add_bos_token' has the type 0",
+       [](Damaged& d) { d.put(d.pair("tokenizer.ggml.add_bos_token").type_at, type_u8, 4); }},
       {"a bool of 2", [](Damaged& d) { d.put(d.pair("tokenizer.ggml.add_bos_token").value_at, 2, 1); }},
-      {"of 4, not 9 of 5", [](Damaged& d) { d.put(d.pair("tokenizer.ggml.token_type").value_at, kU32, 4); }},
+      {"of 4, not 9 of 5", [](Damaged& d) { d.put(d.pair("tokenizer.ggml.token_type").value_at, type_u32, 4); }},
       {"there twice", [](Damaged& d) { d.put(d.pair("tokenizer.ggml.bos_token_id").key_at, "tokenizer.ggml.eos_token_id"); }},
       {"lower_snake_case", [](Damaged& d) { d.put(d.pair("general.name").key_at, "general.Name"); }},
       {"lower_snake_case", [](Damaged& d) { d.put(d.pair("general.name").key_at, "general..ame"); }},

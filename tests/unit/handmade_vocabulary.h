@@ -14,7 +14,7 @@
 namespace skipstone::text::handmade {
 
 /// What a megabyte may take on a busy machine with sanitizers; an optimised build needs less than one second, quadratic work minutes.
-inline constexpr double kSeconds = 30;
+inline constexpr double most_seconds = 30;
 
 inline Token add(Vocabulary& v, std::string written, TokenType type = TokenType::normal, float score = 0) {
   v.tokens.push_back(std::move(written));

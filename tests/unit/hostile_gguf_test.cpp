@@ -185,10 +185,10 @@ TEST_F(Hostile, FlippedBits) {
 
 TEST_F(Hostile, HostileNumbersAnywhere) {
   make_model();
-  constexpr std::array<std::uint64_t, 8> kNumbers = {0,          1,          0x7fffffffu,         0xffffffffu,
-                                                     1ull << 32, 1ull << 63, 0x7fffffffffffffffu, 0xffffffffffffffffu};
+  constexpr std::array<std::uint64_t, 8> numbers = {0,          1,          0x7fffffffu,         0xffffffffu,
+                                                    1ull << 32, 1ull << 63, 0x7fffffffffffffffu, 0xffffffffffffffffu};
   for (std::size_t at = 4; at + 8 <= header_size; at += at < 900 || at > header_size - 900 ? 3 : 97) {
-    const std::uint64_t number = kNumbers[random(static_cast<std::uint32_t>(at)) % kNumbers.size()];
+    const std::uint64_t number = numbers[random(static_cast<std::uint32_t>(at)) % numbers.size()];
     for (const std::size_t width : {std::size_t{4}, std::size_t{8}}) {
       std::string bytes = model;
       std::memcpy(&bytes[at], &number, width);

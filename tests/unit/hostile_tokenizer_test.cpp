@@ -17,9 +17,9 @@ using fixtures::Failure;
 using fixtures::failure_of;
 using text::Vocabulary;
 
-constexpr std::uint32_t kRows = 400;  // more than any vocabulary here
+constexpr std::uint32_t vocabulary_rows = 400;  // more than any vocabulary here
 
-Failure failure_of_folder(const Folder& folder, std::uint32_t rows = kRows) {
+Failure failure_of_folder(const Folder& folder, std::uint32_t rows = vocabulary_rows) {
   return failure_of([&] {
     gguf::Writer writer;
     write_tokenizer(folder.path(), rows, writer);

@@ -34,8 +34,8 @@ using gguf::Tensor;
 using gguf::Type;
 using tests::EditedModel;
 
-constexpr std::array kTypes = {Type::f32,  Type::f16,  Type::bf16, Type::q8_0, Type::q4_0, Type::q4_1, Type::q5_0,
-                               Type::q5_1, Type::q2_k, Type::q3_k, Type::q4_k, Type::q5_k, Type::q6_k, Type::iq4_nl};
+constexpr std::array all_types = {Type::f32,  Type::f16,  Type::bf16, Type::q8_0, Type::q4_0, Type::q4_1, Type::q5_0,
+                                  Type::q5_1, Type::q2_k, Type::q3_k, Type::q4_k, Type::q5_k, Type::q6_k, Type::iq4_nl};
 
 std::vector<float> weights_of(const Tensor& tensor) {
   std::vector<float> weights(static_cast<std::size_t>(tensor.elements()));
@@ -85,7 +85,7 @@ TEST_F(QuantizeFile, KeepsMetadataAndTheOrderOfTensors) {
   edited.set("general.alignment", std::uint32_t{64}).set_array("custom.empty", {});
   edited.write(file("in.gguf"));
   const File before = File::open(file("in.gguf"));
-  for (const Type type : kTypes) {
+  for (const Type type : all_types) {
     const File after = File::open(quantized(file("in.gguf"), type));
     const bool blocks = gguf::traits(type).block > 1;
     ASSERT_EQ(after.metadata().size(), before.metadata().size() + (blocks ? 1 : 0));
@@ -193,7 +193,8 @@ TEST_F(QuantizeFile, MakesOneFileOfASplitModel) {
     for (std::size_t i = 0; i < whole.tensors().size(); ++i) {
       const Tensor& tensor = whole.tensors()[i];
       if ((i < 7) == (part == 0))
-        writer.add_tensor(tensor.name, tensor.type, std::span(tensor.shape).first(tensor.dimensions), std::span<const std::byte>(tensor.data.all()));
+        writer.add_tensor(tensor.name, tensor.type, std::span(tensor.shape).first(tensor.dimensions),
+                          std::span<const std::byte>(tensor.data.all()));
     }
     writer.write(file(fmt::format("part-{:05}-of-00002.gguf", part + 1)));
   }

@@ -21,20 +21,20 @@
 namespace skipstone::gguf {
 namespace {
 
-constexpr std::array kPlain = {Type::f32, Type::f16, Type::bf16};
+constexpr std::array plain_types = {Type::f32, Type::f16, Type::bf16};
 // Codes with a scale (and a minimum): rounding is a formula. The others search for good scales.
-constexpr std::array kScaled = {Type::q8_0, Type::q4_0, Type::q4_1, Type::q5_0, Type::q5_1};
-constexpr std::array kSearched = {Type::iq4_nl, Type::q2_k, Type::q3_k, Type::q4_k, Type::q5_k, Type::q6_k};
+constexpr std::array scaled_types = {Type::q8_0, Type::q4_0, Type::q4_1, Type::q5_0, Type::q5_1};
+constexpr std::array searched_types = {Type::iq4_nl, Type::q2_k, Type::q3_k, Type::q4_k, Type::q5_k, Type::q6_k};
 
 std::vector<Type> block_types() {
-  std::vector<Type> all(kScaled.begin(), kScaled.end());
-  all.insert(all.end(), kSearched.begin(), kSearched.end());
+  std::vector<Type> all(scaled_types.begin(), scaled_types.end());
+  all.insert(all.end(), searched_types.begin(), searched_types.end());
   return all;
 }
 
 std::vector<Type> runnable() {
   std::vector<Type> all = block_types();
-  all.insert(all.end(), kPlain.begin(), kPlain.end());
+  all.insert(all.end(), plain_types.begin(), plain_types.end());
   return all;
 }
 
@@ -276,7 +276,7 @@ TEST(Quantize, SearchedScalesAreGood) {
 
 // Groups that are one-sided, constant, or hold a single weight.
 TEST(Quantize, SearchedScalesOfOddGroups) {
-  for (const Type type : kSearched) {
+  for (const Type type : searched_types) {
     for (const int kind : {0, 1, 2, 3}) {
       std::vector<float> weights = random_weights(256, 1.0f, 5);
       for (std::size_t i = 0; i < weights.size(); ++i) {
@@ -317,8 +317,8 @@ TEST(Quantize, ErrorIsBounded) {
 }
 
 TEST(Quantize, ExpandedValuesSurviveExactly) {
-  std::vector<Type> types(kScaled.begin(), kScaled.end());
-  types.insert(types.end(), kPlain.begin(), kPlain.end());
+  std::vector<Type> types(scaled_types.begin(), scaled_types.end());
+  types.insert(types.end(), plain_types.begin(), plain_types.end());
   for (const Type type : types) {
     for (const float scale : {1e-7f, 2e-5f, 1e-3f, 0.05f, 3.0f, 9000.0f}) {
       const auto once = quantized(type, random_weights(32 * 64, scale, 11));

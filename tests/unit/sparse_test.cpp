@@ -31,7 +31,7 @@ using gguf::File;
 using gguf::Tensor;
 using gguf::Type;
 
-constexpr std::array kSparse = {Type::sparse_f16, Type::sparse_q8_0};
+constexpr std::array sparse_types = {Type::sparse_f16, Type::sparse_q8_0};
 
 std::vector<float> random_weights(std::size_t count, std::uint32_t seed) {
   std::vector<float> weights(count);
@@ -53,7 +53,7 @@ std::vector<float> there_and_back(Type type, const std::vector<float>& weights, 
 
 TEST(SparseBlocks, KeepTheTwoLargestOfFour) {
   const std::vector<float> weights = random_weights(64 * 50, 1);
-  for (const Type type : kSparse) {
+  for (const Type type : sparse_types) {
     const std::vector<float> back = there_and_back(type, weights);
     for (std::size_t group = 0; group < weights.size(); group += 4) {
       std::array<float, 4> sizes;
@@ -95,7 +95,7 @@ TEST(SparseBlocks, ByteForByte) {
 }
 
 TEST(SparseBlocks, PlacesOutOfOrderAreFoundWhereverTheyAre) {
-  for (const Type type : kSparse) {
+  for (const Type type : sparse_types) {
     const gguf::Traits& traits = gguf::traits(type);
     const std::size_t groups = traits.block / 4, first = type == Type::sparse_f16 ? 0 : 2;
     std::vector<std::byte> good;

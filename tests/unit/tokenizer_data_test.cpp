@@ -1,7 +1,6 @@
 // The tokenizers against real vocabularies and the ids that others give (data beside the checkout; skipped where it is absent).
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -10,6 +9,7 @@
 #include <random>
 #include <sstream>
 
+#include "base/stopwatch.h"
 #include "gguf/gguf.h"
 #include "text/tokenizer.h"
 #include "unit/handmade_vocabulary.h"
@@ -20,8 +20,8 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-const std::string kTokenizers = SKIPSTONE_SHARED_DATA "/tokenizers/";
-const std::string kModels = SKIPSTONE_SHARED_DATA "/models/";
+const std::string tokenizers_folder = SKIPSTONE_SHARED_DATA "/tokenizers/";
+const std::string models_folder = SKIPSTONE_SHARED_DATA "/models/";
 
 #define SKIP_WITHOUT(path) \
   if (!fs::exists(path)) GTEST_SKIP() << (path) << " is not here"
@@ -71,7 +71,7 @@ Vocabulary vocabulary_of(const std::string& path) { return Vocabulary::from(gguf
 class PublishedCases : public testing::TestWithParam<const char*> {};
 
 TEST_P(PublishedCases, AllCasesPass) {
-  const std::string stem = kTokenizers + "ggml-vocab-" + GetParam() + ".gguf";
+  const std::string stem = tokenizers_folder + "ggml-vocab-" + GetParam() + ".gguf";
   SKIP_WITHOUT(stem);
   expect_cases(Tokenizer(vocabulary_of(stem)), stem);
 }
@@ -96,7 +96,7 @@ Vocabulary from_json(const json& ids, std::string pre) {
 }
 
 std::optional<Vocabulary> qwen2() {
-  const std::string folder = kTokenizers + "qwen2.5-0.5b/";
+  const std::string folder = tokenizers_folder + "qwen2.5-0.5b/";
   if (!fs::exists(folder + "vocab.json")) return std::nullopt;
   Vocabulary v = from_json(json::parse(contents(folder + "vocab.json")), "qwen2");
   std::ifstream merges(folder + "merges.txt");
@@ -107,7 +107,7 @@ std::optional<Vocabulary> qwen2() {
 }
 
 std::optional<Vocabulary> smollm() {
-  const std::string path = kTokenizers + "smollm2-135m/tokenizer.json";
+  const std::string path = tokenizers_folder + "smollm2-135m/tokenizer.json";
   if (!fs::exists(path)) return std::nullopt;
   const json file = json::parse(contents(path));
   Vocabulary v = from_json(file["model"]["vocab"], "smollm");
@@ -120,19 +120,19 @@ std::optional<Vocabulary> smollm() {
 
 TEST(Qwen2, AllCasesPass) {
   std::optional<Vocabulary> v = qwen2();
-  if (!v) GTEST_SKIP() << kTokenizers << "qwen2.5-0.5b is not here";
-  expect_cases(Tokenizer(*v), kTokenizers + "ggml-vocab-qwen2.gguf");
+  if (!v) GTEST_SKIP() << tokenizers_folder << "qwen2.5-0.5b is not here";
+  expect_cases(Tokenizer(*v), tokenizers_folder + "ggml-vocab-qwen2.gguf");
 }
 
 TEST(SmolLm, DigitsStandAlone) {
   std::optional<Vocabulary> v = smollm();
-  if (!v) GTEST_SKIP() << kTokenizers << "smollm2-135m is not here";
+  if (!v) GTEST_SKIP() << tokenizers_folder << "smollm2-135m is not here";
   const Tokenizer tokenizer(*v);
   const auto id = [&v](const char* written) { return handmade::id_of(*v, written); };
   EXPECT_EQ(tokenizer.encode("x 2024.", false, false), (std::vector<Token>{id("x"), id("Ġ"), id("2"), id("0"), id("2"), id("4"), id(".")}));
   EXPECT_EQ(tokenizer.encode("<|im_start|>1", false, true), (std::vector<Token>{1, id("1")}));
   EXPECT_GT(tokenizer.encode("<|im_start|>", false, false).size(), 1u);
-  for (const std::string& text : texts_of(kTokenizers + "ggml-vocab-qwen2.gguf.inp")) {
+  for (const std::string& text : texts_of(tokenizers_folder + "ggml-vocab-qwen2.gguf.inp")) {
     EXPECT_EQ(tokenizer.decode(tokenizer.encode(text, true, true)), text);
   }
 }
@@ -141,10 +141,10 @@ class GreedyRuns : public testing::TestWithParam<std::pair<const char*, const ch
 
 TEST_P(GreedyRuns, PromptsAndTextsMatch) {
   const auto [model, runs] = GetParam();
-  SKIP_WITHOUT(kModels + model);
-  SKIP_WITHOUT(kModels + runs);
-  const Tokenizer tokenizer(vocabulary_of(kModels + model));
-  for (const json& run : json::parse(contents(kModels + runs))) {
+  SKIP_WITHOUT(models_folder + model);
+  SKIP_WITHOUT(models_folder + runs);
+  const Tokenizer tokenizer(vocabulary_of(models_folder + model));
+  for (const json& run : json::parse(contents(models_folder + runs))) {
     const auto prompt = run["prompt"].get<std::string>();
     const auto prompt_tokens = run["prompt_tokens"].get<std::vector<Token>>();
     const auto tokens = run["tokens"].get<std::vector<Token>>();
@@ -169,25 +169,25 @@ INSTANTIATE_TEST_SUITE_P(Models, GreedyRuns,
 TEST(RealVocabularies, AMegabyteTakesSeconds) {
   std::vector<Vocabulary> vocabularies;
   for (const char* name : {"llama-spm", "gpt-2", "falcon"}) {
-    const std::string path = kTokenizers + "ggml-vocab-" + name + ".gguf";
+    const std::string path = tokenizers_folder + "ggml-vocab-" + name + ".gguf";
     if (fs::exists(path)) vocabularies.push_back(vocabulary_of(path));
   }
   if (auto v = qwen2()) vocabularies.push_back(std::move(*v));
-  if (vocabularies.empty()) GTEST_SKIP() << kTokenizers << " is not here";
+  if (vocabularies.empty()) GTEST_SKIP() << tokenizers_folder << " is not here";
   std::string mixed;
-  for (const std::string& text : texts_of(kTokenizers + "ggml-vocab-gpt-2.gguf.inp")) mixed += text;
+  for (const std::string& text : texts_of(tokenizers_folder + "ggml-vocab-gpt-2.gguf.inp")) mixed += text;
   std::string megabyte;
   while (megabyte.size() < (std::size_t{1} << 20)) megabyte += mixed;
   for (Vocabulary& v : vocabularies) {
     const std::string name = v.model + " " + v.pre;
     const Tokenizer tokenizer(std::move(v));
     for (const std::string& text : {megabyte, std::string(std::size_t{1} << 20, 'a'), std::string(std::size_t{1} << 20, ' ')}) {
-      const auto start = std::chrono::steady_clock::now();
+      const Stopwatch watch;
       const std::vector<Token> tokens = tokenizer.encode(text, true, true);
-      const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
-      EXPECT_LT(took.count(), handmade::kSeconds) << name;
+      const double seconds = watch.seconds();
+      EXPECT_LT(seconds, handmade::most_seconds) << name;
       EXPECT_TRUE(tokenizer.decode(tokens) == text) << name;
-      std::cout << name << " " << text.substr(0, 4) << ": " << tokens.size() << " tokens in " << took.count() << " s\n";
+      std::cout << name << " " << text.substr(0, 4) << ": " << tokens.size() << " tokens in " << seconds << " s\n";
     }
   }
 }

@@ -10,16 +10,15 @@
 namespace skipstone::gguf {
 namespace {
 
-constexpr std::size_t kBlock = 32;
 // kvalues_iq4nl of ggml-common.h, part of the format.
-constexpr std::array<float, 16> kValues = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
+constexpr std::array<float, 16> codebook_values = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
 // The nearest value's code for every half of a whole number from -128 on; the borders between values are whole numbers or halves.
-constexpr std::size_t kHalves = 512;
-constexpr std::array<std::uint8_t, kHalves> kNearest = [] {
-  std::array<std::uint8_t, kHalves> codes{};
-  for (std::size_t i = 0; i < kHalves; ++i) {
+constexpr std::size_t half_steps = 512;
+constexpr std::array<std::uint8_t, half_steps> nearest_codes = [] {
+  std::array<std::uint8_t, half_steps> codes{};
+  for (std::size_t i = 0; i < half_steps; ++i) {
     const float at = -128.0f + 0.5f * static_cast<float>(i) + 0.25f;
-    while (codes[i] < 15 && at > 0.5f * (kValues[codes[i]] + kValues[codes[i] + 1u])) ++codes[i];
+    while (codes[i] < 15 && at > 0.5f * (codebook_values[codes[i]] + codebook_values[codes[i] + 1u])) ++codes[i];
   }
   return codes;
 }();
@@ -28,18 +27,18 @@ void expand(const std::byte* block, float* out) {
   const float scale = half_to_float(load16(block));
   for (std::size_t i = 0; i < 16; ++i) {
     const auto packed = std::to_integer<std::size_t>(block[2 + i]);
-    out[i] = scale * kValues[packed & 15];
-    out[i + 16] = scale * kValues[packed >> 4];
+    out[i] = scale * codebook_values[packed & 15];
+    out[i + 16] = scale * codebook_values[packed >> 4];
   }
 }
 
-using Codes = std::array<std::uint8_t, kBlock>;
+using Codes = std::array<std::uint8_t, block_weights>;
 
 Codes nearest(const float* weights, float inverse) {
   Codes codes{};
-  for (std::size_t i = 0; i < kBlock; ++i) {
-    const float at = std::clamp(2.0f * weights[i] * inverse + 256.0f, 0.0f, static_cast<float>(kHalves - 1));
-    codes[i] = kNearest[static_cast<std::size_t>(at)];
+  for (std::size_t i = 0; i < block_weights; ++i) {
+    const float at = std::clamp(2.0f * weights[i] * inverse + 256.0f, 0.0f, static_cast<float>(half_steps - 1));
+    codes[i] = nearest_codes[static_cast<std::size_t>(at)];
   }
   return codes;
 }
@@ -52,8 +51,8 @@ struct Score {
 
 Score score(const float* weights, const Codes& codes) {
   Score s;
-  for (std::size_t i = 0; i < kBlock; ++i) {
-    const auto value = static_cast<double>(kValues[codes[i]]);
+  for (std::size_t i = 0; i < block_weights; ++i) {
+    const auto value = static_cast<double>(codebook_values[codes[i]]);
     s.products += value * static_cast<double>(weights[i]);
     s.squares += value * value;
   }
@@ -64,7 +63,7 @@ Score score(const float* weights, const Codes& codes) {
 void round(const float* weights, std::byte* block) {
   constexpr int starts = 5, refinements = 1;
   float largest = 0.0f;
-  for (std::size_t i = 0; i < kBlock; ++i) largest = std::max(largest, std::fabs(weights[i]));
+  for (std::size_t i = 0; i < block_weights; ++i) largest = std::max(largest, std::fabs(weights[i]));
   std::uint16_t best_scale = 0;
   double best_gain = 0.0;
   for (const float end : {-127.0f, 127.0f}) {

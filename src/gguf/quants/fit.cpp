@@ -11,12 +11,12 @@ namespace {
 // squares problem; given the scale, the best codes are the nearest. Alternating between the two (Lloyd's method, IEEE Trans. Inf. Theory
 // 28, 1982) finds the minimum of a piece, and several starts find a good piece. Starts stretch the range so that its ends fall beyond
 // the outermost codes (rounding errors, no clipping) or short of them (a finer scale, outermost weights clipped).
-constexpr int kStarts = 6, kRefinements = 1;
-constexpr float kFirstStretch = -1.0f, kStretchStep = 0.4f;
+constexpr int start_count = 6, refinement_count = 1;
+constexpr float first_stretch = -1.0f, stretch_step = 0.4f;
 
 // Sums are kept in lanes, which compilers turn into vector instructions.
-constexpr std::size_t kLanes = 8;
-using Lanes = std::array<float, kLanes>;
+constexpr std::size_t lane_count = 8;
+using Lanes = std::array<float, lane_count>;
 
 double total(const Lanes& lanes) {
   double sum = 0.0;
@@ -30,8 +30,8 @@ struct Sums {
 
 Sums sums_of_codes(std::span<const float> weights, const Grid& grid) {
   Lanes codes{}, squares{}, products{};
-  for (std::size_t i = 0; i < weights.size(); i += kLanes) {
-    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+  for (std::size_t i = 0; i < weights.size(); i += lane_count) {
+    for (std::size_t lane = 0; lane < lane_count; ++lane) {
       const float weight = weights[i + lane], code = static_cast<float>(grid.code(weight)) - grid.middle;
       codes[lane] += code;
       squares[lane] += code * code;
@@ -70,12 +70,12 @@ Range fit_with_minimum(std::span<const float> weights, int most) {
   double sum = 0.0;
   for (const float weight : weights) sum += static_cast<double>(weight);
   Fit best{{span / codes_most, -low}, -1.0};
-  for (int start = 0; start < kStarts; ++start) {
-    const float stretch = kFirstStretch + kStretchStep * static_cast<float>(start);
+  for (int start = 0; start < start_count; ++start) {
+    const float stretch = first_stretch + stretch_step * static_cast<float>(start);
     // The ends of the range move alike on both sides; a minimum of zero stays.
     Range range{span / (codes_most + stretch), -low};
     if (low < 0.0f) range.minimum -= 0.5f * stretch * range.scale;
-    for (int pass = 0; pass <= kRefinements; ++pass) {
+    for (int pass = 0; pass <= refinement_count; ++pass) {
       const Grid grid{inverse_or_zero(range.scale), range.minimum, 0.0f, codes_most};
       const Fit fit = least_squares(sums_of_codes(weights, grid), static_cast<double>(weights.size()), sum);
       if (fit.gain > best.gain) best = fit;
@@ -92,9 +92,9 @@ float fit_symmetric(std::span<const float> weights, int middle) {
   const auto half = static_cast<float>(middle), most = 2.0f * half - 1.0f;
   float best_scale = -largest / half;
   double best_gain = -1.0;
-  for (int start = 0; start < kStarts; ++start) {
-    float scale = -largest / (half + 0.5f * (kFirstStretch + kStretchStep * static_cast<float>(start)));
-    for (int pass = 0; pass <= kRefinements; ++pass) {
+  for (int start = 0; start < start_count; ++start) {
+    float scale = -largest / (half + 0.5f * (first_stretch + stretch_step * static_cast<float>(start)));
+    for (int pass = 0; pass <= refinement_count; ++pass) {
       const Sums s = sums_of_codes(weights, {inverse_or_zero(scale), 0.0f, half, most});
       if (!(s.squares > 0.0)) break;
       const double gain = s.products * s.products / s.squares;

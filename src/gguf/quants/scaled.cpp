@@ -14,11 +14,9 @@
 namespace skipstone::gguf {
 namespace {
 
-constexpr std::size_t kBlock = 32;
-
 void expand_q8_0(const std::byte* block, float* out) {
   const float scale = half_to_float(load16(block));
-  for (std::size_t i = 0; i < kBlock; ++i) out[i] = scale * static_cast<float>(std::bit_cast<std::int8_t>(block[2 + i]));
+  for (std::size_t i = 0; i < block_weights; ++i) out[i] = scale * static_cast<float>(std::bit_cast<std::int8_t>(block[2 + i]));
 }
 
 /// 4 or 5 bits a weight. Symmetric: scale * (code - 2^(bits-1)). With a minimum: scale * code + minimum.
@@ -31,7 +29,7 @@ struct Layout {
     const float scale = half_to_float(load16(block)), offset = minimum ? half_to_float(load16(block + 2)) : 0.0f;
     std::uint32_t fifth = 0;
     if constexpr (bits == 5) std::memcpy(&fifth, block + high, sizeof fifth);
-    for (std::size_t i = 0; i < kBlock; ++i) {
+    for (std::size_t i = 0; i < block_weights; ++i) {
       const auto packed = std::to_integer<int>(block[codes + i % 16]);
       const int code = (i < 16 ? packed & 15 : packed >> 4) | static_cast<int>(fifth >> i & 1u) << 4;
       const float value = scale * static_cast<float>(code - middle);
@@ -39,15 +37,15 @@ struct Layout {
     }
   }
 
-  static void store_codes(const std::array<int, kBlock>& code, std::byte* block) {
+  static void store_codes(const std::array<int, block_weights>& code, std::byte* block) {
     std::uint32_t fifth = 0;
     for (std::size_t i = 0; i < 16; ++i) block[codes + i] = static_cast<std::byte>((code[i] & 15) | (code[i + 16] & 15) << 4);
-    for (std::size_t i = 0; i < kBlock; ++i) fifth |= static_cast<std::uint32_t>(code[i] >> 4) << i;
+    for (std::size_t i = 0; i < block_weights; ++i) fifth |= static_cast<std::uint32_t>(code[i] >> 4) << i;
     if constexpr (bits == 5) std::memcpy(block + high, &fifth, sizeof fifth);
   }
 
   static void round(const float* weights, std::byte* block) {
-    const auto [least, greatest] = std::minmax_element(weights, weights + kBlock);
+    const auto [least, greatest] = std::minmax_element(weights, weights + block_weights);
     float scale, from;
     if (minimum) {
       scale = (*greatest - *least) / static_cast<float>(most);
@@ -55,15 +53,16 @@ struct Layout {
       store16(block + 2, float_to_half(*least));
     } else {
       // With its sign: it becomes code 0, so that the wider side of the range is used.
-      const float largest = *std::max_element(weights, weights + kBlock, [](float a, float b) { return std::fabs(a) < std::fabs(b); });
+      const float largest =
+          *std::max_element(weights, weights + block_weights, [](float a, float b) { return std::fabs(a) < std::fabs(b); });
       scale = largest / static_cast<float>(-middle);
       from = 0.0f;
     }
     const std::uint16_t stored = float_to_half(scale);
     store16(block, stored);
     const float inverse = (stored & 0x7fffu) == 0 ? 0.0f : 1.0f / scale;  // codes are idle where the scale vanishes
-    std::array<int, kBlock> code{};
-    for (std::size_t i = 0; i < kBlock; ++i) {
+    std::array<int, block_weights> code{};
+    for (std::size_t i = 0; i < block_weights; ++i) {
       // Adding a half and cutting rounds to nearest, since the sum is never negative.
       code[i] = std::min(most, static_cast<int>((weights[i] + from) * inverse + (static_cast<float>(middle) + 0.5f)));
     }
@@ -73,11 +72,11 @@ struct Layout {
 
 void round_q8_0(const float* weights, std::byte* block) {
   float largest = 0.0f;
-  for (std::size_t i = 0; i < kBlock; ++i) largest = std::max(largest, std::fabs(weights[i]));
+  for (std::size_t i = 0; i < block_weights; ++i) largest = std::max(largest, std::fabs(weights[i]));
   const std::uint16_t stored = float_to_half(largest / 127.0f);
   store16(block, stored);
   const float inverse = stored == 0 ? 0.0f : 1.0f / (largest / 127.0f);
-  for (std::size_t i = 0; i < kBlock; ++i) {
+  for (std::size_t i = 0; i < block_weights; ++i) {
     block[2 + i] = std::bit_cast<std::byte>(static_cast<std::int8_t>(std::round(weights[i] * inverse)));
   }
 }

@@ -14,7 +14,7 @@
 namespace skipstone::gguf {
 namespace {
 
-constexpr std::size_t kGroup = 4;
+constexpr std::size_t group_weights = 4;
 
 /// The places of the two largest of four weights, in order; the former of two equals.
 struct Places {
@@ -23,11 +23,11 @@ struct Places {
 
 Places largest_two(const float* weights) {
   std::size_t largest = 0;
-  for (std::size_t i = 1; i < kGroup; ++i) {
+  for (std::size_t i = 1; i < group_weights; ++i) {
     if (std::fabs(weights[i]) > std::fabs(weights[largest])) largest = i;
   }
   std::size_t next = largest == 0 ? 1 : 0;
-  for (std::size_t i = next + 1; i < kGroup; ++i) {
+  for (std::size_t i = next + 1; i < group_weights; ++i) {
     if (i != largest && std::fabs(weights[i]) > std::fabs(weights[next])) next = i;
   }
   return largest < next ? Places{largest, next} : Places{next, largest};
@@ -42,22 +42,22 @@ Places places_at(const std::byte* places, std::size_t group) {
 template <std::size_t weights>
 void spread(const std::byte* places, const float* kept, float* out) {
   std::fill_n(out, weights, 0.0f);
-  for (std::size_t g = 0; g < weights / kGroup; ++g) {
+  for (std::size_t g = 0; g < weights / group_weights; ++g) {
     const Places at = places_at(places, g);
-    out[g * kGroup + at.first] = kept[2 * g];
-    out[g * kGroup + at.second] = kept[2 * g + 1];
+    out[g * group_weights + at.first] = kept[2 * g];
+    out[g * group_weights + at.second] = kept[2 * g + 1];
   }
 }
 
 template <std::size_t count>
 std::array<float, count / 2> gather(const float* weights, std::byte* places) {
   std::array<float, count / 2> kept;
-  std::fill_n(places, count / kGroup / 2, std::byte{0});
-  for (std::size_t g = 0; g < count / kGroup; ++g) {
-    const Places at = largest_two(weights + g * kGroup);
+  std::fill_n(places, count / group_weights / 2, std::byte{0});
+  for (std::size_t g = 0; g < count / group_weights; ++g) {
+    const Places at = largest_two(weights + g * group_weights);
     places[g / 2] |= static_cast<std::byte>((at.first | at.second << 2) << (g % 2 * 4));
-    kept[2 * g] = weights[g * kGroup + at.first];
-    kept[2 * g + 1] = weights[g * kGroup + at.second];
+    kept[2 * g] = weights[g * group_weights + at.first];
+    kept[2 * g + 1] = weights[g * group_weights + at.second];
   }
   return kept;
 }

@@ -8,7 +8,7 @@
 namespace skipstone::gguf {
 namespace {
 
-using Codes = std::array<std::uint8_t, kSuperBlock>;
+using Codes = std::array<std::uint8_t, super_block_weights>;
 
 std::uint8_t byte_at(const std::byte* from, std::size_t i) { return std::to_integer<std::uint8_t>(from[i]); }
 
@@ -31,22 +31,22 @@ struct Field {
   }
   void read(const std::byte* from, Codes& codes) const {
     const unsigned mask = (1u << bits) - 1u;
-    for (std::size_t i = 0; i < kSuperBlock; ++i) {
+    for (std::size_t i = 0; i < super_block_weights; ++i) {
       const Place at = place(i);
       codes[i] = static_cast<std::uint8_t>(codes[i] | (byte_at(from, at.byte) >> at.bit & mask) << shift);
     }
   }
   void write(const Codes& codes, std::byte* to) const {
     const unsigned mask = (1u << bits) - 1u;
-    for (std::size_t i = 0; i < kSuperBlock * bits / 8; ++i) to[i] = std::byte{0};
-    for (std::size_t i = 0; i < kSuperBlock; ++i) {
+    for (std::size_t i = 0; i < super_block_weights * bits / 8; ++i) to[i] = std::byte{0};
+    for (std::size_t i = 0; i < super_block_weights; ++i) {
       const Place at = place(i);
       to[at.byte] |= static_cast<std::byte>((codes[i] >> shift & mask) << at.bit);
     }
   }
 };
 
-constexpr Field kLowNibbles{4, 0}, kFifthBit{1, 4}, kPairs{2, 0}, kThirdBit{1, 2}, kLowNibblesFar{4, 0, 64}, kHighPairs{2, 4};
+constexpr Field low_nibbles{4, 0}, fifth_bits{1, 4}, bit_pairs{2, 0}, third_bits{1, 2}, low_nibbles_far{4, 0, 64}, high_pairs{2, 4};
 
 // Q2_K: 16 bytes of {4 bits scale, 4 bits minimum}, 2-bit codes, d, dmin.
 SuperBlock read_q2_k(const std::byte* block) {
@@ -55,7 +55,7 @@ SuperBlock read_q2_k(const std::byte* block) {
     s.scales[g] = static_cast<std::int8_t>(byte_at(block, g) & 15);
     s.minima[g] = byte_at(block, g) >> 4;
   }
-  kPairs.read(block + 16, s.codes);
+  bit_pairs.read(block + 16, s.codes);
   s.d = load16(block + 80);
   s.dmin = load16(block + 82);
   return s;
@@ -63,7 +63,7 @@ SuperBlock read_q2_k(const std::byte* block) {
 
 void write_q2_k(const SuperBlock& s, std::byte* block) {
   for (std::size_t g = 0; g < 16; ++g) block[g] = static_cast<std::byte>(s.scales[g] | s.minima[g] << 4);
-  kPairs.write(s.codes, block + 16);
+  bit_pairs.write(s.codes, block + 16);
   store16(block + 80, s.d);
   store16(block + 82, s.dmin);
 }
@@ -72,8 +72,8 @@ void write_q2_k(const SuperBlock& s, std::byte* block) {
 // 8..15, bytes 8..11 the upper two bits, those of scale g at bits 2 * (g / 4) of byte 8 + g % 4.
 SuperBlock read_q3_k(const std::byte* block) {
   SuperBlock s;
-  kThirdBit.read(block, s.codes);
-  kPairs.read(block + 32, s.codes);
+  third_bits.read(block, s.codes);
+  bit_pairs.read(block + 32, s.codes);
   const std::byte* packed = block + 96;
   for (std::size_t g = 0; g < 16; ++g) {
     const int low = byte_at(packed, g % 8) >> (g < 8 ? 0 : 4) & 15, high = byte_at(packed, 8 + g % 4) >> (g / 4 * 2) & 3;
@@ -84,8 +84,8 @@ SuperBlock read_q3_k(const std::byte* block) {
 }
 
 void write_q3_k(const SuperBlock& s, std::byte* block) {
-  kThirdBit.write(s.codes, block);
-  kPairs.write(s.codes, block + 32);
+  third_bits.write(s.codes, block);
+  bit_pairs.write(s.codes, block + 32);
   std::byte* packed = block + 96;
   for (std::size_t i = 0; i < 12; ++i) packed[i] = std::byte{0};
   for (std::size_t g = 0; g < 16; ++g) {
@@ -123,8 +123,8 @@ SuperBlock read_q45_k(const std::byte* block) {
   s.d = load16(block);
   s.dmin = load16(block + 2);
   read_six_bits(block + 4, s);
-  if (fifth_bit) kFifthBit.read(block + 16, s.codes);
-  kLowNibbles.read(block + (fifth_bit ? 48 : 16), s.codes);
+  if (fifth_bit) fifth_bits.read(block + 16, s.codes);
+  low_nibbles.read(block + (fifth_bit ? 48 : 16), s.codes);
   return s;
 }
 
@@ -133,23 +133,23 @@ void write_q45_k(const SuperBlock& s, std::byte* block) {
   store16(block, s.d);
   store16(block + 2, s.dmin);
   write_six_bits(s, block + 4);
-  if (fifth_bit) kFifthBit.write(s.codes, block + 16);
-  kLowNibbles.write(s.codes, block + (fifth_bit ? 48 : 16));
+  if (fifth_bit) fifth_bits.write(s.codes, block + 16);
+  low_nibbles.write(s.codes, block + (fifth_bit ? 48 : 16));
 }
 
 // Q6_K: low nibbles, upper two bits, 16 signed bytes of scales, d.
 SuperBlock read_q6_k(const std::byte* block) {
   SuperBlock s;
-  kLowNibblesFar.read(block, s.codes);
-  kHighPairs.read(block + 128, s.codes);
+  low_nibbles_far.read(block, s.codes);
+  high_pairs.read(block + 128, s.codes);
   for (std::size_t g = 0; g < 16; ++g) s.scales[g] = std::bit_cast<std::int8_t>(block[192 + g]);
   s.d = load16(block + 208);
   return s;
 }
 
 void write_q6_k(const SuperBlock& s, std::byte* block) {
-  kLowNibblesFar.write(s.codes, block);
-  kHighPairs.write(s.codes, block + 128);
+  low_nibbles_far.write(s.codes, block);
+  high_pairs.write(s.codes, block + 128);
   for (std::size_t g = 0; g < 16; ++g) block[192 + g] = std::bit_cast<std::byte>(s.scales[g]);
   store16(block + 208, s.d);
 }

@@ -10,14 +10,14 @@
 
 namespace skipstone::gguf {
 
-inline constexpr std::size_t kSuperBlock = 256;
+inline constexpr std::size_t super_block_weights = 256;
 
 /// Weight i is d * scales[g] * (codes[i] - middle) - dmin * minima[g], g = i / group; middle and group are its SuperFormat's.
 struct SuperBlock {
   std::uint16_t d = 0, dmin = 0;  ///< binary16
   std::array<std::int8_t, 16> scales{};
   std::array<std::uint8_t, 16> minima{};
-  std::array<std::uint8_t, kSuperBlock> codes{};
+  std::array<std::uint8_t, super_block_weights> codes{};
 };
 
 struct SuperFormat {
@@ -29,7 +29,7 @@ struct SuperFormat {
   SuperBlock (*read)(const std::byte* block);
   void (*write)(const SuperBlock& content, std::byte* block);
 
-  std::size_t groups() const { return kSuperBlock / group; }
+  std::size_t groups() const { return super_block_weights / group; }
   int middle() const { return minimum ? 0 : 1 << (bits - 1); }
   int most() const { return (1 << bits) - 1; }
 };

@@ -92,7 +92,7 @@ std::uint16_t block_scale(const std::array<Range, 16>& wanted, const SuperFormat
 template <Type type>
 void round(const float* weights, std::byte* block) {
   const SuperFormat& f = format_of<type>();
-  const std::span<const float> all(weights, kSuperBlock);
+  const std::span<const float> all(weights, super_block_weights);
   std::array<Range, 16> wanted{};
   float deepest = 0.0f;
   for (std::size_t g = 0; g < f.groups(); ++g) {
