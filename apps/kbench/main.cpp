@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <charconv>
+#include <algorithm>
 #include <cstdio>
 #include <ctime>
 #include <exception>
+#include <string_view>
 
 #include "base/env.h"
+#include "base/number.h"
 #include "base/status.h"
 #include "bench/speed_tests.h"
 #include "exit_code.h"
@@ -36,16 +38,15 @@ struct Options {
 /// Numbers with one of `separators` between each two: "4096x11008", "32/8x128".
 std::vector<std::uint32_t> numbers(const std::string& option, const std::string& text, const std::string& separators) {
   std::vector<std::uint32_t> values;
-  const char *at = text.data(), *end = text.data() + text.size();
+  std::string_view rest = text;
   for (std::size_t i = 0; i <= separators.size(); ++i) {
-    std::uint32_t value = 0;
-    const auto [next, error] = std::from_chars(at, end, value);
-    const bool separated = i == separators.size() ? next == end : next != end && *next == separators[i];
-    if (error != std::errc() || !separated || value == 0 || value > (1u << 20)) {
-      throw Failure(ExitCode::usage, fmt::format("{} {} is not of the form {}", option, text, option == "--shape" ? "NxK" : "H/KVxD"));
+    const std::size_t end = i < separators.size() ? rest.find(separators[i]) : rest.size();
+    const auto value = parse_number<std::uint32_t>(rest.substr(0, end));
+    if (end == std::string_view::npos || !value || *value == 0 || *value > (1u << 20)) {
+      fail(ExitCode::usage, "{} {} is not of the form {}", option, text, option == "--shape" ? "NxK" : "H/KVxD");
     }
-    values.push_back(value);
-    at = next + 1;
+    values.push_back(*value);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
   }
   return values;
 }

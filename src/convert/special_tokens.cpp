@@ -1,9 +1,9 @@
 #include "convert/special_tokens.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "base/log.h"
+#include "base/number.h"
 #include "base/status.h"
 #include "convert/json_file.h"
 #include "json/json.h"
@@ -32,15 +32,13 @@ void add_decoder(const SortedJson& decoder, const std::string& path, TokenList& 
   if (decoder.is_null()) return;
   if (!decoder.is_object()) fail(Code::bad_file, "{}: \"added_tokens_decoder\" is no object", path);
   for (const auto& [written, token] : decoder.items()) {
-    std::uint64_t id = 0;
-    const char* end = written.data() + written.size();
-    const auto [stopped, error] = std::from_chars(written.data(), end, id);
+    const auto id = parse_number<std::uint64_t>(written);
     const auto content = string_member(token, "content");
-    if (written.empty() || stopped != end || error != std::errc() || !content) {
+    if (!id || !content) {
       fail(Code::bad_file, "{}: \"added_tokens_decoder\" has {}, which is no id with a token", path, quote(written));
     }
-    tokens.rename(id, *content);
-    tokens.add_extra(id, *content, boolean_member(token, "special").value_or(false), token_flags(token));
+    tokens.rename(*id, *content);
+    tokens.add_extra(*id, *content, boolean_member(token, "special").value_or(false), token_flags(token));
   }
 }
 

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <optional>
 
 #include "base/log.h"
+#include "base/number.h"
 #include "base/status.h"
 #include "gguf/gguf.h"
 #include "model/tensor_roles.h"
@@ -40,9 +40,9 @@ struct Place {
 /// Of "blk.7.ffn_down.weight" 7; 0 where a name has no number.
 std::uint32_t layer_of(std::string_view name) {
   constexpr std::string_view prefix = "blk.";
-  std::uint32_t layer = 0;
-  if (name.starts_with(prefix)) std::from_chars(name.data() + prefix.size(), name.data() + name.size(), layer);
-  return layer;
+  if (!name.starts_with(prefix)) return 0;
+  name.remove_prefix(prefix.size());
+  return parse_number<std::uint32_t>(name.substr(0, name.find('.'))).value_or(0);
 }
 
 /// By its name; nothing for biases and for tensors of families that do not run here, which may be converted all the same. Gate and up in

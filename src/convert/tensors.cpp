@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <string_view>
 #include <unordered_set>
 
 #include "base/log.h"
+#include "base/number.h"
 #include "base/status.h"
 #include "gguf/gguf.h"
 
@@ -162,9 +162,10 @@ bool is_known_extra(std::string_view name) { return name.ends_with("rotary_emb.i
 bool is_beyond_last_layer(std::string_view name, const std::string& prefix, std::uint32_t layers) {
   const std::string all = prefix + "layers.";
   if (!name.starts_with(all)) return false;
-  std::uint32_t layer = 0;
-  const auto [end, error] = std::from_chars(name.data() + all.size(), name.data() + name.size(), layer);
-  return error == std::errc() && end != name.data() + name.size() && *end == '.' && layer >= layers;
+  name.remove_prefix(all.size());
+  const std::size_t end = name.find('.');
+  const auto layer = parse_number<std::uint32_t>(name.substr(0, end));
+  return end != std::string_view::npos && layer && *layer >= layers;
 }
 
 /// What stands in the model itself or is a bias is part of its computation; beside it files carry all sorts of extras, multimodal ones the

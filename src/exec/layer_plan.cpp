@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <iterator>
 
+#include "base/number.h"
 #include "base/status.h"
 
 namespace skipstone::exec {
@@ -28,16 +28,14 @@ void for_each_piece(std::string_view text, char separator, Visit visit) {
 }
 
 std::uint32_t parse_layer(std::string_view digits, std::string_view part, std::uint32_t layers) {
-  std::uint32_t value = 0;
-  const char* end = digits.data() + digits.size();
-  const auto [stop, error] = std::from_chars(digits.data(), end, value);
-  if (digits.empty() || stop != end || error == std::errc::invalid_argument) {
+  if (digits.empty() || digits.find_first_not_of("0123456789") != std::string_view::npos) {
     fail(Code::invalid_argument, "layer plan: '{}' in '{}' is not a layer number; write layers as 3 or 5-7", digits, part);
   }
-  if (error == std::errc::result_out_of_range || value >= layers) {
+  const auto layer = parse_number<std::uint32_t>(digits);
+  if (!layer || *layer >= layers) {
     fail(Code::invalid_argument, "layer plan: layer {} in '{}' does not exist; the model's layers are 0 to {}", digits, part, layers - 1);
   }
-  return value;
+  return *layer;
 }
 
 struct Range {

@@ -4,20 +4,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 
+#include "base/number.h"
 #include "base/status.h"
 
 namespace skipstone::spec {
 namespace {
-
-/// Independent of the locale, and the whole text or nothing.
-template <typename Number>
-bool parse(const std::string& text, Number& value) {
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  return error == std::errc() && stop == end && !text.empty();
-}
 
 /// Anything else before a '=' is part of a value: the name of a file may have one.
 bool is_key(std::string_view text) {
@@ -64,21 +56,21 @@ std::string Options::value(std::string_view what) {
 double Options::real(std::string_view key, double fallback, double low, double high) {
   const std::string* text = find(key);
   if (text == nullptr) return fallback;
-  double value = 0;
-  if (!parse(*text, value) || !(value >= low && value <= high)) {
+  const auto value = parse_number<double>(*text);
+  if (!value || !(*value >= low && *value <= high)) {
     fail(Code::invalid_argument, "drafter {}: {}={} has to be a number from {} to {}", drafter_, key, *text, low, high);
   }
-  return value;
+  return *value;
 }
 
 std::uint32_t Options::whole(std::string_view key, std::uint32_t fallback, std::uint32_t low, std::uint32_t high, std::string_view hint) {
   const std::string* text = find(key);
   if (text == nullptr) return fallback;
-  std::uint32_t value = 0;
-  if (!parse(*text, value) || value < low || value > high) {
+  const auto value = parse_number<std::uint32_t>(*text);
+  if (!value || *value < low || *value > high) {
     fail(Code::invalid_argument, "drafter {}: {}={} has to be a whole number from {} to {}{}", drafter_, key, *text, low, high, hint);
   }
-  return value;
+  return *value;
 }
 
 bool Options::flag(std::string_view key, bool fallback) {

@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <optional>
 
+#include "base/number.h"
 #include "base/status.h"
 #include "vk/device.h"
 
@@ -28,14 +28,6 @@ int rank(DeviceKind kind) {
 std::string lower(std::string text) {
   std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return text;
-}
-
-std::optional<std::uint32_t> number(const std::string& text) {
-  std::uint32_t value = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || stop != end) return std::nullopt;
-  return value;
 }
 
 std::string listed(const std::vector<Caps>& devices) {
@@ -93,7 +85,7 @@ Choice choose_device(const std::vector<Caps>& devices, const std::function<std::
   };
   // A long number that is none of the list may still be a part of a name ("4090"); a short one is a mistake in counting.
   constexpr std::size_t longest_number = 2;
-  const auto index = number(wanted);
+  const auto index = parse_number<std::uint32_t>(wanted);
   if (index) {
     for (const Caps& caps : devices) {
       if (caps.index == *index) return {usable_or_fail(caps).index, fmt::format("asked for by number {}", wanted)};

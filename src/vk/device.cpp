@@ -1,10 +1,10 @@
 #include "vk/device.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "base/env.h"
 #include "base/log.h"
+#include "base/number.h"
 #include "base/status.h"
 #include "vk/vulkan_state.h"
 
@@ -16,12 +16,9 @@ namespace {
 std::uint64_t simulated_loss() {
   const auto text = env::get("SKIPSTONE_TEST_DEVICE_LOST");
   if (!text) return 0;
-  std::uint64_t value = 0;
-  const auto [stop, error] = std::from_chars(text->data(), text->data() + text->size(), value);
-  if (error != std::errc() || stop != text->data() + text->size()) {
-    fail(Code::invalid_argument, "SKIPSTONE_TEST_DEVICE_LOST is '{}', but must be the number of a submission", *text);
-  }
-  return value;
+  const auto value = parse_number<std::uint64_t>(*text);
+  if (!value) fail(Code::invalid_argument, "SKIPSTONE_TEST_DEVICE_LOST is '{}', but must be the number of a submission", *text);
+  return *value;
 }
 
 /// The extension by which queues can ask for less of the device than other programs' have; null where there is none.

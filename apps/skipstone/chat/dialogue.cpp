@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <exception>
 #include <optional>
 
+#include "base/number.h"
 #include "base/status.h"
 #include "chat/clipboard.h"
 #include "chat/conversation_file.h"
@@ -259,14 +259,12 @@ void Dialogue::undo(const std::string&) {
 }
 
 void Dialogue::drop(const std::string& count) {
-  std::size_t wanted = 1;
-  const char* const end = count.data() + count.size();
-  const auto parsed = std::from_chars(count.data(), end, wanted);
-  if (!count.empty() && (parsed.ec != std::errc() || parsed.ptr != end || wanted == 0)) {
+  const auto wanted = count.empty() ? std::size_t{1} : skipstone::parse_number<std::size_t>(count);
+  if (!wanted || *wanted == 0) {
     return screen_.status(fmt::format("'{}' is no number of exchanges", count));
   }
   const std::size_t before = conversation_.exchanges();
-  conversation_.drop_first(wanted);
+  conversation_.drop_first(*wanted);
   screen_.status(fmt::format("{} forgotten, {} left", counted(before - conversation_.exchanges(), "exchange"), conversation_.exchanges()) +
                  (unsent_.empty() ? "" : "; /retry sends your last message"));
 }

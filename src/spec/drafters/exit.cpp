@@ -1,9 +1,9 @@
 #include "spec/drafters/exit.h"
 
-#include <charconv>
 #include <set>
 #include <string>
 
+#include "base/number.h"
 #include "base/status.h"
 #include "spec/controller.h"
 
@@ -38,13 +38,11 @@ class Exit final : public PlanDrafter {
 };
 
 std::uint32_t parse_layer(const std::string& text) {
-  std::uint32_t layer = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, layer);
-  if (error != std::errc() || stop != end || layer == 0) {
+  const auto layer = parse_number<std::uint32_t>(text);
+  if (!layer || *layer == 0) {
     fail(Code::invalid_argument, "drafter exit: '{}' is not a number of layers; write exit:E, as in exit:6", text);
   }
-  return layer;
+  return *layer;
 }
 
 /// Exits at several depths under one controller: E and the number of drafts of each round follow from what each exit has had accepted and

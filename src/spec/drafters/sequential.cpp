@@ -1,11 +1,12 @@
 #include "spec/drafters/sequential.h"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 
+#include "base/number.h"
 #include "base/status.h"
 
 namespace skipstone::spec {
@@ -16,18 +17,14 @@ constexpr std::size_t most_history = 4096;
 
 std::vector<std::uint32_t> parse_checks(const std::string& text) {
   std::vector<std::uint32_t> checks;
-  const char* at = text.data();
-  const char* const end = at + text.size();
-  while (at < end) {
-    std::uint32_t layer = 0;
-    const auto [stop, error] = std::from_chars(at, end, layer);
-    const bool rises = checks.empty() || layer > checks.back();
-    if (error != std::errc() || layer == 0 || !rises || (stop != end && (*stop != '/' || stop + 1 == end))) {
+  for (std::size_t at = 0, end = 0; end < text.size(); at = end + 1) {
+    end = std::min(text.find('/', at), text.size());
+    const auto layer = parse_number<std::uint32_t>(std::string_view(text).substr(at, end - at));
+    if (!layer || *layer <= (checks.empty() ? 0 : checks.back())) {
       fail(Code::invalid_argument, "drafter sequential: '{}' is no list of layers; write numbers that rise, as in sequential:8/12/16",
            text);
     }
-    checks.push_back(layer);
-    at = stop == end ? end : stop + 1;
+    checks.push_back(*layer);
   }
   return checks;
 }

@@ -1,8 +1,10 @@
 #include "spec/drafters/window.h"
 
-#include <charconv>
+#include <algorithm>
 #include <string>
+#include <string_view>
 
+#include "base/number.h"
 #include "base/status.h"
 
 namespace skipstone::spec {
@@ -34,19 +36,17 @@ class Window final : public Drafter {
 
 /// "SINK,RECENT".
 exec::KeyWindow parse_window(const std::string& text) {
-  exec::KeyWindow window;
-  const char* end = text.data() + text.size();
-  const auto sink = std::from_chars(text.data(), end, window.sink);
-  const bool two = sink.ec == std::errc() && sink.ptr != end && *sink.ptr == ',';
-  const auto recent = std::from_chars(two ? sink.ptr + 1 : end, end, window.recent);
-  if (!two || recent.ec != std::errc() || recent.ptr != end || window.sink > most_keys || window.recent < 1 || window.recent > most_keys) {
+  const std::size_t comma = std::min(text.find(','), text.size());
+  const auto sink = parse_number<std::uint32_t>(std::string_view(text).substr(0, comma));
+  const auto recent = parse_number<std::uint32_t>(std::string_view(text).substr(std::min(comma + 1, text.size())));
+  if (!sink || !recent || *sink > most_keys || *recent < 1 || *recent > most_keys) {
     fail(
         Code::invalid_argument,
         "drafter window: '{}' is no window; write window:SINK,RECENT with 0 to {} first positions of the text and 1 to {} last ones, as in "
         "window:4,252",
         text, most_keys, most_keys);
   }
-  return window;
+  return {*sink, *recent};
 }
 
 }  // namespace
