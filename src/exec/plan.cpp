@@ -4,6 +4,7 @@
 
 #include <iterator>
 
+#include "base/hash.h"
 #include "kernels/kernel_table.h"
 
 namespace skipstone::exec {
@@ -52,15 +53,17 @@ const char* to_string(RoundStep step) {
 
 std::size_t PassSpecHash::operator()(const PassSpec& spec) const noexcept {
   const std::hash<std::bitset<LayerPlan::max_layers>> bits;
-  std::size_t hash = bits(spec.layers.skip_attention) * 31 + bits(spec.layers.skip_mlp);
+  Fnv1a hash;
+  hash.add_word(bits(spec.layers.skip_attention));
+  hash.add_word(bits(spec.layers.skip_mlp));
   for (const std::size_t part :
        {static_cast<std::size_t>(spec.layers.begin), static_cast<std::size_t>(spec.layers.end), static_cast<std::size_t>(spec.bucket),
         static_cast<std::size_t>(spec.output), static_cast<std::size_t>(spec.last_row_only), static_cast<std::size_t>(spec.keep_after),
         static_cast<std::size_t>(spec.cosines), static_cast<std::size_t>(spec.tree), static_cast<std::size_t>(spec.window),
         static_cast<std::size_t>(spec.kv_only), static_cast<std::size_t>(spec.output_only), static_cast<std::size_t>(spec.step)}) {
-    hash = hash * 1099511628211u + part;
+    hash.add_word(part);
   }
-  return hash;
+  return hash.value();
 }
 
 std::string Plan::print(std::uint32_t model_layers, const std::function<std::string(std::uint32_t)>& tensor_name) const {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "base/hash.h"
 #include "base/status.h"
 #include "gguf/gguf.h"
 #include "gguf/lookup.h"
@@ -12,16 +13,10 @@
 namespace skipstone::gguf {
 namespace {
 
-/// A 64-bit hash for telling files apart, not for security: eight bytes at a time through the finaliser of SplitMix64
-/// (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014).
+/// Eight bytes at a time, for files are large.
 class Hash {
  public:
-  void add(std::uint64_t word) {
-    state_ = (state_ ^ word) + 0x9e3779b97f4a7c15u;
-    state_ = (state_ ^ (state_ >> 30)) * 0xbf58476d1ce4e5b9u;
-    state_ = (state_ ^ (state_ >> 27)) * 0x94d049bb133111ebu;
-    state_ ^= state_ >> 31;
-  }
+  void add(std::uint64_t word) { state_ = split_mix(state_ ^ word); }
   void add(std::span<const std::byte> bytes) {
     add(bytes.size());
     while (!bytes.empty()) {

@@ -5,6 +5,7 @@
 #include <tuple>
 #include <vector>
 
+#include "base/hash.h"
 #include "base/status.h"
 #include "kernels/kernel_table.h"
 
@@ -98,11 +99,11 @@ void record(vk::Recorder& recorder, Library& library, const Dispatch& dispatch, 
 }
 
 std::uint64_t shader_hash() {
-  std::uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a over words
+  Fnv1a hash;
   for (const KernelInfo& kernel : kernel_table()) {
-    for (const std::uint32_t word : kernel.spirv) hash = (hash ^ word) * 0x100000001b3u;
+    for (const std::uint32_t word : kernel.spirv) hash.add_word(word);
   }
-  return hash;
+  return hash.value();
 }
 
 }  // namespace skipstone::kernels

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/hash.h"
 #include "chat/output/channel_header.h"
 #include "chat/output/markers.h"
 
@@ -15,14 +16,6 @@ constexpr std::size_t most_blanks = 4096;   // in front of a first tag
 constexpr std::size_t shortest_limit = 256;  // more than any mark has
 
 constexpr const char* not_closed = "the reasoning was not closed";
-
-/// splitmix64 (Steele, Lea and Flood 2014).
-std::uint64_t mixed(std::uint64_t value) {
-  value += 0x9e3779b97f4a7c15u;
-  value = (value ^ value >> 30) * 0xbf58476d1ce4e5b9u;
-  value = (value ^ value >> 27) * 0x94d049bb133111ebu;
-  return value ^ value >> 31;
-}
 
 }  // namespace
 
@@ -300,8 +293,9 @@ void OutputParser::take(const CallReader::Step& step) {
 std::string OutputParser::made_up_id() const {
   constexpr std::string_view characters = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
   std::string id = format_.id_length == 0 ? "call_" : "";
-  const std::uint64_t seed = mixed(options_.id_seed ^ mixed(dropped_ + used_));
-  for (unsigned i = 0; i < (format_.id_length == 0 ? 24 : format_.id_length); ++i) id += characters[mixed(seed + i) % characters.size()];
+  const std::uint64_t seed = split_mix(options_.id_seed ^ split_mix(dropped_ + used_));
+  for (unsigned i = 0; i < (format_.id_length == 0 ? 24 : format_.id_length); ++i)
+    id += characters[split_mix(seed + i) % characters.size()];
   return id;
 }
 
