@@ -57,24 +57,22 @@ kbench::Sizes sizes_of(const Options& o) {
   sizes.n = shape[0], sizes.k = shape[1];
   sizes.heads = heads[0], sizes.kv_heads = heads[1], sizes.head_dim = heads[2];
   sizes.width = o.width, sizes.ffn = o.ffn, sizes.vocabulary = o.vocabulary, sizes.depth = o.depth;
-  if (sizes.k % 32 != 0) throw Failure(ExitCode::usage, fmt::format("--shape {}: K has to be a multiple of 32", o.shape));
+  if (sizes.k % 32 != 0) fail(ExitCode::usage, "--shape {}: K has to be a multiple of 32", o.shape);
   if (sizes.heads % sizes.kv_heads != 0 || sizes.head_dim % 4 != 0 || sizes.head_dim > 256) {
-    throw Failure(ExitCode::usage,
-                  fmt::format("--heads {}: KV heads divide the heads, and a head has a multiple of 4 dimensions, at most 256", o.heads));
+    fail(ExitCode::usage, "--heads {}: KV heads divide the heads, and a head has a multiple of 4 dimensions, at most 256", o.heads);
   }
   for (const auto& [name, value] : {std::pair{"--width", o.width}, {"--ffn", o.ffn}, {"--vocab", o.vocabulary}}) {
     if (value == 0 || value % 4 != 0 || value > (1u << 20)) {
-      throw Failure(ExitCode::usage, fmt::format("{} {} cannot be measured; a multiple of 4 up to 1048576", name, value));
+      fail(ExitCode::usage, "{} {} cannot be measured; a multiple of 4 up to 1048576", name, value);
     }
   }
   sizes.kv_format = o.kv == "q8_0" ? KvFormat::q8_0 : o.kv == "f32" ? KvFormat::f32 : KvFormat::f16;
   if (sizes.kv_format == KvFormat::q8_0 && sizes.head_dim % kv_block != 0) {
-    throw Failure(ExitCode::usage, fmt::format("--heads {}: with --kv q8_0 a head has a multiple of {} dimensions", o.heads, kv_block));
+    fail(ExitCode::usage, "--heads {}: with --kv q8_0 a head has a multiple of {} dimensions", o.heads, kv_block);
   }
-  if (o.depth > (1u << 17)) throw Failure(ExitCode::usage, fmt::format("--depth {} cannot be measured; 0 to 131072", o.depth));
-  if (o.window > (1u << 17)) throw Failure(ExitCode::usage, fmt::format("--window {} cannot be measured; 0 to 131072", o.window));
-  if (!(o.softcap >= 0.0 && o.softcap <= 1e6))
-    throw Failure(ExitCode::usage, fmt::format("--softcap {} is no number of 0 to 1e6", o.softcap));
+  if (o.depth > (1u << 17)) fail(ExitCode::usage, "--depth {} cannot be measured; 0 to 131072", o.depth);
+  if (o.window > (1u << 17)) fail(ExitCode::usage, "--window {} cannot be measured; 0 to 131072", o.window);
+  if (!(o.softcap >= 0.0 && o.softcap <= 1e6)) fail(ExitCode::usage, "--softcap {} is no number of 0 to 1e6", o.softcap);
   sizes.window = o.window;
   sizes.softcap = static_cast<float>(o.softcap);
   return sizes;
@@ -88,7 +86,7 @@ kbench::Settings settings_of(const Options& o) {
   for (const kbench::Operation& operation : kbench::operations()) known += fmt::format("{}{}", known.empty() ? "" : ", ", operation.name);
   for (const std::string& name : o.operations) {
     if (kbench::find_operation(name) == nullptr) {
-      throw Failure(ExitCode::usage, fmt::format("there is no operation '{}'; there are {}", name, known));
+      fail(ExitCode::usage, "there is no operation '{}'; there are {}", name, known);
     }
   }
   for (const std::string& name : o.formats) {
@@ -98,25 +96,22 @@ kbench::Settings settings_of(const Options& o) {
       formats += fmt::format("{}{}", formats.empty() ? "" : ", ", selftest::suffix(type));
     }
     if (formats.find(name) == std::string::npos || settings.formats.empty()) {
-      throw Failure(ExitCode::usage, fmt::format("there are no kernels for the format '{}'; there are {}", name, formats));
+      fail(ExitCode::usage, "there are no kernels for the format '{}'; there are {}", name, formats);
     }
   }
   settings.rows = cli::bench::number_list("--rows", o.rows, 1);
   for (const std::uint32_t n : settings.rows) {
-    if (n > STEP_MAX_ROWS)
-      throw Failure(ExitCode::usage, fmt::format("--rows {} cannot be measured; a pass has at most {}", n, STEP_MAX_ROWS));
+    if (n > STEP_MAX_ROWS) fail(ExitCode::usage, "--rows {} cannot be measured; a pass has at most {}", n, STEP_MAX_ROWS);
   }
-  if (o.samples < 1 || o.samples > 100'000)
-    throw Failure(ExitCode::usage, fmt::format("--samples {} cannot be taken; 1 to 100000", o.samples));
+  if (o.samples < 1 || o.samples > 100'000) fail(ExitCode::usage, "--samples {} cannot be taken; 1 to 100000", o.samples);
   settings.samples = o.samples;
   settings.timestamps = !o.host_clock;
   for (const vk::Tier tier : {vk::Tier::base, vk::Tier::fp16, vk::Tier::cooperative_matrix}) {
     if (o.tier == vk::to_string(tier)) settings.tier = tier;
   }
-  if (!o.tier.empty() && !settings.tier)
-    throw Failure(ExitCode::usage, fmt::format("there is no tier '{}'; there are base, fp16, coopmat", o.tier));
+  if (!o.tier.empty() && !settings.tier) fail(ExitCode::usage, "there is no tier '{}'; there are base, fp16, coopmat", o.tier);
   if (o.tile != 0 && o.tile != 32 && o.tile != 64 && o.tile != 128)
-    throw Failure(ExitCode::usage, fmt::format("there is no tile of {} squared; there are 32, 64, 128", o.tile));
+    fail(ExitCode::usage, "there is no tile of {} squared; there are 32, 64, 128", o.tile);
   settings.tile = o.tile;
   return settings;
 }
@@ -148,10 +143,10 @@ ExitCode measure(const Options& o) {
   library.save_cache();
   fmt::print("{}", kbench::report(results, setting, format));
   for (const kbench::Result& result : results) {
-    if (!result.failure.empty()) throw Failure(ExitCode::failure, fmt::format("kernel {} is wrong: {}", result.kernel, result.failure));
+    if (!result.failure.empty()) fail(ExitCode::failure, "kernel {} is wrong: {}", result.kernel, result.failure);
   }
   if (const auto messages = device->instance().validation_messages(); messages > 0) {
-    throw Failure(ExitCode::failure, fmt::format("the Vulkan validation layers had {} complaints; they are above", messages));
+    fail(ExitCode::failure, "the Vulkan validation layers had {} complaints; they are above", messages);
   }
   return ExitCode::ok;
 }
@@ -217,7 +212,7 @@ int main(int argc, char** argv) {
     } catch (const CLI::Success& help) {
       return app.exit(help);
     } catch (const CLI::ParseError& error) {
-      throw Failure(ExitCode::usage, error.what());
+      fail(ExitCode::usage, "{}", error.what());
     }
     if (!options.list) return static_cast<int>(measure(options));
     list();

@@ -54,8 +54,7 @@ void convert(const ConvertOptions& options) {
       return !interrupt::requested();
     });
   } catch (const skipstone::error& error) {
-    progress.clear();
-    throw Failure(exit_code(error.status(), true), error.what());
+    fail(exit_code(error.status(), true), "{}", error.what());
   }
   progress.clear();
   Output output(false);

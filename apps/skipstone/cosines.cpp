@@ -18,8 +18,8 @@
 namespace cli {
 
 void print_cosines(const std::string& model, const EngineOptions& engine_options, const CosineOptions& options, bool json) {
-  if (options.prompts.empty()) throw Failure(ExitCode::usage, "--cosine needs texts to read; name a file of them with --prompts FILE");
-  if (options.limit < 0) throw Failure(ExitCode::usage, fmt::format("--limit {} is no number of prompts; 0 takes all", options.limit));
+  if (options.prompts.empty()) fail(ExitCode::usage, "--cosine needs texts to read; name a file of them with --prompts FILE");
+  if (options.limit < 0) fail(ExitCode::usage, "--limit {} is no number of prompts; 0 takes all", options.limit);
   std::vector<std::string> prompts;
   for (bench::Prompt& prompt : bench::read_prompts(options.prompts, static_cast<std::size_t>(options.limit)))
     prompts.push_back(std::move(prompt.text));
@@ -34,8 +34,7 @@ void print_cosines(const std::string& model, const EngineOptions& engine_options
       return !interrupt::requested();
     });
   } catch (const skipstone::error& error) {
-    progress.clear();
-    if (error.status() == SKIPSTONE_CANCELLED) throw Failure(ExitCode::interrupted, error.what());
+    if (error.status() == SKIPSTONE_CANCELLED) fail(ExitCode::interrupted, "{}", error.what());
     throw;
   }
   progress.clear();

@@ -73,8 +73,7 @@ void print_devices(const char* wanted, bool json) {
     return;
   }
   const Json devices = Json::parse(report)["devices"];
-  if (devices.empty())
-    throw Failure(ExitCode::no_device, "there is a Vulkan loader but no device; install a driver (Debian: mesa-vulkan-drivers)");
+  if (devices.empty()) fail(ExitCode::no_device, "there is a Vulkan loader but no device; install a driver (Debian: mesa-vulkan-drivers)");
   std::string text;
   for (const Json& device : devices) {
     if (!text.empty()) text += '\n';

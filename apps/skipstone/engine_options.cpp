@@ -88,15 +88,15 @@ void add_engine_options(CLI::App& command, EngineOptions& options) {
 }
 
 void throw_load_failure(const skipstone::error& error, const std::string& model) {
-  if (error.status() == SKIPSTONE_CANCELLED) throw Failure(ExitCode::interrupted, error.what());
-  throw Failure(exit_code(error.status(), is_about_model(error.status(), model)), error.what());
+  if (error.status() == SKIPSTONE_CANCELLED) fail(ExitCode::interrupted, "{}", error.what());
+  fail(exit_code(error.status(), is_about_model(error.status(), model)), "{}", error.what());
 }
 
 skipstone::Engine load_engine(const std::string& model, const EngineOptions& options) {
   try {
     return load(engine_params(model, options));
   } catch (const skipstone::error& error) {
-    if (error.status() == SKIPSTONE_CANCELLED) throw Failure(ExitCode::interrupted, "interrupted while the model was being loaded");
+    if (error.status() == SKIPSTONE_CANCELLED) fail(ExitCode::interrupted, "interrupted while the model was being loaded");
     throw_load_failure(error, model);
   }
 }
@@ -108,14 +108,14 @@ skipstone::Engine load_synthetic(const std::string& specification, const EngineO
     params.synthetic = specification.c_str();
     return load(params);
   } catch (const skipstone::error& error) {
-    if (error.status() == SKIPSTONE_CANCELLED) throw Failure(ExitCode::interrupted, "interrupted while the model was being made");
-    throw Failure(exit_code(error.status(), false), error.what());
+    if (error.status() == SKIPSTONE_CANCELLED) fail(ExitCode::interrupted, "interrupted while the model was being made");
+    fail(exit_code(error.status(), false), "{}", error.what());
   }
 }
 
 void check_validation(const skipstone::Engine& engine) {
   if (const auto messages = engine.info().validation_messages; messages > 0) {
-    throw Failure(ExitCode::failure, fmt::format("the Vulkan validation layers had {} complaints; they are above", messages));
+    fail(ExitCode::failure, "the Vulkan validation layers had {} complaints; they are above", messages);
   }
 }
 

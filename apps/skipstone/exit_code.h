@@ -1,8 +1,11 @@
 // What the program's exit codes mean, and how it says what went wrong.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "skipstone/skipstone.h"
 
@@ -28,6 +31,12 @@ class Failure : public std::runtime_error {
  private:
   ExitCode code_;
 };
+
+/// Throws Failure{code, formatted sentence}.
+template <typename... Args>
+[[noreturn]] void fail(ExitCode code, fmt::format_string<Args...> format, Args&&... args) {
+  throw Failure(code, fmt::format(format, std::forward<Args>(args)...));
+}
 
 /// `about_model`: the call opened a model file, so that "not found" and "unsupported" speak of it.
 ExitCode exit_code(skipstone_status status, bool about_model);

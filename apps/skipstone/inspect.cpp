@@ -107,7 +107,7 @@ void inspect(const InspectOptions& options) {
   try {
     report = skipstone::inspect(params);
   } catch (const skipstone::error& error) {
-    throw Failure(exit_code(error.status(), true), error.what());
+    fail(exit_code(error.status(), true), "{}", error.what());
   }
   Output output(false);
   output.write(options.json ? report + "\n" : document_text(Json::parse(report), options.tensors));
@@ -145,11 +145,11 @@ void add_inspect(CLI::App& app, ExitCode& code) {
                   exit_code_help);
   command->callback([options, of_cosine, &code] {
     if (options->cosine) {
-      if (options->tensors) throw Failure(ExitCode::usage, "--tensors lists the file, --cosine runs the model; take one of them");
+      if (options->tensors) fail(ExitCode::usage, "--tensors lists the file, --cosine runs the model; take one of them");
       print_cosines(options->file, options->engine, options->cosines, options->json);
     } else {
       for (const CLI::Option* option : of_cosine) {
-        if (is_given(option)) throw Failure(ExitCode::usage, option->get_name() + " is for --cosine; without that, no model is run");
+        if (is_given(option)) fail(ExitCode::usage, "{} is for --cosine; without that, no model is run", option->get_name());
       }
       inspect(*options);
     }

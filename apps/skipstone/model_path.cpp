@@ -40,10 +40,10 @@ std::string bundled_model() {
     std::error_code error;
     if (!here.empty() && fs::is_regular_file(candidate, error)) return candidate.lexically_normal().string();
   }
-  throw Failure(ExitCode::bad_model,
-                fmt::format("no model is bundled with this program ({} was looked for around {}); name one with -m FILE "
-                            "or SKIPSTONE_MODEL",
-                            model_name, here.string()));
+  fail(ExitCode::bad_model,
+       "no model is bundled with this program ({} was looked for around {}); name one with -m FILE "
+       "or SKIPSTONE_MODEL",
+       model_name, here.string());
 }
 
 }  // namespace cli

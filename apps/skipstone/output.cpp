@@ -59,7 +59,7 @@ void note_lines(std::string_view lines) {
 Output::Output(bool colour) : colour_(colour), terminal_(isatty(STDOUT_FILENO) == 1) {
   // Known before any work: it was closed when the program started, or is open for reading only.
   const int flags = fcntl(STDOUT_FILENO, F_GETFL);
-  if (flags == -1 || (flags & O_ACCMODE) == O_RDONLY) throw Failure(ExitCode::failure, "standard output cannot be written: it is closed");
+  if (flags == -1 || (flags & O_ACCMODE) == O_RDONLY) fail(ExitCode::failure, "standard output cannot be written: it is closed");
 }
 
 Output::~Output() {
@@ -90,7 +90,7 @@ bool Output::write_raw(std::string_view bytes) {
       closed_ = true;
     } else if (errno != EINTR) {
       closed_ = true;  // nothing more is tried, not even the reset of the style
-      throw Failure(ExitCode::failure, fmt::format("standard output cannot be written: {}", std::strerror(errno)));
+      fail(ExitCode::failure, "standard output cannot be written: {}", std::strerror(errno));
     }
   }
   return !closed_;

@@ -34,22 +34,20 @@ class Descriptor {
 
 std::string read_text(const std::string& file, const std::string& what) {
   const std::string name = file == "-" ? "standard input" : "'" + file + "'";
-  const auto unreadable = [&] {
-    return Failure(ExitCode::usage, fmt::format("{} in {} cannot be read: {}", what, name, std::strerror(errno)));
-  };
+  const auto refuse = [&] { fail(ExitCode::usage, "{} in {} cannot be read: {}", what, name, std::strerror(errno)); };
   const Descriptor descriptor(file);
-  if (descriptor.number() < 0) throw unreadable();
+  if (descriptor.number() < 0) refuse();
   std::string text;
   std::array<char, 65536> buffer{};
   while (true) {
     const ssize_t got = read(descriptor.number(), buffer.data(), buffer.size());
-    if (interrupt::requested()) throw Failure(ExitCode::interrupted, fmt::format("interrupted while {} was being read", what));
+    if (interrupt::requested()) fail(ExitCode::interrupted, "interrupted while {} was being read", what);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) throw unreadable();
+    if (got < 0) refuse();
     if (got == 0) break;
     text.append(buffer.data(), static_cast<std::size_t>(got));
     if (text.size() > most_bytes) {
-      throw Failure(ExitCode::usage, fmt::format("{} in {} is larger than {} MiB; no context holds it", what, name, most_bytes >> 20U));
+      fail(ExitCode::usage, "{} in {} is larger than {} MiB; no context holds it", what, name, most_bytes >> 20U);
     }
   }
   return text;

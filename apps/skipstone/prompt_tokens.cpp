@@ -38,13 +38,12 @@ std::vector<skipstone_token> read_prompt_tokens(const std::string& given) {
     const auto token = skipstone::parse_number<skipstone_token>(word);
     if (!token || *token < 0) {
       constexpr std::size_t most = 40;
-      throw Failure(ExitCode::usage,
-                    fmt::format("'{}' in {} is no token id; ids are whole numbers from 0 with commas or blanks between them",
-                                skipstone::shortened(word, most), place));
+      fail(ExitCode::usage, "'{}' in {} is no token id; ids are whole numbers from 0 with commas or blanks between them",
+           skipstone::shortened(word, most), place);
     }
     tokens.push_back(*token);
   }
-  if (tokens.empty()) throw Failure(ExitCode::usage, fmt::format("there is no token id in {}; the model needs at least one", place));
+  if (tokens.empty()) fail(ExitCode::usage, "there is no token id in {}; the model needs at least one", place);
   return tokens;
 }
 
@@ -52,15 +51,14 @@ void check_prompt_tokens(const std::vector<skipstone_token>& tokens, const skips
   const std::uint32_t vocabulary = engine.info().vocabulary;
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     if (static_cast<std::uint32_t>(tokens[i]) < vocabulary) continue;
-    throw Failure(ExitCode::usage, fmt::format("token {} of the prompt is {}, but the model's vocabulary has the ids 0 to {}", i + 1,
-                                               tokens[i], vocabulary - 1));
+    fail(ExitCode::usage, "token {} of the prompt is {}, but the model's vocabulary has the ids 0 to {}", i + 1, tokens[i], vocabulary - 1);
   }
 }
 
 // In a session of its own, which is gone before the one that generates is made: that one then runs as it does where nobody asks.
 std::vector<float> first_logits(const skipstone::Engine& engine, const std::vector<skipstone_token>& tokens, std::size_t count) {
   if (const std::uint32_t vocabulary = engine.info().vocabulary; count > vocabulary) {
-    throw Failure(ExitCode::usage, fmt::format("--logits {} are more than the model's vocabulary has tokens ({})", count, vocabulary));
+    fail(ExitCode::usage, "--logits {} are more than the model's vocabulary has tokens ({})", count, vocabulary);
   }
   skipstone_session_params params = skipstone::session_params();
   params.draft = "none";

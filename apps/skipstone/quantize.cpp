@@ -61,8 +61,7 @@ void quantize(const QuantizeOptions& options) {
       return !interrupt::requested();
     });
   } catch (const skipstone::error& error) {
-    progress.clear();
-    throw Failure(exit_code(error.status(), true), error.what());
+    fail(exit_code(error.status(), true), "{}", error.what());
   }
   progress.clear();
   Output output(false);

@@ -14,7 +14,7 @@ void with_failures(Action action) {
   try {
     action();
   } catch (const skipstone::Error& error) {
-    throw Failure(ExitCode::failure, error.what());
+    fail(ExitCode::failure, "{}", error.what());
   }
 }
 

@@ -51,15 +51,14 @@ Prompt choose_prompt(const RunOptions& options) {
   const bool in_file = options.file_option->count() > 0;
   const bool as_tokens = options.tokens_option->count() > 0;
   if (int{given} + int{in_file} + int{as_tokens} > 1) {
-    throw Failure(ExitCode::usage, fmt::format("there are two prompts, one from {} and one from {}; give one of them", given ? "-p" : "-f",
-                                               as_tokens ? "--prompt-tokens" : "-f"));
+    fail(ExitCode::usage, "there are two prompts, one from {} and one from {}; give one of them", given ? "-p" : "-f",
+         as_tokens ? "--prompt-tokens" : "-f");
   }
-  if (as_tokens && options.one_turn) throw Failure(ExitCode::usage, "--chat takes a message, not token ids; give its text with -p or -f");
+  if (as_tokens && options.one_turn) fail(ExitCode::usage, "--chat takes a message, not token ids; give its text with -p or -f");
   if (as_tokens) return {{}, read_prompt_tokens(options.prompt_tokens)};
-  if (!given && !in_file)
-    throw Failure(ExitCode::usage, "there is no prompt; give one with -p TEXT or -f FILE (-f - reads standard input)");
+  if (!given && !in_file) fail(ExitCode::usage, "there is no prompt; give one with -p TEXT or -f FILE (-f - reads standard input)");
   std::string prompt = in_file ? read_prompt(options.file) : options.prompt;
-  if (prompt.empty()) throw Failure(ExitCode::usage, "the prompt is empty; the model needs at least a character to continue");
+  if (prompt.empty()) fail(ExitCode::usage, "the prompt is empty; the model needs at least a character to continue");
   return {std::move(prompt), {}};
 }
 
@@ -77,7 +76,7 @@ void complete(Prompt& prompt, const skipstone::Engine& engine) {
 std::string specification(const RunOptions& options) {
   if (options.online == 0) return options.draft;
   if (options.draft != "skip" && options.draft.rfind("skip:", 0) != 0) {
-    throw Failure(ExitCode::usage, fmt::format("--online improves a skip set; it goes with --draft skip:..., not with {}", options.draft));
+    fail(ExitCode::usage, "--online improves a skip set; it goes with --draft skip:..., not with {}", options.draft);
   }
   return fmt::format("{}{}online={}", options.draft, options.draft == "skip" ? ":" : ",", options.online);
 }
@@ -91,16 +90,15 @@ skipstone_session_params session_params(const RunOptions& options) {
 /// What is better found before a model is loaded.
 void check(const RunOptions& options) {
   if (options.max_tokens < -1 || options.max_tokens > std::numeric_limits<std::int32_t>::max()) {
-    throw Failure(ExitCode::usage,
-                  fmt::format("-n {} is no number of tokens; 0 or more, or -1 to go on until the context is full", options.max_tokens));
+    fail(ExitCode::usage, "-n {} is no number of tokens; 0 or more, or -1 to go on until the context is full", options.max_tokens);
   }
   const skipstone_session_params params = session_params(options);
   skipstone::check(skipstone_session_check_params(&params));
   if (!options.one_turn && (!options.chat.system.empty() || !options.chat.chat_template.empty())) {
-    throw Failure(ExitCode::usage, "--system and --chat-template belong to conversations; give --chat with them");
+    fail(ExitCode::usage, "--system and --chat-template belong to conversations; give --chat with them");
   }
   if (options.logits > 0 && (!options.json || options.one_turn)) {
-    throw Failure(ExitCode::usage, "--logits writes into the object of --json, without --chat; give --json with it");
+    fail(ExitCode::usage, "--logits writes into the object of --json, without --chat; give --json with it");
   }
 }
 

@@ -42,7 +42,7 @@ skipstone::Session make_session(const skipstone::Engine& engine, const skipstone
       return !interrupt::requested();
     });
   } catch (const skipstone::error& error) {
-    if (error.status() == SKIPSTONE_CANCELLED) throw Failure(ExitCode::interrupted, "interrupted before anything was generated");
+    if (error.status() == SKIPSTONE_CANCELLED) fail(ExitCode::interrupted, "interrupted before anything was generated");
     throw;
   }
 }

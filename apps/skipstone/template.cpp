@@ -41,7 +41,7 @@ void render_alone(const TemplateOptions& options) {
 std::string options_json(const TemplateOptions& options) {
   const std::string text = read_if_given(options.options, "the options");
   Json all = text.empty() ? Json::object() : Json::parse(text, nullptr, false);
-  if (!all.is_object()) throw Failure(ExitCode::usage, "the options in '" + options.options + "' are no JSON object");
+  if (!all.is_object()) fail(ExitCode::usage, "the options in '{}' are no JSON object", options.options);
   if (options.no_generation_prompt) all["add_generation_prompt"] = false;
   if (options.continues) all["continue_final_message"] = true;
   if (!options.now.empty()) all["now"] = options.now;
@@ -61,7 +61,7 @@ skipstone::Chat open_chat(const TemplateOptions& options) {
   try {
     return skipstone::Chat::open(options.model.empty() ? bundled_model() : options.model, wanted, options.pre);
   } catch (const skipstone::error& error) {
-    throw Failure(exit_code(error.status(), true), error.what());
+    fail(exit_code(error.status(), true), "{}", error.what());
   }
 }
 
@@ -94,13 +94,12 @@ void show_conversation(const TemplateOptions& options) {
 void run_template(const TemplateOptions& options) {
   if (!options.jinja.empty()) {
     if (!options.messages.empty() || !options.model.empty()) {
-      throw Failure(ExitCode::usage, "--jinja renders a template alone; --model and --messages do not go with it");
+      fail(ExitCode::usage, "--jinja renders a template alone; --model and --messages do not go with it");
     }
     return render_alone(options);
   }
-  if (options.messages.empty())
-    throw Failure(ExitCode::usage, "--messages FILE.json is missing; or give --jinja FILE for a template alone");
-  if (!options.variables.empty()) throw Failure(ExitCode::usage, "--variables are for --jinja; a model's template gets --messages");
+  if (options.messages.empty()) fail(ExitCode::usage, "--messages FILE.json is missing; or give --jinja FILE for a template alone");
+  if (!options.variables.empty()) fail(ExitCode::usage, "--variables are for --jinja; a model's template gets --messages");
   show_conversation(options);
 }
 

@@ -34,7 +34,7 @@ struct TuneOptions {
 /// skipstone-py.gguf: skipstone-py.skip.json, in the current folder.
 std::string profile_path(const TuneOptions& options, const std::string& model) {
   const std::string path = options.profile.empty() ? std::filesystem::path(model).stem().string() + ".skip.json" : options.profile;
-  if (!path.ends_with(".json")) throw Failure(ExitCode::usage, fmt::format("'{}' is no name for a profile; it has to end in .json", path));
+  if (!path.ends_with(".json")) fail(ExitCode::usage, "'{}' is no name for a profile; it has to end in .json", path);
   check_writable(path);
   return path;
 }
@@ -112,14 +112,14 @@ std::string search(const skipstone::Engine& engine, const TuneOptions& options, 
     return report;
   } catch (const skipstone::error& error) {
     watch.clear();
-    if (error.status() == SKIPSTONE_CANCELLED) throw Failure(ExitCode::interrupted, error.what());
+    if (error.status() == SKIPSTONE_CANCELLED) fail(ExitCode::interrupted, "{}", error.what());
     throw;
   }
 }
 
 ExitCode tune(const TuneOptions& options) {
   if (!(options.search.minutes > 0 && options.search.minutes <= 7 * 24 * 60))
-    throw Failure(ExitCode::usage, fmt::format("--minutes is above 0 and at most a week, not {}", options.search.minutes));
+    fail(ExitCode::usage, "--minutes is above 0 and at most a week, not {}", options.search.minutes);
   interrupt::install();
   const std::string model = options.model.empty() ? bundled_model() : options.model;
   bench::read_prompts(options.prompts, 1);  // better refused before a model is loaded

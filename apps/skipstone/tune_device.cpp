@@ -56,7 +56,7 @@ std::string report_text(const Json& report) {
 
 ExitCode tune(const TuneOptions& options) {
   if (!(options.seconds > 0 && options.seconds <= 3600))
-    throw Failure(ExitCode::usage, fmt::format("--seconds is above 0 and at most 3600, not {}", options.seconds));
+    fail(ExitCode::usage, "--seconds is above 0 and at most 3600, not {}", options.seconds);
   interrupt::install();
   const std::string model = options.model.empty() ? bundled_model() : options.model;
   Output output(false);

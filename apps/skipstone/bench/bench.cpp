@@ -45,8 +45,8 @@ std::vector<std::string> usual_drafters(const skipstone::Engine& engine) {
 void settle_output(BenchOptions& o) {
   if (bench::is_format(o.output)) {
     if (!o.format.empty() && o.format != o.output) {
-      throw Failure(ExitCode::usage, fmt::format("--format {} and -o {} are two formats; to write to a file of that name say -o ./{}",
-                                                 o.format, o.output, o.output));
+      fail(ExitCode::usage, "--format {} and -o {} are two formats; to write to a file of that name say -o ./{}", o.format, o.output,
+           o.output);
     }
     o.format = std::exchange(o.output, "");
   }
@@ -57,25 +57,25 @@ void settle_output(BenchOptions& o) {
 std::uint32_t repetitions(const BenchOptions& o, std::uint32_t usual) {
   const std::int64_t count = o.repeats.value_or(usual);
   if (count < 1 || count > 1'000'000) {
-    throw Failure(ExitCode::usage, fmt::format("--repeat {} cannot be measured; 1 to 1000000 times", count));
+    fail(ExitCode::usage, "--repeat {} cannot be measured; 1 to 1000000 times", count);
   }
   return static_cast<std::uint32_t>(count);
 }
 
 void check_preset(const BenchOptions& options) {
   if (options.preset.empty()) {
-    if (!options.plot.empty()) throw Failure(ExitCode::usage, "--plot draws what a --preset measures; name one");
-    if (!options.skip_set.empty()) throw Failure(ExitCode::usage, "--skip-set is for presets; with --draft write skip:SET");
+    if (!options.plot.empty()) fail(ExitCode::usage, "--plot draws what a --preset measures; name one");
+    if (!options.skip_set.empty()) fail(ExitCode::usage, "--skip-set is for presets; with --draft write skip:SET");
     return;
   }
-  if (!options.drafters.empty()) throw Failure(ExitCode::usage, "--preset brings its own drafters; leave --draft out");
+  if (!options.drafters.empty()) fail(ExitCode::usage, "--preset brings its own drafters; leave --draft out");
   if (options.preset == bench::call_preset) {
-    throw Failure(ExitCode::usage, fmt::format("preset {} measures passes over made-up tokens; leave --prompts out", bench::call_preset));
+    fail(ExitCode::usage, "preset {} measures passes over made-up tokens; leave --prompts out", bench::call_preset);
   }
   if (!bench::is_preset(options.preset)) {
-    throw Failure(ExitCode::usage, fmt::format("there is no preset '{}'; there are {}", options.preset, bench::preset_names()));
+    fail(ExitCode::usage, "there is no preset '{}'; there are {}", options.preset, bench::preset_names());
   }
-  if (options.models.size() > 1 && !options.plot.empty()) throw Failure(ExitCode::usage, "--plot draws the result of one model; name one");
+  if (options.models.size() > 1 && !options.plot.empty()) fail(ExitCode::usage, "--plot draws the result of one model; name one");
   if (!options.plot.empty()) check_writable(options.plot);
 }
 
@@ -85,16 +85,16 @@ void check_texts(BenchOptions& options) {
   const bool others = !tests.pairs.empty() || !tests.rows.empty() || !tests.depth.empty();
   if (!options.made_up()) {
     if (!others && tests.prompt.empty() && options.synthetic.empty()) return;
-    throw Failure(ExitCode::usage, "--prompts measures drafters; -p, -d, --pg, --rows and --synthetic belong to a run without it");
+    fail(ExitCode::usage, "--prompts measures drafters; -p, -d, --pg, --rows and --synthetic belong to a run without it");
   }
-  if (options.read_once) throw Failure(ExitCode::usage, "--read-once is for texts; name a file of them with --prompts FILE");
-  if (others) throw Failure(ExitCode::usage, "--synthetic-acceptance measures drafters; -d, --pg and --rows belong to a run without it");
+  if (options.read_once) fail(ExitCode::usage, "--read-once is for texts; name a file of them with --prompts FILE");
+  if (others) fail(ExitCode::usage, "--synthetic-acceptance measures drafters; -d, --pg and --rows belong to a run without it");
   if (!options.preset.empty() || options.limit != 0) {
-    throw Failure(ExitCode::usage, "--preset and --limit need texts to continue; name a file of them with --prompts FILE");
+    fail(ExitCode::usage, "--preset and --limit need texts to continue; name a file of them with --prompts FILE");
   }
   if (tests.prompt.empty()) return;
   const std::vector<std::uint32_t> counts = bench::number_list("-p", tests.prompt, 1);
-  if (counts.size() > 1) throw Failure(ExitCode::usage, "with --synthetic-acceptance -p is one number");
+  if (counts.size() > 1) fail(ExitCode::usage, "with --synthetic-acceptance -p is one number");
   options.made_up_tokens = counts.front();
 }
 
@@ -103,19 +103,19 @@ void check_sweep(BenchOptions& options, const std::vector<std::string>& drafters
   check_texts(options);
   if (!options.generate.empty()) {
     const std::vector<std::uint32_t> counts = bench::number_list("-n", options.generate, 2);
-    if (counts.size() > 1) throw Failure(ExitCode::usage, "where drafters are measured -n is one number");
+    if (counts.size() > 1) fail(ExitCode::usage, "where drafters are measured -n is one number");
     options.max_tokens = counts.front();
   }
   if (options.made_up() && options.engine.context == 0) {
     options.engine.context = (options.made_up_tokens + static_cast<std::uint32_t>(options.max_tokens) + 255) / 256 * 256;
   }
-  if (options.limit < 0) throw Failure(ExitCode::usage, fmt::format("--limit {} is no number of prompts; 0 takes all", options.limit));
+  if (options.limit < 0) fail(ExitCode::usage, "--limit {} is no number of prompts; 0 takes all", options.limit);
   repetitions(options, 1);
   if (!options.save_tokens.empty() && options.models.size() > 1) {
-    throw Failure(ExitCode::usage, "--save-tokens writes the tokens of one model; name one");
+    fail(ExitCode::usage, "--save-tokens writes the tokens of one model; name one");
   }
   if (!options.acceptance.empty() && !options.save_tokens.empty()) {
-    throw Failure(ExitCode::usage, "--save-tokens keeps texts, and with --synthetic-acceptance they say nothing; leave one out");
+    fail(ExitCode::usage, "--save-tokens keeps texts, and with --synthetic-acceptance they say nothing; leave one out");
   }
   for (const std::string& drafter : drafters) {
     skipstone_session_params params = options.sampling;
@@ -130,12 +130,11 @@ void check_sweep(BenchOptions& options, const std::vector<std::string>& drafters
 std::vector<bench::Test> check_call_preset(const BenchOptions& options) {
   const bench::TestLists& tests = options.tests;
   if (!tests.prompt.empty() || !tests.pairs.empty() || !tests.rows.empty() || !tests.depth.empty() || !options.generate.empty()) {
-    throw Failure(ExitCode::usage,
-                  fmt::format("preset {} brings its own tests; leave -p, -n, -d, --pg and --rows out", bench::call_preset));
+    fail(ExitCode::usage, "preset {} brings its own tests; leave -p, -n, -d, --pg and --rows out", bench::call_preset);
   }
   if (!options.plot.empty()) {
     if (options.models.size() + options.synthetic.size() > 1) {
-      throw Failure(ExitCode::usage, "--plot draws the result of one model; name one");
+      fail(ExitCode::usage, "--plot draws the result of one model; name one");
     }
     check_writable(options.plot);
   }
@@ -144,19 +143,19 @@ std::vector<bench::Test> check_call_preset(const BenchOptions& options) {
 
 std::vector<bench::Test> check_speed(BenchOptions& options) {
   const bool calls = options.preset == bench::call_preset;
-  if (!calls && !options.plot.empty()) throw Failure(ExitCode::usage, "--plot draws what a --preset measures; name one");
+  if (!calls && !options.plot.empty()) fail(ExitCode::usage, "--plot draws what a --preset measures; name one");
   if (!options.drafters.empty() || !options.save_tokens.empty() || (!options.preset.empty() && !calls) || options.limit != 0 ||
       options.read_once) {
-    throw Failure(ExitCode::usage,
-                  "--draft (SKIPSTONE_DRAFT), --preset, --limit, --read-once and --save-tokens need texts to continue; name a file of them "
-                  "with --prompts FILE");
+    fail(ExitCode::usage,
+         "--draft (SKIPSTONE_DRAFT), --preset, --limit, --read-once and --save-tokens need texts to continue; name a file of them "
+         "with --prompts FILE");
   }
   options.tests.generate = options.generate;
   const std::vector<bench::Test> tests = calls ? check_call_preset(options) : bench::make_tests(options.tests);
   repetitions(options, 5);
   const std::uint32_t needed = bench::needed_context(tests), given = options.engine.context;
   if (given != 0 && given < needed) {
-    throw Failure(ExitCode::usage, fmt::format("the tests need a context of {} tokens, and --ctx is {}", needed, given));
+    fail(ExitCode::usage, "the tests need a context of {} tokens, and --ctx is {}", needed, given);
   }
   if (given == 0) options.engine.context = (needed + 255) / 256 * 256;
   return tests;
@@ -169,7 +168,7 @@ void write_result(const std::string& text, const std::string& file) {
       return write_file(file, text);
     } catch (const Failure& failure) {
       Output(false).write(text);
-      throw Failure(failure.code(), fmt::format("{}; the result is on standard output", failure.what()));
+      fail(failure.code(), "{}; the result is on standard output", failure.what());
     }
   }
   Output(false).write(text);
@@ -227,7 +226,7 @@ std::exception_ptr measure_each(const std::vector<std::string>& models, std::vec
     }
     if (failed || interrupt::requested()) break;
   }
-  if (results.empty()) throw Failure(ExitCode::interrupted, "interrupted before anything was measured completely");
+  if (results.empty()) fail(ExitCode::interrupted, "interrupted before anything was measured completely");
   return failed;
 }
 
@@ -258,7 +257,7 @@ ExitCode measure_drafters(BenchOptions& options) {
   write_result(bench::report(sweeps, bench::format_of(options.format)), options.output);
   if (!options.save_tokens.empty()) write_file(options.save_tokens, bench::plain_tokens(sweeps.front()));
   for (const Sweep& sweep : sweeps) {
-    if (const std::string sentence = bench::lossless_violation(sweep); !sentence.empty()) throw Failure(ExitCode::failure, sentence);
+    if (const std::string sentence = bench::lossless_violation(sweep); !sentence.empty()) fail(ExitCode::failure, "{}", sentence);
   }
   return conclude(failed);
 }

@@ -41,7 +41,7 @@ Preset dv_table4(const PresetModel& model) {
 /// Draft & Verify, figure 4: how many sublayers are skipped. Nested sets: attention sublayers by their cosine, two of them for every MLP
 /// (the proportion of the paper's best sets), the MLPs of the same layers; the first and the last layer stay whole.
 Preset dv_fig4(const PresetModel& model) {
-  if (model.layers < 4) throw Failure(ExitCode::usage, "preset dv-fig4 needs a model of at least 4 layers");
+  if (model.layers < 4) fail(ExitCode::usage, "preset dv-fig4 needs a model of at least 4 layers");
   std::vector<std::uint32_t> order(model.layers - 2);
   std::iota(order.begin(), order.end(), 1u);
   std::ranges::stable_sort(order, [&](std::uint32_t a, std::uint32_t b) { return model.attention_cosine[a] > model.attention_cosine[b]; });
@@ -79,7 +79,7 @@ Preset asd_table5(const PresetModel&) {
 
 /// LayerSkip, figures of section 6: exit layer by number of drafts.
 Preset layerskip_sweep(const PresetModel& model) {
-  if (model.layers < 2) throw Failure(ExitCode::usage, "preset layerskip-sweep needs a model of at least 2 layers");
+  if (model.layers < 2) fail(ExitCode::usage, "preset layerskip-sweep needs a model of at least 2 layers");
   Preset preset{"", "Exit layer and number of drafts", "exit layer E", false, PlotOf::speedup, {}};
   for (const int k : {2, 4, 6, 8}) {
     std::uint32_t last = 0;
@@ -181,7 +181,7 @@ Preset make_preset(std::string_view name, const PresetModel& model) {
     preset.name = name;
     return preset;
   }
-  throw Failure(ExitCode::usage, fmt::format("there is no preset '{}'; there are {}", name, preset_names()));
+  fail(ExitCode::usage, "there is no preset '{}'; there are {}", name, preset_names());
 }
 
 Plot plot_of(const Preset& preset, const Sweep& sweep) {

@@ -22,7 +22,7 @@ PresetModel preset_model(const skipstone::Engine& engine, const Prompt& prompt, 
   PresetModel model{info.layers, info.exit_layer, preset.skip_set, statistics.attention_cosine};
   if (model.skip_set.empty()) model.skip_set = statistics.skip_set;
   if (model.skip_set.empty()) {
-    throw Failure(ExitCode::usage, "ASD skips nothing on the first prompt, so there is no set for this preset; name one with --skip-set");
+    fail(ExitCode::usage, "ASD skips nothing on the first prompt, so there is no set for this preset; name one with --skip-set");
   }
   return model;
 }

@@ -19,11 +19,6 @@ namespace {
 
 constexpr std::size_t most_bytes = std::size_t{256} << 20U;
 
-template <typename... Arguments>
-[[noreturn]] void refuse(fmt::format_string<Arguments...> sentence, Arguments&&... arguments) {
-  throw Failure(ExitCode::usage, fmt::format(sentence, std::forward<Arguments>(arguments)...));
-}
-
 struct Close {
   void operator()(gzFile_s* file) const noexcept { gzclose(file); }
 };
@@ -32,20 +27,21 @@ struct Close {
 std::string read_all(const std::string& path) {
   errno = 0;
   const std::unique_ptr<gzFile_s, Close> file(gzopen(path.c_str(), "rb"));
-  if (!file) refuse("the prompts in '{}' cannot be read: {}", path, std::strerror(errno == 0 ? ENOMEM : errno));
+  if (!file) fail(ExitCode::usage, "the prompts in '{}' cannot be read: {}", path, std::strerror(errno == 0 ? ENOMEM : errno));
   std::string bytes;
   std::array<char, 65536> buffer{};
   while (true) {
     const int got = gzread(file.get(), buffer.data(), static_cast<unsigned>(buffer.size()));
     if (got > 0) bytes.append(buffer.data(), static_cast<std::size_t>(got));
-    if (bytes.size() > most_bytes) refuse("the prompts in '{}' are more than {} MiB", path, most_bytes >> 20U);
+    if (bytes.size() > most_bytes) fail(ExitCode::usage, "the prompts in '{}' are more than {} MiB", path, most_bytes >> 20U);
     if (got <= 0) break;
   }
   // A compressed file that is cut off reads like one that ends, but for the state it leaves.
   int state = Z_OK;
   const char* reason = gzerror(file.get(), &state);
-  if (state == Z_ERRNO) refuse("the prompts in '{}' cannot be read: {}", path, std::strerror(errno));
-  if (state != Z_OK && state != Z_STREAM_END) refuse("the prompts in '{}' cannot be expanded, the file is damaged: {}", path, reason);
+  if (state == Z_ERRNO) fail(ExitCode::usage, "the prompts in '{}' cannot be read: {}", path, std::strerror(errno));
+  if (state != Z_OK && state != Z_STREAM_END)
+    fail(ExitCode::usage, "the prompts in '{}' cannot be expanded, the file is damaged: {}", path, reason);
   return bytes;
 }
 
@@ -65,13 +61,13 @@ Prompt parse_line(std::string_view line, const std::string& file, std::size_t nu
   try {
     value = skipstone::parse_json<skipstone::SortedJson>(line, "the line");
   } catch (const skipstone::Error& error) {
-    refuse("{}, line {} is not JSON: {}", file, number, error.what());
+    fail(ExitCode::usage, "{}, line {} is not JSON: {}", file, number, error.what());
   }
   const skipstone::SortedJson* prompt = find_prompt(value);
   if (prompt == nullptr)
-    refuse("{}, line {} has no prompt; one of the fields prompt, question, turns and text has to hold it", file, number);
-  if (!prompt->is_string()) refuse("{}, line {}: the prompt is not a text", file, number);
-  if (prompt->get_ref<const std::string&>().empty()) refuse("{}, line {}: the prompt is empty", file, number);
+    fail(ExitCode::usage, "{}, line {} has no prompt; one of the fields prompt, question, turns and text has to hold it", file, number);
+  if (!prompt->is_string()) fail(ExitCode::usage, "{}, line {}: the prompt is not a text", file, number);
+  if (prompt->get_ref<const std::string&>().empty()) fail(ExitCode::usage, "{}, line {}: the prompt is empty", file, number);
   const auto category = value.is_object() ? value.find("category") : value.end();
   const bool named = value.is_object() && category != value.end() && category->is_string();
   return {prompt->get<std::string>(), number, named ? category->get<std::string>() : std::string()};
@@ -101,11 +97,11 @@ std::vector<Prompt> read_prompts(const std::string& file, std::size_t limit) {
   std::string_view name = file;
   if (name.ends_with(".gz")) name.remove_suffix(3);
   if (!name.ends_with(".jsonl") && !name.ends_with(".txt")) {
-    refuse("'{}' is no file of prompts; its name has to end in .jsonl or .txt, or with .gz behind that", file);
+    fail(ExitCode::usage, "'{}' is no file of prompts; its name has to end in .jsonl or .txt, or with .gz behind that", file);
   }
   std::string bytes = read_all(file);
   std::vector<Prompt> prompts = name.ends_with(".txt") ? whole_text(std::move(bytes)) : parse_lines(bytes, file, limit);
-  if (prompts.empty()) refuse("there is no prompt in '{}'", file);
+  if (prompts.empty()) fail(ExitCode::usage, "there is no prompt in '{}'", file);
   return prompts;
 }
 

@@ -73,7 +73,7 @@ const char* const format_names = "md, csv, json, jsonl and sql";
 bool is_format(const std::string& name) { return formats.count(name) == 1; }
 
 Format format_of(const std::string& name) {
-  if (!is_format(name)) throw Failure(ExitCode::usage, fmt::format("there is no format '{}'; there are {}", name, format_names));
+  if (!is_format(name)) fail(ExitCode::usage, "there is no format '{}'; there are {}", name, format_names);
   return formats.at(name);
 }
 

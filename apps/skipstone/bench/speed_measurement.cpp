@@ -38,8 +38,7 @@ Speed setup(const skipstone::Engine& engine, const std::string& model_path, std:
   speed.copy_bandwidth = copy_bandwidth;
   for (const Test& test : tests) {
     if (test.rows > info.max_rows) {
-      throw Failure(ExitCode::usage,
-                    fmt::format("--rows {} cannot be measured; a pass verifies 1 to {} rows on this device", test.rows, info.max_rows));
+      fail(ExitCode::usage, "--rows {} cannot be measured; a pass verifies 1 to {} rows on this device", test.rows, info.max_rows);
     }
     speed.results.push_back({test, {}});
   }

@@ -26,8 +26,7 @@ std::vector<std::string> split(const std::string& list) {
 std::uint32_t number(const std::string& option, const std::string& item, const std::string& list, std::uint32_t least) {
   const auto value = skipstone::parse_number<std::uint32_t>(item);
   if (!value || *value < least || *value > most) {
-    throw Failure(ExitCode::usage,
-                  fmt::format("{} {} cannot be measured: '{}' is no number from {} to {}", option, list, item, least, most));
+    fail(ExitCode::usage, "{} {} cannot be measured: '{}' is no number from {} to {}", option, list, item, least, most);
   }
   return *value;
 }
@@ -37,7 +36,7 @@ std::vector<Test> pairs_of(const std::vector<std::string>& lists) {
   for (const std::string& list : lists) {
     const std::vector<std::string> items = split(list);
     if (items.size() != 2) {
-      throw Failure(ExitCode::usage, fmt::format("--pg {} cannot be measured: it takes two numbers, prompt and generated tokens", list));
+      fail(ExitCode::usage, "--pg {} cannot be measured: it takes two numbers, prompt and generated tokens", list);
     }
     tests.push_back({.prompt = number("--pg", items[0], list, 1), .generate = number("--pg", items[1], list, 1)});
   }
@@ -84,7 +83,7 @@ std::vector<Test> make_tests(const TestLists& lists) {
   for (const std::uint32_t n : rows) tests.push_back({.rows = n});
   if (lists.prompt.empty() && lists.generate.empty() && tests.empty()) tests = {{.prompt = 512}, {.generate = 128}};
   std::erase_if(tests, [](const Test& test) { return test.tokens() == 0; });
-  if (tests.empty()) throw Failure(ExitCode::usage, "there is nothing to measure: -p and -n are 0, and neither --pg nor --rows is there");
+  if (tests.empty()) fail(ExitCode::usage, "there is nothing to measure: -p and -n are 0, and neither --pg nor --rows is there");
 
   std::vector<std::uint32_t> depths = number_list("-d", lists.depth, 0);
   if (depths.empty()) depths = {0};
@@ -122,7 +121,7 @@ std::vector<std::string> synthetic_list(const std::vector<std::string>& lists) {
       const std::size_t colon = item.find(':');
       if (colon != std::string::npos) name = item.substr(0, colon);
       if (name.empty()) {
-        throw Failure(ExitCode::usage, fmt::format("--synthetic {} names no model; say NAME:TYPE, as llama-2-7b:q4_0", list));
+        fail(ExitCode::usage, "--synthetic {} names no model; say NAME:TYPE, as llama-2-7b:q4_0", list);
       }
       models.push_back(colon == std::string::npos ? fmt::format("{}:{}", name, item) : item);
     }

@@ -43,15 +43,15 @@ std::vector<skipstone_token> tokenize(const skipstone::Engine& engine, const Pro
     return engine.tokenize(prompt.text);
   } catch (const skipstone::error& error) {
     if (error.status() != SKIPSTONE_INVALID_ARGUMENT) throw;
-    throw Failure(ExitCode::usage, fmt::format("{}, {}: {}", file, place_of(prompt), error.what()));
+    fail(ExitCode::usage, "{}, {}: {}", file, place_of(prompt), error.what());
   }
 }
 
 /// Any tokens will do, the same each time.
 void make_prompt(const skipstone::Engine& engine, std::uint32_t tokens, Sweep& sweep) {
   if (tokens + sweep.setup.max_tokens > sweep.setup.context) {
-    throw Failure(ExitCode::usage, fmt::format("a prompt of {} tokens leaves no room for {} more in a context of {}", tokens,
-                                               sweep.setup.max_tokens, sweep.setup.context));
+    fail(ExitCode::usage, "a prompt of {} tokens leaves no room for {} more in a context of {}", tokens, sweep.setup.max_tokens,
+         sweep.setup.context);
   }
   std::mt19937 random(1);
   SweepPrompt& prompt = sweep.prompts.emplace_back();
@@ -72,7 +72,7 @@ void choose_prompts(const skipstone::Engine& engine, const std::vector<Prompt>& 
   }
   sweep.prompts_skipped = skipped.size();
   const auto room = fmt::format("no room for {} tokens more in a context of {}", setup.max_tokens, setup.context);
-  if (sweep.prompts.empty()) throw Failure(ExitCode::usage, fmt::format("every prompt of {} leaves {}", setup.prompts_file, room));
+  if (sweep.prompts.empty()) fail(ExitCode::usage, "every prompt of {} leaves {}", setup.prompts_file, room);
   if (skipped.empty()) return;
   constexpr std::size_t most_named = 12;
   const std::string more = skipped.size() > most_named ? fmt::format(" and {} more", skipped.size() - most_named) : "";

@@ -41,8 +41,7 @@ std::string history_file() {
 /// What is better found before a model is loaded.
 chat::AnswerLimits limits(const Options& options) {
   if (options.max_tokens < -1 || options.max_tokens > std::numeric_limits<std::int32_t>::max()) {
-    throw Failure(ExitCode::usage,
-                  fmt::format("-n {} is no number of tokens; 0 or more, or -1 to go on until the context is full", options.max_tokens));
+    fail(ExitCode::usage, "-n {} is no number of tokens; 0 or more, or -1 to go on until the context is full", options.max_tokens);
   }
   skipstone::check(skipstone_session_check_params(&options.sampling));
   chat::AnswerLimits all{.stop = options.stop};

@@ -52,12 +52,11 @@ class PlainInput : public LineInput {
     const ssize_t bytes = ::read(STDIN_FILENO, block.data(), block.size());
     if (bytes > 0) {
       held_.append(block.data(), static_cast<std::size_t>(bytes));
-      if (held_.size() > longest_line)
-        throw Failure(ExitCode::usage, "a line of standard input is longer than 64 MiB; no context holds it");
+      if (held_.size() > longest_line) fail(ExitCode::usage, "a line of standard input is longer than 64 MiB; no context holds it");
     } else if (bytes == 0) {
       ended_ = true;
     } else if (errno != EINTR) {
-      throw Failure(ExitCode::failure, fmt::format("standard input cannot be read: {}", std::strerror(errno)));
+      fail(ExitCode::failure, "standard input cannot be read: {}", std::strerror(errno));
     }
   }
 
