@@ -47,16 +47,12 @@ void convert(const ConvertOptions& options) {
   params.exit_layer = options.exit_layer;
   params.pre_tokenizer = options.pre.c_str();
   params.overwrite = options.force ? 1 : 0;
-  Progress progress;
   try {
-    skipstone::convert(params, [&progress](const char* stage, double done) {
-      progress.update(stage, done);
-      return !interrupt::requested();
-    });
+    Progress progress;
+    skipstone::convert(params, progress.until_interrupted());
   } catch (const skipstone::error& error) {
     fail(exit_code(error.status(), true), "{}", error.what());
   }
-  progress.clear();
   Output output(false);
   output.write(report_text(options.output));
 }

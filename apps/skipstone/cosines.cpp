@@ -27,17 +27,13 @@ void print_cosines(const std::string& model, const EngineOptions& engine_options
   interrupt::install();
   const skipstone::Engine engine = load_engine(model, engine_options);
   std::string report;
-  Progress progress;
   try {
-    report = skipstone::cosines(engine, prompts, [&](const char* stage, double done) {
-      progress.update(stage, done);
-      return !interrupt::requested();
-    });
+    Progress progress;
+    report = skipstone::cosines(engine, prompts, progress.until_interrupted());
   } catch (const skipstone::error& error) {
     if (error.status() == SKIPSTONE_CANCELLED) fail(ExitCode::interrupted, "{}", error.what());
     throw;
   }
-  progress.clear();
   const auto document = skipstone::Json::parse(report);
   if (!options.plot.empty()) write_file(options.plot, bench::svg(cosine_plot(document)));
   Output output(false);

@@ -42,18 +42,13 @@ void print_costs(const std::string& model, const EngineOptions& options, bool js
   interrupt::install();
   const std::string path = model.empty() ? bundled_model() : model;
   const skipstone::Engine engine = load_engine(path, options);
-  Progress progress;
   std::string report;
   try {
-    report = skipstone::costs(engine, [&](const char* stage, double done) {
-      progress.update(stage, done);
-      return !interrupt::requested();
-    });
+    Progress progress;
+    report = skipstone::costs(engine, progress.until_interrupted());
   } catch (const skipstone::error& error) {
-    progress.clear();
     throw_load_failure(error, path);
   }
-  progress.clear();
   Output output(false);
   output.write(json ? report + "\n" : costs_text(Json::parse(report)));
 }

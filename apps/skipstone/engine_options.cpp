@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "exit_code.h"
-#include "interrupt.h"
 #include "json/json.h"
 #include "number_option.h"
 #include "progress.h"
@@ -13,10 +12,7 @@ namespace {
 
 skipstone::Engine load(const skipstone_engine_params& params) {
   Progress progress;
-  return skipstone::Engine(params, [&progress](const char* stage, double done) {
-    progress.update(stage, done);
-    return !interrupt::requested();
-  });
+  return skipstone::Engine(params, progress.until_interrupted());
 }
 
 /// "Not found" and "unsupported" are said of files and of devices.

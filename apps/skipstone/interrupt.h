@@ -1,7 +1,7 @@
 // Ctrl-C: the first one asks for a clean stop, the second one ends the program at once; in a conversation it stops what goes on.
 #pragma once
 
-#include "skipstone/skipstone.h"
+#include "skipstone/skipstone.hpp"
 
 namespace cli::interrupt {
 
@@ -26,6 +26,15 @@ bool take_resized();
 
 /// The session that a signal cancels; null for none. To be cleared before the session goes.
 void set_session(skipstone_session* session);
+
+/// The session that a signal cancels while this is there: none that is gone, nor one that generates nothing.
+class Interruptible {
+ public:
+  explicit Interruptible(const skipstone::Session& session) { set_session(session.get()); }
+  ~Interruptible() { set_session(nullptr); }
+  Interruptible(const Interruptible&) = delete;
+  Interruptible& operator=(const Interruptible&) = delete;
+};
 
 /// Waits until standard input can be read; false where a signal came first.
 bool wait_for_input();

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/escape.h"
+#include "interrupt.h"
 #include "output.h"
 
 namespace cli {
@@ -31,6 +32,13 @@ void Progress::update(const std::string& stage, double done) {
   winsize size{};
   const std::size_t columns = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
   write_error(fmt::format("\r\033[K{:.{}} {:3.0f} %", skipstone::escaped(stage), columns > 8 ? columns - 7 : 1, 100.0 * done));
+}
+
+std::function<bool(const char*, double)> Progress::until_interrupted() {
+  return [this](const char* stage, double done) {
+    update(stage, done);
+    return !interrupt::requested();
+  };
 }
 
 void Progress::clear() {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <string>
 
 namespace cli {
@@ -15,6 +16,9 @@ class Progress {
 
   /// `done`: 0 to 1. On a terminal one line that changes; elsewhere one line a stage.
   void update(const std::string& stage, double done);
+
+  /// What the library's calls report to: update(), until Ctrl-C ends the call. The line has to outlive it.
+  std::function<bool(const char*, double)> until_interrupted();
 
   /// Takes the line away; to be called before anything else is printed.
   void clear();

@@ -53,17 +53,13 @@ void quantize(const QuantizeOptions& options) {
   params.sparse = options.sparse.c_str();
   params.scores = options.scores.c_str();
   params.calibration_path = options.calibration.c_str();
-  Progress progress;
   std::string report;
   try {
-    report = skipstone::quantize(params, [&progress](const char* stage, double done) {
-      progress.update(stage, done);
-      return !interrupt::requested();
-    });
+    Progress progress;
+    report = skipstone::quantize(params, progress.until_interrupted());
   } catch (const skipstone::error& error) {
     fail(exit_code(error.status(), true), "{}", error.what());
   }
-  progress.clear();
   Output output(false);
   output.write(options.json ? report + "\n" : report_text(Json::parse(report)));
 }

@@ -106,15 +106,6 @@ std::uint32_t token_limit(const RunOptions& options) {
   return options.max_tokens < 0 ? std::numeric_limits<std::uint32_t>::max() : static_cast<std::uint32_t>(options.max_tokens);
 }
 
-/// Takes care that a signal never meets a session that is gone.
-class Interruptible {
- public:
-  explicit Interruptible(skipstone::Session& session) { interrupt::set_session(session.get()); }
-  ~Interruptible() { interrupt::set_session(nullptr); }
-  Interruptible(const Interruptible&) = delete;
-  Interruptible& operator=(const Interruptible&) = delete;
-};
-
 skipstone::Json result_json(const RunOptions& options, const std::string& model, const Prompt& prompt, const std::string& text,
                             const skipstone::Engine& engine, skipstone::Session& session) {
   const RunStatistics statistics = read_statistics(session);
@@ -140,7 +131,7 @@ ExitCode generate(const RunOptions& options, const std::string& model, Prompt pr
   const std::vector<float> logits = options.logits > 0 ? first_logits(engine, prompt.tokens, options.logits) : std::vector<float>();
   skipstone::Session session = make_session(engine, session_params(options));
   session.set_stop(options.stop);
-  const Interruptible interruptible(session);
+  const interrupt::Interruptible interruptible(session);
 
   // The prompt is written with the first token, so that nothing stands on standard output where the prompt is refused.
   Output output(!options.json && wants_colour(options.colour));

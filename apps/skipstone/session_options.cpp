@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "exit_code.h"
-#include "interrupt.h"
 #include "number_option.h"
 #include "progress.h"
 
@@ -37,10 +36,7 @@ void add_draft_options(CLI::App& command, DraftOptions& options) {
 skipstone::Session make_session(const skipstone::Engine& engine, const skipstone_session_params& params) {
   Progress progress;
   try {
-    return skipstone::Session(engine, params, [&progress](const char* stage, double done) {
-      progress.update(stage, done);
-      return !interrupt::requested();
-    });
+    return skipstone::Session(engine, params, progress.until_interrupted());
   } catch (const skipstone::error& error) {
     if (error.status() == SKIPSTONE_CANCELLED) fail(ExitCode::interrupted, "interrupted before anything was generated");
     throw;

@@ -60,18 +60,13 @@ ExitCode tune(const TuneOptions& options) {
   interrupt::install();
   const std::string model = options.model.empty() ? bundled_model() : options.model;
   Output output(false);
-  Progress progress;
   std::string report;
   try {
-    report = skipstone::tune_device(engine_params(model, options.engine), options.seconds, [&](const char* stage, double done) {
-      progress.update(stage, done);
-      return !interrupt::requested();
-    });
+    Progress progress;
+    report = skipstone::tune_device(engine_params(model, options.engine), options.seconds, progress.until_interrupted());
   } catch (const skipstone::error& error) {
-    progress.clear();
     throw_load_failure(error, model);
   }
-  progress.clear();
   output.write(options.json ? report + "\n" : report_text(Json::parse(report)));
   return ExitCode::ok;
 }

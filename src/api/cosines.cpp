@@ -50,9 +50,6 @@ Json reading_json(const SublayerCosines& cosines) {
 }
 
 }  // namespace
-}  // namespace skipstone::api
-
-namespace skipstone::api {
 
 template <>
 skipstone_cosine_params defaults<skipstone_cosine_params>() {
@@ -85,16 +82,16 @@ skipstone_status skipstone_cosines(skipstone_engine* handle, const skipstone_cos
     const engine::SublayerCosines cosines = engine::measure_cosines(engine, prompts, progress);
     const auto parts = engine.costs(progress).parts(1).value();
     const Json document = {{"model", engine.config().name},
-                                {"fingerprint", engine.model_fingerprint()},
-                                {"device", engine.device().name},
-                                {"driver", engine.device().driver_name},
-                                {"layers", engine.config().layers},
-                                {"prompts", cosines.reading.size()},
-                                {"left_out", cosines.left_out},
-                                {"tokens", cosines.tokens},
-                                {"attention", api::sublayers_json(cosines.attention, parts.attention)},
-                                {"mlp", api::sublayers_json(cosines.mlp, parts.mlp)},
-                                {"reading", api::reading_json(cosines)}};
+                           {"fingerprint", engine.model_fingerprint()},
+                           {"device", engine.device().name},
+                           {"driver", engine.device().driver_name},
+                           {"layers", engine.config().layers},
+                           {"prompts", cosines.reading.size()},
+                           {"left_out", cosines.left_out},
+                           {"tokens", cosines.tokens},
+                           {"attention", api::sublayers_json(cosines.attention, parts.attention)},
+                           {"mlp", api::sublayers_json(cosines.mlp, parts.mlp)},
+                           {"reading", api::reading_json(cosines)}};
     *json = api::copy_string(api::print(document));
   });
 }

@@ -36,7 +36,8 @@ Json examine(const skipstone_doctor_params& params) {
   const auto report = [&](const selftest::Result& result) {
     if (!result.passed) ++failures;
     if (params.check == nullptr) return;
-    const skipstone_check check{result.kernel.c_str(), result.name.c_str(), result.detail.c_str(), result.passed ? 1 : 0, sizeof(skipstone_check)};
+    const skipstone_check check{result.kernel.c_str(), result.name.c_str(), result.detail.c_str(), result.passed ? 1 : 0,
+                                sizeof(skipstone_check)};
     if (params.check(&check, params.user_data) != 0) fail(Code::cancelled, "the self-test was stopped before its end");
   };
   const auto depth = params.full != 0 ? selftest::Depth::full : selftest::Depth::quick;
@@ -64,9 +65,6 @@ Json examine(const skipstone_doctor_params& params) {
 }
 
 }  // namespace
-}  // namespace skipstone::api
-
-namespace skipstone::api {
 
 template <>
 skipstone_doctor_params defaults<skipstone_doctor_params>() {

@@ -134,9 +134,6 @@ Json describe(const skipstone_inspect_params& params) {
 }
 
 }  // namespace
-}  // namespace skipstone::api
-
-namespace skipstone::api {
 
 template <>
 skipstone_inspect_params defaults<skipstone_inspect_params>() {

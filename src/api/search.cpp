@@ -31,9 +31,7 @@ class GivenStrategy final : public spec::search::Strategy {
     text.back() = '\0';
     return exec::LayerPlan::parse(text.data(), layers_);
   }
-  void tell(const exec::LayerPlan& set, double value) override {
-    callbacks_.tell(set.print(layers_).c_str(), value, callbacks_.user_data);
-  }
+  void tell(const exec::LayerPlan& set, double value) override { callbacks_.tell(set.print(layers_).c_str(), value, callbacks_.user_data); }
 
  private:
   skipstone_search_strategy callbacks_;
@@ -56,7 +54,8 @@ engine::SearchOptions options_from(const skipstone_tune_params& params, const en
   options.baseline = params.baseline != 0;
   if (params.progress != nullptr) {
     options.progress = [&params](const engine::SearchEvent& event) {
-      const skipstone_tune_step step{event.stage.c_str(), event.done,     event.seconds, event.evaluations, event.speedup, event.skip_set.c_str(),
+      const skipstone_tune_step step{event.stage.c_str(),    event.done,    event.seconds,
+                                     event.evaluations,      event.speedup, event.skip_set.c_str(),
                                      event.strategy.c_str(), sizeof(step)};
       return params.progress(&step, params.user_data) == 0;
     };
@@ -115,9 +114,6 @@ Json report_json(const engine::SearchReport& report) {
 }
 
 }  // namespace
-}  // namespace skipstone::api
-
-namespace skipstone::api {
 
 template <>
 skipstone_tune_params defaults<skipstone_tune_params>() {

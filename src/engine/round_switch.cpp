@@ -1,19 +1,9 @@
 #include "engine/round_switch.h"
 
-#include <algorithm>
-
 #include "base/log.h"
+#include "engine/median.h"
 
 namespace skipstone::engine {
-namespace {
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
-}  // namespace
 
 void RoundSwitch::took(double seconds, std::uint32_t rows) {
   if (!measures()) return;

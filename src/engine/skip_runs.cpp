@@ -9,12 +9,6 @@
 namespace skipstone::engine {
 namespace {
 
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 std::unique_ptr<Session> session_of(const std::shared_ptr<Engine>& engine, const std::string& draft) {
   SessionOptions options;
   options.draft = draft;

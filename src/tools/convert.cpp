@@ -2,8 +2,9 @@
 #include "convert/convert.h"
 
 #include "api/guard.h"
-#include "skipstone/tools.h"
 #include "convert/tensor_type.h"
+#include "skipstone/tools.h"
+#include "tools/progress.h"
 
 namespace skipstone::api {
 namespace {
@@ -16,18 +17,11 @@ void run(const skipstone_convert_params& params) {
   options.exit_layer = params.exit_layer;
   options.pre_tokenizer = text_or_empty(params.pre_tokenizer);
   options.overwrite = params.overwrite != 0;
-  if (params.progress != nullptr) {
-    options.progress = [&](std::uint64_t written, std::uint64_t total) {
-      return params.progress("converting", static_cast<double>(written) / static_cast<double>(total), params.user_data) == 0;
-    };
-  }
+  options.progress = progress_of(params, "converting");
   convert::convert(options);
 }
 
 }  // namespace
-}  // namespace skipstone::api
-
-namespace skipstone::api {
 
 template <>
 skipstone_convert_params defaults<skipstone_convert_params>() {

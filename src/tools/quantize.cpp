@@ -9,6 +9,7 @@
 #include "gguf/gguf.h"
 #include "json/json.h"
 #include "skipstone/tools.h"
+#include "tools/progress.h"
 
 namespace skipstone::api {
 namespace {
@@ -33,22 +34,13 @@ Json quantize(const skipstone_quantize_params& params) {
     fail(Code::invalid_argument, "scores choose the weights of sparse matrices; say which pattern (--sparse 2:4)");
   }
   options.calibration = text_or_empty(params.calibration_path);
-  if (params.progress != nullptr) {
-    options.calibration_progress = [&](std::uint64_t done, std::uint64_t total) {
-      return params.progress("calibrating", static_cast<double>(done) / static_cast<double>(total), params.user_data) == 0;
-    };
-    options.progress = [&](std::uint64_t written, std::uint64_t total) {
-      return params.progress("quantising", static_cast<double>(written) / static_cast<double>(total), params.user_data) == 0;
-    };
-  }
+  options.calibration_progress = progress_of(params, "calibrating");
+  options.progress = progress_of(params, "quantising");
   convert::quantize(options);
   return {{"input", file_json(options.input)}, {"output", file_json(options.output)}};
 }
 
 }  // namespace
-}  // namespace skipstone::api
-
-namespace skipstone::api {
 
 template <>
 skipstone_quantize_params defaults<skipstone_quantize_params>() {

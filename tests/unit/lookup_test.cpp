@@ -14,14 +14,9 @@ namespace skipstone::spec {
 namespace {
 
 using test::ends_of;
+using test::index_of;
 using test::repetitive_text;
 using Text = std::vector<Token>;
-
-Occurrences index_of(const Text& text) {
-  Occurrences index;
-  for (const Token token : text) index.append(token);
-  return index;
-}
 
 Text drafts_of(const Proposal& proposal) {
   EXPECT_TRUE(proposal.tree.is_chain());

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sample/sampler.h"
+#include "spec/occurrences.h"
 
 namespace skipstone::spec::test {
 
@@ -36,6 +37,12 @@ inline std::vector<std::uint32_t> ends_of(std::span<const Token> phrase, std::sp
     if (std::ranges::equal(text.subspan(start, phrase.size()), phrase)) ends.push_back(static_cast<std::uint32_t>(start + phrase.size()));
   }
   return ends;
+}
+
+inline Occurrences index_of(std::span<const Token> text) {
+  Occurrences index;
+  for (const Token token : text) index.append(token);
+  return index;
 }
 
 inline std::vector<std::uint32_t> sorted(std::vector<std::uint32_t> values) {

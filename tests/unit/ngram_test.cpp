@@ -17,14 +17,9 @@ namespace skipstone::spec {
 namespace {
 
 using test::ends_of;
+using test::index_of;
 using test::repetitive_text;
 using Text = std::vector<Token>;
-
-Occurrences index_of(const Text& text) {
-  Occurrences index;
-  for (const Token token : text) index.append(token);
-  return index;
-}
 
 std::vector<Text> tokens_of(std::span<const NgramRow> rows) {
   std::vector<Text> tokens;

@@ -13,18 +13,7 @@ namespace {
 
 constexpr std::size_t prompt_end_bytes = 256;  // of the prompt's end that a parser gets: enough for any tag
 
-std::string json_text(const skipstone::Json& json) {
-  return json.dump(-1, ' ', false, skipstone::Json::error_handler_t::strict);
-}
-
-/// Takes care that a signal never meets a session that is gone, nor one that generates nothing.
-class Interruptible {
- public:
-  explicit Interruptible(skipstone::Session& session) { interrupt::set_session(session.get()); }
-  ~Interruptible() { interrupt::set_session(nullptr); }
-  Interruptible(const Interruptible&) = delete;
-  Interruptible& operator=(const Interruptible&) = delete;
-};
+std::string json_text(const skipstone::Json& json) { return json.dump(-1, ' ', false, skipstone::Json::error_handler_t::strict); }
 
 std::optional<Piece> piece_of(const skipstone_chat_event& event) {
   switch (event.kind) {
@@ -133,7 +122,7 @@ Turn SessionAnswerer::answer(const Conversation& conversation, const std::functi
     return true;
   };
   try {
-    const Interruptible interruptible(*session_);
+    const interrupt::Interruptible interruptible(*session_);
     session_->generate(tokens, limits_.tokens, [&](const skipstone_chunk& chunk) {
       drafted = chunk.drafted != 0;
       ended = ended || !push(parser, chunk, on_event);
