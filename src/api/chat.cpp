@@ -7,7 +7,6 @@
 #include <new>
 #include <string>
 
-#include "api/chat_handle.h"
 #include "api/guard.h"
 #include "api/handles.h"
 #include "chat/builtin_templates.h"

@@ -3,8 +3,8 @@
 #include <memory>
 #include <string>
 
-#include "api/chat_handle.h"
 #include "api/guard.h"
+#include "api/handles.h"
 #include "base/escape.h"
 #include "chat/output/output_parser.h"
 #include "json/json.h"

@@ -8,9 +8,15 @@
 
 #include "api/stream.h"
 #include "base/status.h"
+#include "chat/prompt_writer.h"
 #include "engine/engine.h"
 #include "skipstone/session.h"
 #include "spec/loop.h"
+
+struct skipstone_chat {
+  std::shared_ptr<const skipstone::chat::PromptWriter> writer;
+  std::vector<const char*> stop_strings;  ///< the writer's, as C has them
+};
 
 struct skipstone_engine {
   std::shared_ptr<skipstone::engine::Engine> engine;

@@ -11,8 +11,8 @@
 #include "text/end_tokens.h"
 #include "text/pretokenizer.h"
 #include "text/token_flags.h"
+#include "text/tokenizer.h"
 #include "text/utf8.h"
-#include "text/vocabulary_check.h"
 
 namespace skipstone::convert {
 namespace {

@@ -6,7 +6,6 @@
 #include "text/segmenter.h"
 #include "text/special_tokens.h"
 #include "text/token_flags.h"
-#include "text/vocabulary_check.h"
 
 namespace skipstone::text {
 

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/status.h"
+
 namespace skipstone::gguf {
 class File;
 }
@@ -47,6 +49,10 @@ struct Vocabulary {
   /// does not know it, or where the tokenizer is another that has none.
   static Vocabulary from(const gguf::File& file, const std::string& pre = "");
 };
+
+/// Vocabularies come from files and from callers; both are checked once, before anything indexes by a token. Throws `code` for lengths that
+/// do not fit together and ids out of range, unsupported for a model this build does not know.
+void check_vocabulary(const Vocabulary& vocabulary, Code code);
 
 /// Bytes [begin, end) of a text.
 struct Span {

@@ -9,7 +9,7 @@
 #include "text/pretokenizer.h"
 #include "text/segmenter.h"
 #include "text/token_flags.h"
-#include "text/vocabulary_check.h"
+#include "text/tokenizer.h"
 
 namespace skipstone::text {
 namespace {

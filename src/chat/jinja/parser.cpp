@@ -1,6 +1,4 @@
 // Statements.
-#include "chat/jinja/parser.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,6 +7,7 @@
 #include "base/escape.h"
 #include "base/status.h"
 #include "chat/jinja/expression_parser.h"
+#include "chat/jinja/syntax.h"
 
 namespace skipstone::chat::jinja {
 

@@ -1,9 +1,10 @@
-// The parsed template.
+// The parsed template, and the parser that makes it.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "chat/jinja/lexer.h"
@@ -147,5 +148,8 @@ struct Program {
   Symbols symbols;
   Body body;
 };
+
+/// Throws invalid_argument with line and column for what is no template.
+Program parse(std::string_view source);
 
 }  // namespace skipstone::chat::jinja

@@ -5,7 +5,7 @@
 #include "base/escape.h"
 #include "base/status.h"
 #include "chat/jinja/interpreter.h"
-#include "chat/jinja/parser.h"
+#include "chat/jinja/syntax.h"
 
 namespace skipstone::chat::jinja {
 
