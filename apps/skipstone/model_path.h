@@ -1,4 +1,4 @@
-// Which model `run` takes where none is named.
+// Which model a command takes where none is named.
 #pragma once
 
 #include <string>

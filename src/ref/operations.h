@@ -1,4 +1,5 @@
-// The operations of a Llama-like model in scalar code: what every device kernel is compared with. Linked into tests only.
+// The operations of a Llama-like model in scalar code: what every device kernel is compared with, in tests and by `doctor`; `convert` runs
+// them for calibration.
 // Values between operations are binary32; sums inside an operation are binary64 (products of two floats are exact there), so that each
 // result is its exact value rounded once or very nearly so, and the distance of a device's result is the device's error.
 #pragma once

@@ -1,4 +1,4 @@
-// What speculation needs of a model on a device: three kinds of passes over one sequence. Knows neither Vulkan nor GGUF,
+// What speculation needs of a model on a device: its passes over one sequence. Knows neither Vulkan nor GGUF,
 // so that drafters and the loop are tested with a fake one.
 #pragma once
 
