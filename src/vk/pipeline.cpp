@@ -117,6 +117,39 @@ void check_spec(const PipelineSpec& spec, const Caps& caps) {
   }
 }
 
+VkPipelineLayout pipeline_layout(DeviceState& device, const PipelineSpec& spec) {
+  const VkDescriptorSetLayout set_layout = device.set_layout(spec.bindings, spec.texel_bindings);
+  const VkPushConstantRange push{VK_SHADER_STAGE_COMPUTE_BIT, 0, spec.push_bytes};
+  auto info = make<VkPipelineLayoutCreateInfo>(VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO);
+  info.setLayoutCount = 1;
+  info.pSetLayouts = &set_layout;
+  info.pushConstantRangeCount = spec.push_bytes == 0 ? 0 : 1;
+  info.pPushConstantRanges = &push;
+  VkPipelineLayout layout = VK_NULL_HANDLE;
+  check(device.fn.vkCreatePipelineLayout(device.handle, &info, nullptr, &layout), "vkCreatePipelineLayout");
+  return layout;
+}
+
+/// A pipeline needs its code only while it is made.
+class ShaderModule {
+ public:
+  ShaderModule(const DeviceState& device, std::span<const std::uint32_t> spirv) : device_(device) {
+    auto info = make<VkShaderModuleCreateInfo>(VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO);
+    info.codeSize = spirv.size_bytes();
+    info.pCode = spirv.data();
+    check(device.fn.vkCreateShaderModule(device.handle, &info, nullptr, &handle_), "vkCreateShaderModule");
+  }
+  ~ShaderModule() { device_.fn.vkDestroyShaderModule(device_.handle, handle_, nullptr); }
+  ShaderModule(const ShaderModule&) = delete;
+  ShaderModule& operator=(const ShaderModule&) = delete;
+
+  VkShaderModule handle() const { return handle_; }
+
+ private:
+  const DeviceState& device_;
+  VkShaderModule handle_ = VK_NULL_HANDLE;
+};
+
 }  // namespace
 
 Pipeline::Pipeline() : state_(std::make_unique<PipelineState>()) {}
@@ -201,25 +234,8 @@ std::unique_ptr<Pipeline> PipelineFactory::create(const PipelineSpec& spec) {
   state.texel_bindings = spec.texel_bindings;
   state.push_bytes = spec.push_bytes;
 
-  const VkDescriptorSetLayout set_layout = device.set_layout(spec.bindings, spec.texel_bindings);
-  const VkPushConstantRange push{VK_SHADER_STAGE_COMPUTE_BIT, 0, spec.push_bytes};
-  auto layout = make<VkPipelineLayoutCreateInfo>(VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO);
-  layout.setLayoutCount = 1;
-  layout.pSetLayouts = &set_layout;
-  layout.pushConstantRangeCount = spec.push_bytes == 0 ? 0 : 1;
-  layout.pPushConstantRanges = &push;
-  check(device.fn.vkCreatePipelineLayout(device.handle, &layout, nullptr, &state.layout), "vkCreatePipelineLayout");
-
-  auto code = make<VkShaderModuleCreateInfo>(VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO);
-  code.codeSize = spec.spirv.size_bytes();
-  code.pCode = spec.spirv.data();
-  struct Module {
-    const DeviceState& device;
-    VkShaderModule handle = VK_NULL_HANDLE;
-    ~Module() { device.fn.vkDestroyShaderModule(device.handle, handle, nullptr); }
-  } module{device};
-  check(device.fn.vkCreateShaderModule(device.handle, &code, nullptr, &module.handle), "vkCreateShaderModule");
-
+  state.layout = pipeline_layout(device, spec);
+  const ShaderModule module(device, spec.spirv);
   std::vector<VkSpecializationMapEntry> entries;
   for (std::uint32_t i = 0; i < spec.constants.size(); ++i) entries.push_back({i, i * 4, 4});
   const VkSpecializationInfo constants{static_cast<std::uint32_t>(entries.size()), entries.data(), 4 * entries.size(),
@@ -233,7 +249,7 @@ std::unique_ptr<Pipeline> PipelineFactory::create(const PipelineSpec& spec) {
   if (spec.required_subgroup != 0 && device.caps.full_subgroups)
     info.stage.flags |= VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT;
   info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
-  info.stage.module = module.handle;
+  info.stage.module = module.handle();
   info.stage.pName = "main";
   info.stage.pSpecializationInfo = entries.empty() ? nullptr : &constants;
   info.layout = state.layout;
