@@ -36,6 +36,8 @@ test_requirements() {
 /usr/include/gtest/gtest.h                                   libgtest-dev
 python3                                                      python3
 mandoc                                                       mandoc
+shellcheck                                                   shellcheck
+clang-tidy                                                   clang-tidy
 /usr/include/volk.h /usr/include/volk/volk.h                 libvulkan-volk-dev
 abidiff                                                      abigail-tools
 /usr/share/vulkan/explicit_layer.d/VkLayer_khronos_validation.json vulkan-validationlayers
@@ -138,7 +140,7 @@ install_missing() {
   apt $missing
 }
 
-# configure FOLDER OPTION...: release preset, several sources a compiler run (a cold build takes a third of the time); skipped where FOLDER is configured already (ninja configures again when needed).
+# configure FOLDER OPTION...: release preset, several sources a compiler run (a cold build takes a third of the time); skipped where FOLDER is configured and there is no OPTION.
 configure() {
   local folder=$1
   shift

@@ -48,9 +48,12 @@ void expect_every_kernel(const std::vector<Result>& results, const vk::Device& d
 
 TEST(Kernels, AgreeWithTheOracle) {
   const auto device = TestDevice::get().device;
-  const std::vector<Result> results = run(device, Depth::full, {});
+  // Of lavapipe's widths 256 bits have every case; at 512 kernels differ in their lanes alone, and have one case of each kind.
+  const bool quick = env::get("SKIPSTONE_TEST_DEVICE") == "lavapipe512" && !env::flag("SKIPSTONE_FULL_TESTS");
+  const Depth depth = quick ? Depth::quick : Depth::full;
+  const std::vector<Result> results = run(device, depth, {});
   for (const Result& result : results) EXPECT_TRUE(result.passed) << result.kernel << ": " << result.name << ": " << result.detail;
-  expect_every_kernel(results, *device, Depth::full);
+  expect_every_kernel(results, *device, depth);
   EXPECT_EQ(TestDevice::get().messages(), 0u);
 }
 

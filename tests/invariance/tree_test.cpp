@@ -29,6 +29,10 @@ std::vector<std::vector<float>> tree_logits(exec::Executor& sequence, const Devi
   return out;
 }
 
+const bool full = env::flag("SKIPSTONE_FULL_TESTS");
+/// SwiftShader takes a quarter of a second for a token: a few rounds there, unless all is asked for.
+const bool slow = env::get("SKIPSTONE_TEST_DEVICE") == "swiftshader" && !full;
+
 class TreesOf : public ::testing::TestWithParam<KvFormat> {};
 
 /// How many rounds moved rows of the cache, and how long the text became: whether anything was tried.
@@ -80,18 +84,19 @@ TEST_P(TreesOf, EveryBranchHasTheBitsOfStraightDecoding) {
   tiny.head_dim = 32;  // a block of the q8_0 cache
   DeviceModel model(tiny, GetParam());
   Tried tried;
-  expect_same_branches(model, 24, 32, tried);
+  expect_same_branches(model, slow ? 4 : 24, 32, tried);
+  if (slow) return;
   EXPECT_GT(tried.moved, 10u);
   EXPECT_GT(tried.base, 64u);  // more than a chunk of keys
 }
 
 TEST(Trees, AreTheSameInEveryFamily) {
-  const bool full = env::flag("SKIPSTONE_FULL_TESTS");
   for (const model::Architecture& row : model::architectures()) {
     SCOPED_TRACE(row.name);
     DeviceModel model(tiny_family(row.name), KvFormat::f16);
     Tried tried;
-    expect_same_branches(model, full ? 24 : 12, full ? 32 : 8, tried);
+    expect_same_branches(model, full ? 24 : slow ? 2 : 12, full ? 32 : 8, tried);
+    if (slow) continue;
     EXPECT_GT(tried.moved, 0u);
     EXPECT_GT(tried.base, 20u);  // beyond the windows
   }
