@@ -72,7 +72,7 @@ struct Measurement::Timed {
   std::unique_ptr<vk::Commands> commands;
 };
 
-Measurement::Measurement(std::shared_ptr<vk::Device> device, kernels::Library& library, const Settings& settings)
+Measurement::Measurement(const std::shared_ptr<vk::Device>& device, kernels::Library& library, const Settings& settings)
     : device_(device),
       library_(library),
       settings_(settings),

@@ -41,7 +41,7 @@ struct Result {
 /// Measures on one device; its weights and buffers stay for all workloads.
 class Measurement {
  public:
-  Measurement(std::shared_ptr<skipstone::vk::Device> device, skipstone::kernels::Library& library, const Settings& settings);
+  Measurement(const std::shared_ptr<skipstone::vk::Device>& device, skipstone::kernels::Library& library, const Settings& settings);
 
   /// Every operation of the settings; `progress` gets what is being measured, and stops it by throwing.
   std::vector<Result> run(const std::function<void(const std::string&)>& progress);

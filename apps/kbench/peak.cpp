@@ -39,7 +39,7 @@ double expected(std::uint32_t lane) {
 
 }  // namespace
 
-double peak_flops(std::shared_ptr<vk::Device> device) {
+double peak_flops(const std::shared_ptr<vk::Device>& device) {
   const std::uint32_t lanes = device->tuning().wide_lanes;
   vk::PipelineFactory factory(device, "");
   vk::PipelineSpec spec;

@@ -9,6 +9,6 @@ namespace kbench {
 
 /// Multiplications and additions of single precision per second, measured with fused multiply-adds. Throws internal where the device's sums
 /// are wrong.
-double peak_flops(std::shared_ptr<skipstone::vk::Device> device);
+double peak_flops(const std::shared_ptr<skipstone::vk::Device>& device);
 
 }  // namespace kbench

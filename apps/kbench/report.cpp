@@ -118,6 +118,7 @@ std::string markdown(const std::vector<Json>& all, const Setting& s) {
 
 std::vector<Json> records(const std::vector<Result>& results, const Setting& setting) {
   std::vector<Json> all;
+  all.reserve(results.size());
   for (const Result& result : results) all.push_back(record(results, result, setting));
   return all;
 }

@@ -11,7 +11,6 @@ namespace kbench {
 namespace {
 
 using namespace skipstone;
-using kernels::padded;
 using kernels::ResourceKind;
 
 constexpr double word = 4.0;
@@ -55,7 +54,7 @@ std::string attention_text(const Sizes& s) {
   return heads_text(s) + (s.window > 0 ? fmt::format(" w{}", s.window) : "") + (s.softcap > 0.0f ? fmt::format(" cap{}", s.softcap) : "");
 }
 
-Workload one(std::string shape, Dispatch dispatch, double bytes, double flops) {
+Workload one(std::string shape, const Dispatch& dispatch, double bytes, double flops) {
   return {std::move(shape), {}, [dispatch](std::uint32_t) { return std::vector{dispatch}; }, bytes, flops, {}};
 }
 
@@ -222,7 +221,8 @@ Workload attention_merge(const Selector& select, const Request& r) {
   const kernels::AttentionShape shape = attention_of(r);
   double chunks = 0.0;
   for (std::uint32_t row = 0; row < r.rows; ++row) {
-    chunks += (s.depth + row) / shape.chunk + 1 - static_cast<std::uint32_t>(hidden_of(r, row)) / shape.chunk;
+    const std::uint32_t first = static_cast<std::uint32_t>(hidden_of(r, row)) / shape.chunk, last = (s.depth + row) / shape.chunk;
+    chunks += last + 1 - first;
   }
   const double partial = s.heads * chunks * (s.head_dim + ATTENTION_PARTIAL_EXTRA);
   return one(attention_text(s), kernels::attention(split(select, r), shape, layer_of(r), r.rows, "attention").back(),

@@ -33,7 +33,7 @@ struct TuneOptions {
 
 /// skipstone-py.gguf: skipstone-py.skip.json, in the current folder.
 std::string profile_path(const TuneOptions& options, const std::string& model) {
-  const std::string path = options.profile.empty() ? std::filesystem::path(model).stem().string() + ".skip.json" : options.profile;
+  std::string path = options.profile.empty() ? std::filesystem::path(model).stem().string() + ".skip.json" : options.profile;
   if (!path.ends_with(".json")) fail(ExitCode::usage, "'{}' is no name for a profile; it has to end in .json", path);
   check_writable(path);
   return path;
@@ -97,6 +97,7 @@ std::string report_text(const Json& report, const std::string& path) {
 std::string search(const skipstone::Engine& engine, const TuneOptions& options, const std::string& path) {
   const std::vector<bench::Prompt> prompts = bench::read_prompts(options.prompts, 0);
   std::vector<const char*> texts;
+  texts.reserve(prompts.size());
   for (const bench::Prompt& prompt : prompts) texts.push_back(prompt.text.c_str());
   skipstone_tune_params params = options.search;
   params.prompts = texts.data();

@@ -194,6 +194,7 @@ class Session {
 
   void set_stop(const std::vector<std::string>& strings) {
     std::vector<const char*> pointers;
+    pointers.reserve(strings.size());
     for (const std::string& text : strings) pointers.push_back(text.c_str());
     check(skipstone_session_set_stop(get(), pointers.data(), pointers.size()));
   }

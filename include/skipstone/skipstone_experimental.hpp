@@ -39,6 +39,7 @@ inline std::string costs(const Engine& engine, Progress progress = {}) {
 /// The report of skipstone_cosines() over `prompts`.
 inline std::string cosines(const Engine& engine, const std::vector<std::string>& prompts, Progress progress = {}) {
   std::vector<const char*> texts;
+  texts.reserve(prompts.size());
   for (const std::string& prompt : prompts) texts.push_back(prompt.c_str());
   skipstone_cosine_params params;
   skipstone_cosine_params_init(&params, sizeof(params));

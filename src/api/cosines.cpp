@@ -25,6 +25,7 @@ Json sublayers_json(const std::vector<std::vector<float>>& cosines, double micro
   Json layers = Json::array();
   for (std::size_t layer = 0; layer < cosines.front().size(); ++layer) {
     std::vector<double> of_layer;
+    of_layer.reserve(cosines.size());
     for (const std::vector<float>& prompt : cosines) of_layer.push_back(static_cast<double>(prompt[layer]));
     const Spread prompts = engine::spread_of(std::move(of_layer));
     layers.push_back({{"mean", prompts.mean}, {"min", prompts.least}, {"max", prompts.most}});

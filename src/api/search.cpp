@@ -1,6 +1,7 @@
 // skipstone_search_skip_set(): a skip set for a model, searched by a strategy of the caller's.
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <memory>
 #include <string>
 
@@ -66,7 +67,7 @@ engine::SearchOptions options_from(const skipstone_tune_params& params, const en
 double quantile(std::vector<double> values, double share) {
   if (values.empty()) return 0.0;
   std::sort(values.begin(), values.end());
-  return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1) + 0.5)];
+  return values[static_cast<std::size_t>(std::lround(share * static_cast<double>(values.size() - 1)))];
 }
 
 Json contender_json(const engine::Contender& contender, std::uint32_t layers) {

@@ -130,7 +130,7 @@ skipstone_status skipstone_vulkan_requirements(const skipstone_vulkan_host* give
     filled.json = all->json.c_str();
     filled.memory = all.get();
     api::give(filled, needs);
-    all.release();  // the caller's now
+    static_cast<void>(all.release());  // the caller's now
   });
 }
 

@@ -10,8 +10,8 @@
 
 namespace skipstone::exec {
 
-Executor::Executor(std::shared_ptr<vk::Device> device, kernels::Library& library, const PassBuilder& builder, const model::Config& config,
-                   const model::Weights& weights, const SequenceShape& shape)
+Executor::Executor(const std::shared_ptr<vk::Device>& device, kernels::Library& library, const PassBuilder& builder,
+                   const model::Config& config, const model::Weights& weights, const SequenceShape& shape)
     : device_(device),
       library_(library),
       builder_(builder),
@@ -109,7 +109,7 @@ void Executor::write_state(const Rows& rows, const PassSpec& spec) {
 // A row's ancestors by position, itself last: what its attention reads behind the text.
 void Executor::write_paths(std::span<const std::uint32_t> parents) {
   abi::StepState& state = buffers_.state();
-  constexpr std::uint32_t words = STEP_PATH_WORDS;
+  constexpr std::size_t words = STEP_PATH_WORDS;
   for (std::uint32_t row = 0; row < parents.size(); ++row) {
     const std::uint32_t parent = parents[row];
     if (parent > row) fail(Code::internal, "row {} of a tree stands before its parent {}", row, parent);
@@ -248,7 +248,7 @@ void Executor::clear_cosines() { std::fill_n(buffers_.cosine_total(), 2 * config
 
 std::vector<float> Executor::cosine_sums() const {
   const float* total = buffers_.cosine_total();
-  return {total, total + 2 * config_.layers};
+  return {total, total + std::size_t{2} * config_.layers};
 }
 
 std::vector<std::byte> Executor::read_kv(std::uint32_t layer) {

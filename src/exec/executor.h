@@ -41,7 +41,7 @@ struct Rows {
 
 class Executor {
  public:
-  Executor(std::shared_ptr<vk::Device> device, kernels::Library& library, const PassBuilder& builder, const model::Config& config,
+  Executor(const std::shared_ptr<vk::Device>& device, kernels::Library& library, const PassBuilder& builder, const model::Config& config,
            const model::Weights& weights, const SequenceShape& shape);
 
   /// Runs `spec` over `rows` (1..bucket of them); returns when it is done. K and V of row i stand in the cache at base + i.

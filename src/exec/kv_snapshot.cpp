@@ -4,7 +4,7 @@
 
 namespace skipstone::exec {
 
-KvSnapshot::KvSnapshot(std::shared_ptr<vk::Device> device, Executor& sequence) : sequence_(sequence), arena_(device, vk::Role::kv) {
+KvSnapshot::KvSnapshot(const std::shared_ptr<vk::Device>& device, Executor& sequence) : sequence_(sequence), arena_(device, vk::Role::kv) {
   vk::Recorder there(device), back(device);
   for (std::uint32_t layer = 0; layer < sequence.config_.layers; ++layer) {
     for (const kernels::ResourceKind kind : {kernels::ResourceKind::k_cache, kernels::ResourceKind::v_cache}) {

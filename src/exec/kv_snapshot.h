@@ -9,7 +9,7 @@ namespace skipstone::exec {
 class KvSnapshot {
  public:
   /// Copies what is in the cache now. Throws out_of_memory.
-  KvSnapshot(std::shared_ptr<vk::Device> device, Executor& sequence);
+  KvSnapshot(const std::shared_ptr<vk::Device>& device, Executor& sequence);
   /// Writes it back, bit by bit.
   void restore();
   /// `to`, a sequence of the same model, context and cache format on the same device, gets the keys and values of `from`.

@@ -1,7 +1,7 @@
 #include "exec/pipelines.h"
 
 #include <algorithm>
-#include <ranges>
+#include <iterator>
 #include <set>
 #include <tuple>
 
@@ -14,7 +14,8 @@ namespace skipstone::exec {
 // From the largest bucket on: its pipelines take the longest to make, and at the end all threads should have something left to do.
 std::vector<PassSpec> usual_passes(std::uint32_t layers) {
   std::vector<PassSpec> passes;
-  for (const std::uint32_t bucket : std::views::reverse(kernels::row_buckets)) {
+  for (auto at = std::rbegin(kernels::row_buckets); at != std::rend(kernels::row_buckets); ++at) {
+    const std::uint32_t bucket = *at;
     PassSpec spec;
     spec.layers = LayerPlan::full(layers);
     spec.bucket = bucket;
@@ -31,7 +32,8 @@ std::vector<PassSpec> usual_passes(std::uint32_t layers) {
 
 std::vector<PassSpec> session_passes(std::uint32_t layers, bool logits, bool trees) {
   std::vector<PassSpec> passes;
-  for (const std::uint32_t bucket : std::views::reverse(kernels::row_buckets)) {
+  for (auto at = std::rbegin(kernels::row_buckets); at != std::rend(kernels::row_buckets); ++at) {
+    const std::uint32_t bucket = *at;
     if (bucket > STEP_VERIFY_ROWS) continue;
     PassSpec spec{.layers = LayerPlan::full(layers), .bucket = bucket};
     if (trees && bucket > 2) {  // two rows are a chain
@@ -71,14 +73,14 @@ PipelineMaker::PipelineMaker(kernels::Library& library, std::span<const kernels:
     : library_(library), dispatches_(dispatches.begin(), dispatches.end()) {
   if (threads == 0) threads = std::clamp(std::thread::hardware_concurrency(), 1u, 8u);
   threads = std::min(threads, static_cast<unsigned>(dispatches_.size()));
-  for (unsigned i = 0; i < threads; ++i) threads_.emplace_back([this](std::stop_token stop) { work(std::move(stop)); });
+  for (unsigned i = 0; i < threads; ++i) threads_.emplace_back([this](const std::stop_token& stop) { work(stop); });
 }
 
 PipelineMaker::~PipelineMaker() {
   for (std::jthread& thread : threads_) thread.request_stop();
 }
 
-void PipelineMaker::work(std::stop_token stop) {
+void PipelineMaker::work(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     const std::size_t turn = next_++;
     if (turn >= dispatches_.size()) return;

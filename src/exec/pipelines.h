@@ -32,7 +32,7 @@ class PipelineMaker {
   ~PipelineMaker();  ///< makes no further ones and waits for those being made
 
  private:
-  void work(std::stop_token stop);
+  void work(const std::stop_token& stop);
 
   kernels::Library& library_;
   std::vector<kernels::Dispatch> dispatches_;

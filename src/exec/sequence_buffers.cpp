@@ -47,7 +47,7 @@ SequenceBytes plan_bytes(const model::Config& config, const SequenceShape& shape
   return bytes;
 }
 
-SequenceBuffers::SequenceBuffers(std::shared_ptr<vk::Device> device, const model::Config& config, const SequenceShape& shape)
+SequenceBuffers::SequenceBuffers(const std::shared_ptr<vk::Device>& device, const model::Config& config, const SequenceShape& shape)
     : kv_arena_(device, vk::Role::kv),
       activation_arena_(device, vk::Role::activations),
       state_arena_(device, vk::Role::state),

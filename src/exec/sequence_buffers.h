@@ -18,7 +18,7 @@ SequenceBytes plan_bytes(const model::Config& config, const SequenceShape& shape
 
 class SequenceBuffers {
  public:
-  SequenceBuffers(std::shared_ptr<vk::Device> device, const model::Config& config, const SequenceShape& shape);
+  SequenceBuffers(const std::shared_ptr<vk::Device>& device, const model::Config& config, const SequenceShape& shape);
 
   /// Any resource but weights; empty for those.
   vk::Slice slice(const kernels::Resource& resource) const;

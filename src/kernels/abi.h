@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 
 #include "abi/accept.h"
@@ -36,7 +37,8 @@ namespace skipstone::abi {
 using uint = std::uint32_t;
 
 #define SK_FIELD(type, name) type name;
-#define SK_ARRAY(type, name, length) std::array<type, length> name;
+// NOLINTNEXTLINE(bugprone-macro-parentheses): a member's name, not an operand.
+#define SK_ARRAY(type, name, length) std::array<type, static_cast<std::size_t>(length)> name;
 #define SK_CONSTANT(id, name, fallback) std::uint32_t name = fallback;
 
 #define SK_KERNEL_ABI(Name, MACRO) \

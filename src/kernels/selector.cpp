@@ -126,10 +126,10 @@ MatvecChoice Selector::argmax(std::uint32_t rows_of_pass) const {
 }
 
 bool Selector::fits(const MatvecChoice& choice) const {
-  const std::uint32_t outputs = choice.rows * choice.columns;
+  const std::uint64_t outputs = std::uint64_t{choice.rows} * choice.columns;
   // What matvec.comp shares: every lane's sums and squares, and the totals.
   const std::uint64_t shared_words = choice.k_lanes == 1 ? 0
-                                                         : std::uint64_t{outputs} * choice.lanes + choice.columns * choice.k_lanes +
+                                                         : outputs * choice.lanes + std::uint64_t{choice.columns} * choice.k_lanes +
                                                                outputs * choice.lanes / choice.k_lanes;
   return outputs <= most_accumulators && choice.lanes <= std::min(caps_.max_workgroup_invocations, caps_.max_workgroup_size[0]) &&
          shared_words * 4 <= caps_.max_shared_bytes;

@@ -65,7 +65,7 @@ Range range_of(const TensorPlace& place, const FormatPlanes& planes, std::uint32
 
 }  // namespace
 
-RandomWeights::RandomWeights(std::shared_ptr<vk::Device> device, kernels::Library& library, const kernels::Selector& select)
+RandomWeights::RandomWeights(const std::shared_ptr<vk::Device>& device, kernels::Library& library, const kernels::Selector& select)
     : device_(device), library_(library), select_(select), queue_(device) {}
 
 void RandomWeights::fill(const TensorPlace& place, std::size_t part, std::uint32_t plane, const vk::Slice& target) {

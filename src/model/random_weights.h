@@ -15,7 +15,7 @@ namespace skipstone::model {
 /// norms are around 1, biases around 0. The same bits on every device.
 class RandomWeights {
  public:
-  RandomWeights(std::shared_ptr<vk::Device> device, kernels::Library& library, const kernels::Selector& select);
+  RandomWeights(const std::shared_ptr<vk::Device>& device, kernels::Library& library, const kernels::Selector& select);
 
   /// Plane `plane` (as in kernels::Resource) of part `part` of a tensor. Waits until it is done.
   void fill(const TensorPlace& place, std::size_t part, std::uint32_t plane, const vk::Slice& target);

@@ -57,7 +57,7 @@ std::uint64_t length_of(Length length, const Config& config) {
     case Length::kv_width:
       return config.kv_width();
     case Length::qkv_width:
-      return std::uint64_t{config.q_width()} + 2 * config.kv_width();
+      return std::uint64_t{config.q_width()} + std::uint64_t{2} * config.kv_width();
     case Length::q_norm:
       return whole_width ? config.q_width() : config.head_dim;
     case Length::k_norm:

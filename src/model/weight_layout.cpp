@@ -51,8 +51,8 @@ class Builder {
     kernels::Matrix m{ordinal(), tensors[0]->type, rows(tensors), static_cast<std::uint32_t>(tensors[0]->row_length()), {}, interleave_};
     // Whole ranges of what the LM head takes the largest of (kernels::argmax), and whole words of scales.
     const std::uint64_t row = quant_row_bytes(m.format, m.k), aligned = max_range_ / row / 1024 * 1024;
-    const std::uint64_t most =
-        std::max<std::uint64_t>(interleave_ * 2, aligned > 0 ? aligned : max_range_ / row / (interleave_ * 2) * (interleave_ * 2));
+    const std::uint64_t pair = std::uint64_t{interleave_} * 2;
+    const std::uint64_t most = std::max(pair, aligned > 0 ? aligned : max_range_ / row / pair * pair);
     if (kernels::padded_rows(m.n, interleave_) <= most) {
       m.parts = {{0, m.n}};
     } else {

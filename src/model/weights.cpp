@@ -32,7 +32,7 @@ void upload_part(vk::Uploader& uploader, const TensorPlace& place, std::size_t p
 
 }  // namespace
 
-Weights::Weights(std::shared_ptr<vk::Device> device, const WeightLayout& layout, const std::function<void(double)>& progress,
+Weights::Weights(const std::shared_ptr<vk::Device>& device, const WeightLayout& layout, const std::function<void(double)>& progress,
                  RandomWeights* random)
     : arena_(device, vk::Role::weights) {
   vk::Uploader uploader(device);

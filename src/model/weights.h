@@ -16,7 +16,7 @@ class Weights {
  public:
   /// Repacks and uploads every tensor, or fills all of them from `random` where that is given. `progress` gets 0..1; throwing from it stops
   /// the load.
-  Weights(std::shared_ptr<vk::Device> device, const WeightLayout& layout, const std::function<void(double)>& progress,
+  Weights(const std::shared_ptr<vk::Device>& device, const WeightLayout& layout, const std::function<void(double)>& progress,
           RandomWeights* random = nullptr);
 
   /// The buffer behind a Resource of kind `weight`; empty where there is none.

@@ -53,6 +53,7 @@ std::vector<NgramRow> context_rows(const Occurrences& index, const NgramShape& s
                     [](const Counted& a, const Counted& b) { return a.count != b.count ? a.count > b.count : a.place > b.place; });
   if (different.size() > shape.rows) different.resize(shape.rows);
   std::vector<NgramRow> rows;
+  rows.reserve(different.size());
   for (const Counted& one : different) {
     rows.push_back({NgramStrategy::context, static_cast<std::uint32_t>(rows.size()), {one.tokens.begin(), one.tokens.end()}});
   }

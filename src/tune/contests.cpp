@@ -29,6 +29,7 @@ std::string text(const kernels::AttentionChoice& c) { return fmt::format("{} hea
 template <typename Choice>
 std::vector<std::string> names(const std::vector<Choice>& candidates) {
   std::vector<std::string> all;
+  all.reserve(candidates.size());
   for (const Choice& candidate : candidates) all.push_back(text(candidate));
   return all;
 }

@@ -33,6 +33,7 @@ std::vector<std::string> device_extensions(const InstanceFunctions& fn, VkPhysic
   std::vector<VkExtensionProperties> properties(count);
   check(fn.vkEnumerateDeviceExtensionProperties(physical, nullptr, &count, properties.data()), "vkEnumerateDeviceExtensionProperties");
   std::vector<std::string> names;
+  names.reserve(properties.size());
   for (const auto& extension : properties) names.emplace_back(extension.extensionName);
   std::sort(names.begin(), names.end());
   return names;

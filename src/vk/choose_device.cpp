@@ -99,6 +99,7 @@ Choice choose_device(const std::vector<Caps>& devices, const std::function<std::
   if (matches.empty()) fail(Code::not_found, "no Vulkan device matches '{}'; there are: {}", wanted, listed(devices));
   if (matches.size() > 1) {
     std::vector<Caps> several;
+    several.reserve(matches.size());
     for (const Caps* caps : matches) several.push_back(*caps);
     fail(Code::not_found, "'{}' matches several Vulkan devices, choose one by its number: {}", wanted, listed(several));
   }

@@ -46,7 +46,7 @@ std::vector<char> read_cache(const std::string& file, const Caps& caps) {
   std::memcpy(&frame, bytes.data(), sizeof frame);
   if (std::memcmp(frame.magic, expected.magic, sizeof frame.magic) != 0) return ignored("it is not such a file");
   if (bytes.size() - sizeof frame != frame.bytes) return ignored("its size is wrong");
-  const std::vector<char> data(bytes.begin() + sizeof frame, bytes.end());
+  std::vector<char> data(bytes.begin() + sizeof frame, bytes.end());
   if (fnv1a({data.data(), data.size()}) != frame.hash) return ignored("it is damaged");
   VkPipelineCacheHeaderVersionOne header{};
   if (data.size() < sizeof header) return ignored("it has no header");
@@ -289,6 +289,7 @@ std::vector<PipelineStatistic> Pipeline::statistics() const {
   std::vector<VkPipelineExecutableStatisticKHR> list(count, {VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_STATISTIC_KHR, nullptr, "", "", {}, {}});
   if (device.fn.vkGetPipelineExecutableStatisticsKHR(device.handle, &info, &count, list.data()) != VK_SUCCESS) return {};
   std::vector<PipelineStatistic> statistics;
+  statistics.reserve(list.size());
   for (const auto& entry : list) statistics.push_back({static_cast<const char*>(entry.name), number_of(entry)});
   return statistics;
 }

@@ -106,7 +106,7 @@ class Queue {
 /// Copies host bytes to a slice through staging blocks where it is not mapped; used for loading. Blocks until done.
 class Uploader {
  public:
-  explicit Uploader(std::shared_ptr<Device> device);
+  explicit Uploader(const std::shared_ptr<Device>& device);
   ~Uploader();
   void upload(std::span<const std::byte> bytes, const Slice& target);
   void download(const Slice& source, std::span<std::byte> bytes);

@@ -55,7 +55,7 @@ struct Uploader::State {
   }
 };
 
-Uploader::Uploader(std::shared_ptr<Device> device) : state_(std::make_unique<State>(device)) {}
+Uploader::Uploader(const std::shared_ptr<Device>& device) : state_(std::make_unique<State>(device)) {}
 Uploader::~Uploader() = default;
 
 void Uploader::upload(std::span<const std::byte> bytes, const Slice& target) {

@@ -151,7 +151,7 @@ std::vector<bench::Test> check_speed(BenchOptions& options) {
          "with --prompts FILE");
   }
   options.tests.generate = options.generate;
-  const std::vector<bench::Test> tests = calls ? check_call_preset(options) : bench::make_tests(options.tests);
+  std::vector<bench::Test> tests = calls ? check_call_preset(options) : bench::make_tests(options.tests);
   repetitions(options, 5);
   const std::uint32_t needed = bench::needed_context(tests), given = options.engine.context;
   if (given != 0 && given < needed) {
@@ -230,7 +230,7 @@ std::exception_ptr measure_each(const std::vector<std::string>& models, std::vec
   return failed;
 }
 
-ExitCode conclude(std::exception_ptr failed) {
+ExitCode conclude(const std::exception_ptr& failed) {
   if (failed) std::rethrow_exception(failed);
   if (!interrupt::requested()) return ExitCode::ok;
   note("interrupted: the result has what was complete");

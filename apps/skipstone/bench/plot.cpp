@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <string_view>
 
 namespace cli::bench {
@@ -81,7 +82,7 @@ class Drawing {
 
   template <typename Of>
   static std::pair<double, double> range(const Plot& plot, Of&& of) {
-    double least = INFINITY, most = -INFINITY;
+    double least = std::numeric_limits<double>::infinity(), most = -least;
     for (const Series& series : plot.series) {
       for (const PlotPoint& point : series.points) {
         if (!std::isfinite(of(point))) continue;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cmath>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -25,7 +26,7 @@ struct Plot {
       {};                 ///< of bars: what stands under each group; a series then has a bar in group 0, 1, ... (x) as high as y
   double reference = -1;  ///< a dashed line across; below 0: none
   bool y_from_zero = false;
-  double y_least = -INFINITY;  ///< of lines: what lies below is drawn on the axis, with its number
+  double y_least = -std::numeric_limits<double>::infinity();  ///< of lines: what lies below is drawn on the axis, with its number
 };
 
 /// A whole SVG document. Points that are no numbers are left out; a plot without points is an empty frame.

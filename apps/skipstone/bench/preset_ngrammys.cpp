@@ -111,6 +111,7 @@ std::vector<Series> strategy_series(const Sweep& sweep, std::size_t drafter) {
   std::uint64_t rounds = 0;
   std::vector<Series> all;
   const std::vector<Strategy> strategies = strategies_of(sweep, drafter, rounds);
+  all.reserve(2 * strategies.size());
   for (const Strategy& strategy : strategies) all.push_back(series_of(strategy.name + ", length", strategy.won_by_length));
   for (const Strategy& strategy : strategies) all.push_back(series_of(strategy.name + ", rank", strategy.won_by_rank));
   return all;

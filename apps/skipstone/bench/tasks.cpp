@@ -20,6 +20,7 @@ constexpr std::array<std::string_view, 8> conversation = {"writing", "roleplay",
 /// By task, and last over all: a summary of each drafter.
 std::vector<std::vector<Summary>> summaries_of(const Sweep& sweep, const std::vector<std::string_view>& tasks) {
   std::vector<std::vector<Summary>> all;
+  all.reserve(tasks.size() + 1);
   for (const std::string_view task : tasks) all.push_back(summarise(only_task(sweep, task)));
   all.push_back(summarise(sweep));
   return all;
@@ -67,6 +68,7 @@ std::vector<Prompt> first_of_each_task(const std::vector<Prompt>& prompts, std::
   }
   std::ranges::sort(chosen);
   std::vector<Prompt> result;
+  result.reserve(chosen.size());
   for (const std::size_t i : chosen) result.push_back(prompts[i]);
   return result;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 namespace cli::chat {
 namespace {
@@ -28,7 +29,7 @@ std::size_t Conversation::exchanges() const { return static_cast<std::size_t>(st
 std::string Conversation::take_back() {
   const auto last = std::find_if(messages_.rbegin(), messages_.rend(), by_user);
   if (last == messages_.rend()) return {};
-  const std::string said = last->content;
+  std::string said = std::move(last->content);
   messages_.erase(std::prev(last.base()), messages_.end());
   return said;
 }

@@ -178,6 +178,7 @@ std::vector<Keyed> keyed(Guard& guard, const std::vector<Value>& items, const Va
   for (const Value& one : items) {
     guard.step();
     std::vector<Value> keys;
+    keys.reserve(paths.size());
     for (const Path& path : paths) keys.push_back(case_sensitive ? path.of(one) : without_case(guard, path.of(one)));
     all.push_back({keys.size() == 1 ? keys[0] : make_sequence(&guard, Sequence::Kind::list, std::move(keys)), one});
   }

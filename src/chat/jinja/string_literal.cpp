@@ -59,12 +59,14 @@ std::string unescaped(std::string_view literal) {
   out.reserve(literal.size());
   for (std::size_t i = 0; i < literal.size(); ++i) {
     const char next = literal[i] == '\\' && i + 1 < literal.size() ? literal[i + 1] : '\0';
+    if (next == '\0') {
+      out += literal[i];
+      continue;
+    }
     char32_t code = 0;
     std::size_t used = 0;
     const std::size_t width = next == 'x' ? 2 : next == 'u' ? 4 : next == 'U' ? 8 : 0;
-    if (next == '\0') {
-      out += literal[i];
-    } else if (next == '\n') {
+    if (next == '\n') {
       ++i;
     } else if (const char simple = simple_escape(next); simple != '\0') {
       out += simple;

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <string_view>
 
 #include "base/status.h"
 #include "chat/jinja/interpreter.h"
@@ -9,25 +10,25 @@
 namespace skipstone::chat::jinja {
 namespace {
 
-constexpr std::array<const char*, 7> days = {"Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"};
-constexpr std::array<const char*, 12> months = {"January", "February", "March",     "April",   "May",      "June",
-                                                "July",    "August",   "September", "October", "November", "December"};
+constexpr std::array<std::string_view, 7> days = {"Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"};
+constexpr std::array<std::string_view, 12> months = {"January", "February", "March",     "April",   "May",      "June",
+                                                     "July",    "August",   "September", "October", "November", "December"};
 
 std::string field(char kind, bool padded, const std::tm& t) {
   const auto number = [&](int value, int width) { return padded ? fmt::format("{:0{}}", value, width) : std::to_string(value); };
-  const std::string day = days[static_cast<std::size_t>(t.tm_wday) % 7];
-  const std::string month = months[static_cast<std::size_t>(t.tm_mon) % 12];
+  const std::string_view day = days[static_cast<std::size_t>(t.tm_wday) % 7];
+  const std::string_view month = months[static_cast<std::size_t>(t.tm_mon) % 12];
   const int hour = t.tm_hour % 12 == 0 ? 12 : t.tm_hour % 12;
   switch (kind) {
     case 'a':
-      return day.substr(0, 3);
+      return std::string(day.substr(0, 3));
     case 'A':
-      return day;
+      return std::string(day);
     case 'b':
     case 'h':
-      return month.substr(0, 3);
+      return std::string(month.substr(0, 3));
     case 'B':
-      return month;
+      return std::string(month);
     case 'd':
       return number(t.tm_mday, 2);
     case 'e':

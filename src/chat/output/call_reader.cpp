@@ -308,8 +308,7 @@ void CallReader::read_call() {
 CallReader::Next CallReader::read_behind_element() {
   if (format_.syntax != CallSyntax::json) {
     if (!format_.arguments_close.empty()) {
-      const Next step = literal(format_.arguments_close, State::finished);
-      if (step) return step;
+      if (Next step = literal(format_.arguments_close, State::finished)) return step;
       behind_ = at_;
     }
     state_ = State::finished;

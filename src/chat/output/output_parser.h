@@ -58,7 +58,7 @@ class OutputParser {
   void emit_call(const CallReader::Step& step);
   void emit_piece(const CallReader::Step& step);
   void emit_marker(std::size_t bytes);
-  void emit(Event event) { sink_(event); }
+  void emit(const Event& event) { sink_(event); }
   std::string made_up_id() const;
   std::string_view rest() const { return std::string_view(buffer_).substr(used_); }
   std::string piece(const CallReader::Step& step) const { return std::string(rest().substr(step.from, step.to - step.from)); }

@@ -28,6 +28,7 @@ struct Grid {
     float code = (weight + minimum) * inverse + middle;
     code = code < 0.0f ? 0.0f : code;
     code = code > most ? most : code;
+    // NOLINTNEXTLINE(bugprone-incorrect-roundings): never negative; lround is slower and gives other codes for some weights.
     return static_cast<int>(code + 0.5f);
   }
 };

@@ -1,6 +1,7 @@
 #include "spec/search/strategy.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <utility>
 
@@ -84,7 +85,7 @@ std::vector<LayerPlan> exit_sets(std::uint32_t layers) {
   std::vector<LayerPlan> sets;
   for (const double depth : {0.5, 1.0 / 3, 2.0 / 3, 0.75}) {
     LayerPlan plan = LayerPlan::full(layers);
-    plan.end = static_cast<std::uint32_t>(depth * layers + 0.5);
+    plan.end = static_cast<std::uint32_t>(std::lround(depth * layers));
     const LayerPlan set = as_set(plan, layers);
     if (plan.end > 0 && plan.end < layers && std::ranges::find(sets, set) == sets.end()) sets.push_back(set);
   }
