@@ -14,6 +14,10 @@ endfunction()
 # Warnings and sanitizers for our own code.
 function(skipstone_compile_options target)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow $<$<COMPILE_LANGUAGE:CXX>:-Wconversion>)
+  if(CMAKE_UNITY_BUILD)
+    # What another source of the same compiler run declares is no concern of this one; the other presets keep these warnings.
+    target_compile_options(${target} PRIVATE -Wno-shadow $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
+  endif()
   # Same arithmetic in every build: the oracle must not fuse where the source does not say fma.
   target_compile_options(${target} PRIVATE -ffp-contract=off)
   if(SKIPSTONE_WERROR)

@@ -76,11 +76,12 @@ void add_convert(CLI::App& app, ExitCode& code) {
       ->type_name("NAME");
   command->add_flag("--force", options->force, "Replace OUTPUT where it is there already");
   command->footer(
-      std::string(
-          "FOLDER is what `git clone` or `huggingface-cli download` of a model's repository gives; its weights have to be\n"
-          "safetensors. Converted are Llama 1 to 3 and what is built like them, Mistral, Ministral 3, Qwen 2 and 3, Gemma 2 and 3,\n"
-          "Phi-3 and 4, Granite, SmolLM3, OLMo 2 and 3, StarCoder 2, GLM-4 and EXAONE 4; of multimodal models the part that\n"
-          "reads and writes text. The file also works in other programs that read GGUF.\n\n") +
+      std::string("FOLDER is what `git clone` or `huggingface-cli download` of a model's repository gives; its weights have to be\n"
+                  "safetensors. Families: ") +
+      skipstone_architectures() +
+      ".\n"
+      "(llama: Llama 1 to 3 and what is built like them.) Of multimodal models the part that reads and writes text is converted.\n"
+      "The file also works in other programs that read GGUF.\n\n" +
       tensor_types_help +
       "\n"
       "Example:\n  skipstone convert ~/models/TinyLlama-1.1B-Chat tinyllama-q8_0.gguf --type q8_0\n\n" +
