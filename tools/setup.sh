@@ -146,7 +146,7 @@ configure() {
   shift
   [[ -f $folder/build.ninja && $# == 0 ]] && return 0
   [[ -f $folder/build.ninja ]] || say "Configuring ..."
-  quietly "Configuring" cmake -S "$root" --preset release -B "$folder" -DCMAKE_UNITY_BUILD=ON "$@"
+  quietly "Configuring" cmake -S "$root" --preset release -B "$folder" -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=24 "$@"
 }
 
 # build FOLDER TARGET...: one changing line of progress on a terminal, a line now and then elsewhere, all of it where it fails.

@@ -72,7 +72,7 @@ void add_convert(CLI::App& app, ExitCode& code) {
       ->type_name("LAYER");
   command
       ->add_option("--pre", options->pre,
-                   "How the tokenizer cuts words (tokenizer.ggml.pre), where it is not as tokenizer.json says; \"help\" lists the names")
+                   "How the tokenizer cuts words (tokenizer.ggml.pre), if tokenizer.json says otherwise; \"help\" lists the names")
       ->type_name("NAME");
   command->add_flag("--force", options->force, "Replace OUTPUT where it is there already");
   command->footer(

@@ -57,7 +57,7 @@ skipstone_engine_params engine_params(const std::string& model, const EngineOpti
 void add_pre_option(CLI::App& command, std::string& pre) {
   command
       .add_option("--pre", pre,
-                  "How a byte-level BPE tokenizer cuts words, where the file says it wrongly or not; \"help\" lists the names")
+                  "How a byte-level BPE tokenizer cuts words, if the file names no rule or a wrong one; \"help\" lists the names")
       ->envname("SKIPSTONE_PRE")
       ->type_name("NAME");
 }

@@ -198,8 +198,8 @@ void add_prompt_options(CLI::App& command, RunOptions& o) {
   o.tokens_option =
       command
           .add_option("--prompt-tokens", o.prompt_tokens,
-                      "Token ids to continue in place of a text, none is added: 1,2,3, or a FILE that they stand in, between commas "
-                      "or blanks (- is standard input)")
+                      "Token ids to continue instead of a text, as they are: 1,2,3, or a FILE of them with commas or blanks between "
+                      "them (-: standard input)")
           ->envname("SKIPSTONE_PROMPT_TOKENS")
           ->type_name("IDS|FILE");
 }

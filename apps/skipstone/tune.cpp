@@ -155,7 +155,7 @@ void add_tune(CLI::App& app, ExitCode& code) {
   o.minutes_option = add_number(*command, "--minutes", o.search.minutes, "Take about so long for everything")
                          ->envname("SKIPSTONE_MINUTES")
                          ->capture_default_str();
-  o.iterations_option = add_number(*command, "--iterations", o.search.iterations, "Look at so many sets, however long that takes")
+  o.iterations_option = add_number(*command, "--iterations", o.search.iterations, "Number of sets to try, whatever time it takes")
                             ->envname("SKIPSTONE_ITERATIONS")
                             ->check(CLI::PositiveNumber)
                             ->excludes(o.minutes_option);

@@ -69,7 +69,7 @@ struct Entry {
 };
 
 /// A list of numbers that fit 63 bits, so that sums of two cannot overflow.
-std::vector<std::uint64_t> numbers(const SortedJson& entry, const char* key, const std::string& where) {
+std::vector<std::uint64_t> numbers_of(const SortedJson& entry, const char* key, const std::string& where) {
   const auto found = entry.find(key);
   constexpr std::size_t most = 8;
   if (found == entry.end() || !found->is_array() || found->size() > most) {
@@ -109,8 +109,8 @@ Entry parse_entry(const std::string& name, const SortedJson& value, const Data& 
   Entry entry;
   entry.tensor.name = name;
   entry.tensor.dtype = dtype->get<std::string>();
-  entry.tensor.shape = numbers(value, "shape", where);
-  const std::vector<std::uint64_t> offsets = numbers(value, "data_offsets", where);
+  entry.tensor.shape = numbers_of(value, "shape", where);
+  const std::vector<std::uint64_t> offsets = numbers_of(value, "data_offsets", where);
   if (offsets.size() != 2 || offsets[0] > offsets[1]) {
     fail(Code::bad_file, "{} has no two rising 'data_offsets'; the file is damaged", where);
   }

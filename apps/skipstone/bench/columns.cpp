@@ -6,9 +6,10 @@
 #include <stdexcept>
 
 namespace cli::bench {
-namespace {
 
 Json value_of(std::optional<double> number) { return number ? Json(*number) : Json(nullptr); }
+
+namespace {
 
 std::string rate(std::optional<double> tokens_per_second) { return tokens_per_second ? fmt::format("{:.1f}", *tokens_per_second) : "-"; }
 

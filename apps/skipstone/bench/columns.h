@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -9,6 +10,9 @@
 #include "json/json.h"
 
 namespace cli::bench {
+
+/// null of nothing.
+skipstone::Json value_of(std::optional<double> number);
 
 struct Column {
   std::string_view name;   ///< in CSV and JSON, e.g. "speedup_median"

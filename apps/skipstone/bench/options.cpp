@@ -42,7 +42,7 @@ void add_speed_options(CLI::App& command, BenchOptions& o) {
   };
   list("-p,--n-prompt", o.tests.prompt, "SKIPSTONE_N_PROMPT", "Tokens of a prompt read in one go (test pp...); 0: none");
   list("--pg", o.tests.pairs, "SKIPSTONE_PG", "P,N: a prompt of P tokens and N more in one time; -pg too; may be given several times");
-  list("--rows", o.tests.rows, "SKIPSTONE_ROWS", "Passes that verify so many rows, and what they cost by one row: v(n)");
+  list("--rows", o.tests.rows, "SKIPSTONE_ROWS", "Time passes of these numbers of rows, and divide by the time of one row: v(n)");
   list("-d,--depth,--n-depth", o.tests.depth, "SKIPSTONE_DEPTH", "Tokens that are in the cache already, for each test above; default: 0");
   command.add_flag("--no-warmup", o.no_warm_up, "Do not run every test once before it counts")->group(group);
 }

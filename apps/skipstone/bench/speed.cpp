@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "bench/columns.h"
 #include "bench/grid.h"
 #include "bench/samples.h"
 #include "json/json.h"
@@ -13,8 +14,6 @@ namespace cli::bench {
 namespace {
 
 using Row = std::vector<std::string>;
-
-Json value_of(std::optional<double> number) { return number ? Json(*number) : Json(nullptr); }
 
 std::vector<double> rates(const TestResult& result) {
   std::vector<double> values;

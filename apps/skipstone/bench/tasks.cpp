@@ -28,8 +28,8 @@ std::vector<std::vector<Summary>> summaries_of(const Sweep& sweep, const std::ve
 
 using Of = std::optional<double> Summary::*;
 
-std::string table(const Sweep& sweep, const std::vector<std::string_view>& tasks, const std::vector<std::vector<Summary>>& summaries,
-                  Of value) {
+std::string task_table(const Sweep& sweep, const std::vector<std::string_view>& tasks, const std::vector<std::vector<Summary>>& summaries,
+                       Of value) {
   std::vector<std::vector<std::string>> rows(1, {"drafter"});
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     rows[0].push_back(fmt::format("{} ({})", cell(std::string(tasks[i])), summaries[i].front().prompts));
@@ -101,7 +101,7 @@ std::string tasks_text(const Sweep& sweep) {
   return fmt::format(
       "\nSpeed-up by task: medians of the ratios to plain decoding of the same prompts; behind a task its prompts\n\n{}\n"
       "Tokens per round by task\n\n{}",
-      table(sweep, tasks, summaries, &Summary::speedup_median), table(sweep, tasks, summaries, &Summary::tokens_per_round));
+      task_table(sweep, tasks, summaries, &Summary::speedup_median), task_table(sweep, tasks, summaries, &Summary::tokens_per_round));
 }
 
 void plot_tasks(const Sweep& sweep, Plot& plot) {

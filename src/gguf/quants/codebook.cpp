@@ -32,10 +32,10 @@ void expand(const std::byte* block, float* out) {
   }
 }
 
-using Codes = std::array<std::uint8_t, block_weights>;
+using CodebookCodes = std::array<std::uint8_t, block_weights>;
 
-Codes nearest(const float* weights, float inverse) {
-  Codes codes{};
+CodebookCodes nearest(const float* weights, float inverse) {
+  CodebookCodes codes{};
   for (std::size_t i = 0; i < block_weights; ++i) {
     const float at = std::clamp(2.0f * weights[i] * inverse + 256.0f, 0.0f, static_cast<float>(half_steps - 1));
     codes[i] = nearest_codes[static_cast<std::size_t>(at)];
@@ -49,7 +49,7 @@ struct Score {
   double gain(double scale) const { return scale * (2.0 * products - scale * squares); }
 };
 
-Score score(const float* weights, const Codes& codes) {
+Score score(const float* weights, const CodebookCodes& codes) {
   Score s;
   for (std::size_t i = 0; i < block_weights; ++i) {
     const auto value = static_cast<double>(codebook_values[codes[i]]);
@@ -82,7 +82,7 @@ void round(const float* weights, std::byte* block) {
       }
     }
   }
-  const Codes codes = nearest(weights, inverse_or_zero(half_to_float(best_scale)));
+  const CodebookCodes codes = nearest(weights, inverse_or_zero(half_to_float(best_scale)));
   store16(block, best_scale);
   for (std::size_t i = 0; i < 16; ++i) block[2 + i] = static_cast<std::byte>(codes[i] | codes[i + 16] << 4);
 }

@@ -131,11 +131,11 @@ SKIPSTONE_API skipstone_status skipstone_session_begin(skipstone_session* sessio
 
 typedef enum skipstone_step_mode {
   SKIPSTONE_STEP_WAIT = 0, /* returns when the device has done what the step submitted */
-  SKIPSTONE_STEP_POLL = 1  /* submits once and returns; where the device is still at it, a step does nothing */
+  SKIPSTONE_STEP_POLL = 1  /* submits once and returns; does nothing while the device is busy with the last step */
 } skipstone_step_mode;
 
-/* Goes on for about `microseconds`: submits as much work as is expected to be done by then, by what the same work has taken so far; at least
- * a layer of a pass (of a long prompt: a kernel), so that every step gets on. Callbacks are called from here. `done` becomes 1 when the
+/* Continues for about `microseconds`: submits as much work as earlier steps show to fit in that time, but at least a layer of a pass (of a
+ * long prompt: a kernel), so that every step makes progress. Callbacks are called from here. `done` becomes 1 when the
  * generation has ended, also by an error. A cancelled generation ends with the next token. */
 SKIPSTONE_API skipstone_status skipstone_session_step(skipstone_session* session, uint64_t microseconds, int32_t mode, int32_t* done);
 
