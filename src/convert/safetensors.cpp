@@ -128,6 +128,7 @@ Entry parse_entry(const std::string& name, const SortedJson& value, const Data& 
 /// The format allows neither gaps nor overlaps, so that a file holds what its header says and nothing else.
 void check_layout(const std::vector<Entry>& entries, std::uint64_t data_bytes, const std::string& path) {
   std::vector<const Entry*> sorted;
+  sorted.reserve(entries.size());
   for (const Entry& entry : entries) sorted.push_back(&entry);
   std::ranges::sort(sorted, {}, [](const Entry* entry) { return std::pair(entry->begin, entry->end); });
   std::uint64_t expected = 0;

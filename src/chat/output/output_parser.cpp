@@ -334,13 +334,13 @@ void OutputParser::emit_piece(const CallReader::Step& step) {
       const std::string behind = event.raw.substr(without_blanks_at_end(event.raw).size());
       event.raw.resize(event.raw.size() - behind.size());
       event.complete = false;
-      emit(std::move(event));
+      emit(event);
       text_.keep();
       text_.put(behind);
       return;
     }
   }
-  emit(std::move(event));
+  emit(event);
 }
 
 }  // namespace skipstone::chat
