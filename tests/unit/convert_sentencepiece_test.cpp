@@ -189,7 +189,8 @@ TEST(GemmaLike, GivesTheIdsOfSentencePiece) {
     const auto text = each[0].get<std::string>();
     const auto ids = each[1].get<std::vector<Token>>();
     EXPECT_EQ(tokenizer.encode(text, false, false), ids) << each[0];
-    if (text.find("▁") == std::string::npos) EXPECT_EQ(tokenizer.decode(ids), text) << "U+2581 is a space in disguise";
+    if (text.find("▁") != std::string::npos) continue;  // U+2581 is a space in disguise
+    EXPECT_EQ(tokenizer.decode(ids), text);
   }
   const Vocabulary& v = tokenizer.vocabulary();
   EXPECT_TRUE(tokenizer.ends_generation(handmade::id_of(v, "<end_of_turn>")));
