@@ -18,6 +18,7 @@
 #include "convert/quantize.h"
 #include "engine/engine.h"
 #include "engine/memory_plan.h"
+#include "fixtures/slow_device.h"
 #include "fixtures/temporary_directory.h"
 #include "fixtures/tiny_model.h"
 #include "gguf/gguf.h"
@@ -30,9 +31,7 @@ namespace {
 using text::Token;
 using Tokens = std::vector<Token>;
 
-const bool full = env::flag("SKIPSTONE_FULL_TESTS");
-/// SwiftShader takes a quarter of a second for a token: there the full tests alone take all prompts, tokens and drafters.
-const bool slow = env::get("SKIPSTONE_TEST_DEVICE") == "swiftshader" && !full;
+const bool full = fixtures::full_sweep(), slow = fixtures::slow_device();  // there the sweep alone takes all prompts, tokens and drafters
 
 /// Every kind of lossless drafter.
 const std::vector<std::string> drafters = [] {

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "base/env.h"
 #include "base/status.h"
 #include "engine/engine.h"
+#include "fixtures/slow_device.h"
 #include "fixtures/temporary_directory.h"
 #include "fixtures/tiny_model.h"
 
@@ -59,8 +59,14 @@ Run generate(const std::shared_ptr<Engine>& engine, const sample::SamplerParams&
 }
 
 // Those that have their tokens from anywhere but the model: chains, trees, and chains of drafters.
-const char* const free_drafters[] = {"lookup:k=7", "suffix:alpha=4,k=31,p=0", "jacobi:k=3", "lookahead:w=8,n=4,g=2",
-                                     "suffix:min=3+asd:k=4+jacobi", "ngram", "ngram:k=5,w=4,rows=block", "recycle:n=23",
+const char* const free_drafters[] = {"lookup:k=7",
+                                     "suffix:alpha=4,k=31,p=0",
+                                     "jacobi:k=3",
+                                     "lookahead:w=8,n=4,g=2",
+                                     "suffix:min=3+asd:k=4+jacobi",
+                                     "ngram",
+                                     "ngram:k=5,w=4,rows=block",
+                                     "recycle:n=23",
                                      "ngram:k=25,w=2,q=2,context=0+recycle"};
 
 void expect_lossless(const std::shared_ptr<Engine>& engine, const sample::SamplerParams& sampling,
@@ -97,7 +103,10 @@ sample::SamplerParams sampled(std::uint64_t seed) {
   return params;
 }
 
-const bool full = env::flag("SKIPSTONE_FULL_TESTS");  // more seeds
+using fixtures::left_to_the_sweep;
+
+const bool full = fixtures::full_sweep();   // more seeds
+const bool slow = fixtures::slow_device();  // float and Q8_0 weights, a bundled model and a trained one
 
 void check_model(const std::string& path, const std::string& prompt, std::uint64_t seeds, KvType kv = KvType::automatic) {
   EngineOptions options;
@@ -117,6 +126,7 @@ void check_model(const std::string& path, const std::string& prompt, std::uint64
 class LosslessFormats : public testing::TestWithParam<gguf::Type> {};
 
 TEST_P(LosslessFormats, EveryDrafterGivesPlainText) {
+  if (slow && GetParam() != gguf::Type::f32 && GetParam() != gguf::Type::q8_0) GTEST_SKIP() << left_to_the_sweep;
   const fixtures::TemporaryDirectory directory;
   fixtures::TinyConfig config;
   config.layers = 5;
@@ -131,6 +141,7 @@ INSTANTIATE_TEST_SUITE_P(Formats, LosslessFormats,
                          [](const auto& test) { return std::string(gguf::traits(test.param).name); });
 
 TEST(Lossless, QuantisedCache) {
+  if (slow) GTEST_SKIP() << left_to_the_sweep;
   const fixtures::TemporaryDirectory directory;
   fixtures::TinyConfig config;
   config.layers = 5;
@@ -172,6 +183,7 @@ TEST(Session, GoesOnAfterAReaderThatThrew) {
 
 // A document and a corpus that are the model's own text but for a few words, so that most drafts are accepted.
 TEST(Lossless, DocumentAndCorpus) {
+  if (slow) GTEST_SKIP() << left_to_the_sweep;
   const fixtures::TemporaryDirectory directory;
   const std::string path = directory.file("tiny.gguf");
   fixtures::write_tiny_model({}, path);
@@ -208,14 +220,19 @@ TEST(Lossless, DocumentAndCorpus) {
   EXPECT_EQ(engine->validation_messages(), 0u);
 }
 
-// The models that are shipped, with drafts that pay on them: most of a draft is accepted there, unlike with random weights. SwiftShader
-// takes minutes for what lavapipe does in seconds, so it does a part of it unless SKIPSTONE_FULL_TESTS=1.
+// The models that are shipped, with drafts that pay on them: most of a draft is accepted there, unlike with random weights.
 TEST(Lossless, BundledModels) {
-  const bool slow = env::get("SKIPSTONE_TEST_DEVICE") == "swiftshader" && !full;
   std::vector<std::string> names = {"skipstone-py", "skipstone-py-plain"};
-  std::vector<std::string> paying = {
-      "exit:7,k=5", "asd", "exit:10,k=3", "asd:c=0.97,refresh=8", "skip:attn:11,13,15;mlp:12,k=4,online=0.5", "suffix:min=2+exit:7,k=3",
-      "lookahead", "ngram", "ngram:k=6,w=5,rows=block", "recycle"};
+  std::vector<std::string> paying = {"exit:7,k=5",
+                                     "asd",
+                                     "exit:10,k=3",
+                                     "asd:c=0.97,refresh=8",
+                                     "skip:attn:11,13,15;mlp:12,k=4,online=0.5",
+                                     "suffix:min=2+exit:7,k=3",
+                                     "lookahead",
+                                     "ngram",
+                                     "ngram:k=6,w=5,rows=block",
+                                     "recycle"};
   std::vector<sample::SamplerParams> samplings = {{}, sampled(1)};
   if (slow) names.resize(1), paying.resize(1), samplings.resize(1);
   for (const std::string& name : names) {
@@ -240,6 +257,7 @@ TEST(Lossless, BundledModels) {
 }
 
 TEST(Lossless, BundledModelWithQuantisedCache) {
+  if (slow) GTEST_SKIP() << left_to_the_sweep;
   EngineOptions options;
   options.model_path = std::string(SKIPSTONE_MODELS) + "/skipstone-py.gguf";
   options.context = context;

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "base/env.h"
 #include "engine/engine_state.h"
 #include "engine/sequence_executor.h"
+#include "fixtures/slow_device.h"
 #include "fixtures/temporary_directory.h"
 #include "fixtures/tiny_model.h"
 #include "spec/registry.h"
@@ -84,7 +84,7 @@ TEST(Rounds, GiveOneTextAndOneStatisticWhoeverStepsThem) {
                                        "exit:4,k=1,reuse=0",
                                        "exit:4,k=2,gamma=0.99",
                                        "asd:c=-1,rule1=0,rule2=0,k=15,gamma=0,adaptive=0"};
-  if (env::get("SKIPSTONE_TEST_DEVICE") == "swiftshader" && !env::flag("SKIPSTONE_FULL_TESTS")) drafters.resize(3);
+  if (fixtures::slow_device()) drafters.resize(3);
   std::uint64_t accepted = 0;
   std::set<spec::StopReason> stops;
   for (const char* draft : drafters) {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "fixtures/slow_device.h"
 #include "fixtures/temporary_directory.h"
 #include "fixtures/tiny_model.h"
 #include "skipstone/skipstone.hpp"
@@ -22,8 +23,7 @@ using Tokens = std::vector<skipstone_token>;
 const std::vector<const char*> drafters = [] {
   std::vector<const char*> all{"none",           "exit:2,k=3", "suffix", "auto", "lookup", "skip:attn:1;mlp:2,k=4", "suffix+exit:2,k=2",
                                "ngram:unigram=1"};
-  const char* device = std::getenv("SKIPSTONE_TEST_DEVICE");
-  if (device != nullptr && std::string(device) == "swiftshader") all.resize(3);
+  if (skipstone::fixtures::slow_device()) all.resize(3);
   return all;
 }();
 constexpr const char* prompt = "the quick brown fox and the quick brown dog and the quick";

@@ -21,7 +21,7 @@
 namespace skipstone::fuzz {
 namespace {
 
-constexpr double most_seconds = 1;
+constexpr double most_seconds = SKIPSTONE_MOST_SECONDS;  // more where a sanitizer watches
 constexpr std::size_t most_bytes = std::size_t{64} << 20;
 
 const char* const conversation =

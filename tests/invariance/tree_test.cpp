@@ -4,9 +4,9 @@
 
 #include <cstring>
 
-#include "base/env.h"
 #include "base/philox.h"
 #include "device_model.h"
+#include "fixtures/slow_device.h"
 
 namespace skipstone::fixtures {
 namespace {
@@ -29,9 +29,7 @@ std::vector<std::vector<float>> tree_logits(exec::Executor& sequence, const Devi
   return out;
 }
 
-const bool full = env::flag("SKIPSTONE_FULL_TESTS");
-/// SwiftShader takes a quarter of a second for a token: a few rounds there, unless all is asked for.
-const bool slow = env::get("SKIPSTONE_TEST_DEVICE") == "swiftshader" && !full;
+const bool full = fixtures::full_sweep(), slow = fixtures::slow_device();  // a few rounds there
 
 class TreesOf : public ::testing::TestWithParam<KvFormat> {};
 
@@ -91,7 +89,7 @@ TEST_P(TreesOf, EveryBranchHasTheBitsOfStraightDecoding) {
 }
 
 TEST(Trees, AreTheSameInEveryFamily) {
-  if (slow) GTEST_SKIP() << "SKIPSTONE_FULL_TESTS=1 runs it; kernel_test has trees, windows and softcaps, and rows_test every family";
+  if (slow) GTEST_SKIP() << fixtures::left_to_the_sweep << "; kernel_test has trees, windows and softcaps";
   for (const model::Architecture& row : model::architectures()) {
     SCOPED_TRACE(row.name);
     DeviceModel model(tiny_family(row.name), KvFormat::f16);
