@@ -32,8 +32,7 @@ std::vector<std::byte> Bytes::all() const {
 bool operator==(const Bytes& a, const Bytes& b) {
   bool same = a.size() == b.size();
   std::vector<std::byte> buffer;
-  if (same)
-    a.for_each_piece(1, [&](std::uint64_t at, std::span<const std::byte> piece) {
+  if (same) a.for_each_piece(1, [&](std::uint64_t at, std::span<const std::byte> piece) {
       same = same && std::ranges::equal(piece, b.view(at, piece.size(), buffer));
     });
   return same;

@@ -4,6 +4,8 @@
 
 namespace skipstone {
 
-void throw_error(Code code, fmt::string_view format, fmt::format_args args) { throw Error(code, fmt::vformat(format, args)); }
+void throw_error(Code code, fmt::string_view format, fmt::format_args args) {
+  throw Error(code, fmt::vformat(format, args));
+}
 
 }  // namespace skipstone

@@ -15,8 +15,8 @@
 namespace cli::chat {
 namespace {
 
-using skipstone::Code;
 using skipstone::SortedJson;
+using skipstone::Code;
 
 constexpr std::size_t largest_file = 64 << 20;  // bytes; more than any context
 
@@ -100,7 +100,8 @@ class Reader {
 }  // namespace
 
 void save_conversation(const Conversation& conversation, const std::string& model, const std::string& path) {
-  const skipstone::Json document = {{"format", "skipstone-chat"}, {"version", 1}, {"model", model}, {"messages", conversation.json()}};
+  const skipstone::Json document = {
+      {"format", "skipstone-chat"}, {"version", 1}, {"model", model}, {"messages", conversation.json()}};
   const std::string text = document.dump(2, ' ', false, skipstone::Json::error_handler_t::replace) + "\n";
   skipstone::write_whole_file(path, std::as_bytes(std::span(text)));
 }
