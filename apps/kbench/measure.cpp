@@ -1,11 +1,11 @@
 #include "kbench/measure.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 
+#include "base/platform/system.h"
 #include "base/status.h"
 #include "base/stopwatch.h"
 #include "kernels/abi.h"
@@ -22,14 +22,6 @@ using namespace skipstone;
 namespace {
 
 constexpr std::uint32_t most_rounds = 4096;
-
-std::uint64_t last_level_cache() {
-#ifdef _SC_LEVEL3_CACHE_SIZE
-  const long bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
-  if (bytes > 0) return static_cast<std::uint64_t>(bytes);
-#endif
-  return 0;
-}
 
 std::uint64_t scratch_bytes(const Sizes& s) {
   return std::uint64_t{STEP_MAX_ROWS} * kernels::padded(std::max({s.n, s.k, s.width, s.ffn})) * sizeof(float);
@@ -91,7 +83,7 @@ std::uint64_t Measurement::working_set() const {
   if (settings_.working_set > 0) return settings_.working_set;
   constexpr std::uint64_t usual = std::uint64_t{256} << 20;  // more than any GPU's caches that are known here
   const vk::Caps& caps = device_->caps();
-  return std::min(std::max(usual, caps.is_cpu() ? 2 * last_level_cache() : 0), caps.device_bytes() / 4);
+  return std::min(std::max(usual, caps.is_cpu() ? 2 * platform::last_level_cache() : 0), caps.device_bytes() / 4);
 }
 
 vk::Slice Measurement::slice(const kernels::Resource& resource) const {

@@ -1,56 +1,47 @@
 #include "interrupt.h"
 
-#include <sys/select.h>
-#include <unistd.h>
-
 #include <atomic>
-#include <csignal>
+
+#include "base/platform/console.h"
 
 namespace cli::interrupt {
 namespace {
 
-std::atomic<int> signalled{0};  // SIGINTs that nobody took
+namespace platform = skipstone::platform;
+using platform::Signal;
+
+std::atomic<int> signalled{0};  // interrupts that nobody took
 std::atomic<bool> ending{false}, new_size{false};
 std::atomic<skipstone_session*> current{nullptr};
 
 constexpr int patience = 5;
+constexpr int exit_code_of_interrupts = 130;  // 128 + SIGINT, as shells have it
 
 void cancel_session() {
   if (skipstone_session* session = current.load()) skipstone_session_cancel(session);
 }
 
-void on_signal(int) {
+void on_signal(Signal) {
   ++signalled;
   cancel_session();
 }
 
-void on_signal_in_conversation(int signal) {
-  if (signal == SIGWINCH) {
+void on_signal_in_conversation(Signal signal) {
+  if (signal == Signal::resize) {
     new_size.store(true);
     return;
   }
-  if (signal != SIGINT) ending.store(true);
-  if (++signalled >= patience) _exit(128 + SIGINT);
+  if (signal == Signal::end) ending.store(true);
+  if (++signalled >= patience) platform::end_at_once(exit_code_of_interrupts);
   cancel_session();
 }
 
-void handle(int signal, void (*handler)(int), int flags) {
-  struct sigaction action {};
-  action.sa_handler = handler;
-  action.sa_flags = flags;  // no SA_RESTART: a read of the prompt returns
-  sigemptyset(&action.sa_mask);
-  sigaction(signal, &action, nullptr);
-}
+bool something_came() { return requested() || terminated() || new_size.load(); }
 
 }  // namespace
 
-void install() {
-  for (const int signal : {SIGINT, SIGTERM}) handle(signal, on_signal, static_cast<int>(SA_RESETHAND));
-}
-
-void install_for_conversation() {
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGWINCH}) handle(signal, on_signal_in_conversation, 0);
-}
+void install() { platform::handle_first_signal(on_signal); }
+void install_for_conversation() { platform::handle_all_signals(on_signal_in_conversation); }
 
 bool requested() { return signalled.load() > 0; }
 bool take() { return signalled.exchange(0) > 0; }
@@ -63,21 +54,6 @@ void set_session(skipstone_session* session) {
   if (session != nullptr && requested()) skipstone_session_cancel(session);
 }
 
-bool wait_for_input() {
-  sigset_t watched, before;
-  sigemptyset(&watched);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGWINCH}) sigaddset(&watched, signal);
-  // Between the look at what has come and the wait nothing may come.
-  pthread_sigmask(SIG_BLOCK, &watched, &before);
-  bool ready = false;
-  if (!requested() && !terminated() && !new_size.load()) {
-    fd_set input;
-    FD_ZERO(&input);
-    FD_SET(STDIN_FILENO, &input);
-    ready = pselect(STDIN_FILENO + 1, &input, nullptr, nullptr, nullptr, &before) > 0;
-  }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return ready && !requested() && !terminated();
-}
+bool wait_for_input() { return platform::wait_for_input(something_came); }
 
 }  // namespace cli::interrupt

@@ -5,7 +5,7 @@
 
 namespace cli::interrupt {
 
-/// From now on SIGINT and SIGTERM are noted instead of ending the program.
+/// From now on Ctrl-C and SIGTERM are noted instead of ending the program.
 void install();
 
 /// From now on every SIGINT is noted, until take() says so; a fifth one that nobody took ends the program. SIGTERM and SIGHUP are noted

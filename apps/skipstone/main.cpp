@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <exception>
 #include <new>
 #include <sstream>
@@ -9,6 +10,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/platform/console.h"
+#include "base/platform/system.h"
+#include "base/status.h"
 #include "commands.h"
 #include "output.h"
 #include "skipstone/skipstone.hpp"
@@ -38,18 +42,16 @@ class Formatter : public CLI::Formatter {
 };
 
 /// Arguments as CLI11 takes them, last first. llama-bench's -pg has more letters than an option with one dash can have here.
-std::vector<std::string> arguments(int argc, char** argv) {
-  std::vector<std::string> all;
-  for (int i = argc - 1; i > 0; --i) {
-    const bool pair = std::string_view(argv[1]) == "bench" && std::string_view(argv[i]) == "-pg";
-    all.emplace_back(pair ? "--pg" : argv[i]);
-  }
-  return all;
+std::vector<std::string> for_parser(std::vector<std::string> arguments) {
+  if (!arguments.empty()) arguments.erase(arguments.begin());
+  if (!arguments.empty() && arguments.front() == "bench") std::ranges::replace(arguments, "-pg", "--pg");
+  std::ranges::reverse(arguments);
+  return arguments;
 }
 
-int parse_and_run(CLI::App& app, int argc, char** argv, bool& list_devices, ExitCode& code) {
+int parse_and_run(CLI::App& app, const std::vector<std::string>& arguments, bool& list_devices, ExitCode& code) {
   try {
-    app.parse(arguments(argc, argv));
+    app.parse(for_parser(arguments));
   } catch (const CLI::Success& help) {
     std::ostringstream text;
     const int result = app.exit(help, text, text);
@@ -69,7 +71,7 @@ int parse_and_run(CLI::App& app, int argc, char** argv, bool& list_devices, Exit
   return static_cast<int>(code);
 }
 
-int run_program(int argc, char** argv) {
+int run_program(const std::vector<std::string>& arguments) {
   CLI::App app("Runs GGUF language models on Vulkan devices, drafting with the model's own layers.", "skipstone");
   app.formatter(std::make_shared<Formatter>());
   app.set_version_flag("--version", fmt::format("skipstone {} ({})", skipstone_version(), skipstone_commit()), "Print the version");
@@ -89,15 +91,18 @@ int run_program(int argc, char** argv) {
   cli::add_template(app, code);
   cli::add_tune(app, code);
   cli::add_tune_device(app, code);
-  return parse_and_run(app, argc, argv, list_devices, code);
+  return parse_and_run(app, arguments, list_devices, code);
 }
 
 int run_and_explain(int argc, char** argv) {
   try {
-    return run_program(argc, argv);
+    return run_program(skipstone::platform::arguments(argc, argv));
   } catch (const cli::Failure& failure) {
     cli::print_error(failure.what());
     return static_cast<int>(failure.code());
+  } catch (const skipstone::Error& error) {  // of the program's own arguments
+    cli::print_error(error.what());
+    return static_cast<int>(ExitCode::usage);
   } catch (const skipstone::error& error) {
     cli::print_error(error.what());
     return static_cast<int>(cli::exit_code(error.status(), false));
@@ -112,7 +117,7 @@ int run_and_explain(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  cli::prepare_standard_streams();
+  skipstone::platform::prepare_streams();
   try {
     return run_and_explain(argc, argv);
   } catch (const std::exception&) {  // there may be none for a sentence of its own either

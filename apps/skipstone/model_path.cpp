@@ -4,10 +4,8 @@
 
 #include <filesystem>
 #include <system_error>
-#ifdef __APPLE__
-#include <mach-o/dyld.h>
-#endif
 
+#include "base/platform/system.h"
 #include "exit_code.h"
 
 namespace cli {
@@ -17,23 +15,10 @@ namespace fs = std::filesystem;
 
 constexpr const char* model_name = "skipstone-py.gguf";
 
-/// The folder of the running program; empty where the system does not say.
-fs::path program_folder() {
-  std::error_code error;
-#ifdef __APPLE__
-  char buffer[4096];
-  std::uint32_t size = sizeof(buffer);
-  if (_NSGetExecutablePath(buffer, &size) != 0) return {};
-  return fs::canonical(buffer, error).parent_path();
-#else
-  return fs::read_symlink("/proc/self/exe", error).parent_path();
-#endif
-}
-
 }  // namespace
 
 std::string bundled_model() {
-  const fs::path here = program_folder();
+  const fs::path here = skipstone::platform::program_folder();
   // "../../.." is the source tree seen from build/<preset>/bin.
   for (const char* folder : {".", "models", "../share/skipstone/models", "../../../models", "../../models"}) {
     const fs::path candidate = here / folder / model_name;

@@ -1,22 +1,20 @@
 #include "output.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <csignal>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
+#include <system_error>
 
+#include "base/env.h"
 #include "base/escape.h"
+#include "base/platform/console.h"
 #include "exit_code.h"
 #include "json/json.h"
 
 namespace cli {
 namespace {
+
+namespace platform = skipstone::platform;
+using platform::Stream;
 
 const char* escape(Style style) {
   switch (style) {
@@ -32,20 +30,9 @@ const char* escape(Style style) {
 
 }  // namespace
 
-void prepare_standard_streams() {
-  std::signal(SIGPIPE, SIG_IGN);
-  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
-    if (fcntl(stream, F_GETFD) != -1 || errno != EBADF) continue;
-    // The wrong way round: reading from, or writing to, a closed stream stays an error. It gets the lowest number that is free, its own.
-    [[maybe_unused]] const int taken = open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
-  }
-}
+void write_error(std::string_view bytes) { platform::write_or_drop(Stream::error, bytes); }
 
-void write_error(std::string_view bytes) { std::fwrite(bytes.data(), 1, bytes.size(), stderr); }
-
-void write_sequence(std::string_view sequence) {
-  [[maybe_unused]] const auto written = ::write(STDOUT_FILENO, sequence.data(), sequence.size());
-}
+void write_sequence(std::string_view sequence) { platform::write_or_drop(Stream::output, sequence); }
 
 void note(std::string_view line) { write_error(skipstone::message_text(line) + '\n'); }
 
@@ -57,15 +44,13 @@ void note_lines(std::string_view lines) {
   }
 }
 
-Output::Output(bool colour) : colour_(colour), terminal_(isatty(STDOUT_FILENO) == 1) {
+Output::Output(bool colour) : colour_(colour), terminal_(platform::is_terminal(Stream::output)) {
   // Known before any work: it was closed when the program started, or is open for reading only.
-  const int flags = fcntl(STDOUT_FILENO, F_GETFL);
-  if (flags == -1 || (flags & O_ACCMODE) == O_RDONLY) fail(ExitCode::failure, "standard output cannot be written: it is closed");
+  if (!platform::is_writable(Stream::output)) fail(ExitCode::failure, "standard output cannot be written: it is closed");
 }
 
 Output::~Output() {
-  if (colour_ && style_ != Style::plain && !closed_) [[maybe_unused]]
-    const auto written = ::write(STDOUT_FILENO, "\033[0m", 4);
+  if (colour_ && style_ != Style::plain && !closed_) write_sequence("\033[0m");
 }
 
 void Output::plain() {
@@ -84,15 +69,11 @@ bool Output::write(std::string_view text, Style style) {
 
 bool Output::write_raw(std::string_view bytes) {
   while (!bytes.empty() && !closed_) {
-    const ssize_t written = ::write(STDOUT_FILENO, bytes.data(), bytes.size());
-    if (written >= 0) {
-      bytes.remove_prefix(static_cast<std::size_t>(written));
-    } else if (errno == EPIPE) {
-      closed_ = true;
-    } else if (errno != EINTR) {
-      closed_ = true;  // nothing more is tried, not even the reset of the style
-      fail(ExitCode::failure, "standard output cannot be written: {}", std::strerror(errno));
-    }
+    std::error_code error;
+    bytes.remove_prefix(platform::write_some(Stream::output, bytes, error));
+    if (!error) continue;
+    closed_ = true;  // nothing more is tried, not even the reset of the style
+    if (error != std::errc::broken_pipe) fail(ExitCode::failure, "standard output cannot be written: {}", error.message());
   }
   return !closed_;
 }
@@ -116,10 +97,7 @@ std::string without_control_characters(std::string_view text) {
 
 bool wants_colour(const std::string& when) {
   if (when == "always") return true;
-  if (when != "auto" || isatty(STDOUT_FILENO) != 1) return false;
-  const char* no_color = std::getenv("NO_COLOR");
-  const char* term = std::getenv("TERM");
-  return (no_color == nullptr || *no_color == '\0') && term != nullptr && std::strcmp(term, "dumb") != 0;
+  return when == "auto" && platform::has_control_sequences(Stream::output) && !skipstone::env::get("NO_COLOR");
 }
 
 std::string bytes_text(double bytes) {

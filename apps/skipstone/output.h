@@ -12,10 +12,6 @@
 
 namespace cli {
 
-/// To be called before anything is opened. A standard stream that is closed gets a descriptor that cannot be used for what it is for, so
-/// that no other file takes its number; a pipe without a reader is from now on an error of write() and not a signal.
-void prepare_standard_streams();
-
 /// Bytes to standard error, as they are; nothing happens where they cannot be written. For what moves the cursor; else note().
 void write_error(std::string_view bytes);
 

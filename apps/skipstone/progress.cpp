@@ -1,18 +1,18 @@
 #include "progress.h"
 
 #include <fmt/format.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "base/escape.h"
+#include "base/platform/console.h"
 #include "interrupt.h"
 #include "output.h"
 
 namespace cli {
 
 using namespace std::chrono_literals;
+namespace platform = skipstone::platform;
 
-Progress::Progress() : terminal_(isatty(STDERR_FILENO) == 1), start_(Clock::now()) {}
+Progress::Progress() : terminal_(platform::is_terminal(platform::Stream::error)), start_(Clock::now()) {}
 
 Progress::~Progress() { clear(); }
 
@@ -29,8 +29,7 @@ void Progress::update(const std::string& stage, double done) {
   last_ = now;
   shown_ = true;
   // A line that wraps could not be taken back.
-  winsize size{};
-  const std::size_t columns = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+  const std::size_t told = platform::columns(platform::Stream::error), columns = told > 0 ? told : 80;
   write_error(fmt::format("\r\033[K{:.{}} {:3.0f} %", skipstone::escaped(stage), columns > 8 ? columns - 7 : 1, 100.0 * done));
 }
 

@@ -1,13 +1,12 @@
 #include "prompt.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <array>
-#include <cerrno>
-#include <cstring>
+#include <system_error>
 
+#include "base/platform/console.h"
+#include "base/platform/files.h"
 #include "exit_code.h"
 #include "interrupt.h"
 
@@ -16,36 +15,26 @@ namespace {
 
 constexpr std::size_t most_bytes = std::size_t{64} << 20U;
 
-class Descriptor {
- public:
-  explicit Descriptor(const std::string& file) : number_(file == "-" ? STDIN_FILENO : open(file.c_str(), O_RDONLY | O_CLOEXEC)) {}
-  ~Descriptor() {
-    if (number_ > STDIN_FILENO) close(number_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int number() const { return number_; }
-
- private:
-  int number_;
-};
-
 }  // namespace
 
 std::string read_text(const std::string& file, const std::string& what) {
+  namespace platform = skipstone::platform;
   const std::string name = file == "-" ? "standard input" : "'" + file + "'";
-  const auto refuse = [&] { fail(ExitCode::usage, "{} in {} cannot be read: {}", what, name, std::strerror(errno)); };
-  const Descriptor descriptor(file);
-  if (descriptor.number() < 0) refuse();
+  std::error_code error;
+  const auto refuse = [&] { fail(ExitCode::usage, "{} in {} cannot be read: {}", what, name, error.message()); };
+  platform::OpenFile opened;
+  if (file != "-") opened = platform::open_stream(file, error);
+  if (error) refuse();
+  const std::intptr_t stream = file == "-" ? platform::handle_of(platform::Stream::input) : opened.handle();
   std::string text;
   std::array<char, 65536> buffer{};
   while (true) {
-    const ssize_t got = read(descriptor.number(), buffer.data(), buffer.size());
+    const std::size_t got = platform::read_next(stream, buffer, error);
     if (interrupt::requested()) fail(ExitCode::interrupted, "interrupted while {} was being read", what);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) refuse();
+    if (error == std::errc::interrupted) continue;
+    if (error) refuse();
     if (got == 0) break;
-    text.append(buffer.data(), static_cast<std::size_t>(got));
+    text.append(buffer.data(), got);
     if (text.size() > most_bytes) {
       fail(ExitCode::usage, "{} in {} is larger than {} MiB; no context holds it", what, name, most_bytes >> 20U);
     }

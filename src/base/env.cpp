@@ -1,13 +1,12 @@
 #include "base/env.h"
 
-#include <cstdlib>
+#include "base/platform/system.h"
 
 namespace skipstone::env {
 
 std::optional<std::string> get(const char* name) {
-  const char* value = std::getenv(name);
-  if (value == nullptr || *value == '\0') return std::nullopt;
-  return std::string(value);
+  std::optional<std::string> value = platform::environment(name);
+  return value && value->empty() ? std::nullopt : value;
 }
 
 bool flag(const char* name) {
@@ -17,9 +16,8 @@ bool flag(const char* name) {
 
 std::string cache_directory() {
   if (auto own = get("SKIPSTONE_CACHE")) return *own;
-  if (auto xdg = get("XDG_CACHE_HOME")) return *xdg + "/skipstone";
-  if (auto home = get("HOME")) return *home + "/.cache/skipstone";
-  return {};
+  const std::string folder = platform::cache_directory();
+  return folder.empty() ? "" : folder + "/skipstone";
 }
 
 }  // namespace skipstone::env

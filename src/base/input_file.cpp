@@ -1,12 +1,7 @@
 #include "base/input_file.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <system_error>
 #include <utility>
@@ -16,52 +11,46 @@
 namespace skipstone {
 namespace {
 
-std::string reason(int error) { return std::generic_category().message(error); }
-
-struct stat facts_of(int descriptor, const std::string& path) {
-  struct stat info {};
-  if (::fstat(descriptor, &info) != 0) fail(Code::io, "{}: cannot ask for the file's size: {}", path, reason(errno));
-  return info;
-}
-
-/// The size of a file that can be read by place; throws where `info` says otherwise.
-std::uint64_t regular_size(const struct stat& info, const std::string& path) {
-  if (S_ISDIR(info.st_mode)) fail(Code::bad_file, "{}: is a directory and not a regular file; name a file in it", path);
-  if (!S_ISREG(info.st_mode)) fail(Code::bad_file, "{}: is not a regular file; copy what it gives to a file", path);
-  return static_cast<std::uint64_t>(std::max<off_t>(0, info.st_size));
+/// The size of a file that can be read by place; throws where it cannot.
+std::uint64_t regular_size(const platform::OpenFile& file, const std::string& path) {
+  std::error_code error;
+  const platform::FileFacts facts = platform::facts_of(file.handle(), error);
+  if (error) fail(Code::io, "{}: cannot ask for the file's size: {}", path, error.message());
+  if (facts.kind == platform::FileKind::directory)
+    fail(Code::bad_file, "{}: is a directory and not a regular file; name a file in it", path);
+  if (facts.kind != platform::FileKind::regular) fail(Code::bad_file, "{}: is not a regular file; copy what it gives to a file", path);
+  return facts.bytes;
 }
 
 }  // namespace
 
-InputFile::InputFile(const std::string& path) : path_(path), owned_(true) {
+InputFile::InputFile(const std::string& path) : path_(path) {
   if (path.find('\0') != std::string::npos) fail(Code::not_found, "a file name cannot contain a zero byte");
-  // O_NONBLOCK: opening a named pipe would otherwise wait for a writer before it could be refused.
-  descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (descriptor_ < 0) {
-    const int error = errno;
-    if (error == ENOENT || error == ENOTDIR) fail(Code::not_found, "{}: there is no such file; check the path", path);
-    fail(Code::io, "{}: cannot open the file: {}", path, reason(error));
-  }
-  try {
-    size_ = regular_size(facts_of(descriptor_, path), path);
-  } catch (...) {
-    ::close(descriptor_);
-    throw;
-  }
+  std::error_code error;
+  file_ = platform::open_to_read(path, error);
+  if (error == std::errc::no_such_file_or_directory || error == std::errc::not_a_directory)
+    fail(Code::not_found, "{}: there is no such file; check the path", path);
+  if (error) fail(Code::io, "{}: cannot open the file: {}", path, error.message());
+  size_ = regular_size(file_, path);
 }
 
 InputFile InputFile::borrow(int descriptor, std::uint64_t offset, std::optional<std::uint64_t> size) {
   InputFile file;
   file.path_ = fmt::format("file descriptor {}", descriptor);
-  const int flags = ::fcntl(descriptor, F_GETFL);
-  if (flags < 0) fail(Code::invalid_argument, "{}: is not open; pass one that is, and close it after the call", file.path_);
-  if ((flags & O_ACCMODE) == O_WRONLY) fail(Code::invalid_argument, "{}: is open for writing alone; open the file for reading", file.path_);
-  const std::uint64_t whole = regular_size(facts_of(descriptor, file.path_), file.path_);
+  const platform::Access access = platform::access_of(descriptor);
+  if (access == platform::Access::closed) {
+    fail(Code::invalid_argument, "{}: is not open; pass one that is, and close it after the call", file.path_);
+  }
+  if (access == platform::Access::writing_alone)
+    fail(Code::invalid_argument, "{}: is open for writing alone; open the file for reading", file.path_);
+  std::error_code error;
+  file.file_ = platform::reopen(descriptor, error);
+  if (error) fail(Code::io, "{}: cannot be opened again: {}", file.path_, error.message());
+  const std::uint64_t whole = regular_size(file.file_, file.path_);
   if (offset > whole || size.value_or(0) > whole - offset) {
     fail(Code::invalid_argument, "{}: {} bytes from byte {} on are asked for, but its file has {}", file.path_, size.value_or(0), offset,
          whole);
   }
-  file.descriptor_ = descriptor;
   file.begin_ = offset;
   file.size_ = size.value_or(whole - offset);
   return file;
@@ -75,30 +64,7 @@ InputFile InputFile::in_memory(std::span<const std::byte> bytes, std::string nam
   return file;
 }
 
-InputFile::InputFile(InputFile&& other) noexcept
-    : path_(std::move(other.path_)),
-      descriptor_(other.descriptor_),
-      owned_(std::exchange(other.owned_, false)),
-      memory_(other.memory_),
-      begin_(other.begin_),
-      size_(other.size_) {}
-
-InputFile& InputFile::operator=(InputFile&& other) noexcept {
-  std::swap(path_, other.path_);
-  std::swap(descriptor_, other.descriptor_);
-  std::swap(owned_, other.owned_);
-  std::swap(memory_, other.memory_);
-  std::swap(begin_, other.begin_);
-  std::swap(size_, other.size_);
-  return *this;
-}
-
-InputFile::~InputFile() {
-  if (owned_ && descriptor_ >= 0) ::close(descriptor_);
-}
-
 void InputFile::read(std::uint64_t offset, std::span<std::byte> to) const {
-  constexpr std::size_t most_at_once = std::size_t{1} << 30;
   if (offset > size_ || to.size() > size_ - offset)
     fail(Code::internal, "{}: has {} bytes; byte {} was asked for", path_, size_, offset + to.size());
   if (memory_ != nullptr) {
@@ -106,15 +72,15 @@ void InputFile::read(std::uint64_t offset, std::span<std::byte> to) const {
     return;
   }
   while (!to.empty()) {
-    const ssize_t got = ::pread(descriptor_, to.data(), std::min(to.size(), most_at_once), static_cast<off_t>(begin_ + offset));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) fail(Code::io, "{}: cannot read at byte {}: {}", path_, offset, reason(errno));
+    std::error_code error;
+    const std::size_t got = platform::read_at(file_.handle(), begin_ + offset, to, error);
+    if (error) fail(Code::io, "{}: cannot read at byte {}: {}", path_, offset, error.message());
     if (got == 0) {
       fail(Code::bad_file, "{}: ends at byte {} of {} now: it was cut short while it was read; get the whole file, and leave it in peace",
            path_, offset, size_);
     }
-    offset += static_cast<std::uint64_t>(got);
-    to = to.subspan(static_cast<std::size_t>(got));
+    offset += got;
+    to = to.subspan(got);
   }
 }
 

@@ -8,6 +8,8 @@
 #include <span>
 #include <string>
 
+#include "base/platform/files.h"
+
 namespace skipstone {
 
 /// Movable; closes on destruction what it has opened.
@@ -21,9 +23,6 @@ class InputFile {
   static InputFile borrow(int descriptor, std::uint64_t offset, std::optional<std::uint64_t> size);
   /// Bytes that the caller keeps as long as this; `name` stands for the path.
   static InputFile in_memory(std::span<const std::byte> bytes, std::string name);
-  InputFile(InputFile&& other) noexcept;
-  InputFile& operator=(InputFile&& other) noexcept;
-  ~InputFile();
 
   const std::string& path() const { return path_; }
   /// In bytes, as it was when the file was opened; of a part, the part's.
@@ -37,10 +36,9 @@ class InputFile {
   InputFile() = default;
 
   std::string path_;
-  int descriptor_ = -1;
-  bool owned_ = false;                 ///< the descriptor is closed here
-  const std::byte* memory_ = nullptr;  ///< instead of a descriptor
-  std::uint64_t begin_ = 0;            ///< where in the descriptor's file byte 0 lies
+  platform::OpenFile file_;
+  const std::byte* memory_ = nullptr;  ///< instead of a file
+  std::uint64_t begin_ = 0;            ///< where in the file byte 0 lies
   std::uint64_t size_ = 0;
 };
 

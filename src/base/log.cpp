@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <atomic>
-#include <cstdio>
 #include <mutex>
 #include <new>
 
 #include "base/env.h"
 #include "base/escape.h"
+#include "base/platform/console.h"
 
 namespace skipstone::log {
 namespace {
@@ -22,8 +22,7 @@ Level initial_level() {
 
 void to_standard_error(Level level, std::string_view text) {
   const char* name = level == Level::warning ? "warning: " : level == Level::error ? "error: " : "";
-  const std::string line = fmt::format("{}{}\n", name, text);
-  std::fwrite(line.data(), 1, line.size(), stderr);  // where it cannot be written there is nobody left to tell
+  platform::write_or_drop(platform::Stream::error, fmt::format("{}{}\n", name, text));  // there is nobody left to tell
 }
 
 struct State {

@@ -4,6 +4,9 @@
 #include <cstddef>
 #include <span>
 #include <string>
+#include <system_error>
+
+#include "base/platform/files.h"
 
 namespace skipstone {
 
@@ -22,12 +25,11 @@ class OutputFile {
   void finish();
 
  private:
-  [[noreturn]] void failed(const char* what) const;
-  bool create();
+  [[noreturn]] void failed(const char* what, const std::error_code& reason) const;
 
   std::string path_;
   std::string temporary_;
-  int descriptor_ = -1;
+  platform::OpenFile file_;
 };
 
 /// The whole of it at once. Throws like OutputFile.

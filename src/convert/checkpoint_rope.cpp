@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/elementary.h"
 #include "base/status.h"
 #include "convert/checkpoint_parts.h"
 #include "json/json.h"
@@ -88,7 +89,7 @@ void read_yarn(const Source& from, Checkpoint& checkpoint) {
   if (rope.has("beta_fast")) set_key(checkpoint, "rope.scaling.yarn_beta_fast", rope.positive("beta_fast"));
   if (rope.has("beta_slow")) set_key(checkpoint, "rope.scaling.yarn_beta_slow", rope.positive("beta_slow"));
   const auto gain = [&](double multiplier) {
-    return factor <= 1.0f ? 1.0 : 0.1 * multiplier * std::log(static_cast<double>(factor)) + 1.0;
+    return factor <= 1.0f ? 1.0 : 0.1 * multiplier * log_of_positive(static_cast<double>(factor)) + 1.0;
   };
   const double mscale = rope.not_negative("mscale", 0.0f), all = rope.not_negative("mscale_all_dim", 0.0f);
   double rest = 1.0;
@@ -123,7 +124,7 @@ void read_long_rope(const Source& from, Checkpoint& checkpoint) {
   const Config& c = checkpoint.config;
   const double original = original_context(from, c);
   const double stretch = c.context_trained / original;
-  const double usual = stretch <= 1.0 || original <= 1.0 ? 1.0 : std::sqrt(1.0 + std::log(stretch) / std::log(original));
+  const double usual = stretch <= 1.0 || original <= 1.0 ? 1.0 : std::sqrt(1.0 + log_of_positive(stretch) / log_of_positive(original));
   set_key(checkpoint, "rope.scaling.attn_factor", from.rope.positive("attention_factor", static_cast<float>(usual)));
   checkpoint.rope_factors.emplace_back(Role::rope_factors_long, factor_list(from.rope, "long_factor", c.rope_dim / 2));
   checkpoint.rope_factors.emplace_back(Role::rope_factors_short, factor_list(from.rope, "short_factor", c.rope_dim / 2));
@@ -241,7 +242,8 @@ std::vector<float> rope_factors(const FrequencyScaling& scaling, std::uint32_t r
   std::vector<float> factors(rope_dim / 2);
   for (std::size_t i = 0; i < factors.size(); ++i) {
     // In float, step by step, as transformers computes them.
-    const float frequency = 1.0f / std::pow(base, static_cast<float>(2 * i) / static_cast<float>(rope_dim));
+    const float exponent = static_cast<float>(2 * i) / static_cast<float>(rope_dim);
+    const float frequency = 1.0f / static_cast<float>(power(static_cast<double>(base), static_cast<double>(exponent)));
     const float wavelength = static_cast<float>(2.0 * std::numbers::pi) / frequency;
     if (wavelength < shortest) {
       factors[i] = 1.0f;

@@ -1,13 +1,9 @@
 #include "engine/draft_texts.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <array>
-#include <cerrno>
-#include <cstring>
+#include <system_error>
 
+#include "base/platform/files.h"
 #include "base/status.h"
 #include "base/stopwatch.h"
 
@@ -17,30 +13,19 @@ namespace {
 constexpr std::size_t piece_bytes = 65536;                 ///< that the tokenizer takes at once
 constexpr std::size_t most_bytes = std::size_t{4} << 30U;  ///< of one file
 
-class Descriptor {
- public:
-  explicit Descriptor(const std::string& file) : number_(open(file.c_str(), O_RDONLY | O_CLOEXEC)) {}
-  ~Descriptor() {
-    if (number_ >= 0) close(number_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int number() const { return number_; }
-
- private:
-  int number_;
-};
-
 std::string read_text(const std::string& file, const std::string& what) {
-  const Descriptor descriptor(file);
+  std::error_code error;
+  const auto refuse = [&] { fail(Code::invalid_argument, "the {} '{}' cannot be read: {}", what, file, error.message()); };
+  const platform::OpenFile stream = platform::open_stream(file, error);
+  if (error) refuse();
   std::string text;
   std::array<char, 65536> buffer{};
   while (true) {
-    const ssize_t got = descriptor.number() < 0 ? -1 : read(descriptor.number(), buffer.data(), buffer.size());
-    if (got < 0 && descriptor.number() >= 0 && errno == EINTR) continue;
-    if (got < 0) fail(Code::invalid_argument, "the {} '{}' cannot be read: {}", what, file, std::strerror(errno));
+    const std::size_t got = platform::read_next(stream.handle(), buffer, error);
+    if (error == std::errc::interrupted) continue;
+    if (error) refuse();
     if (got == 0) return text;
-    text.append(buffer.data(), static_cast<std::size_t>(got));
+    text.append(buffer.data(), got);
     if (text.size() > most_bytes) fail(Code::invalid_argument, "the {} '{}' is larger than {} GiB", what, file, most_bytes >> 30U);
   }
 }

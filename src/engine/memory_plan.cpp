@@ -1,13 +1,12 @@
 #include "engine/memory_plan.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
 #include <limits>
 #include <string>
 
+#include "base/platform/system.h"
 #include "base/status.h"
 #include "exec/sequence_buffers.h"
 #include "gguf/gguf.h"
@@ -16,40 +15,6 @@ namespace skipstone::engine {
 namespace {
 
 constexpr double mib = 1024.0 * 1024.0;
-
-// Memory that programs can still get: MemAvailable where the system says it, else the number of free pages.
-std::uint64_t free_host_memory() {
-  std::ifstream file("/proc/meminfo");
-  std::string key;
-  std::uint64_t kib = 0;
-  while (file >> key >> kib) {
-    if (key == "MemAvailable:") return kib * 1024;
-    file.ignore(std::numeric_limits<std::streamsize>::max(), '\n');
-  }
-#ifdef _SC_AVPHYS_PAGES
-  const long pages = sysconf(_SC_AVPHYS_PAGES), size = sysconf(_SC_PAGESIZE);
-  if (pages > 0 && size > 0) return static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(size);
-#endif
-  return 0;
-}
-
-KvFormat choose_kv_format(const model::Config& config, KvType asked, KvFormat by_default) {
-  switch (asked) {
-    case KvType::automatic:
-      return by_default;
-    case KvType::f16:
-      return KvFormat::f16;
-    case KvType::f32:
-      return KvFormat::f32;
-    case KvType::q8_0:
-      break;
-  }
-  if (config.head_dim % kv_block != 0) {
-    fail(Code::invalid_argument, "a q8_0 KV cache has blocks of {} dimensions, and this model's heads have {}; take --kv f16", kv_block,
-         config.head_dim);
-  }
-  return KvFormat::q8_0;
-}
 
 }  // namespace
 
@@ -83,7 +48,7 @@ MemoryPlan plan_memory(const model::Config& config, const model::WeightLayout& w
   }
   plan.context = shape.context;
   plan.kv_format = shape.kv_format;
-  plan.host_available = free_host_memory();
+  plan.host_available = platform::free_memory();
   return plan;
 }
 

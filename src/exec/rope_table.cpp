@@ -1,7 +1,8 @@
 #include "exec/rope_table.h"
 
-#include <cmath>
 #include <functional>
+
+#include "base/elementary.h"
 
 namespace skipstone::exec {
 namespace {
@@ -20,8 +21,9 @@ void append(std::vector<float>& table, std::uint32_t context, std::uint32_t pair
     const double turn = frequency(pair);
     for (std::uint32_t position = 0; position < context; ++position) {
       const std::size_t at = first + (std::size_t{position} * pairs + pair) * 2;
-      table[at] = static_cast<float>(of_position[position] * std::cos(position * turn));
-      table[at + 1] = static_cast<float>(of_position[position] * std::sin(position * turn));
+      const CosSin angle = cos_sin(position * turn);
+      table[at] = static_cast<float>(of_position[position] * angle.cos);
+      table[at + 1] = static_cast<float>(of_position[position] * angle.sin);
     }
   }
 }
@@ -42,17 +44,17 @@ std::vector<float> rope_table(const model::Config& config, std::uint32_t context
   const std::uint32_t pairs = config.rope_dim / 2;
   const std::vector<float>& factors = config.factors_for(context);
   const auto magnitude = static_cast<double>(config.rope_magnitude);
-  const auto power = [&](float base, std::uint32_t pair) { return std::pow(static_cast<double>(base), -2.0 * pair / config.rope_dim); };
+  const auto turns = [&](float base, std::uint32_t pair) { return power(static_cast<double>(base), -2.0 * pair / config.rope_dim); };
   const auto scaled = [&](std::uint32_t pair) {
     const double factor = factors.empty() ? 1.0 : static_cast<double>(factors[pair]);
-    return power(config.rope_base, pair) / static_cast<double>(config.rope_scale) / factor;
+    return turns(config.rope_base, pair) / static_cast<double>(config.rope_scale) / factor;
   };
   std::vector<float> table;
   table.reserve(std::size_t{rope_table_rows(config, context)} * config.rope_dim);
   append(table, context, pairs, scaled, [&](std::uint32_t) { return magnitude; });
   if (has_local(config)) {
     append(
-        table, context, pairs, [&](std::uint32_t pair) { return power(config.local_rope_base, pair); }, [](std::uint32_t) { return 1.0; });
+        table, context, pairs, [&](std::uint32_t pair) { return turns(config.local_rope_base, pair); }, [](std::uint32_t) { return 1.0; });
   }
   if (has_temperature(config)) {
     append(table, context, pairs, scaled, [&](std::uint32_t position) { return magnitude * config.temperature_at(position); });

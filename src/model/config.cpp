@@ -9,6 +9,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "base/elementary.h"
 #include "base/log.h"
 #include "base/status.h"
 #include "gguf/gguf.h"
@@ -195,7 +196,7 @@ LayerSpec Config::layer(std::uint32_t index) const {
 double Config::temperature_at(std::uint32_t position) const {
   if (temperature == 0.0f) return 1.0;
   const double lengths = std::floor(static_cast<double>(position) / temperature_context);
-  return 1.0 + static_cast<double>(temperature) * std::log1p(lengths);
+  return 1.0 + static_cast<double>(temperature) * log_of_positive(1.0 + lengths);
 }
 
 Config Config::from(const gguf::File& file) {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/elementary.h"
 #include "base/status.h"
 #include "gguf/gguf.h"
 #include "model/config_parts.h"
@@ -74,7 +75,7 @@ void read_yarn(const Keys& keys, Config& config) {
   const double original = keys.count("rope.scaling.original_context_length", 1, most_context);
   const double fast = keys.positive("rope.scaling.yarn_beta_fast", 32.0f), slow = keys.positive("rope.scaling.yarn_beta_slow", 1.0f);
   const auto pair_of = [&](double turns) {
-    return dimensions * std::log(original / (turns * 2.0 * std::numbers::pi)) / (2.0 * std::log(base));
+    return dimensions * log_of_positive(original / (turns * 2.0 * std::numbers::pi)) / (2.0 * log_of_positive(base));
   };
   const double low = std::max(std::floor(pair_of(fast)), 0.0), high = std::min(std::ceil(pair_of(slow)), dimensions - 1.0);
   for (std::uint32_t pair = 0; pair < config.rope_dim / 2; ++pair) {
@@ -82,7 +83,7 @@ void read_yarn(const Keys& keys, Config& config) {
     config.rope_factors.push_back(static_cast<float>(1.0 / (divided / factor + 1.0 - divided)));
   }
   // What scores are scaled with, section 3.4; a model may undo it in part or whole (DeepSeek's mscale_all_dim).
-  const auto gain = [&](double multiplier) { return factor <= 1.0 ? 1.0 : 0.1 * multiplier * std::log(factor) + 1.0; };
+  const auto gain = [&](double multiplier) { return factor <= 1.0 ? 1.0 : 0.1 * multiplier * log_of_positive(factor) + 1.0; };
   const double magnitude = gain(1.0) / gain(keys.not_negative("rope.scaling.yarn_log_multiplier"));
   config.rope_magnitude = static_cast<float>(magnitude * keys.positive("rope.scaling.attn_factor", 1.0f));
 }

@@ -8,7 +8,7 @@
 
 #include "base/philox.h"
 #include "base/status.h"
-#include "sample/elementary.h"
+#include "base/elementary.h"
 
 namespace skipstone::sample {
 namespace {

@@ -1,7 +1,8 @@
 #include "spec/acceptance.h"
 
 #include <algorithm>
-#include <cmath>
+
+#include "base/elementary.h"
 
 namespace skipstone::spec {
 namespace {
@@ -12,7 +13,7 @@ constexpr double prior_rounds = 2;
 }  // namespace
 
 void Acceptance::fade(double share) {
-  const double keep = std::exp(-share / memory_);
+  const double keep = exp_of_nonpositive(-share / memory_);
   for (Position& p : positions_) {
     p.asked *= keep;
     p.made *= keep;

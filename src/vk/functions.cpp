@@ -1,7 +1,6 @@
 #include "vk/functions.h"
 
-#include <dlfcn.h>
-
+#include "base/platform/system.h"
 #include "base/status.h"
 
 namespace skipstone::vk {
@@ -18,24 +17,15 @@ void take_if_there(Function& function, Get get, Handle handle, const char* name)
   function = reinterpret_cast<Function>(get(handle, name));
 }
 
-#ifdef __APPLE__
-constexpr const char* loader_names[] = {"libvulkan.dylib", "libvulkan.1.dylib", "libMoltenVK.dylib"};
-#else
-constexpr const char* loader_names[] = {"libvulkan.so.1", "libvulkan.so"};
-#endif
-
 LoaderFunctions open_loader() {
-  for (const char* name : loader_names) {
-    void* library = ::dlopen(name, RTLD_NOW | RTLD_LOCAL);  // never closed: drivers leave threads and handlers behind
+  for (const char* name : platform::vulkan_loaders()) {
+    void* library = platform::open_library(name);  // never closed: drivers leave threads and handlers behind
     if (library == nullptr) continue;
-    if (const auto get = reinterpret_cast<PFN_vkGetInstanceProcAddr>(::dlsym(library, "vkGetInstanceProcAddr")))
+    if (const auto get = reinterpret_cast<PFN_vkGetInstanceProcAddr>(platform::find_symbol(library, "vkGetInstanceProcAddr")))
       return LoaderFunctions(get);
   }
-  fail(Code::no_device,
-       "no Vulkan loader on this system: {} could not be opened; install it (Debian and Ubuntu: libvulkan1) together with the driver of "
-       "your "
-       "GPU (mesa-vulkan-drivers, or the vendor's), then try again",
-       loader_names[0]);
+  fail(Code::no_device, "no Vulkan loader on this system: {} could not be opened; {}", platform::vulkan_loaders().front(),
+       platform::vulkan_loader_advice());
 }
 
 }  // namespace

@@ -11,7 +11,6 @@
 
 #include "base/philox.h"
 #include "base/status.h"
-#include "sample/elementary.h"
 
 namespace skipstone::sample {
 namespace {
@@ -79,23 +78,6 @@ double chi_square_excess(const std::vector<double>& expected, const std::vector<
   }
   const double freedom = std::max(1, bins - 1);
   return (chi_square - freedom) / std::sqrt(2 * freedom);  // in standard deviations
-}
-
-TEST(Elementary, AgreesWithTheCLibrary) {
-  std::mt19937_64 random(1);
-  std::uniform_real_distribution<double> uniform(-60, 0), wide(-708, 0), exponent(-300, 300);
-  for (int i = 0; i < 200000; ++i) {
-    const double x = i % 2 == 0 ? uniform(random) : wide(random);
-    const double e = std::exp(x);
-    ASSERT_NEAR(exp_of_nonpositive(x), e, e * 2.3e-16) << x;
-    const double y = i % 2 == 0 ? std::exp(-std::abs(uniform(random))) : std::pow(10.0, exponent(random));
-    ASSERT_NEAR(log_of_positive(y), std::log(y), std::abs(std::log(y)) * 4.5e-16) << y;
-  }
-  EXPECT_EQ(exp_of_nonpositive(0.0), 1.0);
-  EXPECT_EQ(exp_of_nonpositive(-709.0), 0.0);
-  EXPECT_EQ(exp_of_nonpositive(-std::numeric_limits<double>::infinity()), 0.0);
-  EXPECT_EQ(exp_of_nonpositive(std::nan("")), 0.0);
-  EXPECT_EQ(log_of_positive(1.0), 0.0);
 }
 
 TEST(Sampler, GreedyTakesTheLargestAndTheLowestOfTies) {

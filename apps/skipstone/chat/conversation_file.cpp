@@ -5,6 +5,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <span>
 
@@ -22,7 +23,7 @@ constexpr std::size_t largest_file = 64 << 20;  // bytes; more than any context
 
 std::string read_file(const std::string& path) {
   errno = 0;
-  std::ifstream file(path, std::ios::binary);
+  std::ifstream file(std::filesystem::path(path), std::ios::binary);
   if (!file) skipstone::fail(Code::not_found, "{}: cannot be opened: {}", path, std::strerror(errno));
   std::string text;
   std::array<char, 1 << 16> block;

@@ -1,9 +1,8 @@
-#include <unistd.h>
-
 #include <array>
-#include <cerrno>
-#include <cstring>
+#include <system_error>
 
+#include "base/platform/console.h"
+#include "base/platform/files.h"
 #include "chat/line_input.h"
 #include "exit_code.h"
 #include "interrupt.h"
@@ -12,12 +11,15 @@
 namespace cli::chat {
 namespace {
 
+namespace platform = skipstone::platform;
+using platform::Stream;
+
 constexpr std::size_t longest_line = 64 << 20;  // bytes; larger than any context
 
 class PlainInput : public LineInput {
  public:
   Line read(const std::string& prompt) override {
-    if (isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1) Output(false).write(prompt);
+    if (platform::is_terminal(Stream::input) && platform::is_terminal(Stream::output)) Output(false).write(prompt);
     for (;;) {
       const std::size_t end = held_.find('\n', searched_);
       if (end != std::string::npos) return take(end, 1);
@@ -49,14 +51,15 @@ class PlainInput : public LineInput {
 
   void fill() {
     std::array<char, 4096> block;
-    const ssize_t bytes = ::read(STDIN_FILENO, block.data(), block.size());
+    std::error_code error;
+    const std::size_t bytes = platform::read_next(platform::handle_of(Stream::input), block, error);
     if (bytes > 0) {
-      held_.append(block.data(), static_cast<std::size_t>(bytes));
+      held_.append(block.data(), bytes);
       if (held_.size() > longest_line) fail(ExitCode::usage, "a line of standard input is longer than 64 MiB; no context holds it");
-    } else if (bytes == 0) {
+    } else if (!error) {
       ended_ = true;
-    } else if (errno != EINTR) {
-      fail(ExitCode::failure, "standard input cannot be read: {}", std::strerror(errno));
+    } else if (error != std::errc::interrupted) {
+      fail(ExitCode::failure, "standard input cannot be read: {}", error.message());
     }
   }
 

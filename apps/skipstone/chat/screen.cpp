@@ -1,16 +1,18 @@
 #include "chat/screen.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include "base/escape.h"
+#include "base/platform/console.h"
 
 namespace cli::chat {
 
+namespace platform = skipstone::platform;
+
 Screen::Screen(const std::string& colour)
-    : terminal_(isatty(STDOUT_FILENO) == 1),
+    : terminal_(platform::is_terminal(platform::Stream::output)),
       colour_(wants_colour(colour)),
-      dim_status_(colour_ && isatty(STDERR_FILENO) == 1),
+      dim_status_(colour_ && platform::is_terminal(platform::Stream::error)),
       output_(colour_) {}
 
 /// Parts stand on lines of their own. Without colours reasoning says what it is.

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/elementary.h"
 #include "base/status.h"
 #include "chat/jinja/operators.h"
 #include "chat/jinja/print.h"
@@ -52,8 +53,17 @@ std::int64_t floor_remainder(std::int64_t a, std::int64_t b) {
   return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
 }
 
+/// std::pow, with the same bits on every platform.
+double real_power(double base, double exponent) {
+  if (!std::isfinite(base) || !std::isfinite(exponent) || base == 0) return std::pow(base, exponent);
+  if (base > 0) return power(base, exponent);
+  if (exponent != std::floor(exponent)) return std::numeric_limits<double>::quiet_NaN();
+  const double size = power(-base, exponent);
+  return std::fmod(exponent, 2) == 0 ? size : -size;
+}
+
 Value integer_power(std::int64_t base, std::int64_t exponent) {
-  if (exponent < 0) return std::pow(static_cast<double>(base), static_cast<double>(exponent));
+  if (exponent < 0) return real_power(static_cast<double>(base), static_cast<double>(exponent));
   std::int64_t result = 1;
   for (; exponent > 0; --exponent) {
     if (result == 0 || (base == 1) || (base == 0)) return base;
@@ -110,7 +120,7 @@ Value reals(Operator op, double a, double b) {
       return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
     }
     default:
-      return std::pow(a, b);
+      return real_power(a, b);
   }
 }
 

@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "base/escape.h"
+#include "base/platform/system.h"
 #include "base/status.h"
 #include "chat/jinja/interpreter.h"
 #include "chat/jinja/syntax.h"
@@ -21,14 +22,7 @@ Text Template::render(const Dict& variables, std::size_t variables_bytes, const 
 }
 
 std::tm local_time() {
-  const std::time_t now = std::time(nullptr);
-  std::tm local{};
-#if defined(_WIN32)
-  localtime_s(&local, &now);
-#else
-  localtime_r(&now, &local);
-#endif
-  return local;
+  return platform::local_time(std::time(nullptr));
 }
 
 std::tm parsed_time(std::string_view text) {

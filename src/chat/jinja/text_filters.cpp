@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "base/elementary.h"
 #include "base/status.h"
 #include "chat/jinja/filters.h"
 #include "chat/jinja/methods.h"
@@ -258,7 +259,7 @@ Value round(const FilterCall& call) {
   const std::int64_t precision = std::clamp<std::int64_t>(integer_or(bound[0], 0), -300, 300);
   const std::string_view method = bound[1] != nullptr ? string_argument(*bound[1], "the method").bytes() : "common";
   const double real = *as_real(call.input);
-  const double scale = std::pow(10.0, static_cast<double>(precision));
+  const double scale = power(10.0, static_cast<double>(precision));
   if (method == "ceil") return std::ceil(real * scale) / scale;
   if (method == "floor") return std::floor(real * scale) / scale;
   if (method != "common") fail(Code::invalid_argument, "method must be common, ceil or floor");

@@ -1,0 +1,85 @@
+// Files as the system has them. Readers and writers of the project go through InputFile and OutputFile.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <system_error>
+#include <utility>
+
+namespace skipstone::platform {
+
+/// An open file; closed on destruction. A descriptor on POSIX systems, a HANDLE on Windows.
+class OpenFile {
+ public:
+  static constexpr std::intptr_t none = -1;
+
+  OpenFile() = default;
+  explicit OpenFile(std::intptr_t handle) : handle_(handle) {}
+  OpenFile(OpenFile&& other) noexcept : handle_(std::exchange(other.handle_, none)) {}
+  OpenFile& operator=(OpenFile&& other) noexcept {
+    std::swap(handle_, other.handle_);
+    return *this;
+  }
+  ~OpenFile() { close(); }
+
+  std::intptr_t handle() const { return handle_; }
+  bool is_open() const { return handle_ != none; }
+  void close();
+  /// For a handle that somebody else closes.
+  std::intptr_t release() { return std::exchange(handle_, none); }
+
+ private:
+  std::intptr_t handle_ = none;
+};
+
+enum class FileKind { nothing, regular, directory, other };
+
+struct FileFacts {
+  FileKind kind = FileKind::nothing;
+  std::uint64_t bytes = 0;
+};
+
+/// Paths are UTF-8. Every function reports what the system says in `error`, which it clears where all went well.
+
+/// Never waits, whatever `path` is; on Windows the file can still be renamed and removed.
+OpenFile open_to_read(const std::string& path, std::error_code& error);
+/// Waits for a writer where `path` is a named pipe.
+OpenFile open_stream(const std::string& path, std::error_code& error);
+
+FileFacts facts_of(std::intptr_t file, std::error_code& error);
+/// Of what has this name, links followed. Windows' names of devices (NUL, con.txt) are `other`.
+FileKind kind_of(const std::string& path);
+
+/// Bytes from `offset` on, as many as come at once; 0 at the end.
+std::size_t read_at(std::intptr_t file, std::uint64_t offset, std::span<std::byte> to, std::error_code& error);
+/// The next bytes of a file, pipe or terminal (UTF-8 where they are typed), as many as come at once; 0 at the end. A signal may interrupt
+/// it (errc::interrupted).
+std::size_t read_next(std::intptr_t file, std::span<char> to, std::error_code& error);
+
+/// What a C library's descriptor is open for.
+enum class Access { closed, reading, writing_alone };
+Access access_of(int descriptor);
+/// The same file, with a place of its own and closed on its own.
+OpenFile reopen(int descriptor, std::error_code& error);
+
+/// Why a finished file could not take the place of what has this name, as far as that is known before (on Windows: it is open elsewhere, or
+/// marked read-only).
+std::error_code replaceable(const std::string& path);
+
+/// A new file that its writer holds for as long as it is open. errc::file_exists: the name is taken, or another process removed the new
+/// file before it was held; another name may do.
+OpenFile create_held(const std::string& path, std::error_code& error);
+/// All of `bytes`.
+void write_all(std::intptr_t file, std::span<const std::byte> bytes, std::error_code& error);
+/// Returns when the bytes are on the disk, where the file system can say so.
+void flush(std::intptr_t file, std::error_code& error);
+/// Gives an open file made by create_held() another name, over what has it; held all the while.
+void rename_held(const OpenFile& file, const std::string& from, const std::string& to, std::error_code& error);
+/// Closes and removes an open file made by create_held().
+void discard_held(OpenFile& file, const std::string& path);
+/// Removes a file of create_held() whose writer is gone.
+void remove_abandoned(const std::string& path);
+
+}  // namespace skipstone::platform

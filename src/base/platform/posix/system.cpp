@@ -1,0 +1,32 @@
+#include "base/platform/system.h"
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+
+namespace skipstone::platform {
+
+std::vector<std::string> arguments(int argc, char** argv) { return {argv, argv + argc}; }
+
+std::optional<std::string> environment(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+}
+
+// XDG Base Directory Specification 0.8.
+std::string cache_directory() {
+  if (const auto xdg = environment("XDG_CACHE_HOME"); xdg && !xdg->empty()) return *xdg;
+  if (const auto home = environment("HOME"); home && !home->empty()) return *home + "/.cache";
+  return {};
+}
+
+std::tm local_time(std::time_t time) {
+  std::tm local{};
+  localtime_r(&time, &local);
+  return local;
+}
+
+void* open_library(const char* name) { return ::dlopen(name, RTLD_NOW | RTLD_LOCAL); }
+void* find_symbol(void* library, const char* name) { return ::dlsym(library, name); }
+
+}  // namespace skipstone::platform

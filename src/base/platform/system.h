@@ -1,0 +1,41 @@
+// What a program asks its system for: folders, memory, variables, libraries.
+#pragma once
+
+#include <cstdint>
+#include <ctime>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace skipstone::platform {
+
+/// What main() was called with, the program's name first, as UTF-8. Throws invalid_argument where an argument is no Unicode text (Windows).
+std::vector<std::string> arguments(int argc, char** argv);
+
+/// The value of an environment variable as UTF-8; nothing where it is not set.
+std::optional<std::string> environment(const char* name);
+/// Where programs of this user keep what can be made again; empty where the system does not say.
+std::string cache_directory();
+
+/// The folder of the running program; empty where the system does not say.
+std::string program_folder();
+
+/// Bytes that programs can still have without harm to others; 0 where the system does not say.
+std::uint64_t free_memory();
+/// Of the processor, in bytes; 0 where the system does not say.
+std::uint64_t last_level_cache();
+
+std::tm local_time(std::time_t time);
+
+/// A shared library that stays loaded for as long as the program runs; null where there is none of this name.
+void* open_library(const char* name);
+/// Null where the library has none of this name.
+void* find_symbol(void* library, const char* name);
+
+/// What Vulkan's loader may be called, the usual name first.
+std::span<const char* const> vulkan_loaders();
+/// How a user gets it: the end of a sentence.
+const char* vulkan_loader_advice();
+
+}  // namespace skipstone::platform

@@ -1,0 +1,230 @@
+#include "base/platform/files.h"
+
+#include <windows.h>
+// after windows.h
+#include <io.h>
+
+#include <algorithm>
+#include <array>
+#include <cwctype>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "base/platform/windows/signal_event.h"
+#include "base/platform/windows/text.h"
+
+namespace skipstone::platform {
+namespace {
+
+constexpr std::size_t most_at_once = std::size_t{1} << 30;
+constexpr DWORD shared_with_all = FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE;
+
+std::error_code last_error() { return {static_cast<int>(GetLastError()), std::system_category()}; }
+
+HANDLE handle_of(std::intptr_t file) { return reinterpret_cast<HANDLE>(file); }
+
+/// As CreateFileW takes it, longer than 260 characters too ("Maximum Path Length Limitation" in Microsoft's documentation).
+std::wstring system_path(const std::string& path) {
+  const std::wstring given = utf16(path);
+  std::wstring full(GetFullPathNameW(given.c_str(), 0, nullptr, nullptr), L'\0');
+  full.resize(GetFullPathNameW(given.c_str(), static_cast<DWORD>(full.size()), full.data(), nullptr));
+  constexpr std::size_t room_for_a_name = 12;
+  if (full.size() + room_for_a_name < MAX_PATH || full.starts_with(L"\\\\?\\") || full.starts_with(L"\\\\.\\")) return given;
+  return full.starts_with(L"\\\\") ? L"\\\\?\\UNC\\" + full.substr(2) : L"\\\\?\\" + full;
+}
+
+/// Names that stand for devices in every folder, whatever their ending ("Naming Files, Paths, and Namespaces").
+bool names_a_device(const std::string& path) {
+  std::string name = path.substr(path.find_last_of("/\\") + 1);
+  name.resize(std::min(name.find_first_of(".:"), name.size()));
+  name.resize(name.find_last_not_of(' ') + 1);
+  std::ranges::transform(name, name.begin(), [](unsigned char c) { return static_cast<char>(c >= 'a' && c <= 'z' ? c - 32 : c); });
+  constexpr std::array<std::string_view, 6> names = {"CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$"};
+  if (std::ranges::find(names, name) != names.end()) return true;
+  return name.size() == 4 && (name.starts_with("COM") || name.starts_with("LPT")) && name[3] >= '1' && name[3] <= '9';
+}
+
+OpenFile open_with(const std::string& path, DWORD access, DWORD share, DWORD how, DWORD flags, std::error_code& error) {
+  const HANDLE handle = CreateFileW(system_path(path).c_str(), access, share, nullptr, how, flags, nullptr);
+  error = handle == INVALID_HANDLE_VALUE ? last_error() : std::error_code();
+  return OpenFile(reinterpret_cast<std::intptr_t>(handle));
+}
+
+/// What a line of a console has, until it is all read.
+std::string& typed() {
+  static std::string text;
+  return text;
+}
+
+std::size_t take_typed(std::span<char> to) {
+  const std::size_t count = std::min(to.size(), typed().size());
+  std::copy_n(typed().begin(), count, to.begin());
+  typed().erase(0, count);
+  return count;
+}
+
+std::size_t read_console(HANDLE console, std::span<char> to, std::error_code& error) {
+  if (!typed().empty()) return take_typed(to);
+  std::array<wchar_t, 4096> line;
+  DWORD units = 0;
+  SetLastError(ERROR_SUCCESS);
+  const bool read = ReadConsoleW(console, line.data(), static_cast<DWORD>(line.size()), &units, nullptr) != 0;
+  if (GetLastError() == ERROR_OPERATION_ABORTED) {  // Ctrl-C; its handler runs on another thread
+    WaitForSingleObject(signal_event(), 1000);
+    error = std::make_error_code(std::errc::interrupted);
+    return 0;
+  }
+  if (!read) {
+    error = last_error();
+    return 0;
+  }
+  typed() = utf8(std::wstring_view(line.data(), units));
+  std::erase(typed(), '\r');
+  if (typed().starts_with('\x1a')) typed().clear();  // Ctrl-Z ends the input
+  return take_typed(to);
+}
+
+/// False where a signal came first. A pipe is no object that can be waited for, so it is looked at every few milliseconds.
+bool wait_for_pipe(HANDLE pipe) {
+  for (DWORD pause = 1;; pause = std::min<DWORD>(2 * pause, 16)) {
+    DWORD bytes = 0;
+    if (!PeekNamedPipe(pipe, nullptr, 0, nullptr, &bytes, nullptr) || bytes > 0) return true;
+    if (WaitForSingleObject(signal_event(), pause) == WAIT_OBJECT_0) return false;
+  }
+}
+
+}  // namespace
+
+void OpenFile::close() {
+  if (is_open()) CloseHandle(platform::handle_of(release()));
+}
+
+// FILE_FLAG_BACKUP_SEMANTICS opens folders too, so that they can be named for what they are.
+OpenFile open_to_read(const std::string& path, std::error_code& error) {
+  return open_with(path, GENERIC_READ, shared_with_all, OPEN_EXISTING, FILE_FLAG_BACKUP_SEMANTICS, error);
+}
+
+OpenFile open_stream(const std::string& path, std::error_code& error) {
+  return open_with(path, GENERIC_READ, shared_with_all, OPEN_EXISTING, 0, error);
+}
+
+FileFacts facts_of(std::intptr_t file, std::error_code& error) {
+  error.clear();
+  if (GetFileType(handle_of(file)) != FILE_TYPE_DISK) return {FileKind::other, 0};
+  BY_HANDLE_FILE_INFORMATION info{};
+  if (!GetFileInformationByHandle(handle_of(file), &info)) {
+    error = last_error();
+    return {};
+  }
+  if ((info.dwFileAttributes & FILE_ATTRIBUTE_DIRECTORY) != 0) return {FileKind::directory, 0};
+  return {FileKind::regular, std::uint64_t{info.nFileSizeHigh} << 32 | info.nFileSizeLow};
+}
+
+FileKind kind_of(const std::string& path) {
+  if (names_a_device(path)) return FileKind::other;
+  const DWORD attributes = GetFileAttributesW(system_path(path).c_str());
+  if (attributes == INVALID_FILE_ATTRIBUTES) return FileKind::nothing;
+  return (attributes & FILE_ATTRIBUTE_DIRECTORY) != 0 ? FileKind::directory : FileKind::regular;
+}
+
+std::size_t read_at(std::intptr_t file, std::uint64_t offset, std::span<std::byte> to, std::error_code& error) {
+  OVERLAPPED place{};
+  place.Offset = static_cast<DWORD>(offset);
+  place.OffsetHigh = static_cast<DWORD>(offset >> 32);
+  DWORD got = 0;
+  error.clear();
+  if (!ReadFile(handle_of(file), to.data(), static_cast<DWORD>(std::min(to.size(), most_at_once)), &got, &place) &&
+      GetLastError() != ERROR_HANDLE_EOF) {
+    error = last_error();
+  }
+  return got;
+}
+
+std::size_t read_next(std::intptr_t file, std::span<char> to, std::error_code& error) {
+  error.clear();
+  const HANDLE handle = handle_of(file);
+  DWORD mode = 0, got = 0;
+  if (GetConsoleMode(handle, &mode)) return read_console(handle, to, error);
+  if (GetFileType(handle) == FILE_TYPE_PIPE && !wait_for_pipe(handle)) {
+    error = std::make_error_code(std::errc::interrupted);
+    return 0;
+  }
+  if (!ReadFile(handle, to.data(), static_cast<DWORD>(std::min(to.size(), most_at_once)), &got, nullptr) &&
+      GetLastError() != ERROR_BROKEN_PIPE && GetLastError() != ERROR_HANDLE_EOF) {
+    error = last_error();
+  }
+  return got;
+}
+
+Access access_of(int descriptor) {
+  const std::intptr_t handle = ::_get_osfhandle(descriptor);
+  if (handle == OpenFile::none || handle == -2) return Access::closed;
+  // A file that is open for writing alone refuses to read nothing.
+  OVERLAPPED place{};
+  DWORD got = 0;
+  char byte = 0;
+  if (GetFileType(handle_of(handle)) == FILE_TYPE_DISK && !ReadFile(handle_of(handle), &byte, 0, &got, &place) &&
+      GetLastError() == ERROR_ACCESS_DENIED) {
+    return Access::writing_alone;
+  }
+  return Access::reading;
+}
+
+// Another file object: reading at a place would move the position of the caller's.
+OpenFile reopen(int descriptor, std::error_code& error) {
+  const HANDLE handle = ReOpenFile(handle_of(::_get_osfhandle(descriptor)), GENERIC_READ, shared_with_all, 0);
+  error = handle == INVALID_HANDLE_VALUE ? last_error() : std::error_code();
+  return OpenFile(reinterpret_cast<std::intptr_t>(handle));
+}
+
+std::error_code replaceable(const std::string& path) {
+  std::error_code error;
+  if (kind_of(path) == FileKind::nothing) return error;
+  const DWORD attributes = GetFileAttributesW(system_path(path).c_str());
+  if (attributes != INVALID_FILE_ATTRIBUTES && (attributes & FILE_ATTRIBUTE_READONLY) != 0)
+    return {static_cast<int>(ERROR_ACCESS_DENIED), std::system_category()};
+  open_with(path, DELETE, shared_with_all, OPEN_EXISTING, 0, error);
+  return error;
+}
+
+// Nobody else may open it.
+OpenFile create_held(const std::string& path, std::error_code& error) {
+  return open_with(path, GENERIC_WRITE | DELETE, 0, CREATE_NEW, FILE_ATTRIBUTE_NORMAL, error);
+}
+
+void write_all(std::intptr_t file, std::span<const std::byte> bytes, std::error_code& error) {
+  error.clear();
+  while (!bytes.empty()) {
+    DWORD count = 0;
+    if (!WriteFile(handle_of(file), bytes.data(), static_cast<DWORD>(std::min(bytes.size(), most_at_once)), &count, nullptr)) {
+      error = last_error();
+      return;
+    }
+    bytes = bytes.subspan(count);
+  }
+}
+
+void flush(std::intptr_t file, std::error_code& error) { error = FlushFileBuffers(handle_of(file)) ? std::error_code() : last_error(); }
+
+void rename_held(const OpenFile& file, const std::string&, const std::string& to, std::error_code& error) {
+  const std::wstring name = system_path(to);
+  const std::size_t bytes = sizeof(FILE_RENAME_INFO) + name.size() * sizeof(wchar_t);
+  std::vector<std::uint64_t> memory(bytes / sizeof(std::uint64_t) + 1);
+  auto* const info = new (memory.data()) FILE_RENAME_INFO{};
+  info->ReplaceIfExists = TRUE;
+  info->FileNameLength = static_cast<DWORD>(name.size() * sizeof(wchar_t));
+  std::copy(name.begin(), name.end(), info->FileName);
+  const bool renamed = SetFileInformationByHandle(handle_of(file.handle()), FileRenameInfo, info, static_cast<DWORD>(bytes)) != 0;
+  error = renamed ? std::error_code() : last_error();
+}
+
+void discard_held(OpenFile& file, const std::string& path) {
+  file.close();
+  DeleteFileW(system_path(path).c_str());
+}
+
+// Of a file that is held nobody else gets hold.
+void remove_abandoned(const std::string& path) { DeleteFileW(system_path(path).c_str()); }
+
+}  // namespace skipstone::platform

@@ -1,0 +1,116 @@
+#include "base/platform/system.h"
+
+#include <windows.h>
+// after windows.h
+#include <shellapi.h>
+
+#include "base/platform/windows/text.h"
+#include "base/status.h"
+
+namespace skipstone::platform {
+namespace {
+
+/// CLI11 asks the C library for the variables that options name; that one would answer in the code page of the system.
+void give_variables_as_utf8() {
+  wchar_t* const all = GetEnvironmentStringsW();
+  if (all == nullptr) return;
+  for (const wchar_t* entry = all; *entry != L'\0'; entry += std::wstring_view(entry).size() + 1) {
+    const std::wstring_view variable(entry);
+    if (!variable.starts_with(L"SKIPSTONE_")) continue;
+    _putenv(utf8(variable).c_str());
+    // _putenv told the system as well, in the wrong code page.
+    const std::size_t equals = variable.find(L'=');
+    SetEnvironmentVariableW(std::wstring(variable.substr(0, equals)).c_str(), std::wstring(variable.substr(equals + 1)).c_str());
+  }
+  FreeEnvironmentStringsW(all);
+}
+
+}  // namespace
+
+std::vector<std::string> arguments(int, char**) {
+  give_variables_as_utf8();
+  int count = 0;
+  wchar_t** const wide = CommandLineToArgvW(GetCommandLineW(), &count);
+  if (wide == nullptr) fail(Code::invalid_argument, "the command line cannot be read: Windows error {}", GetLastError());
+  std::vector<std::string> all;
+  for (int i = 0; i < count; ++i) {
+    const std::optional<std::string> text = strict_utf8(wide[i]);
+    if (!text) {
+      LocalFree(wide);
+      fail(Code::invalid_argument, "argument {} is no Unicode text: it has half of a surrogate pair", i);
+    }
+    all.push_back(*text);
+  }
+  LocalFree(wide);
+  return all;
+}
+
+std::optional<std::string> environment(const char* name) {
+  const std::wstring wide = utf16(name);
+  std::wstring value(256, L'\0');
+  while (true) {
+    SetLastError(ERROR_SUCCESS);
+    const DWORD units = GetEnvironmentVariableW(wide.c_str(), value.data(), static_cast<DWORD>(value.size()));
+    if (units == 0 && GetLastError() != ERROR_SUCCESS) return std::nullopt;
+    const bool fits = units < value.size();
+    value.resize(units);
+    if (fits) return utf8(value);
+  }
+}
+
+std::string cache_directory() { return environment("LOCALAPPDATA").value_or(""); }
+
+std::string program_folder() {
+  std::wstring path(MAX_PATH, L'\0');
+  while (true) {
+    const DWORD units = GetModuleFileNameW(nullptr, path.data(), static_cast<DWORD>(path.size()));
+    if (units == 0) return {};
+    if (units < path.size()) {
+      path.resize(units);
+      break;
+    }
+    path.resize(2 * path.size());
+  }
+  const std::size_t slash = path.find_last_of(L"\\/");
+  return slash == std::wstring::npos ? std::string() : utf8(std::wstring_view(path).substr(0, slash));
+}
+
+std::uint64_t free_memory() {
+  MEMORYSTATUSEX status{};
+  status.dwLength = sizeof status;
+  return GlobalMemoryStatusEx(&status) ? status.ullAvailPhys : 0;
+}
+
+std::uint64_t last_level_cache() {
+  DWORD bytes = 0;
+  GetLogicalProcessorInformation(nullptr, &bytes);
+  std::vector<SYSTEM_LOGICAL_PROCESSOR_INFORMATION> all(bytes / sizeof(SYSTEM_LOGICAL_PROCESSOR_INFORMATION) + 1);
+  bytes = static_cast<DWORD>(all.size() * sizeof(SYSTEM_LOGICAL_PROCESSOR_INFORMATION));
+  if (!GetLogicalProcessorInformation(all.data(), &bytes)) return 0;
+  std::uint64_t largest = 0;
+  for (std::size_t i = 0; i < bytes / sizeof(SYSTEM_LOGICAL_PROCESSOR_INFORMATION); ++i) {
+    if (all[i].Relationship == RelationCache && all[i].Cache.Size > largest) largest = all[i].Cache.Size;
+  }
+  return largest;
+}
+
+std::tm local_time(std::time_t time) {
+  std::tm local{};
+  localtime_s(&local, &time);
+  return local;
+}
+
+void* open_library(const char* name) { return reinterpret_cast<void*>(LoadLibraryW(utf16(name).c_str())); }
+
+void* find_symbol(void* library, const char* name) {
+  return reinterpret_cast<void*>(GetProcAddress(reinterpret_cast<HMODULE>(library), name));
+}
+
+std::span<const char* const> vulkan_loaders() {
+  static constexpr const char* names[] = {"vulkan-1.dll"};
+  return names;
+}
+
+const char* vulkan_loader_advice() { return "install the current driver of your GPU, which brings it, then try again"; }
+
+}  // namespace skipstone::platform
