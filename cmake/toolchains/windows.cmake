@@ -8,9 +8,10 @@ set(CMAKE_RC_COMPILER ${triple}-windres)
 
 # A joined source has more sections than the usual object format can count.
 set(CMAKE_CXX_FLAGS_INIT "-Wa,-mbig-obj")
-# The C++ library and the threads are archives; no file carries the time of its making.
+# The C++ library and the threads are archives; no file carries the time of its making; the stack is as large as Linux has it (templates and
+# JSON documents may be nested).
 foreach(kind EXE SHARED MODULE)
-  set(CMAKE_${kind}_LINKER_FLAGS_INIT "-static -static-libgcc -static-libstdc++ -Wl,--no-insert-timestamp")
+  set(CMAKE_${kind}_LINKER_FLAGS_INIT "-static -static-libgcc -static-libstdc++ -Wl,--no-insert-timestamp -Wl,--stack,8388608")
 endforeach()
 
 # Nothing of the building machine but its programs: cmake/StaticDependencies.cmake fills the first folder.

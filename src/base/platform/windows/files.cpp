@@ -100,9 +100,10 @@ void OpenFile::close() {
   if (is_open()) CloseHandle(handle_in(release()));
 }
 
-// FILE_FLAG_BACKUP_SEMANTICS opens folders too, so that they can be named for what they are.
+// FILE_FLAG_BACKUP_SEMANTICS opens folders too, so that they can be named for what they are; devices that may not be there become the one
+// that always is.
 OpenFile open_to_read(const std::string& path, std::error_code& error) {
-  return open_with(path, GENERIC_READ, shared_with_all, OPEN_EXISTING, FILE_FLAG_BACKUP_SEMANTICS, error);
+  return open_with(names_a_device(path) ? "NUL" : path, GENERIC_READ, shared_with_all, OPEN_EXISTING, FILE_FLAG_BACKUP_SEMANTICS, error);
 }
 
 OpenFile open_stream(const std::string& path, std::error_code& error) {
