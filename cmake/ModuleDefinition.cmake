@@ -1,6 +1,8 @@
-# skipstone_module_definition(OUTPUT SOURCE...): OUTPUT, a .def file, exports the functions that SOURCE... mark with SKIPSTONE_API: what
-# src/api/exported.map does for ELF. Once a DLL has one, it exports nothing else.
-function(skipstone_module_definition output)
+# skipstone.def and skipstone_tools.def, made when the project is configured: the DLLs export what the headers (and compatibility.cpp) mark with
+# SKIPSTONE_API and nothing else, as src/api/exported.map says it for ELF.
+
+# skipstone_marked(NAMES SOURCE...): the functions that SOURCE... mark.
+function(skipstone_marked result)
   set(names "")
   foreach(source IN LISTS ARGN)
     set_property(DIRECTORY ${PROJECT_SOURCE_DIR} APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${source})
@@ -15,14 +17,30 @@ function(skipstone_module_definition output)
     endforeach()
   endforeach()
   list(SORT names)
-  list(REMOVE_DUPLICATES names)
-  list(JOIN names "\n  " names)
+  set(${result} ${names} PARENT_SCOPE)
+endfunction()
+
+function(skipstone_write_definition output)
+  list(JOIN ARGN "\n  " names)
   file(CONFIGURE OUTPUT ${output} CONTENT "EXPORTS\n  ${names}\n" @ONLY)
 endfunction()
 
-# Of both libraries, made when the project is configured.
+# Functions that src/tools defines are the tools'; the runtime has all others.
 file(GLOB headers ${PROJECT_SOURCE_DIR}/include/skipstone/*.h)
-set(tools_header ${PROJECT_SOURCE_DIR}/include/skipstone/tools.h)
-list(REMOVE_ITEM headers ${tools_header})
-skipstone_module_definition(${PROJECT_BINARY_DIR}/skipstone.def ${headers} ${PROJECT_SOURCE_DIR}/src/api/compatibility.cpp)
-skipstone_module_definition(${PROJECT_BINARY_DIR}/skipstone_tools.def ${tools_header})
+skipstone_marked(runtime_names ${headers} ${PROJECT_SOURCE_DIR}/src/api/compatibility.cpp)
+file(GLOB tools_sources ${PROJECT_SOURCE_DIR}/src/tools/*.cpp)
+set(code "")
+foreach(source IN LISTS tools_sources)
+  set_property(DIRECTORY ${PROJECT_SOURCE_DIR} APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${source})
+  file(READ ${source} text)
+  string(APPEND code "${text}")
+endforeach()
+set(tools_names "")
+foreach(name IN LISTS runtime_names)
+  if(code MATCHES "\n[a-z_]+ ${name}\\(")
+    list(APPEND tools_names ${name})
+  endif()
+endforeach()
+list(REMOVE_ITEM runtime_names ${tools_names})
+skipstone_write_definition(${PROJECT_BINARY_DIR}/skipstone.def ${runtime_names})
+skipstone_write_definition(${PROJECT_BINARY_DIR}/skipstone_tools.def ${tools_names})

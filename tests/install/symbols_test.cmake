@@ -1,5 +1,6 @@
 # Run by ctest with NM, ARCHIVE, SHARED (a library of each kind; may be empty): neither defines a name of Vulkan's that a program that links it
 # would see. A program's own vkCreateInstance would otherwise be the library's variable.
+cmake_minimum_required(VERSION 3.25)
 foreach(library "${ARCHIVE};--extern-only" "${SHARED};--dynamic")
   list(GET library 0 file)
   list(GET library 1 which)
