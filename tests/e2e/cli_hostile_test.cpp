@@ -1,18 +1,14 @@
 // Files that mean harm, as the program meets them: a sentence that is safe to print, the right exit code, no crash, no waiting.
 #include <gtest/gtest.h>
-#include <sys/stat.h>
 
-#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "fixtures/temporary_directory.h"
+#include "cli_hostile.h"
 #include "fixtures/tiny_checkpoint.h"
-#include "fixtures/tiny_model.h"
-#include "program.h"
 #include "unit/edited_model.h"
 
 namespace skipstone::e2e {
@@ -30,48 +26,6 @@ std::string hostile_text() {
 }
 
 std::string deep_json(std::size_t depth) { return std::string(depth, '[') + std::string(depth, ']'); }
-
-class CliHostile : public testing::Test {
- protected:
-  std::string file(const std::string& name) const { return folder_.file(name); }
-  std::string model() const { return file("tiny.gguf"); }
-  void SetUp() override { fixtures::write_tiny_model({}, model()); }
-
-  std::string write(const std::string& name, const std::string& bytes) const {
-    std::ofstream(file(name), std::ios::binary) << bytes;
-    return file(name);
-  }
-  Result run_here(std::vector<std::string> arguments) const {
-    Command command{std::move(arguments)};
-    command.environment = {{"SKIPSTONE_CACHE", file("cache")}};
-    return run(command);
-  }
-  /// Lines that a terminal shows as they are, and no more than a screen of them.
-  static void expect_plain(const std::string& text) {
-    EXPECT_LT(text.size(), 20000u);
-    EXPECT_TRUE(std::ranges::none_of(text, [](char c) { return (static_cast<unsigned char>(c) < 0x20 && c != '\n') || c == 0x7f; }));
-    EXPECT_FALSE(contains(text, "\xe2\x80\xae"));
-    EXPECT_FALSE(contains(text, "\xff"));
-  }
-  void expect_refused(const std::vector<std::string>& arguments, int code, const std::string& part = "") const {
-    const Result result = run_here(arguments);
-    EXPECT_EQ(result.code, code) << arguments.front() << " signal " << result.signal << "\n" << result.error.substr(0, 500);
-    EXPECT_TRUE(result.error.starts_with("error: ")) << result.error.substr(0, 500);
-    EXPECT_LE(std::ranges::count(result.error, '\n'), 2) << "one sentence, and where help is";
-    EXPECT_TRUE(contains(result.error, part)) << part << "\n" << result.error.substr(0, 500);
-    expect_plain(result.error);
-  }
-
-  /// Whether a cache file with this ending holds anything else. Costs have two names: how fast the machine is just now says which is used.
-  bool has_other_than(const std::string& bad, const std::string& ending) const {
-    const fs::directory_iterator entries(file("cache"));
-    return std::any_of(begin(entries), end(entries), [&](const fs::directory_entry& entry) {
-      return entry.path().string().ends_with(ending) && fixtures::bytes_of(entry.path().string()) != bad;
-    });
-  }
-
-  fixtures::TemporaryDirectory folder_;
-};
 
 TEST_F(CliHostile, TextFromModelsIsEscapedAndCut) {
   const std::string text = hostile_text();
@@ -149,32 +103,6 @@ TEST_F(CliHostile, BadCacheFilesAreIgnoredAndReplaced) {
     EXPECT_EQ(again.out, good.out);
     EXPECT_TRUE(has_other_than(bad, ".pipelines")) << "not replaced";
     EXPECT_TRUE(has_other_than(bad, "costs.json")) << "not replaced";
-  }
-  for (const fs::path& path : cached) {
-    fs::remove(path);
-    ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
-  }
-  const Result piped = run_here(arguments);
-  EXPECT_EQ(piped.code, 0) << "signal " << piped.signal << piped.error;
-  EXPECT_EQ(piped.out, good.out);
-}
-
-TEST_F(CliHostile, PipesAndDevicesInPlaceOfFiles) {
-  ASSERT_EQ(mkfifo(file("pipe").c_str(), 0600), 0);
-  ASSERT_EQ(mkfifo(file("pipe.json").c_str(), 0600), 0);
-  for (const std::string& path : {file("pipe"), std::string("/dev/zero"), folder_.path().string()}) {
-    expect_refused({"run", "-m", path, "-p", "x"}, 3);
-    expect_refused({"inspect", path}, 3);
-    expect_refused({"quantize", path, file("out.gguf"), "q8_0"}, 3);
-  }
-  expect_refused({"run", "-m", model(), "-p", "x", "--draft", "skip:" + file("pipe.json")}, 2, "not a regular file");
-  fixtures::write_checkpoint(fixtures::tiny_checkpoint(), file("hf"));
-  for (const char* name : {"config.json", "tokenizer_config.json", "tokenizer.model", "model.safetensors"}) {
-    fs::remove_all(file("bad"));
-    fs::copy(file("hf"), file("bad"));
-    fs::remove(file("bad") + "/" + name);
-    ASSERT_EQ(mkfifo((file("bad") + "/" + name).c_str(), 0600), 0);
-    expect_refused({"convert", file("bad"), file("out.gguf")}, 3, "not a regular file");
   }
 }
 

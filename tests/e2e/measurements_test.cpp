@@ -17,6 +17,7 @@
 #include "engine/engine.h"
 #include "engine/engine_state.h"
 #include "exec/cost_measurement.h"
+#include "fixtures/environment.h"
 #include "fixtures/temporary_directory.h"
 #include "fixtures/tiny_model.h"
 #include "tune/tuner.h"
@@ -34,10 +35,10 @@ class Measurements : public testing::Test {
     tiny.kv_heads = 1;
     tiny.type = gguf::Type::q8_0;
     fixtures::write_tiny_model(tiny, directory_.file("tiny.gguf"));
-    ::setenv("SKIPSTONE_CACHE", directory_.file("cache").c_str(), 1);
+    fixtures::set_variable("SKIPSTONE_CACHE", directory_.file("cache"));
   }
   ~Measurements() override {
-    if (cache_) ::setenv("SKIPSTONE_CACHE", cache_->c_str(), 1);
+    if (cache_) fixtures::set_variable("SKIPSTONE_CACHE", *cache_);
   }
 
   std::shared_ptr<Engine> load(Tuning tuning) {

@@ -7,7 +7,7 @@
 #include "base/env.h"
 #include "base/stopwatch.h"
 #include "fixtures/temporary_directory.h"
-#include "program.h"
+#include "e2e/program.h"
 
 namespace skipstone::e2e {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "fixtures/temporary_directory.h"
 #include "fixtures/tiny_model.h"
-#include "program.h"
+#include "e2e/program.h"
 
 namespace skipstone::e2e {
 namespace {

@@ -8,7 +8,7 @@
 #include "base/env.h"
 #include "fixtures/temporary_directory.h"
 #include "fixtures/tiny_model.h"
-#include "program.h"
+#include "e2e/program.h"
 
 namespace skipstone::e2e {
 namespace {
