@@ -217,8 +217,8 @@ TEST_F(BadInput, Devices) {
 
 TEST_F(BadInput, LostDevice) {
   for (const char* submission : {"1", "8", "12"}) {
-    const Result result = run(
-        Command{{"run", "-m", model(), "-p", "Hello", "-n", "64", "--json"}, {}, {{"SKIPSTONE_TEST_DEVICE_LOST", submission}}});
+    const Result result =
+        run(Command{{"run", "-m", model(), "-p", "Hello", "-n", "64", "--json"}, {}, {{"SKIPSTONE_TEST_DEVICE_LOST", submission}}});
     EXPECT_EQ(result.code, 6) << submission << "\n" << result.error;
     EXPECT_EQ(result.out, "") << submission;
     EXPECT_NE(result.error.find("error: "), std::string::npos) << result.error;

@@ -1,9 +1,9 @@
 // skipstone bench --prompts: what it measures is checked against `skipstone run`, what it writes is read back.
+#include "cli_bench.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
-
-#include "cli_bench.h"
 
 namespace skipstone::e2e {
 namespace {

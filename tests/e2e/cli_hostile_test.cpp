@@ -1,4 +1,6 @@
 // Files that mean harm, as the program meets them: a sentence that is safe to print, the right exit code, no crash, no waiting.
+#include "cli_hostile.h"
+
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -7,7 +9,6 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "cli_hostile.h"
 #include "fixtures/tiny_checkpoint.h"
 #include "unit/edited_model.h"
 
@@ -60,14 +61,23 @@ TEST_F(CliHostile, TextFromArgumentsAndOtherFilesIsEscapedAndCut) {
   expect_refused({text}, 2);
   write("bad.jsonl", "{\"prompt\": \"x\", \"" + text.substr(0, 5000) + "\n");
   expect_refused({"bench", "-m", model(), "--prompts", file("bad.jsonl")}, 2, "line 1 is not JSON");
-  const json profile = {{"format", "skipstone-profile"},
-                        {"version", 1},
-                        {"model", {{"name", "\033[2J\r\n" + std::string(1u << 20, 'x')}, {"fingerprint", "other"}, {"layers", 4}}},
-                        {"skip_set", "attn:1"},
-                        {"constants", {{"k", 4}, {"gamma", 0.5}, {"adaptive", false}, {"eps", 0.1}, {"alpha", 0.1}, {"b1", 0.1}, {"b2", 0.1}, {"reuse", true}}},
-                        {"expected", {{"speedup", 1}, {"acceptance", 1}, {"tokens_per_round", 1}, {"drafts_per_round", 1}}},
-                        {"measured", nullptr},
-                        {"found", {{"strategy", "x"}, {"prompts", {{"file", "x"}, {"hash", "x"}, {"count", 1}, {"tokens", 1}}}, {"evaluations", 1}, {"seed", 1}, {"seconds", 1}, {"device", "x"}, {"driver", "x"}}}};
+  const json profile = {
+      {"format", "skipstone-profile"},
+      {"version", 1},
+      {"model", {{"name", "\033[2J\r\n" + std::string(1u << 20, 'x')}, {"fingerprint", "other"}, {"layers", 4}}},
+      {"skip_set", "attn:1"},
+      {"constants",
+       {{"k", 4}, {"gamma", 0.5}, {"adaptive", false}, {"eps", 0.1}, {"alpha", 0.1}, {"b1", 0.1}, {"b2", 0.1}, {"reuse", true}}},
+      {"expected", {{"speedup", 1}, {"acceptance", 1}, {"tokens_per_round", 1}, {"drafts_per_round", 1}}},
+      {"measured", nullptr},
+      {"found",
+       {{"strategy", "x"},
+        {"prompts", {{"file", "x"}, {"hash", "x"}, {"count", 1}, {"tokens", 1}}},
+        {"evaluations", 1},
+        {"seed", 1},
+        {"seconds", 1},
+        {"device", "x"},
+        {"driver", "x"}}}};
   write("bad.json", profile.dump());
   expect_refused({"run", "-m", model(), "-p", "x", "--draft", "skip:" + file("bad.json")}, 2, "another model");
 }
@@ -112,9 +122,10 @@ TEST_F(CliHostile, AModelThatShrinksIsASentence) {
   config.dim = 256;
   config.ffn = 1024;
   fixtures::write_tiny_model(config, file("source.gguf"));
-  const std::vector<std::vector<std::string>> commands = {{"inspect", file("big.gguf")},
-                                                          {"quantize", file("big.gguf"), file("out.gguf"), "q4_k_m", "--force", "--threads", "1"},
-                                                          {"run", "-m", file("big.gguf"), "-p", "x", "-n", "2"}};
+  const std::vector<std::vector<std::string>> commands = {
+      {"inspect", file("big.gguf")},
+      {"quantize", file("big.gguf"), file("out.gguf"), "q4_k_m", "--force", "--threads", "1"},
+      {"run", "-m", file("big.gguf"), "-p", "x", "-n", "2"}};
   for (const auto& arguments : commands) {
     for (const int milliseconds : {0, 5, 20, 60}) {
       fs::copy_file(file("source.gguf"), file("big.gguf"), fs::copy_options::overwrite_existing);
@@ -148,7 +159,8 @@ TEST_F(CliHostile, InspectAndRunAgreeOnWhatRuns) {
     EXPECT_TRUE(contains(json::parse(result.out)["unsupported"].get<std::string>(), value)) << result.out;
   }
   EditedModel().set("tokenizer.ggml.model", std::string("gpt2")).set("tokenizer.ggml.pre", std::string("martian")).write(file("pre.gguf"));
-  const Result run_result = run_here({"run", "-m", file("pre.gguf"), "-p", "x"}), inspected = run_here({"inspect", file("pre.gguf"), "--json"});
+  const Result run_result = run_here({"run", "-m", file("pre.gguf"), "-p", "x"}),
+               inspected = run_here({"inspect", file("pre.gguf"), "--json"});
   EXPECT_EQ(run_result.code, 3) << run_result.error;
   if (inspected.code == 0) {
     EXPECT_NE(json::parse(inspected.out)["unsupported"], "");

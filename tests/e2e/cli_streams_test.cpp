@@ -1,4 +1,5 @@
-// Every command with standard streams that are closed, broken, or take nothing: it ends by itself, with the right exit code, and does its work.
+// Every command with standard streams that are closed, broken, or take nothing: it ends by itself, with the right exit code, and does its
+// work.
 #include <gtest/gtest.h>
 
 #include <filesystem>

@@ -234,8 +234,7 @@ TEST_F(Cli, PromptFromStandardInputAndFromAFile) {
 }
 
 TEST_F(Cli, OptionsComeFromTheEnvironmentAndTheCommandLineWins) {
-  Command with{
-      {"run", "-p", "x", "--json"}, {}, {{"SKIPSTONE_MODEL", model()}, {"SKIPSTONE_PREDICT", "5"}, {"SKIPSTONE_DRAFT", "none"}}};
+  Command with{{"run", "-p", "x", "--json"}, {}, {{"SKIPSTONE_MODEL", model()}, {"SKIPSTONE_PREDICT", "5"}, {"SKIPSTONE_DRAFT", "none"}}};
   const Result result = run(with);
   ASSERT_EQ(result.code, 0) << result.error;
   EXPECT_EQ(json::parse(result.out)["tokens"].size(), 5u);

@@ -1,4 +1,5 @@
-// Texts and names in any writing, the same bytes on every system: as arguments, in files, through pipes, in variables and in what comes out.
+// Texts and names in any writing, the same bytes on every system: as arguments, in files, through pipes, in variables and in what comes
+// out.
 #include <gtest/gtest.h>
 
 #include <filesystem>

@@ -100,8 +100,8 @@ TEST_F(Measurements, NoPassOfATextMakesAPipeline) {
   const std::size_t loaded = engine->state().kernel_library->size();
   EXPECT_GT(loaded, 10u);
   const auto made = [&] { return engine->state().kernel_library->size(); };
-  for (const char* draft : {"none", "exit:1,k=9", "asd:gamma=0,k=3,m=1", "suffix", "jacobi", "lookahead", "ngram:k=4,w=4", "recycle:n=12", "auto",
-                            "lookup+suffix:min=2"}) {
+  for (const char* draft : {"none", "exit:1,k=9", "asd:gamma=0,k=3,m=1", "suffix", "jacobi", "lookahead", "ngram:k=4,w=4", "recycle:n=12",
+                            "auto", "lookup+suffix:min=2"}) {
     for (const float temperature : {0.0f, 0.8f}) {
       SessionOptions options;
       options.draft = draft;

@@ -20,8 +20,8 @@ struct Command {
   std::size_t close_after = 0;                          ///< closes standard output's reader after so many bytes; 0: never
   bool interrupt_at_output = false;                     ///< SIGINT or a console's Ctrl-C is sent when the first bytes come out
   std::string program = SKIPSTONE_PROGRAM;
-  std::function<bool()> interrupt_when = {};  ///< asked every millisecond; it is sent when this first holds
-  std::string interrupt_at_error = {};        ///< it is sent when standard error has this in it; "": never
+  std::function<bool()> interrupt_when = {};                              ///< asked every millisecond; it is sent when this first holds
+  std::string interrupt_at_error = {};                                    ///< it is sent when standard error has this in it; "": never
   Stream in = Stream::piped, out = Stream::piped, error = Stream::piped;  ///< in: piped or closed
   std::string folder = {};                                                ///< to work in; "": the test's own
   double seconds = 0;                                                     ///< it is killed after as many; 0: never

@@ -38,9 +38,7 @@ class WindowsFiles : public testing::Test {
     fixtures::write_checkpoint(fixtures::tiny_checkpoint(), folder_.file("hf"));
     std::ofstream(output(), std::ios::binary) << "mine";
   }
-  void TearDown() override {
-    fs::permissions(fixtures::path_of(output()), fs::perms::owner_write, fs::perm_options::add);
-  }
+  void TearDown() override { fs::permissions(fixtures::path_of(output()), fs::perms::owner_write, fs::perm_options::add); }
   std::string model() const { return folder_.file("tiny.gguf"); }
   std::string output() const { return folder_.file("out.gguf"); }
   std::size_t files() const {
