@@ -16,6 +16,24 @@ namespace {
 
 constexpr double mib = 1024.0 * 1024.0;
 
+KvFormat choose_kv_format(const model::Config& config, KvType asked, KvFormat by_default) {
+  switch (asked) {
+    case KvType::automatic:
+      return by_default;
+    case KvType::f16:
+      return KvFormat::f16;
+    case KvType::f32:
+      return KvFormat::f32;
+    case KvType::q8_0:
+      break;
+  }
+  if (config.head_dim % kv_block != 0) {
+    fail(Code::invalid_argument, "a q8_0 KV cache has blocks of {} dimensions, and this model's heads have {}; take --kv f16", kv_block,
+         config.head_dim);
+  }
+  return KvFormat::q8_0;
+}
+
 }  // namespace
 
 std::uint32_t choose_context(const model::Config& config, std::uint32_t asked) {
