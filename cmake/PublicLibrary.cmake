@@ -3,6 +3,9 @@
 #   skipstone::tools     convert, quantize, tune: include/skipstone/tools.h; needs the runtime
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
+if(WIN32)
+  include(ModuleDefinition)
+endif()
 
 # skipstone_collect(TARGET LAYERS EXTERNALS): the layers under TARGET, and what they link from outside.
 function(skipstone_collect target layers_name externals_name)
@@ -24,22 +27,35 @@ function(skipstone_collect target layers_name externals_name)
   set(${externals_name} ${externals} PARENT_SCOPE)
 endfunction()
 
-# skipstone_public_library(NAME EXPORTED LAYERS...): the target NAME, known to others as skipstone::EXPORTED, of these layers' objects.
-function(skipstone_public_library name exported)
+# skipstone_exports(TARGET LIBRARY): the shared library TARGET exports the part of the C API that is LIBRARY's, and nothing else.
+function(skipstone_exports target library)
+  if(WIN32)
+    target_sources(${target} PRIVATE ${PROJECT_BINARY_DIR}/${library}.def)
+    set_target_properties(${target} PROPERTIES PREFIX "")
+  elseif(NOT APPLE)
+    target_link_options(${target} PRIVATE LINKER:--version-script=${PROJECT_SOURCE_DIR}/src/api/exported.map)
+    set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${PROJECT_SOURCE_DIR}/src/api/exported.map)
+  endif()
+endfunction()
+
+# skipstone_public_library(NAME EXPORTED LIBRARY LAYERS...): the target NAME, known to others as skipstone::EXPORTED, of these layers' objects; its
+# file is called LIBRARY.
+function(skipstone_public_library name exported library)
   set(objects ${ARGN})
   list(TRANSFORM objects REPLACE "(.+)" "$<TARGET_OBJECTS:\\1>")
   add_library(${name} ${objects})
   add_library(skipstone::${exported} ALIAS ${name})
-  set_target_properties(${name} PROPERTIES EXPORT_NAME ${exported} VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}
-                        LINKER_LANGUAGE CXX)
+  set_target_properties(${name} PROPERTIES EXPORT_NAME ${exported} OUTPUT_NAME ${library} VERSION ${PROJECT_VERSION}
+                        SOVERSION ${PROJECT_VERSION_MAJOR} LINKER_LANGUAGE CXX)
   target_include_directories(${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>
                              $<INSTALL_INTERFACE:include>)
   skipstone_compile_options(${name})
   if(BUILD_SHARED_LIBS)
     target_compile_definitions(${name} INTERFACE $<$<PLATFORM_ID:Windows>:SKIPSTONE_DLL>)
-    if(UNIX AND NOT APPLE)
-      target_link_options(${name} PRIVATE LINKER:--version-script=${PROJECT_SOURCE_DIR}/src/api/exported.map)
-      set_property(TARGET ${name} APPEND PROPERTY LINK_DEPENDS ${PROJECT_SOURCE_DIR}/src/api/exported.map)
+    skipstone_exports(${name} ${library})
+    if(WIN32)  # where the programs find it
+      set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+      install(FILES ${PROJECT_BINARY_DIR}/${library}.def DESTINATION ${CMAKE_INSTALL_LIBDIR})  # for other linkers
     endif()
   endif()
   install(TARGETS ${name} EXPORT skipstone-targets)
@@ -50,7 +66,18 @@ function(skipstone_pkg_config name description libraries requires private_requir
   set(pc_name ${name})
   set(pc_description ${description})
   set(behind "-lstdc++ -lm -lpthread -ldl")
-  if(BUILD_SHARED_LIBS)
+  set(pc_prefix ${CMAKE_INSTALL_PREFIX})
+  set(pc_libdir ${CMAKE_INSTALL_FULL_LIBDIR})
+  set(pc_includedir ${CMAKE_INSTALL_FULL_INCLUDEDIR})
+  if(SKIPSTONE_PORTABLE)
+    set(pc_prefix "\${pcfiledir}/../..")
+    set(pc_libdir "\${prefix}/${CMAKE_INSTALL_LIBDIR}")
+    set(pc_includedir "\${prefix}/${CMAKE_INSTALL_INCLUDEDIR}")
+  endif()
+  if(BUILD_SHARED_LIBS AND SKIPSTONE_STATIC_DEPENDENCIES)  # all of it is inside
+    set(pc_requires "Requires: ${requires}")
+    set(pc_libs "Libs: -L\${libdir} ${libraries}")
+  elseif(BUILD_SHARED_LIBS)
     set(pc_requires "Requires: ${requires}\nRequires.private: ${private_requires}")
     set(pc_libs "Libs: -L\${libdir} ${libraries}\nLibs.private: ${behind}")
   else()
@@ -64,7 +91,7 @@ endfunction()
 set(runtime_layers "")
 set(runtime_externals "")
 skipstone_collect(skipstone_api runtime_layers runtime_externals)
-skipstone_public_library(skipstone runtime ${runtime_layers})
+skipstone_public_library(skipstone runtime skipstone ${runtime_layers})
 target_link_libraries(skipstone PRIVATE ${runtime_externals})
 skipstone_pkg_config(skipstone "${PROJECT_DESCRIPTION}" "-lskipstone" "" "fmt libpcre2-8")
 
@@ -76,8 +103,7 @@ if(SKIPSTONE_BUILD_TOOLS)
   # nothing but the C API.
   set(own_layers ${tools_layers})
   list(REMOVE_ITEM own_layers ${runtime_layers})
-  skipstone_public_library(skipstone_tools_library tools ${own_layers})
-  set_target_properties(skipstone_tools_library PROPERTIES OUTPUT_NAME skipstone_tools)
+  skipstone_public_library(skipstone_tools_library tools skipstone_tools ${own_layers})
   target_link_libraries(skipstone_tools_library PUBLIC skipstone PRIVATE ${tools_externals})
   if(BUILD_SHARED_LIBS)
     list(REMOVE_ITEM tools_layers ${own_layers})

@@ -1,4 +1,4 @@
-# Sourced by tools/run and tools/test: installs what is missing, says what it does on standard error.
+# Sourced by tools/run, tools/test and tools/package: installs what is missing, says what it does on standard error.
 # shellcheck shell=bash
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -42,6 +42,28 @@ clang-tidy                                                   clang-tidy
 abidiff                                                      abigail-tools
 /usr/share/vulkan/explicit_layer.d/VkLayer_khronos_validation.json vulkan-validationlayers
 /usr/share/vulkan/icd.d/lvp_icd.*json                        mesa-vulkan-drivers
+LIST
+}
+
+# What building and running programs for Windows needs besides (docs/windows.md).
+windows_requirements() {
+  cat <<'LIST'
+x86_64-w64-mingw32-g++-posix                                 g++-mingw-w64-x86-64-posix
+/usr/x86_64-w64-mingw32/lib/libz.a                           libz-mingw-w64-dev
+/usr/src/googletest/CMakeLists.txt                           googletest
+/usr/lib/wine/wine64 wine64 wine                             wine64
+Xvfb                                                         xvfb
+patch                                                        patch
+python3                                                      python3
+/usr/share/vulkan/icd.d/lvp_icd.*json                        mesa-vulkan-drivers
+LIST
+}
+
+# What packages for Linux need besides.
+package_requirements() {
+  cat <<'LIST'
+patch                                                        patch
+python3                                                      python3
 LIST
 }
 
@@ -121,17 +143,20 @@ vulkan-validationlayers fmt googletest cli11 nlohmann-json eigen pcre2 protozero
   exit 1
 }
 
-# install_missing build|test: everything that building (and testing) needs.
+# install_missing build|test|windows|package: everything that building needs, and what tests, programs for Windows or packages need besides.
 install_missing() {
   local missing
+  if [[ $1 == windows ]] && ! command -v apt-get >/dev/null; then
+    die "programs for Windows are built with Debian's packages, and there is no apt here: $(windows_requirements | awk '{print $NF}' | tr '\n' ' ')"
+  fi
   if ! command -v apt-get >/dev/null; then
     # Paths differ between distributions; the configure step names what is missing there.
     command -v cmake >/dev/null && command -v ninja >/dev/null && command -v glslc >/dev/null && command -v spirv-val >/dev/null && return 0
     print_other_command "$(requirements | awk '{print $NF}' | tr '\n' ' ')"
   fi
   missing=$(requirements | missing_packages)
-  if [[ $1 == test ]]; then
-    missing+=$(test_requirements | missing_packages)
+  if [[ $1 != build ]]; then
+    missing+=$("$1_requirements" | missing_packages)
   elif ! has_vulkan_driver || ! has_gpu; then
     missing+=$(test_requirements | grep icd | missing_packages)
   fi

@@ -1,11 +1,12 @@
 # Run by ctest with PROGRAM (the command line's), MODEL, HOSTS (programs that use Vulkan themselves): each prints the text that PROGRAM does.
-execute_process(COMMAND ${PROGRAM} run -m ${MODEL} -p "def add(a, b):" -n 8 RESULT_VARIABLE failed OUTPUT_VARIABLE expected ERROR_VARIABLE errors)
+# EMULATOR runs programs of a cross build; else it is empty.
+execute_process(COMMAND ${EMULATOR} ${PROGRAM} run -m ${MODEL} -p "def add(a, b):" -n 8 RESULT_VARIABLE failed OUTPUT_VARIABLE expected ERROR_VARIABLE errors)
 string(STRIP "${expected}" expected)
 if(failed OR NOT expected)
   message(FATAL_ERROR "${PROGRAM}: '${expected}' ${errors}")
 endif()
 foreach(host IN LISTS HOSTS)
-  execute_process(COMMAND ${host} ${MODEL} RESULT_VARIABLE failed OUTPUT_VARIABLE text ERROR_VARIABLE errors)
+  execute_process(COMMAND ${EMULATOR} ${host} ${MODEL} RESULT_VARIABLE failed OUTPUT_VARIABLE text ERROR_VARIABLE errors)
   string(STRIP "${text}" text)
   if(failed OR NOT errors MATCHES "the host's device is")
     message(FATAL_ERROR "${host}: ${failed} ${errors}")

@@ -1,11 +1,13 @@
-// What a program asks its system for: folders, memory, variables, libraries.
+// What a program asks its system for: folders, memory, variables, libraries, and what one C library has and another lacks.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <ctime>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace skipstone::platform {
@@ -27,6 +29,9 @@ std::uint64_t free_memory();
 std::uint64_t last_level_cache();
 
 std::tm local_time(std::time_t time);
+
+/// Where `what` begins in `text`, npos where it does not; never in quadratic time, as std::string_view::find() takes in its worst case.
+std::size_t find_bytes(std::string_view text, std::string_view what);
 
 /// A shared library that stays loaded for as long as the program runs; null where there is none of this name.
 void* open_library(const char* name);

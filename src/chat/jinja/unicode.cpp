@@ -2,7 +2,6 @@
 
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
-#include <string.h>
 
 #include <array>
 #include <map>
@@ -10,6 +9,7 @@
 #include <mutex>
 #include <vector>
 
+#include "base/platform/system.h"
 #include "base/status.h"
 #include "text/utf8.h"
 
@@ -188,10 +188,8 @@ std::size_t find_text(std::string_view text, std::string_view what, std::size_t 
   if (from > text.size()) return std::string_view::npos;
   if (what.empty()) return from;
   if (what.size() <= 8) return text.find(what, from);
-  // For longer ones std::string_view::find() takes quadratic time in its worst case; POSIX.1-2024's memmem() does not where it matters
-  // (two-way search).
-  const void* found = memmem(text.data() + from, text.size() - from, what.data(), what.size());
-  return found == nullptr ? std::string_view::npos : static_cast<std::size_t>(static_cast<const char*>(found) - text.data());
+  const std::size_t found = platform::find_bytes(text.substr(from), what);
+  return found == std::string_view::npos ? found : from + found;
 }
 
 }  // namespace skipstone::chat::jinja

@@ -1,6 +1,7 @@
 #include "base/platform/system.h"
 
 #include <dlfcn.h>
+#include <string.h>
 
 #include <cstdlib>
 
@@ -24,6 +25,12 @@ std::tm local_time(std::time_t time) {
   std::tm local{};
   localtime_r(&time, &local);
   return local;
+}
+
+// POSIX.1-2024's memmem(): two-way search where it matters.
+std::size_t find_bytes(std::string_view text, std::string_view what) {
+  const void* const found = memmem(text.data(), text.size(), what.data(), what.size());
+  return found == nullptr ? std::string_view::npos : static_cast<std::size_t>(static_cast<const char*>(found) - text.data());
 }
 
 void* open_library(const char* name) { return ::dlopen(name, RTLD_NOW | RTLD_LOCAL); }

@@ -22,7 +22,7 @@ constexpr DWORD shared_with_all = FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHAR
 
 std::error_code last_error() { return {static_cast<int>(GetLastError()), std::system_category()}; }
 
-HANDLE handle_of(std::intptr_t file) { return reinterpret_cast<HANDLE>(file); }
+HANDLE handle_in(std::intptr_t file) { return reinterpret_cast<HANDLE>(file); }
 
 /// As CreateFileW takes it, longer than 260 characters too ("Maximum Path Length Limitation" in Microsoft's documentation).
 std::wstring system_path(const std::string& path) {
@@ -97,7 +97,7 @@ bool wait_for_pipe(HANDLE pipe) {
 }  // namespace
 
 void OpenFile::close() {
-  if (is_open()) CloseHandle(platform::handle_of(release()));
+  if (is_open()) CloseHandle(handle_in(release()));
 }
 
 // FILE_FLAG_BACKUP_SEMANTICS opens folders too, so that they can be named for what they are.
@@ -111,9 +111,9 @@ OpenFile open_stream(const std::string& path, std::error_code& error) {
 
 FileFacts facts_of(std::intptr_t file, std::error_code& error) {
   error.clear();
-  if (GetFileType(handle_of(file)) != FILE_TYPE_DISK) return {FileKind::other, 0};
+  if (GetFileType(handle_in(file)) != FILE_TYPE_DISK) return {FileKind::other, 0};
   BY_HANDLE_FILE_INFORMATION info{};
-  if (!GetFileInformationByHandle(handle_of(file), &info)) {
+  if (!GetFileInformationByHandle(handle_in(file), &info)) {
     error = last_error();
     return {};
   }
@@ -134,7 +134,7 @@ std::size_t read_at(std::intptr_t file, std::uint64_t offset, std::span<std::byt
   place.OffsetHigh = static_cast<DWORD>(offset >> 32);
   DWORD got = 0;
   error.clear();
-  if (!ReadFile(handle_of(file), to.data(), static_cast<DWORD>(std::min(to.size(), most_at_once)), &got, &place) &&
+  if (!ReadFile(handle_in(file), to.data(), static_cast<DWORD>(std::min(to.size(), most_at_once)), &got, &place) &&
       GetLastError() != ERROR_HANDLE_EOF) {
     error = last_error();
   }
@@ -143,7 +143,7 @@ std::size_t read_at(std::intptr_t file, std::uint64_t offset, std::span<std::byt
 
 std::size_t read_next(std::intptr_t file, std::span<char> to, std::error_code& error) {
   error.clear();
-  const HANDLE handle = handle_of(file);
+  const HANDLE handle = handle_in(file);
   DWORD mode = 0, got = 0;
   if (GetConsoleMode(handle, &mode)) return read_console(handle, to, error);
   if (GetFileType(handle) == FILE_TYPE_PIPE && !wait_for_pipe(handle)) {
@@ -164,7 +164,7 @@ Access access_of(int descriptor) {
   OVERLAPPED place{};
   DWORD got = 0;
   char byte = 0;
-  if (GetFileType(handle_of(handle)) == FILE_TYPE_DISK && !ReadFile(handle_of(handle), &byte, 0, &got, &place) &&
+  if (GetFileType(handle_in(handle)) == FILE_TYPE_DISK && !ReadFile(handle_in(handle), &byte, 0, &got, &place) &&
       GetLastError() == ERROR_ACCESS_DENIED) {
     return Access::writing_alone;
   }
@@ -173,7 +173,7 @@ Access access_of(int descriptor) {
 
 // Another file object: reading at a place would move the position of the caller's.
 OpenFile reopen(int descriptor, std::error_code& error) {
-  const HANDLE handle = ReOpenFile(handle_of(::_get_osfhandle(descriptor)), GENERIC_READ, shared_with_all, 0);
+  const HANDLE handle = ReOpenFile(handle_in(::_get_osfhandle(descriptor)), GENERIC_READ, shared_with_all, 0);
   error = handle == INVALID_HANDLE_VALUE ? last_error() : std::error_code();
   return OpenFile(reinterpret_cast<std::intptr_t>(handle));
 }
@@ -197,7 +197,7 @@ void write_all(std::intptr_t file, std::span<const std::byte> bytes, std::error_
   error.clear();
   while (!bytes.empty()) {
     DWORD count = 0;
-    if (!WriteFile(handle_of(file), bytes.data(), static_cast<DWORD>(std::min(bytes.size(), most_at_once)), &count, nullptr)) {
+    if (!WriteFile(handle_in(file), bytes.data(), static_cast<DWORD>(std::min(bytes.size(), most_at_once)), &count, nullptr)) {
       error = last_error();
       return;
     }
@@ -205,7 +205,7 @@ void write_all(std::intptr_t file, std::span<const std::byte> bytes, std::error_
   }
 }
 
-void flush(std::intptr_t file, std::error_code& error) { error = FlushFileBuffers(handle_of(file)) ? std::error_code() : last_error(); }
+void flush(std::intptr_t file, std::error_code& error) { error = FlushFileBuffers(handle_in(file)) ? std::error_code() : last_error(); }
 
 void rename_held(const OpenFile& file, const std::string&, const std::string& to, std::error_code& error) {
   const std::wstring name = system_path(to);
@@ -215,7 +215,7 @@ void rename_held(const OpenFile& file, const std::string&, const std::string& to
   info->ReplaceIfExists = TRUE;
   info->FileNameLength = static_cast<DWORD>(name.size() * sizeof(wchar_t));
   std::copy(name.begin(), name.end(), info->FileName);
-  const bool renamed = SetFileInformationByHandle(handle_of(file.handle()), FileRenameInfo, info, static_cast<DWORD>(bytes)) != 0;
+  const bool renamed = SetFileInformationByHandle(handle_in(file.handle()), FileRenameInfo, info, static_cast<DWORD>(bytes)) != 0;
   error = renamed ? std::error_code() : last_error();
 }
 

@@ -100,6 +100,23 @@ std::tm local_time(std::time_t time) {
   return local;
 }
 
+// Knuth, Morris and Pratt (1977): Windows has no memmem().
+std::size_t find_bytes(std::string_view text, std::string_view what) {
+  if (what.empty()) return 0;
+  std::vector<std::size_t> matched(what.size(), 0);  // the longest beginning of `what` that ends here
+  for (std::size_t i = 1, length = 0; i < what.size(); ++i) {
+    while (length > 0 && what[i] != what[length]) length = matched[length - 1];
+    if (what[i] == what[length]) ++length;
+    matched[i] = length;
+  }
+  for (std::size_t i = 0, length = 0; i < text.size(); ++i) {
+    while (length > 0 && text[i] != what[length]) length = matched[length - 1];
+    if (text[i] == what[length]) ++length;
+    if (length == what.size()) return i + 1 - length;
+  }
+  return std::string_view::npos;
+}
+
 void* open_library(const char* name) { return reinterpret_cast<void*>(LoadLibraryW(utf16(name).c_str())); }
 
 void* find_symbol(void* library, const char* name) {
