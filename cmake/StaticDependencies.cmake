@@ -128,7 +128,8 @@ function(skipstone_pcre2)
     endif()
     file(TOUCH ${unpacked})
   endif()
-  skipstone_build_dependency(pcre2 ${source} "${version}-${revision}" -DPCRE2_BUILD_TESTS=OFF -DPCRE2_BUILD_PCRE2GREP=OFF -DPCRE2_SUPPORT_JIT=ON)
+  skipstone_build_dependency(pcre2 ${source} "${version}-${revision}" -DPCRE2_BUILD_TESTS=OFF -DPCRE2_BUILD_PCRE2GREP=OFF -DPCRE2_SUPPORT_JIT=ON
+                             -DPCRE2_STATIC_CFLAG=-DPCRE2_STATIC)
 endfunction()
 
 skipstone_header_package(fmt fmt::fmt fmt libfmt-dev DEFINITION FMT_HEADER_ONLY=1)
