@@ -25,6 +25,7 @@ const std::string texts[] = {
     "e\u0301 is not \u00e9, nor is a\u0302\u0301 \u1ea5",
     "\u202eright to left\u202c and \ufeff in the middle",
     "he said \"well\\\" and C:\\folder\\\\\" \\\\",
+    "/x is no option, nor is /p:y",
     "%PATH% $HOME `x` 'y' ^ & | < > * ? ~ !\ttab",
 };
 
