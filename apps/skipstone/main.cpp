@@ -74,6 +74,7 @@ int parse_and_run(CLI::App& app, const std::vector<std::string>& arguments, bool
 int run_program(const std::vector<std::string>& arguments) {
   CLI::App app("Runs GGUF language models on Vulkan devices, drafting with the model's own layers.", "skipstone");
   app.formatter(std::make_shared<Formatter>());
+  app.allow_windows_style_options(false);  // "/x" is a path, or a prompt, on all systems
   app.set_version_flag("--version", fmt::format("skipstone {} ({})", skipstone_version(), skipstone_commit()), "Print the version");
   bool list_devices = false;
   app.add_flag("--list-devices", list_devices, "The same as the command devices");

@@ -78,6 +78,7 @@ void OutputFile::finish() {
   platform::rename_held(file_, temporary_, path_, error);
   if (error) failed("rename the finished file", error);
   temporary_.clear();
+  file_.close();  // while it is held, nobody else can open it on Windows
 }
 
 void OutputFile::failed(const char* what, const std::error_code& reason) const {

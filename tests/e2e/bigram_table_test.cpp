@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/env.h"
+#include "fixtures/environment.h"
 #include "fixtures/temporary_directory.h"
 #include "fixtures/tiny_model.h"
 #include "ref/model.h"
@@ -27,13 +28,13 @@ class BigramTable : public testing::Test {
  protected:
   BigramTable() {
     fixtures::write_tiny_model({.layers = 2}, path());
-    ::setenv("SKIPSTONE_CACHE", directory_.file("cache").c_str(), 1);
+    fixtures::set_variable("SKIPSTONE_CACHE", directory_.file("cache"));
   }
   ~BigramTable() override {
     if (cache_) {
-      ::setenv("SKIPSTONE_CACHE", cache_->c_str(), 1);
+      fixtures::set_variable("SKIPSTONE_CACHE", *cache_);
     } else {
-      ::unsetenv("SKIPSTONE_CACHE");
+      fixtures::unset_variable("SKIPSTONE_CACHE");
     }
   }
 
@@ -168,7 +169,7 @@ TEST_F(BigramTable, UnigramsComeFromTheEmbeddings) {
 TEST_F(BigramTable, IsMadeWithoutACacheToo) {
   const auto first = table();
   std::ofstream(directory_.file("file")) << "no folder";
-  ::setenv("SKIPSTONE_CACHE", (directory_.file("file") + "/cache").c_str(), 1);
+  fixtures::set_variable("SKIPSTONE_CACHE", directory_.file("file") + "/cache");
   EXPECT_TRUE(std::ranges::equal(first->all(), table()->all()));
   EXPECT_GT(steps_, 0u);
 }

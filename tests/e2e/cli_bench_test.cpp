@@ -1,9 +1,9 @@
 // skipstone bench --prompts: what it measures is checked against `skipstone run`, what it writes is read back.
+#include "cli_bench.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
-
-#include "cli_bench.h"
 
 namespace skipstone::e2e {
 namespace {
@@ -122,7 +122,7 @@ TEST_F(CliBench, TwoModelsAndALimit) {
 TEST_F(CliBench, ControlCPrintsWhatIsComplete) {
   std::string prompts;
   for (int i = 0; i < 2000; ++i) prompts += "\"prompt number " + std::to_string(i) + "\"\n";
-  Command command{{"bench", model(), "--prompts", write("many.jsonl", prompts), "-n", "64", "--format", "json"}, {}, {}, {}, 0, 0};
+  Command command{{"bench", model(), "--prompts", write("many.jsonl", prompts), "-n", "64", "--format", "json"}};
   command.interrupt_at_error = "speed-up so far";
   const Result result = run(command);
   EXPECT_EQ(result.code, 130) << "signal " << result.signal << result.error;

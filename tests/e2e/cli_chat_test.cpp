@@ -1,20 +1,15 @@
-// skipstone chat and run --chat: the real program under a pseudo terminal and through pipes, with the bundled base model.
+// skipstone chat and run --chat: the real program through pipes, with the bundled base model.
 #include <gtest/gtest.h>
-#include <signal.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "fixtures/pseudo_terminal.h"
 #include "fixtures/temporary_directory.h"
 #include "program.h"
 
 namespace skipstone::e2e {
 namespace {
 
-using fixtures::PseudoTerminal;
 using nlohmann::json;
 
 const std::string bundled = SKIPSTONE_MODELS "/skipstone-py.gguf";
@@ -35,19 +30,6 @@ class CliChat : public testing::Test {
     std::vector<std::string> all = {"chat", "-m", bundled};
     all.insert(all.end(), more.begin(), more.end());
     return all;
-  }
-
-  /// In the terminal's process.
-  int start(const std::vector<std::string>& arguments) const {
-    setenv("TERM", "xterm-256color", 1);
-    setenv("HOME", folder_.path().c_str(), 1);
-    setenv("SKIPSTONE_CACHE", folder_.file("cache").c_str(), 1);
-    unsetenv("NO_COLOR");
-    std::vector<char*> raw = {const_cast<char*>(SKIPSTONE_PROGRAM)};
-    for (const std::string& argument : arguments) raw.push_back(const_cast<char*>(argument.c_str()));
-    raw.push_back(nullptr);
-    execv(SKIPSTONE_PROGRAM, raw.data());
-    return 99;
   }
 
   const fixtures::TemporaryDirectory folder_;
@@ -75,58 +57,6 @@ TEST_F(CliChat, TheSecondTurnReadsWhatIsNewAndSaysWhatAFreshSessionSays) {
   EXPECT_LT(second_read + 10, read(fresh.error, 0)) << "the first turn and its answer were not read again";
   const auto last_line = [](const std::string& text) { return text.substr(text.rfind('\n', text.size() - 2) + 1); };
   EXPECT_EQ(last_line(fresh.out), last_line(first.out));
-}
-
-TEST_F(CliChat, ATerminalSession) {
-  PseudoTerminal terminal([&] { return start(chat({"--ctx", "2048", "-n", "300", "--draft", "suffix"})); });
-  const auto prompt = [&] { return terminal.wait_for("\033[?2004h> ", 60); };
-  const auto wait = [&](const char* text) { return terminal.wait_for(text, 60); };
-  const char* const accepted = "\033[0;32m";
-  ASSERT_TRUE(prompt()) << terminal.seen();
-  terminal.type("def add(a, b):\r");
-  ASSERT_TRUE(wait("\033[?2004l")) << terminal.seen();
-  ASSERT_TRUE(wait("tokens/s")) << terminal.text();
-  ASSERT_TRUE(prompt()) << terminal.text();
-  // The second answer is stopped and kept; so is the one that /retry gives in its place.
-  terminal.type(
-      "x = [1, 2, 3] # gr\xc3\xbc\xc3\x9f"
-      "e \xe2\x82\xac\r");
-  ASSERT_TRUE(
-      wait("gr\xc3\xbc\xc3\x9f"
-           "e \xe2\x82\xac"))
-      << terminal.text();
-  for (const bool again : {false, true}) {
-    if (again) terminal.type("/retry\r");
-    ASSERT_TRUE(wait(accepted)) << terminal.text();
-    terminal.type("\x03");
-    ASSERT_TRUE(wait("stopped]")) << terminal.text();
-    ASSERT_TRUE(prompt()) << terminal.text();
-  }
-  terminal.resize(40, 12);
-  terminal.type("\033[200~y = [\r  1,\r]\033[201~\r");
-  ASSERT_TRUE(wait(accepted)) << terminal.text();
-  terminal.type("\x03");
-  ASSERT_TRUE(prompt()) << terminal.text();
-  terminal.type("/save " + folder_.file("talk.json") + "\r");
-  ASSERT_TRUE(prompt()) << terminal.text();
-  terminal.type("/undo\r");
-  ASSERT_TRUE(prompt()) << terminal.text();
-  terminal.type("/load " + folder_.file("talk.json") + "\r");
-  ASSERT_TRUE(wait("message")) << terminal.text();
-  ASSERT_TRUE(prompt()) << terminal.text();
-  terminal.type("\x04");
-  EXPECT_EQ(terminal.finish(30), 0) << terminal.text();
-  const json saved = json::parse(fixtures::bytes_of(folder_.file("talk.json")));
-  ASSERT_EQ(saved["messages"].size(), 6u) << saved.dump();
-  EXPECT_EQ(saved["messages"][0]["content"], "def add(a, b):");
-  EXPECT_EQ(saved["messages"][2]["content"],
-            "x = [1, 2, 3] # gr\xc3\xbc\xc3\x9f"
-            "e \xe2\x82\xac");
-  EXPECT_FALSE(saved["messages"][3]["content"].get<std::string>().empty()) << "what was said before Ctrl-C stays";
-  EXPECT_EQ(saved["messages"][4]["content"], "y = [\n  1,\n]");
-  struct stat about {};
-  ASSERT_EQ(stat(folder_.file("cache/chat-history").c_str(), &about), 0);
-  EXPECT_EQ(about.st_mode & 0777, 0600u);
 }
 
 TEST_F(CliChat, OneTurnInScripts) {

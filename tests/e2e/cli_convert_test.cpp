@@ -1,7 +1,5 @@
 // skipstone convert as its users meet it, and a checkpoint whose GGUF file another program made.
 #include <gtest/gtest.h>
-#include <signal.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -74,23 +72,8 @@ TEST_F(CliConvert, WrongArguments) {
   expect_refused({"convert", checkpoint(), output(), "--exit-layer", "-1"}, 2, "-1");
   expect_refused({"convert", checkpoint(), checkpoint()}, 2, "is a folder");
   expect_refused({"convert", folder_.file("nothing"), output()}, 3, "there is no such folder");
-  expect_refused({"convert", folder_.path().string(), output()}, 3, "has no config.json");
+  expect_refused({"convert", fixtures::text_of(folder_.path()), output()}, 3, "has no config.json");
   EXPECT_FALSE(fs::exists(output()));
-}
-
-TEST_F(CliConvert, AFullDiskLeavesNothingBehind) {
-  // A limit on the size of files, which children inherit, stands in for the disk; ignored, its signal becomes an error of write().
-  rlimit before{};
-  getrlimit(RLIMIT_FSIZE, &before);
-  const rlimit little{20000, before.rlim_max};
-  signal(SIGXFSZ, SIG_IGN);
-  setrlimit(RLIMIT_FSIZE, &little);
-  const Result result = run({"convert", checkpoint(), output()});
-  setrlimit(RLIMIT_FSIZE, &before);
-  signal(SIGXFSZ, SIG_DFL);
-  EXPECT_EQ(result.code, 1) << result.error;
-  EXPECT_TRUE(contains(result.error, "tiny.gguf: cannot write: File too large; nothing was left behind")) << result.error;
-  EXPECT_EQ(std::distance(fs::directory_iterator(folder_.path()), fs::directory_iterator()), 1);
 }
 
 class Py20 : public CliConvert {

@@ -1,18 +1,15 @@
 // Files that mean harm, as the program meets them: a sentence that is safe to print, the right exit code, no crash, no waiting.
-#include <gtest/gtest.h>
-#include <sys/stat.h>
+#include "cli_hostile.h"
 
-#include <algorithm>
+#include <gtest/gtest.h>
+
 #include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "fixtures/temporary_directory.h"
 #include "fixtures/tiny_checkpoint.h"
-#include "fixtures/tiny_model.h"
-#include "program.h"
 #include "unit/edited_model.h"
 
 namespace skipstone::e2e {
@@ -30,48 +27,6 @@ std::string hostile_text() {
 }
 
 std::string deep_json(std::size_t depth) { return std::string(depth, '[') + std::string(depth, ']'); }
-
-class CliHostile : public testing::Test {
- protected:
-  std::string file(const std::string& name) const { return folder_.file(name); }
-  std::string model() const { return file("tiny.gguf"); }
-  void SetUp() override { fixtures::write_tiny_model({}, model()); }
-
-  std::string write(const std::string& name, const std::string& bytes) const {
-    std::ofstream(file(name), std::ios::binary) << bytes;
-    return file(name);
-  }
-  Result run_here(std::vector<std::string> arguments) const {
-    Command command{std::move(arguments)};
-    command.environment = {{"SKIPSTONE_CACHE", file("cache")}};
-    return run(command);
-  }
-  /// Lines that a terminal shows as they are, and no more than a screen of them.
-  static void expect_plain(const std::string& text) {
-    EXPECT_LT(text.size(), 20000u);
-    EXPECT_TRUE(std::ranges::none_of(text, [](char c) { return (static_cast<unsigned char>(c) < 0x20 && c != '\n') || c == 0x7f; }));
-    EXPECT_FALSE(contains(text, "\xe2\x80\xae"));
-    EXPECT_FALSE(contains(text, "\xff"));
-  }
-  void expect_refused(const std::vector<std::string>& arguments, int code, const std::string& part = "") const {
-    const Result result = run_here(arguments);
-    EXPECT_EQ(result.code, code) << arguments.front() << " signal " << result.signal << "\n" << result.error.substr(0, 500);
-    EXPECT_TRUE(result.error.starts_with("error: ")) << result.error.substr(0, 500);
-    EXPECT_LE(std::ranges::count(result.error, '\n'), 2) << "one sentence, and where help is";
-    EXPECT_TRUE(contains(result.error, part)) << part << "\n" << result.error.substr(0, 500);
-    expect_plain(result.error);
-  }
-
-  /// Whether a cache file with this ending holds anything else. Costs have two names: how fast the machine is just now says which is used.
-  bool has_other_than(const std::string& bad, const std::string& ending) const {
-    const fs::directory_iterator entries(file("cache"));
-    return std::any_of(begin(entries), end(entries), [&](const fs::directory_entry& entry) {
-      return entry.path().string().ends_with(ending) && fixtures::bytes_of(entry.path().string()) != bad;
-    });
-  }
-
-  fixtures::TemporaryDirectory folder_;
-};
 
 TEST_F(CliHostile, TextFromModelsIsEscapedAndCut) {
   const std::string text = hostile_text();
@@ -106,14 +61,23 @@ TEST_F(CliHostile, TextFromArgumentsAndOtherFilesIsEscapedAndCut) {
   expect_refused({text}, 2);
   write("bad.jsonl", "{\"prompt\": \"x\", \"" + text.substr(0, 5000) + "\n");
   expect_refused({"bench", "-m", model(), "--prompts", file("bad.jsonl")}, 2, "line 1 is not JSON");
-  const json profile = {{"format", "skipstone-profile"},
-                        {"version", 1},
-                        {"model", {{"name", "\033[2J\r\n" + std::string(1u << 20, 'x')}, {"fingerprint", "other"}, {"layers", 4}}},
-                        {"skip_set", "attn:1"},
-                        {"constants", {{"k", 4}, {"gamma", 0.5}, {"adaptive", false}, {"eps", 0.1}, {"alpha", 0.1}, {"b1", 0.1}, {"b2", 0.1}, {"reuse", true}}},
-                        {"expected", {{"speedup", 1}, {"acceptance", 1}, {"tokens_per_round", 1}, {"drafts_per_round", 1}}},
-                        {"measured", nullptr},
-                        {"found", {{"strategy", "x"}, {"prompts", {{"file", "x"}, {"hash", "x"}, {"count", 1}, {"tokens", 1}}}, {"evaluations", 1}, {"seed", 1}, {"seconds", 1}, {"device", "x"}, {"driver", "x"}}}};
+  const json profile = {
+      {"format", "skipstone-profile"},
+      {"version", 1},
+      {"model", {{"name", "\033[2J\r\n" + std::string(1u << 20, 'x')}, {"fingerprint", "other"}, {"layers", 4}}},
+      {"skip_set", "attn:1"},
+      {"constants",
+       {{"k", 4}, {"gamma", 0.5}, {"adaptive", false}, {"eps", 0.1}, {"alpha", 0.1}, {"b1", 0.1}, {"b2", 0.1}, {"reuse", true}}},
+      {"expected", {{"speedup", 1}, {"acceptance", 1}, {"tokens_per_round", 1}, {"drafts_per_round", 1}}},
+      {"measured", nullptr},
+      {"found",
+       {{"strategy", "x"},
+        {"prompts", {{"file", "x"}, {"hash", "x"}, {"count", 1}, {"tokens", 1}}},
+        {"evaluations", 1},
+        {"seed", 1},
+        {"seconds", 1},
+        {"device", "x"},
+        {"driver", "x"}}}};
   write("bad.json", profile.dump());
   expect_refused({"run", "-m", model(), "-p", "x", "--draft", "skip:" + file("bad.json")}, 2, "another model");
 }
@@ -150,32 +114,6 @@ TEST_F(CliHostile, BadCacheFilesAreIgnoredAndReplaced) {
     EXPECT_TRUE(has_other_than(bad, ".pipelines")) << "not replaced";
     EXPECT_TRUE(has_other_than(bad, "costs.json")) << "not replaced";
   }
-  for (const fs::path& path : cached) {
-    fs::remove(path);
-    ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
-  }
-  const Result piped = run_here(arguments);
-  EXPECT_EQ(piped.code, 0) << "signal " << piped.signal << piped.error;
-  EXPECT_EQ(piped.out, good.out);
-}
-
-TEST_F(CliHostile, PipesAndDevicesInPlaceOfFiles) {
-  ASSERT_EQ(mkfifo(file("pipe").c_str(), 0600), 0);
-  ASSERT_EQ(mkfifo(file("pipe.json").c_str(), 0600), 0);
-  for (const std::string& path : {file("pipe"), std::string("/dev/zero"), folder_.path().string()}) {
-    expect_refused({"run", "-m", path, "-p", "x"}, 3);
-    expect_refused({"inspect", path}, 3);
-    expect_refused({"quantize", path, file("out.gguf"), "q8_0"}, 3);
-  }
-  expect_refused({"run", "-m", model(), "-p", "x", "--draft", "skip:" + file("pipe.json")}, 2, "not a regular file");
-  fixtures::write_checkpoint(fixtures::tiny_checkpoint(), file("hf"));
-  for (const char* name : {"config.json", "tokenizer_config.json", "tokenizer.model", "model.safetensors"}) {
-    fs::remove_all(file("bad"));
-    fs::copy(file("hf"), file("bad"));
-    fs::remove(file("bad") + "/" + name);
-    ASSERT_EQ(mkfifo((file("bad") + "/" + name).c_str(), 0600), 0);
-    expect_refused({"convert", file("bad"), file("out.gguf")}, 3, "not a regular file");
-  }
 }
 
 TEST_F(CliHostile, AModelThatShrinksIsASentence) {
@@ -184,9 +122,10 @@ TEST_F(CliHostile, AModelThatShrinksIsASentence) {
   config.dim = 256;
   config.ffn = 1024;
   fixtures::write_tiny_model(config, file("source.gguf"));
-  const std::vector<std::vector<std::string>> commands = {{"inspect", file("big.gguf")},
-                                                          {"quantize", file("big.gguf"), file("out.gguf"), "q4_k_m", "--force", "--threads", "1"},
-                                                          {"run", "-m", file("big.gguf"), "-p", "x", "-n", "2"}};
+  const std::vector<std::vector<std::string>> commands = {
+      {"inspect", file("big.gguf")},
+      {"quantize", file("big.gguf"), file("out.gguf"), "q4_k_m", "--force", "--threads", "1"},
+      {"run", "-m", file("big.gguf"), "-p", "x", "-n", "2"}};
   for (const auto& arguments : commands) {
     for (const int milliseconds : {0, 5, 20, 60}) {
       fs::copy_file(file("source.gguf"), file("big.gguf"), fs::copy_options::overwrite_existing);
@@ -220,7 +159,8 @@ TEST_F(CliHostile, InspectAndRunAgreeOnWhatRuns) {
     EXPECT_TRUE(contains(json::parse(result.out)["unsupported"].get<std::string>(), value)) << result.out;
   }
   EditedModel().set("tokenizer.ggml.model", std::string("gpt2")).set("tokenizer.ggml.pre", std::string("martian")).write(file("pre.gguf"));
-  const Result run_result = run_here({"run", "-m", file("pre.gguf"), "-p", "x"}), inspected = run_here({"inspect", file("pre.gguf"), "--json"});
+  const Result run_result = run_here({"run", "-m", file("pre.gguf"), "-p", "x"}),
+               inspected = run_here({"inspect", file("pre.gguf"), "--json"});
   EXPECT_EQ(run_result.code, 3) << run_result.error;
   if (inspected.code == 0) {
     EXPECT_NE(json::parse(inspected.out)["unsupported"], "");

@@ -1,6 +1,5 @@
 // skipstone quantize: what it prints, that its files run, and that nothing is left where it stops.
 #include <gtest/gtest.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -141,9 +140,9 @@ TEST_F(CliQuantize, WhatPeopleGetWrong) {
   expect_refused({"quantize", file("text.gguf"), output, "q8_0"}, 3, "not a GGUF file");
   expect_refused({"quantize", file("short.gguf"), output, "q8_0"}, 3, "short.gguf");
   expect_refused({"quantize", model(), model(), "q8_0", "--force"}, 2, "is the input");
-  expect_refused({"quantize", model(), folder_.path().string(), "q8_0"}, 2, "is a folder");
+  expect_refused({"quantize", model(), fixtures::text_of(folder_.path()), "q8_0"}, 2, "is a folder");
   expect_refused({"quantize", model(), file("text.gguf"), "q8_0"}, 2, "is there already");
-  expect_refused({"quantize", model(), file("no/folder/out.gguf"), "q8_0"}, 1, "No such file");
+  expect_refused({"quantize", model(), file("no/folder/out.gguf"), "q8_0"}, 1, fixtures::no_such_folder());
   const Result usage = run({"quantize", model(), output});
   EXPECT_EQ(usage.code, 2);
   EXPECT_NE(usage.error.find("TYPE"), std::string::npos) << usage.error;
@@ -158,7 +157,7 @@ TEST_F(CliQuantize, ControlCLeavesNothingBehind) {
   const std::size_t before = files();
   const auto begun = [&] { return files() > before; };
   const Result result =
-      run(Command{{"quantize", file("large.gguf"), file("out.gguf"), "f32", "--threads", "1"}, {}, {}, {}, 0, 0, SKIPSTONE_PROGRAM, begun});
+      run({.arguments = {"quantize", file("large.gguf"), file("out.gguf"), "f32", "--threads", "1"}, .interrupt_when = begun});
   EXPECT_EQ(result.code, 130) << "signal " << result.signal << result.error;
   EXPECT_NE(result.error.find("cancelled; nothing was left behind"), std::string::npos) << result.error;
   EXPECT_EQ(result.out, "");

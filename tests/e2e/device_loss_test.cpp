@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/engine.h"
+#include "fixtures/environment.h"
 #include "fixtures/failure.h"
 #include "fixtures/temporary_directory.h"
 #include "fixtures/tiny_model.h"
@@ -24,9 +25,9 @@ class DeviceLoss : public testing::Test {
 
   /// `lose_at`: the submission of its device that is lost; 0: none.
   std::shared_ptr<Engine> load(int lose_at) const {
-    if (lose_at > 0) ::setenv("SKIPSTONE_TEST_DEVICE_LOST", std::to_string(lose_at).c_str(), 1);
+    if (lose_at > 0) fixtures::set_variable("SKIPSTONE_TEST_DEVICE_LOST", std::to_string(lose_at));
     struct Unset {
-      ~Unset() { ::unsetenv("SKIPSTONE_TEST_DEVICE_LOST"); }
+      ~Unset() { fixtures::unset_variable("SKIPSTONE_TEST_DEVICE_LOST"); }
     } unset;
     EngineOptions options;
     options.model_path = file_;

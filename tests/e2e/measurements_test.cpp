@@ -17,6 +17,7 @@
 #include "engine/engine.h"
 #include "engine/engine_state.h"
 #include "exec/cost_measurement.h"
+#include "fixtures/environment.h"
 #include "fixtures/temporary_directory.h"
 #include "fixtures/tiny_model.h"
 #include "tune/tuner.h"
@@ -34,10 +35,10 @@ class Measurements : public testing::Test {
     tiny.kv_heads = 1;
     tiny.type = gguf::Type::q8_0;
     fixtures::write_tiny_model(tiny, directory_.file("tiny.gguf"));
-    ::setenv("SKIPSTONE_CACHE", directory_.file("cache").c_str(), 1);
+    fixtures::set_variable("SKIPSTONE_CACHE", directory_.file("cache"));
   }
   ~Measurements() override {
-    if (cache_) ::setenv("SKIPSTONE_CACHE", cache_->c_str(), 1);
+    if (cache_) fixtures::set_variable("SKIPSTONE_CACHE", *cache_);
   }
 
   std::shared_ptr<Engine> load(Tuning tuning) {
@@ -99,8 +100,8 @@ TEST_F(Measurements, NoPassOfATextMakesAPipeline) {
   const std::size_t loaded = engine->state().kernel_library->size();
   EXPECT_GT(loaded, 10u);
   const auto made = [&] { return engine->state().kernel_library->size(); };
-  for (const char* draft : {"none", "exit:1,k=9", "asd:gamma=0,k=3,m=1", "suffix", "jacobi", "lookahead", "ngram:k=4,w=4", "recycle:n=12", "auto",
-                            "lookup+suffix:min=2"}) {
+  for (const char* draft : {"none", "exit:1,k=9", "asd:gamma=0,k=3,m=1", "suffix", "jacobi", "lookahead", "ngram:k=4,w=4", "recycle:n=12",
+                            "auto", "lookup+suffix:min=2"}) {
     for (const float temperature : {0.0f, 0.8f}) {
       SessionOptions options;
       options.draft = draft;

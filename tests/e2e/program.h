@@ -7,27 +7,24 @@
 #include <string>
 #include <vector>
 
+#include "fixtures/process.h"
+
 namespace skipstone::e2e {
 
-/// What a standard stream of the program is.
-enum class Stream {
-  piped,   ///< to the test
-  closed,  ///< no descriptor at all
-  full,    ///< /dev/full: every write fails with ENOSPC
-  broken   ///< a pipe whose reader is gone
-};
+using fixtures::Stream;
 
 struct Command {
   std::vector<std::string> arguments;
   std::string input = {};                               ///< standard input
   std::map<std::string, std::string> environment = {};  ///< on top of the test's own
-  std::string output_file = {};                         ///< standard output goes there instead
   std::size_t close_after = 0;                          ///< closes standard output's reader after so many bytes; 0: never
-  int signal_at_output = 0;                             ///< sent when the first bytes come out; 0: none
+  bool interrupt_at_output = false;                     ///< SIGINT or a console's Ctrl-C is sent when the first bytes come out
   std::string program = SKIPSTONE_PROGRAM;
-  std::function<bool()> interrupt_when = {};  ///< asked every millisecond; SIGINT is sent when it first holds
-  std::string interrupt_at_error = {};        ///< SIGINT is sent when standard error has this in it; "": never
+  std::function<bool()> interrupt_when = {};                              ///< asked every millisecond; it is sent when this first holds
+  std::string interrupt_at_error = {};                                    ///< it is sent when standard error has this in it; "": never
   Stream in = Stream::piped, out = Stream::piped, error = Stream::piped;  ///< in: piped or closed
+  std::string folder = {};                                                ///< to work in; "": the test's own
+  double seconds = 0;                                                     ///< it is killed after as many; 0: never
 };
 
 struct Result {
@@ -39,7 +36,7 @@ struct Result {
 Result run(const Command& what);
 
 /// The short form for most tests.
-inline Result run(std::vector<std::string> arguments) { return run(Command{std::move(arguments), {}, {}, {}, 0, 0}); }
+inline Result run(std::vector<std::string> arguments) { return run(Command{.arguments = std::move(arguments)}); }
 
 inline bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 

@@ -1,4 +1,5 @@
 // The Vulkan layer on a device: memory, uploads, pipelines and their cache, a lost device.
+#include "fixtures/environment.h"
 #include "fixtures/temporary_directory.h"
 #include "vk_fixture.h"
 
@@ -192,9 +193,9 @@ TEST_F(Vk, PipelineCacheSurvivesAndDamageIsIgnored) {
 }
 
 TEST_F(Vk, LostDeviceIsReportedAndANewOneWorks) {
-  ASSERT_EQ(::setenv("SKIPSTONE_TEST_DEVICE_LOST", "3", 1), 0);
+  fixtures::set_variable("SKIPSTONE_TEST_DEVICE_LOST", "3");
   auto doomed = Device::create(Shared::get().instance, Shared::get().choice());
-  ASSERT_EQ(::unsetenv("SKIPSTONE_TEST_DEVICE_LOST"), 0);
+  fixtures::unset_variable("SKIPSTONE_TEST_DEVICE_LOST");
   {
     Arena arena(doomed, Role::state);
     PipelineFactory factory(doomed, "");

@@ -103,7 +103,7 @@ TEST_F(BenchPrompts, BadFiles) {
   expect_refusal("blank.jsonl", "\n  \n", "there is no prompt in");
   expect_refusal("empty.txt", "\n", "there is no prompt in");
   expect_refusal("prompts.pdf", "\"x\"", "its name has to end in");
-  EXPECT_NE(refusal(folder_.file("missing.jsonl")).find("No such file"), std::string::npos);
+  EXPECT_NE(refusal(folder_.file("missing.jsonl")).find(skipstone::fixtures::no_such_file()), std::string::npos);
   std::filesystem::create_directory(folder_.file("folder.jsonl"));
   EXPECT_NE(refusal(folder_.file("folder.jsonl")).find("cannot be read"), std::string::npos);
   const std::string whole = skipstone::fixtures::bytes_of(compress("whole.jsonl.gz", std::string(5000, ' ') + "\"a\"\n"));

@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstdio>
 #include <fstream>
 #include <sstream>
 
@@ -11,6 +10,7 @@
 #include "exit_code.h"
 #include "fixtures/temporary_directory.h"
 #include "json/json.h"
+#include "made_up_speed.h"
 
 namespace cli::bench {
 namespace {
@@ -73,27 +73,6 @@ TEST(BenchSamples, MeanMedianDeviation) {
   EXPECT_DOUBLE_EQ(*standard_deviation({2, 4, 4, 4, 5, 5, 7, 9}), std::sqrt(32.0 / 7.0));
 }
 
-/// A model of which a token reads 1000 bytes, and 10 for each token in the cache, on a device that copies 1e6 bytes a second.
-Speed made_up() {
-  Speed speed;
-  speed.where.device = "it's a \"device\", with a comma";
-  speed.where.model = "model|name";
-  speed.where.date = "2026-01-02T03:04:05Z";
-  speed.where.model_path = "caf\xE9.gguf";
-  speed.model_type = "Q4_0";
-  speed.parameters = 7'000'000'000;
-  speed.bytes_per_token = 1000;
-  speed.kv_bytes_per_token = 10;
-  speed.copy_bandwidth = 1e6;
-  speed.results = {{{.prompt = 100}, {2.0, 1.0, 4.0}},
-                   {{.generate = 9, .depth = 5}, {0.025, 0.025}},
-                   {{.rows = 1, .depth = 5}, {0.004, 0.002, 0.003}},
-                   {{.rows = 4, .depth = 5}, {0.006, 0.005, 0.009}},
-                   {{.rows = 8}, {0.5}},
-                   {{.prompt = 7}, {}}};
-  return speed;
-}
-
 TEST(BenchSpeed, Statistics) {
   const Speed speed = made_up();
   const Statistics prompt = statistics(speed, speed.results[0]);
@@ -147,55 +126,6 @@ TEST(BenchSpeed, Markdown) {
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
   }
   EXPECT_EQ(text.find("pp7 "), std::string::npos);
-}
-
-/// What a Python program makes of `text`, a file that it gets as its argument; "" where there is no Python.
-std::string python(const std::string& program, const std::string& text) {
-  const skipstone::fixtures::TemporaryDirectory folder;
-  std::ofstream(folder.file("result")) << text;
-  std::ofstream(folder.file("program.py")) << program;
-  FILE* pipe = popen(("python3 " + folder.file("program.py") + " " + folder.file("result")).c_str(), "r");
-  std::string out;
-  for (int c = 0; pipe != nullptr && (c = std::fgetc(pipe)) != EOF;) out += static_cast<char>(c);
-  return pipe != nullptr && pclose(pipe) == 0 ? out : "";
-}
-
-bool has_python() { return python("print('here')", "") == "here\n"; }
-
-TEST(BenchSpeed, Csv) {
-  if (!has_python()) GTEST_SKIP() << "python3 reads the table back";
-  const std::string out = python(R"(import csv, json, sys
-rows = list(csv.DictReader(open(sys.argv[1], newline="", encoding="utf-8")))
-print(json.dumps([[r["test"], r["device"], r["median_ns"], r["v"], r["samples_ns"], len(r)] for r in rows])))",
-                                 speed_report({made_up()}, Format::csv));
-  const auto rows = nlohmann::json::parse(out);
-  ASSERT_EQ(rows.size(), 5u);
-  const auto columns = speed_records({made_up()}).front().size();
-  EXPECT_EQ(rows[3],
-            (nlohmann::json{"rows4 @ d5", "it's a \"device\", with a comma", "6000000", "2.0", "6000000 5000000 9000000", columns}));
-  EXPECT_EQ(rows[0][3], "");
-}
-
-TEST(BenchSpeed, Sql) {
-  if (!has_python()) GTEST_SKIP() << "python3 reads the table back";
-  const std::string text = speed_report({made_up()}, Format::sql);
-  const std::string out = python(R"(import json, sqlite3, sys
-base = sqlite3.connect(":memory:")
-text = open(sys.argv[1], encoding="utf-8").read()
-base.executescript(text)
-base.executescript(text)
-print(json.dumps(base.execute("SELECT test, device, rows, ms, v, samples_ns, model_n_params FROM skipstone_tests").fetchall())))",
-                                 text);
-  const auto rows = nlohmann::json::parse(out);
-  ASSERT_EQ(rows.size(), 10u);  // a second result goes to the same table
-  EXPECT_EQ(rows[3][0], "rows4 @ d5");
-  EXPECT_EQ(rows[3][1], "it's a \"device\", with a comma");
-  EXPECT_EQ(rows[3][2], 4);
-  EXPECT_DOUBLE_EQ(rows[3][3].get<double>(), 6.0);
-  EXPECT_DOUBLE_EQ(rows[3][4].get<double>(), 2.0);
-  EXPECT_EQ(rows[3][5], "6000000 5000000 9000000");
-  EXPECT_EQ(rows[0][6], 7'000'000'000);
-  EXPECT_TRUE(rows[0][4].is_null());
 }
 
 }  // namespace

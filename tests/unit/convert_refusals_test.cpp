@@ -208,12 +208,12 @@ TEST_F(ConvertTest, Outputs) {
   refused("", true, Code::invalid_argument, "the output has no name");
   refused(folder(), true, Code::invalid_argument, "is a folder");
   refused(directory_.file("no/such/out.gguf"), true, Code::not_found, "the folder for the output does not exist");
-  refused("/dev/null", true, Code::io, "not a regular file");
+  refused(fixtures::null_device, true, Code::io, "not a regular file");
   fixtures::write_text(output(), "mine");
   refused(output(), false, Code::invalid_argument, "is there already");
   EXPECT_EQ(fixtures::bytes_of(output()), "mine");
   const std::string weights = directory_.file("checkpoint/model.safetensors"), link = directory_.file("link.gguf");
-  fs::create_symlink(weights, link);
+  fs::create_hard_link(weights, link);
   for (const std::string& path : {weights, link, directory_.file("checkpoint/config.json")}) {
     const std::string before = fixtures::bytes_of(path);
     refused(path, true, Code::invalid_argument, "is a file of the checkpoint itself");

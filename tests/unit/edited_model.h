@@ -1,9 +1,6 @@
 // A tiny model with something changed: what tests of the loader and of the oracle open.
 #pragma once
 
-#include <gtest/gtest.h>
-#include <unistd.h>
-
 #include <array>
 #include <cstdint>
 #include <filesystem>
@@ -13,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "fixtures/temporary_directory.h"
 #include "fixtures/tiny_model.h"
 #include "gguf/gguf.h"
 #include "gguf/writer.h"
@@ -104,8 +102,9 @@ class EditedModel {
   };
 
   static std::string unique_path() {
+    static const fixtures::TemporaryDirectory folder;  // until the end: some systems keep the name of an open file
     static int count = 0;
-    return testing::TempDir() + "skipstone-tiny-" + std::to_string(getpid()) + "-" + std::to_string(count++) + ".gguf";
+    return folder.file("tiny-" + std::to_string(count++) + ".gguf");
   }
 
   std::vector<gguf::Pair> metadata_;

@@ -1,13 +1,9 @@
 // A model file in another type: what is kept, what the new weights are worth, and what is refused.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <array>
 #include <cmath>
-#include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <limits>
@@ -15,12 +11,10 @@
 #include <vector>
 
 #include "base/log.h"
-#include "convert/quantize.h"
 #include "convert/tensor_type.h"
 #include "edited_model.h"
-#include "fixtures/failure.h"
-#include "fixtures/temporary_directory.h"
 #include "fixtures/tiny_model.h"
+#include "quantize_fixture.h"
 
 namespace skipstone::convert {
 namespace {
@@ -42,42 +36,6 @@ std::vector<float> weights_of(const Tensor& tensor) {
   gguf::dequantize(tensor, weights);
   return weights;
 }
-
-class QuantizeFile : public testing::Test {
- protected:
-  std::string file(const std::string& name) const { return folder_.file(name); }
-
-  static QuantizeOptions options(const std::string& input, const std::string& output, Type type) {
-    QuantizeOptions made;
-    made.input = input;
-    made.output = output;
-    made.type = file_type_of(type);
-    return made;
-  }
-  /// The output of a fresh name.
-  std::string quantized(const std::string& input, Type type) const {
-    static int count = 0;
-    const std::string output = file(fmt::format("out-{}.gguf", count++));
-    quantize(options(input, output, type));
-    return output;
-  }
-  /// What is thrown; the folder must have the same files as before.
-  Failure refused(const QuantizeOptions& given) const {
-    const std::size_t before = files();
-    const Failure failure = failure_of([&] { quantize(given); });
-    EXPECT_EQ(files(), before) << "something was left behind: " << failure.message;
-    return failure;
-  }
-  Failure refused(const std::string& input, const std::string& output, Type type = Type::q8_0) const {
-    return refused(options(input, output, type));
-  }
-  std::size_t files() const {
-    const auto all = std::filesystem::directory_iterator(folder_.path());
-    return static_cast<std::size_t>(std::distance(begin(all), end(all)));
-  }
-
-  fixtures::TemporaryDirectory folder_;
-};
 
 TEST_F(QuantizeFile, KeepsMetadataAndTheOrderOfTensors) {
   EditedModel edited({.tied = false, .biases = true, .rope_freqs = true});
@@ -275,9 +233,7 @@ TEST_F(QuantizeFile, RefusesTypesThatItCannotExpand) {
 TEST_F(QuantizeFile, RefusesPaths) {
   write_tiny_model({.layers = 1}, file("in.gguf"));
   write_tiny_model({.layers = 1, .seed = 2}, file("there.gguf"));
-  std::filesystem::create_symlink(file("in.gguf"), file("link.gguf"));
   std::filesystem::create_hard_link(file("in.gguf"), file("hard.gguf"));
-  std::filesystem::create_symlink(file("nowhere.gguf"), file("dangling.gguf"));
   const std::string before = bytes_of(file("there.gguf")), input = bytes_of(file("in.gguf"));
   const auto expect = [&](const std::string& from, const std::string& to, Code code, const std::string& part) {
     const Failure failure = refused(from, to);
@@ -285,18 +241,15 @@ TEST_F(QuantizeFile, RefusesPaths) {
     EXPECT_NE(failure.message.find(part), std::string::npos) << failure.message;
   };
   expect(file("absent.gguf"), file("out.gguf"), Code::not_found, "absent.gguf");
-  expect("/dev/null", file("out.gguf"), Code::bad_file, "/dev/null");
+  expect(fixtures::null_device, file("out.gguf"), Code::bad_file, fixtures::null_device);
   expect(file("in.gguf"), file("in.gguf"), Code::invalid_argument, "is the input");
-  expect(file("in.gguf"), folder_.path().string() + "/./in.gguf", Code::invalid_argument, "is the input");
-  expect(file("in.gguf"), file("link.gguf"), Code::invalid_argument, "is the input");
-  expect(file("link.gguf"), file("in.gguf"), Code::invalid_argument, "is the input");
+  expect(file("in.gguf"), fixtures::text_of(folder_.path()) + "/./in.gguf", Code::invalid_argument, "is the input");
   expect(file("in.gguf"), file("hard.gguf"), Code::invalid_argument, "is the input");
-  expect(file("in.gguf"), folder_.path().string(), Code::invalid_argument, "is a folder");
+  expect(file("in.gguf"), fixtures::text_of(folder_.path()), Code::invalid_argument, "is a folder");
   expect(file("in.gguf"), "", Code::invalid_argument, "no name");
   expect(file("in.gguf"), file("there.gguf"), Code::invalid_argument, "is there already");
-  expect(file("in.gguf"), file("dangling.gguf"), Code::invalid_argument, "is there already");
-  expect(file("in.gguf"), file("no/such/folder.gguf"), Code::io, "No such file");
-  QuantizeOptions forced = options(file("in.gguf"), "/dev/full", Type::q8_0);
+  expect(file("in.gguf"), file("no/such/folder.gguf"), Code::io, fixtures::no_such_folder());
+  QuantizeOptions forced = options(file("in.gguf"), fixtures::null_device, Type::q8_0);
   forced.overwrite = true;
   EXPECT_EQ(refused(forced).code, Code::io);
   EXPECT_EQ(bytes_of(file("there.gguf")), before);
@@ -324,30 +277,6 @@ TEST_F(QuantizeFile, StopsWhereTheCallerSaysSo) {
   };
   EXPECT_EQ(refused(given).code, Code::cancelled);
   EXPECT_EQ(calls, 5u);
-}
-
-// In a child process, so that the limit stays there.
-TEST_F(QuantizeFile, FullDiskLeavesTheOldFileAndNothingElse) {
-  write_tiny_model({}, file("in.gguf"));
-  write_tiny_model({.layers = 1, .seed = 3}, file("out.gguf"));
-  const std::string before = bytes_of(file("out.gguf"));
-  const pid_t child = ::fork();
-  ASSERT_GE(child, 0);
-  if (child == 0) {
-    std::signal(SIGXFSZ, SIG_IGN);
-    const rlimit limit{30000, 30000};
-    if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) ::_exit(2);
-    QuantizeOptions given = options(file("in.gguf"), file("out.gguf"), Type::f16);
-    given.overwrite = true;
-    const Failure failure = failure_of([&] { quantize(given); });
-    ::_exit(failure.code == Code::io && failure.message.find("out.gguf") != std::string::npos ? 0 : 1);
-  }
-  int status = 0;
-  ASSERT_EQ(::waitpid(child, &status, 0), child);
-  ASSERT_TRUE(WIFEXITED(status));
-  EXPECT_EQ(WEXITSTATUS(status), 0);
-  EXPECT_EQ(bytes_of(file("out.gguf")), before);
-  EXPECT_EQ(files(), 2u);
 }
 
 }  // namespace

@@ -1,12 +1,11 @@
 // Vocabularies read from GGUF files that the tests write.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <filesystem>
 #include <functional>
 
 #include "base/status.h"
+#include "fixtures/temporary_directory.h"
 #include "gguf/gguf.h"
 #include "gguf/writer.h"
 #include "text/tokenizer.h"
@@ -15,16 +14,11 @@
 namespace skipstone::text {
 namespace {
 
-namespace fs = std::filesystem;
-
 Vocabulary vocabulary_of(const std::string& path) { return Vocabulary::from(gguf::File::open(path)); }
 
-// A file in the temporary folder that goes away with the test.
 class VocabularyFile : public testing::Test {
  protected:
   using Change = std::function<void(gguf::Writer&)>;
-
-  void TearDown() override { fs::remove(path_); }
 
   // Writes `v` without its special ids and flags, then whatever `change` adds or replaces, and reads the file.
   Vocabulary read(const Vocabulary& v, const Change& change) const {
@@ -55,9 +49,8 @@ class VocabularyFile : public testing::Test {
     }
   }
 
-  const std::string path_ = (fs::temp_directory_path() / fmt::format("skipstone-vocabulary-{}-{}.gguf", static_cast<int>(getpid()),
-                                                                     testing::UnitTest::GetInstance()->current_test_info()->name()))
-                                .string();
+  const fixtures::TemporaryDirectory folder_;
+  const std::string path_ = folder_.file("vocabulary.gguf");
 };
 
 TEST_F(VocabularyFile, SilentLlamaFilesGetTheDefaults) {

@@ -6,8 +6,8 @@
 
 #include "base/env.h"
 #include "base/stopwatch.h"
+#include "e2e/program.h"
 #include "fixtures/temporary_directory.h"
-#include "program.h"
 
 namespace skipstone::e2e {
 namespace {

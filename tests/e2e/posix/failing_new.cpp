@@ -118,7 +118,8 @@ void* allocate(std::size_t bytes, const void* caller) {
 
 }  // namespace
 
-extern "C" int __libc_start_main(int (*main)(int, char**, char**), int argc, char** argv, void (*init)(), void (*fini)(), void (*rtld)(), void* end) {
+extern "C" int __libc_start_main(int (*main)(int, char**, char**), int argc, char** argv, void (*init)(), void (*fini)(), void (*rtld)(),
+                                 void* end) {
   using Start = int (*)(int (*)(int, char**, char**), int, char**, void (*)(), void (*)(), void (*)(), void*);
   program_main = main;
   return reinterpret_cast<Start>(dlsym(RTLD_NEXT, "__libc_start_main"))(begin, argc, argv, init, fini, rtld, end);

@@ -7,9 +7,9 @@
 #include <sstream>
 #include <string>
 
+#include "e2e/program.h"
 #include "fixtures/temporary_directory.h"
 #include "fixtures/tiny_model.h"
-#include "program.h"
 
 namespace skipstone::e2e {
 namespace {

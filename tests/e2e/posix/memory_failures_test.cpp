@@ -6,9 +6,9 @@
 #include <string>
 
 #include "base/env.h"
+#include "e2e/program.h"
 #include "fixtures/temporary_directory.h"
 #include "fixtures/tiny_model.h"
-#include "program.h"
 
 namespace skipstone::e2e {
 namespace {
