@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "base/platform/paths.h"
 #include "base/platform/system.h"
 #include "exit_code.h"
 
@@ -18,17 +19,18 @@ constexpr const char* model_name = "skipstone-py.gguf";
 }  // namespace
 
 std::string bundled_model() {
-  const fs::path here = skipstone::platform::program_folder();
+  namespace platform = skipstone::platform;
+  const fs::path here = platform::path_of(platform::program_folder());
   // "../../.." is the source tree seen from build/<preset>/bin.
   for (const char* folder : {".", "models", "../share/skipstone/models", "../../../models", "../../models"}) {
     const fs::path candidate = here / folder / model_name;
     std::error_code error;
-    if (!here.empty() && fs::is_regular_file(candidate, error)) return candidate.lexically_normal().string();
+    if (!here.empty() && fs::is_regular_file(candidate, error)) return platform::text_of(candidate.lexically_normal());
   }
   fail(ExitCode::bad_model,
        "no model is bundled with this program ({} was looked for around {}); name one with -m FILE "
        "or SKIPSTONE_MODEL",
-       model_name, here.string());
+       model_name, platform::text_of(here));
 }
 
 }  // namespace cli

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/platform/paths.h"
 #include "bench/prompts.h"
 #include "commands.h"
 #include "engine_options.h"
@@ -33,7 +34,8 @@ struct TuneOptions {
 
 /// skipstone-py.gguf: skipstone-py.skip.json, in the current folder.
 std::string profile_path(const TuneOptions& options, const std::string& model) {
-  std::string path = options.profile.empty() ? std::filesystem::path(model).stem().string() + ".skip.json" : options.profile;
+  std::string path =
+      options.profile.empty() ? skipstone::platform::text_of(skipstone::platform::path_of(model).stem()) + ".skip.json" : options.profile;
   if (!path.ends_with(".json")) fail(ExitCode::usage, "'{}' is no name for a profile; it has to end in .json", path);
   check_writable(path);
   return path;

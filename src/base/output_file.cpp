@@ -7,6 +7,7 @@
 #include <random>
 #include <system_error>
 
+#include "base/platform/paths.h"
 #include "base/status.h"
 
 namespace skipstone {
@@ -32,12 +33,12 @@ bool is_temporary_of(std::string_view name, std::string_view file) {
 
 /// What nobody holds any more belongs to nobody.
 void remove_dead(const std::string& path) {
-  const fs::path target(path);
-  const std::string name = target.filename().string();
+  const fs::path target = platform::path_of(path);
+  const std::string name = platform::text_of(target.filename());
   std::error_code error;
   const fs::path folder = target.has_parent_path() ? target.parent_path() : fs::path(".");
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
-    if (is_temporary_of(entry->path().filename().string(), name)) platform::remove_abandoned(entry->path().string());
+    if (is_temporary_of(platform::text_of(entry->path().filename()), name)) platform::remove_abandoned(platform::text_of(entry->path()));
   }
 }
 

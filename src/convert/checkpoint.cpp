@@ -11,6 +11,7 @@
 
 #include "base/escape.h"
 #include "base/log.h"
+#include "base/platform/paths.h"
 #include "base/status.h"
 #include "convert/checkpoint_parts.h"
 #include "convert/config_values.h"
@@ -142,13 +143,13 @@ void refuse_other_computations(const ConfigValues& values, const Checkpoint& che
 
 /// A snapshot in Hugging Face's cache is models--OWNER--NAME/snapshots/COMMIT.
 std::string checkpoint_name(const std::string& folder) {
-  fs::path path = fs::absolute(folder).lexically_normal();
+  fs::path path = fs::absolute(platform::path_of(folder)).lexically_normal();
   if (!path.has_filename()) path = path.parent_path();
-  const std::string repository = path.parent_path().parent_path().filename().string();
+  const std::string repository = platform::text_of(path.parent_path().parent_path().filename());
   if (path.parent_path().filename() == "snapshots" && repository.starts_with("models--")) {
     return repository.substr(repository.rfind("--") + 2);
   }
-  return path.filename().string();
+  return platform::text_of(path.filename());
 }
 
 bool speaks_of_layer_skip(std::string_view name) {
@@ -193,16 +194,15 @@ void find_exit(const ConfigValues& values, const std::string& where, Checkpoint&
 }  // namespace
 
 Checkpoint read_checkpoint(const std::string& folder) {
-  const fs::path file = fs::path(folder) / "config.json";
+  const fs::path here = platform::path_of(folder), file = here / "config.json";
   std::error_code error;  // what cannot be looked at counts as absent
-  if (!fs::exists(folder, error))
-    fail(Code::not_found, "{}: there is no such folder; name the folder of a Hugging Face checkpoint", folder);
-  if (!fs::is_directory(folder, error)) {
+  if (!fs::exists(here, error)) fail(Code::not_found, "{}: there is no such folder; name the folder of a Hugging Face checkpoint", folder);
+  if (!fs::is_directory(here, error)) {
     fail(Code::bad_file, "{}: is not a folder; name the folder of a Hugging Face checkpoint, which has config.json in it", folder);
   }
   if (!fs::exists(file, error))
     fail(Code::not_found, "{}: has no config.json, so it is not the folder of a Hugging Face checkpoint", folder);
-  const std::string where = file.string();
+  const std::string where = platform::text_of(file);
   const SortedJson document = read_json_object(where);
   const ConfigValues outer(document, where);
   const SortedJson* list = outer.find("architectures");

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/platform/paths.h"
 #include "base/status.h"
 #include "convert/checkpoint.h"
 #include "convert/safetensors.h"
@@ -27,7 +28,7 @@ namespace {
 namespace fs = std::filesystem;
 
 void check_output(const ConvertOptions& options) {
-  const fs::path output(options.output);
+  const fs::path output = platform::path_of(options.output);
   std::error_code error;
   if (options.output.empty()) fail(Code::invalid_argument, "the output has no name; name the .gguf file to be written");
   if (fs::is_directory(output, error)) {
@@ -37,18 +38,19 @@ void check_output(const ConvertOptions& options) {
     fail(Code::invalid_argument, "{}: is there already; name another file, or allow overwriting it (--force)", options.output);
   }
   const fs::path folder = output.has_parent_path() ? output.parent_path() : fs::path(".");
-  if (!fs::is_directory(folder, error)) fail(Code::not_found, "{}: the folder for the output does not exist", folder.string());
+  if (!fs::is_directory(folder, error)) fail(Code::not_found, "{}: the folder for the output does not exist", platform::text_of(folder));
 }
 
 /// The checkpoint would be replaced by what is made from it.
 void check_output_is_not_input(const ConvertOptions& options, const Safetensors& weights) {
-  std::vector<fs::path> inputs(weights.files().begin(), weights.files().end());
+  std::vector<fs::path> inputs;
+  for (const std::string& file : weights.files()) inputs.push_back(platform::path_of(file));
   for (const char* name : {"config.json", "tokenizer.model", "tokenizer.json", "tokenizer_config.json", "model.safetensors.index.json"}) {
-    inputs.push_back(fs::path(options.folder) / name);
+    inputs.push_back(platform::path_of(options.folder) / name);
   }
   for (const fs::path& input : inputs) {
     std::error_code error;  // set where one of them does not exist: then they are not the same
-    if (fs::equivalent(input, options.output, error)) {
+    if (fs::equivalent(input, platform::path_of(options.output), error)) {
       fail(Code::invalid_argument, "{}: is a file of the checkpoint itself; name another output", options.output);
     }
   }

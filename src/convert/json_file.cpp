@@ -5,6 +5,7 @@
 
 #include "base/escape.h"
 #include "base/input_file.h"
+#include "base/platform/paths.h"
 #include "base/status.h"
 #include "json/json.h"
 #include "json/parse_json.h"
@@ -17,7 +18,7 @@ constexpr std::uint64_t most_bytes = std::uint64_t{1} << 30;  // the largest tok
 
 bool is_there(const std::string& path) {
   std::error_code ignored;
-  return fs::exists(path, ignored);
+  return fs::exists(platform::path_of(path), ignored);
 }
 
 std::string read_file(const std::string& path) {

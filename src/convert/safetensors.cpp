@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/input_file.h"
+#include "base/platform/paths.h"
 #include "base/status.h"
 #include "convert/json_file.h"
 #include "gguf/gguf.h"
@@ -203,8 +204,8 @@ void Safetensors::add_indexed(const std::string& folder, const std::string& inde
     by_file[file.get<std::string>()].insert(tensor);
   }
   for (const auto& [file, tensors] : by_file) {
-    const std::string path = (fs::path(folder) / file).string();
-    if (!present(path)) {
+    const std::string path = platform::text_of(platform::path_of(folder) / platform::path_of(file));
+    if (!present(platform::path_of(path))) {
       fail(Code::not_found, "{}: is missing, though the checkpoint's index names it; download the whole checkpoint", gguf::escaped(path));
     }
     const std::size_t before = tensors_.size();
@@ -219,12 +220,12 @@ void Safetensors::add_indexed(const std::string& folder, const std::string& inde
 }
 
 Safetensors Safetensors::open(const std::string& folder) {
-  const fs::path base(folder);
-  const std::string single = (base / "model.safetensors").string(), index = single + ".index.json";
+  const fs::path base = platform::path_of(folder);
+  const std::string single = platform::text_of(base / "model.safetensors"), index = single + ".index.json";
   Safetensors opened;
-  if (present(single)) {
+  if (present(platform::path_of(single))) {
     opened.add_file(single);
-  } else if (present(index)) {
+  } else if (present(platform::path_of(index))) {
     opened.add_indexed(folder, index);
   } else if (present(base / "pytorch_model.bin") || present(base / "pytorch_model.bin.index.json")) {
     fail(Code::unsupported, "{}: the weights are in PyTorch's pickle format (pytorch_model.bin); save the checkpoint as safetensors first",

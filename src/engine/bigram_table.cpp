@@ -15,6 +15,7 @@
 #include "base/input_file.h"
 #include "base/log.h"
 #include "base/output_file.h"
+#include "base/platform/paths.h"
 #include "base/status.h"
 #include "base/stopwatch.h"
 #include "sample/top_k.h"
@@ -92,7 +93,7 @@ BigramFile::BigramFile(const std::string& directory, const std::string& fingerpr
 
 std::shared_ptr<const spec::Bigrams> BigramFile::read() const {
   std::error_code error;
-  if (path_.empty() || !std::filesystem::exists(path_, error)) return nullptr;
+  if (path_.empty() || !std::filesystem::exists(platform::path_of(path_), error)) return nullptr;
   const auto ignored = [&](const char* why) {
     log::debug("'{}' is ignored: {}", path_, why);
     return nullptr;
@@ -129,7 +130,7 @@ void BigramFile::write(const spec::Bigrams& bigrams) const {
   const std::uint64_t checksum = fnv1a(bytes);
   append(bytes, &checksum, 1);
   std::error_code error;
-  std::filesystem::create_directories(std::filesystem::path(path_).parent_path(), error);
+  std::filesystem::create_directories(platform::path_of(path_).parent_path(), error);
   try {
     write_whole_file(path_, std::as_bytes(std::span(bytes)));
   } catch (const Error& failure) {

@@ -8,6 +8,7 @@
 
 #include "base/env.h"
 #include "base/log.h"
+#include "base/platform/paths.h"
 #include "base/status.h"
 #include "engine/engine_state.h"
 #include "engine/measurements.h"
@@ -109,7 +110,7 @@ std::shared_ptr<Engine> Engine::load(const EngineOptions& options, const State* 
   state.fingerprint = file.fingerprint();
   state.chat_templates = text::chat_templates(file);
   state.sampling = RecommendedSampling::from(file);
-  if (!options.model_path.empty()) state.profile = std::filesystem::path(options.model_path).replace_extension(".skip.json").string();
+  if (!options.model_path.empty()) state.profile = platform::text_of(platform::path_of(options.model_path).replace_extension(".skip.json"));
   report(options.progress, "reading model", 1.0);
 
   state.device = beside != nullptr ? beside->device : open_device(options);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/philox.h"
+#include "base/platform/paths.h"
 #include "base/status.h"
 #include "base/stopwatch.h"
 #include "engine/bigram_table.h"
@@ -124,7 +125,7 @@ struct Session::State {
     spec::ModelFacts facts{.layers = engine->config().layers, .exit_layer = engine->config().exit_layer};
     facts.fingerprint = engine->model_fingerprint();
     std::error_code none;
-    if (std::filesystem::exists(engine->state().profile, none)) facts.profile = engine->state().profile;
+    if (std::filesystem::exists(platform::path_of(engine->state().profile), none)) facts.profile = engine->state().profile;
     facts.costs = [&] { return round_costs_of(engine->state(), options.progress); };
     facts.bigrams = [&] { return bigrams_of(engine->state(), options.progress); };
     facts.unigrams = [&] { return unigrams_of(engine->state(), options.progress); };

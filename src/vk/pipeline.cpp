@@ -11,6 +11,7 @@
 #include "base/input_file.h"
 #include "base/log.h"
 #include "base/output_file.h"
+#include "base/platform/paths.h"
 #include "base/status.h"
 #include "vk/vulkan_state.h"
 
@@ -29,7 +30,7 @@ constexpr std::uint64_t most_cache_bytes = std::uint64_t{1} << 30;
 /// The driver's data in `file`; nothing where it is missing, damaged, or of another device or driver.
 std::vector<char> read_cache(const std::string& file, const Caps& caps) {
   std::error_code error;
-  if (!std::filesystem::exists(file, error)) return {};
+  if (!std::filesystem::exists(platform::path_of(file), error)) return {};
   const auto ignored = [&](const char* why) {
     log::info("pipeline cache '{}' is ignored: {}", file, why);
     return std::vector<char>{};
@@ -62,7 +63,7 @@ std::vector<char> read_cache(const std::string& file, const Caps& caps) {
 void write_cache(const std::string& file, std::span<const char> data) {
   namespace fs = std::filesystem;
   std::error_code error;
-  const fs::path path(file);
+  const fs::path path = platform::path_of(file);
   if (path.has_parent_path()) fs::create_directories(path.parent_path(), error);
   CacheFrame frame;
   frame.bytes = data.size();

@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "base/number.h"
+#include "base/platform/paths.h"
 #include "exit_code.h"
 
 namespace cli::bench {
@@ -107,7 +108,7 @@ std::vector<std::string> model_list(const std::vector<std::string>& lists) {
   std::vector<std::string> models;
   for (const std::string& list : lists) {
     std::error_code error;
-    const bool whole = list.find(',') == std::string::npos || std::filesystem::exists(list, error);
+    const bool whole = list.find(',') == std::string::npos || std::filesystem::exists(skipstone::platform::path_of(list), error);
     for (const std::string& model : whole ? std::vector{list} : split(list)) models.push_back(model);
   }
   return models;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/env.h"
+#include "base/platform/paths.h"
 #include "chat/chat_options.h"
 #include "chat/dialogue.h"
 #include "chat/session_answerer.h"
@@ -35,7 +36,7 @@ struct Options {
 
 std::string history_file() {
   const std::string folder = skipstone::env::cache_directory();
-  return folder.empty() ? "" : (std::filesystem::path(folder) / "chat-history").string();
+  return folder.empty() ? "" : skipstone::platform::text_of(skipstone::platform::path_of(folder) / "chat-history");
 }
 
 /// What is better found before a model is loaded.

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "base/platform/paths.h"
 #include "prompt.h"
 
 namespace cli::chat {
@@ -26,8 +27,9 @@ void add_stop_option(CLI::App& command, std::vector<std::string>& stop) {
 
 std::string chat_template(const std::string& file_or_name) {
   std::error_code error;
-  return file_or_name.empty() || !std::filesystem::exists(file_or_name, error) ? file_or_name
-                                                                               : read_text(file_or_name, "the chat template");
+  return file_or_name.empty() || !std::filesystem::exists(skipstone::platform::path_of(file_or_name), error)
+             ? file_or_name
+             : read_text(file_or_name, "the chat template");
 }
 
 }  // namespace cli::chat

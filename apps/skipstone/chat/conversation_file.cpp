@@ -10,20 +10,21 @@
 #include <span>
 
 #include "base/output_file.h"
+#include "base/platform/paths.h"
 #include "base/status.h"
 #include "json/parse_json.h"
 
 namespace cli::chat {
 namespace {
 
-using skipstone::SortedJson;
 using skipstone::Code;
+using skipstone::SortedJson;
 
 constexpr std::size_t largest_file = 64 << 20;  // bytes; more than any context
 
 std::string read_file(const std::string& path) {
   errno = 0;
-  std::ifstream file(std::filesystem::path(path), std::ios::binary);
+  std::ifstream file(skipstone::platform::path_of(path), std::ios::binary);
   if (!file) skipstone::fail(Code::not_found, "{}: cannot be opened: {}", path, std::strerror(errno));
   std::string text;
   std::array<char, 1 << 16> block;
@@ -101,8 +102,7 @@ class Reader {
 }  // namespace
 
 void save_conversation(const Conversation& conversation, const std::string& model, const std::string& path) {
-  const skipstone::Json document = {
-      {"format", "skipstone-chat"}, {"version", 1}, {"model", model}, {"messages", conversation.json()}};
+  const skipstone::Json document = {{"format", "skipstone-chat"}, {"version", 1}, {"model", model}, {"messages", conversation.json()}};
   const std::string text = document.dump(2, ' ', false, skipstone::Json::error_handler_t::replace) + "\n";
   skipstone::write_whole_file(path, std::as_bytes(std::span(text)));
 }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/output_file.h"
+#include "base/platform/paths.h"
 #include "base/status.h"
 #include "json/json.h"
 #include "json/parse_json.h"
@@ -52,7 +53,7 @@ void check(const Json& theirs, const Json& ours, const std::string& path) {
 
 Journal::Journal(std::string path, const JournalKey& key, std::uint32_t layers) : path_(std::move(path)), key_(key), layers_(layers) {
   std::error_code error;
-  if (!path_.empty() && std::filesystem::exists(path_, error)) read();
+  if (!path_.empty() && std::filesystem::exists(platform::path_of(path_), error)) read();
 }
 
 void Journal::read() {

@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <filesystem>
 
+#include "base/platform/paths.h"
+
 namespace skipstone::platform {
 namespace {
 
@@ -38,6 +40,9 @@ void sync_folder_of(const std::string& path) {
 }
 
 }  // namespace
+
+std::filesystem::path path_of(const std::string& utf8) { return utf8; }
+std::string text_of(const std::filesystem::path& path) { return path.native(); }
 
 void OpenFile::close() {
   if (is_open()) ::close(descriptor_of(release()));

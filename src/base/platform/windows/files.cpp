@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/platform/paths.h"
 #include "base/platform/windows/signal_event.h"
 #include "base/platform/windows/text.h"
 
@@ -95,6 +96,9 @@ bool wait_for_pipe(HANDLE pipe) {
 }
 
 }  // namespace
+
+std::filesystem::path path_of(const std::string& text) { return utf16(text); }
+std::string text_of(const std::filesystem::path& path) { return utf8(path.native()); }
 
 void OpenFile::close() {
   if (is_open()) CloseHandle(handle_in(release()));
