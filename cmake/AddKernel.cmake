@@ -3,6 +3,7 @@
 #   skipstone_kernel(NAME SOURCE file.comp ABI header [TEXELS mask] [DEFINES ...] [COOPMAT])   one variant; TEXELS: bindings that are texel
 #                                                                      buffers; COOPMAT: needs SKIPSTONE_COOPMAT, else its row has no words
 #   skipstone_embed_kernels(TARGET)                                    after all of them: generates kernel_table.{h,cpp} and adds them
+set(SKIPSTONE_KERNELS_FROM "" CACHE PATH "A build folder of the same sources whose compiled kernels serve here too: for several builds at once")
 find_program(GLSLC glslc REQUIRED)
 find_program(SPIRV_VAL spirv-val REQUIRED)
 
@@ -41,6 +42,9 @@ function(skipstone_kernel name)
     set_property(GLOBAL APPEND PROPERTY SKIPSTONE_KERNEL_SPIRV none)
     return()
   endif()
+  if(SKIPSTONE_KERNELS_FROM)
+    return()
+  endif()
   set(spirv ${CMAKE_CURRENT_BINARY_DIR}/${name}.spv)
   set_property(GLOBAL APPEND PROPERTY SKIPSTONE_KERNEL_SPIRV ${spirv})
   list(TRANSFORM K_DEFINES PREPEND -D)
@@ -62,13 +66,17 @@ function(skipstone_embed_kernels target)
   get_property(spirv GLOBAL PROPERTY SKIPSTONE_KERNEL_SPIRV)
   set(files ${spirv})
   list(REMOVE_ITEM files none)
-  set(directory ${CMAKE_CURRENT_BINARY_DIR}/generated/kernels)
+  set(generated ${CMAKE_CURRENT_BINARY_DIR}/generated)
   set(script ${PROJECT_SOURCE_DIR}/cmake/EmbedKernels.cmake)
-  add_custom_command(
-    OUTPUT ${directory}/kernel_ids.h ${directory}/kernel_table.cpp
-    COMMAND ${CMAKE_COMMAND} "-DNAMES=${names}" "-DABIS=${abis}" "-DTEXELS=${texels}" "-DSPIRV=${spirv}" -DDIRECTORY=${directory} -P ${script}
-    DEPENDS ${files} ${script}
-    COMMENT "Embedding kernels" VERBATIM)
-  add_library(${target} STATIC ${directory}/kernel_table.cpp ${directory}/kernel_ids.h)
-  target_include_directories(${target} PUBLIC ${CMAKE_CURRENT_BINARY_DIR}/generated ${PROJECT_SOURCE_DIR}/shaders ${PROJECT_SOURCE_DIR}/src)
+  if(SKIPSTONE_KERNELS_FROM)
+    set(generated ${SKIPSTONE_KERNELS_FROM}/shaders/generated)
+  else()
+    add_custom_command(
+      OUTPUT ${generated}/kernels/kernel_ids.h ${generated}/kernels/kernel_table.cpp
+      COMMAND ${CMAKE_COMMAND} "-DNAMES=${names}" "-DABIS=${abis}" "-DTEXELS=${texels}" "-DSPIRV=${spirv}" -DDIRECTORY=${generated}/kernels -P ${script}
+      DEPENDS ${files} ${script}
+      COMMENT "Embedding kernels" VERBATIM)
+  endif()
+  add_library(${target} STATIC ${generated}/kernels/kernel_table.cpp ${generated}/kernels/kernel_ids.h)
+  target_include_directories(${target} PUBLIC ${generated} ${PROJECT_SOURCE_DIR}/shaders ${PROJECT_SOURCE_DIR}/src)
 endfunction()

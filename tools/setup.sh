@@ -176,6 +176,12 @@ configure() {
   quietly "Configuring" cmake -S "$root" --preset "$preset" -B "$folder" "${join_sources[@]}" "$@"
 }
 
+# kernels_of FOLDER: compiles the kernels of a configured build folder, and prints the option by which another build of these sources takes them.
+kernels_of() {
+  build "$1" shaders/generated/kernels/kernel_table.cpp
+  printf -- '-DSKIPSTONE_KERNELS_FROM=%s\n' "$1"
+}
+
 # build FOLDER TARGET...: one changing line of progress on a terminal, a line now and then elsewhere, all of it where it fails.
 build() {
   local folder=$1 log

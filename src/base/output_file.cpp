@@ -35,10 +35,9 @@ bool is_temporary_of(std::string_view name, std::string_view file) {
 void remove_dead(const std::string& path) {
   const fs::path target = platform::path_of(path);
   const std::string name = platform::text_of(target.filename());
-  std::error_code error;
   const fs::path folder = target.has_parent_path() ? target.parent_path() : fs::path(".");
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
-    if (is_temporary_of(platform::text_of(entry->path().filename()), name)) platform::remove_abandoned(platform::text_of(entry->path()));
+  for (const std::string& entry : platform::names_in(platform::text_of(folder))) {
+    if (is_temporary_of(entry, name)) platform::remove_abandoned(platform::text_of(folder / platform::path_of(entry)));
   }
 }
 

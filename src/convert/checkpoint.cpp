@@ -11,6 +11,7 @@
 
 #include "base/escape.h"
 #include "base/log.h"
+#include "base/platform/files.h"
 #include "base/platform/paths.h"
 #include "base/status.h"
 #include "convert/checkpoint_parts.h"
@@ -194,15 +195,15 @@ void find_exit(const ConfigValues& values, const std::string& where, Checkpoint&
 }  // namespace
 
 Checkpoint read_checkpoint(const std::string& folder) {
-  const fs::path here = platform::path_of(folder), file = here / "config.json";
-  std::error_code error;  // what cannot be looked at counts as absent
-  if (!fs::exists(here, error)) fail(Code::not_found, "{}: there is no such folder; name the folder of a Hugging Face checkpoint", folder);
-  if (!fs::is_directory(here, error)) {
+  const std::string where = platform::text_of(platform::path_of(folder) / "config.json");
+  const platform::FileKind there = platform::kind_of(folder);
+  if (there == platform::FileKind::nothing)
+    fail(Code::not_found, "{}: there is no such folder; name the folder of a Hugging Face checkpoint", folder);
+  if (there != platform::FileKind::directory) {
     fail(Code::bad_file, "{}: is not a folder; name the folder of a Hugging Face checkpoint, which has config.json in it", folder);
   }
-  if (!fs::exists(file, error))
+  if (!platform::is_there(where))
     fail(Code::not_found, "{}: has no config.json, so it is not the folder of a Hugging Face checkpoint", folder);
-  const std::string where = platform::text_of(file);
   const SortedJson document = read_json_object(where);
   const ConfigValues outer(document, where);
   const SortedJson* list = outer.find("architectures");

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/platform/files.h"
 #include "base/platform/paths.h"
 #include "base/status.h"
 #include "convert/checkpoint.h"
@@ -28,29 +29,28 @@ namespace {
 namespace fs = std::filesystem;
 
 void check_output(const ConvertOptions& options) {
-  const fs::path output = platform::path_of(options.output);
-  std::error_code error;
+  const platform::FileKind there = platform::kind_of(options.output);
   if (options.output.empty()) fail(Code::invalid_argument, "the output has no name; name the .gguf file to be written");
-  if (fs::is_directory(output, error)) {
+  if (there == platform::FileKind::directory) {
     fail(Code::invalid_argument, "{}: is a folder; name the .gguf file to be written", options.output);
   }
-  if (fs::exists(output, error) && !options.overwrite) {
+  if (there != platform::FileKind::nothing && !options.overwrite) {
     fail(Code::invalid_argument, "{}: is there already; name another file, or allow overwriting it (--force)", options.output);
   }
-  const fs::path folder = output.has_parent_path() ? output.parent_path() : fs::path(".");
-  if (!fs::is_directory(folder, error)) fail(Code::not_found, "{}: the folder for the output does not exist", platform::text_of(folder));
+  const fs::path output = platform::path_of(options.output);
+  const std::string folder = output.has_parent_path() ? platform::text_of(output.parent_path()) : ".";
+  if (platform::kind_of(folder) != platform::FileKind::directory)
+    fail(Code::not_found, "{}: the folder for the output does not exist", folder);
 }
 
 /// The checkpoint would be replaced by what is made from it.
 void check_output_is_not_input(const ConvertOptions& options, const Safetensors& weights) {
-  std::vector<fs::path> inputs;
-  for (const std::string& file : weights.files()) inputs.push_back(platform::path_of(file));
+  std::vector<std::string> inputs(weights.files().begin(), weights.files().end());
   for (const char* name : {"config.json", "tokenizer.model", "tokenizer.json", "tokenizer_config.json", "model.safetensors.index.json"}) {
-    inputs.push_back(platform::path_of(options.folder) / name);
+    inputs.push_back(platform::text_of(platform::path_of(options.folder) / name));
   }
-  for (const fs::path& input : inputs) {
-    std::error_code error;  // set where one of them does not exist: then they are not the same
-    if (fs::equivalent(input, platform::path_of(options.output), error)) {
+  for (const std::string& input : inputs) {
+    if (platform::are_same(input, options.output)) {
       fail(Code::invalid_argument, "{}: is a file of the checkpoint itself; name another output", options.output);
     }
   }

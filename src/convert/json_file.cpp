@@ -1,25 +1,17 @@
 #include "convert/json_file.h"
 
-#include <filesystem>
 #include <system_error>
 
 #include "base/escape.h"
 #include "base/input_file.h"
-#include "base/platform/paths.h"
+#include "base/platform/files.h"
 #include "base/status.h"
 #include "json/json.h"
 #include "json/parse_json.h"
 
 namespace skipstone::convert {
 
-namespace fs = std::filesystem;
-
 constexpr std::uint64_t most_bytes = std::uint64_t{1} << 30;  // the largest tokenizers have some tens of MiB, calibration texts more
-
-bool is_there(const std::string& path) {
-  std::error_code ignored;
-  return fs::exists(platform::path_of(path), ignored);
-}
 
 std::string read_file(const std::string& path) {
   std::string text = read_whole_file(path, most_bytes);
@@ -29,7 +21,9 @@ std::string read_file(const std::string& path) {
 
 SortedJson read_json_object(const std::string& path) { return parse_json_object(read_file(path), path); }
 
-SortedJson read_json_object_if_there(const std::string& path) { return is_there(path) ? read_json_object(path) : SortedJson::object(); }
+SortedJson read_json_object_if_there(const std::string& path) {
+  return platform::is_there(path) ? read_json_object(path) : SortedJson::object();
+}
 
 const SortedJson& member(const SortedJson& object, const char* key) {
   static const SortedJson null;

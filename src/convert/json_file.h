@@ -9,9 +9,6 @@
 
 namespace skipstone::convert {
 
-/// Whether `path` is there at all; what it is shows when it is read.
-bool is_there(const std::string& path);
-
 /// All bytes of a file. Throws not_found, io, bad_file (a directory, a device, an empty file).
 std::string read_file(const std::string& path);
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "base/platform/files.h"
 #include "base/platform/paths.h"
 #include "base/status.h"
 #include "convert/tensor_type.h"
@@ -88,18 +89,18 @@ std::vector<std::string> parts_of(const gguf::File& input) {
 
 void check_output(const QuantizeOptions& options, const gguf::File& input) {
   if (options.output.empty()) fail(Code::invalid_argument, "the file to write has no name");
-  std::error_code ignored;
-  const fs::path output = platform::path_of(options.output);
-  const fs::file_status there = fs::status(output, ignored);
-  if (fs::is_directory(there)) {
+  const platform::FileKind there = platform::kind_of(options.output);
+  if (there == platform::FileKind::directory) {
     fail(Code::invalid_argument, "{}: is a folder; name the file to write", options.output);
   }
   for (const std::string& file : parts_of(input)) {
-    if (fs::equivalent(platform::path_of(file), output, ignored)) {
+    if (platform::are_same(file, options.output)) {
       fail(Code::invalid_argument, "{}: is the input ({}) itself; choose another name for the output", options.output, file);
     }
   }
-  if (!options.overwrite && fs::exists(fs::symlink_status(output, ignored))) {
+  std::error_code ignored;
+  const bool link = fs::is_symlink(platform::path_of(options.output), ignored);  // to nothing, perhaps
+  if (!options.overwrite && (link || there != platform::FileKind::nothing)) {
     fail(Code::invalid_argument, "{}: is there already; choose another name, or allow it to be replaced (--force)", options.output);
   }
 }

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <filesystem>
 #include <limits>
 #include <map>
 #include <set>
@@ -13,6 +12,7 @@
 #include <utility>
 
 #include "base/input_file.h"
+#include "base/platform/files.h"
 #include "base/platform/paths.h"
 #include "base/status.h"
 #include "convert/json_file.h"
@@ -23,18 +23,10 @@
 namespace skipstone::convert {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr std::uint64_t length_bytes = 8;                    // the header's length, little-endian, before the header
 constexpr std::uint64_t largest_header = 100'000'000;        // the limit of the format's own reader
 constexpr std::string_view metadata_entry = "__metadata__";  // the one entry that is no tensor: strings about the file
 constexpr std::string_view lfs_pointer = "version https://git-lfs";
-
-/// What cannot be looked at counts as absent.
-bool present(const fs::path& path) {
-  std::error_code error;
-  return fs::exists(path, error);
-}
 
 /// Bytes of one number; 0 for types that are newer than this list, whose sizes then go unchecked (they cannot be read anyway).
 std::uint64_t bytes_of_number(std::string_view dtype) {
@@ -205,7 +197,7 @@ void Safetensors::add_indexed(const std::string& folder, const std::string& inde
   }
   for (const auto& [file, tensors] : by_file) {
     const std::string path = platform::text_of(platform::path_of(folder) / platform::path_of(file));
-    if (!present(platform::path_of(path))) {
+    if (!platform::is_there(path)) {
       fail(Code::not_found, "{}: is missing, though the checkpoint's index names it; download the whole checkpoint", gguf::escaped(path));
     }
     const std::size_t before = tensors_.size();
@@ -220,14 +212,14 @@ void Safetensors::add_indexed(const std::string& folder, const std::string& inde
 }
 
 Safetensors Safetensors::open(const std::string& folder) {
-  const fs::path base = platform::path_of(folder);
-  const std::string single = platform::text_of(base / "model.safetensors"), index = single + ".index.json";
+  const auto in_folder = [&](const char* name) { return platform::text_of(platform::path_of(folder) / name); };
+  const std::string single = in_folder("model.safetensors"), index = single + ".index.json";
   Safetensors opened;
-  if (present(platform::path_of(single))) {
+  if (platform::is_there(single)) {
     opened.add_file(single);
-  } else if (present(platform::path_of(index))) {
+  } else if (platform::is_there(index)) {
     opened.add_indexed(folder, index);
-  } else if (present(base / "pytorch_model.bin") || present(base / "pytorch_model.bin.index.json")) {
+  } else if (platform::is_there(in_folder("pytorch_model.bin")) || platform::is_there(in_folder("pytorch_model.bin.index.json"))) {
     fail(Code::unsupported, "{}: the weights are in PyTorch's pickle format (pytorch_model.bin); save the checkpoint as safetensors first",
          folder);
   } else {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/platform/files.h"
 #include "base/status.h"
 #include "convert/json_file.h"
 #include "convert/sentencepiece_model.h"
@@ -25,9 +26,9 @@ bool is_tiktoken(const std::string& path) { return read_file(path).starts_with("
 SourceTokenizer read_source(const std::string& folder, std::uint32_t rows, const model::TokenizerFacts& facts, const std::string& pre) {
   const std::string model = folder + "/tokenizer.model";
   const std::string json_file = folder + "/tokenizer.json";
-  const bool tiktoken = is_there(model) && is_tiktoken(model);
-  if (is_there(model) && !tiktoken) return read_sentencepiece_model(model, rows);
-  if (is_there(json_file)) return read_tokenizer_json(json_file, rows, facts, pre);
+  const bool tiktoken = platform::is_there(model) && is_tiktoken(model);
+  if (platform::is_there(model) && !tiktoken) return read_sentencepiece_model(model, rows);
+  if (platform::is_there(json_file)) return read_tokenizer_json(json_file, rows, facts, pre);
   if (tiktoken) {
     fail(Code::unsupported, "{}: is a list of tiktoken, not a SentencePiece model; the tokenizer.json of the same model can be converted",
          model);
@@ -45,7 +46,7 @@ std::string chat_template_of(const std::string& folder, const SortedJson& tokeni
     }
   }
   const std::string path = folder + "/chat_template.jinja";
-  if (!is_there(path)) return "";
+  if (!platform::is_there(path)) return "";
   std::string text = read_file(path);
   const std::size_t bad = text::find_invalid_utf8(text);
   if (bad != std::string::npos) fail(Code::bad_file, "{}: is not UTF-8 at byte {}", path, bad);

@@ -6,7 +6,6 @@
 #include <array>
 #include <bit>
 #include <cstring>
-#include <filesystem>
 #include <numeric>
 #include <system_error>
 
@@ -15,7 +14,7 @@
 #include "base/input_file.h"
 #include "base/log.h"
 #include "base/output_file.h"
-#include "base/platform/paths.h"
+#include "base/platform/files.h"
 #include "base/status.h"
 #include "base/stopwatch.h"
 #include "sample/top_k.h"
@@ -92,8 +91,7 @@ BigramFile::BigramFile(const std::string& directory, const std::string& fingerpr
 }
 
 std::shared_ptr<const spec::Bigrams> BigramFile::read() const {
-  std::error_code error;
-  if (path_.empty() || !std::filesystem::exists(platform::path_of(path_), error)) return nullptr;
+  if (path_.empty() || !platform::is_there(path_)) return nullptr;
   const auto ignored = [&](const char* why) {
     log::debug("'{}' is ignored: {}", path_, why);
     return nullptr;
@@ -129,8 +127,7 @@ void BigramFile::write(const spec::Bigrams& bigrams) const {
   append(bytes, bigrams.all().data(), bigrams.all().size());
   const std::uint64_t checksum = fnv1a(bytes);
   append(bytes, &checksum, 1);
-  std::error_code error;
-  std::filesystem::create_directories(platform::path_of(path_).parent_path(), error);
+  platform::create_folder_of(path_);
   try {
     write_whole_file(path_, std::as_bytes(std::span(bytes)));
   } catch (const Error& failure) {

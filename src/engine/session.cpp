@@ -1,13 +1,12 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <filesystem>
 #include <numeric>
 #include <optional>
 #include <utility>
 
 #include "base/philox.h"
-#include "base/platform/paths.h"
+#include "base/platform/files.h"
 #include "base/status.h"
 #include "base/stopwatch.h"
 #include "engine/bigram_table.h"
@@ -124,8 +123,7 @@ struct Session::State {
   std::unique_ptr<spec::Drafter> make_drafter() {
     spec::ModelFacts facts{.layers = engine->config().layers, .exit_layer = engine->config().exit_layer};
     facts.fingerprint = engine->model_fingerprint();
-    std::error_code none;
-    if (std::filesystem::exists(platform::path_of(engine->state().profile), none)) facts.profile = engine->state().profile;
+    if (platform::is_there(engine->state().profile)) facts.profile = engine->state().profile;
     facts.costs = [&] { return round_costs_of(engine->state(), options.progress); };
     facts.bigrams = [&] { return bigrams_of(engine->state(), options.progress); };
     facts.unigrams = [&] { return unigrams_of(engine->state(), options.progress); };

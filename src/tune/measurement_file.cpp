@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <span>
 #include <system_error>
 
@@ -10,7 +9,7 @@
 #include "base/input_file.h"
 #include "base/log.h"
 #include "base/output_file.h"
-#include "base/platform/paths.h"
+#include "base/platform/files.h"
 #include "base/status.h"
 #include "json/json.h"
 #include "json/parse_json.h"
@@ -51,8 +50,7 @@ MeasurementFile::MeasurementFile(const std::string& directory, const std::string
 }
 
 std::optional<Json> MeasurementFile::read() const {
-  std::error_code error;
-  if (path_.empty() || !std::filesystem::exists(platform::path_of(path_), error)) return std::nullopt;
+  if (path_.empty() || !platform::is_there(path_)) return std::nullopt;
   const auto ignored = [&](const char* why) {
     log::debug("'{}' is ignored: {}", path_, why);
     return std::nullopt;
@@ -72,8 +70,7 @@ std::optional<Json> MeasurementFile::read() const {
 
 void MeasurementFile::write(const Json& measured) const {
   if (path_.empty()) return;
-  std::error_code error;
-  std::filesystem::create_directories(platform::path_of(path_).parent_path(), error);
+  platform::create_folder_of(path_);
   const Json document{{"key", Json::parse(key_)}, {"measured", measured}, {"checksum", hex(fnv1a(print(measured)))}};
   const std::string text = document.dump(1) + "\n";
   try {

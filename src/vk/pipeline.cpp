@@ -2,7 +2,6 @@
 
 #include <atomic>
 #include <cstring>
-#include <filesystem>
 #include <mutex>
 #include <optional>
 #include <system_error>
@@ -11,7 +10,7 @@
 #include "base/input_file.h"
 #include "base/log.h"
 #include "base/output_file.h"
-#include "base/platform/paths.h"
+#include "base/platform/files.h"
 #include "base/status.h"
 #include "vk/vulkan_state.h"
 
@@ -29,8 +28,7 @@ constexpr std::uint64_t most_cache_bytes = std::uint64_t{1} << 30;
 
 /// The driver's data in `file`; nothing where it is missing, damaged, or of another device or driver.
 std::vector<char> read_cache(const std::string& file, const Caps& caps) {
-  std::error_code error;
-  if (!std::filesystem::exists(platform::path_of(file), error)) return {};
+  if (!platform::is_there(file)) return {};
   const auto ignored = [&](const char* why) {
     log::info("pipeline cache '{}' is ignored: {}", file, why);
     return std::vector<char>{};
@@ -61,10 +59,7 @@ std::vector<char> read_cache(const std::string& file, const Caps& caps) {
 }
 
 void write_cache(const std::string& file, std::span<const char> data) {
-  namespace fs = std::filesystem;
-  std::error_code error;
-  const fs::path path = platform::path_of(file);
-  if (path.has_parent_path()) fs::create_directories(path.parent_path(), error);
+  platform::create_folder_of(file);
   CacheFrame frame;
   frame.bytes = data.size();
   frame.hash = fnv1a({data.data(), data.size()});

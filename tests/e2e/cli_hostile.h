@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <vector>
 
 #include "fixtures/temporary_directory.h"
 #include "fixtures/tiny_model.h"
@@ -44,6 +45,13 @@ class CliHostile : public testing::Test {
     expect_plain(result.error);
   }
 
+  /// What a run has left in the cache folder: pipelines and costs.
+  std::vector<std::filesystem::path> cached() const {
+    std::vector<std::filesystem::path> files;
+    for (const auto& entry : std::filesystem::directory_iterator(file("cache"))) files.push_back(entry.path());
+    EXPECT_GE(files.size(), 2u) << "pipelines and costs";
+    return files;
+  }
   /// Whether a cache file with this ending holds anything else. Costs have two names: how fast the machine is just now says which is used.
   bool has_other_than(const std::string& bad, const std::string& ending) const {
     const std::filesystem::directory_iterator entries(file("cache"));

@@ -102,9 +102,7 @@ TEST_F(CliHostile, BadCacheFilesAreIgnoredAndReplaced) {
   const std::vector<std::string> arguments = {"run", "-m", model(), "-p", "Hello", "-n", "12", "--draft", "auto"};
   const Result good = run_here(arguments);
   ASSERT_EQ(good.code, 0) << good.error;
-  std::vector<fs::path> cached;
-  for (const auto& entry : fs::directory_iterator(file("cache"))) cached.push_back(entry.path());
-  ASSERT_GE(cached.size(), 2u) << "pipelines and costs";
+  const std::vector<fs::path> cached = this->cached();
   const std::string deep = R"({"key": )" + deep_json(60000) + R"(, "measured": )" + deep_json(60000) + R"(, "checksum": "0"})";
   for (const std::string& bad : {deep, std::string(), std::string(2u << 20, 'x')}) {
     for (const fs::path& path : cached) std::ofstream(path, std::ios::binary) << bad;

@@ -137,9 +137,9 @@ class ConvertFamilies : public ConvertTest {
     fs::remove_all(folder());
     fs::create_directories(folder());
     for (const fs::directory_entry& entry : fs::directory_iterator(data(family) / "hf")) {
-      fs::copy(entry.path(), fs::path(folder()) / entry.path().filename());
+      // Not a copy: the fixture's files may be read-only.
+      fixtures::write_text((fs::path(folder()) / entry.path().filename()).string(), fixtures::bytes_of(entry.path().string()));
     }
-    fs::permissions(fs::path(folder()) / "config.json", fs::perms::owner_all);
     fixtures::write_text((fs::path(folder()) / "config.json").string(), checkpoint.config.dump());
     write_weights(checkpoint);
   }
@@ -151,7 +151,7 @@ class ConvertFamilies : public ConvertTest {
     ConvertOptions wanted_options = options();
     wanted_options.type = static_cast<FileType>(wanted.required_integer("general.file_type"));
     convert(wanted_options);
-    gguf::File file = gguf::File::open(output());
+    gguf::File file = gguf::File::open(copy_of(output()));
     model::Config::from(file);
     return file;
   }

@@ -215,8 +215,7 @@ TEST(HuggingFaceFiles, SmolLm2) {
   const std::string source = tokenizers_folder + "smollm2-135m/";
   SKIP_WITHOUT(source);
   const Folder folder;
-  fs::copy(source + "tokenizer.json", folder.path());
-  fs::copy(source + "config.json", folder.path());
+  for (const char* name : {"tokenizer.json", "config.json"}) folder.write(name, bytes_of(source + name));
   const gguf::File converted = folder.convert(49152);
   EXPECT_EQ(converted.required_integer("tokenizer.ggml.bos_token_id"), 1u);
   EXPECT_EQ(converted.required_integer("tokenizer.ggml.eos_token_id"), 2u);

@@ -42,12 +42,14 @@ class Folder {
   gguf::File convert(std::uint32_t rows, const std::string& pre = "", std::string_view family = "") const {
     gguf::Writer writer;
     write_tokenizer(path(), rows, writer, facts_of(family), pre);
-    writer.write(directory_.file("out.gguf"));
-    return gguf::File::open(directory_.file("out.gguf"));
+    const std::string output = directory_.file(std::to_string(++outputs_) + ".gguf");  // Windows replaces no file that is open
+    writer.write(output);
+    return gguf::File::open(output);
   }
 
  private:
   fixtures::TemporaryDirectory directory_;
+  mutable int outputs_ = 0;
 };
 
 // The wire format, written down from its description alone: https://protobuf.dev/programming-guides/encoding/

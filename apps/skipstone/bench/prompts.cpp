@@ -7,8 +7,10 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <new>
 #include <string_view>
 
+#include "base/platform/files.h"
 #include "base/status.h"
 #include "exit_code.h"
 #include "json/json.h"
@@ -25,9 +27,11 @@ struct Close {
 
 /// The whole file, expanded where it is compressed (zlib finds that out by itself).
 std::string read_all(const std::string& path) {
-  errno = 0;
-  const std::unique_ptr<gzFile_s, Close> file(gzopen(path.c_str(), "rb"));
-  if (!file) fail(ExitCode::usage, "the prompts in '{}' cannot be read: {}", path, std::strerror(errno == 0 ? ENOMEM : errno));
+  std::error_code error;
+  const int descriptor = skipstone::platform::to_descriptor(skipstone::platform::open_stream(path, error));
+  if (error) fail(ExitCode::usage, "the prompts in '{}' cannot be read: {}", path, error.message());
+  const std::unique_ptr<gzFile_s, Close> file(gzdopen(descriptor, "rb"));
+  if (!file) throw std::bad_alloc();
   std::string bytes;
   std::array<char, 65536> buffer{};
   while (true) {

@@ -3,12 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <sstream>
 #include <system_error>
 
 #include "base/number.h"
-#include "base/platform/paths.h"
+#include "base/platform/files.h"
 #include "exit_code.h"
 
 namespace cli::bench {
@@ -107,8 +106,7 @@ std::uint32_t needed_context(const std::vector<Test>& tests) {
 std::vector<std::string> model_list(const std::vector<std::string>& lists) {
   std::vector<std::string> models;
   for (const std::string& list : lists) {
-    std::error_code error;
-    const bool whole = list.find(',') == std::string::npos || std::filesystem::exists(skipstone::platform::path_of(list), error);
+    const bool whole = list.find(',') == std::string::npos || skipstone::platform::is_there(list);
     for (const std::string& model : whole ? std::vector{list} : split(list)) models.push_back(model);
   }
   return models;

@@ -1,8 +1,6 @@
 #include "chat/chat_options.h"
 
-#include <filesystem>
-
-#include "base/platform/paths.h"
+#include "base/platform/files.h"
 #include "prompt.h"
 
 namespace cli::chat {
@@ -26,10 +24,8 @@ void add_stop_option(CLI::App& command, std::vector<std::string>& stop) {
 }
 
 std::string chat_template(const std::string& file_or_name) {
-  std::error_code error;
-  return file_or_name.empty() || !std::filesystem::exists(skipstone::platform::path_of(file_or_name), error)
-             ? file_or_name
-             : read_text(file_or_name, "the chat template");
+  const bool file = !file_or_name.empty() && skipstone::platform::is_there(file_or_name);
+  return file ? read_text(file_or_name, "the chat template") : file_or_name;
 }
 
 }  // namespace cli::chat

@@ -11,9 +11,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <cwchar>
-#include <filesystem>
 #include <string_view>
 
+#include "base/platform/files.h"
 #include "chat/line_input.h"
 #include "chat/text_line.h"
 #include "interrupt.h"
@@ -154,8 +154,7 @@ class LineEditor : public LineInput {
   /// A conversation must not fail for its history's sake: where the file cannot be written there is none.
   void save_history() {
     if (file_.empty()) return;
-    std::error_code error;
-    std::filesystem::create_directories(std::filesystem::path(file_).parent_path(), error);
+    skipstone::platform::create_folder_of(file_);
     std::string temporary = file_ + ".XXXXXX";
     const int descriptor = mkostemp(temporary.data(), O_CLOEXEC);  // mode 0600
     if (descriptor < 0) return;

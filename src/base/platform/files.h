@@ -7,6 +7,7 @@
 #include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 namespace skipstone::platform {
 
@@ -51,6 +52,14 @@ OpenFile open_stream(const std::string& path, std::error_code& error);
 FileFacts facts_of(std::intptr_t file, std::error_code& error);
 /// Of what has this name, links followed. Windows' names of devices (NUL, con.txt) are `other`.
 FileKind kind_of(const std::string& path);
+/// What cannot be looked at counts as absent.
+inline bool is_there(const std::string& path) { return kind_of(path) != FileKind::nothing; }
+/// Whether both are there and one file, links followed.
+bool are_same(const std::string& one, const std::string& other);
+/// What a folder has, without the folder itself and the one above; nothing where it cannot be read.
+std::vector<std::string> names_in(const std::string& folder);
+/// Creates the folder that `path` is to be in, and those above it. Where that fails, creating the file fails and says why.
+void create_folder_of(const std::string& path);
 
 /// Bytes from `offset` on, as many as come at once; 0 at the end.
 std::size_t read_at(std::intptr_t file, std::uint64_t offset, std::span<std::byte> to, std::error_code& error);
@@ -63,6 +72,8 @@ enum class Access { closed, reading, writing_alone };
 Access access_of(int descriptor);
 /// The same file, with a place of its own and closed on its own.
 OpenFile reopen(int descriptor, std::error_code& error);
+/// A C library's descriptor for what `file` was, its owner from now on; -1 where there is none left.
+int to_descriptor(OpenFile file);
 
 /// Why a finished file could not take the place of what has this name, as far as that is known before (on Windows: it is open elsewhere, or
 /// marked read-only).

@@ -6,8 +6,13 @@
 
 namespace skipstone::platform {
 
-std::filesystem::path path_of(const std::string& utf8);
+/// On Windows throws std::filesystem::filesystem_error or std::system_error for what is no UTF-8; elsewhere bytes are bytes.
+inline std::filesystem::path path_of(const std::string& utf8) { return {std::u8string(utf8.begin(), utf8.end())}; }
+
 /// As UTF-8.
-std::string text_of(const std::filesystem::path& path);
+inline std::string text_of(const std::filesystem::path& path) {
+  const std::u8string text = path.u8string();
+  return {text.begin(), text.end()};
+}
 
 }  // namespace skipstone::platform

@@ -1,11 +1,10 @@
 #include "spec/search/journal.h"
 
-#include <filesystem>
 #include <span>
 #include <utility>
 
 #include "base/output_file.h"
-#include "base/platform/paths.h"
+#include "base/platform/files.h"
 #include "base/status.h"
 #include "json/json.h"
 #include "json/parse_json.h"
@@ -52,8 +51,7 @@ void check(const Json& theirs, const Json& ours, const std::string& path) {
 }  // namespace
 
 Journal::Journal(std::string path, const JournalKey& key, std::uint32_t layers) : path_(std::move(path)), key_(key), layers_(layers) {
-  std::error_code error;
-  if (!path_.empty() && std::filesystem::exists(platform::path_of(path_), error)) read();
+  if (!path_.empty() && platform::is_there(path_)) read();
 }
 
 void Journal::read() {

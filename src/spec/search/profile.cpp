@@ -2,12 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <span>
 
 #include "base/input_file.h"
 #include "base/output_file.h"
-#include "base/platform/paths.h"
+#include "base/platform/files.h"
 #include "base/status.h"
 #include "json/json.h"
 #include "json/parse_json.h"
@@ -102,8 +101,7 @@ Profile parse_profile(const std::string& text, const std::string& path) {
 
 std::string read_text_file(const std::string& path, const char* what) {
   constexpr std::uint64_t most_bytes = 16u << 20;
-  std::error_code error;
-  if (!std::filesystem::exists(platform::path_of(path), error)) fail(Code::not_found, "there is no {} '{}'", what, path);
+  if (!platform::is_there(path)) fail(Code::not_found, "there is no {} '{}'", what, path);
   return read_whole_file(path, most_bytes);
 }
 

@@ -35,9 +35,7 @@ TEST_F(CliHostile, PipesInPlaceOfCacheFiles) {
   const std::vector<std::string> arguments = {"run", "-m", model(), "-p", "Hello", "-n", "12", "--draft", "auto"};
   const Result good = run_here(arguments);
   ASSERT_EQ(good.code, 0) << good.error;
-  std::vector<fs::path> cached;
-  for (const auto& entry : fs::directory_iterator(file("cache"))) cached.push_back(entry.path());
-  ASSERT_GE(cached.size(), 2u) << "pipelines and costs";
+  const std::vector<fs::path> cached = this->cached();
   for (const fs::path& path : cached) {
     fs::remove(path);
     ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);

@@ -9,8 +9,6 @@
 #include <cerrno>
 #include <filesystem>
 
-#include "base/platform/paths.h"
-
 namespace skipstone::platform {
 namespace {
 
@@ -41,9 +39,6 @@ void sync_folder_of(const std::string& path) {
 
 }  // namespace
 
-std::filesystem::path path_of(const std::string& utf8) { return utf8; }
-std::string text_of(const std::filesystem::path& path) { return path.native(); }
-
 void OpenFile::close() {
   if (is_open()) ::close(descriptor_of(release()));
 }
@@ -66,6 +61,24 @@ FileFacts facts_of(std::intptr_t file, std::error_code& error) {
 FileKind kind_of(const std::string& path) {
   struct stat info {};
   return ::stat(path.c_str(), &info) == 0 ? kind_of(info) : FileKind::nothing;
+}
+
+bool are_same(const std::string& one, const std::string& other) {
+  std::error_code error;
+  return std::filesystem::equivalent(one, other, error);
+}
+
+std::vector<std::string> names_in(const std::string& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
+    names.push_back(entry->path().filename());
+  return names;
+}
+
+void create_folder_of(const std::string& path) {
+  std::error_code ignored;
+  std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
 }
 
 std::size_t read_at(std::intptr_t file, std::uint64_t offset, std::span<std::byte> to, std::error_code& error) {
@@ -96,6 +109,8 @@ OpenFile reopen(int descriptor, std::error_code& error) {
   error = file.is_open() ? std::error_code() : last_error();
   return file;
 }
+
+int to_descriptor(OpenFile file) { return descriptor_of(file.release()); }
 
 std::error_code replaceable(const std::string&) { return {}; }
 

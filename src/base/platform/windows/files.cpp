@@ -2,6 +2,7 @@
 
 #include <windows.h>
 // after windows.h
+#include <fcntl.h>
 #include <io.h>
 
 #include <algorithm>
@@ -11,7 +12,6 @@
 #include <string_view>
 #include <vector>
 
-#include "base/platform/paths.h"
 #include "base/platform/windows/signal_event.h"
 #include "base/platform/windows/text.h"
 
@@ -97,9 +97,6 @@ bool wait_for_pipe(HANDLE pipe) {
 
 }  // namespace
 
-std::filesystem::path path_of(const std::string& text) { return utf16(text); }
-std::string text_of(const std::filesystem::path& path) { return utf8(path.native()); }
-
 void OpenFile::close() {
   if (is_open()) CloseHandle(handle_in(release()));
 }
@@ -131,6 +128,39 @@ FileKind kind_of(const std::string& path) {
   const DWORD attributes = GetFileAttributesW(system_path(path).c_str());
   if (attributes == INVALID_FILE_ATTRIBUTES) return FileKind::nothing;
   return (attributes & FILE_ATTRIBUTE_DIRECTORY) != 0 ? FileKind::directory : FileKind::regular;
+}
+
+bool are_same(const std::string& one, const std::string& other) {
+  std::error_code error;
+  std::array<BY_HANDLE_FILE_INFORMATION, 2> info{};
+  const std::array<OpenFile, 2> files = {open_to_read(one, error), open_to_read(other, error)};
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    if (!files[i].is_open() || !GetFileInformationByHandle(handle_in(files[i].handle()), &info[i])) return false;
+  }
+  return info[0].dwVolumeSerialNumber == info[1].dwVolumeSerialNumber && info[0].nFileIndexHigh == info[1].nFileIndexHigh &&
+         info[0].nFileIndexLow == info[1].nFileIndexLow;
+}
+
+std::vector<std::string> names_in(const std::string& folder) {
+  std::vector<std::string> names;
+  WIN32_FIND_DATAW found{};
+  const HANDLE search = FindFirstFileW(system_path(folder + "\\*").c_str(), &found);
+  if (search == INVALID_HANDLE_VALUE) return names;
+  do {
+    std::string name = utf8(found.cFileName);
+    if (name != "." && name != "..") names.push_back(std::move(name));
+  } while (FindNextFileW(search, &found));
+  FindClose(search);
+  return names;
+}
+
+void create_folder_of(const std::string& path) {
+  const std::size_t separator = path.find_last_of("/\\");
+  if (separator == std::string::npos || separator == 0) return;
+  const std::string folder = path.substr(0, separator);
+  if (CreateDirectoryW(system_path(folder).c_str(), nullptr) || GetLastError() != ERROR_PATH_NOT_FOUND) return;
+  create_folder_of(folder);
+  CreateDirectoryW(system_path(folder).c_str(), nullptr);
 }
 
 std::size_t read_at(std::intptr_t file, std::uint64_t offset, std::span<std::byte> to, std::error_code& error) {
@@ -181,6 +211,13 @@ OpenFile reopen(int descriptor, std::error_code& error) {
   const HANDLE handle = ReOpenFile(handle_in(::_get_osfhandle(descriptor)), GENERIC_READ, shared_with_all, 0);
   error = handle == INVALID_HANDLE_VALUE ? last_error() : std::error_code();
   return OpenFile(reinterpret_cast<std::intptr_t>(handle));
+}
+
+int to_descriptor(OpenFile file) {
+  if (!file.is_open()) return -1;
+  const int descriptor = ::_open_osfhandle(file.handle(), _O_RDONLY | _O_BINARY);
+  if (descriptor >= 0) file.release();
+  return descriptor;
 }
 
 std::error_code replaceable(const std::string& path) {
