@@ -26,7 +26,11 @@ DWORD number_of(Stream stream) {
   return STD_ERROR_HANDLE;
 }
 
-HANDLE handle(Stream stream) { return GetStdHandle(number_of(stream)); }
+/// INVALID_HANDLE_VALUE where the stream is closed: some consoles take a null for themselves.
+HANDLE handle(Stream stream) {
+  const HANDLE file = GetStdHandle(number_of(stream));
+  return file == nullptr ? INVALID_HANDLE_VALUE : file;
+}
 
 std::array<DWORD, 3> modes_before{};
 
@@ -116,7 +120,7 @@ std::size_t columns(Stream stream) {
 
 bool is_writable(Stream stream) {
   const HANDLE file = handle(stream);
-  if (file == nullptr || file == INVALID_HANDLE_VALUE) return false;
+  if (file == INVALID_HANDLE_VALUE) return false;
   SetLastError(ERROR_SUCCESS);
   const DWORD type = GetFileType(file);
   if (type == FILE_TYPE_UNKNOWN && GetLastError() != ERROR_SUCCESS) return false;

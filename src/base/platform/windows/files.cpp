@@ -180,6 +180,10 @@ std::size_t read_next(std::intptr_t file, std::span<char> to, std::error_code& e
   error.clear();
   const HANDLE handle = handle_in(file);
   DWORD mode = 0, got = 0;
+  if (handle == nullptr || handle == INVALID_HANDLE_VALUE) {  // some consoles would take it for their own
+    error = std::make_error_code(std::errc::bad_file_descriptor);
+    return 0;
+  }
   if (GetConsoleMode(handle, &mode)) return read_console(handle, to, error);
   if (GetFileType(handle) == FILE_TYPE_PIPE && !wait_for_pipe(handle)) {
     error = std::make_error_code(std::errc::interrupted);
