@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
 
 #include "fixtures/temporary_directory.h"
 #include "fixtures/tiny_model.h"
@@ -14,8 +15,11 @@ TEST(NoDevice, IsOneSentenceAndItsExitCode) {
   const fixtures::TemporaryDirectory folder;
   const std::string model = folder.file("tiny.gguf");
   fixtures::write_tiny_model({}, model);
-  for (const std::vector<std::string>& arguments :
-       {std::vector<std::string>{"run", "-m", model, "-p", "Hello", "-n", "4"}, {"devices"}, {"doctor"}}) {
+  std::ofstream(folder.file("prompts.jsonl")) << "\"Hello\"\n";
+  for (const std::vector<std::string>& arguments : {std::vector<std::string>{"run", "-m", model, "-p", "Hello", "-n", "4"},
+                                                    {"devices"},
+                                                    {"doctor"},
+                                                    {"inspect", "--cosine", model, "--prompts", folder.file("prompts.jsonl")}}) {
     const Result result = run(arguments);
     EXPECT_EQ(result.code, 4) << arguments[0] << " signal " << result.signal << "\n" << result.error;
     EXPECT_EQ(result.out, "") << arguments[0];
