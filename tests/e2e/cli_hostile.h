@@ -14,6 +14,13 @@
 
 namespace skipstone::e2e {
 
+/// Megabytes of what a terminal would obey.
+inline std::string hostile_text() {
+  std::string text;
+  for (int i = 0; i < 100000; ++i) text += "\033[2J\r\nerror: \x07\xe2\x80\xae\xff";
+  return text;
+}
+
 class CliHostile : public testing::Test {
  protected:
   std::string file(const std::string& name) const { return folder_.file(name); }

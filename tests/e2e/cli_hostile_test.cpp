@@ -19,13 +19,6 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 using tests::EditedModel;
 
-/// Megabytes of what a terminal would obey.
-std::string hostile_text() {
-  std::string text;
-  for (int i = 0; i < 100000; ++i) text += "\033[2J\r\nerror: \x07\xe2\x80\xae\xff";
-  return text;
-}
-
 std::string deep_json(std::size_t depth) { return std::string(depth, '[') + std::string(depth, ']'); }
 
 TEST_F(CliHostile, TextFromModelsIsEscapedAndCut) {
