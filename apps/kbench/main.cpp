@@ -119,7 +119,7 @@ kbench::Settings settings_of(const Options& o) {
 std::shared_ptr<vk::Device> open_device(const std::string& wanted) {
   const auto instance = vk::Instance::create(env::flag("SKIPSTONE_VALIDATION"));
   const auto unsuitable = [&](std::uint32_t index) { return instance->unsuitable(index); };
-  const vk::Choice choice = vk::choose_device(instance->devices(), unsuitable, wanted);
+  const vk::ChosenDevice choice = vk::choose_device(instance->devices(), unsuitable, wanted);
   return vk::Device::create(instance, choice.index, {.pipeline_statistics = true});
 }
 

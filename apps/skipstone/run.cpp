@@ -190,7 +190,8 @@ ExitCode run(RunOptions& options) {
 }
 
 void add_prompt_options(CLI::App& command, RunOptions& o) {
-  o.prompt_option = command.add_option("-p,--prompt", o.prompt, "The text to continue")->envname("SKIPSTONE_PROMPT")->type_name("TEXT");
+  o.prompt_option =
+      command.add_option("-p,--prompt,PROMPT", o.prompt, "The text to continue")->envname("SKIPSTONE_PROMPT")->type_name("TEXT");
   o.file_option =
       command.add_option("-f,--file", o.file, "Read the text to continue from FILE, - is standard input; a line end at its end is dropped")
           ->envname("SKIPSTONE_FILE")

@@ -36,7 +36,7 @@ std::shared_ptr<vk::Device> open_device(const EngineOptions& options) {
   const auto instance = vk::Instance::create(options.validation || env::flag("SKIPSTONE_VALIDATION"));
   const auto unsuitable = [&](std::uint32_t index) { return instance->unsuitable(index); };
   const std::string wanted = options.device.empty() ? env::get("SKIPSTONE_DEVICE").value_or("") : options.device;
-  const vk::Choice choice = vk::choose_device(instance->devices(), unsuitable, wanted);
+  const vk::ChosenDevice choice = vk::choose_device(instance->devices(), unsuitable, wanted);
   auto device = vk::Device::create(instance, choice.index, how);
   log::info("device {}: {} ({})", choice.index, device->caps().name, choice.reason);
   return device;
@@ -82,7 +82,7 @@ std::vector<DeviceEntry> list_devices(const std::string& wanted) {
     entries.push_back(std::move(entry));
   }
   try {
-    const vk::Choice choice = vk::choose_device(instance->devices(), unsuitable, wanted);
+    const vk::ChosenDevice choice = vk::choose_device(instance->devices(), unsuitable, wanted);
     for (DeviceEntry& entry : entries) {
       if (entry.caps.index != choice.index) continue;
       entry.chosen = true;

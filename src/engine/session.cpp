@@ -10,12 +10,12 @@
 #include "base/status.h"
 #include "base/stopwatch.h"
 #include "engine/bigram_table.h"
+#include "engine/device_sequence.h"
 #include "engine/draft_model.h"
 #include "engine/draft_texts.h"
 #include "engine/engine.h"
 #include "engine/engine_state.h"
 #include "engine/measurements.h"
-#include "engine/sequence_executor.h"
 #include "engine/stepper.h"
 #include "spec/registry.h"
 #include "spec/synthetic_acceptance.h"
@@ -24,11 +24,11 @@ namespace skipstone::engine {
 namespace {
 
 // Keeps what the prompt's cosines were for the caller; everything else passes through.
-class CosineKeeper : public SequenceExecutor {
+class CosineKeeper : public DeviceSequence {
  public:
-  using SequenceExecutor::SequenceExecutor;
+  using DeviceSequence::DeviceSequence;
   spec::Prefilled prefill(std::span<const spec::Token> tokens, bool attention_cosine) override {
-    spec::Prefilled prefilled = SequenceExecutor::prefill(tokens, attention_cosine);
+    spec::Prefilled prefilled = DeviceSequence::prefill(tokens, attention_cosine);
     cosine = prefilled.attention_cosine;
     return prefilled;
   }
@@ -42,36 +42,36 @@ std::vector<text::Token> measured_text(std::uint32_t first, std::uint32_t count,
   return tokens;
 }
 
-void check(const Work& work, const SequenceExecutor& executor) {
+void check(const Work& work, const spec::SequenceLimits& limits) {
   const std::uint64_t tokens = std::uint64_t{work.depth} + work.prompt + work.generate + work.rows;
   if (work.rows > 0 && (work.prompt > 0 || work.generate > 0)) {
     fail(Code::invalid_argument, "a measurement is of one pass over rows, or of a prompt and what is generated; not of both");
   }
   if (tokens == work.depth) fail(Code::invalid_argument, "there is nothing to measure: no prompt, no tokens to generate, no rows");
   if (work.chains > 0 && work.rows == 0) fail(Code::invalid_argument, "{} chains of no rows cannot be measured", work.chains);
-  if (work.rows > executor.max_rows()) {
-    fail(Code::invalid_argument, "a pass cannot verify {} rows; 1 to {} are possible", work.rows, executor.max_rows());
+  if (work.rows > limits.rows) {
+    fail(Code::invalid_argument, "a pass cannot verify {} rows; 1 to {} are possible", work.rows, limits.rows);
   }
-  if (tokens > executor.context()) {
+  if (tokens > limits.context) {
     fail(Code::invalid_argument, "{} tokens are to be measured behind {} in the cache, which is more than the context of {}",
-         tokens - work.depth, work.depth, executor.context());
+         tokens - work.depth, work.depth, limits.context);
   }
 }
 
-void run_work(SequenceExecutor& executor, const Work& work, const std::vector<text::Token>& tokens) {
+void run_work(DeviceSequence& sequence, const Work& work, const std::vector<text::Token>& tokens) {
   const std::span<const text::Token> all(tokens);
-  std::vector<spec::Choice> choices(std::max(1u, work.rows));
   if (work.chains > 0) {
-    std::vector<std::vector<spec::Choice>> of_chains(work.chains, choices);
-    return executor.verify_block(std::vector(work.chains, std::vector(all.begin(), all.begin() + work.rows)), of_chains);
+    std::vector<std::vector<spec::Choice>> of_chains(work.chains, std::vector<spec::Choice>(work.rows));
+    return sequence.verify_block(std::vector(work.chains, std::vector(all.begin(), all.begin() + work.rows)), of_chains);
   }
-  if (work.rows > 0) return executor.verify(spec::TokenTree::chain(all[0], all.subspan(1)), choices);
+  spec::Verified verified;
+  if (work.rows > 0) return sequence.verify(spec::TokenTree::chain(all[0], all.subspan(1)), 0, verified);
   text::Token next = tokens.front();
-  if (work.prompt > 0) next = executor.prefill(all.first(work.prompt), false).first.token;
+  if (work.prompt > 0) next = sequence.prefill(all.first(work.prompt), false).first.token;
   for (std::uint32_t i = 0; i < work.generate; ++i) {  // as the loop of plain decoding
-    executor.verify(spec::TokenTree(next), choices);
-    executor.commit(std::array{0u});
-    next = choices[0].token;
+    sequence.verify(spec::TokenTree(next), 0, verified);
+    sequence.commit(std::array{0u});
+    next = verified.choices[0].token;
   }
 }
 
@@ -94,10 +94,11 @@ struct Session::State {
         options(on_caller(o)),
         drafter(make_drafter()),
         passes(engine->state().take_executor()),
-        executor(*passes, engine->state().config, options.sampling, options.verification, options.rounds) {
-    executor.use(std::move(draft_models));
-    const bool logits = options.sampling.needs_logits() || drafter->wants_top() > 0;
-    engine->state().make_pipelines(*passes, logits, drafter->may_branch(), options.progress);
+        sequence(*passes, engine->state().config, options.sampling, options.verification, options.rounds) {
+    sequence.use(std::move(draft_models));
+    const spec::DrafterTraits traits = drafter->traits();
+    const bool logits = options.sampling.needs_logits() || traits.top > 0;
+    engine->state().make_pipelines(*passes, logits, traits.branches, options.progress);
   }
 
   /// The caller's sampler runs on the caller's thread, also where the generation has one of its own.
@@ -147,10 +148,10 @@ struct Session::State {
   std::shared_ptr<Engine> engine;
   SessionOptions options;
   CorpusFacts corpus;
-  std::vector<std::unique_ptr<DraftModel>> draft_models;  ///< until the executor has them
+  std::vector<std::unique_ptr<DraftModel>> draft_models;  ///< until the sequence has them
   std::unique_ptr<spec::Drafter> drafter;
   std::unique_ptr<exec::Executor> passes;
-  CosineKeeper executor;
+  CosineKeeper sequence;
   std::vector<text::Token> history;
   std::uint32_t filled = 0;          ///< positions whose keys and values measurements have left in the cache
   spec::Outcome outcome;             ///< of what begin() began, where it has ended
@@ -163,12 +164,12 @@ namespace {
 /// While the body of a stepper runs: passes go in its pieces.
 class Paced {
  public:
-  Paced(Stepper& stepper, Stepper*& stepping, SequenceExecutor& executor) : stepping_(stepping), executor_(executor) {
+  Paced(Stepper& stepper, Stepper*& stepping, DeviceSequence& sequence) : stepping_(stepping), sequence_(sequence) {
     stepping_ = &stepper;
-    executor_.pace(&stepper);
+    sequence_.pace(&stepper);
   }
   ~Paced() {
-    executor_.pace(nullptr);
+    sequence_.pace(nullptr);
     stepping_ = nullptr;
   }
   Paced(const Paced&) = delete;
@@ -176,7 +177,7 @@ class Paced {
 
  private:
   Stepper*& stepping_;
-  SequenceExecutor& executor_;
+  DeviceSequence& sequence_;
 };
 
 }  // namespace
@@ -198,7 +199,7 @@ void Session::begin(const std::vector<text::Token>& tokens, std::uint32_t max_to
   State& s = *state_;
   s.require_idle();
   s.stepper = std::make_unique<Stepper>([this, tokens, max_tokens, emit](Stepper& stepper) {
-    const Paced paced(stepper, state_->stepping, state_->executor);
+    const Paced paced(stepper, state_->stepping, state_->sequence);
     const auto on_caller = [&](const spec::Emitted& emitted) {
       bool go_on = true;
       if (emit) stepper.on_caller([&] { go_on = emit(emitted); });
@@ -234,7 +235,7 @@ spec::Outcome Session::run(const std::vector<text::Token>& tokens, std::uint32_t
   const bool synthetic = !s.options.synthetic_acceptance.empty();
   if (!synthetic && !s.options.ignore_end)
     limits.ends_generation = [&](text::Token token) { return s.engine->has_tokenizer() && s.engine->tokenizer().ends_generation(token); };
-  // What was emitted stays in the conversation also where an exception ends it: the executor may have committed these tokens already, and
+  // What was emitted stays in the conversation also where an exception ends it: the sequence may have committed these tokens already, and
   // the history must go on being what its KV cache is a prefix of.
   const std::vector<text::Token> prompt = history;
   const auto keep = [&](const spec::Emitted& emitted) {
@@ -242,14 +243,14 @@ spec::Outcome Session::run(const std::vector<text::Token>& tokens, std::uint32_t
     return !emit || emit(emitted);
   };
   std::optional<spec::SyntheticAcceptance> drawn;
-  if (synthetic) drawn.emplace(s.executor, s.options.synthetic_acceptance, s.engine->config().vocabulary);
-  spec::Executor& executor = drawn ? static_cast<spec::Executor&>(*drawn) : s.executor;
+  if (synthetic) drawn.emplace(s.sequence, s.options.synthetic_acceptance, s.engine->config().vocabulary);
+  spec::Sequence& sequence = drawn ? static_cast<spec::Sequence&>(*drawn) : s.sequence;
   try {
-    spec::Outcome outcome = spec::generate(executor, *s.drafter, prompt, limits, keep);
+    spec::Outcome outcome = spec::generate(sequence, *s.drafter, prompt, limits, keep);
     s.history = std::move(history);
     return outcome;
   } catch (...) {
-    if (s.executor.committed() > s.history.size() || history.size() > prompt.size()) s.history = std::move(history);
+    if (s.sequence.committed() > s.history.size() || history.size() > prompt.size()) s.history = std::move(history);
     throw;
   }
 }
@@ -261,14 +262,14 @@ void Session::prefill(const std::vector<text::Token>& tokens) {
   if (tokens.empty()) return;
   std::vector<text::Token> history = s.history;
   history.insert(history.end(), tokens.begin(), tokens.end());
-  if (history.size() > s.executor.context()) {
+  if (history.size() > s.sequence.limits().context) {
     fail(Code::invalid_argument, "the text is {} tokens long, but the context holds {}; shorten it or ask for a larger context",
-         history.size(), s.executor.context());
+         history.size(), s.sequence.limits().context);
   }
   try {
-    s.executor.prefill(std::span<const text::Token>(history).subspan(s.executor.committed()), false);
+    s.sequence.prefill(std::span<const text::Token>(history).subspan(s.sequence.committed()), false);
   } catch (...) {
-    if (s.executor.committed() > s.history.size()) s.history = std::move(history);  // as in generate(): the cache holds a part of it
+    if (s.sequence.committed() > s.history.size()) s.history = std::move(history);  // as in generate(): the cache holds a part of it
     throw;
   }
   s.history = std::move(history);
@@ -281,29 +282,29 @@ void Session::copy_from(Session& from) {
   s.require_idle();
   other.require_idle();
   s.filled = 0;
-  s.executor.copy_from(other.executor);
+  s.sequence.copy_from(other.sequence);
   s.history = other.history;
 }
 
 const std::vector<text::Token>& Session::history() const { return state_->history; }
-const std::vector<float>& Session::attention_cosine() const { return state_->executor.cosine; }
+const std::vector<float>& Session::attention_cosine() const { return state_->sequence.cosine; }
 
 const CorpusFacts& Session::corpus() const { return state_->corpus; }
 
 double Session::measure(const Work& work) {
   State& s = *state_;
   s.require_idle();
-  check(work, s.executor);
+  check(work, s.sequence.limits());
   const std::uint32_t vocabulary = s.engine->config().vocabulary;
   reset();
   const std::uint32_t before = std::exchange(s.filled, 0), known = std::min(before, work.depth);  // an exception leaves nothing to rely on
-  s.executor.resume(measured_text(0, known, vocabulary), {{0, known}});
-  if (known < work.depth) s.executor.prefill(measured_text(known, work.depth - known, vocabulary), false);
+  s.sequence.resume({measured_text(0, known, vocabulary), {{0, known}}});
+  if (known < work.depth) s.sequence.prefill(measured_text(known, work.depth - known, vocabulary), false);
   const std::vector<text::Token> tokens = measured_text(work.depth, std::max(work.prompt, std::max(work.rows, 1u)), vocabulary);
   const Stopwatch watch;
-  run_work(s.executor, work, tokens);
+  run_work(s.sequence, work, tokens);
   const double seconds = watch.seconds();
-  s.filled = std::max(before, s.executor.committed());
+  s.filled = std::max(before, s.sequence.committed());
   reset();
   return seconds;
 }
@@ -312,20 +313,19 @@ double Session::agreement(std::size_t count) const {
   const State& s = *state_;
   if (count == 0 || count >= s.history.size()) fail(Code::invalid_argument, "there are no {} tokens to agree with", count);
   const auto passes = s.engine->state().new_executor();
-  SequenceExecutor executor(*passes, s.engine->config(), s.options.sampling, sample::Verification::coupled, Rounds::host);
+  DeviceSequence sequence(*passes, s.engine->config(), s.options.sampling, sample::Verification::coupled, Rounds::host);
   const std::span<const text::Token> text(s.history);
   const std::size_t first = text.size() - count;
-  std::size_t agreed = executor.prefill(text.first(first), false).first.token == text[first] ? 1 : 0;
-  std::vector<spec::Choice> choices;
+  std::size_t agreed = sequence.prefill(text.first(first), false).first.token == text[first] ? 1 : 0;
+  spec::Verified verified;
   std::vector<std::uint32_t> path;
-  for (std::size_t at = first; at + 1 < text.size(); at += choices.size()) {
-    const auto rows = text.subspan(at, std::min<std::size_t>(executor.max_rows(), text.size() - 1 - at));
-    choices.resize(rows.size());
+  for (std::size_t at = first; at + 1 < text.size(); at += path.size()) {
+    const auto rows = text.subspan(at, std::min<std::size_t>(sequence.limits().rows, text.size() - 1 - at));
     path.resize(rows.size());
     std::iota(path.begin(), path.end(), 0u);
-    executor.verify(spec::TokenTree::chain(rows[0], rows.subspan(1)), choices);
-    executor.commit(path);
-    for (std::size_t i = 0; i < rows.size(); ++i) agreed += choices[i].token == text[at + 1 + i] ? 1 : 0;
+    sequence.verify(spec::TokenTree::chain(rows[0], rows.subspan(1)), 0, verified);
+    sequence.commit(path);
+    for (std::size_t i = 0; i < rows.size(); ++i) agreed += verified.choices[i].token == text[at + 1 + i] ? 1 : 0;
   }
   return static_cast<double>(agreed) / static_cast<double>(count);
 }
@@ -342,26 +342,26 @@ void Session::rewind(std::size_t count) {
   s.filled = 0;
   s.history.resize(s.history.size() - count);
   const auto keep = [&](std::size_t tokens) {
-    if (s.executor.committed() > tokens) s.executor.take_back(static_cast<std::uint32_t>(s.executor.committed() - tokens));
+    if (s.sequence.committed() > tokens) s.sequence.take_back(static_cast<std::uint32_t>(s.sequence.committed() - tokens));
   };
   keep(s.history.size());
-  if (s.executor.committed() == s.history.size() && s.executor.ends_in_continuation()) keep(s.history.size() - 1);
+  if (s.sequence.committed() == s.history.size() && s.sequence.text().ends_in_continuation()) keep(s.history.size() - 1);
 }
 
 std::vector<float> Session::logits() {
   state_->require_idle();
-  return state_->executor.logits();
+  return state_->sequence.logits();
 }
 
 std::vector<float> Session::hidden() {
   state_->require_idle();
-  return state_->executor.hidden();
+  return state_->sequence.hidden();
 }
 
 void Session::reset() {
   state_->stepper.reset();
   state_->history.clear();
-  state_->executor.clear();
+  state_->sequence.clear();
 }
 
 }  // namespace skipstone::engine

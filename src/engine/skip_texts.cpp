@@ -20,10 +20,12 @@ bool SkipTexts::add(const std::vector<text::Token>& prompt, std::uint32_t tokens
   spec::Prefilled read = sequence_.prefill(prompt, true);
   text.cosine = std::move(read.attention_cosine);
   spec::Choice next = read.first;
+  spec::Verified verified;
   while (text.rows() < tokens && next.token >= 0 && !ends(next.token)) {
     text.tokens.push_back(next.token);
-    sequence_.verify(spec::TokenTree(next.token), std::span(&next, 1));
+    sequence_.verify(spec::TokenTree(next.token), 0, verified);
     sequence_.commit(std::array<std::uint32_t, 1>{0});
+    next = verified.choices.front();
   }
   // Whole blocks: a rest would need recordings of its own for every set.
   const std::uint32_t rows = text.rows() / block * block;
@@ -59,7 +61,7 @@ std::vector<spec::search::Trace> SkipTexts::score(const exec::LayerPlan& set, co
     spec::search::Trace trace(text.rows());
     for (std::uint32_t at = text.rows(); at >= block; at -= block) {
       const std::uint32_t first = at - block, base = text.prompt + first;
-      sequence_.resume({text.tokens.begin(), text.tokens.begin() + base}, {{0, base}});
+      sequence_.resume({{text.tokens.begin(), text.tokens.begin() + base}, {{0, base}}});
       sequence_.score(set, std::span(text.tokens).subspan(base, block), choices);
       for (std::uint32_t i = 0; i < block; ++i) {
         const bool end = base + i + 1 == text.tokens.size();

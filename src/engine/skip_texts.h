@@ -6,8 +6,8 @@
 #include <memory>
 #include <vector>
 
+#include "engine/device_sequence.h"
 #include "engine/engine_state.h"
-#include "engine/sequence_executor.h"
 #include "exec/kv_snapshot.h"
 #include "spec/search/round_model.h"
 
@@ -44,7 +44,7 @@ class SkipTexts {
 
   Engine& engine_;
   std::unique_ptr<exec::Executor> passes_;
-  SequenceExecutor sequence_;
+  DeviceSequence sequence_;
   std::vector<Text> texts_;
 };
 

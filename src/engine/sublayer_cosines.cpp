@@ -8,8 +8,8 @@
 
 #include "base/status.h"
 #include "base/stopwatch.h"
+#include "engine/device_sequence.h"
 #include "engine/engine_state.h"
-#include "engine/sequence_executor.h"
 
 namespace skipstone::engine {
 namespace {
@@ -64,7 +64,7 @@ class Reader {
   }
 
   std::unique_ptr<exec::Executor> passes_;
-  SequenceExecutor sequence_;
+  DeviceSequence sequence_;
   std::uint32_t layers_;
 };
 

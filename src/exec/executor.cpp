@@ -135,6 +135,7 @@ void Executor::run(const PassSpec& spec, const Rows& rows) {
   if (spec.window && rows.window.recent == 0) fail(Code::internal, "a window without the row itself");
   if (spec.step != RoundStep::none) fail(Code::internal, "a {} pass of a round cannot run by itself", to_string(spec.step));
   const vk::Commands* commands = pacer_ == nullptr ? &cache_.get(spec) : nullptr;
+  ++runs_;
   write_state(rows, spec);
   if (spec.tree) write_paths(rows.parents);
   if (commands == nullptr) {
@@ -204,7 +205,7 @@ void TimedPasses::set(bool timed) {
   sequence_.cache_.clear();  // recordings of the other kind
 }
 
-void Executor::run(const Round& round) {
+void Executor::run(const RoundSpec& round) {
   if (round.most == 0 || round.most >= STEP_VERIFY_ROWS || round.base + round.most >= shape_.context) {
     fail(Code::internal, "a round of {} drafts at position {} does not fit {} rows and a context of {}", round.most, round.base,
          STEP_VERIFY_ROWS, shape_.context);
@@ -222,6 +223,7 @@ void Executor::run(const Round& round) {
   const std::uint32_t largest = std::bit_ceil(round.most + 1);  // advance.comp chooses among powers of two
   for (verify.bucket = conditional ? 2 : largest; verify.bucket <= largest; verify.bucket *= 2) several_.push_back(&cache_.get(verify));
 
+  ++runs_;
   write_state({.tokens = {&round.pending, 1}, .base = round.base}, draft);
   abi::RoundState& state = buffers_.round();
   state.base = round.base;

@@ -21,7 +21,7 @@ namespace skipstone::exec {
 
 /// Drafts and their verification as one submission: `most` drafts at most, one row each through `draft`, the first after `pending` at text
 /// position `base`; then the whole model over the pending token and the drafts.
-struct Round {
+struct RoundSpec {
   LayerPlan draft;
   std::uint32_t kept_layers = 0;  ///< the verification starts behind this many leading whole layers of `draft`; 0: at the first
   std::int32_t pending = 0;
@@ -59,7 +59,7 @@ class Executor {
 
   /// Runs `round`; returns when it is done. round_result() says how many drafts there are and how many were accepted, drafts() what they
   /// are, result(row) what the model chose after the pending token (row 0) and after each draft.
-  void run(const Round& round);
+  void run(const RoundSpec& round);
   const abi::RoundResult& round_result() const { return buffers_.round_result(); }
   std::span<const abi::RowResult> drafts() const { return {buffers_.drafts(), buffers_.round_result().drafted}; }
 
@@ -81,6 +81,8 @@ class Executor {
   /// Time of the last pass on the device, while TimedPasses is there; nothing without, and where the device's clock is not to be had.
   std::optional<double> device_microseconds() const;
 
+  /// Passes and rounds that were begun so far.
+  std::uint64_t runs() const { return runs_; }
   const SequenceShape& shape() const { return shape_; }
   std::size_t recorded_passes() const { return cache_.size(); }
   /// The keys and values of one layer as they are in the cache, for tests: raw bytes of K, then V.
@@ -112,6 +114,7 @@ class Executor {
   mutable SequenceBuffers buffers_;
   vk::Queue queue_;
   double device_seconds_ = 0;
+  std::uint64_t runs_ = 0;
   bool timed_ = false;
   const vk::Commands* last_ = nullptr;  ///< the last pass, for its time
   PassCache<vk::Commands> cache_;

@@ -182,7 +182,7 @@ float cosine(std::span<const float> before, std::span<const float> after) {
   return static_cast<float>(dot(before.data(), after.data(), before.size()) / (std::sqrt(a) * std::sqrt(b)));
 }
 
-Choice argmax(std::span<const float> logits) {
+Argmax argmax(std::span<const float> logits) {
   std::size_t best = logits.size();
   float second = -std::numeric_limits<float>::infinity();
   std::size_t numbers = 0;
@@ -196,7 +196,7 @@ Choice argmax(std::span<const float> logits) {
       second = std::max(second, logits[i]);
     }
   }
-  Choice choice;
+  Argmax choice;
   if (numbers == 0) return choice;
   const float most = logits[best];
   double total = 0.0;

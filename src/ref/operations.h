@@ -66,11 +66,11 @@ void geglu(std::span<const float> gate, std::span<const float> up, std::span<flo
 float cosine(std::span<const float> before, std::span<const float> after);
 
 /// The largest logit; ties go to the lowest index, NaN never wins.
-struct Choice {
+struct Argmax {
   std::int32_t token = -1;   ///< -1 where every logit is NaN
   float probability = 0.0f;  ///< softmax probability of `token` over the logits that are numbers
   float margin = 0.0f;       ///< distance to the second largest logit; infinite where there is none
 };
-Choice argmax(std::span<const float> logits);
+Argmax argmax(std::span<const float> logits);
 
 }  // namespace skipstone::ref

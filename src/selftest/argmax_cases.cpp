@@ -157,7 +157,7 @@ Finished finish(const Finish& how, std::vector<float> logits, std::span<const fl
 // The whole head: the token, its probability and margin. Logits within the tolerance of the largest may win as well, but of those that are
 // equal the first.
 std::string check_row(const abi::RowResult& got, const Finished& wanted) {
-  const ref::Choice choice = ref::argmax(wanted.logits);
+  const ref::Argmax choice = ref::argmax(wanted.logits);
   if (got.token >= wanted.logits.size()) return fmt::format("got token {}, wanted {}", got.token, choice.token);
   const auto equal = std::find(wanted.before.begin(), wanted.before.end(), wanted.before[got.token]) - wanted.before.begin();
   if (static_cast<std::uint32_t>(equal) != got.token) return fmt::format("got token {}, whose logit {} has as well", got.token, equal);

@@ -40,54 +40,40 @@ void average(double& value, double sample) { value += time_weight * (std::clamp(
 }  // namespace
 
 Controller::Controller(std::string name, std::vector<std::unique_ptr<Drafter>> members, bool lenient)
-    : name_(std::move(name)), members_(std::move(members)), lenient_(lenient) {}
+    : Composite(std::move(members)), name_(std::move(name)), lenient_(lenient) {}
 
 void Controller::attach(const ModelFacts& model) {
   layers_ = model.layers;
   full_ = exec::LayerPlan::full(layers_);
   if (model.costs) costs_ = model.costs();
   if (costs_.most_rows() < 2) costs_ = guessed_costs();
-  arms_.clear();
-  for (auto& member : members_) {
+  std::erase_if(members(), [&](const auto& member) {
     try {
       member->attach(model);
+      return false;
     } catch (const Error& error) {
       if (!lenient_ || error.code() != Code::invalid_argument) throw;
-      continue;
+      return true;
     }
-    Arm arm;
-    arm.drafter = std::move(member);
+  });
+  arms_.clear();
+  for (const auto& member : members()) {
+    Arm& arm = arms_.emplace_back();
+    arm.drafter = member.get();
     arm.acceptance[0] = Acceptance(untried_acceptance);
-    arms_.push_back(std::move(arm));
   }
-  members_.clear();
-}
-
-bool Controller::wants_attention_cosine() const {
-  return std::ranges::any_of(arms_, [](const Arm& arm) { return arm.drafter->wants_attention_cosine(); });
-}
-
-std::uint32_t Controller::wants_top() const {
-  std::uint32_t most = 0;
-  for (const Arm& arm : arms_) most = std::max(most, arm.drafter->wants_top());
-  return most;
-}
-
-bool Controller::may_branch() const {
-  return std::ranges::any_of(arms_, [](const Arm& arm) { return arm.drafter->may_branch(); });
 }
 
 void Controller::begin(const Prefilled& prefilled, std::uint32_t model_layers) {
   bet_ = {};
-  for (Arm& arm : arms_) {
-    arm.shadow.reset();
-    arm.drafter->begin(prefilled, model_layers);
-  }
+  for (Arm& arm : arms_) arm.shadow.reset();
+  Composite::begin(prefilled, model_layers);
 }
 
-Controller::Bet Controller::bet_on_tokens(Arm& arm, Proposal proposal) const {
+Controller::Bet Controller::bet_on(Arm& arm, TreeProposal proposal) const {
   const Acceptance& acceptance = arm.acceptance[std::min(proposal.strength, strengths - 1)];
-  Bet best{&arm, {}, 0, 0};
+  Bet best{&arm, NoDrafts{}, 0, 0};
+  std::uint32_t most_drafts = 0;
   // Whole buckets of rows, since a pass costs what its bucket does; and all there is.
   for (const auto& [bucket, cost] : costs_.buckets()) {
     if (bucket < 2) continue;
@@ -98,19 +84,21 @@ Controller::Bet Controller::bet_on_tokens(Arm& arm, Proposal proposal) const {
     if (rate > best.rate) {
       best.rate = rate;
       best.microseconds = microseconds / arm.slowness;
-      best.proposal.length = drafts;
+      most_drafts = drafts;
     }
     if (drafts == proposal.tree.drafts()) break;
   }
-  proposal.tree = proposal.tree.pruned(best.proposal.length + 1, ~0u, {});
+  proposal.tree = proposal.tree.pruned(most_drafts + 1, ~0u, {});
   best.proposal = std::move(proposal);
   return best;
 }
 
-Controller::Bet Controller::bet_on_passes(Arm& arm, Proposal proposal) const {
+Controller::Bet Controller::bet_on(Arm& arm, PassProposal proposal) const {
+  const auto* layers = std::get_if<LayerPass>(&proposal.pass);
+  if (layers == nullptr || proposal.length == 0) return {};
   const Acceptance& acceptance = arm.acceptance[0];
-  const SetCosts costs(costs_, *proposal.plan, layers_, proposal.keep_prefix);
-  Bet best{&arm, {}, 0, 0};
+  const SetCosts costs(costs_, layers->plan, layers_, layers->keep_prefix);
+  Bet best{&arm, NoDrafts{}, 0, 0};
   std::uint32_t length = 0;
   for (std::uint32_t n = 1; n <= proposal.length && n + 1 < costs.verify.size(); ++n) {
     const Acceptance::Expected expected = acceptance.expected(n);
@@ -129,12 +117,6 @@ Controller::Bet Controller::bet_on_passes(Arm& arm, Proposal proposal) const {
   proposal.length = length;
   best.proposal = std::move(proposal);
   return best;
-}
-
-Controller::Bet Controller::bet_on(Arm& arm, Proposal proposal) const {
-  if (proposal.tree.drafts() > 0) return bet_on_tokens(arm, std::move(proposal));
-  if (proposal.plan && proposal.length > 0) return bet_on_passes(arm, std::move(proposal));
-  return {};
 }
 
 /// Scores what a free drafter would have had accepted, once the text has shown it.
@@ -161,10 +143,13 @@ Proposal Controller::propose(std::span<const Token> history) {
   for (Arm& arm : arms_) {
     follow_shadow(arm, history);
     Proposal proposal = arm.drafter->propose(history);
-    if (proposal.tree.drafts() > 0 && !arm.shadow) {
-      arm.shadow = Shadow{proposal.tree, history.size(), 0, std::min(proposal.strength, strengths - 1)};
+    Bet bet;
+    if (auto* drafts = std::get_if<TreeProposal>(&proposal); drafts != nullptr && drafts->tree.drafts() > 0) {
+      if (!arm.shadow) arm.shadow = Shadow{drafts->tree, history.size(), 0, std::min(drafts->strength, strengths - 1)};
+      bet = bet_on(arm, std::move(*drafts));
+    } else if (auto* passes = std::get_if<PassProposal>(&proposal)) {
+      bet = bet_on(arm, std::move(*passes));
     }
-    Bet bet = bet_on(arm, std::move(proposal));
     arm.expected_rate = bet.rate / plain;
     if (bet.rate <= best_rate) continue;
     best_rate = bet.rate;
@@ -174,6 +159,7 @@ Proposal Controller::propose(std::span<const Token> history) {
   const bool doubtful = best_rate < doubtful_gain * plain;
   if (bet_.arm != nullptr && doubtful && ++since_plain_ > plain_check) bet_ = {};
   if (bet_.arm == nullptr) since_plain_ = 0;
+  set_proposer(bet_.arm == nullptr ? nullptr : bet_.arm->drafter);
   return bet_.proposal;
 }
 
@@ -187,26 +173,15 @@ void Controller::observe(const RoundResult& result) {
   }
   for (Arm& arm : arms_) {
     if (&arm != bet_.arm) {
-      arm.drafter->watch(result);
       if (!arm.shadow) arm.acceptance[0].fade(idle_fade);
       continue;
     }
     ++arm.rounds;
     arm.tokens += result.accepted + 1;
-    if (bet_.proposal.plan) arm.acceptance[0].add(result.drafted, result.accepted, result.limit);
-    arm.drafter->observe(result);
+    if (std::holds_alternative<PassProposal>(bet_.proposal)) arm.acceptance[0].add(result.drafted, result.accepted, result.limit);
   }
   if (bet_.arm == nullptr) ++plain_rounds_;
-}
-
-bool Controller::wants_refresh(std::uint64_t generated) const {
-  return std::ranges::any_of(arms_, [&](const Arm& arm) { return arm.drafter->wants_refresh(generated); });
-}
-
-bool Controller::refresh(std::span<const float> attention_cosine, std::uint64_t generated) {
-  bool changed = false;
-  for (Arm& arm : arms_) changed |= arm.drafter->refresh(attention_cosine, generated);
-  return changed;
+  Composite::observe(result);
 }
 
 /// Null where none was used.
@@ -215,16 +190,12 @@ const Controller::Arm* Controller::most_used() const {
   return arm == arms_.end() || arm->rounds == 0 ? nullptr : &*arm;
 }
 
-std::string Controller::plan_text() const { return most_used() == nullptr ? std::string{} : most_used()->drafter->plan_text(); }
-
-std::uint32_t Controller::skipped_sublayers() const { return most_used() == nullptr ? 0 : most_used()->drafter->skipped_sublayers(); }
-
-std::vector<StrategyCounts> Controller::strategies() const {
-  std::vector<StrategyCounts> all;
-  for (const Arm& arm : arms_) {
-    const std::vector<StrategyCounts> some = arm.drafter->strategies();
-    all.insert(all.end(), some.begin(), some.end());
-  }
+DrafterReport Controller::report() const {
+  DrafterReport all = Composite::report();
+  const DrafterReport used = most_used() == nullptr ? DrafterReport{} : most_used()->drafter->report();
+  all.plan = used.plan;
+  all.skipped_sublayers = used.skipped_sublayers;
+  all.explanation = explanation();
   return all;
 }
 
@@ -233,7 +204,7 @@ std::string Controller::explanation() const {
   for (const Arm& arm : arms_) {
     if (!text.empty()) text += "; ";
     text += arm.drafter->name();
-    const std::string plan = arm.drafter->plan_text();
+    const std::string plan = arm.drafter->report().plan;
     if (!plan.empty()) text += fmt::format(" ({})", plan);
     if (arm.rounds == 0) {
       text += ": not used";

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "spec/acceptance.h"
-#include "spec/drafter.h"
+#include "spec/composite.h"
 #include "spec/round_costs.h"
 
 namespace skipstone::spec {
@@ -16,30 +16,20 @@ namespace skipstone::spec {
 /// Of the drafters, those that propose tokens (free ones) are asked every round and scored against the text whether they were used or not;
 /// those that propose passes are scored when used, and what is known of them fades otherwise, so that they are tried again now and then.
 /// Everything follows from the text and the clock; the text does not depend on any of it.
-class Controller : public Drafter {
+class Controller : public Composite {
  public:
   /// `name` for statistics. Members that do not fit a model are left out at attach() where `lenient`; else attach() throws as they do.
   Controller(std::string name, std::vector<std::unique_ptr<Drafter>> members, bool lenient);
 
   std::string name() const override { return name_; }
   void attach(const ModelFacts& model) override;
-  bool wants_attention_cosine() const override;
-  std::uint32_t wants_top() const override;
-  bool may_branch() const override;
   void begin(const Prefilled& prefilled, std::uint32_t model_layers) override;
   Proposal propose(std::span<const Token> history) override;
   void observe(const RoundResult& result) override;
-  bool wants_refresh(std::uint64_t generated) const override;
-  bool refresh(std::span<const float> attention_cosine, std::uint64_t generated) override;
-  std::string plan_text() const override;
-  std::uint32_t skipped_sublayers() const override;
-  /// "exit 31 rounds, 2.61 tokens each; off 4 rounds; ..." and what it expects of each now.
-  std::string explanation() const override;
-  std::vector<StrategyCounts> strategies() const override;
-
- protected:
-  /// One more member, before attach().
-  void add(std::unique_ptr<Drafter> member) { members_.push_back(std::move(member)); }
+  std::string proposer() const override { return name_; }
+  /// The plan is that of the member most used; the explanation, "exit: 31 rounds of 2.61 tokens; ...; off: 4 of 35 rounds", has what it
+  /// expects of each now.
+  DrafterReport report() const override;
 
  private:
   /// A free drafter's proposal that was not used, followed along the text until it is wrong or at its end.
@@ -50,8 +40,8 @@ class Controller : public Drafter {
   };
   static constexpr std::uint32_t strengths = most_strength + 1;
   struct Arm {
-    std::unique_ptr<Drafter> drafter;
-    std::vector<Acceptance> acceptance = std::vector<Acceptance>(strengths);  ///< by Proposal::strength
+    Drafter* drafter = nullptr;                                               ///< the member of this index
+    std::vector<Acceptance> acceptance = std::vector<Acceptance>(strengths);  ///< by TreeProposal::strength
     std::optional<Shadow> shadow;
     double slowness = 1;  ///< measured seconds of its rounds over those predicted
     std::uint64_t rounds = 0, tokens = 0;
@@ -59,21 +49,20 @@ class Controller : public Drafter {
   };
   /// What a round would be with one arm.
   struct Bet {
-    Arm* arm = nullptr;  ///< null: no drafts
-    Proposal proposal;
+    Arm* arm = nullptr;       ///< null: no drafts
+    Proposal proposal;        ///< NoDrafts without an arm
     double rate = 0;          ///< tokens per predicted microsecond
     double microseconds = 0;  ///< predicted
   };
 
-  Bet bet_on(Arm& arm, Proposal proposal) const;
-  Bet bet_on_tokens(Arm& arm, Proposal proposal) const;
-  Bet bet_on_passes(Arm& arm, Proposal proposal) const;
+  Bet bet_on(Arm& arm, TreeProposal proposal) const;
+  Bet bet_on(Arm& arm, PassProposal proposal) const;
   void follow_shadow(Arm& arm, std::span<const Token> history) const;
   const Arm* most_used() const;
+  std::string explanation() const;
   double plain_microseconds() const { return costs_.at(1).of(full_) * plain_slowness_; }
 
   std::string name_;
-  std::vector<std::unique_ptr<Drafter>> members_;  ///< until attach()
   bool lenient_;
   std::vector<Arm> arms_;
   RoundCosts costs_;

@@ -4,17 +4,17 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "exec/layer_plan.h"
 #include "spec/bigrams.h"
 #include "spec/early_exit.h"
-#include "spec/executor.h"
 #include "spec/round_costs.h"
+#include "spec/sequence.h"
 #include "spec/strategy_counts.h"
 #include "spec/token_tree.h"
 
@@ -24,26 +24,34 @@ class Corpus;
 
 /// A verification has 32 rows, one of them the pending token's.
 inline constexpr std::uint32_t most_drafts = 31;
-inline constexpr std::uint32_t most_strength = 7;  ///< see Proposal
+inline constexpr std::uint32_t most_strength = 7;  ///< see TreeProposal
 
-/// What to try in one round: tokens that are there already, or a pass of the model's own layers to make them with, or (no drafts, length 0)
-/// plain decoding.
-struct Proposal {
-  TokenTree tree;                                   ///< drafts behind the last token of the history; what stands in row 0 does not matter
-  std::optional<exec::LayerPlan> plan = {};         ///< drafts come one by one from this pass
-  std::uint32_t length = 0;                         ///< most drafts to make with `plan`
-  bool keep_prefix = true;                          ///< see Executor::draft
-  double least_probability = 0;                     ///< a draft of `plan` below it is verified, but the round's last
-  std::optional<EarlyExitRequest> early_exit = {};  ///< no drafts: the pending token's pass may end early (lossy)
-  /// Instead of a tree: drafts behind the last token, row by row, that are verified side by side and share nothing.
-  std::vector<std::vector<Token>> block = {};
-  std::uint32_t strength = 0;  ///< of tokens: how good the drafter takes them to be, 0..7; acceptance is tracked for each by itself
-  /// Instead of `plan`: drafts come from the whole model with this part of the cache, or from a second model (ModelFacts::load_model).
-  std::optional<exec::KeyWindow> window = {};
-  std::optional<std::uint32_t> model = {};
+/// Plain decoding.
+struct NoDrafts {};
 
-  bool drafts_by_passes() const { return (plan || window || model) && length > 0; }
+/// Drafts that are there already.
+struct TreeProposal {
+  TokenTree tree;              ///< behind the last token of the history; what stands in row 0 does not matter
+  std::uint32_t strength = 0;  ///< how good the drafter takes them to be, 0..most_strength; acceptance is tracked for each by itself
 };
+
+/// Drafts behind the last token, row by row, that are verified side by side and share nothing.
+struct BlockProposal {
+  std::vector<std::vector<Token>> rows;
+};
+
+/// Drafts that come one by one from a pass.
+struct PassProposal {
+  DraftPass pass;
+  std::uint32_t length = 0;      ///< most drafts
+  double least_probability = 0;  ///< a draft below it is verified, but the round's last
+};
+
+/// What to try in one round. An EarlyExitRequest is no drafts: the pending token's pass may end early (lossy).
+using Proposal = std::variant<NoDrafts, TreeProposal, BlockProposal, PassProposal, EarlyExitRequest>;
+
+/// Whether there is something to try, so that no other drafter of a chain is asked.
+bool proposes_something(const Proposal& proposal);
 
 struct RoundResult {
   std::uint32_t drafted = 0, accepted = 0;
@@ -53,7 +61,7 @@ struct RoundResult {
   TokenTree tree = {};                       ///< what was verified: drafted + 1 rows
   std::span<const std::uint32_t> path = {};  ///< rows from 0 to the last accepted one: accepted + 1 of them
   double seconds = 0;                        ///< that the round took; 0: not measured
-  std::span<const Token> top = {};           ///< by row of `tree`: see Executor::top(); empty where the round has none
+  std::span<const Token> top = {};           ///< by row of `tree`: as Verified::top; empty where the round has none
 };
 
 /// What a drafter may know of the model, and of what comes with it.
@@ -77,29 +85,39 @@ struct ModelFacts {
   std::function<std::uint32_t(const std::string& file)> load_model = {};
 };
 
+/// What a drafter needs of the passes, and what is known of it before a text begins.
+struct DrafterTraits {
+  bool attention_cosine = false;  ///< it wants Prefilled::attention_cosine
+  std::uint32_t top = 0;          ///< how many of the likeliest tokens of every verified row it wants to see
+  bool branches = false;          ///< proposals may branch, or be several chains, so that passes over trees of rows will verify them
+  bool known_costs = true;        ///< ModelFacts::costs tell what its drafts cost; controllers take no others
+};
+
+/// For statistics.
+struct DrafterReport {
+  std::string plan;  ///< the skip set in LayerPlan notation, "" for none
+  std::uint32_t skipped_sublayers = 0;
+  std::string explanation;                 ///< what was chosen and why, where there was something to choose
+  std::vector<StrategyCounts> strategies;  ///< of a drafter that has candidates from several sources, since begin()
+};
+
 class Drafter {
  public:
   virtual ~Drafter() = default;
+  virtual std::string name() const = 0;
   /// Called once, before anything else. Throws invalid_argument where the options do not fit the model.
   virtual void attach(const ModelFacts&) {}
-  virtual std::string name() const = 0;
-  virtual bool wants_attention_cosine() const { return false; }
-  /// How many of the likeliest tokens of every verified row it wants to see.
-  virtual std::uint32_t wants_top() const { return 0; }
-  /// Whether its proposals may branch, or be several chains, so that passes over trees of rows will verify them.
-  virtual bool may_branch() const { return false; }
-  /// Whether ModelFacts::costs tell what its drafts cost. Controllers take no others.
-  virtual bool has_known_costs() const { return true; }
+  virtual DrafterTraits traits() const { return {}; }
   /// A new prompt has been read. `model_layers` layers.
-  virtual void begin(const Prefilled& prefilled, std::uint32_t model_layers) = 0;
+  virtual void begin(const Prefilled& /*prefilled*/, std::uint32_t /*model_layers*/) {}
   /// Drafts behind `history`, all tokens of the text so far; no drafts where there are no good ones.
   virtual Proposal propose(std::span<const Token> history) = 0;
-  /// What came of this drafter's proposal.
-  virtual void observe(const RoundResult& result) = 0;
-  /// A round that another drafter, or none, proposed.
-  virtual void watch(const RoundResult&) {}
   /// The name of who made the last proposal; "" for nobody.
   virtual std::string proposer() const { return name(); }
+  /// What came of this drafter's proposal.
+  virtual void observe(const RoundResult&) {}
+  /// A round that another drafter, or none, proposed.
+  virtual void watch(const RoundResult&) {}
   /// Passes that the drafter wants to see at work on text that is there already; asked after a round, with the seconds that this generation
   /// has taken. They all run over the same rows, and tried() gets what came out: each pass's choice after every row, the text's own tokens
   /// in their places, and the seconds it took. Changes no text.
@@ -107,16 +125,10 @@ class Drafter {
   virtual void tried(std::span<const std::vector<Choice>> /*choices*/, std::span<const Token> /*expected*/, double /*seconds*/) {}
   /// Whether the drafter wants cosines of the newest tokens, now that this generation has `generated` of them; asked after a round.
   virtual bool wants_refresh(std::uint64_t /*generated*/) const { return false; }
-  /// Those cosines, as Prefilled::attention_cosine; also where another drafter of a chain has asked. True where other sublayers are skipped
+  /// Those cosines, as Prefilled::attention_cosine; also where another drafter of several has asked. True where other sublayers are skipped
   /// from now on.
   virtual bool refresh(std::span<const float> /*attention_cosine*/, std::uint64_t /*generated*/) { return false; }
-  /// The skip set in LayerPlan notation, "" for none; for statistics.
-  virtual std::string plan_text() const { return {}; }
-  virtual std::uint32_t skipped_sublayers() const { return 0; }
-  /// What was chosen and why, where there was something to choose; for statistics.
-  virtual std::string explanation() const { return {}; }
-  /// Of a drafter that has candidates from several sources, since begin(); for statistics.
-  virtual std::vector<StrategyCounts> strategies() const { return {}; }
+  virtual DrafterReport report() const { return {}; }
 };
 
 }  // namespace skipstone::spec

@@ -12,8 +12,9 @@ namespace {
 /// One call of generate().
 class Generation {
  public:
-  Generation(Executor& executor, Drafter& drafter, std::span<const Token> history, const Limits& limits, const Emit& emit)
-      : executor_(executor),
+  Generation(Sequence& sequence, Drafter& drafter, std::span<const Token> history, const Limits& limits, const Emit& emit)
+      : sequence_(sequence),
+        bounds_(sequence.limits()),
         drafter_(drafter),
         limits_(limits),
         emit_(emit),
@@ -24,31 +25,39 @@ class Generation {
 
  private:
   using Clock = std::chrono::steady_clock;
-  double seconds_since(Clock::time_point start) const { return std::chrono::duration<double>(executor_.now() - start).count(); }
+  Clock::time_point now() const { return sequence_.times().now; }
+  double seconds_since(Clock::time_point start) const { return std::chrono::duration<double>(now() - start).count(); }
   std::uint64_t room() const;  ///< tokens that may still be emitted
   bool stop_at_limit();
   bool take(const Choice& choice, bool drafted);
   bool ends(Token token) const { return limits_.ends_generation && limits_.ends_generation(token); }
   Choice read_prompt();
-  Choice draft_one(const Proposal& proposal, Token input, std::uint32_t offset);
-  void draft(const Proposal& proposal, std::uint32_t limit);
+  /// A round by what was proposed: each leaves its rows in tree_ and what the model says of them in round_.
+  void take_round(const NoDrafts& none);
+  void take_round(const TreeProposal& proposal);
+  void take_round(const BlockProposal& proposal);
+  void take_round(const PassProposal& proposal);
+  void take_round(const EarlyExitRequest& request);
+  bool round_at_once(const PassProposal& proposal);
+  void draft(const PassProposal& proposal);
   void verify();
-  bool verify_block(const Proposal& proposal);
-  void exit_early(const EarlyExitRequest& request);
   void walk();
-  bool round_at_once(const Proposal& proposal, std::uint32_t limit);
   void count();
   void round();
   void try_plans();
   void refresh();
 
-  Executor& executor_;
+  Sequence& sequence_;
+  const SequenceLimits bounds_;
   Drafter& drafter_;
   const Limits& limits_;
   const Emit& emit_;
   std::vector<Token> text_;  ///< prompt and what was emitted; its last token is the pending one
   std::size_t prompt_;
-  Round round_;
+  DraftedRound round_;
+  Verified verified_;                      ///< of a verification step by step; its choices move to round_
+  std::uint32_t top_ = 0;                  ///< likeliest tokens that the drafter wants of each row
+  std::uint32_t limit_ = 0;                ///< the most drafts this round could have had
   TokenTree tree_;                         ///< the round's rows
   std::vector<std::uint32_t> path_;        ///< the rows that the model agrees with, row 0 first
   std::vector<std::vector<Token>> block_;  ///< the round's rows where they share nothing; tree_ is the best of them then
@@ -60,14 +69,14 @@ class Generation {
 };
 
 std::uint64_t Generation::room() const {
-  return std::min<std::uint64_t>(limits_.max_tokens - outcome_.tokens.size(), executor_.context() - text_.size());
+  return std::min<std::uint64_t>(limits_.max_tokens - outcome_.tokens.size(), bounds_.context - text_.size());
 }
 
 /// What plain decoding asks before every token, and in this order.
 bool Generation::stop_at_limit() {
   if (outcome_.tokens.size() >= limits_.max_tokens) {
     outcome_.stop = StopReason::max_tokens;
-  } else if (text_.size() >= executor_.context()) {
+  } else if (text_.size() >= bounds_.context) {
     outcome_.stop = StopReason::context_full;
   } else {
     return false;
@@ -99,37 +108,44 @@ bool Generation::take(const Choice& choice, bool drafted) {
 }
 
 Choice Generation::read_prompt() {
-  const auto start = executor_.now();
-  const std::span<const Token> unread = std::span<const Token>(text_).subspan(executor_.committed());
-  const Prefilled prefilled = executor_.prefill(unread, drafter_.wants_attention_cosine());
+  const auto start = now();
+  const std::span<const Token> unread = std::span<const Token>(text_).subspan(sequence_.committed());
+  const Prefilled prefilled = sequence_.prefill(unread, drafter_.traits().attention_cosine);
   outcome_.stats.prompt_tokens = unread.size();
   outcome_.stats.prompt_seconds = seconds_since(start);
-  drafter_.begin(prefilled, executor_.layers());
+  drafter_.begin(prefilled, bounds_.layers);
   return prefilled.first;
 }
 
-Choice Generation::draft_one(const Proposal& proposal, Token input, std::uint32_t offset) {
-  if (proposal.model) return executor_.draft_by_model(*proposal.model, input, offset);
-  if (proposal.window) return executor_.draft_in_window(*proposal.window, input, offset);
-  return executor_.draft(*proposal.plan, input, offset, proposal.keep_prefix);
+void Generation::take_round(const NoDrafts&) {
+  tree_ = TokenTree();
+  verify();
+}
+
+void Generation::take_round(const TreeProposal& proposal) {
+  const std::uint32_t rows = std::min(bounds_.rows, bounds_.context - sequence_.committed());
+  tree_ = proposal.tree.pruned(rows, static_cast<std::uint32_t>(room()) - 1, [this](Token token) { return ends(token); });
+  for (const Token token : tree_.tokens().subspan(1)) round_.drafts.push_back({token, 0.0f, 0.0f});
+  verify();
+}
+
+void Generation::take_round(const PassProposal& proposal) {
+  // A round emits one token more than it accepts, so a draft in the last place could never be emitted.
+  limit_ = static_cast<std::uint32_t>(std::min<std::uint64_t>({proposal.length, bounds_.rows - 1, room() - 1}));
+  if (proposal.length > 0) outcome_.stats.thresholds.push_back(static_cast<float>(proposal.least_probability));
+  if (round_at_once(proposal)) return;
+  draft(proposal);
+  verify();
 }
 
 /// Fills tree_ and, with as many drafts as it has, round_.drafts.
-void Generation::draft(const Proposal& proposal, std::uint32_t limit) {
+void Generation::draft(const PassProposal& proposal) {
   std::vector<Choice>& drafts = round_.drafts;
-  drafts.clear();
-  if (proposal.tree.drafts() > 0) {
-    const std::uint32_t rows = std::min(executor_.max_rows(), executor_.context() - executor_.committed());
-    tree_ = proposal.tree.pruned(rows, static_cast<std::uint32_t>(room()) - 1, [this](Token token) { return ends(token); });
-    for (const Token token : tree_.tokens().subspan(1)) drafts.push_back({token, 0.0f, 0.0f});
-    return;
-  }
   tree_ = TokenTree();
-  if (!proposal.drafts_by_passes()) return;
-  const auto start = executor_.now();
-  while (drafts.size() < limit) {
+  const auto start = now();
+  while (drafts.size() < limit_) {
     const auto offset = static_cast<std::uint32_t>(drafts.size());
-    const Choice choice = draft_one(proposal, offset == 0 ? text_.back() : drafts.back().token, offset);
+    const Choice choice = sequence_.draft(proposal.pass, offset == 0 ? text_.back() : drafts.back().token, offset);
     if (choice.token < 0) break;  // a pass with sublayers left out may overflow where the model does not
     drafts.push_back(choice);
     tree_.add(offset, choice.token);
@@ -140,26 +156,24 @@ void Generation::draft(const Proposal& proposal, std::uint32_t limit) {
 
 void Generation::verify() {
   tree_.set_pending(text_.back());
-  round_.verified.assign(tree_.rows(), Choice{});
-  const auto start = executor_.now();
-  executor_.verify(tree_, round_.verified);
+  const auto start = now();
+  sequence_.verify(tree_, top_, verified_);
   outcome_.stats.verify_seconds += seconds_since(start);
+  std::swap(round_.verified, verified_.choices);
 }
 
-/// The rows of a block side by side; the one that most is accepted of, the first among equals, becomes tree_. False where the proposal has
-/// none that may be verified.
-bool Generation::verify_block(const Proposal& proposal) {
-  block_.clear();
-  const auto most_depth = static_cast<std::uint32_t>(std::min<std::uint64_t>(executor_.max_rows() - 1, room() - 1));
-  for (const std::vector<Token>& drafts : proposal.block) {
+/// The rows of a block side by side; the one that most is accepted of, the first among equals, becomes tree_.
+void Generation::take_round(const BlockProposal& proposal) {
+  const auto most_depth = static_cast<std::uint32_t>(std::min<std::uint64_t>(bounds_.rows - 1, room() - 1));
+  for (const std::vector<Token>& drafts : proposal.rows) {
     const TokenTree row = TokenTree::chain(text_.back(), drafts).pruned(~0u, most_depth, [this](Token token) { return ends(token); });
     if (row.drafts() > 0) block_.emplace_back(row.tokens().begin(), row.tokens().end());
   }
-  if (block_.empty()) return false;
+  if (block_.empty()) return take_round(NoDrafts{});
   std::vector<std::vector<Choice>> verified(block_.size());
   for (std::size_t i = 0; i < block_.size(); ++i) verified[i].assign(block_[i].size(), Choice{});
-  const auto start = executor_.now();
-  executor_.verify_block(block_, verified);
+  const auto start = now();
+  sequence_.verify_block(block_, verified);
   outcome_.stats.verify_seconds += seconds_since(start);
   std::size_t most = 0;
   best_row_ = 0;
@@ -173,17 +187,14 @@ bool Generation::verify_block(const Proposal& proposal) {
   const std::vector<Token>& best = block_[best_row_];
   tree_ = TokenTree::chain(best.front(), std::span(best).subspan(1));
   round_.verified = std::move(verified[best_row_]);
-  round_.drafts.clear();
   for (const Token token : std::span(best).subspan(1)) round_.drafts.push_back({token, 0.0f, 0.0f});
-  return true;
 }
 
 /// Lossy: the token behind the pending one, by as many layers as it takes.
-void Generation::exit_early(const EarlyExitRequest& request) {
-  round_.drafts.clear();
+void Generation::take_round(const EarlyExitRequest& request) {
   tree_ = TokenTree(text_.back());
-  const auto start = executor_.now();
-  const EarlyExit exit = executor_.exit_early(request, text_.back());
+  const auto start = now();
+  const EarlyExit exit = sequence_.exit_early(request, text_.back());
   outcome_.stats.verify_seconds += seconds_since(start);
   outcome_.stats.early_exits.add(exit);
   round_.verified.assign(1, exit.choice);
@@ -195,11 +206,12 @@ void Generation::walk() {
   while (const auto next = tree_.child(path_.back(), round_.verified[path_.back()].token)) path_.push_back(*next);
 }
 
-/// True where the executor did all of the round. It knows no end tokens: what it drafted behind one is dropped, as if it had not.
-bool Generation::round_at_once(const Proposal& proposal, std::uint32_t limit) {
-  if (proposal.tree.drafts() > 0 || !proposal.plan || limit == 0) return false;
-  const auto start = executor_.now();
-  if (!executor_.round({*proposal.plan, text_.back(), limit, proposal.least_probability, proposal.keep_prefix}, round_)) return false;
+/// True where the sequence did all of the round. It knows no end tokens: what it drafted behind one is dropped, as if it had not.
+bool Generation::round_at_once(const PassProposal& proposal) {
+  const auto* pass = std::get_if<LayerPass>(&proposal.pass);
+  if (pass == nullptr || limit_ == 0) return false;
+  const auto start = now();
+  if (!sequence_.round({*pass, text_.back(), limit_, proposal.least_probability}, round_)) return false;
   outcome_.stats.round_seconds += seconds_since(start);
   ++outcome_.stats.device_rounds;
   const auto end = std::ranges::find_if(round_.drafts, [&](const Choice& draft) { return ends(draft.token); });
@@ -237,19 +249,13 @@ void Generation::count() {
 }
 
 void Generation::round() {
-  const auto start = executor_.now();
+  const auto start = now();
   const Proposal proposal = drafter_.propose(text_);
-  // A round emits one token more than it accepts, so a draft in the last place could never be emitted.
-  const auto most = static_cast<std::uint32_t>(std::min<std::uint64_t>(executor_.max_rows() - 1, room() - 1));
-  const std::uint32_t limit = std::min(proposal.length, most);
-  if (proposal.drafts_by_passes()) outcome_.stats.thresholds.push_back(static_cast<float>(proposal.least_probability));
+  round_.drafts.clear();
+  verified_.top.clear();
   block_.clear();
-  if (proposal.early_exit) {
-    exit_early(*proposal.early_exit);
-  } else if (!(!proposal.block.empty() && verify_block(proposal)) && !round_at_once(proposal, limit)) {
-    draft(proposal, limit);
-    verify();
-  }
+  limit_ = 0;
+  std::visit([this](const auto& proposed) { take_round(proposed); }, proposal);
   const double seconds = seconds_since(start);
   walk();
   count();
@@ -261,14 +267,14 @@ void Generation::round() {
     if (!stopped_) stop_at_limit();
   }
   // Row path_[i] stands before the i-th emitted token, so as many rows stay as tokens were emitted and the last one emitted is pending.
-  const std::span<const Token> top = block_.empty() && !proposal.early_exit ? executor_.top() : std::span<const Token>();
   if (emitted > 0 && !block_.empty()) {
-    executor_.commit_row(block_, best_row_, emitted);
+    sequence_.commit_row(block_, best_row_, emitted);
   } else if (emitted > 0) {
-    executor_.commit(std::span<const std::uint32_t>(path_).first(emitted));
+    sequence_.commit(std::span<const std::uint32_t>(path_).first(emitted));
   }
   const auto accepted = static_cast<std::uint32_t>(path_.size()) - 1;
-  drafter_.observe({tree_.drafts(), accepted, std::max(limit, tree_.drafts()), round_.drafts, round_.verified, tree_, path_, seconds, top});
+  drafter_.observe(
+      {tree_.drafts(), accepted, std::max(limit_, tree_.drafts()), round_.drafts, round_.verified, tree_, path_, seconds, verified_.top});
   if (stopped_) return;
   try_plans();
   refresh();
@@ -278,11 +284,10 @@ void Generation::round() {
 /// have other bits.
 void Generation::refresh() {
   if (!drafter_.wants_refresh(outcome_.tokens.size())) return;
-  const std::size_t written = executor_.committed() - prompt_;
+  const std::size_t written = sequence_.committed() - prompt_;
   if (written == 0) return;
-  const auto start = executor_.now();
-  const std::vector<float> cosine =
-      executor_.attention_cosine(static_cast<std::uint32_t>(std::min<std::size_t>(written, executor_.max_rows())));
+  const auto start = now();
+  const std::vector<float> cosine = sequence_.attention_cosine(static_cast<std::uint32_t>(std::min<std::size_t>(written, bounds_.rows)));
   ++outcome_.stats.refreshes;
   if (drafter_.refresh(cosine, outcome_.tokens.size())) ++outcome_.stats.refreshed_sets;
   const double seconds = seconds_since(start);
@@ -295,21 +300,20 @@ void Generation::refresh() {
 /// differently.
 void Generation::try_plans() {
   constexpr std::size_t rows = 16;
-  const std::size_t end = executor_.committed();
-  if (rows > executor_.max_rows() || end < std::max(prompt_, tried_) + rows) return;
+  const std::size_t end = sequence_.committed();
+  if (rows > bounds_.rows || end < std::max(prompt_, tried_) + rows) return;
   const std::vector<exec::LayerPlan> plans = drafter_.trials(seconds_since(start_));
   if (plans.empty()) return;
-  const auto start = executor_.now();
+  const auto start = now();
   const std::span<const Token> tokens = std::span<const Token>(text_).subspan(end - rows, rows + 1);
   std::vector<std::vector<Choice>> choices(plans.size(), std::vector<Choice>(rows));
-  executor_.take_back(rows);
-  for (std::size_t i = 0; i < plans.size(); ++i) executor_.score(plans[i], tokens.first(rows), choices[i]);
+  sequence_.take_back(rows);
+  for (std::size_t i = 0; i < plans.size(); ++i) sequence_.score(plans[i], tokens.first(rows), choices[i]);
   TokenTree chain(tokens.front());
   path_.assign(1, 0);
   for (std::uint32_t row = 1; row < rows; ++row) path_.push_back(chain.add(row - 1, tokens[row]));
-  round_.verified.assign(rows, Choice{});
-  executor_.verify(chain, round_.verified);
-  executor_.commit(path_);
+  sequence_.verify(chain, 0, verified_);
+  sequence_.commit(path_);
   tried_ = end;
   drafter_.tried(choices, tokens.last(rows), seconds_since(start));
 }
@@ -317,20 +321,21 @@ void Generation::try_plans() {
 Outcome Generation::run() {
   Stats& stats = outcome_.stats;
   stats.drafter = drafter_.name();
-  stats.sublayers = 2 * executor_.layers();
+  stats.sublayers = 2 * bounds_.layers;
   if (!stop_at_limit()) {
-    executor_.keep_top(drafter_.wants_top());
+    top_ = drafter_.traits().top;
     const Choice first = read_prompt();
-    const auto start = start_ = executor_.now();
-    const double device_before = executor_.device_seconds();
+    const auto start = start_ = now();
+    const double device_before = sequence_.times().device_seconds;
     if (take(first, false) && !stopped_) stop_at_limit();
     while (!stopped_) round();
     stats.generation_seconds = seconds_since(start);
-    stats.device_seconds = executor_.device_seconds() - device_before;
-    stats.plan = drafter_.plan_text();
-    stats.skipped_sublayers = drafter_.skipped_sublayers();
-    stats.explanation = drafter_.explanation();
-    stats.by_strategy = drafter_.strategies();
+    stats.device_seconds = sequence_.times().device_seconds - device_before;
+    DrafterReport report = drafter_.report();
+    stats.plan = std::move(report.plan);
+    stats.skipped_sublayers = report.skipped_sublayers;
+    stats.explanation = std::move(report.explanation);
+    stats.by_strategy = std::move(report.strategies);
   }
   stats.generated_tokens = outcome_.tokens.size();
   return std::move(outcome_);
@@ -354,37 +359,35 @@ const char* to_string(StopReason reason) {
   return "unknown";
 }
 
-EarlyExit Executor::exit_early(const EarlyExitRequest&, Token) { fail(Code::unsupported, "this executor runs whole passes alone"); }
+EarlyExit Sequence::exit_early(const EarlyExitRequest&, Token) { fail(Code::unsupported, "this sequence runs whole passes alone"); }
 
-Choice Executor::draft_in_window(const exec::KeyWindow&, Token, std::uint32_t) {
-  fail(Code::unsupported, "this executor has no passes over a part of the cache");
+void Sequence::verify_block(std::span<const std::vector<Token>> rows, std::span<std::vector<Choice>> out) {
+  Verified verified;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    verify(TokenTree::chain(rows[i][0], std::span(rows[i]).subspan(1)), 0, verified);
+    out[i] = verified.choices;
+  }
 }
 
-Choice Executor::draft_by_model(std::uint32_t, Token, std::uint32_t) { fail(Code::unsupported, "this executor has one model alone"); }
-
-void Executor::verify_block(std::span<const std::vector<Token>> rows, std::span<std::vector<Choice>> out) {
-  for (std::size_t i = 0; i < rows.size(); ++i) verify(TokenTree::chain(rows[i][0], std::span(rows[i]).subspan(1)), out[i]);
-}
-
-void Executor::commit_row(std::span<const std::vector<Token>> rows, std::uint32_t row, std::uint32_t tokens) {
+void Sequence::commit_row(std::span<const std::vector<Token>> rows, std::uint32_t row, std::uint32_t tokens) {
   const TokenTree chain = TokenTree::chain(rows[row][0], std::span(rows[row]).subspan(1, tokens - 1));
-  std::vector<Choice> again(chain.rows());
-  if (row + 1 < rows.size()) verify(chain, again);  // the rows behind it have taken its place in the cache
+  Verified again;
+  if (row + 1 < rows.size()) verify(chain, 0, again);  // the rows behind it have taken its place in the cache
   std::vector<std::uint32_t> path(tokens);
   std::iota(path.begin(), path.end(), 0u);
   commit(path);
 }
 
-Outcome generate(Executor& executor, Drafter& drafter, std::span<const Token> history, const Limits& limits, const Emit& emit) {
-  if (history.size() > executor.context()) {
+Outcome generate(Sequence& sequence, Drafter& drafter, std::span<const Token> history, const Limits& limits, const Emit& emit) {
+  if (history.size() > sequence.limits().context) {
     fail(Code::invalid_argument, "the prompt is {} tokens long, but the context holds {}; shorten it or ask for a larger context",
-         history.size(), executor.context());
+         history.size(), sequence.limits().context);
   }
-  if (history.size() <= executor.committed()) {
+  if (history.size() <= sequence.committed()) {
     fail(Code::invalid_argument, "there is no new token to continue: the text is {} tokens long and {} of them have been read already",
-         history.size(), executor.committed());
+         history.size(), sequence.committed());
   }
-  return Generation(executor, drafter, history, limits, emit).run();
+  return Generation(sequence, drafter, history, limits, emit).run();
 }
 
 }  // namespace skipstone::spec

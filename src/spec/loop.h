@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "spec/drafter.h"
-#include "spec/executor.h"
+#include "spec/sequence.h"
 
 namespace skipstone::spec {
 
@@ -37,12 +37,12 @@ struct Stats {
   std::vector<DraftPosition> by_position;   ///< index 0 is the first draft of a round
   std::vector<DrafterShare> by_drafter;     ///< in the order of their first proposals
   std::string drafter, plan;                ///< plan: the skip set in LayerPlan notation
-  std::string explanation;                  ///< Drafter::explanation()
-  std::vector<StrategyCounts> by_strategy;  ///< Drafter::strategies()
+  std::string explanation;                  ///< DrafterReport::explanation
+  std::vector<StrategyCounts> by_strategy;  ///< DrafterReport::strategies
   std::uint32_t skipped_sublayers = 0, sublayers = 0;
-  std::vector<float> thresholds;                    ///< by round that drafted with a pass: Proposal::least_probability
+  std::vector<float> thresholds;                    ///< by round that drafted with a pass: PassProposal::least_probability
   EarlyExitCounts early_exits;                      ///< of lossy rounds
-  std::uint64_t device_rounds = 0;                  ///< rounds that Executor::round() took at once; their time is round_seconds
+  std::uint64_t device_rounds = 0;                  ///< rounds that Sequence::round() took at once; their time is round_seconds
   std::uint64_t refreshes = 0, refreshed_sets = 0;  ///< cosines measured anew; and how often other sublayers were skipped after that
   double prompt_seconds = 0, generation_seconds = 0, draft_seconds = 0, verify_seconds = 0, round_seconds = 0;
   double refresh_seconds = 0;  ///< of draft_seconds: measuring the cosines anew
@@ -68,7 +68,7 @@ struct Emitted {
 /// Called for every token in order; false stops (`cancelled`): the token it was called with counts as emitted.
 using Emit = std::function<bool(const Emitted&)>;
 
-/// Continues `history` (all tokens of the sequence; the first executor.committed() of them are in the KV cache, at least one is not).
+/// Continues `history` (all its tokens; the first sequence.committed() of them are in the KV cache, at least one is not).
 /// Tokens end exactly where plain decoding would end them, whatever the drafter does. The context counts every token: with a context of C
 /// at most C tokens stand in prompt and continuation together.
 ///
@@ -78,6 +78,6 @@ using Emit = std::function<bool(const Emitted&)>;
 /// pass. Cancelling, and an exception of a pass or of `emit` (which passes through, without statistics), leave no more
 /// committed than that, and nothing wrong: the same call continues. Throws invalid_argument where the prompt does not fit the context or
 /// brings no token that is not committed, internal where the model's output is not a number (token -1).
-Outcome generate(Executor& executor, Drafter& drafter, std::span<const Token> history, const Limits& limits, const Emit& emit);
+Outcome generate(Sequence& sequence, Drafter& drafter, std::span<const Token> history, const Limits& limits, const Emit& emit);
 
 }  // namespace skipstone::spec

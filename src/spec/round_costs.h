@@ -32,7 +32,7 @@ class RoundCosts {
 /// Of a round's parts with one skip set.
 struct SetCosts {
   /// `keep_prefix`: verification goes on behind the set's leading whole layers, and only the last draft still has to go through these
-  /// (Executor::draft). Throws internal where passes of several rows have no cost.
+  /// (LayerPass). Throws internal where passes of several rows have no cost.
   SetCosts(const RoundCosts& costs, const exec::LayerPlan& set, std::uint32_t layers, bool keep_prefix);
 
   double plain = 0;            ///< a token without drafts

@@ -25,8 +25,8 @@ void check_synthetic_acceptance(std::span<const double> probabilities) {
   }
 }
 
-SyntheticAcceptance::SyntheticAcceptance(Executor& executor, std::vector<double> probabilities, std::uint32_t vocabulary)
-    : executor_(executor), probabilities_(std::move(probabilities)), vocabulary_(vocabulary) {
+SyntheticAcceptance::SyntheticAcceptance(Sequence& sequence, std::vector<double> probabilities, std::uint32_t vocabulary)
+    : sequence_(sequence), probabilities_(std::move(probabilities)), vocabulary_(vocabulary) {
   check_synthetic_acceptance(probabilities_);
   if (vocabulary_ <= most_drafts) fail(Code::unsupported, "synthetic acceptance needs more than {} tokens in the vocabulary", most_drafts);
 }
@@ -53,13 +53,13 @@ void SyntheticAcceptance::decide(const TokenTree& rows, std::span<Choice> verifi
   reject(rows, row, verified);
 }
 
-void SyntheticAcceptance::verify(const TokenTree& rows, std::span<Choice> out) {
-  executor_.verify(rows, out);
-  decide(rows, out);
+void SyntheticAcceptance::verify(const TokenTree& rows, std::uint32_t top, Verified& out) {
+  sequence_.verify(rows, top, out);
+  decide(rows, out.choices);
 }
 
 void SyntheticAcceptance::verify_block(std::span<const std::vector<Token>> rows, std::span<std::vector<Choice>> out) {
-  executor_.verify_block(rows, out);
+  sequence_.verify_block(rows, out);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const TokenTree chain = TokenTree::chain(rows[i][0], std::span(rows[i]).subspan(1));
     if (i == 0) {
@@ -70,8 +70,8 @@ void SyntheticAcceptance::verify_block(std::span<const std::vector<Token>> rows,
   }
 }
 
-bool SyntheticAcceptance::round(const RoundRequest& request, Round& out) {
-  if (!executor_.round(request, out)) return false;
+bool SyntheticAcceptance::round(const RoundRequest& request, DraftedRound& out) {
+  if (!sequence_.round(request, out)) return false;
   std::vector<Token> drafts;
   for (const Choice& draft : out.drafts) drafts.push_back(draft.token);
   decide(TokenTree::chain(request.pending, drafts), out.verified);

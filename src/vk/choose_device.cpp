@@ -37,7 +37,7 @@ std::string listed(const std::vector<Caps>& devices) {
   return text.empty() ? "none" : text;
 }
 
-Choice best_of(const std::vector<const Caps*>& usable) {
+ChosenDevice best_of(const std::vector<const Caps*>& usable) {
   const Caps* best = usable.front();
   bool several = false;
   for (const Caps* caps : usable) {
@@ -56,8 +56,8 @@ Choice best_of(const std::vector<const Caps*>& usable) {
 
 }  // namespace
 
-Choice choose_device(const std::vector<Caps>& devices, const std::function<std::string(std::uint32_t)>& unsuitable,
-                     const std::string& wanted) {
+ChosenDevice choose_device(const std::vector<Caps>& devices, const std::function<std::string(std::uint32_t)>& unsuitable,
+                           const std::string& wanted) {
   std::vector<const Caps*> usable;
   std::string reasons;
   for (const Caps& caps : devices) {

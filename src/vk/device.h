@@ -39,15 +39,15 @@ class Instance {
   std::unique_ptr<InstanceState> state_;
 };
 
-struct Choice {
+struct ChosenDevice {
   std::uint32_t index = 0;
   std::string reason;  ///< "discrete GPU with the most memory", "asked for by name 'rtx'", ...
 };
 
 /// The best discrete GPU, else integrated, else virtual, else CPU. `wanted`: "" or a number of the list, or a part of a name
 /// (case-insensitive). Throws no_device (nothing suitable: each device with its reason) or not_found (no or several matches: lists them).
-Choice choose_device(const std::vector<Caps>& devices, const std::function<std::string(std::uint32_t)>& unsuitable,
-                     const std::string& wanted);
+ChosenDevice choose_device(const std::vector<Caps>& devices, const std::function<std::string(std::uint32_t)>& unsuitable,
+                           const std::string& wanted);
 
 struct DeviceOptions {
   /// Drivers that can are asked to keep what Pipeline::statistics() tells (SKIPSTONE_PIPELINE_STATISTICS logs it too).

@@ -130,6 +130,9 @@ TEST_F(BadInput, Prompts) {
   expect({"run", "-m", model()}, 2, "no prompt");
   expect({"run", "-m", model(), "-p", ""}, 2, "empty");
   expect({"run", "-m", model(), "-p", "a", "-f", "b"}, 2, "two prompts");
+  expect({"run", "-m", model(), "a", "-f", "b"}, 2, "two prompts");
+  expect({"run", "-m", model(), "a", "-p", "b"}, 2, "--prompt");
+  expect({"run", "-m", model(), "a", "b"}, 2, "not expected: b");
   expect({"run", "-m", model(), "-f", folder_.file("nothing.txt")}, 2, "nothing.txt");
   expect({"run", "-m", model(), "-f", fixtures::text_of(folder_.path())}, 2, "cannot be read");
   expect(Command{{"run", "-m", model(), "-f", "-"}, "\xFF\xFE"}, 2, "UTF-8");

@@ -231,6 +231,8 @@ TEST_F(Cli, PromptFromStandardInputAndFromAFile) {
   EXPECT_EQ(from_input["text"], expected);
   std::ofstream(file("prompt.txt")) << "Hi there";
   EXPECT_EQ(json::parse(run({"run", "-m", model(), "-f", file("prompt.txt"), "-n", "4", "--json"}).out)["text"], expected);
+  EXPECT_EQ(json::parse(run({"run", "-m", model(), "Hi there", "-n", "4", "--json"}).out)["text"], expected);
+  EXPECT_EQ(json::parse(run({"run", "-m", model(), "-n", "4", "--json", "--", "Hi there"}).out)["text"], expected);
 }
 
 TEST_F(Cli, OptionsComeFromTheEnvironmentAndTheCommandLineWins) {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "engine/device_sequence.h"
 #include "engine/engine_state.h"
-#include "engine/sequence_executor.h"
 #include "fixtures/slow_device.h"
 #include "fixtures/temporary_directory.h"
 #include "fixtures/tiny_model.h"
@@ -33,7 +33,7 @@ struct Turn {
 
 Conversation converse(Engine& engine, const std::string& draft, Rounds rounds, const std::vector<Turn>& turns) {
   const auto passes = engine.state().new_executor();
-  SequenceExecutor executor(*passes, engine.config(), {}, sample::Verification::coupled, rounds);
+  DeviceSequence sequence(*passes, engine.config(), {}, sample::Verification::coupled, rounds);
   const auto drafter = spec::make_drafter(draft);
   drafter->attach({engine.config().layers, 0});
   spec::Limits limits;
@@ -44,7 +44,7 @@ Conversation converse(Engine& engine, const std::string& draft, Rounds rounds, c
     limits.max_tokens = turn.most;
     // Random weights end no text by themselves: some of their tokens do it here, in the middle of drafts too.
     limits.ends_generation = [&](Token token) { return turn.ends && token % 13 == 3; };
-    const spec::Outcome outcome = spec::generate(executor, *drafter, text, limits, [&](const spec::Emitted& emitted) {
+    const spec::Outcome outcome = spec::generate(sequence, *drafter, text, limits, [&](const spec::Emitted& emitted) {
       all.facts += fmt::format(" {}{}:{:a}", emitted.drafted ? "d" : "m", emitted.token, emitted.margin);
       return true;
     });

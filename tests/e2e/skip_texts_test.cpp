@@ -32,16 +32,16 @@ std::shared_ptr<Engine> load(const fixtures::TemporaryDirectory& folder) {
 Trace drafts_one_by_one(Engine& engine, const std::vector<Token>& prompt, const std::vector<Token>& text, std::uint32_t at,
                         const LayerPlan& plan) {
   const auto passes = engine.state().new_executor();
-  SequenceExecutor sequence(*passes, engine.config(), {}, sample::Verification::coupled, Rounds::host);
+  DeviceSequence sequence(*passes, engine.config(), {}, sample::Verification::coupled, Rounds::host);
   sequence.prefill(prompt, false);
-  std::array<spec::Choice, 1> out;
+  spec::Verified out;
   for (std::uint32_t i = 0; i < at; ++i) {
-    sequence.verify(spec::TokenTree(text[i]), out);
+    sequence.verify(spec::TokenTree(text[i]), 0, out);
     sequence.commit(std::array<std::uint32_t, 1>{0});
   }
   Trace trace;
   for (std::uint32_t i = 0; i < SkipTexts::block; ++i) {
-    const spec::Choice draft = sequence.draft(plan, text[at + i], i, false);
+    const spec::Choice draft = sequence.draft(spec::LayerPass{plan, false}, text[at + i], i);
     trace.push_back({draft.token == text[at + i + 1], draft.probability});
   }
   return trace;

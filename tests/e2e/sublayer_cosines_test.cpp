@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "base/status.h"
+#include "engine/device_sequence.h"
 #include "engine/engine_state.h"
-#include "engine/sequence_executor.h"
 #include "fixtures/temporary_directory.h"
 #include "fixtures/tiny_model.h"
 #include "ref/model.h"
@@ -107,14 +107,14 @@ TEST_F(Cosines, RefusesWhatCannotBeMeasured) {
 TEST_F(Cosines, AnewOverTheNewestTokensAndTheCacheKeepsItsBits) {
   const std::vector<Token> prompt = tokens(20);
   const auto passes = engine_->state().new_executor();
-  SequenceExecutor sequence(*passes, engine_->config(), {}, sample::Verification::coupled, Rounds::host);
+  DeviceSequence sequence(*passes, engine_->config(), {}, sample::Verification::coupled, Rounds::host);
   std::vector<Token> text = prompt;
   text.push_back(sequence.prefill(prompt, false).first.token);
-  spec::Choice choice;
+  spec::Verified verified;
   const auto step = [&] {
-    sequence.verify(spec::TokenTree(text.back()), std::span(&choice, 1));
+    sequence.verify(spec::TokenTree(text.back()), 0, verified);
     sequence.commit(std::array<std::uint32_t, 1>{0});
-    text.push_back(choice.token);
+    text.push_back(verified.choices.front().token);
   };
   for (int i = 0; i < 40; ++i) step();
   const auto cache = [&] {

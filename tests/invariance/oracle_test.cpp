@@ -124,7 +124,7 @@ TEST(DeviceAgainstOracle, PrefillInTwoChunksThenDecode) {
     const ref::Result wanted = model.oracle().forward(oracle, std::span(text).first(89), 0, model.layers());
     const std::vector<float>& logits = wanted.logits.back();
     ASSERT_LT(choice.token, logits.size());
-    const ref::Choice best = ref::argmax(logits);
+    const ref::Argmax best = ref::argmax(logits);
     const double tolerance = tolerance_of(model, logits);
     EXPECT_NEAR(logits[choice.token], logits[static_cast<std::size_t>(best.token)], tolerance);
     EXPECT_NEAR(choice.logit, logits[static_cast<std::size_t>(best.token)], tolerance);

@@ -14,7 +14,7 @@ struct Outcome {
   std::uint32_t accepted = 0;
 };
 
-Outcome step_by_step(exec::Executor& sequence, const exec::LayerPlan& full, const exec::Round& round) {
+Outcome step_by_step(exec::Executor& sequence, const exec::LayerPlan& full, const exec::RoundSpec& round) {
   Outcome out;
   Tokens rows{round.pending};
   while (out.drafts.size() < round.most) {
@@ -33,7 +33,7 @@ Outcome step_by_step(exec::Executor& sequence, const exec::LayerPlan& full, cons
   return out;
 }
 
-Outcome at_once(exec::Executor& sequence, const exec::Round& round) {
+Outcome at_once(exec::Executor& sequence, const exec::RoundSpec& round) {
   sequence.run(round);
   Outcome out;
   out.drafts.assign(sequence.drafts().begin(), sequence.drafts().end());
@@ -60,7 +60,7 @@ TEST_P(RoundsByCache, InOneSubmissionGiveTheBitsOfRoundsByStep) {
                                    model.layers("layers:0")};
   std::uint32_t counter = 0, stopped = 0, accepted = 0, rounds = 0;
   const auto random = [&](std::uint32_t limit) { return philox({counter++, 0, 0, 0}, {11, 12})[0] % limit; };
-  exec::Round round;
+  exec::RoundSpec round;
   round.pending = model.tokens(1, 5).front();
   // Every length comes up, then random ones, until the context is full.
   while (round.base + 1 < tiny.context) {
@@ -101,7 +101,7 @@ TEST(Rounds, ThatDoNotFitAreRefused) {
   tiny.context = 64;
   DeviceModel model(tiny, KvFormat::f16);
   const auto sequence = model.sequence();
-  exec::Round round;
+  exec::RoundSpec round;
   round.draft = model.layers("layers:0");
   for (const auto& [base, most] : {std::pair{0u, 0u}, {0u, std::uint32_t{STEP_VERIFY_ROWS}}, {60u, 4u}}) {
     round.base = base;

@@ -8,6 +8,7 @@
 
 #include "base/status.h"
 #include "spec/registry.h"
+#include "unit/proposals.h"
 
 namespace skipstone::spec {
 namespace {
@@ -74,21 +75,19 @@ TEST(AsdPlan, NanSkipsNothingAndAWrongCountIsRefused) {
 
 TEST(Asd, ProposesItsPlanAndStopsWhereUnsure) {
   const auto drafter = make_drafter("asd:k=3,gamma=0.5");
-  EXPECT_TRUE(drafter->wants_attention_cosine());
+  EXPECT_TRUE(drafter->traits().attention_cosine);
   drafter->begin({{}, cosines}, 12);
-  const Proposal proposal = drafter->propose({});
-  ASSERT_TRUE(proposal.plan.has_value());
-  EXPECT_EQ(proposal.plan->print(12), "attn:1-3,5,8;mlp:2,5,8");
+  const PassProposal proposal = test::passes_of(drafter->propose({}));
+  EXPECT_EQ(std::get<LayerPass>(proposal.pass).plan.print(12), "attn:1-3,5,8;mlp:2,5,8");
   EXPECT_EQ(proposal.length, 3u);
-  EXPECT_EQ(proposal.tree.drafts(), 0u);
-  EXPECT_EQ(drafter->plan_text(), "attn:1-3,5,8;mlp:2,5,8");
-  EXPECT_EQ(drafter->skipped_sublayers(), 8u);
+  EXPECT_EQ(drafter->report().plan, "attn:1-3,5,8;mlp:2,5,8");
+  EXPECT_EQ(drafter->report().skipped_sublayers, 8u);
   EXPECT_EQ(proposal.least_probability, 0.5);
 }
 
 TEST(Asd, RefreshesItsSetEveryNTokens) {
   const auto drafter = make_drafter("asd:rule1=0,refresh=10");
-  const auto set = [&] { return drafter->plan_text(); };
+  const auto set = [&] { return drafter->report().plan; };
   drafter->begin({{}, cosines}, 12);
   EXPECT_EQ(set(), "attn:1,3,5");
   std::vector<float> others(12, 0.9f);
@@ -99,7 +98,7 @@ TEST(Asd, RefreshesItsSetEveryNTokens) {
   EXPECT_TRUE(drafter->wants_refresh(10));
   EXPECT_TRUE(drafter->refresh(others, 13));
   EXPECT_EQ(set(), "attn:7");
-  EXPECT_EQ(drafter->propose({}).plan->print(12), "attn:7");
+  EXPECT_EQ(test::layers_of(drafter->propose({})).plan.print(12), "attn:7");
   EXPECT_FALSE(drafter->wants_refresh(22));
   EXPECT_TRUE(drafter->wants_refresh(23));
   EXPECT_FALSE(drafter->refresh(others, 23)) << "the same set again";
@@ -124,10 +123,8 @@ TEST(Asd, RefreshIsOffByDefaultAndNeedsSomethingToMeasure) {
 TEST(Asd, DecodesPlainlyWhereNothingIsSkipped) {
   const auto drafter = make_drafter("asd:rule1=0,c=1");
   drafter->begin({{}, std::vector<float>(12, 0.9f)}, 12);
-  const Proposal proposal = drafter->propose({});
-  EXPECT_FALSE(proposal.plan.has_value());
-  EXPECT_EQ(proposal.length, 0u);
-  EXPECT_EQ(drafter->plan_text(), "");
+  EXPECT_TRUE(std::holds_alternative<NoDrafts>(drafter->propose({})));
+  EXPECT_EQ(drafter->report().plan, "");
 }
 
 TEST(Asd, ThresholdOutlivesAPrompt) {
@@ -135,7 +132,7 @@ TEST(Asd, ThresholdOutlivesAPrompt) {
   drafter->begin({{}, cosines}, 12);
   drafter->observe({4, 0, 12, {}, {}});  // nothing accepted: the threshold becomes 1
   drafter->begin({{}, cosines}, 12);
-  EXPECT_EQ(drafter->propose({}).least_probability, 1.0);
+  EXPECT_EQ(test::passes_of(drafter->propose({})).least_probability, 1.0);
 }
 
 TEST(Registry, EveryDrafterTakesItsPrintedDefaults) {
@@ -176,8 +173,9 @@ TEST(Registry, PrintedDefaultsAreTheDefaults) {
 }
 
 TEST(Registry, ErrorsSayWhatWouldBeRight) {
-  EXPECT_TRUE(contains(error_of("eagle"),
-                       "no drafter 'eagle'; there are none, asd, exit, skip, auto, sequential, lookup, suffix, copy, jacobi, lookahead, ngram, recycle,"));
+  EXPECT_TRUE(contains(
+      error_of("eagle"),
+      "no drafter 'eagle'; there are none, asd, exit, skip, auto, sequential, lookup, suffix, copy, jacobi, lookahead, ngram, recycle,"));
   EXPECT_TRUE(contains(error_of(""), "there are none, asd, exit, skip, auto, sequential"));
   EXPECT_TRUE(contains(error_of("asd:q=1"),
                        "no option q; the options are c, n, m, k, gamma, eps, alpha, b1, b2, adaptive, cs, rule1, rule2, reuse, refresh"));

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/status.h"
+#include "spec/controller.h"
 #include "spec/registry.h"
 
 namespace skipstone::spec {
@@ -25,7 +26,7 @@ class Scripted final : public Drafter {
   void begin(const Prefilled&, std::uint32_t) override { log_.text += "begin " + name_ + "; "; }
   Proposal propose(std::span<const Token>) override {
     log_.text += "propose " + name_ + "; ";
-    Proposal proposal;
+    TreeProposal proposal;
     if (good) proposal.tree.add(0, 7);
     return proposal;
   }
@@ -53,7 +54,7 @@ TEST(Chain, TheFirstThatHasSomethingProposesAndTheOthersWatch) {
   EXPECT_EQ(chain.name(), "one+two+three");
   chain.begin({}, 12);
   EXPECT_EQ(said(), "begin one; begin two; begin three; ");
-  EXPECT_EQ(chain.propose(Text{1}).tree.drafts(), 1u);
+  EXPECT_EQ(std::get<TreeProposal>(chain.propose(Text{1})).tree.drafts(), 1u);
   EXPECT_EQ(chain.proposer(), "two");
   chain.observe({});
   EXPECT_EQ(said(), "propose one; propose two; watch one; observe two; watch three; ");
@@ -62,26 +63,96 @@ TEST(Chain, TheFirstThatHasSomethingProposesAndTheOthersWatch) {
   chain.observe({});
   EXPECT_EQ(said(), "propose one; observe one; watch two; watch three; ");
   first.good = second.good = third.good = false;
-  EXPECT_EQ(chain.propose(Text{1}).tree.drafts(), 0u);
+  EXPECT_FALSE(proposes_something(chain.propose(Text{1})));
   EXPECT_EQ(chain.proposer(), "");
   chain.observe({});
   EXPECT_EQ(said(), "propose one; propose two; propose three; watch one; watch two; watch three; ");
 }
 
+/// Writes down what a composite is to pass on, and asks for a trial.
+class Curious final : public Drafter {
+ public:
+  explicit Curious(Log& log) : log_(log) {}
+  std::string name() const override { return "curious"; }
+  DrafterTraits traits() const override { return {.top = 3, .branches = true}; }
+  Proposal propose(std::span<const Token>) override { return NoDrafts{}; }
+  void watch(const RoundResult&) override { log_.text += "watch; "; }
+  std::vector<exec::LayerPlan> trials(double) override { return {exec::LayerPlan::full(12)}; }
+  void tried(std::span<const std::vector<Choice>>, std::span<const Token>, double) override { log_.text += "tried; "; }
+  bool wants_refresh(std::uint64_t) const override { return true; }
+  bool refresh(std::span<const float>, std::uint64_t) override {
+    log_.text += "refresh; ";
+    return true;
+  }
+
+ private:
+  Log& log_;
+};
+
+TEST(Composite, PassesOnWhatAMemberOfAMemberIsToSee) {
+  const auto one = [](std::unique_ptr<Drafter> member) {
+    std::vector<std::unique_ptr<Drafter>> members;
+    members.push_back(std::move(member));
+    return members;
+  };
+  Log log;
+  for (const bool controlled : {false, true}) {
+    auto inner = one(std::make_unique<Curious>(log));
+    std::unique_ptr<Drafter> composite;
+    if (controlled) {
+      composite = std::make_unique<Controller>("auto", std::move(inner), false);
+    } else {
+      composite = std::make_unique<Chain>(std::move(inner));
+    }
+    auto members = one(std::make_unique<Scripted>(log, "first", true));
+    members.push_back(std::move(composite));
+    Chain chain(std::move(members));
+    chain.attach({.layers = 12});
+    EXPECT_EQ(chain.traits().top, 3u);
+    EXPECT_TRUE(chain.traits().branches);
+    chain.begin({}, 12);
+    chain.propose(Text{1});
+    log.text.clear();
+    chain.observe({});
+    EXPECT_EQ(chain.trials(1).size(), 1u);
+    chain.tried({}, {}, 0);
+    EXPECT_TRUE(chain.wants_refresh(1));
+    EXPECT_TRUE(chain.refresh({}, 1));
+    EXPECT_EQ(log.text, "observe first; watch; tried; refresh; ");
+  }
+}
+
+TEST(Chain, RecyclingLearnsFromRoundsOfOthers) {
+  const TokenTree tree = TokenTree::chain(5, Text{6});
+  const std::vector<Token> top = {6, 7, 8, 9};  // behind 5: 6, 7; behind 6: 8, 9
+  RoundResult result{.drafted = 1, .accepted = 0, .limit = 1, .tree = tree};
+  result.top = top;
+  for (const char* specification : {"suffix+recycle:k=2", "suffix+auto:recycle:k=2", "suffix+auto:lookup,recycle:k=2"}) {
+    const auto drafter = make_drafter(specification);
+    drafter->attach({.layers = 12});
+    drafter->begin({}, 12);
+    const Text repeats = {1, 2, 3, 1, 2};
+    ASSERT_TRUE(proposes_something(drafter->propose(repeats)));
+    ASSERT_EQ(drafter->proposer(), "suffix");
+    drafter->observe(result);
+    drafter->propose(Text{1, 2, 3, 1, 2, 5});  // suffix has nothing behind 5
+    EXPECT_NE(drafter->proposer(), "suffix") << specification;
+    EXPECT_TRUE(proposes_something(drafter->propose(Text{1, 2, 3, 1, 2, 5}))) << specification;
+  }
+}
+
 TEST(Chain, DraftsWithAPassAreSomethingGoodToo) {
   const auto drafter = make_drafter("lookup:min=2+asd:c=0.98,k=5+jacobi");
-  EXPECT_TRUE(drafter->wants_attention_cosine());
+  EXPECT_TRUE(drafter->traits().attention_cosine);
   EXPECT_FALSE(drafter->wants_refresh(1000)) << "nobody has asked for it";
   EXPECT_EQ(drafter->name(), "lookup+asd+jacobi");
   drafter->attach({.layers = 12});
   drafter->begin({{}, std::vector<float>(12, 0.99f)}, 12);
-  EXPECT_EQ(drafter->plan_text(), "attn:0-9;mlp:2,5,8");
-  EXPECT_GT(drafter->skipped_sublayers(), 0u);
-  const Proposal passes = drafter->propose(Text{1, 2, 3});
-  EXPECT_EQ(passes.tree.drafts(), 0u);
-  EXPECT_EQ(passes.length, 5u);
+  EXPECT_EQ(drafter->report().plan, "attn:0-9;mlp:2,5,8");
+  EXPECT_GT(drafter->report().skipped_sublayers, 0u);
+  EXPECT_EQ(std::get<PassProposal>(drafter->propose(Text{1, 2, 3})).length, 5u);
   EXPECT_EQ(drafter->proposer(), "asd");
-  EXPECT_GT(drafter->propose(Text{1, 2, 3, 1, 2}).tree.drafts(), 0u);
+  EXPECT_GT(std::get<TreeProposal>(drafter->propose(Text{1, 2, 3, 1, 2})).tree.drafts(), 0u);
   EXPECT_EQ(drafter->proposer(), "lookup");
 }
 

@@ -6,7 +6,7 @@
 
 #include "base/status.h"
 #include "spec/registry.h"
-#include "unit/fake_executor.h"
+#include "unit/fake_sequence.h"
 #include "unit/token_drafter.h"
 
 namespace skipstone::spec::test {
@@ -42,11 +42,11 @@ struct Played {
 
 Played play(const FakeModel& model, Controller& controller, const RoundCosts& known, std::uint32_t tokens) {
   controller.attach({layers, 6, [&] { return known; }});
-  FakeExecutor executor(model, 2000, 32, layers);
+  FakeSequence sequence(model, 2000, 32, layers);
   const std::vector<Token> prompt{1, 2, 3};
-  const Outcome outcome = generate(executor, controller, prompt, {tokens, {}}, {});
+  const Outcome outcome = generate(sequence, controller, prompt, {tokens, {}}, {});
   EXPECT_EQ(outcome.tokens, decode_plainly(model, prompt, 2000, tokens, {}, 0).tokens);
-  return {outcome, executor.draft_calls, executor.verifications};
+  return {outcome, sequence.draft_calls, sequence.verifications};
 }
 
 std::vector<std::unique_ptr<Drafter>> members(std::initializer_list<const char*> specifications) {
@@ -118,9 +118,9 @@ TEST(ExitAuto, ChoosesAmongExits) {
   model.agreement = 0.95;
   const auto drafter = make_drafter("exit:auto");
   drafter->attach({layers, 0, [] { return costs(0.05); }});
-  FakeExecutor executor(model, 2000, 32, layers);
+  FakeSequence sequence(model, 2000, 32, layers);
   const std::vector<Token> prompt{1, 2, 3};
-  const Outcome outcome = generate(executor, *drafter, prompt, {300, {}}, {});
+  const Outcome outcome = generate(sequence, *drafter, prompt, {300, {}}, {});
   EXPECT_EQ(outcome.tokens, decode_plainly(model, prompt, 2000, 300, {}, 0).tokens);
   EXPECT_GT(outcome.stats.tokens_per_round(), 2.0);
   EXPECT_EQ(outcome.stats.drafter, "exit");

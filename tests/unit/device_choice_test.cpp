@@ -53,7 +53,7 @@ TEST(DeviceChoice, PrefersKindsInOrder) {
 TEST(DeviceChoice, MoreMemoryWinsAmongEqualsAndTheFirstAmongTwins) {
   const std::vector<Caps> devices = {device(0, "A", DeviceKind::discrete, 8 * gib), device(1, "B", DeviceKind::discrete, 24 * gib),
                                      device(2, "C", DeviceKind::discrete, 24 * gib)};
-  const Choice choice = choose_device(devices, all_suitable, "");
+  const ChosenDevice choice = choose_device(devices, all_suitable, "");
   EXPECT_EQ(choice.index, 1u);
   EXPECT_EQ(choice.reason, "discrete GPU with the most memory");
 }

@@ -5,6 +5,7 @@
 
 #include "base/status.h"
 #include "spec/registry.h"
+#include "unit/proposals.h"
 
 namespace skipstone::spec {
 namespace {
@@ -31,31 +32,31 @@ std::string refusal(const std::string& specification, const ModelFacts& model) {
 TEST(Exit, DraftsWithTheFirstLayers) {
   const auto drafter = attached("exit:9,k=4", trained);
   const Proposal proposal = drafter->propose({});
-  ASSERT_TRUE(proposal.plan.has_value());
-  EXPECT_EQ(proposal.plan->print(18), "layers:0-8");
-  EXPECT_EQ(proposal.plan->whole_prefix(), 9u);
-  EXPECT_EQ(proposal.length, 4u);
-  EXPECT_TRUE(proposal.keep_prefix);
-  EXPECT_EQ(drafter->plan_text(), "layers:0-8");
-  EXPECT_EQ(drafter->skipped_sublayers(), 18u);
-  EXPECT_FALSE(drafter->wants_attention_cosine());
-  EXPECT_FALSE(attached("exit:9,reuse=0", trained)->propose({}).keep_prefix);
+  const LayerPass pass = test::layers_of(proposal);
+  EXPECT_EQ(pass.plan.print(18), "layers:0-8");
+  EXPECT_EQ(pass.plan.whole_prefix(), 9u);
+  EXPECT_TRUE(pass.keep_prefix);
+  EXPECT_EQ(test::passes_of(proposal).length, 4u);
+  EXPECT_EQ(drafter->report().plan, "layers:0-8");
+  EXPECT_EQ(drafter->report().skipped_sublayers, 18u);
+  EXPECT_FALSE(drafter->traits().attention_cosine);
+  EXPECT_FALSE(test::layers_of(attached("exit:9,reuse=0", trained)->propose({})).keep_prefix);
 }
 
 TEST(Exit, TakesTheLayerThatTheModelWasTrainedFor) {
-  EXPECT_EQ(attached("exit", trained)->plan_text(), "layers:0-5");
-  EXPECT_EQ(attached("exit:k=3", trained)->plan_text(), "layers:0-5");
-  EXPECT_EQ(attached("exit:3", trained)->plan_text(), "layers:0-2");
-  EXPECT_EQ(attached("exit:3", untrained)->plan_text(), "layers:0-2");
+  EXPECT_EQ(attached("exit", trained)->report().plan, "layers:0-5");
+  EXPECT_EQ(attached("exit:k=3", trained)->report().plan, "layers:0-5");
+  EXPECT_EQ(attached("exit:3", trained)->report().plan, "layers:0-2");
+  EXPECT_EQ(attached("exit:3", untrained)->report().plan, "layers:0-2");
 }
 
 TEST(Exit, DraftsAFixedNumberUnlessAThresholdIsGiven) {
   const auto fixed = attached("exit:k=3", trained);
-  EXPECT_EQ(fixed->propose({}).length, 3u);
-  EXPECT_EQ(fixed->propose({}).least_probability, 0.0);
+  EXPECT_EQ(test::passes_of(fixed->propose({})).length, 3u);
+  EXPECT_EQ(test::passes_of(fixed->propose({})).least_probability, 0.0);
   fixed->observe({3, 0, 3, {}, {}});
-  EXPECT_EQ(fixed->propose({}).least_probability, 0.0);
-  EXPECT_EQ(attached("exit:k=3,gamma=0.4", trained)->propose({}).least_probability, 0.4);
+  EXPECT_EQ(test::passes_of(fixed->propose({})).least_probability, 0.0);
+  EXPECT_EQ(test::passes_of(attached("exit:k=3,gamma=0.4", trained)->propose({})).least_probability, 0.4);
 }
 
 TEST(Exit, RefusesLayersThatAreNoExit) {

@@ -6,14 +6,14 @@
 #include "spec/corpus.h"
 #include "spec/loop.h"
 #include "spec/registry.h"
-#include "unit/fake_executor.h"
+#include "unit/fake_sequence.h"
 
 namespace skipstone::spec {
 namespace {
 
 using test::decode_plainly;
-using test::FakeExecutor;
 using test::FakeModel;
+using test::FakeSequence;
 using Text = std::vector<Token>;
 
 constexpr std::uint32_t length = 300;
@@ -29,8 +29,8 @@ FakeModel forgetful_model(std::uint64_t seed) {
 }
 
 Outcome generate_with(const FakeModel& model, Drafter& drafter) {
-  FakeExecutor executor(model, 400, 32);
-  return generate(executor, drafter, prompt, {length, {}}, {});
+  FakeSequence sequence(model, 400, 32);
+  return generate(sequence, drafter, prompt, {length, {}}, {});
 }
 
 TEST(FreeDrafters, AreAcceptedWhereTheTextRepeatsItself) {

@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "spec/drafters/lookahead.h"
 #include "spec/registry.h"
+#include "unit/proposals.h"
 
 namespace skipstone::spec {
 namespace {
@@ -53,9 +54,9 @@ int rounds_for(Drafter& drafter, const Model& model, std::size_t length) {
   drafter.begin({}, 12);
   int rounds = 0;
   for (; text.size() < length; ++rounds) {
-    Proposal proposal = drafter.propose(text);
-    proposal.tree.set_pending(text.back());
-    const Pass pass(model, text, proposal.tree);
+    TokenTree tree = test::tree_of(drafter.propose(text));
+    tree.set_pending(text.back());
+    const Pass pass(model, text, tree);
     const Text emitted = pass.emitted();
     text.insert(text.end(), emitted.begin(), emitted.end());
     drafter.observe(pass.result());

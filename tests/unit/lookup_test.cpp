@@ -9,6 +9,7 @@
 #include "spec/drafters/copy.h"
 #include "spec/registry.h"
 #include "unit/naive_text.h"
+#include "unit/proposals.h"
 
 namespace skipstone::spec {
 namespace {
@@ -19,8 +20,9 @@ using test::repetitive_text;
 using Text = std::vector<Token>;
 
 Text drafts_of(const Proposal& proposal) {
-  EXPECT_TRUE(proposal.tree.is_chain());
-  return {proposal.tree.tokens().begin() + 1, proposal.tree.tokens().end()};
+  const TokenTree tree = test::tree_of(proposal);
+  EXPECT_TRUE(tree.is_chain());
+  return {tree.tokens().begin() + 1, tree.tokens().end()};
 }
 
 /// Every length from the longest down, every place from the last back.

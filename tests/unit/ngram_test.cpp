@@ -10,7 +10,7 @@
 #include "base/status.h"
 #include "spec/loop.h"
 #include "spec/registry.h"
-#include "unit/fake_executor.h"
+#include "unit/fake_sequence.h"
 #include "unit/naive_text.h"
 
 namespace skipstone::spec {
@@ -172,8 +172,8 @@ TEST(Ngram, IsPlainDecodingInEveryForm) {
       const std::set<Token> ends = seed % 5 == 0 ? std::set<Token>{3} : std::set<Token>{};
       const std::uint32_t context = seed % 4 == 0 ? 60 : 200;
       for (const std::uint32_t most : {1u, 2u, 7u, 120u}) {
-        test::FakeExecutor executor(model, context, 32);
-        const Outcome outcome = generate(executor, *drafter, Text{0, 1, 2}, test::limits_of(most, ends), {});
+        test::FakeSequence sequence(model, context, 32);
+        const Outcome outcome = generate(sequence, *drafter, Text{0, 1, 2}, test::limits_of(most, ends), {});
         const test::Expected expected = test::decode_plainly(model, {0, 1, 2}, context, most, ends, 0);
         ASSERT_EQ(outcome.tokens, expected.tokens) << specification << ", seed " << seed << ", " << most;
         ASSERT_EQ(outcome.stop, expected.stop) << specification << ", seed " << seed << ", " << most;
@@ -192,8 +192,8 @@ TEST(Ngram, CountsWhatWasAcceptedOfEachStrategy) {
     ModelFacts facts;
     facts.bigrams = [] { return std::make_shared<const Bigrams>(circle(5)); };
     const auto drafter = make_drafter(specification, facts);
-    test::FakeExecutor executor(model, 400, 32);
-    const Stats stats = generate(executor, *drafter, Text{0, 1, 2}, {300, {}}, {}).stats;
+    test::FakeSequence sequence(model, 400, 32);
+    const Stats stats = generate(sequence, *drafter, Text{0, 1, 2}, {300, {}}, {}).stats;
     ASSERT_EQ(stats.by_strategy.size(), 2u);
     EXPECT_EQ(stats.by_strategy[0].name, "context");
     EXPECT_EQ(stats.by_strategy[1].name, "bigram");

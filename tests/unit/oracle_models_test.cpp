@@ -45,7 +45,7 @@ Tokens generate(const ref::Model& model, const Tokens& prompt, std::size_t count
 /// The oracle's choice after the prompt and after each of `tokens`, in one pass. Where every choice is the next token, greedy generation
 /// gives exactly these tokens, because a row does not depend on how a text is cut (Oracle.ChunksGiveTheBitsOfOneCall).
 struct Follow {
-  std::vector<ref::Choice> choices;
+  std::vector<ref::Argmax> choices;
   std::vector<double> attention_cosine;  // mean over the prompt, by layer
 };
 

@@ -45,7 +45,8 @@ TEST(OracleOperations, SumsKeepWhatFloatsWouldLose) {
 TEST(OracleOperations, MatvecExpandsBlocks) {
   Floats weights(2 * 64), x(64, 1.0f), y(2);
   for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<float>(static_cast<int>(i % 64) - 32) / 8.0f;
-  for (const gguf::Type type : {gguf::Type::f16, gguf::Type::bf16, gguf::Type::q8_0, gguf::Type::q4_0, gguf::Type::q5_1, gguf::Type::iq4_nl}) {
+  for (const gguf::Type type :
+       {gguf::Type::f16, gguf::Type::bf16, gguf::Type::q8_0, gguf::Type::q4_0, gguf::Type::q5_1, gguf::Type::iq4_nl}) {
     std::vector<std::byte> bytes(2 * gguf::row_bytes(type, 64));
     Floats expanded(weights.size());
     gguf::quantize(type, weights, bytes);
@@ -164,11 +165,11 @@ TEST(OracleOperations, Cosine) {
 }
 
 TEST(OracleOperations, ArgmaxTakesTheFirstOfEquals) {
-  const ref::Choice tie = ref::argmax(Floats{1, 3, 2, 3});
+  const ref::Argmax tie = ref::argmax(Floats{1, 3, 2, 3});
   EXPECT_EQ(tie.token, 1);
   EXPECT_EQ(tie.margin, 0.0f);
   EXPECT_FLOAT_EQ(tie.probability, static_cast<float>(1.0 / (2.0 + std::exp(-1.0) + std::exp(-2.0))));
-  const ref::Choice falling = ref::argmax(Floats{5, 4.5f, 1});
+  const ref::Argmax falling = ref::argmax(Floats{5, 4.5f, 1});
   EXPECT_EQ(falling.token, 0);
   EXPECT_EQ(falling.margin, 0.5f);
   EXPECT_EQ(ref::argmax(Floats{1, 4.5f, 5}).margin, 0.5f);

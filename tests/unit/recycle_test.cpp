@@ -8,7 +8,8 @@
 
 #include "spec/loop.h"
 #include "spec/registry.h"
-#include "unit/fake_executor.h"
+#include "unit/fake_sequence.h"
+#include "unit/proposals.h"
 
 namespace skipstone::spec {
 namespace {
@@ -51,12 +52,12 @@ TEST(RecycleTemplate, IsATreeOfFallingShares) {
 TEST(Recycle, DraftsWhatTheModelFoundLikely) {
   const auto drafter = make_drafter("recycle:k=2,n=4");
   drafter->begin({}, 12);
-  EXPECT_EQ(drafter->propose(Text{5}).tree.drafts(), 0u);
+  EXPECT_EQ(test::tree_of(drafter->propose(Text{5})).drafts(), 0u);
   TokenTree verified = TokenTree::chain(5, Text{6});
   const Text top = {6, 7, 8, 9};
   const std::array<std::uint32_t, 2> path = {0, 1};
   drafter->observe({.drafted = 1, .accepted = 1, .limit = 1, .tree = verified, .path = path, .top = top});
-  const TokenTree tree = drafter->propose(Text{5, 6, 5}).tree;
+  const TokenTree tree = test::tree_of(drafter->propose(Text{5, 6, 5}));
   // 6, then 8 behind it (0.55 * 0.55), behind which nothing is known, then 7 (0.15).
   EXPECT_EQ(copy(tree.tokens()), (Text{5, 6, 8, 7}));
   EXPECT_EQ(std::vector<std::uint32_t>(tree.parents().begin(), tree.parents().end()), (std::vector<std::uint32_t>{0, 0, 1, 0}));
@@ -73,8 +74,8 @@ TEST(Recycle, IsPlainDecodingAndGetsBetter) {
       if (seed % 2 == 0) model.sampling.temperature = 0.7f;
       const auto drafter = make_drafter(specification, {.layers = 12});
       for (const std::uint32_t most : {1u, 3u, 120u}) {
-        test::FakeExecutor executor(model, 200, 32);
-        const Outcome outcome = generate(executor, *drafter, Text{0, 1, 2}, {most, {}}, {});
+        test::FakeSequence sequence(model, 200, 32);
+        const Outcome outcome = generate(sequence, *drafter, Text{0, 1, 2}, {most, {}}, {});
         ASSERT_EQ(outcome.tokens, test::decode_plainly(model, {0, 1, 2}, 200, most, {}, 0).tokens) << specification << ", seed " << seed;
         accepted += outcome.stats.accepted;
         if (std::string(specification).find('+') != std::string::npos || outcome.stats.drafted == 0) continue;

@@ -9,6 +9,7 @@
 #include "spec/registry.h"
 #include "spec/search/journal.h"
 #include "spec/search/profile.h"
+#include "unit/proposals.h"
 
 namespace skipstone::spec::search {
 namespace {
@@ -79,18 +80,19 @@ TEST(Profile, IsWhatTheSkipDrafterTakes) {
   const ModelFacts model{.layers = 12, .exit_layer = 0, .fingerprint = "0123456789abcdef"};
   const auto drafter = make_drafter("skip:" + path);
   drafter->attach(model);
-  const Proposal proposal = drafter->propose({});
-  EXPECT_EQ(proposal.plan->print(12), "attn:3,5-7;mlp:9");
+  const PassProposal proposal = test::passes_of(drafter->propose({}));
+  const auto& pass = std::get<LayerPass>(proposal.pass);
+  EXPECT_EQ(pass.plan.print(12), "attn:3,5-7;mlp:9");
   EXPECT_EQ(proposal.length, 5u);
   EXPECT_EQ(proposal.least_probability, 0.35);
-  EXPECT_FALSE(proposal.keep_prefix);
-  EXPECT_EQ(drafter->plan_text(), "attn:3,5-7;mlp:9");
+  EXPECT_FALSE(pass.keep_prefix);
+  EXPECT_EQ(drafter->report().plan, "attn:3,5-7;mlp:9");
 
   const auto changed = make_drafter("skip:" + path + ",k=2,gamma=0.5,reuse=1");
   changed->attach(model);
-  EXPECT_EQ(changed->propose({}).length, 2u);
-  EXPECT_EQ(changed->propose({}).least_probability, 0.5);
-  EXPECT_TRUE(changed->propose({}).keep_prefix);
+  EXPECT_EQ(test::passes_of(changed->propose({})).length, 2u);
+  EXPECT_EQ(test::passes_of(changed->propose({})).least_probability, 0.5);
+  EXPECT_TRUE(test::layers_of(changed->propose({})).keep_prefix);
 
   const auto other =
       failure_of([&] { make_drafter("skip:" + path)->attach({.layers = 12, .exit_layer = 0, .fingerprint = "fedcba9876543210"}); });

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "fake_executor.h"
+#include "fake_sequence.h"
 #include "spec/registry.h"
 #include "spec/search/round_model.h"
 
@@ -66,10 +66,10 @@ TEST(Play, IsWhatTheLoopDoes) {
     trace.push_back({draft.token == text[i + 1], 1.0f});
   }
   for (const std::uint32_t k : {1u, 3u, 6u}) {
-    test::FakeExecutor executor(model, 500, 16);
+    test::FakeSequence sequence(model, 500, 16);
     const auto drafter = make_drafter("skip:mlp:5,gamma=0,adaptive=0,k=" + std::to_string(k));
     drafter->attach({.layers = layers});
-    const Stats stats = generate(executor, *drafter, prompt, {.max_tokens = 401, .ends_generation = {}}, {}).stats;
+    const Stats stats = generate(sequence, *drafter, prompt, {.max_tokens = 401, .ends_generation = {}}, {}).stats;
     const Expected expected = play(std::vector<Trace>{trace}, {k, true, {.gamma = 0, .adaptive = false}},
                                    SetCosts(costs(), LayerPlan::parse("mlp:5", layers), layers, true));
     EXPECT_NEAR(expected.acceptance, stats.acceptance(), 1e-12) << k;

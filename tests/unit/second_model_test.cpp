@@ -6,6 +6,7 @@
 #include "fixtures/failure.h"
 #include "spec/drafters/window.h"
 #include "spec/registry.h"
+#include "unit/proposals.h"
 
 namespace skipstone::spec {
 namespace {
@@ -26,14 +27,12 @@ TEST(ModelDrafter, LoadsItsFileAndDraftsWithIt) {
   const auto drafter = make_drafter("model:a,b.gguf,k=4,gamma=0.25", facts);
   EXPECT_EQ(asked, "a,b.gguf");
   drafter->begin({}, 2);
-  const Proposal proposal = drafter->propose({});
-  EXPECT_EQ(proposal.model, 3u);
+  const PassProposal proposal = test::passes_of(drafter->propose({}));
+  EXPECT_EQ(std::get<SecondModel>(proposal.pass), SecondModel{3});
   EXPECT_EQ(proposal.length, 4u);
   EXPECT_EQ(proposal.least_probability, 0.25);
-  EXPECT_TRUE(proposal.drafts_by_passes());
-  EXPECT_FALSE(proposal.plan || proposal.window);
   drafter->observe({4, 0, 4});  // nothing accepted: a step up
-  EXPECT_GT(drafter->propose({}).least_probability, 0.25);
+  EXPECT_GT(test::passes_of(drafter->propose({})).least_probability, 0.25);
 }
 
 TEST(ModelDrafter, RefusesWhatCannotBe) {
@@ -61,14 +60,15 @@ TEST(WindowDrafter, DraftsOnceTheTextIsLongerThanItsWindow) {
   std::vector<Token> text(100);
   const auto drafter = make_drafter("window:3,20,k=6");
   drafter->begin({}, 2);
-  EXPECT_FALSE(drafter->propose(std::span(text).first(23)).drafts_by_passes());  // the pending token sees 23 keys, itself among them
-  const Proposal proposal = drafter->propose(std::span(text).first(24));
-  EXPECT_EQ(proposal.window, (exec::KeyWindow{3, 20}));
+  EXPECT_FALSE(proposes_something(drafter->propose(std::span(text).first(23))));  // the pending token sees 23 keys, itself among them
+  const PassProposal proposal = test::passes_of(drafter->propose(std::span(text).first(24)));
+  const auto window_of = [](const PassProposal& drafts) { return std::get<exec::KeyWindow>(drafts.pass); };
+  EXPECT_EQ(window_of(proposal), (exec::KeyWindow{3, 20}));
   EXPECT_EQ(proposal.length, 6u);
-  EXPECT_EQ(make_drafter("window")->propose(text).window, std::nullopt);
+  EXPECT_FALSE(proposes_something(make_drafter("window")->propose(text)));
   text.resize(300);
-  EXPECT_EQ(make_drafter("window")->propose(text).window, (exec::KeyWindow{4, 252}));
-  EXPECT_EQ(make_drafter("window:0,1")->propose(text).window, (exec::KeyWindow{0, 1}));
+  EXPECT_EQ(window_of(test::passes_of(make_drafter("window")->propose(text))), (exec::KeyWindow{4, 252}));
+  EXPECT_EQ(window_of(test::passes_of(make_drafter("window:0,1")->propose(text))), (exec::KeyWindow{0, 1}));
 }
 
 TEST(WindowDrafter, RefusesWindowsThatCannotBe) {

@@ -52,7 +52,7 @@ TEST(Sequential, ChecksTheLayersThatItIsToldOrThatTheModelWasTrainedFor) {
   const auto checks = [](const std::string& specification, const ModelFacts& model) {
     const auto drafter = make_drafter(specification);
     drafter->attach(model);
-    return drafter->propose(Tokens{1, 2, 1}).early_exit->checks;
+    return std::get<EarlyExitRequest>(drafter->propose(Tokens{1, 2, 1})).checks;
   };
   EXPECT_EQ(checks("sequential", {20, 7, {}}), (std::vector<std::uint32_t>{7, 13, 16}));
   EXPECT_EQ(checks("sequential", {20, 0, {}}), (std::vector<std::uint32_t>{10, 15, 17}));

@@ -7,6 +7,7 @@
 #include "fixtures/temporary_directory.h"
 #include "spec/registry.h"
 #include "spec/search/profile.h"
+#include "unit/proposals.h"
 
 namespace skipstone::spec {
 namespace {
@@ -22,21 +23,21 @@ std::unique_ptr<Drafter> attached(const std::string& specification) {
 
 TEST(Skip, DraftsWithoutTheSublayersThatItIsGiven) {
   const auto drafter = attached("skip:attn:3,5-7;mlp:9,k=4,gamma=0.5");
-  const Proposal proposal = drafter->propose({});
-  ASSERT_TRUE(proposal.plan.has_value());
-  EXPECT_EQ(proposal.plan->print(12), "attn:3,5-7;mlp:9");
-  EXPECT_EQ(proposal.plan->whole_prefix(), 3u);
+  const PassProposal proposal = test::passes_of(drafter->propose({}));
+  const exec::LayerPlan& plan = std::get<LayerPass>(proposal.pass).plan;
+  EXPECT_EQ(plan.print(12), "attn:3,5-7;mlp:9");
+  EXPECT_EQ(plan.whole_prefix(), 3u);
   EXPECT_EQ(proposal.length, 4u);
-  EXPECT_EQ(drafter->skipped_sublayers(), 5u);
-  EXPECT_FALSE(drafter->wants_attention_cosine());
+  EXPECT_EQ(drafter->report().skipped_sublayers, 5u);
+  EXPECT_FALSE(drafter->traits().attention_cosine);
   EXPECT_EQ(proposal.least_probability, 0.5);
 }
 
 TEST(Skip, ThresholdFollowsTheAcceptanceRateUnlessStatic) {
   const auto moving = attached("skip:mlp:9,gamma=0.5,eps=0.5,b2=0"), fixed = attached("skip:mlp:9,gamma=0.5,eps=0.5,b2=0,adaptive=0");
   for (Drafter* drafter : {moving.get(), fixed.get()}) drafter->observe({4, 0, 12, {}, {}});
-  EXPECT_EQ(moving->propose({}).least_probability, 1.0);
-  EXPECT_EQ(fixed->propose({}).least_probability, 0.5);
+  EXPECT_EQ(test::passes_of(moving->propose({})).least_probability, 1.0);
+  EXPECT_EQ(test::passes_of(fixed->propose({})).least_probability, 0.5);
 }
 
 TEST(Skip, TakesTheProfileBesideTheModelWhereNoSetIsNamed) {
@@ -55,14 +56,15 @@ TEST(Skip, TakesTheProfileBesideTheModelWhereNoSetIsNamed) {
     auto drafter = make_drafter(specification);
     drafter->attach(facts);
     drafter->begin({}, facts.layers);
-    return drafter->propose({});
+    return test::passes_of(drafter->propose({}));
   };
-  EXPECT_EQ(proposal_of("skip").plan->print(12), "attn:5;mlp:7");
+  const auto plan_of = [](const PassProposal& proposal) { return std::get<LayerPass>(proposal.pass).plan; };
+  EXPECT_EQ(plan_of(proposal_of("skip")).print(12), "attn:5;mlp:7");
   EXPECT_EQ(proposal_of("skip").length, 3u);
   EXPECT_EQ(proposal_of("skip").least_probability, 0.25);
   EXPECT_EQ(proposal_of("skip:k=5").length, 5u) << "options stand before the profile's constants";
   EXPECT_EQ(proposal_of("skip:k=5").least_probability, 0.25);
-  EXPECT_EQ(proposal_of("skip:attn:3").plan->print(12), "attn:3") << "a set that is named stands before the profile";
+  EXPECT_EQ(plan_of(proposal_of("skip:attn:3")).print(12), "attn:3") << "a set that is named stands before the profile";
   facts.fingerprint = "another";
   EXPECT_THROW(proposal_of("skip"), Error);
 }

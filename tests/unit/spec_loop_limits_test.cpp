@@ -9,15 +9,15 @@
 #include "base/status.h"
 #include "spec/loop.h"
 #include "spec/registry.h"
-#include "unit/fake_executor.h"
+#include "unit/fake_sequence.h"
 #include "unit/token_drafter.h"
 
 namespace skipstone::spec {
 namespace {
 
 using test::decode_plainly;
-using test::FakeExecutor;
 using test::FakeModel;
+using test::FakeSequence;
 using test::limits_of;
 using test::TokenDrafter;
 
@@ -33,10 +33,10 @@ std::pair<FakeModel, std::vector<Token>> distinct_text(std::size_t length) {
 
 TEST(Generate, CountsRoundsAndPositionsExactly) {
   const auto [model, text] = distinct_text(11);
-  FakeExecutor executor(model, 100, 16);
+  FakeSequence sequence(model, 100, 16);
   TokenDrafter drafter(model, 4, 1.0);
   const std::vector<Token> prompt = {1};
-  const Outcome outcome = generate(executor, drafter, prompt, limits_of(13), {});
+  const Outcome outcome = generate(sequence, drafter, prompt, limits_of(13), {});
   EXPECT_EQ(outcome.tokens.size(), 13u);
   // 1 of the prompt's pass, then 5 and 5, then 2: the last round has room for one draft only.
   EXPECT_EQ(outcome.stats.rounds, 3u);
@@ -50,15 +50,15 @@ TEST(Generate, CountsRoundsAndPositionsExactly) {
   EXPECT_DOUBLE_EQ(outcome.stats.tokens_per_round(), 13.0 / 3);
   EXPECT_EQ(outcome.stats.drafter, "tokens");
   EXPECT_EQ(outcome.stats.sublayers, 24u);
-  EXPECT_EQ(executor.verifications, 3u);
+  EXPECT_EQ(sequence.verifications, 3u);
 }
 
 TEST(Generate, ARejectedDraftIsCountedAndTheRestIsNotEmitted) {
   FakeModel model;
-  FakeExecutor executor(model, 100, 16);
+  FakeSequence sequence(model, 100, 16);
   TokenDrafter drafter(model, 3, 0.0);  // always wrong
   const std::vector<Token> prompt = {3, 4};
-  const Outcome outcome = generate(executor, drafter, prompt, limits_of(6), {});
+  const Outcome outcome = generate(sequence, drafter, prompt, limits_of(6), {});
   EXPECT_EQ(outcome.tokens, decode_plainly(model, prompt, 100, 6, {}, 0).tokens);
   EXPECT_EQ(outcome.stats.rounds, 5u);
   EXPECT_EQ(outcome.stats.accepted, 0u);
@@ -70,27 +70,27 @@ TEST(Generate, EndsInTheMiddleOfAnAcceptedRunAndDraftsNoFurther) {
   FakeModel model = perfect;
   model.agreement = 1.0;
   const std::set<Token> ends = {text[4]};
-  FakeExecutor executor(model, 100, 16);
+  FakeSequence sequence(model, 100, 16);
   const auto drafter = make_drafter("asd:k=8,gamma=0,adaptive=0");
   const std::vector<Token> prompt = {1};
-  const Outcome outcome = generate(executor, *drafter, prompt, limits_of(50, ends), {});
+  const Outcome outcome = generate(sequence, *drafter, prompt, limits_of(50, ends), {});
   EXPECT_EQ(outcome.stop, StopReason::end_token);
   EXPECT_EQ(outcome.tokens, std::vector<Token>(text.begin(), text.begin() + 4));
-  EXPECT_EQ(executor.draft_calls, 4u);  // text[1] to text[4]; the end token is kept, and nothing is drafted after it
+  EXPECT_EQ(sequence.draft_calls, 4u);  // text[1] to text[4]; the end token is kept, and nothing is drafted after it
   EXPECT_EQ(outcome.stats.rounds, 1u);
   EXPECT_EQ(outcome.stats.drafted, 4u);
   EXPECT_EQ(outcome.stats.accepted, 4u);
-  EXPECT_EQ(executor.committed(), 4u);  // the prompt and text[0..2]; text[3] is pending
-  EXPECT_EQ(outcome.stats.plan, drafter->plan_text());
+  EXPECT_EQ(sequence.committed(), 4u);  // the prompt and text[0..2]; text[3] is pending
+  EXPECT_EQ(outcome.stats.plan, drafter->report().plan);
   EXPECT_GT(outcome.stats.skipped_sublayers, 0u);
 }
 
 TEST(Generate, TokensProposedBehindAnEndTokenAreDropped) {
   const auto [model, text] = distinct_text(10);
-  FakeExecutor executor(model, 100, 16);
+  FakeSequence sequence(model, 100, 16);
   TokenDrafter drafter(model, 8, 1.0);
   const std::vector<Token> prompt = {1};
-  const Outcome outcome = generate(executor, drafter, prompt, limits_of(50, {text[3]}), {});
+  const Outcome outcome = generate(sequence, drafter, prompt, limits_of(50, {text[3]}), {});
   EXPECT_EQ(outcome.stop, StopReason::end_token);
   EXPECT_EQ(outcome.tokens, std::vector<Token>(text.begin(), text.begin() + 3));
   EXPECT_EQ(drafter.rounds, (std::vector<std::pair<std::uint32_t, std::uint32_t>>{{3, 3}}));
@@ -100,12 +100,12 @@ TEST(Generate, NothingIsDraftedThatCouldNotBeEmitted) {
   FakeModel model;
   model.agreement = 1.0;
   const auto calls = [&](std::uint32_t context, std::uint32_t max_rows, std::uint32_t max_tokens) {
-    FakeExecutor executor(model, context, max_rows);
+    FakeSequence sequence(model, context, max_rows);
     const auto drafter = make_drafter("asd:gamma=0,adaptive=0");
     const std::vector<Token> prompt = {1, 2, 3};
-    const Outcome outcome = generate(executor, *drafter, prompt, limits_of(max_tokens), {});
+    const Outcome outcome = generate(sequence, *drafter, prompt, limits_of(max_tokens), {});
     EXPECT_EQ(outcome.tokens, decode_plainly(model, prompt, context, max_tokens, {}, 0).tokens);
-    return executor.draft_calls;
+    return sequence.draft_calls;
   };
   EXPECT_EQ(calls(100, 16, 1), 0u);  // prefill's own token
   EXPECT_EQ(calls(100, 16, 2), 0u);
@@ -121,53 +121,51 @@ TEST(Generate, TheContextCountsEveryToken) {
   const std::vector<Token> prompt = {1, 2, 3};
   const auto drafter = make_drafter("none");
   for (std::uint32_t context = 3; context < 8; ++context) {
-    FakeExecutor executor(model, context, 4);
-    const Outcome outcome = generate(executor, *drafter, prompt, limits_of(50), {});
+    FakeSequence sequence(model, context, 4);
+    const Outcome outcome = generate(sequence, *drafter, prompt, limits_of(50), {});
     EXPECT_EQ(outcome.tokens.size(), context - 3);
     EXPECT_EQ(outcome.stop, StopReason::context_full);
   }
-  FakeExecutor small(model, 2, 4);
+  FakeSequence small(model, 2, 4);
   EXPECT_THROW(generate(small, *drafter, prompt, limits_of(5), {}), Error);
 }
 
 TEST(Generate, NoTokensAreAskedForAndNoneAreNew) {
   FakeModel model;
-  FakeExecutor executor(model, 10, 4);
+  FakeSequence sequence(model, 10, 4);
   TokenDrafter drafter(model, 2, 1.0);
   const std::vector<Token> prompt = {1, 2, 3};
-  const Outcome nothing = generate(executor, drafter, prompt, limits_of(0), {});
+  const Outcome nothing = generate(sequence, drafter, prompt, limits_of(0), {});
   EXPECT_TRUE(nothing.tokens.empty());
   EXPECT_EQ(nothing.stop, StopReason::max_tokens);
-  EXPECT_EQ(executor.committed(), 0u);
+  EXPECT_EQ(sequence.committed(), 0u);
   EXPECT_EQ(nothing.stats.acceptance(), 0.0);
   EXPECT_EQ(nothing.stats.tokens_per_round(), 0.0);
   const std::set<Token> ends = {model.target(prompt).token};
-  const Outcome ended = generate(executor, drafter, prompt, limits_of(5, ends), {});
+  const Outcome ended = generate(sequence, drafter, prompt, limits_of(5, ends), {});
   EXPECT_EQ(ended.stop, StopReason::end_token);
-  EXPECT_EQ(executor.committed(), 3u);
+  EXPECT_EQ(sequence.committed(), 3u);
   EXPECT_EQ(drafter.prompts, 1);
-  EXPECT_THROW(generate(executor, drafter, prompt, limits_of(5), {}), Error);  // all of it is read already
-  EXPECT_THROW(generate(executor, drafter, {}, limits_of(5), {}), Error);
+  EXPECT_THROW(generate(sequence, drafter, prompt, limits_of(5), {}), Error);  // all of it is read already
+  EXPECT_THROW(generate(sequence, drafter, {}, limits_of(5), {}), Error);
 }
 
 TEST(Generate, AModelThatGivesNoNumberIsAnError) {
-  class Broken final : public Executor {
+  class Broken final : public Sequence {
    public:
-    std::uint32_t layers() const override { return 2; }
-    std::uint32_t context() const override { return 10; }
-    std::uint32_t max_rows() const override { return 2; }
+    SequenceLimits limits() const override { return {.layers = 2, .context = 10, .rows = 2}; }
     std::uint32_t committed() const override { return 0; }
     Prefilled prefill(std::span<const Token>, bool) override { return {}; }
-    Choice draft(const exec::LayerPlan&, Token, std::uint32_t, bool) override { return {}; }
-    void verify(const TokenTree&, std::span<Choice>) override {}
+    Choice draft(const DraftPass&, Token, std::uint32_t) override { return {}; }
+    void verify(const TokenTree&, std::uint32_t, Verified&) override {}
     void commit(std::span<const std::uint32_t>) override {}
     void score(const exec::LayerPlan&, std::span<const Token>, std::span<Choice>) override {}
     std::vector<float> attention_cosine(std::uint32_t) override { return {}; }
     void take_back(std::uint32_t) override {}
-  } executor;
+  } sequence;
   const std::vector<Token> prompt = {1};
   try {
-    generate(executor, *make_drafter("none"), prompt, limits_of(3), {});
+    generate(sequence, *make_drafter("none"), prompt, limits_of(3), {});
     FAIL() << "no error";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), Code::internal);

@@ -10,7 +10,7 @@
 #include "spec/corpus.h"
 #include "spec/loop.h"
 #include "spec/registry.h"
-#include "unit/fake_executor.h"
+#include "unit/fake_sequence.h"
 #include "unit/token_drafter.h"
 
 namespace skipstone::spec {
@@ -18,8 +18,8 @@ namespace {
 
 using test::decode_plainly;
 using test::Expected;
-using test::FakeExecutor;
 using test::FakeModel;
+using test::FakeSequence;
 using test::limits_of;
 using test::TokenDrafter;
 
@@ -36,7 +36,7 @@ struct Case {
   std::string drafter;
   std::uint32_t token_drafts = 0;  ///< where drafter is "tokens"
   double skill = 0;
-  std::uint64_t rounds_at_once = 0;  ///< FakeExecutor::rounds_at_once
+  std::uint64_t rounds_at_once = 0;  ///< FakeSequence::rounds_at_once
 
   std::unique_ptr<Drafter> make() const {
     if (drafter == "tokens") return std::make_unique<TokenDrafter>(model, token_drafts, skill);
@@ -147,10 +147,10 @@ void expect_consistent(const Stats& stats, const Outcome& outcome) {
   EXPECT_GE(stats.prompt_seconds, 0.0);
 }
 
-/// One conversation of three turns through one executor and one drafter, every turn against plain decoding.
+/// One conversation of three turns through one sequence and one drafter, every turn against plain decoding.
 void run_conversation(const Case& c, std::mt19937_64& random) {
-  FakeExecutor executor(c.model, c.context, c.max_rows);
-  executor.rounds_at_once = c.rounds_at_once;
+  FakeSequence sequence(c.model, c.context, c.max_rows);
+  sequence.rounds_at_once = c.rounds_at_once;
   const auto drafter = c.make();
   std::vector<Token> text = prompt_of(random, random() % 12 + 1, c.model.vocabulary);
   for (int turn = 0; turn < 3 && text.size() <= c.context; ++turn) {
@@ -158,9 +158,9 @@ void run_conversation(const Case& c, std::mt19937_64& random) {
     const std::size_t cancel_after = random() % 3 == 0 ? random() % 20 + 1 : 0;
     const Expected expected = decode_plainly(c.model, text, c.context, max_tokens, c.ends, cancel_after);
     std::vector<Token> seen;
-    const std::uint32_t before = executor.committed();
+    const std::uint32_t before = sequence.committed();
     std::uint64_t from_drafts = 0;
-    const Outcome outcome = generate(executor, *drafter, text, limits_of(max_tokens, c.ends), [&](const Emitted& emitted) {
+    const Outcome outcome = generate(sequence, *drafter, text, limits_of(max_tokens, c.ends), [&](const Emitted& emitted) {
       seen.push_back(emitted.token);
       if (emitted.drafted) ++from_drafts;
       return seen.size() != cancel_after;
@@ -178,8 +178,8 @@ void run_conversation(const Case& c, std::mt19937_64& random) {
     text.insert(text.end(), seen.begin(), seen.end());
     // The same for every drafter, so that what a session does next cannot depend on it.
     const std::size_t committed = !read ? before : seen.empty() ? text.size() : text.size() - 1;
-    ASSERT_EQ(executor.committed(), committed);
-    ASSERT_EQ(executor.cached(), (std::vector<Token>(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(committed))));
+    ASSERT_EQ(sequence.committed(), committed);
+    ASSERT_EQ(sequence.cached(), (std::vector<Token>(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(committed))));
     const bool needs_token = committed == text.size();
     for (std::uint64_t i = needs_token ? random() % 5 + 1 : random() % 5; i > 0; --i)
       text.push_back(static_cast<Token>(random() % c.model.vocabulary));
@@ -206,10 +206,10 @@ TEST(Generate, ContinuesExactlyAfterAnExceptionAnywhere) {
     SCOPED_TRACE("case " + std::to_string(i) + ": " + c.drafter);
     const std::vector<Token> prompt = prompt_of(random, 5, c.model.vocabulary);
     const Expected expected = decode_plainly(c.model, prompt, c.context, 40, c.ends, 0);
-    FakeExecutor executor(c.model, c.context, c.max_rows);
-    executor.rounds_at_once = c.rounds_at_once;
+    FakeSequence sequence(c.model, c.context, c.max_rows);
+    sequence.rounds_at_once = c.rounds_at_once;
     const auto drafter = c.make();
-    executor.fail_at = random() % 30;
+    sequence.fail_at = random() % 30;
     const std::size_t throw_at = random() % 2 == 0 ? random() % 10 + 1 : 0;
     std::vector<Token> text = prompt, seen;
     const Emit emit = [&](const Emitted& emitted) {
@@ -219,17 +219,17 @@ TEST(Generate, ContinuesExactlyAfterAnExceptionAnywhere) {
       return true;
     };
     StopReason stop = StopReason::cancelled;
-    for (int attempt = 0; attempt < 3; ++attempt) {  // at most one failure of the executor and one of the reader
+    for (int attempt = 0; attempt < 3; ++attempt) {  // at most one failure of the sequence and one of the reader
       try {
-        stop = generate(executor, *drafter, std::vector<Token>(text), limits_of(static_cast<std::uint32_t>(40 - seen.size()), c.ends), emit)
+        stop = generate(sequence, *drafter, std::vector<Token>(text), limits_of(static_cast<std::uint32_t>(40 - seen.size()), c.ends), emit)
                    .stop;
         break;
       } catch (const std::logic_error& error) {
         FAIL() << error.what();
       } catch (const std::runtime_error&) {
         ++failures;
-        ASSERT_LT(executor.committed(), text.size());
-        const std::vector<Token> cached = executor.cached();
+        ASSERT_LT(sequence.committed(), text.size());
+        const std::vector<Token> cached = sequence.cached();
         ASSERT_TRUE(std::equal(cached.begin(), cached.end(), text.begin()));
       }
     }
@@ -260,15 +260,15 @@ TEST(Generate, RoundsAtOnceGiveTheTextAndTheStatisticsOfRoundsByStep) {
     const auto most = static_cast<std::uint32_t>(random() % 60);
     std::string by_step;
     for (const std::uint64_t every : {0u, 1u, 2u}) {
-      FakeExecutor executor(c.model, c.context, c.max_rows);
-      executor.rounds_at_once = every;
+      FakeSequence sequence(c.model, c.context, c.max_rows);
+      sequence.rounds_at_once = every;
       const auto drafter = c.make();
       std::string emitted;
-      const Outcome outcome = generate(executor, *drafter, prompt, limits_of(most, c.ends), [&](const Emitted& e) {
+      const Outcome outcome = generate(sequence, *drafter, prompt, limits_of(most, c.ends), [&](const Emitted& e) {
         emitted += (e.drafted ? " d" : " m") + std::to_string(e.margin);
         return true;
       });
-      const std::string told = facts(outcome) + emitted + " " + std::to_string(executor.committed());
+      const std::string told = facts(outcome) + emitted + " " + std::to_string(sequence.committed());
       if (every == 0) by_step = told;
       EXPECT_EQ(told, by_step) << c.drafter << ", every " << every;
       EXPECT_LE(outcome.stats.device_rounds, outcome.stats.rounds);
@@ -289,10 +289,10 @@ TEST(Generate, SpeculationUnderSamplingUsesOneTextForAllSeeds) {
     const auto expected = decode_plainly(model, prompt, 400, 200, {}, 0).tokens;
     for (const char* specification : {"none", "asd", "asd:k=3", "asd:gamma=0,adaptive=0,k=15", "exit:4", "exit:gamma=0.3,k=15",
                                       "skip:attn:1,4-6;mlp:2,k=5", "lookup", "suffix:alpha=4", "jacobi", "lookahead", "suffix:min=2+asd"}) {
-      FakeExecutor executor(model, 400, 16);
+      FakeSequence sequence(model, 400, 16);
       const auto drafter = make_drafter(specification);
-      drafter->attach({.layers = executor.layers(), .exit_layer = 6});
-      const Outcome outcome = generate(executor, *drafter, prompt, limits_of(200), {});
+      drafter->attach({.layers = sequence.limits().layers, .exit_layer = 6});
+      const Outcome outcome = generate(sequence, *drafter, prompt, limits_of(200), {});
       ASSERT_EQ(outcome.tokens, expected) << specification << " seed " << seed;
       if (std::string(specification) != "none") {
         EXPECT_GT(outcome.stats.drafted, 0u);
@@ -308,14 +308,14 @@ TEST(Generate, RefreshedSkipSetsChangeNoText) {
   for (const char* drafter : {"asd:rule1=0,refresh=25,k=4", "lookup:min=3+asd:rule1=0,refresh=25", "auto:asd:refresh=25", "asd:rule1=0"}) {
     for (const std::uint64_t at_once : {0u, 2u}) {
       const bool refreshes = std::string(drafter).find("refresh") != std::string::npos;
-      FakeExecutor executor(model, 600, 16);
-      executor.rounds_at_once = at_once;
+      FakeSequence sequence(model, 600, 16);
+      sequence.rounds_at_once = at_once;
       const auto made = make_drafter(drafter);
-      made->attach({.layers = executor.layers()});
+      made->attach({.layers = sequence.limits().layers});
       std::vector<Token> history = prompt, text;
       std::uint64_t measured = 0;
       for (int turn = 0; turn < 2; ++turn) {
-        const Outcome outcome = generate(executor, *made, history, limits_of(200), {});
+        const Outcome outcome = generate(sequence, *made, history, limits_of(200), {});
         text.insert(text.end(), outcome.tokens.begin(), outcome.tokens.end());
         history.insert(history.end(), outcome.tokens.begin(), outcome.tokens.end());
         // At tokens 25, 50, ... of the turn, up to a round later each time; the last round's are of no use any more.
@@ -327,20 +327,20 @@ TEST(Generate, RefreshedSkipSetsChangeNoText) {
         measured += outcome.stats.refreshes;
       }
       EXPECT_EQ(text, expected) << drafter;
-      EXPECT_EQ(executor.measured.size(), measured);
+      EXPECT_EQ(sequence.measured.size(), measured);
       // The newest tokens, as many as a pass takes, and none that a turn began with.
-      for (const auto& [committed, tokens] : executor.measured) EXPECT_EQ(tokens, 16u) << committed;
+      for (const auto& [committed, tokens] : sequence.measured) EXPECT_EQ(tokens, 16u) << committed;
     }
   }
 }
 
 TEST(Generate, ARefreshTakesNoTokenOfThePrompt) {
   FakeModel model;
-  FakeExecutor executor(model, 100, 16);
-  const Outcome outcome = generate(executor, *make_drafter("asd:rule1=0,refresh=1"), std::vector<Token>{5, 6, 7}, limits_of(40), {});
+  FakeSequence sequence(model, 100, 16);
+  const Outcome outcome = generate(sequence, *make_drafter("asd:rule1=0,refresh=1"), std::vector<Token>{5, 6, 7}, limits_of(40), {});
   EXPECT_EQ(outcome.stats.refreshes, outcome.stats.rounds - 1) << "after every round but the last";
-  ASSERT_FALSE(executor.measured.empty());
-  for (const auto& [committed, tokens] : executor.measured) EXPECT_EQ(tokens, std::min(committed - 3, 16u));
+  ASSERT_FALSE(sequence.measured.empty());
+  for (const auto& [committed, tokens] : sequence.measured) EXPECT_EQ(tokens, std::min(committed - 3, 16u));
 }
 
 TEST(Generate, TrialsOfPlansChangeNoText) {
@@ -349,20 +349,20 @@ TEST(Generate, TrialsOfPlansChangeNoText) {
   const std::vector<Token> prompt = {5, 6, 7};
   const auto expected = decode_plainly(model, prompt, 600, 500, {}, 0).tokens;
   for (const std::uint64_t at_once : {0u, 2u}) {
-    FakeExecutor executor(model, 600, 16);
-    executor.rounds_at_once = at_once;
+    FakeSequence sequence(model, 600, 16);
+    sequence.rounds_at_once = at_once;
     const auto drafter = make_drafter("skip:attn:3-6;mlp:4-6,gamma=0,k=4,online=0.5");
-    drafter->attach({.layers = executor.layers()});
+    drafter->attach({.layers = sequence.limits().layers});
     std::vector<Token> text;
     std::vector<Token> history = prompt;
     for (int turn = 0; turn < 2; ++turn) {
-      const Outcome outcome = generate(executor, *drafter, history, limits_of(250), {});
+      const Outcome outcome = generate(sequence, *drafter, history, limits_of(250), {});
       text.insert(text.end(), outcome.tokens.begin(), outcome.tokens.end());
       history.insert(history.end(), outcome.tokens.begin(), outcome.tokens.end());
     }
     EXPECT_EQ(text, expected);
-    EXPECT_GE(executor.scores, 2u);
-    EXPECT_EQ(executor.cached(), std::vector<Token>(history.begin(), history.end() - 1));
+    EXPECT_GE(sequence.scores, 2u);
+    EXPECT_EQ(sequence.cached(), std::vector<Token>(history.begin(), history.end() - 1));
   }
 }
 
@@ -371,18 +371,18 @@ TEST(Generate, ATrialThatFailsLeavesTheTextAsItIs) {
   const std::vector<Token> prompt = {5, 6, 7};
   const auto expected = decode_plainly(model, prompt, 600, 200, {}, 0).tokens;
   for (std::uint64_t pass = 20; pass < 120; ++pass) {
-    FakeExecutor executor(model, 600, 16);
-    executor.fail_at = pass;
+    FakeSequence sequence(model, 600, 16);
+    sequence.fail_at = pass;
     const auto drafter = make_drafter("skip:attn:3-6;mlp:4-6,gamma=0,k=4,online=0.5");
-    drafter->attach({.layers = executor.layers()});
+    drafter->attach({.layers = sequence.limits().layers});
     std::vector<Token> history = prompt;
     const auto keep = [&](const Emitted& emitted) {
       history.push_back(emitted.token);
       return true;
     };
-    EXPECT_THROW(generate(executor, *drafter, prompt, limits_of(200), keep), Error);
+    EXPECT_THROW(generate(sequence, *drafter, prompt, limits_of(200), keep), Error);
     const std::size_t had = history.size() - prompt.size();
-    const Outcome rest = generate(executor, *drafter, std::vector<Token>(history), limits_of(static_cast<std::uint32_t>(200 - had)), keep);
+    const Outcome rest = generate(sequence, *drafter, std::vector<Token>(history), limits_of(static_cast<std::uint32_t>(200 - had)), keep);
     EXPECT_EQ(std::vector<Token>(history.begin() + 3, history.end()), expected) << pass;
   }
 }

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "spec/executor.h"
+#include "spec/sequence.h"
 
 namespace skipstone::spec {
 namespace {

@@ -11,6 +11,7 @@
 #include "spec/registry.h"
 #include "spec/suffix_automaton.h"
 #include "unit/naive_text.h"
+#include "unit/proposals.h"
 
 namespace skipstone::spec {
 namespace {
@@ -86,7 +87,7 @@ TEST(ContinuationTree, ByHand) {
   EXPECT_EQ(continuation_tree(text, {}, TextEnd::stops, {8, 2, 0.0}).drafts(), 0u);
 }
 
-std::vector<Text> proposed(Drafter& drafter, const Text& history) { return paths(drafter.propose(history).tree); }
+std::vector<Text> proposed(Drafter& drafter, const Text& history) { return paths(test::tree_of(drafter.propose(history))); }
 
 TEST(Suffix, DraftsWhatFollowedTheLongestMatch) {
   const auto drafter = make_drafter("suffix:alpha=2");

@@ -9,14 +9,14 @@
 #include "base/status.h"
 #include "spec/loop.h"
 #include "spec/registry.h"
-#include "unit/fake_executor.h"
+#include "unit/fake_sequence.h"
 #include "unit/token_drafter.h"
 
 namespace skipstone::spec {
 namespace {
 
-using test::FakeExecutor;
 using test::FakeModel;
+using test::FakeSequence;
 using test::limits_of;
 using test::TokenDrafter;
 
@@ -29,13 +29,13 @@ FakeModel model() {
   return fake;
 }
 
-/// What comes of `drafter` behind a prompt of three tokens; `at_once`: see FakeExecutor::rounds_at_once.
+/// What comes of `drafter` behind a prompt of three tokens; `at_once`: see FakeSequence::rounds_at_once.
 Outcome generate_with(Drafter& drafter, const std::vector<double>& probabilities, std::uint32_t tokens, std::uint64_t at_once = 0) {
-  FakeExecutor fake(model(), context, 32);
+  FakeSequence fake(model(), context, 32);
   fake.rounds_at_once = at_once;
-  SyntheticAcceptance executor(fake, probabilities, vocabulary);
+  SyntheticAcceptance sequence(fake, probabilities, vocabulary);
   const std::vector<Token> prompt = {1, 2, 3};
-  Outcome outcome = generate(executor, drafter, prompt, limits_of(tokens), {});
+  Outcome outcome = generate(sequence, drafter, prompt, limits_of(tokens), {});
   EXPECT_EQ(outcome.tokens.size(), tokens);
   // What is in the cache is the text, whatever was made of acceptance.
   std::vector<Token> text = prompt;
@@ -106,13 +106,9 @@ class Branches final : public Drafter {
  public:
   explicit Branches(bool block) : block_(block) {}
   std::string name() const override { return "branches"; }
-  void begin(const Prefilled&, std::uint32_t) override {}
   Proposal propose(std::span<const Token>) override {
-    Proposal proposal;
-    if (block_) {
-      proposal.block = {{10, 11, 12}, {10, 21}, {30, 31}};
-      return proposal;
-    }
+    if (block_) return BlockProposal{{{10, 11, 12}, {10, 21}, {30, 31}}};
+    TreeProposal proposal;
     const std::uint32_t first = proposal.tree.add(0, 10);
     proposal.tree.add(0, 20);
     const std::uint32_t second = proposal.tree.add(first, 11);
@@ -120,7 +116,6 @@ class Branches final : public Drafter {
     proposal.tree.add(second, 12);
     return proposal;
   }
-  void observe(const RoundResult&) override {}
 
  private:
   bool block_;

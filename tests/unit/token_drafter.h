@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "spec/drafter.h"
-#include "unit/fake_executor.h"
+#include "unit/fake_sequence.h"
 
 namespace skipstone::spec::test {
 
@@ -20,7 +20,7 @@ class TokenDrafter final : public Drafter {
   std::string name() const override { return "tokens"; }
   void begin(const Prefilled&, std::uint32_t) override { ++prompts; }
   Proposal propose(std::span<const Token> history) override {
-    Proposal proposal;
+    TreeProposal proposal;
     std::vector<Token> text(history.begin(), history.end());
     for (std::uint32_t i = 0; i < length_; ++i) {
       const double luck = FakeModel::unit(model_.hash(text) ^ 0x77);

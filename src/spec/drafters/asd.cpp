@@ -12,7 +12,7 @@ class Asd final : public PlanDrafter {
   explicit Asd(const AsdParams& params) : PlanDrafter(params.drafts), params_(params) {}
 
   std::string name() const override { return "asd"; }
-  bool wants_attention_cosine() const override { return params_.cosine; }
+  DrafterTraits traits() const override { return {.attention_cosine = params_.cosine}; }
 
   void begin(const Prefilled& prefilled, std::uint32_t model_layers) override {
     layers_ = model_layers;
@@ -28,9 +28,9 @@ class Asd final : public PlanDrafter {
   bool refresh(std::span<const float> attention_cosine, std::uint64_t generated) override {
     if (!wants_refresh(generated)) return false;
     refreshed_ = generated;
-    const std::string before = plan_text();
+    const std::string before = report().plan;
     set_plan(asd_plan(params_, attention_cosine, layers_), layers_);
-    return plan_text() != before;
+    return report().plan != before;
   }
 
  private:

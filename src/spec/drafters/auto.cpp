@@ -29,7 +29,7 @@ std::unique_ptr<Drafter> make_auto(Options& options) {
       fail(Code::invalid_argument, "drafter auto: '{}' cannot be one of its drafters; no drafts at all is always a choice", name);
     }
     members.push_back(make_drafter(name));
-    if (!members.back()->has_known_costs()) {
+    if (!members.back()->traits().known_costs) {
       fail(Code::invalid_argument,
            "drafter auto: what drafts of '{}' cost is not measured, so it cannot be one of its drafters; a chain "
            "takes it, as in suffix+{}",

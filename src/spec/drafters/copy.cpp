@@ -26,7 +26,7 @@ class Copy final : public Drafter {
   void begin(const Prefilled&, std::uint32_t) override { begun_ = true; }
 
   Proposal propose(std::span<const Token> history) override {
-    if (!place_) return {};
+    if (!place_) return NoDrafts{};
     if (begun_ && history.size() != seen_ + 1) {
       place_->begin();
       seen_ = history.size() - 1;
@@ -34,11 +34,9 @@ class Copy final : public Drafter {
     begun_ = false;
     while (seen_ < history.size()) place_->follow(history.first(++seen_));
     const std::span<const Token> rest = place_->rest();
-    return {.tree = TokenTree::chain(history.back(), rest.first(std::min<std::size_t>(params_.drafts, rest.size()))),
-            .strength = std::min(place_->matched(), most_strength)};
+    return TreeProposal{TokenTree::chain(history.back(), rest.first(std::min<std::size_t>(params_.drafts, rest.size()))),
+                        std::min(place_->matched(), most_strength)};
   }
-
-  void observe(const RoundResult&) override {}
 
  private:
   CopyParams params_;

@@ -59,7 +59,7 @@ class ExitAuto final : public Controller {
       if (layer == 0 || layer >= model.layers) continue;
       ExitParams one = params_;
       one.exit_layer = layer;
-      add(std::make_unique<Exit>(one));
+      members().push_back(std::make_unique<Exit>(one));
     }
     Controller::attach(model);
   }

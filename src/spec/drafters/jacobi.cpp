@@ -21,7 +21,7 @@ class Jacobi final : public Drafter {
   Proposal propose(std::span<const Token> history) override {
     // Any guess will do where there is none; the last token again is right in a loop.
     guesses_.resize(drafts_, guesses_.empty() ? history.back() : guesses_.back());
-    return {.tree = TokenTree::chain(history.back(), guesses_)};
+    return TreeProposal{TokenTree::chain(history.back(), guesses_)};
   }
 
   void observe(const RoundResult& result) override { guesses_ = jacobi_guesses(result); }

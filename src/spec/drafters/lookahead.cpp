@@ -12,7 +12,7 @@ class Lookahead final : public Drafter {
   explicit Lookahead(const LookaheadParams& params) : params_(params), window_(params), pool_(params.candidates) {}
 
   std::string name() const override { return "lookahead"; }
-  bool may_branch() const override { return true; }
+  DrafterTraits traits() const override { return {.branches = true}; }
 
   void begin(const Prefilled&, std::uint32_t) override {
     window_.clear();
@@ -25,7 +25,7 @@ class Lookahead final : public Drafter {
     TokenTree tree(history.back());
     for (const std::vector<Token>& candidate : pool_.behind(history.back())) tree.add_path(0, candidate, most_drafts + 1);
     window_.add_to(tree);
-    return {.tree = std::move(tree)};
+    return TreeProposal{std::move(tree)};
   }
 
   void observe(const RoundResult& result) override {

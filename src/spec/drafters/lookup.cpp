@@ -16,9 +16,8 @@ class Lookup final : public Drafter {
   void begin(const Prefilled&, std::uint32_t) override { text_.begin(); }
   Proposal propose(std::span<const Token> history) override {
     const LookupResult found = lookup(text_.follow(history), params_);
-    return {.tree = TokenTree::chain(history.back(), found.drafts), .strength = std::min(found.match, most_strength)};
+    return TreeProposal{TokenTree::chain(history.back(), found.drafts), std::min(found.match, most_strength)};
   }
-  void observe(const RoundResult&) override {}
 
  private:
   LookupParams params_;

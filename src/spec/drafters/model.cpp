@@ -10,7 +10,7 @@ class Model final : public Drafter {
   explicit Model(const ModelDrafterParams& params) : params_(params), policy_(params.stop) {}
 
   std::string name() const override { return "model"; }
-  bool has_known_costs() const override { return false; }
+  DrafterTraits traits() const override { return {.known_costs = false}; }
 
   void attach(const ModelFacts& model) override {
     if (params_.file.empty()) fail(Code::invalid_argument, "drafter model: which one? write model:FILE.gguf");
@@ -20,9 +20,7 @@ class Model final : public Drafter {
 
   void begin(const Prefilled&, std::uint32_t) override { policy_.begin(); }
 
-  Proposal propose(std::span<const Token>) override {
-    return {.tree = {}, .length = params_.max_drafts, .least_probability = policy_.threshold(), .model = number_};
-  }
+  Proposal propose(std::span<const Token>) override { return PassProposal{SecondModel{number_}, params_.max_drafts, policy_.threshold()}; }
 
   void observe(const RoundResult& result) override { policy_.update(result.drafted, result.accepted, result.drafted >= result.limit); }
 

@@ -19,7 +19,7 @@ class Ngram final : public Drafter {
   explicit Ngram(const NgramParams& params) : params_(params) {}
 
   std::string name() const override { return "ngram"; }
-  bool may_branch() const override { return true; }
+  DrafterTraits traits() const override { return {.branches = true}; }
 
   void attach(const ModelFacts& model) override {
     if (!params_.bigram && !params_.unigram) return;
@@ -39,15 +39,13 @@ class Ngram final : public Drafter {
   Proposal propose(std::span<const Token> history) override {
     const Occurrences& text = text_.follow(history);
     rows_ = ngram_rows(params_, text, bigrams_.get(), unigrams_);
-    Proposal proposal;
     if (params_.block) {
-      for (const NgramRow& row : rows_) proposal.block.push_back(row.tokens);
-    } else {
-      proposal.tree = best_tree(history.back(), rows_, most_drafts);
+      BlockProposal block;
+      for (const NgramRow& row : rows_) block.rows.push_back(row.tokens);
+      return block;
     }
     const bool repeats = !rows_.empty() && rows_.front().strategy == NgramStrategy::context;
-    proposal.strength = repeats ? std::min(latest_match(text), most_strength) : 0;
-    return proposal;
+    return TreeProposal{best_tree(history.back(), rows_, most_drafts), repeats ? std::min(latest_match(text), most_strength) : 0};
   }
 
   void observe(const RoundResult& result) override {
@@ -67,12 +65,12 @@ class Ngram final : public Drafter {
     if (winner != nullptr) counts_[static_cast<std::size_t>(winner->strategy)].add_win(winner->rank, most);
   }
 
-  std::vector<StrategyCounts> strategies() const override {
-    std::vector<StrategyCounts> used;
+  DrafterReport report() const override {
+    DrafterReport report;
     for (const StrategyCounts& counts : counts_) {
-      if (counts.rows > 0) used.push_back(counts);
+      if (counts.rows > 0) report.strategies.push_back(counts);
     }
-    return used;
+    return report;
   }
 
  private:

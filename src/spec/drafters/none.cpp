@@ -6,9 +6,7 @@ namespace {
 class None final : public Drafter {
  public:
   std::string name() const override { return "none"; }
-  void begin(const Prefilled&, std::uint32_t) override {}
-  Proposal propose(std::span<const Token>) override { return {}; }
-  void observe(const RoundResult&) override {}
+  Proposal propose(std::span<const Token>) override { return NoDrafts{}; }
 };
 
 }  // namespace

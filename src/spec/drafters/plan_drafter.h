@@ -23,14 +23,13 @@ class PlanDrafter : public Drafter {
   void begin(const Prefilled&, std::uint32_t) override { policy_.begin(); }
 
   Proposal propose(std::span<const Token>) override {
-    if (skipped_ == 0) return {};  // a draft would cost what it is to save
-    return {TokenTree(), plan_, params_.max_drafts, params_.keep_prefix, policy_.threshold()};
+    if (skipped_ == 0) return NoDrafts{};  // a draft would cost what it is to save
+    return PassProposal{LayerPass{plan_, params_.keep_prefix}, params_.max_drafts, policy_.threshold()};
   }
 
   void observe(const RoundResult& result) override { policy_.update(result.drafted, result.accepted, result.drafted >= result.limit); }
 
-  std::string plan_text() const override { return plan_text_; }
-  std::uint32_t skipped_sublayers() const override { return skipped_; }
+  DrafterReport report() const override { return {plan_text_, skipped_, {}, {}}; }
 
  protected:
   void set_params(const PlanDrafterParams& params) {

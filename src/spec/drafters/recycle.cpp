@@ -16,8 +16,7 @@ class Recycle final : public Drafter {
   Recycle(std::uint32_t width, std::uint32_t drafts) : width_(width), matrix_(width), template_(recycle_template(width, drafts)) {}
 
   std::string name() const override { return "recycle"; }
-  bool may_branch() const override { return true; }
-  std::uint32_t wants_top() const override { return width_; }
+  DrafterTraits traits() const override { return {.top = width_, .branches = true}; }
   void begin(const Prefilled&, std::uint32_t) override {  // the matrix stays: the paper's hot start
     counts_ = {};
     counts_.name = "recycle";
@@ -35,7 +34,7 @@ class Recycle final : public Drafter {
       }
       rows.push_back(row);
     }
-    return {.tree = std::move(tree)};
+    return TreeProposal{std::move(tree)};
   }
 
   void observe(const RoundResult& result) override {
@@ -45,8 +44,10 @@ class Recycle final : public Drafter {
   }
   void watch(const RoundResult& result) override { learn(result); }
 
-  std::vector<StrategyCounts> strategies() const override {
-    return counts_.rows > 0 ? std::vector{counts_} : std::vector<StrategyCounts>();
+  DrafterReport report() const override {
+    DrafterReport report;
+    if (counts_.rows > 0) report.strategies.push_back(counts_);
+    return report;
   }
 
  private:

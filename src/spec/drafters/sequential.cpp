@@ -54,18 +54,13 @@ class Sequential final : public Drafter {
     }
   }
 
-  void begin(const Prefilled&, std::uint32_t) override {}
-
   Proposal propose(std::span<const Token> history) override {
     const NgramGuess guess = guess_by_ngram(history);
-    Proposal proposal;
-    proposal.early_exit = params_.rule;
-    proposal.early_exit->drafted = guess.token;
-    proposal.early_exit->drafted_share = guess.share;
-    return proposal;
+    EarlyExitRequest request = params_.rule;
+    request.drafted = guess.token;
+    request.drafted_share = guess.share;
+    return request;
   }
-
-  void observe(const RoundResult&) override {}
 
  private:
   SequentialParams params_;

@@ -17,7 +17,7 @@ class Suffix final : public Drafter {
   explicit Suffix(const SuffixParams& params) : params_(params) {}
 
   std::string name() const override { return "suffix"; }
-  bool may_branch() const override { return true; }
+  DrafterTraits traits() const override { return {.branches = true}; }
   void attach(const ModelFacts& model) override {
     if (model.corpus) corpus_ = model.corpus();
   }
@@ -32,16 +32,13 @@ class Suffix final : public Drafter {
       if (found.length > own && found.length >= params_.min) {
         const auto places = corpus_->continuations(found, params_.samples);
         if (!places.empty()) {
-          return {.tree = tree(corpus_->tokens(), places, TextEnd::stops, found.length), .strength = std::min(found.length, most_strength)};
+          return TreeProposal{tree(corpus_->tokens(), places, TextEnd::stops, found.length), std::min(found.length, most_strength)};
         }
       }
     }
-    if (own == 0 || own < params_.min) return {};
-    return {.tree = tree(text.text(), text.continuations(params_.samples), TextEnd::repeats, own),
-            .strength = std::min(own, most_strength)};
+    if (own == 0 || own < params_.min) return NoDrafts{};
+    return TreeProposal{tree(text.text(), text.continuations(params_.samples), TextEnd::repeats, own), std::min(own, most_strength)};
   }
-
-  void observe(const RoundResult&) override {}
 
  private:
   TokenTree tree(std::span<const Token> text, std::span<const std::uint32_t> places, TextEnd end, std::uint32_t match) const {

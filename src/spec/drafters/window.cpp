@@ -17,14 +17,14 @@ class Window final : public Drafter {
   explicit Window(const WindowParams& params) : params_(params), policy_(params.stop) {}
 
   std::string name() const override { return "window"; }
-  bool has_known_costs() const override { return false; }
+  DrafterTraits traits() const override { return {.known_costs = false}; }
 
   void begin(const Prefilled&, std::uint32_t) override { policy_.begin(); }
 
   Proposal propose(std::span<const Token> history) override {
     // A draft that attends to everything would cost what it is to save.
-    if (history.size() <= params_.window.sink + params_.window.recent) return {};
-    return {.tree = {}, .length = params_.max_drafts, .least_probability = policy_.threshold(), .window = params_.window};
+    if (history.size() <= params_.window.sink + params_.window.recent) return NoDrafts{};
+    return PassProposal{params_.window, params_.max_drafts, policy_.threshold()};
   }
 
   void observe(const RoundResult& result) override { policy_.update(result.drafted, result.accepted, result.drafted >= result.limit); }

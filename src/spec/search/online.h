@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "exec/layer_plan.h"
-#include "spec/executor.h"
 #include "spec/search/moves.h"
 #include "spec/search/random.h"
+#include "spec/sequence.h"
 
 namespace skipstone::spec::search {
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "engine/sequence_executor.h"
+#include "engine/device_sequence.h"
 
 namespace skipstone::engine {
 
@@ -10,8 +10,8 @@ using spec::Choice;
 using spec::Token;
 
 /// Runs the rows from `first` on that one pass has room for, and returns the one behind them.
-std::uint32_t SequenceExecutor::run_block(std::span<const std::vector<Token>> rows, std::uint32_t first) {
-  const std::size_t room = std::min(max_rows(), context() - committed());
+std::uint32_t DeviceSequence::run_block(std::span<const std::vector<Token>> rows, std::uint32_t first) {
+  const std::size_t room = std::min<std::size_t>(STEP_VERIFY_ROWS, passes_.shape().context - committed());
   std::vector<Token> tokens;
   std::vector<std::uint32_t> parents;
   std::uint32_t end = first;
@@ -22,31 +22,30 @@ std::uint32_t SequenceExecutor::run_block(std::span<const std::vector<Token>> ro
       tokens.push_back(rows[end][i]);
     }
   }
-  exec::PassSpec spec = pass(exec::LayerPlan::full(config_.layers), kernels::bucket_for(static_cast<std::uint32_t>(tokens.size())));
+  exec::PassSpec spec = pass(exec::LayerPlan::full(config_.layers), tokens.size());
   spec.tree = true;
-  run(spec, {.tokens = tokens, .base = committed(), .parents = parents});
+  passes_.run(spec, {.tokens = tokens, .base = committed(), .parents = parents});
   block_first_ = first;
   return end;
 }
 
-void SequenceExecutor::verify_block(std::span<const std::vector<Token>> rows, std::span<std::vector<Choice>> out) {
-  fill_holes(-1);
-  verified_ = false;
-  top_.clear();
+void DeviceSequence::verify_block(std::span<const std::vector<Token>> rows, std::span<std::vector<Choice>> out) {
+  exits_.fill(text_);
+  verified_.reset();
   for (std::uint32_t first = 0; first < rows.size();) {
     const std::uint32_t end = run_block(rows, first);
     for (std::uint32_t at = 0; first < end; ++first) {
       for (std::uint32_t i = 0; i < rows[first].size(); ++i, ++at) {
         const std::size_t position = committed() + i;
-        set_window(position, rows[first][i]);
-        out[first][i] = rejects() ? draw_verified(at, position, nullptr) : choose(at, position);
+        chooser_.put(position, rows[first][i]);
+        out[first][i] = chooser_.verified(passes_, at, position);
       }
     }
   }
-  forget_round();
+  end_round();
 }
 
-void SequenceExecutor::commit_row(std::span<const std::vector<Token>> rows, std::uint32_t row, std::uint32_t tokens) {
+void DeviceSequence::commit_row(std::span<const std::vector<Token>> rows, std::uint32_t row, std::uint32_t tokens) {
   std::uint32_t at = 0;
   if (row < block_first_) {
     run_block(rows.subspan(row, 1), 0);  // what the last pass has written over; the same bits again
@@ -57,8 +56,8 @@ void SequenceExecutor::commit_row(std::span<const std::vector<Token>> rows, std:
   std::iota(path.begin(), path.end(), at);
   passes_.keep_path(committed(), path);
   for (std::uint32_t i = 0; i < tokens; ++i) {
-    set_window(text_.size(), rows[row][i]);
-    text_.push_back(rows[row][i]);
+    chooser_.put(committed(), rows[row][i]);
+    text_.append(rows[row][i]);
   }
 }
 

@@ -1,5 +1,5 @@
-// An executor without a device: a "model" that is a hash of the tokens before, and a cache that remembers which token stands where. It
-// throws std::logic_error where the protocol of spec/executor.h is broken.
+// An sequence without a device: a "model" that is a hash of the tokens before, and a cache that remembers which token stands where. It
+// throws std::logic_error where the protocol of spec/sequence.h is broken.
 #pragma once
 
 #include <algorithm>
@@ -15,8 +15,8 @@
 #include "base/status.h"
 #include "sample/sampler.h"
 #include "sample/top_k.h"
-#include "spec/executor.h"
 #include "spec/loop.h"
+#include "spec/sequence.h"
 
 namespace skipstone::spec::test {
 
@@ -63,14 +63,12 @@ struct FakeModel {
   }
 };
 
-class FakeExecutor : public Executor {
+class FakeSequence : public Sequence {
  public:
-  FakeExecutor(const FakeModel& model, std::uint32_t context, std::uint32_t max_rows, std::uint32_t layers = 12)
+  FakeSequence(const FakeModel& model, std::uint32_t context, std::uint32_t max_rows, std::uint32_t layers = 12)
       : model_(model), context_(context), max_rows_(max_rows), layers_(layers) {}
 
-  std::uint32_t layers() const override { return layers_; }
-  std::uint32_t context() const override { return context_; }
-  std::uint32_t max_rows() const override { return max_rows_; }
+  SequenceLimits limits() const override { return {layers_, context_, max_rows_}; }
   std::uint32_t committed() const override { return committed_; }
 
   Prefilled prefill(std::span<const Token> tokens, bool attention_cosine) override {
@@ -92,9 +90,9 @@ class FakeExecutor : public Executor {
     return cosines_of(FakeModel::hash(1, std::span<const Token>(cells_).subspan(committed_ - tokens, tokens)));
   }
 
-  Choice draft(const exec::LayerPlan& plan, Token input, std::uint32_t offset, bool) override {
+  Choice draft(const DraftPass& pass, Token input, std::uint32_t offset) override {
     count();
-    require(plan.skipped_sublayers(layers_) > 0, "a draft with the whole model");
+    std::visit([this](const auto& by) { check(by); }, pass);
     require(offset == drafts_.size(), "draft offsets do not follow each other");
     require(committed_ + offset < context_, "draft beyond the context");
     require(offset == 0 || input == drafts_.back().token, "the draft's input is not the draft before it");
@@ -106,20 +104,11 @@ class FakeExecutor : public Executor {
     return drafts_.back();
   }
 
-  Choice draft_in_window(const exec::KeyWindow& window, Token input, std::uint32_t offset) override {
-    require(window.keys(committed_) < committed_ + 1, "a draft with the whole model");
-    return draft(exec::LayerPlan{}, input, offset, false);
-  }
-  Choice draft_by_model(std::uint32_t number, Token input, std::uint32_t offset) override {
-    require(number == 5, "a draft by a model that was not loaded");
-    return draft(exec::LayerPlan{}, input, offset, false);
-  }
-
-  void verify(const TokenTree& tree, std::span<Choice> out) override {
+  void verify(const TokenTree& tree, std::uint32_t top, Verified& out) override {
     count();
     const std::span<const Token> rows = tree.tokens();
     require(committed_ > 0, "verification before a prompt was read");
-    require(rows.size() == out.size() && rows.size() <= max_rows_, "wrong number of rows");
+    require(rows.size() <= max_rows_, "wrong number of rows");
     require(committed_ + rows.size() <= context_, "verification beyond the context");
     if (!drafts_.empty()) {
       require(rows[0] == pending_, "the first row is not the token that was drafted from");
@@ -128,7 +117,8 @@ class FakeExecutor : public Executor {
       for (std::size_t i = 0; i < usable; ++i) require(rows[i + 1] == drafts_[i].token, "a row is not its draft");
     }
     write(committed_, rows);
-    top_.resize(std::size_t{tree.rows()} * top_count_);
+    out.choices.resize(tree.rows());
+    out.top.resize(std::size_t{tree.rows()} * top);
     for (std::uint32_t row = 0; row < tree.rows(); ++row) {
       std::vector<Token> text(tree.depths()[row] + 1);
       for (std::uint32_t at = row, i = tree.depths()[row];; at = tree.parents()[at], --i) {
@@ -136,35 +126,32 @@ class FakeExecutor : public Executor {
         if (i == 0) break;
       }
       text.insert(text.begin(), cells_.begin(), cells_.begin() + committed_);
-      out[row] = model_.target(text);
-      sample::top_k(model_.logits(model_.hash(text)), std::span(top_).subspan(std::size_t{row} * top_count_, top_count_));
+      out.choices[row] = model_.target(text);
+      sample::top_k(model_.logits(model_.hash(text)), std::span(out.top).subspan(std::size_t{row} * top, top));
     }
     forget_round();
     verified_ = tree;
     ++verifications;
   }
 
-  void keep_top(std::uint32_t count) override { top_count_ = count; }
-  std::span<const Token> top() const override { return top_; }
-
   /// As a device does it: every draft up to `most` is made unless one is unsure, since end tokens are not known there.
-  bool round(const RoundRequest& request, Round& out) override {
+  bool round(const RoundRequest& request, DraftedRound& out) override {
     if (!rounds_at_once || ++round_calls % rounds_at_once != 0) return false;
     require(request.most >= 1, "a round without drafts");
     require(committed_ + request.most + 1 <= context_, "a round beyond the context");
     out.drafts.clear();
     while (out.drafts.size() < request.most) {
       const auto offset = static_cast<std::uint32_t>(out.drafts.size());
-      const Choice choice = draft(request.plan, offset == 0 ? request.pending : out.drafts.back().token, offset, request.keep_prefix);
+      const Choice choice = draft(request.pass, offset == 0 ? request.pending : out.drafts.back().token, offset);
       if (choice.token < 0) break;
       out.drafts.push_back(choice);
       if (!goes_on(choice, request.least_probability)) break;
     }
     TokenTree rows(request.pending);
     for (const Choice& choice : out.drafts) rows.add(rows.drafts(), choice.token);
-    out.verified.assign(rows.rows(), Choice{});
-    verify(rows, out.verified);
-    top_.clear();
+    Verified verified;
+    verify(rows, 0, verified);
+    out.verified = verified.choices;
     return true;
   }
 
@@ -217,8 +204,11 @@ class FakeExecutor : public Executor {
   }
   static constexpr Token rubbish = 0;
   static void require(bool condition, const char* what) {
-    if (!condition) throw std::logic_error(std::string("executor protocol: ") + what);
+    if (!condition) throw std::logic_error(std::string("sequence protocol: ") + what);
   }
+  void check(const LayerPass& by) const { require(by.plan.skipped_sublayers(layers_) > 0, "a draft with the whole model"); }
+  void check(const exec::KeyWindow& window) const { require(window.keys(committed_) < committed_ + 1, "a draft with the whole model"); }
+  void check(const SecondModel& model) const { require(model.number == 5, "a draft by a model that was not loaded"); }
   void count() {
     if (fail_at && passes_++ == *fail_at) fail(Code::device_lost, "the device was lost in pass {}", *fail_at);
   }
@@ -237,8 +227,6 @@ class FakeExecutor : public Executor {
   FakeModel model_;
   std::uint32_t context_, max_rows_, layers_, committed_ = 0;
   std::optional<TokenTree> verified_;
-  std::uint32_t top_count_ = 0;
-  std::vector<Token> top_;
   Token pending_ = -1;
   std::vector<Token> cells_;
   std::vector<Choice> drafts_;
@@ -254,7 +242,7 @@ struct Expected {
   StopReason stop = StopReason::max_tokens;
 };
 
-/// What plain decoding is, with no executor and no rounds.
+/// What plain decoding is, with no sequence and no rounds.
 inline Expected decode_plainly(const FakeModel& model, std::vector<Token> text, std::uint32_t context, std::uint32_t max_tokens,
                                const std::set<Token>& ends, std::size_t cancel_after) {
   Expected result;

@@ -1,0 +1,291 @@
+#include "engine/device_sequence.h"
+
+#include <cmath>
+#include <limits>
+
+#include "base/status.h"
+#include "engine/prompt_chunks.h"
+#include "exec/kv_snapshot.h"
+#include "sample/top_k.h"
+
+namespace skipstone::engine {
+
+using spec::Choice;
+using spec::Token;
+
+namespace {
+
+/// The least float that is not below `bound`: comparing floats with it is comparing them with `bound` in double precision, as the loop
+/// does.
+float float_from(double bound) {
+  const auto nearest = static_cast<float>(bound);
+  return static_cast<double>(nearest) < bound ? std::nextafter(nearest, std::numeric_limits<float>::infinity()) : nearest;
+}
+
+}  // namespace
+
+DeviceSequence::DeviceSequence(exec::Executor& passes, const model::Config& config, const sample::SamplerParams& sampling,
+                               sample::Verification verification, Rounds rounds)
+    : passes_(passes), config_(config), chooser_(sampling, verification), exits_(passes, config.layers), switch_(rounds) {}
+
+spec::SequenceTimes DeviceSequence::times() const {
+  return {pacer_ == nullptr ? std::chrono::steady_clock::now() : pacer_->now(), passes_.device_seconds()};
+}
+
+void DeviceSequence::pace(exec::Pacer* pacer) {
+  pacer_ = pacer;
+  passes_.pace(pacer);
+  for (const auto& model : draft_models_) model->pace(pacer);
+}
+
+void DeviceSequence::end_round() {
+  exits_.drop();
+  chooser_.next_round();
+  kept_.begin(0);
+  round_watch_.reset();
+}
+
+exec::PassSpec DeviceSequence::pass(const exec::LayerPlan& layers, std::size_t rows) const {
+  exec::PassSpec spec;
+  spec.layers = layers;
+  spec.bucket = kernels::bucket_for(static_cast<std::uint32_t>(rows));
+  spec.output = chooser_.output();
+  return spec;
+}
+
+Choice DeviceSequence::prefill(std::span<const Token> tokens, exec::Cosines cosines) {
+  exits_.fill(text_);
+  end_round();
+  passes_.clear_cosines();
+  while (!tokens.empty()) {
+    const std::span<const Token> chunk = tokens.first(next_chunk(tokens.size()));
+    tokens = tokens.subspan(chunk.size());
+    exec::PassSpec spec = pass(exec::LayerPlan::full(config_.layers), chunk.size());
+    if (!tokens.empty()) spec.output = exec::Output::none;
+    spec.last_row_only = tokens.empty();
+    spec.cosines = cosines;
+    passes_.run(spec, {.tokens = chunk, .base = committed()});
+    last_prompt_ = {spec, static_cast<std::uint32_t>(chunk.size()), passes_.runs()};
+    text_.append_prompt(chunk);
+  }
+  chooser_.start(text_.tokens());
+  return chooser_.verified(passes_, 0, text_.size() - 1);
+}
+
+spec::Prefilled DeviceSequence::prefill(std::span<const Token> tokens, bool attention_cosine) {
+  spec::Prefilled result{prefill(tokens, attention_cosine ? exec::Cosines::attention : exec::Cosines::none), {}};
+  if (attention_cosine) result.attention_cosine = mean_attention_cosine(tokens.size());
+  return result;
+}
+
+std::vector<float> DeviceSequence::mean_attention_cosine(std::size_t tokens) const {
+  std::vector<float> cosines = passes_.cosine_sums();
+  cosines.resize(config_.layers);
+  for (float& sum : cosines) sum /= static_cast<float>(tokens);
+  return cosines;
+}
+
+std::vector<float> DeviceSequence::attention_cosine(std::uint32_t tokens) {
+  if (tokens == 0 || tokens > std::min<std::uint32_t>(STEP_VERIFY_ROWS, committed())) {
+    fail(Code::internal, "cosines of {} tokens cannot be measured in one pass behind {}", tokens, committed());
+  }
+  exits_.fill(text_);
+  const std::span<const Token> rows = text_.tokens().last(tokens);
+  exec::PassSpec spec = pass(exec::LayerPlan::full(config_.layers), rows.size());
+  spec.output = exec::Output::none;
+  spec.cosines = exec::Cosines::attention;
+  passes_.clear_cosines();
+  passes_.run(spec, {.tokens = rows, .base = committed() - tokens});
+  return mean_attention_cosine(tokens);
+}
+
+const exec::Executor& DeviceSequence::run_draft(const spec::LayerPass& by, Token input, std::uint32_t offset) {
+  if (offset == 0) exits_.fill(text_);
+  exec::PassSpec spec = pass(by.plan, 1);
+  const std::uint32_t prefix = by.plan.whole_prefix();
+  if (offset == 0) kept_.begin(by.keep_prefix ? prefix : 0);
+  if (kept_.take(prefix, offset, input)) spec.keep_after = prefix;
+  passes_.run(spec, {.tokens = std::span(&input, 1), .base = committed() + offset, .kept = offset});
+  return passes_;
+}
+
+const exec::Executor& DeviceSequence::run_draft(const exec::KeyWindow& window, Token input, std::uint32_t offset) {
+  if (offset == 0) exits_.fill(text_);
+  exec::PassSpec spec = pass(exec::LayerPlan::full(config_.layers), 1);
+  spec.window = true;
+  passes_.run(spec, {.tokens = std::span(&input, 1), .base = committed() + offset, .window = window});
+  return passes_;
+}
+
+const exec::Executor& DeviceSequence::run_draft(const spec::SecondModel& model, Token, std::uint32_t offset) {
+  return draft_models_.at(model.number)->follow(chooser_.text(committed() + offset + 1), chooser_.output());
+}
+
+Choice DeviceSequence::draft(const spec::DraftPass& pass, Token input, std::uint32_t offset) {
+  const std::size_t position = committed() + offset;
+  chooser_.put(position, input);
+  const auto run = [&](const auto& by) { return &run_draft(by, input, offset); };
+  return chooser_.draft(*std::visit(run, pass), offset, position);
+}
+
+/// Completes the kept rows of a round to all of `rows`: those that no draft pass has read (the last draft) go through the first layers now.
+/// Returns the layers that the verification need not run; 0 where nothing was kept.
+std::uint32_t DeviceSequence::complete_kept(const spec::TokenTree& rows) {
+  if (kept_.layers() == 0 || !rows.is_chain()) return 0;
+  const std::uint32_t known = kept_.known(rows.tokens());
+  if (known == 0) return 0;
+  if (known < rows.rows()) {
+    const std::span<const Token> rest = rows.tokens().subspan(known);
+    exec::LayerPlan first = exec::LayerPlan::full(config_.layers);
+    first.end = kept_.layers();
+    exec::PassSpec spec = pass(first, rest.size());
+    spec.output = exec::Output::none;
+    spec.keep_after = kept_.layers();
+    passes_.run(spec, {.tokens = rest, .base = committed() + known, .kept = known});
+  }
+  return kept_.layers();
+}
+
+void DeviceSequence::verify(const spec::TokenTree& rows, std::uint32_t top, spec::Verified& out) {
+  exits_.fill(text_);
+  exec::LayerPlan layers = exec::LayerPlan::full(config_.layers);
+  layers.begin = complete_kept(rows);
+  exec::PassSpec spec = pass(layers, rows.rows());
+  spec.tree = !rows.is_chain();
+  if (top > 0) spec.output = exec::Output::logits;
+  passes_.run(spec, {.tokens = rows.tokens(), .base = committed(), .parents = rows.parents()});
+  out.choices.resize(rows.rows());
+  out.top.resize(std::size_t{rows.rows()} * top);
+  for (std::uint32_t row = 0; row < rows.rows(); ++row) {
+    chooser_.put(rows, row, committed());
+    const std::span<Token> likeliest = std::span(out.top).subspan(std::size_t{row} * top, top);
+    if (top > 0) sample::top_k(passes_.logits(row), likeliest);
+    out.choices[row] = top > 0 && !chooser_.needs_logits()
+                           ? choose_of_top(passes_.logits(row), likeliest)
+                           : chooser_.verified(passes_, row, committed() + rows.depths()[row], chooser_.drawn_behind(rows, row));
+  }
+  if (round_watch_) switch_.took(round_watch_->seconds(), rows.rows());
+  end_round();
+  verified_ = rows;
+}
+
+bool DeviceSequence::round(const spec::RoundRequest& request, spec::DraftedRound& out) {
+  if (chooser_.needs_logits() || pacer_ != nullptr) return false;
+  exits_.fill(text_);
+  const Stopwatch watch;
+  end_round();
+  if (!switch_.on_device()) {
+    if (switch_.measures()) round_watch_ = watch;
+    return false;
+  }
+  exec::RoundSpec round;
+  round.draft = request.pass.plan;
+  round.kept_layers = request.pass.keep_prefix ? request.pass.plan.whole_prefix() : 0;
+  round.pending = request.pending;
+  round.base = committed();
+  round.most = request.most;
+  round.least_probability = float_from(request.least_probability);
+  passes_.run(round);
+
+  out.drafts.clear();
+  spec::TokenTree& rows = verified_.emplace(request.pending);
+  for (const abi::RowResult& draft : passes_.drafts()) {
+    out.drafts.push_back(choice_of(draft));
+    rows.add(rows.drafts(), out.drafts.back().token);
+  }
+  out.verified.clear();
+  for (std::uint32_t row = 0; row < rows.rows(); ++row) out.verified.push_back(choice_of(passes_.result(row)));
+  if (switch_.measures()) switch_.took(watch.seconds(), rows.rows());
+  return true;
+}
+
+spec::EarlyExit DeviceSequence::exit_early(const spec::EarlyExitRequest& request, Token pending) {
+  end_round();
+  verified_.emplace(pending);
+  return exits_.run(request, pending, text_, chooser_);
+}
+
+void DeviceSequence::commit(std::span<const std::uint32_t> path) {
+  if (!verified_ || path.size() > verified_->rows()) {
+    fail(Code::internal, "{} rows cannot be kept of a verification of {}", path.size(), verified_ ? verified_->rows() : 0);
+  }
+  passes_.keep_path(committed(), path);
+  for (const std::uint32_t row : path) {
+    const Token token = verified_->tokens()[row];
+    chooser_.put(committed(), token);  // another branch's tokens may stand there
+    text_.append(token);
+  }
+  exits_.commit();
+  verified_.reset();
+}
+
+void DeviceSequence::score(const exec::LayerPlan& plan, std::span<const Token> rows, std::span<Choice> out) {
+  end_round();
+  for (std::size_t i = 0; i < rows.size(); ++i) chooser_.put(committed() + i, rows[i]);
+  passes_.run(pass(plan, rows.size()), {.tokens = rows, .base = committed()});
+  for (std::uint32_t i = 0; i < rows.size(); ++i) out[i] = number_or_none([&] { return chooser_.choose(passes_, i, committed() + i); });
+}
+
+void DeviceSequence::copy_from(DeviceSequence& from) {
+  from.exits_.fill(from.text_);
+  exec::KvSnapshot::copy(from.passes_, passes_);
+  resume(from.text_);
+}
+
+void DeviceSequence::resume(CommittedText text) {
+  text_ = std::move(text);
+  last_prompt_.reset();
+  end_round();
+  chooser_.restart();
+  exits_.reset();
+  for (const auto& model : draft_models_) model->forget();
+}
+
+void DeviceSequence::take_back(std::uint32_t tokens) {
+  if (tokens > committed()) fail(Code::internal, "{} tokens cannot be taken back of {}", tokens, committed());
+  text_.take_back(tokens);
+  exits_.take_back(tokens);
+  verified_.reset();
+  last_prompt_.reset();
+  end_round();
+}
+
+// A continuation's token is run over once more, which leaves the keys and values that stand there: a pass has the same bits over one row as
+// over several. Those of a prompt come from kernels of their own, so there the output alone is made, of what the prompt's last pass left.
+void DeviceSequence::look(exec::Output output) {
+  if (text_.size() == 0) fail(Code::invalid_argument, "the conversation is empty: there is nothing that logits could stand behind");
+  if (exits_.left_layers_out()) {
+    fail(Code::unsupported, "a lossy drafter left layers out, so there are no logits of the whole model behind its text");
+  }
+  if (text_.ends_in_continuation()) {
+    exits_.fill(text_);
+    exec::PassSpec spec;
+    spec.layers = exec::LayerPlan::full(config_.layers);
+    spec.output = output;
+    passes_.run(spec, {.tokens = text_.tokens().last(1), .base = committed() - 1});
+    return;
+  }
+  if (!last_prompt_ || last_prompt_->run != passes_.runs()) {
+    fail(Code::invalid_argument,
+         "logits behind a prompt are there until the session does something else; ask for them before, or read a token more");
+  }
+  exec::PassSpec spec = last_prompt_->spec;
+  spec.output = output;
+  spec.output_only = true;
+  spec.cosines = exec::Cosines::none;
+  passes_.run(spec, {.tokens = text_.tokens().last(last_prompt_->rows), .base = committed() - last_prompt_->rows});
+  last_prompt_->run = passes_.runs();
+}
+
+std::vector<float> DeviceSequence::logits() {
+  look(exec::Output::logits);
+  const std::span<const float> row = passes_.logits(0);
+  return {row.begin(), row.end()};
+}
+
+std::vector<float> DeviceSequence::hidden() {
+  look(exec::Output::hidden);
+  return passes_.hidden(0);
+}
+
+}  // namespace skipstone::engine

@@ -1,0 +1,96 @@
+// spec::Sequence on a device: passes of exec::Executor, tokens chosen by the device's argmax or by the sampler.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/stopwatch.h"
+#include "engine/committed_text.h"
+#include "engine/draft_model.h"
+#include "engine/early_exits.h"
+#include "engine/kept_rows.h"
+#include "engine/round_switch.h"
+#include "engine/row_chooser.h"
+#include "exec/executor.h"
+#include "spec/sequence.h"
+
+namespace skipstone::engine {
+
+class DeviceSequence : public spec::Sequence {
+ public:
+  DeviceSequence(exec::Executor& passes, const model::Config& config, const sample::SamplerParams& sampling,
+                 sample::Verification verification, Rounds rounds);
+
+  spec::SequenceLimits limits() const override { return {config_.layers, passes_.shape().context, STEP_VERIFY_ROWS}; }
+  std::uint32_t committed() const override { return text_.size(); }
+  spec::SequenceTimes times() const override;
+  spec::Prefilled prefill(std::span<const spec::Token> tokens, bool attention_cosine) override;
+  /// As prefill(). What the passes measured is in `passes.cosine_sums()`, over these tokens alone.
+  spec::Choice prefill(std::span<const spec::Token> tokens, exec::Cosines cosines);
+  spec::Choice draft(const spec::DraftPass& pass, spec::Token input, std::uint32_t offset) override;
+  /// The second models of draft(), by number.
+  void use(std::vector<std::unique_ptr<DraftModel>> models) { draft_models_ = std::move(models); }
+  void verify(const spec::TokenTree& rows, std::uint32_t top, spec::Verified& out) override;
+  /// As many rows side by side in one pass as it has room for.
+  void verify_block(std::span<const std::vector<spec::Token>> rows, std::span<std::vector<spec::Choice>> out) override;
+  void commit_row(std::span<const std::vector<spec::Token>> rows, std::uint32_t row, std::uint32_t tokens) override;
+  /// On the device where the choice needs no logits and the switch says so.
+  bool round(const spec::RoundRequest& request, spec::DraftedRound& out) override;
+  spec::EarlyExit exit_early(const spec::EarlyExitRequest& request, spec::Token pending) override;
+  void commit(std::span<const std::uint32_t> path) override;
+  void score(const exec::LayerPlan& plan, std::span<const spec::Token> rows, std::span<spec::Choice> out) override;
+  std::vector<float> attention_cosine(std::uint32_t tokens) override;
+  void take_back(std::uint32_t tokens) override;
+  /// Passes run when `pacer` says so, and the host steps all rounds; null: at once.
+  void pace(exec::Pacer* pacer);
+
+  /// What is committed.
+  const CommittedText& text() const { return text_; }
+  /// The logits behind the last committed token, and what they are made of. Of a continuation's tokens at any time; behind a prompt until
+  /// another pass runs. Throws invalid_argument where they are not to be had.
+  std::vector<float> logits();
+  std::vector<float> hidden();
+
+  void clear() { resume({}); }
+  /// The committed text, its keys and values become those of `from`, a sequence of the same engine.
+  void copy_from(DeviceSequence& from);
+  /// The committed text is `text` now; its keys and values are in the cache already.
+  void resume(CommittedText text);
+
+ private:
+  /// The pass that read the end of the text as a prompt. Its residual stream is there until another pass runs.
+  struct LastPrompt {
+    exec::PassSpec spec;
+    std::uint32_t rows = 0;
+    std::uint64_t run = 0;  ///< exec::Executor::runs() after it
+  };
+
+  void end_round();
+  exec::PassSpec pass(const exec::LayerPlan& layers, std::size_t rows) const;
+  const exec::Executor& run_draft(const spec::LayerPass& pass, spec::Token input, std::uint32_t offset);
+  const exec::Executor& run_draft(const exec::KeyWindow& window, spec::Token input, std::uint32_t offset);
+  const exec::Executor& run_draft(const spec::SecondModel& model, spec::Token input, std::uint32_t offset);
+  std::uint32_t complete_kept(const spec::TokenTree& rows);
+  std::uint32_t run_block(std::span<const std::vector<spec::Token>> rows, std::uint32_t first);
+  std::vector<float> mean_attention_cosine(std::size_t tokens) const;
+  /// Runs what gives `output` behind the last committed token; it is row 0's.
+  void look(exec::Output output);
+
+  exec::Executor& passes_;
+  const model::Config& config_;
+  CommittedText text_;
+  RowChooser chooser_;
+  KeptRows kept_;
+  EarlyExits exits_;
+  std::vector<std::unique_ptr<DraftModel>> draft_models_;
+  std::optional<LastPrompt> last_prompt_;
+  std::optional<spec::TokenTree> verified_;  ///< rows of the last verification, until they are committed
+  std::uint32_t block_first_ = 0;            ///< of the rows of a block: the first one of the last pass
+  RoundSwitch switch_;
+  std::optional<Stopwatch> round_watch_;  ///< of a round that the host steps, where it is timed
+  exec::Pacer* pacer_ = nullptr;
+};
+
+}  // namespace skipstone::engine

@@ -1,0 +1,131 @@
+// What speculation needs of a model on a device: passes over one sequence. Knows neither Vulkan nor GGUF, so that drafters and the loop are
+// tested with a fake one.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <span>
+#include <variant>
+#include <vector>
+
+#include "exec/key_window.h"
+#include "exec/layer_plan.h"
+#include "sample/sampler.h"
+#include "spec/early_exit.h"
+#include "spec/token_tree.h"
+
+namespace skipstone::spec {
+
+using sample::Choice;
+
+struct Prefilled {
+  Choice first;                         ///< the full model's choice after the last prompt token
+  std::vector<float> attention_cosine;  ///< one per layer: mean over positions of cos(residual before, after) the attention sublayer; empty
+                                        ///< unless asked for
+};
+
+/// Drafts by a part of the model's own layers.
+struct LayerPass {
+  exec::LayerPlan plan;
+  /// The residual stream behind the plan's leading whole layers is kept, and verify() goes on from there for the rows that it holds for; it
+  /// changes no result.
+  bool keep_prefix = true;
+};
+
+/// Drafts by a second model.
+struct SecondModel {
+  std::uint32_t number = 0;  ///< from ModelFacts::load_model
+  bool operator==(const SecondModel&) const = default;
+};
+
+/// What makes a round's drafts, one by one: some of the layers, the whole model with attention within a window, or a second model, which
+/// reads first what it has not read of the text.
+using DraftPass = std::variant<LayerPass, exec::KeyWindow, SecondModel>;
+
+/// What a verification says.
+struct Verified {
+  std::vector<Choice> choices;  ///< by row: the full model's choice behind it
+  std::vector<Token> top;       ///< by row: its likeliest tokens, the likeliest first, -1 where there are fewer; empty unless asked for
+};
+
+/// A round's drafts from one pass, and what the sequence is to do with them.
+struct RoundRequest {
+  const LayerPass& pass;
+  Token pending = -1;
+  std::uint32_t most = 0;        ///< drafts; from 1 on, with most + 1 rows within the limits
+  double least_probability = 0;  ///< a draft below it is the last
+};
+
+struct DraftedRound {
+  std::vector<Choice> drafts;
+  std::vector<Choice> verified;  ///< the full model's choices after the pending token and after each draft: drafts.size() + 1
+};
+
+/// Whether a draft of this probability lets drafting go on; NaN does not.
+inline bool goes_on(const Choice& draft, double least_probability) { return static_cast<double>(draft.probability) >= least_probability; }
+
+struct SequenceLimits {
+  std::uint32_t layers = 0;
+  std::uint32_t context = 0;  ///< most tokens that the KV cache holds
+  std::uint32_t rows = 0;     ///< most rows of one verification (pending + drafts)
+};
+
+struct SequenceTimes {
+  /// Without the time in which the caller of a generation that goes in steps did other things between them.
+  std::chrono::steady_clock::time_point now;
+  double device_seconds = 0;  ///< that the passes so far have waited for the device; for statistics
+};
+
+/// One sequence. `committed()` tokens are in the KV cache; the *pending* token (the last one emitted) is not.
+class Sequence {
+ public:
+  virtual ~Sequence() = default;
+  virtual SequenceLimits limits() const = 0;
+  virtual std::uint32_t committed() const = 0;
+  virtual SequenceTimes times() const { return {std::chrono::steady_clock::now(), 0}; }
+
+  /// Runs the full model over `tokens` from position committed() on, and commits them. At least one token; they must fit.
+  virtual Prefilled prefill(std::span<const Token> tokens, bool attention_cosine) = 0;
+
+  /// One row of a draft pass: `input` stands at position committed() + offset, where offset 0 is the pending token and offsets follow each
+  /// other within a round. Writes K and V of the layers that run. Token -1 says that no logit is a number; the loop then drafts no further,
+  /// since leaving sublayers out may overflow where the model does not. Throws unsupported where the sequence has no such pass.
+  virtual Choice draft(const DraftPass& pass, Token input, std::uint32_t offset) = 0;
+
+  /// The full model over the pending token (row 0) and the drafts, each at position committed() + its depth and behind its ancestors;
+  /// overwrites what the drafts left there. A row's choice is the same, to the bit, as if its ancestors were the text and it alone was
+  /// asked for; `top` changes none: it is how many of every row's likeliest tokens are wanted. The rows are within the limits, and as many
+  /// positions within the context. Commits nothing.
+  virtual void verify(const TokenTree& rows, std::uint32_t top, Verified& out) = 0;
+
+  /// As verify(), of rows that share nothing: each is the pending token and drafts behind it, and has to fit the limits by itself;
+  /// out[i][j] is the choice after rows[i][j]. Takes as many passes as it needs: here one for each row. Commits nothing.
+  virtual void verify_block(std::span<const std::vector<Token>> rows, std::span<std::vector<Choice>> out);
+  /// Keeps the first `tokens` tokens of rows[row], where `rows` are those of the verify_block() that was the last pass.
+  virtual void commit_row(std::span<const std::vector<Token>> rows, std::uint32_t row, std::uint32_t tokens);
+
+  /// Drafts, verification and acceptance at once, where the sequence has a way to do that and takes it for this round: exactly what draft()
+  /// and verify() would give one by one, drafting on until `most`, a draft below `least_probability` or one without a number, which is left
+  /// out. False, with nothing done: the caller takes the round step by step.
+  virtual bool round(const RoundRequest&, DraftedRound&) { return false; }
+
+  /// The model over the pending token, left early where `request` says so: as a verification of one row, which it replaces, but not exact.
+  /// Throws unsupported where the sequence cannot do it.
+  virtual EarlyExit exit_early(const EarlyExitRequest& request, Token pending);
+
+  /// Keeps rows of the last verification: row 0, then each the child of the one before it. The rest is rolled back by length; where the
+  /// path leaves rows out, the keys and values behind them move up.
+  virtual void commit(std::span<const std::uint32_t> path) = 0;
+
+  /// A pass of `plan` over `rows` at positions committed()...: out[i] is its choice after rows[i], which is what a draft in the i-th place
+  /// of a round would be if all before it were right. 1 <= rows.size() == out.size(), within the limits. Commits nothing.
+  virtual void score(const exec::LayerPlan& plan, std::span<const Token> rows, std::span<Choice> out) = 0;
+  /// As Prefilled::attention_cosine, over the last `tokens` committed tokens, at least one, at most a verification's rows and none of a
+  /// prompt's: one pass that leaves in the cache what stands there, and changes nothing else.
+  virtual std::vector<float> attention_cosine(std::uint32_t tokens) = 0;
+  /// The last `tokens` tokens are committed no more. Verified and committed again they leave what they had left, unless they were a
+  /// prompt's.
+  virtual void take_back(std::uint32_t tokens) = 0;
+};
+
+}  // namespace skipstone::spec

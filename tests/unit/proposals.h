@@ -1,0 +1,15 @@
+// What a drafter has proposed, for tests that know its kind; another kind throws.
+#pragma once
+
+#include "spec/drafter.h"
+
+namespace skipstone::spec::test {
+
+inline PassProposal passes_of(const Proposal& proposal) { return std::get<PassProposal>(proposal); }
+inline LayerPass layers_of(const Proposal& proposal) { return std::get<LayerPass>(passes_of(proposal).pass); }
+/// No drafts where there is nothing to try.
+inline TokenTree tree_of(const Proposal& proposal) {
+  return proposes_something(proposal) ? std::get<TreeProposal>(proposal).tree : TokenTree();
+}
+
+}  // namespace skipstone::spec::test
