@@ -73,7 +73,7 @@ void Controller::begin(const Prefilled& prefilled, std::uint32_t model_layers) {
 Controller::Bet Controller::bet_on(Arm& arm, TreeProposal proposal) const {
   const Acceptance& acceptance = arm.acceptance[std::min(proposal.strength, strengths - 1)];
   Bet best{&arm, NoDrafts{}, 0, 0};
-  std::uint32_t most_drafts = 0;
+  std::uint32_t drafts_used = 0;
   // Whole buckets of rows, since a pass costs what its bucket does; and all there is.
   for (const auto& [bucket, cost] : costs_.buckets()) {
     if (bucket < 2) continue;
@@ -84,11 +84,11 @@ Controller::Bet Controller::bet_on(Arm& arm, TreeProposal proposal) const {
     if (rate > best.rate) {
       best.rate = rate;
       best.microseconds = microseconds / arm.slowness;
-      most_drafts = drafts;
+      drafts_used = drafts;
     }
     if (drafts == proposal.tree.drafts()) break;
   }
-  proposal.tree = proposal.tree.pruned(most_drafts + 1, ~0u, {});
+  proposal.tree = proposal.tree.pruned(drafts_used + 1, ~0u, {});
   best.proposal = std::move(proposal);
   return best;
 }
