@@ -227,9 +227,18 @@ class Session {
   void cancel() noexcept { skipstone_session_cancel(get()); }
   void reset() { check(skipstone_session_reset(get())); }
   void prefill(const std::vector<skipstone_token>& tokens) { check(skipstone_session_prefill(get(), tokens.data(), tokens.size())); }
+  void save(const std::string& path) { check(skipstone_session_save(get(), path.c_str())); }
+  void load(const std::string& path) { check(skipstone_session_load(get(), path.c_str())); }
+  Session fork() {
+    skipstone_session* session = nullptr;
+    check(skipstone_session_fork(get(), &session));
+    return Session(session);
+  }
   void copy_from(Session& from) { check(skipstone_session_copy_from(get(), from.get())); }
 
  private:
+  explicit Session(skipstone_session* session) : handle_(session) {}
+
   static skipstone_chunk_fn callback_of(const detail::Relay<OnChunk>& relay) {
     if (!relay.callback) return nullptr;
     return [](const skipstone_chunk* chunk, void* user_data) { return static_cast<detail::Relay<OnChunk>*>(user_data)->call(*chunk); };

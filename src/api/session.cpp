@@ -159,6 +159,39 @@ skipstone_status skipstone_session_copy_from(skipstone_session* session, skipsto
   });
 }
 
+skipstone_status skipstone_session_fork(skipstone_session* session, skipstone_session** fork) {
+  return api::guard([&] {
+    api::require(fork, "fork");
+    *fork = nullptr;
+    api::require(session, "session");
+    const api::Use use(*session);
+    auto handle = std::make_unique<skipstone_session>();
+    handle->engine = session->engine;
+    handle->stop = session->stop;
+    handle->session = session->session->fork();
+    *fork = handle.release();
+  });
+}
+
+skipstone_status skipstone_session_save(skipstone_session* session, const char* path) {
+  return api::guard([&] {
+    api::require(session, "session");
+    api::require(path, "path");
+    const api::Use use(*session);
+    session->session->save(path);
+  });
+}
+
+skipstone_status skipstone_session_load(skipstone_session* session, const char* path) {
+  return api::guard([&] {
+    api::require(session, "session");
+    api::require(path, "path");
+    const api::Use use(*session);
+    session->session->load(path);
+    session->last = {};
+  });
+}
+
 void skipstone_session_cancel(skipstone_session* session) {
   if (session != nullptr) session->cancel.store(true);
 }

@@ -22,6 +22,7 @@ class CommittedText {
 
   std::span<const spec::Token> tokens() const { return tokens_; }
   std::uint32_t size() const { return static_cast<std::uint32_t>(tokens_.size()); }
+  const std::vector<Prompt>& prompts() const { return prompts_; }
   /// Whether the last token is of a continuation: its keys and values are those that a pass over it alone leaves.
   bool ends_in_continuation() const { return !tokens_.empty() && (prompts_.empty() || prompts_.back().end < tokens_.size()); }
 
@@ -32,7 +33,7 @@ class CommittedText {
 
  private:
   std::vector<spec::Token> tokens_;
-  std::vector<Prompt> prompts_;  ///< in order; none is empty
+  std::vector<Prompt> prompts_;  ///< in order, none empty, none where another ends
 };
 
 }  // namespace skipstone::engine

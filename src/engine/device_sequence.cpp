@@ -227,17 +227,22 @@ void DeviceSequence::score(const exec::LayerPlan& plan, std::span<const Token> r
 }
 
 void DeviceSequence::copy_from(DeviceSequence& from) {
-  from.exits_.fill(from.text_);
+  const CommittedText& text = from.settle();
   exec::KvSnapshot::copy(from.passes_, passes_);
-  resume(from.text_);
+  resume(text, from.left_layers_out());
 }
 
-void DeviceSequence::resume(CommittedText text) {
+const CommittedText& DeviceSequence::settle() {
+  exits_.fill(text_);
+  return text_;
+}
+
+void DeviceSequence::resume(CommittedText text, bool left_layers_out) {
   text_ = std::move(text);
   last_prompt_.reset();
   end_round();
   chooser_.restart();
-  exits_.reset();
+  exits_.reset(left_layers_out);
   for (const auto& model : draft_models_) model->forget();
 }
 

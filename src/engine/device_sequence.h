@@ -53,11 +53,15 @@ class DeviceSequence : public spec::Sequence {
   std::vector<float> logits();
   std::vector<float> hidden();
 
+  /// The committed text, all of whose tokens have all their keys and values from now on.
+  const CommittedText& settle();
+  /// Whether a lossy drafter left layers out behind some of the text.
+  bool left_layers_out() const { return exits_.left_layers_out(); }
   void clear() { resume({}); }
   /// The committed text, its keys and values become those of `from`, a sequence of the same engine.
   void copy_from(DeviceSequence& from);
   /// The committed text is `text` now; its keys and values are in the cache already.
-  void resume(CommittedText text);
+  void resume(CommittedText text, bool left_layers_out = false);
 
  private:
   /// The pass that read the end of the text as a prompt. Its residual stream is there until another pass runs.

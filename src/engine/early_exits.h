@@ -29,10 +29,11 @@ class EarlyExits {
   void drop() { pending_hole_ = false; }
   /// The last `tokens` tokens of the text are gone.
   void take_back(std::uint32_t tokens) { holes_ -= std::min(holes_, tokens); }
-  /// Another text.
-  void reset() {
+  /// Another text; `left_layers_out`: behind some of it.
+  void reset(bool left_layers_out) {
     holes_ = 0;
-    pending_hole_ = left_layers_out_ = false;
+    pending_hole_ = false;
+    left_layers_out_ = left_layers_out;
   }
   /// Whether layers were left out behind some of the text.
   bool left_layers_out() const { return left_layers_out_; }

@@ -200,6 +200,13 @@ class Session {
   /// drafter has learned stays. The next continuation is what it would be behind the same calls of prefill() and generate(). Throws
   /// invalid_argument where the engines differ.
   void copy_from(Session& from);
+  /// A new session with the same options and conversation. What the drafter has learned is not taken along.
+  std::unique_ptr<Session> fork();
+  /// Writes the conversation to a file, from which load() of a session of the same model, device and settings goes on with the same text.
+  /// Throws as save_conversation().
+  void save(const std::string& path);
+  /// The conversation becomes that of the file. Throws as SavedConversation; then it stays what it was.
+  void load(const std::string& path);
   /// Every token so far, prompt and continuation.
   const std::vector<text::Token>& history() const;
   /// Mean cosine per attention sublayer over the last prompt; empty unless the drafter asked for it.

@@ -23,7 +23,7 @@ namespace skipstone::engine {
 
 struct Engine::State {
   model::Config config;
-  std::string pre_tokenizer;  // that was chosen instead of the file's
+  std::string pre_tokenizer;                   // that was chosen instead of the file's
   std::unique_ptr<text::Tokenizer> tokenizer;  ///< null for synthetic models
   std::string fingerprint;
   std::vector<text::ChatTemplate> chat_templates;

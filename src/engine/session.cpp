@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "base/stopwatch.h"
 #include "engine/bigram_table.h"
+#include "engine/conversation_file.h"
 #include "engine/device_sequence.h"
 #include "engine/draft_model.h"
 #include "engine/draft_texts.h"
@@ -91,6 +92,7 @@ void check_synthetic(const SessionOptions& options) {
 struct Session::State {
   State(std::shared_ptr<Engine> e, const SessionOptions& o)
       : engine(std::move(e)),
+        as_given(o),
         options(on_caller(o)),
         drafter(make_drafter()),
         passes(engine->state().take_executor()),
@@ -146,6 +148,7 @@ struct Session::State {
   }
 
   std::shared_ptr<Engine> engine;
+  SessionOptions as_given;  ///< for fork()
   SessionOptions options;
   CorpusFacts corpus;
   std::vector<std::unique_ptr<DraftModel>> draft_models;  ///< until the sequence has them
@@ -284,6 +287,32 @@ void Session::copy_from(Session& from) {
   s.filled = 0;
   s.sequence.copy_from(other.sequence);
   s.history = other.history;
+}
+
+std::unique_ptr<Session> Session::fork() {
+  state_->require_idle();
+  SessionOptions options = state_->as_given;
+  options.progress = {};  // its owner may be gone
+  auto session = std::make_unique<Session>(state_->engine, options);
+  session->copy_from(*this);
+  return session;
+}
+
+void Session::save(const std::string& path) {
+  State& s = *state_;
+  s.require_idle();
+  save_conversation(path, s.engine->state(), *s.passes, {s.history, s.sequence.settle(), s.sequence.left_layers_out()});
+}
+
+void Session::load(const std::string& path) {
+  State& s = *state_;
+  s.require_idle();
+  const SavedConversation saved(path, s.engine->state());
+  reset();  // from here on keys and values are neither's
+  s.filled = 0;
+  saved.restore(s.engine->state(), *s.passes);
+  s.sequence.resume(saved.conversation().text, saved.conversation().layers_left_out);
+  s.history = saved.conversation().history;
 }
 
 const std::vector<text::Token>& Session::history() const { return state_->history; }

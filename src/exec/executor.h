@@ -93,6 +93,7 @@ class Executor {
  private:
   friend class TimedPasses;
   friend class KvSnapshot;
+  friend class KvBytes;
   vk::Slice resolve(const kernels::Resource& resource) const;
   vk::Commands record(const PassSpec& spec);
   PassPieces record_pieces(const PassSpec& spec);

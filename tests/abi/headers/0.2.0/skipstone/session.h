@@ -102,6 +102,20 @@ SKIPSTONE_API skipstone_status skipstone_session_prefill(skipstone_session* sess
  * computed again. Neither may be generating. What the drafter has learned stays. */
 SKIPSTONE_API skipstone_status skipstone_session_copy_from(skipstone_session* session, skipstone_session* from);
 
+/* A new session with the same parameters, stop strings and conversation, as skipstone_session_create() and skipstone_session_copy_from() make
+ * it: several continuations of one text. To be freed with skipstone_session_free(). A sampler is shared, with its data. */
+SKIPSTONE_API skipstone_status skipstone_session_fork(skipstone_session* session, skipstone_session** fork);
+
+/* Writes the conversation, with its keys and values, to a file; what has that name before is replaced when the new file is complete. Behind a
+ * load, in any process, the conversation goes on with the same text as without: the same model, device, driver, context and precision of
+ * the cache, the same build of the library and the same session parameters provided, whatever the drafter (but for
+ * SKIPSTONE_VERIFY_REJECTION, whose draws depend on the rounds before). The file holds the text: it is as private as that. */
+SKIPSTONE_API skipstone_status skipstone_session_save(skipstone_session* session, const char* path);
+
+/* The conversation becomes that of the file. SKIPSTONE_BAD_FILE where it is damaged, SKIPSTONE_INVALID_ARGUMENT where it was saved with another
+ * model, device, driver, context, precision or build, which the sentence names; the conversation stays what it was then. */
+SKIPSTONE_API skipstone_status skipstone_session_load(skipstone_session* session, const char* path);
+
 /* What one token adds to the text. */
 typedef struct skipstone_chunk {
   const char* text;      /* whole characters, NUL-terminated; "" while the token is part of an unfinished one */

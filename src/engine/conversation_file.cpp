@@ -1,0 +1,186 @@
+#include "engine/conversation_file.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <string_view>
+
+#include "base/hash.h"
+#include "base/output_file.h"
+#include "base/status.h"
+#include "exec/kv_bytes.h"
+#include "json/json.h"
+#include "json/parse_json.h"
+#include "tune/measurement_file.h"
+
+namespace skipstone::engine {
+
+using spec::Token;
+
+namespace {
+
+constexpr std::string_view magic = "SKIPCONV";
+constexpr std::uint32_t version = 1;
+constexpr std::uint32_t most_header_bytes = 64u << 20;  // of a context of millions of tokens
+constexpr std::uint64_t preamble_bytes = 16;
+
+std::string print(const Json& document) { return document.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+std::array<std::byte, 8> little_endian(std::uint64_t value) {
+  std::array<std::byte, 8> bytes;
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(value >> 8 * i);
+  return bytes;
+}
+
+std::uint64_t number_of(std::span<const std::byte> bytes) {
+  std::uint64_t value = 0;
+  for (std::size_t i = bytes.size(); i-- > 0;) value = value << 8 | std::to_integer<std::uint64_t>(bytes[i]);
+  return value;
+}
+
+/// By words: a cache of a gigabyte is hashed in a fraction of a second.
+void add(Fnv1a& hash, std::span<const std::byte> bytes) {
+  hash.add_word(bytes.size());
+  for (; !bytes.empty(); bytes = bytes.subspan(std::min<std::size_t>(8, bytes.size()))) {
+    hash.add_word(number_of(bytes.first(std::min<std::size_t>(8, bytes.size()))));
+  }
+}
+
+/// What keys and values depend on beside the tokens, each under the name that a message has for it.
+Json origin_of(const Engine::State& engine) {
+  const Json device = tune::device_key(engine.device->caps(), kernels::shader_hash());
+  return {{"model", engine.fingerprint},
+          {"context", engine.shape.context},
+          {"precision of the cache", to_string(engine.shape.kv_format)},
+          {"attention chunk", engine.shape.chunk},
+          {"version of Skipstone", SKIPSTONE_VERSION},
+          {"device", device.at("device")},
+          {"driver", print(device)}};
+}
+
+std::span<const std::byte> bytes_of(std::string_view text) { return std::as_bytes(std::span(text)); }
+
+[[noreturn]] void damaged(const std::string& path, const char* what) {
+  fail(Code::bad_file, "the conversation '{}' is damaged: {}", path, what);
+}
+
+std::uint64_t whole(const SortedJson& value, std::uint64_t most, const std::string& path) {
+  if (!value.is_number_unsigned() || value.get<std::uint64_t>() > most) damaged(path, "its header has a number that cannot be");
+  return value.get<std::uint64_t>();
+}
+
+const SortedJson& member(const SortedJson& object, const char* name, SortedJson::value_t type, const std::string& path) {
+  const auto found = object.find(name);
+  if (found == object.end() || found->type() != type) damaged(path, "its header is not complete");
+  return *found;
+}
+
+void check_origin(const SortedJson& saved, const Json& here, const std::string& path) {
+  for (const auto& [name, value] : here.items()) {
+    const auto found = saved.find(name);
+    if (found != saved.end() && print(value) == found->dump(-1, ' ', false, SortedJson::error_handler_t::replace)) continue;
+    if (name == "driver") {
+      fail(Code::invalid_argument,
+           "the conversation '{}' was saved with another driver, or by another build of this program; read its text again", path);
+    }
+    fail(Code::invalid_argument, "the conversation '{}' was saved with another {} ({}; here {}); its text would go on differently", path,
+         name, found == saved.end() ? std::string("none") : shown(*found), print(value));
+  }
+}
+
+Conversation parse(const SortedJson& header, const Engine::State& engine, const std::string& path) {
+  using Type = SortedJson::value_t;
+  Conversation result;
+  for (const SortedJson& token : member(header, "tokens", Type::array, path)) {
+    result.history.push_back(static_cast<Token>(whole(token, engine.config.vocabulary - 1, path)));
+  }
+  if (result.history.size() > engine.shape.context) damaged(path, "it has more tokens than its context");
+  const std::uint64_t committed = whole(member(header, "committed", Type::number_unsigned, path), result.history.size(), path);
+  std::vector<CommittedText::Prompt> prompts;
+  for (const SortedJson& range : member(header, "prompts", Type::array, path)) {
+    if (!range.is_array() || range.size() != 2) damaged(path, "its header has a prompt without two ends");
+    const std::uint64_t begin = whole(range[0], committed, path), end = whole(range[1], committed, path);
+    if (begin >= end || (!prompts.empty() && begin <= prompts.back().end)) damaged(path, "its prompts are not in order");
+    prompts.push_back({begin, end});
+  }
+  result.text = {{result.history.begin(), result.history.begin() + static_cast<std::ptrdiff_t>(committed)}, std::move(prompts)};
+  result.layers_left_out = member(header, "layers_left_out", Type::boolean, path).get<bool>();
+  return result;
+}
+
+}  // namespace
+
+void save_conversation(const std::string& path, const Engine::State& engine, exec::Executor& passes, const Conversation& conversation) {
+  Json prompts = Json::array();
+  for (const CommittedText::Prompt& prompt : conversation.text.prompts()) prompts.push_back({prompt.begin, prompt.end});
+  const Json header_document = {{"origin", origin_of(engine)},
+                                {"tokens", conversation.history},
+                                {"committed", conversation.text.size()},
+                                {"prompts", std::move(prompts)},
+                                {"layers_left_out", conversation.layers_left_out}};
+  const std::string header = print(header_document);
+  OutputFile file(path);
+  Fnv1a hash;
+  const auto write = [&](std::span<const std::byte> bytes) {
+    add(hash, bytes);
+    file.write(bytes);
+  };
+  file.write(bytes_of(magic));
+  file.write(little_endian(version | std::uint64_t{header.size()} << 32));
+  write(bytes_of(header));
+  exec::KvBytes cache(engine.device, passes, conversation.text.size());
+  std::vector<std::byte> layer(cache.layer_bytes());
+  for (std::uint32_t i = 0; i < engine.config.layers; ++i) {
+    cache.read(i, layer);
+    write(layer);
+  }
+  file.write(little_endian(hash.value()));
+  file.finish();
+}
+
+SavedConversation::SavedConversation(const std::string& path, const Engine::State& engine) : file_(path), layers_(engine.config.layers) {
+  std::array<std::byte, preamble_bytes> preamble;
+  if (file_.size() < preamble.size()) fail(Code::bad_file, "'{}' is no saved conversation: it is too short", path);
+  file_.read(0, preamble);
+  if (std::memcmp(preamble.data(), magic.data(), magic.size()) != 0) fail(Code::bad_file, "'{}' is no saved conversation", path);
+  if (const std::uint64_t found = number_of(std::span(preamble).subspan(8, 4)); found != version) {
+    fail(Code::bad_file, "the conversation '{}' has version {} of the format; this program reads version {}", path, found, version);
+  }
+  const std::uint64_t header_bytes = number_of(std::span(preamble).subspan(12));
+  if (header_bytes > most_header_bytes || header_bytes > file_.size() - preamble.size()) damaged(path, "it ends within its header");
+  header_.resize(header_bytes);
+  file_.read(preamble.size(), std::as_writable_bytes(std::span(header_)));
+  header_end_ = preamble.size() + header_bytes;
+  const SortedJson header = parse_json_object(header_, "the conversation '" + path + "'");
+  check_origin(member(header, "origin", SortedJson::value_t::object, path), origin_of(engine), path);
+  conversation_ = parse(header, engine, path);
+  const kernels::AttentionShape shape = exec::attention_shape(engine.config, engine.shape);
+  const std::uint64_t layer_bytes =
+      std::uint64_t{2} * shape.kv_heads * conversation_.text.size() * (shape.kv_position_bytes() + shape.kv_scale_bytes());
+  if (file_.size() != header_end_ + layers_ * layer_bytes + 8) damaged(path, "it has not as many bytes as its tokens need");
+  read_layers(layer_bytes, [](std::uint32_t, std::span<const std::byte>) {});
+}
+
+/// Throws where the hash is wrong, behind the last visit.
+template <typename Visit>
+void SavedConversation::read_layers(std::uint64_t layer_bytes, const Visit& visit) const {
+  Fnv1a hash;
+  add(hash, bytes_of(header_));
+  std::vector<std::byte> layer(layer_bytes);
+  std::uint64_t at = header_end_;
+  for (std::uint32_t i = 0; i < layers_; ++i, at += layer_bytes) {
+    file_.read(at, layer);
+    add(hash, layer);
+    visit(i, std::span<const std::byte>(layer));
+  }
+  std::array<std::byte, 8> expected;
+  file_.read(at, expected);
+  if (number_of(expected) != hash.value()) damaged(file_.path(), "its bytes do not give the sum at its end");
+}
+
+void SavedConversation::restore(const Engine::State& engine, exec::Executor& passes) const {
+  exec::KvBytes cache(engine.device, passes, conversation_.text.size());
+  read_layers(cache.layer_bytes(), [&](std::uint32_t layer, std::span<const std::byte> bytes) { cache.write(layer, bytes); });
+}
+
+}  // namespace skipstone::engine

@@ -1,0 +1,47 @@
+// A conversation in a file: its tokens, and their keys and values as they are in the cache, so that it goes on with the same text.
+//
+// Layout: the bytes "SKIPCONV", the version (u32) and the header's bytes (u32), all numbers little-endian; the header, a JSON object with
+// what the keys and values depend on, the tokens, and which of them were read as prompts; of each layer KvBytes; a hash (u64) of all that.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/input_file.h"
+#include "engine/committed_text.h"
+#include "engine/engine_state.h"
+
+namespace skipstone::engine {
+
+struct Conversation {
+  std::vector<spec::Token> history;  ///< every token
+  CommittedText text;                ///< the beginning of it that is in the cache
+  bool layers_left_out = false;      ///< behind some of it, by a lossy drafter
+};
+
+/// Throws io with the path and the reason; what stood under the name before stays then.
+void save_conversation(const std::string& path, const Engine::State& engine, exec::Executor& passes, const Conversation& conversation);
+
+/// Opens and checks a file before anything of a sequence changes.
+class SavedConversation {
+ public:
+  /// Throws not_found, io, bad_file where it is damaged or another kind of file, invalid_argument where it was saved with another model,
+  /// device, driver, context or precision of the cache: other keys and values would stand behind them.
+  SavedConversation(const std::string& path, const Engine::State& engine);
+
+  const Conversation& conversation() const { return conversation_; }
+  /// Writes keys and values into the cache of `passes`. Throws as the constructor where the file has changed meanwhile.
+  void restore(const Engine::State& engine, exec::Executor& passes) const;
+
+ private:
+  template <typename Visit>
+  void read_layers(std::uint64_t layer_bytes, const Visit& visit) const;
+
+  InputFile file_;
+  std::uint32_t layers_ = 0;
+  std::uint64_t header_end_ = 0;
+  std::string header_;
+  Conversation conversation_;
+};
+
+}  // namespace skipstone::engine

@@ -1,0 +1,33 @@
+// Keys and values of the first positions of a sequence as bytes on the host, bit by bit: what conversations in files are made of.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "exec/executor.h"
+#include "vk/recorder.h"
+
+namespace skipstone::exec {
+
+/// Of one sequence. Not while it runs a pass.
+class KvBytes {
+ public:
+  KvBytes(const std::shared_ptr<vk::Device>& device, Executor& sequence, std::uint32_t positions);
+  /// Of one layer: K, then V; of each KV head in turn `positions` vectors and then, of q8_0, their scales.
+  std::uint64_t layer_bytes() const;
+  void read(std::uint32_t layer, std::span<std::byte> to);
+  void write(std::uint32_t layer, std::span<const std::byte> from);
+
+ private:
+  /// Calls `visit(slice)` for each run of bytes that lie side by side, in order.
+  template <typename Visit>
+  void for_each_run(std::uint32_t layer, const Visit& visit);
+
+  Executor& sequence_;
+  kernels::AttentionShape shape_;
+  std::uint32_t positions_;
+  vk::Uploader uploader_;
+};
+
+}  // namespace skipstone::exec
