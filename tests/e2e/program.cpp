@@ -21,6 +21,7 @@ fixtures::ProcessStart start_of(const Command& what) {
   start.in = what.in;
   start.out = what.out;
   start.error = what.error;
+  start.interruptible = what.interrupt_at_output || what.interrupt_when || !what.interrupt_at_error.empty();
   for (const char* name :
        {"SKIPSTONE_MODEL", "SKIPSTONE_DEVICE", "SKIPSTONE_TEMP", "SKIPSTONE_PROMPT", "SKIPSTONE_JSON", "SKIPSTONE_STATS"}) {
     start.environment[name] = std::nullopt;
