@@ -115,7 +115,7 @@ Controller::Bet Controller::bet_on(Arm& arm, PassProposal proposal) const {
     }
   }
   proposal.length = length;
-  best.proposal = std::move(proposal);
+  best.proposal = proposal;
   return best;
 }
 
@@ -148,7 +148,7 @@ Proposal Controller::propose(std::span<const Token> history) {
       if (!arm.shadow) arm.shadow = Shadow{drafts->tree, history.size(), 0, std::min(drafts->strength, strengths - 1)};
       bet = bet_on(arm, std::move(*drafts));
     } else if (auto* passes = std::get_if<PassProposal>(&proposal)) {
-      bet = bet_on(arm, std::move(*passes));
+      bet = bet_on(arm, *passes);
     }
     arm.expected_rate = bet.rate / plain;
     if (bet.rate <= best_rate) continue;
