@@ -17,8 +17,7 @@ struct BigramLimits {
   std::chrono::seconds time{120};
 };
 
-/// The likeliest tokens behind each of the first tokens, 32 texts of one token in every pass; what the time does not suffice for is left
-/// out.
+/// The likeliest tokens behind each of the first tokens, 32 texts of one token in every pass; what there is no time for is left out.
 spec::Bigrams make_bigrams(exec::Executor& passes, const model::Config& config, const BigramLimits& limits, const Progress& progress);
 
 /// The file of a model's table, named after the model's fingerprint. Damaged, of another model or of another version of the format: as if

@@ -154,9 +154,8 @@ SavedConversation::SavedConversation(const std::string& path, const Engine::Stat
   const SortedJson header = parse_json_object(header_, "the conversation '" + path + "'");
   check_origin(member(header, "origin", SortedJson::value_t::object, path), origin_of(engine), path);
   conversation_ = parse(header, engine, path);
-  const kernels::AttentionShape shape = exec::attention_shape(engine.config, engine.shape);
   const std::uint64_t layer_bytes =
-      std::uint64_t{2} * shape.kv_heads * conversation_.text.size() * (shape.kv_position_bytes() + shape.kv_scale_bytes());
+      exec::KvBytes::layer_bytes(exec::attention_shape(engine.config, engine.shape), conversation_.text.size());
   if (file_.size() != header_end_ + layers_ * layer_bytes + 8) damaged(path, "it has not as many bytes as its tokens need");
   read_layers(layer_bytes, [](std::uint32_t, std::span<const std::byte>) {});
 }

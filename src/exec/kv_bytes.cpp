@@ -1,14 +1,12 @@
 #include "exec/kv_bytes.h"
 
-#include <array>
-
 namespace skipstone::exec {
 
 KvBytes::KvBytes(const std::shared_ptr<vk::Device>& device, Executor& sequence, std::uint32_t positions)
     : sequence_(sequence), shape_(attention_shape(sequence.config_, sequence.shape())), positions_(positions), uploader_(device) {}
 
-std::uint64_t KvBytes::layer_bytes() const {
-  return std::uint64_t{2} * shape_.kv_heads * positions_ * (shape_.kv_position_bytes() + shape_.kv_scale_bytes());
+std::uint64_t KvBytes::layer_bytes(const kernels::AttentionShape& shape, std::uint32_t positions) {
+  return std::uint64_t{2} * shape.kv_heads * positions * (shape.kv_position_bytes() + shape.kv_scale_bytes());
 }
 
 template <typename Visit>

@@ -13,9 +13,11 @@ namespace skipstone::exec {
 /// Of one sequence. Not while it runs a pass.
 class KvBytes {
  public:
-  KvBytes(const std::shared_ptr<vk::Device>& device, Executor& sequence, std::uint32_t positions);
   /// Of one layer: K, then V; of each KV head in turn `positions` vectors and then, of q8_0, their scales.
-  std::uint64_t layer_bytes() const;
+  static std::uint64_t layer_bytes(const kernels::AttentionShape& shape, std::uint32_t positions);
+
+  KvBytes(const std::shared_ptr<vk::Device>& device, Executor& sequence, std::uint32_t positions);
+  std::uint64_t layer_bytes() const { return layer_bytes(shape_, positions_); }
   void read(std::uint32_t layer, std::span<std::byte> to);
   void write(std::uint32_t layer, std::span<const std::byte> from);
 
