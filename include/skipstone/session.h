@@ -170,7 +170,7 @@ SKIPSTONE_API skipstone_status skipstone_session_rewind(skipstone_session* sessi
 /* The logits behind the last token that was read: behind skipstone_session_prefill(), those that choose the next token; behind a
  * continuation, those that chose its last token, which is not read before the session goes on. One float for each token of the vocabulary;
  * `count` and `capacity` as for skipstone_tokenize(). Takes a pass over one token and changes no text. SKIPSTONE_INVALID_ARGUMENT where the
- * conversation is empty, or ends in a prompt that was copied or rewound to; SKIPSTONE_UNSUPPORTED behind a lossy drafter's text. */
+ * conversation is empty; SKIPSTONE_UNSUPPORTED behind a lossy drafter's text. */
 SKIPSTONE_API skipstone_status skipstone_session_logits(skipstone_session* session, float* logits, size_t capacity, size_t* count);
 
 /* What those logits are made of: the last layer's output behind the last norm, one float for each of the model's dimensions. */

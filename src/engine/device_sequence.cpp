@@ -53,6 +53,16 @@ exec::PassSpec DeviceSequence::pass(const exec::LayerPlan& layers, std::size_t r
   return spec;
 }
 
+exec::PassSpec DeviceSequence::prompt_pass(std::size_t rows) const {
+  exec::PassSpec spec;
+  spec.layers = exec::LayerPlan::full(config_.layers);
+  spec.prompt = true;
+  spec.bucket = kernels::prompt_bucket_for(static_cast<std::uint32_t>(rows));
+  spec.output = chooser_.output();
+  spec.last_row_only = true;
+  return spec;
+}
+
 Choice DeviceSequence::prefill(std::span<const Token> tokens, exec::Cosines cosines) {
   exits_.fill(text_);
   end_round();
@@ -60,12 +70,10 @@ Choice DeviceSequence::prefill(std::span<const Token> tokens, exec::Cosines cosi
   while (!tokens.empty()) {
     const std::span<const Token> chunk = tokens.first(next_chunk(tokens.size()));
     tokens = tokens.subspan(chunk.size());
-    exec::PassSpec spec = pass(exec::LayerPlan::full(config_.layers), chunk.size());
+    exec::PassSpec spec = prompt_pass(chunk.size());
     if (!tokens.empty()) spec.output = exec::Output::none;
-    spec.last_row_only = tokens.empty();
     spec.cosines = cosines;
     passes_.run(spec, {.tokens = chunk, .base = committed()});
-    last_prompt_ = {spec, static_cast<std::uint32_t>(chunk.size()), passes_.runs()};
     text_.append_prompt(chunk);
   }
   chooser_.start(text_.tokens());
@@ -239,7 +247,6 @@ const CommittedText& DeviceSequence::settle() {
 
 void DeviceSequence::resume(CommittedText text, bool left_layers_out) {
   text_ = std::move(text);
-  last_prompt_.reset();
   end_round();
   chooser_.restart();
   exits_.reset(left_layers_out);
@@ -251,35 +258,20 @@ void DeviceSequence::take_back(std::uint32_t tokens) {
   text_.take_back(tokens);
   exits_.take_back(tokens);
   verified_.reset();
-  last_prompt_.reset();
   end_round();
 }
 
-// A continuation's token is run over once more, which leaves the keys and values that stand there: a pass has the same bits over one row as
-// over several. Those of a prompt come from kernels of their own, so there the output alone is made, of what the prompt's last pass left.
+// The last token is run over once more by the kernels that have read it, which leaves the keys and values that stand there: a row has the
+// same bits in every pass.
 void DeviceSequence::look(exec::Output output) {
   if (text_.size() == 0) fail(Code::invalid_argument, "the conversation is empty: there is nothing that logits could stand behind");
   if (exits_.left_layers_out()) {
     fail(Code::unsupported, "a lossy drafter left layers out, so there are no logits of the whole model behind its text");
   }
-  if (text_.ends_in_continuation()) {
-    exits_.fill(text_);
-    exec::PassSpec spec;
-    spec.layers = exec::LayerPlan::full(config_.layers);
-    spec.output = output;
-    passes_.run(spec, {.tokens = text_.tokens().last(1), .base = committed() - 1});
-    return;
-  }
-  if (!last_prompt_ || last_prompt_->run != passes_.runs()) {
-    fail(Code::invalid_argument,
-         "logits behind a prompt are there until the session does something else; ask for them before, or read a token more");
-  }
-  exec::PassSpec spec = last_prompt_->spec;
+  exits_.fill(text_);
+  exec::PassSpec spec = text_.ends_in_continuation() ? pass(exec::LayerPlan::full(config_.layers), 1) : prompt_pass(1);
   spec.output = output;
-  spec.output_only = true;
-  spec.cosines = exec::Cosines::none;
-  passes_.run(spec, {.tokens = text_.tokens().last(last_prompt_->rows), .base = committed() - last_prompt_->rows});
-  last_prompt_->run = passes_.runs();
+  passes_.run(spec, {.tokens = text_.tokens().last(1), .base = committed() - 1});
 }
 
 std::vector<float> DeviceSequence::logits() {

@@ -48,8 +48,8 @@ class DeviceSequence : public spec::Sequence {
 
   /// What is committed.
   const CommittedText& text() const { return text_; }
-  /// The logits behind the last committed token, and what they are made of. Of a continuation's tokens at any time; behind a prompt until
-  /// another pass runs. Throws invalid_argument where they are not to be had.
+  /// The logits behind the last committed token, and what they are made of. Throws invalid_argument where there is none, unsupported where
+  /// a lossy drafter left layers out.
   std::vector<float> logits();
   std::vector<float> hidden();
 
@@ -64,15 +64,9 @@ class DeviceSequence : public spec::Sequence {
   void resume(CommittedText text, bool left_layers_out = false);
 
  private:
-  /// The pass that read the end of the text as a prompt. Its residual stream is there until another pass runs.
-  struct LastPrompt {
-    exec::PassSpec spec;
-    std::uint32_t rows = 0;
-    std::uint64_t run = 0;  ///< exec::Executor::runs() after it
-  };
-
   void end_round();
   exec::PassSpec pass(const exec::LayerPlan& layers, std::size_t rows) const;
+  exec::PassSpec prompt_pass(std::size_t rows) const;
   const exec::Executor& run_draft(const spec::LayerPass& pass, spec::Token input, std::uint32_t offset);
   const exec::Executor& run_draft(const exec::KeyWindow& window, spec::Token input, std::uint32_t offset);
   const exec::Executor& run_draft(const spec::SecondModel& model, spec::Token input, std::uint32_t offset);
@@ -89,7 +83,6 @@ class DeviceSequence : public spec::Sequence {
   KeptRows kept_;
   EarlyExits exits_;
   std::vector<std::unique_ptr<DraftModel>> draft_models_;
-  std::optional<LastPrompt> last_prompt_;
   std::optional<spec::TokenTree> verified_;  ///< rows of the last verification, until they are committed
   std::uint32_t block_first_ = 0;            ///< of the rows of a block: the first one of the last pass
   RoundSwitch switch_;

@@ -89,9 +89,10 @@ const exec::Executor& DraftModel::follow(std::span<const spec::Token> text, exec
     const bool last = done + chunk == text.size();
     exec::PassSpec spec;
     spec.layers = exec::LayerPlan::full(model_->config().layers);
-    spec.bucket = kernels::bucket_for(chunk);
+    spec.prompt = chunk > 1;
+    spec.bucket = spec.prompt ? kernels::prompt_bucket_for(chunk) : 1;
     spec.output = last ? output : exec::Output::none;
-    spec.last_row_only = last && spec.bucket > 1;
+    spec.last_row_only = last && spec.prompt;
     const std::span<const spec::Token> rows = text.subspan(done, chunk);
     passes_->run(spec, {.tokens = rows, .base = static_cast<std::uint32_t>(done)});
     read_.insert(read_.end(), rows.begin(), rows.end());

@@ -190,7 +190,7 @@ class Session {
   void rewind(std::size_t count);
   /// One float for each token of the vocabulary: the logits behind the last token that has been read. Behind a prompt (prefill()) they
   /// choose the next token; behind a continuation, whose last token waits to be read, they chose that one. Runs a pass; changes no text.
-  /// Throws invalid_argument behind a prompt that was copied or rewound to, unsupported after lossy rounds.
+  /// Throws invalid_argument where the conversation is empty, unsupported after lossy rounds.
   std::vector<float> logits();
   /// What these logits are made of: the residual stream behind the last norm, `width` floats.
   std::vector<float> hidden();

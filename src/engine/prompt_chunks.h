@@ -9,11 +9,10 @@
 
 namespace skipstone::engine {
 
-/// How many tokens the next prompt pass reads: whole buckets, so that no rows are wasted, and a rest of at most 32. A function of the
-/// prompt's length alone, hence the same for plain and speculative decoding.
+/// How many tokens the next prompt pass reads: whole buckets, so that no rows are wasted, and a rest. No bit depends on where a prompt is cut.
 inline std::uint32_t next_chunk(std::size_t left) {
   auto chunk = static_cast<std::uint32_t>(std::min<std::size_t>(left, STEP_VERIFY_ROWS));
-  for (const std::uint32_t bucket : kernels::row_buckets) {
+  for (const std::uint32_t bucket : kernels::prompt_buckets) {
     if (bucket >= STEP_VERIFY_ROWS && bucket <= left) chunk = bucket;
   }
   return chunk;

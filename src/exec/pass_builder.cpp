@@ -39,7 +39,6 @@ class Pass {
       : config_(config), weights_(weights), attention_(attention), select_(select), spec_(spec) {}
 
   void build(Plan& plan) {
-    silent_ = spec_.output_only;
     if (spec_.layers.begin > 0) {
       current_ = {ResourceKind::kept};
     } else {
@@ -59,7 +58,6 @@ class Pass {
       append(kernels::cosine_sum(select_, spec_.cosines == Cosines::all ? 2 * config_.layers : config_.layers, "cosine_sum"));
     }
     plan.layer_starts.push_back(dispatches_.size());
-    silent_ = false;
     output();
     follow();
     plan.dispatches = std::move(dispatches_);
@@ -68,24 +66,25 @@ class Pass {
  private:
   Resource residual() const { return current_; }
   kernels::Keys keys() const { return spec_.tree ? kernels::Keys::tree : spec_.window ? kernels::Keys::window : kernels::Keys::text; }
+  /// The kernels of decoding normalise and activate by themselves.
+  bool fused() const { return !spec_.prompt; }
   Resource other_residual() const { return {ResourceKind::residual, current_ == Resource{ResourceKind::residual, 0} ? 1u : 0u}; }
 
-  void append(Dispatch dispatch) {
-    if (!silent_) dispatches_.push_back(std::move(dispatch));
-  }
+  void append(Dispatch dispatch) { dispatches_.push_back(std::move(dispatch)); }
   void append(std::vector<Dispatch> several) {
     for (Dispatch& dispatch : several) append(std::move(dispatch));
   }
 
   void multiply(const kernels::Matrix& weights, Resource x, Resource y, const kernels::MatvecFusion& fusion, const std::string& label) {
-    append(kernels::matvec(select_, weights, x, y, spec_.bucket, fusion, label));
+    append(spec_.prompt ? kernels::prompt_matmul(select_, weights, x, y, spec_.bucket, fusion, label)
+                        : kernels::matvec(select_, weights, x, y, spec_.bucket, fusion, label));
   }
 
   /// What a matrix reads whose sublayer normalises the residual stream first, or does not; the skinny kernels normalise (RMS) themselves.
   std::pair<Resource, std::optional<kernels::MatvecNorm>> normalise(const std::optional<model::NormWeights>& norm,
                                                                     const std::string& label) {
     if (!norm) return {residual(), {}};
-    if (!norm->bias && select_.fused(spec_.bucket)) return {residual(), kernels::MatvecNorm{norm->weight, config_.norm_epsilon}};
+    if (!norm->bias && fused()) return {residual(), kernels::MatvecNorm{norm->weight, config_.norm_epsilon}};
     normalise(residual(), *norm, spec_.bucket, false, label);
     return {{ResourceKind::normed}, {}};
   }
@@ -175,7 +174,7 @@ class Pass {
     const model::LayerWeights& w = weights_.layers[layer];
     const std::string blk = fmt::format("blk.{}.", layer);
     const std::uint32_t rows = spec_.bucket;
-    if (rows <= STEP_VERIFY_ROWS) {
+    if (!spec_.prompt) {
       append(kernels::attention(select_, attention_, attention_layer(layer), rows, blk + "attention", keys()));
     } else {
       append(kernels::attention_prefill(select_, attention_, attention_layer(layer), rows, blk + "attention"));
@@ -192,13 +191,12 @@ class Pass {
     const std::string blk = fmt::format("blk.{}.", layer);
     const auto [x, norm] = normalise(w.ffn_norm, blk + "ffn_norm");
     const kernels::Activation activation = activation_of(config_.layer(layer).mlp);
-    const bool fused = select_.fused(spec_.bucket);
-    if (w.gate_up && w.gate_up->parts.size() == 1 && fused) {
+    if (w.gate_up && w.gate_up->parts.size() == 1 && fused()) {
       multiply(*w.gate_up, x, {ResourceKind::activated}, {.norm = norm, .activation = activation}, blk + "ffn_gate_up");
     } else if (w.gate_up) {
       multiply(*w.gate_up, x, {ResourceKind::gate_up}, {.norm = norm}, blk + "ffn_gate_up");
       activate(activation, blk);
-    } else if (!w.gate && fused) {
+    } else if (!w.gate && fused()) {
       multiply(*w.up, x, {ResourceKind::activated}, {.norm = norm, .bias_tensor = w.gate_up_bias, .activation = activation},
                blk + "ffn_up");
     } else {
@@ -253,7 +251,6 @@ class Pass {
   const kernels::Selector& select_;
   const PassSpec& spec_;
   Resource current_{ResourceKind::residual, 0};
-  bool silent_ = false;  ///< what is built is counted, not done
   std::vector<Dispatch> dispatches_;
 };
 
@@ -290,14 +287,16 @@ std::uint32_t PassBuilder::attention_groups(std::uint32_t bucket) const {
 
 Plan PassBuilder::build(const PassSpec& spec) const {
   const bool uses_kept_rows = spec.layers.begin > 0 || spec.keep_after > 0;
-  const bool kept_rows_fit =
-      spec.bucket <= STEP_VERIFY_ROWS && spec.keep_after <= (spec.layers.begin > 0 ? spec.layers.end : spec.layers.whole_prefix());
-  const bool tree_fits = !spec.tree || (spec.bucket <= STEP_VERIFY_ROWS && spec.step == RoundStep::none);
-  const bool window_fits = !spec.window || (spec.bucket <= STEP_VERIFY_ROWS && spec.step == RoundStep::none && !spec.tree);
-  if (!tree_fits || !window_fits || spec.layers.end > config_.layers || kernels::bucket_for(spec.bucket) != spec.bucket ||
+  const bool kept_rows_fit = spec.keep_after <= (spec.layers.begin > 0 ? spec.layers.end : spec.layers.whole_prefix());
+  const bool tree_fits = !spec.tree || spec.step == RoundStep::none;
+  const bool window_fits = !spec.window || (spec.step == RoundStep::none && !spec.tree);
+  const bool bucket_exists = spec.prompt ? kernels::prompt_bucket_for(spec.bucket) == spec.bucket
+                                         : spec.bucket <= STEP_VERIFY_ROWS && kernels::bucket_for(spec.bucket) == spec.bucket;
+  const bool prompt_fits = !spec.prompt || (!uses_kept_rows && !spec.tree && !spec.window && spec.step == RoundStep::none);
+  if (!tree_fits || !window_fits || !prompt_fits || !bucket_exists || spec.layers.end > config_.layers ||
       spec.output_rows() > STEP_VERIFY_ROWS || (uses_kept_rows && !kept_rows_fit)) {
-    fail(Code::internal, "there is no pass over layers {}-{} with {} rows, output {}, keeping rows after layer {}", spec.layers.begin,
-         spec.layers.end, spec.bucket, to_string(spec.output), spec.keep_after);
+    fail(Code::internal, "there is no {}pass over layers {}-{} with {} rows, output {}, keeping rows after layer {}",
+         spec.prompt ? "prompt " : "", spec.layers.begin, spec.layers.end, spec.bucket, to_string(spec.output), spec.keep_after);
   }
   Plan plan;
   plan.spec = spec;

@@ -14,15 +14,12 @@ namespace skipstone::exec {
 // From the largest bucket on: its pipelines take the longest to make, and at the end all threads should have something left to do.
 std::vector<PassSpec> usual_passes(std::uint32_t layers) {
   std::vector<PassSpec> passes;
+  for (auto at = std::rbegin(kernels::prompt_buckets); at != std::rend(kernels::prompt_buckets); ++at) {
+    passes.push_back(
+        {.layers = LayerPlan::full(layers), .bucket = *at, .prompt = true, .last_row_only = true, .cosines = Cosines::attention});
+  }
   for (auto at = std::rbegin(kernels::row_buckets); at != std::rend(kernels::row_buckets); ++at) {
-    const std::uint32_t bucket = *at;
-    PassSpec spec;
-    spec.layers = LayerPlan::full(layers);
-    spec.bucket = bucket;
-    spec.last_row_only = bucket > STEP_VERIFY_ROWS;
-    spec.cosines = spec.last_row_only ? Cosines::attention : Cosines::none;
-    spec.keep_after = bucket > STEP_VERIFY_ROWS ? 0 : 1;
-    passes.push_back(spec);
+    if (*at <= STEP_VERIFY_ROWS) passes.push_back({.layers = LayerPlan::full(layers), .bucket = *at, .keep_after = 1});
   }
   // What goes between the passes of a round in one submission.
   passes.push_back({.layers = LayerPlan::full(layers), .step = RoundStep::draft});
@@ -40,19 +37,25 @@ std::vector<PassSpec> session_passes(std::uint32_t layers, bool logits, bool tre
       spec.tree = true;
       passes.push_back(spec);
     }
-    if (!logits) continue;
-    for (const bool last : {false, true}) {  // the LM head has a kernel of its own there
-      passes.push_back({.layers = spec.layers, .bucket = bucket, .output = Output::logits, .last_row_only = last});
-    }
+    if (logits) passes.push_back({.layers = spec.layers, .bucket = bucket, .output = Output::logits});
   }
+  if (!logits) return passes;
+  // Of a prompt the LM head reads one row, normalised already: a kernel of its own.
+  passes.push_back({.layers = LayerPlan::full(layers),
+                    .bucket = kernels::prompt_buckets[0],
+                    .prompt = true,
+                    .output = Output::logits,
+                    .last_row_only = true});
+  passes.push_back({.layers = LayerPlan::full(layers), .bucket = STEP_VERIFY_ROWS, .output = Output::logits, .last_row_only = true});
   return passes;
 }
 
 std::vector<PassSpec> drafting_passes(std::uint32_t layers) {
   std::vector<PassSpec> passes;
-  for (const std::uint32_t bucket : kernels::row_buckets) {
-    for (const Output output : {Output::argmax, Output::logits}) {
-      passes.push_back({.layers = LayerPlan::full(layers), .bucket = bucket, .output = output, .last_row_only = bucket > 1});
+  for (const Output output : {Output::argmax, Output::logits}) {
+    passes.push_back({.layers = LayerPlan::full(layers), .output = output});
+    for (const std::uint32_t bucket : kernels::prompt_buckets) {
+      passes.push_back({.layers = LayerPlan::full(layers), .bucket = bucket, .prompt = true, .output = output, .last_row_only = true});
     }
   }
   return passes;

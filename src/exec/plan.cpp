@@ -60,7 +60,7 @@ std::size_t PassSpecHash::operator()(const PassSpec& spec) const noexcept {
        {static_cast<std::size_t>(spec.layers.begin), static_cast<std::size_t>(spec.layers.end), static_cast<std::size_t>(spec.bucket),
         static_cast<std::size_t>(spec.output), static_cast<std::size_t>(spec.last_row_only), static_cast<std::size_t>(spec.keep_after),
         static_cast<std::size_t>(spec.cosines), static_cast<std::size_t>(spec.tree), static_cast<std::size_t>(spec.window),
-        static_cast<std::size_t>(spec.kv_only), static_cast<std::size_t>(spec.output_only), static_cast<std::size_t>(spec.step)}) {
+        static_cast<std::size_t>(spec.kv_only), static_cast<std::size_t>(spec.prompt), static_cast<std::size_t>(spec.step)}) {
     hash.add_word(part);
   }
   return hash.value();
@@ -74,7 +74,7 @@ std::string Plan::print(std::uint32_t model_layers, const std::function<std::str
                                                                 : " cosine");
   if (spec.keep_after > 0) text.insert(text.size() - 1, fmt::format(" keep-after={}", spec.keep_after));
   if (spec.kv_only) text.insert(text.size() - 1, " kv-only");
-  if (spec.output_only) text.insert(text.size() - 1, " output-only");
+  if (spec.prompt) text.insert(text.size() - 1, " prompt");
   if (spec.tree) text.insert(text.size() - 1, " tree");
   if (spec.window) text.insert(text.size() - 1, " window");
   if (spec.step != RoundStep::none) text.insert(text.size() - 1, fmt::format(" step={}", to_string(spec.step)));

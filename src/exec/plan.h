@@ -36,14 +36,15 @@ enum class Cosines : std::uint8_t { none, attention, all };
 struct PassSpec {
   LayerPlan layers;          ///< where its first layer is not the model's, the pass starts from the kept rows instead of tokens
   std::uint32_t bucket = 1;  ///< rows that are computed; real rows are in the state
+  /// The rows are tokens of a prompt: the kernels of prompts compute them, whose bits depend on the tokens before a row alone.
+  bool prompt = false;
   Output output = Output::argmax;
   bool last_row_only = false;    ///< the output is of the last real row alone
   std::uint32_t keep_after = 0;  ///< the residual stream after this many layers goes to the kept rows; 0: it does not
   Cosines cosines = Cosines::none;
-  bool kv_only = false;      ///< each layer stores K and V of the residual stream as it is, and leaves it so
-  bool tree = false;         ///< rows stand behind their parents, not behind each other
-  bool window = false;       ///< attention reads a part of the text alone: Rows::window
-  bool output_only = false;  ///< no layer runs: the output is of the residual stream that the same pass without this has just left
+  bool kv_only = false;  ///< each layer stores K and V of the residual stream as it is, and leaves it so
+  bool tree = false;     ///< rows stand behind their parents, not behind each other
+  bool window = false;   ///< attention reads a part of the text alone: Rows::window
   RoundStep step = RoundStep::none;
   bool operator==(const PassSpec&) const = default;
 

@@ -123,7 +123,6 @@ std::vector<Dispatch> embed(const Selector& select, const Matrix& table, std::ui
 
 std::vector<Dispatch> matvec(const Selector& select, const Matrix& weights, Resource x, Resource y, std::uint32_t rows,
                              const MatvecFusion& fusion, const std::string& label) {
-  if (select.tiled(rows)) return matmul(select, weights, x, y, rows, fusion, label);
   if (is_gated(fusion.activation) && weights.parts.size() != 1) fail(Code::internal, "{}: split weights cannot be gate and up", label);
   const MatvecChoice choice = select.matvec(weights.format, rows);
   std::vector<Dispatch> result;
@@ -132,6 +131,11 @@ std::vector<Dispatch> matvec(const Selector& select, const Matrix& weights, Reso
     result.back().label = part_label(label, weights, part);
   }
   return result;
+}
+
+std::vector<Dispatch> prompt_matmul(const Selector& select, const Matrix& weights, Resource x, Resource y, std::uint32_t rows,
+                                    const MatvecFusion& fusion, const std::string& label) {
+  return select.tiled() ? matmul(select, weights, x, y, rows, fusion, label) : matvec(select, weights, x, y, rows, fusion, label);
 }
 
 std::uint32_t argmax_partials(const Selector& select, std::uint32_t n) {
@@ -172,7 +176,6 @@ std::vector<Dispatch> matmul(const Selector& select, const Matrix& weights, Reso
   if (fusion.norm || fusion.activation != Activation::none || fusion.softcap > 0.0f)
     fail(Code::internal, "{}: the tiled kernel neither normalises nor activates", label);
   const MatmulChoice tile = select.matmul(weights.format, weights.n, rows);
-  if (rows % tile.tile != 0) fail(Code::internal, "{} rows are no multiple of the tile's {}", rows, tile.tile);
   std::vector<Dispatch> result;
   const std::uint32_t blocks = padded(weights.k) / 32;
   Resource staged = x;
@@ -189,7 +192,7 @@ std::vector<Dispatch> matmul(const Selector& select, const Matrix& weights, Reso
     abi::MatvecPush push = matrix_push(weights, part, fusion);
     if (tile.tier != vk::Tier::base) push.x_stride = HALF_ROWS_WORDS(blocks) * 4;
     d.push = bytes(push);
-    d.groups = {divide_up(weights.parts[part].rows, tile.tile), rows / tile.tile, 1};
+    d.groups = {divide_up(weights.parts[part].rows, tile.tile), divide_up(rows, tile.tile), 1};
     d.label = part_label(label, weights, part);
     result.push_back(std::move(d));
   }

@@ -87,11 +87,14 @@ struct MatvecFusion {
   std::uint32_t y_first = 0;  ///< where the outputs start in a row of y (and in the bias)
   std::uint32_t y_width = 0;  ///< floats of a row of y; 0: as many as there are outputs
 };
-/// y = activation(scale * (W x + bias)) + residual for `rows` rows (a bucket): the skinny kernel, or the tiled one where the selector says
-/// so. One dispatch per part.
+/// y = activation(scale * (W x + bias)) + residual for `rows` rows (a bucket), by the skinny kernel. One dispatch per part.
 std::vector<Dispatch> matvec(const Selector& select, const Matrix& weights, Resource x, Resource y, std::uint32_t rows,
                              const MatvecFusion& fusion, const std::string& label);
-/// The tiled kernel whatever the selector says (tests).
+/// The same for rows of a prompt: by the tiled kernel where the selector says so. A row's bits depend neither on the bucket nor on the rows
+/// beside it.
+std::vector<Dispatch> prompt_matmul(const Selector& select, const Matrix& weights, Resource x, Resource y, std::uint32_t rows,
+                                    const MatvecFusion& fusion, const std::string& label);
+/// By the tiled kernel, whatever the selector says. x and y have whole tiles of rows.
 std::vector<Dispatch> matmul(const Selector& select, const Matrix& weights, Resource x, Resource y, std::uint32_t rows,
                              const MatvecFusion& fusion, const std::string& label);
 /// The largest of W x (+ bias) per row, without writing W x: partial results by ranges of outputs, and their merge into `result`: token,

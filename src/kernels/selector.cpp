@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <span>
 
 #include "abi/attention.h"
 #include "abi/matmul.h"
@@ -88,8 +89,6 @@ KernelId Selector::matmul_kernel(gguf::Type format, vk::Tier tier) const {
   return tier == vk::Tier::fp16 ? kernels.matmul_half : kernels.matmul_coopmat;
 }
 
-bool Selector::tiled(std::uint32_t rows_of_pass) const { return tuning_.tiled_prefill && rows_of_pass > STEP_VERIFY_ROWS; }
-
 MatvecChoice Selector::built_in(std::uint32_t rows_of_pass) const {
   // 12 and 24 rows are there so that one row more than 8 or 16 does not cost twice as much: columns of 12.
   const std::uint32_t bucket = bucket_for(rows_of_pass), k_lanes = tuning_.matvec_k_lanes;
@@ -166,9 +165,11 @@ std::vector<std::uint32_t> Selector::matmul_candidates(gguf::Type format, std::u
 }
 
 MatmulChoice Selector::matmul(gguf::Type format, std::uint32_t n, std::uint32_t rows_of_pass) const {
-  const MatmulKey key{format, n, bucket_for(rows_of_pass)};
-  return tile_for(matmul_tier(format), choose(choices_.matmul, key, matmul_candidates(format, n, rows_of_pass)),
-                  matrix_units(caps_, tuning_));
+  // Sums on matrix units may depend on the tile: there is one for a matrix, however many rows a prompt's pass has.
+  const vk::Tier tier = matmul_tier(format);
+  const std::uint32_t rows = tier == vk::Tier::cooperative_matrix ? STEP_MAX_ROWS : prompt_bucket_for(rows_of_pass);
+  const MatmulKey key{format, n, rows};
+  return tile_for(tier, choose(choices_.matmul, key, matmul_candidates(format, n, rows)), matrix_units(caps_, tuning_));
 }
 
 std::vector<AttentionChoice> Selector::attention_candidates(const AttentionKey& key, std::uint32_t chunk) const {
@@ -196,11 +197,17 @@ AttentionChoice Selector::attention(std::uint32_t group, std::uint32_t head_dim,
   return choose(choices_.attention, key, attention_candidates(key, chunk));
 }
 
-std::uint32_t bucket_for(std::uint32_t rows) {
-  for (const std::uint32_t bucket : row_buckets) {
-    if (rows <= bucket) return bucket;
-  }
-  fail(Code::internal, "a pass of {} rows is more than any bucket holds", rows);
+namespace {
+
+std::uint32_t smallest_of(std::span<const std::uint32_t> buckets, std::uint32_t rows) {
+  const auto found = std::ranges::lower_bound(buckets, rows);
+  if (found == buckets.end()) fail(Code::internal, "a pass of {} rows is more than any bucket holds", rows);
+  return *found;
 }
+
+}  // namespace
+
+std::uint32_t bucket_for(std::uint32_t rows) { return smallest_of(row_buckets, rows); }
+std::uint32_t prompt_bucket_for(std::uint32_t rows) { return smallest_of(prompt_buckets, rows); }
 
 }  // namespace skipstone::kernels

@@ -42,8 +42,8 @@ class Selector {
   /// How the LM head's argmax is laid out. Its sums of exponentials are chains over a workgroup's output rows, so these are never measured
   /// and depend neither on the format nor on the number of rows.
   MatvecChoice argmax(std::uint32_t rows_of_pass) const;
-  /// Whether passes of more than STEP_VERIFY_ROWS rows take the tiled kernel.
-  bool tiled(std::uint32_t rows_of_pass) const;
+  /// Whether prompts take the tiled kernel.
+  bool tiled() const { return tuning_.tiled_prefill; }
   /// The tiled kernel for a matrix of n output rows, and its tile: what was measured, else the built-in choice. The tile changes no bit of
   /// the result, the tier does; it is the device's, the build's and the format's.
   MatmulChoice matmul(gguf::Type format, std::uint32_t n, std::uint32_t rows_of_pass) const;
@@ -51,8 +51,8 @@ class Selector {
   AttentionChoice attention(std::uint32_t group, std::uint32_t head_dim, std::uint32_t chunk, std::uint32_t rows_of_pass) const;
 
   /// All that the device can do, the built-in choice first. They differ in what no output's operations depend on (docs/numerics.md): output
-  /// rows per lane, lanes beside each other on output rows, columns per workgroup, tiles, heads and rows of attention per workgroup; never in K_LANES.
-  /// Throws unsupported for formats without kernels.
+  /// rows per lane, lanes beside each other on output rows, columns per workgroup, tiles, heads and rows of attention per workgroup; never
+  /// in K_LANES. Throws unsupported for formats without kernels.
   std::vector<MatvecChoice> matvec_candidates(gguf::Type format, std::uint32_t rows_of_pass) const;
   /// Tiles by their edge. One alone on cooperative matrices, whose sums are the device's affair.
   std::vector<std::uint32_t> matmul_candidates(gguf::Type format, std::uint32_t n, std::uint32_t rows_of_pass) const;
@@ -69,8 +69,6 @@ class Selector {
   KvFormat kv_format() const { return KvFormat::f16; }
   bool texels() const { return tuning_.texels; }
   std::uint32_t interleave() const { return tuning_.interleave; }  ///< how matrices are laid out (Matrix::interleave)
-  /// Whether passes of so many rows take the skinny kernels, which normalise and activate themselves.
-  bool fused(std::uint32_t rows_of_pass) const { return rows_of_pass <= STEP_VERIFY_ROWS; }
   std::uint64_t max_storage_range() const { return caps_.max_storage_range; }
   const vk::Caps& caps() const { return caps_; }
 
@@ -91,9 +89,12 @@ vk::Tier built_tier();
 /// Of the candidates' lists: to be raised when they change, so that nothing measured for the old ones is taken.
 inline constexpr std::uint32_t candidates_version = 3;
 
-/// Row buckets of the numerics contract and of prefill: passes are recorded for these row counts only.
+/// Passes are recorded for these row counts only: those of the numerics contract, up to STEP_VERIFY_ROWS, and larger ones.
 inline constexpr std::uint32_t row_buckets[] = {1, 2, 4, 8, 12, 16, 24, 32, 64, 128, 256};
+/// Those of prompts: whole columns of the skinny kernels, so that all of them share their pipelines.
+inline constexpr std::uint32_t prompt_buckets[] = {8, 16, 32, 64, 128, 256};
 /// The smallest bucket that holds `rows`. Throws internal above the largest.
 std::uint32_t bucket_for(std::uint32_t rows);
+std::uint32_t prompt_bucket_for(std::uint32_t rows);
 
 }  // namespace skipstone::kernels

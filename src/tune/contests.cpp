@@ -65,8 +65,11 @@ std::vector<kernels::Matrix> matrices_of(const Workload& work, gguf::Type format
 std::vector<kernels::Dispatch> products(const Selector& select, const std::vector<kernels::Matrix>& matrices, std::uint32_t rows) {
   std::vector<kernels::Dispatch> all;
   for (const kernels::Matrix& matrix : matrices) {
-    for (kernels::Dispatch& dispatch : kernels::matvec(select, matrix, x_buffer, y_buffer, rows, kernels::MatvecFusion{}, "tuning"))
+    for (kernels::Dispatch& dispatch : rows > STEP_VERIFY_ROWS
+                                           ? kernels::prompt_matmul(select, matrix, x_buffer, y_buffer, rows, {}, "tuning")
+                                           : kernels::matvec(select, matrix, x_buffer, y_buffer, rows, {}, "tuning")) {
       all.push_back(std::move(dispatch));
+    }
   }
   return all;
 }
@@ -136,7 +139,7 @@ std::vector<Contest> contests(const Selector& select, const Workload& work) {
   };
   for (const std::uint32_t rows : kernels::row_buckets) {
     for (const gguf::Type format : formats) {
-      if (select.tiled(rows)) {
+      if (rows > STEP_VERIFY_ROWS && select.tiled()) {
         for (Contest& contest : matmul_contests(select, work, format, rows)) add(std::move(contest));
       } else if ((rows <= STEP_VERIFY_ROWS || rows == prompt_rows) && !matrices_of(work, format, rows).empty()) {
         add(matvec_contest(select, work, format, rows));

@@ -2,6 +2,8 @@
 // the cache behind the text.
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "base/philox.h"
 #include "device_model.h"
 #include "fixtures/slow_device.h"
@@ -70,7 +72,8 @@ TEST_P(RowsOf, AreTheSameInPassesOfAnyLength) {
   expect_same_rows(model, GetParam().most_rows);
 }
 
-// 100 tokens reach past every window. SwiftShader takes a quarter of a second for a token: there some families, and windows are kernel_test's.
+// 100 tokens reach past every window. SwiftShader takes a quarter of a second for a token: there some families, and windows are
+// kernel_test's.
 TEST(Rows, AreTheSameInEveryFamily) {
   const bool full = fixtures::full_sweep(), slow = fixtures::slow_device();
   std::size_t families = 0;
@@ -99,6 +102,64 @@ INSTANTIATE_TEST_SUITE_P(Formats, RowsOf,
                                            Variant{"q8_0_cache", gguf::Type::q8_0, 2, 16, false, KvFormat::q8_0, 32},
                                            Variant{"q8_0_cache_three_blocks", gguf::Type::f32, 1, 4, false, KvFormat::q8_0, 96}),
                          [](const auto& variant) { return std::string(variant.param.name); });
+
+struct Read {
+  std::vector<float> logits;               ///< behind the last token
+  std::vector<std::vector<std::byte>> kv;  ///< of each layer
+};
+
+/// Reads `text` as a prompt, in pieces that `next(left)` gives.
+Read read_prompt(DeviceModel& model, const Tokens& text, const std::function<std::uint32_t(std::uint32_t)>& next) {
+  const auto sequence = model.sequence();
+  const auto count = static_cast<std::uint32_t>(text.size());
+  for (std::uint32_t base = 0; base < count;) {
+    const std::uint32_t rows = next(count - base);
+    sequence->run({.layers = model.layers(),
+                   .bucket = kernels::prompt_bucket_for(rows),
+                   .prompt = true,
+                   .output = base + rows == count ? exec::Output::logits : exec::Output::none,
+                   .last_row_only = true},
+                  {.tokens = std::span(text).subspan(base, rows), .base = base});
+    base += rows;
+  }
+  Read read;
+  read.logits.assign(sequence->logits(0).begin(), sequence->logits(0).end());
+  for (std::uint32_t layer = 0; layer < model.config().layers; ++layer) read.kv.push_back(model.kv(*sequence, layer, count));
+  return read;
+}
+
+void expect_same_prompts(DeviceModel& model, std::uint32_t tokens, std::uint32_t tries) {
+  const Tokens text = model.tokens(tokens, 5);
+  const Read whole = read_prompt(model, text, [](std::uint32_t left) { return left; });
+  std::uint32_t counter = 0;
+  const auto random = [&](std::uint32_t limit) { return philox({counter++, 0, 0, 0}, {11, 12})[0] % limit; };
+  for (std::uint32_t attempt = 0; attempt < tries; ++attempt) {
+    const std::uint32_t most = attempt == 0 ? 1 : attempt == 1 ? 7 : 1 + random(tokens);
+    const Read cut = read_prompt(model, text, [&](std::uint32_t left) { return std::min(left, attempt < 2 ? most : 1 + random(most)); });
+    EXPECT_EQ(std::memcmp(cut.logits.data(), whole.logits.data(), whole.logits.size() * sizeof(float)), 0) << "pieces of at most " << most;
+    for (std::uint32_t layer = 0; layer < model.config().layers; ++layer)
+      ASSERT_EQ(cut.kv[layer], whole.kv[layer]) << "layer " << layer << ", pieces of at most " << most;
+  }
+  EXPECT_EQ(TestDevice::get().messages(), 0u);
+}
+
+TEST_P(RowsOf, OfPromptsAreTheSameWhereverTheyAreCut) {
+  DeviceModel model(tiny_of(GetParam()), GetParam().kv_format);
+  expect_same_prompts(model, fixtures::slow_device() ? 40 : 150, fixtures::full_sweep() ? 12 : 4);
+}
+
+TEST(Rows, OfPromptsAreTheSameWhereverTheyAreCutInEveryFamily) {
+  const bool slow = fixtures::slow_device();
+  std::size_t families = 0;
+  for (const model::Architecture& row : model::architectures()) {
+    if (slow && families++ % 4 != 0) continue;
+    SCOPED_TRACE(row.name);
+    TinyConfig tiny = tiny_family(row.name);
+    tiny.context = 160;
+    DeviceModel model(tiny, KvFormat::f16);
+    expect_same_prompts(model, slow ? 20 : 140, 3);
+  }
+}
 
 // Draft passes through part of the layers leave K and V of tokens that are never accepted; verification must see none of it.
 class Rollback : public ::testing::TestWithParam<KvFormat> {};

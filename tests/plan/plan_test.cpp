@@ -173,12 +173,16 @@ TEST(PlanBuilder, RefusesRowsThatCannotBeKept) {
 TEST(PlanGoldens, Prefill) {
   for (const auto& [device, caps] : {std::pair{"cpu", lavapipe_like()}, std::pair{"gpu", nvidia_like()}}) {
     const Plans plans(two_layers(gguf::Type::f16), caps);
-    const PassSpec spec{
-        .layers = plans.layers(), .bucket = 64, .output = Output::argmax, .last_row_only = true, .cosines = exec::Cosines::attention};
+    const PassSpec spec{.layers = plans.layers(),
+                        .bucket = 64,
+                        .prompt = true,
+                        .output = Output::argmax,
+                        .last_row_only = true,
+                        .cosines = exec::Cosines::attention};
     expect_golden(std::string("prefill_cosine_") + device, plans.print(spec));
   }
   const Plans plans(two_layers(gguf::Type::f16), nvidia_like());
-  expect_golden("prefill_first_chunk", plans.print({.layers = plans.layers(), .bucket = 256, .output = Output::none}));
+  expect_golden("prefill_first_chunk", plans.print({.layers = plans.layers(), .bucket = 256, .prompt = true, .output = Output::none}));
 }
 
 TEST(PlanGoldens, PrefillOnCooperativeMatrices) {
@@ -186,7 +190,7 @@ TEST(PlanGoldens, PrefillOnCooperativeMatrices) {
   caps.cooperative_matrix = {16, 16, 16};
   caps.subgroup_size_control = true;
   const Plans plans(two_layers(gguf::Type::q8_0), caps);
-  expect_golden("prefill_coopmat", plans.print({.layers = plans.layers(), .bucket = 128, .output = Output::none}));
+  expect_golden("prefill_coopmat", plans.print({.layers = plans.layers(), .bucket = 128, .prompt = true, .output = Output::none}));
 }
 
 // The tile of a matrix of n rows on a made-up device.
@@ -204,8 +208,9 @@ TEST(Selector, TilesFitTheDevice) {
   EXPECT_EQ(tile.tile, 128u);
   EXPECT_EQ(tile.lanes, 128u);
   EXPECT_EQ(tile.subgroup, 32u);
-  EXPECT_EQ(tile_on(caps, 64, 11008).tile, 64u);  // no wider than the pass
-  EXPECT_EQ(tile_on(caps, 256, 2048).tile, 64u);  // 32 workgroups of 128 would leave the device idle
+  EXPECT_EQ(tile_on(caps, 8, 11008).tile, 128u);                  // a prompt's bits may not depend on where it is cut
+  EXPECT_EQ(tile_on(caps, 64, 11008, vk::Tier::fp16).tile, 64u);  // no wider than the pass
+  EXPECT_EQ(tile_on(caps, 256, 2048).tile, 64u);                  // 32 workgroups of 128 would leave the device idle
   EXPECT_EQ(tile_on(caps, 256, 512).tile, 32u);
   EXPECT_EQ(tile_on(caps, 256, 11008, vk::Tier::fp16).tier, vk::Tier::fp16);  // built without
   EXPECT_EQ(tile_on(caps, 256, 11008, vk::Tier::cooperative_matrix, gguf::Type::f32).tier, vk::Tier::base);
@@ -225,7 +230,7 @@ TEST(Selector, TilesFitTheDevice) {
   no_halves.fp16 = false;
   no_halves.cooperative_matrix = {16, 16, 16};
   EXPECT_EQ(tile_on(no_halves, 256, 11008).tier, vk::Tier::base);
-  EXPECT_FALSE(kernels::Selector(lavapipe_like(), vk::tuning_for(lavapipe_like())).tiled(256));  // CPU devices: never
+  EXPECT_FALSE(kernels::Selector(lavapipe_like(), vk::tuning_for(lavapipe_like())).tiled());  // CPU devices: never
 }
 
 TEST(PlanGoldens, Sampled) {
@@ -285,7 +290,10 @@ TEST(Plans, OnlyPassesThatExistAreBuilt) {
   EXPECT_TRUE(refused({.layers = too_many}));
   EXPECT_TRUE(refused({.layers = plans.layers(), .bucket = 3}));
   EXPECT_TRUE(refused({.layers = plans.layers(), .bucket = 512}));
-  EXPECT_TRUE(refused({.layers = plans.layers(), .bucket = 64, .output = Output::logits}));
+  EXPECT_TRUE(refused({.layers = plans.layers(), .bucket = 64, .output = Output::none}));
+  EXPECT_TRUE(refused({.layers = plans.layers(), .bucket = 64, .prompt = true, .output = Output::logits}));
+  EXPECT_TRUE(refused({.layers = plans.layers(), .bucket = 24, .prompt = true, .output = Output::none}));
+  EXPECT_TRUE(refused({.layers = plans.layers(), .bucket = 8, .prompt = true, .output = Output::none, .keep_after = 1}));
   EXPECT_FALSE(refused({.layers = plans.layers(), .bucket = 32, .output = Output::logits, .last_row_only = true}));
 }
 
