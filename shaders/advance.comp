@@ -41,7 +41,7 @@ void take_draft() {
 }
 
 void place(uint base, uint rows, uint kept, uint condition) {
-  state.base = base;
+  state.bases[0] = base;
   state.rows = rows;
   state.kept = kept;
   state.attention_groups[0] = (base + rows - 1u) / push.chunk + 1u;

@@ -3,6 +3,7 @@
 // Joins a row's attention chunks in index order: out[row][head] = sum_c a_c exp(m_c - m) / sum_c s_c exp(m_c - m), m = max m_c.
 // Workgroup (head, row); lanes take dimensions. Padding rows are left alone.
 #include "lib/stage.glsl"
+#include "abi/kv_cache.h"
 #include "abi/attention_merge.h"
 #include "abi/attention.h"
 

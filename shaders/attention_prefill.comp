@@ -3,7 +3,7 @@
 // Causal attention of many rows (prefill): one query row per lane, LANES rows and one head per workgroup, keys in order with a running
 // maximum (online softmax, Milakov and Gimelshein 2018). All lanes read the same K and V at the same time: one load, a broadcast.
 //
-// Shapes: q, out [rows][stride], caches [kv_head][context][HEAD_DIM]. Workgroup (row tile, head).
+// Shapes: q, out [rows][stride], caches [kv_head][slots][HEAD_DIM]. Workgroup (row tile, head).
 // May round differently from attention.comp: it sets a prompt's KV once, identically for plain and speculative decoding.
 //
 // With USE_TEXELS (CPU drivers): Q, K and V come through texel buffers; the subgroup, which is the workgroup, loads each K and V vector once,
@@ -51,8 +51,8 @@ void main() {
   if (first_row >= state.rows) return;
   const uint head = gl_WorkGroupID.y;
   const uint row = min(first_row + gl_LocalInvocationID.x, state.rows - 1u);   // lanes past the end repeat the last row, write nothing
-  const uint position = state.base + row;
-  const uint last_key = state.base + min(first_row + LANES, state.rows) - 1u;
+  const uint position = state.bases[0] + row;
+  const uint last_key = state.bases[0] + min(first_row + LANES, state.rows) - 1u;
   const uint kv_head = head / push.group;
   const uint row_quad = (row * push.stride >> 2) + head * QUADS;
 
@@ -63,24 +63,27 @@ void main() {
   }
   float largest = uintBitsToFloat(0xff800000u);
   float total = 0.0;
-  const uint first_position = state.base + first_row;
+  const uint first_position = state.bases[0] + first_row;
   const uint first_key = WINDOWED != 0u && first_position >= push.window ? first_position + 1u - push.window : 0u;
-  for (uint key = first_key; key <= last_key; ++key) {
-    HOLD(k, load_k, kv_head, key)
-    HOLD(v, load_v, kv_head, key)
-    float score = 0.0;
-    [[unroll]] for (uint i = 0; i < QUADS; ++i) score = fma4(mine[i], QUAD_OF(k, load_k, kv_head, key, i), score);
-    if (SOFTCAP != 0u) score = softcap(score, push.cap);
-    const bool visible = key <= position && (WINDOWED == 0u || position - key < push.window);
-    if (visible && score > largest) {
-      const float shrink = exp(largest - score);
-      total *= shrink;
-      [[unroll]] for (uint i = 0; i < QUADS; ++i) sum[i] *= shrink;
-      largest = score;
+  for (uint page = first_key / KV_PAGE; page <= last_key / KV_PAGE; ++page) {
+    const uint moved = state.pages[state.tables[0] + page] - page * KV_PAGE;   // from a position to its place in the cache
+    for (uint key = max(first_key, page * KV_PAGE); key < min((page + 1u) * KV_PAGE, last_key + 1u); ++key) {
+      HOLD(k, load_k, kv_head, key + moved)
+      HOLD(v, load_v, kv_head, key + moved)
+      float score = 0.0;
+      [[unroll]] for (uint i = 0; i < QUADS; ++i) score = fma4(mine[i], QUAD_OF(k, load_k, kv_head, key + moved, i), score);
+      if (SOFTCAP != 0u) score = softcap(score, push.cap);
+      const bool visible = key <= position && (WINDOWED == 0u || position - key < push.window);
+      if (visible && score > largest) {
+        const float shrink = exp(largest - score);
+        total *= shrink;
+        [[unroll]] for (uint i = 0; i < QUADS; ++i) sum[i] *= shrink;
+        largest = score;
+      }
+      const float weight = visible ? exp(score - largest) : 0.0;
+      total += weight;
+      [[unroll]] for (uint i = 0; i < QUADS; ++i) sum[i] = fma(vec4(weight), QUAD_OF(v, load_v, kv_head, key + moved, i), sum[i]);
     }
-    const float weight = visible ? exp(score - largest) : 0.0;
-    total += weight;
-    [[unroll]] for (uint i = 0; i < QUADS; ++i) sum[i] = fma(vec4(weight), QUAD_OF(v, load_v, kv_head, key, i), sum[i]);
   }
   if (first_row + gl_LocalInvocationID.x < state.rows) {
     [[unroll]] for (uint i = 0; i < QUADS; ++i) result[row_quad + i] = sum[i] / total;

@@ -4,7 +4,7 @@
 // Attention of ROWS rows to all keys up to their own, for the HEADS query heads that share a KV head, in one workgroup: for devices of few
 // threads (CPU drivers), where splitting the keys (attention.comp) costs a second dispatch and wins nothing.
 //
-// Shapes: q, out [rows][stride] (q rotated), caches [kv_head][context][HEAD_DIM]. Workgroup (KV head and part of its query heads, ROWS
+// Shapes: q, out [rows][stride] (q rotated), caches [kv_head][slots][HEAD_DIM]. Workgroup (KV head and part of its query heads, ROWS
 // neighbouring rows), one subgroup. Q, K and V come through texel buffers, 16 bytes at a time; what all lanes need is shuffled (why:
 // docs/vulkan.md). Bytes: K and V of the text before the pass once per workgroup, behind that once per row.
 //
@@ -110,16 +110,16 @@ void add_value(uint queries, uint kv_head, uint slot, uint key, uint i, bool rea
   }
 }
 
-// The keys from `begin` to before `end`, multiples of LANES not above state.base: they are in the same places for every row.
-void attend_shared(uint kv_head, uint begin, uint end) {
+// The keys from `begin` to before `end`, multiples of LANES not above the base of the rows' sequence: all rows have them.
+void attend_shared(uint sequence, uint kv_head, uint begin, uint end) {
   for (uint block = begin; block < end; block += LANES) {
-    const uint key = block + gl_LocalInvocationID.x;
-    score_key(QUERIES, kv_head, key);
+    const uint key = block + gl_LocalInvocationID.x, slot = slot_of(sequence, block);
+    score_key(QUERIES, kv_head, slot + gl_LocalInvocationID.x);
     if (WINDOWED != 0u) {
       [[unroll]] for (uint q = 0; q < QUERIES; ++q) weight[q] = key >= seen[q / HEADS] ? weight[q] : LOWEST;
     }
     rescale(QUERIES);
-    [[unroll]] for (uint i = 0; i < LANES; ++i) add_value(QUERIES, kv_head, block + i, block + i, i, true);
+    [[unroll]] for (uint i = 0; i < LANES; ++i) add_value(QUERIES, kv_head, slot + i, block + i, i, true);
   }
 }
 
@@ -127,14 +127,17 @@ void attend_shared(uint kv_head, uint begin, uint end) {
 void attend_own(uint kv_head, uint row, uint begin) {
   const uint keys = row_keys(row);
   for (uint block = begin; block < keys; block += LANES) {
-    const uint key = block + gl_LocalInvocationID.x;
-    score_key(HEADS, kv_head, key_slot(row, min(key, keys - 1u)));
+    const uint key = block + gl_LocalInvocationID.x, last = keys - 1u;
+    // A block lies within a page.
+    const uint slot = KEYS == KEYS_TEXT ? slot_of(state.sequences[row], block) - block : 0u;
+    score_key(HEADS, kv_head, KEYS == KEYS_TEXT ? slot + min(key, last) : key_slot(row, min(key, last)));
     const bool visible = key < keys && (WINDOWED == 0u || key >= seen[0]);
     [[unroll]] for (uint h = 0; h < HEADS; ++h) weight[h] = visible ? weight[h] : LOWEST;
     rescale(HEADS);
     [[unroll]] for (uint i = 0; i < LANES; ++i) {
       // Behind the last key stands what earlier drafts left, NaN perhaps: it must not meet a weight of 0.
-      add_value(HEADS, kv_head, key_slot(row, min(block + i, keys - 1u)), block + i, i, block + i < keys);
+      const uint at = min(block + i, last);
+      add_value(HEADS, kv_head, KEYS == KEYS_TEXT ? slot + at : key_slot(row, at), block + i, i, block + i < keys);
     }
   }
 }
@@ -175,7 +178,10 @@ void main() {
   const uint parts = push.group / HEADS, kv_head = gl_WorkGroupID.x / parts;
   const uint first_head = kv_head * push.group + (gl_WorkGroupID.x % parts) * HEADS;
   const uint rows = min(ROWS, state.rows - first_row);
-  const uint shared_end = KEYS == KEYS_WINDOW ? 0u : state.base / LANES * LANES;
+  const uint sequence = state.sequences[first_row];
+  bool together = KEYS != KEYS_WINDOW;
+  [[unroll]] for (uint r = 1; r < ROWS; ++r) together = together && (r >= rows || state.sequences[first_row + r] == sequence);
+  const uint shared_end = together ? state.bases[sequence] / LANES * LANES : 0u;
   uint shared_begin = WINDOWED != 0u ? shared_end : 0u;
   if (WINDOWED != 0u) {
     [[unroll]] for (uint r = 0; r < ROWS; ++r) {
@@ -189,7 +195,7 @@ void main() {
     total[q] = 0.0;
     [[unroll]] for (uint i = 0; i < HELD * 2u; ++i) sum[q * HELD * 2u + i] = vec4(0.0);
   }
-  attend_shared(kv_head, shared_begin, shared_end);
+  attend_shared(sequence, kv_head, shared_begin, shared_end);
   put_aside();
   for (uint r = 0; r < rows; ++r) {
     const uint row = first_row + r, first_quad = (row * push.stride >> 2) + first_head * QUADS;

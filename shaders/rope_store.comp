@@ -2,7 +2,7 @@
 #extension GL_GOOGLE_include_directive : require
 // Rotates Q and K by position (RoPE), stores K and V into the caches at the rows' positions, and Q to q_out.
 //
-// Shapes: qkv [rows][in_stride] (heads of Q, of K, of V); q_out [rows][q_stride]; caches [kv_head][context][head_dim]; tables
+// Shapes: qkv [rows][in_stride] (heads of Q, of K, of V); q_out [rows][q_stride]; caches [kv_head][slots][head_dim]; tables
 // of [context][rope_dim/2] (cos, sin), made by the host in double precision. An invocation handles four neighbouring dimensions of one head:
 // x = quad index over Q heads, then K heads, then V heads; y = row. With a Q8_0 cache an invocation of K and V handles the 64 dimensions whose
 // two scales share a word (lib/kv_blocks.glsl). Padding rows store nothing. head_dim and rope_dim are multiples of 4,
@@ -96,12 +96,12 @@ void store_blocks(uint index, uint row) {
   const uint source = index / words, pair = index % words;
   const bool is_v = source >= push.kv_heads;
   const uint head_quad = (row * push.in_stride + (push.heads + source) * push.head_dim) >> 2;
-  const uint cache = (is_v ? source - push.kv_heads : source) * kv_head_words(push.context, push.head_dim), quads = push.head_dim / 4u;
+  const uint cache = (is_v ? source - push.kv_heads : source) * kv_head_words(push.slots, push.head_dim), quads = push.head_dim / 4u;
   const uint first = pair * 2u * KV_BLOCK, second = first + KV_BLOCK;
-  const uint slot = state.base + row, position = row_position(row), at = cache + slot * quads;
+  const uint slot = row_slot(row), position = row_position(row), at = cache + slot * quads;
   uint scales = store_block(is_v, head_quad, first, position, at + first / 4u);
   if (second < push.head_dim) scales |= store_block(is_v, head_quad, second, position, at + second / 4u) << 16;
-  store_word(is_v, cache + push.context * quads + slot * words + pair, scales);
+  store_word(is_v, cache + push.slots * quads + slot * words + pair, scales);
 }
 
 // `index`: a quad over Q heads, then K heads, then V heads.
@@ -122,7 +122,7 @@ void store(uint index, uint row) {
     return;
   }
   const uint head = (index - q_quads) / quads - (is_v ? push.kv_heads : 0u);
-  store_quad(is_v, (head * push.context + state.base + row) * push.head_dim + d0, value);
+  store_quad(is_v, (head * push.slots + row_slot(row)) * push.head_dim + d0, value);
 }
 
 void main() {

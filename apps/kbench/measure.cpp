@@ -71,6 +71,7 @@ Measurement::Measurement(const std::shared_ptr<vk::Device>& device, kernels::Lib
       tuning_(tuning_of(*device, settings)),
       select_(device->caps(), tuning_),
       buffers_(device, config_of(settings.sizes), sequence_of(settings.sizes)),
+      cache_(device, config_of(settings.sizes), sequence_of(settings.sizes)),
       vectors_(device, vk::Role::activations),
       queue_(device) {
   for (const std::uint32_t index : {matrix_input.index, matrix_output.index}) {
@@ -92,6 +93,9 @@ vk::Slice Measurement::slice(const kernels::Resource& resource) const {
       return scratch_.at(resource.index);
     case kernels::ResourceKind::weight:
       return resource.index == vector_tensor ? vector_ : copies_.at(resource.index - first_matrix).at(resource.part).at(resource.plane);
+    case kernels::ResourceKind::k_cache:
+    case kernels::ResourceKind::v_cache:
+      return cache_.slice(resource.kind, 0);
     default:
       return buffers_.slice(resource);
   }
@@ -148,7 +152,8 @@ std::string Measurement::check(const Operation& operation, gguf::Type format, co
 void Measurement::set_state(const Timed& timed) {
   abi::StepState& state = buffers_.state();
   const Sizes& sizes = timed.request.sizes;
-  state.base = sizes.depth;
+  state.bases[0] = sizes.depth;
+  for (std::uint32_t page = 0; page < kernels::pages_for(sequence_of(sizes).context); ++page) buffers_.pages()[page] = page * KV_PAGE;
   state.rows = timed.request.rows;
   state.kept = 0;
   const std::uint32_t chunk = sequence_of(sizes).chunk;

@@ -8,7 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "exec/sequence_buffers.h"
+#include "exec/kv_pool.h"
+#include "exec/pass_buffers.h"
 #include "kbench/workload.h"
 #include "kernels/library.h"
 #include "vk/device.h"
@@ -63,7 +64,8 @@ class Measurement {
   Settings settings_;
   skipstone::vk::Tuning tuning_;
   skipstone::kernels::Selector select_;
-  skipstone::exec::SequenceBuffers buffers_;
+  skipstone::exec::PassBuffers buffers_;
+  skipstone::exec::KvPool cache_;
   skipstone::vk::Arena vectors_;
   std::map<std::uint32_t, skipstone::vk::Slice> scratch_;
   skipstone::vk::Slice vector_;

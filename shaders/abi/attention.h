@@ -15,7 +15,7 @@
 // group: query heads per KV head. max_chunks: chunks of the whole context (the partial buffer's stride). q_stride: floats per row. window: keys that a row
 // sees, where WINDOWED.
 #define ATTENTION_PUSH(FIELD)                                                                                        \
-  FIELD(uint, heads) FIELD(uint, group) FIELD(uint, q_stride) FIELD(uint, context) FIELD(uint, max_chunks) FIELD(float, scale) FIELD(float, cap) \
+  FIELD(uint, heads) FIELD(uint, group) FIELD(uint, q_stride) FIELD(uint, slots) FIELD(uint, max_chunks) FIELD(float, scale) FIELD(float, cap) \
   FIELD(uint, window)
 // A partial result: HEAD_DIM weighted sums of V, then the maximum and the sum of exponentials.
 #define ATTENTION_PARTIAL_EXTRA 4

@@ -12,6 +12,6 @@
 #define ATTENTION_SERIAL_SPEC(CONSTANT) CONSTANT(0, LANES, 32) CONSTANT(1, KV_FORMAT, 1) CONSTANT(2, HEAD_DIM, 64) CONSTANT(3, HEADS, 1) \
   CONSTANT(4, KEYS, 0) CONSTANT(5, ROWS, 1) CONSTANT(6, WINDOWED, 0) CONSTANT(7, SOFTCAP, 0)
 // group: query heads per KV head. stride: floats per row of q and of the result.
-#define ATTENTION_SERIAL_PUSH(FIELD) FIELD(uint, group) FIELD(uint, stride) FIELD(uint, context) FIELD(float, scale) FIELD(float, cap) \
+#define ATTENTION_SERIAL_PUSH(FIELD) FIELD(uint, group) FIELD(uint, stride) FIELD(uint, slots) FIELD(float, scale) FIELD(float, cap) \
   FIELD(uint, window)
 #endif

@@ -6,4 +6,6 @@
 #define KV_FORMAT_Q8_0 2
 // Dimensions that share a scale in KV_FORMAT_Q8_0.
 #define KV_BLOCK 32
+// Positions of a text that lie side by side in the cache (a page); a multiple of every subgroup's size and a divisor of every chunk.
+#define KV_PAGE 64
 #endif

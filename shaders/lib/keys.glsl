@@ -1,9 +1,18 @@
-// Where rows of a pass stand and where their keys are; include lib/step_state.glsl and define KEYS first. With KEYS_TEXT rows follow each other:
-// row i stands at base + i, and so do its K and V. With KEYS_TREE (token trees, arXiv 2305.09781) a row stands behind its ancestors: its position
-// is base + depth, its K and V are at base + i all the same, and it reads those of its ancestors in the order of their positions. With
-// KEYS_WINDOW (arXiv 2309.17453) rows stand as with KEYS_TEXT, and read the first window[0] positions and the last window[1] up to their own.
-// Where the layer has a window of its own (WINDOWED), the first of these keys is not the first that is seen.
-uint row_position(uint row) { return state.base + (KEYS == KEYS_TREE ? state.depths[row] : row); }
+// Where rows of a pass stand and where their keys are; include abi/kv_cache.h and lib/step_state.glsl and define KEYS first. With KEYS_TEXT the
+// rows of a sequence follow each other: its row i stands at base + i, and so do its K and V. With KEYS_TREE (token trees, arXiv 2305.09781) a
+// row stands behind its ancestors: its position is base + depth, its K and V are at base + i all the same, and it reads those of its
+// ancestors in the order of their positions. With KEYS_WINDOW (arXiv 2309.17453) rows stand as with KEYS_TEXT, and read the first window[0]
+// positions and the last window[1] up to their own. Where the layer has a window of its own (WINDOWED), the first of these keys is not the
+// first that is seen. Positions of a text are found in the cache by pages (PagedAttention, arXiv 2309.06180).
+uint row_base(uint row) { return state.bases[state.sequences[row]]; }
+uint row_offset(uint row) { return row - state.first_rows[state.sequences[row]]; }   // among those of its sequence
+uint row_position(uint row) { return row_base(row) + (KEYS == KEYS_TREE ? state.depths[row] : row_offset(row)); }
+
+// Where K and V of a text position are.
+uint slot_of(uint sequence, uint position) { return state.pages[state.tables[sequence] + position / KV_PAGE] + position % KV_PAGE; }
+
+// Where those of row `row` go.
+uint row_slot(uint row) { return slot_of(state.sequences[row], row_base(row) + row_offset(row)); }
 
 // How many keys row `row` attends to.
 uint row_keys(uint row) {
@@ -21,8 +30,12 @@ uint first_key(uint row) {
 
 // Where K and V of its key `key` are; keys are counted from 0 in the order of their positions. key < row_keys(row).
 uint key_slot(uint row, uint key) {
-  if (KEYS == KEYS_WINDOW) return key < state.window[0] ? key : key + (row_position(row) + 1u - row_keys(row));
-  if (KEYS == KEYS_TEXT || key < state.base) return key;
-  const uint depth = key - state.base;
-  return state.base + (state.paths[row * STEP_PATH_WORDS + depth / 4u] >> (8u * (depth % 4u)) & 255u);
+  const uint sequence = state.sequences[row], base = state.bases[sequence];
+  uint position = key;
+  if (KEYS == KEYS_WINDOW && key >= state.window[0]) position = key + (row_position(row) + 1u - row_keys(row));
+  if (KEYS == KEYS_TREE && key >= base) {
+    const uint depth = key - base;
+    position = base + (state.paths[row * STEP_PATH_WORDS + depth / 4u] >> (8u * (depth % 4u)) & 255u);
+  }
+  return slot_of(sequence, position);
 }

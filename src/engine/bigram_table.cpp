@@ -141,8 +141,8 @@ std::shared_ptr<const spec::Bigrams> bigrams_of(Engine::State& state, const Prog
   const BigramFile file(env::cache_directory(), state.fingerprint, state.config.vocabulary);
   state.bigrams = file.read();
   if (state.bigrams) return state.bigrams;
-  const BorrowedExecutor passes(state);
-  auto made = std::make_shared<const spec::Bigrams>(make_bigrams(*passes, state.config, {}, progress));
+  exec::Executor passes(*state.passes);
+  auto made = std::make_shared<const spec::Bigrams>(make_bigrams(passes, state.config, {}, progress));
   file.write(*made);
   return state.bigrams = std::move(made);
 }
@@ -150,7 +150,7 @@ std::shared_ptr<const spec::Bigrams> bigrams_of(Engine::State& state, const Prog
 std::vector<spec::Token> unigrams_of(Engine::State& state, const Progress& progress) {
   const std::lock_guard lock(state.bigram_mutex);
   if (!state.unigrams.empty()) return state.unigrams;
-  const BorrowedExecutor passes(state);
+  exec::Executor passes(*state.passes);
   const std::uint32_t most = std::min<std::uint32_t>(STEP_MAX_ROWS, state.shape.context);
   std::vector<float> rows;
   const auto read = [&](std::uint32_t first, std::uint32_t count) {
@@ -158,7 +158,7 @@ std::vector<spec::Token> unigrams_of(Engine::State& state, const Progress& progr
     for (std::uint32_t done = 0; done < count; done += most) {
       std::vector<spec::Token> tokens(std::min(most, count - done));
       std::iota(tokens.begin(), tokens.end(), static_cast<spec::Token>(first + done));
-      const std::vector<float> some = (*passes).read_embeddings(tokens);
+      const std::vector<float> some = passes.read_embeddings(tokens);
       rows.insert(rows.end(), some.begin(), some.end());
     }
     return std::span<const float>(rows);

@@ -110,7 +110,7 @@ Conversation parse(const SortedJson& header, const Engine::State& engine, const 
 
 }  // namespace
 
-void save_conversation(const std::string& path, const Engine::State& engine, exec::Executor& passes, const Conversation& conversation) {
+void save_conversation(const std::string& path, const Engine::State& engine, const exec::PageTable& pages, const Conversation& conversation) {
   Json prompts = Json::array();
   for (const CommittedText::Prompt& prompt : conversation.text.prompts()) prompts.push_back({prompt.begin, prompt.end});
   const Json header_document = {{"origin", origin_of(engine)},
@@ -128,7 +128,7 @@ void save_conversation(const std::string& path, const Engine::State& engine, exe
   file.write(bytes_of(magic));
   file.write(little_endian(version | std::uint64_t{header.size()} << 32));
   write(bytes_of(header));
-  exec::KvBytes cache(engine.device, passes, conversation.text.size());
+  exec::KvBytes cache(engine.device, exec::attention_shape(engine.config, engine.shape), pages, conversation.text.size());
   std::vector<std::byte> layer(cache.layer_bytes());
   for (std::uint32_t i = 0; i < engine.config.layers; ++i) {
     cache.read(i, layer);
@@ -178,7 +178,8 @@ void SavedConversation::read_layers(std::uint64_t layer_bytes, const Visit& visi
 }
 
 void SavedConversation::restore(const Engine::State& engine, exec::Executor& passes) const {
-  exec::KvBytes cache(engine.device, passes, conversation_.text.size());
+  passes.reserve(conversation_.text.size());
+  exec::KvBytes cache(engine.device, exec::attention_shape(engine.config, engine.shape), passes.pages(), conversation_.text.size());
   read_layers(cache.layer_bytes(), [&](std::uint32_t layer, std::span<const std::byte> bytes) { cache.write(layer, bytes); });
 }
 

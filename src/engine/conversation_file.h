@@ -20,7 +20,7 @@ struct Conversation {
 };
 
 /// Throws io with the path and the reason; what stood under the name before stays then.
-void save_conversation(const std::string& path, const Engine::State& engine, exec::Executor& passes, const Conversation& conversation);
+void save_conversation(const std::string& path, const Engine::State& engine, const exec::PageTable& pages, const Conversation& conversation);
 
 /// Opens and checks a file before anything of a sequence changes.
 class SavedConversation {

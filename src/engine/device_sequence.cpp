@@ -5,7 +5,6 @@
 
 #include "base/status.h"
 #include "engine/prompt_chunks.h"
-#include "exec/kv_snapshot.h"
 #include "sample/top_k.h"
 
 namespace skipstone::engine {
@@ -111,7 +110,7 @@ const exec::Executor& DeviceSequence::run_draft(const spec::LayerPass& by, Token
   if (offset == 0) exits_.fill(text_);
   exec::PassSpec spec = pass(by.plan, 1);
   const std::uint32_t prefix = by.plan.whole_prefix();
-  if (offset == 0) kept_.begin(by.keep_prefix ? prefix : 0);
+  if (offset == 0) kept_.begin(by.keep_prefix && !passes_.in_company() ? prefix : 0);  // in company others use these rows too
   if (kept_.take(prefix, offset, input)) spec.keep_after = prefix;
   passes_.run(spec, {.tokens = std::span(&input, 1), .base = committed() + offset, .kept = offset});
   return passes_;
@@ -182,8 +181,9 @@ bool DeviceSequence::round(const spec::RoundRequest& request, spec::DraftedRound
   exits_.fill(text_);
   const Stopwatch watch;
   end_round();
-  if (!switch_.on_device()) {
-    if (switch_.measures()) round_watch_ = watch;
+  const bool in_company = passes_.in_company();  // where passes of others can be merged with the round's, and times say nothing
+  if (in_company || !switch_.on_device()) {
+    if (switch_.measures() && !in_company) round_watch_ = watch;
     return false;
   }
   exec::RoundSpec round;
@@ -236,7 +236,7 @@ void DeviceSequence::score(const exec::LayerPlan& plan, std::span<const Token> r
 
 void DeviceSequence::copy_from(DeviceSequence& from) {
   const CommittedText& text = from.settle();
-  exec::KvSnapshot::copy(from.passes_, passes_);
+  passes_.share(from.passes_.pages(), text.size());
   resume(text, from.left_layers_out());
 }
 
@@ -257,6 +257,7 @@ void DeviceSequence::take_back(std::uint32_t tokens) {
   if (tokens > committed()) fail(Code::internal, "{} tokens cannot be taken back of {}", tokens, committed());
   text_.take_back(tokens);
   exits_.take_back(tokens);
+  passes_.cut(committed());
   verified_.reset();
   end_round();
 }

@@ -57,7 +57,10 @@ class DeviceSequence : public spec::Sequence {
   const CommittedText& settle();
   /// Whether a lossy drafter left layers out behind some of the text.
   bool left_layers_out() const { return exits_.left_layers_out(); }
-  void clear() { resume({}); }
+  void clear() {
+    resume({});
+    passes_.cut(0);
+  }
   /// The committed text, its keys and values become those of `from`, a sequence of the same engine.
   void copy_from(DeviceSequence& from);
   /// The committed text is `text` now; its keys and values are in the cache already.

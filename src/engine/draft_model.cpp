@@ -78,7 +78,7 @@ std::shared_ptr<Engine> load_draft_model(Engine& target, const std::string& file
   }
 }
 
-DraftModel::DraftModel(std::shared_ptr<Engine> model) : model_(std::move(model)), passes_(model_->state().take_executor()) {}
+DraftModel::DraftModel(std::shared_ptr<Engine> model) : model_(std::move(model)), passes_(*model_->state().passes) {}
 
 const exec::Executor& DraftModel::follow(std::span<const spec::Token> text, exec::Output output) {
   std::size_t done = std::ranges::mismatch(read_, text).in1 - read_.begin();
@@ -94,11 +94,11 @@ const exec::Executor& DraftModel::follow(std::span<const spec::Token> text, exec
     spec.output = last ? output : exec::Output::none;
     spec.last_row_only = last && spec.prompt;
     const std::span<const spec::Token> rows = text.subspan(done, chunk);
-    passes_->run(spec, {.tokens = rows, .base = static_cast<std::uint32_t>(done)});
+    passes_.run(spec, {.tokens = rows, .base = static_cast<std::uint32_t>(done)});
     read_.insert(read_.end(), rows.begin(), rows.end());
     done += chunk;
   }
-  return *passes_;
+  return passes_;
 }
 
 }  // namespace skipstone::engine

@@ -26,13 +26,13 @@ class DraftModel {
   /// `output` after that is row 0 of the executor that is returned. `text` may have any beginning in common with what was read before.
   const exec::Executor& follow(std::span<const spec::Token> text, exec::Output output);
   /// As exec::Executor::pace().
-  void pace(exec::Pacer* pacer) { passes_->pace(pacer); }
+  void pace(exec::Pacer* pacer) { passes_.pace(pacer); }
   /// The next text is read from its beginning.
   void forget() { read_.clear(); }
 
  private:
   std::shared_ptr<Engine> model_;
-  std::unique_ptr<exec::Executor> passes_;
+  exec::Executor passes_;
   std::vector<spec::Token> read_;  ///< whose keys and values are in the cache
 };
 

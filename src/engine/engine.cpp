@@ -47,11 +47,11 @@ gguf::File open_model(const EngineOptions& options) {
   return options.model_file ? gguf::File::open(options.model_file) : gguf::File::open(options.model_path);
 }
 
-// Makes what is left to make of the pipelines and runs each once with `passes`: some drivers (lavapipe) compile a kernel when it first
+// Makes what is left to make of the pipelines and runs each once with `sequence`: some drivers (lavapipe) compile a kernel when it first
 // runs, and that time is loading, not generating.
-void compile_kernels(kernels::Library& library, exec::Executor& passes, std::span<const kernels::Dispatch> dispatches,
+void compile_kernels(kernels::Library& library, exec::Executor& sequence, std::span<const kernels::Dispatch> dispatches,
                      const Progress& progress) {
-  passes.warm_up(dispatches, [&](double done) { report(progress, "compiling kernels", done); });
+  sequence.warm_up(dispatches, [&](double done) { report(progress, "compiling kernels", done); });
   report(progress, "compiling kernels", 1.0);
   library.save_cache();
   log::info("{} pipelines, {} of them from the cache", library.size(), library.cache_hits());
@@ -148,35 +148,20 @@ std::shared_ptr<Engine> Engine::load(const EngineOptions& options, const State* 
     tune_first_use(state, options.progress);
     make_pipelines();
   }
-  state.spare = state.new_executor();
-  compile_kernels(*state.kernel_library, *state.spare, dispatches, options.progress);
+  state.passes = std::make_unique<exec::PassMerger>(state.device, *state.kernel_library, *state.builder, state.config, *state.weights,
+                                                    state.shape);
+  exec::Executor sequence(*state.passes);
+  compile_kernels(*state.kernel_library, sequence, dispatches, options.progress);
   return engine;
 }
 
-std::unique_ptr<exec::Executor> Engine::State::new_executor() {
-  return std::make_unique<exec::Executor>(device, *kernel_library, *builder, config, *weights, shape);
-}
-
-void Engine::State::make_pipelines(exec::Executor& passes, bool logits, bool trees, const Progress& progress) {
+void Engine::State::make_pipelines(exec::Executor& sequence, bool logits, bool trees, const Progress& progress) {
   std::vector<kernels::Dispatch> dispatches = exec::distinct_pipelines(*builder, exec::session_passes(config.layers, logits, trees));
   if (trees) std::ranges::move(builder->build_move(), std::back_inserter(dispatches));
   std::erase_if(dispatches, [&](const kernels::Dispatch& d) { return kernel_library->contains(d.kernel, d.constants, d.subgroup); });
   if (dispatches.empty()) return;
   const exec::PipelineMaker maker(*kernel_library, dispatches);
-  compile_kernels(*kernel_library, passes, dispatches, progress);
-}
-
-std::unique_ptr<exec::Executor> Engine::State::take_executor() {
-  {
-    const std::lock_guard lock(spare_mutex);
-    if (spare) return std::move(spare);
-  }
-  return new_executor();
-}
-
-void Engine::State::give_back(std::unique_ptr<exec::Executor> passes) {
-  const std::lock_guard lock(spare_mutex);
-  if (!spare) spare.swap(passes);
+  compile_kernels(*kernel_library, sequence, dispatches, progress);
 }
 
 IndexedCorpus Engine::State::corpus_of(const std::vector<std::string>& files, const Progress& progress) {

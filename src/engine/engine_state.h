@@ -4,7 +4,6 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "engine/draft_texts.h"
@@ -40,8 +39,7 @@ struct Engine::State {
   std::unique_ptr<model::Weights> weights;
   std::unique_ptr<exec::PassBuilder> builder;
 
-  std::mutex spare_mutex;
-  std::unique_ptr<exec::Executor> spare;  ///< a sequence's buffers that loading or a measurement has used: for the next who takes one
+  std::unique_ptr<exec::PassMerger> passes;  ///< of all sequences
 
   std::mutex costs_mutex;  ///< one measurement at a time
 
@@ -57,29 +55,11 @@ struct Engine::State {
   std::string draft_model_file;
   std::weak_ptr<Engine> draft_model;  ///< from draft_model_file, for as long as a session drafts with it
 
-  std::unique_ptr<exec::Executor> new_executor();
-  /// The spare one, or a new one. From any thread.
-  std::unique_ptr<exec::Executor> take_executor();
-  void give_back(std::unique_ptr<exec::Executor> passes);
   /// Makes the pipelines that plain greedy decoding does without (exec::session_passes) and nobody has made yet, and runs each once with
-  /// `passes`, so that no round of a text waits for one.
-  void make_pipelines(exec::Executor& passes, bool logits, bool trees, const Progress& progress);
+  /// `sequence`, so that no round of a text waits for one.
+  void make_pipelines(exec::Executor& sequence, bool logits, bool trees, const Progress& progress);
   /// Reads and indexes `files`, unless they were the last ones asked for.
   IndexedCorpus corpus_of(const std::vector<std::string>& files, const Progress& progress);
-};
-
-/// An executor for a while; the engine has it again afterwards.
-class BorrowedExecutor {
- public:
-  explicit BorrowedExecutor(Engine::State& state) : state_(state), passes_(state.take_executor()) {}
-  ~BorrowedExecutor() { state_.give_back(std::move(passes_)); }
-  BorrowedExecutor(const BorrowedExecutor&) = delete;
-  BorrowedExecutor& operator=(const BorrowedExecutor&) = delete;
-  exec::Executor& operator*() const { return *passes_; }
-
- private:
-  Engine::State& state_;
-  std::unique_ptr<exec::Executor> passes_;
 };
 
 }  // namespace skipstone::engine

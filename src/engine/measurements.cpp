@@ -148,8 +148,8 @@ tune::Report tune_kernels(Engine::State& state, const tune::Effort& effort, cons
 exec::CostTable costs_of(Engine::State& state, const Progress& progress) {
   const std::lock_guard lock(state.costs_mutex);
   if (auto cached = cached_costs(state, costs_file(state, true))) return *std::move(cached);
-  const BorrowedExecutor passes(state);
-  return measured_costs(state, *passes, progress);
+  exec::Executor passes(*state.passes);
+  return measured_costs(state, passes, progress);
 }
 
 spec::RoundCosts round_costs(const exec::CostTable& table) {
@@ -169,10 +169,10 @@ spec::RoundCosts round_costs_of(Engine::State& state, const Progress& progress) 
   constexpr std::uint64_t large = std::uint64_t{1} << 30;
   if (state.device->caps().is_cpu() && state.facts.bytes_per_token > large) return {};
   constexpr double patience = 3, passes_of_all = 500;  // seconds; about how many times a pass of one token all of measure_costs() takes
-  const BorrowedExecutor passes(state);
-  if (exec::time_of_one_row(*passes, state.config.layers) * passes_of_all <= patience)
-    return round_costs(measured_costs(state, *passes, progress));
-  const exec::CostTable costs = exec::estimate_costs(*passes, state.config.layers, patience, step_of(progress));
+  exec::Executor passes(*state.passes);
+  if (exec::time_of_one_row(passes, state.config.layers) * passes_of_all <= patience)
+    return round_costs(measured_costs(state, passes, progress));
+  const exec::CostTable costs = exec::estimate_costs(passes, state.config.layers, patience, step_of(progress));
   estimates.write(to_json(costs));
   return round_costs(costs);
 }

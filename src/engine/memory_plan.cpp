@@ -8,7 +8,7 @@
 
 #include "base/platform/system.h"
 #include "base/status.h"
-#include "exec/sequence_buffers.h"
+#include "exec/pass_buffers.h"
 #include "gguf/gguf.h"
 
 namespace skipstone::engine {

@@ -95,12 +95,12 @@ struct Session::State {
         as_given(o),
         options(on_caller(o)),
         drafter(make_drafter()),
-        passes(engine->state().take_executor()),
-        sequence(*passes, engine->state().config, options.sampling, options.verification, options.rounds) {
+        passes(*engine->state().passes),
+        sequence(passes, engine->state().config, options.sampling, options.verification, options.rounds) {
     sequence.use(std::move(draft_models));
     const spec::DrafterTraits traits = drafter->traits();
     const bool logits = options.sampling.needs_logits() || traits.top > 0;
-    engine->state().make_pipelines(*passes, logits, traits.branches, options.progress);
+    engine->state().make_pipelines(passes, logits, traits.branches, options.progress);
   }
 
   /// The caller's sampler runs on the caller's thread, also where the generation has one of its own.
@@ -153,7 +153,7 @@ struct Session::State {
   CorpusFacts corpus;
   std::vector<std::unique_ptr<DraftModel>> draft_models;  ///< until the sequence has them
   std::unique_ptr<spec::Drafter> drafter;
-  std::unique_ptr<exec::Executor> passes;
+  exec::Executor passes;
   CosineKeeper sequence;
   std::vector<text::Token> history;
   std::uint32_t filled = 0;          ///< positions whose keys and values measurements have left in the cache
@@ -193,6 +193,22 @@ Session::Session(std::shared_ptr<Engine> engine, const SessionOptions& options) 
 
 Session::~Session() = default;
 
+namespace {
+
+/// While a session has nothing to run, nobody's passes wait for it.
+class Resting {
+ public:
+  explicit Resting(exec::Executor& passes) : passes_(passes) {}
+  ~Resting() { passes_.rest(); }
+  Resting(const Resting&) = delete;
+  Resting& operator=(const Resting&) = delete;
+
+ private:
+  exec::Executor& passes_;
+};
+
+}  // namespace
+
 spec::Outcome Session::generate(const std::vector<text::Token>& tokens, std::uint32_t max_tokens, const spec::Emit& emit) {
   state_->require_idle();
   return run(tokens, max_tokens, emit);
@@ -229,6 +245,7 @@ bool Session::begun() const { return state_->stepper != nullptr; }
 
 spec::Outcome Session::run(const std::vector<text::Token>& tokens, std::uint32_t max_tokens, const spec::Emit& emit) {
   State& s = *state_;
+  const Resting afterwards(s.passes);
   s.filled = 0;
   if (tokens.empty() && s.history.empty()) fail(Code::invalid_argument, "the prompt is empty; give at least one character of text");
   std::vector<text::Token> history = s.history;
@@ -301,7 +318,7 @@ std::unique_ptr<Session> Session::fork() {
 void Session::save(const std::string& path) {
   State& s = *state_;
   s.require_idle();
-  save_conversation(path, s.engine->state(), *s.passes, {s.history, s.sequence.settle(), s.sequence.left_layers_out()});
+  save_conversation(path, s.engine->state(), s.passes.pages(), {s.history, s.sequence.settle(), s.sequence.left_layers_out()});
 }
 
 void Session::load(const std::string& path) {
@@ -310,7 +327,7 @@ void Session::load(const std::string& path) {
   const SavedConversation saved(path, s.engine->state());
   reset();  // from here on keys and values are neither's
   s.filled = 0;
-  saved.restore(s.engine->state(), *s.passes);
+  saved.restore(s.engine->state(), s.passes);
   s.sequence.resume(saved.conversation().text, saved.conversation().layers_left_out);
   s.history = saved.conversation().history;
 }
@@ -325,7 +342,12 @@ double Session::measure(const Work& work) {
   s.require_idle();
   check(work, s.sequence.limits());
   const std::uint32_t vocabulary = s.engine->config().vocabulary;
-  reset();
+  // The pages stay: what they hold is not made again.
+  const auto empty = [&] {
+    s.history.clear();
+    s.sequence.resume({});
+  };
+  empty();
   const std::uint32_t before = std::exchange(s.filled, 0), known = std::min(before, work.depth);  // an exception leaves nothing to rely on
   s.sequence.resume({measured_text(0, known, vocabulary), {{0, known}}});
   if (known < work.depth) s.sequence.prefill(measured_text(known, work.depth - known, vocabulary), false);
@@ -334,15 +356,15 @@ double Session::measure(const Work& work) {
   run_work(s.sequence, work, tokens);
   const double seconds = watch.seconds();
   s.filled = std::max(before, s.sequence.committed());
-  reset();
+  empty();
   return seconds;
 }
 
 double Session::agreement(std::size_t count) const {
   const State& s = *state_;
   if (count == 0 || count >= s.history.size()) fail(Code::invalid_argument, "there are no {} tokens to agree with", count);
-  const auto passes = s.engine->state().new_executor();
-  DeviceSequence sequence(*passes, s.engine->config(), s.options.sampling, sample::Verification::coupled, Rounds::host);
+  exec::Executor passes(*s.engine->state().passes);
+  DeviceSequence sequence(passes, s.engine->config(), s.options.sampling, sample::Verification::coupled, Rounds::host);
   const std::span<const text::Token> text(s.history);
   const std::size_t first = text.size() - count;
   std::size_t agreed = sequence.prefill(text.first(first), false).first.token == text[first] ? 1 : 0;

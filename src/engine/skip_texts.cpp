@@ -8,8 +8,8 @@
 namespace skipstone::engine {
 SkipTexts::SkipTexts(Engine& engine)
     : engine_(engine),
-      passes_(engine.state().take_executor()),
-      sequence_(*passes_, engine.config(), {}, sample::Verification::coupled, Rounds::host) {}
+      passes_(*engine.state().passes),
+      sequence_(passes_, engine.config(), {}, sample::Verification::coupled, Rounds::host) {}
 
 bool SkipTexts::add(const std::vector<text::Token>& prompt, std::uint32_t tokens) {
   const auto ends = [&](text::Token token) { return engine_.has_tokenizer() && engine_.tokenizer().ends_generation(token); };
@@ -32,7 +32,8 @@ bool SkipTexts::add(const std::vector<text::Token>& prompt, std::uint32_t tokens
   if (rows == 0) return false;
   text.last = text.rows() > rows ? text.tokens[text.prompt + rows] : next.token;
   text.tokens.resize(text.prompt + rows);
-  text.cache = std::make_unique<exec::KvSnapshot>(engine_.state().device, *passes_);
+  text.cache = std::make_unique<exec::PageTable>(engine_.state().passes->pool());
+  text.cache->share(passes_.pages(), sequence_.committed());
   texts_.push_back(std::move(text));
   return true;
 }
@@ -57,7 +58,7 @@ std::vector<spec::search::Trace> SkipTexts::score(const exec::LayerPlan& set, co
   for (const Text& text : texts_) {
     between();
     // From the last block to the first: what a block leaves in the cache stands behind all that the next one reads.
-    text.cache->restore();
+    passes_.share(*text.cache, static_cast<std::uint32_t>(text.tokens.size()));
     spec::search::Trace trace(text.rows());
     for (std::uint32_t at = text.rows(); at >= block; at -= block) {
       const std::uint32_t first = at - block, base = text.prompt + first;

@@ -8,7 +8,7 @@
 
 #include "engine/device_sequence.h"
 #include "engine/engine_state.h"
-#include "exec/kv_snapshot.h"
+#include "exec/executor.h"
 #include "spec/search/round_model.h"
 
 namespace skipstone::engine {
@@ -38,12 +38,12 @@ class SkipTexts {
     std::uint32_t prompt = 0;
     text::Token last = -1;  ///< what the model has after all of them
     std::vector<float> cosine;
-    std::unique_ptr<exec::KvSnapshot> cache;
+    std::unique_ptr<exec::PageTable> cache;
     std::uint32_t rows() const { return static_cast<std::uint32_t>(tokens.size()) - prompt; }
   };
 
   Engine& engine_;
-  std::unique_ptr<exec::Executor> passes_;
+  exec::Executor passes_;
   DeviceSequence sequence_;
   std::vector<Text> texts_;
 };

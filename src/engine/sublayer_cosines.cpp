@@ -17,8 +17,8 @@ namespace {
 class Reader {
  public:
   explicit Reader(Engine& engine)
-      : passes_(engine.state().take_executor()),
-        sequence_(*passes_, engine.config(), {}, sample::Verification::coupled, Rounds::host),
+      : passes_(*engine.state().passes),
+        sequence_(passes_, engine.config(), {}, sample::Verification::coupled, Rounds::host),
         layers_(engine.config().layers) {}
 
   void measure(const std::vector<text::Token>& prompt, SublayerCosines& result) {
@@ -34,7 +34,7 @@ class Reader {
           break;
         default:
           seconds.all = time(prompt, exec::Cosines::all);
-          keep(passes_->cosine_sums(), prompt.size(), result);
+          keep(passes_.cosine_sums(), prompt.size(), result);
       }
     }
     result.reading.push_back(seconds);
@@ -51,9 +51,9 @@ class Reader {
 
   /// A pass that had to be recorded first does not count.
   double time(const std::vector<text::Token>& prompt, exec::Cosines cosines) {
-    const std::size_t recorded = passes_->recorded_passes();
+    const std::size_t recorded = passes_.recorded_passes();
     const double seconds = time_once(prompt, cosines);
-    return passes_->recorded_passes() == recorded ? seconds : time_once(prompt, cosines);
+    return passes_.recorded_passes() == recorded ? seconds : time_once(prompt, cosines);
   }
 
   void keep(std::vector<float> sums, std::size_t tokens, SublayerCosines& result) const {
@@ -63,7 +63,7 @@ class Reader {
     result.mlp.emplace_back(first_mlp, sums.end());
   }
 
-  std::unique_ptr<exec::Executor> passes_;
+  exec::Executor passes_;
   DeviceSequence sequence_;
   std::uint32_t layers_;
 };

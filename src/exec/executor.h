@@ -1,6 +1,7 @@
-// Runs passes of one sequence on a device: records them on first use, replays them afterwards.
+// The passes of one sequence: its pages in the cache, and what its rows of a pass have.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -8,121 +9,84 @@
 #include <span>
 #include <vector>
 
-#include "exec/key_window.h"
-#include "exec/pacer.h"
-#include "exec/pass_builder.h"
-#include "exec/pass_cache.h"
-#include "exec/pass_pieces.h"
-#include "exec/sequence_buffers.h"
-#include "kernels/library.h"
-#include "model/weights.h"
+#include "exec/pass_merger.h"
 
 namespace skipstone::exec {
 
-/// Drafts and their verification as one submission: `most` drafts at most, one row each through `draft`, the first after `pending` at text
-/// position `base`; then the whole model over the pending token and the drafts.
-struct RoundSpec {
-  LayerPlan draft;
-  std::uint32_t kept_layers = 0;  ///< the verification starts behind this many leading whole layers of `draft`; 0: at the first
-  std::int32_t pending = 0;
-  std::uint32_t base = 0, most = 0;  ///< 1 <= most < STEP_VERIFY_ROWS, base + most < context
-  float least_probability = 0;       ///< a draft below it is the last; one that is no number (NaN) is too
-};
-
-/// The rows of a pass.
-struct Rows {
-  std::span<const std::int32_t> tokens;
-  std::uint32_t base = 0;  ///< text position of row 0
-  std::uint32_t kept = 0;  ///< where row 0 goes in the kept rows
-  /// Of passes with `tree`: the row that each one follows, or itself where it stands at `base`. Others: row i at position base + i.
-  std::span<const std::uint32_t> parents = {};
-  KeyWindow window = {};  ///< of passes with `window`
-};
-
+/// Used by one thread at a time; executors of a merger by several at once.
 class Executor {
  public:
-  Executor(const std::shared_ptr<vk::Device>& device, kernels::Library& library, const PassBuilder& builder, const model::Config& config,
-           const model::Weights& weights, const SequenceShape& shape);
+  explicit Executor(PassMerger& passes);
 
   /// Runs `spec` over `rows` (1..bucket of them); returns when it is done. K and V of row i stand in the cache at base + i.
   /// Where `spec` keeps rows, they become the kept rows kept, kept + 1, ...; where it starts from kept rows, these are 0, 1, ...
-  /// The caller keeps base + rows within the context, and kept + rows within STEP_VERIFY_ROWS.
+  /// The caller keeps base + rows within the context, and kept + rows within STEP_VERIFY_ROWS. Kept rows stay while in_company() is false.
+  /// Throws out_of_memory where the cache has no pages for them.
   void run(const PassSpec& spec, const Rows& rows);
   /// From now on run() takes passes in pieces, when `pacer` says so; null: each as one submission again. The bits are the same.
   void pace(Pacer* pacer) { pacer_ = pacer; }
   /// Moves K and V of the rows `path` (ascending) of a pass at `base` to base, base + 1, ...; nothing to do where they stand there already.
   void keep_path(std::uint32_t base, std::span<const std::uint32_t> path);
 
-  /// Runs one workgroup of each dispatch, whose results mean nothing: drivers that compile a kernel when it first runs (lavapipe) do it
-  /// here. Before any pass. `progress` gets 0..1.
-  void warm_up(std::span<const kernels::Dispatch> dispatches, const std::function<void(double)>& progress);
-
   /// Runs `round`; returns when it is done. round_result() says how many drafts there are and how many were accepted, drafts() what they
   /// are, result(row) what the model chose after the pending token (row 0) and after each draft.
   void run(const RoundSpec& round);
-  const abi::RoundResult& round_result() const { return buffers_.round_result(); }
-  std::span<const abi::RowResult> drafts() const { return {buffers_.drafts(), buffers_.round_result().drafted}; }
+  const abi::RoundResult& round_result() const { return results_.round; }
+  std::span<const abi::RowResult> drafts() const { return results_.drafts; }
 
   /// Of the last pass with Output::argmax: row `row` (0 where last_row_only).
-  const abi::RowResult& result(std::uint32_t row) const { return buffers_.results()[row]; }
+  const abi::RowResult& result(std::uint32_t row) const { return results_.rows[row]; }
   /// Of the last pass with Output::logits: `vocabulary` floats.
-  std::span<const float> logits(std::uint32_t row) const;
-
+  std::span<const float> logits(std::uint32_t row) const {
+    return std::span(results_.logits).subspan(row * results_.logits_stride, passes_.config().vocabulary);
+  }
   /// `width` floats of row `row` of the last pass with Output::hidden (0 where last_row_only).
-  std::vector<float> hidden(std::uint32_t row);
+  std::vector<float> hidden(std::uint32_t row) const;
 
   /// Sums over the rows of passes with cosines since the last clear: of all attention sublayers, then of all MLPs; 0 of those that no pass
   /// has measured.
   void clear_cosines();
-  std::vector<float> cosine_sums() const;
+  const std::vector<float>& cosine_sums() const { return results_.cosine_sums; }
 
-  /// Seconds from the submissions of all passes so far to their ends: what the host waited.
+  /// Seconds from the submissions of all passes so far to their ends: what the device took for this sequence and its company.
   double device_seconds() const { return device_seconds_; }
   /// Time of the last pass on the device, while TimedPasses is there; nothing without, and where the device's clock is not to be had.
-  std::optional<double> device_microseconds() const;
+  std::optional<double> device_microseconds() const { return results_.device_microseconds; }
 
-  /// Passes and rounds that were begun so far.
-  std::uint64_t runs() const { return runs_; }
-  const SequenceShape& shape() const { return shape_; }
-  std::size_t recorded_passes() const { return cache_.size(); }
-  /// The keys and values of one layer as they are in the cache, for tests: raw bytes of K, then V.
-  std::vector<std::byte> read_kv(std::uint32_t layer);
+  /// Whether other sequences run passes at this time. Where a pacer says when passes run, no company is felt.
+  bool in_company() const { return pacer_ == nullptr && passes_.in_company(member_); }
+  /// Rows that the last pass had beside this sequence's.
+  std::uint32_t rows_of_others() const { return passes_.rows_of_others(member_); }
+  /// Nobody waits for this sequence until it runs a pass again.
+  void rest() { member_.rest(); }
+
+  const PageTable& pages() const { return pages_; }
+  /// The cache becomes that of the first `positions` positions of `from`; nothing is copied before one of both writes there.
+  void share(const PageTable& from, std::uint32_t positions) { pages_.share(from, positions); }
+  /// Gives back what stands behind the first `positions` positions.
+  void cut(std::uint32_t positions) { pages_.cut(positions); }
+  /// Makes room for the first `positions` positions.
+  void reserve(std::uint32_t positions) { pages_.reserve(0, positions); }
+
+  const SequenceShape& shape() const { return passes_.shape(); }
+  const model::Config& config() const { return passes_.config(); }
+  std::size_t recorded_passes();
+  /// Runs one workgroup of each dispatch (PassRunner::warm_up).
+  void warm_up(std::span<const kernels::Dispatch> dispatches, const std::function<void(double)>& progress);
   /// The embeddings of `tokens` (at most 256): width floats each.
   std::vector<float> read_embeddings(std::span<const std::int32_t> tokens);
 
  private:
   friend class TimedPasses;
-  friend class KvSnapshot;
-  friend class KvBytes;
-  vk::Slice resolve(const kernels::Resource& resource) const;
-  vk::Commands record(const PassSpec& spec);
-  PassPieces record_pieces(const PassSpec& spec);
-  /// What belongs to `spec` behind its dispatches: results to where the host reads them.
-  void read_back(vk::Recorder& recorder, const PassSpec& spec);
-  void run_in_pieces(const PassSpec& spec);
-  std::vector<float> download(const vk::Slice& rows, std::size_t count);
-  void wait(std::uint64_t submission);
-  /// What the next pass, one of `spec`, reads.
-  void write_state(const Rows& rows, const PassSpec& spec);
-  void write_paths(std::span<const std::uint32_t> parents);
+  PassRunner& own_runner();
 
-  std::shared_ptr<vk::Device> device_;
-  kernels::Library& library_;
-  const PassBuilder& builder_;
-  const model::Config& config_;
-  const model::Weights& weights_;
-  SequenceShape shape_;
-  mutable SequenceBuffers buffers_;
-  vk::Queue queue_;
+  PassMerger& passes_;
+  PassMerger::Member member_;
+  PageTable pages_;
+  PassResults results_;
   double device_seconds_ = 0;
-  std::uint64_t runs_ = 0;
-  bool timed_ = false;
-  const vk::Commands* last_ = nullptr;  ///< the last pass, for its time
-  PassCache<vk::Commands> cache_;
-  PassCache<PassPieces> pieces_;
   Pacer* pacer_ = nullptr;
-  std::optional<vk::Commands> move_;          ///< keep_path()'s, of all layers
-  std::vector<const vk::Commands*> several_;  ///< the recordings of one submission; kept for its memory
+  std::unique_ptr<PassRunner> own_runner_;  ///< of a sequence whose passes go in pieces
 };
 
 /// Passes that run while it is there are recorded with timestamps at both ends, where a device has them and runs passes on a clock of its

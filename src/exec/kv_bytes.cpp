@@ -1,9 +1,12 @@
 #include "exec/kv_bytes.h"
 
+#include <algorithm>
+
 namespace skipstone::exec {
 
-KvBytes::KvBytes(const std::shared_ptr<vk::Device>& device, Executor& sequence, std::uint32_t positions)
-    : sequence_(sequence), shape_(attention_shape(sequence.config_, sequence.shape())), positions_(positions), uploader_(device) {}
+KvBytes::KvBytes(const std::shared_ptr<vk::Device>& device, const kernels::AttentionShape& shape, const PageTable& pages,
+                 std::uint32_t positions)
+    : pages_(pages), shape_(shape), positions_(positions), uploader_(device) {}
 
 std::uint64_t KvBytes::layer_bytes(const kernels::AttentionShape& shape, std::uint32_t positions) {
   return std::uint64_t{2} * shape.kv_heads * positions * (shape.kv_position_bytes() + shape.kv_scale_bytes());
@@ -11,14 +14,21 @@ std::uint64_t KvBytes::layer_bytes(const kernels::AttentionShape& shape, std::ui
 
 template <typename Visit>
 void KvBytes::for_each_run(std::uint32_t layer, const Visit& visit) {
-  if (positions_ == 0) return;
-  const std::uint64_t scales_at = std::uint64_t{shape_.context} * shape_.kv_position_bytes();
+  const auto held = pages_.pool().hold();
+  shape_.slots = pages_.pool().slots();
+  const auto visit_plane = [&](const vk::Slice& cache, std::uint64_t first, std::uint64_t bytes) {
+    for (std::uint32_t position = 0; position < positions_; position += KV_PAGE) {
+      const std::uint64_t slot = std::uint64_t{pages_.pages()[position / KV_PAGE]} * KV_PAGE;
+      visit(cache.part(first + slot * bytes, std::min<std::uint64_t>(KV_PAGE, positions_ - position) * bytes));
+    }
+  };
   for (const kernels::ResourceKind kind : {kernels::ResourceKind::k_cache, kernels::ResourceKind::v_cache}) {
-    const vk::Slice cache = sequence_.buffers_.slice({kind, layer});
+    const vk::Slice cache = pages_.pool().slice(kind, layer);
     for (std::uint32_t head = 0; head < shape_.kv_heads; ++head) {
       const std::uint64_t at = head * shape_.kv_head_bytes();
-      visit(cache.part(at, std::uint64_t{positions_} * shape_.kv_position_bytes()));
-      if (shape_.kv_scale_bytes() > 0) visit(cache.part(at + scales_at, std::uint64_t{positions_} * shape_.kv_scale_bytes()));
+      visit_plane(cache, at, shape_.kv_position_bytes());
+      if (shape_.kv_scale_bytes() > 0)
+        visit_plane(cache, at + std::uint64_t{shape_.slots} * shape_.kv_position_bytes(), shape_.kv_scale_bytes());
     }
   }
 }

@@ -5,20 +5,21 @@
 #include <cstdint>
 #include <span>
 
-#include "exec/executor.h"
+#include "exec/kv_pool.h"
 #include "vk/recorder.h"
 
 namespace skipstone::exec {
 
-/// Of one sequence. Not while it runs a pass.
+/// Of one sequence, whose pages `pages` has. Not while it runs a pass.
 class KvBytes {
  public:
   /// Of one layer: K, then V; of each KV head in turn `positions` vectors and then, of q8_0, their scales.
   static std::uint64_t layer_bytes(const kernels::AttentionShape& shape, std::uint32_t positions);
 
-  KvBytes(const std::shared_ptr<vk::Device>& device, Executor& sequence, std::uint32_t positions);
+  KvBytes(const std::shared_ptr<vk::Device>& device, const kernels::AttentionShape& shape, const PageTable& pages, std::uint32_t positions);
   std::uint64_t layer_bytes() const { return layer_bytes(shape_, positions_); }
   void read(std::uint32_t layer, std::span<std::byte> to);
+  /// The pages are the sequence's own (PageTable::reserve).
   void write(std::uint32_t layer, std::span<const std::byte> from);
 
  private:
@@ -26,7 +27,7 @@ class KvBytes {
   template <typename Visit>
   void for_each_run(std::uint32_t layer, const Visit& visit);
 
-  Executor& sequence_;
+  const PageTable& pages_;
   kernels::AttentionShape shape_;
   std::uint32_t positions_;
   vk::Uploader uploader_;

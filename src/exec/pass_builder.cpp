@@ -247,7 +247,7 @@ class Pass {
 
   const model::Config& config_;
   const model::WeightLayout& weights_;
-  const kernels::AttentionShape& attention_;
+  kernels::AttentionShape attention_;
   const kernels::Selector& select_;
   const PassSpec& spec_;
   Resource current_{ResourceKind::residual, 0};
@@ -285,7 +285,13 @@ std::uint32_t PassBuilder::attention_groups(std::uint32_t bucket) const {
   return attention_.heads / select_.attention(attention_.group(), attention_.head_dim, attention_.chunk, bucket).heads;
 }
 
-Plan PassBuilder::build(const PassSpec& spec) const {
+kernels::AttentionShape PassBuilder::attention(std::uint32_t slots) const {
+  kernels::AttentionShape shape = attention_;
+  shape.slots = slots;
+  return shape;
+}
+
+Plan PassBuilder::build(const PassSpec& spec, std::uint32_t slots) const {
   const bool uses_kept_rows = spec.layers.begin > 0 || spec.keep_after > 0;
   const bool kept_rows_fit = spec.keep_after <= (spec.layers.begin > 0 ? spec.layers.end : spec.layers.whole_prefix());
   const bool tree_fits = !spec.tree || spec.step == RoundStep::none;
@@ -300,7 +306,7 @@ Plan PassBuilder::build(const PassSpec& spec) const {
   }
   Plan plan;
   plan.spec = spec;
-  Pass(config_, weights_, attention_, select_, spec).build(plan);
+  Pass(config_, weights_, attention(slots), select_, spec).build(plan);
   // A draft's `advance` runs in any case: it may not depend on what it writes.
   if (spec.step == RoundStep::draft) plan.condition = {ROUND_DRAFTING, plan.dispatches.size() - 1};
   if (spec.step == RoundStep::verify)
@@ -308,10 +314,10 @@ Plan PassBuilder::build(const PassSpec& spec) const {
   return plan;
 }
 
-std::vector<Dispatch> PassBuilder::build_move() const {
+std::vector<Dispatch> PassBuilder::build_move(std::uint32_t slots) const {
   std::vector<Dispatch> all;
   for (std::uint32_t layer = 0; layer < config_.layers; ++layer) {
-    for (Dispatch& dispatch : kernels::move_kv(select_, attention_, layer, fmt::format("blk.{}.move_kv", layer))) {
+    for (Dispatch& dispatch : kernels::move_kv(select_, attention(slots), layer, fmt::format("blk.{}.move_kv", layer))) {
       all.push_back(std::move(dispatch));
     }
   }

@@ -24,15 +24,17 @@ class PassBuilder {
  public:
   PassBuilder(const model::Config& config, const model::WeightLayout& weights, const SequenceShape& sequence,
               const kernels::Selector& select);
-  Plan build(const PassSpec& spec) const;
+  /// `slots`: positions that the KV cache has room for; 0: a context's.
+  Plan build(const PassSpec& spec, std::uint32_t slots = 0) const;
   /// Moves K and V of an accepted path in every layer (shaders/move_kv.comp).
-  std::vector<kernels::Dispatch> build_move() const;
+  std::vector<kernels::Dispatch> build_move(std::uint32_t slots = 0) const;
   /// y of the indirect attention dispatch of passes with this bucket: what the host writes into the state.
   std::uint32_t attention_groups(std::uint32_t bucket) const;
 
  private:
   const model::Config& config_;
   const model::WeightLayout& weights_;
+  kernels::AttentionShape attention(std::uint32_t slots) const;
   kernels::AttentionShape attention_;
   const kernels::Selector& select_;
 };

@@ -46,7 +46,7 @@ std::uint32_t AttentionShape::kv_scale_bytes() const {
 }
 
 std::uint64_t AttentionShape::kv_head_bytes() const {
-  return std::uint64_t{context} * kv_position_bytes() + (std::uint64_t{context} * kv_scale_bytes() + 15) / 16 * 16;
+  return std::uint64_t{cache_slots()} * kv_position_bytes() + (std::uint64_t{cache_slots()} * kv_scale_bytes() + 15) / 16 * 16;
 }
 
 std::uint64_t AttentionShape::partial_bytes(std::uint32_t rows) const {
@@ -66,7 +66,7 @@ Dispatch rope_store(const Selector& select, const AttentionShape& shape, const A
                 {{ResourceKind::k_cache, layer.index}, Access::read_write},
                 {{ResourceKind::v_cache, layer.index}, Access::read_write}};
   d.push = bytes(abi::RopeStorePush{shape.heads, shape.kv_heads, shape.head_dim, layer.rotates ? shape.rope_dim : 0,
-                                    padded(shape.qkv_width()), q_stride(shape), shape.context, layer.k_row, layer.q_row});
+                                    padded(shape.qkv_width()), q_stride(shape), shape.cache_slots(), layer.k_row, layer.q_row});
   const std::uint32_t stores = 2 * shape.kv_heads * (shape.kv_format == KvFormat::q8_0 ? shape.kv_scale_bytes() / 4 : shape.head_dim / 4);
   const std::uint32_t invocations = shape.heads * shape.head_dim / 4 + stores;
   d.groups = {(invocations + select.lanes() * rounds - 1) / (select.lanes() * rounds), rows, 1};
@@ -90,7 +90,7 @@ Dispatch attention_serial(const Selector& select, const AttentionShape& shape, c
                 {{ResourceKind::state}, Access::read},
                 {{ResourceKind::attended}, Access::write}};
   d.push =
-      bytes(abi::AttentionSerialPush{shape.group(), q_stride(shape), shape.context, attention_scale(shape), shape.softcap, layer.window});
+      bytes(abi::AttentionSerialPush{shape.group(), q_stride(shape), shape.cache_slots(), attention_scale(shape), shape.softcap, layer.window});
   d.groups = {shape.heads / choice.heads, (rows + choice.rows - 1) / choice.rows, 1};
   d.label = label;
   return d;
@@ -112,7 +112,7 @@ std::vector<Dispatch> attention(const Selector& select, const AttentionShape& sh
                     {{ResourceKind::v_cache, layer.index}, Access::read},
                     {{ResourceKind::state}, Access::read},
                     {{ResourceKind::attention_partial}, Access::write}};
-  split.push = bytes(abi::AttentionPush{shape.heads, shape.group(), q_stride(shape), shape.context, shape.max_chunks(),
+  split.push = bytes(abi::AttentionPush{shape.heads, shape.group(), q_stride(shape), shape.cache_slots(), shape.max_chunks(),
                                         attention_scale(shape), shape.softcap, layer.window});
   // The host writes (chunks in use, rows of workgroups, rows) into the state; y is what this choice of heads needs.
   split.groups = {shape.max_chunks(), shape.heads / choice.heads, rows};
@@ -147,7 +147,7 @@ std::vector<Dispatch> move_kv(const Selector& select, const AttentionShape& shap
     planes.push_back(std::move(d));
   };
   move(0, shape.kv_position_bytes() / 4);
-  if (shape.kv_scale_bytes() > 0) move(shape.context * shape.kv_position_bytes() / 4, shape.kv_scale_bytes() / 4);
+  if (shape.kv_scale_bytes() > 0) move(shape.cache_slots() * shape.kv_position_bytes() / 4, shape.kv_scale_bytes() / 4);
   return planes;
 }
 
@@ -163,7 +163,7 @@ Dispatch attention_prefill(const Selector& select, const AttentionShape& shape, 
                 {{ResourceKind::state}, Access::read},
                 {{ResourceKind::attended}, Access::write}};
   d.push =
-      bytes(abi::AttentionPrefillPush{shape.group(), q_stride(shape), shape.context, attention_scale(shape), shape.softcap, layer.window});
+      bytes(abi::AttentionPrefillPush{shape.group(), q_stride(shape), shape.cache_slots(), attention_scale(shape), shape.softcap, layer.window});
   d.groups = {(rows + select.lanes() - 1) / select.lanes(), shape.heads, 1};
   d.label = label;
   return d;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "abi/kv_cache.h"
 #include "base/kv_format.h"
 #include "gguf/traits.h"
 #include "kernels/dispatch.h"
@@ -104,9 +105,13 @@ std::vector<Dispatch> argmax(const Selector& select, const Matrix& weights, Reso
 /// Partial results per row that `argmax` of a matrix with n outputs has.
 std::uint32_t argmax_partials(const Selector& select, std::uint32_t n);
 
+/// Pages of the KV cache that hold `positions` positions.
+constexpr std::uint32_t pages_for(std::uint32_t positions) { return (positions + KV_PAGE - 1) / KV_PAGE; }
+
 struct AttentionShape {
   std::uint32_t heads = 0, kv_heads = 0, head_dim = 0, rope_dim = 0, context = 0;
   std::uint32_t chunk = 64;  ///< keys per split, at fixed positions
+  std::uint32_t slots = 0;   ///< positions that the cache has room for; 0: as many as the context
   KvFormat kv_format = KvFormat::f16;
   bool rope_halves = false;
   float scale = 0.0f;    ///< of scores; 0: 1 / sqrt(head_dim)
@@ -117,7 +122,8 @@ struct AttentionShape {
   std::uint32_t max_chunks() const { return (context + chunk - 1) / chunk; }
   std::uint32_t kv_position_bytes() const;  ///< one head's K or V of one position; q8_0: its quants alone
   std::uint32_t kv_scale_bytes() const;     ///< the scales of these quants, in a plane behind all quants of the head; 0 for other formats
-  std::uint64_t kv_head_bytes() const;      ///< one head's K or V: [context] of the above, whole 16-byte words where it has scales
+  std::uint32_t cache_slots() const { return slots != 0 ? slots : context; }
+  std::uint64_t kv_head_bytes() const;      ///< one head's K or V: [slots] of the above, whole 16-byte words where it has scales
   std::uint64_t kv_bytes() const { return kv_heads * kv_head_bytes(); }  ///< K or V of one layer
   std::uint64_t partial_bytes(std::uint32_t rows) const;
 };

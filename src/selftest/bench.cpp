@@ -6,7 +6,14 @@ namespace skipstone::selftest {
 
 Bench::Bench(std::shared_ptr<vk::Device> device, kernels::Library& library)
     : device_(std::move(device)), library_(library), select_(device_->caps(), device_->tuning()), arena_(device_, vk::Role::readback) {
-  put({kernels::ResourceKind::state}, kernels::bytes(abi::StepState{}));
+  // One sequence whose pages lie in the order of its text.
+  std::vector<std::byte> state = kernels::bytes(abi::StepState{});
+  constexpr std::uint32_t pages = 256;
+  for (std::uint32_t page = 0; page < pages; ++page) {
+    const auto entry = kernels::bytes(page * std::uint32_t{KV_PAGE});
+    state.insert(state.end(), entry.begin(), entry.end());
+  }
+  put({kernels::ResourceKind::state}, state);
 }
 
 vk::Slice Bench::find(const kernels::Resource& resource) const {
@@ -35,7 +42,7 @@ void Bench::reserve(const kernels::Resource& resource, std::uint64_t words) {
 abi::StepState& Bench::state() { return *reinterpret_cast<abi::StepState*>(find({kernels::ResourceKind::state}).mapped); }
 
 void Bench::set_rows(std::uint32_t base, std::uint32_t rows) {
-  state().base = base;
+  state().bases[0] = base;
   state().rows = rows;
 }
 

@@ -39,12 +39,12 @@ Expected expect(const Step& step, const abi::StepState& before) {
   }
   e.verifies = !step.draft || (e.round.conditions[ROUND_DRAFTING] == 0 && !step.keeps);
   const std::uint32_t drafted = e.round.drafted, rows = e.verifies ? drafted + 1 : 1;
-  e.state.base = e.round.base + (e.verifies ? 0 : drafted);
+  e.state.bases[0] = e.round.base + (e.verifies ? 0 : drafted);
   e.state.rows = rows;
   e.state.kept = e.verifies ? 0 : drafted;
   std::uint32_t bucket = 2, word = 2;
   for (; bucket < rows; bucket *= 2) ++word;
-  e.state.attention_groups = {(e.state.base + rows - 1) / chunk + 1, e.round.attention_groups[e.verifies ? word : ROUND_DRAFTING], rows};
+  e.state.attention_groups = {(e.state.bases[0] + rows - 1) / chunk + 1, e.round.attention_groups[e.verifies ? word : ROUND_DRAFTING], rows};
   if (!e.verifies) {
     e.state.tokens[0] = e.round.tokens[drafted];
   } else {
@@ -66,8 +66,8 @@ std::string check_advance(Bench& bench, const Step& step) {
   const auto state = bench.get<abi::StepState>({ResourceKind::state}, 1).front();
   const auto round = bench.get<abi::RoundState>(round_state, 1).front();
   if (std::memcmp(&state, &expected.state, sizeof state) != 0) {
-    return fmt::format("the next pass has {} rows at {}, kept row {}, first token {}; expected {} at {}, {}, {}", state.rows, state.base,
-                       state.kept, state.tokens[0], expected.state.rows, expected.state.base, expected.state.kept,
+    return fmt::format("the next pass has {} rows at {}, kept row {}, first token {}; expected {} at {}, {}, {}", state.rows, state.bases[0],
+                       state.kept, state.tokens[0], expected.state.rows, expected.state.bases[0], expected.state.kept,
                        expected.state.tokens[0]);
   }
   if (std::memcmp(&round, &expected.round, sizeof round) != 0) {

@@ -170,7 +170,7 @@ std::vector<Buffer> buffers(const Workload& work) {
           {{ResourceKind::k_cache}, a.kv_bytes()},
           {{ResourceKind::v_cache}, a.kv_bytes()},
           {{ResourceKind::attention_partial}, a.partial_bytes(STEP_VERIFY_ROWS)},
-          {{ResourceKind::state}, sizeof(abi::StepState)}};
+          {{ResourceKind::state}, sizeof(abi::StepState) + kernels::pages_for(a.context) * sizeof(std::uint32_t)}};
 }
 
 }  // namespace skipstone::tune

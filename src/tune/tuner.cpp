@@ -31,8 +31,10 @@ class Bench {
       slices_.emplace_back(buffer.resource, (state ? state_arena_ : arena_).allocate(buffer.bytes));
       if (!state) continue;
       auto& values = *reinterpret_cast<abi::StepState*>(slices_.back().second.mapped);
-      values.base = work.attention.context - STEP_VERIFY_ROWS;  // as much text as there can be
+      values.bases[0] = work.attention.context - STEP_VERIFY_ROWS;  // as much text as there can be
       values.rows = STEP_VERIFY_ROWS;
+      auto* pages = reinterpret_cast<std::uint32_t*>(&values + 1);
+      for (std::uint32_t page = 0; page < kernels::pages_for(work.attention.context); ++page) pages[page] = page * KV_PAGE;
     }
   }
 

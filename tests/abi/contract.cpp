@@ -148,9 +148,10 @@ std::string drift(const kernels::KernelInfo& kernel, const Reflection& reflectio
   if (difference.empty() && !reflection.one_dimensional) difference = "the workgroup has more than one dimension";
   for (const auto& [name, members] : blocks) {
     const auto found = reflection.blocks.find(name);
-    const bool runtime_array = found != reflection.blocks.end() && found->second.size() == 1 && found->second[0].type == "?";
-    if (difference.empty() && found != reflection.blocks.end() && !runtime_array)
-      difference = lists_differ(name + " member", found->second, members);
+    if (!difference.empty() || found == reflection.blocks.end()) continue;
+    std::vector<Member> shader = found->second;
+    if (shader.back().type == "?") shader.pop_back();  // an array without an end: of such structures, or behind one
+    if (!shader.empty()) difference = lists_differ(name + " member", shader, members);
   }
   return difference;
 }

@@ -130,13 +130,13 @@ TEST_F(BigramTable, IsMadeOnceAndAgainWhereItsFileIsDamaged) {
 TEST_F(BigramTable, IsCutOffAtItsLimits) {
   const auto whole = table();
   const auto engine = load();
-  const BorrowedExecutor passes(engine->state());
-  const spec::Bigrams few = make_bigrams(*passes, engine->state().config, {.tokens = 40}, {});
+  exec::Executor passes(*engine->state().passes);
+  const spec::Bigrams few = make_bigrams(passes, engine->state().config, {.tokens = 40}, {});
   ASSERT_EQ(few.vocabulary(), 40u);
   EXPECT_TRUE(std::ranges::equal(few.all(), whole->all().first(few.all().size())));
   EXPECT_FALSE(few.behind(39).empty());
   EXPECT_TRUE(few.behind(40).empty());
-  EXPECT_EQ(make_bigrams(*passes, engine->state().config, {.time = std::chrono::seconds(0)}, {}).vocabulary(), 32u) << "one pass";
+  EXPECT_EQ(make_bigrams(passes, engine->state().config, {.time = std::chrono::seconds(0)}, {}).vocabulary(), 32u) << "one pass";
   const BigramFile file(directory_.file("cache"), engine->model_fingerprint(), whole->vocabulary());
   file.write(few);
   const auto read = file.read();

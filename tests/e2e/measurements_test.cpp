@@ -163,12 +163,12 @@ TEST_F(Measurements, CostsAreMeasuredOnceAndKept) {
 
 TEST_F(Measurements, EstimatesSayAllRowsWhateverTimeThereIs) {
   const auto engine = load(Tuning::off);
-  const auto executor = engine->state().new_executor();
-  EXPECT_GT(exec::time_of_one_row(*executor, 2), 0);
+  exec::Executor executor(*engine->state().passes);
+  EXPECT_GT(exec::time_of_one_row(executor, 2), 0);
   std::size_t steps = 0;
-  const exec::CostTable measured = exec::estimate_costs(*executor, 2, 60, [&](double) { ++steps; });
+  const exec::CostTable measured = exec::estimate_costs(executor, 2, 60, [&](double) { ++steps; });
   EXPECT_GT(steps, 2 * (4u + 5u));  // four passes of one row and one of each other number, more than once behind the warm-up
-  const exec::CostTable guessed = exec::estimate_costs(*executor, 2, 0, {});
+  const exec::CostTable guessed = exec::estimate_costs(executor, 2, 0, {});
   for (const exec::CostTable* table : {&measured, &guessed}) {
     const exec::MeasuredPasses& one = table->measured().at(1);
     for (const std::uint32_t rows : {1u, 2u, 4u, 8u, 16u, 32u}) {

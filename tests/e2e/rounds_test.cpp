@@ -32,8 +32,8 @@ struct Turn {
 };
 
 Conversation converse(Engine& engine, const std::string& draft, Rounds rounds, const std::vector<Turn>& turns) {
-  const auto passes = engine.state().new_executor();
-  DeviceSequence sequence(*passes, engine.config(), {}, sample::Verification::coupled, rounds);
+  exec::Executor passes(*engine.state().passes);
+  DeviceSequence sequence(passes, engine.config(), {}, sample::Verification::coupled, rounds);
   const auto drafter = spec::make_drafter(draft);
   drafter->attach({engine.config().layers, 0});
   spec::Limits limits;

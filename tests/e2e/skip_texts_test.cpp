@@ -31,8 +31,8 @@ std::shared_ptr<Engine> load(const fixtures::TemporaryDirectory& folder) {
 /// Drafts of `plan` from position `prompt + at` on, fed with the text's own tokens, one row each.
 Trace drafts_one_by_one(Engine& engine, const std::vector<Token>& prompt, const std::vector<Token>& text, std::uint32_t at,
                         const LayerPlan& plan) {
-  const auto passes = engine.state().new_executor();
-  DeviceSequence sequence(*passes, engine.config(), {}, sample::Verification::coupled, Rounds::host);
+  exec::Executor passes(*engine.state().passes);
+  DeviceSequence sequence(passes, engine.config(), {}, sample::Verification::coupled, Rounds::host);
   sequence.prefill(prompt, false);
   spec::Verified out;
   for (std::uint32_t i = 0; i < at; ++i) {

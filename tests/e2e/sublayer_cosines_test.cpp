@@ -1,6 +1,7 @@
 // Cosines of whole prompts: what a drafter measures of the same prompt, what the oracle says, and measured anew without a trace in the
 // cache.
 #include "engine/sublayer_cosines.h"
+#include "exec/kv_bytes.h"
 
 #include <gtest/gtest.h>
 
@@ -106,8 +107,8 @@ TEST_F(Cosines, RefusesWhatCannotBeMeasured) {
 
 TEST_F(Cosines, AnewOverTheNewestTokensAndTheCacheKeepsItsBits) {
   const std::vector<Token> prompt = tokens(20);
-  const auto passes = engine_->state().new_executor();
-  DeviceSequence sequence(*passes, engine_->config(), {}, sample::Verification::coupled, Rounds::host);
+  exec::Executor passes(*engine_->state().passes);
+  DeviceSequence sequence(passes, engine_->config(), {}, sample::Verification::coupled, Rounds::host);
   std::vector<Token> text = prompt;
   text.push_back(sequence.prefill(prompt, false).first.token);
   spec::Verified verified;
@@ -119,7 +120,9 @@ TEST_F(Cosines, AnewOverTheNewestTokensAndTheCacheKeepsItsBits) {
   for (int i = 0; i < 40; ++i) step();
   const auto cache = [&] {
     std::vector<std::vector<std::byte>> bytes;
-    for (std::uint32_t layer = 0; layer < layers; ++layer) bytes.push_back(passes->read_kv(layer));
+    const Engine::State& state = engine_->state();
+    exec::KvBytes kv(state.device, exec::attention_shape(state.config, state.shape), passes.pages(), sequence.committed());
+    for (std::uint32_t layer = 0; layer < layers; ++layer) kv.read(layer, bytes.emplace_back(kv.layer_bytes()));
     return bytes;
   };
   const auto before = cache();

@@ -29,7 +29,7 @@ std::vector<float> random_rows(gguf::Type format) {
   vk::Arena arena(device, vk::Role::weights);
   const vk::Slice quants = arena.allocate(place.quant_bytes(0));
   const vk::Slice scales = place.scale_bytes(0) > 0 ? arena.allocate(place.scale_bytes(0)) : vk::Slice{};
-  const vk::Slice out = arena.allocate(std::uint64_t{n} * k * sizeof(float)), state = arena.allocate(sizeof(abi::StepState));
+  const vk::Slice out = arena.allocate(std::uint64_t{n} * k * sizeof(float)), state = arena.allocate(sizeof(abi::StepState) + sizeof(std::uint32_t));
   RandomWeights random(device, library, bench.select());
   random.fill(place, 0, 0, quants);
   if (scales) random.fill(place, 0, 1, scales);

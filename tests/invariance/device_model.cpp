@@ -2,6 +2,7 @@
 
 #include "base/env.h"
 #include "base/philox.h"
+#include "exec/kv_bytes.h"
 
 namespace skipstone::fixtures {
 
@@ -17,10 +18,11 @@ DeviceModel::DeviceModel(const TinyConfig& tiny, KvFormat kv_format)
       select_(device_->caps(), device_->tuning()),
       layout_(model::layout_weights(model::find_tensors(file_, config_), device_->caps().max_storage_range, select_.interleave())),
       weights_(device_, layout_, {}),
-      builder_(config_, layout_, shape_, select_) {}
+      builder_(config_, layout_, shape_, select_),
+      passes_(device_, library_, builder_, config_, weights_, shape_) {}
 
 std::unique_ptr<exec::Executor> DeviceModel::sequence() {
-  return std::make_unique<exec::Executor>(device_, library_, builder_, config_, weights_, shape_);
+  return std::make_unique<exec::Executor>(passes_);
 }
 
 const ref::Model& DeviceModel::oracle() {
@@ -49,18 +51,11 @@ std::vector<std::vector<float>> DeviceModel::logits(exec::Executor& sequence, st
   return out;
 }
 
-std::vector<std::byte> DeviceModel::kv(exec::Executor& sequence, std::uint32_t layer, std::uint32_t end) const {
-  const std::vector<std::byte> all = sequence.read_kv(layer);  // K, then V: by KV head, vectors [context], then scales [context]
-  const kernels::AttentionShape shape = exec::attention_shape(config_, shape_);
-  const std::size_t vector = shape.kv_position_bytes(), scales = shape.kv_scale_bytes();
-  std::vector<std::byte> out;
-  for (std::size_t at = 0; at < all.size(); at += shape.kv_head_bytes()) {
-    for (const auto& [first, bytes] : {std::pair{at, vector * end}, std::pair{at + vector * shape_.context, scales * end}}) {
-      const auto from = all.begin() + static_cast<std::ptrdiff_t>(first);
-      out.insert(out.end(), from, from + static_cast<std::ptrdiff_t>(bytes));
-    }
-  }
-  return out;
+std::vector<std::byte> DeviceModel::kv(const exec::Executor& sequence, std::uint32_t layer, std::uint32_t end) const {
+  exec::KvBytes cache(device_, exec::attention_shape(config_, shape_), sequence.pages(), end);
+  std::vector<std::byte> bytes(cache.layer_bytes());
+  cache.read(layer, bytes);
+  return bytes;
 }
 
 }  // namespace skipstone::fixtures

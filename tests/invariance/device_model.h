@@ -38,7 +38,8 @@ class DeviceModel {
   std::vector<std::vector<float>> logits(exec::Executor& sequence, std::span<const std::int32_t> tokens, std::uint32_t base,
                                          const exec::LayerPlan& plan) const;
   /// The bytes of one layer's K and V of positions below `end`.
-  std::vector<std::byte> kv(exec::Executor& sequence, std::uint32_t layer, std::uint32_t end) const;
+  std::vector<std::byte> kv(const exec::Executor& sequence, std::uint32_t layer, std::uint32_t end) const;
+  exec::PassMerger& passes() { return passes_; }
 
  private:
   TemporaryDirectory directory_;
@@ -51,6 +52,7 @@ class DeviceModel {
   model::WeightLayout layout_;
   model::Weights weights_;
   exec::PassBuilder builder_;
+  exec::PassMerger passes_;
   std::unique_ptr<ref::Model> oracle_;
 };
 

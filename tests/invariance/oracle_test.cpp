@@ -113,9 +113,9 @@ TEST(DeviceAgainstOracle, PrefillInTwoChunksThenDecode) {
     const Tokens text = model.tokens(90, 5);
     const auto sequence = model.sequence();
     sequence->clear_cosines();
-    const exec::PassSpec first{.layers = model.layers(), .bucket = 64, .output = exec::Output::none, .cosines = exec::Cosines::all};
+    const exec::PassSpec first{.layers = model.layers(), .bucket = 64, .prompt = true, .output = exec::Output::none, .cosines = exec::Cosines::all};
     const exec::PassSpec last{
-        .layers = model.layers(), .bucket = 32, .output = exec::Output::argmax, .last_row_only = true, .cosines = exec::Cosines::all};
+        .layers = model.layers(), .bucket = 32, .prompt = true, .output = exec::Output::argmax, .last_row_only = true, .cosines = exec::Cosines::all};
     sequence->run(first, {.tokens = std::span(text).first(64)});
     sequence->run(last, {.tokens = std::span(text).subspan(64, 25), .base = 64});
     const abi::RowResult choice = sequence->result(0);

@@ -1,7 +1,8 @@
-#include "exec/sequence_buffers.h"
+#include "exec/pass_buffers.h"
 
 #include <algorithm>
 
+#include "exec/kv_pool.h"
 #include "exec/rope_table.h"
 #include "vk/device.h"
 #include "vk/recorder.h"
@@ -15,12 +16,17 @@ struct Sizes {
   std::uint64_t kv, width, kept, q, qkv, gate_up, ffn, half_rows, partial, logits, argmax_partial, cosines, rope;
 };
 
+kernels::AttentionShape slots_of_one_context(kernels::AttentionShape shape) {
+  shape.slots = pages_for(shape.context) * KV_PAGE;
+  return shape;
+}
+
 Sizes sizes_of(const model::Config& config, const SequenceShape& shape) {
   constexpr std::uint64_t rows = STEP_MAX_ROWS, word = sizeof(float);
   const kernels::AttentionShape attention = attention_shape(config, shape);
   const std::uint64_t ranges = (config.vocabulary + MATVEC_ARGMAX_ROWS - 1) / MATVEC_ARGMAX_ROWS;
   const std::uint64_t widest = padded(std::max({config.width, config.q_width(), config.ffn}));  // of the rows that matrices multiply
-  return {attention.kv_bytes(),
+  return {slots_of_one_context(attention).kv_bytes(),
           rows * padded(config.width) * word,
           std::uint64_t{STEP_VERIFY_ROWS} * padded(config.width) * word,
           rows * padded(config.q_width()) * word,
@@ -47,16 +53,11 @@ SequenceBytes plan_bytes(const model::Config& config, const SequenceShape& shape
   return bytes;
 }
 
-SequenceBuffers::SequenceBuffers(const std::shared_ptr<vk::Device>& device, const model::Config& config, const SequenceShape& shape)
-    : kv_arena_(device, vk::Role::kv),
-      activation_arena_(device, vk::Role::activations),
+PassBuffers::PassBuffers(const std::shared_ptr<vk::Device>& device, const model::Config& config, const SequenceShape& shape)
+    : activation_arena_(device, vk::Role::activations),
       state_arena_(device, vk::Role::state),
       readback_arena_(device, vk::Role::readback) {
   const Sizes s = sizes_of(config, shape);
-  for (std::uint32_t layer = 0; layer < config.layers; ++layer) {
-    k_cache_.push_back(kv_arena_.allocate(s.kv));
-    v_cache_.push_back(kv_arena_.allocate(s.kv));
-  }
   for (vk::Slice* slice : {&residual_[0], &residual_[1], &normed_}) *slice = activation_arena_.allocate(s.width);
   kept_ = activation_arena_.allocate(s.kept);
   for (vk::Slice* slice : {&q_rotated_, &attended_}) *slice = activation_arena_.allocate(s.q);
@@ -69,7 +70,7 @@ SequenceBuffers::SequenceBuffers(const std::shared_ptr<vk::Device>& device, cons
   argmax_partial_ = activation_arena_.allocate(s.argmax_partial);
   cosines_ = activation_arena_.allocate(s.cosines);
   rope_table_ = activation_arena_.allocate(s.rope);
-  state_ = state_arena_.allocate(sizeof(abi::StepState));
+  state_ = state_arena_.allocate(sizeof(abi::StepState) + STEP_VERIFY_ROWS * pages_for(shape.context) * sizeof(std::uint32_t));
   round_ = state_arena_.allocate(sizeof(abi::RoundState));
   result_ = readback_arena_.allocate(STEP_VERIFY_ROWS * sizeof(abi::RowResult));
   drafts_ = readback_arena_.allocate(STEP_VERIFY_ROWS * sizeof(abi::RowResult));
@@ -81,13 +82,9 @@ SequenceBuffers::SequenceBuffers(const std::shared_ptr<vk::Device>& device, cons
   uploader.upload(std::as_bytes(std::span(table)), rope_table_);
 }
 
-vk::Slice SequenceBuffers::slice(const kernels::Resource& resource) const {
+vk::Slice PassBuffers::slice(const kernels::Resource& resource) const {
   using Kind = kernels::ResourceKind;
   switch (resource.kind) {
-    case Kind::k_cache:
-      return k_cache_.at(resource.index);
-    case Kind::v_cache:
-      return v_cache_.at(resource.index);
     case Kind::residual:
       return residual_[resource.index];
     case Kind::kept:
@@ -128,6 +125,8 @@ vk::Slice SequenceBuffers::slice(const kernels::Resource& resource) const {
       return round_result_;
     case Kind::drafts:
       return drafts_;
+    case Kind::k_cache:
+    case Kind::v_cache:
     case Kind::weight:
     case Kind::scratch:
       return {};

@@ -1,8 +1,9 @@
-// The device memory of one sequence: KV cache, activations, state. Sizes are known beforehand (plan_bytes), all of it is allocated at once.
+// The device memory that passes work in, beside the KV cache: activations, state, results. Sizes are known beforehand (plan_bytes), all of it
+// is allocated at once.
 #pragma once
 
 #include <memory>
-#include <vector>
+#include <span>
 
 #include "exec/pass_builder.h"
 #include "kernels/abi.h"
@@ -10,20 +11,25 @@
 
 namespace skipstone::exec {
 
+/// Of an engine that runs one text of a whole context.
 struct SequenceBytes {
   std::uint64_t kv = 0, activations = 0;
   std::uint64_t largest_buffer = 0;  ///< must not exceed Caps::max_storage_range
 };
 SequenceBytes plan_bytes(const model::Config& config, const SequenceShape& shape);
 
-class SequenceBuffers {
+class PassBuffers {
  public:
-  SequenceBuffers(const std::shared_ptr<vk::Device>& device, const model::Config& config, const SequenceShape& shape);
+  PassBuffers(const std::shared_ptr<vk::Device>& device, const model::Config& config, const SequenceShape& shape);
 
-  /// Any resource but weights; empty for those.
+  /// Any resource but weights and the cache; empty for those.
   vk::Slice slice(const kernels::Resource& resource) const;
 
   abi::StepState& state() { return *reinterpret_cast<abi::StepState*>(state_.mapped); }
+  /// The page tables behind the state.
+  std::span<std::uint32_t> pages() {
+    return {reinterpret_cast<std::uint32_t*>(state_.mapped + sizeof(abi::StepState)), (state_.bytes - sizeof(abi::StepState)) / 4};
+  }
   abi::RoundState& round() { return *reinterpret_cast<abi::RoundState*>(round_.mapped); }
   const abi::RoundResult& round_result() const { return *reinterpret_cast<const abi::RoundResult*>(round_result_.mapped); }
   const abi::RowResult* drafts() const { return reinterpret_cast<const abi::RowResult*>(drafts_.mapped); }
@@ -33,8 +39,7 @@ class SequenceBuffers {
   const vk::Slice& logits_readback() const { return logits_readback_; }
 
  private:
-  vk::Arena kv_arena_, activation_arena_, state_arena_, readback_arena_;
-  std::vector<vk::Slice> k_cache_, v_cache_;
+  vk::Arena activation_arena_, state_arena_, readback_arena_;
   vk::Slice residual_[2], kept_, normed_, qkv_, q_rotated_, attended_, gate_up_, activated_, half_rows_;
   vk::Slice attention_partial_, logits_, argmax_partial_, cosines_, rope_table_, state_, result_, cosine_total_, logits_readback_;
   vk::Slice round_, round_result_, drafts_;

@@ -1,0 +1,201 @@
+#include "exec/pass_merger.h"
+
+#include <algorithm>
+#include <exception>
+
+namespace skipstone::exec {
+namespace {
+
+/// How long those of the last pass are waited for, as a share of that pass.
+constexpr int waiting_share = 8;
+
+/// What the rows of several sequences can be side by side in.
+bool can_merge(const PassSpec& spec) {
+  return !spec.prompt && !spec.last_row_only && spec.keep_after == 0 && spec.layers.begin == 0 && spec.cosines == Cosines::none &&
+         spec.step == RoundStep::none && spec.output != Output::hidden;
+}
+
+}  // namespace
+
+struct PassMerger::Request {
+  Member& member;
+  const PassSpec* spec = nullptr;  ///< null: `work`
+  SequenceRows rows = {};
+  PassResults* results = nullptr;
+  const std::function<void(PassRunner&)>* work = nullptr;
+  Clock::time_point asked = Clock::now();
+  std::condition_variable wake = {};
+  bool done = false;
+  std::exception_ptr failed = {};
+
+  bool is_prompt() const { return spec != nullptr && spec->prompt; }
+  std::uint32_t count() const { return static_cast<std::uint32_t>(rows.rows.tokens.size()); }
+  /// Trees and chains go together: a chain is a tree without branches.
+  bool goes_with(const Request& other) const {
+    if (spec == nullptr || other.spec == nullptr || !can_merge(*spec) || !can_merge(*other.spec)) return false;
+    return spec->layers == other.spec->layers && spec->output == other.spec->output && spec->kv_only == other.spec->kv_only &&
+           spec->window == other.spec->window && rows.rows.window == other.rows.rows.window && !(spec->window && other.spec->tree);
+  }
+};
+
+PassMerger::PassMerger(const std::shared_ptr<vk::Device>& device, kernels::Library& library, const PassBuilder& builder,
+                       const model::Config& config, const model::Weights& weights, const SequenceShape& shape)
+    : device_(device),
+      library_(library),
+      builder_(builder),
+      config_(config),
+      weights_(weights),
+      shape_(shape),
+      pool_(device, config, shape),
+      runner_(device, library, builder, config, weights, shape, pool_) {}
+
+std::unique_ptr<PassRunner> PassMerger::new_runner() {
+  return std::make_unique<PassRunner>(device_, library_, builder_, config_, weights_, shape_, pool_);
+}
+
+void PassMerger::run(Member& member, const PassSpec& spec, const SequenceRows& rows, PassResults& results) {
+  Request request{.member = member, .spec = &spec, .rows = rows, .results = &results};
+  wait_and_run(request);
+}
+
+void PassMerger::run_alone(Member& member, const std::function<void(PassRunner&)>& work) {
+  Request request{.member = member, .work = &work};
+  wait_and_run(request);
+}
+
+void PassMerger::wait_and_run(Request& request) {
+  std::unique_lock lock(mutex_);
+  ask(request);
+  while (!request.done) {
+    const bool mine = !running_ && next() == &request;
+    if (mine && may_run(request)) {
+      lead(lock, request);
+    } else if (mine) {
+      // Whoever has not asked by then is not expected any more.
+      if (request.wake.wait_until(lock, deadline(request)) == std::cv_status::timeout) {
+        if (!running_ && !request.done && next() == &request && Clock::now() >= deadline(request)) expected_.clear();
+      }
+    } else {
+      request.wake.wait(lock);
+    }
+  }
+  lock.unlock();
+  if (request.failed) std::rethrow_exception(request.failed);
+}
+
+void PassMerger::ask(Request& request) {
+  forget(request.member);
+  waiting_.push_back(&request);
+  wake_next();
+}
+
+void PassMerger::rest(Member& member) {
+  const std::lock_guard lock(mutex_);
+  forget(member);
+  member.rows_of_others_ = 0;
+  wake_next();
+}
+
+// The oldest; of prompts and decoding in turn, where both wait.
+PassMerger::Request* PassMerger::next() const {
+  const auto oldest = [&](bool prompt) {
+    const auto found = std::ranges::find_if(waiting_, [&](const Request* request) { return request->is_prompt() == prompt; });
+    return found == waiting_.end() ? nullptr : *found;
+  };
+  Request* prompt = oldest(true);
+  Request* decoding = oldest(false);
+  if (prompt == nullptr || decoding == nullptr) return prompt != nullptr ? prompt : decoding;
+  return after_prompt_ ? decoding : prompt;
+}
+
+bool PassMerger::may_run(const Request& request) const { return expected_.empty() || request.is_prompt() || after_prompt_; }
+
+PassMerger::Clock::time_point PassMerger::deadline(const Request& request) const { return request.asked + pass_time_ / waiting_share; }
+
+void PassMerger::wake_next() {
+  if (running_) return;
+  if (Request* request = next()) request->wake.notify_one();
+}
+
+std::vector<PassMerger::Request*> PassMerger::group_of(Request& first) const {
+  std::vector<Request*> group{&first};
+  std::uint32_t rows = first.count();
+  for (Request* request : waiting_) {
+    if (request == &first || !request->goes_with(first) || rows + request->count() > STEP_VERIFY_ROWS) continue;
+    rows += request->count();
+    group.push_back(request);
+  }
+  return group;
+}
+
+void PassMerger::execute(std::vector<Request*>& group) {
+  Request& first = *group.front();
+  if (first.work != nullptr) return (*first.work)(runner_);
+  if (group.size() == 1) {
+    return runner_.run(*first.spec, first.rows, *first.results);
+  }
+  PassSpec spec = *first.spec;
+  std::vector<SequenceRows> sequences;
+  std::uint32_t rows = 0;
+  for (const Request* request : group) {
+    spec.tree = spec.tree || request->spec->tree;
+    sequences.push_back(request->rows);
+    rows += request->count();
+  }
+  spec.bucket = kernels::bucket_for(rows);
+  runner_.run(spec, sequences);
+  std::uint32_t row = 0;
+  for (Request* request : group) {
+    runner_.collect(spec, row, request->count(), *request->results);
+    row += request->count();
+  }
+}
+
+void PassMerger::lead(std::unique_lock<std::mutex>& lock, Request& first) {
+  std::vector<Request*> group = group_of(first);
+  std::erase_if(waiting_, [&](const Request* request) { return std::ranges::find(group, request) != group.end(); });
+  running_ = true;
+  lock.unlock();
+  std::exception_ptr failed;
+  const Clock::time_point began = Clock::now();
+  try {
+    execute(group);
+  } catch (...) {
+    failed = std::current_exception();
+  }
+  const Clock::duration took = Clock::now() - began;
+  lock.lock();
+  running_ = false;
+  std::uint32_t rows = 0;
+  for (const Request* request : group) rows += request->count();
+  after_prompt_ = first.is_prompt();
+  (after_prompt_ ? totals_.prompt_passes : totals_.passes) += 1;
+  (after_prompt_ ? totals_.prompt_rows : totals_.rows) += rows;
+  if (group.size() > 1) ++totals_.merged;
+  if (!after_prompt_ && first.work == nullptr) pass_time_ = took;
+  for (Request* request : group) {
+    request->failed = failed;
+    request->done = true;
+    request->member.rows_of_others_ = rows - request->count();
+    if (!after_prompt_) expected_.push_back(&request->member);
+    if (request != &first) request->wake.notify_one();
+  }
+  wake_next();
+}
+
+bool PassMerger::in_company(const Member& member) const {
+  const std::lock_guard lock(mutex_);
+  return running_ || !waiting_.empty() || std::ranges::any_of(expected_, [&](const Member* other) { return other != &member; });
+}
+
+std::uint32_t PassMerger::rows_of_others(const Member& member) const {
+  const std::lock_guard lock(mutex_);
+  return member.rows_of_others_;
+}
+
+PassMerger::Totals PassMerger::totals() const {
+  const std::lock_guard lock(mutex_);
+  return totals_;
+}
+
+}  // namespace skipstone::exec

@@ -1,0 +1,98 @@
+// The passes that an engine's sequences ask for at the same time, as one: rows of several sequences side by side (continuous batching, Yu et
+// al. 2022, "Orca", section 3.1). A row has the same bits in any company, so no text depends on who else asks.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "exec/pass_runner.h"
+
+namespace skipstone::exec {
+
+/// From any thread. The thread of a sequence that asks may run the pass of all.
+class PassMerger {
+ public:
+  PassMerger(const std::shared_ptr<vk::Device>& device, kernels::Library& library, const PassBuilder& builder, const model::Config& config,
+             const model::Weights& weights, const SequenceShape& shape);
+
+  /// What a sequence that asks is to the merger. Lives as long as it asks.
+  class Member {
+   public:
+    explicit Member(PassMerger& merger) : merger_(merger) {}
+    ~Member() { rest(); }
+    Member(const Member&) = delete;
+    Member& operator=(const Member&) = delete;
+    /// It will not ask for a while: nobody waits for it.
+    void rest() { merger_.rest(*this); }
+
+   private:
+    friend class PassMerger;
+    PassMerger& merger_;
+    std::uint32_t rows_of_others_ = 0;  ///< in its last pass of decoding
+  };
+
+  /// Runs `spec` over the rows of one sequence; returns when it is done. It waits for those who were in the last pass, but not longer than a
+  /// small part of a pass takes. Passes of decoding over the same layers run as one, up to STEP_VERIFY_ROWS rows; a prompt's run alone, and
+  /// take turns with passes of decoding. Throws what the pass threw, also to those who were in it.
+  void run(Member& member, const PassSpec& spec, const SequenceRows& rows, PassResults& results);
+  /// Runs `work` in the turn of a pass of decoding, and nothing beside it.
+  void run_alone(Member& member, const std::function<void(PassRunner&)>& work);
+
+  /// Whether other sequences ask too.
+  bool in_company(const Member& member) const;
+  /// Rows that the last pass of the member had beside its own.
+  std::uint32_t rows_of_others(const Member& member) const;
+
+  /// A runner of its own for a sequence whose passes take long by intent.
+  std::unique_ptr<PassRunner> new_runner();
+  KvPool& pool() { return pool_; }
+  const model::Config& config() const { return config_; }
+  const SequenceShape& shape() const { return shape_; }
+
+  /// Since it was made: passes, and rows in them; passes of several sequences.
+  struct Totals {
+    std::uint64_t passes = 0, rows = 0, merged = 0, prompt_passes = 0, prompt_rows = 0;
+  };
+  Totals totals() const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Request;
+  void wait_and_run(Request& request);
+  void rest(Member& member);
+  /// Nobody waits for it any more.
+  void forget(const Member& member) { std::erase(expected_, &member); }
+  void ask(Request& request);
+  Request* next() const;
+  Clock::time_point deadline(const Request& request) const;
+  bool may_run(const Request& request) const;
+  void wake_next();
+  std::vector<Request*> group_of(Request& first) const;
+  void execute(std::vector<Request*>& group);
+  void lead(std::unique_lock<std::mutex>& lock, Request& first);
+
+  const std::shared_ptr<vk::Device> device_;
+  kernels::Library& library_;
+  const PassBuilder& builder_;
+  const model::Config& config_;
+  const model::Weights& weights_;
+  SequenceShape shape_;
+  KvPool pool_;
+  PassRunner runner_;
+
+  mutable std::mutex mutex_;
+  std::deque<Request*> waiting_;  ///< in the order in which they asked
+  bool running_ = false;          ///< the runner is somebody's
+  bool after_prompt_ = false;     ///< the last pass was a prompt's
+  std::vector<const Member*> expected_;  ///< were in a pass of decoding and have not asked since
+  Clock::duration pass_time_{};   ///< of the last pass of decoding
+  Totals totals_;
+};
+
+}  // namespace skipstone::exec

@@ -1,0 +1,389 @@
+#include "exec/pass_runner.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <exception>
+
+#include "base/status.h"
+#include "base/stopwatch.h"
+
+namespace skipstone::exec {
+
+PassRunner::PassRunner(const std::shared_ptr<vk::Device>& device, kernels::Library& library, const PassBuilder& builder,
+                       const model::Config& config, const model::Weights& weights, const SequenceShape& shape, KvPool& pool)
+    : device_(device),
+      library_(library),
+      builder_(builder),
+      config_(config),
+      weights_(weights),
+      shape_(shape),
+      pool_(pool),
+      buffers_(device, config, shape),
+      queue_(device),
+      cache_([this](const PassSpec& spec) { return record(spec); }),
+      pieces_([this](const PassSpec& spec) { return record_pieces(spec); }) {}
+
+vk::Slice PassRunner::resolve(const kernels::Resource& resource) const {
+  switch (resource.kind) {
+    case kernels::ResourceKind::weight:
+      return weights_.slice(resource);
+    case kernels::ResourceKind::k_cache:
+    case kernels::ResourceKind::v_cache:
+      return pool_.slice(resource.kind, resource.index);
+    default:
+      return buffers_.slice(resource);
+  }
+}
+
+void PassRunner::warm_up(std::span<const kernels::Dispatch> dispatches, const std::function<void(double)>& progress) {
+  // Several submissions, none waited for: the driver compiles what it has while the next pipelines are being made.
+  constexpr std::size_t at_once = 4;
+  const auto held = pool_.hold();
+  const kernels::Resolver resolver = [this](const kernels::Resource& resource) { return resolve(resource); };
+  buffers_.state().rows = 1;
+  buffers_.state().sequences.fill(0);
+  buffers_.state().bases[0] = 0;
+  std::vector<vk::Commands> running;
+  std::uint64_t last = 0;
+  for (std::size_t first = 0; first < dispatches.size(); first += at_once) {
+    vk::Recorder recorder(device_);
+    for (std::size_t i = first; i < std::min(first + at_once, dispatches.size()); ++i) {
+      kernels::Dispatch single = dispatches[i];
+      single.groups = {1, 1, 1};
+      single.indirect_offset.reset();
+      kernels::record(recorder, library_, single, resolver);
+    }
+    running.push_back(recorder.finish());
+    last = queue_.submit(running.back());
+    progress(static_cast<double>(first) / static_cast<double>(dispatches.size()));
+  }
+  if (last > 0) queue_.wait(last);
+}
+
+vk::Commands PassRunner::record(const PassSpec& spec) {
+  const bool own_clock = device_->caps().timestamps && !device_->caps().is_cpu();
+  vk::Recorder recorder(device_, timed_ && own_clock ? vk::Timestamps::whole : vk::Timestamps::none);
+  const kernels::Resolver resolver = [this](const kernels::Resource& resource) { return resolve(resource); };
+  const Plan plan = builder_.build(spec, pool_.slots());
+  const std::size_t conditional = plan.condition && device_->caps().conditional_dispatch ? plan.condition->dispatches : 0;
+  if (conditional > 0) {
+    const std::size_t word = offsetof(abi::RoundState, conditions) + plan.condition->word * sizeof(std::uint32_t);
+    recorder.begin_condition(buffers_.slice({kernels::ResourceKind::round}).part(word, sizeof(std::uint32_t)));
+  }
+  for (std::size_t i = 0; i < plan.dispatches.size(); ++i) {
+    kernels::record(recorder, library_, plan.dispatches[i], resolver);
+    if (i + 1 == conditional) recorder.end_condition();
+  }
+  read_back(recorder, spec);
+  return recorder.finish();
+}
+
+PassPieces PassRunner::record_pieces(const PassSpec& spec) {
+  const kernels::Resolver resolver = [this](const kernels::Resource& resource) { return resolve(resource); };
+  const Plan plan = builder_.build(spec, pool_.slots());
+  PassPieces pieces;
+  std::size_t next = 0;
+  for (const std::size_t end : piece_ends(plan)) {
+    vk::Recorder recorder(device_, vk::Timestamps::none);
+    for (; next < end; ++next) kernels::record(recorder, library_, plan.dispatches[next], resolver);
+    if (end == plan.dispatches.size()) read_back(recorder, spec);
+    pieces.recordings.push_back(recorder.finish());
+  }
+  pieces.seconds.resize(pieces.recordings.size());
+  return pieces;
+}
+
+void PassRunner::read_back(vk::Recorder& recorder, const PassSpec& spec) {
+  if (spec.output != Output::logits) return;
+  const std::uint64_t bytes = std::uint64_t{spec.output_rows()} * kernels::padded(config_.vocabulary) * sizeof(float);
+  recorder.copy(buffers_.logits().part(0, bytes), buffers_.logits_readback().part(0, bytes));
+}
+
+void PassRunner::refresh() {
+  if (generation_ == pool_.generation()) return;
+  generation_ = pool_.generation();
+  cache_.clear();
+  pieces_.clear();
+  move_.reset();
+}
+
+// Tables lie in the order of a pass's sequences. They grow slowly, so mostly there is nothing to write.
+std::uint32_t PassRunner::table_of(const PageTable& pages, std::uint32_t sequence) {
+  const std::uint32_t first = sequence * pages_for(shape_.context);
+  const std::span<std::uint32_t> table = buffers_.pages().subspan(first, pages.pages().size());
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    const std::uint32_t slot = pages.pages()[i] * KV_PAGE;
+    if (table[i] != slot) table[i] = slot;
+  }
+  return first;
+}
+
+void PassRunner::write_tokens(std::span<const SequenceRows> sequences, std::uint32_t bucket) {
+  abi::StepState& state = buffers_.state();
+  std::uint32_t row = 0;
+  for (const SequenceRows& sequence : sequences) {
+    for (const std::int32_t token : sequence.rows.tokens) {
+      if (token < 0 || static_cast<std::uint32_t>(token) >= config_.vocabulary)
+        fail(Code::invalid_argument, "token {} is outside the vocabulary of {}", token, config_.vocabulary);
+      state.tokens[row++] = static_cast<std::uint32_t>(token);
+    }
+  }
+  // Padding rows embed the last token once more; nothing of theirs is stored or read.
+  for (; row < bucket; ++row) state.tokens[row] = state.tokens[row - 1];
+}
+
+void PassRunner::write_state(std::span<const SequenceRows> sequences, const PassSpec& spec) {
+  write_tokens(sequences, spec.bucket);
+  abi::StepState& state = buffers_.state();
+  state.kept = sequences.front().rows.kept;
+  const KeyWindow& window = sequences.front().rows.window;
+  state.window = {window.sink, window.recent};
+  std::uint32_t row = 0, most_keys = 0;
+  for (std::uint32_t i = 0; i < sequences.size(); ++i) {
+    const Rows& rows = sequences[i].rows;
+    const auto count = static_cast<std::uint32_t>(rows.tokens.size());
+    state.bases[i] = rows.base;
+    state.first_rows[i] = row;
+    state.tables[i] = table_of(*sequences[i].pages, i);
+    if (spec.tree) write_paths(row, rows);
+    std::fill_n(state.sequences.begin() + row, count, i);
+    const std::uint32_t last = rows.base + count - 1;
+    most_keys = std::max(most_keys, spec.window ? window.keys(last) : last + 1);
+    row += count;
+  }
+  std::fill(state.sequences.begin() + row, state.sequences.begin() + spec.bucket, state.sequences[row - 1]);
+  state.rows = row;
+  state.attention_groups = {(most_keys - 1) / shape_.chunk + 1, spec.prompt ? 1 : builder_.attention_groups(spec.bucket), row};
+}
+
+// A row's ancestors by position, itself last: what its attention reads behind the text. `first`: the pass's first row of them.
+void PassRunner::write_paths(std::uint32_t first, const Rows& rows) {
+  abi::StepState& state = buffers_.state();
+  constexpr std::size_t words = STEP_PATH_WORDS;
+  for (std::uint32_t i = 0; i < rows.tokens.size(); ++i) {
+    const std::uint32_t parent = rows.parents.empty() ? std::max(i, 1u) - 1 : rows.parents[i], row = first + i;
+    if (parent > i) fail(Code::internal, "row {} of a tree stands before its parent {}", i, parent);
+    const std::uint32_t depth = parent == i ? 0 : state.depths[first + parent] + 1;
+    if (parent != i) std::copy_n(&state.paths[(first + parent) * words], words, &state.paths[row * words]);
+    std::uint32_t& word = state.paths[row * words + depth / 4];
+    const std::uint32_t shift = 8 * (depth % 4);
+    word = (word & ~(0xffu << shift)) | i << shift;
+    state.depths[row] = depth;
+  }
+}
+
+void PassRunner::check(const PassSpec& spec, std::span<const SequenceRows> sequences) const {
+  if (spec.step != RoundStep::none) fail(Code::internal, "a {} pass of a round cannot run by itself", to_string(spec.step));
+  const bool alone = spec.prompt || spec.last_row_only || spec.keep_after > 0 || spec.layers.begin > 0;
+  if (sequences.empty() || sequences.size() > (alone ? 1 : STEP_VERIFY_ROWS)) {
+    fail(Code::internal, "a pass over rows of {} sequences", sequences.size());
+  }
+  std::size_t all = 0;
+  for (const SequenceRows& sequence : sequences) {
+    const Rows& rows = sequence.rows;
+    const std::size_t count = rows.tokens.size();
+    if (spec.keep_after > 0 && rows.kept + count > STEP_VERIFY_ROWS) {
+      fail(Code::internal, "{} rows from row {} on cannot be kept; there is room for {}", count, rows.kept, STEP_VERIFY_ROWS);
+    }
+    all += count;
+    if (count == 0 || all > spec.bucket || rows.base + count > shape_.context) {
+      fail(Code::internal, "{} tokens at position {} do not fit a bucket of {} rows and a context of {}", count, rows.base, spec.bucket,
+           shape_.context);
+    }
+    if (spec.tree && !rows.parents.empty() && rows.parents.size() != count) {
+      fail(Code::internal, "a tree of {} rows has {} parents", count, rows.parents.size());
+    }
+    if (spec.window && rows.window.recent == 0) fail(Code::internal, "a window without the row itself");
+    if (sequence.pages->pages().size() * KV_PAGE < rows.base + count) fail(Code::internal, "rows at {} have no pages", rows.base);
+  }
+}
+
+void PassRunner::run(const PassSpec& spec, std::span<const SequenceRows> sequences, Pacer* pacer) {
+  check(spec, sequences);
+  seconds_ = 0;
+  last_ = nullptr;
+  if (pacer != nullptr) {
+    write_state(sequences, spec);
+    return run_in_pieces(spec, *pacer);
+  }
+  const auto held = pool_.hold();
+  refresh();
+  const vk::Commands& commands = cache_.get(spec);
+  write_state(sequences, spec);
+  wait(queue_.submit(commands));
+  last_ = &commands;
+}
+
+void PassRunner::run(const PassSpec& spec, const SequenceRows& sequence, PassResults& results, Pacer* pacer) {
+  const std::span<float> totals{buffers_.cosine_total(), std::size_t{2} * config_.layers};
+  if (spec.cosines != Cosines::none) std::ranges::copy(results.cosine_sums, totals.begin());
+  run(spec, {&sequence, 1}, pacer);
+  collect(spec, 0, static_cast<std::uint32_t>(sequence.rows.tokens.size()), results);
+  if (spec.cosines != Cosines::none) results.cosine_sums.assign(totals.begin(), totals.end());
+}
+
+// Between pieces the pool may get other buffers: the pass goes on with what it has there.
+void PassRunner::run_in_pieces(const PassSpec& spec, Pacer& pacer) {
+  const auto pieces = [&]() -> PassPieces& {
+    refresh();
+    return pieces_.get(spec);
+  };
+  std::size_t count = 0, all = 1;
+  for (std::size_t first = 0; first < all; first += count) {
+    {
+      const auto held = pool_.hold();
+      all = pieces().recordings.size();
+    }
+    count = pacer.next(std::span(pieces_.get(spec).seconds).subspan(first));
+    const Stopwatch watch;
+    const std::uint64_t submission = [&] {
+      const auto held = pool_.hold();
+      several_.clear();
+      for (std::size_t i = first; i < first + count; ++i) several_.push_back(&pieces().recordings[i]);
+      return queue_.submit(several_);
+    }();
+    std::exception_ptr failed;
+    pacer.submitted();
+    try {
+      wait(submission);
+      pieces_.get(spec).took(first, count, watch.seconds());
+    } catch (...) {
+      failed = std::current_exception();
+    }
+    pacer.done();  // whatever came of it: from here on the host goes on
+    if (failed) std::rethrow_exception(failed);
+  }
+}
+
+void PassRunner::collect(const PassSpec& spec, std::uint32_t first, std::uint32_t count, PassResults& results) {
+  results.seconds = seconds_;
+  results.device_microseconds.reset();
+  if (timed_ && last_ != nullptr) {
+    const std::vector<vk::LabelTime> times = last_->times();
+    if (!times.empty()) results.device_microseconds = times.front().microseconds;
+  }
+  if (spec.last_row_only) first = 0, count = 1;
+  switch (spec.output) {
+    case Output::none:
+      break;
+    case Output::argmax:
+      results.rows.assign(buffers_.results() + first, buffers_.results() + first + count);
+      break;
+    case Output::logits: {
+      results.logits_stride = kernels::padded(config_.vocabulary);
+      const auto* all = reinterpret_cast<const float*>(buffers_.logits_readback().mapped);
+      results.logits.assign(all + first * results.logits_stride, all + (first + count) * results.logits_stride);
+      break;
+    }
+    case Output::hidden: {
+      const std::uint64_t bytes = kernels::padded(config_.width) * sizeof(float);
+      results.hidden = download(buffers_.slice({kernels::ResourceKind::normed}).part(first * bytes, count * bytes), count);
+    }
+  }
+}
+
+void PassRunner::move(std::uint32_t base, std::span<const std::uint32_t> path, const PageTable& pages) {
+  const auto held = pool_.hold();
+  refresh();
+  abi::StepState& state = buffers_.state();
+  state.bases[0] = base;
+  state.first_rows[0] = 0;
+  state.sequences[0] = 0;
+  state.tables[0] = table_of(pages, 0);
+  state.rows = static_cast<std::uint32_t>(path.size());
+  std::ranges::copy(path, state.depths.begin());
+  if (!move_) {
+    vk::Recorder recorder(device_, vk::Timestamps::none);
+    for (const kernels::Dispatch& dispatch : builder_.build_move(pool_.slots())) {
+      kernels::record(recorder, library_, dispatch, [this](const kernels::Resource& resource) { return resolve(resource); });
+    }
+    move_ = recorder.finish();
+  }
+  wait(queue_.submit(*move_));
+  last_ = nullptr;
+}
+
+void PassRunner::wait(std::uint64_t submission) {
+  const Stopwatch watch;
+  queue_.wait(submission);
+  seconds_ += watch.seconds();
+}
+
+void PassRunner::set_timed(bool timed) {
+  timed_ = timed;
+  last_ = nullptr;
+  cache_.clear();  // recordings of the other kind
+}
+
+void PassRunner::run(const RoundSpec& round, const PageTable& pages, PassResults& results) {
+  if (round.most == 0 || round.most >= STEP_VERIFY_ROWS || round.base + round.most >= shape_.context) {
+    fail(Code::internal, "a round of {} drafts at position {} does not fit {} rows and a context of {}", round.most, round.base,
+         STEP_VERIFY_ROWS, shape_.context);
+  }
+  seconds_ = 0;
+  const auto held = pool_.hold();
+  refresh();
+  const bool conditional = device_->caps().conditional_dispatch;
+  const PassSpec draft{.layers = round.draft, .keep_after = round.kept_layers, .step = RoundStep::draft};
+  PassSpec verify{.layers = LayerPlan::full(config_.layers), .step = RoundStep::verify};
+  several_.assign(round.most, &cache_.get(draft));
+  if (round.kept_layers > 0) {
+    PassSpec kept_row{.layers = verify.layers, .output = Output::none, .keep_after = round.kept_layers, .step = RoundStep::kept_row};
+    kept_row.layers.end = verify.layers.begin = round.kept_layers;
+    several_.push_back(&cache_.get(kept_row));
+  }
+  // How many rows there will be is decided on the device. With conditions, the one bucket of all that may come is chosen there.
+  const std::uint32_t largest = std::bit_ceil(round.most + 1);  // advance.comp chooses among powers of two
+  for (verify.bucket = conditional ? 2 : largest; verify.bucket <= largest; verify.bucket *= 2) several_.push_back(&cache_.get(verify));
+
+  const SequenceRows first{&pages, {.tokens = {&round.pending, 1}, .base = round.base}};
+  write_state({&first, 1}, draft);
+  std::fill_n(buffers_.state().sequences.begin(), STEP_VERIFY_ROWS, 0u);
+  abi::RoundState& state = buffers_.round();
+  state.base = round.base;
+  state.most = round.most;
+  state.least_probability = round.least_probability;
+  state.drafted = 0;
+  state.conditions = {};
+  state.conditions[ROUND_DRAFTING] = 1;
+  state.attention_groups[ROUND_DRAFTING] = builder_.attention_groups(1);
+  for (std::uint32_t b = 1; std::uint32_t{1} << b <= STEP_VERIFY_ROWS; ++b) {
+    state.attention_groups[1 + b] = builder_.attention_groups(conditional ? std::uint32_t{1} << b : largest);
+  }
+  state.tokens[0] = static_cast<std::uint32_t>(round.pending);
+  wait(queue_.submit(several_));
+  last_ = nullptr;
+  results.seconds = seconds_;
+  results.round = buffers_.round_result();
+  results.drafts.assign(buffers_.drafts(), buffers_.drafts() + results.round.drafted);
+  results.rows.assign(buffers_.results(), buffers_.results() + results.round.drafted + 1);
+}
+
+std::vector<float> PassRunner::read_embeddings(std::span<const std::int32_t> tokens, const PageTable& pages) {
+  PassSpec spec;
+  spec.prompt = true;
+  spec.bucket = kernels::prompt_bucket_for(static_cast<std::uint32_t>(tokens.size()));
+  spec.output = Output::none;
+  spec.layers = LayerPlan::full(config_.layers);
+  spec.layers.end = 0;
+  const SequenceRows rows{&pages, {.tokens = tokens}};
+  run(spec, {&rows, 1});
+  return download(buffers_.slice({kernels::ResourceKind::residual, 0}), tokens.size());
+}
+
+/// The first `count` rows of an activation, without the padding behind each.
+std::vector<float> PassRunner::download(const vk::Slice& from, std::size_t count) {
+  const std::size_t stride = kernels::padded(config_.width);
+  std::vector<float> rows(count * stride);
+  vk::Uploader downloader(device_);
+  downloader.download(from.part(0, rows.size() * sizeof(float)), std::as_writable_bytes(std::span(rows)));
+  for (std::size_t row = 1; row < count; ++row) {
+    std::copy_n(rows.begin() + static_cast<std::ptrdiff_t>(row * stride), config_.width,
+                rows.begin() + static_cast<std::ptrdiff_t>(row * config_.width));
+  }
+  rows.resize(count * config_.width);
+  return rows;
+}
+
+}  // namespace skipstone::exec
