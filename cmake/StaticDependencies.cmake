@@ -136,6 +136,7 @@ skipstone_header_package(fmt fmt::fmt fmt libfmt-dev DEFINITION FMT_HEADER_ONLY=
 skipstone_header_package(nlohmann_json nlohmann_json::nlohmann_json nlohmann nlohmann-json3-dev)
 if(SKIPSTONE_BUILD_APPS)
   skipstone_header_package(CLI11 CLI11::CLI11 CLI libcli11-dev)
+  skipstone_header_package(Boost Boost::headers boost libboost-dev)
 endif()
 if(SKIPSTONE_BUILD_TOOLS)
   skipstone_header_package(Eigen3 Eigen3::Eigen eigen3 libeigen3-dev SUBFOLDER /eigen3)

@@ -88,14 +88,16 @@ void throw_load_failure(const skipstone::error& error, const std::string& model)
   fail(exit_code(error.status(), is_about_model(error.status(), model)), "{}", error.what());
 }
 
-skipstone::Engine load_engine(const std::string& model, const EngineOptions& options) {
+skipstone::Engine load_engine(const skipstone_engine_params& params) {
   try {
-    return load(engine_params(model, options));
+    return load(params);
   } catch (const skipstone::error& error) {
     if (error.status() == SKIPSTONE_CANCELLED) fail(ExitCode::interrupted, "interrupted while the model was being loaded");
-    throw_load_failure(error, model);
+    throw_load_failure(error, params.model_path);
   }
 }
+
+skipstone::Engine load_engine(const std::string& model, const EngineOptions& options) { return load_engine(engine_params(model, options)); }
 
 skipstone::Engine load_synthetic(const std::string& specification, const EngineOptions& options) {
   try {

@@ -33,6 +33,8 @@ void add_engine_options(CLI::App& command, EngineOptions& options);
 /// Loads with a line of progress. Throws Failure with the exit code that fits, also where a signal came.
 skipstone::Engine load_engine(const std::string& model, const EngineOptions& options);
 
+skipstone::Engine load_engine(const skipstone_engine_params& params);
+
 /// The parameters that the options stand for; both strings must outlive them.
 skipstone_engine_params engine_params(const std::string& model, const EngineOptions& options);
 

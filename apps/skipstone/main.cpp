@@ -83,6 +83,7 @@ int run_program(const std::vector<std::string>& arguments) {
   ExitCode code = ExitCode::ok;
   cli::add_run(app, code);
   cli::add_chat(app, code);
+  cli::add_serve(app, code);
   cli::add_devices(app, code);
   cli::add_inspect(app, code);
   cli::add_doctor(app, code);

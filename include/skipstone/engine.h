@@ -26,6 +26,14 @@ typedef enum skipstone_tuning {
   SKIPSTONE_TUNING_FIRST_USE = 2  /* as AUTOMATIC, but measured on CPU devices too; their drivers may take half a minute */
 } skipstone_tuning;
 
+/* Whether a new conversation that begins as an earlier one did finds its keys and values, by whole pages of 64 tokens. What nobody has used for
+ * longest goes when pages run out. */
+typedef enum skipstone_prefixes {
+  SKIPSTONE_PREFIXES_OFF = 0,
+  SKIPSTONE_PREFIXES_EXACT = 1, /* what was read as prompts alone: no text depends on what was there */
+  SKIPSTONE_PREFIXES_FAST = 2   /* generated text too, whose keys and values have other last bits: a text may differ in rare places */
+} skipstone_prefixes;
+
 struct skipstone_vulkan_host;
 
 typedef struct skipstone_engine_params {
@@ -62,6 +70,8 @@ typedef struct skipstone_engine_params {
    * that name one which this library does not know, or the wrong one. NULL or "": the file's. SKIPSTONE_INVALID_ARGUMENT with all names for
    * one that is not known, and where the tokenizer is of another kind. */
   const char* pre_tokenizer;
+  int32_t prefixes;     /* skipstone_prefixes */
+  uint32_t pool_tokens; /* that the KV cache of all sessions has room for at first; 0: one context. It grows where sessions need more */
 } skipstone_engine_params;
 
 SKIPSTONE_API void skipstone_engine_params_init(skipstone_engine_params* params, size_t struct_size);
@@ -96,6 +106,11 @@ typedef struct skipstone_engine_info {
   uint64_t bytes_per_token;    /* of weights that a pass over one token reads: all but the embedding's other rows */
   uint64_t kv_bytes_per_token; /* of keys and values that it reads for each token in the cache */
 } skipstone_engine_info;
+
+/* What the engine's sessions have used together: {"pages": {"tokens": of a page, "all", "used", "shared": by several sessions}, "prefixes": {"pages",
+ * "hits", "tokens": that prompts did not have to read}, "passes": {"decoding", "rows": of these, "merged": over several sessions, "prompt",
+ * "prompt_rows"}}. To be freed with skipstone_string_free(). */
+SKIPSTONE_API skipstone_status skipstone_engine_report(const skipstone_engine* engine, char** json);
 
 SKIPSTONE_API skipstone_status skipstone_engine_get_info(const skipstone_engine* engine, skipstone_engine_info* info);
 

@@ -10,6 +10,9 @@ extern "C" {
 
 /* ---- drafters ----------------------------------------------------------------------------------------------------------- */
 
+/* Whether a drafter's specification names a file, which is read. */
+typedef enum skipstone_names_file { SKIPSTONE_NAMES_NO_FILE = 0, SKIPSTONE_MAY_NAME_FILE = 1, SKIPSTONE_MUST_NAME_FILE = 2 } skipstone_names_file;
+
 /* A way of drafting. `options`: its "key=value,..." with the defaults. */
 typedef struct skipstone_drafter_info {
   size_t struct_size; /* set by the caller: sizeof(skipstone_drafter_info) */
@@ -17,6 +20,7 @@ typedef struct skipstone_drafter_info {
   const char* summary;
   const char* options;
   int32_t lossless;
+  int32_t file; /* skipstone_names_file */
 } skipstone_drafter_info;
 
 SKIPSTONE_API size_t skipstone_drafter_count(void);
@@ -75,6 +79,12 @@ typedef struct skipstone_session_params {
   skipstone_sampler_fn sampler;                            /* instead of the values above; not with SKIPSTONE_VERIFY_REJECTION. NULL: none */
   void* sampler_data;
   int32_t ignore_end; /* 1: tokens that end a text are tokens like others */
+  /* As OpenAI's API has them, over the last `repeat_last` tokens, those of the prompt among them: taken from a token's logit, frequency for
+   * each time that it occurs there, presence where it does. -2 to 2; 0: off */
+  float frequency_penalty, presence_penalty;
+  /* 1: chunks carry log-probabilities. They are the same numbers whatever the drafter. */
+  int32_t logprobs;
+  uint32_t top_logprobs; /* and those of so many of the likeliest tokens, at most 20 */
 } skipstone_session_params;
 
 /* Greedy, drafting with "asd", coupled verification: the same seed gives the same text on one device, whatever the drafter. */
@@ -116,6 +126,12 @@ SKIPSTONE_API skipstone_status skipstone_session_save(skipstone_session* session
  * model, device, driver, context, precision or build, which the sentence names; the conversation stays what it was then. */
 SKIPSTONE_API skipstone_status skipstone_session_load(skipstone_session* session, const char* path);
 
+/* `logprob`: the natural logarithm of the probability that the model gives the token: before temperature, penalties and filters. */
+typedef struct skipstone_token_logprob {
+  skipstone_token token;
+  float logprob;
+} skipstone_token_logprob;
+
 /* What one token adds to the text. */
 typedef struct skipstone_chunk {
   const char* text;      /* whole characters, NUL-terminated; "" while the token is part of an unfinished one */
@@ -123,6 +139,10 @@ typedef struct skipstone_chunk {
   skipstone_token token; /* -1 for the last chunk, which only carries what an unfinished character left */
   int32_t drafted;       /* 1: was drafted and accepted; 0: the full model's own token */
   size_t struct_size;    /* set by the library; the first release had no sizes, so it stands behind that release's fields */
+  const char* drafter;   /* whose draft it was; NULL where it was none */
+  float logprob;         /* of the token, where skipstone_session_params.logprobs asks for it */
+  const skipstone_token_logprob* top; /* the likeliest tokens of its place, the likeliest first */
+  size_t top_count;
 } skipstone_chunk;
 
 /* Non-zero stops the generation: it ends with SKIPSTONE_STOP_CANCELLED, which is no error. */
@@ -133,7 +153,8 @@ typedef int (*skipstone_chunk_fn)(const skipstone_chunk* chunk, void* user_data)
 SKIPSTONE_API skipstone_status skipstone_session_generate(skipstone_session* session, const skipstone_token* tokens, size_t count, uint32_t max_tokens,
                                             skipstone_chunk_fn chunk, void* user_data);
 
-/* Stops the generation that runs, or else the next one, at its next token. From any thread; async-signal-safe. */
+/* Stops the generation that runs, or else the next one, at its next token, or between two passes of its prompt; what was read of the prompt
+ * then is read, and the same call goes on. From any thread; async-signal-safe. */
 SKIPSTONE_API void skipstone_session_cancel(skipstone_session* session);
 
 /* ---- a generation in steps, between frames ------------------------------------------------------------------------------ */
@@ -205,11 +226,12 @@ typedef struct skipstone_stats {
 /* Of the last generation. */
 SKIPSTONE_API skipstone_status skipstone_session_stats(const skipstone_session* session, skipstone_stats* stats);
 
-/* All that is known of the last generation: {"stop_reason", "prompt_tokens", "generated_tokens", "drafter", "by_drafter": [{"drafter",
+/* All that is known of the last generation: {"stop_reason", "prompt_tokens", "found_tokens", "generated_tokens", "drafter", "by_drafter": [{"drafter",
  * "rounds", "drafted", "accepted"}], "by_strategy": [{"strategy", "rows", "won_by_rank", "won_by_length"}], "corpus": {"tokens", "bytes",
  * "seconds"}, "rounds", "device_rounds", "drafted", "accepted", "by_position": [{"drafted", "accepted"}], "skipped_sublayers",
  * "sublayers", "skip_set", "refreshes", "refreshed_sets", "chosen", "lossy", "early": {...}, "thresholds", "attention_cosine",
- * "seconds": {"prompt", "generation", "draft", "verify", "round", "refresh", "host", "device"}}. by_position: the 1st, 2nd, ... draft of
+ * "seconds": {"prompt", "generation", "draft", "verify", "round", "refresh", "host", "device"}}. found_tokens: of the prompt, whose
+ * keys and values skipstone_engine_params.prefixes found; by_position: the 1st, 2nd, ... draft of
  * a round; by_drafter: of "A+B", in the order of their first proposals; chosen: what a drafter that chooses among others took, as a
  * sentence; thresholds: the probability below which a draft was its round's last, round by round; attention_cosine: mean cosine of the
  * residual stream before and after each attention sublayer over the last prompt, layer by layer, where the drafter measures it. */

@@ -126,6 +126,13 @@ class Engine {
     return info;
   }
 
+  /// The document of skipstone_engine_report().
+  std::string report() const {
+    char* json = nullptr;
+    check(skipstone_engine_report(get(), &json));
+    return detail::take(json);
+  }
+
   std::vector<skipstone_token> tokenize(std::string_view text, bool add_special = true, bool parse_special = true) const {
     std::size_t count = 0;
     check(skipstone_tokenize(get(), text.data(), text.size(), add_special, parse_special, nullptr, 0, &count));

@@ -15,13 +15,14 @@ namespace {
 struct DrafterStrings {
   std::string name, summary, options;
   bool lossless;
+  spec::NamesFile file;
 };
 
 const std::vector<DrafterStrings>& drafter_strings() {
   static const std::vector<DrafterStrings> all = [] {
     std::vector<DrafterStrings> strings;
     for (const spec::DrafterInfo& info : spec::drafters()) {
-      strings.push_back({std::string(info.name), std::string(info.summary), std::string(info.options), info.lossless});
+      strings.push_back({std::string(info.name), std::string(info.summary), std::string(info.options), info.lossless, info.file});
     }
     return strings;
   }();
@@ -64,7 +65,7 @@ skipstone_status skipstone_drafter_get_info(size_t index, skipstone_drafter_info
     const auto& all = api::drafter_strings();
     if (index >= all.size()) fail(Code::invalid_argument, "there is no drafter number {}; there are {}", index, all.size());
     const skipstone_drafter_info filled{0, all[index].name.c_str(), all[index].summary.c_str(), all[index].options.c_str(),
-                                        all[index].lossless ? 1 : 0};
+                                        all[index].lossless ? 1 : 0, static_cast<int32_t>(all[index].file)};
     api::give(filled, info);
   });
 }

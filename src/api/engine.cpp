@@ -10,6 +10,9 @@
 #include "api/engine_options.h"
 #include "api/guard.h"
 #include "api/handles.h"
+#include "api/report.h"
+#include "engine/engine_state.h"
+#include "json/json.h"
 #include "model/synthetic.h"
 
 namespace skipstone::api {
@@ -104,6 +107,28 @@ skipstone_status skipstone_engine_load(const skipstone_engine_params* given, ski
 }
 
 void skipstone_engine_free(skipstone_engine* engine) { delete engine; }
+
+skipstone_status skipstone_engine_report(const skipstone_engine* engine, char** json) {
+  return api::guard([&] {
+    api::require(engine, "engine");
+    api::require(json, "json");
+    *json = nullptr;
+    engine::Engine::State& state = engine->engine->state();
+    const auto pages = state.passes->pool().use();
+    const auto prefixes = state.prefixes->use();
+    const auto passes = state.passes->totals();
+    const Json report = {
+        {"pages", {{"tokens", KV_PAGE}, {"all", pages.pages}, {"used", pages.used}, {"shared", pages.shared}}},
+        {"prefixes", {{"pages", prefixes.pages}, {"hits", prefixes.hits}, {"tokens", prefixes.tokens}}},
+        {"passes",
+         {{"decoding", passes.passes},
+          {"rows", passes.rows},
+          {"merged", passes.merged},
+          {"prompt", passes.prompt_passes},
+          {"prompt_rows", passes.prompt_rows}}}};
+    *json = api::copy_string(api::print(report));
+  });
+}
 
 skipstone_status skipstone_engine_get_info(const skipstone_engine* engine, skipstone_engine_info* info) {
   return api::guard([&] {

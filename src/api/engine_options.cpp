@@ -72,6 +72,11 @@ engine::EngineOptions engine_options(const skipstone_engine_params& params) {
   options.model_path = text_or_empty(params.model_path);
   options.model_file = model_file(params);
   options.synthetic = text_or_empty(params.synthetic);
+  if (params.prefixes < SKIPSTONE_PREFIXES_OFF || params.prefixes > SKIPSTONE_PREFIXES_FAST) {
+    fail(Code::invalid_argument, "prefixes {} is none of skipstone_prefixes", params.prefixes);
+  }
+  options.prefixes = static_cast<engine::PrefixMode>(params.prefixes);
+  options.pool_tokens = params.pool_tokens;
   options.pre_tokenizer = text_or_empty(params.pre_tokenizer);
   check_pre_tokenizer(params);
   options.device = wanted_device(params.device);

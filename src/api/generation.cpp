@@ -59,7 +59,7 @@ skipstone_status skipstone_session_generate(skipstone_session* session, const sk
     const auto stream = stream_for(*session, prompt, chunk, user_data);
     keep(*session,
          session->session->generate(prompt, max_tokens,
-                                    [&](const spec::Emitted& emitted) { return stream->push(emitted.token, emitted.drafted); }),
+                                    [&](const spec::Emitted& emitted) { return stream->push(emitted); }),
          *stream);
   });
 }
@@ -72,7 +72,7 @@ skipstone_status skipstone_session_begin(skipstone_session* session, const skips
     const auto prompt = prompt_from(tokens, count);
     auto stream = stream_for(*session, prompt, chunk, user_data);
     session->session->begin(prompt, max_tokens,
-                            [&stream = *stream](const spec::Emitted& emitted) { return stream.push(emitted.token, emitted.drafted); });
+                            [&stream = *stream](const spec::Emitted& emitted) { return stream.push(emitted); });
     session->last = {};
     session->stream = std::move(stream);
   });

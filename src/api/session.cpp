@@ -25,6 +25,8 @@ skipstone_session_params defaults<skipstone_session_params>() {
   params.repeat_penalty = defaults.repeat_penalty;
   params.repeat_last = defaults.repeat_last;
   params.seed = defaults.seed;
+  params.frequency_penalty = defaults.frequency_penalty;
+  params.presence_penalty = defaults.presence_penalty;
   params.draft = "asd";
   params.rounds = SKIPSTONE_ROUNDS_AUTOMATIC;
   params.verify = SKIPSTONE_VERIFY_COUPLED;
@@ -51,6 +53,13 @@ engine::SessionOptions options_from(const skipstone_session_params& params) {
   options.sampling.repeat_penalty = params.repeat_penalty;
   options.sampling.repeat_last = params.repeat_last;
   options.sampling.seed = params.seed;
+  options.sampling.frequency_penalty = params.frequency_penalty;
+  options.sampling.presence_penalty = params.presence_penalty;
+  constexpr std::uint32_t most_logprobs = 20;
+  if (params.top_logprobs > most_logprobs) {
+    fail(Code::invalid_argument, "log-probabilities of {} tokens are too many; {} are possible", params.top_logprobs, most_logprobs);
+  }
+  if (params.logprobs != 0) options.sampling.top_logprobs = static_cast<int>(params.top_logprobs);
   if (params.sampler != nullptr) {
     if (params.verify == SKIPSTONE_VERIFY_REJECTION) {
       fail(Code::invalid_argument,
@@ -89,6 +98,11 @@ engine::SessionOptions options_from(const skipstone_session_params& params) {
   options.ignore_end = params.ignore_end != 0;
   options.progress = api::progress_from(params.progress, params.user_data, "making a session");
   return options;
+}
+
+/// Taking notice of a cancellation clears it.
+void cancel_between_passes(skipstone_session& handle) {
+  handle.session->cancel_when([&cancel = handle.cancel] { return cancel.exchange(false); });
 }
 
 }  // namespace
@@ -133,6 +147,7 @@ skipstone_status skipstone_session_create(skipstone_engine* engine, const skipst
     auto handle = std::make_unique<skipstone_session>();
     handle->engine = engine->engine;
     handle->session = std::make_unique<engine::Session>(engine->engine, options);
+    cancel_between_passes(*handle);
     *session = handle.release();
   });
 }
@@ -169,6 +184,7 @@ skipstone_status skipstone_session_fork(skipstone_session* session, skipstone_se
     handle->engine = session->engine;
     handle->stop = session->stop;
     handle->session = session->session->fork();
+    cancel_between_passes(*handle);
     *fork = handle.release();
   });
 }

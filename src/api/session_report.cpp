@@ -51,6 +51,7 @@ Json report_json(const skipstone_session& session) {
   const engine::CorpusFacts& corpus = session.session->corpus();
   return {{"stop_reason", spec::to_string(session.last.stop)},
           {"prompt_tokens", stats.prompt_tokens},
+          {"found_tokens", stats.found_tokens},
           {"generated_tokens", stats.generated_tokens},
           {"drafter", stats.drafter},
           {"by_drafter", by_drafter_json(stats)},

@@ -8,9 +8,9 @@ Stream::Stream(const engine::Engine& engine, const text::StopStrings& stop, std:
   if (engine.has_tokenizer()) decoder_.emplace(engine.tokenizer(), at_text_start);
 }
 
-bool Stream::push(text::Token token, bool drafted) {
-  const std::string text = decoder_ ? stop_.push(decoder_->push(token)) : "";
-  const bool go_on = chunk_ == nullptr || hand_over(text, token, drafted);
+bool Stream::push(const spec::Emitted& emitted) {
+  const std::string text = decoder_ ? stop_.push(decoder_->push(emitted.token)) : "";
+  const bool go_on = chunk_ == nullptr || hand_over(text, emitted);
   return !cancel_.exchange(false) && go_on && !stop_.stopped();
 }
 
@@ -18,13 +18,27 @@ spec::StopReason Stream::finish(spec::StopReason reason) {
   if (decoder_ && !stop_.stopped()) {
     std::string rest = stop_.push(decoder_->finish());
     if (!stop_.stopped()) rest += stop_.finish();
-    if (!rest.empty() && chunk_ != nullptr) hand_over(rest, -1, false);
+    if (!rest.empty() && chunk_ != nullptr) hand_over(rest, {});
   }
   return stop_.stopped() ? spec::StopReason::stop_string : reason;
 }
 
-bool Stream::hand_over(const std::string& text, text::Token token, bool drafted) {
-  const skipstone_chunk chunk{text.c_str(), text.size(), token, drafted ? 1 : 0, sizeof(skipstone_chunk)};
+bool Stream::hand_over(const std::string& text, const spec::Emitted& emitted) {
+  skipstone_chunk chunk{};
+  chunk.text = text.c_str();
+  chunk.bytes = text.size();
+  chunk.token = emitted.token;
+  chunk.drafted = emitted.drafted ? 1 : 0;
+  chunk.struct_size = sizeof(chunk);
+  const std::string drafter(emitted.drafter);
+  if (emitted.drafted) chunk.drafter = drafter.c_str();
+  std::vector<skipstone_token_logprob> top;
+  if (emitted.logprobs != nullptr) {
+    chunk.logprob = emitted.logprobs->chosen;
+    for (const sample::TokenLogprob& one : emitted.logprobs->top) top.push_back({one.token, one.logprob});
+    chunk.top = top.data();
+    chunk.top_count = top.size();
+  }
   return chunk_(&chunk, user_data_) == 0;
 }
 

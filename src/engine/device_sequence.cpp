@@ -41,6 +41,7 @@ void DeviceSequence::end_round() {
   exits_.drop();
   chooser_.next_round();
   kept_.begin(0);
+  passes_.give_kept_rows();
   round_watch_.reset();
 }
 
@@ -62,11 +63,14 @@ exec::PassSpec DeviceSequence::prompt_pass(std::size_t rows) const {
   return spec;
 }
 
-Choice DeviceSequence::prefill(std::span<const Token> tokens, exec::Cosines cosines) {
+std::optional<Choice> DeviceSequence::prefill(std::span<const Token> tokens, exec::Cosines cosines) {
   exits_.fill(text_);
   end_round();
   passes_.clear_cosines();
+  found_ = take_known(tokens);
+  tokens = tokens.subspan(found_);
   while (!tokens.empty()) {
+    if (interrupted_ && interrupted_()) return std::nullopt;
     const std::span<const Token> chunk = tokens.first(next_chunk(tokens.size()));
     tokens = tokens.subspan(chunk.size());
     exec::PassSpec spec = prompt_pass(chunk.size());
@@ -75,13 +79,31 @@ Choice DeviceSequence::prefill(std::span<const Token> tokens, exec::Cosines cosi
     passes_.run(spec, {.tokens = chunk, .base = committed()});
     text_.append_prompt(chunk);
   }
+  // What a prompt has left depends on its tokens alone, as long as nothing else stands before it.
+  if (prefixes_ != nullptr && text_.prompts().size() == 1 && text_.prompts()[0].begin == 0) {
+    prefixes_->keep(text_.tokens().first(text_.prompts()[0].end), passes_.pages());
+  }
   chooser_.start(text_.tokens());
   return chooser_.verified(passes_, 0, text_.size() - 1);
 }
 
+std::uint32_t DeviceSequence::take_known(std::span<const Token> tokens) {
+  if (prefixes_ == nullptr || committed() > 0) return 0;
+  passes_.cut(0);
+  const std::uint32_t known = prefixes_->find(tokens, passes_.table());
+  if (known > 0) text_.append_prompt(tokens.first(known));
+  return known;
+}
+
+void DeviceSequence::keep_continuation() {
+  if (prefixes_ == nullptr || prefixes_->mode() != PrefixMode::fast || exits_.left_layers_out()) return;
+  prefixes_->keep(text_.tokens(), passes_.pages());
+}
+
 spec::Prefilled DeviceSequence::prefill(std::span<const Token> tokens, bool attention_cosine) {
-  spec::Prefilled result{prefill(tokens, attention_cosine ? exec::Cosines::attention : exec::Cosines::none), {}};
-  if (attention_cosine) result.attention_cosine = mean_attention_cosine(tokens.size());
+  const auto first = prefill(tokens, attention_cosine ? exec::Cosines::attention : exec::Cosines::none);
+  spec::Prefilled result{.first = first.value_or(Choice{}), .attention_cosine = {}, .found = found_, .interrupted = !first};
+  if (first && attention_cosine) result.attention_cosine = mean_attention_cosine(tokens.size() - found_);
   return result;
 }
 
@@ -110,7 +132,8 @@ const exec::Executor& DeviceSequence::run_draft(const spec::LayerPass& by, Token
   if (offset == 0) exits_.fill(text_);
   exec::PassSpec spec = pass(by.plan, 1);
   const std::uint32_t prefix = by.plan.whole_prefix();
-  if (offset == 0) kept_.begin(by.keep_prefix && !passes_.in_company() ? prefix : 0);  // in company others use these rows too
+  // In company a pass over all layers, which others share, costs less than one that starts from kept rows.
+  if (offset == 0) kept_.begin(by.keep_prefix && !passes_.in_company() && passes_.hold_kept_rows(false) ? prefix : 0);
   if (kept_.take(prefix, offset, input)) spec.keep_after = prefix;
   passes_.run(spec, {.tokens = std::span(&input, 1), .base = committed() + offset, .kept = offset});
   return passes_;
@@ -189,11 +212,13 @@ bool DeviceSequence::round(const spec::RoundRequest& request, spec::DraftedRound
   exec::RoundSpec round;
   round.draft = request.pass.plan;
   round.kept_layers = request.pass.keep_prefix ? request.pass.plan.whole_prefix() : 0;
+  if (round.kept_layers > 0 && !passes_.hold_kept_rows(false)) return false;
   round.pending = request.pending;
   round.base = committed();
   round.most = request.most;
   round.least_probability = float_from(request.least_probability);
   passes_.run(round);
+  passes_.give_kept_rows();
 
   out.drafts.clear();
   spec::TokenTree& rows = verified_.emplace(request.pending);

@@ -1,6 +1,7 @@
 // spec::Sequence on a device: passes of exec::Executor, tokens chosen by the device's argmax or by the sampler.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "engine/draft_model.h"
 #include "engine/early_exits.h"
 #include "engine/kept_rows.h"
+#include "engine/prefix_cache.h"
 #include "engine/round_switch.h"
 #include "engine/row_chooser.h"
 #include "exec/executor.h"
@@ -26,9 +28,15 @@ class DeviceSequence : public spec::Sequence {
   spec::SequenceLimits limits() const override { return {config_.layers, passes_.shape().context, STEP_VERIFY_ROWS}; }
   std::uint32_t committed() const override { return text_.size(); }
   spec::SequenceTimes times() const override;
+  std::uint32_t rows_of_others() const override { return passes_.rows_of_others(); }
   spec::Prefilled prefill(std::span<const spec::Token> tokens, bool attention_cosine) override;
+  /// Beginnings that are known are not read again; null: all is read.
+  void use(PrefixCache* prefixes) { prefixes_ = prefixes; }
+  /// Asked between the passes of a prompt: true ends prefill() there.
+  void interrupt_by(std::function<bool()> interrupted) { interrupted_ = std::move(interrupted); }
   /// As prefill(). What the passes measured is in `passes.cosine_sums()`, over these tokens alone.
-  spec::Choice prefill(std::span<const spec::Token> tokens, exec::Cosines cosines);
+  /// Nothing where it was interrupted.
+  std::optional<spec::Choice> prefill(std::span<const spec::Token> tokens, exec::Cosines cosines);
   spec::Choice draft(const spec::DraftPass& pass, spec::Token input, std::uint32_t offset) override;
   /// The second models of draft(), by number.
   void use(std::vector<std::unique_ptr<DraftModel>> models) { draft_models_ = std::move(models); }
@@ -45,6 +53,9 @@ class DeviceSequence : public spec::Sequence {
   void take_back(std::uint32_t tokens) override;
   /// Passes run when `pacer` says so, and the host steps all rounds; null: at once.
   void pace(exec::Pacer* pacer);
+
+  /// A continuation has ended: its pages are kept where the cache of beginnings takes such.
+  void keep_continuation();
 
   /// What is committed.
   const CommittedText& text() const { return text_; }
@@ -68,6 +79,8 @@ class DeviceSequence : public spec::Sequence {
 
  private:
   void end_round();
+  /// The beginning of `tokens` that the engine knows, where nothing is committed; it is committed then.
+  std::uint32_t take_known(std::span<const spec::Token> tokens);
   exec::PassSpec pass(const exec::LayerPlan& layers, std::size_t rows) const;
   exec::PassSpec prompt_pass(std::size_t rows) const;
   const exec::Executor& run_draft(const spec::LayerPass& pass, spec::Token input, std::uint32_t offset);
@@ -91,6 +104,9 @@ class DeviceSequence : public spec::Sequence {
   RoundSwitch switch_;
   std::optional<Stopwatch> round_watch_;  ///< of a round that the host steps, where it is timed
   exec::Pacer* pacer_ = nullptr;
+  std::function<bool()> interrupted_;
+  PrefixCache* prefixes_ = nullptr;
+  std::uint32_t found_ = 0;  ///< by the last prefill()
 };
 
 }  // namespace skipstone::engine

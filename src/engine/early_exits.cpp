@@ -41,6 +41,13 @@ void EarlyExits::propagate(Token pending, std::uint32_t base, std::uint32_t begi
 
 spec::EarlyExit EarlyExits::run(const spec::EarlyExitRequest& request, Token pending, const CommittedText& text, RowChooser& chooser) {
   left_layers_out_ = true;
+  passes_.hold_kept_rows(true);
+  const spec::EarlyExit exit = leave(request, pending, text, chooser);
+  passes_.give_kept_rows();
+  return exit;
+}
+
+spec::EarlyExit EarlyExits::leave(const spec::EarlyExitRequest& request, Token pending, const CommittedText& text, RowChooser& chooser) {
   if (holes_ + 1 >= STEP_VERIFY_ROWS) fill(text);
   const std::uint32_t base = text.size();
   chooser.start(text.tokens());

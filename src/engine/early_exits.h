@@ -39,6 +39,8 @@ class EarlyExits {
   bool left_layers_out() const { return left_layers_out_; }
 
  private:
+  /// run(), with the kept rows.
+  spec::EarlyExit leave(const spec::EarlyExitRequest& request, spec::Token pending, const CommittedText& text, RowChooser& chooser);
   /// Also over `pending`, where there is one (-1: none); the logits are result(0)'s.
   void fill(const CommittedText& text, spec::Token pending);
   /// Runs the layers from `begin` to `end` over the pending token; it stays in the kept rows. The logits are result(0)'s.

@@ -118,6 +118,7 @@ std::shared_ptr<Engine> Engine::load(const EngineOptions& options, const State* 
   state.select = std::make_unique<kernels::Selector>(caps, state.device->tuning());
   state.layout = model::layout_weights(read.tensors, caps.max_storage_range, state.select->interleave());
   state.shape = choose_shape(state.config, options.context, options.kv, state.select->kv_format());
+  state.shape.pool_tokens = options.pool_tokens;
   state.memory = plan_memory(state.config, state.layout, state.shape);
   check_memory(state.memory, state.config, state.shape, *state.device);
   state.kernel_library =
@@ -150,6 +151,7 @@ std::shared_ptr<Engine> Engine::load(const EngineOptions& options, const State* 
   }
   state.passes = std::make_unique<exec::PassMerger>(state.device, *state.kernel_library, *state.builder, state.config, *state.weights,
                                                     state.shape);
+  state.prefixes = std::make_unique<PrefixCache>(state.passes->pool(), options.prefixes);
   exec::Executor sequence(*state.passes);
   compile_kernels(*state.kernel_library, sequence, dispatches, options.progress);
   return engine;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/kv_format.h"
+#include "engine/prefix_cache.h"
 #include "engine/round_switch.h"
 #include "exec/cost_table.h"
 #include "model/config.h"
@@ -73,6 +74,8 @@ struct EngineOptions {
   bool low_priority = false;       ///< other programs' work on the device goes first, where the driver knows priorities
   std::uint64_t memory_limit = 0;  ///< bytes of device memory that engine and sessions together never pass; 0: none
   Tuning tuning = Tuning::automatic;
+  PrefixMode prefixes = PrefixMode::off;
+  std::uint32_t pool_tokens = 0;  ///< that the KV cache of all sessions has room for at first; 0: one context
   Progress progress;
 };
 
@@ -185,6 +188,8 @@ class Session {
   /// the generation has ended. Throws what generate() throws; that ends it too.
   std::optional<spec::Outcome> step(std::chrono::microseconds budget, StepMode mode);
   bool begun() const;  ///< a generation has begun and not ended
+  /// Asked between the passes of a prompt, on the thread that runs them: true cancels. What is read stays read.
+  void cancel_when(std::function<bool()> cancelled);
   /// The last `count` tokens of the conversation are taken back. Within a continuation it is as if that had stopped there: it can go on
   /// without further tokens. Throws invalid_argument where there are fewer.
   void rewind(std::size_t count);

@@ -40,6 +40,7 @@ struct Engine::State {
   std::unique_ptr<exec::PassBuilder> builder;
 
   std::unique_ptr<exec::PassMerger> passes;  ///< of all sequences
+  std::unique_ptr<PrefixCache> prefixes;
 
   std::mutex costs_mutex;  ///< one measurement at a time
 

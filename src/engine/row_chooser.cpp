@@ -65,6 +65,16 @@ const RowChooser::Drawn* RowChooser::drawn_behind(const spec::TokenTree& rows, s
 }
 
 Choice RowChooser::verified(const exec::Executor& passes, std::uint32_t row, std::size_t position, const Drawn* drawn) {
+  Choice choice = accepted(passes, row, position, drawn);
+  const int top = sampler_.params().top_logprobs;
+  if (top >= 0 && choice.token >= 0) {
+    choice.logprobs = std::make_shared<const sample::Logprobs>(
+        sample::Sampler::logprobs(passes.logits(row), choice.token, static_cast<std::size_t>(top)));
+  }
+  return choice;
+}
+
+Choice RowChooser::accepted(const exec::Executor& passes, std::uint32_t row, std::size_t position, const Drawn* drawn) {
   if (!rejects()) return choose(passes, row, position);
   const std::span<const float> logits = passes.logits(row);
   const std::vector<double> p = sampler_.distribution(logits, text(position + 1));

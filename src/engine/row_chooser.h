@@ -54,6 +54,8 @@ class RowChooser {
   const Drawn* drawn_behind(const spec::TokenTree& rows, std::uint32_t row) const;
 
  private:
+  /// verified() without log-probabilities.
+  spec::Choice accepted(const exec::Executor& passes, std::uint32_t row, std::size_t position, const Drawn* drawn);
   bool rejects() const { return rejection_.has_value() && sampler_.params().temperature > 0.0f; }
 
   sample::Sampler sampler_;

@@ -98,6 +98,7 @@ struct Session::State {
         passes(*engine->state().passes),
         sequence(passes, engine->state().config, options.sampling, options.verification, options.rounds) {
     sequence.use(std::move(draft_models));
+    sequence.use(engine->state().prefixes.get());
     const spec::DrafterTraits traits = drafter->traits();
     const bool logits = options.sampling.needs_logits() || traits.top > 0;
     engine->state().make_pipelines(passes, logits, traits.branches, options.progress);
@@ -241,6 +242,8 @@ std::optional<spec::Outcome> Session::step(std::chrono::microseconds budget, Ste
   return std::move(s.outcome);
 }
 
+void Session::cancel_when(std::function<bool()> cancelled) { state_->sequence.interrupt_by(std::move(cancelled)); }
+
 bool Session::begun() const { return state_->stepper != nullptr; }
 
 spec::Outcome Session::run(const std::vector<text::Token>& tokens, std::uint32_t max_tokens, const spec::Emit& emit) {
@@ -267,6 +270,7 @@ spec::Outcome Session::run(const std::vector<text::Token>& tokens, std::uint32_t
   spec::Sequence& sequence = drawn ? static_cast<spec::Sequence&>(*drawn) : s.sequence;
   try {
     spec::Outcome outcome = spec::generate(sequence, *s.drafter, prompt, limits, keep);
+    s.sequence.keep_continuation();
     s.history = std::move(history);
     return outcome;
   } catch (...) {
@@ -287,7 +291,8 @@ void Session::prefill(const std::vector<text::Token>& tokens) {
          history.size(), s.sequence.limits().context);
   }
   try {
-    s.sequence.prefill(std::span<const text::Token>(history).subspan(s.sequence.committed()), false);
+    const auto read = s.sequence.prefill(std::span<const text::Token>(history).subspan(s.sequence.committed()), false);
+    if (read.interrupted) fail(Code::cancelled, "reading the text was cancelled");
   } catch (...) {
     if (s.sequence.committed() > s.history.size()) s.history = std::move(history);  // as in generate(): the cache holds a part of it
     throw;

@@ -1,6 +1,7 @@
 #include "exec/executor.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/status.h"
 
@@ -28,6 +29,16 @@ void Executor::run(const PassSpec& spec, const Rows& rows) {
     passes_.run(member_, spec, own, results_);
   }
   device_seconds_ += results_.seconds;
+}
+
+bool Executor::hold_kept_rows(bool wait) {
+  if (pacer_ != nullptr) return true;  // its runner is its own
+  if (!holds_kept_rows_) holds_kept_rows_ = passes_.take_kept_rows(member_, wait);
+  return holds_kept_rows_;
+}
+
+void Executor::give_kept_rows() {
+  if (std::exchange(holds_kept_rows_, false)) passes_.give_kept_rows(member_);
 }
 
 void Executor::keep_path(std::uint32_t base, std::span<const std::uint32_t> path) {

@@ -20,7 +20,7 @@ class Executor {
 
   /// Runs `spec` over `rows` (1..bucket of them); returns when it is done. K and V of row i stand in the cache at base + i.
   /// Where `spec` keeps rows, they become the kept rows kept, kept + 1, ...; where it starts from kept rows, these are 0, 1, ...
-  /// The caller keeps base + rows within the context, and kept + rows within STEP_VERIFY_ROWS. Kept rows stay while in_company() is false.
+  /// The caller keeps base + rows within the context, and kept + rows within STEP_VERIFY_ROWS. Only who holds the kept rows keeps any.
   /// Throws out_of_memory where the cache has no pages for them.
   void run(const PassSpec& spec, const Rows& rows);
   /// From now on run() takes passes in pieces, when `pacer` says so; null: each as one submission again. The bits are the same.
@@ -53,16 +53,26 @@ class Executor {
   /// Time of the last pass on the device, while TimedPasses is there; nothing without, and where the device's clock is not to be had.
   std::optional<double> device_microseconds() const { return results_.device_microseconds; }
 
+  /// The kept rows are this sequence's until it gives them back, or rests. False where another sequence has them, which is waited for with
+  /// `wait`.
+  bool hold_kept_rows(bool wait);
+  void give_kept_rows();
+
   /// Whether other sequences run passes at this time. Where a pacer says when passes run, no company is felt.
   bool in_company() const { return pacer_ == nullptr && passes_.in_company(member_); }
   /// Rows that the last pass had beside this sequence's.
   std::uint32_t rows_of_others() const { return passes_.rows_of_others(member_); }
   /// Nobody waits for this sequence until it runs a pass again.
-  void rest() { member_.rest(); }
+  void rest() {
+    member_.rest();
+    holds_kept_rows_ = false;
+  }
 
   const PageTable& pages() const { return pages_; }
   /// The cache becomes that of the first `positions` positions of `from`; nothing is copied before one of both writes there.
   void share(const PageTable& from, std::uint32_t positions) { pages_.share(from, positions); }
+  /// The cache, which is empty, as somebody fills it with pages of others.
+  PageTable& table() { return pages_; }
   /// Gives back what stands behind the first `positions` positions.
   void cut(std::uint32_t positions) { pages_.cut(positions); }
   /// Makes room for the first `positions` positions.
@@ -85,6 +95,7 @@ class Executor {
   PageTable pages_;
   PassResults results_;
   double device_seconds_ = 0;
+  bool holds_kept_rows_ = false;
   Pacer* pacer_ = nullptr;
   std::unique_ptr<PassRunner> own_runner_;  ///< of a sequence whose passes go in pieces
 };

@@ -12,7 +12,7 @@ using kernels::ResourceKind;
 
 KvPool::KvPool(std::shared_ptr<vk::Device> device, const model::Config& config, const SequenceShape& shape)
     : device_(std::move(device)), shape_(attention_shape(config, shape)), layers_(config.layers) {
-  const std::uint32_t pages = pages_for(shape.context);
+  const std::uint32_t pages = pages_for(std::max(shape.context, shape.pool_tokens));
   buffers_ = allocate(pages);
   slots_ = pages * KV_PAGE;
   references_.resize(pages);
@@ -51,6 +51,7 @@ void KvPool::take(std::uint32_t count, std::vector<std::uint32_t>& pages) {
         return;
       }
     }
+    if (reclaim_ && reclaim_(count) > 0) continue;
     grow(count);
   }
 }
@@ -157,12 +158,13 @@ void PageTable::reserve(std::uint32_t first, std::uint32_t end) {
   }
 }
 
-void PageTable::share(const PageTable& from, std::uint32_t positions) {
-  const auto shared = from.pages().first(pages_for(positions));
-  pool_->add_references(shared);
-  const std::vector<std::uint32_t> mine(shared.begin(), shared.end());
+void PageTable::share(const PageTable& from, std::uint32_t positions) { share(from.pages().first(pages_for(positions))); }
+
+void PageTable::share(std::span<const std::uint32_t> pages) {
+  pool_->add_references(pages);
+  std::vector<std::uint32_t> mine(pages.begin(), pages.end());
   cut(0);
-  pages_ = mine;
+  pages_ = std::move(mine);
 }
 
 void PageTable::cut(std::uint32_t positions) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <shared_mutex>
@@ -22,7 +23,7 @@ using kernels::pages_for;
 /// From any thread.
 class KvPool {
  public:
-  /// Room for one context at first. Throws out_of_memory.
+  /// Room for `pool_tokens` positions at first, or one context where that is more. Throws out_of_memory.
   KvPool(std::shared_ptr<vk::Device> device, const model::Config& config, const SequenceShape& shape);
 
   /// While it is held the buffers stay what they are: from looking at what follows to the end of a submission.
@@ -38,13 +39,19 @@ class KvPool {
   };
   Use use() const;
 
+  /// Asked where pages run out, before the pool grows: gives up to so many pages back that it keeps, and says how many. Set before others
+  /// use the pool, or while none does.
+  void reclaim_by(std::function<std::uint32_t(std::uint32_t)> reclaim) { reclaim_ = std::move(reclaim); }
+
+  /// For who keeps pages without a table.
+  void add_references(std::span<const std::uint32_t> pages);
+  void give_back(std::span<const std::uint32_t> pages);
+  bool is_shared(std::uint32_t page) const;
+
  private:
   friend class PageTable;
   /// One reference each. Makes the pool larger where it has too few; throws out_of_memory where that cannot be.
   void take(std::uint32_t count, std::vector<std::uint32_t>& pages);
-  void add_references(std::span<const std::uint32_t> pages);
-  void give_back(std::span<const std::uint32_t> pages);
-  bool is_shared(std::uint32_t page) const;
   void copy(std::uint32_t from, std::uint32_t to);
   /// Until `count` pages are free.
   void grow(std::uint32_t count);
@@ -64,6 +71,7 @@ class KvPool {
   mutable std::mutex pages_mutex_;
   std::vector<std::uint32_t> references_;  ///< by page
   std::vector<std::uint32_t> free_;        ///< the next one last
+  std::function<std::uint32_t(std::uint32_t)> reclaim_;
 };
 
 /// The pages of one sequence, in the order of its text. One thread at a time.
@@ -84,6 +92,8 @@ class PageTable {
   void reserve(std::uint32_t first, std::uint32_t end);
   /// The table becomes the pages of the first `positions` positions of `from`, which has them; both share them until one writes.
   void share(const PageTable& from, std::uint32_t positions);
+  /// The table becomes these pages.
+  void share(std::span<const std::uint32_t> pages);
   /// Gives back the pages of which no position below `positions` is.
   void cut(std::uint32_t positions);
 

@@ -16,8 +16,8 @@ struct Sizes {
   std::uint64_t kv, width, kept, q, qkv, gate_up, ffn, half_rows, partial, logits, argmax_partial, cosines, rope;
 };
 
-kernels::AttentionShape slots_of_one_context(kernels::AttentionShape shape) {
-  shape.slots = pages_for(shape.context) * KV_PAGE;
+kernels::AttentionShape with_slots(kernels::AttentionShape shape, std::uint32_t pool_tokens) {
+  shape.slots = pages_for(std::max(shape.context, pool_tokens)) * KV_PAGE;
   return shape;
 }
 
@@ -26,7 +26,7 @@ Sizes sizes_of(const model::Config& config, const SequenceShape& shape) {
   const kernels::AttentionShape attention = attention_shape(config, shape);
   const std::uint64_t ranges = (config.vocabulary + MATVEC_ARGMAX_ROWS - 1) / MATVEC_ARGMAX_ROWS;
   const std::uint64_t widest = padded(std::max({config.width, config.q_width(), config.ffn}));  // of the rows that matrices multiply
-  return {slots_of_one_context(attention).kv_bytes(),
+  return {with_slots(attention, shape.pool_tokens).kv_bytes(),
           rows * padded(config.width) * word,
           std::uint64_t{STEP_VERIFY_ROWS} * padded(config.width) * word,
           rows * padded(config.q_width()) * word,

@@ -12,7 +12,8 @@ namespace skipstone::exec {
 struct SequenceShape {
   std::uint32_t context = 0;
   KvFormat kv_format = KvFormat::f16;
-  std::uint32_t chunk = 64;  ///< keys per attention split
+  std::uint32_t chunk = 64;       ///< keys per attention split
+  std::uint32_t pool_tokens = 0;  ///< positions that the cache of all sequences has room for at first, if more than one context
 
   /// 64 keys, doubled until the partial results of a 16-row pass fit 32 MiB: long contexts have enough chunks to fill a device anyway.
   static std::uint32_t chunk_for(const model::Config& config, std::uint32_t context);

@@ -92,8 +92,29 @@ void PassMerger::ask(Request& request) {
 void PassMerger::rest(Member& member) {
   const std::lock_guard lock(mutex_);
   forget(member);
+  free_kept_rows(member);
   member.rows_of_others_ = 0;
   wake_next();
+}
+
+bool PassMerger::take_kept_rows(Member& member, bool wait) {
+  std::unique_lock lock(mutex_);
+  const auto free = [&] { return keeper_ == nullptr || keeper_ == &member; };
+  if (wait) kept_rows_free_.wait(lock, free);
+  if (!free()) return false;
+  keeper_ = &member;
+  return true;
+}
+
+void PassMerger::give_kept_rows(Member& member) {
+  const std::lock_guard lock(mutex_);
+  free_kept_rows(member);
+}
+
+void PassMerger::free_kept_rows(const Member& member) {
+  if (keeper_ != &member) return;
+  keeper_ = nullptr;
+  kept_rows_free_.notify_one();
 }
 
 // The oldest; of prompts and decoding in turn, where both wait.

@@ -28,7 +28,7 @@ class PassMerger {
     ~Member() { rest(); }
     Member(const Member&) = delete;
     Member& operator=(const Member&) = delete;
-    /// It will not ask for a while: nobody waits for it.
+    /// It will not ask for a while: nobody waits for it, and it has no kept rows.
     void rest() { merger_.rest(*this); }
 
    private:
@@ -43,6 +43,11 @@ class PassMerger {
   void run(Member& member, const PassSpec& spec, const SequenceRows& rows, PassResults& results);
   /// Runs `work` in the turn of a pass of decoding, and nothing beside it.
   void run_alone(Member& member, const std::function<void(PassRunner&)>& work);
+
+  /// The kept rows of passes are the member's from now on, until give_kept_rows(): no pass of another one writes there. False where they are
+  /// somebody else's, who is waited for with `wait`.
+  bool take_kept_rows(Member& member, bool wait);
+  void give_kept_rows(Member& member);
 
   /// Whether other sequences ask too.
   bool in_company(const Member& member) const;
@@ -68,6 +73,7 @@ class PassMerger {
   void rest(Member& member);
   /// Nobody waits for it any more.
   void forget(const Member& member) { std::erase(expected_, &member); }
+  void free_kept_rows(const Member& member);
   void ask(Request& request);
   Request* next() const;
   Clock::time_point deadline(const Request& request) const;
@@ -91,7 +97,9 @@ class PassMerger {
   bool running_ = false;          ///< the runner is somebody's
   bool after_prompt_ = false;     ///< the last pass was a prompt's
   std::vector<const Member*> expected_;  ///< were in a pass of decoding and have not asked since
-  Clock::duration pass_time_{};   ///< of the last pass of decoding
+  const Member* keeper_ = nullptr;  ///< whose the kept rows are
+  std::condition_variable kept_rows_free_;
+  Clock::duration pass_time_{};  ///< of the last pass of decoding
   Totals totals_;
 };
 

@@ -5,8 +5,10 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 #include "base/philox.h"
+#include "sample/top_k.h"
 #include "base/status.h"
 #include "base/elementary.h"
 
@@ -90,25 +92,51 @@ void SamplerParams::check() const {
   }
   check_range("top-p", top_p, 0.0f, 1.0f);
   check_range("min-p", min_p, 0.0f, 1.0f);
+  check_range("the frequency penalty", frequency_penalty, -2.0f, 2.0f);
+  check_range("the presence penalty", presence_penalty, -2.0f, 2.0f);
   if (!(repeat_penalty > 0.0f) || std::isinf(repeat_penalty)) {
     fail(Code::invalid_argument, "sampling: the repetition penalty is {}, but has to be a positive number (1 turns it off)",
          repeat_penalty);
   }
 }
 
+Logprobs Sampler::logprobs(std::span<const float> logits, Token token, std::size_t top) {
+  const float largest = find_top(logits).largest;
+  double sum = 0.0;
+  for (const float logit : logits) {
+    if (!std::isnan(logit)) sum += exp_of_nonpositive(below(logit, largest));
+  }
+  const double log_of_sum = log_of_positive(sum);
+  const auto of = [&](Token which) {
+    const float logit = logits[static_cast<std::size_t>(which)];
+    return std::isnan(logit) ? -infinity : static_cast<float>(below(logit, largest) - log_of_sum);
+  };
+  Logprobs result{of(token), {}};
+  std::vector<Token> likeliest(std::min(top, logits.size()), -1);
+  if (!likeliest.empty()) top_k(logits, likeliest);
+  for (const Token which : likeliest) {
+    if (which >= 0) result.top.push_back({which, of(which)});
+  }
+  return result;
+}
+
 Sampler::Sampler(const SamplerParams& params) : params_(params) { params_.check(); }
 
 void Sampler::penalise(std::span<const float> logits, std::span<const Token> history) {
   scratch_.assign(logits.begin(), logits.end());
-  if (params_.repeat_penalty == 1.0f) return;
+  if (!params_.penalises()) return;
   const std::size_t window = std::min<std::size_t>(params_.repeat_last, history.size());
   recent_.assign(history.end() - static_cast<std::ptrdiff_t>(window), history.end());
   std::sort(recent_.begin(), recent_.end());
-  recent_.erase(std::unique(recent_.begin(), recent_.end()), recent_.end());  // once per token, however often it occurred
-  for (const Token token : recent_) {
+  for (auto first = recent_.begin(); first != recent_.end();) {
+    const auto end = std::find_if(first, recent_.end(), [&](Token token) { return token != *first; });
+    const auto count = static_cast<float>(end - first);
+    const Token token = *std::exchange(first, end);
     if (token < 0 || static_cast<std::size_t>(token) >= scratch_.size()) continue;
     float& logit = scratch_[static_cast<std::size_t>(token)];
-    logit = logit > 0.0f ? logit / params_.repeat_penalty : logit * params_.repeat_penalty;
+    // Once per token, however often it occurred.
+    if (params_.repeat_penalty != 1.0f) logit = logit > 0.0f ? logit / params_.repeat_penalty : logit * params_.repeat_penalty;
+    logit -= count * params_.frequency_penalty + params_.presence_penalty;
   }
 }
 

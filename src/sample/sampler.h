@@ -1,12 +1,13 @@
 // From logits to a token. One object serves the target's and the draft's rows, so both see the same filters and the same noise.
 //
-// Order: repetition penalty -> temperature -> top-k -> top-p -> min-p -> Gumbel-max. Each filter looks at what the one before it left:
+// Order: penalties -> temperature -> top-k -> top-p -> min-p -> Gumbel-max. Each filter looks at what the one before it left:
 // top-p's share is of the mass that top-k kept. All of it in double precision, with sums in an order that the text alone decides, and with
 // elementary functions of our own (elementary.h), so that equal logits give equal tokens on every platform.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -25,14 +26,30 @@ struct SamplerParams {
   float top_p = 0.95f;
   float min_p = 0.0f;              ///< 0: off; else drop tokens below min_p times the largest probability
   float repeat_penalty = 1.0f;     ///< 1: off; CTRL's rule (Keskar et al. 2019): positive logits divided, negative multiplied
-  std::uint32_t repeat_last = 64;  ///< how many of the latest tokens the penalty looks at
+  std::uint32_t repeat_last = 64;  ///< how many of the latest tokens, prompt and continuation, the penalties look at
+  /// 0: off; taken from a token's logit, as OpenAI's API defines them: frequency for each time that the token occurs among these, presence once
+  /// where it does. From -2 to 2.
+  float frequency_penalty = 0.0f, presence_penalty = 0.0f;
   std::uint64_t seed = 0;
   Rule rule = {};  ///< instead of all of the above, where there is one
+  int top_logprobs = -1;  ///< verified rows have Choice::logprobs with so many of the likeliest tokens; -1: none
 
   /// Throws invalid_argument naming the value that is out of range (NaN included).
   void check() const;
-  /// False where the device's argmax decides alone: temperature 0 and no penalty.
-  bool needs_logits() const { return rule || temperature > 0.0f || repeat_penalty != 1.0f; }
+  bool penalises() const { return repeat_penalty != 1.0f || frequency_penalty != 0.0f || presence_penalty != 0.0f; }
+  /// False where the device's argmax decides alone and nobody asks for more: temperature 0 and no penalty.
+  bool needs_logits() const { return rule || temperature > 0.0f || penalises() || top_logprobs >= 0; }
+};
+
+struct TokenLogprob {
+  Token token = -1;
+  float logprob = 0;
+};
+
+/// Of one row: logarithms of the model's own probabilities, before temperature, penalties and filters.
+struct Logprobs {
+  float chosen = 0;
+  std::vector<TokenLogprob> top;  ///< the likeliest first, ties by id
 };
 
 /// What one row of a pass chose.
@@ -40,6 +57,7 @@ struct Choice {
   Token token = -1;
   float probability = 0;  ///< un-tempered, unfiltered softmax probability of `token` (the drafters' confidence)
   float margin = 0;       ///< distance of the two largest logits as the model gave them; infinite where there is but one
+  std::shared_ptr<const Logprobs> logprobs = {};  ///< where they were asked for
 };
 
 class Sampler {
@@ -58,6 +76,9 @@ class Sampler {
 
   static Choice likeliest(std::span<const float> logits);
 
+  /// Of `token` and the `top` likeliest tokens of the row.
+  static Logprobs logprobs(std::span<const float> logits, Token token, std::size_t top);
+
   /// The filtered, renormalised distribution that choose() samples from (temperature 0: one-hot). Same length as logits.
   std::vector<double> distribution(std::span<const float> logits, std::span<const Token> history);
 
@@ -72,7 +93,7 @@ class Sampler {
   std::vector<float> scratch_;        ///< penalised logits of the row
   std::vector<std::uint32_t> order_;  ///< the tokens that the filters left
   std::vector<double> weights_;       ///< by token, where in order_: exp((logit - largest) / temperature)
-  std::vector<Token> recent_;
+  std::vector<Token> recent_;  ///< the tokens that penalties look at, in ascending order
   float largest_ = 0;  ///< of scratch_
 };
 

@@ -35,6 +35,9 @@ RoundCosts guessed_costs() {
   return costs;
 }
 
+/// Weight of a round in what is known of the company, and how many rows are as good as none.
+constexpr double company_weight = 0.5, least_company = 0.05;
+
 void average(double& value, double sample) { value += time_weight * (std::clamp(sample, 1 / most_slowness, most_slowness) - value); }
 
 }  // namespace
@@ -70,6 +73,17 @@ void Controller::begin(const Prefilled& prefilled, std::uint32_t model_layers) {
   Composite::begin(prefilled, model_layers);
 }
 
+double Controller::pass_microseconds(double rows) const {
+  const auto of = [&](double all) { return costs_.at(static_cast<std::uint32_t>(all)).of(full_); };
+  const double most = costs_.most_rows(), all = rows + company_, whole = std::floor(all / most), rest = all - whole * most;
+  double microseconds = whole * of(most);
+  if (rest > 0) {  // between the costs of whole rows
+    const double below = std::max(1.0, std::floor(rest)), above = std::min(most, std::ceil(rest));
+    microseconds += of(below) + (std::max(rest, 1.0) - below) * (of(above) - of(below));
+  }
+  return microseconds;
+}
+
 Controller::Bet Controller::bet_on(Arm& arm, TreeProposal proposal) const {
   const Acceptance& acceptance = arm.acceptance[std::min(proposal.strength, strengths - 1)];
   Bet best{&arm, NoDrafts{}, 0, 0};
@@ -78,9 +92,9 @@ Controller::Bet Controller::bet_on(Arm& arm, TreeProposal proposal) const {
   for (const auto& [bucket, cost] : costs_.buckets()) {
     if (bucket < 2) continue;
     const std::uint32_t drafts = std::min(bucket - 1, proposal.tree.drafts());
-    const double microseconds = cost.of(full_) * arm.slowness;
+    const double microseconds = pass_microseconds(company_ > 0 ? drafts + 1 : bucket) * arm.slowness;
     const std::uint32_t height = *std::max_element(proposal.tree.depths().begin(), proposal.tree.depths().begin() + drafts + 1);
-    const double rate = acceptance.expected(height).tokens / microseconds;
+    const double rate = (acceptance.expected(height).tokens + tokens_of_others()) / microseconds;
     if (rate > best.rate) {
       best.rate = rate;
       best.microseconds = microseconds / arm.slowness;
@@ -106,8 +120,8 @@ Controller::Bet Controller::bet_on(Arm& arm, PassProposal proposal) const {
     const double rows = 1 + expected.drafts, below = std::floor(rows);
     const auto at = static_cast<std::size_t>(below);
     const double verify = costs.verify[at] + (rows - below) * (costs.verify[std::min(at + 1, costs.verify.size() - 1)] - costs.verify[at]);
-    const double microseconds = expected.drafts * costs.draft + verify;
-    const double rate = expected.tokens / (microseconds * arm.slowness);
+    const double microseconds = expected.drafts * costs.draft + (company_ > 0 ? pass_microseconds(rows) : verify);
+    const double rate = (expected.tokens + tokens_of_others()) / (microseconds * arm.slowness);
     if (rate > best.rate) {
       best.rate = rate;
       best.microseconds = microseconds;
@@ -138,7 +152,7 @@ void Controller::follow_shadow(Arm& arm, std::span<const Token> history) const {
 
 Proposal Controller::propose(std::span<const Token> history) {
   bet_ = {};
-  const double plain = 1.0 / plain_microseconds();
+  const double plain = (1.0 + tokens_of_others()) / plain_microseconds();
   double best_rate = plain * least_gain;
   for (Arm& arm : arms_) {
     follow_shadow(arm, history);
@@ -165,7 +179,10 @@ Proposal Controller::propose(std::span<const Token> history) {
 
 void Controller::observe(const RoundResult& result) {
   const double predicted = bet_.arm == nullptr ? costs_.at(1).of(full_) : bet_.microseconds;
-  if (result.seconds > least_seconds) {
+  company_ += company_weight * (result.rows_of_others - company_);
+  if (company_ < least_company) company_ = 0;
+  // In company a round's time is the others' too: it says nothing of what was predicted.
+  if (result.seconds > least_seconds && company_ == 0) {
     const double ratio = result.seconds / predicted;
     if (scale_ == 0) scale_ = ratio;
     average(bet_.arm == nullptr ? plain_slowness_ : bet_.arm->slowness, ratio / scale_);

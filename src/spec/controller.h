@@ -1,5 +1,6 @@
 // Chooses, round by round, which drafter proposes and how much: what promises the most tokens per second by the passes' costs and by how
-// each drafter has fared lately. No drafts at all is always a candidate, so speculation switches itself off where it does not pay.
+// each drafter has fared lately. No drafts at all is always a candidate, so speculation switches itself off where it does not pay. In the
+// company of other sequences the tokens of all count: a row is worth drafting where it brings more than it delays.
 #pragma once
 
 #include <memory>
@@ -55,12 +56,16 @@ class Controller : public Composite {
     double microseconds = 0;  ///< predicted
   };
 
+  /// Microseconds of a verification of `rows` rows beside those of other sequences.
+  double pass_microseconds(double rows) const;
+  /// Tokens that the others get by such a pass, as far as is known: one a row.
+  double tokens_of_others() const { return company_; }
   Bet bet_on(Arm& arm, TreeProposal proposal) const;
   Bet bet_on(Arm& arm, PassProposal proposal) const;
   void follow_shadow(Arm& arm, std::span<const Token> history) const;
   const Arm* most_used() const;
   std::string explanation() const;
-  double plain_microseconds() const { return costs_.at(1).of(full_) * plain_slowness_; }
+  double plain_microseconds() const { return pass_microseconds(1) * plain_slowness_; }
 
   std::string name_;
   bool lenient_;
@@ -71,6 +76,7 @@ class Controller : public Composite {
   Bet bet_;                    ///< of the round that runs
   double plain_slowness_ = 1;  ///< as Arm::slowness, of rounds without drafts
   double scale_ = 0;           ///< measured seconds of any round over predicted microseconds; 0: none was measured
+  double company_ = 0;         ///< rows of other sequences in a pass, lately
   std::uint64_t plain_rounds_ = 0, since_plain_ = 0, rounds_ = 0;
 };
 

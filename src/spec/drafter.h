@@ -62,6 +62,7 @@ struct RoundResult {
   std::span<const std::uint32_t> path = {};  ///< rows from 0 to the last accepted one: accepted + 1 of them
   double seconds = 0;                        ///< that the round took; 0: not measured
   std::span<const Token> top = {};           ///< by row of `tree`: as Verified::top; empty where the round has none
+  std::uint32_t rows_of_others = 0;          ///< Sequence::rows_of_others() behind it
 };
 
 /// What a drafter may know of the model, and of what comes with it.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <numeric>
+#include <optional>
 
 #include "base/status.h"
 
@@ -31,7 +32,7 @@ class Generation {
   bool stop_at_limit();
   bool take(const Choice& choice, bool drafted);
   bool ends(Token token) const { return limits_.ends_generation && limits_.ends_generation(token); }
-  Choice read_prompt();
+  std::optional<Choice> read_prompt();
   /// A round by what was proposed: each leaves its rows in tree_ and what the model says of them in round_.
   void take_round(const NoDrafts& none);
   void take_round(const TreeProposal& proposal);
@@ -62,6 +63,7 @@ class Generation {
   std::vector<std::uint32_t> path_;        ///< the rows that the model agrees with, row 0 first
   std::vector<std::vector<Token>> block_;  ///< the round's rows where they share nothing; tree_ is the best of them then
   std::uint32_t best_row_ = 0;             ///< of block_
+  std::string proposer_;                   ///< of the round
   bool stopped_ = false;
   std::size_t tried_ = 0;    ///< tokens of the text that trials have run over
   Clock::time_point start_;  ///< of the generation
@@ -100,19 +102,26 @@ bool Generation::take(const Choice& choice, bool drafted) {
   }
   text_.push_back(token);
   outcome_.tokens.push_back(token);
-  if (emit_ && !emit_({token, drafted, choice.margin})) {
+  if (emit_ && !emit_({token, drafted, choice.margin, drafted ? std::string_view(proposer_) : std::string_view(), choice.logprobs.get()})) {
     outcome_.stop = StopReason::cancelled;
     stopped_ = true;
   }
   return true;
 }
 
-Choice Generation::read_prompt() {
+/// Nothing where reading was interrupted.
+std::optional<Choice> Generation::read_prompt() {
   const auto start = now();
   const std::span<const Token> unread = std::span<const Token>(text_).subspan(sequence_.committed());
   const Prefilled prefilled = sequence_.prefill(unread, drafter_.traits().attention_cosine);
   outcome_.stats.prompt_tokens = unread.size();
+  outcome_.stats.found_tokens = prefilled.found;
   outcome_.stats.prompt_seconds = seconds_since(start);
+  if (prefilled.interrupted) {
+    outcome_.stop = StopReason::cancelled;
+    stopped_ = true;
+    return std::nullopt;
+  }
   drafter_.begin(prefilled, bounds_.layers);
   return prefilled.first;
 }
@@ -235,9 +244,9 @@ void Generation::count() {
   ++stats.rounds;
   stats.drafted += drafted;
   stats.accepted += accepted;
-  const std::string proposer = drafter_.proposer();
-  auto share = std::ranges::find(stats.by_drafter, proposer, &DrafterShare::name);
-  if (share == stats.by_drafter.end()) share = stats.by_drafter.insert(share, {proposer});
+  proposer_ = drafter_.proposer();
+  auto share = std::ranges::find(stats.by_drafter, proposer_, &DrafterShare::name);
+  if (share == stats.by_drafter.end()) share = stats.by_drafter.insert(share, {proposer_});
   ++share->rounds;
   share->drafted += drafted;
   share->accepted += accepted;
@@ -274,7 +283,8 @@ void Generation::round() {
   }
   const auto accepted = static_cast<std::uint32_t>(path_.size()) - 1;
   drafter_.observe(
-      {tree_.drafts(), accepted, std::max(limit_, tree_.drafts()), round_.drafts, round_.verified, tree_, path_, seconds, verified_.top});
+      {tree_.drafts(), accepted, std::max(limit_, tree_.drafts()), round_.drafts, round_.verified, tree_, path_, seconds, verified_.top,
+       sequence_.rows_of_others()});
   if (stopped_) return;
   try_plans();
   refresh();
@@ -324,10 +334,10 @@ Outcome Generation::run() {
   stats.sublayers = 2 * bounds_.layers;
   if (!stop_at_limit()) {
     top_ = drafter_.traits().top;
-    const Choice first = read_prompt();
+    const std::optional<Choice> first = read_prompt();
     const auto start = start_ = now();
     const double device_before = sequence_.times().device_seconds;
-    if (take(first, false) && !stopped_) stop_at_limit();
+    if (first && take(*first, false) && !stopped_) stop_at_limit();
     while (!stopped_) round();
     stats.generation_seconds = seconds_since(start);
     stats.device_seconds = sequence_.times().device_seconds - device_before;

@@ -5,6 +5,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "spec/drafter.h"
@@ -33,6 +34,7 @@ struct DrafterShare {
 
 struct Stats {
   std::uint64_t prompt_tokens = 0, generated_tokens = 0;
+  std::uint64_t found_tokens = 0;  ///< of the prompt: Prefilled::found
   std::uint64_t rounds = 0, drafted = 0, accepted = 0;
   std::vector<DraftPosition> by_position;   ///< index 0 is the first draft of a round
   std::vector<DrafterShare> by_drafter;     ///< in the order of their first proposals
@@ -63,6 +65,8 @@ struct Emitted {
   Token token = -1;
   bool drafted = false;
   float margin = 0;
+  std::string_view drafter = {};               ///< of a draft; as long as the call
+  const sample::Logprobs* logprobs = nullptr;  ///< where the sequence has them; as long as the call
 };
 
 /// Called for every token in order; false stops (`cancelled`): the token it was called with counts as emitted.

@@ -41,7 +41,7 @@ constexpr std::array<DrafterInfo, 15> table = {{
     {"skip",
      "the model with a set of sublayers left out (Draft & Verify); skip:attn:LAYERS;mlp:LAYERS, counted from 0, skip:PROFILE.json, or "
      "skip: MODEL.skip.json beside the model",
-     "k=12,gamma=0.6,eps=0.01,alpha=0.85,b1=0.5,b2=0.9,adaptive=1,reuse=1,online=0", true},
+     "k=12,gamma=0.6,eps=0.01,alpha=0.85,b1=0.5,b2=0.9,adaptive=1,reuse=1,online=0", true, NamesFile::may},
     {"auto", "whatever promises the most tokens per second, round by round, and nothing where nothing pays; auto:NAME,NAME,... of these",
      "", true},
     {"sequential", "LOSSY: the model leaves early where it, or a guess from the text's n-grams, is sure enough; sequential:LAYER/LAYER/...",
@@ -50,7 +50,8 @@ constexpr std::array<DrafterInfo, 15> table = {{
      true},
     {"suffix", "how the text, or --draft-corpus, went on behind its longest match, as a tree by frequency (SuffixDecoding, REST); no pass",
      "k=16,min=1,alpha=1,p=0.1,samples=64", true},
-    {"copy", "a document that the text is to be much like (aggressive decoding); copy:FILE; no pass", "k=15,max=8,min=1", true},
+    {"copy", "a document that the text is to be much like (aggressive decoding); copy:FILE; no pass", "k=15,max=8,min=1", true,
+     NamesFile::must},
     {"jacobi", "what the last pass said behind its wrong drafts (Jacobi decoding); no pass of its own", "k=4", true},
     {"lookahead", "n-grams that Jacobi iterations in the same pass come to (lookahead decoding); no pass of its own",
      "w=4,n=3,g=3,prompt=1", true},
@@ -59,7 +60,7 @@ constexpr std::array<DrafterInfo, 15> table = {{
     {"recycle", "what the model found likely behind the same tokens the last time, as a tree (Token Recycling); no pass of its own",
      "k=8,n=31", true},
     {"model", "a second, smaller model of the same vocabulary (two-model speculation); model:FILE.gguf",
-     "k=12,gamma=0.6,eps=0.01,alpha=0.85,b1=0.5,b2=0.9,adaptive=1", true},
+     "k=12,gamma=0.6,eps=0.01,alpha=0.85,b1=0.5,b2=0.9,adaptive=1", true, NamesFile::must},
     {"window", "the whole model with the text's first SINK and last RECENT positions alone, for long texts; window:SINK,RECENT (4,252)",
      "k=12,gamma=0.6,eps=0.01,alpha=0.85,b1=0.5,b2=0.9,adaptive=1", true},
 }};

@@ -11,11 +11,15 @@
 
 namespace skipstone::spec {
 
+/// Whether a drafter's specification names a file.
+enum class NamesFile { no, may, must };
+
 struct DrafterInfo {
   std::string_view name;     ///< "none", "asd"
   std::string_view summary;  ///< one line
   std::string_view options;  ///< "c=0.985,n=3,m=2,..." with the defaults
   bool lossless;
+  NamesFile file = NamesFile::no;
 };
 
 std::span<const DrafterInfo> drafters();

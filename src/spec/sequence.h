@@ -22,6 +22,8 @@ struct Prefilled {
   Choice first;                         ///< the full model's choice after the last prompt token
   std::vector<float> attention_cosine;  ///< one per layer: mean over positions of cos(residual before, after) the attention sublayer; empty
                                         ///< unless asked for
+  std::uint32_t found = 0;              ///< leading tokens whose keys and values were there: no pass has read them
+  bool interrupted = false;             ///< a part of the tokens alone is committed, and there is no choice
 };
 
 /// Drafts by a part of the model's own layers.
@@ -83,6 +85,9 @@ class Sequence {
   virtual SequenceLimits limits() const = 0;
   virtual std::uint32_t committed() const = 0;
   virtual SequenceTimes times() const { return {std::chrono::steady_clock::now(), 0}; }
+
+  /// Rows that the last pass had beside this sequence's, of others that share the device.
+  virtual std::uint32_t rows_of_others() const { return 0; }
 
   /// Runs the full model over `tokens` from position committed() on, and commits them. At least one token; they must fit.
   virtual Prefilled prefill(std::span<const Token> tokens, bool attention_cosine) = 0;

@@ -1,0 +1,83 @@
+#include "serve/answer.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <random>
+
+#include "serve/answer_forms.h"
+#include "serve/json_text.h"
+
+namespace cli::serve {
+
+using skipstone::Json;
+
+namespace {
+
+double per_second(std::uint64_t count, double seconds) { return seconds > 0 ? static_cast<double>(count) / seconds : 0.0; }
+
+const char* prefix_of(Form form) { return form == Form::chat ? "chatcmpl-" : form == Form::completion ? "cmpl-" : "resp_"; }
+
+}  // namespace
+
+std::string random_id() {
+  thread_local std::random_device device;
+  return fmt::format("{:08x}{:08x}{:08x}", device(), device(), device());
+}
+
+std::string valid_text(const std::string& text) { return Json::parse(json_text(Json(text))).get<std::string>(); }
+
+Json timings_json(const Usage& usage) {
+  const std::uint64_t read = usage.prompt_tokens - usage.found_tokens;
+  return {{"prompt_n", read},
+          {"cache_n", usage.found_tokens},
+          {"prompt_ms", usage.prompt_seconds * 1e3},
+          {"prompt_per_second", per_second(read, usage.prompt_seconds)},
+          {"predicted_n", usage.completion_tokens},
+          {"predicted_ms", usage.generation_seconds * 1e3},
+          {"predicted_per_second", per_second(usage.completion_tokens, usage.generation_seconds)},
+          {"draft_n", usage.drafted},
+          {"draft_n_accepted", usage.accepted},
+          {"rounds", usage.rounds},
+          {"tokens_per_round", per_second(usage.accepted + usage.rounds, static_cast<double>(usage.rounds))},
+          {"seed", usage.seed}};
+}
+
+Answer::Answer(const GenerationRequest& request, std::string model, std::shared_ptr<Exchange> exchange)
+    : request_(request),
+      model_(std::move(model)),
+      id_(prefix_of(request.form) + random_id()),
+      created_(std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count()),
+      exchange_(std::move(exchange)) {}
+
+void Answer::send_event(const Json& data, const std::string& event) {
+  if (!std::exchange(begun_, true)) exchange_->begin("text/event-stream");
+  exchange_->send((event.empty() ? std::string() : "event: " + event + "\n") + "data: " + json_text(data) + "\n\n");
+}
+
+void Answer::end_stream(bool done_mark) {
+  if (done_mark) exchange_->send("data: [DONE]\n\n");
+  exchange_->end();
+}
+
+void Answer::respond(const Json& document) { exchange_->respond(200, "application/json", json_text(document)); }
+
+void Answer::fail(const ApiError& error) {
+  if (!begun_) return exchange_->respond(error.status(), "application/json", error.body(), error.status() == 503 ? Headers{{"Retry-After", "1"}} : Headers{});
+  send_event(error.json(), request_.form == Form::responses ? "error" : "");
+  end_stream(request_.form != Form::responses);
+}
+
+std::unique_ptr<Answer> make_answer(const GenerationRequest& request, const std::string& model, const std::shared_ptr<Exchange>& exchange) {
+  switch (request.form) {
+    case Form::chat:
+      return std::make_unique<ChatAnswer>(request, model, exchange);
+    case Form::completion:
+      return std::make_unique<CompletionAnswer>(request, model, exchange);
+    case Form::responses:
+      break;
+  }
+  return std::make_unique<ResponsesAnswer>(request, model, exchange);
+}
+
+}  // namespace cli::serve

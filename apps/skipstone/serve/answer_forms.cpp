@@ -1,0 +1,334 @@
+#include "serve/answer_forms.h"
+
+#include <utility>
+
+#include "json/json.h"
+
+namespace cli::serve {
+
+using skipstone::Json;
+
+namespace {
+
+Json bytes_of(const std::string& token) {
+  Json bytes = Json::array();
+  for (const char byte : token) bytes.push_back(static_cast<unsigned char>(byte));
+  return bytes;
+}
+
+Json chat_logprobs(const std::vector<TokenLogprobs>& tokens) {
+  Json content = Json::array();
+  for (const TokenLogprobs& token : tokens) {
+    Json top = Json::array();
+    for (const TokenLogprobs& one : token.top)
+      top.push_back({{"token", valid_text(one.token)}, {"logprob", one.logprob}, {"bytes", bytes_of(one.token)}});
+    content.push_back(
+        {{"token", valid_text(token.token)}, {"logprob", token.logprob}, {"bytes", bytes_of(token.token)}, {"top_logprobs", std::move(top)}});
+  }
+  return {{"content", std::move(content)}, {"refusal", nullptr}};
+}
+
+Json usage_json(const Usage& usage) {
+  return {{"prompt_tokens", usage.prompt_tokens},
+          {"completion_tokens", usage.completion_tokens},
+          {"total_tokens", usage.prompt_tokens + usage.completion_tokens},
+          {"prompt_tokens_details", {{"cached_tokens", usage.found_tokens}}},
+          {"completion_tokens_details", {{"reasoning_tokens", usage.reasoning_tokens}}}};
+}
+
+Json name_or_null(const std::string& name) { return name.empty() ? Json() : Json(name); }
+
+}  // namespace
+
+// ---- chat completions ----
+
+ChatAnswer::Choice& ChatAnswer::choice_at(std::uint32_t choice) {
+  if (choices_.size() <= choice) choices_.resize(choice + 1);
+  return choices_[choice];
+}
+
+Json ChatAnswer::chunk(std::uint32_t choice, Json delta, const std::vector<TokenLogprobs>& logprobs, const std::string& reason) const {
+  Json one = {{"index", choice}, {"delta", std::move(delta)}, {"logprobs", nullptr}, {"finish_reason", name_or_null(reason)}};
+  if (!logprobs.empty()) one["logprobs"] = chat_logprobs(logprobs);
+  return {{"id", id_},
+          {"object", "chat.completion.chunk"},
+          {"created", created_},
+          {"model", model_},
+          {"choices", Json::array({std::move(one)})},
+          {"skipstone", {{"drafter", name_or_null(choices_[choice].drafter)}}}};
+}
+
+void ChatAnswer::add(std::uint32_t index, const Piece& piece, const std::vector<TokenLogprobs>& logprobs) {
+  Choice& choice = choice_at(index);
+  choice.drafter = piece.drafter;
+  if (stream() && !std::exchange(choice.begun, true)) send_event(chunk(index, {{"role", "assistant"}, {"content", ""}}, {}, ""));
+  choice.logprobs.insert(choice.logprobs.end(), logprobs.begin(), logprobs.end());
+  Json delta;
+  switch (piece.kind) {
+    case Piece::Kind::text:
+      choice.text += piece.text;
+      delta = {{"content", piece.text}};
+      break;
+    case Piece::Kind::reasoning:
+      choice.reasoning += piece.text;
+      delta = {{"reasoning_content", piece.text}};
+      break;
+    case Piece::Kind::call_begin:
+      choice.calls.push_back({piece.id, piece.text, ""});
+      delta = {{"tool_calls",
+                Json::array({{{"index", choice.calls.size() - 1},
+                              {"id", piece.id},
+                              {"type", "function"},
+                              {"function", {{"name", piece.text}, {"arguments", ""}}}}})}};
+      break;
+    case Piece::Kind::call_arguments:
+      choice.calls.back().arguments += piece.text;
+      delta = {{"tool_calls", Json::array({{{"index", choice.calls.size() - 1}, {"function", {{"arguments", piece.text}}}}})}};
+      break;
+    case Piece::Kind::call_end:
+      return;
+  }
+  if (stream()) send_event(chunk(index, std::move(delta), logprobs, ""));
+}
+
+void ChatAnswer::end_choice(std::uint32_t index, const std::string& reason, const std::vector<TokenLogprobs>& logprobs) {
+  Choice& choice = choice_at(index);
+  choice.reason = reason;
+  choice.drafter.clear();
+  choice.logprobs.insert(choice.logprobs.end(), logprobs.begin(), logprobs.end());
+  if (!stream()) return;
+  if (!std::exchange(choice.begun, true)) send_event(chunk(index, {{"role", "assistant"}, {"content", ""}}, {}, ""));
+  send_event(chunk(index, Json::object(), logprobs, reason));
+}
+
+Json ChatAnswer::choice_json(std::uint32_t index) const {
+  const Choice& choice = choices_[index];
+  Json message = {{"role", "assistant"}, {"content", choice.text}, {"refusal", nullptr}};
+  if (!choice.reasoning.empty()) message["reasoning_content"] = choice.reasoning;
+  if (!choice.calls.empty()) {
+    if (choice.text.empty()) message["content"] = nullptr;
+    for (const Call& call : choice.calls)
+      message["tool_calls"].push_back({{"id", call.id}, {"type", "function"}, {"function", {{"name", call.name}, {"arguments", call.arguments}}}});
+  }
+  Json result = {{"index", index}, {"message", std::move(message)}, {"logprobs", nullptr}, {"finish_reason", choice.reason}};
+  if (request_.logprobs) result["logprobs"] = chat_logprobs(choice.logprobs);
+  return result;
+}
+
+void ChatAnswer::finish(const Usage& usage) {
+  if (stream()) {
+    // Without usage asked for, clients expect no event but those with a choice: the timings come with an empty one.
+    Json last = chunk(0, Json::object(), {}, "");
+    last["choices"] = Json::array();
+    last["timings"] = timings_json(usage);
+    if (request_.include_usage) last["usage"] = usage_json(usage);
+    send_event(last);
+    return end_stream(true);
+  }
+  Json choices = Json::array();
+  for (std::uint32_t i = 0; i < choices_.size(); ++i) choices.push_back(choice_json(i));
+  respond({{"id", id_},
+           {"object", "chat.completion"},
+           {"created", created_},
+           {"model", model_},
+           {"choices", std::move(choices)},
+           {"usage", usage_json(usage)},
+           {"timings", timings_json(usage)}});
+}
+
+// ---- completions ----
+
+namespace {
+
+Json completion_logprobs(const std::vector<TokenLogprobs>& tokens, std::size_t offset) {
+  Json names = Json::array(), numbers = Json::array(), tops = Json::array(), offsets = Json::array();
+  for (const TokenLogprobs& token : tokens) {
+    names.push_back(valid_text(token.token));
+    numbers.push_back(token.logprob);
+    Json top = Json::object();
+    for (const TokenLogprobs& one : token.top) top[valid_text(one.token)] = one.logprob;
+    tops.push_back(std::move(top));
+    offsets.push_back(offset);
+    offset += token.token.size();
+  }
+  return {{"tokens", std::move(names)}, {"token_logprobs", std::move(numbers)}, {"top_logprobs", std::move(tops)}, {"text_offset", std::move(offsets)}};
+}
+
+}  // namespace
+
+Json CompletionAnswer::document(Json choices) const {
+  return {{"id", id_}, {"object", "text_completion"}, {"created", created_}, {"model", model_}, {"choices", std::move(choices)}};
+}
+
+void CompletionAnswer::add(std::uint32_t index, const Piece& piece, const std::vector<TokenLogprobs>& logprobs) {
+  if (choices_.size() <= index) choices_.resize(index + 1);
+  Choice& choice = choices_[index];
+  const std::size_t offset = choice.text.size();
+  choice.text += piece.text;
+  choice.logprobs.insert(choice.logprobs.end(), logprobs.begin(), logprobs.end());
+  if (!stream()) return;
+  Json one = {{"index", index}, {"text", piece.text}, {"logprobs", nullptr}, {"finish_reason", nullptr}};
+  if (request_.logprobs) one["logprobs"] = completion_logprobs(logprobs, offset);
+  Json event = document(Json::array({std::move(one)}));
+  event["skipstone"] = {{"drafter", name_or_null(piece.drafter)}};
+  send_event(event);
+}
+
+void CompletionAnswer::end_choice(std::uint32_t index, const std::string& reason, const std::vector<TokenLogprobs>& logprobs) {
+  if (choices_.size() <= index) choices_.resize(index + 1);
+  Choice& choice = choices_[index];
+  choice.reason = reason;
+  choice.logprobs.insert(choice.logprobs.end(), logprobs.begin(), logprobs.end());
+  if (!stream()) return;
+  Json one = {{"index", index}, {"text", ""}, {"logprobs", nullptr}, {"finish_reason", reason}};
+  if (!logprobs.empty()) one["logprobs"] = completion_logprobs(logprobs, choice.text.size());
+  send_event(document(Json::array({std::move(one)})));
+}
+
+void CompletionAnswer::finish(const Usage& usage) {
+  if (stream()) {
+    Json last = document(Json::array());
+    last["timings"] = timings_json(usage);
+    if (request_.include_usage) last["usage"] = usage_json(usage);
+    send_event(last);
+    return end_stream(true);
+  }
+  Json choices = Json::array();
+  for (std::uint32_t i = 0; i < choices_.size(); ++i) {
+    choices.push_back({{"index", i}, {"text", choices_[i].text}, {"logprobs", nullptr}, {"finish_reason", choices_[i].reason}});
+    if (request_.logprobs) choices.back()["logprobs"] = completion_logprobs(choices_[i].logprobs, 0);
+  }
+  Json whole = document(std::move(choices));
+  whole["usage"] = usage_json(usage);
+  whole["timings"] = timings_json(usage);
+  respond(whole);
+}
+
+// ---- responses ----
+
+void ResponsesAnswer::event(const std::string& name, Json data) {
+  if (!stream()) return;
+  data["type"] = name;
+  data["sequence_number"] = events_++;
+  send_event(data, name);
+}
+
+Json ResponsesAnswer::item_json(const Item& item) const {
+  const char* status = item.done ? "completed" : "in_progress";
+  if (item.type == "function_call") {
+    return {{"type", item.type}, {"id", item.id}, {"call_id", item.call_id}, {"name", item.name}, {"arguments", item.text}, {"status", status}};
+  }
+  if (item.type == "reasoning") {
+    return {{"type", item.type},
+            {"id", item.id},
+            {"summary", Json::array()},
+            {"content", Json::array({{{"type", "reasoning_text"}, {"text", item.text}}})},
+            {"status", status}};
+  }
+  Json content = Json::array();
+  if (item.done || !item.text.empty()) content.push_back({{"type", "output_text"}, {"text", item.text}, {"annotations", Json::array()}, {"logprobs", Json::array()}});
+  return {{"type", item.type}, {"id", item.id}, {"status", status}, {"role", "assistant"}, {"content", std::move(content)}};
+}
+
+Json ResponsesAnswer::document(const std::string& status, const Usage* usage) const {
+  Json output = Json::array();
+  for (const Item& item : items_) output.push_back(item_json(item));
+  Json whole = {{"id", id_},
+                {"object", "response"},
+                {"created_at", created_},
+                {"status", status},
+                {"error", nullptr},
+                {"incomplete_details", status == "incomplete" ? Json({{"reason", "max_output_tokens"}}) : Json()},
+                {"model", model_},
+                {"output", std::move(output)},
+                {"parallel_tool_calls", true},
+                {"previous_response_id", nullptr},
+                {"store", false},
+                {"text", {{"format", {{"type", "text"}}}}},
+                {"usage", nullptr}};
+  whole.update(Json::parse(request_.echo_fields));
+  if (usage != nullptr) {
+    whole["usage"] = {{"input_tokens", usage->prompt_tokens},
+                      {"input_tokens_details", {{"cached_tokens", usage->found_tokens}}},
+                      {"output_tokens", usage->completion_tokens},
+                      {"output_tokens_details", {{"reasoning_tokens", usage->reasoning_tokens}}},
+                      {"total_tokens", usage->prompt_tokens + usage->completion_tokens}};
+    whole["timings"] = timings_json(*usage);
+  }
+  return whole;
+}
+
+void ResponsesAnswer::begin() {
+  if (std::exchange(begun_, true)) return;
+  event("response.created", {{"response", document("in_progress", nullptr)}});
+  event("response.in_progress", {{"response", document("in_progress", nullptr)}});
+}
+
+void ResponsesAnswer::close_item() {
+  if (items_.empty() || items_.back().done) return;
+  Item& item = items_.back();
+  item.done = true;
+  const std::size_t index = items_.size() - 1;
+  const Json place = {{"item_id", item.id}, {"output_index", index}};
+  const auto with = [&](Json more) {
+    more.update(place);
+    return more;
+  };
+  if (item.type == "message") {
+    event("response.output_text.done", with({{"content_index", 0}, {"text", item.text}, {"logprobs", Json::array()}}));
+    event("response.content_part.done",
+          with({{"content_index", 0}, {"part", {{"type", "output_text"}, {"text", item.text}, {"annotations", Json::array()}}}}));
+  } else if (item.type == "function_call") {
+    event("response.function_call_arguments.done", with({{"arguments", item.text}, {"name", item.name}}));
+  } else {
+    event("response.reasoning_text.done", with({{"content_index", 0}, {"text", item.text}}));
+  }
+  event("response.output_item.done", {{"output_index", index}, {"item", item_json(item)}});
+}
+
+ResponsesAnswer::Item& ResponsesAnswer::item_of(const std::string& type, const Piece& piece) {
+  const bool goes_on = !items_.empty() && !items_.back().done && items_.back().type == type && piece.kind != Piece::Kind::call_begin;
+  if (goes_on) return items_.back();
+  close_item();
+  const char* prefix = type == "message" ? "msg_" : type == "function_call" ? "fc_" : "rs_";
+  items_.push_back({type, prefix + random_id(), piece.id, piece.kind == Piece::Kind::call_begin ? piece.text : "", "", false});
+  const std::size_t index = items_.size() - 1;
+  event("response.output_item.added", {{"output_index", index}, {"item", item_json(items_.back())}});
+  if (type == "message") {
+    event("response.content_part.added", {{"item_id", items_.back().id},
+                                          {"output_index", index},
+                                          {"content_index", 0},
+                                          {"part", {{"type", "output_text"}, {"text", ""}, {"annotations", Json::array()}}}});
+  }
+  return items_.back();
+}
+
+void ResponsesAnswer::add(std::uint32_t, const Piece& piece, const std::vector<TokenLogprobs>&) {
+  begin();
+  if (piece.kind == Piece::Kind::call_end) return close_item();
+  const bool call = piece.kind == Piece::Kind::call_begin || piece.kind == Piece::Kind::call_arguments;
+  const bool reasoning = piece.kind == Piece::Kind::reasoning;
+  Item& item = item_of(call ? "function_call" : reasoning ? "reasoning" : "message", piece);
+  if (piece.kind == Piece::Kind::call_begin) return;
+  item.text += piece.text;
+  const char* name = call ? "response.function_call_arguments.delta" : reasoning ? "response.reasoning_text.delta" : "response.output_text.delta";
+  Json data = {{"item_id", item.id}, {"output_index", items_.size() - 1}, {"delta", piece.text}, {"skipstone", {{"drafter", name_or_null(piece.drafter)}}}};
+  if (!call) data["content_index"] = 0;
+  if (!call && !reasoning) data["logprobs"] = Json::array();
+  event(name, std::move(data));
+}
+
+void ResponsesAnswer::end_choice(std::uint32_t, const std::string& reason, const std::vector<TokenLogprobs>&) {
+  reason_ = reason;
+  begin();
+  close_item();
+}
+
+void ResponsesAnswer::finish(const Usage& usage) {
+  const std::string status = reason_ == "length" ? "incomplete" : "completed";
+  if (!stream()) return respond(document(status, &usage));
+  event("response." + status, {{"response", document(status, &usage)}});
+  end_stream(false);
+}
+
+}  // namespace cli::serve

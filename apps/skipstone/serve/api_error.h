@@ -1,0 +1,37 @@
+// What goes wrong with a request, in the form in which OpenAI's API says it.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "json/json_fwd.h"
+
+namespace cli::serve {
+
+/// Ends a request.
+class ApiError : public std::runtime_error {
+ public:
+  /// `param`: the field that is wrong, "" for none; `code`: OpenAI's word for the case, "" for none.
+  ApiError(unsigned status, const std::string& sentence, std::string param = {}, std::string code = {})
+      : std::runtime_error(sentence), status_(status), param_(std::move(param)), code_(std::move(code)) {}
+  unsigned status() const noexcept { return status_; }
+  /// {"error": {"message", "type", "param", "code"}}.
+  std::string body() const;
+  skipstone::Json json() const;
+
+ private:
+  unsigned status_;
+  std::string param_, code_;
+};
+
+/// 400, about a field.
+template <typename... Args>
+[[noreturn]] void refuse(std::string_view field, fmt::format_string<Args...> sentence, Args&&... args) {
+  throw ApiError(400, fmt::format(sentence, std::forward<Args>(args)...), std::string(field));
+}
+
+}  // namespace cli::serve

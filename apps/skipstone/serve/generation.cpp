@@ -1,0 +1,220 @@
+#include "serve/generation.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "serve/json_text.h"
+
+namespace cli::serve {
+
+using skipstone::Json;
+
+namespace {
+
+constexpr std::size_t prompt_end_bytes = 256;  // of the prompt's end that a parser gets: enough for any tag
+
+/// The sentence of a refusal by the library, about a field of the request.
+template <typename Work>
+auto about(const char* field, const Work& work) {
+  try {
+    return work();
+  } catch (const skipstone::error& error) {
+    if (error.status() != SKIPSTONE_INVALID_ARGUMENT && error.status() != SKIPSTONE_UNSUPPORTED) throw;
+    throw ApiError(400, error.what(), field);
+  }
+}
+
+/// One choice of an answer.
+class Choice {
+ public:
+  Choice(const Model& model, const GenerationRequest& request, std::uint32_t index, Answer& answer, Metrics& metrics)
+      : model_(model), request_(request), index_(index), answer_(answer), metrics_(metrics) {}
+
+  void run(const std::vector<skipstone_token>& tokens, const std::string& prompt_end, std::uint64_t seed, Cancellation& cancellation,
+           Usage& usage);
+
+ private:
+  skipstone_session_params params(std::uint64_t seed) const;
+  bool take(const skipstone_chunk& chunk);
+  bool take_event(const skipstone_chat_event& event);
+  void add(Piece piece);
+  std::string reason(const skipstone_stats& stats) const;
+
+  const Model& model_;
+  const GenerationRequest& request_;
+  const std::uint32_t index_;
+  Answer& answer_;
+  Metrics& metrics_;
+  std::optional<skipstone::ChatParser> parser_;
+  std::vector<TokenLogprobs> logprobs_;  ///< since the last piece
+  std::string drafter_;
+  bool ended_ = false, called_ = false, in_reasoning_ = false;
+  std::uint64_t reasoning_tokens_ = 0;
+};
+
+skipstone_session_params Choice::params(std::uint64_t seed) const {
+  skipstone_session_params params = skipstone::session_params();
+  params.temperature = static_cast<float>(request_.temperature);
+  params.top_k = request_.top_k;
+  params.top_p = static_cast<float>(request_.top_p);
+  params.min_p = static_cast<float>(request_.min_p);
+  params.repeat_penalty = static_cast<float>(request_.repeat_penalty);
+  params.frequency_penalty = static_cast<float>(request_.frequency_penalty);
+  params.presence_penalty = static_cast<float>(request_.presence_penalty);
+  params.seed = seed;
+  params.draft = request_.draft.c_str();
+  params.logprobs = request_.logprobs ? 1 : 0;
+  params.top_logprobs = request_.top_logprobs;
+  return params;
+}
+
+void Choice::add(Piece piece) {
+  piece.drafter = drafter_;
+  answer_.add(index_, piece, std::exchange(logprobs_, {}));
+}
+
+bool Choice::take_event(const skipstone_chat_event& event) {
+  const std::string text(event.text, event.bytes);
+  switch (event.kind) {
+    case SKIPSTONE_CHAT_TEXT:
+      in_reasoning_ = false;
+      add({Piece::Kind::text, text, "", ""});
+      break;
+    case SKIPSTONE_CHAT_REASONING:
+      in_reasoning_ = true;
+      add({Piece::Kind::reasoning, text, "", ""});
+      break;
+    case SKIPSTONE_CHAT_TOOL_CALL_BEGIN:
+      in_reasoning_ = false;
+      called_ = true;
+      add({Piece::Kind::call_begin, event.name, event.id, ""});
+      break;
+    case SKIPSTONE_CHAT_TOOL_CALL_ARGUMENTS:
+      add({Piece::Kind::call_arguments, text, "", ""});
+      break;
+    case SKIPSTONE_CHAT_TOOL_CALL_END:
+      add({Piece::Kind::call_end, "", "", ""});
+      break;
+    default:
+      break;
+  }
+  return true;
+}
+
+bool Choice::take(const skipstone_chunk& chunk) {
+  drafter_ = chunk.drafter == nullptr ? "" : chunk.drafter;
+  const bool end = parser_ && chunk.token >= 0 && chunk.bytes == 0 && std::ranges::find(model_.end_tokens, chunk.token) != model_.end_tokens.end();
+  if (chunk.token >= 0) {
+    metrics_.token();
+    if (in_reasoning_) ++reasoning_tokens_;
+    if (request_.logprobs && !end) {
+      TokenLogprobs& own = logprobs_.emplace_back(TokenLogprobs{model_.engine.piece(chunk.token), chunk.logprob, {}});
+      for (std::size_t i = 0; i < chunk.top_count; ++i) own.top.push_back({model_.engine.piece(chunk.top[i].token), chunk.top[i].logprob, {}});
+    }
+  }
+  const std::string_view text(chunk.text, chunk.bytes);
+  if (!parser_) {
+    if (!text.empty()) add({Piece::Kind::text, std::string(text), "", ""});
+    return true;
+  }
+  const skipstone::OnChatEvent on_event = [this](const skipstone_chat_event& event) { return take_event(event); };
+  if (!text.empty()) {
+    parser_->push(text, on_event);
+  } else if (chunk.token >= 0 && model_.engine.piece(chunk.token).empty()) {
+    parser_->push(chunk.token, on_event);  // a mark of the format that has no text
+  }
+  ended_ = end;
+  return !end;
+}
+
+std::string Choice::reason(const skipstone_stats& stats) const {
+  if (called_) return "tool_calls";
+  const bool stopped = ended_ || stats.stop_reason == SKIPSTONE_STOP_END_TOKEN || stats.stop_reason == SKIPSTONE_STOP_STRING;
+  return stopped ? "stop" : "length";
+}
+
+void Choice::run(const std::vector<skipstone_token>& tokens, const std::string& prompt_end, std::uint64_t seed, Cancellation& cancellation,
+                 Usage& usage) {
+  skipstone::Session session = about("draft", [&] { return skipstone::Session(model_.engine, params(seed)); });
+  std::vector<std::string> stop = request_.stop;
+  if (request_.form != Form::completion) {
+    Json options = {{"prompt", prompt_end}, {"tool_calls", request_.parse_tool_calls}, {"stream_arguments", true}, {"id_seed", seed}};
+    if (!request_.tools.empty()) options["tools"] = Json::parse(request_.tools);
+    parser_.emplace(model_.chat, json_text(options));
+    stop.insert(stop.end(), model_.stop_strings.begin(), model_.stop_strings.end());
+  }
+  session.set_stop(stop);
+  const Cancellation::Scope scope(cancellation, session);
+  const auto room = static_cast<std::uint32_t>(model_.context - tokens.size());
+  const skipstone_stats stats = session.generate(tokens, std::min(request_.max_tokens.value_or(room), room), [&](const skipstone_chunk& chunk) {
+    return take(chunk) && !cancellation.cancelled();
+  });
+  if (parser_) parser_->finish([this](const skipstone_chat_event& event) { return take_event(event); });
+  answer_.end_choice(index_, reason(stats), std::exchange(logprobs_, {}));
+  const Json report = Json::parse(session.report());
+  usage.found_tokens += report.at("found_tokens").get<std::uint64_t>();
+  usage.completion_tokens += stats.generated_tokens;
+  usage.reasoning_tokens += reasoning_tokens_;
+  usage.rounds += stats.rounds;
+  usage.drafted += stats.drafted;
+  usage.accepted += stats.accepted;
+  usage.prompt_seconds += stats.prompt_seconds;
+  usage.generation_seconds += stats.generation_seconds;
+  metrics_.generated(stats.prompt_tokens, stats.generated_tokens, report);
+}
+
+std::vector<skipstone_token> tokens_of(const Model& model, const GenerationRequest& request, std::string& prompt_end) {
+  if (request.form == Form::completion) {
+    if (request.prompt_tokens.empty()) return about("prompt", [&] { return model.engine.tokenize(request.prompt); });
+    const std::uint32_t vocabulary = model.engine.info().vocabulary;
+    for (const skipstone_token token : request.prompt_tokens) {
+      if (static_cast<std::uint32_t>(token) >= vocabulary) refuse("prompt", "token {} is outside the vocabulary of {}", token, vocabulary);
+    }
+    return request.prompt_tokens;
+  }
+  const char* field = request.form == Form::chat ? "messages" : "input";
+  return about(field, [&] {
+    const Json shown = Json::parse(model.chat.show(request.messages, request.tools, request.template_options));
+    const std::string text = shown.at("text").get<std::string>();
+    std::size_t from = text.size() - std::min(text.size(), prompt_end_bytes);
+    while (from < text.size() && (static_cast<unsigned char>(text[from]) & 0xc0) == 0x80) ++from;
+    prompt_end = text.substr(from);
+    return shown.at("tokens").get<std::vector<skipstone_token>>();
+  });
+}
+
+}  // namespace
+
+Model::Model(skipstone::Engine loaded, const std::string& chat_template, const std::string& alias)
+    : engine(std::move(loaded)), chat(engine, chat_template), end_tokens(chat.end_tokens()), stop_strings(chat.stop_strings()) {
+  const skipstone_engine_info info = engine.info();
+  name = alias.empty() ? info.model_name : alias;
+  known_as = {name, info.model_name};
+  context = info.context;
+}
+
+Usage generate(const Model& model, const GenerationRequest& request, std::uint64_t seed, Cancellation& cancellation, Answer& answer,
+               Metrics& metrics) {
+  std::string prompt_end;
+  const std::vector<skipstone_token> tokens = tokens_of(model, request, prompt_end);
+  const char* field = request.form == Form::chat ? "messages" : request.form == Form::completion ? "prompt" : "input";
+  if (tokens.empty()) throw ApiError(400, "the prompt is empty; give at least one character of text", field);
+  if (tokens.size() >= model.context) {
+    throw ApiError(400, fmt::format("the prompt has {} tokens, but the context of this server is {} tokens, answer and all", tokens.size(), model.context),
+                   field, "context_length_exceeded");
+  }
+  Usage usage;
+  usage.prompt_tokens = tokens.size();
+  usage.seed = seed;
+  for (std::uint32_t i = 0; i < request.n; ++i) {
+    Choice choice(model, request, i, answer, metrics);
+    if (request.echo) answer.add(i, {Piece::Kind::text, request.prompt.empty() ? model.engine.detokenize(tokens) : request.prompt, "", ""}, {});
+    choice.run(tokens, prompt_end, seed + i, cancellation, usage);
+    if (cancellation.cancelled()) break;
+  }
+  usage.found_tokens = std::min(usage.found_tokens, usage.prompt_tokens);
+  return usage;
+}
+
+}  // namespace cli::serve

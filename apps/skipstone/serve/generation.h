@@ -1,0 +1,35 @@
+// One request's work: its prompt to tokens, its choices to pieces of an answer.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "serve/answer.h"
+#include "serve/cancellation.h"
+#include "serve/generation_request.h"
+#include "serve/metrics.h"
+#include "skipstone/chat.hpp"
+#include "skipstone/skipstone.hpp"
+
+namespace cli::serve {
+
+/// What all requests share. Immutable.
+struct Model {
+  explicit Model(skipstone::Engine loaded, const std::string& chat_template, const std::string& alias);
+
+  skipstone::Engine engine;
+  skipstone::Chat chat;
+  std::string name;                 ///< as answers give it
+  std::vector<std::string> known_as;  ///< names that a request may give
+  std::vector<skipstone_token> end_tokens;
+  std::vector<std::string> stop_strings;
+  std::uint32_t context = 0;
+};
+
+/// Runs `request`. Throws ApiError where the request cannot be answered, skipstone::error where the engine fails. `on_token` is called for
+/// every token.
+Usage generate(const Model& model, const GenerationRequest& request, std::uint64_t seed, Cancellation& cancellation, Answer& answer,
+               Metrics& metrics);
+
+}  // namespace cli::serve

@@ -1,0 +1,341 @@
+#include "serve/generation_request.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <string_view>
+
+#include "base/status.h"
+#include "json/parse_json.h"
+#include "serve/api_error.h"
+#include "serve/json_text.h"
+#include "skipstone/skipstone.hpp"
+
+namespace cli::serve {
+
+using skipstone::SortedJson;
+
+namespace {
+
+constexpr std::size_t most_stops = 64, most_stop_bytes = 4096;  // skipstone_session_set_stop()
+constexpr double most_choices = 16, most_top_logprobs = 20;
+
+const char* name_of(const SortedJson& value) {
+  switch (value.type()) {
+    case SortedJson::value_t::null:
+      return "null";
+    case SortedJson::value_t::boolean:
+      return "true or false";
+    case SortedJson::value_t::string:
+      return "a text";
+    case SortedJson::value_t::array:
+      return "a list";
+    case SortedJson::value_t::object:
+      return "an object";
+    default:
+      return "a number";
+  }
+}
+
+double number_in(std::string_view field, const SortedJson& value, double least, double most) {
+  if (!value.is_number()) refuse(field, "'{}' has to be a number, not {}", field, name_of(value));
+  const double number = value.get<double>();
+  if (!(number >= least && number <= most)) refuse(field, "'{}' is {}, but has to be from {} to {}", field, number, least, most);
+  return number;
+}
+
+double whole_in(std::string_view field, const SortedJson& value, double least, double most) {
+  if (value.is_number() && !value.is_number_integer() && std::floor(value.get<double>()) != value.get<double>())
+    refuse(field, "'{}' has to be a whole number", field);
+  return number_in(field, value, least, most);
+}
+
+bool flag(std::string_view field, const SortedJson& value) {
+  if (!value.is_boolean()) refuse(field, "'{}' has to be true or false, not {}", field, name_of(value));
+  return value.get<bool>();
+}
+
+std::string text(std::string_view field, const SortedJson& value) {
+  if (!value.is_string()) refuse(field, "'{}' has to be a text, not {}", field, name_of(value));
+  return value.get<std::string>();
+}
+
+std::vector<std::string> stops(const SortedJson& value) {
+  std::vector<std::string> all;
+  if (value.is_string()) {
+    all.push_back(value.get<std::string>());
+  } else if (value.is_array()) {
+    for (const SortedJson& stop : value) all.push_back(text("stop", stop));
+  } else {
+    refuse("stop", "'stop' has to be a text or a list of texts, not {}", name_of(value));
+  }
+  std::erase(all, "");
+  if (all.size() > most_stops) refuse("stop", "'stop' has {} texts; {} are possible", all.size(), most_stops);
+  for (const std::string& stop : all) {
+    if (stop.size() > most_stop_bytes) refuse("stop", "a text of 'stop' has {} bytes; {} are possible", stop.size(), most_stop_bytes);
+  }
+  return all;
+}
+
+/// What a client may name: a lossless drafter, and no file of the server's.
+void check_draft(std::string_view field, const std::string& draft) {
+  if (skipstone_draft_is_lossless(draft.c_str()) == 0)
+    refuse(field, "'draft' has to name a lossless drafter, as GET /props lists them; none leaves a text as it is");
+  for (const skipstone_drafter_info& drafter : skipstone::drafters()) {
+    if (drafter.file == SKIPSTONE_NAMES_NO_FILE) continue;
+    const std::string name = drafter.name;
+    for (std::size_t at = draft.find(name); at != std::string::npos; at = draft.find(name, at + 1)) {
+      const std::string_view separators = "+,:", rest = std::string_view(draft).substr(at + name.size());
+      const bool whole = at == 0 || separators.find(draft[at - 1]) != std::string_view::npos;
+      const bool needed = drafter.file == SKIPSTONE_MUST_NAME_FILE && (rest.empty() || separators.find(rest[0]) != std::string_view::npos);
+      if (whole && (needed || rest.starts_with(':'))) refuse(field, "'{}' as a part of 'draft' names a file, which a request may not", name);
+    }
+  }
+}
+
+constexpr double any_number = std::numeric_limits<std::uint32_t>::max();
+
+/// The fields that are one value: name, which forms have it, and what it sets. null is as if it was not there.
+struct Field {
+  const char* name;
+  unsigned forms;
+  void (*set)(GenerationRequest&, std::string_view name, const SortedJson&);
+};
+
+constexpr unsigned bit(Form form) { return 1u << static_cast<unsigned>(form); }
+constexpr unsigned chat = bit(Form::chat), completion = bit(Form::completion), responses = bit(Form::responses), classic = chat | completion,
+                   all = classic | responses;
+
+using Request = GenerationRequest;
+using Name = std::string_view;
+
+constexpr Field fields[] = {
+    {"model", all, [](Request& r, Name n, const SortedJson& v) { r.model = text(n, v); }},
+    {"stream", all, [](Request& r, Name n, const SortedJson& v) { r.stream = flag(n, v); }},
+    {"stop", classic, [](Request& r, Name, const SortedJson& v) { r.stop = stops(v); }},
+    {"seed", all,
+     [](Request& r, Name n, const SortedJson& v) {
+       if (!v.is_number_integer()) refuse(n, "'seed' has to be a whole number, not {}", name_of(v));
+       r.seed = v.is_number_unsigned() ? v.get<std::uint64_t>() : static_cast<std::uint64_t>(v.get<std::int64_t>());
+     }},
+    {"n", classic, [](Request& r, Name n, const SortedJson& v) { r.n = static_cast<std::uint32_t>(whole_in(n, v, 1, most_choices)); }},
+    {"max_tokens", classic, [](Request& r, Name n, const SortedJson& v) { r.max_tokens = static_cast<std::uint32_t>(whole_in(n, v, 0, any_number)); }},
+    {"max_completion_tokens", chat,
+     [](Request& r, Name n, const SortedJson& v) { r.max_tokens = static_cast<std::uint32_t>(whole_in(n, v, 0, any_number)); }},
+    {"max_output_tokens", responses,
+     [](Request& r, Name n, const SortedJson& v) { r.max_tokens = static_cast<std::uint32_t>(whole_in(n, v, 1, any_number)); }},
+    {"temperature", all, [](Request& r, Name n, const SortedJson& v) { r.temperature = number_in(n, v, 0, 100); }},
+    {"top_p", all, [](Request& r, Name n, const SortedJson& v) { r.top_p = number_in(n, v, 0, 1); }},
+    {"min_p", all, [](Request& r, Name n, const SortedJson& v) { r.min_p = number_in(n, v, 0, 1); }},
+    {"top_k", all,
+     [](Request& r, Name n, const SortedJson& v) { r.top_k = static_cast<std::uint32_t>(std::max(0.0, whole_in(n, v, -1, any_number))); }},
+    {"frequency_penalty", all, [](Request& r, Name n, const SortedJson& v) { r.frequency_penalty = number_in(n, v, -2, 2); }},
+    {"presence_penalty", all, [](Request& r, Name n, const SortedJson& v) { r.presence_penalty = number_in(n, v, -2, 2); }},
+    {"repeat_penalty", all, [](Request& r, Name n, const SortedJson& v) { r.repeat_penalty = number_in(n, v, 0.01, 100); }},
+    {"logprobs", chat, [](Request& r, Name n, const SortedJson& v) { r.logprobs = flag(n, v); }},
+    {"logprobs", completion,
+     [](Request& r, Name n, const SortedJson& v) {
+       r.top_logprobs = static_cast<std::uint32_t>(whole_in(n, v, 0, most_top_logprobs));
+       r.logprobs = true;
+     }},
+    {"top_logprobs", chat,
+     [](Request& r, Name n, const SortedJson& v) { r.top_logprobs = static_cast<std::uint32_t>(whole_in(n, v, 0, most_top_logprobs)); }},
+    {"echo", completion, [](Request& r, Name n, const SortedJson& v) { r.echo = flag(n, v); }},
+    {"draft", all,
+     [](Request& r, Name n, const SortedJson& v) {
+       if (const std::string draft = text(n, v); draft != r.draft) {  // what the server was started with may be anything
+         check_draft(n, draft);
+         r.draft = draft;
+       }
+     }},
+    {"stream_options", classic,
+     [](Request& r, Name n, const SortedJson& v) {
+       if (!v.is_object()) refuse(n, "'stream_options' has to be an object, not {}", name_of(v));
+       if (v.contains("include_usage") && !v["include_usage"].is_null()) r.include_usage = flag("stream_options.include_usage", v["include_usage"]);
+     }},
+    {"response_format", chat,
+     [](Request&, Name n, const SortedJson& v) {
+       if (!v.is_object() || !v.contains("type") || !v["type"].is_string()) refuse(n, "'response_format' has to be an object with a type");
+       if (v["type"] != "text") refuse(n, "'response_format' of this type is not built: answers are free text");
+     }},
+    {"text", responses,
+     [](Request&, Name n, const SortedJson& v) {
+       if (!v.is_object()) refuse(n, "'text' has to be an object, not {}", name_of(v));
+       if (v.contains("format") && v["format"].is_object() && v["format"].value("type", SortedJson("text")) != "text")
+         refuse("text.format", "'text.format' of this type is not built: answers are free text");
+     }},
+    {"suffix", completion,
+     [](Request&, Name n, const SortedJson& v) {
+       if (!v.is_string() || !v.get<std::string>().empty()) refuse(n, "'suffix' is not built: a prompt is continued at its end");
+     }},
+    {"best_of", completion,
+     [](Request&, Name n, const SortedJson& v) {
+       if (v != 1) refuse(n, "'best_of' is not built but for 1");
+     }},
+    {"previous_response_id", responses,
+     [](Request&, Name n, const SortedJson&) { refuse(n, "'previous_response_id' is not built: no answer is kept; send the conversation in 'input'"); }},
+};
+
+void read_fields(const SortedJson& body, Request& request) {
+  for (const Field& field : fields) {
+    const auto found = body.find(field.name);
+    if ((field.forms & bit(request.form)) == 0 || found == body.end() || found->is_null()) continue;
+    field.set(request, field.name, *found);
+  }
+  if (request.form == Form::chat && request.top_logprobs > 0 && !request.logprobs)
+    refuse("top_logprobs", "'top_logprobs' needs 'logprobs' to be true");
+}
+
+/// Tools in the form of chat completions, and whether the model may call them.
+void read_tools(const SortedJson& body, Request& request) {
+  const auto tools = body.find("tools");
+  SortedJson wanted = SortedJson::array();
+  if (tools != body.end() && !tools->is_null()) {
+    if (!tools->is_array()) refuse("tools", "'tools' has to be a list, not {}", name_of(*tools));
+    for (const SortedJson& tool : *tools) {
+      if (!tool.is_object() || tool.value("type", SortedJson()) != "function") refuse("tools", "a tool has to be of the type 'function'");
+      if (request.form == Form::chat) {
+        wanted.push_back(tool);
+        continue;
+      }
+      SortedJson function = tool;
+      function.erase("type");
+      function.erase("strict");
+      wanted.push_back({{"type", "function"}, {"function", std::move(function)}});
+    }
+  }
+  const auto choice = body.find("tool_choice");
+  const bool given = choice != body.end() && !choice->is_null();
+  if (given && !(choice->is_string() && (*choice == "auto" || *choice == "none"))) {
+    refuse("tool_choice", "'tool_choice' has to be \"auto\" or \"none\": that a model must call a tool is not built");
+  }
+  if (wanted.empty() || (given && *choice == "none")) return;
+  request.parse_tool_calls = true;
+  request.tools = json_text(wanted);
+}
+
+void read_template_options(const SortedJson& body, Request& request) {
+  SortedJson options = SortedJson::object();
+  if (const auto given = body.find("chat_template_kwargs"); given != body.end() && !given->is_null()) {
+    if (!given->is_object()) refuse("chat_template_kwargs", "'chat_template_kwargs' has to be an object, not {}", name_of(*given));
+    options = *given;
+  }
+  if (const auto effort = body.find("reasoning_effort"); effort != body.end() && !effort->is_null())
+    options["reasoning_effort"] = text("reasoning_effort", *effort);
+  if (!options.empty()) request.template_options = json_text(options);
+}
+
+void read_chat(const SortedJson& body, Request& request) {
+  const auto messages = body.find("messages");
+  if (messages == body.end()) refuse("messages", "'messages' is missing");
+  if (!messages->is_array() || messages->empty()) refuse("messages", "'messages' has to be a list with at least one message");
+  request.messages = json_text(*messages);
+  read_tools(body, request);
+  read_template_options(body, request);
+}
+
+void read_completion(const SortedJson& body, Request& request) {
+  const auto prompt = body.find("prompt");
+  if (prompt == body.end()) refuse("prompt", "'prompt' is missing");
+  const SortedJson* one = &*prompt;
+  if (one->is_array() && one->size() == 1 && (one->front().is_string() || one->front().is_array())) one = &one->front();
+  if (one->is_string()) {
+    request.prompt = one->get<std::string>();
+    return;
+  }
+  const bool tokens = one->is_array() && !one->empty() && std::ranges::all_of(*one, [](const SortedJson& token) {
+    return token.is_number_unsigned() && token.get<std::uint64_t>() <= std::numeric_limits<std::int32_t>::max();
+  });
+  if (!tokens) refuse("prompt", "'prompt' has to be a text, or a list of tokens; several prompts are several requests");
+  for (const SortedJson& token : *one) request.prompt_tokens.push_back(token.get<std::int32_t>());
+}
+
+/// An item of 'input' as a message of a chat.
+SortedJson message_of(const SortedJson& item) {
+  if (!item.is_object()) refuse("input", "an item of 'input' has to be an object, not {}", name_of(item));
+  const SortedJson type = item.value("type", SortedJson("message"));
+  if (type == "function_call") {
+    return {{"role", "assistant"},
+            {"content", nullptr},
+            {"tool_calls",
+             SortedJson::array({{{"id", item.value("call_id", SortedJson(""))},
+                           {"type", "function"},
+                           {"function", {{"name", item.value("name", SortedJson(""))}, {"arguments", item.value("arguments", SortedJson("{}"))}}}}})}};
+  }
+  if (type == "function_call_output")
+    return {{"role", "tool"}, {"tool_call_id", item.value("call_id", SortedJson(""))}, {"content", item.value("output", SortedJson(""))}};
+  if (type != "message") refuse("input", "an item of 'input' has a type that is not built");
+  SortedJson content = item.value("content", SortedJson(""));
+  if (content.is_array()) {
+    for (SortedJson& part : content) {
+      const SortedJson kind = part.is_object() ? part.value("type", SortedJson()) : SortedJson();
+      if (kind != "input_text" && kind != "output_text" && kind != "text") refuse("input", "a part of 'input' is no text; others are not built");
+      part = {{"type", "text"}, {"text", part.value("text", SortedJson(""))}};
+    }
+  }
+  return {{"role", item.value("role", SortedJson("user"))}, {"content", std::move(content)}};
+}
+
+void read_responses(const SortedJson& body, Request& request) {
+  const auto input = body.find("input");
+  if (input == body.end()) refuse("input", "'input' is missing");
+  SortedJson messages = SortedJson::array();
+  if (const auto instructions = body.find("instructions"); instructions != body.end() && !instructions->is_null())
+    messages.push_back({{"role", "system"}, {"content", text("instructions", *instructions)}});
+  if (input->is_string()) {
+    messages.push_back({{"role", "user"}, {"content", *input}});
+  } else if (input->is_array() && !input->empty()) {
+    for (const SortedJson& item : *input) {
+      if (item.is_object() && item.value("type", SortedJson()) == "reasoning") continue;  // of an earlier answer: nothing reads it
+      messages.push_back(message_of(item));
+    }
+  } else {
+    refuse("input", "'input' has to be a text, or a list with at least one item");
+  }
+  request.messages = json_text(messages);
+  read_tools(body, request);
+  SortedJson repeated = SortedJson::object();
+  for (const char* name : {"instructions", "metadata", "tools", "tool_choice", "temperature", "top_p", "max_output_tokens"})
+    repeated[name] = body.value(name, SortedJson());
+  if (repeated["tools"].is_null()) repeated["tools"] = SortedJson::array();
+  if (repeated["tool_choice"].is_null()) repeated["tool_choice"] = "auto";
+  if (repeated["metadata"].is_null()) repeated["metadata"] = SortedJson::object();
+  request.echo_fields = json_text(repeated);
+}
+
+}  // namespace
+
+SortedJson read_object(const std::string& body) {
+  try {
+    return skipstone::parse_json_object(body, "the request's body");
+  } catch (const skipstone::Error& error) {
+    throw ApiError(400, error.what());
+  }
+}
+
+GenerationRequest read_request(Form form, const std::string& text_of_body, const RequestDefaults& defaults) {
+  const SortedJson body = read_object(text_of_body);
+  GenerationRequest request;
+  request.form = form;
+  request.temperature = defaults.temperature;
+  request.top_p = defaults.top_p;
+  request.min_p = defaults.min_p;
+  request.top_k = defaults.top_k;
+  request.repeat_penalty = defaults.repeat_penalty;
+  request.draft = defaults.draft;
+  read_fields(body, request);
+  switch (form) {
+    case Form::chat:
+      read_chat(body, request);
+      break;
+    case Form::completion:
+      read_completion(body, request);
+      break;
+    case Form::responses:
+      read_responses(body, request);
+  }
+  return request;
+}
+
+}  // namespace cli::serve

@@ -1,0 +1,51 @@
+// What a client asks for, read from the body of a request and checked: the three forms of OpenAI's API become one.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "json/json_fwd.h"
+
+namespace cli::serve {
+
+/// The form of the question and of its answer.
+enum class Form { chat, completion, responses };
+
+/// What a field that is not given is.
+struct RequestDefaults {
+  double temperature = 1, top_p = 1, min_p = 0, repeat_penalty = 1;
+  std::uint32_t top_k = 0;
+  std::string draft = "auto";
+};
+
+struct GenerationRequest {
+  Form form = Form::chat;
+  std::string model;  ///< "" where none is named
+  /// The conversation (chat and responses), as skipstone_chat_render() takes it.
+  std::string messages, tools, template_options;
+  /// The texts to continue (completion): tokens where they were given so.
+  std::string prompt;
+  std::vector<std::int32_t> prompt_tokens;
+  bool parse_tool_calls = false;  ///< there are tools, and tool_choice lets the model call them
+  bool stream = false, include_usage = false, echo = false;
+  std::vector<std::string> stop;
+  std::optional<std::uint64_t> seed;
+  std::uint32_t n = 1;
+  std::optional<std::uint32_t> max_tokens;
+  double temperature = 1, top_p = 1, min_p = 0, repeat_penalty = 1, frequency_penalty = 0, presence_penalty = 0;
+  std::uint32_t top_k = 0;
+  bool logprobs = false;
+  std::uint32_t top_logprobs = 0;
+  std::string draft;
+  std::string echo_fields;  ///< responses: what the answer repeats of the question, as JSON
+};
+
+/// Throws ApiError (400) that names the field which is wrong. Fields that nobody knows are ignored.
+GenerationRequest read_request(Form form, const std::string& body, const RequestDefaults& defaults);
+
+/// The body as an object; throws ApiError (400).
+skipstone::SortedJson read_object(const std::string& body);
+
+}  // namespace cli::serve

@@ -1,0 +1,55 @@
+#include "serve/job_queue.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace cli::serve {
+
+JobQueue::JobQueue(std::size_t threads, std::size_t most_waiting) : most_waiting_(most_waiting), busy_(threads) {
+  for (std::size_t i = 0; i < threads; ++i) threads_.emplace_back([this, i](const std::stop_token& stop) { work(stop, i); });
+}
+
+JobQueue::~JobQueue() {
+  for (std::jthread& thread : threads_) thread.request_stop();
+  threads_.clear();
+}
+
+bool JobQueue::push(std::function<void(std::size_t)> job) {
+  const std::lock_guard lock(mutex_);
+  const bool free = std::ranges::count(busy_, true) + static_cast<std::ptrdiff_t>(jobs_.size()) < std::ssize(busy_);
+  if (!free && jobs_.size() >= most_waiting_) return false;
+  jobs_.push_back(std::move(job));
+  changed_.notify_one();
+  return true;
+}
+
+std::size_t JobQueue::waiting() const {
+  const std::lock_guard lock(mutex_);
+  return jobs_.size();
+}
+
+std::size_t JobQueue::running() const {
+  const std::lock_guard lock(mutex_);
+  return static_cast<std::size_t>(std::ranges::count(busy_, true));
+}
+
+std::vector<bool> JobQueue::busy() const {
+  const std::lock_guard lock(mutex_);
+  return busy_;
+}
+
+void JobQueue::work(const std::stop_token& stop, std::size_t thread) {
+  std::unique_lock lock(mutex_);
+  while (changed_.wait(lock, stop, [this] { return !jobs_.empty(); })) {
+    if (stop.stop_requested()) return;
+    const auto job = std::move(jobs_.front());
+    jobs_.pop_front();
+    busy_[thread] = true;
+    lock.unlock();
+    job(thread);
+    lock.lock();
+    busy_[thread] = false;
+  }
+}
+
+}  // namespace cli::serve

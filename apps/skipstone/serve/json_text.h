@@ -1,0 +1,16 @@
+// JSON as the bodies of answers have it.
+#pragma once
+
+#include <string>
+
+#include "json/json.h"
+
+namespace cli::serve {
+
+/// On one line; bytes that are no UTF-8 are replaced.
+template <typename Document>
+std::string json_text(const Document& document) {
+  return document.dump(-1, ' ', false, Document::error_handler_t::replace);
+}
+
+}  // namespace cli::serve

@@ -1,0 +1,60 @@
+// What the server has done, in the text form of Prometheus (exposition format 0.0.4).
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "json/json_fwd.h"
+
+namespace cli::serve {
+
+class Histogram {
+ public:
+  void add(double seconds);
+  void print(std::string& text, const std::string& name, const std::string& help) const;
+
+ private:
+  static constexpr std::array bounds{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0};
+  std::array<std::uint64_t, bounds.size() + 1> counts_{};
+  double sum_ = 0;
+};
+
+/// Of the request that a thread works on.
+class RequestClock {
+ public:
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point asked = Clock::now(), last{};
+};
+
+/// From any thread.
+class Metrics {
+ public:
+  void answered(const std::string& route, unsigned status);
+  /// The thread that calls works on a request from now on.
+  void begin_request(const RequestClock& clock);
+  /// A token of it is there.
+  void token();
+  /// A choice of it has ended; `report`: skipstone_session_report().
+  void generated(std::uint64_t prompt_tokens, std::uint64_t tokens, const skipstone::Json& report);
+  /// `engine`: skipstone_engine_report().
+  std::string print(std::size_t waiting, std::size_t running, const skipstone::Json& engine) const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<std::pair<std::string, unsigned>, std::uint64_t> requests_;
+  struct Drafts {
+    std::uint64_t rounds = 0, drafted = 0, accepted = 0;
+  };
+  std::map<std::string, Drafts> by_drafter_;
+  std::vector<Drafts> by_position_;
+  std::uint64_t prompt_tokens_ = 0, found_tokens_ = 0, tokens_ = 0;
+  Histogram first_token_, between_tokens_;
+};
+
+}  // namespace cli::serve

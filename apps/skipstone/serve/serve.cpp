@@ -1,0 +1,183 @@
+// skipstone serve: OpenAI's API over HTTP.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "chat/chat_options.h"
+#include "commands.h"
+#include "engine_options.h"
+#include "interrupt.h"
+#include "model_path.h"
+#include "number_option.h"
+#include "output.h"
+#include "serve/server.h"
+#include "session_options.h"
+
+namespace cli {
+namespace {
+
+using serve::Server;
+using serve::ServerOptions;
+
+struct ServeOptions {
+  std::string model, chat_template, alias, key_file, prefixes = "exact";
+  std::vector<std::string> keys;
+  EngineOptions engine;
+  ServerOptions server;
+  skipstone_session_params sampling = skipstone::session_params();
+  SamplingOptions given;
+  std::uint32_t cache_tokens = 0, drain_seconds = 30, most_seconds = 600;
+  std::uint64_t body_bytes = std::uint64_t{8} << 20;
+  bool no_auth = false;
+};
+
+bool is_local(const std::string& address) { return address == "localhost" || address == "::1" || address.starts_with("127."); }
+
+std::vector<std::string> keys_of(const ServeOptions& options) {
+  std::vector<std::string> keys = options.keys;
+  if (!options.key_file.empty()) {
+    std::ifstream file(options.key_file);
+    if (!file) fail(ExitCode::usage, "the file of keys '{}' cannot be read", options.key_file);
+    for (std::string line; std::getline(file, line);) {
+      if (!line.empty() && line.back() == '\r') line.pop_back();
+      if (!line.empty()) keys.push_back(line);
+    }
+    if (keys.empty()) fail(ExitCode::usage, "the file of keys '{}' has none; a line is a key", options.key_file);
+  }
+  for (const std::string& key : keys) {
+    if (key.empty()) fail(ExitCode::usage, "an empty --api-key keeps nobody out");
+  }
+  if (keys.empty() && !is_local(options.server.address) && !options.no_auth) {
+    fail(ExitCode::usage, "--host {} lets other machines ask: give --api-key KEY, or --no-auth where everybody may", options.server.address);
+  }
+  return keys;
+}
+
+serve::Model load_model(const ServeOptions& options) {
+  skipstone_engine_params params = engine_params(options.model, options.engine);
+  params.prefixes = options.prefixes == "off" ? SKIPSTONE_PREFIXES_OFF : options.prefixes == "fast" ? SKIPSTONE_PREFIXES_FAST : SKIPSTONE_PREFIXES_EXACT;
+  params.pool_tokens = options.cache_tokens;
+  return serve::Model(load_engine(params), options.chat_template, options.alias);
+}
+
+/// What a request would otherwise wait for: measured costs, indexes, pipelines, and what a driver does when they run for the first time.
+void prepare(const serve::Model& model, const ServerOptions& options) {
+  skipstone_session_params params = skipstone::session_params();
+  params.draft = options.defaults.draft.c_str();
+  for (const float temperature : {0.0f, 1.0f}) {
+    params.temperature = temperature;
+    make_session(model.engine, params).generate({0}, 2, [](const skipstone_chunk&) { return !interrupt::requested(); });
+  }
+}
+
+/// Until a signal comes or the device is lost; then until what runs has ended.
+ExitCode serve_until_the_end(Server& server, std::chrono::seconds drain) {
+  using namespace std::chrono_literals;
+  while (!interrupt::requested() && server.broken() == SKIPSTONE_OK) std::this_thread::sleep_for(20ms);
+  server.drain();
+  if (server.broken() != SKIPSTONE_OK) {
+    print_error("the device is lost; start the server again");
+    std::this_thread::sleep_for(500ms);  // answers on their way
+    return exit_code(server.broken(), false);
+  }
+  note("Ending: {} s for what is being answered.", drain.count());
+  const auto end = std::chrono::steady_clock::now() + drain;
+  while (!server.idle() && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(20ms);
+  if (!server.idle()) {
+    server.cancel_all();
+    for (int i = 0; i < 100 && !server.idle(); ++i) std::this_thread::sleep_for(20ms);
+  }
+  return ExitCode::ok;
+}
+
+ExitCode run_serve(ServeOptions& options) {
+  if (options.model.empty()) options.model = bundled_model();
+  options.server.keys = keys_of(options);
+  options.server.most_seconds = std::chrono::seconds(options.most_seconds);
+  options.server.http.body_bytes = options.body_bytes;
+  if (skipstone_draft_is_lossless(options.server.defaults.draft.c_str()) == 0) {
+    fail(ExitCode::usage, "--draft {} is no lossless drafter: a server's texts depend on the request alone", options.server.defaults.draft);
+  }
+  interrupt::install();
+  serve::Model model = load_model(options);
+  if (!model.engine.info().vocabulary) fail(ExitCode::bad_model, "the model has no vocabulary");
+  options.given.recommend(model.engine, options.sampling);
+  serve::RequestDefaults& defaults = options.server.defaults;
+  defaults.temperature = static_cast<double>(options.sampling.temperature);
+  defaults.top_k = options.sampling.top_k;
+  defaults.top_p = static_cast<double>(options.sampling.top_p);
+  defaults.min_p = static_cast<double>(options.sampling.min_p);
+  defaults.repeat_penalty = static_cast<double>(options.sampling.repeat_penalty);
+  prepare(model, options.server);
+  const std::string name = model.name;
+  std::unique_ptr<Server> server;
+  try {
+    server = std::make_unique<Server>(std::move(model), options.server);
+  } catch (const std::runtime_error& error) {
+    fail(ExitCode::failure, "{}", error.what());
+  }
+  const std::string host = options.server.address.find(':') == std::string::npos ? options.server.address : "[" + options.server.address + "]";
+  note("Serving {} at http://{}:{} ({} requests at a time). Ctrl-C ends it.", name, host, server->port(), options.server.parallel);
+  const ExitCode code = serve_until_the_end(*server, std::chrono::seconds(options.drain_seconds));
+  check_validation(server->model().engine);
+  return code;
+}
+
+void add_limits(CLI::App& command, ServeOptions& o) {
+  const auto add = [&](const char* name, auto& value, const char* help) {
+    return add_number(command, name, value, help)->capture_default_str()->group("Limits");
+  };
+  add("--parallel", o.server.parallel, "Requests that are answered at a time")->check(CLI::Range(1, 64));
+  add("--queue", o.server.queue, "Requests that wait; beyond them the answer is 429")->check(CLI::Range(0, 100000));
+  add("--request-seconds", o.most_seconds, "Longest time that one request may take")->check(CLI::Range(1, 86400));
+  add("--drain-seconds", o.drain_seconds, "Longest time that running requests have when the server ends")->check(CLI::Range(0, 86400));
+  add("--body-bytes", o.body_bytes, "Largest body of a request")->check(CLI::Range(std::uint64_t{1024}, std::uint64_t{1} << 30));
+  add("--cache-tokens", o.cache_tokens, "Room of the KV cache at first, of all requests and known beginnings; 0: one context");
+}
+
+}  // namespace
+
+void add_serve(CLI::App& app, ExitCode& code) {
+  const auto options = std::make_shared<ServeOptions>();
+  ServeOptions& o = *options;
+  o.sampling.temperature = 1.0f;  // OpenAI's defaults
+  o.sampling.top_k = 0;
+  o.sampling.top_p = 1.0f;
+  CLI::App* command = app.add_subcommand("serve", "Answer OpenAI's API over HTTP, with a chat page");
+  command->add_option("-m,--model", o.model, "GGUF file; default: the bundled model")->envname("SKIPSTONE_MODEL")->type_name("FILE");
+  command->add_option("--alias", o.alias, "Name of the model in answers; default: the file's own")->type_name("NAME");
+  command->add_option("--host", o.server.address, "Address to listen on")->capture_default_str()->type_name("ADDRESS");
+  add_number(*command, "--port", o.server.port, "Port to listen on; 0: any that is free")->capture_default_str();
+  command->add_option("--api-key", o.keys, "Key that requests have to send (Authorization: Bearer KEY); may be given more than once")
+      ->envname("SKIPSTONE_API_KEY")
+      ->type_name("KEY");
+  command->add_option("--api-key-file", o.key_file, "File of such keys, one a line")->type_name("FILE");
+  command->add_flag("--no-auth", o.no_auth, "Let everybody ask, also from other machines");
+  command->add_option("--cors-origin", o.server.cors_origin, "Pages of this origin may ask from a browser; * for all")->type_name("ORIGIN");
+  command->add_option("--draft", o.server.defaults.draft, "Drafter of requests that name none; a lossless one")
+      ->envname("SKIPSTONE_DRAFT")
+      ->capture_default_str()
+      ->type_name("DRAFTER");
+  command->add_option("--prefixes", o.prefixes, "Beginnings of prompts that were read before are not read again: exact, fast (texts may differ in rare places), off")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"exact", "fast", "off"}))
+      ->type_name("MODE");
+  command->add_option("--chat-template", o.chat_template, "Name or Jinja text instead of the model's own template")->type_name("TEMPLATE");
+  command->add_flag("--log", o.server.log, "A line for every answer on standard error, without its text");
+  command->add_flag("--log-text", o.server.log_text, "And the text of the question");
+  add_limits(*command, o);
+  add_engine_options(*command, o.engine);
+  o.given = add_sampling_options(*command, o.sampling);
+  command->footer(drafters_help() +
+                  "\nThe same request with a seed has the same answer, whatever else runs.\n\nExample:\n  skipstone serve -m model.gguf\n"
+                  "  curl http://127.0.0.1:8080/v1/chat/completions -d '{\"messages\": [{\"role\": \"user\", \"content\": \"Hello\"}]}'\n\n" +
+                  exit_code_help);
+  command->callback([options, &code] { code = run_serve(*options); });
+}
+
+}  // namespace cli

@@ -1,0 +1,179 @@
+// What the tests of `skipstone serve` share: a runner, servers as processes, requests, events of streams. Node 18 and later, no packages.
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { createRequire } from "node:module";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+
+export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+// ---- checks ----
+
+const checks = [];
+
+/** A check that run() makes; `work` throws where it fails, and may return a text that is printed behind the name. */
+export function check(name, work) {
+  checks.push({ name, work });
+}
+
+async function within(seconds, work) {
+  let timer;
+  const late = new Promise((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`not done after ${seconds} s`)), seconds * 1000);
+  });
+  return Promise.race([work(), late]).finally(() => clearTimeout(timer));
+}
+
+/** Makes the checks one after another and ends the process: 1 where one failed. `only`: a part of their names. */
+export async function run({ seconds = 180, only = process.env.SKIPSTONE_ONLY ?? "" } = {}) {
+  let failed = 0;
+  const chosen = checks.filter(({ name }) => name.includes(only));
+  for (const { name, work } of chosen) {
+    try {
+      const said = await within(seconds, work);
+      console.log(`ok      ${name}${typeof said === "string" ? `: ${said}` : ""}`);
+    } catch (error) {
+      ++failed;
+      console.log(`FAILED  ${name}: ${error?.message ?? error}`);
+      if (process.env.SKIPSTONE_STACKS) console.log(error?.stack);
+    }
+  }
+  console.log(`${chosen.length - failed} passed, ${failed} failed`);
+  process.exit(failed === 0 ? 0 : 1);
+}
+
+/** Waits until `happens` gives something that is true, and returns it. */
+export async function until(what, happens, seconds = 10) {
+  const end = Date.now() + seconds * 1000;
+  for (;;) {
+    const result = await happens();
+    if (result) return result;
+    assert.ok(Date.now() < end, `${what}: not within ${seconds} s`);
+    await sleep(20);
+  }
+}
+
+// ---- packages ----
+
+/** A package of the folder SKIPSTONE_NODE_MODULES, as import() gives it. */
+export async function load(name) {
+  const folder = process.env.SKIPSTONE_NODE_MODULES;
+  if (!folder) throw new Error("SKIPSTONE_NODE_MODULES does not name a node_modules folder; see tests/serve/package.json");
+  return import(pathToFileURL(createRequire(join(folder, "x.js")).resolve(name)).href);
+}
+
+// ---- servers ----
+
+/** Nothing stays behind where a check fails. */
+const running = new Set();
+process.on("exit", () => running.forEach((child) => child.kill("SIGKILL")));
+
+/** Starts `skipstone serve` on a free port; resolves when it serves. */
+export async function startServer(program, model, args = []) {
+  const child = spawn(program, ["serve", "--port", "0", "-m", model, ...args], { stdio: ["ignore", "ignore", "pipe"] });
+  running.add(child);
+  const server = { child, pid: child.pid, said: "", base: "" };
+  server.ended = new Promise((resolve) => child.on("exit", (code, signal) => {
+    running.delete(child);
+    resolve({ code, signal });
+  }));
+  child.stderr.on("data", (data) => {
+    server.said += data;
+  });
+  server.stop = async (signal = "SIGTERM") => {
+    child.kill(signal);
+    return server.ended;
+  };
+  server.base = await until(
+    "the server starts",
+    () => {
+      if (child.exitCode !== null) throw new Error(`the server ended with ${child.exitCode}: ${server.said}`);
+      return /^Serving .* at (http:\S+)/m.exec(server.said)?.[1];
+    },
+    120,
+  );
+  return server;
+}
+
+/** Resident memory of a process in MiB; undefined where nobody can tell. */
+export function residentMemory(pid) {
+  try {
+    return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))[1]) / 1024;
+  } catch {
+    return undefined;
+  }
+}
+
+// ---- requests ----
+
+const headers = (key) => ({ "Content-Type": "application/json", ...(key ? { Authorization: `Bearer ${key}` } : {}) });
+
+/** Posts `body`, an object or the bytes themselves. */
+export function post(base, path, body, { key, signal } = {}) {
+  const bytes = typeof body === "string" || body instanceof Uint8Array ? body : JSON.stringify(body);
+  return fetch(base + path, { method: "POST", headers: headers(key), body: bytes, signal });
+}
+
+/** The document that comes back; it has to come with 200. */
+export async function ask(base, path, body, options) {
+  const response = await post(base, path, body, options);
+  const document = await response.json();
+  assert.equal(response.status, 200, JSON.stringify(document));
+  return document;
+}
+
+export async function get(base, path, key) {
+  const response = await fetch(base + path, { headers: headers(key) });
+  return { status: response.status, headers: response.headers, text: await response.text() };
+}
+
+/** The events of a stream: {event, data}, data parsed unless it is "[DONE]". */
+export async function* events(response) {
+  const decoder = new TextDecoder();
+  let text = "";
+  for await (const bytes of response.body) {
+    text += decoder.decode(bytes, { stream: true });
+    for (let end; (end = text.indexOf("\n\n")) >= 0; text = text.slice(end + 2)) {
+      const lines = text.slice(0, end).split("\n");
+      const field = (name) => lines.find((line) => line.startsWith(`${name}: `))?.slice(name.length + 2);
+      const data = field("data");
+      yield { event: field("event"), data: data === "[DONE]" ? data : JSON.parse(data) };
+    }
+  }
+  assert.equal(text, "", "a stream ends with a whole event");
+}
+
+/** A value of /metrics; `labels` as they are printed, with braces. */
+export async function metric(base, name, labels = "", key = undefined) {
+  const { text } = await get(base, "/metrics", key);
+  const line = text.split("\n").find((one) => one.startsWith(`skipstone_${name}${labels} `));
+  return line === undefined ? undefined : Number(line.split(" ").at(-1));
+}
+
+/** Waits until nothing is answered or waits, and returns the milliseconds. */
+export async function free(base, key = undefined, seconds = 10) {
+  const begin = Date.now();
+  await until(
+    "the server is free",
+    async () => {
+      const slots = JSON.parse((await get(base, "/slots", key)).text);
+      return slots.every((slot) => !slot.is_processing) && (await metric(base, "requests_waiting", "", key)) === 0;
+    },
+    seconds,
+  );
+  return Date.now() - begin;
+}
+
+/** OpenAI's form of an error, with these values. */
+export function assertError(document, { type, param, code, message } = {}) {
+  assert.deepEqual(Object.keys(document), ["error"], JSON.stringify(document));
+  const { error } = document;
+  assert.deepEqual(Object.keys(error).sort(), ["code", "message", "param", "type"]);
+  assert.equal(typeof error.message, "string");
+  assert.ok(error.message.length > 0, "an error has a sentence");
+  if (type !== undefined) assert.equal(error.type, type, error.message);
+  if (param !== undefined) assert.equal(error.param, param, error.message);
+  if (code !== undefined) assert.equal(error.code, code, error.message);
+  if (message !== undefined) assert.match(error.message, message);
+}
