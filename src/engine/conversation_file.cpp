@@ -104,6 +104,7 @@ Conversation parse(const SortedJson& header, const Engine::State& engine, const 
     prompts.push_back({begin, end});
   }
   result.text = {{result.history.begin(), result.history.begin() + static_cast<std::ptrdiff_t>(committed)}, std::move(prompts)};
+  result.prompt_end = whole(member(header, "prompt_end", Type::number_unsigned, path), result.history.size(), path);
   result.layers_left_out = member(header, "layers_left_out", Type::boolean, path).get<bool>();
   return result;
 }
@@ -117,6 +118,7 @@ void save_conversation(const std::string& path, const Engine::State& engine, con
                                 {"tokens", conversation.history},
                                 {"committed", conversation.text.size()},
                                 {"prompts", std::move(prompts)},
+                                {"prompt_end", conversation.prompt_end},
                                 {"layers_left_out", conversation.layers_left_out}};
   const std::string header = print(header_document);
   OutputFile file(path);

@@ -16,6 +16,7 @@ namespace skipstone::engine {
 struct Conversation {
   std::vector<spec::Token> history;  ///< every token
   CommittedText text;                ///< the beginning of it that is in the cache
+  std::size_t prompt_end = 0;        ///< behind it, tokens are a continuation
   bool layers_left_out = false;      ///< behind some of it, by a lossy drafter
 };
 

@@ -69,6 +69,9 @@ std::optional<Choice> DeviceSequence::prefill(std::span<const Token> tokens, exe
   passes_.clear_cosines();
   found_ = take_known(tokens);
   tokens = tokens.subspan(found_);
+  const std::size_t own = std::min<std::size_t>(std::exchange(own_tokens_, 0), tokens.size());
+  const std::uint32_t last_row = read_own(tokens.first(own), cosines, own == tokens.size());
+  tokens = tokens.subspan(own);
   while (!tokens.empty()) {
     if (interrupted_ && interrupted_()) return std::nullopt;
     const std::span<const Token> chunk = tokens.first(next_chunk(tokens.size()));
@@ -84,7 +87,22 @@ std::optional<Choice> DeviceSequence::prefill(std::span<const Token> tokens, exe
     prefixes_->keep(text_.tokens().first(text_.prompts()[0].end), passes_.pages());
   }
   chooser_.start(text_.tokens());
-  return chooser_.verified(passes_, 0, text_.size() - 1);
+  return chooser_.verified(passes_, last_row, text_.size() - 1);
+}
+
+std::uint32_t DeviceSequence::read_own(std::span<const Token> tokens, exec::Cosines cosines, bool all) {
+  std::uint32_t last_row = 0;
+  while (!tokens.empty()) {
+    const std::span<const Token> rows = tokens.first(std::min<std::size_t>(tokens.size(), STEP_VERIFY_ROWS));
+    tokens = tokens.subspan(rows.size());
+    exec::PassSpec spec = pass(exec::LayerPlan::full(config_.layers), rows.size());
+    spec.cosines = cosines;
+    if (!all || !tokens.empty()) spec.output = exec::Output::none;
+    passes_.run(spec, {.tokens = rows, .base = committed()});
+    for (const Token token : rows) text_.append(token);
+    if (all) last_row = static_cast<std::uint32_t>(rows.size()) - 1;
+  }
+  return last_row;
 }
 
 std::uint32_t DeviceSequence::take_known(std::span<const Token> tokens) {

@@ -30,6 +30,8 @@ class DeviceSequence : public spec::Sequence {
   spec::SequenceTimes times() const override;
   std::uint32_t rows_of_others() const override { return passes_.rows_of_others(); }
   spec::Prefilled prefill(std::span<const spec::Token> tokens, bool attention_cosine) override;
+  /// Of what the next prefill() gets, the first `count` tokens are the text's own continuation: passes of decoding read them.
+  void own_tokens(std::uint32_t count) { own_tokens_ = count; }
   /// Beginnings that are known are not read again; null: all is read.
   void use(PrefixCache* prefixes) { prefixes_ = prefixes; }
   /// Asked between the passes of a prompt: true ends prefill() there.
@@ -83,6 +85,8 @@ class DeviceSequence : public spec::Sequence {
   std::uint32_t take_known(std::span<const spec::Token> tokens);
   exec::PassSpec pass(const exec::LayerPlan& layers, std::size_t rows) const;
   exec::PassSpec prompt_pass(std::size_t rows) const;
+  /// Reads `tokens` by passes of decoding; the row of the last one in the last pass. `all`: nothing is read behind them.
+  std::uint32_t read_own(std::span<const spec::Token> tokens, exec::Cosines cosines, bool all);
   const exec::Executor& run_draft(const spec::LayerPass& pass, spec::Token input, std::uint32_t offset);
   const exec::Executor& run_draft(const exec::KeyWindow& window, spec::Token input, std::uint32_t offset);
   const exec::Executor& run_draft(const spec::SecondModel& model, spec::Token input, std::uint32_t offset);
@@ -107,6 +111,7 @@ class DeviceSequence : public spec::Sequence {
   std::function<bool()> interrupted_;
   PrefixCache* prefixes_ = nullptr;
   std::uint32_t found_ = 0;  ///< by the last prefill()
+  std::uint32_t own_tokens_ = 0;
 };
 
 }  // namespace skipstone::engine

@@ -116,6 +116,10 @@ struct Session::State {
     return given;
   }
 
+  /// A prompt or nothing stands behind the history: what of it is not read yet, and was generated, is read as what it is, so that a continuation
+  /// has the same bits wherever it was cut.
+  void read_own_tokens() { sequence.own_tokens(static_cast<std::uint32_t>(history.size() - std::min(history.size(), std::max<std::size_t>(prompt_end, sequence.committed())))); }
+
   /// Throws where begin() has begun what has not ended.
   void require_idle() const {
     if (stepper) {
@@ -157,6 +161,7 @@ struct Session::State {
   exec::Executor passes;
   CosineKeeper sequence;
   std::vector<text::Token> history;
+  std::size_t prompt_end = 0;        ///< tokens of the history behind it are a continuation
   std::uint32_t filled = 0;          ///< positions whose keys and values measurements have left in the cache
   spec::Outcome outcome;             ///< of what begin() began, where it has ended
   Stepper* stepping = nullptr;       ///< in whose body generate() runs
@@ -261,6 +266,10 @@ spec::Outcome Session::run(const std::vector<text::Token>& tokens, std::uint32_t
   // What was emitted stays in the conversation also where an exception ends it: the sequence may have committed these tokens already, and
   // the history must go on being what its KV cache is a prefix of.
   const std::vector<text::Token> prompt = history;
+  const auto keep_history = [&] {
+    s.history = std::move(history);
+    if (!tokens.empty()) s.prompt_end = prompt.size();
+  };
   const auto keep = [&](const spec::Emitted& emitted) {
     history.push_back(emitted.token);
     return !emit || emit(emitted);
@@ -269,12 +278,13 @@ spec::Outcome Session::run(const std::vector<text::Token>& tokens, std::uint32_t
   if (synthetic) drawn.emplace(s.sequence, s.options.synthetic_acceptance, s.engine->config().vocabulary);
   spec::Sequence& sequence = drawn ? static_cast<spec::Sequence&>(*drawn) : s.sequence;
   try {
+    s.read_own_tokens();
     spec::Outcome outcome = spec::generate(sequence, *s.drafter, prompt, limits, keep);
     s.sequence.keep_continuation();
-    s.history = std::move(history);
+    keep_history();
     return outcome;
   } catch (...) {
-    if (s.sequence.committed() > s.history.size() || history.size() > prompt.size()) s.history = std::move(history);
+    if (s.sequence.committed() > s.history.size() || history.size() > prompt.size()) keep_history();
     throw;
   }
 }
@@ -290,14 +300,19 @@ void Session::prefill(const std::vector<text::Token>& tokens) {
     fail(Code::invalid_argument, "the text is {} tokens long, but the context holds {}; shorten it or ask for a larger context",
          history.size(), s.sequence.limits().context);
   }
+  const auto keep_history = [&] {
+    s.history = std::move(history);
+    s.prompt_end = s.history.size();
+  };
   try {
+    s.read_own_tokens();
     const auto read = s.sequence.prefill(std::span<const text::Token>(history).subspan(s.sequence.committed()), false);
     if (read.interrupted) fail(Code::cancelled, "reading the text was cancelled");
   } catch (...) {
-    if (s.sequence.committed() > s.history.size()) s.history = std::move(history);  // as in generate(): the cache holds a part of it
+    if (s.sequence.committed() > s.history.size()) keep_history();  // as in generate(): the cache holds a part of it
     throw;
   }
-  s.history = std::move(history);
+  keep_history();
 }
 
 void Session::copy_from(Session& from) {
@@ -309,6 +324,7 @@ void Session::copy_from(Session& from) {
   s.filled = 0;
   s.sequence.copy_from(other.sequence);
   s.history = other.history;
+  s.prompt_end = other.prompt_end;
 }
 
 std::unique_ptr<Session> Session::fork() {
@@ -323,7 +339,7 @@ std::unique_ptr<Session> Session::fork() {
 void Session::save(const std::string& path) {
   State& s = *state_;
   s.require_idle();
-  save_conversation(path, s.engine->state(), s.passes.pages(), {s.history, s.sequence.settle(), s.sequence.left_layers_out()});
+  save_conversation(path, s.engine->state(), s.passes.pages(), {s.history, s.sequence.settle(), s.prompt_end, s.sequence.left_layers_out()});
 }
 
 void Session::load(const std::string& path) {
@@ -335,6 +351,7 @@ void Session::load(const std::string& path) {
   saved.restore(s.engine->state(), s.passes);
   s.sequence.resume(saved.conversation().text, saved.conversation().layers_left_out);
   s.history = saved.conversation().history;
+  s.prompt_end = saved.conversation().prompt_end;
 }
 
 const std::vector<text::Token>& Session::history() const { return state_->history; }
@@ -350,6 +367,7 @@ double Session::measure(const Work& work) {
   // The pages stay: what they hold is not made again.
   const auto empty = [&] {
     s.history.clear();
+    s.prompt_end = 0;
     s.sequence.resume({});
   };
   empty();
@@ -397,6 +415,7 @@ void Session::rewind(std::size_t count) {
   if (count == 0) return;
   s.filled = 0;
   s.history.resize(s.history.size() - count);
+  s.prompt_end = std::min(s.prompt_end, s.history.size());
   const auto keep = [&](std::size_t tokens) {
     if (s.sequence.committed() > tokens) s.sequence.take_back(static_cast<std::uint32_t>(s.sequence.committed() - tokens));
   };
@@ -417,6 +436,7 @@ std::vector<float> Session::hidden() {
 void Session::reset() {
   state_->stepper.reset();
   state_->history.clear();
+  state_->prompt_end = 0;
   state_->sequence.clear();
 }
 

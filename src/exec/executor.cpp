@@ -71,8 +71,9 @@ std::size_t Executor::recorded_passes() {
 }
 
 void Executor::warm_up(std::span<const kernels::Dispatch> dispatches, const std::function<void(double)>& progress) {
-  pages_.reserve(0, 1);
-  passes_.run_alone(member_, [&](PassRunner& runner) { runner.warm_up(dispatches, progress); });
+  PageTable pages(passes_.pool());
+  pages.reserve(0, 1);
+  passes_.run_alone(member_, [&](PassRunner& runner) { runner.warm_up(dispatches, pages, progress); });
 }
 
 std::vector<float> Executor::read_embeddings(std::span<const std::int32_t> tokens) {

@@ -36,14 +36,17 @@ vk::Slice PassRunner::resolve(const kernels::Resource& resource) const {
   }
 }
 
-void PassRunner::warm_up(std::span<const kernels::Dispatch> dispatches, const std::function<void(double)>& progress) {
+void PassRunner::warm_up(std::span<const kernels::Dispatch> dispatches, const PageTable& pages, const std::function<void(double)>& progress) {
   // Several submissions, none waited for: the driver compiles what it has while the next pipelines are being made.
   constexpr std::size_t at_once = 4;
   const auto held = pool_.hold();
   const kernels::Resolver resolver = [this](const kernels::Resource& resource) { return resolve(resource); };
-  buffers_.state().rows = 1;
-  buffers_.state().sequences.fill(0);
-  buffers_.state().bases[0] = 0;
+  abi::StepState& state = buffers_.state();
+  state.rows = 1;
+  state.sequences.fill(0);
+  state.bases[0] = state.first_rows[0] = 0;
+  state.depths.fill(0);
+  state.tables[0] = table_of(pages, 0);
   std::vector<vk::Commands> running;
   std::uint64_t last = 0;
   for (std::size_t first = 0; first < dispatches.size(); first += at_once) {

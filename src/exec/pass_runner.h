@@ -84,8 +84,8 @@ class PassRunner {
   void move(std::uint32_t base, std::span<const std::uint32_t> path, const PageTable& pages);
 
   /// Runs one workgroup of each dispatch, whose results mean nothing: drivers that compile a kernel when it first runs (lavapipe) do it
-  /// here. Before any pass. `progress` gets 0..1.
-  void warm_up(std::span<const kernels::Dispatch> dispatches, const std::function<void(double)>& progress);
+  /// here. They write to the first page of `pages`, which is nobody else's. `progress` gets 0..1.
+  void warm_up(std::span<const kernels::Dispatch> dispatches, const PageTable& pages, const std::function<void(double)>& progress);
 
   /// The embeddings of `tokens` (at most 256): width floats each.
   std::vector<float> read_embeddings(std::span<const std::int32_t> tokens, const PageTable& pages);

@@ -291,7 +291,7 @@ TEST_F(Steps, LogitsAreThoseThatTheTokensWereChosenFromAndChangeNothing) {
     EXPECT_EQ(session.logits(), whole.logits());
     EXPECT_EQ(text_of(session, {}, 5), text_of(whole, {}, 5));
     whole.copy_from(read);
-    EXPECT_THROW(whole.logits(), skipstone::error) << "a prompt that was copied";
+    EXPECT_EQ(whole.logits(), first) << "a prompt that was copied";
   }
 }
 

@@ -18,7 +18,8 @@ export async function addAiSdk(base) {
   const name = JSON.parse((await get(base, "/v1/models")).text).data[0].id;
   const provider = (apiKey, baseURL = `${base}/v1`) => createOpenAICompatible({ name: "skipstone", baseURL, apiKey, includeUsage: true });
   const model = provider("none")(name);
-  const usual = { model, messages: question, maxOutputTokens: 24, seed: 7, temperature: 1, maxRetries: 0 };
+  const [{ content: system }, ...messages] = question;
+  const usual = { model, system, messages, maxOutputTokens: 24, seed: 7, temperature: 1, maxRetries: 0 };
   const chat = (more) => ai.generateText({ ...usual, ...more });
   const stream = (more) => ai.streamText({ ...usual, onError: () => {}, ...more });
   const tools = { get_weather: ai.tool({ description: weather.description, inputSchema: ai.jsonSchema(weather.parameters) }) };

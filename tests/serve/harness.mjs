@@ -69,10 +69,17 @@ export async function load(name) {
 const running = new Set();
 process.on("exit", () => running.forEach((child) => child.kill("SIGKILL")));
 
-/** Starts `skipstone serve` on a free port; resolves when it serves. */
-export async function startServer(program, model, args = []) {
-  const child = spawn(program, ["serve", "--port", "0", "-m", model, ...args], { stdio: ["ignore", "ignore", "pipe"] });
+/** A process that ends with this one. */
+export function start(program, args, stdio) {
+  const child = spawn(program, args, { stdio });
   running.add(child);
+  return child;
+}
+
+/** Starts `skipstone serve`, on a free port unless `args` name one; resolves when it serves. */
+export async function startServer(program, model, args = []) {
+  const port = args.includes("--port") ? [] : ["--port", "0"];
+  const child = start(program, ["serve", ...port, "-m", model, ...args], ["ignore", "ignore", "pipe"]);
   const server = { child, pid: child.pid, said: "", base: "" };
   server.ended = new Promise((resolve) => child.on("exit", (code, signal) => {
     running.delete(child);

@@ -224,16 +224,52 @@ TEST(Sampler, NoiseIsGumbelFromPhiloxAsDocumented) {
   }
 }
 
+TEST(Sampler, FrequencyAndPresencePenaltiesAreTakenFromLogits) {
+  const std::vector<float> logits = {1.0f, 2.0f, -1.0f, 0.5f};
+  SamplerParams params = open();
+  params.frequency_penalty = 0.5f;
+  params.presence_penalty = -0.25f;
+  params.repeat_last = 4;
+  // Of the last four tokens: 1 twice, 2 and 3 once; 0 stands before them.
+  const auto penalised = Sampler(params).distribution(logits, std::vector<Token>{0, 1, 3, 1, 2});
+  const std::vector<double> by_hand = {1.0, 2.0 - 2 * 0.5 + 0.25, -1.0 - 0.5 + 0.25, 0.5 - 0.5 + 0.25};
+  double sum = 0;
+  for (const double logit : by_hand) sum += std::exp(logit);
+  for (std::size_t i = 0; i < by_hand.size(); ++i) EXPECT_NEAR(penalised[i], std::exp(by_hand[i]) / sum, 1e-6) << i;
+  params.frequency_penalty = 2.1f;
+  EXPECT_THROW(params.check(), Error);
+  params.frequency_penalty = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_THROW(params.check(), Error);
+}
+
+TEST(Sampler, LogprobsAreOfTheUnfilteredModel) {
+  const std::vector<float> logits = {1.0f, 3.0f, -2.0f, 3.0f, 0.0f};
+  double sum = 0;
+  for (const float logit : logits) sum += std::exp(static_cast<double>(logit));
+  const auto by_hand = [&](std::size_t token) { return static_cast<double>(logits[token]) - std::log(sum); };
+  const Logprobs found = Sampler::logprobs(logits, 2, 3);
+  EXPECT_NEAR(static_cast<double>(found.chosen), by_hand(2), 1e-6);
+  ASSERT_EQ(found.top.size(), 3u);
+  EXPECT_EQ(found.top[0].token, 1) << "of equal ones the first";
+  EXPECT_EQ(found.top[1].token, 3);
+  EXPECT_EQ(found.top[2].token, 0);
+  for (const TokenLogprob& one : found.top) EXPECT_NEAR(static_cast<double>(one.logprob), by_hand(static_cast<std::size_t>(one.token)), 1e-6);
+  EXPECT_EQ(Sampler::logprobs(logits, 0, 9).top.size(), logits.size());
+  EXPECT_TRUE(Sampler::logprobs(logits, 0, 0).top.empty());
+}
+
 TEST(Sampler, ChoicesFollowTheDistribution) {
   const std::vector<float> logits = {1.2f, -0.3f, 2.1f, 0.0f, 2.1f, -2.0f, 0.7f, 1.9f, -5.0f, 0.4f, 1.1f, -1.0f, 0.9f, 1.5f, -0.5f, 0.2f};
   const std::vector<Token> history = {2, 7, 7, 5};
-  std::vector<SamplerParams> cases(7, open());
+  std::vector<SamplerParams> cases(9, open());
   cases[1].top_k = 5;
   cases[2].top_p = 0.8f;
   cases[3].min_p = 0.2f;
   cases[4].repeat_penalty = 1.5f;
   cases[5].temperature = 2.5f;
-  cases[6] = {0.7f, 12, 0.95f, 0.03f, 1.2f, 64, 99};
+  cases[6] = {.temperature = 0.7f, .top_k = 12, .top_p = 0.95f, .min_p = 0.03f, .repeat_penalty = 1.2f, .repeat_last = 64, .seed = 99};
+  cases[7].frequency_penalty = 0.8f;
+  cases[8].presence_penalty = -1.3f;
   constexpr int draws = 30000;
   for (std::size_t c = 0; c < cases.size(); ++c) {
     const auto expected = Sampler(cases[c]).distribution(logits, history);

@@ -15,6 +15,8 @@
 #include <stdexcept>
 #include <thread>
 
+#include "base/platform/system.h"
+
 namespace cli::serve {
 
 namespace asio = boost::asio;
@@ -330,9 +332,7 @@ HttpServer::HttpServer(const std::string& address, std::uint16_t port, const Htt
   if (error) throw std::runtime_error("'" + address + "' is no address of this machine; give an IP address, as 127.0.0.1 or 0.0.0.0");
   const tcp::endpoint endpoint(ip, port);
   state_->acceptor.open(endpoint.protocol(), error);
-#ifndef _WIN32
-  if (!error) state_->acceptor.set_option(asio::socket_base::reuse_address(true), error);
-#endif
+  if (!error && skipstone::platform::frees_ports_by_reuse()) state_->acceptor.set_option(asio::socket_base::reuse_address(true), error);
   if (!error) state_->acceptor.bind(endpoint, error);
   if (!error) state_->acceptor.listen(asio::socket_base::max_listen_connections, error);
   if (error) throw std::runtime_error("the server cannot listen on " + address + " port " + std::to_string(port) + ": " + error.message());

@@ -33,6 +33,9 @@ std::tm local_time(std::time_t time);
 /// Where `what` begins in `text`, npos where it does not; never in quadratic time, as std::string_view::find() takes in its worst case.
 std::size_t find_bytes(std::string_view text, std::string_view what);
 
+/// Whether SO_REUSEADDR does what a server wants: its port is free again at once when it has ended. On Windows it lets others take the port.
+bool frees_ports_by_reuse();
+
 /// A shared library that stays loaded for as long as the program runs; null where there is none of this name.
 void* open_library(const char* name);
 /// Null where the library has none of this name.

@@ -36,4 +36,6 @@ std::size_t find_bytes(std::string_view text, std::string_view what) {
 void* open_library(const char* name) { return ::dlopen(name, RTLD_NOW | RTLD_LOCAL); }
 void* find_symbol(void* library, const char* name) { return ::dlsym(library, name); }
 
+bool frees_ports_by_reuse() { return true; }
+
 }  // namespace skipstone::platform

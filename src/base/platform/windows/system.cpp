@@ -130,4 +130,6 @@ std::span<const char* const> vulkan_loaders() {
 
 const char* vulkan_loader_advice() { return "install the current driver of your GPU, which brings it, then try again"; }
 
+bool frees_ports_by_reuse() { return false; }
+
 }  // namespace skipstone::platform
