@@ -46,6 +46,16 @@ abidiff                                                      abigail-tools
 LIST
 }
 
+# What asks the server in tests (tests/serve), besides the packages of npm that tools/test fetches.
+serve_requirements() {
+  cat <<'LIST'
+node                                                         nodejs
+npm                                                          npm
+haproxy                                                      haproxy
+chromium                                                     chromium
+LIST
+}
+
 # What building and running programs for Windows needs besides (docs/windows.md).
 windows_requirements() {
   cat <<'LIST'

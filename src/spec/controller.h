@@ -27,7 +27,11 @@ class Controller : public Composite {
   void begin(const Prefilled& prefilled, std::uint32_t model_layers) override;
   Proposal propose(std::span<const Token> history) override;
   void observe(const RoundResult& result) override;
-  std::string proposer() const override { return name_; }
+  /// The drafter whose bet the round is; the controller where there are no drafts.
+  std::string proposer() const override {
+    const std::string member = Composite::proposer();
+    return member.empty() ? name_ : member;
+  }
   /// The plan is that of the member most used; the explanation, "exit: 31 rounds of 2.61 tokens; ...; off: 4 of 35 rounds", has what it
   /// expects of each now.
   DrafterReport report() const override;

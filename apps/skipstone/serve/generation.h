@@ -25,6 +25,7 @@ struct Model {
   std::vector<skipstone_token> end_tokens;
   std::vector<std::string> stop_strings;
   std::uint32_t context = 0;
+  double plain_token_ms = 0;  ///< of one token without drafts and company, as measured when the server started
 };
 
 /// Runs `request`. Throws ApiError where the request cannot be answered, skipstone::error where the engine fails. `on_token` is called for

@@ -235,6 +235,7 @@ void Connection::dispatch() {
   const auto target = message.target();
   request.path = std::string(target.substr(0, target.find('?')));
   request.authorization = std::string(message[http::field::authorization]);
+  request.host = std::string(message[http::field::host]);
   request.origin = std::string(message[http::field::origin]);
   request.body = message.body();
   answer_ = std::make_shared<Answer>(shared_from_this());

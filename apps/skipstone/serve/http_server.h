@@ -18,7 +18,7 @@ using Headers = std::vector<std::pair<std::string, std::string>>;
 
 struct HttpRequest {
   std::string method, path;  ///< path: up to "?", as it was sent
-  std::string authorization, origin;
+  std::string authorization, host, origin;
   std::string body;
 };
 

@@ -12,11 +12,13 @@
 #include "commands.h"
 #include "engine_options.h"
 #include "interrupt.h"
+#include "json/json.h"
 #include "model_path.h"
 #include "number_option.h"
 #include "output.h"
 #include "serve/server.h"
 #include "session_options.h"
+#include "skipstone/skipstone_experimental.hpp"
 
 namespace cli {
 namespace {
@@ -66,13 +68,15 @@ serve::Model load_model(const ServeOptions& options) {
 }
 
 /// What a request would otherwise wait for: measured costs, indexes, pipelines, and what a driver does when they run for the first time.
-void prepare(const serve::Model& model, const ServerOptions& options) {
+void prepare(serve::Model& model, const ServerOptions& options) {
   skipstone_session_params params = skipstone::session_params();
   params.draft = options.defaults.draft.c_str();
   for (const float temperature : {0.0f, 1.0f}) {
     params.temperature = temperature;
     make_session(model.engine, params).generate({0}, 2, [](const skipstone_chunk&) { return !interrupt::requested(); });
   }
+  const skipstone::Json costs = skipstone::Json::parse(skipstone::costs(model.engine));
+  model.plain_token_ms = costs.at("passes").at(0).at("verify").get<double>() / 1e3;
 }
 
 /// Until a signal comes or the device is lost; then until what runs has ended.
@@ -99,6 +103,7 @@ ExitCode run_serve(ServeOptions& options) {
   if (options.model.empty()) options.model = bundled_model();
   options.server.keys = keys_of(options);
   options.server.most_seconds = std::chrono::seconds(options.most_seconds);
+  options.server.everybody = options.no_auth;
   options.server.http.body_bytes = options.body_bytes;
   if (skipstone_draft_is_lossless(options.server.defaults.draft.c_str()) == 0) {
     fail(ExitCode::usage, "--draft {} is no lossless drafter: a server's texts depend on the request alone", options.server.defaults.draft);
@@ -128,15 +133,18 @@ ExitCode run_serve(ServeOptions& options) {
   return code;
 }
 
+/// The range stands in the help's text: a validator's own words have blanks, which --help's readers take for the end of an option.
+CLI::Validator range(double least, double most) { return CLI::Range(least, most).description(""); }
+
 void add_limits(CLI::App& command, ServeOptions& o) {
   const auto add = [&](const char* name, auto& value, const char* help) {
     return add_number(command, name, value, help)->capture_default_str()->group("Limits");
   };
-  add("--parallel", o.server.parallel, "Requests that are answered at a time")->check(CLI::Range(1, 64));
-  add("--queue", o.server.queue, "Requests that wait; beyond them the answer is 429")->check(CLI::Range(0, 100000));
-  add("--request-seconds", o.most_seconds, "Longest time that one request may take")->check(CLI::Range(1, 86400));
-  add("--drain-seconds", o.drain_seconds, "Longest time that running requests have when the server ends")->check(CLI::Range(0, 86400));
-  add("--body-bytes", o.body_bytes, "Largest body of a request")->check(CLI::Range(std::uint64_t{1024}, std::uint64_t{1} << 30));
+  add("--parallel", o.server.parallel, "Requests that are answered at a time, 1 to 64")->check(range(1, 64));
+  add("--queue", o.server.queue, "Requests that wait, at most 100000; beyond them the answer is 429")->check(range(0, 100000));
+  add("--request-seconds", o.most_seconds, "Longest time that one request may take, 1 to 86400")->check(range(1, 86400));
+  add("--drain-seconds", o.drain_seconds, "Longest time that running requests have when the server ends, at most 86400")->check(range(0, 86400));
+  add("--body-bytes", o.body_bytes, "Largest body of a request, 1024 to 1073741824")->check(range(1024, 1073741824));
   add("--cache-tokens", o.cache_tokens, "Room of the KV cache at first, of all requests and known beginnings; 0: one context");
 }
 
@@ -173,6 +181,7 @@ void add_serve(CLI::App& app, ExitCode& code) {
   add_limits(*command, o);
   add_engine_options(*command, o.engine);
   o.given = add_sampling_options(*command, o.sampling);
+  command->remove_option(command->get_option("--seed"));  // a request has its own, or one by chance
   command->footer(drafters_help() +
                   "\nThe same request with a seed has the same answer, whatever else runs.\n\nExample:\n  skipstone serve -m model.gguf\n"
                   "  curl http://127.0.0.1:8080/v1/chat/completions -d '{\"messages\": [{\"role\": \"user\", \"content\": \"Hello\"}]}'\n\n" +

@@ -129,6 +129,19 @@ bool Server::allowed(const HttpRequest& request) const {
   return found;
 }
 
+// A browser sends along which page asks. That of another site may not: it could ask whatever the person at the browser could. Without keys a name
+// of this machine's has to stand there too, for any other name can be made to lead here ("DNS rebinding").
+bool Server::origin_may_ask(const HttpRequest& request) const {
+  const std::string_view origin = request.origin;
+  if (origin.empty() || options_.cors_origin == "*" || origin == options_.cors_origin) return true;
+  const std::size_t scheme = origin.find("://");
+  if (scheme == std::string_view::npos || origin.substr(scheme + 3) != request.host) return false;
+  std::string_view host = origin.substr(scheme + 3);
+  if (const std::size_t colon = host.rfind(':'); colon != std::string_view::npos && host.back() != ']') host = host.substr(0, colon);
+  const bool local = host == "localhost" || host == "[::1]" || host.starts_with("127.");
+  return local || !options_.keys.empty() || options_.everybody;
+}
+
 void Server::handle(const HttpRequest& request, const std::shared_ptr<Exchange>& exchange) {
   const auto known = std::ranges::find_if(routes(), [&](const Route& route) { return request.path == route.path; });
   Headers headers;
@@ -163,6 +176,8 @@ void Server::route(const HttpRequest& request, const std::shared_ptr<Exchange>& 
     methods = route.method;
     if (method == route.method) found = &route;
   }
+  if (!origin_may_ask(request))
+    throw ApiError(403, "pages of other sites may not ask this server; its option --cors-origin names one that may", "", "origin_not_allowed");
   if (found != nullptr && !found->open && !allowed(request))
     throw ApiError(401, "the key is wrong or missing: send 'Authorization: Bearer KEY'", "", "invalid_api_key");
   if (found == nullptr && methods.empty())
@@ -198,6 +213,7 @@ void Server::props(const HttpRequest&, const std::shared_ptr<Exchange>& exchange
                        {"draft", d.draft}}},
                      {"chat_template", model_.chat.info().source_text},
                      {"drafters", std::move(drafters)},
+                     {"plain_token_ms", model_.plain_token_ms},
                      {"device", info.device_name},
                      {"driver", info.driver},
                      {"fingerprint", info.fingerprint},

@@ -23,6 +23,7 @@ struct ServerOptions {
   std::string address = "127.0.0.1";
   std::uint16_t port = 8080;
   std::vector<std::string> keys;  ///< none: everybody may ask
+  bool everybody = false;         ///< may ask, whatever name of this machine they use
   std::string cors_origin;        ///< pages of this origin may ask; "" for none, "*" for all
   std::size_t parallel = 8, queue = 64;
   std::chrono::seconds most_seconds{600};  ///< that one request may take
@@ -55,6 +56,7 @@ class Server {
   void handle(const HttpRequest& request, const std::shared_ptr<Exchange>& exchange);
   void route(const HttpRequest& request, const std::shared_ptr<Exchange>& exchange);
   bool allowed(const HttpRequest& request) const;
+  bool origin_may_ask(const HttpRequest& request) const;
 
   void health(const HttpRequest& request, const std::shared_ptr<Exchange>& exchange);
   void props(const HttpRequest& request, const std::shared_ptr<Exchange>& exchange);
