@@ -1,7 +1,9 @@
 #include "exec/pass_merger.h"
 
 #include <algorithm>
+#include <atomic>
 #include <exception>
+#include <utility>
 
 namespace skipstone::exec {
 namespace {
@@ -24,8 +26,7 @@ struct PassMerger::Request {
   PassResults* results = nullptr;
   const std::function<void(PassRunner&)>* work = nullptr;
   Clock::time_point asked = Clock::now();
-  std::condition_variable wake = {};
-  bool done = false;
+  std::atomic<bool> done = false;  ///< it is not among those that wait any more, and `failed` is what it stays
   std::exception_ptr failed = {};
 
   bool is_prompt() const { return spec != nullptr && spec->prompt; }
@@ -64,37 +65,42 @@ void PassMerger::run_alone(Member& member, const std::function<void(PassRunner&)
 }
 
 void PassMerger::wait_and_run(Request& request) {
+  Member::Wake& wake = *request.member.wake_;
   std::unique_lock lock(mutex_);
-  ask(request);
+  forget(request.member);
+  waiting_.push_back(&request);
+  // The oldest waits for this one, perhaps.
+  std::shared_ptr<Member::Wake> other;
+  if (const Request* oldest = next(); !running_ && oldest != &request && may_run(*oldest)) other = oldest->member.wake_;
   while (!request.done) {
     const bool mine = !running_ && next() == &request;
     if (mine && may_run(request)) {
       lead(lock, request);
-    } else if (mine) {
-      // Whoever has not asked by then is not expected any more.
-      if (request.wake.wait_until(lock, deadline(request)) == std::cv_status::timeout) {
-        if (!running_ && !request.done && next() == &request && Clock::now() >= deadline(request)) expected_.clear();
-      }
-    } else {
-      request.wake.wait(lock);
+      break;
     }
+    const Clock::time_point until = deadline(request);
+    lock.unlock();
+    if (const auto woken = std::exchange(other, {})) woken->release();
+    const bool signalled = mine ? wake.try_acquire_until(until) : (wake.acquire(), true);
+    if (request.done) break;
+    lock.lock();
+    // Whoever has not asked by then is not expected any more.
+    if (!signalled && !running_ && !request.done && next() == &request) expected_.clear();
   }
-  lock.unlock();
+  if (lock.owns_lock()) lock.unlock();
   if (request.failed) std::rethrow_exception(request.failed);
 }
 
-void PassMerger::ask(Request& request) {
-  forget(request.member);
-  waiting_.push_back(&request);
-  wake_next();
-}
-
 void PassMerger::rest(Member& member) {
-  const std::lock_guard lock(mutex_);
-  forget(member);
-  free_kept_rows(member);
-  member.rows_of_others_ = 0;
-  wake_next();
+  std::shared_ptr<Member::Wake> other;
+  {
+    const std::lock_guard lock(mutex_);
+    forget(member);
+    free_kept_rows(member);
+    member.rows_of_others_ = 0;
+    other = next_to_wake();
+  }
+  if (other) other->release();
 }
 
 bool PassMerger::take_kept_rows(Member& member, bool wait) {
@@ -133,9 +139,9 @@ bool PassMerger::may_run(const Request& request) const { return expected_.empty(
 
 PassMerger::Clock::time_point PassMerger::deadline(const Request& request) const { return request.asked + pass_time_ / waiting_share; }
 
-void PassMerger::wake_next() {
-  if (running_) return;
-  if (Request* request = next()) request->wake.notify_one();
+std::shared_ptr<PassMerger::Member::Wake> PassMerger::next_to_wake() const {
+  const Request* request = running_ ? nullptr : next();
+  return request == nullptr ? nullptr : request->member.wake_;
 }
 
 std::vector<PassMerger::Request*> PassMerger::group_of(Request& first) const {
@@ -194,14 +200,18 @@ void PassMerger::lead(std::unique_lock<std::mutex>& lock, Request& first) {
   (after_prompt_ ? totals_.prompt_rows : totals_.rows) += rows;
   if (group.size() > 1) ++totals_.merged;
   if (!after_prompt_ && first.work == nullptr) pass_time_ = took;
+  std::vector<std::shared_ptr<Member::Wake>> woken;
   for (Request* request : group) {
     request->failed = failed;
-    request->done = true;
     request->member.rows_of_others_ = rows - request->count();
     if (!after_prompt_) expected_.push_back(&request->member);
-    if (request != &first) request->wake.notify_one();
+    if (request != &first) woken.push_back(request->member.wake_);
   }
-  wake_next();
+  if (auto next = next_to_wake()) woken.push_back(std::move(next));
+  // From here on the requests may be gone.
+  for (Request* request : group) request->done = true;
+  lock.unlock();
+  for (const auto& wake : woken) wake->release();
 }
 
 bool PassMerger::in_company(const Member& member) const {

@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <semaphore>
 #include <vector>
 
 #include "exec/pass_runner.h"
@@ -33,7 +34,10 @@ class PassMerger {
 
    private:
     friend class PassMerger;
+    /// What its thread sleeps on. It is signalled when the lock is free again, which would be taken at once; by then the member may be gone.
+    using Wake = std::counting_semaphore<>;
     PassMerger& merger_;
+    std::shared_ptr<Wake> wake_ = std::make_shared<Wake>(0);
     std::uint32_t rows_of_others_ = 0;  ///< in its last pass of decoding
   };
 
@@ -74,13 +78,14 @@ class PassMerger {
   /// Nobody waits for it any more.
   void forget(const Member& member) { std::erase(expected_, &member); }
   void free_kept_rows(const Member& member);
-  void ask(Request& request);
   Request* next() const;
   Clock::time_point deadline(const Request& request) const;
   bool may_run(const Request& request) const;
-  void wake_next();
+  /// Whose thread has to be woken, now that the runner may be free; null for nobody.
+  std::shared_ptr<Member::Wake> next_to_wake() const;
   std::vector<Request*> group_of(Request& first) const;
   void execute(std::vector<Request*>& group);
+  /// Runs the pass of `first` and those that go with it; the lock is free then.
   void lead(std::unique_lock<std::mutex>& lock, Request& first);
 
   const std::shared_ptr<vk::Device> device_;

@@ -54,6 +54,18 @@ function addMany(base, checkServed) {
     assert.equal(answer.status, 200);
     return `others after ${ms} ms`;
   });
+  checkServed("one connection's requests are all answered, each sent as soon as the answer before it is there", async () => {
+    const ask = async (bytes, requests) => {
+      const raw = new Raw(base);
+      for (let i = 0; i < requests; ++i) {
+        const answer = await raw.send(bytes).answer();
+        assert.ok(answer !== undefined, `the connection ended without an answer to request ${i + 1} of ${requests}`);
+      }
+      raw.end();
+    };
+    const health = Buffer.from("GET /health HTTP/1.1\r\n\r\n");
+    await Promise.all([ask(health, 6000), ask(health, 6000), ask(posted(completions, JSON.stringify({ ...small, n: 0 })), 6000)]);
+  });
   checkServed("connections that come and go", async () => {
     for (let round = 0; round < 20; ++round) {
       const raws = Array.from({ length: 100 }, () => new Raw(base));

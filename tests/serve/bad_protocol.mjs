@@ -7,7 +7,7 @@ const completions = "/v1/completions";
 const small = JSON.stringify({ prompt: "x", max_tokens: 1, seed: 1 });
 const limit = 8 << 20; // of a body, --body-bytes
 
-const request = (line, headers = "Host: x\r\n") => `${line}\r\n${headers}\r\n`;
+const request = (line, headers = "Host: localhost\r\n") => `${line}\r\n${headers}\r\n`;
 
 /** An answer of this status in OpenAI's form; where `or_nothing`, the connection may also just end. */
 async function assertAnswer(base, bytes, status, expected = {}, { orNothing = false } = {}) {
@@ -21,7 +21,10 @@ async function assertAnswer(base, bytes, status, expected = {}, { orNothing = fa
 
 function addRequestLines(base, checkServed) {
   checkServed("what is no HTTP", async () => {
-    const lines = ["hello", "GET", "GET /", "GET / HTTP", "GET / HTTP/9.9", "GET  /health HTTP/1.1", "\x16\x03\x01\x02\x00\x01\x00", "PRI * HTTP/2.0", "G\x00T / HTTP/1.1", "GET /\x00 HTTP/1.1"];
+    const lines = [
+      "hello", "GET", "GET /", "GET / HTTP", "GET / HTTP/9.9", "GET  /health HTTP/1.1", "\x16\x03\x01\x02\x00\x01\x00", "PRI * HTTP/2.0",
+      "G\x00T / HTTP/1.1", "GET /\x00 HTTP/1.1",
+    ];
     for (const line of lines) await assertAnswer(base, request(line), 400, { type: "invalid_request_error" });
   });
   checkServed("headers that are none", async () => {
@@ -48,12 +51,21 @@ function addRequestLines(base, checkServed) {
     }
   });
   checkServed("paths that are not there", async () => {
-    const paths = ["/nothing", "/v1", "/v1/", "/v1/chat/completions/", "//health", "/./health", "/../health", "/v1/../health", "/v1/../../etc/passwd", "/%68ealth", "/health%00", "/v1/%63ompletions", "*", "health", `/${"x".repeat(8000)}`];
+    const paths = [
+      "/nothing", "/v1", "/v1/", "/v1/chat/completions/", "//health", "/./health", "/../health", "/v1/../health", "/v1/../../etc/passwd",
+      "/%68ealth", "/health%00", "/v1/%63ompletions", "*", "health", `/${"x".repeat(8000)}`,
+    ];
     for (const path of paths) await assertAnswer(base, request(`GET ${path} HTTP/1.1`), 404, { type: "not_found_error" });
     for (const name of ["nobody", "..", "../../etc/passwd", "%2e%2e", ""]) {
       await assertAnswer(base, request(`GET /v1/models/${name} HTTP/1.1`), 404, { code: "model_not_found" });
     }
     await assertAnswer(base, posted("/nothing", small), 404);
+  });
+  checkServed("blank lines in front of a request", async () => {
+    for (const blank of ["\r\n", "\r\n\r\n"]) {
+      const answer = await exchange(base, `${blank}${request("GET /health HTTP/1.1")}`);
+      assert.ok([200, 400].includes(answer.status)); // servers should take one; a 400 is an answer too
+    }
   });
   checkServed("a query behind a path is nothing", async () => {
     assert.equal((await get(base, "/health?x=../y")).status, 200);
@@ -144,7 +156,10 @@ function addBodies(base, checkServed) {
 function addConnections(base, checkServed) {
   checkServed("requests in one piece are answered in their order", async () => {
     const raw = new Raw(base);
-    raw.send(Buffer.concat([posted(completions, small), Buffer.from(request("GET /health HTTP/1.1") + request("GET /nothing HTTP/1.1")), posted(completions, "x"), posted(completions, small)]));
+    raw.send(Buffer.concat([
+      posted(completions, small), Buffer.from(request("GET /health HTTP/1.1") + request("GET /nothing HTTP/1.1")),
+      posted(completions, "x"), posted(completions, small),
+    ]));
     const statuses = [];
     for (let i = 0; i < 5; ++i) statuses.push((await raw.answer()).status);
     assert.deepEqual(statuses, [200, 200, 404, 400, 200]);
@@ -199,7 +214,10 @@ function addKeys(checkServed) {
   const { SKIPSTONE_KEYED_URL: keyed, SKIPSTONE_KEY: key } = process.env;
   if (!keyed) return;
   checkServed("wrong keys", async () => {
-    const values = ["", "x", "Bearer", "Bearer ", `Bearer ${key}x`, `Bearer ${key.slice(0, -1)}`, `Bearer  ${key}`, `Basic ${key}`, `Bearer ${"x".repeat(8000)}`, "Bearer \xff"];
+    const values = [
+      "", "x", "Bearer", "Bearer ", `Bearer ${key}x`, `Bearer ${key.slice(0, -1)}`, `Bearer  ${key}`, `Basic ${key}`,
+      `Bearer ${"x".repeat(8000)}`, "Bearer \xff",
+    ];
     for (const value of values) {
       const answer = await exchange(keyed, posted(completions, small, `Authorization: ${value}\r\n`));
       assert.equal(answer.status, 401, value);
@@ -214,10 +232,32 @@ function addKeys(checkServed) {
   });
 }
 
+function addOrigins(base, checkServed) {
+  const { host } = new URL(base);
+  const status = async (line, headers) => (await exchange(base, request(line, headers))).status;
+  checkServed("pages of other sites", async () => {
+    const answer = await exchange(base, posted(completions, small, "Origin: http://evil.example\r\n"));
+    assert.equal(answer.status, 403);
+    assertError(answer.json(), { type: "permission_error", code: "origin_not_allowed" });
+    assert.equal(answer.headers["access-control-allow-origin"], undefined);
+    for (const origin of ["null", "http://", "evil.example", `https://${host}.evil.example`, `http://evil.example/${host}`]) {
+      assert.equal(await status("GET /props HTTP/1.1", `Host: ${host}\r\nOrigin: ${origin}\r\n`), 403, origin);
+    }
+    assert.equal(await status("OPTIONS /v1/completions HTTP/1.1", `Host: ${host}\r\nOrigin: http://evil.example\r\n`), 403);
+    assert.equal(await status("GET /props HTTP/1.1", `Host: ${host}\r\nOrigin: http://${host}\r\n`), 200);
+  });
+  checkServed("pages whose site's name was made to lead here", async () => {
+    const names = "Host: evil.example\r\nOrigin: http://evil.example\r\n";
+    assert.equal(await status("GET /props HTTP/1.1", names), 403);
+    assert.equal(await status("GET /props HTTP/1.1", "Host: evil.example\r\n"), 403); // browsers send no Origin with a GET of the same site
+  });
+}
+
 export function addProtocol(base, checkServed) {
   addRequestLines(base, checkServed);
   addHeaders(base, checkServed);
   addBodies(base, checkServed);
   addConnections(base, checkServed);
+  addOrigins(base, checkServed);
   addKeys(checkServed);
 }

@@ -248,6 +248,12 @@ function addErrors(chat, OpenAI, base) {
   });
   const { SKIPSTONE_KEYED_URL: keyed, SKIPSTONE_KEY: key } = process.env;
   if (!keyed) return;
+  check("openai: a model whose name has a slash and a blank", async () => {
+    const other = new OpenAI({ baseURL: `${keyed}/v1`, apiKey: key, maxRetries: 0 });
+    const { id } = (await other.models.list()).data[0];
+    assert.equal((await other.models.retrieve(id)).id, id);
+    assert.equal((await other.completions.create({ model: id, prompt: "x", max_tokens: 1 })).model, id);
+  });
   check("openai: a server with keys", async () => {
     const models = (apiKey) => new OpenAI({ baseURL: `${keyed}/v1`, apiKey, maxRetries: 0 }).models.list();
     await assert.rejects(models("wrong"), (error) => error instanceof OpenAI.AuthenticationError && error.code === "invalid_api_key");

@@ -94,6 +94,6 @@ export async function exchange(base, bytes, options) {
 /** A POST with this body as it is. */
 export function posted(path, body, headers = "") {
   const bytes = Buffer.isBuffer(body) ? body : Buffer.from(body);
-  const head = `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n${headers}Content-Length: ${bytes.length}\r\n\r\n`;
+  const head = `POST ${path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n${headers}Content-Length: ${bytes.length}\r\n\r\n`;
   return Buffer.concat([Buffer.from(head, "latin1"), bytes]);
 }
