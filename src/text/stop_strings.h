@@ -12,7 +12,7 @@ class StopStrings {
  public:
   /// Throws invalid_argument where one is empty, not UTF-8, longer than `longest` bytes, or where there are more than `most`.
   explicit StopStrings(std::vector<std::string> strings);
-  static constexpr std::size_t most = 64, longest = 4096;
+  static constexpr std::size_t most = 128, longest = 4096;
 
   /// What is certain to stand before any stop string, of all pieces so far and not given out yet: all that cannot be the beginning of one.
   /// Of two stop strings in the text, the one that ends first counts, the longer of those that end together; so what comes out does not

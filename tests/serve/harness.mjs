@@ -28,6 +28,9 @@ async function within(seconds, work) {
 /** Makes the checks one after another and ends the process: 1 where one failed. `only`: a part of their names. */
 export async function run({ seconds = 180, only = process.env.SKIPSTONE_ONLY ?? "" } = {}) {
   let failed = 0;
+  process.on("unhandledRejection", (error) => { // of a request that a check, having failed, no longer waits for
+    console.log(`        left behind: ${error?.message ?? error}`);
+  });
   const chosen = checks.filter(({ name }) => name.includes(only));
   for (const { name, work } of chosen) {
     try {

@@ -1,5 +1,7 @@
 #include "serve/answer_forms.h"
 
+#include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "json/json.h"
@@ -140,6 +142,17 @@ void ChatAnswer::finish(const Usage& usage) {
 
 namespace {
 
+/// Characters of UTF-8: bytes that begin one.
+std::size_t characters(std::string_view text) {
+  return static_cast<std::size_t>(std::ranges::count_if(text, [](char byte) { return (static_cast<unsigned char>(byte) & 0xc0) != 0x80; }));
+}
+
+std::size_t characters(const std::vector<TokenLogprobs>& tokens) {
+  std::size_t count = 0;
+  for (const TokenLogprobs& token : tokens) count += characters(token.token);
+  return count;
+}
+
 Json completion_logprobs(const std::vector<TokenLogprobs>& tokens, std::size_t offset) {
   Json names = Json::array(), numbers = Json::array(), tops = Json::array(), offsets = Json::array();
   for (const TokenLogprobs& token : tokens) {
@@ -149,7 +162,7 @@ Json completion_logprobs(const std::vector<TokenLogprobs>& tokens, std::size_t o
     for (const TokenLogprobs& one : token.top) top[valid_text(one.token)] = one.logprob;
     tops.push_back(std::move(top));
     offsets.push_back(offset);
-    offset += token.token.size();
+    offset += characters(token.token);
   }
   return {{"tokens", std::move(names)}, {"token_logprobs", std::move(numbers)}, {"top_logprobs", std::move(tops)}, {"text_offset", std::move(offsets)}};
 }
@@ -160,12 +173,18 @@ Json CompletionAnswer::document(Json choices) const {
   return {{"id", id_}, {"object", "text_completion"}, {"created", created_}, {"model", model_}, {"choices", std::move(choices)}};
 }
 
+CompletionAnswer::Choice& CompletionAnswer::choice_at(std::uint32_t choice) {
+  if (choices_.size() <= choice) choices_.resize(choice + 1);
+  return choices_[choice];
+}
+
 void CompletionAnswer::add(std::uint32_t index, const Piece& piece, const std::vector<TokenLogprobs>& logprobs) {
-  if (choices_.size() <= index) choices_.resize(index + 1);
-  Choice& choice = choices_[index];
-  const std::size_t offset = choice.text.size();
+  Choice& choice = choice_at(index);
+  if (request_.echo && choice.text.empty() && logprobs.empty()) choice.echoed = characters(piece.text);
   choice.text += piece.text;
   choice.logprobs.insert(choice.logprobs.end(), logprobs.begin(), logprobs.end());
+  const std::size_t offset = choice.echoed + choice.described;
+  choice.described += characters(logprobs);
   if (!stream()) return;
   Json one = {{"index", index}, {"text", piece.text}, {"logprobs", nullptr}, {"finish_reason", nullptr}};
   if (request_.logprobs) one["logprobs"] = completion_logprobs(logprobs, offset);
@@ -175,13 +194,12 @@ void CompletionAnswer::add(std::uint32_t index, const Piece& piece, const std::v
 }
 
 void CompletionAnswer::end_choice(std::uint32_t index, const std::string& reason, const std::vector<TokenLogprobs>& logprobs) {
-  if (choices_.size() <= index) choices_.resize(index + 1);
-  Choice& choice = choices_[index];
+  Choice& choice = choice_at(index);
   choice.reason = reason;
   choice.logprobs.insert(choice.logprobs.end(), logprobs.begin(), logprobs.end());
   if (!stream()) return;
   Json one = {{"index", index}, {"text", ""}, {"logprobs", nullptr}, {"finish_reason", reason}};
-  if (!logprobs.empty()) one["logprobs"] = completion_logprobs(logprobs, choice.text.size());
+  if (!logprobs.empty()) one["logprobs"] = completion_logprobs(logprobs, choice.echoed + choice.described);
   send_event(document(Json::array({std::move(one)})));
 }
 
@@ -196,7 +214,7 @@ void CompletionAnswer::finish(const Usage& usage) {
   Json choices = Json::array();
   for (std::uint32_t i = 0; i < choices_.size(); ++i) {
     choices.push_back({{"index", i}, {"text", choices_[i].text}, {"logprobs", nullptr}, {"finish_reason", choices_[i].reason}});
-    if (request_.logprobs) choices.back()["logprobs"] = completion_logprobs(choices_[i].logprobs, 0);
+    if (request_.logprobs) choices.back()["logprobs"] = completion_logprobs(choices_[i].logprobs, choices_[i].echoed);
   }
   Json whole = document(std::move(choices));
   whole["usage"] = usage_json(usage);

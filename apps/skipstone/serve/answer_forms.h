@@ -43,7 +43,10 @@ class CompletionAnswer : public Answer {
   struct Choice {
     std::string text, reason;
     std::vector<TokenLogprobs> logprobs;
+    std::size_t echoed = 0;     ///< characters of the prompt before the continuation
+    std::size_t described = 0;  ///< characters of the tokens whose log-probabilities were given
   };
+  Choice& choice_at(std::uint32_t choice);
   skipstone::Json document(skipstone::Json choices) const;
   std::vector<Choice> choices_;
 };

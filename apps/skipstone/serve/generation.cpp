@@ -14,17 +14,6 @@ namespace {
 
 constexpr std::size_t prompt_end_bytes = 256;  // of the prompt's end that a parser gets: enough for any tag
 
-/// The sentence of a refusal by the library, about a field of the request.
-template <typename Work>
-auto about(const char* field, const Work& work) {
-  try {
-    return work();
-  } catch (const skipstone::error& error) {
-    if (error.status() != SKIPSTONE_INVALID_ARGUMENT && error.status() != SKIPSTONE_UNSUPPORTED) throw;
-    throw ApiError(400, error.what(), field);
-  }
-}
-
 /// One choice of an answer.
 class Choice {
  public:
@@ -166,6 +155,7 @@ void Choice::run(const std::vector<skipstone_token>& tokens, const std::string& 
 
 std::vector<skipstone_token> tokens_of(const Model& model, const GenerationRequest& request, std::string& prompt_end) {
   if (request.form == Form::completion) {
+    check_length(model, request.prompt.size(), "prompt");
     if (request.prompt_tokens.empty()) return about("prompt", [&] { return model.engine.tokenize(request.prompt); });
     const std::uint32_t vocabulary = model.engine.info().vocabulary;
     for (const skipstone_token token : request.prompt_tokens) {
@@ -174,6 +164,7 @@ std::vector<skipstone_token> tokens_of(const Model& model, const GenerationReque
     return request.prompt_tokens;
   }
   const char* field = request.form == Form::chat ? "messages" : "input";
+  check_length(model, request.messages.size() / 6, field);  // JSON takes up to six bytes for one
   return about(field, [&] {
     const Json shown = Json::parse(model.chat.show(request.messages, request.tools, request.template_options));
     const std::string text = shown.at("text").get<std::string>();
@@ -192,6 +183,14 @@ Model::Model(skipstone::Engine loaded, const std::string& chat_template, const s
   name = alias.empty() ? info.model_name : alias;
   known_as = {name, info.model_name};
   context = info.context;
+  for (std::uint32_t token = 0; token < info.vocabulary; ++token)
+    longest_piece = std::max(longest_piece, engine.piece(static_cast<skipstone_token>(token)).size());
+}
+
+void check_length(const Model& model, std::size_t bytes, const char* field) {
+  if (bytes <= model.context * model.longest_piece) return;
+  throw ApiError(400, fmt::format("the text has {} bytes, which is more than the context of this server, {} tokens, can hold", bytes, model.context),
+                 field, "context_length_exceeded");
 }
 
 Usage generate(const Model& model, const GenerationRequest& request, std::uint64_t seed, Cancellation& cancellation, Answer& answer,

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "serve/answer.h"
@@ -25,8 +26,24 @@ struct Model {
   std::vector<skipstone_token> end_tokens;
   std::vector<std::string> stop_strings;
   std::uint32_t context = 0;
+  std::size_t longest_piece = 1;  ///< bytes that a token can stand for
   double plain_token_ms = 0;  ///< of one token without drafts and company, as measured when the server started
 };
+
+/// The sentence of a refusal by the library as a client gets it: a 400 about `field`. Throws ApiError for it, what `work` throws else.
+template <typename Work>
+auto about(const char* field, const Work& work) {
+  try {
+    return work();
+  } catch (const skipstone::error& error) {
+    if (error.status() != SKIPSTONE_INVALID_ARGUMENT && error.status() != SKIPSTONE_UNSUPPORTED) throw;
+    const bool of_tools = std::string_view(error.what()).starts_with("tools");
+    throw ApiError(400, error.what(), of_tools ? "tools" : field);
+  }
+}
+
+/// Throws ApiError where so many bytes cannot be a prompt of this context, whatever their tokens; before anybody looks for these.
+void check_length(const Model& model, std::size_t bytes, const char* field);
 
 /// Runs `request`. Throws ApiError where the request cannot be answered, skipstone::error where the engine fails. `on_token` is called for
 /// every token.

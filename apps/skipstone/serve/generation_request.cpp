@@ -165,6 +165,11 @@ constexpr Field fields[] = {
        if (v.contains("format") && v["format"].is_object() && v["format"].value("type", SortedJson("text")) != "text")
          refuse("text.format", "'text.format' of this type is not built: answers are free text");
      }},
+    {"logit_bias", classic,
+     [](Request&, Name n, const SortedJson& v) {
+       if (!v.empty()) refuse(n, "'logit_bias' is not built");
+     }},
+    {"functions", chat, [](Request&, Name n, const SortedJson&) { refuse(n, "'functions' is not built; 'tools' is what came after it"); }},
     {"suffix", completion,
      [](Request&, Name n, const SortedJson& v) {
        if (!v.is_string() || !v.get<std::string>().empty()) refuse(n, "'suffix' is not built: a prompt is continued at its end");
@@ -310,7 +315,9 @@ SortedJson read_object(const std::string& body) {
   try {
     return skipstone::parse_json_object(body, "the request's body");
   } catch (const skipstone::Error& error) {
-    throw ApiError(400, error.what());
+    std::string sentence = error.what();  // its end is about files
+    if (const std::size_t end = sentence.find("; the file is damaged"); end != std::string::npos) sentence.resize(end);
+    throw ApiError(400, sentence);
   }
 }
 

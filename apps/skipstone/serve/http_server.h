@@ -28,6 +28,7 @@ struct HttpLimits {
   std::size_t unread_bytes = std::size_t{4} << 20;
   std::size_t connections = 4096;
   std::chrono::seconds idle{75}, reading{30}, writing{30};
+  std::chrono::seconds lingering{3};  ///< that a client has to read why it was refused
 };
 
 /// The answer to one request. From any thread; what is sent to a client that is gone is dropped.
@@ -67,7 +68,7 @@ class HttpServer {
   /// Calls `work` in so long, on a thread of the server's.
   void after(std::chrono::milliseconds time, std::function<void()> work);
 
- struct State;
+  struct State;
 
  private:
   std::shared_ptr<State> state_;

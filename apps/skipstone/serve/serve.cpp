@@ -33,7 +33,7 @@ struct ServeOptions {
   ServerOptions server;
   skipstone_session_params sampling = skipstone::session_params();
   SamplingOptions given;
-  std::uint32_t cache_tokens = 0, drain_seconds = 30, most_seconds = 600;
+  std::uint32_t cache_tokens = 0, drain_seconds = 30, grace_seconds = 0, most_seconds = 600;
   std::uint64_t body_bytes = std::uint64_t{8} << 20;
   bool no_auth = false;
 };
@@ -80,9 +80,15 @@ void prepare(serve::Model& model, const ServerOptions& options) {
 }
 
 /// Until a signal comes or the device is lost; then until what runs has ended.
-ExitCode serve_until_the_end(Server& server, std::chrono::seconds drain) {
+ExitCode serve_until_the_end(Server& server, std::chrono::seconds grace, std::chrono::seconds drain) {
   using namespace std::chrono_literals;
   while (!interrupt::requested() && server.broken() == SKIPSTONE_OK) std::this_thread::sleep_for(20ms);
+  server.announce_end();
+  if (server.broken() == SKIPSTONE_OK && grace.count() > 0) {
+    note("Ending: requests are taken for {} s more.", grace.count());
+    const auto end = std::chrono::steady_clock::now() + grace;
+    while (server.broken() == SKIPSTONE_OK && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(20ms);
+  }
   server.drain();
   if (server.broken() != SKIPSTONE_OK) {
     print_error("the device is lost; start the server again");
@@ -128,7 +134,7 @@ ExitCode run_serve(ServeOptions& options) {
   }
   const std::string host = options.server.address.find(':') == std::string::npos ? options.server.address : "[" + options.server.address + "]";
   note("Serving {} at http://{}:{} ({} requests at a time). Ctrl-C ends it.", name, host, server->port(), options.server.parallel);
-  const ExitCode code = serve_until_the_end(*server, std::chrono::seconds(options.drain_seconds));
+  const ExitCode code = serve_until_the_end(*server, std::chrono::seconds(options.grace_seconds), std::chrono::seconds(options.drain_seconds));
   check_validation(server->model().engine);
   return code;
 }
@@ -143,6 +149,8 @@ void add_limits(CLI::App& command, ServeOptions& o) {
   add("--parallel", o.server.parallel, "Requests that are answered at a time, 1 to 64")->check(range(1, 64));
   add("--queue", o.server.queue, "Requests that wait, at most 100000; beyond them the answer is 429")->check(range(0, 100000));
   add("--request-seconds", o.most_seconds, "Longest time that one request may take, 1 to 86400")->check(range(1, 86400));
+  add("--drain-grace-seconds", o.grace_seconds, "When the server is to end: how long it takes requests although GET /health says 503, at most 3600")
+      ->check(range(0, 3600));
   add("--drain-seconds", o.drain_seconds, "Longest time that running requests have when the server ends, at most 86400")->check(range(0, 86400));
   add("--body-bytes", o.body_bytes, "Largest body of a request, 1024 to 1073741824")->check(range(1024, 1073741824));
   add("--cache-tokens", o.cache_tokens, "Room of the KV cache at first, of all requests and known beginnings; 0: one context");

@@ -57,7 +57,46 @@ class CountedExchange : public Exchange {
   Headers headers_;
 };
 
-const std::string text_field(const skipstone::SortedJson& body, const char* name) {
+/// What `work` throws becomes the answer.
+template <typename Work>
+void answering(const std::shared_ptr<Exchange>& exchange, const Work& work) {
+  try {
+    work();
+  } catch (const ApiError& error) {
+    const bool later = error.status() == 429 || error.status() == 503;
+    exchange->respond(error.status(), json_type, error.body(), later ? Headers{{"Retry-After", "1"}} : Headers{});
+  } catch (const skipstone::error& error) {
+    const bool asked_wrong = error.status() == SKIPSTONE_INVALID_ARGUMENT || error.status() == SKIPSTONE_UNSUPPORTED;
+    const unsigned status = asked_wrong ? 400 : 500;
+    exchange->respond(status, json_type, ApiError(status, error.what()).body(), {});
+  } catch (const std::exception& error) {
+    exchange->respond(500, json_type, ApiError(500, error.what()).body(), {});
+  }
+}
+
+ApiError queue_full() { return {429, "too many requests wait already; ask again later", "", "queue_full"}; }
+
+/// Without the port.
+std::string_view host_of(std::string_view authority) {
+  const std::size_t colon = authority.rfind(':');
+  return colon != std::string_view::npos && authority.back() != ']' ? authority.substr(0, colon) : authority;
+}
+
+bool is_this_machine(std::string_view host) { return host == "localhost" || host == "[::1]" || host.starts_with("127."); }
+
+/// What "%2F" and such stand for in a path.
+std::string decoded(std::string_view path) {
+  const auto digit = [](char c) { return c >= '0' && c <= '9' ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : -1; };
+  std::string text;
+  for (std::size_t i = 0; i < path.size(); ++i) {
+    const bool escaped = path[i] == '%' && i + 2 < path.size() && digit(path[i + 1]) >= 0 && digit(path[i + 2]) >= 0;
+    text += escaped ? static_cast<char>(digit(path[i + 1]) * 16 + digit(path[i + 2])) : path[i];
+    if (escaped) i += 2;
+  }
+  return text;
+}
+
+std::string text_field(const skipstone::SortedJson& body, const char* name) {
   const auto found = body.find(name);
   if (found == body.end()) refuse(name, "'{}' is missing", name);
   if (!found->is_string()) refuse(name, "'{}' has to be a text", name);
@@ -79,9 +118,9 @@ const std::vector<Server::Route>& Server::routes() {
       {"POST", "/v1/completions", false, &Server::completion},
       {"POST", "/v1/responses", false, &Server::responses},
       {"GET", "/v1/models", false, &Server::models},
-      {"POST", "/tokenize", false, &Server::tokenize},
-      {"POST", "/detokenize", false, &Server::detokenize},
-      {"POST", "/apply-template", false, &Server::apply_template},
+      {"POST", "/tokenize", false, &Server::post_tokenize},
+      {"POST", "/detokenize", false, &Server::post_detokenize},
+      {"POST", "/apply-template", false, &Server::post_apply_template},
       {"GET", "/health", true, &Server::health},
       {"GET", "/props", false, &Server::props},
       {"GET", "/slots", false, &Server::slots},
@@ -120,26 +159,27 @@ void Server::log(const std::string& line) const {
 }
 
 bool Server::allowed(const HttpRequest& request) const {
-  constexpr std::string_view scheme = "Bearer ";
+  constexpr std::string_view scheme = "bearer ";
   if (options_.keys.empty()) return true;
-  if (!request.authorization.starts_with(scheme)) return false;
+  const auto same_letter = [](char given, char letter) { return given == letter || (given | 32) == letter; };
+  if (!std::ranges::equal(request.authorization.substr(0, scheme.size()), scheme, same_letter)) return false;
   const std::string_view given = std::string_view(request.authorization).substr(scheme.size());
   bool found = false;
   for (const std::string& key : options_.keys) found |= same_key(given, key);
   return found;
 }
 
-// A browser sends along which page asks. That of another site may not: it could ask whatever the person at the browser could. Without keys a name
-// of this machine's has to stand there too, for any other name can be made to lead here ("DNS rebinding").
+// A browser sends along which page asks. That of another site may not: it could ask whatever the person at the browser could.
 bool Server::origin_may_ask(const HttpRequest& request) const {
   const std::string_view origin = request.origin;
   if (origin.empty() || options_.cors_origin == "*" || origin == options_.cors_origin) return true;
   const std::size_t scheme = origin.find("://");
-  if (scheme == std::string_view::npos || origin.substr(scheme + 3) != request.host) return false;
-  std::string_view host = origin.substr(scheme + 3);
-  if (const std::size_t colon = host.rfind(':'); colon != std::string_view::npos && host.back() != ']') host = host.substr(0, colon);
-  const bool local = host == "localhost" || host == "[::1]" || host.starts_with("127.");
-  return local || !options_.keys.empty() || options_.everybody;
+  return scheme != std::string_view::npos && origin.substr(scheme + 3) == request.host;
+}
+
+// Any name can be made to lead to this machine, also that of a page that asks ("DNS rebinding"): without keys it has to be one of the machine's own.
+bool Server::host_may_be_asked(const HttpRequest& request) const {
+  return request.host.empty() || !options_.keys.empty() || options_.everybody || is_this_machine(host_of(request.host));
 }
 
 void Server::handle(const HttpRequest& request, const std::shared_ptr<Exchange>& exchange) {
@@ -148,16 +188,7 @@ void Server::handle(const HttpRequest& request, const std::shared_ptr<Exchange>&
   if (!options_.cors_origin.empty()) headers.emplace_back("Access-Control-Allow-Origin", options_.cors_origin);
   const auto counted =
       std::make_shared<CountedExchange>(exchange, known == routes().end() ? "other" : known->path, metrics_, std::move(headers));
-  try {
-    route(request, counted);
-  } catch (const ApiError& error) {
-    counted->respond(error.status(), json_type, error.body(), {});
-  } catch (const skipstone::error& error) {
-    const bool asked_wrong = error.status() == SKIPSTONE_INVALID_ARGUMENT || error.status() == SKIPSTONE_UNSUPPORTED;
-    counted->respond(asked_wrong ? 400 : 500, json_type, ApiError(asked_wrong ? 400 : 500, error.what()).body(), {});
-  } catch (const std::exception& error) {
-    counted->respond(500, json_type, ApiError(500, error.what()).body(), {});
-  }
+  answering(counted, [&] { route(request, counted); });
 }
 
 void Server::route(const HttpRequest& request, const std::shared_ptr<Exchange>& exchange) {
@@ -178,6 +209,8 @@ void Server::route(const HttpRequest& request, const std::shared_ptr<Exchange>& 
   }
   if (!origin_may_ask(request))
     throw ApiError(403, "pages of other sites may not ask this server; its option --cors-origin names one that may", "", "origin_not_allowed");
+  if (found != nullptr && !found->open && !host_may_be_asked(request))
+    throw ApiError(403, "without keys this server is asked as localhost alone; --api-key or --no-auth lets other names in", "", "host_not_allowed");
   if (found != nullptr && !found->open && !allowed(request))
     throw ApiError(401, "the key is wrong or missing: send 'Authorization: Bearer KEY'", "", "invalid_api_key");
   if (found == nullptr && methods.empty())
@@ -190,7 +223,7 @@ void Server::route(const HttpRequest& request, const std::shared_ptr<Exchange>& 
 
 void Server::health(const HttpRequest&, const std::shared_ptr<Exchange>& exchange) {
   if (broken_ != SKIPSTONE_OK) throw ApiError(503, "the device is lost; the server ends");
-  if (draining_) throw ApiError(503, "the server ends: it takes no more requests");
+  if (ending_) throw ApiError(503, "the server ends");
   respond(exchange, {{"status", "ok"}});
 }
 
@@ -244,11 +277,20 @@ void Server::models(const HttpRequest& request, const std::shared_ptr<Exchange>&
   const Json one = {{"id", model_.name}, {"object", "model"}, {"created", 0}, {"owned_by", "skipstone"}};
   constexpr std::string_view prefix = "/v1/models/";
   if (!request.path.starts_with(prefix)) return respond(exchange, {{"object", "list"}, {"data", Json::array({one})}});
-  if (request.path.substr(prefix.size()) != model_.name) throw ApiError(404, "there is no such model here", "model", "model_not_found");
+  if (decoded(request.path.substr(prefix.size())) != model_.name) throw ApiError(404, "there is no such model here", "model", "model_not_found");
   respond(exchange, one);
 }
 
-void Server::tokenize(const HttpRequest& request, const std::shared_ptr<Exchange>& exchange) {
+// What takes time waits for its turn like a generation, so that it holds up nobody but those.
+void Server::in_turn(const HttpRequest& request, const std::shared_ptr<Exchange>& exchange, Json (Server::*work)(const HttpRequest&) const) {
+  refuse_while_ending();
+  const bool taken = queue_->push([this, request, exchange, work](std::size_t) {
+    if (!exchange->gone()) answering(exchange, [&] { respond(exchange, (this->*work)(request)); });
+  });
+  if (!taken) throw queue_full();
+}
+
+Json Server::tokenize(const HttpRequest& request) const {
   const auto body = read_object(request.body);
   const auto flag = [&](const char* name, bool otherwise) {
     const auto found = body.find(name);
@@ -265,10 +307,10 @@ void Server::tokenize(const HttpRequest& request, const std::shared_ptr<Exchange
       list.push_back(token);
     }
   }
-  respond(exchange, {{"tokens", std::move(list)}});
+  return {{"tokens", std::move(list)}};
 }
 
-void Server::detokenize(const HttpRequest& request, const std::shared_ptr<Exchange>& exchange) {
+Json Server::detokenize(const HttpRequest& request) const {
   const auto body = read_object(request.body);
   const auto found = body.find("tokens");
   const auto vocabulary = model_.engine.info().vocabulary;
@@ -278,13 +320,13 @@ void Server::detokenize(const HttpRequest& request, const std::shared_ptr<Exchan
     if (!token.is_number_unsigned() || token.get<std::uint64_t>() >= vocabulary) refuse("tokens", "a token has to be a number from 0 to {}", vocabulary - 1);
     tokens.push_back(token.get<skipstone_token>());
   }
-  respond(exchange, {{"content", valid_text(model_.engine.detokenize(tokens))}});
+  return {{"content", valid_text(model_.engine.detokenize(tokens))}};
 }
 
-void Server::apply_template(const HttpRequest& request, const std::shared_ptr<Exchange>& exchange) {
+Json Server::apply_template(const HttpRequest& request) const {
   const GenerationRequest read = read_request(Form::chat, request.body, options_.defaults);
-  const Json shown = Json::parse(model_.chat.show(read.messages, read.tools, read.template_options));
-  respond(exchange, {{"prompt", shown.at("text")}, {"tokens", shown.at("tokens")}});
+  const Json shown = about("messages", [&] { return Json::parse(model_.chat.show(read.messages, read.tools, read.template_options)); });
+  return {{"prompt", shown.at("text")}, {"tokens", shown.at("tokens")}};
 }
 
 // ---- generation ----
@@ -297,11 +339,12 @@ struct Server::Job {
   std::string route;
 };
 
+void Server::refuse_while_ending() const {
+  if (draining_ || broken_ != SKIPSTONE_OK) throw ApiError(503, "the server ends: it takes no more requests");
+}
+
 void Server::enqueue(Form form, const HttpRequest& request, const std::shared_ptr<Exchange>& exchange) {
-  if (draining_ || broken_ != SKIPSTONE_OK) {
-    const ApiError error(503, "the server ends: it takes no more requests");
-    return exchange->respond(503, json_type, error.body(), {{"Retry-After", "1"}});
-  }
+  refuse_while_ending();
   auto job = std::make_shared<Job>();
   job->request = read_request(form, request.body, options_.defaults);
   job->exchange = exchange;
@@ -328,8 +371,7 @@ void Server::enqueue(Form form, const HttpRequest& request, const std::shared_pt
   });
   if (taken) return;
   forget();
-  const ApiError error(429, "too many requests wait already; ask again later", "", "queue_full");
-  exchange->respond(429, json_type, error.body(), {{"Retry-After", "1"}});
+  throw queue_full();
 }
 
 void Server::work(Job& job) {

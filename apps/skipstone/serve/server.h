@@ -41,8 +41,10 @@ class Server {
 
   std::uint16_t port() const;
   const Model& model() const { return model_; }
+  /// GET /health says from now on that the server ends, so that others are asked instead.
+  void announce_end() { ending_ = true; }
   /// New work is refused from now on.
-  void drain() { draining_ = true; }
+  void drain() { ending_ = draining_ = true; }
   /// Whether nothing is being answered.
   bool idle() const;
   /// Ends the answers that are being made, as at their token limit.
@@ -57,6 +59,8 @@ class Server {
   void route(const HttpRequest& request, const std::shared_ptr<Exchange>& exchange);
   bool allowed(const HttpRequest& request) const;
   bool origin_may_ask(const HttpRequest& request) const;
+  bool host_may_be_asked(const HttpRequest& request) const;
+  void refuse_while_ending() const;
 
   void health(const HttpRequest& request, const std::shared_ptr<Exchange>& exchange);
   void props(const HttpRequest& request, const std::shared_ptr<Exchange>& exchange);
@@ -64,12 +68,16 @@ class Server {
   void metrics(const HttpRequest& request, const std::shared_ptr<Exchange>& exchange);
   void page(const HttpRequest& request, const std::shared_ptr<Exchange>& exchange);
   void models(const HttpRequest& request, const std::shared_ptr<Exchange>& exchange);
-  void tokenize(const HttpRequest& request, const std::shared_ptr<Exchange>& exchange);
-  void detokenize(const HttpRequest& request, const std::shared_ptr<Exchange>& exchange);
-  void apply_template(const HttpRequest& request, const std::shared_ptr<Exchange>& exchange);
+  skipstone::Json tokenize(const HttpRequest& request) const;
+  void post_tokenize(const HttpRequest& request, const std::shared_ptr<Exchange>& exchange) { in_turn(request, exchange, &Server::tokenize); }
+  skipstone::Json detokenize(const HttpRequest& request) const;
+  void post_detokenize(const HttpRequest& request, const std::shared_ptr<Exchange>& exchange) { in_turn(request, exchange, &Server::detokenize); }
+  skipstone::Json apply_template(const HttpRequest& request) const;
+  void post_apply_template(const HttpRequest& request, const std::shared_ptr<Exchange>& exchange) { in_turn(request, exchange, &Server::apply_template); }
   void chat(const HttpRequest& request, const std::shared_ptr<Exchange>& exchange) { enqueue(Form::chat, request, exchange); }
   void completion(const HttpRequest& request, const std::shared_ptr<Exchange>& exchange) { enqueue(Form::completion, request, exchange); }
   void responses(const HttpRequest& request, const std::shared_ptr<Exchange>& exchange) { enqueue(Form::responses, request, exchange); }
+  void in_turn(const HttpRequest& request, const std::shared_ptr<Exchange>& exchange, skipstone::Json (Server::*work)(const HttpRequest&) const);
   void enqueue(Form form, const HttpRequest& request, const std::shared_ptr<Exchange>& exchange);
   struct Job;
   void work(Job& job);
@@ -78,7 +86,7 @@ class Server {
   Model model_;
   ServerOptions options_;
   Metrics metrics_;
-  std::atomic<bool> draining_{false};
+  std::atomic<bool> ending_{false}, draining_{false};
   std::atomic<skipstone_status> broken_{SKIPSTONE_OK};
   std::mutex jobs_mutex_;
   std::set<std::shared_ptr<Cancellation>> jobs_;  ///< that wait or run
