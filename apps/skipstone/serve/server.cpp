@@ -282,10 +282,10 @@ void Server::models(const HttpRequest& request, const std::shared_ptr<Exchange>&
 }
 
 // What takes time waits for its turn like a generation, so that it holds up nobody but those.
-void Server::in_turn(const HttpRequest& request, const std::shared_ptr<Exchange>& exchange, Json (Server::*work)(const HttpRequest&) const) {
+void Server::in_turn(const HttpRequest& request, const std::shared_ptr<Exchange>& exchange, Json (Server::*answer)(const HttpRequest&) const) {
   refuse_while_ending();
-  const bool taken = queue_->push([this, request, exchange, work](std::size_t) {
-    if (!exchange->gone()) answering(exchange, [&] { respond(exchange, (this->*work)(request)); });
+  const bool taken = queue_->push([this, request, exchange, answer](std::size_t) {
+    if (!exchange->gone()) answering(exchange, [&] { respond(exchange, (this->*answer)(request)); });
   });
   if (!taken) throw queue_full();
 }

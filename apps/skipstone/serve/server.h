@@ -77,7 +77,7 @@ class Server {
   void chat(const HttpRequest& request, const std::shared_ptr<Exchange>& exchange) { enqueue(Form::chat, request, exchange); }
   void completion(const HttpRequest& request, const std::shared_ptr<Exchange>& exchange) { enqueue(Form::completion, request, exchange); }
   void responses(const HttpRequest& request, const std::shared_ptr<Exchange>& exchange) { enqueue(Form::responses, request, exchange); }
-  void in_turn(const HttpRequest& request, const std::shared_ptr<Exchange>& exchange, skipstone::Json (Server::*work)(const HttpRequest&) const);
+  void in_turn(const HttpRequest& request, const std::shared_ptr<Exchange>& exchange, skipstone::Json (Server::*answer)(const HttpRequest&) const);
   void enqueue(Form form, const HttpRequest& request, const std::shared_ptr<Exchange>& exchange);
   struct Job;
   void work(Job& job);
