@@ -1,7 +1,7 @@
 // Time between two tokens of a stream, with and without long prompts that come in beside it.
 //   node delay.mjs BASE_URL [--streams N] [--prompt TOKENS] [--seconds N] [--rounds N]
-// Rounds without and with prompts take turns. A prompt's slice is what the server reads between two passes of decoding: its time is that of a prompt
-// alone by its number of slices (256 tokens each). The server has to be started with --prefixes off, and a context that the prompts fit.
+// Rounds without and with prompts take turns. A prompt's slice, 256 tokens, is what the server reads between two passes of decoding; the last one takes
+// longest, since it sees most keys: a prompt's time less that of one which is a slice shorter, both alone. The server has to be started with --prefixes off, and a context that the prompts fit.
 import { parseArgs } from "node:util";
 import { ask, events, post } from "./harness.mjs";
 
@@ -14,7 +14,7 @@ const streams = Number(given.streams ?? 4), length = Number(given.prompt ?? 1500
 
 const tokens = (count, seed) => Array.from({ length: count }, (_, i) => 300 + ((i * 31 + seed * 97) % 2000));
 let asked = 0;
-const prompt = () => ask(base, "/v1/completions", { prompt: tokens(length, ++asked), max_tokens: 1, temperature: 0, draft: "none" });
+const prompt = (count = length) => ask(base, "/v1/completions", { prompt: tokens(count, ++asked), max_tokens: 1, temperature: 0, draft: "none" });
 
 async function follow(end, gaps) {
   while (performance.now() < end) {
@@ -41,13 +41,13 @@ async function measure(prompts) {
 const share = (gaps, part) => [...gaps].sort((a, b) => a - b)[Math.floor(gaps.length * part)];
 await measure(false);
 const slices = [];
-for (let i = 0; i < 5; ++i) slices.push((await prompt()).timings.prompt_ms / Math.ceil(length / 256));
+for (let i = 0; i < 5; ++i) slices.push((await prompt()).timings.prompt_ms - (await prompt(length - 256)).timings.prompt_ms);
 const slice = share(slices, 0.5), without = [], with_ = [];
 for (let round = 0; round < rounds; ++round) {
   without.push(...(await measure(false)));
   with_.push(...(await measure(true)));
 }
-console.log(`${streams} streams, prompts of ${length} tokens one after another; a slice of 256 tokens takes ${slice.toFixed(1)} ms`);
+console.log(`${streams} streams, prompts of ${length} tokens one after another; the last slice of 256 tokens takes ${slice.toFixed(1)} ms`);
 console.log("ms between tokens    median      99 %     99.9 %   largest");
 for (const [name, gaps] of [["without prompts", without], ["with prompts", with_]])
   console.log(`${name.padEnd(16)} ${[0.5, 0.99, 0.999, 0.999999].map((part) => share(gaps, part).toFixed(1).padStart(10)).join("")}   of ${gaps.length}`);
