@@ -42,7 +42,7 @@ void EarlyExits::propagate(Token pending, std::uint32_t base, std::uint32_t begi
 spec::EarlyExit EarlyExits::run(const spec::EarlyExitRequest& request, Token pending, const CommittedText& text, RowChooser& chooser) {
   left_layers_out_ = true;
   passes_.hold_kept_rows(true);
-  const spec::EarlyExit exit = leave(request, pending, text, chooser);
+  spec::EarlyExit exit = leave(request, pending, text, chooser);
   passes_.give_kept_rows();
   return exit;
 }

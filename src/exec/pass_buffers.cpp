@@ -70,7 +70,7 @@ PassBuffers::PassBuffers(const std::shared_ptr<vk::Device>& device, const model:
   argmax_partial_ = activation_arena_.allocate(s.argmax_partial);
   cosines_ = activation_arena_.allocate(s.cosines);
   rope_table_ = activation_arena_.allocate(s.rope);
-  state_ = state_arena_.allocate(sizeof(abi::StepState) + STEP_VERIFY_ROWS * pages_for(shape.context) * sizeof(std::uint32_t));
+  state_ = state_arena_.allocate(sizeof(abi::StepState) + sizeof(std::uint32_t) * STEP_VERIFY_ROWS * pages_for(shape.context));
   round_ = state_arena_.allocate(sizeof(abi::RoundState));
   result_ = readback_arena_.allocate(STEP_VERIFY_ROWS * sizeof(abi::RowResult));
   drafts_ = readback_arena_.allocate(STEP_VERIFY_ROWS * sizeof(abi::RowResult));

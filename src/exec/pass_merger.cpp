@@ -75,7 +75,15 @@ void PassMerger::wait_and_run(Request& request) {
   while (!request.done) {
     const bool mine = !running_ && next() == &request;
     if (mine && may_run(request)) {
-      lead(lock, request);
+      try {
+        lead(lock, request);
+      } catch (...) {  // no memory to begin with
+        std::erase(waiting_, &request);
+        const auto next_one = next_to_wake();
+        lock.unlock();
+        if (next_one) next_one->release();
+        throw;
+      }
       break;
     }
     const Clock::time_point until = deadline(request);
@@ -180,6 +188,10 @@ void PassMerger::execute(std::vector<Request*>& group) {
 
 void PassMerger::lead(std::unique_lock<std::mutex>& lock, Request& first) {
   std::vector<Request*> group = group_of(first);
+  std::vector<std::shared_ptr<Member::Wake>> woken;
+  woken.reserve(group.size() + 1);
+  expected_.reserve(expected_.size() + group.size());
+  // From here on nothing throws but the pass, so that nobody is left waiting.
   std::erase_if(waiting_, [&](const Request* request) { return std::ranges::find(group, request) != group.end(); });
   running_ = true;
   lock.unlock();
@@ -200,7 +212,6 @@ void PassMerger::lead(std::unique_lock<std::mutex>& lock, Request& first) {
   (after_prompt_ ? totals_.prompt_rows : totals_.rows) += rows;
   if (group.size() > 1) ++totals_.merged;
   if (!after_prompt_ && first.work == nullptr) pass_time_ = took;
-  std::vector<std::shared_ptr<Member::Wake>> woken;
   for (Request* request : group) {
     request->failed = failed;
     request->member.rows_of_others_ = rows - request->count();

@@ -237,7 +237,8 @@ void HttpConnection::write(std::string bytes, bool last) {
   if (!last && unsent_bytes_ > server_->limits.unread_bytes) return lost();
   // A client has the time of one write for each of these.
   constexpr std::size_t piece = 256 << 10;
-  for (std::size_t at = 0; at < bytes.size(); at += piece) unsent_.push_back(bytes.size() <= piece ? std::move(bytes) : bytes.substr(at, piece));
+  for (std::size_t at = 0; bytes.size() > piece && at < bytes.size(); at += piece) unsent_.push_back(bytes.substr(at, piece));
+  if (!bytes.empty() && bytes.size() <= piece) unsent_.push_back(std::move(bytes));
   if (!writing_) write_next();
 }
 
