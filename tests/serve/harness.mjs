@@ -101,7 +101,7 @@ export async function startServer(program, model, args = []) {
       if (child.exitCode !== null) throw new Error(`the server ended with ${child.exitCode}: ${server.said}`);
       return /^Serving .* at (http:\S+)/m.exec(server.said)?.[1];
     },
-    120,
+    900,
   );
   return server;
 }
