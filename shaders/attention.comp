@@ -20,6 +20,7 @@ layout(std430, set = 0, binding = ATTENTION_PARTIAL) writeonly buffer Partial { 
 #include "lib/kv_read.glsl"
 #define STEP_STATE_BINDING ATTENTION_STATE
 #include "lib/step_state.glsl"
+#define SK_PAGES
 #define SK_LAYER_WINDOW
 #include "lib/keys.glsl"
 #include "lib/activation.glsl"

@@ -66,7 +66,7 @@ void main() {
   const uint first_position = state.bases[0] + first_row;
   const uint first_key = WINDOWED != 0u && first_position >= push.window ? first_position + 1u - push.window : 0u;
   for (uint page = first_key / KV_PAGE; page <= last_key / KV_PAGE; ++page) {
-    const uint moved = state.pages[state.tables[0] + page] - page * KV_PAGE;   // from a position to its place in the cache
+    const uint moved = state.pages[push.tables + state.tables[0] + page] - page * KV_PAGE;   // from a position to its place in the cache
     for (uint key = max(first_key, page * KV_PAGE); key < min((page + 1u) * KV_PAGE, last_key + 1u); ++key) {
       HOLD(k, load_k, kv_head, key + moved)
       HOLD(v, load_v, kv_head, key + moved)

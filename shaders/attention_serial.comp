@@ -26,6 +26,7 @@ layout(std430, set = 0, binding = ATTENTION_SERIAL_OUT) writeonly buffer Out { v
 #include "lib/kv_read.glsl"
 #define STEP_STATE_BINDING ATTENTION_SERIAL_STATE
 #include "lib/step_state.glsl"
+#define SK_PAGES
 #define SK_LAYER_WINDOW
 #include "lib/keys.glsl"
 #include "lib/activation.glsl"

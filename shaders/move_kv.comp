@@ -15,6 +15,7 @@ layout(std430, set = 0, binding = MOVE_KV_V_CACHE) buffer VCache { uint v_cache[
 #define STEP_STATE_BINDING MOVE_KV_STATE
 #include "lib/step_state.glsl"
 const uint KEYS = KEYS_TEXT;
+#define SK_PAGES
 #include "lib/keys.glsl"
 
 void main() {

@@ -29,6 +29,7 @@ layout(std430, set = 0, binding = ROPE_STORE_K_CACHE) writeonly buffer KCache { 
 layout(std430, set = 0, binding = ROPE_STORE_V_CACHE) writeonly buffer VCache { uint v_cache[]; };
 #define STEP_STATE_BINDING ROPE_STORE_STATE
 #include "lib/step_state.glsl"
+#define SK_PAGES
 #include "lib/keys.glsl"
 #include "lib/kv_cache.glsl"
 

@@ -70,10 +70,12 @@ std::string plan_text(const Json& plan) {
   std::string text = fmt::format("\nMemory for a context of {} tokens (KV cache {})\n", plan["context"].get<std::uint32_t>(),
                                  plan["kv_type"].get<std::string>());
   for (const char* part : {"weights", "kv", "activations", "total"}) text += fmt::format("  {:<12}{:>12}\n", part, bytes_text(plan[part]));
-  const auto kv = plan["kv"].get<std::uint64_t>(), read = plan["kv_read"].get<std::uint64_t>();
-  if (read < kv) {
-    text += fmt::format("  windows: a token at the end of the context reads {} of the KV cache, {:.0f} % less than without them\n",
-                        bytes_text(plan["kv_read"]), 100.0 - 100.0 * static_cast<double>(read) / static_cast<double>(kv));
+  const auto less = [&](const char* part) {
+    return 100.0 - 100.0 * static_cast<double>(plan[part].get<std::uint64_t>()) / static_cast<double>(plan["kv_without_windows"].get<std::uint64_t>());
+  };
+  if (plan["kv_read"] < plan["kv_without_windows"]) {
+    text += fmt::format("  windows: the KV cache takes {:.0f} % less than without them; a token at the end of the context reads {} of it, {:.0f} % less\n",
+                        less("kv"), bytes_text(plan["kv_read"]), less("kv_read"));
   }
   const bool known = plan["host_available"].get<std::uint64_t>() > 0;
   return text + (known ? fmt::format("  {:<12}{:>12}\n", "free (host)", bytes_text(plan["host_available"])) : "");

@@ -10,5 +10,5 @@
 #define ATTENTION_PREFILL_SPEC(CONSTANT) CONSTANT(0, LANES, 32) CONSTANT(1, KV_FORMAT, 1) CONSTANT(2, HEAD_DIM, 64) \
   CONSTANT(3, WINDOWED, 0) CONSTANT(4, SOFTCAP, 0)
 #define ATTENTION_PREFILL_PUSH(FIELD) FIELD(uint, group) FIELD(uint, stride) FIELD(uint, slots) FIELD(float, scale) FIELD(float, cap) \
-  FIELD(uint, window)
+  FIELD(uint, window) FIELD(uint, tables)
 #endif

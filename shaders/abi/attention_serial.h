@@ -13,5 +13,5 @@
   CONSTANT(4, KEYS, 0) CONSTANT(5, ROWS, 1) CONSTANT(6, WINDOWED, 0) CONSTANT(7, SOFTCAP, 0)
 // group: query heads per KV head. stride: floats per row of q and of the result.
 #define ATTENTION_SERIAL_PUSH(FIELD) FIELD(uint, group) FIELD(uint, stride) FIELD(uint, slots) FIELD(float, scale) FIELD(float, cap) \
-  FIELD(uint, window)
+  FIELD(uint, window) FIELD(uint, tables)
 #endif

@@ -14,5 +14,5 @@
 // k_row, q_row: the row of the table that position 0 of K, of Q turns by.
 #define ROPE_STORE_PUSH(FIELD)                                                                                               \
   FIELD(uint, heads) FIELD(uint, kv_heads) FIELD(uint, head_dim) FIELD(uint, rope_dim) FIELD(uint, in_stride) FIELD(uint, q_stride) \
-  FIELD(uint, slots) FIELD(uint, k_row) FIELD(uint, q_row)
+  FIELD(uint, slots) FIELD(uint, k_row) FIELD(uint, q_row) FIELD(uint, tables)
 #endif

@@ -3,16 +3,11 @@
 // row stands behind its ancestors: its position is base + depth, its K and V are at base + i all the same, and it reads those of its
 // ancestors in the order of their positions. With KEYS_WINDOW (arXiv 2309.17453) rows stand as with KEYS_TEXT, and read the first window[0]
 // positions and the last window[1] up to their own. Where the layer has a window of its own (WINDOWED), the first of these keys is not the
-// first that is seen. Positions of a text are found in the cache by pages (PagedAttention, arXiv 2309.06180).
+// first that is seen. Positions of a text are found in the cache by pages (PagedAttention, arXiv 2309.06180); layers with a window have page
+// tables of their own, from push.tables on, for their pages go when no row can see them any more.
 uint row_base(uint row) { return state.bases[state.sequences[row]]; }
 uint row_offset(uint row) { return row - state.first_rows[state.sequences[row]]; }   // among those of its sequence
 uint row_position(uint row) { return row_base(row) + (KEYS == KEYS_TREE ? state.depths[row] : row_offset(row)); }
-
-// Where K and V of a text position are.
-uint slot_of(uint sequence, uint position) { return state.pages[state.tables[sequence] + position / KV_PAGE] + position % KV_PAGE; }
-
-// Where those of row `row` go.
-uint row_slot(uint row) { return slot_of(state.sequences[row], row_base(row) + row_offset(row)); }
 
 // How many keys row `row` attends to.
 uint row_keys(uint row) {
@@ -21,12 +16,21 @@ uint row_keys(uint row) {
 }
 
 #if defined(SK_LAYER_WINDOW)
-// The first key that row `row` sees.
+// The first key that row `row` sees. Where the layer's window ends behind the text's beginning, no key of the beginning is among them.
 uint first_key(uint row) {
+  if (WINDOWED == 0u || row_position(row) < push.window) return 0u;
   const uint keys = row_keys(row);
-  return WINDOWED != 0u && keys > push.window ? keys - push.window : 0u;
+  const uint seen = KEYS == KEYS_WINDOW && keys <= row_position(row) ? min(push.window, state.window[1]) : push.window;
+  return keys - min(keys, seen);
 }
 #endif
+
+#if defined(SK_PAGES)
+// Where K and V of a text position are.
+uint slot_of(uint sequence, uint position) { return state.pages[push.tables + state.tables[sequence] + position / KV_PAGE] + position % KV_PAGE; }
+
+// Where those of row `row` go.
+uint row_slot(uint row) { return slot_of(state.sequences[row], row_base(row) + row_offset(row)); }
 
 // Where K and V of its key `key` are; keys are counted from 0 in the order of their positions. key < row_keys(row).
 uint key_slot(uint row, uint key) {
@@ -39,3 +43,4 @@ uint key_slot(uint row, uint key) {
   }
   return slot_of(sequence, position);
 }
+#endif

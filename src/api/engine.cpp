@@ -114,12 +114,13 @@ skipstone_status skipstone_engine_report(const skipstone_engine* engine, char** 
     api::require(json, "json");
     *json = nullptr;
     engine::Engine::State& state = engine->engine->state();
-    const auto pages = state.passes->pool().use();
+    const auto pages = state.passes->cache().whole().use(), windowed = state.passes->cache().windowed().use();
     const auto prefixes = state.prefixes->use();
     const auto passes = state.passes->totals();
     const Json report = {
         {"pages", {{"tokens", KV_PAGE}, {"all", pages.pages}, {"used", pages.used}, {"shared", pages.shared}}},
-        {"prefixes", {{"pages", prefixes.pages}, {"hits", prefixes.hits}, {"tokens", prefixes.tokens}}},
+        {"windowed_pages", {{"all", windowed.pages}, {"used", windowed.used}, {"shared", windowed.shared}}},
+        {"prefixes", {{"pages", prefixes.pages}, {"windowed_pages", prefixes.windowed_pages}, {"hits", prefixes.hits}, {"tokens", prefixes.tokens}}},
         {"passes",
          {{"decoding", passes.passes},
           {"rows", passes.rows},

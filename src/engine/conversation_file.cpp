@@ -20,7 +20,7 @@ using spec::Token;
 namespace {
 
 constexpr std::string_view magic = "SKIPCONV";
-constexpr std::uint32_t version = 1;
+constexpr std::uint32_t version = 2;
 constexpr std::uint32_t most_header_bytes = 64u << 20;  // of a context of millions of tokens
 constexpr std::uint64_t preamble_bytes = 16;
 
@@ -111,7 +111,7 @@ Conversation parse(const SortedJson& header, const Engine::State& engine, const 
 
 }  // namespace
 
-void save_conversation(const std::string& path, const Engine::State& engine, const exec::PageTable& pages, const Conversation& conversation) {
+void save_conversation(const std::string& path, const Engine::State& engine, const exec::SequencePages& pages, const Conversation& conversation) {
   Json prompts = Json::array();
   for (const CommittedText::Prompt& prompt : conversation.text.prompts()) prompts.push_back({prompt.begin, prompt.end});
   const Json header_document = {{"origin", origin_of(engine)},
@@ -119,6 +119,7 @@ void save_conversation(const std::string& path, const Engine::State& engine, con
                                 {"committed", conversation.text.size()},
                                 {"prompts", std::move(prompts)},
                                 {"prompt_end", conversation.prompt_end},
+                                {"left_pages", pages.windowed().first()},
                                 {"layers_left_out", conversation.layers_left_out}};
   const std::string header = print(header_document);
   OutputFile file(path);
@@ -131,8 +132,9 @@ void save_conversation(const std::string& path, const Engine::State& engine, con
   file.write(little_endian(version | std::uint64_t{header.size()} << 32));
   write(bytes_of(header));
   exec::KvBytes cache(engine.device, exec::attention_shape(engine.config, engine.shape), pages, conversation.text.size());
-  std::vector<std::byte> layer(cache.layer_bytes());
+  std::vector<std::byte> layer;
   for (std::uint32_t i = 0; i < engine.config.layers; ++i) {
+    layer.resize(cache.layer_bytes(i));
     cache.read(i, layer);
     write(layer);
   }
@@ -156,20 +158,29 @@ SavedConversation::SavedConversation(const std::string& path, const Engine::Stat
   const SortedJson header = parse_json_object(header_, "the conversation '" + path + "'");
   check_origin(member(header, "origin", SortedJson::value_t::object, path), origin_of(engine), path);
   conversation_ = parse(header, engine, path);
-  const std::uint64_t layer_bytes =
-      exec::KvBytes::layer_bytes(exec::attention_shape(engine.config, engine.shape), conversation_.text.size());
-  if (file_.size() != header_end_ + layers_ * layer_bytes + 8) damaged(path, "it has not as many bytes as its tokens need");
-  read_layers(layer_bytes, [](std::uint32_t, std::span<const std::byte>) {});
+  const std::uint32_t committed = conversation_.text.size();
+  left_pages_ = static_cast<std::uint32_t>(whole(member(header, "left_pages", SortedJson::value_t::number_unsigned, path), committed / KV_PAGE, path));
+  if (committed > 0 && left_pages_ > engine.passes->cache().first_page(committed)) damaged(path, "it lacks pages that its text goes on from");
+  std::uint64_t bytes = header_end_ + 8;
+  for (std::uint32_t layer = 0; layer < layers_; ++layer) bytes += layer_bytes(engine, layer);
+  if (file_.size() != bytes) damaged(path, "it has not as many bytes as its tokens need");
+  read_layers(engine, [](std::uint32_t, std::span<const std::byte>) {});
+}
+
+std::uint64_t SavedConversation::layer_bytes(const Engine::State& engine, std::uint32_t layer) const {
+  const std::uint32_t left = engine.passes->cache().is_windowed(layer) ? left_pages_ * KV_PAGE : 0;
+  return exec::KvBytes::layer_bytes(exec::attention_shape(engine.config, engine.shape), conversation_.text.size() - left);
 }
 
 /// Throws where the hash is wrong, behind the last visit.
 template <typename Visit>
-void SavedConversation::read_layers(std::uint64_t layer_bytes, const Visit& visit) const {
+void SavedConversation::read_layers(const Engine::State& engine, const Visit& visit) const {
   Fnv1a hash;
   add(hash, bytes_of(header_));
-  std::vector<std::byte> layer(layer_bytes);
+  std::vector<std::byte> layer;
   std::uint64_t at = header_end_;
-  for (std::uint32_t i = 0; i < layers_; ++i, at += layer_bytes) {
+  for (std::uint32_t i = 0; i < layers_; ++i, at += layer.size()) {
+    layer.resize(layer_bytes(engine, i));
     file_.read(at, layer);
     add(hash, layer);
     visit(i, std::span<const std::byte>(layer));
@@ -180,9 +191,9 @@ void SavedConversation::read_layers(std::uint64_t layer_bytes, const Visit& visi
 }
 
 void SavedConversation::restore(const Engine::State& engine, exec::Executor& passes) const {
-  passes.reserve(conversation_.text.size());
+  passes.table().begin_behind(left_pages_, conversation_.text.size());
   exec::KvBytes cache(engine.device, exec::attention_shape(engine.config, engine.shape), passes.pages(), conversation_.text.size());
-  read_layers(cache.layer_bytes(), [&](std::uint32_t layer, std::span<const std::byte> bytes) { cache.write(layer, bytes); });
+  read_layers(engine, [&](std::uint32_t layer, std::span<const std::byte> bytes) { cache.write(layer, bytes); });
 }
 
 }  // namespace skipstone::engine

@@ -1,7 +1,8 @@
 // A conversation in a file: its tokens, and their keys and values as they are in the cache, so that it goes on with the same text.
 //
 // Layout: the bytes "SKIPCONV", the version (u32) and the header's bytes (u32), all numbers little-endian; the header, a JSON object with
-// what the keys and values depend on, the tokens, and which of them were read as prompts; of each layer KvBytes; a hash (u64) of all that.
+// what the keys and values depend on, the tokens, which of them were read as prompts, and how many pages layers with a window have given back;
+// of each layer KvBytes; a hash (u64) of all that.
 #pragma once
 
 #include <string>
@@ -21,7 +22,7 @@ struct Conversation {
 };
 
 /// Throws io with the path and the reason; what stood under the name before stays then.
-void save_conversation(const std::string& path, const Engine::State& engine, const exec::PageTable& pages, const Conversation& conversation);
+void save_conversation(const std::string& path, const Engine::State& engine, const exec::SequencePages& pages, const Conversation& conversation);
 
 /// Opens and checks a file before anything of a sequence changes.
 class SavedConversation {
@@ -36,10 +37,11 @@ class SavedConversation {
 
  private:
   template <typename Visit>
-  void read_layers(std::uint64_t layer_bytes, const Visit& visit) const;
+  void read_layers(const Engine::State& engine, const Visit& visit) const;
+  std::uint64_t layer_bytes(const Engine::State& engine, std::uint32_t layer) const;
 
   InputFile file_;
-  std::uint32_t layers_ = 0;
+  std::uint32_t layers_ = 0, left_pages_ = 0;
   std::uint64_t header_end_ = 0;
   std::string header_;
   Conversation conversation_;

@@ -81,10 +81,7 @@ std::optional<Choice> DeviceSequence::prefill(std::span<const Token> tokens, exe
     spec.cosines = cosines;
     passes_.run(spec, {.tokens = chunk, .base = committed()});
     text_.append_prompt(chunk);
-  }
-  // What a prompt has left depends on its tokens alone, as long as nothing else stands before it.
-  if (prefixes_ != nullptr && text_.prompts().size() == 1 && text_.prompts()[0].begin == 0) {
-    prefixes_->keep(text_.tokens().first(text_.prompts()[0].end), passes_.pages());
+    keep_beginning();
   }
   chooser_.start(text_.tokens());
   return chooser_.verified(passes_, last_row, text_.size() - 1);
@@ -111,6 +108,13 @@ std::uint32_t DeviceSequence::take_known(std::span<const Token> tokens) {
   const std::uint32_t known = prefixes_->find(tokens, passes_.table());
   if (known > 0) text_.append_prompt(tokens.first(known));
   return known;
+}
+
+// What a prompt has left depends on its tokens alone, as long as nothing else stands before it. After each pass, because the next one may give
+// pages of layers with a window back.
+void DeviceSequence::keep_beginning() {
+  if (prefixes_ == nullptr || text_.prompts().size() != 1 || text_.prompts()[0].begin != 0) return;
+  prefixes_->keep(text_.tokens().first(text_.prompts()[0].end), passes_.pages());
 }
 
 void DeviceSequence::keep_continuation() {
@@ -303,6 +307,35 @@ void DeviceSequence::take_back(std::uint32_t tokens) {
   passes_.cut(committed());
   verified_.reset();
   end_round();
+  if (!passes_.pages().is_complete(committed())) read_again();
+}
+
+// Each part by the kernels that have read it, which leave what they have left before.
+void DeviceSequence::read_again() {
+  exits_.reset(exits_.left_layers_out());
+  const CommittedText text = std::exchange(text_, {});
+  passes_.cut(0);
+  std::span<const Token> rest = text.tokens();
+  const auto take = [&](std::size_t end) {
+    const std::size_t count = end - (text.size() - rest.size());
+    return std::exchange(rest, rest.subspan(count)).first(count);
+  };
+  for (const CommittedText::Prompt& prompt : text.prompts()) {
+    read_own(take(prompt.begin), exec::Cosines::none, false);
+    read_prompt(take(prompt.end));
+  }
+  read_own(rest, exec::Cosines::none, false);
+}
+
+void DeviceSequence::read_prompt(std::span<const Token> tokens) {
+  while (!tokens.empty()) {
+    const std::span<const Token> chunk = tokens.first(next_chunk(tokens.size()));
+    tokens = tokens.subspan(chunk.size());
+    exec::PassSpec spec = prompt_pass(chunk.size());
+    spec.output = exec::Output::none;
+    passes_.run(spec, {.tokens = chunk, .base = committed()});
+    text_.append_prompt(chunk);
+  }
 }
 
 // The last token is run over once more by the kernels that have read it, which leaves the keys and values that stand there: a row has the

@@ -81,6 +81,10 @@ class DeviceSequence : public spec::Sequence {
 
  private:
   void end_round();
+  void keep_beginning();
+  /// All of the committed text, whose pages layers with a window have not kept.
+  void read_again();
+  void read_prompt(std::span<const spec::Token> tokens);
   /// The beginning of `tokens` that the engine knows, where nothing is committed; it is committed then.
   std::uint32_t take_known(std::span<const spec::Token> tokens);
   exec::PassSpec pass(const exec::LayerPlan& layers, std::size_t rows) const;

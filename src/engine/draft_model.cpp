@@ -83,6 +83,11 @@ DraftModel::DraftModel(std::shared_ptr<Engine> model) : model_(std::move(model))
 const exec::Executor& DraftModel::follow(std::span<const spec::Token> text, exec::Output output) {
   std::size_t done = std::ranges::mismatch(read_, text).in1 - read_.begin();
   done = std::min(done, text.size() - 1);
+  passes_.cut(static_cast<std::uint32_t>(done));
+  if (!passes_.pages().is_complete(static_cast<std::uint32_t>(done))) {
+    passes_.cut(0);
+    done = 0;
+  }
   read_.resize(done);
   while (done < text.size()) {
     const std::uint32_t chunk = next_chunk(text.size() - done);

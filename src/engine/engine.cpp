@@ -119,6 +119,7 @@ std::shared_ptr<Engine> Engine::load(const EngineOptions& options, const State* 
   state.layout = model::layout_weights(read.tensors, caps.max_storage_range, state.select->interleave());
   state.shape = choose_shape(state.config, options.context, options.kv, state.select->kv_format());
   state.shape.pool_tokens = options.pool_tokens;
+  state.shape.keeps_windows = options.prefixes != PrefixMode::off;
   state.memory = plan_memory(state.config, state.layout, state.shape);
   check_memory(state.memory, state.config, state.shape, *state.device);
   state.kernel_library =
@@ -151,7 +152,7 @@ std::shared_ptr<Engine> Engine::load(const EngineOptions& options, const State* 
   }
   state.passes = std::make_unique<exec::PassMerger>(state.device, *state.kernel_library, *state.builder, state.config, *state.weights,
                                                     state.shape);
-  state.prefixes = std::make_unique<PrefixCache>(state.passes->pool(), options.prefixes);
+  state.prefixes = std::make_unique<PrefixCache>(state.passes->cache(), options.prefixes);
   exec::Executor sequence(*state.passes);
   compile_kernels(*state.kernel_library, sequence, dispatches, options.progress);
   return engine;

@@ -45,6 +45,7 @@ struct MemoryPlan {
   std::uint64_t host_available = 0;    ///< free memory of the system, what a CPU device shares
   std::uint32_t context = 0;
   KvFormat kv_format = KvFormat::f16;
+  std::uint64_t kv_without_windows = 0;  ///< what `kv` would be if no layer had a window
   std::uint64_t kv_read = 0;  ///< of `kv`, by a token at the end of the context: layers with a window read the keys that they see
   std::uint64_t total() const { return weights + kv + activations; }
 };

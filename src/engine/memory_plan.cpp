@@ -58,11 +58,11 @@ MemoryPlan plan_memory(const model::Config& config, const model::WeightLayout& w
   plan.weights = weights.bytes();
   plan.kv = sequence.kv;
   plan.activations = sequence.activations;
-  const std::uint64_t of_layer = sequence.kv / config.layers;
+  const kernels::AttentionShape attention = exec::attention_shape(config, shape);
+  const std::uint64_t position = std::uint64_t{2} * attention.kv_heads * (attention.kv_position_bytes() + attention.kv_scale_bytes());
+  plan.kv_without_windows = sequence.kv_without_windows;
   for (std::uint32_t layer = 0; layer < config.layers; ++layer) {
-    const std::uint32_t window = config.layer(layer).window;
-    const bool sees_all = window == 0 || window >= shape.context;
-    plan.kv_read += sees_all ? of_layer : of_layer / shape.context * window;
+    plan.kv_read += config.has_window(layer, shape.context) ? position * config.layer(layer).window : sequence.kv_without_windows / config.layers;
   }
   plan.context = shape.context;
   plan.kv_format = shape.kv_format;

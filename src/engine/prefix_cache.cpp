@@ -1,5 +1,7 @@
 #include "engine/prefix_cache.h"
 
+#include <algorithm>
+
 namespace skipstone::engine {
 
 using spec::Token;
@@ -13,38 +15,63 @@ std::vector<Token> page_of(std::span<const Token> tokens, std::size_t page) {
 
 }  // namespace
 
-PrefixCache::PrefixCache(exec::KvPool& pool, PrefixMode mode) : pool_(pool), mode_(mode) {
-  pool_.reclaim_by([this](std::uint32_t count) { return give_up(count); });
+PrefixCache::PrefixCache(exec::KvCache& cache, PrefixMode mode) : cache_(cache), mode_(mode) {
+  cache_.whole().reclaim_by([this](std::uint32_t count) { return give_up(count); });
+  cache_.windowed().reclaim_by([this](std::uint32_t count) { return give_up_windowed(count); });
 }
 
 PrefixCache::~PrefixCache() {
-  pool_.reclaim_by({});
+  cache_.whole().reclaim_by({});
+  cache_.windowed().reclaim_by({});
   while (give_up(1) > 0) {
   }
 }
 
-std::uint32_t PrefixCache::find(std::span<const Token> tokens, exec::PageTable& table) {
-  if (mode_ == PrefixMode::off || tokens.size() <= KV_PAGE) return 0;
-  const std::lock_guard lock(mutex_);
-  std::vector<std::uint32_t> pages;
+/// The nodes of the longest known beginning, whose last token is not the last of `tokens`.
+PrefixCache::Path PrefixCache::known(std::span<const Token> tokens) {
+  Path path;
   Node* node = &root_;
-  ++clock_;
   for (std::size_t page = 0; (page + 1) * KV_PAGE < tokens.size(); ++page) {
     const auto child = node->children.find(page_of(tokens, page));
     if (child == node->children.end()) break;
     node = child->second.get();
+    path.push_back(node);
+  }
+  return path;
+}
+
+std::uint32_t PrefixCache::find(std::span<const Token> tokens, exec::SequencePages& table) {
+  if (mode_ == PrefixMode::off || tokens.size() <= KV_PAGE) return 0;
+  const std::lock_guard lock(mutex_);
+  Path path = known(tokens);
+  const bool windows = cache_.windowed().slots() > 0;
+  const auto end = [&] { return static_cast<std::uint32_t>(path.size()) * KV_PAGE; };
+  const auto seen = [&] { return std::span(path).subspan(std::min<std::size_t>(path.size(), cache_.first_page(end()))); };
+  while (windows && !path.empty() && !std::ranges::all_of(seen(), [](const Node* node) { return node->windowed_page.has_value(); })) {
+    path.pop_back();
+  }
+  if (path.empty()) return 0;
+  ++clock_;
+  std::vector<std::uint32_t> pages, windowed(path.size());
+  for (Node* node : path) {
     node->used = clock_;
     pages.push_back(node->page);
   }
-  if (pages.empty()) return 0;
-  table.share(pages);
-  const auto found = static_cast<std::uint32_t>(pages.size()) * KV_PAGE;
+  table.whole().share(pages);
+  if (windows) {
+    const std::size_t first = path.size() - seen().size();
+    for (std::size_t i = first; i < path.size(); ++i) {
+      path[i]->windowed_used = clock_;
+      windowed[i] = *path[i]->windowed_page;
+    }
+    table.windowed().share(windowed, static_cast<std::uint32_t>(first));
+  }
   ++use_.hits;
-  use_.tokens += found;
-  return found;
+  use_.tokens += end();
+  return end();
 }
 
-void PrefixCache::keep(std::span<const Token> tokens, const exec::PageTable& table) {
+void PrefixCache::keep(std::span<const Token> tokens, const exec::SequencePages& table) {
   if (mode_ == PrefixMode::off) return;
   const std::lock_guard lock(mutex_);
   Node* node = &root_;
@@ -54,33 +81,68 @@ void PrefixCache::keep(std::span<const Token> tokens, const exec::PageTable& tab
     if (!child) {
       child = std::make_unique<Node>();
       child->parent = node;
-      child->page = table.pages()[page];
-      pool_.add_references({&child->page, 1});
+      child->page = table.whole().pages()[page];
+      cache_.whole().add_references({&child->page, 1});
       ++use_.pages;
     }
     node = child.get();
     node->used = clock_;
+    const exec::PageTable& windowed = table.windowed();
+    if (page < windowed.first() || page >= windowed.pages().size()) continue;
+    node->windowed_used = clock_;
+    if (node->windowed_page) continue;
+    node->windowed_page = windowed.pages()[page];
+    cache_.windowed().add_references({&*node->windowed_page, 1});
+    ++use_.windowed_pages;
   }
 }
 
 PrefixCache::Node* PrefixCache::least_recent(Node& node) {
   Node* best = nullptr;
   for (auto& [key, child] : node.children) {
-    Node* candidate = child->children.empty() ? (pool_.is_shared(child->page) ? nullptr : child.get()) : least_recent(*child);
+    Node* candidate = child->children.empty() ? (cache_.whole().is_shared(child->page) ? nullptr : child.get()) : least_recent(*child);
     if (candidate != nullptr && (best == nullptr || candidate->used < best->used)) best = candidate;
   }
   return best;
+}
+
+PrefixCache::Node* PrefixCache::least_recent_windowed(Node& node) {
+  Node* best = node.windowed_page && !cache_.windowed().is_shared(*node.windowed_page) ? &node : nullptr;
+  for (auto& [key, child] : node.children) {
+    Node* candidate = least_recent_windowed(*child);
+    if (candidate != nullptr && (best == nullptr || candidate->windowed_used < best->windowed_used)) best = candidate;
+  }
+  return best;
+}
+
+void PrefixCache::give_back_windowed(Node& node) {
+  if (!node.windowed_page) return;
+  cache_.windowed().give_back({&*node.windowed_page, 1});
+  node.windowed_page.reset();
+  --use_.windowed_pages;
 }
 
 std::uint32_t PrefixCache::give_up(std::uint32_t count) {
   const std::lock_guard lock(mutex_);
   std::uint32_t given = 0;
   for (; given < count; ++given) {
-    const Node* leaf = least_recent(root_);
+    Node* leaf = least_recent(root_);
     if (leaf == nullptr) break;
-    pool_.give_back({&leaf->page, 1});
+    give_back_windowed(*leaf);
+    cache_.whole().give_back({&leaf->page, 1});
     --use_.pages;
     std::erase_if(leaf->parent->children, [&](const auto& child) { return child.second.get() == leaf; });
+  }
+  return given;
+}
+
+std::uint32_t PrefixCache::give_up_windowed(std::uint32_t count) {
+  const std::lock_guard lock(mutex_);
+  std::uint32_t given = 0;
+  for (; given < count; ++given) {
+    Node* node = least_recent_windowed(root_);
+    if (node == nullptr) break;
+    give_back_windowed(*node);
   }
   return given;
 }

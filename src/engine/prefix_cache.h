@@ -6,10 +6,11 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
-#include "exec/kv_pool.h"
+#include "exec/kv_cache.h"
 #include "spec/sequence.h"
 
 namespace skipstone::engine {
@@ -23,20 +24,21 @@ enum class PrefixMode {
 /// From any thread.
 class PrefixCache {
  public:
-  PrefixCache(exec::KvPool& pool, PrefixMode mode);
+  PrefixCache(exec::KvCache& cache, PrefixMode mode);
   ~PrefixCache();
   PrefixCache(const PrefixCache&) = delete;
   PrefixCache& operator=(const PrefixCache&) = delete;
 
   PrefixMode mode() const { return mode_; }
   /// The longest beginning of `tokens` that is known, in whole pages, and shorter than `tokens`: `table`, which is empty, shares its pages.
-  /// Returns how many tokens that are.
-  std::uint32_t find(std::span<const spec::Token> tokens, exec::PageTable& table);
-  /// Keeps the whole pages of `tokens`, the beginning of a text with these pages.
-  void keep(std::span<const spec::Token> tokens, const exec::PageTable& table);
+  /// Returns how many tokens that are. Of layers with a window, what the next token sees has to be known, and no more is shared.
+  std::uint32_t find(std::span<const spec::Token> tokens, exec::SequencePages& table);
+  /// Keeps the whole pages of `tokens`, the beginning of a text with these pages. Those of layers with a window that were given back by now are
+  /// not kept: who wants them calls this in time.
+  void keep(std::span<const spec::Token> tokens, const exec::SequencePages& table);
 
   struct Use {
-    std::uint64_t pages = 0, hits = 0, tokens = 0;  ///< tokens: that were found
+    std::uint64_t pages = 0, windowed_pages = 0, hits = 0, tokens = 0;  ///< tokens: that were found
   };
   Use use() const;
 
@@ -44,14 +46,20 @@ class PrefixCache {
   struct Node {
     Node* parent = nullptr;
     std::uint32_t page = 0;
-    std::uint64_t used = 0;
+    std::optional<std::uint32_t> windowed_page;
+    std::uint64_t used = 0, windowed_used = 0;
     std::map<std::vector<spec::Token>, std::unique_ptr<Node>> children;
   };
+  using Path = std::vector<Node*>;
+  Path known(std::span<const spec::Token> tokens);
   /// Gives up to `count` pages back that nobody else uses; how many.
   std::uint32_t give_up(std::uint32_t count);
+  std::uint32_t give_up_windowed(std::uint32_t count);
   Node* least_recent(Node& node);
+  Node* least_recent_windowed(Node& node);
+  void give_back_windowed(Node& node);
 
-  exec::KvPool& pool_;
+  exec::KvCache& cache_;
   PrefixMode mode_;
   mutable std::mutex mutex_;
   Node root_;

@@ -371,14 +371,16 @@ double Session::measure(const Work& work) {
     s.sequence.resume({});
   };
   empty();
-  const std::uint32_t before = std::exchange(s.filled, 0), known = std::min(before, work.depth);  // an exception leaves nothing to rely on
+  const std::uint32_t before = std::exchange(s.filled, 0);  // an exception leaves nothing to rely on
+  const std::uint32_t known = s.passes.pages().is_complete(std::min(before, work.depth)) ? std::min(before, work.depth) : 0;
+  if (known == 0) s.passes.cut(0);
   s.sequence.resume({measured_text(0, known, vocabulary), {{0, known}}});
   if (known < work.depth) s.sequence.prefill(measured_text(known, work.depth - known, vocabulary), false);
   const std::vector<text::Token> tokens = measured_text(work.depth, std::max(work.prompt, std::max(work.rows, 1u)), vocabulary);
   const Stopwatch watch;
   run_work(s.sequence, work, tokens);
   const double seconds = watch.seconds();
-  s.filled = std::max(before, s.sequence.committed());
+  s.filled = std::max(known == 0 ? 0 : before, s.sequence.committed());
   empty();
   return seconds;
 }
@@ -414,13 +416,22 @@ void Session::rewind(std::size_t count) {
   }
   if (count == 0) return;
   s.filled = 0;
-  s.history.resize(s.history.size() - count);
-  s.prompt_end = std::min(s.prompt_end, s.history.size());
+  const std::size_t stays = s.history.size() - count;
+  CommittedText text = s.sequence.text();
   const auto keep = [&](std::size_t tokens) {
-    if (s.sequence.committed() > tokens) s.sequence.take_back(static_cast<std::uint32_t>(s.sequence.committed() - tokens));
+    if (text.size() > tokens) text.take_back(static_cast<std::uint32_t>(text.size() - tokens));
   };
-  keep(s.history.size());
-  if (s.sequence.committed() == s.history.size() && s.sequence.text().ends_in_continuation()) keep(s.history.size() - 1);
+  keep(stays);
+  if (text.size() == stays && text.ends_in_continuation()) keep(stays - 1);
+  s.history.resize(stays);
+  s.prompt_end = std::min(s.prompt_end, stays);
+  try {
+    if (text.size() < s.sequence.committed()) s.sequence.take_back(s.sequence.committed() - text.size());
+  } catch (...) {  // reading a text again, of which pages were given back
+    s.history.resize(std::min<std::size_t>(stays, s.sequence.committed()));
+    s.prompt_end = std::min(s.prompt_end, s.history.size());
+    throw;
+  }
 }
 
 std::vector<float> Session::logits() {

@@ -9,7 +9,9 @@ namespace skipstone::engine {
 SkipTexts::SkipTexts(Engine& engine)
     : engine_(engine),
       passes_(*engine.state().passes),
-      sequence_(passes_, engine.config(), {}, sample::Verification::coupled, Rounds::host) {}
+      sequence_(passes_, engine.config(), {}, sample::Verification::coupled, Rounds::host) {
+  passes_.keep_all_pages();  // score() goes back
+}
 
 bool SkipTexts::add(const std::vector<text::Token>& prompt, std::uint32_t tokens) {
   const auto ends = [&](text::Token token) { return engine_.has_tokenizer() && engine_.tokenizer().ends_generation(token); };
@@ -32,7 +34,7 @@ bool SkipTexts::add(const std::vector<text::Token>& prompt, std::uint32_t tokens
   if (rows == 0) return false;
   text.last = text.rows() > rows ? text.tokens[text.prompt + rows] : next.token;
   text.tokens.resize(text.prompt + rows);
-  text.cache = std::make_unique<exec::PageTable>(engine_.state().passes->pool());
+  text.cache = std::make_unique<exec::SequencePages>(engine_.state().passes->cache());
   text.cache->share(passes_.pages(), sequence_.committed());
   texts_.push_back(std::move(text));
   return true;

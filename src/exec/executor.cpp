@@ -7,7 +7,7 @@
 
 namespace skipstone::exec {
 
-Executor::Executor(PassMerger& passes) : passes_(passes), member_(passes), pages_(passes.pool()) { clear_cosines(); }
+Executor::Executor(PassMerger& passes) : passes_(passes), member_(passes), pages_(passes.cache()) { clear_cosines(); }
 
 PassRunner& Executor::own_runner() {
   if (!own_runner_) own_runner_ = passes_.new_runner();
@@ -21,7 +21,7 @@ void Executor::run(const PassSpec& spec, const Rows& rows) {
          shape().context);
   }
   if (spec.tree && rows.parents.size() != count) fail(Code::internal, "a tree of {} rows has {} parents", count, rows.parents.size());
-  pages_.reserve(rows.base, rows.base + count);
+  pages_.reserve(rows.base, rows.base + count, keeps_all_pages_);
   const SequenceRows own{&pages_, rows};
   if (pacer_ != nullptr) {
     own_runner().run(spec, own, results_, pacer_);
@@ -51,7 +51,7 @@ void Executor::keep_path(std::uint32_t base, std::span<const std::uint32_t> path
 }
 
 void Executor::run(const RoundSpec& round) {
-  pages_.reserve(round.base, std::min(round.base + round.most + 1, shape().context));
+  pages_.reserve(round.base, std::min(round.base + round.most + 1, shape().context), keeps_all_pages_);
   passes_.run_alone(member_, [&](PassRunner& runner) { runner.run(round, pages_, results_); });
   device_seconds_ += results_.seconds;
 }
@@ -71,13 +71,13 @@ std::size_t Executor::recorded_passes() {
 }
 
 void Executor::warm_up(std::span<const kernels::Dispatch> dispatches, const std::function<void(double)>& progress) {
-  PageTable pages(passes_.pool());
+  SequencePages pages(passes_.cache());
   pages.reserve(0, 1);
   passes_.run_alone(member_, [&](PassRunner& runner) { runner.warm_up(dispatches, pages, progress); });
 }
 
 std::vector<float> Executor::read_embeddings(std::span<const std::int32_t> tokens) {
-  PageTable pages(passes_.pool());  // nothing is stored, but rows stand somewhere
+  SequencePages pages(passes_.cache());  // nothing is stored, but rows stand somewhere
   pages.reserve(0, static_cast<std::uint32_t>(tokens.size()));
   std::vector<float> embeddings;
   passes_.run_alone(member_, [&](PassRunner& runner) { embeddings = runner.read_embeddings(tokens, pages); });

@@ -21,7 +21,7 @@ class Executor {
   /// Runs `spec` over `rows` (1..bucket of them); returns when it is done. K and V of row i stand in the cache at base + i.
   /// Where `spec` keeps rows, they become the kept rows kept, kept + 1, ...; where it starts from kept rows, these are 0, 1, ...
   /// The caller keeps base + rows within the context, and kept + rows within STEP_VERIFY_ROWS. Only who holds the kept rows keeps any.
-  /// Throws out_of_memory where the cache has no pages for them.
+  /// Throws out_of_memory where the cache has no pages for them. Layers with a window must have what the rows see (SequencePages::is_complete).
   void run(const PassSpec& spec, const Rows& rows);
   /// From now on run() takes passes in pieces, when `pacer` says so; null: each as one submission again. The bits are the same.
   void pace(Pacer* pacer) { pacer_ = pacer; }
@@ -68,15 +68,15 @@ class Executor {
     holds_kept_rows_ = false;
   }
 
-  const PageTable& pages() const { return pages_; }
+  const SequencePages& pages() const { return pages_; }
   /// The cache becomes that of the first `positions` positions of `from`; nothing is copied before one of both writes there.
-  void share(const PageTable& from, std::uint32_t positions) { pages_.share(from, positions); }
+  void share(const SequencePages& from, std::uint32_t positions) { pages_.share(from, positions); }
   /// The cache, which is empty, as somebody fills it with pages of others.
-  PageTable& table() { return pages_; }
+  SequencePages& table() { return pages_; }
   /// Gives back what stands behind the first `positions` positions.
   void cut(std::uint32_t positions) { pages_.cut(positions); }
-  /// Makes room for the first `positions` positions.
-  void reserve(std::uint32_t positions) { pages_.reserve(0, positions); }
+  /// Layers with a window keep what no row sees any more, for who goes back.
+  void keep_all_pages() { keeps_all_pages_ = true; }
 
   const SequenceShape& shape() const { return passes_.shape(); }
   const model::Config& config() const { return passes_.config(); }
@@ -92,7 +92,8 @@ class Executor {
 
   PassMerger& passes_;
   PassMerger::Member member_;
-  PageTable pages_;
+  SequencePages pages_;
+  bool keeps_all_pages_ = false;
   PassResults results_;
   double device_seconds_ = 0;
   bool holds_kept_rows_ = false;

@@ -4,7 +4,7 @@
 
 namespace skipstone::exec {
 
-KvBytes::KvBytes(const std::shared_ptr<vk::Device>& device, const kernels::AttentionShape& shape, const PageTable& pages,
+KvBytes::KvBytes(const std::shared_ptr<vk::Device>& device, const kernels::AttentionShape& shape, const SequencePages& pages,
                  std::uint32_t positions)
     : pages_(pages), shape_(shape), positions_(positions), uploader_(device) {}
 
@@ -14,16 +14,18 @@ std::uint64_t KvBytes::layer_bytes(const kernels::AttentionShape& shape, std::ui
 
 template <typename Visit>
 void KvBytes::for_each_run(std::uint32_t layer, const Visit& visit) {
-  const auto held = pages_.pool().hold();
-  shape_.slots = pages_.pool().slots();
+  const auto held = pages_.cache().hold();
+  const KvPool& pool = pages_.cache().pool_of(layer);
+  const std::span<const std::uint32_t> table = pages_.of_layer(layer).pages();
+  shape_.slots = pool.slots();
   const auto visit_plane = [&](const vk::Slice& cache, std::uint64_t first, std::uint64_t bytes) {
-    for (std::uint32_t position = 0; position < positions_; position += KV_PAGE) {
-      const std::uint64_t slot = std::uint64_t{pages_.pages()[position / KV_PAGE]} * KV_PAGE;
+    for (std::uint32_t position = first_of(layer); position < positions_; position += KV_PAGE) {
+      const std::uint64_t slot = std::uint64_t{table[position / KV_PAGE]} * KV_PAGE;
       visit(cache.part(first + slot * bytes, std::min<std::uint64_t>(KV_PAGE, positions_ - position) * bytes));
     }
   };
   for (const kernels::ResourceKind kind : {kernels::ResourceKind::k_cache, kernels::ResourceKind::v_cache}) {
-    const vk::Slice cache = pages_.pool().slice(kind, layer);
+    const vk::Slice cache = pool.slice(kind, layer);
     for (std::uint32_t head = 0; head < shape_.kv_heads; ++head) {
       const std::uint64_t at = head * shape_.kv_head_bytes();
       visit_plane(cache, at, shape_.kv_position_bytes());

@@ -10,9 +10,10 @@ namespace skipstone::exec {
 
 using kernels::ResourceKind;
 
-KvPool::KvPool(std::shared_ptr<vk::Device> device, const model::Config& config, const SequenceShape& shape)
-    : device_(std::move(device)), shape_(attention_shape(config, shape)), layers_(config.layers) {
-  const std::uint32_t pages = pages_for(std::max(shape.context, shape.pool_tokens));
+KvPool::KvPool(std::shared_ptr<vk::Device> device, const kernels::AttentionShape& shape, std::vector<std::uint32_t> layers,
+               std::uint32_t positions)
+    : device_(std::move(device)), shape_(shape), layers_(std::move(layers)) {
+  const std::uint32_t pages = pages_for(positions);
   buffers_ = allocate(pages);
   slots_ = pages * KV_PAGE;
   references_.resize(pages);
@@ -23,12 +24,13 @@ KvPool::Buffers KvPool::allocate(std::uint32_t pages) const {
   kernels::AttentionShape shape = shape_;
   shape.slots = pages * KV_PAGE;
   Buffers buffers{std::make_unique<vk::Arena>(device_, vk::Role::kv), {}};
-  for (std::uint32_t i = 0; i < 2 * layers_; ++i) buffers.slices.push_back(buffers.arena->allocate(shape.kv_bytes()));
+  for (std::uint32_t i = 0; i < 2 * layers_.size(); ++i) buffers.slices.push_back(buffers.arena->allocate(shape.kv_bytes()));
   return buffers;
 }
 
 vk::Slice KvPool::slice(ResourceKind kind, std::uint32_t layer) const {
-  return buffers_.slices.at(2 * std::size_t{layer} + (kind == ResourceKind::v_cache ? 1 : 0));
+  const auto place = static_cast<std::size_t>(std::ranges::lower_bound(layers_, layer) - layers_.begin());
+  return buffers_.slices.at(2 * place + (kind == ResourceKind::v_cache ? 1 : 0));
 }
 
 KvPool::Use KvPool::use() const {
@@ -148,7 +150,7 @@ void KvPool::grow(std::uint32_t count) {
 void PageTable::reserve(std::uint32_t first, std::uint32_t end) {
   const std::uint32_t count = pages_for(end), have = static_cast<std::uint32_t>(pages_.size());
   if (count > have) pool_->take(count - have, pages_);
-  for (std::uint32_t i = first / KV_PAGE; i < std::min(count, have); ++i) {
+  for (std::uint32_t i = std::max(first / KV_PAGE, first_); i < std::min(count, have); ++i) {
     if (!pool_->is_shared(pages_[i])) continue;
     std::vector<std::uint32_t> own;
     pool_->take(1, own);
@@ -158,20 +160,32 @@ void PageTable::reserve(std::uint32_t first, std::uint32_t end) {
   }
 }
 
-void PageTable::share(const PageTable& from, std::uint32_t positions) { share(from.pages().first(pages_for(positions))); }
+void PageTable::share(const PageTable& from, std::uint32_t positions) { share(from.pages().first(pages_for(positions)), from.first()); }
 
-void PageTable::share(std::span<const std::uint32_t> pages) {
-  pool_->add_references(pages);
+void PageTable::share(std::span<const std::uint32_t> pages, std::uint32_t first) {
+  first = std::min(first, static_cast<std::uint32_t>(pages.size()));
   std::vector<std::uint32_t> mine(pages.begin(), pages.end());
+  std::fill_n(mine.begin(), first, 0u);
+  pool_->add_references(std::span(mine).subspan(first));
   cut(0);
   pages_ = std::move(mine);
+  first_ = first;
 }
 
 void PageTable::cut(std::uint32_t positions) {
   const std::uint32_t keep = pages_for(positions);
   if (keep >= pages_.size()) return;
-  pool_->give_back(std::span(pages_).subspan(keep));
+  pool_->give_back(std::span(pages_).subspan(std::max(keep, first_)));
   pages_.resize(keep);
+  first_ = std::min(first_, keep);
+}
+
+void PageTable::leave(std::uint32_t pages) {
+  const std::uint32_t end = std::min(pages, static_cast<std::uint32_t>(pages_.size()));
+  if (end <= first_) return;
+  pool_->give_back(std::span(pages_).subspan(first_, end - first_));
+  std::fill(pages_.begin() + first_, pages_.begin() + end, 0u);
+  first_ = end;
 }
 
 }  // namespace skipstone::exec

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "exec/kv_pool.h"
+#include "exec/kv_cache.h"
 #include "exec/rope_table.h"
 #include "vk/device.h"
 #include "vk/recorder.h"
@@ -13,12 +13,20 @@ namespace {
 using kernels::padded;
 
 struct Sizes {
-  std::uint64_t kv, width, kept, q, qkv, gate_up, ffn, half_rows, partial, logits, argmax_partial, cosines, rope;
+  std::uint64_t kv, windowed_kv, width, kept, q, qkv, gate_up, ffn, half_rows, partial, logits, argmax_partial, cosines, rope;
 };
 
-kernels::AttentionShape with_slots(kernels::AttentionShape shape, std::uint32_t pool_tokens) {
-  shape.slots = pages_for(std::max(shape.context, pool_tokens)) * KV_PAGE;
-  return shape;
+/// Of one layer with room for so many positions: K or V.
+std::uint64_t kv_bytes(kernels::AttentionShape shape, std::uint32_t positions) {
+  if (positions == 0) return 0;
+  shape.slots = pages_for(positions) * KV_PAGE;
+  return shape.kv_bytes();
+}
+
+std::uint32_t windowed_layers(const model::Config& config, std::uint32_t context) {
+  std::uint32_t count = 0;
+  for (std::uint32_t layer = 0; layer < config.layers; ++layer) count += config.has_window(layer, context) ? 1 : 0;
+  return count;
 }
 
 Sizes sizes_of(const model::Config& config, const SequenceShape& shape) {
@@ -26,7 +34,8 @@ Sizes sizes_of(const model::Config& config, const SequenceShape& shape) {
   const kernels::AttentionShape attention = attention_shape(config, shape);
   const std::uint64_t ranges = (config.vocabulary + MATVEC_ARGMAX_ROWS - 1) / MATVEC_ARGMAX_ROWS;
   const std::uint64_t widest = padded(std::max({config.width, config.q_width(), config.ffn}));  // of the rows that matrices multiply
-  return {with_slots(attention, shape.pool_tokens).kv_bytes(),
+  return {kv_bytes(attention, std::max(shape.context, shape.pool_tokens)),
+          kv_bytes(attention, windowed_positions(config, shape)),
           rows * padded(config.width) * word,
           std::uint64_t{STEP_VERIFY_ROWS} * padded(config.width) * word,
           rows * padded(config.q_width()) * word,
@@ -46,10 +55,12 @@ Sizes sizes_of(const model::Config& config, const SequenceShape& shape) {
 SequenceBytes plan_bytes(const model::Config& config, const SequenceShape& shape) {
   const Sizes s = sizes_of(config, shape);
   SequenceBytes bytes;
-  bytes.kv = s.kv * 2 * config.layers;
+  const std::uint32_t windowed = windowed_layers(config, shape.context);
+  bytes.kv_without_windows = 2 * s.kv * config.layers;
+  bytes.kv = 2 * (s.kv * (config.layers - windowed) + s.windowed_kv * windowed);
   bytes.activations = s.width * 3 + s.kept + s.q * 2 + s.qkv + s.gate_up + s.ffn + s.half_rows + s.partial + s.logits * 2 +
                       s.argmax_partial + s.cosines + s.rope;
-  bytes.largest_buffer = std::max({s.kv, s.width, s.qkv, s.gate_up, s.partial, s.logits, s.rope});
+  bytes.largest_buffer = std::max({windowed < config.layers ? s.kv : 0, s.windowed_kv, s.width, s.qkv, s.gate_up, s.partial, s.logits, s.rope});
   return bytes;
 }
 
@@ -70,7 +81,8 @@ PassBuffers::PassBuffers(const std::shared_ptr<vk::Device>& device, const model:
   argmax_partial_ = activation_arena_.allocate(s.argmax_partial);
   cosines_ = activation_arena_.allocate(s.cosines);
   rope_table_ = activation_arena_.allocate(s.rope);
-  state_ = state_arena_.allocate(sizeof(abi::StepState) + sizeof(std::uint32_t) * STEP_VERIFY_ROWS * pages_for(shape.context));
+  const std::uint64_t tables = windowed_layers(config, shape.context) > 0 ? 2 : 1;
+  state_ = state_arena_.allocate(sizeof(abi::StepState) + tables * sizeof(std::uint32_t) * STEP_VERIFY_ROWS * pages_for(shape.context));
   round_ = state_arena_.allocate(sizeof(abi::RoundState));
   result_ = readback_arena_.allocate(STEP_VERIFY_ROWS * sizeof(abi::RowResult));
   drafts_ = readback_arena_.allocate(STEP_VERIFY_ROWS * sizeof(abi::RowResult));

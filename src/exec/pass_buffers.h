@@ -14,6 +14,7 @@ namespace skipstone::exec {
 /// Of an engine that runs one text of a whole context.
 struct SequenceBytes {
   std::uint64_t kv = 0, activations = 0;
+  std::uint64_t kv_without_windows = 0;  ///< `kv`, if no layer had a window
   std::uint64_t largest_buffer = 0;  ///< must not exceed Caps::max_storage_range
 };
 SequenceBytes plan_bytes(const model::Config& config, const SequenceShape& shape);

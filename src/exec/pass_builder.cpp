@@ -30,13 +30,21 @@ kernels::Activation activation_of(model::Mlp mlp) {
   return kernels::Activation::gelu;
 }
 
+// Where layer `layer` finds its keys and values. Behind the page tables of all sequences stand those of layers with a window.
+kernels::AttentionShape of_layer(kernels::AttentionShape shape, const model::Config& config, const CacheSlots& slots, std::uint32_t layer) {
+  const bool windowed = config.has_window(layer, shape.context);
+  shape.slots = windowed ? slots.windowed : slots.whole;
+  shape.tables = windowed ? STEP_VERIFY_ROWS * kernels::pages_for(shape.context) : 0;
+  return shape;
+}
+
 // One pass being built. The residual stream alternates between two buffers, so that a sublayer's input is still there when its output is
 // (the cosine reduction needs both, and a residual add never reads what it writes).
 class Pass {
  public:
-  Pass(const model::Config& config, const model::WeightLayout& weights, const kernels::AttentionShape& attention,
+  Pass(const model::Config& config, const model::WeightLayout& weights, const kernels::AttentionShape& attention, const CacheSlots& slots,
        const kernels::Selector& select, const PassSpec& spec)
-      : config_(config), weights_(weights), attention_(attention), select_(select), spec_(spec) {}
+      : config_(config), weights_(weights), attention_(attention), slots_(slots), select_(select), spec_(spec) {}
 
   void build(Plan& plan) {
     if (spec_.layers.begin > 0) {
@@ -151,7 +159,7 @@ class Pass {
   kernels::AttentionLayer attention_layer(std::uint32_t layer) const {
     const model::LayerSpec spec = config_.layer(layer);
     const RopeRows rows = rope_rows(config_, attention_.context, spec);
-    return {layer, spec.rotates, rows.k, rows.q, spec.window < attention_.context ? spec.window : 0};
+    return {layer, spec.rotates, rows.k, rows.q, config_.has_window(layer, attention_.context) ? spec.window : 0};
   }
 
   /// Q, K and V of the residual stream; K and V into the cache.
@@ -165,7 +173,7 @@ class Pass {
     }
     const model::LayerSpec layer_spec = config_.layer(layer);
     normalise_qk(w, layer_spec.qk_norm, blk + "qk_norm");
-    append(kernels::rope_store(select_, attention_, attention_layer(layer), spec_.bucket,
+    append(kernels::rope_store(select_, of_layer(attention_, config_, slots_, layer), attention_layer(layer), spec_.bucket,
                                blk + (layer_spec.rotates ? "rope_store" : "store"), spec_.tree));
   }
 
@@ -175,9 +183,9 @@ class Pass {
     const std::string blk = fmt::format("blk.{}.", layer);
     const std::uint32_t rows = spec_.bucket;
     if (!spec_.prompt) {
-      append(kernels::attention(select_, attention_, attention_layer(layer), rows, blk + "attention", keys()));
+      append(kernels::attention(select_, of_layer(attention_, config_, slots_, layer), attention_layer(layer), rows, blk + "attention", keys()));
     } else {
-      append(kernels::attention_prefill(select_, attention_, attention_layer(layer), rows, blk + "attention"));
+      append(kernels::attention_prefill(select_, of_layer(attention_, config_, slots_, layer), attention_layer(layer), rows, blk + "attention"));
     }
     add_to_residual(w.o, {ResourceKind::attended}, w.o_bias, w.attention_post_norm, blk + "attn_output", blk + "post_attention_norm");
     if (spec_.cosines != Cosines::none) {
@@ -248,6 +256,7 @@ class Pass {
   const model::Config& config_;
   const model::WeightLayout& weights_;
   kernels::AttentionShape attention_;
+  CacheSlots slots_;
   const kernels::Selector& select_;
   const PassSpec& spec_;
   Resource current_{ResourceKind::residual, 0};
@@ -285,13 +294,7 @@ std::uint32_t PassBuilder::attention_groups(std::uint32_t bucket) const {
   return attention_.heads / select_.attention(attention_.group(), attention_.head_dim, attention_.chunk, bucket).heads;
 }
 
-kernels::AttentionShape PassBuilder::attention(std::uint32_t slots) const {
-  kernels::AttentionShape shape = attention_;
-  shape.slots = slots;
-  return shape;
-}
-
-Plan PassBuilder::build(const PassSpec& spec, std::uint32_t slots) const {
+Plan PassBuilder::build(const PassSpec& spec, const CacheSlots& slots) const {
   const bool uses_kept_rows = spec.layers.begin > 0 || spec.keep_after > 0;
   const bool kept_rows_fit = spec.keep_after <= (spec.layers.begin > 0 ? spec.layers.end : spec.layers.whole_prefix());
   const bool tree_fits = !spec.tree || spec.step == RoundStep::none;
@@ -306,7 +309,7 @@ Plan PassBuilder::build(const PassSpec& spec, std::uint32_t slots) const {
   }
   Plan plan;
   plan.spec = spec;
-  Pass(config_, weights_, attention(slots), select_, spec).build(plan);
+  Pass(config_, weights_, attention_, slots, select_, spec).build(plan);
   // A draft's `advance` runs in any case: it may not depend on what it writes.
   if (spec.step == RoundStep::draft) plan.condition = {ROUND_DRAFTING, plan.dispatches.size() - 1};
   if (spec.step == RoundStep::verify)
@@ -314,10 +317,10 @@ Plan PassBuilder::build(const PassSpec& spec, std::uint32_t slots) const {
   return plan;
 }
 
-std::vector<Dispatch> PassBuilder::build_move(std::uint32_t slots) const {
+std::vector<Dispatch> PassBuilder::build_move(const CacheSlots& slots) const {
   std::vector<Dispatch> all;
   for (std::uint32_t layer = 0; layer < config_.layers; ++layer) {
-    for (Dispatch& dispatch : kernels::move_kv(select_, attention(slots), layer, fmt::format("blk.{}.move_kv", layer))) {
+    for (Dispatch& dispatch : kernels::move_kv(select_, of_layer(attention_, config_, slots, layer), layer, fmt::format("blk.{}.move_kv", layer))) {
       all.push_back(std::move(dispatch));
     }
   }

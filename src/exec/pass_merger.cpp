@@ -47,11 +47,11 @@ PassMerger::PassMerger(const std::shared_ptr<vk::Device>& device, kernels::Libra
       config_(config),
       weights_(weights),
       shape_(shape),
-      pool_(device, config, shape),
-      runner_(device, library, builder, config, weights, shape, pool_) {}
+      cache_(device, config, shape),
+      runner_(device, library, builder, config, weights, shape, cache_) {}
 
 std::unique_ptr<PassRunner> PassMerger::new_runner() {
-  return std::make_unique<PassRunner>(device_, library_, builder_, config_, weights_, shape_, pool_);
+  return std::make_unique<PassRunner>(device_, library_, builder_, config_, weights_, shape_, cache_);
 }
 
 void PassMerger::run(Member& member, const PassSpec& spec, const SequenceRows& rows, PassResults& results) {

@@ -60,7 +60,7 @@ class PassMerger {
 
   /// A runner of its own for a sequence whose passes take long by intent.
   std::unique_ptr<PassRunner> new_runner();
-  KvPool& pool() { return pool_; }
+  KvCache& cache() { return cache_; }
   const model::Config& config() const { return config_; }
   const SequenceShape& shape() const { return shape_; }
 
@@ -94,7 +94,7 @@ class PassMerger {
   const model::Config& config_;
   const model::Weights& weights_;
   SequenceShape shape_;
-  KvPool pool_;
+  KvCache cache_;
   PassRunner runner_;
 
   mutable std::mutex mutex_;

@@ -11,14 +11,14 @@
 namespace skipstone::exec {
 
 PassRunner::PassRunner(const std::shared_ptr<vk::Device>& device, kernels::Library& library, const PassBuilder& builder,
-                       const model::Config& config, const model::Weights& weights, const SequenceShape& shape, KvPool& pool)
+                       const model::Config& config, const model::Weights& weights, const SequenceShape& shape, KvCache& cache)
     : device_(device),
       library_(library),
       builder_(builder),
       config_(config),
       weights_(weights),
       shape_(shape),
-      pool_(pool),
+      kv_(cache),
       buffers_(device, config, shape),
       queue_(device),
       cache_([this](const PassSpec& spec) { return record(spec); }),
@@ -30,16 +30,16 @@ vk::Slice PassRunner::resolve(const kernels::Resource& resource) const {
       return weights_.slice(resource);
     case kernels::ResourceKind::k_cache:
     case kernels::ResourceKind::v_cache:
-      return pool_.slice(resource.kind, resource.index);
+      return kv_.pool_of(resource.index).slice(resource.kind, resource.index);
     default:
       return buffers_.slice(resource);
   }
 }
 
-void PassRunner::warm_up(std::span<const kernels::Dispatch> dispatches, const PageTable& pages, const std::function<void(double)>& progress) {
+void PassRunner::warm_up(std::span<const kernels::Dispatch> dispatches, const SequencePages& pages, const std::function<void(double)>& progress) {
   // Several submissions, none waited for: the driver compiles what it has while the next pipelines are being made.
   constexpr std::size_t at_once = 4;
-  const auto held = pool_.hold();
+  const auto held = kv_.hold();
   const kernels::Resolver resolver = [this](const kernels::Resource& resource) { return resolve(resource); };
   abi::StepState& state = buffers_.state();
   state.rows = 1;
@@ -68,7 +68,7 @@ vk::Commands PassRunner::record(const PassSpec& spec) {
   const bool own_clock = device_->caps().timestamps && !device_->caps().is_cpu();
   vk::Recorder recorder(device_, timed_ && own_clock ? vk::Timestamps::whole : vk::Timestamps::none);
   const kernels::Resolver resolver = [this](const kernels::Resource& resource) { return resolve(resource); };
-  const Plan plan = builder_.build(spec, pool_.slots());
+  const Plan plan = builder_.build(spec, kv_.slots());
   const std::size_t conditional = plan.condition && device_->caps().conditional_dispatch ? plan.condition->dispatches : 0;
   if (conditional > 0) {
     const std::size_t word = offsetof(abi::RoundState, conditions) + plan.condition->word * sizeof(std::uint32_t);
@@ -84,7 +84,7 @@ vk::Commands PassRunner::record(const PassSpec& spec) {
 
 PassPieces PassRunner::record_pieces(const PassSpec& spec) {
   const kernels::Resolver resolver = [this](const kernels::Resource& resource) { return resolve(resource); };
-  const Plan plan = builder_.build(spec, pool_.slots());
+  const Plan plan = builder_.build(spec, kv_.slots());
   PassPieces pieces;
   std::size_t next = 0;
   for (const std::size_t end : piece_ends(plan)) {
@@ -104,21 +104,27 @@ void PassRunner::read_back(vk::Recorder& recorder, const PassSpec& spec) {
 }
 
 void PassRunner::refresh() {
-  if (generation_ == pool_.generation()) return;
-  generation_ = pool_.generation();
+  if (generation_ == kv_.generation()) return;
+  generation_ = kv_.generation();
   cache_.clear();
   pieces_.clear();
   move_.reset();
 }
 
-// Tables lie in the order of a pass's sequences. They grow slowly, so mostly there is nothing to write.
-std::uint32_t PassRunner::table_of(const PageTable& pages, std::uint32_t sequence) {
-  const std::uint32_t first = sequence * pages_for(shape_.context);
-  const std::span<std::uint32_t> table = buffers_.pages().subspan(first, pages.pages().size());
-  for (std::size_t i = 0; i < table.size(); ++i) {
-    const std::uint32_t slot = pages.pages()[i] * KV_PAGE;
-    if (table[i] != slot) table[i] = slot;
-  }
+// Tables lie in the order of a pass's sequences, those of layers with a window behind all others. They grow slowly, so mostly there is nothing
+// to write.
+std::uint32_t PassRunner::table_of(const SequencePages& pages, std::uint32_t sequence) {
+  const std::uint32_t longest = pages_for(shape_.context), first = sequence * longest;
+  const auto write = [&](std::uint32_t at, std::span<const std::uint32_t> of) {
+    if (of.empty()) return;
+    const std::span<std::uint32_t> table = buffers_.pages().subspan(at, of.size());
+    for (std::size_t i = 0; i < table.size(); ++i) {
+      const std::uint32_t slot = of[i] * KV_PAGE;
+      if (table[i] != slot) table[i] = slot;
+    }
+  };
+  write(first, pages.whole().pages());
+  write(STEP_VERIFY_ROWS * longest + first, pages.windowed().pages());
   return first;
 }
 
@@ -198,7 +204,7 @@ void PassRunner::check(const PassSpec& spec, std::span<const SequenceRows> seque
       fail(Code::internal, "a tree of {} rows has {} parents", count, rows.parents.size());
     }
     if (spec.window && rows.window.recent == 0) fail(Code::internal, "a window without the row itself");
-    if (sequence.pages->pages().size() * KV_PAGE < rows.base + count) fail(Code::internal, "rows at {} have no pages", rows.base);
+    if (sequence.pages->whole().pages().size() * KV_PAGE < rows.base + count) fail(Code::internal, "rows at {} have no pages", rows.base);
   }
 }
 
@@ -210,7 +216,7 @@ void PassRunner::run(const PassSpec& spec, std::span<const SequenceRows> sequenc
     write_state(sequences, spec);
     return run_in_pieces(spec, *pacer);
   }
-  const auto held = pool_.hold();
+  const auto held = kv_.hold();
   refresh();
   const vk::Commands& commands = cache_.get(spec);
   write_state(sequences, spec);
@@ -226,7 +232,7 @@ void PassRunner::run(const PassSpec& spec, const SequenceRows& sequence, PassRes
   if (spec.cosines != Cosines::none) results.cosine_sums.assign(totals.begin(), totals.end());
 }
 
-// Between pieces the pool may get other buffers: the pass goes on with what it has there.
+// Between pieces the cache may get other buffers: the pass goes on with what it has there.
 void PassRunner::run_in_pieces(const PassSpec& spec, Pacer& pacer) {
   const auto pieces = [&]() -> PassPieces& {
     refresh();
@@ -235,13 +241,13 @@ void PassRunner::run_in_pieces(const PassSpec& spec, Pacer& pacer) {
   std::size_t count = 0, all = 1;
   for (std::size_t first = 0; first < all; first += count) {
     {
-      const auto held = pool_.hold();
+      const auto held = kv_.hold();
       all = pieces().recordings.size();
     }
     count = pacer.next(std::span(pieces_.get(spec).seconds).subspan(first));
     const Stopwatch watch;
     const std::uint64_t submission = [&] {
-      const auto held = pool_.hold();
+      const auto held = kv_.hold();
       several_.clear();
       for (std::size_t i = first; i < first + count; ++i) several_.push_back(&pieces().recordings[i]);
       return queue_.submit(several_);
@@ -286,8 +292,8 @@ void PassRunner::collect(const PassSpec& spec, std::uint32_t first, std::uint32_
   }
 }
 
-void PassRunner::move(std::uint32_t base, std::span<const std::uint32_t> path, const PageTable& pages) {
-  const auto held = pool_.hold();
+void PassRunner::move(std::uint32_t base, std::span<const std::uint32_t> path, const SequencePages& pages) {
+  const auto held = kv_.hold();
   refresh();
   abi::StepState& state = buffers_.state();
   state.bases[0] = base;
@@ -298,7 +304,7 @@ void PassRunner::move(std::uint32_t base, std::span<const std::uint32_t> path, c
   std::ranges::copy(path, state.depths.begin());
   if (!move_) {
     vk::Recorder recorder(device_, vk::Timestamps::none);
-    for (const kernels::Dispatch& dispatch : builder_.build_move(pool_.slots())) {
+    for (const kernels::Dispatch& dispatch : builder_.build_move(kv_.slots())) {
       kernels::record(recorder, library_, dispatch, [this](const kernels::Resource& resource) { return resolve(resource); });
     }
     move_ = recorder.finish();
@@ -319,13 +325,13 @@ void PassRunner::set_timed(bool timed) {
   cache_.clear();  // recordings of the other kind
 }
 
-void PassRunner::run(const RoundSpec& round, const PageTable& pages, PassResults& results) {
+void PassRunner::run(const RoundSpec& round, const SequencePages& pages, PassResults& results) {
   if (round.most == 0 || round.most >= STEP_VERIFY_ROWS || round.base + round.most >= shape_.context) {
     fail(Code::internal, "a round of {} drafts at position {} does not fit {} rows and a context of {}", round.most, round.base,
          STEP_VERIFY_ROWS, shape_.context);
   }
   seconds_ = 0;
-  const auto held = pool_.hold();
+  const auto held = kv_.hold();
   refresh();
   const bool conditional = device_->caps().conditional_dispatch;
   const PassSpec draft{.layers = round.draft, .keep_after = round.kept_layers, .step = RoundStep::draft};
@@ -363,7 +369,7 @@ void PassRunner::run(const RoundSpec& round, const PageTable& pages, PassResults
   results.rows.assign(buffers_.results(), buffers_.results() + results.round.drafted + 1);
 }
 
-std::vector<float> PassRunner::read_embeddings(std::span<const std::int32_t> tokens, const PageTable& pages) {
+std::vector<float> PassRunner::read_embeddings(std::span<const std::int32_t> tokens, const SequencePages& pages) {
   PassSpec spec;
   spec.prompt = true;
   spec.bucket = kernels::prompt_bucket_for(static_cast<std::uint32_t>(tokens.size()));

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "exec/key_window.h"
-#include "exec/kv_pool.h"
+#include "exec/kv_cache.h"
 #include "exec/pacer.h"
 #include "exec/pass_buffers.h"
 #include "exec/pass_builder.h"
@@ -41,9 +41,9 @@ struct Rows {
   KeyWindow window = {};  ///< of passes with `window`
 };
 
-/// The same, with the pages of the sequence; those of the rows are its own (PageTable::reserve).
+/// The same, with the pages of the sequence; those of the rows are its own (SequencePages::reserve).
 struct SequenceRows {
-  const PageTable* pages = nullptr;
+  const SequencePages* pages = nullptr;
   Rows rows;
 };
 
@@ -61,11 +61,11 @@ struct PassResults {
   std::optional<double> device_microseconds;  ///< on the device's clock, where it was asked for
 };
 
-/// Used by one thread at a time; runners of a pool by several at once.
+/// Used by one thread at a time; runners of a cache by several at once.
 class PassRunner {
  public:
   PassRunner(const std::shared_ptr<vk::Device>& device, kernels::Library& library, const PassBuilder& builder, const model::Config& config,
-             const model::Weights& weights, const SequenceShape& shape, KvPool& pool);
+             const model::Weights& weights, const SequenceShape& shape, KvCache& cache);
 
   /// Runs `spec` over the rows of all sequences, in order; returns when it is done. K and V of a sequence's row i stand in the cache at its
   /// base + i. Where `spec` keeps rows, they become the kept rows kept, kept + 1, ...; where it starts from kept rows, these are 0, 1, ...
@@ -78,17 +78,17 @@ class PassRunner {
   void collect(const PassSpec& spec, std::uint32_t first, std::uint32_t count, PassResults& results);
 
   /// Runs `round`; returns when it is done.
-  void run(const RoundSpec& round, const PageTable& pages, PassResults& results);
+  void run(const RoundSpec& round, const SequencePages& pages, PassResults& results);
 
   /// Moves K and V of the rows `path` (ascending) of a pass at `base` to base, base + 1, ...
-  void move(std::uint32_t base, std::span<const std::uint32_t> path, const PageTable& pages);
+  void move(std::uint32_t base, std::span<const std::uint32_t> path, const SequencePages& pages);
 
   /// Runs one workgroup of each dispatch, whose results mean nothing: drivers that compile a kernel when it first runs (lavapipe) do it
   /// here. They write to the first page of `pages`, which is nobody else's. `progress` gets 0..1.
-  void warm_up(std::span<const kernels::Dispatch> dispatches, const PageTable& pages, const std::function<void(double)>& progress);
+  void warm_up(std::span<const kernels::Dispatch> dispatches, const SequencePages& pages, const std::function<void(double)>& progress);
 
   /// The embeddings of `tokens` (at most 256): width floats each.
-  std::vector<float> read_embeddings(std::span<const std::int32_t> tokens, const PageTable& pages);
+  std::vector<float> read_embeddings(std::span<const std::int32_t> tokens, const SequencePages& pages);
 
   /// From now on passes are recorded with timestamps at both ends, or without, where a device has them and runs passes on a clock of its own
   /// (CPU devices do not).
@@ -100,7 +100,7 @@ class PassRunner {
   vk::Slice resolve(const kernels::Resource& resource) const;
   vk::Commands record(const PassSpec& spec);
   PassPieces record_pieces(const PassSpec& spec);
-  /// Recordings of buffers that are no longer the pool's go. The pool is held.
+  /// Recordings of buffers that are no longer the cache's go. The cache is held.
   void refresh();
   /// What belongs to `spec` behind its dispatches: results to where the host reads them.
   void read_back(vk::Recorder& recorder, const PassSpec& spec);
@@ -112,8 +112,8 @@ class PassRunner {
   void write_state(std::span<const SequenceRows> sequences, const PassSpec& spec);
   void write_tokens(std::span<const SequenceRows> sequences, std::uint32_t bucket);
   void write_paths(std::uint32_t first, const Rows& rows);
-  /// Where the table of `pages` begins among the page tables; it is up to date then.
-  std::uint32_t table_of(const PageTable& pages, std::uint32_t sequence);
+  /// Where the tables of `pages` begin among the page tables; they are up to date then.
+  std::uint32_t table_of(const SequencePages& pages, std::uint32_t sequence);
 
   std::shared_ptr<vk::Device> device_;
   kernels::Library& library_;
@@ -121,8 +121,8 @@ class PassRunner {
   const model::Config& config_;
   const model::Weights& weights_;
   SequenceShape shape_;
-  KvPool& pool_;
-  std::uint64_t generation_ = 0;  ///< of the pool's buffers that the recordings name
+  KvCache& kv_;
+  std::uint64_t generation_ = 0;  ///< of the cache's buffers that the recordings name
   mutable PassBuffers buffers_;
   vk::Queue queue_;
   double seconds_ = 0;  ///< of the last run

@@ -66,7 +66,7 @@ Dispatch rope_store(const Selector& select, const AttentionShape& shape, const A
                 {{ResourceKind::k_cache, layer.index}, Access::read_write},
                 {{ResourceKind::v_cache, layer.index}, Access::read_write}};
   d.push = bytes(abi::RopeStorePush{shape.heads, shape.kv_heads, shape.head_dim, layer.rotates ? shape.rope_dim : 0,
-                                    padded(shape.qkv_width()), q_stride(shape), shape.cache_slots(), layer.k_row, layer.q_row});
+                                    padded(shape.qkv_width()), q_stride(shape), shape.cache_slots(), layer.k_row, layer.q_row, shape.tables});
   const std::uint32_t stores = 2 * shape.kv_heads * (shape.kv_format == KvFormat::q8_0 ? shape.kv_scale_bytes() / 4 : shape.head_dim / 4);
   const std::uint32_t invocations = shape.heads * shape.head_dim / 4 + stores;
   d.groups = {(invocations + select.lanes() * rounds - 1) / (select.lanes() * rounds), rows, 1};
@@ -90,7 +90,7 @@ Dispatch attention_serial(const Selector& select, const AttentionShape& shape, c
                 {{ResourceKind::state}, Access::read},
                 {{ResourceKind::attended}, Access::write}};
   d.push =
-      bytes(abi::AttentionSerialPush{shape.group(), q_stride(shape), shape.cache_slots(), attention_scale(shape), shape.softcap, layer.window});
+      bytes(abi::AttentionSerialPush{shape.group(), q_stride(shape), shape.cache_slots(), attention_scale(shape), shape.softcap, layer.window, shape.tables});
   d.groups = {shape.heads / choice.heads, (rows + choice.rows - 1) / choice.rows, 1};
   d.label = label;
   return d;
@@ -113,7 +113,7 @@ std::vector<Dispatch> attention(const Selector& select, const AttentionShape& sh
                     {{ResourceKind::state}, Access::read},
                     {{ResourceKind::attention_partial}, Access::write}};
   split.push = bytes(abi::AttentionPush{shape.heads, shape.group(), q_stride(shape), shape.cache_slots(), shape.max_chunks(),
-                                        attention_scale(shape), shape.softcap, layer.window});
+                                        attention_scale(shape), shape.softcap, layer.window, shape.tables});
   // The host writes (chunks in use, rows of workgroups, rows) into the state; y is what this choice of heads needs.
   split.groups = {shape.max_chunks(), shape.heads / choice.heads, rows};
   split.indirect_offset = offsetof(abi::StepState, attention_groups);
@@ -141,7 +141,7 @@ std::vector<Dispatch> move_kv(const Selector& select, const AttentionShape& shap
     d.operands = {{{ResourceKind::k_cache, layer}, Access::read_write},
                   {{ResourceKind::v_cache, layer}, Access::read_write},
                   {{ResourceKind::state}, Access::read}};
-    d.push = bytes(abi::MoveKvPush{head_words, first, words_of_row});
+    d.push = bytes(abi::MoveKvPush{head_words, first, words_of_row, shape.tables});
     d.groups = {(words_of_row + select.lanes() - 1) / select.lanes(), shape.kv_heads, 2};
     d.label = label;
     planes.push_back(std::move(d));
@@ -163,7 +163,7 @@ Dispatch attention_prefill(const Selector& select, const AttentionShape& shape, 
                 {{ResourceKind::state}, Access::read},
                 {{ResourceKind::attended}, Access::write}};
   d.push =
-      bytes(abi::AttentionPrefillPush{shape.group(), q_stride(shape), shape.cache_slots(), attention_scale(shape), shape.softcap, layer.window});
+      bytes(abi::AttentionPrefillPush{shape.group(), q_stride(shape), shape.cache_slots(), attention_scale(shape), shape.softcap, layer.window, shape.tables});
   d.groups = {(rows + select.lanes() - 1) / select.lanes(), shape.heads, 1};
   d.label = label;
   return d;

@@ -112,6 +112,7 @@ struct AttentionShape {
   std::uint32_t heads = 0, kv_heads = 0, head_dim = 0, rope_dim = 0, context = 0;
   std::uint32_t chunk = 64;  ///< keys per split, at fixed positions
   std::uint32_t slots = 0;   ///< positions that the cache has room for; 0: as many as the context
+  std::uint32_t tables = 0;  ///< where the page tables of the layer begin, in entries
   KvFormat kv_format = KvFormat::f16;
   bool rope_halves = false;
   float scale = 0.0f;    ///< of scores; 0: 1 / sqrt(head_dim)

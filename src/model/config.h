@@ -47,6 +47,11 @@ struct Config {
   std::uint32_t kv_width() const { return kv_heads * head_dim; }
   std::uint32_t group() const { return heads / kv_heads; }
   LayerSpec layer(std::uint32_t index) const;
+  /// Whether the layer sees less than a whole context of so many tokens.
+  bool has_window(std::uint32_t index, std::uint32_t context) const {
+    const std::uint32_t seen = layer(index).window;
+    return seen > 0 && seen < context;
+  }
   /// What Q at `position` is multiplied with besides attention_scale.
   double temperature_at(std::uint32_t position) const;
   /// Chosen by the context, never by a position: a token's bits may not depend on how long its text has become.

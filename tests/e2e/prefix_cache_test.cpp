@@ -80,7 +80,7 @@ TEST_F(Prefixes, ChangeNoBitAndReadNothingTwice) {
   }
   const auto use = with->state().prefixes->use();
   EXPECT_GT(use.hits, 8u);
-  EXPECT_EQ(with->state().passes->pool().use().used, use.pages) << "sessions that are gone have given their pages back";
+  EXPECT_EQ(with->state().passes->cache().whole().use().used, use.pages) << "sessions that are gone have given their pages back";
 }
 
 TEST_F(Prefixes, OfContinuationsAreKeptByTheFastModeAlone) {
@@ -98,7 +98,7 @@ TEST_F(Prefixes, OfContinuationsAreKeptByTheFastModeAlone) {
 
 TEST_F(Prefixes, GoLeastRecentlyUsedFirstBeforeThePoolGrows) {
   const auto engine = load(PrefixMode::exact);
-  const auto& pool = engine->state().passes->pool();
+  const auto& pool = engine->state().passes->cache().whole();
   const std::uint32_t pages = pool.use().pages;  // 16: one context
   // Three whole pages each stay, and five are in use while a text is made: the last one takes a page of the first.
   for (std::uint32_t i = 0; i < 5; ++i) generate(engine, tokens(250, 10 + i));

@@ -122,7 +122,7 @@ TEST_F(Cosines, AnewOverTheNewestTokensAndTheCacheKeepsItsBits) {
     std::vector<std::vector<std::byte>> bytes;
     const Engine::State& state = engine_->state();
     exec::KvBytes kv(state.device, exec::attention_shape(state.config, state.shape), passes.pages(), sequence.committed());
-    for (std::uint32_t layer = 0; layer < layers; ++layer) kv.read(layer, bytes.emplace_back(kv.layer_bytes()));
+    for (std::uint32_t layer = 0; layer < layers; ++layer) kv.read(layer, bytes.emplace_back(kv.layer_bytes(layer)));
     return bytes;
   };
   const auto before = cache();

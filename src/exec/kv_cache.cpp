@@ -1,0 +1,80 @@
+#include "exec/kv_cache.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "base/status.h"
+
+namespace skipstone::exec {
+namespace {
+
+std::uint32_t largest_window(const model::Config& config, std::uint32_t context) {
+  std::uint32_t window = 0;
+  for (std::uint32_t layer = 0; layer < config.layers; ++layer) {
+    if (config.has_window(layer, context)) window = std::max(window, config.layer(layer).window);
+  }
+  return window;
+}
+
+std::vector<std::uint32_t> layers_of(const model::Config& config, std::uint32_t context, bool windowed) {
+  std::vector<std::uint32_t> layers;
+  for (std::uint32_t layer = 0; layer < config.layers; ++layer) {
+    if (config.has_window(layer, context) == windowed) layers.push_back(layer);
+  }
+  return layers;
+}
+
+std::uint32_t whole_positions(const SequenceShape& shape) { return std::max(shape.context, shape.pool_tokens); }
+
+}  // namespace
+
+// Pages begin with chunks of keys, and a pass's rows need some before it is known which ones are behind them.
+std::uint32_t windowed_positions(const model::Config& config, const SequenceShape& shape) {
+  const std::uint32_t window = largest_window(config, shape.context);
+  if (window == 0) return 0;
+  const std::uint64_t most = std::uint64_t{window} + SequencePages::kept_behind + std::max(shape.chunk, std::uint32_t{KV_PAGE}) +
+                             STEP_MAX_ROWS + KV_PAGE;
+  if (shape.keeps_windows || most > whole_positions(shape)) return whole_positions(shape);
+  return static_cast<std::uint32_t>(most);
+}
+
+KvCache::KvCache(const std::shared_ptr<vk::Device>& device, const model::Config& config, const SequenceShape& shape)
+    : config_(config),
+      context_(shape.context),
+      chunk_(std::max(shape.chunk, std::uint32_t{KV_PAGE})),
+      window_(largest_window(config, shape.context)),
+      whole_(device, attention_shape(config, shape), layers_of(config, shape.context, false), whole_positions(shape)),
+      windowed_(device, attention_shape(config, shape), layers_of(config, shape.context, true), windowed_positions(config, shape)) {}
+
+std::uint32_t KvCache::first_page(std::uint32_t position, std::uint32_t behind) const {
+  if (window_ == 0) return position / KV_PAGE;
+  const std::uint32_t unseen = window_ - 1 + behind, first = position - std::min(position, unseen);
+  return first / chunk_ * (chunk_ / KV_PAGE);
+}
+
+void SequencePages::reserve(std::uint32_t first, std::uint32_t end, bool all) {
+  if (cache_->windowed().slots() == 0) return whole_.reserve(first, end);
+  if (!is_complete(first)) fail(Code::internal, "rows at {} see keys that were given back, up to page {}", first, windowed_.first());
+  if (!all) windowed_.leave(cache_->first_page(first, kept_behind));
+  whole_.reserve(first, end);
+  windowed_.reserve(first, end);
+}
+
+void SequencePages::share(const SequencePages& from, std::uint32_t positions) {
+  whole_.share(from.whole_, positions);
+  windowed_.share(from.windowed_, positions);
+}
+
+void SequencePages::cut(std::uint32_t positions) {
+  whole_.cut(positions);
+  windowed_.cut(positions);
+}
+
+void SequencePages::begin_behind(std::uint32_t pages, std::uint32_t positions) {
+  whole_.reserve(0, positions);
+  if (cache_->windowed().slots() == 0) return;
+  windowed_.share(std::vector<std::uint32_t>(pages), pages);
+  windowed_.reserve(pages * KV_PAGE, positions);
+}
+
+}  // namespace skipstone::exec

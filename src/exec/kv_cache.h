@@ -1,0 +1,77 @@
+// The keys and values of all sequences of an engine, by what layers see: pages of layers with a window are given back when no row can see them
+// any more, while those of the others stay for as long as the text.
+#pragma once
+
+#include <cstdint>
+#include <shared_mutex>
+#include <utility>
+
+#include "exec/kv_pool.h"
+#include "exec/pass_builder.h"
+
+namespace skipstone::exec {
+
+/// Positions for which layers with a window have room at first.
+std::uint32_t windowed_positions(const model::Config& config, const SequenceShape& shape);
+
+/// From any thread.
+class KvCache {
+ public:
+  /// Throws out_of_memory.
+  KvCache(const std::shared_ptr<vk::Device>& device, const model::Config& config, const SequenceShape& shape);
+
+  /// Of the layers that see the whole text, and of those that see a window.
+  KvPool& whole() { return whole_; }
+  KvPool& windowed() { return windowed_; }
+  bool is_windowed(std::uint32_t layer) const { return config_.has_window(layer, context_); }
+  KvPool& pool_of(std::uint32_t layer) { return is_windowed(layer) ? windowed_ : whole_; }
+  const KvPool& pool_of(std::uint32_t layer) const { return is_windowed(layer) ? windowed_ : whole_; }
+
+  using Hold = std::pair<std::shared_lock<std::shared_mutex>, std::shared_lock<std::shared_mutex>>;
+  /// As KvPool's.
+  Hold hold() const { return {whole_.hold(), windowed_.hold()}; }
+  CacheSlots slots() const { return {whole_.slots(), windowed_.slots()}; }
+  std::uint64_t generation() const { return whole_.generation() + windowed_.generation(); }
+
+  /// The first page of layers with a window that a row at `position` reads; `behind`: or the rows up to so many positions before it. Without
+  /// such layers: the page of the row.
+  std::uint32_t first_page(std::uint32_t position, std::uint32_t behind = 0) const;
+
+ private:
+  const model::Config& config_;
+  std::uint32_t context_, chunk_;
+  std::uint32_t window_ = 0;  ///< the largest of a layer; 0: none has one
+  KvPool whole_, windowed_;
+};
+
+/// The pages of one sequence. One thread at a time.
+class SequencePages {
+ public:
+  /// Pages that layers with a window have kept last: of what this many rows before the next one see, so that a text may be taken back so far.
+  static constexpr std::uint32_t kept_behind = STEP_MAX_ROWS;
+
+  explicit SequencePages(KvCache& cache) : cache_(&cache), whole_(cache.whole()), windowed_(cache.windowed()) {}
+
+  /// As PageTable::reserve. Gives back what rows from `first` - kept_behind on do not see; `all`: nothing.
+  /// Throws internal where what the rows see was given back (is_complete).
+  void reserve(std::uint32_t first, std::uint32_t end, bool all = false);
+  /// Whether what a row at `position` sees is there, if the text up to it is.
+  bool is_complete(std::uint32_t position) const { return position == 0 || windowed_.first() <= cache_->first_page(position); }
+  void share(const SequencePages& from, std::uint32_t positions);
+  void cut(std::uint32_t positions);
+  /// The table, which is empty, gets room for `positions` positions; layers with a window do without their first `pages` pages.
+  void begin_behind(std::uint32_t pages, std::uint32_t positions);
+
+  PageTable& whole() { return whole_; }
+  PageTable& windowed() { return windowed_; }
+  const PageTable& whole() const { return whole_; }
+  const PageTable& windowed() const { return windowed_; }
+  const PageTable& of_layer(std::uint32_t layer) const { return cache_->is_windowed(layer) ? windowed_ : whole_; }
+  KvCache& cache() const { return *cache_; }
+
+ private:
+  KvCache* cache_;
+  PageTable whole_, windowed_;
+};
+
+}  // namespace skipstone::exec
