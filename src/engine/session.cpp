@@ -97,6 +97,7 @@ struct Session::State {
         drafter(make_drafter()),
         passes(*engine->state().passes),
         sequence(passes, engine->state().config, options.sampling, options.verification, options.rounds) {
+    engine->state().device->require_alive();
     sequence.use(std::move(draft_models));
     sequence.use(engine->state().prefixes.get());
     const spec::DrafterTraits traits = drafter->traits();

@@ -62,7 +62,7 @@ void SequencePages::reserve(std::uint32_t first, std::uint32_t end, bool all) {
 
 void SequencePages::share(const SequencePages& from, std::uint32_t positions) {
   whole_.share(from.whole_, positions);
-  windowed_.share(from.windowed_, positions);
+  if (cache_->windowed().slots() > 0) windowed_.share(from.windowed_, positions);
 }
 
 void SequencePages::cut(std::uint32_t positions) {

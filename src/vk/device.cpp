@@ -177,6 +177,9 @@ const Caps& Device::caps() const { return state_->caps; }
 const Tuning& Device::tuning() const { return state_->tuning; }
 void Device::override_tuning(const Tuning& tuning) { state_->tuning = tuning; }
 Instance& Device::instance() { return *state_->instance; }
+void Device::require_alive() const {
+  if (state_->is_lost) state_->throw_lost();
+}
 std::uint64_t Device::memory_allocated() const { return state_->allocated; }
 std::uint64_t Device::memory_limit() const { return state_->memory_limit; }
 bool Device::low_priority() const { return state_->low_priority; }

@@ -69,6 +69,7 @@ class Device {
   const Tuning& tuning() const;
   void override_tuning(const Tuning& tuning);  ///< before any kernel is made; for tests and measurements
   Instance& instance();
+  void require_alive() const;                  ///< throws device_lost, as submissions do, where it is lost
   std::uint64_t memory_allocated() const;  ///< bytes of device memory held by all arenas now
   std::uint64_t memory_limit() const;      ///< DeviceOptions'
   bool low_priority() const;               ///< asked for and got

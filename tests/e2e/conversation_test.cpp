@@ -24,6 +24,14 @@ const std::vector<const char*> drafters = {"none",   "exit:2,k=3", "suffix", "au
                                            "recycle"};
 constexpr std::uint32_t vocabulary_used = 120, most_more = 24;
 
+/// Half of the layers see 12 keys, and texts are longer than what these layers keep.
+std::string write_model_with_windows(const std::string& file) {
+  fixtures::TinyConfig config = fixtures::tiny_family("gemma2");
+  config.context = 1280;
+  fixtures::write_tiny_model(config, file);
+  return file;
+}
+
 std::string write_model(const std::string& file, std::uint32_t layers) {
   fixtures::TinyConfig config;
   config.layers = layers;
@@ -60,13 +68,14 @@ Tokens random_tokens(std::mt19937& random, std::size_t count) {
   return tokens;
 }
 
-Case random_case(std::mt19937& random) {
+/// `longer`: tokens that each prompt has besides.
+Case random_case(std::mt19937& random, std::size_t longer = 0) {
   Case c;
   c.draft = drafters[random() % drafters.size()];
   c.temperature = random() % 2 == 0 ? 0.0f : 0.8f;
   const std::size_t turns = 1 + random() % 2;
   for (std::size_t i = 0; i < turns; ++i)
-    c.turns.emplace_back(random_tokens(random, 1 + random() % 60), static_cast<std::uint32_t>(random() % 50));
+    c.turns.emplace_back(random_tokens(random, 1 + random() % 60 + longer), static_cast<std::uint32_t>(random() % 50));
   if (random() % 3 == 0) {  // a continuation of which 100 tokens, or fewer, are taken back
     c.turns.back().second = 101 + static_cast<std::uint32_t>(random() % 15);
     c.back = random() % 2 == 0 ? 100 : 1 + random() % 100;
@@ -120,16 +129,18 @@ std::string continued_elsewhere(const std::string& model, const std::string& fol
   return out;
 }
 
-TEST(Conversation, GoesOnAlikeWhenLoadedInAnotherProcessForkedAndRewound) {
-  const fixtures::TemporaryDirectory folder;
-  const std::string model = write_model(folder.file("tiny.gguf"), 3);
+/// `far`: tokens that some of the cases are taken back besides, beyond what layers with a window keep.
+void go_on_alike(const std::string& model, const fixtures::TemporaryDirectory& folder, int cases, std::size_t longer, std::size_t far) {
   const skipstone::Engine engine = engine_of(model);
   std::mt19937 random(5);
-  const int cases = fixtures::slow_device() ? 20 : 200;
   std::vector<Tokens> expected;
   int rewound = 0;
   for (int i = 0; i < cases; ++i) {
-    const Case c = random_case(random);
+    Case c = random_case(random, longer);
+    if (far > 0 && i % 2 == 0) {
+      c.turns.back().second = static_cast<std::uint32_t>(far + 20);
+      c.back = far + random() % 20;
+    }
     SCOPED_TRACE(testing::Message() << "case " << i << ", " << c.draft << ", temperature " << c.temperature << ", " << c.back << " back");
     skipstone::Session session = open(engine, c);
     take_turns(session, c);
@@ -163,6 +174,16 @@ TEST(Conversation, GoesOnAlikeWhenLoadedInAnotherProcessForkedAndRewound) {
     const Tokens tokens{std::istream_iterator<skipstone_token>(words), std::istream_iterator<skipstone_token>()};
     EXPECT_EQ(tokens, expected[static_cast<std::size_t>(i)]) << "case " << i << " in another process";
   }
+}
+
+TEST(Conversation, GoesOnAlikeWhenLoadedInAnotherProcessForkedAndRewound) {
+  const fixtures::TemporaryDirectory folder;
+  go_on_alike(write_model(folder.file("tiny.gguf"), 3), folder, fixtures::slow_device() ? 20 : 200, 0, 0);
+}
+
+TEST(Conversation, GoesOnAlikeWhereLayersWithAWindowHaveGivenPagesBack) {
+  const fixtures::TemporaryDirectory folder;
+  go_on_alike(write_model_with_windows(folder.file("tiny.gguf")), folder, fixtures::slow_device() ? 4 : 12, 350, 300);
 }
 
 TEST(Conversation, LogitsBehindALoadedContinuationHaveTheSameBits) {
@@ -240,8 +261,8 @@ TEST_F(Refusals, WhatIsNoConversation) {
   EXPECT_TRUE(contains(load_error(model_, SKIPSTONE_BAD_FILE), "no saved conversation"));
   EXPECT_TRUE(contains(load_error(write("SKIP"), SKIPSTONE_BAD_FILE), "too short"));
   std::string later = bytes_;
-  later[8] = 2;
-  EXPECT_TRUE(contains(load_error(write(later), SKIPSTONE_BAD_FILE), "version 2"));
+  later[8] = 3;
+  EXPECT_TRUE(contains(load_error(write(later), SKIPSTONE_BAD_FILE), "version 3"));
   skipstone::Session session = open(engine_, {});
   EXPECT_EQ(skipstone_session_save(session.get(), folder_.file("no/such/folder").c_str()), SKIPSTONE_IO);
   EXPECT_EQ(skipstone_session_save(session.get(), nullptr), SKIPSTONE_INVALID_ARGUMENT);
@@ -276,6 +297,8 @@ TEST_F(Refusals, HeadersThatContradictThemselves) {
                                                                                  {"\"tokens\":[9", "\"tokens\":[-9"},
                                                                                  {"\"tokens\":[9", "\"tokens\":[99999999"},
                                                                                  {"\"tokens\":[9", "\"tokens\":[\"9\""},
+                                                                                 {"\"left_pages\":0", "\"left_pages\":7"},
+                                                                                 {"\"left_pages\":0", "\"left_pages\":-1"},
                                                                                  {"\"layers_left_out\":false", "\"layers_left_out\":0"}}) {
     std::string changed = bytes_;
     const std::size_t at = changed.find(from);

@@ -241,8 +241,12 @@ TEST(Families, TheMemoryPlanSaysWhatWindowsSave) {
   fixtures::write_tiny_model(fixtures::tiny_family("gemma2"), file);  // layers 0, 2 and 4 of 5 see 12 keys
   const gguf::File opened = gguf::File::open(file);
   const model::Config config = model::Config::from(opened);
-  const MemoryPlan plan = plan_memory(opened, config, 120, KvType::f16);
-  EXPECT_EQ(plan.kv_read, plan.kv / 5 * 2 + plan.kv / 5 * 3 / 10);
+  const MemoryPlan plan = plan_memory(opened, config, 128, KvType::f16);
+  const std::uint64_t layer = plan.kv_without_windows / 5;
+  EXPECT_EQ(plan.kv, plan.kv_without_windows) << "a context as short as a pass";
+  EXPECT_EQ(plan.kv_read, layer * 2 + layer / 128 * 12 * 3);
+  const MemoryPlan large = plan_memory(opened, config, 4096, KvType::f16);
+  EXPECT_EQ(large.kv, large.kv_without_windows / 5 * 2 + layer / 128 * 3 * 704) << "12 keys, a chunk, two passes and a page: 11 pages";
   EXPECT_EQ(plan_memory(opened, config, 12, KvType::f16).kv_read, plan_memory(opened, config, 12, KvType::f16).kv);
 }
 

@@ -1,0 +1,141 @@
+// Layers with a window give pages back that no row can see any more, and no text depends on it.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "engine/engine.h"
+#include "engine/engine_state.h"
+#include "fixtures/slow_device.h"
+#include "fixtures/temporary_directory.h"
+#include "fixtures/tiny_model.h"
+#include "gguf/gguf.h"
+#include "ref/model.h"
+#include "ref/operations.h"
+
+namespace skipstone::engine {
+namespace {
+
+using Tokens = std::vector<text::Token>;
+
+constexpr std::uint32_t context = 2048;
+constexpr std::uint32_t most_pages = 11;  // 12 keys, a chunk, what a text may be taken back (256), a pass (256), and a page
+
+Tokens random_text(std::size_t count, std::uint32_t seed) {
+  Tokens all(count);
+  for (std::size_t i = 0; i < count; ++i) all[i] = static_cast<text::Token>(3 + (i * 31 + seed * 17 + i * i * (seed + 1)) % 110);
+  return all;
+}
+
+/// Every other layer of gemma2 sees 12 keys; of gemma3, all but every sixth one: none of five sees all.
+class WindowPages : public testing::TestWithParam<const char*> {
+ protected:
+  WindowPages() {
+    fixtures::TinyConfig config = fixtures::tiny_family(GetParam());
+    config.context = context;
+    fixtures::write_tiny_model(config, file_);
+  }
+
+  std::shared_ptr<Engine> load(PrefixMode prefixes = PrefixMode::off) const {
+    EngineOptions options;
+    options.model_path = file_;
+    options.context = context;
+    options.prefixes = prefixes;
+    return Engine::load(options);
+  }
+
+  static std::unique_ptr<Session> open(const std::shared_ptr<Engine>& engine, const char* draft = "none") {
+    SessionOptions options;
+    options.draft = draft;
+    options.ignore_end = true;
+    return std::make_unique<Session>(engine, options);
+  }
+
+  static exec::KvPool::Use windowed(const std::shared_ptr<Engine>& engine) { return engine->state().passes->cache().windowed().use(); }
+  static exec::KvPool::Use whole(const std::shared_ptr<Engine>& engine) { return engine->state().passes->cache().whole().use(); }
+
+  fixtures::TemporaryDirectory directory_;
+  std::string file_ = directory_.file("tiny.gguf");
+};
+
+TEST_P(WindowPages, GoBackAndTheReferenceSaysTheSame) {
+  const auto engine = load();
+  const Tokens prompt = random_text(fixtures::slow_device() ? 700 : 1500, 3);
+  const auto session = open(engine);
+  Tokens text = prompt;
+  const Tokens out = session->generate(prompt, 40, {}).tokens;
+  text.insert(text.end(), out.begin(), out.end() - 1);
+  EXPECT_LE(windowed(engine).used, most_pages);
+  EXPECT_EQ(windowed(engine).pages, most_pages) << "a text of any length has room in what was there at first";
+  EXPECT_EQ(whole(engine).used, (text.size() + KV_PAGE - 1) / KV_PAGE);
+  const ref::Model reference(gguf::File::open(file_), KvFormat::f16);
+  ref::Sequence sequence = reference.new_sequence();
+  const auto wanted = reference.forward(sequence, text, 0, exec::LayerPlan::full(engine->config().layers), {.all_logits = false, .hidden = {}});
+  const std::vector<float> logits = session->logits();
+  ASSERT_EQ(logits.size(), wanted.logits.back().size());
+  for (std::size_t i = 0; i < logits.size(); ++i) ASSERT_NEAR(logits[i], wanted.logits.back()[i], 2e-3) << i;
+  EXPECT_EQ(out.back(), ref::argmax(wanted.logits.back()).token);
+}
+
+TEST_P(WindowPages, OfManyTextsAtOnceAndOfAllDraftersChangeNothing) {
+  const auto engine = load();
+  const std::vector<const char*> drafters = {"none", "suffix", "exit:auto", "recycle", "window:4,64", "auto"};
+  const std::uint32_t length = fixtures::slow_device() ? 300 : 620, more = fixtures::slow_device() ? 30 : 90;
+  std::vector<Tokens> alone, together(drafters.size());
+  for (std::uint32_t i = 0; i < drafters.size(); ++i) alone.push_back(open(engine)->generate(random_text(length + 11 * i, i), more, {}).tokens);
+  EXPECT_EQ(windowed(engine).used, 0u);
+  {
+    std::vector<std::jthread> threads;
+    for (std::uint32_t i = 0; i < drafters.size(); ++i) {
+      threads.emplace_back([&, i] { together[i] = open(engine, drafters[i])->generate(random_text(length + 11 * i, i), more, {}).tokens; });
+    }
+  }
+  for (std::uint32_t i = 0; i < drafters.size(); ++i) EXPECT_EQ(together[i], alone[i]) << drafters[i];
+  EXPECT_EQ(windowed(engine).used, 0u);
+  EXPECT_LE(windowed(engine).pages, most_pages * drafters.size() * 3 / 2);
+  EXPECT_EQ(engine->validation_messages(), 0u);
+}
+
+TEST_P(WindowPages, OfKnownBeginningsAreThereWhereATextGoesOn) {
+  const auto without = load(), with = load(PrefixMode::exact);
+  const Tokens beginning = random_text(500, 5);
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    Tokens prompt = beginning;
+    const Tokens rest = random_text(1 + 90 * i, 20 + i);
+    prompt.insert(prompt.end(), rest.begin(), rest.end());
+    const spec::Outcome known = open(with)->generate(prompt, 20, {});
+    EXPECT_EQ(known.tokens, open(without)->generate(prompt, 20, {}).tokens) << i;
+    if (i > 0) EXPECT_EQ(known.stats.found_tokens, 448u) << "seven whole pages of the beginning";
+  }
+  // Where somebody else took the pages of layers with a window, the beginning is read again, and the text is the same.
+  auto& pool = with->state().passes->cache().windowed();
+  const std::uint32_t all = pool.use().pages;
+  EXPECT_GT(with->state().prefixes->use().windowed_pages, 0u);
+  {
+    exec::PageTable others(pool);
+    others.reserve(0, all * KV_PAGE);
+    EXPECT_EQ(with->state().prefixes->use().windowed_pages, 0u);
+    EXPECT_EQ(pool.use().pages, all) << "kept pages go before the pool grows";
+  }
+  EXPECT_GT(with->state().prefixes->use().pages, 0u);
+  for (const std::uint64_t found : {0u, 448u}) {
+    const spec::Outcome again = open(with)->generate(beginning, 20, {});
+    EXPECT_EQ(again.tokens, open(without)->generate(beginning, 20, {}).tokens);
+    EXPECT_EQ(again.stats.found_tokens, found);
+  }
+}
+
+TEST_P(WindowPages, ThatAMeasurementNeedsAreMadeAgain) {
+  const auto engine = load();
+  const auto session = open(engine);
+  EXPECT_GT(session->measure({.depth = 1000, .generate = 2}), 0.0);
+  EXPECT_GT(session->measure({.depth = 200, .generate = 2}), 0.0);
+  EXPECT_GT(session->measure({.depth = 1200, .rows = 4}), 0.0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, WindowPages, testing::Values("gemma2", "gemma3"));
+
+}  // namespace
+}  // namespace skipstone::engine
