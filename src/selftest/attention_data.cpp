@@ -125,8 +125,11 @@ std::uint32_t AttentionShapeRows::keys_of(std::uint32_t row) const {
 }
 
 std::uint32_t AttentionShapeRows::first_of(std::uint32_t row) const {
-  const std::uint32_t keys = keys_of(row);
-  return layer_window > 0 && keys > layer_window ? keys - layer_window : 0;
+  const auto position = base + static_cast<std::uint32_t>(path_to(parents, row).size()) - 1;
+  if (layer_window == 0 || position < layer_window) return 0;
+  // Such a layer sees none of the text's beginning, which is not there any more.
+  const std::uint32_t keys = keys_of(row), seen = window && keys <= position ? std::min(layer_window, window->recent) : layer_window;
+  return keys - std::min(keys, seen);
 }
 
 std::vector<std::uint32_t> AttentionShapeRows::visible(std::uint32_t row) const {
