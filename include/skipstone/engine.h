@@ -107,9 +107,9 @@ typedef struct skipstone_engine_info {
   uint64_t kv_bytes_per_token; /* of keys and values that it reads for each token in the cache */
 } skipstone_engine_info;
 
-/* What the engine's sessions have used together: {"pages": {"tokens": of a page, "all", "used", "shared": by several sessions}, "prefixes": {"pages",
- * "hits", "tokens": that prompts did not have to read}, "passes": {"decoding", "rows": of these, "merged": over several sessions, "prompt",
- * "prompt_rows"}}. To be freed with skipstone_string_free(). */
+/* What the engine's sessions have used together: {"pages": {"tokens": of a page, "all", "used", "shared": by several sessions}, "windowed_pages": the
+ * same of layers with a window, which give back what no later token sees, "prefixes": {"pages", "windowed_pages", "hits", "tokens": that prompts
+ * did not have to read}, "passes": {"decoding", "rows": of these, "merged": over several sessions, "prompt", "prompt_rows"}}. To be freed with skipstone_string_free(). */
 SKIPSTONE_API skipstone_status skipstone_engine_report(const skipstone_engine* engine, char** json);
 
 SKIPSTONE_API skipstone_status skipstone_engine_get_info(const skipstone_engine* engine, skipstone_engine_info* info);

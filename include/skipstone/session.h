@@ -185,7 +185,8 @@ SKIPSTONE_API skipstone_status skipstone_session_set_stop(skipstone_session* ses
 SKIPSTONE_API size_t skipstone_session_length(const skipstone_session* session);
 
 /* Takes back the last `count` tokens of the conversation. Where it then ends within a continuation it is as if that had stopped there, and
- * goes on without further tokens. SKIPSTONE_INVALID_ARGUMENT where it has fewer. */
+ * goes on without further tokens. SKIPSTONE_INVALID_ARGUMENT where it has fewer. Layers with a window keep what the last 256 tokens saw: further
+ * back, the text is read again, which takes its time. Where that fails, the conversation is the beginning that was read. */
 SKIPSTONE_API skipstone_status skipstone_session_rewind(skipstone_session* session, size_t count);
 
 /* The logits behind the last token that was read: behind skipstone_session_prefill(), those that choose the next token; behind a

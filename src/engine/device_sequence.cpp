@@ -71,18 +71,7 @@ std::optional<Choice> DeviceSequence::prefill(std::span<const Token> tokens, exe
   tokens = tokens.subspan(found_);
   const std::size_t own = std::min<std::size_t>(std::exchange(own_tokens_, 0), tokens.size());
   const std::uint32_t last_row = read_own(tokens.first(own), cosines, own == tokens.size());
-  tokens = tokens.subspan(own);
-  while (!tokens.empty()) {
-    if (interrupted_ && interrupted_()) return std::nullopt;
-    const std::span<const Token> chunk = tokens.first(next_chunk(tokens.size()));
-    tokens = tokens.subspan(chunk.size());
-    exec::PassSpec spec = prompt_pass(chunk.size());
-    if (!tokens.empty()) spec.output = exec::Output::none;
-    spec.cosines = cosines;
-    passes_.run(spec, {.tokens = chunk, .base = committed()});
-    text_.append_prompt(chunk);
-    keep_beginning();
-  }
+  if (!read_prompt(tokens.subspan(own), cosines, chooser_.output(), interrupted_)) return std::nullopt;
   chooser_.start(text_.tokens());
   return chooser_.verified(passes_, last_row, text_.size() - 1);
 }
@@ -322,20 +311,25 @@ void DeviceSequence::read_again() {
   };
   for (const CommittedText::Prompt& prompt : text.prompts()) {
     read_own(take(prompt.begin), exec::Cosines::none, false);
-    read_prompt(take(prompt.end));
+    read_prompt(take(prompt.end), exec::Cosines::none, exec::Output::none, {});
   }
   read_own(rest, exec::Cosines::none, false);
 }
 
-void DeviceSequence::read_prompt(std::span<const Token> tokens) {
+bool DeviceSequence::read_prompt(std::span<const Token> tokens, exec::Cosines cosines, exec::Output output,
+                                 const std::function<bool()>& interrupted) {
   while (!tokens.empty()) {
+    if (interrupted && interrupted()) return false;
     const std::span<const Token> chunk = tokens.first(next_chunk(tokens.size()));
     tokens = tokens.subspan(chunk.size());
     exec::PassSpec spec = prompt_pass(chunk.size());
-    spec.output = exec::Output::none;
+    spec.output = tokens.empty() ? output : exec::Output::none;
+    spec.cosines = cosines;
     passes_.run(spec, {.tokens = chunk, .base = committed()});
     text_.append_prompt(chunk);
+    keep_beginning();
   }
+  return true;
 }
 
 // The last token is run over once more by the kernels that have read it, which leaves the keys and values that stand there: a row has the

@@ -84,7 +84,8 @@ class DeviceSequence : public spec::Sequence {
   void keep_beginning();
   /// All of the committed text, whose pages layers with a window have not kept.
   void read_again();
-  void read_prompt(std::span<const spec::Token> tokens);
+  /// Reads `tokens` by passes of prompts, the last one with `output`; false where it was interrupted.
+  bool read_prompt(std::span<const spec::Token> tokens, exec::Cosines cosines, exec::Output output, const std::function<bool()>& interrupted);
   /// The beginning of `tokens` that the engine knows, where nothing is committed; it is committed then.
   std::uint32_t take_known(std::span<const spec::Token> tokens);
   exec::PassSpec pass(const exec::LayerPlan& layers, std::size_t rows) const;

@@ -115,6 +115,9 @@ std::string Metrics::print(std::size_t waiting, std::size_t running, const skips
   single(text, "kv_pages", "gauge", "Pages of the KV cache.", from("pages", "all"));
   single(text, "kv_pages_used", "gauge", "Pages in use, by requests or as known beginnings.", from("pages", "used"));
   single(text, "kv_pages_of_prefixes", "gauge", "Pages of known beginnings.", from("prefixes", "pages"));
+  single(text, "kv_windowed_pages", "gauge", "Pages of layers with a window.", from("windowed_pages", "all"));
+  single(text, "kv_windowed_pages_used", "gauge", "Of these, pages in use.", from("windowed_pages", "used"));
+  single(text, "kv_windowed_pages_of_prefixes", "gauge", "Of these, pages of known beginnings.", from("prefixes", "windowed_pages"));
   single(text, "passes_total", "counter", "Passes of decoding.", from("passes", "decoding"));
   single(text, "pass_rows_total", "counter", "Rows in these.", from("passes", "rows"));
   single(text, "passes_merged_total", "counter", "Of these, passes of several requests.", from("passes", "merged"));

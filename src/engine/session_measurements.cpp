@@ -1,0 +1,103 @@
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <utility>
+
+#include "base/philox.h"
+#include "base/status.h"
+#include "base/stopwatch.h"
+#include "engine/session_state.h"
+
+namespace skipstone::engine {
+namespace {
+
+/// Token `position` of the text that measurements read: any will do, the same each time.
+std::vector<text::Token> measured_text(std::uint32_t first, std::uint32_t count, std::uint32_t vocabulary) {
+  std::vector<text::Token> tokens(count);
+  for (std::uint32_t i = 0; i < count; ++i) tokens[i] = static_cast<text::Token>(philox({first + i, 0, 0, 0}, {0, 0})[0] % vocabulary);
+  return tokens;
+}
+
+void check(const Work& work, const spec::SequenceLimits& limits) {
+  const std::uint64_t tokens = std::uint64_t{work.depth} + work.prompt + work.generate + work.rows;
+  if (work.rows > 0 && (work.prompt > 0 || work.generate > 0)) {
+    fail(Code::invalid_argument, "a measurement is of one pass over rows, or of a prompt and what is generated; not of both");
+  }
+  if (tokens == work.depth) fail(Code::invalid_argument, "there is nothing to measure: no prompt, no tokens to generate, no rows");
+  if (work.chains > 0 && work.rows == 0) fail(Code::invalid_argument, "{} chains of no rows cannot be measured", work.chains);
+  if (work.rows > limits.rows) {
+    fail(Code::invalid_argument, "a pass cannot verify {} rows; 1 to {} are possible", work.rows, limits.rows);
+  }
+  if (tokens > limits.context) {
+    fail(Code::invalid_argument, "{} tokens are to be measured behind {} in the cache, which is more than the context of {}",
+         tokens - work.depth, work.depth, limits.context);
+  }
+}
+
+void run_work(DeviceSequence& sequence, const Work& work, const std::vector<text::Token>& tokens) {
+  const std::span<const text::Token> all(tokens);
+  if (work.chains > 0) {
+    std::vector<std::vector<spec::Choice>> of_chains(work.chains, std::vector<spec::Choice>(work.rows));
+    return sequence.verify_block(std::vector(work.chains, std::vector(all.begin(), all.begin() + work.rows)), of_chains);
+  }
+  spec::Verified verified;
+  if (work.rows > 0) return sequence.verify(spec::TokenTree::chain(all[0], all.subspan(1)), 0, verified);
+  text::Token next = tokens.front();
+  if (work.prompt > 0) next = sequence.prefill(all.first(work.prompt), false).first.token;
+  for (std::uint32_t i = 0; i < work.generate; ++i) {  // as the loop of plain decoding
+    sequence.verify(spec::TokenTree(next), 0, verified);
+    sequence.commit(std::array{0u});
+    next = verified.choices[0].token;
+  }
+}
+
+}  // namespace
+
+double Session::measure(const Work& work) {
+  State& s = *state_;
+  s.require_idle();
+  check(work, s.sequence.limits());
+  const std::uint32_t vocabulary = s.engine->config().vocabulary;
+  // The pages stay: what they hold is not made again.
+  const auto empty = [&] {
+    s.history.clear();
+    s.prompt_end = 0;
+    s.sequence.resume({});
+  };
+  empty();
+  const std::uint32_t before = std::exchange(s.filled, 0);  // an exception leaves nothing to rely on
+  const std::uint32_t known = s.passes.pages().is_complete(std::min(before, work.depth)) ? std::min(before, work.depth) : 0;
+  if (known == 0) s.passes.cut(0);
+  s.sequence.resume({measured_text(0, known, vocabulary), {{0, known}}});
+  if (known < work.depth) s.sequence.prefill(measured_text(known, work.depth - known, vocabulary), false);
+  const std::vector<text::Token> tokens = measured_text(work.depth, std::max(work.prompt, std::max(work.rows, 1u)), vocabulary);
+  const Stopwatch watch;
+  run_work(s.sequence, work, tokens);
+  const double seconds = watch.seconds();
+  s.filled = std::max(known == 0 ? 0 : before, s.sequence.committed());
+  empty();
+  return seconds;
+}
+
+double Session::agreement(std::size_t count) const {
+  const State& s = *state_;
+  if (count == 0 || count >= s.history.size()) fail(Code::invalid_argument, "there are no {} tokens to agree with", count);
+  exec::Executor passes(*s.engine->state().passes);
+  DeviceSequence sequence(passes, s.engine->config(), s.options.sampling, sample::Verification::coupled, Rounds::host);
+  const std::span<const text::Token> text(s.history);
+  const std::size_t first = text.size() - count;
+  std::size_t agreed = sequence.prefill(text.first(first), false).first.token == text[first] ? 1 : 0;
+  spec::Verified verified;
+  std::vector<std::uint32_t> path;
+  for (std::size_t at = first; at + 1 < text.size(); at += path.size()) {
+    const auto rows = text.subspan(at, std::min<std::size_t>(sequence.limits().rows, text.size() - 1 - at));
+    path.resize(rows.size());
+    std::iota(path.begin(), path.end(), 0u);
+    sequence.verify(spec::TokenTree::chain(rows[0], rows.subspan(1)), 0, verified);
+    sequence.commit(path);
+    for (std::size_t i = 0; i < rows.size(); ++i) agreed += verified.choices[i].token == text[at + 1 + i] ? 1 : 0;
+  }
+  return static_cast<double>(agreed) / static_cast<double>(count);
+}
+
+}  // namespace skipstone::engine
