@@ -65,16 +65,19 @@ double Session::measure(const Work& work) {
     s.sequence.resume({});
   };
   empty();
-  const std::uint32_t before = std::exchange(s.filled, 0);  // an exception leaves nothing to rely on
-  const std::uint32_t known = s.passes.pages().is_complete(std::min(before, work.depth)) ? std::min(before, work.depth) : 0;
-  if (known == 0) s.passes.cut(0);
+  std::uint32_t before = std::exchange(s.filled, 0);  // an exception leaves nothing to rely on
+  if (!s.passes.pages().is_complete(std::min(before, work.depth))) {
+    s.passes.cut(0);
+    before = 0;
+  }
+  const std::uint32_t known = std::min(before, work.depth);
   s.sequence.resume({measured_text(0, known, vocabulary), {{0, known}}});
   if (known < work.depth) s.sequence.prefill(measured_text(known, work.depth - known, vocabulary), false);
   const std::vector<text::Token> tokens = measured_text(work.depth, std::max(work.prompt, std::max(work.rows, 1u)), vocabulary);
   const Stopwatch watch;
   run_work(s.sequence, work, tokens);
   const double seconds = watch.seconds();
-  s.filled = std::max(known == 0 ? 0 : before, s.sequence.committed());
+  s.filled = std::max(before, s.sequence.committed());
   empty();
   return seconds;
 }

@@ -56,7 +56,7 @@ class SequencePages {
   /// Throws internal where what the rows see was given back (is_complete).
   void reserve(std::uint32_t first, std::uint32_t end, bool all = false);
   /// Whether what a row at `position` sees is there, if the text up to it is.
-  bool is_complete(std::uint32_t position) const { return position == 0 || windowed_.first() <= cache_->first_page(position); }
+  bool is_complete(std::uint32_t position) const { return windowed_.first() <= cache_->first_page(position); }
   void share(const SequencePages& from, std::uint32_t positions);
   void cut(std::uint32_t positions);
   /// The table, which is empty, gets room for `positions` positions; layers with a window do without their first `pages` pages.

@@ -133,6 +133,8 @@ TEST_P(WindowPages, ThatAMeasurementNeedsAreMadeAgain) {
   EXPECT_GT(session->measure({.depth = 1000, .generate = 2}), 0.0);
   EXPECT_GT(session->measure({.depth = 200, .generate = 2}), 0.0);
   EXPECT_GT(session->measure({.depth = 1200, .rows = 4}), 0.0);
+  EXPECT_GT(session->measure({.rows = 4}), 0.0);
+  EXPECT_EQ(open(engine)->generate(random_text(300, 1), 5, {}).tokens, session->generate(random_text(300, 1), 5, {}).tokens);
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, WindowPages, testing::Values("gemma2", "gemma3"));
