@@ -16,14 +16,14 @@ std::vector<Token> page_of(std::span<const Token> tokens, std::size_t page) {
 }  // namespace
 
 PrefixCache::PrefixCache(exec::KvCache& cache, PrefixMode mode) : cache_(cache), mode_(mode) {
-  cache_.whole().reclaim_by([this](std::uint32_t count) { return give_up(count); });
-  cache_.windowed().reclaim_by([this](std::uint32_t count) { return give_up_windowed(count); });
+  cache_.whole().reclaim_by([this] { return give_up(); });
+  cache_.windowed().reclaim_by([this] { return give_up_windowed(); });
 }
 
 PrefixCache::~PrefixCache() {
   cache_.whole().reclaim_by({});
   cache_.windowed().reclaim_by({});
-  while (give_up(1) > 0) {
+  while (give_up()) {
   }
 }
 
@@ -122,29 +122,22 @@ void PrefixCache::give_back_windowed(Node& node) {
   --use_.windowed_pages;
 }
 
-std::uint32_t PrefixCache::give_up(std::uint32_t count) {
+bool PrefixCache::give_up() {
   const std::lock_guard lock(mutex_);
-  std::uint32_t given = 0;
-  for (; given < count; ++given) {
-    Node* leaf = least_recent(root_);
-    if (leaf == nullptr) break;
-    give_back_windowed(*leaf);
-    cache_.whole().give_back({&leaf->page, 1});
-    --use_.pages;
-    std::erase_if(leaf->parent->children, [&](const auto& child) { return child.second.get() == leaf; });
-  }
-  return given;
+  Node* leaf = least_recent(root_);
+  if (leaf == nullptr) return false;
+  give_back_windowed(*leaf);
+  cache_.whole().give_back({&leaf->page, 1});
+  --use_.pages;
+  std::erase_if(leaf->parent->children, [&](const auto& child) { return child.second.get() == leaf; });
+  return true;
 }
 
-std::uint32_t PrefixCache::give_up_windowed(std::uint32_t count) {
+bool PrefixCache::give_up_windowed() {
   const std::lock_guard lock(mutex_);
-  std::uint32_t given = 0;
-  for (; given < count; ++given) {
-    Node* node = least_recent_windowed(root_);
-    if (node == nullptr) break;
-    give_back_windowed(*node);
-  }
-  return given;
+  Node* node = least_recent_windowed(root_);
+  if (node != nullptr) give_back_windowed(*node);
+  return node != nullptr;
 }
 
 PrefixCache::Use PrefixCache::use() const {

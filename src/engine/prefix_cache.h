@@ -52,9 +52,9 @@ class PrefixCache {
   };
   using Path = std::vector<Node*>;
   Path known(std::span<const spec::Token> tokens);
-  /// Gives up to `count` pages back that nobody else uses; how many.
-  std::uint32_t give_up(std::uint32_t count);
-  std::uint32_t give_up_windowed(std::uint32_t count);
+  /// Gives a page back that nobody else uses, the least recently used; false where there is none.
+  bool give_up();
+  bool give_up_windowed();
   Node* least_recent(Node& node);
   Node* least_recent_windowed(Node& node);
   void give_back_windowed(Node& node);

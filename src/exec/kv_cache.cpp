@@ -1,7 +1,6 @@
 #include "exec/kv_cache.h"
 
 #include <algorithm>
-#include <vector>
 
 #include "base/status.h"
 
@@ -16,6 +15,8 @@ std::uint32_t largest_window(const model::Config& config, std::uint32_t context)
   return window;
 }
 
+}  // namespace
+
 std::vector<std::uint32_t> layers_of(const model::Config& config, std::uint32_t context, bool windowed) {
   std::vector<std::uint32_t> layers;
   for (std::uint32_t layer = 0; layer < config.layers; ++layer) {
@@ -25,8 +26,6 @@ std::vector<std::uint32_t> layers_of(const model::Config& config, std::uint32_t 
 }
 
 std::uint32_t whole_positions(const SequenceShape& shape) { return std::max(shape.context, shape.pool_tokens); }
-
-}  // namespace
 
 // Pages begin with chunks of keys, and a pass's rows need some before it is known which ones are behind them.
 std::uint32_t windowed_positions(const model::Config& config, const SequenceShape& shape) {

@@ -5,13 +5,17 @@
 #include <cstdint>
 #include <shared_mutex>
 #include <utility>
+#include <vector>
 
 #include "exec/kv_pool.h"
 #include "exec/pass_builder.h"
 
 namespace skipstone::exec {
 
-/// Positions for which layers with a window have room at first.
+/// The layers that see the whole text, or those with a window.
+std::vector<std::uint32_t> layers_of(const model::Config& config, std::uint32_t context, bool windowed);
+/// Positions for which these have room at first.
+std::uint32_t whole_positions(const SequenceShape& shape);
 std::uint32_t windowed_positions(const model::Config& config, const SequenceShape& shape);
 
 /// From any thread.

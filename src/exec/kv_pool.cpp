@@ -53,7 +53,7 @@ void KvPool::take(std::uint32_t count, std::vector<std::uint32_t>& pages) {
         return;
       }
     }
-    if (reclaim_ && reclaim_(count) > 0) continue;
+    if (reclaim_ && reclaim_()) continue;
     grow(count);
   }
 }

@@ -40,9 +40,9 @@ class KvPool {
   };
   Use use() const;
 
-  /// Asked where pages run out, before the pool grows: gives up to so many pages back that it keeps, and says how many. Set before others
+  /// Asked where pages run out, before the pool grows: gives a page back that it keeps, and says whether there was one. Set before others
   /// use the pool, or while none does.
-  void reclaim_by(std::function<std::uint32_t(std::uint32_t)> reclaim) { reclaim_ = std::move(reclaim); }
+  void reclaim_by(std::function<bool()> reclaim) { reclaim_ = std::move(reclaim); }
 
   /// For who keeps pages without a table.
   void add_references(std::span<const std::uint32_t> pages);
@@ -72,7 +72,7 @@ class KvPool {
   mutable std::mutex pages_mutex_;
   std::vector<std::uint32_t> references_;  ///< by page
   std::vector<std::uint32_t> free_;        ///< the next one last
-  std::function<std::uint32_t(std::uint32_t)> reclaim_;
+  std::function<bool()> reclaim_;
 };
 
 /// The pages of one sequence, in the order of its text; the first ones may have been given back. One thread at a time.

@@ -23,18 +23,12 @@ std::uint64_t kv_bytes(kernels::AttentionShape shape, std::uint32_t positions) {
   return shape.kv_bytes();
 }
 
-std::uint32_t windowed_layers(const model::Config& config, std::uint32_t context) {
-  std::uint32_t count = 0;
-  for (std::uint32_t layer = 0; layer < config.layers; ++layer) count += config.has_window(layer, context) ? 1 : 0;
-  return count;
-}
-
 Sizes sizes_of(const model::Config& config, const SequenceShape& shape) {
   constexpr std::uint64_t rows = STEP_MAX_ROWS, word = sizeof(float);
   const kernels::AttentionShape attention = attention_shape(config, shape);
   const std::uint64_t ranges = (config.vocabulary + MATVEC_ARGMAX_ROWS - 1) / MATVEC_ARGMAX_ROWS;
   const std::uint64_t widest = padded(std::max({config.width, config.q_width(), config.ffn}));  // of the rows that matrices multiply
-  return {kv_bytes(attention, std::max(shape.context, shape.pool_tokens)),
+  return {kv_bytes(attention, whole_positions(shape)),
           kv_bytes(attention, windowed_positions(config, shape)),
           rows * padded(config.width) * word,
           std::uint64_t{STEP_VERIFY_ROWS} * padded(config.width) * word,
@@ -55,7 +49,7 @@ Sizes sizes_of(const model::Config& config, const SequenceShape& shape) {
 SequenceBytes plan_bytes(const model::Config& config, const SequenceShape& shape) {
   const Sizes s = sizes_of(config, shape);
   SequenceBytes bytes;
-  const std::uint32_t windowed = windowed_layers(config, shape.context);
+  const std::size_t windowed = layers_of(config, shape.context, true).size();
   bytes.kv_without_windows = 2 * s.kv * config.layers;
   bytes.kv = 2 * (s.kv * (config.layers - windowed) + s.windowed_kv * windowed);
   bytes.activations = s.width * 3 + s.kept + s.q * 2 + s.qkv + s.gate_up + s.ffn + s.half_rows + s.partial + s.logits * 2 +
@@ -81,8 +75,8 @@ PassBuffers::PassBuffers(const std::shared_ptr<vk::Device>& device, const model:
   argmax_partial_ = activation_arena_.allocate(s.argmax_partial);
   cosines_ = activation_arena_.allocate(s.cosines);
   rope_table_ = activation_arena_.allocate(s.rope);
-  const std::uint64_t tables = windowed_layers(config, shape.context) > 0 ? 2 : 1;
-  state_ = state_arena_.allocate(sizeof(abi::StepState) + tables * sizeof(std::uint32_t) * STEP_VERIFY_ROWS * pages_for(shape.context));
+  const std::uint64_t kinds = layers_of(config, shape.context, true).empty() ? 1 : 2;
+  state_ = state_arena_.allocate(sizeof(abi::StepState) + kinds * sizeof(std::uint32_t) * table_entries(shape.context));
   round_ = state_arena_.allocate(sizeof(abi::RoundState));
   result_ = readback_arena_.allocate(STEP_VERIFY_ROWS * sizeof(abi::RowResult));
   drafts_ = readback_arena_.allocate(STEP_VERIFY_ROWS * sizeof(abi::RowResult));

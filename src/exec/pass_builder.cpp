@@ -30,11 +30,11 @@ kernels::Activation activation_of(model::Mlp mlp) {
   return kernels::Activation::gelu;
 }
 
-// Where layer `layer` finds its keys and values. Behind the page tables of all sequences stand those of layers with a window.
+// Where layer `layer` finds its keys and values.
 kernels::AttentionShape of_layer(kernels::AttentionShape shape, const model::Config& config, const CacheSlots& slots, std::uint32_t layer) {
   const bool windowed = config.has_window(layer, shape.context);
   shape.slots = windowed ? slots.windowed : slots.whole;
-  shape.tables = windowed ? STEP_VERIFY_ROWS * kernels::pages_for(shape.context) : 0;
+  shape.tables = windowed ? table_entries(shape.context) : 0;
   return shape;
 }
 

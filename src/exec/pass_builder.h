@@ -24,6 +24,9 @@ struct SequenceShape {
 
 kernels::AttentionShape attention_shape(const model::Config& config, const SequenceShape& sequence);
 
+/// Entries of the page tables of layers of one kind. Those of layers that see the whole text come first.
+constexpr std::uint32_t table_entries(std::uint32_t context) { return STEP_VERIFY_ROWS * kernels::pages_for(context); }
+
 /// Positions that the cache has room for, by the kind of a layer; 0: a context's.
 struct CacheSlots {
   std::uint32_t whole = 0, windowed = 0;

@@ -114,7 +114,7 @@ void PassRunner::refresh() {
 // Tables lie in the order of a pass's sequences, those of layers with a window behind all others. They grow slowly, so mostly there is nothing
 // to write.
 std::uint32_t PassRunner::table_of(const SequencePages& pages, std::uint32_t sequence) {
-  const std::uint32_t longest = pages_for(shape_.context), first = sequence * longest;
+  const std::uint32_t first = sequence * pages_for(shape_.context);
   const auto write = [&](std::uint32_t at, std::span<const std::uint32_t> of) {
     if (of.empty()) return;
     const std::span<std::uint32_t> table = buffers_.pages().subspan(at, of.size());
@@ -124,7 +124,7 @@ std::uint32_t PassRunner::table_of(const SequencePages& pages, std::uint32_t seq
     }
   };
   write(first, pages.whole().pages());
-  write(STEP_VERIFY_ROWS * longest + first, pages.windowed().pages());
+  write(table_entries(shape_.context) + first, pages.windowed().pages());
   return first;
 }
 

@@ -107,9 +107,9 @@ ExitCode serve_until_the_end(Server& server, std::chrono::seconds grace, std::ch
 
 ExitCode run_serve(ServeOptions& options) {
   if (options.model.empty()) options.model = bundled_model();
-  options.server.keys = keys_of(options);
+  options.server.access.keys = keys_of(options);
   options.server.most_seconds = std::chrono::seconds(options.most_seconds);
-  options.server.everybody = options.no_auth;
+  options.server.access.everybody = options.no_auth;
   options.server.http.body_bytes = options.body_bytes;
   if (skipstone_draft_is_lossless(options.server.defaults.draft.c_str()) == 0) {
     fail(ExitCode::usage, "--draft {} is no lossless drafter: a server's texts depend on the request alone", options.server.defaults.draft);
@@ -174,7 +174,7 @@ void add_serve(CLI::App& app, ExitCode& code) {
       ->type_name("KEY");
   command->add_option("--api-key-file", o.key_file, "File of such keys, one a line")->type_name("FILE");
   command->add_flag("--no-auth", o.no_auth, "Let everybody ask, also from other machines");
-  command->add_option("--cors-origin", o.server.cors_origin, "Pages of this origin may ask from a browser; * for all")->type_name("ORIGIN");
+  command->add_option("--cors-origin", o.server.access.cors_origin, "Pages of this origin may ask from a browser; * for all")->type_name("ORIGIN");
   command->add_option("--draft", o.server.defaults.draft, "Drafter of requests that name none; a lossless one")
       ->envname("SKIPSTONE_DRAFT")
       ->capture_default_str()

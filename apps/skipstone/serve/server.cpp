@@ -20,13 +20,6 @@ constexpr const char* json_type = "application/json";
 
 void respond(const std::shared_ptr<Exchange>& exchange, const Json& document) { exchange->respond(200, json_type, json_text(document)); }
 
-/// In a time that the place of the first wrong byte does not change.
-bool same_key(std::string_view given, std::string_view key) {
-  unsigned different = given.size() == key.size() ? 0 : 1;
-  for (std::size_t i = 0; i < key.size(); ++i) different |= static_cast<unsigned char>(key[i]) ^ static_cast<unsigned char>(i < given.size() ? given[i] : 0);
-  return different == 0;
-}
-
 /// Counts an answer by its status, for what passes through.
 class CountedExchange : public Exchange {
  public:
@@ -75,14 +68,6 @@ void answering(const std::shared_ptr<Exchange>& exchange, const Work& work) {
 }
 
 ApiError queue_full() { return {429, "too many requests wait already; ask again later", "", "queue_full"}; }
-
-/// Without the port.
-std::string_view host_of(std::string_view authority) {
-  const std::size_t colon = authority.rfind(':');
-  return colon != std::string_view::npos && authority.back() != ']' ? authority.substr(0, colon) : authority;
-}
-
-bool is_this_machine(std::string_view host) { return host == "localhost" || host == "[::1]" || host.starts_with("127."); }
 
 /// What "%2F" and such stand for in a path.
 std::string decoded(std::string_view path) {
@@ -158,41 +143,17 @@ void Server::log(const std::string& line) const {
   if (options_.log) note(line);
 }
 
-bool Server::allowed(const HttpRequest& request) const {
-  constexpr std::string_view scheme = "bearer ";
-  if (options_.keys.empty()) return true;
-  const auto same_letter = [](char given, char letter) { return given == letter || (given | 32) == letter; };
-  if (!std::ranges::equal(request.authorization.substr(0, scheme.size()), scheme, same_letter)) return false;
-  const std::string_view given = std::string_view(request.authorization).substr(scheme.size());
-  bool found = false;
-  for (const std::string& key : options_.keys) found |= same_key(given, key);
-  return found;
-}
-
-// A browser sends along which page asks. That of another site may not: it could ask whatever the person at the browser could.
-bool Server::origin_may_ask(const HttpRequest& request) const {
-  const std::string_view origin = request.origin;
-  if (origin.empty() || options_.cors_origin == "*" || origin == options_.cors_origin) return true;
-  const std::size_t scheme = origin.find("://");
-  return scheme != std::string_view::npos && origin.substr(scheme + 3) == request.host;
-}
-
-// Any name can be made to lead to this machine, also that of a page that asks ("DNS rebinding"): without keys it has to be one of the machine's own.
-bool Server::host_may_be_asked(const HttpRequest& request) const {
-  return request.host.empty() || !options_.keys.empty() || options_.everybody || is_this_machine(host_of(request.host));
-}
-
 void Server::handle(const HttpRequest& request, const std::shared_ptr<Exchange>& exchange) {
   const auto known = std::ranges::find_if(routes(), [&](const Route& route) { return request.path == route.path; });
   Headers headers;
-  if (!options_.cors_origin.empty()) headers.emplace_back("Access-Control-Allow-Origin", options_.cors_origin);
+  if (!options_.access.cors_origin.empty()) headers.emplace_back("Access-Control-Allow-Origin", options_.access.cors_origin);
   const auto counted =
       std::make_shared<CountedExchange>(exchange, known == routes().end() ? "other" : known->path, metrics_, std::move(headers));
   answering(counted, [&] { route(request, counted); });
 }
 
 void Server::route(const HttpRequest& request, const std::shared_ptr<Exchange>& exchange) {
-  if (request.method == "OPTIONS" && !options_.cors_origin.empty()) {
+  if (request.method == "OPTIONS" && !options_.access.cors_origin.empty()) {
     return exchange->respond(204, json_type, "",
                              {{"Access-Control-Allow-Methods", "GET, POST"}, {"Access-Control-Allow-Headers", "Authorization, Content-Type"}});
   }
@@ -207,11 +168,11 @@ void Server::route(const HttpRequest& request, const std::shared_ptr<Exchange>& 
     methods = route.method;
     if (method == route.method) found = &route;
   }
-  if (!origin_may_ask(request))
+  if (!options_.access.origin_may_ask(request))
     throw ApiError(403, "pages of other sites may not ask this server; its option --cors-origin names one that may", "", "origin_not_allowed");
-  if (found != nullptr && !found->open && !host_may_be_asked(request))
+  if (found != nullptr && !found->open && !options_.access.host_may_be_asked(request))
     throw ApiError(403, "without keys this server is asked as localhost alone; --api-key or --no-auth lets other names in", "", "host_not_allowed");
-  if (found != nullptr && !found->open && !allowed(request))
+  if (found != nullptr && !found->open && !options_.access.has_key(request))
     throw ApiError(401, "the key is wrong or missing: send 'Authorization: Bearer KEY'", "", "invalid_api_key");
   if (found == nullptr && methods.empty())
     throw ApiError(404, fmt::format("there is nothing at {} {}", request.method, without_control_characters(request.path.substr(0, 100))));

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "serve/access.h"
 #include "serve/cancellation.h"
 #include "serve/generation.h"
 #include "serve/generation_request.h"
@@ -22,9 +23,7 @@ namespace cli::serve {
 struct ServerOptions {
   std::string address = "127.0.0.1";
   std::uint16_t port = 8080;
-  std::vector<std::string> keys;  ///< none: everybody may ask
-  bool everybody = false;         ///< may ask, whatever name of this machine they use
-  std::string cors_origin;        ///< pages of this origin may ask; "" for none, "*" for all
+  Access access;
   std::size_t parallel = 8, queue = 64;
   std::chrono::seconds most_seconds{600};  ///< that one request may take
   bool log = false, log_text = false;
@@ -57,9 +56,6 @@ class Server {
   static const std::vector<Route>& routes();
   void handle(const HttpRequest& request, const std::shared_ptr<Exchange>& exchange);
   void route(const HttpRequest& request, const std::shared_ptr<Exchange>& exchange);
-  bool allowed(const HttpRequest& request) const;
-  bool origin_may_ask(const HttpRequest& request) const;
-  bool host_may_be_asked(const HttpRequest& request) const;
   void refuse_while_ending() const;
 
   void health(const HttpRequest& request, const std::shared_ptr<Exchange>& exchange);

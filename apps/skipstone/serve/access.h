@@ -1,0 +1,22 @@
+// Who may ask a server.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "serve/http_server.h"
+
+namespace cli::serve {
+
+struct Access {
+  std::vector<std::string> keys;  ///< none: everybody may ask
+  bool everybody = false;         ///< may ask, whatever name of this machine they use
+  std::string cors_origin;        ///< pages of this origin may ask; "" for none, "*" for all
+
+  /// Whether the request has one of the keys, where there are any.
+  bool has_key(const HttpRequest& request) const;
+  bool origin_may_ask(const HttpRequest& request) const;
+  bool host_may_be_asked(const HttpRequest& request) const;
+};
+
+}  // namespace cli::serve
