@@ -107,7 +107,7 @@ TEST_P(WindowPages, OfKnownBeginningsAreThereWhereATextGoesOn) {
     prompt.insert(prompt.end(), rest.begin(), rest.end());
     const spec::Outcome known = open(with)->generate(prompt, 20, {});
     EXPECT_EQ(known.tokens, open(without)->generate(prompt, 20, {}).tokens) << i;
-    if (i > 0) EXPECT_EQ(known.stats.found_tokens, 448u) << "seven whole pages of the beginning";
+    EXPECT_EQ(known.stats.found_tokens, i > 0 ? 448u : 0u) << "seven whole pages of the beginning";
   }
   // Where somebody else took the pages of layers with a window, the beginning is read again, and the text is the same.
   auto& pool = with->state().passes->cache().windowed();
