@@ -28,6 +28,13 @@ layout(std430, set = 0, binding = ATTENTION_PARTIAL) writeonly buffer Partial { 
 const uint QUADS = HEAD_DIM / 4u;
 const uint UNROLLED = QUADS % 4u == 0u ? 4u : 1u;   // so that compilers see loads of 16 bytes side by side: sixteen quants, eight halves
 shared float weight_of[HEADS * CHUNK];   // first the scores, then exp(score - maximum)
+shared float largest_of[HEADS * ATTENTION_SHARES];
+
+float largest(uint head) {
+  float top = largest_of[head * ATTENTION_SHARES];
+  [[unroll]] for (uint i = 1; i < ATTENTION_SHARES; ++i) top = max(top, largest_of[head * ATTENTION_SHARES + i]);
+  return top;
+}
 
 void score_keys(uint row, uint kv_head, uint first_of_keys, uint count, uint q_quad) {
   for (uint key = gl_LocalInvocationID.x; key < count; key += LANES) {
@@ -48,6 +55,15 @@ void score_keys(uint row, uint kv_head, uint first_of_keys, uint count, uint q_q
   }
 }
 
+// Adds COUNT keys from FIRST_KEY on to `sum`, in order, once all their values are on the way: a wait for each would be the kernel's time.
+const uint AHEAD = 8u;
+#define ADD_VALUES(FIRST_KEY, COUNT) {                                                                                                      \
+    vec4 v[COUNT];                                                                                                                          \
+    [[unroll]] for (uint i = 0; i < COUNT; ++i) v[i] = load_v(kv_head, key_slot(row, first + FIRST_KEY + i), quad);                         \
+    [[unroll]] for (uint i = 0; i < COUNT; ++i)                                                                                             \
+      [[unroll]] for (uint h = 0; h < HEADS; ++h) sum[h] = fma(vec4(weight_of[h * CHUNK + FIRST_KEY + i]), v[i], sum[h]);                   \
+  }
+
 void main() {
   const uint lane = gl_LocalInvocationID.x;
   const uint chunk = gl_WorkGroupID.x, row = gl_WorkGroupID.z;
@@ -61,14 +77,17 @@ void main() {
   score_keys(row, kv_head, first, count, (row * push.q_stride >> 2) + first_head * QUADS);
   barrier();
 
-  float largest[HEADS];
-  [[unroll]] for (uint h = 0; h < HEADS; ++h) {
-    largest[h] = weight_of[h * CHUNK];
-    for (uint key = 1; key < count; ++key) largest[h] = max(largest[h], weight_of[h * CHUNK + key]);
+  // The maximum, which no order changes: of parts of the keys, then of the parts.
+  for (uint i = lane; i < HEADS * ATTENTION_SHARES; i += LANES) {
+    const uint h = i / ATTENTION_SHARES;
+    float part = weight_of[h * CHUNK];
+    for (uint key = i % ATTENTION_SHARES; key < count; key += ATTENTION_SHARES) part = max(part, weight_of[h * CHUNK + key]);
+    largest_of[i] = part;
   }
   barrier();
-  for (uint key = lane; key < count; key += LANES) {
-    [[unroll]] for (uint h = 0; h < HEADS; ++h) weight_of[h * CHUNK + key] = exp(weight_of[h * CHUNK + key] - largest[h]);
+  [[unroll]] for (uint h = 0; h < HEADS; ++h) {
+    const float top = largest(h);
+    for (uint key = lane; key < count; key += LANES) weight_of[h * CHUNK + key] = exp(weight_of[h * CHUNK + key] - top);
   }
   barrier();
 
@@ -78,10 +97,9 @@ void main() {
   for (uint quad = lane; quad < QUADS; quad += LANES) {
     precise vec4 sum[HEADS];
     [[unroll]] for (uint h = 0; h < HEADS; ++h) sum[h] = vec4(0.0);
-    for (uint key = 0; key < count; ++key) {
-      const vec4 v = load_v(kv_head, key_slot(row, first + key), quad);
-      [[unroll]] for (uint h = 0; h < HEADS; ++h) sum[h] = fma(vec4(weight_of[h * CHUNK + key]), v, sum[h]);
-    }
+    const uint whole = count - count % AHEAD;
+    for (uint key = 0; key < whole; key += AHEAD) ADD_VALUES(key, AHEAD)
+    for (uint key = whole; key < count; ++key) ADD_VALUES(key, 1u)
     [[unroll]] for (uint h = 0; h < HEADS; ++h) {
       [[unroll]] for (uint i = 0; i < 4; ++i) partial[out_first + h * out_head + quad * 4u + i] = sum[h][i];
     }
@@ -89,9 +107,7 @@ void main() {
   for (uint h = lane; h < HEADS; h += LANES) {
     precise float total = 0.0;
     for (uint key = 0; key < count; ++key) total += weight_of[h * CHUNK + key];
-    float top = largest[0];
-    [[unroll]] for (uint i = 1; i < HEADS; ++i) top = h == i ? largest[i] : top;
-    partial[out_first + h * out_head + HEAD_DIM] = top;
+    partial[out_first + h * out_head + HEAD_DIM] = largest(h);
     partial[out_first + h * out_head + HEAD_DIM + 1u] = total;
   }
 }

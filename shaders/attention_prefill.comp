@@ -6,8 +6,9 @@
 // Shapes: q, out [rows][stride], caches [kv_head][slots][HEAD_DIM]. Workgroup (row tile, head).
 // May round differently from attention.comp: it sets a prompt's KV once, identically for plain and speculative decoding.
 //
-// With USE_TEXELS (CPU drivers): Q, K and V come through texel buffers; the subgroup, which is the workgroup, loads each K and V vector once,
-// a quad per lane, and broadcasts it.
+// A lane has the sums in registers. With USE_TEXELS (CPU drivers) it has its query there too; Q, K and V come through texel buffers; the
+// subgroup, which is the workgroup, loads each K and V vector once, a quad per lane, and broadcasts it. GPUs have no registers for both with
+// heads of 128: there a lane reads its query once for AT_ONCE keys.
 #if defined(USE_TEXELS)
 #extension GL_KHR_shader_subgroup_shuffle : require
 #endif
@@ -41,9 +42,13 @@ uint held_quad(uint i) { return min(i * LANES + gl_LocalInvocationID.x, QUADS - 
 #define HOLD(vector, load, head, key) \
   vec4 vector[HELD]; [[unroll]] for (uint i = 0; i < HELD; ++i) vector[i] = load(head, key, held_quad(i));
 #define QUAD_OF(vector, load, head, key, i) subgroupShuffle(vector[(i) / LANES], (i) % LANES)
+#define QUERY(i) mine[i]
+const uint AT_ONCE = 1u, UNROLLED = QUADS;
 #else
 #define HOLD(vector, load, head, key)
 #define QUAD_OF(vector, load, head, key, i) load(head, key, i)
+#define QUERY(i) (load_q(row_quad + (i)) * push.scale)
+const uint AT_ONCE = 4u, UNROLLED = QUADS % 4u == 0u ? 4u : 1u;
 #endif
 
 void main() {
@@ -56,33 +61,48 @@ void main() {
   const uint kv_head = head / push.group;
   const uint row_quad = (row * push.stride >> 2) + head * QUADS;
 
-  vec4 mine[QUADS], sum[QUADS];
-  [[unroll]] for (uint i = 0; i < QUADS; ++i) {
-    mine[i] = load_q(row_quad + i) * push.scale;
-    sum[i] = vec4(0.0);
-  }
+  vec4 sum[QUADS];
+  [[unroll]] for (uint i = 0; i < QUADS; ++i) sum[i] = vec4(0.0);
+#if defined(USE_TEXELS)
+  vec4 mine[QUADS];
+  [[unroll]] for (uint i = 0; i < QUADS; ++i) mine[i] = load_q(row_quad + i) * push.scale;
+#endif
   float largest = uintBitsToFloat(0xff800000u);
   float total = 0.0;
   const uint first_position = state.bases[0] + first_row;
   const uint first_key = WINDOWED != 0u && first_position >= push.window ? first_position + 1u - push.window : 0u;
   for (uint page = first_key / KV_PAGE; page <= last_key / KV_PAGE; ++page) {
     const uint moved = state.pages[push.tables + state.tables[0] + page] - page * KV_PAGE;   // from a position to its place in the cache
-    for (uint key = max(first_key, page * KV_PAGE); key < min((page + 1u) * KV_PAGE, last_key + 1u); ++key) {
-      HOLD(k, load_k, kv_head, key + moved)
-      HOLD(v, load_v, kv_head, key + moved)
-      float score = 0.0;
-      [[unroll]] for (uint i = 0; i < QUADS; ++i) score = fma4(mine[i], QUAD_OF(k, load_k, kv_head, key + moved, i), score);
-      if (SOFTCAP != 0u) score = softcap(score, push.cap);
-      const bool visible = key <= position && (WINDOWED == 0u || position - key < push.window);
-      if (visible && score > largest) {
-        const float shrink = exp(largest - score);
-        total *= shrink;
-        [[unroll]] for (uint i = 0; i < QUADS; ++i) sum[i] *= shrink;
-        largest = score;
+    const uint end = min((page + 1u) * KV_PAGE, last_key + 1u);
+    for (uint first = max(first_key, page * KV_PAGE); first < end; first += AT_ONCE) {
+      HOLD(k, load_k, kv_head, first + moved)
+      HOLD(v, load_v, kv_head, first + moved)
+      float score[AT_ONCE];
+      [[unroll]] for (uint t = 0; t < AT_ONCE; ++t) score[t] = 0.0;
+      for (uint some = 0; some < QUADS; some += UNROLLED) {
+        [[unroll]] for (uint i = 0; i < UNROLLED; ++i) {
+          const vec4 query = QUERY(some + i);
+          [[unroll]] for (uint t = 0; t < AT_ONCE; ++t) {
+            const uint slot = (AT_ONCE == 1u ? first : min(first + t, end - 1u)) + moved;
+            score[t] = fma4(query, QUAD_OF(k, load_k, kv_head, slot, some + i), score[t]);
+          }
+        }
       }
-      const float weight = visible ? exp(score - largest) : 0.0;
-      total += weight;
-      [[unroll]] for (uint i = 0; i < QUADS; ++i) sum[i] = fma(vec4(weight), QUAD_OF(v, load_v, kv_head, key + moved, i), sum[i]);
+      [[unroll]] for (uint t = 0; t < AT_ONCE; ++t) {
+        const uint key = first + t;
+        if (AT_ONCE != 1u && key >= end) continue;
+        if (SOFTCAP != 0u) score[t] = softcap(score[t], push.cap);
+        const bool visible = key <= position && (WINDOWED == 0u || position - key < push.window);
+        if (visible && score[t] > largest) {
+          const float shrink = exp(largest - score[t]);
+          total *= shrink;
+          [[unroll]] for (uint i = 0; i < QUADS; ++i) sum[i] *= shrink;
+          largest = score[t];
+        }
+        const float weight = visible ? exp(score[t] - largest) : 0.0;
+        total += weight;
+        [[unroll]] for (uint i = 0; i < QUADS; ++i) sum[i] = fma(vec4(weight), QUAD_OF(v, load_v, kv_head, key + moved, i), sum[i]);
+      }
     }
   }
   if (first_row + gl_LocalInvocationID.x < state.rows) {

@@ -37,19 +37,24 @@ void store_largest(uint c, uint column) {
   partials[partial_at(column, ROW_LANES)] = Partial(best.index, best.largest, best.second, sum);
 }
 
+// Where K lane `k` leaves its sum for output `o`, or its squares of column `o`. Four lanes' sums are neighbours, and fours begin one later for
+// every output: lanes that add different outputs thus read different banks of shared memory.
+const uint NEIGHBOURS = K_LANES < 4u ? K_LANES : 4u;
+uint shared_at(uint o, uint k) { return o * K_LANES + (k + NEIGHBOURS * o) % K_LANES; }
+
 // Adds the K lanes' sums in lane order, and applies the norm's scale.
 void reduce() {
-  const uint lane = gl_LocalInvocationID.x;
-  for (uint o = lane; o < OUTPUTS * ROW_LANES; o += LANES) {
-    const uint output_index = o / ROW_LANES, row_lane = o % ROW_LANES;
-    precise float total = 0.0;
-    for (uint k = 0; k < K_LANES; ++k) total += partial[output_index * LANES + row_lane * K_LANES + k];
-    if (NORM != 0u) {
-      precise float squares = 0.0;
-      for (uint k = 0; k < K_LANES; ++k) squares += partial_squares[output_index % COLS * K_LANES + k];
-      total *= norm_scale(squares);
+  for (uint o = gl_LocalInvocationID.x; o < OUTPUTS * ROW_LANES; o += LANES) {
+    const uint column = o / ROW_LANES % COLS;
+    precise float total = 0.0, squares = 0.0;
+    for (uint k = 0; k < K_LANES; k += NEIGHBOURS) {
+      const uint at = shared_at(o, k), squares_at = shared_at(column, k);
+      [[unroll]] for (uint i = 0; i < NEIGHBOURS; ++i) {
+        total += partial[at + i];
+        if (NORM != 0u) squares += partial_squares[squares_at + i];
+      }
     }
-    totals[o] = total;
+    totals[o] = NORM != 0u ? total * norm_scale(squares) : total;
   }
 }
 
@@ -86,9 +91,9 @@ void main() {
     }
   }
 
-  [[unroll]] for (uint i = 0; i < OUTPUTS; ++i) partial[i * LANES + lane] = sum[i];
+  [[unroll]] for (uint i = 0; i < OUTPUTS; ++i) partial[shared_at(i * ROW_LANES + row_lane, k_lane)] = sum[i];
   if (NORM != 0u && row_lane == 0u) {
-    [[unroll]] for (uint c = 0; c < COLS; ++c) partial_squares[c * K_LANES + k_lane] = squares[c];
+    [[unroll]] for (uint c = 0; c < COLS; ++c) partial_squares[shared_at(c, k_lane)] = squares[c];
   }
   barrier();
   reduce();

@@ -14,6 +14,7 @@
 #include "base/status.h"
 #include "bench/speed_tests.h"
 #include "exit_code.h"
+#include "kbench/compile.h"
 #include "kbench/measure.h"
 #include "kbench/peak.h"
 #include "kbench/report.h"
@@ -28,7 +29,7 @@ using cli::ExitCode;
 using cli::Failure;
 
 struct Options {
-  std::vector<std::string> operations, formats, rows;
+  std::vector<std::string> operations, formats, rows, compiled;
   std::string device, shape, heads, kv = "f16", tier, output_format = "md";
   std::uint32_t width = 4096, ffn = 11008, vocabulary = 32000, depth = 1024, window = 0, tile = 0, samples = 7;
   double softcap = 0.0;
@@ -51,6 +52,8 @@ std::vector<std::uint32_t> numbers(const std::string& option, const std::string&
   return values;
 }
 
+KvFormat kv_format_of(const Options& o) { return o.kv == "q8_0" ? KvFormat::q8_0 : o.kv == "f32" ? KvFormat::f32 : KvFormat::f16; }
+
 kbench::Sizes sizes_of(const Options& o) {
   kbench::Sizes sizes;
   const std::vector<std::uint32_t> shape = numbers("--shape", o.shape, "x"), heads = numbers("--heads", o.heads, "/x");
@@ -66,7 +69,7 @@ kbench::Sizes sizes_of(const Options& o) {
       fail(ExitCode::usage, "{} {} cannot be measured; a multiple of 4 up to 1048576", name, value);
     }
   }
-  sizes.kv_format = o.kv == "q8_0" ? KvFormat::q8_0 : o.kv == "f32" ? KvFormat::f32 : KvFormat::f16;
+  sizes.kv_format = kv_format_of(o);
   if (sizes.kv_format == KvFormat::q8_0 && sizes.head_dim % kv_block != 0) {
     fail(ExitCode::usage, "--heads {}: with --kv q8_0 a head has a multiple of {} dimensions", o.heads, kv_block);
   }
@@ -151,6 +154,20 @@ ExitCode measure(const Options& o) {
   return ExitCode::ok;
 }
 
+/// A pipeline that a driver refuses is in the table, and the others are made.
+ExitCode compile(const Options& o) {
+  const std::shared_ptr<vk::Device> device = open_device(o.device);
+  kernels::Library library(device, "");  // a cache would have no figures
+  const auto compiled =
+      kbench::compile(device, library, o.compiled, kv_format_of(o), [](const std::string& model) { fmt::print(stderr, "{} ...\n", model); });
+  const vk::Caps& caps = device->caps();
+  fmt::print("# {}, {} {}\n{}", caps.name, caps.driver_name, caps.driver_info, kbench::table_of(compiled));
+  for (const kbench::CompiledKernel& kernel : compiled) {
+    if (!kernel.failure.empty()) fail(ExitCode::failure, "kernel {} was refused: {}", kernel.kernel, kernel.failure);
+  }
+  return ExitCode::ok;
+}
+
 void list() {
   for (const kbench::Operation& operation : kbench::operations()) {
     fmt::print("{:<18} {:<14} {}\n", operation.name, operation.has_formats ? "every format" : "", operation.summary);
@@ -161,6 +178,9 @@ void add_options(CLI::App& app, Options& o) {
   const auto names = [&](const char* option, std::vector<std::string>& values, const char* text) {
     app.add_option(option, values, text)->delimiter(',')->type_name("LIST");
   };
+  names("--compile", o.compiled,
+        "Run nothing: make each pipeline of these models, a list as llama-3.2-1b:q4_0 (the names of `skipstone bench --synthetic`),\n"
+        "and print what the driver's compiler says of it, tab-separated; of the options below only --kv and --device count then");
   app.add_flag("--list", o.list, "The operations that there are");
   names("--op", o.operations, "Operations, a list; default: all");
   names("--format", o.formats, "Weight formats of matrix operations, a list as q8_0,q4_0; default: all");
@@ -214,6 +234,7 @@ int main(int argc, char** argv) {
     } catch (const CLI::ParseError& error) {
       fail(ExitCode::usage, "{}", error.what());
     }
+    if (!options.compiled.empty()) return static_cast<int>(compile(options));
     if (!options.list) return static_cast<int>(measure(options));
     list();
     return 0;

@@ -19,4 +19,6 @@
   FIELD(uint, window) FIELD(uint, tables)
 // A partial result: HEAD_DIM weighted sums of V, then the maximum and the sum of exponentials.
 #define ATTENTION_PARTIAL_EXTRA 4
+// Parts in which a head's largest score is looked for.
+#define ATTENTION_SHARES 8
 #endif

@@ -121,7 +121,7 @@ exec::CostTable measured_costs(const Engine::State& state, exec::Executor& passe
 
 }  // namespace
 
-bool tunes_by_itself(const vk::Caps& caps) { return !caps.is_cpu(); }
+bool tunes_by_itself(const vk::Caps& caps) { return !caps.is_cpu() && caps.profile.empty(); }
 
 bool take_cached_choices(Engine::State& state) {
   const auto cached = choices_file(state).read();

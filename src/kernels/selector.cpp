@@ -15,8 +15,9 @@
 namespace skipstone::kernels {
 namespace {
 
-// Sums that a lane keeps in registers: beyond 64 drivers spill; fewer than 8 for a part of the columns cannot win over all of them.
+// Sums of a lane: beyond 64 drivers spill; fewer than 8 for a part of the columns cannot win over all of them.
 constexpr std::uint32_t most_accumulators = 64, least_accumulators = 8;
+constexpr std::uint32_t least_rows = 2;  // of a lane: one of gate and one of up
 
 /// What was measured where it is one of `candidates`, else the first of them.
 template <typename Key, typename Choice>
@@ -92,8 +93,12 @@ KernelId Selector::matmul_kernel(gguf::Type format, vk::Tier tier) const {
 MatvecChoice Selector::built_in(std::uint32_t rows_of_pass) const {
   // 12 and 24 rows are there so that one row more than 8 or 16 does not cost twice as much: columns of 12.
   const std::uint32_t bucket = bucket_for(rows_of_pass), k_lanes = tuning_.matvec_k_lanes;
-  const std::uint32_t columns = bucket % 12 == 0 ? 12 : std::min(bucket, tuning_.matvec_columns);
-  return {tuning_.matvec_row_lanes * k_lanes, k_lanes, tuning_.matvec_rows, columns};
+  std::uint32_t columns = bucket % 12 == 0 ? 12 : std::min(bucket, tuning_.matvec_columns), rows = tuning_.matvec_rows;
+  // Fewer rows read x more often, fewer columns the weights, of which there are more.
+  const auto too_many = [&] { return rows * (columns + 4) > tuning_.matvec_values; };
+  while (rows > least_rows && too_many()) rows /= 2;
+  while (columns > 1 && too_many()) columns /= 2;
+  return {tuning_.matvec_row_lanes * k_lanes, k_lanes, rows, columns};
 }
 
 std::vector<MatvecChoice> Selector::matvec_candidates(gguf::Type format, std::uint32_t rows_of_pass) const {
@@ -103,12 +108,11 @@ std::vector<MatvecChoice> Selector::matvec_candidates(gguf::Type format, std::ui
   std::vector<MatvecChoice> all{first};
   // The mapping of CPU devices wants a workgroup of exactly one subgroup; where lanes share K, several output rows may stand side by side.
   const std::uint32_t most_row_lanes = k_lanes == 1 ? tuning_.matvec_row_lanes : 4;
-  // And a lane of theirs with few output rows does little but pass x around: 1.5 to 6 times as slow (docs/tuning.md). Everywhere two at
-  // least, a row of gate and one of up.
-  const std::uint32_t least_rows = k_lanes == 1 ? 4 : 2;
+  // And a lane of theirs with few output rows does little but pass x around: 1.5 to 6 times as slow (docs/tuning.md).
+  const std::uint32_t fewest = k_lanes == 1 ? 4 : least_rows;
   for (std::uint32_t row_lanes = k_lanes == 1 ? most_row_lanes : 1; row_lanes <= most_row_lanes; row_lanes *= 2) {
     for (std::uint32_t columns = widest; columns >= (widest < 8 ? widest : widest / 2); columns /= 2) {
-      for (std::uint32_t rows = 8; rows >= least_rows; rows /= 2) {
+      for (std::uint32_t rows = 8; rows >= fewest; rows /= 2) {
         const MatvecChoice choice{row_lanes * k_lanes, k_lanes, rows, columns};
         const bool idle = columns < widest && rows * columns < least_accumulators;
         if (choice != first && !idle && fits(choice)) all.push_back(choice);
@@ -120,7 +124,7 @@ std::vector<MatvecChoice> Selector::matvec_candidates(gguf::Type format, std::ui
 
 MatvecChoice Selector::argmax(std::uint32_t rows_of_pass) const {
   MatvecChoice choice = built_in(rows_of_pass);
-  choice.rows = built_in(1).rows;
+  choice.lanes *= built_in(1).rows / choice.rows;  // a workgroup has as many output rows in every pass
   return choice;
 }
 
@@ -178,7 +182,7 @@ std::vector<AttentionChoice> Selector::attention_candidates(const AttentionKey& 
   // The split kernel has the scores of all heads of a workgroup in shared memory, the serial one what it puts aside of each query.
   const auto fits = [&](std::uint32_t heads, std::uint32_t rows) {
     const std::uint32_t held = (key.head_dim / 8 + tuning_.lanes - 1) / tuning_.lanes;
-    const std::uint32_t floats = serial ? rows * (held * 8 + 2) * tuning_.lanes : chunk;
+    const std::uint32_t floats = serial ? rows * (held * 8 + 2) * tuning_.lanes : chunk + ATTENTION_SHARES;
     return heads * floats * 4 <= caps_.max_shared_bytes || (heads == 1 && rows == 1);
   };
   // Each head and row costs registers: at most 8 of either. More heads and rows read K and V less often.

@@ -40,7 +40,7 @@ class Selector {
   /// How a pass of `rows_of_pass` rows multiplies by weights of `format`: what was measured (use), else the built-in choice.
   MatvecChoice matvec(gguf::Type format, std::uint32_t rows_of_pass) const;
   /// How the LM head's argmax is laid out. Its sums of exponentials are chains over a workgroup's output rows, so these are never measured
-  /// and depend neither on the format nor on the number of rows.
+  /// and a workgroup's output rows depend neither on the format nor on the number of rows.
   MatvecChoice argmax(std::uint32_t rows_of_pass) const;
   /// Whether prompts take the tiled kernel.
   bool tiled() const { return tuning_.tiled_prefill; }

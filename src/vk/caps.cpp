@@ -6,7 +6,9 @@
 #include <cstring>
 #include <string_view>
 
+#include "base/env.h"
 #include "vk/cooperative_matrix.h"
+#include "vk/device_profile.h"
 #include "vk/vulkan_state.h"
 
 namespace skipstone::vk {
@@ -214,10 +216,11 @@ Caps read_caps(const InstanceState& instance, VkPhysicalDevice physical, std::ui
   read_properties(instance.fn, physical, caps);
   read_features(instance.fn, physical, caps);
   if (host != nullptr) keep_features(caps, [&](std::string_view name) { return enabled(host->features, name); });
+  read_memory(instance.fn, physical, caps);
+  if (const auto profile = env::get("SKIPSTONE_PROFILE")) apply_profile(caps, *profile);
   apply_quirks(caps);
   if (host == nullptr || (enabled(host->features, "cooperativeMatrix") && enabled(host->features, "vulkanMemoryModel")))
     caps.cooperative_matrix = read_cooperative_matrix(instance, physical, caps);
-  read_memory(instance.fn, physical, caps);
   caps.timestamps = family.timestamp_bits > 0 && caps.timestamp_period_ns > 0;
   caps.async_compute_queue = family.has_compute && !family.has_graphics;
   return caps;

@@ -16,6 +16,7 @@ struct TuningRow {
   std::uint32_t min_lanes, max_lanes;
   std::uint32_t wide_lanes;  ///< 0: as many as lanes
   bool lanes_on_rows;        ///< lanes work on different output rows rather than share one row's K
+  std::uint32_t values;      ///< Tuning::matvec_values
   bool tiled_prefill;
   Tier prefill;
 };
@@ -25,14 +26,17 @@ struct TuningRow {
 // Prompts on matrix units where llama.cpp's tables found them fast; Mali and Adreno stay on floats, for half-precision defects of their
 // drivers are known but not by version.
 // GPUs: RDNA and GCN both take wave64, Intel's vector kernels want 16, NVIDIA has 32 only (llama.cpp's and Mesa's tables agree).
+// Values: as many as Mesa's compilers keep in registers in every kernel, those with a norm included: 4 output rows by 16 columns on AMD, 4 by 12 or
+// 2 by 16 on NVIDIA, 4 by 2 or 2 by 8 on Intel (docs/results/gpu-compile.md). A CPU driver spills to its stack, which costs it little beside
+// its loads.
 constexpr TuningRow tuning_rows[] = {
-    {any_vendor, true, {0, 0}, 4, 64, 0, true, false, Tier::base},
-    {0x8086, false, {16, 0}, 4, 64, 256, false, true, Tier::cooperative_matrix},   // Intel
-    {0x1002, false, {64, 32}, 4, 64, 256, false, true, Tier::cooperative_matrix},  // AMD
-    {0x10de, false, {32, 0}, 4, 64, 256, false, true, Tier::cooperative_matrix},   // NVIDIA
-    {0x13b5, false, {0, 0}, 4, 64, 256, false, true, Tier::base},                  // Arm
-    {0x5143, false, {0, 0}, 4, 64, 256, false, true, Tier::base},                  // Qualcomm
-    {any_vendor, false, {0, 0}, 4, 64, 256, false, true, Tier::fp16},
+    {any_vendor, true, {0, 0}, 4, 64, 0, true, 128, false, Tier::base},
+    {0x8086, false, {16, 0}, 4, 64, 256, false, 24, true, Tier::cooperative_matrix},   // Intel
+    {0x1002, false, {64, 32}, 4, 64, 256, false, 80, true, Tier::cooperative_matrix},  // AMD
+    {0x10de, false, {32, 0}, 4, 64, 256, false, 64, true, Tier::cooperative_matrix},   // NVIDIA
+    {0x13b5, false, {0, 0}, 4, 64, 256, false, 48, true, Tier::base},                  // Arm
+    {0x5143, false, {0, 0}, 4, 64, 256, false, 48, true, Tier::base},                  // Qualcomm
+    {any_vendor, false, {0, 0}, 4, 64, 256, false, 48, true, Tier::fp16},
 };
 
 std::uint32_t choose_lanes(const TuningRow& row, const Caps& caps) {
@@ -60,6 +64,7 @@ Tuning tuning_for(const Caps& caps) {
   // What a CPU driver compiles grows with rows times columns (seconds for 8 x 16), and beyond 8 columns little is left to win.
   tuning.matvec_rows = on_rows ? 8 : 4;
   tuning.matvec_columns = on_rows ? 8 : 16;
+  tuning.matvec_values = row.values;
   // A workgroup then reads one stream of memory instead of one for every row, and lanes side by side.
   tuning.interleave = on_rows ? tuning.matvec_row_lanes * tuning.matvec_rows : 1;
   // Every range that a storage binding may have must fit a texel buffer too (lavapipe: 2^27 texels; SwiftShader: 2^16, too few).

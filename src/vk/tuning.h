@@ -18,6 +18,8 @@ struct Tuning {
   std::uint32_t matvec_rows = 4;       ///< output rows per lane
   std::uint32_t interleave = 1;        ///< rows whose weights alternate in memory: all that a workgroup reads at a time
   std::uint32_t matvec_columns = 16;   ///< most columns per workgroup; passes of more rows take several
+  /// What a lane may hold by the built-in choice: for each of its output rows a sum for every column, and about 4 registers for weights.
+  std::uint32_t matvec_values = 48;
   bool texels = false;                 ///< read weights, Q, K and V through texel buffers, and broadcast within the subgroup
   bool tiled_prefill = true;           ///< matrix-matrix through shared memory; else the skinny kernel in column tiles
   Tier prefill = Tier::fp16;           ///< the highest tier that the tiled kernel may take

@@ -97,7 +97,7 @@ struct DeviceState {
   std::map<std::pair<std::uint32_t, std::uint32_t>, VkDescriptorSetLayout> set_layouts;  ///< by number of buffers and which are texels
 
   std::mutex queue_mutex;         ///< see QueueLock
-  std::uint64_t submissions = 0;  ///< under it; for the simulated loss
+  std::uint64_t submissions = 0;  ///< under it
   std::uint64_t lose_at = 0;      ///< the submission that is reported as lost; 0 for none
   std::atomic<bool> is_lost{false};
   std::string lost;  ///< what was running when the device was lost; written once, before is_lost

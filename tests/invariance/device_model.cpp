@@ -30,6 +30,10 @@ const ref::Model& DeviceModel::oracle() {
   return *oracle_;
 }
 
+bool DeviceModel::prompts_in_halves() const {
+  return select_.tiled() && select_.matmul(gguf::Type::q8_0, config_.width, 64).tier != vk::Tier::base;
+}
+
 Tokens DeviceModel::tokens(std::uint32_t count, std::uint64_t seed) const {
   Tokens tokens;
   for (std::uint32_t i = 0; i < count; ++i) {

@@ -32,6 +32,9 @@ class DeviceModel {
   std::unique_ptr<exec::Executor> sequence();
   const ref::Model& oracle();
 
+  /// Whether prompts are multiplied in half precision (docs/numerics.md).
+  bool prompts_in_halves() const;
+
   /// Pseudo-random tokens of the vocabulary.
   Tokens tokens(std::uint32_t count, std::uint64_t seed) const;
   /// One full pass over `tokens` at `base`; the logits of each.

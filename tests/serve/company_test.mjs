@@ -8,7 +8,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { check, events, get, post, run, startServer, until } from "./harness.mjs";
+import { check, events, get, post, run, startServer, until, waitWithoutLimit } from "./harness.mjs";
 
 const { values: given, positionals } = parseArgs({
   allowPositionals: true,
@@ -167,6 +167,7 @@ async function askOne(base, random, request, answer, seen) {
   }
 }
 
+await waitWithoutLimit();
 check(`${requests} requests in company`, async () => {
   const random = chance(number("seed", 1));
   const server = await startServer(program, model, options);

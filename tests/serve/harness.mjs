@@ -8,6 +8,13 @@ import { pathToFileURL } from "node:url";
 
 export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
+/** From now on fetch() waits as long as it takes: of itself it gives up after 5 minutes, which a CPU driver in company may need. */
+export async function waitWithoutLimit() {
+  const dispatcher = Symbol.for("undici.globalDispatcher.1");
+  await fetch("data:,"); // makes it
+  globalThis[dispatcher] = new globalThis[dispatcher].constructor({ headersTimeout: 0, bodyTimeout: 0 });
+}
+
 // ---- checks ----
 
 const checks = [];

@@ -1,0 +1,42 @@
+// What a driver's compiler makes of the pipelines of whole models. Nothing runs and no memory is taken, so a driver without its GPU will
+// do.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/kv_format.h"
+#include "kernels/library.h"
+#include "vk/device.h"
+
+namespace kbench {
+
+/// A pipeline and what the driver says of it; figures that it does not tell are absent.
+struct CompiledKernel {
+  std::string kernel;
+  std::string constants;            ///< specialization constants in order, as "64,64,4,8"
+  std::uint32_t subgroup = 0;       ///< lanes that were asked for; 0: any
+  std::string pass;                 ///< the first that takes it: "rows 8", "tree 8", "logits 8", "draft", "prompt 64"
+  std::optional<double> registers;  ///< of a lane on AMD and NVIDIA, of a subgroup on Intel
+  std::optional<double> spills;     ///< of registers to memory
+  std::optional<double> scratch;    ///< bytes of a lane
+  std::optional<double> occupancy;  ///< subgroups per SIMD (AMD), warps per SM (NVIDIA)
+  std::optional<double> instructions;
+  std::optional<double> cycles;  ///< by the compiler's own weights of loops: comparable for one device and one form of the code
+  double milliseconds = 0.0;     ///< to make it
+  std::string failure;           ///< why the driver refused it; empty where it did not
+};
+
+/// Each pipeline of decoding, drafting, verification and prompts of `models` (model::synthetic_model's notation) once, in the order of
+/// `models`. Throws where a model is not known.
+std::vector<CompiledKernel> compile(const std::shared_ptr<skipstone::vk::Device>& device, skipstone::kernels::Library& library,
+                                    const std::vector<std::string>& models, skipstone::KvFormat kv_format,
+                                    const std::function<void(const std::string&)>& progress);
+
+/// Tab-separated, a line each under a line of names; "-" where a figure is absent.
+std::string table_of(const std::vector<CompiledKernel>& kernels);
+
+}  // namespace kbench
