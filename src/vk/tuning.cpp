@@ -15,8 +15,8 @@ struct TuningRow {
   std::array<std::uint32_t, 2> lanes;  ///< subgroup sizes to ask for, best first; 0: the device's own
   std::uint32_t min_lanes, max_lanes;
   std::uint32_t wide_lanes;  ///< 0: as many as lanes
-  bool lanes_on_rows;        ///< lanes work on different output rows rather than share one row's K
   std::uint32_t values;      ///< Tuning::matvec_values
+  bool lanes_on_rows;        ///< lanes work on different output rows rather than share one row's K
   bool tiled_prefill;
   Tier prefill;
 };
@@ -30,13 +30,13 @@ struct TuningRow {
 // 2 by 16 on NVIDIA, 4 by 2 or 2 by 8 on Intel (docs/results/gpu-compile.md). A CPU driver spills to its stack, which costs it little beside
 // its loads.
 constexpr TuningRow tuning_rows[] = {
-    {any_vendor, true, {0, 0}, 4, 64, 0, true, 128, false, Tier::base},
-    {0x8086, false, {16, 0}, 4, 64, 256, false, 24, true, Tier::cooperative_matrix},   // Intel
-    {0x1002, false, {64, 32}, 4, 64, 256, false, 80, true, Tier::cooperative_matrix},  // AMD
-    {0x10de, false, {32, 0}, 4, 64, 256, false, 64, true, Tier::cooperative_matrix},   // NVIDIA
-    {0x13b5, false, {0, 0}, 4, 64, 256, false, 48, true, Tier::base},                  // Arm
-    {0x5143, false, {0, 0}, 4, 64, 256, false, 48, true, Tier::base},                  // Qualcomm
-    {any_vendor, false, {0, 0}, 4, 64, 256, false, 48, true, Tier::fp16},
+    {any_vendor, true, {0, 0}, 4, 64, 0, 128, true, false, Tier::base},
+    {0x8086, false, {16, 0}, 4, 64, 256, 24, false, true, Tier::cooperative_matrix},   // Intel
+    {0x1002, false, {64, 32}, 4, 64, 256, 80, false, true, Tier::cooperative_matrix},  // AMD
+    {0x10de, false, {32, 0}, 4, 64, 256, 64, false, true, Tier::cooperative_matrix},   // NVIDIA
+    {0x13b5, false, {0, 0}, 4, 64, 256, 48, false, true, Tier::base},                  // Arm
+    {0x5143, false, {0, 0}, 4, 64, 256, 48, false, true, Tier::base},                  // Qualcomm
+    {any_vendor, false, {0, 0}, 4, 64, 256, 48, false, true, Tier::fp16},
 };
 
 std::uint32_t choose_lanes(const TuningRow& row, const Caps& caps) {
