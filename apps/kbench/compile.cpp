@@ -4,9 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <set>
-#include <span>
 #include <string_view>
 #include <tuple>
 
@@ -27,19 +25,6 @@ using namespace skipstone;
 namespace {
 
 constexpr std::uint32_t context = 4096;  // chunks of attention are usual ones up to there
-
-/// Names of a figure in Mesa's drivers: RADV's, NVK's, ANV's.
-using Names = std::array<std::string_view, 3>;
-constexpr Names register_names{"VGPRs", "Number of GPRs", "Max live registers"}, spill_names{"Spilled VGPRs", "Spills to memory", "Spills"},
-    scratch_names{"Scratch size", "SLM size", "Scratch Memory Size"}, occupancy_names{"Subgroups per SIMD", "Max warps/SM", ""},
-    instruction_names{"Instructions", "Instruction count", ""}, cycle_names{"Inverse Throughput", "Static cycle count", "Cycles"};
-
-std::optional<double> figure(const std::vector<vk::PipelineStatistic>& statistics, const Names& names) {
-  for (const vk::PipelineStatistic& statistic : statistics) {
-    if (std::ranges::find(names, statistic.name) != names.end()) return statistic.value;
-  }
-  return std::nullopt;
-}
 
 std::string name_of(const exec::PassSpec& pass) {
   if (pass.step != exec::RoundStep::none) return pass.step == exec::RoundStep::draft ? "draft" : "verify";
@@ -65,12 +50,7 @@ CompiledKernel compile_one(kernels::Library& library, const kernels::Dispatch& d
   try {
     const auto statistics = library.pipeline(dispatch.kernel, dispatch.constants, dispatch.subgroup).statistics();
     result.milliseconds = watch.seconds() * 1e3;
-    result.registers = figure(statistics, register_names);
-    result.spills = figure(statistics, spill_names);
-    result.scratch = figure(statistics, scratch_names);
-    result.occupancy = figure(statistics, occupancy_names);
-    result.instructions = figure(statistics, instruction_names);
-    result.cycles = figure(statistics, cycle_names);
+    result.figures = figures_of(statistics);
   } catch (const Error& error) {
     result.failure = error.what();
   }
@@ -96,7 +76,7 @@ std::vector<CompiledKernel> compile(const std::shared_ptr<vk::Device>& device, k
     const exec::SequenceShape shape{.context = context, .kv_format = kv_format, .chunk = exec::SequenceShape::chunk_for(config, context)};
     const exec::PassBuilder builder(config, layout, shape, select);
     for (const exec::PassSpec& pass : passes_of(config.layers)) {
-      for (const kernels::Dispatch& dispatch : exec::distinct_pipelines(builder, std::span(&pass, 1))) {
+      for (const kernels::Dispatch& dispatch : builder.build(pass).dispatches) {
         if (!seen.emplace(dispatch.kernel, dispatch.constants, dispatch.subgroup).second) continue;
         all.push_back(compile_one(library, dispatch));
         all.back().pass = name_of(pass);
@@ -110,8 +90,8 @@ std::string table_of(const std::vector<CompiledKernel>& kernels) {
   std::string result = "kernel\tconstants\tsubgroup\tpass\tregisters\tspills\tscratch\toccupancy\tinstructions\tcycles\tms\tfailure\n";
   for (const CompiledKernel& k : kernels) {
     result += fmt::format("{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{:.0f}\t{}\n", k.kernel, k.constants, k.subgroup, k.pass,
-                          text(k.registers), text(k.spills), text(k.scratch), text(k.occupancy), text(k.instructions), text(k.cycles),
-                          k.milliseconds, k.failure.empty() ? "-" : k.failure);
+                          text(k.figures.registers), text(k.figures.spills), text(k.figures.scratch), text(k.figures.occupancy),
+                          text(k.figures.instructions), text(k.figures.cycles), k.milliseconds, k.failure.empty() ? "-" : k.failure);
   }
   return result;
 }

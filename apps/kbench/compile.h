@@ -9,25 +9,21 @@
 #include <vector>
 
 #include "base/kv_format.h"
+#include "kbench/figures.h"
 #include "kernels/library.h"
 #include "vk/device.h"
 
 namespace kbench {
 
-/// A pipeline and what the driver says of it; figures that it does not tell are absent.
+/// A pipeline and what the driver says of it.
 struct CompiledKernel {
   std::string kernel;
-  std::string constants;            ///< specialization constants in order, as "64,64,4,8"
-  std::uint32_t subgroup = 0;       ///< lanes that were asked for; 0: any
-  std::string pass;                 ///< the first that takes it: "rows 8", "tree 8", "logits 8", "draft", "prompt 64"
-  std::optional<double> registers;  ///< of a lane on AMD and NVIDIA, of a subgroup on Intel
-  std::optional<double> spills;     ///< of registers to memory
-  std::optional<double> scratch;    ///< bytes of a lane
-  std::optional<double> occupancy;  ///< subgroups per SIMD (AMD), warps per SM (NVIDIA)
-  std::optional<double> instructions;
-  std::optional<double> cycles;  ///< by the compiler's own weights of loops: comparable for one device and one form of the code
-  double milliseconds = 0.0;     ///< to make it
-  std::string failure;           ///< why the driver refused it; empty where it did not
+  std::string constants;       ///< specialization constants in order, as "64,64,4,8"
+  std::uint32_t subgroup = 0;  ///< lanes that were asked for; 0: any
+  std::string pass;            ///< the first that takes it: "rows 8", "tree 8", "logits 8", "draft", "prompt 64"
+  Figures figures;
+  double milliseconds = 0.0;  ///< to make it
+  std::string failure;        ///< why the driver refused it; empty where it did not
 };
 
 /// Each pipeline of decoding, drafting, verification and prompts of `models` (model::synthetic_model's notation) once, in the order of

@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <optional>
 
 #include "bench/grid.h"
 #include "bench/samples.h"
 #include "json/json.h"
+#include "kbench/figures.h"
 
 namespace kbench {
 namespace {
@@ -18,22 +18,6 @@ using cli::bench::median;
 using cli::bench::quotient;
 
 Json value_of(std::optional<double> number) { return number ? Json(*number) : Json(nullptr); }
-
-/// The sum of the driver's numbers whose name has `part` in it: "Spilled VGPRs" and "Spilled SGPRs", "Spill count", "Register Count".
-std::optional<double> statistic(const Result& result, std::string_view part) {
-  std::optional<double> sum;
-  for (const skipstone::vk::PipelineStatistic& s : result.statistics) {
-    std::string name = s.name;
-    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    if (name.find(part) != std::string::npos) sum = sum.value_or(0.0) + s.value;
-  }
-  return sum;
-}
-
-std::optional<double> registers(const Result& result) {
-  if (const auto count = statistic(result, "register")) return count;
-  return statistic(result, "vgprs");
-}
 
 /// (largest - smallest) / median: all of the samples, not a deviation, since they are few.
 std::optional<double> spread(const Result& result) {
@@ -55,6 +39,7 @@ Json record(const std::vector<Result>& results, const Result& r, const Setting& 
   const auto seconds = median(r.seconds);
   const auto per_second = [&](double amount) { return seconds ? quotient(amount, *seconds) : std::nullopt; };
   const auto bytes = per_second(r.bytes), flops = per_second(r.flops);
+  const Figures figures = figures_of(r.statistics);
   Json statistics = Json::array();
   for (const skipstone::vk::PipelineStatistic& s : r.statistics) statistics.push_back(fmt::format("{}={:g}", s.name, s.value));
   return {{"date", setting.date},
@@ -82,8 +67,8 @@ Json record(const std::vector<Result>& results, const Result& r, const Setting& 
           {"peak_flops_per_second", setting.peak},
           {"bandwidth_share", value_of(bytes ? quotient(*bytes, setting.copy_bandwidth) : std::nullopt)},
           {"peak_share", value_of(flops ? quotient(*flops, setting.peak) : std::nullopt)},
-          {"registers", value_of(registers(r))},
-          {"spills", value_of(statistic(r, "spill"))},
+          {"registers", value_of(figures.registers)},
+          {"spills", value_of(figures.spills)},
           {"statistics", statistics}};
 }
 

@@ -27,8 +27,11 @@ constexpr ProfileRow profile_rows[] = {
 
 void apply_profile(Caps& caps, std::string_view profile) {
   const auto row = std::ranges::find(profile_rows, profile, &ProfileRow::name);
-  if (row == std::end(profile_rows))
-    fail(Code::invalid_argument, "SKIPSTONE_PROFILE={}: there are amd64, nvidia32 and intel16", escaped(profile));
+  if (row == std::end(profile_rows)) {
+    std::string names;
+    for (const ProfileRow& known : profile_rows) names += fmt::format("{}{}", names.empty() ? "" : ", ", known.name);
+    fail(Code::invalid_argument, "SKIPSTONE_PROFILE={}: there are {}", escaped(profile), names);
+  }
   caps.name = fmt::format("{} as {}", caps.name, row->name);
   caps.profile = row->name;
   caps.vendor_id = row->vendor;

@@ -66,7 +66,7 @@ TEST(ProfileNames, UnknownOnesAreNamed) {
     load("h100\n");
     FAIL() << "there is no such profile";
   } catch (const Error& failure) {
-    EXPECT_STREQ(failure.what(), "SKIPSTONE_PROFILE=h100\\n: there are amd64, nvidia32 and intel16");
+    EXPECT_STREQ(failure.what(), "SKIPSTONE_PROFILE=h100\\n: there are amd64, nvidia32, intel16");
   }
 }
 

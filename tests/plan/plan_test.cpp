@@ -254,7 +254,8 @@ TEST(PlanGoldens, BiasesAndOwnHead) {
 }
 
 // The numerics contract, seen in plans: passes of any number of rows up to 16 differ in columns, output rows of lanes, rows of attention's
-// workgroups and group counts only. Output rows of the LM head's workgroups are the same, for they are chains of exponentials (that neither changes a bit is kernel_test's and candidates_test's affair).
+// workgroups and group counts only (that none of them changes a bit is kernel_test's and candidates_test's affair). Output rows of the LM head's
+// workgroups are the same, for its sums of exponentials are chains over them.
 TEST(Plans, VariantsDoNotDependOnTheNumberOfRows) {
   for (const vk::Caps& caps : {lavapipe_like(), nvidia_like()}) {
     const Plans plans(two_layers(gguf::Type::q8_0), caps);
