@@ -27,6 +27,11 @@ bool is_about_model(skipstone_status status, const std::string& model) {
   }
 }
 
+std::int32_t math_of(const std::string& math) {
+  if (math == "auto") return SKIPSTONE_MATH_AUTOMATIC;
+  return math == "matrix" ? SKIPSTONE_MATH_MATRIX : SKIPSTONE_MATH_F32;
+}
+
 }  // namespace
 
 void add_kv_option(CLI::App& command, std::string& kv) {
@@ -50,6 +55,7 @@ skipstone_engine_params engine_params(const std::string& model, const EngineOpti
   params.pre_tokenizer = options.pre.c_str();
   params.context = options.context;
   params.kv_type = kv_type(options.kv);
+  params.math = math_of(options.math);
   params.tuning = options.no_tune ? SKIPSTONE_TUNING_OFF : SKIPSTONE_TUNING_AUTOMATIC;
   return params;
 }
@@ -75,6 +81,14 @@ void add_engine_options(CLI::App& command, EngineOptions& options) {
       ->envname("SKIPSTONE_CTX")
       ->capture_default_str();
   add_kv_option(command, options.kv);
+  command
+      .add_option("--math", options.math,
+                  "Products of decoding: f32, matrix (factors in half precision on the device's matrix units), or auto: matrix on GPUs where "
+                  "it is fast and works")
+      ->envname("SKIPSTONE_MATH")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"f32", "matrix", "auto"}))
+      ->type_name("MATH");
   add_pre_option(command, options.pre);
   add_device_option(command, options);
   command

@@ -34,6 +34,14 @@ typedef enum skipstone_prefixes {
   SKIPSTONE_PREFIXES_FAST = 2   /* generated text too, whose keys and values have other last bits: a text may differ in rare places */
 } skipstone_prefixes;
 
+/* How passes of decoding multiply by weights. Either way a drafter changes no text; texts of the two may differ from each other. */
+typedef enum skipstone_math {
+  SKIPSTONE_MATH_F32 = 0,
+  SKIPSTONE_MATH_MATRIX = 1,   /* both factors rounded to halves, on the device's matrix units: SKIPSTONE_UNSUPPORTED with the reason where
+                                * device, driver or build cannot */
+  SKIPSTONE_MATH_AUTOMATIC = 2 /* MATRIX on GPUs that are known to be fast with it, where it works; else F32 */
+} skipstone_math;
+
 struct skipstone_vulkan_host;
 
 typedef struct skipstone_engine_params {
@@ -72,6 +80,7 @@ typedef struct skipstone_engine_params {
   const char* pre_tokenizer;
   int32_t prefixes;     /* skipstone_prefixes */
   uint32_t pool_tokens; /* that the KV cache of all sessions has room for at first; 0: one context. It grows where sessions need more */
+  int32_t math;         /* skipstone_math */
 } skipstone_engine_params;
 
 SKIPSTONE_API void skipstone_engine_params_init(skipstone_engine_params* params, size_t struct_size);

@@ -68,6 +68,9 @@ engine::EngineOptions engine_options(const skipstone_engine_params& params) {
   if (params.tuning < SKIPSTONE_TUNING_AUTOMATIC || params.tuning > SKIPSTONE_TUNING_FIRST_USE) {
     fail(Code::invalid_argument, "tuning {} is none of skipstone_tuning", params.tuning);
   }
+  if (params.math < SKIPSTONE_MATH_F32 || params.math > SKIPSTONE_MATH_AUTOMATIC) {
+    fail(Code::invalid_argument, "math {} is none of skipstone_math", params.math);
+  }
   engine::EngineOptions options;
   options.model_path = text_or_empty(params.model_path);
   options.model_file = model_file(params);
@@ -82,6 +85,7 @@ engine::EngineOptions engine_options(const skipstone_engine_params& params) {
   options.device = wanted_device(params.device);
   options.context = params.context;
   options.kv = static_cast<engine::KvType>(params.kv_type);
+  options.math = static_cast<engine::MathMode>(params.math);
   options.tuning = static_cast<engine::Tuning>(params.tuning);
   options.validation = params.validation != 0;
   if (params.vulkan != nullptr) options.host = host_device(params.vulkan);

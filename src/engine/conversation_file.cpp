@@ -53,6 +53,7 @@ Json origin_of(const Engine::State& engine) {
           {"context", engine.shape.context},
           {"precision of the cache", to_string(engine.shape.kv_format)},
           {"attention chunk", engine.shape.chunk},
+          {"math", engine.select->math() == kernels::Math::matrix ? "matrix" : "f32"},
           {"version of Skipstone", SKIPSTONE_VERSION},
           {"device", device.at("device")},
           {"driver", print(device)}};

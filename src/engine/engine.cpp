@@ -11,6 +11,7 @@
 #include "base/platform/paths.h"
 #include "base/status.h"
 #include "engine/engine_state.h"
+#include "engine/math_mode.h"
 #include "engine/measurements.h"
 #include "engine/memory_plan.h"
 #include "engine/read_model.h"
@@ -116,14 +117,15 @@ std::shared_ptr<Engine> Engine::load(const EngineOptions& options, const State* 
   state.device = beside != nullptr ? beside->device : open_device(options);
   const vk::Caps& caps = state.device->caps();
   state.select = std::make_unique<kernels::Selector>(caps, state.device->tuning());
+  state.kernel_library =
+      beside != nullptr ? beside->kernel_library : std::make_shared<kernels::Library>(state.device, env::cache_directory());
+  state.select->use(beside != nullptr ? beside->select->math() : math_for(options.math, state.device, *state.kernel_library));
   state.layout = model::layout_weights(read.tensors, caps.max_storage_range, state.select->interleave());
   state.shape = choose_shape(state.config, options.context, options.kv, state.select->kv_format());
   state.shape.pool_tokens = options.pool_tokens;
   state.shape.keeps_windows = options.prefixes != PrefixMode::off;
   state.memory = plan_memory(state.config, state.layout, state.shape);
   check_memory(state.memory, state.config, state.shape, *state.device);
-  state.kernel_library =
-      beside != nullptr ? beside->kernel_library : std::make_shared<kernels::Library>(state.device, env::cache_directory());
   state.builder = std::make_unique<exec::PassBuilder>(state.config, state.layout, state.shape, *state.select);
 
   const model::ModelSize size = model::model_size(file);

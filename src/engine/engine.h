@@ -38,6 +38,13 @@ namespace skipstone::engine {
 
 enum class KvType { automatic, f16, f32, q8_0 };  ///< automatic: f16 (docs/numerics.md)
 
+/// How passes of decoding multiply by weights (docs/numerics.md, "Decoding on matrix units").
+enum class MathMode {
+  f32,        ///< in floats
+  matrix,     ///< on the device's matrix units; load() throws unsupported where it cannot be
+  automatic,  ///< on matrix units of GPUs that are known to be fast with them; else in floats
+};
+
 /// What a model will take before anything is allocated. Bytes.
 struct MemoryPlan {
   std::uint64_t weights = 0, kv = 0, activations = 0;
@@ -76,6 +83,7 @@ struct EngineOptions {
   std::uint64_t memory_limit = 0;  ///< bytes of device memory that engine and sessions together never pass; 0: none
   Tuning tuning = Tuning::automatic;
   PrefixMode prefixes = PrefixMode::off;
+  MathMode math = MathMode::f32;
   std::uint32_t pool_tokens = 0;  ///< that the KV cache of all sessions has room for at first; 0: one context
   Progress progress;
 };

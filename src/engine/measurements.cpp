@@ -39,6 +39,7 @@ tune::MeasurementFile costs_file(const Engine::State& state, bool complete) {
   key["context"] = state.shape.context;
   key["kv"] = to_string(state.shape.kv_format);
   key["choices"] = tune::to_json(state.select->choices());
+  if (state.select->math() == kernels::Math::matrix) key["math"] = "matrix";
   return {env::cache_directory(), complete ? "costs" : "estimated-costs", key};
 }
 

@@ -74,8 +74,8 @@ class Pass {
  private:
   Resource residual() const { return current_; }
   kernels::Keys keys() const { return spec_.tree ? kernels::Keys::tree : spec_.window ? kernels::Keys::window : kernels::Keys::text; }
-  /// The kernels of decoding normalise and activate by themselves.
-  bool fused() const { return !spec_.prompt; }
+  /// The kernels of decoding normalise and activate by themselves, but for those on matrix units.
+  bool fused() const { return !spec_.prompt && select_.math() == kernels::Math::f32; }
   Resource other_residual() const { return {ResourceKind::residual, current_ == Resource{ResourceKind::residual, 0} ? 1u : 0u}; }
 
   void append(Dispatch dispatch) { dispatches_.push_back(std::move(dispatch)); }
@@ -84,8 +84,9 @@ class Pass {
   }
 
   void multiply(const kernels::Matrix& weights, Resource x, Resource y, const kernels::MatvecFusion& fusion, const std::string& label) {
-    append(spec_.prompt ? kernels::prompt_matmul(select_, weights, x, y, spec_.bucket, fusion, label)
-                        : kernels::matvec(select_, weights, x, y, spec_.bucket, fusion, label));
+    append(spec_.prompt                          ? kernels::prompt_matmul(select_, weights, x, y, spec_.bucket, fusion, label)
+           : select_.on_matrices(weights.format) ? kernels::matrix_product(select_, weights, x, y, spec_.bucket, fusion, label)
+                                                 : kernels::matvec(select_, weights, x, y, spec_.bucket, fusion, label));
   }
 
   /// What a matrix reads whose sublayer normalises the residual stream first, or does not; the skinny kernels normalise (RMS) themselves.
@@ -232,14 +233,17 @@ class Pass {
                                  .bias_tensor = weights_.output_bias,
                                  .scale = config_.logit_scale,
                                  .softcap = config_.final_softcap};
-    // A prompt's last row is one that only the norm's kernel finds.
-    if (spec_.last_row_only || spec_.output == Output::hidden || weights_.output_norm.bias) {
+    // A prompt's last row is one that only the norm's kernel finds. A prompt's output is made as one of decoding (docs/numerics.md).
+    if (select_.math() == kernels::Math::matrix || spec_.last_row_only || spec_.output == Output::hidden || weights_.output_norm.bias) {
       normalise(x, weights_.output_norm, rows, spec_.last_row_only, "output_norm");
       x = {ResourceKind::normed};
       fusion.norm.reset();
     }
     if (spec_.output == Output::hidden) return;
-    if (spec_.output == Output::argmax) {
+    if (select_.on_matrices(weights_.output.format) && fusion.softcap == 0.0f) {  // the tiled kernels have no softcap
+      append(kernels::matrix_product(select_, weights_.output, x, {ResourceKind::logits}, rows, fusion, "output"));
+      if (spec_.output == Output::argmax) append(kernels::argmax_of_logits(select_, config_.vocabulary, rows, "output"));
+    } else if (spec_.output == Output::argmax) {
       append(kernels::argmax(select_, weights_.output, x, rows, fusion, "output"));
     } else {
       append(kernels::matvec(select_, weights_.output, x, {ResourceKind::logits}, rows, fusion, "output"));

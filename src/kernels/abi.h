@@ -7,6 +7,7 @@
 
 #include "abi/accept.h"
 #include "abi/advance.h"
+#include "abi/argmax_logits.h"
 #include "abi/argmax_merge.h"
 #include "abi/attention.h"
 #include "abi/attention_merge.h"
@@ -67,6 +68,7 @@ SK_KERNEL_ABI(KeepRows, KEEP_ROWS)
 SK_KERNEL_ABI(MoveKv, MOVE_KV)
 SK_KERNEL_ABI(Cosine, COSINE)
 SK_KERNEL_ABI(CosineSum, COSINE_SUM)
+SK_KERNEL_ABI(ArgmaxLogits, ARGMAX_LOGITS)
 SK_KERNEL_ABI(ArgmaxMerge, ARGMAX_MERGE)
 SK_KERNEL_ABI(Advance, ADVANCE)
 SK_KERNEL_ABI(Accept, ACCEPT)

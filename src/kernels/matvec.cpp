@@ -92,11 +92,49 @@ std::vector<std::uint32_t> tile_constants(const Selector& select, const MatmulCh
                                           const MatvecFusion& fusion) {
   const std::uint32_t bias = fusion.bias_tensor ? 1 : 0, residual = fusion.residual ? 1 : 0;
   if (tile.tier != vk::Tier::cooperative_matrix) {
-    return words(abi::MatmulSpec{tile.lanes, tile.tile, tile.tile, tile.part_n, tile.part_m, bias, residual, weights.interleave});
+    return words(abi::MatmulSpec{tile.lanes, tile.tile, tile.columns, tile.part_n, tile.part_m, bias, residual, weights.interleave});
   }
   const vk::MatrixShape& shape = select.caps().cooperative_matrix;
-  return words(abi::MatmulCoopmatSpec{tile.lanes, tile.tile, tile.tile, tile.part_n, tile.part_m, shape.m, shape.n, shape.k, bias, residual,
-                                      weights.interleave});
+  return words(abi::MatmulCoopmatSpec{tile.lanes, tile.tile, tile.columns, tile.part_n, tile.part_m, shape.m, shape.n, shape.k, bias,
+                                      residual, weights.interleave});
+}
+
+std::vector<Dispatch> tiled(const Selector& select, const Matrix& weights, Resource x, Resource y, std::uint32_t rows,
+                            const MatvecFusion& fusion, const MatmulChoice& tile, const std::string& label) {
+  if (fusion.norm || fusion.activation != Activation::none || fusion.softcap > 0.0f)
+    fail(Code::internal, "{}: the tiled kernel neither normalises nor activates", label);
+  std::vector<Dispatch> result;
+  const std::uint32_t blocks = padded(weights.k) / 32;
+  Resource staged = x;
+  if (tile.tier != vk::Tier::base) {
+    staged = {ResourceKind::half_rows};
+    result.push_back(half_rows(select, x, staged, blocks, rows, label + ".half_rows"));
+  }
+  for (std::size_t part = 0; part < weights.parts.size(); ++part) {
+    Dispatch d;
+    d.kernel = select.matmul_kernel(weights.format, tile.tier);
+    d.constants = tile_constants(select, tile, weights, fusion);
+    d.subgroup = tile.subgroup;
+    d.operands = matrix_operands(weights, part, staged, y, fusion);
+    abi::MatvecPush push = matrix_push(weights, part, fusion);
+    if (tile.tier != vk::Tier::base) push.x_stride = HALF_ROWS_WORDS(blocks) * 4;
+    d.push = bytes(push);
+    d.groups = {divide_up(weights.parts[part].rows, tile.tile), divide_up(rows, tile.columns), 1};
+    d.label = part_label(label, weights, part);
+    result.push_back(std::move(d));
+  }
+  return result;
+}
+
+Dispatch argmax_merge(const Selector& select, std::uint32_t partials, std::uint32_t rows, const std::string& label) {
+  Dispatch merge;
+  merge.kernel = KernelId::argmax_merge;
+  merge.constants = words(abi::ArgmaxMergeSpec{select.lanes()});
+  merge.operands = {{{ResourceKind::argmax_partial}, Access::read}, {{ResourceKind::result}, Access::write}};
+  merge.push = bytes(abi::ArgmaxMergePush{partials});
+  merge.groups = {rows, 1, 1};
+  merge.label = label + ".merge";
+  return merge;
 }
 
 }  // namespace
@@ -160,43 +198,30 @@ std::vector<Dispatch> argmax(const Selector& select, const Matrix& weights, Reso
     d.label = part_label(label, weights, part);
     result.push_back(std::move(d));
   }
-  Dispatch merge;
-  merge.kernel = KernelId::argmax_merge;
-  merge.constants = words(abi::ArgmaxMergeSpec{select.lanes()});
-  merge.operands = {{partial, Access::read}, {{ResourceKind::result}, Access::write}};
-  merge.push = bytes(abi::ArgmaxMergePush{partials});
-  merge.groups = {rows, 1, 1};
-  merge.label = label + ".merge";
-  result.push_back(std::move(merge));
+  result.push_back(argmax_merge(select, partials, rows, label));
   return result;
+}
+
+std::vector<Dispatch> argmax_of_logits(const Selector& select, std::uint32_t n, std::uint32_t rows, const std::string& label) {
+  const std::uint32_t ranges = divide_up(n, select.lanes() * ARGMAX_LOGITS_EACH);
+  Dispatch d;
+  d.kernel = KernelId::argmax_logits;
+  d.constants = words(abi::ArgmaxLogitsSpec{select.lanes()});
+  d.operands = {{{ResourceKind::logits}, Access::read}, {{ResourceKind::argmax_partial}, Access::write}};
+  d.push = bytes(abi::ArgmaxLogitsPush{n, padded(n)});
+  d.groups = {ranges, rows, 1};
+  d.label = label + ".argmax";
+  return {std::move(d), argmax_merge(select, ranges, rows, label)};
 }
 
 std::vector<Dispatch> matmul(const Selector& select, const Matrix& weights, Resource x, Resource y, std::uint32_t rows,
                              const MatvecFusion& fusion, const std::string& label) {
-  if (fusion.norm || fusion.activation != Activation::none || fusion.softcap > 0.0f)
-    fail(Code::internal, "{}: the tiled kernel neither normalises nor activates", label);
-  const MatmulChoice tile = select.matmul(weights.format, weights.n, rows);
-  std::vector<Dispatch> result;
-  const std::uint32_t blocks = padded(weights.k) / 32;
-  Resource staged = x;
-  if (tile.tier != vk::Tier::base) {
-    staged = {ResourceKind::half_rows};
-    result.push_back(half_rows(select, x, staged, blocks, rows, label + ".half_rows"));
-  }
-  for (std::size_t part = 0; part < weights.parts.size(); ++part) {
-    Dispatch d;
-    d.kernel = select.matmul_kernel(weights.format, tile.tier);
-    d.constants = tile_constants(select, tile, weights, fusion);
-    d.subgroup = tile.subgroup;
-    d.operands = matrix_operands(weights, part, staged, y, fusion);
-    abi::MatvecPush push = matrix_push(weights, part, fusion);
-    if (tile.tier != vk::Tier::base) push.x_stride = HALF_ROWS_WORDS(blocks) * 4;
-    d.push = bytes(push);
-    d.groups = {divide_up(weights.parts[part].rows, tile.tile), divide_up(rows, tile.tile), 1};
-    d.label = part_label(label, weights, part);
-    result.push_back(std::move(d));
-  }
-  return result;
+  return tiled(select, weights, x, y, rows, fusion, select.matmul(weights.format, weights.n, rows), label);
+}
+
+std::vector<Dispatch> matrix_product(const Selector& select, const Matrix& weights, Resource x, Resource y, std::uint32_t rows,
+                                     const MatvecFusion& fusion, const std::string& label) {
+  return tiled(select, weights, x, y, rows, fusion, select.matrix_tile(), label);
 }
 
 }  // namespace skipstone::kernels

@@ -98,6 +98,12 @@ std::vector<Dispatch> prompt_matmul(const Selector& select, const Matrix& weight
 /// By the tiled kernel, whatever the selector says. x and y have whole tiles of rows.
 std::vector<Dispatch> matmul(const Selector& select, const Matrix& weights, Resource x, Resource y, std::uint32_t rows,
                              const MatvecFusion& fusion, const std::string& label);
+/// The same for rows of decoding, on matrix units (Selector::on_matrices): one tile whatever `rows` is. y has room for whole tiles of 16 rows; what
+/// stands in those past `rows` means nothing.
+std::vector<Dispatch> matrix_product(const Selector& select, const Matrix& weights, Resource x, Resource y, std::uint32_t rows,
+                                     const MatvecFusion& fusion, const std::string& label);
+/// As `argmax`, of `n` logits that a product wrote.
+std::vector<Dispatch> argmax_of_logits(const Selector& select, std::uint32_t n, std::uint32_t rows, const std::string& label);
 /// The largest of W x (+ bias) per row, without writing W x: partial results by ranges of outputs, and their merge into `result`: token,
 /// probability, margin. `rows` at most STEP_VERIFY_ROWS.
 std::vector<Dispatch> argmax(const Selector& select, const Matrix& weights, Resource x, std::uint32_t rows, const MatvecFusion& fusion,

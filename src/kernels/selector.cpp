@@ -37,7 +37,10 @@ struct MatrixUnits {
   std::uint32_t required = 0;  ///< lanes to ask for; 0 where there is no choice
 };
 
-constexpr std::uint32_t subgroups = 4;  // of a workgroup, two by two
+constexpr std::uint32_t subgroups = 4;  // of a workgroup: two by two, or of decoding's tile side by side on its outputs
+// Of decoding's tile: 16 columns, the most that a matrix of any device has (vk/cooperative_matrix.cpp), by as many outputs for each
+// subgroup.
+constexpr std::uint32_t matrix_columns = 16;
 
 MatrixUnits matrix_units(const vk::Caps& caps, const vk::Tuning& tuning) {
   const bool can_ask = caps.subgroup_size_control && std::has_single_bit(tuning.lanes) && tuning.lanes >= caps.min_subgroup_size &&
@@ -47,15 +50,15 @@ MatrixUnits matrix_units(const vk::Caps& caps, const vk::Tuning& tuning) {
 }
 
 MatmulChoice tile_for(vk::Tier tier, std::uint32_t edge, const MatrixUnits& units) {
-  if (tier == vk::Tier::cooperative_matrix) return {tier, subgroups * units.lanes, edge, edge / 2, edge / 2, units.required};
-  if (edge == 128) return {tier, 256, edge, 8, 8, 0};
-  if (edge == 64) return {tier, 128, edge, 8, 4, 0};
-  return {tier, 64, edge, 4, 4, 0};
+  if (tier == vk::Tier::cooperative_matrix) return {tier, subgroups * units.lanes, edge, edge, edge / 2, edge / 2, units.required};
+  if (edge == 128) return {tier, 256, edge, edge, 8, 8, 0};
+  if (edge == 64) return {tier, 128, edge, edge, 8, 4, 0};
+  return {tier, 64, edge, edge, 4, 4, 0};
 }
 
 /// Shared memory of matmul.comp or matmul_coopmat.comp.
 std::uint32_t shared_bytes(const MatmulChoice& tile, const MatrixUnits& units) {
-  const std::uint32_t staged = 2 * tile.tile;
+  const std::uint32_t staged = tile.tile + tile.columns;
   if (tile.tier == vk::Tier::base) return staged * MATMUL_TILE_QUADS * 16;
   if (tile.tier == vk::Tier::fp16) return staged * MATMUL_TILE_QUADS * 8;
   return staged * MATMUL_COOPMAT_TILE_QUADS * 8 + subgroups * units.shape.m * units.shape.n * 4;
@@ -149,6 +152,22 @@ vk::Tier Selector::matmul_tier(gguf::Type format) const {
   const MatrixUnits units = matrix_units(caps_, tuning_);
   const bool none = tier == vk::Tier::cooperative_matrix && !kernels::fits(caps_, tile_for(tier, smallest_tile, units), units);
   return none ? vk::Tier::fp16 : tier;
+}
+
+MatmulChoice Selector::matrix_tile() const {
+  const MatrixUnits units = matrix_units(caps_, tuning_);
+  return {vk::Tier::cooperative_matrix,
+          subgroups * units.lanes,
+          subgroups * matrix_columns,
+          matrix_columns,
+          matrix_columns,
+          matrix_columns,
+          units.required};
+}
+
+bool Selector::has_matrices() const {
+  return std::min(caps_.tier(), highest_) == vk::Tier::cooperative_matrix &&
+         kernels::fits(caps_, matrix_tile(), matrix_units(caps_, tuning_));
 }
 
 std::vector<std::uint32_t> Selector::matmul_candidates(gguf::Type format, std::uint32_t n, std::uint32_t rows_of_pass) const {

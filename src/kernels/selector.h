@@ -19,10 +19,17 @@ namespace skipstone::kernels {
 struct MatmulChoice {
   vk::Tier tier = vk::Tier::base;
   std::uint32_t lanes = 0;
-  std::uint32_t tile = 0;                ///< outputs by columns of a workgroup: 128, 64 or 32 squared
+  std::uint32_t tile = 0;                ///< outputs of a workgroup: 128, 64 or 32
+  std::uint32_t columns = 0;             ///< of x of a workgroup: as many, or those of Selector::matrix_tile
   std::uint32_t part_n = 0, part_m = 0;  ///< of them a lane's; with cooperative matrices a subgroup's
   std::uint32_t subgroup = 0;            ///< lanes that a subgroup must have; 0: any
   bool operator==(const MatmulChoice&) const = default;
+};
+
+/// How passes under the numerics contract multiply by weights (docs/numerics.md). One for the life of an engine.
+enum class Math {
+  f32,     ///< in floats, on every device
+  matrix,  ///< factors in halves, on the device's matrix units, with sums in floats
 };
 
 class Selector {
@@ -47,6 +54,15 @@ class Selector {
   /// The tiled kernel for a matrix of n output rows, and its tile: what was measured, else the built-in choice. The tile changes no bit of
   /// the result, the tier does; it is the device's, the build's and the format's.
   MatmulChoice matmul(gguf::Type format, std::uint32_t n, std::uint32_t rows_of_pass) const;
+  /// How the products of decoding are made from now on, before any pass is built.
+  void use(Math math) { math_ = math; }
+  Math math() const { return math_; }
+  /// Whether device and build can do what Math::matrix asks for; whether it pays is the tuning row's affair.
+  bool has_matrices() const;
+  /// Whether decoding multiplies by weights of `format` on matrix units. Not by 32-bit floats, which are rounded on no tier.
+  bool on_matrices(gguf::Type format) const { return math_ == Math::matrix && format != gguf::Type::f32; }
+  /// The tile of these products: one for all matrices and numbers of rows.
+  MatmulChoice matrix_tile() const;
   /// `group`: query heads of a KV head; `chunk`: keys of a split.
   AttentionChoice attention(std::uint32_t group, std::uint32_t head_dim, std::uint32_t chunk, std::uint32_t rows_of_pass) const;
 
@@ -80,6 +96,7 @@ class Selector {
   vk::Caps caps_;
   vk::Tuning tuning_;
   vk::Tier highest_;
+  Math math_ = Math::f32;
   Choices choices_;
 };
 

@@ -266,6 +266,34 @@ std::string check_merge(Bench& bench, std::uint32_t vocabulary, std::uint32_t ro
   return "";
 }
 
+// Logits that a product wrote, every kind of them, and the merge of what is found.
+std::string check_written(Bench& bench, std::uint32_t vocabulary, std::uint32_t rows) {
+  Random random(fmt::format("argmax of logits {} {}", vocabulary, rows));
+  std::vector<std::vector<float>> logits;
+  std::vector<float> written;
+  for (std::uint32_t row = 0; row < rows; ++row) {
+    logits.push_back(make_logits(random, vocabulary, row));
+    const std::vector<float> padded_row = strided(logits.back(), vocabulary, nan);
+    written.insert(written.end(), padded_row.begin(), padded_row.end());
+  }
+  bench.put({ResourceKind::logits}, written);
+  bench.reserve({ResourceKind::argmax_partial}, std::size_t{rows} * (vocabulary / MATVEC_ARGMAX_ROWS + 1) * sizeof(abi::ArgmaxPartial) / 4);
+  bench.reserve({ResourceKind::result}, rows * sizeof(abi::RowResult) / 4);
+  bench.run(kernels::argmax_of_logits(bench.select(), vocabulary, rows, "output"));
+  const auto got = bench.get<abi::RowResult>({ResourceKind::result}, rows);
+  for (std::uint32_t row = 0; row < rows; ++row) {
+    const Wanted wanted = choose(logits[row], 0);
+    std::string difference = got[row].token == wanted.index ? "" : fmt::format("got token {}, wanted {}", got[row].token, wanted.index);
+    if (difference.empty()) difference = differs("logit", got[row].logit, static_cast<double>(wanted.largest), 0.0);
+    if (difference.empty()) difference = differs("margin", got[row].margin, static_cast<double>(wanted.largest - wanted.second), 0.0);
+    // exp twice, in its range and in the merge; sums of positive terms.
+    const double relative = (2 * wanted.units / wanted.sum + vocabulary + 8.0) * epsilon;
+    if (difference.empty()) difference = differs("probability", got[row].probability, 1.0 / wanted.sum, relative / wanted.sum);
+    if (!difference.empty()) return fmt::format("row {}: {}", row, difference);
+  }
+  return "";
+}
+
 void add(std::vector<Case>& cases, std::uint32_t vocabulary, std::uint32_t rows, std::uint32_t kinds) {
   const std::string shape = fmt::format("V={} rows={}", vocabulary, rows);
   for (std::uint32_t kind = 0; kind < kinds; ++kind) {
@@ -286,6 +314,9 @@ void add(std::vector<Case>& cases, std::uint32_t vocabulary, std::uint32_t rows,
 std::vector<Case> argmax_cases(const Scope& scope) {
   std::vector<Case> cases;
   add(cases, 1500, 1, scope.depth == Depth::quick ? 3 : 5);
+  for (const std::uint32_t vocabulary : {700u, 3001u}) {
+    cases.push_back({"argmax", fmt::format("argmax of logits V={}", vocabulary), [=](Bench& bench) { return check_written(bench, vocabulary, 5); }});
+  }
   add(cases, 1500, 1, 2, {.scale = 0.7f, .cap = 4.0f, .bias = true});
   if (scope.depth == Depth::quick) return cases;
   add(cases, 1, 1, 1);

@@ -5,6 +5,7 @@
 #include "selftest/cases.h"
 #include "selftest/data.h"
 #include "selftest/invariance_rows.h"
+#include "selftest/matrix_columns.h"
 
 namespace skipstone::selftest {
 namespace {
@@ -202,6 +203,12 @@ std::vector<Case> invariance_cases(const Scope& scope) {
                        tuning.matvec_row_lanes = 1;
                        return check_matvec(bench, depth, gguf::Type::q8_0, kernels::Selector(bench.caps(), tuning), 4);
                      }});
+  }
+  for (const gguf::Type format : formats()) {
+    const bool wanted = depth == Depth::full || format == gguf::Type::q8_0;
+    if (!wanted || format == gguf::Type::f32 || scope.tier != vk::Tier::cooperative_matrix) continue;
+    cases.push_back({"matmul", "invariance matrix columns " + suffix(format),
+                     [=](Bench& bench) { return check_matrix_columns(bench, format, depth == Depth::quick ? 16 : STEP_VERIFY_ROWS); }});
   }
   add_fused(cases, depth);
   cases.push_back({"head_norm", "invariance head_norm", [=](Bench& bench) { return check_head_norm(bench, depth, false); }});

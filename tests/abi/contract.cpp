@@ -64,6 +64,7 @@ const std::map<std::string_view, std::function<Contract()>> contracts = {
     CONTRACT("keep_rows", KeepRows, KEEP_ROWS),
     CONTRACT("cosine", Cosine, COSINE),
     CONTRACT("cosine_sum", CosineSum, COSINE_SUM),
+    CONTRACT("argmax_logits", ArgmaxLogits, ARGMAX_LOGITS),
     CONTRACT("argmax_merge", ArgmaxMerge, ARGMAX_MERGE),
     CONTRACT("advance", Advance, ADVANCE),
     CONTRACT("accept", Accept, ACCEPT),

@@ -60,6 +60,7 @@ TEST_F(BadInput, Options) {
   expect_run({"--min-p", "nan"}, 2, "min");
   expect_run({"--repeat-penalty", "0"}, 2, "penalty");
   expect_run({"--kv", "f8"}, 2, "f8");
+  expect_run({"--math", "f16"}, 2, "f16");
   expect_run({"--pre", "help"}, 2, "There is no pre-tokenizer \"help\"; there are default, gpt-2, ");
   expect_run({"--pre", "qwen2"}, 2, "only byte-level BPE (gpt2) has one");
   expect_run({"--rounds", "sideways"}, 2, "sideways");

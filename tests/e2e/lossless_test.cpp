@@ -13,6 +13,7 @@
 #include "fixtures/slow_device.h"
 #include "fixtures/temporary_directory.h"
 #include "fixtures/tiny_model.h"
+#include "gpu/matrix_math.h"
 
 namespace skipstone::engine {
 namespace {
@@ -32,6 +33,13 @@ const char* const drafters[] = {"asd",
                                 "exit:2,k=5,gamma=0.2,adaptive=1,reuse=0",
                                 "skip:attn:2,4;mlp:3,gamma=0,adaptive=0,k=7",
                                 "window:2,9,k=5,gamma=0,adaptive=0"};
+
+/// As the environment says which products decoding makes.
+EngineOptions engine_options() {
+  EngineOptions options;
+  options.math = fixtures::on_matrices() ? MathMode::matrix : MathMode::f32;
+  return options;
+}
 
 struct Run {
   std::vector<Token> tokens;
@@ -109,7 +117,7 @@ const bool full = fixtures::full_sweep();   // more seeds
 const bool slow = fixtures::slow_device();  // float and Q8_0 weights, a bundled model and a trained one
 
 void check_model(const std::string& path, const std::string& prompt, std::uint64_t seeds, KvType kv = KvType::automatic) {
-  EngineOptions options;
+  EngineOptions options = engine_options();
   options.kv = kv;
   options.model_path = path;
   options.context = context;
@@ -156,7 +164,7 @@ TEST(Session, GoesOnAfterAReaderThatThrew) {
   const fixtures::TemporaryDirectory directory;
   const std::string path = directory.file("tiny.gguf");
   fixtures::write_tiny_model({}, path);
-  EngineOptions options;
+  EngineOptions options = engine_options();
   options.model_path = path;
   const auto engine = Engine::load(options);
   const std::vector<Token> prompt = engine->tokenizer().encode("one two three", true, false);
@@ -187,7 +195,7 @@ TEST(Lossless, DocumentAndCorpus) {
   const fixtures::TemporaryDirectory directory;
   const std::string path = directory.file("tiny.gguf");
   fixtures::write_tiny_model({}, path);
-  EngineOptions options;
+  EngineOptions options = engine_options();
   options.model_path = path;
   options.context = context;
   const auto engine = Engine::load(options);
@@ -237,7 +245,7 @@ TEST(Lossless, BundledModels) {
   if (slow) names.resize(1), paying.resize(1), samplings.resize(1);
   for (const std::string& name : names) {
     SCOPED_TRACE(name);
-    EngineOptions options;
+    EngineOptions options = engine_options();
     options.model_path = std::string(SKIPSTONE_MODELS) + "/" + name + ".gguf";
     options.context = context;
     const auto engine = Engine::load(options);
@@ -258,7 +266,7 @@ TEST(Lossless, BundledModels) {
 
 TEST(Lossless, BundledModelWithQuantisedCache) {
   if (slow) GTEST_SKIP() << left_to_the_sweep;
-  EngineOptions options;
+  EngineOptions options = engine_options();
   options.model_path = std::string(SKIPSTONE_MODELS) + "/skipstone-py.gguf";
   options.context = context;
   options.kv = KvType::q8_0;
@@ -277,7 +285,7 @@ TEST(Lossless, BundledModelWithQuantisedCache) {
 
 TEST(Engine, RefusesBlocksThatHeadsDoNotDivideInto) {
   const fixtures::TemporaryDirectory directory;
-  EngineOptions options;
+  EngineOptions options = engine_options();
   options.model_path = directory.file("tiny.gguf");
   options.kv = KvType::q8_0;
   fixtures::write_tiny_model({}, options.model_path);  // heads of 16

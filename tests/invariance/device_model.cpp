@@ -3,8 +3,18 @@
 #include "base/env.h"
 #include "base/philox.h"
 #include "exec/kv_bytes.h"
+#include "gpu/matrix_math.h"
 
 namespace skipstone::fixtures {
+namespace {
+
+/// `select` as the builder of passes finds it.
+const kernels::Selector& math_first(kernels::Selector& select) {
+  if (on_matrices()) select.use(kernels::Math::matrix);
+  return select;
+}
+
+}  // namespace
 
 DeviceModel::DeviceModel(const TinyConfig& tiny, KvFormat kv_format)
     : file_([&] {
@@ -18,7 +28,7 @@ DeviceModel::DeviceModel(const TinyConfig& tiny, KvFormat kv_format)
       select_(device_->caps(), device_->tuning()),
       layout_(model::layout_weights(model::find_tensors(file_, config_), device_->caps().max_storage_range, select_.interleave())),
       weights_(device_, layout_, {}),
-      builder_(config_, layout_, shape_, select_),
+      builder_(config_, layout_, shape_, math_first(select_)),
       passes_(device_, library_, builder_, config_, weights_, shape_) {}
 
 std::unique_ptr<exec::Executor> DeviceModel::sequence() {

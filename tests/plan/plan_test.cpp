@@ -53,7 +53,7 @@ vk::Caps nvidia_like() {
 class Plans {
  public:
   /// Built with the kernels of every tier, whatever this build has.
-  Plans(const fixtures::TinyConfig& tiny, const vk::Caps& caps, std::uint64_t max_range = 0)
+  Plans(const fixtures::TinyConfig& tiny, const vk::Caps& caps, std::uint64_t max_range = 0, kernels::Math math = kernels::Math::f32)
       : file_([&] {
           fixtures::write_tiny_model(tiny, directory_.file("tiny.gguf"));
           return gguf::File::open(directory_.file("tiny.gguf"));
@@ -62,7 +62,9 @@ class Plans {
         select_(caps, vk::tuning_for(caps), vk::Tier::cooperative_matrix),
         weights_(model::layout_weights(model::find_tensors(file_, config_), max_range == 0 ? caps.max_storage_range : max_range,
                                        select_.interleave())),
-        builder_(config_, weights_, {.context = 256, .kv_format = select_.kv_format()}, select_) {}
+        builder_(config_, weights_, {.context = 256, .kv_format = select_.kv_format()}, select_) {
+    select_.use(math);
+  }
 
   Plan build(const PassSpec& spec) const { return builder_.build(spec); }
   std::string print(const PassSpec& spec) const {
@@ -281,6 +283,60 @@ TEST(Plans, VariantsDoNotDependOnTheNumberOfRows) {
       }
     }
   }
+}
+
+vk::Caps with_matrices(vk::Caps caps, vk::MatrixShape shape) {
+  caps.cooperative_matrix = shape;
+  caps.subgroup_size_control = true;
+  return caps;
+}
+
+TEST(PlanGoldens, DecodeOnMatrixUnits) {
+  const Plans plans(two_layers(gguf::Type::q8_0), with_matrices(nvidia_like(), {16, 16, 16}), 0, kernels::Math::matrix);
+  expect_golden("decode_matrix", plans.print({.layers = plans.layers(), .bucket = 4}));
+}
+
+// On matrix units passes of any number of rows differ in group counts alone.
+TEST(Plans, OnMatrixUnitsNothingButGroupsDependsOnTheNumberOfRows) {
+  for (const vk::Caps& caps : {with_matrices(lavapipe_like(), {8, 8, 8}), with_matrices(nvidia_like(), {16, 16, 16})}) {
+    const Plans plans(two_layers(gguf::Type::q8_0), caps, 0, kernels::Math::matrix);
+    for (const Output output : {Output::argmax, Output::logits}) {
+      const Plan one = plans.build({.layers = plans.layers(), .output = output});
+      std::size_t products = 0;
+      for (const kernels::Dispatch& dispatch : one.dispatches) products += dispatch.kernel == kernels::KernelId::matmul_coopmat_q8_0;
+      EXPECT_EQ(products, 2 * 4 + 1u);  // Q, K and V; attention's output; gate and up; down; the LM head
+      for (const std::uint32_t bucket : {2u, 4u, 8u, 12u, 16u, 24u, 32u}) {
+        const Plan many = plans.build({.layers = plans.layers(), .bucket = bucket, .output = output});
+        ASSERT_EQ(many.dispatches.size(), one.dispatches.size());
+        for (std::size_t i = 0; i < one.dispatches.size(); ++i) {
+          kernels::Dispatch a = one.dispatches[i], b = many.dispatches[i];
+          EXPECT_EQ(a.kernel, b.kernel) << a.label;
+          if (a.kernel == kernels::KernelId::attention_serial) a.constants[5] = b.constants[5] = 0;  // ROWS
+          EXPECT_EQ(a.constants, b.constants) << a.label;
+          EXPECT_EQ(a.push, b.push) << a.label;
+          EXPECT_EQ(a.subgroup, b.subgroup) << a.label;
+        }
+      }
+    }
+  }
+}
+
+TEST(Plans, FloatsAreRoundedOnNoTier) {
+  const Plans plans(two_layers(gguf::Type::f32), with_matrices(nvidia_like(), {16, 16, 16}), 0, kernels::Math::matrix);
+  for (const kernels::Dispatch& dispatch : plans.build({.layers = plans.layers(), .bucket = 8}).dispatches) {
+    EXPECT_NE(dispatch.kernel, kernels::KernelId::half_rows) << dispatch.label;
+  }
+}
+
+TEST(Selector, MatricesNeedDeviceAndBuild) {
+  const auto has = [](const vk::Caps& caps, vk::Tier highest) { return kernels::Selector(caps, vk::tuning_for(caps), highest).has_matrices(); };
+  EXPECT_TRUE(has(with_matrices(nvidia_like(), {16, 16, 16}), vk::Tier::cooperative_matrix));
+  EXPECT_TRUE(has(with_matrices(lavapipe_like(), {8, 8, 8}), vk::Tier::cooperative_matrix));
+  EXPECT_FALSE(has(with_matrices(nvidia_like(), {16, 16, 16}), vk::Tier::fp16)) << "built without";
+  EXPECT_FALSE(has(nvidia_like(), vk::Tier::cooperative_matrix)) << "a device without";
+  vk::Caps small = with_matrices(nvidia_like(), {16, 16, 16});
+  small.max_workgroup_invocations = 64;
+  EXPECT_FALSE(has(small, vk::Tier::cooperative_matrix)) << "four subgroups do not fit";
 }
 
 TEST(Plans, OnlyPassesThatExistAreBuilt) {
