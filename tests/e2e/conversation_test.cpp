@@ -256,6 +256,16 @@ TEST_F(Refusals, FilesOfAnotherModelContextOrPrecision) {
   EXPECT_TRUE(contains(refusal(engine_of(model_, 0, SKIPSTONE_KV_F32)), "another precision of the cache"));
 }
 
+/// Few devices have another math to save with, so the header is made to say so.
+TEST_F(Refusals, FilesOfAnotherMath) {
+  std::string changed = bytes_;
+  const std::string math = "\"math\":\"f32\"";
+  const std::size_t at = changed.find(math);
+  ASSERT_NE(at, std::string::npos);
+  changed.replace(at, math.size(), "\"math\":\"f16\"");
+  EXPECT_TRUE(contains(load_error(write(changed), SKIPSTONE_INVALID_ARGUMENT), "another math (f16; here f32)"));
+}
+
 TEST_F(Refusals, WhatIsNoConversation) {
   EXPECT_TRUE(contains(load_error(folder_.file("absent"), SKIPSTONE_NOT_FOUND), "absent"));
   EXPECT_TRUE(contains(load_error(model_, SKIPSTONE_BAD_FILE), "no saved conversation"));
