@@ -263,7 +263,7 @@ TEST_F(Refusals, FilesOfAnotherMath) {
   const std::size_t at = changed.find(math);
   ASSERT_NE(at, std::string::npos);
   changed.replace(at, math.size(), "\"math\":\"f16\"");
-  EXPECT_TRUE(contains(load_error(write(changed), SKIPSTONE_INVALID_ARGUMENT), "another math (f16; here f32)"));
+  EXPECT_TRUE(contains(load_error(write(changed), SKIPSTONE_INVALID_ARGUMENT), "another math"));
 }
 
 TEST_F(Refusals, WhatIsNoConversation) {

@@ -189,7 +189,8 @@ void add_serve(CLI::App& app, ExitCode& code) {
   add_limits(*command, o);
   add_engine_options(*command, o.engine);
   o.given = add_sampling_options(*command, o.sampling);
-  command->remove_option(command->get_option("--seed"));  // a request has its own, or one by chance
+  // A request has a seed of its own, or one by chance. Not get_option(): it may not throw, and copies the name.
+  command->remove_option(command->get_options([](const CLI::Option* option) { return option->check_lname("seed"); }).front());
   command->footer(drafters_help() +
                   "\nThe same request with a seed has the same answer, whatever else runs.\n\nExample:\n  skipstone serve -m model.gguf\n"
                   "  curl http://127.0.0.1:8080/v1/chat/completions -d '{\"messages\": [{\"role\": \"user\", \"content\": \"Hello\"}]}'\n\n" +
