@@ -14,22 +14,14 @@ layout(std430, set = 0, binding = ARGMAX_LOGITS_LOGITS) readonly buffer Logits {
 layout(std430, set = 0, binding = ARGMAX_LOGITS_PARTIAL) writeonly buffer Partials { Partial partials[]; };
 #include "lib/argmax.glsl"
 #include "lib/reduce.glsl"
-
-shared uint slot_index[LANES];
-shared float slot_largest[LANES];
-shared float slot_second[LANES];
+#include "lib/workgroup_best.glsl"
 
 void main() {
   const uint row = gl_WorkGroupID.y, lane = gl_LocalInvocationID.x;
   const uint first = gl_WorkGroupID.x * LANES * ARGMAX_LOGITS_EACH, end = min(first + LANES * ARGMAX_LOGITS_EACH, push.n);
   Best mine = Best(NO_INDEX, LOWEST, LOWEST);
   for (uint i = first + lane; i < end; i += LANES) offer(mine, i, logits[row * push.stride + i]);
-  slot_index[lane] = mine.index;
-  slot_largest[lane] = mine.largest;
-  slot_second[lane] = mine.second;
-  barrier();
-  Best best = Best(NO_INDEX, LOWEST, LOWEST);
-  for (uint i = 0; i < LANES; ++i) join(best, Best(slot_index[i], slot_largest[i], slot_second[i]));
+  const Best best = workgroup_best(mine);
 
   precise float sum = 0.0;
   for (uint i = first + lane; i < end; i += LANES) {

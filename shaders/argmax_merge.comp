@@ -15,10 +15,7 @@ layout(std430, set = 0, binding = ARGMAX_MERGE_PARTIAL) readonly buffer Partials
 layout(std430, set = 0, binding = ARGMAX_MERGE_RESULT) writeonly buffer Results { RowResult results[]; };
 #include "lib/argmax.glsl"
 #include "lib/reduce.glsl"
-
-shared uint slot_index[LANES];
-shared float slot_largest[LANES];
-shared float slot_second[LANES];
+#include "lib/workgroup_best.glsl"
 
 void main() {
   const uint row = gl_WorkGroupID.x, lane = gl_LocalInvocationID.x;
@@ -27,12 +24,7 @@ void main() {
     const Partial p = partials[row * push.blocks + i];
     join(mine, Best(p.index, p.largest, p.second));
   }
-  slot_index[lane] = mine.index;
-  slot_largest[lane] = mine.largest;
-  slot_second[lane] = mine.second;
-  barrier();
-  Best best = Best(NO_INDEX, LOWEST, LOWEST);
-  for (uint i = 0; i < LANES; ++i) join(best, Best(slot_index[i], slot_largest[i], slot_second[i]));
+  const Best best = workgroup_best(mine);
 
   precise float sum = 0.0;
   for (uint i = lane; i < push.blocks; i += LANES) {

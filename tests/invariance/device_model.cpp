@@ -6,15 +6,6 @@
 #include "gpu/matrix_math.h"
 
 namespace skipstone::fixtures {
-namespace {
-
-/// `select` as the builder of passes finds it.
-const kernels::Selector& math_first(kernels::Selector& select) {
-  if (on_matrices()) select.use(kernels::Math::matrix);
-  return select;
-}
-
-}  // namespace
 
 DeviceModel::DeviceModel(const TinyConfig& tiny, KvFormat kv_format)
     : file_([&] {
@@ -28,8 +19,10 @@ DeviceModel::DeviceModel(const TinyConfig& tiny, KvFormat kv_format)
       select_(device_->caps(), device_->tuning()),
       layout_(model::layout_weights(model::find_tensors(file_, config_), device_->caps().max_storage_range, select_.interleave())),
       weights_(device_, layout_, {}),
-      builder_(config_, layout_, shape_, math_first(select_)),
-      passes_(device_, library_, builder_, config_, weights_, shape_) {}
+      builder_(config_, layout_, shape_, select_),
+      passes_(device_, library_, builder_, config_, weights_, shape_) {
+  if (on_matrices()) select_.use(kernels::Math::matrix);
+}
 
 std::unique_ptr<exec::Executor> DeviceModel::sequence() {
   return std::make_unique<exec::Executor>(passes_);
