@@ -3,19 +3,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <set>
-#include <string_view>
-#include <tuple>
 
 #include "base/status.h"
 #include "base/stopwatch.h"
-#include "exec/pass_builder.h"
-#include "exec/pipelines.h"
+#include "kbench/model_passes.h"
 #include "kernels/kernel_table.h"
-#include "model/config.h"
-#include "model/synthetic.h"
-#include "model/weight_layout.h"
 #include "vk/pipeline.h"
 
 namespace kbench {
@@ -24,20 +17,11 @@ using namespace skipstone;
 
 namespace {
 
-constexpr std::uint32_t context = 4096;  // chunks of attention are usual ones up to there
-
-std::string name_of(const exec::PassSpec& pass) {
-  if (pass.step != exec::RoundStep::none) return pass.step == exec::RoundStep::draft ? "draft" : "verify";
-  const char* const kind = pass.prompt ? "prompt" : pass.tree ? "tree" : pass.output == exec::Output::logits ? "logits" : "rows";
-  return fmt::format("{} {}", kind, pass.bucket);
-}
-
 std::vector<exec::PassSpec> passes_of(std::uint32_t layers) {
-  std::vector<exec::PassSpec> passes = exec::usual_passes(layers);
-  const std::vector<exec::PassSpec> more = exec::session_passes(layers, true, true);
+  std::vector<exec::PassSpec> passes = exec::plain_passes(layers);
+  const std::vector<exec::PassSpec> more = exec::session_passes(layers, {.verification = true, .logits = true, .trees = true});
   passes.insert(passes.end(), more.begin(), more.end());
-  // From one row on: a pipeline of several passes is named after the smallest.
-  std::ranges::stable_sort(passes, {}, [](const exec::PassSpec& pass) { return pass.prompt ? 1000 + pass.bucket : pass.bucket; });
+  sort_by_rows(passes);
   return passes;
 }
 
@@ -65,19 +49,14 @@ std::vector<CompiledKernel> compile(const std::shared_ptr<vk::Device>& device, k
                                     const std::vector<std::string>& models, KvFormat kv_format,
                                     const std::function<void(const std::string&)>& progress) {
   const kernels::Selector select(device->caps(), device->tuning());
-  std::set<std::tuple<kernels::KernelId, std::vector<std::uint32_t>, std::uint32_t>> seen;
+  std::set<exec::PipelineKey> seen;
   std::vector<CompiledKernel> all;
   for (const std::string& name : models) {
     progress(name);
-    const gguf::File file = model::synthetic_model(name);
-    const model::Config config = model::Config::from(file);
-    const model::WeightLayout layout =
-        model::layout_weights(model::find_tensors(file, config), device->caps().max_storage_range, select.interleave());
-    const exec::SequenceShape shape{.context = context, .kv_format = kv_format, .chunk = exec::SequenceShape::chunk_for(config, context)};
-    const exec::PassBuilder builder(config, layout, shape, select);
-    for (const exec::PassSpec& pass : passes_of(config.layers)) {
-      for (const kernels::Dispatch& dispatch : builder.build(pass).dispatches) {
-        if (!seen.emplace(dispatch.kernel, dispatch.constants, dispatch.subgroup).second) continue;
+    const ModelPasses model(name, select, kv_format);
+    for (const exec::PassSpec& pass : passes_of(model.layers())) {
+      for (const kernels::Dispatch& dispatch : model.builder().build(pass).dispatches) {
+        if (!seen.insert(exec::pipeline_key(dispatch)).second) continue;
         all.push_back(compile_one(library, dispatch));
         all.back().pass = name_of(pass);
       }

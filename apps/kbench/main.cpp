@@ -15,6 +15,7 @@
 #include "bench/speed_tests.h"
 #include "exit_code.h"
 #include "kbench/compile.h"
+#include "kbench/launches.h"
 #include "kbench/measure.h"
 #include "kbench/peak.h"
 #include "kbench/report.h"
@@ -29,7 +30,7 @@ using cli::ExitCode;
 using cli::Failure;
 
 struct Options {
-  std::vector<std::string> operations, formats, rows, compiled;
+  std::vector<std::string> operations, formats, rows, compiled, launched;
   std::string device, shape, heads, kv = "f16", tier, output_format = "md";
   std::uint32_t width = 4096, ffn = 11008, vocabulary = 32000, depth = 1024, window = 0, tile = 0, samples = 7;
   double softcap = 0.0;
@@ -168,6 +169,16 @@ ExitCode compile(const Options& o) {
   return ExitCode::ok;
 }
 
+ExitCode count_launches(const Options& o) {
+  if (!o.compiled.empty()) fail(ExitCode::usage, "--compile and --launches cannot both be done; choose one");
+  const std::shared_ptr<vk::Device> device = open_device(o.device);
+  const kernels::Selector select(device->caps(), device->tuning());
+  std::vector<kbench::ModelLaunches> models;
+  for (const std::string& name : o.launched) models.push_back(kbench::launches(name, select, kv_format_of(o)));
+  fmt::print("# {}\n{}", device->caps().name, kbench::table_of(models));
+  return ExitCode::ok;
+}
+
 void list() {
   for (const kbench::Operation& operation : kbench::operations()) {
     fmt::print("{:<18} {:<14} {}\n", operation.name, operation.has_formats ? "every format" : "", operation.summary);
@@ -181,6 +192,10 @@ void add_options(CLI::App& app, Options& o) {
   names("--compile", o.compiled,
         "Run nothing: make each pipeline of these models, a list as llama-3.2-1b:q4_0 (the names of `skipstone bench --synthetic`),\n"
         "and print what the driver's compiler says of it, tab-separated; of the options below only --kv and --device count then");
+  names("--launches", o.launched,
+        "Run nothing: count dispatches and barriers of these models' passes, a list as of --compile, with the share of a pass that launches\n"
+        "of 1.3 us are at 1 TB/s, and list the pipelines that a start makes, each with the moment and the pass that need it; of the\n"
+        "options below only --kv and --device count then");
   app.add_flag("--list", o.list, "The operations that there are");
   names("--op", o.operations, "Operations, a list; default: all");
   names("--format", o.formats, "Weight formats of matrix operations, a list as q8_0,q4_0; default: all");
@@ -234,6 +249,7 @@ int main(int argc, char** argv) {
     } catch (const CLI::ParseError& error) {
       fail(ExitCode::usage, "{}", error.what());
     }
+    if (!options.launched.empty()) return static_cast<int>(count_launches(options));
     if (!options.compiled.empty()) return static_cast<int>(compile(options));
     if (!options.list) return static_cast<int>(measure(options));
     list();

@@ -142,6 +142,7 @@ std::shared_ptr<const spec::Bigrams> bigrams_of(Engine::State& state, const Prog
   state.bigrams = file.read();
   if (state.bigrams) return state.bigrams;
   exec::Executor passes(*state.passes);
+  state.make_pipelines(passes, {.verification = true, .logits = true, .trees = true}, progress);
   auto made = std::make_shared<const spec::Bigrams>(make_bigrams(passes, state.config, {}, progress));
   file.write(*made);
   return state.bigrams = std::move(made);

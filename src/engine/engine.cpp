@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
-#include <optional>
 #include <span>
 
 #include "base/env.h"
@@ -50,12 +49,12 @@ gguf::File open_model(const EngineOptions& options) {
 
 // Makes what is left to make of the pipelines and runs each once with `sequence`: some drivers (lavapipe) compile a kernel when it first
 // runs, and that time is loading, not generating.
-void compile_kernels(kernels::Library& library, exec::Executor& sequence, std::span<const kernels::Dispatch> dispatches,
-                     const Progress& progress) {
+void compile_kernels(Engine::State& state, exec::Executor& sequence, std::span<const kernels::Dispatch> dispatches, const Progress& progress) {
   sequence.warm_up(dispatches, [&](double done) { report(progress, "compiling kernels", done); });
   report(progress, "compiling kernels", 1.0);
-  library.save_cache();
-  log::info("{} pipelines, {} of them from the cache", library.size(), library.cache_hits());
+  for (const kernels::Dispatch& dispatch : dispatches) state.ready.insert(exec::pipeline_key(dispatch));
+  state.kernel_library->save_cache();
+  log::info("{} pipelines, {} of them from the cache", state.kernel_library->size(), state.kernel_library->cache_hits());
 }
 
 // A device that has not run such a model before.
@@ -131,16 +130,18 @@ std::shared_ptr<Engine> Engine::load(const EngineOptions& options, const State* 
   const model::ModelSize size = model::model_size(file);
   state.facts = {size.parameters, size.bytes, std::string(gguf::traits(size.type).name), state.layout.bytes_per_token()};
 
-  // Pipelines are made beside the loading of the weights, unless which ones is to be measured with these.
+  // Pipelines are made beside the loading of the weights, unless which ones is to be measured with these. Those of drafts and their
+  // verification come last, and nobody waits for them here: sessions without do not need them.
   state.tuning = options.tuning;
   const bool measure = options.tuning == Tuning::first_use || (options.tuning == Tuning::automatic && tunes_by_itself(caps));
   const bool known = options.tuning == Tuning::off || take_cached_choices(state) || !measure;
   std::vector<kernels::Dispatch> dispatches;
-  std::optional<exec::PipelineMaker> maker;
   const auto make_pipelines = [&] {
     const std::uint32_t layers = state.config.layers;
-    dispatches = exec::distinct_pipelines(*state.builder, beside != nullptr ? exec::drafting_passes(layers) : exec::usual_passes(layers));
-    maker.emplace(*state.kernel_library, dispatches);
+    std::vector<exec::PassSpec> passes = beside != nullptr ? exec::drafting_passes(layers) : exec::plain_passes(layers);
+    dispatches = exec::distinct_pipelines(*state.builder, passes);
+    if (beside == nullptr) std::ranges::copy(exec::verification_passes(layers), std::back_inserter(passes));
+    state.maker = std::make_unique<exec::PipelineMaker>(*state.kernel_library, exec::distinct_pipelines(*state.builder, passes));
   };
   if (known) make_pipelines();
   model::RandomWeights random(state.device, *state.kernel_library, *state.select);
@@ -156,17 +157,29 @@ std::shared_ptr<Engine> Engine::load(const EngineOptions& options, const State* 
                                                     state.shape);
   state.prefixes = std::make_unique<PrefixCache>(state.passes->cache(), options.prefixes);
   exec::Executor sequence(*state.passes);
-  compile_kernels(*state.kernel_library, sequence, dispatches, options.progress);
+  compile_kernels(state, sequence, dispatches, options.progress);
   return engine;
 }
 
-void Engine::State::make_pipelines(exec::Executor& sequence, bool logits, bool trees, const Progress& progress) {
-  std::vector<kernels::Dispatch> dispatches = exec::distinct_pipelines(*builder, exec::session_passes(config.layers, logits, trees));
-  if (trees) std::ranges::move(builder->build_move(), std::back_inserter(dispatches));
-  std::erase_if(dispatches, [&](const kernels::Dispatch& d) { return kernel_library->contains(d.kernel, d.constants, d.subgroup); });
-  if (dispatches.empty()) return;
-  const exec::PipelineMaker maker(*kernel_library, dispatches);
-  compile_kernels(*kernel_library, sequence, dispatches, progress);
+void Engine::State::make_pipelines(exec::Executor& sequence, exec::SessionPasses needs, const Progress& progress) {
+  if (passes->members() > 1) needs.verification = true;  // their rows go side by side
+  const std::lock_guard lock(pipelines_mutex);
+  if (!needs.verification) maker.reset();
+  const auto begun = std::move(maker);  // goes on with what is needed here
+  if (std::ranges::any_of(made_for, [&](const exec::SessionPasses& made) { return made.cover(needs); })) return;
+  std::vector<kernels::Dispatch> dispatches = exec::distinct_pipelines(*builder, exec::session_passes(config.layers, needs));
+  if (needs.trees) std::ranges::move(builder->build_move(), std::back_inserter(dispatches));
+  std::erase_if(dispatches, [&](const kernels::Dispatch& dispatch) { return ready.contains(exec::pipeline_key(dispatch)); });
+  if (!dispatches.empty()) {
+    const exec::PipelineMaker rest(*kernel_library, dispatches);
+    compile_kernels(*this, sequence, dispatches, progress);
+  }
+  made_for.push_back(needs);
+}
+
+void Engine::State::end_making() {
+  const std::lock_guard lock(pipelines_mutex);
+  maker.reset();
 }
 
 IndexedCorpus Engine::State::corpus_of(const std::vector<std::string>& files, const Progress& progress) {
@@ -180,6 +193,7 @@ IndexedCorpus Engine::State::corpus_of(const std::vector<std::string>& files, co
 }
 
 tune::Report Engine::tune(double seconds, const Progress& progress) {
+  state_->end_making();
   return tune_kernels(*state_, {.seconds = seconds, .rounds = 15}, progress);
 }
 

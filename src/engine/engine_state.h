@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "engine/recommended_sampling.h"
 #include "exec/executor.h"
 #include "exec/pass_builder.h"
+#include "exec/pipelines.h"
 #include "gguf/gguf.h"
 #include "kernels/library.h"
 #include "kernels/selector.h"
@@ -39,6 +41,11 @@ struct Engine::State {
   std::unique_ptr<model::Weights> weights;
   std::unique_ptr<exec::PassBuilder> builder;
 
+  std::mutex pipelines_mutex;  ///< of the next three
+  std::unique_ptr<exec::PipelineMaker> maker;  ///< makes what sessions that draft will need, until a session begins
+  std::set<exec::PipelineKey> ready;           ///< made, and run once
+  std::vector<exec::SessionPasses> made_for;   ///< all of whose pipelines are among them
+
   std::unique_ptr<exec::PassMerger> passes;  ///< of all sequences
   std::unique_ptr<PrefixCache> prefixes;
 
@@ -56,9 +63,10 @@ struct Engine::State {
   std::string draft_model_file;
   std::weak_ptr<Engine> draft_model;  ///< from draft_model_file, for as long as a session drafts with it
 
-  /// Makes the pipelines that plain greedy decoding does without (exec::session_passes) and nobody has made yet, and runs each once with
-  /// `sequence`, so that no round of a text waits for one.
-  void make_pipelines(exec::Executor& sequence, bool logits, bool trees, const Progress& progress);
+  /// Makes the pipelines of exec::session_passes that nobody has made yet, and runs each once with `sequence`, so that no round of a text
+  /// waits for one; a sequence in company needs those of verification. Behind it nothing is made in the background.
+  void make_pipelines(exec::Executor& sequence, exec::SessionPasses needs, const Progress& progress);
+  void end_making();  ///< of pipelines in the background
   /// Reads and indexes `files`, unless they were the last ones asked for.
   IndexedCorpus corpus_of(const std::vector<std::string>& files, const Progress& progress);
 };

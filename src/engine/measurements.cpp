@@ -150,6 +150,7 @@ exec::CostTable costs_of(Engine::State& state, const Progress& progress) {
   const std::lock_guard lock(state.costs_mutex);
   if (auto cached = cached_costs(state, costs_file(state, true))) return *std::move(cached);
   exec::Executor passes(*state.passes);
+  state.make_pipelines(passes, {.verification = true}, progress);
   return measured_costs(state, passes, progress);
 }
 
@@ -171,6 +172,7 @@ spec::RoundCosts round_costs_of(Engine::State& state, const Progress& progress) 
   if (state.device->caps().is_cpu() && state.facts.bytes_per_token > large) return {};
   constexpr double patience = 3, passes_of_all = 500;  // seconds; about how many times a pass of one token all of measure_costs() takes
   exec::Executor passes(*state.passes);
+  state.make_pipelines(passes, {.verification = true}, progress);
   if (exec::time_of_one_row(passes, state.config.layers) * passes_of_all <= patience)
     return round_costs(measured_costs(state, passes, progress));
   const exec::CostTable costs = exec::estimate_costs(passes, state.config.layers, patience, step_of(progress));

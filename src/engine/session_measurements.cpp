@@ -57,6 +57,9 @@ double Session::measure(const Work& work) {
   State& s = *state_;
   s.require_idle();
   check(work, s.sequence.limits());
+  if (work.rows > 1 || work.chains > 0) {
+    s.engine->state().make_pipelines(s.passes, {true, s.options.sampling.needs_logits(), work.chains > 0}, s.options.progress);
+  }
   const std::uint32_t vocabulary = s.engine->config().vocabulary;
   // The pages stay: what they hold is not made again.
   const auto empty = [&] {

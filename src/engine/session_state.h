@@ -45,7 +45,7 @@ struct Session::State {
     sequence.use(engine->state().prefixes.get());
     const spec::DrafterTraits traits = drafter->traits();
     const bool logits = options.sampling.needs_logits() || traits.top > 0;
-    engine->state().make_pipelines(passes, logits, traits.branches, options.progress);
+    engine->state().make_pipelines(passes, {traits.drafts, logits, traits.branches}, options.progress);
   }
 
   /// The caller's sampler runs on the caller's thread, also where the generation has one of its own.

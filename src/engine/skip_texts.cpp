@@ -11,6 +11,7 @@ SkipTexts::SkipTexts(Engine& engine)
       passes_(*engine.state().passes),
       sequence_(passes_, engine.config(), {}, sample::Verification::coupled, Rounds::host) {
   passes_.keep_all_pages();  // score() goes back
+  engine.state().make_pipelines(passes_, {.verification = true}, {});
 }
 
 bool SkipTexts::add(const std::vector<text::Token>& prompt, std::uint32_t tokens) {

@@ -2,6 +2,7 @@
 // al. 2022, "Orca", section 3.1). A row has the same bits in any company, so no text depends on who else asks.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -25,8 +26,11 @@ class PassMerger {
   /// What a sequence that asks is to the merger. Lives as long as it asks.
   class Member {
    public:
-    explicit Member(PassMerger& merger) : merger_(merger) {}
-    ~Member() { rest(); }
+    explicit Member(PassMerger& merger) : merger_(merger) { ++merger_.members_; }
+    ~Member() {
+      rest();
+      --merger_.members_;
+    }
     Member(const Member&) = delete;
     Member& operator=(const Member&) = delete;
     /// It will not ask for a while: nobody waits for it, and it has no kept rows.
@@ -53,6 +57,8 @@ class PassMerger {
   bool take_kept_rows(Member& member, bool wait);
   void give_kept_rows(Member& member);
 
+  /// Sequences that there are, whether they ask or not.
+  std::uint32_t members() const { return members_; }
   /// Whether other sequences ask too.
   bool in_company(const Member& member) const;
   /// Rows that the last pass of the member had beside its own.
@@ -97,6 +103,7 @@ class PassMerger {
   KvCache cache_;
   PassRunner runner_;
 
+  std::atomic<std::uint32_t> members_ = 0;
   mutable std::mutex mutex_;
   std::deque<Request*> waiting_;  ///< in the order in which they asked
   bool running_ = false;          ///< the runner is somebody's

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <iterator>
 #include <set>
-#include <tuple>
 
 #include "abi/step_state.h"
 #include "base/log.h"
@@ -12,41 +11,54 @@
 namespace skipstone::exec {
 
 // From the largest bucket on: its pipelines take the longest to make, and at the end all threads should have something left to do.
-std::vector<PassSpec> usual_passes(std::uint32_t layers) {
+std::vector<PassSpec> plain_passes(std::uint32_t layers) {
   std::vector<PassSpec> passes;
   for (auto at = std::rbegin(kernels::prompt_buckets); at != std::rend(kernels::prompt_buckets); ++at) {
-    passes.push_back(
-        {.layers = LayerPlan::full(layers), .bucket = *at, .prompt = true, .last_row_only = true, .cosines = Cosines::attention});
+    passes.push_back({.layers = LayerPlan::full(layers), .bucket = *at, .prompt = true, .last_row_only = true});
   }
+  passes.push_back({.layers = LayerPlan::full(layers)});
+  return passes;
+}
+
+std::vector<PassSpec> verification_passes(std::uint32_t layers) {
+  std::vector<PassSpec> passes;
   for (auto at = std::rbegin(kernels::row_buckets); at != std::rend(kernels::row_buckets); ++at) {
     if (*at <= STEP_VERIFY_ROWS) passes.push_back({.layers = LayerPlan::full(layers), .bucket = *at, .keep_after = 1});
   }
+  // Some drafters ask for the prompt's cosines.
+  passes.push_back({.layers = LayerPlan::full(layers),
+                    .bucket = kernels::prompt_buckets[0],
+                    .prompt = true,
+                    .last_row_only = true,
+                    .cosines = Cosines::attention});
   // What goes between the passes of a round in one submission.
   passes.push_back({.layers = LayerPlan::full(layers), .step = RoundStep::draft});
   passes.push_back({.layers = LayerPlan::full(layers), .bucket = 2, .step = RoundStep::verify});
   return passes;
 }
 
-std::vector<PassSpec> session_passes(std::uint32_t layers, bool logits, bool trees) {
+std::vector<PassSpec> session_passes(std::uint32_t layers, const SessionPasses& needs) {
   std::vector<PassSpec> passes;
+  if (needs.verification) passes = verification_passes(layers);
+  const std::uint32_t most_rows = needs.verification ? STEP_VERIFY_ROWS : 1;
   for (auto at = std::rbegin(kernels::row_buckets); at != std::rend(kernels::row_buckets); ++at) {
     const std::uint32_t bucket = *at;
-    if (bucket > STEP_VERIFY_ROWS) continue;
+    if (bucket > most_rows) continue;
     PassSpec spec{.layers = LayerPlan::full(layers), .bucket = bucket};
-    if (trees && bucket > 2) {  // two rows are a chain
+    if (needs.trees && bucket > 2) {  // two rows are a chain
       spec.tree = true;
       passes.push_back(spec);
     }
-    if (logits) passes.push_back({.layers = spec.layers, .bucket = bucket, .output = Output::logits});
+    if (needs.logits) passes.push_back({.layers = spec.layers, .bucket = bucket, .output = Output::logits});
   }
-  if (!logits) return passes;
+  if (!needs.logits) return passes;
   // Of a prompt the LM head reads one row, normalised already: a kernel of its own.
   passes.push_back({.layers = LayerPlan::full(layers),
                     .bucket = kernels::prompt_buckets[0],
                     .prompt = true,
                     .output = Output::logits,
                     .last_row_only = true});
-  passes.push_back({.layers = LayerPlan::full(layers), .bucket = STEP_VERIFY_ROWS, .output = Output::logits, .last_row_only = true});
+  passes.push_back({.layers = LayerPlan::full(layers), .bucket = most_rows, .output = Output::logits, .last_row_only = true});
   return passes;
 }
 
@@ -62,11 +74,11 @@ std::vector<PassSpec> drafting_passes(std::uint32_t layers) {
 }
 
 std::vector<kernels::Dispatch> distinct_pipelines(const PassBuilder& builder, std::span<const PassSpec> passes) {
-  std::set<std::tuple<kernels::KernelId, std::vector<std::uint32_t>, std::uint32_t>> seen;
+  std::set<PipelineKey> seen;
   std::vector<kernels::Dispatch> distinct;
   for (const PassSpec& pass : passes) {
     for (kernels::Dispatch& dispatch : builder.build(pass).dispatches) {
-      if (seen.emplace(dispatch.kernel, dispatch.constants, dispatch.subgroup).second) distinct.push_back(std::move(dispatch));
+      if (seen.insert(pipeline_key(dispatch)).second) distinct.push_back(std::move(dispatch));
     }
   }
   return distinct;

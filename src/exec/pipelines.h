@@ -5,6 +5,7 @@
 #include <functional>
 #include <span>
 #include <thread>
+#include <tuple>
 #include <vector>
 
 #include "exec/pass_builder.h"
@@ -12,13 +13,30 @@
 
 namespace skipstone::exec {
 
-/// The greedy passes of plain decoding, verification, drafts and prompts of a model with `layers` layers: each row bucket once. Larger
-/// prompt buckets use the pipelines of the last one.
-std::vector<PassSpec> usual_passes(std::uint32_t layers);
-/// What a session may run besides: `logits` of the rows, where it samples or its drafter looks at several tokens; `trees` of drafts.
-std::vector<PassSpec> session_passes(std::uint32_t layers, bool logits, bool trees);
+/// Greedy decoding of one text without drafts, of a model with `layers` layers: its prompts, and a row at a time. Larger prompt buckets use
+/// the pipelines of the last one.
+std::vector<PassSpec> plain_passes(std::uint32_t layers);
+/// What drafts, their verification and several texts side by side take besides, greedily: each row bucket once, and what goes between the
+/// passes of a round.
+std::vector<PassSpec> verification_passes(std::uint32_t layers);
+
+/// What a session may run beside plain_passes().
+struct SessionPasses {
+  bool verification = false;  ///< it drafts, or has company
+  bool logits = false;        ///< of the rows: it samples, or its drafter looks at several tokens
+  bool trees = false;         ///< of drafts
+  /// Whether a session that has these has all that `other` needs.
+  bool cover(const SessionPasses& other) const {
+    return (verification || !other.verification) && (logits || !other.logits) && (trees || !other.trees);
+  }
+};
+std::vector<PassSpec> session_passes(std::uint32_t layers, const SessionPasses& needs);
 /// Of a model that only drafts: the text in whole buckets, and an output behind its last token.
 std::vector<PassSpec> drafting_passes(std::uint32_t layers);
+
+/// What makes two pipelines the same one: kernel, constants, lanes of a subgroup.
+using PipelineKey = std::tuple<kernels::KernelId, std::vector<std::uint32_t>, std::uint32_t>;
+inline PipelineKey pipeline_key(const kernels::Dispatch& dispatch) { return {dispatch.kernel, dispatch.constants, dispatch.subgroup}; }
 
 /// Dispatches of `passes` such that each of their pipelines (kernel and constants) is in one of them, in the order of the passes.
 std::vector<kernels::Dispatch> distinct_pipelines(const PassBuilder& builder, std::span<const PassSpec> passes);

@@ -9,9 +9,10 @@ void Composite::attach(const ModelFacts& model) {
 }
 
 DrafterTraits Composite::traits() const {
-  DrafterTraits all;
+  DrafterTraits all{.drafts = false};
   for (const auto& member : members_) {
     const DrafterTraits one = member->traits();
+    all.drafts |= one.drafts;
     all.attention_cosine |= one.attention_cosine;
     all.top = std::max(all.top, one.top);
     all.branches |= one.branches;

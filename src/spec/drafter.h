@@ -88,6 +88,7 @@ struct ModelFacts {
 
 /// What a drafter needs of the passes, and what is known of it before a text begins.
 struct DrafterTraits {
+  bool drafts = true;             ///< there may be drafts, so that passes over several rows will verify them
   bool attention_cosine = false;  ///< it wants Prefilled::attention_cosine
   std::uint32_t top = 0;          ///< how many of the likeliest tokens of every verified row it wants to see
   bool branches = false;          ///< proposals may branch, or be several chains, so that passes over trees of rows will verify them

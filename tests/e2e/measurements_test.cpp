@@ -100,6 +100,22 @@ TEST_F(Measurements, NoPassOfATextMakesAPipeline) {
   const std::size_t loaded = engine->state().kernel_library->size();
   EXPECT_GT(loaded, 10u);
   const auto made = [&] { return engine->state().kernel_library->size(); };
+  const auto& ready = engine->state().ready;
+  EXPECT_EQ(ready.size(), exec::distinct_pipelines(*engine->state().builder, exec::plain_passes(engine->config().layers)).size());
+  for (const float temperature : {0.0f, 0.8f}) {  // alone, and nobody has drafted yet
+    SessionOptions options;
+    options.sampling.temperature = temperature;
+    Session session(engine, options);
+    const std::size_t before = made();
+    session.generate(std::vector<text::Token>(150, 70), 20, {});
+    session.generate({71, 72, 73}, 20, {});
+    EXPECT_EQ(made(), before) << "temperature " << temperature;
+  }
+  {
+    const std::size_t before = ready.size();
+    const Session one(engine, {}), other(engine, {});
+    EXPECT_GT(ready.size(), before + 10) << "rows of two texts go side by side";
+  }
   for (const char* draft : {"none", "exit:1,k=9", "asd:gamma=0,k=3,m=1", "suffix", "jacobi", "lookahead", "ngram:k=4,w=4", "recycle:n=12",
                             "auto", "lookup+suffix:min=2"}) {
     for (const float temperature : {0.0f, 0.8f}) {

@@ -1,10 +1,15 @@
 // kbench times what is right, and nothing that is wrong; every operation has a row in its table.
 #include <gtest/gtest.h>
 
+#include <map>
 #include <set>
+#include <string>
 
 #include "json/json.h"
+#include "base/status.h"
+#include "kbench/launches.h"
 #include "kbench/measure.h"
+#include "kbench/model_passes.h"
 #include "kbench/peak.h"
 #include "kbench/report.h"
 #include "selftest/cases.h"
@@ -17,6 +22,7 @@ namespace {
 using skipstone::fixtures::TestDevice;
 namespace kernels = skipstone::kernels;
 namespace gguf = skipstone::gguf;
+namespace vk = skipstone::vk;
 
 const std::uint32_t broken_rms_norm_spirv[] = {
 #include "broken_rms_norm.inc"
@@ -127,6 +133,60 @@ TEST(Kbench, AWindowCountsWhatRowsSee) {
   // Keys 55 .. 70 and 58 .. 73 lie in the first two chunks of 64 of each row.
   EXPECT_EQ(results[2].flops, 2.0 * 4 * 2 * (16 + ATTENTION_PARTIAL_EXTRA));
   EXPECT_EQ(results[3].flops, 4 * results[2].flops);
+}
+
+/// Records `dispatches` without memory for them: each resource is a small range of its own.
+vk::Commands recorded(kernels::Library& library, std::span<const kernels::Dispatch> dispatches) {
+  const auto& device = TestDevice::get().device;
+  vk::Arena arena(device, vk::Role::state);
+  std::map<std::string, vk::Slice> places;
+  const auto place = [&](const kernels::Resource& resource) {
+    vk::Slice& slice = places[kernels::to_string(resource)];
+    if (!slice) slice = arena.allocate(sizeof(skipstone::abi::StepState));
+    return slice;
+  };
+  vk::Recorder recorder(device);
+  for (const kernels::Dispatch& dispatch : dispatches) kernels::record(recorder, library, dispatch, place);
+  return recorder.finish();
+}
+
+TEST(Kbench, LaunchesAreThoseThatAreRecorded) {
+  const auto& device = TestDevice::get().device;
+  const kernels::Selector select(device->caps(), device->tuning());
+  kernels::Library library(device, "");
+  for (const char* const name : {"llama-3.2-1b:q4_0", "gemma-3-1b:q4_0"}) {
+    const ModelLaunches counted = launches(name, select, skipstone::KvFormat::f16);
+    const ModelPasses model(name, select, skipstone::KvFormat::f16);
+    const auto plan = model.builder().build({.layers = skipstone::exec::LayerPlan::full(model.layers())});
+    const vk::Commands commands = recorded(library, plan.dispatches);
+    ASSERT_EQ(counted.passes.size(), 2u);
+    EXPECT_EQ(counted.passes[0].dispatches, commands.dispatches()) << name;
+    EXPECT_EQ(counted.passes[0].barriers, commands.barriers()) << name;
+    std::size_t labelled = 0;
+    for (const auto& [label, times] : counted.passes[0].by_label) labelled += times;
+    EXPECT_EQ(labelled, commands.dispatches()) << name;
+    EXPECT_GT(launch_share(counted, counted.passes[0]), 0.0) << name;
+    EXPECT_LT(launch_share(counted, counted.passes[0]), 1.0) << name;
+  }
+}
+
+TEST(Kbench, PipelinesAreListedOnceWithTheirReason) {
+  const auto& device = TestDevice::get().device;
+  const kernels::Selector select(device->caps(), device->tuning());
+  const ModelLaunches counted = launches("llama-3.2-1b:q4_0", select, skipstone::KvFormat::f16);
+  std::set<std::string> seen;
+  std::map<std::string, std::string> reasons;
+  for (const MadePipeline& p : counted.pipelines) {
+    EXPECT_TRUE(seen.insert(p.kernel + p.constants + "," + std::to_string(p.subgroup)).second) << p.kernel << " " << p.constants;
+    reasons.try_emplace(p.kernel, p.when + ", " + p.pass);
+  }
+  EXPECT_EQ(reasons["accept"], "drafts, verify");
+  EXPECT_EQ(reasons["advance"], "drafts, draft");
+  EXPECT_EQ(reasons["move_kv"], "trees, move");
+  EXPECT_EQ(reasons["argmax_merge"], "load, rows 1");
+  EXPECT_EQ(counted.made("load") + counted.made("drafts") + counted.made("sampling") + counted.made("trees"), counted.pipelines.size());
+  EXPECT_LT(2 * counted.made("load"), counted.made("load") + counted.made("drafts") + 1) << "a start makes what drafts need";
+  EXPECT_THROW(launches("llama-9:q4_0", select, skipstone::KvFormat::f16), skipstone::Error);
 }
 
 TEST(Kbench, PeakIsPlausible) {

@@ -112,6 +112,18 @@ class Roofline(unittest.TestCase):
         self.assertAlmostEqual(launches, (2 * 7 + 3) * 1e-6, delta=1e-12)
         self.assertAlmostEqual(seconds - self.model().total(1)[0], launches, delta=1e-12)
 
+    def test_dispatches_are_those_of_the_runtime(self):
+        """plan_test compares this golden with what exec::PassBuilder makes of a Llama of two layers on a GPU."""
+        plan = (TOOL.parents[1] / "tests/plan/goldens/decode_gpu.txt").read_text(encoding="utf-8").splitlines()[1:]
+        labels = [line.split()[0] for line in plan]
+        first, second = ([label.removeprefix(layer) for label in labels if label.startswith(layer)] for layer in ("blk.0.", "blk.1."))
+        self.assertEqual(first, list(roofline.IN_LAYER))
+        self.assertEqual(second, first)
+        self.assertEqual([label for label in labels if not label.startswith("blk.")], list(roofline.ONCE))
+        found = self.model().dispatches(1)
+        self.assertEqual({name: times for name, (times, _) in found.items()}, {label.split(".", 2)[-1] if label.startswith("blk.") else label:
+                         2 if label.startswith("blk.") else 1 for label in labels})
+
     def run_tool(self, *more):
         command = [sys.executable, str(TOOL), "--tables", str(self.folder), "--devices", str(self.folder / "devices.tsv"), "--shapes",
                    str(self.folder / "shapes.tsv"), "--formats", "f16,q8_0", *more]

@@ -71,9 +71,12 @@ serve::Model load_model(const ServeOptions& options) {
 void prepare(serve::Model& model, const ServerOptions& options) {
   skipstone_session_params params = skipstone::session_params();
   params.draft = options.defaults.draft.c_str();
+  std::vector<skipstone::Session> sessions;  // at a time, as requests are
   for (const float temperature : {0.0f, 1.0f}) {
     params.temperature = temperature;
-    make_session(model.engine, params).generate({0}, 2, [](const skipstone_chunk&) { return !interrupt::requested(); });
+    sessions.push_back(make_session(model.engine, params));
+    sessions.back().generate({0}, 2, [](const skipstone_chunk&) { return !interrupt::requested(); });
+    if (options.parallel == 1) sessions.clear();
   }
   const skipstone::Json costs = skipstone::Json::parse(skipstone::costs(model.engine));
   model.plain_token_ms = costs.at("passes").at(0).at("verify").get<double>() / 1e3;

@@ -6,6 +6,7 @@ namespace {
 class None final : public Drafter {
  public:
   std::string name() const override { return "none"; }
+  DrafterTraits traits() const override { return {.drafts = false}; }
   Proposal propose(std::span<const Token>) override { return NoDrafts{}; }
 };
 
