@@ -13,6 +13,7 @@
 #include "abi/attention_merge.h"
 #include "abi/attention_prefill.h"
 #include "abi/attention_serial.h"
+#include "abi/candidates.h"
 #include "abi/cosine.h"
 #include "abi/cosine_sum.h"
 #include "abi/embed.h"
@@ -70,6 +71,8 @@ SK_KERNEL_ABI(Cosine, COSINE)
 SK_KERNEL_ABI(CosineSum, COSINE_SUM)
 SK_KERNEL_ABI(ArgmaxLogits, ARGMAX_LOGITS)
 SK_KERNEL_ABI(ArgmaxMerge, ARGMAX_MERGE)
+SK_KERNEL_ABI(CandidateGroups, CANDIDATE_GROUPS)
+SK_KERNEL_ABI(Candidates, CANDIDATES)
 SK_KERNEL_ABI(Advance, ADVANCE)
 SK_KERNEL_ABI(Accept, ACCEPT)
 SK_KERNEL_ABI(RandomFill, RANDOM_FILL)
@@ -87,6 +90,16 @@ struct RoundState {
 };
 struct RoundResult {
   ROUND_RESULT(SK_FIELD, SK_ARRAY)
+};
+/// See shaders/abi/candidates.h.
+struct CandidateRequest {
+  CANDIDATE_REQUEST(SK_FIELD, SK_ARRAY)
+};
+struct CandidateGroup {
+  CANDIDATE_GROUP(SK_FIELD)
+};
+struct CandidateResult {
+  CANDIDATE_RESULT(SK_FIELD, SK_ARRAY)
 };
 struct ArgmaxPartial {
   ARGMAX_PARTIAL_FIELDS(SK_FIELD)

@@ -39,6 +39,12 @@ const char* name_of(ResourceKind kind) {
       return "argmax_partial";
     case ResourceKind::result:
       return "result";
+    case ResourceKind::candidate_requests:
+      return "candidate_requests";
+    case ResourceKind::candidate_groups:
+      return "candidate_groups";
+    case ResourceKind::candidates:
+      return "candidates";
     case ResourceKind::cosines:
       return "cosines";
     case ResourceKind::cosine_total:

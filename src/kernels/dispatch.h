@@ -32,6 +32,9 @@ enum class ResourceKind : std::uint8_t {
   logits,
   argmax_partial,
   result,
+  candidate_requests,
+  candidate_groups,
+  candidates,  ///< what sampling looks at, of each row
   cosines,
   cosine_total,
   rope_table,

@@ -111,6 +111,9 @@ std::vector<Dispatch> argmax(const Selector& select, const Matrix& weights, Reso
 /// Partial results per row that `argmax` of a matrix with n outputs has.
 std::uint32_t argmax_partials(const Selector& select, std::uint32_t n);
 
+/// Of `rows` rows of logits over a vocabulary of `n`: what the state's requests ask for (shaders/abi/candidates.h), into `candidates`.
+std::vector<Dispatch> candidates(const Selector& select, std::uint32_t n, std::uint32_t rows, const std::string& label);
+
 /// Pages of the KV cache that hold `positions` positions.
 constexpr std::uint32_t pages_for(std::uint32_t positions) { return (positions + KV_PAGE - 1) / KV_PAGE; }
 

@@ -39,6 +39,9 @@ TEST(Abi, SharedBlocksAreSeen) {
   EXPECT_EQ(reflect(kernel_named("matvec_q8_0").spirv).blocks.at("Partial").size(), 4u);
   EXPECT_EQ(reflect(kernel_named("argmax_merge").spirv).blocks.at("RowResult").size(), 4u);
   EXPECT_EQ(reflect(kernel_named("argmax_merge").spirv).blocks.at("Partial").size(), 4u);
+  EXPECT_EQ(reflect(kernel_named("candidates").spirv).blocks.at("CandidateRequest").size(), 7u);
+  EXPECT_EQ(reflect(kernel_named("candidates").spirv).blocks.at("CandidateGroup").size(), 4u);
+  EXPECT_EQ(reflect(kernel_named("candidates").spirv).blocks.at("CandidateResult").size(), 9u);
   EXPECT_EQ(reflect(kernel_named("advance").spirv).blocks.at("Round").size(), 7u);
   EXPECT_EQ(reflect(kernel_named("accept").spirv).blocks.at("RoundResult").size(), 3u);
 }

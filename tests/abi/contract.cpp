@@ -66,6 +66,8 @@ const std::map<std::string_view, std::function<Contract()>> contracts = {
     CONTRACT("cosine_sum", CosineSum, COSINE_SUM),
     CONTRACT("argmax_logits", ArgmaxLogits, ARGMAX_LOGITS),
     CONTRACT("argmax_merge", ArgmaxMerge, ARGMAX_MERGE),
+    CONTRACT("candidate_groups", CandidateGroups, CANDIDATE_GROUPS),
+    CONTRACT("candidates", Candidates, CANDIDATES),
     CONTRACT("advance", Advance, ADVANCE),
     CONTRACT("accept", Accept, ACCEPT),
     CONTRACT("random_fill", RandomFill, RANDOM_FILL),
@@ -132,6 +134,18 @@ std::map<std::string, std::vector<Member>> shared_blocks() {
   {
     using Struct = abi::RoundResult;
     blocks["RoundResult"] = {ROUND_RESULT(FIELD, ARRAY)};
+  }
+  {
+    using Struct = abi::CandidateRequest;
+    blocks["CandidateRequest"] = {CANDIDATE_REQUEST(FIELD, ARRAY)};
+  }
+  {
+    using Struct = abi::CandidateGroup;
+    blocks["CandidateGroup"] = {CANDIDATE_GROUP(FIELD)};
+  }
+  {
+    using Struct = abi::CandidateResult;
+    blocks["CandidateResult"] = {CANDIDATE_RESULT(FIELD, ARRAY)};
   }
   using Struct = abi::ArgmaxPartial;
   blocks["Partial"] = {ARGMAX_PARTIAL_FIELDS(FIELD)};
