@@ -7,10 +7,10 @@
 #include <numeric>
 #include <utility>
 
-#include "base/philox.h"
-#include "sample/top_k.h"
-#include "base/status.h"
 #include "base/elementary.h"
+#include "base/status.h"
+#include "sample/filter_steps.h"
+#include "sample/top_k.h"
 
 namespace skipstone::sample {
 namespace {
@@ -42,9 +42,6 @@ Top find_top(std::span<const float> logits) {
   }
   return top;
 }
-
-/// logit - largest as a double <= 0; 0 for the largest itself, infinite ones included.
-double below(float logit, float largest) { return logit == largest ? 0.0 : static_cast<double>(logit) - static_cast<double>(largest); }
 
 float raw_probability(std::span<const float> logits, std::size_t token, float largest) {
   // What lies 40 below the largest (NaN too) counts as 40 below: less than 2^-24 of the sum for any vocabulary below ten billion.
@@ -125,18 +122,14 @@ Sampler::Sampler(const SamplerParams& params) : params_(params) { params_.check(
 void Sampler::penalise(std::span<const float> logits, std::span<const Token> history) {
   scratch_.assign(logits.begin(), logits.end());
   if (!params_.penalises()) return;
-  const std::size_t window = std::min<std::size_t>(params_.repeat_last, history.size());
-  recent_.assign(history.end() - static_cast<std::ptrdiff_t>(window), history.end());
-  std::sort(recent_.begin(), recent_.end());
+  recent_tokens(params_, history, recent_);
   for (auto first = recent_.begin(); first != recent_.end();) {
     const auto end = std::find_if(first, recent_.end(), [&](Token token) { return token != *first; });
-    const auto count = static_cast<float>(end - first);
+    const auto count = static_cast<std::size_t>(end - first);
     const Token token = *std::exchange(first, end);
     if (token < 0 || static_cast<std::size_t>(token) >= scratch_.size()) continue;
     float& logit = scratch_[static_cast<std::size_t>(token)];
-    // Once per token, however often it occurred.
-    if (params_.repeat_penalty != 1.0f) logit = logit > 0.0f ? logit / params_.repeat_penalty : logit * params_.repeat_penalty;
-    logit -= count * params_.frequency_penalty + params_.presence_penalty;
+    logit = penalised(params_, logit, count);
   }
 }
 
@@ -211,22 +204,14 @@ void Sampler::filter() {
 }
 
 Token Sampler::gumbel_max(std::uint64_t position) const {
-  // -ln(-ln u) of the largest u that open_unit() gives is 22.87: what lies further below the best so far needs no noise.
-  constexpr double largest_noise = 23.0;
-  const std::array<std::uint32_t, 2> key = {static_cast<std::uint32_t>(params_.seed), static_cast<std::uint32_t>(params_.seed >> 32)};
   const double temperature = static_cast<double>(params_.temperature);
-  std::array<std::uint32_t, 4> words{};
-  std::uint32_t block = std::numeric_limits<std::uint32_t>::max();  // no token's block
+  Noise noise(params_.seed, position);
   double best_score = -std::numeric_limits<double>::infinity();
   std::uint32_t best = order_.front();
   for (const std::uint32_t token : order_) {
     const double height = below(scratch_[token], largest_) / temperature;
-    if (height + largest_noise < best_score) continue;
-    if (token / 4 != block) {
-      block = token / 4;
-      words = philox({static_cast<std::uint32_t>(position), static_cast<std::uint32_t>(position >> 32), block, 0}, key);
-    }
-    const double score = height - log_of_positive(-log_of_positive(open_unit(words[token % 4])));
+    if (height + Noise::largest < best_score) continue;  // what lies further below the best so far needs no noise
+    const double score = height + noise.of(token);
     if (score > best_score || (score == best_score && token < best)) {
       best_score = score;
       best = token;

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -60,6 +61,8 @@ struct Choice {
   std::shared_ptr<const Logprobs> logprobs = {};  ///< where they were asked for
 };
 
+struct Candidates;
+
 class Sampler {
  public:
   explicit Sampler(const SamplerParams& params);
@@ -70,6 +73,10 @@ class Sampler {
   /// never wins; logits that are all NaN throw internal, a rule's token outside the vocabulary invalid_argument. Noise: Gumbel,
   /// Philox4x32-10 with key = seed and counter = (position, token / 4); so an equal draft distribution gives an equal draft.
   Choice choose(std::span<const float> logits, std::span<const Token> history, std::uint64_t position);
+
+  /// The same, told from what is known of the row: nothing where that does not decide which token it is, and the whole row is needed.
+  /// `probability` has the precision of the device's sums.
+  std::optional<Choice> choose(const Candidates& row, std::span<const Token> history, std::uint64_t position) const;
 
   /// What choose() says of `token`: its un-tempered probability, and the margin of the row.
   static Choice describe(std::span<const float> logits, Token token);
@@ -83,6 +90,7 @@ class Sampler {
   std::vector<double> distribution(std::span<const float> logits, std::span<const Token> history);
 
  private:
+  class KnownRow;
   void penalise(std::span<const float> logits, std::span<const Token> history);
   void filter();
   void keep_top_k();
