@@ -19,7 +19,7 @@ namespace {
 
 std::vector<exec::PassSpec> passes_of(std::uint32_t layers) {
   std::vector<exec::PassSpec> passes = exec::plain_passes(layers);
-  const std::vector<exec::PassSpec> more = exec::session_passes(layers, {.verification = true, .logits = true, .trees = true});
+  const std::vector<exec::PassSpec> more = exec::session_passes(layers, {.verification = true, .logits = true, .trees = true, .candidates = true});
   passes.insert(passes.end(), more.begin(), more.end());
   sort_by_rows(passes);
   return passes;

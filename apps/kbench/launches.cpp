@@ -64,12 +64,13 @@ class Pipelines {
   std::vector<MadePipeline> made_;
 };
 
-std::vector<MadePipeline> pipelines_of(const ModelPasses& model) {
+std::vector<MadePipeline> pipelines_of(const ModelPasses& model, const kernels::Selector& select) {
   Pipelines pipelines(model);
   pipelines.add("load", exec::plain_passes(model.layers()));
   exec::SessionPasses needs{.verification = true};
   pipelines.add("drafts", exec::session_passes(model.layers(), needs));
   needs.logits = true;
+  needs.candidates = select.finds_candidates(model.config().vocabulary);
   pipelines.add("sampling", exec::session_passes(model.layers(), needs));
   needs.trees = true;
   pipelines.add("trees", exec::session_passes(model.layers(), needs));
@@ -115,7 +116,7 @@ ModelLaunches launches(const std::string& model, const kernels::Selector& select
     const exec::Plan plan = passes.builder().build({.layers = exec::LayerPlan::full(passes.layers()), .bucket = rows});
     result.passes.push_back(count(plan.dispatches, rows));
   }
-  result.pipelines = pipelines_of(passes);
+  result.pipelines = pipelines_of(passes, select);
   return result;
 }
 

@@ -25,7 +25,11 @@ ModelPasses::ModelPasses(const std::string& name, const kernels::Selector& selec
 
 std::string name_of(const exec::PassSpec& pass) {
   if (pass.step != exec::RoundStep::none) return pass.step == exec::RoundStep::draft ? "draft" : "verify";
-  const char* const kind = pass.prompt ? "prompt" : pass.tree ? "tree" : pass.output == exec::Output::logits ? "logits" : "rows";
+  const char* const kind = pass.prompt                               ? "prompt"
+                           : pass.tree                               ? "tree"
+                           : pass.output == exec::Output::logits     ? "logits"
+                           : pass.output == exec::Output::candidates ? "candidates"
+                                                                     : "rows";
   return fmt::format("{} {}", kind, pass.bucket);
 }
 

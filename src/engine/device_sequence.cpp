@@ -24,8 +24,12 @@ float float_from(double bound) {
 }  // namespace
 
 DeviceSequence::DeviceSequence(exec::Executor& passes, const model::Config& config, const sample::SamplerParams& sampling,
-                               sample::Verification verification, Rounds rounds)
-    : passes_(passes), config_(config), chooser_(sampling, verification), exits_(passes, config.layers), switch_(rounds) {}
+                               sample::Verification verification, Rounds rounds, bool candidates)
+    : passes_(passes),
+      config_(config),
+      chooser_(sampling, verification, candidates ? config.vocabulary : 0),
+      exits_(passes, config.layers),
+      switch_(rounds) {}
 
 spec::SequenceTimes DeviceSequence::times() const {
   return {pacer_ == nullptr ? std::chrono::steady_clock::now() : pacer_->now(), passes_.device_seconds()};
@@ -139,32 +143,38 @@ std::vector<float> DeviceSequence::attention_cosine(std::uint32_t tokens) {
   return mean_attention_cosine(tokens);
 }
 
-const exec::Executor& DeviceSequence::run_draft(const spec::LayerPass& by, Token input, std::uint32_t offset) {
+exec::Executor& DeviceSequence::run_draft(const spec::LayerPass& by, Token input, std::uint32_t offset) {
   if (offset == 0) exits_.fill(text_);
   exec::PassSpec spec = pass(by.plan, 1);
   const std::uint32_t prefix = by.plan.whole_prefix();
   // In company a pass over all layers, which others share, costs less than one that starts from kept rows.
   if (offset == 0) kept_.begin(by.keep_prefix && !passes_.in_company() && passes_.hold_kept_rows(false) ? prefix : 0);
   if (kept_.take(prefix, offset, input)) spec.keep_after = prefix;
-  passes_.run(spec, {.tokens = std::span(&input, 1), .base = committed() + offset, .kept = offset});
+  exec::Rows row{.tokens = std::span(&input, 1), .base = committed() + offset, .kept = offset};
+  chooser_.ask(spec, row);
+  passes_.run(spec, row);
   return passes_;
 }
 
-const exec::Executor& DeviceSequence::run_draft(const exec::KeyWindow& window, Token input, std::uint32_t offset) {
+exec::Executor& DeviceSequence::run_draft(const exec::KeyWindow& window, Token input, std::uint32_t offset) {
   if (offset == 0) exits_.fill(text_);
   exec::PassSpec spec = pass(exec::LayerPlan::full(config_.layers), 1);
   spec.window = true;
-  passes_.run(spec, {.tokens = std::span(&input, 1), .base = committed() + offset, .window = window});
+  exec::Rows row{.tokens = std::span(&input, 1), .base = committed() + offset, .window = window};
+  chooser_.ask(spec, row);
+  passes_.run(spec, row);
   return passes_;
 }
 
-const exec::Executor& DeviceSequence::run_draft(const spec::SecondModel& model, Token, std::uint32_t offset) {
+exec::Executor& DeviceSequence::run_draft(const spec::SecondModel& model, Token, std::uint32_t offset) {
   return draft_models_.at(model.number)->follow(chooser_.text(committed() + offset + 1), chooser_.output());
 }
 
 Choice DeviceSequence::draft(const spec::DraftPass& pass, Token input, std::uint32_t offset) {
   const std::size_t position = committed() + offset;
   chooser_.put(position, input);
+  chooser_.begin_rows();
+  chooser_.add_row(position);
   const auto run = [&](const auto& by) { return &run_draft(by, input, offset); };
   return chooser_.draft(*std::visit(run, pass), offset, position);
 }
@@ -193,8 +203,13 @@ void DeviceSequence::verify(const spec::TokenTree& rows, std::uint32_t top, spec
   layers.begin = complete_kept(rows);
   exec::PassSpec spec = pass(layers, rows.rows());
   spec.tree = !rows.is_chain();
-  if (top > 0) spec.output = exec::Output::logits;
-  passes_.run(spec, {.tokens = rows.tokens(), .base = committed(), .parents = rows.parents()});
+  exec::Rows pass_rows{.tokens = rows.tokens(), .base = committed(), .parents = rows.parents()};
+  if (top > 0) {
+    spec.output = exec::Output::logits;
+  } else {
+    ask_for(rows, spec, pass_rows);
+  }
+  passes_.run(spec, pass_rows);
   out.choices.resize(rows.rows());
   out.top.resize(std::size_t{rows.rows()} * top);
   for (std::uint32_t row = 0; row < rows.rows(); ++row) {
@@ -208,6 +223,15 @@ void DeviceSequence::verify(const spec::TokenTree& rows, std::uint32_t top, spec
   if (round_watch_) switch_.took(round_watch_->seconds(), rows.rows());
   end_round();
   verified_ = rows;
+}
+
+void DeviceSequence::ask_for(const spec::TokenTree& rows, exec::PassSpec& spec, exec::Rows& pass_rows) {
+  chooser_.begin_rows();
+  for (std::uint32_t row = 0; row < rows.rows(); ++row) {
+    chooser_.put(rows, row, committed());
+    chooser_.add_row(committed() + rows.depths()[row]);
+  }
+  chooser_.ask(spec, pass_rows);
 }
 
 bool DeviceSequence::round(const spec::RoundRequest& request, spec::DraftedRound& out) {
@@ -265,8 +289,15 @@ void DeviceSequence::commit(std::span<const std::uint32_t> path) {
 
 void DeviceSequence::score(const exec::LayerPlan& plan, std::span<const Token> rows, std::span<Choice> out) {
   end_round();
-  for (std::size_t i = 0; i < rows.size(); ++i) chooser_.put(committed() + i, rows[i]);
-  passes_.run(pass(plan, rows.size()), {.tokens = rows, .base = committed()});
+  chooser_.begin_rows();
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    chooser_.put(committed() + i, rows[i]);
+    chooser_.add_row(committed() + i);
+  }
+  exec::PassSpec spec = pass(plan, rows.size());
+  exec::Rows pass_rows{.tokens = rows, .base = committed()};
+  chooser_.ask(spec, pass_rows);
+  passes_.run(spec, pass_rows);
   for (std::uint32_t i = 0; i < rows.size(); ++i) out[i] = number_or_none([&] { return chooser_.choose(passes_, i, committed() + i); });
 }
 

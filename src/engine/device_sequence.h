@@ -22,8 +22,9 @@ namespace skipstone::engine {
 
 class DeviceSequence : public spec::Sequence {
  public:
+  /// `candidates`: sampled rows are chosen from what the device finds in them, where that decides.
   DeviceSequence(exec::Executor& passes, const model::Config& config, const sample::SamplerParams& sampling,
-                 sample::Verification verification, Rounds rounds);
+                 sample::Verification verification, Rounds rounds, bool candidates = false);
 
   spec::SequenceLimits limits() const override { return {config_.layers, passes_.shape().context, STEP_VERIFY_ROWS}; }
   std::uint32_t committed() const override { return text_.size(); }
@@ -92,10 +93,12 @@ class DeviceSequence : public spec::Sequence {
   exec::PassSpec prompt_pass(std::size_t rows) const;
   /// Reads `tokens` by passes of decoding; the row of the last one in the last pass. `all`: nothing is read behind them.
   std::uint32_t read_own(std::span<const spec::Token> tokens, exec::Cosines cosines, bool all);
-  const exec::Executor& run_draft(const spec::LayerPass& pass, spec::Token input, std::uint32_t offset);
-  const exec::Executor& run_draft(const exec::KeyWindow& window, spec::Token input, std::uint32_t offset);
-  const exec::Executor& run_draft(const spec::SecondModel& model, spec::Token input, std::uint32_t offset);
+  exec::Executor& run_draft(const spec::LayerPass& pass, spec::Token input, std::uint32_t offset);
+  exec::Executor& run_draft(const exec::KeyWindow& window, spec::Token input, std::uint32_t offset);
+  exec::Executor& run_draft(const spec::SecondModel& model, spec::Token input, std::uint32_t offset);
   std::uint32_t complete_kept(const spec::TokenTree& rows);
+  /// What a verification of `rows` is to leave of them.
+  void ask_for(const spec::TokenTree& rows, exec::PassSpec& spec, exec::Rows& pass_rows);
   std::uint32_t run_block(std::span<const std::vector<spec::Token>> rows, std::uint32_t first);
   std::vector<float> mean_attention_cosine(std::size_t tokens) const;
   /// Runs what gives `output` behind the last committed token; it is row 0's.

@@ -15,16 +15,21 @@ std::uint32_t DeviceSequence::run_block(std::span<const std::vector<Token>> rows
   std::vector<Token> tokens;
   std::vector<std::uint32_t> parents;
   std::uint32_t end = first;
+  chooser_.begin_rows();
   for (; end < rows.size() && (end == first || tokens.size() + rows[end].size() <= room); ++end) {
     for (std::size_t i = 0; i < rows[end].size(); ++i) {
       const auto at = static_cast<std::uint32_t>(tokens.size());
       parents.push_back(i == 0 ? at : at - 1);
       tokens.push_back(rows[end][i]);
+      chooser_.put(committed() + i, rows[end][i]);
+      chooser_.add_row(committed() + i);
     }
   }
   exec::PassSpec spec = pass(exec::LayerPlan::full(config_.layers), tokens.size());
   spec.tree = true;
-  passes_.run(spec, {.tokens = tokens, .base = committed(), .parents = parents});
+  exec::Rows pass_rows{.tokens = tokens, .base = committed(), .parents = parents};
+  chooser_.ask(spec, pass_rows);
+  passes_.run(spec, pass_rows);
   block_first_ = first;
   return end;
 }

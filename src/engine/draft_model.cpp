@@ -80,7 +80,7 @@ std::shared_ptr<Engine> load_draft_model(Engine& target, const std::string& file
 
 DraftModel::DraftModel(std::shared_ptr<Engine> model) : model_(std::move(model)), passes_(*model_->state().passes) {}
 
-const exec::Executor& DraftModel::follow(std::span<const spec::Token> text, exec::Output output) {
+exec::Executor& DraftModel::follow(std::span<const spec::Token> text, exec::Output output) {
   std::size_t done = std::ranges::mismatch(read_, text).in1 - read_.begin();
   done = std::min(done, text.size() - 1);
   passes_.cut(static_cast<std::uint32_t>(done));

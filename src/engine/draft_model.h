@@ -24,7 +24,7 @@ class DraftModel {
 
   /// Runs the model over what it has not read of `text` (at least one token, within the context) and over its last token in any case. The
   /// `output` after that is row 0 of the executor that is returned. `text` may have any beginning in common with what was read before.
-  const exec::Executor& follow(std::span<const spec::Token> text, exec::Output output);
+  exec::Executor& follow(std::span<const spec::Token> text, exec::Output output);
   /// As exec::Executor::pace().
   void pace(exec::Pacer* pacer) { passes_.pace(pacer); }
   /// The next text is read from its beginning.

@@ -152,6 +152,8 @@ struct SessionOptions {
   std::string draft = "none";  ///< spec::make_drafter's notation
   sample::Verification verification = sample::Verification::coupled;
   Rounds rounds = Rounds::automatic;
+  /// Whether the device finds the tokens that sampling looks at; nothing: where it is faster so (vk::Tuning::candidates_from). The same text.
+  std::optional<bool> candidates = {};
   std::vector<std::string> draft_corpus;  ///< text files for drafters that look drafts up in a corpus
   /// Told why, for each drafter that cannot be used: it is left out. Empty: such a drafter is an error.
   std::function<void(const std::string& why)> left_out;

@@ -13,7 +13,10 @@ using spec::Token;
 
 Choice choice_of(const abi::RowResult& result) { return {static_cast<Token>(result.token), result.probability, result.margin}; }
 
-RowChooser::RowChooser(const sample::SamplerParams& sampling, sample::Verification verification) : sampler_(sampling) {
+RowChooser::RowChooser(const sample::SamplerParams& sampling, sample::Verification verification, std::uint32_t candidates)
+    : sampler_(sampling),
+      candidates_(sampling, candidates,
+                  candidates > 0 && (verification != sample::Verification::rejection || sampling.temperature == 0.0f)) {
   if (verification == sample::Verification::rejection) rejection_.emplace(sampling.seed);
 }
 
@@ -27,6 +30,11 @@ void RowChooser::put(const spec::TokenTree& rows, std::uint32_t row, std::size_t
     put(base + rows.depths()[row], rows.tokens()[row]);
     if (row == 0) return;
   }
+}
+
+void RowChooser::ask(exec::PassSpec& spec, exec::Rows& rows) const {
+  rows.candidates = candidates_.requests();
+  spec.output = rows.candidates.empty() ? output() : exec::Output::candidates;
 }
 
 void RowChooser::next_round() {
@@ -43,11 +51,16 @@ Choice RowChooser::choose_by_logits(std::span<const float> logits, std::size_t p
   return sampler_.choose(logits, text(position + 1), position + 1);
 }
 
-Choice RowChooser::choose(const exec::Executor& passes, std::uint32_t row, std::size_t position) {
-  return needs_logits() ? choose_by_logits(passes.logits(row), position) : choice_of(passes.result(row));
+Choice RowChooser::choose(exec::Executor& passes, std::uint32_t row, std::size_t position) {
+  if (!needs_logits()) return choice_of(passes.result(row));
+  if (const abi::CandidateResult* const result = passes.candidates(row)) {
+    const auto choice = candidates_.choose(sampler_, *result, row, text(position + 1), position + 1);
+    if (choice) return *choice;
+  }
+  return choose_by_logits(passes.logits(row), position);
 }
 
-Choice RowChooser::draft(const exec::Executor& passes, std::uint32_t offset, std::size_t position) {
+Choice RowChooser::draft(exec::Executor& passes, std::uint32_t offset, std::size_t position) {
   return number_or_none([&] {
     if (!rejects()) return choose(passes, 0, position);
     const std::span<const float> logits = passes.logits(0);
@@ -64,7 +77,7 @@ const RowChooser::Drawn* RowChooser::drawn_behind(const spec::TokenTree& rows, s
   return rows.tokens()[row + 1] == drawn_[row].token ? &drawn_[row] : nullptr;
 }
 
-Choice RowChooser::verified(const exec::Executor& passes, std::uint32_t row, std::size_t position, const Drawn* drawn) {
+Choice RowChooser::verified(exec::Executor& passes, std::uint32_t row, std::size_t position, const Drawn* drawn) {
   Choice choice = accepted(passes, row, position, drawn);
   const int top = sampler_.params().top_logprobs;
   if (top >= 0 && choice.token >= 0) {
@@ -74,7 +87,7 @@ Choice RowChooser::verified(const exec::Executor& passes, std::uint32_t row, std
   return choice;
 }
 
-Choice RowChooser::accepted(const exec::Executor& passes, std::uint32_t row, std::size_t position, const Drawn* drawn) {
+Choice RowChooser::accepted(exec::Executor& passes, std::uint32_t row, std::size_t position, const Drawn* drawn) {
   if (!rejects()) return choose(passes, row, position);
   const std::span<const float> logits = passes.logits(row);
   const std::vector<double> p = sampler_.distribution(logits, text(position + 1));

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "engine/candidate_rows.h"
 #include "exec/executor.h"
 #include "sample/rejection.h"
 #include "sample/sampler.h"
@@ -26,9 +27,11 @@ class RowChooser {
     spec::Token token = -1;
   };
 
-  RowChooser(const sample::SamplerParams& sampling, sample::Verification verification);
+  /// `candidates`: passes may leave candidates of rows over so large a vocabulary, where those decide; 0: whole rows.
+  RowChooser(const sample::SamplerParams& sampling, sample::Verification verification, std::uint32_t candidates);
 
   bool needs_logits() const { return sampler_.params().needs_logits(); }
+  /// Of a pass whose rows nobody asks for beforehand.
   exec::Output output() const { return needs_logits() ? exec::Output::logits : exec::Output::argmax; }
 
   /// The text is `text`, and no row stands behind it.
@@ -37,29 +40,36 @@ class RowChooser {
   void put(const spec::TokenTree& rows, std::uint32_t row, std::size_t base);  ///< the row and its ancestors; row 0 stands at `base`
   std::span<const spec::Token> text(std::size_t end) const { return std::span(text_).first(end); }
 
+  /// The rows of the next pass, in order, once the tokens before them are put: begin_rows(), then add_row() for each. What they have to leave is
+  /// asked for in `spec` and `rows`.
+  void begin_rows() { candidates_.begin(); }
+  void add_row(std::size_t position) { candidates_.add(text(position + 1), position + 1); }
+  void ask(exec::PassSpec& spec, exec::Rows& rows) const;
+
   /// Before a round's first draft or, without drafts, its verification.
   void next_round();
   /// The same conversation from its beginning has the same draws.
   void restart();
 
   /// The choice after row `row` of the last pass of `passes`, whose token stands at `position`.
-  spec::Choice choose(const exec::Executor& passes, std::uint32_t row, std::size_t position);
+  spec::Choice choose(exec::Executor& passes, std::uint32_t row, std::size_t position);
   /// The same by the sampler alone, of a pass with logits; it is greedy where the sampler is.
   spec::Choice choose_by_logits(std::span<const float> logits, std::size_t position);
   /// The draft that the last pass of `passes`, one row at `position`, has made; no token where it gave no number.
-  spec::Choice draft(const exec::Executor& passes, std::uint32_t offset, std::size_t position);
+  spec::Choice draft(exec::Executor& passes, std::uint32_t offset, std::size_t position);
   /// As choose(), of a verification or a prompt. `drawn`: the draft behind the row, where a pass has drawn it.
-  spec::Choice verified(const exec::Executor& passes, std::uint32_t row, std::size_t position, const Drawn* drawn = nullptr);
+  spec::Choice verified(exec::Executor& passes, std::uint32_t row, std::size_t position, const Drawn* drawn = nullptr);
   /// The draft behind `row`, where a pass of this round has drawn it; null where it came from elsewhere or there is none.
   const Drawn* drawn_behind(const spec::TokenTree& rows, std::uint32_t row) const;
 
  private:
   /// verified() without log-probabilities.
-  spec::Choice accepted(const exec::Executor& passes, std::uint32_t row, std::size_t position, const Drawn* drawn);
+  spec::Choice accepted(exec::Executor& passes, std::uint32_t row, std::size_t position, const Drawn* drawn);
   bool rejects() const { return rejection_.has_value() && sampler_.params().temperature > 0.0f; }
 
   sample::Sampler sampler_;
   std::optional<sample::RejectionSampler> rejection_;
+  CandidateRows candidates_;
   std::vector<Drawn> drawn_;       ///< the round's drafts, by offset
   std::vector<spec::Token> text_;  ///< what is committed and the rows of the round so far
 };

@@ -39,13 +39,22 @@ struct Session::State {
         options(on_caller(o)),
         drafter(make_drafter()),
         passes(*engine->state().passes),
-        sequence(passes, engine->state().config, options.sampling, options.verification, options.rounds) {
+        sequence(passes, engine->state().config, options.sampling, options.verification, options.rounds, chooses_from_candidates()) {
     engine->state().device->require_alive();
     sequence.use(std::move(draft_models));
     sequence.use(engine->state().prefixes.get());
     const spec::DrafterTraits traits = drafter->traits();
-    const bool logits = options.sampling.needs_logits() || traits.top > 0;
-    engine->state().make_pipelines(passes, {traits.drafts, logits, traits.branches}, options.progress);
+    const bool samples = options.sampling.needs_logits();
+    engine->state().make_pipelines(passes,
+                                   {.verification = traits.drafts,
+                                    .logits = samples || traits.top > 0,
+                                    .trees = traits.branches,
+                                    .candidates = samples && chooses_from_candidates()},
+                                   options.progress);
+  }
+
+  bool chooses_from_candidates() const {
+    return options.candidates.value_or(engine->state().select->finds_candidates(engine->state().config.vocabulary));
   }
 
   /// The caller's sampler runs on the caller's thread, also where the generation has one of its own.

@@ -31,7 +31,7 @@ std::optional<CostTable::Parts> CostTable::parts(std::uint32_t rows) const {
 
 std::optional<double> CostTable::microseconds(PassSpec spec, std::uint32_t rows) const {
   const auto p = parts(rows);
-  if (!p || spec.output == Output::logits || spec.output == Output::hidden || spec.last_row_only || spec.cosines != Cosines::none ||
+  if (!p || spec.output == Output::logits || spec.output == Output::candidates || spec.output == Output::hidden || spec.last_row_only || spec.cosines != Cosines::none ||
       spec.layers.end > layers_)
     return std::nullopt;
   double total = p->fixed + (spec.output == Output::argmax ? p->output : 0.0);

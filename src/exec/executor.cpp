@@ -29,6 +29,38 @@ void Executor::run(const PassSpec& spec, const Rows& rows) {
     passes_.run(member_, spec, own, results_);
   }
   device_seconds_ += results_.seconds;
+  if (!results_.candidates.empty()) remember(spec, rows);
+}
+
+void Executor::remember(const PassSpec& spec, const Rows& rows) {
+  again_.spec = spec;
+  again_.spec.output = Output::logits;
+  again_.spec.keep_after = 0;  // they are kept
+  again_.spec.cosines = Cosines::none;
+  again_.tokens.assign(rows.tokens.begin(), rows.tokens.end());
+  again_.parents.assign(rows.parents.begin(), rows.parents.end());
+  again_.rows = rows;
+  again_.rows.tokens = again_.tokens;
+  again_.rows.parents = again_.parents;
+  again_.rows.candidates = {};
+}
+
+std::span<const float> Executor::logits(std::uint32_t row) {
+  if (row < results_.candidates.size()) {
+    const auto read = [&](PassRunner& runner) {
+      whole_row_ = runner.logits_of(results_.pass, results_.first_row + row);
+      if (!whole_row_.empty()) return;
+      runner.run(again_.spec, {&pages_, again_.rows}, results_, pacer_);
+      device_seconds_ += results_.seconds;
+    };
+    if (pacer_ != nullptr) {
+      read(own_runner());
+    } else {
+      passes_.run_alone(member_, read);
+    }
+    if (!whole_row_.empty()) return whole_row_;
+  }
+  return std::span(results_.logits).subspan(row * results_.logits_stride, passes_.config().vocabulary);
 }
 
 bool Executor::hold_kept_rows(bool wait) {

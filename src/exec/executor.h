@@ -36,10 +36,13 @@ class Executor {
 
   /// Of the last pass with Output::argmax: row `row` (0 where last_row_only).
   const abi::RowResult& result(std::uint32_t row) const { return results_.rows[row]; }
-  /// Of the last pass with Output::logits: `vocabulary` floats.
-  std::span<const float> logits(std::uint32_t row) const {
-    return std::span(results_.logits).subspan(row * results_.logits_stride, passes_.config().vocabulary);
+  /// Of the last pass with Output::candidates; null where the pass had logits, since rows of others beside it asked for those.
+  const abi::CandidateResult* candidates(std::uint32_t row) const {
+    return row < results_.candidates.size() ? &results_.candidates[row] : nullptr;
   }
+  /// Of the last pass with Output::logits: `vocabulary` floats. Also of one with candidates, until K and V of its rows move or others stand
+  /// there: the row is read from the device, or made once more. Valid until the next call or pass.
+  std::span<const float> logits(std::uint32_t row);
   /// `width` floats of row `row` of the last pass with Output::hidden (0 where last_row_only).
   std::vector<float> hidden(std::uint32_t row) const;
 
@@ -89,12 +92,21 @@ class Executor {
  private:
   friend class TimedPasses;
   PassRunner& own_runner();
+  void remember(const PassSpec& spec, const Rows& rows);
 
   PassMerger& passes_;
   PassMerger::Member member_;
   SequencePages pages_;
   bool keeps_all_pages_ = false;
   PassResults results_;
+  /// The last pass with candidates, with logits instead, should a row of it be wanted whole.
+  struct {
+    PassSpec spec;
+    std::vector<std::int32_t> tokens;
+    std::vector<std::uint32_t> parents;
+    Rows rows;
+  } again_;
+  std::vector<float> whole_row_;
   double device_seconds_ = 0;
   bool holds_kept_rows_ = false;
   Pacer* pacer_ = nullptr;

@@ -13,7 +13,7 @@ namespace {
 using kernels::padded;
 
 struct Sizes {
-  std::uint64_t kv, windowed_kv, width, kept, q, qkv, gate_up, ffn, half_rows, partial, logits, argmax_partial, cosines, rope;
+  std::uint64_t kv, windowed_kv, width, kept, q, qkv, gate_up, ffn, half_rows, partial, logits, argmax_partial, candidate_groups, cosines, rope;
 };
 
 /// Of one layer with room for so many positions: K or V.
@@ -40,6 +40,7 @@ Sizes sizes_of(const model::Config& config, const SequenceShape& shape) {
           attention.partial_bytes(STEP_VERIFY_ROWS),
           std::uint64_t{STEP_VERIFY_ROWS} * padded(config.vocabulary) * word,
           STEP_VERIFY_ROWS * ranges * sizeof(abi::ArgmaxPartial),
+          STEP_VERIFY_ROWS * CANDIDATE_GROUPS * sizeof(abi::CandidateGroup),
           std::uint64_t{2} * config.layers * rows * word,  // attention and MLP
           std::uint64_t{rope_table_rows(config, shape.context)} * config.rope_dim * word};
 }
@@ -53,7 +54,7 @@ SequenceBytes plan_bytes(const model::Config& config, const SequenceShape& shape
   bytes.kv_without_windows = 2 * s.kv * config.layers;
   bytes.kv = 2 * (s.kv * (config.layers - windowed) + s.windowed_kv * windowed);
   bytes.activations = s.width * 3 + s.kept + s.q * 2 + s.qkv + s.gate_up + s.ffn + s.half_rows + s.partial + s.logits * 2 +
-                      s.argmax_partial + s.cosines + s.rope;
+                      s.argmax_partial + s.candidate_groups + s.cosines + s.rope;
   bytes.largest_buffer = std::max({windowed < config.layers ? s.kv : 0, s.windowed_kv, s.width, s.qkv, s.gate_up, s.partial, s.logits, s.rope});
   return bytes;
 }
@@ -73,12 +74,16 @@ PassBuffers::PassBuffers(const std::shared_ptr<vk::Device>& device, const model:
   attention_partial_ = activation_arena_.allocate(s.partial);
   logits_ = activation_arena_.allocate(s.logits);
   argmax_partial_ = activation_arena_.allocate(s.argmax_partial);
+  candidate_groups_ = activation_arena_.allocate(s.candidate_groups);
   cosines_ = activation_arena_.allocate(s.cosines);
   rope_table_ = activation_arena_.allocate(s.rope);
   const std::uint64_t kinds = layers_of(config, shape.context, true).empty() ? 1 : 2;
   state_ = state_arena_.allocate(sizeof(abi::StepState) + kinds * sizeof(std::uint32_t) * table_entries(shape.context));
   round_ = state_arena_.allocate(sizeof(abi::RoundState));
+  candidate_requests_ = state_arena_.allocate(STEP_VERIFY_ROWS * sizeof(abi::CandidateRequest));
+  std::fill_n(candidate_requests(), STEP_VERIFY_ROWS, abi::CandidateRequest{});  // padding rows ask for nothing
   result_ = readback_arena_.allocate(STEP_VERIFY_ROWS * sizeof(abi::RowResult));
+  candidates_ = readback_arena_.allocate(STEP_VERIFY_ROWS * sizeof(abi::CandidateResult));
   drafts_ = readback_arena_.allocate(STEP_VERIFY_ROWS * sizeof(abi::RowResult));
   round_result_ = readback_arena_.allocate(sizeof(abi::RoundResult));
   cosine_total_ = readback_arena_.allocate(std::uint64_t{2} * config.layers * sizeof(float));
@@ -117,6 +122,12 @@ vk::Slice PassBuffers::slice(const kernels::Resource& resource) const {
       return argmax_partial_;
     case Kind::result:
       return result_;
+    case Kind::candidate_requests:
+      return candidate_requests_;
+    case Kind::candidate_groups:
+      return candidate_groups_;
+    case Kind::candidates:
+      return candidates_;
     case Kind::cosines:
       return cosines_;
     case Kind::cosine_total:

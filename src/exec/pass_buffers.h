@@ -35,6 +35,8 @@ class PassBuffers {
   const abi::RoundResult& round_result() const { return *reinterpret_cast<const abi::RoundResult*>(round_result_.mapped); }
   const abi::RowResult* drafts() const { return reinterpret_cast<const abi::RowResult*>(drafts_.mapped); }
   const abi::RowResult* results() const { return reinterpret_cast<const abi::RowResult*>(result_.mapped); }
+  abi::CandidateRequest* candidate_requests() { return reinterpret_cast<abi::CandidateRequest*>(candidate_requests_.mapped); }
+  const abi::CandidateResult* candidates() const { return reinterpret_cast<const abi::CandidateResult*>(candidates_.mapped); }
   float* cosine_total() { return reinterpret_cast<float*>(cosine_total_.mapped); }
   const vk::Slice& logits() const { return logits_; }
   const vk::Slice& logits_readback() const { return logits_readback_; }
@@ -43,7 +45,7 @@ class PassBuffers {
   vk::Arena activation_arena_, state_arena_, readback_arena_;
   vk::Slice residual_[2], kept_, normed_, qkv_, q_rotated_, attended_, gate_up_, activated_, half_rows_;
   vk::Slice attention_partial_, logits_, argmax_partial_, cosines_, rope_table_, state_, result_, cosine_total_, logits_readback_;
-  vk::Slice round_, round_result_, drafts_;
+  vk::Slice round_, round_result_, drafts_, candidate_requests_, candidate_groups_, candidates_;
 };
 
 }  // namespace skipstone::exec

@@ -248,6 +248,7 @@ class Pass {
     } else {
       append(kernels::matvec(select_, weights_.output, x, {ResourceKind::logits}, rows, fusion, "output"));
     }
+    if (spec_.output == Output::candidates) append(kernels::candidates(select_, config_.vocabulary, rows, "candidates"));
   }
 
   void follow() {

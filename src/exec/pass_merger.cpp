@@ -31,10 +31,15 @@ struct PassMerger::Request {
 
   bool is_prompt() const { return spec != nullptr && spec->prompt; }
   std::uint32_t count() const { return static_cast<std::uint32_t>(rows.rows.tokens.size()); }
+  /// Whether both can have what they ask for in one pass: of one with logits, rows that asked for candidates have logits.
+  static bool can_share(Output a, Output b) {
+    const auto samples = [](Output output) { return output == Output::logits || output == Output::candidates; };
+    return a == b || (samples(a) && samples(b));
+  }
   /// Trees and chains go together: a chain is a tree without branches.
   bool goes_with(const Request& other) const {
     if (spec == nullptr || other.spec == nullptr || !can_merge(*spec) || !can_merge(*other.spec)) return false;
-    return spec->layers == other.spec->layers && spec->output == other.spec->output && spec->kv_only == other.spec->kv_only &&
+    return spec->layers == other.spec->layers && can_share(spec->output, other.spec->output) && spec->kv_only == other.spec->kv_only &&
            spec->window == other.spec->window && rows.rows.window == other.rows.rows.window && !(spec->window && other.spec->tree);
   }
 };
@@ -174,6 +179,7 @@ void PassMerger::execute(std::vector<Request*>& group) {
   std::uint32_t rows = 0;
   for (const Request* request : group) {
     spec.tree = spec.tree || request->spec->tree;
+    if (request->spec->output == Output::logits) spec.output = Output::logits;
     sequences.push_back(request->rows);
     rows += request->count();
   }

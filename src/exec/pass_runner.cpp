@@ -39,6 +39,7 @@ vk::Slice PassRunner::resolve(const kernels::Resource& resource) const {
 void PassRunner::warm_up(std::span<const kernels::Dispatch> dispatches, const SequencePages& pages, const std::function<void(double)>& progress) {
   // Several submissions, none waited for: the driver compiles what it has while the next pipelines are being made.
   constexpr std::size_t at_once = 4;
+  ++passes_;
   const auto held = kv_.hold();
   const kernels::Resolver resolver = [this](const kernels::Resource& resource) { return resolve(resource); };
   abi::StepState& state = buffers_.state();
@@ -162,8 +163,14 @@ void PassRunner::write_state(std::span<const SequenceRows> sequences, const Pass
     row += count;
   }
   std::fill(state.sequences.begin() + row, state.sequences.begin() + spec.bucket, state.sequences[row - 1]);
+  if (spec.output == Output::candidates) write_requests(sequences);
   state.rows = row;
   state.attention_groups = {(most_keys - 1) / shape_.chunk + 1, spec.prompt ? 1 : builder_.attention_groups(spec.bucket), row};
+}
+
+void PassRunner::write_requests(std::span<const SequenceRows> sequences) {
+  abi::CandidateRequest* to = buffers_.candidate_requests();
+  for (const SequenceRows& sequence : sequences) to = std::ranges::copy(sequence.rows.candidates, to).out;
 }
 
 // A row's ancestors by position, itself last: what its attention reads behind the text. `first`: the pass's first row of them.
@@ -203,6 +210,9 @@ void PassRunner::check(const PassSpec& spec, std::span<const SequenceRows> seque
     if (spec.tree && !rows.parents.empty() && rows.parents.size() != count) {
       fail(Code::internal, "a tree of {} rows has {} parents", count, rows.parents.size());
     }
+    if (spec.output == Output::candidates && (spec.last_row_only || rows.candidates.size() != count)) {
+      fail(Code::internal, "{} rows have {} requests for candidates", count, rows.candidates.size());
+    }
     if (spec.window && rows.window.recent == 0) fail(Code::internal, "a window without the row itself");
     if (sequence.pages->whole().pages().size() * KV_PAGE < rows.base + count) fail(Code::internal, "rows at {} have no pages", rows.base);
   }
@@ -211,6 +221,7 @@ void PassRunner::check(const PassSpec& spec, std::span<const SequenceRows> seque
 void PassRunner::run(const PassSpec& spec, std::span<const SequenceRows> sequences, Pacer* pacer) {
   check(spec, sequences);
   seconds_ = 0;
+  ++passes_;
   last_ = nullptr;
   if (pacer != nullptr) {
     write_state(sequences, spec);
@@ -273,6 +284,9 @@ void PassRunner::collect(const PassSpec& spec, std::uint32_t first, std::uint32_
     if (!times.empty()) results.device_microseconds = times.front().microseconds;
   }
   if (spec.last_row_only) first = 0, count = 1;
+  results.candidates.clear();
+  results.pass = passes_;
+  results.first_row = first;
   switch (spec.output) {
     case Output::none:
       break;
@@ -285,11 +299,22 @@ void PassRunner::collect(const PassSpec& spec, std::uint32_t first, std::uint32_
       results.logits.assign(all + first * results.logits_stride, all + (first + count) * results.logits_stride);
       break;
     }
+    case Output::candidates:
+      results.candidates.assign(buffers_.candidates() + first, buffers_.candidates() + first + count);
+      break;
     case Output::hidden: {
       const std::uint64_t bytes = kernels::padded(config_.width) * sizeof(float);
       results.hidden = download(buffers_.slice({kernels::ResourceKind::normed}).part(first * bytes, count * bytes), count);
     }
   }
+}
+
+std::vector<float> PassRunner::logits_of(std::uint64_t pass, std::uint32_t row) {
+  if (pass != passes_) return {};
+  const std::uint64_t bytes = kernels::padded(config_.vocabulary) * sizeof(float);
+  std::vector<float> logits(config_.vocabulary);
+  vk::Uploader(device_).download(buffers_.logits().part(row * bytes, bytes), std::as_writable_bytes(std::span(logits)));
+  return logits;
 }
 
 void PassRunner::move(std::uint32_t base, std::span<const std::uint32_t> path, const SequencePages& pages) {
@@ -331,6 +356,7 @@ void PassRunner::run(const RoundSpec& round, const SequencePages& pages, PassRes
          STEP_VERIFY_ROWS, shape_.context);
   }
   seconds_ = 0;
+  ++passes_;
   const auto held = kv_.hold();
   refresh();
   const bool conditional = device_->caps().conditional_dispatch;

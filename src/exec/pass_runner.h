@@ -39,6 +39,7 @@ struct Rows {
   /// row i at position base + i.
   std::span<const std::uint32_t> parents = {};
   KeyWindow window = {};  ///< of passes with `window`
+  std::span<const abi::CandidateRequest> candidates = {};  ///< of passes with Output::candidates: what each row is asked for
 };
 
 /// The same, with the pages of the sequence; those of the rows are its own (SequencePages::reserve).
@@ -52,6 +53,9 @@ struct PassResults {
   std::vector<abi::RowResult> rows;  ///< of passes with Output::argmax, and of a round's verification
   std::vector<float> logits;         ///< of passes with Output::logits: `vocabulary` of each row, `logits_stride` apart
   std::size_t logits_stride = 0;
+  std::vector<abi::CandidateResult> candidates;  ///< of passes with Output::candidates
+  std::uint64_t pass = 0;                        ///< by the runner's count
+  std::uint32_t first_row = 0;                   ///< the pass's row that is this sequence's first
   std::vector<float> hidden;  ///< of passes with Output::hidden: `width` of each row
   abi::RoundResult round{};
   std::vector<abi::RowResult> drafts;
@@ -76,6 +80,9 @@ class PassRunner {
   void run(const PassSpec& spec, const SequenceRows& sequence, PassResults& results, Pacer* pacer = nullptr);
   /// What the rows from `first` on of the last pass have; `count` of them.
   void collect(const PassSpec& spec, std::uint32_t first, std::uint32_t count, PassResults& results);
+
+  /// The logits of row `row` of pass `pass` (PassResults), one with Output::candidates; empty where the device has not got them any more.
+  std::vector<float> logits_of(std::uint64_t pass, std::uint32_t row);
 
   /// Runs `round`; returns when it is done.
   void run(const RoundSpec& round, const SequencePages& pages, PassResults& results);
@@ -112,6 +119,7 @@ class PassRunner {
   void write_state(std::span<const SequenceRows> sequences, const PassSpec& spec);
   void write_tokens(std::span<const SequenceRows> sequences, std::uint32_t bucket);
   void write_paths(std::uint32_t first, const Rows& rows);
+  void write_requests(std::span<const SequenceRows> sequences);
   /// Where the tables of `pages` begin among the page tables; they are up to date then.
   std::uint32_t table_of(const SequencePages& pages, std::uint32_t sequence);
 
@@ -126,6 +134,7 @@ class PassRunner {
   mutable PassBuffers buffers_;
   vk::Queue queue_;
   double seconds_ = 0;  ///< of the last run
+  std::uint64_t passes_ = 0;  ///< and other work that writes to the buffers
   bool timed_ = false;
   const vk::Commands* last_ = nullptr;  ///< the last pass, for its time
   PassCache<vk::Commands> cache_;

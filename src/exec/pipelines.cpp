@@ -51,6 +51,7 @@ std::vector<PassSpec> session_passes(std::uint32_t layers, const SessionPasses& 
     }
     if (needs.logits) passes.push_back({.layers = spec.layers, .bucket = bucket, .output = Output::logits});
   }
+  if (needs.candidates) passes.push_back({.layers = LayerPlan::full(layers), .output = Output::candidates});
   if (!needs.logits) return passes;
   // Of a prompt the LM head reads one row, normalised already: a kernel of its own.
   passes.push_back({.layers = LayerPlan::full(layers),

@@ -25,9 +25,10 @@ struct SessionPasses {
   bool verification = false;  ///< it drafts, or has company
   bool logits = false;        ///< of the rows: it samples, or its drafter looks at several tokens
   bool trees = false;         ///< of drafts
+  bool candidates = false;    ///< of the rows: it samples, and the device finds what sampling looks at
   /// Whether a session that has these has all that `other` needs.
   bool cover(const SessionPasses& other) const {
-    return (verification || !other.verification) && (logits || !other.logits) && (trees || !other.trees);
+    return (verification || !other.verification) && (logits || !other.logits) && (trees || !other.trees) && (candidates || !other.candidates);
   }
 };
 std::vector<PassSpec> session_passes(std::uint32_t layers, const SessionPasses& needs);

@@ -31,6 +31,8 @@ const char* to_string(Output output) {
       return "argmax";
     case Output::logits:
       return "logits";
+    case Output::candidates:
+      return "candidates";
     case Output::hidden:
       return "hidden";
   }

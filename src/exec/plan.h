@@ -17,6 +17,7 @@ enum class Output : std::uint8_t {
   none,    ///< nothing (all chunks of a prompt but the last)
   argmax,  ///< token, probability and margin of every row
   logits,  ///< the logits of every row, for sampling
+  candidates,  ///< of every row's logits what Rows::candidates asks for; the logits stay on the device
   hidden,  ///< the residual stream of every row behind the last norm, which is what the logits are made of
 };
 const char* to_string(Output output);

@@ -84,6 +84,8 @@ class Selector {
   /// and a model's text is then the same on every device (docs/numerics.md).
   KvFormat kv_format() const { return KvFormat::f16; }
   bool texels() const { return tuning_.texels; }
+  /// Whether sampled rows of a vocabulary are reduced to candidates.
+  bool finds_candidates(std::uint32_t vocabulary) const { return tuning_.candidates_from > 0 && vocabulary >= tuning_.candidates_from; }
   std::uint32_t interleave() const { return tuning_.interleave; }  ///< how matrices are laid out (Matrix::interleave)
   std::uint64_t max_storage_range() const { return caps_.max_storage_range; }
   const vk::Caps& caps() const { return caps_; }

@@ -9,8 +9,6 @@
 namespace skipstone::sample {
 namespace {
 
-constexpr float infinity = std::numeric_limits<float>::infinity();
-
 /// A device's exp() and its sums of floats are off by less than this part of themselves: Vulkan allows exp(x) 3 + 2 |x| units in the last
 /// place, and what is 40 below the largest is lost in the sum.
 constexpr double rest_error = 0x1p-12;

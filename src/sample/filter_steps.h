@@ -14,6 +14,8 @@
 
 namespace skipstone::sample {
 
+inline constexpr float infinity = std::numeric_limits<float>::infinity();
+
 /// logit - largest as a double <= 0; 0 for the largest itself, infinite ones included.
 inline double below(float logit, float largest) {
   return logit == largest ? 0.0 : static_cast<double>(logit) - static_cast<double>(largest);

@@ -15,8 +15,6 @@
 namespace skipstone::sample {
 namespace {
 
-constexpr float infinity = std::numeric_limits<float>::infinity();
-
 struct Top {
   std::size_t index = 0;
   float largest = -infinity, second = -infinity;

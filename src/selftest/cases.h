@@ -43,6 +43,7 @@ std::vector<Case> keep_rows_cases(const Scope& scope);
 std::vector<Case> move_kv_cases(const Scope& scope);
 std::vector<Case> cosine_cases(const Scope& scope);  ///< cosine and cosine_sum
 std::vector<Case> argmax_cases(const Scope& scope);  ///< argmax and argmax_merge
+std::vector<Case> candidates_cases(const Scope& scope);  ///< candidate_groups and candidates
 std::vector<Case> round_cases(const Scope& scope);   ///< advance and accept
 std::vector<Case> random_fill_cases(const Scope& scope);
 /// Passes of 1..16 rows give every row the bits that it gets alone, wherever it stands (the numerics contract).

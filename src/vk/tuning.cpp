@@ -19,6 +19,7 @@ struct TuningRow {
   bool lanes_on_rows;        ///< lanes work on different output rows rather than share one row's K
   bool tiled_prefill;
   Tier prefill;
+  std::uint32_t candidates_from;  ///< Tuning::candidates_from
 };
 
 // CPU drivers run a workgroup's lanes in one vector register: a workgroup above its width is 2 to 5 times slower on lavapipe, loads
@@ -30,13 +31,13 @@ struct TuningRow {
 // 2 by 16 on NVIDIA, 4 by 2 or 2 by 8 on Intel (docs/results/gpu-compile.md). A CPU driver spills to its stack, which costs it little beside
 // its loads.
 constexpr TuningRow tuning_rows[] = {
-    {any_vendor, true, {0, 0}, 4, 64, 0, 128, true, false, Tier::base},
-    {0x8086, false, {16, 0}, 4, 64, 256, 24, false, true, Tier::cooperative_matrix},   // Intel
-    {0x1002, false, {64, 32}, 4, 64, 256, 80, false, true, Tier::cooperative_matrix},  // AMD
-    {0x10de, false, {32, 0}, 4, 64, 256, 64, false, true, Tier::cooperative_matrix},   // NVIDIA
-    {0x13b5, false, {0, 0}, 4, 64, 256, 48, false, true, Tier::base},                  // Arm
-    {0x5143, false, {0, 0}, 4, 64, 256, 48, false, true, Tier::base},                  // Qualcomm
-    {any_vendor, false, {0, 0}, 4, 64, 256, 48, false, true, Tier::fp16},
+    {any_vendor, true, {0, 0}, 4, 64, 0, 128, true, false, Tier::base, 0},
+    {0x8086, false, {16, 0}, 4, 64, 256, 24, false, true, Tier::cooperative_matrix, 4096},   // Intel
+    {0x1002, false, {64, 32}, 4, 64, 256, 80, false, true, Tier::cooperative_matrix, 4096},  // AMD
+    {0x10de, false, {32, 0}, 4, 64, 256, 64, false, true, Tier::cooperative_matrix, 4096},   // NVIDIA
+    {0x13b5, false, {0, 0}, 4, 64, 256, 48, false, true, Tier::base, 4096},                  // Arm
+    {0x5143, false, {0, 0}, 4, 64, 256, 48, false, true, Tier::base, 4096},                  // Qualcomm
+    {any_vendor, false, {0, 0}, 4, 64, 256, 48, false, true, Tier::fp16, 4096},
 };
 
 std::uint32_t choose_lanes(const TuningRow& row, const Caps& caps) {
@@ -71,6 +72,7 @@ Tuning tuning_for(const Caps& caps) {
   tuning.texels = on_rows && caps.max_texels >= caps.max_storage_range / 16;
   tuning.tiled_prefill = row.tiled_prefill;
   tuning.prefill = row.prefill;
+  tuning.candidates_from = row.candidates_from;
   return tuning;
 }
 

@@ -24,6 +24,7 @@ struct Tuning {
   bool tiled_prefill = true;           ///< matrix-matrix through shared memory; else the skinny kernel in column tiles
   Tier prefill = Tier::fp16;           ///< the highest tier that the tiled kernel may take
   std::uint32_t largest_tile = 128;    ///< outputs by columns of the tiled kernel: 128, 64 or 32 squared
+  std::uint32_t candidates_from = 0;   ///< vocabulary from which sampled rows are reduced to candidates on the device; 0: none
   std::uint32_t fill = 64;             ///< workgroups that keep the device busy: larger tiles must leave so many
 };
 

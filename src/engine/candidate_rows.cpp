@@ -1,0 +1,85 @@
+#include "engine/candidate_rows.h"
+
+#include <algorithm>
+#include <array>
+
+#include "sample/filter_steps.h"
+
+namespace skipstone::engine {
+
+using sample::Token;
+
+namespace {
+
+/// A row that candidates do not decide costs a copy of its logits, or a pass. Where that happens to more than a quarter of them, whole rows
+/// cost less.
+constexpr double most_undecided = 0.25;
+constexpr double latest = 1.0 / 16;
+constexpr std::uint32_t pause_rows = 256;
+
+// With noise half of the slots are for likely tokens, of which a row has fewer than that by a third (candidates.comp).
+constexpr std::uint32_t most_top_k = CANDIDATE_SLOTS / 2;
+
+std::vector<sample::Candidate> pairs(const std::uint32_t* tokens, const float* logits, std::uint32_t count) {
+  std::vector<sample::Candidate> result(count);
+  for (std::uint32_t i = 0; i < count; ++i) result[i] = {static_cast<Token>(tokens[i]), logits[i]};
+  return result;
+}
+
+}  // namespace
+
+CandidateRows::CandidateRows(const sample::SamplerParams& sampling, std::uint32_t vocabulary, bool on) : params_(sampling) {
+  if (on && sampling.needs_logits()) wanted_ = sample::request_for(sampling, most_top_k, vocabulary);
+}
+
+void CandidateRows::begin() {
+  requests_.clear();
+  complete_ = wanted_.has_value() && pause_ == 0;
+}
+
+void CandidateRows::add(std::span<const Token> history, std::uint64_t position) {
+  if (wanted_ && pause_ > 0) --pause_;
+  if (!complete_) return;
+  abi::CandidateRequest& request = requests_.emplace_back();
+  request.noise = wanted_->noise ? 1 : 0;
+  request.tempered = wanted_->tempered ? 1 : 0;
+  request.inverse_temperature = params_.temperature > 0.0f ? 1.0f / params_.temperature : 1.0f;
+  request.seed = {static_cast<std::uint32_t>(params_.seed), static_cast<std::uint32_t>(params_.seed >> 32)};
+  request.position = {static_cast<std::uint32_t>(position), static_cast<std::uint32_t>(position >> 32)};
+  sample::recent_tokens(params_, history, recent_);
+  recent_.erase(std::unique(recent_.begin(), recent_.end()), recent_.end());
+  if (recent_.size() > request.tokens.size()) {
+    complete_ = false;
+    return;
+  }
+  request.listed = static_cast<std::uint32_t>(recent_.size());
+  std::ranges::copy(recent_, request.tokens.begin());
+}
+
+std::optional<sample::Choice> CandidateRows::choose(const sample::Sampler& sampler, const abi::CandidateResult& result, std::uint32_t row,
+                                                    std::span<const Token> history, std::uint64_t position) {
+  const abi::CandidateRequest& request = requests_.at(row);
+  const std::uint32_t slots = request.noise != 0 ? CANDIDATE_SLOTS / 2 : CANDIDATE_SLOTS;
+  std::optional<sample::Choice> choice;
+  if (result.likely <= slots && result.noisy <= slots) {
+    const auto likely = pairs(result.tokens.data(), result.logits.data(), result.likely);
+    const auto noisy = pairs(result.tokens.data() + slots, result.logits.data() + slots, result.noisy);
+    const auto listed = pairs(request.tokens.data(), result.listed.data(), request.listed);
+    choice = sampler.choose({.likely = likely,
+                             .noisy = noisy,
+                             .listed = listed,
+                             .likely_bound = result.likely_bound,
+                             .noisy_bound = result.noisy_bound,
+                             .rest = result.rest,
+                             .tempered = result.tempered},
+                            history, position);
+  }
+  undecided_ += latest * ((choice ? 0.0 : 1.0) - undecided_);
+  if (undecided_ > most_undecided) {
+    undecided_ = 0;
+    pause_ = pause_rows;
+  }
+  return choice;
+}
+
+}  // namespace skipstone::engine
