@@ -217,6 +217,8 @@ void PassMerger::lead(std::unique_lock<std::mutex>& lock, Request& first) {
   (after_prompt_ ? totals_.prompt_passes : totals_.passes) += 1;
   (after_prompt_ ? totals_.prompt_rows : totals_.rows) += rows;
   if (group.size() > 1) ++totals_.merged;
+  if (std::ranges::all_of(group, [](const Request* r) { return r->spec != nullptr && r->spec->output == Output::candidates; }))
+    totals_.candidate_rows += rows;
   if (!after_prompt_ && first.work == nullptr) pass_time_ = took;
   for (Request* request : group) {
     request->failed = failed;

@@ -73,6 +73,7 @@ class PassMerger {
   /// Since it was made: passes, and rows in them; passes of several sequences.
   struct Totals {
     std::uint64_t passes = 0, rows = 0, merged = 0, prompt_passes = 0, prompt_rows = 0;
+    std::uint64_t candidate_rows = 0;  ///< of `rows`, those of which the pass left candidates
   };
   Totals totals() const;
 
