@@ -116,7 +116,7 @@ TEST_F(SamplingOnDevice, TextsAreThoseOfTheHostsSampler) {
     const std::vector<Token> prompt = make_prompt(choices);
     const std::vector<Token> wanted = generate(*engine, sampling, "none", false, prompt);
     const std::uint64_t rows_before = passes.totals().rows;
-    const std::string draft = choices.one_of<const char*>({"none", "lookup:k=5", "exit:1,k=3", "suffix:alpha=4,k=12,p=0", "ngram:k=3,w=3,rows=block"});
+    const std::string draft = choices.one_of<const char*>({"none", "lookup:k=5", "exit:1,k=3", "suffix:alpha=4,k=12,p=0", "recycle:n=11"});
     const std::vector<Token> got = generate(*engine, sampling, draft, true, prompt);
     rows += passes.totals().rows - rows_before;
     EXPECT_EQ(got, wanted) << "text " << text << " with " << draft;

@@ -238,6 +238,7 @@ TEST(Selector, TilesFitTheDevice) {
 TEST(PlanGoldens, Sampled) {
   const Plans plans(two_layers(gguf::Type::q4_0), lavapipe_like());
   expect_golden("sampled", plans.print({.layers = plans.layers(), .bucket = 2, .output = Output::logits}));
+  expect_golden("candidates", plans.print({.layers = plans.layers(), .bucket = 2, .output = Output::candidates}));
 }
 
 TEST(PlanGoldens, SplitEmbedding) {
