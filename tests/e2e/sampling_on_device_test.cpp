@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
 #include <string>
 #include <thread>
 #include <vector>
@@ -209,6 +211,37 @@ TEST_F(SamplingOnDevice, TheHostsWorkForARow) {
     std::printf("temperature %.1f, top-k %u, top-p %.2f, min-p %.2f: %.3f ms of the host's for a row, %.3f ms for all of its logits\n",
                 static_cast<double>(params.temperature), params.top_k, static_cast<double>(params.top_p), static_cast<double>(params.min_p), host * 1e3,
                 whole * 1e3);
+  }
+}
+
+// Whole generations with and without candidates, in turn: what Tuning::candidates_from of CPU devices follows from.
+TEST_F(SamplingOnDevice, SpeedBesideTheHost) {
+  if (!fixtures::full_sweep()) GTEST_SKIP() << "a measurement: left to the long sweep (SKIPSTONE_FULL_TESTS=1)";
+  std::vector<Token> prompt;
+  for (Token i = 0; i < 40; ++i) prompt.push_back(i % 4 + 10);
+  sample::SamplerParams filters[3];
+  filters[0] = {.temperature = 0.8f, .top_k = 40, .top_p = 0.95f};
+  filters[1] = {.temperature = 0.1f, .top_k = 0, .top_p = 0.9f};
+  filters[2] = {.temperature = 1.0f, .top_k = 0, .top_p = 1.0f};
+  for (const sample::SamplerParams& sampling : filters) {
+    for (const char* draft : {"none", "lookup:k=7"}) {
+      std::vector<double> ratios;
+      for (int pair = 0; pair < 7; ++pair) {
+        double seconds[2] = {};
+        for (const bool candidates : {false, true}) {
+          SessionOptions options;
+          options.sampling = sampling;
+          options.draft = draft;
+          options.candidates = candidates;
+          options.ignore_end = true;
+          Session session(*engine, options);
+          seconds[candidates] = session.generate(prompt, 60, [](const spec::Emitted&) { return true; }).stats.generation_seconds;
+        }
+        ratios.push_back(seconds[0] / seconds[1]);
+      }
+      std::printf("temperature %.1f, top-k %u, top-p %.2f, %s: %.2f times as fast with candidates\n", static_cast<double>(sampling.temperature),
+                  sampling.top_k, static_cast<double>(sampling.top_p), draft, median(ratios));
+    }
   }
 }
 
