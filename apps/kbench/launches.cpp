@@ -70,7 +70,7 @@ std::vector<MadePipeline> pipelines_of(const ModelPasses& model, const kernels::
   exec::SessionPasses needs{.verification = true};
   pipelines.add("drafts", exec::session_passes(model.layers(), needs));
   needs.logits = true;
-  needs.candidates = select.finds_candidates(model.config().vocabulary);
+  needs.candidates = select.finds_candidates(model.vocabulary());
   pipelines.add("sampling", exec::session_passes(model.layers(), needs));
   needs.trees = true;
   pipelines.add("trees", exec::session_passes(model.layers(), needs));
