@@ -14,7 +14,8 @@ struct Tuning {
   std::uint32_t lanes = 32;            ///< workgroup of kernels that want one subgroup
   std::uint32_t wide_lanes = 256;      ///< workgroup of kernels that reduce a long vector
   std::uint32_t matvec_row_lanes = 1;  ///< lanes side by side on output rows; row_lanes * k_lanes = lanes
-  std::uint32_t matvec_k_lanes = 32;   ///< lanes that share one output row's K
+  std::uint32_t matvec_k_lanes = 32;   ///< lanes that share one output row's K, at most
+  std::uint32_t matvec_least_k_lanes = 8;  ///< and at least, where a row has few blocks (kernels::Selector::k_lanes)
   std::uint32_t matvec_rows = 4;       ///< output rows per lane
   std::uint32_t interleave = 1;        ///< rows whose weights alternate in memory: all that a workgroup reads at a time
   std::uint32_t matvec_columns = 16;   ///< most columns per workgroup; passes of more rows take several
@@ -25,6 +26,7 @@ struct Tuning {
   Tier prefill = Tier::fp16;           ///< the highest tier that the tiled kernel may take
   std::uint32_t largest_tile = 128;    ///< outputs by columns of the tiled kernel: 128, 64 or 32 squared
   std::uint32_t fill = 64;             ///< workgroups that keep the device busy: larger tiles must leave so many
+  std::uint32_t matrix_sums = 128;     ///< floats of sums that a lane of a tile on cooperative matrices may hold
 };
 
 /// The built-in table's row for a device.
