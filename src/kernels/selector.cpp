@@ -235,6 +235,13 @@ std::vector<AttentionChoice> Selector::attention_candidates(const AttentionKey& 
   return all;
 }
 
+std::uint32_t Selector::attention_split(std::uint32_t head_dim) const {
+  std::uint32_t split = 1;
+  const auto divisible = [&] { return head_dim / 4 % (2 * split) == 0 && tuning_.lanes % (2 * split) == 0; };
+  while (head_dim / split > tuning_.attention_sums && divisible()) split *= 2;
+  return split;
+}
+
 AttentionChoice Selector::attention(std::uint32_t group, std::uint32_t head_dim, std::uint32_t chunk, std::uint32_t rows_of_pass) const {
   const AttentionKey key{group, head_dim, bucket_for(rows_of_pass)};
   return choose(choices_.attention, key, attention_candidates(key, chunk));

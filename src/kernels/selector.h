@@ -68,6 +68,9 @@ class Selector {
   /// `group`: query heads of a KV head; `chunk`: keys of a split.
   AttentionChoice attention(std::uint32_t group, std::uint32_t head_dim, std::uint32_t chunk, std::uint32_t rows_of_pass) const;
 
+  /// Lanes that share a query of a prompt's attention. A score's order hangs on it: it is the device's and the model's.
+  std::uint32_t attention_split(std::uint32_t head_dim) const;
+
   /// All that the device can do, the built-in choice first. They differ in what no output's operations depend on (docs/numerics.md): output
   /// rows per lane, lanes beside each other on output rows, columns per workgroup, tiles, heads and rows of attention per workgroup; never
   /// in K_LANES, which are here those of a long K. Throws unsupported for formats without kernels.
