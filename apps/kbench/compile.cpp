@@ -64,7 +64,9 @@ std::string text(const std::optional<double>& value) { return value ? fmt::forma
 std::vector<CompiledKernel> compile(const std::shared_ptr<vk::Device>& device, kernels::Library& library,
                                     const std::vector<std::string>& models, KvFormat kv_format,
                                     const std::function<void(const std::string&)>& progress) {
-  const kernels::Selector select(device->caps(), device->tuning());
+  kernels::Selector select(device->caps(), device->tuning());
+  std::vector<kernels::Math> maths{kernels::Math::f32};
+  if (select.has_matrices()) maths.push_back(kernels::Math::matrix);
   std::set<std::tuple<kernels::KernelId, std::vector<std::uint32_t>, std::uint32_t>> seen;
   std::vector<CompiledKernel> all;
   for (const std::string& name : models) {
@@ -74,12 +76,15 @@ std::vector<CompiledKernel> compile(const std::shared_ptr<vk::Device>& device, k
     const model::WeightLayout layout =
         model::layout_weights(model::find_tensors(file, config), device->caps().max_storage_range, select.interleave());
     const exec::SequenceShape shape{.context = context, .kv_format = kv_format, .chunk = exec::SequenceShape::chunk_for(config, context)};
-    const exec::PassBuilder builder(config, layout, shape, select);
-    for (const exec::PassSpec& pass : passes_of(config.layers)) {
-      for (const kernels::Dispatch& dispatch : builder.build(pass).dispatches) {
-        if (!seen.emplace(dispatch.kernel, dispatch.constants, dispatch.subgroup).second) continue;
-        all.push_back(compile_one(library, dispatch));
-        all.back().pass = name_of(pass);
+    for (const kernels::Math math : maths) {
+      select.use(math);
+      const exec::PassBuilder builder(config, layout, shape, select);
+      for (const exec::PassSpec& pass : passes_of(config.layers)) {
+        for (const kernels::Dispatch& dispatch : builder.build(pass).dispatches) {
+          if (!seen.emplace(dispatch.kernel, dispatch.constants, dispatch.subgroup).second) continue;
+          all.push_back(compile_one(library, dispatch));
+          all.back().pass = name_of(pass);
+        }
       }
     }
   }
