@@ -11,7 +11,7 @@
 namespace skipstone::selftest {
 namespace {
 
-constexpr std::uint32_t block = 32;
+constexpr std::size_t block = 32;
 
 /// Two rows of weights, one block each, times x; by the kernel that decodes with them.
 template <typename Weight>
