@@ -129,9 +129,9 @@ std::vector<MatvecChoice> Selector::matvec_candidates(gguf::Type format, std::ui
 }
 
 std::uint32_t Selector::k_lanes(std::uint32_t blocks) const {
-  // A turn takes a block for each K lane, and the last one leaves some without. Half as many K lanes, and the others on further output rows, are
-  // better where a row needs no more turns. Where it needs half as many again, in all a quarter less work, only long rows are better: short
-  // ones are few, do not fill a device, and then wait for every turn (docs/results/gpu-compile.md).
+  // A turn takes a block for each K lane, and the last one leaves some without. Half as many K lanes, and the others on further output
+  // rows, are better where a row needs no more turns. Where it needs half as many again, in all a quarter less work, only long rows are
+  // better: short ones are few, do not fill a device, and then wait for every turn (docs/results/gpu-compile.md).
   const auto turns = [&](std::uint32_t lanes) { return (blocks + lanes - 1) / lanes; };
   std::uint32_t lanes = tuning_.matvec_k_lanes;
   while (lanes % 2 == 0 && lanes / 2 >= tuning_.matvec_least_k_lanes) {
