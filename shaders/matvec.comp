@@ -8,7 +8,7 @@
 // Bytes: every weight once per workgroup column tile; x once per ROWS matrix rows of a lane.
 //
 // Numerics contract (docs/numerics.md): an output is one chain of fma per K lane, blocks k_lane, k_lane + K_LANES, ..., weights in order;
-// then the K lanes' sums are added in lane order. COLS only adds chains. K_LANES depends on the device alone.
+// then the K lanes' sums are added in lane order. COLS only adds chains. K_LANES depends on the device and K alone.
 // Devices whose lanes are better put side by side on output rows take matvec_rows.comp instead.
 #include "lib/stage.glsl"
 #include "lib/matvec.glsl"

@@ -48,17 +48,23 @@ std::string text(const std::optional<double>& value) { return value ? fmt::forma
 std::vector<CompiledKernel> compile(const std::shared_ptr<vk::Device>& device, kernels::Library& library,
                                     const std::vector<std::string>& models, KvFormat kv_format,
                                     const std::function<void(const std::string&)>& progress) {
-  const kernels::Selector select(device->caps(), device->tuning());
+  kernels::Selector select(device->caps(), device->tuning());
+  std::vector<kernels::Math> maths{kernels::Math::f32};
+  if (select.has_matrices()) maths.push_back(kernels::Math::matrix);
   std::set<exec::PipelineKey> seen;
   std::vector<CompiledKernel> all;
   for (const std::string& name : models) {
     progress(name);
+    select.use(kernels::Math::f32);
     const ModelPasses model(name, select, kv_format);
-    for (const exec::PassSpec& pass : passes_of(model.layers())) {
-      for (const kernels::Dispatch& dispatch : model.builder().build(pass).dispatches) {
-        if (!seen.insert(exec::pipeline_key(dispatch)).second) continue;
-        all.push_back(compile_one(library, dispatch));
-        all.back().pass = name_of(pass);
+    for (const kernels::Math math : maths) {
+      select.use(math);
+      for (const exec::PassSpec& pass : passes_of(model.layers())) {
+        for (const kernels::Dispatch& dispatch : model.builder().build(pass).dispatches) {
+          if (!seen.insert(exec::pipeline_key(dispatch)).second) continue;
+          all.push_back(compile_one(library, dispatch));
+          all.back().pass = name_of(pass);
+        }
       }
     }
   }

@@ -27,7 +27,7 @@ struct CompiledKernel {
 };
 
 /// Each pipeline of decoding, drafting, verification and prompts of `models` (model::synthetic_model's notation) once, in the order of
-/// `models`. Throws where a model is not known.
+/// `models`; after a model's others those of decoding on matrix units, where device and build have them. Throws where a model is not known.
 std::vector<CompiledKernel> compile(const std::shared_ptr<skipstone::vk::Device>& device, skipstone::kernels::Library& library,
                                     const std::vector<std::string>& models, skipstone::KvFormat kv_format,
                                     const std::function<void(const std::string&)>& progress);

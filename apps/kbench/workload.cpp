@@ -149,7 +149,7 @@ Workload argmax(const Selector& select, const Request& r) {
 
 Workload argmax_merge(const Selector& select, const Request& r) {
   const kernels::Matrix matrix = matrix_of(select, gguf::Type::f16, r.sizes.vocabulary, r.sizes.width);
-  const double partials = static_cast<double>(r.rows) * kernels::argmax_partials(select, r.sizes.vocabulary);
+  const double partials = static_cast<double>(r.rows) * kernels::argmax_partials(select, r.sizes.vocabulary, r.sizes.width);
   return one(fmt::to_string(r.sizes.vocabulary), kernels::argmax(skinny(select, r), matrix, matrix_input, r.rows, {}, "argmax").back(),
              partials * sizeof(abi::ArgmaxPartial), 4 * partials);
 }

@@ -48,6 +48,8 @@ std::string verdict_text(const Json& report, bool full) {
                            device["subgroup"]["min"].get<std::uint32_t>(), device["subgroup"]["max"].get<std::uint32_t>()));
   for (const Json& quirk : report["quirks"]) line("quirk", quirk.get<std::string>());
   line("copy", fmt::format("{:.1f} GB/s", report["copy_bytes_per_second"].get<double>() / 1e9));
+  const auto kept = [&](const char* name) { return report["denormals"][name].get<bool>() ? "kept" : "flushed to zero"; };
+  line("denormals", fmt::format("of floats {}, of halves {}", kept("floats_kept"), kept("halves_kept")));
   if (report["validation"].get<bool>()) line("validation", fmt::format("{} messages", report["validation_messages"].get<std::uint64_t>()));
   line("tests", fmt::format("{} {}, {} failed", report["cases"].get<std::uint64_t>(), full ? "(full)" : "(quick)", failures));
   line("verdict", report["passed"].get<bool>()

@@ -57,7 +57,8 @@ SKIPSTONE_API void skipstone_doctor_params_init(skipstone_doctor_params* params,
 
 /* Runs every kernel on the device against the scalar reference and compares rows by bytes; measures copy bandwidth.
  * SKIPSTONE_OK means that it ran: {"passed": bool, "cases", "failures", "kernels": [{"name", "cases", "failures"}],
- * "copy_bytes_per_second", "validation_messages", "device": {...}, "version", "commit"} says what came out. */
+ * "copy_bytes_per_second", "denormals": {"floats_kept", "halves_kept"}, "validation_messages", "device": {...}, "version", "commit"} says
+ * what came out. */
 SKIPSTONE_API skipstone_status skipstone_doctor(const skipstone_doctor_params* params, char** json);
 
 #ifdef __cplusplus

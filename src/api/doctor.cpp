@@ -43,6 +43,7 @@ Json examine(const skipstone_doctor_params& params) {
   const auto depth = params.full != 0 ? selftest::Depth::full : selftest::Depth::quick;
   const std::vector<selftest::Result> results = selftest::run(device, depth, report);
   const double bandwidth = selftest::copy_bandwidth(device);
+  const selftest::Denormals denormals = selftest::denormals(device);
   const std::uint64_t messages = device->instance().validation_messages();
 
   Json quirks = Json::array();
@@ -56,6 +57,7 @@ Json examine(const skipstone_doctor_params& params) {
           {"failures", failures},
           {"kernels", kernels_json(results)},
           {"copy_bytes_per_second", bandwidth},
+          {"denormals", {{"floats_kept", denormals.floats}, {"halves_kept", denormals.halves}}},
           {"validation", params.validation != 0},
           {"validation_messages", messages},
           {"device", std::move(entry)},

@@ -155,8 +155,9 @@ Dispatch attention_prefill(const Selector& select, const AttentionShape& shape, 
                            const std::string& label) {
   Dispatch d;
   d.kernel = select.texels() && shape.texel_aligned() ? KernelId::attention_prefill_texels : KernelId::attention_prefill;
-  d.constants =
-      attention_words(abi::AttentionPrefillSpec{select.lanes(), kv_constant(shape), shape.head_dim, windowed(layer), capped(shape)}, 2);
+  const std::uint32_t split = select.attention_split(shape.head_dim), rows_of_group = select.lanes() / split;
+  d.constants = attention_words(
+      abi::AttentionPrefillSpec{select.lanes(), kv_constant(shape), shape.head_dim, split, windowed(layer), capped(shape)}, 2);
   d.operands = {{{ResourceKind::q_rotated}, Access::read},
                 {{ResourceKind::k_cache, layer.index}, Access::read},
                 {{ResourceKind::v_cache, layer.index}, Access::read},
@@ -164,7 +165,7 @@ Dispatch attention_prefill(const Selector& select, const AttentionShape& shape, 
                 {{ResourceKind::attended}, Access::write}};
   d.push =
       bytes(abi::AttentionPrefillPush{shape.group(), q_stride(shape), shape.cache_slots(), attention_scale(shape), shape.softcap, layer.window, shape.tables});
-  d.groups = {(rows + select.lanes() - 1) / select.lanes(), shape.heads, 1};
+  d.groups = {(rows + rows_of_group - 1) / rows_of_group, shape.heads, 1};
   d.label = label;
   return d;
 }

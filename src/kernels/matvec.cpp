@@ -162,7 +162,7 @@ std::vector<Dispatch> embed(const Selector& select, const Matrix& table, std::ui
 std::vector<Dispatch> matvec(const Selector& select, const Matrix& weights, Resource x, Resource y, std::uint32_t rows,
                              const MatvecFusion& fusion, const std::string& label) {
   if (is_gated(fusion.activation) && weights.parts.size() != 1) fail(Code::internal, "{}: split weights cannot be gate and up", label);
-  const MatvecChoice choice = select.matvec(weights.format, rows);
+  const MatvecChoice choice = select.matvec(weights.format, weights.k, rows);
   std::vector<Dispatch> result;
   for (std::size_t part = 0; part < weights.parts.size(); ++part) {
     result.push_back(skinny(select, weights, part, x, y, rows, fusion, choice, epilogue_of(fusion)));
@@ -176,15 +176,15 @@ std::vector<Dispatch> prompt_matmul(const Selector& select, const Matrix& weight
   return select.tiled() ? matmul(select, weights, x, y, rows, fusion, label) : matvec(select, weights, x, y, rows, fusion, label);
 }
 
-std::uint32_t argmax_partials(const Selector& select, std::uint32_t n) {
-  const MatvecChoice choice = select.argmax(1);
+std::uint32_t argmax_partials(const Selector& select, std::uint32_t n, std::uint32_t k) {
+  const MatvecChoice choice = select.argmax(k, 1);
   return divide_up(n, choice.lanes / choice.k_lanes * choice.rows);
 }
 
 std::vector<Dispatch> argmax(const Selector& select, const Matrix& weights, Resource x, std::uint32_t rows, const MatvecFusion& fusion,
                              const std::string& label) {
-  const MatvecChoice choice = select.argmax(rows);
-  const std::uint32_t partials = argmax_partials(select, weights.n), range = choice.lanes / choice.k_lanes * choice.rows;
+  const MatvecChoice choice = select.argmax(weights.k, rows);
+  const std::uint32_t partials = argmax_partials(select, weights.n, weights.k), range = choice.lanes / choice.k_lanes * choice.rows;
   const Resource partial{ResourceKind::argmax_partial};
   std::vector<Dispatch> result;
   for (std::size_t part = 0; part < weights.parts.size(); ++part) {

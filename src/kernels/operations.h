@@ -108,8 +108,8 @@ std::vector<Dispatch> argmax_of_logits(const Selector& select, std::uint32_t n, 
 /// probability, margin. `rows` at most STEP_VERIFY_ROWS.
 std::vector<Dispatch> argmax(const Selector& select, const Matrix& weights, Resource x, std::uint32_t rows, const MatvecFusion& fusion,
                              const std::string& label);
-/// Partial results per row that `argmax` of a matrix with n outputs has.
-std::uint32_t argmax_partials(const Selector& select, std::uint32_t n);
+/// Partial results per row that `argmax` of an n x k matrix has.
+std::uint32_t argmax_partials(const Selector& select, std::uint32_t n, std::uint32_t k);
 
 /// Of `rows` rows of logits over a vocabulary of `n`: what the state's requests ask for (shaders/abi/candidates.h), into `candidates`.
 std::vector<Dispatch> candidates(const Selector& select, std::uint32_t n, std::uint32_t rows, const std::string& label);

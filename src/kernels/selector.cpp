@@ -17,6 +17,7 @@ namespace {
 
 // Sums of a lane: beyond 64 drivers spill; fewer than 8 for a part of the columns cannot win over all of them.
 constexpr std::uint32_t most_accumulators = 64, least_accumulators = 8;
+constexpr std::uint32_t long_row = 64;   // blocks of K
 constexpr std::uint32_t least_rows = 2;  // of a lane: one of gate and one of up
 
 /// What was measured where it is one of `candidates`, else the first of them.
@@ -67,9 +68,11 @@ std::uint32_t shared_bytes(const MatmulChoice& tile, const MatrixUnits& units) {
 // Matrices of sums that a subgroup's code, which is unrolled, may handle: 64 of 8 x 8 keep a CPU driver compiling for minutes.
 constexpr std::uint32_t most_matrices = 32;
 
-bool fits(const vk::Caps& caps, const MatmulChoice& tile, const MatrixUnits& units) {
-  if (tile.tier == vk::Tier::cooperative_matrix && (tile.part_n / units.shape.n) * (tile.part_m / units.shape.m) > most_matrices)
-    return false;
+bool fits(const vk::Caps& caps, const vk::Tuning& tuning, const MatmulChoice& tile, const MatrixUnits& units) {
+  if (tile.tier == vk::Tier::cooperative_matrix) {
+    if ((tile.part_n / units.shape.n) * (tile.part_m / units.shape.m) > most_matrices) return false;
+    if (tile.part_n * tile.part_m > tuning.matrix_sums * units.lanes) return false;
+  }
   return tile.lanes <= std::min(caps.max_workgroup_invocations, caps.max_workgroup_size[0]) &&
          shared_bytes(tile, units) <= caps.max_shared_bytes;
 }
@@ -125,9 +128,24 @@ std::vector<MatvecChoice> Selector::matvec_candidates(gguf::Type format, std::ui
   return all;
 }
 
-MatvecChoice Selector::argmax(std::uint32_t rows_of_pass) const {
+std::uint32_t Selector::k_lanes(std::uint32_t blocks) const {
+  // A turn takes a block for each K lane, and the last one leaves some without. Half as many K lanes, and the others on further output
+  // rows, are better where a row needs no more turns. Where it needs half as many again, in all a quarter less work, only long rows are
+  // better: short ones are few, do not fill a device, and then wait for every turn (docs/results/gpu-compile.md).
+  const auto turns = [&](std::uint32_t lanes) { return (blocks + lanes - 1) / lanes; };
+  std::uint32_t lanes = tuning_.matvec_k_lanes;
+  while (lanes % 2 == 0 && lanes / 2 >= tuning_.matvec_least_k_lanes) {
+    const std::uint32_t now = turns(lanes), halved = turns(lanes / 2);
+    if (halved > now && !(blocks >= long_row && 2 * halved <= 3 * now)) break;
+    lanes /= 2;
+  }
+  return lanes;
+}
+
+MatvecChoice Selector::argmax(std::uint32_t k, std::uint32_t rows_of_pass) const {
   MatvecChoice choice = built_in(rows_of_pass);
   choice.lanes *= built_in(1).rows / choice.rows;  // a workgroup has as many output rows in every pass
+  choice.k_lanes = k_lanes((k + 31) / 32);
   return choice;
 }
 
@@ -141,8 +159,10 @@ bool Selector::fits(const MatvecChoice& choice) const {
          shared_words * 4 <= caps_.max_shared_bytes;
 }
 
-MatvecChoice Selector::matvec(gguf::Type format, std::uint32_t rows_of_pass) const {
-  return choose(choices_.matvec, {format, bucket_for(rows_of_pass)}, matvec_candidates(format, rows_of_pass));
+MatvecChoice Selector::matvec(gguf::Type format, std::uint32_t k, std::uint32_t rows_of_pass) const {
+  MatvecChoice choice = choose(choices_.matvec, {format, bucket_for(rows_of_pass)}, matvec_candidates(format, rows_of_pass));
+  choice.k_lanes = k_lanes((k + 31) / 32);  // as many lanes in all: those that do not share K have output rows of their own
+  return choice;
 }
 
 vk::Tier Selector::matmul_tier(gguf::Type format) const {
@@ -150,7 +170,7 @@ vk::Tier Selector::matmul_tier(gguf::Type format) const {
   if (format == gguf::Type::f32) return vk::Tier::base;
   const vk::Tier tier = std::min({tuning_.prefill, caps_.tier(), highest_});
   const MatrixUnits units = matrix_units(caps_, tuning_);
-  const bool none = tier == vk::Tier::cooperative_matrix && !kernels::fits(caps_, tile_for(tier, smallest_tile, units), units);
+  const bool none = tier == vk::Tier::cooperative_matrix && !kernels::fits(caps_, tuning_, tile_for(tier, smallest_tile, units), units);
   return none ? vk::Tier::fp16 : tier;
 }
 
@@ -167,7 +187,7 @@ MatmulChoice Selector::matrix_tile() const {
 
 bool Selector::has_matrices() const {
   return std::min(caps_.tier(), highest_) == vk::Tier::cooperative_matrix &&
-         kernels::fits(caps_, matrix_tile(), matrix_units(caps_, tuning_));
+         kernels::fits(caps_, tuning_, matrix_tile(), matrix_units(caps_, tuning_));
 }
 
 std::vector<std::uint32_t> Selector::matmul_candidates(gguf::Type format, std::uint32_t n, std::uint32_t rows_of_pass) const {
@@ -178,7 +198,7 @@ std::vector<std::uint32_t> Selector::matmul_candidates(gguf::Type format, std::u
   // Tiles reuse what they load as often as they are wide, but there must be enough of them for the device's cores.
   std::uint32_t built_in = smallest_tile;
   for (std::uint32_t edge = 2 * smallest_tile; edge <= std::min(tuning_.largest_tile, rows_of_pass); edge *= 2) {
-    if (!kernels::fits(caps_, tile_for(tier, edge, units), units)) break;
+    if (!kernels::fits(caps_, tuning_, tile_for(tier, edge, units), units)) break;
     edges.push_back(edge);
     if ((n + edge - 1) / edge * (rows_of_pass / edge) >= tuning_.fill) built_in = edge;
   }
@@ -213,6 +233,13 @@ std::vector<AttentionChoice> Selector::attention_candidates(const AttentionKey& 
     }
   }
   return all;
+}
+
+std::uint32_t Selector::attention_split(std::uint32_t head_dim) const {
+  std::uint32_t split = 1;
+  const auto divisible = [&] { return head_dim / 4 % (2 * split) == 0 && tuning_.lanes % (2 * split) == 0; };
+  while (head_dim / split > tuning_.attention_sums && divisible()) split *= 2;
+  return split;
 }
 
 AttentionChoice Selector::attention(std::uint32_t group, std::uint32_t head_dim, std::uint32_t chunk, std::uint32_t rows_of_pass) const {

@@ -44,11 +44,13 @@ class Selector {
   KernelId matvec_kernel(gguf::Type format) const;
   KernelId matmul_kernel(gguf::Type format, vk::Tier tier) const;
 
-  /// How a pass of `rows_of_pass` rows multiplies by weights of `format`: what was measured (use), else the built-in choice.
-  MatvecChoice matvec(gguf::Type format, std::uint32_t rows_of_pass) const;
+  /// Lanes that share an output row whose K has so many blocks of 32. The device's and K's affair alone, for a sum's order hangs on it.
+  std::uint32_t k_lanes(std::uint32_t blocks) const;
+  /// How a pass of `rows_of_pass` rows multiplies by weights of `format` with K = `k`: what was measured (use), else the built-in choice.
+  MatvecChoice matvec(gguf::Type format, std::uint32_t k, std::uint32_t rows_of_pass) const;
   /// How the LM head's argmax is laid out. Its sums of exponentials are chains over a workgroup's output rows, so these are never measured
   /// and a workgroup's output rows depend neither on the format nor on the number of rows.
-  MatvecChoice argmax(std::uint32_t rows_of_pass) const;
+  MatvecChoice argmax(std::uint32_t k, std::uint32_t rows_of_pass) const;
   /// Whether prompts take the tiled kernel.
   bool tiled() const { return tuning_.tiled_prefill; }
   /// The tiled kernel for a matrix of n output rows, and its tile: what was measured, else the built-in choice. The tile changes no bit of
@@ -66,9 +68,12 @@ class Selector {
   /// `group`: query heads of a KV head; `chunk`: keys of a split.
   AttentionChoice attention(std::uint32_t group, std::uint32_t head_dim, std::uint32_t chunk, std::uint32_t rows_of_pass) const;
 
+  /// Lanes that share a query of a prompt's attention. A score's order hangs on it: it is the device's and the model's.
+  std::uint32_t attention_split(std::uint32_t head_dim) const;
+
   /// All that the device can do, the built-in choice first. They differ in what no output's operations depend on (docs/numerics.md): output
   /// rows per lane, lanes beside each other on output rows, columns per workgroup, tiles, heads and rows of attention per workgroup; never
-  /// in K_LANES. Throws unsupported for formats without kernels.
+  /// in K_LANES, which are here those of a long K. Throws unsupported for formats without kernels.
   std::vector<MatvecChoice> matvec_candidates(gguf::Type format, std::uint32_t rows_of_pass) const;
   /// Tiles by their edge. One alone on cooperative matrices, whose sums are the device's affair.
   std::vector<std::uint32_t> matmul_candidates(gguf::Type format, std::uint32_t n, std::uint32_t rows_of_pass) const;
@@ -106,7 +111,7 @@ class Selector {
 vk::Tier built_tier();
 
 /// Of the candidates' lists: to be raised when they change, so that nothing measured for the old ones is taken.
-inline constexpr std::uint32_t candidates_version = 3;
+inline constexpr std::uint32_t candidates_version = 4;
 
 /// Passes are recorded for these row counts only: those of the numerics contract, up to STEP_VERIFY_ROWS, and larger ones.
 inline constexpr std::uint32_t row_buckets[] = {1, 2, 4, 8, 12, 16, 24, 32, 64, 128, 256};

@@ -50,9 +50,10 @@ class Builder {
   kernels::Matrix matrix(const std::vector<const gguf::Tensor*>& tensors) {
     kernels::Matrix m{ordinal(), tensors[0]->type, rows(tensors), static_cast<std::uint32_t>(tensors[0]->row_length()), {}, interleave_};
     // Whole ranges of what the LM head takes the largest of (kernels::argmax), and whole words of scales.
-    const std::uint64_t row = quant_row_bytes(m.format, m.k), aligned = max_range_ / row / 1024 * 1024;
-    const std::uint64_t pair = std::uint64_t{interleave_} * 2;
-    const std::uint64_t most = std::max(pair, aligned > 0 ? aligned : max_range_ / row / pair * pair);
+    constexpr std::uint64_t wide = 1024, argmax_rows = 32;  // no GPU's range is larger; those of CPU devices are interleave_ rows
+    const std::uint64_t most_rows = max_range_ / quant_row_bytes(m.format, m.k), pair = std::uint64_t{interleave_} * 2;
+    const std::uint64_t whole = most_rows >= wide ? wide : pair < argmax_rows && most_rows >= argmax_rows ? argmax_rows : pair;
+    const std::uint64_t most = std::max(pair, most_rows / whole * whole);
     if (kernels::padded_rows(m.n, interleave_) <= most) {
       m.parts = {{0, m.n}};
     } else {

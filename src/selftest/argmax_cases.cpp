@@ -97,8 +97,8 @@ std::string check_blocks(Bench& bench, std::uint32_t vocabulary, std::uint32_t r
   const LmHead head(logits);
   const kernels::Selector& select = bench.select();
   const kernels::Matrix placed = place(bench, head.tensor, 1, select.interleave());
-  const std::uint32_t bucket = kernels::bucket_for(rows), blocks = kernels::argmax_partials(select, vocabulary);
-  const kernels::MatvecChoice choice = select.argmax(1);
+  const std::uint32_t bucket = kernels::bucket_for(rows), blocks = kernels::argmax_partials(select, vocabulary, placed.k);
+  const kernels::MatvecChoice choice = select.argmax(placed.k, 1);
   const std::uint32_t range = choice.lanes / choice.k_lanes * choice.rows;
   std::vector<float> x(std::size_t{bucket} * 32, 0.0f);
   for (std::size_t row = 0; row < bucket; ++row) x[row * 32] = 1.0f;
@@ -190,7 +190,7 @@ std::string check_finished(Bench& bench, std::uint32_t vocabulary, std::uint32_t
     bench.put({ResourceKind::weight, bias_tensor}, strided(bias, vocabulary));
     fusion.bias_tensor = bias_tensor;
   }
-  const std::uint32_t blocks = kernels::argmax_partials(bench.select(), vocabulary);
+  const std::uint32_t blocks = kernels::argmax_partials(bench.select(), vocabulary, placed.k);
   bench.reserve({ResourceKind::argmax_partial}, std::size_t{bucket} * blocks * sizeof(abi::ArgmaxPartial) / 4);
   bench.reserve({ResourceKind::result}, bucket * sizeof(abi::RowResult) / 4);
   bench.run(kernels::argmax(bench.select(), placed, {ResourceKind::normed}, bucket, fusion, "argmax"));
@@ -248,7 +248,8 @@ std::string check_result(const abi::RowResult& got, std::span<const abi::ArgmaxP
 
 std::string check_merge(Bench& bench, std::uint32_t vocabulary, std::uint32_t rows) {
   Random random(fmt::format("argmax_merge {} {}", vocabulary, rows));
-  const std::uint32_t bucket = kernels::bucket_for(rows), blocks = kernels::argmax_partials(bench.select(), vocabulary);
+  const kernels::Matrix head{.tensor = 0, .format = gguf::Type::f32, .n = vocabulary, .k = 32, .parts = {{0, vocabulary}}};
+  const std::uint32_t bucket = kernels::bucket_for(rows), blocks = kernels::argmax_partials(bench.select(), head.n, head.k);
   std::vector<abi::ArgmaxPartial> partials;
   for (std::uint32_t row = 0; row < bucket; ++row) {
     const std::vector<abi::ArgmaxPartial> more = make_partials(random, blocks, blocks > 2 ? row : 0);
@@ -256,7 +257,6 @@ std::string check_merge(Bench& bench, std::uint32_t vocabulary, std::uint32_t ro
   }
   bench.put({ResourceKind::argmax_partial}, partials);
   bench.reserve({ResourceKind::result}, bucket * sizeof(abi::RowResult) / 4);
-  const kernels::Matrix head{.tensor = 0, .format = gguf::Type::f32, .n = vocabulary, .k = 32, .parts = {{0, vocabulary}}};
   bench.run(kernels::argmax(bench.select(), head, {ResourceKind::normed}, bucket, {}, "argmax").back());
   const auto got = bench.get<abi::RowResult>({ResourceKind::result}, bucket);
   for (std::uint32_t row = 0; row < rows; ++row) {

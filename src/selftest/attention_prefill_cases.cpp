@@ -46,6 +46,18 @@ void add_storage(std::vector<Case>& cases, const AttentionShape& shape, std::uin
                    }});
 }
 
+// Several lanes to a query, as GPUs have them for large heads only.
+void add_split(std::vector<Case>& cases, const AttentionShape& shape, std::uint32_t base, std::uint32_t rows, std::uint32_t dimensions) {
+  const AttentionShapeRows work{shape, base, rows, {}, {}, 0};
+  const std::string name = fmt::format("attention_prefill {} {} dimensions a lane", work.text(), dimensions);
+  cases.push_back({"attention_prefill", name, [work, dimensions](Bench& bench) {
+                     vk::Tuning tuning = bench.tuning();
+                     tuning.texels = false;
+                     tuning.attention_sums = dimensions;
+                     return check(bench, work, kernels::Selector(bench.caps(), tuning));
+                   }});
+}
+
 // Layers with a window, scores that are scaled and capped, heads of 256.
 void add_layers(std::vector<Case>& cases, const Scope& scope, AttentionShape shape) {
   shape.scale = 0.11f;
@@ -71,6 +83,7 @@ std::vector<Case> attention_prefill_cases(const Scope& scope) {
   AttentionShape blocks = common;
   blocks.kv_format = KvFormat::q8_0;
   add(cases, blocks, 5, 20);
+  add_split(cases, common, 5, 20, 32);
   add_layers(cases, scope, common);
   if (scope.depth == Depth::quick) return cases;
   for (const std::uint32_t head_dim : {32u, 96u}) {
@@ -87,6 +100,8 @@ std::vector<Case> attention_prefill_cases(const Scope& scope) {
   add(cases, s, 50, 20);
   for (const std::uint32_t head_dim : {8u, 128u})
     add(cases, {.heads = 8, .kv_heads = 1, .head_dim = head_dim, .rope_dim = head_dim, .context = 96}, 40, 17);
+  add_split(cases, common, 32, 70, 16);
+  add_split(cases, blocks, 40, 33, 24);
   if (scope.tuning.texels) {
     add_storage(cases, common, 32, 70);
     add_storage(cases, {.heads = 8, .kv_heads = 1, .head_dim = 8, .rope_dim = 8, .context = 144, .kv_format = KvFormat::f32}, 40, 17);

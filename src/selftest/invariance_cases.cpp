@@ -158,7 +158,7 @@ std::string check_argmax(Bench& bench, Depth depth, const kernels::MatvecFusion&
         constexpr std::size_t words = sizeof(abi::RowResult) / 4;
         b.put({ResourceKind::residual}, gather(x, k, order));
         b.reserve({ResourceKind::argmax_partial},
-                  std::size_t{bucket} * kernels::argmax_partials(b.select(), vocabulary) * sizeof(abi::ArgmaxPartial) / 4);
+                  std::size_t{bucket} * kernels::argmax_partials(b.select(), vocabulary, k) * sizeof(abi::ArgmaxPartial) / 4);
         b.reserve({ResourceKind::result}, bucket * words);
         b.run(kernels::argmax(b.select(), placed, {ResourceKind::residual}, bucket, fusion, "argmax"));
         return read_rows(b, {ResourceKind::result}, order.size(), words, words);

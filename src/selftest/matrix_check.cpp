@@ -173,7 +173,7 @@ std::string check_matrix(Bench& bench, const MatrixShape& shape, const kernels::
   std::vector<float> wanted;
   std::vector<double> tolerance;
   for (std::uint32_t row = 0; row < shape.rows; ++row) {
-    expected_row(shape, matrix.weights, operands, row, tiled ? 1 : select.matvec(shape.format, bucket).k_lanes, halves, wanted, tolerance);
+    expected_row(shape, matrix.weights, operands, row, tiled ? 1 : select.matvec(shape.format, shape.k, bucket).k_lanes, halves, wanted, tolerance);
     const std::string difference = row_differs(got, words, shape.n, row, wanted, tolerance);
     if (!difference.empty()) return difference;
   }

@@ -27,4 +27,11 @@ std::vector<Result> run(std::shared_ptr<vk::Device> device, Depth depth, const s
 /// Device-to-device copy bandwidth in bytes per second (read + written), median of several, on buffers larger than caches.
 double copy_bandwidth(std::shared_ptr<vk::Device> device);
 
+/// Whether matrix products keep numbers below the smallest normal one, or take them for zero; Vulkan allows both (docs/numerics.md).
+struct Denormals {
+  bool floats = false;  ///< factors and results of 32 bits
+  bool halves = false;  ///< weights of 16 bits
+};
+Denormals denormals(const std::shared_ptr<vk::Device>& device);
+
 }  // namespace skipstone::selftest

@@ -16,6 +16,8 @@ struct TuningRow {
   std::uint32_t min_lanes, max_lanes;
   std::uint32_t wide_lanes;  ///< 0: as many as lanes
   std::uint32_t values;      ///< Tuning::matvec_values
+  std::uint32_t sums;        ///< Tuning::matrix_sums
+  std::uint32_t dimensions;  ///< Tuning::attention_sums
   bool lanes_on_rows;        ///< lanes work on different output rows rather than share one row's K
   bool tiled_prefill;
   Tier prefill;
@@ -27,17 +29,19 @@ struct TuningRow {
 // Prompts on matrix units where llama.cpp's tables found them fast; Mali and Adreno stay on floats, for half-precision defects of their
 // drivers are known but not by version.
 // GPUs: RDNA and GCN both take wave64, Intel's vector kernels want 16, NVIDIA has 32 only (llama.cpp's and Mesa's tables agree).
-// Values: as many as Mesa's compilers keep in registers in every kernel, those with a norm included: 4 output rows by 16 columns on AMD, 4 by 12 or
-// 2 by 16 on NVIDIA, 4 by 2 or 2 by 8 on Intel (docs/results/gpu-compile.md). A CPU driver spills to its stack, which costs it little beside
-// its loads.
+// Values: as many as Mesa's compilers keep in registers in every kernel, those with a norm included: 4 output rows by 16 columns on AMD, 4
+// by 12 or 2 by 16 on NVIDIA, 4 by 2 or 2 by 8 on Intel (docs/results/gpu-compile.md). A CPU driver spills to its stack, which costs it
+// little beside its loads. Sums on matrix units: tiles of 128 for AMD's 64 and NVIDIA's 32 lanes; of 32 for Intel's 16, which spill at 64
+// (the same page). Heads of 128 on Intel and of 256 everywhere spill in a prompt's attention where a lane holds all of one. A CPU driver
+// holds none in registers.
 constexpr TuningRow tuning_rows[] = {
-    {any_vendor, true, {0, 0}, 4, 64, 0, 128, true, false, Tier::base, 0},
-    {0x8086, false, {16, 0}, 4, 64, 256, 24, false, true, Tier::cooperative_matrix, 4096},   // Intel
-    {0x1002, false, {64, 32}, 4, 64, 256, 80, false, true, Tier::cooperative_matrix, 4096},  // AMD
-    {0x10de, false, {32, 0}, 4, 64, 256, 64, false, true, Tier::cooperative_matrix, 4096},   // NVIDIA
-    {0x13b5, false, {0, 0}, 4, 64, 256, 48, false, true, Tier::base, 4096},                  // Arm
-    {0x5143, false, {0, 0}, 4, 64, 256, 48, false, true, Tier::base, 4096},                  // Qualcomm
-    {any_vendor, false, {0, 0}, 4, 64, 256, 48, false, true, Tier::fp16, 4096},
+    {any_vendor, true, {0, 0}, 4, 64, 0, 128, 1024, 1024, true, false, Tier::base, 0},
+    {0x8086, false, {16, 0}, 4, 64, 256, 24, 32, 64, false, true, Tier::cooperative_matrix, 4096},    // Intel
+    {0x1002, false, {64, 32}, 4, 64, 256, 80, 64, 128, false, true, Tier::cooperative_matrix, 4096},  // AMD
+    {0x10de, false, {32, 0}, 4, 64, 256, 64, 128, 128, false, true, Tier::cooperative_matrix, 4096},  // NVIDIA
+    {0x13b5, false, {0, 0}, 4, 64, 256, 48, 128, 128, false, true, Tier::base, 4096},                 // Arm
+    {0x5143, false, {0, 0}, 4, 64, 256, 48, 128, 128, false, true, Tier::base, 4096},                 // Qualcomm
+    {any_vendor, false, {0, 0}, 4, 64, 256, 48, 128, 128, false, true, Tier::fp16, 4096},
 };
 
 std::uint32_t choose_lanes(const TuningRow& row, const Caps& caps) {
@@ -62,10 +66,13 @@ Tuning tuning_for(const Caps& caps) {
   const bool on_rows = row.lanes_on_rows && caps.subgroup_shuffle && tuning.lanes == caps.subgroup_size;
   tuning.matvec_row_lanes = on_rows ? tuning.lanes : 1;
   tuning.matvec_k_lanes = on_rows ? 1 : tuning.lanes;
+  if (caps.is_cpu()) tuning.matvec_least_k_lanes = tuning.matvec_k_lanes;  // an idle lane of a vector register costs nothing
   // What a CPU driver compiles grows with rows times columns (seconds for 8 x 16), and beyond 8 columns little is left to win.
   tuning.matvec_rows = on_rows ? 8 : 4;
   tuning.matvec_columns = on_rows ? 8 : 16;
   tuning.matvec_values = row.values;
+  tuning.matrix_sums = row.sums;
+  tuning.attention_sums = row.dimensions;
   // A workgroup then reads one stream of memory instead of one for every row, and lanes side by side.
   tuning.interleave = on_rows ? tuning.matvec_row_lanes * tuning.matvec_rows : 1;
   // Every range that a storage binding may have must fit a texel buffer too (lavapipe: 2^27 texels; SwiftShader: 2^16, too few).

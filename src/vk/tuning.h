@@ -11,21 +11,25 @@ namespace skipstone::vk {
 
 /// How kernels map to a device. Every value keeps the numerics contract (docs/numerics.md): none depends on the number of rows.
 struct Tuning {
-  std::uint32_t lanes = 32;            ///< workgroup of kernels that want one subgroup
-  std::uint32_t wide_lanes = 256;      ///< workgroup of kernels that reduce a long vector
-  std::uint32_t matvec_row_lanes = 1;  ///< lanes side by side on output rows; row_lanes * k_lanes = lanes
-  std::uint32_t matvec_k_lanes = 32;   ///< lanes that share one output row's K
-  std::uint32_t matvec_rows = 4;       ///< output rows per lane
-  std::uint32_t interleave = 1;        ///< rows whose weights alternate in memory: all that a workgroup reads at a time
-  std::uint32_t matvec_columns = 16;   ///< most columns per workgroup; passes of more rows take several
+  std::uint32_t lanes = 32;                ///< workgroup of kernels that want one subgroup
+  std::uint32_t wide_lanes = 256;          ///< workgroup of kernels that reduce a long vector
+  std::uint32_t matvec_row_lanes = 1;      ///< lanes side by side on output rows; row_lanes * k_lanes = lanes
+  std::uint32_t matvec_k_lanes = 32;       ///< lanes that share one output row's K, at most
+  std::uint32_t matvec_least_k_lanes = 8;  ///< and at least, where a row has few blocks (kernels::Selector::k_lanes)
+  std::uint32_t matvec_rows = 4;           ///< output rows per lane
+  std::uint32_t interleave = 1;            ///< rows whose weights alternate in memory: all that a workgroup reads at a time
+  std::uint32_t matvec_columns = 16;       ///< most columns per workgroup; passes of more rows take several
   /// What a lane may hold by the built-in choice: for each of its output rows a sum for every column, and about 4 registers for weights.
   std::uint32_t matvec_values = 48;
-  bool texels = false;                 ///< read weights, Q, K and V through texel buffers, and broadcast within the subgroup
-  bool tiled_prefill = true;           ///< matrix-matrix through shared memory; else the skinny kernel in column tiles
-  Tier prefill = Tier::fp16;           ///< the highest tier that the tiled kernel may take
-  std::uint32_t largest_tile = 128;    ///< outputs by columns of the tiled kernel: 128, 64 or 32 squared
-  std::uint32_t candidates_from = 0;   ///< vocabulary from which sampled rows are reduced to candidates on the device; 0: none
-  std::uint32_t fill = 64;             ///< workgroups that keep the device busy: larger tiles must leave so many
+  bool texels = false;               ///< read weights, Q, K and V through texel buffers, and broadcast within the subgroup
+  bool tiled_prefill = true;         ///< matrix-matrix through shared memory; else the skinny kernel in column tiles
+  Tier prefill = Tier::fp16;         ///< the highest tier that the tiled kernel may take
+  std::uint32_t largest_tile = 128;  ///< outputs by columns of the tiled kernel: 128, 64 or 32 squared
+  std::uint32_t candidates_from = 0;  ///< vocabulary from which sampled rows are reduced to candidates on the device; 0: none
+  std::uint32_t fill = 64;           ///< workgroups that keep the device busy: larger tiles must leave so many
+  std::uint32_t attention_sums =
+      128;                          ///< dimensions of a head whose sums a lane of a prompt's attention may hold; more are split over lanes
+  std::uint32_t matrix_sums = 128;  ///< floats of sums that a lane of a tile on cooperative matrices may hold
 };
 
 /// The built-in table's row for a device.
@@ -41,8 +45,8 @@ struct Quirk {
 /// All that apply; logged once at start and printed by `devices`.
 std::vector<Quirk> quirks_for(const Caps& caps);
 
-/// Takes out of `caps` what the device says it can do but must not be used for, by the same table. Once, while caps are read: after features,
-/// before what a driver may only be asked where no quirk forbids it.
+/// Takes out of `caps` what the device says it can do but must not be used for, by the same table. Once, while caps are read: after
+/// features, before what a driver may only be asked where no quirk forbids it.
 void apply_quirks(Caps& caps);
 
 }  // namespace skipstone::vk

@@ -228,6 +228,12 @@ TEST(Selector, TilesFitTheDevice) {
   EXPECT_EQ(tile_on(caps, 256, 11008).tier, vk::Tier::fp16);
   EXPECT_EQ(tile_on(caps, 256, 11008).tile, 32u);
 
+  vk::Caps intel = nvidia_like();
+  intel.vendor_id = 0x8086;
+  intel.subgroup_size = intel.min_subgroup_size = intel.max_subgroup_size = 16;
+  intel.cooperative_matrix = {8, 16, 16};
+  EXPECT_EQ(tile_on(intel, 256, 11008).tile, 32u);  // 64 x 64 would be 64 sums a lane
+
   vk::Caps no_halves = nvidia_like();
   no_halves.fp16 = false;
   no_halves.cooperative_matrix = {16, 16, 16};

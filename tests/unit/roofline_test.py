@@ -76,6 +76,12 @@ class Roofline(unittest.TestCase):
         self.assertAlmostEqual(cost.simd, 256 * (2 * 16800 / 8 + sums) / 1e9, delta=1e-12)
         self.assertAlmostEqual(cost.norm, 256 * 2 * 100 / 1e9, delta=1e-12)
 
+    def test_short_rows_have_fewer_lanes(self):
+        for most, blocks, wanted in ((64, 18, 32), (64, 48, 64), (64, 64, 64), (64, 96, 32), (64, 128, 64), (32, 18, 32), (32, 96, 32), (16, 18, 16), (16, 2, 8)):
+            self.assertEqual(roofline.k_lanes(most, blocks), wanted, (most, blocks))
+        cost = self.model().matrix(4096, 576, 1, (0, 1, 0))  # 18 blocks: 32 lanes for each of two groups of rows
+        self.assertAlmostEqual(cost.simd, 128 * (1000 + 2 * 32 * 2) / 1e9, delta=1e-12)
+
     def test_columns_read_weights_again(self):
         weights, activations = 4096 * 2048 * 2, 4 * 16 * 6144
         self.assertAlmostEqual(self.model("f16").matrix(4096, 2048, 16, (0, 1, 0)).memory, (2 * weights + activations) / 100e9, delta=1e-12)

@@ -39,15 +39,17 @@ vk::Caps cpu() {
   return caps;
 }
 
+constexpr std::uint32_t long_k = 4096;
+
 kernels::Selector selector(const vk::Caps& caps) { return {caps, vk::tuning_for(caps)}; }
 
 TEST(Candidates, DifferInWhatNoResultDependsOn) {
   for (const vk::Caps& caps : {gpu(), cpu()}) {
     const kernels::Selector select = selector(caps);
-    const std::uint32_t k_lanes = select.matvec(Type::q8_0, 1).k_lanes;
+    const std::uint32_t k_lanes = select.matvec(Type::q8_0, long_k, 1).k_lanes;
     for (const std::uint32_t bucket : kernels::row_buckets) {
       const auto candidates = select.matvec_candidates(Type::q8_0, bucket);
-      EXPECT_EQ(candidates.front(), select.matvec(Type::q8_0, bucket)) << "the built-in choice is the first";
+      EXPECT_EQ(candidates.front(), select.matvec(Type::q8_0, long_k, bucket)) << "the built-in choice is the first";
       EXPECT_LE(candidates.size(), 24u) << "every candidate is a pipeline to be compiled";
       for (std::size_t i = 0; i < candidates.size(); ++i) {
         const kernels::MatvecChoice& c = candidates[i];
@@ -69,9 +71,37 @@ TEST(Candidates, DifferInWhatNoResultDependsOn) {
   }
 }
 
+TEST(KLanes, HangOnDeviceAndKAlone) {
+  vk::Caps amd = gpu(), intel = gpu();
+  amd.vendor_id = 0x1002;
+  amd.subgroup_size = amd.min_subgroup_size = amd.max_subgroup_size = 64;
+  intel.vendor_id = 0x8086;
+  intel.subgroup_size = intel.min_subgroup_size = intel.max_subgroup_size = 16;
+  const struct {
+    std::uint32_t k, amd, nvidia, intel;
+  } wanted[] = {{64, 8, 8, 8},      {576, 32, 32, 16},  {896, 32, 32, 16},  {1024, 32, 32, 16}, {1536, 64, 32, 16},
+                {2048, 64, 32, 16}, {3072, 32, 32, 16}, {4096, 64, 32, 16}, {5120, 64, 32, 16}, {14336, 64, 32, 16}};
+  for (const auto& [k, of_amd, of_nvidia, of_intel] : wanted) {
+    EXPECT_EQ(selector(amd).k_lanes(k / 32), of_amd) << k;
+    EXPECT_EQ(selector(gpu()).k_lanes(k / 32), of_nvidia) << k;
+    EXPECT_EQ(selector(intel).k_lanes(k / 32), of_intel) << k;
+    EXPECT_EQ(selector(cpu()).k_lanes(k / 32), 1u) << k;
+    for (const vk::Caps& caps : {amd, gpu(), intel, cpu()}) {
+      const kernels::Selector select = selector(caps);
+      const kernels::MatvecChoice one = select.argmax(k, 1);
+      for (const std::uint32_t bucket : kernels::row_buckets) {
+        const kernels::MatvecChoice product = select.matvec(Type::q8_0, k, bucket), argmax = select.argmax(k, bucket);
+        EXPECT_EQ(product.k_lanes, select.k_lanes(k / 32));
+        EXPECT_EQ(product.lanes, select.matvec(Type::q8_0, long_k, bucket).lanes) << "the other lanes have output rows of their own";
+        EXPECT_EQ(argmax.lanes / argmax.k_lanes * argmax.rows, one.lanes / one.k_lanes * one.rows) << "sums of exponentials hang on it";
+      }
+    }
+  }
+}
+
 TEST(Choices, AreUsedWhereTheyAreCandidates) {
   kernels::Selector select = selector(gpu());
-  const kernels::MatvecChoice built_in = select.matvec(Type::q8_0, 4), other = select.matvec_candidates(Type::q8_0, 4).back();
+  const kernels::MatvecChoice built_in = select.matvec(Type::q8_0, long_k, 4), other = select.matvec_candidates(Type::q8_0, 4).back();
   ASSERT_NE(built_in, other);
   kernels::Choices choices;
   choices.matvec[{Type::q8_0, 4}] = other;
@@ -80,12 +110,12 @@ TEST(Choices, AreUsedWhereTheyAreCandidates) {
   choices.matmul[{Type::q8_0, 4096, 64}] = 128;       // more columns than the pass has
   choices.attention[{4, 64, 1}] = {32, 3};
   select.use(choices);
-  EXPECT_EQ(select.matvec(Type::q8_0, 4), other);
-  EXPECT_EQ(select.matvec(Type::q8_0, 3), other) << "three rows are in the bucket of four";
-  EXPECT_EQ(select.matvec(Type::f16, 4), built_in) << "another format";
+  EXPECT_EQ(select.matvec(Type::q8_0, long_k, 4), other);
+  EXPECT_EQ(select.matvec(Type::q8_0, long_k, 3), other) << "three rows are in the bucket of four";
+  EXPECT_EQ(select.matvec(Type::f16, long_k, 4), built_in) << "another format";
   const kernels::Selector plain = selector(gpu());
-  EXPECT_EQ(select.matvec(Type::f16, 1), plain.matvec(Type::f16, 1));
-  EXPECT_EQ(select.matvec(Type::q8_0, 1), plain.matvec(Type::q8_0, 1));
+  EXPECT_EQ(select.matvec(Type::f16, long_k, 1), plain.matvec(Type::f16, long_k, 1));
+  EXPECT_EQ(select.matvec(Type::q8_0, long_k, 1), plain.matvec(Type::q8_0, long_k, 1));
   EXPECT_EQ(select.matmul(Type::q8_0, 4096, 64), plain.matmul(Type::q8_0, 4096, 64));
   EXPECT_EQ(select.attention(4, 64, 64, 1), plain.attention(4, 64, 64, 1));
 }
