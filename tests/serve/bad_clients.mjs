@@ -139,19 +139,30 @@ function addSlow(base, checkServed) {
     assert.equal(tokens.map(({ piece }) => piece).join("").trim().length, content.trim().length);
   });
   checkServed("long texts to tokenize hold up nobody", async () => {
-    const answers = Array.from({ length: 3 }, () => post(base, "/tokenize", { content: "one two three ".repeat(100000) }));
-    let longest = 0;
+    // A tokenization takes seconds. A server at rest is asked in the same moment: what holds up both is this client, which sends megabytes, or the machine.
+    const content = "one two three ".repeat(100000);
+    const beside = process.env.SKIPSTONE_KEYED_URL ?? base;
+    const health = async (url) => {
+      const begin = performance.now();
+      assert.equal((await get(url, "/health")).status, 200);
+      return performance.now() - begin;
+    };
+    const begin = performance.now();
+    const answers = Array.from({ length: 3 }, () => post(base, "/tokenize", { content }));
+    const asked = [];
     let done = false;
     const all = Promise.all(answers).finally(() => (done = true));
     while (!done) {
-      const begin = Date.now();
-      assert.equal((await get(base, "/health")).status, 200);
-      longest = Math.max(longest, Date.now() - begin);
+      const [ms, rest] = await Promise.all([health(base), health(beside)]);
+      asked.push({ ms, rest: beside === base ? 0 : rest });
       await sleep(50);
     }
     for (const answer of await all) assert.equal(answer.status, 200);
-    assert.ok(longest < 1000, `/health took ${longest} ms`);
-    return `/health took at most ${longest} ms`;
+    const took = performance.now() - begin;
+    const worst = asked.reduce((one, other) => (other.ms - other.rest > one.ms - one.rest ? other : one));
+    const said = `/health took ${worst.ms.toFixed(0)} ms, of a server at rest ${worst.rest.toFixed(0)}; the texts ${took.toFixed(0)}`;
+    assert.ok(worst.ms - worst.rest < 1000, said);
+    return said;
   });
 }
 
