@@ -134,22 +134,64 @@ std::string check_row(std::span<const float> logits, const abi::CandidateRequest
   });
 }
 
-std::string check(Bench& bench, std::uint32_t vocabulary, std::uint32_t rows) {
+/// As lib/candidates.glsl orders numbers.
+std::uint32_t key_of(float number) {
+  const auto bits = std::bit_cast<std::uint32_t>(number);
+  if (std::isnan(number)) return 0;
+  if (number == 0.0f) return 0x80000000u;
+  return bits >> 31 != 0 ? ~bits : bits | 0x80000000u;
+}
+
+/// What candidate_groups finds in a row.
+std::vector<abi::CandidateGroup> make_groups(std::span<const float> logits, const abi::CandidateRequest& request) {
+  std::vector<abi::CandidateGroup> groups(CANDIDATE_GROUPS);
+  for (std::uint32_t first = 0; first < groups.size(); ++first) {
+    abi::CandidateGroup& group = groups[first];
+    float largest = -infinity;
+    for (std::size_t token = first; token < logits.size(); token += groups.size()) {
+      const float logit = logits[token];
+      group.largest = std::max(group.largest, key_of(logit));
+      if (logit > largest) largest = logit;  // no NaN is
+      if (request.noise == 0 || std::isnan(logit)) continue;
+      const double score = static_cast<double>(logit) * static_cast<double>(request.inverse_temperature);
+      group.noisiest = std::max(group.noisiest, key_of(static_cast<float>(score + noise_of(request, static_cast<std::uint32_t>(token)))));
+    }
+    for (std::size_t token = first; token < logits.size(); token += groups.size()) {
+      if (std::isnan(logits[token]) || logits[token] == -infinity) continue;
+      const float below = logits[token] - largest;
+      group.sum += std::exp(below);
+      group.tempered += std::exp(below * request.inverse_temperature);
+    }
+  }
+  return groups;
+}
+
+/// `alone`: the second kernel by itself, with groups of ours.
+std::string check(Bench& bench, std::uint32_t vocabulary, std::uint32_t rows, bool alone) {
   Random random(fmt::format("candidates {} {}", vocabulary, rows));
   std::vector<std::vector<float>> logits;
   std::vector<float> written;
   std::vector<abi::CandidateRequest> requests;
+  std::vector<abi::CandidateGroup> groups;
   for (std::uint32_t row = 0; row < rows; ++row) {
     logits.push_back(make_logits(random, vocabulary, row));
     requests.push_back(make_request(random, vocabulary, row));
     const std::vector<float> padded_row = strided(logits.back(), vocabulary, infinity);
     written.insert(written.end(), padded_row.begin(), padded_row.end());
+    const std::vector<abi::CandidateGroup> of_row = make_groups(logits.back(), requests.back());
+    groups.insert(groups.end(), of_row.begin(), of_row.end());
   }
   bench.put({ResourceKind::logits}, written);
   bench.put({ResourceKind::candidate_requests}, requests);
-  bench.reserve({ResourceKind::candidate_groups}, std::uint64_t{rows} * CANDIDATE_GROUPS * sizeof(abi::CandidateGroup) / 4);
   bench.reserve({ResourceKind::candidates}, rows * sizeof(abi::CandidateResult) / 4);
-  bench.run(kernels::candidates(bench.select(), vocabulary, rows, "candidates"));
+  const std::vector<kernels::Dispatch> dispatches = kernels::candidates(bench.select(), vocabulary, rows, "candidates");
+  if (alone) {
+    bench.put({ResourceKind::candidate_groups}, groups);
+    bench.run(dispatches.back());
+  } else {
+    bench.reserve({ResourceKind::candidate_groups}, groups.size() * sizeof(abi::CandidateGroup) / 4);
+    bench.run(dispatches);
+  }
   const auto got = bench.get<abi::CandidateResult>({ResourceKind::candidates}, rows);
   for (std::uint32_t row = 0; row < rows; ++row) {
     const std::string difference = check_row(logits[row], requests[row], got[row]);
@@ -163,8 +205,10 @@ std::string check(Bench& bench, std::uint32_t vocabulary, std::uint32_t rows) {
 std::vector<Case> candidates_cases(const Scope& scope) {
   std::vector<Case> cases;
   const auto add = [&](std::uint32_t vocabulary, std::uint32_t rows) {
-    cases.push_back({"candidates", fmt::format("candidates V={} rows={}", vocabulary, rows),
-                     [=](Bench& bench) { return check(bench, vocabulary, rows); }});
+    for (const bool alone : {true, false}) {
+      cases.push_back({"candidates", fmt::format("candidates{} V={} rows={}", alone ? " of groups" : "", vocabulary, rows),
+                       [=](Bench& bench) { return check(bench, vocabulary, rows, alone); }});
+    }
   };
   add(3001, 12);
   if (scope.depth == Depth::quick) return cases;
