@@ -124,7 +124,7 @@ TEST_F(SamplingOnDevice, TextsAreThoseOfTheHostsSampler) {
     EXPECT_EQ(got, wanted) << "text " << text << " with " << draft;
   }
   const std::uint64_t candidate_rows = passes.totals().candidate_rows - before.candidate_rows;
-  EXPECT_GT(candidate_rows, rows / 2);  // else the device was not asked
+  EXPECT_GT(candidate_rows, rows / 3);  // top-k 500 and long penalties look at whole rows; else the device was not asked
   RecordProperty("candidate_rows", std::to_string(candidate_rows));
 }
 
