@@ -1,0 +1,86 @@
+// What the host writes for a pass before it is submitted: tokens, positions, page tables, paths of trees, requests for candidates.
+#include <algorithm>
+
+#include "base/status.h"
+#include "exec/pass_runner.h"
+
+namespace skipstone::exec {
+
+// Tables lie in the order of a pass's sequences, those of layers with a window behind all others. They grow slowly, so mostly there is nothing
+// to write.
+std::uint32_t PassRunner::table_of(const SequencePages& pages, std::uint32_t sequence) {
+  const std::uint32_t first = sequence * pages_for(shape_.context);
+  const auto write = [&](std::uint32_t at, std::span<const std::uint32_t> of) {
+    if (of.empty()) return;
+    const std::span<std::uint32_t> table = buffers_.pages().subspan(at, of.size());
+    for (std::size_t i = 0; i < table.size(); ++i) {
+      const std::uint32_t slot = of[i] * KV_PAGE;
+      if (table[i] != slot) table[i] = slot;
+    }
+  };
+  write(first, pages.whole().pages());
+  write(table_entries(shape_.context) + first, pages.windowed().pages());
+  return first;
+}
+
+void PassRunner::write_tokens(std::span<const SequenceRows> sequences, std::uint32_t bucket) {
+  abi::StepState& state = buffers_.state();
+  std::uint32_t row = 0;
+  for (const SequenceRows& sequence : sequences) {
+    for (const std::int32_t token : sequence.rows.tokens) {
+      if (token < 0 || static_cast<std::uint32_t>(token) >= config_.vocabulary)
+        fail(Code::invalid_argument, "token {} is outside the vocabulary of {}", token, config_.vocabulary);
+      state.tokens[row++] = static_cast<std::uint32_t>(token);
+    }
+  }
+  // Padding rows embed the last token once more; nothing of theirs is stored or read.
+  for (; row < bucket; ++row) state.tokens[row] = state.tokens[row - 1];
+}
+
+void PassRunner::write_state(std::span<const SequenceRows> sequences, const PassSpec& spec) {
+  write_tokens(sequences, spec.bucket);
+  abi::StepState& state = buffers_.state();
+  state.kept = sequences.front().rows.kept;
+  const KeyWindow& window = sequences.front().rows.window;
+  state.window = {window.sink, window.recent};
+  std::uint32_t row = 0, most_keys = 0;
+  for (std::uint32_t i = 0; i < sequences.size(); ++i) {
+    const Rows& rows = sequences[i].rows;
+    const auto count = static_cast<std::uint32_t>(rows.tokens.size());
+    state.bases[i] = rows.base;
+    state.first_rows[i] = row;
+    state.tables[i] = table_of(*sequences[i].pages, i);
+    if (spec.tree) write_paths(row, rows);
+    std::fill_n(state.sequences.begin() + row, count, i);
+    const std::uint32_t last = rows.base + count - 1;
+    most_keys = std::max(most_keys, spec.window ? window.keys(last) : last + 1);
+    row += count;
+  }
+  std::fill(state.sequences.begin() + row, state.sequences.begin() + spec.bucket, state.sequences[row - 1]);
+  if (spec.output == Output::candidates) write_requests(sequences);
+  state.rows = row;
+  state.attention_groups = {(most_keys - 1) / shape_.chunk + 1, spec.prompt ? 1 : builder_.attention_groups(spec.bucket), row};
+}
+
+void PassRunner::write_requests(std::span<const SequenceRows> sequences) {
+  abi::CandidateRequest* to = buffers_.candidate_requests();
+  for (const SequenceRows& sequence : sequences) to = std::ranges::copy(sequence.rows.candidates, to).out;
+}
+
+// A row's ancestors by position, itself last: what its attention reads behind the text. `first`: the pass's first row of them.
+void PassRunner::write_paths(std::uint32_t first, const Rows& rows) {
+  abi::StepState& state = buffers_.state();
+  constexpr std::size_t words = STEP_PATH_WORDS;
+  for (std::uint32_t i = 0; i < rows.tokens.size(); ++i) {
+    const std::uint32_t parent = rows.parents.empty() ? std::max(i, 1u) - 1 : rows.parents[i], row = first + i;
+    if (parent > i) fail(Code::internal, "row {} of a tree stands before its parent {}", i, parent);
+    const std::uint32_t depth = parent == i ? 0 : state.depths[first + parent] + 1;
+    if (parent != i) std::copy_n(&state.paths[(first + parent) * words], words, &state.paths[row * words]);
+    std::uint32_t& word = state.paths[row * words + depth / 4];
+    const std::uint32_t shift = 8 * (depth % 4);
+    word = (word & ~(0xffu << shift)) | i << shift;
+    state.depths[row] = depth;
+  }
+}
+
+}  // namespace skipstone::exec
