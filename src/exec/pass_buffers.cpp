@@ -40,7 +40,7 @@ Sizes sizes_of(const model::Config& config, const SequenceShape& shape) {
           attention.partial_bytes(STEP_VERIFY_ROWS),
           std::uint64_t{STEP_VERIFY_ROWS} * padded(config.vocabulary) * word,
           STEP_VERIFY_ROWS * ranges * sizeof(abi::ArgmaxPartial),
-          STEP_VERIFY_ROWS * CANDIDATE_GROUPS * sizeof(abi::CandidateGroup),
+          std::uint64_t{STEP_VERIFY_ROWS} * CANDIDATE_GROUPS * sizeof(abi::CandidateGroup),
           std::uint64_t{2} * config.layers * rows * word,  // attention and MLP
           std::uint64_t{rope_table_rows(config, shape.context)} * config.rope_dim * word};
 }
