@@ -18,7 +18,7 @@ namespace kbench {
 struct PassLaunches {
   std::uint32_t rows = 0;
   std::size_t dispatches = 0, barriers = 0;
-  std::vector<std::pair<std::string, std::size_t>> by_label;  ///< "attn_qkv" of all layers, in the order of a pass
+  std::vector<std::pair<std::string, std::size_t>> by_label = {};  ///< "attn_qkv" of all layers, in the order of a pass
 };
 
 /// A pipeline, and why it is made.
@@ -34,8 +34,8 @@ struct ModelLaunches {
   std::string model;
   std::uint32_t layers = 0;
   std::uint64_t weight_bytes = 0;  ///< that a pass reads
-  std::vector<PassLaunches> passes;
-  std::vector<MadePipeline> pipelines;  ///< each once
+  std::vector<PassLaunches> passes = {};
+  std::vector<MadePipeline> pipelines = {};  ///< each once
 
   std::size_t made(const std::string& when) const;  ///< pipelines
 };

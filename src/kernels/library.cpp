@@ -69,11 +69,6 @@ void Library::replace(KernelId kernel, std::span<const std::uint32_t> spirv) { s
 
 void Library::save_cache() { state_->factory.save(); }
 
-bool Library::contains(KernelId kernel, std::span<const std::uint32_t> constants, std::uint32_t subgroup) const {
-  const std::lock_guard lock(state_->mutex);
-  return state_->pipelines.contains({kernel, {constants.begin(), constants.end()}, subgroup});
-}
-
 std::size_t Library::size() const {
   const std::lock_guard lock(state_->mutex);
   return state_->pipelines.size();

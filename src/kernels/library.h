@@ -26,8 +26,6 @@ class Library {
   /// Tests: uses `spirv` instead of the embedded words of `kernel` from now on. The words must outlive the library.
   void replace(KernelId kernel, std::span<const std::uint32_t> spirv);
   void save_cache();
-  /// Whether somebody has asked for it already.
-  bool contains(KernelId kernel, std::span<const std::uint32_t> constants, std::uint32_t subgroup) const;
   std::size_t size() const;        ///< pipelines asked for so far
   std::size_t cache_hits() const;  ///< those of them that the driver says it found in the cache file's data; 0 where it says nothing
 

@@ -21,7 +21,6 @@ struct TuningRow {
   bool lanes_on_rows;        ///< lanes work on different output rows rather than share one row's K
   bool tiled_prefill;
   Tier prefill;
-  std::uint32_t candidates_from;  ///< Tuning::candidates_from
 };
 
 // CPU drivers run a workgroup's lanes in one vector register: a workgroup above its width is 2 to 5 times slower on lavapipe, loads
@@ -35,13 +34,13 @@ struct TuningRow {
 // (the same page). Heads of 128 on Intel and of 256 everywhere spill in a prompt's attention where a lane holds all of one. A CPU driver
 // holds none in registers.
 constexpr TuningRow tuning_rows[] = {
-    {any_vendor, true, {0, 0}, 4, 64, 0, 128, 1024, 1024, true, false, Tier::base, 0},
-    {0x8086, false, {16, 0}, 4, 64, 256, 24, 32, 64, false, true, Tier::cooperative_matrix, 4096},    // Intel
-    {0x1002, false, {64, 32}, 4, 64, 256, 80, 64, 128, false, true, Tier::cooperative_matrix, 4096},  // AMD
-    {0x10de, false, {32, 0}, 4, 64, 256, 64, 128, 128, false, true, Tier::cooperative_matrix, 4096},  // NVIDIA
-    {0x13b5, false, {0, 0}, 4, 64, 256, 48, 128, 128, false, true, Tier::base, 4096},                 // Arm
-    {0x5143, false, {0, 0}, 4, 64, 256, 48, 128, 128, false, true, Tier::base, 4096},                 // Qualcomm
-    {any_vendor, false, {0, 0}, 4, 64, 256, 48, 128, 128, false, true, Tier::fp16, 4096},
+    {any_vendor, true, {0, 0}, 4, 64, 0, 128, 1024, 1024, true, false, Tier::base},
+    {0x8086, false, {16, 0}, 4, 64, 256, 24, 32, 64, false, true, Tier::cooperative_matrix},    // Intel
+    {0x1002, false, {64, 32}, 4, 64, 256, 80, 64, 128, false, true, Tier::cooperative_matrix},  // AMD
+    {0x10de, false, {32, 0}, 4, 64, 256, 64, 128, 128, false, true, Tier::cooperative_matrix},  // NVIDIA
+    {0x13b5, false, {0, 0}, 4, 64, 256, 48, 128, 128, false, true, Tier::base},                 // Arm
+    {0x5143, false, {0, 0}, 4, 64, 256, 48, 128, 128, false, true, Tier::base},                 // Qualcomm
+    {any_vendor, false, {0, 0}, 4, 64, 256, 48, 128, 128, false, true, Tier::fp16},
 };
 
 std::uint32_t choose_lanes(const TuningRow& row, const Caps& caps) {
@@ -79,7 +78,8 @@ Tuning tuning_for(const Caps& caps) {
   tuning.texels = on_rows && caps.max_texels >= caps.max_storage_range / 16;
   tuning.tiled_prefill = row.tiled_prefill;
   tuning.prefill = row.prefill;
-  tuning.candidates_from = row.candidates_from;
+  // A CPU driver takes the cores that the host's sampler would have, and with usual filters it is slower (docs/results/sampling.md).
+  tuning.candidates_from = caps.is_cpu() ? 0 : 4096;
   return tuning;
 }
 

@@ -25,11 +25,11 @@ struct Tuning {
   bool tiled_prefill = true;         ///< matrix-matrix through shared memory; else the skinny kernel in column tiles
   Tier prefill = Tier::fp16;         ///< the highest tier that the tiled kernel may take
   std::uint32_t largest_tile = 128;  ///< outputs by columns of the tiled kernel: 128, 64 or 32 squared
-  std::uint32_t candidates_from = 0;  ///< vocabulary from which sampled rows are reduced to candidates on the device; 0: none
   std::uint32_t fill = 64;           ///< workgroups that keep the device busy: larger tiles must leave so many
-  std::uint32_t attention_sums =
-      128;                          ///< dimensions of a head whose sums a lane of a prompt's attention may hold; more are split over lanes
-  std::uint32_t matrix_sums = 128;  ///< floats of sums that a lane of a tile on cooperative matrices may hold
+  std::uint32_t matrix_sums = 128;   ///< floats of sums that a lane of a tile on cooperative matrices may hold
+  /// Dimensions of a head whose sums a lane of a prompt's attention may hold; more are split over lanes.
+  std::uint32_t attention_sums = 128;
+  std::uint32_t candidates_from = 0;  ///< vocabulary from which sampled rows are reduced to candidates on the device; 0: none
 };
 
 /// The built-in table's row for a device.
@@ -45,8 +45,8 @@ struct Quirk {
 /// All that apply; logged once at start and printed by `devices`.
 std::vector<Quirk> quirks_for(const Caps& caps);
 
-/// Takes out of `caps` what the device says it can do but must not be used for, by the same table. Once, while caps are read: after
-/// features, before what a driver may only be asked where no quirk forbids it.
+/// Takes out of `caps` what the device says it can do but must not be used for, by the same table. Once, while caps are read: after features,
+/// before what a driver may only be asked where no quirk forbids it.
 void apply_quirks(Caps& caps);
 
 }  // namespace skipstone::vk

@@ -128,6 +128,28 @@ TEST_F(SamplingOnDevice, TextsAreThoseOfTheHostsSampler) {
   RecordProperty("candidate_rows", std::to_string(candidate_rows));
 }
 
+// Where candidates do not decide, rows are looked at whole for a while, and then candidates are tried again.
+TEST(CandidateRows, PausesWhereCandidatesDoNotDecide) {
+  CandidateRows rows({.temperature = 1.0f, .top_k = 0, .top_p = 0.9f}, vocabulary, true);
+  const sample::Sampler sampler({.temperature = 1.0f, .top_k = 0, .top_p = 0.9f});
+  abi::CandidateResult undecided{};
+  undecided.likely = CANDIDATE_SLOTS + 1;
+  const auto asks = [&] {
+    rows.begin();
+    rows.add({}, 1);
+    return !rows.requests().empty();
+  };
+  std::uint32_t asked = 0, whole = 0;
+  while (asks()) {
+    ASSERT_LT(++asked, 20u) << "it never stops asking";
+    EXPECT_FALSE(rows.choose(sampler, undecided, 0, {}, 1));
+  }
+  EXPECT_GT(asked, 2u) << "one row or two are no habit";
+  do ASSERT_LT(++whole, 1000u) << "it never asks again";
+  while (!asks());
+  EXPECT_GT(whole, 200u);
+}
+
 // Rows that ask for candidates beside rows that ask for logits: one pass serves both.
 TEST_F(SamplingOnDevice, InCompany) {
   constexpr std::uint32_t sequences = 4;
