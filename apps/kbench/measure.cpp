@@ -159,10 +159,14 @@ void Measurement::set_state(const Timed& timed) {
   const std::uint32_t chunk = sequence_of(sizes).chunk;
   state.attention_groups = {(sizes.depth + state.rows - 1) / chunk + 1, timed.dispatches.front().groups[1], state.rows};
   for (std::uint32_t i = 0; i < STEP_VERIFY_ROWS; ++i) state.depths[i] = i;  // moved in place, which costs as much
+  abi::CandidateRequest request{};
+  request.noise = request.tempered = 1;
+  request.inverse_temperature = 1.0f;
+  std::fill_n(buffers_.candidate_requests(), STEP_VERIFY_ROWS, request);
   for (std::uint32_t i = 0; i < STEP_MAX_ROWS; ++i) state.tokens[i] = i * 7919 % sizes.vocabulary;
 }
 
-/// Random numbers in whatever the kernel reads or writes, but matrices and state. A Q8_0 cache gets halves too: they serve as scales, and
+/// Random numbers in whatever the kernel reads or writes, but matrices and what the host writes. A Q8_0 cache gets halves too: they serve as scales, and
 /// any bytes as quants.
 void Measurement::fill_operands(const Dispatch& dispatch) {
   vk::Recorder fill(device_);
@@ -170,7 +174,7 @@ void Measurement::fill_operands(const Dispatch& dispatch) {
   for (const kernels::Operand& operand : dispatch.operands) {
     using Kind = kernels::ResourceKind;
     const kernels::Resource& r = operand.resource;
-    if (r.kind == Kind::state || (r.kind == Kind::weight && r.index != vector_tensor)) continue;
+    if (r.kind == Kind::state || r.kind == Kind::candidate_requests || (r.kind == Kind::weight && r.index != vector_tensor)) continue;
     const bool halves = (r.kind == Kind::k_cache || r.kind == Kind::v_cache) && settings_.sizes.kv_format != KvFormat::f32;
     const kernels::RandomPattern pattern{halves ? kernels::RandomPattern::Number::f16 : kernels::RandomPattern::Number::f32, 1, 1};
     const auto words = static_cast<std::uint32_t>(slice(r).bytes / 4);

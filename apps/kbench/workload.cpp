@@ -154,6 +154,12 @@ Workload argmax_merge(const Selector& select, const Request& r) {
              partials * sizeof(abi::ArgmaxPartial), 4 * partials);
 }
 
+/// Both kernels: the second one reads what the first has found.
+Workload candidates(const Selector& select, const Request& r) {
+  const auto round = [select, n = r.sizes.vocabulary, rows = r.rows](std::uint32_t) { return kernels::candidates(select, n, rows, "candidates"); };
+  return {fmt::to_string(r.sizes.vocabulary), {}, round, static_cast<double>(r.rows) * r.sizes.vocabulary * word, 0, {}};
+}
+
 Workload embed(const Selector& select, const Request& r) {
   const kernels::Matrix matrix = matrix_of(select, r.format, r.sizes.vocabulary, r.sizes.width);
   Workload work = multiplication(matrix, r, 0, [select, rows = r.rows](const kernels::Matrix& table) {
@@ -275,6 +281,7 @@ constexpr Operation table[] = {
     {"matvec_swiglu", "matvec", "the same of gate and up, and silu(gate) * up", true, STEP_VERIFY_ROWS, 1, matvec_swiglu},
     {"argmax", "argmax", "the largest of W x by ranges of outputs, without writing W x", true, STEP_VERIFY_ROWS, 1, argmax},
     {"argmax_merge", "argmax_merge", "and of all", false, STEP_VERIFY_ROWS, 1, argmax_merge},
+    {"candidates", "candidates", "what sampling looks at of rows of logits, with noise", false, STEP_VERIFY_ROWS, 1, candidates},
     {"matmul", "matmul", "y = W x in tiles: prompts", true, STEP_MAX_ROWS, 32, matmul},
     {"embed", "embed", "rows of the embedding, as floats", true, STEP_MAX_ROWS, 1, embed},
     {"rms_norm", "rms_norm", "root-mean-square norm", false, STEP_MAX_ROWS, 1, rms_norm},
