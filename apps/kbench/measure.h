@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "exec/kv_pool.h"
+#include "exec/kv_buffers.h"
 #include "exec/pass_buffers.h"
 #include "kbench/workload.h"
 #include "kernels/library.h"
@@ -65,7 +65,7 @@ class Measurement {
   skipstone::vk::Tuning tuning_;
   skipstone::kernels::Selector select_;
   skipstone::exec::PassBuffers buffers_;
-  skipstone::exec::KvPool cache_;
+  skipstone::exec::KvBuffers cache_;
   skipstone::vk::Arena vectors_;
   std::map<std::uint32_t, skipstone::vk::Slice> scratch_;
   skipstone::vk::Slice vector_;

@@ -52,6 +52,8 @@ skipstone_engine_params engine_params(const std::string& model, const EngineOpti
   skipstone_engine_params params = skipstone::engine_params();
   params.model_path = model.c_str();
   params.device = options.device_option->count() > 0 ? options.device.c_str() : nullptr;
+  params.devices = options.devices.c_str();
+  params.hop_microseconds = static_cast<std::uint64_t>(options.hop_milliseconds * 1000);
   params.pre_tokenizer = options.pre.c_str();
   params.context = options.context;
   params.kv_type = kv_type(options.kv);
@@ -91,6 +93,15 @@ void add_engine_options(CLI::App& command, EngineOptions& options) {
       ->type_name("MATH");
   add_pre_option(command, options.pre);
   add_device_option(command, options);
+  command
+      .add_option("--devices", options.devices,
+                  "Several devices with some of the layers each: 0,1 (by free memory) or 0:20,1:12 (so many layers); embedding and head on the first")
+      ->envname("SKIPSTONE_DEVICES")
+      ->excludes(options.device_option)
+      ->type_name("DEVICE[:LAYERS],...");
+  command.add_option("--hop-ms", options.hop_milliseconds, "For measurements: rows take so much longer from each of --devices to the next")
+      ->check(CLI::Range(0.0, 60000.0))
+      ->type_name("MS");
   command
       .add_flag("--no-tune", options.no_tune,
                 "Kernels as the built-in table has them, not as measured on this device; the text is the same")

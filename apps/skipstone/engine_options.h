@@ -12,6 +12,8 @@ namespace cli {
 struct EngineOptions {
   std::string device, kv = "auto", math = "f32", pre;
   CLI::Option* device_option = nullptr;
+  std::string devices;
+  double hop_milliseconds = 0;
   std::uint32_t context = 0;
   bool no_tune = false;
 };
@@ -27,7 +29,7 @@ void add_pre_option(CLI::App& command, std::string& pre);
 /// Adds --device.
 void add_device_option(CLI::App& command, EngineOptions& options);
 
-/// Adds --ctx, --kv, --math, --pre, --device and --no-tune.
+/// Adds --ctx, --kv, --math, --pre, --device, --devices, --hop-ms and --no-tune.
 void add_engine_options(CLI::App& command, EngineOptions& options);
 
 /// Loads with a line of progress. Throws Failure with the exit code that fits, also where a signal came.

@@ -81,6 +81,10 @@ typedef struct skipstone_engine_params {
   int32_t prefixes;     /* skipstone_prefixes */
   uint32_t pool_tokens; /* that the KV cache of all sessions has room for at first; 0: one context. It grows where sessions need more */
   int32_t math;         /* skipstone_math */
+  /* Instead of `device`, several with some of the model's layers each: "0,1" (by free memory), or "0:20,1:12" (so many layers). Embedding and
+   * head are on the first. Texts are those of one device where all have the same driver. NULL or "": one device. */
+  const char* devices;
+  uint64_t hop_microseconds; /* for measurements: rows take so much longer from each device to the next */
 } skipstone_engine_params;
 
 SKIPSTONE_API void skipstone_engine_params_init(skipstone_engine_params* params, size_t struct_size);

@@ -83,6 +83,11 @@ engine::EngineOptions engine_options(const skipstone_engine_params& params) {
   options.pre_tokenizer = text_or_empty(params.pre_tokenizer);
   check_pre_tokenizer(params);
   options.device = wanted_device(params.device);
+  options.devices = text_or_empty(params.devices);
+  if (!options.devices.empty() && params.device != nullptr && *params.device != '\0') {
+    fail(Code::invalid_argument, "device and devices are set, but they are two ways to say where a model lies; set one of them");
+  }
+  options.hop_microseconds = params.hop_microseconds;
   options.context = params.context;
   options.kv = static_cast<engine::KvType>(params.kv_type);
   options.math = static_cast<engine::MathMode>(params.math);

@@ -49,7 +49,7 @@ void add(Fnv1a& hash, std::span<const std::byte> bytes) {
 /// What keys and values depend on beside the tokens, each under the name that a message has for it.
 Json origin_of(const Engine::State& engine) {
   const Json device = tune::device_key(engine.device->caps(), kernels::shader_hash());
-  return {{"model", engine.fingerprint},
+  Json origin = {{"model", engine.fingerprint},
           {"context", engine.shape.context},
           {"precision of the cache", to_string(engine.shape.kv_format)},
           {"attention chunk", engine.shape.chunk},
@@ -57,6 +57,10 @@ Json origin_of(const Engine::State& engine) {
           {"version of Skipstone", SKIPSTONE_VERSION},
           {"device", device.at("device")},
           {"driver", print(device)}};
+  // Layers on other devices have other bits where these are not the same as the first one.
+  const std::string others = engine.stages ? engine.stages->other_devices(engine.device->caps()) : "";
+  if (!others.empty()) origin["devices"] = others;
+  return origin;
 }
 
 std::span<const std::byte> bytes_of(std::string_view text) { return std::as_bytes(std::span(text)); }
@@ -132,11 +136,17 @@ void save_conversation(const std::string& path, const Engine::State& engine, con
   file.write(bytes_of(magic));
   file.write(little_endian(version | std::uint64_t{header.size()} << 32));
   write(bytes_of(header));
-  exec::KvBytes cache(engine.device, exec::attention_shape(engine.config, engine.shape), pages, conversation.text.size());
+  const exec::PageLists lists = pages.lists();
+  exec::KvBytes cache(engine.device, exec::attention_shape(engine.config, engine.shape), engine.passes->cache().buffers(), lists,
+                      conversation.text.size());
   std::vector<std::byte> layer;
   for (std::uint32_t i = 0; i < engine.config.layers; ++i) {
-    layer.resize(cache.layer_bytes(i));
-    cache.read(i, layer);
+    if (engine.is_here(i)) {
+      layer.resize(cache.layer_bytes(i));
+      cache.read(i, layer);
+    } else {
+      layer = engine.stages->read_kv(i, conversation.text.size(), lists);
+    }
     write(layer);
   }
   file.write(little_endian(hash.value()));
@@ -193,8 +203,13 @@ void SavedConversation::read_layers(const Engine::State& engine, const Visit& vi
 
 void SavedConversation::restore(const Engine::State& engine, exec::Executor& passes) const {
   passes.table().begin_behind(left_pages_, conversation_.text.size());
-  exec::KvBytes cache(engine.device, exec::attention_shape(engine.config, engine.shape), passes.pages(), conversation_.text.size());
-  read_layers(engine, [&](std::uint32_t layer, std::span<const std::byte> bytes) { cache.write(layer, bytes); });
+  const exec::PageLists lists = passes.pages().lists();
+  exec::KvBytes cache(engine.device, exec::attention_shape(engine.config, engine.shape), engine.passes->cache().buffers(), lists,
+                      conversation_.text.size());
+  read_layers(engine, [&](std::uint32_t layer, std::span<const std::byte> bytes) {
+    if (engine.is_here(layer)) return cache.write(layer, bytes);
+    engine.stages->write_kv(layer, conversation_.text.size(), lists, bytes);
+  });
 }
 
 }  // namespace skipstone::engine

@@ -235,7 +235,7 @@ void DeviceSequence::ask_for(const spec::TokenTree& rows, exec::PassSpec& spec, 
 }
 
 bool DeviceSequence::round(const spec::RoundRequest& request, spec::DraftedRound& out) {
-  if (chooser_.needs_logits() || pacer_ != nullptr) return false;
+  if (chooser_.needs_logits() || pacer_ != nullptr || passes_.near_layers() < config_.layers) return false;
   exits_.fill(text_);
   const Stopwatch watch;
   end_round();

@@ -1,5 +1,7 @@
 #include "engine/engine.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
@@ -14,37 +16,16 @@
 #include "engine/measurements.h"
 #include "engine/memory_plan.h"
 #include "engine/read_model.h"
+#include "engine/stage_host.h"
 #include "exec/pipelines.h"
 #include "exec/plan.h"
-#include "model/random_weights.h"
-#include "model/synthetic.h"
+#include "exec/stage_request.h"
 
 namespace skipstone::engine {
 namespace {
 
 void report(const Progress& progress, const char* stage, double done) {
   if (progress) progress(stage, done);
-}
-
-std::shared_ptr<vk::Device> open_device(const EngineOptions& options) {
-  const vk::DeviceOptions how{.low_priority = options.low_priority, .memory_limit = options.memory_limit};
-  if (options.host) {
-    auto device = vk::Device::adopt(*options.host, how);
-    log::info("the host's device: {}", device->caps().name);
-    return device;
-  }
-  const auto instance = vk::Instance::create(options.validation || env::flag("SKIPSTONE_VALIDATION"));
-  const auto unsuitable = [&](std::uint32_t index) { return instance->unsuitable(index); };
-  const std::string wanted = options.device.empty() ? env::get("SKIPSTONE_DEVICE").value_or("") : options.device;
-  const vk::ChosenDevice choice = vk::choose_device(instance->devices(), unsuitable, wanted);
-  auto device = vk::Device::create(instance, choice.index, how);
-  log::info("device {}: {} ({})", choice.index, device->caps().name, choice.reason);
-  return device;
-}
-
-gguf::File open_model(const EngineOptions& options) {
-  if (!options.synthetic.empty()) return model::synthetic_model(options.synthetic);
-  return options.model_file ? gguf::File::open(options.model_file) : gguf::File::open(options.model_path);
 }
 
 // Makes what is left to make of the pipelines and runs each once with `sequence`: some drivers (lavapipe) compile a kernel when it first
@@ -55,6 +36,36 @@ void compile_kernels(Engine::State& state, exec::Executor& sequence, std::span<c
   for (const kernels::Dispatch& dispatch : dispatches) state.ready.insert(exec::pipeline_key(dispatch));
   state.kernel_library->save_cache();
   log::info("{} pipelines, {} of them from the cache", state.kernel_library->size(), state.kernel_library->cache_hits());
+}
+
+/// The stages behind the first one, where layers are to be on several devices, with what is wished for each.
+std::vector<StageWish> open_stages(Engine::State& state, const EngineOptions& options) {
+  if (options.devices.empty()) return {};
+  if (options.host) fail(Code::invalid_argument, "layers on several devices and the program's own Vulkan device are two ways to choose a device; take one");
+  std::vector<StageWish> wishes = parse_devices(options.devices, env::flag("SKIPSTONE_SAME_DEVICE"));
+  if (wishes.size() == 1) fail(Code::invalid_argument, "--devices {} names one device; take --device for that", options.devices);
+  state.stages = std::make_unique<Stages>(options, wishes);
+  return wishes;
+}
+
+/// Decides which layers are where, keeps those of the first stage in `state`, and tells the others.
+void share_layers(Engine::State& state, const EngineOptions& options, std::span<const StageWish> wishes) {
+  const StageNeeds needs = stage_needs(state.config, state.layout, state.shape);
+  std::vector<StageDevice> devices{{fmt::format("device {}", wishes.front().device), available_to(*state.device, static_cast<std::uint32_t>(wishes.size())), wishes.front().layers}};
+  const std::vector<StageState> others = state.stages->states();
+  for (std::size_t i = 0; i < others.size(); ++i) devices.push_back({others[i].place, others[i].available, wishes[i + 1].layers});
+  StageSetup setup;
+  setup.ends = plan_stages(needs, devices);
+  setup.shape = state.shape;
+  setup.matrix = state.select->math() == kernels::Math::matrix;
+  setup.tuned = options.tuning != Tuning::off;
+  setup.fingerprint = state.fingerprint;
+  setup.model = options.model_path;
+  setup.synthetic = options.synthetic;
+  state.stages->load(setup);
+  state.shape.begin = 0;
+  state.shape.end = setup.ends.front();
+  state.layout.keep_layers(0, state.shape.end);
 }
 
 // A device that has not run such a model before.
@@ -113,7 +124,10 @@ std::shared_ptr<Engine> Engine::load(const EngineOptions& options, const State* 
   if (!options.model_path.empty()) state.profile = platform::text_of(platform::path_of(options.model_path).replace_extension(".skip.json"));
   report(options.progress, "reading model", 1.0);
 
-  state.device = beside != nullptr ? beside->device : open_device(options);
+  EngineOptions first = options;
+  const std::vector<StageWish> wishes = open_stages(state, options);
+  if (!wishes.empty()) first.device = wishes.front().device;
+  state.device = beside != nullptr ? beside->device : open_device(first);
   const vk::Caps& caps = state.device->caps();
   state.select = std::make_unique<kernels::Selector>(caps, state.device->tuning());
   state.kernel_library =
@@ -123,12 +137,14 @@ std::shared_ptr<Engine> Engine::load(const EngineOptions& options, const State* 
   state.shape = choose_shape(state.config, options.context, options.kv, state.select->kv_format());
   state.shape.pool_tokens = options.pool_tokens;
   state.shape.keeps_windows = options.prefixes != PrefixMode::off;
+  const std::uint64_t bytes_per_token = state.layout.bytes_per_token();
+  if (state.stages) share_layers(state, options, wishes);
   state.memory = plan_memory(state.config, state.layout, state.shape);
   check_memory(state.memory, state.config, state.shape, *state.device);
   state.builder = std::make_unique<exec::PassBuilder>(state.config, state.layout, state.shape, *state.select);
 
   const model::ModelSize size = model::model_size(file);
-  state.facts = {size.parameters, size.bytes, std::string(gguf::traits(size.type).name), state.layout.bytes_per_token()};
+  state.facts = {size.parameters, size.bytes, std::string(gguf::traits(size.type).name), bytes_per_token};
 
   // Pipelines are made beside the loading of the weights, unless which ones is to be measured with these. Those of drafts and their
   // verification come last, and nobody waits for them here: sessions without do not need them.
@@ -139,25 +155,23 @@ std::shared_ptr<Engine> Engine::load(const EngineOptions& options, const State* 
   const auto make_pipelines = [&] {
     const std::uint32_t layers = state.config.layers;
     std::vector<exec::PassSpec> passes = beside != nullptr ? exec::drafting_passes(layers) : exec::plain_passes(layers);
+    if (state.stages) exec::add_way_back(passes);
     dispatches = exec::distinct_pipelines(*state.builder, passes);
     if (beside == nullptr) std::ranges::copy(exec::verification_passes(layers), std::back_inserter(passes));
     state.maker = std::make_unique<exec::PipelineMaker>(*state.kernel_library, exec::distinct_pipelines(*state.builder, passes));
   };
   if (known) make_pipelines();
-  model::RandomWeights random(state.device, *state.kernel_library, *state.select);
-  state.weights = std::make_unique<model::Weights>(
-      state.device, state.layout, [&](double done) { report(options.progress, "loading weights", done); },
-      file.has_data() ? nullptr : &random);
-  for (model::TensorPlace& place : state.layout.tensors) place.sources.clear();  // the file is closed when this returns
+  load_weights(state, file, options.progress);
   if (!known) {
     tune_first_use(state, options.progress);
     make_pipelines();
   }
   state.passes = std::make_unique<exec::PassMerger>(state.device, *state.kernel_library, *state.builder, state.config, *state.weights,
-                                                    state.shape);
+                                                    state.shape, state.stages ? &state.stages->ring() : nullptr);
   state.prefixes = std::make_unique<PrefixCache>(state.passes->cache(), options.prefixes);
   exec::Executor sequence(*state.passes);
   compile_kernels(state, sequence, dispatches, options.progress);
+  if (state.stages) state.stages->states();  // they have loaded too, or say why not
   return engine;
 }
 
@@ -167,7 +181,10 @@ void Engine::State::make_pipelines(exec::Executor& sequence, exec::SessionPasses
   if (!needs.verification) maker.reset();
   const auto begun = std::move(maker);  // goes on with what is needed here
   if (std::ranges::any_of(made_for, [&](const exec::SessionPasses& made) { return made.cover(needs); })) return;
-  std::vector<kernels::Dispatch> dispatches = exec::distinct_pipelines(*builder, exec::session_passes(config.layers, needs));
+  if (stages) stages->ring().post({.ask = exec::Ask::prepare, .request = exec::prepare_request(needs), .rows = {}, .cosines = {}, .bytes = {}});
+  std::vector<exec::PassSpec> specs = exec::session_passes(config.layers, needs);
+  if (stages) exec::add_way_back(specs);
+  std::vector<kernels::Dispatch> dispatches = exec::distinct_pipelines(*builder, specs);
   if (needs.trees) std::ranges::move(builder->build_move(), std::back_inserter(dispatches));
   std::erase_if(dispatches, [&](const kernels::Dispatch& dispatch) { return ready.contains(exec::pipeline_key(dispatch)); });
   if (!dispatches.empty()) {
@@ -210,11 +227,41 @@ const text::Tokenizer& Engine::tokenizer() const {
 bool Engine::has_tokenizer() const { return state_->tokenizer != nullptr; }
 const vk::Caps& Engine::device() const { return state_->device->caps(); }
 const MemoryPlan& Engine::memory() const { return state_->memory; }
-std::uint64_t Engine::device_bytes_held() const { return state_->device->memory_allocated(); }
+std::uint64_t Engine::device_bytes_held() const {
+  std::uint64_t bytes = state_->device->memory_allocated();
+  if (state_->stages) {
+    for (const StageState& stage : state_->stages->states()) bytes += stage.held;
+  }
+  return bytes;
+}
 const std::string& Engine::model_fingerprint() const { return state_->fingerprint; }
 const std::vector<text::ChatTemplate>& Engine::chat_templates() const { return state_->chat_templates; }
 const ModelFacts& Engine::facts() const { return state_->facts; }
 std::uint32_t Engine::max_rows() const { return STEP_VERIFY_ROWS; }
-std::uint64_t Engine::validation_messages() const { return state_->device->instance().validation_messages(); }
+std::vector<StageState> Engine::stages() const {
+  if (!state_->stages) return {};
+  std::vector<StageState> all = state_->stages->states();
+  const vk::Caps& caps = device();
+  all.insert(all.begin(), {.place = fmt::format("device {}", caps.index),
+                           .device = caps.name,
+                           .driver = driver_of(caps),
+                           .build = stage_build(),
+                           .available = available_to(*state_->device, static_cast<std::uint32_t>(all.size() + 1)),
+                           .begin = 0,
+                           .end = state_->shape.end,
+                           .weights = memory().weights,
+                           .kv = memory().kv,
+                           .activations = memory().activations,
+                           .held = state_->device->memory_allocated(),
+                           .validation_messages = state_->device->instance().validation_messages()});
+  return all;
+}
+std::uint64_t Engine::validation_messages() const {
+  std::uint64_t messages = state_->device->instance().validation_messages();
+  if (state_->stages) {
+    for (const StageState& stage : state_->stages->states()) messages += stage.validation_messages;
+  }
+  return messages;
+}
 
 }  // namespace skipstone::engine

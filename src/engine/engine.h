@@ -36,6 +36,8 @@ struct Report;
 
 namespace skipstone::engine {
 
+struct StageState;
+
 enum class KvType { automatic, f16, f32, q8_0 };  ///< automatic: f16 (docs/numerics.md)
 
 /// How passes of decoding multiply by weights (docs/numerics.md, "Decoding on matrix units").
@@ -74,6 +76,9 @@ struct EngineOptions {
   std::string synthetic;      ///< instead of a file: model::synthetic_model()'s notation, with random weights made on the device
   std::string pre_tokenizer;  ///< in place of the one that the model's file names (text/pretokenizer_rules.h); "": the file's
   std::string device;         ///< "" (best), a number of the list, or a part of a name
+  /// Instead of one device, several with some of the layers each: "0,1", "0:20,1:12", or "mpi" for one of each process of a job.
+  std::string devices;
+  std::uint64_t hop_microseconds = 0;  ///< that rows take longer from each device to the next: what a slower connection would be like
   std::uint32_t context = 0;  ///< 0: what the model was trained for, at most 4096
   KvType kv = KvType::automatic;
   bool validation = false;
@@ -131,6 +136,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::uint64_t validation_messages() const;
   const ModelFacts& facts() const;
   std::uint32_t max_rows() const;  ///< that a pass can verify
+  /// Of engines on several devices: each with its layers, in order; else empty.
+  std::vector<StageState> stages() const;
 
   /// Times the kernels' candidates on this model at length and keeps the choices in the cache, for engines that are loaded from now on.
   tune::Report tune(double seconds, const Progress& progress);

@@ -7,23 +7,18 @@
 #include <string>
 #include <vector>
 
+#include "engine/device_model.h"
 #include "engine/draft_texts.h"
 #include "engine/engine.h"
 #include "engine/recommended_sampling.h"
+#include "engine/stages.h"
 #include "exec/executor.h"
-#include "exec/pass_builder.h"
 #include "exec/pipelines.h"
-#include "gguf/gguf.h"
-#include "kernels/library.h"
-#include "kernels/selector.h"
-#include "model/weights.h"
 #include "spec/bigrams.h"
-#include "vk/device.h"
 
 namespace skipstone::engine {
 
-struct Engine::State {
-  model::Config config;
+struct Engine::State : DeviceModel {
   std::string pre_tokenizer;                   // that was chosen instead of the file's
   std::unique_ptr<text::Tokenizer> tokenizer;  ///< null for synthetic models
   std::string fingerprint;
@@ -32,14 +27,8 @@ struct Engine::State {
   std::string profile;  ///< where a skip set's profile would lie: MODEL.skip.json beside the model; empty for models without a path
   ModelFacts facts;
   Tuning tuning = Tuning::automatic;
-  std::shared_ptr<vk::Device> device;
-  std::unique_ptr<kernels::Selector> select;
-  std::shared_ptr<kernels::Library> kernel_library;  ///< of the device: a draft model has the same one
-  model::WeightLayout layout;                        ///< its tensor sources point into the file and are not used after load
-  exec::SequenceShape shape;
-  MemoryPlan memory;
-  std::unique_ptr<model::Weights> weights;
-  std::unique_ptr<exec::PassBuilder> builder;
+  std::unique_ptr<Stages> stages;  ///< the layers on other devices; null where there are none
+  bool is_here(std::uint32_t layer) const { return layer < shape.end_of(config.layers); }
 
   std::mutex pipelines_mutex;  ///< of the next three
   std::unique_ptr<exec::PipelineMaker> maker;  ///< makes what sessions that draft will need, until a session begins

@@ -17,7 +17,7 @@ namespace skipstone::engine {
 namespace {
 
 /// Choices hold for all models of a device that have weights of the same types, about the same width and the same attention heads.
-tune::MeasurementFile choices_file(const Engine::State& state) {
+tune::MeasurementFile choices_file(const DeviceModel& state) {
   std::set<std::string> formats;
   for (const model::TensorPlace& place : state.layout.tensors) {
     if (!place.vector) formats.emplace(gguf::traits(place.matrix.format).name);
@@ -40,6 +40,7 @@ tune::MeasurementFile costs_file(const Engine::State& state, bool complete) {
   key["kv"] = to_string(state.shape.kv_format);
   key["choices"] = tune::to_json(state.select->choices());
   if (state.select->math() == kernels::Math::matrix) key["math"] = "matrix";
+  if (state.stages) key["stages"] = state.stages->described();
   return {env::cache_directory(), complete ? "costs" : "estimated-costs", key};
 }
 
@@ -61,7 +62,7 @@ tune::Workload workload_of(const Engine::State& state) {
   constexpr std::size_t most_layers = 4;
   tune::Workload work;
   std::uint64_t bytes = 0;
-  const std::size_t layers = std::min(most_layers, state.layout.layers.size());
+  const std::size_t layers = std::min<std::size_t>(most_layers, state.shape.end_of(state.config.layers));  // that are here
   for (std::size_t i = 0; i < layers && (i == 0 || bytes < most_bytes); ++i) {
     for (const kernels::Matrix* matrix : matrices_of(state.layout.layers[i])) {
       const model::TensorPlace& place = state.layout.tensors[matrix->tensor];
@@ -83,16 +84,17 @@ Json to_json(const exec::CostTable& costs) {
                       {"no_output", m.no_output},
                       {"no_attention", m.no_attention},
                       {"no_mlp", m.no_mlp},
-                      {"round_trip", m.round_trip}});
+                      {"round_trip", m.round_trip},
+                      {"near", m.near}});
   }
-  return {{"layers", costs.layers()}, {"position", costs.position()}, {"clock", costs.clock()}, {"passes", std::move(passes)}};
+  return {{"layers", costs.layers()}, {"near", costs.near_layers()}, {"position", costs.position()}, {"clock", costs.clock()}, {"passes", std::move(passes)}};
 }
 
 /// Throws nlohmann's exceptions where the document is none of to_json()'s.
 exec::CostTable costs_from(const Json& document) {
-  exec::CostTable costs(document.at("layers"), document.at("position"), document.at("clock"));
+  exec::CostTable costs(document.at("layers"), document.at("position"), document.at("clock"), document.at("near"));
   for (const Json& pass : document.at("passes"))
-    costs.add(pass.at("rows"), {pass.at("full"), pass.at("no_output"), pass.at("no_attention"), pass.at("no_mlp"), pass.at("round_trip")});
+    costs.add(pass.at("rows"), {pass.at("full"), pass.at("no_output"), pass.at("no_attention"), pass.at("no_mlp"), pass.at("round_trip"), pass.at("near")});
   return costs;
 }
 
@@ -124,7 +126,7 @@ exec::CostTable measured_costs(const Engine::State& state, exec::Executor& passe
 
 bool tunes_by_itself(const vk::Caps& caps) { return !caps.is_cpu() && caps.profile.empty(); }
 
-bool take_cached_choices(Engine::State& state) {
+bool take_cached_choices(DeviceModel& state) {
   const auto cached = choices_file(state).read();
   if (!cached) return false;
   state.select->use(tune::choices_from(*cached));
@@ -158,7 +160,7 @@ spec::RoundCosts round_costs(const exec::CostTable& table) {
   spec::RoundCosts costs;
   for (const auto& [bucket, measured] : table.measured()) {
     const exec::CostTable::Parts parts = *table.parts(bucket);
-    costs.add(bucket, {parts.attention, parts.mlp, parts.fixed + parts.output + parts.host});
+    costs.add(bucket, {parts.attention, parts.mlp, parts.fixed + parts.output + parts.host, parts.hops, table.near_layers()});
   }
   return costs;
 }

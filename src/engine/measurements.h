@@ -11,7 +11,7 @@ namespace skipstone::engine {
 bool tunes_by_itself(const vk::Caps& caps);
 
 /// Takes the choices that an earlier run measured for this device and kind of model. False where there are none.
-bool take_cached_choices(Engine::State& state);
+bool take_cached_choices(DeviceModel& model);
 
 /// Times the kernels on the model's weights, which must be loaded, and keeps what came out in the cache. Changes nothing in `state`.
 tune::Report tune_kernels(Engine::State& state, const tune::Effort& effort, const Progress& progress);

@@ -44,7 +44,7 @@ std::uint32_t PrefixCache::find(std::span<const Token> tokens, exec::SequencePag
   if (mode_ == PrefixMode::off || tokens.size() <= KV_PAGE) return 0;
   const std::lock_guard lock(mutex_);
   Path path = known(tokens);
-  const bool windows = cache_.windowed().slots() > 0;
+  const bool windows = cache_.has_windows();
   const auto end = [&] { return static_cast<std::uint32_t>(path.size()) * KV_PAGE; };
   const auto seen = [&] { return std::span(path).subspan(std::min<std::size_t>(path.size(), cache_.first_page(end()))); };
   while (windows && !path.empty() && !std::ranges::all_of(seen(), [](const Node* node) { return node->windowed_page.has_value(); })) {

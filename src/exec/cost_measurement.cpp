@@ -1,7 +1,6 @@
 #include "exec/cost_measurement.h"
 
 #include <algorithm>
-#include <array>
 #include <vector>
 
 #include "abi/step_state.h"
@@ -23,8 +22,8 @@ struct Sample {
   }
 };
 
-/// full, no output, no attention, no MLP.
-std::array<PassSpec, 4> passes_of(std::uint32_t layers, std::uint32_t bucket) {
+/// full, no output, no attention, no MLP; where some layers are elsewhere, those that are not.
+std::vector<PassSpec> passes_of(const Executor& sequence, std::uint32_t layers, std::uint32_t bucket) {
   PassSpec full;
   full.layers = LayerPlan::full(layers);
   full.bucket = bucket;
@@ -32,12 +31,18 @@ std::array<PassSpec, 4> passes_of(std::uint32_t layers, std::uint32_t bucket) {
   no_output.output = Output::none;
   PassSpec no_attention = no_output, no_mlp = no_output;
   for (std::uint32_t layer = 0; layer < layers; ++layer) no_attention.layers.skip_attention[layer] = no_mlp.layers.skip_mlp[layer] = true;
-  return {full, no_output, no_attention, no_mlp};
+  std::vector<PassSpec> passes{full, no_output, no_attention, no_mlp};
+  if (sequence.near_layers() < layers) {
+    passes.push_back(full);
+    passes.back().layers.end = sequence.near_layers();
+  }
+  return passes;
 }
 
 void time(Executor& sequence, const PassSpec& spec, std::span<const std::int32_t> tokens, std::uint32_t position, Sample& sample) {
   const Stopwatch watch;
   sequence.run(spec, {.tokens = tokens, .base = position});
+  sequence.wait_for_stages();
   const double wall = 1e6 * watch.seconds();
   sample.wall.push_back(wall);
   sample.device.push_back(sequence.device_microseconds().value_or(wall));
@@ -53,9 +58,10 @@ std::vector<std::uint32_t> buckets_of(std::uint32_t context) {
   return buckets;
 }
 
-MeasuredPasses measured_by(const std::array<Sample, 4>& s) {
+/// Of the samples of passes_of().
+MeasuredPasses measured_by(const std::vector<Sample>& s) {
   return {Sample::quiet(s[0].device), Sample::quiet(s[1].device), Sample::quiet(s[2].device), Sample::quiet(s[3].device),
-          Sample::quiet(s[0].wall)};
+          Sample::quiet(s[0].wall), s.size() > 4 ? Sample::quiet(s[4].wall) : 0.0};
 }
 
 /// What noise would deny: parts cost no more than the whole, and a pass no less than one of fewer rows.
@@ -75,17 +81,19 @@ struct TimedPass {
   Sample sample;
 };
 
-CostTable estimated(const std::vector<TimedPass>& passes, std::uint32_t layers, std::uint32_t position, const char* clock) {
-  CostTable table(layers, position, clock);
-  const MeasuredPasses one = consistent(measured_by({passes[0].sample, passes[1].sample, passes[2].sample, passes[3].sample}), {});
+/// The first `parts` of `passes` are passes_of() one row.
+CostTable estimated(const std::vector<TimedPass>& passes, std::size_t parts, CostTable table) {
+  std::vector<Sample> samples;
+  for (const TimedPass& pass : std::span(passes).first(parts)) samples.push_back(pass.sample);
+  const MeasuredPasses one = consistent(measured_by(samples), {});
   table.add(1, one);
   MeasuredPasses last = one;
   std::uint32_t last_bucket = 1;
-  for (const TimedPass& pass : std::span(passes).subspan(4)) {
+  for (const TimedPass& pass : std::span(passes).subspan(parts)) {
     double factor = static_cast<double>(pass.rows) / last_bucket;
     if (!pass.sample.device.empty()) factor = std::max(1.0, Sample::quiet(pass.sample.device) / last.full);
     last = {last.full * factor, last.no_output * factor, last.no_attention * factor, last.no_mlp * factor,
-            last.full * factor + (one.round_trip - one.full)};
+            last.full * factor + (one.round_trip - one.full), last.near * factor};
     last_bucket = pass.rows;
     table.add(pass.rows, last);
   }
@@ -98,7 +106,7 @@ double time_of_one_row(Executor& sequence, std::uint32_t layers) {
   const std::int32_t token = 0;
   Sample sample;
   for (int i = 0; i < 2; ++i) {
-    time(sequence, passes_of(layers, 1)[0], std::span(&token, 1), position_in(sequence.shape().context), sample);
+    time(sequence, passes_of(sequence, layers, 1)[0], std::span(&token, 1), position_in(sequence.shape().context), sample);
   }
   return 1e-6 * sample.wall.back();
 }
@@ -114,10 +122,10 @@ CostTable estimate_costs(Executor& sequence, std::uint32_t layers, double second
     if (progress) progress(std::min(1.0, watch.seconds() / seconds));
   };
   std::vector<TimedPass> passes;
-  for (const PassSpec& spec : passes_of(layers, 1)) passes.push_back({spec, 1, {}});
+  for (const PassSpec& spec : passes_of(sequence, layers, 1)) passes.push_back({spec, 1, {}});
   const std::size_t parts = passes.size();
   for (const std::uint32_t bucket : buckets) {
-    if (bucket > 1) passes.push_back({passes_of(layers, bucket)[0], bucket, {}});
+    if (bucket > 1) passes.push_back({passes_of(sequence, layers, bucket)[0], bucket, {}});
   }
   for (std::size_t i = 0; i < passes.size() && (i < parts || watch.seconds() < seconds); ++i) {
     Sample warm_up;  // the first run records
@@ -128,7 +136,7 @@ CostTable estimate_costs(Executor& sequence, std::uint32_t layers, double second
     for (TimedPass& pass : passes)
       if (!pass.sample.wall.empty() && watch.seconds() < seconds) take(pass, pass.sample);
   }
-  return estimated(passes, layers, position, sequence.device_microseconds() ? "timestamps" : "wall");
+  return estimated(passes, parts, CostTable(layers, position, sequence.device_microseconds() ? "timestamps" : "wall", sequence.near_layers()));
 }
 
 CostTable measure_costs(Executor& sequence, std::uint32_t layers, const std::function<void(double)>& progress) {
@@ -136,11 +144,12 @@ CostTable measure_costs(Executor& sequence, std::uint32_t layers, const std::fun
   const std::vector<std::uint32_t> buckets = buckets_of(sequence.shape().context);
   const TimedPasses timed(sequence);
   const std::vector<std::int32_t> tokens(STEP_VERIFY_ROWS, 0);
-  std::vector<std::array<Sample, 4>> samples(buckets.size());
+  std::vector<std::vector<Sample>> samples(buckets.size());
   const Stopwatch watch;
   for (std::uint32_t round = 0; round <= least_rounds || (round <= most_rounds && watch.seconds() < enough_seconds); ++round) {
     for (std::size_t i = 0; i < buckets.size(); ++i) {
-      const std::array<PassSpec, 4> passes = passes_of(layers, buckets[i]);
+      const std::vector<PassSpec> passes = passes_of(sequence, layers, buckets[i]);
+      samples[i].resize(passes.size());
       for (std::size_t pass = 0; pass < passes.size(); ++pass) {
         Sample warm_up;  // the first round records
         time(sequence, passes[pass], std::span(tokens).first(buckets[i]), position, round == 0 ? warm_up : samples[i][pass]);
@@ -149,7 +158,7 @@ CostTable measure_costs(Executor& sequence, std::uint32_t layers, const std::fun
       if (progress) progress(std::min(1.0, done / all));
     }
   }
-  CostTable table(layers, position, sequence.device_microseconds() ? "timestamps" : "wall");
+  CostTable table(layers, position, sequence.device_microseconds() ? "timestamps" : "wall", sequence.near_layers());
   MeasuredPasses last;
   for (std::size_t i = 0; i < buckets.size(); ++i) table.add(buckets[i], last = consistent(measured_by(samples[i]), last));
   return table;

@@ -4,8 +4,8 @@
 
 namespace skipstone::exec {
 
-CostTable::CostTable(std::uint32_t layers, std::uint32_t position, std::string clock)
-    : layers_(layers), position_(position), clock_(std::move(clock)) {}
+CostTable::CostTable(std::uint32_t layers, std::uint32_t position, std::string clock, std::uint32_t near)
+    : layers_(layers), position_(position), near_(near), clock_(std::move(clock)) {}
 
 void CostTable::add(std::uint32_t bucket, const MeasuredPasses& measured) { measured_[bucket] = measured; }
 
@@ -26,6 +26,11 @@ std::optional<CostTable::Parts> CostTable::parts(std::uint32_t rows) const {
   parts.fixed = std::max(0.0, m.no_output - sublayers);
   parts.output = std::max(0.0, m.full - m.no_output);
   parts.host = std::max(0.0, m.round_trip - m.full);
+  if (m.near > 0) {  // what the near layers, the output and the host do not explain of the whole
+    const double behind = (count - near_) * (parts.attention + parts.mlp);
+    parts.hops = std::clamp(m.round_trip - m.near - behind, 0.0, parts.fixed);
+    parts.fixed -= parts.hops;
+  }
   return parts;
 }
 
@@ -39,6 +44,7 @@ std::optional<double> CostTable::microseconds(PassSpec spec, std::uint32_t rows)
     if (spec.layers.runs_attention(layer)) total += p->attention;
     if (spec.layers.runs_mlp(layer)) total += p->mlp;
   }
+  if (spec.layers.end > near_) total += p->hops;
   return total;
 }
 

@@ -17,6 +17,7 @@ struct MeasuredPasses {
   double no_attention = 0;  ///< all MLP sublayers alone, no output
   double no_mlp = 0;        ///< all attention sublayers alone, no output
   double round_trip = 0;    ///< of `full`, from submitting it to reading its result on the host; at least `full`
+  double near = 0;          ///< the round trip of a pass over the near layers alone, argmax of every row; 0 where all layers are near
 };
 
 /// Costs by row bucket. A pass is taken to cost its fixed part, its attention and MLP sublayers, and its output, each as measured; so plans
@@ -30,11 +31,13 @@ class CostTable {
     double mlp = 0;        ///< one sublayer
     double output = 0;     ///< last norm, LM head and argmax of all rows
     double host = 0;       ///< submitting, waiting and reading back: on top of all that
+    double hops = 0;       ///< to the devices of other layers and back: of passes that run any
   };
 
   CostTable() = default;
   /// `layers` of the model; `position`: how long the text was. `clock`: "timestamps" or "wall", where the numbers are from.
-  CostTable(std::uint32_t layers, std::uint32_t position, std::string clock);
+  /// `near`: how many layers from the first one are on the device of the head.
+  CostTable(std::uint32_t layers, std::uint32_t position, std::string clock, std::uint32_t near);
 
   void add(std::uint32_t bucket, const MeasuredPasses& measured);
 
@@ -50,12 +53,13 @@ class CostTable {
 
   bool empty() const { return measured_.empty(); }
   std::uint32_t layers() const { return layers_; }
+  std::uint32_t near_layers() const { return near_; }
   std::uint32_t position() const { return position_; }
   const std::string& clock() const { return clock_; }
   const std::map<std::uint32_t, MeasuredPasses>& measured() const { return measured_; }
 
  private:
-  std::uint32_t layers_ = 0, position_ = 0;
+  std::uint32_t layers_ = 0, position_ = 0, near_ = 0;
   std::string clock_;
   std::map<std::uint32_t, MeasuredPasses> measured_;  ///< by bucket
 };

@@ -14,7 +14,7 @@ PassRunner& Executor::own_runner() {
   return *own_runner_;
 }
 
-void Executor::run(const PassSpec& spec, const Rows& rows) {
+void Executor::run(const PassSpec& spec, const Rows& rows, const Meanwhile& meanwhile) {
   const auto count = static_cast<std::uint32_t>(rows.tokens.size());
   if (count == 0 || count > spec.bucket || rows.base + count > shape().context) {
     fail(Code::internal, "{} tokens at position {} do not fit a bucket of {} rows and a context of {}", count, rows.base, spec.bucket,
@@ -22,11 +22,11 @@ void Executor::run(const PassSpec& spec, const Rows& rows) {
   }
   if (spec.tree && rows.parents.size() != count) fail(Code::internal, "a tree of {} rows has {} parents", count, rows.parents.size());
   pages_.reserve(rows.base, rows.base + count, keeps_all_pages_);
-  const SequenceRows own{&pages_, rows};
+  const SequenceRows own{pages_.lists(), rows};
   if (pacer_ != nullptr) {
-    own_runner().run(spec, own, results_, pacer_);
+    own_runner().run(spec, own, results_, pacer_, meanwhile);
   } else {
-    passes_.run(member_, spec, own, results_);
+    passes_.run(member_, spec, own, results_, meanwhile);
   }
   device_seconds_ += results_.seconds;
   if (!results_.candidates.empty()) remember(spec, rows);
@@ -50,7 +50,7 @@ std::span<const float> Executor::logits(std::uint32_t row) {
     const auto read = [&](PassRunner& runner) {
       whole_row_ = runner.logits_of(results_.pass, results_.first_row + row);
       if (!whole_row_.empty()) return;
-      runner.run(again_.spec, {&pages_, again_.rows}, results_, pacer_);
+      runner.run(again_.spec, {pages_.lists(), again_.rows}, results_, pacer_);
       device_seconds_ += results_.seconds;
     };
     if (pacer_ != nullptr) {
@@ -77,14 +77,14 @@ void Executor::keep_path(std::uint32_t base, std::span<const std::uint32_t> path
   std::uint32_t in_place = 0;
   while (in_place < path.size() && path[in_place] == in_place) ++in_place;
   if (in_place == path.size()) return;
-  const auto move = [&](PassRunner& runner) { runner.move(base, path, pages_); };
+  const auto move = [&](PassRunner& runner) { runner.move(base, path, pages_.lists()); };
   if (pacer_ != nullptr) return move(own_runner());
   passes_.run_alone(member_, move);
 }
 
 void Executor::run(const RoundSpec& round) {
   pages_.reserve(round.base, std::min(round.base + round.most + 1, shape().context), keeps_all_pages_);
-  passes_.run_alone(member_, [&](PassRunner& runner) { runner.run(round, pages_, results_); });
+  passes_.run_alone(member_, [&](PassRunner& runner) { runner.run(round, pages_.lists(), results_); });
   device_seconds_ += results_.seconds;
 }
 
@@ -105,14 +105,14 @@ std::size_t Executor::recorded_passes() {
 void Executor::warm_up(std::span<const kernels::Dispatch> dispatches, const std::function<void(double)>& progress) {
   SequencePages pages(passes_.cache());
   pages.reserve(0, 1);
-  passes_.run_alone(member_, [&](PassRunner& runner) { runner.warm_up(dispatches, pages, progress); });
+  passes_.run_alone(member_, [&](PassRunner& runner) { runner.warm_up(dispatches, pages.lists(), progress); });
 }
 
 std::vector<float> Executor::read_embeddings(std::span<const std::int32_t> tokens) {
   SequencePages pages(passes_.cache());  // nothing is stored, but rows stand somewhere
   pages.reserve(0, static_cast<std::uint32_t>(tokens.size()));
   std::vector<float> embeddings;
-  passes_.run_alone(member_, [&](PassRunner& runner) { embeddings = runner.read_embeddings(tokens, pages); });
+  passes_.run_alone(member_, [&](PassRunner& runner) { embeddings = runner.read_embeddings(tokens, pages.lists()); });
   return embeddings;
 }
 

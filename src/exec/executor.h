@@ -22,7 +22,8 @@ class Executor {
   /// Where `spec` keeps rows, they become the kept rows kept, kept + 1, ...; where it starts from kept rows, these are 0, 1, ...
   /// The caller keeps base + rows within the context, and kept + rows within STEP_VERIFY_ROWS. Only who holds the kept rows keeps any.
   /// Throws out_of_memory where the cache has no pages for them. Layers with a window must have what the rows see (SequencePages::is_complete).
-  void run(const PassSpec& spec, const Rows& rows);
+  /// `meanwhile`: as PassRunner::run; not called in company.
+  void run(const PassSpec& spec, const Rows& rows, const Meanwhile& meanwhile = {});
   /// From now on run() takes passes in pieces, when `pacer` says so; null: each as one submission again. The bits are the same.
   void pace(Pacer* pacer) { pacer_ = pacer; }
   /// Moves K and V of the rows `path` (ascending) of a pass at `base` to base, base + 1, ...; nothing to do where they stand there already.
@@ -71,6 +72,9 @@ class Executor {
     holds_kept_rows_ = false;
   }
 
+  /// Returns when other devices have done what they were asked.
+  void wait_for_stages() { passes_.wait_for_stages(); }
+
   const SequencePages& pages() const { return pages_; }
   /// The cache becomes that of the first `positions` positions of `from`; nothing is copied before one of both writes there.
   void share(const SequencePages& from, std::uint32_t positions) { pages_.share(from, positions); }
@@ -82,6 +86,8 @@ class Executor {
   void keep_all_pages() { keeps_all_pages_ = true; }
 
   const SequenceShape& shape() const { return passes_.shape(); }
+  /// Layers, from the first one on, on the device that has the head: passes over these alone go to no other.
+  std::uint32_t near_layers() const { return shape().end_of(config().layers); }
   const model::Config& config() const { return passes_.config(); }
   std::size_t recorded_passes();
   /// Runs one workgroup of each dispatch (PassRunner::warm_up).

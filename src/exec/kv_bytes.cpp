@@ -4,9 +4,9 @@
 
 namespace skipstone::exec {
 
-KvBytes::KvBytes(const std::shared_ptr<vk::Device>& device, const kernels::AttentionShape& shape, const SequencePages& pages,
-                 std::uint32_t positions)
-    : pages_(pages), shape_(shape), positions_(positions), uploader_(device) {}
+KvBytes::KvBytes(const std::shared_ptr<vk::Device>& device, const kernels::AttentionShape& shape, const CacheBuffers& buffers,
+                 const PageLists& pages, std::uint32_t positions)
+    : buffers_(buffers), pages_(pages), shape_(shape), positions_(positions), uploader_(device) {}
 
 std::uint64_t KvBytes::layer_bytes(const kernels::AttentionShape& shape, std::uint32_t positions) {
   return std::uint64_t{2} * shape.kv_heads * positions * (shape.kv_position_bytes() + shape.kv_scale_bytes());
@@ -14,10 +14,10 @@ std::uint64_t KvBytes::layer_bytes(const kernels::AttentionShape& shape, std::ui
 
 template <typename Visit>
 void KvBytes::for_each_run(std::uint32_t layer, const Visit& visit) {
-  const auto held = pages_.cache().hold();
-  const KvPool& pool = pages_.cache().pool_of(layer);
-  const std::span<const std::uint32_t> table = pages_.of_layer(layer).pages();
-  shape_.slots = pool.slots();
+  const auto held = buffers_.hold();
+  const KvBuffers& store = buffers_.of_layer(layer);
+  const std::span<const std::uint32_t> table = buffers_.is_windowed(layer) ? pages_.windowed : pages_.whole;
+  shape_.slots = store.slots();
   const auto visit_plane = [&](const vk::Slice& cache, std::uint64_t first, std::uint64_t bytes) {
     for (std::uint32_t position = first_of(layer); position < positions_; position += KV_PAGE) {
       const std::uint64_t slot = std::uint64_t{table[position / KV_PAGE]} * KV_PAGE;
@@ -25,7 +25,7 @@ void KvBytes::for_each_run(std::uint32_t layer, const Visit& visit) {
     }
   };
   for (const kernels::ResourceKind kind : {kernels::ResourceKind::k_cache, kernels::ResourceKind::v_cache}) {
-    const vk::Slice cache = pool.slice(kind, layer);
+    const vk::Slice cache = store.slice(kind, layer);
     for (std::uint32_t head = 0; head < shape_.kv_heads; ++head) {
       const std::uint64_t at = head * shape_.kv_head_bytes();
       visit_plane(cache, at, shape_.kv_position_bytes());

@@ -17,14 +17,6 @@ std::uint32_t largest_window(const model::Config& config, std::uint32_t context)
 
 }  // namespace
 
-std::vector<std::uint32_t> layers_of(const model::Config& config, std::uint32_t context, bool windowed) {
-  std::vector<std::uint32_t> layers;
-  for (std::uint32_t layer = 0; layer < config.layers; ++layer) {
-    if (config.has_window(layer, context) == windowed) layers.push_back(layer);
-  }
-  return layers;
-}
-
 std::uint32_t whole_positions(const SequenceShape& shape) { return std::max(shape.context, shape.pool_tokens); }
 
 // Pages begin with chunks of keys, and a pass's rows need some before it is known which ones are behind them.
@@ -37,13 +29,18 @@ std::uint32_t windowed_positions(const model::Config& config, const SequenceShap
   return static_cast<std::uint32_t>(most);
 }
 
+CacheBuffers::Pages first_pages(const model::Config& config, const SequenceShape& shape) {
+  return {pages_for(whole_positions(shape)), pages_for(windowed_positions(config, shape))};
+}
+
 KvCache::KvCache(const std::shared_ptr<vk::Device>& device, const model::Config& config, const SequenceShape& shape)
     : config_(config),
       context_(shape.context),
       chunk_(std::max(shape.chunk, std::uint32_t{KV_PAGE})),
       window_(largest_window(config, shape.context)),
-      whole_(device, attention_shape(config, shape), layers_of(config, shape.context, false), whole_positions(shape)),
-      windowed_(device, attention_shape(config, shape), layers_of(config, shape.context, true), windowed_positions(config, shape)) {}
+      buffers_(device, config, attention_shape(config, shape), shape.begin, shape.end_of(config.layers), first_pages(config, shape)),
+      whole_(buffers_.whole(), first_pages(config, shape).whole),
+      windowed_(buffers_.windowed(), first_pages(config, shape).windowed) {}
 
 std::uint32_t KvCache::first_page(std::uint32_t position, std::uint32_t behind) const {
   if (window_ == 0) return position / KV_PAGE;
@@ -52,7 +49,7 @@ std::uint32_t KvCache::first_page(std::uint32_t position, std::uint32_t behind) 
 }
 
 void SequencePages::reserve(std::uint32_t first, std::uint32_t end, bool all) {
-  if (cache_->windowed().slots() == 0) return whole_.reserve(first, end);
+  if (!cache_->has_windows()) return whole_.reserve(first, end);
   if (!is_complete(first)) fail(Code::internal, "rows at {} see keys that were given back, up to page {}", first, windowed_.first());
   if (!all) windowed_.leave(cache_->first_page(first, kept_behind));
   whole_.reserve(first, end);
@@ -61,7 +58,7 @@ void SequencePages::reserve(std::uint32_t first, std::uint32_t end, bool all) {
 
 void SequencePages::share(const SequencePages& from, std::uint32_t positions) {
   whole_.share(from.whole_, positions);
-  if (cache_->windowed().slots() > 0) windowed_.share(from.windowed_, positions);
+  if (cache_->has_windows()) windowed_.share(from.windowed_, positions);
 }
 
 void SequencePages::cut(std::uint32_t positions) {
@@ -71,7 +68,7 @@ void SequencePages::cut(std::uint32_t positions) {
 
 void SequencePages::begin_behind(std::uint32_t pages, std::uint32_t positions) {
   whole_.reserve(0, positions);
-  if (cache_->windowed().slots() == 0) return;
+  if (!cache_->has_windows()) return;
   windowed_.share(std::vector<std::uint32_t>(pages), pages);
   windowed_.reserve(pages * KV_PAGE, positions);
 }

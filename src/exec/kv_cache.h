@@ -3,20 +3,18 @@
 #pragma once
 
 #include <cstdint>
-#include <shared_mutex>
-#include <utility>
-#include <vector>
+#include <memory>
+#include <span>
 
 #include "exec/kv_pool.h"
 #include "exec/pass_builder.h"
 
 namespace skipstone::exec {
 
-/// The layers that see the whole text, or those with a window.
-std::vector<std::uint32_t> layers_of(const model::Config& config, std::uint32_t context, bool windowed);
 /// Positions for which these have room at first.
 std::uint32_t whole_positions(const SequenceShape& shape);
 std::uint32_t windowed_positions(const model::Config& config, const SequenceShape& shape);
+CacheBuffers::Pages first_pages(const model::Config& config, const SequenceShape& shape);
 
 /// From any thread.
 class KvCache {
@@ -27,15 +25,10 @@ class KvCache {
   /// Of the layers that see the whole text, and of those that see a window.
   KvPool& whole() { return whole_; }
   KvPool& windowed() { return windowed_; }
-  bool is_windowed(std::uint32_t layer) const { return config_.has_window(layer, context_); }
-  KvPool& pool_of(std::uint32_t layer) { return is_windowed(layer) ? windowed_ : whole_; }
-  const KvPool& pool_of(std::uint32_t layer) const { return is_windowed(layer) ? windowed_ : whole_; }
-
-  using Hold = std::pair<std::shared_lock<std::shared_mutex>, std::shared_lock<std::shared_mutex>>;
-  /// As KvPool's.
-  Hold hold() const { return {whole_.hold(), windowed_.hold()}; }
-  CacheSlots slots() const { return {whole_.slots(), windowed_.slots()}; }
-  std::uint64_t generation() const { return whole_.generation() + windowed_.generation(); }
+  bool has_windows() const { return window_ > 0; }
+  bool is_windowed(std::uint32_t layer) const { return buffers_.is_windowed(layer); }
+  /// Of the layers on this device.
+  CacheBuffers& buffers() { return buffers_; }
 
   /// The first page of layers with a window that a row at `position` reads; `behind`: or the rows up to so many positions before it. Without
   /// such layers: the page of the row.
@@ -45,7 +38,14 @@ class KvCache {
   const model::Config& config_;
   std::uint32_t context_, chunk_;
   std::uint32_t window_ = 0;  ///< the largest of a layer; 0: none has one
+  CacheBuffers buffers_;
   KvPool whole_, windowed_;
+};
+
+/// The pages of a sequence as a pass reads them: in the order of the text, 0 in the place of one that was given back.
+struct PageLists {
+  std::span<const std::uint32_t> whole, windowed;
+  std::uint32_t left = 0;  ///< of `windowed`, given back at the beginning
 };
 
 /// The pages of one sequence. One thread at a time.
@@ -70,8 +70,8 @@ class SequencePages {
   PageTable& windowed() { return windowed_; }
   const PageTable& whole() const { return whole_; }
   const PageTable& windowed() const { return windowed_; }
-  const PageTable& of_layer(std::uint32_t layer) const { return cache_->is_windowed(layer) ? windowed_ : whole_; }
   KvCache& cache() const { return *cache_; }
+  PageLists lists() const { return {whole_.pages(), windowed_.pages(), windowed_.first()}; }
 
  private:
   KvCache* cache_;

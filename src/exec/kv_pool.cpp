@@ -8,29 +8,9 @@
 
 namespace skipstone::exec {
 
-using kernels::ResourceKind;
-
-KvPool::KvPool(std::shared_ptr<vk::Device> device, const kernels::AttentionShape& shape, std::vector<std::uint32_t> layers,
-               std::uint32_t positions)
-    : device_(std::move(device)), shape_(shape), layers_(std::move(layers)) {
-  const std::uint32_t pages = pages_for(positions);
-  buffers_ = allocate(pages);
-  slots_ = pages * KV_PAGE;
+KvPool::KvPool(KvStore& store, std::uint32_t pages) : stores_{&store} {
   references_.resize(pages);
   for (std::uint32_t page = pages; page-- > 0;) free_.push_back(page);
-}
-
-KvPool::Buffers KvPool::allocate(std::uint32_t pages) const {
-  kernels::AttentionShape shape = shape_;
-  shape.slots = pages * KV_PAGE;
-  Buffers buffers{std::make_unique<vk::Arena>(device_, vk::Role::kv), {}};
-  for (std::uint32_t i = 0; i < 2 * layers_.size(); ++i) buffers.slices.push_back(buffers.arena->allocate(shape.kv_bytes()));
-  return buffers;
-}
-
-vk::Slice KvPool::slice(ResourceKind kind, std::uint32_t layer) const {
-  const auto place = static_cast<std::size_t>(std::ranges::lower_bound(layers_, layer) - layers_.begin());
-  return buffers_.slices.at(2 * place + (kind == ResourceKind::v_cache ? 1 : 0));
 }
 
 KvPool::Use KvPool::use() const {
@@ -75,59 +55,23 @@ bool KvPool::is_shared(std::uint32_t page) const {
   return references_[page] > 1;
 }
 
-namespace {
-
-/// Slots [from, from + count) of one buffer to `to` of another.
-struct Move {
-  std::uint32_t from = 0, to = 0, count = 0;
-};
-
-/// KV head by KV head; the buffers may have different numbers of slots.
-void record(vk::Recorder& recorder, kernels::AttentionShape shape, const vk::Slice& old, std::uint32_t old_slots, const vk::Slice& now,
-            std::uint32_t now_slots, const Move& move) {
-  shape.slots = old_slots;
-  const std::uint64_t old_head = shape.kv_head_bytes();
-  shape.slots = now_slots;
-  const std::uint64_t now_head = shape.kv_head_bytes(), vector = shape.kv_position_bytes(), scales = shape.kv_scale_bytes();
-  for (std::uint32_t head = 0; head < shape.kv_heads; ++head) {
-    const std::uint64_t from = head * old_head, to = head * now_head;
-    recorder.copy(old.part(from + move.from * vector, move.count * vector), now.part(to + move.to * vector, move.count * vector));
-    if (scales == 0) continue;
-    recorder.copy(old.part(from + old_slots * vector + move.from * scales, move.count * scales),
-                  now.part(to + now_slots * vector + move.to * scales, move.count * scales));
-  }
-}
-
-}  // namespace
-
 void KvPool::copy(std::uint32_t from, std::uint32_t to) {
-  const auto held = hold();
-  vk::Recorder recorder(device_);
-  for (const vk::Slice& slice : buffers_.slices) {
-    record(recorder, shape_, slice, slots_, slice, slots_, {from * KV_PAGE, to * KV_PAGE, KV_PAGE});
-  }
-  vk::Queue(device_).submit_and_wait(recorder.finish());
+  for (KvStore* store : stores_) store->copy(from, to);
 }
 
-// Half as much again, so that a text that grows does not pay for it at every page. Where that is too much, what is missing. Passes that were
-// submitted before are over when the copies run: those stand behind them on the queue, behind a barrier.
+// Half as much again, so that a text that grows does not pay for it at every page. Where that is too much, what is missing. A store that has
+// grown where another one could not has pages that nobody uses yet.
 void KvPool::grow(std::uint32_t count) {
-  const std::unique_lock buffers(buffers_mutex_);
-  std::uint32_t missing = count;
+  const std::lock_guard growth(growth_mutex_);
+  std::uint32_t missing = count, before = 0;
   {
     const std::lock_guard lock(pages_mutex_);
     if (free_.size() >= count) return;  // another thread was here first
     missing -= static_cast<std::uint32_t>(free_.size());
+    before = static_cast<std::uint32_t>(references_.size());
   }
-  const std::uint32_t before = slots_ / KV_PAGE;
   const auto grown = [&](std::uint32_t more) {
-    Buffers larger = allocate(before + more);
-    vk::Recorder recorder(device_);
-    for (std::size_t i = 0; i < larger.slices.size(); ++i) {
-      record(recorder, shape_, buffers_.slices[i], slots_, larger.slices[i], (before + more) * KV_PAGE, {0, 0, slots_});
-    }
-    vk::Queue(device_).submit_and_wait(recorder.finish());
-    buffers_ = std::move(larger);
+    for (KvStore* store : stores_) store->resize(before + more);
     return more;
   };
   std::uint32_t more = std::max(missing, before / 2);
@@ -139,8 +83,6 @@ void KvPool::grow(std::uint32_t count) {
   }
   log::info("the KV cache has {} pages of {} tokens now", before + more, KV_PAGE);
   const std::lock_guard lock(pages_mutex_);
-  slots_ = (before + more) * KV_PAGE;
-  ++generation_;
   references_.resize(before + more);
   std::vector<std::uint32_t> free;
   for (std::uint32_t page = before + more; page-- > before;) free.push_back(page);

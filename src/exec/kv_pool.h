@@ -4,36 +4,22 @@
 
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <mutex>
-#include <shared_mutex>
 #include <span>
 #include <utility>
 #include <vector>
 
-#include "kernels/dispatch.h"
-#include "kernels/operations.h"
-#include "vk/memory.h"
-#include "vk/recorder.h"
+#include "exec/kv_buffers.h"
 
 namespace skipstone::exec {
 
-using kernels::pages_for;
-
-/// One buffer for K and one for V of each layer, [KV head][slots] as shaders/lib/kv_read.glsl has them. A page is KV_PAGE slots of every layer
-/// of the pool. From any thread.
+/// Which pages are whose. KvStores have what they hold: those of this device, and of others that have more of the layers. From any thread.
 class KvPool {
  public:
-  /// Of the layers `layers`, with room for `positions` positions at first. Throws out_of_memory.
-  KvPool(std::shared_ptr<vk::Device> device, const kernels::AttentionShape& shape, std::vector<std::uint32_t> layers, std::uint32_t positions);
-
-  /// While it is held the buffers stay what they are: from looking at what follows to the end of a submission.
-  std::shared_lock<std::shared_mutex> hold() const { return std::shared_lock(buffers_mutex_); }
-  std::uint32_t slots() const { return slots_; }
-  /// `kind`: k_cache or v_cache; `layer`: of the pool's.
-  vk::Slice slice(kernels::ResourceKind kind, std::uint32_t layer) const;
-  /// Changes with the buffers: recordings that name older ones are of no use.
-  std::uint64_t generation() const { return generation_; }
+  /// Of the pages that `store` has, all free.
+  KvPool(KvStore& store, std::uint32_t pages);
+  /// Another store of the same pages, for layers elsewhere; while nobody uses the pool.
+  void add(KvStore& store) { stores_.push_back(&store); }
 
   struct Use {
     std::uint32_t pages = 0, used = 0, shared = 0;  ///< shared: used by more than one table
@@ -56,19 +42,9 @@ class KvPool {
   void copy(std::uint32_t from, std::uint32_t to);
   /// Until `count` pages are free.
   void grow(std::uint32_t count);
-  struct Buffers {
-    std::unique_ptr<vk::Arena> arena;
-    std::vector<vk::Slice> slices;  ///< K, V of the first layer, K, V of the next one, ...
-  };
-  Buffers allocate(std::uint32_t pages) const;
 
-  std::shared_ptr<vk::Device> device_;
-  kernels::AttentionShape shape_;  ///< its slots change
-  std::vector<std::uint32_t> layers_;
-  mutable std::shared_mutex buffers_mutex_;
-  Buffers buffers_;
-  std::uint32_t slots_ = 0;
-  std::uint64_t generation_ = 0;
+  std::vector<KvStore*> stores_;
+  std::mutex growth_mutex_;  ///< one thread at a time makes the stores larger
   mutable std::mutex pages_mutex_;
   std::vector<std::uint32_t> references_;  ///< by page
   std::vector<std::uint32_t> free_;        ///< the next one last

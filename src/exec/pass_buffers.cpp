@@ -13,7 +13,7 @@ namespace {
 using kernels::padded;
 
 struct Sizes {
-  std::uint64_t kv, windowed_kv, width, kept, q, qkv, gate_up, ffn, half_rows, partial, logits, argmax_partial, candidate_groups, cosines, rope;
+  std::uint64_t kv, windowed_kv, width, kept, q, qkv, gate_up, ffn, half_rows, partial, logits, argmax_partial, candidate_groups, cosines, rope, handed;
 };
 
 /// Of one layer with room for so many positions: K or V.
@@ -27,6 +27,7 @@ Sizes sizes_of(const model::Config& config, const SequenceShape& shape) {
   constexpr std::uint64_t rows = STEP_MAX_ROWS, word = sizeof(float);
   const kernels::AttentionShape attention = attention_shape(config, shape);
   const std::uint64_t ranges = (config.vocabulary + MATVEC_ARGMAX_ROWS - 1) / MATVEC_ARGMAX_ROWS;
+  const std::uint64_t output_rows = shape.begin == 0 ? STEP_VERIFY_ROWS : 0;  // where the head is
   const std::uint64_t widest = padded(std::max({config.width, config.q_width(), config.ffn}));  // of the rows that matrices multiply
   return {kv_bytes(attention, whole_positions(shape)),
           kv_bytes(attention, windowed_positions(config, shape)),
@@ -38,11 +39,12 @@ Sizes sizes_of(const model::Config& config, const SequenceShape& shape) {
           rows * padded(config.ffn) * word,
           rows * HALF_ROWS_WORDS(widest / 32) * 16,
           attention.partial_bytes(STEP_VERIFY_ROWS),
-          std::uint64_t{STEP_VERIFY_ROWS} * padded(config.vocabulary) * word,
-          STEP_VERIFY_ROWS * ranges * sizeof(abi::ArgmaxPartial),
-          std::uint64_t{STEP_VERIFY_ROWS} * CANDIDATE_GROUPS * sizeof(abi::CandidateGroup),
+          output_rows * padded(config.vocabulary) * word,
+          output_rows * ranges * sizeof(abi::ArgmaxPartial),
+          output_rows * CANDIDATE_GROUPS * sizeof(abi::CandidateGroup),
           std::uint64_t{2} * config.layers * rows * word,  // attention and MLP
-          std::uint64_t{rope_table_rows(config, shape.context)} * config.rope_dim * word};
+          std::uint64_t{rope_table_rows(config, shape.context)} * config.rope_dim * word,
+          shape.is_part_of(config.layers) ? rows * padded(config.width) * word : 0};
 }
 
 }  // namespace
@@ -50,12 +52,13 @@ Sizes sizes_of(const model::Config& config, const SequenceShape& shape) {
 SequenceBytes plan_bytes(const model::Config& config, const SequenceShape& shape) {
   const Sizes s = sizes_of(config, shape);
   SequenceBytes bytes;
-  const std::size_t windowed = layers_of(config, shape.context, true).size();
-  bytes.kv_without_windows = 2 * s.kv * config.layers;
-  bytes.kv = 2 * (s.kv * (config.layers - windowed) + s.windowed_kv * windowed);
+  const std::uint32_t layers = shape.end_of(config.layers) - shape.begin;
+  const std::size_t windowed = layers_of(config, shape.context, true, shape.begin, shape.end_of(config.layers)).size();
+  bytes.kv_without_windows = 2 * s.kv * layers;
+  bytes.kv = 2 * (s.kv * (layers - windowed) + s.windowed_kv * windowed);
   bytes.activations = s.width * 3 + s.kept + s.q * 2 + s.qkv + s.gate_up + s.ffn + s.half_rows + s.partial + s.logits * 2 +
-                      s.argmax_partial + s.candidate_groups + s.cosines + s.rope;
-  bytes.largest_buffer = std::max({windowed < config.layers ? s.kv : 0, s.windowed_kv, s.width, s.qkv, s.gate_up, s.partial, s.logits, s.rope});
+                      s.argmax_partial + s.candidate_groups + s.cosines + s.rope + s.handed * 2;
+  bytes.largest_buffer = std::max({windowed < layers ? s.kv : 0, s.windowed_kv, s.width, s.qkv, s.gate_up, s.partial, s.logits, s.rope});
   return bytes;
 }
 
@@ -72,12 +75,19 @@ PassBuffers::PassBuffers(const std::shared_ptr<vk::Device>& device, const model:
   activated_ = activation_arena_.allocate(s.ffn);
   half_rows_ = activation_arena_.allocate(s.half_rows);
   attention_partial_ = activation_arena_.allocate(s.partial);
-  logits_ = activation_arena_.allocate(s.logits);
-  argmax_partial_ = activation_arena_.allocate(s.argmax_partial);
-  candidate_groups_ = activation_arena_.allocate(s.candidate_groups);
+  if (s.logits > 0) {
+    logits_ = activation_arena_.allocate(s.logits);
+    argmax_partial_ = activation_arena_.allocate(s.argmax_partial);
+    candidate_groups_ = activation_arena_.allocate(s.candidate_groups);
+    logits_readback_ = readback_arena_.allocate(s.logits);
+  }
+  if (s.handed > 0) {
+    rows_in_ = state_arena_.allocate(s.handed);
+    rows_out_ = readback_arena_.allocate(s.handed);
+  }
   cosines_ = activation_arena_.allocate(s.cosines);
   rope_table_ = activation_arena_.allocate(s.rope);
-  const std::uint64_t kinds = layers_of(config, shape.context, true).empty() ? 1 : 2;
+  const std::uint64_t kinds = layers_of(config, shape.context, true, 0, config.layers).empty() ? 1 : 2;
   state_ = state_arena_.allocate(sizeof(abi::StepState) + kinds * sizeof(std::uint32_t) * table_entries(shape.context));
   round_ = state_arena_.allocate(sizeof(abi::RoundState));
   candidate_requests_ = state_arena_.allocate(STEP_VERIFY_ROWS * sizeof(abi::CandidateRequest));
@@ -87,7 +97,6 @@ PassBuffers::PassBuffers(const std::shared_ptr<vk::Device>& device, const model:
   drafts_ = readback_arena_.allocate(STEP_VERIFY_ROWS * sizeof(abi::RowResult));
   round_result_ = readback_arena_.allocate(sizeof(abi::RoundResult));
   cosine_total_ = readback_arena_.allocate(std::uint64_t{2} * config.layers * sizeof(float));
-  logits_readback_ = readback_arena_.allocate(s.logits);
   vk::Uploader uploader(device);
   const std::vector<float> table = rope_table(config, shape.context);
   uploader.upload(std::as_bytes(std::span(table)), rope_table_);

@@ -38,6 +38,9 @@ class PassBuffers {
   abi::CandidateRequest* candidate_requests() { return reinterpret_cast<abi::CandidateRequest*>(candidate_requests_.mapped); }
   const abi::CandidateResult* candidates() const { return reinterpret_cast<const abi::CandidateResult*>(candidates_.mapped); }
   float* cosine_total() { return reinterpret_cast<float*>(cosine_total_.mapped); }
+  /// Rows of the residual stream, `padded(width)` floats each, on their way from one device to the next; of devices with a part of the layers.
+  const vk::Slice& rows_in() const { return rows_in_; }
+  const vk::Slice& rows_out() const { return rows_out_; }
   const vk::Slice& logits() const { return logits_; }
   const vk::Slice& logits_readback() const { return logits_readback_; }
 
@@ -45,7 +48,7 @@ class PassBuffers {
   vk::Arena activation_arena_, state_arena_, readback_arena_;
   vk::Slice residual_[2], kept_, normed_, qkv_, q_rotated_, attended_, gate_up_, activated_, half_rows_;
   vk::Slice attention_partial_, logits_, argmax_partial_, cosines_, rope_table_, state_, result_, cosine_total_, logits_readback_;
-  vk::Slice round_, round_result_, drafts_, candidate_requests_, candidate_groups_, candidates_;
+  vk::Slice round_, round_result_, drafts_, rows_in_, rows_out_, candidate_requests_, candidate_groups_, candidates_;
 };
 
 }  // namespace skipstone::exec

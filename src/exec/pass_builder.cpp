@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <optional>
 #include <utility>
@@ -46,13 +47,17 @@ class Pass {
        const kernels::Selector& select, const PassSpec& spec)
       : config_(config), weights_(weights), attention_(attention), slots_(slots), select_(select), spec_(spec) {}
 
-  void build(Plan& plan) {
-    if (spec_.layers.begin > 0) {
+  /// Of the layers of the pass, [begin, end) are here.
+  void build(Plan& plan, std::uint32_t begin, std::uint32_t end) {
+    const StageWork work = work_of(spec_, begin, end);
+    const bool back = spec_.leg == Leg::back;
+    if (!back && work.begins && spec_.layers.begin > 0) {
       current_ = {ResourceKind::kept};
-    } else {
+    } else if (!back && work.begins) {
       append(kernels::embed(select_, weights_.embedding, spec_.bucket, residual(), config_.embedding_scale, "embed"));
     }
-    for (std::uint32_t layer = spec_.layers.begin; layer < spec_.layers.end; ++layer) {
+    const std::uint32_t first = std::max(spec_.layers.begin, begin), last = back ? first : std::min(spec_.layers.end, end);
+    for (std::uint32_t layer = first; layer < last; ++layer) {
       plan.layer_starts.push_back(dispatches_.size());
       if (spec_.kv_only) {
         store_kv(layer);
@@ -62,11 +67,12 @@ class Pass {
       if (spec_.layers.runs_mlp(layer)) mlp_sublayer(layer);
       if (layer + 1 == spec_.keep_after) append(kernels::keep_rows(select_, residual(), config_.width, spec_.bucket, "keep_rows"));
     }
-    if (spec_.cosines != Cosines::none) {
+    if (spec_.cosines != Cosines::none && !back) {
       append(kernels::cosine_sum(select_, spec_.cosines == Cosines::all ? 2 * config_.layers : config_.layers, "cosine_sum"));
     }
     plan.layer_starts.push_back(dispatches_.size());
-    output();
+    plan.handed_on = residual();
+    if (back || (begin == 0 && !work.hands_on)) output();
     follow();
     plan.dispatches = std::move(dispatches_);
   }
@@ -293,7 +299,24 @@ kernels::AttentionShape attention_shape(const model::Config& config, const Seque
 
 PassBuilder::PassBuilder(const model::Config& config, const model::WeightLayout& weights, const SequenceShape& sequence,
                          const kernels::Selector& select)
-    : config_(config), weights_(weights), attention_(attention_shape(config, sequence)), select_(select) {}
+    : config_(config),
+      weights_(weights),
+      attention_(attention_shape(config, sequence)),
+      select_(select),
+      begin_(sequence.begin),
+      end_(sequence.end_of(config.layers)) {}
+
+StageWork work_of(const PassSpec& spec, std::uint32_t begin, std::uint32_t end) {
+  // Kept rows lie where the layer before the first one is.
+  const std::uint32_t from = spec.layers.begin;
+  std::uint32_t reach = spec.layers.end;
+  while (reach > from && !spec.layers.runs_attention(reach - 1) && !spec.layers.runs_mlp(reach - 1)) --reach;
+  StageWork work;
+  work.begins = from == 0 ? begin == 0 : begin < from && from <= end;
+  work.takes = begin > 0 && from <= begin && reach > begin;
+  work.hands_on = work.runs() && reach > end;
+  return work;
+}
 
 std::uint32_t PassBuilder::attention_groups(std::uint32_t bucket) const {
   return attention_.heads / select_.attention(attention_.group(), attention_.head_dim, attention_.chunk, bucket).heads;
@@ -314,7 +337,7 @@ Plan PassBuilder::build(const PassSpec& spec, const CacheSlots& slots) const {
   }
   Plan plan;
   plan.spec = spec;
-  Pass(config_, weights_, attention_, slots, select_, spec).build(plan);
+  Pass(config_, weights_, attention_, slots, select_, spec).build(plan, begin_, end_);
   // A draft's `advance` runs in any case: it may not depend on what it writes.
   if (spec.step == RoundStep::draft) plan.condition = {ROUND_DRAFTING, plan.dispatches.size() - 1};
   if (spec.step == RoundStep::verify)
@@ -324,7 +347,7 @@ Plan PassBuilder::build(const PassSpec& spec, const CacheSlots& slots) const {
 
 std::vector<Dispatch> PassBuilder::build_move(const CacheSlots& slots) const {
   std::vector<Dispatch> all;
-  for (std::uint32_t layer = 0; layer < config_.layers; ++layer) {
+  for (std::uint32_t layer = begin_; layer < end_; ++layer) {
     for (Dispatch& dispatch : kernels::move_kv(select_, of_layer(attention_, config_, slots, layer), layer, fmt::format("blk.{}.move_kv", layer))) {
       all.push_back(std::move(dispatch));
     }

@@ -17,6 +17,11 @@ struct SequenceShape {
   /// Layers with a window have room for as many positions at first as the others, for beginnings of texts that are kept; else for what one
   /// sequence has of them.
   bool keeps_windows = false;
+  /// Layers that are on this device; end 0: up to the last one. The device with the first layer has embedding, last norm and head too.
+  std::uint32_t begin = 0, end = 0;
+
+  std::uint32_t end_of(std::uint32_t layers) const { return end == 0 ? layers : end; }
+  bool is_part_of(std::uint32_t layers) const { return begin > 0 || end_of(layers) < layers; }
 
   /// 64 keys, doubled until the partial results of a 16-row pass fit 32 MiB: long contexts have enough chunks to fill a device anyway.
   static std::uint32_t chunk_for(const model::Config& config, std::uint32_t context);
@@ -26,6 +31,16 @@ kernels::AttentionShape attention_shape(const model::Config& config, const Seque
 
 /// Entries of the page tables of layers of one kind. Those of layers that see the whole text come first.
 constexpr std::uint32_t table_entries(std::uint32_t context) { return STEP_VERIFY_ROWS * kernels::pages_for(context); }
+
+/// What a pass does where some of the layers are. Everything is false where it has nothing to do.
+struct StageWork {
+  bool begins = false;    ///< with tokens, or with the kept rows
+  bool takes = false;     ///< with rows that the stage before handed on
+  bool hands_on = false;  ///< its rows, since layers behind these run too
+  bool runs() const { return begins || takes; }
+};
+/// Of a pass over layers of which [begin, end) are here.
+StageWork work_of(const PassSpec& spec, std::uint32_t begin, std::uint32_t end);
 
 /// Positions that the cache has room for, by the kind of a layer; 0: a context's.
 struct CacheSlots {
@@ -41,12 +56,15 @@ class PassBuilder {
   std::vector<kernels::Dispatch> build_move(const CacheSlots& slots = {}) const;
   /// y of the indirect attention dispatch of passes with this bucket: what the host writes into the state.
   std::uint32_t attention_groups(std::uint32_t bucket) const;
+  std::uint32_t begin() const { return begin_; }
+  std::uint32_t end() const { return end_; }
 
  private:
   const model::Config& config_;
   const model::WeightLayout& weights_;
   kernels::AttentionShape attention_;
   const kernels::Selector& select_;
+  std::uint32_t begin_, end_;  ///< layers that are here
 };
 
 }  // namespace skipstone::exec

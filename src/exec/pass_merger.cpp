@@ -24,6 +24,7 @@ struct PassMerger::Request {
   const PassSpec* spec = nullptr;  ///< null: `work`
   SequenceRows rows = {};
   PassResults* results = nullptr;
+  const Meanwhile* meanwhile = nullptr;
   const std::function<void(PassRunner&)>* work = nullptr;
   Clock::time_point asked = Clock::now();
   std::atomic<bool> done = false;  ///< it is not among those that wait any more, and `failed` is what it stays
@@ -45,22 +46,30 @@ struct PassMerger::Request {
 };
 
 PassMerger::PassMerger(const std::shared_ptr<vk::Device>& device, kernels::Library& library, const PassBuilder& builder,
-                       const model::Config& config, const model::Weights& weights, const SequenceShape& shape)
+                       const model::Config& config, const model::Weights& weights, const SequenceShape& shape, StageRing* ring)
     : device_(device),
       library_(library),
       builder_(builder),
       config_(config),
       weights_(weights),
       shape_(shape),
+      ring_(ring),
       cache_(device, config, shape),
-      runner_(device, library, builder, config, weights, shape, cache_) {}
-
-std::unique_ptr<PassRunner> PassMerger::new_runner() {
-  return std::make_unique<PassRunner>(device_, library_, builder_, config_, weights_, shape_, cache_);
+      runner_(device, library, builder, config, weights, shape, cache_.buffers(), ring) {
+  if (ring == nullptr) return;
+  whole_elsewhere_ = std::make_unique<RingStore>(*ring, false);
+  windowed_elsewhere_ = std::make_unique<RingStore>(*ring, true);
+  cache_.whole().add(*whole_elsewhere_);
+  cache_.windowed().add(*windowed_elsewhere_);
 }
 
-void PassMerger::run(Member& member, const PassSpec& spec, const SequenceRows& rows, PassResults& results) {
-  Request request{.member = member, .spec = &spec, .rows = rows, .results = &results};
+std::unique_ptr<PassRunner> PassMerger::new_runner() {
+  return std::make_unique<PassRunner>(device_, library_, builder_, config_, weights_, shape_, cache_.buffers(), ring_);
+}
+
+void PassMerger::run(Member& member, const PassSpec& spec, const SequenceRows& rows, PassResults& results,
+                     const Meanwhile& meanwhile) {
+  Request request{.member = member, .spec = &spec, .rows = rows, .results = &results, .meanwhile = &meanwhile};
   wait_and_run(request);
 }
 
@@ -172,7 +181,7 @@ void PassMerger::execute(std::vector<Request*>& group) {
   Request& first = *group.front();
   if (first.work != nullptr) return (*first.work)(runner_);
   if (group.size() == 1) {
-    return runner_.run(*first.spec, first.rows, *first.results);
+    return runner_.run(*first.spec, first.rows, *first.results, nullptr, *first.meanwhile);
   }
   PassSpec spec = *first.spec;
   std::vector<SequenceRows> sequences;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "exec/pass_runner.h"
+#include "exec/stage_ring.h"
 
 namespace skipstone::exec {
 
@@ -21,7 +22,7 @@ namespace skipstone::exec {
 class PassMerger {
  public:
   PassMerger(const std::shared_ptr<vk::Device>& device, kernels::Library& library, const PassBuilder& builder, const model::Config& config,
-             const model::Weights& weights, const SequenceShape& shape);
+             const model::Weights& weights, const SequenceShape& shape, StageRing* ring = nullptr);
 
   /// What a sequence that asks is to the merger. Lives as long as it asks.
   class Member {
@@ -48,7 +49,8 @@ class PassMerger {
   /// Runs `spec` over the rows of one sequence; returns when it is done. It waits for those who were in the last pass, but not longer than a
   /// small part of a pass takes. Passes of decoding over the same layers run as one, up to STEP_VERIFY_ROWS rows; a prompt's run alone, and
   /// take turns with passes of decoding. Throws what the pass threw, also to those who were in it.
-  void run(Member& member, const PassSpec& spec, const SequenceRows& rows, PassResults& results);
+  /// `meanwhile`: as PassRunner::run; not called where others are in the pass.
+  void run(Member& member, const PassSpec& spec, const SequenceRows& rows, PassResults& results, const Meanwhile& meanwhile = {});
   /// Runs `work` in the turn of a pass of decoding, and nothing beside it.
   void run_alone(Member& member, const std::function<void(PassRunner&)>& work);
 
@@ -66,6 +68,10 @@ class PassMerger {
 
   /// A runner of its own for a sequence whose passes take long by intent.
   std::unique_ptr<PassRunner> new_runner();
+  /// Returns when other devices have done what they were asked. Throws what a stage threw.
+  void wait_for_stages() {
+    if (ring_ != nullptr) ring_->wait();
+  }
   KvCache& cache() { return cache_; }
   const model::Config& config() const { return config_; }
   const SequenceShape& shape() const { return shape_; }
@@ -101,7 +107,9 @@ class PassMerger {
   const model::Config& config_;
   const model::Weights& weights_;
   SequenceShape shape_;
+  StageRing* ring_;  ///< to the other layers' devices; null: there are none
   KvCache cache_;
+  std::unique_ptr<RingStore> whole_elsewhere_, windowed_elsewhere_;
   PassRunner runner_;
 
   std::atomic<std::uint32_t> members_ = 0;

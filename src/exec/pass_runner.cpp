@@ -7,11 +7,14 @@
 
 #include "base/status.h"
 #include "base/stopwatch.h"
+#include "exec/stage_request.h"
+#include "exec/stage_ring.h"
 
 namespace skipstone::exec {
 
 PassRunner::PassRunner(const std::shared_ptr<vk::Device>& device, kernels::Library& library, const PassBuilder& builder,
-                       const model::Config& config, const model::Weights& weights, const SequenceShape& shape, KvCache& cache)
+                       const model::Config& config, const model::Weights& weights, const SequenceShape& shape, CacheBuffers& cache,
+                       StageRing* ring)
     : device_(device),
       library_(library),
       builder_(builder),
@@ -19,6 +22,8 @@ PassRunner::PassRunner(const std::shared_ptr<vk::Device>& device, kernels::Libra
       weights_(weights),
       shape_(shape),
       kv_(cache),
+      ring_(ring),
+      number_(ring == nullptr ? 0 : ring->new_runner()),
       buffers_(device, config, shape),
       queue_(device),
       cache_([this](const PassSpec& spec) { return record(spec); }),
@@ -30,13 +35,13 @@ vk::Slice PassRunner::resolve(const kernels::Resource& resource) const {
       return weights_.slice(resource);
     case kernels::ResourceKind::k_cache:
     case kernels::ResourceKind::v_cache:
-      return kv_.pool_of(resource.index).slice(resource.kind, resource.index);
+      return kv_.of_layer(resource.index).slice(resource.kind, resource.index);
     default:
       return buffers_.slice(resource);
   }
 }
 
-void PassRunner::warm_up(std::span<const kernels::Dispatch> dispatches, const SequencePages& pages, const std::function<void(double)>& progress) {
+void PassRunner::warm_up(std::span<const kernels::Dispatch> dispatches, const PageLists& pages, const std::function<void(double)>& progress) {
   // Several submissions, none waited for: the driver compiles what it has while the next pipelines are being made.
   constexpr std::size_t at_once = 4;
   ++passes_;
@@ -69,36 +74,45 @@ vk::Commands PassRunner::record(const PassSpec& spec) {
   const bool own_clock = device_->caps().timestamps && !device_->caps().is_cpu();
   vk::Recorder recorder(device_, timed_ && own_clock ? vk::Timestamps::whole : vk::Timestamps::none);
   const kernels::Resolver resolver = [this](const kernels::Resource& resource) { return resolve(resource); };
-  const Plan plan = builder_.build(spec, kv_.slots());
+  const Plan plan = builder_.build(spec, slots());
   const std::size_t conditional = plan.condition && device_->caps().conditional_dispatch ? plan.condition->dispatches : 0;
   if (conditional > 0) {
     const std::size_t word = offsetof(abi::RoundState, conditions) + plan.condition->word * sizeof(std::uint32_t);
     recorder.begin_condition(buffers_.slice({kernels::ResourceKind::round}).part(word, sizeof(std::uint32_t)));
   }
+  begin_record(recorder, spec);
   for (std::size_t i = 0; i < plan.dispatches.size(); ++i) {
     kernels::record(recorder, library_, plan.dispatches[i], resolver);
     if (i + 1 == conditional) recorder.end_condition();
   }
-  read_back(recorder, spec);
+  read_back(recorder, plan);
   return recorder.finish();
 }
 
 PassPieces PassRunner::record_pieces(const PassSpec& spec) {
   const kernels::Resolver resolver = [this](const kernels::Resource& resource) { return resolve(resource); };
-  const Plan plan = builder_.build(spec, kv_.slots());
+  const Plan plan = builder_.build(spec, slots());
   PassPieces pieces;
   std::size_t next = 0;
   for (const std::size_t end : piece_ends(plan)) {
     vk::Recorder recorder(device_, vk::Timestamps::none);
+    if (next == 0) begin_record(recorder, spec);
     for (; next < end; ++next) kernels::record(recorder, library_, plan.dispatches[next], resolver);
-    if (end == plan.dispatches.size()) read_back(recorder, spec);
+    if (end == plan.dispatches.size()) read_back(recorder, plan);
     pieces.recordings.push_back(recorder.finish());
   }
   pieces.seconds.resize(pieces.recordings.size());
   return pieces;
 }
 
-void PassRunner::read_back(vk::Recorder& recorder, const PassSpec& spec) {
+void PassRunner::read_back(vk::Recorder& recorder, const Plan& plan) {
+  const PassSpec& spec = plan.spec;
+  const StageWork work = work_of(spec, builder_.begin(), builder_.end());
+  if (spec.leg == Leg::out && (work.hands_on || builder_.begin() > 0)) {
+    const std::uint64_t bytes = std::uint64_t{spec.bucket} * kernels::padded(config_.width) * sizeof(float);
+    recorder.copy(buffers_.slice(plan.handed_on).part(0, bytes), buffers_.rows_out().part(0, bytes));
+    return;
+  }
   if (spec.output != Output::logits) return;
   const std::uint64_t bytes = std::uint64_t{spec.output_rows()} * kernels::padded(config_.vocabulary) * sizeof(float);
   recorder.copy(buffers_.logits().part(0, bytes), buffers_.logits_readback().part(0, bytes));
@@ -137,15 +151,20 @@ void PassRunner::check(const PassSpec& spec, std::span<const SequenceRows> seque
       fail(Code::internal, "{} rows have {} requests for candidates", count, rows.candidates.size());
     }
     if (spec.window && rows.window.recent == 0) fail(Code::internal, "a window without the row itself");
-    if (sequence.pages->whole().pages().size() * KV_PAGE < rows.base + count) fail(Code::internal, "rows at {} have no pages", rows.base);
+    if (sequence.pages.whole.size() * KV_PAGE < rows.base + count) fail(Code::internal, "rows at {} have no pages", rows.base);
   }
 }
 
-void PassRunner::run(const PassSpec& spec, std::span<const SequenceRows> sequences, Pacer* pacer) {
+void PassRunner::run(const PassSpec& spec, std::span<const SequenceRows> sequences, Pacer* pacer, const Meanwhile& meanwhile) {
   check(spec, sequences);
   seconds_ = 0;
   ++passes_;
   last_ = nullptr;
+  if (stays_here(spec)) return run_here(spec, sequences, pacer);
+  run_around(spec, sequences, pacer, meanwhile);
+}
+
+void PassRunner::run_here(const PassSpec& spec, std::span<const SequenceRows> sequences, Pacer* pacer) {
   if (pacer != nullptr) {
     write_state(sequences, spec);
     return run_in_pieces(spec, *pacer);
@@ -158,12 +177,11 @@ void PassRunner::run(const PassSpec& spec, std::span<const SequenceRows> sequenc
   last_ = &commands;
 }
 
-void PassRunner::run(const PassSpec& spec, const SequenceRows& sequence, PassResults& results, Pacer* pacer) {
-  const std::span<float> totals{buffers_.cosine_total(), std::size_t{2} * config_.layers};
-  if (spec.cosines != Cosines::none) std::ranges::copy(results.cosine_sums, totals.begin());
-  run(spec, {&sequence, 1}, pacer);
+void PassRunner::run(const PassSpec& spec, const SequenceRows& sequence, PassResults& results, Pacer* pacer, const Meanwhile& meanwhile) {
+  if (spec.cosines != Cosines::none) std::ranges::copy(results.cosine_sums, cosine_totals().begin());
+  run(spec, {&sequence, 1}, pacer, meanwhile);
   collect(spec, 0, static_cast<std::uint32_t>(sequence.rows.tokens.size()), results);
-  if (spec.cosines != Cosines::none) results.cosine_sums.assign(totals.begin(), totals.end());
+  if (spec.cosines != Cosines::none) results.cosine_sums.assign(cosine_totals().begin(), cosine_totals().end());
 }
 
 // Between pieces the cache may get other buffers: the pass goes on with what it has there.
@@ -240,7 +258,7 @@ std::vector<float> PassRunner::logits_of(std::uint64_t pass, std::uint32_t row) 
   return logits;
 }
 
-void PassRunner::move(std::uint32_t base, std::span<const std::uint32_t> path, const SequencePages& pages) {
+void PassRunner::move(std::uint32_t base, std::span<const std::uint32_t> path, const PageLists& pages) {
   const auto held = kv_.hold();
   refresh();
   abi::StepState& state = buffers_.state();
@@ -252,11 +270,12 @@ void PassRunner::move(std::uint32_t base, std::span<const std::uint32_t> path, c
   std::ranges::copy(path, state.depths.begin());
   if (!move_) {
     vk::Recorder recorder(device_, vk::Timestamps::none);
-    for (const kernels::Dispatch& dispatch : builder_.build_move(kv_.slots())) {
+    for (const kernels::Dispatch& dispatch : builder_.build_move(slots())) {
       kernels::record(recorder, library_, dispatch, [this](const kernels::Resource& resource) { return resolve(resource); });
     }
     move_ = recorder.finish();
   }
+  if (ring_ != nullptr) ring_->post({.ask = Ask::move, .request = move_request(number_, base, path, pages), .rows = {}, .cosines = {}, .bytes = {}});
   wait(queue_.submit(*move_));
   last_ = nullptr;
 }
@@ -273,7 +292,7 @@ void PassRunner::set_timed(bool timed) {
   cache_.clear();  // recordings of the other kind
 }
 
-void PassRunner::run(const RoundSpec& round, const SequencePages& pages, PassResults& results) {
+void PassRunner::run(const RoundSpec& round, const PageLists& pages, PassResults& results) {
   if (round.most == 0 || round.most >= STEP_VERIFY_ROWS || round.base + round.most >= shape_.context) {
     fail(Code::internal, "a round of {} drafts at position {} does not fit {} rows and a context of {}", round.most, round.base,
          STEP_VERIFY_ROWS, shape_.context);
@@ -295,7 +314,7 @@ void PassRunner::run(const RoundSpec& round, const SequencePages& pages, PassRes
   const std::uint32_t largest = std::bit_ceil(round.most + 1);  // advance.comp chooses among powers of two
   for (verify.bucket = conditional ? 2 : largest; verify.bucket <= largest; verify.bucket *= 2) several_.push_back(&cache_.get(verify));
 
-  const SequenceRows first{&pages, {.tokens = {&round.pending, 1}, .base = round.base}};
+  const SequenceRows first{pages, {.tokens = {&round.pending, 1}, .base = round.base}};
   write_state({&first, 1}, draft);
   std::fill_n(buffers_.state().sequences.begin(), STEP_VERIFY_ROWS, 0u);
   abi::RoundState& state = buffers_.round();
@@ -318,14 +337,14 @@ void PassRunner::run(const RoundSpec& round, const SequencePages& pages, PassRes
   results.rows.assign(buffers_.results(), buffers_.results() + results.round.drafted + 1);
 }
 
-std::vector<float> PassRunner::read_embeddings(std::span<const std::int32_t> tokens, const SequencePages& pages) {
+std::vector<float> PassRunner::read_embeddings(std::span<const std::int32_t> tokens, const PageLists& pages) {
   PassSpec spec;
   spec.prompt = true;
   spec.bucket = kernels::prompt_bucket_for(static_cast<std::uint32_t>(tokens.size()));
   spec.output = Output::none;
   spec.layers = LayerPlan::full(config_.layers);
   spec.layers.end = 0;
-  const SequenceRows rows{&pages, {.tokens = tokens}};
+  const SequenceRows rows{pages, {.tokens = tokens}};
   run(spec, {&rows, 1});
   return download(buffers_.slice({kernels::ResourceKind::residual, 0}), tokens.size());
 }

@@ -30,6 +30,8 @@ struct RoundSpec {
   float least_probability = 0;       ///< a draft below it is the last; one that is no number (NaN) is too
 };
 
+class PassRunner;
+
 /// The rows of a sequence in a pass.
 struct Rows {
   std::span<const std::int32_t> tokens;
@@ -44,9 +46,12 @@ struct Rows {
 
 /// The same, with the pages of the sequence; those of the rows are its own (SequencePages::reserve).
 struct SequenceRows {
-  const SequencePages* pages = nullptr;
+  PageLists pages;
   Rows rows;
 };
+
+/// What is done while a pass is elsewhere.
+using Meanwhile = std::function<void(PassRunner&)>;
 
 /// What a sequence has of a pass or a round: copies, which stay when other passes run.
 struct PassResults {
@@ -65,19 +70,33 @@ struct PassResults {
   std::optional<double> device_microseconds;  ///< on the device's clock, where it was asked for
 };
 
-/// Used by one thread at a time; runners of a cache by several at once.
+class StageRing;
+
+/// Used by one thread at a time; runners of a cache by several at once. Where the device has a part of the layers, it runs its own and, if
+/// they are the first ones, lets the others run around the ring (docs/many-devices.md).
 class PassRunner {
  public:
   PassRunner(const std::shared_ptr<vk::Device>& device, kernels::Library& library, const PassBuilder& builder, const model::Config& config,
-             const model::Weights& weights, const SequenceShape& shape, KvCache& cache);
+             const model::Weights& weights, const SequenceShape& shape, CacheBuffers& cache, StageRing* ring = nullptr);
+  ~PassRunner();
+  PassRunner(const PassRunner&) = delete;
+  PassRunner& operator=(const PassRunner&) = delete;
 
   /// Runs `spec` over the rows of all sequences, in order; returns when it is done. K and V of a sequence's row i stand in the cache at its
   /// base + i. Where `spec` keeps rows, they become the kept rows kept, kept + 1, ...; where it starts from kept rows, these are 0, 1, ...
   /// The caller keeps base + rows within the context, and kept + rows within STEP_VERIFY_ROWS. Several sequences: no prompts, no kept rows.
-  /// `pacer`: the pass runs in pieces, when it says so. The bits are the same.
-  void run(const PassSpec& spec, std::span<const SequenceRows> sequences, Pacer* pacer = nullptr);
+  /// `pacer`: the pass runs in pieces, when it says so. The bits are the same. `meanwhile` is called while the pass is at the devices of other
+  /// layers, where it is; it may run passes over layers that are here.
+  void run(const PassSpec& spec, std::span<const SequenceRows> sequences, Pacer* pacer = nullptr, const Meanwhile& meanwhile = {});
   /// The same over the rows of one sequence, with what comes of it.
-  void run(const PassSpec& spec, const SequenceRows& sequence, PassResults& results, Pacer* pacer = nullptr);
+  void run(const PassSpec& spec, const SequenceRows& sequence, PassResults& results, Pacer* pacer = nullptr, const Meanwhile& meanwhile = {});
+  /// Of a device behind the first one: its layers of a pass. `rows` come in where the pass does not begin here, and become those behind these
+  /// layers; `cosines` those of its layers.
+  void run_leg(const PassSpec& spec, std::span<const SequenceRows> sequences, std::vector<float>& rows, std::vector<float>& cosines);
+  /// Whether all layers of a pass are on this device.
+  bool stays_here(const PassSpec& spec) const;
+  /// Whether what has gone around the ring is back; for `meanwhile`.
+  bool is_back() const;
   /// What the rows from `first` on of the last pass have; `count` of them.
   void collect(const PassSpec& spec, std::uint32_t first, std::uint32_t count, PassResults& results);
 
@@ -85,17 +104,17 @@ class PassRunner {
   std::vector<float> logits_of(std::uint64_t pass, std::uint32_t row);
 
   /// Runs `round`; returns when it is done.
-  void run(const RoundSpec& round, const SequencePages& pages, PassResults& results);
+  void run(const RoundSpec& round, const PageLists& pages, PassResults& results);
 
   /// Moves K and V of the rows `path` (ascending) of a pass at `base` to base, base + 1, ...
-  void move(std::uint32_t base, std::span<const std::uint32_t> path, const SequencePages& pages);
+  void move(std::uint32_t base, std::span<const std::uint32_t> path, const PageLists& pages);
 
   /// Runs one workgroup of each dispatch, whose results mean nothing: drivers that compile a kernel when it first runs (lavapipe) do it
   /// here. They write to the first page of `pages`, which is nobody else's. `progress` gets 0..1.
-  void warm_up(std::span<const kernels::Dispatch> dispatches, const SequencePages& pages, const std::function<void(double)>& progress);
+  void warm_up(std::span<const kernels::Dispatch> dispatches, const PageLists& pages, const std::function<void(double)>& progress);
 
   /// The embeddings of `tokens` (at most 256): width floats each.
-  std::vector<float> read_embeddings(std::span<const std::int32_t> tokens, const SequencePages& pages);
+  std::vector<float> read_embeddings(std::span<const std::int32_t> tokens, const PageLists& pages);
 
   /// From now on passes are recorded with timestamps at both ends, or without, where a device has them and runs passes on a clock of its own
   /// (CPU devices do not).
@@ -105,13 +124,24 @@ class PassRunner {
 
  private:
   vk::Slice resolve(const kernels::Resource& resource) const;
+  CacheSlots slots() const { return {kv_.whole().slots(), kv_.windowed().slots()}; }
   vk::Commands record(const PassSpec& spec);
   PassPieces record_pieces(const PassSpec& spec);
   /// Recordings of buffers that are no longer the cache's go. The cache is held.
   void refresh();
-  /// What belongs to `spec` behind its dispatches: results to where the host reads them.
-  void read_back(vk::Recorder& recorder, const PassSpec& spec);
+  /// What belongs to a pass behind its dispatches: results to where the host reads them.
+  void read_back(vk::Recorder& recorder, const Plan& plan);
   void run_in_pieces(const PassSpec& spec, Pacer& pacer);
+  /// One leg, whose rows are where the device reads them; returns when it is done.
+  void run_here(const PassSpec& spec, std::span<const SequenceRows> sequences, Pacer* pacer);
+  /// Layers here, then those of others, then the output here.
+  void run_around(const PassSpec& spec, std::span<const SequenceRows> sequences, Pacer* pacer, const Meanwhile& meanwhile);
+  void put_rows(std::span<const float> rows, std::size_t first);
+  std::vector<float> handed_rows(std::span<const SequenceRows> sequences) const;
+  /// Of `sums`, those of the layers that are here, become what the last pass has made of them.
+  void take_own_cosines(std::vector<float>& sums);
+  std::span<float> cosine_totals() { return {buffers_.cosine_total(), std::size_t{2} * config_.layers}; }
+  void begin_record(vk::Recorder& recorder, const PassSpec& spec);
   std::vector<float> download(const vk::Slice& rows, std::size_t count);
   void wait(std::uint64_t submission);
   void check(const PassSpec& spec, std::span<const SequenceRows> sequences) const;
@@ -121,7 +151,7 @@ class PassRunner {
   void write_paths(std::uint32_t first, const Rows& rows);
   void write_requests(std::span<const SequenceRows> sequences);
   /// Where the tables of `pages` begin among the page tables; they are up to date then.
-  std::uint32_t table_of(const SequencePages& pages, std::uint32_t sequence);
+  std::uint32_t table_of(const PageLists& pages, std::uint32_t sequence);
 
   std::shared_ptr<vk::Device> device_;
   kernels::Library& library_;
@@ -129,7 +159,9 @@ class PassRunner {
   const model::Config& config_;
   const model::Weights& weights_;
   SequenceShape shape_;
-  KvCache& kv_;
+  CacheBuffers& kv_;
+  StageRing* ring_;               ///< null: all layers are here, or the ring is the first device's
+  std::uint32_t number_ = 0;      ///< of this runner on the ring
   std::uint64_t generation_ = 0;  ///< of the cache's buffers that the recordings name
   mutable PassBuffers buffers_;
   vk::Queue queue_;

@@ -8,7 +8,7 @@ namespace skipstone::exec {
 
 // Tables lie in the order of a pass's sequences, those of layers with a window behind all others. They grow slowly, so mostly there is nothing
 // to write.
-std::uint32_t PassRunner::table_of(const SequencePages& pages, std::uint32_t sequence) {
+std::uint32_t PassRunner::table_of(const PageLists& pages, std::uint32_t sequence) {
   const std::uint32_t first = sequence * pages_for(shape_.context);
   const auto write = [&](std::uint32_t at, std::span<const std::uint32_t> of) {
     if (of.empty()) return;
@@ -18,8 +18,8 @@ std::uint32_t PassRunner::table_of(const SequencePages& pages, std::uint32_t seq
       if (table[i] != slot) table[i] = slot;
     }
   };
-  write(first, pages.whole().pages());
-  write(table_entries(shape_.context) + first, pages.windowed().pages());
+  write(first, pages.whole);
+  write(table_entries(shape_.context) + first, pages.windowed);
   return first;
 }
 
@@ -49,7 +49,7 @@ void PassRunner::write_state(std::span<const SequenceRows> sequences, const Pass
     const auto count = static_cast<std::uint32_t>(rows.tokens.size());
     state.bases[i] = rows.base;
     state.first_rows[i] = row;
-    state.tables[i] = table_of(*sequences[i].pages, i);
+    state.tables[i] = table_of(sequences[i].pages, i);
     if (spec.tree) write_paths(row, rows);
     std::fill_n(state.sequences.begin() + row, count, i);
     const std::uint32_t last = rows.base + count - 1;

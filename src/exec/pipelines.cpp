@@ -63,6 +63,17 @@ std::vector<PassSpec> session_passes(std::uint32_t layers, const SessionPasses& 
   return passes;
 }
 
+void add_way_back(std::vector<PassSpec>& passes) {
+  for (std::size_t i = 0, count = passes.size(); i < count; ++i) {
+    PassSpec back = passes[i];
+    if (back.output == Output::none || back.step != RoundStep::none) continue;
+    back.leg = Leg::back;
+    back.cosines = Cosines::none;
+    back.keep_after = 0;
+    passes.push_back(back);
+  }
+}
+
 std::vector<PassSpec> drafting_passes(std::uint32_t layers) {
   std::vector<PassSpec> passes;
   for (const Output output : {Output::argmax, Output::logits}) {

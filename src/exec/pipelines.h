@@ -32,6 +32,8 @@ struct SessionPasses {
   }
 };
 std::vector<PassSpec> session_passes(std::uint32_t layers, const SessionPasses& needs);
+/// Behind `passes`, the outputs of their rows that have come back from other devices, where those have some of the layers.
+void add_way_back(std::vector<PassSpec>& passes);
 /// Of a model that only drafts: the text in whole buckets, and an output behind its last token.
 std::vector<PassSpec> drafting_passes(std::uint32_t layers);
 

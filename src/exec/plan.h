@@ -34,6 +34,12 @@ const char* to_string(RoundStep step);
 /// Around which sublayers a pass reduces the residual stream's cosine.
 enum class Cosines : std::uint8_t { none, attention, all };
 
+/// What of a pass runs on a device that has some of the layers. Of one that has all of them a pass is one leg.
+enum class Leg : std::uint8_t {
+  out,   ///< the layers that are here, from tokens, kept rows or what the device before handed on; where others follow, the rows are handed on
+  back,  ///< the output, of the rows that have come back to the device that has the head
+};
+
 struct PassSpec {
   LayerPlan layers;          ///< where its first layer is not the model's, the pass starts from the kept rows instead of tokens
   std::uint32_t bucket = 1;  ///< rows that are computed; real rows are in the state
@@ -47,6 +53,7 @@ struct PassSpec {
   bool tree = false;     ///< rows stand behind their parents, not behind each other
   bool window = false;   ///< attention reads a part of the text alone: Rows::window
   RoundStep step = RoundStep::none;
+  Leg leg = Leg::out;
   bool operator==(const PassSpec&) const = default;
 
   std::uint32_t output_rows() const { return output == Output::none ? 0 : last_row_only ? 1 : bucket; }
@@ -67,6 +74,7 @@ struct Plan {
   std::vector<kernels::Dispatch> dispatches;
   std::optional<Condition> condition;
   std::vector<std::size_t> layer_starts;  ///< the first dispatch of each layer, and that of the output
+  kernels::Resource handed_on = {};       ///< the residual stream behind the last layer that is here
 
   /// One line per dispatch: label, kernel and constants, buffers (< read, > written, = both), group counts. For goldens and people.
   /// `tensor_name` turns weight ordinals into names.

@@ -170,6 +170,20 @@ std::uint64_t WeightLayout::bytes() const {
   return total;
 }
 
+std::uint64_t WeightLayout::layer_bytes(std::uint32_t layer) const {
+  std::uint64_t total = 0;
+  for (std::uint32_t tensor = first_tensors[layer]; tensor < first_tensors[layer + 1]; ++tensor) total += tensors[tensor].bytes();
+  return total;
+}
+
+void WeightLayout::keep_layers(std::uint32_t begin, std::uint32_t end) {
+  for (std::uint32_t tensor = 0; tensor < tensors.size(); ++tensor) {
+    const bool of_layers = tensor >= first_tensors.front() && tensor < first_tensors.back();
+    const bool kept = of_layers ? tensor >= first_tensors[begin] && tensor < first_tensors[end] : begin == 0;
+    if (!kept) tensors[tensor].matrix.parts.clear();
+  }
+}
+
 std::uint64_t WeightLayout::bytes_per_token() const {
   if (embedding.tensor == output.tensor) return bytes();
   const std::uint64_t table = tensors[embedding.tensor].bytes();
@@ -183,7 +197,11 @@ WeightLayout layout_weights(const ModelTensors& tensors, std::uint64_t max_range
   Builder build(layout, max_range, interleave);
   const Parameters& model = tensors.model;
   layout.embedding = build.matrix({model[Role::embedding].weight});
-  for (const Parameters& layer : tensors.layers) layout.layers.push_back(layout_layer(build, layer));
+  for (const Parameters& layer : tensors.layers) {
+    layout.first_tensors.push_back(static_cast<std::uint32_t>(layout.tensors.size()));
+    layout.layers.push_back(layout_layer(build, layer));
+  }
+  layout.first_tensors.push_back(static_cast<std::uint32_t>(layout.tensors.size()));
   layout.output_norm = *build.norm(model[Role::output_norm]);
   const gguf::Tensor* output = model[Role::output].weight;
   layout.output = output == model[Role::embedding].weight ? layout.embedding : build.matrix({output});

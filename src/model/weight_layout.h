@@ -53,8 +53,12 @@ struct WeightLayout {
   NormWeights output_norm;
   std::optional<std::uint32_t> output_bias;
   std::vector<LayerWeights> layers;
+  std::vector<std::uint32_t> first_tensors;  ///< by layer: its first ordinal; and the first one behind all layers
 
   std::uint64_t bytes() const;  ///< on the device
+  std::uint64_t layer_bytes(std::uint32_t layer) const;
+  /// What is not of the layers [begin, end) becomes no bytes: embedding, last norm and output belong to the first layer. Ordinals stay.
+  void keep_layers(std::uint32_t begin, std::uint32_t end);
   /// Read by a pass over one token: all of it, but one row of the embedding where that is not the output's matrix too.
   std::uint64_t bytes_per_token() const;
   const std::string& name(std::uint32_t tensor) const;

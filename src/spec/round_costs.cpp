@@ -8,6 +8,7 @@ namespace skipstone::spec {
 
 double PassCost::of(const exec::LayerPlan& plan) const {
   double total = rest;
+  if (plan.end > near) total += hops;
   for (std::uint32_t layer = plan.begin; layer < plan.end; ++layer) {
     if (plan.runs_attention(layer)) total += attention;
     if (plan.runs_mlp(layer)) total += mlp;

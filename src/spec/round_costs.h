@@ -13,6 +13,8 @@ namespace skipstone::spec {
 struct PassCost {
   double attention = 0, mlp = 0;  ///< one sublayer
   double rest = 0;                ///< embedding, output, submitting, waiting, reading back
+  double hops = 0;                ///< to other devices and back, of a pass that runs layers behind the near ones
+  std::uint32_t near = 0;         ///< layers from the first one on that need no hops
   double of(const exec::LayerPlan& plan) const;
 };
 

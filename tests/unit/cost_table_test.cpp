@@ -8,7 +8,7 @@ namespace {
 
 // 4 layers: fixed 10, attention 20, MLP 30 a sublayer, output 40; twice as much for 4 rows.
 CostTable table() {
-  CostTable costs(4, 512, "wall");
+  CostTable costs(4, 512, "wall", 4);
   costs.add(1, {.full = 250, .no_output = 210, .no_attention = 130, .no_mlp = 90, .round_trip = 255});
   costs.add(4, {.full = 500, .no_output = 420, .no_attention = 260, .no_mlp = 180, .round_trip = 500});
   return costs;

@@ -1,0 +1,36 @@
+// What passes over a model's layers on one device need, in the order in which it is made; destroyed in reverse.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "engine/engine.h"
+#include "exec/pass_builder.h"
+#include "gguf/gguf.h"
+#include "kernels/library.h"
+#include "kernels/selector.h"
+#include "model/weights.h"
+#include "vk/device.h"
+
+namespace skipstone::engine {
+
+struct DeviceModel {
+  model::Config config;
+  std::shared_ptr<vk::Device> device;
+  std::unique_ptr<kernels::Selector> select;
+  std::shared_ptr<kernels::Library> kernel_library;  ///< of the device: a draft model has the same one
+  model::WeightLayout layout;                        ///< its tensor sources point into the file and are not used after load
+  exec::SequenceShape shape;
+  MemoryPlan memory;
+  std::unique_ptr<model::Weights> weights;
+  std::unique_ptr<exec::PassBuilder> builder;
+};
+
+/// The device that `options` name, or their host's. Throws as choose_device().
+std::shared_ptr<vk::Device> open_device(const EngineOptions& options);
+/// The file that `options` name, or the shape of a synthetic model.
+gguf::File open_model(const EngineOptions& options);
+/// Repacks and uploads the weights of the layers here, random ones where the file has none; the file may be closed then.
+void load_weights(DeviceModel& model, const gguf::File& file, const Progress& progress);
+
+}  // namespace skipstone::engine

@@ -1,0 +1,130 @@
+#include "engine/stage_host.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+#include "base/log.h"
+#include "base/platform/paths.h"
+#include "base/platform/system.h"
+#include "base/env.h"
+#include "base/status.h"
+#include "engine/math_mode.h"
+#include "engine/measurements.h"
+#include "engine/memory_plan.h"
+#include "engine/stage_json.h"
+#include "exec/pipelines.h"
+
+namespace skipstone::engine {
+
+using exec::Ask;
+using exec::StageMessage;
+
+std::string stage_build() { return fmt::format("{} {:016x} {}", SKIPSTONE_VERSION, kernels::shader_hash(), sizeof(exec::PassSpec)); }
+
+std::uint64_t available_to(const vk::Device& device, std::uint32_t sharers) {
+  const vk::Caps& caps = device.caps();
+  std::uint64_t available = 0;
+  for (const vk::Heap& heap : caps.heaps) {
+    if (heap.device_local) available = std::max(available, heap.available);
+  }
+  available -= std::min(device.memory_allocated(), available);
+  const std::uint64_t system = platform::free_memory();
+  if ((caps.is_cpu() || caps.unified_memory) && system > 0) available = std::min(available, system) / std::max(sharers, 1u);
+  const std::uint64_t limit = device.memory_limit();
+  return limit == 0 ? available : std::min(available, limit);
+}
+
+StageHost::StageHost(EngineOptions options, std::uint32_t number, std::string place, std::uint32_t sharers)
+    : options_(std::move(options)), number_(number), sharers_(sharers), place_(std::move(place)) {}
+
+void StageHost::serve(exec::Link& in, exec::Link& out) {
+  for (;;) {
+    StageMessage message = in.receive();
+    const Ask ask = message.ask;
+    try {
+      take(message);
+    } catch (const Error& error) {
+      message = exec::failure(error.code(), fmt::format("{}: {}", place_, error.what()));
+    } catch (const std::bad_alloc&) {
+      message = exec::failure(Code::out_of_memory, fmt::format("{}: the system has no memory left", place_));
+    } catch (const std::exception& error) {
+      message = exec::failure(Code::internal, fmt::format("{}: {}", place_, error.what()));
+    }
+    out.send(std::move(message));
+    if (ask == Ask::end) return;
+  }
+}
+
+void StageHost::take(StageMessage& message) {
+  switch (message.ask) {
+    case Ask::state: {
+      open();
+      const std::string line = described();
+      const auto bytes = std::as_bytes(std::span(line));
+      message.bytes.insert(message.bytes.end(), bytes.begin(), bytes.end());
+      return;
+    }
+    case Ask::load:
+      open();
+      return load(setup_from({reinterpret_cast<const char*>(message.request.data()), message.request.size()}));
+    case Ask::end:
+    case Ask::failed:
+      return;
+    default:
+      if (!stage_) fail(Code::internal, "no layers are loaded");
+      return stage_->take(message);
+  }
+}
+
+void StageHost::open() {
+  if (!model_.device) model_.device = open_device(options_);
+}
+
+std::string StageHost::described() const {
+  const vk::Caps& caps = model_.device->caps();
+  return to_json({.place = place_,
+                  .device = caps.name,
+                  .driver = driver_of(caps),
+                  .build = stage_build(),
+                  .available = available_to(*model_.device, sharers_),
+                  .begin = model_.shape.begin,
+                  .end = model_.shape.end,
+                  .weights = model_.memory.weights,
+                  .kv = model_.memory.kv,
+                  .activations = model_.memory.activations,
+                  .held = model_.device->memory_allocated(),
+                  .validation_messages = model_.device->instance().validation_messages()});
+}
+
+void StageHost::load(const StageSetup& setup) {
+  if (number_ >= setup.ends.size()) fail(Code::internal, "there is no stage {} among {}", number_, setup.ends.size());
+  if (!options_.model_file) {
+    options_.model_path = setup.model;
+    options_.synthetic = setup.synthetic;
+  }
+  const gguf::File file = open_model(options_);
+  if (file.fingerprint() != setup.fingerprint) fail(Code::invalid_argument, "'{}' is another model there", setup.model);
+  model_.config = model::Config::from(file);
+  const vk::Caps& caps = model_.device->caps();
+  model_.select = std::make_unique<kernels::Selector>(caps, model_.device->tuning());
+  model_.kernel_library = std::make_shared<kernels::Library>(model_.device, env::cache_directory());
+  model_.select->use(math_for(setup.matrix ? MathMode::matrix : MathMode::f32, model_.device, *model_.kernel_library));
+  model_.layout = model::layout_weights(model::find_tensors(file, model_.config), caps.max_storage_range, model_.select->interleave());
+  model_.shape = setup.shape;
+  model_.shape.begin = setup.ends[number_ - 1];
+  model_.shape.end = setup.ends[number_];
+  model_.layout.keep_layers(model_.shape.begin, model_.shape.end);
+  model_.memory = plan_memory(model_.config, model_.layout, model_.shape);
+  check_memory(model_.memory, model_.config, model_.shape, *model_.device);
+  model_.builder = std::make_unique<exec::PassBuilder>(model_.config, model_.layout, model_.shape, *model_.select);
+  if (setup.tuned) take_cached_choices(model_);
+  load_weights(model_, file, {});
+  stage_ = std::make_unique<exec::Stage>(model_.device, *model_.kernel_library, *model_.builder, model_.config, *model_.weights, model_.shape);
+  stage_->prepare(exec::plain_passes(model_.config.layers), false);
+  log::info("{}: {} has layers {} to {}", place_, caps.name, model_.shape.begin, model_.shape.end - 1);
+}
+
+}  // namespace skipstone::engine

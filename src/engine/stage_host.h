@@ -1,0 +1,40 @@
+// A process or thread that has some of a model's layers, and not the first ones: says what it has, loads what it is told, runs what it is asked.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "engine/device_model.h"
+#include "engine/stages.h"
+#include "exec/link.h"
+#include "exec/stage.h"
+
+namespace skipstone::engine {
+
+class StageHost {
+ public:
+  /// `options`: the device, and the model where it has no path. `number`: of the stage, from 1 on. `sharers`: how many of the stages live in
+  /// this machine's memory, where its device does.
+  StageHost(EngineOptions options, std::uint32_t number, std::string place, std::uint32_t sharers);
+  /// Takes messages from `in` and sends them on to `out`, until Ask::end. What goes wrong here goes on as Ask::failed. Throws what the links
+  /// throw.
+  void serve(exec::Link& in, exec::Link& out);
+
+ private:
+  void take(exec::StageMessage& message);
+  void open();
+  void load(const StageSetup& setup);
+  std::string described() const;
+
+  EngineOptions options_;
+  std::uint32_t number_, sharers_;
+  std::string place_;
+  DeviceModel model_;
+  std::unique_ptr<exec::Stage> stage_;
+};
+
+/// Bytes of memory that a plan may take of `device`, one of `sharers` in the system's memory.
+std::uint64_t available_to(const vk::Device& device, std::uint32_t sharers);
+
+}  // namespace skipstone::engine

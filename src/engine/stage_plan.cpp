@@ -1,0 +1,126 @@
+#include "engine/stage_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+
+#include "base/number.h"
+#include "base/status.h"
+#include "exec/pass_buffers.h"
+
+namespace skipstone::engine {
+namespace {
+
+constexpr double mib = 1024.0 * 1024.0;
+
+StageWish parse_one(std::string_view part, std::string_view all) {
+  const auto colon = part.rfind(':');
+  StageWish wish{std::string(part.substr(0, colon)), 0};
+  if (colon != std::string_view::npos) {
+    const auto layers = parse_number<std::uint32_t>(std::string(part.substr(colon + 1)));
+    if (!layers || *layers == 0) fail(Code::invalid_argument, "'{}' in --devices {} is no number of layers; write DEVICE:LAYERS, as in 0:20,1:12", part.substr(colon + 1), all);
+    wish.layers = *layers;
+  }
+  if (wish.device.empty()) fail(Code::invalid_argument, "--devices {} has a part without a device; write 0,1 or 0:20,1:12", all);
+  return wish;
+}
+
+/// Where stages end if no device is filled by more than `share`; nothing where they cannot.
+std::optional<std::vector<std::uint32_t>> ends_at(double share, const StageNeeds& needs, std::span<const StageDevice> devices) {
+  const auto layers = static_cast<std::uint32_t>(needs.layers.size());
+  std::vector<std::uint32_t> ends;
+  std::uint32_t begin = 0;
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    const auto others = static_cast<std::uint32_t>(devices.size() - 1 - i);
+    const double room = share * static_cast<double>(devices[i].available);
+    std::uint32_t end = begin;
+    while (end + others < layers && static_cast<double>(needs.of(begin, end + 1)) <= room) ++end;
+    if (end == begin) return std::nullopt;
+    ends.push_back(begin = end);
+  }
+  if (begin < layers) return std::nullopt;
+  return ends;
+}
+
+std::vector<std::uint32_t> ends_by_memory(const StageNeeds& needs, std::span<const StageDevice> devices) {
+  double below = 0, above = 1;
+  while (above < 1e9 && !ends_at(above, needs, devices)) above *= 2;
+  for (int i = 0; i < 60; ++i) {
+    const double middle = (below + above) / 2;
+    (ends_at(middle, needs, devices) ? above : below) = middle;
+  }
+  const auto ends = ends_at(above, needs, devices);
+  if (!ends) fail(Code::out_of_memory, "a device has no free memory at all; name others with --devices");
+  return *ends;
+}
+
+}  // namespace
+
+std::vector<StageWish> parse_devices(std::string_view text, bool same_device) {
+  std::vector<StageWish> wishes;
+  for (std::string_view rest = text;;) {
+    const auto comma = rest.find(',');
+    wishes.push_back(parse_one(rest.substr(0, comma), text));
+    if (comma == std::string_view::npos) break;
+    rest = rest.substr(comma + 1);
+  }
+  for (std::size_t i = 0; i < wishes.size(); ++i) {
+    for (std::size_t j = 0; j < i && !same_device; ++j) {
+      if (wishes[i].device == wishes[j].device) fail(Code::invalid_argument, "device {} is named twice in --devices {}; its layers are one stage", wishes[i].device, text);
+    }
+  }
+  const auto numbered = std::ranges::count_if(wishes, [](const StageWish& wish) { return wish.layers > 0; });
+  if (numbered > 0 && static_cast<std::size_t>(numbered) < wishes.size()) {
+    fail(Code::invalid_argument, "--devices {} says how many layers some devices get, and not all; say it of all or of none", text);
+  }
+  return wishes;
+}
+
+std::uint64_t StageNeeds::of(std::uint32_t begin, std::uint32_t end) const {
+  const std::uint64_t fixed = begin == 0 ? head + first_activations : later_activations;
+  return std::accumulate(layers.begin() + begin, layers.begin() + end, fixed);
+}
+
+StageNeeds stage_needs(const model::Config& config, const model::WeightLayout& layout, const exec::SequenceShape& shape) {
+  StageNeeds needs;
+  exec::SequenceShape part = shape;
+  std::uint64_t layers = 0;
+  for (std::uint32_t layer = 0; layer < config.layers; ++layer) {
+    part.begin = layer, part.end = layer + 1;
+    layers += layout.layer_bytes(layer);
+    needs.layers.push_back(layout.layer_bytes(layer) + exec::plan_bytes(config, part).kv);
+  }
+  needs.head = layout.bytes() - layers;
+  part.begin = 0, part.end = config.layers > 1 ? 1 : 0;
+  needs.first_activations = exec::plan_bytes(config, part).activations;
+  part.begin = config.layers - 1, part.end = config.layers;
+  needs.later_activations = exec::plan_bytes(config, part).activations;
+  return needs;
+}
+
+std::vector<std::uint32_t> plan_stages(const StageNeeds& needs, std::span<const StageDevice> devices) {
+  const auto layers = static_cast<std::uint32_t>(needs.layers.size());
+  if (devices.size() > layers) fail(Code::invalid_argument, "{} devices are too many for a model of {} layers: each gets one layer at least", devices.size(), layers);
+  std::vector<std::uint32_t> ends;
+  if (devices.front().layers > 0) {
+    for (std::uint64_t end = 0; const StageDevice& device : devices) ends.push_back(static_cast<std::uint32_t>(std::min<std::uint64_t>(end += device.layers, ~0u)));
+    if (ends.back() != layers) fail(Code::invalid_argument, "--devices gives out {} layers, and the model has {}", ends.back(), layers);
+  } else {
+    ends = ends_by_memory(needs, devices);
+  }
+  std::string numbers;
+  bool fits = true;
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    const std::uint32_t begin = i == 0 ? 0 : ends[i - 1];
+    const std::uint64_t bytes = needs.of(begin, ends[i]);
+    fits = fits && bytes <= devices[i].available;
+    numbers += fmt::format("{}{} needs {:.1f} MiB for layers {}-{} and has {:.1f} MiB free", numbers.empty() ? "" : ", ", devices[i].place,
+                           static_cast<double>(bytes) / mib, begin, ends[i] - 1, static_cast<double>(devices[i].available) / mib);
+  }
+  if (!fits) fail(Code::out_of_memory, "the model does not fit the devices: {}; take a smaller context (--ctx), more devices, or a smaller model", numbers);
+  return ends;
+}
+
+}  // namespace skipstone::engine

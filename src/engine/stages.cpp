@@ -1,0 +1,89 @@
+#include "engine/stages.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/status.h"
+#include "engine/stage_host.h"
+#include "engine/stage_json.h"
+#include "exec/stage_request.h"
+
+namespace skipstone::engine {
+
+using exec::Ask;
+using exec::StageMessage;
+
+Stages::Stages(const EngineOptions& options, std::span<const StageWish> wishes) : hop_microseconds_(options.hop_microseconds) {
+  const auto delay = std::chrono::microseconds(hop_microseconds_);
+  for (std::size_t i = 0; i < wishes.size(); ++i) links_.push_back(std::make_unique<exec::QueueLink>(delay));
+  ring_ = std::make_unique<exec::StageRing>(*links_.front(), *links_.back());
+  for (std::uint32_t i = 1; i < wishes.size(); ++i) {
+    EngineOptions own = options;
+    own.device = wishes[i].device;
+    own.progress = {};
+    threads_.emplace_back([this, i, own = std::move(own), sharers = static_cast<std::uint32_t>(wishes.size())] {
+      StageHost(own, i, fmt::format("device {}", own.device), sharers).serve(*links_[i - 1], *links_[i]);
+    });
+  }
+}
+
+Stages::Stages(std::unique_ptr<exec::Link> out, std::unique_ptr<exec::Link> in, std::uint64_t hop_microseconds)
+    : hop_microseconds_(hop_microseconds) {
+  links_.push_back(std::move(out));
+  links_.push_back(std::move(in));
+  ring_ = std::make_unique<exec::StageRing>(*links_.front(), *links_.back());
+}
+
+Stages::~Stages() { ring_.reset(); }
+
+std::vector<StageState> Stages::states() {
+  const StageMessage reply = ring_->exchange({.ask = Ask::state, .request = {}, .rows = {}, .cosines = {}, .bytes = {}});
+  std::vector<StageState> states = states_from({reinterpret_cast<const char*>(reply.bytes.data()), reply.bytes.size()});
+  for (const StageState& state : states) {
+    if (state.build != stage_build()) {
+      fail(Code::invalid_argument, "{} runs another version of Skipstone ({}; here {}): start the same one everywhere", state.place, state.build, stage_build());
+    }
+  }
+  return states;
+}
+
+std::vector<std::byte> Stages::read_kv(std::uint32_t layer, std::uint32_t positions, const exec::PageLists& pages) {
+  return ring_->exchange({.ask = Ask::read_kv, .request = exec::kv_request(layer, positions, pages), .rows = {}, .cosines = {}, .bytes = {}}).bytes;
+}
+
+void Stages::write_kv(std::uint32_t layer, std::uint32_t positions, const exec::PageLists& pages, std::span<const std::byte> bytes) {
+  ring_->exchange({.ask = Ask::write_kv,
+                   .request = exec::kv_request(layer, positions, pages),
+                   .rows = {},
+                   .cosines = {},
+                   .bytes = {bytes.begin(), bytes.end()}});
+}
+
+std::string driver_of(const vk::Caps& caps) {
+  return caps.driver_info.empty() ? caps.driver_name : fmt::format("{} {}", caps.driver_name, caps.driver_info);
+}
+
+std::string Stages::described() {
+  std::string text = fmt::format("hop {} us", hop_microseconds_);
+  for (const StageState& stage : states()) text += fmt::format(", {} ({}) {}-{}", stage.device, stage.driver, stage.begin, stage.end);
+  return text;
+}
+
+std::string Stages::other_devices(const vk::Caps& first) {
+  std::string text;
+  bool differ = false;
+  for (const StageState& stage : states()) {
+    differ = differ || stage.device != first.name || stage.driver != driver_of(first);
+    text += fmt::format("{}{} ({}) from layer {}", text.empty() ? "" : ", ", stage.device, stage.driver, stage.begin);
+  }
+  return differ ? text : "";
+}
+
+void Stages::load(const StageSetup& setup) {
+  const std::string text = to_json(setup);
+  const auto bytes = std::as_bytes(std::span(text));
+  ring_->post({.ask = Ask::load, .request = {bytes.begin(), bytes.end()}, .rows = {}, .cosines = {}, .bytes = {}});
+}
+
+}  // namespace skipstone::engine

@@ -1,0 +1,104 @@
+// Passes over layers of several devices: the first one's layers, the ring, the first one's head.
+#include <algorithm>
+
+#include "base/log.h"
+#include "base/stopwatch.h"
+#include "exec/pass_runner.h"
+#include "exec/stage_request.h"
+#include "exec/stage_ring.h"
+
+namespace skipstone::exec {
+
+PassRunner::~PassRunner() {
+  if (ring_ == nullptr) return;
+  try {
+    ring_->post({.ask = Ask::forget, .request = runner_request(number_), .rows = {}, .cosines = {}, .bytes = {}});
+  } catch (const std::exception& error) {  // who used the ring has heard of it
+    log::debug("a runner was not forgotten: {}", error.what());
+  }
+}
+
+bool PassRunner::stays_here(const PassSpec& spec) const {
+  const StageWork work = work_of(spec, builder_.begin(), builder_.end());
+  return ring_ == nullptr || (work.runs() && !work.hands_on);
+}
+
+bool PassRunner::is_back() const { return ring_ == nullptr || ring_->is_back(); }
+
+void PassRunner::begin_record(vk::Recorder& recorder, const PassSpec& spec) {
+  if (spec.leg == Leg::out && !work_of(spec, builder_.begin(), builder_.end()).takes) return;
+  const std::uint64_t bytes = std::uint64_t{spec.bucket} * kernels::padded(config_.width) * sizeof(float);
+  recorder.copy(buffers_.rows_in().part(0, bytes), buffers_.slice({kernels::ResourceKind::residual, 0}).part(0, bytes));
+}
+
+/// `first`: the row of the pass that the first of `rows` is.
+void PassRunner::put_rows(std::span<const float> rows, std::size_t first) {
+  float* to = reinterpret_cast<float*>(buffers_.rows_in().mapped) + first * kernels::padded(config_.width);
+  std::ranges::copy(rows, to);
+}
+
+std::vector<float> PassRunner::handed_rows(std::span<const SequenceRows> sequences) const {
+  std::size_t count = 0;
+  for (const SequenceRows& sequence : sequences) count += sequence.rows.tokens.size();
+  const auto* rows = reinterpret_cast<const float*>(buffers_.rows_out().mapped);
+  return {rows, rows + count * kernels::padded(config_.width)};
+}
+
+void PassRunner::take_own_cosines(std::vector<float>& sums) {
+  const std::span<const float> totals = cosine_totals();
+  for (std::uint32_t layer = builder_.begin(); layer < builder_.end(); ++layer) {
+    for (const std::size_t at : {std::size_t{layer}, std::size_t{config_.layers} + layer}) sums[at] = totals[at];
+  }
+}
+
+void PassRunner::run_leg(const PassSpec& spec, std::span<const SequenceRows> sequences, std::vector<float>& rows,
+                         std::vector<float>& cosines) {
+  check(spec, sequences);
+  const StageWork work = work_of(spec, builder_.begin(), builder_.end());
+  seconds_ = 0;
+  ++passes_;
+  if (work.takes) put_rows(rows, 0);
+  if (spec.cosines != Cosines::none) std::ranges::copy(cosines, cosine_totals().begin());
+  run_here(spec, sequences, nullptr);
+  rows = handed_rows(sequences);
+  if (spec.cosines != Cosines::none) take_own_cosines(cosines);
+}
+
+void PassRunner::run_around(const PassSpec& spec, std::span<const SequenceRows> sequences, Pacer* pacer, const Meanwhile& meanwhile) {
+  PassSpec asked = spec;  // the output is made here
+  if (asked.output != Output::none) asked.output = Output::argmax;
+  StageMessage message{.request = pass_request(number_, asked, sequences), .rows = {}, .cosines = {}, .bytes = {}};
+  std::vector<float> own;  // sums of cosines, of which those of the layers here are of use
+  if (spec.cosines != Cosines::none) message.cosines.assign(cosine_totals().begin(), cosine_totals().end());
+  own = message.cosines;
+  if (work_of(spec, builder_.begin(), builder_.end()).runs()) {
+    run_here(spec, sequences, pacer);
+    message.rows = handed_rows(sequences);
+    if (spec.cosines != Cosines::none) take_own_cosines(own);
+  }
+  if (spec.output == Output::none && spec.cosines == Cosines::none) return ring_->post(std::move(message));
+  const double before = seconds_;
+  const Stopwatch away;
+  StageMessage reply = ring_->exchange(std::move(message), [&] {
+    if (meanwhile) meanwhile(*this);
+  });
+  seconds_ = before + away.seconds();
+  if (spec.cosines != Cosines::none) {
+    for (std::uint32_t layer = builder_.begin(); layer < builder_.end(); ++layer) {
+      for (const std::size_t at : {std::size_t{layer}, std::size_t{config_.layers} + layer}) reply.cosines[at] = own[at];
+    }
+    std::ranges::copy(reply.cosines, cosine_totals().begin());
+  }
+  last_ = nullptr;  // no clock of one device has its time
+  if (spec.output == Output::none) return;
+  const std::size_t stride = kernels::padded(config_.width), last = sequences.back().rows.tokens.size() - 1;
+  put_rows(reply.rows, spec.last_row_only && reply.rows.size() == stride ? last : 0);
+  PassSpec back = spec;
+  back.leg = Leg::back;
+  back.cosines = Cosines::none;
+  back.keep_after = 0;
+  run_here(back, sequences, pacer);
+  last_ = nullptr;
+}
+
+}  // namespace skipstone::exec

@@ -1,0 +1,63 @@
+// What a StageMessage asks, as bytes: written by the first stage, read by all others. Both are the same build (the ranks of a job compare it),
+// so words are as the machine has them.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "exec/pass_runner.h"
+#include "exec/pipelines.h"
+
+namespace skipstone::exec {
+
+/// Of Ask::pass. Tokens are the first stage's; others know how many there are.
+struct PassRequest {
+  std::uint32_t runner = 0;  ///< the sequences of an engine share one; those whose passes go in pieces have their own
+  PassSpec spec;
+  struct Sequence {
+    std::vector<std::int32_t> tokens;  ///< zeros
+    std::vector<std::uint32_t> parents, whole, windowed;
+    std::uint32_t base = 0, kept = 0, left = 0;
+    KeyWindow window = {};
+  };
+  std::vector<Sequence> sequences;
+
+  /// As PassRunner::run() takes them, while this request is there.
+  std::vector<SequenceRows> rows() const;
+};
+
+/// Of Ask::move.
+struct MoveRequest {
+  std::uint32_t runner = 0, base = 0;
+  std::vector<std::uint32_t> path, whole, windowed;
+};
+
+/// Of Ask::resize (`to` pages) and Ask::copy (a page to another).
+struct PagesRequest {
+  bool windowed = false;
+  std::uint32_t from = 0, to = 0;
+};
+
+/// Of Ask::read_kv and Ask::write_kv.
+struct KvRequest {
+  std::uint32_t layer = 0, positions = 0, left = 0;
+  std::vector<std::uint32_t> whole, windowed;
+};
+
+std::vector<std::byte> pass_request(std::uint32_t runner, const PassSpec& spec, std::span<const SequenceRows> sequences);
+std::vector<std::byte> move_request(std::uint32_t runner, std::uint32_t base, std::span<const std::uint32_t> path, const PageLists& pages);
+std::vector<std::byte> pages_request(const PagesRequest& request);
+std::vector<std::byte> kv_request(std::uint32_t layer, std::uint32_t positions, const PageLists& pages);
+std::vector<std::byte> runner_request(std::uint32_t runner);
+std::vector<std::byte> prepare_request(const SessionPasses& needs);
+
+/// Throw internal where the bytes are none of the above.
+PassRequest pass_request(std::span<const std::byte> bytes);
+MoveRequest move_request(std::span<const std::byte> bytes);
+PagesRequest pages_request(std::span<const std::byte> bytes);
+KvRequest kv_request(std::span<const std::byte> bytes);
+std::uint32_t runner_request(std::span<const std::byte> bytes);
+SessionPasses prepare_request(std::span<const std::byte> bytes);
+
+}  // namespace skipstone::exec

@@ -1,0 +1,80 @@
+#include "exec/stage_ring.h"
+
+#include <utility>
+
+#include "base/log.h"
+#include "base/status.h"
+#include "exec/stage_request.h"
+
+namespace skipstone::exec {
+namespace {
+
+/// Messages under way that nobody waits for: enough that each of some stages has one to work at.
+constexpr std::uint32_t most_posted = 4;
+
+[[noreturn]] void throw_from(const StageMessage& message) {
+  throw Error(message.code, std::string(reinterpret_cast<const char*>(message.bytes.data()), message.bytes.size()));
+}
+
+}  // namespace
+
+StageRing::~StageRing() {
+  try {
+    const std::lock_guard lock(mutex_);
+    out_.send({.ask = Ask::end, .request = {}, .rows = {}, .cosines = {}, .bytes = {}});
+    while (in_.receive().ask != Ask::end) {
+    }
+  } catch (const std::exception& error) {
+    log::info("the stages did not end in order: {}", error.what());
+  }
+}
+
+StageMessage StageRing::exchange(StageMessage message, const std::function<void()>& meanwhile) {
+  const std::lock_guard lock(mutex_);
+  throw_failure();
+  out_.send(std::move(message));
+  drain(0);
+  if (meanwhile) meanwhile();
+  StageMessage reply = in_.receive();
+  throw_failure();
+  if (reply.ask == Ask::failed) throw_from(reply);
+  return reply;
+}
+
+void StageRing::post(StageMessage message) {
+  const std::lock_guard lock(mutex_);
+  throw_failure();
+  out_.send(std::move(message));
+  ++posted_;
+  drain(most_posted);
+  throw_failure();
+}
+
+void StageRing::wait() {
+  const std::lock_guard lock(mutex_);
+  drain(0);
+  throw_failure();
+}
+
+/// Until no more than `left` of the messages that nobody waits for are under way. They come back in order.
+void StageRing::drain(std::uint32_t left) {
+  while (posted_ > left) {
+    StageMessage reply = in_.receive();
+    --posted_;
+    if (reply.ask == Ask::failed && !failed_) failed_ = std::move(reply);
+  }
+}
+
+void StageRing::throw_failure() const {
+  if (failed_) throw_from(*failed_);
+}
+
+void RingStore::resize(std::uint32_t pages) {
+  ring_.exchange({.ask = Ask::resize, .request = pages_request({windowed_, 0, pages}), .rows = {}, .cosines = {}, .bytes = {}});
+}
+
+void RingStore::copy(std::uint32_t from, std::uint32_t to) {
+  ring_.post({.ask = Ask::copy, .request = pages_request({windowed_, from, to}), .rows = {}, .cosines = {}, .bytes = {}});
+}
+
+}  // namespace skipstone::exec
