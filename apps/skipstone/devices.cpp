@@ -76,7 +76,8 @@ void print_plan(const std::string& model, const EngineOptions& options, bool jso
     throw_load_failure(error, path);
   }
   std::string text = fmt::format("{:<10}{:>12}{:>12}{:>12}{:>12}{:>12}{:>12}  {}\n", "device", "layers", "weights", "KV cache", "activations", "needs", "free", "name");
-  for (const Json& stage : Json::parse(report)["stages"]) {
+  const Json stages = Json::parse(report)["stages"];
+  for (const Json& stage : stages) {
     const std::uint64_t weights = stage["weights"], kv = stage["kv"], activations = stage["activations"];
     text += fmt::format("{:<10}{:>12}{:>12}{:>12}{:>12}{:>12}{:>12}  {}\n", stage["place"].get<std::string>(),
                         fmt::format("{}-{}", stage["layers"][0].get<std::uint32_t>(), stage["layers"][1].get<std::uint32_t>() - 1),

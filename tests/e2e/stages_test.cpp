@@ -106,15 +106,15 @@ TEST_P(StagesOfFamilies, GiveTheTextsOfOneDevice) {
   EXPECT_GT(compare(tiny(GetParam()), slow ? some : drafters, 12), 0);
 }
 
-// Gemma 2 has windows, norms behind sublayers and soft caps; Phi-3 and GPT-2 other layouts of their tensors; Qwen 2 biases.
-INSTANTIATE_TEST_SUITE_P(All, StagesOfFamilies, testing::Values("llama", "gemma2", "qwen2", "gpt2"));
+// Gemma 2 has windows, norms behind sublayers and soft caps; Qwen 2 biases; Phi-3 other layouts of its tensors.
+INSTANTIATE_TEST_SUITE_P(All, StagesOfFamilies, testing::Values("llama", "gemma2", "qwen2", "phi3"));
 
 TEST_F(Stages, OfBundledModelsGiveTheTextsOfOneDevice) {
   if (slow) GTEST_SKIP() << fixtures::left_to_the_sweep;
-  const std::vector<std::string> some{"none", "exit", "skip:", "suffix", "auto"};
+  const std::vector<std::string> some{"exit", "auto"};
   const std::vector<std::string> all{"none", "asd", "exit", "exit:12,k=4", "exit:auto", "skip:", "window:4,60", "suffix", "jacobi", "lookahead", "recycle", "ngram", "auto"};
   for (const char* name : {"skipstone-py.gguf", "skipstone-py-plain.gguf"}) {
-    compare(std::string(SKIPSTONE_MODELS) + "/" + name, full ? all : some, 12);
+    compare(std::string(SKIPSTONE_MODELS) + "/" + name, full ? all : some, full ? 24 : 8);
     if (!full) break;
   }
 }
@@ -139,7 +139,9 @@ TEST_F(Stages, DraftAheadChangesNoText) {
           const spec::Outcome outcome = session.generate(prompt_of(*several, 37, turn), 20, {});
           text.insert(text.end(), outcome.tokens.begin(), outcome.tokens.end());
           EXPECT_GT(outcome.stats.away_seconds, 0.0);
-          if (!ahead) EXPECT_EQ(outcome.stats.drafts_ahead, 0u);
+          if (!ahead) {
+            EXPECT_EQ(outcome.stats.drafts_ahead, 0u);
+          }
           used += outcome.stats.drafts_ahead;
         }
         EXPECT_EQ(text, expected) << draft << ", seed " << seed << ", ahead " << ahead;

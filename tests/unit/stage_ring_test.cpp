@@ -29,7 +29,8 @@ void serve(Link& in, Link& out) {
 }
 
 TEST(StageRing, EveryStageHasItsTurn) {
-  QueueLink a({}), b({}), c({});
+  constexpr std::chrono::microseconds soon{0};
+  QueueLink a(soon), b(soon), c(soon);
   std::jthread one([&] { serve(a, b); }), two([&] { serve(b, c); });
   StageRing ring(a, c);
   StageMessage message = asking(Ask::pass);
@@ -40,7 +41,8 @@ TEST(StageRing, EveryStageHasItsTurn) {
 }
 
 TEST(StageRing, FailuresAreThrownAndThoseThatNobodyWaitedForStay) {
-  QueueLink a({}), b({}), c({});
+  constexpr std::chrono::microseconds soon{0};
+  QueueLink a(soon), b(soon), c(soon);
   std::jthread one([&] { serve(a, b); }), two([&] { serve(b, c); });
   StageRing ring(a, c);
   try {
