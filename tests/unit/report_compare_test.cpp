@@ -156,7 +156,7 @@ class TakeTurns : public testing::Test {
             }};
   }
   Limits limits(double seconds) {
-    return {3, seconds, [this] { return now_; }};
+    return {3, seconds, [this] { return now_; }, true};
   }
 
   double now_ = 100;
@@ -180,15 +180,27 @@ TEST_F(TakeTurns, WhatDoesNotFitIsNotBegun) {
   EXPECT_FALSE(seconds[2].empty());
   ASSERT_EQ(left_out_.size(), 1u);
   EXPECT_EQ(left_out_[0].what, "b");
-  EXPECT_EQ(left_out_[0].why, "a run takes 6.0 s, too long for the 10 s that there were");
+  EXPECT_EQ(left_out_[0].why, "there were only 10 s for this and what is like it; a run takes 6.0 s");
   EXPECT_LE(now_, 110);
+}
+
+TEST_F(TakeTurns, WhatIsKnownToBeTooLongIsNotTried) {
+  std::vector<Runner> runners = {runner("a", 1), runner("b", 60)};
+  runners[1].expected = 50;
+  Limits short_limits = limits(10);
+  short_limits.warm_up = false;
+  const auto seconds = take_turns(runners, short_limits, left_out_);
+  EXPECT_EQ(seconds[0].size(), 3u);
+  EXPECT_EQ(runs_, 3);
+  ASSERT_EQ(left_out_.size(), 1u);
+  EXPECT_EQ(left_out_[0].why, "there were only 10 s for this and what is like it; a run takes 50.0 s");
 }
 
 TEST_F(TakeTurns, WithoutTimeAllIsLeftOut) {
   const std::vector<Runner> runners = {runner("a", 5), runner("b", 1)};
   const auto seconds = take_turns(runners, limits(0), left_out_);
   EXPECT_EQ(left_out_.size(), 2u);
-  EXPECT_EQ(left_out_[1].why, "there was no time left of 0 s");
+  EXPECT_EQ(left_out_[1].why, "there were only 0 s for this and what is like it");
 }
 
 TEST(SizeThatFits, IsTheLargestOrTheSmallest) {

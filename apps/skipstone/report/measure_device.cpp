@@ -82,7 +82,7 @@ class Measurement {
   void examine() {
     const double most_seconds = effort_.quick ? quick_doctor_seconds : doctor_seconds;
     const skipstone::Stopwatch watch;
-    Doctor so_far{.passed = true};
+    Doctor so_far;
     bool late = false;
     const auto watch_case = [&](const skipstone_check& result) {
       ++so_far.cases;

@@ -15,17 +15,18 @@ namespace cli::report {
 struct Runner {
   std::string what;  ///< for LeftOut
   std::function<double()> run;
+  double expected = 0;  ///< seconds of a run, where they are known before
 };
 
 struct Limits {
   std::uint32_t repetitions = 5;
   double seconds = 0;             ///< for all of them together
   std::function<double()> clock;  ///< seconds since some time; rises
+  bool warm_up = false;           ///< a first run of each does not count
 };
 
-/// Each runner's seconds, repetition by repetition. A first run of each does not count, since it records passes. Then all take turns, so
-/// that what slows the machine down for a while meets all of them. A run that the time left is too short for, by the runner's last run, is
-/// not begun; what was never measured then goes to `left_out`.
+/// Each runner's seconds, repetition by repetition. All take turns, so that what slows the machine down for a while meets all of them. A
+/// run that the time left is too short for, by the runner's last run, is not begun; what was never measured then goes to `left_out`.
 std::vector<std::vector<double>> take_turns(std::span<const Runner> runners, const Limits& limits, std::vector<LeftOut>& left_out);
 
 /// The largest of `sizes` (from large to small) that takes at most `limit` seconds at `seconds` for each; the smallest where none does.
