@@ -130,7 +130,8 @@ Table device_table(const std::vector<Line>& lines) {
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const Device& device = *lines[i].device;
     const auto& exactness = device.exactness;
-    table.rows.push_back({std::to_string(lines[i].number), lines[i].name(), shortened(device.driver + " " + device.driver_info, most_name),
+    table.rows.push_back({std::to_string(lines[i].number), lines[i].name(),
+                          shortened(device.driver + (device.driver_info.empty() ? "" : " ") + device.driver_info, most_name),
                           shortened(lines[i].system->processor, most_name), doctor_text(device),
                           !exactness         ? "-"
                           : exactness->equal ? "same text"

@@ -20,6 +20,7 @@ namespace {
 constexpr double doctor_seconds = 45, quick_doctor_seconds = 5;  // drivers of CPU devices compile each kernel for some time
 constexpr const char* small_model = "smollm2-135m:q4_0";
 constexpr const char* tiny_model = "stories-260k:q8_0";
+constexpr double tiny_share = 0.2, small_share = 0.3;  // of the time; small_share where a larger one follows
 
 /// What `skipstone devices` says of it.
 Device describe(const Json& d) {
@@ -57,11 +58,12 @@ class Measurement {
 
   void measure() {
     examine();
-    attempt("the texts of the same seed", [&] {
-      device_.exactness = measure_exactness(load(tiny_model), tiny_model);
-      return true;
-    });
-    measure_shapes();
+    measure_model(tiny_model, tiny_share);
+    if (effort_.quick) {
+      device_.left_out.push_back({small_model, "--quick measures the tiniest shape alone"});
+    } else {
+      measure_larger();
+    }
   }
 
  private:
@@ -124,36 +126,39 @@ class Measurement {
   }
 
   /// CPU devices: a small model. GPUs: a larger one besides, the first that fits.
-  void measure_shapes() {
-    if (effort_.quick) {
-      device_.left_out.push_back({small_model, "--quick measures the tiniest shape alone"});
-      measure_model(tiny_model, effort_.seconds);
-      return;
-    }
+  void measure_larger() {
     std::vector<const char*> large;
     if (device_.kind == "discrete GPU") large = {"llama-3.1-8b:q4_0", "llama-3.2-1b:q4_0"};
     if (device_.kind == "integrated GPU" || device_.kind == "virtual GPU") large = {"llama-3.2-1b:q4_0"};
-    measure_model(small_model, large.empty() ? effort_.seconds : effort_.seconds / 2);
+    measure_model(small_model, large.empty() ? 1 - tiny_share : small_share);
     for (const char* model : large) {
-      if (measure_model(model, effort_.seconds / 2)) return;
+      if (measure_model(model, 1 - tiny_share - small_share)) return;
     }
   }
 
-  bool measure_model(const std::string& model, double seconds) {
+  bool measure_model(const std::string& model, double share) {
     return attempt(model, [&] {
       const skipstone::Engine engine = load(model);
-      const auto interrupted = [this] { return interrupt::requested(); };
+      if (model == tiny_model) measure_text(engine);
       const auto say = [&](const std::string& stage, double done) {
         progress_.update(fmt::format("{}: {}, {}", device_.name, model, stage), done);
       };
-      device_.shapes.push_back(measure_shape(engine,
-                                             {.model = model,
-                                              .cpu = device_.kind == "CPU",
-                                              .seconds = seconds,
-                                              .repetitions = effort_.quick ? 2u : 5u,
-                                              .say = say,
-                                              .interrupted = interrupted},
-                                             device_.left_out));
+      auto shape = measure_shape(engine,
+                                 {.model = model,
+                                  .cpu = device_.kind == "CPU",
+                                  .seconds = effort_.seconds * share,
+                                  .repetitions = effort_.quick ? 2u : 5u,
+                                  .say = say,
+                                  .interrupted = interrupt::requested},
+                                 device_.left_out);
+      if (shape) device_.shapes.push_back(*std::move(shape));
+      return shape.has_value();
+    });
+  }
+
+  void measure_text(const skipstone::Engine& engine) {
+    attempt("the text", [&] {
+      device_.exactness = measure_exactness(engine, tiny_model);
       return true;
     });
   }

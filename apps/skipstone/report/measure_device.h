@@ -7,7 +7,7 @@
 namespace cli::report {
 
 struct Effort {
-  double seconds = 60;  ///< for the speeds; the self-test has a limit of its own, and what drivers compile does not count
+  double seconds = 70;  ///< for the speeds; the self-test has a limit of its own, and what drivers compile does not count
   bool quick = false;   ///< the tiniest shape alone, two repetitions
 };
 

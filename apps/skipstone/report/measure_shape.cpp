@@ -32,8 +32,8 @@ class ShapeMeasurement {
     shape_.tensor_bytes = info.tensor_bytes;
   }
 
-  Shape measure() {
-    prepare();
+  std::optional<Shape> measure() {
+    if (!prepare()) return std::nullopt;
     measure_speed();
     measure_passes();
     measure_speculation();
@@ -88,25 +88,32 @@ class ShapeMeasurement {
   }
 
   /// Makes all pipelines, for which drivers of CPU devices take their time; it does not count. Then finds how many tokens the device
-  /// manages.
-  void prepare() {
+  /// manages; false where it is too slow.
+  bool prepare() {
     constexpr std::uint32_t probe = 16;
-    constexpr std::array<std::uint32_t, 4> cpu_prompts = {128, 64, 32, 16}, gpu_prompts = {512, 128, 64, 32}, texts = {64, 32, 16, 8};
+    constexpr std::array<std::uint32_t, 4> cpu_prompts = {128, 64, 32, 16}, gpu_prompts = {512, 128, 64, 32};
+    constexpr std::array<std::uint32_t, 5> texts = {64, 32, 24, 16, 8};
+    const double run_seconds = options_.seconds * speed_share / (2 * turns_that_fit);
     options_.say("first passes", 0);
-    run(work_of(probe, 1, 0));
+    for (int i = 0; i < 2; ++i) token_ = run(work_of(0, 1, 0));
+    if (token_ * texts.back() > run_seconds) {
+      left_out_.push_back({options_.model, fmt::format("a token takes {:.1f} s, too long for {:.0f} s in all", token_, options_.seconds)});
+      return false;
+    }
     run(work_of(0, 0, 2));
     sessions_.push_back(make_session("none", nullptr));
     for (const double& acceptance : acceptances) sessions_.push_back(make_session(draft_, &acceptance));
     generate(sessions_.back(), drafts);
-    const double prompt = run(work_of(probe, 0, 0)) / probe;
+    double prompt = 0;
+    for (int i = 0; i < 2; ++i) prompt = run(work_of(probe, 0, 0)) / probe;
     token_ = run(work_of(0, 1, 0));
     watch_ = skipstone::Stopwatch();
-    const double run_seconds = options_.seconds * speed_share / (2 * turns_that_fit);
     prompt_tokens_ = size_that_fits(options_.cpu ? std::span<const std::uint32_t>(cpu_prompts) : gpu_prompts, prompt, run_seconds);
     prompt_expected_ = prompt * prompt_tokens_;
     text_tokens_ = size_that_fits(texts, token_, run_seconds);
     drafted_tokens_ =
         size_that_fits(texts, token_, options_.seconds * drafts_share / (static_cast<double>(sessions_.size()) * turns_that_fit));
+    return true;
   }
 
   std::optional<Rate> rate_of(std::uint32_t tokens, const std::vector<double>& seconds) const {
@@ -183,7 +190,7 @@ class ShapeMeasurement {
 
 }  // namespace
 
-Shape measure_shape(const skipstone::Engine& engine, const ShapeOptions& options, std::vector<LeftOut>& left_out) {
+std::optional<Shape> measure_shape(const skipstone::Engine& engine, const ShapeOptions& options, std::vector<LeftOut>& left_out) {
   return ShapeMeasurement(engine, options, left_out).measure();
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,7 +23,8 @@ struct ShapeOptions {
   std::function<bool()> interrupted;
 };
 
-/// Throws skipstone::error (cancelled) where options.interrupted() says so.
-Shape measure_shape(const skipstone::Engine& engine, const ShapeOptions& options, std::vector<LeftOut>& left_out);
+/// Nothing where the device is too slow for it, and `left_out` then says so. Throws skipstone::error (cancelled) where
+/// options.interrupted() says so.
+std::optional<Shape> measure_shape(const skipstone::Engine& engine, const ShapeOptions& options, std::vector<LeftOut>& left_out);
 
 }  // namespace cli::report
