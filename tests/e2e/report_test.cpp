@@ -57,6 +57,7 @@ TEST_F(ReportTest, MeasuresTheDevice) {
   EXPECT_EQ(device["error"], "");
   EXPECT_GT(device["copy_bytes_per_second"].get<double>(), 0.0);
   const json& exactness = device["exactness"];
+  EXPECT_EQ(exactness["model"], "fixed-64:q8_0");
   EXPECT_EQ(exactness["equal"], true) << "drafts change no text";
   EXPECT_EQ(exactness["plain"], exactness["drafts"]);
   EXPECT_GT(exactness["accepted"].get<int>(), 0);

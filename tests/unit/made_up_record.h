@@ -32,7 +32,7 @@ inline Device made_up_device(const std::string& name, double speed) {
   device.quirks = {"slow_barriers: fewer (measured)"};
   device.doctor = Doctor{true, true, 640, 0, 0, true, false};
   device.copy_bytes_per_second = 4.5e9;
-  device.exactness = Exactness{"stories-260k:Q8_0", "exit:4,k=4", 96, 60, 40, "0123456789abcdef", "0123456789abcdef", true};
+  device.exactness = Exactness{"fixed-64:q8_0", "exit:4,k=4", 96, 60, 40, "0123456789abcdef", "0123456789abcdef", true};
   device.shapes = {made_up_shape(speed)};
   device.left_out = {{"smollm2-135m:q4_0: a pass of 32 rows", "a run takes 9.0 s, too long for the 8 s that there were"}};
   device.seconds = 87.5;

@@ -10,10 +10,12 @@
 #include <string>
 #include <vector>
 
+#include "base/hash.h"
 #include "fixtures/failure.h"
 #include "json/json.h"
 #include "json/parse_json.h"
 #include "made_up_record.h"
+#include "report/fixed_model.h"
 #include "report/record.h"
 
 namespace cli::report::test {
@@ -209,6 +211,11 @@ TEST(ReportRecord, SentencesLoseTheirPaths) {
   EXPECT_LT(shareable(std::string(100'000, 'x')).size(), 500u);
   EXPECT_EQ(shareable(""), "");
   EXPECT_EQ(shareable("'"), "'");
+}
+
+TEST(FixedModel, HasTheSameBytesForever) {
+  // Records of all versions are compared by its texts.
+  EXPECT_EQ(skipstone::fnv1a(fixed_model()), 0x48c85fe41ead5127u);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "base/hash.h"
 #include "interrupt.h"
+#include "report/fixed_model.h"
 
 namespace cli::report {
 namespace {
@@ -40,9 +41,9 @@ Text sample(const skipstone::Engine& engine, const char* draft) {
 
 }  // namespace
 
-Exactness measure_exactness(const skipstone::Engine& engine, const std::string& model) {
+Exactness measure_exactness(const skipstone::Engine& engine) {
   Exactness result;
-  result.model = model;
+  result.model = fixed_model_name;
   result.draft = fmt::format("exit:{},k=4", engine.info().layers - 1);
   result.tokens = text_tokens;
   const Text plain = sample(engine, "none"), drafted = sample(engine, result.draft.c_str());

@@ -6,7 +6,7 @@
 
 namespace cli::report {
 
-/// Samples the same text from a synthetic model twice, plainly and with drafts.
-Exactness measure_exactness(const skipstone::Engine& engine, const std::string& model);
+/// Samples the same text twice, plainly and with drafts. `engine` has fixed_model().
+Exactness measure_exactness(const skipstone::Engine& engine);
 
 }  // namespace cli::report

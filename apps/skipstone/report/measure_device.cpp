@@ -11,6 +11,7 @@
 #include "interrupt.h"
 #include "json/json.h"
 #include "report/exactness.h"
+#include "report/fixed_model.h"
 #include "report/measure_shape.h"
 #include "skipstone/skipstone_experimental.hpp"
 
@@ -58,6 +59,7 @@ class Measurement {
 
   void measure() {
     examine();
+    measure_text();
     measure_model(tiny_model, tiny_share);
     if (effort_.quick) {
       device_.left_out.push_back({small_model, "--quick measures the tiniest shape alone"});
@@ -139,7 +141,6 @@ class Measurement {
   bool measure_model(const std::string& model, double share) {
     return attempt(model, [&] {
       const skipstone::Engine engine = load(model);
-      if (model == tiny_model) measure_text(engine);
       const auto say = [&](const std::string& stage, double done) {
         progress_.update(fmt::format("{}: {}, {}", device_.name, model, stage), done);
       };
@@ -156,9 +157,12 @@ class Measurement {
     });
   }
 
-  void measure_text(const skipstone::Engine& engine) {
+  void measure_text() {
     attempt("the text", [&] {
-      device_.exactness = measure_exactness(engine, tiny_model);
+      const std::string model = fixed_model();
+      skipstone_engine_params params = skipstone::engine_params(model.data(), model.size());
+      params.device = index_.c_str();
+      device_.exactness = measure_exactness(skipstone::Engine(params, progress_.until_interrupted()));
       return true;
     });
   }

@@ -44,7 +44,10 @@ std::vector<Json> wanted_devices(const ReportOptions& options) {
   for (const Json& device : list) {
     if (!one || device["chosen"].get<bool>()) devices.push_back(device);
   }
-  if (devices.empty()) fail(ExitCode::no_device, "there is no Vulkan device to measure; `skipstone devices` lists what there is");
+  if (devices.empty() && one) {
+    fail(ExitCode::no_device, "'{}' is no device that runs models; `skipstone devices` lists what there is", options.device);
+  }
+  if (devices.empty()) fail(ExitCode::no_device, "there is a Vulkan loader but no device; install a driver");
   return devices;
 }
 
