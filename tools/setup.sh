@@ -36,6 +36,7 @@ test_requirements() {
   cat <<'LIST'
 /usr/include/gtest/gtest.h                                   libgtest-dev
 python3                                                      python3
+/usr/lib/python3/dist-packages/jsonschema                    python3-jsonschema
 mandoc                                                       mandoc
 shellcheck                                                   shellcheck
 clang-tidy                                                   clang-tidy
