@@ -92,12 +92,14 @@ void Post::wait_for_end() {
 }
 
 void Post::run() {
-  auto last_work = Clock::now();
+  auto last_work = Clock::now(), last_turn = last_work;
   auto nap = shortest_nap;
   for (;;) {
     const bool sent = send_some(), taken = take_some();
     const auto now = Clock::now();
     if (stopped_()) end_job(rank_ == 0, "the job was told to end, or another of its ranks has ended; so it ends.");
+    if (now - last_turn > patience / 2) std::ranges::fill(heard_, now);  // it was this process that stood still
+    last_turn = now;
     if (now >= next_beat_) beat();
     check_beats(now);
     check_end(now);
