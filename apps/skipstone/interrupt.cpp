@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include "base/platform/console.h"
+#include "skipstone/skipstone_experimental.h"
 
 namespace cli::interrupt {
 namespace {
@@ -23,6 +24,7 @@ void cancel_session() {
 
 void on_signal(Signal) {
   ++signalled;
+  skipstone_job_stop();
   cancel_session();
 }
 
@@ -31,7 +33,10 @@ void on_signal_in_conversation(Signal signal) {
     new_size.store(true);
     return;
   }
-  if (signal == Signal::end) ending.store(true);
+  if (signal == Signal::end) {
+    ending.store(true);
+    skipstone_job_stop();
+  }
   if (++signalled >= patience) platform::end_at_once(exit_code_of_interrupts);
   cancel_session();
 }

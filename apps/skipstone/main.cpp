@@ -14,6 +14,7 @@
 #include "base/platform/system.h"
 #include "base/status.h"
 #include "commands.h"
+#include "job.h"
 #include "output.h"
 #include "skipstone/skipstone.hpp"
 
@@ -99,8 +100,13 @@ int run_program(const std::vector<std::string>& arguments) {
 }
 
 int run_and_explain(int argc, char** argv) {
+  const cli::job::Membership member;
   try {
-    return run_program(skipstone::platform::arguments(argc, argv));
+    const std::vector<std::string> arguments = skipstone::platform::arguments(argc, argv);
+    if (cli::job::shares_layers(arguments)) {
+      if (const auto served = cli::job::serve(arguments)) return static_cast<int>(*served);
+    }
+    return run_program(arguments);
   } catch (const cli::Failure& failure) {
     cli::print_error(failure.what());
     return static_cast<int>(failure.code());

@@ -105,6 +105,38 @@ typedef struct skipstone_search_strategy {
 SKIPSTONE_API skipstone_status skipstone_search_skip_set(skipstone_engine* engine, const struct skipstone_tune_params* params,
                                                          const skipstone_search_strategy* strategy, char** json);
 
+/* ---- jobs of several processes ------------------------------------------------------------------------------------------- */
+
+/* Where the library is built with SKIPSTONE_MPI and mpirun has started the process, this is one rank of a job. The first of these functions
+ * joins it, and returns when all ranks have called one. From then on a rank that does not answer for 5 s, or that dies, ends the job: one
+ * sentence on standard error, and exit code 1. skipstone_engine_params.devices = "mpi" in rank 0 gives each rank some of the layers; the
+ * others call skipstone_job_serve(). */
+typedef struct skipstone_job_info {
+  size_t struct_size;
+  uint32_t rank;        /* 0 is the first */
+  uint32_t ranks;       /* 1 where there is no job */
+  uint32_t local_rank;  /* among the ranks on this machine */
+  uint32_t local_ranks;
+} skipstone_job_info;
+
+SKIPSTONE_API skipstone_status skipstone_job_get_info(skipstone_job_info* info);
+
+/* The device of this rank as skipstone_engine_params.device has it: the best of its machine for the first rank there, and so on.
+ * SKIPSTONE_NO_DEVICE where there are more ranks than devices. For skipstone_string_free(). */
+SKIPSTONE_API skipstone_status skipstone_job_device(char** device);
+
+/* Has layers of the models that rank 0 loads, until rank 0 ends the job. Not in rank 0. `hop_microseconds` as in rank 0's engines. */
+SKIPSTONE_API skipstone_status skipstone_job_serve(uint64_t hop_microseconds);
+
+/* Rank 0 waits for the texts of all ranks and gets them one behind the other, for skipstone_string_free(); the others get NULL. */
+SKIPSTONE_API skipstone_status skipstone_job_gather(const char* text, char** texts);
+
+/* In each rank at its end: rank 0 ends the job, the others wait for that. Does nothing where there is no job. */
+SKIPSTONE_API void skipstone_job_end(void);
+
+/* For signal handlers, in rank 0: the process is asked to end, as mpirun does where another rank has died. */
+SKIPSTONE_API void skipstone_job_stop(void);
+
 /* ---- libraries over this one ------------------------------------------------------------------------------------------- */
 
 /* For functions that report as this library's do: keeps `sentence` (NULL: that there is no memory left) for this thread's

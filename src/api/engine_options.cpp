@@ -5,8 +5,10 @@
 #include <string>
 
 #include "api/guard.h"
+#include "api/job.h"
 #include "api/vulkan_host.h"
 #include "base/input_file.h"
+#include "engine/stage_plan.h"
 #include "text/pretokenizer.h"
 
 namespace skipstone::api {
@@ -88,6 +90,7 @@ engine::EngineOptions engine_options(const skipstone_engine_params& params) {
     fail(Code::invalid_argument, "device and devices are set, but they are two ways to say where a model lies; set one of them");
   }
   options.hop_microseconds = params.hop_microseconds;
+  if (engine::names_ranks(options.devices)) options.job = stage_job();
   options.context = params.context;
   options.kv = static_cast<engine::KvType>(params.kv_type);
   options.math = static_cast<engine::MathMode>(params.math);

@@ -42,6 +42,12 @@ void compile_kernels(Engine::State& state, exec::Executor& sequence, std::span<c
 std::vector<StageWish> open_stages(Engine::State& state, const EngineOptions& options) {
   if (options.devices.empty()) return {};
   if (options.host) fail(Code::invalid_argument, "layers on several devices and the program's own Vulkan device are two ways to choose a device; take one");
+  if (names_ranks(options.devices)) {
+    if (!options.job) fail(Code::invalid_argument, "--devices {} needs ranks: start the program with mpirun -n 2 or more, in a build with SKIPSTONE_MPI", options.devices);
+    std::vector<StageWish> ranks = parse_ranks(options.devices, options.job->ranks, options.job->device);
+    state.stages = std::make_unique<Stages>(options.job->link_to_second(std::chrono::microseconds(options.hop_microseconds)), options.job->link_from_last(), options.hop_microseconds);
+    return ranks;
+  }
   std::vector<StageWish> wishes = parse_devices(options.devices, env::flag("SKIPSTONE_SAME_DEVICE"));
   if (wishes.size() == 1) fail(Code::invalid_argument, "--devices {} names one device; take --device for that", options.devices);
   state.stages = std::make_unique<Stages>(options, wishes);
@@ -51,7 +57,10 @@ std::vector<StageWish> open_stages(Engine::State& state, const EngineOptions& op
 /// Decides which layers are where, keeps those of the first stage in `state`, and tells the others.
 void share_layers(Engine::State& state, const EngineOptions& options, std::span<const StageWish> wishes) {
   const StageNeeds needs = stage_needs(state.config, state.layout, state.shape);
-  std::vector<StageDevice> devices{{fmt::format("device {}", wishes.front().device), available_to(*state.device, static_cast<std::uint32_t>(wishes.size())), wishes.front().layers}};
+  const bool ranks = options.job && names_ranks(options.devices);
+  const std::uint32_t sharers = ranks ? options.job->sharers : static_cast<std::uint32_t>(wishes.size());
+  const std::string first = ranks ? "rank 0" : fmt::format("device {}", wishes.front().device);
+  std::vector<StageDevice> devices{{first, available_to(*state.device, sharers), wishes.front().layers}};
   const std::vector<StageState> others = state.stages->states();
   for (std::size_t i = 0; i < others.size(); ++i) devices.push_back({others[i].place, others[i].available, wishes[i + 1].layers});
   StageSetup setup;

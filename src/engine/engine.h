@@ -34,6 +34,10 @@ namespace skipstone::tune {
 struct Report;
 }
 
+namespace skipstone::exec {
+class Link;
+}
+
 namespace skipstone::engine {
 
 struct StageState;
@@ -70,14 +74,24 @@ enum class Tuning {
 /// corpus", "making bigram table", "ranking tokens"; `done` 0..1.
 using Progress = std::function<void(const std::string& stage, double done)>;
 
+/// The processes that have some of a model's layers each (cluster::Job): this one the first.
+struct StageJob {
+  std::uint32_t ranks = 1;
+  std::uint32_t sharers = 1;  ///< of them, on this machine
+  std::string device;         ///< of this one
+  std::function<std::unique_ptr<exec::Link>(std::chrono::microseconds delay)> link_to_second;
+  std::function<std::unique_ptr<exec::Link>()> link_from_last;
+};
+
 struct EngineOptions {
   std::string model_path;
   std::shared_ptr<const InputFile> model_file;  ///< instead of a path: one that is open, or memory; let go of when the model is loaded
   std::string synthetic;      ///< instead of a file: model::synthetic_model()'s notation, with random weights made on the device
   std::string pre_tokenizer;  ///< in place of the one that the model's file names (text/pretokenizer_rules.h); "": the file's
   std::string device;         ///< "" (best), a number of the list, or a part of a name
-  /// Instead of one device, several with some of the layers each: "0,1", "0:20,1:12", or "mpi" for one of each process of a job.
+  /// Instead of one device, several with some of the layers each: "0,1", "0:20,1:12"; or "mpi", "mpi:20,12" for one of each process of `job`.
   std::string devices;
+  std::optional<StageJob> job;
   std::uint64_t hop_microseconds = 0;  ///< that rows take longer from each device to the next: what a slower connection would be like
   std::uint32_t context = 0;  ///< 0: what the model was trained for, at most 4096
   KvType kv = KvType::automatic;

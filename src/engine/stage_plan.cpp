@@ -78,6 +78,26 @@ std::vector<StageWish> parse_devices(std::string_view text, bool same_device) {
   return wishes;
 }
 
+bool names_ranks(std::string_view devices) { return devices == "mpi" || devices.starts_with("mpi:"); }
+
+std::vector<StageWish> parse_ranks(std::string_view devices, std::uint32_t ranks, const std::string& device) {
+  std::vector<StageWish> wishes;
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) wishes.push_back({rank == 0 ? device : fmt::format("rank {}", rank), 0});
+  if (devices == "mpi") return wishes;
+  std::size_t numbers = 0;
+  for (std::string_view rest = devices.substr(4);;) {
+    const auto comma = rest.find(',');
+    const auto layers = parse_number<std::uint32_t>(std::string(rest.substr(0, comma)));
+    if (!layers || *layers == 0) fail(Code::invalid_argument, "'{}' in --devices {} is no number of layers; write one for each rank, as in mpi:20,12", rest.substr(0, comma), devices);
+    if (numbers < wishes.size()) wishes[numbers].layers = *layers;
+    ++numbers;
+    if (comma == std::string_view::npos) break;
+    rest = rest.substr(comma + 1);
+  }
+  if (numbers != ranks) fail(Code::invalid_argument, "--devices {} has layers for {} ranks, and the job has {}", devices, numbers, ranks);
+  return wishes;
+}
+
 std::uint64_t StageNeeds::of(std::uint32_t begin, std::uint32_t end) const {
   const std::uint64_t fixed = begin == 0 ? head + first_activations : later_activations;
   return std::accumulate(layers.begin() + begin, layers.begin() + end, fixed);

@@ -22,6 +22,12 @@ struct StageWish {
 /// none, or numbers for some of the devices alone. `same_device`: one may be named twice, for tests.
 std::vector<StageWish> parse_devices(std::string_view text, bool same_device);
 
+/// Whether `devices` is "mpi" or "mpi:...".
+bool names_ranks(std::string_view devices);
+/// Reads "mpi" or "mpi:20,12", so many layers of each rank. `device`: of the first. Throws invalid_argument for numbers that are none, or not one
+/// for each rank.
+std::vector<StageWish> parse_ranks(std::string_view devices, std::uint32_t ranks, const std::string& device);
+
 /// Bytes that the parts of a model take.
 struct StageNeeds {
   std::vector<std::uint64_t> layers;      ///< by layer: weights, keys and values

@@ -1,0 +1,8 @@
+// Where the build has no MPI.
+#include "cluster/job.h"
+
+namespace skipstone::cluster {
+
+std::unique_ptr<Job> join_job() { return nullptr; }
+
+}  // namespace skipstone::cluster

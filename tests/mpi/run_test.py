@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+"""PROGRAM MODEL MPIRUN: texts of a model whose layers lie in several ranks are those of one process."""
+import json
+import os
+import tempfile
+
+from ranks import MODEL, check, errors_of, finish, run
+
+PROMPT = "def parse(self, text):\n    "
+DRAFTERS = ["none", "asd", "skip:attn:3,5;mlp:7", "exit", "ngram", "suffix", "recycle", "jacobi", "auto", "asd+ngram"]
+
+
+def texts():
+    for drafter in DRAFTERS:
+        for sampling in ([], ["--temp", "0.8", "--seed", "7"]):
+            arguments = ["run", "-m", MODEL, "-p", PROMPT, "-n", "40", "--draft", drafter, *sampling]
+            alone = run(1, *arguments)
+            check(alone.returncode == 0, f"{arguments}: {alone.stderr}")
+            for ranks in (2, 3) if sampling or drafter in ("none", "auto") else (2,):
+                shared = run(ranks, *arguments, "--devices", "mpi")
+                check(shared.returncode == 0, f"{ranks} ranks, {arguments}: {shared.stderr}")
+                check(shared.stdout == alone.stdout, f"{ranks} ranks, {drafter} {sampling}: another text: {shared.stdout!r}, alone {alone.stdout!r}")
+                check(not errors_of(shared.stderr), f"{ranks} ranks, {drafter}: {shared.stderr}")
+
+
+def layers_and_variables():
+    arguments = ["run", "-m", MODEL, "-p", PROMPT, "-n", "24"]
+    alone = run(1, *arguments).stdout
+    layers = json.loads(run(1, "inspect", MODEL, "--json").stdout)["layers"]
+    for devices in (f"mpi:1,{layers - 1}", f"mpi:{layers - 1},1"):
+        shared = run(2, *arguments, "--devices", devices)
+        check((shared.returncode, shared.stdout) == (0, alone), f"--devices {devices}: {shared.stdout!r} {shared.stderr}")
+    shared = run(2, *arguments, environment={"SKIPSTONE_DEVICES": "mpi"})
+    check((shared.returncode, shared.stdout) == (0, alone), f"SKIPSTONE_DEVICES=mpi: {shared.stdout!r} {shared.stderr}")
+    shared = run(2, *arguments, "--devices=mpi", "--hop-ms", "2")
+    check((shared.returncode, shared.stdout) == (0, alone), f"--hop-ms: {shared.stdout!r} {shared.stderr}")
+
+
+def other_commands():
+    talk = "Hello\n/exit\n"
+    alone, shared = (run(ranks, "chat", "-m", MODEL, "-n", "16", *devices, text=talk) for ranks, devices in ((1, []), (2, ["--devices", "mpi"])))
+    check((shared.returncode, shared.stdout) == (alone.returncode, alone.stdout), f"chat: {shared.stdout!r} {shared.stderr}; alone {alone.stdout!r}")
+    with tempfile.TemporaryDirectory() as folder:
+        prompts = os.path.join(folder, "prompts.txt")
+        with open(prompts, "w", encoding="utf-8") as file:
+            file.write("def add(a, b):\nclass Stack:\n")
+        # Two models, one after the other: the ranks serve both.
+        result = run(2, "bench", "-m", MODEL, "-m", MODEL, "--prompts", prompts, "-n", "16", "--draft", "none,asd", "--devices", "mpi", "--format", "jsonl")
+    records = [json.loads(line) for line in result.stdout.splitlines() if line.startswith("{")]
+    check(result.returncode == 0 and len([r for r in records if r["record"] == "run"]) == 8, f"bench: {result.stdout} {result.stderr}")
+
+
+texts()
+layers_and_variables()
+other_commands()
+finish()
