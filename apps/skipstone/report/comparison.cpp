@@ -122,7 +122,7 @@ std::string text_text(const Line& line, const std::vector<Line>& lines) {
 }
 
 Table device_table(const std::vector<Line>& lines) {
-  Table table{"Devices. Text: what the same seed generates; drafts: whether they leave it as it is", 7, {}};
+  Table table{"Devices. drafts: whether they leave the text as it is; text: whose text the same seed generates", 7, {}};
   table.rows.push_back({"", "device", "driver", "processor", "self-test", "drafts", "text", "copies GB/s", "of first"});
   std::vector<Value> copies;
   for (const Line& line : lines) copies.push_back(line.device->copy_bytes_per_second);
@@ -166,8 +166,9 @@ constexpr std::array<double, 3> shown_acceptances = {0.5, 0.8, 1.0};
 
 Table shape_table(const std::string& model, const std::vector<ShapeLine>& lines) {
   Table table{
-      fmt::format("{}: tokens per second; a pass of n rows by one of a row; speed-up of drafts that are accepted with a probability",
-                  shortened(model, most_name)),
+      fmt::format(
+          "{}: tokens per second; time of a pass of n rows, divided by that of one row; speed-up of drafts, by the share that is accepted",
+          shortened(model, most_name)),
       2,
       {}};
   Row header = {"", "device", "prompt", "of first", "decoding", "of first", "1 row ms"};

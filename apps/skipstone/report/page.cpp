@@ -17,7 +17,7 @@ constexpr const char* page_style =
     "table { border-collapse: collapse; font-size: 0.87rem; font-variant-numeric: tabular-nums; }\n"
     "caption { text-align: left; padding-bottom: 0.4rem; font-weight: 600; }\n"
     "th, td { padding: 0.3rem 0.6rem; border-bottom: 1px solid var(--line); text-align: right; vertical-align: top; }\n"
-    "thead th { background: var(--shade); }\n"
+    "thead th { background: var(--shade); white-space: nowrap; }\n"
     ".words { text-align: left; }\n"
     "tbody th { font-weight: 600; }\n"
     "figure { margin: 1.5rem 0; }\nfigcaption { font-weight: 600; padding-bottom: 0.4rem; }\n"
