@@ -52,6 +52,7 @@ skipstone_engine_params engine_params(const std::string& model, const EngineOpti
   skipstone_engine_params params = skipstone::engine_params();
   params.model_path = model.c_str();
   params.device = options.device_option->count() > 0 ? options.device.c_str() : nullptr;
+  if (!options.rank_device.empty()) params.device = options.rank_device.c_str();
   params.devices = options.devices.c_str();
   params.hop_microseconds = static_cast<std::uint64_t>(options.hop_milliseconds * 1000);
   params.pre_tokenizer = options.pre.c_str();

@@ -6,6 +6,7 @@
 #include "base/env.h"
 #include "base/number.h"
 #include "interrupt.h"
+#include "output.h"
 #include "skipstone/skipstone_experimental.hpp"
 
 namespace cli::job {
@@ -22,6 +23,24 @@ std::optional<std::string> value_of(const std::vector<std::string>& arguments, s
   return value;
 }
 
+Place sharing;
+
+/// Joins the job, if there is one; its other ranks have to, too.
+Place join() {
+  skipstone_job_info info{};
+  info.struct_size = sizeof(info);
+  skipstone::check(skipstone_job_get_info(&info));
+  if (info.ranks > 1 && info.rank == 0) interrupt::install();  // a rank that dies is said by a signal, also before a command looks for them
+  return {info.rank, info.ranks};
+}
+
+std::string take(char* text) {
+  if (text == nullptr) return "";
+  const std::string copy = text;
+  skipstone_string_free(text);
+  return copy;
+}
+
 }  // namespace
 
 bool shares_layers(const std::vector<std::string>& arguments) {
@@ -30,12 +49,23 @@ bool shares_layers(const std::vector<std::string>& arguments) {
   return devices && (*devices == "mpi" || devices->starts_with("mpi:"));
 }
 
-Place join() {
-  skipstone_job_info info{};
-  info.struct_size = sizeof(info);
-  skipstone::check(skipstone_job_get_info(&info));
-  if (info.ranks > 1 && info.rank == 0) interrupt::install();  // a rank that dies is said by a signal, also before a command looks for them
-  return {info.rank, info.ranks};
+void share_prompts() {
+  sharing = join();
+  if (sharing.rank > 0) silence();
+}
+
+Place prompt_share() { return sharing; }
+
+std::string gather(const std::string& text) {
+  char* all = nullptr;
+  skipstone::check(skipstone_job_gather(text.c_str(), &all));
+  return take(all);
+}
+
+std::string device() {
+  char* text = nullptr;
+  skipstone::check(skipstone_job_device(&text));
+  return take(text);
 }
 
 std::optional<ExitCode> serve(const std::vector<std::string>& arguments) {

@@ -1,6 +1,7 @@
 // The program as a rank of a job (mpirun -n 2 skipstone ...).
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,10 +18,17 @@ bool shares_layers(const std::vector<std::string>& arguments);
 std::optional<ExitCode> serve(const std::vector<std::string>& arguments);
 
 struct Place {
-  unsigned rank = 0, ranks = 1;
+  std::size_t rank = 0, ranks = 1;
 };
-/// Joins the job, if there is one; its other ranks have to, too.
-Place join();
+
+/// Joins the job, if there is one, and from then on it shares out prompts; only rank 0 writes anything.
+void share_prompts();
+/// This process's part of the prompts: all of them where nobody shares them.
+Place prompt_share();
+/// In rank 0 the texts of all ranks, one behind the other; else "".
+std::string gather(const std::string& text);
+/// Of this rank, for EngineOptions; throws skipstone::error where there are more ranks than devices.
+std::string device();
 
 /// At the end of each rank.
 class Membership {

@@ -28,9 +28,15 @@ const char* escape(Style style) {
   return "\033[0m";
 }
 
+bool silent = false;
+
 }  // namespace
 
-void write_error(std::string_view bytes) { platform::write_or_drop(Stream::error, bytes); }
+void silence() { silent = true; }
+
+void write_error(std::string_view bytes) {
+  if (!silent) platform::write_or_drop(Stream::error, bytes);
+}
 
 void write_sequence(std::string_view sequence) { platform::write_or_drop(Stream::output, sequence); }
 
@@ -68,7 +74,7 @@ bool Output::write(std::string_view text, Style style) {
 }
 
 bool Output::write_raw(std::string_view bytes) {
-  while (!bytes.empty() && !closed_) {
+  while (!bytes.empty() && !closed_ && !silent) {
     std::error_code error;
     bytes.remove_prefix(platform::write_some(Stream::output, bytes, error));
     if (!error) continue;

@@ -12,6 +12,9 @@
 
 namespace cli {
 
+/// From now on nothing is written: in processes that work for another one.
+void silence();
+
 /// Bytes to standard error, as they are; nothing happens where they cannot be written. For what moves the cursor; else note().
 void write_error(std::string_view bytes);
 

@@ -21,8 +21,10 @@ std::string milliseconds(double seconds, double of_seconds) {
 
 }  // namespace
 
-RunStatistics read_statistics(const skipstone::Session& session) {
-  const auto report = skipstone::SortedJson::parse(session.report());
+RunStatistics read_statistics(const skipstone::Session& session) { return parse_statistics(session.report()); }
+
+RunStatistics parse_statistics(const std::string& text) {
+  const auto report = skipstone::SortedJson::parse(text);
   const auto &corpus = report.at("corpus"), &early = report.at("early"), &seconds = report.at("seconds");
   RunStatistics s;
   s.stop_reason = report.at("stop_reason");

@@ -48,6 +48,8 @@ struct RunStatistics {
   std::vector<float> attention_cosine;
 };
 
+/// Of what skipstone_session_report() says.
+RunStatistics parse_statistics(const std::string& report);
 /// Of the session's last generation.
 RunStatistics read_statistics(const skipstone::Session& session);
 

@@ -14,6 +14,7 @@
 #include "bench/preset_ngrammys.h"
 #include "bench/preset_sweep.h"
 #include "bench/prompts.h"
+#include "bench/ranks.h"
 #include "bench/report.h"
 #include "bench/speed.h"
 #include "bench/summary.h"
@@ -22,6 +23,7 @@
 #include "commands.h"
 #include "engine_options.h"
 #include "interrupt.h"
+#include "job.h"
 #include "model_path.h"
 #include "output.h"
 #include "result_file.h"
@@ -203,12 +205,37 @@ Sweep sweep_model(const skipstone::Engine& engine, const std::string& model, con
                                           .repeats = repetitions(options, 1),
                                           .made_up_tokens = options.made_up() ? options.made_up_tokens : 0,
                                           .sampling = options.sampling,
-                                          .read_once = options.read_once};
+                                          .read_once = options.read_once,
+                                          .rank = job::prompt_share().rank,
+                                          .ranks = job::prompt_share().ranks};
   Sweep sweep = options.preset.empty()
                     ? bench::run_sweep(engine, prompts, sweep_options)
                     : bench::run_preset(engine, prompts, {options.preset, options.skip_set, options.plot}, sweep_options);
   check_validation(engine);
   return sweep;
+}
+
+/// Each rank of a job runs its part of the prompts, and rank 0 gets all parts.
+template <typename Measure>
+Sweep sweep_in_ranks(const Measure& measure) {
+  Sweep sweep = measure();
+  const job::Place place = job::prompt_share();
+  if (place.ranks == 1) return sweep;
+  const std::string all = job::gather(bench::rank_lines(sweep, place.rank));
+  if (place.rank == 0) bench::merge_ranks(sweep, all);
+  return sweep;
+}
+
+/// Of options that are no use where a job shares out prompts.
+void check_ranks(BenchOptions& options) {
+  const job::Place place = job::prompt_share();
+  if (place.ranks == 1) return;
+  if (options.prompts.empty() || !options.preset.empty()) {
+    fail(ExitCode::usage, "in {} ranks bench shares out prompts; name a file of them with --prompts FILE, without --preset, or share layers with --devices mpi",
+         place.ranks);
+  }
+  if (options.engine.device_option->count() == 0) options.engine.rank_device = job::device();
+  if (place.rank > 0) options.output = options.save_tokens = "";
 }
 
 /// Calls `measure` for each model; what came out before one failed is not lost. `complete`: whether a result says anything.
@@ -252,8 +279,12 @@ ExitCode measure_drafters(BenchOptions& options) {
   std::vector<Sweep> sweeps;
   Models models(options);
   const std::exception_ptr failed = measure_each(
-      models.names(), sweeps, [&](const std::string& model) { return sweep_model(models.load_next(), model, prompts, drafters, options); },
-      [](const Sweep& sweep) { return !sweep.runs.empty(); });
+      models.names(), sweeps,
+      [&](const std::string& model) {
+        return sweep_in_ranks([&] { return sweep_model(models.load_next(), model, prompts, drafters, options); });
+      },
+      [](const Sweep& sweep) { return !sweep.runs.empty() || job::prompt_share().rank > 0; });
+  if (job::prompt_share().rank > 0) return conclude(failed);
   write_result(bench::report(sweeps, bench::format_of(options.format)), options.output);
   if (!options.save_tokens.empty()) write_file(options.save_tokens, bench::plain_tokens(sweeps.front()));
   for (const Sweep& sweep : sweeps) {
@@ -298,6 +329,7 @@ ExitCode measure_tests(BenchOptions& options) {
 
 ExitCode measure(BenchOptions options) {
   settle_output(options);
+  check_ranks(options);
   options.drafting.give_to(options.sampling);
   options.experiments.synthetic_acceptance = options.acceptance.data();
   options.experiments.synthetic_acceptance_count = options.acceptance.size();
@@ -308,13 +340,34 @@ ExitCode measure(BenchOptions options) {
   return options.sweeps() ? measure_drafters(options) : measure_tests(options);
 }
 
+/// What another rank than the first has met with is rank 0's to say.
+ExitCode measure_in_job(const BenchOptions& options) {
+  const std::size_t rank = job::prompt_share().rank;
+  if (rank == 0) return measure(options);
+  ExitCode code = ExitCode::failure;
+  std::string sentence;
+  try {
+    return measure(options);
+  } catch (const Failure& failure) {
+    code = failure.code();
+    sentence = failure.what();
+  } catch (const skipstone::error& error) {
+    code = exit_code(error.status(), false);
+    sentence = error.what();
+  } catch (const std::exception& error) {
+    sentence = error.what();
+  }
+  job::gather(bench::rank_failure(rank, code, sentence));
+  return code;
+}
+
 }  // namespace
 
 void add_bench(CLI::App& app, ExitCode& code) {
   CLI::App* command = app.add_subcommand("bench", "Measure speed: prompts, decoding, rows; with --prompts drafters against plain decoding");
   const auto options = std::make_shared<BenchOptions>();
   bench::add_options(*command, *options);
-  command->callback([options, &code] { code = measure(*options); });
+  command->callback([options, &code] { code = measure_in_job(*options); });
 }
 
 }  // namespace cli

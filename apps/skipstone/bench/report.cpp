@@ -6,6 +6,7 @@
 #include "bench/columns.h"
 #include "bench/markdown.h"
 #include "bench/preset_ngrammys.h"
+#include "bench/ranks.h"
 #include "bench/tasks.h"
 #include "json/json.h"
 
@@ -124,6 +125,7 @@ std::string json(const std::vector<Sweep>& sweeps) {
     object["drafters"] = drafters_json(sweep);
     object["tasks"] = tasks_json(sweep);
     object["runs"] = runs_json(sweep);
+    if (!sweep.ranks.empty()) object["ranks"] = ranks_json(sweep);
     all.push_back(std::move(object));
   }
   return dump(all, 1) + '\n';
@@ -136,6 +138,7 @@ std::string jsonl(const std::vector<Sweep>& sweeps) {
     for (const Json& drafter : drafters_json(sweep)) lines += json_line("drafter", drafter);
     for (const Json& drafter : tasks_json(sweep)) lines += json_line("task", drafter);
     for (const Json& run : runs_json(sweep)) lines += json_line("run", run);
+    for (const Json& rank : ranks_json(sweep)) lines += json_line("rank", rank);
   }
   return lines;
 }
@@ -171,7 +174,7 @@ std::string report(const std::vector<Sweep>& sweeps, Format format, std::span<co
   std::string text;
   for (const Sweep& sweep : sweeps) {
     if (!text.empty()) text += '\n';
-    text += markdown(sweep, summarise(sweep), tables) + tasks_text(sweep) + strategies_text(sweep);
+    text += markdown(sweep, summarise(sweep), tables) + tasks_text(sweep) + strategies_text(sweep) + ranks_text(sweep);
   }
   return text;
 }

@@ -80,7 +80,8 @@ void choose_prompts(const skipstone::Engine& engine, const std::vector<Prompt>& 
 
 class Measurement {
  public:
-  Measurement(const skipstone::Engine& engine, const SweepOptions& options, Sweep& sweep) : sweep_(sweep) {
+  Measurement(const skipstone::Engine& engine, const SweepOptions& options, Sweep& sweep)
+      : sweep_(sweep), rank_(options.rank), ranks_(options.ranks) {
     for (const Drafter& drafter : sweep.drafters) {
       skipstone_session_params params = options.sampling;
       params.draft = drafter.specification.c_str();
@@ -104,14 +105,17 @@ class Measurement {
   void measure() {
     const std::size_t drafters = sessions_.size(), prompts = sweep_.prompts.size();
     groups_ = prompts * sweep_.setup.repeats;
+    std::size_t begun = 0;
     for (std::size_t group = 0; group < groups_; ++group) {
+      if (group % prompts % ranks_ != rank_) continue;
+      ++begun;
       std::vector<Run> runs;
       for (std::size_t turn = 0; turn < drafters && !interrupt::requested(); ++turn) {
         runs.push_back(run(group % prompts, static_cast<std::uint32_t>(group / prompts), (group + turn) % drafters, turn));
       }
       if (runs.size() == drafters) std::move(runs.begin(), runs.end(), std::back_inserter(sweep_.runs));
       if (interrupt::requested()) {
-        sweep_.interrupted = sweep_.runs.size() < groups_ * drafters;
+        sweep_.interrupted = group + ranks_ < groups_ || sweep_.runs.size() < begun * drafters;
         return;
       }
       say_speedups();
@@ -141,7 +145,8 @@ class Measurement {
       }
       return true;
     });
-    result.stats = read_statistics(session);
+    result.report = ranks_ > 1 ? session.report() : "";
+    result.stats = ranks_ > 1 ? parse_statistics(result.report) : read_statistics(session);
     result.tokens = session.tokens();
     return result;
   }
@@ -175,6 +180,7 @@ class Measurement {
   std::size_t groups_ = 0;  ///< prompts times repeats
   std::string speedups_;
   bool told_ = false;
+  std::size_t rank_, ranks_;  ///< SweepOptions
 };
 
 }  // namespace

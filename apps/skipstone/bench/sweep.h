@@ -17,6 +17,7 @@ struct SweepOptions {
   std::uint32_t made_up_tokens = 0;  ///< above 0: one prompt of so many pseudo-random tokens instead of texts
   skipstone_session_params sampling = skipstone::session_params();
   bool read_once = false;  ///< see Setup
+  std::size_t rank = 0, ranks = 1;  ///< of the prompts, this process runs each `ranks`-th, from this one on
 };
 
 /// Every drafter has a session of its own, which is reset before each prompt, so what it learns it keeps. All drafters continue a prompt

@@ -24,6 +24,13 @@ struct Run {
   std::uint32_t repeat = 0;             ///< 0 the first time the prompt is run
   RunStatistics stats;
   std::vector<skipstone_token> tokens;
+  std::size_t rank = 0;  ///< index of Sweep::ranks
+  std::string report;    ///< what `stats` are of, where another rank is to read it
+};
+
+/// A process of a job that ran some of the prompts.
+struct Rank {
+  std::string device, driver;
 };
 
 struct SweepPrompt {
@@ -48,6 +55,7 @@ struct Sweep {
   std::vector<SweepPrompt> prompts;  ///< those that fit the context
   std::size_t prompts_skipped = 0;   ///< those that do not
   std::vector<Run> runs;             ///< for every prompt and repeat that is in it, one of each drafter
+  std::vector<Rank> ranks;           ///< empty where one process ran all
   bool interrupted = false;          ///< not all prompts were run
 };
 

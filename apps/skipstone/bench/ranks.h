@@ -1,0 +1,28 @@
+// A sweep whose prompts several processes of a job have run: each one's part as text, and all parts put together.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "bench/records.h"
+#include "bench/sweep_data.h"
+#include "exit_code.h"
+
+namespace cli::bench {
+
+/// Lines of JSON.
+std::string rank_lines(const Sweep& sweep, std::size_t rank);
+/// The same of a rank that has failed.
+std::string rank_failure(std::size_t rank, ExitCode code, std::string_view sentence);
+
+/// `sweep` is rank 0's, `lines` those of all ranks, in order; `sweep` then has the runs of all. Throws Failure with what another rank has
+/// met with, and where one ran another model.
+void merge_ranks(Sweep& sweep, const std::string& lines);
+
+/// A table: device, prompts and speeds of each rank; "" where there are none.
+std::string ranks_text(const Sweep& sweep);
+/// An object for each rank.
+Json ranks_json(const Sweep& sweep);
+
+}  // namespace cli::bench
