@@ -41,6 +41,8 @@ shellcheck                                                   shellcheck
 clang-tidy                                                   clang-tidy
 /usr/include/volk.h /usr/include/volk/volk.h                 libvulkan-volk-dev
 abidiff                                                      abigail-tools
+mpirun                                                       openmpi-bin
+mpicxx                                                       libopenmpi-dev
 /usr/share/vulkan/explicit_layer.d/VkLayer_khronos_validation.json vulkan-validationlayers
 /usr/share/vulkan/icd.d/lvp_icd.*json                        mesa-vulkan-drivers
 LIST
