@@ -36,13 +36,14 @@ test_requirements() {
   cat <<'LIST'
 /usr/include/gtest/gtest.h                                   libgtest-dev
 python3                                                      python3
+/usr/lib/python3/dist-packages/jsonschema                    python3-jsonschema
 mandoc                                                       mandoc
 shellcheck                                                   shellcheck
 clang-tidy                                                   clang-tidy
 /usr/include/volk.h /usr/include/volk/volk.h                 libvulkan-volk-dev
 abidiff                                                      abigail-tools
 mpirun                                                       openmpi-bin
-mpicxx                                                       libopenmpi-dev
+/usr/lib/*/openmpi/include/mpi.h /usr/include/mpi.h          libopenmpi-dev
 /usr/share/vulkan/explicit_layer.d/VkLayer_khronos_validation.json vulkan-validationlayers
 /usr/share/vulkan/icd.d/lvp_icd.*json                        mesa-vulkan-drivers
 LIST

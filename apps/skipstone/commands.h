@@ -20,6 +20,8 @@ void add_bench(CLI::App& app, ExitCode& code);
 void add_template(CLI::App& app, ExitCode& code);
 void add_tune(CLI::App& app, ExitCode& code);
 void add_tune_device(CLI::App& app, ExitCode& code);
+void add_report(CLI::App& app, ExitCode& code);
+void add_compare(CLI::App& app, ExitCode& code);
 
 /// What `devices` prints, also for --list-devices.
 void print_devices(const char* wanted, bool json);

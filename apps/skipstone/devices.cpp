@@ -7,6 +7,8 @@
 #include "commands.h"
 #include "costs.h"
 #include "json/json.h"
+#include "model_path.h"
+#include "number_option.h"
 #include "output.h"
 #include "skipstone/skipstone.hpp"
 
@@ -63,6 +65,30 @@ std::string device_text(const Json& d) {
 
 }  // namespace
 
+namespace {
+
+void print_plan(const std::string& model, const EngineOptions& options, bool json) {
+  const std::string path = model.empty() ? bundled_model() : model;
+  std::string report;
+  try {
+    report = skipstone::plan_devices(engine_params(path, options));
+  } catch (const skipstone::error& error) {
+    throw_load_failure(error, path);
+  }
+  std::string text = fmt::format("{:<10}{:>12}{:>12}{:>12}{:>12}{:>12}{:>12}  {}\n", "device", "layers", "weights", "KV cache", "activations", "needs", "free", "name");
+  const Json stages = Json::parse(report)["stages"];
+  for (const Json& stage : stages) {
+    const std::uint64_t weights = stage["weights"], kv = stage["kv"], activations = stage["activations"];
+    text += fmt::format("{:<10}{:>12}{:>12}{:>12}{:>12}{:>12}{:>12}  {}\n", stage["place"].get<std::string>(),
+                        fmt::format("{}-{}", stage["layers"][0].get<std::uint32_t>(), stage["layers"][1].get<std::uint32_t>() - 1),
+                        bytes_text(static_cast<double>(weights)), bytes_text(static_cast<double>(kv)), bytes_text(static_cast<double>(activations)),
+                        bytes_text(static_cast<double>(weights + kv + activations)), bytes_text(stage["available"]), stage["device"].get<std::string>());
+  }
+  Output(false).write(json ? report + "\n" : text);
+}
+
+}  // namespace
+
 void print_devices(const char* wanted, bool json) {
   const std::string report = skipstone::list_devices(wanted);
   Output output(false);
@@ -85,7 +111,7 @@ void add_devices(CLI::App& app, ExitCode& code) {
   struct Options {
     EngineOptions engine;
     std::string model;
-    bool json = false, costs = false;
+    bool json = false, costs = false, plan = false;
   };
   const auto options = std::make_shared<Options>();
   options->engine.device_option =
@@ -96,14 +122,23 @@ void add_devices(CLI::App& app, ExitCode& code) {
       ->add_flag("--costs", options->costs,
                  "What a model's passes cost on the device that would be taken; measured where it is not known yet")
       ->envname("SKIPSTONE_COSTS");
-  command->add_option("-m,--model", options->model, "The model of --costs (GGUF); default: the bundled model")
+  command->add_flag("--plan", options->plan, "Which of a model's layers would lie on which device, and how much memory they take there");
+  add_devices_option(*command, options->engine);
+  add_number(*command, "--ctx,--context", options->engine.context, "The context of --plan in tokens; 0: the model's own, at most 4096")
+      ->envname("SKIPSTONE_CTX")
+      ->capture_default_str();
+  add_kv_option(*command, options->engine.kv);
+  command->add_option("-m,--model", options->model, "The model of --costs and --plan (GGUF); default: the bundled model")
       ->envname("SKIPSTONE_MODEL")
       ->type_name("FILE");
   command->add_flag("--json", options->json, "JSON, with every limit and extension")->envname("SKIPSTONE_JSON");
-  command->footer(std::string("Examples:\n  skipstone devices --device nvidia\n  skipstone devices --costs -m model.gguf\n\n") +
+  command->footer(std::string("Examples:\n  skipstone devices --device nvidia\n  skipstone devices --costs -m model.gguf\n"
+                              "  skipstone devices --plan -m model.gguf --devices 0,1\n\n") +
                   exit_code_help);
   command->callback([options, &code] {
-    if (options->costs) {
+    if (options->plan) {
+      print_plan(options->model, options->engine, options->json);
+    } else if (options->costs) {
       print_costs(options->model, options->engine, options->json);
     } else {
       print_devices(options->engine.device_option->count() > 0 ? options->engine.device.c_str() : nullptr, options->json);

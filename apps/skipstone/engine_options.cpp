@@ -78,6 +78,15 @@ void add_device_option(CLI::App& command, EngineOptions& options) {
           ->type_name("DEVICE");
 }
 
+void add_devices_option(CLI::App& command, EngineOptions& options) {
+  command
+      .add_option("--devices", options.devices,
+                  "Several devices with some of the layers each: 0,1 (by free memory) or 0:20,1:12 (so many layers); embedding and head on the first")
+      ->envname("SKIPSTONE_DEVICES")
+      ->excludes(options.device_option)
+      ->type_name("DEVICE[:LAYERS],...");
+}
+
 void add_engine_options(CLI::App& command, EngineOptions& options) {
   add_number(command, "--ctx,--context", options.context,
              "Context in tokens, prompt and continuation together; 0: the model's own, at most 4096")
@@ -94,12 +103,7 @@ void add_engine_options(CLI::App& command, EngineOptions& options) {
       ->type_name("MATH");
   add_pre_option(command, options.pre);
   add_device_option(command, options);
-  command
-      .add_option("--devices", options.devices,
-                  "Several devices with some of the layers each: 0,1 (by free memory) or 0:20,1:12 (so many layers); embedding and head on the first")
-      ->envname("SKIPSTONE_DEVICES")
-      ->excludes(options.device_option)
-      ->type_name("DEVICE[:LAYERS],...");
+  add_devices_option(command, options);
   command.add_option("--hop-ms", options.hop_milliseconds, "For measurements: rows take so much longer from each of --devices to the next")
       ->check(CLI::Range(0.0, 60000.0))
       ->type_name("MS");

@@ -29,6 +29,8 @@ void add_pre_option(CLI::App& command, std::string& pre);
 
 /// Adds --device.
 void add_device_option(CLI::App& command, EngineOptions& options);
+/// Adds --devices.
+void add_devices_option(CLI::App& command, EngineOptions& options);
 
 /// Adds --ctx, --kv, --math, --pre, --device, --devices, --hop-ms and --no-tune.
 void add_engine_options(CLI::App& command, EngineOptions& options);

@@ -94,6 +94,8 @@ int run_program(const std::vector<std::string>& arguments) {
   cli::add_template(app, code);
   cli::add_tune(app, code);
   cli::add_tune_device(app, code);
+  cli::add_report(app, code);
+  cli::add_compare(app, code);
   return parse_and_run(app, arguments, list_devices, code);
 }
 

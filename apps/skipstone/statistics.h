@@ -32,7 +32,7 @@ struct Strategy {
 struct RunStatistics {
   std::string stop_reason = "max_tokens", drafter, skip_set, chosen;
   std::uint64_t prompt_tokens = 0, generated_tokens = 0;
-  std::uint64_t rounds = 0, device_rounds = 0, drafted = 0, accepted = 0;
+  std::uint64_t rounds = 0, device_rounds = 0, drafts_ahead = 0, drafted = 0, accepted = 0;
   std::uint32_t skipped_sublayers = 0, sublayers = 0;
   std::uint64_t refreshes = 0, refreshed_sets = 0;
   std::uint64_t corpus_tokens = 0, corpus_bytes = 0;
@@ -40,7 +40,7 @@ struct RunStatistics {
   bool lossy = false;
   std::uint64_t early_tokens = 0, early_layers = 0, early_confident = 0, early_guessed = 0, early_full = 0, guesses_rejected = 0;
   double prompt_seconds = 0, generation_seconds = 0, draft_seconds = 0, verify_seconds = 0, round_seconds = 0, refresh_seconds = 0,
-         host_seconds = 0, device_seconds = 0;
+         host_seconds = 0, device_seconds = 0, away_seconds = 0, ahead_seconds = 0;
   std::vector<DraftPosition> by_position;  ///< index 0: the first draft of a round
   std::vector<DrafterShare> by_drafter;
   std::vector<Strategy> strategies;

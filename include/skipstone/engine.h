@@ -95,6 +95,11 @@ SKIPSTONE_API const char* skipstone_synthetic_models(void);
 /* Opens the file, plans memory (SKIPSTONE_OUT_OF_MEMORY with the numbers, before anything is allocated), loads and compiles. */
 SKIPSTONE_API skipstone_status skipstone_engine_load(const skipstone_engine_params* params, skipstone_engine** engine);
 
+/* What of a model would lie on which device, without loading it: those that params->devices names, or all GPUs, or the best device.
+ * {"stages": [{"place", "device", "driver", "layers": [first, behind the last], "weights", "kv", "activations": bytes, "available": bytes}]}. To be
+ * freed with skipstone_string_free(). Fails as skipstone_engine_load() where it would not fit. */
+SKIPSTONE_API skipstone_status skipstone_plan_devices(const skipstone_engine_params* params, char** json);
+
 /* Sessions that are still there keep what they need. NULL is fine. */
 SKIPSTONE_API void skipstone_engine_free(skipstone_engine* engine);
 
@@ -122,7 +127,8 @@ typedef struct skipstone_engine_info {
 
 /* What the engine's sessions have used together: {"pages": {"tokens": of a page, "all", "used", "shared": by several sessions}, "windowed_pages": the
  * same of layers with a window, which give back what no later token sees, "prefixes": {"pages", "windowed_pages", "hits", "tokens": that prompts
- * did not have to read}, "passes": {"decoding", "rows": of these, "merged": over several sessions, "prompt", "prompt_rows"}}. To be freed with skipstone_string_free(). */
+ * did not have to read}, "passes": {"decoding", "rows": of these, "merged": over several sessions, "prompt", "prompt_rows"}, "stages": of
+ * engines on several devices, as skipstone_plan_devices() has them, with "held": bytes now}. To be freed with skipstone_string_free(). */
 SKIPSTONE_API skipstone_status skipstone_engine_report(const skipstone_engine* engine, char** json);
 
 SKIPSTONE_API skipstone_status skipstone_engine_get_info(const skipstone_engine* engine, skipstone_engine_info* info);

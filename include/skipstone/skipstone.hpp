@@ -266,6 +266,13 @@ class Session {
   std::unique_ptr<skipstone_session, Free> handle_;
 };
 
+/// What would lie where, as JSON text: the document of skipstone_plan_devices().
+inline std::string plan_devices(const skipstone_engine_params& params) {
+  char* json = nullptr;
+  check(skipstone_plan_devices(&params, &json));
+  return detail::take(json);
+}
+
 /// The reports, as JSON text. `wanted` as for skipstone_list_devices().
 inline std::string list_devices(const char* wanted = nullptr) {
   char* json = nullptr;

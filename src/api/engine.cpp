@@ -75,6 +75,23 @@ void give_text(const std::string& text, char** target, size_t* bytes) {
   if (bytes != nullptr) *bytes = text.size();
 }
 
+/// `held`: they are loaded.
+Json stages_json(const std::vector<engine::StageState>& stages, bool held) {
+  Json list = Json::array();
+  for (const engine::StageState& stage : stages) {
+    list.push_back({{"place", stage.place},
+                    {"device", stage.device},
+                    {"driver", stage.driver},
+                    {"layers", {stage.begin, stage.end}},
+                    {"weights", stage.weights},
+                    {"kv", stage.kv},
+                    {"activations", stage.activations},
+                    {"available", stage.available}});
+    if (held) list.back()["held"] = stage.held;
+  }
+  return list;
+}
+
 }  // namespace
 
 extern "C" {
@@ -106,6 +123,15 @@ skipstone_status skipstone_engine_load(const skipstone_engine_params* given, ski
   });
 }
 
+skipstone_status skipstone_plan_devices(const skipstone_engine_params* given, char** json) {
+  return api::guard([&] {
+    api::require(json, "json");
+    *json = nullptr;
+    const Json plan = {{"stages", stages_json(engine::plan_devices(api::engine_options(api::adopt(given))), false)}};
+    *json = api::copy_string(api::print(plan));
+  });
+}
+
 void skipstone_engine_free(skipstone_engine* engine) { delete engine; }
 
 skipstone_status skipstone_engine_report(const skipstone_engine* engine, char** json) {
@@ -117,7 +143,7 @@ skipstone_status skipstone_engine_report(const skipstone_engine* engine, char** 
     const auto pages = state.passes->cache().whole().use(), windowed = state.passes->cache().windowed().use();
     const auto prefixes = state.prefixes->use();
     const auto passes = state.passes->totals();
-    const Json report = {
+    Json report = {
         {"pages", {{"tokens", KV_PAGE}, {"all", pages.pages}, {"used", pages.used}, {"shared", pages.shared}}},
         {"windowed_pages", {{"all", windowed.pages}, {"used", windowed.used}, {"shared", windowed.shared}}},
         {"prefixes", {{"pages", prefixes.pages}, {"windowed_pages", prefixes.windowed_pages}, {"hits", prefixes.hits}, {"tokens", prefixes.tokens}}},
@@ -127,6 +153,7 @@ skipstone_status skipstone_engine_report(const skipstone_engine* engine, char** 
           {"merged", passes.merged},
           {"prompt", passes.prompt_passes},
           {"prompt_rows", passes.prompt_rows}}}};
+    if (state.stages) report["stages"] = stages_json(engine->engine->stages(), true);
     *json = api::copy_string(api::print(report));
   });
 }

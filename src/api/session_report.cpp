@@ -43,7 +43,8 @@ Json early_json(const spec::EarlyExitCounts& early) {
 Json seconds_json(const spec::Stats& stats) {
   return {{"prompt", stats.prompt_seconds}, {"generation", stats.generation_seconds}, {"draft", stats.draft_seconds},
           {"verify", stats.verify_seconds}, {"round", stats.round_seconds},           {"refresh", stats.refresh_seconds},
-          {"host", stats.host_seconds()},   {"device", stats.device_seconds}};
+          {"host", stats.host_seconds()},   {"device", stats.device_seconds},
+          {"away", stats.away_seconds},     {"ahead", stats.ahead_seconds}};
 }
 
 Json report_json(const skipstone_session& session) {
@@ -59,6 +60,7 @@ Json report_json(const skipstone_session& session) {
           {"corpus", {{"tokens", corpus.tokens}, {"bytes", corpus.bytes}, {"seconds", corpus.seconds}}},
           {"rounds", stats.rounds},
           {"device_rounds", stats.device_rounds},
+          {"drafts_ahead", stats.drafts_ahead},
           {"drafted", stats.drafted},
           {"accepted", stats.accepted},
           {"by_position", by_position_json(stats)},

@@ -24,15 +24,17 @@ float float_from(double bound) {
 }  // namespace
 
 DeviceSequence::DeviceSequence(exec::Executor& passes, const model::Config& config, const sample::SamplerParams& sampling,
-                               sample::Verification verification, Rounds rounds, bool candidates)
+                               sample::Verification verification, Rounds rounds, bool candidates, bool drafts_ahead)
     : passes_(passes),
       config_(config),
       chooser_(sampling, verification, candidates ? config.vocabulary : 0),
       exits_(passes, config.layers),
+      ahead_(drafts_ahead && passes.near_layers() < config.layers, config.vocabulary),
       switch_(rounds) {}
 
 spec::SequenceTimes DeviceSequence::times() const {
-  return {pacer_ == nullptr ? std::chrono::steady_clock::now() : pacer_->now(), passes_.device_seconds()};
+  return {pacer_ == nullptr ? std::chrono::steady_clock::now() : pacer_->now(), passes_.device_seconds(), passes_.away_seconds(),
+          ahead_.used_seconds(), ahead_.used()};
 }
 
 void DeviceSequence::pace(exec::Pacer* pacer) {
@@ -45,7 +47,7 @@ void DeviceSequence::end_round() {
   exits_.drop();
   chooser_.next_round();
   kept_.begin(0);
-  passes_.give_kept_rows();
+  if (ahead_.empty()) passes_.give_kept_rows();
   round_watch_.reset();
 }
 
@@ -69,6 +71,7 @@ exec::PassSpec DeviceSequence::prompt_pass(std::size_t rows) const {
 
 std::optional<Choice> DeviceSequence::prefill(std::span<const Token> tokens, exec::Cosines cosines) {
   exits_.fill(text_);
+  ahead_.clear();
   end_round();
   passes_.clear_cosines();
   found_ = take_known(tokens);
@@ -143,12 +146,29 @@ std::vector<float> DeviceSequence::attention_cosine(std::uint32_t tokens) {
   return mean_attention_cosine(tokens);
 }
 
+void DeviceSequence::begin_kept(const spec::LayerPass& by) {
+  exits_.fill(text_);
+  // In company a pass over all layers, which others share, costs less than one that starts from kept rows.
+  const bool alone = !passes_.in_company();
+  kept_.begin(by.keep_prefix && alone && passes_.hold_kept_rows(false) ? by.plan.whole_prefix() : 0);
+  if (alone && pacer_ == nullptr && !chooser_.rejects() && ahead_.can_make(by, passes_.near_layers())) ahead_.begin(by, kept_.layers() > 0);
+}
+
+const Choice* DeviceSequence::made_ahead(const spec::DraftPass& pass, Token input, std::uint32_t offset) {
+  const auto* by = std::get_if<spec::LayerPass>(&pass);
+  if (by == nullptr || ahead_.empty()) return nullptr;
+  const bool keeps = ahead_.keeps();
+  const Choice* made = ahead_.take(*by, input, offset, committed() + offset);
+  if (made == nullptr) return nullptr;
+  if (offset == 0) begin_kept(*by);
+  if (keeps) kept_.take(by->plan.whole_prefix(), offset, input);
+  return made;
+}
+
 exec::Executor& DeviceSequence::run_draft(const spec::LayerPass& by, Token input, std::uint32_t offset) {
-  if (offset == 0) exits_.fill(text_);
   exec::PassSpec spec = pass(by.plan, 1);
   const std::uint32_t prefix = by.plan.whole_prefix();
-  // In company a pass over all layers, which others share, costs less than one that starts from kept rows.
-  if (offset == 0) kept_.begin(by.keep_prefix && !passes_.in_company() && passes_.hold_kept_rows(false) ? prefix : 0);
+  if (offset == 0) begin_kept(by);
   if (kept_.take(prefix, offset, input)) spec.keep_after = prefix;
   exec::Rows row{.tokens = std::span(&input, 1), .base = committed() + offset, .kept = offset};
   chooser_.ask(spec, row);
@@ -173,6 +193,7 @@ exec::Executor& DeviceSequence::run_draft(const spec::SecondModel& model, Token,
 Choice DeviceSequence::draft(const spec::DraftPass& pass, Token input, std::uint32_t offset) {
   const std::size_t position = committed() + offset;
   chooser_.put(position, input);
+  if (const Choice* made = made_ahead(pass, input, offset)) return *made;
   chooser_.begin_rows();
   chooser_.add_row(position);
   const auto run = [&](const auto& by) { return &run_draft(by, input, offset); };
@@ -209,7 +230,14 @@ void DeviceSequence::verify(const spec::TokenTree& rows, std::uint32_t top, spec
   } else {
     ask_for(rows, spec, pass_rows);
   }
-  passes_.run(spec, pass_rows);
+  const bool ahead = ahead_.begun() && rows.is_chain() && rows.drafts() > 0 && committed() + rows.rows() + ahead_.most(rows) < passes_.shape().context;
+  exec::Meanwhile meanwhile;
+  ahead_.clear();
+  if (ahead) {
+    passes_.reserve(committed(), committed() + rows.rows() + ahead_.most(rows));
+    meanwhile = [&](exec::PassRunner& runner) { ahead_.make(runner, passes_.pages(), chooser_, rows, committed()); };
+  }
+  passes_.run(spec, pass_rows, meanwhile);
   out.choices.resize(rows.rows());
   out.top.resize(std::size_t{rows.rows()} * top);
   for (std::uint32_t row = 0; row < rows.rows(); ++row) {
@@ -221,6 +249,7 @@ void DeviceSequence::verify(const spec::TokenTree& rows, std::uint32_t top, spec
                            : chooser_.verified(passes_, row, committed() + rows.depths()[row], chooser_.drawn_behind(rows, row));
   }
   if (round_watch_) switch_.took(round_watch_->seconds(), rows.rows());
+  ahead_.check(rows, out.choices);
   end_round();
   verified_ = rows;
 }
@@ -288,6 +317,7 @@ void DeviceSequence::commit(std::span<const std::uint32_t> path) {
 }
 
 void DeviceSequence::score(const exec::LayerPlan& plan, std::span<const Token> rows, std::span<Choice> out) {
+  ahead_.clear();
   end_round();
   chooser_.begin_rows();
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -314,6 +344,7 @@ const CommittedText& DeviceSequence::settle() {
 
 void DeviceSequence::resume(CommittedText text, bool left_layers_out) {
   text_ = std::move(text);
+  ahead_.clear();
   end_round();
   chooser_.restart();
   exits_.reset(left_layers_out);
@@ -326,6 +357,7 @@ void DeviceSequence::take_back(std::uint32_t tokens) {
   exits_.take_back(tokens);
   passes_.cut(committed());
   verified_.reset();
+  ahead_.clear();
   end_round();
   if (!passes_.pages().is_complete(committed())) read_again();
 }

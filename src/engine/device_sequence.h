@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/stopwatch.h"
+#include "engine/ahead_drafts.h"
 #include "engine/committed_text.h"
 #include "engine/draft_model.h"
 #include "engine/early_exits.h"
@@ -22,9 +23,9 @@ namespace skipstone::engine {
 
 class DeviceSequence : public spec::Sequence {
  public:
-  /// `candidates`: sampled rows are chosen from what the device finds in them, where that decides.
+  /// `drafts_ahead`: near drafts of the next round are made while a verification is at other devices. `candidates`: sampled rows are chosen from what the device finds in them, where that decides.
   DeviceSequence(exec::Executor& passes, const model::Config& config, const sample::SamplerParams& sampling,
-                 sample::Verification verification, Rounds rounds, bool candidates = false);
+                 sample::Verification verification, Rounds rounds, bool candidates = false, bool drafts_ahead = true);
 
   spec::SequenceLimits limits() const override { return {config_.layers, passes_.shape().context, STEP_VERIFY_ROWS}; }
   std::uint32_t committed() const override { return text_.size(); }
@@ -93,6 +94,9 @@ class DeviceSequence : public spec::Sequence {
   exec::PassSpec prompt_pass(std::size_t rows) const;
   /// Reads `tokens` by passes of decoding; the row of the last one in the last pass. `all`: nothing is read behind them.
   std::uint32_t read_own(std::span<const spec::Token> tokens, exec::Cosines cosines, bool all);
+  /// The draft that was made while the last verification was away.
+  const spec::Choice* made_ahead(const spec::DraftPass& pass, spec::Token input, std::uint32_t offset);
+  void begin_kept(const spec::LayerPass& pass);
   exec::Executor& run_draft(const spec::LayerPass& pass, spec::Token input, std::uint32_t offset);
   exec::Executor& run_draft(const exec::KeyWindow& window, spec::Token input, std::uint32_t offset);
   exec::Executor& run_draft(const spec::SecondModel& model, spec::Token input, std::uint32_t offset);
@@ -110,6 +114,7 @@ class DeviceSequence : public spec::Sequence {
   RowChooser chooser_;
   KeptRows kept_;
   EarlyExits exits_;
+  AheadDrafts ahead_;
   std::vector<std::unique_ptr<DraftModel>> draft_models_;
   std::optional<spec::TokenTree> verified_;  ///< rows of the last verification, until they are committed
   std::uint32_t block_first_ = 0;            ///< of the rows of a block: the first one of the last pass

@@ -180,7 +180,12 @@ std::shared_ptr<Engine> Engine::load(const EngineOptions& options, const State* 
   state.prefixes = std::make_unique<PrefixCache>(state.passes->cache(), options.prefixes);
   exec::Executor sequence(*state.passes);
   compile_kernels(state, sequence, dispatches, options.progress);
-  if (state.stages) state.stages->states();  // they have loaded too, or say why not
+  if (state.stages) {
+    const std::string others = state.stages->other_devices(caps);  // they have loaded too, or say why not
+    if (!others.empty()) {
+      log::warning("the layers are on devices with different drivers, so texts may differ from those of one device: {} ({}), {}", caps.name, driver_of(caps), others);
+    }
+  }
   return engine;
 }
 

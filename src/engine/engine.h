@@ -173,6 +173,7 @@ struct SessionOptions {
   std::string draft = "none";  ///< spec::make_drafter's notation
   sample::Verification verification = sample::Verification::coupled;
   Rounds rounds = Rounds::automatic;
+  bool draft_ahead = true;  ///< drafts of the next round while a verification is at other devices
   /// Whether the device finds the tokens that sampling looks at; nothing: where it is faster so (vk::Tuning::candidates_from). The same text.
   std::optional<bool> candidates = {};
   std::vector<std::string> draft_corpus;  ///< text files for drafters that look drafts up in a corpus

@@ -31,6 +31,8 @@ class RowChooser {
   RowChooser(const sample::SamplerParams& sampling, sample::Verification verification, std::uint32_t candidates);
 
   bool needs_logits() const { return sampler_.params().needs_logits(); }
+  /// Whether drafts are drawn, and accepted by rejection.
+  bool rejects() const { return rejection_.has_value() && sampler_.params().temperature > 0.0f; }
   /// Of a pass whose rows nobody asks for beforehand.
   exec::Output output() const { return needs_logits() ? exec::Output::logits : exec::Output::argmax; }
 
@@ -65,8 +67,6 @@ class RowChooser {
  private:
   /// verified() without log-probabilities.
   spec::Choice accepted(exec::Executor& passes, std::uint32_t row, std::size_t position, const Drawn* drawn);
-  bool rejects() const { return rejection_.has_value() && sampler_.params().temperature > 0.0f; }
-
   sample::Sampler sampler_;
   std::optional<sample::RejectionSampler> rejection_;
   CandidateRows candidates_;

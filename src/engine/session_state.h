@@ -39,7 +39,8 @@ struct Session::State {
         options(on_caller(o)),
         drafter(make_drafter()),
         passes(*engine->state().passes),
-        sequence(passes, engine->state().config, options.sampling, options.verification, options.rounds, chooses_from_candidates()) {
+        sequence(passes, engine->state().config, options.sampling, options.verification, options.rounds, chooses_from_candidates(),
+                 options.draft_ahead) {
     engine->state().device->require_alive();
     sequence.use(std::move(draft_models));
     sequence.use(engine->state().prefixes.get());

@@ -25,15 +25,17 @@ using exec::StageMessage;
 std::string stage_build() { return fmt::format("{} {:016x} {}", SKIPSTONE_VERSION, kernels::shader_hash(), sizeof(exec::PassSpec)); }
 
 std::uint64_t available_to(const vk::Device& device, std::uint32_t sharers) {
-  const vk::Caps& caps = device.caps();
+  return available_to(device.caps(), device.memory_allocated(), device.memory_limit(), sharers);
+}
+
+std::uint64_t available_to(const vk::Caps& caps, std::uint64_t held, std::uint64_t limit, std::uint32_t sharers) {
   std::uint64_t available = 0;
   for (const vk::Heap& heap : caps.heaps) {
     if (heap.device_local) available = std::max(available, heap.available);
   }
-  available -= std::min(device.memory_allocated(), available);
+  available -= std::min(held, available);
   const std::uint64_t system = platform::free_memory();
   if ((caps.is_cpu() || caps.unified_memory) && system > 0) available = std::min(available, system) / std::max(sharers, 1u);
-  const std::uint64_t limit = device.memory_limit();
   return limit == 0 ? available : std::min(available, limit);
 }
 

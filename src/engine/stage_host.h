@@ -36,5 +36,6 @@ class StageHost {
 
 /// Bytes of memory that a plan may take of `device`, one of `sharers` in the system's memory.
 std::uint64_t available_to(const vk::Device& device, std::uint32_t sharers);
+std::uint64_t available_to(const vk::Caps& caps, std::uint64_t held, std::uint64_t limit, std::uint32_t sharers);
 
 }  // namespace skipstone::engine

@@ -41,6 +41,10 @@ std::string driver_of(const vk::Caps& caps);
 /// What versions have to agree in.
 std::string stage_build();
 
+/// What would lie where, without loading anything: for `options.devices`, or all devices that are no CPU, or the best one. Throws as
+/// Engine::load() would where it would not fit.
+std::vector<StageState> plan_devices(const EngineOptions& options);
+
 class Stages {
  public:
   /// On threads of this process, one for each of `wishes` but the first.

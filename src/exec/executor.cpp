@@ -29,6 +29,7 @@ void Executor::run(const PassSpec& spec, const Rows& rows, const Meanwhile& mean
     passes_.run(member_, spec, own, results_, meanwhile);
   }
   device_seconds_ += results_.seconds;
+  away_seconds_ += results_.away_seconds;
   if (!results_.candidates.empty()) remember(spec, rows);
 }
 

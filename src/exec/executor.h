@@ -54,6 +54,8 @@ class Executor {
 
   /// Seconds from the submissions of all passes so far to their ends: what the device took for this sequence and its company.
   double device_seconds() const { return device_seconds_; }
+  /// Seconds of these that passes were at the devices of other layers.
+  double away_seconds() const { return away_seconds_; }
   /// Time of the last pass on the device, while TimedPasses is there; nothing without, and where the device's clock is not to be had.
   std::optional<double> device_microseconds() const { return results_.device_microseconds; }
 
@@ -80,6 +82,8 @@ class Executor {
   void share(const SequencePages& from, std::uint32_t positions) { pages_.share(from, positions); }
   /// The cache, which is empty, as somebody fills it with pages of others.
   SequencePages& table() { return pages_; }
+  /// Pages for the positions from `first` to before `end`, so that passes which run meanwhile find them (SequencePages::reserve).
+  void reserve(std::uint32_t first, std::uint32_t end) { pages_.reserve(first, end, keeps_all_pages_); }
   /// Gives back what stands behind the first `positions` positions.
   void cut(std::uint32_t positions) { pages_.cut(positions); }
   /// Layers with a window keep what no row sees any more, for who goes back.
@@ -113,7 +117,7 @@ class Executor {
     Rows rows;
   } again_;
   std::vector<float> whole_row_;
-  double device_seconds_ = 0;
+  double device_seconds_ = 0, away_seconds_ = 0;
   bool holds_kept_rows_ = false;
   Pacer* pacer_ = nullptr;
   std::unique_ptr<PassRunner> own_runner_;  ///< of a sequence whose passes go in pieces

@@ -157,7 +157,7 @@ void PassRunner::check(const PassSpec& spec, std::span<const SequenceRows> seque
 
 void PassRunner::run(const PassSpec& spec, std::span<const SequenceRows> sequences, Pacer* pacer, const Meanwhile& meanwhile) {
   check(spec, sequences);
-  seconds_ = 0;
+  seconds_ = away_seconds_ = 0;
   ++passes_;
   last_ = nullptr;
   if (stays_here(spec)) return run_here(spec, sequences, pacer);
@@ -219,6 +219,7 @@ void PassRunner::run_in_pieces(const PassSpec& spec, Pacer& pacer) {
 
 void PassRunner::collect(const PassSpec& spec, std::uint32_t first, std::uint32_t count, PassResults& results) {
   results.seconds = seconds_;
+  results.away_seconds = away_seconds_;
   results.device_microseconds.reset();
   if (timed_ && last_ != nullptr) {
     const std::vector<vk::LabelTime> times = last_->times();

@@ -67,6 +67,7 @@ struct PassResults {
   /// Sums of passes with cosines, of all attention sublayers, then of all MLPs; each pass adds to what stands here.
   std::vector<float> cosine_sums;
   double seconds = 0;                         ///< from the submission to its end
+  double away_seconds = 0;                    ///< of these, at the devices of other layers
   std::optional<double> device_microseconds;  ///< on the device's clock, where it was asked for
 };
 
@@ -165,7 +166,7 @@ class PassRunner {
   std::uint64_t generation_ = 0;  ///< of the cache's buffers that the recordings name
   mutable PassBuffers buffers_;
   vk::Queue queue_;
-  double seconds_ = 0;  ///< of the last run
+  double seconds_ = 0, away_seconds_ = 0;  ///< of the last run
   std::uint64_t passes_ = 0;  ///< and other work that writes to the buffers
   bool timed_ = false;
   const vk::Commands* last_ = nullptr;  ///< the last pass, for its time

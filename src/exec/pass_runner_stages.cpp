@@ -82,7 +82,8 @@ void PassRunner::run_around(const PassSpec& spec, std::span<const SequenceRows> 
   StageMessage reply = ring_->exchange(std::move(message), [&] {
     if (meanwhile) meanwhile(*this);
   });
-  seconds_ = before + away.seconds();
+  away_seconds_ = away.seconds();
+  seconds_ = before + away_seconds_;
   if (spec.cosines != Cosines::none) {
     for (std::uint32_t layer = builder_.begin(); layer < builder_.end(); ++layer) {
       for (const std::size_t at : {std::size_t{layer}, std::size_t{config_.layers} + layer}) reply.cosines[at] = own[at];

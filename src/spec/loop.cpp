@@ -335,11 +335,15 @@ Outcome Generation::run() {
     top_ = drafter_.traits().top;
     const std::optional<Choice> first = read_prompt();
     const auto start = start_ = now();
-    const double device_before = sequence_.times().device_seconds;
+    const SequenceTimes before = sequence_.times();
     if (first && take(*first, false) && !stopped_) stop_at_limit();
     while (!stopped_) round();
     stats.generation_seconds = seconds_since(start);
-    stats.device_seconds = sequence_.times().device_seconds - device_before;
+    const SequenceTimes after = sequence_.times();
+    stats.device_seconds = after.device_seconds - before.device_seconds;
+    stats.away_seconds = after.away_seconds - before.away_seconds;
+    stats.ahead_seconds = after.ahead_seconds - before.ahead_seconds;
+    stats.drafts_ahead = after.drafts_ahead - before.drafts_ahead;
     DrafterReport report = drafter_.report();
     stats.plan = std::move(report.plan);
     stats.skipped_sublayers = report.skipped_sublayers;

@@ -49,6 +49,9 @@ struct Stats {
   double prompt_seconds = 0, generation_seconds = 0, draft_seconds = 0, verify_seconds = 0, round_seconds = 0;
   double refresh_seconds = 0;  ///< of draft_seconds: measuring the cosines anew
   double device_seconds = 0;   ///< of the generation: spent waiting for the device; the rest is the host's own work
+  double away_seconds = 0;     ///< of these, in which passes were at the devices of other layers
+  double ahead_seconds = 0;    ///< of these, in which drafts of the next round were made that it used
+  std::uint64_t drafts_ahead = 0;  ///< so many
   double host_seconds() const { return generation_seconds - draft_seconds - verify_seconds - round_seconds; }
   double acceptance() const { return drafted == 0 ? 0.0 : static_cast<double>(accepted) / static_cast<double>(drafted); }
   double tokens_per_round() const { return rounds == 0 ? 0.0 : static_cast<double>(generated_tokens) / static_cast<double>(rounds); }

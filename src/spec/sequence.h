@@ -76,6 +76,9 @@ struct SequenceTimes {
   /// Without the time in which the caller of a generation that goes in steps did other things between them.
   std::chrono::steady_clock::time_point now;
   double device_seconds = 0;  ///< that the passes so far have waited for the device; for statistics
+  double away_seconds = 0;    ///< of these, at the devices of other layers
+  double ahead_seconds = 0;   ///< of these, in which drafts were made that were used
+  std::uint64_t drafts_ahead = 0;  ///< so many
 };
 
 /// One sequence. `committed()` tokens are in the KV cache; the *pending* token (the last one emitted) is not.

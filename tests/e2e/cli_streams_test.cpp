@@ -85,6 +85,7 @@ TEST_F(CliStreams, Refusals) {
   check({{"doctor", "--device", "no such device"}, 4});
   check({{"bench", "-m", model(), "--rows", "many"}, 2});
   check({{"tune", model(), "--prompts", "none.jsonl"}, 2});
+  check({{"compare", "nope.json"}, 2});
   check({std::vector<std::string>(), 2});
 }
 

@@ -28,6 +28,15 @@ std::uint64_t free_memory();
 /// Of the processor, in bytes; 0 where the system does not say.
 std::uint64_t last_level_cache();
 
+/// What a machine is, for records that are shared: without its name, and without its users'. What the system does not say is "" or 0.
+struct Machine {
+  std::string system;     ///< with its version
+  std::string processor;  ///< as its maker calls it
+  std::uint32_t cores = 0;
+  std::uint64_t memory_bytes = 0;
+};
+Machine machine();
+
 std::tm local_time(std::time_t time);
 
 /// Where `what` begins in `text`, npos where it does not; never in quadratic time, as std::string_view::find() takes in its worst case.

@@ -1,14 +1,53 @@
 // What Linux alone says in its own way; posix/system.cpp has the rest.
 #include "base/platform/system.h"
 
+#include <sys/utsname.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <limits>
 #include <system_error>
+#include <thread>
 
 namespace skipstone::platform {
+namespace {
+
+/// The value of the first line of a file that begins with one of `keys`: "model name : X" with ':', "NAME=X" with '='.
+std::string value_of(const char* path, std::span<const std::string_view> keys, char separator) {
+  constexpr std::string_view blanks = " \t\"";
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    const std::size_t at = line.find(separator);
+    if (at == std::string::npos) continue;
+    const std::string key = line.substr(0, line.find_last_not_of(blanks, at == 0 ? 0 : at - 1) + 1);
+    const std::size_t first = line.find_first_not_of(blanks, at + 1);
+    if (first == std::string::npos || std::find(keys.begin(), keys.end(), key) == keys.end()) continue;
+    return line.substr(first, line.find_last_not_of(blanks) + 1 - first);
+  }
+  return {};
+}
+
+}  // namespace
+
+Machine machine() {
+  static constexpr std::string_view system_keys[] = {"PRETTY_NAME"}, processor_keys[] = {"model name", "cpu model", "Model"};
+  Machine machine;
+  utsname kernel{};
+  if (uname(&kernel) == 0) {
+    // Behind the numbers stands what whoever compiled the kernel wrote, perhaps a name.
+    const std::string_view release = kernel.release;
+    machine.system = "Linux " + std::string(release.substr(0, release.find_first_not_of("0123456789.")));
+    machine.processor = kernel.machine;
+  }
+  if (const std::string name = value_of("/etc/os-release", system_keys, '='); !name.empty()) machine.system += ", " + name;
+  if (const std::string name = value_of("/proc/cpuinfo", processor_keys, ':'); !name.empty()) machine.processor = name;
+  machine.cores = std::thread::hardware_concurrency();
+  const long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+  if (pages > 0 && size > 0) machine.memory_bytes = static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(size);
+  return machine;
+}
 
 std::string program_folder() {
   std::error_code error;

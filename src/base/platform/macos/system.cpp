@@ -7,8 +7,25 @@
 
 #include <filesystem>
 #include <system_error>
+#include <thread>
 
 namespace skipstone::platform {
+namespace {
+
+std::string text_of(const char* name) {
+  char buffer[256];
+  std::size_t size = sizeof buffer;
+  return sysctlbyname(name, buffer, &size, nullptr, 0) == 0 && size > 0 ? std::string(buffer, size - 1) : std::string();
+}
+
+}  // namespace
+
+Machine machine() {
+  Machine machine{"macOS " + text_of("kern.osproductversion"), text_of("machdep.cpu.brand_string"), std::thread::hardware_concurrency(), 0};
+  std::size_t size = sizeof machine.memory_bytes;
+  if (sysctlbyname("hw.memsize", &machine.memory_bytes, &size, nullptr, 0) != 0) machine.memory_bytes = 0;
+  return machine;
+}
 
 std::string program_folder() {
   char buffer[4096];

@@ -4,6 +4,8 @@
 // after windows.h
 #include <shellapi.h>
 
+#include <thread>
+
 #include "base/platform/windows/text.h"
 #include "base/status.h"
 
@@ -25,7 +27,26 @@ void give_variables_as_utf8() {
   FreeEnvironmentStringsW(all);
 }
 
+/// A text of the machine's part of the registry.
+std::string registry_text(const wchar_t* key, const wchar_t* name) {
+  wchar_t value[256];
+  DWORD bytes = sizeof value;
+  const LSTATUS status = RegGetValueW(HKEY_LOCAL_MACHINE, key, name, RRF_RT_REG_SZ, nullptr, value, &bytes);
+  return status == ERROR_SUCCESS ? utf8(value) : std::string();
+}
+
 }  // namespace
+
+Machine machine() {
+  Machine machine;
+  machine.system = "Windows build " + registry_text(L"SOFTWARE\\Microsoft\\Windows NT\\CurrentVersion", L"CurrentBuildNumber");
+  machine.processor = registry_text(L"HARDWARE\\DESCRIPTION\\System\\CentralProcessor\\0", L"ProcessorNameString");
+  machine.cores = std::thread::hardware_concurrency();
+  MEMORYSTATUSEX status{};
+  status.dwLength = sizeof status;
+  if (GlobalMemoryStatusEx(&status)) machine.memory_bytes = status.ullTotalPhys;
+  return machine;
+}
 
 std::vector<std::string> arguments(int, char**) {
   give_variables_as_utf8();

@@ -1,0 +1,118 @@
+// What `report` measures and `compare` reads: a record of devices that is worth sharing. It has no name of a user, a host or a file.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "json/json_fwd.h"
+
+namespace cli::report {
+
+using skipstone::Json;
+
+inline constexpr std::uint32_t schema_version = 1;  ///< docs/report.schema.json describes it
+
+/// A machine.
+struct System {
+  std::string os, processor;
+  std::uint32_t cores = 0;
+  std::uint64_t memory_bytes = 0;
+};
+
+/// The quick self-test.
+struct Doctor {
+  bool passed = false;
+  bool complete = false;  ///< false: the time was over after so many cases
+  std::uint64_t cases = 0, failures = 0, validation_messages = 0;
+  std::optional<bool> floats_kept, halves_kept;  ///< denormal numbers
+};
+
+/// Hashes of the same text, generated plainly and with drafts.
+struct Exactness {
+  std::string model, draft;
+  std::uint32_t tokens = 0;
+  std::uint64_t drafted = 0, accepted = 0;
+  std::string plain, drafts;  ///< 16 hexadecimal digits
+  bool equal = false;
+};
+
+struct Rate {
+  std::uint32_t tokens = 0;
+  double tokens_per_second = 0;
+  std::uint32_t repetitions = 0;
+};
+
+/// A pass that verifies so many rows.
+struct Pass {
+  std::uint32_t rows = 0;
+  double milliseconds = 0;
+  std::uint32_t repetitions = 0;
+};
+
+/// Of generation where drafts are accepted with a given probability, to plain decoding.
+struct Speedup {
+  double acceptance = 0, speedup = 0;
+  std::uint32_t repetitions = 0;
+};
+
+struct Speculation {
+  std::string draft;
+  std::uint32_t tokens = 0;
+  std::vector<Speedup> speedups;
+};
+
+/// A synthetic model.
+struct Shape {
+  std::string model;
+  std::uint64_t parameters = 0, tensor_bytes = 0;
+  std::optional<Rate> prompt, decode;
+  std::vector<Pass> passes;
+  std::optional<Speculation> speculation;
+};
+
+struct LeftOut {
+  std::string what, why;
+};
+
+struct Device {
+  std::optional<std::uint32_t> host;  ///< of Record::systems, in records that were merged; none: the first
+  std::uint32_t index = 0;
+  std::string name, kind, tier, driver, driver_info, vulkan;
+  std::uint32_t driver_version = 0, vendor_id = 0, device_id = 0;
+  std::uint64_t memory_bytes = 0, shared_bytes = 0, storage_buffer_range = 0;
+  std::uint32_t subgroup_size = 0, workgroup_invocations = 0;
+  bool fp16 = false, int8 = false, storage16 = false, storage8 = false, unified_memory = false, timestamps = false;
+  std::vector<std::string> quirks;
+  std::string error;  ///< a sentence where it could not be measured
+  std::optional<Doctor> doctor;
+  std::optional<double> copy_bytes_per_second;
+  std::optional<Exactness> exactness;
+  std::vector<Shape> shapes;
+  std::vector<LeftOut> left_out;
+  double seconds = 0;  ///< that all of it took
+};
+
+struct Record {
+  std::string date, version, commit;  ///< date: UTC, ISO 8601
+  bool quick = false;
+  std::vector<System> systems;
+  std::vector<Device> devices;
+};
+
+Json to_json(const Record& record);
+
+/// `text` as a record. `file` begins the sentences. Nothing of it is trusted: throws bad_file that names the field for what is missing,
+/// unknown, of another type, out of range or too long.
+Record read_record(std::string_view text, const std::string& file);
+
+/// The record of a file of at most 4 MiB.
+Record read_record_file(const std::string& path);
+
+/// A sentence for a record: without the names of files and folders in it, and not too long.
+std::string shareable(std::string_view sentence);
+
+}  // namespace cli::report

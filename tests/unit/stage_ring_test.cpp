@@ -1,0 +1,137 @@
+// Messages around a ring of stages: what arrives is what was sent, in order, late where hops are slow, and failures come back.
+#include "exec/stage_ring.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <thread>
+
+#include "base/status.h"
+#include "exec/stage_request.h"
+
+namespace skipstone::exec {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+StageMessage asking(Ask ask) { return {.ask = ask, .request = {}, .rows = {}, .cosines = {}, .bytes = {}}; }
+
+/// Adds one to every row, and fails where it is asked to copy pages.
+void serve(Link& in, Link& out) {
+  for (;;) {
+    StageMessage message = in.receive();
+    const Ask ask = message.ask;
+    for (float& row : message.rows) row += 1;
+    if (ask == Ask::copy) message = failure(Code::out_of_memory, "no memory there");
+    out.send(std::move(message));
+    if (ask == Ask::end) return;
+  }
+}
+
+TEST(StageRing, EveryStageHasItsTurn) {
+  constexpr std::chrono::microseconds soon{0};
+  QueueLink a(soon), b(soon), c(soon);
+  std::jthread one([&] { serve(a, b); }), two([&] { serve(b, c); });
+  StageRing ring(a, c);
+  StageMessage message = asking(Ask::pass);
+  message.rows = {1, 2};
+  EXPECT_EQ(ring.exchange(message).rows, (std::vector<float>{3, 4}));
+  for (int i = 0; i < 20; ++i) ring.post(message);
+  EXPECT_EQ(ring.exchange(message).rows, (std::vector<float>{3, 4}));
+}
+
+TEST(StageRing, FailuresAreThrownAndThoseThatNobodyWaitedForStay) {
+  constexpr std::chrono::microseconds soon{0};
+  QueueLink a(soon), b(soon), c(soon);
+  std::jthread one([&] { serve(a, b); }), two([&] { serve(b, c); });
+  StageRing ring(a, c);
+  try {
+    ring.exchange(asking(Ask::copy));
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::out_of_memory);
+    EXPECT_STREQ(error.what(), "no memory there");
+  }
+  EXPECT_EQ(ring.exchange(asking(Ask::pass)).ask, Ask::pass) << "an exchange that failed is over";
+  ring.post(asking(Ask::copy));
+  EXPECT_THROW(ring.wait(), Error);
+  EXPECT_THROW(ring.exchange(asking(Ask::pass)), Error) << "what nobody waited for has left the stages behind";
+}
+
+TEST(StageRing, SlowHopsKeepNobodyButWhoWaits) {
+  using std::chrono::milliseconds;
+  QueueLink a(milliseconds(20)), b(milliseconds(20)), c(milliseconds(20));
+  std::jthread one([&] { serve(a, b); }), two([&] { serve(b, c); });
+  StageRing ring(a, c);
+  const auto start = Clock::now();
+  bool early = true;
+  ring.exchange(asking(Ask::pass), [&] {
+    early = ring.is_back();
+    std::this_thread::sleep_for(milliseconds(90));
+    EXPECT_TRUE(ring.is_back());
+  });
+  EXPECT_FALSE(early);
+  EXPECT_GE(Clock::now() - start, milliseconds(60));
+  const auto posting = Clock::now();
+  ring.post(asking(Ask::pass));
+  EXPECT_LT(Clock::now() - posting, milliseconds(20));
+}
+
+TEST(StageRequest, ComesOutAsItWentIn) {
+  const std::vector<std::int32_t> tokens{5, 6, 7};
+  const std::vector<std::uint32_t> parents{0, 0, 1}, whole{4, 5, 9}, windowed{0, 3};
+  PassSpec spec{.layers = LayerPlan::parse("attn:2;mlp:1", 6), .bucket = 4, .tree = true};
+  const SequenceRows rows{.pages = {whole, windowed, 1}, .rows = {.tokens = tokens, .base = 130, .kept = 2, .parents = parents, .window = {4, 60}}};
+  const PassRequest request = pass_request(pass_request(3, spec, {&rows, 1}));
+  EXPECT_EQ(request.runner, 3u);
+  EXPECT_EQ(request.spec, spec);
+  ASSERT_EQ(request.rows().size(), 1u);
+  const SequenceRows out = request.rows()[0];
+  EXPECT_EQ(out.rows.tokens.size(), tokens.size());
+  EXPECT_EQ(out.rows.base, 130u);
+  EXPECT_EQ(out.rows.kept, 2u);
+  EXPECT_EQ(std::vector<std::uint32_t>(out.rows.parents.begin(), out.rows.parents.end()), parents);
+  EXPECT_EQ(std::vector<std::uint32_t>(out.pages.whole.begin(), out.pages.whole.end()), whole);
+  EXPECT_EQ(std::vector<std::uint32_t>(out.pages.windowed.begin(), out.pages.windowed.end()), windowed);
+  EXPECT_EQ(out.pages.left, 1u);
+  EXPECT_EQ(out.rows.window, (KeyWindow{4, 60}));
+}
+
+TEST(StageRequest, CutMessagesAreErrors) {
+  const std::vector<std::int32_t> tokens{5, 6, 7};
+  const std::vector<std::uint32_t> whole{4, 5, 9};
+  const SequenceRows rows{.pages = {whole, {}, 0}, .rows = {.tokens = tokens}};
+  const auto bytes = pass_request(0, {.layers = LayerPlan::full(4), .bucket = 4}, {&rows, 1});
+  for (std::size_t size = 0; size < bytes.size(); ++size) {
+    EXPECT_THROW(pass_request(std::span(bytes).first(size)), Error) << size;
+  }
+  auto longer = bytes;
+  longer.push_back(std::byte{0});
+  EXPECT_THROW(pass_request(longer), Error);
+}
+
+// A stage has nothing to do, begins, takes rows or hands them on, by where the pass's layers are.
+TEST(StageWork, FollowsFromTheLayersOfAPass) {
+  const auto at = [](const LayerPlan& layers, std::uint32_t begin, std::uint32_t end) { return work_of({.layers = layers}, begin, end); };
+  const LayerPlan all = LayerPlan::full(12);
+  EXPECT_TRUE(at(all, 0, 5).begins && at(all, 0, 5).hands_on);
+  EXPECT_TRUE(at(all, 5, 8).takes && at(all, 5, 8).hands_on);
+  EXPECT_TRUE(at(all, 8, 12).takes && !at(all, 8, 12).hands_on);
+  LayerPlan exit = all;
+  exit.end = 5;
+  EXPECT_TRUE(at(exit, 0, 5).begins && !at(exit, 0, 5).hands_on);
+  EXPECT_FALSE(at(exit, 5, 12).runs());
+  LayerPlan late = all;
+  late.begin = 5;  // from kept rows, which lie where layer 4 is
+  EXPECT_TRUE(at(late, 0, 5).begins && at(late, 0, 5).hands_on);
+  EXPECT_TRUE(at(late, 5, 12).takes);
+  late.begin = 6;
+  EXPECT_FALSE(at(late, 0, 5).runs());
+  EXPECT_TRUE(at(late, 5, 12).begins && !at(late, 5, 12).takes);
+  const LayerPlan skipped = LayerPlan::parse("attn:5-11;mlp:5-11", 12);
+  EXPECT_TRUE(at(skipped, 0, 5).begins && !at(skipped, 0, 5).hands_on);
+  EXPECT_FALSE(at(skipped, 5, 12).runs());
+}
+
+}  // namespace
+}  // namespace skipstone::exec
