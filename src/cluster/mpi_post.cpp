@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/log.h"
 #include "base/platform/console.h"
 #include "cluster/message_bytes.h"
 
@@ -23,11 +24,11 @@ constexpr int exit_code_of_lost_job = 1;
 }  // namespace
 
 void end_job(bool say, const std::string& sentence) {
-  if (say) platform::write_or_drop(platform::Stream::error, fmt::format("error: {}\n", sentence));
   std::thread([] {  // where MPI does not get that far
     std::this_thread::sleep_for(2s);
     platform::end_at_once(exit_code_of_lost_job);
   }).detach();
+  if (say) log::write(log::Level::error, "{}", fmt::make_format_args(sentence));
   MPI_Abort(MPI_COMM_WORLD, exit_code_of_lost_job);
   platform::end_at_once(exit_code_of_lost_job);
 }
