@@ -127,7 +127,7 @@ TEST_F(ReportTest, BadInputIsOneSentence) {
   write("newer.json", newer.dump());
   write("none.json", "no JSON");
   write("large.json", std::string((std::size_t{4} << 20) + 1, ' '));
-  refused({"compare"}, 2, "records");
+  refused({"compare"}, 2, "RECORDS");
   refused({"compare", file("missing.json")}, 2, "missing.json");
   refused({"compare", record(), file("newer.json")}, 2, "schema_version");
   refused({"compare", file("none.json")}, 2, "not valid JSON");

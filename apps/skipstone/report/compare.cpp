@@ -49,13 +49,13 @@ ExitCode compare(const CompareOptions& options) {
 void add_compare(CLI::App& app, ExitCode& code) {
   CLI::App* command = app.add_subcommand("compare", "Show the devices of several records of `report` side by side");
   const auto options = std::make_shared<CompareOptions>();
-  command->add_option("records", options->records, "Records of `skipstone report`; ratios are to the first device")
+  command->add_option("RECORDS", options->records, "Records of `skipstone report`; ratios are to the first device")
       ->required()
-      ->type_name("FILE.json");
-  command->add_option("--svg", options->svg, "Draw bars into this file")->envname("SKIPSTONE_SVG")->type_name("FILE.svg");
+      ->type_name("FILE");
+  command->add_option("--svg", options->svg, "Draw bars into this file")->envname("SKIPSTONE_SVG")->type_name("FILE");
   command->add_option("--html", options->html, "Write tables and bars as a page that needs nothing besides")
       ->envname("SKIPSTONE_HTML")
-      ->type_name("FILE.html");
+      ->type_name("FILE");
   command->footer(std::string("Example:\n  skipstone compare laptop.json desktop.json --html devices.html\n\n") + exit_code_help);
   command->callback([options, &code] { code = compare(*options); });
 }

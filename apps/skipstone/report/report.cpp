@@ -96,10 +96,7 @@ void add_report(CLI::App& app, ExitCode& code) {
           ->add_option("--device", options->device, "This one alone: a number from `skipstone devices` or a part of a name; default: all")
           ->envname("SKIPSTONE_DEVICE")
           ->type_name("DEVICE");
-  command->add_option("-o,--output", options->output, "The record")
-      ->envname("SKIPSTONE_OUTPUT")
-      ->capture_default_str()
-      ->type_name("FILE.json");
+  command->add_option("-o,--output", options->output, "The record")->envname("SKIPSTONE_OUTPUT")->capture_default_str()->type_name("FILE");
   add_number(*command, "--seconds", options->effort.seconds,
              "Time for the speeds of a device; a slow one is measured less often or on less")
       ->envname("SKIPSTONE_SECONDS")
