@@ -49,6 +49,7 @@ std::string rate(Value value) { return number(value, value && *value < 10 ? 2 : 
 std::vector<std::string> ratios(const std::vector<Value>& values) {
   const auto first = std::ranges::find_if(values, [](const Value& value) { return value && *value > 0; });
   std::vector<std::string> texts;
+  texts.reserve(values.size());
   for (const Value& value : values) texts.push_back(value && first != values.end() ? fmt::format("{:.2f}", *value / **first) : "-");
   return texts;
 }
@@ -125,6 +126,7 @@ Table device_table(const std::vector<Line>& lines) {
   Table table{"Devices. drafts: whether they leave the text as it is; text: whose text the same seed generates", 7, {}};
   table.rows.push_back({"", "device", "driver", "processor", "self-test", "drafts", "text", "copies GB/s", "of first"});
   std::vector<Value> copies;
+  copies.reserve(lines.size());
   for (const Line& line : lines) copies.push_back(line.device->copy_bytes_per_second);
   const std::vector<std::string> of_first = ratios(copies);
   for (std::size_t i = 0; i < lines.size(); ++i) {
@@ -223,6 +225,7 @@ void add_shape_panels(std::vector<Panel>& panels, const std::string& model, cons
   for (const std::uint32_t rows : shown_rows) passes.series.push_back(fmt::format("{} rows", rows));
   add_panel(panels, std::move(passes), lines, [](const Shape& shape) {
     std::vector<Value> values;
+    values.reserve(shown_rows.size());
     for (const std::uint32_t rows : shown_rows) values.push_back(pass_cost(shape, rows));
     return values;
   });
@@ -230,6 +233,7 @@ void add_shape_panels(std::vector<Panel>& panels, const std::string& model, cons
   for (const double acceptance : shown_acceptances) speedups.series.push_back(fmt::format("{:.0f} %", 100 * acceptance));
   add_panel(panels, std::move(speedups), lines, [](const Shape& shape) {
     std::vector<Value> values;
+    values.reserve(shown_acceptances.size());
     for (const double acceptance : shown_acceptances) values.push_back(speedup(shape, acceptance));
     return values;
   });

@@ -152,8 +152,9 @@ class Measurement {
                                   .say = say,
                                   .interrupted = interrupt::requested},
                                  device_.left_out);
-      if (shape) device_.shapes.push_back(*std::move(shape));
-      return shape.has_value();
+      if (!shape) return false;
+      device_.shapes.push_back(*std::move(shape));
+      return true;
     });
   }
 
