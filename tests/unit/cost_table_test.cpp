@@ -60,7 +60,7 @@ TEST(CostTable, NothingIsSaidOfWhatWasNotMeasured) {
 }
 
 TEST(CostTable, NoiseMakesNoNegativeCosts) {
-  CostTable costs(2, 0, "wall");
+  CostTable costs(2, 0, "wall", 2);
   // Passes with fewer sublayers that came out slower, and sublayers that came out as more than the whole.
   costs.add(1, {.full = 90, .no_output = 100, .no_attention = 110, .no_mlp = 20, .round_trip = 80});
   costs.add(2, {.full = 100, .no_output = 100, .no_attention = 10, .no_mlp = 10, .round_trip = 100});
@@ -69,6 +69,21 @@ TEST(CostTable, NoiseMakesNoNegativeCosts) {
     for (const double part : {parts.fixed, parts.attention, parts.mlp, parts.output, parts.host}) EXPECT_GE(part, 0);
     EXPECT_NEAR(costs.microseconds({.layers = LayerPlan::full(2), .output = Output::none}, rows).value(), 100, 1e-9);
   }
+}
+
+// Half of the layers are elsewhere: what the near ones, the output and the host do not explain are hops.
+TEST(CostTable, PassesThatLeaveTheDeviceCostHops) {
+  CostTable costs(4, 512, "wall", 2);
+  costs.add(1, {.full = 350, .no_output = 310, .no_attention = 230, .no_mlp = 190, .round_trip = 350, .near = 150});
+  const CostTable::Parts parts = costs.parts(1).value();
+  EXPECT_DOUBLE_EQ(parts.hops, 100);
+  EXPECT_DOUBLE_EQ(parts.fixed, 10);
+  EXPECT_DOUBLE_EQ(costs.verify(1).value(), 350);
+  LayerPlan near = LayerPlan::full(4);
+  near.end = 2;
+  EXPECT_DOUBLE_EQ(costs.draft(near).value(), 150);
+  near.end = 3;
+  EXPECT_DOUBLE_EQ(costs.draft(near).value(), 300);
 }
 
 }  // namespace
