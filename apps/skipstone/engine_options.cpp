@@ -27,6 +27,14 @@ bool is_about_model(skipstone_status status, const std::string& model) {
   }
 }
 
+/// What is wrong with a delay of hops.
+std::string no_delay(std::string& text) {
+  constexpr double most = 60000;
+  const auto milliseconds = skipstone::parse_number<double>(text);
+  if (milliseconds && *milliseconds >= 0 && *milliseconds <= most) return {};
+  return fmt::format("'{}' is no number of milliseconds from 0 to {}", text, most);
+}
+
 std::int32_t math_of(const std::string& math) {
   if (math == "auto") return SKIPSTONE_MATH_AUTOMATIC;
   return math == "matrix" ? SKIPSTONE_MATH_MATRIX : SKIPSTONE_MATH_F32;
@@ -104,8 +112,8 @@ void add_engine_options(CLI::App& command, EngineOptions& options) {
   add_pre_option(command, options.pre);
   add_device_option(command, options);
   add_devices_option(command, options);
-  command.add_option("--hop-ms", options.hop_milliseconds, "For measurements: rows take so much longer from each of --devices to the next")
-      ->check(CLI::Range(0.0, 60000.0))
+  add_number(command, "--hop-ms", options.hop_milliseconds, "For measurements: rows take so much longer from each of --devices to the next")
+      ->check(CLI::Validator(no_delay, ""))
       ->type_name("MS");
   command
       .add_flag("--no-tune", options.no_tune,

@@ -98,8 +98,9 @@ void Post::run() {
   for (;;) {
     const bool sent = send_some(), taken = take_some();
     const auto now = Clock::now();
-    if (stopped_()) end_job(rank_ == 0, "the job was told to end, or another of its ranks has ended; so it ends.");
-    if (now - last_turn > patience / 2) std::ranges::fill(heard_, now);  // it was this process that stood still
+    const bool stood_still = now - last_turn > patience / 2;  // then it is the others that know what has happened, and have said it
+    if (stopped_()) end_job(rank_ == 0 && !stood_still, "the job was told to end, or another of its ranks has ended; so it ends.");
+    if (stood_still) std::ranges::fill(heard_, now);
     last_turn = now;
     if (now >= next_beat_) beat();
     check_beats(now);
