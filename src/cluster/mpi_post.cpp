@@ -16,6 +16,7 @@ using namespace std::chrono_literals;
 
 constexpr auto between_beats = 1s;
 constexpr auto patience = 5s;        // without a beat
+constexpr auto time_to_say = 1s;
 constexpr auto patience_at_end = 5s; // between rank 0's end and this one's
 constexpr auto busy_wait = 100us;
 constexpr auto shortest_nap = 50us, longest_nap = 200us;
@@ -98,9 +99,11 @@ void Post::run() {
   for (;;) {
     const bool sent = send_some(), taken = take_some();
     const auto now = Clock::now();
-    const bool stood_still = now - last_turn > patience / 2;  // then it is the others that know what has happened, and have said it
-    if (stopped_()) end_job(rank_ == 0 && !stood_still, "the job was told to end, or another of its ranks has ended; so it ends.");
-    if (stood_still) std::ranges::fill(heard_, now);
+    if (now - last_turn > patience / 2) {  // it was this process that stood still
+      std::ranges::fill(heard_, now);
+      quiet_until_ = now + patience;
+    }
+    if (stopped_()) end_job(rank_ == 0 && now > quiet_until_, "the job was told to end, or another of its ranks has ended; so it ends.");
     last_turn = now;
     if (now >= next_beat_) beat();
     check_beats(now);
@@ -188,7 +191,8 @@ void Post::beat() {
 void Post::check_beats(Clock::time_point now) {
   for (int rank = 0; rank < ranks_; ++rank) {
     if (rank == rank_ || (rank_ != 0 && rank != 0) || ended_) continue;
-    if (now - heard_[static_cast<std::size_t>(rank)] < patience) continue;
+    // Rank 1 says what is wrong with rank 0; the others give it the time to.
+    if (now - heard_[static_cast<std::size_t>(rank)] < (rank_ > 1 ? patience + time_to_say : patience)) continue;
     end_job(rank_ == 0 || rank_ == 1, fmt::format("rank {} has not answered for {} s; the job ends.", rank, patience.count()));
   }
 }

@@ -78,6 +78,7 @@ class Post {
   std::list<Parcel> sending_, receiving_;
   std::vector<Clock::time_point> heard_;
   Clock::time_point next_beat_, ended_at_;
+  Clock::time_point quiet_until_;  ///< after it stood still: another rank has said what there is to say
   std::jthread thread_;
 };
 
