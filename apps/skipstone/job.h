@@ -13,8 +13,8 @@ namespace cli::job {
 /// Whether the arguments, or the environment, give the ranks of a job some of a model's layers each: --devices mpi.
 bool shares_layers(const std::vector<std::string>& arguments);
 
-/// Of such a job: joins it. Ranks behind the first have layers until rank 0 ends, read and print nothing, and return their exit code; rank 0
-/// goes on as the program.
+/// Of such a job: joins it. Ranks behind the first have layers until rank 0 ends, read and print nothing, and return their exit code; rank
+/// 0 goes on as the program.
 std::optional<ExitCode> serve(const std::vector<std::string>& arguments);
 
 struct Place {

@@ -11,12 +11,12 @@
 
 namespace skipstone::cluster {
 
-/// Whoever does not hear of rank 0 for 5 s, and rank 0 where it does not hear of another rank, says so in one sentence on standard error and
-/// ends its process and with it the job: no call here returns then. So it does after stop().
+/// Whoever does not hear of rank 0 for 5 s, and rank 0 where it does not hear of another rank, says so in one sentence on standard error
+/// and ends its process and with it the job: no call here returns then. So it does after stop().
 class Job {
  public:
-  /// Null where the process was started alone or the build has no MPI. The first call joins the job, and returns when all ranks have called.
-  /// After end(): null.
+  /// Null where the process was started alone or the build has no MPI. The first call joins the job, and returns when all ranks have
+  /// called. After end(): null.
   static Job* current();
   /// Leaves the job, if there is one. Rank 0 ends it for all; others wait for that.
   static void end();

@@ -32,7 +32,8 @@ std::byte* put(std::byte* at, const std::vector<Value>& values) {
 /// Throws where `rest` has less than `count` values; takes them from its front.
 template <typename Value>
 std::vector<Value> take(std::span<const std::byte>& rest, std::uint64_t count) {
-  if (count > rest.size() / sizeof(Value)) fail(Code::io, "a message between ranks says that it has {} values more than it has bytes for", count);
+  if (count > rest.size() / sizeof(Value))
+    fail(Code::io, "a message between ranks says that it has {} values more than it has bytes for", count);
   std::vector<Value> values(static_cast<std::size_t>(count));
   const std::size_t size = values.size() * sizeof(Value);
   if (size > 0) std::memcpy(values.data(), rest.data(), size);
@@ -51,8 +52,10 @@ std::vector<std::byte> to_bytes(const StageMessage& message) {
   header.rows = message.rows.size();
   header.cosines = message.cosines.size();
   header.bytes = message.bytes.size();
-  const std::size_t size = sizeof(Header) + message.request.size() + (message.rows.size() + message.cosines.size()) * sizeof(float) + message.bytes.size();
-  if (size > most_bytes) fail(Code::unsupported, "{} bytes for another rank are more than MPI sends at once; take a smaller context (--ctx)", size);
+  const std::size_t size =
+      sizeof(Header) + message.request.size() + (message.rows.size() + message.cosines.size()) * sizeof(float) + message.bytes.size();
+  if (size > most_bytes)
+    fail(Code::unsupported, "{} bytes for another rank are more than MPI sends at once; take a smaller context (--ctx)", size);
   std::vector<std::byte> bytes(size);
   std::memcpy(bytes.data(), &header, sizeof(Header));
   put(put(put(put(bytes.data() + sizeof(Header), message.request), message.rows), message.cosines), message.bytes);
@@ -65,8 +68,10 @@ StageMessage message_from(std::span<const std::byte> bytes) {
   if (bytes.size() < sizeof(Header)) fail(Code::io, "a message between ranks has {} bytes, less than its header", bytes.size());
   std::memcpy(&header, bytes.data(), sizeof(Header));
   if (header.magic != magic) fail(Code::io, "another rank sends what is no message of this version; start the same one everywhere");
-  if (header.ask > static_cast<std::uint8_t>(Ask::failed)) fail(Code::io, "a message between ranks asks for {}, which nobody knows", header.ask);
-  if (header.code < 0 || header.code > static_cast<std::int32_t>(Code::internal)) fail(Code::io, "a message between ranks has the unknown code {}", header.code);
+  if (header.ask > static_cast<std::uint8_t>(Ask::failed))
+    fail(Code::io, "a message between ranks asks for {}, which nobody knows", header.ask);
+  if (header.code < 0 || header.code > static_cast<std::int32_t>(Code::internal))
+    fail(Code::io, "a message between ranks has the unknown code {}", header.code);
   std::span<const std::byte> rest = bytes.subspan(sizeof(Header));
   StageMessage message{.ask = static_cast<Ask>(header.ask),
                        .code = static_cast<Code>(header.code),

@@ -1,5 +1,3 @@
-#include "cluster/mpi_post.h"
-
 #include <fmt/format.h>
 
 #include <optional>
@@ -9,6 +7,7 @@
 #include "base/status.h"
 #include "cluster/job.h"
 #include "cluster/message_bytes.h"
+#include "cluster/mpi_post.h"
 
 namespace skipstone::cluster {
 namespace {
@@ -80,7 +79,8 @@ class MpiJob : public Job {
     check_mpi(MPI_Comm_rank(machine, &local_rank), "MPI_Comm_rank");
     check_mpi(MPI_Comm_size(machine, &local_ranks), "MPI_Comm_size");
     MPI_Comm_free(&machine);
-    place_ = {static_cast<std::uint32_t>(rank), static_cast<std::uint32_t>(ranks), static_cast<std::uint32_t>(local_rank), static_cast<std::uint32_t>(local_ranks)};
+    place_ = {static_cast<std::uint32_t>(rank), static_cast<std::uint32_t>(ranks), static_cast<std::uint32_t>(local_rank),
+              static_cast<std::uint32_t>(local_ranks)};
     post_.emplace(rank, ranks, &Job::stopped);
   }
 
@@ -124,7 +124,8 @@ std::unique_ptr<Job> join_job() {
   {
     const Deadline deadline(60s, "the start");
     int provided = 0;
-    if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided) != MPI_SUCCESS) fail(Code::internal, "MPI does not start; see what mpirun says");
+    if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided) != MPI_SUCCESS)
+      fail(Code::internal, "MPI does not start; see what mpirun says");
     if (provided < MPI_THREAD_SERIALIZED) fail(Code::unsupported, "this MPI is built for programs of one thread; take one with threads");
   }
   return std::make_unique<MpiJob>();

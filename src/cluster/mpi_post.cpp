@@ -15,9 +15,9 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto between_beats = 1s;
-constexpr auto patience = 5s;        // without a beat
+constexpr auto patience = 5s;  // without a beat
 constexpr auto time_to_say = 1s;
-constexpr auto patience_at_end = 5s; // between rank 0's end and this one's
+constexpr auto patience_at_end = 5s;  // between rank 0's end and this one's
 constexpr auto busy_wait = 100us;
 constexpr auto shortest_nap = 50us, longest_nap = 200us;
 constexpr int exit_code_of_lost_job = 1;
@@ -28,7 +28,8 @@ void end_job(bool say, const std::string& sentence) {
   std::thread([] {  // where MPI does not get that far
     std::this_thread::sleep_for(2s);
     platform::end_at_once(exit_code_of_lost_job);
-  }).detach();
+  })
+      .detach();
   if (say) log::write(log::Level::error, "{}", fmt::make_format_args(sentence));
   MPI_Abort(MPI_COMM_WORLD, exit_code_of_lost_job);
   platform::end_at_once(exit_code_of_lost_job);
@@ -39,7 +40,8 @@ void check_mpi(int result, const char* call) {
   std::array<char, MPI_MAX_ERROR_STRING> text{};
   int length = 0;
   MPI_Error_string(result, text.data(), &length);
-  end_job(true, fmt::format("{} has failed between the ranks: {}; the job ends.", call, std::string(text.data(), static_cast<std::size_t>(length))));
+  end_job(true, fmt::format("{} has failed between the ranks: {}; the job ends.", call,
+                            std::string(text.data(), static_cast<std::size_t>(length))));
 }
 
 Post::Post(int rank, int ranks, bool (*stopped)())
@@ -129,7 +131,9 @@ bool Post::send_some() {
   }
   for (Parcel& parcel : news) {
     Parcel& sent = sending_.emplace_back(std::move(parcel));
-    check_mpi(MPI_Isend(sent.bytes.data(), static_cast<int>(sent.bytes.size()), MPI_BYTE, sent.rank, static_cast<int>(sent.topic), MPI_COMM_WORLD, &sent.request), "MPI_Isend");
+    check_mpi(MPI_Isend(sent.bytes.data(), static_cast<int>(sent.bytes.size()), MPI_BYTE, sent.rank, static_cast<int>(sent.topic),
+                        MPI_COMM_WORLD, &sent.request),
+              "MPI_Isend");
   }
   std::erase_if(sending_, [](Parcel& parcel) {
     int done = 0;
@@ -151,7 +155,8 @@ bool Post::take_some() {
     int size = 0;
     check_mpi(MPI_Get_count(&status, MPI_BYTE, &size), "MPI_Get_count");
     heard_[static_cast<std::size_t>(status.MPI_SOURCE)] = Clock::now();
-    Parcel& parcel = receiving_.emplace_back(Parcel{status.MPI_SOURCE, static_cast<Topic>(status.MPI_TAG), std::vector<std::byte>(static_cast<std::size_t>(std::max(size, 0)))});
+    Parcel& parcel = receiving_.emplace_back(
+        Parcel{status.MPI_SOURCE, static_cast<Topic>(status.MPI_TAG), std::vector<std::byte>(static_cast<std::size_t>(std::max(size, 0)))});
     check_mpi(MPI_Imrecv(parcel.bytes.data(), size, MPI_BYTE, &message, &parcel.request), "MPI_Imrecv");
   }
   // The first one first, so that each rank's stay in order.

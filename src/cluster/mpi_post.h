@@ -1,5 +1,5 @@
-// What ranks send to each other. One thread makes all calls of MPI: MPI's own waits keep a core busy, which the device's driver may need, and a
-// message that nobody takes yet must not keep its sender.
+// What ranks send to each other. One thread makes all calls of MPI: MPI's own waits keep a core busy, which the device's driver may need,
+// and a message that nobody takes yet must not keep its sender.
 #pragma once
 
 #define OMPI_SKIP_MPICXX 1
@@ -72,8 +72,8 @@ class Post {
   std::deque<Parcel> outgoing_;
   std::array<std::vector<std::deque<Arrival>>, 3> boxes_;  ///< by topic and rank
   bool closing_ = false;
-  bool ended_ = false;                  ///< rank 0 has said so
-  int waiting_for_end_ = 0;             ///< threads
+  bool ended_ = false;       ///< rank 0 has said so
+  int waiting_for_end_ = 0;  ///< threads
   // Of the thread alone:
   std::list<Parcel> sending_, receiving_;
   std::vector<Clock::time_point> heard_;

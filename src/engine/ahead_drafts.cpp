@@ -22,8 +22,8 @@ void AheadDrafts::clear() {
   made_.clear();
 }
 
-Choice AheadDrafts::draft(exec::PassRunner& runner, const exec::SequencePages& pages, RowChooser& chooser, Token input, std::uint32_t position,
-                          std::uint32_t kept, bool keep) {
+Choice AheadDrafts::draft(exec::PassRunner& runner, const exec::SequencePages& pages, RowChooser& chooser, Token input,
+                          std::uint32_t position, std::uint32_t kept, bool keep) {
   exec::PassSpec spec;
   spec.layers = plan_;
   spec.output = chooser.output();

@@ -6,10 +6,10 @@
 #include <exception>
 #include <utility>
 
+#include "base/env.h"
 #include "base/log.h"
 #include "base/platform/paths.h"
 #include "base/platform/system.h"
-#include "base/env.h"
 #include "base/status.h"
 #include "engine/math_mode.h"
 #include "engine/measurements.h"
@@ -124,7 +124,8 @@ void StageHost::load(const StageSetup& setup) {
   model_.builder = std::make_unique<exec::PassBuilder>(model_.config, model_.layout, model_.shape, *model_.select);
   if (setup.tuned) take_cached_choices(model_);
   load_weights(model_, file, {});
-  stage_ = std::make_unique<exec::Stage>(model_.device, *model_.kernel_library, *model_.builder, model_.config, *model_.weights, model_.shape);
+  stage_ =
+      std::make_unique<exec::Stage>(model_.device, *model_.kernel_library, *model_.builder, model_.config, *model_.weights, model_.shape);
   stage_->prepare(exec::plain_passes(model_.config.layers), false);
   log::info("{}: {} has layers {} to {}", place_, caps.name, model_.shape.begin, model_.shape.end - 1);
 }

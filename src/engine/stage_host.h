@@ -1,4 +1,5 @@
-// A process or thread that has some of a model's layers, and not the first ones: says what it has, loads what it is told, runs what it is asked.
+// A process or thread that has some of a model's layers, and not the first ones: says what it has, loads what it is told, runs what it is
+// asked.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +15,11 @@ namespace skipstone::engine {
 
 class StageHost {
  public:
-  /// `options`: the device, and the model where it has no path. `number`: of the stage, from 1 on. `sharers`: how many of the stages live in
-  /// this machine's memory, where its device does.
+  /// `options`: the device, and the model where it has no path. `number`: of the stage, from 1 on. `sharers`: how many of the stages live
+  /// in this machine's memory, where its device does.
   StageHost(EngineOptions options, std::uint32_t number, std::string place, std::uint32_t sharers);
-  /// Takes messages from `in` and sends them on to `out`, until Ask::end. What goes wrong here goes on as Ask::failed. Throws what the links
-  /// throw.
+  /// Takes messages from `in` and sends them on to `out`, until Ask::end. What goes wrong here goes on as Ask::failed. Throws what the
+  /// links throw.
   void serve(exec::Link& in, exec::Link& out);
 
  private:

@@ -41,9 +41,9 @@ std::vector<StageState> states_from(std::string_view lines) {
     while (!lines.empty()) {
       const auto end = std::min(lines.find('\n'), lines.size());
       const Json line = Json::parse(lines.substr(0, end));
-      states.push_back({line.at("place"), line.at("device"), line.at("driver"), line.at("build"), line.at("available"), line.at("layers").at(0),
-                        line.at("layers").at(1), line.at("weights"), line.at("kv"), line.at("activations"), line.at("held"),
-                        line.at("validation_messages")});
+      states.push_back({line.at("place"), line.at("device"), line.at("driver"), line.at("build"), line.at("available"),
+                        line.at("layers").at(0), line.at("layers").at(1), line.at("weights"), line.at("kv"), line.at("activations"),
+                        line.at("held"), line.at("validation_messages")});
       lines = lines.substr(std::min(end + 1, lines.size()));
     }
     return states;

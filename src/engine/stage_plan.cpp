@@ -20,7 +20,9 @@ StageWish parse_one(std::string_view part, std::string_view all) {
   StageWish wish{std::string(part.substr(0, colon)), 0};
   if (colon != std::string_view::npos) {
     const auto layers = parse_number<std::uint32_t>(std::string(part.substr(colon + 1)));
-    if (!layers || *layers == 0) fail(Code::invalid_argument, "'{}' in --devices {} is no number of layers; write DEVICE:LAYERS, as in 0:20,1:12", part.substr(colon + 1), all);
+    if (!layers || *layers == 0)
+      fail(Code::invalid_argument, "'{}' in --devices {} is no number of layers; write DEVICE:LAYERS, as in 0:20,1:12",
+           part.substr(colon + 1), all);
     wish.layers = *layers;
   }
   if (wish.device.empty()) fail(Code::invalid_argument, "--devices {} has a part without a device; write 0,1 or 0:20,1:12", all);
@@ -68,7 +70,8 @@ std::vector<StageWish> parse_devices(std::string_view text, bool same_device) {
   }
   for (std::size_t i = 0; i < wishes.size(); ++i) {
     for (std::size_t j = 0; j < i && !same_device; ++j) {
-      if (wishes[i].device == wishes[j].device) fail(Code::invalid_argument, "device {} is named twice in --devices {}; its layers are one stage", wishes[i].device, text);
+      if (wishes[i].device == wishes[j].device)
+        fail(Code::invalid_argument, "device {} is named twice in --devices {}; its layers are one stage", wishes[i].device, text);
     }
   }
   const auto numbered = std::ranges::count_if(wishes, [](const StageWish& wish) { return wish.layers > 0; });
@@ -88,7 +91,9 @@ std::vector<StageWish> parse_ranks(std::string_view devices, std::uint32_t ranks
   for (std::string_view rest = devices.substr(4);;) {
     const auto comma = rest.find(',');
     const auto layers = parse_number<std::uint32_t>(std::string(rest.substr(0, comma)));
-    if (!layers || *layers == 0) fail(Code::invalid_argument, "'{}' in --devices {} is no number of layers; write one for each rank, as in mpi:20,12", rest.substr(0, comma), devices);
+    if (!layers || *layers == 0)
+      fail(Code::invalid_argument, "'{}' in --devices {} is no number of layers; write one for each rank, as in mpi:20,12",
+           rest.substr(0, comma), devices);
     if (numbers < wishes.size()) wishes[numbers].layers = *layers;
     ++numbers;
     if (comma == std::string_view::npos) break;
@@ -122,10 +127,12 @@ StageNeeds stage_needs(const model::Config& config, const model::WeightLayout& l
 
 std::vector<std::uint32_t> plan_stages(const StageNeeds& needs, std::span<const StageDevice> devices) {
   const auto layers = static_cast<std::uint32_t>(needs.layers.size());
-  if (devices.size() > layers) fail(Code::invalid_argument, "{} devices are too many for a model of {} layers: each gets one layer at least", devices.size(), layers);
+  if (devices.size() > layers)
+    fail(Code::invalid_argument, "{} devices are too many for a model of {} layers: each gets one layer at least", devices.size(), layers);
   std::vector<std::uint32_t> ends;
   if (devices.front().layers > 0) {
-    for (std::uint64_t end = 0; const StageDevice& device : devices) ends.push_back(static_cast<std::uint32_t>(std::min<std::uint64_t>(end += device.layers, ~0u)));
+    for (std::uint64_t end = 0; const StageDevice& device : devices)
+      ends.push_back(static_cast<std::uint32_t>(std::min<std::uint64_t>(end += device.layers, ~0u)));
     if (ends.back() != layers) fail(Code::invalid_argument, "--devices gives out {} layers, and the model has {}", ends.back(), layers);
   } else {
     ends = ends_by_memory(needs, devices);
@@ -139,7 +146,9 @@ std::vector<std::uint32_t> plan_stages(const StageNeeds& needs, std::span<const 
     numbers += fmt::format("{}{} needs {:.1f} MiB for layers {}-{} and has {:.1f} MiB free", numbers.empty() ? "" : ", ", devices[i].place,
                            static_cast<double>(bytes) / mib, begin, ends[i] - 1, static_cast<double>(devices[i].available) / mib);
   }
-  if (!fits) fail(Code::out_of_memory, "the model does not fit the devices: {}; take a smaller context (--ctx), more devices, or a smaller model", numbers);
+  if (!fits)
+    fail(Code::out_of_memory, "the model does not fit the devices: {}; take a smaller context (--ctx), more devices, or a smaller model",
+         numbers);
   return ends;
 }
 

@@ -42,14 +42,17 @@ std::vector<StageState> Stages::states() {
   std::vector<StageState> states = states_from({reinterpret_cast<const char*>(reply.bytes.data()), reply.bytes.size()});
   for (const StageState& state : states) {
     if (state.build != stage_build()) {
-      fail(Code::invalid_argument, "{} runs another version of Skipstone ({}; here {}): start the same one everywhere", state.place, state.build, stage_build());
+      fail(Code::invalid_argument, "{} runs another version of Skipstone ({}; here {}): start the same one everywhere", state.place,
+           state.build, stage_build());
     }
   }
   return states;
 }
 
 std::vector<std::byte> Stages::read_kv(std::uint32_t layer, std::uint32_t positions, const exec::PageLists& pages) {
-  return ring_->exchange({.ask = Ask::read_kv, .request = exec::kv_request(layer, positions, pages), .rows = {}, .cosines = {}, .bytes = {}}).bytes;
+  return ring_
+      ->exchange({.ask = Ask::read_kv, .request = exec::kv_request(layer, positions, pages), .rows = {}, .cosines = {}, .bytes = {}})
+      .bytes;
 }
 
 void Stages::write_kv(std::uint32_t layer, std::uint32_t positions, const exec::PageLists& pages, std::span<const std::byte> bytes) {

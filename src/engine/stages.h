@@ -17,7 +17,7 @@ namespace skipstone::engine {
 
 /// What a stage behind the first one says of itself.
 struct StageState {
-  std::string place;   ///< "device 1", "rank 1"
+  std::string place;  ///< "device 1", "rank 1"
   std::string device, driver, build;
   std::uint64_t available = 0;  ///< bytes of memory that its layers may take
   std::uint32_t begin = 0, end = 0;

@@ -72,7 +72,8 @@ void KvBuffers::resize(std::uint32_t pages) {
   ++generation_;
 }
 
-std::vector<std::uint32_t> layers_of(const model::Config& config, std::uint32_t context, bool windowed, std::uint32_t begin, std::uint32_t end) {
+std::vector<std::uint32_t> layers_of(const model::Config& config, std::uint32_t context, bool windowed, std::uint32_t begin,
+                                     std::uint32_t end) {
   std::vector<std::uint32_t> layers;
   for (std::uint32_t layer = begin; layer < end; ++layer) {
     if (config.has_window(layer, context) == windowed) layers.push_back(layer);

@@ -33,7 +33,8 @@ class KvStore {
 class KvBuffers : public KvStore {
  public:
   /// Of the layers `layers`, ascending. Throws out_of_memory.
-  KvBuffers(std::shared_ptr<vk::Device> device, const kernels::AttentionShape& shape, std::vector<std::uint32_t> layers, std::uint32_t pages);
+  KvBuffers(std::shared_ptr<vk::Device> device, const kernels::AttentionShape& shape, std::vector<std::uint32_t> layers,
+            std::uint32_t pages);
 
   /// While it is held the buffers stay what they are: from looking at what follows to the end of a submission.
   std::shared_lock<std::shared_mutex> hold() const { return std::shared_lock(mutex_); }
@@ -63,7 +64,8 @@ class KvBuffers : public KvStore {
 };
 
 /// The layers of [begin, end) that see the whole text, or those with a window.
-std::vector<std::uint32_t> layers_of(const model::Config& config, std::uint32_t context, bool windowed, std::uint32_t begin, std::uint32_t end);
+std::vector<std::uint32_t> layers_of(const model::Config& config, std::uint32_t context, bool windowed, std::uint32_t begin,
+                                     std::uint32_t end);
 
 /// Keys and values of the layers [begin, end) of a model, by what layers see. From any thread.
 class CacheBuffers {
@@ -72,8 +74,8 @@ class CacheBuffers {
   struct Pages {
     std::uint32_t whole = 0, windowed = 0;
   };
-  CacheBuffers(const std::shared_ptr<vk::Device>& device, const model::Config& config, const kernels::AttentionShape& shape, std::uint32_t begin,
-               std::uint32_t end, const Pages& pages);
+  CacheBuffers(const std::shared_ptr<vk::Device>& device, const model::Config& config, const kernels::AttentionShape& shape,
+               std::uint32_t begin, std::uint32_t end, const Pages& pages);
 
   KvBuffers& whole() { return whole_; }
   KvBuffers& windowed() { return windowed_; }

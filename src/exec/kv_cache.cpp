@@ -34,9 +34,7 @@ CacheBuffers::Pages first_pages(const model::Config& config, const SequenceShape
 }
 
 KvCache::KvCache(const std::shared_ptr<vk::Device>& device, const model::Config& config, const SequenceShape& shape)
-    : config_(config),
-      context_(shape.context),
-      chunk_(std::max(shape.chunk, std::uint32_t{KV_PAGE})),
+    : chunk_(std::max(shape.chunk, std::uint32_t{KV_PAGE})),
       window_(largest_window(config, shape.context)),
       buffers_(device, config, attention_shape(config, shape), shape.begin, shape.end_of(config.layers), first_pages(config, shape)),
       whole_(buffers_.whole(), first_pages(config, shape).whole),

@@ -35,8 +35,7 @@ class KvCache {
   std::uint32_t first_page(std::uint32_t position, std::uint32_t behind = 0) const;
 
  private:
-  const model::Config& config_;
-  std::uint32_t context_, chunk_;
+  std::uint32_t chunk_;
   std::uint32_t window_ = 0;  ///< the largest of a layer; 0: none has one
   CacheBuffers buffers_;
   KvPool whole_, windowed_;

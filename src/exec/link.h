@@ -1,4 +1,5 @@
-// What the devices of a pipeline of layers say to each other: messages that go around a ring, from the first stage through all others and back to it.
+// What the devices of a pipeline of layers say to each other: messages that go around a ring, from the first stage through all others and
+// back to it.
 #pragma once
 
 #include <chrono>
@@ -34,11 +35,11 @@ enum class Ask : std::uint8_t {
 struct StageMessage {
   Ask ask = Ask::pass;
   Code code = Code::ok;
-  std::int64_t not_before = 0;        ///< of the steady clock: when it has arrived, where hops are slowed down; else 0
-  std::vector<std::byte> request;     ///< what is asked (stage_request.h); stays as it is on its way
-  std::vector<float> rows;            ///< of the residual stream, `padded(width)` each
-  std::vector<float> cosines;         ///< as PassResults::cosine_sums
-  std::vector<std::byte> bytes;       ///< keys and values of a layer, or a sentence
+  std::int64_t not_before = 0;     ///< of the steady clock: when it has arrived, where hops are slowed down; else 0
+  std::vector<std::byte> request;  ///< what is asked (stage_request.h); stays as it is on its way
+  std::vector<float> rows;         ///< of the residual stream, `padded(width)` each
+  std::vector<float> cosines;      ///< as PassResults::cosine_sums
+  std::vector<std::byte> bytes;    ///< keys and values of a layer, or a sentence
 };
 
 StageMessage failure(Code code, const std::string& sentence);

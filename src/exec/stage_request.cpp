@@ -11,7 +11,7 @@ namespace {
 class Writer {
  public:
   template <typename T>
-    requires std::is_trivially_copyable_v<T>
+  requires std::is_trivially_copyable_v<T>
   void add(const T& value) {
     const auto bytes = std::as_bytes(std::span(&value, 1));
     bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
@@ -33,10 +33,8 @@ class Reader {
   ~Reader() = default;
 
   template <typename T>
-    requires std::is_trivially_copyable_v<T>
-  void get(T& value) {
-    take(&value, sizeof(T));
-  }
+  requires std::is_trivially_copyable_v<T>
+  void get(T& value) { take(&value, sizeof(T)); }
   void get(std::vector<std::uint32_t>& values) {
     std::uint64_t count = 0;
     get(count);

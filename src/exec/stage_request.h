@@ -1,5 +1,5 @@
-// What a StageMessage asks, as bytes: written by the first stage, read by all others. Both are the same build (the ranks of a job compare it),
-// so words are as the machine has them.
+// What a StageMessage asks, as bytes: written by the first stage, read by all others. Both are the same build (the ranks of a job compare
+// it), so words are as the machine has them.
 #pragma once
 
 #include <cstdint>

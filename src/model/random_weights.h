@@ -12,7 +12,8 @@
 namespace skipstone::model {
 
 /// Fills planes so that every weight is finite and a matrix keeps its input's size: weights have a standard deviation of about 1/sqrt(K),
-/// norms are around 1, biases around 0. The same bits on every device.
+/// norms are around 1, biases around 0. The same bits on devices that lay matrices out alike
+/// (kernels::Matrix::interleave, parts): a stream of numbers is a plane's, not a matrix's.
 class RandomWeights {
  public:
   RandomWeights(const std::shared_ptr<vk::Device>& device, kernels::Library& library, const kernels::Selector& select);

@@ -1,4 +1,6 @@
 // A model's layers on several devices give the texts of one: here several instances of the test's device in one process.
+#include "engine/stages.h"
+
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -10,9 +12,8 @@
 #include "base/status.h"
 #include "engine/engine.h"
 #include "engine/engine_state.h"
-#include "engine/stages.h"
-#include "fixtures/slow_device.h"
 #include "fixtures/environment.h"
+#include "fixtures/slow_device.h"
 #include "fixtures/temporary_directory.h"
 #include "fixtures/tiny_model.h"
 
@@ -24,10 +25,22 @@ using Tokens = std::vector<Token>;
 
 const bool full = fixtures::full_sweep(), slow = fixtures::slow_device();
 
-// Every kind of lossless drafter: near exits, exits behind the boundary of stages, skip sets over all of them, windows, chains, trees, blocks.
-const std::vector<std::string> drafters{"none",   "asd:c=0.9,m=1,gamma=0", "exit:1,k=4",  "exit:3,k=7",  "exit:2,k=5,reuse=0",
-                                        "exit:auto", "skip:attn:1,4;mlp:3,gamma=0,adaptive=0,k=5", "window:2,9,k=4,gamma=0,adaptive=0",
-                                        "suffix:alpha=4,k=31,p=0", "jacobi:k=3", "lookahead:w=4,n=3,g=2", "recycle:n=11", "ngram:k=5,w=4,rows=block", "auto"};
+// Every kind of lossless drafter: near exits, exits behind the boundary of stages, skip sets over all of them, windows, chains, trees,
+// blocks.
+const std::vector<std::string> drafters{"none",
+                                        "asd:c=0.9,m=1,gamma=0",
+                                        "exit:1,k=4",
+                                        "exit:3,k=7",
+                                        "exit:2,k=5,reuse=0",
+                                        "exit:auto",
+                                        "skip:attn:1,4;mlp:3,gamma=0,adaptive=0,k=5",
+                                        "window:2,9,k=4,gamma=0,adaptive=0",
+                                        "suffix:alpha=4,k=31,p=0",
+                                        "jacobi:k=3",
+                                        "lookahead:w=4,n=3,g=2",
+                                        "recycle:n=11",
+                                        "ngram:k=5,w=4,rows=block",
+                                        "auto"};
 
 EngineOptions options_for(const std::string& file, std::uint32_t stages) {
   EngineOptions options;
@@ -50,7 +63,8 @@ SessionOptions with(const std::string& draft, std::uint64_t seed = 0) {
 
 Tokens prompt_of(const Engine& engine, std::size_t count, std::uint32_t seed = 1) {
   Tokens tokens(count);
-  for (std::size_t i = 0; i < count; ++i) tokens[i] = static_cast<Token>(3 + (i * 31 + seed * 17 + i * i) % (engine.config().vocabulary - 3));
+  for (std::size_t i = 0; i < count; ++i)
+    tokens[i] = static_cast<Token>(3 + (i * 31 + seed * 17 + i * i) % (engine.config().vocabulary - 3));
   return tokens;
 }
 
@@ -69,7 +83,8 @@ class Stages : public testing::Test {
  protected:
   static void SetUpTestSuite() { fixtures::set_variable("SKIPSTONE_SAME_DEVICE", "1"); }
 
-  /// Compares all drafters, greedy and sampled, on two and three stages with plain decoding on one device; returns how many texts that were.
+  /// Compares all drafters, greedy and sampled, on two and three stages with plain decoding on one device; returns how many texts that
+  /// were.
   static int compare(const std::string& file, const std::vector<std::string>& which, std::uint32_t tokens) {
     int cases = 0;
     const auto one = Engine::load(options_for(file, 1));
@@ -79,7 +94,8 @@ class Stages : public testing::Test {
         const auto several = Engine::load(options_for(file, stages));
         EXPECT_EQ(several->stages().size(), stages);
         for (const std::string& draft : which) {
-          EXPECT_EQ(text_of(several, with(draft, seed), tokens), expected) << file << ": " << draft << ", seed " << seed << ", " << stages << " stages";
+          EXPECT_EQ(text_of(several, with(draft, seed), tokens), expected)
+              << file << ": " << draft << ", seed " << seed << ", " << stages << " stages";
           ++cases;
         }
         EXPECT_EQ(several->validation_messages(), 0u);
@@ -112,7 +128,8 @@ INSTANTIATE_TEST_SUITE_P(All, StagesOfFamilies, testing::Values("llama", "gemma2
 TEST_F(Stages, OfBundledModelsGiveTheTextsOfOneDevice) {
   if (slow) GTEST_SKIP() << fixtures::left_to_the_sweep;
   const std::vector<std::string> some{"exit", "auto"};
-  const std::vector<std::string> all{"none", "asd", "exit", "exit:12,k=4", "exit:auto", "skip:", "window:4,60", "suffix", "jacobi", "lookahead", "recycle", "ngram", "auto"};
+  const std::vector<std::string> all{"none",   "asd",    "exit",      "exit:12,k=4", "exit:auto", "skip:", "window:4,60",
+                                     "suffix", "jacobi", "lookahead", "recycle",     "ngram",     "auto"};
   for (const char* name : {"skipstone-py.gguf", "skipstone-py-plain.gguf"}) {
     compare(std::string(SKIPSTONE_MODELS) + "/" + name, full ? all : some, full ? 24 : 8);
     if (!full) break;

@@ -65,7 +65,8 @@ TEST(MessageBytes, OfAnyOtherLengthAreRefused) {
 TEST(MessageBytes, WithHugeSizesAreRefused) {
   const std::vector<std::byte> bytes = to_bytes(example());
   for (const std::size_t field : {24, 32, 40, 48}) {  // the sizes of the header
-    for (const std::uint64_t size : {~std::uint64_t{0}, std::uint64_t{1} << 63, std::uint64_t{1} << 62, (std::uint64_t{1} << 62) + 2, std::uint64_t{1} << 40, std::uint64_t{2000}}) {
+    for (const std::uint64_t size : {~std::uint64_t{0}, std::uint64_t{1} << 63, std::uint64_t{1} << 62, (std::uint64_t{1} << 62) + 2,
+                                     std::uint64_t{1} << 40, std::uint64_t{2000}}) {
       std::vector<std::byte> wrong = bytes;
       std::memcpy(wrong.data() + field, &size, sizeof(size));
       EXPECT_EQ(code_of(wrong), Code::io) << field << ' ' << size;

@@ -58,8 +58,14 @@ TEST(StagePlan, LayersFollowFreeMemory) {
 TEST(StagePlan, WishesAreTheModelsLayers) {
   const std::vector<StageDevice> devices{{"a", 9000, 20}, {"b", 9000, 12}};
   EXPECT_EQ(plan_stages(needs, devices), (std::vector<std::uint32_t>{20, 32}));
-  EXPECT_NE(refusal([] { plan_stages(needs, std::vector<StageDevice>{{"a", 9000, 20}, {"b", 9000, 13}}); }).find("33 layers"), std::string::npos);
-  EXPECT_NE(refusal([] { plan_stages(needs, std::vector<StageDevice>{{"a", 9000, ~0u}, {"b", 9000, 33}}); }).find("layers"), std::string::npos);
+  EXPECT_NE(refusal([] {
+              plan_stages(needs, std::vector<StageDevice>{{"a", 9000, 20}, {"b", 9000, 13}});
+            }).find("33 layers"),
+            std::string::npos);
+  EXPECT_NE(refusal([] {
+              plan_stages(needs, std::vector<StageDevice>{{"a", 9000, ~0u}, {"b", 9000, 33}});
+            }).find("layers"),
+            std::string::npos);
   EXPECT_NE(refusal([] { plan_stages(needs, std::vector<StageDevice>(33, {"a", 9000})); }).find("too many"), std::string::npos);
 }
 

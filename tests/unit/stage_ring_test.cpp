@@ -81,7 +81,8 @@ TEST(StageRequest, ComesOutAsItWentIn) {
   const std::vector<std::int32_t> tokens{5, 6, 7};
   const std::vector<std::uint32_t> parents{0, 0, 1}, whole{4, 5, 9}, windowed{0, 3};
   PassSpec spec{.layers = LayerPlan::parse("attn:2;mlp:1", 6), .bucket = 4, .tree = true};
-  const SequenceRows rows{.pages = {whole, windowed, 1}, .rows = {.tokens = tokens, .base = 130, .kept = 2, .parents = parents, .window = {4, 60}}};
+  const SequenceRows rows{.pages = {whole, windowed, 1},
+                          .rows = {.tokens = tokens, .base = 130, .kept = 2, .parents = parents, .window = {4, 60}}};
   const PassRequest request = pass_request(pass_request(3, spec, {&rows, 1}));
   EXPECT_EQ(request.runner, 3u);
   EXPECT_EQ(request.spec, spec);

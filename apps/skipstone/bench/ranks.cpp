@@ -53,10 +53,14 @@ std::vector<Summary> summaries_of_rank(const Sweep& sweep, std::size_t rank) {
 }  // namespace
 
 std::string rank_lines(const Sweep& sweep, std::size_t rank) {
-  std::string lines = json_line("rank", {{"rank", rank}, {"device", sweep.setup.device}, {"driver", sweep.setup.driver}, {"fingerprint", sweep.setup.fingerprint},
+  std::string lines = json_line("rank", {{"rank", rank},
+                                         {"device", sweep.setup.device},
+                                         {"driver", sweep.setup.driver},
+                                         {"fingerprint", sweep.setup.fingerprint},
                                          {"interrupted", sweep.interrupted}});
   for (const Run& run : sweep.runs) {
-    lines += json_line("run", {{"prompt", run.prompt}, {"drafter", run.drafter}, {"repeat", run.repeat}, {"tokens", run.tokens}, {"report", run.report}});
+    lines += json_line(
+        "run", {{"prompt", run.prompt}, {"drafter", run.drafter}, {"repeat", run.repeat}, {"tokens", run.tokens}, {"report", run.report}});
   }
   return lines;
 }
@@ -73,7 +77,8 @@ void merge_ranks(Sweep& sweep, const std::string& lines) {
     begin = end + 1;
     const std::string record = line.at("record");
     if (record == "failure") {
-      fail(static_cast<ExitCode>(line.at("code").get<int>()), "rank {}: {}", line.at("rank").get<std::size_t>(), line.at("sentence").get<std::string>());
+      fail(static_cast<ExitCode>(line.at("code").get<int>()), "rank {}: {}", line.at("rank").get<std::size_t>(),
+           line.at("sentence").get<std::string>());
     } else if (record == "rank") {
       if (line.at("fingerprint") != sweep.setup.fingerprint) {
         fail(ExitCode::bad_model, "'{}' is another model in rank {}", sweep.setup.model_path, sweep.ranks.size());
@@ -97,11 +102,12 @@ std::string ranks_text(const Sweep& sweep) {
     const std::vector<Summary> summaries = summaries_of_rank(sweep, rank);
     std::uint64_t tokens = 0;
     for (const Summary& summary : summaries) tokens += summary.tokens;
-    auto& row = rows.emplace_back(std::vector<std::string>{
-        fmt::to_string(rank), cell(sweep.ranks[rank].device), fmt::to_string(summaries.front().prompts), fmt::to_string(tokens)});
+    auto& row = rows.emplace_back(std::vector<std::string>{fmt::to_string(rank), cell(sweep.ranks[rank].device),
+                                                           fmt::to_string(summaries.front().prompts), fmt::to_string(tokens)});
     for (const Summary& summary : summaries) row.push_back(summary.rate_total ? fmt::format("{:.1f}", *summary.rate_total) : "-");
   }
-  return fmt::format("\nRanks: the prompts that each one has run, and tokens per second of generation, in total, with each drafter\n\n{}", grid(rows, 2));
+  return fmt::format("\nRanks: the prompts that each one has run, and tokens per second of generation, in total, with each drafter\n\n{}",
+                     grid(rows, 2));
 }
 
 Json ranks_json(const Sweep& sweep) {
