@@ -75,14 +75,16 @@ void print_plan(const std::string& model, const EngineOptions& options, bool jso
   } catch (const skipstone::error& error) {
     throw_load_failure(error, path);
   }
-  std::string text = fmt::format("{:<10}{:>12}{:>12}{:>12}{:>12}{:>12}{:>12}  {}\n", "device", "layers", "weights", "KV cache", "activations", "needs", "free", "name");
+  std::string text = fmt::format("{:<10}{:>12}{:>12}{:>12}{:>12}{:>12}{:>12}  {}\n", "device", "layers", "weights", "KV cache",
+                                 "activations", "needs", "free", "name");
   const Json stages = Json::parse(report)["stages"];
   for (const Json& stage : stages) {
     const std::uint64_t weights = stage["weights"], kv = stage["kv"], activations = stage["activations"];
     text += fmt::format("{:<10}{:>12}{:>12}{:>12}{:>12}{:>12}{:>12}  {}\n", stage["place"].get<std::string>(),
                         fmt::format("{}-{}", stage["layers"][0].get<std::uint32_t>(), stage["layers"][1].get<std::uint32_t>() - 1),
-                        bytes_text(static_cast<double>(weights)), bytes_text(static_cast<double>(kv)), bytes_text(static_cast<double>(activations)),
-                        bytes_text(static_cast<double>(weights + kv + activations)), bytes_text(stage["available"]), stage["device"].get<std::string>());
+                        bytes_text(static_cast<double>(weights)), bytes_text(static_cast<double>(kv)),
+                        bytes_text(static_cast<double>(activations)), bytes_text(static_cast<double>(weights + kv + activations)),
+                        bytes_text(stage["available"]), stage["device"].get<std::string>());
   }
   Output(false).write(json ? report + "\n" : text);
 }

@@ -89,7 +89,8 @@ void add_device_option(CLI::App& command, EngineOptions& options) {
 void add_devices_option(CLI::App& command, EngineOptions& options) {
   command
       .add_option("--devices", options.devices,
-                  "Several devices with some of the layers each: 0,1 (by free memory) or 0:20,1:12 (so many layers); embedding and head on the first")
+                  "Several devices with some of the layers each: 0,1 (by free memory) or 0:20,1:12 (so many layers); embedding and head on "
+                  "the first")
       ->envname("SKIPSTONE_DEVICES")
       ->excludes(options.device_option)
       ->type_name("DEVICE[:LAYERS],...");

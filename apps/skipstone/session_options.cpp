@@ -82,8 +82,9 @@ void add_rounds_option(CLI::App& command, skipstone_session_params& params) {
       ->check(CLI::IsMember({"auto", "host", "device"}))
       ->type_name("WAY");
   command
-      .add_option_function<std::string>("--draft-ahead", [&params](const std::string& value) { params.draft_ahead = value == "on" ? 1 : 0; },
-                                        "With --devices: on: the first device drafts the next round while a verification is at the others; off: it waits")
+      .add_option_function<std::string>(
+          "--draft-ahead", [&params](const std::string& value) { params.draft_ahead = value == "on" ? 1 : 0; },
+          "With --devices: on: the first device drafts the next round while a verification is at the others; off: it waits")
       ->envname("SKIPSTONE_DRAFT_AHEAD")
       ->default_str("on")
       ->check(CLI::IsMember({"on", "off"}))

@@ -81,8 +81,8 @@ typedef struct skipstone_engine_params {
   int32_t prefixes;     /* skipstone_prefixes */
   uint32_t pool_tokens; /* that the KV cache of all sessions has room for at first; 0: one context. It grows where sessions need more */
   int32_t math;         /* skipstone_math */
-  /* Instead of `device`, several with some of the model's layers each: "0,1" (by free memory), or "0:20,1:12" (so many layers). Embedding and
-   * head are on the first. Texts are those of one device where all have the same driver. NULL or "": one device. */
+  /* Instead of `device`, several with some of the model's layers each: "0,1" (by free memory), or "0:20,1:12" (so many layers). Embedding
+   * and head are on the first. Texts are those of one device where all have the same driver. NULL or "": one device. */
   const char* devices;
   uint64_t hop_microseconds; /* for measurements: rows take so much longer from each device to the next */
 } skipstone_engine_params;
@@ -96,8 +96,8 @@ SKIPSTONE_API const char* skipstone_synthetic_models(void);
 SKIPSTONE_API skipstone_status skipstone_engine_load(const skipstone_engine_params* params, skipstone_engine** engine);
 
 /* What of a model would lie on which device, without loading it: those that params->devices names, or all GPUs, or the best device.
- * {"stages": [{"place", "device", "driver", "layers": [first, behind the last], "weights", "kv", "activations": bytes, "available": bytes}]}. To be
- * freed with skipstone_string_free(). Fails as skipstone_engine_load() where it would not fit. */
+ * {"stages": [{"place", "device", "driver", "layers": [first, behind the last], "weights", "kv", "activations": bytes, "available":
+ * bytes}]}. To be freed with skipstone_string_free(). Fails as skipstone_engine_load() where it would not fit. */
 SKIPSTONE_API skipstone_status skipstone_plan_devices(const skipstone_engine_params* params, char** json);
 
 /* Sessions that are still there keep what they need. NULL is fine. */
@@ -125,10 +125,11 @@ typedef struct skipstone_engine_info {
   uint64_t kv_bytes_per_token; /* of keys and values that it reads for each token in the cache */
 } skipstone_engine_info;
 
-/* What the engine's sessions have used together: {"pages": {"tokens": of a page, "all", "used", "shared": by several sessions}, "windowed_pages": the
- * same of layers with a window, which give back what no later token sees, "prefixes": {"pages", "windowed_pages", "hits", "tokens": that prompts
- * did not have to read}, "passes": {"decoding", "rows": of these, "merged": over several sessions, "prompt", "prompt_rows"}, "stages": of
- * engines on several devices, as skipstone_plan_devices() has them, with "held": bytes now}. To be freed with skipstone_string_free(). */
+/* What the engine's sessions have used together: {"pages": {"tokens": of a page, "all", "used", "shared": by several sessions},
+ * "windowed_pages": the same of layers with a window, which give back what no later token sees, "prefixes": {"pages", "windowed_pages",
+ * "hits", "tokens": that prompts did not have to read}, "passes": {"decoding", "rows": of these, "merged": over several sessions, "prompt",
+ * "prompt_rows"}, "stages": of engines on several devices, as skipstone_plan_devices() has them, with "held": bytes now}. To be freed with
+ * skipstone_string_free(). */
 SKIPSTONE_API skipstone_status skipstone_engine_report(const skipstone_engine* engine, char** json);
 
 SKIPSTONE_API skipstone_status skipstone_engine_get_info(const skipstone_engine* engine, skipstone_engine_info* info);

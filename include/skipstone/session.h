@@ -85,8 +85,8 @@ typedef struct skipstone_session_params {
   /* 1: chunks carry log-probabilities. They are the same numbers whatever the drafter. */
   int32_t logprobs;
   uint32_t top_logprobs; /* and those of so many of the likeliest tokens, at most 20 */
-  /* Of engines on several devices. 1: while a verification is at other devices, the first one drafts the next round, on the guess that all is
-   * accepted; 0: it waits. The same text. */
+  /* Of engines on several devices. 1: while a verification is at other devices, the first one drafts the next round, on the guess that all
+   * is accepted; 0: it waits. The same text. */
   int32_t draft_ahead;
 } skipstone_session_params;
 
@@ -230,16 +230,16 @@ typedef struct skipstone_stats {
 /* Of the last generation. */
 SKIPSTONE_API skipstone_status skipstone_session_stats(const skipstone_session* session, skipstone_stats* stats);
 
-/* All that is known of the last generation: {"stop_reason", "prompt_tokens", "found_tokens", "generated_tokens", "drafter", "by_drafter": [{"drafter",
- * "rounds", "drafted", "accepted"}], "by_strategy": [{"strategy", "rows", "won_by_rank", "won_by_length"}], "corpus": {"tokens", "bytes",
- * "seconds"}, "rounds", "device_rounds", "drafts_ahead", "drafted", "accepted", "by_position": [{"drafted", "accepted"}], "skipped_sublayers",
- * "sublayers", "skip_set", "refreshes", "refreshed_sets", "chosen", "lossy", "early": {...}, "thresholds", "attention_cosine",
- * "seconds": {"prompt", "generation", "draft", "verify", "round", "refresh", "host", "device", "away": of "device", in which passes were
- * at the devices of other layers, "ahead": of that, in which drafts were made that were used}}. found_tokens: of the prompt, whose
- * keys and values skipstone_engine_params.prefixes found; by_position: the 1st, 2nd, ... draft of
- * a round; by_drafter: of "A+B", in the order of their first proposals; chosen: what a drafter that chooses among others took, as a
- * sentence; thresholds: the probability below which a draft was its round's last, round by round; attention_cosine: mean cosine of the
- * residual stream before and after each attention sublayer over the last prompt, layer by layer, where the drafter measures it. */
+/* All that is known of the last generation: {"stop_reason", "prompt_tokens", "found_tokens", "generated_tokens", "drafter", "by_drafter":
+ * [{"drafter", "rounds", "drafted", "accepted"}], "by_strategy": [{"strategy", "rows", "won_by_rank", "won_by_length"}], "corpus":
+ * {"tokens", "bytes", "seconds"}, "rounds", "device_rounds", "drafts_ahead", "drafted", "accepted", "by_position": [{"drafted",
+ * "accepted"}], "skipped_sublayers", "sublayers", "skip_set", "refreshes", "refreshed_sets", "chosen", "lossy", "early": {...},
+ * "thresholds", "attention_cosine", "seconds": {"prompt", "generation", "draft", "verify", "round", "refresh", "host", "device", "away": of
+ * "device", in which passes were at the devices of other layers, "ahead": of that, in which drafts were made that were used}}.
+ * found_tokens: of the prompt, whose keys and values skipstone_engine_params.prefixes found; by_position: the 1st, 2nd, ... draft of a
+ * round; by_drafter: of "A+B", in the order of their first proposals; chosen: what a drafter that chooses among others took, as a sentence;
+ * thresholds: the probability below which a draft was its round's last, round by round; attention_cosine: mean cosine of the residual
+ * stream before and after each attention sublayer over the last prompt, layer by layer, where the drafter measures it. */
 SKIPSTONE_API skipstone_status skipstone_session_report(const skipstone_session* session, char** json);
 
 #ifdef __cplusplus

@@ -113,9 +113,9 @@ SKIPSTONE_API skipstone_status skipstone_search_skip_set(skipstone_engine* engin
  * others call skipstone_job_serve(). */
 typedef struct skipstone_job_info {
   size_t struct_size;
-  uint32_t rank;        /* 0 is the first */
-  uint32_t ranks;       /* 1 where there is no job */
-  uint32_t local_rank;  /* among the ranks on this machine */
+  uint32_t rank;       /* 0 is the first */
+  uint32_t ranks;      /* 1 where there is no job */
+  uint32_t local_rank; /* among the ranks on this machine */
   uint32_t local_ranks;
 } skipstone_job_info;
 

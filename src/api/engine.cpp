@@ -146,7 +146,8 @@ skipstone_status skipstone_engine_report(const skipstone_engine* engine, char** 
     Json report = {
         {"pages", {{"tokens", KV_PAGE}, {"all", pages.pages}, {"used", pages.used}, {"shared", pages.shared}}},
         {"windowed_pages", {{"all", windowed.pages}, {"used", windowed.used}, {"shared", windowed.shared}}},
-        {"prefixes", {{"pages", prefixes.pages}, {"windowed_pages", prefixes.windowed_pages}, {"hits", prefixes.hits}, {"tokens", prefixes.tokens}}},
+        {"prefixes",
+         {{"pages", prefixes.pages}, {"windowed_pages", prefixes.windowed_pages}, {"hits", prefixes.hits}, {"tokens", prefixes.tokens}}},
         {"passes",
          {{"decoding", passes.passes},
           {"rows", passes.rows},

@@ -43,8 +43,8 @@ Json early_json(const spec::EarlyExitCounts& early) {
 Json seconds_json(const spec::Stats& stats) {
   return {{"prompt", stats.prompt_seconds}, {"generation", stats.generation_seconds}, {"draft", stats.draft_seconds},
           {"verify", stats.verify_seconds}, {"round", stats.round_seconds},           {"refresh", stats.refresh_seconds},
-          {"host", stats.host_seconds()},   {"device", stats.device_seconds},
-          {"away", stats.away_seconds},     {"ahead", stats.ahead_seconds}};
+          {"host", stats.host_seconds()},   {"device", stats.device_seconds},         {"away", stats.away_seconds},
+          {"ahead", stats.ahead_seconds}};
 }
 
 Json report_json(const skipstone_session& session) {

@@ -50,13 +50,13 @@ void add(Fnv1a& hash, std::span<const std::byte> bytes) {
 Json origin_of(const Engine::State& engine) {
   const Json device = tune::device_key(engine.device->caps(), kernels::shader_hash());
   Json origin = {{"model", engine.fingerprint},
-          {"context", engine.shape.context},
-          {"precision of the cache", to_string(engine.shape.kv_format)},
-          {"attention chunk", engine.shape.chunk},
-          {"math", engine.select->math() == kernels::Math::matrix ? "matrix" : "f32"},
-          {"version of Skipstone", SKIPSTONE_VERSION},
-          {"device", device.at("device")},
-          {"driver", print(device)}};
+                 {"context", engine.shape.context},
+                 {"precision of the cache", to_string(engine.shape.kv_format)},
+                 {"attention chunk", engine.shape.chunk},
+                 {"math", engine.select->math() == kernels::Math::matrix ? "matrix" : "f32"},
+                 {"version of Skipstone", SKIPSTONE_VERSION},
+                 {"device", device.at("device")},
+                 {"driver", print(device)}};
   // Layers on other devices have other bits where these are not the same as the first one.
   const std::string others = engine.stages ? engine.stages->other_devices(engine.device->caps()) : "";
   if (!others.empty()) origin["devices"] = others;

@@ -163,7 +163,8 @@ void DeviceSequence::verify(const spec::TokenTree& rows, std::uint32_t top, spec
   } else {
     ask_for(rows, spec, pass_rows);
   }
-  const bool ahead = ahead_.begun() && rows.is_chain() && rows.drafts() > 0 && committed() + rows.rows() + ahead_.most(rows) < passes_.shape().context;
+  const bool ahead =
+      ahead_.begun() && rows.is_chain() && rows.drafts() > 0 && committed() + rows.rows() + ahead_.most(rows) < passes_.shape().context;
   exec::Meanwhile meanwhile;
   ahead_.clear();
   if (ahead) {

@@ -23,7 +23,8 @@ namespace skipstone::engine {
 
 class DeviceSequence : public spec::Sequence {
  public:
-  /// `drafts_ahead`: near drafts of the next round are made while a verification is at other devices. `candidates`: sampled rows are chosen from what the device finds in them, where that decides.
+  /// `drafts_ahead`: near drafts of the next round are made while a verification is at other devices. `candidates`: sampled rows are chosen
+  /// from what the device finds in them, where that decides.
   DeviceSequence(exec::Executor& passes, const model::Config& config, const sample::SamplerParams& sampling,
                  sample::Verification verification, Rounds rounds, bool candidates = false, bool drafts_ahead = true);
 

@@ -41,11 +41,15 @@ void compile_kernels(Engine::State& state, exec::Executor& sequence, std::span<c
 /// The stages behind the first one, where layers are to be on several devices, with what is wished for each.
 std::vector<StageWish> open_stages(Engine::State& state, const EngineOptions& options) {
   if (options.devices.empty()) return {};
-  if (options.host) fail(Code::invalid_argument, "layers on several devices and the program's own Vulkan device are two ways to choose a device; take one");
+  if (options.host)
+    fail(Code::invalid_argument, "layers on several devices and the program's own Vulkan device are two ways to choose a device; take one");
   if (names_ranks(options.devices)) {
-    if (!options.job) fail(Code::invalid_argument, "--devices {} needs ranks: start the program with mpirun -n 2 or more, in a build with SKIPSTONE_MPI", options.devices);
+    if (!options.job)
+      fail(Code::invalid_argument, "--devices {} needs ranks: start the program with mpirun -n 2 or more, in a build with SKIPSTONE_MPI",
+           options.devices);
     std::vector<StageWish> ranks = parse_ranks(options.devices, options.job->ranks, options.job->device);
-    state.stages = std::make_unique<Stages>(options.job->link_to_second(std::chrono::microseconds(options.hop_microseconds)), options.job->link_from_last(), options.hop_microseconds);
+    state.stages = std::make_unique<Stages>(options.job->link_to_second(std::chrono::microseconds(options.hop_microseconds)),
+                                            options.job->link_from_last(), options.hop_microseconds);
     return ranks;
   }
   std::vector<StageWish> wishes = parse_devices(options.devices, env::flag("SKIPSTONE_SAME_DEVICE"));
@@ -183,7 +187,8 @@ std::shared_ptr<Engine> Engine::load(const EngineOptions& options, const State* 
   if (state.stages) {
     const std::string others = state.stages->other_devices(caps);  // they have loaded too, or say why not
     if (!others.empty()) {
-      log::warning("the layers are on devices with different drivers, so texts may differ from those of one device: {} ({}), {}", caps.name, driver_of(caps), others);
+      log::warning("the layers are on devices with different drivers, so texts may differ from those of one device: {} ({}), {}", caps.name,
+                   driver_of(caps), others);
     }
   }
   return engine;
@@ -195,7 +200,8 @@ void Engine::State::make_pipelines(exec::Executor& sequence, exec::SessionPasses
   if (!needs.verification) maker.reset();
   const auto begun = std::move(maker);  // goes on with what is needed here
   if (std::ranges::any_of(made_for, [&](const exec::SessionPasses& made) { return made.cover(needs); })) return;
-  if (stages) stages->ring().post({.ask = exec::Ask::prepare, .request = exec::prepare_request(needs), .rows = {}, .cosines = {}, .bytes = {}});
+  if (stages)
+    stages->ring().post({.ask = exec::Ask::prepare, .request = exec::prepare_request(needs), .rows = {}, .cosines = {}, .bytes = {}});
   std::vector<exec::PassSpec> specs = exec::session_passes(config.layers, needs);
   if (stages) exec::add_way_back(specs);
   std::vector<kernels::Dispatch> dispatches = exec::distinct_pipelines(*builder, specs);

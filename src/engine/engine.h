@@ -89,7 +89,8 @@ struct EngineOptions {
   std::string synthetic;      ///< instead of a file: model::synthetic_model()'s notation, with random weights made on the device
   std::string pre_tokenizer;  ///< in place of the one that the model's file names (text/pretokenizer_rules.h); "": the file's
   std::string device;         ///< "" (best), a number of the list, or a part of a name
-  /// Instead of one device, several with some of the layers each: "0,1", "0:20,1:12"; or "mpi", "mpi:20,12" for one of each process of `job`.
+  /// Instead of one device, several with some of the layers each: "0,1", "0:20,1:12"; or "mpi", "mpi:20,12" for one of each process of
+  /// `job`.
   std::string devices;
   std::optional<StageJob> job;
   std::uint64_t hop_microseconds = 0;  ///< that rows take longer from each device to the next: what a slower connection would be like
@@ -174,7 +175,8 @@ struct SessionOptions {
   sample::Verification verification = sample::Verification::coupled;
   Rounds rounds = Rounds::automatic;
   bool draft_ahead = true;  ///< drafts of the next round while a verification is at other devices
-  /// Whether the device finds the tokens that sampling looks at; nothing: where it is faster so (vk::Tuning::candidates_from). The same text.
+  /// Whether the device finds the tokens that sampling looks at; nothing: where it is faster so (vk::Tuning::candidates_from). The same
+  /// text.
   std::optional<bool> candidates = {};
   std::vector<std::string> draft_corpus;  ///< text files for drafters that look drafts up in a corpus
   /// Told why, for each drafter that cannot be used: it is left out. Empty: such a drafter is an error.

@@ -87,14 +87,19 @@ Json to_json(const exec::CostTable& costs) {
                       {"round_trip", m.round_trip},
                       {"near", m.near}});
   }
-  return {{"layers", costs.layers()}, {"near", costs.near_layers()}, {"position", costs.position()}, {"clock", costs.clock()}, {"passes", std::move(passes)}};
+  return {{"layers", costs.layers()},
+          {"near", costs.near_layers()},
+          {"position", costs.position()},
+          {"clock", costs.clock()},
+          {"passes", std::move(passes)}};
 }
 
 /// Throws nlohmann's exceptions where the document is none of to_json()'s.
 exec::CostTable costs_from(const Json& document) {
   exec::CostTable costs(document.at("layers"), document.at("position"), document.at("clock"), document.at("near"));
   for (const Json& pass : document.at("passes"))
-    costs.add(pass.at("rows"), {pass.at("full"), pass.at("no_output"), pass.at("no_attention"), pass.at("no_mlp"), pass.at("round_trip"), pass.at("near")});
+    costs.add(pass.at("rows"),
+              {pass.at("full"), pass.at("no_output"), pass.at("no_attention"), pass.at("no_mlp"), pass.at("round_trip"), pass.at("near")});
   return costs;
 }
 

@@ -63,7 +63,8 @@ MemoryPlan plan_memory(const model::Config& config, const model::WeightLayout& w
   plan.kv_without_windows = sequence.kv_without_windows;
   const std::uint32_t end = shape.end_of(config.layers);
   for (std::uint32_t layer = shape.begin; layer < end; ++layer) {
-    plan.kv_read += config.has_window(layer, shape.context) ? position * config.layer(layer).window : sequence.kv_without_windows / (end - shape.begin);
+    plan.kv_read +=
+        config.has_window(layer, shape.context) ? position * config.layer(layer).window : sequence.kv_without_windows / (end - shape.begin);
   }
   plan.context = shape.context;
   plan.kv_format = shape.kv_format;

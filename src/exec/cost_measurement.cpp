@@ -60,8 +60,8 @@ std::vector<std::uint32_t> buckets_of(std::uint32_t context) {
 
 /// Of the samples of passes_of().
 MeasuredPasses measured_by(const std::vector<Sample>& s) {
-  return {Sample::quiet(s[0].device), Sample::quiet(s[1].device), Sample::quiet(s[2].device), Sample::quiet(s[3].device),
-          Sample::quiet(s[0].wall), s.size() > 4 ? Sample::quiet(s[4].wall) : 0.0};
+  return {Sample::quiet(s[0].device), Sample::quiet(s[1].device), Sample::quiet(s[2].device),
+          Sample::quiet(s[3].device), Sample::quiet(s[0].wall),   s.size() > 4 ? Sample::quiet(s[4].wall) : 0.0};
 }
 
 /// What noise would deny: parts cost no more than the whole, and a pass no less than one of fewer rows.
@@ -92,8 +92,12 @@ CostTable estimated(const std::vector<TimedPass>& passes, std::size_t parts, Cos
   for (const TimedPass& pass : std::span(passes).subspan(parts)) {
     double factor = static_cast<double>(pass.rows) / last_bucket;
     if (!pass.sample.device.empty()) factor = std::max(1.0, Sample::quiet(pass.sample.device) / last.full);
-    last = {last.full * factor, last.no_output * factor, last.no_attention * factor, last.no_mlp * factor,
-            last.full * factor + (one.round_trip - one.full), last.near * factor};
+    last = {last.full * factor,
+            last.no_output * factor,
+            last.no_attention * factor,
+            last.no_mlp * factor,
+            last.full * factor + (one.round_trip - one.full),
+            last.near * factor};
     last_bucket = pass.rows;
     table.add(pass.rows, last);
   }
@@ -136,7 +140,8 @@ CostTable estimate_costs(Executor& sequence, std::uint32_t layers, double second
     for (TimedPass& pass : passes)
       if (!pass.sample.wall.empty() && watch.seconds() < seconds) take(pass, pass.sample);
   }
-  return estimated(passes, parts, CostTable(layers, position, sequence.device_microseconds() ? "timestamps" : "wall", sequence.near_layers()));
+  return estimated(passes, parts,
+                   CostTable(layers, position, sequence.device_microseconds() ? "timestamps" : "wall", sequence.near_layers()));
 }
 
 CostTable measure_costs(Executor& sequence, std::uint32_t layers, const std::function<void(double)>& progress) {

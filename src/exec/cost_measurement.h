@@ -12,8 +12,8 @@ namespace skipstone::exec {
 inline constexpr int cost_method = 3;
 
 /// Runs passes of every row bucket up to STEP_VERIFY_ROWS, interleaved, and takes lower quartiles: device timestamps on GPUs, else the
-/// host's clock. No pass comes out cheaper than one of fewer rows, no part dearer than its whole. Layers on other devices are waited for. The text is half
-/// of the context, at most 512 tokens, of which only the positions matter: what the sequence held is overwritten.
+/// host's clock. No pass comes out cheaper than one of fewer rows, no part dearer than its whole. Layers on other devices are waited for.
+/// The text is half of the context, at most 512 tokens, of which only the positions matter: what the sequence held is overwritten.
 /// `progress` gets 0..1; throwing from it ends the measurement.
 CostTable measure_costs(Executor& sequence, std::uint32_t layers, const std::function<void(double)>& progress);
 

@@ -21,8 +21,8 @@ class Executor {
   /// Runs `spec` over `rows` (1..bucket of them); returns when it is done. K and V of row i stand in the cache at base + i.
   /// Where `spec` keeps rows, they become the kept rows kept, kept + 1, ...; where it starts from kept rows, these are 0, 1, ...
   /// The caller keeps base + rows within the context, and kept + rows within STEP_VERIFY_ROWS. Only who holds the kept rows keeps any.
-  /// Throws out_of_memory where the cache has no pages for them. Layers with a window must have what the rows see (SequencePages::is_complete).
-  /// `meanwhile`: as PassRunner::run; not called in company.
+  /// Throws out_of_memory where the cache has no pages for them. Layers with a window must have what the rows see
+  /// (SequencePages::is_complete). `meanwhile`: as PassRunner::run; not called in company.
   void run(const PassSpec& spec, const Rows& rows, const Meanwhile& meanwhile = {});
   /// From now on run() takes passes in pieces, when `pacer` says so; null: each as one submission again. The bits are the same.
   void pace(Pacer* pacer) { pacer_ = pacer; }

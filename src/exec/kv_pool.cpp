@@ -59,8 +59,8 @@ void KvPool::copy(std::uint32_t from, std::uint32_t to) {
   for (KvStore* store : stores_) store->copy(from, to);
 }
 
-// Half as much again, so that a text that grows does not pay for it at every page. Where that is too much, what is missing. A store that has
-// grown where another one could not has pages that nobody uses yet.
+// Half as much again, so that a text that grows does not pay for it at every page. Where that is too much, what is missing. A store that
+// has grown where another one could not has pages that nobody uses yet.
 void KvPool::grow(std::uint32_t count) {
   const std::lock_guard growth(growth_mutex_);
   std::uint32_t missing = count, before = 0;

@@ -13,7 +13,8 @@ namespace {
 using kernels::padded;
 
 struct Sizes {
-  std::uint64_t kv, windowed_kv, width, kept, q, qkv, gate_up, ffn, half_rows, partial, logits, argmax_partial, candidate_groups, cosines, rope, handed;
+  std::uint64_t kv, windowed_kv, width, kept, q, qkv, gate_up, ffn, half_rows, partial, logits, argmax_partial, candidate_groups, cosines,
+      rope, handed;
 };
 
 /// Of one layer with room for so many positions: K or V.
@@ -27,7 +28,7 @@ Sizes sizes_of(const model::Config& config, const SequenceShape& shape) {
   constexpr std::uint64_t rows = STEP_MAX_ROWS, word = sizeof(float);
   const kernels::AttentionShape attention = attention_shape(config, shape);
   const std::uint64_t ranges = (config.vocabulary + MATVEC_ARGMAX_ROWS - 1) / MATVEC_ARGMAX_ROWS;
-  const std::uint64_t output_rows = shape.begin == 0 ? STEP_VERIFY_ROWS : 0;  // where the head is
+  const std::uint64_t output_rows = shape.begin == 0 ? STEP_VERIFY_ROWS : 0;                    // where the head is
   const std::uint64_t widest = padded(std::max({config.width, config.q_width(), config.ffn}));  // of the rows that matrices multiply
   return {kv_bytes(attention, whole_positions(shape)),
           kv_bytes(attention, windowed_positions(config, shape)),

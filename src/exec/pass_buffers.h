@@ -38,7 +38,8 @@ class PassBuffers {
   abi::CandidateRequest* candidate_requests() { return reinterpret_cast<abi::CandidateRequest*>(candidate_requests_.mapped); }
   const abi::CandidateResult* candidates() const { return reinterpret_cast<const abi::CandidateResult*>(candidates_.mapped); }
   float* cosine_total() { return reinterpret_cast<float*>(cosine_total_.mapped); }
-  /// Rows of the residual stream, `padded(width)` floats each, on their way from one device to the next; of devices with a part of the layers.
+  /// Rows of the residual stream, `padded(width)` floats each, on their way from one device to the next; of devices with a part of the
+  /// layers.
   const vk::Slice& rows_in() const { return rows_in_; }
   const vk::Slice& rows_out() const { return rows_out_; }
   const vk::Slice& logits() const { return logits_; }

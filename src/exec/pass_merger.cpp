@@ -67,8 +67,7 @@ std::unique_ptr<PassRunner> PassMerger::new_runner() {
   return std::make_unique<PassRunner>(device_, library_, builder_, config_, weights_, shape_, cache_.buffers(), ring_);
 }
 
-void PassMerger::run(Member& member, const PassSpec& spec, const SequenceRows& rows, PassResults& results,
-                     const Meanwhile& meanwhile) {
+void PassMerger::run(Member& member, const PassSpec& spec, const SequenceRows& rows, PassResults& results, const Meanwhile& meanwhile) {
   Request request{.member = member, .spec = &spec, .rows = rows, .results = &results, .meanwhile = &meanwhile};
   wait_and_run(request);
 }

@@ -46,10 +46,10 @@ class PassMerger {
     std::uint32_t rows_of_others_ = 0;  ///< in its last pass of decoding
   };
 
-  /// Runs `spec` over the rows of one sequence; returns when it is done. It waits for those who were in the last pass, but not longer than a
-  /// small part of a pass takes. Passes of decoding over the same layers run as one, up to STEP_VERIFY_ROWS rows; a prompt's run alone, and
-  /// take turns with passes of decoding. Throws what the pass threw, also to those who were in it.
-  /// `meanwhile`: as PassRunner::run; not called where others are in the pass.
+  /// Runs `spec` over the rows of one sequence; returns when it is done. It waits for those who were in the last pass, but not longer than
+  /// a small part of a pass takes. Passes of decoding over the same layers run as one, up to STEP_VERIFY_ROWS rows; a prompt's run alone,
+  /// and take turns with passes of decoding. Throws what the pass threw, also to those who were in it. `meanwhile`: as PassRunner::run; not
+  /// called where others are in the pass.
   void run(Member& member, const PassSpec& spec, const SequenceRows& rows, PassResults& results, const Meanwhile& meanwhile = {});
   /// Runs `work` in the turn of a pass of decoding, and nothing beside it.
   void run_alone(Member& member, const std::function<void(PassRunner&)>& work);

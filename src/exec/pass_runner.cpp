@@ -41,7 +41,8 @@ vk::Slice PassRunner::resolve(const kernels::Resource& resource) const {
   }
 }
 
-void PassRunner::warm_up(std::span<const kernels::Dispatch> dispatches, const PageLists& pages, const std::function<void(double)>& progress) {
+void PassRunner::warm_up(std::span<const kernels::Dispatch> dispatches, const PageLists& pages,
+                         const std::function<void(double)>& progress) {
   // Several submissions, none waited for: the driver compiles what it has while the next pipelines are being made.
   constexpr std::size_t at_once = 4;
   ++passes_;
@@ -276,7 +277,8 @@ void PassRunner::move(std::uint32_t base, std::span<const std::uint32_t> path, c
     }
     move_ = recorder.finish();
   }
-  if (ring_ != nullptr) ring_->post({.ask = Ask::move, .request = move_request(number_, base, path, pages), .rows = {}, .cosines = {}, .bytes = {}});
+  if (ring_ != nullptr)
+    ring_->post({.ask = Ask::move, .request = move_request(number_, base, path, pages), .rows = {}, .cosines = {}, .bytes = {}});
   wait(queue_.submit(*move_));
   last_ = nullptr;
 }

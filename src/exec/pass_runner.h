@@ -86,13 +86,14 @@ class PassRunner {
   /// Runs `spec` over the rows of all sequences, in order; returns when it is done. K and V of a sequence's row i stand in the cache at its
   /// base + i. Where `spec` keeps rows, they become the kept rows kept, kept + 1, ...; where it starts from kept rows, these are 0, 1, ...
   /// The caller keeps base + rows within the context, and kept + rows within STEP_VERIFY_ROWS. Several sequences: no prompts, no kept rows.
-  /// `pacer`: the pass runs in pieces, when it says so. The bits are the same. `meanwhile` is called while the pass is at the devices of other
-  /// layers, where it is; it may run passes over layers that are here.
+  /// `pacer`: the pass runs in pieces, when it says so. The bits are the same. `meanwhile` is called while the pass is at the devices of
+  /// other layers, where it is; it may run passes over layers that are here.
   void run(const PassSpec& spec, std::span<const SequenceRows> sequences, Pacer* pacer = nullptr, const Meanwhile& meanwhile = {});
   /// The same over the rows of one sequence, with what comes of it.
-  void run(const PassSpec& spec, const SequenceRows& sequence, PassResults& results, Pacer* pacer = nullptr, const Meanwhile& meanwhile = {});
-  /// Of a device behind the first one: its layers of a pass. `rows` come in where the pass does not begin here, and become those behind these
-  /// layers; `cosines` those of its layers.
+  void run(const PassSpec& spec, const SequenceRows& sequence, PassResults& results, Pacer* pacer = nullptr,
+           const Meanwhile& meanwhile = {});
+  /// Of a device behind the first one: its layers of a pass. `rows` come in where the pass does not begin here, and become those behind
+  /// these layers; `cosines` those of its layers.
   void run_leg(const PassSpec& spec, std::span<const SequenceRows> sequences, std::vector<float>& rows, std::vector<float>& cosines);
   /// Whether all layers of a pass are on this device.
   bool stays_here(const PassSpec& spec) const;

@@ -36,7 +36,8 @@ enum class Cosines : std::uint8_t { none, attention, all };
 
 /// What of a pass runs on a device that has some of the layers. Of one that has all of them a pass is one leg.
 enum class Leg : std::uint8_t {
-  out,   ///< the layers that are here, from tokens, kept rows or what the device before handed on; where others follow, the rows are handed on
+  out,   ///< the layers that are here, from tokens, kept rows or what the device before handed on; where others follow, the rows are handed
+         ///< on
   back,  ///< the output, of the rows that have come back to the device that has the head
 };
 

@@ -121,7 +121,8 @@ TEST_F(Cosines, AnewOverTheNewestTokensAndTheCacheKeepsItsBits) {
   const auto cache = [&] {
     std::vector<std::vector<std::byte>> bytes;
     const Engine::State& state = engine_->state();
-    exec::KvBytes kv(state.device, exec::attention_shape(state.config, state.shape), passes.pages().cache().buffers(), passes.pages().lists(), sequence.committed());
+    exec::KvBytes kv(state.device, exec::attention_shape(state.config, state.shape), passes.pages().cache().buffers(),
+                     passes.pages().lists(), sequence.committed());
     for (std::uint32_t layer = 0; layer < layers; ++layer) kv.read(layer, bytes.emplace_back(kv.layer_bytes(layer)));
     return bytes;
   };

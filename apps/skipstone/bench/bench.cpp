@@ -231,7 +231,9 @@ void check_ranks(BenchOptions& options) {
   const job::Place place = job::prompt_share();
   if (place.ranks == 1) return;
   if (options.prompts.empty() || !options.preset.empty()) {
-    fail(ExitCode::usage, "in {} ranks bench shares out prompts; name a file of them with --prompts FILE, without --preset, or share layers with --devices mpi",
+    fail(ExitCode::usage,
+         "in {} ranks bench shares out prompts; name a file of them with --prompts FILE, without --preset, or share layers with --devices "
+         "mpi",
          place.ranks);
   }
   if (options.engine.device_option->count() == 0) options.engine.rank_device = job::device();
