@@ -49,13 +49,13 @@ class MpiLink : public exec::Link {
  private:
   /// Machines' clocks differ: what goes over the line is how long the message is to wait.
   void put(StageMessage message) override {
-    if (message.not_before != 0) message.not_before -= std::chrono::steady_clock::now().time_since_epoch().count();
+    message.not_before -= std::chrono::steady_clock::now().time_since_epoch().count();
     post_.send(rank_, Topic::stage, to_bytes(message));
   }
   StageMessage take() override {
     const Arrival arrival = post_.take(rank_, Topic::stage);
     StageMessage message = message_from(arrival.bytes);
-    if (message.not_before != 0) message.not_before += arrival.at.time_since_epoch().count();
+    message.not_before += arrival.at.time_since_epoch().count();
     return message;
   }
   std::optional<StageMessage> try_take() override {

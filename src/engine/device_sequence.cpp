@@ -46,7 +46,7 @@ void DeviceSequence::end_round() {
   exits_.drop();
   chooser_.next_round();
   kept_.begin(0);
-  if (ahead_.empty()) passes_.give_kept_rows();
+  passes_.give_kept_rows();
   round_watch_.reset();
 }
 
@@ -84,28 +84,40 @@ void DeviceSequence::begin_kept(const spec::LayerPass& by) {
   // In company a pass over all layers, which others share, costs less than one that starts from kept rows.
   const bool alone = !passes_.in_company();
   kept_.begin(by.keep_prefix && alone && passes_.hold_kept_rows(false) ? by.plan.whole_prefix() : 0);
-  if (alone && pacer_ == nullptr && !chooser_.rejects() && ahead_.can_make(by, passes_.near_layers())) ahead_.begin(by, kept_.layers() > 0);
+  if (alone && pacer_ == nullptr && !chooser_.rejects() && ahead_.can_make(by, passes_.near_layers())) {
+    ahead_.begin(by);
+  } else {
+    ahead_.clear();
+  }
 }
 
 const Choice* DeviceSequence::made_ahead(const spec::DraftPass& pass, Token input, std::uint32_t offset) {
   const auto* by = std::get_if<spec::LayerPass>(&pass);
-  if (by == nullptr || ahead_.empty()) return nullptr;
-  const bool keeps = ahead_.keeps();
-  const Choice* made = ahead_.take(*by, input, offset, committed() + offset);
-  if (made == nullptr) return nullptr;
+  if (by == nullptr) {
+    ahead_.clear();
+    return nullptr;
+  }
   if (offset == 0) begin_kept(*by);
-  if (keeps) kept_.take(by->plan.whole_prefix(), offset, input);
-  return made;
+  return ahead_.take(*by, input, offset, committed() + offset);
 }
 
 exec::Executor& DeviceSequence::run_draft(const spec::LayerPass& by, Token input, std::uint32_t offset) {
-  exec::PassSpec spec = pass(by.plan, 1);
-  const std::uint32_t prefix = by.plan.whole_prefix();
-  if (offset == 0) begin_kept(by);
-  if (kept_.take(prefix, offset, input)) spec.keep_after = prefix;
-  exec::Rows row{.tokens = std::span(&input, 1), .base = committed() + offset, .kept = offset};
-  chooser_.ask(spec, row);
-  passes_.run(spec, row);
+  // Drafts that were made ahead have left their keys and values nowhere: the pass reads their inputs too.
+  std::vector<Token> inputs = ahead_.give_taken();
+  inputs.push_back(input);
+  exec::PassSpec spec = pass(by.plan, inputs.size());
+  spec.last_row_only = inputs.size() > 1;
+  const std::uint32_t prefix = by.plan.whole_prefix(), first = offset + 1 - static_cast<std::uint32_t>(inputs.size());
+  for (std::uint32_t i = 0; i < inputs.size(); ++i) {
+    if (kept_.take(prefix, first + i, inputs[i])) spec.keep_after = prefix;
+  }
+  exec::Rows rows{.tokens = inputs, .base = committed() + first, .kept = first};
+  if (ahead_.begun()) {
+    spec.output = exec::Output::logits;
+  } else {
+    chooser_.ask(spec, rows);
+  }
+  passes_.run(spec, rows);
   return passes_;
 }
 
@@ -130,7 +142,11 @@ Choice DeviceSequence::draft(const spec::DraftPass& pass, Token input, std::uint
   chooser_.begin_rows();
   chooser_.add_row(position);
   const auto run = [&](const auto& by) { return &run_draft(by, input, offset); };
-  return chooser_.draft(*std::visit(run, pass), offset, position);
+  exec::Executor& passes = *std::visit(run, pass);
+  if (!ahead_.begun()) return chooser_.draft(passes, offset, position);
+  const Choice choice = number_or_none([&] { return chooser_.choose_by_logits(passes.logits(0), position); });
+  ahead_.saw(offset, passes.logits(0));
+  return choice;
 }
 
 /// Completes the kept rows of a round to all of `rows`: those that no draft pass has read (the last draft) go through the first layers now.
@@ -164,13 +180,13 @@ void DeviceSequence::verify(const spec::TokenTree& rows, std::uint32_t top, spec
     ask_for(rows, spec, pass_rows);
   }
   const bool ahead =
-      ahead_.begun() && rows.is_chain() && rows.drafts() > 0 && committed() + rows.rows() + ahead_.most(rows) < passes_.shape().context;
+      ahead_.begun() && rows.is_chain() && rows.drafts() > 0 && committed() + AheadDrafts::most_rows() < passes_.shape().context;
   exec::Meanwhile meanwhile;
-  ahead_.clear();
   if (ahead) {
-    passes_.reserve(committed(), committed() + rows.rows() + ahead_.most(rows));
+    passes_.reserve(committed(), committed() + AheadDrafts::most_rows());
     meanwhile = [&](exec::PassRunner& runner) { ahead_.make(runner, passes_.pages(), chooser_, rows, committed()); };
   }
+  const double away_before = passes_.away_seconds();
   passes_.run(spec, pass_rows, meanwhile);
   out.choices.resize(rows.rows());
   out.top.resize(std::size_t{rows.rows()} * top);
@@ -183,7 +199,7 @@ void DeviceSequence::verify(const spec::TokenTree& rows, std::uint32_t top, spec
                            : chooser_.verified(passes_, row, committed() + rows.depths()[row], chooser_.drawn_behind(rows, row));
   }
   if (round_watch_) switch_.took(round_watch_->seconds(), rows.rows());
-  ahead_.check(rows, out.choices);
+  ahead_.check(rows, out.choices, passes_.away_seconds() - away_before);
   end_round();
   verified_ = rows;
 }

@@ -45,11 +45,12 @@ struct Session::State {
     sequence.use(std::move(draft_models));
     sequence.use(engine->state().prefixes.get());
     const spec::DrafterTraits traits = drafter->traits();
-    const bool samples = options.sampling.needs_logits();
+    const bool samples = options.sampling.needs_logits(), elsewhere = passes.near_layers() < engine->state().config.layers;
+    const bool ahead = options.draft_ahead && traits.drafts && elsewhere;
     engine->state().make_pipelines(passes,
                                    {.verification = traits.drafts,
-                                    .logits = samples || traits.top > 0,
-                                    .trees = traits.branches,
+                                    .logits = samples || traits.top > 0 || ahead,
+                                    .trees = traits.branches || ahead,
                                     .candidates = samples && chooses_from_candidates()},
                                    options.progress);
   }
@@ -70,8 +71,8 @@ struct Session::State {
     return given;
   }
 
-  /// A prompt or nothing stands behind the history: what of it is not read yet, and was generated, is read as what it is, so that a continuation
-  /// has the same bits wherever it was cut.
+  /// A prompt or nothing stands behind the history: what of it is not read yet, and was generated, is read as what it is, so that a
+  /// continuation has the same bits wherever it was cut.
   void read_own_tokens() {
     const std::size_t first = std::max<std::size_t>(prompt_end, sequence.committed());
     sequence.own_tokens(static_cast<std::uint32_t>(history.size() - std::min(history.size(), first)));

@@ -17,19 +17,19 @@ StageMessage failure(Code code, const std::string& sentence) {
 }
 
 void Link::send(StageMessage message) {
-  message.not_before = delay_.count() == 0 ? 0 : (Clock::now() + delay_).time_since_epoch().count();
+  message.not_before = (Clock::now() + delay_).time_since_epoch().count();
   put(std::move(message));
 }
 
 StageMessage Link::receive() {
   StageMessage message = taken_ ? *std::exchange(taken_, std::nullopt) : take();
-  if (message.not_before != 0) std::this_thread::sleep_until(Clock::time_point(Clock::duration(message.not_before)));
+  if (delay_.count() > 0) std::this_thread::sleep_until(Clock::time_point(Clock::duration(message.not_before)));
   return message;
 }
 
 bool Link::ready() {
   if (!taken_) taken_ = try_take();
-  return taken_ && Clock::now().time_since_epoch().count() >= taken_->not_before;
+  return taken_ && (delay_.count() == 0 || Clock::now().time_since_epoch().count() >= taken_->not_before);
 }
 
 void QueueLink::put(StageMessage message) {

@@ -35,7 +35,7 @@ enum class Ask : std::uint8_t {
 struct StageMessage {
   Ask ask = Ask::pass;
   Code code = Code::ok;
-  std::int64_t not_before = 0;     ///< of the steady clock: when it has arrived, where hops are slowed down; else 0
+  std::int64_t not_before = 0;     ///< of the steady clock: when it has arrived, with what hops are slowed down by
   std::vector<std::byte> request;  ///< what is asked (stage_request.h); stays as it is on its way
   std::vector<float> rows;         ///< of the residual stream, `padded(width)` each
   std::vector<float> cosines;      ///< as PassResults::cosine_sums

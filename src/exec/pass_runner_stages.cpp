@@ -1,5 +1,6 @@
 // Passes over layers of several devices: the first one's layers, the ring, the first one's head.
 #include <algorithm>
+#include <chrono>
 
 #include "base/log.h"
 #include "base/stopwatch.h"
@@ -78,12 +79,13 @@ void PassRunner::run_around(const PassSpec& spec, std::span<const SequenceRows> 
   }
   if (spec.output == Output::none && spec.cosines == Cosines::none) return ring_->post(std::move(message));
   const double before = seconds_;
-  const Stopwatch away;
+  const Stopwatch wait;
+  const auto sent = std::chrono::steady_clock::now().time_since_epoch();
   StageMessage reply = ring_->exchange(std::move(message), [&] {
     if (meanwhile) meanwhile(*this);
   });
-  away_seconds_ = away.seconds();
-  seconds_ = before + away_seconds_;
+  away_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::duration(reply.not_before) - sent).count();
+  seconds_ = before + wait.seconds();
   if (spec.cosines != Cosines::none) {
     for (std::uint32_t layer = builder_.begin(); layer < builder_.end(); ++layer) {
       for (const std::size_t at : {std::size_t{layer}, std::size_t{config_.layers} + layer}) reply.cosines[at] = own[at];

@@ -9,6 +9,8 @@
 #include <thread>
 #include <vector>
 
+#include "base/env.h"
+#include "base/log.h"
 #include "base/status.h"
 #include "engine/engine.h"
 #include "engine/engine_state.h"
@@ -166,6 +168,36 @@ TEST_F(Stages, DraftAheadChangesNoText) {
     }
   }
   EXPECT_GT(used, 0u) << "no draft was made ahead: the test tested nothing";
+}
+
+// Its entry of ctest has both drivers' devices, the first one's first.
+TEST_F(Stages, OfTwoDriversSayThatTextsMayDiffer) {
+  if (!env::flag("SKIPSTONE_TEST_TWO_DRIVERS")) GTEST_SKIP() << "needs devices of two drivers: an entry of ctest of its own";
+  std::vector<std::string> warnings;
+  log::set_sink([&](log::Level level, std::string_view text) {
+    if (level == log::Level::warning) warnings.emplace_back(text);
+  });
+  for (const char* family : {"llama", "gemma2"}) {
+    const std::string file = tiny(family);
+    for (const char* devices : {"0,1", "1,0", "0:2,1:2,0:1"}) {
+      EngineOptions options = options_for(file, 1);
+      options.devices = devices;
+      warnings.clear();
+      const auto engine = Engine::load(options);
+      const std::vector<StageState> stages = engine->stages();
+      EXPECT_NE(stages[0].place, stages[1].place);
+      ASSERT_EQ(warnings.size(), 1u) << devices;
+      EXPECT_NE(warnings[0].find("different drivers, so texts may differ from those of one device"), std::string::npos) << warnings[0];
+      // With and without drafts the text is the same all the same.
+      for (const std::uint64_t seed : {std::uint64_t{0}, std::uint64_t{7}}) {
+        const Tokens expected = text_of(engine, with("none", seed), 12);
+        for (const char* draft : {"exit:1,k=4", "exit:3,k=5", "suffix:alpha=4,k=31,p=0", "recycle:n=11"}) {
+          EXPECT_EQ(text_of(engine, with(draft, seed), 12), expected) << family << " on " << devices << ": " << draft << ", seed " << seed;
+        }
+      }
+    }
+  }
+  log::set_sink({});
 }
 
 TEST_F(Stages, RowsHaveTheLogitsOfOneDevice) {

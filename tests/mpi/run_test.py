@@ -1,22 +1,32 @@
 #!/usr/bin/env python3
-"""PROGRAM MODEL MPIRUN: texts of a model whose layers lie in several ranks are those of one process."""
+"""PROGRAM MODEL MPIRUN [all]: texts of a model whose layers lie in several ranks are those of one process. all: with every drafter."""
 import json
 import os
+import pathlib
+import re
+import sys
 import tempfile
 
 from ranks import MODEL, check, errors_of, finish, run
 
 PROMPT = "def parse(self, text):\n    "
-DRAFTERS = ["none", "asd", "exit", "ngram", "suffix", "auto"]
+ALL = sys.argv[4:] == ["all"]
+
+
+def drafters():
+    if not ALL:
+        return ["none", "asd", "exit", "ngram", "suffix", "auto"]
+    tool = (pathlib.Path(__file__).parents[2] / "tools/lossless").read_text(encoding="utf-8")
+    return ["none", *re.findall(r'"([^"]+)"', re.search(r"DRAFTERS = \[(.*?)\]", tool, re.S)[1])]
 
 
 def texts():
-    for drafter in DRAFTERS:
+    for drafter in drafters():
         for sampling in ([], ["--temp", "0.8", "--seed", "7"]):
             arguments = ["run", "-m", MODEL, "-p", PROMPT, "-n", "24", "--draft", drafter, *sampling]
             alone = run(1, *arguments)
             check(alone.returncode == 0, f"{arguments}: {alone.stderr}")
-            for ranks in (2, 3) if drafter in ("none", "auto") else (2,):
+            for ranks in (2, 3) if ALL or drafter in ("none", "auto") else (2,):
                 shared = run(ranks, *arguments, "--devices", "mpi")
                 check(shared.returncode == 0, f"{ranks} ranks, {arguments}: {shared.stderr}")
                 check(shared.stdout == alone.stdout, f"{ranks} ranks, {drafter} {sampling}: another text: {shared.stdout!r}, alone {alone.stdout!r}")

@@ -71,6 +71,8 @@ Json run_json(const Sweep& sweep, const Run& run, bool identical) {
           {"verify_seconds", s.verify_seconds},
           {"round_seconds", s.round_seconds},
           {"host_seconds", s.host_seconds},
+          {"away_seconds", s.away_seconds},
+          {"drafts_ahead", s.drafts_ahead},
           {"rounds", s.rounds},
           {"drafted", s.drafted},
           {"accepted", s.accepted},
