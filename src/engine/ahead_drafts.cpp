@@ -59,6 +59,8 @@ std::vector<AheadDrafts::Likely> AheadDrafts::likeliest_of(std::span<const float
   return likeliest;
 }
 
+void AheadDrafts::took(std::uint32_t bucket, double seconds) { pass_seconds_[number_of(bucket)] = seconds; }
+
 void AheadDrafts::saw(std::uint32_t offset, std::span<const float> logits) {
   seen_.resize(offset);
   seen_.push_back(likeliest_of(logits));
@@ -111,26 +113,32 @@ AheadDrafts::Draft AheadDrafts::draft_behind(RowChooser& chooser, const spec::To
 }
 
 void AheadDrafts::run(exec::PassRunner& runner, const exec::SequencePages& pages, const spec::TokenTree& tree, std::uint32_t base) {
-  const Stopwatch watch;
   exec::PassSpec spec;
   spec.layers = plan_;
   spec.bucket = kernels::bucket_for(tree.rows());
   spec.output = exec::Output::logits;
   spec.tree = !tree.is_chain();
   runner.run(spec, {pages.lists(), {.tokens = tree.tokens(), .base = base, .parents = tree.parents()}}, results_);
-  pass_seconds_[number_of(spec.bucket)] = watch.seconds();
+  took(spec.bucket, results_.seconds);
 }
 
 /// The most rows of a pass that is likely to end before the verification is back, which went `since` seconds ago; 0: none. A pass that took
 /// long once is tried again later.
 std::uint32_t AheadDrafts::rows_in_time(std::uint32_t least, double since) {
   const double away = away_seconds_[number_of(bucket_)];
-  for (std::uint32_t rows = MOST_ROWS; rows >= least; rows /= 2) {
-    double& takes = pass_seconds_[number_of(rows)];
-    if (away == 0 || since + takes <= away) return rows;
-    takes *= 0.98;
+  std::uint32_t most = 0;
+  double takes = 0;
+  for (std::uint32_t rows = 1; rows <= MOST_ROWS; rows *= 2) {
+    double& measured = pass_seconds_[number_of(rows)];
+    takes = measured > 0 ? measured : 1.5 * takes;  // what twice the rows cost is not known before they have run
+    if (rows < least) continue;
+    if (since + takes <= away) {
+      most = rows;
+    } else {
+      measured *= 0.98;
+    }
   }
-  return 0;
+  return most;
 }
 
 /// `rows` and the ends with their drafts, as far as there is room. Ends that are not there have no row.

@@ -27,6 +27,8 @@ class AheadDrafts {
   /// A round begins that drafts by `pass`; until check(), its draft passes have logits.
   void begin(const spec::LayerPass& pass);
   bool begun() const { return begun_; }
+  /// A draft pass of so many rows took so long.
+  void took(std::uint32_t bucket, double seconds);
   /// The logits behind which draft number `offset` was chosen.
   void saw(std::uint32_t offset, std::span<const float> logits);
   /// The draft behind `input`, the round's draft number `offset`, which stands at `position`; null where it was not made. What was made

@@ -117,7 +117,9 @@ exec::Executor& DeviceSequence::run_draft(const spec::LayerPass& by, Token input
   } else {
     chooser_.ask(spec, rows);
   }
+  const double before = passes_.device_seconds();
   passes_.run(spec, rows);
+  if (ahead_.begun()) ahead_.took(spec.bucket, passes_.device_seconds() - before);
   return passes_;
 }
 
