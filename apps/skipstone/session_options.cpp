@@ -83,11 +83,11 @@ void add_rounds_option(CLI::App& command, skipstone_session_params& params) {
       ->type_name("WAY");
   command
       .add_option_function<std::string>(
-          "--draft-ahead", [&params](const std::string& value) { params.draft_ahead = value == "on" ? 1 : 0; },
-          "With --devices: on: the first device drafts the next round while a verification is at the others; off: it waits")
+          "--draft-ahead", [&params](const std::string& value) { params.draft_ahead = value == "auto" ? -1 : value == "on" ? 1 : 0; },
+          "With --devices: on: the first device drafts the next round while a verification is at the others; off: it waits; auto: on for GPUs")
       ->envname("SKIPSTONE_DRAFT_AHEAD")
-      ->default_str("on")
-      ->check(CLI::IsMember({"on", "off"}))
+      ->default_str("auto")
+      ->check(CLI::IsMember({"auto", "on", "off"}))
       ->type_name("SWITCH");
 }
 

@@ -85,8 +85,8 @@ typedef struct skipstone_session_params {
   /* 1: chunks carry log-probabilities. They are the same numbers whatever the drafter. */
   int32_t logprobs;
   uint32_t top_logprobs; /* and those of so many of the likeliest tokens, at most 20 */
-  /* Of engines on several devices. 1: while a verification is at other devices, the first one drafts the next round, on the guess that all
-   * is accepted; 0: it waits. The same text. */
+  /* Of engines on several devices. 1: while a verification is at other devices, the first one drafts the next round, for the likeliest ways
+   * in which it may end; 0: it waits; -1, the default: as it does where the first device is no CPU. The same text. */
   int32_t draft_ahead;
 } skipstone_session_params;
 

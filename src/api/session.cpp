@@ -29,7 +29,7 @@ skipstone_session_params defaults<skipstone_session_params>() {
   params.presence_penalty = defaults.presence_penalty;
   params.draft = "asd";
   params.rounds = SKIPSTONE_ROUNDS_AUTOMATIC;
-  params.draft_ahead = 1;
+  params.draft_ahead = -1;
   params.verify = SKIPSTONE_VERIFY_COUPLED;
   return params;
 }
@@ -77,7 +77,7 @@ engine::SessionOptions options_from(const skipstone_session_params& params) {
     fail(Code::invalid_argument, "rounds {} is none of skipstone_rounds", params.rounds);
   }
   options.rounds = static_cast<engine::Rounds>(params.rounds);
-  options.draft_ahead = params.draft_ahead != 0;
+  if (params.draft_ahead >= 0) options.draft_ahead = params.draft_ahead != 0;
   if (params.verify < SKIPSTONE_VERIFY_COUPLED || params.verify > SKIPSTONE_VERIFY_REJECTION) {
     fail(Code::invalid_argument, "verify {} is none of skipstone_verification", params.verify);
   }

@@ -28,7 +28,7 @@ DeviceSequence::DeviceSequence(exec::Executor& passes, const model::Config& conf
       config_(config),
       chooser_(sampling, verification, candidates ? config.vocabulary : 0),
       exits_(passes, config.layers),
-      ahead_(drafts_ahead && passes.near_layers() < config.layers, config.vocabulary),
+      ahead_(drafts_ahead, config.vocabulary),
       switch_(rounds) {}
 
 spec::SequenceTimes DeviceSequence::times() const {

@@ -174,7 +174,9 @@ struct SessionOptions {
   std::string draft = "none";  ///< spec::make_drafter's notation
   sample::Verification verification = sample::Verification::coupled;
   Rounds rounds = Rounds::automatic;
-  bool draft_ahead = true;  ///< drafts of the next round while a verification is at other devices
+  /// Drafts of the next round while a verification is at other devices; nothing: where the first device is no CPU, whose further rows cost
+  /// more than is saved (docs/results/many-devices.md).
+  std::optional<bool> draft_ahead = {};
   /// Whether the device finds the tokens that sampling looks at; nothing: where it is faster so (vk::Tuning::candidates_from). The same
   /// text.
   std::optional<bool> candidates = {};

@@ -40,19 +40,22 @@ struct Session::State {
         drafter(make_drafter()),
         passes(*engine->state().passes),
         sequence(passes, engine->state().config, options.sampling, options.verification, options.rounds, chooses_from_candidates(),
-                 options.draft_ahead) {
+                 drafts_ahead()) {
     engine->state().device->require_alive();
     sequence.use(std::move(draft_models));
     sequence.use(engine->state().prefixes.get());
     const spec::DrafterTraits traits = drafter->traits();
-    const bool samples = options.sampling.needs_logits(), elsewhere = passes.near_layers() < engine->state().config.layers;
-    const bool ahead = options.draft_ahead && traits.drafts && elsewhere;
+    const bool samples = options.sampling.needs_logits(), ahead = drafts_ahead() && traits.drafts;
     engine->state().make_pipelines(passes,
                                    {.verification = traits.drafts,
                                     .logits = samples || traits.top > 0 || ahead,
                                     .trees = traits.branches || ahead,
                                     .candidates = samples && chooses_from_candidates()},
                                    options.progress);
+  }
+
+  bool drafts_ahead() const {
+    return passes.near_layers() < engine->state().config.layers && options.draft_ahead.value_or(!engine->state().device->caps().is_cpu());
   }
 
   bool chooses_from_candidates() const {
