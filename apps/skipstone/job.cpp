@@ -68,7 +68,7 @@ bool shares_layers(const std::vector<std::string>& arguments) {
 }
 
 bool shares_work(const std::vector<std::string>& arguments) {
-  constexpr std::array<std::string_view, 2> commands{"bench", "report"};
+  constexpr std::array<std::string_view, 3> commands{"bench", "report", "tune"};
   return arguments.size() > 1 && std::ranges::find(commands, arguments[1]) != commands.end();
 }
 

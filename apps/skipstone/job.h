@@ -19,7 +19,7 @@ bool shares_layers(const std::vector<std::string>& arguments);
 /// 0 goes on as the program.
 std::optional<ExitCode> serve(const std::vector<std::string>& arguments);
 
-/// Whether the command's work is what the ranks of a job share: bench, report.
+/// Whether the command's work is what the ranks of a job share: bench, report, tune.
 bool shares_work(const std::vector<std::string>& arguments);
 
 struct Place {
