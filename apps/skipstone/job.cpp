@@ -41,7 +41,7 @@ Place join() {
 
 std::string take(char* text) {
   if (text == nullptr) return "";
-  const std::string copy = text;
+  std::string copy = text;
   skipstone_string_free(text);
   return copy;
 }

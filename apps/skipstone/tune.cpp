@@ -142,6 +142,7 @@ Json of_all_ranks(const std::string& report, const std::string& path) {
   const auto lines = job::gather(bench::json_line("search", {{"report", report}}));
   if (place.rank > 0) return Json::parse(report);
   std::vector<Json> reports;
+  reports.reserve(lines.size());
   for (const auto& line : lines) reports.push_back(Json::parse(line.at("report").get<std::string>()));
   Json document = merge_searches(reports);
   write_file(path, bench::dump(document["profile"], 2) + '\n');

@@ -77,6 +77,7 @@ Record of_all_ranks(const Record& record) {
   const auto lines = job::gather(measures(place) ? bench::json_line("report", fields) : "");
   if (place.rank > 0) return record;
   std::vector<Record> parts;
+  parts.reserve(lines.size());
   for (const auto& line : lines) {
     parts.push_back(report::read_record(line.at("report").get<std::string>(), fmt::format("rank {}", line.at("rank").get<std::size_t>())));
   }
