@@ -12,7 +12,7 @@ namespace cli {
 struct EngineOptions {
   std::string device, kv = "auto", math = "f32", pre;
   CLI::Option* device_option = nullptr;
-  std::string rank_device;  ///< instead of `device`, where prompts are shared out (job.h)
+  std::string rank_device;  ///< instead of `device`, where ranks share work (job.h)
   std::string devices;
   double hop_milliseconds = 0;
   std::uint32_t context = 0;

@@ -1,11 +1,16 @@
 #include "job.h"
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <string_view>
 
 #include "base/env.h"
 #include "base/number.h"
+#include "base/status.h"
+#include "bench/records.h"
 #include "interrupt.h"
+#include "json/json.h"
 #include "output.h"
 #include "skipstone/skipstone_experimental.hpp"
 
@@ -31,14 +36,27 @@ Place join() {
   info.struct_size = sizeof(info);
   skipstone::check(skipstone_job_get_info(&info));
   if (info.ranks > 1 && info.rank == 0) interrupt::install();  // a rank that dies is said by a signal, also before a command looks for them
-  return {info.rank, info.ranks};
+  return {info.rank, info.ranks, info.local_rank == 0};
 }
 
 std::string take(char* text) {
   if (text == nullptr) return "";
-  const std::string copy = text;
+  std::string copy = text;
   skipstone_string_free(text);
   return copy;
+}
+
+constexpr const char* failure_record = "failure";
+
+/// Of a rank that has met with this.
+std::string failure_line(ExitCode code, std::string_view sentence) {
+  return bench::json_line(failure_record, {{"rank", sharing.rank}, {"code", static_cast<int>(code)}, {"sentence", sentence}});
+}
+
+void throw_failure(const skipstone::SortedJson& line) {
+  if (line.at("record") != failure_record) return;
+  fail(static_cast<ExitCode>(line.at("code").get<int>()), "rank {}: {}", line.at("rank").get<std::size_t>(),
+       line.at("sentence").get<std::string>());
 }
 
 }  // namespace
@@ -49,17 +67,61 @@ bool shares_layers(const std::vector<std::string>& arguments) {
   return devices && (*devices == "mpi" || devices->starts_with("mpi:"));
 }
 
-void share_prompts() {
+bool shares_work(const std::vector<std::string>& arguments) {
+  constexpr std::array<std::string_view, 3> commands{"bench", "report", "tune"};
+  return arguments.size() > 1 && std::ranges::find(commands, arguments[1]) != commands.end();
+}
+
+void share_work() {
   sharing = join();
   if (sharing.rank > 0) silence();
 }
 
-Place prompt_share() { return sharing; }
+Place place() { return sharing; }
 
-std::string gather(const std::string& text) {
-  char* all = nullptr;
-  skipstone::check(skipstone_job_gather(text.c_str(), &all));
-  return take(all);
+ExitCode run_shared(const std::function<ExitCode()>& command) {
+  if (sharing.rank == 0) return command();
+  ExitCode code = ExitCode::failure;
+  std::string sentence;
+  try {
+    return command();
+  } catch (const Failure& failure) {
+    code = failure.code();
+    sentence = failure.what();
+  } catch (const skipstone::Error& error) {  // of the program's own arguments
+    code = ExitCode::usage;
+    sentence = error.what();
+  } catch (const skipstone::error& error) {
+    code = exit_code(error.status(), false);
+    sentence = error.what();
+  } catch (const std::exception& error) {
+    sentence = error.what();
+  }
+  gather(failure_line(code, sentence));
+  return code;
+}
+
+std::vector<skipstone::SortedJson> gather(const std::string& lines) {
+  char* gathered = nullptr;
+  skipstone::check(skipstone_job_gather(lines.c_str(), &gathered));
+  const std::string all = take(gathered);
+  std::vector<skipstone::SortedJson> parsed;
+  for (std::size_t begin = 0; begin < all.size();) {
+    const std::size_t end = std::min(all.find('\n', begin), all.size());
+    throw_failure(parsed.emplace_back(skipstone::SortedJson::parse(all.substr(begin, end - begin))));
+    begin = end + 1;
+  }
+  return parsed;
+}
+
+void wait_until_ready() {
+  if (sharing.ranks == 1) return;
+  const std::string version = skipstone_version(), commit = skipstone_commit();
+  for (const auto& line : gather(bench::json_line("ready", {{"rank", sharing.rank}, {"version", version}, {"commit", commit}}))) {
+    if (line.at("version") == version && line.at("commit") == commit) continue;
+    fail(ExitCode::failure, "rank {} runs skipstone {} ({}), and rank 0 {} ({}); start the same one everywhere",
+         line.at("rank").get<std::size_t>(), line.at("version").get<std::string>(), line.at("commit").get<std::string>(), version, commit);
+  }
 }
 
 std::string device() {

@@ -105,8 +105,8 @@ int run_and_explain(int argc, char** argv) {
     const std::vector<std::string> arguments = skipstone::platform::arguments(argc, argv);
     if (cli::job::shares_layers(arguments)) {
       if (const auto served = cli::job::serve(arguments)) return static_cast<int>(*served);
-    } else if (arguments.size() > 1 && arguments[1] == "bench") {
-      cli::job::share_prompts();
+    } else if (cli::job::shares_work(arguments)) {
+      cli::job::share_work();
     }
     return run_program(arguments);
   } catch (const cli::Failure& failure) {

@@ -8,9 +8,11 @@
 
 #include "base/platform/paths.h"
 #include "bench/prompts.h"
+#include "bench/records.h"
 #include "commands.h"
 #include "engine_options.h"
 #include "interrupt.h"
+#include "job.h"
 #include "json/json.h"
 #include "model_path.h"
 #include "number_option.h"
@@ -18,6 +20,7 @@
 #include "progress.h"
 #include "result_file.h"
 #include "skipstone/tools.hpp"
+#include "tune_ranks.h"
 
 namespace cli {
 namespace {
@@ -37,8 +40,20 @@ std::string profile_path(const TuneOptions& options, const std::string& model) {
   std::string path =
       options.profile.empty() ? skipstone::platform::text_of(skipstone::platform::path_of(model).stem()) + ".skip.json" : options.profile;
   if (!path.ends_with(".json")) fail(ExitCode::usage, "'{}' is no name for a profile; it has to end in .json", path);
+  path = profile_of_rank(path, job::place().rank);
   check_writable(path);
   return path;
+}
+
+/// Each rank of a job searches on a device of its own, in an order of its own.
+void take_share(TuneOptions& options) {
+  const job::Place place = job::place();
+  if (place.ranks == 1) return;
+  options.search.seed += place.rank;
+  if (options.iterations_option->count() > 0) {
+    options.search.iterations = share_of_iterations(options.search.iterations, place.rank, place.ranks);
+  }
+  if (options.engine.device_option->count() == 0 && options.engine.devices.empty()) options.engine.rank_device = job::device();
 }
 
 /// A line whenever there is a better set; what goes on in between on the line of progress.
@@ -120,18 +135,40 @@ std::string search(const skipstone::Engine& engine, const TuneOptions& options, 
   }
 }
 
-ExitCode tune(const TuneOptions& options) {
+/// In rank 0 of a job: the reports of all ranks as one, whose profile becomes the wanted one. Elsewhere it is this process's own.
+Json of_all_ranks(const std::string& report, const std::string& path) {
+  const job::Place place = job::place();
+  if (place.ranks == 1) return Json::parse(report);
+  const auto lines = job::gather(bench::json_line("search", {{"report", report}}));
+  if (place.rank > 0) return Json::parse(report);
+  std::vector<Json> reports;
+  reports.reserve(lines.size());
+  for (const auto& line : lines) reports.push_back(Json::parse(line.at("report").get<std::string>()));
+  Json document = merge_searches(reports);
+  write_file(path, bench::dump(document["profile"], 2) + '\n');
+  return document;
+}
+
+std::string output_text(const Json& document, const std::string& path, bool json) {
+  if (json) return bench::dump(document, 2) + '\n';
+  return document.contains("ranks") ? ranks_text(document) + '\n' + report_text(document, path) : report_text(document, path);
+}
+
+ExitCode tune(TuneOptions options) {
   if (!(options.search.minutes > 0 && options.search.minutes <= 7 * 24 * 60))
     fail(ExitCode::usage, "--minutes is above 0 and at most a week, not {}", options.search.minutes);
   interrupt::install();
+  take_share(options);
   const std::string model = options.model.empty() ? bundled_model() : options.model;
   bench::read_prompts(options.prompts, 1);  // better refused before a model is loaded
   const std::string path = profile_path(options, model);
   const skipstone::Engine engine = load_engine(model, options.engine);
+  job::wait_until_ready();
   const std::string report = search(engine, options, path);
-  const Json document = Json::parse(report);
+  if (job::place().rank > 0) check_validation(engine);
+  const Json document = of_all_ranks(report, path);
   Output output(false);
-  output.write(options.json ? report + "\n" : report_text(document, path));
+  output.write(output_text(document, path, options.json));
   check_validation(engine);
   return document["interrupted"].get<bool>() ? ExitCode::interrupted : ExitCode::ok;
 }
@@ -172,12 +209,13 @@ void add_tune(CLI::App& app, ExitCode& code) {
       "measured costs what they would have cost. The best sets of the search, of Draft on the Fly and of a random search of the same\n"
       "length then continue the next eight prompts beside plain decoding, and the fastest becomes the profile. Ctrl-C keeps the best so\n"
       "far; the same command goes on from what is in PROFILE's .state.json.\n\n"
+      "In an MPI job (mpirun -n N skipstone tune) the ranks share the sets out, and the fastest profile is the result.\n\n"
       "Example:\n"
       "  skipstone tune model.gguf --prompts HumanEval.jsonl.gz -o code.json\n"
       "  skipstone run -m model.gguf --draft skip:code.json -p \"def main():\" --stats\n"
       "  skipstone bench -m model.gguf --prompts HumanEval.jsonl.gz --draft none,asd,skip:code.json\n\n" +
       std::string(exit_code_help));
-  command->callback([options, &code] { code = tune(*options); });
+  command->callback([options, &code] { code = job::run_shared([&] { return tune(*options); }); });
 }
 
 }  // namespace cli

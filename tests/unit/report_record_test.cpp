@@ -63,6 +63,24 @@ TEST(ReportRecord, WhatIsNotThereIsNull) {
   EXPECT_EQ(to_json(read_record(written.dump(), "a.json")), written);
 }
 
+TEST(ReportRecord, MachinesAreMerged) {
+  Record one = made_up_record(), two = made_up_record();
+  one.systems.resize(1);
+  for (Device& device : one.devices) device.host.reset();
+  two.systems.resize(2);
+  for (Device& device : two.devices) device.host = 1;
+  EXPECT_EQ(to_json(merged({one})), to_json(one));
+  const Record all = merged({one, two, one});
+  EXPECT_EQ(all.systems.size(), 4u);
+  ASSERT_EQ(all.devices.size(), 3 * one.devices.size());
+  EXPECT_EQ(all.devices.front().host, 0u);
+  EXPECT_EQ(all.devices[one.devices.size()].host, 2u);
+  EXPECT_EQ(all.devices.back().host, 3u);
+  const Json written = to_json(all);
+  EXPECT_EQ(to_json(read_record(written.dump(), "a.json")), written);
+  EXPECT_EQ(failure_of([&] { merged(std::vector<Record>(257, one)); }).code, Code::unsupported);
+}
+
 TEST(ReportRecord, OtherTypesAreRefusedByField) {
   const std::vector<Json> others = {nullptr, true, -1, 1.5, "text", Json::array(), Json::object(), Json::array({1}), 1e300};
   const auto refuses = [&](const std::string& pointer, const std::string& field, const std::function<bool(const Json&)>& sound) {

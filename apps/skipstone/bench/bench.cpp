@@ -206,8 +206,8 @@ Sweep sweep_model(const skipstone::Engine& engine, const std::string& model, con
                                           .made_up_tokens = options.made_up() ? options.made_up_tokens : 0,
                                           .sampling = options.sampling,
                                           .read_once = options.read_once,
-                                          .rank = job::prompt_share().rank,
-                                          .ranks = job::prompt_share().ranks};
+                                          .rank = job::place().rank,
+                                          .ranks = job::place().ranks};
   Sweep sweep = options.preset.empty()
                     ? bench::run_sweep(engine, prompts, sweep_options)
                     : bench::run_preset(engine, prompts, {options.preset, options.skip_set, options.plot}, sweep_options);
@@ -219,16 +219,16 @@ Sweep sweep_model(const skipstone::Engine& engine, const std::string& model, con
 template <typename Measure>
 Sweep sweep_in_ranks(const Measure& measure) {
   Sweep sweep = measure();
-  const job::Place place = job::prompt_share();
+  const job::Place place = job::place();
   if (place.ranks == 1) return sweep;
-  const std::string all = job::gather(bench::rank_lines(sweep, place.rank));
+  const auto all = job::gather(bench::rank_lines(sweep, place.rank));
   if (place.rank == 0) bench::merge_ranks(sweep, all);
   return sweep;
 }
 
 /// Of options that are no use where a job shares out prompts.
 void check_ranks(BenchOptions& options) {
-  const job::Place place = job::prompt_share();
+  const job::Place place = job::place();
   if (place.ranks == 1) return;
   if (options.prompts.empty() || !options.preset.empty()) {
     fail(ExitCode::usage,
@@ -285,8 +285,8 @@ ExitCode measure_drafters(BenchOptions& options) {
       [&](const std::string& model) {
         return sweep_in_ranks([&] { return sweep_model(models.load_next(), model, prompts, drafters, options); });
       },
-      [](const Sweep& sweep) { return !sweep.runs.empty() || job::prompt_share().rank > 0; });
-  if (job::prompt_share().rank > 0) return conclude(failed);
+      [](const Sweep& sweep) { return !sweep.runs.empty() || job::place().rank > 0; });
+  if (job::place().rank > 0) return conclude(failed);
   write_result(bench::report(sweeps, bench::format_of(options.format)), options.output);
   if (!options.save_tokens.empty()) write_file(options.save_tokens, bench::plain_tokens(sweeps.front()));
   for (const Sweep& sweep : sweeps) {
@@ -342,34 +342,13 @@ ExitCode measure(BenchOptions options) {
   return options.sweeps() ? measure_drafters(options) : measure_tests(options);
 }
 
-/// What another rank than the first has met with is rank 0's to say.
-ExitCode measure_in_job(const BenchOptions& options) {
-  const std::size_t rank = job::prompt_share().rank;
-  if (rank == 0) return measure(options);
-  ExitCode code = ExitCode::failure;
-  std::string sentence;
-  try {
-    return measure(options);
-  } catch (const Failure& failure) {
-    code = failure.code();
-    sentence = failure.what();
-  } catch (const skipstone::error& error) {
-    code = exit_code(error.status(), false);
-    sentence = error.what();
-  } catch (const std::exception& error) {
-    sentence = error.what();
-  }
-  job::gather(bench::rank_failure(rank, code, sentence));
-  return code;
-}
-
 }  // namespace
 
 void add_bench(CLI::App& app, ExitCode& code) {
   CLI::App* command = app.add_subcommand("bench", "Measure speed: prompts, decoding, rows; with --prompts drafters against plain decoding");
   const auto options = std::make_shared<BenchOptions>();
   bench::add_options(*command, *options);
-  command->callback([options, &code] { code = measure_in_job(*options); });
+  command->callback([options, &code] { code = job::run_shared([&] { return measure(*options); }); });
 }
 
 }  // namespace cli

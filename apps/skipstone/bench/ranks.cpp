@@ -9,6 +9,7 @@
 
 #include "bench/grid.h"
 #include "bench/summary.h"
+#include "exit_code.h"
 #include "json/json.h"
 
 namespace cli::bench {
@@ -65,21 +66,10 @@ std::string rank_lines(const Sweep& sweep, std::size_t rank) {
   return lines;
 }
 
-std::string rank_failure(std::size_t rank, ExitCode code, std::string_view sentence) {
-  return json_line("failure", {{"rank", rank}, {"code", static_cast<int>(code)}, {"sentence", sentence}});
-}
-
-void merge_ranks(Sweep& sweep, const std::string& lines) {
+void merge_ranks(Sweep& sweep, const std::vector<skipstone::SortedJson>& lines) {
   sweep.runs.clear();
-  for (std::size_t begin = 0; begin < lines.size();) {
-    const std::size_t end = std::min(lines.find('\n', begin), lines.size());
-    const auto line = skipstone::SortedJson::parse(lines.substr(begin, end - begin));
-    begin = end + 1;
-    const std::string record = line.at("record");
-    if (record == "failure") {
-      fail(static_cast<ExitCode>(line.at("code").get<int>()), "rank {}: {}", line.at("rank").get<std::size_t>(),
-           line.at("sentence").get<std::string>());
-    } else if (record == "rank") {
+  for (const skipstone::SortedJson& line : lines) {
+    if (line.at("record") == "rank") {
       if (line.at("fingerprint") != sweep.setup.fingerprint) {
         fail(ExitCode::bad_model, "'{}' is another model in rank {}", sweep.setup.model_path, sweep.ranks.size());
       }

@@ -3,22 +3,20 @@
 
 #include <cstddef>
 #include <string>
-#include <string_view>
+#include <vector>
 
 #include "bench/records.h"
 #include "bench/sweep_data.h"
-#include "exit_code.h"
+#include "json/json_fwd.h"
 
 namespace cli::bench {
 
 /// Lines of JSON.
 std::string rank_lines(const Sweep& sweep, std::size_t rank);
-/// The same of a rank that has failed.
-std::string rank_failure(std::size_t rank, ExitCode code, std::string_view sentence);
 
-/// `sweep` is rank 0's, `lines` those of all ranks, in order; `sweep` then has the runs of all. Throws Failure with what another rank has
-/// met with, and where one ran another model.
-void merge_ranks(Sweep& sweep, const std::string& lines);
+/// `sweep` is rank 0's, `lines` those of all ranks, in order; `sweep` then has the runs of all. Throws Failure where a rank ran another
+/// model.
+void merge_ranks(Sweep& sweep, const std::vector<skipstone::SortedJson>& lines);
 
 /// A table: device, prompts and speeds of each rank; "" where there are none.
 std::string ranks_text(const Sweep& sweep);

@@ -5,9 +5,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <set>
+#include <span>
 #include <type_traits>
+#include <utility>
 
 #include "base/escape.h"
 #include "base/input_file.h"
@@ -207,6 +210,25 @@ Record read_record(std::string_view text, const std::string& file) {
 
 Record read_record_file(const std::string& path) {
   return read_record(skipstone::read_whole_file(path, most_file_bytes), fmt::format("'{}'", path));
+}
+
+Record merged(std::vector<Record> parts) {
+  Record all = std::move(parts.front());
+  if (parts.size() == 1) return all;
+  for (Device& device : all.devices) device.host = device.host.value_or(0);
+  for (Record& part : std::span(parts).subspan(1)) {
+    const auto first = static_cast<std::uint32_t>(all.systems.size());
+    std::ranges::move(part.systems, std::back_inserter(all.systems));
+    for (Device& device : part.devices) {
+      device.host = first + device.host.value_or(0);
+      all.devices.push_back(std::move(device));
+    }
+  }
+  if (const std::size_t most = std::max(all.systems.size(), all.devices.size()); most > most_elements) {
+    fail(Code::unsupported, "a record has at most {} machines and devices, and here are {}; measure them in several jobs", most_elements,
+         most);
+  }
+  return all;
 }
 
 std::string shareable(std::string_view sentence) {

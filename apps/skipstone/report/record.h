@@ -112,6 +112,9 @@ Record read_record(std::string_view text, const std::string& file);
 /// The record of a file of at most 4 MiB.
 Record read_record_file(const std::string& path);
 
+/// Records of several machines, of at least one, as one record. Date and build are the first one's.
+Record merged(std::vector<Record> parts);
+
 /// A sentence for a record: without the names of files and folders in it, and not too long.
 std::string shareable(std::string_view sentence);
 

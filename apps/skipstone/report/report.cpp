@@ -6,11 +6,15 @@
 #include <ctime>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "base/env.h"
 #include "base/platform/system.h"
 #include "bench/records.h"
 #include "commands.h"
 #include "interrupt.h"
+#include "job.h"
 #include "json/json.h"
 #include "number_option.h"
 #include "output.h"
@@ -62,22 +66,49 @@ Record empty_record(bool quick) {
   return record;
 }
 
+/// Ranks on one machine see the same devices, so that its first rank measures for all. Tests have one machine alone, and let all measure.
+bool measures(const job::Place& place) { return place.first_on_machine || skipstone::env::flag("SKIPSTONE_SAME_DEVICE"); }
+
+/// In rank 0 of a job: what all ranks have measured; this process's record elsewhere.
+Record of_all_ranks(const Record& record) {
+  const job::Place place = job::place();
+  if (place.ranks == 1) return record;
+  const Json fields = {{"rank", place.rank}, {"report", bench::dump(report::to_json(record))}};
+  const auto lines = job::gather(measures(place) ? bench::json_line("report", fields) : "");
+  if (place.rank > 0) return record;
+  std::vector<Record> parts;
+  parts.reserve(lines.size());
+  for (const auto& line : lines) {
+    parts.push_back(report::read_record(line.at("report").get<std::string>(), fmt::format("rank {}", line.at("rank").get<std::size_t>())));
+  }
+  return report::merged(std::move(parts));
+}
+
+Record measure_devices(const std::vector<Json>& devices, const report::Effort& effort) {
+  Record record = empty_record(effort.quick);
+  for (const Json& device : devices) {
+    note("measuring {} ...", device["name"].get<std::string>());
+    Progress progress;
+    record.devices.push_back(report::measure_device(device, effort, progress));
+    progress.clear();
+    const Device& measured = record.devices.back();
+    note("{} in {:.0f} s", measured.error.empty() ? "done" : "failed: " + measured.error, measured.seconds);
+  }
+  return record;
+}
+
 ExitCode measure(ReportOptions options) {
   if (!(options.effort.seconds >= 5 && options.effort.seconds <= 3600))
     fail(ExitCode::usage, "--seconds is 5 to 3600, not {}", options.effort.seconds);
   if (options.effort.quick) options.effort.seconds = std::min(options.effort.seconds, quick_seconds);
   Output output(false);
-  check_writable(options.output);
+  const job::Place place = job::place();
+  if (place.rank == 0) check_writable(options.output);
   interrupt::install();
-  Record record = empty_record(options.effort.quick);
-  for (const Json& device : wanted_devices(options)) {
-    note("measuring {} ...", device["name"].get<std::string>());
-    Progress progress;
-    record.devices.push_back(report::measure_device(device, options.effort, progress));
-    progress.clear();
-    const Device& measured = record.devices.back();
-    note("{} in {:.0f} s", measured.error.empty() ? "done" : "failed: " + measured.error, measured.seconds);
-  }
+  const std::vector<Json> devices = measures(place) ? wanted_devices(options) : std::vector<Json>{};
+  job::wait_until_ready();
+  const Record record = of_all_ranks(measure_devices(devices, options.effort));
+  if (place.rank > 0) return ExitCode::ok;
   write_file(options.output, bench::dump(report::to_json(record), 1) + '\n');
   output.write(report::comparison_text(report::compare({{options.output, record}})));
   note("{}: the record, to be shared or given to `skipstone compare`", options.output);
@@ -111,9 +142,10 @@ void add_report(CLI::App& app, ExitCode& code) {
       "Examples:\n"
       "  skipstone report\n"
       "  skipstone compare skipstone-report.json other.json --html devices.html\n\n"
+      "In an MPI job (mpirun -n N skipstone report) the first rank on each machine measures, and rank 0 writes one record.\n\n"
       "Exit code 1 also means that no device could be measured. " +
       std::string(exit_code_help));
-  command->callback([options, &code] { code = measure(*options); });
+  command->callback([options, &code] { code = job::run_shared([&] { return measure(*options); }); });
 }
 
 }  // namespace cli
