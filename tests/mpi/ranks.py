@@ -1,5 +1,6 @@
 """What the tests of ranks share: starting mpirun, and checks that say what was wrong."""
 import os
+import shutil
 import subprocess
 import sys
 
@@ -17,6 +18,31 @@ def run(ranks, *arguments, environment=None, text=None):
     """The program in so many ranks, or alone; a time-out is a failure of the test."""
     return subprocess.run(command(ranks, arguments), env={**ENVIRONMENT, **(environment or {})}, input=text, capture_output=True,
                           encoding="utf-8", errors="replace", timeout=120, check=False)
+
+
+def two(first, second, program=PROGRAM, folders=(".", ".")):
+    """Rank 1 is started with other arguments, in another folder, or is another program."""
+    command = [MPIRUN, *FLAGS, "-n", "1", "--wdir", folders[0], PROGRAM, *first, ":", "-n", "1", "--wdir", folders[1], program, *second]
+    return subprocess.run(command, env=ENVIRONMENT, capture_output=True, encoding="utf-8", errors="replace", timeout=120, check=False)
+
+
+def other_build(path):
+    """Writes the program with the name of another commit; False where that is not in the file: the program is linked to a library."""
+    commit = run(1, "--version").stdout.split("(")[1].split(")")[0].encode()
+    with open(PROGRAM, "rb") as file:
+        program = file.read()
+    if commit not in program:
+        print("the program is linked to a library: no rank of another build")
+        return False
+    with open(path, "wb") as file:
+        file.write(program.replace(commit, b"x" * len(commit)))
+    shutil.copymode(PROGRAM, path)
+    return True
+
+
+def refused(result, code, part, name):
+    errors = errors_of(result.stderr)
+    check(len(errors) == 1 and part in errors[0] and result.returncode == code, f"{name}: {result.returncode}, {result.stderr}")
 
 
 def errors_of(stderr):

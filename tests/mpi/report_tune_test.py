@@ -2,13 +2,12 @@
 """PROGRAM MODEL MPIRUN: report and tune in ranks: one record of all devices, the fastest profile of all searches, failures in one sentence."""
 import json
 import os
-import shutil
 import signal
 import subprocess
 import tempfile
 import time
 
-from ranks import ENVIRONMENT, FLAGS, MODEL, MPIRUN, PROGRAM, check, errors_of, finish, run
+from ranks import ENVIRONMENT, FLAGS, MODEL, MPIRUN, PROGRAM, check, errors_of, finish, other_build, refused, run, two
 
 DOCS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs")
 folder = tempfile.TemporaryDirectory()
@@ -26,17 +25,6 @@ def load(name):
 with open(path("prompts.jsonl"), "w", encoding="utf-8") as prompt_file:
     prompt_file.write("".join(json.dumps({"prompt": f"def function_{i}(a, b):"}) + "\n" for i in range(4)))
 TUNE = ["tune", "-m", MODEL, "--prompts", path("prompts.jsonl"), "-n", "8", "--no-baseline"]
-
-
-def two(first, second, program=PROGRAM):
-    """Rank 1 is started with other arguments, or is another program."""
-    command = [MPIRUN, *FLAGS, "-n", "1", PROGRAM, *first, ":", "-n", "1", program, *second]
-    return subprocess.run(command, env=ENVIRONMENT, capture_output=True, encoding="utf-8", errors="replace", timeout=120, check=False)
-
-
-def refused(result, code, part, name):
-    errors = errors_of(result.stderr)
-    check(len(errors) == 1 and part in errors[0] and result.returncode == code, f"{name}: {result.returncode}, {result.stderr}")
 
 
 def one_record():
@@ -59,18 +47,10 @@ def failures_of_report():
     refused(run(2, "report", "--quick", "-o", path("nowhere/record.json")), 1, "nowhere", "an output in no folder")
     quick = ["report", "--quick", "-o", path("none.json")]
     refused(two(quick, [*quick, "--device", "nothing"]), 4, "rank 1: 'nothing'", "a device that rank 1 lacks")
-    commit = run(1, "--version").stdout.split("(")[1].split(")")[0]
     other = path("other")
-    with open(PROGRAM, "rb") as file:
-        program = file.read()
-    if commit.encode() not in program:
-        print("the program is linked to a library: no rank of another build")
-        return
-    with open(other, "wb") as file:
-        file.write(program.replace(commit.encode(), b"x" * len(commit)))
-    shutil.copymode(PROGRAM, other)
-    refused(two(quick, quick, other), 1, "rank 1 runs skipstone", "a rank of another build")
-    os.remove(other)
+    if other_build(other):
+        refused(two(quick, quick, other), 1, "rank 1 runs skipstone", "a rank of another build")
+        os.remove(other)
 
 
 def interrupted_search():
