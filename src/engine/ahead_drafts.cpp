@@ -16,7 +16,7 @@ using spec::Token;
 namespace {
 
 constexpr std::uint32_t ENDS = 8;        // that are drafted for, besides the one where all is right
-constexpr std::uint32_t MOST_ROWS = 32;  // of a pass, those of the verification among them
+constexpr std::uint32_t MOST_ROWS = STEP_VERIFY_ROWS;  // of a tree, those of the verification among them
 
 /// Of buckets, which are powers of two up to 32 rows.
 std::size_t number_of(std::uint32_t bucket) { return static_cast<std::size_t>(std::countr_zero(bucket)); }
@@ -32,7 +32,6 @@ void AheadDrafts::begin(const spec::LayerPass& pass) {
   begun_ = true;
   plan_ = pass.plan;
   seen_.clear();
-  taken_.clear();
 }
 
 void AheadDrafts::clear() {
@@ -40,7 +39,6 @@ void AheadDrafts::clear() {
   seen_.clear();
   ends_.clear();
   made_.clear();
-  taken_.clear();
 }
 
 std::uint32_t AheadDrafts::most_rows() { return MOST_ROWS; }
@@ -74,13 +72,10 @@ const Choice* AheadDrafts::take(const spec::LayerPass& pass, Token input, std::u
   }
   if (offset == 0) used_seconds_ += seconds_;
   ++used_;
-  taken_.push_back(input);
   seen_.resize(offset);
   seen_.push_back(std::move(made_[offset].likeliest));
   return &made_[offset].choice;
 }
-
-std::vector<Token> AheadDrafts::give_taken() { return std::exchange(taken_, {}); }
 
 /// By the probabilities that the layers of the drafts give. Behind the last row nothing may be known yet. `reached` becomes the probability
 /// that all is right.
@@ -106,33 +101,35 @@ std::span<const float> AheadDrafts::logits(std::uint32_t row) const {
   return std::span(results_.logits).subspan(row * results_.logits_stride, vocabulary_);
 }
 
-AheadDrafts::Draft AheadDrafts::draft_behind(RowChooser& chooser, const spec::TokenTree& tree, std::uint32_t row,
-                                             std::uint32_t base) const {
-  chooser.put(tree, row, base);
-  return {number_or_none([&] { return chooser.choose_by_logits(logits(row), base + tree.depths()[row]); }), likeliest_of(logits(row))};
+/// Behind a row of the last pass.
+AheadDrafts::Draft AheadDrafts::draft_behind(RowChooser& chooser, std::uint32_t row) const {
+  chooser.put(tree_, row, base_);
+  const std::span<const float> behind = logits(row - standing_);
+  return {number_or_none([&] { return chooser.choose_by_logits(behind, base_ + tree_.depths()[row]); }), likeliest_of(behind)};
 }
 
-void AheadDrafts::run(exec::PassRunner& runner, const exec::SequencePages& pages, const spec::TokenTree& tree, std::uint32_t base) {
+void AheadDrafts::run(exec::PassRunner& runner, const exec::SequencePages& pages, std::uint32_t keep_after) {
   exec::PassSpec spec;
   spec.layers = plan_;
-  spec.bucket = kernels::bucket_for(tree.rows());
+  spec.bucket = kernels::bucket_for(tree_.rows() - standing_);
   spec.output = exec::Output::logits;
-  spec.tree = !tree.is_chain();
-  runner.run(spec, {pages.lists(), {.tokens = tree.tokens(), .base = base, .parents = tree.parents()}}, results_);
+  spec.tree = true;
+  spec.keep_after = keep_after;
+  const exec::Rows rows{
+      .tokens = tree_.tokens().subspan(standing_), .base = base_, .kept = standing_, .parents = tree_.parents(), .standing = standing_};
+  runner.run(spec, {pages.lists(), rows}, results_);
   took(spec.bucket, results_.seconds);
 }
 
-/// The most rows of a pass that is likely to end before the verification is back, which went `since` seconds ago; 0: none. A pass that took
+/// The most rows of each of `passes` passes that are likely to end within `left` seconds, or else of one pass; 0: none. A pass that took
 /// long once is tried again later.
-std::uint32_t AheadDrafts::rows_in_time(std::uint32_t least, double since) {
-  const double away = away_seconds_[number_of(bucket_)];
+std::uint32_t AheadDrafts::rows_in_time(double left, std::uint32_t passes) {
   std::uint32_t most = 0;
   double takes = 0;
   for (std::uint32_t rows = 1; rows <= MOST_ROWS; rows *= 2) {
     double& measured = pass_seconds_[number_of(rows)];
     takes = measured > 0 ? measured : 1.5 * takes;  // what twice the rows cost is not known before they have run
-    if (rows < least) continue;
-    if (since + takes <= away) {
+    if (takes * (rows == 1 ? 1 : passes) <= left) {
       most = rows;
     } else {
       measured *= 0.98;
@@ -141,61 +138,69 @@ std::uint32_t AheadDrafts::rows_in_time(std::uint32_t least, double since) {
   return most;
 }
 
-/// `rows` and the ends with their drafts, as far as there is room. Ends that are not there have no row.
-spec::TokenTree AheadDrafts::tree_of(const spec::TokenTree& rows, std::uint32_t most_rows) {
-  spec::TokenTree tree = rows;
+/// Another token for each end that is to have more drafts, in their order, as far as there is room.
+void AheadDrafts::grow(std::uint32_t most_rows, std::uint32_t most_drafts) {
   for (End& end : ends_) {
-    end.last = 0;
-    if (tree.rows() + 1 + end.drafts.size() > most_rows || (!end.drafts.empty() && end.drafts.back().choice.token < 0)) continue;
-    end.last = tree.add(end.row, end.token);
-    for (const Draft& draft : end.drafts) end.last = tree.add(end.last, draft.choice.token);
+    if (tree_.rows() - standing_ >= most_rows || tree_.rows() == MOST_ROWS) return;
+    const bool first = end.drafts.empty();
+    const Token token = first ? end.token : end.drafts.back().choice.token;
+    if (token >= 0 && end.drafts.size() < most_drafts) end.last = tree_.add(first ? end.row : end.last, token);
   }
-  return tree;
 }
 
 void AheadDrafts::make(exec::PassRunner& runner, const exec::SequencePages& pages, RowChooser& chooser, const spec::TokenTree& rows,
-                       std::uint32_t base) {
+                       std::uint32_t base, std::uint32_t keep_after) {
   const Stopwatch watch;
   base_ = base;
   bucket_ = kernels::bucket_for(rows.rows());
+  const double away = away_seconds_[number_of(bucket_)];
   double reached = 1;
   ends_ = likeliest_ends(rows, reached);
+  tree_ = rows;
+  // Where nothing is known behind the verification's last row, it is read once more.
   bool last_known = seen_.size() >= rows.rows();
-  for (std::uint32_t drafted = 0; drafted < rows.drafts(); ++drafted) {
-    const std::uint32_t most_rows = rows_in_time(rows.rows() + 1, watch.seconds());
-    if (most_rows == 0 || runner.is_back()) break;
-    const spec::TokenTree tree = tree_of(rows, most_rows);
-    if (tree.rows() == rows.rows() && last_known) break;
-    run(runner, pages, tree, base);
+  standing_ = last_known ? rows.rows() : rows.drafts();
+  for (std::uint32_t passes = rows.drafts() + (last_known ? 0 : 1); passes > 0 && !runner.is_back(); --passes) {
+    const std::uint32_t most_rows = rows_in_time(away - watch.seconds(), passes);
+    grow(most_rows, rows.drafts());
+    if (most_rows == 0 || tree_.rows() == standing_) break;
+    run(runner, pages, keep_after);
     for (End& end : ends_) {
-      if (end.last != 0) end.drafts.push_back(draft_behind(chooser, tree, end.last, base));
+      if (end.last >= std::max(standing_, rows.rows())) end.drafts.push_back(draft_behind(chooser, end.last));
     }
-    if (!std::exchange(last_known, true)) {
-      const Draft guess = draft_behind(chooser, tree, rows.drafts(), base);
-      if (guess.choice.token < 0) continue;
-      const double probability = reached * guess.likeliest.front().probability;
-      const auto at = std::ranges::find_if(ends_, [&](const End& end) { return end.probability < probability; });
-      ends_.insert(at, {.row = rows.drafts(), .token = guess.choice.token, .probability = probability, .last = 0, .drafts = {}});
-    }
+    if (!std::exchange(last_known, true)) add_guess(draft_behind(chooser, rows.drafts()), rows.drafts(), reached);
+    standing_ = tree_.rows();
   }
   seconds_ = watch.seconds();
 }
 
-void AheadDrafts::check(const spec::TokenTree& rows, std::span<const Choice> choices, double away) {
-  if (!std::exchange(begun_, false)) return;
+/// The end where all is right: `guess` is chosen behind the verification's last row, which is reached with that probability.
+void AheadDrafts::add_guess(const Draft& guess, std::uint32_t row, double reached) {
+  if (guess.choice.token < 0) return;
+  const double probability = reached * guess.likeliest.front().probability;
+  const auto at = std::ranges::find_if(ends_, [&](const End& end) { return end.probability < probability; });
+  ends_.insert(at, {.row = row, .token = guess.choice.token, .probability = probability, .last = 0, .drafts = {}});
+}
+
+AheadDrafts::Made AheadDrafts::check(const spec::TokenTree& rows, std::span<const Choice> choices, double away) {
+  Made made;
+  if (!std::exchange(begun_, false)) return made;
   double& usual = away_seconds_[number_of(kernels::bucket_for(rows.rows()))];
   usual = usual == 0 ? away : (usual + away) / 2;
   std::uint32_t row = 0;
   while (row + 1 < rows.rows() && choices[row].token == rows.tokens()[row + 1]) ++row;
   made_.clear();
-  for (End& end : ends_) {
-    if (end.row != row || end.token != choices[row].token) continue;
-    made_ = std::move(end.drafts);
-    pending_ = end.token;
-    base_ += row + 1;
-    break;
+  const auto end = std::ranges::find_if(ends_, [&](const End& e) { return e.row == row && e.token == choices[row].token; });
+  if (end != ends_.end() && !end->drafts.empty()) {
+    made_ = std::move(end->drafts);
+    pending_ = end->token;
+    made.to = row + 1;
+    base_ += made.to;
+    for (std::uint32_t at = end->last; at != row; at = tree_.parents()[at]) made.path.push_back(at);
+    std::ranges::reverse(made.path);
   }
   ends_.clear();
+  return made;
 }
 
 }  // namespace skipstone::engine

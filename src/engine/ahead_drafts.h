@@ -20,6 +20,12 @@ namespace skipstone::engine {
 
 class AheadDrafts {
  public:
+  /// Where K and V of the inputs of drafts stand, and where the next round has them: rows from the verification's first one on, in order.
+  struct Made {
+    std::vector<std::uint32_t> path;
+    std::uint32_t to = 0;
+  };
+
   AheadDrafts(bool wanted, std::uint32_t vocabulary) : wanted_(wanted), vocabulary_(vocabulary) {}
 
   /// Whether drafts of `pass` can be made ahead: whole layers from the first on, all of them near.
@@ -34,17 +40,16 @@ class AheadDrafts {
   /// The draft behind `input`, the round's draft number `offset`, which stands at `position`; null where it was not made. What was made
   /// behind other tokens goes.
   const spec::Choice* take(const spec::LayerPass& pass, spec::Token input, std::uint32_t offset, std::uint32_t position);
-  /// The inputs of the drafts that were taken since the last pass: their keys and values stand nowhere yet.
-  std::vector<spec::Token> give_taken();
 
   /// Rows from the verification's first one on that make() may write to.
   static std::uint32_t most_rows();
-  /// Drafts behind ends of `rows`, a chain that stands at `base` and is under way, as long as it is likely not to be back.
+  /// Drafts behind ends of `rows`, a chain that stands at `base`, has run through the layers of drafts and is under way, as long as it is
+  /// likely not to be back. `keep_after`: as a draft pass keeps rows (exec::PassSpec).
   void make(exec::PassRunner& runner, const exec::SequencePages& pages, RowChooser& chooser, const spec::TokenTree& rows,
-            std::uint32_t base);
+            std::uint32_t base, std::uint32_t keep_after);
   /// The round's verification said `choices`, and was `away` seconds at other devices: the drafts behind this end stay, where there are
   /// any.
-  void check(const spec::TokenTree& rows, std::span<const spec::Choice> choices, double away);
+  Made check(const spec::TokenTree& rows, std::span<const spec::Choice> choices, double away);
   /// What was made goes, and the round is none that drafts ahead.
   void clear();
 
@@ -65,16 +70,17 @@ class AheadDrafts {
     std::uint32_t row = 0;
     spec::Token token = -1;
     double probability = 0;
-    std::uint32_t last = 0;  ///< the tree's row of the last token; 0: it is not in the tree
+    std::uint32_t last = 0;  ///< the tree's row behind which the last draft was chosen
     std::vector<Draft> drafts;
   };
   std::vector<Likely> likeliest_of(std::span<const float> logits) const;
   std::span<const float> logits(std::uint32_t row) const;
   std::vector<End> likeliest_ends(const spec::TokenTree& rows, double& reached) const;
-  Draft draft_behind(RowChooser& chooser, const spec::TokenTree& tree, std::uint32_t row, std::uint32_t base) const;
-  std::uint32_t rows_in_time(std::uint32_t least, double since);
-  spec::TokenTree tree_of(const spec::TokenTree& rows, std::uint32_t most_rows);
-  void run(exec::PassRunner& runner, const exec::SequencePages& pages, const spec::TokenTree& tree, std::uint32_t base);
+  Draft draft_behind(RowChooser& chooser, std::uint32_t row) const;
+  void add_guess(const Draft& guess, std::uint32_t row, double reached);
+  std::uint32_t rows_in_time(double left, std::uint32_t passes);
+  void grow(std::uint32_t most_rows, std::uint32_t most_drafts);
+  void run(exec::PassRunner& runner, const exec::SequencePages& pages, std::uint32_t keep_after);
 
   bool wanted_, begun_ = false;
   std::uint32_t vocabulary_;
@@ -82,9 +88,10 @@ class AheadDrafts {
   std::vector<std::vector<Likely>> seen_;  ///< behind which the round's drafts were chosen
   std::uint32_t base_ = 0;                 ///< position of the verification's first row; behind check(), of the next one's
   std::vector<End> ends_;
+  spec::TokenTree tree_;        ///< the verification's rows and those behind its ends
+  std::uint32_t standing_ = 0;  ///< rows of the tree that the next pass does not run, since they stand
   std::vector<Draft> made_;   ///< behind the end that came true
   spec::Token pending_ = -1;  ///< its token
-  std::vector<spec::Token> taken_;
   exec::PassResults results_;
   std::array<double, 6> pass_seconds_{}, away_seconds_{};  ///< by the logarithm of the bucket; 0: not known
   std::uint32_t bucket_ = 0;                               ///< of the verification

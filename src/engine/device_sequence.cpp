@@ -42,11 +42,12 @@ void DeviceSequence::pace(exec::Pacer* pacer) {
   for (const auto& model : draft_models_) model->pace(pacer);
 }
 
-void DeviceSequence::end_round() {
+void DeviceSequence::end_round(bool ahead_kept) {
   exits_.drop();
   chooser_.next_round();
   kept_.begin(0);
-  passes_.give_kept_rows();
+  ahead_kept_ = ahead_kept;
+  if (!ahead_kept) passes_.give_kept_rows();
   round_watch_.reset();
 }
 
@@ -83,6 +84,7 @@ void DeviceSequence::begin_kept(const spec::LayerPass& by) {
   exits_.fill(text_);
   // In company a pass over all layers, which others share, costs less than one that starts from kept rows.
   const bool alone = !passes_.in_company();
+  ahead_kept_ = ahead_kept_ && passes_.holds_kept_rows();
   kept_.begin(by.keep_prefix && alone && passes_.hold_kept_rows(false) ? by.plan.whole_prefix() : 0);
   if (alone && pacer_ == nullptr && !chooser_.rejects() && ahead_.can_make(by, passes_.near_layers())) {
     ahead_.begin(by);
@@ -98,20 +100,16 @@ const Choice* DeviceSequence::made_ahead(const spec::DraftPass& pass, Token inpu
     return nullptr;
   }
   if (offset == 0) begin_kept(*by);
-  return ahead_.take(*by, input, offset, committed() + offset);
+  const Choice* made = ahead_.take(*by, input, offset, committed() + offset);
+  if (made != nullptr && ahead_kept_) kept_.take(by->plan.whole_prefix(), offset, input);
+  return made;
 }
 
 exec::Executor& DeviceSequence::run_draft(const spec::LayerPass& by, Token input, std::uint32_t offset) {
-  // Drafts that were made ahead have left their keys and values nowhere: the pass reads their inputs too.
-  std::vector<Token> inputs = ahead_.give_taken();
-  inputs.push_back(input);
-  exec::PassSpec spec = pass(by.plan, inputs.size());
-  spec.last_row_only = inputs.size() > 1;
-  const std::uint32_t prefix = by.plan.whole_prefix(), first = offset + 1 - static_cast<std::uint32_t>(inputs.size());
-  for (std::uint32_t i = 0; i < inputs.size(); ++i) {
-    if (kept_.take(prefix, first + i, inputs[i])) spec.keep_after = prefix;
-  }
-  exec::Rows rows{.tokens = inputs, .base = committed() + first, .kept = first};
+  exec::PassSpec spec = pass(by.plan, 1);
+  const std::uint32_t prefix = by.plan.whole_prefix();
+  if (kept_.take(prefix, offset, input)) spec.keep_after = prefix;
+  exec::Rows rows{.tokens = std::span(&input, 1), .base = committed() + offset, .kept = offset};
   if (ahead_.begun()) {
     spec.output = exec::Output::logits;
   } else {
@@ -186,7 +184,7 @@ void DeviceSequence::verify(const spec::TokenTree& rows, std::uint32_t top, spec
   exec::Meanwhile meanwhile;
   if (ahead) {
     passes_.reserve(committed(), committed() + AheadDrafts::most_rows());
-    meanwhile = [&](exec::PassRunner& runner) { ahead_.make(runner, passes_.pages(), chooser_, rows, committed()); };
+    meanwhile = [&](exec::PassRunner& runner) { ahead_.make(runner, passes_.pages(), chooser_, rows, committed(), kept_.layers()); };
   }
   const double away_before = passes_.away_seconds();
   passes_.run(spec, pass_rows, meanwhile);
@@ -201,8 +199,10 @@ void DeviceSequence::verify(const spec::TokenTree& rows, std::uint32_t top, spec
                            : chooser_.verified(passes_, row, committed() + rows.depths()[row], chooser_.drawn_behind(rows, row));
   }
   if (round_watch_) switch_.took(round_watch_->seconds(), rows.rows());
-  ahead_.check(rows, out.choices, passes_.away_seconds() - away_before);
-  end_round();
+  const AheadDrafts::Made made = ahead_.check(rows, out.choices, passes_.away_seconds() - away_before);
+  const bool ahead_kept = !made.path.empty() && kept_.layers() > 0;
+  if (!made.path.empty()) passes_.move_here(committed(), made.path, made.to, ahead_kept);
+  end_round(ahead_kept);
   verified_ = rows;
 }
 

@@ -83,7 +83,8 @@ class DeviceSequence : public spec::Sequence {
   void resume(CommittedText text, bool left_layers_out = false);
 
  private:
-  void end_round();
+  /// `ahead_kept`: the kept rows stay this sequence's, for the next round.
+  void end_round(bool ahead_kept = false);
   void keep_beginning();
   /// All of the committed text, whose pages layers with a window have not kept.
   void read_again();
@@ -116,6 +117,7 @@ class DeviceSequence : public spec::Sequence {
   KeptRows kept_;
   EarlyExits exits_;
   AheadDrafts ahead_;
+  bool ahead_kept_ = false;  ///< what the last verification has kept of drafts made ahead stands for the next round
   std::vector<std::unique_ptr<DraftModel>> draft_models_;
   std::optional<spec::TokenTree> verified_;  ///< rows of the last verification, until they are committed
   std::uint32_t block_first_ = 0;            ///< of the rows of a block: the first one of the last pass

@@ -20,6 +20,7 @@
 #include "exec/pipelines.h"
 #include "exec/plan.h"
 #include "exec/stage_request.h"
+#include "model/synthetic.h"
 
 namespace skipstone::engine {
 namespace {

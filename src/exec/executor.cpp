@@ -83,6 +83,10 @@ void Executor::keep_path(std::uint32_t base, std::span<const std::uint32_t> path
   passes_.run_alone(member_, move);
 }
 
+void Executor::move_here(std::uint32_t base, std::span<const std::uint32_t> path, std::uint32_t to, bool kept) {
+  passes_.run_alone(member_, [&](PassRunner& runner) { runner.move_here(base, path, to, pages_.lists(), kept); });
+}
+
 void Executor::run(const RoundSpec& round) {
   pages_.reserve(round.base, std::min(round.base + round.most + 1, shape().context), keeps_all_pages_);
   passes_.run_alone(member_, [&](PassRunner& runner) { runner.run(round, pages_.lists(), results_); });

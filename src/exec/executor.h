@@ -63,6 +63,9 @@ class Executor {
   /// `wait`.
   bool hold_kept_rows(bool wait);
   void give_kept_rows();
+  /// As PassRunner::move_here.
+  void move_here(std::uint32_t base, std::span<const std::uint32_t> path, std::uint32_t to, bool kept);
+  bool holds_kept_rows() const { return holds_kept_rows_; }
 
   /// Whether other sequences run passes at this time. Where a pacer says when passes run, no company is felt.
   bool in_company() const { return pacer_ == nullptr && passes_.in_company(member_); }

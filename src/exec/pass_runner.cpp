@@ -141,18 +141,22 @@ void PassRunner::check(const PassSpec& spec, std::span<const SequenceRows> seque
       fail(Code::internal, "{} rows from row {} on cannot be kept; there is room for {}", count, rows.kept, STEP_VERIFY_ROWS);
     }
     all += count;
-    if (count == 0 || all > spec.bucket || rows.base + count > shape_.context) {
+    if (count == 0 || all > spec.bucket || rows.base + rows.standing + count > shape_.context) {
       fail(Code::internal, "{} tokens at position {} do not fit a bucket of {} rows and a context of {}", count, rows.base, spec.bucket,
            shape_.context);
     }
-    if (spec.tree && !rows.parents.empty() && rows.parents.size() != count) {
-      fail(Code::internal, "a tree of {} rows has {} parents", count, rows.parents.size());
+    if (spec.tree && !rows.parents.empty() && rows.parents.size() != rows.standing + count) {
+      fail(Code::internal, "a tree of {} rows has {} parents", rows.standing + count, rows.parents.size());
+    }
+    if (rows.standing > 0 && (!spec.tree || !stays_here(spec) || rows.standing + count > STEP_VERIFY_ROWS)) {
+      fail(Code::internal, "a pass over {} rows behind {} of a tree", count, rows.standing);
     }
     if (spec.output == Output::candidates && (spec.last_row_only || rows.candidates.size() != count)) {
       fail(Code::internal, "{} rows have {} requests for candidates", count, rows.candidates.size());
     }
     if (spec.window && rows.window.recent == 0) fail(Code::internal, "a window without the row itself");
-    if (sequence.pages.whole.size() * KV_PAGE < rows.base + count) fail(Code::internal, "rows at {} have no pages", rows.base);
+    if (sequence.pages.whole.size() * KV_PAGE < rows.base + rows.standing + count)
+      fail(Code::internal, "rows at {} have no pages", rows.base);
   }
 }
 
@@ -261,15 +265,21 @@ std::vector<float> PassRunner::logits_of(std::uint64_t pass, std::uint32_t row) 
 }
 
 void PassRunner::move(std::uint32_t base, std::span<const std::uint32_t> path, const PageLists& pages) {
+  if (ring_ != nullptr)
+    ring_->post({.ask = Ask::move, .request = move_request(number_, base, path, pages), .rows = {}, .cosines = {}, .bytes = {}});
+  move_here(base, path, 0, pages, false);
+}
+
+void PassRunner::move_here(std::uint32_t base, std::span<const std::uint32_t> path, std::uint32_t to, const PageLists& pages, bool kept) {
   const auto held = kv_.hold();
   refresh();
   abi::StepState& state = buffers_.state();
-  state.bases[0] = base;
+  state.bases[0] = base + to;
   state.first_rows[0] = 0;
   state.sequences[0] = 0;
   state.tables[0] = table_of(pages, 0);
   state.rows = static_cast<std::uint32_t>(path.size());
-  std::ranges::copy(path, state.depths.begin());
+  std::ranges::transform(path, state.depths.begin(), [&](std::uint32_t row) { return row - to; });
   if (!move_) {
     vk::Recorder recorder(device_, vk::Timestamps::none);
     for (const kernels::Dispatch& dispatch : builder_.build_move(slots())) {
@@ -277,10 +287,19 @@ void PassRunner::move(std::uint32_t base, std::span<const std::uint32_t> path, c
     }
     move_ = recorder.finish();
   }
-  if (ring_ != nullptr)
-    ring_->post({.ask = Ask::move, .request = move_request(number_, base, path, pages), .rows = {}, .cosines = {}, .bytes = {}});
-  wait(queue_.submit(*move_));
+  several_.assign(1, &*move_);
+  std::optional<vk::Commands> copies;
+  if (kept) several_.push_back(&copies.emplace(copy_of_kept(path)));
+  wait(queue_.submit(several_));
   last_ = nullptr;
+}
+
+vk::Commands PassRunner::copy_of_kept(std::span<const std::uint32_t> path) const {
+  const vk::Slice rows = buffers_.slice({kernels::ResourceKind::kept});
+  const std::uint64_t bytes = kernels::padded(config_.width) * sizeof(float);
+  vk::Recorder recorder(device_, vk::Timestamps::none);
+  for (std::uint32_t i = 0; i < path.size(); ++i) recorder.copy(rows.part(path[i] * bytes, bytes), rows.part(i * bytes, bytes));
+  return recorder.finish();
 }
 
 void PassRunner::wait(std::uint64_t submission) {

@@ -40,6 +40,9 @@ struct Rows {
   /// Of passes with `tree`: the row that each one follows, or itself where it stands at `base`; none where row i follows row i - 1. Others:
   /// row i at position base + i.
   std::span<const std::uint32_t> parents = {};
+  /// Of passes with `tree` over layers that are all here: so many rows of the tree stand already, by other passes at `base`. `parents` has
+  /// them too, `tokens` has those behind them alone.
+  std::uint32_t standing = 0;
   KeyWindow window = {};  ///< of passes with `window`
   std::span<const abi::CandidateRequest> candidates = {};  ///< of passes with Output::candidates: what each row is asked for
 };
@@ -110,6 +113,9 @@ class PassRunner {
 
   /// Moves K and V of the rows `path` (ascending) of a pass at `base` to base, base + 1, ...
   void move(std::uint32_t base, std::span<const std::uint32_t> path, const PageLists& pages);
+  /// The same in the layers that are here alone, to base + `to`, base + `to` + 1, ...; with `kept`, what is kept of these rows goes to 0, 1,
+  /// ... as well. No row of `path` is below its size then.
+  void move_here(std::uint32_t base, std::span<const std::uint32_t> path, std::uint32_t to, const PageLists& pages, bool kept);
 
   /// Runs one workgroup of each dispatch, whose results mean nothing: drivers that compile a kernel when it first runs (lavapipe) do it
   /// here. They write to the first page of `pages`, which is nobody else's. `progress` gets 0..1.
@@ -145,6 +151,7 @@ class PassRunner {
   std::span<float> cosine_totals() { return {buffers_.cosine_total(), std::size_t{2} * config_.layers}; }
   void begin_record(vk::Recorder& recorder, const PassSpec& spec);
   std::vector<float> download(const vk::Slice& rows, std::size_t count);
+  vk::Commands copy_of_kept(std::span<const std::uint32_t> path) const;
   void wait(std::uint64_t submission);
   void check(const PassSpec& spec, std::span<const SequenceRows> sequences) const;
   /// What the next pass, one of `spec`, reads.

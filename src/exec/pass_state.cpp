@@ -48,11 +48,11 @@ void PassRunner::write_state(std::span<const SequenceRows> sequences, const Pass
     const Rows& rows = sequences[i].rows;
     const auto count = static_cast<std::uint32_t>(rows.tokens.size());
     state.bases[i] = rows.base;
-    state.first_rows[i] = row;
+    state.first_rows[i] = row - rows.standing;  // below 0 in the arithmetic of kernels: the first row's offset is `standing`
     state.tables[i] = table_of(sequences[i].pages, i);
     if (spec.tree) write_paths(row, rows);
     std::fill_n(state.sequences.begin() + row, count, i);
-    const std::uint32_t last = rows.base + count - 1;
+    const std::uint32_t last = rows.base + rows.standing + count - 1;
     most_keys = std::max(most_keys, spec.window ? window.keys(last) : last + 1);
     row += count;
   }
@@ -70,16 +70,20 @@ void PassRunner::write_requests(std::span<const SequenceRows> sequences) {
 // A row's ancestors by position, itself last: what its attention reads behind the text. `first`: the pass's first row of them.
 void PassRunner::write_paths(std::uint32_t first, const Rows& rows) {
   abi::StepState& state = buffers_.state();
-  constexpr std::size_t words = STEP_PATH_WORDS;
+  const auto parent = [&](std::uint32_t i) { return rows.parents.empty() ? std::max(i, 1u) - 1 : rows.parents[i]; };
   for (std::uint32_t i = 0; i < rows.tokens.size(); ++i) {
-    const std::uint32_t parent = rows.parents.empty() ? std::max(i, 1u) - 1 : rows.parents[i], row = first + i;
-    if (parent > i) fail(Code::internal, "row {} of a tree stands before its parent {}", i, parent);
-    const std::uint32_t depth = parent == i ? 0 : state.depths[first + parent] + 1;
-    if (parent != i) std::copy_n(&state.paths[(first + parent) * words], words, &state.paths[row * words]);
-    std::uint32_t& word = state.paths[row * words + depth / 4];
-    const std::uint32_t shift = 8 * (depth % 4);
-    word = (word & ~(0xffu << shift)) | i << shift;
+    const std::uint32_t row = first + i;
+    std::uint32_t depth = 0;
+    for (std::uint32_t at = rows.standing + i; parent(at) != at; at = parent(at), ++depth) {
+      if (parent(at) > at) fail(Code::internal, "row {} of a tree stands before its parent {}", at, parent(at));
+    }
     state.depths[row] = depth;
+    std::uint32_t at = rows.standing + i;
+    for (std::uint32_t left = depth + 1; left-- > 0; at = parent(at)) {
+      std::uint32_t& word = state.paths[row * STEP_PATH_WORDS + left / 4];
+      const std::uint32_t shift = 8 * (left % 4);
+      word = (word & ~(0xffu << shift)) | at << shift;
+    }
   }
 }
 

@@ -24,6 +24,7 @@
 #include "engine_options.h"
 #include "interrupt.h"
 #include "job.h"
+#include "json/json.h"
 #include "model_path.h"
 #include "output.h"
 #include "result_file.h"
