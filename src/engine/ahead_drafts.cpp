@@ -21,6 +21,26 @@ constexpr std::uint32_t MOST_ROWS = STEP_VERIFY_ROWS;  // of a tree, those of th
 /// Of buckets, which are powers of two up to 32 rows.
 std::size_t number_of(std::uint32_t bucket) { return static_cast<std::size_t>(std::countr_zero(bucket)); }
 
+struct Likely {
+  Token token = -1;
+  double probability = 0;
+};
+
+/// The likeliest tokens, the first one first.
+std::vector<Likely> likeliest_of(std::span<const float> logits) {
+  std::array<Token, ENDS + 1> tokens;
+  sample::top_k(logits, tokens);
+  std::vector<Likely> likeliest;
+  if (tokens[0] < 0) return likeliest;
+  const float most = logits[static_cast<std::size_t>(tokens[0])];
+  double sum = 0;
+  for (const float logit : logits) sum += std::exp(logit - most);
+  for (const Token token : tokens) {
+    if (token >= 0) likeliest.push_back({token, std::exp(logits[static_cast<std::size_t>(token)] - most) / sum});
+  }
+  return likeliest;
+}
+
 }  // namespace
 
 bool AheadDrafts::can_make(const spec::LayerPass& pass, std::uint32_t near_layers) const {
@@ -43,25 +63,11 @@ void AheadDrafts::clear() {
 
 std::uint32_t AheadDrafts::most_rows() { return MOST_ROWS; }
 
-std::vector<AheadDrafts::Likely> AheadDrafts::likeliest_of(std::span<const float> logits) const {
-  std::array<Token, ENDS + 1> tokens;
-  sample::top_k(logits, tokens);
-  std::vector<Likely> likeliest;
-  if (tokens[0] < 0) return likeliest;
-  const float most = logits[static_cast<std::size_t>(tokens[0])];
-  double sum = 0;
-  for (const float logit : logits) sum += std::exp(logit - most);
-  for (const Token token : tokens) {
-    if (token >= 0) likeliest.push_back({token, std::exp(logits[static_cast<std::size_t>(token)] - most) / sum});
-  }
-  return likeliest;
-}
-
 void AheadDrafts::took(std::uint32_t bucket, double seconds) { pass_seconds_[number_of(bucket)] = seconds; }
 
 void AheadDrafts::saw(std::uint32_t offset, std::span<const float> logits) {
   seen_.resize(offset);
-  seen_.push_back(likeliest_of(logits));
+  seen_.emplace_back(logits.begin(), logits.end());
 }
 
 const Choice* AheadDrafts::take(const spec::LayerPass& pass, Token input, std::uint32_t offset, std::uint32_t position) {
@@ -73,7 +79,7 @@ const Choice* AheadDrafts::take(const spec::LayerPass& pass, Token input, std::u
   if (offset == 0) used_seconds_ += seconds_;
   ++used_;
   seen_.resize(offset);
-  seen_.push_back(std::move(made_[offset].likeliest));
+  seen_.push_back(std::move(made_[offset].logits));
   return &made_[offset].choice;
 }
 
@@ -83,7 +89,7 @@ std::vector<AheadDrafts::End> AheadDrafts::likeliest_ends(const spec::TokenTree&
   std::vector<End> ends;
   for (std::uint32_t row = 0; row < std::min<std::size_t>(rows.rows(), seen_.size()); ++row) {
     double right = 0;
-    for (const Likely& likely : seen_[row]) {
+    for (const Likely& likely : likeliest_of(seen_[row])) {
       if (row + 1 < rows.rows() && likely.token == rows.tokens()[row + 1]) {
         right = likely.probability;
       } else {
@@ -97,15 +103,11 @@ std::vector<AheadDrafts::End> AheadDrafts::likeliest_ends(const spec::TokenTree&
   return ends;
 }
 
-std::span<const float> AheadDrafts::logits(std::uint32_t row) const {
-  return std::span(results_.logits).subspan(row * results_.logits_stride, vocabulary_);
-}
-
 /// Behind a row of the last pass.
 AheadDrafts::Draft AheadDrafts::draft_behind(RowChooser& chooser, std::uint32_t row) const {
   chooser.put(tree_, row, base_);
-  const std::span<const float> behind = logits(row - standing_);
-  return {number_or_none([&] { return chooser.choose_by_logits(behind, base_ + tree_.depths()[row]); }), likeliest_of(behind)};
+  const std::span<const float> logits = std::span(results_.logits).subspan((row - standing_) * results_.logits_stride, vocabulary_);
+  return {number_or_none([&] { return chooser.choose_by_logits(logits, base_ + tree_.depths()[row]); }), {logits.begin(), logits.end()}};
 }
 
 void AheadDrafts::run(exec::PassRunner& runner, const exec::SequencePages& pages, std::uint32_t keep_after) {
@@ -118,7 +120,6 @@ void AheadDrafts::run(exec::PassRunner& runner, const exec::SequencePages& pages
   const exec::Rows rows{
       .tokens = tree_.tokens().subspan(standing_), .base = base_, .kept = standing_, .parents = tree_.parents(), .standing = standing_};
   runner.run(spec, {pages.lists(), rows}, results_);
-  took(spec.bucket, results_.seconds);
 }
 
 /// The most rows of each of `passes` passes that are likely to end within `left` seconds, or else of one pass; 0: none. A pass that took
@@ -158,28 +159,33 @@ void AheadDrafts::make(exec::PassRunner& runner, const exec::SequencePages& page
   ends_ = likeliest_ends(rows, reached);
   tree_ = rows;
   // Where nothing is known behind the verification's last row, it is read once more.
-  bool last_known = seen_.size() >= rows.rows();
+  const bool last_known = seen_.size() >= rows.rows();
   standing_ = last_known ? rows.rows() : rows.drafts();
   for (std::uint32_t passes = rows.drafts() + (last_known ? 0 : 1); passes > 0 && !runner.is_back(); --passes) {
     const std::uint32_t most_rows = rows_in_time(away - watch.seconds(), passes);
     grow(most_rows, rows.drafts());
     if (most_rows == 0 || tree_.rows() == standing_) break;
+    const Stopwatch pass_watch;
     run(runner, pages, keep_after);
-    for (End& end : ends_) {
-      if (end.last >= std::max(standing_, rows.rows())) end.drafts.push_back(draft_behind(chooser, end.last));
-    }
-    if (!std::exchange(last_known, true)) add_guess(draft_behind(chooser, rows.drafts()), rows.drafts(), reached);
+    draft_behind_ends(chooser, rows, reached);
+    took(kernels::bucket_for(tree_.rows() - standing_), pass_watch.seconds());
     standing_ = tree_.rows();
   }
   seconds_ = watch.seconds();
 }
 
-/// The end where all is right: `guess` is chosen behind the verification's last row, which is reached with that probability.
-void AheadDrafts::add_guess(const Draft& guess, std::uint32_t row, double reached) {
+/// A draft behind each end that the last pass has read; and where it has read the verification's last row, the end where all is right, which
+/// is reached with that probability.
+void AheadDrafts::draft_behind_ends(RowChooser& chooser, const spec::TokenTree& rows, double reached) {
+  for (End& end : ends_) {
+    if (end.last >= std::max(standing_, rows.rows())) end.drafts.push_back(draft_behind(chooser, end.last));
+  }
+  if (standing_ > rows.drafts()) return;
+  const Draft guess = draft_behind(chooser, rows.drafts());
   if (guess.choice.token < 0) return;
-  const double probability = reached * guess.likeliest.front().probability;
+  const double probability = reached * likeliest_of(guess.logits).front().probability;
   const auto at = std::ranges::find_if(ends_, [&](const End& end) { return end.probability < probability; });
-  ends_.insert(at, {.row = row, .token = guess.choice.token, .probability = probability, .last = 0, .drafts = {}});
+  ends_.insert(at, {.row = rows.drafts(), .token = guess.choice.token, .probability = probability, .last = 0, .drafts = {}});
 }
 
 AheadDrafts::Made AheadDrafts::check(const spec::TokenTree& rows, std::span<const Choice> choices, double away) {

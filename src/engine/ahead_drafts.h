@@ -57,13 +57,9 @@ class AheadDrafts {
   double used_seconds() const { return used_seconds_; }  ///< that making drafts took, of which some were used
 
  private:
-  struct Likely {
-    spec::Token token = -1;
-    double probability = 0;
-  };
   struct Draft {
     spec::Choice choice;
-    std::vector<Likely> likeliest;
+    std::vector<float> logits;  ///< behind which it was chosen; what is likely is counted while a verification is away
   };
   /// A verification that ends behind row `row` with `token`, and what is drafted behind it.
   struct End {
@@ -73,11 +69,9 @@ class AheadDrafts {
     std::uint32_t last = 0;  ///< the tree's row behind which the last draft was chosen
     std::vector<Draft> drafts;
   };
-  std::vector<Likely> likeliest_of(std::span<const float> logits) const;
-  std::span<const float> logits(std::uint32_t row) const;
   std::vector<End> likeliest_ends(const spec::TokenTree& rows, double& reached) const;
   Draft draft_behind(RowChooser& chooser, std::uint32_t row) const;
-  void add_guess(const Draft& guess, std::uint32_t row, double reached);
+  void draft_behind_ends(RowChooser& chooser, const spec::TokenTree& rows, double reached);
   std::uint32_t rows_in_time(double left, std::uint32_t passes);
   void grow(std::uint32_t most_rows, std::uint32_t most_drafts);
   void run(exec::PassRunner& runner, const exec::SequencePages& pages, std::uint32_t keep_after);
@@ -85,7 +79,7 @@ class AheadDrafts {
   bool wanted_, begun_ = false;
   std::uint32_t vocabulary_;
   exec::LayerPlan plan_;
-  std::vector<std::vector<Likely>> seen_;  ///< behind which the round's drafts were chosen
+  std::vector<std::vector<float>> seen_;   ///< logits behind which the round's drafts were chosen
   std::uint32_t base_ = 0;                 ///< position of the verification's first row; behind check(), of the next one's
   std::vector<End> ends_;
   spec::TokenTree tree_;        ///< the verification's rows and those behind its ends
