@@ -63,7 +63,11 @@ void AheadDrafts::clear() {
 
 std::uint32_t AheadDrafts::most_rows() { return MOST_ROWS; }
 
-void AheadDrafts::took(std::uint32_t bucket, double seconds) { pass_seconds_[number_of(bucket)] = seconds; }
+/// Up at once, down slowly: a pass that is late makes the whole round late.
+void AheadDrafts::took(std::uint32_t bucket, double seconds) {
+  double& usual = pass_seconds_[number_of(bucket)];
+  usual = std::max(seconds, (3 * usual + seconds) / 4);
+}
 
 void AheadDrafts::saw(std::uint32_t offset, std::span<const float> logits) {
   seen_.resize(offset);
