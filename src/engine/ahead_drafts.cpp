@@ -178,8 +178,8 @@ void AheadDrafts::make(exec::PassRunner& runner, const exec::SequencePages& page
   seconds_ = watch.seconds();
 }
 
-/// A draft behind each end that the last pass has read; and where it has read the verification's last row, the end where all is right, which
-/// is reached with that probability.
+/// A draft behind each end that the last pass has read; and where it has read the verification's last row, the end where all is right,
+/// which is reached with that probability.
 void AheadDrafts::draft_behind_ends(RowChooser& chooser, const spec::TokenTree& rows, double reached) {
   for (End& end : ends_) {
     if (end.last >= std::max(standing_, rows.rows())) end.drafts.push_back(draft_behind(chooser, end.last));

@@ -113,7 +113,8 @@ class PassRunner {
 
   /// Moves K and V of the rows `path` (ascending) of a pass at `base` to base, base + 1, ...
   void move(std::uint32_t base, std::span<const std::uint32_t> path, const PageLists& pages);
-  /// The same in the layers that are here alone, to base + `to`, base + `to` + 1, ...; with `kept`, what is kept of these rows goes to 0, 1,
+  /// The same in the layers that are here alone, to base + `to`, base + `to` + 1, ...; with `kept`, what is kept of these rows goes to 0,
+  /// 1,
   /// ... as well. No row of `path` is below its size then.
   void move_here(std::uint32_t base, std::span<const std::uint32_t> path, std::uint32_t to, const PageLists& pages, bool kept);
 
