@@ -16,12 +16,15 @@ PassRunner& Executor::own_runner() {
 
 void Executor::run(const PassSpec& spec, const Rows& rows, const Meanwhile& meanwhile) {
   const auto count = static_cast<std::uint32_t>(rows.tokens.size());
-  if (count == 0 || count > spec.bucket || rows.base + count > shape().context) {
+  const std::uint32_t end = rows.base + rows.standing + count;
+  if (count == 0 || count > spec.bucket || end > shape().context) {
     fail(Code::internal, "{} tokens at position {} do not fit a bucket of {} rows and a context of {}", count, rows.base, spec.bucket,
          shape().context);
   }
-  if (spec.tree && rows.parents.size() != count) fail(Code::internal, "a tree of {} rows has {} parents", count, rows.parents.size());
-  pages_.reserve(rows.base, rows.base + count, keeps_all_pages_);
+  if (spec.tree && rows.parents.size() != rows.standing + count) {
+    fail(Code::internal, "a tree of {} rows has {} parents", rows.standing + count, rows.parents.size());
+  }
+  pages_.reserve(rows.base, end, keeps_all_pages_);
   const SequenceRows own{pages_.lists(), rows};
   if (pacer_ != nullptr) {
     own_runner().run(spec, own, results_, pacer_, meanwhile);

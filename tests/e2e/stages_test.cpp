@@ -92,7 +92,7 @@ class Stages : public testing::Test {
     const auto one = Engine::load(options_for(file, 1));
     for (const std::uint64_t seed : {std::uint64_t{0}, std::uint64_t{7}}) {
       const Tokens expected = text_of(one, with("none", seed), tokens);
-      for (const std::uint32_t stages : {2u, 3u}) {
+      for (const std::uint32_t stages : slow ? std::vector{3u} : std::vector{2u, 3u}) {
         const auto several = Engine::load(options_for(file, stages));
         EXPECT_EQ(several->stages().size(), stages);
         for (const std::string& draft : which) {
@@ -120,6 +120,7 @@ class Stages : public testing::Test {
 class StagesOfFamilies : public Stages, public testing::WithParamInterface<const char*> {};
 
 TEST_P(StagesOfFamilies, GiveTheTextsOfOneDevice) {
+  if (slow && std::string_view(GetParam()) != "gemma2") GTEST_SKIP() << fixtures::left_to_the_sweep << "; Gemma 2 has most of what families differ in";
   const std::vector<std::string> some{drafters[0], drafters[2], drafters[6], drafters[11]};
   EXPECT_GT(compare(tiny(GetParam()), slow ? some : drafters, 12), 0);
 }
@@ -205,8 +206,8 @@ TEST_F(Stages, RowsHaveTheLogitsOfOneDevice) {
     const std::string file = tiny(family);
     std::vector<std::vector<float>> logits, hidden;
     for (const std::uint32_t stages : {1u, 3u}) {
-      Session session(Engine::load(options_for(file, stages)), with("none"));
       const auto engine = Engine::load(options_for(file, stages));
+      Session session(engine, with("none"));
       session.prefill(prompt_of(*engine, 50));
       logits.push_back(session.logits());
       hidden.push_back(session.hidden());

@@ -148,5 +148,65 @@ TEST(Trees, ChainsSideBySideAreTextsOfTheirOwn) {
   }
 }
 
+/// A tree whose rows run in three passes, and keep themselves behind the first layer; the logits are those of one pass over all of them.
+void expect_same_in_parts(DeviceModel& model, exec::Executor& whole, exec::Executor& parts, const Tokens& tokens, const Parents& parents,
+                          std::uint32_t base) {
+  const auto together = tree_logits(whole, model, tokens, parents, base);
+  const auto rows = static_cast<std::uint32_t>(tokens.size());
+  std::uint32_t first = 0;
+  for (const std::uint32_t end : {rows / 4, rows / 2 + 1, rows}) {
+    const std::uint32_t count = end - first;
+    parts.run({.layers = model.layers(),
+               .bucket = kernels::bucket_for(count),
+               .output = exec::Output::logits,
+               .keep_after = 1,
+               .tree = true},
+              {.tokens = std::span(tokens).subspan(first, count),
+               .base = base,
+               .kept = first,
+               .parents = std::span(parents).first(end),
+               .standing = first});
+    for (std::uint32_t row = first; row < end; ++row) {
+      const auto got = parts.logits(row - first);
+      ASSERT_EQ(std::memcmp(got.data(), together[row].data(), got.size() * sizeof(float)), 0) << "row " << row << " of " << rows;
+    }
+    first = end;
+  }
+}
+
+// What drafts ahead do: rows that stand are not run again, and those behind the path that came true move to where a text has them.
+TEST(Trees, RowsThatStandNeedNotRunAgain) {
+  for (const char* family : {"llama", "gemma2"}) {
+    SCOPED_TRACE(family);
+    DeviceModel model(tiny_family(family), KvFormat::f16);
+    const auto whole = model.sequence(), parts = model.sequence(), straight = model.sequence();
+    const Tokens text = model.tokens(70, 3), tokens = model.tokens(16, 8);
+    const std::uint32_t base = 70, to = 2;
+    for (exec::Executor* sequence : {whole.get(), parts.get(), straight.get()}) {
+      for (std::uint32_t at = 0; at < base; at += 14) model.logits(*sequence, std::span(text).subspan(at, 14), at, model.layers());
+    }
+    ASSERT_TRUE(parts->hold_kept_rows(false));
+    const Parents parents{0, 0, 1, 2, 1, 0, 3, 4, 4, 6, 7, 8, 8, 10, 11, 13}, path{4, 7, 10, 13};  // rows 0 and 1, then those of the path
+    expect_same_in_parts(model, *whole, *parts, tokens, parents, base);
+    parts->move_here(base, path, to, true);
+    Tokens straight_tokens{tokens[0], tokens[1]}, moved;
+    for (const std::uint32_t row : path) moved.push_back(tokens[row]);
+    straight_tokens.insert(straight_tokens.end(), moved.begin(), moved.end());
+    const auto expected = model.logits(*straight, straight_tokens, base, model.layers());
+    const std::uint32_t end = base + static_cast<std::uint32_t>(straight_tokens.size());
+    for (std::uint32_t layer = 0; layer < model.config().layers; ++layer) {
+      EXPECT_EQ(model.kv(*straight, layer, end), model.kv(*parts, layer, end)) << "layer " << layer;
+    }
+    exec::LayerPlan rest = model.layers();
+    rest.begin = 1;  // from the kept rows
+    parts->run({.layers = rest, .bucket = kernels::bucket_for(4), .output = exec::Output::logits}, {.tokens = moved, .base = base + to});
+    for (std::uint32_t i = 0; i < path.size(); ++i) {
+      const auto got = parts->logits(i);
+      EXPECT_EQ(std::memcmp(got.data(), expected[to + i].data(), got.size() * sizeof(float)), 0) << "row " << path[i];
+    }
+  }
+  EXPECT_EQ(TestDevice::get().messages(), 0u);
+}
+
 }  // namespace
 }  // namespace skipstone::fixtures
