@@ -25,7 +25,7 @@ std::vector<std::uint32_t> devices_for_ranks() {
   if (std::ranges::any_of(entries, [](const engine::DeviceEntry& entry) { return !entry.caps.is_cpu(); })) {
     std::erase_if(entries, [](const engine::DeviceEntry& entry) { return entry.caps.is_cpu(); });
   }
-  std::ranges::stable_partition(entries, [](const engine::DeviceEntry& entry) { return entry.chosen; });
+  std::stable_partition(entries.begin(), entries.end(), [](const engine::DeviceEntry& entry) { return entry.chosen; });
   std::vector<std::uint32_t> devices;
   for (const engine::DeviceEntry& entry : entries) devices.push_back(entry.caps.index);
   return devices;

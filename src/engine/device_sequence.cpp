@@ -144,7 +144,7 @@ Choice DeviceSequence::draft(const spec::DraftPass& pass, Token input, std::uint
   const auto run = [&](const auto& by) { return &run_draft(by, input, offset); };
   exec::Executor& passes = *std::visit(run, pass);
   if (!ahead_.begun()) return chooser_.draft(passes, offset, position);
-  const Choice choice = number_or_none([&] { return chooser_.choose_by_logits(passes.logits(0), position); });
+  Choice choice = number_or_none([&] { return chooser_.choose_by_logits(passes.logits(0), position); });
   ahead_.saw(offset, passes.logits(0));
   return choice;
 }

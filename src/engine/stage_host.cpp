@@ -6,6 +6,7 @@
 #include <exception>
 #include <utility>
 
+#include "base/commit.h"
 #include "base/env.h"
 #include "base/log.h"
 #include "base/platform/paths.h"
@@ -22,7 +23,7 @@ namespace skipstone::engine {
 using exec::Ask;
 using exec::StageMessage;
 
-std::string stage_build() { return fmt::format("{} {:016x} {}", SKIPSTONE_VERSION, kernels::shader_hash(), sizeof(exec::PassSpec)); }
+std::string stage_build() { return fmt::format("{} {} {:016x}", SKIPSTONE_VERSION, commit(), kernels::shader_hash()); }
 
 std::uint64_t available_to(const vk::Device& device, std::uint32_t sharers) {
   return available_to(device.caps(), device.memory_allocated(), device.memory_limit(), sharers);

@@ -38,7 +38,7 @@ struct StageSetup {
 /// Name and version of a device's driver.
 std::string driver_of(const vk::Caps& caps);
 
-/// What versions have to agree in.
+/// What versions have to agree in: the release, the commit and the kernels.
 std::string stage_build();
 
 /// What would lie where, without loading anything: for `options.devices`, or all devices that are no CPU, or the best one. Throws as

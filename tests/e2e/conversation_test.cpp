@@ -178,12 +178,12 @@ void go_on_alike(const std::string& model, const fixtures::TemporaryDirectory& f
 
 TEST(Conversation, GoesOnAlikeWhenLoadedInAnotherProcessForkedAndRewound) {
   const fixtures::TemporaryDirectory folder;
-  go_on_alike(write_model(folder.file("tiny.gguf"), 3), folder, fixtures::slow_device() ? 20 : 200, 0, 0);
+  go_on_alike(write_model(folder.file("tiny.gguf"), 3), folder, fixtures::slow_device_or_validation() ? 20 : 200, 0, 0);
 }
 
 TEST(Conversation, GoesOnAlikeWhereLayersWithAWindowHaveGivenPagesBack) {
   const fixtures::TemporaryDirectory folder;
-  go_on_alike(write_model_with_windows(folder.file("tiny.gguf")), folder, fixtures::slow_device() ? 4 : 12, 350, 300);
+  go_on_alike(write_model_with_windows(folder.file("tiny.gguf")), folder, fixtures::slow_device_or_validation() ? 4 : 12, 350, 300);
 }
 
 TEST(Conversation, LogitsBehindALoadedContinuationHaveTheSameBits) {

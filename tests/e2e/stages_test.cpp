@@ -25,7 +25,7 @@ namespace {
 using text::Token;
 using Tokens = std::vector<Token>;
 
-const bool full = fixtures::full_sweep(), slow = fixtures::slow_device();
+const bool full = fixtures::full_sweep(), slow = fixtures::slow_device_or_validation();
 
 // Every kind of lossless drafter: near exits, exits behind the boundary of stages, skip sets over all of them, windows, chains, trees,
 // blocks.

@@ -47,6 +47,22 @@ def layers_and_variables():
     check((shared.returncode, shared.stdout) == (0, alone), f"--hop-ms: {shared.stdout!r} {shared.stderr}")
 
 
+def memory():
+    """A rank holds its layers' weights, its pages and at most 64 MB (docs/many-devices.md)."""
+    with tempfile.TemporaryDirectory() as folder:
+        prompts = os.path.join(folder, "prompts.jsonl")
+        with open(prompts, "w", encoding="utf-8") as file:
+            file.write('{"prompt": "def add(a, b):"}\n')
+        arguments = ["bench", "-m", MODEL, "--prompts", prompts, "-n", "16", "--draft", "none,exit", "--format", "jsonl"]
+        for ranks in (2, 3):
+            result = run(ranks, *arguments, "--devices", "mpi")
+            stages = json.loads(result.stdout.splitlines()[0])["stages"]
+            check(len(stages) == ranks and stages[0]["layers"][0] == 0, f"{ranks} ranks: {stages}")
+            for stage in stages:
+                check(0 < stage["weights"] < os.path.getsize(MODEL) * (0.9 if ranks == 2 else 0.7), f"{ranks} ranks: weights of all: {stage}")
+                check(stage["weights"] < stage["held"] <= stage["weights"] + stage["kv"] + (64 << 20), f"{ranks} ranks: {stage}")
+
+
 def other_commands():
     # mpirun gives rank 0 a terminal as standard output.
     talk = "Hello\n/exit\n"
@@ -65,5 +81,6 @@ def other_commands():
 
 texts()
 layers_and_variables()
+memory()
 other_commands()
 finish()

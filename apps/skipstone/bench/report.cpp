@@ -17,6 +17,7 @@ namespace {
 Json setup_json(const Sweep& sweep, std::size_t prompts_run) {
   const Setup& s = sweep.setup;
   Json object = to_json(static_cast<const Where&>(s));
+  if (!s.stages.empty()) object["stages"] = Json::parse(s.stages);
   object.update({{"max_tokens", s.max_tokens},
                  {"synthetic_acceptance", s.synthetic_acceptance.empty() ? Json(nullptr) : Json(s.synthetic_acceptance)},
                  {"prompts_file", s.prompts_file.empty() ? Json(nullptr) : Json(s.prompts_file)},

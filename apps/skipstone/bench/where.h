@@ -15,6 +15,7 @@ struct Where {
   std::string device, driver, tier;
   std::string model, model_path, architecture, fingerprint;
   std::string kv_type;
+  std::string stages;  ///< those of skipstone_engine_report(), as JSON; empty where one device has the model
   std::uint32_t context = 0;
 };
 

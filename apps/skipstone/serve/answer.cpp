@@ -51,7 +51,7 @@ Answer::Answer(const GenerationRequest& request, std::string model, std::shared_
       exchange_(std::move(exchange)) {}
 
 void Answer::send_event(const Json& data, const std::string& event) {
-  if (!std::exchange(begun_, true)) exchange_->begin("text/event-stream");
+  if (!std::exchange(begun_, true)) exchange_->begin("text/event-stream; charset=utf-8");
   exchange_->send((event.empty() ? std::string() : "event: " + event + "\n") + "data: " + json_text(data) + "\n\n");
 }
 
