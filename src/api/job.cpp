@@ -27,6 +27,7 @@ std::vector<std::uint32_t> devices_for_ranks() {
   }
   std::stable_partition(entries.begin(), entries.end(), [](const engine::DeviceEntry& entry) { return entry.chosen; });
   std::vector<std::uint32_t> devices;
+  devices.reserve(entries.size());
   for (const engine::DeviceEntry& entry : entries) devices.push_back(entry.caps.index);
   return devices;
 }
