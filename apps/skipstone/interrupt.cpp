@@ -22,9 +22,9 @@ void cancel_session() {
   if (skipstone_session* session = current.load()) skipstone_session_cancel(session);
 }
 
-void on_signal(Signal) {
+void on_signal(Signal signal) {
   ++signalled;
-  skipstone_job_stop();
+  if (signal == Signal::end) skipstone_job_stop();
   cancel_session();
 }
 

@@ -8,49 +8,10 @@ import sys
 import tempfile
 import time
 
-from ranks import ENVIRONMENT, MODEL, check, command, errors_of, finish
+from ranks import ENVIRONMENT, MODEL, check, children, command, errors_of, finish, state_of, wait_until
 
 TRIES = int(sys.argv[4])
 LIMIT = 10  # seconds
-
-
-def rank_of(pid):
-    try:
-        with open(f"/proc/{pid}/environ", "rb") as file:
-            variables = dict(entry.partition(b"=")[::2] for entry in file.read().split(b"\0"))
-        return int(variables[b"OMPI_COMM_WORLD_RANK"])
-    except (OSError, KeyError):
-        return None
-
-
-def state_of(pid):
-    """ "" where there is no such process."""
-    try:
-        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
-            return file.read().rpartition(")")[2].split()[0].replace("Z", "")
-    except OSError:
-        return ""
-
-
-def children(parent):
-    found = {}
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
-                if int(file.read().rpartition(")")[2].split()[1]) == parent and rank_of(pid) is not None:
-                    found[rank_of(pid)] = int(pid)
-        except OSError:
-            pass
-    return found
-
-
-def wait_until(holds, seconds):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if holds():
-            return True
-        time.sleep(0.02)
-    return False
 
 
 def one_try(ranks, victim, how, phase, pause):

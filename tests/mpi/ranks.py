@@ -3,6 +3,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 
 PROGRAM, MODEL, MPIRUN = sys.argv[1:4]
 FLAGS = ["--oversubscribe", "--bind-to", "none", "--mca", "btl", "vader,self", "--mca", "plm", "isolated"]
@@ -48,6 +49,46 @@ def refused(result, code, part, name):
 def errors_of(stderr):
     """The program's own sentences; mpirun says things of its own."""
     return [line for line in stderr.split("\n") if line.startswith("error: ")]
+
+
+def rank_of(pid):
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            variables = dict(entry.partition(b"=")[::2] for entry in file.read().split(b"\0"))
+        return int(variables[b"OMPI_COMM_WORLD_RANK"])
+    except (OSError, KeyError):
+        return None
+
+
+def state_of(pid):
+    """ "" where there is no such process."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+            return file.read().rpartition(")")[2].split()[0].replace("Z", "")
+    except OSError:
+        return ""
+
+
+def children(parent):
+    """The ranks of mpirun's process `parent`, and the number of each one's process."""
+    found = {}
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+                if int(file.read().rpartition(")")[2].split()[1]) == parent and rank_of(pid) is not None:
+                    found[rank_of(pid)] = int(pid)
+        except OSError:
+            pass
+    return found
+
+
+def wait_until(holds, seconds):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if holds():
+            return True
+        time.sleep(0.02)
+    return False
 
 
 def check(holds, what):

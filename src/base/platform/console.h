@@ -39,7 +39,7 @@ enum class Signal {
 /// Runs in a signal handler, or on a thread of the system: it may touch lock-free atomics and nothing else that others touch.
 using SignalHandler = void (*)(Signal);
 
-/// From now on Ctrl-C and SIGTERM call `handler` the first time (as Signal::interrupt), and end the program the second time.
+/// From now on Ctrl-C and SIGTERM call `handler` the first time, and end the program the second time.
 void handle_first_signal(SignalHandler handler);
 /// From now on all signals above call `handler`, every time.
 void handle_all_signals(SignalHandler handler);

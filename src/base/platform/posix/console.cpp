@@ -27,8 +27,6 @@ int descriptor_of(Stream stream) {
 
 SignalHandler handler_of_signals = nullptr;
 
-void on_first_signal(int) { handler_of_signals(Signal::interrupt); }
-
 void on_signal(int signal) { handler_of_signals(signal == SIGWINCH ? Signal::resize : signal == SIGINT ? Signal::interrupt : Signal::end); }
 
 void handle(int signal, void (*handler)(int), int flags) {
@@ -87,7 +85,7 @@ std::intptr_t handle_of(Stream stream) { return descriptor_of(stream); }
 
 void handle_first_signal(SignalHandler handler) {
   handler_of_signals = handler;
-  for (const int signal : {SIGINT, SIGTERM}) handle(signal, on_first_signal, static_cast<int>(SA_RESETHAND));
+  for (const int signal : {SIGINT, SIGTERM}) handle(signal, on_signal, static_cast<int>(SA_RESETHAND));
 }
 
 void handle_all_signals(SignalHandler handler) {

@@ -79,7 +79,7 @@ BOOL WINAPI on_event(DWORD event) {
   const SignalHandler handler = once.load() ? handler_of_signals.exchange(nullptr) : handler_of_signals.load();
   if (handler == nullptr) return FALSE;  // Windows ends the program
   const bool ends = event != CTRL_C_EVENT && event != CTRL_BREAK_EVENT;
-  handler(ends && !once.load() ? Signal::end : Signal::interrupt);
+  handler(ends ? Signal::end : Signal::interrupt);
   SetEvent(signal_event());
   // When this returns from the end of a console Windows ends the program; it gets its seconds to end by itself.
   if (ends) Sleep(10'000);
