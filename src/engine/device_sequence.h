@@ -32,12 +32,13 @@ class DeviceSequence : public spec::Sequence {
   std::uint32_t committed() const override { return text_.size(); }
   spec::SequenceTimes times() const override;
   std::uint32_t rows_of_others() const override { return passes_.rows_of_others(); }
+  bool interrupted() override { return interrupted_ && interrupted_(); }
   spec::Prefilled prefill(std::span<const spec::Token> tokens, bool attention_cosine) override;
   /// Of what the next prefill() gets, the first `count` tokens are the text's own continuation: passes of decoding read them.
   void own_tokens(std::uint32_t count) { own_tokens_ = count; }
   /// Beginnings that are known are not read again; null: all is read.
   void use(PrefixCache* prefixes) { prefixes_ = prefixes; }
-  /// Asked between the passes of a prompt: true ends prefill() there.
+  /// Asked between the passes of a prompt, where true ends prefill(), and by interrupted().
   void interrupt_by(std::function<bool()> interrupted) { interrupted_ = std::move(interrupted); }
   /// As prefill(). What the passes measured is in `passes.cosine_sums()`, over these tokens alone.
   /// Nothing where it was interrupted.

@@ -29,6 +29,7 @@ class Generation {
   double seconds_since(Clock::time_point start) const { return std::chrono::duration<double>(now() - start).count(); }
   std::uint64_t room() const;  ///< tokens that may still be emitted
   bool stop_at_limit();
+  bool stop_if_interrupted();
   bool take(const Choice& choice, bool drafted);
   bool ends(Token token) const { return limits_.ends_generation && limits_.ends_generation(token); }
   std::optional<Choice> read_prompt();
@@ -82,6 +83,14 @@ bool Generation::stop_at_limit() {
   } else {
     return false;
   }
+  stopped_ = true;
+  return true;
+}
+
+/// Where whoever asked for the text no longer wants it; what the round has done so far is dropped.
+bool Generation::stop_if_interrupted() {
+  if (!sequence_.interrupted()) return false;
+  outcome_.stop = StopReason::cancelled;
   stopped_ = true;
   return true;
 }
@@ -143,7 +152,7 @@ void Generation::take_round(const PassProposal& proposal) {
   if (proposal.length > 0) outcome_.stats.thresholds.push_back(static_cast<float>(proposal.least_probability));
   if (round_at_once(proposal)) return;
   draft(proposal);
-  verify();
+  if (!stopped_) verify();
 }
 
 /// Fills tree_ and, with as many drafts as it has, round_.drafts.
@@ -151,7 +160,7 @@ void Generation::draft(const PassProposal& proposal) {
   std::vector<Choice>& drafts = round_.drafts;
   tree_ = TokenTree();
   const auto start = now();
-  while (drafts.size() < limit_) {
+  while (drafts.size() < limit_ && !stop_if_interrupted()) {
     const auto offset = static_cast<std::uint32_t>(drafts.size());
     const Choice choice = sequence_.draft(proposal.pass, offset == 0 ? text_.back() : drafts.back().token, offset);
     if (choice.token < 0) break;  // a pass with sublayers left out may overflow where the model does not
@@ -160,6 +169,7 @@ void Generation::draft(const PassProposal& proposal) {
     if (ends(choice.token) || !goes_on(choice, proposal.least_probability)) break;
   }
   outcome_.stats.draft_seconds += seconds_since(start);
+  if (!stopped_ && !drafts.empty()) stop_if_interrupted();
 }
 
 void Generation::verify() {
@@ -264,6 +274,7 @@ void Generation::round() {
   block_.clear();
   limit_ = 0;
   std::visit([this](const auto& proposed) { take_round(proposed); }, proposal);
+  if (stopped_) return;
   const double seconds = seconds_since(start);
   walk();
   count();
@@ -286,7 +297,7 @@ void Generation::round() {
        sequence_.rows_of_others()});
   if (stopped_) return;
   try_plans();
-  refresh();
+  if (!stopped_) refresh();
 }
 
 /// Cosines of the newest tokens, where the drafter wants them. A prompt's tokens are left alone, as by trials: their keys and values would
@@ -312,17 +323,18 @@ void Generation::try_plans() {
   const std::size_t end = sequence_.committed();
   if (rows > bounds_.rows || end < std::max(prompt_, tried_) + rows) return;
   const std::vector<exec::LayerPlan> plans = drafter_.trials(seconds_since(start_));
-  if (plans.empty()) return;
+  if (plans.empty() || stop_if_interrupted()) return;
   const auto start = now();
   const std::span<const Token> tokens = std::span<const Token>(text_).subspan(end - rows, rows + 1);
   std::vector<std::vector<Choice>> choices(plans.size(), std::vector<Choice>(rows));
   sequence_.take_back(rows);
-  for (std::size_t i = 0; i < plans.size(); ++i) sequence_.score(plans[i], tokens.first(rows), choices[i]);
+  for (std::size_t i = 0; i < plans.size() && !stop_if_interrupted(); ++i) sequence_.score(plans[i], tokens.first(rows), choices[i]);
   TokenTree chain(tokens.front());
   path_.assign(1, 0);
   for (std::uint32_t row = 1; row < rows; ++row) path_.push_back(chain.add(row - 1, tokens[row]));
   sequence_.verify(chain, 0, verified_);
   sequence_.commit(path_);
+  if (stopped_) return;
   tried_ = end;
   drafter_.tried(choices, tokens.last(rows), seconds_since(start));
 }

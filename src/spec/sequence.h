@@ -92,6 +92,9 @@ class Sequence {
   /// Rows that the last pass had beside this sequence's, of others that share the device.
   virtual std::uint32_t rows_of_others() const { return 0; }
 
+  /// Asked before passes whose results can be dropped: whether the generation is to end. Saying so once is enough.
+  virtual bool interrupted() { return false; }
+
   /// Runs the full model over `tokens` from position committed() on, and commits them. At least one token; they must fit.
   virtual Prefilled prefill(std::span<const Token> tokens, bool attention_cosine) = 0;
 

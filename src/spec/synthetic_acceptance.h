@@ -34,6 +34,7 @@ class SyntheticAcceptance : public Sequence {
   EarlyExit exit_early(const EarlyExitRequest& request, Token pending) override { return sequence_.exit_early(request, pending); }
   void commit(std::span<const std::uint32_t> path) override { sequence_.commit(path); }
   void score(const exec::LayerPlan& plan, std::span<const Token> rows, std::span<Choice> out) override { sequence_.score(plan, rows, out); }
+  bool interrupted() override { return sequence_.interrupted(); }
   std::uint32_t rows_of_others() const override { return sequence_.rows_of_others(); }
   std::vector<float> attention_cosine(std::uint32_t tokens) override { return sequence_.attention_cosine(tokens); }
   void take_back(std::uint32_t tokens) override { sequence_.take_back(tokens); }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 #include <random>
 #include <stdexcept>
 #include <string>
@@ -68,6 +69,9 @@ class Steps : public testing::Test {
     });
     return text;
   }
+
+  /// Those of decoding.
+  static std::uint64_t passes_of_engine() { return nlohmann::json::parse(engine_->report()).at("passes").at("decoding"); }
 
   static skipstone::Engine* engine_;
   static skipstone::fixtures::TemporaryDirectory* directory_;
@@ -168,6 +172,40 @@ TEST_F(Steps, CancelledAndThrownOutOfTheyEndWithWhatWasSaid) {
       std::runtime_error);
   session.reset();
   EXPECT_EQ(text_of(session, tokens, most), all);
+}
+
+// Steps of no time end within passes and between them, so cancellations come in prompts, drafts, trials and verifications.
+TEST_F(Steps, CancelledWithinARoundItEndsAtTheNextPassAndGoesOnLater) {
+  const Tokens tokens = engine_->tokenize(prompt);
+  for (const char* draft : drafters) {
+    for (const float temperature : {0.0f, 0.9f}) {
+      auto plain = open(draft, temperature);
+      const std::string all = text_of(plain, tokens, most);
+      auto session = open(draft, temperature);
+      for (int before = 1; before <= 16; ++before) {
+        SCOPED_TRACE(testing::Message() << draft << ", temperature " << temperature << ", " << before << " steps");
+        std::string text;
+        session.reset();
+        session.begin(tokens, most, [&](const skipstone_chunk& chunk) {
+          text.append(chunk.text, chunk.bytes);
+          return true;
+        });
+        bool ended = false;
+        for (int i = 0; i < before && !ended; ++i) ended = session.step(0);
+        if (ended) break;
+        session.cancel();
+        const std::uint64_t passes = passes_of_engine();
+        while (!session.step(0)) {
+        }
+        EXPECT_LE(passes_of_engine() - passes, 1u);
+        EXPECT_EQ(session.stats().stop_reason, SKIPSTONE_STOP_CANCELLED);
+        const auto said = static_cast<std::uint32_t>(session.tokens().size());
+        ASSERT_LT(said, most);
+        EXPECT_EQ(text, all.substr(0, text.size()));
+        EXPECT_EQ(text + text_of(session, {}, most - said), all) << "it goes on as if it had never stopped";
+      }
+    }
+  }
 }
 
 TEST_F(Steps, ResetAndFreeBreakOffAnywhere) {
