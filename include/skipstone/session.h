@@ -156,8 +156,8 @@ typedef int (*skipstone_chunk_fn)(const skipstone_chunk* chunk, void* user_data)
 SKIPSTONE_API skipstone_status skipstone_session_generate(skipstone_session* session, const skipstone_token* tokens, size_t count, uint32_t max_tokens,
                                             skipstone_chunk_fn chunk, void* user_data);
 
-/* Stops the generation that runs, or else the next one, at its next token, or before: between two passes of its prompt, or of its drafts. What
- * was read of the prompt then is read, and the same call goes on. From any thread; async-signal-safe. */
+/* Stops the generation that runs, or else the next one, at its next token, or before: between two passes of its prompt, or of its drafts.
+ * What was read of the prompt then is read, and the same call goes on. From any thread; async-signal-safe. */
 SKIPSTONE_API void skipstone_session_cancel(skipstone_session* session);
 
 /* ---- a generation in steps, between frames ------------------------------------------------------------------------------ */

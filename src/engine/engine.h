@@ -225,8 +225,8 @@ class Session {
   /// the generation has ended. Throws what generate() throws; that ends it too.
   std::optional<spec::Outcome> step(std::chrono::microseconds budget, StepMode mode);
   bool begun() const;  ///< a generation has begun and not ended
-  /// Asked between the passes of a prompt, of drafts and of trials, on the thread that runs them: true cancels. What is read stays read, and
-  /// what was drafted is dropped.
+  /// Asked between the passes of a prompt, of drafts and of trials, on the thread that runs them: true cancels. What is read stays read,
+  /// and what was drafted is dropped.
   void cancel_when(std::function<bool()> cancelled);
   /// The last `count` tokens of the conversation are taken back. Within a continuation it is as if that had stopped there: it can go on
   /// without further tokens. Throws invalid_argument where there are fewer.
