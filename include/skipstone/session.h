@@ -174,7 +174,7 @@ typedef enum skipstone_step_mode {
 
 /* Continues for about `microseconds`: submits as much work as earlier steps show to fit in that time, but at least a layer of a pass (of a
  * long prompt: a kernel), so that every step makes progress. Callbacks are called from here. `done` becomes 1 when the
- * generation has ended, also by an error. A cancelled generation ends with the next token. */
+ * generation has ended, also by an error. A cancelled generation ends with the next token, or before. */
 SKIPSTONE_API skipstone_status skipstone_session_step(skipstone_session* session, uint64_t microseconds, int32_t mode, int32_t* done);
 
 /* ---- the conversation --------------------------------------------------------------------------------------------------- */

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 #include <random>
 #include <stdexcept>
 #include <string>
@@ -69,9 +68,6 @@ class Steps : public testing::Test {
     });
     return text;
   }
-
-  /// Those of decoding.
-  static std::uint64_t passes_of_engine() { return nlohmann::json::parse(engine_->report()).at("passes").at("decoding"); }
 
   static skipstone::Engine* engine_;
   static skipstone::fixtures::TemporaryDirectory* directory_;
@@ -174,7 +170,8 @@ TEST_F(Steps, CancelledAndThrownOutOfTheyEndWithWhatWasSaid) {
   EXPECT_EQ(text_of(session, tokens, most), all);
 }
 
-// Steps of no time end within passes and between them, so cancellations come in prompts, drafts, trials and verifications.
+// A step of no time is a layer of a pass, so cancellations come within and between the passes of drafts, trials and verifications. A pass is
+// three layers and the head.
 TEST_F(Steps, CancelledWithinARoundItEndsAtTheNextPassAndGoesOnLater) {
   const Tokens tokens = engine_->tokenize(prompt);
   for (const char* draft : drafters) {
@@ -194,10 +191,9 @@ TEST_F(Steps, CancelledWithinARoundItEndsAtTheNextPassAndGoesOnLater) {
         for (int i = 0; i < before && !ended; ++i) ended = session.step(0);
         if (ended) break;
         session.cancel();
-        const std::uint64_t passes = passes_of_engine();
-        while (!session.step(0)) {
-        }
-        EXPECT_LE(passes_of_engine() - passes, 1u);
+        int steps = 0;
+        while (!session.step(0)) ++steps;
+        EXPECT_LE(steps, 4);
         EXPECT_EQ(session.stats().stop_reason, SKIPSTONE_STOP_CANCELLED);
         const auto said = static_cast<std::uint32_t>(session.tokens().size());
         ASSERT_LT(said, most);
