@@ -170,8 +170,8 @@ TEST_F(Steps, CancelledAndThrownOutOfTheyEndWithWhatWasSaid) {
   EXPECT_EQ(text_of(session, tokens, most), all);
 }
 
-// A step of no time is a layer of a pass, so cancellations come within and between the passes of drafts, trials and verifications. A pass is
-// three layers and the head.
+// A step of no time is a layer of a pass, so cancellations come within and between the passes of drafts, trials and verifications. A pass
+// is three layers and the head.
 TEST_F(Steps, CancelledWithinARoundItEndsAtTheNextPassAndGoesOnLater) {
   const Tokens tokens = engine_->tokenize(prompt);
   for (const char* draft : drafters) {
