@@ -152,7 +152,7 @@ void Generation::take_round(const PassProposal& proposal) {
   if (proposal.length > 0) outcome_.stats.thresholds.push_back(static_cast<float>(proposal.least_probability));
   if (round_at_once(proposal)) return;
   draft(proposal);
-  if (!stopped_) verify();
+  verify();
 }
 
 /// Fills tree_ and, with as many drafts as it has, round_.drafts.
@@ -169,10 +169,10 @@ void Generation::draft(const PassProposal& proposal) {
     if (ends(choice.token) || !goes_on(choice, proposal.least_probability)) break;
   }
   outcome_.stats.draft_seconds += seconds_since(start);
-  if (!stopped_ && !drafts.empty()) stop_if_interrupted();
 }
 
 void Generation::verify() {
+  if (stopped_ || stop_if_interrupted()) return;
   tree_.set_pending(text_.back());
   const auto start = now();
   sequence_.verify(tree_, top_, verified_);
@@ -323,7 +323,7 @@ void Generation::try_plans() {
   const std::size_t end = sequence_.committed();
   if (rows > bounds_.rows || end < std::max(prompt_, tried_) + rows) return;
   const std::vector<exec::LayerPlan> plans = drafter_.trials(seconds_since(start_));
-  if (plans.empty() || stop_if_interrupted()) return;
+  if (plans.empty()) return;
   const auto start = now();
   const std::span<const Token> tokens = std::span<const Token>(text_).subspan(end - rows, rows + 1);
   std::vector<std::vector<Choice>> choices(plans.size(), std::vector<Choice>(rows));

@@ -4,10 +4,12 @@ import json
 import os
 import pathlib
 import re
+import signal
+import subprocess
 import sys
 import tempfile
 
-from ranks import MODEL, check, errors_of, finish, run
+from ranks import ENVIRONMENT, MODEL, check, children, command, errors_of, finish, run, wait_until
 
 PROMPT = "def parse(self, text):\n    "
 ALL = sys.argv[4:] == ["all"]
@@ -79,7 +81,37 @@ def other_commands():
     check(result.returncode == 0 and len([r for r in records if r["record"] == "run"]) == 8, f"bench: {result.stdout} {result.stderr}")
 
 
+def interrupted(arguments, begun):
+    """SIGINT to rank 0 when `begun` holds of what two ranks have printed and said: what they have printed when they have ended as one process does."""
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as out, tempfile.TemporaryFile("w+", encoding="utf-8") as errors:
+        process = subprocess.Popen(command(2, [*arguments, "--devices", "mpi", "--hop-ms", "20"]), env=ENVIRONMENT, stdin=subprocess.DEVNULL, stdout=out, stderr=errors)
+
+        def said(stream):
+            stream.seek(0)
+            return stream.read()
+
+        check(wait_until(lambda: begun(said(out), said(errors)), 100), f"{arguments}: it does not come so far")
+        os.kill(children(process.pid)[0], signal.SIGINT)
+        gone = wait_until(lambda: process.poll() is not None, 20)
+        check(gone and process.returncode == 130 and not errors_of(said(errors)), f"{arguments}: interrupted: {process.returncode}, {said(errors)[-800:]}")
+        if not gone:
+            process.kill()
+        return said(out)
+
+
+def interruptions():
+    arguments = ["run", "-m", MODEL, "-p", PROMPT, "--draft", "none", "-n"]
+    text, whole = interrupted([*arguments, "400"], lambda out, _: len(out) > len(PROMPT) + 10), run(1, *arguments, "400").stdout
+    check(len(text) < len(whole) / 2 and whole.startswith(text.rstrip("\n")), f"run: interrupted: {text!r}")
+    prompts = pathlib.Path(MODEL).parent / "prompts/code_editing.jsonl"
+    out = interrupted(["bench", "-m", MODEL, "--prompts", str(prompts), "-n", "24", "--draft", "none,asd", "--format", "jsonl"], lambda _, errors: "prompt 3 of 20" in errors)
+    records = [json.loads(line) for line in out.splitlines()]
+    check(0 < sum(record["record"] == "run" for record in records) < 20, f"bench: interrupted: {out[:800]}")
+    check(any(record.get("interrupted") for record in records), f"bench: does not say that it was interrupted: {out[:800]}")
+
+
 texts()
+interruptions()
 layers_and_variables()
 memory()
 other_commands()
