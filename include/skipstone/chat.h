@@ -30,6 +30,8 @@ typedef struct skipstone_template_params {
   size_t variables_bytes;
   const char* now;                /* "2025-07-04T09:08:07": what strftime_now() sees; NULL: the clock's time */
   int32_t continue_final_message; /* 1: the text ends where the content of the last of the variable `messages` ends */
+  skipstone_progress_fn progress; /* as for skipstone_tokenize_polled() */
+  void* user_data;
 } skipstone_template_params;
 
 SKIPSTONE_API void skipstone_template_params_init(skipstone_template_params* params, size_t struct_size);
@@ -97,13 +99,17 @@ SKIPSTONE_API skipstone_status skipstone_chat_get_info(const skipstone_chat* cha
 SKIPSTONE_API skipstone_status skipstone_chat_render(const skipstone_chat* chat, const char* messages, const char* tools, const char* options,
                                                      skipstone_token** tokens, size_t* count);
 
-/* NULL is fine. */
-SKIPSTONE_API void skipstone_tokens_free(skipstone_token* tokens);
-
 /* The same as a document: {"template": name, "text": what the template wrote, "tokens": [ids], "pieces": [{"text", "origin": "template" or
  * "data", "token"?: id, of special tokens}]}. The pieces' texts joined are the text, with the BOS that the tokenizer adds in front. */
 SKIPSTONE_API skipstone_status skipstone_chat_show(const skipstone_chat* chat, const char* messages, const char* tools, const char* options,
                                                    char** json);
+
+/* The same; `progress` as for skipstone_tokenize_polled(). */
+SKIPSTONE_API skipstone_status skipstone_chat_render_polled(const skipstone_chat* chat, const char* messages, const char* tools,
+                                                            const char* options, skipstone_progress_fn progress, void* user_data,
+                                                            skipstone_token** tokens, size_t* count);
+SKIPSTONE_API skipstone_status skipstone_chat_show_polled(const skipstone_chat* chat, const char* messages, const char* tools,
+                                                          const char* options, skipstone_progress_fn progress, void* user_data, char** json);
 
 /* ---- answers ------------------------------------------------------------------------------------------------------------ */
 

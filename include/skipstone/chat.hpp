@@ -74,18 +74,23 @@ class Chat {
   }
 
   /// A conversation's tokens; all three are JSON, `tools` and `options` may be empty.
-  std::vector<skipstone_token> render(const std::string& messages, const std::string& tools = {}, const std::string& options = {}) const {
+  std::vector<skipstone_token> render(const std::string& messages, const std::string& tools = {}, const std::string& options = {},
+                                      KeepGoing keep_going = {}) const {
+    detail::Relay<KeepGoing> relay{std::move(keep_going), nullptr};
     skipstone_token* tokens = nullptr;
     std::size_t count = 0;
-    check(skipstone_chat_render(get(), messages.c_str(), detail::given(tools), detail::given(options), &tokens, &count));
-    const std::unique_ptr<skipstone_token, void (*)(skipstone_token*)> owner(tokens, skipstone_tokens_free);
-    return std::vector<skipstone_token>(tokens, tokens + count);
+    relay.finish(skipstone_chat_render_polled(get(), messages.c_str(), detail::given(tools), detail::given(options), detail::poll_of(relay),
+                                              &relay, &tokens, &count));
+    return detail::take(tokens, count);
   }
 
   /// The document of skipstone_chat_show().
-  std::string show(const std::string& messages, const std::string& tools = {}, const std::string& options = {}) const {
+  std::string show(const std::string& messages, const std::string& tools = {}, const std::string& options = {},
+                   KeepGoing keep_going = {}) const {
+    detail::Relay<KeepGoing> relay{std::move(keep_going), nullptr};
     char* json = nullptr;
-    check(skipstone_chat_show(get(), messages.c_str(), detail::given(tools), detail::given(options), &json));
+    relay.finish(skipstone_chat_show_polled(get(), messages.c_str(), detail::given(tools), detail::given(options), detail::poll_of(relay),
+                                            &relay, &json));
     return detail::take(json);
   }
 

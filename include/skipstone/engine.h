@@ -144,9 +144,23 @@ typedef int32_t skipstone_token;
 SKIPSTONE_API skipstone_status skipstone_tokenize(const skipstone_engine* engine, const char* text, size_t bytes, int add_special, int parse_special,
                                     skipstone_token* tokens, size_t capacity, size_t* count);
 
+/* The same in one call, for texts of any length: `*tokens` belongs to the caller (skipstone_tokens_free()), and is NULL where the call fails.
+ * `progress` (may be NULL) is asked every millisecond or so whether to go on; its `done` stays 0. Once stopped, the call ends with
+ * SKIPSTONE_CANCELLED. */
+SKIPSTONE_API skipstone_status skipstone_tokenize_polled(const skipstone_engine* engine, const char* text, size_t bytes, int add_special,
+                                                         int parse_special, skipstone_progress_fn progress, void* user_data,
+                                                         skipstone_token** tokens, size_t* count);
+
+/* NULL is fine. */
+SKIPSTONE_API void skipstone_tokens_free(skipstone_token* tokens);
+
 /* Tokens to text. The text is followed by a NUL that `bytes` (may be NULL) does not count. */
 SKIPSTONE_API skipstone_status skipstone_detokenize(const skipstone_engine* engine, const skipstone_token* tokens, size_t count, char** text,
                                       size_t* bytes);
+
+/* The same; `progress` as for skipstone_tokenize_polled(). */
+SKIPSTONE_API skipstone_status skipstone_detokenize_polled(const skipstone_engine* engine, const skipstone_token* tokens, size_t count,
+                                                           skipstone_progress_fn progress, void* user_data, char** text, size_t* bytes);
 
 /* The bytes one token stands for, not necessarily whole characters; empty for control tokens. */
 SKIPSTONE_API skipstone_status skipstone_token_piece(const skipstone_engine* engine, skipstone_token token, char** text, size_t* bytes);

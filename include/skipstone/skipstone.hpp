@@ -85,8 +85,15 @@ inline std::string take(char* text) {
   return std::string(text);
 }
 
+inline std::vector<skipstone_token> take(skipstone_token* tokens, std::size_t count) {
+  const std::unique_ptr<skipstone_token, void (*)(skipstone_token*)> owner(tokens, skipstone_tokens_free);
+  return std::vector<skipstone_token>(tokens, tokens + count);
+}
+
 }  // namespace detail
 
+/// Asked every millisecond or so; false stops: the call throws an error with the status SKIPSTONE_CANCELLED.
+using KeepGoing = std::function<bool()>;
 /// Called with a stage and how much of it is done (0 to 1); false stops.
 using Progress = std::function<bool(const char* stage, double done)>;
 /// Called for every token; false stops.
@@ -102,6 +109,12 @@ void connect(Relay<Progress>& relay, Params& params) {
   params.progress = [](const char* stage, double done, void* user_data) {
     return static_cast<Relay<Progress>*>(user_data)->call(stage, done);
   };
+}
+
+/// Nobody is asked where there is no callback.
+inline skipstone_progress_fn poll_of(const Relay<KeepGoing>& relay) {
+  if (!relay.callback) return nullptr;
+  return [](const char*, double, void* user_data) { return static_cast<Relay<KeepGoing>*>(user_data)->call(); };
 }
 }  // namespace detail
 
@@ -133,18 +146,22 @@ class Engine {
     return detail::take(json);
   }
 
-  std::vector<skipstone_token> tokenize(std::string_view text, bool add_special = true, bool parse_special = true) const {
+  /// `keep_going`: see KeepGoing; by default nobody is asked.
+  std::vector<skipstone_token> tokenize(std::string_view text, bool add_special = true, bool parse_special = true,
+                                        KeepGoing keep_going = {}) const {
+    detail::Relay<KeepGoing> relay{std::move(keep_going), nullptr};
+    skipstone_token* tokens = nullptr;
     std::size_t count = 0;
-    check(skipstone_tokenize(get(), text.data(), text.size(), add_special, parse_special, nullptr, 0, &count));
-    std::vector<skipstone_token> tokens(count);
-    if (count > 0) check(skipstone_tokenize(get(), text.data(), text.size(), add_special, parse_special, tokens.data(), count, &count));
-    return tokens;
+    relay.finish(skipstone_tokenize_polled(get(), text.data(), text.size(), add_special, parse_special, detail::poll_of(relay), &relay,
+                                           &tokens, &count));
+    return detail::take(tokens, count);
   }
 
-  std::string detokenize(const std::vector<skipstone_token>& tokens) const {
+  std::string detokenize(const std::vector<skipstone_token>& tokens, KeepGoing keep_going = {}) const {
+    detail::Relay<KeepGoing> relay{std::move(keep_going), nullptr};
     char* text = nullptr;
     std::size_t bytes = 0;
-    check(skipstone_detokenize(get(), tokens.data(), tokens.size(), &text, &bytes));
+    relay.finish(skipstone_detokenize_polled(get(), tokens.data(), tokens.size(), detail::poll_of(relay), &relay, &text, &bytes));
     return detail::take(text, bytes);
   }
 

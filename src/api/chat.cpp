@@ -1,14 +1,15 @@
 // Chat templates, and conversations to tokens.
 #include "skipstone/chat.h"
 
-#include <algorithm>
-#include <cstdlib>
 #include <cstring>
-#include <new>
+#include <ostream>
+#include <streambuf>
 #include <string>
 
+#include "api/engine_options.h"
 #include "api/guard.h"
 #include "api/handles.h"
+#include "base/poll.h"
 #include "chat/builtin_templates.h"
 #include "chat/jinja/continued.h"
 #include "chat/jinja/read_json.h"
@@ -65,16 +66,47 @@ chat::Conversation conversation_of(const char* messages, const char* tools, cons
 }
 
 Json shown(const chat::PromptWriter& writer, const chat::Conversation& conversation) {
+  const chat::jinja::Text text = writer.text(conversation);
   Json pieces = Json::array();
-  for (const chat::Piece& piece : writer.pieces(conversation)) {
+  for (const chat::Piece& piece : writer.pieces(text)) {
+    poll(32);
     Json one = {{"text", piece.text}, {"origin", piece.origin == chat::jinja::Origin::data ? "data" : "template"}};
     if (piece.token >= 0) one["token"] = piece.token;
     pieces.push_back(std::move(one));
   }
   return {{"template", writer.name()},
-          {"text", std::string(writer.text(conversation).bytes())},
-          {"tokens", writer.tokens(conversation)},
+          {"text", std::string(text.bytes())},
+          {"tokens", writer.tokens(text)},
           {"pieces", std::move(pieces)}};
+}
+
+/// A string that is written as a stream, and asks whoever may end this thread's work.
+class PolledText final : public std::streambuf {
+ public:
+  std::string take() { return std::move(text_); }
+
+ protected:
+  std::streamsize xsputn(const char* bytes, std::streamsize count) override {
+    poll(static_cast<std::size_t>(count) / 4);
+    text_.append(bytes, static_cast<std::size_t>(count));
+    return count;
+  }
+  int_type overflow(int_type byte) override {
+    text_.push_back(traits_type::to_char_type(byte));
+    return byte;
+  }
+
+ private:
+  std::string text_;
+};
+
+/// Json::dump(), which cannot be ended.
+std::string printed(const Json& document) {
+  PolledText text;
+  std::ostream out(&text);
+  out.exceptions(std::ios::badbit);  // what poll() throws passes through
+  out << document;
+  return text.take();
 }
 
 }  // namespace
@@ -88,7 +120,9 @@ skipstone_status skipstone_template_render(const skipstone_template_params* para
     api::require(params, "params");
     api::require(text, "text");
     *text = nullptr;
-    const std::string result = rendered(api::adopt(params));
+    const auto adopted = api::adopt(params);
+    const Poll polled(api::poll_from(adopted.progress, adopted.user_data, "rendering"));
+    const std::string result = rendered(adopted);
     *text = api::copy_string(result);
     if (bytes != nullptr) *bytes = result.size();
   });
@@ -153,29 +187,36 @@ skipstone_status skipstone_chat_get_info(const skipstone_chat* chat, skipstone_c
 
 skipstone_status skipstone_chat_render(const skipstone_chat* chat, const char* messages, const char* tools, const char* options,
                                        skipstone_token** tokens, size_t* count) {
+  return skipstone_chat_render_polled(chat, messages, tools, options, nullptr, nullptr, tokens, count);
+}
+
+skipstone_status skipstone_chat_render_polled(const skipstone_chat* chat, const char* messages, const char* tools, const char* options,
+                                              skipstone_progress_fn progress, void* user_data, skipstone_token** tokens, size_t* count) {
   return api::guard([&] {
-    api::require(chat, "chat");
     api::require(tokens, "tokens");
-    api::require(count, "count");
     *tokens = nullptr;
+    api::require(chat, "chat");
+    api::require(count, "count");
+    const Poll polled(api::poll_from(progress, user_data, "rendering"));
     const std::vector<text::Token> rendered = chat->writer->tokens(conversation_of(messages, tools, options));
-    auto* copy = static_cast<skipstone_token*>(std::malloc(std::max<size_t>(1, rendered.size()) * sizeof(skipstone_token)));
-    if (copy == nullptr) throw std::bad_alloc();
-    std::copy(rendered.begin(), rendered.end(), copy);
-    *tokens = copy;
+    *tokens = api::copy_tokens(rendered);
     *count = rendered.size();
   });
 }
 
-void skipstone_tokens_free(skipstone_token* tokens) { std::free(tokens); }
-
 skipstone_status skipstone_chat_show(const skipstone_chat* chat, const char* messages, const char* tools, const char* options,
                                      char** json) {
+  return skipstone_chat_show_polled(chat, messages, tools, options, nullptr, nullptr, json);
+}
+
+skipstone_status skipstone_chat_show_polled(const skipstone_chat* chat, const char* messages, const char* tools, const char* options,
+                                            skipstone_progress_fn progress, void* user_data, char** json) {
   return api::guard([&] {
-    api::require(chat, "chat");
     api::require(json, "json");
     *json = nullptr;
-    *json = api::copy_string(shown(*chat->writer, conversation_of(messages, tools, options)).dump());
+    api::require(chat, "chat");
+    const Poll polled(api::poll_from(progress, user_data, "rendering"));
+    *json = api::copy_string(printed(shown(*chat->writer, conversation_of(messages, tools, options))));
   });
 }
 

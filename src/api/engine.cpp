@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "api/guard.h"
 #include "api/handles.h"
 #include "api/report.h"
+#include "base/poll.h"
 #include "engine/engine_state.h"
 #include "json/json.h"
 #include "model/synthetic.h"
@@ -70,9 +72,13 @@ text::Token special_token(const text::Vocabulary& vocabulary, int32_t kind) {
 }
 
 void give_text(const std::string& text, char** target, size_t* bytes) {
-  api::require(target, "text");
   *target = api::copy_string(text);
   if (bytes != nullptr) *bytes = text.size();
+}
+
+std::vector<text::Token> encoded_text(const skipstone_engine& engine, const char* text, size_t bytes, int add_special, int parse_special) {
+  api::require_array(text, bytes, api::most_text_bytes, "bytes of text");
+  return engine.engine->tokenizer().encode({bytes > 0 ? text : "", bytes}, add_special != 0, parse_special != 0);
 }
 
 /// `held`: they are loaded.
@@ -195,10 +201,8 @@ skipstone_status skipstone_tokenize(const skipstone_engine* engine, const char* 
   return api::guard([&] {
     api::require(engine, "engine");
     api::require(count, "count");
-    if (bytes > 0) api::require(text, "text");
     if (capacity > 0) api::require(tokens, "tokens");
-    const std::string_view view(bytes > 0 ? text : "", bytes);
-    const std::vector<text::Token> encoded = engine->engine->tokenizer().encode(view, add_special != 0, parse_special != 0);
+    const std::vector<text::Token> encoded = encoded_text(*engine, text, bytes, add_special, parse_special);
     *count = encoded.size();
     if (capacity == 0) return;
     if (encoded.size() > capacity) fail(Code::invalid_argument, "the text has {} tokens; there is room for {}", encoded.size(), capacity);
@@ -206,17 +210,44 @@ skipstone_status skipstone_tokenize(const skipstone_engine* engine, const char* 
   });
 }
 
+skipstone_status skipstone_tokenize_polled(const skipstone_engine* engine, const char* text, size_t bytes, int add_special,
+                                           int parse_special, skipstone_progress_fn progress, void* user_data, skipstone_token** tokens,
+                                           size_t* count) {
+  return api::guard([&] {
+    api::require(tokens, "tokens");
+    *tokens = nullptr;
+    api::require(engine, "engine");
+    api::require(count, "count");
+    const Poll polled(api::poll_from(progress, user_data, "tokenizing"));
+    const std::vector<text::Token> encoded = encoded_text(*engine, text, bytes, add_special, parse_special);
+    *tokens = api::copy_tokens(encoded);
+    *count = encoded.size();
+  });
+}
+
+void skipstone_tokens_free(skipstone_token* tokens) { std::free(tokens); }
+
 skipstone_status skipstone_detokenize(const skipstone_engine* engine, const skipstone_token* tokens, size_t count, char** text,
                                       size_t* bytes) {
+  return skipstone_detokenize_polled(engine, tokens, count, nullptr, nullptr, text, bytes);
+}
+
+skipstone_status skipstone_detokenize_polled(const skipstone_engine* engine, const skipstone_token* tokens, size_t count,
+                                             skipstone_progress_fn progress, void* user_data, char** text, size_t* bytes) {
   return api::guard([&] {
+    api::require(text, "text");
+    *text = nullptr;
     api::require(engine, "engine");
-    if (count > 0) api::require(tokens, "tokens");
+    api::require_array(tokens, count, api::most_tokens, "tokens");
+    const Poll polled(api::poll_from(progress, user_data, "detokenizing"));
     give_text(engine->engine->tokenizer().decode({tokens, count}), text, bytes);
   });
 }
 
 skipstone_status skipstone_token_piece(const skipstone_engine* engine, skipstone_token token, char** text, size_t* bytes) {
   return api::guard([&] {
+    api::require(text, "text");
+    *text = nullptr;
     api::require(engine, "engine");
     give_text(engine->engine->tokenizer().piece(token), text, bytes);
   });

@@ -20,6 +20,13 @@ engine::Progress progress_from(skipstone_progress_fn progress, void* user_data, 
   };
 }
 
+std::function<void()> poll_from(skipstone_progress_fn progress, void* user_data, const char* stage) {
+  if (progress == nullptr) return {};
+  return [=] {
+    if (progress(stage, 0, user_data) != 0) fail(Code::cancelled, "{} was stopped by its caller", stage);
+  };
+}
+
 namespace {
 
 /// Throws invalid_argument unless the model is named in exactly one way.

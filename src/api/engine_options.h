@@ -1,6 +1,8 @@
 // The C API's way of saying how a model is loaded, as the engine takes it.
 #pragma once
 
+#include <functional>
+
 #include "engine/engine.h"
 #include "skipstone/skipstone.h"
 
@@ -11,5 +13,8 @@ engine::EngineOptions engine_options(const skipstone_engine_params& params);
 
 /// Throws cancelled where the callback asks to stop `what` ("loading"). Empty for null.
 engine::Progress progress_from(skipstone_progress_fn progress, void* user_data, const char* what);
+
+/// What a Poll asks: the callback, of `stage` ("tokenizing"), whose end nobody knows. Throws cancelled where it asks to stop. Empty for null.
+std::function<void()> poll_from(skipstone_progress_fn progress, void* user_data, const char* stage);
 
 }  // namespace skipstone::api

@@ -1,5 +1,6 @@
 #include "api/guard.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <new>
 #include <stdexcept>
@@ -72,11 +73,23 @@ void require(const void* pointer, const char* what) {
   if (pointer == nullptr) fail(Code::invalid_argument, "{} is null", what);
 }
 
+void require_array(const void* array, std::size_t count, std::size_t most, const char* what) {
+  if (count > most) fail(Code::invalid_argument, "{} {} are too many; {} are possible", count, what, most);
+  if (count > 0) require(array, what);
+}
+
 char* copy_string(const std::string& text) {
   char* copy = static_cast<char*>(std::malloc(text.size() + 1));
   if (copy == nullptr) throw std::bad_alloc();
   std::memcpy(copy, text.data(), text.size());
   copy[text.size()] = '\0';
+  return copy;
+}
+
+skipstone_token* copy_tokens(const std::vector<skipstone_token>& tokens) {
+  auto* copy = static_cast<skipstone_token*>(std::malloc(std::max<std::size_t>(1, tokens.size()) * sizeof(skipstone_token)));
+  if (copy == nullptr) throw std::bad_alloc();
+  std::copy(tokens.begin(), tokens.end(), copy);
   return copy;
 }
 

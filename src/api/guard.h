@@ -5,6 +5,7 @@
 #include <cstring>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/status.h"
 #include "skipstone/skipstone.h"
@@ -27,6 +28,13 @@ skipstone_status guard(Body&& body) noexcept {
 
 /// Throws invalid_argument where `pointer` is null; `what` names it.
 void require(const void* pointer, const char* what);
+
+/// The most that an array of the API can have: a larger count is one that was never set, or a negative number.
+constexpr std::size_t most_text_bytes = std::size_t{1} << 30;
+constexpr std::size_t most_tokens = std::size_t{1} << 28;
+
+/// Throws invalid_argument where `count` is above `most`, or `array` is null though it has some; `what` names its elements.
+void require_array(const void* array, std::size_t count, std::size_t most, const char* what);
 
 /// A parameter struct's defaults; specialised beside the function that takes the struct. struct_size does not matter.
 template <typename Params>
@@ -67,6 +75,9 @@ void give(const Info& filled, Info* target) {
 
 /// A copy that skipstone_string_free() frees, NUL-terminated.
 char* copy_string(const std::string& text);
+
+/// A copy that skipstone_tokens_free() frees.
+skipstone_token* copy_tokens(const std::vector<skipstone_token>& tokens);
 
 /// "" for null.
 inline std::string text_or_empty(const char* text) { return text == nullptr ? std::string() : std::string(text); }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/hash.h"
+#include "base/poll.h"
 #include "base/status.h"
 #include "chat/jinja/continued.h"
 #include "chat/jinja/read_json.h"
@@ -117,6 +118,7 @@ std::vector<Value> ChatTemplate::adapted(const Conversation& conversation) const
   messages.reserve(conversation.messages.size());
   const Value system = trusted_text("system");
   for (const Value& message : conversation.messages) {
+    poll(32);
     Value changed = adapted_content(message);
     if (can_.short_ids) changed = with_short_ids(changed);
     if (!can_.developer && role_of(changed) == "developer") changed = with_member(changed, "role", &system);

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "base/escape.h"
+#include "base/poll.h"
 #include "base/status.h"
 #include "chat/jinja/read_json.h"
 #include "chat/jinja/template.h"
@@ -78,6 +79,7 @@ void check_parts(const Value& content, const std::string& path) {
   if (content.sequence() == nullptr) refuse(path, "is {} where a string or an array of parts was expected", json_name(content));
   const std::vector<Value>& parts = content.sequence()->items;
   for (std::size_t i = 0; i < parts.size(); ++i) {
+    poll(8);
     const std::string place = fmt::format("{}[{}]", path, i);
     require_object(parts[i], place);
     const std::string_view type = require_text(parts[i], "type", place);
@@ -90,6 +92,7 @@ void check_parts(const Value& content, const std::string& path) {
 class Reader {
  public:
   Value read(const Value& message, const std::string& path) {
+    poll(32);
     require_object(message, path);
     const std::string role(require_text(message, "role", path));
     if (std::find(roles.begin(), roles.end(), role) == roles.end()) {
@@ -136,6 +139,7 @@ class Reader {
   }
 
   Value read_call(const Value& call, const std::string& path) {
+    poll(32);
     require_object(call, path);
     const Value* type = member(call, "type");
     if (type != nullptr && (type->string() == nullptr || type->string()->bytes() != "function"))
@@ -186,6 +190,7 @@ Value read_tools(std::string_view json) {
   if (tools.is<jinja::None>()) return {};
   const std::vector<Value>& items = require_array(tools, "tools");
   for (std::size_t i = 0; i < items.size(); ++i) {
+    poll(16);
     const std::string path = fmt::format("tools[{}]", i);
     require_object(items[i], path);
     const std::string_view type = require_text(items[i], "type", path);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/escape.h"
+#include "base/poll.h"
 #include "base/status.h"
 #include "chat/builtin_templates.h"
 
@@ -142,21 +143,20 @@ bool PromptWriter::needs_bos(const std::vector<text::Stretch>& stretches) const 
   return vocabulary.add_bos && (stretches.empty() || stretches.front().token != vocabulary.bos);
 }
 
-std::vector<Token> PromptWriter::tokens(const Conversation& conversation) const {
-  const jinja::Text text = template_->render(conversation);
+std::vector<Token> PromptWriter::tokens(const jinja::Text& text) const {
   std::vector<Token> tokens = tokenizer_->encode(text.bytes(), trusted_parts(text), reserved_);
   const text::Vocabulary& vocabulary = tokenizer_->vocabulary();
   if (vocabulary.add_bos && (tokens.empty() || tokens.front() != vocabulary.bos)) tokens.insert(tokens.begin(), vocabulary.bos);
   return tokens;
 }
 
-std::vector<Piece> PromptWriter::pieces(const Conversation& conversation) const {
-  const jinja::Text text = template_->render(conversation);
+std::vector<Piece> PromptWriter::pieces(const jinja::Text& text) const {
   const std::vector<text::Stretch> stretches = tokenizer_->stretches(text.bytes(), trusted_parts(text), reserved_);
   const text::Vocabulary& vocabulary = tokenizer_->vocabulary();
   std::vector<Piece> all;
   if (needs_bos(stretches)) all.push_back({written(vocabulary, vocabulary.bos), jinja::Origin::template_text, vocabulary.bos});
   for (const text::Stretch& stretch : stretches) {
+    poll(4 + (stretch.end - stretch.begin) / 64);
     std::size_t begin = stretch.begin;
     const jinja::Text part = text.part(stretch.begin, stretch.end);
     for (const jinja::Text::Run& run : part.runs()) {

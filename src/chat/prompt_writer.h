@@ -35,10 +35,13 @@ class PromptWriter {
   const std::vector<text::Token>& end_tokens() const { return end_tokens_; }
   const std::vector<std::string>& stop_strings() const { return stop_strings_; }
 
-  /// With BOS in front where the vocabulary asks for it and the template has not written it.
-  std::vector<text::Token> tokens(const Conversation& conversation) const;
-  std::vector<Piece> pieces(const Conversation& conversation) const;
+  /// What the template writes: the prompt, before it is tokens.
   jinja::Text text(const Conversation& conversation) const { return template_->render(conversation); }
+  /// Of such a text, with BOS in front where the vocabulary asks for it and the template has not written it.
+  std::vector<text::Token> tokens(const jinja::Text& text) const;
+  std::vector<text::Token> tokens(const Conversation& conversation) const { return tokens(text(conversation)); }
+  std::vector<Piece> pieces(const jinja::Text& text) const;
+  std::vector<Piece> pieces(const Conversation& conversation) const { return pieces(text(conversation)); }
 
  private:
   void choose(const std::vector<text::ChatTemplate>& own, const std::string& wanted);

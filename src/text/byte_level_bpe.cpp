@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <unordered_map>
 
+#include "base/poll.h"
 #include "base/status.h"
 #include "text/byte_level.h"
 #include "text/pair_merge.h"
@@ -30,7 +31,9 @@ class ByteLevelBpe final : public Segmenter {
 
   void append(std::string_view text, bool /*starts_text*/, std::vector<Token>& out) const override {
     std::vector<Symbol> row;
+    Poll* const asking = Poll::current();
     for (const std::string_view word : pre_.split(text)) {
+      if (asking != nullptr) asking->work(1 + word.size() / 4);
       if (word.size() == 1 || pre_.takes_whole_words()) {
         const auto whole = symbols_.find(std::string(word));
         if (whole != symbols_.end() && is_token(whole->second)) {

@@ -7,6 +7,8 @@
 #include <queue>
 #include <vector>
 
+#include "base/poll.h"
+
 namespace skipstone::text {
 
 /// A symbol in the row; `size` 0 marks one that was merged into its left neighbour.
@@ -37,12 +39,15 @@ void merge_pairs(std::vector<Symbol>& symbols, Lookup&& lookup) {
   };
   const auto count = static_cast<std::ptrdiff_t>(symbols.size());
   const auto at = [&symbols](std::ptrdiff_t i) -> Symbol& { return symbols[static_cast<std::size_t>(i)]; };
+  Poll* const asking = Poll::current();
   for (std::ptrdiff_t i = 0; i < count; ++i) {
+    if (asking != nullptr && i % 4096 == 0) asking->work(512);
     at(i).previous = i - 1;
     at(i).next = i + 1 < count ? i + 1 : -1;
   }
   std::priority_queue<Candidate> queue;
   const auto consider = [&](std::ptrdiff_t left, std::ptrdiff_t right) {
+    if (asking != nullptr) asking->work(1);
     Merge merge;
     if (left < 0 || right < 0 || !lookup(at(left), at(right), merge)) return;
     queue.push({merge.cost, left, right, at(left).size + at(right).size, merge.id});
@@ -51,6 +56,7 @@ void merge_pairs(std::vector<Symbol>& symbols, Lookup&& lookup) {
   while (!queue.empty()) {
     const Candidate best = queue.top();
     queue.pop();
+    if (asking != nullptr) asking->work(2);  // from a large queue that takes longer than anything else here
     Symbol& left = at(best.left);
     Symbol& right = at(best.right);
     // Stale where one of the two has been merged since: sizes only ever grow, or become 0.

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "base/escape.h"
+#include "base/poll.h"
 #include "base/status.h"
 #include "text/pretokenizer_rules.h"
 #include "text/utf8.h"
@@ -93,6 +94,7 @@ struct PreTokenizer::Pattern {
   /// Appends the pieces of `text` to `out`: each match as `mode` cuts it, and what lies between.
   void cut(std::string_view text, pcre2_match_data* data, pcre2_match_context* context, std::vector<std::string_view>& out) const {
     const PCRE2_SIZE* bounds = pcre2_get_ovector_pointer(data);
+    Poll* const asking = Poll::current();
     std::size_t done = 0;  // given out
     std::size_t from = 0;  // looked at
     const auto give = [&](std::size_t end) {
@@ -102,6 +104,7 @@ struct PreTokenizer::Pattern {
     while (from < text.size() && find(text, from, data, context)) {
       const std::size_t begin = bounds[0];
       const std::size_t end = bounds[1];
+      if (asking != nullptr) asking->work(1 + (end - from) / 4);
       if (end <= begin) fail(Code::internal, "A pre-tokenizer pattern matched nothing at byte {}.", begin);
       if (mode != CutMode::threes_inside) give(begin);
       if (mode != CutMode::isolate) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <unordered_map>
 
+#include "base/poll.h"
 #include "text/pair_merge.h"
 #include "text/segmenter.h"
 #include "text/utf8.h"
@@ -72,8 +73,10 @@ class SentencePiece final : public Segmenter {
       merge.cost = -static_cast<double>(vocabulary_.scores[merge.id]);
       return true;
     });
+    Poll* const asking = Poll::current();
     for (const Symbol& symbol : symbols) {
       if (symbol.size == 0) continue;
+      if (asking != nullptr) asking->work(1);
       if (symbol.id != no_token) {
         out.push_back(static_cast<Token>(symbol.id));
       } else {
@@ -100,7 +103,9 @@ class SentencePiece final : public Segmenter {
   std::vector<Symbol> characters_of(std::string_view escaped) const {
     std::vector<Symbol> symbols;
     symbols.reserve(escaped.size());
+    Poll* const asking = Poll::current();
     for (std::size_t at = 0; at < escaped.size();) {
+      if (asking != nullptr) asking->work(1);
       const std::size_t size = utf8_front(escaped.substr(at)).size;
       symbols.push_back({at, size, find(escaped.substr(at, size)), -1, -1});
       at += size;

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/poll.h"
 #include "text/tokenizer.h"
 
 namespace skipstone::text {
@@ -34,15 +35,18 @@ class SpecialTokens {
   /// The same among the matches that `accept(match)` is true for.
   template <typename Accept>
   Match find(std::string_view text, std::size_t from, Accept&& accept) const {
+    Poll* const asking = Poll::current();
     for (std::size_t begin = from; begin < text.size(); ++begin) {
       Match best;
       std::uint32_t node = roots_[static_cast<unsigned char>(text[begin])];
+      if (asking != nullptr && (node != 0 || begin % 4096 == 0)) asking->work(node != 0 ? 1 : 64);
       for (std::size_t size = 1; node != 0; ++size) {
         if (ends_[node] >= 0) {
           const Match match{begin, size, ends_[node]};
           if (accept(match)) best = match;
         }
         if (begin + size == text.size()) break;
+        if (asking != nullptr) asking->work(1);
         node = child(node, static_cast<unsigned char>(text[begin + size]));
       }
       if (best.token >= 0) return best;

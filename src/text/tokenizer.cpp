@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/poll.h"
 #include "base/status.h"
 #include "text/segmenter.h"
 #include "text/special_tokens.h"
@@ -173,7 +174,9 @@ std::string Tokenizer::piece(Token token) const {
 std::string Tokenizer::decode(std::span<const Token> tokens) const {
   std::string text;
   bool at_start = true;
+  Poll* const asking = Poll::current();
   for (const Token token : tokens) {
+    if (asking != nullptr) asking->work(1);
     const std::string bytes = piece(token);
     if (bytes.empty()) continue;
     const bool drop = at_start && bytes.front() == ' ' && may_have_space_put_in(impl_->vocabulary, token);

@@ -1,5 +1,6 @@
 #include "text/utf8.h"
 
+#include "base/poll.h"
 #include "text/tokenizer.h"
 
 namespace skipstone::text {
@@ -65,8 +66,13 @@ void append_utf8(std::string& out, char32_t code_point) {
 }
 
 std::size_t find_invalid_utf8(std::string_view text) {
-  std::size_t at = 0;
+  constexpr std::size_t stretch = 65536;  // takes about as long as a tokenizer's 4096 bytes
+  std::size_t at = 0, next = stretch;
   while (at < text.size()) {
+    if (at >= next) {
+      poll(stretch / 16);
+      next += stretch;
+    }
     const Utf8Front front = utf8_front(text.substr(at));
     if (front.kind != Utf8Front::Kind::character) return at;
     at += front.size;

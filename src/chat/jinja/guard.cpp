@@ -1,10 +1,25 @@
 #include "chat/jinja/guard.h"
 
+#include <algorithm>
+
+#include "base/poll.h"
 #include "base/status.h"
 
 namespace skipstone::chat::jinja {
 
-void Guard::fail_steps() const {
+namespace {
+
+constexpr std::uint64_t steps_between_looks = 2048;
+
+}  // namespace
+
+void Guard::look_again() { next_look_ = std::min(limits_.steps, steps_ + steps_between_looks); }
+
+void Guard::look() {
+  if (steps_ <= limits_.steps) {
+    poll(Poll::period);
+    return look_again();
+  }
   fail(Code::invalid_argument, "the template takes more than {} steps; no conversation of this size needs them", limits_.steps);
 }
 

@@ -22,7 +22,7 @@ constexpr int most_value_depth = 100;        ///< lists within lists
 /// Counts steps and the memory of values. Throws invalid_argument where a limit is passed.
 class Guard {
  public:
-  explicit Guard(const Limits& limits) : limits_(limits) {}
+  explicit Guard(const Limits& limits) : limits_(limits) { look_again(); }
   Guard(const Guard&) = delete;
   Guard& operator=(const Guard&) = delete;
 
@@ -30,7 +30,7 @@ class Guard {
 
   void step(std::uint64_t count = 1) {
     steps_ += count;
-    if (steps_ > limits_.steps) fail_steps();
+    if (steps_ > next_look_) look();
   }
   /// Work over `bytes` bytes of text, which is quick but not free.
   void step_over(std::size_t bytes) { step(bytes / 256); }
@@ -57,12 +57,15 @@ class Guard {
   };
 
  private:
-  [[noreturn]] void fail_steps() const;
+  /// Past the limit it throws; else whoever may end this thread's work (base/poll.h) is asked.
+  void look();
+  void look_again();
   [[noreturn]] void fail_memory(std::size_t bytes);
   [[noreturn]] void fail_depth();
 
   Limits limits_;
   std::uint64_t steps_ = 0;
+  std::uint64_t next_look_ = 0;  ///< the steps behind which to look at the limit and around
   std::size_t live_ = 0;
   int depth_ = 0;
 };

@@ -1,7 +1,9 @@
 #include "chat/jinja/read_json.h"
 
 #include <charconv>
+#include <iterator>
 
+#include "base/poll.h"
 #include "base/status.h"
 #include "chat/jinja/guard.h"
 #include "json/json.h"
@@ -84,11 +86,39 @@ class Builder : public SortedJson::json_sax_t {
   Value result_;
 };
 
+/// The bytes of a text, whose reading whoever may end this thread's work can end: within a long string there are no events.
+class PolledBytes {
+ public:
+  using iterator_category = std::input_iterator_tag;
+  using value_type = char;
+  using difference_type = std::ptrdiff_t;
+  using pointer = const char*;
+  using reference = const char&;
+
+  explicit PolledBytes(const char* at) : at_(at) {}
+  reference operator*() const { return *at_; }
+  PolledBytes& operator++() {
+    ++at_;
+    if (--left_ == 0) {
+      left_ = stretch;
+      poll(stretch / 4);
+    }
+    return *this;
+  }
+  bool operator==(const PolledBytes& other) const { return at_ == other.at_; }
+  bool operator!=(const PolledBytes& other) const { return at_ != other.at_; }
+
+ private:
+  static constexpr std::uint32_t stretch = 16384;
+  const char* at_;
+  std::uint32_t left_ = stretch;
+};
+
 }  // namespace
 
 Value read_json(std::string_view text, const std::string& what, Origin origin) {
   Builder builder(what, origin);
-  SortedJson::sax_parse(text.begin(), text.end(), &builder);
+  SortedJson::sax_parse(PolledBytes(text.data()), PolledBytes(text.data() + text.size()), &builder);
   return builder.take();
 }
 

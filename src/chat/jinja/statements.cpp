@@ -25,6 +25,7 @@ Text Interpreter::render() {
     run(program_.body, std::make_shared<Scope>(nullptr), out);
     return out.take();
   } catch (const Error& error) {
+    if (error.code() == Code::cancelled) throw;  // which is not the template's doing
     fail(error.code(), "line {}, column {}: {}", at_.line, at_.column, error.what());
   }
 }

@@ -1,0 +1,44 @@
+// Long work on the host that its caller may end: reading JSON, rendering, tokenizing.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+
+namespace skipstone {
+
+/// While it lives, the work of its thread asks `ask` every now and then; `ask` throws where the caller wants no more. It belongs to the thread
+/// and is no parameter, since every loop over a text would have to pass it on.
+class Poll {
+ public:
+  /// About a millisecond of work, in the units of work().
+  static constexpr std::size_t period = 16384;
+
+  /// An empty `ask` asks nobody, nor those of an outer Poll.
+  explicit Poll(std::function<void()> ask);
+  ~Poll();
+  Poll(const Poll&) = delete;
+  Poll& operator=(const Poll&) = delete;
+
+  /// This thread's innermost one; null where nobody asks. Loops fetch it once.
+  static Poll* current() noexcept;
+
+  /// `amount`: about as many bytes as a tokenizer gets through in the same time.
+  void work(std::size_t amount) {
+    done_ += amount;
+    if (done_ >= period) ask();
+  }
+
+ private:
+  void ask();
+
+  std::function<void()> ask_;
+  std::size_t done_ = 0;
+  Poll* outer_;
+};
+
+/// Work of this thread has been done.
+inline void poll(std::size_t amount) {
+  if (Poll* asking = Poll::current()) asking->work(amount);
+}
+
+}  // namespace skipstone
