@@ -1,6 +1,9 @@
 #include "serve/access.h"
 
 #include <algorithm>
+#include <boost/asio/ip/address.hpp>
+#include <optional>
+#include <string>
 #include <string_view>
 
 namespace cli::serve {
@@ -13,13 +16,27 @@ bool same_key(std::string_view given, std::string_view key) {
   return different == 0;
 }
 
-/// Without the port.
-std::string_view host_of(std::string_view authority) {
-  const std::size_t colon = authority.rfind(':');
-  return colon != std::string_view::npos && authority.back() != ']' ? authority.substr(0, colon) : authority;
+struct Authority {
+  std::string_view host, port;  ///< port: "" where none is given
+};
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+/// "HOST", "HOST:PORT", "[ADDRESS]:PORT"; nothing where the port is none.
+std::optional<Authority> authority_of(std::string_view text) {
+  const std::size_t bracket = text.starts_with('[') ? text.find(']') : 0;
+  if (bracket == std::string_view::npos) return std::nullopt;
+  const std::size_t colon = text.find(':', bracket);
+  if (colon == std::string_view::npos) return Authority{text, {}};
+  const std::string_view port = text.substr(colon + 1);
+  if (port.size() > 5 || !std::ranges::all_of(port, is_digit)) return std::nullopt;
+  return Authority{text.substr(0, colon), port};
 }
 
-bool is_this_machine(std::string_view host) { return host == "localhost" || host == "[::1]" || host.starts_with("127."); }
+bool same_letters(std::string_view one, std::string_view other) {
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 32) : c; };
+  return std::ranges::equal(one, other, {}, lower, lower);
+}
 
 }  // namespace
 
@@ -34,17 +51,34 @@ bool Access::has_key(const HttpRequest& request) const {
   return found;
 }
 
-// A browser sends along which page asks. That of another site may not: it could ask whatever the person at the browser could.
+// A browser sends along which page asks. That of another site may not: it could ask whatever the person at the browser could. Scheme, host and
+// port make an origin (RFC 6454); this server's scheme is http.
 bool Access::origin_may_ask(const HttpRequest& request) const {
+  constexpr std::string_view scheme = "http://";
   const std::string_view origin = request.origin;
   if (origin.empty() || cors_origin == "*" || origin == cors_origin) return true;
-  const std::size_t scheme = origin.find("://");
-  return scheme != std::string_view::npos && origin.substr(scheme + 3) == request.host;
+  if (!origin.starts_with(scheme)) return false;
+  const auto page = authority_of(origin.substr(scheme.size())), asked = authority_of(request.host);
+  const auto port_of = [](const Authority& authority) { return authority.port.empty() ? std::string_view("80") : authority.port; };
+  return page && asked && same_letters(page->host, asked->host) && port_of(*page) == port_of(*asked);
 }
 
 // Any name can be made to lead to this machine, also that of a page that asks ("DNS rebinding"): without keys it has to be one of the machine's own.
 bool Access::host_may_be_asked(const HttpRequest& request) const {
-  return request.host.empty() || !keys.empty() || everybody || is_this_machine(host_of(request.host));
+  if (request.host.empty() || !keys.empty() || everybody) return true;
+  const auto authority = authority_of(request.host);
+  return authority && is_loopback(authority->host);
+}
+
+bool is_loopback(std::string_view host) {
+  if (same_letters(host, "localhost") || same_letters(host, "localhost.")) return true;
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  boost::system::error_code error;
+  const auto address = boost::asio::ip::make_address(std::string(host), error);
+  if (error) return false;
+  if (address.is_v4()) return address.to_v4().is_loopback();
+  const auto v6 = address.to_v6();
+  return v6.is_loopback() || (v6.is_v4_mapped() && boost::asio::ip::make_address_v4(boost::asio::ip::v4_mapped, v6).is_loopback());
 }
 
 }  // namespace cli::serve

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "serve/http_server.h"
@@ -18,5 +19,9 @@ struct Access {
   bool origin_may_ask(const HttpRequest& request) const;
   bool host_may_be_asked(const HttpRequest& request) const;
 };
+
+/// Whether a host, without a port, is this machine whatever any name server says: an address of its loopback network or "localhost" (RFC 6761,
+/// section 6.3). IPv6 addresses may be in brackets.
+bool is_loopback(std::string_view host);
 
 }  // namespace cli::serve

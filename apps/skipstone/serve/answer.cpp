@@ -43,16 +43,34 @@ Json timings_json(const Usage& usage) {
           {"seed", usage.seed}};
 }
 
-Answer::Answer(const GenerationRequest& request, std::string model, std::shared_ptr<Exchange> exchange)
+Answer::Answer(const GenerationRequest& request, std::string model, std::shared_ptr<Exchange> exchange, MemoryShare memory)
     : request_(request),
       model_(std::move(model)),
       id_(prefix_of(request.form) + random_id()),
       created_(std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count()),
-      exchange_(std::move(exchange)) {}
+      exchange_(std::move(exchange)),
+      memory_(std::move(memory)) {}
 
-void Answer::send_event(const Json& data, const std::string& event) {
+void Answer::keep(std::size_t bytes) {
+  if (!memory_.resize(memory_.bytes() + bytes)) throw ApiError(503, "the memory of this server for answers is used up; ask again later");
+}
+
+void Answer::keep(const Piece& piece, const std::vector<TokenLogprobs>& logprobs) {
+  // As the document that is sent at the end has them: a token with its bytes is an object of three members and a list.
+  constexpr std::size_t logprob_bytes = 700;
+  std::size_t bytes = piece.text.size() + piece.id.size();
+  if (!stream())
+    for (const TokenLogprobs& token : logprobs) bytes += logprob_bytes * (1 + token.top.size());
+  keep(bytes);
+}
+
+std::string Answer::event_text(const Json& data, const std::string& event) {
+  return (event.empty() ? std::string() : "event: " + event + "\n") + "data: " + json_text(data) + "\n\n";
+}
+
+void Answer::send_events(std::string text) {
   if (!std::exchange(begun_, true)) exchange_->begin("text/event-stream; charset=utf-8");
-  exchange_->send((event.empty() ? std::string() : "event: " + event + "\n") + "data: " + json_text(data) + "\n\n");
+  exchange_->send(std::move(text));
 }
 
 void Answer::end_stream(bool done_mark) {
@@ -60,24 +78,28 @@ void Answer::end_stream(bool done_mark) {
   exchange_->end();
 }
 
-void Answer::respond(const Json& document) { exchange_->respond(200, "application/json", json_text(document)); }
+void Answer::respond(const Json& document) { exchange_->respond({200, "application/json", json_text(document), {}}); }
 
 void Answer::fail(const ApiError& error) {
-  if (!begun_) return exchange_->respond(error.status(), "application/json", error.body(), error.status() == 503 ? Headers{{"Retry-After", "1"}} : Headers{});
+  if (!begun_) {
+    exchange_->respond(error.reply());
+    return;
+  }
   send_event(error.json(), request_.form == Form::responses ? "error" : "");
   end_stream(request_.form != Form::responses);
 }
 
-std::unique_ptr<Answer> make_answer(const GenerationRequest& request, const std::string& model, const std::shared_ptr<Exchange>& exchange) {
+std::unique_ptr<Answer> make_answer(const GenerationRequest& request, const std::string& model, const std::shared_ptr<Exchange>& exchange,
+                                    MemoryShare memory) {
   switch (request.form) {
     case Form::chat:
-      return std::make_unique<ChatAnswer>(request, model, exchange);
+      return std::make_unique<ChatAnswer>(request, model, exchange, std::move(memory));
     case Form::completion:
-      return std::make_unique<CompletionAnswer>(request, model, exchange);
+      return std::make_unique<CompletionAnswer>(request, model, exchange, std::move(memory));
     case Form::responses:
       break;
   }
-  return std::make_unique<ResponsesAnswer>(request, model, exchange);
+  return std::make_unique<ResponsesAnswer>(request, model, exchange, std::move(memory));
 }
 
 }  // namespace cli::serve

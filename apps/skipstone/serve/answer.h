@@ -42,7 +42,8 @@ skipstone::Json timings_json(const Usage& usage);
 /// Used by the thread that generates.
 class Answer {
  public:
-  Answer(const GenerationRequest& request, std::string model, std::shared_ptr<Exchange> exchange);
+  /// `memory`: what is kept of the answer until its end is charged there.
+  Answer(const GenerationRequest& request, std::string model, std::shared_ptr<Exchange> exchange, MemoryShare memory);
   virtual ~Answer() = default;
   Answer(const Answer&) = delete;
   Answer& operator=(const Answer&) = delete;
@@ -58,8 +59,13 @@ class Answer {
 
  protected:
   bool stream() const { return request_.stream; }
+  /// Charges what an answer keeps of a piece; throws ApiError (503) where there is no memory for it.
+  void keep(const Piece& piece, const std::vector<TokenLogprobs>& logprobs);
+  void keep(std::size_t bytes);
   /// `event`: the event's name, "" for none.
-  void send_event(const skipstone::Json& data, const std::string& event = {});
+  static std::string event_text(const skipstone::Json& data, const std::string& event = {});
+  void send_events(std::string text);
+  void send_event(const skipstone::Json& data, const std::string& event = {}) { send_events(event_text(data, event)); }
   void end_stream(bool done_mark);
   void respond(const skipstone::Json& document);
 
@@ -69,10 +75,12 @@ class Answer {
 
  private:
   std::shared_ptr<Exchange> exchange_;
+  MemoryShare memory_;
   bool begun_ = false;
 };
 
-std::unique_ptr<Answer> make_answer(const GenerationRequest& request, const std::string& model, const std::shared_ptr<Exchange>& exchange);
+std::unique_ptr<Answer> make_answer(const GenerationRequest& request, const std::string& model, const std::shared_ptr<Exchange>& exchange,
+                                    MemoryShare memory);
 
 /// A text that is UTF-8, whatever came.
 std::string valid_text(const std::string& text);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "json/json.h"
+#include "serve/json_text.h"
 
 namespace cli::serve {
 
@@ -61,10 +62,11 @@ Json ChatAnswer::chunk(std::uint32_t choice, Json delta, const std::vector<Token
 }
 
 void ChatAnswer::add(std::uint32_t index, const Piece& piece, const std::vector<TokenLogprobs>& logprobs) {
+  keep(piece, logprobs);
   Choice& choice = choice_at(index);
   choice.drafter = piece.drafter;
   if (stream() && !std::exchange(choice.begun, true)) send_event(chunk(index, {{"role", "assistant"}, {"content", ""}}, {}, ""));
-  choice.logprobs.insert(choice.logprobs.end(), logprobs.begin(), logprobs.end());
+  if (!stream()) choice.logprobs.insert(choice.logprobs.end(), logprobs.begin(), logprobs.end());
   Json delta;
   switch (piece.kind) {
     case Piece::Kind::text:
@@ -97,7 +99,7 @@ void ChatAnswer::end_choice(std::uint32_t index, const std::string& reason, cons
   Choice& choice = choice_at(index);
   choice.reason = reason;
   choice.drafter.clear();
-  choice.logprobs.insert(choice.logprobs.end(), logprobs.begin(), logprobs.end());
+  if (!stream()) choice.logprobs.insert(choice.logprobs.end(), logprobs.begin(), logprobs.end());
   if (!stream()) return;
   if (!std::exchange(choice.begun, true)) send_event(chunk(index, {{"role", "assistant"}, {"content", ""}}, {}, ""));
   send_event(chunk(index, Json::object(), logprobs, reason));
@@ -142,12 +144,7 @@ void ChatAnswer::finish(const Usage& usage) {
 
 namespace {
 
-/// Characters of UTF-8: bytes that begin one.
-std::size_t characters(std::string_view text) {
-  return static_cast<std::size_t>(std::ranges::count_if(text, [](char byte) { return (static_cast<unsigned char>(byte) & 0xc0) != 0x80; }));
-}
-
-std::size_t characters(const std::vector<TokenLogprobs>& tokens) {
+std::size_t characters_of(const std::vector<TokenLogprobs>& tokens) {
   std::size_t count = 0;
   for (const TokenLogprobs& token : tokens) count += characters(token.token);
   return count;
@@ -179,12 +176,13 @@ CompletionAnswer::Choice& CompletionAnswer::choice_at(std::uint32_t choice) {
 }
 
 void CompletionAnswer::add(std::uint32_t index, const Piece& piece, const std::vector<TokenLogprobs>& logprobs) {
+  keep(piece, logprobs);
   Choice& choice = choice_at(index);
   if (request_.echo && choice.text.empty() && logprobs.empty()) choice.echoed = characters(piece.text);
   choice.text += piece.text;
-  choice.logprobs.insert(choice.logprobs.end(), logprobs.begin(), logprobs.end());
+  if (!stream()) choice.logprobs.insert(choice.logprobs.end(), logprobs.begin(), logprobs.end());
   const std::size_t offset = choice.echoed + choice.described;
-  choice.described += characters(logprobs);
+  choice.described += characters_of(logprobs);
   if (!stream()) return;
   Json one = {{"index", index}, {"text", piece.text}, {"logprobs", nullptr}, {"finish_reason", nullptr}};
   if (request_.logprobs) one["logprobs"] = completion_logprobs(logprobs, offset);
@@ -196,7 +194,7 @@ void CompletionAnswer::add(std::uint32_t index, const Piece& piece, const std::v
 void CompletionAnswer::end_choice(std::uint32_t index, const std::string& reason, const std::vector<TokenLogprobs>& logprobs) {
   Choice& choice = choice_at(index);
   choice.reason = reason;
-  choice.logprobs.insert(choice.logprobs.end(), logprobs.begin(), logprobs.end());
+  if (!stream()) choice.logprobs.insert(choice.logprobs.end(), logprobs.begin(), logprobs.end());
   if (!stream()) return;
   Json one = {{"index", index}, {"text", ""}, {"logprobs", nullptr}, {"finish_reason", reason}};
   if (!logprobs.empty()) one["logprobs"] = completion_logprobs(logprobs, choice.echoed + choice.described);
@@ -224,11 +222,14 @@ void CompletionAnswer::finish(const Usage& usage) {
 
 // ---- responses ----
 
-void ResponsesAnswer::event(const std::string& name, Json data) {
-  if (!stream()) return;
+std::string ResponsesAnswer::numbered(const std::string& name, Json data) {
   data["type"] = name;
   data["sequence_number"] = events_++;
-  send_event(data, name);
+  return event_text(data, name);
+}
+
+void ResponsesAnswer::event(const std::string& name, Json data) {
+  if (stream()) send_events(numbered(name, std::move(data)));
 }
 
 Json ResponsesAnswer::item_json(const Item& item) const {
@@ -277,9 +278,12 @@ Json ResponsesAnswer::document(const std::string& status, const Usage* usage) co
 }
 
 void ResponsesAnswer::begin() {
-  if (std::exchange(begun_, true)) return;
-  event("response.created", {{"response", document("in_progress", nullptr)}});
-  event("response.in_progress", {{"response", document("in_progress", nullptr)}});
+  if (std::exchange(begun_, true) || !stream()) return;
+  // Both repeat the question. As one piece they leave a client that reads nothing yet within its limit, however long that is.
+  const Json question = {{"response", document("in_progress", nullptr)}};
+  std::string both = numbered("response.created", question);
+  both += numbered("response.in_progress", question);
+  send_events(std::move(both));
 }
 
 void ResponsesAnswer::close_item() {
@@ -322,6 +326,7 @@ ResponsesAnswer::Item& ResponsesAnswer::item_of(const std::string& type, const P
 }
 
 void ResponsesAnswer::add(std::uint32_t, const Piece& piece, const std::vector<TokenLogprobs>&) {
+  keep(piece, {});
   begin();
   if (piece.kind == Piece::Kind::call_end) return close_item();
   const bool call = piece.kind == Piece::Kind::call_begin || piece.kind == Piece::Kind::call_arguments;

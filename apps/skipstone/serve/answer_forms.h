@@ -64,6 +64,7 @@ class ResponsesAnswer : public Answer {
     bool done = false;
   };
   void begin();
+  std::string numbered(const std::string& name, skipstone::Json data);
   void event(const std::string& name, skipstone::Json data);
   Item& item_of(const std::string& type, const Piece& piece);
   void close_item();

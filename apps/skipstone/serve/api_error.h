@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "json/json_fwd.h"
+#include "serve/http_server.h"
 
 namespace cli::serve {
 
@@ -20,13 +21,27 @@ class ApiError : public std::runtime_error {
       : std::runtime_error(sentence), status_(status), param_(std::move(param)), code_(std::move(code)) {}
   unsigned status() const noexcept { return status_; }
   /// {"error": {"message", "type", "param", "code"}}.
-  std::string body() const;
   skipstone::Json json() const;
+  /// With the headers that belong to its status.
+  HttpReply reply() const;
 
  private:
   unsigned status_;
   std::string param_, code_;
 };
+
+/// What the exception that is being handled is to a client. Its sentence is the library's own where it is an error of the library's.
+ApiError error_of_current_exception();
+
+/// What `work` throws becomes the answer.
+template <typename Work>
+void answering(Exchange& exchange, const Work& work) {
+  try {
+    work();
+  } catch (...) {
+    exchange.respond(error_of_current_exception().reply());
+  }
+}
 
 /// 400, about a field.
 template <typename... Args>

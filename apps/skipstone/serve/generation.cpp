@@ -14,6 +14,8 @@ namespace {
 
 constexpr std::size_t prompt_end_bytes = 256;  // of the prompt's end that a parser gets: enough for any tag
 
+const char* field_of(Form form) { return form == Form::chat ? "messages" : form == Form::completion ? "prompt" : "input"; }
+
 /// One choice of an answer.
 class Choice {
  public:
@@ -24,7 +26,7 @@ class Choice {
            Usage& usage);
 
  private:
-  skipstone_session_params params(std::uint64_t seed) const;
+  skipstone_session_params params(std::uint64_t seed, Cancellation& cancellation) const;
   bool take(const skipstone_chunk& chunk);
   bool take_event(const skipstone_chat_event& event);
   void add(Piece piece);
@@ -42,7 +44,7 @@ class Choice {
   std::uint64_t reasoning_tokens_ = 0;
 };
 
-skipstone_session_params Choice::params(std::uint64_t seed) const {
+skipstone_session_params Choice::params(std::uint64_t seed, Cancellation& cancellation) const {
   skipstone_session_params params = skipstone::session_params();
   params.temperature = static_cast<float>(request_.temperature);
   params.top_k = request_.top_k;
@@ -55,6 +57,8 @@ skipstone_session_params Choice::params(std::uint64_t seed) const {
   params.draft = request_.draft.c_str();
   params.logprobs = request_.logprobs ? 1 : 0;
   params.top_logprobs = request_.top_logprobs;
+  params.progress = [](const char*, double, void* data) { return static_cast<const Cancellation*>(data)->cancelled() ? 1 : 0; };
+  params.user_data = &cancellation;
   return params;
 }
 
@@ -125,7 +129,7 @@ std::string Choice::reason(const skipstone_stats& stats) const {
 
 void Choice::run(const std::vector<skipstone_token>& tokens, const std::string& prompt_end, std::uint64_t seed, Cancellation& cancellation,
                  Usage& usage) {
-  skipstone::Session session = about("draft", [&] { return skipstone::Session(model_.engine, params(seed)); });
+  skipstone::Session session = about("draft", [&] { return skipstone::Session(model_.engine, params(seed, cancellation)); });
   std::vector<std::string> stop = request_.stop;
   if (request_.form != Form::completion) {
     Json options = {{"prompt", prompt_end}, {"tool_calls", request_.parse_tool_calls}, {"stream_arguments", true}, {"id_seed", seed}};
@@ -153,20 +157,18 @@ void Choice::run(const std::vector<skipstone_token>& tokens, const std::string& 
   metrics_.generated(stats.prompt_tokens, stats.generated_tokens, report);
 }
 
-std::vector<skipstone_token> tokens_of(const Model& model, const GenerationRequest& request, std::string& prompt_end) {
+std::vector<skipstone_token> tokens_of(const Model& model, const GenerationRequest& request, const Cancellation& cancellation, std::string& prompt_end) {
+  const auto keep_going = [&cancellation] { return !cancellation.cancelled(); };
   if (request.form == Form::completion) {
-    check_length(model, request.prompt.size(), "prompt");
-    if (request.prompt_tokens.empty()) return about("prompt", [&] { return model.engine.tokenize(request.prompt); });
+    if (request.prompt_tokens.empty()) return about("prompt", [&] { return model.engine.tokenize(request.prompt, true, true, keep_going); });
     const std::uint32_t vocabulary = model.engine.info().vocabulary;
     for (const skipstone_token token : request.prompt_tokens) {
       if (static_cast<std::uint32_t>(token) >= vocabulary) refuse("prompt", "token {} is outside the vocabulary of {}", token, vocabulary);
     }
     return request.prompt_tokens;
   }
-  const char* field = request.form == Form::chat ? "messages" : "input";
-  check_length(model, request.messages.size() / 6, field);  // JSON takes up to six bytes for one
-  return about(field, [&] {
-    const Json shown = Json::parse(model.chat.show(request.messages, request.tools, request.template_options));
+  return about(field_of(request.form), [&] {
+    const Json shown = Json::parse(model.chat.show(request.messages, request.tools, request.template_options, keep_going));
     const std::string text = shown.at("text").get<std::string>();
     std::size_t from = text.size() - std::min(text.size(), prompt_end_bytes);
     while (from < text.size() && (static_cast<unsigned char>(text[from]) & 0xc0) == 0x80) ++from;
@@ -187,7 +189,11 @@ Model::Model(skipstone::Engine loaded, const std::string& chat_template, const s
     longest_piece = std::max(longest_piece, engine.piece(static_cast<skipstone_token>(token)).size());
 }
 
-void check_length(const Model& model, std::size_t bytes, const char* field) {
+void check_length(const Model& model, const GenerationRequest& request) {
+  constexpr std::size_t escape_bytes = 6;  // that JSON may take for one
+  const std::size_t conversation = request.messages.size() + request.tools.size() + request.template_options.size();
+  const std::size_t bytes = request.form == Form::completion ? request.prompt.size() : conversation / escape_bytes;
+  const char* field = request.form == Form::completion ? "prompt" : request.tools.size() > request.messages.size() ? "tools" : field_of(request.form);
   if (bytes <= model.context * model.longest_piece) return;
   throw ApiError(400, fmt::format("the text has {} bytes, which is more than the context of this server, {} tokens, can hold", bytes, model.context),
                  field, "context_length_exceeded");
@@ -196,8 +202,8 @@ void check_length(const Model& model, std::size_t bytes, const char* field) {
 Usage generate(const Model& model, const GenerationRequest& request, std::uint64_t seed, Cancellation& cancellation, Answer& answer,
                Metrics& metrics) {
   std::string prompt_end;
-  const std::vector<skipstone_token> tokens = tokens_of(model, request, prompt_end);
-  const char* field = request.form == Form::chat ? "messages" : request.form == Form::completion ? "prompt" : "input";
+  const std::vector<skipstone_token> tokens = tokens_of(model, request, cancellation, prompt_end);
+  const char* field = field_of(request.form);
   if (tokens.empty()) throw ApiError(400, "the prompt is empty; give at least one character of text", field);
   if (tokens.size() >= model.context) {
     throw ApiError(400, fmt::format("the prompt has {} tokens, but the context of this server is {} tokens, answer and all", tokens.size(), model.context),

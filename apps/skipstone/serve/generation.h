@@ -42,11 +42,11 @@ auto about(const char* field, const Work& work) {
   }
 }
 
-/// Throws ApiError where so many bytes cannot be a prompt of this context, whatever their tokens; before anybody looks for these.
-void check_length(const Model& model, std::size_t bytes, const char* field);
+/// Throws ApiError (400) where a request's texts cannot be a prompt of this context, whatever their tokens: before anyone looks for these.
+void check_length(const Model& model, const GenerationRequest& request);
 
-/// Runs `request`. Throws ApiError where the request cannot be answered, skipstone::error where the engine fails. `on_token` is called for
-/// every token.
+/// Runs `request`. Throws ApiError where the request cannot be answered, skipstone::error where the engine fails or `cancellation` comes before
+/// the first pass; a later one ends the answer as its token limit does.
 Usage generate(const Model& model, const GenerationRequest& request, std::uint64_t seed, Cancellation& cancellation, Answer& answer,
                Metrics& metrics);
 

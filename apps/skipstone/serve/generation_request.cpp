@@ -20,6 +20,9 @@ namespace {
 
 constexpr std::size_t most_stops = 64, most_stop_bytes = 4096;  // skipstone_session_set_stop()
 constexpr double most_choices = 16, most_top_logprobs = 20;
+// OpenAI's limits, https://platform.openai.com/docs/api-reference/responses/create
+constexpr std::size_t most_metadata = 16, most_metadata_key = 64, most_metadata_value = 512;
+constexpr std::size_t most_tools = 128;
 
 const char* name_of(const SortedJson& value) {
   switch (value.type()) {
@@ -178,6 +181,17 @@ constexpr Field fields[] = {
      [](Request&, Name n, const SortedJson& v) {
        if (v != 1) refuse(n, "'best_of' is not built but for 1");
      }},
+    {"metadata", chat | responses,
+     [](Request&, Name n, const SortedJson& v) {
+       if (!v.is_object()) refuse(n, "'metadata' has to be an object, not {}", name_of(v));
+       if (v.size() > most_metadata) refuse(n, "'metadata' has {} pairs; {} are possible", v.size(), most_metadata);
+       for (const auto& [key, value] : v.items()) {
+         if (characters(key) > most_metadata_key) refuse(n, "a key of 'metadata' has more than {} characters", most_metadata_key);
+         if (!value.is_string()) refuse(n, "a value of 'metadata' has to be a text, not {}", name_of(value));
+         if (characters(value.get_ref<const std::string&>()) > most_metadata_value)
+           refuse(n, "a value of 'metadata' has more than {} characters", most_metadata_value);
+       }
+     }},
     {"previous_response_id", responses,
      [](Request&, Name n, const SortedJson&) { refuse(n, "'previous_response_id' is not built: no answer is kept; send the conversation in 'input'"); }},
 };
@@ -198,6 +212,7 @@ void read_tools(const SortedJson& body, Request& request) {
   SortedJson wanted = SortedJson::array();
   if (tools != body.end() && !tools->is_null()) {
     if (!tools->is_array()) refuse("tools", "'tools' has to be a list, not {}", name_of(*tools));
+    if (tools->size() > most_tools) refuse("tools", "'tools' has {} tools; {} are possible", tools->size(), most_tools);
     for (const SortedJson& tool : *tools) {
       if (!tool.is_object() || tool.value("type", SortedJson()) != "function") refuse("tools", "a tool has to be of the type 'function'");
       if (request.form == Form::chat) {
@@ -319,6 +334,15 @@ SortedJson read_object(const std::string& body) {
     if (const std::size_t end = sentence.find("; the file is damaged"); end != std::string::npos) sentence.resize(end);
     throw ApiError(400, sentence);
   }
+}
+
+// nlohmann's values have 16 bytes, and a list that grows has up to two and a half times as much; strings and nodes of objects have blocks of
+// their own. By the characters that begin one.
+std::size_t parsing_bytes(std::string_view body) {
+  constexpr std::size_t per_value = 40, per_key = 72, per_quote = 24;
+  std::size_t bytes = body.size();
+  for (const char c : body) bytes += c == ',' || c == '[' || c == '{' ? per_value : c == ':' ? per_key : c == '"' ? per_quote : 0;
+  return bytes;
 }
 
 GenerationRequest read_request(Form form, const std::string& text_of_body, const RequestDefaults& defaults) {

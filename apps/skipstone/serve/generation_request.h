@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "json/json_fwd.h"
@@ -40,7 +41,15 @@ struct GenerationRequest {
   std::uint32_t top_logprobs = 0;
   std::string draft;
   std::string echo_fields;  ///< responses: what the answer repeats of the question, as JSON
+
+  /// That its texts take.
+  std::size_t bytes() const {
+    return messages.size() + tools.size() + template_options.size() + prompt.size() + prompt_tokens.size() * sizeof(std::int32_t) + echo_fields.size();
+  }
 };
+
+/// The most memory that reading `body` as JSON takes besides the body itself.
+std::size_t parsing_bytes(std::string_view body);
 
 /// Throws ApiError (400) that names the field which is wrong. Fields that nobody knows are ignored.
 GenerationRequest read_request(Form form, const std::string& body, const RequestDefaults& defaults);

@@ -1,97 +1,70 @@
 #include "serve/http_connection.h"
 
+#include <algorithm>
 #include <boost/asio/post.hpp>
 #include <boost/asio/write.hpp>
-#include <boost/beast/http/empty_body.hpp>
+#include <boost/beast/core/string.hpp>
 #include <boost/beast/http/read.hpp>
-#include <boost/beast/http/write.hpp>
-#include <sstream>
+#include <exception>
+#include <iterator>
+#include <new>
+
+#include "base/platform/system.h"
+#include "serve/http_answer.h"
+#include "serve/http_head.h"
 
 namespace cli::serve {
+namespace {
 
-class HttpConnection::Answer : public Exchange, public std::enable_shared_from_this<HttpConnection::Answer> {
- public:
-  explicit Answer(const std::shared_ptr<HttpConnection>& connection) : connection_(connection) { ++connection->server_->busy; }
-  ~Answer() override { --connection_->server_->busy; }
-  Answer(const Answer&) = delete;
-  Answer& operator=(const Answer&) = delete;
+constexpr std::size_t most_fields = 128;           // of a header: each takes more memory than it has bytes
+constexpr std::size_t write_bytes = 256 << 10;     // that a client has HttpLimits::writing for
+constexpr std::size_t read_ahead_bytes = 4 << 10;  // at a time, of what comes while an answer is made
 
-  void respond(unsigned status, std::string_view type, std::string body, const Headers& headers) override {
-    http::response<http::string_body> response(static_cast<http::status>(status), connection_->version_);
-    fill(response, type, headers);
-    response.keep_alive(keep_alive());
-    const bool head = connection_->parser_->get().method() == http::verb::head;
-    response.body() = std::move(body);
-    response.prepare_payload();
-    if (head) response.body().clear();
-    std::string bytes = text_of(response.base()) + response.body();
-    give(std::move(bytes), true);
-  }
-  void begin(std::string_view type, const Headers& headers) override {
-    http::response<http::empty_body> response(http::status::ok, connection_->version_);
-    fill(response, type, headers);
-    chunked_ = connection_->version_ >= 11;
-    response.keep_alive(chunked_ && keep_alive());
-    if (chunked_) response.chunked(true);
-    response.set(http::field::cache_control, "no-cache");
-    response.set("X-Accel-Buffering", "no");
-    give(text_of(response.base()), false);
-  }
-  void send(std::string piece) override {
-    if (piece.empty()) return;
-    give(chunked_ ? chunk(piece) : std::move(piece), false);
-  }
-  void end() override { give(chunked_ ? "0\r\n\r\n" : "", true); }
+}  // namespace
 
-  void on_gone(std::function<void()> callback) override {
-    const std::lock_guard lock(mutex_);
-    callback_ = std::move(callback);
-  }
-  bool gone() const override { return gone_.load(); }
-  void set_gone() {
-    std::function<void()> callback;
-    {
-      const std::lock_guard lock(mutex_);
-      if (gone_.exchange(true)) return;
-      callback = std::move(callback_);
+HttpConnection::HttpConnection(tcp::socket socket, std::shared_ptr<HttpServer::State> server)
+    : socket_(std::move(socket)),
+      timer_(socket_.get_executor()),
+      server_(std::move(server)),
+      memory_(server_->memory, MemoryUse::connections),
+      buffer_(server_->limits.header_bytes * 2) {
+  ++server_->connections;
+  charge();
+}
+
+HttpConnection::~HttpConnection() {
+  const std::lock_guard lock(server_->mutex);
+  leave(lock);
+  --server_->connections;
+}
+
+void HttpConnection::leave(const std::lock_guard<std::mutex>&) {
+  if (std::exchange(listed_, false)) server_->waiting.erase(place_);
+}
+
+/// What a handler throws, above all where memory has run out, ends this connection and no other.
+template <typename Work>
+auto HttpConnection::guarded(Work work) {
+  return [weak = weak_from_this(), work = std::move(work)](auto... arguments) mutable {
+    try {
+      work(arguments...);
+    } catch (...) {
+      if (const auto self = weak.lock()) self->lost();
     }
-    if (callback) callback();
-  }
+  };
+}
 
- private:
-  template <typename Response>
-  static void fill(Response& response, std::string_view type, const Headers& headers) {
-    response.set(http::field::server, "skipstone");
-    response.set(http::field::content_type, boost::string_view(type.data(), type.size()));
-    response.set("X-Content-Type-Options", "nosniff");
-    for (const auto& [name, value] : headers) response.set(name, value);
-  }
-  template <typename Header>
-  static std::string text_of(const Header& header) {
-    std::ostringstream text;
-    text << header;
-    return text.str();
-  }
-  static std::string chunk(const std::string& piece) {
-    std::ostringstream text;
-    text << std::hex << piece.size() << "\r\n" << piece << "\r\n";
-    return text.str();
-  }
-  bool keep_alive() const { return connection_->keep_alive_ && !connection_->server_->draining; }
-  void give(std::string bytes, bool last) {
-    if (gone_) return;
-    asio::post(connection_->socket_.get_executor(), [self = shared_from_this(), bytes = std::move(bytes), last]() mutable {
-      if (!self->gone_) self->connection_->write(std::move(bytes), last);
-    });
-  }
+void HttpConnection::start() {
+  asio::post(socket_.get_executor(), guarded([self = shared_from_this()] { self->read(); }));
+}
 
-  const std::shared_ptr<HttpConnection> connection_;
-  std::mutex mutex_;
-  std::function<void()> callback_;
-  std::atomic<bool> gone_{false};
-  bool chunked_ = false;
-};
+void HttpConnection::close_if_idle() {
+  asio::post(socket_.get_executor(), guarded([weak = weak_from_this()] {
+               if (const auto self = weak.lock(); self && !self->working_) self->close();
+             }));
+}
 
+// What is being waited for is cancelled when the time is over, and late() is true then.
 void HttpConnection::within(std::chrono::seconds time) {
   timer_.expires_after(time);
   timer_.async_wait([weak = weak_from_this()](error_code error) {
@@ -101,116 +74,204 @@ void HttpConnection::within(std::chrono::seconds time) {
   });
 }
 
+/// False where the budget has no room for what the connection holds.
+bool HttpConnection::charge() { return memory_.resize(sizeof(*this) + buffer_.capacity()); }
+
+/// The connection is the last of those that wait from now on.
+void HttpConnection::wait() {
+  const std::lock_guard lock(server_->mutex);
+  leave(lock);
+  place_ = server_->waiting.insert(server_->waiting.end(), this);
+  listed_ = true;
+}
+
+// ---- requests ----
+
 // The first byte may take long, a request may not.
 void HttpConnection::read() {
-  if (server_->draining) return close();
-  if (buffer_.size() > 0) return read_header();
+  parser_.reset();
+  wait();
+  if (buffer_.size() > 0) {
+    within(server_->limits.reading);
+    return read_start();
+  }
+  buffer_.shrink_to_fit();
+  charge();
   within(server_->limits.idle);
-  socket_.async_wait(tcp::socket::wait_read, [self = shared_from_this()](error_code error) {
-    if (error || self->server_->draining) return self->close();
-    self->read_header();
-  });
+  socket_.async_wait(tcp::socket::wait_read, guarded([self = shared_from_this()](error_code error) {
+                       if (error) return self->close();
+                       self->within(self->server_->limits.reading);
+                       self->read_start();
+                     }));
+}
+
+// Blank lines before a request line are ignored (RFC 9112, section 2.2).
+void HttpConnection::read_start() {
+  const auto bytes = [this] { return static_cast<const char*>(buffer_.data().data()); };
+  while (buffer_.size() >= 2 && bytes()[0] == '\r' && bytes()[1] == '\n') buffer_.consume(2);
+  if (buffer_.size() > 0 && !(buffer_.size() == 1 && bytes()[0] == '\r')) return read_header();
+  socket_.async_read_some(buffer_.prepare(512), guarded([self = shared_from_this()](error_code error, std::size_t size) {
+                            if (error) return self->explain(error);
+                            self->buffer_.commit(size);
+                            if (!self->charge()) return self->close();
+                            self->read_start();
+                          }));
 }
 
 void HttpConnection::read_header() {
   parser_.emplace();
   parser_->header_limit(static_cast<std::uint32_t>(server_->limits.header_bytes));
   parser_->body_limit(server_->limits.body_bytes);
-  within(server_->limits.reading);
-  http::async_read_header(socket_, buffer_, *parser_, [self = shared_from_this()](error_code error, std::size_t) {
-    if (error) return self->explain(error);
-    if (!beast::iequals(self->parser_->get()[http::field::expect], "100-continue")) return self->read_body();
-    static constexpr std::string_view go_on = "HTTP/1.1 100 Continue\r\n\r\n";
-    asio::async_write(self->socket_, asio::buffer(go_on), [self](error_code failed, std::size_t) {
-      if (failed) return self->close();
-      self->read_body();
-    });
-  });
+  http::async_read_header(socket_, buffer_, *parser_, guarded([self = shared_from_this()](error_code error, std::size_t) {
+                            if (error) return self->explain(error);
+                            if (!self->charge()) return self->close();
+                            self->judge();
+                          }));
+}
+
+namespace {
+
+template <typename Message>
+HttpRequest request_of(const Message& message) {
+  HttpRequest request;
+  request.method = std::string(message.method_string());
+  request.path = path_of({message.target().data(), message.target().size()});
+  request.authorization = std::string(message[http::field::authorization]);
+  request.host = authority_of(message);
+  request.origin = std::string(message[http::field::origin]);
+  return request;
+}
+
+}  // namespace
+
+// Who asks, and for what, is looked at before a byte of the body is asked for or kept.
+void HttpConnection::judge() {
+  const auto& message = parser_->get();
+  version_ = message.version();
+  keep_alive_ = version_ >= 11 && message.keep_alive();
+  head_ = message.method() == http::verb::head;
+  if (static_cast<std::size_t>(std::distance(message.begin(), message.end())) > most_fields)
+    return refuse(431, "the request's header has more fields than this server takes");
+  if (const auto fault = fault_of(message)) return refuse(fault->status, fault->sentence);
+  request_ = request_of(message);
+  const bool whole = parser_->is_done();
+  if (auto reply = server_->callbacks.gate(request_)) {
+    if (!whole) return reply_and_close(std::move(*reply));
+    timer_.cancel();
+    const auto answer = begin_answer();
+    answer->respond(std::move(*reply));
+    return;
+  }
+  if (whole) return dispatch();
+  auto& body = parser_->get().body();
+  body.memory = MemoryShare(server_->memory, MemoryUse::bodies);
+  body.size = &body_bytes_;
+  if (version_ < 11 || !beast::iequals(message[http::field::expect], "100-continue")) return read_body();
+  static constexpr std::string_view continue_line = "HTTP/1.1 100 Continue\r\n\r\n";
+  asio::async_write(socket_, asio::buffer(continue_line), guarded([self = shared_from_this()](error_code failed, std::size_t) {
+                      if (failed) return self->close();
+                      self->read_body();
+                    }));
 }
 
 void HttpConnection::read_body() {
-  http::async_read(socket_, buffer_, *parser_, [self = shared_from_this()](error_code error, std::size_t) {
-    if (error) return self->explain(error);
-    self->timer_.cancel();
-    self->dispatch();
-  });
+  http::async_read(socket_, buffer_, *parser_, guarded([self = shared_from_this()](error_code error, std::size_t) {
+                     if (error) return self->explain(error);
+                     if (!self->charge()) return self->close();
+                     self->dispatch();
+                   }));
 }
 
 void HttpConnection::explain(error_code error) {
   if (error == asio::error::operation_aborted && late()) return refuse(408, "the request did not come to its end in time");
   if (error == http::error::body_limit) return refuse(413, "the request's body is larger than this server takes");
   if (error == http::error::header_limit || error == http::error::buffer_overflow)
-    return refuse(431, "the request's header is larger than this server takes");
+    return refuse(431, "the request's header, or a chunk's extension or trailers, are larger than this server takes");
+  if (error == boost::system::errc::not_enough_memory) {
+    server_->close_oldest_body(this);
+    return refuse(503, "the memory of this server for requests is used up; ask again later", {{"Retry-After", "1"}});
+  }
   const bool about_text = error.category() == http::make_error_code(http::error::bad_method).category() && error != http::error::end_of_stream &&
                           error != http::error::partial_message;
   if (about_text) return refuse(400, "this is no HTTP request");
   close();
 }
 
-void HttpConnection::refuse(unsigned status, std::string_view sentence) {
+void HttpConnection::refuse(unsigned status, std::string_view sentence, const Headers& headers) {
+  reply_and_close({status, "application/json", server_->callbacks.refusal(status, sentence), headers});
+}
+
+void HttpConnection::reply_and_close(HttpReply reply) {
   keep_alive_ = false;
   refused_ = true;
-  answer_ = std::make_shared<Answer>(shared_from_this());
-  answer_->respond(status, "application/json", server_->refusal(status, sentence), {});
+  parser_.reset();
+  begin_answer()->respond(std::move(reply));
 }
-
-namespace {
-
-/// Without what a proxy's form has before the path (RFC 9112, section 3.2.2), and without the query.
-std::string path_of(std::string_view target) {
-  constexpr std::string_view scheme = "http://";
-  if (target.starts_with(scheme)) {
-    const std::size_t path = target.find('/', scheme.size());
-    target = path == std::string_view::npos ? "/" : target.substr(path);
-  }
-  return std::string(target.substr(0, target.find('?')));
-}
-
-}  // namespace
 
 void HttpConnection::dispatch() {
-  const auto& message = parser_->get();
-  version_ = message.version();
-  keep_alive_ = message.keep_alive();
-  HttpRequest request;
-  request.method = std::string(message.method_string());
-  request.path = path_of({message.target().data(), message.target().size()});
-  request.authorization = std::string(message[http::field::authorization]);
-  request.host = std::string(message[http::field::host]);
-  request.origin = std::string(message[http::field::origin]);
-  request.body = std::move(parser_->get().body());
-  answer_ = std::make_shared<Answer>(shared_from_this());
-  watch();
-  server_->handler(request, answer_);
+  HttpRequest request = std::move(request_);
+  request.body = std::move(parser_->get().body().text);
+  request.memory = std::move(parser_->get().body().memory);
+  parser_.reset();
+  body_bytes_ = 0;
+  timer_.cancel();
+  const auto answer = begin_answer();
+  try {
+    server_->callbacks.handler(std::move(request), answer);
+  } catch (const std::bad_alloc&) {
+    answer->refuse(503, "the memory of this server is used up; ask again later");
+  } catch (const std::exception& error) {
+    answer->refuse(500, error.what());
+  }
 }
 
-// While an answer is made nobody reads. A client that is gone is noticed all the same; one that has sent its next request already is not watched.
+// ---- the client while its answer is made ----
+
+std::shared_ptr<HttpConnection::Answer> HttpConnection::begin_answer() {
+  auto answer = std::make_shared<Answer>(shared_from_this());
+  {
+    const std::lock_guard lock(server_->mutex);
+    leave(lock);
+  }
+  working_ = true;
+  ++server_->busy;
+  answer_ = answer;
+  if (!refused_) watch();
+  return answer;
+}
+
+// A client that goes away is noticed by reading on. What it sends meanwhile is its next request, as far as there is room for that.
 void HttpConnection::watch() {
-  if (watching_ || !answer_ || buffer_.size() > 0) return;
+  if (watching_ || !working_) return;
+  const std::size_t room = buffer_.max_size() - buffer_.size();
+  if (room == 0) return watch_for_the_end();
   watching_ = true;
-  socket_.async_wait(tcp::socket::wait_read, [self = shared_from_this()](error_code error) {
-    self->watching_ = false;
-    if (!self->answer_ || !self->socket_.is_open()) return;
-    // Cancelled with what waited behind the last answer, or woken for nothing.
-    error_code failed;
-    if (!error && self->socket_.available(failed) > 0 && !failed) return;
-    if (error != asio::error::operation_aborted && self->gone()) return self->lost();
-    self->watch();
-  });
+  socket_.async_read_some(buffer_.prepare(std::min(room, read_ahead_bytes)), guarded([self = shared_from_this()](error_code error, std::size_t size) {
+                            self->watching_ = false;
+                            self->buffer_.commit(size);
+                            self->charge();
+                            if (std::exchange(self->next_, false) && self->socket_.is_open() && (!error || error == asio::error::operation_aborted))
+                              return self->read();
+                            if (error && error != asio::error::operation_aborted) return self->lost();
+                            if (self->socket_.is_open()) self->watch();
+                          }));
 }
 
-bool HttpConnection::gone() {
-  char byte = 0;
-  error_code error;
-  socket_.non_blocking(true, error);
-  if (error) return true;
-  const std::size_t size = socket_.receive(asio::buffer(&byte, 1), tcp::socket::message_peek, error);
-  return error ? error != asio::error::would_block && error != asio::error::try_again : size == 0;
+// Behind more than is read ahead, the end of what a client sends cannot be read. The system is asked for it.
+void HttpConnection::watch_for_the_end() {
+  const auto timer = std::make_shared<asio::steady_timer>(socket_.get_executor(), std::chrono::milliseconds(250));
+  timer->async_wait(guarded([timer, weak = weak_from_this()](error_code) {
+    const auto self = weak.lock();
+    if (!self || !self->working_ || self->watching_ || !self->socket_.is_open()) return;
+    if (skipstone::platform::peer_has_closed(static_cast<std::uintptr_t>(self->socket_.native_handle()))) return self->lost();
+    self->watch();
+  }));
 }
 
 void HttpConnection::lost() {
-  if (answer_) answer_->set_gone();
+  if (const auto answer = answer_.lock()) answer->set_gone();
   answer_.reset();
+  if (!writing_) unsent_.clear();
   close();
 }
 
@@ -218,27 +279,34 @@ void HttpConnection::lost() {
 void HttpConnection::linger() {
   error_code ignored;
   socket_.shutdown(tcp::socket::shutdown_send, ignored);
-  socket_.async_read_some(asio::buffer(dropped_), [self = shared_from_this()](error_code error, std::size_t) {
-    if (error || self->late()) return self->close();
-    self->linger();
-  });
+  buffer_.clear();
+  socket_.async_read_some(buffer_.prepare(read_ahead_bytes), guarded([self = shared_from_this()](error_code error, std::size_t) {
+                            if (error || self->late()) return self->close();
+                            self->linger();
+                          }));
 }
 
 void HttpConnection::close() {
   error_code ignored;
   timer_.cancel();
+  end_work();
   socket_.shutdown(tcp::socket::shutdown_both, ignored);
   socket_.close(ignored);
 }
 
-void HttpConnection::write(std::string bytes, bool last) {
-  last_ = last_ || last;
-  unsent_bytes_ += bytes.size();
+void HttpConnection::end_work() {
+  if (std::exchange(working_, false)) --server_->busy;
+}
+
+// ---- answers ----
+
+void HttpConnection::write(Unsent piece, bool last) {
+  if (!socket_.is_open()) return;
   if (!last && unsent_bytes_ > server_->limits.unread_bytes) return lost();
-  // A client has the time of one write for each of these.
-  constexpr std::size_t piece = 256 << 10;
-  for (std::size_t at = 0; bytes.size() > piece && at < bytes.size(); at += piece) unsent_.push_back(bytes.substr(at, piece));
-  if (!bytes.empty() && bytes.size() <= piece) unsent_.push_back(std::move(bytes));
+  last_ = last_ || last;
+  if (last) answered_by_ = std::chrono::steady_clock::now() + server_->limits.last_writing;
+  unsent_bytes_ += piece.bytes.size();
+  if (!piece.bytes.empty()) unsent_.push_back(std::move(piece));
   if (!writing_) write_next();
 }
 
@@ -247,31 +315,42 @@ void HttpConnection::write_next() {
     if (last_) finish();
     return;
   }
+  if (last_ && std::chrono::steady_clock::now() >= answered_by_) return lost();
   writing_ = true;
   within(server_->limits.writing);
-  asio::async_write(socket_, asio::buffer(unsent_.front()), [self = shared_from_this()](error_code error, std::size_t) {
-    self->writing_ = false;
-    if (error) return self->lost();
-    self->timer_.cancel();
-    self->unsent_bytes_ -= self->unsent_.front().size();
-    self->unsent_.pop_front();
-    self->write_next();
-  });
+  const Unsent& front = unsent_.front();
+  const auto piece = asio::buffer(front.bytes.data() + front.sent, std::min(write_bytes, front.bytes.size() - front.sent));
+  asio::async_write(socket_, piece, guarded([self = shared_from_this()](error_code error, std::size_t size) {
+                      self->writing_ = false;
+                      if (error) return self->lost();
+                      self->timer_.cancel();
+                      self->unsent_bytes_ -= size;
+                      Unsent& sent = self->unsent_.front();
+                      sent.sent += size;
+                      if (sent.sent == sent.bytes.size()) self->unsent_.pop_front();
+                      self->write_next();
+                    }));
 }
 
 void HttpConnection::finish() {
   last_ = false;
-  if (answer_) answer_->on_gone({});
+  if (const auto answer = answer_.lock()) answer->on_gone({});
   answer_.reset();
   if (refused_) {
     within(server_->limits.lingering);
+    end_work();
     return linger();
   }
-  if (!keep_alive_ || server_->draining) return close();
-  // The wait for a client that goes away ends; what it has to say next is the next request's.
+  if (!keep_alive_) return close();
+  end_work();
+  // The watch ends; what the client has to say next is its next request.
   error_code ignored;
-  if (watching_) socket_.cancel(ignored);
-  asio::post(socket_.get_executor(), [self = shared_from_this()] { self->read(); });
+  next_ = watching_;
+  if (watching_) {
+    socket_.cancel(ignored);
+  } else {
+    asio::post(socket_.get_executor(), guarded([self = shared_from_this()] { self->read(); }));
+  }
 }
 
 }  // namespace cli::serve

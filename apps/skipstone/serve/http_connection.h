@@ -10,18 +10,18 @@
 #include <boost/asio/strand.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/parser.hpp>
-#include <boost/beast/http/string_body.hpp>
 #include <deque>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "serve/counted_body.h"
 #include "serve/http_server.h"
 
 namespace cli::serve {
@@ -35,82 +35,106 @@ using boost::system::error_code;
 class HttpConnection;
 
 /// What connections share.
-struct HttpServer::State {
-  State(const HttpLimits& l, Handler h, Refusal r) : limits(l), handler(std::move(h)), refusal(std::move(r)) {}
+struct HttpServer::State : std::enable_shared_from_this<HttpServer::State> {
+  State(const HttpLimits& limits, Callbacks callbacks);
 
   HttpLimits limits;
-  Handler handler;
-  Refusal refusal;
-  asio::io_context context;
-  std::optional<asio::executor_work_guard<asio::io_context::executor_type>> work{asio::make_work_guard(context)};
-  tcp::acceptor acceptor{asio::make_strand(context)};
+  Callbacks callbacks;
+  const std::shared_ptr<MemoryBudget> memory;
+  std::unique_ptr<asio::io_context> context = std::make_unique<asio::io_context>();
+  std::optional<asio::executor_work_guard<asio::io_context::executor_type>> work{asio::make_work_guard(*context)};
+  std::optional<tcp::acceptor> acceptor{asio::make_strand(*context)};
+  std::optional<asio::steady_timer> accept_timer{acceptor->get_executor()};
+  std::vector<std::unique_ptr<asio::steady_timer>> timers;
+  std::uint16_t port = 0;
   std::atomic<bool> draining{false};
-  std::atomic<std::size_t> busy{0};
+  std::atomic<std::size_t> busy{0}, connections{0};
   mutable std::mutex mutex;
-  std::set<HttpConnection*> connections;
+  /// Connections without a request in work: those that are idle, and those whose request is still being read. The first has waited longest.
+  std::list<HttpConnection*> waiting;
   std::vector<std::jthread> threads;
 
-  void accept(const std::shared_ptr<State>& self);
+  void accept();
+  void accept_after(std::chrono::milliseconds time);
+  void welcome(tcp::socket socket);
+  void run();
+  void repeat(asio::steady_timer& timer, std::chrono::milliseconds time, std::shared_ptr<std::function<void()>> work);
+  /// False where all connections have a request in work.
+  bool close_longest_idle();
+  /// Of the large bodies that are being read, the one that was begun first; not that of `but`.
+  void close_oldest_body(const HttpConnection* but);
 };
 
 /// One client. All of it runs on a strand; what other threads send is posted there.
 class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
  public:
-  HttpConnection(tcp::socket socket, std::shared_ptr<HttpServer::State> server)
-      : socket_(std::move(socket)), timer_(socket_.get_executor()), server_(std::move(server)) {
-    const std::lock_guard lock(server_->mutex);
-    server_->connections.insert(this);
-  }
-  ~HttpConnection() {
-    const std::lock_guard lock(server_->mutex);
-    server_->connections.erase(this);
-  }
+  HttpConnection(tcp::socket socket, std::shared_ptr<HttpServer::State> server);
+  ~HttpConnection();
   HttpConnection(const HttpConnection&) = delete;
   HttpConnection& operator=(const HttpConnection&) = delete;
 
-  void start() {
-    asio::post(socket_.get_executor(), [self = shared_from_this()] { self->read(); });
-  }
-  /// Closes where no request is in work.
-  void close_if_idle() {
-    asio::post(socket_.get_executor(), [weak = weak_from_this()] {
-      if (const auto self = weak.lock(); self && !self->answer_) self->close();
-    });
-  }
+  /// Whether the budget has room for it.
+  bool has_memory() const { return memory_.bytes() > 0; }
+  void start();
+  /// Closes where no request is in work. From any thread.
+  void close_if_idle();
+  /// Takes the connection out of the list of those that wait, whose lock the caller holds.
+  void leave(const std::lock_guard<std::mutex>&);
+  /// What has come of the body that is being read. From any thread.
+  std::size_t body_bytes() const { return body_bytes_; }
 
  private:
   class Answer;
-  using Body = http::string_body;
+  /// Bytes on their way to the client.
+  struct Unsent {
+    std::string bytes;
+    MemoryShare memory;
+    std::size_t sent = 0;
+  };
 
-  /// What is being waited for is cancelled when the time is over, and late() is true then.
+  template <typename Work>
+  auto guarded(Work work);
   void within(std::chrono::seconds time);
   bool late() const { return timer_.expiry() <= std::chrono::steady_clock::now(); }
+  bool charge();
+  void wait();
   void read();
+  void read_start();
   void read_header();
+  void judge();
   void read_body();
   void explain(error_code error);
   void dispatch();
-  void refuse(unsigned status, std::string_view sentence);
+  void refuse(unsigned status, std::string_view sentence, const Headers& headers = {});
+  void reply_and_close(HttpReply reply);
+  std::shared_ptr<Answer> begin_answer();
   void watch();
-  bool gone();
+  void watch_for_the_end();
   void lost();
   void linger();
   void close();
-  void write(std::string bytes, bool last);
+  void end_work();
+  void write(Unsent piece, bool last);
   void write_next();
   void finish();
 
   tcp::socket socket_;
   asio::steady_timer timer_;
   std::shared_ptr<HttpServer::State> server_;
+  MemoryShare memory_;
   beast::flat_buffer buffer_;
-  std::optional<http::request_parser<Body>> parser_;
-  std::shared_ptr<Answer> answer_;  ///< of the request in work
-  std::deque<std::string> unsent_;
+  std::optional<http::request_parser<CountedBody>> parser_;
+  std::weak_ptr<Answer> answer_;  ///< of the request in work, held by who makes it
+  std::deque<Unsent> unsent_;
   std::size_t unsent_bytes_ = 0;
-  bool writing_ = false, last_ = false, keep_alive_ = false, watching_ = false, refused_ = false;
+  std::chrono::steady_clock::time_point answered_by_{};  ///< when the rest of an answer that has ended must have been read
+  HttpRequest request_;   ///< whose body is being read
+  bool working_ = false;  ///< a request is in work, or its answer on its way
+  bool writing_ = false, last_ = false, keep_alive_ = false, head_ = false, watching_ = false, next_ = false, refused_ = false;
   unsigned version_ = 11;
-  std::array<char, 4096> dropped_;
+  std::atomic<std::size_t> body_bytes_{0};
+  bool listed_ = false;  ///< in the list of those that wait; with its lock
+  std::list<HttpConnection*>::iterator place_;
 };
 
 }  // namespace cli::serve

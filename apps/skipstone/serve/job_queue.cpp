@@ -14,12 +14,21 @@ JobQueue::~JobQueue() {
   threads_.clear();
 }
 
-bool JobQueue::push(std::function<void(std::size_t)> job) {
+std::optional<JobQueue::Ticket> JobQueue::push(Job job) {
   const std::lock_guard lock(mutex_);
   const bool free = std::ranges::count(busy_, true) + static_cast<std::ptrdiff_t>(jobs_.size()) < std::ssize(busy_);
-  if (!free && jobs_.size() >= most_waiting_) return false;
-  jobs_.push_back(std::move(job));
+  if (!free && jobs_.size() >= most_waiting_) return std::nullopt;
+  jobs_.emplace_back(++next_ticket_, std::move(job));
   changed_.notify_one();
+  return next_ticket_;
+}
+
+bool JobQueue::remove(Ticket ticket) {
+  std::list<std::pair<Ticket, Job>> removed;  // destroyed without the lock: a job may hold what calls back
+  const std::lock_guard lock(mutex_);
+  const auto found = std::ranges::find(jobs_, ticket, &std::pair<Ticket, Job>::first);
+  if (found == jobs_.end()) return false;
+  removed.splice(removed.end(), jobs_, found);
   return true;
 }
 
@@ -42,11 +51,15 @@ void JobQueue::work(const std::stop_token& stop, std::size_t thread) {
   std::unique_lock lock(mutex_);
   while (changed_.wait(lock, stop, [this] { return !jobs_.empty(); })) {
     if (stop.stop_requested()) return;
-    const auto job = std::move(jobs_.front());
+    Job job = std::move(jobs_.front().second);
     jobs_.pop_front();
     busy_[thread] = true;
     lock.unlock();
-    job(thread);
+    try {
+      job();
+    } catch (...) {  // memory has run out: the request ends with what it held, the thread goes on to the next one
+    }
+    job = nullptr;
     lock.lock();
     busy_[thread] = false;
   }

@@ -2,10 +2,13 @@
 #pragma once
 
 #include <condition_variable>
-#include <deque>
+#include <cstdint>
 #include <functional>
+#include <list>
 #include <mutex>
+#include <optional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace cli::serve {
@@ -13,14 +16,19 @@ namespace cli::serve {
 /// From any thread.
 class JobQueue {
  public:
+  using Job = std::function<void()>;
+  using Ticket = std::uint64_t;
+
   /// `threads` jobs run at a time, `most_waiting` wait.
   JobQueue(std::size_t threads, std::size_t most_waiting);
   ~JobQueue();  ///< waits for those that run; those that wait are dropped
   JobQueue(const JobQueue&) = delete;
   JobQueue& operator=(const JobQueue&) = delete;
 
-  /// False where too many wait. `job` gets the number of its thread, from 0.
-  bool push(std::function<void(std::size_t)> job);
+  /// Nothing where too many wait. What `job` throws is dropped.
+  std::optional<Ticket> push(Job job);
+  /// Takes a job out that has not begun, and gives its place to others; false where it runs or has ended.
+  bool remove(Ticket ticket);
   std::size_t waiting() const;
   std::size_t running() const;
   /// By thread: whether it works.
@@ -30,7 +38,8 @@ class JobQueue {
   void work(const std::stop_token& stop, std::size_t thread);
   mutable std::mutex mutex_;
   std::condition_variable_any changed_;
-  std::deque<std::function<void(std::size_t)>> jobs_;
+  std::list<std::pair<Ticket, Job>> jobs_;
+  Ticket next_ticket_ = 0;
   std::size_t most_waiting_;
   std::vector<bool> busy_;
   std::vector<std::jthread> threads_;

@@ -86,15 +86,23 @@ void Metrics::generated(std::uint64_t prompt_tokens, std::uint64_t tokens, const
   }
 }
 
-std::string Metrics::print(std::size_t waiting, std::size_t running, const skipstone::Json& engine) const {
+std::string Metrics::print(const ServerState& now, const skipstone::Json& engine) const {
   const std::lock_guard lock(mutex_);
   std::string text;
   const auto out = std::back_inserter(text);
   head(text, "requests_total", "counter", "Requests answered, by route and status.");
   for (const auto& [key, count] : requests_)
     fmt::format_to(out, "skipstone_requests_total{{route=\"{}\",status=\"{}\"}} {}\n", label(key.first), key.second, count);
-  single(text, "requests_waiting", "gauge", "Requests in the queue.", static_cast<double>(waiting));
-  single(text, "requests_running", "gauge", "Requests that are being answered.", static_cast<double>(running));
+  const auto gauge = [&](const char* name, const char* help, std::size_t value) { single(text, name, "gauge", help, static_cast<double>(value)); };
+  gauge("requests_waiting", "Requests in the queue.", now.waiting);
+  gauge("requests_running", "Requests that are being answered.", now.running);
+  gauge("text_requests_waiting", "Requests that generate nothing, and large ones that are still to be read, in a queue of their own.", now.texts_waiting);
+  gauge("text_requests_running", "Of these, requests that are being answered or read.", now.texts_running);
+  gauge("connections", "Connections that are open.", now.connections);
+  gauge("connections_limit", "Connections that can be open.", now.connection_limit);
+  head(text, "memory_bytes", "gauge", "Memory of clients, by what it is for.");
+  for (const MemoryUse use : memory_uses) fmt::format_to(out, "skipstone_memory_bytes{{kind=\"{}\"}} {}\n", name_of(use), now.memory.used(use));
+  gauge("memory_limit_bytes", "Memory that all clients together can have.", now.memory.limit());
   single(text, "prompt_tokens_total", "counter", "Tokens of prompts.", static_cast<double>(prompt_tokens_));
   single(text, "prompt_tokens_found_total", "counter", "Of these, tokens whose keys and values were known.", static_cast<double>(found_tokens_));
   single(text, "generated_tokens_total", "counter", "Tokens generated.", static_cast<double>(tokens_));

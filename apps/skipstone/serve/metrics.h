@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "json/json_fwd.h"
+#include "serve/memory_budget.h"
 
 namespace cli::serve {
 
@@ -23,6 +24,12 @@ class Histogram {
   static constexpr std::array bounds{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0};
   std::array<std::uint64_t, bounds.size() + 1> counts_{};
   double sum_ = 0;
+};
+
+/// What a server holds at a moment.
+struct ServerState {
+  std::size_t waiting, running, texts_waiting, texts_running, connections, connection_limit;
+  const MemoryBudget& memory;
 };
 
 /// Of the request that a thread works on.
@@ -43,7 +50,7 @@ class Metrics {
   /// A choice of it has ended; `report`: skipstone_session_report().
   void generated(std::uint64_t prompt_tokens, std::uint64_t tokens, const skipstone::Json& report);
   /// `engine`: skipstone_engine_report().
-  std::string print(std::size_t waiting, std::size_t running, const skipstone::Json& engine) const;
+  std::string print(const ServerState& now, const skipstone::Json& engine) const;
 
  private:
   mutable std::mutex mutex_;

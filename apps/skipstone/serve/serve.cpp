@@ -2,12 +2,14 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <fstream>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "base/platform/system.h"
 #include "chat/chat_options.h"
 #include "commands.h"
 #include "engine_options.h"
@@ -38,8 +40,6 @@ struct ServeOptions {
   bool no_auth = false;
 };
 
-bool is_local(const std::string& address) { return address == "localhost" || address == "::1" || address.starts_with("127."); }
-
 std::vector<std::string> keys_of(const ServeOptions& options) {
   std::vector<std::string> keys = options.keys;
   if (!options.key_file.empty()) {
@@ -54,7 +54,7 @@ std::vector<std::string> keys_of(const ServeOptions& options) {
   for (const std::string& key : keys) {
     if (key.empty()) fail(ExitCode::usage, "an empty --api-key keeps nobody out");
   }
-  if (keys.empty() && !is_local(options.server.address) && !options.no_auth) {
+  if (keys.empty() && !serve::is_loopback(options.server.address) && !options.no_auth) {
     fail(ExitCode::usage, "--host {} lets other machines ask: give --api-key KEY, or --no-auth where everybody may", options.server.address);
   }
   return keys;
@@ -103,9 +103,11 @@ ExitCode serve_until_the_end(Server& server, std::chrono::seconds grace, std::ch
   while (!server.idle() && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(20ms);
   if (!server.idle()) {
     server.cancel_all();
-    for (int i = 0; i < 100 && !server.idle(); ++i) std::this_thread::sleep_for(20ms);
+    for (int i = 0; i < 75 && !server.idle(); ++i) std::this_thread::sleep_for(20ms);
   }
-  return ExitCode::ok;
+  if (!server.working()) return ExitCode::ok;
+  note("Ending in the middle of a pass.");  // a pass cannot be cancelled, and on a slow device it takes longer than a service is waited for
+  std::_Exit(0);
 }
 
 ExitCode run_serve(ServeOptions& options) {
@@ -118,6 +120,7 @@ ExitCode run_serve(ServeOptions& options) {
     fail(ExitCode::usage, "--draft {} is no lossless drafter: a server's texts depend on the request alone", options.server.defaults.draft);
   }
   interrupt::install();
+  skipstone::platform::keep_little_freed_memory();
   serve::Model model = load_model(options);
   if (!model.engine.info().vocabulary) fail(ExitCode::bad_model, "the model has no vocabulary");
   options.given.recommend(model.engine, options.sampling);
@@ -156,6 +159,8 @@ void add_limits(CLI::App& command, ServeOptions& o) {
       ->check(range(0, 3600));
   add("--drain-seconds", o.drain_seconds, "Longest time that running requests have when the server ends, at most 86400")->check(range(0, 86400));
   add("--body-bytes", o.body_bytes, "Largest body of a request, 1024 to 1073741824")->check(range(1024, 1073741824));
+  add("--memory-bytes", o.server.http.memory_bytes, "Memory of all connections, bodies, answers and events, 16777216 to 1099511627776; beyond it the answer is 503")
+      ->check(range(16777216, 1099511627776));
   add("--cache-tokens", o.cache_tokens, "Room of the KV cache at first, of all requests and known beginnings; 0: one context");
 }
 

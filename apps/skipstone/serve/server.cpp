@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <random>
 #include <utility>
 
+#include "base/platform/system.h"
 #include "output.h"
 #include "serve/json_text.h"
 #include "serve/page.h"
@@ -17,17 +17,21 @@ using skipstone::Json;
 namespace {
 
 constexpr const char* json_type = "application/json";
+constexpr std::string_view one_model = "/v1/models/";
+constexpr std::size_t text_threads = 2;  // on machines of two cores, a generation and a long text still go on together
 
-void respond(const std::shared_ptr<Exchange>& exchange, const Json& document) { exchange->respond(200, json_type, json_text(document)); }
+void respond(const std::shared_ptr<Exchange>& exchange, const Json& document) { exchange->respond({200, json_type, json_text(document), {}}); }
 
 /// Counts an answer by its status, for what passes through.
 class CountedExchange : public Exchange {
  public:
   CountedExchange(std::shared_ptr<Exchange> exchange, std::string route, Metrics& metrics, Headers headers)
       : exchange_(std::move(exchange)), route_(std::move(route)), metrics_(metrics), headers_(std::move(headers)) {}
-  void respond(unsigned status, std::string_view type, std::string body, const Headers& headers) override {
+  unsigned respond(HttpReply reply) override {
+    reply.headers = with(reply.headers);
+    const unsigned status = exchange_->respond(std::move(reply));
     metrics_.answered(route_, status);
-    exchange_->respond(status, type, std::move(body), with(headers));
+    return status;
   }
   void begin(std::string_view type, const Headers& headers) override {
     metrics_.answered(route_, 200);
@@ -50,25 +54,6 @@ class CountedExchange : public Exchange {
   Headers headers_;
 };
 
-/// What `work` throws becomes the answer.
-template <typename Work>
-void answering(const std::shared_ptr<Exchange>& exchange, const Work& work) {
-  try {
-    work();
-  } catch (const ApiError& error) {
-    const bool later = error.status() == 429 || error.status() == 503;
-    exchange->respond(error.status(), json_type, error.body(), later ? Headers{{"Retry-After", "1"}} : Headers{});
-  } catch (const skipstone::error& error) {
-    const bool asked_wrong = error.status() == SKIPSTONE_INVALID_ARGUMENT || error.status() == SKIPSTONE_UNSUPPORTED;
-    const unsigned status = asked_wrong ? 400 : 500;
-    exchange->respond(status, json_type, ApiError(status, error.what()).body(), {});
-  } catch (const std::exception& error) {
-    exchange->respond(500, json_type, ApiError(500, error.what()).body(), {});
-  }
-}
-
-ApiError queue_full() { return {429, "too many requests wait already; ask again later", "", "queue_full"}; }
-
 /// What "%2F" and such stand for in a path.
 std::string decoded(std::string_view path) {
   const auto digit = [](char c) { return c >= '0' && c <= '9' ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : -1; };
@@ -81,20 +66,13 @@ std::string decoded(std::string_view path) {
   return text;
 }
 
-std::string text_field(const skipstone::SortedJson& body, const char* name) {
-  const auto found = body.find(name);
-  if (found == body.end()) refuse(name, "'{}' is missing", name);
-  if (!found->is_string()) refuse(name, "'{}' has to be a text", name);
-  return found->get<std::string>();
-}
-
 }  // namespace
 
 struct Server::Route {
   const char* method;
   const char* path;
   bool open;  ///< without a key
-  void (Server::*handle)(const HttpRequest&, const std::shared_ptr<Exchange>&);
+  void (Server::*handle)(HttpRequest, const ExchangePtr&);
 };
 
 const std::vector<Server::Route>& Server::routes() {
@@ -103,9 +81,9 @@ const std::vector<Server::Route>& Server::routes() {
       {"POST", "/v1/completions", false, &Server::completion},
       {"POST", "/v1/responses", false, &Server::responses},
       {"GET", "/v1/models", false, &Server::models},
-      {"POST", "/tokenize", false, &Server::post_tokenize},
-      {"POST", "/detokenize", false, &Server::post_detokenize},
-      {"POST", "/apply-template", false, &Server::post_apply_template},
+      {"POST", "/tokenize", false, &Server::tokenize},
+      {"POST", "/detokenize", false, &Server::detokenize},
+      {"POST", "/apply-template", false, &Server::apply_template},
       {"GET", "/health", true, &Server::health},
       {"GET", "/props", false, &Server::props},
       {"GET", "/slots", false, &Server::slots},
@@ -116,79 +94,116 @@ const std::vector<Server::Route>& Server::routes() {
 }
 
 Server::Server(Model model, const ServerOptions& options)
-    : model_(std::move(model)), options_(options), queue_(std::make_unique<JobQueue>(options.parallel, options.queue)) {
+    : model_(std::move(model)),
+      options_(options),
+      generations_(std::make_unique<JobQueue>(options.parallel, options.queue)),
+      texts_(std::make_unique<JobQueue>(text_threads, options.queue)) {
   http_ = std::make_unique<HttpServer>(
       options_.address, options_.port, options_.http,
-      [this](const HttpRequest& request, const std::shared_ptr<Exchange>& exchange) { handle(request, exchange); },
-      [](unsigned status, std::string_view sentence) { return ApiError(status, std::string(sentence)).body(); });
+      HttpServer::Callbacks{
+          [this](const HttpRequest& request) { return judge(request); },
+          [this](HttpRequest request, const ExchangePtr& exchange) { handle(std::move(request), exchange); },
+          [](unsigned status, std::string_view sentence) { return ApiError(status, std::string(sentence)).reply().body; },
+      });
+  http_->every(std::chrono::milliseconds(100), [this] { end_late_tasks(); });
+  http_->every(std::chrono::seconds(1), [this] {
+    if (large_.exchange(false)) skipstone::platform::release_freed_memory();
+  });
 }
 
+// Requests come from the HTTP server, and texts_ hands some on to generations_: each ends before what it uses.
 Server::~Server() {
   draining_ = true;
   cancel_all();
-  queue_.reset();
-  http_.reset();
+  http_->stop();
+  texts_.reset();
+  generations_.reset();
+  tasks_.clear();
 }
 
 std::uint16_t Server::port() const { return http_->port(); }
 
-bool Server::idle() const { return queue_->waiting() == 0 && queue_->running() == 0 && http_->busy() == 0; }
+bool Server::working() const { return generations_->running() + texts_->running() > 0; }
 
-void Server::cancel_all() {
-  const std::lock_guard lock(jobs_mutex_);
-  for (const auto& job : jobs_) job->cancel();
-}
+bool Server::idle() const { return !working() && generations_->waiting() + texts_->waiting() == 0 && http_->busy() == 0; }
 
 void Server::log(const std::string& line) const {
   if (options_.log) note(line);
 }
 
-void Server::handle(const HttpRequest& request, const std::shared_ptr<Exchange>& exchange) {
-  const auto known = std::ranges::find_if(routes(), [&](const Route& route) { return request.path == route.path; });
-  Headers headers;
-  if (!options_.access.cors_origin.empty()) headers.emplace_back("Access-Control-Allow-Origin", options_.access.cors_origin);
-  const auto counted =
-      std::make_shared<CountedExchange>(exchange, known == routes().end() ? "other" : known->path, metrics_, std::move(headers));
-  answering(counted, [&] { route(request, counted); });
+/// Null where there is none; `methods` is what its path takes then, "" where nothing is there.
+const Server::Route* Server::find(const HttpRequest& request, std::string& methods) const {
+  const std::string method = request.method == "HEAD" ? "GET" : request.method;
+  const std::string_view path = request.path.starts_with(one_model) ? std::string_view("/v1/models") : std::string_view(request.path);
+  for (const Route& route : routes()) {
+    if (path != route.path) continue;
+    methods = route.method;
+    if (method == route.method) return &route;
+  }
+  return nullptr;
 }
 
-void Server::route(const HttpRequest& request, const std::shared_ptr<Exchange>& exchange) {
+// Before the body is there.
+std::optional<HttpReply> Server::judge(const HttpRequest& request) {
+  std::optional<HttpReply> refused;
+  try {
+    refused = refusal_of(request);
+  } catch (const ApiError& error) {
+    refused = error.reply();
+  }
+  if (!refused) return std::nullopt;
+  metrics_.answered(label_of(request), refused->status);
+  for (const auto& header : cors_headers()) refused->headers.push_back(header);
+  return refused;
+}
+
+std::optional<HttpReply> Server::refusal_of(const HttpRequest& request) const {
   if (request.method == "OPTIONS" && !options_.access.cors_origin.empty()) {
-    return exchange->respond(204, json_type, "",
-                             {{"Access-Control-Allow-Methods", "GET, POST"}, {"Access-Control-Allow-Headers", "Authorization, Content-Type"}});
+    return HttpReply{204, json_type, "", {{"Access-Control-Allow-Methods", "GET, POST"}, {"Access-Control-Allow-Headers", "Authorization, Content-Type"}}};
   }
-  const std::string method = request.method == "HEAD" ? "GET" : request.method;
-  constexpr std::string_view one_model = "/v1/models/";
-  const bool is_model = request.path.starts_with(one_model);
-  const Route* found = nullptr;
   std::string methods;
-  for (const Route& route : routes()) {
-    const bool here = request.path == route.path || (is_model && std::string_view(route.path) == "/v1/models");
-    if (!here) continue;
-    methods = route.method;
-    if (method == route.method) found = &route;
-  }
+  const Route* const found = find(request, methods);
+  const bool open = found != nullptr && found->open;
   if (!options_.access.origin_may_ask(request))
     throw ApiError(403, "pages of other sites may not ask this server; its option --cors-origin names one that may", "", "origin_not_allowed");
-  if (found != nullptr && !found->open && !options_.access.host_may_be_asked(request))
+  if (!open && !options_.access.host_may_be_asked(request))
     throw ApiError(403, "without keys this server is asked as localhost alone; --api-key or --no-auth lets other names in", "", "host_not_allowed");
-  if (found != nullptr && !found->open && !options_.access.has_key(request))
+  if (!open && !options_.access.has_key(request))
     throw ApiError(401, "the key is wrong or missing: send 'Authorization: Bearer KEY'", "", "invalid_api_key");
-  if (found == nullptr && methods.empty())
-    throw ApiError(404, fmt::format("there is nothing at {} {}", request.method, without_control_characters(request.path.substr(0, 100))));
-  if (found == nullptr) {
-    return exchange->respond(405, json_type, ApiError(405, fmt::format("this route takes {} alone", methods)).body(), {{"Allow", methods}});
-  }
-  (this->*found->handle)(request, exchange);
+  if (found != nullptr) return std::nullopt;
+  if (methods.empty())
+    throw ApiError(404, fmt::format("there is nothing at {} {}", without_control_characters(request.method.substr(0, 100)),
+                                    without_control_characters(request.path.substr(0, 100))));
+  HttpReply reply = ApiError(405, fmt::format("this route takes {} alone", methods)).reply();
+  reply.headers.emplace_back("Allow", methods);
+  return reply;
 }
 
-void Server::health(const HttpRequest&, const std::shared_ptr<Exchange>& exchange) {
+std::string Server::label_of(const HttpRequest& request) const {
+  const auto known = std::ranges::find_if(routes(), [&](const Route& route) { return request.path == route.path; });
+  return known == routes().end() ? "other" : known->path;
+}
+
+Headers Server::cors_headers() const {
+  if (options_.access.cors_origin.empty()) return {};
+  return {{"Access-Control-Allow-Origin", options_.access.cors_origin}};
+}
+
+void Server::handle(HttpRequest request, const ExchangePtr& exchange) {
+  const auto counted = std::make_shared<CountedExchange>(exchange, label_of(request), metrics_, cors_headers());
+  std::string methods;
+  const Route* const route = find(request, methods);
+  if (request.body.size() >= MemoryShare::large_bytes) large_ = true;
+  answering(*counted, [&] { (this->*route->handle)(std::move(request), counted); });
+}
+
+void Server::health(HttpRequest, const ExchangePtr& exchange) {
   if (broken_ != SKIPSTONE_OK) throw ApiError(503, "the device is lost; the server ends");
   if (ending_) throw ApiError(503, "the server ends");
   respond(exchange, {{"status", "ok"}});
 }
 
-void Server::props(const HttpRequest&, const std::shared_ptr<Exchange>& exchange) {
+void Server::props(HttpRequest, const ExchangePtr& exchange) {
   const skipstone_engine_info info = model_.engine.info();
   Json drafters = Json::array();
   for (const skipstone_drafter_info& drafter : skipstone::drafters()) {
@@ -215,152 +230,33 @@ void Server::props(const HttpRequest&, const std::shared_ptr<Exchange>& exchange
                      {"engine", Json::parse(model_.engine.report())}});
 }
 
-void Server::slots(const HttpRequest&, const std::shared_ptr<Exchange>& exchange) {
+void Server::slots(HttpRequest, const ExchangePtr& exchange) {
   Json slots = Json::array();
-  const std::vector<bool> busy = queue_->busy();
+  const std::vector<bool> busy = generations_->busy();
   for (std::size_t i = 0; i < busy.size(); ++i) slots.push_back({{"id", i}, {"n_ctx", model_.context}, {"is_processing", static_cast<bool>(busy[i])}});
   respond(exchange, slots);
 }
 
-void Server::metrics(const HttpRequest&, const std::shared_ptr<Exchange>& exchange) {
-  exchange->respond(200, "text/plain; version=0.0.4; charset=utf-8",
-                    metrics_.print(queue_->waiting(), queue_->running(), Json::parse(model_.engine.report())), {});
+void Server::metrics(HttpRequest, const ExchangePtr& exchange) {
+  const ServerState now{generations_->waiting(), generations_->running(), texts_->waiting(), texts_->running(), http_->connections(), http_->connection_limit(),
+                        *http_->memory()};
+  exchange->respond({200, "text/plain; version=0.0.4; charset=utf-8", metrics_.print(now, Json::parse(model_.engine.report())), {}});
 }
 
-void Server::page(const HttpRequest&, const std::shared_ptr<Exchange>& exchange) {
-  exchange->respond(200, "text/html; charset=utf-8", std::string(chat_page()),
-                    {{"Content-Security-Policy",
-                      "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'; img-src data:; base-uri 'none'; "
-                      "form-action 'none'; frame-ancestors 'none'"}});
+void Server::page(HttpRequest, const ExchangePtr& exchange) {
+  exchange->respond({200,
+                     "text/html; charset=utf-8",
+                     std::string(chat_page()),
+                     {{"Content-Security-Policy",
+                       "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'; img-src data:; base-uri 'none'; "
+                       "form-action 'none'; frame-ancestors 'none'"}}});
 }
 
-void Server::models(const HttpRequest& request, const std::shared_ptr<Exchange>& exchange) {
+void Server::models(HttpRequest request, const ExchangePtr& exchange) {
   const Json one = {{"id", model_.name}, {"object", "model"}, {"created", 0}, {"owned_by", "skipstone"}};
-  constexpr std::string_view prefix = "/v1/models/";
-  if (!request.path.starts_with(prefix)) return respond(exchange, {{"object", "list"}, {"data", Json::array({one})}});
-  if (decoded(request.path.substr(prefix.size())) != model_.name) throw ApiError(404, "there is no such model here", "model", "model_not_found");
+  if (!request.path.starts_with(one_model)) return respond(exchange, {{"object", "list"}, {"data", Json::array({one})}});
+  if (decoded(request.path.substr(one_model.size())) != model_.name) throw ApiError(404, "there is no such model here", "model", "model_not_found");
   respond(exchange, one);
-}
-
-// What takes time waits for its turn like a generation, so that it holds up nobody but those.
-void Server::in_turn(const HttpRequest& request, const std::shared_ptr<Exchange>& exchange, Json (Server::*answer)(const HttpRequest&) const) {
-  refuse_while_ending();
-  const bool taken = queue_->push([this, request, exchange, answer](std::size_t) {
-    if (!exchange->gone()) answering(exchange, [&] { respond(exchange, (this->*answer)(request)); });
-  });
-  if (!taken) throw queue_full();
-}
-
-Json Server::tokenize(const HttpRequest& request) const {
-  const auto body = read_object(request.body);
-  const auto flag = [&](const char* name, bool otherwise) {
-    const auto found = body.find(name);
-    if (found == body.end()) return otherwise;
-    if (!found->is_boolean()) refuse(name, "'{}' has to be true or false", name);
-    return found->get<bool>();
-  };
-  const auto tokens = model_.engine.tokenize(text_field(body, "content"), flag("add_special", false), flag("parse_special", true));
-  Json list = Json::array();
-  for (const skipstone_token token : tokens) {
-    if (flag("with_pieces", false)) {
-      list.push_back({{"id", token}, {"piece", valid_text(model_.engine.piece(token))}});
-    } else {
-      list.push_back(token);
-    }
-  }
-  return {{"tokens", std::move(list)}};
-}
-
-Json Server::detokenize(const HttpRequest& request) const {
-  const auto body = read_object(request.body);
-  const auto found = body.find("tokens");
-  const auto vocabulary = model_.engine.info().vocabulary;
-  std::vector<skipstone_token> tokens;
-  if (found == body.end() || !found->is_array()) refuse("tokens", "'tokens' has to be a list of tokens");
-  for (const auto& token : *found) {
-    if (!token.is_number_unsigned() || token.get<std::uint64_t>() >= vocabulary) refuse("tokens", "a token has to be a number from 0 to {}", vocabulary - 1);
-    tokens.push_back(token.get<skipstone_token>());
-  }
-  return {{"content", valid_text(model_.engine.detokenize(tokens))}};
-}
-
-Json Server::apply_template(const HttpRequest& request) const {
-  const GenerationRequest read = read_request(Form::chat, request.body, options_.defaults);
-  const Json shown = about("messages", [&] { return Json::parse(model_.chat.show(read.messages, read.tools, read.template_options)); });
-  return {{"prompt", shown.at("text")}, {"tokens", shown.at("tokens")}};
-}
-
-// ---- generation ----
-
-struct Server::Job {
-  GenerationRequest request;
-  std::shared_ptr<Exchange> exchange;
-  std::shared_ptr<Cancellation> cancellation = std::make_shared<Cancellation>();
-  RequestClock clock;
-  std::string route;
-};
-
-void Server::refuse_while_ending() const {
-  if (draining_ || broken_ != SKIPSTONE_OK) throw ApiError(503, "the server ends: it takes no more requests");
-}
-
-void Server::enqueue(Form form, const HttpRequest& request, const std::shared_ptr<Exchange>& exchange) {
-  refuse_while_ending();
-  auto job = std::make_shared<Job>();
-  job->request = read_request(form, request.body, options_.defaults);
-  job->exchange = exchange;
-  job->route = request.path;
-  if (!job->request.model.empty() && std::ranges::find(model_.known_as, job->request.model) == model_.known_as.end()) {
-    throw ApiError(404, fmt::format("the model '{}' is not here; this server has '{}'", without_control_characters(job->request.model.substr(0, 100)), model_.name),
-                   "model", "model_not_found");
-  }
-  {
-    const std::lock_guard lock(jobs_mutex_);
-    jobs_.insert(job->cancellation);
-  }
-  const auto forget = [this, cancellation = job->cancellation] {
-    const std::lock_guard lock(jobs_mutex_);
-    jobs_.erase(cancellation);
-  };
-  exchange->on_gone([cancellation = job->cancellation] { cancellation->cancel(); });
-  http_->after(options_.most_seconds, [weak = std::weak_ptr(job->cancellation)] {
-    if (const auto cancellation = weak.lock()) cancellation->cancel();
-  });
-  const bool taken = queue_->push([this, job, forget](std::size_t) {
-    work(*job);
-    forget();
-  });
-  if (taken) return;
-  forget();
-  throw queue_full();
-}
-
-void Server::work(Job& job) {
-  if (job.exchange->gone()) return;
-  const auto answer = make_answer(job.request, model_.name, job.exchange);
-  metrics_.begin_request(job.clock);
-  thread_local std::random_device entropy;
-  // JavaScript's numbers hold 53 bits.
-  const std::uint64_t seed = job.request.seed.value_or((std::uint64_t{entropy()} << 21) ^ entropy());
-  try {
-    const Usage usage = generate(model_, job.request, seed, *job.cancellation, *answer, metrics_);
-    answer->finish(usage);
-    log(fmt::format("{}: {} tokens of prompt, {} known, {} tokens in {:.2f} s, {} of {} drafts", job.route, usage.prompt_tokens, usage.found_tokens,
-                    usage.completion_tokens, usage.generation_seconds, usage.accepted, usage.drafted));
-    if (options_.log_text) log(job.request.form == Form::completion ? job.request.prompt : job.request.messages);
-  } catch (const ApiError& error) {
-    answer->fail(error);
-  } catch (const skipstone::error& error) {
-    const bool lost = error.status() == SKIPSTONE_DEVICE_LOST;
-    if (lost) broken_ = error.status();
-    if (error.status() == SKIPSTONE_CANCELLED && job.exchange->gone()) return;
-    const unsigned status = lost || error.status() == SKIPSTONE_OUT_OF_MEMORY ? 503 : error.status() == SKIPSTONE_INVALID_ARGUMENT ? 400 : 500;
-    log(fmt::format("{}: {}", job.route, error.what()));
-    answer->fail(ApiError(status, error.what()));
-  } catch (const std::exception& error) {
-    log(fmt::format("{}: {}", job.route, error.what()));
-    answer->fail(ApiError(500, error.what()));
-  }
 }
 
 }  // namespace cli::serve

@@ -1,13 +1,16 @@
-// skipstone serve without its command line: routes, the queue, what a request goes through.
+// skipstone serve without its command line: routes (server.cpp), and what a request goes through (server_tasks.cpp).
 #pragma once
 
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "serve/access.h"
@@ -44,9 +47,11 @@ class Server {
   void announce_end() { ending_ = true; }
   /// New work is refused from now on.
   void drain() { ending_ = draining_ = true; }
-  /// Whether nothing is being answered.
+  /// Whether a request is being worked on.
+  bool working() const;
+  /// Whether nothing waits, is being worked on, or is on its way to a client.
   bool idle() const;
-  /// Ends the answers that are being made, as at their token limit.
+  /// Ends the answers that are being made, as at their token limit, and refuses what waits.
   void cancel_all();
   /// The status of an error after which the engine is of no use; SKIPSTONE_OK while there was none.
   skipstone_status broken() const { return broken_; }
@@ -54,39 +59,57 @@ class Server {
  private:
   struct Route;
   static const std::vector<Route>& routes();
-  void handle(const HttpRequest& request, const std::shared_ptr<Exchange>& exchange);
-  void route(const HttpRequest& request, const std::shared_ptr<Exchange>& exchange);
+  using ExchangePtr = std::shared_ptr<Exchange>;
+  std::optional<HttpReply> judge(const HttpRequest& request);
+  std::optional<HttpReply> refusal_of(const HttpRequest& request) const;
+  std::string label_of(const HttpRequest& request) const;
+  Headers cors_headers() const;
+  const Route* find(const HttpRequest& request, std::string& methods) const;
+  void handle(HttpRequest request, const ExchangePtr& exchange);
   void refuse_while_ending() const;
 
-  void health(const HttpRequest& request, const std::shared_ptr<Exchange>& exchange);
-  void props(const HttpRequest& request, const std::shared_ptr<Exchange>& exchange);
-  void slots(const HttpRequest& request, const std::shared_ptr<Exchange>& exchange);
-  void metrics(const HttpRequest& request, const std::shared_ptr<Exchange>& exchange);
-  void page(const HttpRequest& request, const std::shared_ptr<Exchange>& exchange);
-  void models(const HttpRequest& request, const std::shared_ptr<Exchange>& exchange);
-  skipstone::Json tokenize(const HttpRequest& request) const;
-  void post_tokenize(const HttpRequest& request, const std::shared_ptr<Exchange>& exchange) { in_turn(request, exchange, &Server::tokenize); }
-  skipstone::Json detokenize(const HttpRequest& request) const;
-  void post_detokenize(const HttpRequest& request, const std::shared_ptr<Exchange>& exchange) { in_turn(request, exchange, &Server::detokenize); }
-  skipstone::Json apply_template(const HttpRequest& request) const;
-  void post_apply_template(const HttpRequest& request, const std::shared_ptr<Exchange>& exchange) { in_turn(request, exchange, &Server::apply_template); }
-  void chat(const HttpRequest& request, const std::shared_ptr<Exchange>& exchange) { enqueue(Form::chat, request, exchange); }
-  void completion(const HttpRequest& request, const std::shared_ptr<Exchange>& exchange) { enqueue(Form::completion, request, exchange); }
-  void responses(const HttpRequest& request, const std::shared_ptr<Exchange>& exchange) { enqueue(Form::responses, request, exchange); }
-  void in_turn(const HttpRequest& request, const std::shared_ptr<Exchange>& exchange, skipstone::Json (Server::*answer)(const HttpRequest&) const);
-  void enqueue(Form form, const HttpRequest& request, const std::shared_ptr<Exchange>& exchange);
-  struct Job;
-  void work(Job& job);
+  void health(HttpRequest request, const ExchangePtr& exchange);
+  void props(HttpRequest request, const ExchangePtr& exchange);
+  void slots(HttpRequest request, const ExchangePtr& exchange);
+  void metrics(HttpRequest request, const ExchangePtr& exchange);
+  void page(HttpRequest request, const ExchangePtr& exchange);
+  void models(HttpRequest request, const ExchangePtr& exchange);
+  void tokenize(HttpRequest request, const ExchangePtr& exchange) { answer_text(&Server::tokens_of, std::move(request), exchange); }
+  void detokenize(HttpRequest request, const ExchangePtr& exchange) { answer_text(&Server::text_of, std::move(request), exchange); }
+  void apply_template(HttpRequest request, const ExchangePtr& exchange) { answer_text(&Server::prompt_of, std::move(request), exchange); }
+  void chat(HttpRequest request, const ExchangePtr& exchange) { generate(Form::chat, std::move(request), exchange); }
+  void completion(HttpRequest request, const ExchangePtr& exchange) { generate(Form::completion, std::move(request), exchange); }
+  void responses(HttpRequest request, const ExchangePtr& exchange) { generate(Form::responses, std::move(request), exchange); }
+
+  // What a request goes through while it waits and runs (server_tasks.cpp).
+  struct Task;
+  using TaskPtr = std::shared_ptr<Task>;
+  using TextAnswer = std::string (Server::*)(const HttpRequest& request, const Task& task) const;
+  std::string tokens_of(const HttpRequest& request, const Task& task) const;
+  std::string text_of(const HttpRequest& request, const Task& task) const;
+  std::string prompt_of(const HttpRequest& request, const Task& task) const;
+  TaskPtr begin_task(HttpRequest request, const ExchangePtr& exchange) const;
+  void answer_text(TextAnswer answer, HttpRequest request, const ExchangePtr& exchange);
+  void generate(Form form, HttpRequest request, const ExchangePtr& exchange);
+  void admit(Form form, const TaskPtr& task);
+  void submit(const TaskPtr& task, JobQueue& queue, std::function<void()> work);
+  void drop(const TaskPtr& task);
+  void end_late_tasks();
+  void cancel_tasks(const std::function<bool(const Task&)>& which, const char* why);
+  MemoryShare parsing_memory(const std::string& body) const;
+  void work(Task& task);
   void log(const std::string& line) const;
 
   Model model_;
   ServerOptions options_;
   Metrics metrics_;
   std::atomic<bool> ending_{false}, draining_{false};
+  std::atomic<bool> large_{false};  ///< a large body has come since freed memory was last given back
   std::atomic<skipstone_status> broken_{SKIPSTONE_OK};
-  std::mutex jobs_mutex_;
-  std::set<std::shared_ptr<Cancellation>> jobs_;  ///< that wait or run
-  std::unique_ptr<JobQueue> queue_;
+  std::mutex tasks_mutex_;
+  std::set<TaskPtr> tasks_;               ///< that wait or run
+  std::unique_ptr<JobQueue> generations_;  ///< a thread for each of the parallel requests
+  std::unique_ptr<JobQueue> texts_;        ///< what takes long and generates nothing: large bodies, tokens, templates
   std::unique_ptr<HttpServer> http_;
 };
 

@@ -45,6 +45,19 @@ std::size_t find_bytes(std::string_view text, std::string_view what);
 /// Whether SO_REUSEADDR does what a server wants: its port is free again at once when it has ended. On Windows it lets others take the port.
 bool frees_ports_by_reuse();
 
+/// Lets this program have as many files and connections open as its system allows. The number that can be opened besides those that are
+/// open already; nothing where the system sets no limit.
+std::optional<std::size_t> raise_descriptor_limit();
+
+/// Makes the C library give blocks of megabytes back to the system when they are freed, where it has a choice.
+void keep_little_freed_memory();
+/// Gives back what the C library has kept of freed memory. May take milliseconds.
+void release_freed_memory();
+
+/// Whether the peer of a connected socket has closed its side, also while bytes that it sent before wait to be read. False where the system
+/// does not tell.
+bool peer_has_closed(std::uintptr_t socket);
+
 /// A shared library that stays loaded for as long as the program runs; null where there is none of this name.
 void* open_library(const char* name);
 /// Null where the library has none of this name.

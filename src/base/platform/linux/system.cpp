@@ -1,6 +1,8 @@
 // What Linux alone says in its own way; posix/system.cpp has the rest.
 #include "base/platform/system.h"
 
+#include <malloc.h>
+#include <poll.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -79,6 +81,26 @@ std::span<const char* const> vulkan_loaders() {
 const char* vulkan_loader_advice() {
   return "install it (Debian and Ubuntu: libvulkan1) together with the driver of your GPU (mesa-vulkan-drivers, or the vendor's), then try "
          "again";
+}
+
+// The GNU C library raises the size from which a block has pages of its own, and gives them back, to the largest block that was ever freed
+// (mallopt(3), M_MMAP_THRESHOLD), and its arenas keep what they had at their largest. Other C libraries do neither.
+void keep_little_freed_memory() {
+#ifdef M_MMAP_THRESHOLD
+  mallopt(M_MMAP_THRESHOLD, 4 << 20);
+  mallopt(M_TRIM_THRESHOLD, 16 << 20);
+#endif
+}
+
+void release_freed_memory() {
+#ifdef M_MMAP_THRESHOLD
+  malloc_trim(0);
+#endif
+}
+
+bool peer_has_closed(std::uintptr_t socket) {
+  pollfd asked{static_cast<int>(socket), POLLRDHUP, 0};
+  return ::poll(&asked, 1, 0) > 0 && (asked.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
 }
 
 }  // namespace skipstone::platform

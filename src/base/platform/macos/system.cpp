@@ -54,4 +54,8 @@ std::span<const char* const> vulkan_loaders() {
 
 const char* vulkan_loader_advice() { return "install it together with MoltenVK (Homebrew: vulkan-loader molten-vk), then try again"; }
 
+void keep_little_freed_memory() {}
+void release_freed_memory() {}
+bool peer_has_closed(std::uintptr_t) { return false; }
+
 }  // namespace skipstone::platform

@@ -1,8 +1,11 @@
 #include "base/platform/system.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/resource.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 namespace skipstone::platform {
@@ -37,5 +40,19 @@ void* open_library(const char* name) { return ::dlopen(name, RTLD_NOW | RTLD_LOC
 void* find_symbol(void* library, const char* name) { return ::dlsym(library, name); }
 
 bool frees_ports_by_reuse() { return true; }
+
+std::optional<std::size_t> raise_descriptor_limit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return std::nullopt;
+  rlimit wanted = limit;
+  wanted.rlim_cur = limit.rlim_max;
+  if (setrlimit(RLIMIT_NOFILE, &wanted) == 0) limit = wanted;
+  if (limit.rlim_cur == RLIM_INFINITY) return std::nullopt;
+  // A program that starts has its descriptors among the lowest numbers.
+  constexpr rlim_t searched = 4096;
+  std::size_t open = 0;
+  for (int descriptor = 0; descriptor < static_cast<int>(std::min(limit.rlim_cur, searched)); ++descriptor) open += fcntl(descriptor, F_GETFD) != -1;
+  return limit.rlim_cur - std::min<std::size_t>(limit.rlim_cur, open);
+}
 
 }  // namespace skipstone::platform

@@ -1,0 +1,61 @@
+// A body of a request that grows with what has come of it, not with what was announced, and only as far as a budget has room. For
+// http_connection.h alone.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <boost/asio/buffer.hpp>
+#include <boost/beast/core/buffers_range.hpp>
+#include <boost/beast/http/message.hpp>
+#include <boost/optional.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "serve/memory_budget.h"
+
+namespace cli::serve {
+
+/// A Body as Boost.Beast defines it.
+struct CountedBody {
+  struct value_type {
+    std::string text;
+    MemoryShare memory;
+    std::atomic<std::size_t>* size = nullptr;  ///< for others to see
+  };
+
+  static std::uint64_t size(const value_type& body) { return body.text.size(); }
+
+  class reader {
+   public:
+    template <bool isRequest, typename Fields>
+    explicit reader(boost::beast::http::header<isRequest, Fields>&, value_type& body) : body_(body) {}
+
+    void init(const boost::optional<std::uint64_t>&, boost::system::error_code& error) { error = {}; }
+
+    /// Error not_enough_memory where the budget refuses.
+    template <typename Buffers>
+    std::size_t put(const Buffers& buffers, boost::system::error_code& error) {
+      error = {};
+      const std::size_t more = boost::asio::buffer_size(buffers), all = body_.text.size() + more;
+      if (all > body_.text.capacity()) {
+        const std::size_t capacity = std::max(all, body_.text.capacity() * 2);
+        if (!body_.memory.resize(capacity)) {
+          error = make_error_code(boost::system::errc::not_enough_memory);
+          return 0;
+        }
+        body_.text.reserve(capacity);
+      }
+      for (const auto buffer : boost::beast::buffers_range_ref(buffers)) body_.text.append(static_cast<const char*>(buffer.data()), buffer.size());
+      *body_.size = all;
+      return more;
+    }
+
+    void finish(boost::system::error_code& error) { error = {}; }
+
+   private:
+    value_type& body_;
+  };
+};
+
+}  // namespace cli::serve

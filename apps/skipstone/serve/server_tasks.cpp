@@ -1,0 +1,240 @@
+// What a request goes through after its route is known: it waits for its turn, is read where it is large, and is answered, unless its client has
+// gone or its time is over before.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <random>
+#include <utility>
+
+#include "output.h"
+#include "serve/json_text.h"
+#include "serve/server.h"
+
+namespace cli::serve {
+
+using skipstone::Json;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+// Of POST /tokenize and /detokenize: a token's answer is many times as long as the token.
+constexpr std::size_t most_text_bytes = 2 << 20, most_tokens = 256 << 10;
+
+std::string text_field(const skipstone::SortedJson& body, const char* name) {
+  const auto found = body.find(name);
+  if (found == body.end()) refuse(name, "'{}' is missing", name);
+  if (!found->is_string()) refuse(name, "'{}' has to be a text", name);
+  return found->get<std::string>();
+}
+
+bool flag_field(const skipstone::SortedJson& body, const char* name, bool otherwise) {
+  const auto found = body.find(name);
+  if (found == body.end()) return otherwise;
+  if (!found->is_boolean()) refuse(name, "'{}' has to be true or false", name);
+  return found->get<bool>();
+}
+
+}  // namespace
+
+/// A request between its header and its answer's end.
+struct Server::Task {
+  std::shared_ptr<Exchange> exchange;
+  std::string route;
+  HttpRequest request;           ///< until it is read
+  GenerationRequest generation;  ///< then, where it is one
+  MemoryShare memory;            ///< of either
+  Cancellation cancellation;
+  RequestClock clock;
+  Clock::time_point until;
+  // Where it waits or runs; with tasks_mutex_.
+  JobQueue* queue = nullptr;
+  JobQueue::Ticket ticket = 0;
+
+  bool keep_going() const { return !cancellation.cancelled(); }
+};
+
+void Server::refuse_while_ending() const {
+  if (draining_ || broken_ != SKIPSTONE_OK) throw ApiError(503, "the server ends: it takes no more requests");
+}
+
+// ---- turns ----
+
+Server::TaskPtr Server::begin_task(HttpRequest request, const ExchangePtr& exchange) const {
+  refuse_while_ending();
+  const auto task = std::make_shared<Task>();
+  task->exchange = exchange;
+  task->route = request.path;
+  task->memory = std::move(request.memory);
+  task->request = std::move(request);
+  task->until = Clock::now() + options_.most_seconds;
+  return task;
+}
+
+// A client that goes away gives the place of its request to others.
+void Server::submit(const TaskPtr& task, JobQueue& queue, std::function<void()> work) {
+  task->exchange->on_gone([this, weak = std::weak_ptr(task)] {
+    if (const TaskPtr gone = weak.lock()) drop(gone);
+  });
+  {
+    const std::lock_guard lock(tasks_mutex_);
+    const auto ticket = queue.push([this, task, &queue, work = std::move(work)] {
+      answering(*task->exchange, work);
+      const std::lock_guard end(tasks_mutex_);
+      if (task->queue == &queue) tasks_.erase(task);  // else it went on to the other queue
+    });
+    if (!ticket) throw ApiError(429, "too many requests wait already; ask again later", "", "queue_full");
+    task->queue = &queue;
+    task->ticket = *ticket;
+    tasks_.insert(task);
+  }
+  if (task->exchange->gone()) drop(task);
+}
+
+void Server::drop(const TaskPtr& task) {
+  task->cancellation.cancel();
+  const std::lock_guard lock(tasks_mutex_);
+  if (task->queue != nullptr && task->queue->remove(task->ticket)) tasks_.erase(task);
+}
+
+void Server::cancel_tasks(const std::function<bool(const Task&)>& which, const char* why) {
+  std::vector<TaskPtr> waiting;
+  {
+    const std::lock_guard lock(tasks_mutex_);
+    for (const TaskPtr& task : tasks_) {
+      if (!which(*task)) continue;
+      task->cancellation.cancel();
+      if (task->queue->remove(task->ticket)) waiting.push_back(task);
+    }
+    for (const TaskPtr& task : waiting) tasks_.erase(task);
+  }
+  for (const TaskPtr& task : waiting) task->exchange->respond(ApiError(503, why).reply());
+}
+
+void Server::end_late_tasks() {
+  const auto now = Clock::now();
+  cancel_tasks([now](const Task& task) { return task.until <= now; }, "the time of this request was over before its turn came");
+}
+
+void Server::cancel_all() {
+  cancel_tasks([](const Task&) { return true; }, "the server ends");
+}
+
+MemoryShare Server::parsing_memory(const std::string& body) const {
+  MemoryShare share(http_->memory(), MemoryUse::bodies);
+  if (!share.resize(parsing_bytes(body))) throw ApiError(503, "the memory of this server for requests is used up; ask again later");
+  return share;
+}
+
+// ---- texts ----
+
+void Server::answer_text(TextAnswer answer, HttpRequest request, const ExchangePtr& exchange) {
+  const TaskPtr task = begin_task(std::move(request), exchange);
+  submit(task, *texts_, [this, task, answer] {
+    const MemoryShare parsing = parsing_memory(task->request.body);
+    task->exchange->respond({200, "application/json", (this->*answer)(task->request, *task), {}});
+  });
+}
+
+std::string Server::tokens_of(const HttpRequest& request, const Task& task) const {
+  const auto body = read_object(request.body);
+  const std::string content = text_field(body, "content");
+  const bool with_pieces = flag_field(body, "with_pieces", false);
+  if (content.size() > most_text_bytes)
+    throw ApiError(400, fmt::format("the text has {} bytes; {} are possible", content.size(), most_text_bytes), "content", "string_above_max_length");
+  const auto tokens = model_.engine.tokenize(content, flag_field(body, "add_special", false), flag_field(body, "parse_special", true),
+                                             [&task] { return task.keep_going(); });
+  // As text at once: a document of a million objects takes hundreds of megabytes.
+  MemoryShare memory(http_->memory(), MemoryUse::answers);
+  std::string text = "{\"tokens\":[";
+  for (const skipstone_token token : tokens) {
+    if (text.size() > memory.bytes() && !memory.resize(text.capacity() + MemoryShare::large_bytes))
+      throw ApiError(503, "the memory of this server for answers is used up; ask again later");
+    if (text.back() != '[') text += ',';
+    if (with_pieces) {
+      fmt::format_to(std::back_inserter(text), "{{\"id\":{},\"piece\":{}}}", token, json_text(Json(model_.engine.piece(token))));
+    } else {
+      fmt::format_to(std::back_inserter(text), "{}", token);
+    }
+  }
+  return text += "]}";
+}
+
+std::string Server::text_of(const HttpRequest& request, const Task& task) const {
+  const auto body = read_object(request.body);
+  const auto found = body.find("tokens");
+  const auto vocabulary = model_.engine.info().vocabulary;
+  if (found == body.end() || !found->is_array()) refuse("tokens", "'tokens' has to be a list of tokens");
+  if (found->size() > most_tokens) refuse("tokens", "'tokens' has {} tokens; {} are possible", found->size(), most_tokens);
+  std::vector<skipstone_token> tokens;
+  for (const auto& token : *found) {
+    if (!token.is_number_unsigned() || token.get<std::uint64_t>() >= vocabulary) refuse("tokens", "a token has to be a number from 0 to {}", vocabulary - 1);
+    tokens.push_back(token.get<skipstone_token>());
+  }
+  std::size_t bytes = 0;
+  for (const skipstone_token token : tokens) bytes += model_.engine.piece(token).size();
+  MemoryShare memory(http_->memory(), MemoryUse::answers);
+  if (!memory.resize(bytes)) throw ApiError(503, "the memory of this server for answers is used up; ask again later");
+  return json_text(Json{{"content", model_.engine.detokenize(tokens, [&task] { return task.keep_going(); })}});
+}
+
+std::string Server::prompt_of(const HttpRequest& request, const Task& task) const {
+  const GenerationRequest read = read_request(Form::chat, request.body, options_.defaults);
+  check_length(model_, read);
+  const Json shown = about("messages", [&] {
+    return Json::parse(model_.chat.show(read.messages, read.tools, read.template_options, [&task] { return task.keep_going(); }));
+  });
+  return json_text(Json{{"prompt", shown.at("text")}, {"tokens", shown.at("tokens")}});
+}
+
+// ---- generations ----
+
+// Large requests are read in a turn of their own, since the threads that wait for all connections may not take long.
+void Server::generate(Form form, HttpRequest request, const ExchangePtr& exchange) {
+  const TaskPtr task = begin_task(std::move(request), exchange);
+  if (task->request.body.size() < MemoryShare::large_bytes) return admit(form, task);
+  submit(task, *texts_, [this, form, task] { admit(form, task); });
+}
+
+void Server::admit(Form form, const TaskPtr& task) {
+  GenerationRequest& read = task->generation;
+  {
+    const MemoryShare parsing = parsing_memory(task->request.body);
+    read = read_request(form, task->request.body, options_.defaults);
+  }
+  if (!read.model.empty() && std::ranges::find(model_.known_as, read.model) == model_.known_as.end()) {
+    throw ApiError(404, fmt::format("the model '{}' is not here; this server has '{}'", without_control_characters(read.model.substr(0, 100)), model_.name),
+                   "model", "model_not_found");
+  }
+  check_length(model_, read);
+  task->request = {};
+  if (!task->memory.resize(read.bytes())) throw ApiError(503, "the memory of this server for requests is used up; ask again later");
+  submit(task, *generations_, [this, task] { work(*task); });
+}
+
+void Server::work(Task& task) {
+  if (task.exchange->gone()) return;
+  const GenerationRequest& request = task.generation;
+  const auto answer = make_answer(request, model_.name, task.exchange, MemoryShare(http_->memory(), MemoryUse::answers));
+  metrics_.begin_request(task.clock);
+  thread_local std::random_device entropy;
+  // JavaScript's numbers hold 53 bits.
+  const std::uint64_t seed = request.seed.value_or((std::uint64_t{entropy()} << 21) ^ entropy());
+  try {
+    const Usage usage = serve::generate(model_, request, seed, task.cancellation, *answer, metrics_);
+    answer->finish(usage);
+    log(fmt::format("{}: {} tokens of prompt, {} known, {} tokens in {:.2f} s, {} of {} drafts", task.route, usage.prompt_tokens, usage.found_tokens,
+                    usage.completion_tokens, usage.generation_seconds, usage.accepted, usage.drafted));
+    if (options_.log_text) log(request.form == Form::completion ? request.prompt : request.messages);
+  } catch (const skipstone::error& error) {
+    if (error.status() == SKIPSTONE_DEVICE_LOST) broken_ = error.status();
+    if (error.status() == SKIPSTONE_CANCELLED && task.exchange->gone()) return;
+    log(fmt::format("{}: {}", task.route, error.what()));
+    answer->fail(error_of_current_exception());
+  } catch (const std::exception& error) {
+    log(fmt::format("{}: {}", task.route, error.what()));
+    answer->fail(error_of_current_exception());
+  }
+}
+
+}  // namespace cli::serve
