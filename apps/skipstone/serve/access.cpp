@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "serve/http_head.h"
+
 namespace cli::serve {
 namespace {
 
@@ -14,23 +16,6 @@ bool same_key(std::string_view given, std::string_view key) {
   unsigned different = given.size() == key.size() ? 0 : 1;
   for (std::size_t i = 0; i < key.size(); ++i) different |= static_cast<unsigned char>(key[i]) ^ static_cast<unsigned char>(i < given.size() ? given[i] : 0);
   return different == 0;
-}
-
-struct Authority {
-  std::string_view host, port;  ///< port: "" where none is given
-};
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
-/// "HOST", "HOST:PORT", "[ADDRESS]:PORT"; nothing where the port is none.
-std::optional<Authority> authority_of(std::string_view text) {
-  const std::size_t bracket = text.starts_with('[') ? text.find(']') : 0;
-  if (bracket == std::string_view::npos) return std::nullopt;
-  const std::size_t colon = text.find(':', bracket);
-  if (colon == std::string_view::npos) return Authority{text, {}};
-  const std::string_view port = text.substr(colon + 1);
-  if (port.size() > 5 || !std::ranges::all_of(port, is_digit)) return std::nullopt;
-  return Authority{text.substr(0, colon), port};
 }
 
 bool same_letters(std::string_view one, std::string_view other) {
@@ -58,7 +43,7 @@ bool Access::origin_may_ask(const HttpRequest& request) const {
   const std::string_view origin = request.origin;
   if (origin.empty() || cors_origin == "*" || origin == cors_origin) return true;
   if (!origin.starts_with(scheme)) return false;
-  const auto page = authority_of(origin.substr(scheme.size())), asked = authority_of(request.host);
+  const auto page = parse_authority(origin.substr(scheme.size())), asked = parse_authority(request.host);
   const auto port_of = [](const Authority& authority) { return authority.port.empty() ? std::string_view("80") : authority.port; };
   return page && asked && same_letters(page->host, asked->host) && port_of(*page) == port_of(*asked);
 }
@@ -66,7 +51,7 @@ bool Access::origin_may_ask(const HttpRequest& request) const {
 // Any name can be made to lead to this machine, also that of a page that asks ("DNS rebinding"): without keys it has to be one of the machine's own.
 bool Access::host_may_be_asked(const HttpRequest& request) const {
   if (request.host.empty() || !keys.empty() || everybody) return true;
-  const auto authority = authority_of(request.host);
+  const auto authority = parse_authority(request.host);
   return authority && is_loopback(authority->host);
 }
 

@@ -37,9 +37,7 @@ std::string HttpConnection::Answer::head_of(const HttpReply& reply, bool chunked
   response.set(http::field::content_type, boost::string_view(reply.type.data(), reply.type.size()));
   response.set("X-Content-Type-Options", "nosniff");
   for (const auto& [name, value] : reply.headers) response.set(name, value);
-  // An answer of unknown length ends with its connection where the client knows no chunks.
-  const bool known = chunked || length != std::string::npos;
-  response.keep_alive(known && keep_alive_);
+  response.keep_alive(keep_alive_ && !ends_connection_);
   if (chunked) response.chunked(true);
   if (length != std::string::npos && reply.status != 204) response.content_length(length);
   std::ostringstream text;
@@ -77,6 +75,7 @@ void HttpConnection::Answer::begin(std::string_view type, const Headers& headers
   reply.headers.emplace_back("Cache-Control", "no-cache");
   reply.headers.emplace_back("X-Accel-Buffering", "no");
   const bool chunked = version_ >= 11;
+  ends_connection_ = !chunked;
   give({head_of(reply, chunked, std::string::npos), {}}, false);
 }
 
@@ -108,7 +107,9 @@ void HttpConnection::Answer::give(Unsent piece, bool last) {
   if (gone_) return;
   begun_ = true;
   asio::post(connection_->socket_.get_executor(), [self = shared_from_this(), piece = std::move(piece), last]() mutable {
-    if (!self->gone_) self->connection_->write(std::move(piece), last);
+    if (self->gone_) return;
+    if (self->ends_connection_) self->connection_->keep_alive_ = false;
+    self->connection_->write(std::move(piece), last);
   });
   if (last) ended_ = true;
 }

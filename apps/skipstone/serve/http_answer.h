@@ -43,6 +43,7 @@ class HttpConnection::Answer : public Exchange, public std::enable_shared_from_t
   std::mutex mutex_;
   std::function<void()> callback_;
   std::atomic<bool> gone_{false}, begun_{false}, ended_{false};
+  std::atomic<bool> ends_connection_{false};  ///< an answer of unknown length, to a client that knows no chunks
 };
 
 }  // namespace cli::serve

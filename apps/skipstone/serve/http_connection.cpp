@@ -93,7 +93,7 @@ void HttpConnection::read() {
   wait();
   if (buffer_.size() > 0) {
     within(server_->limits.reading);
-    return read_start();
+    return read_head();
   }
   buffer_.shrink_to_fit();
   charge();
@@ -101,31 +101,24 @@ void HttpConnection::read() {
   socket_.async_wait(tcp::socket::wait_read, guarded([self = shared_from_this()](error_code error) {
                        if (error) return self->close();
                        self->within(self->server_->limits.reading);
-                       self->read_start();
+                       self->read_head();
                      }));
 }
 
 // Blank lines before a request line are ignored (RFC 9112, section 2.2).
-void HttpConnection::read_start() {
-  const auto bytes = [this] { return static_cast<const char*>(buffer_.data().data()); };
-  while (buffer_.size() >= 2 && bytes()[0] == '\r' && bytes()[1] == '\n') buffer_.consume(2);
-  if (buffer_.size() > 0 && !(buffer_.size() == 1 && bytes()[0] == '\r')) return read_header();
-  socket_.async_read_some(buffer_.prepare(512), guarded([self = shared_from_this()](error_code error, std::size_t size) {
+void HttpConnection::read_head() {
+  const auto bytes = [this] { return std::string_view(static_cast<const char*>(buffer_.data().data()), buffer_.size()); };
+  while (bytes().starts_with("\r\n")) buffer_.consume(2);
+  const std::size_t end = bytes().find("\r\n\r\n"), limit = server_->limits.header_bytes;
+  if (std::min(end, bytes().size()) > limit) return refuse(431, "the request's header is larger than this server takes");
+  if (end != std::string_view::npos) return judge(bytes().substr(0, end + 2));
+  const std::size_t room = buffer_.max_size() - buffer_.size();
+  socket_.async_read_some(buffer_.prepare(std::min(room, std::max<std::size_t>(buffer_.size(), 512))),
+                          guarded([self = shared_from_this()](error_code error, std::size_t size) {
                             if (error) return self->explain(error);
                             self->buffer_.commit(size);
                             if (!self->charge()) return self->close();
-                            self->read_start();
-                          }));
-}
-
-void HttpConnection::read_header() {
-  parser_.emplace();
-  parser_->header_limit(static_cast<std::uint32_t>(server_->limits.header_bytes));
-  parser_->body_limit(server_->limits.body_bytes);
-  http::async_read_header(socket_, buffer_, *parser_, guarded([self = shared_from_this()](error_code error, std::size_t) {
-                            if (error) return self->explain(error);
-                            if (!self->charge()) return self->close();
-                            self->judge();
+                            self->read_head();
                           }));
 }
 
@@ -145,14 +138,21 @@ HttpRequest request_of(const Message& message) {
 }  // namespace
 
 // Who asks, and for what, is looked at before a byte of the body is asked for or kept.
-void HttpConnection::judge() {
+void HttpConnection::judge(std::string_view head) {
+  parser_.emplace();
+  parser_->header_limit(static_cast<std::uint32_t>(buffer_.max_size()));
+  parser_->body_limit(server_->limits.body_bytes);
+  error_code error;
+  const std::size_t used = parser_->put(buffer_.data(), error);
+  if (error) return explain(error == http::error::need_more ? http::make_error_code(http::error::bad_method) : error);
   const auto& message = parser_->get();
   version_ = message.version();
-  keep_alive_ = version_ >= 11 && message.keep_alive();
+  keep_alive_ = message.keep_alive();
   head_ = message.method() == http::verb::head;
   if (static_cast<std::size_t>(std::distance(message.begin(), message.end())) > most_fields)
     return refuse(431, "the request's header has more fields than this server takes");
-  if (const auto fault = fault_of(message)) return refuse(fault->status, fault->sentence);
+  if (const auto fault = fault_of(head, message)) return refuse(fault->status, fault->sentence);
+  buffer_.consume(used);
   request_ = request_of(message);
   const bool whole = parser_->is_done();
   if (auto reply = server_->callbacks.gate(request_)) {

@@ -99,9 +99,8 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   bool charge();
   void wait();
   void read();
-  void read_start();
-  void read_header();
-  void judge();
+  void read_head();
+  void judge(std::string_view head);
   void read_body();
   void explain(error_code error);
   void dispatch();

@@ -21,14 +21,46 @@ std::optional<std::string_view> authority_in(std::string_view target) {
   return target.substr(0, target.find_first_of("/?"));
 }
 
-/// Letters, digits and what else an authority may have: no blank, no list, no name of a user (RFC 9110, section 7.2).
-bool is_authority(std::string_view text) {
-  return text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~%!$&'()*+;=:[]") == std::string_view::npos;
+constexpr std::string_view digits = "0123456789",
+                           name_characters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~%!$&'()*+,;=";
+
+bool has_only(std::string_view text, std::string_view characters) { return text.find_first_not_of(characters) == std::string_view::npos; }
+
+/// A field whose value goes on in the next line; readers differ in what they make of it (RFC 9112, section 5.2).
+bool is_folded(std::string_view bytes) { return bytes.find("\r\n ") != std::string_view::npos || bytes.find("\r\n\t") != std::string_view::npos; }
+
+bool names_its_host(const http::header<true>& head) {
+  const auto of_target = authority_in(view_of(head.target()));
+  if (of_target) {
+    const auto authority = parse_authority(*of_target);
+    if (!authority || authority->host.empty()) return false;
+  }
+  return parse_authority(view_of(head[http::field::host])).has_value();
 }
 
 }  // namespace
 
-std::optional<HeadFault> fault_of(const http::header<true>& head) {
+std::optional<Authority> parse_authority(std::string_view text) {
+  Authority authority;
+  if (text.starts_with('[')) {
+    const std::size_t end = text.find(']');
+    if (end == std::string_view::npos) return std::nullopt;
+    authority.host = text.substr(0, end + 1);
+    const std::string_view address = text.substr(1, end - 1);
+    if (address.empty() || address.find_first_not_of(":.0123456789abcdefABCDEF") != std::string_view::npos) return std::nullopt;
+  } else {
+    authority.host = text.substr(0, text.find(':'));
+    if (!has_only(authority.host, name_characters)) return std::nullopt;
+  }
+  const std::string_view rest = text.substr(authority.host.size());
+  if (rest.empty()) return authority;
+  authority.port = rest.substr(1);
+  if (rest[0] != ':' || !has_only(authority.port, digits)) return std::nullopt;
+  return authority;
+}
+
+std::optional<HeadFault> fault_of(std::string_view bytes, const http::header<true>& head) {
+  if (is_folded(bytes)) return HeadFault{400, "a field of the header goes on in the next line"};
   const bool version_1_1 = head.version() >= 11;
   const std::size_t codings = count(head, http::field::transfer_encoding);
   if (codings > 0) {
@@ -40,8 +72,7 @@ std::optional<HeadFault> fault_of(const http::header<true>& head) {
   if (count(head, http::field::content_length) > 1) return HeadFault{400, "a request has one Content-Length"};
   const std::size_t hosts = count(head, http::field::host);
   if (hosts > 1 || (version_1_1 && hosts == 0)) return HeadFault{400, "a request has one Host"};
-  if (!is_authority(authority_of(head)) || !is_authority(view_of(head[http::field::host])))
-    return HeadFault{400, "the Host is no name or address with a port"};
+  if (!names_its_host(head)) return HeadFault{400, "the Host is no name or address with a port"};
   const std::size_t expectations = count(head, http::field::expect);
   if (version_1_1 && (expectations > 1 || (expectations == 1 && !beast::iequals(head[http::field::expect], "100-continue"))))
     return HeadFault{417, "'100-continue' alone is built of what a client may expect"};

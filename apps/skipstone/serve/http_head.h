@@ -15,8 +15,15 @@ struct HeadFault {
   std::string_view sentence;
 };
 
-/// Nothing where the header is one that the server takes.
-std::optional<HeadFault> fault_of(const boost::beast::http::header<true>& head);
+/// Nothing where the header is one that the server takes. `bytes`: as it was sent, with the line end of its last line.
+std::optional<HeadFault> fault_of(std::string_view bytes, const boost::beast::http::header<true>& head);
+
+struct Authority {
+  std::string_view host, port;  ///< host: addresses of IPv6 in brackets; port: "" where none is given
+};
+
+/// "HOST", "HOST:PORT", "[ADDRESS]:PORT" (RFC 3986, section 3.2, without the name of a user); nothing where a text is none of these.
+std::optional<Authority> parse_authority(std::string_view text);
 
 /// The part of a target that names a route: without a proxy's scheme and authority (RFC 9112, section 3.2.2), and without the query.
 std::string path_of(std::string_view target);
