@@ -10,6 +10,7 @@
 #include <boost/optional.hpp>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 
 #include "serve/memory_budget.h"
@@ -31,7 +32,10 @@ struct CountedBody {
     template <bool isRequest, typename Fields>
     explicit reader(boost::beast::http::header<isRequest, Fields>&, value_type& body) : body_(body) {}
 
-    void init(const boost::optional<std::uint64_t>&, boost::system::error_code& error) { error = {}; }
+    void init(const boost::optional<std::uint64_t>& length, boost::system::error_code& error) {
+      error = {};
+      if (length) announced_ = static_cast<std::size_t>(*length);
+    }
 
     /// Error not_enough_memory where the budget refuses.
     template <typename Buffers>
@@ -39,7 +43,7 @@ struct CountedBody {
       error = {};
       const std::size_t more = boost::asio::buffer_size(buffers), all = body_.text.size() + more;
       if (all > body_.text.capacity()) {
-        const std::size_t capacity = std::max(all, body_.text.capacity() * 2);
+        const std::size_t capacity = std::max(all, std::min(body_.text.capacity() * 2, announced_));
         if (!body_.memory.resize(capacity)) {
           error = make_error_code(boost::system::errc::not_enough_memory);
           return 0;
@@ -55,6 +59,7 @@ struct CountedBody {
 
    private:
     value_type& body_;
+    std::size_t announced_ = std::numeric_limits<std::size_t>::max();
   };
 };
 

@@ -69,7 +69,8 @@ std::optional<HeadFault> fault_of(std::string_view bytes, const http::header<tru
     if (codings > 1 || !beast::iequals(head[http::field::transfer_encoding], "chunked"))
       return HeadFault{501, "'chunked' alone is built of the transfer codings"};
   }
-  if (count(head, http::field::content_length) > 1) return HeadFault{400, "a request has one Content-Length"};
+  if (count(head, http::field::content_length) > 1 || !has_only(view_of(head[http::field::content_length]), digits))
+    return HeadFault{400, "a request has one Content-Length, of digits"};
   const std::size_t hosts = count(head, http::field::host);
   if (hosts > 1 || (version_1_1 && hosts == 0)) return HeadFault{400, "a request has one Host"};
   if (!names_its_host(head)) return HeadFault{400, "the Host is no name or address with a port"};

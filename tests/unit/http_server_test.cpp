@@ -1,0 +1,292 @@
+// The server's HTTP layer without a model: who is refused before a body is read, what memory is charged, which connections make room, and what
+// becomes of exceptions. Also under the sanitizers.
+#include "serve/http_server.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <future>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "fixtures/http_client.h"
+
+namespace cli::serve {
+namespace {
+
+using fixtures::HttpClient;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+std::string get(const std::string& path) { return "GET " + path + " HTTP/1.1\r\nHost: localhost\r\n\r\n"; }
+std::string post(const std::string& path, const std::string& body, const std::string& fields = "") {
+  return "POST " + path + " HTTP/1.1\r\nHost: localhost\r\n" + fields + "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
+}
+
+/// Routes: /forbidden is refused by its header; /hold is never answered until released; /large answers 1 MiB; /throw, /memory and /drop do what
+/// they say; else the body comes back.
+class HttpServerTest : public testing::Test {
+ protected:
+  void start(HttpLimits limits = {}) {
+    const auto gate = [](const HttpRequest& request) {
+      return request.path == "/forbidden" ? std::optional(HttpReply{403, "text/plain", "no", {}}) : std::nullopt;
+    };
+    const auto handler = [this](HttpRequest request, const std::shared_ptr<Exchange>& exchange) {
+      ++requests;
+      if (request.path == "/throw") throw std::runtime_error("thrown");
+      if (request.path == "/memory") throw std::bad_alloc();
+      if (request.path == "/drop") return;
+      if (request.path == "/large") {
+        exchange->respond({200, "text/plain", std::string(1 << 20, 'x'), {}});
+        return;
+      }
+      if (request.path == "/hold") {
+        exchange->on_gone([this] { gone.set_value(); });
+        const std::lock_guard lock(mutex);
+        held.push_back(exchange);
+        return;
+      }
+      exchange->respond({200, "text/plain", std::move(request.body), {}});
+    };
+    server = std::make_unique<HttpServer>("127.0.0.1", 0, limits,
+                                          HttpServer::Callbacks{gate, handler, [](unsigned, std::string_view sentence) { return std::string(sentence); }});
+  }
+  HttpClient client() const { return HttpClient(server->port()); }
+  bool becomes_gone() { return gone.get_future().wait_for(seconds(5)) == std::future_status::ready; }
+  void TearDown() override {
+    if (server) server->stop();
+    held.clear();
+    server.reset();
+  }
+
+  std::atomic<int> requests{0};
+  std::mutex mutex;
+  std::vector<std::shared_ptr<Exchange>> held;
+  std::promise<void> gone;
+  std::unique_ptr<HttpServer> server;
+};
+
+/// Waits until `holds`.
+template <typename Holds>
+bool soon(const Holds& holds) {
+  for (int i = 0; i < 500 && !holds(); ++i) std::this_thread::sleep_for(milliseconds(10));
+  return holds();
+}
+
+TEST_F(HttpServerTest, AnswersOneRequestAfterAnotherAndIgnoresBlankLines) {
+  start();
+  HttpClient one = client();
+  EXPECT_EQ(one.send(post("/", "a")).status(), 200);
+  EXPECT_EQ(one.body(), "a");
+  one.send("\r\n\r\n" + post("/", "b") + "\r\n" + post("/", "c"));
+  EXPECT_EQ(one.status(), 200);
+  EXPECT_EQ(one.body(), "b");
+  EXPECT_EQ(one.status(), 200);
+  EXPECT_EQ(one.body(), "c");
+}
+
+TEST_F(HttpServerTest, RefusesByTheHeaderBeforeTheBody) {
+  start();
+  HttpClient announces = client();
+  const std::string head = "POST /forbidden HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 8000000\r\n\r\n";
+  EXPECT_EQ(announces.send(head).status(), 403);  // and not 100
+  EXPECT_TRUE(announces.closes());
+  HttpClient without_body = client();
+  EXPECT_EQ(without_body.send(get("/forbidden")).status(), 403);
+  EXPECT_EQ(without_body.send(get("/")).status(), 200);
+  EXPECT_EQ(requests, 1);
+}
+
+TEST_F(HttpServerTest, RefusesFramingThatReadersUnderstandDifferently) {
+  start();
+  const std::string next = "GET /next HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  const std::vector<std::pair<std::string, int>> cases{
+      {"Transfer-Encoding: identity\r\n", 501},
+      {"Transfer-Encoding: xchunked\r\n", 501},
+      {"Transfer-Encoding: chunked, identity\r\n", 501},
+      {"Transfer-Encoding: chunked,\r\n", 501},
+      {"Transfer-Encoding: gzip, chunked\r\n", 501},
+      {"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n", 400},
+      {"Transfer-Encoding: chunked\r\nContent-Length: 5\r\n", 400},
+      {"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n", 400},
+      {"Content-Length: 0\r\nContent-Length: 0\r\n", 400},
+      {"Content-Length: +0\r\n", 400},
+      {"Content-Length: 0, 0\r\n", 400},
+      {"Content-Length:\r\n 0\r\n", 400},
+      {"Transfer-Encoding:\r\n chunked\r\n", 400},
+      {"Host: other\r\n", 400},
+      {"Expect: 200-ok\r\n", 417},
+  };
+  for (const auto& [fields, status] : cases) {
+    HttpClient one = client();
+    EXPECT_EQ(one.send("POST / HTTP/1.1\r\nHost: localhost\r\n" + fields + "\r\n" + next).status(), status) << fields;
+    EXPECT_EQ(one.status(), 0) << fields;
+  }
+  for (const std::string host : {"", "Host: a b\r\n", "Host: a@b\r\n", "Host: a:b\r\n", "Host: a/b\r\n", "Host: [::1\r\n", "Host: [g]\r\n", "Host: a:1:2\r\n"}) {
+    HttpClient one = client();
+    EXPECT_EQ(one.send("GET / HTTP/1.1\r\n" + host + "\r\n" + next).status(), 400) << host;
+    EXPECT_EQ(one.status(), 0) << host;
+  }
+  for (const std::string target : {"http:///", "http://a@b/", "http://:80/"}) {
+    EXPECT_EQ(client().send("GET " + target + " HTTP/1.1\r\nHost: localhost\r\n\r\n").status(), 400) << target;
+  }
+  EXPECT_EQ(client().send("POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n").status(), 400);
+  EXPECT_EQ(requests, 0);
+  EXPECT_EQ(client().send("GET http://localhost:1?x HTTP/1.1\r\nHost: other\r\n\r\n").status(), 200);
+  EXPECT_EQ(client().send("GET / HTTP/1.0\r\n\r\n").status(), 200);
+}
+
+TEST_F(HttpServerTest, HeadersExtensionsAndTrailersHaveLimits) {
+  start();
+  const std::string chunked = "POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n", filler(1 << 20, 'x');
+  EXPECT_EQ(client().send(chunked + "1;" + filler).status(), 431);
+  EXPECT_EQ(client().send(chunked + "0\r\nA: " + filler).status(), 431);
+  EXPECT_EQ(client().send("GET /" + filler).status(), 431);
+  std::string fields;
+  for (int i = 0; i < 200; ++i) fields += "a:b\r\n";
+  EXPECT_EQ(client().send("GET / HTTP/1.1\r\nHost: localhost\r\n" + fields + "\r\n").status(), 431);
+  EXPECT_EQ(client().send(chunked + "3;x=y\r\nabc\r\n0\r\nTrailer: x\r\n\r\n").status(), 200);
+}
+
+TEST_F(HttpServerTest, BodiesAreChargedAsTheyComeAndTheOldestMakesRoom) {
+  HttpLimits limits;
+  limits.memory_bytes = 8 << 20;
+  limits.body_bytes = 4 << 20;
+  start(limits);
+  const std::string announced = "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4000000\r\n\r\n";
+  std::vector<std::unique_ptr<HttpClient>> silent;
+  for (int i = 0; i < 50; ++i) silent.push_back(std::make_unique<HttpClient>(server->port()));
+  for (const auto& one : silent) one->send(announced);
+  std::this_thread::sleep_for(milliseconds(50));
+  EXPECT_LT(server->memory()->used(MemoryUse::bodies), 1u << 20);  // what was announced is not taken
+  HttpClient first = client(), second = client();
+  first.send(announced + std::string(3'000'000, 'x'));
+  EXPECT_TRUE(soon([&] { return server->memory()->used(MemoryUse::bodies) > 3'000'000; }));
+  second.send(announced + std::string(3'999'999, 'y'));
+  EXPECT_EQ(second.status(), 503);
+  EXPECT_TRUE(first.closes());
+  EXPECT_TRUE(soon([&] { return server->memory()->used(MemoryUse::bodies) < 100'000; }));
+  EXPECT_EQ(client().send(post("/", std::string(2'000'000, 'z'))).status(), 200);
+  EXPECT_TRUE(soon([&] { return server->memory()->used(MemoryUse::answers) + server->memory()->used(MemoryUse::bodies) == 0; }));
+}
+
+TEST_F(HttpServerTest, AnswersHaveALimitOfSizeMemoryAndTime) {
+  HttpLimits limits;
+  limits.answer_bytes = 1 << 19;
+  start(limits);
+  EXPECT_EQ(client().send(get("/large")).status(), 400);
+  server.reset();
+  limits.answer_bytes = 1 << 21;
+  limits.memory_bytes = 1 << 20;
+  start(limits);
+  EXPECT_EQ(client().send(get("/large")).status(), 503);
+}
+
+TEST_F(HttpServerTest, TheConnectionThatHasWaitedLongestMakesRoom) {
+  HttpLimits limits;
+  limits.connections = 4;
+  start(limits);
+  HttpClient used = client();
+  ASSERT_EQ(used.send(get("/")).status(), 200);
+  HttpClient held_one = client();
+  held_one.send(get("/hold"));
+  ASSERT_TRUE(soon([&] { return server->busy() == 1; }));
+  HttpClient silent = client(), half = client();
+  half.send("POST / HTTP/1.1\r\n");
+  ASSERT_TRUE(soon([&] { return server->connections() == 4; }));
+  EXPECT_EQ(client().send(get("/")).status(), 200);
+  EXPECT_TRUE(used.closes());
+  EXPECT_EQ(client().send(get("/")).status(), 200);
+  EXPECT_FALSE(held_one.closes(milliseconds(50)));  // a request in work is not idle
+}
+
+TEST_F(HttpServerTest, ClientsThatGoAreNoticedWhateverTheyHaveSent) {
+  for (const std::size_t more : {0, 1, 100, 100'000}) {
+    start();
+    HttpClient one = client();
+    one.send(get("/hold") + std::string(more, 'x'));
+    ASSERT_TRUE(soon([&] { return server->busy() == 1; }));
+    std::this_thread::sleep_for(milliseconds(20));
+    one.close();
+    EXPECT_TRUE(becomes_gone()) << more;
+    EXPECT_TRUE(held.at(0)->gone());
+    gone = {};
+    TearDown();
+  }
+}
+
+TEST_F(HttpServerTest, ExceptionsEndTheirConnectionAlone) {
+  start();
+  HttpClient kept = client();
+  ASSERT_EQ(kept.send(get("/")).status(), 200);
+  EXPECT_EQ(client().send(get("/throw")).status(), 500);
+  EXPECT_EQ(client().send(get("/memory")).status(), 503);
+  HttpClient dropped = client();
+  EXPECT_EQ(dropped.send(get("/drop")).status(), 0);  // nobody holds its exchange any more
+  EXPECT_EQ(kept.send(get("/")).status(), 200);
+  EXPECT_TRUE(soon([&] { return server->busy() == 0; }));
+}
+
+TEST_F(HttpServerTest, StopsWhileRequestsAreInWork) {
+  start();
+  HttpClient one = client(), half = client();
+  one.send(get("/hold"));
+  half.send("GET ");
+  ASSERT_TRUE(soon([&] { return server->busy() == 1; }));
+  server->stop();
+  held.at(0)->respond({200, "text/plain", "late", {}});
+  held.clear();
+  server.reset();
+  EXPECT_TRUE(one.closes());
+}
+
+TEST_F(HttpServerTest, StreamsEndWhereNothingIsReadAndInHttp10ByTheConnection) {
+  HttpLimits limits;
+  limits.unread_bytes = 1 << 20;
+  start(limits);
+  HttpClient one = client();
+  one.send(get("/hold"));
+  ASSERT_TRUE(soon([&] { return server->busy() == 1; }));
+  held.at(0)->begin("text/plain");
+  for (int i = 0; i < 64 && !held.at(0)->gone(); ++i) {
+    held.at(0)->send(std::string(1 << 19, 'x'));
+    std::this_thread::sleep_for(milliseconds(5));
+  }
+  EXPECT_TRUE(held.at(0)->gone());
+  held.clear();
+  HttpClient old = client();
+  old.send("GET /hold HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
+  ASSERT_TRUE(soon([&] { return server->busy() == 1; }));
+  held.at(0)->begin("text/plain");
+  held.at(0)->send("abc");
+  held.at(0)->end();
+  EXPECT_TRUE(old.closes());
+}
+
+TEST_F(HttpServerTest, ManyClientsAtOnce) {
+  start();
+  std::vector<std::thread> clients;
+  std::atomic<int> right{0};
+  for (int c = 0; c < 4; ++c) {
+    clients.emplace_back([&, c] {
+      for (int i = 0; i < 50; ++i) {
+        HttpClient one = client();
+        const std::string body = std::to_string(c * 1000 + i);
+        if (one.send(post("/", body)).status() == 200 && one.body() == body) ++right;
+        if (i % 5 == 0) client().send(post("/", std::string(100'000, 'x')));
+      }
+    });
+  }
+  for (std::thread& one : clients) one.join();
+  EXPECT_EQ(right, 200);
+  EXPECT_TRUE(soon([&] { return server->connections() == 0; }));
+  EXPECT_EQ(server->memory()->used(), 0u);
+}
+
+}  // namespace
+}  // namespace cli::serve
