@@ -1,13 +1,11 @@
 // HTTP that is none, or more of it than a server takes.
 import assert from "node:assert/strict";
 import { assertError, events, get, post } from "./harness.mjs";
-import { Raw, exchange, posted } from "./raw_http.mjs";
+import { Raw, exchange, posted, request } from "./raw_http.mjs";
 
 const completions = "/v1/completions";
 const small = JSON.stringify({ prompt: "x", max_tokens: 1, seed: 1 });
 const limit = 8 << 20; // of a body, --body-bytes
-
-const request = (line, headers = "Host: localhost\r\n") => `${line}\r\n${headers}\r\n`;
 
 /** An answer of this status in OpenAI's form; where `or_nothing`, the connection may also just end. */
 async function assertAnswer(base, bytes, status, expected = {}, { orNothing = false } = {}) {
