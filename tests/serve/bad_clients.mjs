@@ -1,7 +1,7 @@
 // Clients that are slow, many, or gone: the others are served meanwhile.
 import assert from "node:assert/strict";
 import { assertError, ask, events, free, get, post, residentMemory, sleep } from "./harness.mjs";
-import { Raw, exchange, posted } from "./raw_http.mjs";
+import { Raw, posted, request } from "./raw_http.mjs";
 
 const completions = "/v1/completions";
 const small = { prompt: "def f(x):", max_tokens: 4, seed: 1 };
@@ -48,7 +48,7 @@ function addMany(base, checkServed) {
     await sleep(300);
     const alive = idle.filter((raw) => !raw.closed).length;
     const ms = await timed(base);
-    const answer = await idle[999].send("GET /health HTTP/1.1\r\n\r\n").answer();
+    const answer = await idle[999].send(request("GET /health HTTP/1.1")).answer();
     for (const raw of idle) raw.end();
     assert.equal(alive, 1000);
     assert.equal(answer.status, 200);
@@ -63,7 +63,7 @@ function addMany(base, checkServed) {
       }
       raw.end();
     };
-    const health = Buffer.from("GET /health HTTP/1.1\r\n\r\n");
+    const health = Buffer.from(request("GET /health HTTP/1.1"));
     await Promise.all([ask(health, 6000), ask(health, 6000), ask(posted(completions, JSON.stringify({ ...small, n: 0 })), 6000)]);
   });
   checkServed("connections that come and go", async () => {
@@ -125,7 +125,7 @@ function addSlow(base, checkServed) {
   checkServed("a client that asks and never reads", async () => {
     const raw = new Raw(base, { slow: true });
     const memory = process.env.SKIPSTONE_SERVER_PID && residentMemory(process.env.SKIPSTONE_SERVER_PID);
-    const ask = Buffer.concat(Array.from({ length: 20000 }, () => Buffer.from("GET / HTTP/1.1\r\n\r\n")));
+    const ask = Buffer.concat(Array.from({ length: 20000 }, () => Buffer.from(request("GET / HTTP/1.1"))));
     raw.send(ask);
     await sleep(1000);
     const ms = await timed(base);
@@ -134,13 +134,13 @@ function addSlow(base, checkServed) {
     return `others after ${ms} ms`;
   });
   checkServed("a long answer comes back whole", async () => {
-    const content = "one two three ".repeat(100000); // pieces of some 8 MB
+    const content = "one two three ".repeat(80000); // pieces of some 6 MB
     const { tokens } = await ask(base, "/tokenize", { content, with_pieces: true });
     assert.equal(tokens.map(({ piece }) => piece).join("").trim().length, content.trim().length);
   });
   checkServed("long texts to tokenize hold up nobody", async () => {
     // A tokenization takes seconds. A server at rest is asked in the same moment: what holds up both is this client, which sends megabytes, or the machine.
-    const content = "one two three ".repeat(100000);
+    const content = "one two three ".repeat(80000);
     const beside = process.env.SKIPSTONE_KEYED_URL ?? base;
     const health = async (url) => {
       const begin = performance.now();

@@ -8,6 +8,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { chance } from "./chance.mjs";
 import { check, events, get, post, run, startServer, until, waitWithoutLimit } from "./harness.mjs";
 
 const { values: given, positionals } = parseArgs({
@@ -18,20 +19,6 @@ const [program, model] = positionals;
 const number = (name, otherwise) => Number(given[name] ?? otherwise);
 const requests = number("requests", 100), distinct = number("distinct", requests), most = number("most", 16), longest = number("longest", 1500);
 const options = ["--ctx", "2048", "--parallel", String(most), "--queue", "1000", "--request-seconds", "3600"];
-
-// ---- chance, the same each time (mulberry32) ----
-
-function chance(seed) {
-  let state = seed >>> 0;
-  const next = () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-  const below = (limit) => Math.floor(next() * limit);
-  return { below, one: (list) => list[below(list.length)], happens: (share) => next() < share };
-}
 
 // ---- requests ----
 

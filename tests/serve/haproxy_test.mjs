@@ -2,17 +2,12 @@
 // drained and started again, the other killed: no request is lost but those in work on the killed one, and every answer is the same as before.
 // SKIPSTONE_PROGRAM, SKIPSTONE_MODEL; SKIPSTONE_HAPROXY, else haproxy on PATH. SKIPSTONE_LOAD_SECONDS: of load between events (4).
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
-import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { ask, assertError, check, events, free, get, metric, post, run, sleep, start, startServer, until } from "./harness.mjs";
+import { freePort, startHaproxy } from "./haproxy.mjs";
+import { ask, assertError, check, events, free, get, metric, post, run, sleep, startServer, until } from "./harness.mjs";
 
 const { SKIPSTONE_PROGRAM: program, SKIPSTONE_MODEL: model, SKIPSTONE_HAPROXY: haproxy = "haproxy" } = process.env;
 const loadSeconds = Number(process.env.SKIPSTONE_LOAD_SECONDS ?? 4);
 const chat = "/v1/chat/completions";
-const here = dirname(fileURLToPath(import.meta.url));
 if (!program || !model) {
   console.error("SKIPSTONE_PROGRAM and SKIPSTONE_MODEL have to be set");
   process.exit(2);
@@ -20,25 +15,12 @@ if (!program || !model) {
 
 // ---- servers and the balancer ----
 
-async function freePort() {
-  const server = createServer();
-  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
-
-const ports = [await freePort(), await freePort(), await freePort()];
+const ports = [await freePort(), await freePort()];
 const server = (port) => startServer(program, model, ["--port", String(port), "--parallel", "4"]);
-const servers = await Promise.all(ports.slice(1).map(server));
+const servers = await Promise.all(ports.map(server));
 const bases = servers.map(({ base }) => base);
 
-const config = join(mkdtempSync(join(tmpdir(), "skipstone-haproxy-")), "haproxy.cfg");
-const shown = readFileSync(join(here, "../../examples/serving/haproxy.cfg"), "utf8");
-writeFileSync(config, shown.replace(":8000", `:${ports[0]}`).replace(":8081", `:${ports[1]}`).replace(":8082", `:${ports[2]}`));
-start(haproxy, ["-db", "-f", config], ["ignore", "ignore", "inherit"]);
-const front = `http://127.0.0.1:${ports[0]}`;
-await until("HAProxy serves", () => get(front, "/health").then(({ status }) => status === 200, () => false), 20);
+const front = await startHaproxy(haproxy, ports);
 
 /** Requests to generate that a server has answered. */
 async function answered(base) {
@@ -169,7 +151,7 @@ check("a server is drained under load: nothing is lost", async () => {
   return assertAllDone(takeDone());
 });
 check("it comes back and has its share again", async () => {
-  servers[0] = await server(ports[1]);
+  servers[0] = await server(ports[0]);
   await until("it is asked", async () => (await answered(bases[0])) > 3, 30);
   return assertAllDone(takeDone());
 });
@@ -185,7 +167,7 @@ check("a server is killed: only what was in work there may be lost", async () =>
   return `${lost.length} of ${requests.length} requests, all of them in work when it died`;
 });
 check("it comes back, and the load ends", async () => {
-  servers[1] = await server(ports[2]);
+  servers[1] = await server(ports[1]);
   await until("it is asked", async () => (await answered(bases[1])) > 3, 30);
   loading = false;
   await Promise.all(loops);

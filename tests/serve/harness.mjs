@@ -24,10 +24,11 @@ export function check(name, work) {
   checks.push({ name, work });
 }
 
-async function within(seconds, work) {
+/** What `work` resolves to, in so many seconds; `what` it is stands in the error. */
+export async function within(seconds, work, what = "this") {
   let timer;
   const late = new Promise((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`not done after ${seconds} s`)), seconds * 1000);
+    timer = setTimeout(() => reject(new Error(`${what}: not done after ${seconds} s`)), seconds * 1000);
   });
   return Promise.race([work(), late]).finally(() => clearTimeout(timer));
 }
@@ -86,10 +87,12 @@ export function start(program, args, stdio) {
   return child;
 }
 
-/** Starts `skipstone serve`, on a free port unless `args` name one; resolves when it serves. */
-export async function startServer(program, model, args = []) {
+/** Starts `skipstone serve`, on a free port unless `args` name one; resolves when it serves. `limits`: commands of a shell before that, as "ulimit -n 64". */
+export async function startServer(program, model, args = [], { limits = "" } = {}) {
   const port = args.includes("--port") ? [] : ["--port", "0"];
-  const child = start(program, ["serve", ...port, "-m", model, ...args], ["ignore", "ignore", "pipe"]);
+  const command = [program, "serve", ...port, "-m", model, ...args];
+  const [first, ...rest] = limits ? ["bash", "-c", `${limits} && exec "$@"`, "bash", ...command] : command;
+  const child = start(first, rest, ["ignore", "ignore", "pipe"]);
   const server = { child, pid: child.pid, said: "", base: "" };
   server.ended = new Promise((resolve) => child.on("exit", (code, signal) => {
     running.delete(child);
@@ -105,7 +108,7 @@ export async function startServer(program, model, args = []) {
   server.base = await until(
     "the server starts",
     () => {
-      if (child.exitCode !== null) throw new Error(`the server ended with ${child.exitCode}: ${server.said}`);
+      if ((child.exitCode ?? child.signalCode) !== null) throw new Error(`the server ended with ${child.exitCode ?? child.signalCode}: ${server.said}`);
       return /^Serving .* at (http:\S+)/m.exec(server.said)?.[1];
     },
     900,

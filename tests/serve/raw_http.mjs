@@ -58,7 +58,7 @@ function parse(bytes, closed, bodiless) {
   const answer = { version: first.split(" ")[0], status: Number(first.split(" ")[1]), headers };
   const rest = bytes.subarray(end + 4);
   const done = (body, length) => ({ ...answer, text: body.toString(), json: () => JSON.parse(body.toString()), length: end + 4 + length });
-  if (bodiless || answer.status === 204) return done(Buffer.alloc(0), 0);
+  if (bodiless || answer.status === 204 || answer.status < 200) return done(Buffer.alloc(0), 0);
   if (headers["transfer-encoding"] === "chunked") {
     const chunks = unchunked(rest);
     return chunks && done(chunks.body, chunks.length);
@@ -90,6 +90,9 @@ export async function exchange(base, bytes, options) {
   raw.end();
   return answer;
 }
+
+/** A request without a body; `headers`: whole lines. */
+export const request = (line, headers = "Host: localhost\r\n") => `${line}\r\n${headers}\r\n`;
 
 /** A POST with this body as it is. */
 export function posted(path, body, headers = "") {
