@@ -57,10 +57,22 @@ class HttpServerTest : public testing::Test {
                                           HttpServer::Callbacks{gate, handler, [](unsigned, std::string_view sentence) { return std::string(sentence); }});
   }
   HttpClient client() const { return HttpClient(server->port()); }
+  /// The exchange of a request to /hold, as soon as it is there.
+  std::shared_ptr<Exchange> exchange() {
+    while (true) {
+      const std::lock_guard lock(mutex);
+      if (!held.empty()) return held.front();
+      std::this_thread::yield();
+    }
+  }
+  void release() {
+    const std::lock_guard lock(mutex);
+    held.clear();
+  }
   bool becomes_gone() { return gone.get_future().wait_for(seconds(5)) == std::future_status::ready; }
   void TearDown() override {
     if (server) server->stop();
-    held.clear();
+    release();
     server.reset();
   }
 
@@ -206,7 +218,7 @@ TEST_F(HttpServerTest, TheConnectionThatHasWaitedLongestMakesRoom) {
 }
 
 TEST_F(HttpServerTest, ClientsThatGoAreNoticedWhateverTheyHaveSent) {
-  for (const std::size_t more : {0, 1, 100, 100'000}) {
+  for (const std::size_t more : {0, 1, 100, 100'000, 4'000'000}) {
     start();
     HttpClient one = client();
     one.send(get("/hold") + std::string(more, 'x'));
@@ -214,10 +226,31 @@ TEST_F(HttpServerTest, ClientsThatGoAreNoticedWhateverTheyHaveSent) {
     std::this_thread::sleep_for(milliseconds(20));
     one.close();
     EXPECT_TRUE(becomes_gone()) << more;
-    EXPECT_TRUE(held.at(0)->gone());
+    EXPECT_TRUE(exchange()->gone());
     gone = {};
     TearDown();
   }
+}
+
+TEST_F(HttpServerTest, ManyRequestsAtOnceAreAnsweredAndThoseBehindALongOneAreDropped) {
+  start();
+  HttpClient many = client();
+  std::string requests;
+  for (int i = 0; i < 3000; ++i) requests += post("/", std::to_string(i));
+  many.send(requests);
+  for (int i = 0; i < 3000; ++i) {
+    ASSERT_EQ(many.status(), 200) << i;
+    ASSERT_EQ(many.body(), std::to_string(i));
+  }
+  HttpClient behind = client();
+  behind.send(get("/hold"));
+  const auto held_one = exchange();
+  behind.send(requests);
+  std::this_thread::sleep_for(milliseconds(500));
+  held_one->respond({200, "text/plain", "done", {}});
+  EXPECT_EQ(behind.status(), 200);
+  EXPECT_EQ(behind.body(), "done");
+  EXPECT_EQ(behind.status(), 0);
 }
 
 TEST_F(HttpServerTest, ExceptionsEndTheirConnectionAlone) {
@@ -239,8 +272,8 @@ TEST_F(HttpServerTest, StopsWhileRequestsAreInWork) {
   half.send("GET ");
   ASSERT_TRUE(soon([&] { return server->busy() == 1; }));
   server->stop();
-  held.at(0)->respond({200, "text/plain", "late", {}});
-  held.clear();
+  exchange()->respond({200, "text/plain", "late", {}});
+  release();
   server.reset();
   EXPECT_TRUE(one.closes());
 }
@@ -252,19 +285,19 @@ TEST_F(HttpServerTest, StreamsEndWhereNothingIsReadAndInHttp10ByTheConnection) {
   HttpClient one = client();
   one.send(get("/hold"));
   ASSERT_TRUE(soon([&] { return server->busy() == 1; }));
-  held.at(0)->begin("text/plain");
-  for (int i = 0; i < 64 && !held.at(0)->gone(); ++i) {
-    held.at(0)->send(std::string(1 << 19, 'x'));
+  exchange()->begin("text/plain");
+  for (int i = 0; i < 64 && !exchange()->gone(); ++i) {
+    exchange()->send(std::string(1 << 19, 'x'));
     std::this_thread::sleep_for(milliseconds(5));
   }
-  EXPECT_TRUE(held.at(0)->gone());
-  held.clear();
+  EXPECT_TRUE(exchange()->gone());
+  release();
   HttpClient old = client();
   old.send("GET /hold HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
   ASSERT_TRUE(soon([&] { return server->busy() == 1; }));
-  held.at(0)->begin("text/plain");
-  held.at(0)->send("abc");
-  held.at(0)->end();
+  exchange()->begin("text/plain");
+  exchange()->send("abc");
+  exchange()->end();
   EXPECT_TRUE(old.closes());
 }
 

@@ -57,10 +57,11 @@ bool Access::host_may_be_asked(const HttpRequest& request) const {
 
 bool is_loopback(std::string_view host) {
   if (same_letters(host, "localhost") || same_letters(host, "localhost.")) return true;
-  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  const bool bracketed = host.starts_with('[') && host.ends_with(']');
+  if (bracketed) host = host.substr(1, host.size() - 2);
   boost::system::error_code error;
   const auto address = boost::asio::ip::make_address(std::string(host), error);
-  if (error) return false;
+  if (error || (bracketed && address.is_v4())) return false;
   if (address.is_v4()) return address.to_v4().is_loopback();
   const auto v6 = address.to_v6();
   return v6.is_loopback() || (v6.is_v4_mapped() && boost::asio::ip::make_address_v4(boost::asio::ip::v4_mapped, v6).is_loopback());

@@ -22,7 +22,6 @@ constexpr std::size_t most_stops = 64, most_stop_bytes = 4096;  // skipstone_ses
 constexpr double most_choices = 16, most_top_logprobs = 20;
 // OpenAI's limits, https://platform.openai.com/docs/api-reference/responses/create
 constexpr std::size_t most_metadata = 16, most_metadata_key = 64, most_metadata_value = 512;
-constexpr std::size_t most_tools = 128;
 
 const char* name_of(const SortedJson& value) {
   switch (value.type()) {
@@ -212,7 +211,6 @@ void read_tools(const SortedJson& body, Request& request) {
   SortedJson wanted = SortedJson::array();
   if (tools != body.end() && !tools->is_null()) {
     if (!tools->is_array()) refuse("tools", "'tools' has to be a list, not {}", name_of(*tools));
-    if (tools->size() > most_tools) refuse("tools", "'tools' has {} tools; {} are possible", tools->size(), most_tools);
     for (const SortedJson& tool : *tools) {
       if (!tool.is_object() || tool.value("type", SortedJson()) != "function") refuse("tools", "a tool has to be of the type 'function'");
       if (request.form == Form::chat) {

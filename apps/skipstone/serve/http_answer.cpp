@@ -38,6 +38,7 @@ std::string HttpConnection::Answer::head_of(const HttpReply& reply, bool chunked
   response.set("X-Content-Type-Options", "nosniff");
   for (const auto& [name, value] : reply.headers) response.set(name, value);
   response.keep_alive(keep_alive_ && !ends_connection_);
+  if (!keep_alive_ || ends_connection_) response.set(http::field::connection, "close");
   if (chunked) response.chunked(true);
   if (length != std::string::npos && reply.status != 204) response.content_length(length);
   std::ostringstream text;

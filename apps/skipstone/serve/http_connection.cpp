@@ -9,7 +9,6 @@
 #include <iterator>
 #include <new>
 
-#include "base/platform/system.h"
 #include "serve/http_answer.h"
 #include "serve/http_head.h"
 
@@ -89,6 +88,7 @@ void HttpConnection::wait() {
 
 // The first byte may take long, a request may not.
 void HttpConnection::read() {
+  next_ = false;
   parser_.reset();
   wait();
   if (buffer_.size() > 0) {
@@ -243,27 +243,35 @@ std::shared_ptr<HttpConnection::Answer> HttpConnection::begin_answer() {
 // A client that goes away is noticed by reading on. What it sends meanwhile is its next request, as far as there is room for that.
 void HttpConnection::watch() {
   if (watching_ || !working_) return;
-  const std::size_t room = buffer_.max_size() - buffer_.size();
-  if (room == 0) return watch_for_the_end();
+  const std::size_t room = dropping_ ? read_ahead_bytes : buffer_.max_size() - buffer_.size();
+  if (room == 0) return drop_later();
   watching_ = true;
   socket_.async_read_some(buffer_.prepare(std::min(room, read_ahead_bytes)), guarded([self = shared_from_this()](error_code error, std::size_t size) {
                             self->watching_ = false;
-                            self->buffer_.commit(size);
+                            if (!self->dropping_) self->buffer_.commit(size);
                             self->charge();
-                            if (std::exchange(self->next_, false) && self->socket_.is_open() && (!error || error == asio::error::operation_aborted))
-                              return self->read();
-                            if (error && error != asio::error::operation_aborted) return self->lost();
-                            if (self->socket_.is_open()) self->watch();
+                            self->watched(error);
                           }));
 }
 
-// Behind more than is read ahead, the end of what a client sends cannot be read. The system is asked for it.
-void HttpConnection::watch_for_the_end() {
+void HttpConnection::watched(error_code error) {
+  const bool cancelled = error == asio::error::operation_aborted;
+  if (!socket_.is_open()) return;
+  if (error && !cancelled) return lost();
+  if (working_) return watch();
+  if (dropping_) return linger();
+  if (next_) read();
+}
+
+// The end of what a client sends comes after all of it. One that has sent more than is read ahead, while its answer takes long, has it
+// dropped, and may send it again on another connection: this one ends with the answer (RFC 9112, section 9.3.2).
+void HttpConnection::drop_later() {
   const auto timer = std::make_shared<asio::steady_timer>(socket_.get_executor(), std::chrono::milliseconds(250));
-  timer->async_wait(guarded([timer, weak = weak_from_this()](error_code) {
+  timer->async_wait(guarded([timer, weak = weak_from_this(), answer = answer_](error_code) {
     const auto self = weak.lock();
-    if (!self || !self->working_ || self->watching_ || !self->socket_.is_open()) return;
-    if (skipstone::platform::peer_has_closed(static_cast<std::uintptr_t>(self->socket_.native_handle()))) return self->lost();
+    if (!self || answer.expired() || !self->working_) return;
+    self->dropping_ = true;
+    self->buffer_.clear();
     self->watch();
   }));
 }
@@ -333,21 +341,20 @@ void HttpConnection::write_next() {
 }
 
 void HttpConnection::finish() {
+  error_code ignored;
   last_ = false;
   if (const auto answer = answer_.lock()) answer->on_gone({});
   answer_.reset();
-  if (refused_) {
-    within(server_->limits.lingering);
-    end_work();
-    return linger();
-  }
-  if (!keep_alive_) return close();
+  const bool lingers = refused_ || dropping_;
+  if (!lingers && !keep_alive_) return close();
   end_work();
+  if (lingers) within(server_->limits.lingering);
+  next_ = !lingers;
   // The watch ends; what the client has to say next is its next request.
-  error_code ignored;
-  next_ = watching_;
   if (watching_) {
     socket_.cancel(ignored);
+  } else if (lingers) {
+    linger();
   } else {
     asio::post(socket_.get_executor(), guarded([self = shared_from_this()] { self->read(); }));
   }

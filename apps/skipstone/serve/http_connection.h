@@ -108,7 +108,8 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void reply_and_close(HttpReply reply);
   std::shared_ptr<Answer> begin_answer();
   void watch();
-  void watch_for_the_end();
+  void watched(error_code error);
+  void drop_later();
   void lost();
   void linger();
   void close();
@@ -129,7 +130,8 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   std::chrono::steady_clock::time_point answered_by_{};  ///< when the rest of an answer that has ended must have been read
   HttpRequest request_;   ///< whose body is being read
   bool working_ = false;  ///< a request is in work, or its answer on its way
-  bool writing_ = false, last_ = false, keep_alive_ = false, head_ = false, watching_ = false, next_ = false, refused_ = false;
+  bool writing_ = false, last_ = false, keep_alive_ = false, head_ = false, watching_ = false, next_ = false, refused_ = false,
+       dropping_ = false;
   unsigned version_ = 11;
   std::atomic<std::size_t> body_bytes_{0};
   bool listed_ = false;  ///< in the list of those that wait; with its lock

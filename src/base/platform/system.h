@@ -54,10 +54,6 @@ void keep_little_freed_memory();
 /// Gives back what the C library has kept of freed memory. May take milliseconds.
 void release_freed_memory();
 
-/// Whether the peer of a connected socket has closed its side, also while bytes that it sent before wait to be read. False where the system
-/// does not tell.
-bool peer_has_closed(std::uintptr_t socket);
-
 /// A shared library that stays loaded for as long as the program runs; null where there is none of this name.
 void* open_library(const char* name);
 /// Null where the library has none of this name.

@@ -2,7 +2,6 @@
 #include "base/platform/system.h"
 
 #include <malloc.h>
-#include <poll.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -96,11 +95,6 @@ void release_freed_memory() {
 #ifdef M_MMAP_THRESHOLD
   malloc_trim(0);
 #endif
-}
-
-bool peer_has_closed(std::uintptr_t socket) {
-  pollfd asked{static_cast<int>(socket), POLLRDHUP, 0};
-  return ::poll(&asked, 1, 0) > 0 && (asked.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
 }
 
 }  // namespace skipstone::platform

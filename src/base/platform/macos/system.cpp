@@ -56,6 +56,5 @@ const char* vulkan_loader_advice() { return "install it together with MoltenVK (
 
 void keep_little_freed_memory() {}
 void release_freed_memory() {}
-bool peer_has_closed(std::uintptr_t) { return false; }
 
 }  // namespace skipstone::platform

@@ -156,6 +156,5 @@ bool frees_ports_by_reuse() { return false; }
 std::optional<std::size_t> raise_descriptor_limit() { return std::nullopt; }
 void keep_little_freed_memory() {}
 void release_freed_memory() {}
-bool peer_has_closed(std::uintptr_t) { return false; }
 
 }  // namespace skipstone::platform
