@@ -1,8 +1,10 @@
 #include "api/engine_options.h"
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "api/guard.h"
 #include "api/job.h"
@@ -18,6 +20,17 @@ engine::Progress progress_from(skipstone_progress_fn progress, void* user_data, 
   return [=](const std::string& stage, double done) {
     if (progress(stage.c_str(), done, user_data) != 0) fail(Code::cancelled, "{} was stopped while {}", what, stage);
   };
+}
+
+PolledProgress polled_progress_from(skipstone_progress_fn progress, void* user_data, const char* what) {
+  if (progress == nullptr) return {};
+  const auto last = std::make_shared<std::pair<std::string, double>>("beginning", 0.0);
+  const engine::Progress once = progress_from(progress, user_data, what);
+  const auto report = [=](const std::string& stage, double done) {
+    *last = {stage, done};
+    once(stage, done);
+  };
+  return {report, [=] { once(last->first, last->second); }};
 }
 
 std::function<void()> poll_from(skipstone_progress_fn progress, void* user_data, const char* stage) {

@@ -32,6 +32,7 @@ void require(const void* pointer, const char* what);
 /// The most that an array of the API can have: a larger count is one that was never set, or a negative number.
 constexpr std::size_t most_text_bytes = std::size_t{1} << 30;
 constexpr std::size_t most_tokens = std::size_t{1} << 28;
+constexpr std::size_t most_files = std::size_t{1} << 16;  ///< and texts, and names
 
 /// Throws invalid_argument where `count` is above `most`, or `array` is null though it has some; `what` names its elements.
 void require_array(const void* array, std::size_t count, std::size_t most, const char* what);

@@ -1,12 +1,15 @@
 // Sessions: made, read and continued.
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "api/engine_options.h"
 #include "api/guard.h"
 #include "api/handles.h"
 #include "base/log.h"
+#include "base/poll.h"
 #include "engine/engine_state.h"
 #include "skipstone/skipstone_experimental.h"
 #include "spec/registry.h"
@@ -72,7 +75,9 @@ engine::SessionOptions options_from(const skipstone_session_params& params) {
     };
   }
   options.sampling.check();
-  options.draft = params.draft == nullptr ? "none" : params.draft;
+  const std::string_view draft = params.draft == nullptr ? "none" : params.draft;
+  spec::members_of(draft);  // refuses what is too long before anything is done with it
+  options.draft = draft;
   if (params.rounds < SKIPSTONE_ROUNDS_AUTOMATIC || params.rounds > SKIPSTONE_ROUNDS_DEVICE) {
     fail(Code::invalid_argument, "rounds {} is none of skipstone_rounds", params.rounds);
   }
@@ -82,7 +87,7 @@ engine::SessionOptions options_from(const skipstone_session_params& params) {
     fail(Code::invalid_argument, "verify {} is none of skipstone_verification", params.verify);
   }
   options.verification = static_cast<sample::Verification>(params.verify);
-  if (params.draft_corpus_count > 0) api::require(params.draft_corpus, "draft_corpus");
+  api::require_array(params.draft_corpus, params.draft_corpus_count, api::most_files, "files of draft_corpus");
   for (size_t i = 0; i < params.draft_corpus_count; ++i) {
     api::require(params.draft_corpus[i], "a file of draft_corpus");
     options.draft_corpus.emplace_back(params.draft_corpus[i]);
@@ -92,13 +97,13 @@ engine::SessionOptions options_from(const skipstone_session_params& params) {
   }
   const auto experiments = api::adopt(params.experiments);
   if (experiments.synthetic_acceptance_count > 0) {
-    api::require(experiments.synthetic_acceptance, "synthetic_acceptance");
+    api::require_array(experiments.synthetic_acceptance, experiments.synthetic_acceptance_count, spec::most_drafts,
+                       "probabilities of synthetic_acceptance");
     options.synthetic_acceptance.assign(experiments.synthetic_acceptance,
                                         experiments.synthetic_acceptance + experiments.synthetic_acceptance_count);
     engine::check_synthetic(options);
   }
   options.ignore_end = params.ignore_end != 0;
-  options.progress = api::progress_from(params.progress, params.user_data, "making a session");
   return options;
 }
 
@@ -145,7 +150,11 @@ skipstone_status skipstone_session_create(skipstone_engine* engine, const skipst
     api::require(engine, "engine");
     api::require(session, "session");
     *session = nullptr;
-    const auto options = options_from(api::adopt(given));
+    const auto params = api::adopt(given);
+    auto options = options_from(params);
+    auto [progress, ask] = api::polled_progress_from(params.progress, params.user_data, "making a session");
+    const Poll polled(std::move(ask));
+    options.progress = std::move(progress);
     auto handle = std::make_unique<skipstone_session>();
     handle->engine = engine->engine;
     handle->session = std::make_unique<engine::Session>(engine->engine, options);
