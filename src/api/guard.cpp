@@ -13,9 +13,6 @@
 namespace skipstone::api {
 namespace {
 
-/// No struct of this API will be larger; a larger number is one that was never set.
-constexpr std::size_t most_struct_bytes = 1 << 16;
-
 /// Kept without a copy, for there may be no memory for one.
 skipstone_status out_of_memory() noexcept { return skipstone_set_last_error(SKIPSTONE_OUT_OF_MEMORY, nullptr); }
 

@@ -87,6 +87,8 @@ extern "C" {
 skipstone_status skipstone_session_stats(const skipstone_session* session, skipstone_stats* stats) {
   return api::guard([&] {
     api::require(session, "session");
+    const api::Look look(*session);
+    look.require();
     const spec::Stats& from = session->last.stats;
     skipstone_stats filled{};
     filled.stop_reason = static_cast<int32_t>(session->last.stop);
@@ -105,8 +107,11 @@ skipstone_status skipstone_session_stats(const skipstone_session* session, skips
 
 skipstone_status skipstone_session_report(const skipstone_session* session, char** json) {
   return api::guard([&] {
-    api::require(session, "session");
     api::require(json, "json");
+    *json = nullptr;
+    api::require(session, "session");
+    const api::Look look(*session);
+    look.require();
     *json = api::copy_string(api::print(api::report_json(*session)));
   });
 }
@@ -115,7 +120,7 @@ skipstone_status skipstone_session_agreement(skipstone_session* session, double*
   return api::guard([&] {
     api::require(session, "session");
     api::require(share, "share");
-    const api::Use use(*session);
+    const api::SessionUse use(*session);
     if (session->last.tokens.empty()) fail(Code::invalid_argument, "nothing was generated that the model could agree with");
     *share = session->session->agreement(session->last.tokens.size());
   });
