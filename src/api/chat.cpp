@@ -76,10 +76,7 @@ Json shown(const chat::PromptWriter& writer, const chat::Conversation& conversat
     if (piece.token >= 0) one["token"] = piece.token;
     pieces.push_back(std::move(one));
   }
-  return {{"template", writer.name()},
-          {"text", std::string(text.bytes())},
-          {"tokens", writer.tokens(text)},
-          {"pieces", std::move(pieces)}};
+  return {{"template", writer.name()}, {"text", std::string(text.bytes())}, {"tokens", writer.tokens(text)}, {"pieces", std::move(pieces)}};
 }
 
 /// A string that is written as a stream, and asks whoever may end this thread's work.

@@ -57,9 +57,7 @@ skipstone_status skipstone_session_generate(skipstone_session* session, const sk
     const auto prompt = prompt_from(tokens, count);
     if (!session->session->begun()) session->last = {};
     const auto stream = stream_for(*session, prompt, chunk, user_data);
-    keep(*session,
-         session->session->generate(prompt, max_tokens,
-                                    [&](const spec::Emitted& emitted) { return stream->push(emitted); }),
+    keep(*session, session->session->generate(prompt, max_tokens, [&](const spec::Emitted& emitted) { return stream->push(emitted); }),
          *stream);
   });
 }
@@ -71,8 +69,7 @@ skipstone_status skipstone_session_begin(skipstone_session* session, const skips
     const api::SessionUse use(*session);
     const auto prompt = prompt_from(tokens, count);
     auto stream = stream_for(*session, prompt, chunk, user_data);
-    session->session->begin(prompt, max_tokens,
-                            [&stream = *stream](const spec::Emitted& emitted) { return stream.push(emitted); });
+    session->session->begin(prompt, max_tokens, [&stream = *stream](const spec::Emitted& emitted) { return stream.push(emitted); });
     session->last = {};
     session->stream = std::move(stream);
   });

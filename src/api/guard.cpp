@@ -53,7 +53,8 @@ void copy_params(void* target, std::size_t target_size, const void* given, std::
   const auto* bytes = static_cast<const unsigned char*>(given);
   for (std::size_t i = target_size; i < size; ++i) {
     if (bytes[i] == 0) continue;
-    fail(Code::unsupported, "the program was built for a newer Skipstone and sets a parameter that version {} does not know; update the library",
+    fail(Code::unsupported,
+         "the program was built for a newer Skipstone and sets a parameter that version {} does not know; update the library",
          SKIPSTONE_VERSION_STRING);
   }
   std::memcpy(target, given, size < target_size ? size : target_size);

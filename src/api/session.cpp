@@ -82,7 +82,8 @@ engine::SessionOptions options_from(const skipstone_session_params& params) {
     fail(Code::invalid_argument, "rounds {} is none of skipstone_rounds", params.rounds);
   }
   options.rounds = static_cast<engine::Rounds>(params.rounds);
-  if (params.draft_ahead < -1 || params.draft_ahead > 1) fail(Code::invalid_argument, "draft_ahead is {}, but has to be -1, 0 or 1", params.draft_ahead);
+  if (params.draft_ahead < -1 || params.draft_ahead > 1)
+    fail(Code::invalid_argument, "draft_ahead is {}, but has to be -1, 0 or 1", params.draft_ahead);
   if (params.draft_ahead >= 0) options.draft_ahead = params.draft_ahead != 0;
   if (params.verify < SKIPSTONE_VERIFY_COUPLED || params.verify > SKIPSTONE_VERIFY_REJECTION) {
     fail(Code::invalid_argument, "verify {} is none of skipstone_verification", params.verify);

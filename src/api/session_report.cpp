@@ -1,9 +1,9 @@
 // What came out of a session's last generation.
 #include <string>
 
-#include "api/report.h"
 #include "api/guard.h"
 #include "api/handles.h"
+#include "api/report.h"
 #include "json/json.h"
 #include "skipstone/skipstone_experimental.h"
 
@@ -36,8 +36,8 @@ Json by_position_json(const spec::Stats& stats) {
 }
 
 Json early_json(const spec::EarlyExitCounts& early) {
-  return {{"tokens", early.tokens}, {"layers", early.layers}, {"confident", early.confident},
-          {"guessed", early.drafted}, {"full", early.full},   {"rejected", early.rejected}};
+  return {{"tokens", early.tokens},   {"layers", early.layers}, {"confident", early.confident},
+          {"guessed", early.drafted}, {"full", early.full},     {"rejected", early.rejected}};
 }
 
 Json seconds_json(const spec::Stats& stats) {

@@ -21,7 +21,8 @@ Within::~Within() { innermost() = outer_; }
 void Within::require_outside(const engine::Engine* engine) {
   for (const Within* within = innermost(); within != nullptr; within = within->outer_) {
     if (within->engine_ != engine) continue;
-    fail(Code::invalid_argument, "the engine is in use by the call whose callback this is; its sessions can be used when that has returned");
+    fail(Code::invalid_argument,
+         "the engine is in use by the call whose callback this is; its sessions can be used when that has returned");
   }
 }
 

@@ -27,7 +27,8 @@ namespace {
 
 // Makes what is left to make of the pipelines and runs each once with `sequence`: some drivers (lavapipe) compile a kernel when it first
 // runs, and that time is loading, not generating.
-void compile_kernels(Engine::State& state, exec::Executor& sequence, std::span<const kernels::Dispatch> dispatches, const Progress& progress) {
+void compile_kernels(Engine::State& state, exec::Executor& sequence, std::span<const kernels::Dispatch> dispatches,
+                     const Progress& progress) {
   sequence.warm_up(dispatches, [&](double done) { report(progress, "compiling kernels", done); });
   report(progress, "compiling kernels", 1.0);
   for (const kernels::Dispatch& dispatch : dispatches) state.ready.insert(exec::pipeline_key(dispatch));

@@ -191,7 +191,8 @@ std::unique_ptr<Session> Session::fork() {
 void Session::save(const std::string& path) {
   State& s = *state_;
   s.require_idle();
-  save_conversation(path, s.engine->state(), s.passes.pages(), {s.history, s.sequence.settle(), s.prompt_end, s.sequence.left_layers_out()});
+  save_conversation(path, s.engine->state(), s.passes.pages(),
+                    {s.history, s.sequence.settle(), s.prompt_end, s.sequence.left_layers_out()});
 }
 
 void Session::load(const std::string& path) {

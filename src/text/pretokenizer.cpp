@@ -73,8 +73,8 @@ struct PreTokenizer::Pattern {
     (void)pcre2_jit_compile(code.get(), PCRE2_JIT_COMPLETE);
   }
 
-  /// Finds the next match in `text` from `from` on; false where there is none. It is looked for a stretch at a time, so that a long search can
-  /// be ended.
+  /// Finds the next match in `text` from `from` on; false where there is none. It is looked for a stretch at a time, so that a long search
+  /// can be ended.
   bool find(std::string_view text, std::size_t from, pcre2_match_data* data, pcre2_match_context* context) const {
     constexpr std::size_t stretch = 65536;
     while (text.size() - from > stretch) {

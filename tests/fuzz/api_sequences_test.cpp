@@ -1,5 +1,5 @@
-// The C API, called at random by two threads that share an engine, a chat, a session and a parser: nothing crashes or waits without end, and
-// every refusal is a status with a sentence. 200 sequences; with SKIPSTONE_API_SEQUENCES=N so many, from the seed SKIPSTONE_API_SEED.
+// The C API, called at random by two threads that share an engine, a chat, a session and a parser: nothing crashes or waits without end,
+// and every refusal is a status with a sentence. 200 sequences; with SKIPSTONE_API_SEQUENCES=N so many, from the seed SKIPSTONE_API_SEED.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

@@ -1,11 +1,10 @@
 // Long work on texts can be ended: whoever may end it is asked every now and then, whatever the text.
-#include "base/poll.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <chrono>
 
+#include "base/poll.h"
 #include "base/status.h"
 #include "base/stopwatch.h"
 #include "chat/jinja/read_json.h"
@@ -74,11 +73,14 @@ TEST(Polling, TokenizingAndBack) {
   for (const text::Vocabulary& vocabulary : vocabularies) {
     const text::Tokenizer tokenizer(vocabulary);
     for (const std::string& unit : units) {
-      const std::string text = repeated(unit, megabyte*4);
+      const std::string text = repeated(unit, megabyte * 4);
       const std::string what = vocabulary.model + " " + vocabulary.pre + " '" + unit + "'";
-      expect_ends(what, [&] { tokenizer.encode(text, true, true); }, 32);
+      expect_ends(
+          what, [&] { tokenizer.encode(text, true, true); }, 32);
       const std::vector<text::Token> tokens = tokenizer.encode(text, true, true);
-      if (tokens.size() > 65536) expect_ends(what + " back", [&] { tokenizer.decode(tokens); }, 4);
+      if (tokens.size() > 65536)
+        expect_ends(
+            what + " back", [&] { tokenizer.decode(tokens); }, 4);
     }
   }
 }
@@ -95,14 +97,16 @@ TEST(Polling, ReadingConversationsAndRendering) {
       {"many", many},
       {"parts", R"([{"role": "user", "content": [)" + parts + R"({"type": "text", "text": "a"}]}])"}};
   for (const auto& [what, messages] : conversations) {
-    expect_ends(what + " read", [&] { chat::read_conversation(messages, "", ""); }, 16);
+    expect_ends(
+        what + " read", [&] { chat::read_conversation(messages, "", ""); }, 16);
     const chat::Conversation conversation = chat::read_conversation(messages, "", "");
     const Asked r = asked_during([&] { writer.text(conversation); });
-    printf("render %d %.1f\n", r.times, r.longest*1e3);
+    printf("render %d %.1f\n", r.times, r.longest * 1e3);
     const chat::jinja::Text text = writer.text(conversation);
-    expect_ends(what + " tokens", [&] { writer.tokens(text); }, 16);
+    expect_ends(
+        what + " tokens", [&] { writer.tokens(text); }, 16);
     const Asked p = asked_during([&] { writer.pieces(text); });
-    printf("pieces %d %.1f\n", p.times, p.longest*1e3);
+    printf("pieces %d %.1f\n", p.times, p.longest * 1e3);
   }
 }
 

@@ -29,7 +29,7 @@ bool Caller::taken(skipstone_status status, const char* what) {
   return false;
 }
 
-void Caller::text_given(skipstone_status status, const char* what, char* text) {
+void Caller::text_given(skipstone_status status, const char* what, char*& text) {
   const bool given = taken(status, what);
   expect(given == (text != nullptr), what, "a text stands for success, and none for refusal");
   skipstone_string_free(text);
@@ -37,7 +37,8 @@ void Caller::text_given(skipstone_status status, const char* what, char* text) {
 
 const char* Caller::any_text() {
   if (one_in(60)) return nullptr;
-  static const std::vector<std::string> some = {"", "the quick brown fox", "a", "\xff\xfe", "{\"a\": ", "[]", "{}", "\x01\n\t", "none", "-1"};
+  static const std::vector<std::string> some = {"",  "the quick brown fox", "a", "\xff\xfe", "{\"a\": ", "[]", "{}", "\x01\n\t", "none",
+                                                "-1"};
   if (one_in(40)) {
     text_.assign(random_.below(2) == 0 ? 2000 : 100000, 'a');
     return text_.c_str();

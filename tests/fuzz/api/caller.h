@@ -49,7 +49,7 @@ class Caller {
   /// Whether the call was taken. A refusal has a sentence.
   bool taken(skipstone_status status, const char* what);
   /// Of a function that gives a string: none where it was refused.
-  void text_given(skipstone_status status, const char* what, char* text);
+  void text_given(skipstone_status status, const char* what, char*& text);
   template <typename Info>
   void info_given(const char* what, skipstone_status (*call)(Info*, Caller&));
   bool one_in(std::size_t count) { return random_.one_in(count); }

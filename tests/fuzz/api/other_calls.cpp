@@ -65,16 +65,17 @@ void Caller::load() {
 }
 
 void Caller::engine_info() {
-  info_given<skipstone_engine_info>("engine_get_info",
-                                    [](skipstone_engine_info* info, Caller& self) { return skipstone_engine_get_info(self.an_engine(), info); });
+  info_given<skipstone_engine_info>(
+      "engine_get_info", [](skipstone_engine_info* info, Caller& self) { return skipstone_engine_get_info(self.an_engine(), info); });
   char* json = nullptr;
   text_given(skipstone_engine_report(an_engine(), &json), "engine_report", json);
   taken(skipstone_engine_report(an_engine(), nullptr), "engine_report");
 }
 
 void Caller::names() {
-  for (const char* name : {skipstone_status_name(static_cast<skipstone_status>(random_.below(20))), skipstone_synthetic_models(), skipstone_chat_templates(),
-                           skipstone_architectures(), skipstone_version(), skipstone_commit(), skipstone_last_error()}) {
+  for (const char* name :
+       {skipstone_status_name(static_cast<skipstone_status>(random_.below(20))), skipstone_synthetic_models(), skipstone_chat_templates(),
+        skipstone_architectures(), skipstone_version(), skipstone_commit(), skipstone_last_error()}) {
     expect(name != nullptr, "names", "there is always one");
   }
   static_cast<void>(skipstone_draft_is_lossless(any_text()));

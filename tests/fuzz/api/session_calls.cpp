@@ -7,10 +7,11 @@
 namespace skipstone::fuzz {
 
 const std::vector<Caller::Call>& Caller::session_calls() {
-  static const std::vector<Call> calls = {&Caller::create,    &Caller::generate,     &Caller::generate, &Caller::generate, &Caller::begin,
-                                          &Caller::go_on,     &Caller::go_on,        &Caller::prefill,  &Caller::copy,     &Caller::fork,
-                                          &Caller::set_stop,  &Caller::save_or_load, &Caller::rewind,   &Caller::reset,    &Caller::cancel,
-                                          &Caller::numbers,   &Caller::statistics,   &Caller::measure,  &Caller::free_own, &Caller::check_params};
+  static const std::vector<Call> calls = {&Caller::create,     &Caller::generate, &Caller::generate, &Caller::generate,
+                                          &Caller::begin,      &Caller::go_on,    &Caller::go_on,    &Caller::prefill,
+                                          &Caller::copy,       &Caller::fork,     &Caller::set_stop, &Caller::save_or_load,
+                                          &Caller::rewind,     &Caller::reset,    &Caller::cancel,   &Caller::numbers,
+                                          &Caller::statistics, &Caller::measure,  &Caller::free_own, &Caller::check_params};
   return calls;
 }
 
@@ -33,8 +34,9 @@ static skipstone_session_params params_of(Random& random, Experiments& experimen
     for (int i = 0; i < 20000; ++i) text += "+auto";
     return text;
   }();
-  const std::vector<const char*> drafts = {"none", "exit:2,k=3", "suffix", "lookup", "suffix+exit:1", "auto", "asd", "recycle", "auto:lookup,suffix",
-                                           "jacobi", "psychic", "auto+auto", "exit:99", "copy:none", "+", many.c_str(), "skip:attn:0-9", nullptr};
+  const std::vector<const char*> drafts = {
+      "none",   "exit:2,k=3", "suffix",    "lookup",  "suffix+exit:1", "auto", "asd",        "recycle",       "auto:lookup,suffix",
+      "jacobi", "psychic",    "auto+auto", "exit:99", "copy:none",     "+",    many.c_str(), "skip:attn:0-9", nullptr};
   skipstone_session_params params;
   skipstone_session_params_init(&params, sizeof(params));
   const auto wrong = [&] { return random.one_in(60); };
@@ -94,7 +96,8 @@ void Caller::generate() {
   std::size_t count = 0;
   const skipstone_token* prompt = tokens(count);
   const auto most = either<uint32_t>({0, 1, 4, 8, UINT32_MAX});
-  taken(skipstone_session_generate(a_session(), prompt, count, depth_ > 0 ? 2 : most, one_in(4) ? nullptr : &Caller::on_chunk, this), "generate");
+  taken(skipstone_session_generate(a_session(), prompt, count, depth_ > 0 ? 2 : most, one_in(4) ? nullptr : &Caller::on_chunk, this),
+        "generate");
 }
 
 void Caller::begin() {
@@ -157,7 +160,8 @@ void Caller::numbers() {
 }
 
 void Caller::statistics() {
-  info_given<skipstone_stats>("stats", [](skipstone_stats* stats, Caller& self) { return skipstone_session_stats(self.a_session(), stats); });
+  info_given<skipstone_stats>("stats",
+                              [](skipstone_stats* stats, Caller& self) { return skipstone_session_stats(self.a_session(), stats); });
   char* json = nullptr;
   text_given(skipstone_session_report(a_session(), &json), "report", json);
   taken(one_in(2) ? skipstone_session_report(a_session(), nullptr) : SKIPSTONE_OK, "report");
