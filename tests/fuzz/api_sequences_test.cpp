@@ -1,5 +1,6 @@
 // The C API, called at random by two threads that share an engine, a chat, a session and a parser: nothing crashes or waits without end,
-// and every refusal is a status with a sentence. 200 sequences; with SKIPSTONE_API_SEQUENCES=N so many, from the seed SKIPSTONE_API_SEED.
+// and every refusal is a status with a sentence. 200 sequences, 10,000 with SKIPSTONE_FULL_TESTS=1, or as many as
+// SKIPSTONE_API_SEQUENCES says, from the seed SKIPSTONE_API_SEED on.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -77,7 +78,8 @@ class ApiSequences : public testing::Test {
 };
 
 TEST_F(ApiSequences, AreRefusedWithASentenceOrDone) {
-  const std::uint64_t sequences = number("SKIPSTONE_API_SEQUENCES", 200), first = number("SKIPSTONE_API_SEED", 1);
+  const bool full = std::getenv("SKIPSTONE_FULL_TESTS") != nullptr;
+  const std::uint64_t sequences = number("SKIPSTONE_API_SEQUENCES", full ? 10000 : 200), first = number("SKIPSTONE_API_SEED", 1);
   for (std::uint64_t seed = first; seed < first + sequences && !HasFailure(); ++seed) {
     SCOPED_TRACE(seed);
     if (std::getenv("SKIPSTONE_API_TRACE") != nullptr) std::fprintf(stderr, "sequence %llu\n", static_cast<unsigned long long>(seed));
