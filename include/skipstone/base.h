@@ -73,7 +73,8 @@ typedef enum skipstone_log_level {
 /* `level` is a skipstone_log_level; `text` has no line end. */
 typedef void (*skipstone_log_fn)(int level, const char* text, void* user_data);
 
-/* Where warnings go instead of to standard error; NULL silences them. Call it before any other thread uses the library. */
+/* Where warnings go instead of to standard error; NULL silences them. Call it before any other thread uses the library. What `log` itself
+ * calls has its messages dropped. */
 SKIPSTONE_API void skipstone_set_log(skipstone_log_fn log, void* user_data);
 
 /* `stage` says what is being done ("loading weights", "compiling kernels", "quantising"); `done`: 0 to 1. Non-zero stops the call with

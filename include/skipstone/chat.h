@@ -148,7 +148,7 @@ typedef int (*skipstone_chat_event_fn)(const skipstone_chat_event* event, void* 
  * number that made-up ids depend on}. */
 SKIPSTONE_API skipstone_status skipstone_chat_parser_create(const skipstone_chat* chat, const char* options, skipstone_chat_parser** parser);
 
-/* NULL is fine. */
+/* NULL is fine. In a callback of one of its calls, the parser goes when that call returns. */
 SKIPSTONE_API void skipstone_chat_parser_free(skipstone_chat_parser* parser);
 
 /* The next token of the answer, which may be one that ends the turn. */

@@ -65,15 +65,17 @@ typedef struct skipstone_session_params {
   uint32_t repeat_last; /* how many of the latest tokens the penalty looks at */
   uint64_t seed;
   /* "NAME[:value][,key=value,...]" of a drafter; "none" for plain decoding; "A+B": A, and B where A has nothing good. A '+' in a value
-   * separates only where the name of a drafter and then ':', '+' or the end follow; "\+" never does. */
+   * separates only where the name of a drafter and then ':', '+' or the end follow; "\+" never does. At most 1024 bytes and 8 members, of
+   * which no two are written alike; at most 16 in the list of "auto:". */
   const char* draft;
   int32_t rounds; /* skipstone_rounds */
   int32_t verify; /* skipstone_verification */
   /* Text files that drafters which look drafts up (suffix) search too; the engine keeps the index of the last ones asked for. */
   const char* const* draft_corpus;
-  size_t draft_corpus_count;
+  size_t draft_corpus_count;      /* at most 65,536 */
   int32_t draft_optional;         /* 1: a drafter that cannot be used is left out with a warning; 0: it is an error */
-  skipstone_progress_fn progress; /* of reading and indexing the corpus */
+  /* Of making the session: asked before each drafter and each measured pass, and every millisecond or so while texts are read and indexed. */
+  skipstone_progress_fn progress;
   void* user_data;
   const struct skipstone_session_experiments* experiments; /* skipstone_experimental.h; NULL: none */
   skipstone_sampler_fn sampler;                            /* instead of the values above; not with SKIPSTONE_VERIFY_REJECTION. NULL: none */
@@ -102,7 +104,8 @@ SKIPSTONE_API skipstone_status skipstone_session_check_params(const skipstone_se
 
 SKIPSTONE_API skipstone_status skipstone_session_create(skipstone_engine* engine, const skipstone_session_params* params, skipstone_session** session);
 
-/* NULL is fine. Not while another thread generates. */
+/* NULL is fine. In a callback of one of its calls, the session goes when that call returns, which ends soon. Not while another thread uses
+ * it. */
 SKIPSTONE_API void skipstone_session_free(skipstone_session* session);
 
 /* Forgets the conversation; keeps what the drafter has learned. Breaks off a generation that has begun and not ended. */

@@ -1,6 +1,7 @@
 // Chat templates, and conversations to tokens.
 #include "skipstone/chat.h"
 
+#include <algorithm>
 #include <cstring>
 #include <ostream>
 #include <streambuf>
@@ -40,7 +41,8 @@ std::string_view text_of(const char* text, size_t bytes) {
 }
 
 std::string rendered(const skipstone_template_params& params) {
-  api::require(params.source, "source");
+  api::require_array(params.source, std::max<size_t>(1, params.source_bytes), api::most_text_bytes, "bytes of source");
+  api::require_array(params.variables, params.variables_bytes, api::most_text_bytes, "bytes of variables");
   const chat::jinja::Template compiled(text_of(params.source, params.source_bytes));
   const std::string_view given = text_of(params.variables, params.variables_bytes);
   const chat::jinja::Value variables = chat::jinja::read_json(given.empty() ? "{}" : given, "variables", chat::jinja::Origin::data);
@@ -74,10 +76,7 @@ Json shown(const chat::PromptWriter& writer, const chat::Conversation& conversat
     if (piece.token >= 0) one["token"] = piece.token;
     pieces.push_back(std::move(one));
   }
-  return {{"template", writer.name()},
-          {"text", std::string(text.bytes())},
-          {"tokens", writer.tokens(text)},
-          {"pieces", std::move(pieces)}};
+  return {{"template", writer.name()}, {"text", std::string(text.bytes())}, {"tokens", writer.tokens(text)}, {"pieces", std::move(pieces)}};
 }
 
 /// A string that is written as a stream, and asks whoever may end this thread's work.
@@ -198,7 +197,8 @@ skipstone_status skipstone_chat_render_polled(const skipstone_chat* chat, const 
     api::require(chat, "chat");
     api::require(count, "count");
     const Poll polled(api::poll_from(progress, user_data, "rendering"));
-    const std::vector<text::Token> rendered = chat->writer->tokens(conversation_of(messages, tools, options));
+    const auto writer = chat->writer;  // a callback may free the handle
+    const std::vector<text::Token> rendered = writer->tokens(conversation_of(messages, tools, options));
     *tokens = api::copy_tokens(rendered);
     *count = rendered.size();
   });
@@ -216,7 +216,8 @@ skipstone_status skipstone_chat_show_polled(const skipstone_chat* chat, const ch
     *json = nullptr;
     api::require(chat, "chat");
     const Poll polled(api::poll_from(progress, user_data, "rendering"));
-    *json = api::copy_string(printed(shown(*chat->writer, conversation_of(messages, tools, options))));
+    const auto writer = chat->writer;  // a callback may free the handle
+    *json = api::copy_string(printed(shown(*writer, conversation_of(messages, tools, options))));
   });
 }
 

@@ -5,6 +5,7 @@
 
 #include "api/guard.h"
 #include "api/handles.h"
+#include "api/in_use.h"
 #include "base/escape.h"
 #include "chat/output/output_parser.h"
 #include "json/json.h"
@@ -18,6 +19,8 @@ struct skipstone_chat_parser {
   std::unique_ptr<chat::OutputParser> parser;
   skipstone_chat_event_fn event = nullptr;
   void* user_data = nullptr;
+  api::InUse in_use;
+  static constexpr const char* name = "parser";
 };
 
 namespace {
@@ -91,6 +94,7 @@ template <typename Feed>
 skipstone_status feed(skipstone_chat_parser* parser, skipstone_chat_event_fn event, void* user_data, Feed feed) {
   return api::guard([&] {
     api::require(parser, "parser");
+    const api::Use use(*parser);
     parser->event = event;
     parser->user_data = user_data;
     feed();
@@ -117,7 +121,7 @@ skipstone_status skipstone_chat_parser_create(const skipstone_chat* chat, const 
   });
 }
 
-void skipstone_chat_parser_free(skipstone_chat_parser* parser) { delete parser; }
+void skipstone_chat_parser_free(skipstone_chat_parser* parser) { api::free_handle(parser); }
 
 skipstone_status skipstone_chat_parser_push(skipstone_chat_parser* parser, skipstone_token token, skipstone_chat_event_fn event,
                                             void* user_data) {
@@ -137,7 +141,7 @@ skipstone_status skipstone_chat_parser_push(skipstone_chat_parser* parser, skips
 skipstone_status skipstone_chat_parser_push_text(skipstone_chat_parser* parser, const char* text, size_t bytes,
                                                  skipstone_chat_event_fn event, void* user_data) {
   return feed(parser, event, user_data, [&] {
-    if (bytes > 0) api::require(text, "text");
+    api::require_array(text, bytes, api::most_text_bytes, "bytes of text");
     parser->parser->push({bytes > 0 ? text : "", bytes});
   });
 }

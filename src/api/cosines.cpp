@@ -6,6 +6,7 @@
 #include "api/guard.h"
 #include "api/handles.h"
 #include "api/report.h"
+#include "api/within.h"
 #include "engine/sublayer_cosines.h"
 #include "json/json.h"
 #include "skipstone/skipstone_experimental.h"
@@ -72,14 +73,16 @@ skipstone_status skipstone_cosines(skipstone_engine* handle, const skipstone_cos
     api::require(json, "json");
     *json = nullptr;
     const auto params = api::adopt(given);
-    engine::Engine& engine = *handle->engine;
-    if (params.prompt_count > 0) api::require(params.prompts, "prompts");
+    const auto held = handle->engine;  // a callback may free the handle
+    engine::Engine& engine = *held;
+    api::Within::require_outside(&engine);
+    api::require_array(params.prompts, params.prompt_count, api::most_files, "prompts");
     std::vector<std::vector<text::Token>> prompts;
     for (std::size_t i = 0; i < params.prompt_count; ++i) {
       api::require(params.prompts[i], "a prompt");
       prompts.push_back(engine.tokenizer().encode(params.prompts[i], true, true));
     }
-    const auto progress = api::progress_from(params.progress, params.user_data, "the measurement");
+    const auto progress = api::within(&engine, api::progress_from(params.progress, params.user_data, "the measurement"));
     const engine::SublayerCosines cosines = engine::measure_cosines(engine, prompts, progress);
     const auto parts = engine.costs(progress).parts(1).value();
     const Json document = {{"model", engine.config().name},

@@ -78,7 +78,8 @@ void give_text(const std::string& text, char** target, size_t* bytes) {
 
 std::vector<text::Token> encoded_text(const skipstone_engine& engine, const char* text, size_t bytes, int add_special, int parse_special) {
   api::require_array(text, bytes, api::most_text_bytes, "bytes of text");
-  return engine.engine->tokenizer().encode({bytes > 0 ? text : "", bytes}, add_special != 0, parse_special != 0);
+  const auto held = engine.engine;  // a callback may free the handle
+  return held->tokenizer().encode({bytes > 0 ? text : "", bytes}, add_special != 0, parse_special != 0);
 }
 
 /// `held`: they are loaded.
@@ -240,7 +241,8 @@ skipstone_status skipstone_detokenize_polled(const skipstone_engine* engine, con
     api::require(engine, "engine");
     api::require_array(tokens, count, api::most_tokens, "tokens");
     const Poll polled(api::poll_from(progress, user_data, "detokenizing"));
-    give_text(engine->engine->tokenizer().decode({tokens, count}), text, bytes);
+    const auto held = engine->engine;  // a callback may free the handle
+    give_text(held->tokenizer().decode({tokens, count}), text, bytes);
   });
 }
 

@@ -1,12 +1,15 @@
 #include "api/engine_options.h"
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "api/guard.h"
 #include "api/job.h"
 #include "api/vulkan_host.h"
+#include "api/within.h"
 #include "base/input_file.h"
 #include "engine/stage_plan.h"
 #include "text/pretokenizer.h"
@@ -18,6 +21,17 @@ engine::Progress progress_from(skipstone_progress_fn progress, void* user_data, 
   return [=](const std::string& stage, double done) {
     if (progress(stage.c_str(), done, user_data) != 0) fail(Code::cancelled, "{} was stopped while {}", what, stage);
   };
+}
+
+PolledProgress polled_progress_from(skipstone_progress_fn progress, void* user_data, const char* what, const engine::Engine* engine) {
+  if (progress == nullptr) return {};
+  const auto last = std::make_shared<std::pair<std::string, double>>("beginning", 0.0);
+  const engine::Progress once = within(engine, progress_from(progress, user_data, what));
+  const auto report = [=](const std::string& stage, double done) {
+    *last = {stage, done};
+    once(stage, done);
+  };
+  return {report, [=] { once(last->first, last->second); }};
 }
 
 std::function<void()> poll_from(skipstone_progress_fn progress, void* user_data, const char* stage) {
@@ -47,6 +61,8 @@ void check_source(const skipstone_engine_params& params) {
   if (params.model_bytes != 0 && params.model_data == nullptr && params.model_fd < 0) {
     fail(Code::invalid_argument, "model_bytes is set, but neither model_data nor model_fd is");
   }
+  constexpr std::uint64_t most_bytes = std::uint64_t{1} << 47;  // a process has no more addresses
+  if (params.model_bytes > most_bytes) fail(Code::invalid_argument, "model_bytes is {}, more than any memory or file", params.model_bytes);
   if (params.model_offset != 0 && params.model_fd < 0) fail(Code::invalid_argument, "model_offset is set, but model_fd is not");
 }
 

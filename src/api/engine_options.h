@@ -14,7 +14,15 @@ engine::EngineOptions engine_options(const skipstone_engine_params& params);
 /// Throws cancelled where the callback asks to stop `what` ("loading"). Empty for null.
 engine::Progress progress_from(skipstone_progress_fn progress, void* user_data, const char* what);
 
-/// What a Poll asks: the callback, of `stage` ("tokenizing"), whose end nobody knows. Throws cancelled where it asks to stop. Empty for null.
+/// The same for what is done with `engine`, and what a Poll asks meanwhile: the callback once more, of the stage that was reported last.
+struct PolledProgress {
+  engine::Progress progress;
+  std::function<void()> ask;
+};
+PolledProgress polled_progress_from(skipstone_progress_fn progress, void* user_data, const char* what, const engine::Engine* engine);
+
+/// What a Poll asks: the callback, of `stage` ("tokenizing"), whose end nobody knows. Throws cancelled where it asks to stop. Empty for
+/// null.
 std::function<void()> poll_from(skipstone_progress_fn progress, void* user_data, const char* stage);
 
 }  // namespace skipstone::api

@@ -30,7 +30,7 @@ void keep(skipstone_session& session, spec::Outcome outcome, api::Stream& stream
 }
 
 std::vector<text::Token> prompt_from(const skipstone_token* tokens, size_t count) {
-  if (count > 0) api::require(tokens, "tokens");
+  api::require_array(tokens, count, api::most_tokens, "tokens");
   return {tokens, tokens + count};
 }
 
@@ -53,13 +53,11 @@ skipstone_status skipstone_session_generate(skipstone_session* session, const sk
                                             skipstone_chunk_fn chunk, void* user_data) {
   return api::guard([&] {
     api::require(session, "session");
-    const api::Use use(*session);
+    const api::SessionUse use(*session);
     const auto prompt = prompt_from(tokens, count);
     if (!session->session->begun()) session->last = {};
     const auto stream = stream_for(*session, prompt, chunk, user_data);
-    keep(*session,
-         session->session->generate(prompt, max_tokens,
-                                    [&](const spec::Emitted& emitted) { return stream->push(emitted); }),
+    keep(*session, session->session->generate(prompt, max_tokens, [&](const spec::Emitted& emitted) { return stream->push(emitted); }),
          *stream);
   });
 }
@@ -68,11 +66,10 @@ skipstone_status skipstone_session_begin(skipstone_session* session, const skips
                                          skipstone_chunk_fn chunk, void* user_data) {
   return api::guard([&] {
     api::require(session, "session");
-    const api::Use use(*session);
+    const api::SessionUse use(*session);
     const auto prompt = prompt_from(tokens, count);
     auto stream = stream_for(*session, prompt, chunk, user_data);
-    session->session->begin(prompt, max_tokens,
-                            [&stream = *stream](const spec::Emitted& emitted) { return stream.push(emitted); });
+    session->session->begin(prompt, max_tokens, [&stream = *stream](const spec::Emitted& emitted) { return stream.push(emitted); });
     session->last = {};
     session->stream = std::move(stream);
   });
@@ -83,7 +80,7 @@ skipstone_status skipstone_session_step(skipstone_session* session, uint64_t mic
     api::require(session, "session");
     api::require(done, "done");
     *done = 0;
-    const api::Use use(*session);
+    const api::SessionUse use(*session);
     if (mode != SKIPSTONE_STEP_WAIT && mode != SKIPSTONE_STEP_POLL)
       fail(Code::invalid_argument, "mode {} is none of skipstone_step_mode", mode);
     *done = 1;  // also where the step fails: that ends the generation
@@ -98,8 +95,8 @@ skipstone_status skipstone_session_step(skipstone_session* session, uint64_t mic
 skipstone_status skipstone_session_set_stop(skipstone_session* session, const char* const* strings, size_t count) {
   return api::guard([&] {
     api::require(session, "session");
-    const api::Use use(*session);
-    if (count > 0) api::require(strings, "strings");
+    const api::SessionUse use(*session);
+    api::require_array(strings, count, text::StopStrings::most, "stop strings");
     if (count > 0 && !session->engine->has_tokenizer()) fail(Code::unsupported, "stop strings need a model with a tokenizer");
     std::vector<std::string> stop;
     for (size_t i = 0; i < count; ++i) {
@@ -113,7 +110,7 @@ skipstone_status skipstone_session_set_stop(skipstone_session* session, const ch
 skipstone_status skipstone_session_reset(skipstone_session* session) {
   return api::guard([&] {
     api::require(session, "session");
-    const api::Use use(*session);
+    const api::SessionUse use(*session);
     session->session->reset();
     session->stream.reset();
     session->last = {};
@@ -123,13 +120,15 @@ skipstone_status skipstone_session_reset(skipstone_session* session) {
 skipstone_status skipstone_session_rewind(skipstone_session* session, size_t count) {
   return api::guard([&] {
     api::require(session, "session");
-    const api::Use use(*session);
+    const api::SessionUse use(*session);
     session->session->rewind(count);
   });
 }
 
 size_t skipstone_session_length(const skipstone_session* session) {
-  return session == nullptr || session->session->begun() ? 0 : session->session->history().size();
+  if (session == nullptr) return 0;
+  const api::Look look(*session);
+  return !look || session->session->begun() ? 0 : session->session->history().size();
 }
 
 skipstone_status skipstone_session_logits(skipstone_session* session, float* logits, size_t capacity, size_t* count) {
@@ -137,7 +136,7 @@ skipstone_status skipstone_session_logits(skipstone_session* session, float* log
     api::require(session, "session");
     api::require(count, "count");
     *count = session->engine->config().vocabulary;
-    const api::Use use(*session);
+    const api::SessionUse use(*session);
     if (capacity > 0) give_floats(session->session->logits(), logits, capacity, count);
   });
 }
@@ -147,7 +146,7 @@ skipstone_status skipstone_session_hidden_state(skipstone_session* session, floa
     api::require(session, "session");
     api::require(count, "count");
     *count = session->engine->config().width;
-    const api::Use use(*session);
+    const api::SessionUse use(*session);
     if (capacity > 0) give_floats(session->session->hidden(), state, capacity, count);
   });
 }

@@ -13,9 +13,6 @@
 namespace skipstone::api {
 namespace {
 
-/// No struct of this API will be larger; a larger number is one that was never set.
-constexpr std::size_t most_struct_bytes = 1 << 16;
-
 /// Kept without a copy, for there may be no memory for one.
 skipstone_status out_of_memory() noexcept { return skipstone_set_last_error(SKIPSTONE_OUT_OF_MEMORY, nullptr); }
 
@@ -56,7 +53,8 @@ void copy_params(void* target, std::size_t target_size, const void* given, std::
   const auto* bytes = static_cast<const unsigned char*>(given);
   for (std::size_t i = target_size; i < size; ++i) {
     if (bytes[i] == 0) continue;
-    fail(Code::unsupported, "the program was built for a newer Skipstone and sets a parameter that version {} does not know; update the library",
+    fail(Code::unsupported,
+         "the program was built for a newer Skipstone and sets a parameter that version {} does not know; update the library",
          SKIPSTONE_VERSION_STRING);
   }
   std::memcpy(target, given, size < target_size ? size : target_size);

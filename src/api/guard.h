@@ -29,9 +29,13 @@ skipstone_status guard(Body&& body) noexcept {
 /// Throws invalid_argument where `pointer` is null; `what` names it.
 void require(const void* pointer, const char* what);
 
+/// No struct of this API will be larger; a larger number is one that was never set.
+constexpr std::size_t most_struct_bytes = 1 << 16;
+
 /// The most that an array of the API can have: a larger count is one that was never set, or a negative number.
 constexpr std::size_t most_text_bytes = std::size_t{1} << 30;
 constexpr std::size_t most_tokens = std::size_t{1} << 28;
+constexpr std::size_t most_files = std::size_t{1} << 16;  ///< and texts, and names
 
 /// Throws invalid_argument where `count` is above `most`, or `array` is null though it has some; `what` names its elements.
 void require_array(const void* array, std::size_t count, std::size_t most, const char* what);
@@ -67,7 +71,7 @@ template <typename Info>
 void give(const Info& filled, Info* target) {
   require(target, "the struct to fill");
   const std::size_t size = target->struct_size;
-  if (size < sizeof(std::size_t))
+  if (size < sizeof(std::size_t) || size > most_struct_bytes)
     fail(Code::invalid_argument, "struct_size of the struct to fill is not set; set it to the struct's sizeof");
   std::memcpy(target, &filled, size < sizeof(Info) ? size : sizeof(Info));
   target->struct_size = size;

@@ -6,8 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "api/in_use.h"
 #include "api/stream.h"
-#include "base/status.h"
+#include "api/within.h"
 #include "chat/prompt_writer.h"
 #include "engine/engine.h"
 #include "skipstone/session.h"
@@ -30,27 +31,20 @@ struct skipstone_session {
   std::unique_ptr<skipstone::api::Stream> stream;  ///< of the generation that has begun and not ended
   std::atomic<bool> cancel{false};
   std::unique_ptr<skipstone::engine::Session> session;  ///< behind what its generation uses
-  std::atomic<bool> busy{false};                        ///< a call that changes the session is running
+  skipstone::api::InUse in_use;
+  static constexpr const char* name = "session";
   static_assert(std::atomic<bool>::is_always_lock_free, "skipstone_session_cancel() is called from signal handlers");
 };
 
 namespace skipstone::api {
 
-/// Held by every call that changes a session: a second one, from a callback of the first or from another thread, is refused.
-class Use {
+/// Held by every call that runs a session's passes or changes it.
+class SessionUse {
  public:
-  explicit Use(skipstone_session& session) : session_(session) {
-    if (session_.busy.exchange(true)) {
-      fail(Code::invalid_argument,
-           "the session is in use by a call that has not returned; a callback or another thread cannot change it meanwhile");
-    }
-  }
-  ~Use() { session_.busy.store(false); }
-  Use(const Use&) = delete;
-  Use& operator=(const Use&) = delete;
+  explicit SessionUse(skipstone_session& session) : use_(session) { Within::require_outside(session.engine.get()); }
 
  private:
-  skipstone_session& session_;
+  Use<skipstone_session> use_;
 };
 
 }  // namespace skipstone::api

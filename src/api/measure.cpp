@@ -35,7 +35,7 @@ skipstone_status skipstone_session_measure(skipstone_session* session, const ski
     if (work.chains > most_chains) {
       fail(Code::invalid_argument, "{} chains are too many to measure; {} are possible", work.chains, most_chains);
     }
-    const api::Use use(*session);
+    const api::SessionUse use(*session);
     session->last = {};
     *seconds = session->session->measure({work.depth, work.prompt, work.generate, work.rows, work.chains});
   });

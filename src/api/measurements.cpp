@@ -6,6 +6,7 @@
 #include "api/guard.h"
 #include "api/handles.h"
 #include "api/report.h"
+#include "api/within.h"
 #include "json/json.h"
 #include "skipstone/skipstone_experimental.h"
 #include "tune/tuner.h"
@@ -100,8 +101,10 @@ skipstone_status skipstone_engine_costs(skipstone_engine* engine, skipstone_prog
     api::require(engine, "engine");
     api::require(json, "json");
     *json = nullptr;
-    engine::Engine& e = *engine->engine;
-    *json = api::copy_string(api::print(api::costs_json(e, e.costs(api::progress_from(progress, user_data, "the measurement")))));
+    const auto held = engine->engine;  // a callback may free the handle
+    api::Within::require_outside(held.get());
+    const auto told = api::within(held.get(), api::progress_from(progress, user_data, "the measurement"));
+    *json = api::copy_string(api::print(api::costs_json(*held, held->costs(told))));
   });
 }
 

@@ -41,7 +41,7 @@ class GivenStrategy final : public spec::search::Strategy {
 
 engine::SearchOptions options_from(const skipstone_tune_params& params, const engine::Engine& engine) {
   engine::SearchOptions options;
-  if (params.prompt_count > 0) require(params.prompts, "prompts");
+  require_array(params.prompts, params.prompt_count, most_files, "prompts");
   for (std::size_t i = 0; i < params.prompt_count; ++i) {
     require(params.prompts[i], "a prompt");
     options.prompts.push_back(engine.tokenizer().encode(params.prompts[i], true, true));
@@ -54,7 +54,8 @@ engine::SearchOptions options_from(const skipstone_tune_params& params, const en
   options.seed = params.seed;
   options.baseline = params.baseline != 0;
   if (params.progress != nullptr) {
-    options.progress = [&params](const engine::SearchEvent& event) {
+    options.progress = [&params, within = &engine](const engine::SearchEvent& event) {
+      const Within here(within);
       const skipstone_tune_step step{event.stage.c_str(),    event.done,    event.seconds,
                                      event.evaluations,      event.speedup, event.skip_set.c_str(),
                                      event.strategy.c_str(), sizeof(step)};
@@ -148,9 +149,11 @@ skipstone_status skipstone_search_skip_set(skipstone_engine* engine, const skips
     api::require(json, "json");
     *json = nullptr;
     const auto params = api::adopt(given);
-    engine::SearchOptions options = api::options_from(params, *engine->engine);
-    options.strategy = std::make_unique<api::GivenStrategy>(api::adopt(strategy), engine->engine->config().layers);
-    const engine::SearchReport report = engine::search_skip_set(engine->engine, options);
+    const auto held = engine->engine;  // a callback may free the handle
+    api::Within::require_outside(held.get());
+    engine::SearchOptions options = api::options_from(params, *held);
+    options.strategy = std::make_unique<api::GivenStrategy>(api::adopt(strategy), held->config().layers);
+    const engine::SearchReport report = engine::search_skip_set(held, options);
     *json = api::copy_string(api::print(api::report_json(report)));
   });
 }

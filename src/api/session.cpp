@@ -1,12 +1,15 @@
 // Sessions: made, read and continued.
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "api/engine_options.h"
 #include "api/guard.h"
 #include "api/handles.h"
 #include "base/log.h"
+#include "base/poll.h"
 #include "engine/engine_state.h"
 #include "skipstone/skipstone_experimental.h"
 #include "spec/registry.h"
@@ -72,17 +75,21 @@ engine::SessionOptions options_from(const skipstone_session_params& params) {
     };
   }
   options.sampling.check();
-  options.draft = params.draft == nullptr ? "none" : params.draft;
+  const std::string_view draft = params.draft == nullptr ? "none" : params.draft;
+  spec::members_of(draft);  // refuses what is too long before anything is done with it
+  options.draft = draft;
   if (params.rounds < SKIPSTONE_ROUNDS_AUTOMATIC || params.rounds > SKIPSTONE_ROUNDS_DEVICE) {
     fail(Code::invalid_argument, "rounds {} is none of skipstone_rounds", params.rounds);
   }
   options.rounds = static_cast<engine::Rounds>(params.rounds);
+  if (params.draft_ahead < -1 || params.draft_ahead > 1)
+    fail(Code::invalid_argument, "draft_ahead is {}, but has to be -1, 0 or 1", params.draft_ahead);
   if (params.draft_ahead >= 0) options.draft_ahead = params.draft_ahead != 0;
   if (params.verify < SKIPSTONE_VERIFY_COUPLED || params.verify > SKIPSTONE_VERIFY_REJECTION) {
     fail(Code::invalid_argument, "verify {} is none of skipstone_verification", params.verify);
   }
   options.verification = static_cast<sample::Verification>(params.verify);
-  if (params.draft_corpus_count > 0) api::require(params.draft_corpus, "draft_corpus");
+  api::require_array(params.draft_corpus, params.draft_corpus_count, api::most_files, "files of draft_corpus");
   for (size_t i = 0; i < params.draft_corpus_count; ++i) {
     api::require(params.draft_corpus[i], "a file of draft_corpus");
     options.draft_corpus.emplace_back(params.draft_corpus[i]);
@@ -92,13 +99,13 @@ engine::SessionOptions options_from(const skipstone_session_params& params) {
   }
   const auto experiments = api::adopt(params.experiments);
   if (experiments.synthetic_acceptance_count > 0) {
-    api::require(experiments.synthetic_acceptance, "synthetic_acceptance");
+    api::require_array(experiments.synthetic_acceptance, experiments.synthetic_acceptance_count, spec::most_drafts,
+                       "probabilities of synthetic_acceptance");
     options.synthetic_acceptance.assign(experiments.synthetic_acceptance,
                                         experiments.synthetic_acceptance + experiments.synthetic_acceptance_count);
     engine::check_synthetic(options);
   }
   options.ignore_end = params.ignore_end != 0;
-  options.progress = api::progress_from(params.progress, params.user_data, "making a session");
   return options;
 }
 
@@ -145,22 +152,31 @@ skipstone_status skipstone_session_create(skipstone_engine* engine, const skipst
     api::require(engine, "engine");
     api::require(session, "session");
     *session = nullptr;
-    const auto options = options_from(api::adopt(given));
+    const auto params = api::adopt(given);
+    auto options = options_from(params);
     auto handle = std::make_unique<skipstone_session>();
     handle->engine = engine->engine;
-    handle->session = std::make_unique<engine::Session>(engine->engine, options);
+    const engine::Engine* const used = handle->engine.get();
+    api::Within::require_outside(used);
+    auto [progress, ask] = api::polled_progress_from(params.progress, params.user_data, "making a session", used);
+    const Poll polled(std::move(ask));
+    options.progress = std::move(progress);
+    handle->session = std::make_unique<engine::Session>(handle->engine, options);
     cancel_between_passes(*handle);
     *session = handle.release();
   });
 }
 
-void skipstone_session_free(skipstone_session* session) { delete session; }
+void skipstone_session_free(skipstone_session* session) {
+  if (session != nullptr && session->in_use.is_mine()) session->cancel.store(true);  // the call whose callback this is ends soon
+  api::free_handle(session);
+}
 
 skipstone_status skipstone_session_prefill(skipstone_session* session, const skipstone_token* tokens, size_t count) {
   return api::guard([&] {
     api::require(session, "session");
-    const api::Use use(*session);
-    if (count > 0) api::require(tokens, "tokens");
+    const api::SessionUse use(*session);
+    api::require_array(tokens, count, api::most_tokens, "tokens");
     session->session->prefill({tokens, tokens + count});
   });
 }
@@ -170,7 +186,7 @@ skipstone_status skipstone_session_copy_from(skipstone_session* session, skipsto
     api::require(session, "session");
     api::require(from, "from");
     if (session == from) return;
-    const api::Use use(*session), use_from(*from);
+    const api::SessionUse use(*session), use_from(*from);
     session->session->copy_from(*from->session);
     session->last = {};
   });
@@ -181,7 +197,7 @@ skipstone_status skipstone_session_fork(skipstone_session* session, skipstone_se
     api::require(fork, "fork");
     *fork = nullptr;
     api::require(session, "session");
-    const api::Use use(*session);
+    const api::SessionUse use(*session);
     auto handle = std::make_unique<skipstone_session>();
     handle->engine = session->engine;
     handle->stop = session->stop;
@@ -195,7 +211,7 @@ skipstone_status skipstone_session_save(skipstone_session* session, const char* 
   return api::guard([&] {
     api::require(session, "session");
     api::require(path, "path");
-    const api::Use use(*session);
+    const api::SessionUse use(*session);
     session->session->save(path);
   });
 }
@@ -204,7 +220,7 @@ skipstone_status skipstone_session_load(skipstone_session* session, const char* 
   return api::guard([&] {
     api::require(session, "session");
     api::require(path, "path");
-    const api::Use use(*session);
+    const api::SessionUse use(*session);
     session->session->load(path);
     session->last = {};
   });
@@ -220,8 +236,12 @@ const char* skipstone_stop_reason_name(skipstone_stop_reason reason) {
 }
 
 const skipstone_token* skipstone_session_tokens(const skipstone_session* session, size_t* count) {
-  if (count != nullptr) *count = session == nullptr ? 0 : session->last.tokens.size();
-  return session == nullptr ? nullptr : session->last.tokens.data();
+  if (count != nullptr) *count = 0;
+  if (session == nullptr) return nullptr;
+  const api::Look look(*session);
+  if (!look) return nullptr;
+  if (count != nullptr) *count = session->last.tokens.size();
+  return session->last.tokens.data();
 }
 
 }  // extern "C"

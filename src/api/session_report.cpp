@@ -1,9 +1,9 @@
 // What came out of a session's last generation.
 #include <string>
 
-#include "api/report.h"
 #include "api/guard.h"
 #include "api/handles.h"
+#include "api/report.h"
 #include "json/json.h"
 #include "skipstone/skipstone_experimental.h"
 
@@ -36,8 +36,8 @@ Json by_position_json(const spec::Stats& stats) {
 }
 
 Json early_json(const spec::EarlyExitCounts& early) {
-  return {{"tokens", early.tokens}, {"layers", early.layers}, {"confident", early.confident},
-          {"guessed", early.drafted}, {"full", early.full},   {"rejected", early.rejected}};
+  return {{"tokens", early.tokens},   {"layers", early.layers}, {"confident", early.confident},
+          {"guessed", early.drafted}, {"full", early.full},     {"rejected", early.rejected}};
 }
 
 Json seconds_json(const spec::Stats& stats) {
@@ -87,6 +87,8 @@ extern "C" {
 skipstone_status skipstone_session_stats(const skipstone_session* session, skipstone_stats* stats) {
   return api::guard([&] {
     api::require(session, "session");
+    const api::Look look(*session);
+    look.require();
     const spec::Stats& from = session->last.stats;
     skipstone_stats filled{};
     filled.stop_reason = static_cast<int32_t>(session->last.stop);
@@ -105,8 +107,11 @@ skipstone_status skipstone_session_stats(const skipstone_session* session, skips
 
 skipstone_status skipstone_session_report(const skipstone_session* session, char** json) {
   return api::guard([&] {
-    api::require(session, "session");
     api::require(json, "json");
+    *json = nullptr;
+    api::require(session, "session");
+    const api::Look look(*session);
+    look.require();
     *json = api::copy_string(api::print(api::report_json(*session)));
   });
 }
@@ -115,7 +120,7 @@ skipstone_status skipstone_session_agreement(skipstone_session* session, double*
   return api::guard([&] {
     api::require(session, "session");
     api::require(share, "share");
-    const api::Use use(*session);
+    const api::SessionUse use(*session);
     if (session->last.tokens.empty()) fail(Code::invalid_argument, "nothing was generated that the model could agree with");
     *share = session->session->agreement(session->last.tokens.size());
   });

@@ -19,7 +19,7 @@ namespace {
 
 std::vector<std::string> names_of(const char* const* names, std::size_t count, const char* what) {
   std::vector<std::string> list;
-  if (count > 0) require(names, what);
+  require_array(names, count, most_files, what);
   for (std::size_t i = 0; i < count; ++i) {
     require(names[i], what);
     list.emplace_back(names[i]);

@@ -36,18 +36,38 @@ State& state() {
   return instance;
 }
 
+/// Whether this thread is in a sink, which may call what logs: that message has nowhere to go.
+bool& is_writing() {
+  thread_local bool writing = false;
+  return writing;
+}
+
 }  // namespace
 
-void set_sink(Sink sink) { state().sink = std::move(sink); }
+void set_sink(Sink sink) {
+  State& s = state();
+  std::unique_lock lock(s.mutex, std::defer_lock);
+  if (!is_writing()) lock.lock();
+  s.sink = std::move(sink);
+}
 void set_level(Level level) { state().level = level; }
 
 void write(Level level, fmt::string_view format, fmt::format_args args) {
   State& s = state();
-  if (level < s.level || !s.sink) return;
+  if (level < s.level || is_writing()) return;
   try {
     const std::string text = message_text(fmt::vformat(format, args));
     const std::lock_guard lock(s.mutex);
-    s.sink(level, text);
+    const Sink sink = s.sink;  // which may set another
+    is_writing() = true;
+    const auto written = [] { is_writing() = false; };
+    try {
+      if (sink) sink(level, text);
+    } catch (...) {
+      written();
+      throw;
+    }
+    written();
   } catch (const std::bad_alloc&) {  // destructors and threads log as well
   }
 }

@@ -6,8 +6,8 @@
 
 namespace skipstone {
 
-/// While it lives, the work of its thread asks `ask` every now and then; `ask` throws where the caller wants no more. It belongs to the thread
-/// and is no parameter, since every loop over a text would have to pass it on.
+/// While it lives, the work of its thread asks `ask` every now and then; `ask` throws where the caller wants no more. It belongs to the
+/// thread and is no parameter, since every loop over a text would have to pass it on.
 class Poll {
  public:
   /// About a millisecond of work, in the units of work().

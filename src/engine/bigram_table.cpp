@@ -136,7 +136,7 @@ void BigramFile::write(const spec::Bigrams& bigrams) const {
 }
 
 std::shared_ptr<const spec::Bigrams> bigrams_of(Engine::State& state, const Progress& progress) {
-  const std::lock_guard lock(state.bigram_mutex);
+  const auto lock = locked(state.bigram_mutex, progress);
   if (state.bigrams) return state.bigrams;
   const BigramFile file(env::cache_directory(), state.fingerprint, state.config.vocabulary);
   state.bigrams = file.read();
@@ -149,7 +149,7 @@ std::shared_ptr<const spec::Bigrams> bigrams_of(Engine::State& state, const Prog
 }
 
 std::vector<spec::Token> unigrams_of(Engine::State& state, const Progress& progress) {
-  const std::lock_guard lock(state.bigram_mutex);
+  const auto lock = locked(state.bigram_mutex, progress);
   if (!state.unigrams.empty()) return state.unigrams;
   exec::Executor passes(*state.passes);
   const std::uint32_t most = std::min<std::uint32_t>(STEP_MAX_ROWS, state.shape.context);

@@ -66,7 +66,7 @@ std::shared_ptr<Engine> load(Engine& target, const std::string& file, const Prog
 
 std::shared_ptr<Engine> load_draft_model(Engine& target, const std::string& file, const Progress& progress) {
   Engine::State& state = target.state();
-  const std::lock_guard lock(state.draft_model_mutex);
+  const auto lock = locked(state.draft_model_mutex, progress);
   if (auto loaded = state.draft_model.lock(); loaded && state.draft_model_file == file) return loaded;
   try {
     auto loaded = load(target, file, progress);

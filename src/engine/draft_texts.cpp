@@ -4,6 +4,7 @@
 #include <system_error>
 
 #include "base/platform/files.h"
+#include "base/poll.h"
 #include "base/status.h"
 #include "base/stopwatch.h"
 
@@ -26,6 +27,7 @@ std::string read_text(const std::string& file, const std::string& what) {
     if (error) refuse();
     if (got == 0) return text;
     text.append(buffer.data(), got);
+    poll(got / 16);
     if (text.size() > most_bytes) fail(Code::invalid_argument, "the {} '{}' is larger than {} GiB", what, file, most_bytes >> 30U);
   }
 }

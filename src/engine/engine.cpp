@@ -25,13 +25,10 @@
 namespace skipstone::engine {
 namespace {
 
-void report(const Progress& progress, const char* stage, double done) {
-  if (progress) progress(stage, done);
-}
-
 // Makes what is left to make of the pipelines and runs each once with `sequence`: some drivers (lavapipe) compile a kernel when it first
 // runs, and that time is loading, not generating.
-void compile_kernels(Engine::State& state, exec::Executor& sequence, std::span<const kernels::Dispatch> dispatches, const Progress& progress) {
+void compile_kernels(Engine::State& state, exec::Executor& sequence, std::span<const kernels::Dispatch> dispatches,
+                     const Progress& progress) {
   sequence.warm_up(dispatches, [&](double done) { report(progress, "compiling kernels", done); });
   report(progress, "compiling kernels", 1.0);
   for (const kernels::Dispatch& dispatch : dispatches) state.ready.insert(exec::pipeline_key(dispatch));
@@ -197,7 +194,7 @@ std::shared_ptr<Engine> Engine::load(const EngineOptions& options, const State* 
 
 void Engine::State::make_pipelines(exec::Executor& sequence, exec::SessionPasses needs, const Progress& progress) {
   if (passes->members() > 1) needs.verification = true;  // their rows go side by side
-  const std::lock_guard lock(pipelines_mutex);
+  const auto lock = locked(pipelines_mutex, progress);
   if (!needs.verification) maker.reset();
   const auto begun = std::move(maker);  // goes on with what is needed here
   if (std::ranges::any_of(made_for, [&](const exec::SessionPasses& made) { return made.cover(needs); })) return;
@@ -221,7 +218,7 @@ void Engine::State::end_making() {
 }
 
 IndexedCorpus Engine::State::corpus_of(const std::vector<std::string>& files, const Progress& progress) {
-  const std::lock_guard lock(corpus_mutex);
+  const auto lock = locked(corpus_mutex, progress);
   if (!corpus.index || corpus_files != files) {
     if (!tokenizer) fail(Code::unsupported, "{} has no tokenizer, so no corpus can be read", config.name);
     corpus = index_corpus(*tokenizer, files, progress);

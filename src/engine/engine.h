@@ -11,6 +11,7 @@
 
 #include "base/kv_format.h"
 #include "engine/prefix_cache.h"
+#include "engine/progress.h"
 #include "engine/round_switch.h"
 #include "exec/cost_table.h"
 #include "model/config.h"
@@ -69,10 +70,6 @@ enum class Tuning {
   off,        ///< the built-in table
   first_use,  ///< as automatic, but measured on CPU devices too
 };
-
-/// `stage`: "reading model", "loading weights", "tuning kernels", "compiling kernels", "measuring costs", "reading corpus", "indexing
-/// corpus", "making bigram table", "ranking tokens"; `done` 0..1.
-using Progress = std::function<void(const std::string& stage, double done)>;
 
 /// The processes that have some of a model's layers each (cluster::Job): this one the first.
 struct StageJob {
@@ -183,7 +180,7 @@ struct SessionOptions {
   std::vector<std::string> draft_corpus;  ///< text files for drafters that look drafts up in a corpus
   /// Told why, for each drafter that cannot be used: it is left out. Empty: such a drafter is an error.
   std::function<void(const std::string& why)> left_out;
-  Progress progress;        ///< of reading and indexing the corpus
+  Progress progress;  ///< of making the session: called before each drafter and each measurement, and while what they need is read
   bool ignore_end = false;  ///< tokens that end a text are tokens like others
   /// Not empty: drafts are accepted by these probabilities (spec::SyntheticAcceptance) and no token ends the text, which says nothing.
   std::vector<double> synthetic_acceptance = {};

@@ -154,7 +154,7 @@ tune::Report tune_kernels(Engine::State& state, const tune::Effort& effort, cons
 }
 
 exec::CostTable costs_of(Engine::State& state, const Progress& progress) {
-  const std::lock_guard lock(state.costs_mutex);
+  const auto lock = locked(state.costs_mutex, progress);
   if (auto cached = cached_costs(state, costs_file(state, true))) return *std::move(cached);
   exec::Executor passes(*state.passes);
   state.make_pipelines(passes, {.verification = true}, progress);
@@ -171,7 +171,7 @@ spec::RoundCosts round_costs(const exec::CostTable& table) {
 }
 
 spec::RoundCosts round_costs_of(Engine::State& state, const Progress& progress) {
-  const std::lock_guard lock(state.costs_mutex);
+  const auto lock = locked(state.costs_mutex, progress);
   if (const auto cached = cached_costs(state, costs_file(state, true))) return round_costs(*cached);
   const tune::MeasurementFile estimates = costs_file(state, false);
   if (const auto cached = cached_costs(state, estimates)) return round_costs(*cached);
@@ -180,7 +180,7 @@ spec::RoundCosts round_costs_of(Engine::State& state, const Progress& progress) 
   constexpr double patience = 3, passes_of_all = 500;  // seconds; about how many times a pass of one token all of measure_costs() takes
   exec::Executor passes(*state.passes);
   state.make_pipelines(passes, {.verification = true}, progress);
-  if (exec::time_of_one_row(passes, state.config.layers) * passes_of_all <= patience)
+  if (exec::time_of_one_row(passes, state.config.layers, step_of(progress)) * passes_of_all <= patience)
     return round_costs(measured_costs(state, passes, progress));
   const exec::CostTable costs = exec::estimate_costs(passes, state.config.layers, patience, step_of(progress));
   estimates.write(to_json(costs));

@@ -48,6 +48,7 @@ Session::Session(std::shared_ptr<Engine> engine, const SessionOptions& options) 
   options.sampling.check();
   check_synthetic(options);
   state_ = std::make_unique<State>(std::move(engine), options);
+  state_->options.progress = state_->as_given.progress = {};  // its owner may be gone from now on
 }
 
 Session::~Session() = default;
@@ -182,9 +183,7 @@ void Session::copy_from(Session& from) {
 
 std::unique_ptr<Session> Session::fork() {
   state_->require_idle();
-  SessionOptions options = state_->as_given;
-  options.progress = {};  // its owner may be gone
-  auto session = std::make_unique<Session>(state_->engine, options);
+  auto session = std::make_unique<Session>(state_->engine, state_->as_given);
   session->copy_from(*this);
   return session;
 }
@@ -192,7 +191,8 @@ std::unique_ptr<Session> Session::fork() {
 void Session::save(const std::string& path) {
   State& s = *state_;
   s.require_idle();
-  save_conversation(path, s.engine->state(), s.passes.pages(), {s.history, s.sequence.settle(), s.prompt_end, s.sequence.left_layers_out()});
+  save_conversation(path, s.engine->state(), s.passes.pages(),
+                    {s.history, s.sequence.settle(), s.prompt_end, s.sequence.left_layers_out()});
 }
 
 void Session::load(const std::string& path) {

@@ -93,6 +93,7 @@ struct Session::State {
     spec::ModelFacts facts{.layers = engine->config().layers, .exit_layer = engine->config().exit_layer};
     facts.fingerprint = engine->model_fingerprint();
     if (platform::is_there(engine->state().profile)) facts.profile = engine->state().profile;
+    facts.go_on = [&] { report(options.progress, "making drafters", 0); };
     facts.costs = [&] { return round_costs_of(engine->state(), options.progress); };
     facts.bigrams = [&] { return bigrams_of(engine->state(), options.progress); };
     facts.unigrams = [&] { return unigrams_of(engine->state(), options.progress); };

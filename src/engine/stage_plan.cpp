@@ -29,6 +29,15 @@ StageWish parse_one(std::string_view part, std::string_view all) {
   return wish;
 }
 
+constexpr std::size_t most_text_bytes = 4096, most_devices = 64;
+
+/// The text is compared and quoted part by part.
+void check_length(std::string_view text) {
+  if (text.size() > most_text_bytes) {
+    fail(Code::invalid_argument, "--devices has a text of {} bytes; at most {} are taken", text.size(), most_text_bytes);
+  }
+}
+
 /// Where stages end if no device is filled by more than `share`; nothing where they cannot.
 std::optional<std::vector<std::uint32_t>> ends_at(double share, const StageNeeds& needs, std::span<const StageDevice> devices) {
   const auto layers = static_cast<std::uint32_t>(needs.layers.size());
@@ -61,12 +70,16 @@ std::vector<std::uint32_t> ends_by_memory(const StageNeeds& needs, std::span<con
 }  // namespace
 
 std::vector<StageWish> parse_devices(std::string_view text, bool same_device) {
+  check_length(text);
   std::vector<StageWish> wishes;
   for (std::string_view rest = text;;) {
     const auto comma = rest.find(',');
     wishes.push_back(parse_one(rest.substr(0, comma), text));
     if (comma == std::string_view::npos) break;
     rest = rest.substr(comma + 1);
+  }
+  if (wishes.size() > most_devices) {
+    fail(Code::invalid_argument, "--devices names {} devices; a model is on {} at most", wishes.size(), most_devices);
   }
   for (std::size_t i = 0; i < wishes.size(); ++i) {
     for (std::size_t j = 0; j < i && !same_device; ++j) {
@@ -84,6 +97,7 @@ std::vector<StageWish> parse_devices(std::string_view text, bool same_device) {
 bool names_ranks(std::string_view devices) { return devices == "mpi" || devices.starts_with("mpi:"); }
 
 std::vector<StageWish> parse_ranks(std::string_view devices, std::uint32_t ranks, const std::string& device) {
+  check_length(devices);
   std::vector<StageWish> wishes;
   for (std::uint32_t rank = 0; rank < ranks; ++rank) wishes.push_back({rank == 0 ? device : fmt::format("rank {}", rank), 0});
   if (devices == "mpi") return wishes;

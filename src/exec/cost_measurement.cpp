@@ -106,10 +106,11 @@ CostTable estimated(const std::vector<TimedPass>& passes, std::size_t parts, Cos
 
 }  // namespace
 
-double time_of_one_row(Executor& sequence, std::uint32_t layers) {
+double time_of_one_row(Executor& sequence, std::uint32_t layers, const std::function<void(double)>& progress) {
   const std::int32_t token = 0;
   Sample sample;
   for (int i = 0; i < 2; ++i) {
+    if (progress) progress(0);
     time(sequence, passes_of(sequence, layers, 1)[0], std::span(&token, 1), position_in(sequence.shape().context), sample);
   }
   return 1e-6 * sample.wall.back();
@@ -122,8 +123,8 @@ CostTable estimate_costs(Executor& sequence, std::uint32_t layers, double second
   const std::vector<std::int32_t> tokens(STEP_VERIFY_ROWS, 0);
   const Stopwatch watch;
   const auto take = [&](const TimedPass& pass, Sample& sample) {
-    time(sequence, pass.spec, std::span(tokens).first(pass.rows), position, sample);
     if (progress) progress(std::min(1.0, watch.seconds() / seconds));
+    time(sequence, pass.spec, std::span(tokens).first(pass.rows), position, sample);
   };
   std::vector<TimedPass> passes;
   for (const PassSpec& spec : passes_of(sequence, layers, 1)) passes.push_back({spec, 1, {}});
@@ -156,11 +157,12 @@ CostTable measure_costs(Executor& sequence, std::uint32_t layers, const std::fun
       const std::vector<PassSpec> passes = passes_of(sequence, layers, buckets[i]);
       samples[i].resize(passes.size());
       for (std::size_t pass = 0; pass < passes.size(); ++pass) {
+        const double part = static_cast<double>(pass) / static_cast<double>(passes.size());
+        const double done = static_cast<double>(round * buckets.size() + i) + part;
+        if (progress) progress(std::min(1.0, done / static_cast<double>((least_rounds + 1) * buckets.size())));
         Sample warm_up;  // the first round records
         time(sequence, passes[pass], std::span(tokens).first(buckets[i]), position, round == 0 ? warm_up : samples[i][pass]);
       }
-      const double done = static_cast<double>(round * buckets.size() + i), all = static_cast<double>((least_rounds + 1) * buckets.size());
-      if (progress) progress(std::min(1.0, done / all));
     }
   }
   CostTable table(layers, position, sequence.device_microseconds() ? "timestamps" : "wall", sequence.near_layers());

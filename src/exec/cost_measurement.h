@@ -18,7 +18,7 @@ inline constexpr int cost_method = 3;
 CostTable measure_costs(Executor& sequence, std::uint32_t layers, const std::function<void(double)>& progress);
 
 /// Seconds of a pass of one token, after one that records it: what to expect of the others.
-double time_of_one_row(Executor& sequence, std::uint32_t layers);
+double time_of_one_row(Executor& sequence, std::uint32_t layers, const std::function<void(double)>& progress = {});
 
 /// A CostTable of less: passes of one token as measure_costs() takes them, of more rows whole ones alone, whose parts are taken to have the
 /// shares that they have with one. Each is run as often as `seconds` allow, and nothing begins after them; buckets that it has not come to

@@ -5,7 +5,10 @@
 namespace skipstone::spec {
 
 void Composite::attach(const ModelFacts& model) {
-  for (const auto& member : members_) member->attach(model);
+  for (const auto& member : members_) {
+    model.look_around();
+    member->attach(model);
+  }
 }
 
 DrafterTraits Composite::traits() const {

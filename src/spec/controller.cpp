@@ -51,6 +51,7 @@ void Controller::attach(const ModelFacts& model) {
   if (model.costs) costs_ = model.costs();
   if (costs_.most_rows() < 2) costs_ = guessed_costs();
   std::erase_if(members(), [&](const auto& member) {
+    model.look_around();
     try {
       member->attach(model);
       return false;

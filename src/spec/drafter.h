@@ -84,6 +84,12 @@ struct ModelFacts {
   /// Loads a second model onto the device, to draft with; returns its number. Throws what is wrong with the file, or that it does not fit
   /// this model or the device.
   std::function<std::uint32_t(const std::string& file)> load_model = {};
+  /// Called before each drafter is attached, which may measure and read; throws where that is to end. May be empty.
+  std::function<void()> go_on = {};
+
+  void look_around() const {
+    if (go_on) go_on();
+  }
 };
 
 /// What a drafter needs of the passes, and what is known of it before a text begins.

@@ -75,7 +75,7 @@ const DrafterInfo* find(std::string_view name) {
 
 std::unique_ptr<Drafter> make_one(std::string_view specification) {
   const auto colon = specification.find(':');
-  const std::string_view name = specification.substr(0, colon);
+  const std::string_view name = name_of(specification);
   if (const DrafterInfo* info = find(name)) {
     Options options(name, colon == std::string_view::npos ? std::string_view{} : specification.substr(colon + 1));
     auto drafter = factories[static_cast<std::size_t>(info - table.data())](options);
@@ -87,8 +87,8 @@ std::unique_ptr<Drafter> make_one(std::string_view specification) {
   fail(Code::invalid_argument, "there is no drafter '{}'; there are {}, written NAME or NAME:value,key=value", name, names);
 }
 
-/// The drafters of "a:x+b:y", "\+" as "+".
-std::vector<std::string> members_of(std::string_view specification) {
+/// The specification taken apart, with no rule but its length looked at.
+std::vector<std::string> split(std::string_view specification) {
   std::vector<std::string> members(1);
   for (std::size_t i = 0; i < specification.size(); ++i) {
     std::string& member = members.back();
@@ -121,6 +121,25 @@ bool may_be_left_out(Code code) {
 
 std::span<const DrafterInfo> drafters() { return table; }
 
+std::string_view name_of(std::string_view member) { return member.substr(0, member.find(':')); }
+
+std::vector<std::string> members_of(std::string_view specification) {
+  if (specification.size() > most_specification_bytes) {
+    fail(Code::invalid_argument, "the drafter's specification has {} bytes; at most {} are taken", specification.size(),
+         most_specification_bytes);
+  }
+  std::vector<std::string> members = split(specification);
+  if (members.size() > most_members) {
+    fail(Code::invalid_argument, "the drafter's specification has {} members; at most {} are taken", members.size(), most_members);
+  }
+  for (auto member = members.begin(); member != members.end(); ++member) {
+    if (std::find(members.begin(), member, *member) != member) {
+      fail(Code::invalid_argument, "the drafter's specification has '{}' twice; each member stands there once", *member);
+    }
+  }
+  return members;
+}
+
 std::unique_ptr<Drafter> make_drafter(std::string_view specification) {
   std::vector<std::unique_ptr<Drafter>> members;
   for (const std::string& member : members_of(specification)) members.push_back(make_one(member));
@@ -131,6 +150,7 @@ std::unique_ptr<Drafter> make_drafter(std::string_view specification, const Mode
                                       const std::function<void(const std::string& why)>& left_out) {
   std::vector<std::unique_ptr<Drafter>> members;
   for (const std::string& member : members_of(specification)) {
+    model.look_around();
     try {
       auto drafter = make_one(member);
       drafter->attach(model);
@@ -145,9 +165,14 @@ std::unique_ptr<Drafter> make_drafter(std::string_view specification, const Mode
 }
 
 bool is_lossless(std::string_view specification) {
-  const std::vector<std::string> members = members_of(specification);
+  std::vector<std::string> members;
+  try {
+    members = members_of(specification);
+  } catch (const Error&) {
+    return false;
+  }
   return std::ranges::all_of(members, [](const std::string& member) {
-    const DrafterInfo* info = find(std::string_view(member).substr(0, member.find(':')));
+    const DrafterInfo* info = find(name_of(member));
     return info != nullptr && info->lossless;
   });
 }

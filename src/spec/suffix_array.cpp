@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/poll.h"
 #include "base/status.h"
 
 namespace skipstone::spec {
@@ -19,8 +20,10 @@ class Sorter {
   Sorter(const std::vector<Index>& text, Index alphabet)
       : text_(text), size_(static_cast<Index>(text.size())), smaller_(text.size()), counts_(static_cast<std::size_t>(alphabet)) {
     smaller_.back() = true;
-    for (Index i = size_ - 2; i >= 0; --i)
+    for (Index i = size_ - 2; i >= 0; --i) {
+      look_around(i);
       smaller_[at(i)] = text[at(i)] < text[at(i + 1)] || (text[at(i)] == text[at(i + 1)] && smaller_[at(i + 1)]);
+    }
     for (const Index value : text) ++counts_[at(value)];
   }
 
@@ -37,6 +40,10 @@ class Sorter {
 
  private:
   static std::size_t at(Index i) { return static_cast<std::size_t>(i); }
+  /// Whoever may end this thread's work is asked now and then in loops over texts of gigabytes.
+  static void look_around(Index i) {
+    if (i % 32768 == 0) poll(Poll::period);
+  }
   bool is_leftmost(Index i) const { return i > 0 && smaller_[at(i)] && !smaller_[at(i - 1)]; }
 
   std::vector<Index> bucket_starts() const {
@@ -62,11 +69,13 @@ class Sorter {
     for (std::size_t i = leftmost.size(); i-- > 0;) sorted_[at(--ends[at(text_[at(leftmost[i])])])] = leftmost[i];
     std::vector<Index> starts = bucket_starts();
     for (Index i = 0; i < size_; ++i) {
+      look_around(i);
       const Index before = sorted_[at(i)] - 1;
       if (before >= 0 && !smaller_[at(before)]) sorted_[at(starts[at(text_[at(before)])]++)] = before;
     }
     ends = bucket_ends();
     for (Index i = size_ - 1; i >= 0; --i) {
+      look_around(i);
       const Index before = sorted_[at(i)] - 1;
       if (before >= 0 && smaller_[at(before)]) sorted_[at(--ends[at(text_[at(before)])])] = before;
     }
@@ -85,6 +94,7 @@ class Sorter {
     std::vector<Index> names(text_.size(), empty);
     Index name = 0, last = empty;
     for (const Index place : sorted_) {
+      look_around(place);
       if (!is_leftmost(place)) continue;
       if (last != empty && !same_substring(last, place)) ++name;
       names[at(place)] = name;

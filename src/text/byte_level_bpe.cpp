@@ -33,7 +33,7 @@ class ByteLevelBpe final : public Segmenter {
     std::vector<Symbol> row;
     Poll* const asking = Poll::current();
     for (const std::string_view word : pre_.split(text)) {
-      if (asking != nullptr) asking->work(1 + word.size() / 4);
+      if (asking != nullptr) asking->work(1);
       if (word.size() == 1 || pre_.takes_whole_words()) {
         const auto whole = symbols_.find(std::string(word));
         if (whole != symbols_.end() && is_token(whole->second)) {
@@ -42,7 +42,11 @@ class ByteLevelBpe final : public Segmenter {
         }
       }
       row.clear();
-      for (std::size_t i = 0; i < word.size(); ++i) row.push_back({i, 1, byte_symbols_[static_cast<unsigned char>(word[i])], -1, -1});
+      if (word.size() > 4096) row.reserve(word.size());
+      for (std::size_t i = 0; i < word.size(); ++i) {
+        if (asking != nullptr && i % 1024 == 1023) asking->work(512);
+        row.push_back({i, 1, byte_symbols_[static_cast<unsigned char>(word[i])], -1, -1});
+      }
       merge_pairs(row, [this](const Symbol& left, const Symbol& right, Merge& merge) {
         const auto found = merges_.find(pair_key(left.id, right.id));
         if (found == merges_.end()) return false;

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <queue>
+#include <utility>
 #include <vector>
 
 #include "base/poll.h"
@@ -41,11 +42,14 @@ void merge_pairs(std::vector<Symbol>& symbols, Lookup&& lookup) {
   const auto at = [&symbols](std::ptrdiff_t i) -> Symbol& { return symbols[static_cast<std::size_t>(i)]; };
   Poll* const asking = Poll::current();
   for (std::ptrdiff_t i = 0; i < count; ++i) {
-    if (asking != nullptr && i % 4096 == 0) asking->work(512);
+    if (asking != nullptr && i % 4096 == 4095) asking->work(512);
     at(i).previous = i - 1;
     at(i).next = i + 1 < count ? i + 1 : -1;
   }
-  std::priority_queue<Candidate> queue;
+  // A large queue that grows would be copied meanwhile, and nobody asked.
+  std::vector<Candidate> room;
+  if (count > 4096) room.reserve(symbols.size());
+  std::priority_queue<Candidate> queue({}, std::move(room));
   const auto consider = [&](std::ptrdiff_t left, std::ptrdiff_t right) {
     if (asking != nullptr) asking->work(1);
     Merge merge;

@@ -67,34 +67,31 @@ struct PreTokenizer::Pattern {
     int error = 0;
     PCRE2_SIZE offset = 0;
     const auto* source = reinterpret_cast<PCRE2_SPTR>(cut.pattern.data());
-    code.reset(pcre2_compile(source, cut.pattern.size(), PCRE2_UTF | PCRE2_UCP, &error, &offset, nullptr));
+    code.reset(pcre2_compile(source, cut.pattern.size(), PCRE2_UTF | PCRE2_UCP | PCRE2_USE_OFFSET_LIMIT, &error, &offset, nullptr));
     if (!code) fail(Code::internal, "The pre-tokenizer pattern {} does not compile: {} at {}.", cut.pattern, message_of(error), offset);
     // Where there is no JIT (some platforms, hardened kernels), pcre2_match() interprets.
     (void)pcre2_jit_compile(code.get(), PCRE2_JIT_COMPLETE);
   }
 
-  /// Finds the next match in `text` from `from` on; false where there is none.
+  /// Finds the next match in `text` from `from` on; false where there is none. It is looked for a stretch at a time, so that a long search
+  /// can be ended.
   bool find(std::string_view text, std::size_t from, pcre2_match_data* data, pcre2_match_context* context) const {
-    const auto* subject = reinterpret_cast<PCRE2_SPTR>(text.data());
-    // The text was checked once, on the way in; checking it again at every match would make this quadratic.
-    std::uint32_t options = PCRE2_NO_UTF_CHECK;
-    int result = pcre2_match(code.get(), subject, text.size(), from, options, data, context);
-    if (result == PCRE2_ERROR_JIT_STACKLIMIT) {
-      options |= PCRE2_NO_JIT;  // the interpreter keeps its state on the heap
-      result = pcre2_match(code.get(), subject, text.size(), from, options, data, context);
+    constexpr std::size_t stretch = 65536;
+    while (text.size() - from > stretch) {
+      std::size_t last = from + stretch;
+      while (continues_character(text[last])) ++last;  // the text ends with a whole character
+      if (begins(text, from, last, data, context)) return true;
+      poll(Poll::period / 2);
+      from = last;
     }
-    if (result == PCRE2_ERROR_NOMATCH) return false;
-    if (result == PCRE2_ERROR_NOMEMORY || result == PCRE2_ERROR_HEAPLIMIT) {
-      fail(Code::out_of_memory, "No memory to cut a text of {} bytes into words.", text.size());
-    }
-    if (result < 0) fail(Code::internal, "The pre-tokenizer failed at byte {} of {}: {}.", from, text.size(), message_of(result));
-    return true;
+    return begins(text, from, text.size(), data, context);
   }
 
   /// Appends the pieces of `text` to `out`: each match as `mode` cuts it, and what lies between.
   void cut(std::string_view text, pcre2_match_data* data, pcre2_match_context* context, std::vector<std::string_view>& out) const {
     const PCRE2_SIZE* bounds = pcre2_get_ovector_pointer(data);
     Poll* const asking = Poll::current();
+    if (asking != nullptr) asking->work(1);
     std::size_t done = 0;  // given out
     std::size_t from = 0;  // looked at
     const auto give = [&](std::size_t end) {
@@ -117,6 +114,25 @@ struct PreTokenizer::Pattern {
   }
 
  private:
+  /// Finds the first match that begins from `from` to `last`, both at the beginning of a character, or at the end.
+  bool begins(std::string_view text, std::size_t from, std::size_t last, pcre2_match_data* data, pcre2_match_context* context) const {
+    pcre2_set_offset_limit(context, last);
+    const auto* subject = reinterpret_cast<PCRE2_SPTR>(text.data());
+    // The text was checked once, on the way in; checking it again at every match would make this quadratic.
+    std::uint32_t options = PCRE2_NO_UTF_CHECK;
+    int result = pcre2_match(code.get(), subject, text.size(), from, options, data, context);
+    if (result == PCRE2_ERROR_JIT_STACKLIMIT) {
+      options |= PCRE2_NO_JIT;  // the interpreter keeps its state on the heap
+      result = pcre2_match(code.get(), subject, text.size(), from, options, data, context);
+    }
+    if (result == PCRE2_ERROR_NOMATCH) return false;
+    if (result == PCRE2_ERROR_NOMEMORY || result == PCRE2_ERROR_HEAPLIMIT) {
+      fail(Code::out_of_memory, "No memory to cut a text of {} bytes into words.", text.size());
+    }
+    if (result < 0) fail(Code::internal, "The pre-tokenizer failed at byte {} of {}: {}.", from, text.size(), message_of(result));
+    return true;
+  }
+
   /// Where threes of characters begin that are counted from `end` back to `begin`, in order.
   static std::vector<std::size_t> threes(std::string_view text, std::size_t begin, std::size_t end) {
     std::vector<std::size_t> places;

@@ -161,6 +161,41 @@ static void wrong_arguments(const char* folder) {
   skipstone_string_free(NULL);
 }
 
+/* Specifications of drafters come from strangers: they are refused before anything is made of them. */
+static void long_drafts(void) {
+  static char text[5 << 20];
+  size_t i;
+  skipstone_session_params params;
+  skipstone_session_experiments experiments;
+  const double chance = 0.5;
+  skipstone_session_params_init(&params, sizeof(params));
+  for (i = 0; i + 5 < sizeof(text); i += 5) memcpy(text + i, "auto+", 5);
+  memcpy(text + i - 5, "auto", 5);
+  params.draft = text;
+  EXPECT(skipstone_session_check_params(&params) == SKIPSTONE_INVALID_ARGUMENT);
+  EXPECT(strstr(skipstone_last_error(), "at most 1024") != NULL);
+  EXPECT(skipstone_draft_is_lossless(text) == 0);
+  params.draft_optional = 1;
+  EXPECT(skipstone_session_check_params(&params) == SKIPSTONE_INVALID_ARGUMENT);
+  params.draft = "suffix+suffix";
+  EXPECT(skipstone_session_check_params(&params) == SKIPSTONE_INVALID_ARGUMENT);
+  EXPECT(strstr(skipstone_last_error(), "'suffix' twice") != NULL);
+  EXPECT(skipstone_draft_is_lossless(params.draft) == 0);
+  params.draft = "suffix";
+  params.draft_corpus = &params.draft;
+  params.draft_corpus_count = (size_t)1 << 60;
+  EXPECT(skipstone_session_check_params(&params) == SKIPSTONE_INVALID_ARGUMENT);
+  params.draft_corpus_count = 0;
+  skipstone_session_experiments_init(&experiments, sizeof(experiments));
+  experiments.synthetic_acceptance = &chance;
+  experiments.synthetic_acceptance_count = (size_t)1 << 60;
+  params.experiments = &experiments;
+  EXPECT(skipstone_session_check_params(&params) == SKIPSTONE_INVALID_ARGUMENT);
+  params.experiments = NULL;
+  params.draft_ahead = 7;
+  EXPECT(skipstone_session_check_params(&params) == SKIPSTONE_INVALID_ARGUMENT);
+}
+
 static void quantize_arguments(const char* folder) {
   char input[4096], output[4096];
   char* json = NULL;
@@ -210,6 +245,7 @@ int main(int count, char** arguments) {
   newer_programs();
   defaults();
   wrong_arguments(count > 1 ? arguments[1] : ".");
+  long_drafts();
   quantize_arguments(count > 1 ? arguments[1] : ".");
   conversion(count > 1 ? arguments[1] : ".");
   if (failures == 0) puts("ok");

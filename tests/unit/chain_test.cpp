@@ -225,5 +225,37 @@ TEST(Chain, LeavesOutWhatCannotBeUsedWhereThatIsAllowed) {
   EXPECT_THROW(make_drafter("suffix", facts, tell), Error);
 }
 
+std::string refusal_of(const std::string& specification) {
+  try {
+    make_drafter(specification);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::invalid_argument);
+    EXPECT_FALSE(is_lossless(specification)) << specification;
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Specifications, HaveBounds) {
+  EXPECT_EQ(refusal_of("asd+copy:" + std::string(1024, 'x')), "the drafter's specification has 1033 bytes; at most 1024 are taken");
+  std::string many = "suffix";
+  for (int k = 1; k < 8; ++k) many += "+suffix:k=" + std::to_string(k);
+  EXPECT_EQ(refusal_of(many), "");
+  EXPECT_EQ(refusal_of(many + "+lookup"), "the drafter's specification has 9 members; at most 8 are taken");
+  EXPECT_EQ(refusal_of("auto+lookup+auto"), "the drafter's specification has 'auto' twice; each member stands there once");
+  EXPECT_EQ(refusal_of("exit:3+exit:7"), "");
+  EXPECT_EQ(refusal_of("lookup:min=3+asd+lookup"), "");
+}
+
+TEST(Specifications, ListsOfAutoHaveBoundsToo) {
+  std::string many = "auto:lookup";
+  for (int k = 1; k < 16; ++k) many += ",exit:" + std::to_string(k);
+  make_drafter(many);
+  EXPECT_THROW(make_drafter(many + ",exit:16"), Error);
+  EXPECT_THROW(make_drafter("auto:lookup,exit:2,lookup"), Error);
+  EXPECT_THROW(make_drafter("auto:suffix\\+auto"), Error);
+  make_drafter("auto:suffix\\+lookup,exit:2");
+}
+
 }  // namespace
 }  // namespace skipstone::spec

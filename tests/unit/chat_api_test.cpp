@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <utility>
 
 #include "fixtures/temporary_directory.h"
 #include "fixtures/tiny_model.h"
@@ -98,6 +100,79 @@ TEST_F(ChatApi, TakesAnswersApart) {
   EXPECT_THROW(tokens.push(skipstone_token{1 << 30}, on_event), error);
   EXPECT_THROW(ChatParser(chat, "[]"), error);
   EXPECT_THROW(ChatParser(chat, R"({"format": "nosuch"})"), error);
+}
+
+TEST_F(ChatApi, RenderingEndsWhereItIsAskedTo) {
+  const Chat chat = open("chatml");
+  const std::string messages = R"([{"role": "user", "content": ")" + std::string(2000000, 'a') + "\"}]";
+  const auto asked_until = [&](auto call, int last) {
+    int asked = 0;
+    try {
+      call([&] { return ++asked < last; });
+    } catch (const error& ended) {
+      EXPECT_EQ(ended.status(), SKIPSTONE_CANCELLED) << ended.what();
+      return asked;
+    }
+    return -1;
+  };
+  const auto show = [&](KeepGoing keep_going) { chat.show(messages, "", "", std::move(keep_going)); };
+  const auto render = [&](KeepGoing keep_going) { chat.render(messages, "", "", std::move(keep_going)); };
+  for (const int last : {1, 2, 20, 60}) {
+    EXPECT_EQ(asked_until(show, last), last);
+    EXPECT_EQ(asked_until(render, last), last);
+  }
+  EXPECT_EQ(chat.show(user, "", "", [] { return true; }), chat.show(user));
+  skipstone_template_params params = template_params();
+  params.source = "{% for i in range(100000) %}{% for j in range(100000) %}{{ i }}{% endfor %}{% endfor %}";
+  params.progress = [](const char*, double, void*) { return 1; };
+  char* text = nullptr;
+  EXPECT_EQ(skipstone_template_render(&params, &text, nullptr), SKIPSTONE_CANCELLED);
+  EXPECT_EQ(text, nullptr);
+  // Who throws in between gets it back.
+  EXPECT_THROW(chat.show(messages, "", "", []() -> bool { throw std::out_of_range("enough"); }), std::out_of_range);
+}
+
+TEST_F(ChatApi, CallbacksMayFreeWhatTheyAreOf) {
+  struct Freed {
+    skipstone_chat* chat = nullptr;
+    skipstone_chat_parser* parser = nullptr;
+    skipstone_status pushed = SKIPSTONE_OK;
+  } freed;
+  skipstone_chat_params params = chat_params();
+  params.chat_template = "chatml";
+  ASSERT_EQ(skipstone_chat_open(folder_.file("tiny.gguf").c_str(), &params, &freed.chat), SKIPSTONE_OK);
+  ASSERT_EQ(skipstone_chat_parser_create(freed.chat, nullptr, &freed.parser), SKIPSTONE_OK);
+  const auto on_event = [](const skipstone_chat_event*, void* data) {
+    auto& self = *static_cast<Freed*>(data);
+    self.pushed = skipstone_chat_parser_push_text(self.parser, "b", 1, nullptr, nullptr);
+    skipstone_chat_parser_free(self.parser);
+    return 0;
+  };
+  const std::string text = "Some words, and others.";
+  EXPECT_EQ(skipstone_chat_parser_push_text(freed.parser, text.data(), text.size(), on_event, &freed), SKIPSTONE_OK);
+  EXPECT_EQ(freed.pushed, SKIPSTONE_INVALID_ARGUMENT);
+  const std::string messages = R"([{"role": "user", "content": ")" + std::string(500000, 'a') + "\"}]";
+  const auto on_progress = [](const char*, double, void* data) {
+    skipstone_chat_free(std::exchange(static_cast<Freed*>(data)->chat, nullptr));
+    return 0;
+  };
+  char* json = nullptr;
+  EXPECT_EQ(skipstone_chat_show_polled(freed.chat, messages.c_str(), nullptr, nullptr, on_progress, &freed, &json), SKIPSTONE_OK);
+  EXPECT_EQ(freed.chat, nullptr);
+  skipstone_string_free(json);
+}
+
+TEST_F(ChatApi, CountsThatNoTextHasAreRefused) {
+  const Chat chat = open("chatml");
+  skipstone_chat_parser* parser = nullptr;
+  ASSERT_EQ(skipstone_chat_parser_create(chat.get(), nullptr, &parser), SKIPSTONE_OK);
+  EXPECT_EQ(skipstone_chat_parser_push_text(parser, "x", std::size_t{1} << 62, nullptr, nullptr), SKIPSTONE_INVALID_ARGUMENT);
+  skipstone_chat_parser_free(parser);
+  skipstone_template_params params = template_params();
+  params.source = "x";
+  params.source_bytes = std::size_t{1} << 62;
+  char* text = nullptr;
+  EXPECT_EQ(skipstone_template_render(&params, &text, nullptr), SKIPSTONE_INVALID_ARGUMENT);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "spec/drafters/auto.h"
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -16,18 +17,31 @@ namespace {
 /// profile beside it) are left out.
 constexpr std::string_view usual_members = "suffix,asd,exit,skip";
 
+constexpr std::size_t most_arms = 16;
+
+/// Throws invalid_argument where `arm` cannot stand beside `others`.
+void check_arm(std::string_view arm, const std::vector<std::string_view>& others) {
+  const std::vector<std::string> members = members_of(arm);
+  const auto is_no_arm = [](const std::string& member) { return name_of(member) == "none" || name_of(member).substr(0, 4) == "auto"; };
+  if (std::ranges::any_of(members, is_no_arm)) {
+    fail(Code::invalid_argument, "drafter auto: '{}' cannot be one of its drafters; no drafts at all is always a choice", arm);
+  }
+  if (others.size() == most_arms) fail(Code::invalid_argument, "drafter auto: its list has more than {} drafters", most_arms);
+  if (std::ranges::find(others, arm) != others.end()) fail(Code::invalid_argument, "drafter auto: its list has '{}' twice", arm);
+}
+
 }  // namespace
 
 std::unique_ptr<Drafter> make_auto(Options& options) {
   const std::string given = options.value("DRAFTERS");
   std::string_view names = given.empty() ? usual_members : std::string_view(given);
+  std::vector<std::string_view> arms;
   std::vector<std::unique_ptr<Drafter>> members;
   while (!names.empty()) {
     const auto comma = names.find(',');
     const std::string_view name = names.substr(0, comma);
-    if (name == "none" || name.substr(0, 4) == "auto") {
-      fail(Code::invalid_argument, "drafter auto: '{}' cannot be one of its drafters; no drafts at all is always a choice", name);
-    }
+    check_arm(name, arms);
+    arms.push_back(name);
     members.push_back(make_drafter(name));
     if (!members.back()->traits().known_costs) {
       fail(Code::invalid_argument,

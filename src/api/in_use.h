@@ -1,0 +1,85 @@
+// Handles that one call uses at a time: a second one, of another thread or of a callback of the first, is refused, and what is freed
+// meanwhile goes when the call returns.
+#pragma once
+
+#include <atomic>
+#include <thread>
+
+#include "base/status.h"
+
+namespace skipstone::api {
+
+/// Part of a handle.
+class InUse {
+ public:
+  /// False where a call uses the handle.
+  bool take() noexcept {
+    State idle = State::idle;
+    if (!state_.compare_exchange_strong(idle, State::used)) return false;
+    user_.store(std::this_thread::get_id());
+    return true;
+  }
+  /// True where the handle was freed meanwhile: it is the caller's to delete.
+  bool give() noexcept {
+    user_.store({});
+    State used = State::used;
+    return !state_.compare_exchange_strong(used, State::idle);
+  }
+  /// Whether the call that uses it is this thread's, so that this is one of its callbacks.
+  bool is_mine() const noexcept { return user_.load() == std::this_thread::get_id(); }
+  /// It is freed. True where nobody uses it: it is the caller's to delete. Else the call that uses it will.
+  bool end() noexcept { return state_.exchange(State::ended) == State::idle; }
+
+ private:
+  enum class State { idle, used, ended };
+  std::atomic<State> state_ = State::idle;
+  std::atomic<std::thread::id> user_{};
+};
+
+/// Held by every call that changes what a handle stands for. A handle has `in_use`, and its name in sentences.
+template <typename Handle>
+class Use {
+ public:
+  explicit Use(Handle& handle) : handle_(handle) {
+    if (!handle.in_use.take()) {
+      fail(Code::invalid_argument,
+           "the {} is in use by a call that has not returned; a callback or another thread cannot change it meanwhile", Handle::name);
+    }
+  }
+  ~Use() {
+    if (handle_.in_use.give()) delete &handle_;
+  }
+  Use(const Use&) = delete;
+  Use& operator=(const Use&) = delete;
+
+ private:
+  Handle& handle_;
+};
+
+/// Held by calls that only look: those in callbacks of the call that uses the handle may, those of other threads find nothing.
+template <typename Handle>
+class Look {
+ public:
+  explicit Look(const Handle& handle) : handle_(const_cast<Handle&>(handle)), taken_(handle_.in_use.take()) {}
+  ~Look() {
+    if (taken_ && handle_.in_use.give()) delete &handle_;
+  }
+  Look(const Look&) = delete;
+  Look& operator=(const Look&) = delete;
+  /// Whether one may.
+  explicit operator bool() const { return taken_ || handle_.in_use.is_mine(); }
+  void require() const {
+    if (!*this) fail(Code::invalid_argument, "the {} is in use by a call of another thread that has not returned", Handle::name);
+  }
+
+ private:
+  Handle& handle_;
+  bool taken_;
+};
+
+template <typename Handle>
+void free_handle(Handle* handle) noexcept {
+  if (handle != nullptr && handle->in_use.end()) delete handle;
+}
+
+}  // namespace skipstone::api

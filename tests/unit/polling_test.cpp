@@ -1,0 +1,123 @@
+// Long work on texts can be ended: whoever may end it is asked every now and then, whatever the text.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/poll.h"
+#include "base/status.h"
+#include "base/stopwatch.h"
+#include "chat/jinja/read_json.h"
+#include "chat/messages.h"
+#include "chat/prompt_writer.h"
+#include "unit/chat_vocabulary.h"
+#include "unit/handmade_vocabulary.h"
+
+namespace skipstone {
+namespace {
+
+constexpr std::size_t megabyte = std::size_t{1} << 20;
+
+struct Asked {
+  int times = 0;
+  double longest = 0;  ///< seconds between two askings, the beginning and the end among them
+  bool ended = false;
+};
+
+/// `work` with someone who ends it at the `last` asking; 0: never.
+template <typename Work>
+Asked asked_during(Work&& work, int last = 0) {
+  Asked asked;
+  Stopwatch watch;
+  double before = 0;
+  const auto note = [&] {
+    asked.longest = std::max(asked.longest, watch.seconds() - before);
+    before = watch.seconds();
+  };
+  try {
+    const Poll polled([&] {
+      note();
+      if (++asked.times == last) fail(Code::cancelled, "enough");
+    });
+    work();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::cancelled) << error.what();
+    EXPECT_STREQ(error.what(), "enough");
+    asked.ended = true;
+  }
+  note();
+  return asked;
+}
+
+std::string repeated(std::string_view unit, std::size_t bytes) {
+  std::string text;
+  while (text.size() < bytes) text += unit;
+  return text;
+}
+
+/// Asked at least once for so many bytes, and ended at once where it is ended.
+template <typename Work>
+void expect_ends(const std::string& what, Work&& work, int least) {
+  const Asked whole = asked_during(work);
+  printf("%-40s %d times, longest %.1f ms\n", what.c_str(), whole.times, whole.longest * 1e3);
+  EXPECT_GE(whole.times, least) << what;
+  const Asked ended = asked_during(work, 2);
+  EXPECT_TRUE(ended.ended) << what;
+  EXPECT_EQ(ended.times, 2) << what;
+}
+
+TEST(Polling, TokenizingAndBack) {
+  const std::vector<std::string> units = {"a", " ", "hello the ", "1", "\n", "<|im_star", "é", "🚀 ", "a1 b2\n", "\r\n ", "</", "你好"};
+  std::vector<text::Vocabulary> vocabularies = {text::handmade::sentencepiece()};
+  for (const char* pre : {"gpt-2", "llama-bpe", "qwen2", "deepseek-llm"}) vocabularies.push_back(text::handmade::byte_level(pre));
+  for (const text::Vocabulary& vocabulary : vocabularies) {
+    const text::Tokenizer tokenizer(vocabulary);
+    for (const std::string& unit : units) {
+      const std::string text = repeated(unit, megabyte * 4);
+      const std::string what = vocabulary.model + " " + vocabulary.pre + " '" + unit + "'";
+      expect_ends(
+          what, [&] { tokenizer.encode(text, true, true); }, 32);
+      const std::vector<text::Token> tokens = tokenizer.encode(text, true, true);
+      if (tokens.size() > 65536)
+        expect_ends(
+            what + " back", [&] { tokenizer.decode(tokens); }, 4);
+    }
+  }
+}
+
+TEST(Polling, ReadingConversationsAndRendering) {
+  const chat::PromptWriter writer(tests::tokenizer_with({"<|im_start|>", "<|im_end|>"}), {}, "chatml");
+  std::string many = "[", parts;
+  while (many.size() < 2 * megabyte) many += R"({"role": "user", "content": "a"}, )";
+  many += R"({"role": "user", "content": "a"}])";
+  while (parts.size() < 2 * megabyte) parts += R"({"type": "text", "text": "a"}, )";
+  const std::vector<std::pair<std::string, std::string>> conversations = {
+      {"long", R"([{"role": "user", "content": ")" + repeated("word ", 3 * megabyte) + "\"}]"},
+      {"escaped", R"([{"role": "user", "content": ")" + repeated("\\u00e9", 3 * megabyte) + "\"}]"},
+      {"many", many},
+      {"parts", R"([{"role": "user", "content": [)" + parts + R"({"type": "text", "text": "a"}]}])"}};
+  for (const auto& [what, messages] : conversations) {
+    expect_ends(
+        what + " read", [&] { chat::read_conversation(messages, "", ""); }, 16);
+    const chat::Conversation conversation = chat::read_conversation(messages, "", "");
+    const Asked r = asked_during([&] { writer.text(conversation); });
+    printf("render %d %.1f\n", r.times, r.longest * 1e3);
+    const chat::jinja::Text text = writer.text(conversation);
+    expect_ends(
+        what + " tokens", [&] { writer.tokens(text); }, 16);
+    const Asked p = asked_during([&] { writer.pieces(text); });
+    printf("pieces %d %.1f\n", p.times, p.longest * 1e3);
+  }
+}
+
+TEST(Polling, TemplatesWithoutEnd) {
+  const chat::PromptWriter writer(tests::tokenizer_with({"<|im_start|>"}),
+                                  {{"", "{% for i in range(100000) %}{% for j in range(100000) %}{{ i }}{% endfor %}{% endfor %}"}}, "");
+  const chat::Conversation conversation = chat::read_conversation(R"([{"role": "user", "content": "a"}])", "", "");
+  const Asked ended = asked_during([&] { writer.text(conversation); }, 2);
+  EXPECT_TRUE(ended.ended);
+  EXPECT_EQ(ended.times, 2);
+}
+
+}  // namespace
+}  // namespace skipstone
