@@ -12,27 +12,46 @@ namespace {
 
 constexpr int deepest = 32;  // no file that is read has more than ten levels
 
-/// Sees every key while a text is parsed.
+/// Makes a document, and sees what nests and every key. nlohmann's parser with a callback would look through a list for values to leave out after
+/// each object of it, which takes quadratic time.
 template <typename Document>
-class Check {
- public:
-  explicit Check(const std::string& where) : where_(where) {}
+class CheckedDocument : public nlohmann::detail::json_sax_dom_parser<Document> {
+  using Base = nlohmann::detail::json_sax_dom_parser<Document>;
 
-  bool operator()(int depth, typename Document::parse_event_t event, const Document& parsed) {
-    using Event = typename Document::parse_event_t;
-    if (depth > deepest) fail(Code::bad_file, "{}: its JSON nests deeper than {} levels; the file is damaged", where_, deepest);
-    if (event == Event::object_start) {
-      keys_.emplace_back();
-    } else if (event == Event::object_end) {
-      keys_.pop_back();
-    } else if (event == Event::key && !keys_.back().insert(parsed.template get<std::string>()).second) {
-      fail(Code::bad_file, "{}: the key {} stands there twice; the file is damaged", where_, shown(SortedJson(parsed)));
-    }
-    return true;
+ public:
+  CheckedDocument(Document& document, const std::string& where) : Base(document), where_(where) {}
+
+  bool start_object(std::size_t size) {
+    open();
+    keys_.emplace_back();
+    return Base::start_object(size);
+  }
+  bool key(std::string& name) {
+    if (!keys_.back().insert(name).second)
+      fail(Code::bad_file, "{}: the key {} stands there twice; the file is damaged", where_, shown(SortedJson(name)));
+    return Base::key(name);
+  }
+  bool end_object() {
+    keys_.pop_back();
+    --depth_;
+    return Base::end_object();
+  }
+  bool start_array(std::size_t size) {
+    open();
+    return Base::start_array(size);
+  }
+  bool end_array() {
+    --depth_;
+    return Base::end_array();
   }
 
  private:
+  void open() {
+    if (++depth_ > deepest) fail(Code::bad_file, "{}: its JSON nests deeper than {} levels; the file is damaged", where_, deepest);
+  }
+
   const std::string& where_;
+  int depth_ = 0;
   std::vector<std::unordered_set<std::string>> keys_;  // of each object that is open
 };
 
@@ -41,9 +60,10 @@ class Check {
 template <typename Document>
 Document parse_json(std::string_view text, const std::string& where) {
   try {
-    Check<Document> check(where);
-    return Document::parse(
-        text, [&](int depth, typename Document::parse_event_t event, Document& parsed) { return check(depth, event, parsed); });
+    Document document;
+    CheckedDocument<Document> checked(document, where);
+    Document::sax_parse(text, &checked);
+    return document;
   } catch (const typename Document::parse_error& error) {
     fail(Code::bad_file, "{}: is not valid JSON (around byte {}); the file is damaged", where, error.byte);
   } catch (const typename Document::exception&) {

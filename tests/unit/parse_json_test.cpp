@@ -49,6 +49,13 @@ TYPED_TEST(ParseJson, DepthHasAnEnd) {
   }
 }
 
+// A list of objects once took quadratic time: minutes for this one.
+TYPED_TEST(ParseJson, TimeIsThatOfTheLength) {
+  std::string text = "[{}";
+  for (int i = 1; i < 1'000'000; ++i) text += ",{}";
+  EXPECT_EQ(parse_json<TypeParam>(text + "]", "x").size(), 1'000'000u);
+}
+
 TYPED_TEST(ParseJson, RefusesWhatIsNone) {
   for (const std::string text : {"", "{", "{\"a\": 1", "nul", "[1,]", "\"\xff\"", "[1] 2", "{\"a\" 1}", "'a'"}) {
     expect_refused<TypeParam>(text, "is not valid JSON");

@@ -84,7 +84,7 @@ TEST(Access, WithoutKeysOnlyThisMachinesOwnNamesMayBeAsked) {
   }
   for (const char* host : {"127.attacker.example", "127.0.0.1.nip.io", "127.0.0.1.", "127.1", "127.0.0.256", "0x7f.0.0.1", "2130706433", "localhost.example",
                            "xlocalhost", "localhost..", "128.0.0.1", "0.0.0.0", "[::2]", "[::ffff:10.0.0.1]", "[127.0.0.1]", "[127.0.0.1.example]", "::1", "127.0.0.1:80:80",
-                           "localhost:x", "example", "169.254.1.1"}) {
+                           "localhost:x", "localhost:65536", "localhost:99999999999", "example", "169.254.1.1"}) {
     EXPECT_FALSE(access.host_may_be_asked(asked(host))) << host;
   }
   Access keyed;

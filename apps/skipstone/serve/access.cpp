@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <boost/asio/ip/address.hpp>
+#include <charconv>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 #include "serve/http_head.h"
 
@@ -16,6 +19,12 @@ bool same_key(std::string_view given, std::string_view key) {
   unsigned different = given.size() == key.size() ? 0 : 1;
   for (std::size_t i = 0; i < key.size(); ++i) different |= static_cast<unsigned char>(key[i]) ^ static_cast<unsigned char>(i < given.size() ? given[i] : 0);
   return different == 0;
+}
+
+/// A number that ports have, or none.
+bool is_port(std::string_view text) {
+  std::uint16_t port = 0;
+  return text.empty() || std::from_chars(text.data(), text.data() + text.size(), port).ec == std::errc();
 }
 
 bool same_letters(std::string_view one, std::string_view other) {
@@ -52,7 +61,7 @@ bool Access::origin_may_ask(const HttpRequest& request) const {
 bool Access::host_may_be_asked(const HttpRequest& request) const {
   if (request.host.empty() || !keys.empty() || everybody) return true;
   const auto authority = parse_authority(request.host);
-  return authority && is_loopback(authority->host);
+  return authority && is_port(authority->port) && is_loopback(authority->host);
 }
 
 bool is_loopback(std::string_view host) {

@@ -191,9 +191,9 @@ Model::Model(skipstone::Engine loaded, const std::string& chat_template, const s
 
 void check_length(const Model& model, const GenerationRequest& request) {
   constexpr std::size_t escape_bytes = 6;  // that JSON may take for one
-  const std::size_t conversation = request.messages.size() + request.tools.size() + request.template_options.size();
+  const std::size_t conversation = request.messages.size() + request.tools_bytes + request.template_options.size();
   const std::size_t bytes = request.form == Form::completion ? request.prompt.size() : conversation / escape_bytes;
-  const char* field = request.form == Form::completion ? "prompt" : request.tools.size() > request.messages.size() ? "tools" : field_of(request.form);
+  const char* field = request.form == Form::completion ? "prompt" : request.tools_bytes > request.messages.size() ? "tools" : field_of(request.form);
   if (bytes <= model.context * model.longest_piece) return;
   throw ApiError(400, fmt::format("the text has {} bytes, which is more than the context of this server, {} tokens, can hold", bytes, model.context),
                  field, "context_length_exceeded");

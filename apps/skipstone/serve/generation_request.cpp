@@ -228,9 +228,12 @@ void read_tools(const SortedJson& body, Request& request) {
   if (given && !(choice->is_string() && (*choice == "auto" || *choice == "none"))) {
     refuse("tool_choice", "'tool_choice' has to be \"auto\" or \"none\": that a model must call a tool is not built");
   }
-  if (wanted.empty() || (given && *choice == "none")) return;
+  if (wanted.empty()) return;
+  std::string given_tools = json_text(wanted);
+  request.tools_bytes = given_tools.size();
+  if (given && *choice == "none") return;
   request.parse_tool_calls = true;
-  request.tools = json_text(wanted);
+  request.tools = std::move(given_tools);
 }
 
 void read_template_options(const SortedJson& body, Request& request) {

@@ -26,6 +26,7 @@ struct GenerationRequest {
   std::string model;  ///< "" where none is named
   /// The conversation (chat and responses), as skipstone_chat_render() takes it.
   std::string messages, tools, template_options;
+  std::size_t tools_bytes = 0;  ///< of the tools that were given; an answer repeats also those that the model may not call
   /// The texts to continue (completion): tokens where they were given so.
   std::string prompt;
   std::vector<std::int32_t> prompt_tokens;

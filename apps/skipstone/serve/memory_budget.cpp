@@ -28,6 +28,7 @@ bool MemoryBudget::take(MemoryUse use, std::size_t more, std::size_t bytes) {
 
 void MemoryBudget::give_back(MemoryUse use, std::size_t bytes) {
   all_ -= bytes;
+  given_back_ += bytes;
   used_[static_cast<std::size_t>(use)] -= bytes;
 }
 

@@ -22,6 +22,8 @@ class MemoryBudget {
   std::size_t limit() const { return limit_; }
   std::size_t used() const { return all_; }
   std::size_t used(MemoryUse use) const { return used_[static_cast<std::size_t>(use)]; }
+  /// What was given back since the last call.
+  std::size_t take_given_back() { return given_back_.exchange(0); }
   /// The most bytes that large shares may make of the whole; the rest is for small ones, so that few large requests do not shut others out.
   std::size_t limit_of_large() const { return limit_ / 4 * 3; }
 
@@ -32,7 +34,7 @@ class MemoryBudget {
   void give_back(MemoryUse use, std::size_t bytes);
 
   const std::size_t limit_;
-  std::atomic<std::size_t> all_{0};
+  std::atomic<std::size_t> all_{0}, given_back_{0};
   std::array<std::atomic<std::size_t>, memory_uses.size()> used_{};
 };
 

@@ -18,6 +18,7 @@ namespace {
 
 constexpr const char* json_type = "application/json";
 constexpr std::string_view one_model = "/v1/models/";
+constexpr std::size_t worth_releasing = 4 << 20;
 constexpr std::size_t text_threads = 2;  // on machines of two cores, a generation and a long text still go on together
 
 void respond(const std::shared_ptr<Exchange>& exchange, const Json& document) { exchange->respond({200, json_type, json_text(document), {}}); }
@@ -107,7 +108,7 @@ Server::Server(Model model, const ServerOptions& options)
       });
   http_->every(std::chrono::milliseconds(100), [this] { end_late_tasks(); });
   http_->every(std::chrono::seconds(1), [this] {
-    if (large_.exchange(false)) skipstone::platform::release_freed_memory();
+    if (http_->memory()->take_given_back() >= worth_releasing) skipstone::platform::release_freed_memory();
   });
 }
 
@@ -193,7 +194,6 @@ void Server::handle(HttpRequest request, const ExchangePtr& exchange) {
   const auto counted = std::make_shared<CountedExchange>(exchange, label_of(request), metrics_, cors_headers());
   std::string methods;
   const Route* const route = find(request, methods);
-  if (request.body.size() >= MemoryShare::large_bytes) large_ = true;
   answering(*counted, [&] { (this->*route->handle)(std::move(request), counted); });
 }
 

@@ -104,7 +104,6 @@ class Server {
   ServerOptions options_;
   Metrics metrics_;
   std::atomic<bool> ending_{false}, draining_{false};
-  std::atomic<bool> large_{false};  ///< a large body has come since freed memory was last given back
   std::atomic<skipstone_status> broken_{SKIPSTONE_OK};
   std::mutex tasks_mutex_;
   std::set<TaskPtr> tasks_;               ///< that wait or run
