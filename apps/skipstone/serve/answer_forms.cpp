@@ -10,6 +10,7 @@
 namespace cli::serve {
 
 using skipstone::Json;
+using skipstone::SortedJson;
 
 namespace {
 
@@ -265,7 +266,7 @@ Json ResponsesAnswer::document(const std::string& status, const Usage* usage) co
                 {"store", false},
                 {"text", {{"format", {{"type", "text"}}}}},
                 {"usage", nullptr}};
-  whole.update(Json::parse(request_.echo_fields));
+  whole.update(Json(SortedJson::parse(request_.echo_fields)));  // an ordered document looks for each key among all
   if (usage != nullptr) {
     whole["usage"] = {{"input_tokens", usage->prompt_tokens},
                       {"input_tokens_details", {{"cached_tokens", usage->found_tokens}}},

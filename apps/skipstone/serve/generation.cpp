@@ -9,6 +9,7 @@
 namespace cli::serve {
 
 using skipstone::Json;
+using skipstone::SortedJson;
 
 namespace {
 
@@ -132,8 +133,8 @@ void Choice::run(const std::vector<skipstone_token>& tokens, const std::string& 
   skipstone::Session session = about("draft", [&] { return skipstone::Session(model_.engine, params(seed, cancellation)); });
   std::vector<std::string> stop = request_.stop;
   if (request_.form != Form::completion) {
-    Json options = {{"prompt", prompt_end}, {"tool_calls", request_.parse_tool_calls}, {"stream_arguments", true}, {"id_seed", seed}};
-    if (!request_.tools.empty()) options["tools"] = Json::parse(request_.tools);
+    SortedJson options = {{"prompt", prompt_end}, {"tool_calls", request_.parse_tool_calls}, {"stream_arguments", true}, {"id_seed", seed}};
+    if (!request_.tools.empty()) options["tools"] = SortedJson::parse(request_.tools);
     parser_.emplace(model_.chat, json_text(options));
     stop.insert(stop.end(), model_.stop_strings.begin(), model_.stop_strings.end());
   }
