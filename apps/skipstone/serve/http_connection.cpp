@@ -109,6 +109,8 @@ void HttpConnection::read() {
 void HttpConnection::read_head() {
   const auto bytes = [this] { return std::string_view(static_cast<const char*>(buffer_.data().data()), buffer_.size()); };
   while (bytes().starts_with("\r\n")) buffer_.consume(2);
+  const bool blank = buffer_.size() == 0 || bytes() == "\r";
+  if (!blank && !may_begin_request(bytes())) return refuse(400, "this is no HTTP request");
   const std::size_t end = bytes().find("\r\n\r\n"), limit = server_->limits.header_bytes;
   if (std::min(end, bytes().size()) > limit) return refuse(431, "the request's header is larger than this server takes");
   if (end != std::string_view::npos) return judge(bytes().substr(0, end + 2));

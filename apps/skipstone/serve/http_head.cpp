@@ -40,6 +40,14 @@ bool names_its_host(const http::header<true>& head) {
 
 }  // namespace
 
+bool may_begin_request(std::string_view bytes) {
+  constexpr std::string_view token = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!#$%&'*+-.^_`|~";  // RFC 9110, section 5.6.2
+  constexpr std::size_t longest_method = 32;
+  const std::size_t end = bytes.find_first_not_of(token);
+  if (end == std::string_view::npos) return bytes.size() <= longest_method;
+  return end > 0 && end <= longest_method && bytes[end] == ' ';
+}
+
 std::optional<Authority> parse_authority(std::string_view text) {
   Authority authority;
   if (text.starts_with('[')) {

@@ -10,6 +10,9 @@
 
 namespace cli::serve {
 
+/// Whether bytes can be the beginning of a request: a method, and what comes after it.
+bool may_begin_request(std::string_view bytes);
+
 struct HeadFault {
   unsigned status;
   std::string_view sentence;
