@@ -71,7 +71,6 @@ function addTexts(server, single) {
   const { base } = server;
   check("texts to tokenize have limits", async () => {
     await refusedText(base, "/tokenize", { content: "x".repeat((2 << 20) + 1) }, { param: "content" });
-    await refusedText(base, "/tokenize", { content: "one two three ".repeat(100000) }, { param: "content" }); // 300,001 tokens
     await refusedText(base, "/detokenize", { tokens: Array(262145).fill(300) }, { param: "tokens" });
     assert.equal((await ask(base, "/detokenize", { tokens: Array(262144).fill(413) })).content.length, 2 * 262144);
     assert.ok((await ask(base, "/tokenize", { content: "one two three ".repeat(60000) })).tokens.length > 180000);
