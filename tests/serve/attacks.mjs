@@ -73,10 +73,11 @@ export const badMetadata = [
 ];
 export const goodMetadata = [{}, pairs(16, "k", "v"), { ["k".repeat(64)]: "v".repeat(512) }, { ["\u00e4".repeat(64)]: "\u{1f600}".repeat(512) }];
 
-export const bigTools = (count, of = "chat") =>
+/** So many tools with descriptions of so many characters, in the form of chats or of responses. */
+export const bigTools = (count, characters, form = "chat") =>
   Array.from({ length: count }, (_, i) => {
-    const named = { name: `f${i}`, description: "x ".repeat(200), parameters: { type: "object", properties: {} } };
-    return of === "chat" ? { type: "function", function: named } : { type: "function", ...named };
+    const named = { name: `f${i}`, description: "x ".repeat(characters / 2), parameters: { type: "object", properties: {} } };
+    return form === "chat" ? { type: "function", function: named } : { type: "function", ...named };
   });
 
 /** Connections that are open and stay so, as far as the server lets them. `bytes`: what each sends. */

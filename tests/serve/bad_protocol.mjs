@@ -95,7 +95,7 @@ function addHeaders(base, checkServed) {
   });
   checkServed("a Content-Length that is too small", async () => {
     const raw = new Raw(base);
-    raw.send(`POST ${completions} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\n${small}`);
+    raw.send(`POST ${completions} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\n${small}\r\n\r\n`);
     assert.equal((await raw.answer()).status, 400); // five bytes of JSON
     const next = await raw.answer(); // and the rest is no request
     assert.ok(next === undefined || next.status === 400);

@@ -10,7 +10,7 @@ const busy = async (base) => JSON.parse((await get(base, "/slots")).text).filter
 function addBehind(server) {
   const behind = {
     "one byte": "x", "a blank line": "\r\n", "a request": request("GET /health HTTP/1.1"), "a request to generate": asked.toString("latin1"),
-    "a header without an end": `GET /health HTTP/1.1\r\nA: ${"x".repeat(4000)}`, "more than a buffer": "x".repeat(300000),
+    "a header without an end": `GET /health HTTP/1.1\r\nA: ${"x".repeat(4000)}`, "more than is read ahead": "x".repeat(60000),
   };
   for (const how of ["closes", "resets"]) {
     check(`a client that sent more than its request and ${how} its connection has gone`, async () => {
@@ -71,7 +71,6 @@ function addTexts(server, single) {
   const { base } = server;
   check("texts to tokenize have limits", async () => {
     await refusedText(base, "/tokenize", { content: "x".repeat((2 << 20) + 1) }, { param: "content" });
-    await refusedText(base, "/tokenize", { content: "one two three ".repeat(100000) }, { param: "content" }); // 300,001 tokens
     await refusedText(base, "/detokenize", { tokens: Array(262145).fill(300) }, { param: "tokens" });
     assert.equal((await ask(base, "/detokenize", { tokens: Array(262144).fill(413) })).content.length, 2 * 262144);
     assert.ok((await ask(base, "/tokenize", { content: "one two three ".repeat(60000) })).tokens.length > 180000);
@@ -79,12 +78,11 @@ function addTexts(server, single) {
   check("tools and what else a template reads count against the context, at once", async () => {
     const messages = [{ role: "user", content: "x" }];
     const expected = { code: "context_length_exceeded" };
-    const tools = bigTools(15000); // 8 MB
-    tools.length = Math.floor(tools.length * Math.min(1, (8 << 20) / (JSON.stringify(tools).length + 1000)));
     const took = [
-      await refusedText(base, chat, { messages, tools }, { ...expected, param: "tools" }),
-      await refusedText(base, "/apply-template", { messages, tools }, { ...expected, param: "tools" }),
-      await refusedText(base, responses, { input: "x", tools: bigTools(10000, "responses") }, { ...expected, param: "tools" }),
+      await refusedText(base, chat, { messages, tools: bigTools(100, 80000) }, { ...expected, param: "tools" }), // 8 MB
+      await refusedText(base, "/apply-template", { messages, tools: bigTools(100, 80000) }, { ...expected, param: "tools" }),
+      await refusedText(base, responses, { input: "x", tools: bigTools(100, 80000, "responses") }, { ...expected, param: "tools" }),
+      await refusedText(base, chat, { messages, tools: bigTools(15000, 400) }, { param: "tools" }),
       await refusedText(base, chat, { messages: [{ role: "user", content: "x ".repeat(3500000) }] }, expected),
       await refusedText(base, "/apply-template", { messages: Array(200000).fill(messages[0]) }, expected),
     ];

@@ -166,8 +166,10 @@ function addFields(server) {
     }
   });
   check("what else a stream repeats is refused where it is too long", async () => {
-    await refused(responses, { input: "x", stream: true, tools: bigTools(6000, "responses") }, { code: "context_length_exceeded" });
-    await refused(responses, { input: "x", stream: true, tools: bigTools(6000, "responses"), tool_choice: "none" });
+    for (const tools of [bigTools(50, 80000, "responses"), bigTools(6000, 400, "responses")]) {
+      await refused(responses, { input: "x", stream: true, tools }, { param: "tools" });
+      await refused(responses, { input: "x", stream: true, tools, tool_choice: "none" }, { param: "tools" });
+    }
     await refused(responses, { input: "x", stream: true, instructions: "x ".repeat(2000000) }, { code: "context_length_exceeded" });
   });
 }

@@ -67,7 +67,7 @@ function statusOf({ method, target, version, body, refusal, choice, fields }) {
   if (refusal || choice || fields.some(({ name }) => ["expect", "origin"].includes(name)) || version !== "HTTP/1.1") return undefined;
   if (!/^(127\.0\.0\.1|localhost)(:\d+)?$/.test(fields.find(({ name }) => name === "host")?.value)) return undefined;
   if (method === "GET" && /^\/tk[0-9a-f]{12}$/.test(target)) return 404;
-  if (method !== "POST" || !["/tokenize", "/v1/completions"].includes(target)) return undefined;
+  if (method !== "POST" || !["/tokenize", "/v1/completions"].includes(target) || /[^\n\r -~]/.test(body)) return undefined;
   try {
     const { content, model: named, with_pieces: pieces, prompt } = JSON.parse(body);
     if (target === "/tokenize") return /^tk[0-9a-f]{12}$/.test(content) && pieces === true ? 200 : undefined;
@@ -122,8 +122,9 @@ function wrongDirectly(own, { requests: found, error, rest }, { answers, ended }
   }
   const last = answers.at(-1);
   const refused = last?.status >= 400 && last.headers.connection === "close";
-  // What is right but for its route or model is no reason to end a connection.
-  if (answers.length < found.length && (!refused || statusOf(found[answers.length - 1]))) return `${answers.length} answers to ${found.length} requests`;
+  // What is right but for its route or model is no reason to end a connection, unless it has a body that its route does not read.
+  const right = (request) => request && statusOf(request) && (request.method === "POST" || request.body === "");
+  if (answers.length < found.length && (!refused || right(found[answers.length - 1]))) return `${answers.length} answers to ${found.length} requests`;
   return ended ? wrongMarks(own, answers) : "the connection does not end";
 }
 

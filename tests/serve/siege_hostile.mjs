@@ -55,7 +55,7 @@ const attacks = {
   "texts that are given up": () => many(3, () => sendAndGo(json(random.one(["/tokenize", "/apply-template", "/detokenize"]), { content, messages: [{ role: "user", content }], tokens: Array(20000).fill(300) }), 50)),
   "pages that nobody reads": () => sendAndGo(request("GET / HTTP/1.1").repeat(500), 500, { slow: true }),
   "metadata": () => sendAndGo(json(responses, { input: "x", max_output_tokens: 1, stream: random.happens(0.5), metadata: random.one(badMetadata.filter((one) => JSON.stringify(one).length < 10000)) }), 100),
-  "large tools": () => sendAndGo(json(chat, { messages: [{ role: "user", content: "x" }], tools: bigTools(1000) }), 300),
+  "large tools": () => sendAndGo(json(chat, { messages: [{ role: "user", content: "x" }], tools: bigTools(100, 5000) }), 300),
   "refusals, one behind another": () => sendAndGo(Buffer.concat(Array(200).fill(json(completions, { ...small, n: 0 }))), 300),
   "unknown models": () => sendAndGo(Buffer.concat(Array(200).fill(json(completions, { ...small, model: "nobody" }))), 300),
   "expectations": () => sendAndGo(json(completions, small, `Expect: ${random.one(["100-continue", "x"])}\r\n`).subarray(0, -5), 300),
@@ -66,11 +66,12 @@ const attacks = {
 /** Rarely: more connections than the server keeps. */
 async function crowd() {
   for (;;) {
-    await sleep(8000 + random.below(20000));
+    await sleep(2000 + random.below(3000));
     const raws = await openMany(base, 4100, random.one(["", "GET /hea", "POST "]));
     await sleep(random.below(2000));
     endAll(raws);
     count("crowds of silent connections");
+    await sleep(5000 + random.below(20000));
   }
 }
 
@@ -82,7 +83,7 @@ async function attacker() {
     const name = random.one(Object.keys(attacks));
     await attacks[name]();
     count(name);
-    await sleep(random.below(120));
+    await sleep(random.below(80));
   }
 }
 
