@@ -103,7 +103,8 @@ ExitCode serve_until_the_end(Server& server, std::chrono::seconds grace, std::ch
   while (!server.idle() && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(20ms);
   if (!server.idle()) {
     server.cancel_all();
-    for (int i = 0; i < 75 && !server.idle(); ++i) std::this_thread::sleep_for(20ms);
+    const auto last = std::chrono::steady_clock::now() + 1s;
+    while (!server.idle() && std::chrono::steady_clock::now() < last) std::this_thread::sleep_for(20ms);
   }
   if (!server.working()) return ExitCode::ok;
   note("Ending in the middle of a pass.");  // a pass cannot be cancelled, and on a slow device it takes longer than a service is waited for
