@@ -1,5 +1,5 @@
 // The requests that bytes contain, as a server reads them that takes nothing but what RFC 9112 says they have to be. Where the RFC leaves a choice, it
-// refuses: a bare LF that ends a line, a folded line, a Content-Length that stands twice. It is written from the RFC and not from the server, so that
+// refuses: a bare LF that ends a line, a folded line of a header, a Content-Length that stands twice. It is written from the RFC and not from the server, so that
 // tests/serve/mutated_test.mjs compares two readers of the same bytes.
 
 const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
@@ -40,12 +40,17 @@ class Reader {
   }
 }
 
-function readFields(reader) {
+/** `unfolds`: a folded line continues the field before it (RFC 9112, section 5.2, the other choice); `folded` says so of that field. */
+function readFields(reader, unfolds = false) {
   const fields = [];
   for (;;) {
     const line = reader.line();
     if (line === "") return fields;
-    if (/^[ \t]/.test(line)) throw new Refused("a folded line");
+    if (/^[ \t]/.test(line)) {
+      if (!unfolds || fields.length === 0) throw new Refused("a folded line");
+      fields.at(-1).folded = true;
+      continue;
+    }
     const colon = line.indexOf(":");
     if (colon < 0) throw new Refused("a field without a colon");
     const name = line.slice(0, colon);
@@ -64,7 +69,7 @@ function readChunks(reader) {
     if (!extension.test(line.slice(size.length))) throw new Refused("an extension of a chunk that is none");
     const length = parseInt(size, 16);
     if (length === 0) {
-      return { body, trailers: readFields(reader) };
+      return { body, trailers: readFields(reader, true) };
     }
     if (body.length + length > reader.most) throw new Refused("a body that is too large");
     body += reader.bytes(length);
@@ -119,8 +124,9 @@ function readRequest(reader) {
   const { body, trailers } = readBody(reader, version, fields);
   request.body = body;
   // One blank line in front is to be ignored, of more the RFC says nothing; a minor version that nobody knows is as the highest that one knows. A trailer
-  // that would belong into the header is dropped or refused.
-  request.choice = blank > 1 || !["HTTP/1.0", "HTTP/1.1"].includes(version) || trailers.some(({ name }) => ["transfer-encoding", "content-length", "host"].includes(name));
+  // that would belong into the header is dropped or refused, and so is one that is folded: it does not move the end of the request.
+  const framing = ["transfer-encoding", "content-length", "host"];
+  request.choice = blank > 1 || !["HTTP/1.0", "HTTP/1.1"].includes(version) || trailers.some(({ name, folded }) => folded || framing.includes(name));
   request.bytes = reader.text.slice(begin, reader.at);
   const connection = fields.filter(({ name }) => name === "connection").flatMap(({ value }) => value.toLowerCase().split(",").map((one) => one.trim()));
   request.last = connection.includes("close") || (version === "HTTP/1.0" && !connection.includes("keep-alive"));
