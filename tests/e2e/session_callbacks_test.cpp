@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "e2e/session_steps.h"
+#include "skipstone/skipstone_experimental.h"
 
 namespace skipstone::e2e {
 namespace {
@@ -191,6 +192,20 @@ TEST_F(Callbacks, CountsThatNoArrayHasAreRefused) {
   std::size_t count = 0;
   EXPECT_EQ(skipstone_tokenize(engine_->get(), "x", no_count, 0, 0, nullptr, 0, &count), SKIPSTONE_INVALID_ARGUMENT);
   EXPECT_NE(std::strstr(skipstone_last_error(), "too many"), nullptr) << skipstone_last_error();
+}
+
+TEST_F(Callbacks, AMeasurementThatIsCancelledLeavesAnEmptyConversation) {
+  Session session = open("none");
+  skipstone_work work;
+  skipstone_work_init(&work, sizeof(work));
+  work.depth = 40;
+  work.prompt = 40;
+  double seconds = 0;
+  session.cancel();
+  EXPECT_EQ(skipstone_session_measure(session.get(), &work, &seconds), SKIPSTONE_CANCELLED);
+  EXPECT_EQ(session.length(), 0u);
+  Session fresh = open("none");
+  EXPECT_EQ(text_of(session, tokens_, 8), text_of(fresh, tokens_, 8));
 }
 
 }  // namespace
