@@ -34,6 +34,12 @@ void check(const Work& work, const spec::SequenceLimits& limits) {
   }
 }
 
+spec::Choice read(DeviceSequence& sequence, std::span<const text::Token> tokens) {
+  const spec::Prefilled prefilled = sequence.prefill(tokens, false);
+  if (prefilled.interrupted) fail(Code::cancelled, "the measurement was cancelled");
+  return prefilled.first;
+}
+
 void run_work(DeviceSequence& sequence, const Work& work, const std::vector<text::Token>& tokens) {
   const std::span<const text::Token> all(tokens);
   if (work.chains > 0) {
@@ -43,7 +49,7 @@ void run_work(DeviceSequence& sequence, const Work& work, const std::vector<text
   spec::Verified verified;
   if (work.rows > 0) return sequence.verify(spec::TokenTree::chain(all[0], all.subspan(1)), 0, verified);
   text::Token next = tokens.front();
-  if (work.prompt > 0) next = sequence.prefill(all.first(work.prompt), false).first.token;
+  if (work.prompt > 0) next = read(sequence, all.first(work.prompt)).token;
   for (std::uint32_t i = 0; i < work.generate; ++i) {  // as the loop of plain decoding
     sequence.verify(spec::TokenTree(next), 0, verified);
     sequence.commit(std::array{0u});
@@ -75,14 +81,19 @@ double Session::measure(const Work& work) {
   }
   const std::uint32_t known = std::min(before, work.depth);
   s.sequence.resume({measured_text(0, known, vocabulary), {{0, known}}});
-  if (known < work.depth) s.sequence.prefill(measured_text(known, work.depth - known, vocabulary), false);
-  const std::vector<text::Token> tokens = measured_text(work.depth, std::max(work.prompt, std::max(work.rows, 1u)), vocabulary);
-  const Stopwatch watch;
-  run_work(s.sequence, work, tokens);
-  const double seconds = watch.seconds();
-  s.filled = std::max(before, s.sequence.committed());
-  empty();
-  return seconds;
+  try {
+    if (known < work.depth) read(s.sequence, measured_text(known, work.depth - known, vocabulary));
+    const std::vector<text::Token> tokens = measured_text(work.depth, std::max(work.prompt, std::max(work.rows, 1u)), vocabulary);
+    const Stopwatch watch;
+    run_work(s.sequence, work, tokens);
+    const double seconds = watch.seconds();
+    s.filled = std::max(before, s.sequence.committed());
+    empty();
+    return seconds;
+  } catch (...) {
+    empty();  // the history has nothing of what was read
+    throw;
+  }
 }
 
 double Session::agreement(std::size_t count) const {
