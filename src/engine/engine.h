@@ -91,7 +91,7 @@ struct EngineOptions {
   std::string devices;
   std::optional<StageJob> job;
   std::uint64_t hop_microseconds = 0;  ///< that rows take longer from each device to the next: what a slower connection would be like
-  std::uint32_t context = 0;  ///< 0: what the model was trained for, at most 4096
+  std::uint32_t context = 0;           ///< 0: what the model was trained for, at most 4096
   KvType kv = KvType::automatic;
   bool validation = false;
   /// The device of the program around instead of one of the engine's own: `device`, `validation` and `low_priority` do not matter then.
@@ -180,7 +180,7 @@ struct SessionOptions {
   std::vector<std::string> draft_corpus;  ///< text files for drafters that look drafts up in a corpus
   /// Told why, for each drafter that cannot be used: it is left out. Empty: such a drafter is an error.
   std::function<void(const std::string& why)> left_out;
-  Progress progress;  ///< of making the session: called before each drafter and each measurement, and while what they need is read
+  Progress progress;        ///< of making the session: called before each drafter and each measurement, and while what they need is read
   bool ignore_end = false;  ///< tokens that end a text are tokens like others
   /// Not empty: drafts are accepted by these probabilities (spec::SyntheticAcceptance) and no token ends the text, which says nothing.
   std::vector<double> synthetic_acceptance = {};
