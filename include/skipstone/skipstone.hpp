@@ -111,7 +111,7 @@ void connect(Relay<Progress>& relay, Params& params) {
   };
 }
 
-/// Nobody is asked where there is no callback.
+/// Null where there is no callback.
 inline skipstone_progress_fn poll_of(const Relay<KeepGoing>& relay) {
   if (!relay.callback) return nullptr;
   return [](const char*, double, void* user_data) { return static_cast<Relay<KeepGoing>*>(user_data)->call(); };
@@ -146,7 +146,7 @@ class Engine {
     return detail::take(json);
   }
 
-  /// `keep_going`: see KeepGoing; by default nobody is asked.
+  /// `keep_going`: see KeepGoing; by default the call cannot be stopped.
   std::vector<skipstone_token> tokenize(std::string_view text, bool add_special = true, bool parse_special = true,
                                         KeepGoing keep_going = {}) const {
     detail::Relay<KeepGoing> relay{std::move(keep_going), nullptr};

@@ -21,7 +21,7 @@ struct PolledProgress {
 };
 PolledProgress polled_progress_from(skipstone_progress_fn progress, void* user_data, const char* what, const engine::Engine* engine);
 
-/// What a Poll asks: the callback, of `stage` ("tokenizing"), whose end nobody knows. Throws cancelled where it asks to stop. Empty for
+/// What a Poll asks: the callback, of `stage` ("tokenizing"), whose end is not known. Throws cancelled where it asks to stop. Empty for
 /// null.
 std::function<void()> poll_from(skipstone_progress_fn progress, void* user_data, const char* stage);
 

@@ -27,7 +27,7 @@ class InUse {
   }
   /// Whether the call that uses it is this thread's, so that this is one of its callbacks.
   bool is_mine() const noexcept { return user_.load() == std::this_thread::get_id(); }
-  /// It is freed. True where nobody uses it: it is the caller's to delete. Else the call that uses it will.
+  /// It is freed. True where no call uses it: it is the caller's to delete. Else the call that uses it will.
   bool end() noexcept { return state_.exchange(State::ended) == State::idle; }
 
  private:

@@ -24,7 +24,7 @@ Poll* Poll::current() noexcept {
 void Poll::ask() {
   done_ = 0;
   // What a callback calls is not the work that it was asked about.
-  const Poll nobody({});
+  const Poll none({});
   ask_();
 }
 

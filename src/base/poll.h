@@ -13,13 +13,13 @@ class Poll {
   /// About a millisecond of work, in the units of work().
   static constexpr std::size_t period = 16384;
 
-  /// An empty `ask` asks nobody, nor those of an outer Poll.
+  /// An empty `ask` cannot stop the work, and hides those of an outer Poll.
   explicit Poll(std::function<void()> ask);
   ~Poll();
   Poll(const Poll&) = delete;
   Poll& operator=(const Poll&) = delete;
 
-  /// This thread's innermost one; null where nobody asks. Loops fetch it once.
+  /// This thread's innermost one; null where there is none. Loops fetch it once.
   static Poll* current() noexcept;
 
   /// `amount`: about as many bytes as a tokenizer gets through in the same time.

@@ -46,7 +46,7 @@ void merge_pairs(std::vector<Symbol>& symbols, Lookup&& lookup) {
     at(i).previous = i - 1;
     at(i).next = i + 1 < count ? i + 1 : -1;
   }
-  // A large queue that grows would be copied meanwhile, and nobody asked.
+  // A large queue that grows would be copied meanwhile, without a poll.
   std::vector<Candidate> room;
   if (count > 4096) room.reserve(symbols.size());
   std::priority_queue<Candidate> queue({}, std::move(room));

@@ -26,7 +26,7 @@ constexpr std::string_view digits = "0123456789",
 
 bool has_only(std::string_view text, std::string_view characters) { return text.find_first_not_of(characters) == std::string_view::npos; }
 
-/// A field whose value goes on in the next line; readers differ in what they make of it (RFC 9112, section 5.2).
+/// A field whose value continues in the next line; readers differ in what they make of it (RFC 9112, section 5.2).
 bool is_folded(std::string_view bytes) { return bytes.find("\r\n ") != std::string_view::npos || bytes.find("\r\n\t") != std::string_view::npos; }
 
 bool names_its_host(const http::header<true>& head) {
@@ -68,7 +68,7 @@ std::optional<Authority> parse_authority(std::string_view text) {
 }
 
 std::optional<HeadFault> fault_of(std::string_view bytes, const http::header<true>& head) {
-  if (is_folded(bytes)) return HeadFault{400, "a field of the header goes on in the next line"};
+  if (is_folded(bytes)) return HeadFault{400, "a field of the header continues in the next line"};
   const bool version_1_1 = head.version() >= 11;
   const std::size_t codings = count(head, http::field::transfer_encoding);
   if (codings > 0) {

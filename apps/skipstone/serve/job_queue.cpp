@@ -57,7 +57,7 @@ void JobQueue::work(const std::stop_token& stop, std::size_t thread) {
     lock.unlock();
     try {
       job();
-    } catch (...) {  // memory has run out: the request ends with what it held, the thread goes on to the next one
+    } catch (...) {  // memory has run out: the request ends with what it held, the thread continues with the next one
     }
     job = nullptr;
     lock.lock();

@@ -19,7 +19,7 @@ namespace {
 constexpr const char* json_type = "application/json";
 constexpr std::string_view one_model = "/v1/models/";
 constexpr std::size_t worth_releasing = 4 << 20;
-constexpr std::size_t text_threads = 2;  // on machines of two cores, a generation and a long text still go on together
+constexpr std::size_t text_threads = 2;  // on machines of two cores, a generation and a long text still run together
 
 void respond(const std::shared_ptr<Exchange>& exchange, const Json& document) { exchange->respond({200, json_type, json_text(document), {}}); }
 

@@ -65,7 +65,7 @@ class Guard {
 
   Limits limits_;
   std::uint64_t steps_ = 0;
-  std::uint64_t next_look_ = 0;  ///< the steps behind which to look at the limit and around
+  std::uint64_t next_look_ = 0;  ///< the steps after which to look at the limit and around
   std::size_t live_ = 0;
   int depth_ = 0;
 };
