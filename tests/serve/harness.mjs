@@ -15,6 +15,11 @@ export async function waitWithoutLimit() {
   globalThis[dispatcher] = new globalThis[dispatcher].constructor({ headersTimeout: 0, bodyTimeout: 0 });
 }
 
+/** Whether the server is built with a sanitizer, which keeps freed memory and reserves terabytes of addresses: figures of memory say nothing then. */
+export const sanitized = Boolean(process.env.SKIPSTONE_SANITIZED);
+/** How many times as long as without one everything may take. */
+export const slowness = sanitized ? 10 : 1;
+
 // ---- checks ----
 
 const checks = [];
@@ -56,7 +61,7 @@ export async function run({ seconds = 180, only = process.env.SKIPSTONE_ONLY ?? 
 
 /** Waits until `happens` gives something that is true, and returns it. */
 export async function until(what, happens, seconds = 10) {
-  const end = Date.now() + seconds * 1000;
+  const end = Date.now() + seconds * slowness * 1000;
   for (;;) {
     const result = await happens();
     if (result) return result;
@@ -115,9 +120,6 @@ export async function startServer(program, model, args = [], { limits = "" } = {
   );
   return server;
 }
-
-/** Whether the server is built with a sanitizer, which keeps freed memory and reserves terabytes of addresses: figures of memory say nothing then. */
-export const sanitized = Boolean(process.env.SKIPSTONE_SANITIZED);
 
 /** Resident memory of a process in MiB; 0 under a sanitizer; undefined where the system does not tell. */
 export function residentMemory(pid) {

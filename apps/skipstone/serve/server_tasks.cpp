@@ -62,7 +62,7 @@ void Server::refuse_while_ending() const {
 
 Server::TaskPtr Server::begin_task(HttpRequest request, const ExchangePtr& exchange) const {
   refuse_while_ending();
-  const auto task = std::make_shared<Task>();
+  auto task = std::make_shared<Task>();
   task->exchange = exchange;
   task->route = request.path;
   task->memory = std::move(request.memory);
