@@ -33,7 +33,8 @@ export function check(name, work) {
 export async function within(seconds, work, what = "this") {
   let timer;
   const late = new Promise((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`${what}: not done after ${seconds} s`)), seconds * 1000);
+    const limit = seconds * slowness;
+    timer = setTimeout(() => reject(new Error(`${what}: not done after ${limit} s`)), limit * 1000);
   });
   return Promise.race([work(), late]).finally(() => clearTimeout(timer));
 }
