@@ -79,9 +79,12 @@ void Server::submit(const TaskPtr& task, JobQueue& queue, std::function<void()> 
   {
     const std::lock_guard lock(tasks_mutex_);
     const auto ticket = queue.push([this, task, &queue, work = std::move(work)] {
-      answering(*task->exchange, work);
+      try {
+        answering(*task->exchange, work);
+      } catch (...) {  // no memory even for an error: the connection ends with its exchange
+      }
       const std::lock_guard end(tasks_mutex_);
-      if (task->queue == &queue) tasks_.erase(task);  // else it went on to the other queue
+      if (task->queue == &queue) tasks_.erase(task);  // else it waits in the other queue now
     });
     if (!ticket) throw ApiError(429, "too many requests wait already; ask again later", "", "queue_full");
     task->queue = &queue;
