@@ -39,6 +39,7 @@ extern "C" {
 skipstone_status skipstone_list_devices(const char* wanted, char** json) {
   return api::guard([&] {
     api::require(json, "json");
+    *json = nullptr;
     Json devices = Json::array();
     for (const engine::DeviceEntry& entry : engine::list_devices(api::wanted_device(wanted))) {
       Json device = api::device_json(entry.caps);

@@ -86,6 +86,7 @@ void skipstone_doctor_params_init(skipstone_doctor_params* params, size_t struct
 skipstone_status skipstone_doctor(const skipstone_doctor_params* given, char** json) {
   return api::guard([&] {
     api::require(json, "json");
+    *json = nullptr;
     *json = api::copy_string(api::print(api::examine(api::adopt(given))));
   });
 }

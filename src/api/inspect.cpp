@@ -155,6 +155,7 @@ void skipstone_inspect_params_init(skipstone_inspect_params* params, size_t stru
 skipstone_status skipstone_inspect(const skipstone_inspect_params* given, char** json) {
   return api::guard([&] {
     api::require(json, "json");
+    *json = nullptr;
     const auto params = api::adopt(given);
     api::require(params.model_path, "model_path");
     if (params.kv_type < SKIPSTONE_KV_AUTOMATIC || params.kv_type > SKIPSTONE_KV_Q8_0) {

@@ -46,7 +46,9 @@ class HttpServerTest : public testing::Test {
         return;
       }
       if (request.path == "/hold") {
-        exchange->on_gone([this] { gone.set_value(); });
+        exchange->on_gone([this] {
+          if (!was_gone.exchange(true)) gone.set_value();
+        });
         const std::lock_guard lock(mutex);
         held.push_back(exchange);
         return;
@@ -55,6 +57,7 @@ class HttpServerTest : public testing::Test {
     };
     server = std::make_unique<HttpServer>("127.0.0.1", 0, limits,
                                           HttpServer::Callbacks{gate, handler, [](unsigned, std::string_view sentence) { return std::string(sentence); }});
+    server->start();
   }
   HttpClient client() const { return HttpClient(server->port()); }
   /// The exchange of a request to /hold, as soon as it is there.
@@ -80,6 +83,7 @@ class HttpServerTest : public testing::Test {
   std::mutex mutex;
   std::vector<std::shared_ptr<Exchange>> held;
   std::promise<void> gone;
+  std::atomic<bool> was_gone{false};
   std::unique_ptr<HttpServer> server;
 };
 
@@ -228,6 +232,7 @@ TEST_F(HttpServerTest, ClientsThatGoAreNoticedWhateverTheyHaveSent) {
     EXPECT_TRUE(becomes_gone()) << more;
     EXPECT_TRUE(exchange()->gone());
     gone = {};
+    was_gone = false;
     TearDown();
   }
 }
@@ -251,6 +256,31 @@ TEST_F(HttpServerTest, ManyRequestsAtOnceAreAnsweredAndThoseBehindALongOneAreDro
   EXPECT_EQ(behind.status(), 200);
   EXPECT_EQ(behind.body(), "done");
   EXPECT_EQ(behind.status(), 0);
+}
+
+TEST_F(HttpServerTest, ARequestBehindAnAnswerToAClientThatHasGoneIsNotInWork) {
+  start();
+  for (int i = 0; i < 200; ++i) {
+    HttpClient one = client();
+    one.send(get("/") + get("/hold"));
+    one.close();
+  }
+  std::this_thread::sleep_for(milliseconds(100));
+  release();
+  EXPECT_TRUE(soon([&] { return server->busy() == 0 && server->connections() == 0; }));
+}
+
+TEST_F(HttpServerTest, ConnectionsThatWereRefusedMakeRoomToo) {
+  HttpLimits limits;
+  limits.connections = 4;
+  start(limits);
+  std::vector<std::unique_ptr<HttpClient>> refused;
+  for (int i = 0; i < 4; ++i) {
+    refused.push_back(std::make_unique<HttpClient>(server->port()));
+    EXPECT_EQ(refused.back()->send("POST /forbidden HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n").status(), 403);
+  }
+  EXPECT_EQ(client().send(get("/")).status(), 200);
+  EXPECT_EQ(client().send("GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n").status(), 413);
 }
 
 TEST_F(HttpServerTest, ExceptionsEndTheirConnectionAlone) {

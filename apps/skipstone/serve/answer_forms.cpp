@@ -100,8 +100,11 @@ void ChatAnswer::end_choice(std::uint32_t index, const std::string& reason, cons
   Choice& choice = choice_at(index);
   choice.reason = reason;
   choice.drafter.clear();
-  if (!stream()) choice.logprobs.insert(choice.logprobs.end(), logprobs.begin(), logprobs.end());
-  if (!stream()) return;
+  if (!stream()) {
+    keep({}, logprobs);
+    choice.logprobs.insert(choice.logprobs.end(), logprobs.begin(), logprobs.end());
+    return;
+  }
   if (!std::exchange(choice.begun, true)) send_event(chunk(index, {{"role", "assistant"}, {"content", ""}}, {}, ""));
   send_event(chunk(index, Json::object(), logprobs, reason));
 }
@@ -195,8 +198,11 @@ void CompletionAnswer::add(std::uint32_t index, const Piece& piece, const std::v
 void CompletionAnswer::end_choice(std::uint32_t index, const std::string& reason, const std::vector<TokenLogprobs>& logprobs) {
   Choice& choice = choice_at(index);
   choice.reason = reason;
-  if (!stream()) choice.logprobs.insert(choice.logprobs.end(), logprobs.begin(), logprobs.end());
-  if (!stream()) return;
+  if (!stream()) {
+    keep({}, logprobs);
+    choice.logprobs.insert(choice.logprobs.end(), logprobs.begin(), logprobs.end());
+    return;
+  }
   Json one = {{"index", index}, {"text", ""}, {"logprobs", nullptr}, {"finish_reason", reason}};
   if (!logprobs.empty()) one["logprobs"] = completion_logprobs(logprobs, choice.echoed + choice.described);
   send_event(document(Json::array({std::move(one)})));

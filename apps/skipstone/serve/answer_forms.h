@@ -71,7 +71,7 @@ class ResponsesAnswer : public Answer {
   skipstone::Json item_json(const Item& item) const;
   skipstone::Json document(const std::string& status, const Usage* usage) const;
   std::vector<Item> items_;
-  std::string reason_, drafter_;
+  std::string reason_;
   std::uint64_t events_ = 0;
   bool begun_ = false;
 };

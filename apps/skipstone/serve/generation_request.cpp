@@ -340,7 +340,7 @@ SortedJson read_object(const std::string& body) {
 // nlohmann's values have 16 bytes, and a list that grows has up to two and a half times as much; strings and nodes of objects have blocks of
 // their own. By the characters that begin one.
 std::size_t parsing_bytes(std::string_view body) {
-  constexpr std::size_t per_value = 40, per_key = 72, per_quote = 24;
+  constexpr std::size_t per_value = 40, per_key = 140, per_quote = 24;
   std::size_t bytes = body.size();
   for (const char c : body) bytes += c == ',' || c == '[' || c == '{' ? per_value : c == ':' ? per_key : c == '"' ? per_quote : 0;
   return bytes;

@@ -45,7 +45,9 @@ struct GenerationRequest {
 
   /// That its texts take.
   std::size_t bytes() const {
-    return messages.size() + tools.size() + template_options.size() + prompt.size() + prompt_tokens.size() * sizeof(std::int32_t) + echo_fields.size();
+    std::size_t stops = 0;
+    for (const std::string& one : stop) stops += one.size();
+    return stops + messages.size() + tools.size() + template_options.size() + prompt.size() + prompt_tokens.size() * sizeof(std::int32_t) + echo_fields.size();
   }
 };
 

@@ -51,6 +51,10 @@ HttpReply HttpConnection::Answer::refusal(unsigned status, std::string_view sent
 }
 
 unsigned HttpConnection::Answer::respond(HttpReply reply) {
+  if (begun_) {  // an error after a part of an answer: what was sent cannot be taken back
+    abandon();
+    return reply.status;
+  }
   if (reply.body.size() > server_->limits.answer_bytes)
     reply = refusal(400, fmt::format("the answer has more than the {} MiB that one may have", server_->limits.answer_bytes >> 20));
   Unsent body{{}, MemoryShare(server_->memory, MemoryUse::answers)};
@@ -84,7 +88,11 @@ void HttpConnection::Answer::send(std::string piece) {
   if (piece.empty()) return;
   Unsent unsent{version_ >= 11 ? fmt::format("{:x}\r\n{}\r\n", piece.size(), piece) : std::move(piece), MemoryShare(server_->memory, MemoryUse::events)};
   if (unsent.memory.resize(unsent.bytes.size())) return give(std::move(unsent), false);
-  asio::post(connection_->socket_.get_executor(), [self = shared_from_this()] { self->connection_->lost(); });
+  abandon();
+}
+
+void HttpConnection::Answer::abandon() {
+  if (!ended_) asio::post(connection_->socket_.get_executor(), [self = shared_from_this()] { self->connection_->lost(); });
 }
 
 void HttpConnection::Answer::end() { give({version_ >= 11 ? "0\r\n\r\n" : "", {}}, true); }
@@ -105,12 +113,16 @@ void HttpConnection::Answer::set_gone() {
 }
 
 void HttpConnection::Answer::give(Unsent piece, bool last) {
-  if (gone_) return;
+  if (gone_ || ended_) return;
   begun_ = true;
   asio::post(connection_->socket_.get_executor(), [self = shared_from_this(), piece = std::move(piece), last]() mutable {
     if (self->gone_) return;
     if (self->ends_connection_) self->connection_->keep_alive_ = false;
-    self->connection_->write(std::move(piece), last);
+    try {
+      self->connection_->write(std::move(piece), last);
+    } catch (...) {
+      self->connection_->lost();
+    }
   });
   if (last) ended_ = true;
 }

@@ -88,7 +88,10 @@ void HttpConnection::wait() {
 
 // The first byte may take long, a request may not.
 void HttpConnection::read() {
-  next_ = false;
+  if (!socket_.is_open()) return lost();
+  next_ = head_ = false;
+  version_ = 11;
+  largest_piece_ = 0;
   parser_.reset();
   wait();
   if (buffer_.size() > 0) {
@@ -165,6 +168,9 @@ void HttpConnection::judge(std::string_view head) {
     return;
   }
   if (whole) return dispatch();
+  if (message.method() == http::verb::get || head_) return refuse(413, "a request of this method has no body here");
+  // What Beast keeps of the fields has at most three times their bytes, and trailers and extensions fill the buffer.
+  if (!memory_.resize(sizeof(*this) + buffer_.max_size() + 3 * used)) return explain(make_error_code(boost::system::errc::not_enough_memory));
   auto& body = parser_->get().body();
   body.memory = MemoryShare(server_->memory, MemoryUse::bodies);
   body.size = &body_bytes_;
@@ -258,7 +264,7 @@ void HttpConnection::watch() {
 
 void HttpConnection::watched(error_code error) {
   const bool cancelled = error == asio::error::operation_aborted;
-  if (!socket_.is_open()) return;
+  if (!socket_.is_open()) return lost();  // a request that was on its way when the connection closed
   if (error && !cancelled) return lost();
   if (working_) return watch();
   if (dropping_) return linger();
@@ -271,7 +277,7 @@ void HttpConnection::drop_later() {
   const auto timer = std::make_shared<asio::steady_timer>(socket_.get_executor(), std::chrono::milliseconds(250));
   timer->async_wait(guarded([timer, weak = weak_from_this(), answer = answer_](error_code) {
     const auto self = weak.lock();
-    if (!self || answer.expired() || !self->working_) return;
+    if (!self || answer.expired() || answer.lock() != self->answer_.lock() || !self->working_) return;
     self->dropping_ = true;
     self->buffer_.clear();
     self->watch();
@@ -311,8 +317,9 @@ void HttpConnection::end_work() {
 // ---- answers ----
 
 void HttpConnection::write(Unsent piece, bool last) {
-  if (!socket_.is_open()) return;
-  if (!last && unsent_bytes_ > server_->limits.unread_bytes) return lost();
+  if (!socket_.is_open()) return lost();
+  if (!last && unsent_bytes_ > server_->limits.unread_bytes + largest_piece_) return lost();
+  largest_piece_ = std::max(largest_piece_, piece.bytes.size());
   last_ = last_ || last;
   if (last) answered_by_ = std::chrono::steady_clock::now() + server_->limits.last_writing;
   unsent_bytes_ += piece.bytes.size();
@@ -350,7 +357,10 @@ void HttpConnection::finish() {
   const bool lingers = refused_ || dropping_;
   if (!lingers && !keep_alive_) return close();
   end_work();
-  if (lingers) within(server_->limits.lingering);
+  if (lingers) {
+    wait();
+    within(server_->limits.lingering);
+  }
   next_ = !lingers;
   // The watch ends; what the client has to say next is its next request.
   if (watching_) {

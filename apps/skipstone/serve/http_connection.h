@@ -1,7 +1,6 @@
 // A client's connection: its requests one after another, and their answers. For http_server.cpp alone.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
@@ -10,6 +9,7 @@
 #include <boost/asio/strand.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/parser.hpp>
+#include <chrono>
 #include <deque>
 #include <list>
 #include <memory>
@@ -61,7 +61,7 @@ struct HttpServer::State : std::enable_shared_from_this<HttpServer::State> {
   void repeat(asio::steady_timer& timer, std::chrono::milliseconds time, std::shared_ptr<std::function<void()>> work);
   /// False where all connections have a request in work.
   bool close_longest_idle();
-  /// Of the large bodies that are being read, the one that was begun first; not that of `but`.
+  /// Of the bodies that are being read, the one that was begun first; not that of `but`.
   void close_oldest_body(const HttpConnection* but);
 };
 
@@ -127,6 +127,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   std::weak_ptr<Answer> answer_;  ///< of the request in work, held by who makes it
   std::deque<Unsent> unsent_;
   std::size_t unsent_bytes_ = 0;
+  std::size_t largest_piece_ = 0;  ///< of the answer: a client may always leave one piece more unread than the limit
   std::chrono::steady_clock::time_point answered_by_{};  ///< when the rest of an answer that has ended must have been read
   HttpRequest request_;   ///< whose body is being read
   bool working_ = false;  ///< a request is in work, or its answer on its way

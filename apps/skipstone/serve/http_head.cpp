@@ -1,7 +1,6 @@
 #include "serve/http_head.h"
 
 #include <boost/beast/core/string.hpp>
-#include <iterator>
 
 namespace cli::serve {
 namespace {
@@ -11,12 +10,10 @@ namespace http = beast::http;
 
 std::string_view view_of(beast::string_view text) { return {text.data(), text.size()}; }
 
-std::size_t count(const http::header<true>& head, http::field name) { return head.count(name); }
-
 /// The authority of a target in absolute form; nothing in other targets.
 std::optional<std::string_view> authority_in(std::string_view target) {
   constexpr std::string_view scheme = "http://";
-  if (target.size() < scheme.size() || !beast::iequals(beast::string_view(target.data(), scheme.size()), "http://")) return std::nullopt;
+  if (target.size() < scheme.size() || !beast::iequals(beast::string_view(target.data(), scheme.size()), beast::string_view(scheme.data(), scheme.size()))) return std::nullopt;
   target.remove_prefix(scheme.size());
   return target.substr(0, target.find_first_of("/?"));
 }
@@ -70,19 +67,19 @@ std::optional<Authority> parse_authority(std::string_view text) {
 std::optional<HeadFault> fault_of(std::string_view bytes, const http::header<true>& head) {
   if (is_folded(bytes)) return HeadFault{400, "a field of the header continues in the next line"};
   const bool version_1_1 = head.version() >= 11;
-  const std::size_t codings = count(head, http::field::transfer_encoding);
+  const std::size_t codings = head.count(http::field::transfer_encoding);
   if (codings > 0) {
     if (!version_1_1) return HeadFault{400, "HTTP/1.0 has no transfer codings"};
-    if (count(head, http::field::content_length) > 0) return HeadFault{400, "a request has a Content-Length or a transfer coding, not both"};
+    if (head.count(http::field::content_length) > 0) return HeadFault{400, "a request has a Content-Length or a transfer coding, not both"};
     if (codings > 1 || !beast::iequals(head[http::field::transfer_encoding], "chunked"))
       return HeadFault{501, "'chunked' alone is built of the transfer codings"};
   }
-  if (count(head, http::field::content_length) > 1 || !has_only(view_of(head[http::field::content_length]), digits))
+  if (head.count(http::field::content_length) > 1 || !has_only(view_of(head[http::field::content_length]), digits))
     return HeadFault{400, "a request has one Content-Length, of digits"};
-  const std::size_t hosts = count(head, http::field::host);
+  const std::size_t hosts = head.count(http::field::host);
   if (hosts > 1 || (version_1_1 && hosts == 0)) return HeadFault{400, "a request has one Host"};
   if (!names_its_host(head)) return HeadFault{400, "the Host is no name or address with a port"};
-  const std::size_t expectations = count(head, http::field::expect);
+  const std::size_t expectations = head.count(http::field::expect);
   if (version_1_1 && (expectations > 1 || (expectations == 1 && !beast::iequals(head[http::field::expect], "100-continue"))))
     return HeadFault{417, "'100-continue' alone is built of what a client may expect"};
   return std::nullopt;

@@ -90,7 +90,7 @@ bool HttpServer::State::close_longest_idle() {
 void HttpServer::State::close_oldest_body(const HttpConnection* but) {
   const std::lock_guard lock(mutex);
   for (HttpConnection* const connection : waiting) {
-    if (connection == but || connection->body_bytes() < MemoryShare::large_bytes) continue;
+    if (connection == but || connection->body_bytes() == 0) continue;
     connection->leave(lock);
     return connection->close_if_idle();
   }
@@ -121,6 +121,9 @@ HttpServer::HttpServer(const std::string& address, std::uint16_t port, const Htt
   if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
   if (error) throw std::runtime_error("the server cannot listen on " + address + " port " + std::to_string(port) + ": " + error.message());
   state_->port = acceptor.local_endpoint().port();
+}
+
+void HttpServer::start() {
   state_->accept();
   for (unsigned i = 0; i < threads_of_server; ++i) {
     state_->threads.emplace_back([state = state_.get()] { state->run(); });

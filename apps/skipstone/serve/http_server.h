@@ -79,12 +79,13 @@ class HttpServer {
     Refusal refusal;
   };
 
-  /// Listens at once. `port` 0: any that is free. Throws std::runtime_error with a sentence where it cannot.
+  /// Listens; connections are served from start() on. `port` 0: any that is free. Throws std::runtime_error with a sentence where it cannot.
   HttpServer(const std::string& address, std::uint16_t port, const HttpLimits& limits, Callbacks callbacks);
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
 
+  void start();
   std::uint16_t port() const;
   const std::shared_ptr<MemoryBudget>& memory() const;
   std::size_t connections() const;

@@ -26,6 +26,8 @@ class MemoryBudget {
   std::size_t take_given_back() { return given_back_.exchange(0); }
   /// The most bytes that large shares may make of the whole; the rest is for small ones, so that few large requests do not shut others out.
   std::size_t limit_of_large() const { return limit_ / 4 * 3; }
+  /// The last part is for connections alone, so that a client can always be told.
+  std::size_t limit_of_small() const { return limit_ / 16 * 15; }
 
  private:
   friend class MemoryShare;

@@ -110,6 +110,7 @@ Server::Server(Model model, const ServerOptions& options)
   http_->every(std::chrono::seconds(1), [this] {
     if (http_->memory()->take_given_back() >= worth_releasing) skipstone::platform::release_freed_memory();
   });
+  http_->start();
 }
 
 // Requests come from the HTTP server, and texts_ hands some on to generations_: each ends before what it uses.

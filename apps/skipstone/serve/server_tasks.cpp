@@ -78,6 +78,7 @@ void Server::submit(const TaskPtr& task, JobQueue& queue, std::function<void()> 
   });
   {
     const std::lock_guard lock(tasks_mutex_);
+    tasks_.insert(task);
     const auto ticket = queue.push([this, task, &queue, work = std::move(work)] {
       try {
         answering(*task->exchange, work);
@@ -86,10 +87,12 @@ void Server::submit(const TaskPtr& task, JobQueue& queue, std::function<void()> 
       const std::lock_guard end(tasks_mutex_);
       if (task->queue == &queue) tasks_.erase(task);  // else it waits in the other queue now
     });
-    if (!ticket) throw ApiError(429, "too many requests wait already; ask again later", "", "queue_full");
+    if (!ticket) {
+      tasks_.erase(task);
+      throw ApiError(429, "too many requests wait already; ask again later", "", "queue_full");
+    }
     task->queue = &queue;
     task->ticket = *ticket;
-    tasks_.insert(task);
   }
   if (task->exchange->gone()) drop(task);
 }
@@ -104,6 +107,7 @@ void Server::cancel_tasks(const std::function<bool(const Task&)>& which, const c
   std::vector<TaskPtr> waiting;
   {
     const std::lock_guard lock(tasks_mutex_);
+    waiting.reserve(tasks_.size());
     for (const TaskPtr& task : tasks_) {
       if (!which(*task)) continue;
       task->cancellation.cancel();

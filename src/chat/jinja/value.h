@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <unordered_map>
+#include <map>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -119,7 +119,7 @@ struct Dict {
   std::size_t position(const Value& key) const;
 
   std::vector<Item> items_;
-  std::unordered_map<std::string_view, std::size_t> index_;  ///< of string keys, once there are many keys
+  std::map<std::string_view, std::size_t> index_;  ///< of string keys, once there are many; no hashes, which chosen keys make slow
 };
 
 /// The one value that changes: namespace().
