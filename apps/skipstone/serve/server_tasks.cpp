@@ -111,7 +111,8 @@ void Server::cancel_tasks(const std::function<bool(const Task&)>& which, const c
     for (const TaskPtr& task : tasks_) {
       if (!which(*task)) continue;
       task->cancellation.cancel();
-      if (task->queue->remove(task->ticket)) waiting.push_back(task);
+      const bool never_queued = task->queue == nullptr;  // there was no memory for its place
+      if (never_queued || task->queue->remove(task->ticket)) waiting.push_back(task);
     }
     for (const TaskPtr& task : waiting) tasks_.erase(task);
   }
