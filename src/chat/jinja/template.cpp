@@ -1,5 +1,6 @@
 #include "chat/jinja/template.h"
 
+#include <chrono>
 #include <cstdio>
 
 #include "base/escape.h"
@@ -25,20 +26,28 @@ std::tm local_time() {
   return platform::local_time(std::time(nullptr));
 }
 
+// By the calendar alone: mktime() would look at the time zone, under a lock of the C library's.
 std::tm parsed_time(std::string_view text) {
-  std::tm time{};
-  int end = 0;
+  int year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0, end = 0;
   const std::string copy(text);
-  const int fields = std::sscanf(copy.c_str(), "%4d-%2d-%2dT%2d:%2d:%2d%n", &time.tm_year, &time.tm_mon, &time.tm_mday, &time.tm_hour,
-                                 &time.tm_min, &time.tm_sec, &end);
-  time.tm_year -= 1900;
-  time.tm_mon -= 1;
-  time.tm_isdst = -1;
-  const std::tm given = time;
+  const int fields = std::sscanf(copy.c_str(), "%4d-%2d-%2dT%2d:%2d:%2d%n", &year, &month, &day, &hour, &minute, &second, &end);
+  const auto below = [](int value, int limit) { return value >= 0 && value < limit; };
+  const std::chrono::year_month_day date{std::chrono::year(year), std::chrono::month(static_cast<unsigned>(month)),
+                                         std::chrono::day(static_cast<unsigned>(day))};
   const bool whole = fields == 6 && static_cast<std::size_t>(end) == text.size();
-  if (!whole || std::mktime(&time) == -1 || time.tm_mday != given.tm_mday || time.tm_mon != given.tm_mon || time.tm_sec != given.tm_sec) {
+  if (!whole || !date.ok() || !below(hour, 24) || !below(minute, 60) || !below(second, 60)) {
     fail(Code::invalid_argument, "'{}' is no time; it is written as 2025-07-04T09:08:07", shortened(text, 40));
   }
+  const std::chrono::sys_days days(date);
+  std::tm time{};
+  time.tm_year = year - 1900;
+  time.tm_mon = month - 1;
+  time.tm_mday = day;
+  time.tm_hour = hour;
+  time.tm_min = minute;
+  time.tm_sec = second;
+  time.tm_wday = static_cast<int>(std::chrono::weekday(days).c_encoding());
+  time.tm_yday = static_cast<int>((days - std::chrono::sys_days(date.year() / std::chrono::January / 1)).count());
   return time;
 }
 
