@@ -1,6 +1,6 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
-// The end of a round: how many leading drafts are what the verification chose. One lane works.
+// The end of a round: how many leading drafts equal the tokens that the verification chose. One lane works.
 #include "lib/stage.glsl"
 #include "abi/accept.h"
 #include "abi/step_state.h"

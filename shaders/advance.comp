@@ -1,8 +1,8 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
-// Between two passes of a round: takes the draft that the pass before chose, decides whether to go on, and sets the state of the next pass:
-// one more draft, the row that no draft has read, or the verification. What the host does by itself where it steps a round (src/spec/loop.cpp).
-// One lane works: a round has at most STEP_VERIFY_ROWS tokens.
+// Between two passes of a round: takes the draft that the pass before chose, decides whether to continue, and sets the state of the next
+// pass: one more draft, the row that no draft has read, or the verification. The host does the same where it steps a round itself
+// (src/speculation/loop.cpp). One lane works: a round has at most STEP_VERIFY_ROWS tokens.
 #include "lib/stage.glsl"
 #include "abi/advance.h"
 #include "abi/step_state.h"
@@ -20,7 +20,7 @@ layout(std430, set = 0, binding = ADVANCE_DRAFTS) writeonly buffer Drafts { RowR
 
 const uint NO_TOKEN = 0xffffffffu;   // argmax found no number
 
-// Floats from 0 to infinity are ordered as their bits are; NaN and negative numbers stand behind all of them and are unsure.
+// Floats from 0 to infinity are ordered as their bits are; NaN and negative numbers come after all of them and are unsure.
 bool sure(float probability) {
   const uint bits = floatBitsToUint(probability);
   return bits >= floatBitsToUint(round_state.least_probability) && bits <= 0x7f800000u;

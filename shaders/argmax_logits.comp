@@ -1,7 +1,7 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
-// What the LM head leaves of a range of logits (lib/matvec.glsl) where its product wrote them: workgroup (range, row). argmax_merge.comp joins
-// the ranges. Lanes take every LANES-th logit of the range; their sums are added in lane order.
+// The LM head's partial results (lib/matvec.glsl) of ranges of logits that its product wrote: workgroup (range, row). argmax_merge.comp
+// joins the ranges. Lanes take every LANES-th logit of the range; their sums are added in lane order.
 #include "lib/stage.glsl"
 #include "abi/argmax_logits.h"
 #include "abi/argmax_merge.h"

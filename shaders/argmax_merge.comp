@@ -1,6 +1,6 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
-// Joins what the LM head left of its ranges of rows (lib/matvec.glsl): token, margin, and probability = softmax at the winner =
+// Joins the LM head's partial results of its ranges of rows (lib/matvec.glsl): token, margin, and probability = softmax at the winner =
 // 1 / sum exp(logit - largest). One workgroup per row; lanes take every LANES-th partial and are joined in order.
 #include "lib/stage.glsl"
 #include "abi/argmax_merge.h"

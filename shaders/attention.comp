@@ -4,7 +4,7 @@
 //
 // Shapes: q [rows][q_stride] (rotated), caches [kv_head][slots][HEAD_DIM], partial [row][head][max_chunks][HEAD_DIM + extra].
 // Workgroup (chunk, KV head and part of its query heads, row); group counts come from state.attention_groups.
-// Bytes: K and V of a chunk once per row and KV head. Chunks stand at fixed positions (chunk c = keys c*CHUNK ...), so a row's result
+// Bytes: K and V of a chunk once per row and KV head. Chunks are at fixed positions (chunk c = keys c*CHUNK ...), so a row's result
 // does not depend on the number of rows; within a chunk keys are added in order. Lanes take keys for the scores, dimensions for V. Chunks
 // that a window leaves out are not read.
 #include "lib/stage.glsl"

@@ -5,13 +5,13 @@
 // threads (CPU drivers), where splitting the keys (attention.comp) costs a second dispatch and wins nothing.
 //
 // Shapes: q, out [rows][stride] (q rotated), caches [kv_head][slots][HEAD_DIM]. Workgroup (KV head and part of its query heads, ROWS
-// neighbouring rows), one subgroup. Q, K and V come through texel buffers, 16 bytes at a time; what all lanes need is shuffled (why:
-// docs/vulkan.md). Bytes: K and V of the text before the pass once per workgroup, behind that once per row.
+// neighbouring rows), one subgroup. Q, K and V come through texel buffers, 16 bytes at a time; values that all lanes need are shuffled
+// (why: docs/vulkan.md). Bytes: K and V of the text before the pass once per workgroup, after that once per row.
 //
 // Keys are walked in blocks of LANES, a key per lane for the scores, 8 dimensions per lane for V, with a running maximum (online softmax,
-// Milakov and Gimelshein 2018). Blocks stand at fixed positions and a row meets each of its keys in the same block whatever ROWS is, so
+// Milakov and Gimelshein 2018). Blocks are at fixed positions and a row meets each of its keys in the same block whatever ROWS is, so
 // nothing depends on the number of rows: the numerics contract. With a layer's own window (WINDOWED) rows that share a block may not see
-// all of it: what a row does not see has no weight and a value of 0 for it, and a block before its window changes nothing that it has.
+// all of it: a key that a row does not see has no weight and a value of 0 for it, and a block before its window changes none of its sums.
 #define USE_TEXELS
 #include "lib/stage.glsl"
 #include "abi/attention_serial.h"
@@ -77,7 +77,7 @@ void score_key(uint queries, uint kv_head, uint slot) {
   }
 }
 
-// Turns the block's scores into weights against the new maximum, and shrinks what is there already.
+// Turns the block's scores into weights against the new maximum, and scales down the earlier sums.
 void rescale(uint queries) {
   [[unroll]] for (uint q = 0; q < queries; ++q) {
     float top = largest[q];
@@ -93,7 +93,7 @@ void rescale(uint queries) {
   }
 }
 
-// Adds the value at `slot`, of lane i's key `key`; for rows whose window begins behind it, and with `real` false for all, zeros.
+// Adds the value at `slot`, of lane i's key `key`; for rows whose window begins after it, and with `real` false for all, zeros.
 void add_value(uint queries, uint kv_head, uint slot, uint key, uint i, bool real) {
   [[unroll]] for (uint held = 0; held < HELD; ++held) {
     vec4 a, b;
@@ -136,7 +136,7 @@ void attend_own(uint kv_head, uint row, uint begin) {
     [[unroll]] for (uint h = 0; h < HEADS; ++h) weight[h] = visible ? weight[h] : LOWEST;
     rescale(HEADS);
     [[unroll]] for (uint i = 0; i < LANES; ++i) {
-      // Behind the last key stands what earlier drafts left, NaN perhaps: it must not meet a weight of 0.
+      // Slots past the last key hold leftovers of earlier drafts, NaN perhaps, which must not be multiplied by a weight of 0.
       const uint at = min(block + i, last);
       add_value(HEADS, kv_head, KEYS == KEYS_TEXT ? slot + at : key_slot(row, at), block + i, i, block + i < keys);
     }

@@ -1,8 +1,8 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
-// The candidates of a row: all tokens at least as likely as a threshold, which so many groups' largest ones reach that there are a little fewer of
-// them than slots. What cannot be among them is read once, by candidate_groups. One workgroup for each row. Which slot a candidate gets is
-// left to chance; all else is the same in every run.
+// The candidates of a row: all tokens at least as likely as a threshold, chosen by how many groups' largest tokens reach it, so that the
+// candidates are slightly fewer than the slots. Tokens that cannot be among them are read once, by candidate_groups. One workgroup for each
+// row. Which slot a candidate gets is left to chance; all else is the same in every run.
 #include "lib/stage.glsl"
 #include "abi/candidates.h"
 
@@ -74,7 +74,7 @@ void keep(uint token, float logit, uint first_slot, uint slots) {
   results[row].logits[first_slot + slot] = logit;
 }
 
-// Candidates by logit, and the sums of what is none.
+// Candidates by logit, and the sums over all other tokens.
 void likeliest(uint slots) {
   const float largest = number_of(threshold_of(1u));
   const uint threshold = max(threshold_of(slots * 11u / 16u), 1u), groups_of_row = choose_groups(threshold);

@@ -2,8 +2,8 @@
 #extension GL_GOOGLE_include_directive : require
 // Rows of floats as halves with one scale per row: x = scale * half, one workgroup per row.
 //
-// The scale is a power of two that brings a row's largest magnitude to 2^14 .. 2^15: nothing overflows, and what becomes denormal is 2^28
-// times smaller than the largest. A row with an infinity or a NaN keeps the scale 1, and they stay what they are.
+// The scale is a power of two that brings a row's largest magnitude to 2^14 .. 2^15: nothing overflows, and values that become denormal are
+// 2^28 times smaller than the largest. A row with an infinity or a NaN keeps the scale 1, and they stay what they are.
 #include "lib/stage.glsl"
 #include "abi/half_rows.h"
 

@@ -1,7 +1,7 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 // kept[state.kept + row] = residual[row] for every real row: LayerSkip's exit query cache (arXiv 2404.16710, section 3.3), from which
-// verification goes on instead of computing the first layers again. Workgroup (x, row).
+// verification continues instead of computing the first layers again. Workgroup (x, row).
 #include "lib/stage.glsl"
 #include "abi/keep_rows.h"
 

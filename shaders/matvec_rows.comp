@@ -20,7 +20,7 @@ const uint LOADS = (QUADS + LOADERS - 1u) / LOADERS;
 
 vec4 held[COLS * LOADS];         // lane l holds float4 l, l + LOADERS, ... of the block, of every column
 float sum[OUTPUTS];
-float squares[COLS];             // of what this lane has held
+float squares[COLS];             // of the values that this lane has held
 
 void hold(uint first_column, uint block) {
   const uint at = block * QUADS + gl_LocalInvocationID.x % LOADERS;

@@ -1,7 +1,7 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
-// K and V of the rows of an accepted path move to where a text without the other rows has them: position base + i of sequence 0 gets what
-// stands at base + state.depths[i], for i < state.rows. depths ascends, so nothing is overwritten before it was read.
+// K and V of the rows of an accepted path move to where a text without the other rows has them: position base + i of sequence 0 gets those
+// at base + state.depths[i], for i < state.rows. depths ascends, so nothing is overwritten before it was read.
 // Invocation (word of a position, KV head, K or V).
 #include "lib/stage.glsl"
 #include "abi/move_kv.h"

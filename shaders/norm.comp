@@ -1,8 +1,8 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
-// rms_norm.comp for the families that do more: layer norm (arXiv 1607.06450), and norms of what a sublayer adds to the residual stream, with
-// the addition. out[row][i] = residual[row][i] + scale * ((x[row][i] - mean) * weight[i] / sqrt(variance + epsilon) + bias[i]); not CENTRED:
-// no mean, no bias, and mean(x^2) for the variance. One workgroup per row.
+// rms_norm.comp for the families that do more: layer norm (arXiv 1607.06450), and norms of a sublayer's addition to the residual stream,
+// with the addition. out[row][i] = residual[row][i] + scale * ((x[row][i] - mean) * weight[i] / sqrt(variance + epsilon) + bias[i]); not
+// CENTRED: no mean, no bias, and mean(x^2) for the variance. One workgroup per row.
 #include "lib/stage.glsl"
 #include "abi/norm.h"
 

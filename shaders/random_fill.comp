@@ -32,7 +32,7 @@ float number(uint bits, uint half_index) {
   return value;
 }
 
-// Cut off, not rounded, in integer arithmetic: the same on every device.
+// Truncated, not rounded, in integer arithmetic: the same on every device.
 uint to_half(float value) {
   const uint bits = floatBitsToUint(value), sign = bits >> 16 & 0x8000u, rest = bits & 0x7fffffffu;
   return sign | (rest < 0x38800000u ? uint(uintBitsToFloat(rest) * 16777216.0) : (rest >> 13) - (112u << 10));

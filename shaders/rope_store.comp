@@ -41,7 +41,7 @@ vec4 rotate_neighbours(vec4 v, vec4 angles) {
   return result;
 }
 
-// Pairs (i, i + rope_dim/2): the partners stand in another quad; a and b are (cos, sin) of two angles each.
+// Pairs (i, i + rope_dim/2): the partners are in another quad; a and b are (cos, sin) of two angles each.
 vec4 rotate_halves(vec4 own, vec4 partner, vec4 a, vec4 b, bool first) {
   precise vec4 turned = partner * vec4(a.y, a.w, b.y, b.w);
   precise vec4 kept = own * vec4(a.x, a.z, b.x, b.z);

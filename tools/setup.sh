@@ -196,6 +196,16 @@ kernels_of() {
   printf -- '-DSKIPSTONE_KERNELS_FROM=%s\n' "$1"
 }
 
+# kernels_of_native_build: that option for this machine's own build, of the tests or of the program; nothing where there is neither.
+kernels_of_native_build() {
+  local folder
+  for folder in "$root"/build/test "$root"/build/release; do
+    [[ -f $folder/build.ninja ]] || continue
+    kernels_of "$folder"
+    return
+  done
+}
+
 # build FOLDER TARGET...: one changing line of progress on a terminal, a line now and then elsewhere, all of it where it fails.
 build() {
   local folder=$1 log

@@ -11,7 +11,7 @@ struct FigureRow {
   std::string_view name;
 };
 
-// RADV's, NVK's and ANV's names, then that of NVIDIA's own driver.
+// RADV's, NVK's and ANV's names, then the NVIDIA driver's.
 constexpr FigureRow figure_rows[] = {
     {&Figures::registers, "VGPRs"},
     {&Figures::registers, "Number of GPRs"},

@@ -1,4 +1,4 @@
-// What drivers say of a compiled kernel, by the same names for all of them.
+// Driver statistics of a compiled kernel, under the same names for all drivers.
 #pragma once
 
 #include <optional>
@@ -8,11 +8,11 @@
 
 namespace kbench {
 
-/// Figures that a driver does not tell are absent.
+/// Figures that a driver does not report are absent.
 struct Figures {
-  std::optional<double> registers;  ///< of a lane on AMD and NVIDIA, of a subgroup on Intel
+  std::optional<double> registers;  ///< per lane on AMD and NVIDIA, per subgroup on Intel
   std::optional<double> spills;     ///< of registers to memory
-  std::optional<double> scratch;    ///< bytes of a lane
+  std::optional<double> scratch;    ///< bytes per lane
   std::optional<double> occupancy;  ///< subgroups per SIMD (AMD), warps per SM (NVIDIA)
   std::optional<double> instructions;
   std::optional<double> cycles;  ///< by the compiler's own weights of loops: comparable for one device and one form of the code

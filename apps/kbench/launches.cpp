@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::array<const char*, 4> moments = {"load", "drafts", "sampling", "trees"};
 
-/// Without the number of its layer.
+/// The dispatch's label without its layer number.
 std::string label_of(const kernels::Dispatch& dispatch) {
   const bool in_layer = dispatch.label.starts_with("blk.");
   return in_layer ? dispatch.label.substr(dispatch.label.find('.', 4) + 1) : dispatch.label;
@@ -41,7 +41,7 @@ PassLaunches count(std::span<const kernels::Dispatch> dispatches, std::uint32_t 
   return pass;
 }
 
-/// Of a start and of sessions that need more and more, each pipeline where it is needed first.
+/// Collects the pipelines of a start and of sessions with more and more features, each at its first use.
 class Pipelines {
  public:
   explicit Pipelines(const ModelPasses& model) : model_(model) {}
@@ -90,7 +90,7 @@ double launch_share(const ModelLaunches& model, const PassLaunches& pass) {
 }
 
 std::size_t barriers_between(std::span<const kernels::Dispatch> dispatches) {
-  // Resources lie beside each other in memory (exec::PassBuffers, model::Weights, exec::KvPool): here each is a byte.
+  // Resources do not overlap in memory (exec::PassBuffers, model::Weights, exec::KvPool): here each is a byte.
   std::map<std::tuple<kernels::ResourceKind, std::uint32_t, std::uint16_t, std::uint16_t>, std::uint64_t> places;
   const auto use = [&](const kernels::Resource& resource, vk::HazardTracker::Stage stage, vk::Access access) {
     const auto place = places.try_emplace({resource.kind, resource.index, resource.part, resource.plane}, places.size()).first->second;

@@ -1,4 +1,4 @@
-// What a pass of whole models launches, and which pipelines a start makes. Nothing runs and no memory is taken.
+// The dispatches of a full model's passes, and the pipelines that a start creates. Nothing runs and no memory is allocated.
 #pragma once
 
 #include <cstddef>
@@ -14,20 +14,20 @@
 
 namespace kbench {
 
-/// Of a pass of decoding.
+/// Launches of a decoding pass.
 struct PassLaunches {
   std::uint32_t rows = 0;
   std::size_t dispatches = 0, barriers = 0;
   std::vector<std::pair<std::string, std::size_t>> by_label = {};  ///< "attn_qkv" of all layers, in the order of a pass
 };
 
-/// A pipeline, and why it is made.
+/// A pipeline and the reason for its creation.
 struct MadePipeline {
   std::string kernel;
   std::string constants;       ///< specialization constants in order, as "64,64,4,8"
-  std::uint32_t subgroup = 0;  ///< lanes that are asked for; 0: any
-  std::string when;            ///< "load", or what of a session needs it first: "drafts", "sampling", "trees"
-  std::string pass;            ///< the first one that takes it, as in CompiledKernel; "move" for keys and values of an accepted branch
+  std::uint32_t subgroup = 0;  ///< required subgroup size; 0: any
+  std::string when;            ///< "load", or the session feature that needs it first: "drafts", "sampling", "trees"
+  std::string pass;            ///< the first pass that uses it, as in CompiledKernel; "move" for keys and values of an accepted branch
 };
 
 struct ModelLaunches {
@@ -40,15 +40,15 @@ struct ModelLaunches {
   std::size_t made(const std::string& when) const;  ///< pipelines
 };
 
-// docs/results/roofline.md: from one dispatch to the next, and the bandwidth of a GPU for whose owner launches matter.
+// docs/results/roofline.md: time from one dispatch to the next, and the bandwidth of a GPU on which launches matter.
 inline constexpr double launch_seconds = 1.3e-6, bytes_per_second = 1e12;
-/// What launches are of a pass that takes the time of its weights and launches alone.
+/// Share of launches in a pass whose time is that of reading its weights plus launches.
 double launch_share(const ModelLaunches& model, const PassLaunches& pass);
 
-/// `model`: model::synthetic_model's notation; passes of 1 and 8 rows. Throws invalid_argument where there is no such model.
+/// `model`: model::synthetic_model's notation; passes of 1 and 8 rows. Throws invalid_argument if there is no such model.
 ModelLaunches launches(const std::string& model, const skipstone::kernels::Selector& select, skipstone::KvFormat kv_format);
 
-/// Barriers that vk::Recorder puts between these dispatches.
+/// Number of barriers that vk::Recorder puts between these dispatches.
 std::size_t barriers_between(std::span<const skipstone::kernels::Dispatch> dispatches);
 
 /// Three tab-separated tables with an empty line between two: models, passes, pipelines.

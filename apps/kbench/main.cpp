@@ -1,4 +1,4 @@
-// kbench: every kernel alone, checked against the oracle and then timed.
+// kbench: checks every kernel alone against the oracle, then times it.
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
@@ -155,10 +155,10 @@ ExitCode measure(const Options& o) {
   return ExitCode::ok;
 }
 
-/// A pipeline that a driver refuses is in the table, and the others are made.
+/// Pipelines that the driver rejects are in the table, and the others are still created.
 ExitCode compile(const Options& o) {
   const std::shared_ptr<vk::Device> device = open_device(o.device);
-  kernels::Library library(device, "");  // a cache would have no figures
+  kernels::Library library(device, "");  // pipelines from a cache have no statistics
   const auto compiled =
       kbench::compile(device, library, o.compiled, kv_format_of(o), [](const std::string& model) { fmt::print(stderr, "{} ...\n", model); });
   const vk::Caps& caps = device->caps();

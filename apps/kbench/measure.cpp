@@ -27,7 +27,7 @@ std::uint64_t scratch_bytes(const Sizes& s) {
   return std::uint64_t{STEP_MAX_ROWS} * kernels::padded(std::max({s.n, s.k, s.width, s.ffn})) * sizeof(float);
 }
 
-/// Prompts and verification take whole buckets.
+/// Prompt and verification passes have full buckets.
 std::vector<std::uint32_t> buckets_of(const std::vector<std::uint32_t>& rows, const Operation& operation) {
   std::vector<std::uint32_t> buckets;
   for (const std::uint32_t n : rows) {
@@ -38,7 +38,7 @@ std::vector<std::uint32_t> buckets_of(const std::vector<std::uint32_t>& rows, co
   return buckets;
 }
 
-/// The device's own, but for what the settings say of tiles.
+/// The device's tuning with the settings' tile options.
 vk::Tuning tuning_of(const vk::Device& device, const Settings& settings) {
   vk::Tuning tuning = device.tuning();
   tuning.prefill = settings.tier.value_or(tuning.prefill);
@@ -49,7 +49,7 @@ vk::Tuning tuning_of(const vk::Device& device, const Settings& settings) {
   return tuning;
 }
 
-/// The kernel that an operation is about: behind the one that makes halves of x, where there is one.
+/// The kernel that an operation measures: the first, or the one after a half_rows conversion of x.
 const Dispatch& subject(const std::vector<Dispatch>& round) {
   return round[round.size() > 1 && round.front().kernel == kernels::KernelId::half_rows ? 1 : 0];
 }
@@ -59,7 +59,7 @@ const Dispatch& subject(const std::vector<Dispatch>& round) {
 struct Measurement::Timed {
   Result result;
   Request request;
-  std::vector<Dispatch> dispatches;  ///< of one sample: rounds, on the matrix's copies in turn
+  std::vector<Dispatch> dispatches;  ///< of one sample: rounds that cycle through the matrix's copies
   std::uint32_t rounds = 1;
   std::unique_ptr<vk::Commands> commands;
 };
@@ -83,7 +83,7 @@ Measurement::Measurement(const std::shared_ptr<vk::Device>& device, kernels::Lib
 
 std::uint64_t Measurement::working_set() const {
   if (settings_.working_set > 0) return settings_.working_set;
-  constexpr std::uint64_t usual = std::uint64_t{256} << 20;  // more than any GPU's caches that are known here
+  constexpr std::uint64_t usual = std::uint64_t{256} << 20;  // larger than the caches of all GPUs tested so far
   const vk::Caps& caps = device_->caps();
   return std::min(std::max(usual, caps.is_cpu() ? 2 * platform::last_level_cache() : 0), caps.device_bytes() / 4);
 }
@@ -102,7 +102,7 @@ vk::Slice Measurement::slice(const kernels::Resource& resource) const {
   }
 }
 
-/// As many copies of the matrix as make up the working set, with random weights.
+/// Allocates as many copies of the matrix as fill the working set, with random weights.
 void Measurement::place_matrices(const kernels::Matrix& matrix) {
   copies_.clear();
   matrices_ = std::make_unique<vk::Arena>(device_, vk::Role::weights);
@@ -137,7 +137,7 @@ std::string Measurement::check(const Operation& operation, gguf::Type format, co
     selftest::Bench bench(device_, library_);
     if (std::string failure = verdict(item.name, item.check(bench)); !failure.empty()) return failure;
   }
-  // The kernels that are timed, on rows as long as theirs; a few of them, since the oracle is slow.
+  // Checks the timed kernels on matrix rows of the same length; only a few rows, since the oracle is slow.
   const bool tiled = operation.name == "matmul";
   vk::Tuning tuning = tuning_;
   tuning.tiled_prefill = tiled;
@@ -167,8 +167,8 @@ void Measurement::set_state(const Timed& timed) {
   for (std::uint32_t i = 0; i < STEP_MAX_ROWS; ++i) state.tokens[i] = i * 7919 % sizes.vocabulary;
 }
 
-/// Random numbers in whatever the kernel reads or writes, but matrices and what the host writes. A Q8_0 cache gets halves too: they serve as scales, and
-/// any bytes as quants.
+/// Fills all operands with random numbers, except matrices and buffers that the host writes. A Q8_0 cache gets halves too: they are valid
+/// scales, and any bytes are valid quants.
 void Measurement::fill_operands(const Dispatch& dispatch) {
   vk::Recorder fill(device_);
   const kernels::Resolver resolve = [this](const kernels::Resource& resource) { return slice(resource); };
@@ -184,7 +184,7 @@ void Measurement::fill_operands(const Dispatch& dispatch) {
   queue_.submit_and_wait(fill.finish());
 }
 
-/// Records the workload: one round on each copy first, to see how many make a sample.
+/// Records the workload: one round on each copy first, to find the number of rounds of a sample.
 Measurement::Timed Measurement::prepare(const Request& request, const Workload& work, Result result) {
   if (work.matrix.n > 0 && copies_.empty()) place_matrices(work.matrix);
   Timed timed;
@@ -216,7 +216,7 @@ Measurement::Timed Measurement::prepare(const Request& request, const Workload& 
   return timed;
 }
 
-/// Seconds of one round: by the device's clock where it has one, else by the host's over the whole submission.
+/// Seconds of one round: device timestamps if available, else the host's time for the submission.
 double Measurement::once(Timed& timed) {
   set_state(timed);
   const Stopwatch watch;

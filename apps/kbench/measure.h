@@ -1,4 +1,4 @@
-// Runs workloads: the check against the oracle first, then the clock.
+// Runs workloads: checks each against the oracle, then times it.
 #pragma once
 
 #include <functional>
@@ -20,31 +20,31 @@ namespace kbench {
 struct Settings {
   Sizes sizes;
   std::vector<std::string> operations;         ///< empty: all
-  std::vector<skipstone::gguf::Type> formats;  ///< empty: all that there are kernels for
+  std::vector<skipstone::gguf::Type> formats;  ///< empty: all that have kernels
   std::vector<std::uint32_t> rows{1, 2, 4, 8, 16, 32};
   std::uint32_t samples = 7;  ///< of each workload, in turn
   double warm_up_seconds = 0.3, sample_seconds = 0.02;
   std::uint64_t working_set = 0;            ///< bytes of matrices that a sample goes through; 0: more than the device's caches hold
-  bool timestamps = true;                   ///< where the device has them
-  std::optional<skipstone::vk::Tier> tier;  ///< of the tiled kernels; none: the device's own, no more than build and device have
+  bool timestamps = true;                   ///< use timestamps if the device has them
+  std::optional<skipstone::vk::Tier> tier;  ///< of the tiled kernels; none: the device's default; limited by build and device
   std::uint32_t tile = 0;                   ///< edge of their tiles; 0: the built-in choice
 };
 
 struct Result {
   std::string operation, format, shape, kernel;
   std::uint32_t rows = 1;
-  std::string failure;  ///< what the check found; nothing is timed then
+  std::string failure;  ///< the check's failure; nothing is timed then
   std::vector<double> seconds;
   double bytes = 0, flops = 0;
-  std::vector<skipstone::vk::PipelineStatistic> statistics;  ///< as the driver tells them
+  std::vector<skipstone::vk::PipelineStatistic> statistics;  ///< as the driver reports them
 };
 
-/// Measures on one device; its weights and buffers stay for all workloads.
+/// Measures on one device; its weights and buffers are reused by all workloads.
 class Measurement {
  public:
   Measurement(const std::shared_ptr<skipstone::vk::Device>& device, skipstone::kernels::Library& library, const Settings& settings);
 
-  /// Every operation of the settings; `progress` gets what is being measured, and stops it by throwing.
+  /// Measures every operation of the settings; `progress` gets the name of the current one and stops the run by throwing.
   std::vector<Result> run(const std::function<void(const std::string&)>& progress);
 
  private:

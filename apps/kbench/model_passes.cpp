@@ -12,7 +12,7 @@ using namespace skipstone;
 
 namespace {
 
-constexpr std::uint32_t context = 4096;  // chunks of attention are usual ones up to there
+constexpr std::uint32_t context = 4096;  // up to this length attention uses its usual chunk size
 
 }  // namespace
 

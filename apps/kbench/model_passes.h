@@ -1,4 +1,4 @@
-// The passes of a synthetic model as dispatches. Nothing runs and no memory is taken.
+// The passes of a synthetic model as dispatches. Nothing runs and no memory is allocated.
 #pragma once
 
 #include <string>
@@ -15,14 +15,14 @@ namespace kbench {
 
 class ModelPasses {
  public:
-  /// `name`: model::synthetic_model's notation; throws invalid_argument where there is no such model. `select` must outlive it.
+  /// `name`: model::synthetic_model's notation; throws invalid_argument if there is no such model. `select` must outlive it.
   ModelPasses(const std::string& name, const skipstone::kernels::Selector& select, skipstone::KvFormat kv_format);
   ModelPasses(const ModelPasses&) = delete;
   ModelPasses& operator=(const ModelPasses&) = delete;
 
   std::uint32_t layers() const { return config_.layers; }
   std::uint32_t vocabulary() const { return config_.vocabulary; }
-  std::uint64_t weight_bytes() const { return layout_.bytes_per_token(); }  ///< that a pass reads
+  std::uint64_t weight_bytes() const { return layout_.bytes_per_token(); }  ///< bytes that a pass reads
   const skipstone::exec::PassBuilder& builder() const { return builder_; }
 
  private:
@@ -34,7 +34,7 @@ class ModelPasses {
 
 /// "rows 8", "tree 8", "logits 8", "draft", "verify", "prompt 64"
 std::string name_of(const skipstone::exec::PassSpec& pass);
-/// From one row on, prompts last: a pipeline of several passes is named after the smallest.
+/// Sorts by ascending rows, prompts last: a pipeline that several passes use is named after the smallest.
 void sort_by_rows(std::vector<skipstone::exec::PassSpec>& passes);
 
 }  // namespace kbench

@@ -22,7 +22,7 @@ const std::uint32_t spirv[] = {
 };
 constexpr std::uint32_t steps = 512, chains = 8;
 
-/// What shaders/fma_peak.comp computes in lane `lane`.
+/// The value that shaders/fma_peak.comp computes in lane `lane`.
 double expected(std::uint32_t lane) {
   const double seed = static_cast<double>(lane & 255u) / 256.0;
   const std::array<double, 4> a{0.5, 0.75, 0.25, 0.625}, b{seed, 0.5, 1.0, 0.125};
@@ -50,7 +50,7 @@ double peak_flops(const std::shared_ptr<vk::Device>& device) {
   const auto pipeline = factory.create(spec);
   vk::Queue queue(device);
   double best = 0.0;
-  // More workgroups until a run takes long enough to be measured; the fastest of a few is the peak.
+  // Increases the workgroups until a run is long enough to measure; the fastest of a few runs is the peak.
   for (std::uint32_t groups = 256; groups <= 65535; groups *= 4) {
     vk::Arena arena(device, vk::Role::readback);
     const std::uint32_t total = groups * lanes;

@@ -1,4 +1,4 @@
-// What the device could do at most.
+// The device's peak arithmetic rate.
 #pragma once
 
 #include <memory>
@@ -7,8 +7,8 @@
 
 namespace kbench {
 
-/// Multiplications and additions of single precision per second, measured with fused multiply-adds. Throws internal where the device's sums
-/// are wrong.
+/// Multiplications and additions of single precision per second, measured with fused multiply-adds. Throws internal if the device's
+/// sums are wrong.
 double peak_flops(const std::shared_ptr<skipstone::vk::Device>& device);
 
 }  // namespace kbench

@@ -19,7 +19,7 @@ using cli::bench::quotient;
 
 Json value_of(std::optional<double> number) { return number ? Json(*number) : Json(nullptr); }
 
-/// (largest - smallest) / median: all of the samples, not a deviation, since they are few.
+/// (largest - smallest) / median: the range and not a deviation, since the samples are few.
 std::optional<double> spread(const Result& result) {
   if (result.seconds.size() < 2) return std::nullopt;
   const auto [low, high] = std::minmax_element(result.seconds.begin(), result.seconds.end());

@@ -9,7 +9,7 @@
 
 namespace kbench {
 
-/// What results are shares of, and where they were measured.
+/// The peak rates that results are shares of, and the machine that they were measured on.
 struct Setting {
   std::string date, version, commit, device, driver;
   double copy_bandwidth = 0;  ///< bytes per second

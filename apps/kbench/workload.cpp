@@ -23,23 +23,23 @@ kernels::AttentionShape attention_of(const Request& r) {
 
 kernels::AttentionLayer layer_of(const Request& r) { return {.window = r.sizes.window}; }
 
-/// How many keys row `row` sees, and how many of those before them it does not.
+/// Number of keys that row `row` attends to; hidden_of(): earlier keys that its sliding window excludes.
 double keys_of(const Request& r, std::uint32_t row) {
   const std::uint32_t keys = r.sizes.depth + row + 1;
   return r.sizes.window > 0 ? std::min(keys, r.sizes.window) : keys;
 }
 double hidden_of(const Request& r, std::uint32_t row) { return r.sizes.depth + row + 1 - keys_of(r, row); }
 
-/// Of all keys, or all values, of a token.
+/// Bytes of all keys, or all values, of a token.
 double kv_bytes(const Request& r) {
   const kernels::AttentionShape shape = attention_of(r);
   return static_cast<double>(shape.kv_heads) * (shape.kv_position_bytes() + shape.kv_scale_bytes());
 }
 
-/// The keys and values that rows behind the depth read: once, since rows share them.
+/// Bytes of keys and values that rows after the depth read: counted once, since rows share them.
 double cache_bytes(const Request& r) { return 2.0 * (r.sizes.depth + r.rows - hidden_of(r, 0)) * kv_bytes(r); }
 
-/// Scores and sums of values: two products each for every query head, key and dimension.
+/// Scores and weighted sums of values: a multiplication and an addition each for every query head, key and dimension.
 double attention_flops(const Request& r) {
   double keys = 0.0;
   for (std::uint32_t row = 0; row < r.rows; ++row) keys += keys_of(r, row);
@@ -58,11 +58,11 @@ Workload one(std::string shape, const Dispatch& dispatch, double bytes, double f
   return {std::move(shape), {}, [dispatch](std::uint32_t) { return std::vector{dispatch}; }, bytes, flops, {}};
 }
 
-/// As a model's matrix is laid out; in parts where a binding cannot cover it.
+/// A matrix with a model matrix's layout, split into parts if one binding cannot cover it.
 kernels::Matrix matrix_of(const Selector& select, gguf::Type format, std::uint32_t n, std::uint32_t k) {
   kernels::Matrix matrix{first_matrix, format, n, k, {{0, n}}, select.interleave()};
   const std::uint64_t row = place_of(matrix, first_matrix).quant_bytes(0) / kernels::padded_rows(n, matrix.interleave);
-  constexpr std::uint32_t whole = 1024;  // of what the fused argmax takes ranges
+  constexpr std::uint32_t whole = 1024;  // rows; the fused argmax works on ranges of this size
   if (row * kernels::padded_rows(n, matrix.interleave) <= select.max_storage_range()) return matrix;
   const auto most = static_cast<std::uint32_t>(select.max_storage_range() / row / whole * whole);
   if (most == 0) fail(Code::invalid_argument, "a thousand rows of {} weights are more than one binding takes; choose a smaller --shape", k);
@@ -78,7 +78,7 @@ kernels::Matrix tensor_of(kernels::Matrix matrix, std::uint32_t tensor) {
 
 using Multiply = std::function<std::vector<Dispatch>(const kernels::Matrix& weights)>;
 
-/// n x k weights, and as many outputs.
+/// A multiplication by n x k weights.
 Workload multiplication(const kernels::Matrix& matrix, const Request& r, std::uint32_t outputs, const Multiply& multiply) {
   const double n = matrix.n, k = matrix.k;
   Workload work;
@@ -140,7 +140,7 @@ Workload argmax(const Selector& select, const Request& r) {
   const kernels::Matrix matrix = matrix_of(select, r.format, r.sizes.vocabulary, r.sizes.width);
   Workload work = multiplication(matrix, r, 0, [selector = skinny(select, r), rows = r.rows](const kernels::Matrix& weights) {
     std::vector<Dispatch> dispatches = kernels::argmax(selector, weights, matrix_input, rows, {}, "argmax");
-    dispatches.pop_back();  // the merge has a row of its own
+    dispatches.pop_back();  // the merge is a separate operation (argmax_merge)
     return dispatches;
   });
   work.check.reset();
@@ -154,7 +154,7 @@ Workload argmax_merge(const Selector& select, const Request& r) {
              partials * sizeof(abi::ArgmaxPartial), 4 * partials);
 }
 
-/// Both kernels: the second one reads what the first has found.
+/// Both kernels: the second one reads the first one's results.
 Workload candidates(const Selector& select, const Request& r) {
   const auto round = [select, n = r.sizes.vocabulary, rows = r.rows](std::uint32_t) { return kernels::candidates(select, n, rows, "candidates"); };
   return {fmt::to_string(r.sizes.vocabulary), {}, round, static_cast<double>(r.rows) * r.sizes.vocabulary * word, 0, {}};
@@ -179,7 +179,7 @@ Workload rms_norm(const Selector& select, const Request& r) {
       (2.0 * r.rows + 1) * n * word, 4.0 * r.rows * n);
 }
 
-/// What stands behind a sublayer: its output normalised, scaled and added to the residual stream.
+/// The norm after a sublayer: its output normalised, scaled and added to the residual stream.
 Workload norm(const Selector& select, const Request& r) {
   const std::uint32_t n = r.sizes.width;
   kernels::Norm norm{.x = {ResourceKind::residual, 0},
@@ -208,7 +208,7 @@ Workload rope_store(const Selector& select, const Request& r) {
              r.rows * ((2 * q + 2 * kv + s.head_dim) * word + 2 * kv_bytes(r)), 3.0 * r.rows * (q + kv));
 }
 
-/// The kernel that is split over the cache, also on devices that take another.
+/// The kernel that is split over the KV cache, also on devices that use another one.
 Selector split(const Selector& select, const Request& r) {
   vk::Tuning tuning = r.tuning;
   tuning.texels = false;
@@ -251,7 +251,7 @@ Workload keep_rows(const Selector& select, const Request& r) {
              2.0 * r.rows * r.sizes.width * word, 0);
 }
 
-/// The quants of a cache that has scales beside them: the larger part.
+/// Moves the quants of a cache with separate scales: the larger part.
 Workload move_kv(const Selector& select, const Request& r) {
   return one(heads_text(r.sizes), kernels::move_kv(select, attention_of(r), 0, "move_kv").front(), 4.0 * r.rows * kv_bytes(r), 0);
 }

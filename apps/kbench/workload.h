@@ -1,4 +1,4 @@
-// What kbench measures: one row of a table for each operation that kernels/operations.h makes.
+// kbench's workloads: one table row for each operation of kernels/operations.h.
 #pragma once
 
 #include <cstdint>
@@ -20,13 +20,13 @@ namespace kbench {
 using skipstone::kernels::Dispatch;
 using skipstone::kernels::Selector;
 
-/// Sizes that workloads are made from, as those of one layer of a model.
+/// Sizes of the workloads, like those of one model layer.
 struct Sizes {
   std::uint32_t n = 4096, k = 4096;  ///< of matrices
   std::uint32_t width = 4096, ffn = 11008, heads = 32, kv_heads = 8, head_dim = 128, vocabulary = 32000;
   std::uint32_t depth = 1024;  ///< tokens in the KV cache
   skipstone::KvFormat kv_format = skipstone::KvFormat::f16;
-  std::uint32_t window = 0;  ///< keys that a row of attention sees; 0: all
+  std::uint32_t window = 0;  ///< sliding window: keys that a row attends to; 0: all
   float softcap = 0.0f;      ///< of attention's scores; 0: none
 };
 
@@ -44,36 +44,36 @@ struct Request {
 /// One operation on one shape.
 struct Workload {
   std::string shape;                  ///< "4096x4096"
-  skipstone::kernels::Matrix matrix;  ///< n is 0 where there is none
+  skipstone::kernels::Matrix matrix;  ///< n is 0 if there is none
   /// The dispatches of one round, on the copy of the matrix that is tensor `tensor`.
   std::function<std::vector<Dispatch>(std::uint32_t tensor)> round;
-  double bytes = 0;                                       ///< that have to be read or written once
+  double bytes = 0;                                       ///< minimum read and write traffic
   double flops = 0;                                       ///< multiplications and additions
   std::optional<skipstone::selftest::MatrixShape> check;  ///< the same kernel on fewer rows of the matrix, for the oracle
 };
 
 inline constexpr std::uint32_t vector_tensor = 0;  ///< a norm's weights; large enough for all
 inline constexpr std::uint32_t first_matrix = 1;
-/// What matrix operations read and write, in ResourceKind::scratch.
+/// Input and output of matrix operations, in ResourceKind::scratch.
 inline constexpr skipstone::kernels::Resource matrix_input{skipstone::kernels::ResourceKind::scratch, 0},
     matrix_output{skipstone::kernels::ResourceKind::scratch, 1};
 
 struct Operation {
   std::string_view name;
-  std::string_view cases;    ///< what the names of the self-test's cases start with
+  std::string_view cases;    ///< prefix of the self-test cases' names
   std::string_view summary;  ///< for --list
   bool has_formats;          ///< runs once for each weight format
-  std::uint32_t most_rows;   ///< of one pass
-  std::uint32_t least_rows;  ///< likewise; tiles want whole ones
+  std::uint32_t most_rows;   ///< maximum per pass
+  std::uint32_t least_rows;  ///< minimum per pass; tiled kernels need full tiles
   Workload (*make)(const Selector& select, const Request& request);
 };
 
 std::span<const Operation> operations();
 
-/// Where copy `tensor` of a workload's matrix goes.
+/// The placement of copy `tensor` of a workload's matrix.
 skipstone::model::TensorPlace place_of(skipstone::kernels::Matrix matrix, std::uint32_t tensor);
 
-/// nullptr where there is none of that name.
+/// nullptr if no operation has that name.
 const Operation* find_operation(std::string_view name);
 
 }  // namespace kbench

@@ -1,4 +1,4 @@
-// One function a subcommand: adds it with its options to `app`; what it does when it is chosen leaves its exit code in `code`.
+// One function per subcommand: adds it with its options to `app`; its callback stores the exit code in `code`.
 #pragma once
 
 #include <CLI/App.hpp>
@@ -23,7 +23,7 @@ void add_tune_device(CLI::App& app, ExitCode& code);
 void add_report(CLI::App& app, ExitCode& code);
 void add_compare(CLI::App& app, ExitCode& code);
 
-/// What `devices` prints, also for --list-devices.
+/// Prints the output of `devices`, also for --list-devices.
 void print_devices(const char* wanted, bool json);
 
 }  // namespace cli

@@ -24,7 +24,7 @@ struct ConvertOptions {
   bool force = false;
 };
 
-/// What was written, as the finished file itself says.
+/// A summary of the written file, read from the file itself.
 std::string report_text(const std::string& path) {
   skipstone_inspect_params params = skipstone::inspect_params();
   params.model_path = path.c_str();

@@ -13,7 +13,7 @@ namespace {
 
 using skipstone::Json;
 
-constexpr double threshold = 0.985;  // from which the paper's algorithm skips an attention sublayer
+constexpr double threshold = 0.985;  // the paper's algorithm skips an attention sublayer from this cosine on
 constexpr int bar_width = 28;
 
 double number(const Json& object, const char* name) { return object[name].get<double>(); }
@@ -23,7 +23,7 @@ std::string statistics_line(const char* name, const Json& sublayers) {
                      number(sublayers, "mean"), number(sublayers, "median"), 1e-3 * number(sublayers, "microseconds"));
 }
 
-/// Where bars begin: at a tenth below the lower quartile. The first sublayers, which build the stream up, may be far from the others.
+/// The origin of the bars: a tenth below the lower quartile. The first sublayers, which build the stream up, may be far from the others.
 double origin(const Json& report) {
   std::vector<double> means;
   for (const char* kind : {"attention", "mlp"}) {

@@ -8,11 +8,11 @@
 
 namespace cli {
 
-/// Min, max, mean, median and mean time as in table 1 of "Draft on the Fly" (arXiv 2410.01028), what measuring takes, and one line for each
+/// Min, max, mean, median and mean time as in table 1 of "Draft on the Fly" (arXiv 2410.01028), the measuring time, and one line for each
 /// layer with a bar for its attention and its MLP.
 std::string cosine_text(const skipstone::Json& report);
 
-/// The layers' means, with a whisker from the least to the largest prompt, and the cosine from which Draft on the Fly skips.
+/// A plot of the layers' means, with whiskers from the smallest to the largest prompt value, and Draft on the Fly's skip threshold.
 bench::Plot cosine_plot(const skipstone::Json& report);
 
 }  // namespace cli

@@ -1,4 +1,4 @@
-// skipstone inspect --cosine: what sublayers do to the residual stream.
+// skipstone inspect --cosine: the effect of sublayers on the residual stream.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ struct CosineOptions {
   std::string plot;        ///< an SVG file; "": none
 };
 
-/// Loads the model, measures and prints. Throws Failure, also where the plot could not be written, which it asks before anything else.
+/// Loads the model, measures and prints. Throws Failure, also if the plot cannot be written, which is checked first.
 void print_cosines(const std::string& model, const EngineOptions& engine_options, const CosineOptions& options, bool json);
 
 }  // namespace cli

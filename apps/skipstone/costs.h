@@ -1,4 +1,4 @@
-// What `devices --costs` prints.
+// The output of `devices --costs`.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace cli {
 
-/// Loads the model and prints what its passes cost on the device, as a table or as JSON. `model`: "" for the bundled one.
+/// Loads the model and prints the costs of its passes on the device, as a table or as JSON. `model`: "" for the bundled one.
 void print_costs(const std::string& model, const EngineOptions& options, bool json);
 
 }  // namespace cli

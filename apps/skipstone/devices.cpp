@@ -1,4 +1,4 @@
-// skipstone devices: what Vulkan offers, and which device would be taken.
+// skipstone devices: the Vulkan devices, and the one that would be chosen.
 #include <fmt/format.h>
 
 #include <memory>

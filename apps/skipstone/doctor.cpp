@@ -1,4 +1,4 @@
-// skipstone doctor: does this device compute what it should?
+// skipstone doctor: checks that a device computes correctly.
 #include <fmt/format.h>
 
 #include <memory>
@@ -32,7 +32,7 @@ std::string kernels_text(const Json& report) {
   return text;
 }
 
-/// What belongs into a bug report.
+/// The text to paste into a bug report.
 std::string verdict_text(const Json& report, bool full) {
   const Json& device = report["device"];
   const auto failures = report["failures"].get<std::uint64_t>();

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "environment.h"
 #include "exit_code.h"
 #include "json/json.h"
 #include "number_option.h"
@@ -15,7 +16,7 @@ skipstone::Engine load(const skipstone_engine_params& params) {
   return skipstone::Engine(params, progress.until_interrupted());
 }
 
-/// "Not found" and "unsupported" are said of files and of devices.
+/// Whether a status concerns the model file: "not found" and "unsupported" may also concern the device.
 bool is_about_model(skipstone_status status, const std::string& model) {
   if (status != SKIPSTONE_NOT_FOUND && status != SKIPSTONE_UNSUPPORTED) return true;
   skipstone_inspect_params params = skipstone::inspect_params();
@@ -27,7 +28,7 @@ bool is_about_model(skipstone_status status, const std::string& model) {
   }
 }
 
-/// What is wrong with a delay of hops.
+/// Checks a --transfer-ms delay: "" or the error.
 std::string no_delay(std::string& text) {
   constexpr double most = 60000;
   const auto milliseconds = skipstone::parse_number<double>(text);
@@ -62,7 +63,7 @@ skipstone_engine_params engine_params(const std::string& model, const EngineOpti
   params.device = options.device_option->count() > 0 ? options.device.c_str() : nullptr;
   if (!options.rank_device.empty()) params.device = options.rank_device.c_str();
   params.devices = options.devices.c_str();
-  params.hop_microseconds = static_cast<std::uint64_t>(options.hop_milliseconds * 1000);
+  params.transfer_microseconds = static_cast<std::uint64_t>(options.transfer_milliseconds * 1000);
   params.pre_tokenizer = options.pre.c_str();
   params.context = options.context;
   params.kv_type = kv_type(options.kv);
@@ -87,13 +88,16 @@ void add_device_option(CLI::App& command, EngineOptions& options) {
 }
 
 void add_devices_option(CLI::App& command, EngineOptions& options) {
-  command
-      .add_option("--devices", options.devices,
-                  "Several devices with some of the layers each: 0,1 (by free memory) or 0:20,1:12 (so many layers); embedding and head on "
-                  "the first")
-      ->envname("SKIPSTONE_DEVICES")
-      ->excludes(options.device_option)
-      ->type_name("DEVICE[:LAYERS],...");
+  CLI::Option* const several =
+      command
+          .add_option(
+              "--devices", options.devices,
+              "Several devices with some of the layers each: 0,1 (by free memory) or 0:20,1:12 (so many layers); embedding and head on "
+              "the first")
+          ->envname("SKIPSTONE_DEVICES")
+          ->excludes(options.device_option)
+          ->type_name("DEVICE[:LAYERS],...");
+  environment::set_exclusive({options.device_option, several});
 }
 
 void add_engine_options(CLI::App& command, EngineOptions& options) {
@@ -113,7 +117,8 @@ void add_engine_options(CLI::App& command, EngineOptions& options) {
   add_pre_option(command, options.pre);
   add_device_option(command, options);
   add_devices_option(command, options);
-  add_number(command, "--hop-ms", options.hop_milliseconds, "For measurements: rows take so much longer from each of --devices to the next")
+  add_number(command, "--transfer-ms", options.transfer_milliseconds,
+             "For measurements: rows take so much longer from each of --devices to the next")
       ->check(CLI::Validator(no_delay, ""))
       ->type_name("MS");
   command

@@ -1,4 +1,4 @@
-// What the program's exit codes mean, and how it says what went wrong.
+// The program's exit codes and error messages.
 #pragma once
 
 #include <fmt/format.h>
@@ -13,16 +13,16 @@ namespace cli {
 
 enum class ExitCode : int {
   ok = 0,
-  failure = 1,    ///< anything that has no code of its own; doctor: a test failed
-  usage = 2,      ///< options or a prompt that cannot be
+  failure = 1,    ///< any error without its own code; doctor: a test failed
+  usage = 2,      ///< invalid options or an invalid prompt
   bad_model = 3,  ///< the model file is missing, damaged or of a kind that this build does not run
   no_device = 4,  ///< no Vulkan driver or device, or none that matches --device
   out_of_memory = 5,
   device_lost = 6,
-  interrupted = 130,  ///< Ctrl-C, as shells count it
+  interrupted = 130,  ///< Ctrl-C, by the shells' convention
 };
 
-/// Ends the program with a sentence and a code of its own; for what the library knows nothing of.
+/// Ends the program with a message and an exit code; for errors outside the library.
 class Failure : public std::runtime_error {
  public:
   Failure(ExitCode code, const std::string& sentence) : std::runtime_error(sentence), code_(code) {}
@@ -38,7 +38,7 @@ template <typename... Args>
   throw Failure(code, fmt::format(format, std::forward<Args>(args)...));
 }
 
-/// `about_model`: the call opened a model file, so that "not found" and "unsupported" speak of it.
+/// `about_model`: the call opened a model file, so that "not found" and "unsupported" concern that file.
 ExitCode exit_code(skipstone_status status, bool about_model);
 
 /// The list that every --help ends with.

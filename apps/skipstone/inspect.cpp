@@ -1,4 +1,4 @@
-// skipstone inspect: what is in a model file.
+// skipstone inspect: the contents of a model file.
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -10,6 +10,7 @@
 #include "commands.h"
 #include "cosines.h"
 #include "engine_options.h"
+#include "environment.h"
 #include "json/json.h"
 #include "number_option.h"
 #include "output.h"
@@ -27,10 +28,7 @@ struct InspectOptions {
   bool tensors = false, json = false, cosine = false;
 };
 
-/// On the command line; what the environment says may be meant for other commands.
-bool is_given(const CLI::Option* option) { return option->count() > 0 && std::getenv(option->get_envname().c_str()) == nullptr; }
-
-/// Names come from the file, and may be as long as it is.
+/// Shortens names, which come from the file and may be as long as it is.
 std::string short_text(const Json& name) { return skipstone::shortened(name.get_ref<const std::string&>()); }
 
 std::string shape_text(const Json& shape) {
@@ -120,12 +118,13 @@ void add_inspect(CLI::App& app, ExitCode& code) {
       app.add_subcommand("inspect", "Show what is in a model file and the memory it will take; needs no device but for --cosine");
   const auto options = std::make_shared<InspectOptions>();
   command->add_option("FILE", options->file, "A GGUF file")->required();
-  command->add_flag("--tensors", options->tensors, "List every tensor")->envname("SKIPSTONE_TENSORS");
+  CLI::Option* const tensors = command->add_flag("--tensors", options->tensors, "List every tensor")->envname("SKIPSTONE_TENSORS");
   command->add_flag("--json", options->json, "JSON, with every tensor")->envname("SKIPSTONE_JSON");
-  command
-      ->add_flag("--cosine", options->cosine,
-                 "Run --prompts through the model: how much each sublayer turns the residual stream, which is what asd chooses by")
-      ->envname("SKIPSTONE_COSINE");
+  CLI::Option* const cosine =
+      command
+          ->add_flag("--cosine", options->cosine,
+                     "Run --prompts through the model: how much each sublayer turns the residual stream, which is what asd chooses by")
+          ->envname("SKIPSTONE_COSINE");
   std::vector<CLI::Option*> of_cosine = {
       command->add_option("--prompts", options->cosines.prompts, "Texts to read for --cosine: see `skipstone bench --help`")
           ->envname("SKIPSTONE_PROMPTS")
@@ -139,6 +138,8 @@ void add_inspect(CLI::App& app, ExitCode& code) {
           ->type_name("FILE")};
   add_engine_options(*command, options->engine);
   of_cosine.push_back(options->engine.device_option);
+  environment::set_exclusive({cosine, tensors});
+  for (CLI::Option* option : of_cosine) environment::set_needs(option, {cosine});
   command->footer(std::string("Examples:\n"
                               "  skipstone inspect model.gguf --ctx 2048\n"
                               "  skipstone inspect --cosine model.gguf --prompts HumanEval.jsonl.gz --limit 40 -o layers.svg\n\n") +
@@ -149,7 +150,7 @@ void add_inspect(CLI::App& app, ExitCode& code) {
       print_cosines(options->file, options->engine, options->cosines, options->json);
     } else {
       for (const CLI::Option* option : of_cosine) {
-        if (is_given(option)) fail(ExitCode::usage, "{} is for --cosine; without that, no model is run", option->get_name());
+        if (option->count() > 0) fail(ExitCode::usage, "{} is for --cosine; without that, no model is run", option->get_name());
       }
       inspect(*options);
     }

@@ -11,12 +11,12 @@ namespace {
 namespace platform = skipstone::platform;
 using platform::Signal;
 
-std::atomic<int> signalled{0};  // interrupts that nobody took
+std::atomic<int> signalled{0};  // SIGINTs that take() has not returned yet
 std::atomic<bool> ending{false}, new_size{false};
 std::atomic<skipstone_session*> current{nullptr};
 
 constexpr int patience = 5;
-constexpr int exit_code_of_interrupts = 130;  // 128 + SIGINT, as shells have it
+constexpr int exit_code_of_interrupts = 130;  // 128 + SIGINT, the shells' convention
 
 void cancel_session() {
   if (skipstone_session* session = current.load()) skipstone_session_cancel(session);

@@ -1,4 +1,4 @@
-// Ctrl-C: the first one asks for a clean stop, the second one ends the program at once; in a conversation it stops what goes on.
+// Ctrl-C: the first one asks for a clean stop, the second one ends the program at once; in a conversation it stops the running answer.
 #pragma once
 
 #include "skipstone/skipstone.hpp"
@@ -8,8 +8,8 @@ namespace cli::interrupt {
 /// From now on Ctrl-C and SIGTERM are noted instead of ending the program.
 void install();
 
-/// From now on every SIGINT is noted, until take() says so; a fifth one that nobody took ends the program. SIGTERM and SIGHUP are noted
-/// as terminated(), SIGWINCH as resized().
+/// From now on every SIGINT is noted until take() returns it; a fifth one that was not taken ends the program. SIGTERM and SIGHUP are
+/// noted for terminated(), SIGWINCH for take_resized().
 void install_for_conversation();
 
 /// Whether a signal has come.
@@ -24,10 +24,10 @@ bool terminated();
 /// Whether the terminal's size has changed since the last call.
 bool take_resized();
 
-/// The session that a signal cancels; null for none. To be cleared before the session goes.
+/// The session that a signal cancels; null for none. To be cleared before the session is destroyed.
 void set_session(skipstone_session* session);
 
-/// The session that a signal cancels while this is there: none that is gone, nor one that generates nothing.
+/// Sets the session that a signal cancels, for the lifetime of this object.
 class Interruptible {
  public:
   explicit Interruptible(const skipstone::Session& session) { set_session(session.get()); }
@@ -36,7 +36,7 @@ class Interruptible {
   Interruptible& operator=(const Interruptible&) = delete;
 };
 
-/// Waits until standard input can be read; false where a signal came first.
+/// Waits until standard input can be read; false if a signal came first.
 bool wait_for_input();
 
 }  // namespace cli::interrupt

@@ -30,12 +30,12 @@ std::optional<std::string> value_of(const std::vector<std::string>& arguments, s
 
 Place sharing;
 
-/// Joins the job, if there is one; its other ranks have to, too.
+/// Joins the job, if there is one; a collective call of all its ranks.
 Place join() {
   skipstone_job_info info{};
   info.struct_size = sizeof(info);
   skipstone::check(skipstone_job_get_info(&info));
-  if (info.ranks > 1 && info.rank == 0) interrupt::install();  // a rank that dies is said by a signal, also before a command looks for them
+  if (info.ranks > 1 && info.rank == 0) interrupt::install();  // a signal reports a rank's death, even before the command checks for it
   return {info.rank, info.ranks, info.local_rank == 0};
 }
 
@@ -48,7 +48,7 @@ std::string take(char* text) {
 
 constexpr const char* failure_record = "failure";
 
-/// Of a rank that has met with this.
+/// The record of a failure in this rank.
 std::string failure_line(ExitCode code, std::string_view sentence) {
   return bench::json_line(failure_record, {{"rank", sharing.rank}, {"code", static_cast<int>(code)}, {"sentence", sentence}});
 }
@@ -88,7 +88,7 @@ ExitCode run_shared(const std::function<ExitCode()>& command) {
   } catch (const Failure& failure) {
     code = failure.code();
     sentence = failure.what();
-  } catch (const skipstone::Error& error) {  // of the program's own arguments
+  } catch (const skipstone::Error& error) {  // in the program's own arguments
     code = ExitCode::usage;
     sentence = error.what();
   } catch (const skipstone::error& error) {
@@ -132,7 +132,7 @@ std::string device() {
 
 std::optional<ExitCode> serve(const std::vector<std::string>& arguments) {
   if (join().rank == 0) return std::nullopt;
-  const auto milliseconds = skipstone::parse_number<double>(value_of(arguments, "--hop-ms").value_or("0"));
+  const auto milliseconds = skipstone::parse_number<double>(value_of(arguments, "--transfer-ms").value_or("0"));
   skipstone::check(skipstone_job_serve(static_cast<std::uint64_t>(milliseconds.value_or(0) * 1000)));
   return ExitCode::ok;
 }

@@ -12,14 +12,14 @@
 
 namespace cli::job {
 
-/// Whether the arguments, or the environment, give the ranks of a job some of a model's layers each: --devices mpi.
+/// Whether the arguments, or the environment, split a model's layers over the ranks of a job: --devices mpi.
 bool shares_layers(const std::vector<std::string>& arguments);
 
-/// Of such a job: joins it. Ranks behind the first have layers until rank 0 ends, read and print nothing, and return their exit code; rank
-/// 0 goes on as the program.
+/// Joins such a job. Ranks after the first run their layers until rank 0 ends, read and print nothing, and return their exit code; rank 0
+/// continues as the program.
 std::optional<ExitCode> serve(const std::vector<std::string>& arguments);
 
-/// Whether the command's work is what the ranks of a job share: bench, report, tune.
+/// Whether the ranks of a job share the command's work: bench, report, tune.
 bool shares_work(const std::vector<std::string>& arguments);
 
 struct Place {
@@ -27,20 +27,20 @@ struct Place {
   bool first_on_machine = true;
 };
 
-/// Of such a command: joins the job, if there is one, and from then on only rank 0 writes anything.
+/// For such a command: joins the job, if there is one; from then on only rank 0 writes anything.
 void share_work();
-/// Among the ranks that share; alone where nobody does.
+/// This process's place among the ranks that share work; {0, 1} without a job.
 Place place();
-/// Runs a command that shares its work. What another rank than the first meets with is thrown in rank 0, by the next gather().
+/// Runs a command that shares its work. The next gather() in rank 0 throws the failure of any other rank.
 ExitCode run_shared(const std::function<ExitCode()>& command);
-/// In rank 0 the lines of JSON of all ranks, by rank; in the others none, and they go on.
+/// In rank 0 returns the JSON lines of all ranks, by rank; the other ranks get none and continue.
 std::vector<skipstone::SortedJson> gather(const std::string& lines);
-/// Rank 0 waits until all ranks are ready to begin. Throws Failure where one cannot, or is of another build: before hours of work.
+/// Rank 0 waits until all ranks are ready to begin. Throws Failure if one cannot, or has another build: before hours of work.
 void wait_until_ready();
-/// Of this rank, for EngineOptions; throws skipstone::error where there are more ranks than devices.
+/// The device of this rank, for EngineOptions; throws skipstone::error if there are more ranks than devices.
 std::string device();
 
-/// At the end of each rank.
+/// Leaves the job at the end of each rank.
 class Membership {
  public:
   Membership() = default;

@@ -1,4 +1,4 @@
-// The command-line program. It knows the library by its public headers alone.
+// The command-line program. It uses only the library's public headers.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -14,6 +14,7 @@
 #include "base/platform/system.h"
 #include "base/status.h"
 #include "commands.h"
+#include "environment.h"
 #include "job.h"
 #include "output.h"
 #include "skipstone/skipstone.hpp"
@@ -22,7 +23,7 @@ namespace {
 
 using cli::ExitCode;
 
-/// Wide columns, and the environment variable in brackets at the end of an option's line.
+/// A help formatter with wide columns and the environment variable in brackets at the end of an option's line.
 class Formatter : public CLI::Formatter {
  public:
   Formatter() { column_width(34); }
@@ -37,12 +38,12 @@ class Formatter : public CLI::Formatter {
   }
 
   std::string make_option_desc(const CLI::Option* option) const override {
-    const std::string name = option->get_envname();
+    const std::string name = cli::environment::name_of(option);
     return option->get_description() + (name.empty() ? "" : " [" + name + "]");
   }
 };
 
-/// Arguments as CLI11 takes them, last first. llama-bench's -pg has more letters than an option with one dash can have here.
+/// Arguments in CLI11's order, last first. llama-bench's -pg has more letters than CLI11 allows after one dash.
 std::vector<std::string> for_parser(std::vector<std::string> arguments) {
   if (!arguments.empty()) arguments.erase(arguments.begin());
   if (!arguments.empty() && arguments.front() == "bench") std::ranges::replace(arguments, "-pg", "--pg");
@@ -72,16 +73,11 @@ int parse_and_run(CLI::App& app, const std::vector<std::string>& arguments, bool
   return static_cast<int>(code);
 }
 
-int run_program(const std::vector<std::string>& arguments) {
-  CLI::App app("Runs GGUF language models on Vulkan devices, drafting with the model's own layers.", "skipstone");
-  app.formatter(std::make_shared<Formatter>());
+void add_commands(CLI::App& app, bool& list_devices, ExitCode& code) {
   app.allow_windows_style_options(false);  // "/x" is a path, or a prompt, on all systems
   app.set_version_flag("--version", fmt::format("skipstone {} ({})", skipstone_version(), skipstone_commit()), "Print the version");
-  bool list_devices = false;
   app.add_flag("--list-devices", list_devices, "The same as the command devices");
   app.require_subcommand(0, 1);
-  app.footer(std::string("Example:\n  skipstone run -p \"Once upon a time\" -n 64 --stats\n\n") + cli::exit_code_help);
-  ExitCode code = ExitCode::ok;
   cli::add_run(app, code);
   cli::add_chat(app, code);
   cli::add_serve(app, code);
@@ -96,6 +92,16 @@ int run_program(const std::vector<std::string>& arguments) {
   cli::add_tune_device(app, code);
   cli::add_report(app, code);
   cli::add_compare(app, code);
+}
+
+int run_program(const std::vector<std::string>& arguments) {
+  CLI::App app("Runs GGUF language models on Vulkan devices, drafting with the model's own layers.", "skipstone");
+  app.formatter(std::make_shared<Formatter>());
+  bool list_devices = false;
+  ExitCode code = ExitCode::ok;
+  add_commands(app, list_devices, code);
+  app.footer(std::string("Example:\n  skipstone run -p \"Once upon a time\" -n 64 --stats\n\n") + cli::exit_code_help);
+  cli::environment::resolve(app, for_parser(arguments), [&](CLI::App& other) { add_commands(other, list_devices, code); });
   return parse_and_run(app, arguments, list_devices, code);
 }
 
@@ -112,7 +118,7 @@ int run_and_explain(int argc, char** argv) {
   } catch (const cli::Failure& failure) {
     cli::print_error(failure.what());
     return static_cast<int>(failure.code());
-  } catch (const skipstone::Error& error) {  // of the program's own arguments
+  } catch (const skipstone::Error& error) {  // in the program's own arguments
     cli::print_error(error.what());
     return static_cast<int>(ExitCode::usage);
   } catch (const skipstone::error& error) {
@@ -132,7 +138,7 @@ int main(int argc, char** argv) {
   skipstone::platform::prepare_streams();
   try {
     return run_and_explain(argc, argv);
-  } catch (const std::exception&) {  // there may be none for a sentence of its own either
+  } catch (const std::exception&) {  // there may be no memory for a message either
     cli::write_error("error: the system has no memory left; close other programs or use a smaller context.\n");
     return static_cast<int>(ExitCode::out_of_memory);
   }

@@ -29,9 +29,9 @@ struct Element<std::optional<T>> {
   using type = T;
 };
 
-/// Leaves in `text` what CLI11 cannot read in another way ("010" would be octal); gives back what is wrong with it.
+/// Rewrites `text` so that CLI11 reads it as decimal ("010" would be octal); returns the error, or "".
 template <typename T>
-std::string settle(std::string& text) {
+std::string normalize(std::string& text) {
   const auto number = skipstone::parse_number<T>(text);
   if constexpr (std::is_integral_v<T>) {
     using Limits = std::numeric_limits<T>;
@@ -45,12 +45,12 @@ std::string settle(std::string& text) {
 
 }  // namespace number_option
 
-/// App::add_option() for a number, a list of them, or one that may be missing. Everything but a decimal number that fits is refused, on the
-/// command line and in the environment alike; CLI11 by itself would cut numbers that are too large.
+/// App::add_option() for a number, a list of them, or an optional one. Everything but a decimal number that fits is refused, on the
+/// command line and in the environment alike; CLI11 by itself would truncate numbers that are too large.
 template <typename T>
 CLI::Option* add_number(CLI::App& command, const std::string& names, T& value, const std::string& text) {
-  const auto settle = [](std::string& given) { return number_option::settle<typename number_option::Element<T>::type>(given); };
-  return command.add_option(names, value, text)->transform(CLI::Validator(settle, ""));
+  const auto normalize = [](std::string& given) { return number_option::normalize<typename number_option::Element<T>::type>(given); };
+  return command.add_option(names, value, text)->transform(CLI::Validator(normalize, ""));
 }
 
 }  // namespace cli

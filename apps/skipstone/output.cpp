@@ -51,7 +51,7 @@ void note_lines(std::string_view lines) {
 }
 
 Output::Output(bool colour) : colour_(colour), terminal_(platform::is_terminal(Stream::output)) {
-  // Known before any work: it was closed when the program started, or is open for reading only.
+  // Checked before any work: standard output was closed when the program started, or is open for reading only.
   if (!platform::is_writable(Stream::output)) fail(ExitCode::failure, "standard output cannot be written: it is closed");
 }
 
@@ -78,7 +78,7 @@ bool Output::write_raw(std::string_view bytes) {
     std::error_code error;
     bytes.remove_prefix(platform::write_some(Stream::output, bytes, error));
     if (!error) continue;
-    closed_ = true;  // nothing more is tried, not even the reset of the style
+    closed_ = true;  // no further writes, not even the reset of the style
     if (error != std::errc::broken_pipe) fail(ExitCode::failure, "standard output cannot be written: {}", error.message());
   }
   return !closed_;

@@ -1,5 +1,5 @@
-// The program's three standard streams. Standard output is unbuffered, so that text streams; it says when its reader is gone and when it
-// cannot be written. What goes to standard error is for people, and nothing depends on their getting it.
+// The program's three standard streams. Standard output is unbuffered, so that text streams; it reports when its reader is gone and when it
+// cannot be written. Messages on standard error are for people, and write errors there are ignored.
 #pragma once
 
 #include <fmt/format.h>
@@ -12,13 +12,13 @@
 
 namespace cli {
 
-/// From now on nothing is written: in processes that work for another one.
+/// From now on nothing is written: for processes that work for another one.
 void silence();
 
-/// Bytes to standard error, as they are; nothing happens where they cannot be written. For what moves the cursor; else note().
+/// Writes raw bytes to standard error and ignores errors. For sequences that move the cursor; else note().
 void write_error(std::string_view bytes);
 
-/// An escape sequence of the program's own to the terminal on standard output; nothing happens where it cannot be written.
+/// Writes one of the program's escape sequences to the terminal on standard output and ignores errors.
 void write_sequence(std::string_view sequence);
 
 /// A line on standard error, safe to print whatever it holds.
@@ -28,21 +28,21 @@ void note(fmt::format_string<Arguments...> line, Arguments&&... arguments) {
   note(std::string_view(fmt::format(line, std::forward<Arguments>(arguments)...)));
 }
 
-/// Several lines, each of them so.
+/// Several such lines.
 void note_lines(std::string_view lines);
 
 enum class Style { plain, dim, green };
 
 class Output {
  public:
-  /// `colour`: styles become escape sequences. On a terminal, control characters in what is written are replaced, because
-  /// text of a model must not drive the terminal. Throws Failure where standard output is closed.
+  /// `colour`: styles become escape sequences. On a terminal, control characters in written text are replaced, because
+  /// a model's text must not control the terminal. Throws Failure if standard output is closed.
   explicit Output(bool colour);
   ~Output();
   Output(const Output&) = delete;
   Output& operator=(const Output&) = delete;
 
-  /// False where the reader is gone (`| head`): no error, but nothing more is of use. Throws Failure where writing fails (full disk).
+  /// False if the reader is gone (`| head`): no error, but further output is useless. Throws Failure if writing fails (full disk).
   bool write(std::string_view text, Style style = Style::plain);
 
   /// Back to no style.
@@ -66,6 +66,6 @@ bool wants_colour(const std::string& when);
 
 /// "1.50 GiB".
 std::string bytes_text(double bytes);
-std::string bytes_text(const skipstone::Json& bytes);  ///< a whole number of them
+std::string bytes_text(const skipstone::Json& bytes);  ///< `bytes` is an integer
 
 }  // namespace cli

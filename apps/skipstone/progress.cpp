@@ -28,7 +28,7 @@ void Progress::update(const std::string& stage, double done) {
   stage_ = stage;
   last_ = now;
   shown_ = true;
-  // A line that wraps could not be taken back.
+  // A line that wraps could not be erased.
   const std::size_t told = platform::columns(platform::Stream::error), columns = told > 0 ? told : 80;
   write_error(fmt::format("\r\033[K{:.{}} {:3.0f} %", skipstone::escaped(stage), columns > 8 ? columns - 7 : 1, 100.0 * done));
 }

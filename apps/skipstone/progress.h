@@ -14,13 +14,13 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  /// `done`: 0 to 1. On a terminal one line that changes; elsewhere one line a stage.
+  /// `done`: 0 to 1. On a terminal one line that is redrawn; on other streams one line a stage.
   void update(const std::string& stage, double done);
 
-  /// What the library's calls report to: update(), until Ctrl-C ends the call. The line has to outlive it.
+  /// A progress callback for library calls: update(), until Ctrl-C ends the call. The line has to outlive it.
   std::function<bool(const char*, double)> until_interrupted();
 
-  /// Takes the line away; to be called before anything else is printed.
+  /// Erases the line; to be called before anything else is printed.
   void clear();
 
  private:

@@ -55,7 +55,7 @@ void check_prompt_tokens(const std::vector<skipstone_token>& tokens, const skips
   }
 }
 
-// In a session of its own, which is gone before the one that generates is made: that one then runs as it does where nobody asks.
+// Uses a separate session that is destroyed before the generating one is created, so --logits does not affect the generation.
 std::vector<float> first_logits(const skipstone::Engine& engine, const std::vector<skipstone_token>& tokens, std::size_t count) {
   if (const std::uint32_t vocabulary = engine.info().vocabulary; count > vocabulary) {
     fail(ExitCode::usage, "--logits {} are more than the model's vocabulary has tokens ({})", count, vocabulary);

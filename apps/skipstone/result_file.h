@@ -1,4 +1,4 @@
-// Files that a command writes its result to; each stands under its name only when it is complete.
+// Result files of commands; each gets its name only when it is complete.
 #pragma once
 
 #include <string>
@@ -6,11 +6,11 @@
 
 namespace cli {
 
-/// Throws Failure where a result could not be written to `path`: to be asked before hours of work. Leaves nothing behind.
+/// Throws Failure if a result could not be written to `path`: to be called before hours of work. Leaves no file.
 void check_writable(const std::string& path);
 
-/// Writes beside `path` and renames; what stood there before is replaced. Throws Failure with the reason, and then nothing is left behind
-/// and what stood there before stays.
+/// Writes a temporary file next to `path` and renames it, replacing an earlier file. Throws Failure with the reason, and then leaves no
+/// temporary file and keeps the earlier file.
 void write_file(const std::string& path, std::string_view content);
 
 }  // namespace cli

@@ -10,6 +10,7 @@
 #include "chat/chat_options.h"
 #include "commands.h"
 #include "engine_options.h"
+#include "environment.h"
 #include "interrupt.h"
 #include "json/json.h"
 #include "model_path.h"
@@ -27,7 +28,7 @@ namespace {
 
 struct RunOptions {
   std::string model, prompt, file, prompt_tokens, draft = "auto", colour = "never";
-  CLI::Option *prompt_option = nullptr, *file_option = nullptr, *tokens_option = nullptr;
+  CLI::Option *prompt_option = nullptr, *file_option = nullptr, *tokens_option = nullptr, *chat_option = nullptr, *online_option = nullptr;
   std::int64_t max_tokens = 256;
   std::uint32_t logits = 0;
   EngineOptions engine;
@@ -40,7 +41,7 @@ struct RunOptions {
   bool statistics = false, agreement = false, json = false, no_echo = false, one_turn = false;
 };
 
-/// What the model continues: a text, or token ids in its place.
+/// The prompt that the model continues: a text, or token ids in its place.
 struct Prompt {
   std::string text;
   std::vector<skipstone_token> tokens;
@@ -62,7 +63,7 @@ Prompt choose_prompt(const RunOptions& options) {
   return {std::move(prompt), {}};
 }
 
-/// Of a text its tokens, and of tokens their text.
+/// Computes a text's tokens, or the text of given tokens.
 void complete(Prompt& prompt, const skipstone::Engine& engine) {
   if (prompt.tokens.empty()) {
     prompt.tokens = engine.tokenize(prompt.text);
@@ -72,10 +73,11 @@ void complete(Prompt& prompt, const skipstone::Engine& engine) {
   }
 }
 
-/// --online is an option of the drafter.
+/// The drafter specification; --online becomes one of its options.
 std::string specification(const RunOptions& options) {
   if (options.online == 0) return options.draft;
   if (options.draft != "skip" && options.draft.rfind("skip:", 0) != 0) {
+    if (environment::supplies(options.online_option)) return options.draft;
     fail(ExitCode::usage, "--online improves a skip set; it goes with --draft skip:..., not with {}", options.draft);
   }
   return fmt::format("{}{}online={}", options.draft, options.draft == "skip" ? ":" : ",", options.online);
@@ -87,7 +89,7 @@ skipstone_session_params session_params(const RunOptions& options) {
   return params;
 }
 
-/// What is better found before a model is loaded.
+/// Checks options before a model is loaded.
 void check(const RunOptions& options) {
   if (options.max_tokens < -1 || options.max_tokens > std::numeric_limits<std::int32_t>::max()) {
     fail(ExitCode::usage, "-n {} is no number of tokens; 0 or more, or -1 to go on until the context is full", options.max_tokens);
@@ -133,7 +135,7 @@ ExitCode generate(const RunOptions& options, const std::string& model, Prompt pr
   session.set_stop(options.stop);
   const interrupt::Interruptible interruptible(session);
 
-  // The prompt is written with the first token, so that nothing stands on standard output where the prompt is refused.
+  // The prompt is written with the first token, so that standard output stays empty if the prompt is refused.
   Output output(!options.json && wants_colour(options.colour));
   std::string text;
   bool echoed = options.no_echo;
@@ -203,9 +205,10 @@ void add_prompt_options(CLI::App& command, RunOptions& o) {
                       "them (-: standard input)")
           ->envname("SKIPSTONE_PROMPT_TOKENS")
           ->type_name("IDS|FILE");
+  environment::set_exclusive({o.prompt_option, o.file_option, o.tokens_option});
 }
 
-/// Gives back --color, which may come without a value.
+/// Adds --color, whose value is optional, and returns it.
 CLI::Option* add_output_options(CLI::App& command, RunOptions& o) {
   const char* group = "Output";
   command.add_flag("--stats", o.statistics, "Statistics to standard error at the end")->envname("SKIPSTONE_STATS")->group(group);
@@ -214,15 +217,18 @@ CLI::Option* add_output_options(CLI::App& command, RunOptions& o) {
                 "At the end, how many tokens are what the whole model chooses at their places: 100 % unless the drafter is lossy")
       ->envname("SKIPSTONE_AGREEMENT")
       ->group(group);
-  command.add_flag("--json", o.json, "One line with a JSON object instead of text, at the end; its \"text\" is the continuation alone")
-      ->envname("SKIPSTONE_JSON")
-      ->group(group);
-  add_number(
-      command, "--logits", o.logits,
-      "In --json the first N logits behind the prompt's last token, from which the first new token is chosen; reads the prompt once more")
-      ->envname("SKIPSTONE_LOGITS")
-      ->type_name("N")
-      ->group(group);
+  CLI::Option* const json =
+      command.add_flag("--json", o.json, "One line with a JSON object instead of text, at the end; its \"text\" is the continuation alone")
+          ->envname("SKIPSTONE_JSON")
+          ->group(group);
+  CLI::Option* const logits = add_number(command, "--logits", o.logits,
+                                         "In --json the first N logits behind the prompt's last token, from which the first new token is "
+                                         "chosen; reads the prompt once more")
+                                  ->envname("SKIPSTONE_LOGITS")
+                                  ->type_name("N")
+                                  ->group(group);
+  environment::set_needs(logits, {json});
+  environment::set_exclusive({o.chat_option, logits});
   command.add_flag("--no-echo", o.no_echo, "Do not write the prompt before the continuation")->envname("SKIPSTONE_NO_ECHO")->group(group);
   CLI::Option* const colour = command.add_option(
       "--color", o.colour, "Accepted drafts green, the prompt dim: auto (on a terminal; also plain --color), always, never");
@@ -261,15 +267,17 @@ void add_run(CLI::App& app, ExitCode& code) {
       ->envname("SKIPSTONE_DRAFT")
       ->capture_default_str()
       ->type_name("DRAFTER");
-  add_number(*command, "--online", o.online,
-             "Share of the time, as 0.05, in which the set of --draft skip:... is improved while generating; 0: it stays")
-      ->envname("SKIPSTONE_ONLINE")
-      ->capture_default_str();
+  o.online_option = add_number(*command, "--online", o.online,
+                               "Share of the time, as 0.05, in which the set of --draft skip:... is improved while generating; 0: it stays")
+                        ->envname("SKIPSTONE_ONLINE")
+                        ->capture_default_str();
   chat::add_stop_option(*command, o.stop);
-  command->add_flag("--chat", o.one_turn, "The text is a message: its answer, by the model's chat template, is written alone")
-      ->envname("SKIPSTONE_CHAT")
-      ->group("Conversation");
-  chat::add_chat_options(*command, o.chat);
+  o.chat_option =
+      command->add_flag("--chat", o.one_turn, "The text is a message: its answer, by the model's chat template, is written alone")
+          ->envname("SKIPSTONE_CHAT")
+          ->group("Conversation");
+  for (CLI::Option* option : chat::add_chat_options(*command, o.chat)) environment::set_needs(option, {o.chat_option});
+  environment::set_exclusive({o.chat_option, o.tokens_option});
   add_engine_options(*command, o.engine);
   add_draft_options(*command, o.drafting);
   add_rounds_option(*command, o.sampling);
@@ -282,7 +290,7 @@ void add_run(CLI::App& app, ExitCode& code) {
       "be set by the environment variable that stands beside it; the command line wins.\n\n"
       "Example:\n  skipstone run -p \"Once upon a time\" -n 64 --stats\n\n" +
       exit_code_help);
-  command->callback([options, colour, &code] {  // options are not looked up by name here: CLI11 ends the program where that finds no memory
+  command->callback([options, colour, &code] {  // no look-up by name here: CLI11 ends the program if that runs out of memory
     if (colour->count() > 0 && options->colour.empty()) options->colour = "auto";
     options->drafting.give_to(options->sampling);
     code = run(*options);

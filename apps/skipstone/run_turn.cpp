@@ -30,7 +30,7 @@ bool show(chat::Screen& screen, const chat::Piece& piece) {
   return true;
 }
 
-/// The message that the pieces make up, in OpenAI's form.
+/// Joins the pieces to a message in OpenAI's form.
 class Answer {
  public:
   void add(const chat::Piece& piece) {
@@ -94,7 +94,7 @@ void warn_of_raw_text(const skipstone::Engine& engine) {
   try {
     if (skipstone::Chat(engine).info().source != SKIPSTONE_CHAT_MODEL) return;
   } catch (const skipstone::error&) {
-    return;  // what is wrong with a template matters to those who use it
+    return;  // errors of a template matter only to those who use it
   }
   note("note: this model has a chat template, and the text is given to it without; run --chat or skipstone chat use the template");
 }

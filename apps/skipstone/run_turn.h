@@ -23,7 +23,7 @@ struct TurnOptions {
 ExitCode run_turn(const skipstone::Engine& engine, const skipstone_session_params& params, const TurnOptions& options,
                   const std::string& message);
 
-/// Says once that a model with a chat template gets text without it.
+/// Warns once if a model with a chat template gets text without it.
 void warn_of_raw_text(const skipstone::Engine& engine);
 
 }  // namespace cli

@@ -83,8 +83,12 @@ void add_rounds_option(CLI::App& command, skipstone_session_params& params) {
       ->type_name("WAY");
   command
       .add_option_function<std::string>(
-          "--draft-ahead", [&params](const std::string& value) { params.draft_ahead = value == "auto" ? -1 : value == "on" ? 1 : 0; },
-          "With --devices: on: the first device drafts the next round while a verification is at the others; off: it waits; auto: on for GPUs")
+          "--pipeline-drafts",
+          [&params](const std::string& value) { params.pipeline_drafts = value == "auto" ? -1
+                                                                         : value == "on" ? 1
+                                                                                         : 0; },
+          "With --devices: on: the first device drafts the next round while a verification is at the others; off: it waits; auto: on for "
+          "GPUs")
       ->envname("SKIPSTONE_DRAFT_AHEAD")
       ->default_str("auto")
       ->check(CLI::IsMember({"auto", "on", "off"}))

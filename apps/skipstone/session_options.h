@@ -1,4 +1,4 @@
-// The options that say how tokens are chosen, for every command that generates.
+// The sampling and drafting options of every command that generates.
 #pragma once
 
 #include <CLI/App.hpp>
@@ -13,7 +13,7 @@ namespace cli {
 struct SamplingOptions {
   const CLI::Option *temperature = nullptr, *top_k = nullptr, *top_p = nullptr, *min_p = nullptr, *repeat_penalty = nullptr;
 
-  /// What the model recommends (skipstone_session_params_recommend) takes the place of what was not given.
+  /// Sets values that were not given to the model's recommendations (skipstone_session_params_recommend).
   void recommend(const skipstone::Engine& engine, skipstone_session_params& params) const;
 };
 
@@ -26,12 +26,12 @@ void add_rounds_option(CLI::App& command, skipstone_session_params& params);
 /// Adds --verify.
 void add_verify_option(CLI::App& command, skipstone_session_params& params);
 
-/// What drafters need beside their names.
+/// Inputs of drafters besides their names.
 struct DraftOptions {
   std::vector<std::string> corpus;
   bool optional = false;
 
-  /// `params` then points into this.
+  /// `params` then points into this object.
   void give_to(skipstone_session_params& params);
 
  private:
@@ -41,10 +41,10 @@ struct DraftOptions {
 /// Adds --draft-corpus and --draft-optional.
 void add_draft_options(CLI::App& command, DraftOptions& options);
 
-/// Says on standard error how far it is where a corpus takes its time; throws Failure where a signal comes.
+/// Shows progress on standard error while a large corpus is read; throws Failure if a signal comes.
 skipstone::Session make_session(const skipstone::Engine& engine, const skipstone_session_params& params);
 
-/// What there is for --draft, for the end of a --help.
+/// The list of --draft values, for the end of a --help.
 std::string drafters_help();
 
 }  // namespace cli

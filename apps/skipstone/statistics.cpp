@@ -35,7 +35,7 @@ RunStatistics parse_statistics(const std::string& text) {
   s.generated_tokens = report.at("generated_tokens");
   s.rounds = report.at("rounds");
   s.device_rounds = report.at("device_rounds");
-  s.drafts_ahead = report.at("drafts_ahead");
+  s.pipelined_drafts = report.at("pipelined_drafts");
   s.drafted = report.at("drafted");
   s.accepted = report.at("accepted");
   s.skipped_sublayers = report.at("skipped_sublayers");
@@ -60,8 +60,8 @@ RunStatistics parse_statistics(const std::string& text) {
   s.refresh_seconds = seconds.at("refresh");
   s.host_seconds = seconds.at("host");
   s.device_seconds = seconds.at("device");
-  s.away_seconds = seconds.at("away");
-  s.ahead_seconds = seconds.at("ahead");
+  s.remote_seconds = seconds.at("remote");
+  s.pipelined_seconds = seconds.at("pipelined");
   for (const auto& at : report.at("by_position")) s.by_position.push_back({at.at("drafted"), at.at("accepted")});
   for (const auto& by : report.at("by_drafter"))
     s.by_drafter.push_back({by.at("drafter"), by.at("rounds"), by.at("drafted"), by.at("accepted")});
@@ -126,10 +126,10 @@ std::string statistics_text(const RunStatistics& s) {
   line("draft", milliseconds(s.draft_seconds, s.generation_seconds));
   line("verify", milliseconds(s.verify_seconds, s.generation_seconds));
   if (s.device_rounds > 0) line("whole rounds", milliseconds(s.round_seconds, s.generation_seconds));
-  if (s.away_seconds > 0) {
+  if (s.remote_seconds > 0) {
     line("other devices",
-         milliseconds(s.away_seconds, s.generation_seconds) +
-             fmt::format("  of them {:.1f} ms drafting ahead ({} drafts that were used)", 1000.0 * s.ahead_seconds, s.drafts_ahead));
+         milliseconds(s.remote_seconds, s.generation_seconds) + fmt::format("  of them {:.1f} ms drafting ahead ({} drafts that were used)",
+                                                                            1000.0 * s.pipelined_seconds, s.pipelined_drafts));
   }
   line("host", milliseconds(s.host_seconds, s.generation_seconds));
   if (s.rounds > 0) {
@@ -188,9 +188,9 @@ skipstone::Json statistics_json(const RunStatistics& s) {
           {"refresh_ms", 1000.0 * s.refresh_seconds},
           {"host_ms", 1000.0 * s.host_seconds},
           {"device_ms", 1000.0 * s.device_seconds},
-          {"away_ms", 1000.0 * s.away_seconds},
-          {"drafts_ahead", s.drafts_ahead},
-          {"ahead_ms", 1000.0 * s.ahead_seconds}};
+          {"remote_ms", 1000.0 * s.remote_seconds},
+          {"pipelined_drafts", s.pipelined_drafts},
+          {"pipelined_ms", 1000.0 * s.pipelined_seconds}};
 }
 
 }  // namespace cli

@@ -14,25 +14,25 @@ struct DraftPosition {
   std::uint64_t drafted = 0, accepted = 0;
 };
 
-/// What one drafter of "A+B" proposed.
+/// The drafts of one drafter of "A+B".
 struct DrafterShare {
   std::string name;
   std::uint64_t rounds = 0, drafted = 0, accepted = 0;
 };
 
-/// What came of one source of a drafter's candidates ("ngram": "context", "bigram", "unigram"). A round is won by the candidate that most
-/// was accepted of; the winner's rank is its place among the source's candidates.
+/// Results of one source of a drafter's candidates ("ngram": "context", "bigram", "unigram"). The candidate with the most accepted tokens
+/// wins a round; the winner's rank is its place among the source's candidates.
 struct Strategy {
   std::string name;
   std::uint64_t rows = 0;  ///< candidates proposed
   std::vector<std::uint64_t> won_by_rank, won_by_length;
 };
 
-/// What skipstone_session_report() says.
+/// The contents of skipstone_session_report().
 struct RunStatistics {
   std::string stop_reason = "max_tokens", drafter, skip_set, chosen;
   std::uint64_t prompt_tokens = 0, generated_tokens = 0;
-  std::uint64_t rounds = 0, device_rounds = 0, drafts_ahead = 0, drafted = 0, accepted = 0;
+  std::uint64_t rounds = 0, device_rounds = 0, pipelined_drafts = 0, drafted = 0, accepted = 0;
   std::uint32_t skipped_sublayers = 0, sublayers = 0;
   std::uint64_t refreshes = 0, refreshed_sets = 0;
   std::uint64_t corpus_tokens = 0, corpus_bytes = 0;
@@ -40,7 +40,7 @@ struct RunStatistics {
   bool lossy = false;
   std::uint64_t early_tokens = 0, early_layers = 0, early_confident = 0, early_guessed = 0, early_full = 0, guesses_rejected = 0;
   double prompt_seconds = 0, generation_seconds = 0, draft_seconds = 0, verify_seconds = 0, round_seconds = 0, refresh_seconds = 0,
-         host_seconds = 0, device_seconds = 0, away_seconds = 0, ahead_seconds = 0;
+         host_seconds = 0, device_seconds = 0, remote_seconds = 0, pipelined_seconds = 0;
   std::vector<DraftPosition> by_position;  ///< index 0: the first draft of a round
   std::vector<DrafterShare> by_drafter;
   std::vector<Strategy> strategies;
@@ -48,9 +48,9 @@ struct RunStatistics {
   std::vector<float> attention_cosine;
 };
 
-/// Of what skipstone_session_report() says.
+/// Parses skipstone_session_report().
 RunStatistics parse_statistics(const std::string& report);
-/// Of the session's last generation.
+/// The statistics of the session's last generation.
 RunStatistics read_statistics(const skipstone::Session& session);
 
 /// Aligned lines.

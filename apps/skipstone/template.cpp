@@ -1,9 +1,10 @@
-// skipstone template: what a model would see of a conversation, and templates alone.
+// skipstone template: the prompt that a model would get for a conversation, and templates alone.
 #include <memory>
 #include <string>
 
 #include "commands.h"
 #include "engine_options.h"
+#include "environment.h"
 #include "json/json.h"
 #include "model_path.h"
 #include "output.h"
@@ -48,7 +49,7 @@ std::string options_json(const TemplateOptions& options) {
   return all.dump();
 }
 
-/// A file's name, where there is a file of that name; else what is written.
+/// The name of a known template itself; else the text of the file of that name.
 std::string template_text(const std::string& wanted) {
   const std::string names = ", " + std::string(skipstone_chat_templates()) + ", ";
   const bool known =
@@ -65,7 +66,7 @@ skipstone::Chat open_chat(const TemplateOptions& options) {
   }
 }
 
-/// Special tokens stand in brackets that no keyboard has, or in colour; so they differ from text that only looks like one.
+/// Shows special tokens in brackets that no keyboard has, or in colour, so that they differ from text that only looks like one.
 void print_pieces(const SortedJson& document, const std::string& colour) {
   Output output(wants_colour(colour));
   for (const SortedJson& piece : document["pieces"]) {
@@ -108,9 +109,9 @@ void run_template(const TemplateOptions& options) {
 void add_template(CLI::App& app, ExitCode& code) {
   CLI::App* command = app.add_subcommand("template", "Show what a model would see of a conversation; needs no device");
   const auto options = std::make_shared<TemplateOptions>();
-  command->add_option("-m,--model", options->model, "A GGUF file; without it, the bundled model")
-      ->envname("SKIPSTONE_MODEL")
-      ->type_name("FILE");
+  CLI::Option* const model = command->add_option("-m,--model", options->model, "A GGUF file; without it, the bundled model")
+                                 ->envname("SKIPSTONE_MODEL")
+                                 ->type_name("FILE");
   add_pre_option(*command, options->pre);
   command->add_option("--messages", options->messages, "The conversation as JSON, in OpenAI's form; -: standard input")->type_name("FILE");
   command->add_option("--tools", options->tools, "The tools as JSON, in OpenAI's form")->type_name("FILE");
@@ -124,7 +125,7 @@ void add_template(CLI::App& app, ExitCode& code) {
   command->add_flag("--no-generation-prompt", options->no_generation_prompt, "Leave out what begins the answer");
   command->add_flag("--continue-final-message", options->continues, "End where the content of the last message ends");
   command->add_option("--now", options->now, "What templates take for the time, such as 2025-07-04T09:08:07")->type_name("TIME");
-  command->add_option("--jinja", options->jinja, "Render this template alone")->type_name("FILE");
+  environment::set_exclusive({model, command->add_option("--jinja", options->jinja, "Render this template alone")->type_name("FILE")});
   command->add_option("--variables", options->variables, "For --jinja: a JSON object, all that the template sees")->type_name("FILE");
   command->add_flag("--json", options->json, "JSON: text, tokens, and pieces with their origins");
   command->add_option("--color", options->colour, "auto, always or never")

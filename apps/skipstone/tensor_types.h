@@ -1,4 +1,4 @@
-// Tensor types in words: those a model file has, and those that one can be written in.
+// Texts about tensor types: those of a model file, and those that files can be written in.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace cli {
 /// "F32 x 41, F16 x 141" from the "tensor_types" of a report.
 std::string tensor_types_text(const skipstone::Json& types);
 
-/// What `--help` says of the types that files can be written in, with their bits per weight.
+/// The `--help` text about the types that files can be written in, with their bits per weight.
 extern const char* const tensor_types_help;
 
 }  // namespace cli

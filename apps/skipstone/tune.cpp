@@ -1,4 +1,4 @@
-// skipstone tune: searches the sublayers that drafts of a model leave out.
+// skipstone tune: searches the sublayers that drafts of a model skip.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -11,6 +11,7 @@
 #include "bench/records.h"
 #include "commands.h"
 #include "engine_options.h"
+#include "environment.h"
 #include "interrupt.h"
 #include "job.h"
 #include "json/json.h"
@@ -45,7 +46,7 @@ std::string profile_path(const TuneOptions& options, const std::string& model) {
   return path;
 }
 
-/// Each rank of a job searches on a device of its own, in an order of its own.
+/// Each rank of a job searches on its own device, in its own order.
 void take_share(TuneOptions& options) {
   const job::Place place = job::place();
   if (place.ranks == 1) return;
@@ -56,7 +57,7 @@ void take_share(TuneOptions& options) {
   if (options.engine.device_option->count() == 0 && options.engine.devices.empty()) options.engine.rank_device = job::device();
 }
 
-/// A line whenever there is a better set; what goes on in between on the line of progress.
+/// Prints a line for each better set, and the search's state on the progress line.
 class Watch {
  public:
   bool operator()(const skipstone_tune_step& step) {
@@ -77,14 +78,14 @@ class Watch {
   Progress progress_;
 };
 
-std::string contender_text(const Json& contender) {
-  const Json& expected = contender["expected"];
-  const std::uint32_t skipped = contender["skipped"].get<std::uint32_t>();  // none: chosen anew for every prompt
-  return fmt::format("{:<20}{:>8.3f}  {:.3f} to {:.3f}{:>10}{:>9.1f} %{:>11.2f}{:>9}  {}\n", contender["name"].get<std::string>(),
-                     contender["speedup"].get<double>(), contender["quartiles"][0].get<double>(), contender["quartiles"][1].get<double>(),
+std::string candidate_text(const Json& candidate) {
+  const Json& expected = candidate["expected"];
+  const std::uint32_t skipped = candidate["skipped"].get<std::uint32_t>();  // 0: chosen anew for every prompt
+  return fmt::format("{:<20}{:>8.3f}  {:.3f} to {:.3f}{:>10}{:>9.1f} %{:>11.2f}{:>9}  {}\n", candidate["name"].get<std::string>(),
+                     candidate["speedup"].get<double>(), candidate["quartiles"][0].get<double>(), candidate["quartiles"][1].get<double>(),
                      expected.is_null() ? "-" : fmt::format("{:.3f}", expected["speedup"].get<double>()),
-                     100 * contender["acceptance"].get<double>(), contender["tokens_per_round"].get<double>(),
-                     skipped == 0 ? "-" : std::to_string(skipped), contender["draft"].get<std::string>());
+                     100 * candidate["acceptance"].get<double>(), candidate["tokens_per_round"].get<double>(),
+                     skipped == 0 ? "-" : std::to_string(skipped), candidate["draft"].get<std::string>());
 }
 
 std::string report_text(const Json& report, const std::string& path) {
@@ -95,11 +96,11 @@ std::string report_text(const Json& report, const std::string& path) {
                         strategy["evaluations"].get<std::uint32_t>(), strategy["seconds"].get<double>(), strategy["best"].get<double>());
   }
   if (report["stopped_early"].get<bool>()) text += "the search ended early: it no longer found better sets\n";
-  if (!report["contenders"].empty()) {
+  if (!report["candidates"].empty()) {
     text += fmt::format("\nreal runs against plain decoding, medians of {}:\n{:<20}{:>8}  {:<14}{:>10}{:>11}{:>11}{:>9}  {}\n",
                         report["runs"].get<std::uint32_t>(), "", "speed-up", "quartiles", "expected", "accepted", "tok/round", "skipped",
                         "--draft");
-    for (const Json& contender : report["contenders"]) text += contender_text(contender);
+    for (const Json& candidate : report["candidates"]) text += candidate_text(candidate);
   }
   const Json& measured = profile["measured"];
   text += fmt::format("\n{}: {}\n", path, profile["skip_set"].get<std::string>());
@@ -135,7 +136,7 @@ std::string search(const skipstone::Engine& engine, const TuneOptions& options, 
   }
 }
 
-/// In rank 0 of a job: the reports of all ranks as one, whose profile becomes the wanted one. Elsewhere it is this process's own.
+/// In rank 0 of a job: the reports of all ranks as one, whose profile is written to `path`. Otherwise this process's report.
 Json of_all_ranks(const std::string& report, const std::string& path) {
   const job::Place place = job::place();
   if (place.ranks == 1) return Json::parse(report);
@@ -160,7 +161,7 @@ ExitCode tune(TuneOptions options) {
   interrupt::install();
   take_share(options);
   const std::string model = options.model.empty() ? bundled_model() : options.model;
-  bench::read_prompts(options.prompts, 1);  // better refused before a model is loaded
+  bench::read_prompts(options.prompts, 1);  // refused before a model is loaded
   const std::string path = profile_path(options, model);
   const skipstone::Engine engine = load_engine(model, options.engine);
   job::wait_until_ready();
@@ -198,6 +199,7 @@ void add_tune(CLI::App& app, ExitCode& code) {
                             ->envname("SKIPSTONE_ITERATIONS")
                             ->check(CLI::PositiveNumber)
                             ->excludes(o.minutes_option);
+  environment::set_exclusive({o.minutes_option, o.iterations_option});
   add_number(*command, "-n,--predict", o.search.tokens, "Tokens of each text")->envname("SKIPSTONE_PREDICT")->capture_default_str();
   add_number(*command, "--seed", o.search.seed, "Same seed, same order of sets")->envname("SKIPSTONE_SEED")->capture_default_str();
   command->add_flag("--no-baseline", o.no_baseline, "No random search beside it; all of the time is the search's")

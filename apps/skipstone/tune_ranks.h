@@ -1,4 +1,4 @@
-// A search for a skip set that the ranks of a job share: what each one takes, and what comes out of all of them.
+// A skip-set search that the ranks of a job share: each rank's part, and the combined result.
 #pragma once
 
 #include <cstddef>
@@ -13,11 +13,11 @@ namespace cli {
 /// code.json of rank 0, code.rank1.json of rank 1.
 std::string profile_of_rank(const std::string& path, std::size_t rank);
 
-/// The sets that a rank tries, so that all ranks together try so many. Throws Failure where there are fewer sets than ranks.
+/// The number of sets that a rank tries, so that all ranks together try `iterations`. Throws Failure if there are fewer sets than ranks.
 std::uint32_t share_of_iterations(std::uint32_t iterations, std::size_t rank, std::size_t ranks);
 
-/// What skipstone_tune() reports, of each rank, as one document: the report of the rank with the fastest profile, and all ranks as "ranks".
-/// A speed-up of real runs counts before one that is only expected.
+/// The skipstone_tune() reports of all ranks as one document: the report of the rank with the fastest profile, and all ranks as "ranks".
+/// A measured speed-up takes precedence over one that is only expected.
 skipstone::Json merge_searches(const std::vector<skipstone::Json>& reports);
 
 /// The ranks of such a document, a line each.

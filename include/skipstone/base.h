@@ -1,4 +1,4 @@
-/* What every part of Skipstone's C API uses: status codes, error sentences, versions, messages, progress. Included by skipstone.h. */
+/* Common to every part of Skipstone's C API: status codes, error sentences, versions, messages, progress. Included by skipstone.h. */
 #ifndef SKIPSTONE_BASE_H
 #define SKIPSTONE_BASE_H
 
@@ -7,7 +7,7 @@
 
 #include "skipstone/version.h"
 
-/* Marks what the shared library exports. Windows programs that link the DLL define SKIPSTONE_DLL (the CMake targets do). */
+/* Marks the symbols that the shared library exports. Windows programs that link the DLL define SKIPSTONE_DLL (the CMake targets do). */
 #if defined(_WIN32)
 #if defined(SKIPSTONE_BUILDING_DLL)
 #define SKIPSTONE_API __declspec(dllexport)
@@ -55,7 +55,7 @@ typedef enum skipstone_status {
 /* "ok", "invalid_argument", ...; "unknown" for other numbers. */
 SKIPSTONE_API const char* skipstone_status_name(skipstone_status status);
 
-/* What went wrong in this thread's last failed call, as one sentence; "" before the first. Valid until the thread's next call. */
+/* The error of this thread's last failed call, as one sentence; "" before the first. Valid until the thread's next call. */
 SKIPSTONE_API const char* skipstone_last_error(void);
 
 /* Frees a `char**` result of any function. NULL is fine. */
@@ -73,8 +73,8 @@ typedef enum skipstone_log_level {
 /* `level` is a skipstone_log_level; `text` has no line end. */
 typedef void (*skipstone_log_fn)(int level, const char* text, void* user_data);
 
-/* Where warnings go instead of to standard error; NULL silences them. Call it before any other thread uses the library. What `log` itself
- * calls has its messages dropped. */
+/* Where warnings go instead of to standard error; NULL silences them. Call it before any other thread uses the library. Messages of calls
+ * that `log` itself makes are dropped. */
 SKIPSTONE_API void skipstone_set_log(skipstone_log_fn log, void* user_data);
 
 /* `stage` says what is being done ("loading weights", "compiling kernels", "quantising"); `done`: 0 to 1. Non-zero stops the call with

@@ -6,11 +6,11 @@
  *   "name"?, "reasoning_content"?, "tool_calls"?: [{"id", "type": "function", "function": {"name", "arguments": JSON text or object}}],
  *   "tool_call_id"?}]
  * - tools: [{"type": "function", "function": {"name", "description"?, "parameters"?}}]
- * - options: an object. "add_generation_prompt" (true), "continue_final_message" (false) and "now" ("2025-07-04T09:08:07", what strftime_now
- *   sees; the clock's time where it is missing) are the library's; every other key, such as "enable_thinking", "reasoning_effort" or
- *   "documents", is a variable of the template.
- * What a message, a tool or an option says is data: it never becomes a special token, whatever it spells.
- * SKIPSTONE_INVALID_ARGUMENT for what is not so, with the place: "messages[2].tool_call_id: ...". */
+ * - options: an object. "add_generation_prompt" (true), "continue_final_message" (false) and "now" ("2025-07-04T09:08:07", which
+ *   strftime_now sees; the clock's time where it is missing) are the library's; every other key, such as "enable_thinking",
+ *   "reasoning_effort" or "documents", is a variable of the template.
+ * The text of a message, a tool or an option is data: it never becomes a special token, whatever it spells.
+ * SKIPSTONE_INVALID_ARGUMENT for JSON of any other form, with the place: "messages[2].tool_call_id: ...". */
 #ifndef SKIPSTONE_CHAT_H
 #define SKIPSTONE_CHAT_H
 
@@ -36,8 +36,8 @@ typedef struct skipstone_template_params {
 
 SKIPSTONE_API void skipstone_template_params_init(skipstone_template_params* params, size_t struct_size);
 
-/* Renders a template. `bytes` (may be NULL) gets the text's size. SKIPSTONE_INVALID_ARGUMENT, with line and column, for a template that cannot
- * be parsed, that raises or uses what is not there, or that takes more steps, depth or memory than any chat needs. */
+/* Renders a template. `bytes` (may be NULL) gets the text's size. SKIPSTONE_INVALID_ARGUMENT, with line and column, for a template that
+ * cannot be parsed, that raises or uses something undefined, or that takes more steps, depth or memory than any chat needs. */
 SKIPSTONE_API skipstone_status skipstone_template_render(const skipstone_template_params* params, char** text, size_t* bytes);
 
 /* ---- chat: a model's template and its tokens ---------------------------------------------------------------------------- */
@@ -133,22 +133,22 @@ typedef struct skipstone_chat_event {
   size_t bytes;
   const char* name; /* of the tool */
   const char* id;   /* of the call, made up where the format has none */
-  const char* raw;  /* what of the answer the event stands for: joined over all events it is the answer */
+  const char* raw;  /* the part of the answer that the event represents: joined over all events it is the answer */
   size_t raw_bytes;
-  const char* note; /* why what looked like a call is none, or what was not closed; "" mostly */
+  const char* note; /* why text that looked like a call is none, or what was not closed; "" mostly */
   int32_t complete; /* of tool_call_end: 0 where arguments that were already given broke off, so that the call is void */
 } skipstone_chat_event;
 
 /* Non-zero stops: the call fails with SKIPSTONE_CANCELLED. */
 typedef int (*skipstone_chat_event_fn)(const skipstone_chat_event* event, void* user_data);
 
-/* `options` (may be NULL) is JSON: {"tools": as for rendering, "prompt": the end of the rendered prompt (a template may have opened the reasoning
- * in it), "reasoning": false to leave it in the text, "tool_calls": false likewise, "stream_arguments": true to be given arguments before it is
- * known whether they end well, "format": the name of an answer's format instead of the one that the template's text asks for, "id_seed": a
- * number that made-up ids depend on}. */
+/* `options` (may be NULL) is JSON: {"tools": as for rendering, "prompt": the end of the rendered prompt (a template may have opened the
+ * reasoning in it), "reasoning": false to leave it in the text, "tool_calls": false likewise, "stream_arguments": true to be given
+ * arguments before it is known whether they end well, "format": the name of an answer's format instead of the one that the template's text
+ * asks for, "id_seed": a number that made-up ids depend on}. */
 SKIPSTONE_API skipstone_status skipstone_chat_parser_create(const skipstone_chat* chat, const char* options, skipstone_chat_parser** parser);
 
-/* NULL is fine. In a callback of one of its calls, the parser goes when that call returns. */
+/* NULL is fine. In a callback of one of its calls, the parser is freed when that call returns. */
 SKIPSTONE_API void skipstone_chat_parser_free(skipstone_chat_parser* parser);
 
 /* The next token of the answer, which may be one that ends the turn. */
@@ -159,7 +159,7 @@ SKIPSTONE_API skipstone_status skipstone_chat_parser_push(skipstone_chat_parser*
 SKIPSTONE_API skipstone_status skipstone_chat_parser_push_text(skipstone_chat_parser* parser, const char* text, size_t bytes,
                                                                skipstone_chat_event_fn event, void* user_data);
 
-/* The answer is over. What was held back comes out, as text where it became nothing else. */
+/* The answer is over. Text that was held back is delivered, as plain text where it became nothing else. */
 SKIPSTONE_API skipstone_status skipstone_chat_parser_finish(skipstone_chat_parser* parser, skipstone_chat_event_fn event, void* user_data);
 
 #ifdef __cplusplus

@@ -1,4 +1,4 @@
-/* The part of Skipstone's C API that looks at devices and model files. Included by skipstone.h. */
+/* The part of Skipstone's C API that inspects devices and model files. Included by skipstone.h. */
 #ifndef SKIPSTONE_DIAGNOSTICS_H
 #define SKIPSTONE_DIAGNOSTICS_H
 
@@ -10,7 +10,7 @@ extern "C" {
 
 /* Every Vulkan device, and which one `wanted` would take and why. `wanted`: a number of the list or a part of a name; NULL or "" for
  * what SKIPSTONE_DEVICE says, else the best. {"devices": [{"index", "name", "chosen", "reason", "unsuitable", "tier", ...}]}
- * SKIPSTONE_NO_DEVICE where there is no loader or no driver. */
+ * SKIPSTONE_NO_DEVICE without a loader or a driver. */
 SKIPSTONE_API skipstone_status skipstone_list_devices(const char* wanted, char** json);
 
 typedef struct skipstone_inspect_params {
@@ -23,10 +23,11 @@ typedef struct skipstone_inspect_params {
 
 SKIPSTONE_API void skipstone_inspect_params_init(skipstone_inspect_params* params, size_t struct_size);
 
-/* What is in a GGUF file; needs no device. {"path", "version", "bytes", "parameters", "metadata": [...], "tensor_types": [...],
- * "tensors": [...], "model": {...} or null, "unsupported": "" or why it cannot run, "memory_plan": {...} or null}. Of "model": "description", lines in
- * words; "layer_groups": [{"first", "last", "window": 0 for none, "rotates", "local_rope", "norm_before", "norm_after", "qk_norm", "mlp",
- * "fused_qkv", "fused_gate_up"}], neighbouring layers that compute alike; numbers of RoPE, scales and softcaps, 0 where there is none. */
+/* Contents of a GGUF file; needs no device. {"path", "version", "bytes", "parameters", "metadata": [...], "tensor_types": [...],
+ * "tensors": [...], "model": {...} or null, "unsupported": "" or why it cannot run, "memory_plan": {...} or null}. Of "model":
+ * "description", lines in words; "layer_groups": [{"first", "last", "window": 0 for none, "rotates", "local_rope", "norm_before",
+ * "norm_after", "qk_norm", "mlp", "fused_qkv", "fused_gate_up"}], neighbouring layers that compute alike; numbers of RoPE, scales and
+ * softcaps, 0 for none. */
 SKIPSTONE_API skipstone_status skipstone_inspect(const skipstone_inspect_params* params, char** json);
 
 /* The model families that this library runs, by their names in GGUF files (general.architecture): "llama, exaone4, ...". Static text. */

@@ -21,16 +21,16 @@ typedef struct skipstone_engine skipstone_engine;
 
 /* Where the kernels' choices (docs/tuning.md) come from. No text depends on it. */
 typedef enum skipstone_tuning {
-  SKIPSTONE_TUNING_AUTOMATIC = 0, /* what was measured before; on GPUs, measured now (some seconds) where nothing was */
+  SKIPSTONE_TUNING_AUTOMATIC = 0, /* earlier measurements; on GPUs, measured now (some seconds) where there are none */
   SKIPSTONE_TUNING_OFF = 1,       /* the built-in table */
   SKIPSTONE_TUNING_FIRST_USE = 2  /* as AUTOMATIC, but measured on CPU devices too; their drivers may take half a minute */
 } skipstone_tuning;
 
-/* Whether a new conversation that begins as an earlier one did finds its keys and values, by whole pages of 64 tokens. What nobody has used for
- * longest goes when pages run out. */
+/* Whether a new conversation that shares a prefix with an earlier one reuses its keys and values, in whole pages of 64 tokens. The least
+ * recently used pages are evicted when pages run out. */
 typedef enum skipstone_prefixes {
   SKIPSTONE_PREFIXES_OFF = 0,
-  SKIPSTONE_PREFIXES_EXACT = 1, /* what was read as prompts alone: no text depends on what was there */
+  SKIPSTONE_PREFIXES_EXACT = 1, /* tokens read as prompts alone: no text depends on what was cached */
   SKIPSTONE_PREFIXES_FAST = 2   /* generated text too, whose keys and values have other last bits: a text may differ in rare places */
 } skipstone_prefixes;
 
@@ -56,10 +56,10 @@ typedef struct skipstone_engine_params {
   int32_t tuning; /* skipstone_tuning */
   /* Instead of model_path (then NULL): "NAME:TYPE", e.g. "llama-2-7b:q4_0", a published shape with random weights that the device makes,
    * for benchmarks. There is no tokenizer: functions that take or give text fail with SKIPSTONE_UNSUPPORTED, chunks have no text.
-   * SKIPSTONE_INVALID_ARGUMENT with what there is for other names and types. */
+   * SKIPSTONE_INVALID_ARGUMENT, listing what exists, for other names and types. */
   const char* synthetic;
   /* Device memory, in bytes, that the engine and its sessions together never pass: planned against, and SKIPSTONE_OUT_OF_MEMORY with the
-   * numbers where more would be needed. What drivers keep of their own is not counted. 0: what the device has. */
+   * numbers where more would be needed. Memory that drivers keep of their own is not counted. 0: what the device has. */
   uint64_t memory_limit;
   /* skipstone/vulkan.h: the device of the program itself; `device`, `validation` and `low_priority` do not matter then. NULL: one of the
    * engine's own. The struct is read during the call alone. */
@@ -74,17 +74,17 @@ typedef struct skipstone_engine_params {
   /* How many bytes model_data has; or how many of model_fd's file are the model, from model_offset on (0: all up to its end). */
   uint64_t model_bytes;
   uint64_t model_offset; /* of model_fd alone: for a model inside a larger file */
-  /* How a byte-level BPE tokenizer cuts texts into words, in place of the rule that the model's file names (tokenizer.ggml.pre): for files
-   * that name one which this library does not know, or the wrong one. NULL or "": the file's. SKIPSTONE_INVALID_ARGUMENT with all names for
-   * one that is not known, and where the tokenizer is of another kind. */
+  /* How a byte-level BPE tokenizer splits texts into words, in place of the rule that the model's file names (tokenizer.ggml.pre): for
+   * files that name one which this library does not know, or the wrong one. NULL or "": the file's. SKIPSTONE_INVALID_ARGUMENT with all
+   * names for one that is not known, and where the tokenizer is of another kind. */
   const char* pre_tokenizer;
   int32_t prefixes;     /* skipstone_prefixes */
   uint32_t pool_tokens; /* that the KV cache of all sessions has room for at first; 0: one context. It grows where sessions need more */
   int32_t math;         /* skipstone_math */
-  /* Instead of `device`, several with some of the model's layers each: "0,1" (by free memory), or "0:20,1:12" (so many layers). Embedding
-   * and head are on the first. Texts are those of one device where all have the same driver. NULL or "": one device. */
+  /* Instead of `device`, several with some of the model's layers each: "0,1" (by free memory), or "0:20,1:12" (numbers of layers).
+   * Embedding and head are on the first. Texts are those of one device where all have the same driver. NULL or "": one device. */
   const char* devices;
-  uint64_t hop_microseconds; /* for measurements: rows take so much longer from each device to the next */
+  uint64_t transfer_microseconds; /* for measurements: added to each transfer of rows from one device to the next */
 } skipstone_engine_params;
 
 SKIPSTONE_API void skipstone_engine_params_init(skipstone_engine_params* params, size_t struct_size);
@@ -95,12 +95,12 @@ SKIPSTONE_API const char* skipstone_synthetic_models(void);
 /* Opens the file, plans memory (SKIPSTONE_OUT_OF_MEMORY with the numbers, before anything is allocated), loads and compiles. */
 SKIPSTONE_API skipstone_status skipstone_engine_load(const skipstone_engine_params* params, skipstone_engine** engine);
 
-/* What of a model would lie on which device, without loading it: those that params->devices names, or all GPUs, or the best device.
- * {"stages": [{"place", "device", "driver", "layers": [first, behind the last], "weights", "kv", "activations": bytes, "available":
+/* The parts of a model that each device would hold, without loading it: the devices that params->devices names, or all GPUs, or the best.
+ * {"stages": [{"place", "device", "driver", "layers": [first, one past the last], "weights", "kv", "activations": bytes, "available":
  * bytes}]}. To be freed with skipstone_string_free(). Fails as skipstone_engine_load() where it would not fit. */
 SKIPSTONE_API skipstone_status skipstone_plan_devices(const skipstone_engine_params* params, char** json);
 
-/* Sessions that are still there keep what they need. NULL is fine. */
+/* Sessions that still exist keep what they need. NULL is fine. */
 SKIPSTONE_API void skipstone_engine_free(skipstone_engine* engine);
 
 typedef struct skipstone_engine_info {
@@ -125,11 +125,11 @@ typedef struct skipstone_engine_info {
   uint64_t kv_bytes_per_token; /* of keys and values that it reads for each token in the cache */
 } skipstone_engine_info;
 
-/* What the engine's sessions have used together: {"pages": {"tokens": of a page, "all", "used", "shared": by several sessions},
- * "windowed_pages": the same of layers with a window, which give back what no later token sees, "prefixes": {"pages", "windowed_pages",
- * "hits", "tokens": that prompts did not have to read}, "passes": {"decoding", "rows": of these, "merged": over several sessions, "prompt",
- * "prompt_rows"}, "stages": of engines on several devices, as skipstone_plan_devices() has them, with "held": bytes now}. To be freed with
- * skipstone_string_free(). */
+/* Totals over the engine's sessions: {"pages": {"tokens": of a page, "all", "used", "shared": by several sessions},
+ * "sliding_pages": the same of sliding-window layers, which free what no later token sees, "prefixes": {"pages", "sliding_pages",
+ * "hits", "tokens": that prompts did not have to read}, "passes": {"decoding", "rows": of these, "merged": batched over several sessions,
+ * "prompt", "prompt_rows"}, "stages": of engines on several devices, as skipstone_plan_devices() has them, with "held": bytes now}. To be
+ * freed with skipstone_string_free(). */
 SKIPSTONE_API skipstone_status skipstone_engine_report(const skipstone_engine* engine, char** json);
 
 SKIPSTONE_API skipstone_status skipstone_engine_get_info(const skipstone_engine* engine, skipstone_engine_info* info);
@@ -144,9 +144,9 @@ typedef int32_t skipstone_token;
 SKIPSTONE_API skipstone_status skipstone_tokenize(const skipstone_engine* engine, const char* text, size_t bytes, int add_special, int parse_special,
                                     skipstone_token* tokens, size_t capacity, size_t* count);
 
-/* The same in one call, for texts of any length: `*tokens` belongs to the caller (skipstone_tokens_free()), and is NULL where the call fails.
- * `progress` (may be NULL) is asked every millisecond or so whether to go on; its `done` stays 0. Once stopped, the call ends with
- * SKIPSTONE_CANCELLED. */
+/* The same in one call, for texts of any length: `*tokens` belongs to the caller (skipstone_tokens_free()), and is NULL where the call
+ * fails. `progress` (may be NULL) is asked every millisecond or so whether to continue; its `done` stays 0. Once stopped, the call ends
+ * with SKIPSTONE_CANCELLED. */
 SKIPSTONE_API skipstone_status skipstone_tokenize_polled(const skipstone_engine* engine, const char* text, size_t bytes, int add_special,
                                                          int parse_special, skipstone_progress_fn progress, void* user_data,
                                                          skipstone_token** tokens, size_t* count);
@@ -162,19 +162,19 @@ SKIPSTONE_API skipstone_status skipstone_detokenize(const skipstone_engine* engi
 SKIPSTONE_API skipstone_status skipstone_detokenize_polled(const skipstone_engine* engine, const skipstone_token* tokens, size_t count,
                                                            skipstone_progress_fn progress, void* user_data, char** text, size_t* bytes);
 
-/* The bytes one token stands for, not necessarily whole characters; empty for control tokens. */
+/* The bytes of one token, not necessarily whole characters; empty for control tokens. */
 SKIPSTONE_API skipstone_status skipstone_token_piece(const skipstone_engine* engine, skipstone_token token, char** text, size_t* bytes);
 
-/* What a model's file names them. Which of them a prompt needs, and where, the model's training says. */
+/* Special tokens as a model's file names them. Which of them a prompt needs, and where, depends on the model's training. */
 typedef enum skipstone_special_token {
   SKIPSTONE_TOKEN_BOS = 0,     /* begins a text */
   SKIPSTONE_TOKEN_EOS = 1,     /* ends a text */
   SKIPSTONE_TOKEN_EOT = 2,     /* ends a turn */
   SKIPSTONE_TOKEN_EOM = 3,     /* ends a message that expects an answer, such as a call of a tool */
-  SKIPSTONE_TOKEN_UNKNOWN = 4, /* stands for what cannot be spelled */
+  SKIPSTONE_TOKEN_UNKNOWN = 4, /* replaces text that cannot be spelled */
   SKIPSTONE_TOKEN_PADDING = 5,
   SKIPSTONE_TOKEN_FILL_PREFIX = 6, /* of models that fill gaps ("fill in the middle"): in front of the text before the gap, */
-  SKIPSTONE_TOKEN_FILL_SUFFIX = 7, /* of the text behind it, */
+  SKIPSTONE_TOKEN_FILL_SUFFIX = 7, /* of the text after it, */
   SKIPSTONE_TOKEN_FILL_MIDDLE = 8  /* and of what fills it */
 } skipstone_special_token;
 

@@ -35,9 +35,9 @@ SKIPSTONE_API skipstone_status skipstone_drafter_get_info(size_t index, skipston
 
 typedef struct skipstone_session skipstone_session;
 
-/* Who steps a round of drafts and their verification. The text is the same; greedy decoding alone has a choice. */
+/* Whether host or device steps a round of drafts and their verification. The text is the same; only greedy decoding has a choice. */
 typedef enum skipstone_rounds {
-  SKIPSTONE_ROUNDS_AUTOMATIC = 0, /* a session times some rounds of each kind and goes on with the faster */
+  SKIPSTONE_ROUNDS_AUTOMATIC = 0, /* a session times some rounds of each kind and continues with the faster */
   SKIPSTONE_ROUNDS_HOST = 1,      /* the host, pass by pass */
   SKIPSTONE_ROUNDS_DEVICE = 2     /* the device: drafts, verification and acceptance are one submission */
 } skipstone_rounds;
@@ -48,9 +48,9 @@ typedef enum skipstone_verification {
   SKIPSTONE_VERIFY_REJECTION = 1 /* same distribution as plain decoding, another text (Leviathan et al. 2023) */
 } skipstone_verification;
 
-/* The token that follows `tokens`, all `count` of the conversation so far, given their logits, one for each token of the vocabulary. It has to
- * depend on these alone (and what does not change): it is asked for rows behind drafts too, more than once and in any order, and then the
- * text is the same whatever the drafter. A token outside the vocabulary, such as -1, ends the generation with
+/* The token that follows `tokens`, all `count` of the conversation so far, given their logits, one for each token of the vocabulary. It has
+ * to depend on these alone (and what does not change): it is called for rows after drafts too, more than once and in any order, and then
+ * the text is the same whatever the drafter. A token outside the vocabulary, such as -1, ends the generation with
  * SKIPSTONE_INVALID_ARGUMENT. */
 typedef skipstone_token (*skipstone_sampler_fn)(const float* logits, size_t vocabulary, const skipstone_token* tokens, size_t count,
                                                 void* sampler_data);
@@ -74,11 +74,11 @@ typedef struct skipstone_session_params {
   const char* const* draft_corpus;
   size_t draft_corpus_count;      /* at most 65,536 */
   int32_t draft_optional;         /* 1: a drafter that cannot be used is left out with a warning; 0: it is an error */
-  /* Of making the session: asked before each drafter and each measured pass, and every millisecond or so while texts are read and indexed. */
+  /* Of making the session: called before each drafter and measured pass, and every millisecond or so while texts are read and indexed. */
   skipstone_progress_fn progress;
   void* user_data;
   const struct skipstone_session_experiments* experiments; /* skipstone_experimental.h; NULL: none */
-  skipstone_sampler_fn sampler;                            /* instead of the values above; not with SKIPSTONE_VERIFY_REJECTION. NULL: none */
+  skipstone_sampler_fn sampler;                            /* instead of the values above; not with SKIPSTONE_VERIFY_REJECTION; or NULL */
   void* sampler_data;
   int32_t ignore_end; /* 1: tokens that end a text are tokens like others */
   /* As OpenAI's API has them, over the last `repeat_last` tokens, those of the prompt among them: taken from a token's logit, frequency for
@@ -86,17 +86,17 @@ typedef struct skipstone_session_params {
   float frequency_penalty, presence_penalty;
   /* 1: chunks carry log-probabilities. They are the same numbers whatever the drafter. */
   int32_t logprobs;
-  uint32_t top_logprobs; /* and those of so many of the likeliest tokens, at most 20 */
+  uint32_t top_logprobs; /* and those of this many of the likeliest tokens, at most 20 */
   /* Of engines on several devices. 1: while a verification is at other devices, the first one drafts the next round, for the likeliest ways
-   * in which it may end; 0: it waits; -1, the default: as it does where the first device is no CPU. The same text. */
-  int32_t draft_ahead;
+   * in which it may end; 0: it waits; -1, the default: 1 unless the first device is a CPU. The same text. */
+  int32_t pipeline_drafts;
 } skipstone_session_params;
 
-/* Greedy, drafting with "asd", coupled verification: the same seed gives the same text on one device, whatever the drafter. */
+/* Greedy, drafting with "auto", coupled verification: the same seed gives the same text on one device, whatever the drafter. */
 SKIPSTONE_API void skipstone_session_params_init(skipstone_session_params* params, size_t struct_size);
 
-/* The sampling values that the model's file recommends (general.sampling.temp, top_k, top_p, min_p, penalty_repeat, penalty_last_n), where it
- * does, over those that `params` has; the rest of it stays. */
+/* The sampling values that the model's file recommends (general.sampling.temp, top_k, top_p, min_p, penalty_repeat, penalty_last_n), where
+ * it does, over those that `params` has; the rest of it stays. */
 SKIPSTONE_API skipstone_status skipstone_session_params_recommend(const skipstone_engine* engine, skipstone_session_params* params);
 
 /* Whether a session could be made with them: sampling values and drafter; needs no engine, so it can be asked before loading one. */
@@ -104,32 +104,32 @@ SKIPSTONE_API skipstone_status skipstone_session_check_params(const skipstone_se
 
 SKIPSTONE_API skipstone_status skipstone_session_create(skipstone_engine* engine, const skipstone_session_params* params, skipstone_session** session);
 
-/* NULL is fine. In a callback of one of its calls, the session goes when that call returns, which ends soon. Not while another thread uses
- * it. */
+/* NULL is fine. In a callback of one of its calls, the session is freed when that call returns, which is soon. Not while another thread
+ * uses it. */
 SKIPSTONE_API void skipstone_session_free(skipstone_session* session);
 
 /* Forgets the conversation; keeps what the drafter has learned. Breaks off a generation that has begun and not ended. */
 SKIPSTONE_API skipstone_status skipstone_session_reset(skipstone_session* session);
 
-/* Appends `count` tokens to the conversation and reads them without continuing it: a beginning that several sessions share is read once. */
+/* Appends `count` tokens to the conversation and reads them without continuing it: a prefix that several sessions share is read once. */
 SKIPSTONE_API skipstone_status skipstone_session_prefill(skipstone_session* session, const skipstone_token* tokens, size_t count);
 
 /* The conversation becomes that of `from`, a session of the same engine (INVALID_ARGUMENT where it is not): keys and values are copied, not
  * computed again. Neither may be generating. What the drafter has learned stays. */
 SKIPSTONE_API skipstone_status skipstone_session_copy_from(skipstone_session* session, skipstone_session* from);
 
-/* A new session with the same parameters, stop strings and conversation, as skipstone_session_create() and skipstone_session_copy_from() make
- * it: several continuations of one text. To be freed with skipstone_session_free(). A sampler is shared, with its data. */
+/* A new session with the same parameters, stop strings and conversation, as skipstone_session_create() and skipstone_session_copy_from()
+ * make it: several continuations of one text. To be freed with skipstone_session_free(). A sampler is shared, with its data. */
 SKIPSTONE_API skipstone_status skipstone_session_fork(skipstone_session* session, skipstone_session** fork);
 
-/* Writes the conversation, with its keys and values, to a file; what has that name before is replaced when the new file is complete. Behind a
- * load, in any process, the conversation goes on with the same text as without: the same model, device, driver, context and precision of
- * the cache, the same build of the library and the same session parameters provided, whatever the drafter (but for
+/* Writes the conversation, with its keys and values, to a file; an existing file of that name is replaced when the new one is complete.
+ * After a load, in any process, the conversation continues with the same text as without: the same model, device, driver, context and
+ * precision of the cache, the same build of the library and the same session parameters provided, whatever the drafter (but for
  * SKIPSTONE_VERIFY_REJECTION, whose draws depend on the rounds before). The file holds the text: it is as private as that. */
 SKIPSTONE_API skipstone_status skipstone_session_save(skipstone_session* session, const char* path);
 
-/* The conversation becomes that of the file. SKIPSTONE_BAD_FILE where it is damaged, SKIPSTONE_INVALID_ARGUMENT where it was saved with another
- * model, device, driver, context, precision or build, which the sentence names; the conversation stays what it was then. */
+/* The conversation becomes that of the file. SKIPSTONE_BAD_FILE where it is damaged, SKIPSTONE_INVALID_ARGUMENT where it was saved with
+ * another model, device, driver, context, precision or build, which the sentence names; the conversation stays what it was then. */
 SKIPSTONE_API skipstone_status skipstone_session_load(skipstone_session* session, const char* path);
 
 /* `logprob`: the natural logarithm of the probability that the model gives the token: before temperature, penalties and filters. */
@@ -138,13 +138,13 @@ typedef struct skipstone_token_logprob {
   float logprob;
 } skipstone_token_logprob;
 
-/* What one token adds to the text. */
+/* The text that one token adds. */
 typedef struct skipstone_chunk {
   const char* text;      /* whole characters, NUL-terminated; "" while the token is part of an unfinished one */
   size_t bytes;          /* of text, without the NUL */
   skipstone_token token; /* -1 for the last chunk, which only carries what an unfinished character left */
   int32_t drafted;       /* 1: was drafted and accepted; 0: the full model's own token */
-  size_t struct_size;    /* set by the library; the first release had no sizes, so it stands behind that release's fields */
+  size_t struct_size;    /* set by the library; the first release had no sizes, so it follows that release's fields */
   const char* drafter;   /* whose draft it was; NULL where it was none */
   float logprob;         /* of the token, where skipstone_session_params.logprobs asks for it */
   const skipstone_token_logprob* top; /* the likeliest tokens of its place, the likeliest first */
@@ -160,13 +160,13 @@ SKIPSTONE_API skipstone_status skipstone_session_generate(skipstone_session* ses
                                             skipstone_chunk_fn chunk, void* user_data);
 
 /* Stops the generation that runs, or else the next one, at its next token, or before: between two passes of its prompt, or of its drafts.
- * What was read of the prompt then is read, and the same call goes on. From any thread; async-signal-safe. */
+ * Prompt tokens that were read by then stay read, and the same call continues. From any thread; async-signal-safe. */
 SKIPSTONE_API void skipstone_session_cancel(skipstone_session* session);
 
 /* ---- a generation in steps, between frames ------------------------------------------------------------------------------ */
 
-/* As skipstone_session_generate(), but does nothing yet: skipstone_session_step() goes on with it, a while at a time. The text is the same.
- * Until it has ended the session's other calls are refused, but for step, cancel, reset and free. What generate refuses is refused here. */
+/* As skipstone_session_generate(), but does nothing yet: skipstone_session_step() continues it, a while at a time. The text is the same.
+ * Until it has ended the session's other calls are refused, but for step, cancel, reset and free. It refuses what generate refuses. */
 SKIPSTONE_API skipstone_status skipstone_session_begin(skipstone_session* session, const skipstone_token* tokens, size_t count, uint32_t max_tokens,
                                          skipstone_chunk_fn chunk, void* user_data);
 
@@ -183,25 +183,25 @@ SKIPSTONE_API skipstone_status skipstone_session_step(skipstone_session* session
 /* ---- the conversation --------------------------------------------------------------------------------------------------- */
 
 /* Texts that end a continuation before them, from the next generation on; NULL, 0: none. At most 64 of at most 4096 bytes. They are found
- * across tokens too, and whatever the drafter: chunks hold back what could be the beginning of one. The first that is complete counts. The
+ * across tokens too, and whatever the drafter: chunks hold back text that could be a prefix of one. The first that is complete counts. The
  * tokens that it is made of stay in the conversation and in skipstone_session_tokens(); skipstone_session_rewind() takes them out. */
 SKIPSTONE_API skipstone_status skipstone_session_set_stop(skipstone_session* session, const char* const* strings, size_t count);
 
 /* Tokens of the conversation, prompts and continuations; 0 while a generation has begun and not ended. */
 SKIPSTONE_API size_t skipstone_session_length(const skipstone_session* session);
 
-/* Takes back the last `count` tokens of the conversation. Where it then ends within a continuation it is as if that had stopped there, and
- * goes on without further tokens. SKIPSTONE_INVALID_ARGUMENT where it has fewer. Layers with a window keep what the last 256 tokens saw: further
- * back, the text is read again, which takes its time. Where that fails, the conversation is the beginning that was read. */
+/* Rolls back the last `count` tokens of the conversation. Where it then ends within a continuation it is as if that had stopped there, and
+ * continues without further tokens. SKIPSTONE_INVALID_ARGUMENT where it has fewer. Sliding-window layers keep what the last 256 tokens saw:
+ * further back, the text is read again, which takes its time. Where that fails, the conversation is the prefix that was read. */
 SKIPSTONE_API skipstone_status skipstone_session_rewind(skipstone_session* session, size_t count);
 
-/* The logits behind the last token that was read: behind skipstone_session_prefill(), those that choose the next token; behind a
- * continuation, those that chose its last token, which is not read before the session goes on. One float for each token of the vocabulary;
- * `count` and `capacity` as for skipstone_tokenize(). Takes a pass over one token and changes no text. SKIPSTONE_INVALID_ARGUMENT where the
- * conversation is empty; SKIPSTONE_UNSUPPORTED behind a lossy drafter's text. */
+/* The logits after the last token that was read: after skipstone_session_prefill(), those that choose the next token; after a
+ * continuation, those that chose its last token, which is not read before the session continues. One float for each token of the
+ * vocabulary; `count` and `capacity` as for skipstone_tokenize(). Takes a pass over one token and changes no text.
+ * SKIPSTONE_INVALID_ARGUMENT where the conversation is empty; SKIPSTONE_UNSUPPORTED after a lossy drafter's text. */
 SKIPSTONE_API skipstone_status skipstone_session_logits(skipstone_session* session, float* logits, size_t capacity, size_t* count);
 
-/* What those logits are made of: the last layer's output behind the last norm, one float for each of the model's dimensions. */
+/* The hidden state of those logits: the last layer's output after the last norm, one float for each of the model's dimensions. */
 SKIPSTONE_API skipstone_status skipstone_session_hidden_state(skipstone_session* session, float* state, size_t capacity, size_t* count);
 
 typedef enum skipstone_stop_reason {
@@ -233,13 +233,13 @@ typedef struct skipstone_stats {
 /* Of the last generation. */
 SKIPSTONE_API skipstone_status skipstone_session_stats(const skipstone_session* session, skipstone_stats* stats);
 
-/* All that is known of the last generation: {"stop_reason", "prompt_tokens", "found_tokens", "generated_tokens", "drafter", "by_drafter":
+/* All that is known of the last generation: {"stop_reason", "prompt_tokens", "cached_tokens", "generated_tokens", "drafter", "by_drafter":
  * [{"drafter", "rounds", "drafted", "accepted"}], "by_strategy": [{"strategy", "rows", "won_by_rank", "won_by_length"}], "corpus":
- * {"tokens", "bytes", "seconds"}, "rounds", "device_rounds", "drafts_ahead", "drafted", "accepted", "by_position": [{"drafted",
+ * {"tokens", "bytes", "seconds"}, "rounds", "device_rounds", "pipelined_drafts", "drafted", "accepted", "by_position": [{"drafted",
  * "accepted"}], "skipped_sublayers", "sublayers", "skip_set", "refreshes", "refreshed_sets", "chosen", "lossy", "early": {...},
- * "thresholds", "attention_cosine", "seconds": {"prompt", "generation", "draft", "verify", "round", "refresh", "host", "device", "away": of
- * "device", in which passes were at the devices of other layers, "ahead": of that, in which drafts were made that were used}}.
- * found_tokens: of the prompt, whose keys and values skipstone_engine_params.prefixes found; by_position: the 1st, 2nd, ... draft of a
+ * "thresholds", "attention_cosine", "seconds": {"prompt", "generation", "draft", "verify", "round", "refresh", "host", "device", "remote":
+ * of "device", in which passes were at the devices of other layers, "pipelined": of that, in which drafts were made that were used}}.
+ * cached_tokens: of the prompt, whose keys and values skipstone_engine_params.prefixes found; by_position: the 1st, 2nd, ... draft of a
  * round; by_drafter: of "A+B", in the order of their first proposals; chosen: what a drafter that chooses among others took, as a sentence;
  * thresholds: the probability below which a draft was its round's last, round by round; attention_cosine: mean cosine of the residual
  * stream before and after each attention sublayer over the last prompt, layer by layer, where the drafter measures it. */

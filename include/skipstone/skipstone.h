@@ -19,8 +19,9 @@
  * - A call that would change a session or a parser of answers from inside one of its own callbacks, or beside a running call of another
  *   thread, is refused (SKIPSTONE_INVALID_ARGUMENT), and so are questions to it by another thread; functions without a status then say 0 or
  *   NULL. A callback that tells of progress cannot run the engine that the call is about: its sessions' calls, and new ones, are refused.
- * - Whatever a callback frees, its own session, engine, chat or parser too, is there until the call that it is of returns, and must not be
- *   used any more; a generation whose session is freed ends at its next token. A handle that was freed elsewhere must not be used either.
+ * - A handle that a callback frees, its own session, engine, chat or parser too, exists until the call that ran it returns, and must
+ *   not be used any more; a generation whose session is freed ends at its next token. A handle freed outside callbacks must not be used
+ *   either.
  *
  * Arrays
  * - A count above 0 needs an array. One that no array can have is refused before anything is read: texts have at most 2^30 bytes, lists of

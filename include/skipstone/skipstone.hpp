@@ -111,7 +111,7 @@ void connect(Relay<Progress>& relay, Params& params) {
   };
 }
 
-/// Null where there is no callback.
+/// Null without a callback.
 inline skipstone_progress_fn poll_of(const Relay<KeepGoing>& relay) {
   if (!relay.callback) return nullptr;
   return [](const char*, double, void* user_data) { return static_cast<Relay<KeepGoing>*>(user_data)->call(); };
@@ -279,11 +279,11 @@ class Session {
   struct Free {
     void operator()(skipstone_session* session) const noexcept { skipstone_session_free(session); }
   };
-  std::unique_ptr<detail::Relay<OnChunk>> stepped_;  ///< what the generation that has begun calls
+  std::unique_ptr<detail::Relay<OnChunk>> stepped_;  ///< callback of the generation that has begun
   std::unique_ptr<skipstone_session, Free> handle_;
 };
 
-/// What would lie where, as JSON text: the document of skipstone_plan_devices().
+/// The placement on devices, as JSON text: the document of skipstone_plan_devices().
 inline std::string plan_devices(const skipstone_engine_params& params) {
   char* json = nullptr;
   check(skipstone_plan_devices(&params, &json));

@@ -1,4 +1,4 @@
-/* Experiments: measuring, and sessions whose texts say nothing. Without promise: what stands here may change or go with any version. */
+/* Experiments: measuring, and sessions whose texts say nothing. Without promise: anything here may change or be removed in any version. */
 #ifndef SKIPSTONE_EXPERIMENTAL_H
 #define SKIPSTONE_EXPERIMENTAL_H
 
@@ -10,7 +10,7 @@ extern "C" {
 
 /* ---- sessions ----------------------------------------------------------------------------------------------------------- */
 
-/* What skipstone_session_params.experiments points to. */
+/* The struct that skipstone_session_params.experiments points to. */
 typedef struct skipstone_session_experiments {
   size_t struct_size;
   /* For benchmarks, not empty: probabilities that the 1st, 2nd, ... draft of a round is accepted, given those before it (the last one holds
@@ -28,15 +28,15 @@ SKIPSTONE_API skipstone_status skipstone_session_agreement(skipstone_session* se
 
 /* ---- measuring ---------------------------------------------------------------------------------------------------------- */
 
-/* What is measured: `prompt` tokens in one go and then `generate` tokens one by one, or one pass that verifies `rows` rows (1 to
- * skipstone_engine_info.max_rows), in greedy decoding; all of it behind `depth` tokens that the KV cache has already. */
+/* The work to measure: `prompt` tokens in one go and then `generate` tokens one by one, or one pass that verifies `rows` rows (1 to
+ * skipstone_engine_info.max_rows), in greedy decoding; all of it after `depth` tokens that the KV cache has already. */
 typedef struct skipstone_work {
   size_t struct_size;
   uint32_t depth;
   uint32_t prompt;
   uint32_t generate;
   uint32_t rows;   /* 0 where prompt or generate is not */
-  uint32_t chains; /* above 0: so many chains (at most 1024) of `rows` rows that share nothing, in as many passes as they take */
+  uint32_t chains; /* above 0: this many chains (at most 1024) of `rows` rows that share nothing, in as many passes as they take */
 } skipstone_work;
 
 /* All zero. */
@@ -48,7 +48,7 @@ SKIPSTONE_API void skipstone_work_init(skipstone_work* work, size_t struct_size)
  * too many rows, and where it does not fit the context. */
 SKIPSTONE_API skipstone_status skipstone_session_measure(skipstone_session* session, const skipstone_work* work, double* seconds);
 
-/* What the device copies from its memory to its memory, bytes read and written in a second: the median of several copies of a buffer larger
+/* The device's copy bandwidth within its memory, bytes read and written in a second: the median of several copies of a buffer larger
  * than caches. `device` as for skipstone_list_devices(). Needs up to 512 MiB of device memory while it runs. */
 SKIPSTONE_API skipstone_status skipstone_copy_bandwidth(const char* device, double* bytes_per_second);
 
@@ -75,12 +75,12 @@ SKIPSTONE_API void skipstone_cosine_params_init(skipstone_cosine_params* params,
 SKIPSTONE_API skipstone_status skipstone_cosines(skipstone_engine* engine, const skipstone_cosine_params* params, char** json);
 
 /* Times the ways in which each kernel can be laid out on the device, on the weights of the model, for at most about `seconds`, and keeps
- * what came out in the cache folder, for engines that are loaded from now on. Only speed depends on it. {"device", "driver", "model",
+ * the results in the cache folder, for engines that are loaded from now on. Only speed depends on it. {"device", "driver", "model",
  * "seconds", "left_out", "contests": [{"operation", "subject", "rows", "candidates": [{"choice", "microseconds", "dropped"}], "chosen",
  * "speedup"}]}; the first candidate of a contest is the built-in choice. */
 SKIPSTONE_API skipstone_status skipstone_tune_device(const skipstone_engine_params* params, double seconds, char** json);
 
-/* What the model's passes cost on the device, in microseconds: from the cache folder, or measured now. Not while a session of the engine
+/* The costs of the model's passes on the device, in microseconds: from the cache folder, or measured now. Not while a session of the engine
  * generates. {"device", "driver", "model", "fingerprint", "context", "layers", "position", "clock": "timestamps" or "wall",
  * "passes": [{"rows", "verify", "relative", "fixed", "attention", "mlp", "output", "host"}], "exits": [{"layers", "draft", "relative"}]}.
  * attention and mlp are of one sublayer, relative is to plain decoding of one token. `progress` may be NULL. */
@@ -90,13 +90,13 @@ SKIPSTONE_API skipstone_status skipstone_engine_costs(skipstone_engine* engine, 
 
 struct skipstone_tune_params;
 
-/* Which skip set to try next: skipstone_tune()'s is Bayesian optimisation, another can be given here. Sets are texts, "attn:3,5-7;mlp:9". */
+/* Which skip set to try next: skipstone_tune()'s is Bayesian optimisation, another can be given here. Sets are text, "attn:3,5-7;mlp:9". */
 typedef struct skipstone_search_strategy {
   size_t struct_size;
   const char* name;
   /* The next set, into `set` with its NUL; no set twice. Non-zero: there is no further one. */
   int (*next)(char* set, size_t capacity, void* user_data);
-  /* What a set is worth: its expected speed-up. Also of sets that others have proposed before. */
+  /* The value of a set: its expected speed-up. Also of sets that others have proposed before. */
   void (*tell)(const char* set, double value, void* user_data);
   void* user_data;
 } skipstone_search_strategy;
@@ -114,7 +114,7 @@ SKIPSTONE_API skipstone_status skipstone_search_skip_set(skipstone_engine* engin
 typedef struct skipstone_job_info {
   size_t struct_size;
   uint32_t rank;       /* 0 is the first */
-  uint32_t ranks;      /* 1 where there is no job */
+  uint32_t ranks;      /* 1 without a job */
   uint32_t local_rank; /* among the ranks on this machine */
   uint32_t local_ranks;
 } skipstone_job_info;
@@ -125,13 +125,13 @@ SKIPSTONE_API skipstone_status skipstone_job_get_info(skipstone_job_info* info);
  * SKIPSTONE_NO_DEVICE where there are more ranks than devices. For skipstone_string_free(). */
 SKIPSTONE_API skipstone_status skipstone_job_device(char** device);
 
-/* Has layers of the models that rank 0 loads, until rank 0 ends the job. Not in rank 0. `hop_microseconds` as in rank 0's engines. */
-SKIPSTONE_API skipstone_status skipstone_job_serve(uint64_t hop_microseconds);
+/* Runs layers of the models that rank 0 loads, until rank 0 ends the job. Not in rank 0. `transfer_microseconds` as in rank 0's engines. */
+SKIPSTONE_API skipstone_status skipstone_job_serve(uint64_t transfer_microseconds);
 
-/* Rank 0 waits for the texts of all ranks and gets them one behind the other, for skipstone_string_free(); the others get NULL. */
+/* Rank 0 waits for the texts of all ranks and gets them one after the other, for skipstone_string_free(); the others get NULL. */
 SKIPSTONE_API skipstone_status skipstone_job_gather(const char* text, char** texts);
 
-/* In each rank at its end: rank 0 ends the job, the others wait for that. Does nothing where there is no job. */
+/* In each rank at its end: rank 0 ends the job, the others wait for that. Does nothing without a job. */
 SKIPSTONE_API void skipstone_job_end(void);
 
 /* For signal handlers, in rank 0: the process is asked to end, as mpirun does where another rank has died. */

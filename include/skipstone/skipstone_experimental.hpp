@@ -1,4 +1,4 @@
-// Over skipstone_experimental.h, and without promise as that is. Header only; needs C++17.
+// C++ over skipstone_experimental.h, and without promise as that is. Header only; needs C++17.
 #pragma once
 
 #include "skipstone/skipstone.hpp"

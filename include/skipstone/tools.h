@@ -14,14 +14,14 @@ extern "C" {
 typedef struct skipstone_convert_params {
   size_t struct_size;
   const char* checkpoint_path; /* a Hugging Face folder: config.json, *.safetensors, tokenizer.model or tokenizer.json */
-  const char* output_path;     /* the GGUF file; never stands there half-written */
+  const char* output_path;     /* the GGUF file; never exists half-written */
   const char* type;            /* "F16" (the default), "Q4_K_M", ... (docs/quantizing.md), in upper or lower case */
   uint32_t exit_layer;         /* the layer whose early exit the model was trained for, counted from 1; 0: what the checkpoint says */
   int32_t overwrite;           /* 0: SKIPSTONE_INVALID_ARGUMENT where output_path is there already */
   skipstone_progress_fn progress;
   void* user_data;
-  const char* pre_tokenizer; /* the rule that the file is to name for byte-level BPE, as in skipstone_engine_params; NULL or "": the one that
-                                the checkpoint's tokenizer.json describes */
+  const char* pre_tokenizer; /* the rule that the file is to name for byte-level BPE, as in skipstone_engine_params; NULL or "": the one
+                                that the checkpoint's tokenizer.json describes */
 } skipstone_convert_params;
 
 SKIPSTONE_API void skipstone_convert_params_init(skipstone_convert_params* params, size_t struct_size);
@@ -34,8 +34,8 @@ SKIPSTONE_API skipstone_status skipstone_convert(const skipstone_convert_params*
 
 typedef struct skipstone_quantize_params {
   size_t struct_size;
-  const char* model_path;  /* a GGUF file; one part of a split model stands for all of it */
-  const char* output_path; /* becomes one file, whatever the input was; never stands there half-written */
+  const char* model_path;  /* a GGUF file; one part of a split model represents all of it */
+  const char* output_path; /* becomes one file, whatever the input was; never exists half-written */
   const char* type;        /* "Q8_0" (the default), "Q4_K_M", ... (docs/quantizing.md), in upper or lower case */
   int32_t overwrite;       /* 0: SKIPSTONE_INVALID_ARGUMENT where output_path is there already */
   uint32_t threads;        /* 0: one for each core; the file does not depend on it */
@@ -56,15 +56,15 @@ SKIPSTONE_API skipstone_status skipstone_quantize(const skipstone_quantize_param
 
 /* ---- searching a skip set ----------------------------------------------------------------------------------------------- */
 
-/* How far a search is. */
+/* Progress of a search. */
 typedef struct skipstone_tune_step {
   const char* stage;    /* "writing texts", "measuring costs", "search", "random search", "real runs" */
   double done;          /* of the stage, 0 to 1 */
   double seconds;       /* since the start */
-  uint32_t evaluations; /* sets looked at */
+  uint32_t evaluations; /* sets evaluated */
   double speedup;       /* expected of the best set so far, against plain decoding; 0 before there is one */
   const char* skip_set; /* that set; "" */
-  const char* strategy; /* what found it: "asd", "bayes" or "random"; "" */
+  const char* strategy; /* that found it: "asd", "bayes" or "random"; "" */
   size_t struct_size;   /* set by the library */
 } skipstone_tune_step;
 
@@ -78,12 +78,12 @@ typedef struct skipstone_tune_params {
   size_t prompt_count;
   const char* prompts_name; /* for the profile: where they are from */
   const char* profile_path; /* NULL: nothing is written. The state of the search is kept beside it (x.json: x.state.json), so that a search
-                               that was stopped goes on where it was */
+                               that was stopped continues where it was */
   double minutes;           /* for everything; default 8 */
-  uint32_t iterations;      /* sets that the search looks at; 0: what there is time for, less where it stops paying */
+  uint32_t iterations;      /* sets that the search evaluates; 0: what there is time for, less where it stops paying */
   uint32_t tokens;          /* of each text; default 64 */
   uint64_t seed;
-  int32_t baseline; /* default 1: a random search looks at as many sets, to compare with */
+  int32_t baseline; /* default 1: a random search evaluates as many sets, to compare with */
   skipstone_tune_fn progress;
   void* user_data;
 } skipstone_tune_params;
@@ -95,7 +95,7 @@ SKIPSTONE_API void skipstone_tune_params_init(skipstone_tune_params* params, siz
  * writes the fastest set as a profile ("skip:PROFILE.json"). Takes memory for some sessions and one more KV cache for each text. Not while
  * a session of the engine generates. {"profile": the profile as the file has it, "interrupted", "stopped_early", "evaluations", "resumed",
  * "prompts": {"search", "runs"}, "runs", "seconds": {"texts", "costs", "search", "runs", "all"}, "strategies": [{"strategy", "evaluations",
- * "seconds", "best", "best_after": [...]}], "contenders": [{"name", "draft", "strategy", "skip_set", "skipped", "expected": {...} or null,
+ * "seconds", "best", "best_after": [...]}], "candidates": [{"name", "draft", "strategy", "skip_set", "skipped", "expected": {...} or null,
  * "speedup", "quartiles": [low, high], "acceptance", "tokens_per_round"}], "costs": [{"rows", "attention", "mlp", "rest"}]}.
  * SKIPSTONE_INVALID_ARGUMENT where no prompt fits the context, and where the state beside the profile belongs to another model or other
  * prompts. Stopped before there is anything to keep: SKIPSTONE_CANCELLED. */

@@ -31,7 +31,7 @@ typedef struct skipstone_vulkan_host {
   struct VkQueue_T* queue; /* of a family with compute; the only queue that is submitted to */
   uint32_t queue_family;
   uint32_t api_version; /* of the VkApplicationInfo that the instance was made with, at least Vulkan 1.2; 0: Vulkan 1.2 */
-  /* What was enabled, of the names that skipstone_vulkan_requirements() gives; others do not matter, and what is not here is not used.
+  /* The enabled ones of the names that skipstone_vulkan_requirements() gives; others do not matter, and what is not here is not used.
    * VK_EXT_debug_utils among the extensions: buffers, pipelines and dispatches get names for debuggers. */
   const char* const* extensions;
   size_t extension_count;
@@ -49,12 +49,12 @@ typedef struct skipstone_vulkan_host {
 
 SKIPSTONE_API void skipstone_vulkan_host_init(skipstone_vulkan_host* host, size_t struct_size);
 
-/* What to make the instance and the device with. Arrays hold first what is needed, then what makes models faster; all of it belongs to the
+/* Requirements of the instance and the device. Arrays hold first what is needed, then what makes models faster; all of it belongs to the
  * struct, until skipstone_vulkan_needs_free(). */
 typedef struct skipstone_vulkan_needs {
   size_t struct_size;    /* set by the caller: sizeof(skipstone_vulkan_needs) */
   uint32_t api_version;  /* the least for VkApplicationInfo, as VK_MAKE_API_VERSION packs it */
-  uint32_t queue_family; /* one with compute: without graphics where there is such a one. Any with compute will do */
+  uint32_t queue_family; /* one with compute: without graphics if one exists. Any with compute will do */
   const char* const* instance_extensions;
   size_t instance_extension_count, needed_instance_extensions;
   const char* const* device_extensions;
@@ -71,7 +71,7 @@ typedef struct skipstone_vulkan_needs {
 } skipstone_vulkan_needs;
 
 /* Of `host` only get_instance_proc_addr, instance, physical_device and api_version are looked at; without an instance only
- * instance_extensions and api_version are filled. SKIPSTONE_NO_DEVICE where there is no Vulkan 1.2. */
+ * instance_extensions and api_version are filled. SKIPSTONE_NO_DEVICE without Vulkan 1.2. */
 SKIPSTONE_API skipstone_status skipstone_vulkan_requirements(const skipstone_vulkan_host* host, skipstone_vulkan_needs* needs);
 
 /* Frees what the arrays hold, not the struct. NULL and a struct that was never filled but zeroed are fine. */

@@ -8,7 +8,7 @@
 #define ADVANCE_DRAFTS 4
 #define ADVANCE_SPEC(CONSTANT) CONSTANT(0, LANES, 1)
 // chunk: keys of an attention chunk. draft: the pass was a draft (else the one over the row that no draft has read).
-// keeps: drafts leave kept rows, so that the last draft's row has a pass of its own before the verification.
+// keeps: drafts leave saved hidden states, so that the last draft's row has a pass of its own before the verification.
 #define ADVANCE_PUSH(FIELD)  \
   FIELD(uint, chunk)         \
   FIELD(uint, draft)         \

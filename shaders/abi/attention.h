@@ -12,13 +12,13 @@
 #define ATTENTION_SPEC(CONSTANT)                                                                                            \
   CONSTANT(0, LANES, 32) CONSTANT(1, KV_FORMAT, 1) CONSTANT(2, HEAD_DIM, 64) CONSTANT(3, HEADS, 1) CONSTANT(4, CHUNK, 64) CONSTANT(5, KEYS, 0) \
   CONSTANT(6, WINDOWED, 0) CONSTANT(7, SOFTCAP, 0)
-// group: query heads per KV head. max_chunks: chunks of the whole context (the partial buffer's stride). q_stride: floats per row. window: keys that a row
-// sees, where WINDOWED. tables: where the page tables of such layers begin (of all push constants of this name).
+// group: query heads per KV head. max_chunks: chunks of the full context (the partial buffer's stride). q_stride: floats per row. window:
+// keys that a row sees, where WINDOWED. tables: where the page tables of such layers begin (for all push constants of this name).
 #define ATTENTION_PUSH(FIELD)                                                                                        \
   FIELD(uint, heads) FIELD(uint, group) FIELD(uint, q_stride) FIELD(uint, slots) FIELD(uint, max_chunks) FIELD(float, scale) FIELD(float, cap) \
   FIELD(uint, window) FIELD(uint, tables)
 // A partial result: HEAD_DIM weighted sums of V, then the maximum and the sum of exponentials.
 #define ATTENTION_PARTIAL_EXTRA 4
-// Parts in which a head's largest score is looked for.
+// Parts in which a head's largest score is searched.
 #define ATTENTION_SHARES 8
 #endif

@@ -1,10 +1,10 @@
-// The tokens of a row that sampling has to look at, and what is known of all others: kernels candidate_groups and candidates.
+// The tokens of a row that sampling has to look at, and bounds and sums of all others: kernels candidate_groups and candidates.
 // Included by C++ and GLSL; macros only.
 #ifndef SKIPSTONE_ABI_CANDIDATES_H
 #define SKIPSTONE_ABI_CANDIDATES_H
 #define CANDIDATE_GROUPS 1024u   // a row's tokens t by t % CANDIDATE_GROUPS: group g has g, g + CANDIDATE_GROUPS, ...
 #define CANDIDATE_SLOTS 256      // candidates of a row; with noise, one half of them are the likeliest, the other those that noise favours
-#define CANDIDATE_LISTED 128     // tokens whose logits the host asks for by name
+#define CANDIDATE_LISTED 128     // tokens whose logits the host requests by index
 
 // Written by the host for each row. noise: 0, or 1 where candidates by logit * inverse_temperature + Gumbel noise are wanted too; tempered: 0, or 1
 // where the sum at that temperature is. seed, position: key and counter of the noise. tokens: those listed.

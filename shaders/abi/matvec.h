@@ -10,7 +10,7 @@
 #define MATVEC_RESIDUAL 5
 #define MATVEC_NORM 6   // the skinny kernels' alone
 // LANES = row lanes * K_LANES. ROWS: matrix rows per lane. COLS: columns of x in one workgroup. INTERLEAVE: rows whose units alternate in the
-// weights (docs/numerics.md). NORM: x is RMS-normalised on the way in. EPILOGUE: what becomes of the sums, one of those below.
+// weights (docs/numerics.md). NORM: x is RMS-normalised on the way in. EPILOGUE: the operation on the sums, one of those below.
 #define MATVEC_SPEC(CONSTANT)                                                                                   \
   CONSTANT(0, LANES, 32) CONSTANT(1, K_LANES, 32) CONSTANT(2, ROWS, 4) CONSTANT(3, COLS, 1) CONSTANT(4, INTERLEAVE, 1) \
   CONSTANT(5, NORM, 0) CONSTANT(6, ADD_BIAS, 0) CONSTANT(7, ADD_RESIDUAL, 0) CONSTANT(8, EPILOGUE, 0)
@@ -25,7 +25,7 @@
 // The same, the sums first kept below push.cap.
 #define MATVEC_STORE_CAPPED 5
 #define MATVEC_ARGMAX_CAPPED 6
-#define MATVEC_ARGMAX_ROWS 4   // a partial stands for at least so many rows
+#define MATVEC_ARGMAX_ROWS 4   // a partial covers at least this many rows
 // n: outputs of this part. blocks: 32-weight blocks of a row. x_stride, y_stride: floats per column (y_stride: partials per column for
 // argmax). y_first: where this part's rows start. k: real length of a row of x; epsilon: the norm's. scale: of the sums with their biases,
 // before a residual is added. cap: of the capped epilogues.

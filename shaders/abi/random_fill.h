@@ -2,7 +2,7 @@
 #define SKIPSTONE_ABI_RANDOM_FILL_H
 #define RANDOM_FILL_BUFFERS 1
 #define RANDOM_FILL_TARGET 0
-// What a number is.
+// The format of a number.
 #define RANDOM_F16 0
 #define RANDOM_F32 1
 #define RANDOM_BF16 2

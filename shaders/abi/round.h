@@ -1,5 +1,5 @@
-// A round whose drafts and verification are one submission: what the device must know to go from one pass to the next, and what it tells
-// the host at the end. Included by C++ and GLSL; macros only. After step_state.h.
+// A round whose drafts and verification are one submission: the data that the device needs to go from one pass to the next, and the data
+// that it returns to the host at the end. Included by C++ and GLSL; macros only. After step_state.h.
 #ifndef SKIPSTONE_ABI_ROUND_H
 #define SKIPSTONE_ABI_ROUND_H
 
@@ -18,7 +18,7 @@
   ARRAY(uint, attention_groups, ROUND_CONDITIONS) \
   ARRAY(uint, tokens, STEP_VERIFY_ROWS)
 
-// Read by the host after a round. accepted: leading drafts that are what the verification chose. Behind it stands a RowResult per draft.
+// Read by the host after a round. accepted: leading drafts that equal the verification's choices. A RowResult per draft follows it.
 #define ROUND_RESULT(FIELD, ARRAY)  \
   FIELD(uint, drafted)              \
   FIELD(uint, accepted)             \

@@ -1,4 +1,4 @@
-// What a replayed pass reads to know where it stands: written by the host before a submission, read by kernels.
+// The state that a replayed pass reads: written by the host before a submission, read by kernels.
 // Included by C++ and GLSL; macros only.
 #ifndef SKIPSTONE_ABI_STEP_STATE_H
 #define SKIPSTONE_ABI_STEP_STATE_H
@@ -7,13 +7,13 @@
 #define STEP_VERIFY_ROWS 32    // rows of the largest pass under the numerics contract
 
 // rows: rows that are real; the rest of the bucket is padding. attention_groups: arguments of the indirect attention dispatch (KV chunks,
-// head groups, rows). kept: where row 0 goes in the kept rows. tokens[i]: the token of row i. sequences[i]: the sequence of row i; those of
-// one sequence stand side by side, and a prompt's pass has one alone, number 0.
+// head groups, rows). kept: where row 0 goes in the saved hidden states. tokens[i]: the token of row i. sequences[i]: the sequence of row
+// i; those of one sequence are adjacent, and a prompt's pass has one alone, number 0.
 // Of each sequence: bases, the text position where its rows begin; first_rows, the first of them; tables, where its page table begins.
 // Of token trees (lib/keys.glsl): depths[i] of row i; paths: the rows of its ancestors and itself, counted from its sequence's first, by
 // depth, a byte each. For move_kv, depths are the rows that move. window: of passes that see a part of the text (KEYS_WINDOW), how many of
 // its first positions and how many of the last ones.
-// Behind the structure stand the page tables: for each KV_PAGE positions of a text, the first of its places in the cache.
+// The page tables follow the structure: for each KV_PAGE positions of a text, the first of its places in the cache.
 #define STEP_PATH_WORDS (STEP_VERIFY_ROWS / 4)
 
 // Which keys a row attends to, and where they are: values of the constant KEYS of the attention kernels.

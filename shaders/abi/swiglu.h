@@ -3,7 +3,7 @@
 #define SWIGLU_BUFFERS 2
 #define SWIGLU_GATE_UP 0
 #define SWIGLU_OUT 1
-// ACTIVATION: what the gate goes through, or the whole row where there is no gate.
+// ACTIVATION: the function of the gate, or of the full row if there is no gate.
 #define SWIGLU_SPEC(CONSTANT) CONSTANT(0, LANES, 32) CONSTANT(1, ACTIVATION, 0)
 #define SWIGLU_SILU_GATE 0
 #define SWIGLU_GELU_GATE 1

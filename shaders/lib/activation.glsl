@@ -1,6 +1,6 @@
-// Functions that bend a number, the same on every path: SiLU, GELU in its tanh form (arXiv 1606.08415), softcap (arXiv 2408.00118).
+// Nonlinear functions, the same on every path: SiLU, GELU in its tanh form (arXiv 1606.08415), softcap (arXiv 2408.00118).
 
-// By one exponential. Near 0 it keeps an absolute error of 1e-7, which what uses it adds to numbers near 1 or multiplies by a cap.
+// By one exponential. Near 0 the absolute error stays 1e-7; callers add the result to numbers near 1 or multiply it by a cap.
 float tanh_by_exp(float x) {
   precise float shrunk = exp(-2.0 * abs(x));
   precise float size = (1.0 - shrunk) / (1.0 + shrunk);

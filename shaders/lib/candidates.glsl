@@ -1,4 +1,4 @@
-// What candidates are ordered by. Define `request`, the row's CANDIDATE_REQUEST, first.
+// The order of candidates. Define `request`, the row's CANDIDATE_REQUEST, first.
 
 // Numbers as integers in the same order, 0 for NaN. Both zeros are one number.
 uint key_of(float number) {

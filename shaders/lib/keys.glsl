@@ -1,10 +1,10 @@
-// Where rows of a pass stand and where their keys are; include abi/kv_cache.h and lib/step_state.glsl and define KEYS first. With KEYS_TEXT the
-// rows of a sequence follow each other: its row i stands at base + i, and so do its K and V. With KEYS_TREE (token trees, arXiv 2305.09781) a
-// row stands behind its ancestors: its position is base + depth, its K and V are at base + i all the same, and it reads those of its
-// ancestors in the order of their positions. With KEYS_WINDOW (arXiv 2309.17453) rows stand as with KEYS_TEXT, and read the first window[0]
-// positions and the last window[1] up to their own. Where the layer has a window of its own (WINDOWED), the first of these keys is not the
-// first that is seen. Positions of a text are found in the cache by pages (PagedAttention, arXiv 2309.06180); layers with a window have page
-// tables of their own, from push.tables on, for their pages go when no row can see them any more.
+// The positions of a pass's rows and of their keys; include abi/kv_cache.h and lib/step_state.glsl and define KEYS first. With KEYS_TEXT
+// the rows of a sequence follow each other: its row i is at base + i, and so are its K and V. With KEYS_TREE (token trees, arXiv
+// 2305.09781) a row follows its ancestors: its position is base + depth, its K and V are at base + i all the same, and it reads those of
+// its ancestors in the order of their positions. With KEYS_WINDOW (arXiv 2309.17453) rows are placed as with KEYS_TEXT, and read the first
+// window[0] positions and the last window[1] up to their own. In a sliding-window layer (WINDOWED), the first of these keys is not the
+// first that is seen. Positions of a text are found in the cache by pages (PagedAttention, arXiv 2309.06180); sliding-window layers have
+// page tables of their own, from push.tables on, because their pages are freed when no row can see them any more.
 uint row_base(uint row) { return state.bases[state.sequences[row]]; }
 uint row_offset(uint row) { return row - state.first_rows[state.sequences[row]]; }   // among those of its sequence
 uint row_position(uint row) { return row_base(row) + (KEYS == KEYS_TREE ? state.depths[row] : row_offset(row)); }
@@ -16,7 +16,7 @@ uint row_keys(uint row) {
 }
 
 #if defined(SK_LAYER_WINDOW)
-// The first key that row `row` sees. Where the layer's window ends behind the text's beginning, no key of the beginning is among them.
+// The first key that row `row` sees. Where the layer's window begins after the text's prefix, no key of the prefix is among them.
 uint first_key(uint row) {
   if (WINDOWED == 0u || row_position(row) < push.window) return 0u;
   const uint keys = row_keys(row);

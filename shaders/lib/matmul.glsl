@@ -1,5 +1,5 @@
-// What the tiled kernels share: buffers, the way of a block of 32 products through registers into shared memory, and the epilogue.
-// Define TILE_QUADS (vectors of four per staged row) first. With HALF_PRECISION the tiles are halves and x is what half_rows.comp makes;
+// Shared by the tiled kernels: buffers, the way of a block of 32 products through registers into shared memory, and the epilogue.
+// Define TILE_QUADS (vectors of four per staged row) first. With HALF_PRECISION the tiles are halves and x is the output of half_rows.comp;
 // else everything is float. y, bias and residual are floats, weights are in the device's layout of their format.
 layout(push_constant) uniform Push { MATVEC_PUSH(SK_FIELD) } push;
 
@@ -24,7 +24,7 @@ const uint X_WORDS = 8;
 shared QUAD tile_w[TILE_N * TILE_QUADS];
 shared QUAD tile_x[TILE_M * TILE_QUADS];
 
-// What a lane brings of the next block while the products of this one are made.
+// A lane's part of the next block, loaded while the products of this one are made.
 const uint W_ITEMS = (TILE_N + LANES - 1u) / LANES, X_ITEMS = (TILE_M * X_WORDS + LANES - 1u) / LANES;
 Block next_w[W_ITEMS];
 uvec4 next_x[X_ITEMS];
@@ -66,7 +66,7 @@ void stage() {
   }
 }
 
-// What the sums of a column are multiplied with: a power of two.
+// The factor of a column's sums: a power of two.
 float column_scale(uint column) {
 #if defined(HALF_PRECISION)
   return uintBitsToFloat(x[(column * push.x_stride >> 2) + push.blocks * X_WORDS].x);

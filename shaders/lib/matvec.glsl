@@ -1,4 +1,4 @@
-// What both skinny matrix-vector kernels share: the contract, the buffers, one step of the dot products, and the epilogue.
+// Shared by both skinny matrix-vector kernels: the contract, the buffers, one step of the dot products, and the epilogue.
 #include "abi/matvec.h"
 #include "abi/argmax_merge.h"
 
@@ -16,7 +16,7 @@ vec4 load_x(uint quad) { return x[quad]; }
 layout(std430, set = 0, binding = MATVEC_NORM) readonly buffer Norm { vec4 norm[]; };
 vec4 load_norm(uint quad) { return norm[quad]; }
 #endif
-// The same buffer is declared twice: what is written depends on EPILOGUE.
+// The same buffer is declared twice: the type of the output depends on EPILOGUE.
 struct Partial { ARGMAX_PARTIAL_FIELDS(SK_FIELD) };
 layout(std430, set = 0, binding = MATVEC_Y) writeonly buffer Y { float y[]; };
 layout(std430, set = 0, binding = MATVEC_Y) writeonly buffer Partials { Partial partials[]; };
@@ -72,10 +72,10 @@ float norm_scale(float squares) {
   return scale;
 }
 
-// The matrix row behind output row `row` of gate (PAIRS: or of up). Rows past the end repeat the last one; nothing of theirs is stored.
+// The matrix row of output row `row` of gate (PAIRS: or of up). Rows past the end repeat the last one; nothing of theirs is stored.
 uint matrix_row(uint row, bool up) { return min(row, push.n - 1u) + (up ? push.n : 0u); }
 
-// The output behind a sum, but for a residual.
+// The output of a sum, without a residual.
 float finished(uint row, float value) {
   precise float result = value;
   if (ADD_BIAS != 0u && row < push.n) result += bias[push.y_first + row];

@@ -5,7 +5,7 @@
 //   expand_codes(block, part, a, b), block_scale(block)   where weight = block_scale * code (others: expand and 1)
 //   expand(block, part, a, b)  weights 8*part .. 8*part+7 as floats, scale applied; part is a compile-time constant after unrolling
 // Device layout (model/repack_unit.cpp makes it): plane 0, `weights`, holds the codes of all units, in whole 16-byte words; plane 1, `scales`,
-// what a format has beside them, as many bytes a unit as its row in kernels/weight_format.cpp says. Formats without plane 1 ignore it.
+// a format's other data, as many bytes a unit as its row in kernels/weight_format.cpp says. Formats without plane 1 ignore it.
 // With USE_TEXELS the planes are bound as texel buffers of 16-byte words instead of storage buffers. CPU drivers gather texels with vector
 // instructions, but fetch storage buffers lane by lane (docs/vulkan.md).
 #if defined(USE_TEXELS)

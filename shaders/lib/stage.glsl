@@ -1,4 +1,4 @@
-// What every kernel starts with: how the shared contract's macros (shaders/abi) become GLSL.
+// Included first by every kernel: turns the shared contract's macros (shaders/abi) into GLSL.
 #extension GL_EXT_control_flow_attributes : require
 
 #define SK_FIELD(type, name) type name;

@@ -55,10 +55,10 @@ std::string rendered(const skipstone_template_params& params) {
 
 skipstone_chat* make_chat(std::shared_ptr<const text::Tokenizer> tokenizer, const std::vector<text::ChatTemplate>& own,
                           const skipstone_chat_params* given) {
-  const auto params = api::adopt(given);
+  const auto params = api::read_params(given);
   auto handle = std::make_unique<skipstone_chat>();
-  handle->writer = std::make_shared<const chat::PromptWriter>(std::move(tokenizer), own, api::text_or_empty(params.chat_template));
-  for (const std::string& stop : handle->writer->stop_strings()) handle->stop_strings.push_back(stop.c_str());
+  handle->prompt = std::make_shared<const chat::ChatPrompt>(std::move(tokenizer), own, api::text_or_empty(params.chat_template));
+  for (const std::string& stop : handle->prompt->stop_strings()) handle->stop_strings.push_back(stop.c_str());
   return handle.release();
 }
 
@@ -67,19 +67,19 @@ chat::Conversation conversation_of(const char* messages, const char* tools, cons
   return chat::read_conversation(messages, api::text_or_empty(tools), api::text_or_empty(options));
 }
 
-Json shown(const chat::PromptWriter& writer, const chat::Conversation& conversation) {
-  const chat::jinja::Text text = writer.text(conversation);
+Json shown(const chat::ChatPrompt& prompt, const chat::Conversation& conversation) {
+  const chat::jinja::Text text = prompt.text(conversation);
   Json pieces = Json::array();
-  for (const chat::Piece& piece : writer.pieces(text)) {
+  for (const chat::Piece& piece : prompt.pieces(text)) {
     poll(32);
     Json one = {{"text", piece.text}, {"origin", piece.origin == chat::jinja::Origin::data ? "data" : "template"}};
     if (piece.token >= 0) one["token"] = piece.token;
     pieces.push_back(std::move(one));
   }
-  return {{"template", writer.name()}, {"text", std::string(text.bytes())}, {"tokens", writer.tokens(text)}, {"pieces", std::move(pieces)}};
+  return {{"template", prompt.name()}, {"text", std::string(text.bytes())}, {"tokens", prompt.tokens(text)}, {"pieces", std::move(pieces)}};
 }
 
-/// A string that is written as a stream, and asks whoever may end this thread's work.
+/// A string that is written as a stream; each write polls whether this thread's work is to end.
 class PolledText final : public std::streambuf {
  public:
   std::string take() { return std::move(text_); }
@@ -99,7 +99,7 @@ class PolledText final : public std::streambuf {
   std::string text_;
 };
 
-/// Json::dump(), which cannot be ended.
+/// As Json::dump(), but can be interrupted.
 std::string printed(const Json& document) {
   PolledText text;
   std::ostream out(&text);
@@ -119,7 +119,7 @@ skipstone_status skipstone_template_render(const skipstone_template_params* para
     api::require(params, "params");
     api::require(text, "text");
     *text = nullptr;
-    const auto adopted = api::adopt(params);
+    const auto adopted = api::read_params(params);
     const Poll polled(api::poll_from(adopted.progress, adopted.user_data, "rendering"));
     const std::string result = rendered(adopted);
     *text = api::copy_string(result);
@@ -154,7 +154,7 @@ skipstone_status skipstone_chat_open(const char* model_path, const skipstone_cha
     api::require(chat, "chat");
     *chat = nullptr;
     const gguf::File file = gguf::File::open(model_path);
-    const std::string pre = api::text_or_empty(api::adopt(params).pre_tokenizer);
+    const std::string pre = api::text_or_empty(api::read_params(params).pre_tokenizer);
     const auto tokenizer = std::make_shared<const text::Tokenizer>(text::Vocabulary::from(file, pre));
     *chat = make_chat(tokenizer, text::chat_templates(file), params);
   });
@@ -165,19 +165,19 @@ void skipstone_chat_free(skipstone_chat* chat) { delete chat; }
 skipstone_status skipstone_chat_get_info(const skipstone_chat* chat, skipstone_chat_info* info) {
   return api::guard([&] {
     api::require(chat, "chat");
-    const chat::PromptWriter& writer = *chat->writer;
-    const chat::Capabilities& can = writer.chat_template().can();
+    const chat::ChatPrompt& prompt = *chat->prompt;
+    const chat::Capabilities& can = prompt.chat_template().can();
     skipstone_chat_info filled{};
-    filled.name = writer.name().c_str();
-    filled.source_text = writer.chat_template().source().c_str();
-    filled.source = static_cast<int32_t>(writer.source());
+    filled.name = prompt.name().c_str();
+    filled.source_text = prompt.chat_template().source().c_str();
+    filled.source = static_cast<int32_t>(prompt.source());
     filled.system_messages = can.system ? 1 : 0;
     filled.tools = can.tools ? 1 : 0;
     filled.tool_calls = can.tool_calls ? 1 : 0;
     filled.reasoning = can.reasoning ? 1 : 0;
     filled.text_parts = can.part_content ? 1 : 0;
-    filled.end_tokens = writer.end_tokens().data();
-    filled.end_token_count = writer.end_tokens().size();
+    filled.end_tokens = prompt.end_tokens().data();
+    filled.end_token_count = prompt.end_tokens().size();
     filled.stop_strings = chat->stop_strings.data();
     filled.stop_string_count = chat->stop_strings.size();
     api::give(filled, info);
@@ -197,8 +197,8 @@ skipstone_status skipstone_chat_render_polled(const skipstone_chat* chat, const 
     api::require(chat, "chat");
     api::require(count, "count");
     const Poll polled(api::poll_from(progress, user_data, "rendering"));
-    const auto writer = chat->writer;  // a callback may free the handle
-    const std::vector<text::Token> rendered = writer->tokens(conversation_of(messages, tools, options));
+    const auto prompt = chat->prompt;  // a callback may free the handle
+    const std::vector<text::Token> rendered = prompt->tokens(conversation_of(messages, tools, options));
     *tokens = api::copy_tokens(rendered);
     *count = rendered.size();
   });
@@ -216,8 +216,8 @@ skipstone_status skipstone_chat_show_polled(const skipstone_chat* chat, const ch
     *json = nullptr;
     api::require(chat, "chat");
     const Poll polled(api::poll_from(progress, user_data, "rendering"));
-    const auto writer = chat->writer;  // a callback may free the handle
-    *json = api::copy_string(printed(shown(*writer, conversation_of(messages, tools, options))));
+    const auto prompt = chat->prompt;  // a callback may free the handle
+    *json = api::copy_string(printed(shown(*prompt, conversation_of(messages, tools, options))));
   });
 }
 

@@ -1,4 +1,4 @@
-// Answers taken apart.
+// Parsers of answers.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -14,7 +14,7 @@
 using namespace skipstone;
 
 struct skipstone_chat_parser {
-  std::shared_ptr<const chat::PromptWriter> writer;
+  std::shared_ptr<const chat::ChatPrompt> prompt;
   const chat::OutputFormat* format = nullptr;
   std::unique_ptr<chat::OutputParser> parser;
   skipstone_chat_event_fn event = nullptr;
@@ -62,9 +62,9 @@ chat::OutputOptions output_options(const SortedJson& options) {
   return read;
 }
 
-const chat::OutputFormat& format_of(const SortedJson& options, const chat::PromptWriter& writer) {
+const chat::OutputFormat& format_of(const SortedJson& options, const chat::ChatPrompt& prompt) {
   const auto name = option<std::string>(options, "format", "");
-  if (name.empty()) return chat::detect_output_format(writer.chat_template().source());
+  if (name.empty()) return chat::detect_output_format(prompt.chat_template().source());
   const chat::OutputFormat* format = chat::find_output_format(name);
   if (format == nullptr) fail(Code::invalid_argument, "options.format: there is no format '{}'", shortened(name, 40));
   return *format;
@@ -112,9 +112,9 @@ skipstone_status skipstone_chat_parser_create(const skipstone_chat* chat, const 
     *parser = nullptr;
     const SortedJson read = parsed(options);
     auto handle = std::make_unique<skipstone_chat_parser>();
-    handle->writer = chat->writer;
+    handle->prompt = chat->prompt;
     skipstone_chat_parser& self = *handle;
-    handle->format = &format_of(read, *chat->writer);
+    handle->format = &format_of(read, *chat->prompt);
     handle->parser = std::make_unique<chat::OutputParser>(*handle->format, output_options(read),
                                                           [&self](const chat::Event& event) { hand_over(self, event); });
     *parser = handle.release();
@@ -126,8 +126,8 @@ void skipstone_chat_parser_free(skipstone_chat_parser* parser) { api::free_handl
 skipstone_status skipstone_chat_parser_push(skipstone_chat_parser* parser, skipstone_token token, skipstone_chat_event_fn event,
                                             void* user_data) {
   return feed(parser, event, user_data, [&] {
-    const text::Tokenizer& tokenizer = parser->writer->tokenizer();
-    const auto& ends = parser->writer->end_tokens();
+    const text::Tokenizer& tokenizer = parser->prompt->tokenizer();
+    const auto& ends = parser->prompt->end_tokens();
     const std::string piece = tokenizer.piece(token);  // refuses tokens that are none
     if (!piece.empty()) return parser->parser->push(piece);
     // Control tokens have no text of their own, but formats are made of them. One that ends the turn is no part of the answer, unless it

@@ -1,5 +1,5 @@
-// Entry points of the first release's headers (0.1), for programs that were built with them: those headers had default parameters returned by
-// value, so the library could write past a caller's smaller struct. Declared in no header; tests/abi/headers/0.1-* are what they belong to.
+// Entry points of the first release's headers (0.1), for programs that were built with them: those headers had default parameters returned
+// by value, so the library could write past a caller's smaller struct. Declared in no header; they belong to tests/abi/headers/0.1-*.
 #include <cstring>
 #include <type_traits>
 
@@ -12,7 +12,7 @@ using namespace skipstone;
 
 namespace {
 
-/// A struct as the first header of 0.1 had it: the first `bytes` of today's, whose fields stand where they stood. Later headers of 0.1 had
+/// A struct as the first header of 0.1 had it: the first `bytes` of today's, whose fields are where they were. Later headers of 0.1 had
 /// more fields; their programs get the fields' defaults.
 template <typename Params, std::size_t bytes>
 struct First {
@@ -40,7 +40,7 @@ struct DrafterInfo01 {
   int32_t lossless;
 };
 
-/// The fields that every header of 0.1 had; the later ones had more behind them, which stay zero.
+/// The fields that every header of 0.1 had; the later ones had more after them, which stay zero.
 struct Stats01 {
   size_t struct_size;
   int32_t stop_reason;
@@ -83,7 +83,7 @@ skipstone_status skipstone_session_get_stats(const skipstone_session* session, S
   return api::guard([&] {
     api::require(session, "session");
     api::require(stats, "stats");
-    const spec::Stats& from = session->last.stats;
+    const speculation::Stats& from = session->last.stats;
     const size_t size = stats->struct_size;
     if (size > sizeof(Stats01) && size < 4096) std::memset(stats, 0, size);
     Stats01 filled{};

@@ -72,7 +72,7 @@ skipstone_status skipstone_cosines(skipstone_engine* handle, const skipstone_cos
     api::require(handle, "engine");
     api::require(json, "json");
     *json = nullptr;
-    const auto params = api::adopt(given);
+    const auto params = api::read_params(given);
     const auto held = handle->engine;  // a callback may free the handle
     engine::Engine& engine = *held;
     api::Within::require_outside(&engine);

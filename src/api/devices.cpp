@@ -6,22 +6,22 @@
 #include "api/guard.h"
 #include "engine/engine.h"
 #include "json/json.h"
-#include "spec/registry.h"
+#include "speculation/registry.h"
 
 namespace skipstone::api {
 namespace {
 
-/// The registry's string views as C strings that stay.
+/// The registry's string views as C strings that stay valid.
 struct DrafterStrings {
   std::string name, summary, options;
   bool lossless;
-  spec::NamesFile file;
+  speculation::NamesFile file;
 };
 
 const std::vector<DrafterStrings>& drafter_strings() {
   static const std::vector<DrafterStrings> all = [] {
     std::vector<DrafterStrings> strings;
-    for (const spec::DrafterInfo& info : spec::drafters()) {
+    for (const speculation::DrafterInfo& info : speculation::drafters()) {
       strings.push_back({std::string(info.name), std::string(info.summary), std::string(info.options), info.lossless, info.file});
     }
     return strings;
@@ -53,11 +53,11 @@ skipstone_status skipstone_list_devices(const char* wanted, char** json) {
   });
 }
 
-size_t skipstone_drafter_count(void) { return spec::drafters().size(); }
+size_t skipstone_drafter_count(void) { return speculation::drafters().size(); }
 
 int skipstone_draft_is_lossless(const char* draft) {
   int lossless = 0;
-  api::guard([&] { lossless = draft != nullptr && spec::is_lossless(draft) ? 1 : 0; });
+  api::guard([&] { lossless = draft != nullptr && speculation::is_lossless(draft) ? 1 : 0; });
   return lossless;
 }
 

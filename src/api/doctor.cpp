@@ -87,7 +87,7 @@ skipstone_status skipstone_doctor(const skipstone_doctor_params* given, char** j
   return api::guard([&] {
     api::require(json, "json");
     *json = nullptr;
-    *json = api::copy_string(api::print(api::examine(api::adopt(given))));
+    *json = api::copy_string(api::print(api::examine(api::read_params(given))));
   });
 }
 

@@ -82,7 +82,7 @@ std::vector<text::Token> encoded_text(const skipstone_engine& engine, const char
   return held->tokenizer().encode({bytes > 0 ? text : "", bytes}, add_special != 0, parse_special != 0);
 }
 
-/// `held`: they are loaded.
+/// `held`: the stages are loaded.
 Json stages_json(const std::vector<engine::StageState>& stages, bool held) {
   Json list = Json::array();
   for (const engine::StageState& stage : stages) {
@@ -121,7 +121,7 @@ skipstone_status skipstone_engine_load(const skipstone_engine_params* given, ski
   return api::guard([&] {
     api::require(engine, "engine");
     *engine = nullptr;
-    const auto params = api::adopt(given);
+    const auto params = api::read_params(given);
     auto handle = std::make_unique<skipstone_engine>();
     handle->engine = engine::Engine::load(api::engine_options(params));
     const vk::Caps& caps = handle->engine->device();
@@ -134,7 +134,7 @@ skipstone_status skipstone_plan_devices(const skipstone_engine_params* given, ch
   return api::guard([&] {
     api::require(json, "json");
     *json = nullptr;
-    const Json plan = {{"stages", stages_json(engine::plan_devices(api::engine_options(api::adopt(given))), false)}};
+    const Json plan = {{"stages", stages_json(engine::plan_devices(api::engine_options(api::read_params(given))), false)}};
     *json = api::copy_string(api::print(plan));
   });
 }
@@ -147,14 +147,14 @@ skipstone_status skipstone_engine_report(const skipstone_engine* engine, char** 
     api::require(json, "json");
     *json = nullptr;
     engine::Engine::State& state = engine->engine->state();
-    const auto pages = state.passes->cache().whole().use(), windowed = state.passes->cache().windowed().use();
+    const auto pages = state.passes->cache().full().use(), sliding = state.passes->cache().sliding().use();
     const auto prefixes = state.prefixes->use();
     const auto passes = state.passes->totals();
     Json report = {
         {"pages", {{"tokens", KV_PAGE}, {"all", pages.pages}, {"used", pages.used}, {"shared", pages.shared}}},
-        {"windowed_pages", {{"all", windowed.pages}, {"used", windowed.used}, {"shared", windowed.shared}}},
+        {"sliding_pages", {{"all", sliding.pages}, {"used", sliding.used}, {"shared", sliding.shared}}},
         {"prefixes",
-         {{"pages", prefixes.pages}, {"windowed_pages", prefixes.windowed_pages}, {"hits", prefixes.hits}, {"tokens", prefixes.tokens}}},
+         {{"pages", prefixes.pages}, {"sliding_pages", prefixes.sliding_pages}, {"hits", prefixes.hits}, {"tokens", prefixes.tokens}}},
         {"passes",
          {{"decoding", passes.passes},
           {"rows", passes.rows},

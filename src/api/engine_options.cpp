@@ -72,7 +72,7 @@ void check_pre_tokenizer(const skipstone_engine_params& params) {
   text::PreTokenizer::require(params.pre_tokenizer);
 }
 
-/// What stands for a model's file; none where that has a path or the model is synthetic.
+/// The open file or memory that the model is read from; none where it has a path or is synthetic.
 std::shared_ptr<const InputFile> model_file(const skipstone_engine_params& params) {
   if (params.model_data != nullptr) {
     const std::span bytes(static_cast<const std::byte*>(params.model_data), static_cast<std::size_t>(params.model_bytes));
@@ -112,7 +112,7 @@ engine::EngineOptions engine_options(const skipstone_engine_params& params) {
   if (!options.devices.empty() && params.device != nullptr && *params.device != '\0') {
     fail(Code::invalid_argument, "device and devices are set, but they are two ways to say where a model lies; set one of them");
   }
-  options.hop_microseconds = params.hop_microseconds;
+  options.transfer_microseconds = params.transfer_microseconds;
   if (engine::names_ranks(options.devices)) options.job = stage_job();
   options.context = params.context;
   options.kv = static_cast<engine::KvType>(params.kv_type);

@@ -1,4 +1,4 @@
-// A session's conversation: continued at once or in steps, taken back, looked at.
+// A session's conversation: continued at once or in steps, rolled back, read.
 #include <algorithm>
 #include <chrono>
 #include <memory>
@@ -24,7 +24,7 @@ std::unique_ptr<api::Stream> stream_for(skipstone_session& session, const std::v
   return std::make_unique<api::Stream>(*session.engine, session.stop, session.cancel, at_text_start(session, prompt), chunk, user_data);
 }
 
-void keep(skipstone_session& session, spec::Outcome outcome, api::Stream& stream) {
+void keep(skipstone_session& session, speculation::Outcome outcome, api::Stream& stream) {
   session.last = std::move(outcome);
   session.last.stop = stream.finish(session.last.stop);
 }
@@ -57,7 +57,8 @@ skipstone_status skipstone_session_generate(skipstone_session* session, const sk
     const auto prompt = prompt_from(tokens, count);
     if (!session->session->begun()) session->last = {};
     const auto stream = stream_for(*session, prompt, chunk, user_data);
-    keep(*session, session->session->generate(prompt, max_tokens, [&](const spec::Emitted& emitted) { return stream->push(emitted); }),
+    keep(*session,
+         session->session->generate(prompt, max_tokens, [&](const speculation::Emitted& emitted) { return stream->push(emitted); }),
          *stream);
   });
 }
@@ -69,7 +70,7 @@ skipstone_status skipstone_session_begin(skipstone_session* session, const skips
     const api::SessionUse use(*session);
     const auto prompt = prompt_from(tokens, count);
     auto stream = stream_for(*session, prompt, chunk, user_data);
-    session->session->begin(prompt, max_tokens, [&stream = *stream](const spec::Emitted& emitted) { return stream.push(emitted); });
+    session->session->begin(prompt, max_tokens, [&stream = *stream](const speculation::Emitted& emitted) { return stream.push(emitted); });
     session->last = {};
     session->stream = std::move(stream);
   });
@@ -127,8 +128,8 @@ skipstone_status skipstone_session_rewind(skipstone_session* session, size_t cou
 
 size_t skipstone_session_length(const skipstone_session* session) {
   if (session == nullptr) return 0;
-  const api::Look look(*session);
-  return !look || session->session->begun() ? 0 : session->session->history().size();
+  const api::ReadAccess access(*session);
+  return !access || session->session->begun() ? 0 : session->session->history().size();
 }
 
 skipstone_status skipstone_session_logits(skipstone_session* session, float* logits, size_t capacity, size_t* count) {

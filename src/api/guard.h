@@ -1,4 +1,4 @@
-// What every function of the C API goes through: parameter structs of any age in, exceptions of any kind stopped.
+// The guard around every function of the C API: parameter structs of any age in, exceptions of any kind stopped.
 #pragma once
 
 #include <cstddef>
@@ -59,7 +59,7 @@ void init(Params* params, std::size_t struct_size) noexcept {
 /// The caller's struct over the defaults: as much of it as the caller's header knew. Null gives the defaults. Throws invalid_argument where
 /// the size is not set, unsupported where a newer header's field has a value.
 template <typename Params>
-Params adopt(const Params* given) {
+Params read_params(const Params* given) {
   Params params = defaults<Params>();
   if (given != nullptr) copy_params(&params, sizeof(Params), given, given->struct_size);
   params.struct_size = sizeof(Params);
@@ -86,7 +86,7 @@ skipstone_token* copy_tokens(const std::vector<skipstone_token>& tokens);
 /// "" for null.
 inline std::string text_or_empty(const char* text) { return text == nullptr ? std::string() : std::string(text); }
 
-/// What a device parameter asks for: its own words, or SKIPSTONE_DEVICE's where there are none.
+/// The device that a parameter names, or that SKIPSTONE_DEVICE names where the parameter is empty.
 std::string wanted_device(const char* device);
 
 /// The default of `validation` in parameter structs.

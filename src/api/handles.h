@@ -1,4 +1,4 @@
-// What the opaque handles of the C API hold.
+// Contents of the C API's opaque handles.
 #pragma once
 
 #include <atomic>
@@ -9,14 +9,14 @@
 #include "api/in_use.h"
 #include "api/stream.h"
 #include "api/within.h"
-#include "chat/prompt_writer.h"
+#include "chat/chat_prompt.h"
 #include "engine/engine.h"
 #include "skipstone/session.h"
-#include "spec/loop.h"
+#include "speculation/loop.h"
 
 struct skipstone_chat {
-  std::shared_ptr<const skipstone::chat::PromptWriter> writer;
-  std::vector<const char*> stop_strings;  ///< the writer's, as C has them
+  std::shared_ptr<const skipstone::chat::ChatPrompt> prompt;
+  std::vector<const char*> stop_strings;  ///< the prompt's, as C has them
 };
 
 struct skipstone_engine {
@@ -26,11 +26,11 @@ struct skipstone_engine {
 
 struct skipstone_session {
   std::shared_ptr<skipstone::engine::Engine> engine;
-  skipstone::spec::Outcome last;
+  skipstone::speculation::Outcome last;
   skipstone::text::StopStrings stop{{}};
   std::unique_ptr<skipstone::api::Stream> stream;  ///< of the generation that has begun and not ended
   std::atomic<bool> cancel{false};
-  std::unique_ptr<skipstone::engine::Session> session;  ///< behind what its generation uses
+  std::unique_ptr<skipstone::engine::Session> session;  ///< after the members that its generation uses
   skipstone::api::InUse in_use;
   static constexpr const char* name = "session";
   static_assert(std::atomic<bool>::is_always_lock_free, "skipstone_session_cancel() is called from signal handlers");

@@ -1,5 +1,5 @@
-// Handles that one call uses at a time: a second one, of another thread or of a callback of the first, is refused, and what is freed
-// meanwhile goes when the call returns.
+// Handles that one call uses at a time: a second call, of another thread or of a callback of the first, is refused, and a handle that is
+// freed meanwhile is deleted when the call returns.
 #pragma once
 
 #include <atomic>
@@ -27,7 +27,7 @@ class InUse {
   }
   /// Whether the call that uses it is this thread's, so that this is one of its callbacks.
   bool is_mine() const noexcept { return user_.load() == std::this_thread::get_id(); }
-  /// It is freed. True where no call uses it: it is the caller's to delete. Else the call that uses it will.
+  /// The handle is freed. True where no call uses it: it is the caller's to delete. Else the call that uses it will.
   bool end() noexcept { return state_.exchange(State::ended) == State::idle; }
 
  private:
@@ -36,7 +36,7 @@ class InUse {
   std::atomic<std::thread::id> user_{};
 };
 
-/// Held by every call that changes what a handle stands for. A handle has `in_use`, and its name in sentences.
+/// Held by every call that changes the object of a handle. A handle has `in_use`, and its name in sentences.
 template <typename Handle>
 class Use {
  public:
@@ -56,17 +56,17 @@ class Use {
   Handle& handle_;
 };
 
-/// Held by calls that only look: those in callbacks of the call that uses the handle may, those of other threads find nothing.
+/// Held by calls that only read: callbacks of the call that uses the handle may read it, other threads find nothing.
 template <typename Handle>
-class Look {
+class ReadAccess {
  public:
-  explicit Look(const Handle& handle) : handle_(const_cast<Handle&>(handle)), taken_(handle_.in_use.take()) {}
-  ~Look() {
+  explicit ReadAccess(const Handle& handle) : handle_(const_cast<Handle&>(handle)), taken_(handle_.in_use.take()) {}
+  ~ReadAccess() {
     if (taken_ && handle_.in_use.give()) delete &handle_;
   }
-  Look(const Look&) = delete;
-  Look& operator=(const Look&) = delete;
-  /// Whether one may.
+  ReadAccess(const ReadAccess&) = delete;
+  ReadAccess& operator=(const ReadAccess&) = delete;
+  /// Whether the call may read.
   explicit operator bool() const { return taken_ || handle_.in_use.is_mine(); }
   void require() const {
     if (!*this) fail(Code::invalid_argument, "the {} is in use by a call of another thread that has not returned", Handle::name);

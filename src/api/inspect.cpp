@@ -5,7 +5,7 @@
 #include "api/guard.h"
 #include "api/report.h"
 #include "engine/engine.h"
-#include "engine/read_model.h"
+#include "engine/model_file.h"
 #include "gguf/gguf.h"
 #include "gguf/traits.h"
 #include "json/json.h"
@@ -123,7 +123,7 @@ Json describe(const skipstone_inspect_params& params) {
   try {
     const model::Config config = model::Config::from(file);
     document["model"] = model_json(config);
-    engine::read_model(file, config, pre);
+    engine::load_model_file(file, config, pre);
     document["memory_plan"] = plan_json(engine::plan_memory(file, config, params.context, static_cast<engine::KvType>(params.kv_type)));
   } catch (const Error& error) {
     // A sound file that this build does not run is still worth looking at; a damaged one is not.
@@ -156,7 +156,7 @@ skipstone_status skipstone_inspect(const skipstone_inspect_params* given, char**
   return api::guard([&] {
     api::require(json, "json");
     *json = nullptr;
-    const auto params = api::adopt(given);
+    const auto params = api::read_params(given);
     api::require(params.model_path, "model_path");
     if (params.kv_type < SKIPSTONE_KV_AUTOMATIC || params.kv_type > SKIPSTONE_KV_Q8_0) {
       fail(Code::invalid_argument, "kv_type {} is none of skipstone_kv_type", params.kv_type);

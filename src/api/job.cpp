@@ -18,7 +18,7 @@ namespace {
 
 using cluster::Job;
 
-/// The devices of this machine that ranks may have, the best first. Processors that only emulate one stand back where there is another.
+/// The devices of this machine that ranks may have, the best first. CPU devices are left out where a GPU exists.
 std::vector<std::uint32_t> devices_for_ranks() {
   std::vector<engine::DeviceEntry> entries = engine::list_devices("");
   std::erase_if(entries, [](const engine::DeviceEntry& entry) { return !entry.unsuitable.empty(); });
@@ -42,12 +42,12 @@ std::string device_of(const Job::Place& place) {
   return std::to_string(devices[index]);
 }
 
-/// For a rank that cannot have layers: whatever it is asked, it says why.
+/// For a rank that cannot have layers: answers every message with the reason.
 void refuse(exec::Link& in, exec::Link& out, const Error& error) {
   for (;;) {
     exec::StageMessage message = in.receive();
-    const bool over = message.ask == exec::Ask::end;
-    if (!over && message.ask != exec::Ask::failed) message = exec::failure(error.code(), error.what());
+    const bool over = message.command == exec::StageCommand::end;
+    if (!over && message.command != exec::StageCommand::failed) message = exec::failure(error.code(), error.what());
     out.send(std::move(message));
     if (over) return;
   }
@@ -117,13 +117,13 @@ skipstone_status skipstone_job_device(char** device) {
   });
 }
 
-skipstone_status skipstone_job_serve(uint64_t hop_microseconds) {
+skipstone_status skipstone_job_serve(uint64_t transfer_microseconds) {
   return api::guard([&] {
     cluster::Job& job = api::job_of_other_rank();
     const cluster::Job::Place& place = job.place();
     const auto in = job.link_from(place.rank - 1);
     while (job.wait_for_link(place.rank - 1)) {
-      const auto out = job.link_to((place.rank + 1) % place.ranks, std::chrono::microseconds(hop_microseconds));
+      const auto out = job.link_to((place.rank + 1) % place.ranks, std::chrono::microseconds(transfer_microseconds));
       api::serve_engine(*in, *out, place);
     }
   });

@@ -30,8 +30,8 @@ skipstone_status skipstone_session_measure(skipstone_session* session, const ski
   return api::guard([&] {
     api::require(session, "session");
     api::require(seconds, "seconds");
-    const skipstone_work work = api::adopt(given);
-    // So many pasts are copied and kept; a number without a bound would be an allocation without one.
+    const skipstone_work work = api::read_params(given);
+    // One past per chain is copied and kept; an unbounded number would be an unbounded allocation.
     if (work.chains > most_chains) {
       fail(Code::invalid_argument, "{} chains are too many to measure; {} are possible", work.chains, most_chains);
     }

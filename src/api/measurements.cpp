@@ -89,7 +89,7 @@ skipstone_status skipstone_tune_device(const skipstone_engine_params* given, dou
     api::require(json, "json");
     *json = nullptr;
     if (!(seconds > 0 && seconds <= 3600)) fail(Code::invalid_argument, "tuning takes above 0 and at most 3600 seconds, not {}", seconds);
-    engine::EngineOptions options = api::engine_options(api::adopt(given));
+    engine::EngineOptions options = api::engine_options(api::read_params(given));
     options.tuning = engine::Tuning::off;
     const auto engine = engine::Engine::load(options);
     *json = api::copy_string(api::print(api::report_json(*engine, engine->tune(seconds, options.progress))));

@@ -1,4 +1,4 @@
-// A device without a model, for what is asked of devices alone.
+// A device without a model, for calls that need only a device.
 #pragma once
 
 #include <memory>

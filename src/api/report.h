@@ -1,4 +1,4 @@
-// What reports have in common: their text, and what a file's tensors are of.
+// Common parts of reports: their text, and the types of a file's tensors.
 #pragma once
 
 #include <string>

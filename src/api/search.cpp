@@ -12,14 +12,14 @@
 #include "json/json.h"
 #include "skipstone/skipstone_experimental.h"
 #include "skipstone/tools.h"
-#include "spec/search/profile_json.h"
+#include "speculation/search/profile_json.h"
 #include "text/tokenizer.h"
 
 namespace skipstone::api {
 namespace {
 
 /// The caller's callbacks as a strategy of the search.
-class GivenStrategy final : public spec::search::Strategy {
+class GivenStrategy final : public speculation::search::Strategy {
  public:
   GivenStrategy(const skipstone_search_strategy& callbacks, std::uint32_t layers) : callbacks_(callbacks), layers_(layers) {
     require(callbacks.name, "the strategy's name");
@@ -71,33 +71,33 @@ double quantile(std::vector<double> values, double share) {
   return values[static_cast<std::size_t>(std::lround(share * static_cast<double>(values.size() - 1)))];
 }
 
-Json contender_json(const engine::Contender& contender, std::uint32_t layers) {
-  const bool set = contender.is_set();
-  return {{"name", contender.name},
-          {"draft", contender.specification},
-          {"strategy", contender.strategy},
-          {"skip_set", contender.skip_set},
-          {"skipped", set ? exec::LayerPlan::parse(contender.skip_set, layers).skipped_sublayers(layers) : 0},
-          {"expected", set ? spec::search::to_json(contender.best.expected) : Json()},
-          {"speedup", contender.speedup},
-          {"quartiles", {quantile(contender.speedups, 0.25), quantile(contender.speedups, 0.75)}},
-          {"acceptance", contender.acceptance},
-          {"tokens_per_round", contender.tokens_per_round}};
+Json candidate_json(const engine::SearchCandidate& candidate, std::uint32_t layers) {
+  const bool set = candidate.is_set();
+  return {{"name", candidate.name},
+          {"draft", candidate.specification},
+          {"strategy", candidate.strategy},
+          {"skip_set", candidate.skip_set},
+          {"skipped", set ? exec::LayerPlan::parse(candidate.skip_set, layers).skipped_sublayers(layers) : 0},
+          {"expected", set ? speculation::search::to_json(candidate.best.expected) : Json()},
+          {"speedup", candidate.speedup},
+          {"quartiles", {quantile(candidate.speedups, 0.25), quantile(candidate.speedups, 0.75)}},
+          {"acceptance", candidate.acceptance},
+          {"tokens_per_round", candidate.tokens_per_round}};
 }
 
 Json report_json(const engine::SearchReport& report) {
-  Json strategies = Json::array(), contenders = Json::array(), costs = Json::array();
-  for (const engine::SearchReport::Course& course : report.courses) {
-    strategies.push_back({{"strategy", course.strategy},
-                          {"evaluations", course.evaluations},
-                          {"seconds", course.seconds},
-                          {"best", course.best},
-                          {"best_after", course.best_after}});
+  Json strategies = Json::array(), candidates = Json::array(), costs = Json::array();
+  for (const engine::SearchReport::Trajectory& trajectory : report.trajectories) {
+    strategies.push_back({{"strategy", trajectory.strategy},
+                          {"evaluations", trajectory.evaluations},
+                          {"seconds", trajectory.seconds},
+                          {"best", trajectory.best},
+                          {"best_after", trajectory.best_after}});
   }
-  for (const engine::Contender& contender : report.contenders) contenders.push_back(contender_json(contender, report.profile.layers));
+  for (const engine::SearchCandidate& candidate : report.candidates) candidates.push_back(candidate_json(candidate, report.profile.layers));
   for (const auto& [rows, cost] : report.costs.buckets())
     costs.push_back({{"rows", rows}, {"attention", cost.attention}, {"mlp", cost.mlp}, {"rest", cost.rest}});
-  return {{"profile", Json::parse(spec::search::print(report.profile))},
+  return {{"profile", Json::parse(speculation::search::print(report.profile))},
           {"interrupted", report.interrupted},
           {"stopped_early", report.stopped_early},
           {"evaluations", report.evaluations},
@@ -111,7 +111,7 @@ Json report_json(const engine::SearchReport& report) {
             {"runs", report.run_seconds},
             {"all", report.seconds}}},
           {"strategies", std::move(strategies)},
-          {"contenders", std::move(contenders)},
+          {"candidates", std::move(candidates)},
           {"costs", std::move(costs)}};
 }
 
@@ -148,11 +148,11 @@ skipstone_status skipstone_search_skip_set(skipstone_engine* engine, const skips
     api::require(strategy, "strategy");
     api::require(json, "json");
     *json = nullptr;
-    const auto params = api::adopt(given);
+    const auto params = api::read_params(given);
     const auto held = engine->engine;  // a callback may free the handle
     api::Within::require_outside(held.get());
     engine::SearchOptions options = api::options_from(params, *held);
-    options.strategy = std::make_unique<api::GivenStrategy>(api::adopt(strategy), held->config().layers);
+    options.strategy = std::make_unique<api::GivenStrategy>(api::read_params(strategy), held->config().layers);
     const engine::SearchReport report = engine::search_skip_set(held, options);
     *json = api::copy_string(api::print(api::report_json(report)));
   });

@@ -12,7 +12,7 @@
 #include "base/poll.h"
 #include "engine/engine_state.h"
 #include "skipstone/skipstone_experimental.h"
-#include "spec/registry.h"
+#include "speculation/registry.h"
 #include "text/tokenizer.h"
 
 namespace skipstone::api {
@@ -30,9 +30,9 @@ skipstone_session_params defaults<skipstone_session_params>() {
   params.seed = defaults.seed;
   params.frequency_penalty = defaults.frequency_penalty;
   params.presence_penalty = defaults.presence_penalty;
-  params.draft = "asd";
+  params.draft = "auto";
   params.rounds = SKIPSTONE_ROUNDS_AUTOMATIC;
-  params.draft_ahead = -1;
+  params.pipeline_drafts = -1;
   params.verify = SKIPSTONE_VERIFY_COUPLED;
   return params;
 }
@@ -76,15 +76,15 @@ engine::SessionOptions options_from(const skipstone_session_params& params) {
   }
   options.sampling.check();
   const std::string_view draft = params.draft == nullptr ? "none" : params.draft;
-  spec::members_of(draft);  // refuses what is too long before anything is done with it
+  speculation::members_of(draft);  // refuses what is too long before anything is done with it
   options.draft = draft;
   if (params.rounds < SKIPSTONE_ROUNDS_AUTOMATIC || params.rounds > SKIPSTONE_ROUNDS_DEVICE) {
     fail(Code::invalid_argument, "rounds {} is none of skipstone_rounds", params.rounds);
   }
   options.rounds = static_cast<engine::Rounds>(params.rounds);
-  if (params.draft_ahead < -1 || params.draft_ahead > 1)
-    fail(Code::invalid_argument, "draft_ahead is {}, but has to be -1, 0 or 1", params.draft_ahead);
-  if (params.draft_ahead >= 0) options.draft_ahead = params.draft_ahead != 0;
+  if (params.pipeline_drafts < -1 || params.pipeline_drafts > 1)
+    fail(Code::invalid_argument, "pipeline_drafts is {}, but has to be -1, 0 or 1", params.pipeline_drafts);
+  if (params.pipeline_drafts >= 0) options.pipeline_drafts = params.pipeline_drafts != 0;
   if (params.verify < SKIPSTONE_VERIFY_COUPLED || params.verify > SKIPSTONE_VERIFY_REJECTION) {
     fail(Code::invalid_argument, "verify {} is none of skipstone_verification", params.verify);
   }
@@ -97,9 +97,9 @@ engine::SessionOptions options_from(const skipstone_session_params& params) {
   if (params.draft_optional != 0) {
     options.left_out = [](const std::string& why) { log::warning("a drafter is left out: {}", why); };
   }
-  const auto experiments = api::adopt(params.experiments);
+  const auto experiments = api::read_params(params.experiments);
   if (experiments.synthetic_acceptance_count > 0) {
-    api::require_array(experiments.synthetic_acceptance, experiments.synthetic_acceptance_count, spec::most_drafts,
+    api::require_array(experiments.synthetic_acceptance, experiments.synthetic_acceptance_count, speculation::most_drafts,
                        "probabilities of synthetic_acceptance");
     options.synthetic_acceptance.assign(experiments.synthetic_acceptance,
                                         experiments.synthetic_acceptance + experiments.synthetic_acceptance_count);
@@ -129,7 +129,7 @@ skipstone_status skipstone_session_params_recommend(const skipstone_engine* engi
     api::require(engine, "engine");
     api::require(params, "params");
     const engine::RecommendedSampling& sampling = engine->engine->state().sampling;
-    skipstone_session_params filled = api::adopt(params);
+    skipstone_session_params filled = api::read_params(params);
     filled.temperature = sampling.temperature.value_or(filled.temperature);
     filled.top_k = sampling.top_k.value_or(filled.top_k);
     filled.top_p = sampling.top_p.value_or(filled.top_p);
@@ -142,8 +142,8 @@ skipstone_status skipstone_session_params_recommend(const skipstone_engine* engi
 
 skipstone_status skipstone_session_check_params(const skipstone_session_params* given) {
   return api::guard([&] {
-    const auto options = options_from(api::adopt(given));
-    if (!options.left_out) spec::make_drafter(options.draft);
+    const auto options = options_from(api::read_params(given));
+    if (!options.left_out) speculation::make_drafter(options.draft);
   });
 }
 
@@ -152,7 +152,7 @@ skipstone_status skipstone_session_create(skipstone_engine* engine, const skipst
     api::require(engine, "engine");
     api::require(session, "session");
     *session = nullptr;
-    const auto params = api::adopt(given);
+    const auto params = api::read_params(given);
     auto options = options_from(params);
     auto handle = std::make_unique<skipstone_session>();
     handle->engine = engine->engine;
@@ -232,14 +232,14 @@ void skipstone_session_cancel(skipstone_session* session) {
 
 const char* skipstone_stop_reason_name(skipstone_stop_reason reason) {
   if (reason < SKIPSTONE_STOP_MAX_TOKENS || reason > SKIPSTONE_STOP_STRING) return "unknown";
-  return spec::to_string(static_cast<spec::StopReason>(reason));
+  return speculation::to_string(static_cast<speculation::StopReason>(reason));
 }
 
 const skipstone_token* skipstone_session_tokens(const skipstone_session* session, size_t* count) {
   if (count != nullptr) *count = 0;
   if (session == nullptr) return nullptr;
-  const api::Look look(*session);
-  if (!look) return nullptr;
+  const api::ReadAccess access(*session);
+  if (!access) return nullptr;
   if (count != nullptr) *count = session->last.tokens.size();
   return session->last.tokens.data();
 }

@@ -1,4 +1,4 @@
-// What came out of a session's last generation.
+// Results of a session's last generation.
 #include <string>
 
 #include "api/guard.h"
@@ -10,49 +10,49 @@
 namespace skipstone::api {
 namespace {
 
-Json by_drafter_json(const spec::Stats& stats) {
+Json by_drafter_json(const speculation::Stats& stats) {
   Json list = Json::array();
-  for (const spec::DrafterShare& share : stats.by_drafter) {
+  for (const speculation::DrafterShare& share : stats.by_drafter) {
     list.push_back({{"drafter", share.name}, {"rounds", share.rounds}, {"drafted", share.drafted}, {"accepted", share.accepted}});
   }
   return list;
 }
 
-Json by_strategy_json(const spec::Stats& stats) {
+Json by_strategy_json(const speculation::Stats& stats) {
   Json list = Json::array();
-  for (const spec::StrategyCounts& counts : stats.by_strategy) {
+  for (const speculation::StrategyCounts& counts : stats.by_strategy) {
     list.push_back(
         {{"strategy", counts.name}, {"rows", counts.rows}, {"won_by_rank", counts.by_rank}, {"won_by_length", counts.by_length}});
   }
   return list;
 }
 
-Json by_position_json(const spec::Stats& stats) {
+Json by_position_json(const speculation::Stats& stats) {
   Json list = Json::array();
-  for (const spec::DraftPosition& position : stats.by_position) {
+  for (const speculation::DraftPosition& position : stats.by_position) {
     list.push_back({{"drafted", position.drafted}, {"accepted", position.accepted}});
   }
   return list;
 }
 
-Json early_json(const spec::EarlyExitCounts& early) {
+Json early_json(const speculation::EarlyExitCounts& early) {
   return {{"tokens", early.tokens},   {"layers", early.layers}, {"confident", early.confident},
           {"guessed", early.drafted}, {"full", early.full},     {"rejected", early.rejected}};
 }
 
-Json seconds_json(const spec::Stats& stats) {
-  return {{"prompt", stats.prompt_seconds}, {"generation", stats.generation_seconds}, {"draft", stats.draft_seconds},
-          {"verify", stats.verify_seconds}, {"round", stats.round_seconds},           {"refresh", stats.refresh_seconds},
-          {"host", stats.host_seconds()},   {"device", stats.device_seconds},         {"away", stats.away_seconds},
-          {"ahead", stats.ahead_seconds}};
+Json seconds_json(const speculation::Stats& stats) {
+  return {{"prompt", stats.prompt_seconds},      {"generation", stats.generation_seconds}, {"draft", stats.draft_seconds},
+          {"verify", stats.verify_seconds},      {"round", stats.round_seconds},           {"refresh", stats.refresh_seconds},
+          {"host", stats.host_seconds()},        {"device", stats.device_seconds},         {"remote", stats.remote_seconds},
+          {"pipelined", stats.pipelined_seconds}};
 }
 
 Json report_json(const skipstone_session& session) {
-  const spec::Stats& stats = session.last.stats;
+  const speculation::Stats& stats = session.last.stats;
   const engine::CorpusFacts& corpus = session.session->corpus();
-  return {{"stop_reason", spec::to_string(session.last.stop)},
+  return {{"stop_reason", speculation::to_string(session.last.stop)},
           {"prompt_tokens", stats.prompt_tokens},
-          {"found_tokens", stats.found_tokens},
+          {"cached_tokens", stats.cached_tokens},
           {"generated_tokens", stats.generated_tokens},
           {"drafter", stats.drafter},
           {"by_drafter", by_drafter_json(stats)},
@@ -60,7 +60,7 @@ Json report_json(const skipstone_session& session) {
           {"corpus", {{"tokens", corpus.tokens}, {"bytes", corpus.bytes}, {"seconds", corpus.seconds}}},
           {"rounds", stats.rounds},
           {"device_rounds", stats.device_rounds},
-          {"drafts_ahead", stats.drafts_ahead},
+          {"pipelined_drafts", stats.pipelined_drafts},
           {"drafted", stats.drafted},
           {"accepted", stats.accepted},
           {"by_position", by_position_json(stats)},
@@ -87,9 +87,9 @@ extern "C" {
 skipstone_status skipstone_session_stats(const skipstone_session* session, skipstone_stats* stats) {
   return api::guard([&] {
     api::require(session, "session");
-    const api::Look look(*session);
-    look.require();
-    const spec::Stats& from = session->last.stats;
+    const api::ReadAccess access(*session);
+    access.require();
+    const speculation::Stats& from = session->last.stats;
     skipstone_stats filled{};
     filled.stop_reason = static_cast<int32_t>(session->last.stop);
     filled.lossy = from.early_exits.tokens > 0 ? 1 : 0;
@@ -110,8 +110,8 @@ skipstone_status skipstone_session_report(const skipstone_session* session, char
     api::require(json, "json");
     *json = nullptr;
     api::require(session, "session");
-    const api::Look look(*session);
-    look.require();
+    const api::ReadAccess access(*session);
+    access.require();
     *json = api::copy_string(api::print(api::report_json(*session)));
   });
 }

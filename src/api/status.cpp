@@ -8,7 +8,7 @@ namespace {
 
 constexpr const char* no_memory = "the system has no memory left; close other programs or use a smaller context";
 
-/// A thread's last sentence. Where there is no memory to keep it, it is that there is none.
+/// A thread's last sentence. Without memory to keep it, the sentence is that there is none.
 struct LastError {
   std::string text;
   bool no_memory = false;

@@ -8,22 +8,22 @@ Stream::Stream(const engine::Engine& engine, const text::StopStrings& stop, std:
   if (engine.has_tokenizer()) decoder_.emplace(engine.tokenizer(), at_text_start);
 }
 
-bool Stream::push(const spec::Emitted& emitted) {
+bool Stream::push(const speculation::Emitted& emitted) {
   const std::string text = decoder_ ? stop_.push(decoder_->push(emitted.token)) : "";
   const bool go_on = chunk_ == nullptr || hand_over(text, emitted);
   return !cancel_.exchange(false) && go_on && !stop_.stopped();
 }
 
-spec::StopReason Stream::finish(spec::StopReason reason) {
+speculation::StopReason Stream::finish(speculation::StopReason reason) {
   if (decoder_ && !stop_.stopped()) {
     std::string rest = stop_.push(decoder_->finish());
     if (!stop_.stopped()) rest += stop_.finish();
     if (!rest.empty() && chunk_ != nullptr) hand_over(rest, {});
   }
-  return stop_.stopped() ? spec::StopReason::stop_string : reason;
+  return stop_.stopped() ? speculation::StopReason::stop_string : reason;
 }
 
-bool Stream::hand_over(const std::string& text, const spec::Emitted& emitted) {
+bool Stream::hand_over(const std::string& text, const speculation::Emitted& emitted) {
   skipstone_chunk chunk{};
   chunk.text = text.c_str();
   chunk.bytes = text.size();

@@ -19,12 +19,12 @@ class Stream {
          skipstone_chunk_fn chunk, void* user_data);
 
   /// False where the caller, a cancellation or a stop string asks to stop.
-  bool push(const spec::Emitted& emitted);
-  /// Hands over what is held back; then says why the text ended, where the loop knows no better than `reason`.
-  spec::StopReason finish(spec::StopReason reason);
+  bool push(const speculation::Emitted& emitted);
+  /// Delivers text that is held back; then says why the text ended, where the loop knows no better than `reason`.
+  speculation::StopReason finish(speculation::StopReason reason);
 
  private:
-  bool hand_over(const std::string& text, const spec::Emitted& emitted);
+  bool hand_over(const std::string& text, const speculation::Emitted& emitted);
 
   std::optional<text::StreamDecoder> decoder_;  ///< none where the model has no tokenizer
   text::StopStrings stop_;

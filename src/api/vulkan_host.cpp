@@ -27,7 +27,7 @@ std::vector<std::string> names_of(const char* const* names, std::size_t count, c
   return list;
 }
 
-/// What the arrays of a skipstone_vulkan_needs point to.
+/// Storage of the arrays of a skipstone_vulkan_needs.
 struct Needs {
   /// Names of requirements, those that are needed first.
   struct Names {
@@ -81,7 +81,7 @@ std::string json_of(const vk::Requirements& all) {
 }  // namespace
 
 vk::HostDevice host_device(const skipstone_vulkan_host* given) {
-  const skipstone_vulkan_host host = adopt(given);
+  const skipstone_vulkan_host host = read_params(given);
   vk::HostDevice device;
   device.get_instance_proc_addr = host.get_instance_proc_addr;
   device.instance = host.instance;

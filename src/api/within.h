@@ -13,7 +13,7 @@ class Within {
   Within(const Within&) = delete;
   Within& operator=(const Within&) = delete;
 
-  /// Throws invalid_argument in such a callback: what runs the engine would wait for itself.
+  /// Throws invalid_argument in such a callback: a call that runs the engine would wait for itself.
   static void require_outside(const engine::Engine* engine);
 
  private:

@@ -1,4 +1,4 @@
-// Bytes in memory, or in a part of an open file, from which they are read when they are wanted.
+// Bytes in memory, or in a part of an open file, from which they are read on demand.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ class Bytes {
 
   std::uint64_t size() const { return size_; }
 
-  /// `count` bytes from `offset` on, which have to be there: where they lie, or in `buffer`, until that changes.
+  /// `count` bytes from `offset` on, which have to exist: in place, or in `buffer`, valid until that changes.
   std::span<const std::byte> view(std::uint64_t offset, std::uint64_t count, std::vector<std::byte>& buffer) const;
 
   std::vector<std::byte> all() const;

@@ -2,7 +2,7 @@
 
 namespace skipstone {
 
-/// The git commit that this library was built from, as 12 hexadecimal digits; "unknown" where its sources came without git.
+/// The git commit that this library was built from, as 12 hexadecimal digits; "unknown" for sources without git.
 const char* commit();
 
 }  // namespace skipstone

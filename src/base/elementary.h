@@ -11,7 +11,7 @@ namespace skipstone {
 // ln 2 in two parts; the first has 21 trailing zero bits, so that k * ln2_high is exact for every exponent k.
 inline constexpr double ln2_high = 0x1.62e42feep-1;
 inline constexpr double ln2_low = 0x1.a39ef35793c76p-33;
-inline constexpr double least_exponent = -708.0;  ///< below it exp() is no normal number
+inline constexpr double least_exponent = -708.0;  ///< below it exp() is not a normal number
 
 /// exp(x) for -708 <= x <= 0, within 1 ulp. A loop over it can be vectorised.
 inline double exp_without_branches(double x) {

@@ -12,7 +12,7 @@ std::optional<std::string> get(const char* name);
 /// True where `name` is set to anything but "", "0", "false", "off" or "no".
 bool flag(const char* name);
 
-/// Where caches live: $SKIPSTONE_CACHE, else $XDG_CACHE_HOME/skipstone or $HOME/.cache/skipstone, on Windows %LOCALAPPDATA%/skipstone.
+/// The folder for caches: $SKIPSTONE_CACHE, else $XDG_CACHE_HOME/skipstone or $HOME/.cache/skipstone, on Windows %LOCALAPPDATA%/skipstone.
 /// Empty where none of them is known; callers then do without a cache.
 std::string cache_directory();
 

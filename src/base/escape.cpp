@@ -31,7 +31,7 @@ Character first_character(std::string_view text) {
   return {code, length};
 }
 
-/// Controls move the cursor or colour the terminal; bidirectional ones make a text look like another.
+/// Control characters move the cursor or colour the terminal; bidirectional ones make a text look like another.
 bool unsafe(char32_t code) {
   return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x061c || code == 0x200e || code == 0x200f ||
          (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069) || code == 0xfeff;
@@ -77,7 +77,7 @@ std::string shortened(std::string_view text, std::size_t most) {
 
 std::string message_text(std::string_view text) {
   constexpr std::size_t front = longest_message * 3 / 4, end = longest_message / 4 - 3;
-  // An escape is longer than what it stands for, so what is cut away need not be escaped first.
+  // An escape is longer than its character, so the truncated part need not be escaped first.
   std::string safe = text.size() <= 2 * longest_message
                          ? escaped(text)
                          : escaped(text.substr(0, longest_message)) + escaped(text.substr(text.size() - longest_message));

@@ -11,11 +11,11 @@ namespace skipstone {
 /// The result is one line of valid UTF-8 that moves no cursor; escaping it again changes nothing.
 std::string escaped(std::string_view text);
 
-/// The same, of the first `most` bytes at most; what is cut is counted: "abc... (5000 bytes)".
+/// The same, of the first `most` bytes at most; a truncated text ends with its full size: "abc... (5000 bytes)".
 std::string shortened(std::string_view text, std::size_t most = 80);
 
-/// A whole message: escaped, and where it is longer than `longest_message`, "..." in its middle, for the file stands at its front and what
-/// to do at its end. Every Error and every line of the log goes through this, whoever wrote it.
+/// A whole message: escaped, and where it is longer than `longest_message`, "..." in its middle, since it begins with the file and ends
+/// with what to do. Every Error and every line of the log passes through this.
 std::string message_text(std::string_view text);
 
 constexpr std::size_t longest_message = 4000;  ///< bytes

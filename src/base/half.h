@@ -1,4 +1,4 @@
-// IEEE 754 binary16 and bfloat16 in software, rounding to nearest even like every device tier must (docs/numerics.md).
+// IEEE 754 binary16 and bfloat16 in software, rounding to nearest even as every device tier must (docs/numerics.md).
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Hashes for keys of caches, for telling files apart and for seeds of tests, not against people.
+// Non-cryptographic hashes for cache keys, for telling files apart and for test seeds.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,11 @@ class Fnv1a {
   void add(std::string_view bytes) {
     for (const char byte : bytes) step(static_cast<unsigned char>(byte));
   }
-  /// Its eight bytes, the lowest first.
+  /// Hashes the value's eight bytes, the lowest first.
   void add(std::uint64_t number) {
     for (int byte = 0; byte < 8; ++byte) step(number >> 8 * byte & 0xff);
   }
-  /// In one step: another hash than that of its bytes, for many words.
+  /// Hashes a word in one step, for many words; not the hash of its bytes.
   void add_word(std::uint64_t word) { step(word); }
   std::uint64_t value() const { return value_; }
 

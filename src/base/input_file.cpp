@@ -11,7 +11,7 @@
 namespace skipstone {
 namespace {
 
-/// The size of a file that can be read by place; throws where it cannot.
+/// The size of a file that can be read by offset; throws where it cannot.
 std::uint64_t regular_size(const platform::OpenFile& file, const std::string& path) {
   std::error_code error;
   const platform::FileFacts facts = platform::facts_of(file.handle(), error);

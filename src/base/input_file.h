@@ -1,5 +1,5 @@
-// A regular file, or memory that stands for one, read by place. Files are not mapped: one that another program cuts short would end this
-// one with SIGBUS.
+// A regular file, or memory in place of one, read by offset. Files are not mapped: one that another program truncates would end this
+// program with SIGBUS.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace skipstone {
 
-/// Movable; closes on destruction what it has opened.
+/// Movable; on destruction closes the file that it has opened.
 class InputFile {
  public:
   /// Never waits, whatever `path` is. Throws not_found (no such file), io (no permission, a read error), bad_file (a folder, a pipe, a
@@ -21,7 +21,7 @@ class InputFile {
   /// A part of a file that the caller has opened and closes: `size` bytes from `offset` on, or all up to its end. The descriptor's own
   /// position is neither used nor moved. Throws invalid_argument (not an open file, a part outside it), io, bad_file like the above.
   static InputFile borrow(int descriptor, std::uint64_t offset, std::optional<std::uint64_t> size);
-  /// Bytes that the caller keeps as long as this; `name` stands for the path.
+  /// Bytes that the caller keeps as long as this object; `name` replaces the path in messages.
   static InputFile in_memory(std::span<const std::byte> bytes, std::string name);
 
   const std::string& path() const { return path_; }

@@ -5,7 +5,7 @@
 
 namespace skipstone {
 
-/// The numbers are what kernels are specialised with (shaders/abi/kv_cache.h).
+/// The numbers are specialisation constants of the kernels (shaders/abi/kv_cache.h).
 enum class KvFormat : std::uint32_t {
   f32 = 0,
   f16 = 1,

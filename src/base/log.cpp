@@ -22,7 +22,7 @@ Level initial_level() {
 
 void to_standard_error(Level level, std::string_view text) {
   const char* name = level == Level::warning ? "warning: " : level == Level::error ? "error: " : "";
-  platform::write_or_drop(platform::Stream::error, fmt::format("{}{}\n", name, text));  // there is nobody left to tell
+  platform::write_or_drop(platform::Stream::error, fmt::format("{}{}\n", name, text));  // a failure here cannot be reported
 }
 
 struct State {
@@ -36,7 +36,7 @@ State& state() {
   return instance;
 }
 
-/// Whether this thread is in a sink, which may call what logs: that message has nowhere to go.
+/// Whether this thread is in a sink, which may call code that logs: such a message is dropped.
 bool& is_writing() {
   thread_local bool writing = false;
   return writing;
@@ -58,7 +58,7 @@ void write(Level level, fmt::string_view format, fmt::format_args args) {
   try {
     const std::string text = message_text(fmt::vformat(format, args));
     const std::lock_guard lock(s.mutex);
-    const Sink sink = s.sink;  // which may set another
+    const Sink sink = s.sink;  // the sink may set another
     is_writing() = true;
     const auto written = [] { is_writing() = false; };
     try {

@@ -1,4 +1,4 @@
-// Messages for people, safe to print whatever they hold (base/escape.h). They go to a sink that the application sets (standard error by
+// Messages for people, safe to print whatever they contain (base/escape.h). They go to a sink that the application sets (standard error by
 // default), never to standard output.
 #pragma once
 

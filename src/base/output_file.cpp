@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view ending = ".tmp";
 constexpr std::size_t digits = 16;
 
-/// Random, not counted or by process: those repeat, in containers above all.
+/// A random name: counters and process ids repeat, above all in containers.
 std::string temporary_name(const std::string& path) {
   std::random_device random;
   const std::uint64_t number = std::uint64_t{random()} << 32 | random();
@@ -31,7 +31,7 @@ bool is_temporary_of(std::string_view name, std::string_view file) {
   return name[file.size()] == '.' && number.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
-/// What nobody holds any more belongs to nobody.
+/// Removes temporary files of `path` that no process holds any more.
 void remove_dead(const std::string& path) {
   const fs::path target = platform::path_of(path);
   const std::string name = platform::text_of(target.filename());
@@ -78,7 +78,7 @@ void OutputFile::finish() {
   platform::rename_held(file_, temporary_, path_, error);
   if (error) failed("rename the finished file", error);
   temporary_.clear();
-  file_.close();  // while it is held, nobody else can open it on Windows
+  file_.close();  // while held, no other program can open it on Windows
 }
 
 void OutputFile::failed(const char* what, const std::error_code& reason) const {

@@ -1,4 +1,4 @@
-// A file that stands under its name only when it is complete.
+// A file that has its name only when it is complete.
 #pragma once
 
 #include <cstddef>
@@ -10,9 +10,9 @@
 
 namespace skipstone {
 
-/// Written beside the final path, under a random name, and renamed to it by finish(); removed again where finish() is not reached. What a
-/// killed process left behind is in nobody's way, and the next one that writes the same path removes it.
-/// Every member throws io with the path and the reason; nothing is left behind then, and what stood under the name before stays.
+/// Written next to the final path, under a random name, and renamed to it by finish(); removed again where finish() is not reached. The
+/// file of a killed process does no harm, and the next process that writes the same path removes it.
+/// Every member throws io with the path and the reason; no file remains then, and any earlier file of that name stays.
 class OutputFile {
  public:
   explicit OutputFile(const std::string& path);
@@ -21,7 +21,7 @@ class OutputFile {
   ~OutputFile();
 
   void write(std::span<const std::byte> bytes);
-  /// The file, and that it has this name, are on the disk when this returns, where the file system can say so.
+  /// The file and its name are on the disk when this returns, where the file system can say so.
   void finish();
 
  private:
@@ -32,7 +32,7 @@ class OutputFile {
   platform::OpenFile file_;
 };
 
-/// The whole of it at once. Throws like OutputFile.
+/// Writes a whole file at once. Throws like OutputFile.
 void write_whole_file(const std::string& path, std::span<const std::byte> bytes);
 
 }  // namespace skipstone

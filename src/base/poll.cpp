@@ -23,7 +23,7 @@ Poll* Poll::current() noexcept {
 
 void Poll::ask() {
   done_ = 0;
-  // What a callback calls is not the work that it was asked about.
+  // Work within the callback is not the work that it polls for.
   const Poll none({});
   ask_();
 }

@@ -1,4 +1,4 @@
-// Long work on the host that its caller may end: reading JSON, rendering, tokenizing.
+// Cancellation of long work on the host: reading JSON, rendering, tokenizing.
 #pragma once
 
 #include <cstddef>
@@ -6,20 +6,20 @@
 
 namespace skipstone {
 
-/// While it lives, the work of its thread asks `ask` every now and then; `ask` throws where the caller wants no more. It belongs to the
+/// During its lifetime, work of its thread calls `ask` from time to time; `ask` throws to cancel the work. A Poll belongs to the
 /// thread and is no parameter, since every loop over a text would have to pass it on.
 class Poll {
  public:
   /// About a millisecond of work, in the units of work().
   static constexpr std::size_t period = 16384;
 
-  /// An empty `ask` cannot stop the work, and hides those of an outer Poll.
+  /// An empty `ask` never stops the work, and hides an outer Poll.
   explicit Poll(std::function<void()> ask);
   ~Poll();
   Poll(const Poll&) = delete;
   Poll& operator=(const Poll&) = delete;
 
-  /// This thread's innermost one; null where there is none. Loops fetch it once.
+  /// This thread's innermost Poll; null if it has none. Loops fetch it once.
   static Poll* current() noexcept;
 
   /// `amount`: about as many bytes as a tokenizer gets through in the same time.
@@ -36,7 +36,7 @@ class Poll {
   Poll* outer_;
 };
 
-/// Work of this thread has been done.
+/// Reports work done by this thread.
 inline void poll(std::size_t amount) {
   if (Poll* asking = Poll::current()) asking->work(amount);
 }

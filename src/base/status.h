@@ -12,10 +12,10 @@
 
 namespace skipstone {
 
-/// What kind of thing went wrong. The values are those of `skipstone_status` in the C API.
+/// The kind of an error. The values are those of `skipstone_status` in the C API.
 enum class Code : int {
   ok = 0,
-  invalid_argument = 1,  ///< the caller asked for something that cannot be
+  invalid_argument = 1,  ///< the caller asked for something impossible
   not_found = 2,         ///< a file, device or name does not exist
   bad_file = 3,          ///< a file is damaged or not what it says
   unsupported = 4,       ///< well-formed, but this build or device cannot do it
@@ -27,7 +27,7 @@ enum class Code : int {
   internal = 10,         ///< a defect of ours
 };
 
-/// An error with a code and one sentence: what was wrong, where, and what to do. Whatever the sentence holds, it is safe to print
+/// An error with a code and one sentence: what was wrong, where, and what to do. Whatever the sentence contains, it is safe to print
 /// (message_text() in base/escape.h).
 class Error : public std::runtime_error {
  public:

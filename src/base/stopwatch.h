@@ -1,11 +1,11 @@
-// How long something takes, by the clock that is never set back.
+// Measures elapsed time by the monotonic clock.
 #pragma once
 
 #include <chrono>
 
 namespace skipstone {
 
-/// Runs from where it is made.
+/// Starts when constructed.
 class Stopwatch {
  public:
   std::chrono::steady_clock::duration elapsed() const { return std::chrono::steady_clock::now() - start_; }

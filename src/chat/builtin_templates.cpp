@@ -108,7 +108,7 @@ constexpr const char* deepseek = R"({{- bos_token }}
 {%- endfor %}
 {%- if add_generation_prompt %}{{ '<｜Assistant｜>' }}{% endif %})";
 
-// Vicuna 1.1 and Alpaca: plain words, as their repositories' prompts have them.
+// Vicuna 1.1 and Alpaca: plain words, as in their repositories' prompts.
 constexpr const char* vicuna = R"({{- bos_token }}
 {%- for message in messages %}
   {%- if message.role == 'system' %}{{ message.content + '\n\n' }}
@@ -129,7 +129,7 @@ constexpr const char* alpaca = R"({{- bos_token }}
 {%- endfor %}
 {%- if add_generation_prompt %}{{ '### Response:\n' }}{% endif %})";
 
-// For base models: a transcript that goes on.
+// For base models: a transcript to be continued.
 constexpr const char* plain = R"({%- for message in messages %}
   {%- if message.role == 'system' %}{{ message.content + '\n\n' }}
   {%- elif message.role == 'assistant' %}{{ 'Assistant: ' + message.content + '\n' }}

@@ -1,4 +1,4 @@
-// Templates for models that bring none: written from what is known of the formats that models were trained on.
+// Templates for models that bring none, written from the published formats that models were trained on.
 #pragma once
 
 #include <span>
@@ -15,10 +15,10 @@ struct BuiltinTemplate {
   std::vector<std::string> stop_strings;  ///< where turns end without a token
 };
 
-/// In the order in which their tokens are looked for.
+/// The templates in the order in which their tokens are looked for.
 std::span<const BuiltinTemplate> builtin_templates();
 
-/// Null where there is none of the name.
+/// Null for an unknown name.
 const BuiltinTemplate* find_builtin(std::string_view name);
 
 }  // namespace skipstone::chat

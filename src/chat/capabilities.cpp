@@ -1,4 +1,4 @@
-// Probing: what a template does not refuse is not yet something that it writes, so each probe looks for marks that no template has.
+// Probing: a template may accept an input without writing it, so each probe looks for marks that no template contains.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ bool holds(std::string_view text, std::string_view mark) { return text.find(mark
 
 }  // namespace
 
-/// Whether the conversation is rendered, and all marks stand in the text.
+/// Whether the conversation renders, and the text contains all marks.
 bool ChatTemplate::writes(const char* messages, const char* tools, std::initializer_list<const char*> marks) const {
   try {
     const jinja::Text text = render(read_conversation(messages, tools, R"({"now": "2025-01-01T00:00:00"})"));
@@ -42,12 +42,12 @@ void ChatTemplate::probe_content() {
   // A template that prints a list as it is shows the keys as well.
   can_.part_content =
       writes(parts, "", {"skPARTsk"}) && !writes(parts, "", {"skPARTsk", "'type'"}) && !writes(parts, "", {"skPARTsk", "\"type\""});
-  if (!can_.text_content && !can_.part_content) can_.text_content = true;  // whatever it wants, it is not that
+  if (!can_.text_content && !can_.part_content) can_.text_content = true;  // the template needs another form of content
 }
 
 void ChatTemplate::probe_calls() {
   can_.tools = writes(R"([{"role": "user", "content": "skUSERsk"}])", tool, {"skTOOLsk"});
-  // One form after the other, until a template takes it.
+  // Tries one form after the other until the template takes it.
   for (const bool short_ids : {false, true}) {
     for (const bool null_content : {true, false}) {
       can_.short_ids = short_ids;
@@ -72,7 +72,7 @@ void ChatTemplate::find_end_of_answer() {
     if (answer == std::string_view::npos || next == std::string_view::npos || next < answer) return;
     after_answer_ = text.bytes().substr(answer + mark.size(), next - answer - mark.size());
   } catch (const Error&) {
-    return;  // it takes no such conversation, so nothing is known
+    return;  // the template takes no such conversation, so nothing is known
   }
 }
 

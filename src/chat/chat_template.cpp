@@ -16,7 +16,7 @@ using jinja::Value;
 
 namespace {
 
-/// Nine letters and digits that stand for `id`; itself where it is of that form.
+/// Nine letters and digits that represent `id`; itself where it is of that form.
 std::string short_id(std::string_view id) {
   constexpr std::string_view letters = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
   if (id.size() == 9 && id.find_first_not_of(letters) == std::string_view::npos) return std::string(id);
@@ -44,7 +44,7 @@ Value text_part(const Value& text) {
 
 std::string_view role_of(const Value& message) { return member(message, "role")->string()->bytes(); }
 
-/// The system messages' text in front of the first user message, for templates without a place for them.
+/// Moves the system messages' text in front of the first user message, for templates without a system role.
 std::vector<Value> without_system(const std::vector<Value>& messages) {
   std::vector<Value> rest;
   Text system;
@@ -62,7 +62,7 @@ std::vector<Value> without_system(const std::vector<Value>& messages) {
     const Value text = jinja::make_string(nullptr, std::move(whole));
     rest.back() = with_member(message, "content", &text);
   }
-  if (!system.empty()) {  // there is no user message behind it
+  if (!system.empty()) {  // no user message follows
     auto message = std::make_shared<jinja::Dict>(nullptr);
     message->set(trusted_text("role"), trusted_text("user"));
     message->set(trusted_text("content"), jinja::make_string(nullptr, system.part(0, system.size() - 2)));

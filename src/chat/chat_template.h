@@ -1,4 +1,4 @@
-// A template with what it can take: found by rendering small conversations and looking for marks in what comes out.
+// A template and its capabilities, found by rendering small conversations and looking for marks in the output.
 #pragma once
 
 #include <string>
@@ -28,7 +28,7 @@ class ChatTemplate {
 
   const std::string& source() const { return source_; }
   const Capabilities& can() const { return can_; }
-  /// What it writes directly behind an answer, when another message follows: where turns end. Only the template's own words.
+  /// The text that the template writes directly after an answer when another message follows: where turns end. Its own words only.
   const std::string& after_answer() const { return after_answer_; }
 
   /// Throws invalid_argument where the template raises.

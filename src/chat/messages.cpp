@@ -65,7 +65,7 @@ const std::vector<Value>& require_array(const Value& value, const std::string& p
   return value.sequence()->items;
 }
 
-/// The text of a key that must be there.
+/// The text of a required key.
 std::string_view require_text(const Value& object, std::string_view key, const std::string& path) {
   const Value* value = member(object, key);
   const std::string place = fmt::format("{}.{}", path, key);
@@ -160,7 +160,7 @@ class Reader {
     return with_member(read, "type", &kind);
   }
 
-  /// An object, also where it is written as text, as OpenAI has it.
+  /// An object, also where it is written as a string, as in OpenAI's API.
   static Value read_arguments(const Value& function, const std::string& path) {
     const Value* given = member(function, "arguments");
     Value arguments = given == nullptr ? Value(jinja::DictRef(std::make_shared<Dict>(nullptr))) : *given;

@@ -15,7 +15,7 @@ namespace skipstone::chat {
 struct Conversation {
   std::vector<jinja::Value> messages;  ///< dicts: arguments of calls are objects, calls and results have ids, results their tool's name
   jinja::Value tools;                  ///< a list; undefined where there are none
-  std::vector<jinja::Dict::Item> variables;  ///< of the options that are not the library's
+  std::vector<jinja::Dict::Item> variables;  ///< the options that the library does not handle itself
   bool add_generation_prompt = true;
   bool continue_final_message = false;
   std::optional<std::tm> now;
@@ -25,7 +25,7 @@ struct Conversation {
 /// `tools` and `options` may be empty. Throws invalid_argument with the place: "messages[2].tool_call_id: ...".
 Conversation read_conversation(std::string_view messages, std::string_view tools, std::string_view options);
 
-/// The value of a key; null where there is none, or where it is null.
+/// The value of a key; null for an absent or null one.
 const jinja::Value* member(const jinja::Value& object, std::string_view key);
 /// A copy of a dict in which `key` is `value`, or is not there (null).
 jinja::Value with_member(const jinja::Value& object, std::string_view key, const jinja::Value* value);

@@ -1,4 +1,4 @@
-// This process as one of several that work together: a rank of a job that mpirun has started.
+// This process as a rank of a job that mpirun has started.
 #pragma once
 
 #include <chrono>
@@ -11,16 +11,16 @@
 
 namespace skipstone::cluster {
 
-/// Whoever does not hear of rank 0 for 5 s, and rank 0 where it does not hear of another rank, says so in one sentence on standard error
-/// and ends its process and with it the job: no call here returns then. So it does after stop().
+/// A rank that does not hear from rank 0 for 5 s, and rank 0 if it does not hear from another rank, reports this in one sentence on
+/// standard error and ends its process and with it the job: no call here returns then. The same happens after stop().
 class Job {
  public:
-  /// Null where the process was started alone or the build has no MPI. The first call joins the job, and returns when all ranks have
-  /// called. After end(): null.
+  /// Null if the process was started alone or the build has no MPI. The first call joins the job, and returns when all ranks have called.
+  /// After end(): null.
   static Job* current();
   /// Leaves the job, if there is one. Rank 0 ends it for all; others wait for that.
   static void end();
-  /// For signal handlers: whoever started the job asks this rank to end, as it does where another one has died.
+  /// For signal handlers: the launcher asks this rank to end, as it does when another one has died.
   static void stop();
 
   virtual ~Job() = default;
@@ -32,12 +32,12 @@ class Job {
     std::uint32_t local_rank = 0, local_ranks = 1;  ///< among those on this machine
   };
   const Place& place() const { return place_; }
-  /// One direction each, from stage to stage; the delay of both ends is that of the sender.
+  /// Links of one direction each, from stage to stage; the delay of both ends is that of the sender.
   virtual std::unique_ptr<exec::Link> link_to(std::uint32_t rank, std::chrono::microseconds delay) = 0;
   virtual std::unique_ptr<exec::Link> link_from(std::uint32_t rank) = 0;
-  /// For ranks behind the first: waits until `rank` has a message for this one; false where rank 0 ends the job instead.
+  /// For ranks after the first: waits until `rank` has a message for this one; false if rank 0 ends the job instead.
   virtual bool wait_for_link(std::uint32_t rank) = 0;
-  /// Rank 0 gets the texts of all, by rank, and waits for them; the others get nothing, and go on.
+  /// Rank 0 waits for the texts of all ranks and gets them by rank; the others get nothing, and continue.
   virtual std::vector<std::string> gather(std::string text) = 0;
 
  protected:
@@ -49,7 +49,7 @@ class Job {
   virtual void leave() = 0;
 };
 
-/// By the environment; null where no launcher has set it up. Joins.
+/// Joins the job that the environment names; null if no launcher has set it up.
 std::unique_ptr<Job> join_job();
 
 }  // namespace skipstone::cluster

@@ -9,12 +9,12 @@
 namespace skipstone::cluster {
 namespace {
 
-using exec::Ask;
+using exec::StageCommand;
 using exec::StageMessage;
 
 struct Header {
   std::uint32_t magic = 0x31474D53;  // "SMG1"
-  std::uint8_t ask = 0;
+  std::uint8_t command = 0;
   std::array<std::uint8_t, 3> zero{};
   std::int32_t code = 0;
   std::uint32_t more_zero = 0;
@@ -45,7 +45,7 @@ std::vector<Value> take(std::span<const std::byte>& rest, std::uint64_t count) {
 
 std::vector<std::byte> to_bytes(const StageMessage& message) {
   Header header;
-  header.ask = static_cast<std::uint8_t>(message.ask);
+  header.command = static_cast<std::uint8_t>(message.command);
   header.code = static_cast<std::int32_t>(message.code);
   header.not_before = message.not_before;
   header.request = message.request.size();
@@ -68,12 +68,12 @@ StageMessage message_from(std::span<const std::byte> bytes) {
   if (bytes.size() < sizeof(Header)) fail(Code::io, "a message between ranks has {} bytes, less than its header", bytes.size());
   std::memcpy(&header, bytes.data(), sizeof(Header));
   if (header.magic != magic) fail(Code::io, "another rank sends what is no message of this version; start the same one everywhere");
-  if (header.ask > static_cast<std::uint8_t>(Ask::failed))
-    fail(Code::io, "a message between ranks asks for {}, which nobody knows", header.ask);
+  if (header.command > static_cast<std::uint8_t>(StageCommand::failed))
+    fail(Code::io, "a message between ranks asks for {}, which nobody knows", header.command);
   if (header.code < 0 || header.code > static_cast<std::int32_t>(Code::internal))
     fail(Code::io, "a message between ranks has the unknown code {}", header.code);
   std::span<const std::byte> rest = bytes.subspan(sizeof(Header));
-  StageMessage message{.ask = static_cast<Ask>(header.ask),
+  StageMessage message{.command = static_cast<StageCommand>(header.command),
                        .code = static_cast<Code>(header.code),
                        .not_before = header.not_before,
                        .request = take<std::byte>(rest, header.request),

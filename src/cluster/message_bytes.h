@@ -9,8 +9,7 @@
 
 namespace skipstone::cluster {
 
-/// Both ends have the same build (engine::stage_build()): the bytes are those of this one's numbers. Throws unsupported for more than
-/// `most_bytes`.
+/// Both ends run the same build (engine::stage_build()): numbers are in its representation. Throws unsupported for more than `most_bytes`.
 std::vector<std::byte> to_bytes(const exec::StageMessage& message);
 /// Throws io for bytes that are no message.
 exec::StageMessage message_from(std::span<const std::byte> bytes);

@@ -7,7 +7,7 @@
 #include "base/status.h"
 #include "cluster/job.h"
 #include "cluster/message_bytes.h"
-#include "cluster/mpi_post.h"
+#include "cluster/mpi_message_queue.h"
 
 namespace skipstone::cluster {
 namespace {
@@ -15,7 +15,7 @@ namespace {
 using exec::StageMessage;
 using namespace std::chrono_literals;
 
-/// Ends the process where what it lives through takes too long: MPI's own waits for other ranks have no end.
+/// Ends the process if its lifetime exceeds the limit: MPI's own waits for other ranks have no timeout.
 class Deadline {
  public:
   Deadline(std::chrono::seconds limit, const char* what) {
@@ -44,26 +44,26 @@ class Deadline {
 
 class MpiLink : public exec::Link {
  public:
-  MpiLink(Post& post, int rank, std::chrono::microseconds delay) : Link(delay), post_(post), rank_(rank) {}
+  MpiLink(MessageQueue& post, int rank, std::chrono::microseconds delay) : Link(delay), queue_(post), rank_(rank) {}
 
  private:
-  /// Machines' clocks differ: what goes over the line is how long the message is to wait.
+  /// Clocks differ between machines: the transferred value is how long the message is to wait.
   void put(StageMessage message) override {
     message.not_before -= std::chrono::steady_clock::now().time_since_epoch().count();
-    post_.send(rank_, Topic::stage, to_bytes(message));
+    queue_.send(rank_, Topic::stage, to_bytes(message));
   }
   StageMessage take() override {
-    const Arrival arrival = post_.take(rank_, Topic::stage);
+    const Arrival arrival = queue_.take(rank_, Topic::stage);
     StageMessage message = message_from(arrival.bytes);
     message.not_before += arrival.at.time_since_epoch().count();
     return message;
   }
   std::optional<StageMessage> try_take() override {
-    if (!post_.has(rank_, Topic::stage)) return std::nullopt;
+    if (!queue_.has(rank_, Topic::stage)) return std::nullopt;
     return take();
   }
 
-  Post& post_;
+  MessageQueue& queue_;
   int rank_;
 };
 
@@ -81,25 +81,25 @@ class MpiJob : public Job {
     MPI_Comm_free(&machine);
     place_ = {static_cast<std::uint32_t>(rank), static_cast<std::uint32_t>(ranks), static_cast<std::uint32_t>(local_rank),
               static_cast<std::uint32_t>(local_ranks)};
-    post_.emplace(rank, ranks, &Job::stopped);
+    queue_.emplace(rank, ranks, &Job::stopped);
   }
 
   std::unique_ptr<exec::Link> link_to(std::uint32_t rank, std::chrono::microseconds delay) override {
-    return std::make_unique<MpiLink>(*post_, static_cast<int>(rank), delay);
+    return std::make_unique<MpiLink>(*queue_, static_cast<int>(rank), delay);
   }
   std::unique_ptr<exec::Link> link_from(std::uint32_t rank) override { return link_to(rank, 0us); }
-  bool wait_for_link(std::uint32_t rank) override { return post_->wait_for(static_cast<int>(rank), Topic::stage); }
+  bool wait_for_link(std::uint32_t rank) override { return queue_->wait_for(static_cast<int>(rank), Topic::stage); }
 
   std::vector<std::string> gather(std::string text) override {
     if (place_.rank > 0) {
       const auto bytes = std::as_bytes(std::span(text));
       if (bytes.size() > most_bytes) fail(Code::unsupported, "{} bytes of results are more than MPI sends at once", bytes.size());
-      post_->send(0, Topic::text, {bytes.begin(), bytes.end()});
+      queue_->send(0, Topic::text, {bytes.begin(), bytes.end()});
       return {};
     }
     std::vector<std::string> all{std::move(text)};
     for (std::uint32_t rank = 1; rank < place_.ranks; ++rank) {
-      const Arrival arrival = post_->take(static_cast<int>(rank), Topic::text);
+      const Arrival arrival = queue_->take(static_cast<int>(rank), Topic::text);
       all.emplace_back(reinterpret_cast<const char*>(arrival.bytes.data()), arrival.bytes.size());
     }
     return all;
@@ -107,14 +107,14 @@ class MpiJob : public Job {
 
  private:
   void leave() override {
-    for (std::uint32_t rank = 1; place_.rank == 0 && rank < place_.ranks; ++rank) post_->send(static_cast<int>(rank), Topic::end, {});
-    if (place_.rank > 0) post_->wait_for_end();
+    for (std::uint32_t rank = 1; place_.rank == 0 && rank < place_.ranks; ++rank) queue_->send(static_cast<int>(rank), Topic::end, {});
+    if (place_.rank > 0) queue_->wait_for_end();
     const Deadline deadline(10s, "the end");
-    post_.reset();
+    queue_.reset();
     MPI_Finalize();
   }
 
-  std::optional<Post> post_;
+  std::optional<MessageQueue> queue_;
 };
 
 }  // namespace

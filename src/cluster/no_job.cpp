@@ -1,4 +1,4 @@
-// Where the build has no MPI.
+// For builds without MPI.
 #include "cluster/job.h"
 
 namespace skipstone::cluster {

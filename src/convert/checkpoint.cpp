@@ -35,7 +35,7 @@ struct Kind {
   const CheckpointClass* row = nullptr;
 };
 
-/// Where config.json has the model's numbers: itself, or text_config of a multimodal model.
+/// The object with the model's numbers: config.json itself, or text_config of a multimodal model.
 struct TextPart {
   const SortedJson* config;
   bool wrapped;
@@ -54,7 +54,7 @@ TextPart text_part(const ConfigValues& values, const SortedJson& document, const
   return {text, true};
 }
 
-/// Of a wrapper's classes the one of the text part's "model_type"; where it has none, the only one.
+/// The class of the checkpoint; of a wrapper's classes the one of the text part's "model_type", or the only one if it has none.
 Kind find_kind(const SortedJson& listed, const std::string& name, const TextPart& part, const std::string& where) {
   std::string known;
   const ConfigValues values(*part.config, where);
@@ -72,7 +72,7 @@ Kind find_kind(const SortedJson& listed, const std::string& name, const TextPart
   fail(Code::unsupported, "{}: the architecture is {}; {} can be converted", where, shown(listed), known);
 }
 
-/// What transformers takes where config.json is silent.
+/// Adds transformers' defaults for keys that config.json lacks.
 SortedJson with_defaults(SortedJson config, const Architecture& family) {
   for (const model::ConfigDefault& each : family.checkpoints.defaults) {
     const std::string key(each.key);
@@ -94,7 +94,7 @@ void refuse_quantised(const ConfigValues& values, const std::string& where) {
        where, method);
 }
 
-/// Names of the MLP's function; the first is what transformers takes where config.json is silent.
+/// Names of the MLP's function; the first is transformers' default.
 std::span<const std::string_view> activations(model::Mlp mlp) {
   static constexpr std::array<std::string_view, 2> silu{"silu", "swish"};
   static constexpr std::array<std::string_view, 2> gelu{"gelu_pytorch_tanh", "gelu_new"};
@@ -109,7 +109,7 @@ void check_activation(const ConfigValues& values, const Architecture& family, co
   fail(Code::unsupported, "{}: '{}' is '{}'; only {} can be converted", where, key, gguf::escaped(given), names.front());
 }
 
-/// Layers that config.json keeps from turning must be those that the family's files keep from it.
+/// The layers without rotation in config.json must be those of the family's files.
 void check_unrotated(const ConfigValues& values, const model::Config& c, const std::string& where) {
   constexpr const char* key = "no_rope_layers";
   if (const SortedJson* turning = values.find(key)) {

@@ -1,4 +1,4 @@
-// What config.json of a Hugging Face checkpoint says about the model, checked, and what a GGUF file says of it.
+// A Hugging Face checkpoint's config.json, checked, and the GGUF metadata made from it.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ struct Checkpoint {
   std::string folder;
   std::string name;      ///< the folder's own, or the repository's where the folder is a snapshot in Hugging Face's cache
   bool wrapped = false;  ///< it is the text part of a multimodal model
-  /// Of what a GGUF file says of the model: family, shape, rotary dimensions, windows and the layers that they have, for
+  /// A part of a GGUF file's description: family, shape, rotary dimensions, windows and the layers that they have, for
   /// Config::layer() and model::length_of(). Numbers that no shape depends on stay at their defaults.
   model::Config config;
   std::vector<gguf::Pair> metadata;                                      ///< under the family's prefix
@@ -40,7 +40,7 @@ struct FrequencyScaling {
 };
 
 /// The divisor of each of the rope_dim / 2 frequencies: 1 for wavelengths well within the original context, `factor` for those beyond it,
-/// and a smooth passage between them.
+/// and a smooth transition between them.
 std::vector<float> rope_factors(const FrequencyScaling& scaling, std::uint32_t rope_dim, float base);
 
 }  // namespace skipstone::convert

@@ -1,4 +1,4 @@
-// The parts that read_checkpoint() reads config.json in.
+// The parts of read_checkpoint().
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace skipstone::convert {
 /// Sets a key under the family's prefix.
 void set_key(Checkpoint& checkpoint, std::string_view name, gguf::Value value);
 
-/// Lengths, counts and constants: the keys that a value of config.json stands for by itself.
+/// Lengths, counts and constants: the keys that a single value of config.json determines.
 void read_shape(const ConfigValues& values, Checkpoint& checkpoint);
 
 /// Windows and which layers have them. After read_shape().

@@ -1,4 +1,4 @@
-// How config.json says that Q and K turn by position.
+// Rotary embedding of Q and K in config.json.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -25,13 +25,13 @@ using model::Role;
 
 constexpr float usual_base = 10000.0f;  // transformers' default and GGUF's
 
-/// One object that says it all; `values`: config.json itself, where older versions have some of it.
+/// `rope`: the object with all settings; `values`: config.json itself, which has some of them in older versions.
 struct Source {
   const ConfigValues& values;
   const ConfigValues& rope;
 };
 
-/// The context before scaling: its key stands in the object of rope, once in config.json itself.
+/// The context before scaling: its key is in the rope object, in older versions in config.json itself.
 std::uint32_t original_context(const Source& from, const Config& c) {
   constexpr const char* key = "original_max_position_embeddings";
   const std::uint32_t outer = from.values.count(key, 1, most_context, c.context_trained);
@@ -76,7 +76,7 @@ void read_llama3(const Source& from, Checkpoint& checkpoint) {
 }
 
 /// YaRN (arXiv 2309.00071). GGUF's readers multiply with 0.1 ln(factor) + 1 themselves, over 0.1 m ln(factor) + 1 where
-/// yarn_log_multiplier is m; what transformers' attention_factor, mscale and mscale_all_dim make of it besides is attn_factor.
+/// yarn_log_multiplier is m; the remaining factor from transformers' attention_factor, mscale and mscale_all_dim is attn_factor.
 void read_yarn(const Source& from, Checkpoint& checkpoint) {
   const ConfigValues& rope = from.rope;
   if (!rope.flag("truncate", true)) {
@@ -118,7 +118,7 @@ std::vector<float> factor_list(const ConfigValues& rope, const char* key, std::u
   return factors;
 }
 
-/// LongRoPE (arXiv 2402.13753); what both lists multiply cosines and sines with: section 3.3 of Phi-3's report (arXiv 2404.14219) and
+/// LongRoPE (arXiv 2402.13753); the factor of cosines and sines for both lists: section 3.3 of Phi-3's report (arXiv 2404.14219) and
 /// transformers' _compute_longrope_parameters.
 void read_long_rope(const Source& from, Checkpoint& checkpoint) {
   const Config& c = checkpoint.config;
@@ -130,7 +130,7 @@ void read_long_rope(const Source& from, Checkpoint& checkpoint) {
   checkpoint.rope_factors.emplace_back(Role::rope_factors_short, factor_list(from.rope, "short_factor", c.rope_dim / 2));
 }
 
-/// A way of scaling that only some families can be told of.
+/// A kind of scaling; GGUF files of only some families can express it.
 struct Scaling {
   std::string_view kind;
   void (*read)(const Source& from, Checkpoint& checkpoint);
@@ -144,7 +144,7 @@ constexpr Scaling scalings[] = {{"linear", read_linear, 0},
                                 {"su", read_long_rope, model::honours_long_rope}};  // longrope's first name
 
 void read_scaling(const Source& from, Checkpoint& checkpoint) {
-  // The kind's key was "type" once.
+  // The kind's key was "type" in older versions.
   const std::string kind = from.rope.text("rope_type", from.rope.text("type", "default"));
   if (kind == "default") return;
   const Config& c = checkpoint.config;
@@ -159,7 +159,7 @@ void read_scaling(const Source& from, Checkpoint& checkpoint) {
        gguf::escaped(kind), c.architecture, known);
 }
 
-/// Of layers with a window, where they turn by a base of their own.
+/// The rotary base of sliding-window layers, where they have their own.
 void read_local_base(const ConfigValues& values, const SortedJson* local, const std::string& where, Checkpoint& checkpoint) {
   Config& c = checkpoint.config;
   if (c.family->local_rope_base == 0.0f) return;
@@ -187,7 +187,7 @@ void read_temperature(const Source& from, Checkpoint& checkpoint) {
   set_key(checkpoint, "attention.temperature_scale", beta);
 }
 
-/// Whether layers with a window turn as the others do, but without their scaling.
+/// Whether sliding-window layers rotate like the others, but without their scaling.
 bool is_unscaled(const SortedJson& local, const SortedJson& full) {
   return local.value("rope_type", SortedJson("default")) == "default" &&
          local.value("rope_theta", SortedJson(usual_base)) == full.value("rope_theta", SortedJson(usual_base));
@@ -197,7 +197,7 @@ bool is_unscaled(const SortedJson& local, const SortedJson& full) {
 
 void read_rope(const ConfigValues& values, Checkpoint& checkpoint) {
   static const SortedJson nothing = SortedJson::object();
-  // transformers 5 gathers in rope_parameters what were rope_theta and rope_scaling before, an object for each kind of layer where they
+  // transformers 5 combines rope_theta and rope_scaling in rope_parameters, with an object for each kind of layer where they
   // differ.
   const SortedJson* gathered = values.find("rope_parameters");
   const SortedJson* rope = gathered != nullptr ? gathered : values.find("rope_scaling");

@@ -18,16 +18,16 @@ namespace {
 using model::Architecture;
 using model::Config;
 
-// So that every file written here runs.
+// The loader's limits, so that every file written here runs.
 using model::most_context, model::most_ffn, model::most_head_dim, model::most_heads, model::most_layers, model::most_vocabulary,
     model::most_width;
 
 /// A count that every model has.
 struct CountRow {
-  const char *huggingface, *gguf;  ///< gguf: "" where it is not written from here
+  const char *huggingface, *gguf;  ///< gguf: "" for keys not written here
   std::uint32_t most;
   std::uint32_t Config::*field;
-  std::uint32_t Config::*fallback = nullptr;  ///< where config.json does not have it
+  std::uint32_t Config::*fallback = nullptr;  ///< used where config.json lacks the key
 };
 
 constexpr CountRow counts[] = {
@@ -49,7 +49,7 @@ bool softcaps(const Architecture& family) { return (family.honours & model::hono
 struct NumberRow {
   const char *huggingface, *gguf;
   bool (*applies)(const Architecture& family);
-  std::optional<float> fallback;  ///< what transformers takes; nothing: the key is written where config.json has it alone
+  std::optional<float> fallback;  ///< transformers' default; nothing: the key is written only where config.json has it
 };
 
 constexpr NumberRow numbers[] = {
@@ -78,7 +78,7 @@ void read_heads(const ConfigValues& values, Checkpoint& checkpoint) {
   if (c.head_dim > most_head_dim) {
     fail(Code::unsupported, "{}: a head has {} dimensions; Skipstone runs 4 to {}", where, c.head_dim, most_head_dim);
   }
-  if (!said) return;  // readers take width / heads
+  if (!said) return;  // the readers' default is width / heads
   set_key(checkpoint, "attention.key_length", c.head_dim);
   set_key(checkpoint, "attention.value_length", c.head_dim);
 }
@@ -95,7 +95,7 @@ void check_lengths(const Config& c, const std::string& where) {
   }
 }
 
-/// Gemma scales scores by 1 / sqrt(query_pre_attn_scalar); GGUF has no key for it, and readers know what the published models have.
+/// Gemma scales scores by 1 / sqrt(query_pre_attn_scalar); GGUF has no key for it, and readers know the values of the published models.
 void check_score_scale(const ConfigValues& values, const Config& c) {
   if (!values.has("query_pre_attn_scalar")) return;
   const bool by_width = c.family->width_scaled_layers == c.layers;

@@ -34,8 +34,8 @@ std::vector<bool> named_layers(const ConfigValues& values, std::uint32_t layers)
   return slides;
 }
 
-/// Every so many layers one has no window; 0: all have it. "sliding_window_pattern" is a number, or letters for the layers of a round
-/// ("LLLG").
+/// The period of layers without a window; 0: all layers have one. "sliding_window_pattern" is a number, or letters for the layers of a
+/// period ("LLLG").
 std::uint32_t full_every(const ConfigValues& values, const CheckpointClass& kind) {
   for (const char* key : {"sliding_window_pattern", "_sliding_window_pattern"}) {
     const SortedJson* pattern = values.find(key);
@@ -86,7 +86,7 @@ void read_windows(const ConfigValues& values, const CheckpointClass& kind, Check
     window = values.count("sliding_window", 1, UINT32_MAX);
     slides = window_layers(values, kind, c.layers);
     const bool none = std::ranges::find(slides, true) == slides.end();
-    // A window that no text outgrows is none; where layers differ it stays, since it says how they turn.
+    // A window as long as the context is none; where layers differ it stays, since it determines their rotation.
     if (!always && (none || (window >= c.context_trained && std::ranges::find(slides, false) == slides.end()))) window = 0;
   } else if (kind.sliding == Sliding::honoured) {
     const std::vector<bool> named = named_layers(values, c.layers);
@@ -99,7 +99,7 @@ void read_windows(const ConfigValues& values, const CheckpointClass& kind, Check
     return;
   }
   set_key(checkpoint, key, window);
-  if (slides != model::windows_but_every(c.family->full_every, c.layers)) {  // what readers take where a file is silent
+  if (slides != model::windows_but_every(c.family->full_every, c.layers)) {  // the readers' default for an absent key
     set_key(checkpoint, "attention.sliding_window_pattern", std::make_shared<const gguf::Array>(gguf::Array{slides}));
   }
   c.window = window;

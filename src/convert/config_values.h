@@ -13,7 +13,7 @@ namespace skipstone::convert {
 /// Everything throws bad_file for a value of another kind or range and for an absent one without a fallback.
 class ConfigValues {
  public:
-  /// `where` begins the sentences. Both must outlive the object.
+  /// `where` begins the error messages. Both must outlive the object.
   ConfigValues(const SortedJson& object, const std::string& where) : object_(object), where_(where) {}
 
   const std::string& where() const { return where_; }
@@ -31,7 +31,7 @@ class ConfigValues {
   const std::string& where_;
 };
 
-/// `item`, which stands under `key`, as a finite number above 0; throws bad_file.
+/// `item`, the value of `key`, as a finite number above 0; throws bad_file.
 float positive_number(const SortedJson& item, const char* key, const std::string& where);
 
 }  // namespace skipstone::convert

@@ -43,7 +43,7 @@ void check_output(const ConvertOptions& options) {
     fail(Code::not_found, "{}: the folder for the output does not exist", folder);
 }
 
-/// The checkpoint would be replaced by what is made from it.
+/// Refuses an output that would replace a file of the checkpoint.
 void check_output_is_not_input(const ConvertOptions& options, const Safetensors& weights) {
   std::vector<std::string> inputs(weights.files().begin(), weights.files().end());
   for (const char* name : {"config.json", "tokenizer.model", "tokenizer.json", "tokenizer_config.json", "model.safetensors.index.json"}) {
@@ -103,7 +103,7 @@ class Rows {
     const std::uint64_t length = source.shape.back(), in_bytes = gguf::row_bytes(from, length), out_bytes = gguf::row_bytes(type_, length);
     const std::uint64_t count = out.size() / out_bytes, all = source.data.size() / in_bytes;
     const bool permuted = tensor_.permuted && source.shape.size() > 1;
-    // A head's rows change places among themselves: whole heads are read.
+    // Rows are permuted within a head: whole heads are read.
     const std::uint64_t begin = permuted ? first_row / head_dim_ * head_dim_ : first_row;
     const std::uint64_t end = permuted ? std::min(all, (first_row + count + head_dim_ - 1) / head_dim_ * head_dim_) : first_row + count;
     std::vector<float> weights(length);
@@ -120,7 +120,7 @@ class Rows {
   }
 
  private:
-  /// A bias of heads: its numbers go where their rows do.
+  /// A bias of heads: its numbers are permuted like their rows.
   void reorder(std::vector<float>& numbers) const {
     const std::vector<float> before = numbers;
     for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = before[rotary_row(i, head_dim_)];

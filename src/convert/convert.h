@@ -13,16 +13,17 @@ struct ConvertOptions {
   std::string folder;  ///< with config.json, safetensors and a tokenizer
   std::string output;
   FileType type = FileType::f16;  ///< of the matrices; see TensorTypes
-  std::uint32_t exit_layer = 0;   ///< the early exit the checkpoint was trained for; 0: what the checkpoint says
+  std::uint32_t exit_layer = 0;   ///< the early exit the checkpoint was trained for; 0: the checkpoint's own
   std::string pre_tokenizer;      ///< as for write_tokenizer()
-  bool overwrite = false;         ///< a file that is there is replaced, once the new one is whole
+  bool overwrite = false;         ///< an existing file is replaced, once the new one is complete
   gguf::WriteProgress progress;
 };
 
 /// Writes the checkpoint as `output`. Weights are read and written row by row, so the memory needed does not depend on the model's size.
-/// Throws what read_checkpoint(), Safetensors::open(), map_tensors() and write_tokenizer() do; invalid_argument (the output is a folder, a
-/// file of the checkpoint, or there already; the exit layer is not one of the model's), not_found (no folder for the output), io (it cannot
-/// be written), bad_file (a weight that is not finite), unsupported (one too large for the type), cancelled. Nothing is left behind then.
+/// Throws the errors of read_checkpoint(), Safetensors::open(), map_tensors() and write_tokenizer(); invalid_argument (the output is a
+/// folder, a file of the checkpoint, or exists already; the exit layer is not one of the model's), not_found (no folder for the output), io
+/// (it cannot be written), bad_file (a weight that is not finite), unsupported (one too large for the type), cancelled. No partial file
+/// remains then.
 void convert(const ConvertOptions& options);
 
 }  // namespace skipstone::convert

@@ -65,7 +65,7 @@ bool is_normal(const TokenList& tokens, const std::string& text) {
 }
 
 /// GGUF's llama tokenizer joins any two tokens whose text is a token, the one with the best score first. Of the pairs that make a token
-/// only one ever stands in a text (MergeOrder::Way), so that one's place among the merges is the token's; other pairs, in the list or not,
+/// only one ever occurs in a text (MergeOrder::Way), so that one's place among the merges is the token's; other pairs, in the list or not,
 /// do not matter. Files have many of these: where pieces were given to SentencePiece (runs of spaces), they are in no useful order.
 void set_scores(const std::vector<MergePair>& merges, TokenList& tokens) {
   const MergeOrder order(merges, tokens);

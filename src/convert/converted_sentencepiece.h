@@ -1,4 +1,4 @@
-// SentencePiece BPE as a tokenizer.json: pieces with U+2581 for spaces, merges in place of scores, bytes for what is missing.
+// SentencePiece BPE as a tokenizer.json: pieces with U+2581 for spaces, merges in place of scores, bytes for missing characters.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace skipstone::convert {
 
-/// Whether `file`, a tokenizer.json, is of that kind: BPE with byte fallback, and nothing that cuts texts or turns them into bytes before
+/// Whether `file`, a tokenizer.json, is of that kind: BPE with byte fallback, and no step that cuts texts or turns them into bytes before
 /// merging.
 bool is_converted_sentencepiece(const SortedJson& file);
 

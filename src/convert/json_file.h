@@ -1,4 +1,4 @@
-// JSON files of a checkpoint, and what is looked up in them. Nothing in them is trusted.
+// JSON files of a checkpoint, and look-ups in them. Nothing in them is trusted.
 #pragma once
 
 #include <optional>
@@ -15,7 +15,7 @@ std::string read_file(const std::string& path);
 /// The file's JSON object. Throws like read_file and parse_json_object.
 SortedJson read_json_object(const std::string& path);
 
-/// As above; an empty object where the file is not there.
+/// As above; an empty object where the file does not exist.
 SortedJson read_json_object_if_there(const std::string& path);
 
 /// The member `key` of an object; null where it is absent or `object` is none.
@@ -28,7 +28,7 @@ std::optional<bool> boolean_member(const SortedJson& object, const char* key);
 /// lstrip, rstrip and single_word of an added token.
 text::TokenFlags token_flags(const SortedJson& added_token);
 
-/// Text from a file as it may stand in a message: quoted, escaped, and shortened.
+/// Text from a file for a message: quoted, escaped, and shortened.
 std::string quote(const std::string& text);
 
 }  // namespace skipstone::convert

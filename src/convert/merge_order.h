@@ -1,4 +1,4 @@
-// What the merges of a tokenizer.json make of a text, and by which of them.
+// The result of a tokenizer.json's merges on a text, and the last merge that made it.
 #pragma once
 
 #include <cstddef>
@@ -21,12 +21,12 @@ class MergeOrder {
   /// Both must outlive it; all tokens of `merges` are in `tokens`. Of equal pairs the first counts.
   MergeOrder(const std::vector<MergePair>& merges, const TokenList& tokens);
 
-  /// How merging a text ends. Two symbols that are neighbours in any text, and cover just `text`, are the two of `cut`: nothing that stands
-  /// around them had a part in making them.
+  /// How merging a text ends. Two symbols that are neighbours in any text, and cover exactly `text`, are the two of `cut`: the surrounding
+  /// text had no influence on them.
   struct Way {
     static constexpr std::size_t none = static_cast<std::size_t>(-1);
-    std::size_t cut = 0;      ///< bytes of the left one when two symbols were left; 0: there never were two
-    std::size_t rank = none;  ///< of the merge that joined these two; none: nothing did
+    std::size_t cut = 0;      ///< bytes of the left one when two symbols remained; 0: there never were two
+    std::size_t rank = none;  ///< of the merge that joined these two; none: they were not joined
   };
   Way way(std::string_view text) const;
 

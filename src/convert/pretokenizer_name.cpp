@@ -20,20 +20,20 @@
 namespace skipstone::convert {
 namespace {
 
-// A pre-tokenizer as the patterns that it cuts at, one after the other, each written in one way only.
+// A pre-tokenizer as its cutting patterns, one after the other, each in canonical form.
 using Steps = std::vector<std::string>;
-const std::string bytes_mark = "bytes";  // from here on, texts are bytes in disguise
+const std::string bytes_mark = "bytes";  // from here on, texts are in the byte-level alphabet
 const std::string digit_pattern = R"(\p{N})", digits_pattern = R"(\p{N}+)";
 // ASCII's punctuation and symbols, and Unicode's punctuation: Rust's is_ascii_punctuation() and the categories P.
 const std::string punctuation_pattern = R"([\p{P}!-/:-@\[-`{-~])", punctuations_pattern = R"([\p{P}$+<=>^~|`]+)";
-// What ByteLevel's use_regex stands for: GPT-2's released encoder.
+// The pattern of ByteLevel's use_regex: GPT-2's released encoder.
 const std::string gpt2_pattern = R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 
 void replace_all(std::string& text, std::string_view from, std::string_view to) {
   for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) text.replace(at, from.size(), to);
 }
 
-/// The code point of an escape \uXXXX at the front of `regex`; nothing where there is none.
+/// The code point of an escape \uXXXX at the front of `regex`; nothing if there is no escape.
 std::optional<std::uint32_t> escaped_character(std::string_view regex) {
   std::uint32_t code = 0;
   if (regex.size() < 6 || !regex.starts_with("\\u")) return std::nullopt;
@@ -41,7 +41,7 @@ std::optional<std::uint32_t> escaped_character(std::string_view regex) {
   return error == std::errc() && stopped == regex.data() + 6 ? std::optional(code) : std::nullopt;
 }
 
-/// A regular expression with what files write in several ways written in one.
+/// A regular expression in canonical form: files write some parts in several ways.
 std::string canonical(std::string_view regex) {
   std::string all;
   while (!regex.empty()) {
@@ -150,8 +150,7 @@ std::vector<Steps> written_ways(const text::PreTokenizerRule& rule) {
   return ways;
 }
 
-/// The rule that does `steps`, and with whole words as `whole_words` says; or, where the file does not take words whole, one that does.
-/// Null: there is none.
+/// The rule for `steps` and `whole_words`; failing that, where the file does not take words whole, a rule that does. Null: none.
 const text::PreTokenizerRule* rule_for(const Steps& steps, bool whole_words) {
   const text::PreTokenizerRule* found = nullptr;
   for (const text::PreTokenizerRule& rule : text::pretokenizer_rules()) {

@@ -24,12 +24,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uint64_t least_weights_of_a_thread = 1u << 16;  // fewer are done before a thread has started
+constexpr std::uint64_t least_weights_of_a_thread = 1u << 16;  // fewer take less time than starting a thread
 
 /// One tensor on its way from the input's type to the output's.
 class Conversion {
  public:
-  /// `norms`: of the inputs, by which a sparse type's weights are chosen; empty where their magnitudes decide.
+  /// `norms`: of the inputs, for choosing a sparse type's weights; empty where their magnitudes decide.
   Conversion(const std::string& path, const gguf::Tensor& tensor, gguf::Type type, unsigned threads, std::vector<float> norms)
       : path_(path), tensor_(tensor), type_(type), threads_(threads), norms_(std::move(norms)) {}
 
@@ -99,7 +99,7 @@ void check_output(const QuantizeOptions& options, const gguf::File& input) {
     }
   }
   std::error_code ignored;
-  const bool link = fs::is_symlink(platform::path_of(options.output), ignored);  // to nothing, perhaps
+  const bool link = fs::is_symlink(platform::path_of(options.output), ignored);  // possibly a dangling one
   if (!options.overwrite && (link || there != platform::FileKind::nothing)) {
     fail(Code::invalid_argument, "{}: is there already; choose another name, or allow it to be replaced (--force)", options.output);
   }
@@ -145,7 +145,7 @@ void quantize(const QuantizeOptions& options) {
     }
     gguf::check_places(tensor, options.input);
     gguf::Type type = types.choose(tensor.name, std::span(tensor.shape).first(tensor.dimensions));
-    // What has the type asked for gains nothing from becoming a larger one.
+    // A tensor that already has the requested type gains nothing from a larger one.
     if (gguf::traits(type).block > 1 && !gguf::is_sparse(type) && tensor.type == traits(options.type).matrices) type = tensor.type;
     again = again || (source.block > 1 && type != tensor.type);
     writer.add_tensor(tensor.name, type, std::span(tensor.shape).first(tensor.dimensions),

@@ -12,23 +12,23 @@
 namespace skipstone::convert {
 
 struct QuantizeOptions {
-  std::string input;   ///< any part of a split model stands for all of it
+  std::string input;   ///< for a split model, any one of its parts
   std::string output;  ///< one file, whatever the input was
   FileType type = FileType::q8_0;
   bool overwrite = false;
   unsigned threads = 0;  ///< 0: as many as the machine has; the output does not depend on it
   gguf::WriteProgress progress;
   std::optional<Scores> sparse;  ///< the layers' matrices become 2:4 sparse: which weights stay; F16 and Q8_0 only
-  std::string calibration;       ///< the text behind Wanda's scores; needed for them, and for nothing else
+  std::string calibration;       ///< the text for Wanda's scores; needed for them, and for nothing else
   CalibrationProgress calibration_progress;
 };
 
 /// Writes `input` as `output` with the type that TensorTypes chooses for every tensor; metadata and the order of tensors stay, but for
 /// general.file_type, general.quantization_version and the keys of a split. Needs memory for a few rows. Throws
-/// what File::open does for the input and input_norms() for Wanda's text; invalid_argument (the output is the input, or is there already;
+/// the errors of File::open for the input and input_norms() for Wanda's text; invalid_argument (the output is the input, or exists already;
 /// sparse weights of another type; Wanda's scores without a text or a text without them), io (it cannot be written),
 /// unsupported (a tensor of a type that cannot be expanded, a weight too large for the new type), bad_file (a weight that is not finite;
-/// the tensor and the row are named), cancelled. What stood under the output's name stays then, and nothing is left behind.
+/// the tensor and the row are named), cancelled. On an error an earlier file of the output's name stays, and no partial file remains.
 void quantize(const QuantizeOptions& options);
 
 }  // namespace skipstone::convert

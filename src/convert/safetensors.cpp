@@ -49,7 +49,7 @@ std::uint64_t bytes_of_number(std::string_view dtype) {
   return found == sizes.end() ? 0 : found->second;
 }
 
-/// What follows a file's header.
+/// The data after a file's header.
 struct Data {
   std::shared_ptr<const InputFile> file;
   std::uint64_t start = 0, bytes = 0;
@@ -137,7 +137,7 @@ void check_layout(const std::vector<Entry>& entries, std::uint64_t data_bytes, c
   }
 }
 
-/// The header's JSON; `data` gets what follows it.
+/// The header's JSON; `data` gets the part after it.
 SortedJson parse_header(const std::string& path, Data& data) {
   const InputFile& file = *data.file;
   std::string text(std::min<std::uint64_t>(file.size(), lfs_pointer.size()), '\0');
@@ -187,7 +187,7 @@ void Safetensors::add_indexed(const std::string& folder, const std::string& inde
   }
   std::map<std::string, std::set<std::string>> by_file;
   for (const auto& [tensor, file] : weights->items()) {
-    // A plain name: an index from elsewhere has no business outside the checkpoint's folder.
+    // A plain name: an untrusted index must not lead outside the checkpoint's folder.
     if (!file.is_string() || file.get<std::string>().empty() ||
         file.get<std::string>().find_first_of(std::string_view("/\\\0", 3)) != std::string::npos) {
       fail(Code::bad_file, "{}: tensor '{}' is said to be in {}, which is no name of a file in the folder", index, gguf::escaped(tensor),

@@ -1,4 +1,4 @@
-// Hugging Face's safetensors: one file or several, and nothing in them trusted.
+// Hugging Face's safetensors: one file or several; nothing in them is trusted.
 // Format: https://github.com/huggingface/safetensors (README, "Format")
 #pragma once
 
@@ -26,7 +26,7 @@ struct SourceTensor {
 /// The tensors of a checkpoint's folder. Movable, not copyable.
 class Safetensors {
  public:
-  /// Opens model.safetensors or, where it is not there, the files that model.safetensors.index.json names.
+  /// Opens model.safetensors or, where it does not exist, the files that model.safetensors.index.json names.
   /// Throws not_found (no weights, a file that the index names is missing), bad_file (which file is damaged, where), io,
   /// unsupported (weights in PyTorch's pickle format).
   static Safetensors open(const std::string& folder);

@@ -156,8 +156,8 @@ void check_sentencepiece_model(const SentencePieceModel& model, const std::strin
     fail(Code::unsupported, "{}: {}; only models that write a space as U+2581 in front of a word can be converted", path,
          model.escape_whitespaces ? "puts spaces at the end of words" : "keeps spaces as they are");
   }
-  // GGUF's "llama" tokenizer knows no normalisation. nmt_nfkc and nfkc leave nearly all ordinary text as it is; case folding and rules of
-  // somebody's own do not.
+  // GGUF's "llama" tokenizer knows no normalisation. nmt_nfkc and nfkc leave nearly all ordinary text as it is; case folding and custom
+  // rules do not.
   const bool nearly_identity = model.normalizer == "nmt_nfkc" || model.normalizer == "nfkc";
   if (model.has_character_map && !nearly_identity) {
     fail(Code::unsupported,
@@ -192,7 +192,7 @@ SourceTokenizer read_sentencepiece_model(const std::string& path, std::uint32_t 
   source.bos = std::max(model.bos, -1);
   source.eos = std::max(model.eos, -1);
   source.padding = std::max(model.padding, -1);
-  // What LlamaTokenizer does where tokenizer_config.json does not say.
+  // The default of LlamaTokenizer without an entry in tokenizer_config.json.
   source.add_bos = source.bos >= 0;
   source.add_eos = false;
   source.add_space_prefix = model.add_dummy_prefix;

@@ -11,7 +11,7 @@
 
 namespace skipstone::convert {
 
-/// What of a ModelProto makes a difference here, with the defaults that its .proto file gives.
+/// The relevant fields of a ModelProto, with the defaults of its .proto file.
 struct SentencePieceModel {
   struct Piece {
     std::string text;
@@ -23,7 +23,7 @@ struct SentencePieceModel {
   // TrainerSpec
   std::int32_t model_type = 1;  ///< 1 unigram, 2 BPE, 3 word, 4 char
   bool treat_whitespace_as_suffix = false;
-  std::int32_t unknown = 0, bos = 1, eos = 2, padding = -1;  ///< ids; negative: there is none
+  std::int32_t unknown = 0, bos = 1, eos = 2, padding = -1;  ///< ids; negative: none
 
   // NormalizerSpec
   std::string normalizer{};
@@ -33,11 +33,11 @@ struct SentencePieceModel {
   bool escape_whitespaces = true;
 };
 
-/// Parses the bytes of a model; `path` is for messages. Throws bad_file for bytes that are no model, a damaged one, or one whose ids,
-/// types or scores make no sense.
+/// Parses the bytes of a model; `path` is for messages. Throws bad_file for bytes that are no model, a damaged one, or one with invalid
+/// ids, types or scores.
 SentencePieceModel parse_sentencepiece_model(std::string_view bytes, const std::string& path);
 
-/// Throws unsupported, saying why, for models that SentencePiece BPE with byte fallback as in Llama cannot stand for: other algorithms,
+/// Throws unsupported, saying why, for models that SentencePiece BPE with byte fallback as in Llama cannot represent: other algorithms,
 /// other treatment of spaces, normalisers that change letters. Warns of normalisers that only change unusual characters.
 void check_sentencepiece_model(const SentencePieceModel& model, const std::string& path);
 

@@ -1,4 +1,4 @@
-// A checkpoint's tokenizer as its own file describes it, before the settings in the files beside it.
+// A checkpoint's tokenizer as its own file describes it, before the settings in the files next to it.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Which two of four neighbouring weights a 2:4 sparse matrix keeps.
+// The choice of the two of four neighbouring weights that a 2:4 sparse matrix keeps.
 #pragma once
 
 #include <span>
@@ -10,7 +10,7 @@ namespace skipstone::convert {
 /// arXiv 2306.11695): |w| times the norm of the input that it multiplies, over a calibration text.
 enum class Scores { magnitude, wanda };
 
-/// Throws invalid_argument, naming what there is.
+/// Throws invalid_argument, naming the known ones.
 Scores parse_scores(std::string_view name);
 
 /// Sets the two weights of the lowest score in each group of four to 0; of equal scores the later weight goes. `row`: the weights of one

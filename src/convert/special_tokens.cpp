@@ -78,7 +78,7 @@ Token numbered(const Settings& settings, const std::string& name, const TokenLis
   return -1;
 }
 
-/// All that a file calls additional_special_tokens are special, whatever else is said about them.
+/// Every token in a file's additional_special_tokens is special, whatever other files say.
 void mark_additional(const SortedJson& file, TokenList& tokens) {
   for (const SortedJson& each : member(file, "additional_special_tokens")) {
     const Token token = tokens.find(content_of(each).value_or(""));
@@ -106,7 +106,7 @@ Token at_end_of_text(const std::optional<std::string>& template_token, Token tok
 }
 
 /// The tokens of generation_config.json's (and config.json's) list of EOS that no reader ends at by itself: GGUF's keys for the end of a
-/// turn and of a message, where they are free, say the first two to every reader, and a key of this project's the others.
+/// turn and of a message, where they are free, give the first two to every reader, and this project's own key gives the others.
 void take_listed_ends(const Settings& settings, const TokenList& tokens, SpecialTokens& special) {
   for (const SortedJson* file : {&settings.generation_config, &settings.config}) {
     for (const SortedJson& each : member(*file, "eos_token_id")) {

@@ -1,4 +1,4 @@
-// What the files beside a tokenizer say about its special tokens.
+// A tokenizer's special tokens according to the files next to it.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ void add_extra_tokens(const std::string& folder, const SortedJson& tokenizer_con
 
 /// Ids of BOS, EOS, EOT, unknown and padding: by name from tokenizer_config.json or special_tokens_map.json, else the ids of config.json or
 /// generation_config.json, else those the tokenizer has itself. `eot` and `eom` are named, or are ids of a list of EOS that no reader would
-/// know by how they are written; `more_ends` are those of the list that no key is left for.
+/// recognise by its text; `more_ends` are those of the list that no key is left for.
 struct SpecialTokens {
   text::Token bos = -1, eos = -1, eot = -1, eom = -1, unknown = -1, padding = -1;
   std::vector<text::Token> more_ends;

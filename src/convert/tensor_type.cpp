@@ -37,7 +37,7 @@ struct Place {
   std::uint32_t layer;
 };
 
-/// Of "blk.7.ffn_down.weight" 7; 0 where a name has no number.
+/// 7 for "blk.7.ffn_down.weight"; 0 for a name without a number.
 std::uint32_t layer_of(std::string_view name) {
   constexpr std::string_view prefix = "blk.";
   if (!name.starts_with(prefix)) return 0;
@@ -45,8 +45,8 @@ std::uint32_t layer_of(std::string_view name) {
   return parse_number<std::uint32_t>(name.substr(0, name.find('.'))).value_or(0);
 }
 
-/// By its name; nothing for biases and for tensors of families that do not run here, which may be converted all the same. Gate and up in
-/// one have the name of up.
+/// The place by a tensor's name; nothing for biases and for tensors of families that do not run here, which may be converted all the same.
+/// A fused gate and up has the name of up.
 std::optional<Place> place_of(std::string_view name) {
   const std::uint32_t layer = layer_of(name);
   for (const model::TensorRole& row : model::tensor_roles()) {
@@ -55,7 +55,8 @@ std::optional<Place> place_of(std::string_view name) {
   return std::nullopt;
 }
 
-/// What a product with an activation reads row by row. llama.cpp quantises the same ones (llama_model_quantize_impl in llama-quant.cpp).
+/// Whether a product with activations reads the tensor row by row. llama.cpp quantises the same ones (llama_model_quantize_impl in
+/// llama-quant.cpp).
 bool is_weight_matrix(std::string_view name, const std::optional<Place>& place, std::size_t dimensions) {
   if (dimensions < 2) return false;
   if (place) return !model::tensor_role(place->role).vector();
@@ -114,7 +115,7 @@ Type type_of_down(FileType file, std::uint32_t layer, const MixFacts& facts, Typ
   }
 }
 
-/// Q, K and V in one have to make do with one type.
+/// A fused Q, K and V has a single type.
 Type type_of_qkv(FileType file, Type usual) {
   switch (file) {
     case FileType::q3_k_m:
@@ -149,11 +150,11 @@ Type mixed_type(const std::optional<Place>& place, std::uint64_t row_length, Fil
     case model::Role::embedding:
       if (!facts.tied) return usual;
       [[fallthrough]];
-    case model::Role::output:  // it decides between tokens, and every token reads all of it
+    case model::Role::output:  // it decides between tokens and is read in full for every token
       return usual == Type::q8_0 || row_length % gguf::traits(Type::q6_k).block != 0 ? Type::q8_0 : Type::q6_k;
     case model::Role::v: {
       const Type type = type_of_values(file, place->layer, facts, usual);
-      // Of the Llamas, that of 70B parameters has 80 layers; eight query heads share its values.
+      // Llama 70B is the one with 80 layers; eight query heads share its values.
       return facts.layers == 80 && (type == Type::q3_k || type == Type::q4_k) ? Type::q5_k : type;
     }
     case model::Role::qkv:
@@ -167,7 +168,7 @@ Type mixed_type(const std::optional<Place>& place, std::uint64_t row_length, Fil
   }
 }
 
-/// For rows that are no whole super-blocks, as llama.cpp replaces them.
+/// The replacement for rows that are no whole number of super-blocks, as in llama.cpp.
 Type with_smaller_blocks(Type type) {
   switch (type) {
     case Type::q2_k:
@@ -184,7 +185,7 @@ Type with_smaller_blocks(Type type) {
   }
 }
 
-/// What holds two of four weights of a row; nothing where it does not divide into blocks.
+/// The type that holds two of four weights of a row; nothing where the row does not divide into blocks.
 std::optional<Type> sparse_type(Type values, std::uint64_t row_length) {
   if (values == Type::q8_0 && row_length % gguf::traits(Type::sparse_q8_0).block == 0) return Type::sparse_q8_0;
   return row_length % gguf::traits(Type::sparse_f16).block == 0 ? std::optional(Type::sparse_f16) : std::nullopt;
@@ -222,7 +223,7 @@ FileType parse_file_type(std::string_view name) {
 
 MixFacts MixFacts::of(const gguf::File& file) {
   const std::string architecture = file.string("general.architecture", "llama");
-  // Of numbers by layer the first one.
+  // The first one of a list by layer.
   const auto integer = [&](const char* name, std::uint64_t fallback) -> std::uint32_t {
     const std::string key = architecture + name;
     const gguf::Value* value = file.find(key);
@@ -233,7 +234,7 @@ MixFacts MixFacts::of(const gguf::File& file) {
     } else {
       number = file.integer(key, fallback);
     }
-    constexpr std::uint64_t most = 1u << 20;  // keeps what is computed with it small
+    constexpr std::uint64_t most = 1u << 20;  // keeps results computed with it small
     return static_cast<std::uint32_t>(std::min(number, most));
   };
   MixFacts facts;

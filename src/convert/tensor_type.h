@@ -1,4 +1,4 @@
-// Which type each tensor of a written file has, and how a file says which type it is of.
+// The type of each tensor of a written file, and the file type that the file declares.
 #pragma once
 
 #include <cstddef>
@@ -15,10 +15,10 @@ class File;
 
 namespace skipstone::convert {
 
-/// general.quantization_version (GGML_QNT_VERSION of ggml.h): the block layouts of today.
+/// general.quantization_version (GGML_QNT_VERSION of ggml.h): the current block layouts.
 inline constexpr std::uint32_t quantization_version = 2;
 
-/// What a file is said to be of: one type for most matrices, and a rule for those that deserve more bits. The numbers are those of
+/// A file's type: one type for most matrices, and a rule for those that get more bits. The numbers are those of
 /// general.file_type (llama_ftype of llama.h). S, M and L are llama.cpp's small, medium and large mixes of a K-quant.
 enum class FileType : std::uint32_t {
   f32 = 0,
@@ -45,19 +45,19 @@ enum class FileType : std::uint32_t {
 struct FileTypeTraits {
   FileType type;
   std::string_view name;  ///< "F16", "Q4_K_M", ...
-  gguf::Type matrices;    ///< what most of them have
+  gguf::Type matrices;    ///< the type of most of them
 };
 
 std::span<const FileTypeTraits> file_types();
 const FileTypeTraits& traits(FileType type);
 
-/// The one of which most matrices have `type`; of a K-quant's mixes the medium one.
+/// The file type of which most matrices have `type`; of a K-quant's mixes the medium one.
 FileType file_type_of(gguf::Type type);
 
-/// "f16", "Q4_K_M", ... in upper or lower case; "Q4_K" is "Q4_K_M". Throws invalid_argument with the list of those that there are.
+/// "f16", "Q4_K_M", ... in upper or lower case; "Q4_K" is "Q4_K_M". Throws invalid_argument with the list of known ones.
 FileType parse_file_type(std::string_view name);
 
-/// What the mixes ask of a model.
+/// The facts about a model that the mixes depend on.
 struct MixFacts {
   std::uint32_t layers = 0;
   std::uint32_t heads_per_kv = 1;  ///< query heads that share a KV head
@@ -81,7 +81,7 @@ class TensorTypes {
   std::size_t dense() const { return dense_; }
   /// Matrices that got another type because of their row length, so far.
   std::size_t replaced() const { return replaced_; }
-  /// Says both in a warning each, if there were any.
+  /// Logs a warning for each of the two counts, if not zero.
   void warn(const std::string& output) const;
 
  private:

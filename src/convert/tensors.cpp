@@ -20,8 +20,7 @@ using model::LayerSpec;
 using model::Role;
 using model::TensorRole;
 
-/// Where the language model's tensors stand: in a checkpoint of its own, or as a part of a multimodal one's, which had other names for it
-/// in time.
+/// Prefixes of the language model's tensors: in its own checkpoint, or in a multimodal one, whose names for it have changed over time.
 constexpr std::string_view model_prefix = "model.", lm_head_name = "lm_head";
 constexpr std::array<std::string_view, 3> model_prefixes{model_prefix, "language_model.model.", "model.language_model."};
 constexpr std::array<std::string_view, 2> head_names{lm_head_name, "language_model.lm_head"};
@@ -31,7 +30,7 @@ class Mapper {
  public:
   Mapper(const Checkpoint& checkpoint, const Safetensors& weights) : checkpoint_(checkpoint), weights_(weights), prefix_(find_prefix()) {}
 
-  /// "model.layers.3.self_attn.q_proj.weight", as the checkpoint has it.
+  /// The checkpoint's name, such as "model.layers.3.self_attn.q_proj.weight".
   std::string source_name(Role role, std::uint32_t layer, bool bias = false) const {
     std::string_view name = model::tensor_role(role).huggingface;
     for (const model::RoleName& other : checkpoint_.traits().names) {
@@ -79,7 +78,7 @@ class Mapper {
       if (std::ranges::any_of(weights_.tensors(), [&](const SourceTensor& each) { return each.name.starts_with(first); }))
         return std::string(prefix);
     }
-    return std::string(model_prefix);  // nothing will be found; its names are the usual ones to say so
+    return std::string(model_prefix);  // nothing will be found; the error messages use the usual names
   }
 
   std::string head_name(std::string_view kind) const {
@@ -104,7 +103,7 @@ class Mapper {
   std::vector<MappedTensor> mapped_;
 };
 
-/// Whether checkpoints of the family have a bias there, by what config.json says. Those of an output matrix are unknown to transformers.
+/// Whether checkpoints of the family have a bias there, according to config.json. transformers knows no bias of an output matrix.
 bool wants_bias(const Checkpoint& c, const LayerSpec& layer, Role role) {
   if (!model::has_bias(layer, role) || role == Role::output) return false;
   if (model::needs_bias(*c.config.family, role)) return true;
@@ -155,7 +154,7 @@ void map_embedding_and_head(const Checkpoint& c, const Safetensors& weights, Map
   }
 }
 
-/// Rotary frequencies, which older checkpoints store though config.json says all about them.
+/// Rotary frequencies, which older checkpoints store although config.json determines them.
 bool is_known_extra(std::string_view name) { return name.ends_with("rotary_emb.inv_freq"); }
 
 /// A layer that config.json does not count; transformers does not run it either.
@@ -168,8 +167,8 @@ bool is_beyond_last_layer(std::string_view name, const std::string& prefix, std:
   return end != std::string_view::npos && layer && *layer >= layers;
 }
 
-/// What stands in the model itself or is a bias is part of its computation; beside it files carry all sorts of extras, multimodal ones the
-/// parts that see or hear.
+/// Tensors within the model itself and biases are part of its computation; files carry all sorts of other tensors, multimodal ones the
+/// vision and audio parts.
 bool changes_computation(std::string_view name, const Checkpoint& c, const std::string& prefix) {
   if (is_beyond_last_layer(name, prefix, c.config.layers)) return false;
   const bool head = std::ranges::any_of(

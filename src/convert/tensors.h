@@ -1,4 +1,4 @@
-// Which of a checkpoint's tensors become which of a GGUF file.
+// Maps a checkpoint's tensors to those of a GGUF file.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ struct MappedTensor {
   bool permuted = false;  ///< rows (of a bias: numbers) are those of heads, to be reordered by rotary_row()
   bool plus_one = false;  ///< 1 is added to each number
 
-  /// As GGUF has it, fastest first.
+  /// In GGUF's order, fastest first.
   std::vector<std::uint64_t> shape() const { return {source->shape.rbegin(), source->shape.rend()}; }
 };
 

@@ -15,7 +15,7 @@ using text::TokenType;
 
 namespace {
 
-// What llama.cpp's converter gives to tokens that are not pieces of the SentencePiece model; no merge ever looks at these scores.
+// llama.cpp's converter's score for tokens that are not pieces of the SentencePiece model; no merge ever reads these scores.
 constexpr float extra_score = -1000;
 constexpr float unused_score = -10000;
 
@@ -55,14 +55,14 @@ void TokenList::add_extra(std::uint64_t id, const std::string& text, bool specia
   if (texts[index] != text) {
     fail(Code::bad_file, "{}: token {} is {} in the vocabulary but {} among the added tokens", path_, id, quote(texts[index]), quote(text));
   }
-  if (special && types[index] == TokenType::unknown) return;  // it is special already, and says more
+  if (special && types[index] == TokenType::unknown) return;  // it is special already, with a more exact type
   types[index] = type;
   scores[index] = extra_score;
 }
 
 void TokenList::rename(std::uint64_t id, const std::string& text) {
   if (id >= texts.size() || types[static_cast<std::size_t>(id)] != TokenType::normal || texts[static_cast<std::size_t>(id)] == text) return;
-  if (find(text) >= 0) return;  // add_extra() says what is wrong
+  if (find(text) >= 0) return;  // add_extra() reports the error
   std::string& written = texts[static_cast<std::size_t>(id)];
   log::warning("{}: token {} is {} there, but {} among the added tokens, which counts.", path_, id, quote(written), quote(text));
   ids_.erase(written);

@@ -11,7 +11,7 @@
 
 namespace skipstone::convert {
 
-/// Each id and each text stands once. Every member throws bad_file with the file it was made for.
+/// Ids and texts are unique. Every member throws bad_file, naming the file that the list was made for.
 class TokenList {
  public:
   /// `rows`: of the model's embedding; ids end there. `path`: the tokenizer's file, for messages.
@@ -20,13 +20,13 @@ class TokenList {
   void add(std::uint64_t id, std::string text, text::TokenType type, float score = 0);
 
   /// A token that was added to a finished vocabulary, or one of that vocabulary marked as special (never spelled, only given by name)
-  /// or user-defined (always taken whole). Of flags that were given before, none is taken back.
+  /// or user-defined (always taken whole). Flags that were given before stay.
   void add_extra(std::uint64_t id, const std::string& text, bool special, text::TokenFlags flags = {});
 
-  /// Gives an ordinary token another text, as added tokens do that take the place of a piece: nothing merges to the old one any more.
+  /// Gives an ordinary token another text, as added tokens do that replace a piece: nothing merges to the old one any more.
   void rename(std::uint64_t id, const std::string& text);
 
-  /// Marks a token that the folder names as its BOS, EOS, ...: whatever text could spell until now becomes a control token.
+  /// Marks a token that the folder names as its BOS, EOS, ...: one that text could spell until now becomes a control token.
   void make_control(text::Token token);
 
   /// The id of the token written `text`, or -1.

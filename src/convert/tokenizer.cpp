@@ -20,7 +20,7 @@ namespace {
 
 using text::TokenType;
 
-/// Llama 3 as Meta gives it away has a tokenizer.model that is none of SentencePiece's but lines of base64 and rank, "IQ== 0" first.
+/// Meta's own release of Llama 3 has a tokenizer.model that is not SentencePiece's but lines of base64 and rank, "IQ== 0" first.
 bool is_tiktoken(const std::string& path) { return read_file(path).starts_with("IQ== 0"); }
 
 SourceTokenizer read_source(const std::string& folder, std::uint32_t rows, const model::TokenizerFacts& facts, const std::string& pre) {
@@ -36,7 +36,7 @@ SourceTokenizer read_source(const std::string& folder, std::uint32_t rows, const
   fail(Code::not_found, "{}: has neither a tokenizer.model nor a tokenizer.json; the model cannot be used without its tokenizer", folder);
 }
 
-/// Of several templates the one called "default".
+/// The chat template; of several, the one called "default".
 std::string chat_template_of(const std::string& folder, const SortedJson& tokenizer_config) {
   const SortedJson& value = member(tokenizer_config, "chat_template");
   if (value.is_string()) return value.get<std::string>();
@@ -98,7 +98,7 @@ void set_id(gguf::Writer& writer, const char* key, text::Token token) {
   if (token >= 0) writer.set(key, static_cast<std::uint32_t>(token));
 }
 
-/// The keys in the order and with the types of llama.cpp's converter. What a reader assumes of a file that is silent is not written.
+/// The keys in the order and with the types of llama.cpp's converter. Values that a reader assumes for absent keys are not written.
 void write_keys(text::Vocabulary v, const SourceTokenizer& source, text::Token padding, gguf::Writer& writer) {
   const bool llama = v.model == "llama";
   std::vector<std::int32_t> types;
@@ -123,7 +123,7 @@ void write_keys(text::Vocabulary v, const SourceTokenizer& source, text::Token p
   if (source.remove_extra_whitespaces) writer.set("tokenizer.ggml.remove_extra_whitespaces", true);
 }
 
-/// What GGUF has no keys for.
+/// Writes this project's keys for properties without a GGUF key.
 void write_own_keys(const text::Vocabulary& v, const std::vector<text::Token>& more_ends, gguf::Writer& writer) {
   const auto write = [&](std::string_view key, const std::vector<std::int32_t>& ids) {
     if (!ids.empty()) writer.set_integers(std::string(key), ids);
@@ -142,7 +142,7 @@ void write_own_keys(const text::Vocabulary& v, const std::vector<text::Token>& m
 
 void write_tokenizer(const std::string& folder, std::uint32_t vocabulary, gguf::Writer& writer, const model::TokenizerFacts& facts,
                      const std::string& pre) {
-  constexpr std::uint32_t most_rows = 1u << 24;  // sixty times the largest vocabulary in use; more is damage
+  constexpr std::uint32_t most_rows = 1u << 24;  // sixty times the largest vocabulary in use; more means a damaged file
   if (vocabulary == 0 || vocabulary > most_rows) {
     fail(Code::bad_file, "{}: the model's embedding has {} rows; a vocabulary has 1 to {} tokens", folder, vocabulary, most_rows);
   }

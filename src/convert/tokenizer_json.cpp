@@ -108,7 +108,7 @@ void check_normalizer(const SortedJson& normalizer, const std::string& path, int
   for (const SortedJson& part : parts) check_normalizer(part, path, depth + 1);
 }
 
-/// What a TemplateProcessing puts around a single text.
+/// The tokens that a TemplateProcessing puts around a single text.
 void read_template(const SortedJson& single, SourceTokenizer& source) {
   const std::string& path = source.tokens.path();
   if (!single.is_array()) fail(Code::bad_file, "{}: the post-processor's template is no array", path);

@@ -1,4 +1,4 @@
-// tokenizer.json: what Hugging Face's tokenizers library saves. https://huggingface.co/docs/tokenizers
+// tokenizer.json: the format of Hugging Face's tokenizers library. https://huggingface.co/docs/tokenizers
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 namespace skipstone::convert {
 
 /// Reads byte-level BPE (GPT-2, Llama 3, Qwen2, ...) and SentencePiece BPE that was converted to a tokenizer.json (Llama 2 without its
-/// tokenizer.model). `rows` are those of the model's embedding, `facts` what its family knows. `pre`: the pre-tokenizer, where the
-/// caller knows better than the file; "": what the file says. Throws bad_file, and unsupported for everything else, naming it.
+/// tokenizer.model). `rows` are those of the model's embedding, `facts` those of its family. `pre`: the pre-tokenizer, where the
+/// caller knows better than the file; "": the file's. Throws bad_file, and unsupported for everything else, naming it.
 SourceTokenizer read_tokenizer_json(const std::string& path, std::uint32_t rows, const model::TokenizerFacts& facts,
                                     const std::string& pre);
 

@@ -18,7 +18,7 @@
 #include "base/status.h"
 #include "base/stopwatch.h"
 #include "sample/top_k.h"
-#include "spec/unigrams.h"
+#include "speculation/unigrams.h"
 
 namespace skipstone::engine {
 namespace {
@@ -27,11 +27,11 @@ static_assert(std::endian::native == std::endian::little, "the file's numbers ar
 
 constexpr std::uint32_t format_version = 2;
 
-/// Then the tokens as 32-bit numbers, and FNV-1a of all before.
+/// The tokens as 32-bit numbers follow, then the FNV-1a hash of everything before it.
 struct Header {
   std::array<char, 8> magic = {'S', 'K', 'B', 'I', 'G', 'R', 'A', 'M'};
-  std::uint32_t version = format_version, width = spec::Bigrams::most_width, vocabulary = 0;
-  std::uint32_t rows = 0;           ///< tokens that the table has: the first ones
+  std::uint32_t version = format_version, width = speculation::Bigrams::most_width, vocabulary = 0;
+  std::uint32_t rows = 0;           ///< number of tokens in the table: the first ones of the vocabulary
   std::array<char, 16> model = {};  ///< the fingerprint
   bool operator==(const Header&) const = default;
 };
@@ -52,15 +52,16 @@ void append(std::string& bytes, const T* values, std::size_t count) {
 
 }  // namespace
 
-// A text is one row, which follows nothing: row i of a pass stands at the same position as the others and sees itself alone
+// A text is one row without a predecessor: row i of a pass has the same position as the others and attends to itself alone
 // (exec::Rows::parents).
-spec::Bigrams make_bigrams(exec::Executor& passes, const model::Config& config, const BigramLimits& limits, const Progress& progress) {
-  constexpr std::uint32_t width = spec::Bigrams::most_width;
+speculation::Bigrams make_bigrams(exec::Executor& passes, const model::Config& config, const BigramLimits& limits,
+                                  const Progress& progress) {
+  constexpr std::uint32_t width = speculation::Bigrams::most_width;
   const std::uint32_t rows = std::min(config.vocabulary, limits.tokens);
   const Stopwatch watch;
-  std::vector<spec::Token> next(std::size_t{rows} * width);
+  std::vector<speculation::Token> next(std::size_t{rows} * width);
   const std::uint32_t most = std::min<std::uint32_t>(STEP_VERIFY_ROWS, passes.shape().context);
-  std::vector<spec::Token> tokens(most);
+  std::vector<speculation::Token> tokens(most);
   std::vector<std::uint32_t> parents(most);
   std::iota(parents.begin(), parents.end(), 0u);
   exec::PassSpec spec;
@@ -76,7 +77,7 @@ spec::Bigrams make_bigrams(exec::Executor& passes, const model::Config& config, 
       break;
     }
     const std::uint32_t count = std::min(most, rows - first);
-    std::iota(tokens.begin(), tokens.end(), static_cast<spec::Token>(first));
+    std::iota(tokens.begin(), tokens.end(), static_cast<speculation::Token>(first));
     passes.run(spec, {.tokens = std::span(tokens).first(count), .parents = std::span(parents).first(count)});
     for (std::uint32_t row = 0; row < count; ++row) {
       sample::top_k(passes.logits(row), std::span(next).subspan(std::size_t{first + row} * width, width));
@@ -90,13 +91,13 @@ BigramFile::BigramFile(const std::string& directory, const std::string& fingerpr
   if (!directory.empty()) path_ = fmt::format("{}/{}.bigrams", directory, fingerprint);
 }
 
-std::shared_ptr<const spec::Bigrams> BigramFile::read() const {
+std::shared_ptr<const speculation::Bigrams> BigramFile::read() const {
   if (path_.empty() || !platform::is_there(path_)) return nullptr;
   const auto ignored = [&](const char* why) {
     log::debug("'{}' is ignored: {}", path_, why);
     return nullptr;
   };
-  constexpr std::uint32_t width = spec::Bigrams::most_width;
+  constexpr std::uint32_t width = speculation::Bigrams::most_width;
   const auto size_of = [](std::size_t numbers) { return sizeof(Header) + 4 * numbers + sizeof(std::uint64_t); };
   std::string bytes;
   try {
@@ -114,12 +115,12 @@ std::shared_ptr<const spec::Bigrams> BigramFile::read() const {
   std::uint64_t checksum = 0;
   std::memcpy(&checksum, bytes.data() + size - sizeof checksum, sizeof checksum);
   if (checksum != fnv1a(std::string_view(bytes).substr(0, size - sizeof checksum))) return ignored("it is damaged");
-  std::vector<spec::Token> next(numbers);
+  std::vector<speculation::Token> next(numbers);
   std::memcpy(next.data(), bytes.data() + sizeof header, 4 * numbers);
-  return std::make_shared<const spec::Bigrams>(width, std::move(next));
+  return std::make_shared<const speculation::Bigrams>(width, std::move(next));
 }
 
-void BigramFile::write(const spec::Bigrams& bigrams) const {
+void BigramFile::write(const speculation::Bigrams& bigrams) const {
   if (path_.empty()) return;
   const Header header = header_of(fingerprint_, vocabulary_, bigrams.vocabulary());
   std::string bytes;
@@ -135,7 +136,7 @@ void BigramFile::write(const spec::Bigrams& bigrams) const {
   }
 }
 
-std::shared_ptr<const spec::Bigrams> bigrams_of(Engine::State& state, const Progress& progress) {
+std::shared_ptr<const speculation::Bigrams> bigrams_of(Engine::State& state, const Progress& progress) {
   const auto lock = locked(state.bigram_mutex, progress);
   if (state.bigrams) return state.bigrams;
   const BigramFile file(env::cache_directory(), state.fingerprint, state.config.vocabulary);
@@ -143,12 +144,12 @@ std::shared_ptr<const spec::Bigrams> bigrams_of(Engine::State& state, const Prog
   if (state.bigrams) return state.bigrams;
   exec::Executor passes(*state.passes);
   state.make_pipelines(passes, {.verification = true, .logits = true, .trees = true}, progress);
-  auto made = std::make_shared<const spec::Bigrams>(make_bigrams(passes, state.config, {}, progress));
+  auto made = std::make_shared<const speculation::Bigrams>(make_bigrams(passes, state.config, {}, progress));
   file.write(*made);
   return state.bigrams = std::move(made);
 }
 
-std::vector<spec::Token> unigrams_of(Engine::State& state, const Progress& progress) {
+std::vector<speculation::Token> unigrams_of(Engine::State& state, const Progress& progress) {
   const auto lock = locked(state.bigram_mutex, progress);
   if (!state.unigrams.empty()) return state.unigrams;
   exec::Executor passes(*state.passes);
@@ -157,8 +158,8 @@ std::vector<spec::Token> unigrams_of(Engine::State& state, const Progress& progr
   const auto read = [&](std::uint32_t first, std::uint32_t count) {
     rows.clear();
     for (std::uint32_t done = 0; done < count; done += most) {
-      std::vector<spec::Token> tokens(std::min(most, count - done));
-      std::iota(tokens.begin(), tokens.end(), static_cast<spec::Token>(first + done));
+      std::vector<speculation::Token> tokens(std::min(most, count - done));
+      std::iota(tokens.begin(), tokens.end(), static_cast<speculation::Token>(first + done));
       const std::vector<float> some = passes.read_embeddings(tokens);
       rows.insert(rows.end(), some.begin(), some.end());
     }
@@ -168,7 +169,7 @@ std::vector<spec::Token> unigrams_of(Engine::State& state, const Progress& progr
     if (progress) progress("ranking tokens", done);
   };
   const std::uint32_t ranked = std::min(state.config.vocabulary, BigramLimits{}.tokens);
-  state.unigrams = spec::unigram_ranking(ranked, state.config.width, spec::Bigrams::most_width, read, step);
+  state.unigrams = speculation::unigram_ranking(ranked, state.config.width, speculation::Bigrams::most_width, read, step);
   return state.unigrams;
 }
 

@@ -11,13 +11,12 @@ using sample::Token;
 
 namespace {
 
-/// A row that candidates do not decide costs a copy of its logits, or a pass. Where that happens to more than a quarter of them, whole rows
-/// cost less.
+/// A row that candidates do not decide costs a copy of its logits, or a pass. If more than a quarter of the rows do, full rows cost less.
 constexpr double most_undecided = 0.25;
 constexpr double latest = 1.0 / 16;
 constexpr std::uint32_t pause_rows = 256;
 
-// With noise half of the slots are for likely tokens, of which a row has fewer than that by a third (candidates.comp).
+// With noise, half of the slots are for likely tokens; a row has a third fewer likely tokens than that (candidates.comp).
 constexpr std::uint32_t most_top_k = CANDIDATE_SLOTS / 2;
 
 std::vector<sample::Candidate> pairs(const std::uint32_t* tokens, const float* logits, std::uint32_t count) {

@@ -1,4 +1,4 @@
-// Sampling without the whole row: what the device is asked for before a pass, and the choice by what it answers.
+// Sampling without the full row of logits: the candidate requests before a pass, and the choice from the device's results.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +14,18 @@ namespace skipstone::engine {
 /// The rows of a pass, in order: begin(), then add() for each.
 class CandidateRows {
  public:
-  /// `on`: false where the host is to look at whole rows.
+  /// `on`: false if the host reads full rows.
   CandidateRows(const sample::SamplerParams& sampling, std::uint32_t vocabulary, bool on);
 
   void begin();
-  /// The row whose choice follows `history`, at text position `position`.
+  /// Adds the row whose choice follows `history`, at text position `position`.
   void add(std::span<const sample::Token> history, std::uint64_t position);
 
-  /// One for each row; empty where whole rows are wanted: by these filters, or since candidates have not decided much of late.
+  /// One request per row; empty if full rows are needed: because of these filters, or because candidates have recently decided too few
+  /// rows.
   std::span<const abi::CandidateRequest> requests() const { return complete_ ? std::span(requests_) : std::span<abi::CandidateRequest>{}; }
 
-  /// What `sampler` chooses for row `row`; nothing where the whole row is needed.
+  /// The choice of `sampler` for row `row`; nothing if the full row is needed.
   std::optional<sample::Choice> choose(const sample::Sampler& sampler, const abi::CandidateResult& result, std::uint32_t row,
                                        std::span<const sample::Token> history, std::uint64_t position);
 
@@ -34,8 +35,8 @@ class CandidateRows {
   std::vector<abi::CandidateRequest> requests_;
   std::vector<sample::Token> recent_;
   bool complete_ = false;
-  double undecided_ = 0;     ///< part of the rows, the latest ones count most
-  std::uint32_t pause_ = 0;  ///< rows that are to be looked at whole, before candidates are tried again
+  double undecided_ = 0;     ///< share of the rows, the latest ones weighted most
+  std::uint32_t pause_ = 0;  ///< rows still to be read in full before candidates are tried again
 };
 
 }  // namespace skipstone::engine

@@ -15,13 +15,13 @@
 
 namespace skipstone::engine {
 
-using spec::Token;
+using speculation::Token;
 
 namespace {
 
 constexpr std::string_view magic = "SKIPCONV";
 constexpr std::uint32_t version = 2;
-constexpr std::uint32_t most_header_bytes = 64u << 20;  // of a context of millions of tokens
+constexpr std::uint32_t most_header_bytes = 64u << 20;  // enough for a context of millions of tokens
 constexpr std::uint64_t preamble_bytes = 16;
 
 std::string print(const Json& document) { return document.dump(-1, ' ', false, Json::error_handler_t::replace); }
@@ -38,7 +38,7 @@ std::uint64_t number_of(std::span<const std::byte> bytes) {
   return value;
 }
 
-/// By words: a cache of a gigabyte is hashed in a fraction of a second.
+/// Hashes by words: a cache of a gigabyte takes a fraction of a second.
 void add(Fnv1a& hash, std::span<const std::byte> bytes) {
   hash.add_word(bytes.size());
   for (; !bytes.empty(); bytes = bytes.subspan(std::min<std::size_t>(8, bytes.size()))) {
@@ -46,7 +46,7 @@ void add(Fnv1a& hash, std::span<const std::byte> bytes) {
   }
 }
 
-/// What keys and values depend on beside the tokens, each under the name that a message has for it.
+/// Everything besides the tokens that keys and values depend on, each under its name in messages.
 Json origin_of(const Engine::State& engine) {
   const Json device = tune::device_key(engine.device->caps(), kernels::shader_hash());
   Json origin = {{"model", engine.fingerprint},
@@ -57,7 +57,7 @@ Json origin_of(const Engine::State& engine) {
                  {"version of Skipstone", SKIPSTONE_VERSION},
                  {"device", device.at("device")},
                  {"driver", print(device)}};
-  // Layers on other devices have other bits where these are not the same as the first one.
+  // Layers on other devices have different bits if those devices differ from the first one.
   const std::string others = engine.stages ? engine.stages->other_devices(engine.device->caps()) : "";
   if (!others.empty()) origin["devices"] = others;
   return origin;
@@ -124,7 +124,7 @@ void save_conversation(const std::string& path, const Engine::State& engine, con
                                 {"committed", conversation.text.size()},
                                 {"prompts", std::move(prompts)},
                                 {"prompt_end", conversation.prompt_end},
-                                {"left_pages", pages.windowed().first()},
+                                {"left_pages", pages.sliding().first()},
                                 {"layers_left_out", conversation.layers_left_out}};
   const std::string header = print(header_document);
   OutputFile file(path);
@@ -179,11 +179,11 @@ SavedConversation::SavedConversation(const std::string& path, const Engine::Stat
 }
 
 std::uint64_t SavedConversation::layer_bytes(const Engine::State& engine, std::uint32_t layer) const {
-  const std::uint32_t left = engine.passes->cache().is_windowed(layer) ? left_pages_ * KV_PAGE : 0;
+  const std::uint32_t left = engine.passes->cache().is_sliding(layer) ? left_pages_ * KV_PAGE : 0;
   return exec::KvBytes::layer_bytes(exec::attention_shape(engine.config, engine.shape), conversation_.text.size() - left);
 }
 
-/// Throws where the hash is wrong, behind the last visit.
+/// Throws after the last visit if the hash is wrong.
 template <typename Visit>
 void SavedConversation::read_layers(const Engine::State& engine, const Visit& visit) const {
   Fnv1a hash;

@@ -1,8 +1,8 @@
-// A conversation in a file: its tokens, and their keys and values as they are in the cache, so that it goes on with the same text.
+// A conversation in a file: its tokens, and their keys and values as they are in the cache, so that it continues with the same text.
 //
 // Layout: the bytes "SKIPCONV", the version (u32) and the header's bytes (u32), all numbers little-endian; the header, a JSON object with
-// what the keys and values depend on, the tokens, which of them were read as prompts, and how many pages layers with a window have given back;
-// of each layer KvBytes; a hash (u64) of all that.
+// everything that the keys and values depend on, the tokens, which of them were read as prompts, and how many pages sliding-window layers
+// have freed; KvBytes of each layer; a hash (u64) of all of it.
 #pragma once
 
 #include <string>
@@ -15,24 +15,24 @@
 namespace skipstone::engine {
 
 struct Conversation {
-  std::vector<spec::Token> history;  ///< every token
-  CommittedText text;                ///< the beginning of it that is in the cache
-  std::size_t prompt_end = 0;        ///< behind it, tokens are a continuation
-  bool layers_left_out = false;      ///< behind some of it, by a lossy drafter
+  std::vector<speculation::Token> history;  ///< every token
+  CommittedText text;                ///< the prefix of it that is in the cache
+  std::size_t prompt_end = 0;        ///< tokens from here on are a continuation
+  bool layers_left_out = false;      ///< for some of its tokens, by a lossy drafter
 };
 
-/// Throws io with the path and the reason; what stood under the name before stays then.
+/// Throws io with the path and the reason; an existing file under that name is kept then.
 void save_conversation(const std::string& path, const Engine::State& engine, const exec::SequencePages& pages, const Conversation& conversation);
 
-/// Opens and checks a file before anything of a sequence changes.
+/// Opens and checks a file before any state of a sequence changes.
 class SavedConversation {
  public:
-  /// Throws not_found, io, bad_file where it is damaged or another kind of file, invalid_argument where it was saved with another model,
-  /// device, driver, context or precision of the cache: other keys and values would stand behind them.
+  /// Throws not_found, io, bad_file if it is damaged or another kind of file, invalid_argument if it was saved with another model, device,
+  /// driver, context or precision of the cache: passes would add keys and values that do not match the saved ones.
   SavedConversation(const std::string& path, const Engine::State& engine);
 
   const Conversation& conversation() const { return conversation_; }
-  /// Writes keys and values into the cache of `passes`. Throws as the constructor where the file has changed meanwhile.
+  /// Writes keys and values into the cache of `passes`. Throws as the constructor does if the file has changed meanwhile.
   void restore(const Engine::State& engine, exec::Executor& passes) const;
 
  private:

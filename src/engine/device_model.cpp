@@ -10,7 +10,7 @@ namespace skipstone::engine {
 std::shared_ptr<vk::Device> open_device(const EngineOptions& options) {
   const vk::DeviceOptions how{.low_priority = options.low_priority, .memory_limit = options.memory_limit};
   if (options.host) {
-    auto device = vk::Device::adopt(*options.host, how);
+    auto device = vk::Device::wrap(*options.host, how);
     log::info("the host's device: {}", device->caps().name);
     return device;
   }

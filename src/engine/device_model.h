@@ -1,4 +1,4 @@
-// What passes over a model's layers on one device need, in the order in which it is made; destroyed in reverse.
+// Everything that passes over a model's layers on one device need, in order of construction; destroyed in reverse.
 #pragma once
 
 #include <memory>
@@ -18,7 +18,7 @@ struct DeviceModel {
   model::Config config;
   std::shared_ptr<vk::Device> device;
   std::unique_ptr<kernels::Selector> select;
-  std::shared_ptr<kernels::Library> kernel_library;  ///< of the device: a draft model has the same one
+  std::shared_ptr<kernels::Library> kernel_library;  ///< one per device, shared with a draft model
   model::WeightLayout layout;                        ///< its tensor sources point into the file and are not used after load
   exec::SequenceShape shape;
   MemoryPlan memory;
@@ -26,11 +26,11 @@ struct DeviceModel {
   std::unique_ptr<exec::PassBuilder> builder;
 };
 
-/// The device that `options` name, or their host's. Throws as choose_device().
+/// The device that `options` name, or their host's. Throws as choose_device() does.
 std::shared_ptr<vk::Device> open_device(const EngineOptions& options);
 /// The file that `options` name, or the shape of a synthetic model.
 gguf::File open_model(const EngineOptions& options);
-/// Repacks and uploads the weights of the layers here, random ones where the file has none; the file may be closed then.
+/// Repacks and uploads the weights of the local layers, random ones if the file has none; the file may be closed afterwards.
 void load_weights(DeviceModel& model, const gguf::File& file, const Progress& progress);
 
 }  // namespace skipstone::engine

@@ -1,4 +1,4 @@
-// What of a model would lie on which device.
+// Which parts of a model would be on which device.
 #include <fmt/format.h>
 
 #include <limits>
@@ -13,7 +13,7 @@
 namespace skipstone::engine {
 namespace {
 
-/// Those that are named, else all that are no CPU, else the best.
+/// The named devices, else all that are not CPUs, else the best one.
 std::vector<StageWish> wishes_of(const EngineOptions& options, const std::vector<DeviceEntry>& devices) {
   if (!options.devices.empty()) return parse_devices(options.devices, env::flag("SKIPSTONE_SAME_DEVICE"));
   std::vector<StageWish> wishes;
@@ -36,7 +36,7 @@ vk::Caps caps_of(const StageWish& wish) {
 std::vector<StageState> plan_devices(const EngineOptions& options) {
   const gguf::File file = open_model(options);
   const model::Config config = model::Config::from(file);
-  // No device: as if one binding could cover any tensor, which changes no total.
+  // Without a device, one binding is assumed to cover any tensor; no total depends on it.
   const model::WeightLayout layout = model::layout_weights(model::find_tensors(file, config), std::numeric_limits<std::uint64_t>::max(), 1);
   exec::SequenceShape shape = choose_shape(config, options.context, options.kv, KvFormat::f16);
   shape.pool_tokens = options.pool_tokens;

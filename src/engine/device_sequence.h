@@ -1,4 +1,4 @@
-// spec::Sequence on a device: passes of exec::Executor, tokens chosen by the device's argmax or by the sampler.
+// speculation::Sequence on a device: runs passes of exec::Executor; the device's argmax or the sampler chooses tokens.
 #pragma once
 
 #include <functional>
@@ -8,126 +8,125 @@
 #include <vector>
 
 #include "base/stopwatch.h"
-#include "engine/ahead_drafts.h"
 #include "engine/committed_text.h"
 #include "engine/draft_model.h"
 #include "engine/early_exits.h"
-#include "engine/kept_rows.h"
+#include "engine/hidden_states.h"
+#include "engine/pipelined_drafts.h"
 #include "engine/prefix_cache.h"
-#include "engine/round_switch.h"
+#include "engine/round_mode_policy.h"
 #include "engine/row_chooser.h"
 #include "exec/executor.h"
-#include "spec/sequence.h"
+#include "speculation/sequence.h"
 
 namespace skipstone::engine {
 
-class DeviceSequence : public spec::Sequence {
+class DeviceSequence : public speculation::Sequence {
  public:
-  /// `drafts_ahead`: near drafts of the next round are made while a verification is at other devices. `candidates`: sampled rows are chosen
-  /// from what the device finds in them, where that decides.
+  /// `pipelined_drafts`: the first device makes drafts of the next round while a verification is on remote devices. `candidates`: tokens
+  /// are sampled from the candidates that the device finds, if those decide.
   DeviceSequence(exec::Executor& passes, const model::Config& config, const sample::SamplerParams& sampling,
-                 sample::Verification verification, Rounds rounds, bool candidates = false, bool drafts_ahead = true);
+                 sample::Verification verification, Rounds rounds, bool candidates = false, bool pipelined_drafts = true);
 
-  spec::SequenceLimits limits() const override { return {config_.layers, passes_.shape().context, STEP_VERIFY_ROWS}; }
+  speculation::SequenceLimits limits() const override { return {config_.layers, passes_.shape().context, STEP_VERIFY_ROWS}; }
   std::uint32_t committed() const override { return text_.size(); }
-  spec::SequenceTimes times() const override;
-  std::uint32_t rows_of_others() const override { return passes_.rows_of_others(); }
+  speculation::SequenceTimes times() const override;
+  std::uint32_t concurrent_rows() const override { return passes_.concurrent_rows(); }
   bool interrupted() override { return interrupted_ && interrupted_(); }
-  spec::Prefilled prefill(std::span<const spec::Token> tokens, bool attention_cosine) override;
-  /// Of what the next prefill() gets, the first `count` tokens are the text's own continuation: passes of decoding read them.
+  speculation::Prefilled prefill(std::span<const speculation::Token> tokens, bool attention_cosine) override;
+  /// The first `count` tokens of the next prefill() are the text's own continuation: decoding passes read them.
   void own_tokens(std::uint32_t count) { own_tokens_ = count; }
-  /// Beginnings that are known are not read again; null: all is read.
+  /// Cached prefixes are not read again; null: everything is read.
   void use(PrefixCache* prefixes) { prefixes_ = prefixes; }
-  /// Asked between the passes of a prompt, where true ends prefill(), and by interrupted().
+  /// `interrupted` is called between the passes of a prompt, where true ends prefill(), and by interrupted().
   void interrupt_by(std::function<bool()> interrupted) { interrupted_ = std::move(interrupted); }
-  /// As prefill(). What the passes measured is in `passes.cosine_sums()`, over these tokens alone.
-  /// Nothing where it was interrupted.
-  std::optional<spec::Choice> prefill(std::span<const spec::Token> tokens, exec::Cosines cosines);
-  spec::Choice draft(const spec::DraftPass& pass, spec::Token input, std::uint32_t offset) override;
+  /// As prefill(); `passes.cosine_sums()` then has the cosines of these tokens alone. Returns nothing if it was interrupted.
+  std::optional<speculation::Choice> prefill(std::span<const speculation::Token> tokens, exec::Cosines cosines);
+  speculation::Choice draft(const speculation::DraftPass& pass, speculation::Token input, std::uint32_t offset) override;
   /// The second models of draft(), by number.
   void use(std::vector<std::unique_ptr<DraftModel>> models) { draft_models_ = std::move(models); }
-  void verify(const spec::TokenTree& rows, std::uint32_t top, spec::Verified& out) override;
-  /// As many rows side by side in one pass as it has room for.
-  void verify_block(std::span<const std::vector<spec::Token>> rows, std::span<std::vector<spec::Choice>> out) override;
-  void commit_row(std::span<const std::vector<spec::Token>> rows, std::uint32_t row, std::uint32_t tokens) override;
-  /// On the device where the choice needs no logits and the switch says so.
-  bool round(const spec::RoundRequest& request, spec::DraftedRound& out) override;
-  spec::EarlyExit exit_early(const spec::EarlyExitRequest& request, spec::Token pending) override;
+  void verify(const speculation::TokenTree& rows, std::uint32_t top, speculation::Verified& out) override;
+  /// Puts as many rows into one pass as fit.
+  void verify_block(std::span<const std::vector<speculation::Token>> rows, std::span<std::vector<speculation::Choice>> out) override;
+  void commit_row(std::span<const std::vector<speculation::Token>> rows, std::uint32_t row, std::uint32_t tokens) override;
+  /// Runs on the device if the choice needs no logits and the policy says so.
+  bool round(const speculation::RoundRequest& request, speculation::DraftedRound& out) override;
+  speculation::EarlyExit exit_early(const speculation::EarlyExitRequest& request, speculation::Token pending) override;
   void commit(std::span<const std::uint32_t> path) override;
-  void score(const exec::LayerPlan& plan, std::span<const spec::Token> rows, std::span<spec::Choice> out) override;
+  void score(const exec::LayerPlan& plan, std::span<const speculation::Token> rows, std::span<speculation::Choice> out) override;
   std::vector<float> attention_cosine(std::uint32_t tokens) override;
-  void take_back(std::uint32_t tokens) override;
-  /// Passes run when `pacer` says so, and the host steps all rounds; null: at once.
-  void pace(exec::Pacer* pacer);
+  void rollback(std::uint32_t tokens) override;
+  /// `slicer` decides when passes run, and the host steps all rounds; null: passes run at once.
+  void set_slicer(exec::PassSlicer* slicer);
 
-  /// A continuation has ended: its pages are kept where the cache of beginnings takes such.
+  /// Called when a continuation has ended: keeps its pages if the prefix cache accepts continuations.
   void keep_continuation();
 
-  /// What is committed.
   const CommittedText& text() const { return text_; }
-  /// The logits behind the last committed token, and what they are made of. Throws invalid_argument where there is none, unsupported where
-  /// a lossy drafter left layers out.
+  /// The logits after the last committed token, and the hidden state that they are computed from. Throws invalid_argument if there is no
+  /// token, unsupported if a lossy drafter left layers out.
   std::vector<float> logits();
   std::vector<float> hidden();
 
-  /// The committed text, all of whose tokens have all their keys and values from now on.
-  const CommittedText& settle();
-  /// Whether a lossy drafter left layers out behind some of the text.
+  /// Completes the keys and values of all committed tokens and returns the committed text.
+  const CommittedText& finish();
+  /// Whether a lossy drafter left layers out for some of the text.
   bool left_layers_out() const { return exits_.left_layers_out(); }
   void clear() {
-    resume({});
-    passes_.cut(0);
+    continue_from({});
+    passes_.truncate(0);
   }
-  /// The committed text, its keys and values become those of `from`, a sequence of the same engine.
+  /// Takes over the committed text, keys and values of `from`, a sequence of the same engine.
   void copy_from(DeviceSequence& from);
-  /// The committed text is `text` now; its keys and values are in the cache already.
-  void resume(CommittedText text, bool left_layers_out = false);
+  /// Makes `text` the committed text; its keys and values are in the cache already.
+  void continue_from(CommittedText text, bool left_layers_out = false);
 
  private:
-  /// `ahead_kept`: the kept rows stay this sequence's, for the next round.
-  void end_round(bool ahead_kept = false);
+  /// `predicted_kept`: the sequence keeps its saved hidden states for the next round.
+  void end_round(bool predicted_kept = false);
   void keep_beginning();
-  /// All of the committed text, whose pages layers with a window have not kept.
+  /// Reads all of the committed text again, after sliding-window layers have freed pages of it.
   void read_again();
-  /// Reads `tokens` by passes of prompts, the last one with `output`; false where it was interrupted.
-  bool read_prompt(std::span<const spec::Token> tokens, exec::Cosines cosines, exec::Output output, const std::function<bool()>& interrupted);
-  /// The beginning of `tokens` that the engine knows, where nothing is committed; it is committed then.
-  std::uint32_t take_known(std::span<const spec::Token> tokens);
+  /// Reads `tokens` by prompt passes, the last one with `output`; false if it was interrupted.
+  bool read_prompt(std::span<const speculation::Token> tokens, exec::Cosines cosines, exec::Output output,
+                   const std::function<bool()>& interrupted);
+  /// Commits the cached prefix of `tokens` if nothing is committed yet; returns its length.
+  std::uint32_t take_known(std::span<const speculation::Token> tokens);
   exec::PassSpec pass(const exec::LayerPlan& layers, std::size_t rows) const;
   exec::PassSpec prompt_pass(std::size_t rows) const;
-  /// Reads `tokens` by passes of decoding; the row of the last one in the last pass. `all`: nothing is read behind them.
-  std::uint32_t read_own(std::span<const spec::Token> tokens, exec::Cosines cosines, bool all);
-  /// The draft that was made while the last verification was away.
-  const spec::Choice* made_ahead(const spec::DraftPass& pass, spec::Token input, std::uint32_t offset);
-  void begin_kept(const spec::LayerPass& pass);
-  exec::Executor& run_draft(const spec::LayerPass& pass, spec::Token input, std::uint32_t offset);
-  exec::Executor& run_draft(const exec::KeyWindow& window, spec::Token input, std::uint32_t offset);
-  exec::Executor& run_draft(const spec::SecondModel& model, spec::Token input, std::uint32_t offset);
-  std::uint32_t complete_kept(const spec::TokenTree& rows);
-  /// What a verification of `rows` is to leave of them.
-  void ask_for(const spec::TokenTree& rows, exec::PassSpec& spec, exec::Rows& pass_rows);
-  std::uint32_t run_block(std::span<const std::vector<spec::Token>> rows, std::uint32_t first);
+  /// Reads `tokens` by decoding passes; returns the last token's row in the last pass. `all`: no tokens are read after them.
+  std::uint32_t read_own(std::span<const speculation::Token> tokens, exec::Cosines cosines, bool all);
+  /// The draft that was made while the last verification was on remote devices; null if there is none.
+  const speculation::Choice* predicted_draft(const speculation::DraftPass& pass, speculation::Token input, std::uint32_t offset);
+  void begin_kept(const speculation::LayerPass& pass);
+  exec::Executor& run_draft(const speculation::LayerPass& pass, speculation::Token input, std::uint32_t offset);
+  exec::Executor& run_draft(const exec::KeyWindow& window, speculation::Token input, std::uint32_t offset);
+  exec::Executor& run_draft(const speculation::SecondModel& model, speculation::Token input, std::uint32_t offset);
+  std::uint32_t complete_kept(const speculation::TokenTree& rows);
+  /// Requests the results that a verification of `rows` has to leave.
+  void ask_for(const speculation::TokenTree& rows, exec::PassSpec& spec, exec::Rows& pass_rows);
+  std::uint32_t run_block(std::span<const std::vector<speculation::Token>> rows, std::uint32_t first);
   std::vector<float> mean_attention_cosine(std::size_t tokens) const;
-  /// Runs what gives `output` behind the last committed token; it is row 0's.
-  void look(exec::Output output);
+  /// Runs the pass that gives `output` after the last committed token, as row 0.
+  void rerun_last_row(exec::Output output);
 
   exec::Executor& passes_;
   const model::Config& config_;
   CommittedText text_;
   RowChooser chooser_;
-  KeptRows kept_;
+  HiddenStates kept_;
   EarlyExits exits_;
-  AheadDrafts ahead_;
-  bool ahead_kept_ = false;  ///< what the last verification has kept of drafts made ahead stands for the next round
+  PipelinedDrafts pipelined_;
+  bool predicted_kept_ = false;  ///< the saved hidden states of pipelined drafts are valid for the next round
   std::vector<std::unique_ptr<DraftModel>> draft_models_;
-  std::optional<spec::TokenTree> verified_;  ///< rows of the last verification, until they are committed
-  std::uint32_t block_first_ = 0;            ///< of the rows of a block: the first one of the last pass
-  RoundSwitch switch_;
-  std::optional<Stopwatch> round_watch_;  ///< of a round that the host steps, where it is timed
-  exec::Pacer* pacer_ = nullptr;
+  std::optional<speculation::TokenTree> verified_;  ///< rows of the last verification, until they are committed
+  std::uint32_t block_first_ = 0;            ///< first row of the block in the last pass
+  RoundModePolicy switch_;
+  std::optional<Stopwatch> round_watch_;  ///< of a round that the host steps, if it is timed
+  exec::PassSlicer* slicer_ = nullptr;
   std::function<bool()> interrupted_;
   PrefixCache* prefixes_ = nullptr;
-  std::uint32_t found_ = 0;  ///< by the last prefill()
+  std::uint32_t found_ = 0;  ///< cached tokens of the last prefill()
   std::uint32_t own_tokens_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// Candidates that share nothing, side by side: a block of rows as N-Grammys verifies it (arXiv 2411.03786, section 2).
+// Candidates without a common prefix in one pass: a block of rows as N-Grammys verifies it (arXiv 2411.03786, section 2).
 #include <algorithm>
 #include <numeric>
 
@@ -6,10 +6,10 @@
 
 namespace skipstone::engine {
 
-using spec::Choice;
-using spec::Token;
+using speculation::Choice;
+using speculation::Token;
 
-/// Runs the rows from `first` on that one pass has room for, and returns the one behind them.
+/// Runs as many rows from `first` on as fit into one pass, and returns the next row.
 std::uint32_t DeviceSequence::run_block(std::span<const std::vector<Token>> rows, std::uint32_t first) {
   const std::size_t room = std::min<std::size_t>(STEP_VERIFY_ROWS, passes_.shape().context - committed());
   std::vector<Token> tokens;
@@ -21,14 +21,14 @@ std::uint32_t DeviceSequence::run_block(std::span<const std::vector<Token>> rows
       const auto at = static_cast<std::uint32_t>(tokens.size());
       parents.push_back(i == 0 ? at : at - 1);
       tokens.push_back(rows[end][i]);
-      chooser_.put(committed() + i, rows[end][i]);
+      chooser_.set_token(committed() + i, rows[end][i]);
       chooser_.add_row(committed() + i);
     }
   }
   exec::PassSpec spec = pass(exec::LayerPlan::full(config_.layers), tokens.size());
   spec.tree = true;
   exec::Rows pass_rows{.tokens = tokens, .base = committed(), .parents = parents};
-  chooser_.ask(spec, pass_rows);
+  chooser_.request(spec, pass_rows);
   passes_.run(spec, pass_rows);
   block_first_ = first;
   return end;
@@ -42,7 +42,7 @@ void DeviceSequence::verify_block(std::span<const std::vector<Token>> rows, std:
     for (std::uint32_t at = 0; first < end; ++first) {
       for (std::uint32_t i = 0; i < rows[first].size(); ++i, ++at) {
         const std::size_t position = committed() + i;
-        chooser_.put(position, rows[first][i]);
+        chooser_.set_token(position, rows[first][i]);
         out[first][i] = chooser_.verified(passes_, at, position);
       }
     }
@@ -53,7 +53,7 @@ void DeviceSequence::verify_block(std::span<const std::vector<Token>> rows, std:
 void DeviceSequence::commit_row(std::span<const std::vector<Token>> rows, std::uint32_t row, std::uint32_t tokens) {
   std::uint32_t at = 0;
   if (row < block_first_) {
-    run_block(rows.subspan(row, 1), 0);  // what the last pass has written over; the same bits again
+    run_block(rows.subspan(row, 1), 0);  // the last pass has overwritten it; this gives the same bits again
   } else {
     for (std::uint32_t i = block_first_; i < row; ++i) at += static_cast<std::uint32_t>(rows[i].size());
   }
@@ -61,7 +61,7 @@ void DeviceSequence::commit_row(std::span<const std::vector<Token>> rows, std::u
   std::iota(path.begin(), path.end(), at);
   passes_.keep_path(committed(), path);
   for (std::uint32_t i = 0; i < tokens; ++i) {
-    chooser_.put(committed(), rows[row][i]);
+    chooser_.set_token(committed(), rows[row][i]);
     text_.append(rows[row][i]);
   }
 }

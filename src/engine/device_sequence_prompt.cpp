@@ -1,4 +1,4 @@
-// Texts that are read: prompts by their kernels, own tokens by those of decoding, known beginnings not at all.
+// Reading texts: prompts by prompt kernels, own tokens by decoding kernels, cached prefixes not at all.
 #include <utility>
 
 #include "engine/device_sequence.h"
@@ -6,8 +6,8 @@
 
 namespace skipstone::engine {
 
-using spec::Choice;
-using spec::Token;
+using speculation::Choice;
+using speculation::Token;
 
 exec::PassSpec DeviceSequence::prompt_pass(std::size_t rows) const {
   exec::PassSpec spec;
@@ -21,7 +21,7 @@ exec::PassSpec DeviceSequence::prompt_pass(std::size_t rows) const {
 
 std::optional<Choice> DeviceSequence::prefill(std::span<const Token> tokens, exec::Cosines cosines) {
   exits_.fill(text_);
-  ahead_.clear();
+  pipelined_.clear();
   end_round();
   passes_.clear_cosines();
   found_ = take_known(tokens);
@@ -50,14 +50,14 @@ std::uint32_t DeviceSequence::read_own(std::span<const Token> tokens, exec::Cosi
 
 std::uint32_t DeviceSequence::take_known(std::span<const Token> tokens) {
   if (prefixes_ == nullptr || committed() > 0) return 0;
-  passes_.cut(0);
+  passes_.truncate(0);
   const std::uint32_t known = prefixes_->find(tokens, passes_.table());
   if (known > 0) text_.append_prompt(tokens.first(known));
   return known;
 }
 
-// What a prompt has left depends on its tokens alone, as long as nothing else stands before it. After each pass, because the next one may
-// give pages of layers with a window back.
+// A prompt's keys and values depend on its tokens alone if no other tokens precede it. Called after each pass, because the next one may
+// free pages of sliding-window layers.
 void DeviceSequence::keep_beginning() {
   if (prefixes_ == nullptr || text_.prompts().size() != 1 || text_.prompts()[0].begin != 0) return;
   prefixes_->keep(text_.tokens().first(text_.prompts()[0].end), passes_.pages());
@@ -68,9 +68,9 @@ void DeviceSequence::keep_continuation() {
   prefixes_->keep(text_.tokens(), passes_.pages());
 }
 
-spec::Prefilled DeviceSequence::prefill(std::span<const Token> tokens, bool attention_cosine) {
+speculation::Prefilled DeviceSequence::prefill(std::span<const Token> tokens, bool attention_cosine) {
   const auto first = prefill(tokens, attention_cosine ? exec::Cosines::attention : exec::Cosines::none);
-  spec::Prefilled result{.first = first.value_or(Choice{}), .attention_cosine = {}, .found = found_, .interrupted = !first};
+  speculation::Prefilled result{.first = first.value_or(Choice{}), .attention_cosine = {}, .found = found_, .interrupted = !first};
   if (first && attention_cosine) result.attention_cosine = mean_attention_cosine(tokens.size() - found_);
   return result;
 }
@@ -91,11 +91,11 @@ bool DeviceSequence::read_prompt(std::span<const Token> tokens, exec::Cosines co
   return true;
 }
 
-// Each part by the kernels that have read it, which leave what they have left before.
+// Each part is read by the kernels that read it before, which give the same keys and values.
 void DeviceSequence::read_again() {
   exits_.reset(exits_.left_layers_out());
   const CommittedText text = std::exchange(text_, {});
-  passes_.cut(0);
+  passes_.truncate(0);
   std::span<const Token> rest = text.tokens();
   const auto take = [&](std::size_t end) {
     const std::size_t count = end - (text.size() - rest.size());

@@ -13,7 +13,7 @@ text::TokenType type_of(const text::Vocabulary& vocabulary, std::size_t token) {
   return vocabulary.types.empty() ? text::TokenType::normal : vocabulary.types[token];
 }
 
-/// Drafts are tokens of the model's own vocabulary: the same number has to mean the same.
+/// Drafts are tokens of the target's vocabulary: both models must give a token the same number.
 void check_vocabulary(const text::Vocabulary& own, std::uint32_t own_size, const text::Vocabulary& other, std::uint32_t other_size,
                       const std::string& file) {
   if (own_size != other_size || own.tokens.size() != other.tokens.size()) {
@@ -28,7 +28,7 @@ void check_vocabulary(const text::Vocabulary& own, std::uint32_t own_size, const
   }
 }
 
-/// What can be said before anything is loaded.
+/// Checks that are possible before anything is loaded.
 void check_file(Engine& target, const std::string& path) {
   const gguf::File file = gguf::File::open(path);
   const model::Config config = model::Config::from(file);
@@ -44,8 +44,8 @@ void check_file(Engine& target, const std::string& path) {
   }
 }
 
-/// To who asked for a drafter, "not found" and "unsupported" would speak of other things; and that two models are too many for the memory
-/// is no matter of the machine, but of asking for a second one.
+/// To a caller that asked for a drafter, "not found" and "unsupported" would refer to something else; and if two models do not fit into
+/// memory, the request for a second one is at fault, not the machine.
 Code code_of(Code code) {
   if (code == Code::not_found || code == Code::unsupported) return Code::bad_file;
   return code == Code::out_of_memory ? Code::invalid_argument : code;
@@ -80,12 +80,12 @@ std::shared_ptr<Engine> load_draft_model(Engine& target, const std::string& file
 
 DraftModel::DraftModel(std::shared_ptr<Engine> model) : model_(std::move(model)), passes_(*model_->state().passes) {}
 
-exec::Executor& DraftModel::follow(std::span<const spec::Token> text, exec::Output output) {
+exec::Executor& DraftModel::follow(std::span<const speculation::Token> text, exec::Output output) {
   std::size_t done = std::ranges::mismatch(read_, text).in1 - read_.begin();
   done = std::min(done, text.size() - 1);
-  passes_.cut(static_cast<std::uint32_t>(done));
+  passes_.truncate(static_cast<std::uint32_t>(done));
   if (!passes_.pages().is_complete(static_cast<std::uint32_t>(done))) {
-    passes_.cut(0);
+    passes_.truncate(0);
     done = 0;
   }
   read_.resize(done);
@@ -98,7 +98,7 @@ exec::Executor& DraftModel::follow(std::span<const spec::Token> text, exec::Outp
     spec.bucket = spec.prompt ? kernels::prompt_bucket_for(chunk) : 1;
     spec.output = last ? output : exec::Output::none;
     spec.last_row_only = last && spec.prompt;
-    const std::span<const spec::Token> rows = text.subspan(done, chunk);
+    const std::span<const speculation::Token> rows = text.subspan(done, chunk);
     passes_.run(spec, {.tokens = rows, .base = static_cast<std::uint32_t>(done)});
     read_.insert(read_.end(), rows.begin(), rows.end());
     done += chunk;

@@ -1,5 +1,5 @@
-// A second, smaller model of the same vocabulary that drafts (two-model speculation, arXiv 2211.17192): its weights, keys and values lie on
-// the same device beside the model's own.
+// A second, smaller model of the same vocabulary that drafts (two-model speculation, arXiv 2211.17192): its weights, keys and values are on
+// the same device as the target's.
 #pragma once
 
 #include <memory>
@@ -12,28 +12,28 @@
 
 namespace skipstone::engine {
 
-/// The model of `file`, loaded beside `target`; the one that a session of `target` has loaded already, where it is the same file. Throws
-/// bad_file where the file is missing, damaged or not supported, invalid_argument where the vocabularies differ, where it was trained for a
-/// shorter context than `target` has, and where it does not fit beside it; all messages name the drafter.
+/// The model of `file`, loaded beside `target`; the one that a session of `target` has loaded already, if it is the same file. Throws
+/// bad_file if the file is missing, damaged or not supported, invalid_argument if the vocabularies differ, if it was trained for a shorter
+/// context than `target` has, or if it does not fit beside it; all messages name the drafter.
 std::shared_ptr<Engine> load_draft_model(Engine& target, const std::string& file, const Progress& progress);
 
-/// It follows one text.
+/// A draft model that follows one text.
 class DraftModel {
  public:
   explicit DraftModel(std::shared_ptr<Engine> model);
 
-  /// Runs the model over what it has not read of `text` (at least one token, within the context) and over its last token in any case. The
-  /// `output` after that is row 0 of the executor that is returned. `text` may have any beginning in common with what was read before.
-  exec::Executor& follow(std::span<const spec::Token> text, exec::Output output);
-  /// As exec::Executor::pace().
-  void pace(exec::Pacer* pacer) { passes_.pace(pacer); }
-  /// The next text is read from its beginning.
+  /// Runs the model over the unread tokens of `text` (at least one token, within the context) and over its last token in any case. The
+  /// `output` after that token is row 0 of the returned executor. `text` may share any prefix with the text that was read before.
+  exec::Executor& follow(std::span<const speculation::Token> text, exec::Output output);
+  /// As exec::Executor::set_slicer().
+  void set_slicer(exec::PassSlicer* slicer) { passes_.set_slicer(slicer); }
+  /// The next text is read from its first token on.
   void forget() { read_.clear(); }
 
  private:
   std::shared_ptr<Engine> model_;
   exec::Executor passes_;
-  std::vector<spec::Token> read_;  ///< whose keys and values are in the cache
+  std::vector<speculation::Token> read_;  ///< tokens whose keys and values are in the cache
 };
 
 }  // namespace skipstone::engine

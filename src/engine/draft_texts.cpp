@@ -11,8 +11,8 @@
 namespace skipstone::engine {
 namespace {
 
-constexpr std::size_t piece_bytes = 65536;                 ///< that the tokenizer takes at once
-constexpr std::size_t most_bytes = std::size_t{4} << 30U;  ///< of one file
+constexpr std::size_t piece_bytes = 65536;                 ///< of text per tokenizer call
+constexpr std::size_t most_bytes = std::size_t{4} << 30U;  ///< size limit of one file
 
 std::string read_text(const std::string& file, const std::string& what) {
   std::error_code error;
@@ -32,7 +32,8 @@ std::string read_text(const std::string& file, const std::string& what) {
   }
 }
 
-/// Pieces end with a line where they can, so that few words are cut. A piece's end changes tokens there, as the start of any text does.
+/// Pieces end at a line end if possible, so that few words are split. A piece's end changes the tokens there, as the start of any text
+/// does.
 std::size_t piece_end(const std::string& text, std::size_t start) {
   if (text.size() - start <= piece_bytes) return text.size();
   std::size_t end = text.rfind('\n', start + piece_bytes);
@@ -71,7 +72,7 @@ IndexedCorpus index_corpus(const text::Tokenizer& tokenizer, const std::vector<s
   const std::size_t count = tokens.size();
   if (count <= files.size()) fail(Code::invalid_argument, "the corpus '{}' has no text in it", files.front());
   if (progress) progress("indexing corpus", 0.0);
-  auto index = std::make_shared<const spec::Corpus>(std::move(tokens));
+  auto index = std::make_shared<const speculation::Corpus>(std::move(tokens));
   const std::uint64_t bytes = index->bytes();
   return {std::move(index), {count, bytes, watch.seconds()}};
 }

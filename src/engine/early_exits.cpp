@@ -4,7 +4,7 @@
 
 namespace skipstone::engine {
 
-using spec::Token;
+using speculation::Token;
 
 void EarlyExits::run_segment(Token pending, std::uint32_t base, std::uint32_t begin, std::uint32_t end) {
   exec::PassSpec spec;
@@ -39,30 +39,32 @@ void EarlyExits::propagate(Token pending, std::uint32_t base, std::uint32_t begi
   passes_.run(spec, {.tokens = {&pending, 1}, .base = base});
 }
 
-spec::EarlyExit EarlyExits::run(const spec::EarlyExitRequest& request, Token pending, const CommittedText& text, RowChooser& chooser) {
+speculation::EarlyExit EarlyExits::run(const speculation::EarlyExitRequest& request, Token pending, const CommittedText& text,
+                                       RowChooser& chooser) {
   left_layers_out_ = true;
-  passes_.hold_kept_rows(true);
-  spec::EarlyExit exit = leave(request, pending, text, chooser);
-  passes_.give_kept_rows();
+  passes_.hold_hidden_states(true);
+  speculation::EarlyExit exit = leave(request, pending, text, chooser);
+  passes_.release_hidden_states();
   return exit;
 }
 
-spec::EarlyExit EarlyExits::leave(const spec::EarlyExitRequest& request, Token pending, const CommittedText& text, RowChooser& chooser) {
+speculation::EarlyExit EarlyExits::leave(const speculation::EarlyExitRequest& request, Token pending, const CommittedText& text,
+                                         RowChooser& chooser) {
   if (holes_ + 1 >= STEP_VERIFY_ROWS) fill(text);
   const std::uint32_t base = text.size();
   chooser.start(text.tokens());
-  chooser.put(base, pending);
-  spec::EarlyExit exit;
+  chooser.set_token(base, pending);
+  speculation::EarlyExit exit;
   for (const std::uint32_t check : request.checks) {
-    if (exit.layers > 0 && holes_ > 0) break;  // the layers behind the first check read what is not there yet
+    if (exit.layers > 0 && holes_ > 0) break;  // the layers after the first check would read keys and values that are missing yet
     run_segment(pending, base, exit.layers, check);
     exit.layers = check;
     const std::span<const float> logits = passes_.logits(0);
     const double guess = request.drafted < 0 ? 0.0 : static_cast<double>(sample::Sampler::describe(logits, request.drafted).probability);
     const double top = static_cast<double>(sample::Sampler::likeliest(logits).probability);
-    if (!spec::leaves(request, top, guess, exit.rejected, exit.reason)) continue;
+    if (!speculation::leaves(request, top, guess, exit.rejected, exit.reason)) continue;
     exit.choice = chooser.choose_by_logits(passes_.logits(0), base);
-    pending_hole_ = request.fill == spec::HoleFill::recompute;
+    pending_hole_ = request.fill == speculation::HoleFill::recompute;
     if (!pending_hole_) propagate(pending, base, check);
     return exit;
   }
@@ -72,7 +74,7 @@ spec::EarlyExit EarlyExits::leave(const spec::EarlyExitRequest& request, Token p
     run_segment(pending, base, exit.layers, layers_);
   }
   exit.layers = layers_;
-  exit.reason = spec::ExitReason::full;
+  exit.reason = speculation::ExitReason::full;
   exit.choice = chooser.choose_by_logits(passes_.logits(0), base);
   return exit;
 }

@@ -15,7 +15,7 @@
 #include "engine/math_mode.h"
 #include "engine/measurements.h"
 #include "engine/memory_plan.h"
-#include "engine/read_model.h"
+#include "engine/model_file.h"
 #include "engine/stage_host.h"
 #include "exec/pipelines.h"
 #include "exec/plan.h"
@@ -25,8 +25,8 @@
 namespace skipstone::engine {
 namespace {
 
-// Makes what is left to make of the pipelines and runs each once with `sequence`: some drivers (lavapipe) compile a kernel when it first
-// runs, and that time is loading, not generating.
+// Makes the remaining pipelines and runs each once with `sequence`: some drivers (lavapipe) compile a kernel when it first runs, and that
+// time is loading, not generating.
 void compile_kernels(Engine::State& state, exec::Executor& sequence, std::span<const kernels::Dispatch> dispatches,
                      const Progress& progress) {
   sequence.warm_up(dispatches, [&](double done) { report(progress, "compiling kernels", done); });
@@ -36,7 +36,7 @@ void compile_kernels(Engine::State& state, exec::Executor& sequence, std::span<c
   log::info("{} pipelines, {} of them from the cache", state.kernel_library->size(), state.kernel_library->cache_hits());
 }
 
-/// The stages behind the first one, where layers are to be on several devices, with what is wished for each.
+/// Opens the stages after the first one, if layers are to be on several devices; returns the request for each stage.
 std::vector<StageWish> open_stages(Engine::State& state, const EngineOptions& options) {
   if (options.devices.empty()) return {};
   if (options.host)
@@ -46,8 +46,8 @@ std::vector<StageWish> open_stages(Engine::State& state, const EngineOptions& op
       fail(Code::invalid_argument, "--devices {} needs ranks: start the program with mpirun -n 2 or more, in a build with SKIPSTONE_MPI",
            options.devices);
     std::vector<StageWish> ranks = parse_ranks(options.devices, options.job->ranks, options.job->device);
-    state.stages = std::make_unique<Stages>(options.job->link_to_second(std::chrono::microseconds(options.hop_microseconds)),
-                                            options.job->link_from_last(), options.hop_microseconds);
+    state.stages = std::make_unique<Stages>(options.job->link_to_second(std::chrono::microseconds(options.transfer_microseconds)),
+                                            options.job->link_from_last(), options.transfer_microseconds);
     return ranks;
   }
   std::vector<StageWish> wishes = parse_devices(options.devices, env::flag("SKIPSTONE_SAME_DEVICE"));
@@ -56,7 +56,7 @@ std::vector<StageWish> open_stages(Engine::State& state, const EngineOptions& op
   return wishes;
 }
 
-/// Decides which layers are where, keeps those of the first stage in `state`, and tells the others.
+/// Distributes the layers, keeps those of the first stage in `state`, and sends the other stages theirs.
 void share_layers(Engine::State& state, const EngineOptions& options, std::span<const StageWish> wishes) {
   const StageNeeds needs = stage_needs(state.config, state.layout, state.shape);
   const bool ranks = options.job && names_ranks(options.devices);
@@ -79,13 +79,13 @@ void share_layers(Engine::State& state, const EngineOptions& options, std::span<
   state.layout.keep_layers(0, state.shape.end);
 }
 
-// A device that has not run such a model before.
+// Tunes the kernels on a device that has not run such a model before.
 void tune_first_use(Engine::State& state, const Progress& progress) {
   try {
     state.select->use(tune_kernels(state, {}, progress).choices);
   } catch (const Error& error) {
     if (error.code() != Code::out_of_memory) throw;
-    log::info("kernels are not tuned: {}", error.what());  // what was planned for still fits
+    log::info("kernels are not tuned: {}", error.what());  // the planned allocations still fit
   }
 }
 
@@ -126,7 +126,7 @@ std::shared_ptr<Engine> Engine::load(const EngineOptions& options, const State* 
   report(options.progress, "reading model", 0.0);
   const gguf::File file = open_model(options);
   state.config = model::Config::from(file);
-  ReadModel read = read_model(file, state.config, options.pre_tokenizer);
+  ModelFile read = load_model_file(file, state.config, options.pre_tokenizer);
   state.pre_tokenizer = options.pre_tokenizer;
   state.tokenizer = std::move(read.tokenizer);
   state.fingerprint = file.fingerprint();
@@ -157,8 +157,8 @@ std::shared_ptr<Engine> Engine::load(const EngineOptions& options, const State* 
   const model::ModelSize size = model::model_size(file);
   state.facts = {size.parameters, size.bytes, std::string(gguf::traits(size.type).name), bytes_per_token};
 
-  // Pipelines are made beside the loading of the weights, unless which ones is to be measured with these. Those of drafts and their
-  // verification come last, and nobody waits for them here: sessions without do not need them.
+  // Pipelines are made while the weights load, unless tuning with these weights has to choose them first. Those of drafts and their
+  // verification come last, and load() does not wait for them: sessions that do not draft do not need them.
   state.tuning = options.tuning;
   const bool measure = options.tuning == Tuning::first_use || (options.tuning == Tuning::automatic && tunes_by_itself(caps));
   const bool known = options.tuning == Tuning::off || take_cached_choices(state) || !measure;
@@ -177,13 +177,13 @@ std::shared_ptr<Engine> Engine::load(const EngineOptions& options, const State* 
     tune_first_use(state, options.progress);
     make_pipelines();
   }
-  state.passes = std::make_unique<exec::PassMerger>(state.device, *state.kernel_library, *state.builder, state.config, *state.weights,
-                                                    state.shape, state.stages ? &state.stages->ring() : nullptr);
+  state.passes = std::make_unique<exec::BatchScheduler>(state.device, *state.kernel_library, *state.builder, state.config, *state.weights,
+                                                        state.shape, state.stages ? &state.stages->ring() : nullptr);
   state.prefixes = std::make_unique<PrefixCache>(state.passes->cache(), options.prefixes);
   exec::Executor sequence(*state.passes);
   compile_kernels(state, sequence, dispatches, options.progress);
   if (state.stages) {
-    const std::string others = state.stages->other_devices(caps);  // they have loaded too, or say why not
+    const std::string others = state.stages->other_devices(caps);  // waits until they have loaded too; throws if one has not
     if (!others.empty()) {
       log::warning("the layers are on devices with different drivers, so texts may differ from those of one device: {} ({}), {}", caps.name,
                    driver_of(caps), others);
@@ -193,13 +193,14 @@ std::shared_ptr<Engine> Engine::load(const EngineOptions& options, const State* 
 }
 
 void Engine::State::make_pipelines(exec::Executor& sequence, exec::SessionPasses needs, const Progress& progress) {
-  if (passes->members() > 1) needs.verification = true;  // their rows go side by side
+  if (passes->members() > 1) needs.verification = true;  // their rows are batched
   const auto lock = locked(pipelines_mutex, progress);
   if (!needs.verification) maker.reset();
-  const auto begun = std::move(maker);  // goes on with what is needed here
+  const auto begun = std::move(maker);  // continues with the pipelines needed here
   if (std::ranges::any_of(made_for, [&](const exec::SessionPasses& made) { return made.cover(needs); })) return;
   if (stages)
-    stages->ring().post({.ask = exec::Ask::prepare, .request = exec::prepare_request(needs), .rows = {}, .cosines = {}, .bytes = {}});
+    stages->ring().post(
+        {.command = exec::StageCommand::prepare, .request = exec::prepare_request(needs), .rows = {}, .cosines = {}, .bytes = {}});
   std::vector<exec::PassSpec> specs = exec::session_passes(config.layers, needs);
   if (stages) exec::add_way_back(specs);
   std::vector<kernels::Dispatch> dispatches = exec::distinct_pipelines(*builder, specs);

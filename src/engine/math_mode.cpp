@@ -12,9 +12,9 @@
 namespace skipstone::engine {
 namespace {
 
-constexpr std::uint32_t proven_rows = 16;  // one tile's columns, at every place
+constexpr std::uint32_t proven_rows = 16;  // all columns of one tile
 
-/// Why decoding cannot be multiplied on matrix units; "" where it can.
+/// The reason why decoding cannot use matrix units; "" if it can.
 std::string obstacle(const std::shared_ptr<vk::Device>& device, kernels::Library& library) {
   const vk::Caps& caps = device->caps();
   if (caps.tier() != vk::Tier::cooperative_matrix)

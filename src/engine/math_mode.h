@@ -1,4 +1,4 @@
-// Whether an engine's decoding is multiplied on matrix units: asked for, possible, and proven on the device.
+// Whether an engine's decoding uses matrix units: requested, possible, and verified on the device.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@
 
 namespace skipstone::engine {
 
-/// What `wanted` means on `device`. Throws unsupported with the reason where matrix units are wanted and cannot be used.
+/// Resolves `wanted` on `device`. Throws unsupported with the reason if matrix units are requested and cannot be used.
 kernels::Math math_for(MathMode wanted, const std::shared_ptr<vk::Device>& device, kernels::Library& library);
 
 }  // namespace skipstone::engine

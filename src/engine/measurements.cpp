@@ -16,7 +16,7 @@
 namespace skipstone::engine {
 namespace {
 
-/// Choices hold for all models of a device that have weights of the same types, about the same width and the same attention heads.
+/// Choices are valid for all models of a device that have weights of the same types, about the same width and the same attention heads.
 tune::MeasurementFile choices_file(const DeviceModel& state) {
   std::set<std::string> formats;
   for (const model::TensorPlace& place : state.layout.tensors) {
@@ -31,7 +31,7 @@ tune::MeasurementFile choices_file(const DeviceModel& state) {
   return {env::cache_directory(), "choices", key};
 }
 
-/// `complete`: all that measure_costs() measures, not what estimate_costs() makes of less.
+/// `complete`: everything that measure_costs() measures, not the result of estimate_costs() from fewer measurements.
 tune::MeasurementFile costs_file(const Engine::State& state, bool complete) {
   Json key = tune::device_key(state.device->caps(), kernels::shader_hash());
   key["method"] = exec::cost_method;
@@ -44,7 +44,7 @@ tune::MeasurementFile costs_file(const Engine::State& state, bool complete) {
   return {env::cache_directory(), complete ? "costs" : "estimated-costs", key};
 }
 
-/// In the order of a pass.
+/// The layer's matrices in the order of a pass.
 std::vector<const kernels::Matrix*> matrices_of(const model::LayerWeights& layer) {
   std::vector<const kernels::Matrix*> matrices;
   for (const model::Projection& projection : layer.projections) matrices.push_back(&projection.matrix);
@@ -56,13 +56,13 @@ std::vector<const kernels::Matrix*> matrices_of(const model::LayerWeights& layer
   return matrices;
 }
 
-/// The first layers, as far as they are no more than `most_bytes`, but one at least: enough that caches do not hold all of them.
+/// The first layers up to `most_bytes`, but at least one: enough that caches do not hold all of them.
 tune::Workload workload_of(const Engine::State& state) {
   constexpr std::uint64_t most_bytes = std::uint64_t{64} << 20;
   constexpr std::size_t most_layers = 4;
   tune::Workload work;
   std::uint64_t bytes = 0;
-  const std::size_t layers = std::min<std::size_t>(most_layers, state.shape.end_of(state.config.layers));  // that are here
+  const std::size_t layers = std::min<std::size_t>(most_layers, state.shape.end_of(state.config.layers));  // local layers only
   for (std::size_t i = 0; i < layers && (i == 0 || bytes < most_bytes); ++i) {
     for (const kernels::Matrix* matrix : matrices_of(state.layout.layers[i])) {
       const model::TensorPlace& place = state.layout.tensors[matrix->tensor];
@@ -85,21 +85,21 @@ Json to_json(const exec::CostTable& costs) {
                       {"no_attention", m.no_attention},
                       {"no_mlp", m.no_mlp},
                       {"round_trip", m.round_trip},
-                      {"near", m.near}});
+                      {"local", m.local}});
   }
   return {{"layers", costs.layers()},
-          {"near", costs.near_layers()},
+          {"local", costs.local_layers()},
           {"position", costs.position()},
           {"clock", costs.clock()},
           {"passes", std::move(passes)}};
 }
 
-/// Throws nlohmann's exceptions where the document is none of to_json()'s.
+/// Throws nlohmann's exceptions if to_json() did not write the document.
 exec::CostTable costs_from(const Json& document) {
-  exec::CostTable costs(document.at("layers"), document.at("position"), document.at("clock"), document.at("near"));
+  exec::CostTable costs(document.at("layers"), document.at("position"), document.at("clock"), document.at("local"));
   for (const Json& pass : document.at("passes"))
     costs.add(pass.at("rows"),
-              {pass.at("full"), pass.at("no_output"), pass.at("no_attention"), pass.at("no_mlp"), pass.at("round_trip"), pass.at("near")});
+              {pass.at("full"), pass.at("no_output"), pass.at("no_attention"), pass.at("no_mlp"), pass.at("round_trip"), pass.at("local")});
   return costs;
 }
 
@@ -161,16 +161,16 @@ exec::CostTable costs_of(Engine::State& state, const Progress& progress) {
   return measured_costs(state, passes, progress);
 }
 
-spec::RoundCosts round_costs(const exec::CostTable& table) {
-  spec::RoundCosts costs;
+speculation::RoundCosts round_costs(const exec::CostTable& table) {
+  speculation::RoundCosts costs;
   for (const auto& [bucket, measured] : table.measured()) {
     const exec::CostTable::Parts parts = *table.parts(bucket);
-    costs.add(bucket, {parts.attention, parts.mlp, parts.fixed + parts.output + parts.host, parts.hops, table.near_layers()});
+    costs.add(bucket, {parts.attention, parts.mlp, parts.fixed + parts.output + parts.host, parts.transfer, table.local_layers()});
   }
   return costs;
 }
 
-spec::RoundCosts round_costs_of(Engine::State& state, const Progress& progress) {
+speculation::RoundCosts round_costs_of(Engine::State& state, const Progress& progress) {
   const auto lock = locked(state.costs_mutex, progress);
   if (const auto cached = cached_costs(state, costs_file(state, true))) return round_costs(*cached);
   const tune::MeasurementFile estimates = costs_file(state, false);

@@ -1,4 +1,4 @@
-// The middle of measured values, of two middle ones the larger.
+// The median of measured values; of two middle ones the larger.
 #pragma once
 
 #include <algorithm>

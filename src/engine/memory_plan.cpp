@@ -73,7 +73,7 @@ MemoryPlan plan_memory(const model::Config& config, const model::WeightLayout& w
 }
 
 MemoryPlan plan_memory(const gguf::File& file, const model::Config& config, std::uint32_t context, KvType kv) {
-  // No device: as if one binding could cover any tensor, which changes no total.
+  // Without a device, one binding is assumed to cover any tensor; no total depends on it.
   const model::WeightLayout layout = model::layout_weights(model::find_tensors(file, config), std::numeric_limits<std::uint64_t>::max(), 1);
   return plan_memory(config, layout, choose_shape(config, context, kv, KvFormat::f16));
 }
@@ -92,7 +92,7 @@ void check_memory(MemoryPlan& plan, const model::Config& config, const exec::Seq
     if (heap.device_local) plan.device_available = std::max(plan.device_available, heap.available);
   }
   plan.device_available -= std::min(held, plan.device_available);
-  // A CPU device and one with unified memory live in the system's memory: what is free there counts too.
+  // A CPU device and one with unified memory use system memory, so its free bytes are a limit too.
   std::uint64_t available = plan.device_available;
   if ((caps.is_cpu() || caps.unified_memory) && plan.host_available > 0) available = std::min(available, plan.host_available);
   const auto needs = [&] {

@@ -1,4 +1,4 @@
-// Progress of something that its caller may end.
+// Progress of an operation that its caller may end.
 #pragma once
 
 #include <chrono>
@@ -10,14 +10,14 @@
 namespace skipstone::engine {
 
 /// `stage`: "reading model", "loading weights", "tuning kernels", "compiling kernels", "making drafters", "measuring costs", "reading
-/// corpus", "indexing corpus", "making bigram table", "ranking tokens"; `done` 0..1. Throws where the caller wants no more. May be empty.
+/// corpus", "indexing corpus", "making bigram table", "ranking tokens"; `done` 0..1. Throws if the caller ends the operation. May be empty.
 using Progress = std::function<void(const std::string& stage, double done)>;
 
 inline void report(const Progress& progress, const char* stage, double done) {
   if (progress) progress(stage, done);
 }
 
-/// Another session may hold the mutex for seconds, while it measures or reads: who waits for it can be ended too.
+/// Another session may hold the mutex for seconds while it measures or reads: a caller that waits for it can be ended too.
 inline std::unique_lock<std::mutex> locked(std::mutex& mutex, const Progress& progress) {
   std::unique_lock lock(mutex, std::try_to_lock);
   while (!lock.owns_lock()) {

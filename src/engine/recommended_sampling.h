@@ -1,4 +1,4 @@
-// How the makers of a model would sample from it, as far as its file says so.
+// The sampling parameters that the makers of a model recommend, if its file has them.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ class File;
 
 namespace skipstone::engine {
 
-/// The keys general.sampling.* that we have a use for; nothing where a file has none, or one that is no such value (with a warning).
+/// The supported keys general.sampling.*; no value for a key that is missing or invalid (with a warning).
 struct RecommendedSampling {
   std::optional<float> temperature, top_p, min_p, repeat_penalty;
   std::optional<std::uint32_t> top_k, repeat_last;

@@ -8,8 +8,8 @@
 
 namespace skipstone::engine {
 
-using spec::Choice;
-using spec::Token;
+using speculation::Choice;
+using speculation::Token;
 
 Choice choice_of(const abi::RowResult& result) { return {static_cast<Token>(result.token), result.probability, result.margin}; }
 
@@ -20,19 +20,19 @@ RowChooser::RowChooser(const sample::SamplerParams& sampling, sample::Verificati
   if (verification == sample::Verification::rejection) rejection_.emplace(sampling.seed);
 }
 
-void RowChooser::put(std::size_t position, Token token) {
+void RowChooser::set_token(std::size_t position, Token token) {
   if (text_.size() <= position) text_.resize(position + 1);
   text_[position] = token;
 }
 
-void RowChooser::put(const spec::TokenTree& rows, std::uint32_t row, std::size_t base) {
+void RowChooser::set_token(const speculation::TokenTree& rows, std::uint32_t row, std::size_t base) {
   for (;; row = rows.parents()[row]) {
-    put(base + rows.depths()[row], rows.tokens()[row]);
+    set_token(base + rows.depths()[row], rows.tokens()[row]);
     if (row == 0) return;
   }
 }
 
-void RowChooser::ask(exec::PassSpec& spec, exec::Rows& rows) const {
+void RowChooser::request(exec::PassSpec& spec, exec::Rows& rows) const {
   rows.candidates = candidates_.requests();
   spec.output = rows.candidates.empty() ? output() : exec::Output::candidates;
 }
@@ -64,7 +64,7 @@ Choice RowChooser::draft(exec::Executor& passes, std::uint32_t offset, std::size
   return number_or_none([&] {
     if (!rejects()) return choose(passes, 0, position);
     const std::span<const float> logits = passes.logits(0);
-    drawn_.resize(offset);  // a draft made anew replaces what followed
+    drawn_.resize(offset);  // a new draft replaces the ones after it
     Drawn& drawn = drawn_.emplace_back();
     drawn.distribution = sampler_.distribution(logits, text(position + 1));
     drawn.token = rejection_->draft(drawn.distribution, position + 1);
@@ -72,7 +72,7 @@ Choice RowChooser::draft(exec::Executor& passes, std::uint32_t offset, std::size
   });
 }
 
-const RowChooser::Drawn* RowChooser::drawn_behind(const spec::TokenTree& rows, std::uint32_t row) const {
+const RowChooser::Drawn* RowChooser::drawn_behind(const speculation::TokenTree& rows, std::uint32_t row) const {
   if (!rows.is_chain() || row + 1 >= rows.rows() || row >= drawn_.size()) return nullptr;
   return rows.tokens()[row + 1] == drawn_[row].token ? &drawn_[row] : nullptr;
 }

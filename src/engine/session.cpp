@@ -6,39 +6,39 @@
 #include "base/status.h"
 #include "engine/conversation_file.h"
 #include "engine/session_state.h"
-#include "spec/synthetic_acceptance.h"
+#include "speculation/synthetic_acceptance.h"
 
 namespace skipstone::engine {
 
 void check_synthetic(const SessionOptions& options) {
   if (options.synthetic_acceptance.empty()) return;
-  spec::check_synthetic_acceptance(options.synthetic_acceptance);
+  speculation::check_synthetic_acceptance(options.synthetic_acceptance);
   if (options.verification == sample::Verification::rejection) {
     fail(Code::invalid_argument, "synthetic acceptance and verification by rejection are two ways to accept drafts; choose one");
   }
-  if (!spec::is_lossless(options.draft)) {
+  if (!speculation::is_lossless(options.draft)) {
     fail(Code::invalid_argument, "drafter {} is lossy: there is no acceptance that could be synthetic", options.draft);
   }
 }
 
 namespace {
 
-/// While the body of a stepper runs: passes go in its pieces.
-class Paced {
+/// Runs passes in the step runner's slices while its body runs.
+class SlicedScope {
  public:
-  Paced(Stepper& stepper, Stepper*& stepping, DeviceSequence& sequence) : stepping_(stepping), sequence_(sequence) {
-    stepping_ = &stepper;
-    sequence_.pace(&stepper);
+  SlicedScope(StepRunner& step_runner, StepRunner*& stepping, DeviceSequence& sequence) : stepping_(stepping), sequence_(sequence) {
+    stepping_ = &step_runner;
+    sequence_.set_slicer(&step_runner);
   }
-  ~Paced() {
-    sequence_.pace(nullptr);
+  ~SlicedScope() {
+    sequence_.set_slicer(nullptr);
     stepping_ = nullptr;
   }
-  Paced(const Paced&) = delete;
-  Paced& operator=(const Paced&) = delete;
+  SlicedScope(const SlicedScope&) = delete;
+  SlicedScope& operator=(const SlicedScope&) = delete;
 
  private:
-  Stepper*& stepping_;
+  StepRunner*& stepping_;
   DeviceSequence& sequence_;
 };
 
@@ -48,20 +48,20 @@ Session::Session(std::shared_ptr<Engine> engine, const SessionOptions& options) 
   options.sampling.check();
   check_synthetic(options);
   state_ = std::make_unique<State>(std::move(engine), options);
-  state_->options.progress = state_->as_given.progress = {};  // its owner may be gone from now on
+  state_->options.progress = state_->as_given.progress = {};  // its owner may be destroyed from now on
 }
 
 Session::~Session() = default;
 
 namespace {
 
-/// While a session has nothing to run, nobody's passes wait for it.
-class Resting {
+/// Marks the session as idle at its end, so that passes of concurrent sequences do not wait for it.
+class IdleScope {
  public:
-  explicit Resting(exec::Executor& passes) : passes_(passes) {}
-  ~Resting() { passes_.rest(); }
-  Resting(const Resting&) = delete;
-  Resting& operator=(const Resting&) = delete;
+  explicit IdleScope(exec::Executor& passes) : passes_(passes) {}
+  ~IdleScope() { passes_.set_idle(); }
+  IdleScope(const IdleScope&) = delete;
+  IdleScope& operator=(const IdleScope&) = delete;
 
  private:
   exec::Executor& passes_;
@@ -69,71 +69,71 @@ class Resting {
 
 }  // namespace
 
-spec::Outcome Session::generate(const std::vector<text::Token>& tokens, std::uint32_t max_tokens, const spec::Emit& emit) {
+speculation::Outcome Session::generate(const std::vector<text::Token>& tokens, std::uint32_t max_tokens, const speculation::Emit& emit) {
   state_->require_idle();
   return run(tokens, max_tokens, emit);
 }
 
-void Session::begin(const std::vector<text::Token>& tokens, std::uint32_t max_tokens, const spec::Emit& emit) {
+void Session::begin(const std::vector<text::Token>& tokens, std::uint32_t max_tokens, const speculation::Emit& emit) {
   State& s = *state_;
   s.require_idle();
-  s.stepper = std::make_unique<Stepper>([this, tokens, max_tokens, emit](Stepper& stepper) {
-    const Paced paced(stepper, state_->stepping, state_->sequence);
-    const auto on_caller = [&](const spec::Emitted& emitted) {
+  s.step_runner = std::make_unique<StepRunner>([this, tokens, max_tokens, emit](StepRunner& step_runner) {
+    const SlicedScope paced(step_runner, state_->stepping, state_->sequence);
+    const auto on_caller = [&](const speculation::Emitted& emitted) {
       bool go_on = true;
-      if (emit) stepper.on_caller([&] { go_on = emit(emitted); });
+      if (emit) step_runner.on_caller([&] { go_on = emit(emitted); });
       return go_on;
     };
     state_->outcome = run(tokens, max_tokens, on_caller);
   });
 }
 
-std::optional<spec::Outcome> Session::step(std::chrono::microseconds budget, StepMode mode) {
+std::optional<speculation::Outcome> Session::step(std::chrono::microseconds budget, StepMode mode) {
   State& s = *state_;
-  if (!s.stepper) fail(Code::invalid_argument, "there is nothing to step: no generation of this session has begun");
+  if (!s.step_runner) fail(Code::invalid_argument, "there is nothing to step: no generation of this session has begun");
   try {
-    if (!s.stepper->step(budget, mode)) return std::nullopt;
+    if (!s.step_runner->step(budget, mode)) return std::nullopt;
   } catch (...) {
-    s.stepper.reset();
+    s.step_runner.reset();
     throw;
   }
-  s.stepper.reset();
+  s.step_runner.reset();
   return std::move(s.outcome);
 }
 
 void Session::cancel_when(std::function<bool()> cancelled) { state_->sequence.interrupt_by(std::move(cancelled)); }
 
-bool Session::begun() const { return state_->stepper != nullptr; }
+bool Session::begun() const { return state_->step_runner != nullptr; }
 
-spec::Outcome Session::run(const std::vector<text::Token>& tokens, std::uint32_t max_tokens, const spec::Emit& emit) {
+speculation::Outcome Session::run(const std::vector<text::Token>& tokens, std::uint32_t max_tokens, const speculation::Emit& emit) {
   State& s = *state_;
-  const Resting afterwards(s.passes);
+  const IdleScope afterwards(s.passes);
   s.filled = 0;
   if (tokens.empty() && s.history.empty()) fail(Code::invalid_argument, "the prompt is empty; give at least one character of text");
   std::vector<text::Token> history = s.history;
   history.insert(history.end(), tokens.begin(), tokens.end());
-  spec::Limits limits;
+  speculation::Limits limits;
   limits.max_tokens = max_tokens;
   const bool synthetic = !s.options.synthetic_acceptance.empty();
   if (!synthetic && !s.options.ignore_end)
     limits.ends_generation = [&](text::Token token) { return s.engine->has_tokenizer() && s.engine->tokenizer().ends_generation(token); };
-  // What was emitted stays in the conversation also where an exception ends it: the sequence may have committed these tokens already, and
-  // the history must go on being what its KV cache is a prefix of.
+  // Emitted tokens stay in the conversation even if an exception ends the generation: the sequence may have committed them already, and its
+  // KV cache must remain a prefix of the history.
   const std::vector<text::Token> prompt = history;
   const auto keep_history = [&] {
     s.history = std::move(history);
     if (!tokens.empty()) s.prompt_end = prompt.size();
   };
-  const auto keep = [&](const spec::Emitted& emitted) {
+  const auto keep = [&](const speculation::Emitted& emitted) {
     history.push_back(emitted.token);
     return !emit || emit(emitted);
   };
-  std::optional<spec::SyntheticAcceptance> drawn;
+  std::optional<speculation::SyntheticAcceptance> drawn;
   if (synthetic) drawn.emplace(s.sequence, s.options.synthetic_acceptance, s.engine->config().vocabulary);
-  spec::Sequence& sequence = drawn ? static_cast<spec::Sequence&>(*drawn) : s.sequence;
+  speculation::Sequence& sequence = drawn ? static_cast<speculation::Sequence&>(*drawn) : s.sequence;
   try {
     s.read_own_tokens();
-    spec::Outcome outcome = spec::generate(sequence, *s.drafter, prompt, limits, keep);
+    speculation::Outcome outcome = speculation::generate(sequence, *s.drafter, prompt, limits, keep);
     s.sequence.keep_continuation();
     keep_history();
     return outcome;
@@ -192,17 +192,17 @@ void Session::save(const std::string& path) {
   State& s = *state_;
   s.require_idle();
   save_conversation(path, s.engine->state(), s.passes.pages(),
-                    {s.history, s.sequence.settle(), s.prompt_end, s.sequence.left_layers_out()});
+                    {s.history, s.sequence.finish(), s.prompt_end, s.sequence.left_layers_out()});
 }
 
 void Session::load(const std::string& path) {
   State& s = *state_;
   s.require_idle();
   const SavedConversation saved(path, s.engine->state());
-  reset();  // from here on keys and values are neither's
+  reset();  // from here on the keys and values belong to neither conversation
   s.filled = 0;
   saved.restore(s.engine->state(), s.passes);
-  s.sequence.resume(saved.conversation().text, saved.conversation().layers_left_out);
+  s.sequence.continue_from(saved.conversation().text, saved.conversation().layers_left_out);
   s.history = saved.conversation().history;
   s.prompt_end = saved.conversation().prompt_end;
 }
@@ -212,8 +212,8 @@ const std::vector<float>& Session::attention_cosine() const { return state_->seq
 
 const CorpusFacts& Session::corpus() const { return state_->corpus; }
 
-// What stands behind the last token that stays is gone. Where a continuation ends there, that token is pending again, as if the
-// continuation had stopped there; behind a prompt there is nothing to go on from but a token more.
+// Tokens after the last remaining one are dropped. If it belongs to a continuation, it is pending again, as if the continuation had stopped
+// there; after a prompt, only a further token can continue the conversation.
 void Session::rewind(std::size_t count) {
   State& s = *state_;
   s.require_idle();
@@ -225,15 +225,15 @@ void Session::rewind(std::size_t count) {
   const std::size_t stays = s.history.size() - count;
   CommittedText text = s.sequence.text();
   const auto keep = [&](std::size_t tokens) {
-    if (text.size() > tokens) text.take_back(static_cast<std::uint32_t>(text.size() - tokens));
+    if (text.size() > tokens) text.rollback(static_cast<std::uint32_t>(text.size() - tokens));
   };
   keep(stays);
   if (text.size() == stays && text.ends_in_continuation()) keep(stays - 1);
   s.history.resize(stays);
   s.prompt_end = std::min(s.prompt_end, stays);
   try {
-    if (text.size() < s.sequence.committed()) s.sequence.take_back(s.sequence.committed() - text.size());
-  } catch (...) {  // reading a text again, of which pages were given back
+    if (text.size() < s.sequence.committed()) s.sequence.rollback(s.sequence.committed() - text.size());
+  } catch (...) {  // thrown while reading a text again whose pages were freed
     s.history.resize(std::min<std::size_t>(stays, s.sequence.committed()));
     s.prompt_end = std::min(s.prompt_end, s.history.size());
     throw;
@@ -251,7 +251,7 @@ std::vector<float> Session::hidden() {
 }
 
 void Session::reset() {
-  state_->stepper.reset();
+  state_->step_runner.reset();
   state_->history.clear();
   state_->prompt_end = 0;
   state_->sequence.clear();

@@ -11,14 +11,14 @@
 namespace skipstone::engine {
 namespace {
 
-/// Token `position` of the text that measurements read: any will do, the same each time.
+/// Token `position` of the text that measurements read: arbitrary, but the same each time.
 std::vector<text::Token> measured_text(std::uint32_t first, std::uint32_t count, std::uint32_t vocabulary) {
   std::vector<text::Token> tokens(count);
   for (std::uint32_t i = 0; i < count; ++i) tokens[i] = static_cast<text::Token>(philox({first + i, 0, 0, 0}, {0, 0})[0] % vocabulary);
   return tokens;
 }
 
-void check(const Work& work, const spec::SequenceLimits& limits) {
+void check(const Work& work, const speculation::SequenceLimits& limits) {
   const std::uint64_t tokens = std::uint64_t{work.depth} + work.prompt + work.generate + work.rows;
   if (work.rows > 0 && (work.prompt > 0 || work.generate > 0)) {
     fail(Code::invalid_argument, "a measurement is of one pass over rows, or of a prompt and what is generated; not of both");
@@ -34,8 +34,8 @@ void check(const Work& work, const spec::SequenceLimits& limits) {
   }
 }
 
-spec::Choice read(DeviceSequence& sequence, std::span<const text::Token> tokens) {
-  const spec::Prefilled prefilled = sequence.prefill(tokens, false);
+speculation::Choice read(DeviceSequence& sequence, std::span<const text::Token> tokens) {
+  const speculation::Prefilled prefilled = sequence.prefill(tokens, false);
   if (prefilled.interrupted) fail(Code::cancelled, "the measurement was cancelled");
   return prefilled.first;
 }
@@ -43,15 +43,15 @@ spec::Choice read(DeviceSequence& sequence, std::span<const text::Token> tokens)
 void run_work(DeviceSequence& sequence, const Work& work, const std::vector<text::Token>& tokens) {
   const std::span<const text::Token> all(tokens);
   if (work.chains > 0) {
-    std::vector<std::vector<spec::Choice>> of_chains(work.chains, std::vector<spec::Choice>(work.rows));
+    std::vector<std::vector<speculation::Choice>> of_chains(work.chains, std::vector<speculation::Choice>(work.rows));
     return sequence.verify_block(std::vector(work.chains, std::vector(all.begin(), all.begin() + work.rows)), of_chains);
   }
-  spec::Verified verified;
-  if (work.rows > 0) return sequence.verify(spec::TokenTree::chain(all[0], all.subspan(1)), 0, verified);
+  speculation::Verified verified;
+  if (work.rows > 0) return sequence.verify(speculation::TokenTree::chain(all[0], all.subspan(1)), 0, verified);
   text::Token next = tokens.front();
   if (work.prompt > 0) next = read(sequence, all.first(work.prompt)).token;
-  for (std::uint32_t i = 0; i < work.generate; ++i) {  // as the loop of plain decoding
-    sequence.verify(spec::TokenTree(next), 0, verified);
+  for (std::uint32_t i = 0; i < work.generate; ++i) {  // as plain decoding does
+    sequence.verify(speculation::TokenTree(next), 0, verified);
     sequence.commit(std::array{0u});
     next = verified.choices[0].token;
   }
@@ -67,20 +67,20 @@ double Session::measure(const Work& work) {
     s.engine->state().make_pipelines(s.passes, {true, s.options.sampling.needs_logits(), work.chains > 0}, s.options.progress);
   }
   const std::uint32_t vocabulary = s.engine->config().vocabulary;
-  // The pages stay: what they hold is not made again.
+  // The pages are kept, so their keys and values need not be computed again.
   const auto empty = [&] {
     s.history.clear();
     s.prompt_end = 0;
-    s.sequence.resume({});
+    s.sequence.continue_from({});
   };
   empty();
-  std::uint32_t before = std::exchange(s.filled, 0);  // an exception leaves nothing to rely on
+  std::uint32_t before = std::exchange(s.filled, 0);  // after an exception the cache is not valid
   if (!s.passes.pages().is_complete(std::min(before, work.depth))) {
-    s.passes.cut(0);
+    s.passes.truncate(0);
     before = 0;
   }
   const std::uint32_t known = std::min(before, work.depth);
-  s.sequence.resume({measured_text(0, known, vocabulary), {{0, known}}});
+  s.sequence.continue_from({measured_text(0, known, vocabulary), {{0, known}}});
   try {
     if (known < work.depth) read(s.sequence, measured_text(known, work.depth - known, vocabulary));
     const std::vector<text::Token> tokens = measured_text(work.depth, std::max(work.prompt, std::max(work.rows, 1u)), vocabulary);
@@ -91,7 +91,7 @@ double Session::measure(const Work& work) {
     empty();
     return seconds;
   } catch (...) {
-    empty();  // the history has nothing of what was read
+    empty();  // the tokens read are not part of the history
     throw;
   }
 }
@@ -104,13 +104,13 @@ double Session::agreement(std::size_t count) const {
   const std::span<const text::Token> text(s.history);
   const std::size_t first = text.size() - count;
   std::size_t agreed = sequence.prefill(text.first(first), false).first.token == text[first] ? 1 : 0;
-  spec::Verified verified;
+  speculation::Verified verified;
   std::vector<std::uint32_t> path;
   for (std::size_t at = first; at + 1 < text.size(); at += path.size()) {
     const auto rows = text.subspan(at, std::min<std::size_t>(sequence.limits().rows, text.size() - 1 - at));
     path.resize(rows.size());
     std::iota(path.begin(), path.end(), 0u);
-    sequence.verify(spec::TokenTree::chain(rows[0], rows.subspan(1)), 0, verified);
+    sequence.verify(speculation::TokenTree::chain(rows[0], rows.subspan(1)), 0, verified);
     sequence.commit(path);
     for (std::size_t i = 0; i < rows.size(); ++i) agreed += verified.choices[i].token == text[at + 1 + i] ? 1 : 0;
   }

@@ -1,4 +1,4 @@
-// What a Session holds, in the order in which it is made; destroyed in reverse.
+// The state of a Session, in order of construction; destroyed in reverse.
 #pragma once
 
 #include <algorithm>
@@ -15,17 +15,17 @@
 #include "engine/engine.h"
 #include "engine/engine_state.h"
 #include "engine/measurements.h"
-#include "engine/stepper.h"
-#include "spec/registry.h"
+#include "engine/step_runner.h"
+#include "speculation/registry.h"
 
 namespace skipstone::engine {
 
-// Keeps what the prompt's cosines were for the caller; everything else passes through.
+// Saves the prompt's cosines for the caller and forwards everything else.
 class CosineKeeper : public DeviceSequence {
  public:
   using DeviceSequence::DeviceSequence;
-  spec::Prefilled prefill(std::span<const spec::Token> tokens, bool attention_cosine) override {
-    spec::Prefilled prefilled = DeviceSequence::prefill(tokens, attention_cosine);
+  speculation::Prefilled prefill(std::span<const speculation::Token> tokens, bool attention_cosine) override {
+    speculation::Prefilled prefilled = DeviceSequence::prefill(tokens, attention_cosine);
     cosine = prefilled.attention_cosine;
     return prefilled;
   }
@@ -40,12 +40,12 @@ struct Session::State {
         drafter(make_drafter()),
         passes(*engine->state().passes),
         sequence(passes, engine->state().config, options.sampling, options.verification, options.rounds, chooses_from_candidates(),
-                 drafts_ahead()) {
+                 pipelined_drafts()) {
     engine->state().device->require_alive();
     sequence.use(std::move(draft_models));
     sequence.use(engine->state().prefixes.get());
-    const spec::DrafterTraits traits = drafter->traits();
-    const bool samples = options.sampling.needs_logits(), ahead = drafts_ahead() && traits.drafts;
+    const speculation::DrafterTraits traits = drafter->traits();
+    const bool samples = options.sampling.needs_logits(), ahead = pipelined_drafts() && traits.drafts;
     engine->state().make_pipelines(passes,
                                    {.verification = traits.drafts,
                                     .logits = samples || traits.top > 0 || ahead,
@@ -54,15 +54,16 @@ struct Session::State {
                                    options.progress);
   }
 
-  bool drafts_ahead() const {
-    return passes.near_layers() < engine->state().config.layers && options.draft_ahead.value_or(!engine->state().device->caps().is_cpu());
+  bool pipelined_drafts() const {
+    return passes.local_layers() < engine->state().config.layers &&
+           options.pipeline_drafts.value_or(!engine->state().device->caps().is_cpu());
   }
 
   bool chooses_from_candidates() const {
     return options.candidates.value_or(engine->state().select->finds_candidates(engine->state().config.vocabulary));
   }
 
-  /// The caller's sampler runs on the caller's thread, also where the generation has one of its own.
+  /// The caller's sampler runs on the caller's thread, even if the generation has its own thread.
   SessionOptions on_caller(SessionOptions given) {
     if (!given.sampling.rule) return given;
     given.sampling.rule = [this, rule = std::move(given.sampling.rule)](std::span<const float> logits, std::span<const text::Token> text) {
@@ -74,23 +75,23 @@ struct Session::State {
     return given;
   }
 
-  /// A prompt or nothing stands behind the history: what of it is not read yet, and was generated, is read as what it is, so that a
-  /// continuation has the same bits wherever it was cut.
+  /// A prompt or nothing follows the history. Generated tokens that are not read yet are read as a continuation, so that it has the same
+  /// bits wherever it was stopped.
   void read_own_tokens() {
     const std::size_t first = std::max<std::size_t>(prompt_end, sequence.committed());
     sequence.own_tokens(static_cast<std::uint32_t>(history.size() - std::min(history.size(), first)));
   }
 
-  /// Throws where begin() has begun what has not ended.
+  /// Throws if a generation of begin() has not ended.
   void require_idle() const {
-    if (stepper) {
+    if (step_runner) {
       fail(Code::invalid_argument, "a generation of this session has begun and not ended; step until it is done, or reset the session");
     }
   }
 
-  /// Also fills `corpus`, where the drafter looks at it, and `draft_models`.
-  std::unique_ptr<spec::Drafter> make_drafter() {
-    spec::ModelFacts facts{.layers = engine->config().layers, .exit_layer = engine->config().exit_layer};
+  /// Also fills `draft_models` and, if the drafter uses it, `corpus`.
+  std::unique_ptr<speculation::Drafter> make_drafter() {
+    speculation::ModelFacts facts{.layers = engine->config().layers, .exit_layer = engine->config().exit_layer};
     facts.fingerprint = engine->model_fingerprint();
     if (platform::is_there(engine->state().profile)) facts.profile = engine->state().profile;
     facts.go_on = [&] { report(options.progress, "making drafters", 0); };
@@ -111,23 +112,23 @@ struct Session::State {
       draft_models.push_back(std::make_unique<DraftModel>(load_draft_model(*engine, file, options.progress)));
       return static_cast<std::uint32_t>(draft_models.size() - 1);
     };
-    return spec::make_drafter(options.draft, facts, options.left_out);
+    return speculation::make_drafter(options.draft, facts, options.left_out);
   }
 
   std::shared_ptr<Engine> engine;
   SessionOptions as_given;  ///< for fork()
   SessionOptions options;
   CorpusFacts corpus;
-  std::vector<std::unique_ptr<DraftModel>> draft_models;  ///< until the sequence has them
-  std::unique_ptr<spec::Drafter> drafter;
+  std::vector<std::unique_ptr<DraftModel>> draft_models;  ///< until the sequence takes them
+  std::unique_ptr<speculation::Drafter> drafter;
   exec::Executor passes;
   CosineKeeper sequence;
   std::vector<text::Token> history;
-  std::size_t prompt_end = 0;        ///< tokens of the history behind it are a continuation
-  std::uint32_t filled = 0;          ///< positions whose keys and values measurements have left in the cache
-  spec::Outcome outcome;             ///< of what begin() began, where it has ended
-  Stepper* stepping = nullptr;       ///< in whose body generate() runs
-  std::unique_ptr<Stepper> stepper;  ///< last: its body uses all of the above
+  std::size_t prompt_end = 0;        ///< tokens of the history from here on are a continuation
+  std::uint32_t filled = 0;          ///< positions whose keys and values are in the cache from measurements
+  speculation::Outcome outcome;      ///< of the generation of begin(), once it has ended
+  StepRunner* stepping = nullptr;    ///< the step runner whose body is running; null if none
+  std::unique_ptr<StepRunner> step_runner;  ///< last: its body uses all of the above
 };
 
 }  // namespace skipstone::engine

@@ -1,4 +1,4 @@
-// Real runs of ways of drafting, interleaved with plain decoding.
+// Real runs of draft configurations, interleaved with plain decoding.
 #pragma once
 
 #include <functional>
@@ -9,11 +9,11 @@
 
 namespace skipstone::engine {
 
-/// Every contender continues every prompt by `tokens`, taking turns with plain decoding, again and again for about `seconds` but once at
-/// least; fills in what came out. Returns the runs of each; fewer than prompts where `go_on` (asked before each prompt, with the share that
-/// is done) says no: then runs that not every contender has had do not count. Throws internal where a text is not plain decoding's.
-std::uint32_t run_contenders(const std::shared_ptr<Engine>& engine, const std::vector<std::vector<text::Token>>& prompts,
-                             std::uint32_t tokens, double seconds, std::vector<Contender>& contenders,
+/// Every candidate continues every prompt by `tokens`, taking turns with plain decoding, repeatedly for about `seconds` but at least once;
+/// fills in the results. Returns the runs of each; fewer than prompts if `go_on` (called before each prompt with the completed share)
+/// returns false: then runs that not every candidate has completed do not count. Throws internal if a text differs from plain decoding's.
+std::uint32_t run_candidates(const std::shared_ptr<Engine>& engine, const std::vector<std::vector<text::Token>>& prompts,
+                             std::uint32_t tokens, double seconds, std::vector<SearchCandidate>& candidates,
                              const std::function<bool(double)>& go_on);
 
 }  // namespace skipstone::engine

@@ -11,25 +11,25 @@
 #include "engine/measurements.h"
 #include "engine/skip_runs.h"
 #include "engine/skip_texts.h"
-#include "spec/search/journal.h"
-#include "spec/search/strategy.h"
+#include "speculation/search/journal.h"
+#include "speculation/search/strategy.h"
 
 namespace skipstone::engine {
 namespace {
 
 using exec::LayerPlan;
-using spec::search::Evaluation;
-using spec::search::Journal;
-using spec::search::Strategy;
+using speculation::search::Evaluation;
+using speculation::search::Journal;
+using speculation::search::Strategy;
 using Prompts = std::vector<std::vector<text::Token>>;
 
 constexpr std::size_t search_prompts = 8, run_prompts = 8;
-/// A search that has not gained `least_gain` in so many sets has stopped paying.
+/// A search ends if this many sets have not gained `least_gain`.
 constexpr std::size_t patience = 40;
 constexpr double least_gain = 1.003;
 constexpr double most_run_seconds = 150;
 
-struct Stopped {};  // the caller has asked to stop
+struct Stopped {};  // the caller has stopped the search
 
 std::string hash_of(const Prompts& prompts) {
   Fnv1a hash;
@@ -56,7 +56,7 @@ class Search {
 
  private:
   /// A strategy's best sets, in order.
-  struct Found {
+  struct StrategyResult {
     std::string strategy;
     std::vector<const Evaluation*> best;
   };
@@ -65,14 +65,14 @@ class Search {
   void write_texts(SkipTexts& texts);
   void measure();
   const Evaluation& evaluate(SkipTexts& texts, const LayerPlan& set);
-  Found follow(SkipTexts& texts, Strategy& strategy, const char* stage, std::size_t most, double until, bool may_stop_early);
+  StrategyResult follow(SkipTexts& texts, Strategy& strategy, const char* stage, std::size_t most, double until, bool may_stop_early);
   void search(SkipTexts& texts);
   void confirm();
-  void add_contender(const std::string& name, const std::string& strategy, const Evaluation& evaluation);
+  void add_candidate(const std::string& name, const std::string& strategy, const Evaluation& evaluation);
   void write_profile(bool measured);
 
   double seconds() const { return watch_.seconds(); }
-  /// Tells the caller; throws Stopped where it asks for that.
+  /// Reports progress to the caller; throws Stopped if it stops the search.
   void tell(const char* stage, double done);
 
   std::shared_ptr<Engine> engine_;
@@ -81,11 +81,11 @@ class Search {
   Stopwatch watch_;
   Prompts searched_, run_;
   std::optional<Journal> journal_;
-  std::vector<Found> found_;
+  std::vector<StrategyResult> found_;
   const Evaluation* best_ = nullptr;
   std::string best_strategy_;
   const char* stage_ = "";
-  double done_ = 0;  ///< of the stage
+  double done_ = 0;  ///< share of the stage that is done
   SearchReport report_;
 };
 
@@ -104,7 +104,7 @@ void Search::tell(const char* stage, double done) {
   if (!options_.progress(event)) throw Stopped{};
 }
 
-/// The first that fit are searched on; the next ones are for real runs, and where there are none, the same.
+/// The search uses the first prompts that fit; real runs use the next ones or, if there are none, the same.
 void Search::choose_prompts() {
   for (const auto& prompt : options_.prompts) {
     if (prompt.empty() || prompt.size() + options_.tokens > engine_->memory().context) continue;
@@ -144,15 +144,16 @@ void Search::measure() {
 const Evaluation& Search::evaluate(SkipTexts& texts, const LayerPlan& set) {
   if (const Evaluation* known = journal_->find(set)) return *known;
   const double start = seconds();
-  const std::vector<spec::search::Trace> traces = texts.score(set, [&] { tell(stage_, done_); });
-  journal_->add({set, spec::search::best_rounds(traces, *journal_->costs(), set, layers_), seconds() - start});
+  const std::vector<speculation::search::Trace> traces = texts.score(set, [&] { tell(stage_, done_); });
+  journal_->add({set, speculation::search::best_rounds(traces, *journal_->costs(), set, layers_), seconds() - start});
   return *journal_->find(set);
 }
 
-Search::Found Search::follow(SkipTexts& texts, Strategy& strategy, const char* stage, std::size_t most, double until, bool may_stop_early) {
-  SearchReport::Course course;
-  course.strategy = strategy.name();
-  Found found{course.strategy, {}};
+Search::StrategyResult Search::follow(SkipTexts& texts, Strategy& strategy, const char* stage, std::size_t most, double until,
+                                      bool may_stop_early) {
+  SearchReport::Trajectory trajectory;
+  trajectory.strategy = strategy.name();
+  StrategyResult found{trajectory.strategy, {}};
   const double start = seconds();
   std::size_t last_gain = 0;
   double gained = 0;
@@ -168,24 +169,24 @@ Search::Found Search::follow(SkipTexts& texts, Strategy& strategy, const char* s
     const double value = evaluation.best.expected.speedup;
     strategy.tell(*set, value);
     ++report_.evaluations;
-    ++course.evaluations;
-    course.best = std::max(course.best, value);
-    course.best_after.push_back(course.best);
+    ++trajectory.evaluations;
+    trajectory.best = std::max(trajectory.best, value);
+    trajectory.best_after.push_back(trajectory.best);
     found.best.push_back(&evaluation);
     if (best_ == nullptr || value > best_->best.expected.speedup) {
       best_ = &evaluation;
-      best_strategy_ = course.strategy;
+      best_strategy_ = trajectory.strategy;
     }
-    if (course.best > gained * least_gain) {
-      gained = course.best;
+    if (trajectory.best > gained * least_gain) {
+      gained = trajectory.best;
       last_gain = i;
     } else if (may_stop_early && i - last_gain >= patience) {
       report_.stopped_early = true;
       break;
     }
   }
-  course.seconds = seconds() - start;
-  report_.courses.push_back(course);
+  trajectory.seconds = seconds() - start;
+  report_.trajectories.push_back(trajectory);
   std::ranges::stable_sort(found.best, std::ranges::greater{}, [](const Evaluation* e) { return e->best.expected.speedup; });
   return found;
 }
@@ -196,56 +197,56 @@ void Search::search(SkipTexts& texts) {
   const double until = start + (options_.baseline ? left / 2 : left);
   const std::size_t most = options_.iterations > 0 ? options_.iterations : std::size_t{1} << 30;
 
-  const auto asd = spec::search::given_sets("asd", spec::search::asd_sets(layers_, texts.attention_cosine()));
+  const auto asd = speculation::search::given_sets("asd", speculation::search::asd_sets(layers_, texts.attention_cosine()));
   found_.push_back(follow(texts, *asd, "search", most, until, false));
   for (const Evaluation* evaluation : found_.front().best) options_.strategy->tell(evaluation->set, evaluation->best.expected.speedup);
   const std::size_t used = report_.evaluations;
   if (most > used) found_.push_back(follow(texts, *options_.strategy, "search", most - used, until, true));
   if (options_.baseline) {
-    const auto random = spec::search::random_search(layers_, options_.seed + 1);
+    const auto random = speculation::search::random_search(layers_, options_.seed + 1);
     found_.push_back(follow(texts, *random, "random search", report_.evaluations, start + left, false));
   }
   report_.search_seconds = seconds() - start;
 }
 
-void Search::add_contender(const std::string& name, const std::string& strategy, const Evaluation& evaluation) {
-  Contender contender;
-  contender.name = name;
-  contender.strategy = strategy;
-  contender.skip_set = evaluation.set.print(layers_);
-  contender.best = evaluation.best;
-  contender.specification = spec::search::specification(contender.skip_set, evaluation.best.constants);
-  const auto same = [&](const Contender& other) { return other.specification == contender.specification; };
-  if (std::ranges::none_of(report_.contenders, same)) report_.contenders.push_back(std::move(contender));
+void Search::add_candidate(const std::string& name, const std::string& strategy, const Evaluation& evaluation) {
+  SearchCandidate candidate;
+  candidate.name = name;
+  candidate.strategy = strategy;
+  candidate.skip_set = evaluation.set.print(layers_);
+  candidate.best = evaluation.best;
+  candidate.specification = speculation::search::specification(candidate.skip_set, evaluation.best.constants);
+  const auto same = [&](const SearchCandidate& other) { return other.specification == candidate.specification; };
+  if (std::ranges::none_of(report_.candidates, same)) report_.candidates.push_back(std::move(candidate));
 }
 
-/// The best of each strategy and ASD itself, in real runs; the fastest set comes first.
+/// Compares the best sets of each strategy and ASD itself in real runs; the fastest set becomes the first.
 void Search::confirm() {
   const double start = seconds();
-  for (const Found& found : found_) {
+  for (const StrategyResult& found : found_) {
     const std::size_t count = found.strategy == options_.strategy->name() ? 2 : 1;
     for (std::size_t i = 0; i < std::min(count, found.best.size()); ++i) {
-      add_contender(count == 1 ? fmt::format("{}'s best set", found.strategy) : fmt::format("{} {}", found.strategy, i + 1), found.strategy,
+      add_candidate(count == 1 ? fmt::format("{}'s best set", found.strategy) : fmt::format("{} {}", found.strategy, i + 1), found.strategy,
                     *found.best[i]);
     }
   }
-  Contender plain_asd;
+  SearchCandidate plain_asd;
   plain_asd.name = "asd as it is";
   plain_asd.specification = plain_asd.strategy = "asd";
-  report_.contenders.push_back(plain_asd);
+  report_.candidates.push_back(plain_asd);
   const double most = std::max(1.0, std::min(most_run_seconds, 60 * options_.minutes - start));
-  report_.runs = run_contenders(engine_, run_, options_.tokens, most, report_.contenders, [&](double done) {
+  report_.runs = run_candidates(engine_, run_, options_.tokens, most, report_.candidates, [&](double done) {
     tell("real runs", done);
     return true;
   });
-  std::ranges::stable_sort(report_.contenders, [](const Contender& a, const Contender& b) {
+  std::ranges::stable_sort(report_.candidates, [](const SearchCandidate& a, const SearchCandidate& b) {
     return a.is_set() != b.is_set() ? a.is_set() : a.speedup > b.speedup;
   });
   report_.run_seconds = seconds() - start;
 }
 
 void Search::write_profile(bool measured) {
-  spec::search::Profile& profile = report_.profile;
+  speculation::search::Profile& profile = report_.profile;
   const vk::Caps& caps = engine_->device();
   profile.model_name = engine_->config().name;
   profile.fingerprint = engine_->model_fingerprint();
@@ -254,7 +255,7 @@ void Search::write_profile(bool measured) {
                     options_.tokens, report_.evaluations,   options_.seed,      seconds(),
                     caps.name,       caps.driver_name};
   if (measured) {
-    const Contender& winner = report_.contenders.front();
+    const SearchCandidate& winner = report_.candidates.front();
     profile.skip_set = winner.skip_set;
     profile.constants = winner.best.constants;
     profile.expected = winner.best.expected;
@@ -265,15 +266,15 @@ void Search::write_profile(bool measured) {
     profile.constants = best_->best.constants;
     profile.expected = best_->best.expected;
   }
-  if (!options_.profile_path.empty()) spec::search::write_profile(profile, options_.profile_path);
+  if (!options_.profile_path.empty()) speculation::search::write_profile(profile, options_.profile_path);
 }
 
 SearchReport Search::run() {
   choose_prompts();
   const vk::Caps& caps = engine_->device();
   journal_.emplace(state_path(options_.profile_path),
-                   spec::search::JournalKey{engine_->model_fingerprint(), hash_of(searched_), caps.name + ", " + caps.driver_name,
-                                            static_cast<std::uint32_t>(searched_.size()), options_.tokens},
+                   speculation::search::JournalKey{engine_->model_fingerprint(), hash_of(searched_), caps.name + ", " + caps.driver_name,
+                                                   static_cast<std::uint32_t>(searched_.size()), options_.tokens},
                    layers_);
   report_.search_prompts = static_cast<std::uint32_t>(searched_.size());
   report_.run_prompts = static_cast<std::uint32_t>(run_.size());
@@ -289,7 +290,7 @@ SearchReport Search::run() {
     measured = report_.runs > 0;
   } catch (const Stopped&) {
     report_.interrupted = true;
-    report_.contenders.clear();
+    report_.candidates.clear();
     if (best_ == nullptr) fail(Code::cancelled, "the search was stopped before it had looked at a set");
   }
   if (best_ == nullptr) fail(Code::invalid_argument, "this model has no set of sublayers that could be skipped");

@@ -10,7 +10,7 @@ SkipTexts::SkipTexts(Engine& engine)
     : engine_(engine),
       passes_(*engine.state().passes),
       sequence_(passes_, engine.config(), {}, sample::Verification::coupled, Rounds::host) {
-  passes_.keep_all_pages();  // score() goes back
+  passes_.keep_all_pages();  // score() truncates to earlier blocks
   engine.state().make_pipelines(passes_, {.verification = true}, {});
 }
 
@@ -20,17 +20,17 @@ bool SkipTexts::add(const std::vector<text::Token>& prompt, std::uint32_t tokens
   Text text;
   text.tokens = prompt;
   text.prompt = static_cast<std::uint32_t>(prompt.size());
-  spec::Prefilled read = sequence_.prefill(prompt, true);
+  speculation::Prefilled read = sequence_.prefill(prompt, true);
   text.cosine = std::move(read.attention_cosine);
-  spec::Choice next = read.first;
-  spec::Verified verified;
+  speculation::Choice next = read.first;
+  speculation::Verified verified;
   while (text.rows() < tokens && next.token >= 0 && !ends(next.token)) {
     text.tokens.push_back(next.token);
-    sequence_.verify(spec::TokenTree(next.token), 0, verified);
+    sequence_.verify(speculation::TokenTree(next.token), 0, verified);
     sequence_.commit(std::array<std::uint32_t, 1>{0});
     next = verified.choices.front();
   }
-  // Whole blocks: a rest would need recordings of its own for every set.
+  // Full blocks only: a remainder would need its own recordings for every set.
   const std::uint32_t rows = text.rows() / block * block;
   if (rows == 0) return false;
   text.last = text.rows() > rows ? text.tokens[text.prompt + rows] : next.token;
@@ -55,17 +55,17 @@ std::vector<float> SkipTexts::attention_cosine() const {
   return mean;
 }
 
-std::vector<spec::search::Trace> SkipTexts::score(const exec::LayerPlan& set, const std::function<void()>& between) {
-  std::vector<spec::search::Trace> traces;
-  std::array<spec::Choice, block> choices;
+std::vector<speculation::search::Trace> SkipTexts::score(const exec::LayerPlan& set, const std::function<void()>& between) {
+  std::vector<speculation::search::Trace> traces;
+  std::array<speculation::Choice, block> choices;
   for (const Text& text : texts_) {
     between();
-    // From the last block to the first: what a block leaves in the cache stands behind all that the next one reads.
+    // From the last block to the first: the keys and values that a block writes are past all positions that the next one reads.
     passes_.share(*text.cache, static_cast<std::uint32_t>(text.tokens.size()));
-    spec::search::Trace trace(text.rows());
+    speculation::search::Trace trace(text.rows());
     for (std::uint32_t at = text.rows(); at >= block; at -= block) {
       const std::uint32_t first = at - block, base = text.prompt + first;
-      sequence_.resume({{text.tokens.begin(), text.tokens.begin() + base}, {{0, base}}});
+      sequence_.continue_from({{text.tokens.begin(), text.tokens.begin() + base}, {{0, base}}});
       sequence_.score(set, std::span(text.tokens).subspan(base, block), choices);
       for (std::uint32_t i = 0; i < block; ++i) {
         const bool end = base + i + 1 == text.tokens.size();

@@ -20,7 +20,7 @@
 
 namespace skipstone::engine {
 
-using exec::Ask;
+using exec::StageCommand;
 using exec::StageMessage;
 
 std::string stage_build() { return fmt::format("{} {} {:016x}", SKIPSTONE_VERSION, commit(), kernels::shader_hash()); }
@@ -46,7 +46,7 @@ StageHost::StageHost(EngineOptions options, std::uint32_t number, std::string pl
 void StageHost::serve(exec::Link& in, exec::Link& out) {
   for (;;) {
     StageMessage message = in.receive();
-    const Ask ask = message.ask;
+    const StageCommand command = message.command;
     try {
       take(message);
     } catch (const Error& error) {
@@ -57,24 +57,24 @@ void StageHost::serve(exec::Link& in, exec::Link& out) {
       message = exec::failure(Code::internal, fmt::format("{}: {}", place_, error.what()));
     }
     out.send(std::move(message));
-    if (ask == Ask::end) return;
+    if (command == StageCommand::end) return;
   }
 }
 
 void StageHost::take(StageMessage& message) {
-  switch (message.ask) {
-    case Ask::state: {
+  switch (message.command) {
+    case StageCommand::state: {
       open();
       const std::string line = described();
       const auto bytes = std::as_bytes(std::span(line));
       message.bytes.insert(message.bytes.end(), bytes.begin(), bytes.end());
       return;
     }
-    case Ask::load:
+    case StageCommand::load:
       open();
       return load(setup_from({reinterpret_cast<const char*>(message.request.data()), message.request.size()}));
-    case Ask::end:
-    case Ask::failed:
+    case StageCommand::end:
+    case StageCommand::failed:
       return;
     default:
       if (!stage_) fail(Code::internal, "no layers are loaded");

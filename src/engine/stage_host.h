@@ -1,5 +1,5 @@
-// A process or thread that has some of a model's layers, and not the first ones: says what it has, loads what it is told, runs what it is
-// asked.
+// A process or thread that has some of a model's layers, but not the first ones: reports its resources, loads its layers and runs stage
+// commands.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,11 @@ namespace skipstone::engine {
 
 class StageHost {
  public:
-  /// `options`: the device, and the model where it has no path. `number`: of the stage, from 1 on. `sharers`: how many of the stages live
-  /// in this machine's memory, where its device does.
+  /// `options`: the device, and the model if it has no path. `number`: of the stage, from 1 on. `sharers`: number of stages that share this
+  /// machine's memory, if its device uses system memory.
   StageHost(EngineOptions options, std::uint32_t number, std::string place, std::uint32_t sharers);
-  /// Takes messages from `in` and sends them on to `out`, until Ask::end. What goes wrong here goes on as Ask::failed. Throws what the
-  /// links throw.
+  /// Takes messages from `in` and sends them on to `out`, until StageCommand::end. Sends errors of this stage on as StageCommand::failed.
+  /// Throws what the links throw.
   void serve(exec::Link& in, exec::Link& out);
 
  private:
@@ -35,7 +35,7 @@ class StageHost {
   std::unique_ptr<exec::Stage> stage_;
 };
 
-/// Bytes of memory that a plan may take of `device`, one of `sharers` in the system's memory.
+/// Bytes of memory that a plan may use of `device`, one of `sharers` in system memory.
 std::uint64_t available_to(const vk::Device& device, std::uint32_t sharers);
 std::uint64_t available_to(const vk::Caps& caps, std::uint64_t held, std::uint64_t limit, std::uint32_t sharers);
 

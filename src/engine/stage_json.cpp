@@ -8,7 +8,7 @@ namespace {
 
 std::string print(const Json& document) { return document.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
-/// Runs `read`, whose exceptions of the JSON library become one of ours.
+/// Runs `read` and converts exceptions of the JSON library to an Error.
 template <typename Read>
 auto reading(const Read& read) {
   try {

@@ -1,4 +1,4 @@
-// What stages tell each other before there are passes, as text.
+// Messages between stages before the first pass, as text.
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@
 
 namespace skipstone::engine {
 
-/// A line.
+/// One line.
 std::string to_json(const StageState& state);
-/// Of all lines. Throws internal where they are none.
+/// Parses all lines. Throws internal if they are invalid.
 std::vector<StageState> states_from(std::string_view lines);
 std::string to_json(const StageSetup& setup);
 StageSetup setup_from(std::string_view text);

@@ -31,14 +31,14 @@ StageWish parse_one(std::string_view part, std::string_view all) {
 
 constexpr std::size_t most_text_bytes = 4096, most_devices = 64;
 
-/// The text is compared and quoted part by part.
+/// Limits the length because the text is compared and quoted part by part.
 void check_length(std::string_view text) {
   if (text.size() > most_text_bytes) {
     fail(Code::invalid_argument, "--devices has a text of {} bytes; at most {} are taken", text.size(), most_text_bytes);
   }
 }
 
-/// Where stages end if no device is filled by more than `share`; nothing where they cannot.
+/// The ends of the stages if no device is filled by more than `share`; nothing if that is impossible.
 std::optional<std::vector<std::uint32_t>> ends_at(double share, const StageNeeds& needs, std::span<const StageDevice> devices) {
   const auto layers = static_cast<std::uint32_t>(needs.layers.size());
   std::vector<std::uint32_t> ends;

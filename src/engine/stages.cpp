@@ -11,11 +11,11 @@
 
 namespace skipstone::engine {
 
-using exec::Ask;
+using exec::StageCommand;
 using exec::StageMessage;
 
-Stages::Stages(const EngineOptions& options, std::span<const StageWish> wishes) : hop_microseconds_(options.hop_microseconds) {
-  const auto delay = std::chrono::microseconds(hop_microseconds_);
+Stages::Stages(const EngineOptions& options, std::span<const StageWish> wishes) : transfer_microseconds_(options.transfer_microseconds) {
+  const auto delay = std::chrono::microseconds(transfer_microseconds_);
   for (std::size_t i = 0; i < wishes.size(); ++i) links_.push_back(std::make_unique<exec::QueueLink>(delay));
   ring_ = std::make_unique<exec::StageRing>(*links_.front(), *links_.back());
   for (std::uint32_t i = 1; i < wishes.size(); ++i) {
@@ -28,8 +28,8 @@ Stages::Stages(const EngineOptions& options, std::span<const StageWish> wishes) 
   }
 }
 
-Stages::Stages(std::unique_ptr<exec::Link> out, std::unique_ptr<exec::Link> in, std::uint64_t hop_microseconds)
-    : hop_microseconds_(hop_microseconds) {
+Stages::Stages(std::unique_ptr<exec::Link> out, std::unique_ptr<exec::Link> in, std::uint64_t transfer_microseconds)
+    : transfer_microseconds_(transfer_microseconds) {
   links_.push_back(std::move(out));
   links_.push_back(std::move(in));
   ring_ = std::make_unique<exec::StageRing>(*links_.front(), *links_.back());
@@ -38,7 +38,7 @@ Stages::Stages(std::unique_ptr<exec::Link> out, std::unique_ptr<exec::Link> in, 
 Stages::~Stages() { ring_.reset(); }
 
 std::vector<StageState> Stages::states() {
-  const StageMessage reply = ring_->exchange({.ask = Ask::state, .request = {}, .rows = {}, .cosines = {}, .bytes = {}});
+  const StageMessage reply = ring_->exchange({.command = StageCommand::state, .request = {}, .rows = {}, .cosines = {}, .bytes = {}});
   std::vector<StageState> states = states_from({reinterpret_cast<const char*>(reply.bytes.data()), reply.bytes.size()});
   for (const StageState& state : states) {
     if (state.build != stage_build()) {
@@ -51,12 +51,13 @@ std::vector<StageState> Stages::states() {
 
 std::vector<std::byte> Stages::read_kv(std::uint32_t layer, std::uint32_t positions, const exec::PageLists& pages) {
   return ring_
-      ->exchange({.ask = Ask::read_kv, .request = exec::kv_request(layer, positions, pages), .rows = {}, .cosines = {}, .bytes = {}})
+      ->exchange(
+          {.command = StageCommand::read_kv, .request = exec::kv_request(layer, positions, pages), .rows = {}, .cosines = {}, .bytes = {}})
       .bytes;
 }
 
 void Stages::write_kv(std::uint32_t layer, std::uint32_t positions, const exec::PageLists& pages, std::span<const std::byte> bytes) {
-  ring_->exchange({.ask = Ask::write_kv,
+  ring_->exchange({.command = StageCommand::write_kv,
                    .request = exec::kv_request(layer, positions, pages),
                    .rows = {},
                    .cosines = {},
@@ -68,7 +69,7 @@ std::string driver_of(const vk::Caps& caps) {
 }
 
 std::string Stages::described() {
-  std::string text = fmt::format("hop {} us", hop_microseconds_);
+  std::string text = fmt::format("hop {} us", transfer_microseconds_);
   for (const StageState& stage : states()) text += fmt::format(", {} ({}) {}-{}", stage.device, stage.driver, stage.begin, stage.end);
   return text;
 }
@@ -86,7 +87,7 @@ std::string Stages::other_devices(const vk::Caps& first) {
 void Stages::load(const StageSetup& setup) {
   const std::string text = to_json(setup);
   const auto bytes = std::as_bytes(std::span(text));
-  ring_->post({.ask = Ask::load, .request = {bytes.begin(), bytes.end()}, .rows = {}, .cosines = {}, .bytes = {}});
+  ring_->post({.command = StageCommand::load, .request = {bytes.begin(), bytes.end()}, .rows = {}, .cosines = {}, .bytes = {}});
 }
 
 }  // namespace skipstone::engine

@@ -25,7 +25,7 @@ class Reader {
 
   void measure(const std::vector<text::Token>& prompt, SublayerCosines& result) {
     SublayerCosines::Reading seconds;
-    // The order changes from prompt to prompt, lest one way always runs on a device that another has warmed.
+    // The order changes from prompt to prompt, so that no mode always runs on a device that another has warmed up.
     for (std::size_t turn = 0; turn < 3; ++turn) {
       switch ((turn + result.reading.size()) % 3) {
         case 0:
@@ -51,7 +51,7 @@ class Reader {
     return watch.seconds();
   }
 
-  /// A pass that had to be recorded first does not count.
+  /// A reading whose passes had to be recorded first does not count.
   double time(const std::vector<text::Token>& prompt, exec::Cosines cosines) {
     const std::size_t recorded = passes_.recorded_passes();
     const double seconds = time_once(prompt, cosines);

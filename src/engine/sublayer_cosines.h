@@ -1,5 +1,5 @@
-// How much each sublayer turns the residual stream, over whole prompts: what Draft on the Fly chooses its skip sets by (Metel et al., 2024,
-// arXiv 2410.01028, table 1), of MLPs as well.
+// The change of direction of the residual stream in each sublayer over entire prompts: the measure by which Draft on the Fly chooses its
+// skip sets (Metel et al., 2024, arXiv 2410.01028, table 1), for MLPs as well.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,11 @@ namespace skipstone::engine {
 struct Spread {
   double least = 0, most = 0, mean = 0, median = 0;  ///< median of an even number of values: the mean of the middle two
 };
-/// All zero where there are no values. Those that are no numbers are left out.
+/// All zero if there are no values. Values that are not finite are left out.
 Spread spread_of(std::vector<double> values);
 
 struct SublayerCosines {
-  /// Seconds to read a prompt: without cosines, with those of attention (what asd pays), with all.
+  /// Seconds to read a prompt: without cosines, with those of attention (the cost of asd), with all.
   struct Reading {
     double plain = 0, attention = 0, all = 0;
   };
@@ -26,8 +26,8 @@ struct SublayerCosines {
   std::vector<Reading> reading;                    ///< [prompt]
 };
 
-/// Reads every prompt three times. `progress` is called before each one with "measuring cosines". Throws invalid_argument where a prompt is
-/// empty and where none fits the context.
+/// Reads every prompt three times. `progress` is called before each one with "measuring cosines". Throws invalid_argument if a prompt is
+/// empty or none fits the context.
 SublayerCosines measure_cosines(Engine& engine, const std::vector<std::vector<text::Token>>& prompts, const Progress& progress);
 
 }  // namespace skipstone::engine

@@ -15,14 +15,14 @@ constexpr double enough_seconds = 3;  // further rounds are for devices that tak
 struct Sample {
   std::vector<double> device, wall;  // microseconds
 
-  /// The lower quartile: what else runs on a machine only ever makes a pass slower, and for longer than a pass takes.
+  /// The lower quartile: other load on a machine only ever makes a pass slower, and for longer than a pass takes.
   static double quiet(std::vector<double> values) {
     std::sort(values.begin(), values.end());
     return values[(values.size() - 1) / 4];
   }
 };
 
-/// full, no output, no attention, no MLP; where some layers are elsewhere, those that are not.
+/// full, no output, no attention, no MLP; with remote layers, the local ones too.
 std::vector<PassSpec> passes_of(const Executor& sequence, std::uint32_t layers, std::uint32_t bucket) {
   PassSpec full;
   full.layers = LayerPlan::full(layers);
@@ -32,9 +32,9 @@ std::vector<PassSpec> passes_of(const Executor& sequence, std::uint32_t layers, 
   PassSpec no_attention = no_output, no_mlp = no_output;
   for (std::uint32_t layer = 0; layer < layers; ++layer) no_attention.layers.skip_attention[layer] = no_mlp.layers.skip_mlp[layer] = true;
   std::vector<PassSpec> passes{full, no_output, no_attention, no_mlp};
-  if (sequence.near_layers() < layers) {
+  if (sequence.local_layers() < layers) {
     passes.push_back(full);
-    passes.back().layers.end = sequence.near_layers();
+    passes.back().layers.end = sequence.local_layers();
   }
   return passes;
 }
@@ -58,13 +58,13 @@ std::vector<std::uint32_t> buckets_of(std::uint32_t context) {
   return buckets;
 }
 
-/// Of the samples of passes_of().
+/// From the samples of passes_of().
 MeasuredPasses measured_by(const std::vector<Sample>& s) {
   return {Sample::quiet(s[0].device), Sample::quiet(s[1].device), Sample::quiet(s[2].device),
           Sample::quiet(s[3].device), Sample::quiet(s[0].wall),   s.size() > 4 ? Sample::quiet(s[4].wall) : 0.0};
 }
 
-/// What noise would deny: parts cost no more than the whole, and a pass no less than one of fewer rows.
+/// Corrects noise: parts cost no more than the full pass, and a pass no less than one of fewer rows.
 MeasuredPasses consistent(MeasuredPasses passes, const MeasuredPasses& of_fewer_rows) {
   passes.full = std::max(passes.full, of_fewer_rows.full);
   passes.round_trip = std::max(passes.round_trip, passes.full);
@@ -74,7 +74,7 @@ MeasuredPasses consistent(MeasuredPasses passes, const MeasuredPasses& of_fewer_
   return passes;
 }
 
-/// A pass that estimate_costs() takes the time of.
+/// A pass that estimate_costs() measures.
 struct TimedPass {
   PassSpec spec;
   std::uint32_t rows = 1;
@@ -97,7 +97,7 @@ CostTable estimated(const std::vector<TimedPass>& passes, std::size_t parts, Cos
             last.no_attention * factor,
             last.no_mlp * factor,
             last.full * factor + (one.round_trip - one.full),
-            last.near * factor};
+            last.local * factor};
     last_bucket = pass.rows;
     table.add(pass.rows, last);
   }
@@ -142,7 +142,7 @@ CostTable estimate_costs(Executor& sequence, std::uint32_t layers, double second
       if (!pass.sample.wall.empty() && watch.seconds() < seconds) take(pass, pass.sample);
   }
   return estimated(passes, parts,
-                   CostTable(layers, position, sequence.device_microseconds() ? "timestamps" : "wall", sequence.near_layers()));
+                   CostTable(layers, position, sequence.device_microseconds() ? "timestamps" : "wall", sequence.local_layers()));
 }
 
 CostTable measure_costs(Executor& sequence, std::uint32_t layers, const std::function<void(double)>& progress) {
@@ -165,7 +165,7 @@ CostTable measure_costs(Executor& sequence, std::uint32_t layers, const std::fun
       }
     }
   }
-  CostTable table(layers, position, sequence.device_microseconds() ? "timestamps" : "wall", sequence.near_layers());
+  CostTable table(layers, position, sequence.device_microseconds() ? "timestamps" : "wall", sequence.local_layers());
   MeasuredPasses last;
   for (std::size_t i = 0; i < buckets.size(); ++i) table.add(buckets[i], last = consistent(measured_by(samples[i]), last));
   return table;

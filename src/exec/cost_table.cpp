@@ -4,8 +4,8 @@
 
 namespace skipstone::exec {
 
-CostTable::CostTable(std::uint32_t layers, std::uint32_t position, std::string clock, std::uint32_t near)
-    : layers_(layers), position_(position), near_(near), clock_(std::move(clock)) {}
+CostTable::CostTable(std::uint32_t layers, std::uint32_t position, std::string clock, std::uint32_t local)
+    : layers_(layers), position_(position), local_(local), clock_(std::move(clock)) {}
 
 void CostTable::add(std::uint32_t bucket, const MeasuredPasses& measured) { measured_[bucket] = measured; }
 
@@ -17,7 +17,7 @@ std::optional<CostTable::Parts> CostTable::parts(std::uint32_t rows) const {
   const double count = layers_;
   parts.attention = std::max(0.0, m.no_output - m.no_attention) / count;
   parts.mlp = std::max(0.0, m.no_output - m.no_mlp) / count;
-  // Measured one after the other, the sublayers may come out as more than the whole: then they share it.
+  // Measured one after the other, the sublayers may sum to more than the full pass: then they share its time.
   const double sublayers = count * (parts.attention + parts.mlp);
   if (sublayers > m.no_output) {
     parts.attention *= m.no_output / sublayers;
@@ -26,10 +26,10 @@ std::optional<CostTable::Parts> CostTable::parts(std::uint32_t rows) const {
   parts.fixed = std::max(0.0, m.no_output - sublayers);
   parts.output = std::max(0.0, m.full - m.no_output);
   parts.host = std::max(0.0, m.round_trip - m.full);
-  if (m.near > 0) {  // what the near layers, the output and the host do not explain of the whole
-    const double behind = (count - near_) * (parts.attention + parts.mlp);
-    parts.hops = std::clamp(m.round_trip - m.near - behind, 0.0, parts.fixed);
-    parts.fixed -= parts.hops;
+  if (m.local > 0) {  // the part of the full pass that the local layers, the output and the host do not explain
+    const double behind = (count - local_) * (parts.attention + parts.mlp);
+    parts.transfer = std::clamp(m.round_trip - m.local - behind, 0.0, parts.fixed);
+    parts.fixed -= parts.transfer;
   }
   return parts;
 }
@@ -44,7 +44,7 @@ std::optional<double> CostTable::microseconds(PassSpec spec, std::uint32_t rows)
     if (spec.layers.runs_attention(layer)) total += p->attention;
     if (spec.layers.runs_mlp(layer)) total += p->mlp;
   }
-  if (spec.layers.end > near_) total += p->hops;
+  if (spec.layers.end > local_) total += p->transfer;
   return total;
 }
 

@@ -1,4 +1,4 @@
-// What passes cost on a device, as measured: for whoever decides how much to draft. Pure data, no device.
+// Measured costs of passes on a device, to decide how much to draft. Pure data, no device.
 #pragma once
 
 #include <cstdint>
@@ -17,31 +17,32 @@ struct MeasuredPasses {
   double no_attention = 0;  ///< all MLP sublayers alone, no output
   double no_mlp = 0;        ///< all attention sublayers alone, no output
   double round_trip = 0;    ///< of `full`, from submitting it to reading its result on the host; at least `full`
-  double near = 0;          ///< the round trip of a pass over the near layers alone, argmax of every row; 0 where all layers are near
+  double local = 0;         ///< the round trip of a pass over the local layers alone, argmax of every row; 0 where all layers are local
 };
 
 /// Costs by row bucket. A pass is taken to cost its fixed part, its attention and MLP sublayers, and its output, each as measured; so plans
-/// that leave sublayers out, early exits, kept rows and late layers lie between measured passes. Nothing is said beyond what was measured.
+/// that leave sublayers out, early exits, saved hidden states and late layers lie between measured passes. There are no costs beyond what
+/// was measured.
 class CostTable {
  public:
   /// The parts of a pass, in microseconds.
   struct Parts {
-    double fixed = 0;      ///< embedding and what any pass needs
+    double fixed = 0;      ///< embedding and other work of every pass
     double attention = 0;  ///< one sublayer
     double mlp = 0;        ///< one sublayer
     double output = 0;     ///< last norm, LM head and argmax of all rows
-    double host = 0;       ///< submitting, waiting and reading back: on top of all that
-    double hops = 0;       ///< to the devices of other layers and back: of passes that run any
+    double host = 0;       ///< submitting, waiting and reading back, in addition to the above
+    double transfer = 0;   ///< to remote devices and back, of passes over remote layers
   };
 
   CostTable() = default;
-  /// `layers` of the model; `position`: how long the text was. `clock`: "timestamps" or "wall", where the numbers are from.
-  /// `near`: how many layers from the first one are on the device of the head.
-  CostTable(std::uint32_t layers, std::uint32_t position, std::string clock, std::uint32_t near);
+  /// `layers` of the model; `position`: length of the text. `clock`: source of the numbers, "timestamps" or "wall".
+  /// `local`: number of leading layers on the device of the head.
+  CostTable(std::uint32_t layers, std::uint32_t position, std::string clock, std::uint32_t local);
 
   void add(std::uint32_t bucket, const MeasuredPasses& measured);
 
-  /// Device microseconds of a pass with `rows` rows: of the nearest measured bucket above. Nothing where no bucket is large enough, and for
+  /// Device microseconds of a pass with `rows` rows: of the nearest measured bucket above. Nothing if no bucket is large enough, and for
   /// outputs that were not measured (logits, last row only, cosines).
   std::optional<double> microseconds(PassSpec spec, std::uint32_t rows) const;
   /// The parts for `rows` rows; nothing above the largest bucket.
@@ -53,13 +54,13 @@ class CostTable {
 
   bool empty() const { return measured_.empty(); }
   std::uint32_t layers() const { return layers_; }
-  std::uint32_t near_layers() const { return near_; }
+  std::uint32_t local_layers() const { return local_; }
   std::uint32_t position() const { return position_; }
   const std::string& clock() const { return clock_; }
   const std::map<std::uint32_t, MeasuredPasses>& measured() const { return measured_; }
 
  private:
-  std::uint32_t layers_ = 0, position_ = 0, near_ = 0;
+  std::uint32_t layers_ = 0, position_ = 0, local_ = 0;
   std::string clock_;
   std::map<std::uint32_t, MeasuredPasses> measured_;  ///< by bucket
 };

@@ -7,7 +7,7 @@
 
 namespace skipstone::exec {
 
-Executor::Executor(PassMerger& passes) : passes_(passes), member_(passes), pages_(passes.cache()) { clear_cosines(); }
+Executor::Executor(BatchScheduler& passes) : passes_(passes), client_(passes), pages_(passes.cache()) { clear_cosines(); }
 
 PassRunner& Executor::own_runner() {
   if (!own_runner_) own_runner_ = passes_.new_runner();
@@ -16,30 +16,30 @@ PassRunner& Executor::own_runner() {
 
 void Executor::run(const PassSpec& spec, const Rows& rows, const Meanwhile& meanwhile) {
   const auto count = static_cast<std::uint32_t>(rows.tokens.size());
-  const std::uint32_t end = rows.base + rows.standing + count;
+  const std::uint32_t end = rows.base + rows.computed + count;
   if (count == 0 || count > spec.bucket || end > shape().context) {
     fail(Code::internal, "{} tokens at position {} do not fit a bucket of {} rows and a context of {}", count, rows.base, spec.bucket,
          shape().context);
   }
-  if (spec.tree && rows.parents.size() != rows.standing + count) {
-    fail(Code::internal, "a tree of {} rows has {} parents", rows.standing + count, rows.parents.size());
+  if (spec.tree && rows.parents.size() != rows.computed + count) {
+    fail(Code::internal, "a tree of {} rows has {} parents", rows.computed + count, rows.parents.size());
   }
   pages_.reserve(rows.base, end, keeps_all_pages_);
   const SequenceRows own{pages_.lists(), rows};
-  if (pacer_ != nullptr) {
-    own_runner().run(spec, own, results_, pacer_, meanwhile);
+  if (slicer_ != nullptr) {
+    own_runner().run(spec, own, results_, slicer_, meanwhile);
   } else {
-    passes_.run(member_, spec, own, results_, meanwhile);
+    passes_.run(client_, spec, own, results_, meanwhile);
   }
   device_seconds_ += results_.seconds;
-  away_seconds_ += results_.away_seconds;
+  remote_seconds_ += results_.remote_seconds;
   if (!results_.candidates.empty()) remember(spec, rows);
 }
 
 void Executor::remember(const PassSpec& spec, const Rows& rows) {
   again_.spec = spec;
   again_.spec.output = Output::logits;
-  again_.spec.keep_after = 0;  // they are kept
+  again_.spec.keep_after = 0;  // already saved
   again_.spec.cosines = Cosines::none;
   again_.tokens.assign(rows.tokens.begin(), rows.tokens.end());
   again_.parents.assign(rows.parents.begin(), rows.parents.end());
@@ -54,27 +54,27 @@ std::span<const float> Executor::logits(std::uint32_t row) {
     const auto read = [&](PassRunner& runner) {
       whole_row_ = runner.logits_of(results_.pass, results_.first_row + row);
       if (!whole_row_.empty()) return;
-      runner.run(again_.spec, {pages_.lists(), again_.rows}, results_, pacer_);
+      runner.run(again_.spec, {pages_.lists(), again_.rows}, results_, slicer_);
       device_seconds_ += results_.seconds;
     };
-    if (pacer_ != nullptr) {
+    if (slicer_ != nullptr) {
       read(own_runner());
     } else {
-      passes_.run_alone(member_, read);
+      passes_.run_alone(client_, read);
     }
     if (!whole_row_.empty()) return whole_row_;
   }
   return std::span(results_.logits).subspan(row * results_.logits_stride, passes_.config().vocabulary);
 }
 
-bool Executor::hold_kept_rows(bool wait) {
-  if (pacer_ != nullptr) return true;  // its runner is its own
-  if (!holds_kept_rows_) holds_kept_rows_ = passes_.take_kept_rows(member_, wait);
-  return holds_kept_rows_;
+bool Executor::hold_hidden_states(bool wait) {
+  if (slicer_ != nullptr) return true;  // its runner is not shared
+  if (!holds_hidden_states_) holds_hidden_states_ = passes_.acquire_hidden_states(client_, wait);
+  return holds_hidden_states_;
 }
 
-void Executor::give_kept_rows() {
-  if (std::exchange(holds_kept_rows_, false)) passes_.give_kept_rows(member_);
+void Executor::release_hidden_states() {
+  if (std::exchange(holds_hidden_states_, false)) passes_.release_hidden_states(client_);
 }
 
 void Executor::keep_path(std::uint32_t base, std::span<const std::uint32_t> path) {
@@ -82,17 +82,17 @@ void Executor::keep_path(std::uint32_t base, std::span<const std::uint32_t> path
   while (in_place < path.size() && path[in_place] == in_place) ++in_place;
   if (in_place == path.size()) return;
   const auto move = [&](PassRunner& runner) { runner.move(base, path, pages_.lists()); };
-  if (pacer_ != nullptr) return move(own_runner());
-  passes_.run_alone(member_, move);
+  if (slicer_ != nullptr) return move(own_runner());
+  passes_.run_alone(client_, move);
 }
 
 void Executor::move_here(std::uint32_t base, std::span<const std::uint32_t> path, std::uint32_t to, bool kept) {
-  passes_.run_alone(member_, [&](PassRunner& runner) { runner.move_here(base, path, to, pages_.lists(), kept); });
+  passes_.run_alone(client_, [&](PassRunner& runner) { runner.move_here(base, path, to, pages_.lists(), kept); });
 }
 
 void Executor::run(const RoundSpec& round) {
   pages_.reserve(round.base, std::min(round.base + round.most + 1, shape().context), keeps_all_pages_);
-  passes_.run_alone(member_, [&](PassRunner& runner) { runner.run(round, pages_.lists(), results_); });
+  passes_.run_alone(client_, [&](PassRunner& runner) { runner.run(round, pages_.lists(), results_); });
   device_seconds_ += results_.seconds;
 }
 
@@ -106,27 +106,27 @@ void Executor::clear_cosines() { results_.cosine_sums.assign(std::size_t{2} * pa
 
 std::size_t Executor::recorded_passes() {
   std::size_t count = 0;
-  passes_.run_alone(member_, [&](const PassRunner& runner) { count = runner.recorded_passes(); });
+  passes_.run_alone(client_, [&](const PassRunner& runner) { count = runner.recorded_passes(); });
   return count;
 }
 
 void Executor::warm_up(std::span<const kernels::Dispatch> dispatches, const std::function<void(double)>& progress) {
   SequencePages pages(passes_.cache());
   pages.reserve(0, 1);
-  passes_.run_alone(member_, [&](PassRunner& runner) { runner.warm_up(dispatches, pages.lists(), progress); });
+  passes_.run_alone(client_, [&](PassRunner& runner) { runner.warm_up(dispatches, pages.lists(), progress); });
 }
 
 std::vector<float> Executor::read_embeddings(std::span<const std::int32_t> tokens) {
-  SequencePages pages(passes_.cache());  // nothing is stored, but rows stand somewhere
+  SequencePages pages(passes_.cache());  // nothing is stored, but rows need pages
   pages.reserve(0, static_cast<std::uint32_t>(tokens.size()));
   std::vector<float> embeddings;
-  passes_.run_alone(member_, [&](PassRunner& runner) { embeddings = runner.read_embeddings(tokens, pages.lists()); });
+  passes_.run_alone(client_, [&](PassRunner& runner) { embeddings = runner.read_embeddings(tokens, pages.lists()); });
   return embeddings;
 }
 
 void TimedPasses::set(bool timed) {
   sequence_.results_.device_microseconds.reset();
-  sequence_.passes_.run_alone(sequence_.member_, [&](PassRunner& runner) { runner.set_timed(timed); });
+  sequence_.passes_.run_alone(sequence_.client_, [&](PassRunner& runner) { runner.set_timed(timed); });
 }
 
 }  // namespace skipstone::exec

@@ -1,4 +1,4 @@
-// The passes of one sequence: its pages in the cache, and what its rows of a pass have.
+// The passes of one sequence: its pages in the cache, and the results of its rows.
 #pragma once
 
 #include <cstddef>
@@ -9,40 +9,41 @@
 #include <span>
 #include <vector>
 
-#include "exec/pass_merger.h"
+#include "exec/batch_scheduler.h"
 
 namespace skipstone::exec {
 
-/// Used by one thread at a time; executors of a merger by several at once.
+/// Used by one thread at a time; several executors of one scheduler may run at once.
 class Executor {
  public:
-  explicit Executor(PassMerger& passes);
+  explicit Executor(BatchScheduler& passes);
 
-  /// Runs `spec` over `rows` (1..bucket of them); returns when it is done. K and V of row i stand in the cache at base + i.
-  /// Where `spec` keeps rows, they become the kept rows kept, kept + 1, ...; where it starts from kept rows, these are 0, 1, ...
-  /// The caller keeps base + rows within the context, and kept + rows within STEP_VERIFY_ROWS. Only who holds the kept rows keeps any.
-  /// Throws out_of_memory where the cache has no pages for them. Layers with a window must have what the rows see
-  /// (SequencePages::is_complete). `meanwhile`: as PassRunner::run; not called in company.
+  /// Runs `spec` over `rows` (1..bucket of them); returns when it is done. K and V of row i are stored at position base + i. If `spec`
+  /// saves hidden states, they are saved at kept, kept + 1, ...; if it starts from saved hidden states, it reads those at 0, 1, ... The
+  /// caller keeps base + rows within the context, and kept + rows within STEP_VERIFY_ROWS. Only the sequence that holds the saved hidden
+  /// states saves any. Throws out_of_memory if the cache has no pages for the rows. Sliding-window layers must have what the rows see
+  /// (SequencePages::is_complete). `meanwhile`: as PassRunner::run; not called in a batched pass.
   void run(const PassSpec& spec, const Rows& rows, const Meanwhile& meanwhile = {});
-  /// From now on run() takes passes in pieces, when `pacer` says so; null: each as one submission again. The bits are the same.
-  void pace(Pacer* pacer) { pacer_ = pacer; }
-  /// Moves K and V of the rows `path` (ascending) of a pass at `base` to base, base + 1, ...; nothing to do where they stand there already.
+  /// From now on run() splits passes into slices, which run when `slicer` says so; null: each pass is one submission again. The bits are
+  /// the same.
+  void set_slicer(PassSlicer* slicer) { slicer_ = slicer; }
+  /// Moves K and V of the rows `path` (ascending) of a pass at `base` to base, base + 1, ...; does nothing if they are already there.
   void keep_path(std::uint32_t base, std::span<const std::uint32_t> path);
 
-  /// Runs `round`; returns when it is done. round_result() says how many drafts there are and how many were accepted, drafts() what they
-  /// are, result(row) what the model chose after the pending token (row 0) and after each draft.
+  /// Runs `round`; returns when it is done. round_result() has the numbers of drafts and of accepted drafts, drafts() the drafts,
+  /// result(row) the model's choice after the pending token (row 0) and after each draft.
   void run(const RoundSpec& round);
   const abi::RoundResult& round_result() const { return results_.round; }
   std::span<const abi::RowResult> drafts() const { return results_.drafts; }
 
-  /// Of the last pass with Output::argmax: row `row` (0 where last_row_only).
+  /// Result of row `row` (0 where last_row_only) of the last pass with Output::argmax.
   const abi::RowResult& result(std::uint32_t row) const { return results_.rows[row]; }
-  /// Of the last pass with Output::candidates; null where the pass had logits, since rows of others beside it asked for those.
+  /// Candidates of the last pass with Output::candidates; null if the pass computed logits, because concurrent rows requested those.
   const abi::CandidateResult* candidates(std::uint32_t row) const {
     return row < results_.candidates.size() ? &results_.candidates[row] : nullptr;
   }
-  /// Of the last pass with Output::logits: `vocabulary` floats. Also of one with candidates, until K and V of its rows move or others stand
-  /// there: the row is read from the device, or made once more. Valid until the next call or pass.
+  /// Logits of the last pass with Output::logits: `vocabulary` floats. Also of a pass with candidates, until K and V of its rows are moved
+  /// or overwritten: the row is read from the device, or computed again. Valid until the next call or pass.
   std::span<const float> logits(std::uint32_t row);
   /// `width` floats of row `row` of the last pass with Output::hidden (0 where last_row_only).
   std::vector<float> hidden(std::uint32_t row) const;
@@ -52,49 +53,49 @@ class Executor {
   void clear_cosines();
   const std::vector<float>& cosine_sums() const { return results_.cosine_sums; }
 
-  /// Seconds from the submissions of all passes so far to their ends: what the device took for this sequence and its company.
+  /// Seconds from submission to end of all passes so far: device time of this sequence and of the sequences batched with it.
   double device_seconds() const { return device_seconds_; }
-  /// Seconds of these that passes were at the devices of other layers.
-  double away_seconds() const { return away_seconds_; }
-  /// Time of the last pass on the device, while TimedPasses is there; nothing without, and where the device's clock is not to be had.
+  /// Seconds of these that passes spent on the devices of remote layers.
+  double remote_seconds() const { return remote_seconds_; }
+  /// Device time of the last pass, while a TimedPasses exists; nothing without one, and where the device's clock is not available.
   std::optional<double> device_microseconds() const { return results_.device_microseconds; }
 
-  /// The kept rows are this sequence's until it gives them back, or rests. False where another sequence has them, which is waited for with
-  /// `wait`.
-  bool hold_kept_rows(bool wait);
-  void give_kept_rows();
+  /// Acquires the saved hidden states for this sequence until it releases them or becomes idle. False if another sequence holds them; with
+  /// `wait`, waits until they are free.
+  bool hold_hidden_states(bool wait);
+  void release_hidden_states();
   /// As PassRunner::move_here.
   void move_here(std::uint32_t base, std::span<const std::uint32_t> path, std::uint32_t to, bool kept);
-  bool holds_kept_rows() const { return holds_kept_rows_; }
+  bool holds_hidden_states() const { return holds_hidden_states_; }
 
-  /// Whether other sequences run passes at this time. Where a pacer says when passes run, no company is felt.
-  bool in_company() const { return pacer_ == nullptr && passes_.in_company(member_); }
-  /// Rows that the last pass had beside this sequence's.
-  std::uint32_t rows_of_others() const { return passes_.rows_of_others(member_); }
-  /// Nobody waits for this sequence until it runs a pass again.
-  void rest() {
-    member_.rest();
-    holds_kept_rows_ = false;
+  /// Whether other sequences run passes at this time. False with a slicer, whose sequence has its own runner.
+  bool has_concurrent_sequences() const { return slicer_ == nullptr && passes_.has_concurrent_sequences(client_); }
+  /// Rows of concurrent sequences in the last pass.
+  std::uint32_t concurrent_rows() const { return passes_.concurrent_rows(client_); }
+  /// Marks the sequence idle: the scheduler does not wait for it until it runs a pass again.
+  void set_idle() {
+    client_.set_idle();
+    holds_hidden_states_ = false;
   }
 
-  /// Returns when other devices have done what they were asked.
+  /// Returns when remote devices have completed all requests.
   void wait_for_stages() { passes_.wait_for_stages(); }
 
   const SequencePages& pages() const { return pages_; }
-  /// The cache becomes that of the first `positions` positions of `from`; nothing is copied before one of both writes there.
+  /// The cache becomes that of the first `positions` positions of `from`; nothing is copied before one of the two writes there.
   void share(const SequencePages& from, std::uint32_t positions) { pages_.share(from, positions); }
-  /// The cache, which is empty, as somebody fills it with pages of others.
+  /// The pages of the sequence, none yet, to be filled with pages of other sequences.
   SequencePages& table() { return pages_; }
-  /// Pages for the positions from `first` to before `end`, so that passes which run meanwhile find them (SequencePages::reserve).
+  /// Reserves pages for the positions from `first` to before `end`, so that passes which run meanwhile find them (SequencePages::reserve).
   void reserve(std::uint32_t first, std::uint32_t end) { pages_.reserve(first, end, keeps_all_pages_); }
-  /// Gives back what stands behind the first `positions` positions.
-  void cut(std::uint32_t positions) { pages_.cut(positions); }
-  /// Layers with a window keep what no row sees any more, for who goes back.
+  /// Releases the pages past the first `positions` positions.
+  void truncate(std::uint32_t positions) { pages_.truncate(positions); }
+  /// Sliding-window layers keep pages that no row sees any more, for a caller that rolls back.
   void keep_all_pages() { keeps_all_pages_ = true; }
 
   const SequenceShape& shape() const { return passes_.shape(); }
-  /// Layers, from the first one on, on the device that has the head: passes over these alone go to no other.
-  std::uint32_t near_layers() const { return shape().end_of(config().layers); }
+  /// Number of leading layers on the device that has the head: passes over these alone need no other device.
+  std::uint32_t local_layers() const { return shape().end_of(config().layers); }
   const model::Config& config() const { return passes_.config(); }
   std::size_t recorded_passes();
   /// Runs one workgroup of each dispatch (PassRunner::warm_up).
@@ -107,12 +108,12 @@ class Executor {
   PassRunner& own_runner();
   void remember(const PassSpec& spec, const Rows& rows);
 
-  PassMerger& passes_;
-  PassMerger::Member member_;
+  BatchScheduler& passes_;
+  BatchScheduler::Client client_;
   SequencePages pages_;
   bool keeps_all_pages_ = false;
   PassResults results_;
-  /// The last pass with candidates, with logits instead, should a row of it be wanted whole.
+  /// The last pass with candidates, as a pass with logits, in case all logits of a row are requested.
   struct {
     PassSpec spec;
     std::vector<std::int32_t> tokens;
@@ -120,14 +121,14 @@ class Executor {
     Rows rows;
   } again_;
   std::vector<float> whole_row_;
-  double device_seconds_ = 0, away_seconds_ = 0;
-  bool holds_kept_rows_ = false;
-  Pacer* pacer_ = nullptr;
-  std::unique_ptr<PassRunner> own_runner_;  ///< of a sequence whose passes go in pieces
+  double device_seconds_ = 0, remote_seconds_ = 0;
+  bool holds_hidden_states_ = false;
+  PassSlicer* slicer_ = nullptr;
+  std::unique_ptr<PassRunner> own_runner_;  ///< of a sequence whose passes run in slices
 };
 
-/// Passes that run while it is there are recorded with timestamps at both ends, where a device has them and runs passes on a clock of its
-/// own (CPU devices do not).
+/// While it exists, passes are recorded with timestamps at both ends, where a device has them and runs passes on a clock of its own (CPU
+/// devices do not).
 class TimedPasses {
  public:
   explicit TimedPasses(Executor& sequence) : sequence_(sequence) { set(true); }

@@ -1,4 +1,4 @@
-// Attention over a part of the text: its beginning and its end.
+// Attention over a part of the text: its prefix and its end.
 #pragma once
 
 #include <algorithm>

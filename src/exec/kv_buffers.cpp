@@ -25,7 +25,7 @@ vk::Slice KvBuffers::slice(ResourceKind kind, std::uint32_t layer) const {
 
 namespace {
 
-/// Slots [from, from + count) of one buffer to `to` of another.
+/// Copies slots [from, from + count) of one buffer to `to` of another.
 struct Move {
   std::uint32_t from = 0, to = 0, count = 0;
 };
@@ -57,7 +57,7 @@ void KvBuffers::copy(std::uint32_t from, std::uint32_t to) {
   vk::Queue(device_).submit_and_wait(recorder.finish());
 }
 
-// Passes that were submitted before are over when the copies run: those stand behind them on the queue, behind a barrier.
+// Passes submitted earlier are over when the copies run: the copies follow them on the queue, after a barrier.
 void KvBuffers::resize(std::uint32_t pages) {
   const std::unique_lock lock(mutex_);
   if (pages * KV_PAGE <= slots_) return;
@@ -72,11 +72,11 @@ void KvBuffers::resize(std::uint32_t pages) {
   ++generation_;
 }
 
-std::vector<std::uint32_t> layers_of(const model::Config& config, std::uint32_t context, bool windowed, std::uint32_t begin,
+std::vector<std::uint32_t> layers_of(const model::Config& config, std::uint32_t context, bool sliding, std::uint32_t begin,
                                      std::uint32_t end) {
   std::vector<std::uint32_t> layers;
   for (std::uint32_t layer = begin; layer < end; ++layer) {
-    if (config.has_window(layer, context) == windowed) layers.push_back(layer);
+    if (config.has_window(layer, context) == sliding) layers.push_back(layer);
   }
   return layers;
 }
@@ -85,7 +85,7 @@ CacheBuffers::CacheBuffers(const std::shared_ptr<vk::Device>& device, const mode
                            std::uint32_t begin, std::uint32_t end, const Pages& pages)
     : config_(config),
       context_(shape.context),
-      whole_(device, shape, layers_of(config, shape.context, false, begin, end), pages.whole),
-      windowed_(device, shape, layers_of(config, shape.context, true, begin, end), pages.windowed) {}
+      full_(device, shape, layers_of(config, shape.context, false, begin, end), pages.full),
+      sliding_(device, shape, layers_of(config, shape.context, true, begin, end), pages.sliding) {}
 
 }  // namespace skipstone::exec

@@ -16,7 +16,7 @@ template <typename Visit>
 void KvBytes::for_each_run(std::uint32_t layer, const Visit& visit) {
   const auto held = buffers_.hold();
   const KvBuffers& store = buffers_.of_layer(layer);
-  const std::span<const std::uint32_t> table = buffers_.is_windowed(layer) ? pages_.windowed : pages_.whole;
+  const std::span<const std::uint32_t> table = buffers_.is_sliding(layer) ? pages_.sliding : pages_.full;
   shape_.slots = store.slots();
   const auto visit_plane = [&](const vk::Slice& cache, std::uint64_t first, std::uint64_t bytes) {
     for (std::uint32_t position = first_of(layer); position < positions_; position += KV_PAGE) {

@@ -17,28 +17,28 @@ std::uint32_t largest_window(const model::Config& config, std::uint32_t context)
 
 }  // namespace
 
-std::uint32_t whole_positions(const SequenceShape& shape) { return std::max(shape.context, shape.pool_tokens); }
+std::uint32_t full_positions(const SequenceShape& shape) { return std::max(shape.context, shape.pool_tokens); }
 
-// Pages begin with chunks of keys, and a pass's rows need some before it is known which ones are behind them.
-std::uint32_t windowed_positions(const model::Config& config, const SequenceShape& shape) {
+// Pages are released in whole chunks of keys, and a pass's rows need pages before those that they no longer see are released.
+std::uint32_t sliding_positions(const model::Config& config, const SequenceShape& shape) {
   const std::uint32_t window = largest_window(config, shape.context);
   if (window == 0) return 0;
   const std::uint64_t most = std::uint64_t{window} + SequencePages::kept_behind + std::max(shape.chunk, std::uint32_t{KV_PAGE}) +
                              STEP_MAX_ROWS + KV_PAGE;
-  if (shape.keeps_windows || most > whole_positions(shape)) return whole_positions(shape);
+  if (shape.keeps_windows || most > full_positions(shape)) return full_positions(shape);
   return static_cast<std::uint32_t>(most);
 }
 
 CacheBuffers::Pages first_pages(const model::Config& config, const SequenceShape& shape) {
-  return {pages_for(whole_positions(shape)), pages_for(windowed_positions(config, shape))};
+  return {pages_for(full_positions(shape)), pages_for(sliding_positions(config, shape))};
 }
 
 KvCache::KvCache(const std::shared_ptr<vk::Device>& device, const model::Config& config, const SequenceShape& shape)
     : chunk_(std::max(shape.chunk, std::uint32_t{KV_PAGE})),
       window_(largest_window(config, shape.context)),
       buffers_(device, config, attention_shape(config, shape), shape.begin, shape.end_of(config.layers), first_pages(config, shape)),
-      whole_(buffers_.whole(), first_pages(config, shape).whole),
-      windowed_(buffers_.windowed(), first_pages(config, shape).windowed) {}
+      full_(buffers_.full(), first_pages(config, shape).full),
+      sliding_(buffers_.sliding(), first_pages(config, shape).sliding) {}
 
 std::uint32_t KvCache::first_page(std::uint32_t position, std::uint32_t behind) const {
   if (window_ == 0) return position / KV_PAGE;
@@ -47,28 +47,28 @@ std::uint32_t KvCache::first_page(std::uint32_t position, std::uint32_t behind) 
 }
 
 void SequencePages::reserve(std::uint32_t first, std::uint32_t end, bool all) {
-  if (!cache_->has_windows()) return whole_.reserve(first, end);
-  if (!is_complete(first)) fail(Code::internal, "rows at {} see keys that were given back, up to page {}", first, windowed_.first());
-  if (!all) windowed_.leave(cache_->first_page(first, kept_behind));
-  whole_.reserve(first, end);
-  windowed_.reserve(first, end);
+  if (!cache_->has_windows()) return full_.reserve(first, end);
+  if (!is_complete(first)) fail(Code::internal, "rows at {} see keys that were given back, up to page {}", first, sliding_.first());
+  if (!all) sliding_.leave(cache_->first_page(first, kept_behind));
+  full_.reserve(first, end);
+  sliding_.reserve(first, end);
 }
 
 void SequencePages::share(const SequencePages& from, std::uint32_t positions) {
-  whole_.share(from.whole_, positions);
-  if (cache_->has_windows()) windowed_.share(from.windowed_, positions);
+  full_.share(from.full_, positions);
+  if (cache_->has_windows()) sliding_.share(from.sliding_, positions);
 }
 
-void SequencePages::cut(std::uint32_t positions) {
-  whole_.cut(positions);
-  windowed_.cut(positions);
+void SequencePages::truncate(std::uint32_t positions) {
+  full_.truncate(positions);
+  sliding_.truncate(positions);
 }
 
 void SequencePages::begin_behind(std::uint32_t pages, std::uint32_t positions) {
-  whole_.reserve(0, positions);
+  full_.reserve(0, positions);
   if (!cache_->has_windows()) return;
-  windowed_.share(std::vector<std::uint32_t>(pages), pages);
-  windowed_.reserve(pages * KV_PAGE, positions);
+  sliding_.share(std::vector<std::uint32_t>(pages), pages);
+  sliding_.reserve(pages * KV_PAGE, positions);
 }
 
 }  // namespace skipstone::exec

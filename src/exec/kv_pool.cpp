@@ -59,14 +59,14 @@ void KvPool::copy(std::uint32_t from, std::uint32_t to) {
   for (KvStore* store : stores_) store->copy(from, to);
 }
 
-// Half as much again, so that a text that grows does not pay for it at every page. Where that is too much, what is missing. A store that
-// has grown where another one could not has pages that nobody uses yet.
+// Grows by half, so that a growing text does not pay for it at every page; if that is too much, by the missing pages only. A store that has
+// grown when another one could not has pages that are not in use yet.
 void KvPool::grow(std::uint32_t count) {
   const std::lock_guard growth(growth_mutex_);
   std::uint32_t missing = count, before = 0;
   {
     const std::lock_guard lock(pages_mutex_);
-    if (free_.size() >= count) return;  // another thread was here first
+    if (free_.size() >= count) return;  // another thread has already grown the pool
     missing -= static_cast<std::uint32_t>(free_.size());
     before = static_cast<std::uint32_t>(references_.size());
   }
@@ -109,12 +109,12 @@ void PageTable::share(std::span<const std::uint32_t> pages, std::uint32_t first)
   std::vector<std::uint32_t> mine(pages.begin(), pages.end());
   std::fill_n(mine.begin(), first, 0u);
   pool_->add_references(std::span(mine).subspan(first));
-  cut(0);
+  truncate(0);
   pages_ = std::move(mine);
   first_ = first;
 }
 
-void PageTable::cut(std::uint32_t positions) {
+void PageTable::truncate(std::uint32_t positions) {
   const std::uint32_t keep = pages_for(positions);
   if (keep >= pages_.size()) return;
   pool_->give_back(std::span(pages_).subspan(std::max(keep, first_)));

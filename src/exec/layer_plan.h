@@ -28,7 +28,7 @@ struct LayerPlan {
 
   bool runs_attention(std::uint32_t layer) const { return layer >= begin && layer < end && !skip_attention[layer]; }
   bool runs_mlp(std::uint32_t layer) const { return layer >= begin && layer < end && !skip_mlp[layer]; }
-  /// How many layers from the first on run whole: up to there the pass computes what the full model does.
+  /// Number of leading layers that run in full: up to there the pass computes what the full model does.
   std::uint32_t whole_prefix() const;
   std::uint32_t skipped_sublayers(std::uint32_t layers) const;  ///< of 2 * layers
   bool operator==(const LayerPlan&) const = default;

@@ -10,7 +10,7 @@ namespace skipstone::exec {
 using Clock = std::chrono::steady_clock;
 
 StageMessage failure(Code code, const std::string& sentence) {
-  StageMessage message{.ask = Ask::failed, .code = code, .request = {}, .rows = {}, .cosines = {}, .bytes = {}};
+  StageMessage message{.command = StageCommand::failed, .code = code, .request = {}, .rows = {}, .cosines = {}, .bytes = {}};
   const auto text = std::as_bytes(std::span(sentence));
   message.bytes.assign(text.begin(), text.end());
   return message;

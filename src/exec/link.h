@@ -1,5 +1,4 @@
-// What the devices of a pipeline of layers say to each other: messages that go around a ring, from the first stage through all others and
-// back to it.
+// Messages between the devices of a pipeline of layers: they go around a ring, from the first stage through all others and back to it.
 #pragma once
 
 #include <chrono>
@@ -16,27 +15,27 @@
 
 namespace skipstone::exec {
 
-/// What a message asks of each stage that it comes to.
-enum class Ask : std::uint8_t {
-  state,     ///< `bytes` get a line about each stage (engine/stage_host.h)
-  load,      ///< its layers, as the request says
+/// The command of a message to each stage that receives it.
+enum class StageCommand : std::uint8_t {
+  state,     ///< each stage adds a line about itself to `bytes` (engine/stage_host.h)
+  load,      ///< load the layers that the request names
   prepare,   ///< make the pipelines that a session's passes need
-  pass,      ///< run its layers of a pass over `rows`, which become what goes on
+  pass,      ///< run the stage's layers of a pass over `rows`, which become the rows to forward
   move,      ///< keep the path of a tree (PassRunner::move)
   resize,    ///< room for more pages
   copy,      ///< a page to another one
-  read_kv,   ///< `bytes` become keys and values of a layer, if it is here
-  write_kv,  ///< the other way round
-  forget,    ///< a runner that there is no more
-  end,       ///< nothing comes behind it
-  failed,    ///< nothing any more: a stage has failed, with `code` and the sentence in `bytes`
+  read_kv,   ///< `bytes` become keys and values of a layer, if the stage has it
+  write_kv,  ///< the reverse of read_kv
+  forget,    ///< delete a runner
+  end,       ///< the last message
+  failed,    ///< no work: a stage has failed, with `code` and the sentence in `bytes`
 };
 
 struct StageMessage {
-  Ask ask = Ask::pass;
+  StageCommand command = StageCommand::pass;
   Code code = Code::ok;
-  std::int64_t not_before = 0;     ///< of the steady clock: when it has arrived, with what hops are slowed down by
-  std::vector<std::byte> request;  ///< what is asked (stage_request.h); stays as it is on its way
+  std::int64_t not_before = 0;     ///< of the steady clock: time of arrival, including the delay of transfers
+  std::vector<std::byte> request;  ///< parameters of the command (stage_request.h); unchanged on the way around
   std::vector<float> rows;         ///< of the residual stream, `padded(width)` each
   std::vector<float> cosines;      ///< as PassResults::cosine_sums
   std::vector<std::byte> bytes;    ///< keys and values of a layer, or a sentence
@@ -47,14 +46,14 @@ StageMessage failure(Code code, const std::string& sentence);
 /// One direction between neighbours of the ring. One thread sends, one receives.
 class Link {
  public:
-  /// Every message takes `delay` longer to arrive, without keeping its sender: what a slower connection would be like.
+  /// Every message takes `delay` longer to arrive, without blocking its sender: simulates a slower connection.
   explicit Link(std::chrono::microseconds delay) : delay_(delay) {}
   virtual ~Link() = default;
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
 
   void send(StageMessage message);
-  /// Waits for the next one. Throws io where none can come any more.
+  /// Waits for the next message. Throws io if none can arrive any more.
   StageMessage receive();
   /// Whether receive() would return at once.
   bool ready();
@@ -65,10 +64,10 @@ class Link {
   virtual std::optional<StageMessage> try_take() = 0;
 
   std::chrono::microseconds delay_;
-  std::optional<StageMessage> taken_;  ///< and not received
+  std::optional<StageMessage> taken_;  ///< taken from the queue, not yet received
 };
 
-/// Between threads of a process.
+/// A link between threads of a process.
 class QueueLink : public Link {
  public:
   using Link::Link;

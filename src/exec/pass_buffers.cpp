@@ -13,11 +13,11 @@ namespace {
 using kernels::padded;
 
 struct Sizes {
-  std::uint64_t kv, windowed_kv, width, kept, q, qkv, gate_up, ffn, half_rows, partial, logits, argmax_partial, candidate_groups, cosines,
+  std::uint64_t kv, sliding_kv, width, kept, q, qkv, gate_up, ffn, half_rows, partial, logits, argmax_partial, candidate_groups, cosines,
       rope, handed;
 };
 
-/// Of one layer with room for so many positions: K or V.
+/// Bytes of K or V of one layer with room for `positions` positions.
 std::uint64_t kv_bytes(kernels::AttentionShape shape, std::uint32_t positions) {
   if (positions == 0) return 0;
   shape.slots = pages_for(positions) * KV_PAGE;
@@ -28,10 +28,10 @@ Sizes sizes_of(const model::Config& config, const SequenceShape& shape) {
   constexpr std::uint64_t rows = STEP_MAX_ROWS, word = sizeof(float);
   const kernels::AttentionShape attention = attention_shape(config, shape);
   const std::uint64_t ranges = (config.vocabulary + MATVEC_ARGMAX_ROWS - 1) / MATVEC_ARGMAX_ROWS;
-  const std::uint64_t output_rows = shape.begin == 0 ? STEP_VERIFY_ROWS : 0;                    // where the head is
+  const std::uint64_t output_rows = shape.begin == 0 ? STEP_VERIFY_ROWS : 0;                    // only on the device with the head
   const std::uint64_t widest = padded(std::max({config.width, config.q_width(), config.ffn}));  // of the rows that matrices multiply
-  return {kv_bytes(attention, whole_positions(shape)),
-          kv_bytes(attention, windowed_positions(config, shape)),
+  return {kv_bytes(attention, full_positions(shape)),
+          kv_bytes(attention, sliding_positions(config, shape)),
           rows * padded(config.width) * word,
           std::uint64_t{STEP_VERIFY_ROWS} * padded(config.width) * word,
           rows * padded(config.q_width()) * word,
@@ -54,12 +54,12 @@ SequenceBytes plan_bytes(const model::Config& config, const SequenceShape& shape
   const Sizes s = sizes_of(config, shape);
   SequenceBytes bytes;
   const std::uint32_t layers = shape.end_of(config.layers) - shape.begin;
-  const std::size_t windowed = layers_of(config, shape.context, true, shape.begin, shape.end_of(config.layers)).size();
+  const std::size_t sliding = layers_of(config, shape.context, true, shape.begin, shape.end_of(config.layers)).size();
   bytes.kv_without_windows = 2 * s.kv * layers;
-  bytes.kv = 2 * (s.kv * (layers - windowed) + s.windowed_kv * windowed);
+  bytes.kv = 2 * (s.kv * (layers - sliding) + s.sliding_kv * sliding);
   bytes.activations = s.width * 3 + s.kept + s.q * 2 + s.qkv + s.gate_up + s.ffn + s.half_rows + s.partial + s.logits * 2 +
                       s.argmax_partial + s.candidate_groups + s.cosines + s.rope + s.handed * 2;
-  bytes.largest_buffer = std::max({windowed < layers ? s.kv : 0, s.windowed_kv, s.width, s.qkv, s.gate_up, s.partial, s.logits, s.rope});
+  bytes.largest_buffer = std::max({sliding < layers ? s.kv : 0, s.sliding_kv, s.width, s.qkv, s.gate_up, s.partial, s.logits, s.rope});
   return bytes;
 }
 
@@ -92,7 +92,7 @@ PassBuffers::PassBuffers(const std::shared_ptr<vk::Device>& device, const model:
   state_ = state_arena_.allocate(sizeof(abi::StepState) + kinds * sizeof(std::uint32_t) * table_entries(shape.context));
   round_ = state_arena_.allocate(sizeof(abi::RoundState));
   candidate_requests_ = state_arena_.allocate(STEP_VERIFY_ROWS * sizeof(abi::CandidateRequest));
-  std::fill_n(candidate_requests(), STEP_VERIFY_ROWS, abi::CandidateRequest{});  // padding rows ask for nothing
+  std::fill_n(candidate_requests(), STEP_VERIFY_ROWS, abi::CandidateRequest{});  // padding rows request nothing
   result_ = readback_arena_.allocate(STEP_VERIFY_ROWS * sizeof(abi::RowResult));
   candidates_ = readback_arena_.allocate(STEP_VERIFY_ROWS * sizeof(abi::CandidateResult));
   drafts_ = readback_arena_.allocate(STEP_VERIFY_ROWS * sizeof(abi::RowResult));

@@ -1,5 +1,5 @@
-// The device memory that passes work in, beside the KV cache: activations, state, results. Sizes are known beforehand (plan_bytes), all of it
-// is allocated at once.
+// The device memory that passes work in, besides the KV cache: activations, state, results. Sizes are known beforehand (plan_bytes);
+// everything is allocated at once.
 #pragma once
 
 #include <memory>
@@ -11,10 +11,10 @@
 
 namespace skipstone::exec {
 
-/// Of an engine that runs one text of a whole context.
+/// Memory of an engine that runs one sequence of a full context.
 struct SequenceBytes {
   std::uint64_t kv = 0, activations = 0;
-  std::uint64_t kv_without_windows = 0;  ///< `kv`, if no layer had a window
+  std::uint64_t kv_without_windows = 0;  ///< `kv`, if no layer had a sliding window
   std::uint64_t largest_buffer = 0;  ///< must not exceed Caps::max_storage_range
 };
 SequenceBytes plan_bytes(const model::Config& config, const SequenceShape& shape);
@@ -27,7 +27,7 @@ class PassBuffers {
   vk::Slice slice(const kernels::Resource& resource) const;
 
   abi::StepState& state() { return *reinterpret_cast<abi::StepState*>(state_.mapped); }
-  /// The page tables behind the state.
+  /// The page tables, which follow the state.
   std::span<std::uint32_t> pages() {
     return {reinterpret_cast<std::uint32_t*>(state_.mapped + sizeof(abi::StepState)), (state_.bytes - sizeof(abi::StepState)) / 4};
   }
@@ -38,8 +38,8 @@ class PassBuffers {
   abi::CandidateRequest* candidate_requests() { return reinterpret_cast<abi::CandidateRequest*>(candidate_requests_.mapped); }
   const abi::CandidateResult* candidates() const { return reinterpret_cast<const abi::CandidateResult*>(candidates_.mapped); }
   float* cosine_total() { return reinterpret_cast<float*>(cosine_total_.mapped); }
-  /// Rows of the residual stream, `padded(width)` floats each, on their way from one device to the next; of devices with a part of the
-  /// layers.
+  /// Rows of the residual stream, `padded(width)` floats each, in transfer from one device to the next; only devices with a part of the
+  /// layers have them.
   const vk::Slice& rows_in() const { return rows_in_; }
   const vk::Slice& rows_out() const { return rows_out_; }
   const vk::Slice& logits() const { return logits_; }

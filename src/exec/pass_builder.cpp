@@ -31,11 +31,11 @@ kernels::Activation activation_of(model::Mlp mlp) {
   return kernels::Activation::gelu;
 }
 
-// Where layer `layer` finds its keys and values.
+// The attention shape of layer `layer`, with its slots and page tables.
 kernels::AttentionShape of_layer(kernels::AttentionShape shape, const model::Config& config, const CacheSlots& slots, std::uint32_t layer) {
-  const bool windowed = config.has_window(layer, shape.context);
-  shape.slots = windowed ? slots.windowed : slots.whole;
-  shape.tables = windowed ? table_entries(shape.context) : 0;
+  const bool sliding = config.has_window(layer, shape.context);
+  shape.slots = sliding ? slots.sliding : slots.full;
+  shape.tables = sliding ? table_entries(shape.context) : 0;
   return shape;
 }
 
@@ -47,10 +47,10 @@ class Pass {
        const kernels::Selector& select, const PassSpec& spec)
       : config_(config), weights_(weights), attention_(attention), slots_(slots), select_(select), spec_(spec) {}
 
-  /// Of the layers of the pass, [begin, end) are here.
+  /// Of the layers of the pass, [begin, end) are local.
   void build(Plan& plan, std::uint32_t begin, std::uint32_t end) {
     const StageWork work = work_of(spec_, begin, end);
-    const bool back = spec_.leg == Leg::back;
+    const bool back = spec_.direction == Direction::returning;
     if (!back && work.begins && spec_.layers.begin > 0) {
       current_ = {ResourceKind::kept};
     } else if (!back && work.begins) {
@@ -80,7 +80,7 @@ class Pass {
  private:
   Resource residual() const { return current_; }
   kernels::Keys keys() const { return spec_.tree ? kernels::Keys::tree : spec_.window ? kernels::Keys::window : kernels::Keys::text; }
-  /// The kernels of decoding normalise and activate by themselves, but for those on matrix units.
+  /// The kernels of decoding normalise and activate by themselves, except those on matrix units.
   bool fused() const { return !spec_.prompt && select_.math() == kernels::Math::f32; }
   Resource other_residual() const { return {ResourceKind::residual, current_ == Resource{ResourceKind::residual, 0} ? 1u : 0u}; }
 
@@ -95,7 +95,7 @@ class Pass {
                                                  : kernels::matvec(select_, weights, x, y, spec_.bucket, fusion, label));
   }
 
-  /// What a matrix reads whose sublayer normalises the residual stream first, or does not; the skinny kernels normalise (RMS) themselves.
+  /// The input of a matrix whose sublayer may normalise the residual stream first; the skinny kernels normalise (RMS) themselves.
   std::pair<Resource, std::optional<kernels::MatvecNorm>> normalise(const std::optional<model::NormWeights>& norm,
                                                                     const std::string& label) {
     if (!norm) return {residual(), {}};
@@ -121,7 +121,7 @@ class Pass {
                          rows, label));
   }
 
-  /// The last matrix of a sublayer: what comes out is added to the residual stream, normalised first in families that do so.
+  /// The last matrix of a sublayer: its output is added to the residual stream, normalised first in families that do so.
   void add_to_residual(const kernels::Matrix& matrix, Resource x, const std::optional<std::uint32_t>& bias,
                        const std::optional<model::NormWeights>& norm, const std::string& label, const std::string& norm_label) {
     if (!norm) {
@@ -169,7 +169,7 @@ class Pass {
     return {layer, spec.rotates, rows.k, rows.q, config_.has_window(layer, attention_.context) ? spec.window : 0};
   }
 
-  /// Q, K and V of the residual stream; K and V into the cache.
+  /// Q, K and V of the residual stream; K and V go into the cache.
   void store_kv(std::uint32_t layer) {
     const model::LayerWeights& w = weights_.layers[layer];
     const std::string blk = fmt::format("blk.{}.", layer);
@@ -224,7 +224,7 @@ class Pass {
       activate(activation, blk);
     }
     add_to_residual(w.down, {ResourceKind::activated}, w.down_bias, w.ffn_post_norm, blk + "ffn_down", blk + "post_ffw_norm");
-    if (spec_.cosines == Cosines::all) {  // behind those of all attention sublayers
+    if (spec_.cosines == Cosines::all) {  // after those of all attention sublayers
       append(
           kernels::cosine(select_, residual(), other_residual(), config_.width, spec_.bucket, config_.layers + layer, blk + "ffn_cosine"));
     }
@@ -239,7 +239,7 @@ class Pass {
                                  .bias_tensor = weights_.output_bias,
                                  .scale = config_.logit_scale,
                                  .softcap = config_.final_softcap};
-    // A prompt's last row is one that only the norm's kernel finds. A prompt's output is made as one of decoding (docs/numerics.md).
+    // Only the norm's kernel finds the last row of a prompt. A prompt's output is computed as in decoding (docs/numerics.md).
     if (select_.math() == kernels::Math::matrix || spec_.last_row_only || spec_.output == Output::hidden || weights_.output_norm.bias) {
       normalise(x, weights_.output_norm, rows, spec_.last_row_only, "output_norm");
       x = {ResourceKind::normed};
@@ -307,7 +307,7 @@ PassBuilder::PassBuilder(const model::Config& config, const model::WeightLayout&
       end_(sequence.end_of(config.layers)) {}
 
 StageWork work_of(const PassSpec& spec, std::uint32_t begin, std::uint32_t end) {
-  // Kept rows lie where the layer before the first one is.
+  // Saved hidden states are on the device of the layer before the first one.
   const std::uint32_t from = spec.layers.begin;
   std::uint32_t reach = spec.layers.end;
   while (reach > from && !spec.layers.runs_attention(reach - 1) && !spec.layers.runs_mlp(reach - 1)) --reach;
@@ -323,22 +323,22 @@ std::uint32_t PassBuilder::attention_groups(std::uint32_t bucket) const {
 }
 
 Plan PassBuilder::build(const PassSpec& spec, const CacheSlots& slots) const {
-  const bool uses_kept_rows = spec.layers.begin > 0 || spec.keep_after > 0;
-  const bool kept_rows_fit = spec.keep_after <= (spec.layers.begin > 0 ? spec.layers.end : spec.layers.whole_prefix());
+  const bool uses_hidden_states = spec.layers.begin > 0 || spec.keep_after > 0;
+  const bool hidden_states_fit = spec.keep_after <= (spec.layers.begin > 0 ? spec.layers.end : spec.layers.whole_prefix());
   const bool tree_fits = !spec.tree || spec.step == RoundStep::none;
   const bool window_fits = !spec.window || (spec.step == RoundStep::none && !spec.tree);
   const bool bucket_exists = spec.prompt ? kernels::prompt_bucket_for(spec.bucket) == spec.bucket
                                          : spec.bucket <= STEP_VERIFY_ROWS && kernels::bucket_for(spec.bucket) == spec.bucket;
-  const bool prompt_fits = !spec.prompt || (!uses_kept_rows && !spec.tree && !spec.window && spec.step == RoundStep::none);
+  const bool prompt_fits = !spec.prompt || (!uses_hidden_states && !spec.tree && !spec.window && spec.step == RoundStep::none);
   if (!tree_fits || !window_fits || !prompt_fits || !bucket_exists || spec.layers.end > config_.layers ||
-      spec.output_rows() > STEP_VERIFY_ROWS || (uses_kept_rows && !kept_rows_fit)) {
+      spec.output_rows() > STEP_VERIFY_ROWS || (uses_hidden_states && !hidden_states_fit)) {
     fail(Code::internal, "there is no {}pass over layers {}-{} with {} rows, output {}, keeping rows after layer {}",
          spec.prompt ? "prompt " : "", spec.layers.begin, spec.layers.end, spec.bucket, to_string(spec.output), spec.keep_after);
   }
   Plan plan;
   plan.spec = spec;
   Pass(config_, weights_, attention_, slots, select_, spec).build(plan, begin_, end_);
-  // A draft's `advance` runs in any case: it may not depend on what it writes.
+  // A draft's `advance` always runs: it may not depend on what it writes.
   if (spec.step == RoundStep::draft) plan.condition = {ROUND_DRAFTING, plan.dispatches.size() - 1};
   if (spec.step == RoundStep::verify)
     plan.condition = {1 + static_cast<std::uint32_t>(std::countr_zero(spec.bucket)), plan.dispatches.size()};

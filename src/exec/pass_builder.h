@@ -8,16 +8,16 @@
 
 namespace skipstone::exec {
 
-/// What fixes the size of a sequence's buffers.
+/// Parameters that fix the size of a sequence's buffers.
 struct SequenceShape {
   std::uint32_t context = 0;
   KvFormat kv_format = KvFormat::f16;
   std::uint32_t chunk = 64;       ///< keys per attention split
-  std::uint32_t pool_tokens = 0;  ///< positions that the cache of all sequences has room for at first, if more than one context
-  /// Layers with a window have room for as many positions at first as the others, for beginnings of texts that are kept; else for what one
-  /// sequence has of them.
+  std::uint32_t pool_tokens = 0;  ///< positions that the cache of all sequences initially has room for, if more than one context
+  /// Sliding-window layers initially have room for as many positions as full layers, for cached prefixes; else for those that one sequence
+  /// needs.
   bool keeps_windows = false;
-  /// Layers that are on this device; end 0: up to the last one. The device with the first layer has embedding, last norm and head too.
+  /// Layers on this device; end 0: up to the last one. The device with the first layer has embedding, last norm and head too.
   std::uint32_t begin = 0, end = 0;
 
   std::uint32_t end_of(std::uint32_t layers) const { return end == 0 ? layers : end; }
@@ -29,22 +29,22 @@ struct SequenceShape {
 
 kernels::AttentionShape attention_shape(const model::Config& config, const SequenceShape& sequence);
 
-/// Entries of the page tables of layers of one kind. Those of layers that see the whole text come first.
+/// Entries of the page tables of layers of one kind. Those of full layers come first.
 constexpr std::uint32_t table_entries(std::uint32_t context) { return STEP_VERIFY_ROWS * kernels::pages_for(context); }
 
-/// What a pass does where some of the layers are. Everything is false where it has nothing to do.
+/// The work of a pass on a device with some of the layers. All are false if the device has none.
 struct StageWork {
-  bool begins = false;    ///< with tokens, or with the kept rows
-  bool takes = false;     ///< with rows that the stage before handed on
-  bool hands_on = false;  ///< its rows, since layers behind these run too
+  bool begins = false;    ///< starts with tokens, or with saved hidden states
+  bool takes = false;     ///< starts with rows from the previous stage
+  bool hands_on = false;  ///< forwards its rows, because later layers run too
   bool runs() const { return begins || takes; }
 };
-/// Of a pass over layers of which [begin, end) are here.
+/// Work of a pass on the device with the layers [begin, end).
 StageWork work_of(const PassSpec& spec, std::uint32_t begin, std::uint32_t end);
 
-/// Positions that the cache has room for, by the kind of a layer; 0: a context's.
+/// Positions that the cache has room for, in full and in sliding-window layers; 0: a context's.
 struct CacheSlots {
-  std::uint32_t whole = 0, windowed = 0;
+  std::uint32_t full = 0, sliding = 0;
 };
 
 class PassBuilder {
@@ -54,7 +54,7 @@ class PassBuilder {
   Plan build(const PassSpec& spec, const CacheSlots& slots = {}) const;
   /// Moves K and V of an accepted path in every layer (shaders/move_kv.comp).
   std::vector<kernels::Dispatch> build_move(const CacheSlots& slots = {}) const;
-  /// y of the indirect attention dispatch of passes with this bucket: what the host writes into the state.
+  /// y of the indirect attention dispatch of passes with this bucket, which the host writes into the state.
   std::uint32_t attention_groups(std::uint32_t bucket) const;
   std::uint32_t begin() const { return begin_; }
   std::uint32_t end() const { return end_; }
@@ -64,7 +64,7 @@ class PassBuilder {
   const model::WeightLayout& weights_;
   kernels::AttentionShape attention_;
   const kernels::Selector& select_;
-  std::uint32_t begin_, end_;  ///< layers that are here
+  std::uint32_t begin_, end_;  ///< layers on this device
 };
 
 }  // namespace skipstone::exec

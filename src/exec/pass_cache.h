@@ -1,4 +1,4 @@
-// What was recorded for passes, by PassSpec: a pass is recorded once and replayed for every token.
+// Recordings of passes, by PassSpec: a pass is recorded once and replayed for every token.
 #pragma once
 
 #include <algorithm>
@@ -33,7 +33,7 @@ class PassCache {
   std::size_t size() const { return passes_.size(); }
 
  private:
-  /// Skip sets made per prompt would grow the cache for ever; beyond this many, those not used for longest go.
+  /// Skip sets made per prompt would grow the cache for ever; beyond this many, the least recently used are removed.
   static constexpr std::size_t capacity = 64;
 
   struct Entry {

@@ -27,7 +27,7 @@ PassRunner::PassRunner(const std::shared_ptr<vk::Device>& device, kernels::Libra
       buffers_(device, config, shape),
       queue_(device),
       cache_([this](const PassSpec& spec) { return record(spec); }),
-      pieces_([this](const PassSpec& spec) { return record_pieces(spec); }) {}
+      slices_([this](const PassSpec& spec) { return record_slices(spec); }) {}
 
 vk::Slice PassRunner::resolve(const kernels::Resource& resource) const {
   switch (resource.kind) {
@@ -43,7 +43,7 @@ vk::Slice PassRunner::resolve(const kernels::Resource& resource) const {
 
 void PassRunner::warm_up(std::span<const kernels::Dispatch> dispatches, const PageLists& pages,
                          const std::function<void(double)>& progress) {
-  // Several submissions, none waited for: the driver compiles what it has while the next pipelines are being made.
+  // Several submissions without waiting: the driver compiles what it has while the next pipelines are created.
   constexpr std::size_t at_once = 4;
   ++passes_;
   const auto held = kv_.hold();
@@ -90,26 +90,26 @@ vk::Commands PassRunner::record(const PassSpec& spec) {
   return recorder.finish();
 }
 
-PassPieces PassRunner::record_pieces(const PassSpec& spec) {
+PassSlices PassRunner::record_slices(const PassSpec& spec) {
   const kernels::Resolver resolver = [this](const kernels::Resource& resource) { return resolve(resource); };
   const Plan plan = builder_.build(spec, slots());
-  PassPieces pieces;
+  PassSlices slices;
   std::size_t next = 0;
-  for (const std::size_t end : piece_ends(plan)) {
+  for (const std::size_t end : slice_ends(plan)) {
     vk::Recorder recorder(device_, vk::Timestamps::none);
     if (next == 0) begin_record(recorder, spec);
     for (; next < end; ++next) kernels::record(recorder, library_, plan.dispatches[next], resolver);
     if (end == plan.dispatches.size()) read_back(recorder, plan);
-    pieces.recordings.push_back(recorder.finish());
+    slices.recordings.push_back(recorder.finish());
   }
-  pieces.seconds.resize(pieces.recordings.size());
-  return pieces;
+  slices.seconds.resize(slices.recordings.size());
+  return slices;
 }
 
 void PassRunner::read_back(vk::Recorder& recorder, const Plan& plan) {
   const PassSpec& spec = plan.spec;
   const StageWork work = work_of(spec, builder_.begin(), builder_.end());
-  if (spec.leg == Leg::out && (work.hands_on || builder_.begin() > 0)) {
+  if (spec.direction == Direction::outbound && (work.hands_on || builder_.begin() > 0)) {
     const std::uint64_t bytes = std::uint64_t{spec.bucket} * kernels::padded(config_.width) * sizeof(float);
     recorder.copy(buffers_.slice(plan.handed_on).part(0, bytes), buffers_.rows_out().part(0, bytes));
     return;
@@ -123,7 +123,7 @@ void PassRunner::refresh() {
   if (generation_ == kv_.generation()) return;
   generation_ = kv_.generation();
   cache_.clear();
-  pieces_.clear();
+  slices_.clear();
   move_.reset();
 }
 
@@ -141,38 +141,38 @@ void PassRunner::check(const PassSpec& spec, std::span<const SequenceRows> seque
       fail(Code::internal, "{} rows from row {} on cannot be kept; there is room for {}", count, rows.kept, STEP_VERIFY_ROWS);
     }
     all += count;
-    if (count == 0 || all > spec.bucket || rows.base + rows.standing + count > shape_.context) {
+    if (count == 0 || all > spec.bucket || rows.base + rows.computed + count > shape_.context) {
       fail(Code::internal, "{} tokens at position {} do not fit a bucket of {} rows and a context of {}", count, rows.base, spec.bucket,
            shape_.context);
     }
-    if (spec.tree && !rows.parents.empty() && rows.parents.size() != rows.standing + count) {
-      fail(Code::internal, "a tree of {} rows has {} parents", rows.standing + count, rows.parents.size());
+    if (spec.tree && !rows.parents.empty() && rows.parents.size() != rows.computed + count) {
+      fail(Code::internal, "a tree of {} rows has {} parents", rows.computed + count, rows.parents.size());
     }
-    if (rows.standing > 0 && (!spec.tree || !stays_here(spec) || rows.standing + count > STEP_VERIFY_ROWS)) {
-      fail(Code::internal, "a pass over {} rows behind {} of a tree", count, rows.standing);
+    if (rows.computed > 0 && (!spec.tree || !stays_here(spec) || rows.computed + count > STEP_VERIFY_ROWS)) {
+      fail(Code::internal, "a pass over {} rows behind {} of a tree", count, rows.computed);
     }
     if (spec.output == Output::candidates && (spec.last_row_only || rows.candidates.size() != count)) {
       fail(Code::internal, "{} rows have {} requests for candidates", count, rows.candidates.size());
     }
     if (spec.window && rows.window.recent == 0) fail(Code::internal, "a window without the row itself");
-    if (sequence.pages.whole.size() * KV_PAGE < rows.base + rows.standing + count)
+    if (sequence.pages.full.size() * KV_PAGE < rows.base + rows.computed + count)
       fail(Code::internal, "rows at {} have no pages", rows.base);
   }
 }
 
-void PassRunner::run(const PassSpec& spec, std::span<const SequenceRows> sequences, Pacer* pacer, const Meanwhile& meanwhile) {
+void PassRunner::run(const PassSpec& spec, std::span<const SequenceRows> sequences, PassSlicer* slicer, const Meanwhile& meanwhile) {
   check(spec, sequences);
-  seconds_ = away_seconds_ = 0;
+  seconds_ = remote_seconds_ = 0;
   ++passes_;
   last_ = nullptr;
-  if (stays_here(spec)) return run_here(spec, sequences, pacer);
-  run_around(spec, sequences, pacer, meanwhile);
+  if (stays_here(spec)) return run_here(spec, sequences, slicer);
+  run_around(spec, sequences, slicer, meanwhile);
 }
 
-void PassRunner::run_here(const PassSpec& spec, std::span<const SequenceRows> sequences, Pacer* pacer) {
-  if (pacer != nullptr) {
+void PassRunner::run_here(const PassSpec& spec, std::span<const SequenceRows> sequences, PassSlicer* slicer) {
+  if (slicer != nullptr) {
     write_state(sequences, spec);
-    return run_in_pieces(spec, *pacer);
+    return run_in_slices(spec, *slicer);
   }
   const auto held = kv_.hold();
   refresh();
@@ -182,49 +182,50 @@ void PassRunner::run_here(const PassSpec& spec, std::span<const SequenceRows> se
   last_ = &commands;
 }
 
-void PassRunner::run(const PassSpec& spec, const SequenceRows& sequence, PassResults& results, Pacer* pacer, const Meanwhile& meanwhile) {
+void PassRunner::run(const PassSpec& spec, const SequenceRows& sequence, PassResults& results, PassSlicer* slicer,
+                     const Meanwhile& meanwhile) {
   if (spec.cosines != Cosines::none) std::ranges::copy(results.cosine_sums, cosine_totals().begin());
-  run(spec, {&sequence, 1}, pacer, meanwhile);
+  run(spec, {&sequence, 1}, slicer, meanwhile);
   collect(spec, 0, static_cast<std::uint32_t>(sequence.rows.tokens.size()), results);
   if (spec.cosines != Cosines::none) results.cosine_sums.assign(cosine_totals().begin(), cosine_totals().end());
 }
 
-// Between pieces the cache may get other buffers: the pass goes on with what it has there.
-void PassRunner::run_in_pieces(const PassSpec& spec, Pacer& pacer) {
-  const auto pieces = [&]() -> PassPieces& {
+// The cache may get other buffers between slices: the pass continues in the new ones.
+void PassRunner::run_in_slices(const PassSpec& spec, PassSlicer& slicer) {
+  const auto slices = [&]() -> PassSlices& {
     refresh();
-    return pieces_.get(spec);
+    return slices_.get(spec);
   };
   std::size_t count = 0, all = 1;
   for (std::size_t first = 0; first < all; first += count) {
     {
       const auto held = kv_.hold();
-      all = pieces().recordings.size();
+      all = slices().recordings.size();
     }
-    count = pacer.next(std::span(pieces_.get(spec).seconds).subspan(first));
+    count = slicer.next(std::span(slices_.get(spec).seconds).subspan(first));
     const Stopwatch watch;
     const std::uint64_t submission = [&] {
       const auto held = kv_.hold();
       several_.clear();
-      for (std::size_t i = first; i < first + count; ++i) several_.push_back(&pieces().recordings[i]);
+      for (std::size_t i = first; i < first + count; ++i) several_.push_back(&slices().recordings[i]);
       return queue_.submit(several_);
     }();
     std::exception_ptr failed;
-    pacer.submitted();
+    slicer.submitted();
     try {
       wait(submission);
-      pieces_.get(spec).took(first, count, watch.seconds());
+      slices_.get(spec).record_time(first, count, watch.seconds());
     } catch (...) {
       failed = std::current_exception();
     }
-    pacer.done();  // whatever came of it: from here on the host goes on
+    slicer.done();  // in any case: from here on the host continues
     if (failed) std::rethrow_exception(failed);
   }
 }
 
 void PassRunner::collect(const PassSpec& spec, std::uint32_t first, std::uint32_t count, PassResults& results) {
   results.seconds = seconds_;
-  results.away_seconds = away_seconds_;
+  results.remote_seconds = remote_seconds_;
   results.device_microseconds.reset();
   if (timed_ && last_ != nullptr) {
     const std::vector<vk::LabelTime> times = last_->times();
@@ -266,7 +267,8 @@ std::vector<float> PassRunner::logits_of(std::uint64_t pass, std::uint32_t row) 
 
 void PassRunner::move(std::uint32_t base, std::span<const std::uint32_t> path, const PageLists& pages) {
   if (ring_ != nullptr)
-    ring_->post({.ask = Ask::move, .request = move_request(number_, base, path, pages), .rows = {}, .cosines = {}, .bytes = {}});
+    ring_->post(
+        {.command = StageCommand::move, .request = move_request(number_, base, path, pages), .rows = {}, .cosines = {}, .bytes = {}});
   move_here(base, path, 0, pages, false);
 }
 
@@ -311,7 +313,7 @@ void PassRunner::wait(std::uint64_t submission) {
 void PassRunner::set_timed(bool timed) {
   timed_ = timed;
   last_ = nullptr;
-  cache_.clear();  // recordings of the other kind
+  cache_.clear();  // they have the other setting
 }
 
 void PassRunner::run(const RoundSpec& round, const PageLists& pages, PassResults& results) {
@@ -332,7 +334,7 @@ void PassRunner::run(const RoundSpec& round, const PageLists& pages, PassResults
     kept_row.layers.end = verify.layers.begin = round.kept_layers;
     several_.push_back(&cache_.get(kept_row));
   }
-  // How many rows there will be is decided on the device. With conditions, the one bucket of all that may come is chosen there.
+  // The device decides how many rows the round has. With conditions, it chooses one of all possible buckets.
   const std::uint32_t largest = std::bit_ceil(round.most + 1);  // advance.comp chooses among powers of two
   for (verify.bucket = conditional ? 2 : largest; verify.bucket <= largest; verify.bucket *= 2) several_.push_back(&cache_.get(verify));
 
@@ -371,7 +373,7 @@ std::vector<float> PassRunner::read_embeddings(std::span<const std::int32_t> tok
   return download(buffers_.slice({kernels::ResourceKind::residual, 0}), tokens.size());
 }
 
-/// The first `count` rows of an activation, without the padding behind each.
+/// The first `count` rows of an activation, without the padding after each.
 std::vector<float> PassRunner::download(const vk::Slice& from, std::size_t count) {
   const std::size_t stride = kernels::padded(config_.width);
   std::vector<float> rows(count * stride);

@@ -1,4 +1,4 @@
-// Passes over layers of several devices: the first one's layers, the ring, the first one's head.
+// Passes over layers on several devices: the first device's layers, the ring, the first device's head.
 #include <algorithm>
 #include <chrono>
 
@@ -13,8 +13,8 @@ namespace skipstone::exec {
 PassRunner::~PassRunner() {
   if (ring_ == nullptr) return;
   try {
-    ring_->post({.ask = Ask::forget, .request = runner_request(number_), .rows = {}, .cosines = {}, .bytes = {}});
-  } catch (const std::exception& error) {  // who used the ring has heard of it
+    ring_->post({.command = StageCommand::forget, .request = runner_request(number_), .rows = {}, .cosines = {}, .bytes = {}});
+  } catch (const std::exception& error) {  // the caller that used the ring has already got the error
     log::debug("a runner was not forgotten: {}", error.what());
   }
 }
@@ -27,12 +27,12 @@ bool PassRunner::stays_here(const PassSpec& spec) const {
 bool PassRunner::is_back() const { return ring_ == nullptr || ring_->is_back(); }
 
 void PassRunner::begin_record(vk::Recorder& recorder, const PassSpec& spec) {
-  if (spec.leg == Leg::out && !work_of(spec, builder_.begin(), builder_.end()).takes) return;
+  if (spec.direction == Direction::outbound && !work_of(spec, builder_.begin(), builder_.end()).takes) return;
   const std::uint64_t bytes = std::uint64_t{spec.bucket} * kernels::padded(config_.width) * sizeof(float);
   recorder.copy(buffers_.rows_in().part(0, bytes), buffers_.slice({kernels::ResourceKind::residual, 0}).part(0, bytes));
 }
 
-/// `first`: the row of the pass that the first of `rows` is.
+/// `first`: index in the pass of the first of `rows`.
 void PassRunner::put_rows(std::span<const float> rows, std::size_t first) {
   float* to = reinterpret_cast<float*>(buffers_.rows_in().mapped) + first * kernels::padded(config_.width);
   std::ranges::copy(rows, to);
@@ -65,15 +65,15 @@ void PassRunner::run_leg(const PassSpec& spec, std::span<const SequenceRows> seq
   if (spec.cosines != Cosines::none) take_own_cosines(cosines);
 }
 
-void PassRunner::run_around(const PassSpec& spec, std::span<const SequenceRows> sequences, Pacer* pacer, const Meanwhile& meanwhile) {
-  PassSpec asked = spec;  // the output is made here
+void PassRunner::run_around(const PassSpec& spec, std::span<const SequenceRows> sequences, PassSlicer* slicer, const Meanwhile& meanwhile) {
+  PassSpec asked = spec;  // the output is computed on this device
   if (asked.output != Output::none) asked.output = Output::argmax;
   StageMessage message{.request = pass_request(number_, asked, sequences), .rows = {}, .cosines = {}, .bytes = {}};
-  std::vector<float> own;  // sums of cosines, of which those of the layers here are of use
+  std::vector<float> own;  // sums of cosines, of which only those of local layers are used
   if (spec.cosines != Cosines::none) message.cosines.assign(cosine_totals().begin(), cosine_totals().end());
   own = message.cosines;
   if (work_of(spec, builder_.begin(), builder_.end()).runs()) {
-    run_here(spec, sequences, pacer);
+    run_here(spec, sequences, slicer);
     message.rows = handed_rows(sequences);
     if (spec.cosines != Cosines::none) take_own_cosines(own);
   }
@@ -84,7 +84,7 @@ void PassRunner::run_around(const PassSpec& spec, std::span<const SequenceRows> 
   StageMessage reply = ring_->exchange(std::move(message), [&] {
     if (meanwhile) meanwhile(*this);
   });
-  away_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::duration(reply.not_before) - sent).count();
+  remote_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::duration(reply.not_before) - sent).count();
   seconds_ = before + wait.seconds();
   if (spec.cosines != Cosines::none) {
     for (std::uint32_t layer = builder_.begin(); layer < builder_.end(); ++layer) {
@@ -92,15 +92,15 @@ void PassRunner::run_around(const PassSpec& spec, std::span<const SequenceRows> 
     }
     std::ranges::copy(reply.cosines, cosine_totals().begin());
   }
-  last_ = nullptr;  // no clock of one device has its time
+  last_ = nullptr;  // the clock of a single device does not have its time
   if (spec.output == Output::none) return;
   const std::size_t stride = kernels::padded(config_.width), last = sequences.back().rows.tokens.size() - 1;
   put_rows(reply.rows, spec.last_row_only && reply.rows.size() == stride ? last : 0);
   PassSpec back = spec;
-  back.leg = Leg::back;
+  back.direction = Direction::returning;
   back.cosines = Cosines::none;
   back.keep_after = 0;
-  run_here(back, sequences, pacer);
+  run_here(back, sequences, slicer);
   last_ = nullptr;
 }
 

@@ -1,4 +1,4 @@
-// What the host writes for a pass before it is submitted: tokens, positions, page tables, paths of trees, requests for candidates.
+// Host writes for a pass before it is submitted: tokens, positions, page tables, paths of trees, requests for candidates.
 #include <algorithm>
 
 #include "base/status.h"
@@ -6,8 +6,8 @@
 
 namespace skipstone::exec {
 
-// Tables lie in the order of a pass's sequences, those of layers with a window behind all others. They grow slowly, so mostly there is nothing
-// to write.
+// Tables are in the order of a pass's sequences, those of sliding-window layers after all others. They grow slowly, so mostly there is
+// nothing to write.
 std::uint32_t PassRunner::table_of(const PageLists& pages, std::uint32_t sequence) {
   const std::uint32_t first = sequence * pages_for(shape_.context);
   const auto write = [&](std::uint32_t at, std::span<const std::uint32_t> of) {
@@ -18,8 +18,8 @@ std::uint32_t PassRunner::table_of(const PageLists& pages, std::uint32_t sequenc
       if (table[i] != slot) table[i] = slot;
     }
   };
-  write(first, pages.whole);
-  write(table_entries(shape_.context) + first, pages.windowed);
+  write(first, pages.full);
+  write(table_entries(shape_.context) + first, pages.sliding);
   return first;
 }
 
@@ -33,7 +33,7 @@ void PassRunner::write_tokens(std::span<const SequenceRows> sequences, std::uint
       state.tokens[row++] = static_cast<std::uint32_t>(token);
     }
   }
-  // Padding rows embed the last token once more; nothing of theirs is stored or read.
+  // Padding rows embed the last token again; their results are neither stored nor read.
   for (; row < bucket; ++row) state.tokens[row] = state.tokens[row - 1];
 }
 
@@ -48,11 +48,11 @@ void PassRunner::write_state(std::span<const SequenceRows> sequences, const Pass
     const Rows& rows = sequences[i].rows;
     const auto count = static_cast<std::uint32_t>(rows.tokens.size());
     state.bases[i] = rows.base;
-    state.first_rows[i] = row - rows.standing;  // below 0 in the arithmetic of kernels: the first row's offset is `standing`
+    state.first_rows[i] = row - rows.computed;  // may wrap below 0, as in the kernels' arithmetic: the first row's offset is `computed`
     state.tables[i] = table_of(sequences[i].pages, i);
     if (spec.tree) write_paths(row, rows);
     std::fill_n(state.sequences.begin() + row, count, i);
-    const std::uint32_t last = rows.base + rows.standing + count - 1;
+    const std::uint32_t last = rows.base + rows.computed + count - 1;
     most_keys = std::max(most_keys, spec.window ? window.keys(last) : last + 1);
     row += count;
   }
@@ -67,18 +67,18 @@ void PassRunner::write_requests(std::span<const SequenceRows> sequences) {
   for (const SequenceRows& sequence : sequences) to = std::ranges::copy(sequence.rows.candidates, to).out;
 }
 
-// A row's ancestors by position, itself last: what its attention reads behind the text. `first`: the pass's first row of them.
+// A row's ancestors by position, itself last: attention reads them after the text. `first`: index in the pass of the first of `rows`.
 void PassRunner::write_paths(std::uint32_t first, const Rows& rows) {
   abi::StepState& state = buffers_.state();
   const auto parent = [&](std::uint32_t i) { return rows.parents.empty() ? std::max(i, 1u) - 1 : rows.parents[i]; };
   for (std::uint32_t i = 0; i < rows.tokens.size(); ++i) {
     const std::uint32_t row = first + i;
     std::uint32_t depth = 0;
-    for (std::uint32_t at = rows.standing + i; parent(at) != at; at = parent(at), ++depth) {
+    for (std::uint32_t at = rows.computed + i; parent(at) != at; at = parent(at), ++depth) {
       if (parent(at) > at) fail(Code::internal, "row {} of a tree stands before its parent {}", at, parent(at));
     }
     state.depths[row] = depth;
-    std::uint32_t at = rows.standing + i;
+    std::uint32_t at = rows.computed + i;
     for (std::uint32_t left = depth + 1; left-- > 0; at = parent(at)) {
       std::uint32_t& word = state.paths[row * STEP_PATH_WORDS + left / 4];
       const std::uint32_t shift = 8 * (left % 4);

@@ -10,7 +10,7 @@
 
 namespace skipstone::exec {
 
-// From the largest bucket on: its pipelines take the longest to make, and at the end all threads should have something left to do.
+// From the largest bucket on: its pipelines take the longest to create, and all threads should have work until the end.
 std::vector<PassSpec> plain_passes(std::uint32_t layers) {
   std::vector<PassSpec> passes;
   for (auto at = std::rbegin(kernels::prompt_buckets); at != std::rend(kernels::prompt_buckets); ++at) {
@@ -25,13 +25,13 @@ std::vector<PassSpec> verification_passes(std::uint32_t layers) {
   for (auto at = std::rbegin(kernels::row_buckets); at != std::rend(kernels::row_buckets); ++at) {
     if (*at <= STEP_VERIFY_ROWS) passes.push_back({.layers = LayerPlan::full(layers), .bucket = *at, .keep_after = 1});
   }
-  // Some drafters ask for the prompt's cosines.
+  // Some drafters need the prompt's cosines.
   passes.push_back({.layers = LayerPlan::full(layers),
                     .bucket = kernels::prompt_buckets[0],
                     .prompt = true,
                     .last_row_only = true,
                     .cosines = Cosines::attention});
-  // What goes between the passes of a round in one submission.
+  // The dispatches between the passes of a round in one submission.
   passes.push_back({.layers = LayerPlan::full(layers), .step = RoundStep::draft});
   passes.push_back({.layers = LayerPlan::full(layers), .bucket = 2, .step = RoundStep::verify});
   return passes;
@@ -53,7 +53,7 @@ std::vector<PassSpec> session_passes(std::uint32_t layers, const SessionPasses& 
   }
   if (needs.candidates) passes.push_back({.layers = LayerPlan::full(layers), .output = Output::candidates});
   if (!needs.logits) return passes;
-  // Of a prompt the LM head reads one row, normalised already: a kernel of its own.
+  // In a prompt the LM head reads one row, which is already normalised: this is a kernel of its own.
   passes.push_back({.layers = LayerPlan::full(layers),
                     .bucket = kernels::prompt_buckets[0],
                     .prompt = true,
@@ -67,7 +67,7 @@ void add_way_back(std::vector<PassSpec>& passes) {
   for (std::size_t i = 0, count = passes.size(); i < count; ++i) {
     PassSpec back = passes[i];
     if (back.output == Output::none || back.step != RoundStep::none) continue;
-    back.leg = Leg::back;
+    back.direction = Direction::returning;
     back.cosines = Cosines::none;
     back.keep_after = 0;
     passes.push_back(back);

@@ -1,4 +1,4 @@
-// Making a model's pipelines before its first token, and beside the loading of its weights.
+// Creates a model's pipelines before its first token, in parallel with the loading of its weights.
 #pragma once
 
 #include <atomic>
@@ -13,44 +13,44 @@
 
 namespace skipstone::exec {
 
-/// Greedy decoding of one text without drafts, of a model with `layers` layers: its prompts, and a row at a time. Larger prompt buckets use
-/// the pipelines of the last one.
+/// Passes of greedy decoding of one sequence without drafts, in a model with `layers` layers: prompts, and one row at a time. Larger prompt
+/// buckets use the pipelines of the last one.
 std::vector<PassSpec> plain_passes(std::uint32_t layers);
-/// What drafts, their verification and several texts side by side take besides, greedily: each row bucket once, and what goes between the
-/// passes of a round.
+/// Additional passes of drafts, their verification and concurrent sequences, all greedy: each row bucket once, and the dispatches between
+/// the passes of a round.
 std::vector<PassSpec> verification_passes(std::uint32_t layers);
 
-/// What a session may run beside plain_passes().
+/// Passes that a session may run besides plain_passes().
 struct SessionPasses {
-  bool verification = false;  ///< it drafts, or has company
-  bool logits = false;        ///< of the rows: it samples, or its drafter looks at several tokens
+  bool verification = false;  ///< the session drafts, or has concurrent sequences
+  bool logits = false;        ///< of the rows: the session samples, or its drafter considers several tokens
   bool trees = false;         ///< of drafts
-  bool candidates = false;    ///< of the rows: it samples, and the device finds what sampling looks at
-  /// Whether a session that has these has all that `other` needs.
+  bool candidates = false;    ///< of the rows: the session samples, and the device selects the candidates
+  /// Whether these passes cover all that `other` needs.
   bool cover(const SessionPasses& other) const {
     return (verification || !other.verification) && (logits || !other.logits) && (trees || !other.trees) && (candidates || !other.candidates);
   }
 };
 std::vector<PassSpec> session_passes(std::uint32_t layers, const SessionPasses& needs);
-/// Behind `passes`, the outputs of their rows that have come back from other devices, where those have some of the layers.
+/// Appends to `passes` the outputs of their rows that return from other devices, for models with remote layers.
 void add_way_back(std::vector<PassSpec>& passes);
-/// Of a model that only drafts: the text in whole buckets, and an output behind its last token.
+/// Passes of a model that only drafts: the text in full buckets, and an output after its last token.
 std::vector<PassSpec> drafting_passes(std::uint32_t layers);
 
-/// What makes two pipelines the same one: kernel, constants, lanes of a subgroup.
+/// What distinguishes pipelines: kernel, constants, lanes of a subgroup.
 using PipelineKey = std::tuple<kernels::KernelId, std::vector<std::uint32_t>, std::uint32_t>;
 inline PipelineKey pipeline_key(const kernels::Dispatch& dispatch) { return {dispatch.kernel, dispatch.constants, dispatch.subgroup}; }
 
-/// Dispatches of `passes` such that each of their pipelines (kernel and constants) is in one of them, in the order of the passes.
+/// Dispatches of `passes` that cover each of their pipelines (kernel and constants), in the order of the passes.
 std::vector<kernels::Dispatch> distinct_pipelines(const PassBuilder& builder, std::span<const PassSpec> passes);
 
-/// Makes the pipelines of `dispatches` on threads of its own; whoever needs one that is not there yet waits for that one, or makes it.
-/// What a driver refuses is left to whoever asks for the pipeline, who gets the error. The library must outlive it.
+/// Creates the pipelines of `dispatches` on threads of its own; a caller that needs a missing pipeline waits for it, or creates it. If the
+/// driver refuses a pipeline, the caller that requests it gets the error. The library must outlive the maker.
 class PipelineMaker {
  public:
   /// `threads`: 0 for one per core, at most 8.
   PipelineMaker(kernels::Library& library, std::span<const kernels::Dispatch> dispatches, unsigned threads = 0);
-  ~PipelineMaker();  ///< makes no further ones and waits for those being made
+  ~PipelineMaker();  ///< creates no further ones and waits for those in progress
 
  private:
   void work(const std::stop_token& stop);

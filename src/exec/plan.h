@@ -12,49 +12,48 @@
 
 namespace skipstone::exec {
 
-/// What a pass leaves behind besides K and V.
+/// The output of a pass besides K and V.
 enum class Output : std::uint8_t {
   none,    ///< nothing (all chunks of a prompt but the last)
   argmax,  ///< token, probability and margin of every row
   logits,  ///< the logits of every row, for sampling
-  candidates,  ///< of every row's logits what Rows::candidates asks for; the logits stay on the device
-  hidden,  ///< the residual stream of every row behind the last norm, which is what the logits are made of
+  candidates,  ///< the candidates that Rows::candidates requests for every row; the logits stay on the device
+  hidden,  ///< the residual stream of every row after the last norm, from which the logits are computed
 };
 const char* to_string(Output output);
 
 /// A pass's place in a round that is one submission: what it depends on, and what follows it on the device.
 enum class RoundStep : std::uint8_t {
   none,      ///< not in one: the host steps
-  draft,     ///< runs while drafting goes on; then `advance`
-  kept_row,  ///< the last draft's row through the layers whose rows are kept; then `advance`
-  verify,    ///< runs where the round has as many rows as this bucket is for; `accept` is its last dispatch
+  draft,     ///< runs while drafting continues; then `advance`
+  kept_row,  ///< the last draft's row through the layers whose hidden states are saved; then `advance`
+  verify,    ///< runs if this is the bucket for the round's number of rows; `accept` is its last dispatch
 };
 const char* to_string(RoundStep step);
 
-/// Around which sublayers a pass reduces the residual stream's cosine.
+/// The sublayers around which a pass reduces the residual stream's cosine.
 enum class Cosines : std::uint8_t { none, attention, all };
 
-/// What of a pass runs on a device that has some of the layers. Of one that has all of them a pass is one leg.
-enum class Leg : std::uint8_t {
-  out,   ///< the layers that are here, from tokens, kept rows or what the device before handed on; where others follow, the rows are handed
-         ///< on
-  back,  ///< the output, of the rows that have come back to the device that has the head
+/// The part of a pass on a device with some of the layers. With all layers local, a pass is one direction.
+enum class Direction : std::uint8_t {
+  outbound,   ///< the local layers, from tokens, saved hidden states or rows of the previous device; forwards the rows if layers follow
+  returning,  ///< the output, of rows that have returned to the device with the head
 };
 
 struct PassSpec {
-  LayerPlan layers;          ///< where its first layer is not the model's, the pass starts from the kept rows instead of tokens
+  LayerPlan layers;          ///< unless its first layer is the model's first, the pass starts from saved hidden states, not tokens
   std::uint32_t bucket = 1;  ///< rows that are computed; real rows are in the state
-  /// The rows are tokens of a prompt: the kernels of prompts compute them, whose bits depend on the tokens before a row alone.
+  /// The rows are tokens of a prompt: the kernels of prompts compute them, whose bits depend only on the tokens before a row.
   bool prompt = false;
   Output output = Output::argmax;
-  bool last_row_only = false;    ///< the output is of the last real row alone
-  std::uint32_t keep_after = 0;  ///< the residual stream after this many layers goes to the kept rows; 0: it does not
+  bool last_row_only = false;    ///< the output is of the last real row only
+  std::uint32_t keep_after = 0;  ///< the residual stream after this many layers is saved; 0: it is not
   Cosines cosines = Cosines::none;
-  bool kv_only = false;  ///< each layer stores K and V of the residual stream as it is, and leaves it so
-  bool tree = false;     ///< rows stand behind their parents, not behind each other
-  bool window = false;   ///< attention reads a part of the text alone: Rows::window
+  bool kv_only = false;  ///< each layer stores K and V of the residual stream as it is, and leaves it unchanged
+  bool tree = false;     ///< rows follow their parents, not each other
+  bool window = false;   ///< attention reads only a part of the text: Rows::window
   RoundStep step = RoundStep::none;
-  Leg leg = Leg::out;
+  Direction direction = Direction::outbound;
   bool operator==(const PassSpec&) const = default;
 
   std::uint32_t output_rows() const { return output == Output::none ? 0 : last_row_only ? 1 : bucket; }
@@ -75,7 +74,7 @@ struct Plan {
   std::vector<kernels::Dispatch> dispatches;
   std::optional<Condition> condition;
   std::vector<std::size_t> layer_starts;  ///< the first dispatch of each layer, and that of the output
-  kernels::Resource handed_on = {};       ///< the residual stream behind the last layer that is here
+  kernels::Resource handed_on = {};       ///< the residual stream after the last local layer
 
   /// One line per dispatch: label, kernel and constants, buffers (< read, > written, = both), group counts. For goldens and people.
   /// `tensor_name` turns weight ordinals into names.

@@ -1,4 +1,4 @@
-// What Q and K turn by at each position: tables that the host makes in double precision, behind each other in one buffer.
+// Rotation angles of Q and K at each position: tables that the host computes in double precision, one after the other in one buffer.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace skipstone::exec {
 
-/// The rows of the buffer that position 0 of a layer's K and Q turn by.
+/// The rows of the buffer for position 0 of a layer's K and Q.
 struct RopeRows {
   std::uint32_t k = 0, q = 0;
 };
@@ -17,8 +17,8 @@ RopeRows rope_rows(const model::Config& config, std::uint32_t context, const mod
 /// Rows of the buffer: `context` for each table that the model needs.
 std::uint32_t rope_table_rows(const model::Config& config, std::uint32_t context);
 
-/// [rows][rope_dim / 2] of (cos, sin), times what the model multiplies them with: the table of all layers; where some turn by another base,
-/// theirs; where Q grows with its position (Config::temperature), Q's.
+/// [rows][rope_dim / 2] of (cos, sin), times the model's factor: the table of all layers; if some layers rotate by another base, theirs; if
+/// Q grows with its position (Config::temperature), Q's.
 std::vector<float> rope_table(const model::Config& config, std::uint32_t context);
 
 }  // namespace skipstone::exec

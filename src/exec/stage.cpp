@@ -18,7 +18,7 @@ Stage::Stage(const std::shared_ptr<vk::Device>& device, kernels::Library& librar
       weights_(weights),
       shape_(shape),
       cache_(device, config, attention_shape(config, shape), shape.begin, shape.end_of(config.layers), first_pages(config, shape)) {
-  runner(0);  // what the engine's sequences use: its memory is taken now
+  runner(0);  // the runner of the engine's sequences: allocates its memory now
 }
 
 PassRunner& Stage::runner(std::uint32_t number) {
@@ -33,38 +33,38 @@ void Stage::prepare(std::span<const PassSpec> passes, bool moves) {
   std::erase_if(dispatches, [&](const kernels::Dispatch& dispatch) { return !ready_.insert(pipeline_key(dispatch)).second; });
   if (dispatches.empty()) return;
   const PipelineMaker maker(library_, dispatches);
-  const std::uint32_t page = 0;  // what stands in it is written before it is read: prompts come in order
-  runner(0).warm_up(dispatches, {.whole = {&page, 1}, .windowed = {&page, 1}}, [](double) {});
+  const std::uint32_t page = 0;  // its contents are overwritten before they are read: prompts come in order
+  runner(0).warm_up(dispatches, {.full = {&page, 1}, .sliding = {&page, 1}}, [](double) {});
   library_.save_cache();
 }
 
 void Stage::take(StageMessage& message) {
-  switch (message.ask) {
-    case Ask::pass:
+  switch (message.command) {
+    case StageCommand::pass:
       return pass(message);
-    case Ask::prepare: {
+    case StageCommand::prepare: {
       const SessionPasses needs = prepare_request(message.request);
       return prepare(session_passes(config_.layers, needs), needs.trees);
     }
-    case Ask::move:
+    case StageCommand::move:
       return move(message);
-    case Ask::resize:
-    case Ask::copy: {
+    case StageCommand::resize:
+    case StageCommand::copy: {
       const PagesRequest request = pages_request(message.request);
-      KvBuffers& store = request.windowed ? cache_.windowed() : cache_.whole();
-      return message.ask == Ask::resize ? store.resize(request.to) : store.copy(request.from, request.to);
+      KvBuffers& store = request.sliding ? cache_.sliding() : cache_.full();
+      return message.command == StageCommand::resize ? store.resize(request.to) : store.copy(request.from, request.to);
     }
-    case Ask::read_kv:
-    case Ask::write_kv:
+    case StageCommand::read_kv:
+    case StageCommand::write_kv:
       return copy_kv(message);
-    case Ask::forget:
+    case StageCommand::forget:
       runners_.erase(runner_request(message.request));
       return;
-    case Ask::state:
-    case Ask::load:
-    case Ask::end:
-    case Ask::failed:
-      return;  // those are not the layers' business
+    case StageCommand::state:
+    case StageCommand::load:
+    case StageCommand::end:
+    case StageCommand::failed:
+      return;  // these do not concern the layers
   }
 }
 
@@ -75,7 +75,7 @@ void Stage::pass(StageMessage& message) {
   PassRunner& runs = runner(request.runner);
   runs.run_leg(request.spec, request.rows(), message.rows, message.cosines);
   if (work.hands_on) return;
-  // What the first stage makes the output of.
+  // The rows that the first stage computes the output of.
   if (request.spec.output == Output::none) message.rows.clear();
   if (request.spec.last_row_only && !message.rows.empty()) {
     message.rows.erase(message.rows.begin(), message.rows.end() - static_cast<std::ptrdiff_t>(kernels::padded(config_.width)));
@@ -84,14 +84,14 @@ void Stage::pass(StageMessage& message) {
 
 void Stage::move(const StageMessage& message) {
   const MoveRequest request = move_request(message.request);
-  runner(request.runner).move(request.base, request.path, {.whole = request.whole, .windowed = request.windowed});
+  runner(request.runner).move(request.base, request.path, {.full = request.full, .sliding = request.sliding});
 }
 
 void Stage::copy_kv(StageMessage& message) {
   const KvRequest request = kv_request(message.request);
   if (request.layer < builder_.begin() || request.layer >= builder_.end()) return;
-  KvBytes cache(device_, attention_shape(config_, shape_), cache_, {request.whole, request.windowed, request.left}, request.positions);
-  if (message.ask == Ask::write_kv) {
+  KvBytes cache(device_, attention_shape(config_, shape_), cache_, {request.full, request.sliding, request.left}, request.positions);
+  if (message.command == StageCommand::write_kv) {
     cache.write(request.layer, message.bytes);
     message.bytes.clear();
     return;

@@ -1,4 +1,4 @@
-// Layers on a device that is not the first one: does what messages ask.
+// Layers on a device other than the first one: executes stage commands.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +13,17 @@
 
 namespace skipstone::exec {
 
-/// One thread at a time.
+/// Used by one thread at a time.
 class Stage {
  public:
-  /// Of the layers that `shape` says. Throws out_of_memory.
+  /// Has the layers that `shape` names. Throws out_of_memory.
   Stage(const std::shared_ptr<vk::Device>& device, kernels::Library& library, const PassBuilder& builder, const model::Config& config,
         const model::Weights& weights, const SequenceShape& shape);
 
-  /// Makes the pipelines of `passes` that are not there, and runs one workgroup of each (PassRunner::warm_up). `moves`: those of
-  /// PassRunner::move too.
+  /// Creates the missing pipelines of `passes`, and runs one workgroup of each (PassRunner::warm_up). `moves`: those of PassRunner::move
+  /// too.
   void prepare(std::span<const PassSpec> passes, bool moves);
-  /// Does what the message asks, which becomes what goes on. Throws what goes wrong.
+  /// Executes the command of `message`, which becomes the message to forward. Throws if the command fails.
   void take(StageMessage& message);
 
  private:

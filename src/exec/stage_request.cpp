@@ -56,8 +56,8 @@ class Reader {
 };
 
 void add(Writer& out, const PageLists& pages) {
-  out.add(pages.whole);
-  out.add(pages.windowed);
+  out.add(pages.full);
+  out.add(pages.sliding);
   out.add(pages.left);
 }
 
@@ -66,7 +66,7 @@ void add(Writer& out, const PageLists& pages) {
 std::vector<SequenceRows> PassRequest::rows() const {
   std::vector<SequenceRows> all;
   for (const Sequence& s : sequences) {
-    all.push_back({.pages = {s.whole, s.windowed, s.left},
+    all.push_back({.pages = {s.full, s.sliding, s.left},
                    .rows = {.tokens = s.tokens, .base = s.base, .kept = s.kept, .parents = s.parents, .window = s.window}});
   }
   return all;
@@ -109,8 +109,8 @@ PassRequest pass_request(std::span<const std::byte> bytes) {
     in.get(s.kept);
     in.get(s.window);
     in.get(s.parents);
-    in.get(s.whole);
-    in.get(s.windowed);
+    in.get(s.full);
+    in.get(s.sliding);
     in.get(s.left);
   }
   in.finish();
@@ -133,8 +133,8 @@ MoveRequest move_request(std::span<const std::byte> bytes) {
   in.get(request.runner);
   in.get(request.base);
   in.get(request.path);
-  in.get(request.whole);
-  in.get(request.windowed);
+  in.get(request.full);
+  in.get(request.sliding);
   in.get(left);
   in.finish();
   return request;
@@ -167,8 +167,8 @@ KvRequest kv_request(std::span<const std::byte> bytes) {
   KvRequest request;
   in.get(request.layer);
   in.get(request.positions);
-  in.get(request.whole);
-  in.get(request.windowed);
+  in.get(request.full);
+  in.get(request.sliding);
   in.get(request.left);
   in.finish();
   return request;

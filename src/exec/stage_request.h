@@ -1,5 +1,5 @@
-// What a StageMessage asks, as bytes: written by the first stage, read by all others. Both are the same build (the ranks of a job compare
-// it), so words are as the machine has them.
+// Parameters of stage commands as bytes: written by the first stage, read by all others. Both run the same build (the ranks of a job
+// compare it), so words are in the machine's representation.
 #pragma once
 
 #include <cstdint>
@@ -11,38 +11,38 @@
 
 namespace skipstone::exec {
 
-/// Of Ask::pass. Tokens are the first stage's; others know how many there are.
+/// Parameters of StageCommand::pass. Only the first stage has the tokens; the others know their number.
 struct PassRequest {
-  std::uint32_t runner = 0;  ///< the sequences of an engine share one; those whose passes go in pieces have their own
+  std::uint32_t runner = 0;  ///< the sequences of an engine share one; those whose passes run in slices have their own
   PassSpec spec;
   struct Sequence {
     std::vector<std::int32_t> tokens;  ///< zeros
-    std::vector<std::uint32_t> parents, whole, windowed;
+    std::vector<std::uint32_t> parents, full, sliding;
     std::uint32_t base = 0, kept = 0, left = 0;
     KeyWindow window = {};
   };
   std::vector<Sequence> sequences;
 
-  /// As PassRunner::run() takes them, while this request is there.
+  /// The rows as PassRunner::run() takes them; valid as long as this request.
   std::vector<SequenceRows> rows() const;
 };
 
-/// Of Ask::move.
+/// Parameters of StageCommand::move.
 struct MoveRequest {
   std::uint32_t runner = 0, base = 0;
-  std::vector<std::uint32_t> path, whole, windowed;
+  std::vector<std::uint32_t> path, full, sliding;
 };
 
-/// Of Ask::resize (`to` pages) and Ask::copy (a page to another).
+/// Parameters of StageCommand::resize (`to` pages) and StageCommand::copy (a page to another).
 struct PagesRequest {
-  bool windowed = false;
+  bool sliding = false;
   std::uint32_t from = 0, to = 0;
 };
 
-/// Of Ask::read_kv and Ask::write_kv.
+/// Parameters of StageCommand::read_kv and StageCommand::write_kv.
 struct KvRequest {
   std::uint32_t layer = 0, positions = 0, left = 0;
-  std::vector<std::uint32_t> whole, windowed;
+  std::vector<std::uint32_t> full, sliding;
 };
 
 std::vector<std::byte> pass_request(std::uint32_t runner, const PassSpec& spec, std::span<const SequenceRows> sequences);
@@ -52,7 +52,7 @@ std::vector<std::byte> kv_request(std::uint32_t layer, std::uint32_t positions, 
 std::vector<std::byte> runner_request(std::uint32_t runner);
 std::vector<std::byte> prepare_request(const SessionPasses& needs);
 
-/// Throw internal where the bytes are none of the above.
+/// Throw internal if the bytes are no such request.
 PassRequest pass_request(std::span<const std::byte> bytes);
 MoveRequest move_request(std::span<const std::byte> bytes);
 PagesRequest pages_request(std::span<const std::byte> bytes);

@@ -9,7 +9,7 @@
 namespace skipstone::exec {
 namespace {
 
-/// Messages under way that nobody waits for: enough that each of some stages has one to work at.
+/// Limit of posted messages in flight: enough that each of a few stages has one to work on.
 constexpr std::uint32_t most_posted = 4;
 
 [[noreturn]] void throw_from(const StageMessage& message) {
@@ -21,8 +21,8 @@ constexpr std::uint32_t most_posted = 4;
 StageRing::~StageRing() {
   try {
     const std::lock_guard lock(mutex_);
-    out_.send({.ask = Ask::end, .request = {}, .rows = {}, .cosines = {}, .bytes = {}});
-    while (in_.receive().ask != Ask::end) {
+    out_.send({.command = StageCommand::end, .request = {}, .rows = {}, .cosines = {}, .bytes = {}});
+    while (in_.receive().command != StageCommand::end) {
     }
   } catch (const std::exception& error) {
     log::info("the stages did not end in order: {}", error.what());
@@ -37,7 +37,7 @@ StageMessage StageRing::exchange(StageMessage message, const std::function<void(
   if (meanwhile) meanwhile();
   StageMessage reply = in_.receive();
   throw_failure();
-  if (reply.ask == Ask::failed) throw_from(reply);
+  if (reply.command == StageCommand::failed) throw_from(reply);
   return reply;
 }
 
@@ -56,12 +56,12 @@ void StageRing::wait() {
   throw_failure();
 }
 
-/// Until no more than `left` of the messages that nobody waits for are under way. They come back in order.
+/// Waits until at most `left` posted messages are in flight. They come back in order.
 void StageRing::drain(std::uint32_t left) {
   while (posted_ > left) {
     StageMessage reply = in_.receive();
     --posted_;
-    if (reply.ask == Ask::failed && !failed_) failed_ = std::move(reply);
+    if (reply.command == StageCommand::failed && !failed_) failed_ = std::move(reply);
   }
 }
 
@@ -70,11 +70,11 @@ void StageRing::throw_failure() const {
 }
 
 void RingStore::resize(std::uint32_t pages) {
-  ring_.exchange({.ask = Ask::resize, .request = pages_request({windowed_, 0, pages}), .rows = {}, .cosines = {}, .bytes = {}});
+  ring_.exchange({.command = StageCommand::resize, .request = pages_request({sliding_, 0, pages}), .rows = {}, .cosines = {}, .bytes = {}});
 }
 
 void RingStore::copy(std::uint32_t from, std::uint32_t to) {
-  ring_.post({.ask = Ask::copy, .request = pages_request({windowed_, from, to}), .rows = {}, .cosines = {}, .bytes = {}});
+  ring_.post({.command = StageCommand::copy, .request = pages_request({sliding_, from, to}), .rows = {}, .cosines = {}, .bytes = {}});
 }
 
 }  // namespace skipstone::exec

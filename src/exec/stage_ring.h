@@ -1,4 +1,4 @@
-// The first stage's end of the ring: what it asks of the layers on other devices.
+// The first stage's end of the ring: its requests to remote layers.
 #pragma once
 
 #include <cstdint>
@@ -18,24 +18,24 @@ namespace skipstone::exec {
 struct PassSpec;
 struct SequenceRows;
 
-/// From any thread; one message that is waited for at a time.
+/// Thread-safe; one exchange() at a time.
 class StageRing {
  public:
-  /// `out` leads to the stage behind the first one, `in` from the last one. Both outlive the ring.
+  /// `out` leads to the stage after the first one, `in` from the last one. Both outlive the ring.
   StageRing(Link& out, Link& in) : out_(out), in_(in) {}
   /// Ends all stages.
   ~StageRing();
   StageRing(const StageRing&) = delete;
   StageRing& operator=(const StageRing&) = delete;
 
-  /// Sends `message` around; returns as what it comes back. `meanwhile` runs as long as it is away; it may not use the ring. Throws what a
-  /// stage threw.
+  /// Sends `message` around the ring; returns it as it comes back. `meanwhile` runs while the message is remote; it may not use the ring.
+  /// Throws what a stage threw.
   StageMessage exchange(StageMessage message, const std::function<void()>& meanwhile = {});
-  /// Sends it without waiting for it. A failure is thrown by a later call, and by all behind that one.
+  /// Sends `message` without waiting for it. A failure is thrown by a later call, and by all calls after that one.
   void post(StageMessage message);
-  /// Returns when all that was posted is back. Throws as post().
+  /// Returns when all posted messages are back. Throws as post().
   void wait();
-  /// Whether what was sent last is back; for `meanwhile`.
+  /// Whether the last message is back; for `meanwhile`.
   bool is_back() { return in_.ready(); }
 
   std::uint32_t new_runner() {
@@ -50,21 +50,21 @@ class StageRing {
 
   Link &out_, &in_;
   std::mutex mutex_;
-  std::uint32_t posted_ = 0;  ///< that have not come back
+  std::uint32_t posted_ = 0;  ///< messages that have not come back
   std::uint32_t next_runner_ = 0;
-  std::optional<StageMessage> failed_;  ///< what a message that nobody waits for has met with
+  std::optional<StageMessage> failed_;  ///< the failure of a posted message
 };
 
-/// The pages of the layers on other devices.
+/// The pages of remote layers.
 class RingStore : public KvStore {
  public:
-  RingStore(StageRing& ring, bool windowed) : ring_(ring), windowed_(windowed) {}
+  RingStore(StageRing& ring, bool sliding) : ring_(ring), sliding_(sliding) {}
   void resize(std::uint32_t pages) override;
   void copy(std::uint32_t from, std::uint32_t to) override;
 
  private:
   StageRing& ring_;
-  bool windowed_;
+  bool sliding_;
 };
 
 }  // namespace skipstone::exec

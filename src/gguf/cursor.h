@@ -15,7 +15,7 @@
 
 namespace skipstone::gguf {
 
-/// Every read checks what is left first; what does not fit throws bad_file with the file, the position and what was being read.
+/// Every read first checks the bytes left; one that does not fit throws bad_file with the file, the position and the item being read.
 class Cursor {
  public:
   /// `file` has to outlive it.
@@ -25,7 +25,7 @@ class Cursor {
   std::uint64_t position() const { return position_; }
   std::uint64_t remaining() const { return file_.size() - position_; }
 
-  /// The next `most` bytes or what there is of them, without going on. Valid until the next call of any member.
+  /// The next `most` bytes or as many as are left, without advancing. Valid until the next call of any member.
   std::string_view peek(std::uint64_t most) {
     const auto bytes = window(std::min(most, remaining()));
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -73,7 +73,7 @@ class Cursor {
   }
 
  private:
-  /// `count` bytes from the position on, read together with what follows.
+  /// `count` bytes from the position on, read together with the bytes after them.
   std::span<const std::byte> window(std::uint64_t count) {
     constexpr std::uint64_t usual = 256u << 10;
     if (position_ < begin_ || position_ + count > begin_ + window_.size()) {

@@ -21,7 +21,7 @@ namespace skipstone::gguf {
 struct Array;
 struct Part;
 
-/// Of general.alignment: what holds where a file does not say, and the largest one that is read and written.
+/// Of general.alignment: the default where a file has none, and the largest one that is read and written.
 inline constexpr std::uint32_t default_alignment = 32, largest_alignment = 1u << 20;
 
 /// A metadata value. Integers keep their width so that a writer gives back the same bytes.
@@ -58,7 +58,7 @@ struct Tensor {
 class File {
  public:
   /// Opens `path`, checks every count, offset, alignment, shape and string length against the file's size, and parses it.
-  /// "x-00001-of-00003.gguf" opens its sisters too.
+  /// "x-00001-of-00003.gguf" opens the other parts too.
   /// Throws Error: not_found, io, bad_file (what is damaged, at which byte), unsupported (version, big endian).
   static File open(const std::string& path);
 
@@ -66,7 +66,7 @@ class File {
   static File open(std::shared_ptr<const InputFile> file);
 
   /// A model that is no file: metadata and the tensors' names, types and shapes, without data but of those that need some to be understood
-  /// (rotary factors); `memory` is what those point into. `name` stands for the path.
+  /// (rotary factors); `memory` owns the bytes that those point into. `name` takes the place of the path.
   static File describe(const std::string& name, std::vector<Pair> metadata, std::vector<Tensor> tensors,
                        std::shared_ptr<const void> memory = {});
 
@@ -110,7 +110,7 @@ void dequantize(const Tensor& tensor, std::span<float> out);
 
 using skipstone::escaped;
 
-/// What a value is, in words: "uint32", "string", "array of 3 float32".
+/// The type of a value in words: "uint32", "string", "array of 3 float32".
 std::string type_name(const Value& value);
 
 /// The value as a person would want to read it: arrays shortened to a few items and their length.

@@ -28,7 +28,7 @@ void check_version(const File& file) {
   }
 }
 
-void adopt(Tensor& tensor, Type type, const std::string& path) {
+void assign(Tensor& tensor, Type type, const std::string& path) {
   if (is_sparse(tensor.type)) {
     fail(Code::bad_file, "{}: sparse tensor '{}' is named twice in the metadata; the file is damaged", path, escaped(tensor.name));
   }
@@ -59,7 +59,7 @@ void adopt_sparse(const File& file, std::span<Tensor> tensors) {
       if (found == tensors.end()) {
         fail(Code::bad_file, "{}: sparse tensor '{}' of the metadata is not in the file; the file is damaged", file.path(), escaped(each));
       }
-      adopt(*found, type, file.path());
+      assign(*found, type, file.path());
     }
   }
 }

@@ -1,5 +1,5 @@
 // 2:4 sparse matrices in GGUF files. The format has no type for them, so a file holds such a matrix as I8 rows of blocks
-// (quants/sparse.cpp) and names it in metadata of our own; a File gives it the type and shape that it stands for. Other programs find a
+// (quants/sparse.cpp) and names it in metadata of our own; a File gives it the type and shape that it represents. Other programs find a
 // shape that no matrix of the model can have, and refuse it.
 #pragma once
 
@@ -19,11 +19,11 @@ namespace skipstone::gguf {
 inline constexpr std::string_view sparse_keys = "skipstone.sparse.";
 
 /// Gives the tensors that the metadata name their sparse type and their shape. Throws bad_file (a key of another kind, a tensor that
-/// is not there, is named twice, is not I8 or whose rows are no whole blocks; keys that are missing), unsupported (another version or
+/// is missing, is named twice, is not I8 or whose rows are no whole blocks; keys that are missing), unsupported (another version or
 /// pattern).
 void adopt_sparse(const File& file, std::span<Tensor> tensors);
 
-/// What the metadata have to say about sparse tensors of these names and types; nothing where there are none.
+/// The metadata for sparse tensors of these names and types; empty without any.
 std::vector<Pair> sparse_metadata(std::span<const std::pair<std::string, Type>> tensors);
 
 /// The first row of a sparse matrix in which a group's places are not in order, or the same. Reads all of the matrix.

@@ -88,7 +88,7 @@ std::vector<Part> open_parts(const std::string& path) {
 
   for (std::uint32_t number = 1; number <= name->count; ++number) {
     if (number == name->number) {
-      parts.push_back(std::move(opened));  // NOLINT(bugprone-use-after-move): one round of the loop comes here
+      parts.push_back(std::move(opened));  // NOLINT(bugprone-use-after-move): one iteration comes here
       continue;
     }
     const std::string sister = split_name(name->prefix, number, name->count);

@@ -26,7 +26,7 @@ std::string split_name(const std::string& prefix, std::uint32_t number, std::uin
 /// Throws like File::open, for a part that is missing or does not fit in particular.
 std::vector<Part> open_parts(const std::string& path);
 
-/// The one file that is a whole model; throws unsupported for a part, whose sisters only a name could find.
+/// The one file that is a whole model; throws unsupported for a part, whose other parts only a name could find.
 Part open_whole(std::shared_ptr<const InputFile> file);
 
 }  // namespace skipstone::gguf

@@ -1,4 +1,4 @@
-// What each tensor type of the format is: name, block length, bytes per block, and whether this build can multiply with it.
+// The properties of each tensor type of the format: name, block length, bytes per block, and whether this build can multiply with it.
 #pragma once
 
 #include <cstddef>
@@ -51,7 +51,7 @@ bool is_sparse(Type type);
 /// nullptr where the number names no type of the format.
 const Traits* find_traits(std::uint32_t number);
 
-/// A runnable type, a sparse one too, by its name in lower or upper case; nullptr where there is none.
+/// A runnable type, a sparse one too, by its name in lower or upper case; nullptr if there is none.
 const Traits* find_runnable(std::string_view name);
 
 /// For types that are known to be in the tables (every Type read from a File is).

@@ -17,7 +17,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "GGUF stores little-endian numbers, which this code writes as they are");
 
-constexpr std::uint64_t chunk_bytes = 8u << 20;  // what write() asks a source for at once, unless a row is larger
+constexpr std::uint64_t chunk_bytes = 8u << 20;  // requested by write() from a source at once, unless a row is larger
 
 /// The number in the file of the value type at `index` of Value or Array::items: both leave out "array", number 9.
 std::uint32_t kind_at(std::size_t index) { return static_cast<std::uint32_t>(index < 9 ? index : index + 1); }
@@ -124,7 +124,7 @@ std::uint64_t Writer::Impl::check_tensor(const std::string& name, Type type, std
   return bytes;
 }
 
-/// What was set, and what says which tensors are sparse.
+/// The metadata that were set, and those that name the sparse tensors.
 std::vector<Pair> Writer::Impl::all_metadata() const {
   std::vector<std::pair<std::string, Type>> sparse;
   for (const Entry& tensor : tensors) {
@@ -151,7 +151,7 @@ Buffer Writer::Impl::header(std::uint64_t alignment) const {
   for (const Entry& tensor : tensors) {
     out.text(tensor.name);
     out.scalar(static_cast<std::uint32_t>(tensor.shape.size()));
-    // Rows of a sparse matrix are stored as so many bytes.
+    // Rows of a sparse matrix are stored as I8, a weight for each byte.
     const bool sparse = is_sparse(tensor.type);
     out.scalar(sparse ? row_bytes(tensor.type, tensor.shape[0]) : tensor.shape[0]);
     for (const std::uint64_t size : std::span(tensor.shape).subspan(1)) out.scalar(size);

@@ -12,7 +12,7 @@
 namespace skipstone::gguf {
 
 /// Fills `out` with the bytes of whole rows from row `first_row` on (a row is shape[0] weights). write() asks for all rows in order, some
-/// at a time, so that a model never has to be in memory. May throw; write() then leaves nothing behind.
+/// at a time, so that a model never has to be in memory. May throw; write() then leaves no file.
 using RowSource = std::function<void(std::uint64_t first_row, std::span<std::byte> out)>;
 
 /// Bytes of tensor data written so far and in all; false cancels.
@@ -38,7 +38,7 @@ class Writer {
   /// The bytes come from `source` when write() gets to them.
   void add_tensor(std::string name, Type type, std::span<const std::uint64_t> shape, RowSource source);
 
-  /// Throws io with the reason (full disk, no permission), cancelled where `progress` said so; nothing is left behind then.
+  /// Throws io with the reason (full disk, no permission), cancelled where `progress` said so; no file is left then.
   void write(const std::string& path, const WriteProgress& progress = {}) const;
 
  private:

@@ -1,6 +1,6 @@
-// JSON documents that take no memory to be destroyed. Those of nlohmann::json do: their destructor moves what they hold to a list first, so
-// that deep documents need no deep stack, and a request for memory that fails there ends the program. Ours are never deep, for what comes from
-// outside is read by parse_json().
+// JSON documents whose destruction allocates no memory. That of nlohmann::json does: the destructor moves the children to a list first, so
+// that deep documents need no deep stack, and a failed allocation there ends the program. Ours are never deep, since outside input is
+// read by parse_json().
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -14,7 +14,7 @@ struct JsonSerializer : nlohmann::adl_serializer<T> {};
 
 namespace json_detail {
 
-/// Destroys what a document holds, by recursion. The library's destructor then has an empty container to do with, which takes no memory.
+/// Destroys a document's children, by recursion. The library's destructor then gets an empty container, which allocates nothing.
 template <typename Document>
 void clear_children(Document& document) noexcept {
   if (auto* array = document.template get_ptr<typename Document::array_t*>()) array->clear();
@@ -24,7 +24,7 @@ void clear_children(Document& document) noexcept {
 }  // namespace json_detail
 }  // namespace skipstone
 
-// Until 3.11.2 the destructor does all of it; since then the rest is done by that of a member.
+// Until 3.11.2 the destructor does all of it; since then the destructor of a member does the rest.
 #if NLOHMANN_JSON_VERSION_MAJOR == 3 && \
     (NLOHMANN_JSON_VERSION_MINOR < 11 || (NLOHMANN_JSON_VERSION_MINOR == 11 && NLOHMANN_JSON_VERSION_PATCH < 3))
 #define SKIPSTONE_DESTROY_JSON m_value.destroy(m_type)

@@ -1,4 +1,4 @@
-// The types of JSON documents, for headers; json/json.h has what is needed to use them.
+// The types of JSON documents, for headers; include json/json.h to use them.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,15 @@
 
 namespace skipstone {
 
-/// nlohmann's own, under a name of ours: documents that are ours can have a destructor of ours.
+/// nlohmann's serializer under our own name, so that our documents can have our own destructor.
 template <typename T, typename = void>
 struct JsonSerializer;
 
-/// An object keeps its keys in the order in which they came, and finds them one by one: reports, caches, states.
+/// An object keeps its keys in insertion order and finds them linearly: for reports, caches, states.
 using Json = nlohmann::basic_json<nlohmann::ordered_map, std::vector, std::string, bool, std::int64_t, std::uint64_t, double,
                                   std::allocator, JsonSerializer>;
 
-/// An object has its keys sorted: files of others, whose objects may have a hundred thousand of them.
+/// An object has its keys sorted: for external files, whose objects may have a hundred thousand of them.
 using SortedJson =
     nlohmann::basic_json<std::map, std::vector, std::string, bool, std::int64_t, std::uint64_t, double, std::allocator, JsonSerializer>;
 

@@ -10,10 +10,10 @@
 namespace skipstone {
 namespace {
 
-constexpr int deepest = 32;  // no file that is read has more than ten levels
+constexpr int deepest = 32;  // files in use have at most ten levels
 
-/// Makes a document, and sees what nests and every key. nlohmann's parser with a callback would look through a list for values to leave out after
-/// each object of it, which takes quadratic time.
+/// Builds a document and checks the nesting and every key. nlohmann's parser with a callback would search a list for values to leave out
+/// after each object of it, which takes quadratic time.
 template <typename Document>
 class CheckedDocument : public nlohmann::detail::json_sax_dom_parser<Document> {
   using Base = nlohmann::detail::json_sax_dom_parser<Document>;
@@ -52,7 +52,7 @@ class CheckedDocument : public nlohmann::detail::json_sax_dom_parser<Document> {
 
   const std::string& where_;
   int depth_ = 0;
-  std::vector<std::set<std::string>> keys_;  // of each object that is open; no table of hashes, which chosen keys make slow
+  std::vector<std::set<std::string>> keys_;  // of each open object; not a hash table, which chosen keys make slow
 };
 
 }  // namespace
@@ -82,7 +82,7 @@ SortedJson parse_json_object(std::string_view text, const std::string& where) {
 
 std::string shown(const SortedJson& value) {
   constexpr std::size_t most = 60;
-  std::string text = value.dump(-1, ' ', true);  // ASCII, so that it can be cut anywhere
+  std::string text = value.dump(-1, ' ', true);  // ASCII, so that it can be truncated anywhere
   if (text.size() > most) text = text.substr(0, most) + "...";
   return escaped(text);
 }

@@ -1,5 +1,4 @@
-// The one reader of JSON from files: nothing that it gives back nests deeply, for code that walks or prints a document does so by
-// recursion.
+// The one reader of JSON from files: its documents never nest deeply, since code that walks or prints a document recurses.
 #pragma once
 
 #include <string>
@@ -9,16 +8,16 @@
 
 namespace skipstone {
 
-/// `text` as a Document (Json or SortedJson); `where` begins the sentences. Throws bad_file for text that is not JSON, names
-/// a key of an object twice (readers differ in which one they take) or nests deeper than 32 levels. How long a text may be is for the one
-/// who reads it from a file to say.
+/// `text` as a Document (Json or SortedJson); `where` begins the error messages. Throws bad_file for text that is not JSON, names
+/// a key of an object twice (readers differ in which one they take) or nests deeper than 32 levels. The caller limits the text's
+/// length.
 template <typename Document>
 Document parse_json(std::string_view text, const std::string& where);
 
 extern template SortedJson parse_json(std::string_view text, const std::string& where);
 extern template Json parse_json(std::string_view text, const std::string& where);
 
-/// The same; throws bad_file for anything but an object, too.
+/// The same; throws bad_file also for anything but an object.
 SortedJson parse_json_object(std::string_view text, const std::string& where);
 
 /// A value for a message: short, and safe for a terminal.

@@ -15,7 +15,7 @@ float attention_scale(const AttentionShape& shape) {
   return shape.scale > 0.0f ? shape.scale : 1.0f / std::sqrt(static_cast<float>(shape.head_dim));
 }
 
-/// The last `optional` constants say what few models' attention does; where all are 0 they are left to the shader, which has them so.
+/// The last `optional` constants are for attention features of few models; if all are 0 they are left to the shader's defaults.
 template <typename Spec>
 std::vector<std::uint32_t> attention_words(const Spec& spec, std::size_t optional) {
   std::vector<std::uint32_t> all = words(spec);
@@ -24,7 +24,7 @@ std::vector<std::uint32_t> attention_words(const Spec& spec, std::size_t optiona
   return all;
 }
 
-std::uint32_t windowed(const AttentionLayer& layer) { return layer.window > 0 ? 1 : 0; }
+std::uint32_t sliding(const AttentionLayer& layer) { return layer.window > 0 ? 1 : 0; }
 std::uint32_t capped(const AttentionShape& shape) { return shape.softcap > 0.0f ? 1 : 0; }
 
 std::uint32_t q_stride(const AttentionShape& shape) { return padded(shape.heads * shape.head_dim); }
@@ -82,7 +82,7 @@ Dispatch attention_serial(const Selector& select, const AttentionShape& shape, c
   Dispatch d;
   d.kernel = KernelId::attention_serial;
   d.constants = attention_words(abi::AttentionSerialSpec{choice.lanes, kv_constant(shape), shape.head_dim, choice.heads,
-                                                         static_cast<std::uint32_t>(keys), choice.rows, windowed(layer), capped(shape)},
+                                                         static_cast<std::uint32_t>(keys), choice.rows, sliding(layer), capped(shape)},
                                 2);
   d.operands = {{{ResourceKind::q_rotated}, Access::read},
                 {{ResourceKind::k_cache, layer.index}, Access::read},
@@ -105,7 +105,7 @@ std::vector<Dispatch> attention(const Selector& select, const AttentionShape& sh
   Dispatch split;
   split.kernel = KernelId::attention;
   split.constants = attention_words(abi::AttentionSpec{choice.lanes, kv_constant(shape), shape.head_dim, choice.heads, shape.chunk,
-                                                       static_cast<std::uint32_t>(keys), windowed(layer), capped(shape)},
+                                                       static_cast<std::uint32_t>(keys), sliding(layer), capped(shape)},
                                     2);
   split.operands = {{{ResourceKind::q_rotated}, Access::read},
                     {{ResourceKind::k_cache, layer.index}, Access::read},
@@ -122,7 +122,7 @@ std::vector<Dispatch> attention(const Selector& select, const AttentionShape& sh
   Dispatch merge;
   merge.kernel = KernelId::attention_merge;
   merge.constants = attention_words(
-      abi::AttentionMergeSpec{choice.lanes, shape.head_dim, shape.chunk, static_cast<std::uint32_t>(keys), windowed(layer)}, 1);
+      abi::AttentionMergeSpec{choice.lanes, shape.head_dim, shape.chunk, static_cast<std::uint32_t>(keys), sliding(layer)}, 1);
   merge.operands = {
       {{ResourceKind::attention_partial}, Access::read}, {{ResourceKind::state}, Access::read}, {{ResourceKind::attended}, Access::write}};
   merge.push = bytes(abi::AttentionMergePush{shape.heads, q_stride(shape), shape.max_chunks(), layer.window});
@@ -157,7 +157,7 @@ Dispatch attention_prefill(const Selector& select, const AttentionShape& shape, 
   d.kernel = select.texels() && shape.texel_aligned() ? KernelId::attention_prefill_texels : KernelId::attention_prefill;
   const std::uint32_t split = select.attention_split(shape.head_dim), rows_of_group = select.lanes() / split;
   d.constants = attention_words(
-      abi::AttentionPrefillSpec{select.lanes(), kv_constant(shape), shape.head_dim, split, windowed(layer), capped(shape)}, 2);
+      abi::AttentionPrefillSpec{select.lanes(), kv_constant(shape), shape.head_dim, split, sliding(layer), capped(shape)}, 2);
   d.operands = {{{ResourceKind::q_rotated}, Access::read},
                 {{ResourceKind::k_cache, layer.index}, Access::read},
                 {{ResourceKind::v_cache, layer.index}, Access::read},

@@ -1,4 +1,4 @@
-// What a device was measured to be fast with: the choices that the selector takes instead of its built-in ones.
+// Measured choices of a device, which the selector uses instead of its built-in ones.
 #pragma once
 
 #include <cstdint>

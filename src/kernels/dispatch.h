@@ -1,4 +1,4 @@
-// One kernel call as data: what plans are made of. Buffers are named, not held, so that plans are built and tested without a device.
+// One kernel call as data: plans consist of these. Buffers are named, not held, so that plans are built and tested without a device.
 #pragma once
 
 #include <array>
@@ -14,13 +14,13 @@
 
 namespace skipstone::kernels {
 
-/// What a buffer is for. `index` of a Resource says which one of its kind.
+/// The purpose of a buffer. `index` of a Resource selects one of its kind.
 enum class ResourceKind : std::uint8_t {
   weight,  ///< index: tensor; part and plane (0 quants, 1 scales) select a buffer of it
   k_cache,
   v_cache,   ///< index: layer
   residual,  ///< index 0 or 1: the residual stream and its other half of the ping-pong
-  kept,      ///< the residual stream after a pass's first layers, one row per row of the round
+  kept,      ///< saved hidden states: the residual stream after a pass's first layers, one row per row of the round
   normed,
   qkv,  ///< rows of q, then k, then v
   q_rotated,
@@ -34,15 +34,15 @@ enum class ResourceKind : std::uint8_t {
   result,
   candidate_requests,
   candidate_groups,
-  candidates,  ///< what sampling looks at, of each row
+  candidates,  ///< candidates for sampling, of each row
   cosines,
   cosine_total,
   rope_table,
   state,
   round,
   round_result,
-  drafts,   ///< of a round in one submission: its state, what came of it, a RowResult per draft
-  scratch,  ///< tests: index as they like
+  drafts,   ///< of a round in one submission: its state, its result, a RowResult per draft
+  scratch,  ///< tests: any index
 };
 
 struct Resource {
@@ -63,7 +63,7 @@ struct Operand {
 
 struct Dispatch {
   KernelId kernel{};
-  std::vector<std::uint32_t> constants;  ///< specialization constants 0, 1, ...; those left out at the end stay as the shader has them
+  std::vector<std::uint32_t> constants;  ///< specialization constants 0, 1, ...; omitted last ones keep the shader's defaults
   std::vector<Operand> operands;         ///< bindings 0, 1, ...
   std::vector<std::byte> push;
   std::array<std::uint32_t, 3> groups{1, 1, 1};

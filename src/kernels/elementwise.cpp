@@ -102,7 +102,7 @@ Dispatch cosine_sum(const Selector& select, std::uint32_t sublayers, const std::
 
 Dispatch random_fill(const Selector& select, Resource target, std::uint32_t words, const RandomPattern& pattern, float low, float high,
                      std::uint64_t key, const std::string& label) {
-  constexpr std::uint32_t most_groups = 65535;  // what every device takes; lanes stride over the rest
+  constexpr std::uint32_t most_groups = 65535;  // every device supports this many; lanes stride over the rest
   Dispatch d;
   d.kernel = KernelId::random_fill;
   d.constants = kernels::words(abi::RandomFillSpec{select.wide_lanes(), static_cast<std::uint32_t>(pattern.number)});

@@ -19,7 +19,7 @@ struct Library::State {
   vk::PipelineFactory factory;
   std::map<KernelId, std::span<const std::uint32_t>> replaced;
 
-  /// Made once, by the first thread that asks; the others wait for it, and those that ask for another one do not.
+  /// Created once, by the first thread that requests it; others that request it wait, those that request another one do not.
   struct Entry {
     std::once_flag made;
     std::unique_ptr<vk::Pipeline> pipeline;
@@ -60,7 +60,7 @@ const vk::Pipeline& Library::pipeline(KernelId kernel, std::span<const std::uint
     const std::lock_guard lock(state_->mutex);
     entry = &state_->pipelines.try_emplace({kernel, {constants.begin(), constants.end()}, subgroup}).first->second;
   }
-  // Where making it throws, the next caller tries again and gets the error too.
+  // If creating it throws, the next caller tries again and gets the error too.
   std::call_once(entry->made, [&] { entry->pipeline = state_->make(kernel, constants, subgroup); });
   return *entry->pipeline;
 }

@@ -1,4 +1,4 @@
-// Kernels as pipelines on one device: made on first use (or ahead of it), kept for all plans.
+// Kernels as pipelines on one device: created on first use or earlier, kept for all plans.
 #pragma once
 
 #include <cstdint>
@@ -20,21 +20,21 @@ class Library {
   Library(std::shared_ptr<vk::Device> device, const std::string& cache_directory);
   ~Library();
 
-  /// Makes it where it is not there yet. From any thread; two threads make two pipelines at the same time. `subgroup`: as
-  /// Dispatch::subgroup. Throws unsupported where this build has no such kernel or the driver refuses it.
+  /// Creates the pipeline if it does not exist yet. From any thread; two threads create two pipelines at the same time. `subgroup`: as
+  /// Dispatch::subgroup. Throws unsupported if this build has no such kernel or the driver refuses it.
   const vk::Pipeline& pipeline(KernelId kernel, std::span<const std::uint32_t> constants, std::uint32_t subgroup = 0);
   /// Tests: uses `spirv` instead of the embedded words of `kernel` from now on. The words must outlive the library.
   void replace(KernelId kernel, std::span<const std::uint32_t> spirv);
   void save_cache();
-  std::size_t size() const;        ///< pipelines asked for so far
-  std::size_t cache_hits() const;  ///< those of them that the driver says it found in the cache file's data; 0 where it says nothing
+  std::size_t size() const;        ///< pipelines requested so far
+  std::size_t cache_hits() const;  ///< those of them that the driver reports as found in the cache file's data; 0 if it reports nothing
 
  private:
   struct State;
   std::unique_ptr<State> state_;
 };
 
-/// Which buffer an operand stands for.
+/// Maps an operand to its buffer.
 using Resolver = std::function<vk::Slice(const Resource&)>;
 
 /// Records `dispatch`. Throws internal where an operand resolves to nothing.

@@ -58,7 +58,7 @@ struct Norm {
 };
 Dispatch norm(const Selector& select, const Norm& norm, std::uint32_t rows, const std::string& label);
 
-/// Q and K in qkv, RMS-normalised in their place by parts (heads, or all of Q and all of K): q_parts of q_length floats, then k_parts of
+/// Q and K in qkv, RMS-normalised in place by parts (heads, or all of Q and all of K): q_parts of q_length floats, then k_parts of
 /// k_length; `stride` floats from row to row.
 struct HeadNorm {
   std::uint32_t q_weight = 0, k_weight = 0;  ///< tensors
@@ -72,11 +72,11 @@ struct MatvecNorm {
   float epsilon = 0.0f;
 };
 
-/// What follows a matrix: nothing; silu or gelu of one half of its outputs times the other half; gelu.
+/// Activation after a matrix: none; silu or gelu of one half of its outputs times the other half; gelu.
 enum class Activation : std::uint32_t { none, gated_silu, gated_gelu, gelu };
 constexpr bool is_gated(Activation activation) { return activation == Activation::gated_silu || activation == Activation::gated_gelu; }
 
-/// What a multiplication does besides.
+/// Additional operations of a multiplication.
 struct MatvecFusion {
   std::optional<MatvecNorm> norm = {};  ///< x is RMS-normalised on the way in; the skinny kernels only
   std::optional<std::uint32_t> bias_tensor = {};
@@ -91,18 +91,18 @@ struct MatvecFusion {
 /// y = activation(scale * (W x + bias)) + residual for `rows` rows (a bucket), by the skinny kernel. One dispatch per part.
 std::vector<Dispatch> matvec(const Selector& select, const Matrix& weights, Resource x, Resource y, std::uint32_t rows,
                              const MatvecFusion& fusion, const std::string& label);
-/// The same for rows of a prompt: by the tiled kernel where the selector says so. A row's bits depend neither on the bucket nor on the rows
-/// beside it.
+/// The same for rows of a prompt: by the tiled kernel where the selector says so. A row's bits depend neither on the bucket nor on the
+/// other rows.
 std::vector<Dispatch> prompt_matmul(const Selector& select, const Matrix& weights, Resource x, Resource y, std::uint32_t rows,
                                     const MatvecFusion& fusion, const std::string& label);
 /// By the tiled kernel, whatever the selector says. x and y have whole tiles of rows.
 std::vector<Dispatch> matmul(const Selector& select, const Matrix& weights, Resource x, Resource y, std::uint32_t rows,
                              const MatvecFusion& fusion, const std::string& label);
-/// The same for rows of decoding, on matrix units (Selector::on_matrices): one tile whatever `rows` is. y has room for whole tiles of 16 rows; what
-/// stands in those past `rows` means nothing.
+/// The same for rows of decoding, on matrix units (Selector::on_matrices): one tile whatever `rows` is. y has room for whole tiles of 16
+/// rows; the contents of those past `rows` are undefined.
 std::vector<Dispatch> matrix_product(const Selector& select, const Matrix& weights, Resource x, Resource y, std::uint32_t rows,
                                      const MatvecFusion& fusion, const std::string& label);
-/// As `argmax`, of `n` logits that a product wrote.
+/// As `argmax`, for `n` logits that a product wrote.
 std::vector<Dispatch> argmax_of_logits(const Selector& select, std::uint32_t n, std::uint32_t rows, const std::string& label);
 /// The largest of W x (+ bias) per row, without writing W x: partial results by ranges of outputs, and their merge into `result`: token,
 /// probability, margin. `rows` at most STEP_VERIFY_ROWS.
@@ -111,7 +111,7 @@ std::vector<Dispatch> argmax(const Selector& select, const Matrix& weights, Reso
 /// Partial results per row that `argmax` of an n x k matrix has.
 std::uint32_t argmax_partials(const Selector& select, std::uint32_t n, std::uint32_t k);
 
-/// Of `rows` rows of logits over a vocabulary of `n`: what the state's requests ask for (shaders/abi/candidates.h), into `candidates`.
+/// Reduces `rows` rows of logits over a vocabulary of `n` to what the state's requests name (shaders/abi/candidates.h), into `candidates`.
 std::vector<Dispatch> candidates(const Selector& select, std::uint32_t n, std::uint32_t rows, const std::string& label);
 
 /// Pages of the KV cache that hold `positions` positions.
@@ -121,7 +121,7 @@ struct AttentionShape {
   std::uint32_t heads = 0, kv_heads = 0, head_dim = 0, rope_dim = 0, context = 0;
   std::uint32_t chunk = 64;  ///< keys per split, at fixed positions
   std::uint32_t slots = 0;   ///< positions that the cache has room for; 0: as many as the context
-  std::uint32_t tables = 0;  ///< where the page tables of the layer begin, in entries
+  std::uint32_t tables = 0;  ///< first entry of the layer's page tables
   KvFormat kv_format = KvFormat::f16;
   bool rope_halves = false;
   float scale = 0.0f;    ///< of scores; 0: 1 / sqrt(head_dim)
@@ -131,26 +131,26 @@ struct AttentionShape {
   bool texel_aligned() const { return head_dim % 8 == 0; }  ///< K and V vectors are whole 16-byte words
   std::uint32_t max_chunks() const { return (context + chunk - 1) / chunk; }
   std::uint32_t kv_position_bytes() const;  ///< one head's K or V of one position; q8_0: its quants alone
-  std::uint32_t kv_scale_bytes() const;     ///< the scales of these quants, in a plane behind all quants of the head; 0 for other formats
+  std::uint32_t kv_scale_bytes() const;     ///< the scales of these quants, in a plane after all quants of the head; 0 for other formats
   std::uint32_t cache_slots() const { return slots != 0 ? slots : context; }
   std::uint64_t kv_head_bytes() const;      ///< one head's K or V: [slots] of the above, whole 16-byte words where it has scales
   std::uint64_t kv_bytes() const { return kv_heads * kv_head_bytes(); }  ///< K or V of one layer
   std::uint64_t partial_bytes(std::uint32_t rows) const;
 };
-/// Which keys the rows of a pass attend to (shaders/lib/keys.glsl): the text up to each; their parents instead of the rows before them; the
-/// part of the text that the state's window says.
+/// Keys that the rows of a pass attend to (shaders/lib/keys.glsl): the text up to each row; their parents instead of the rows before them;
+/// the part of the text in the state's window.
 enum class Keys : std::uint32_t { text, tree, window };
-/// What attention's layers differ in.
+/// Attention parameters that differ between layers.
 struct AttentionLayer {
   std::uint32_t index = 0;
-  bool rotates = true;                 ///< else Q and K stay as they are
+  bool rotates = true;                 ///< false: Q and K are not rotated
   std::uint32_t k_row = 0, q_row = 0;  ///< of the rotary table, for position 0
   std::uint32_t window = 0;            ///< keys that a row sees; 0: all
 };
-/// `tree`: the rows stand behind their parents, not behind each other.
+/// `tree`: rows follow their parents, not each other.
 Dispatch rope_store(const Selector& select, const AttentionShape& shape, const AttentionLayer& layer, std::uint32_t rows,
                     const std::string& label, bool tree = false);
-/// K and V of the rows that the state names move up to its base (shaders/move_kv.comp).
+/// Moves K and V of the rows that the state names up to its base (shaders/move_kv.comp).
 std::vector<Dispatch> move_kv(const Selector& select, const AttentionShape& shape, std::uint32_t layer, const std::string& label);
 /// q_rotated and caches -> attended: split attention and its merge, or on CPU devices one dispatch.
 std::vector<Dispatch> attention(const Selector& select, const AttentionShape& shape, const AttentionLayer& layer, std::uint32_t rows,
@@ -161,7 +161,7 @@ Dispatch attention_prefill(const Selector& select, const AttentionShape& shape, 
 /// gate_up -> activated, n outputs a row.
 Dispatch activate(const Selector& select, Activation activation, std::uint32_t n, std::uint32_t rows, const std::string& label);
 
-/// The pass's real rows of `x` (n floats each) go to the kept rows, from the state's `kept` on.
+/// Copies the pass's real rows of `x` (n floats each) to the saved hidden states, from the state's `kept` on.
 Dispatch keep_rows(const Selector& select, Resource x, std::uint32_t n, std::uint32_t rows, const std::string& label);
 
 /// Row cosines of the residual stream before and after a sublayer (attention of layer l: l, its MLP: layers + l), and their sums over a
@@ -170,12 +170,12 @@ Dispatch cosine(const Selector& select, Resource before, Resource after, std::ui
                 const std::string& label);
 Dispatch cosine_sum(const Selector& select, std::uint32_t sublayers, const std::string& label);
 
-/// Between two passes of a round in one submission (shaders/advance.comp). `draft`: the pass before made a draft, and `keeps` its row;
-/// else it was the one over the row that no draft has read. `chunk`: AttentionShape::chunk.
+/// Runs between two passes of a round in one submission (shaders/advance.comp). `draft`: the pass before made a draft, and `keeps`: it
+/// saved its row; else it was the one over the row that no draft has read. `chunk`: AttentionShape::chunk.
 Dispatch advance(std::uint32_t chunk, bool draft, bool keeps, const std::string& label);
-/// After the verification of at most `rows` rows: how many drafts it accepts.
+/// Counts the accepted drafts, after the verification of at most `rows` rows.
 Dispatch accept(std::uint32_t rows, const std::string& label);
-/// What is random in a buffer: of every `period` 16-bit halves (1..32), those whose bit is set in `numbers` are finite numbers, the others
+/// Random contents of a buffer: of every `period` 16-bit halves (1..32), those whose bit is set in `numbers` are finite numbers, the others
 /// random bits. f32 numbers take whole words; the bit of their first half counts. Numbers are in [low, high), or where their bit is set in
 /// `minima` too in that times `minimum`.
 struct RandomPattern {
@@ -184,7 +184,7 @@ struct RandomPattern {
   std::uint32_t period = 1, numbers = 0, minima = 0;
   float minimum = 0.0f;
 };
-/// Fills `words` 32-bit words of `target`; which words is a function of `key` and their place alone, on every device.
+/// Fills `words` 32-bit words of `target`; each is a function of `key` and its index alone, on every device.
 Dispatch random_fill(const Selector& select, Resource target, std::uint32_t words, const RandomPattern& pattern, float low, float high,
                      std::uint64_t key, const std::string& label);
 

@@ -15,12 +15,12 @@
 namespace skipstone::kernels {
 namespace {
 
-// Sums of a lane: beyond 64 drivers spill; fewer than 8 for a part of the columns cannot win over all of them.
+// Sums of a lane: beyond 64 drivers spill; fewer than 8 for a part of the columns are never faster than all columns.
 constexpr std::uint32_t most_accumulators = 64, least_accumulators = 8;
 constexpr std::uint32_t long_row = 64;   // blocks of K
 constexpr std::uint32_t least_rows = 2;  // of a lane: one of gate and one of up
 
-/// What was measured where it is one of `candidates`, else the first of them.
+/// The measured choice if it is one of `candidates`, else the first of them.
 template <typename Key, typename Choice>
 Choice choose(const std::map<Key, Choice>& measured, const Key& key, const std::vector<Choice>& candidates) {
   const auto found = measured.find(key);
@@ -29,13 +29,13 @@ Choice choose(const std::map<Key, Choice>& measured, const Key& key, const std::
 }
 
 constexpr std::uint32_t smallest_tile = 32;
-constexpr std::uint32_t most_serial_rows = 4;  // of a workgroup of attention_serial: with 8 no faster (docs/results/kernels.md)
+constexpr std::uint32_t most_serial_rows = 4;  // of a workgroup of attention_serial: 8 are no faster (docs/results/kernels.md)
 
 /// How a workgroup uses the device's matrix units.
 struct MatrixUnits {
   vk::MatrixShape shape;
   std::uint32_t lanes = 0;     ///< of a subgroup
-  std::uint32_t required = 0;  ///< lanes to ask for; 0 where there is no choice
+  std::uint32_t required = 0;  ///< lanes to ask for; 0 if there is no choice
 };
 
 constexpr std::uint32_t subgroups = 4;  // of a workgroup: two by two, or of decoding's tile side by side on its outputs
@@ -97,7 +97,7 @@ KernelId Selector::matmul_kernel(gguf::Type format, vk::Tier tier) const {
 }
 
 MatvecChoice Selector::built_in(std::uint32_t rows_of_pass) const {
-  // 12 and 24 rows are there so that one row more than 8 or 16 does not cost twice as much: columns of 12.
+  // Buckets of 12 and 24 rows keep one row more than 8 or 16 from costing twice as much: columns of 12.
   const std::uint32_t bucket = bucket_for(rows_of_pass), k_lanes = tuning_.matvec_k_lanes;
   std::uint32_t columns = bucket % 12 == 0 ? 12 : std::min(bucket, tuning_.matvec_columns), rows = tuning_.matvec_rows;
   // Fewer rows read x more often, fewer columns the weights, of which there are more.
@@ -108,13 +108,13 @@ MatvecChoice Selector::built_in(std::uint32_t rows_of_pass) const {
 }
 
 std::vector<MatvecChoice> Selector::matvec_candidates(gguf::Type format, std::uint32_t rows_of_pass) const {
-  weight_format(format);  // throws where there is none
+  weight_format(format);  // throws if there is none
   const MatvecChoice first = built_in(rows_of_pass);
   const std::uint32_t k_lanes = first.k_lanes, widest = std::min(bucket_for(rows_of_pass), std::uint32_t{STEP_VERIFY_ROWS});
   std::vector<MatvecChoice> all{first};
-  // The mapping of CPU devices wants a workgroup of exactly one subgroup; where lanes share K, several output rows may stand side by side.
+  // On CPU devices a workgroup must be exactly one subgroup; where lanes share K, several output rows may be side by side.
   const std::uint32_t most_row_lanes = k_lanes == 1 ? tuning_.matvec_row_lanes : 4;
-  // And a lane of theirs with few output rows does little but pass x around: 1.5 to 6 times as slow (docs/tuning.md).
+  // A lane of a CPU device with few output rows does little but pass x around: 1.5 to 6 times as slow (docs/tuning.md).
   const std::uint32_t fewest = k_lanes == 1 ? 4 : least_rows;
   for (std::uint32_t row_lanes = k_lanes == 1 ? most_row_lanes : 1; row_lanes <= most_row_lanes; row_lanes *= 2) {
     for (std::uint32_t columns = widest; columns >= (widest < 8 ? widest : widest / 2); columns /= 2) {
@@ -129,9 +129,9 @@ std::vector<MatvecChoice> Selector::matvec_candidates(gguf::Type format, std::ui
 }
 
 std::uint32_t Selector::k_lanes(std::uint32_t blocks) const {
-  // A turn takes a block for each K lane, and the last one leaves some without. Half as many K lanes, and the others on further output
-  // rows, are better where a row needs no more turns. Where it needs half as many again, in all a quarter less work, only long rows are
-  // better: short ones are few, do not fill a device, and then wait for every turn (docs/results/gpu-compile.md).
+  // In a turn each K lane takes a block, and in the last one some lanes have none. Half as many K lanes, and the others on further output
+  // rows, are better if a row needs no more turns. If it needs half as many again, in all a quarter less work, only long rows are better:
+  // short ones are few, do not fill a device, and then wait for every turn (docs/results/gpu-compile.md).
   const auto turns = [&](std::uint32_t lanes) { return (blocks + lanes - 1) / lanes; };
   std::uint32_t lanes = tuning_.matvec_k_lanes;
   while (lanes % 2 == 0 && lanes / 2 >= tuning_.matvec_least_k_lanes) {
@@ -144,14 +144,14 @@ std::uint32_t Selector::k_lanes(std::uint32_t blocks) const {
 
 MatvecChoice Selector::argmax(std::uint32_t k, std::uint32_t rows_of_pass) const {
   MatvecChoice choice = built_in(rows_of_pass);
-  choice.lanes *= built_in(1).rows / choice.rows;  // a workgroup has as many output rows in every pass
+  choice.lanes *= built_in(1).rows / choice.rows;  // a workgroup has the same number of output rows in every pass
   choice.k_lanes = k_lanes((k + 31) / 32);
   return choice;
 }
 
 bool Selector::fits(const MatvecChoice& choice) const {
   const std::uint64_t outputs = std::uint64_t{choice.rows} * choice.columns;
-  // What matvec.comp shares: every lane's sums and squares, and the totals.
+  // Shared memory of matvec.comp: every lane's sums and squares, and the totals.
   const std::uint64_t shared_words = choice.k_lanes == 1 ? 0
                                                          : outputs * choice.lanes + std::uint64_t{choice.columns} * choice.k_lanes +
                                                                outputs * choice.lanes / choice.k_lanes;
@@ -166,7 +166,7 @@ MatvecChoice Selector::matvec(gguf::Type format, std::uint32_t k, std::uint32_t 
 }
 
 vk::Tier Selector::matmul_tier(gguf::Type format) const {
-  // Whoever keeps a model in 32-bit floats wants them to count.
+  // A model in 32-bit floats keeps their precision.
   if (format == gguf::Type::f32) return vk::Tier::base;
   const vk::Tier tier = std::min({tuning_.prefill, caps_.tier(), highest_});
   const MatrixUnits units = matrix_units(caps_, tuning_);
@@ -191,7 +191,7 @@ bool Selector::has_matrices() const {
 }
 
 std::vector<std::uint32_t> Selector::matmul_candidates(gguf::Type format, std::uint32_t n, std::uint32_t rows_of_pass) const {
-  weight_format(format);  // throws where there is none
+  weight_format(format);  // throws if there is none
   const vk::Tier tier = matmul_tier(format);
   const MatrixUnits units = matrix_units(caps_, tuning_);
   std::vector<std::uint32_t> edges{smallest_tile};
@@ -208,7 +208,7 @@ std::vector<std::uint32_t> Selector::matmul_candidates(gguf::Type format, std::u
 }
 
 MatmulChoice Selector::matmul(gguf::Type format, std::uint32_t n, std::uint32_t rows_of_pass) const {
-  // Sums on matrix units may depend on the tile: there is one for a matrix, however many rows a prompt's pass has.
+  // Sums on matrix units may depend on the tile: a matrix has one, however many rows a prompt's pass has.
   const vk::Tier tier = matmul_tier(format);
   const std::uint32_t rows = tier == vk::Tier::cooperative_matrix ? STEP_MAX_ROWS : prompt_bucket_for(rows_of_pass);
   const MatmulKey key{format, n, rows};
@@ -218,7 +218,7 @@ MatmulChoice Selector::matmul(gguf::Type format, std::uint32_t n, std::uint32_t 
 std::vector<AttentionChoice> Selector::attention_candidates(const AttentionKey& key, std::uint32_t chunk) const {
   const bool serial = texels() && key.head_dim % 8 == 0;
   const std::uint32_t most_rows = serial ? std::min(key.bucket, most_serial_rows) : 1;
-  // The split kernel has the scores of all heads of a workgroup in shared memory, the serial one what it puts aside of each query.
+  // The split kernel has the scores of all heads of a workgroup in shared memory, the serial one its intermediate results of each query.
   const auto fits = [&](std::uint32_t heads, std::uint32_t rows) {
     const std::uint32_t held = (key.head_dim / 8 + tuning_.lanes - 1) / tuning_.lanes;
     const std::uint32_t floats = serial ? rows * (held * 8 + 2) * tuning_.lanes : chunk + ATTENTION_SHARES;

@@ -20,13 +20,13 @@ struct MatmulChoice {
   vk::Tier tier = vk::Tier::base;
   std::uint32_t lanes = 0;
   std::uint32_t tile = 0;                ///< outputs of a workgroup: 128, 64 or 32
-  std::uint32_t columns = 0;             ///< of x of a workgroup: as many, or those of Selector::matrix_tile
-  std::uint32_t part_n = 0, part_m = 0;  ///< of them a lane's; with cooperative matrices a subgroup's
+  std::uint32_t columns = 0;             ///< columns of x of a workgroup: equal to `tile`, or those of Selector::matrix_tile
+  std::uint32_t part_n = 0, part_m = 0;  ///< a lane's part of them; with cooperative matrices a subgroup's
   std::uint32_t subgroup = 0;            ///< lanes that a subgroup must have; 0: any
   bool operator==(const MatmulChoice&) const = default;
 };
 
-/// How passes under the numerics contract multiply by weights (docs/numerics.md). One for the life of an engine.
+/// Arithmetic of products with weights in passes under the numerics contract (docs/numerics.md). One for the life of an engine.
 enum class Math {
   f32,     ///< in floats, on every device
   matrix,  ///< factors in halves, on the device's matrix units, with sums in floats
@@ -34,7 +34,7 @@ enum class Math {
 
 class Selector {
  public:
-  /// The kernels of this build: those of cooperative matrices may be left out of it (CONTRIBUTING.md).
+  /// Selects among the kernels of this build, which may lack those of cooperative matrices (CONTRIBUTING.md).
   Selector(const vk::Caps& caps, const vk::Tuning& tuning);
   /// `highest`: no kernels of higher tiers (tests).
   Selector(const vk::Caps& caps, const vk::Tuning& tuning, vk::Tier highest);
@@ -44,22 +44,23 @@ class Selector {
   KernelId matvec_kernel(gguf::Type format) const;
   KernelId matmul_kernel(gguf::Type format, vk::Tier tier) const;
 
-  /// Lanes that share an output row whose K has so many blocks of 32. The device's and K's affair alone, for a sum's order hangs on it.
+  /// Lanes that share an output row whose K has `blocks` blocks of 32. Depends only on the device and K, because the order of a sum depends
+  /// on it.
   std::uint32_t k_lanes(std::uint32_t blocks) const;
-  /// How a pass of `rows_of_pass` rows multiplies by weights of `format` with K = `k`: what was measured (use), else the built-in choice.
+  /// How a pass of `rows_of_pass` rows multiplies by weights of `format` with K = `k`: the measured choice (use), else the built-in one.
   MatvecChoice matvec(gguf::Type format, std::uint32_t k, std::uint32_t rows_of_pass) const;
-  /// How the LM head's argmax is laid out. Its sums of exponentials are chains over a workgroup's output rows, so these are never measured
-  /// and a workgroup's output rows depend neither on the format nor on the number of rows.
+  /// Layout of the LM head's argmax. Its sums of exponentials are chains over a workgroup's output rows, so these are never measured and a
+  /// workgroup's output rows depend neither on the format nor on the number of rows.
   MatvecChoice argmax(std::uint32_t k, std::uint32_t rows_of_pass) const;
   /// Whether prompts take the tiled kernel.
   bool tiled() const { return tuning_.tiled_prefill; }
-  /// The tiled kernel for a matrix of n output rows, and its tile: what was measured, else the built-in choice. The tile changes no bit of
-  /// the result, the tier does; it is the device's, the build's and the format's.
+  /// The tiled kernel for a matrix of n output rows, and its tile: the measured choice, else the built-in one. The tile changes no bit of
+  /// the result, the tier does; the tier depends on the device, the build and the format.
   MatmulChoice matmul(gguf::Type format, std::uint32_t n, std::uint32_t rows_of_pass) const;
-  /// How the products of decoding are made from now on, before any pass is built.
+  /// Sets the arithmetic of decoding's products, before any pass is built.
   void use(Math math) { math_ = math; }
   Math math() const { return math_; }
-  /// Whether device and build can do what Math::matrix asks for; whether it pays is the tuning row's affair.
+  /// Whether device and build support Math::matrix; whether it pays is decided by the tuning row.
   bool has_matrices() const;
   /// Whether decoding multiplies by weights of `format` on matrix units. Not by 32-bit floats, which are rounded on no tier.
   bool on_matrices(gguf::Type format) const { return math_ == Math::matrix && format != gguf::Type::f32; }
@@ -68,25 +69,26 @@ class Selector {
   /// `group`: query heads of a KV head; `chunk`: keys of a split.
   AttentionChoice attention(std::uint32_t group, std::uint32_t head_dim, std::uint32_t chunk, std::uint32_t rows_of_pass) const;
 
-  /// Lanes that share a query of a prompt's attention. A score's order hangs on it: it is the device's and the model's.
+  /// Lanes that share a query of a prompt's attention. Depends only on the device and the model, because the order of a score's sum depends
+  /// on it.
   std::uint32_t attention_split(std::uint32_t head_dim) const;
 
-  /// All that the device can do, the built-in choice first. They differ in what no output's operations depend on (docs/numerics.md): output
-  /// rows per lane, lanes beside each other on output rows, columns per workgroup, tiles, heads and rows of attention per workgroup; never
-  /// in K_LANES, which are here those of a long K. Throws unsupported for formats without kernels.
+  /// All choices that the device supports, the built-in one first. They differ only in what no output's operations depend on
+  /// (docs/numerics.md): output rows per lane, lanes beside each other on output rows, columns per workgroup, tiles, heads and rows of
+  /// attention per workgroup; never in K_LANES, which are here those of a long K. Throws unsupported for formats without kernels.
   std::vector<MatvecChoice> matvec_candidates(gguf::Type format, std::uint32_t rows_of_pass) const;
-  /// Tiles by their edge. One alone on cooperative matrices, whose sums are the device's affair.
+  /// Tiles by their edge. Only one on cooperative matrices, whose sums depend on the device.
   std::vector<std::uint32_t> matmul_candidates(gguf::Type format, std::uint32_t n, std::uint32_t rows_of_pass) const;
   std::vector<AttentionChoice> attention_candidates(const AttentionKey& key, std::uint32_t chunk) const;
 
-  /// Takes these choices from now on, before any pass is built. Entries that are no candidates are left unused.
+  /// Sets the measured choices, before any pass is built. Entries that are not candidates are not used.
   void use(Choices choices) { choices_ = std::move(choices); }
   const Choices& choices() const { return choices_; }
 
   std::uint32_t lanes() const { return tuning_.lanes; }  ///< one subgroup
   std::uint32_t wide_lanes() const { return tuning_.wide_lanes; }
-  /// What KvType::automatic means. Half precision on every tier: kernels pack and round it in integer arithmetic, which needs no feature,
-  /// and a model's text is then the same on every device (docs/numerics.md).
+  /// The format of KvType::automatic. Half precision on every tier: kernels pack and round it in integer arithmetic, which needs no
+  /// feature, and a model's text is then the same on every device (docs/numerics.md).
   KvFormat kv_format() const { return KvFormat::f16; }
   bool texels() const { return tuning_.texels; }
   /// Whether sampled rows of a vocabulary are reduced to candidates.
@@ -110,12 +112,12 @@ class Selector {
 /// The highest tier whose kernels this build has.
 vk::Tier built_tier();
 
-/// Of the candidates' lists: to be raised when they change, so that nothing measured for the old ones is taken.
+/// Version of the lists of candidates: increment it when they change, so that older measurements are not used.
 inline constexpr std::uint32_t candidates_version = 4;
 
 /// Passes are recorded for these row counts only: those of the numerics contract, up to STEP_VERIFY_ROWS, and larger ones.
 inline constexpr std::uint32_t row_buckets[] = {1, 2, 4, 8, 12, 16, 24, 32, 64, 128, 256};
-/// Those of prompts: whole columns of the skinny kernels, so that all of them share their pipelines.
+/// Row counts of prompt passes: whole columns of the skinny kernels, so that all of them share their pipelines.
 inline constexpr std::uint32_t prompt_buckets[] = {8, 16, 32, 64, 128, 256};
 /// The smallest bucket that holds `rows`. Throws internal above the largest.
 std::uint32_t bucket_for(std::uint32_t rows);

@@ -14,7 +14,7 @@ namespace {
   FORMAT_WITH(name, unit, quant_bytes, scale_bytes, matmul_half_##name, matmul_coopmat_##name)
 
 constexpr WeightFormat formats[] = {
-    // Rounded on no tier: whoever keeps 32-bit floats wants them to count.
+    // Rounded on no tier: a model in 32-bit floats keeps their precision.
     FORMAT_WITH(f32, 32, 128, 0, matmul_f32, matmul_f32),
     FORMAT(f16, 32, 64, 0),
     FORMAT(bf16, 32, 64, 0),

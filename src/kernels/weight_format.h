@@ -9,8 +9,8 @@
 
 namespace skipstone::kernels {
 
-/// Weights are stored in units. Plane 0 holds the codes of all units, plane 1 what a format has beside them: scales, minima, further bits.
-/// What the bytes of a unit mean: shaders/lib/quant/, written by model/repack.cpp.
+/// Weights are stored in units. Plane 0 holds the codes of all units, plane 1 the format's other data: scales, minima, further bits. The
+/// bytes of a unit are defined in shaders/lib/quant/ and written by model/repack.cpp.
 struct WeightFormat {
   gguf::Type type;
   std::uint32_t unit;         ///< weights: 32, 256 for super-blocks, 64 for SPARSE_Q8_0

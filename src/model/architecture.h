@@ -1,4 +1,4 @@
-// What differs between model families, as data: a family is a row of `architectures()`; nothing else in the program knows its name.
+// The differences between model families, as data: a family is a row of `architectures()`; nothing else in the program knows its name.
 #pragma once
 
 #include <cstdint>
@@ -14,20 +14,20 @@ namespace skipstone::model {
 enum class RopePairs : std::uint8_t { neighbours, halves };
 /// rms: Zhang and Sennrich, arXiv 1910.07467. layer: mean subtracted, with a bias (Ba et al., arXiv 1607.06450).
 enum class Norm : std::uint8_t { none, rms, layer };
-/// What is RMS-normalised of Q and K behind their projections, before they turn: nothing, each head, or all heads as one vector.
+/// The vectors of Q and K that are RMS-normalised after their projections, before rotation: none, each head, or all heads as one vector.
 enum class QkNorm : std::uint8_t { none, head, width };
 /// down(silu(gate) * up), down(gelu(gate) * up) (Shazeer, arXiv 2002.05202), or down(gelu(up)). GELU in its tanh form (arXiv 1606.08415).
 enum class Mlp : std::uint8_t { gated_silu, gated_gelu, gelu };
 
 /// How one layer computes.
 struct LayerSpec {
-  Norm norm_before = Norm::rms;  ///< of what a sublayer reads
-  Norm norm_after = Norm::none;  ///< of what it adds to the residual stream
+  Norm norm_before = Norm::rms;  ///< of a sublayer's input
+  Norm norm_after = Norm::none;  ///< of its output, before that is added to the residual stream
   QkNorm qk_norm = QkNorm::none;
   Mlp mlp = Mlp::gated_silu;
   bool fused_qkv = false, fused_gate_up = false;  ///< in the file: q above k above v; gate above up, as ffn_up
-  bool rotates = true;                            ///< Q and K turn with their position (RoPE); layers without know no positions
-  bool local_rope = false;                        ///< they turn by Config::local_rope_base, without scaling
+  bool rotates = true;                            ///< Q and K rotate by position (RoPE); layers without it know no positions
+  bool local_rope = false;                        ///< they rotate by Config::local_rope_base, without scaling
   std::uint32_t window = 0;                       ///< keys that a row sees, its own included; 0: all
 
   bool gated() const { return mlp != Mlp::gelu; }
@@ -49,7 +49,7 @@ struct RoleName {
   std::string_view huggingface;
 };
 
-/// What transformers takes where config.json does not say it.
+/// The default of transformers for a key that config.json lacks.
 struct ConfigDefault {
   std::string_view key;
   double value;
@@ -62,16 +62,16 @@ enum class Sliding : std::uint8_t { ignored, honoured, if_asked };  ///< if_aske
 struct CheckpointClass {
   std::string_view name{};
   Sliding sliding = Sliding::ignored;
-  std::uint32_t full_every = 0;   ///< of its layers with a window every so many one has none, where "layer_types" is absent; 0: all have it
+  std::uint32_t full_every = 0;   ///< of sliding-window layers every n-th is full instead, where "layer_types" is absent; 0: none
   std::string_view wrapper{};     ///< the class of a multimodal model whose text part it is; "" for none
   std::string_view model_type{};  ///< of the text part, which tells a wrapper's classes apart
 };
 
-/// What stands in a family's GGUF files besides what all have, and what its checkpoints may say.
+/// Keys of a family's GGUF files besides the common ones, and properties of its checkpoints.
 enum CheckpointTraits : std::uint8_t {
   writes_vocabulary = 1,        ///< vocab_size
-  writes_rope_dim = 2,          ///< rope.dimension_count also where heads turn as a whole
-  writes_no_window = 4,         ///< attention.sliding_window also where there is none, as 0
+  writes_rope_dim = 2,          ///< rope.dimension_count also where heads rotate as a whole
+  writes_no_window = 4,         ///< attention.sliding_window also without a window, as 0
   writes_original_context = 8,  ///< rope.scaling.original_context_length also where nothing scales
   omits_rope_base = 16,         ///< rope.freq_base where it is 10000
   partial_rotary = 32,          ///< honours partial_rotary_factor
@@ -79,11 +79,11 @@ enum CheckpointTraits : std::uint8_t {
   interleaved_heads = 128,      ///< rows of Q and K pair as the GGUF file's do; else as halves
 };
 
-/// What the files of a family's tokenizers do not say of themselves.
+/// Facts that the files of a family's tokenizers do not state.
 struct TokenizerFacts {
-  std::string_view pre{};        ///< the family's name for its pre-tokenizer, where several stand for one rule
-  std::string_view eot{};        ///< how the token is written that ends a turn
-  std::string_view unknown{};    ///< how the token is written that stands for what cannot be spelled
+  std::string_view pre{};        ///< the family's name for its pre-tokenizer, where several names mean one rule
+  std::string_view eot{};        ///< spelling of the token that ends a turn
+  std::string_view unknown{};    ///< spelling of the token for text that cannot be spelled
   bool no_space_prefix = false;  ///< SentencePiece that puts no space in front of a text and drops none, whatever tokenizer.model says
 };
 
@@ -99,20 +99,20 @@ struct Checkpoints {
 struct Architecture {
   std::string_view name;  ///< general.architecture, also the prefix of its keys
   RopePairs rope_pairs = RopePairs::neighbours;
-  LayerSpec layer{};                      ///< what all layers have; rotates, local_rope and window are set for each
+  LayerSpec layer{};                      ///< common to all layers; rotates, local_rope and window are set for each
   std::uint8_t honours = 0;               ///< Honours
   Biases biases = Biases::optional;       ///< those that a file must have
-  std::uint32_t unrotated_every = 0;      ///< every so many layers one does not rotate; 0: all do
-  std::uint32_t full_every = 0;           ///< of layers with a window every so many one has none; 0: what the file says, else all have it
-  float local_rope_base = 0.0f;           ///< above 0: window layers turn by rope.freq_base_swa, this if it is not there
-  bool unscaled_windows = false;          ///< scaling of positions is for layers without a window alone
-  bool unrotated_full = false;            ///< where some layers have a window, those without do not rotate
+  std::uint32_t unrotated_every = 0;      ///< every n-th layer does not rotate; 0: all do
+  std::uint32_t full_every = 0;           ///< of sliding-window layers every n-th is full instead; 0: as the file says, else none
+  float local_rope_base = 0.0f;           ///< above 0: sliding-window layers rotate by rope.freq_base_swa, this if absent
+  bool unscaled_windows = false;          ///< only full layers scale positions
+  bool unrotated_full = false;            ///< where some layers have a sliding window, full layers do not rotate
   bool scaled_embedding = false;          ///< embeddings are multiplied by sqrt(width)
-  std::uint32_t width_scaled_layers = 0;  ///< models of so many layers scale scores by 1 / sqrt(width / heads); their files do not say so
+  std::uint32_t width_scaled_layers = 0;  ///< models of this many layers scale scores by 1 / sqrt(width / heads); their files do not say so
   Checkpoints checkpoints{};
 };
 
-/// Which of `layers` layers have a window, of which every `full_every`-th has none; 0: all have it.
+/// Which of `layers` layers have a sliding window: all but every `full_every`-th, which is full; 0: all.
 std::vector<bool> windows_but_every(std::uint32_t full_every, std::uint32_t layers);
 
 std::span<const Architecture> architectures();
@@ -121,7 +121,7 @@ bool needs_bias(const Architecture& family, Role role);
 
 /// "llama, exaone4, ...", for messages.
 const char* architecture_names();
-/// nullptr where there is none.
+/// nullptr if there is none.
 const Architecture* find_architecture(std::string_view name);
 
 }  // namespace skipstone::model

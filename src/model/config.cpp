@@ -170,7 +170,7 @@ void read_windows(const Keys& keys, Config& config) {
   config.window = keys.count("attention.sliding_window", needed ? 1 : 0, UINT32_MAX, needed ? std::nullopt : std::optional(0u));
   if (config.window == 0) return;
   const gguf::Value* value = keys.file().find(keys.full(pattern));
-  if (value == nullptr || !std::holds_alternative<std::shared_ptr<const gguf::Array>>(*value)) {  // a number: every so many layers is full
+  if (value == nullptr || !std::holds_alternative<std::shared_ptr<const gguf::Array>>(*value)) {  // a number n: every n-th layer is full
     config.window_layers = windows_but_every(keys.count(pattern, 0, most_layers, family.full_every), config.layers);
     return;
   }
@@ -185,11 +185,11 @@ void read_windows(const Keys& keys, Config& config) {
 
 LayerSpec Config::layer(std::uint32_t index) const {
   LayerSpec spec = family->layer;
-  const bool windowed = !window_layers.empty() && window_layers[index];
-  if (windowed) spec.window = window;
-  spec.local_rope = windowed && local_rope_base > 0.0f;
+  const bool sliding = !window_layers.empty() && window_layers[index];
+  if (sliding) spec.window = window;
+  spec.local_rope = sliding && local_rope_base > 0.0f;
   spec.rotates =
-      (family->unrotated_every == 0 || (index + 1) % family->unrotated_every != 0) && !(family->unrotated_full && window != 0 && !windowed);
+      (family->unrotated_every == 0 || (index + 1) % family->unrotated_every != 0) && !(family->unrotated_full && window != 0 && !sliding);
   return spec;
 }
 

@@ -35,7 +35,7 @@ struct Config {
   std::uint32_t temperature_context = 0;
   float attention_scale = 0.0f;                          ///< of the products of Q and K; 0: 1 / sqrt(head_dim)
   float attention_softcap = 0.0f, final_softcap = 0.0f;  ///< c * tanh(x / c) of scores, of logits (Gemma 2, arXiv 2408.00118); 0: none
-  /// Multiplied with: embeddings, what a sublayer adds to the residual stream, logits before their softcap.
+  /// Factors of: embeddings, a sublayer's addition to the residual stream, logits before their softcap.
   float embedding_scale = 1.0f, residual_scale = 1.0f, logit_scale = 1.0f;
   std::uint32_t window = 0;         ///< LayerSpec::window of the layers that have one
   std::vector<bool> window_layers;  ///< which these are; empty: none
@@ -47,12 +47,12 @@ struct Config {
   std::uint32_t kv_width() const { return kv_heads * head_dim; }
   std::uint32_t group() const { return heads / kv_heads; }
   LayerSpec layer(std::uint32_t index) const;
-  /// Whether the layer sees less than a whole context of so many tokens.
+  /// Whether the layer sees less than a full context of `context` tokens.
   bool has_window(std::uint32_t index, std::uint32_t context) const {
     const std::uint32_t seen = layer(index).window;
     return seen > 0 && seen < context;
   }
-  /// What Q at `position` is multiplied with besides attention_scale.
+  /// The factor of Q at `position` besides attention_scale.
   double temperature_at(std::uint32_t position) const;
   /// Chosen by the context, never by a position: a token's bits may not depend on how long its text has become.
   const std::vector<float>& factors_for(std::uint32_t context) const {

@@ -1,4 +1,4 @@
-// What Config::from is made of: metadata keys with their ranges checked, and the parts that fill a field each.
+// The parts of Config::from: metadata keys with their ranges checked, and functions that fill a field each.
 #pragma once
 
 #include <fmt/format.h>
@@ -90,7 +90,7 @@ class Keys {
 /// Rotary dimensions, bases, scaling and factors; after `family`, `head_dim` and `rope_pairs` are set.
 void read_rope(const Keys& keys, Config& config);
 
-/// Which layers see a part of the text; after `layers`.
+/// Which layers have a sliding window; after `layers`.
 void read_windows(const Keys& keys, Config& config);
 
 }  // namespace skipstone::model

@@ -40,7 +40,7 @@ std::vector<LayerGroup> groups_of(const Config& config, std::uint32_t layers) {
   return groups;
 }
 
-/// What sets a layer apart from others of its model.
+/// The properties that set a layer apart from others of its model.
 std::string attention_of(const LayerSpec& spec) {
   std::string text = spec.window != 0 ? fmt::format("window {}", spec.window) : "global";
   if (!spec.rotates) text += " without RoPE";

@@ -1,4 +1,4 @@
-// What a model computes, in words: for people who look at a file.
+// A model's computation in words, for people who inspect a file.
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@ struct LayerGroup {
 std::vector<LayerGroup> layer_groups(const Config& config);
 
 /// A line each: of the layers ("layers 0-4 window 512, layer 5 global, and so on every 6 layers up to 25, QK-norm, post-norms, MLP gated by
-/// GELU"), of RoPE, and of scales and softcaps where there are any. A norm before each sublayer, RMS, goes without saying.
+/// GELU"), of RoPE, and of scales and softcaps if any. An RMS norm before each sublayer is not mentioned.
 std::vector<std::string> describe(const Config& config);
 
 }  // namespace skipstone::model

@@ -1,4 +1,4 @@
-// What a model's shape may be: bounds far above any model in the field and low enough that no product of two of them overflows 64 bits (or
+// Limits of a model's shape: far above any model in the field and low enough that no product of two of them overflows 64 bits (or
 // q_width 32).
 #pragma once
 

@@ -17,7 +17,7 @@ constexpr RandomPattern halves{Number::f16, 1, 1};
 /// A unit's halves in plane 1: the scale is the first one; a minimum beside it is as large as makes the mean of all weights about zero.
 constexpr RandomPattern scale_and_minimum(std::uint32_t unit_halves, float minimum) { return {Number::f16, unit_halves, 3, 2, minimum}; }
 
-/// One row a format: what its planes hold (model/repack_unit.cpp), and the root mean square of weights whose scales are around 1.
+/// One row a format: the contents of its planes (model/repack_unit.cpp), and the root mean square of weights whose scales are around 1.
 struct FormatPlanes {
   gguf::Type format;
   RandomPattern quants, scales;

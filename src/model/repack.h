@@ -14,11 +14,11 @@ struct Planes {
   std::vector<std::byte> quants, scales;  ///< planes 0 and 1, whole 16-byte words; scales is empty for formats without
 };
 
-/// Rows [first, first + rows) of matrices that stand one above the other. Rows are padded to a multiple of `interleave` with zeros, and the
-/// blocks of so many rows alternate: block 0 of each, block 1 of each, ... (kernels::Matrix::interleave).
+/// Rows [first, first + rows) of stacked matrices. Rows are padded to a multiple of `interleave` with zeros, and the
+/// blocks of that many rows alternate: block 0 of each, block 1 of each, ... (kernels::Matrix::interleave).
 Planes repack_rows(std::span<const gguf::Tensor* const> matrices, std::uint64_t first, std::uint64_t rows, std::uint32_t interleave);
 
-/// Norms or biases, one behind the other, as padded f32.
+/// Norms or biases, one after the other, as padded f32.
 std::vector<std::byte> repack_vector(std::span<const gguf::Tensor* const> vectors);
 
 }  // namespace skipstone::model

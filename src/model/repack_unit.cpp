@@ -74,7 +74,7 @@ Codes codes_of(const SuperBlock& s, std::size_t block) { return Codes(&s.codes[b
 
 SuperBlock read(gguf::Type type, const std::byte* block) { return gguf::find_super_format(type)->read(block); }
 
-// Two 6-bit numbers for each block of 32: their low halves in byte b, their upper two bits in half b of four bytes behind those eight.
+// Two 6-bit numbers for each block of 32: their low halves in byte b, their upper two bits in half b of the four bytes after those eight.
 void put_six_bits(std::size_t block, unsigned first, unsigned second, std::byte* to) {
   to[block] = static_cast<std::byte>((first & 15) | (second & 15) << 4);
   to[8 + block / 2] |= static_cast<std::byte>((first >> 4 | second >> 4 << 2) << (block % 2 * 4));

@@ -1,4 +1,4 @@
-// How a model turns Q and K by position.
+// A model's rotation of Q and K by position (RoPE).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace skipstone::model {
 
 namespace {
 
-/// The factors of a tensor of half the rotary dimensions; empty where it is not there.
+/// The factors of a tensor of half the rotary dimensions; empty if it is absent.
 std::vector<float> rope_factors(const Keys& keys, const char* name, std::uint32_t rope_dim) {
   const gguf::Tensor* tensor = keys.file().find_tensor(name);
   if (tensor == nullptr) return {};
@@ -41,7 +41,7 @@ void refuse_factors_twice(const Config& config, std::string_view second) {
   fail(Code::bad_file, "Tensor 'rope_freqs.weight' and {} both scale the rotary frequencies; a model has one of them.", second);
 }
 
-/// Two sets of factors, one for texts of the original length, one for longer ones; and what both multiply cosines and sines with.
+/// Two sets of factors, one for texts of the original length, one for longer ones; and the factor of cosines and sines for both.
 void read_long_rope(const Keys& keys, Config& config) {
   const std::string shorter = tensor_name(Role::rope_factors_short, 0), longer = tensor_name(Role::rope_factors_long, 0);
   std::vector<float> short_factors;
@@ -67,7 +67,7 @@ void read_long_rope(const Keys& keys, Config& config) {
   config.rope_magnitude = keys.positive(attention_factor, 1.0f);
 }
 
-/// NTK-by-parts (YaRN, arXiv 2309.00071, section 3.2 and appendix A.2): frequencies that turn more than beta_fast times in the original
+/// NTK-by-parts (YaRN, arXiv 2309.00071, section 3.2 and appendix A.2): frequencies that rotate more than beta_fast times in the original
 /// context stay, those of less than beta_slow turns are divided by `factor`, and between them the share goes linearly over the pairs.
 void read_yarn(const Keys& keys, Config& config) {
   const double factor = keys.positive("rope.scaling.factor"), dimensions = config.rope_dim, base = config.rope_base;
@@ -82,7 +82,7 @@ void read_yarn(const Keys& keys, Config& config) {
     const double divided = std::clamp((pair - low) / std::max(high - low, 0.001), 0.0, 1.0);
     config.rope_factors.push_back(static_cast<float>(1.0 / (divided / factor + 1.0 - divided)));
   }
-  // What scores are scaled with, section 3.4; a model may undo it in part or whole (DeepSeek's mscale_all_dim).
+  // The scale of scores, section 3.4; a model may undo it in part or in full (DeepSeek's mscale_all_dim).
   const auto gain = [&](double multiplier) { return factor <= 1.0 ? 1.0 : 0.1 * multiplier * log_of_positive(factor) + 1.0; };
   const double magnitude = gain(1.0) / gain(keys.not_negative("rope.scaling.yarn_log_multiplier"));
   config.rope_magnitude = static_cast<float>(magnitude * keys.positive("rope.scaling.attn_factor", 1.0f));
@@ -95,7 +95,7 @@ void read_rope(const Keys& keys, Config& config) {
   if (config.rope_dim % 2 != 0) {
     fail(Code::bad_file, "The key '{}' is {}, but rotary dimensions come in pairs.", keys.full("rope.dimension_count"), config.rope_dim);
   }
-  const std::uint32_t whole = config.rope_pairs == RopePairs::halves ? 8 : 4;  // of what rope_store.comp rotates at a time
+  const std::uint32_t whole = config.rope_pairs == RopePairs::halves ? 8 : 4;  // dimensions that rope_store.comp rotates at a time
   if (config.rope_dim % whole != 0) {
     fail(Code::unsupported, "The key '{}' is {}; this version rotates multiples of {} dimensions.", keys.full("rope.dimension_count"),
          config.rope_dim, whole);

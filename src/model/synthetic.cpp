@@ -44,7 +44,7 @@ gguf::Type find_type(std::string_view name, const std::string& specification) {
        gguf::escaped(specification), known);
 }
 
-/// What names and shapes of tensors follow from.
+/// The config that determines names and shapes of tensors.
 Config config_of(const SyntheticShape& shape) {
   Config c;
   c.family = find_architecture(shape.architecture);

@@ -1,4 +1,4 @@
-// Models of published shapes without their weights: what a benchmark needs where nothing is downloaded.
+// Models of published shapes without their weights, for benchmarks without downloads.
 #pragma once
 
 #include <cstdint>
@@ -32,13 +32,13 @@ struct SyntheticShape {
 
 std::span<const SyntheticShape> synthetic_shapes();
 
-/// "NAME:TYPE", e.g. "llama-2-7b:q4_0": one of synthetic_shapes() and a type that there are kernels for, in upper or lower case. A
+/// "NAME:TYPE", e.g. "llama-2-7b:q4_0": one of synthetic_shapes() and a type that has kernels, in upper or lower case. A
 /// described file without a tokenizer: matrices are of TYPE, those whose rows do not divide into its blocks F16, norms F32. Throws
-/// invalid_argument that says what there is.
+/// invalid_argument that lists the valid names.
 gguf::File synthetic_model(const std::string& specification);
 gguf::File synthetic_model(const SyntheticShape& shape, gguf::Type type);
 
-/// What a model weighs, from its tensors' types and shapes.
+/// A model's size, from its tensors' types and shapes.
 struct ModelSize {
   std::uint64_t parameters = 0;
   std::uint64_t bytes = 0;  ///< of the tensors, as a file has them

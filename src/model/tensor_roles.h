@@ -44,7 +44,7 @@ enum class Role : std::uint8_t {
 inline constexpr std::size_t role_count = static_cast<std::size_t>(Role::ffn_post_norm) + 1;
 inline constexpr Role first_layer_role = Role::attention_norm;
 
-/// Which biases a family's files must have; those of other matrices are read where they are. optional_qkv: none, but where its checkpoints
+/// Which biases a family's files must have; those of other matrices are read if present. optional_qkv: none, but where its checkpoints
 /// have biases of attention, they are of Q, K and V alone.
 enum class Biases : std::uint8_t { optional, optional_qkv, qkv, all };
 
@@ -55,7 +55,7 @@ std::uint64_t length_of(Length length, const Config& config);
 struct TensorRole {
   Role role;
   std::string_view name;         ///< in GGUF, between "blk.N." and ".weight": "attn_q"
-  std::string_view huggingface;  ///< in checkpoints of most families, between "model.layers.N." and ".weight"; "" where there is none
+  std::string_view huggingface;  ///< in checkpoints of most families, between "model.layers.N." and ".weight"; "" if none
   Length rows, columns;          ///< rows: Length::one for vectors
   bool bias;                     ///< may have one (has_bias), of as many numbers as the role has outputs
   bool required = true;          ///< where a layer has the role
@@ -73,10 +73,10 @@ bool has_role(const LayerSpec& layer, Role role);
 /// Whether a layer (for roles of the model: any) with this spec may have a bias there: matrices may, norms must where they are Norm::layer.
 bool has_bias(const LayerSpec& layer, Role role);
 
-/// "blk.3.attn_q.weight", "output_norm.bias", ...; `layer` counts for roles of a layer alone.
+/// "blk.3.attn_q.weight", "output_norm.bias", ...; `layer` is used for roles of a layer only.
 std::string tensor_name(Role role, std::uint32_t layer, bool bias = false);
 
-/// A role's tensors in a file; nullptr where there is none.
+/// A role's tensors in a file; nullptr if none.
 struct Parameter {
   const gguf::Tensor *weight = nullptr, *bias = nullptr;
   explicit operator bool() const { return weight != nullptr; }

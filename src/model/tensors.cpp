@@ -135,7 +135,7 @@ bool known_globally(std::string_view name, const Architecture& family) {
   });
 }
 
-/// The layer of a name like "blk.12.attn_q.weight", and what follows its second dot; nothing for other names.
+/// The layer of a name like "blk.12.attn_q.weight", and the text after its second dot; nullopt for other names.
 std::optional<std::pair<std::uint32_t, std::string_view>> split_layer(std::string_view name) {
   constexpr std::string_view prefix = "blk.";
   const std::size_t dot = name.find('.', prefix.size());
@@ -145,8 +145,8 @@ std::optional<std::pair<std::uint32_t, std::string_view>> split_layer(std::strin
   return std::pair(*layer, name.substr(dot + 1));
 }
 
-/// A model runs with all of its tensors or not at all: what is left over means that the metadata speaks of another model, or that something
-/// is computed that we do not know. Left out may only be the inverse rotary frequencies that early converters stored and nobody reads.
+/// A model runs with all of its tensors or not at all: a tensor left over means that the metadata describes another model, or that the
+/// model computes something unknown here. Exception: inverse rotary frequencies, which early converters stored and no program reads.
 void check_known(const gguf::Tensor& tensor, const gguf::File& file, const Config& config, const Architecture& row) {
   if (known_globally(tensor.name, row)) return;
   if (const auto part = split_layer(tensor.name)) {

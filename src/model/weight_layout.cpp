@@ -49,7 +49,7 @@ class Builder {
 
   kernels::Matrix matrix(const std::vector<const gguf::Tensor*>& tensors) {
     kernels::Matrix m{ordinal(), tensors[0]->type, rows(tensors), static_cast<std::uint32_t>(tensors[0]->row_length()), {}, interleave_};
-    // Whole ranges of what the LM head takes the largest of (kernels::argmax), and whole words of scales.
+    // Whole ranges of rows over which the LM head takes the largest (kernels::argmax), and whole words of scales.
     constexpr std::uint64_t wide = 1024, argmax_rows = 32;  // no GPU's range is larger; those of CPU devices are interleave_ rows
     const std::uint64_t most_rows = max_range_ / quant_row_bytes(m.format, m.k), pair = std::uint64_t{interleave_} * 2;
     const std::uint64_t whole = most_rows >= wide ? wide : pair < argmax_rows && most_rows >= argmax_rows ? argmax_rows : pair;

@@ -11,7 +11,7 @@
 
 namespace skipstone::model {
 
-/// Q, K and V, or those neighbours among them that have one format, as one matrix: their outputs stand in one row of q, k, v.
+/// Q, K and V, or those neighbours among them that have one format, as one matrix: their outputs are in one row of q, k, v.
 struct Projection {
   kernels::Matrix matrix;
   std::uint32_t first = 0;  ///< where its outputs start
@@ -32,13 +32,13 @@ struct LayerWeights {
   kernels::Matrix o, down;
   std::optional<kernels::Matrix>
       gate_up;  ///< gate above up, where the file has them so, or they have one format, no biases, and fit one binding
-  std::optional<kernels::Matrix> gate, up;  ///< where they do not; `up` alone where there is no gate
+  std::optional<kernels::Matrix> gate, up;  ///< where they do not; `up` alone without a gate
 };
 
 /// The place of a tensor, or of several that are multiplied together. Vectors (norms, biases) become f32; matrices keep their format in
 /// planes of their own (docs/numerics.md).
 struct TensorPlace {
-  std::vector<const gguf::Tensor*> sources;  ///< one above (vectors: behind) the other
+  std::vector<const gguf::Tensor*> sources;  ///< stacked (vectors: concatenated)
   std::string name;                          ///< of the sources
   bool vector = false;
   kernels::Matrix matrix;                             ///< matrices: format, shape, parts
@@ -53,11 +53,11 @@ struct WeightLayout {
   NormWeights output_norm;
   std::optional<std::uint32_t> output_bias;
   std::vector<LayerWeights> layers;
-  std::vector<std::uint32_t> first_tensors;  ///< by layer: its first ordinal; and the first one behind all layers
+  std::vector<std::uint32_t> first_tensors;  ///< by layer: its first ordinal; and the first one after all layers
 
   std::uint64_t bytes() const;  ///< on the device
   std::uint64_t layer_bytes(std::uint32_t layer) const;
-  /// What is not of the layers [begin, end) becomes no bytes: embedding, last norm and output belong to the first layer. Ordinals stay.
+  /// Tensors outside the layers [begin, end) get no bytes: embedding, last norm and output belong to the first layer. Ordinals stay.
   void keep_layers(std::uint32_t begin, std::uint32_t end);
   /// Read by a pass over one token: all of it, but one row of the embedding where that is not the output's matrix too.
   std::uint64_t bytes_per_token() const;

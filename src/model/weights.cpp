@@ -12,8 +12,8 @@
 namespace skipstone::model {
 namespace {
 
-// Repacking goes through host memory in pieces of about this size, of whole groups of interleaved rows and so many of them that the next
-// piece starts at a whole 16-byte word in both planes (a unit has 2 bytes in either at least).
+// Repacking goes through host memory in chunks of about this size: whole groups of interleaved rows, enough of them that the next
+// chunk starts at a whole 16-byte word in both planes (a unit has at least 2 bytes in each).
 constexpr std::uint64_t piece_bytes = std::uint64_t{16} << 20, piece_groups = 8;
 
 void upload_part(vk::Uploader& uploader, const TensorPlace& place, std::size_t part, const vk::Slice& quants, const vk::Slice& scales) {

@@ -19,7 +19,7 @@ class Weights {
   Weights(const std::shared_ptr<vk::Device>& device, const WeightLayout& layout, const std::function<void(double)>& progress,
           RandomWeights* random = nullptr);
 
-  /// The buffer behind a Resource of kind `weight`; empty where there is none.
+  /// The buffer of a Resource of kind `weight`; empty if there is none.
   vk::Slice slice(const kernels::Resource& resource) const;
   std::uint64_t device_bytes() const { return arena_.allocated(); }
 

@@ -1,4 +1,4 @@
-// What a KV cache keeps of keys and values, in scalar code.
+// The rounding of keys and values in a KV cache, in scalar code.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@ struct KvBlock {
 /// Quants are value / scale rounded to the nearest, ties away from zero, at most 127 in size; all 0 where the scale is 0, infinite or NaN.
 KvBlock quantise_kv(std::span<const float, kv_block> values);
 
-/// Replaces keys or values by what the cache keeps of them. q8_0: whole blocks; throws invalid_argument for other lengths.
+/// Replaces keys or values by their values as cached. q8_0: whole blocks; throws invalid_argument for other lengths.
 void round_kv(KvFormat format, std::span<float> values);
 
 }  // namespace skipstone::ref

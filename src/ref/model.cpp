@@ -40,7 +40,7 @@ struct Linear {
   }
 };
 
-/// What a family normalises with; empty where it does not.
+/// The weight and bias of a norm; empty where the family has none.
 struct NormWeights {
   Floats weight, bias;
 
@@ -92,7 +92,7 @@ std::span<const float> row_of(const Floats& matrix, std::size_t index, std::size
 }
 std::span<float> row_of(Floats& matrix, std::size_t index, std::size_t length) { return std::span(matrix).subspan(index * length, length); }
 
-/// Each row, or each part of a row as long as the weight, normalised; x itself where there is no norm.
+/// Each row, or each part of a row as long as the weight, normalised; x itself without a norm.
 Floats normalised(const Floats& x, const NormWeights& norm, float epsilon) {
   const std::size_t length = norm.weight.size();
   if (length == 0) return x;
@@ -111,7 +111,7 @@ void add(Floats& x, const Floats& delta, float scale = 1.0f) {
   for (std::size_t i = 0; i < x.size(); ++i) x[i] += delta[i] * scale;
 }
 
-/// Puts rows into a cache from row `first` on, over what is there.
+/// Puts rows into a cache from row `first` on, overwriting its rows.
 void store(Floats& cache, std::size_t first, std::size_t width, const Floats& rows, KvFormat format) {
   cache.resize(std::max(cache.size(), first * width + rows.size()));
   const std::span<float> target = std::span(cache).subspan(first * width, rows.size());

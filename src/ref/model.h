@@ -1,4 +1,4 @@
-// A whole model in scalar code, with the semantics of the device's passes: what tokens, logits and cosines are compared with.
+// A whole model in scalar code, with the semantics of the device's passes: the reference for tokens, logits and cosines.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct Sequence {
   std::vector<std::vector<float>> keys, values;
 };
 
-/// What a layer's matrices are multiplied with: Q, K and V; the attention's output matrix; gate and up; down.
+/// The inputs that a layer's matrices are multiplied with: that of Q, K and V; the attention's output matrix; gate and up; down.
 enum class MatrixInput { attention, attention_output, ffn, ffn_down };
 
 struct Options {
@@ -49,10 +49,10 @@ class Model {
   Sequence new_sequence() const;
 
   /// Runs `tokens` at positions first_position, first_position + 1, ... In each layer whose attention runs, every row stores its K and V
-  /// (over what is there) and attends to positions up to its own; a skipped sublayer leaves residual stream and cache as they are. Final
-  /// norm and LM head follow the last layer. A row's result does not depend on the rows after it or on how a text is cut into calls. Throws
-  /// invalid_argument: no tokens, a token outside the vocabulary, a plan for more layers than there are, `hidden` of the wrong size, or a
-  /// first position beyond what a layer that runs has stored.
+  /// (overwriting older ones) and attends to positions up to its own; a skipped sublayer leaves residual stream and cache as they are.
+  /// Final norm and LM head follow the last layer. A row's result does not depend on the rows after it or on how a text is split into
+  /// calls. Throws invalid_argument: no tokens, a token outside the vocabulary, a plan for more layers than there are, `hidden` of the
+  /// wrong size, or a first position beyond the rows that a layer that runs has stored.
   Result forward(Sequence& sequence, std::span<const std::int32_t> tokens, std::uint32_t first_position, const exec::LayerPlan& plan,
                  const Options& options = {}) const;
 

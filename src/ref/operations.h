@@ -1,4 +1,4 @@
-// The operations of a Llama-like model in scalar code: what every device kernel is compared with, in tests and by `doctor`; `convert` runs
+// The operations of a Llama-like model in scalar code: the reference for every device kernel, in tests and by `doctor`; `convert` runs
 // them for calibration.
 // Values between operations are binary32; sums inside an operation are binary64 (products of two floats are exact there), so that each
 // result is its exact value rounded once or very nearly so, and the distance of a device's result is the device's error.
@@ -22,7 +22,7 @@ void multiply(std::span<const float> weights, std::span<const float> x, std::spa
 /// weights, unsupported for types that are not runnable.
 void matvec(gguf::Type type, std::span<const std::byte> weights, std::span<const float> x, std::span<float> y);
 
-/// Row `index` of a tensor of any runnable type, as floats: the embedding of a token. Throws invalid_argument where there is no such row.
+/// Row `index` of a tensor of any runnable type, as floats: the embedding of a token. Throws invalid_argument if there is no such row.
 std::vector<float> row(const gguf::Tensor& tensor, std::uint64_t index);
 
 /// All of a tensor's weights, as floats.
@@ -69,7 +69,7 @@ float cosine(std::span<const float> before, std::span<const float> after);
 struct Argmax {
   std::int32_t token = -1;   ///< -1 where every logit is NaN
   float probability = 0.0f;  ///< softmax probability of `token` over the logits that are numbers
-  float margin = 0.0f;       ///< distance to the second largest logit; infinite where there is none
+  float margin = 0.0f;       ///< distance to the second largest logit; infinite if there is none
 };
 Argmax argmax(std::span<const float> logits);
 

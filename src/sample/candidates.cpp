@@ -17,7 +17,7 @@ constexpr double order_error = 1e-9;
 
 struct Known {
   Token token = -1;
-  float raw = 0, logit = 0;  ///< as the model gave it, and behind the penalties
+  float raw = 0, logit = 0;  ///< as the model gave it, and after the penalties
   double weight = 0;         ///< exp((logit - largest) / temperature)
 };
 

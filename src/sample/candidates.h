@@ -1,4 +1,4 @@
-// What a device says of a row of logits instead of the whole row: the tokens that sampling has to look at, and bounds of all others.
+// A device's summary of a row of logits, in place of the whole row: the tokens that sampling has to look at, and bounds of all others.
 #pragma once
 
 #include <cstdint>
@@ -17,15 +17,15 @@ struct Candidate {
 
 /// Of one row. Logits are exact; sums of exponentials are floats of a device, as good as its exp().
 struct Candidates {
-  std::span<const Candidate> likely;  ///< in no order; every other token's logit is below `likely_bound` (-infinity: there is no other number)
-  std::span<const Candidate> noisy;   ///< the same by logit / temperature + noise, and `noisy_bound`; empty where nobody asked for them
+  std::span<const Candidate> likely;  ///< in no order; every other token's logit is below `likely_bound` (-infinity: no other is a number)
+  std::span<const Candidate> noisy;   ///< the same by logit / temperature + noise, and `noisy_bound`; empty where not requested
   std::span<const Candidate> listed;  ///< every token that penalties look at
   float likely_bound = 0, noisy_bound = 0;
   float rest = 0;      ///< sum of exp(logit - largest logit) over what is not `likely`
   float tempered = 0;  ///< the same at the temperature, where top-p asked for it
 };
 
-/// What the device has to be asked for, that Sampler::choose() may need of a row.
+/// Data to request from the device, since Sampler::choose() may need it of a row.
 struct CandidateRequest {
   bool noise = false;     ///< candidates by noise: there may be no filter that keeps only likely tokens
   bool tempered = false;  ///< the sum at the temperature

@@ -1,6 +1,6 @@
 // Rejection verification: drafts drawn from q are accepted so that what comes out is distributed as p, whatever q is.
 // Leviathan et al., "Fast Inference from Transformers via Speculative Decoding", ICML 2023, section 2.3 and appendix A.1; Chen et al. 2023
-// (arXiv 2302.01318); Draft & Verify's algorithm 4. The distributions are those behind all filters (Sampler::distribution).
+// (arXiv 2302.01318); Draft & Verify's algorithm 4. The distributions are those after all filters (Sampler::distribution).
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ class RejectionSampler {
 
   /// The token at `position`, distributed as `p`: `drafted` (drawn from `q`) with probability min(1, p/q), else one of
   /// norm(max(0, p - q)). Empty `q`: the draft was drawn from nothing, or there is none; a token of `p`, which is what the rule comes to
-  /// where q is 1 at the draft and 0 elsewhere.
+  /// where q is 1 at the draft and 0 at all other tokens.
   Token verify(std::span<const double> p, std::span<const double> q, Token drafted, std::uint64_t position) const;
 
  private:

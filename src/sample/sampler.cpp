@@ -42,7 +42,7 @@ Top find_top(std::span<const float> logits) {
 }
 
 float raw_probability(std::span<const float> logits, std::size_t token, float largest) {
-  // What lies 40 below the largest (NaN too) counts as 40 below: less than 2^-24 of the sum for any vocabulary below ten billion.
+  // A logit more than 40 below the largest (NaN too) counts as 40 below: less than 2^-24 of the sum for any vocabulary below ten billion.
   constexpr double negligible = -40.0;
   constexpr std::size_t block = 256;
   std::array<double, block> exponentials;

@@ -16,8 +16,8 @@ namespace skipstone::sample {
 
 using Token = std::int32_t;
 
-/// A rule of the caller's: the token behind `history`, given that row's logits. To be a pure function of these two: it is asked for rows
-/// that drafts stand on too, which come to nothing where a draft was wrong.
+/// A rule of the caller's: the token after `history`, given that row's logits. Must be a pure function of these two: it is also called for
+/// rows of drafts, which are discarded where a draft was wrong.
 using Rule = std::function<Token(std::span<const float> logits, std::span<const Token> history)>;
 
 struct SamplerParams {
@@ -28,17 +28,17 @@ struct SamplerParams {
   float min_p = 0.0f;              ///< 0: off; else drop tokens below min_p times the largest probability
   float repeat_penalty = 1.0f;     ///< 1: off; CTRL's rule (Keskar et al. 2019): positive logits divided, negative multiplied
   std::uint32_t repeat_last = 64;  ///< how many of the latest tokens, prompt and continuation, the penalties look at
-  /// 0: off; taken from a token's logit, as OpenAI's API defines them: frequency for each time that the token occurs among these, presence once
-  /// where it does. From -2 to 2.
+  /// 0: off; taken from a token's logit, as OpenAI's API defines them: frequency for each time that the token occurs among these, presence
+  /// once where it does. From -2 to 2.
   float frequency_penalty = 0.0f, presence_penalty = 0.0f;
   std::uint64_t seed = 0;
-  Rule rule = {};  ///< instead of all of the above, where there is one
-  int top_logprobs = -1;  ///< verified rows have Choice::logprobs with so many of the likeliest tokens; -1: none
+  Rule rule = {};  ///< if set, instead of all of the above
+  int top_logprobs = -1;  ///< verified rows have Choice::logprobs with this many of the likeliest tokens; -1: none
 
   /// Throws invalid_argument naming the value that is out of range (NaN included).
   void check() const;
   bool penalises() const { return repeat_penalty != 1.0f || frequency_penalty != 0.0f || presence_penalty != 0.0f; }
-  /// False where the device's argmax decides alone and nobody asks for more: temperature 0 and no penalty.
+  /// False where the device's argmax decides alone and nothing else is requested: temperature 0 and no penalty.
   bool needs_logits() const { return rule || temperature > 0.0f || penalises() || top_logprobs >= 0; }
 };
 
@@ -53,11 +53,11 @@ struct Logprobs {
   std::vector<TokenLogprob> top;  ///< the likeliest first, ties by id
 };
 
-/// What one row of a pass chose.
+/// The choice of one row of a pass.
 struct Choice {
   Token token = -1;
   float probability = 0;  ///< un-tempered, unfiltered softmax probability of `token` (the drafters' confidence)
-  float margin = 0;       ///< distance of the two largest logits as the model gave them; infinite where there is but one
+  float margin = 0;       ///< distance of the two largest logits as the model gave them; infinite where only one is a number
   std::shared_ptr<const Logprobs> logprobs = {};  ///< where they were asked for
 };
 
@@ -74,11 +74,11 @@ class Sampler {
   /// Philox4x32-10 with key = seed and counter = (position, token / 4); so an equal draft distribution gives an equal draft.
   Choice choose(std::span<const float> logits, std::span<const Token> history, std::uint64_t position);
 
-  /// The same, told from what is known of the row: nothing where that does not decide which token it is, and the whole row is needed.
+  /// The same from a row's candidates: nothing where they do not decide the token, so that the whole row is needed.
   /// `probability` has the precision of the device's sums.
   std::optional<Choice> choose(const Candidates& row, std::span<const Token> history, std::uint64_t position) const;
 
-  /// What choose() says of `token`: its un-tempered probability, and the margin of the row.
+  /// The Choice that choose() gives for `token`: its un-tempered probability, and the margin of the row.
   static Choice describe(std::span<const float> logits, Token token);
 
   static Choice likeliest(std::span<const float> logits);

@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "search/gaussian_process.h"
-#include "spec/search/moves.h"
+#include "speculation/search/moves.h"
 
-namespace skipstone::spec::search {
+namespace skipstone::speculation::search {
 namespace {
 
 using exec::LayerPlan;
@@ -94,7 +94,7 @@ class Bayesian final : public Strategy {
   double promise(const LayerPlan& set, double best) const { return expected_improvement(process_.predict(set), best); }
   bool may_be_tried(const LayerPlan& set) const { return !is_empty(set) && !known_.contains(set); }
 
-  /// To the top of the expected improvement over single flips.
+  /// Climbs to the top of the expected improvement over single flips.
   void climb(Candidate& from, double best) const {
     for (bool higher = true; higher;) {
       higher = false;
@@ -144,4 +144,4 @@ std::unique_ptr<Strategy> bayesian_search(std::uint32_t layers, std::vector<Laye
   return std::make_unique<Bayesian>(layers, std::move(start), random_starts, seed);
 }
 
-}  // namespace skipstone::spec::search
+}  // namespace skipstone::speculation::search

@@ -7,7 +7,7 @@
 
 #include "base/status.h"
 
-namespace skipstone::spec::search {
+namespace skipstone::speculation::search {
 namespace {
 
 using Eigen::MatrixXd;
@@ -152,4 +152,4 @@ double expected_improvement(const Prediction& prediction, double best) {
   return std::max(0.0, gain * below + prediction.deviation * density);
 }
 
-}  // namespace skipstone::spec::search
+}  // namespace skipstone::speculation::search

@@ -9,10 +9,10 @@
 
 #include "exec/layer_plan.h"
 
-namespace skipstone::spec::search {
+namespace skipstone::speculation::search {
 
 /// Length scales of the four ways in which two sets differ, and the noise's share of the variance. A large length scale makes the kernel
-/// blind to its way.
+/// insensitive to that difference.
 struct KernelParams {
   double attention = 1, mlp = 1;  ///< how many sublayers of a kind one set skips and the other does not, as a share of the layers
   double cardinality = 1;         ///< how many more of a kind one skips, as a share of the layers
@@ -35,12 +35,12 @@ class GaussianProcess {
   explicit GaussianProcess(std::uint32_t layers);
   ~GaussianProcess();
 
-  /// All observations at once. The mean is the values' own, the function's variance the one that makes them likeliest.
+  /// Fits all observations at once. The mean is that of the values, the function's variance the one that makes them likeliest.
   void fit(std::span<const exec::LayerPlan> sets, std::span<const double> values, const KernelParams& params);
   /// Chooses the parameters by coordinate descent on the likelihood, starting from those of the last fit, and fits.
   void fit(std::span<const exec::LayerPlan> sets, std::span<const double> values);
 
-  /// Of the function without the noise. After a fit.
+  /// Predicts the function without the noise; call after a fit.
   Prediction predict(const exec::LayerPlan& set) const;
   double log_likelihood() const;  ///< of the observations, up to a constant
   const KernelParams& params() const;
@@ -50,8 +50,8 @@ class GaussianProcess {
   std::unique_ptr<State> state_;
 };
 
-/// Of a value that is to be larger than `best` (Jones, Schonlau and Welch, "Efficient Global Optimization of Expensive Black-Box
-/// Functions", 1998, equation 15). Without deviation: what the mean itself gains.
+/// Expected improvement of a value over `best` (Jones, Schonlau and Welch, "Efficient Global Optimization of Expensive Black-Box
+/// Functions", 1998, equation 15). Without deviation: the gain of the mean itself.
 double expected_improvement(const Prediction& prediction, double best);
 
-}  // namespace skipstone::spec::search
+}  // namespace skipstone::speculation::search

@@ -10,7 +10,7 @@ namespace skipstone::selftest {
 namespace {
 
 // tanh by s = exp(-2|x|), as (1 - s) / (1 + s), of an x that is off by `units` relative ones. exp: 3 + 2|2x| units by Vulkan's rules, and
-// what its argument's error makes; the slope over s is 2 / (1 + s)^2. Then a difference, a sum and a quotient (2.5 units).
+// the part caused by its argument's error; the slope over s is 2 / (1 + s)^2. Then a difference, a sum and a quotient (2.5 units).
 double tanh_error(double x, double units) {
   const double size = std::abs(x), s = std::exp(-2 * size);
   return (2 * s / ((1 + s) * (1 + s)) * (3 + 4 * size + 2 * size * units) + 4 * std::tanh(size)) * epsilon + smallest;

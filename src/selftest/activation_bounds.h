@@ -1,4 +1,4 @@
-// How far a device may be from what shaders/lib/activation.glsl describes, for an exact argument: absolute bounds by Vulkan's rules.
+// How far a device may be from the functions of shaders/lib/activation.glsl, for an exact argument: absolute bounds by Vulkan's rules.
 #pragma once
 
 namespace skipstone::selftest {

@@ -18,12 +18,12 @@ namespace {
 using kernels::padded;
 using kernels::ResourceKind;
 
-constexpr std::uint32_t block_rows = 64;  // about what a partial result stands for
+constexpr std::uint32_t block_rows = 64;  // about as many as a partial result covers
 constexpr float infinity = std::numeric_limits<float>::infinity();
 constexpr float nan = std::numeric_limits<float>::quiet_NaN();
 constexpr std::uint32_t no_index = 0xffffffffu;
 
-// Logits with what is hard: a tie within a block and across blocks, NaN and -inf in all places, a block of NaN alone.
+// Logits with the hard cases: a tie within a block and across blocks, NaN and -inf in all places, a block of NaN alone.
 std::vector<float> make_logits(Random& random, std::uint32_t vocabulary, std::uint32_t row) {
   std::vector<float> logits = random.floats(vocabulary, -8.0f, 8.0f);
   const auto scatter = [&](float value, std::uint32_t times) {
@@ -129,7 +129,7 @@ std::string check_blocks(Bench& bench, std::uint32_t vocabulary, std::uint32_t r
   return "";
 }
 
-// What an LM head may do to its logits: cap * tanh(scale * (logit + bias) / cap).
+// The operations of an LM head on its logits: cap * tanh(scale * (logit + bias) / cap).
 struct Finish {
   float scale = 1.0f, cap = 30.0f;
   bool bias = false;
@@ -147,7 +147,7 @@ Finished finish(const Finish& how, std::vector<float> logits, std::span<const fl
     if (how.bias) logits[i] += bias[i];
     const double scaled = scale * static_cast<double>(logits[i]);
     all.logits.push_back(static_cast<float>(cap * std::tanh(scaled / cap)));
-    // The bias and the scale round, and so does what is stored here. NaN and -inf do not count.
+    // The bias and the scale round, and so do the values stored here. NaN and -inf do not count.
     if (std::isfinite(scaled)) all.tolerance = std::max(all.tolerance, softcap_error(scaled, cap) + 3 * epsilon * std::abs(scaled));
   }
   all.before = std::move(logits);
@@ -236,7 +236,7 @@ std::string check_result(const abi::RowResult& got, std::span<const abi::ArgmaxP
     units += term * (5 - 2 * x);
   }
   if (got.token != best.index) return fmt::format("got token {}, wanted {}", got.token, best.index);
-  if (best.index == no_index) return "";  // that there is no token is all that is promised
+  if (best.index == no_index) return "";  // the kernel promises only that there is no token
   std::string difference = differs("logit", got.logit, static_cast<double>(best.largest), 0.0);
   if (difference.empty()) difference = differs("margin", got.margin, static_cast<double>(best.largest - second), 0.0);
   if (difference.empty()) {
@@ -266,7 +266,7 @@ std::string check_merge(Bench& bench, std::uint32_t vocabulary, std::uint32_t ro
   return "";
 }
 
-// Logits that a product wrote, every kind of them, and the merge of what is found.
+// Logits that a product wrote, every kind of them, and the merge of the results.
 std::string check_written(Bench& bench, std::uint32_t vocabulary, std::uint32_t rows) {
   Random random(fmt::format("argmax of logits {} {}", vocabulary, rows));
   std::vector<std::vector<float>> logits;

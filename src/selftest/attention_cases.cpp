@@ -19,8 +19,8 @@ using kernels::ResourceKind;
 
 std::size_t record_words(const AttentionShape& s) { return s.head_dim + ATTENTION_PARTIAL_EXTRA; }
 
-// What the merge is to give for one row and head from the chunks of keys `seen` .. `keys` - 1: sum a_c exp(m_c - m) / sum s_c exp(m_c - m).
-// `magnitude`: the same with |a_c|.
+// The expected result of the merge for one row and head from the chunks of keys `seen` .. `keys` - 1: sum a_c exp(m_c - m) / sum s_c
+// exp(m_c - m). `magnitude`: the same with |a_c|.
 void merge_chunks(const AttentionShape& s, const std::vector<float>& partial, std::uint32_t row, std::uint32_t head, std::uint32_t keys,
                   std::uint32_t seen, std::span<float> out, std::span<double> magnitude, double& range) {
   const std::uint32_t chunks = (keys - 1) / s.chunk + 1, begin = seen / s.chunk;
@@ -109,7 +109,7 @@ kernels::Selector splitting(const Bench& bench) {
   return kernels::Selector(bench.caps(), tuning);
 }
 
-// What no chunk's workgroup writes: earlier passes have left something there, which may be NaN.
+// The partial results that no chunk's workgroup writes: earlier passes have left values there, which may be NaN.
 void forget_chunks(const AttentionShapeRows& work, std::vector<float>& partial) {
   const AttentionShape& s = work.shape;
   for (std::uint32_t row = 0; row < work.rows; ++row) {

@@ -127,7 +127,7 @@ std::uint32_t AttentionShapeRows::keys_of(std::uint32_t row) const {
 std::uint32_t AttentionShapeRows::first_of(std::uint32_t row) const {
   const auto position = base + static_cast<std::uint32_t>(path_to(parents, row).size()) - 1;
   if (layer_window == 0 || position < layer_window) return 0;
-  // Such a layer sees none of the text's beginning, which is not there any more.
+  // Such a layer sees none of the text's prefix, which is no longer cached.
   const std::uint32_t keys = keys_of(row), seen = window && keys <= position ? std::min(layer_window, window->recent) : layer_window;
   return keys - std::min(keys, seen);
 }
@@ -232,7 +232,7 @@ void AttentionData::expect(std::uint32_t row, std::vector<float>& wanted, std::v
   wanted.resize(width);
   const double scale = scale_of(s), cap = static_cast<double>(s.softcap);
   ref::attention(q, {keys_, values_, s.kv_heads, s.head_dim, scale, cap}, visible, wanted);
-  // The weighted mean of |v|: what errors of weights and of the sums over keys are relative to.
+  // The weighted mean of |v|: errors of weights and of the sums over keys are relative to it.
   std::vector<float> sizes(values_.size()), mean(width);
   std::transform(values_.begin(), values_.end(), sizes.begin(), [](float v) { return std::abs(v); });
   ref::attention(q, {keys_, sizes, s.kv_heads, s.head_dim, scale, cap}, visible, mean);

@@ -1,4 +1,4 @@
-// Queries and caches for the attention kernels, and what the oracle makes of them.
+// Queries and caches for the attention kernels, and the oracle's results for them.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,14 @@
 
 namespace skipstone::selftest {
 
-/// The part of a model's configuration that rotation needs; of a model that turns some layers by angles of their own.
+/// The part of a model's configuration that rotation needs; of a model that rotates some layers by angles of their own.
 model::Config rope_config(const kernels::AttentionShape& shape);
 /// (cos, sin) of every position and pair, as the kernel reads them: context rows, then as many with the local base.
 std::vector<float> make_rope_table(const kernels::AttentionShape& shape);
 
 /// The words of a cache that holds `rows` (each kv_heads * head_dim floats) at positions `base`, `base` + 1, ...; all others untouched.
 std::vector<std::uint32_t> kv_words(const kernels::AttentionShape& shape, std::uint32_t base, std::span<const float> rows);
-/// Appends to `to` what one KV head's cache holds for a position: its vector's words, and the words of scales where it has any.
+/// Appends to `to` one KV head's cache contents for a position: its vector's words, and the words of scales where it has any.
 void append_position(const kernels::AttentionShape& shape, std::span<const std::uint32_t> cache, std::uint32_t kv_head,
                      std::uint32_t position, std::vector<std::uint32_t>& to);
 
@@ -35,7 +35,7 @@ struct AttentionShapeRows {
   std::uint32_t base = 0, rows = 1;
   std::optional<exec::KeyWindow> window = {};  ///< none: rows attend to all keys up to their own
   std::vector<std::uint32_t> parents = {};     ///< of a tree's rows; empty: they follow each other
-  std::uint32_t layer_window = 0;              ///< kernels::AttentionLayer::window: the last so many of what is left; 0: all
+  std::uint32_t layer_window = 0;              ///< kernels::AttentionLayer::window: of the keys left the last ones, this many; 0: all
   bool tree() const { return !parents.empty(); }
   kernels::Keys keys() const { return window ? kernels::Keys::window : tree() ? kernels::Keys::tree : kernels::Keys::text; }
   kernels::AttentionLayer layer() const { return {.window = layer_window}; }
@@ -45,7 +45,7 @@ struct AttentionShapeRows {
   std::string text() const;  ///< "f16 H=8/2 D=64 base=60 rows=9", "... tree", "... window=4,80", "... layer-window=7"
 };
 
-/// A filled cache for slots 0 .. base + rows - 1 and the queries of the rows. Behind these slots, and in those that no row sees, stands
+/// A filled cache for slots 0 .. base + rows - 1 and the queries of the rows. Slots after these, and those that no row sees, hold
 /// NaN.
 class AttentionData {
  public:
@@ -61,7 +61,7 @@ class AttentionData {
   double relative_error(std::span<const float> q, std::uint32_t kv_head, std::span<const std::uint32_t> visible) const;
 
   AttentionShapeRows work_;
-  std::vector<float> q_, keys_, values_;  ///< [row][head][dim]; [slot][kv_head][dim] with what the cache's precision leaves of them
+  std::vector<float> q_, keys_, values_;  ///< [row][head][dim]; [slot][kv_head][dim] as rounded by the cache
 };
 
 }  // namespace skipstone::selftest

@@ -30,12 +30,12 @@ class Bench {
   const vk::Tuning& tuning() const { return device_->tuning(); }
   const kernels::Selector& select() const { return select_; }
 
-  /// Makes (or overwrites) the buffer behind `resource`.
+  /// Makes (or overwrites) the buffer of `resource`.
   template <typename T>
   void put(const kernels::Resource& resource, const std::vector<T>& values) {
     put_bytes(resource, std::as_bytes(std::span(values)));
   }
-  /// Makes a buffer whose every word is `untouched`, a NaN that no kernel produces: outputs, so that what was not written shows.
+  /// Makes a buffer whose every word is `untouched`, a NaN that no kernel produces: outputs, so that missing writes show.
   void reserve(const kernels::Resource& resource, std::uint64_t words);
   static constexpr std::uint32_t untouched = 0x7fedcba9u;
 
@@ -57,7 +57,7 @@ class Bench {
   void run(std::span<const kernels::Dispatch> dispatches);
   void run(const kernels::Dispatch& dispatch) { run(std::span(&dispatch, 1)); }
 
-  /// What the case is about: the kernel of the first dispatch that was asked for, even where it could not run; or what was said to be.
+  /// The kernel under test: that of the first requested dispatch, even where it could not run, or the one that about() has set.
   std::optional<kernels::KernelId> kernel() const { return kernel_; }
   void about(kernels::KernelId kernel) { kernel_ = kernel; }
 

@@ -1,4 +1,4 @@
-// What sampling is told of a row of logits: no token that counts may be missing, and no logit may be off.
+// The candidates of a row of logits for sampling: no token that counts may be missing, and no logit may be off.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -134,7 +134,7 @@ std::string check_row(std::span<const float> logits, const abi::CandidateRequest
   });
 }
 
-/// As lib/candidates.glsl orders numbers.
+/// Orders numbers as lib/candidates.glsl does.
 std::uint32_t key_of(float number) {
   const auto bits = std::bit_cast<std::uint32_t>(number);
   if (std::isnan(number)) return 0;
@@ -142,7 +142,7 @@ std::uint32_t key_of(float number) {
   return bits >> 31 != 0 ? ~bits : bits | 0x80000000u;
 }
 
-/// What candidate_groups finds in a row.
+/// The result of candidate_groups for a row.
 std::vector<abi::CandidateGroup> make_groups(std::span<const float> logits, const abi::CandidateRequest& request) {
   std::vector<abi::CandidateGroup> groups(CANDIDATE_GROUPS);
   for (std::uint32_t first = 0; first < groups.size(); ++first) {

@@ -1,4 +1,4 @@
-// The cases of the self-test by family, and a run that a test can interfere with. `selftest.h` is what programs use.
+// The cases of the self-test by family, and a run that a test can interfere with. Programs use `selftest.h`.
 #pragma once
 
 #include <functional>
@@ -46,9 +46,9 @@ std::vector<Case> argmax_cases(const Scope& scope);  ///< argmax and argmax_merg
 std::vector<Case> candidates_cases(const Scope& scope);  ///< candidate_groups and candidates
 std::vector<Case> round_cases(const Scope& scope);   ///< advance and accept
 std::vector<Case> random_fill_cases(const Scope& scope);
-/// Passes of 1..16 rows give every row the bits that it gets alone, wherever it stands (the numerics contract).
+/// Passes of 1..16 rows give every row the bits that it gets alone, whatever its place (the numerics contract).
 std::vector<Case> invariance_cases(const Scope& scope);
-std::vector<Case> position_invariance_cases(const Scope& scope);  ///< of what depends on rows' positions
+std::vector<Case> position_invariance_cases(const Scope& scope);  ///< of operations that depend on rows' positions
 
 /// All of them, in this order.
 std::vector<Case> all_cases(const Scope& scope);

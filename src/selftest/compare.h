@@ -19,14 +19,14 @@ inline constexpr double smallest = 0x1p-126;
 std::string differs(std::string_view what, std::span<const float> got, std::span<const float> wanted, std::span<const double> tolerance);
 std::string differs(std::string_view what, float got, double wanted, double tolerance);
 
-/// The same bits. `other` says what the second operand is: "got X, OTHER Y".
+/// The same bits. `other` names the second operand: "got X, OTHER Y".
 std::string bits_differ(std::string_view what, std::span<const float> got, std::span<const float> wanted, std::string_view other);
 std::string bits_differ(std::string_view what, std::span<const std::uint32_t> got, std::span<const std::uint32_t> wanted,
                         std::string_view other);
 
 /// All words still Bench::untouched.
 std::string touched(std::string_view what, std::span<const std::uint32_t> words);
-/// What differs() says of row `row` of `buffer` (rows of n values at a padded stride), whose padding must be untouched. `words`: its bits.
+/// As differs(), for row `row` of `buffer` (rows of n values at a padded stride), whose padding must be untouched. `words`: its bits.
 std::string row_differs(const std::vector<float>& buffer, const std::vector<std::uint32_t>& words, std::uint32_t n, std::uint32_t row,
                         std::span<const float> wanted, std::span<const double> tolerance);
 

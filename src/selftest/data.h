@@ -29,7 +29,7 @@ class Random {
   std::uint32_t used_ = 4, counter_ = 0;
 };
 
-/// A weight matrix as a file has it, and the floats that it stands for.
+/// A weight matrix as a file has it, and the floats that it represents.
 struct HostMatrix {
   std::vector<std::byte> bytes;
   gguf::Tensor tensor;         ///< its data are `bytes`
@@ -39,14 +39,14 @@ struct HostMatrix {
   HostMatrix& operator=(const HostMatrix&) = delete;
 };
 
-/// `matrix` cut into `parts` ranges of rows (of unequal length) as tensor 0, uploaded in the device's layout.
+/// `matrix` split into `parts` ranges of rows (of unequal length) as tensor 0, uploaded in the device's layout.
 kernels::Matrix place(Bench& bench, const HostMatrix& matrix, std::uint32_t parts, std::uint32_t interleave, std::uint32_t tensor = 0);
 
 kernels::Matrix place(Bench& bench, const gguf::Tensor& matrix, std::uint32_t parts, std::uint32_t interleave, std::uint32_t tensor = 0);
 
-/// Rows of n floats at a stride of padded(n); what lies between is `filler`.
+/// Rows of n floats at a stride of padded(n); the padding is `filler`.
 std::vector<float> strided(const std::vector<float>& rows, std::uint32_t n, float filler = 0.0f);
-/// Row after row, what each of the tables has in it; each holds `rows` rows of a length of its own.
+/// Row after row, the contents of each table; each holds `rows` rows of a length of its own.
 std::vector<float> joined_rows(std::size_t rows, const std::vector<const std::vector<float>*>& tables);
 /// Row `row` of such a buffer.
 std::vector<float> row_of(const std::vector<float>& buffer, std::uint32_t n, std::uint32_t row);

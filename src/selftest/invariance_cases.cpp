@@ -1,5 +1,5 @@
-// The numerics contract: a row's result is the same bits however many rows the pass has and wherever among them it stands. Here what
-// depends on a row's numbers alone.
+// The numerics contract: a row's result is the same bits however many rows the pass has and whatever its place among them. Here: operations
+// that depend on a row's numbers alone.
 #include <fmt/format.h>
 
 #include "selftest/cases.h"
@@ -91,7 +91,7 @@ std::string check_head_norm(Bench& bench, Depth depth, bool whole) {
 
 constexpr std::uint32_t norm_tensor = 1, bias_tensor = 2;
 
-/// What a multiplication does in the cases below: the norm before, and something behind.
+/// The operations fused with a multiplication in the cases below: the norm before it, and one after it.
 kernels::MatvecFusion fusion_of(Activation activation) {
   kernels::MatvecFusion fusion;
   fusion.norm = kernels::MatvecNorm{norm_tensor, 1e-5f};
@@ -99,7 +99,7 @@ kernels::MatvecFusion fusion_of(Activation activation) {
   return fusion;
 }
 
-/// A bias, a scale, and what follows: GELU or a softcap.
+/// A bias, a scale, and GELU or a softcap after them.
 kernels::MatvecFusion bent(Activation activation, float softcap) {
   kernels::MatvecFusion fusion = fusion_of(activation);
   fusion.bias_tensor = bias_tensor;
@@ -108,7 +108,7 @@ kernels::MatvecFusion bent(Activation activation, float softcap) {
   return fusion;
 }
 
-// Everything that the skinny kernels do besides: the norm before, and what follows.
+// All operations fused into the skinny kernels: the norm before, and those after.
 std::string check_fused(Bench& bench, Depth depth, gguf::Type format, const kernels::MatvecFusion& fusion, std::uint32_t most) {
   const std::uint32_t n = 70, k = whole_blocks(format, 352);
   const kernels::Selector& select = bench.select();
@@ -166,7 +166,7 @@ std::string check_argmax(Bench& bench, Depth depth, const kernels::MatvecFusion&
       false);
 }
 
-// CPU drivers take seconds to compile a wide bucket: in quick, what few families have is left to the kernels' own cases.
+// CPU drivers take seconds to compile a wide bucket: in quick, operations of few families are left to the kernels' own cases.
 void add_fused(std::vector<Case>& cases, Depth depth) {
   const auto add = [&](const char* name, gguf::Type format, const kernels::MatvecFusion& fusion) {
     cases.push_back({"matvec", fmt::format("invariance {} {}", name, suffix(format)),

@@ -1,4 +1,4 @@
-// The numerics contract for what depends on where rows stand: rotation, the cache, attention.
+// The numerics contract for operations that depend on the positions of rows: rotation, the cache, attention.
 #include <fmt/format.h>
 
 #include <numeric>
@@ -17,9 +17,9 @@ using kernels::AttentionShape;
 using kernels::padded;
 using kernels::ResourceKind;
 
-constexpr std::uint32_t first_position = 57;  // rows stand on both sides of a chunk's border
+constexpr std::uint32_t first_position = 57;  // rows are on both sides of a chunk's border
 
-/// `local`: K turns by the second of the two tables.
+/// `local`: K rotates by the second of the two tables.
 std::string check_rope_store(Bench& bench, Depth depth, std::uint32_t head_dim, KvFormat format, bool local) {
   const AttentionShape s{.heads = 4, .kv_heads = 2, .head_dim = head_dim, .rope_dim = head_dim, .context = 96, .kv_format = format};
   const std::uint32_t q_width = s.heads * s.head_dim;
@@ -46,7 +46,7 @@ std::string check_rope_store(Bench& bench, Depth depth, std::uint32_t head_dim, 
       true);
 }
 
-/// Queries of all items, whose keys and values stand in the caches.
+/// Queries of all items, whose keys and values are in the caches.
 struct AttentionRows {
   AttentionShapeRows work;
   std::vector<float> q;
@@ -84,7 +84,7 @@ std::string check_attention(Bench& bench, Depth depth, const AttentionShape& sha
       true);
 }
 
-// A row of a tree gets what it gets alone behind its ancestors, who then stand one after the other.
+// A row of a tree gets the same result as alone after its ancestors, which then follow one after the other.
 std::string check_tree(Bench& bench, Depth depth, const AttentionShape& shape, std::uint32_t window) {
   const AttentionRows rows = make_rows(bench, shape, window, branching(invariance_items));
   const ResourceKind caches[] = {ResourceKind::k_cache, ResourceKind::v_cache};

@@ -25,7 +25,7 @@ std::string compare_rows(Bench& bench, Depth depth, const RunRows& run, bool con
   for (std::uint32_t item = 0; item < invariance_items; ++item) alone.push_back(run(bench, {item}).front());
   Random random("invariance");
   for (const std::uint32_t rows : row_counts(depth, most)) {
-    // Rows that depend on their position stand in order, from a random first one; others in any order.
+    // Rows that depend on their position are in order, from a random first one; others in any order.
     std::vector<std::uint32_t> order = random.permutation(invariance_items);
     if (consecutive) {
       const std::uint32_t first = random.below(invariance_items - rows + 1);

@@ -1,4 +1,4 @@
-// Passes of several rows against passes of one: what the cases of the numerics contract share.
+// Passes of several rows against passes of one: shared by the cases of the numerics contract.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ using RunRows = std::function<std::vector<Words>(Bench&, const std::vector<std::
 /// How many rows the passes have, up to `most`.
 std::vector<std::uint32_t> row_counts(Depth depth, std::uint32_t most);
 
-/// "", or the first row whose bits differ from those it has alone. `consecutive`: items depend on their position and stand in order.
+/// "", or the first row whose bits differ from those it has alone. `consecutive`: items depend on their position and are in order.
 std::string compare_rows(Bench& bench, Depth depth, const RunRows& run, bool consecutive, std::uint32_t most = STEP_VERIFY_ROWS);
 
 /// The listed rows of `all` (rows of n) as a bucket's buffer; padding rows are NaN, which must not spread.

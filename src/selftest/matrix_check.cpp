@@ -44,7 +44,7 @@ struct Sum {
   double value = 0.0, bound = 0.0;
 };
 
-// What rounding both factors of a product to half precision may change (docs/numerics.md): weights to either side, and lost below the
+// The error from rounding both factors of a product to half precision (docs/numerics.md): weights to either side, and lost below the
 // smallest normal half; x to the nearest, in the scale of its row.
 double half_error(double w, double x, double largest) {
   const double weight = std::abs(w) < 0x1p-14 ? 1.0 : 0x1p-10;
@@ -79,7 +79,7 @@ Sum gated(const Sum& gate, const Sum& up) {
           gate.bound * (std::abs(up.value) + up.bound) + std::abs(gate.value) * up.bound + 4 * epsilon * std::abs(gate.value * up.value)};
 }
 
-// What a sum with its bias becomes before a residual is added.
+// A sum with its bias after scale, softcap and activation, before a residual is added.
 Sum finished(const MatrixShape& shape, Sum sum) {
   const double scale = static_cast<double>(shape.scale), cap = static_cast<double>(shape.softcap);
   sum = {scale * sum.value, scale * sum.bound + epsilon * std::abs(scale * sum.value)};

@@ -1,4 +1,4 @@
-// What the skinny and the tiled matrix kernels share: the same operands, the same answer.
+// Shared by the cases of the skinny and the tiled matrix kernels: the same operands, the same answer.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ struct MatrixShape {
 /// kernel. Every real row of the bucket is compared, and that nothing but the rows of y was written.
 std::string check_matrix(Bench& bench, const MatrixShape& shape, const kernels::Selector& select, bool tiled);
 
-/// Room for what the tiled kernels of higher tiers make of `rows` rows of k floats.
+/// Room for the rows that the tiled kernels of higher tiers make from `rows` rows of k floats.
 void reserve_half_rows(Bench& bench, std::uint32_t k, std::uint32_t rows);
 
 }  // namespace skipstone::selftest

@@ -68,7 +68,7 @@ class Columns {
     return read_rows(bench_, out, rows, outputs, padded(outputs))[at];
   }
 
-  /// What is too far from sums of doubles: factors are rounded to halves.
+  /// The first product that is too far from a sum of doubles; factors are rounded to halves.
   std::string differs_from_reference(const Words& products) const {
     for (std::uint32_t i = 0; i < outputs; ++i) {
       double wanted = 0.0, size = 0.0;
@@ -99,7 +99,7 @@ class Columns {
 std::string check_matrix_columns(Bench& bench, gguf::Type format, std::uint32_t most) {
   Columns columns(bench, format);
   constexpr auto kinds = static_cast<std::uint32_t>(Neighbours::count);
-  columns.run(whole_columns, 0, Neighbours::zeros);  // nothing older stands past the row
+  columns.run(whole_columns, 0, Neighbours::zeros);  // nothing older is left past the row
   const Words alone = columns.run(1, 0, Neighbours::zeros);
   std::string difference = columns.differs_from_reference(alone);
   for (std::uint32_t rows = 1; rows <= most && difference.empty(); ++rows) {

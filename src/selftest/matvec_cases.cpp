@@ -52,7 +52,7 @@ std::vector<Layout> other_layouts(const vk::Tuning& tuning) {
   return layouts;
 }
 
-// What only few families put behind a matrix: one of each, in one format.
+// Operations that only few families have after a matrix: one of each, in one format.
 void add_quick_epilogues(std::vector<Case>& cases) {
   const gguf::Type format = gguf::Type::q8_0;
   add(cases, {.format = format, .n = 100, .k = 160, .rows = 3, .bias = true, .residual = true, .scale = 0.37f});

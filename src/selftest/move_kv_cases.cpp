@@ -8,7 +8,7 @@ namespace {
 
 using kernels::ResourceKind;
 
-/// What the words of one cache become: position base + i of every head gets those of base + path[i], in each plane of words.
+/// The expected words of one cache: position base + i of every head gets those of base + path[i], in each plane of words.
 std::vector<std::uint32_t> moved(std::vector<std::uint32_t> words, const kernels::AttentionShape& shape, std::uint32_t base,
                                  const std::vector<std::uint32_t>& path) {
   const std::size_t head = shape.kv_head_bytes() / 4, quants = shape.kv_position_bytes() / 4, scales = shape.kv_scale_bytes() / 4;

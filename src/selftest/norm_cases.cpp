@@ -1,4 +1,4 @@
-// The norm that does more than RMS: layer norm, a scale, and what is added.
+// The norm that does more than RMS: layer norm, a scale, and the addition of a residual.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -21,7 +21,7 @@ struct Shape {
   std::uint32_t n = 0, rows = 1;
   bool centred = false, residual = false, last_row = false;
   float scale = 1.0f, size = 1.0f;  ///< size: of the values; small ones make epsilon matter
-  float offset = 0.0f;              ///< of the values: what a layer norm takes away again
+  float offset = 0.0f;              ///< of the values: removed by a layer norm
   std::uint32_t lanes = 0;          ///< 0: the device's own
 
   std::string text() const {
@@ -39,9 +39,9 @@ struct Operands {
   std::vector<float> x, weight, bias, residual;  // rows of n, n floats, n floats, rows of n
 };
 
-// One row of the answer. A lane adds n / lanes numbers, and the joins follow: so many units of mean |x| the mean may be off, and so is each
-// distance from it. That changes the variance by its square alone, since the distances add up to 0; the squares' own sum rounds relatively,
-// the root halves that, and then come mean, epsilon, root, quotient and products, as of rms_norm.
+// One row of the answer. A lane adds n / lanes numbers, and the joins follow: the mean may be off by that many units of mean |x|, and so
+// may each distance from it. That changes the variance by its square alone, since the distances add up to 0; the squares' own sum rounds
+// relatively, the root halves that, and then come mean, epsilon, root, quotient and products, as of rms_norm.
 void expected_row(const Shape& shape, const Operands& o, std::uint32_t source, double lanes, std::vector<float>& wanted,
                   std::vector<double>& tolerance) {
   const std::span<const float> x = std::span(o.x).subspan(std::size_t{source} * shape.n, shape.n);

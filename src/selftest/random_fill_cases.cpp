@@ -37,7 +37,7 @@ std::uint32_t half_word(std::uint32_t half_index, std::uint32_t bits, const Fill
   if (!is_set(fill.pattern.numbers, half_index, fill)) return bits;
   const auto value = std::bit_cast<std::uint32_t>(number(bits << 8, half_index, fill));
   if (fill.pattern.number == Number::bf16) return value >> 16;
-  // binary16 by cutting off
+  // binary16 by truncation
   const std::uint32_t sign = value >> 16 & 0x8000u, rest = value & 0x7fffffffu;
   if (rest < 0x38800000u) return sign | static_cast<std::uint32_t>(std::bit_cast<float>(rest) * 0x1p24f);
   return sign | ((rest >> 13) - (112u << 10));

@@ -1,4 +1,4 @@
-// Rotation, and what lands in the KV cache: to the bit, because everything that is decoded afterwards reads it.
+// Rotation, and the contents of the KV cache: to the bit, because everything that is decoded afterwards reads it.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -24,7 +24,7 @@ struct Shape {
   std::uint32_t base = 0, rows = 1;
   std::vector<std::uint32_t> parents = {};  // of a tree's rows; empty: they follow each other
   bool rotates = true;
-  bool k_local = false, q_local = false;  // turned by the second of the tables that stand behind each other
+  bool k_local = false, q_local = false;  // rotated by the second of the two adjacent tables
 };
 
 // The kernel's arithmetic: two products and their difference or sum, each rounded once.
@@ -49,7 +49,7 @@ constexpr float special[] = {
     1.0f + 0x1p-11f, 1.0f + 3 * 0x1p-11f, -1.0f - 0x1p-11f, 2049.0f,  2051.0f,  1e-6f, -3e-7f, 0x1p-25f, 3 * 0x1p-25f, 0x1p-24f,
     0x1.ffcp-15f,    0x1.ffep-15f,        65504.0f,         65519.0f, 65520.0f, -1e6f, 0.0f,   -0.0f,    0x1p-14f,     0x1p-26f};
 
-// Blocks that are hard to quantise, as far as there is room behind the first: ties of quants, at scale 1 and at a scale that is a denormal
+// Blocks that are hard to quantise, as far as there is room after the first: ties of quants, at scale 1 and at a scale that is a denormal
 // half; a scale rounded down so far that quants pass 127; nothing but zeros; values too small for any scale; an infinity; a NaN.
 void put_hard_blocks(std::vector<float>& values) {
   const float infinity = std::numeric_limits<float>::infinity();
@@ -151,7 +151,7 @@ void add_blocks(std::vector<Case>& cases, Depth depth, bool texels) {
     add(cases, {a, 30, 32, branching(32)}, texels);
     add(cases, {a, 30, 4, {}, false}, texels);
     add(cases, {a, 30, 4, {}, true, true, false}, texels);
-    if (head_dim == 128) a.rope_dim = 48;  // a block turns in part
+    if (head_dim == 128) a.rope_dim = 48;  // a block rotates in part
     add(cases, {a, 0, 1}, texels);
     add(cases, {a, 11, 64}, texels);
   }

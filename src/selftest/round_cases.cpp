@@ -15,14 +15,14 @@ constexpr std::uint32_t no_token = 0xffffffffu, chunk = 64;
 const kernels::Resource result{ResourceKind::result}, round_state{ResourceKind::round}, round_result{ResourceKind::round_result},
     drafts{ResourceKind::drafts};
 
-/// A round of which some drafts are there already, and the pass behind it.
+/// A round that has some drafts already, and the pass after it.
 struct Step {
   abi::RoundState before{};
   abi::RowResult chosen{};
   bool draft = true, keeps = false;
 };
 
-/// What the host would do: src/spec/loop.cpp and exec::Executor.
+/// The host's computation: src/speculation/loop.cpp and exec::Executor.
 struct Expected {
   abi::RoundState round{};
   abi::StepState state{};
@@ -90,7 +90,7 @@ std::string check_accept(Bench& bench, std::uint32_t drafted, std::uint32_t same
   std::vector<abi::RowResult> chosen(STEP_VERIFY_ROWS), proposed(STEP_VERIFY_ROWS);
   for (std::uint32_t i = 0; i < STEP_VERIFY_ROWS; ++i) {
     chosen[i].token = 100 + i;
-    proposed[i].token = i == same ? 7 : 100 + i;  // the same again behind the first difference, and behind the drafts
+    proposed[i].token = i == same ? 7 : 100 + i;  // the same again after the first difference, and after the drafts
   }
   abi::RoundState round{};
   round.drafted = drafted;

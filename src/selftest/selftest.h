@@ -1,4 +1,4 @@
-// Every kernel on a device against the scalar oracle, and row invariance by memcmp: what `doctor` runs and the device tests run at length.
+// Every kernel on a device against the scalar oracle, and row invariance by memcmp: run by `doctor`, and at length by the device tests.
 #pragma once
 
 #include <cstdint>

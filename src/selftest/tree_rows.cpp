@@ -30,7 +30,7 @@ void put_tree(Bench& bench, std::span<const std::uint32_t> parents) {
     const std::vector<std::uint32_t> path = path_to(parents, row);
     state.depths[row] = static_cast<std::uint32_t>(path.size()) - 1;
     std::uint32_t* words = &state.paths[row * STEP_PATH_WORDS];
-    std::fill_n(words, STEP_PATH_WORDS, 0xffffffffu);  // rows that there are not: nothing may go there
+    std::fill_n(words, STEP_PATH_WORDS, 0xffffffffu);  // absent rows: nothing may be written there
     for (std::size_t depth = 0; depth < path.size(); ++depth) {
       const std::size_t shift = 8 * (depth % 4);
       words[depth / 4] = (words[depth / 4] & ~(0xffu << shift)) | path[depth] << shift;

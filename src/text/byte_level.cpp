@@ -8,7 +8,7 @@
 namespace skipstone::text {
 namespace {
 
-// Bytes that are printable in Latin-1 stand for themselves; the other 68 take the characters from U+0100 on, in order.
+// Bytes that are printable in Latin-1 map to themselves; the other 68 take the characters from U+0100 on, in order.
 bool printable_in_latin1(unsigned byte) { return (byte >= 0x21 && byte <= 0x7E) || (byte >= 0xA1 && byte <= 0xAC) || byte >= 0xAE; }
 
 struct Alphabet {

@@ -7,10 +7,10 @@
 
 namespace skipstone::text {
 
-/// The character that stands for `byte`.
+/// The character that represents `byte`.
 char32_t byte_level_character(unsigned char byte);
 
-/// The bytes that `written` stands for. Characters outside the alphabet (and bytes that are no UTF-8) stand for themselves;
+/// The bytes that `written` represents. Characters outside the alphabet (and bytes that are no UTF-8) stay as they are;
 /// `pure`, where given, tells whether there was none of them.
 std::string from_byte_level(std::string_view written, bool* pure = nullptr);
 

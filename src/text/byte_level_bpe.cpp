@@ -18,7 +18,7 @@ class ByteLevelBpe final : public Segmenter {
     symbols_.reserve(vocabulary.tokens.size() + 256);
     for (std::size_t i = 0; i < vocabulary.tokens.size(); ++i) {
       const TokenType type = type_of(vocabulary, static_cast<Token>(i));
-      // Only these are written in the byte-level alphabet; added tokens stand for themselves and are found before merging.
+      // Only these are written in the byte-level alphabet; added tokens are literal text and are found before merging.
       if (type != TokenType::normal && type != TokenType::unused) continue;
       bool pure = false;
       std::string bytes = from_byte_level(vocabulary.tokens[i], &pure);
@@ -64,7 +64,7 @@ class ByteLevelBpe final : public Segmenter {
 
   bool is_token(std::uint32_t symbol) const { return symbol < vocabulary_.tokens.size(); }
 
-  // The symbol of `bytes`: its token, or a number above all tokens for what only occurs on the way to one.
+  // The symbol of `bytes`: its token, or a number above all tokens for an intermediate result of merging.
   std::uint32_t symbol(std::string bytes) {
     const auto [at, fresh] = symbols_.emplace(std::move(bytes), next_symbol_);
     if (fresh) ++next_symbol_;

@@ -12,7 +12,7 @@
 namespace skipstone::text {
 namespace {
 
-/// One character at a time; immutable once made.
+/// Tests one character at a time; immutable once made.
 class CharacterClass {
  public:
   explicit CharacterClass(const char* pattern) {

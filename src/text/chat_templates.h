@@ -15,7 +15,7 @@ struct ChatTemplate {
   std::string source;  ///< Jinja
 };
 
-/// tokenizer.chat_template, and those beside it: tokenizer.chat_templates names them, tokenizer.chat_template.NAME holds them.
+/// tokenizer.chat_template and the named ones: tokenizer.chat_templates lists the names, tokenizer.chat_template.NAME holds each.
 std::vector<ChatTemplate> chat_templates(const gguf::File& file);
 
 }  // namespace skipstone::text

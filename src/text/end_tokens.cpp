@@ -11,8 +11,8 @@
 namespace skipstone::text {
 namespace {
 
-// How the chat formats in use call the token that ends a turn or a text; llama.cpp's llama-vocab.cpp (0.7.0) knows them too, but for a few
-// that were here before. `always`: nobody writes that for another reason, so it counts though a file calls it normal, as some did.
+// Names of the token that ends a turn or a text in common chat formats; llama.cpp's llama-vocab.cpp (0.7.0) has them too, except a few
+// that were here before. `always`: the text has no other use, so it counts even in files that call it normal, as some did.
 struct EndName {
   std::string_view written;
   bool always;
@@ -46,14 +46,14 @@ constexpr EndName end_names[] = {
     {"<｜end▁of▁sentence｜>", true},  // DeepSeek
 };
 
-// Formats in which a name of the list has another meaning: where all of `with` are there, `written` ends nothing, but for where the file
-// says that it is its EOS.
+// Formats in which a name of the list has another meaning: in a vocabulary with all of `with`, `written` ends nothing unless the file
+// names it as its EOS.
 struct Exception {
   std::string_view written;
   std::string_view with[2];
 };
 constexpr Exception exceptions[] = {
-    {"<|end|>", {"<|return|>", "<|call|>"}},    // gpt-oss (harmony): a message ends, the answer goes on
+    {"<|end|>", {"<|return|>", "<|call|>"}},    // gpt-oss (harmony): a message ends, the answer continues
     {"<|end|>", {"<|calls|>", "<|flush|>"}},    // Solar Open
     {"</s>", {"<|tool_response>", "<turn|>"}},  // Gemma 4: a tag of HTML
 };

@@ -1,4 +1,4 @@
-// Tokens at which a generation ends. GGUF files name one to three of them; the others are known by how they are written.
+// Tokens at which a generation ends. GGUF files name one to three of them; the others are recognised by their text.
 #pragma once
 
 #include <string_view>
@@ -14,11 +14,11 @@ namespace skipstone::text {
 /// The key of further ids, an array; this project's own, for files whose model has more such tokens than GGUF has keys.
 inline constexpr std::string_view end_tokens_key = "skipstone.end_token_ids";
 
-/// Whether every reader takes a token of that type that is written like that for the end of a text or turn, whatever else a file says.
+/// Whether every reader treats a token of that text and type as the end of a text or turn, whatever else a file says.
 bool is_end_name(std::string_view written, TokenType type);
 
-/// Fills `end_of_generation` from the ids and the names of `vocabulary`, and `more`. Tokens that cannot be anything else but are called
-/// normal become control tokens, so that no text spells them. Every id is in the vocabulary.
+/// Fills `end_of_generation` from the ids and the names of `vocabulary`, and `more`. Unambiguous end tokens that a file calls normal
+/// become control tokens, so that no text spells them. Every id is in the vocabulary.
 void collect_end_tokens(Vocabulary& vocabulary, const std::vector<Token>& more);
 
 /// The ids under end_tokens_key; throws bad_file for ones that are not in a vocabulary of `size`.

@@ -1,5 +1,5 @@
 // The merging both kinds of BPE share: symbols in a row, and a queue of neighbours to join, best first, leftmost first among equals.
-// O(n log n) in the number of symbols, so that a single word of a megabyte is no problem.
+// O(n log n) in the number of symbols, so that even a single word of a megabyte is fast.
 #pragma once
 
 #include <cstddef>
@@ -16,17 +16,17 @@ namespace skipstone::text {
 struct Symbol {
   std::size_t begin = 0;  ///< byte offset into the word
   std::size_t size = 0;   ///< bytes
-  std::uint32_t id = 0;   ///< what the tokenizer calls it
+  std::uint32_t id = 0;   ///< the tokenizer's number for it
   std::ptrdiff_t previous = -1, next = -1;
 };
 
-/// What two neighbours would become.
+/// The merge of two neighbours.
 struct Merge {
   double cost = 0;       ///< smaller is merged first
   std::uint32_t id = 0;  ///< of the merged symbol
 };
 
-/// Merges `symbols` until no two neighbours can be. `lookup(left, right, merge)` fills `merge` and returns true where two can be.
+/// Merges `symbols` until no two neighbours can merge. `lookup(left, right, merge)` fills `merge` and returns true where two can.
 template <typename Lookup>
 void merge_pairs(std::vector<Symbol>& symbols, Lookup&& lookup) {
   struct Candidate {
@@ -46,7 +46,7 @@ void merge_pairs(std::vector<Symbol>& symbols, Lookup&& lookup) {
     at(i).previous = i - 1;
     at(i).next = i + 1 < count ? i + 1 : -1;
   }
-  // A large queue that grows would be copied meanwhile, without a poll.
+  // A large queue that grows would be copied without a poll.
   std::vector<Candidate> room;
   if (count > 4096) room.reserve(symbols.size());
   std::priority_queue<Candidate> queue({}, std::move(room));
@@ -60,7 +60,7 @@ void merge_pairs(std::vector<Symbol>& symbols, Lookup&& lookup) {
   while (!queue.empty()) {
     const Candidate best = queue.top();
     queue.pop();
-    if (asking != nullptr) asking->work(2);  // from a large queue that takes longer than anything else here
+    if (asking != nullptr) asking->work(2);  // popping a large queue takes longer than anything else here
     Symbol& left = at(best.left);
     Symbol& right = at(best.right);
     // Stale where one of the two has been merged since: sizes only ever grow, or become 0.

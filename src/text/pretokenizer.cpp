@@ -47,8 +47,8 @@ using CodePointer = std::unique_ptr<pcre2_code, Release<pcre2_code_free>>;
 using MatchData = std::unique_ptr<pcre2_match_data, Release<pcre2_match_data_free>>;
 using MatchContext = std::unique_ptr<pcre2_match_context, Release<pcre2_match_context_free>>;
 
-// The patterns are ours and none backtracks more than once over a run, so PCRE2's limits, made for patterns from outside, only
-// get in the way of long words; memory and time stay linear in the word.
+// The patterns are our own and none backtracks more than once over a run, so PCRE2's limits, made for untrusted patterns, would only
+// reject long words; memory and time stay linear in the word.
 MatchContext unlimited_context() {
   MatchContext context(pcre2_match_context_create(nullptr));
   if (!context) fail(Code::out_of_memory, "No memory for the pre-tokenizer's match context.");
@@ -69,12 +69,12 @@ struct PreTokenizer::Pattern {
     const auto* source = reinterpret_cast<PCRE2_SPTR>(cut.pattern.data());
     code.reset(pcre2_compile(source, cut.pattern.size(), PCRE2_UTF | PCRE2_UCP | PCRE2_USE_OFFSET_LIMIT, &error, &offset, nullptr));
     if (!code) fail(Code::internal, "The pre-tokenizer pattern {} does not compile: {} at {}.", cut.pattern, message_of(error), offset);
-    // Where there is no JIT (some platforms, hardened kernels), pcre2_match() interprets.
+    // Without a JIT (some platforms, hardened kernels), pcre2_match() interprets.
     (void)pcre2_jit_compile(code.get(), PCRE2_JIT_COMPLETE);
   }
 
-  /// Finds the next match in `text` from `from` on; false where there is none. It is looked for a stretch at a time, so that a long search
-  /// can be ended.
+  /// Finds the next match in `text` from `from` on; false for none. Searches a stretch at a time, so that a long search can be
+  /// cancelled.
   bool find(std::string_view text, std::size_t from, pcre2_match_data* data, pcre2_match_context* context) const {
     constexpr std::size_t stretch = 65536;
     while (text.size() - from > stretch) {
@@ -87,13 +87,13 @@ struct PreTokenizer::Pattern {
     return begins(text, from, text.size(), data, context);
   }
 
-  /// Appends the pieces of `text` to `out`: each match as `mode` cuts it, and what lies between.
+  /// Appends the pieces of `text` to `out`: each match as `mode` cuts it, and the text between matches.
   void cut(std::string_view text, pcre2_match_data* data, pcre2_match_context* context, std::vector<std::string_view>& out) const {
     const PCRE2_SIZE* bounds = pcre2_get_ovector_pointer(data);
     Poll* const asking = Poll::current();
     if (asking != nullptr) asking->work(1);
     std::size_t done = 0;  // given out
-    std::size_t from = 0;  // looked at
+    std::size_t from = 0;  // searched
     const auto give = [&](std::size_t end) {
       if (end > done) out.push_back(text.substr(done, end - done));
       done = end;
@@ -114,7 +114,7 @@ struct PreTokenizer::Pattern {
   }
 
  private:
-  /// Finds the first match that begins from `from` to `last`, both at the beginning of a character, or at the end.
+  /// Finds the first match that begins from `from` to `last`, both at the start of a character, or at the end.
   bool begins(std::string_view text, std::size_t from, std::size_t last, pcre2_match_data* data, pcre2_match_context* context) const {
     pcre2_set_offset_limit(context, last);
     const auto* subject = reinterpret_cast<PCRE2_SPTR>(text.data());

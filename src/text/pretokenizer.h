@@ -17,16 +17,16 @@ class PreTokenizer {
 
   static bool knows(const std::string& name);
 
-  /// For a name that a caller chose: throws invalid_argument with every name where it is not known.
+  /// For a name that a caller chose: throws invalid_argument with every known name where it is unknown.
   static void require(const std::string& name);
 
   /// Every name, as the table (pretokenizer_rules.h) has them, separated by ", ".
   static std::string known_names();
 
-  /// Whether files that say `name` start texts with BOS where they do not say tokenizer.ggml.add_bos_token. Throws as above.
+  /// Whether files with the pre-tokenizer `name` start texts with BOS when they lack tokenizer.ggml.add_bos_token. Throws as above.
   static bool adds_bos_by_default(const std::string& name);
 
-  /// Whether a word that is a token as it stands is taken without merging (the `ignore_merges` of Llama 3).
+  /// Whether a word that is itself a token is taken without merging (the `ignore_merges` of Llama 3).
   bool takes_whole_words() const { return takes_whole_words_; }
 
   /// The words of `text` (well-formed UTF-8) in order; joined they are `text`.

@@ -4,7 +4,7 @@ namespace skipstone::text {
 namespace {
 
 // Names are those of llama.cpp's llama-vocab.cpp (version 0.7.0) and of its converter. Patterns are those of the tokenizer.json files
-// that the models came with, which the comments name; where a rule was rewritten to take linear time, `written` has the original.
+// published with the models, which the comments name; where a rule was rewritten to take linear time, `written` has the original.
 
 using Strings = std::vector<std::string>;
 
@@ -92,26 +92,26 @@ const std::string bloom_written = R"( ?[^(\s|[.,!?\x{2026}\x{3002}\x{FF0C}\x{300
 const std::string punctuation = R"([\p{P}$+<=>^~|`]+)";
 const std::string three_digits = "[0-9][0-9][0-9]";
 
-// Jais 2 (Inception 2025): Llama 3 with runs of spaces in powers of two. As it is written, each part of a run looks for a line break in
-// all that is left of it; here runs are cut in a second step. \G goes on where the part before ended, and nowhere else.
+// Jais 2 (Inception 2025): Llama 3 with runs of spaces in powers of two. As published, each part of a run searches the remaining run for
+// a line break; here runs are cut in a second step. \G continues only where the previous part ended.
 const std::string space_parts = R"((?:\A(?=[^\S\r\n]+\z)|(?<=\s)\G)(?:\s{512}|\s{256}|\s{128}|\s{64}|\s{32}|\s{16}|\s{8}|\s{4}|\s{1,2}))";
 const std::string jais2_written =
     contraction + "|" + plain_word + R"(|\p{N}{1,3}|)" + symbol_run +
     R"(|\s*[\r\n]+|\s{512}(?!\S)|\s{256}(?!\S)|\s{128}(?!\S)|\s{64}(?!\S)|\s{32}(?!\S)|\s{16}(?!\S)|\s{8}(?!\S)|\s{4}(?!\S)|)"
     R"(\s{1,2}(?!\S)|\s{1})";
 
-// A run of digits that no letter, mark, number or underscore follows (\b of Oniguruma). The look behind keeps failures from starting inside
-// it.
+// A run of digits that no letter, mark, number or underscore follows (\b of Oniguruma). After a failure, the lookbehind prevents another
+// attempt inside the run.
 const std::string digits_alone = R"((?<!\d)\d++(?![\p{L}\p{M}\p{N}\p{Pc}]))";
 
-// EXAONE-MoE (LG 2025): words go on over single spaces. What the possessive marks forbid to give back is never asked for.
+// EXAONE-MoE (LG 2025): words continue across single spaces. The possessive quantifiers change no match: backtracking never helps here.
 const std::string exaone_words = R"([^\r\n\p{L}\p{N}]?(?:\p{L}\p{M}*+(?: \p{L}\p{M}*+)*+)++)";
 const std::string exaone_words_written = R"([^\r\n\p{L}\p{N}]?(?:\p{L}\p{M}*(?: \p{L}\p{M}*)*)+)";
 const std::string exaone_rest = R"(|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]?|\s*[\r\n]|\s+(?!\S)|\s+)";
 
 std::vector<PreTokenizerRule> first_half() {
   return {
-      // What files without a pre-tokenizer's name are read with.
+      // The default for files without a pre-tokenizer's name.
       {{"default"}, {{R"([\p{P}$+<=>^~|]+)"}, {gpt2}, {R"(\p{N}+)"}, {three_digits}}},
       {{"gpt-2",           "gpt2",    "phi-2",      "mpt",        "olmo",       "jais",        "trillion",
         "granite-docling", "exaone4", "gigachat",   "a.x-4.0",    "mellum",     "modern-bert", "roberta-bpe",
@@ -121,7 +121,7 @@ std::vector<PreTokenizerRule> first_half() {
       {{"smaug-bpe", "dbrx", "glm4", "chatglm-bpe"}, {{llama3}}},
       {{"qwen2", "deepseek-r1-qwen", "stablelm2", "hunyuan", "solar-open", "kormo", "f2llmv2", "megrez", "grok-2"}, {{qwen2}}},
       {{"qwen35"}, {{qwen35}}},
-      // \s+$ as its file has it, without trying again at each space of a run.
+      // \s+$ as in its file, without retrying at each space of a run.
       {{"deepseek-llm"},
        {{R"([\r\n])"}, {deepseek_letters}, {deepseek_punctuation}, {R"((?<!\s)\s++\z)"}, {chinese_and_korean}, {R"(\p{N}+)"}},
        false,

@@ -1,4 +1,4 @@
-// What turns a stretch of plain text (no special tokens in it) into tokens. One implementation per tokenizer.ggml.model.
+// Segmenters turn a stretch of plain text (no special tokens in it) into tokens. One implementation per tokenizer.ggml.model.
 #pragma once
 
 #include <memory>
@@ -14,11 +14,11 @@ class Segmenter {
  public:
   virtual ~Segmenter() = default;
 
-  /// Appends the tokens of `text` (well-formed UTF-8). `starts_text`: nothing but special tokens stands before it.
+  /// Appends the tokens of `text` (well-formed UTF-8). `starts_text`: only special tokens precede it.
   /// Throws invalid_argument where the vocabulary can neither spell a byte nor say "unknown".
   virtual void append(std::string_view text, bool starts_text, std::vector<Token>& out) const = 0;
 
-  /// The bytes a normal token stands for.
+  /// The bytes that a normal token spells.
   virtual std::string spell(Token token) const = 0;
 };
 
@@ -31,10 +31,10 @@ std::unique_ptr<Segmenter> make_byte_level_bpe(const Vocabulary& vocabulary);
 /// The type of a token; normal where the vocabulary says nothing.
 TokenType type_of(const Vocabulary& vocabulary, Token token);
 
-/// The byte that "<0x41>" stands for; -1 where `written` is not of that form.
+/// The byte that "<0x41>" represents; -1 where `written` is not of that form.
 int byte_of(std::string_view written);
 
-/// Whether encode() may have put a space in front of `first`, the first token of a text that stands for any bytes.
+/// Whether encode() may have put a space in front of `first`, the first token of a text that spells any bytes.
 bool may_have_space_put_in(const Vocabulary& vocabulary, Token first);
 
 /// `byte` as the unknown token, or an Error that names it.

@@ -24,7 +24,7 @@ void check(const std::vector<std::string>& strings) {
   }
 }
 
-/// For each beginning of `text`: the longest shorter one that it ends with.
+/// For each prefix of `text`: the longest shorter one that it ends with.
 std::vector<std::size_t> fallbacks(const std::string& text) {
   std::vector<std::size_t> fallback(text.size() + 1, 0);
   for (std::size_t i = 1, matched = 0; i < text.size(); ++i) {

@@ -1,4 +1,4 @@
-// Texts that end a text before them, found in a stream of pieces however it is cut.
+// Stop strings: a text ends before them; they are found in a stream of chunks however it is split.
 #pragma once
 
 #include <cstddef>
@@ -14,17 +14,17 @@ class StopStrings {
   explicit StopStrings(std::vector<std::string> strings);
   static constexpr std::size_t most = 128, longest = 4096;
 
-  /// What is certain to stand before any stop string, of all pieces so far and not given out yet: all that cannot be the beginning of one.
-  /// Of two stop strings in the text, the one that ends first counts, the longer of those that end together; so what comes out does not
-  /// depend on how the text is cut. Nothing comes behind a stop.
+  /// The text of all chunks so far, not returned yet, that certainly precedes any stop string: all that cannot be the prefix of one.
+  /// Of two stop strings in the text, the one that ends first counts, the longer of those that end together; so the output does not
+  /// depend on how the text is split. Nothing is returned after a stop.
   std::string push(std::string_view piece);
   bool stopped() const { return stopped_; }
-  /// What is held back at the end of the text; it was no stop string after all.
+  /// The text held back at the end; it was no stop string after all.
   std::string finish();
 
  private:
-  /// For one stop string: how much of its beginning the text ends with, and where to go on from a byte that does not fit (Knuth, Morris,
-  /// Pratt 1977).
+  /// For one stop string: how much of its prefix the text ends with, and where to continue after a mismatch (Knuth, Morris, Pratt
+  /// 1977).
   struct Pattern {
     std::string text;
     std::vector<std::size_t> fallback;
@@ -32,7 +32,7 @@ class StopStrings {
   };
 
   std::vector<Pattern> patterns_;
-  std::string held_;  ///< not given out yet
+  std::string held_;  ///< not returned yet
   bool stopped_ = false;
 };
 

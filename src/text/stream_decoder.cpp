@@ -30,7 +30,7 @@ std::string StreamDecoder::push(Token token) {
 }
 
 std::string StreamDecoder::finish() {
-  const bool unfinished = !pending_.empty();  // one beginning of a character at most, hence one U+FFFD (Unicode 3.9)
+  const bool unfinished = !pending_.empty();  // one unfinished character at most, hence one U+FFFD (Unicode 3.9)
   pending_.clear();
   return std::string(unfinished ? replacement_character : std::string_view());
 }

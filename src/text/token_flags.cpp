@@ -14,7 +14,7 @@ namespace skipstone::text {
 namespace {
 
 /// Files of these models were made without flags. `name`: part of general.name, in lower case. All special tokens but `except` have `flag`.
-/// As llama.cpp's llama-vocab.cpp (0.7.0) has it; its other rows are for models that are no generators.
+/// As in llama.cpp's llama-vocab.cpp (0.7.0); its other rows are for models that do not generate text.
 struct NamedModel {
   std::string_view name;
   bool TokenFlags::*flag;
@@ -38,7 +38,7 @@ void flags_by_name(const std::string& model_name, Vocabulary& v) {
   }
 }
 
-/// Where the character in front of `at` begins; `at` is above 0.
+/// Start of the character in front of `at`; `at` is above 0.
 std::size_t before(std::string_view text, std::size_t at) {
   do {
     --at;

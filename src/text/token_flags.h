@@ -1,5 +1,5 @@
 // How added tokens are looked for in a text: the flags that tokenizer.json gives them. GGUF has no keys for these, so files that this
-// project converts have keys of its own, which other readers pass over.
+// project converts have its own keys, which other readers ignore.
 #pragma once
 
 #include <cstddef>
@@ -23,8 +23,8 @@ inline constexpr TokenFlagKey token_flag_keys[] = {{"skipstone.strip_left_token_
                                                    {"skipstone.strip_right_token_ids", &TokenFlags::strip_right},
                                                    {"skipstone.single_word_token_ids", &TokenFlags::single_word}};
 
-/// Fills `flags` of a vocabulary whose tokens and types are there: from those keys, or where a file has none of them from what llama.cpp
-/// knows of a few models by their names. Throws bad_file for ids that do not exist.
+/// Fills `flags` of a vocabulary whose tokens and types are set: from those keys, or for a file without any of them from llama.cpp's
+/// table of a few models by name. Throws bad_file for ids that do not exist.
 void read_token_flags(const gguf::File& file, Vocabulary& vocabulary);
 
 /// Whether the token at [begin, end) of `text` may be there: one of single words needs a place without word characters on both sides.

@@ -72,7 +72,7 @@ const TokenFlags& flags_of(const Vocabulary& vocabulary, Token token) {
   return found == vocabulary.flags.end() ? none : found->second;
 }
 
-/// The first of `tokens` in `text` from `from` on that `accept` and its flags let stand, with the white space that it takes.
+/// The first of `tokens` in `text` from `from` on that `accept` and its flags allow, with the white space that it takes.
 template <typename Accept>
 SpecialTokens::Match find_added(const Vocabulary& vocabulary, const SpecialTokens& tokens, std::string_view text, std::size_t from,
                                 Accept&& accept) {
@@ -107,7 +107,7 @@ void require_utf8(std::string_view text) {
 
 std::vector<Stretch> Tokenizer::stretches(std::string_view text, std::span<const Span> trusted, std::span<const Token> reserved) const {
   require_utf8(text);
-  auto part = trusted.begin();  // the first that does not end before what is looked at
+  auto part = trusted.begin();  // the first that does not end before the current position
   const auto accept = [&](const SpecialTokens::Match& match) {
     const bool everywhere = type_of(impl_->vocabulary, match.token) == TokenType::user_defined &&
                             std::find(reserved.begin(), reserved.end(), match.token) == reserved.end();

@@ -22,9 +22,9 @@ using Token = std::int32_t;
 /// The numbers are those of tokenizer.ggml.token_type.
 enum class TokenType : std::int32_t { normal = 1, unknown = 2, control = 3, user_defined = 4, unused = 5, byte = 6 };
 
-/// How a special or user-defined token is looked for (tokenizer.json: lstrip, rstrip, single_word).
+/// How a special or user-defined token is matched (tokenizer.json: lstrip, rstrip, single_word).
 struct TokenFlags {
-  bool strip_left = false, strip_right = false;  ///< white space on that side belongs to the token, and is gone
+  bool strip_left = false, strip_right = false;  ///< white space on that side belongs to the token and is dropped
   bool single_word = false;                      ///< not within a word
 };
 
@@ -38,7 +38,7 @@ struct Vocabulary {
   std::vector<std::string> merges;  ///< "gpt2": "left right", by rank
   Token bos = -1, eos = -1, eot = -1, unknown = -1;
   Token eom = -1, padding = -1;                                ///< for callers: no tokenizer needs them
-  Token fill_prefix = -1, fill_suffix = -1, fill_middle = -1;  ///< in front of what surrounds a gap, and of what fills it; for callers
+  Token fill_prefix = -1, fill_suffix = -1, fill_middle = -1;  ///< precede the text around a gap and the text that fills it; for callers
   std::vector<Token> end_of_generation;  ///< every token that ends a text (eos, eot, eom, and tokens named like <|im_end|>)
   std::map<Token, TokenFlags> flags;     ///< of the tokens that have any
   bool add_bos = false, add_eos = false;
@@ -59,7 +59,7 @@ struct Span {
   std::size_t begin = 0, end = 0;
 };
 
-/// A part of a text that is one token as it stands, with the white space that it takes, or is yet to be spelled with tokens (-1).
+/// A part of a text that is exactly one token, with the white space that it takes, or is yet to be spelled with tokens (-1).
 struct Stretch {
   std::size_t begin = 0, end = 0;
   Token token = -1;
@@ -81,18 +81,18 @@ class Tokenizer {
   /// text that is not UTF-8 (naming the byte offset), and for a byte that the vocabulary can neither spell nor call unknown.
   std::vector<Token> encode(std::string_view text, bool add_special, bool parse_special) const;
 
-  /// A text of which only the parts `trusted` (in order, apart) may become control tokens, each of them within one part: what a chat
-  /// template writes, as against what messages say. `reserved`: user-defined tokens that the same holds for. No BOS, no EOS. Throws as
-  /// above.
+  /// A text of which only the parts `trusted` (in order, apart) may become control tokens, each of them within one part: the chat
+  /// template's own words, as opposed to the messages' contents. `reserved`: user-defined tokens that the same holds for. No BOS, no EOS.
+  /// Throws as above.
   std::vector<Token> encode(std::string_view text, std::span<const Span> trusted, std::span<const Token> reserved) const;
 
-  /// How the former takes `text` apart: stretches in order, joined they are the text.
+  /// The stretches that the former splits `text` into, in order; joined they are the text.
   std::vector<Stretch> stretches(std::string_view text, std::span<const Span> trusted, std::span<const Token> reserved) const;
 
-  /// The bytes a token stands for; "" for control and unknown tokens. Throws invalid_argument for ids outside the vocabulary.
+  /// The bytes that a token spells; "" for control and unknown tokens. Throws invalid_argument for ids outside the vocabulary.
   std::string piece(Token token) const;
 
-  /// All pieces joined; a leading space that encode() put in (add_space_prefix) is taken out again at the start of a text.
+  /// All pieces joined; a leading space that encode() put in (add_space_prefix) is removed again at the start of a text.
   std::string decode(std::span<const Token> tokens) const;
 
   bool ends_generation(Token token) const;
@@ -111,7 +111,7 @@ class StreamDecoder {
   /// The text that became complete with `token`; may be empty.
   std::string push(Token token);
 
-  /// What is held back at the end; bytes that never became a character come out as U+FFFD.
+  /// The bytes held back at the end; those that never became a character come out as U+FFFD.
   std::string finish();
 
  private:

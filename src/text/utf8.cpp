@@ -8,7 +8,7 @@ namespace {
 
 struct Lead {
   int continuation = -1;                               // how many bytes follow; -1: no character starts with this byte
-  std::uint8_t second_low = 0x80, second_high = 0xBF;  // what the second byte may be
+  std::uint8_t second_low = 0x80, second_high = 0xBF;  // range of the second byte
 };
 
 // Table 3-7: only the second byte's range depends on the first.

@@ -8,11 +8,11 @@
 
 namespace skipstone::text {
 
-/// What stands at the front of a run of bytes.
+/// The character at the front of a run of bytes.
 struct Utf8Front {
   enum class Kind {
     character,   ///< a whole character of `size` bytes
-    incomplete,  ///< the beginning of a character whose other bytes are not there yet; `size` is all there is
+    incomplete,  ///< the first bytes of a character whose other bytes are still missing; `size` counts the present ones
     invalid,     ///< `size` bytes that no further byte can turn into a character (a maximal subpart, Unicode 3.9)
   };
   Kind kind = Kind::invalid;
@@ -20,16 +20,16 @@ struct Utf8Front {
   char32_t code_point = 0;  ///< of a character
 };
 
-/// Looks at the front of `bytes`, which must not be empty.
+/// Reads the front of `bytes`, which must not be empty.
 Utf8Front utf8_front(std::string_view bytes);
 
-/// Whether the byte stands within a character, behind its first.
+/// Whether the byte is a continuation byte of a character.
 constexpr bool continues_character(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
 
 /// Appends `code_point` (a Unicode scalar value) as UTF-8.
 void append_utf8(std::string& out, char32_t code_point);
 
-/// U+FFFD and U+2581 (SentencePiece's stand-in for a space) as UTF-8.
+/// U+FFFD and U+2581 (SentencePiece's replacement for a space) as UTF-8.
 inline constexpr std::string_view replacement_character = "\xEF\xBF\xBD";
 inline constexpr std::string_view visible_space = "\xE2\x96\x81";
 

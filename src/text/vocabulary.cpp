@@ -23,8 +23,8 @@ Token token_id(const gguf::File& file, std::string_view key, Token fallback, std
   return static_cast<Token>(id);
 }
 
-/// The same for tokens that only callers use: an id that does not exist, which files in use do have for padding, is none. `older`: what the
-/// key was called before, if anything.
+/// The same for tokens that only callers use: an id that does not exist, which files in use do have for padding, is none. `older`: the
+/// key's earlier name, if any.
 Token optional_token_id(const gguf::File& file, const std::string& key, const std::string& older, std::size_t size) {
   const std::string& found = file.find(key) == nullptr && !older.empty() ? older : key;
   if (file.find(found) == nullptr) return -1;
@@ -122,7 +122,7 @@ Vocabulary Vocabulary::from(const gguf::File& file, const std::string& pre) {
   v.types = token_types(file);
   const std::size_t size = v.tokens.size();
 
-  // Where a file is silent: LLaMA's own SentencePiece model has <unk> 0, <s> 1, </s> 2 and puts BOS and a space before a text.
+  // Defaults for absent keys: LLaMA's own SentencePiece model has <unk> 0, <s> 1, </s> 2 and puts BOS and a space before a text.
   const bool llama = v.model == "llama";
   v.bos = token_id(file, "tokenizer.ggml.bos_token_id", llama ? 1 : -1, size);
   v.eos = token_id(file, "tokenizer.ggml.eos_token_id", llama ? 2 : -1, size);

@@ -40,7 +40,7 @@ void skipstone_convert_params_init(skipstone_convert_params* params, size_t stru
 
 skipstone_status skipstone_convert(const skipstone_convert_params* given) {
   return api::guard([&] {
-    const auto params = api::adopt(given);
+    const auto params = api::read_params(given);
     api::require(params.checkpoint_path, "checkpoint_path");
     api::require(params.output_path, "output_path");
     api::run(params);

@@ -6,7 +6,7 @@
 
 namespace skipstone::api {
 
-/// Tells the caller how far `stage` is, and whether to go on; null where the caller has not asked. `params` have to outlive it.
+/// Reports the progress of `stage` to the caller, which says whether to continue; null if it wants no reports. `params` must outlive it.
 template <typename Params>
 std::function<bool(std::uint64_t, std::uint64_t)> progress_of(const Params& params, const char* stage) {
   if (params.progress == nullptr) return {};

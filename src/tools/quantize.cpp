@@ -59,7 +59,7 @@ void skipstone_quantize_params_init(skipstone_quantize_params* params, size_t st
 
 skipstone_status skipstone_quantize(const skipstone_quantize_params* given, char** json) {
   return api::guard([&] {
-    const auto params = api::adopt(given);
+    const auto params = api::read_params(given);
     api::require(params.model_path, "model_path");
     api::require(params.output_path, "output_path");
     const Json report = api::quantize(params);

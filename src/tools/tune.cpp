@@ -15,9 +15,9 @@ namespace {
 
 constexpr std::uint32_t random_starts = 8;
 
-/// The strategy behind callbacks. An exception stops the search here and is thrown again when the search has returned.
+/// Wraps the strategy in callbacks. An exception stops the search here and is thrown again when the search has returned.
 struct Bayesian {
-  std::unique_ptr<spec::search::Strategy> strategy;
+  std::unique_ptr<speculation::search::Strategy> strategy;
   std::uint32_t layers;
   std::exception_ptr thrown;
 
@@ -69,8 +69,9 @@ skipstone_status skipstone_tune(skipstone_engine* engine, const skipstone_tune_p
     skipstone_tune_params known;
     skipstone_tune_params_init(&known, sizeof(known));
     if (params != nullptr) api::copy_params(&known, sizeof(known), params, params->struct_size);
-    Bayesian bayesian{spec::search::bayesian_search(info.layers, spec::search::exit_sets(info.layers), random_starts, known.seed), info.layers,
-                      nullptr};
+    Bayesian bayesian{
+        speculation::search::bayesian_search(info.layers, speculation::search::exit_sets(info.layers), random_starts, known.seed),
+        info.layers, nullptr};
     const skipstone_search_strategy strategy{sizeof(strategy), "bayes", next_set, tell_value, &bayesian};
     searched = skipstone_search_skip_set(engine, params, &strategy, json);
     if (bayesian.thrown) std::rethrow_exception(bayesian.thrown);

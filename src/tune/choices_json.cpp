@@ -34,7 +34,7 @@ std::optional<kernels::Choices::MatrixKey> matrix_key(const Json& entry) {
   return std::pair{*format, entry["rows"].get<std::uint32_t>()};
 }
 
-/// The list behind `name`; empty where there is none.
+/// The list at `name`; empty if there is none.
 Json entries(const Json& document, const char* name) {
   if (!document.is_object() || !document.contains(name) || !document[name].is_array()) return Json::array();
   return document[name];

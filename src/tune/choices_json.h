@@ -1,4 +1,4 @@
-// kernels::Choices as the cache keeps them.
+// kernels::Choices as JSON, for the cache.
 #pragma once
 
 #include "json/json_fwd.h"
@@ -10,7 +10,7 @@ namespace skipstone::tune {
 /// "choice": [tile]}], "attention": [...]}
 Json to_json(const kernels::Choices& choices);
 
-/// Entries that are none are left out, whatever the document is.
+/// Invalid entries are left out, whatever the document is.
 kernels::Choices choices_from(const Json& document);
 
 }  // namespace skipstone::tune

@@ -18,7 +18,7 @@ using kernels::ResourceKind;
 using kernels::Selector;
 
 constexpr Resource x_buffer{ResourceKind::normed}, y_buffer{ResourceKind::scratch};
-constexpr std::uint32_t prompt_rows = 64;  // what the skinny kernels are found to do there holds for every larger bucket
+constexpr std::uint32_t prompt_rows = 64;  // results of the skinny kernels at this size hold for every larger bucket
 
 std::string text(const kernels::MatvecChoice& c) {
   return fmt::format("{} rows x {} columns, {} x {} lanes", c.rows, c.columns, c.lanes / c.k_lanes, c.k_lanes);
@@ -44,7 +44,7 @@ Selector with(const Selector& select, const Note& note) {
   return other;
 }
 
-/// The buckets that a measurement with `rows` rows stands for.
+/// The buckets that a measurement with `rows` rows covers.
 std::vector<std::uint32_t> buckets_of(std::uint32_t rows) {
   std::vector<std::uint32_t> buckets;
   for (const std::uint32_t bucket : kernels::row_buckets) {
@@ -90,7 +90,7 @@ Contest matvec_contest(const Selector& select, const Workload& work, gguf::Type 
   return contest;
 }
 
-/// One for each length of output, for it decides how many tiles there are.
+/// One contest for each length of output, which determines the number of tiles.
 std::vector<Contest> matmul_contests(const Selector& select, const Workload& work, gguf::Type format, std::uint32_t rows) {
   std::map<std::uint32_t, std::vector<kernels::Matrix>> by_length;
   for (kernels::Matrix& matrix : matrices_of(work, format, rows)) by_length[matrix.n].push_back(std::move(matrix));

@@ -1,4 +1,4 @@
-// What there is to choose on a device for a model: one contest for each (operation, format, row bucket) that has more than one candidate.
+// The choices for a model on a device: one contest for each (operation, format, row bucket) that has more than one candidate.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace skipstone::tune {
 
-/// The model that is tuned for, by shape.
+/// The shape of the model to tune for.
 struct Workload {
   std::vector<kernels::Matrix> layer_matrices;  ///< of the first layers, in the order of a pass
   kernels::Matrix output;                       ///< the LM head: not used by prompt passes
@@ -26,14 +26,14 @@ struct Contest {
   std::vector<std::string> names;  ///< of the candidates, the built-in choice first
   /// One run of candidate `i`.
   std::function<std::vector<kernels::Dispatch>(std::size_t)> run;
-  /// Notes candidate `i` down, for every row bucket that the contest stands for.
+  /// Records candidate `i` for every row bucket that the contest covers.
   std::function<void(std::size_t, kernels::Choices&)> take;
 };
 
-/// The contests, those that decoding needs most first. `select` must outlive them.
+/// The contests, most important for decoding first. `select` must outlive them.
 std::vector<Contest> contests(const kernels::Selector& select, const Workload& work);
 
-/// The buffers that their runs need beside weights, and how large. Bytes.
+/// Buffers that the runs need besides weights, and their sizes in bytes.
 struct Buffer {
   kernels::Resource resource;
   std::uint64_t bytes = 0;

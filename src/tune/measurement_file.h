@@ -10,17 +10,17 @@
 
 namespace skipstone::tune {
 
-/// What measurements of kernels depend on: device, driver, width of its subgroups, the kernels' code. A document to put into a key.
+/// Properties that measurements of kernels depend on: device, driver, width of its subgroups, the kernels' code. Part of a key.
 Json device_key(const vk::Caps& caps, std::uint64_t shader_hash);
 
-/// One document, valid for exactly one key. A file that cannot be read, is damaged or has another key is as if it were not there.
+/// One document, valid for exactly one key. A file that cannot be read, is damaged or has another key is treated as missing.
 class MeasurementFile {
  public:
   /// `directory`: "" for no file at all. `kind`: "choices", "costs"; part of the name. `key`: everything that the measurements depend on.
   MeasurementFile(const std::string& directory, const std::string& kind, const Json& key);
 
   std::optional<Json> read() const;
-  /// Replaces the file as a whole; that it cannot be written is only logged.
+  /// Replaces the file as a whole; a failure to write it is only logged.
   void write(const Json& measured) const;
   const std::string& path() const { return path_; }
 

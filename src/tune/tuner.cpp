@@ -13,7 +13,7 @@ namespace skipstone::tune {
 namespace {
 
 constexpr double drop_beyond = 1.25;  // a candidate that much slower than the best is not timed again
-constexpr double must_win_by = 1.03;  // what noise may make of equals
+constexpr double must_win_by = 1.03;  // the difference that noise may make between equals
 constexpr double run_seconds = 1e-3;  // shorter recordings would time the submission
 
 /// The buffers of all contests, and the clock.
@@ -78,7 +78,7 @@ Result hold(Bench& bench, const Contest& contest, const Effort& effort, const St
   for (std::size_t i = 0; i < contest.names.size() && (i < 2 || watch.seconds() < effort.seconds); ++i) {
     const std::vector<kernels::Dispatch> run = contest.run(i);
     if (i == 0) {
-      // The built-in choice says how long a run is: once for its pipeline, once for the clock.
+      // The built-in choice determines how long a run is: once for its pipeline, once for the clock.
       const vk::Commands once = bench.record(run, 1);
       bench.seconds(once);
       repeats = static_cast<std::uint32_t>(std::clamp(run_seconds / std::max(bench.seconds(once), 1e-6), 1.0, 64.0));
@@ -115,7 +115,7 @@ Report tune(std::shared_ptr<vk::Device> device, kernels::Library& library, const
   const std::vector<Contest> all = contests(select, work);
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (progress) progress(static_cast<double>(i) / static_cast<double>(all.size()));
-    // A contest is not begun where those before it say that it would not end in time.
+    // A contest is not begun if those before it predict that it would not end in time.
     const double spent = watch.seconds(), usual = i == 0 ? 0 : spent / static_cast<double>(i);
     if (spent + usual > effort.seconds) {
       report.left_out = all.size() - i;

@@ -1,4 +1,4 @@
-// Finds out by measurement which of the selector's candidates a device is fastest with.
+// Measures which of the selector's candidates is fastest on a device.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,7 @@
 namespace skipstone::tune {
 
 struct Effort {
-  double seconds = 5;        ///< at most about this long; what has not had its turn by then keeps the built-in choice
+  double seconds = 5;        ///< at most about this long; contests not reached by then keep the built-in choice
   std::uint32_t rounds = 5;  ///< timings of each candidate that is not dropped
 };
 
@@ -33,8 +33,8 @@ struct Result {
 
 struct Report {
   kernels::Choices choices;     ///< those that differ from the built-in ones
-  std::vector<Result> results;  ///< of the contests that were held
-  std::size_t left_out = 0;     ///< contests that time did not suffice for
+  std::vector<Result> results;  ///< of the contests that were run
+  std::size_t left_out = 0;     ///< contests skipped for lack of time
   double seconds = 0;
 };
 

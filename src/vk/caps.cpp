@@ -195,7 +195,7 @@ std::vector<QueueFamily> queue_families(const InstanceState& instance, VkPhysica
 QueueFamily choose_queue_family(const InstanceState& instance, VkPhysicalDevice physical) {
   QueueFamily best;
   for (const QueueFamily& family : queue_families(instance, physical)) {
-    // A family without graphics does not wait behind the desktop's work and is not held up by it.
+    // The queue of a family without graphics does not wait for the desktop's work.
     if (family.has_compute && (!best.has_compute || (best.has_graphics && !family.has_graphics))) best = family;
   }
   return best;

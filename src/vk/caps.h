@@ -1,4 +1,4 @@
-// What a device is and can do, read once at start. Plain data: no Vulkan call happens through it, tests fill it by hand.
+// A device's identity and capabilities, read once at start. Plain data: no Vulkan call happens through it, tests fill it by hand.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@ namespace skipstone::vk {
 enum class DeviceKind { discrete, integrated, virtual_gpu, cpu, other };
 
 /// Tiers that the kernel selector knows. `base` needs nothing beyond Vulkan 1.2 core (SwiftShader); `fp16` has shaderFloat16 and
-/// 16-bit storage; `cooperative_matrix` has matrices of half precision summed in floats beside. Each includes those before it.
+/// 16-bit storage; `cooperative_matrix` also has matrices of half precision summed in floats. Each includes those before it.
 enum class Tier { base, fp16, cooperative_matrix };
 
 /// An M x K matrix times a K x N one.
@@ -30,7 +30,7 @@ struct Heap {
 struct Caps {
   std::uint32_t index = 0;  ///< position in the list that `devices` prints
   std::string name, driver_name, driver_info;
-  std::string profile;  ///< the GPU that it is taken for (device_profile.h); empty but in tests
+  std::string profile;  ///< the GPU that it is taken for (device_profile.h); empty except in tests
   DeviceKind kind = DeviceKind::other;
   std::uint32_t vendor_id = 0, device_id = 0, driver_version = 0, api_version = 0;
   std::array<std::uint8_t, 16> cache_uuid{};                  ///< pipelineCacheUUID
@@ -41,10 +41,10 @@ struct Caps {
   bool subgroup_arithmetic = false, subgroup_shuffle = false,
        subgroup_ballot = false;  ///< those subgroup operations work in compute shaders
   bool fp16 = false, int8 = false, storage16 = false, storage8 = false;
-  MatrixShape cooperative_matrix;  ///< of half precision, summed in floats, held by a subgroup; zeros where there is none
+  MatrixShape cooperative_matrix;  ///< of half precision, summed in floats, held by a subgroup; zeros if there is none
   bool timeline_semaphore = false;
   bool conditional_dispatch = false;    ///< VK_EXT_conditional_rendering: dispatches that run only where a word of a buffer is set
-  std::vector<std::string> extensions;  ///< device extensions that are there (sorted)
+  std::vector<std::string> extensions;  ///< available device extensions (sorted)
 
   bool timestamps = false;
   float timestamp_period_ns = 1.0f;

@@ -8,8 +8,8 @@ namespace {
 bool usable(const VkCooperativeMatrixPropertiesKHR& p) {
   const bool types = p.AType == VK_COMPONENT_TYPE_FLOAT16_KHR && p.BType == VK_COMPONENT_TYPE_FLOAT16_KHR &&
                      p.CType == VK_COMPONENT_TYPE_FLOAT32_KHR && p.ResultType == VK_COMPONENT_TYPE_FLOAT32_KHR;
-  // What divides the tiles' parts of 16 x 16 and more, and their blocks of 32 products. Rows of 8 halves are the least that can be loaded
-  // without more than 16-byte alignment.
+  // Shapes that divide the tiles' parts of 16 x 16 and more, and their blocks of 32 products. Rows of 8 halves are the least that can be
+  // loaded without more than 16-byte alignment.
   const bool shape = std::has_single_bit(p.MSize) && p.MSize <= 16 && std::has_single_bit(p.NSize) && p.NSize <= 16 &&
                      std::has_single_bit(p.KSize) && p.KSize >= 8 && p.KSize <= 32;
   return types && shape && p.saturatingAccumulation == VK_FALSE && p.scope == VK_SCOPE_SUBGROUP_KHR;

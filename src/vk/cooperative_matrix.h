@@ -1,4 +1,4 @@
-// VK_KHR_cooperative_matrix for headers of before version 1.3.255 (Debian 12 has 1.3.239), and what the runtime asks of it. Private to
+// VK_KHR_cooperative_matrix for headers of before version 1.3.255 (Debian 12 has 1.3.239), and the runtime's requirements of it. Private to
 // src/vk.
 #pragma once
 
@@ -31,7 +31,7 @@ using PFN_vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR = VkResult(VKAPI_PTR
 namespace skipstone::vk {
 
 /// The largest shape (M and N up to 16, K up to 32, powers of two) whose factors are halves and whose sums are floats, held by a subgroup.
-/// Zeros where there is none, the feature is off, or the device lacks Vulkan's memory model, which such kernels are written in.
+/// Zeros if there is none, the feature is off, or the device lacks Vulkan's memory model, which such kernels are written in.
 MatrixShape read_cooperative_matrix(const InstanceState& instance, VkPhysicalDevice physical, const Caps& caps);
 
 }  // namespace skipstone::vk

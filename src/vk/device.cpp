@@ -21,7 +21,7 @@ std::uint64_t simulated_loss() {
   return *value;
 }
 
-/// The extension by which queues can ask for less of the device than other programs' have; null where there is none.
+/// The extension by which queues can ask for less of the device than other programs' have; null if there is none.
 const char* global_priority_extension(const Caps& caps) {
   for (const char* name : {VK_KHR_GLOBAL_PRIORITY_EXTENSION_NAME, VK_EXT_GLOBAL_PRIORITY_EXTENSION_NAME}) {
     if (caps.has_extension(name)) return name;
@@ -62,7 +62,7 @@ void create_handle(DeviceState& state, const Requirements& required, bool low_pr
   state.fn.vkGetDeviceQueue(state.handle, state.family.index, 0, &state.queue);
 }
 
-/// What depends on the caps, whoever has made the device.
+/// Sets the state that depends on the caps, for a device of our own or a host's.
 void set_up(DeviceState& state, const DeviceOptions& options, bool executable_info) {
   state.tuning = tuning_for(state.caps);
   state.lose_at = simulated_loss();
@@ -85,7 +85,7 @@ DeviceState::~DeviceState() {
 
 VkDescriptorSetLayout DeviceState::set_layout(std::uint32_t bindings, std::uint32_t texel_bindings) {
   const std::lock_guard lock(set_layouts_mutex);
-  VkDescriptorSetLayout& layout = set_layouts[{bindings, texel_bindings}];  // first the place: nothing fails behind the layout
+  VkDescriptorSetLayout& layout = set_layouts[{bindings, texel_bindings}];  // the entry first: nothing fails after the layout is made
   if (layout != VK_NULL_HANDLE) return layout;
   std::vector<VkDescriptorSetLayoutBinding> list(bindings);
   for (std::uint32_t i = 0; i < bindings; ++i) {
@@ -146,13 +146,13 @@ std::shared_ptr<Device> Device::create(std::shared_ptr<Instance> instance, std::
   return device;
 }
 
-std::shared_ptr<Device> Device::adopt(const HostDevice& host, const DeviceOptions& options) {
+std::shared_ptr<Device> Device::wrap(const HostDevice& host, const DeviceOptions& options) {
   if (host.physical_device == nullptr || host.device == nullptr || host.queue == nullptr)
     fail(Code::invalid_argument, "a host's Vulkan device was given without its VkPhysicalDevice, VkDevice or VkQueue");
   if (!host.lock != !host.unlock) fail(Code::invalid_argument, "a host's Vulkan queue was given with one of lock and unlock alone");
   std::shared_ptr<Device> device(new Device);
   DeviceState& state = *device->state_;
-  state.instance = Instance::adopt(host);
+  state.instance = Instance::wrap(host);
   state.host = host;
   const InstanceState& of = state.instance->state();
   state.physical = static_cast<VkPhysicalDevice>(host.physical_device);

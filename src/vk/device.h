@@ -19,10 +19,10 @@ struct DeviceState;
 class Instance {
  public:
   /// `validation`: VK_LAYER_KHRONOS_validation with synchronisation validation; its messages are logged as warnings and counted.
-  /// Throws no_device where there is no loader or no driver (with what to install), unsupported where validation is asked for but absent.
+  /// Throws no_device without a loader or a driver (with what to install), unsupported where validation is asked for but absent.
   static std::shared_ptr<Instance> create(bool validation);
   /// The host's instance alone: no devices are listed. Throws no_device where it has not the functions of Vulkan 1.2.
-  static std::shared_ptr<Instance> adopt(const HostDevice& host);
+  static std::shared_ptr<Instance> wrap(const HostDevice& host);
   ~Instance();
 
   /// Every physical device with Vulkan 1.2 or newer, in the driver's order; may be empty.
@@ -50,7 +50,7 @@ ChosenDevice choose_device(const std::vector<Caps>& devices, const std::function
                            const std::string& wanted);
 
 struct DeviceOptions {
-  /// Drivers that can are asked to keep what Pipeline::statistics() tells (SKIPSTONE_PIPELINE_STATISTICS logs it too).
+  /// Asks drivers that can to keep the data of Pipeline::statistics() (SKIPSTONE_PIPELINE_STATISTICS logs it too).
   bool pipeline_statistics = false;
   bool low_priority = false;       ///< of a device of our own: other programs' work goes first, where the driver knows priorities
   std::uint64_t memory_limit = 0;  ///< bytes of device memory that all arenas together never pass; 0: none
@@ -60,9 +60,9 @@ struct DeviceOptions {
 class Device {
  public:
   static std::shared_ptr<Device> create(std::shared_ptr<Instance> instance, std::uint32_t index, const DeviceOptions& options = {});
-  /// The host's device, as far as it was made with what requirements() lists. Throws unsupported where it was made without what is needed,
+  /// The host's device, as far as it was made with the items that requirements() lists. Throws unsupported where a needed one is missing,
   /// invalid_argument for handles that are missing.
-  static std::shared_ptr<Device> adopt(const HostDevice& host, const DeviceOptions& options = {});
+  static std::shared_ptr<Device> wrap(const HostDevice& host, const DeviceOptions& options = {});
   ~Device();
 
   const Caps& caps() const;

@@ -1,5 +1,5 @@
-// For tests: a device takes the mapping of a GPU that is not there. What a kernel computes on it is what such a GPU's mapping computes; its
-// speed says nothing of the GPU's.
+// For tests: a device takes the mapping of a GPU that is absent. A kernel then computes the same results as with that GPU's mapping; its
+// speed says nothing about the GPU's.
 #pragma once
 
 #include <string_view>
@@ -8,9 +8,9 @@
 
 namespace skipstone::vk {
 
-/// Makes `caps` say what the GPU `profile` would of its vendor, kind, subgroups and memory: amd64, nvidia32 or intel16. What kernels need
-/// of the device itself stays as it is: its limits, the width of its subgroups, which nobody may set then, and whether it has half
-/// precision. Throws invalid_argument where there is no such profile.
+/// Makes `caps` report the vendor, kind, subgroups and memory of the GPU `profile`: amd64, nvidia32 or intel16. Properties of the device
+/// itself that kernels need stay as they are: its limits, the width of its subgroups, which then cannot be set, and whether it has half
+/// precision. Throws invalid_argument for an unknown profile.
 void apply_profile(Caps& caps, std::string_view profile);
 
 }  // namespace skipstone::vk

@@ -19,7 +19,7 @@ void take_if_there(Function& function, Get get, Handle handle, const char* name)
 
 LoaderFunctions open_loader() {
   for (const char* name : platform::vulkan_loaders()) {
-    void* library = platform::open_library(name);  // never closed: drivers leave threads and handlers behind
+    void* library = platform::open_library(name);  // never closed: drivers leave threads and handlers running
     if (library == nullptr) continue;
     if (const auto get = reinterpret_cast<PFN_vkGetInstanceProcAddr>(platform::find_symbol(library, "vkGetInstanceProcAddr")))
       return LoaderFunctions(get);

@@ -76,7 +76,7 @@ struct DeviceFunctions {
 
 #undef SKIPSTONE_DECLARE
 
-/// The system's loader, opened by the first call and kept. Throws no_device where there is none, with what to install.
+/// The system's loader, opened by the first call and kept. Throws no_device if there is none, with what to install.
 const LoaderFunctions& system_loader();
 
 }  // namespace skipstone::vk

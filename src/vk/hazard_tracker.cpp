@@ -26,7 +26,7 @@ void ByteRanges::insert(std::uint64_t begin, std::uint64_t end) {
 bool ByteRanges::overlaps(std::uint64_t begin, std::uint64_t end) const {
   if (begin >= end) return false;
   const auto next =
-      ranges_.lower_bound(end);  // the first range that starts at or behind the end; the one before it is the last that may overlap
+      ranges_.lower_bound(end);  // the first range that starts at or after the end; the one before it is the last that may overlap
   return next != ranges_.begin() && std::prev(next)->second > begin;
 }
 

@@ -37,7 +37,7 @@ class HazardTracker {
     explicit operator bool() const { return to != 0; }
   };
 
-  /// Takes in a command with these uses and says which barrier must stand before it. `always`: a barrier against all earlier commands even
+  /// Adds a command with these uses and returns the barrier that must precede it. `always`: a barrier against all earlier commands even
   /// without a hazard (for timestamps).
   Barrier add(std::span<const Use> uses, bool always = false);
 
@@ -45,8 +45,8 @@ class HazardTracker {
   struct Ranges {
     ByteRanges read, written;
   };
-  /// What earlier commands did that a later one of this stage has not been ordered after yet. One for each stage: a barrier orders only the
-  /// stages that it names, so that dispatches need not wait for what only a later copy depends on.
+  /// Accesses by earlier commands that a later command of this stage is not ordered after yet. One for each stage: a barrier orders only
+  /// the stages that it names, so that dispatches need not wait for work that only a later copy depends on.
   struct Pending {
     std::uint8_t stages = 0;
     std::unordered_map<const void*, Ranges> buffers;

@@ -66,7 +66,7 @@ std::uint32_t usable_version(const LoaderFunctions& loader) {
   return std::min<std::uint32_t>(loader_version, VK_API_VERSION_1_3);
 }
 
-/// What vkCreateInstance is asked for; `info` points into the other members.
+/// The parameters of vkCreateInstance; `info` points into the other members.
 struct Request {
   std::vector<const char*> extensions, layers;
   VkDebugUtilsMessengerCreateInfoEXT messenger{};
@@ -93,7 +93,7 @@ struct Request {
         extensions.push_back(VK_EXT_VALIDATION_FEATURES_EXTENSION_NAME);
         info.pNext = &features;
       }
-      messenger = messenger_info(state);  // for what is said while the instance itself is made
+      messenger = messenger_info(state);  // for messages while the instance itself is made
       messenger.pNext = info.pNext;
       if (debug_utils) info.pNext = &messenger;
     }
@@ -245,7 +245,7 @@ std::shared_ptr<Instance> Instance::create(bool validation) {
   return instance;
 }
 
-std::shared_ptr<Instance> Instance::adopt(const HostDevice& host) {
+std::shared_ptr<Instance> Instance::wrap(const HostDevice& host) {
   std::shared_ptr<Instance> instance(new Instance);
   InstanceState& state = *instance->state_;
   state.owned = false;

@@ -25,7 +25,7 @@ struct RoleRow {
 };
 
 // Read-back memory is cached, for reads from write-combined memory are 13 times slower; and always coherent (the specification promises a
-// coherent type), so that nobody has to flush or invalidate. Blocks start small: a 30 MB model must not take hundreds.
+// coherent type), so that the host never has to flush or invalidate. Blocks start small: a 30 MB model must not take hundreds.
 constexpr RoleRow role_rows[] = {
     {Role::weights, "weights", true, true, 4 * mib, 256 * mib, {local, 0}},
     {Role::kv, "KV cache", false, true, 4 * mib, 64 * mib, {local, 0}},
@@ -174,7 +174,7 @@ struct Arena::State {
   std::vector<Entry> entries;
 
   std::uint64_t next_block(std::uint64_t request, const Caps& caps) const {
-    // A quarter of what is held: at most about a fifth of an arena is unused, with few blocks all the same.
+    // A quarter of the bytes held: at most about a fifth of an arena is unused, with few blocks all the same.
     const std::uint64_t grown = block_bytes != 0 ? block_bytes : std::clamp(allocated / 4, row->first_block, row->largest_block);
     return std::max(request,
                     std::min(round_up(grown, slice_alignment(caps)), caps.max_allocation / slice_alignment(caps) * slice_alignment(caps)));

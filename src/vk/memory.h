@@ -15,7 +15,7 @@ enum class Role {
   weights,      ///< device local; host visible too where the device has such memory (then `mapped` is set)
   kv,           ///< device local
   activations,  ///< device local
-  state,        ///< host visible and coherent, device local where there is such memory: small, written by the host each round; may hold
+  state,        ///< host visible and coherent, device local if such memory exists: small, written by the host each round; may hold
                 ///< conditions
   staging,      ///< host visible, for uploads
   readback,     ///< host visible and cached

@@ -17,7 +17,7 @@
 namespace skipstone::vk {
 namespace {
 
-// Our own frame around the driver's data, for drivers differ in how they take a file that was cut short or overwritten.
+// Our own header in front of the driver's data: drivers differ in how they handle a truncated or overwritten file.
 struct CacheFrame {
   char magic[8] = {'S', 'K', 'I', 'P', 'V', 'K', 'P', '1'};
   std::uint64_t bytes = 0;
@@ -26,7 +26,7 @@ struct CacheFrame {
 
 constexpr std::uint64_t most_cache_bytes = std::uint64_t{1} << 30;
 
-/// The driver's data in `file`; nothing where it is missing, damaged, or of another device or driver.
+/// The driver's data in `file`; empty if it is missing, damaged, or of another device or driver.
 std::vector<char> read_cache(const std::string& file, const Caps& caps) {
   if (!platform::is_there(file)) return {};
   const auto ignored = [&](const char* why) {
@@ -160,7 +160,7 @@ struct PipelineFactory::State {
   std::string file;
   VkPipelineCache cache = VK_NULL_HANDLE;
   std::mutex saving;
-  std::uint64_t saved = 0;  // hash of what the file has; under `saving`
+  std::uint64_t saved = 0;  // hash of the file's contents; under `saving`
   // A pipeline was made since; some drivers' data differ from call to call even so.
   std::atomic<bool> changed{false};
   std::atomic<std::size_t> hits{0};

@@ -19,10 +19,10 @@ struct PipelineSpec {
   std::uint32_t texel_bindings = 0;  ///< bit i: binding i is a uniform texel buffer of R32G32B32A32_UINT, else a storage buffer
   std::uint32_t push_bytes = 0;
   std::vector<std::uint32_t> constants;  ///< specialization constant i has value constants[i]
-  std::uint32_t required_subgroup = 0;   ///< 0: whatever the driver takes; else workgroups are whole subgroups of so many lanes
+  std::uint32_t required_subgroup = 0;   ///< 0: whatever the driver takes; else workgroups are whole subgroups of this many lanes
 };
 
-/// What a driver says of a compiled kernel: "Register Count", "Spilled VGPRs", ...; yes and no are 1 and 0.
+/// A driver's statistic of a compiled kernel: "Register Count", "Spilled VGPRs", ...; yes and no are 1 and 0.
 struct PipelineStatistic {
   std::string name;
   double value = 0;
@@ -31,7 +31,7 @@ struct PipelineStatistic {
 class Pipeline {
  public:
   ~Pipeline();
-  /// Empty where the device was not created to tell them, or the driver has none.
+  /// Empty if the device was not created to report them, or the driver has none.
   std::vector<PipelineStatistic> statistics() const;
   Pipeline(const Pipeline&) = delete;
   PipelineState& state() const { return *state_; }

@@ -69,7 +69,7 @@ bool Timeline::done(std::uint64_t value) {
 
 void Timeline::wait_quietly(std::uint64_t value) noexcept {
   DeviceState& state = device->state();
-  if (value <= completed || state.is_lost) return;  // whoever found it lost has waited
+  if (value <= completed || state.is_lost) return;  // the thread that found it lost has waited
   try {
     if (reach(value) == VK_SUCCESS) return;
   } catch (const std::exception& error) {
@@ -84,7 +84,7 @@ void DeviceState::submit(const VkSubmitInfo& info, VkFence fence, const std::str
   const bool simulated = ++submissions == lose_at;
   const VkResult result = simulated ? VK_ERROR_DEVICE_LOST : fn.vkQueueSubmit(queue, 1, &info, fence);
   if (result == VK_ERROR_DEVICE_LOST) give_up(what);
-  // The simulated loss is found by whoever waits, as most are.
+  // A later wait reports the simulated loss, as it does most real ones.
   if (result == VK_ERROR_DEVICE_LOST && !simulated) throw_lost();
   if (!simulated) check(result, "vkQueueSubmit");
 }
@@ -105,8 +105,8 @@ void DeviceState::wait_idle() noexcept {
   idle();
 }
 
-// Also a lost device has to be waited for: what it runs goes on for a while. That the call fails there is to be expected. Of a host's
-// device one queue alone is ours to wait for.
+// A lost device has to be waited for too: its work continues for a while. The call is expected to fail there. On a host's device only
+// one queue is ours to wait for.
 void DeviceState::idle() const noexcept {
   if (host) {
     fn.vkQueueWaitIdle(queue);
@@ -134,7 +134,7 @@ std::uint64_t Queue::submit(std::span<const Commands* const> recordings) {
   if (recordings.empty()) fail(Code::internal, "a submission has no recordings");
   Timeline& timeline = *state_->timeline;
   DeviceState& device = timeline.device->state();
-  // What a recording works on is not to be worked on twice at once.
+  // A recording's buffers must not be used by two submissions of it at once.
   state_->buffers.clear();
   for (const Commands* commands : recordings) {
     const CommandsState& recording = commands->state();

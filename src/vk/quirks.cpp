@@ -11,7 +11,7 @@ struct QuirkRow {
   const char *name, *effect, *reason;
 };
 
-/// The driver is not even asked what its matrices look like.
+/// The driver is not even queried for its matrix shapes.
 void without_cooperative_matrices(Caps& caps) {
   std::erase(caps.extensions, "VK_KHR_cooperative_matrix");
   caps.cooperative_matrix = {};
@@ -21,7 +21,7 @@ bool contains(const std::string& text, const char* part) { return text.find(part
 
 // A row may go when the reason's issue is fixed in every driver version that users still have.
 constexpr QuirkRow quirk_rows[] = {
-    // Instinct, RDNA3 and newer are not affected but cannot be told apart by what Vulkan reports; they lose little, for fp16 arithmetic
+    // Instinct, RDNA3 and newer are not affected but cannot be told apart through Vulkan; they lose little, for fp16 arithmetic
     // serves only speed.
     {[](const Caps& caps) { return caps.vendor_id == 0x1002 && contains(caps.driver_name, "AMD proprietary"); },
      [](Caps& caps) { caps.fp16 = false; }, "amd-proprietary-fp16", "kernels of the fp16 tier are not used",

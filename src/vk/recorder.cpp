@@ -51,7 +51,7 @@ struct Recorder::State {
   HazardTracker hazards;
   bool timestamps = false;  ///< around dispatches
   bool whole = false;       ///< around everything
-  Slice condition;          // that what is being recorded depends on; empty: nothing
+  Slice condition;          // that the commands being recorded depend on; empty: none
   std::uint32_t sets_left = 0, descriptors_left = 0, pairs_used = pairs_per_query_pool;
   std::string first_label, last_label;
   std::vector<HazardTracker::Use> uses;  // kept for its memory
@@ -73,7 +73,7 @@ struct Recorder::State {
     auto begin = make<VkCommandBufferBeginInfo>(VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO);
     begin.flags = VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT;  // a round has the same draft pass several times in one submission
     check(device.fn.vkBeginCommandBuffer(out->buffer, &begin), "vkBeginCommandBuffer");
-    // Against whatever the queue ran before, this recording's last replay included.
+    // Against everything that the queue ran before, this recording's last replay included.
     constexpr std::uint8_t always = HazardTracker::compute | HazardTracker::transfer | HazardTracker::indirect;
     const std::uint8_t all = device.caps.conditional_dispatch ? always | HazardTracker::condition : always;
     emit({all, all});
@@ -92,7 +92,7 @@ struct Recorder::State {
     device.fn.vkCmdPipelineBarrier(out->buffer, stages_of(barrier.from), stages_of(barrier.to), 0, 1, &memory, 0, nullptr, 0, nullptr);
   }
 
-  /// Takes `uses` in, with a barrier where they need one.
+  /// Adds `uses`, with a barrier where they need one.
   void order(bool timed) {
     if (const auto barrier = hazards.add(uses, timed)) {
       emit(barrier);
@@ -111,7 +111,7 @@ struct Recorder::State {
       info.maxSets = sets_left;
       info.poolSizeCount = 2;
       info.pPoolSizes = sizes;
-      VkDescriptorPool& pool = out->descriptor_pools.emplace_back(VK_NULL_HANDLE);  // first the place: nothing fails behind the pool
+      VkDescriptorPool& pool = out->descriptor_pools.emplace_back(VK_NULL_HANDLE);  // the entry first: nothing fails after the pool is made
       check(device.fn.vkCreateDescriptorPool(device.handle, &info, nullptr, &pool), "vkCreateDescriptorPool");
     }
     const VkDescriptorSetLayout layout = device.set_layout(bindings, pipeline.texel_bindings);
@@ -227,7 +227,7 @@ struct Recorder::State {
     if (const auto end = device.instance->state().debug.vkCmdEndDebugUtilsLabelEXT) end(out->buffer);
   }
 
-  /// Everything of a dispatch but the dispatch itself, which `run` records.
+  /// Everything for a dispatch except the dispatch itself, which `run` records.
   template <typename Run>
   void record(const Pipeline& kernel, std::span<const Binding> bindings, std::span<const std::byte> push, const Slice* arguments,
               std::string_view label, const Run& run) {
@@ -324,7 +324,7 @@ void Recorder::end_condition() {
   CommandsState& target = state.commands();
   if (!state.condition) fail(Code::internal, "a condition was ended that was not begun");
   state.device.fn.vkCmdEndConditionalRenderingEXT(target.buffer);
-  // A device may read the word before every command that depends on it: whoever writes it has to wait for the last of them.
+  // A device may read the word before every command that depends on it: a writer of the word has to wait for the last of them.
   state.uses = {use_of(state.condition, HazardTracker::condition, Access::read)};
   state.order(false);
   state.condition = {};

@@ -29,7 +29,7 @@ struct LabelTime {
   double microseconds = 0;
 };
 
-/// A recorded command buffer that can be submitted again and again, several times in one submission too. Keeps what it needs alive except
+/// A recorded command buffer that can be submitted again and again, several times in one submission too. Keeps its resources alive except
 /// slices and pipelines.
 class Commands {
  public:
@@ -49,7 +49,7 @@ class Commands {
   std::unique_ptr<CommandsState> state_;
 };
 
-/// Where a recording takes the device's time, if the device has timestamps. One around every dispatch is for profiles and costs barriers;
+/// Where a recording takes timestamps, if the device has them. One around every dispatch is for profiles and costs barriers;
 /// one around all of it costs nothing to speak of.
 enum class Timestamps { none, whole, dispatches };
 
@@ -68,7 +68,7 @@ class Recorder {
   void fill(const Slice& target, std::uint32_t word);
 
   /// Dispatches between these two run only where the u32 at `word` (memory of Role::state, at a multiple of 4) is not zero when the device
-  /// comes to them; copies and fills always do. Nothing between them may write `word`. Throws internal where the device has no
+  /// reaches them; copies and fills always do. Nothing between them may write `word`. Throws internal where the device has no
   /// Caps::conditional_dispatch.
   void begin_condition(const Slice& word);
   void end_condition();
@@ -85,7 +85,7 @@ class Recorder {
 class Queue {
  public:
   explicit Queue(std::shared_ptr<Device> device);
-  ~Queue();  ///< waits for what is in flight
+  ~Queue();  ///< waits for submissions in flight
 
   /// Returns the timeline value that is reached when the commands are done. Host writes before the call are visible to them.
   std::uint64_t submit(const Commands& commands);

@@ -9,7 +9,7 @@
 namespace skipstone::vk {
 namespace {
 
-/// Where a feature that the runtime uses may stand.
+/// A structure member that may enable a feature that the runtime uses.
 struct FeatureRow {
   VkStructureType type;
   const char* structure;
@@ -56,7 +56,7 @@ std::vector<const FeatureRow*> features_in(const void* chain) {
   return found;
 }
 
-/// The feature structures for vkCreateDevice, chained; everything off but what `caps` has and the runtime uses.
+/// The feature structures for vkCreateDevice, chained; everything off but the features that `caps` has and the runtime uses.
 struct FeatureChain {
   VkPhysicalDeviceFeatures2 core = make<VkPhysicalDeviceFeatures2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2);
   VkPhysicalDeviceVulkan11Features v11 = make<VkPhysicalDeviceVulkan11Features>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES);
@@ -72,7 +72,7 @@ struct FeatureChain {
   std::vector<const char*> extensions;
 
   FeatureChain(const InstanceState& instance, VkPhysicalDevice physical, const Caps& caps) {
-    // What the driver has of the features that are not in Caps.
+    // The driver's support for the features that are not in Caps.
     auto present = make<VkPhysicalDeviceFeatures2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2);
     const bool executable_extension = caps.has_extension(VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME);
     if (executable_extension) present.pNext = &executable;
@@ -98,7 +98,7 @@ struct FeatureChain {
       append(conditional, VK_EXT_CONDITIONAL_RENDERING_EXTENSION_NAME);
     }
     if (caps.cooperative_matrix.exists()) {
-      v12.vulkanMemoryModel = VK_TRUE;  // what the compiler makes of such kernels is written in it
+      v12.vulkanMemoryModel = VK_TRUE;  // the SPIR-V of such kernels requires it
       cooperative.cooperativeMatrix = VK_TRUE;
       append(cooperative, VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME);
     }
@@ -142,7 +142,7 @@ Requirements requirements(void (*get_instance_proc_addr)(), void* instance, void
     host.get_instance_proc_addr = get_instance_proc_addr;
     host.instance = instance;
     host.api_version = api_version;
-    const auto adopted = Instance::adopt(host);
+    const auto adopted = Instance::wrap(host);
     const auto physical = static_cast<VkPhysicalDevice>(physical_device);
     if (physical == VK_NULL_HANDLE) fail(Code::invalid_argument, "what a device must have was asked for without a VkPhysicalDevice");
     const QueueFamily family = choose_queue_family(adopted->state(), physical);

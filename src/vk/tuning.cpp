@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::uint32_t any_vendor = 0;
 
-/// One row: which devices, and what is known to be fast there. The first row that matches is taken.
+/// One row: which devices, and the mappings known to be fast there. The first row that matches is taken.
 struct TuningRow {
   std::uint32_t vendor;
   bool cpu;                            ///< for CPU devices; the other rows are for GPUs
@@ -66,7 +66,7 @@ Tuning tuning_for(const Caps& caps) {
   tuning.matvec_row_lanes = on_rows ? tuning.lanes : 1;
   tuning.matvec_k_lanes = on_rows ? 1 : tuning.lanes;
   if (caps.is_cpu()) tuning.matvec_least_k_lanes = tuning.matvec_k_lanes;  // an idle lane of a vector register costs nothing
-  // What a CPU driver compiles grows with rows times columns (seconds for 8 x 16), and beyond 8 columns little is left to win.
+  // The code that a CPU driver compiles grows with rows times columns (seconds for 8 x 16), and beyond 8 columns little is left to win.
   tuning.matvec_rows = on_rows ? 8 : 4;
   tuning.matvec_columns = on_rows ? 8 : 16;
   tuning.matvec_values = row.values;

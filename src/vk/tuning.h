@@ -1,4 +1,4 @@
-// What is fast on a device, and what its driver gets wrong. Data in tables; the only vendor tests of the program.
+// Fast kernel mappings for a device, and its driver's defects. Data in tables; the only vendor tests of the program.
 #pragma once
 
 #include <cstdint>
@@ -19,13 +19,13 @@ struct Tuning {
   std::uint32_t matvec_rows = 4;           ///< output rows per lane
   std::uint32_t interleave = 1;            ///< rows whose weights alternate in memory: all that a workgroup reads at a time
   std::uint32_t matvec_columns = 16;       ///< most columns per workgroup; passes of more rows take several
-  /// What a lane may hold by the built-in choice: for each of its output rows a sum for every column, and about 4 registers for weights.
+  /// Values that a lane may hold by the built-in choice: for each of its output rows a sum for every column, and about 4 for weights.
   std::uint32_t matvec_values = 48;
   bool texels = false;               ///< read weights, Q, K and V through texel buffers, and broadcast within the subgroup
   bool tiled_prefill = true;         ///< matrix-matrix through shared memory; else the skinny kernel in column tiles
   Tier prefill = Tier::fp16;         ///< the highest tier that the tiled kernel may take
   std::uint32_t largest_tile = 128;  ///< outputs by columns of the tiled kernel: 128, 64 or 32 squared
-  std::uint32_t fill = 64;           ///< workgroups that keep the device busy: larger tiles must leave so many
+  std::uint32_t fill = 64;           ///< workgroups that keep the device busy: larger tiles must leave this many
   std::uint32_t matrix_sums = 128;   ///< floats of sums that a lane of a tile on cooperative matrices may hold
   /// Dimensions of a head whose sums a lane of a prompt's attention may hold; more are split over lanes.
   std::uint32_t attention_sums = 128;
@@ -38,15 +38,15 @@ Tuning tuning_for(const Caps& caps);
 /// One known driver defect that applies to `caps`.
 struct Quirk {
   std::string name;    ///< short, stable
-  std::string effect;  ///< what the runtime does differently
-  std::string reason;  ///< what goes wrong otherwise, with a link or issue number
+  std::string effect;  ///< the change in the runtime's behaviour
+  std::string reason;  ///< the failure without it, with a link or issue number
 };
 
 /// All that apply; logged once at start and printed by `devices`.
 std::vector<Quirk> quirks_for(const Caps& caps);
 
-/// Takes out of `caps` what the device says it can do but must not be used for, by the same table. Once, while caps are read: after features,
-/// before what a driver may only be asked where no quirk forbids it.
+/// Removes from `caps` features that the device reports but that must not be used, by the same table. Called once, while caps are read:
+/// after features, before queries to the driver that a quirk may forbid.
 void apply_quirks(Caps& caps);
 
 }  // namespace skipstone::vk

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint64_t smallest_chunk = 256u << 10, largest_chunk = 16u << 20;
 
-/// A host-visible buffer in two halves: the host copies one while the device copies the other. Grows to what is asked, up to its limit.
+/// A host-visible buffer in two halves: the host copies one while the device copies the other. Grows on request, up to its limit.
 class Halves {
  public:
   Halves(std::shared_ptr<Device> device, Role role) : device_(std::move(device)), role_(role) {}
@@ -94,7 +94,7 @@ void Uploader::download(const Slice& source, std::span<std::byte> bytes) {
   const std::size_t chunks = static_cast<std::size_t>((bytes.size() + chunk - 1) / chunk);
   const auto length = [&](std::size_t i) { return std::min<std::uint64_t>(chunk, bytes.size() - i * chunk); };
   std::array<std::uint64_t, 2> values{};
-  for (std::size_t i = 0; i <= chunks; ++i) {  // one turn behind, chunk i - 1 is copied out while chunk i is on its way
+  for (std::size_t i = 0; i <= chunks; ++i) {  // chunk i - 1 is copied out while chunk i is in flight
     if (i < chunks) values[i % 2] = state.submit_copy(i, source.part(i * chunk, length(i)), state.readback.half(i).part(0, length(i)));
     if (i == 0) continue;
     state.queue.wait(values[(i - 1) % 2]);

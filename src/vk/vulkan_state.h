@@ -1,4 +1,4 @@
-// What the layer's own sources share. Private to src/vk, as is functions.h, the only header of the program that includes Vulkan's.
+// Shared by the layer's own sources. Private to src/vk, as is functions.h, the only header of the program that includes Vulkan's.
 #pragma once
 
 #include <atomic>
@@ -64,10 +64,10 @@ struct QueueFamily {
   std::uint32_t timestamp_bits = 0;
 };
 std::vector<QueueFamily> queue_families(const InstanceState& instance, VkPhysicalDevice physical);
-/// The one that computes run on; without compute where there is none.
+/// The family that compute work runs on; one without compute if the device has no other.
 QueueFamily choose_queue_family(const InstanceState& instance, VkPhysicalDevice physical);
 
-/// `host`: what its device was made without is left out.
+/// `host`: features that its device was made without are left out.
 Caps read_caps(const InstanceState& instance, VkPhysicalDevice physical, std::uint32_t index, const QueueFamily& family,
                const HostDevice* host = nullptr);
 /// Why models cannot run there; "" where they can.
@@ -89,7 +89,7 @@ struct DeviceState {
   bool creation_feedback = false;
   Caps caps;
   Tuning tuning;
-  std::optional<HostDevice> host;  ///< whose handles these are; nothing for a device of our own
+  std::optional<HostDevice> host;  ///< the owner of these handles; nullopt for a device of our own
   bool low_priority = false;
   std::uint64_t memory_limit = 0;  ///< 0: none
   std::atomic<std::uint64_t> allocated{0};
@@ -100,7 +100,7 @@ struct DeviceState {
   std::uint64_t submissions = 0;  ///< under it
   std::uint64_t lose_at = 0;      ///< the submission that is reported as lost; 0 for none
   std::atomic<bool> is_lost{false};
-  std::string lost;  ///< what was running when the device was lost; written once, before is_lost
+  std::string lost;  ///< the work that ran when the device was lost; written once, before is_lost
 
   DeviceState() = default;
   DeviceState(const DeviceState&) = delete;
@@ -118,7 +118,7 @@ struct DeviceState {
   void submit(const VkSubmitInfo& info, VkFence fence, const std::string& what);
   /// Waits until nothing of ours runs on the device any more.
   void wait_idle() noexcept;
-  /// The driver has given the device up. Returns when nothing runs on it any more, so that what it used may be freed.
+  /// The driver has given the device up. Returns when nothing runs on it any more, so that its resources may be freed.
   void lose(const std::string& what);
   [[noreturn]] void throw_lost() const;
 
@@ -169,7 +169,7 @@ struct Block {
   ~Block();
 };
 
-/// Of binding `index` under PipelineSpec::texel_bindings.
+/// The type of binding `index` under PipelineSpec::texel_bindings.
 inline VkDescriptorType binding_type(std::uint32_t texel_bindings, std::size_t index) {
   return (texel_bindings >> index & 1u) != 0 ? VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER : VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
 }

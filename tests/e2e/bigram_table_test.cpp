@@ -19,7 +19,7 @@
 #include "fixtures/temporary_directory.h"
 #include "fixtures/tiny_model.h"
 #include "ref/model.h"
-#include "spec/unigrams.h"
+#include "speculation/unigrams.h"
 
 namespace skipstone::engine {
 namespace {
@@ -46,7 +46,7 @@ class BigramTable : public testing::Test {
     return Engine::load(options);
   }
   /// The table of an engine that has not asked for it yet.
-  std::shared_ptr<const spec::Bigrams> table() {
+  std::shared_ptr<const speculation::Bigrams> table() {
     const auto engine = load();
     steps_ = 0;
     const auto count = [this](const std::string& stage, double) { steps_ += stage == "making bigram table" ? 1 : 0; };
@@ -81,17 +81,17 @@ TEST_F(BigramTable, IsWhatTheReferenceSaysBehindEveryToken) {
     const std::vector<std::int32_t> tokens = {static_cast<std::int32_t>(token)};
     const std::vector<float> logits = oracle.forward(text, tokens, 0, exec::LayerPlan::full(oracle.config().layers)).logits[0];
     const auto behind = bigrams->behind(tokens[0]);
-    std::set<spec::Token> listed(behind.begin(), behind.end());
+    std::set<speculation::Token> listed(behind.begin(), behind.end());
     ASSERT_EQ(listed.size(), behind.size()) << "a token stands twice behind " << token;
     const float tolerance = 2e-5f * std::abs(*std::ranges::max_element(logits, {}, [](float logit) { return std::abs(logit); }));
     float last = std::numeric_limits<float>::infinity();
-    for (const spec::Token next : behind) {
+    for (const speculation::Token next : behind) {
       const float logit = logits.at(static_cast<std::size_t>(next));
       ASSERT_LE(logit, last + tolerance) << "behind " << token;
       last = std::min(last, logit);
     }
     for (std::uint32_t other = 0; other < vocabulary; ++other) {
-      if (!listed.contains(static_cast<spec::Token>(other))) {
+      if (!listed.contains(static_cast<speculation::Token>(other))) {
         ASSERT_LE(logits[other], last + tolerance) << other << " is missing behind " << token;
       }
     }
@@ -131,7 +131,7 @@ TEST_F(BigramTable, IsCutOffAtItsLimits) {
   const auto whole = table();
   const auto engine = load();
   exec::Executor passes(*engine->state().passes);
-  const spec::Bigrams few = make_bigrams(passes, engine->state().config, {.tokens = 40}, {});
+  const speculation::Bigrams few = make_bigrams(passes, engine->state().config, {.tokens = 40}, {});
   ASSERT_EQ(few.vocabulary(), 40u);
   EXPECT_TRUE(std::ranges::equal(few.all(), whole->all().first(few.all().size())));
   EXPECT_FALSE(few.behind(39).empty());
@@ -163,7 +163,7 @@ TEST_F(BigramTable, UnigramsComeFromTheEmbeddings) {
     }
     return std::span<const float>(rows);
   };
-  EXPECT_EQ(unigrams, spec::unigram_ranking(oracle.config().vocabulary, oracle.config().width, 25, read, {}));
+  EXPECT_EQ(unigrams, speculation::unigram_ranking(oracle.config().vocabulary, oracle.config().width, 25, read, {}));
 }
 
 TEST_F(BigramTable, IsMadeWithoutACacheToo) {

@@ -245,6 +245,51 @@ TEST_F(Cli, OptionsComeFromTheEnvironmentAndTheCommandLineWins) {
   EXPECT_EQ(json::parse(run(with).out)["tokens"].size(), 3u);
 }
 
+TEST_F(Cli, EnvironmentVariablesAreDefaultsAndNeverConflict) {
+  std::ofstream(file("prompt.txt")) << "Hi there";
+  const std::string expected = json::parse(run({"run", "-m", model(), "-p", "Hi there", "-n", "4", "--json"}).out)["text"];
+  const std::map<std::string, std::string> set{{"SKIPSTONE_MODEL", model()},          {"SKIPSTONE_PROMPT", "Another"},
+                                               {"SKIPSTONE_PROMPT_TOKENS", "1,2"},    {"SKIPSTONE_SYSTEM", "Be brief."},
+                                               {"SKIPSTONE_CHAT_TEMPLATE", "chatml"}, {"SKIPSTONE_LOGITS", "4"},
+                                               {"SKIPSTONE_ONLINE", "0.1"},           {"SKIPSTONE_DEVICES", "7,8"}};
+  const auto expect_text = [&](std::vector<std::string> arguments) {
+    const Result result = run(Command{std::move(arguments), {}, set});
+    ASSERT_EQ(result.code, 0) << result.error;
+    EXPECT_EQ(json::parse(result.out)["text"], expected);
+  };
+  // Each is given instead of what a variable says, or beside variables of options that it has no use for.
+  expect_text({"run", "-f", file("prompt.txt"), "-n", "4", "--json", "--device", "0"});
+  expect_text({"run", "-p", "Hi there", "-n", "4", "--json", "--device", "0", "--draft", "suffix"});
+  // Of two variables that exclude each other one is taken.
+  const Result both = run(Command{{"run", "-n", "2", "--json", "--device", "0"}, {}, set});
+  ASSERT_EQ(both.code, 0) << both.error;
+  EXPECT_EQ(json::parse(both.out)["prompt"], "Another");
+  // On the command line the same options do conflict.
+  EXPECT_EQ(run({"run", "-m", model(), "-p", "x", "-f", file("prompt.txt")}).code, 2);
+  EXPECT_EQ(run({"run", "-m", model(), "-p", "x", "--device", "0", "--devices", "0"}).code, 2);
+  EXPECT_EQ(run({"run", "-m", model(), "-p", "x", "--system", "x"}).code, 2);
+  // A value that is wrong is still refused where it takes effect, and --help shows the variables.
+  EXPECT_EQ(run(Command{{"run", "-p", "x"}, {}, {{"SKIPSTONE_PREDICT", "many"}}}).code, 2);
+  EXPECT_TRUE(contains(run(Command{{"run", "--help"}, {}, set}).out, "[SKIPSTONE_SYSTEM]"));
+}
+
+TEST_F(Cli, VariablesOfOtherCommandsDoNotConflict) {
+  const std::map<std::string, std::string> set{{"SKIPSTONE_MODEL", model()},     {"SKIPSTONE_PROMPTS", file("none.jsonl")},
+                                               {"SKIPSTONE_LIMIT", "2"},         {"SKIPSTONE_OUTPUT", file("out")},
+                                               {"SKIPSTONE_COSINE", "1"},        {"SKIPSTONE_DRAFT", "suffix"},
+                                               {"SKIPSTONE_PLOT", file("plot")}, {"SKIPSTONE_FORMAT", "csv"}};
+  std::ofstream(file("t.jinja")) << "{{ a }}";
+  std::ofstream(file("v.json")) << R"({"a": 7})";
+  const Result alone = run(Command{{"template", "--jinja", file("t.jinja"), "--variables", file("v.json")}, {}, set});
+  EXPECT_EQ(alone.code, 0) << alone.error;
+  EXPECT_TRUE(contains(alone.out, "7"));
+  const Result tensors = run(Command{{"inspect", model(), "--tensors"}, {}, set});
+  EXPECT_EQ(tensors.code, 0) << tensors.error;
+  const Result bench = run(Command{{"bench", "-p", "8", "-n", "2", "-r", "1", "-o", "json"}, {}, set});
+  EXPECT_EQ(bench.code, 0) << bench.error;
+  EXPECT_EQ(json::parse(bench.out).size(), 2u);
+}
+
 TEST_F(Cli, ClosedPipeIsNoError) {
   const Result result = run({.arguments = {"run", "-m", model(), "-p", "Hello, this is a prompt", "-n", "-1"}, .close_after = 10});
   EXPECT_EQ(result.code, 0) << "signal " << result.signal;

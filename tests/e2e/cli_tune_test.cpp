@@ -55,11 +55,11 @@ TEST_F(CliTune, FindsAProfileThatRunTakesAndGoesOnFromItsState) {
   EXPECT_GT(report["profile"]["measured"]["speedup"].get<double>(), 0.0);
   EXPECT_EQ(report["profile"]["found"]["prompts"]["file"], prompts());
   ASSERT_EQ(report["strategies"].size(), 3u);
-  for (const json& contender : report["contenders"]) EXPECT_GT(contender["speedup"].get<double>(), 0.0);
-  EXPECT_EQ(report["contenders"][0]["skip_set"], report["profile"]["skip_set"]);
-  for (const json& contender : report["contenders"]) {
-    if (contender["skip_set"] == "") continue;
-    EXPECT_LE(contender["speedup"], report["contenders"][0]["speedup"]);
+  for (const json& candidate : report["candidates"]) EXPECT_GT(candidate["speedup"].get<double>(), 0.0);
+  EXPECT_EQ(report["candidates"][0]["skip_set"], report["profile"]["skip_set"]);
+  for (const json& candidate : report["candidates"]) {
+    if (candidate["skip_set"] == "") continue;
+    EXPECT_LE(candidate["speedup"], report["candidates"][0]["speedup"]);
   }
 
   const Result plain = generate("none"), drafted = generate("skip:" + profile(), {"--stats"});

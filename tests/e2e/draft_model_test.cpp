@@ -32,7 +32,7 @@ Result generate(const std::shared_ptr<Engine>& engine, const sample::SamplerPara
   Session session(engine, options);
   Result result;
   for (const std::vector<Token>& turn : turns) {
-    const spec::Outcome outcome = session.generate(turn, tokens_per_turn, {});
+    const speculation::Outcome outcome = session.generate(turn, tokens_per_turn, {});
     result.tokens.insert(result.tokens.end(), outcome.tokens.begin(), outcome.tokens.end());
     result.drafted += outcome.stats.drafted;
     result.accepted += outcome.stats.accepted;

@@ -57,7 +57,7 @@ Run generate(const std::shared_ptr<Engine>& engine, const sample::SamplerParams&
   Session session(engine, options);
   Run run;
   for (const std::vector<Token>& turn : turns) {
-    const spec::Outcome outcome = session.generate(turn, tokens_per_turn, [&](const spec::Emitted& emitted) {
+    const speculation::Outcome outcome = session.generate(turn, tokens_per_turn, [&](const speculation::Emitted& emitted) {
       run.margins.push_back(emitted.margin);
       return true;
     });
@@ -178,7 +178,7 @@ TEST(Session, GoesOnAfterAReaderThatThrew) {
     Session session(engine, session_options);
     std::size_t seen = 0;
     EXPECT_THROW(session.generate(prompt, 30,
-                                  [&](const spec::Emitted&) -> bool {
+                                  [&](const speculation::Emitted&) -> bool {
                                     if (++seen == 11) throw std::runtime_error("the reader has gone");
                                     return true;
                                   }),
@@ -209,7 +209,7 @@ TEST(Lossless, DocumentAndCorpus) {
       how.draft = draft;
       how.draft_corpus = {directory.file("text")};
       Session session(engine, how);
-      const spec::Outcome outcome = session.generate(turns[0], 100, {});
+      const speculation::Outcome outcome = session.generate(turns[0], 100, {});
       EXPECT_EQ(session.corpus().tokens > 0, draft.starts_with("suffix"));
       return std::pair(outcome.tokens, outcome.stats.accepted);
     };

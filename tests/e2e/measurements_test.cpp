@@ -209,7 +209,7 @@ TEST(HostWork, IsASmallPartOfARound) {
   Session session(engine, how);
   const std::vector<text::Token> prompt = engine->tokenizer().encode("def binary_search(items, target):", true, true);
   session.generate(prompt, 8, {});  // records the passes
-  const spec::Stats stats = session.generate(engine->tokenizer().encode("\n\ndef main():", false, true), 24, {}).stats;
+  const speculation::Stats stats = session.generate(engine->tokenizer().encode("\n\ndef main():", false, true), 24, {}).stats;
   ASSERT_GT(stats.rounds, 0u);
   EXPECT_GT(stats.device_seconds, 0);
   EXPECT_LE(stats.device_seconds, stats.draft_seconds + stats.verify_seconds + stats.round_seconds);

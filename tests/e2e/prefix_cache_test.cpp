@@ -46,7 +46,7 @@ class Prefixes : public testing::Test {
     return first;
   }
 
-  static spec::Outcome generate(const std::shared_ptr<Engine>& engine, const Tokens& prompt, float temperature = 0) {
+  static speculation::Outcome generate(const std::shared_ptr<Engine>& engine, const Tokens& prompt, float temperature = 0) {
     SessionOptions options;
     options.sampling.temperature = temperature;
     options.sampling.seed = 3;
@@ -69,18 +69,18 @@ TEST_F(Prefixes, ChangeNoBitAndReadNothingTwice) {
   for (std::uint32_t i = 0; i < 4; ++i) {
     const Tokens prompt = joined(beginning, tokens(1 + 70 * i, 5 + i));
     for (const float temperature : {0.0f, 0.9f}) {
-      const spec::Outcome alone = generate(without, prompt, temperature), known = generate(with, prompt, temperature);
+      const speculation::Outcome alone = generate(without, prompt, temperature), known = generate(with, prompt, temperature);
       EXPECT_EQ(known.tokens, alone.tokens) << i;
-      EXPECT_EQ(alone.stats.found_tokens, 0u);
+      EXPECT_EQ(alone.stats.cached_tokens, 0u);
       EXPECT_EQ(known.stats.prompt_tokens, prompt.size());
-      EXPECT_GE(known.stats.found_tokens, i > 0 || temperature > 0 ? 256u : 0u) << i;
-      EXPECT_LT(known.stats.found_tokens, prompt.size()) << "the last token is always read: the first choice comes from it";
+      EXPECT_GE(known.stats.cached_tokens, i > 0 || temperature > 0 ? 256u : 0u) << i;
+      EXPECT_LT(known.stats.cached_tokens, prompt.size()) << "the last token is always read: the first choice comes from it";
     }
     EXPECT_EQ(logits(with, prompt), logits(without, prompt)) << i;
   }
   const auto use = with->state().prefixes->use();
   EXPECT_GT(use.hits, 8u);
-  EXPECT_EQ(with->state().passes->cache().whole().use().used, use.pages) << "sessions that are gone have given their pages back";
+  EXPECT_EQ(with->state().passes->cache().full().use().used, use.pages) << "sessions that are gone have given their pages back";
 }
 
 TEST_F(Prefixes, OfContinuationsAreKeptByTheFastModeAlone) {
@@ -90,24 +90,24 @@ TEST_F(Prefixes, OfContinuationsAreKeptByTheFastModeAlone) {
     Session first(engine, {});
     const Tokens answer = first.generate(prompt, 60, {}).tokens;
     ASSERT_EQ(answer.size(), 60u);
-    const spec::Outcome next = generate(engine, joined(joined(prompt, answer), tokens(9, 4)));
+    const speculation::Outcome next = generate(engine, joined(joined(prompt, answer), tokens(9, 4)));
     const std::uint64_t expected = mode == PrefixMode::off ? 0 : mode == PrefixMode::exact ? 64 : 128;
-    EXPECT_EQ(next.stats.found_tokens, expected);
+    EXPECT_EQ(next.stats.cached_tokens, expected);
   }
 }
 
 TEST_F(Prefixes, GoLeastRecentlyUsedFirstBeforeThePoolGrows) {
   const auto engine = load(PrefixMode::exact);
-  const auto& pool = engine->state().passes->cache().whole();
+  const auto& pool = engine->state().passes->cache().full();
   const std::uint32_t pages = pool.use().pages;  // 16: one context
   // Three whole pages each stay, and five are in use while a text is made: the last one takes a page of the first.
   for (std::uint32_t i = 0; i < 5; ++i) generate(engine, tokens(250, 10 + i));
   EXPECT_EQ(engine->state().prefixes->use().pages, 14u);
-  EXPECT_GT(generate(engine, tokens(250, 10)).stats.found_tokens, 0u);  // the oldest is the latest now
+  EXPECT_GT(generate(engine, tokens(250, 10)).stats.cached_tokens, 0u);  // the oldest is the latest now
   generate(engine, tokens(250, 20));                                     // takes pages of the second
   EXPECT_EQ(pool.use().pages, pages) << "nothing had to grow";
-  EXPECT_GT(generate(engine, tokens(250, 10)).stats.found_tokens, 0u);
-  EXPECT_LT(generate(engine, tokens(250, 11)).stats.found_tokens, 192u);
+  EXPECT_GT(generate(engine, tokens(250, 10)).stats.cached_tokens, 0u);
+  EXPECT_LT(generate(engine, tokens(250, 11)).stats.cached_tokens, 192u);
   generate(engine, tokens(1000, 30));
   EXPECT_EQ(pool.use().pages, pages);
 }
@@ -126,17 +126,17 @@ TEST_F(Prefixes, OfPagesThatSomebodyUsesStay) {
 TEST_F(Prefixes, PromptsAreCancelledBetweenPassesAndGoOn) {
   const auto engine = load(PrefixMode::off);
   const Tokens prompt = tokens(900, 9);
-  const spec::Outcome whole = generate(engine, prompt);
+  const speculation::Outcome whole = generate(engine, prompt);
   Session session(engine, {});
   int asked = 0;
   session.cancel_when([&] { return ++asked == 3; });
-  const spec::Outcome part = session.generate(prompt, 20, {});
-  EXPECT_EQ(part.stop, spec::StopReason::cancelled);
+  const speculation::Outcome part = session.generate(prompt, 20, {});
+  EXPECT_EQ(part.stop, speculation::StopReason::cancelled);
   EXPECT_TRUE(part.tokens.empty());
   EXPECT_EQ(asked, 3);
   EXPECT_EQ(session.history(), prompt);
   session.cancel_when({});
-  const spec::Outcome rest = session.generate({}, 20, {});
+  const speculation::Outcome rest = session.generate({}, 20, {});
   EXPECT_EQ(rest.tokens, whole.tokens);
   EXPECT_EQ(rest.stats.prompt_tokens, 900u - 512u);
 }

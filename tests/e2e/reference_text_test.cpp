@@ -58,7 +58,7 @@ class ReferenceText : public testing::TestWithParam<const char*> {
       SessionOptions options;
       options.draft = draft;
       Session session(engine_, options);
-      const spec::Outcome outcome = session.generate(prompt, static_cast<std::uint32_t>(expected.size()), {});
+      const speculation::Outcome outcome = session.generate(prompt, static_cast<std::uint32_t>(expected.size()), {});
       EXPECT_EQ(outcome.tokens, expected)
           << "prompt: " << reference.at("prompt") << "\nfirst difference at "
           << std::mismatch(outcome.tokens.begin(), outcome.tokens.end(), expected.begin(), expected.end()).first - outcome.tokens.begin();

@@ -12,7 +12,7 @@
 #include "fixtures/slow_device.h"
 #include "fixtures/temporary_directory.h"
 #include "fixtures/tiny_model.h"
-#include "spec/registry.h"
+#include "speculation/registry.h"
 
 namespace skipstone::engine {
 namespace {
@@ -22,7 +22,7 @@ using text::Token;
 struct Conversation {
   std::string facts;  ///< tokens, whether they were drafted, margins to the last bit, stops and counts
   std::uint64_t rounds = 0, device_rounds = 0, accepted = 0;
-  std::set<spec::StopReason> stops;
+  std::set<speculation::StopReason> stops;
 };
 
 struct Turn {
@@ -34,9 +34,9 @@ struct Turn {
 Conversation converse(Engine& engine, const std::string& draft, Rounds rounds, const std::vector<Turn>& turns) {
   exec::Executor passes(*engine.state().passes);
   DeviceSequence sequence(passes, engine.config(), {}, sample::Verification::coupled, rounds);
-  const auto drafter = spec::make_drafter(draft);
+  const auto drafter = speculation::make_drafter(draft);
   drafter->attach({engine.config().layers, 0});
-  spec::Limits limits;
+  speculation::Limits limits;
   Conversation all;
   std::vector<Token> text;
   for (const Turn& turn : turns) {
@@ -44,14 +44,14 @@ Conversation converse(Engine& engine, const std::string& draft, Rounds rounds, c
     limits.max_tokens = turn.most;
     // Random weights end no text by themselves: some of their tokens do it here, in the middle of drafts too.
     limits.ends_generation = [&](Token token) { return turn.ends && token % 13 == 3; };
-    const spec::Outcome outcome = spec::generate(sequence, *drafter, text, limits, [&](const spec::Emitted& emitted) {
+    const speculation::Outcome outcome = speculation::generate(sequence, *drafter, text, limits, [&](const speculation::Emitted& emitted) {
       all.facts += fmt::format(" {}{}:{:a}", emitted.drafted ? "d" : "m", emitted.token, emitted.margin);
       return true;
     });
     text.insert(text.end(), outcome.tokens.begin(), outcome.tokens.end());
-    const spec::Stats& s = outcome.stats;
+    const speculation::Stats& s = outcome.stats;
     all.facts += fmt::format(" | {} {} rounds {}/{}", to_string(outcome.stop), s.rounds, s.accepted, s.drafted);
-    for (const spec::DraftPosition& at : s.by_position) all.facts += fmt::format(" {}/{}", at.accepted, at.drafted);
+    for (const speculation::DraftPosition& at : s.by_position) all.facts += fmt::format(" {}/{}", at.accepted, at.drafted);
     all.rounds += s.rounds;
     all.device_rounds += s.device_rounds;
     all.accepted += s.accepted;
@@ -86,7 +86,7 @@ TEST(Rounds, GiveOneTextAndOneStatisticWhoeverStepsThem) {
                                        "asd:c=-1,rule1=0,rule2=0,k=15,gamma=0,adaptive=0"};
   if (fixtures::slow_device()) drafters.resize(3);
   std::uint64_t accepted = 0;
-  std::set<spec::StopReason> stops;
+  std::set<speculation::StopReason> stops;
   for (const char* draft : drafters) {
     SCOPED_TRACE(draft);
     const Conversation host = converse(*engine, draft, Rounds::host, turns), device = converse(*engine, draft, Rounds::device, turns),
@@ -116,7 +116,7 @@ TEST(Rounds, ASamplerStaysWithTheHost) {
   session.sampling.temperature = 0.8f;
   session.draft = "exit:1,k=3";
   session.rounds = Rounds::device;
-  const spec::Outcome outcome = Session(engine, session).generate(engine->tokenizer().encode("one two", true, false), 10, {});
+  const speculation::Outcome outcome = Session(engine, session).generate(engine->tokenizer().encode("one two", true, false), 10, {});
   EXPECT_EQ(outcome.stats.device_rounds, 0u);
   EXPECT_GT(outcome.stats.drafted, 0u);
 }

@@ -90,7 +90,7 @@ std::vector<Token> generate(const std::shared_ptr<Engine>& engine, const sample:
   options.candidates = candidates;
   options.ignore_end = true;
   Session session(engine, options);
-  return session.generate(prompt, tokens_per_text, [](const spec::Emitted&) { return true; }).tokens;
+  return session.generate(prompt, tokens_per_text, [](const speculation::Emitted&) { return true; }).tokens;
 }
 
 class SamplingOnDevice : public testing::Test {
@@ -109,8 +109,8 @@ class SamplingOnDevice : public testing::Test {
 
 TEST_F(SamplingOnDevice, TextsAreThoseOfTheHostsSampler) {
   const std::uint32_t texts = fixtures::full_sweep() ? 1000 : fixtures::slow_device() ? 20 : 100;
-  const exec::PassMerger& passes = *(*engine)->state().passes;
-  const exec::PassMerger::Totals before = passes.totals();
+  const exec::BatchScheduler& passes = *(*engine)->state().passes;
+  const exec::BatchScheduler::Totals before = passes.totals();
   std::uint64_t rows = 0;
   for (std::uint32_t text = 0; text < texts; ++text) {
     Choices choices(text);
@@ -257,7 +257,7 @@ TEST_F(SamplingOnDevice, SpeedBesideTheHost) {
           options.candidates = candidates;
           options.ignore_end = true;
           Session session(*engine, options);
-          seconds[candidates] = session.generate(prompt, 60, [](const spec::Emitted&) { return true; }).stats.generation_seconds;
+          seconds[candidates] = session.generate(prompt, 60, [](const speculation::Emitted&) { return true; }).stats.generation_seconds;
         }
         ratios.push_back(seconds[0] / seconds[1]);
       }

@@ -22,13 +22,13 @@ class Sequential : public ::testing::Test {
     engine_ = Engine::load(options);
   }
 
-  spec::Outcome run(const std::string& draft, double* agreement = nullptr, float temperature = 0.0f) {
+  speculation::Outcome run(const std::string& draft, double* agreement = nullptr, float temperature = 0.0f) {
     SessionOptions options;
     options.draft = draft;
     options.sampling.temperature = temperature;
     options.sampling.seed = 3;
     Session session(engine_, options);
-    spec::Outcome outcome = session.generate({1, 70, 75, 80, 70, 75}, 90, {});
+    speculation::Outcome outcome = session.generate({1, 70, 75, 80, 70, 75}, 90, {});
     if (agreement != nullptr) *agreement = session.agreement(outcome.tokens.size());
     return outcome;
   }

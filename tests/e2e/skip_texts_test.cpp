@@ -13,8 +13,8 @@ namespace skipstone::engine {
 namespace {
 
 using exec::LayerPlan;
-using spec::search::Drafted;
-using spec::search::Trace;
+using speculation::search::Drafted;
+using speculation::search::Trace;
 using text::Token;
 
 std::shared_ptr<Engine> load(const fixtures::TemporaryDirectory& folder) {
@@ -34,14 +34,14 @@ Trace drafts_one_by_one(Engine& engine, const std::vector<Token>& prompt, const 
   exec::Executor passes(*engine.state().passes);
   DeviceSequence sequence(passes, engine.config(), {}, sample::Verification::coupled, Rounds::host);
   sequence.prefill(prompt, false);
-  spec::Verified out;
+  speculation::Verified out;
   for (std::uint32_t i = 0; i < at; ++i) {
-    sequence.verify(spec::TokenTree(text[i]), 0, out);
+    sequence.verify(speculation::TokenTree(text[i]), 0, out);
     sequence.commit(std::array<std::uint32_t, 1>{0});
   }
   Trace trace;
   for (std::uint32_t i = 0; i < SkipTexts::block; ++i) {
-    const spec::Choice draft = sequence.draft(spec::LayerPass{plan, false}, text[at + i], i);
+    const speculation::Choice draft = sequence.draft(speculation::LayerPass{plan, false}, text[at + i], i);
     trace.push_back({draft.token == text[at + i + 1], draft.probability});
   }
   return trace;

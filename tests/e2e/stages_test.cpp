@@ -144,7 +144,7 @@ TEST_F(Stages, DraftAheadChangesNoText) {
   const auto one = Engine::load(options_for(file, 1));
   EngineOptions options = options_for(file, 2);
   options.devices = "0:4,0:1";
-  options.hop_microseconds = 20000;
+  options.transfer_microseconds = 20000;
   const auto several = Engine::load(options);
   std::uint64_t used = 0;
   for (const std::uint64_t seed : {std::uint64_t{0}, std::uint64_t{3}, std::uint64_t{4}}) {
@@ -152,17 +152,17 @@ TEST_F(Stages, DraftAheadChangesNoText) {
     for (const char* draft : {"exit:4,k=3", "exit:3,k=2", "exit:4,k=3,reuse=0"}) {
       for (const bool ahead : {true, false}) {
         SessionOptions session_options = with(draft, seed);
-        session_options.draft_ahead = ahead;
+        session_options.pipeline_drafts = ahead;
         Session session(several, session_options);
         Tokens text;
         for (const std::uint32_t turn : {1u, 2u}) {
-          const spec::Outcome outcome = session.generate(prompt_of(*several, 37, turn), 20, {});
+          const speculation::Outcome outcome = session.generate(prompt_of(*several, 37, turn), 20, {});
           text.insert(text.end(), outcome.tokens.begin(), outcome.tokens.end());
-          EXPECT_GT(outcome.stats.away_seconds, 0.0);
+          EXPECT_GT(outcome.stats.remote_seconds, 0.0);
           if (!ahead) {
-            EXPECT_EQ(outcome.stats.drafts_ahead, 0u);
+            EXPECT_EQ(outcome.stats.pipelined_drafts, 0u);
           }
-          used += outcome.stats.drafts_ahead;
+          used += outcome.stats.pipelined_drafts;
         }
         EXPECT_EQ(text, expected) << draft << ", seed " << seed << ", ahead " << ahead;
       }
@@ -261,7 +261,7 @@ TEST_F(Stages, PagesGrowOnAllDevices) {
       const Tokens text = session->generate({4}, 6, {}).tokens;
       all.insert(all.end(), text.begin(), text.end());
     }
-    EXPECT_GT(engine->state().passes->cache().whole().use().pages, 8u);
+    EXPECT_GT(engine->state().passes->cache().full().use().pages, 8u);
     return all;
   };
   EXPECT_EQ(texts(2), texts(1));
@@ -286,7 +286,7 @@ TEST_F(Stages, GenerationsGoInSteps) {
     Session at_once(engine, with(draft)), in_steps(engine, with(draft));
     const Tokens prompt = prompt_of(*engine, 40), expected = at_once.generate(prompt, 12, {}).tokens;
     in_steps.begin(prompt, 12, {});
-    std::optional<spec::Outcome> outcome;
+    std::optional<speculation::Outcome> outcome;
     while (!outcome) outcome = in_steps.step(std::chrono::microseconds(500), StepMode::wait);
     EXPECT_EQ(outcome->tokens, expected) << draft;
   }

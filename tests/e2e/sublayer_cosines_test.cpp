@@ -111,9 +111,9 @@ TEST_F(Cosines, AnewOverTheNewestTokensAndTheCacheKeepsItsBits) {
   DeviceSequence sequence(passes, engine_->config(), {}, sample::Verification::coupled, Rounds::host);
   std::vector<Token> text = prompt;
   text.push_back(sequence.prefill(prompt, false).first.token);
-  spec::Verified verified;
+  speculation::Verified verified;
   const auto step = [&] {
-    sequence.verify(spec::TokenTree(text.back()), 0, verified);
+    sequence.verify(speculation::TokenTree(text.back()), 0, verified);
     sequence.commit(std::array<std::uint32_t, 1>{0});
     text.push_back(verified.choices.front().token);
   };
@@ -160,13 +160,13 @@ TEST_F(Cosines, RefreshFollowsTheText) {
   const std::string draft = "asd:rule1=0,rule2=0,gamma=0,adaptive=0,k=3,c=" + std::to_string(spread.median);
   how.draft = draft;
   Session fixed(engine_, how);
-  const spec::Outcome once = fixed.generate(tokens(60), 120, {});
+  const speculation::Outcome once = fixed.generate(tokens(60), 120, {});
   EXPECT_EQ(once.tokens, expected);
   EXPECT_EQ(once.stats.refreshes, 0u);
   EXPECT_EQ(once.stats.refresh_seconds, 0.0);
   how.draft = draft + ",refresh=10";
   Session refreshed(engine_, how);
-  const spec::Outcome anew = refreshed.generate(tokens(60), 120, {});
+  const speculation::Outcome anew = refreshed.generate(tokens(60), 120, {});
   EXPECT_EQ(anew.tokens, expected);
   EXPECT_GE(anew.stats.refreshes, 8u);  // every ten tokens or up to a round of four later
   EXPECT_LE(anew.stats.refreshes, 11u);

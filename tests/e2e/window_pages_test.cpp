@@ -53,8 +53,8 @@ class WindowPages : public testing::TestWithParam<const char*> {
     return std::make_unique<Session>(engine, options);
   }
 
-  static exec::KvPool::Use windowed(const std::shared_ptr<Engine>& engine) { return engine->state().passes->cache().windowed().use(); }
-  static exec::KvPool::Use whole(const std::shared_ptr<Engine>& engine) { return engine->state().passes->cache().whole().use(); }
+  static exec::KvPool::Use sliding(const std::shared_ptr<Engine>& engine) { return engine->state().passes->cache().sliding().use(); }
+  static exec::KvPool::Use whole(const std::shared_ptr<Engine>& engine) { return engine->state().passes->cache().full().use(); }
 
   fixtures::TemporaryDirectory directory_;
   std::string file_ = directory_.file("tiny.gguf");
@@ -67,8 +67,8 @@ TEST_P(WindowPages, GoBackAndTheReferenceSaysTheSame) {
   Tokens text = prompt;
   const Tokens out = session->generate(prompt, 40, {}).tokens;
   text.insert(text.end(), out.begin(), out.end() - 1);
-  EXPECT_LE(windowed(engine).used, most_pages);
-  EXPECT_EQ(windowed(engine).pages, most_pages) << "a text of any length has room in what was there at first";
+  EXPECT_LE(sliding(engine).used, most_pages);
+  EXPECT_EQ(sliding(engine).pages, most_pages) << "a text of any length has room in what was there at first";
   EXPECT_EQ(whole(engine).used, (text.size() + KV_PAGE - 1) / KV_PAGE);
   const ref::Model reference(gguf::File::open(file_), KvFormat::f16);
   ref::Sequence sequence = reference.new_sequence();
@@ -85,7 +85,7 @@ TEST_P(WindowPages, OfManyTextsAtOnceAndOfAllDraftersChangeNothing) {
   const std::uint32_t length = fixtures::slow_device() ? 300 : 620, more = fixtures::slow_device() ? 30 : 90;
   std::vector<Tokens> alone, together(drafters.size());
   for (std::uint32_t i = 0; i < drafters.size(); ++i) alone.push_back(open(engine)->generate(random_text(length + 11 * i, i), more, {}).tokens);
-  EXPECT_EQ(windowed(engine).used, 0u);
+  EXPECT_EQ(sliding(engine).used, 0u);
   {
     std::vector<std::jthread> threads;
     for (std::uint32_t i = 0; i < drafters.size(); ++i) {
@@ -93,8 +93,8 @@ TEST_P(WindowPages, OfManyTextsAtOnceAndOfAllDraftersChangeNothing) {
     }
   }
   for (std::uint32_t i = 0; i < drafters.size(); ++i) EXPECT_EQ(together[i], alone[i]) << drafters[i];
-  EXPECT_EQ(windowed(engine).used, 0u);
-  EXPECT_LE(windowed(engine).pages, most_pages * drafters.size() * 3 / 2);
+  EXPECT_EQ(sliding(engine).used, 0u);
+  EXPECT_LE(sliding(engine).pages, most_pages * drafters.size() * 3 / 2);
   EXPECT_EQ(engine->validation_messages(), 0u);
 }
 
@@ -105,25 +105,25 @@ TEST_P(WindowPages, OfKnownBeginningsAreThereWhereATextGoesOn) {
     Tokens prompt = beginning;
     const Tokens rest = random_text(1 + 90 * i, 20 + i);
     prompt.insert(prompt.end(), rest.begin(), rest.end());
-    const spec::Outcome known = open(with)->generate(prompt, 20, {});
+    const speculation::Outcome known = open(with)->generate(prompt, 20, {});
     EXPECT_EQ(known.tokens, open(without)->generate(prompt, 20, {}).tokens) << i;
-    EXPECT_EQ(known.stats.found_tokens, i > 0 ? 448u : 0u) << "seven whole pages of the beginning";
+    EXPECT_EQ(known.stats.cached_tokens, i > 0 ? 448u : 0u) << "seven whole pages of the beginning";
   }
   // Where somebody else took the pages of layers with a window, the beginning is read again, and the text is the same.
-  auto& pool = with->state().passes->cache().windowed();
+  auto& pool = with->state().passes->cache().sliding();
   const std::uint32_t all = pool.use().pages;
-  EXPECT_GT(with->state().prefixes->use().windowed_pages, 0u);
+  EXPECT_GT(with->state().prefixes->use().sliding_pages, 0u);
   {
     exec::PageTable others(pool);
     others.reserve(0, all * KV_PAGE);
-    EXPECT_EQ(with->state().prefixes->use().windowed_pages, 0u);
+    EXPECT_EQ(with->state().prefixes->use().sliding_pages, 0u);
     EXPECT_EQ(pool.use().pages, all) << "kept pages go before the pool grows";
   }
   EXPECT_GT(with->state().prefixes->use().pages, 0u);
   for (const std::uint64_t found : {0u, 448u}) {
-    const spec::Outcome again = open(with)->generate(beginning, 20, {});
+    const speculation::Outcome again = open(with)->generate(beginning, 20, {});
     EXPECT_EQ(again.tokens, open(without)->generate(beginning, 20, {}).tokens);
-    EXPECT_EQ(again.stats.found_tokens, found);
+    EXPECT_EQ(again.stats.cached_tokens, found);
   }
 }
 

@@ -10,7 +10,7 @@
 #include "base/status.h"
 #include "convert/convert.h"
 #include "convert/quantize.h"
-#include "engine/read_model.h"
+#include "engine/model_file.h"
 #include "fixtures/temporary_directory.h"
 #include "fixtures/tiny_checkpoint.h"
 #include "fixtures/tiny_model.h"
@@ -43,7 +43,7 @@ void read_model(const gguf::File& file) {
     tensor.data.for_each_piece(1, [&](std::uint64_t, std::span<const std::byte> bytes) { seen += bytes.size(); });
   }
   const model::Config config = model::Config::from(file);
-  const engine::ReadModel model = engine::read_model(file, config);
+  const engine::ModelFile model = engine::load_model_file(file, config);
   const text::Tokenizer& tokenizer = *model.tokenizer;
   const std::vector<text::Token> tokens = tokenizer.encode("The hello, \xe4\xb8\xad 123\n  <s> and <|im_end|>", true, true);
   seen += tokenizer.decode(tokens).size();

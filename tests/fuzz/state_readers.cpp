@@ -9,15 +9,15 @@
 #include "fuzz/readers.h"
 #include "json/json.h"
 #include "json/parse_json.h"
-#include "spec/search/journal.h"
-#include "spec/search/profile.h"
+#include "speculation/search/journal.h"
+#include "speculation/search/profile.h"
 #include "tune/choices_json.h"
 #include "tune/measurement_file.h"
 
 namespace skipstone::fuzz {
 namespace {
 
-namespace search = spec::search;
+namespace search = speculation::search;
 
 constexpr std::uint32_t layers = 12;
 
@@ -50,7 +50,7 @@ const search::JournalKey journal_key{"0123456789abcdef", "feed", "a device, a dr
 std::vector<std::string> journal_seeds() {
   const fixtures::TemporaryDirectory folder;
   search::Journal journal(folder.file("state.json"), journal_key, layers);
-  spec::RoundCosts costs;
+  speculation::RoundCosts costs;
   costs.add(1, {10, 20, 30});
   costs.add(8, {12, 22, 40});
   journal.set_costs(costs);

@@ -1,4 +1,4 @@
-# Run by ctest with BUILD, SOURCE, WORK, GENERATOR, CXX, PKG_CONFIG, MODEL, FLAGS (sanitizers, may be empty): installs the build into a folder
+# Run by ctest with BUILD, SOURCE, WORK, GENERATOR, CC, CXX, PKG_CONFIG, MODEL, FLAGS (sanitizers, may be empty): installs the build into a folder
 # of its own, and builds programs against it by find_package and by pkg-config.
 file(REMOVE_RECURSE ${WORK})
 file(MAKE_DIRECTORY ${WORK})
@@ -45,15 +45,16 @@ run("find_package" ${CMAKE_COMMAND} -S ${SOURCE}/consumer -B ${WORK}/found -G ${
 run("building with find_package" ${CMAKE_COMMAND} --build ${WORK}/found)
 run_programs("find_package" ${WORK}/found/runtime_consumer ${WORK}/found/tools_consumer)
 
-# pkg-config's files name the configured prefix; here the libraries lie elsewhere.
+# pkg-config finds everything beside its own file: the prefix is none that was configured.
 file(GLOB_RECURSE pc ${prefix}/skipstone.pc)
 get_filename_component(pc_folder "${pc}" DIRECTORY)
 get_filename_component(libdir "${pc_folder}" DIRECTORY)
 foreach(package skipstone skipstone-tools)
-  run("pkg-config ${package}" ${CMAKE_COMMAND} -E env PKG_CONFIG_PATH=${pc_folder} ${PKG_CONFIG} --define-variable=libdir=${libdir}
-      --define-variable=includedir=${prefix}/include --cflags --libs ${package})
+  run("pkg-config ${package}" ${CMAKE_COMMAND} -E env PKG_CONFIG_PATH=${pc_folder} ${PKG_CONFIG} --cflags --libs ${package})
   separate_arguments(flags_${package} UNIX_COMMAND "${output}")
 endforeach()
+run("building a C program with pkg-config" ${CC} -std=c99 ${sanitize} ${SOURCE}/consumer/c_consumer.c -o ${WORK}/c_by_pkg_config ${flags_skipstone} -Wl,-rpath,${libdir})
+run("the C program built with pkg-config" ${WORK}/c_by_pkg_config)
 foreach(which runtime tools)
   set(flags ${flags_skipstone})
   if(which STREQUAL tools)

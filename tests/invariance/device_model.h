@@ -42,7 +42,7 @@ class DeviceModel {
                                          const exec::LayerPlan& plan) const;
   /// The bytes of one layer's K and V of positions below `end`.
   std::vector<std::byte> kv(const exec::Executor& sequence, std::uint32_t layer, std::uint32_t end) const;
-  exec::PassMerger& passes() { return passes_; }
+  exec::BatchScheduler& passes() { return passes_; }
 
  private:
   TemporaryDirectory directory_;
@@ -55,7 +55,7 @@ class DeviceModel {
   model::WeightLayout layout_;
   model::Weights weights_;
   exec::PassBuilder builder_;
-  exec::PassMerger passes_;
+  exec::BatchScheduler passes_;
   std::unique_ptr<ref::Model> oracle_;
 };
 

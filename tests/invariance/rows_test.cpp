@@ -203,7 +203,7 @@ INSTANTIATE_TEST_SUITE_P(Formats, Rollback, ::testing::Values(KvFormat::f16, KvF
 
 // The exit query cache: drafts keep the residual stream behind the first layers, what they have not read goes through these layers once,
 // and the rest of the model goes on from there. Every row has the bits of a full pass, in any split between drafts and rest.
-TEST(KeptRows, GiveTheFullModelsBits) {
+TEST(HiddenStates, GiveTheFullModelsBits) {
   const Variant variant{"", gguf::Type::q8_0, 2, 16, false, KvFormat::f16};
   DeviceModel model(tiny_of(variant), variant.kv_format);
   const Tokens text = model.tokens(100, 3);

@@ -156,16 +156,13 @@ void expect_same_in_parts(DeviceModel& model, exec::Executor& whole, exec::Execu
   std::uint32_t first = 0;
   for (const std::uint32_t end : {rows / 4, rows / 2 + 1, rows}) {
     const std::uint32_t count = end - first;
-    parts.run({.layers = model.layers(),
-               .bucket = kernels::bucket_for(count),
-               .output = exec::Output::logits,
-               .keep_after = 1,
-               .tree = true},
-              {.tokens = std::span(tokens).subspan(first, count),
-               .base = base,
-               .kept = first,
-               .parents = std::span(parents).first(end),
-               .standing = first});
+    parts.run(
+        {.layers = model.layers(), .bucket = kernels::bucket_for(count), .output = exec::Output::logits, .keep_after = 1, .tree = true},
+        {.tokens = std::span(tokens).subspan(first, count),
+         .base = base,
+         .kept = first,
+         .parents = std::span(parents).first(end),
+         .computed = first});
     for (std::uint32_t row = first; row < end; ++row) {
       const auto got = parts.logits(row - first);
       ASSERT_EQ(std::memcmp(got.data(), together[row].data(), got.size() * sizeof(float)), 0) << "row " << row << " of " << rows;
@@ -185,7 +182,7 @@ TEST(Trees, RowsThatStandNeedNotRunAgain) {
     for (exec::Executor* sequence : {whole.get(), parts.get(), straight.get()}) {
       for (std::uint32_t at = 0; at < base; at += 14) model.logits(*sequence, std::span(text).subspan(at, 14), at, model.layers());
     }
-    ASSERT_TRUE(parts->hold_kept_rows(false));
+    ASSERT_TRUE(parts->hold_hidden_states(false));
     const Parents parents{0, 0, 1, 2, 1, 0, 3, 4, 4, 6, 7, 8, 8, 10, 11, 13}, path{4, 7, 10, 13};  // rows 0 and 1, then those of the path
     expect_same_in_parts(model, *whole, *parts, tokens, parents, base);
     parts->move_here(base, path, to, true);

@@ -18,7 +18,7 @@ def one_try(ranks, victim, how, phase, pause):
     name = f"{how.name} of rank {victim} of {ranks} in {phase}, {pause:.2f} s"
     # Hops make each phase last: the load asks all stages several times, the prompt takes several passes.
     prompt = "def f(a):\n    return a + 1\n\n" * 40
-    arguments = ["run", "-m", MODEL, "-p", prompt, "-n", "400", "--draft", "none", "--devices", "mpi", "--hop-ms", "60"]
+    arguments = ["run", "-m", MODEL, "-p", prompt, "-n", "400", "--draft", "none", "--devices", "mpi", "--transfer-ms", "60"]
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(command(ranks, arguments), env={**ENVIRONMENT, "SKIPSTONE_LOG": "info"}, stdin=subprocess.DEVNULL, stdout=out, stderr=errors)
         shown = {"load": lambda: os.fstat(errors.fileno()).st_size > 0, "prompt": lambda: os.fstat(out.fileno()).st_size > 0,

@@ -45,8 +45,8 @@ def layers_and_variables():
         check((shared.returncode, shared.stdout) == (0, alone), f"--devices {devices}: {shared.stdout!r} {shared.stderr}")
     shared = run(2, *arguments, environment={"SKIPSTONE_DEVICES": "mpi"})
     check((shared.returncode, shared.stdout) == (0, alone), f"SKIPSTONE_DEVICES=mpi: {shared.stdout!r} {shared.stderr}")
-    shared = run(2, *arguments, "--devices=mpi", "--hop-ms", "2")
-    check((shared.returncode, shared.stdout) == (0, alone), f"--hop-ms: {shared.stdout!r} {shared.stderr}")
+    shared = run(2, *arguments, "--devices=mpi", "--transfer-ms", "2")
+    check((shared.returncode, shared.stdout) == (0, alone), f"--transfer-ms: {shared.stdout!r} {shared.stderr}")
 
 
 def memory():
@@ -84,7 +84,7 @@ def other_commands():
 def interrupted(arguments, begun):
     """SIGINT to rank 0 when `begun` holds of what two ranks have printed and said: what they have printed when they have ended as one process does."""
     with tempfile.TemporaryFile("w+", encoding="utf-8") as out, tempfile.TemporaryFile("w+", encoding="utf-8") as errors:
-        process = subprocess.Popen(command(2, [*arguments, "--devices", "mpi", "--hop-ms", "20"]), env=ENVIRONMENT, stdin=subprocess.DEVNULL, stdout=out, stderr=errors)
+        process = subprocess.Popen(command(2, [*arguments, "--devices", "mpi", "--transfer-ms", "20"]), env=ENVIRONMENT, stdin=subprocess.DEVNULL, stdout=out, stderr=errors)
 
         def said(stream):
             stream.seek(0)

@@ -146,7 +146,7 @@ TEST(PlanGoldens, EarlyExitThatKeepsItsRows) {
   expect_golden("early_exit_kept", plans.print({.layers = plans.layers("layers:0"), .keep_after = 1}));
 }
 
-TEST(PlanGoldens, LateLayersFromKeptRows) {
+TEST(PlanGoldens, LateLayersFromHiddenStates) {
   const Plans plans(two_layers(), lavapipe_like());
   expect_golden("late_layers", plans.print({.layers = plans.layers("layers:1"), .bucket = 4}));
 }

@@ -83,13 +83,13 @@ function addChat(chat, text, client, usual) {
     const unasked = (await collect(await chat({ stream: true }))).chunks;
     assert.ok(unasked.every((chunk) => !chunk.usage));
   });
-  check("openai: a seed repeats its text, also in company", async () => {
+  check("openai: a seed repeats its text, also among concurrent requests", async () => {
     const alone = await text();
-    const company = await Promise.all([text(), text({ seed: 8 }), text(), text({ seed: 9, temperature: 0.3 }), text()]);
-    assert.equal(company[0], alone);
-    assert.equal(company[2], alone);
-    assert.equal(company[4], alone);
-    assert.notEqual(company[1], alone);
+    const concurrent = await Promise.all([text(), text({ seed: 8 }), text(), text({ seed: 9, temperature: 0.3 }), text()]);
+    assert.equal(concurrent[0], alone);
+    assert.equal(concurrent[2], alone);
+    assert.equal(concurrent[4], alone);
+    assert.notEqual(concurrent[1], alone);
   });
   check("openai: temperature 0 needs no seed", async () => {
     const greedy = { temperature: 0, seed: undefined };

@@ -46,7 +46,7 @@ class Loop : public ::testing::Test {
       options.draft = draft;
       options.verification = verification;
       engine::Session session(engine_, options);
-      const spec::Outcome outcome = session.generate({1, 70, 80, 90}, 4, {});
+      const speculation::Outcome outcome = session.generate({1, 70, 80, 90}, 4, {});
       ++counts[outcome.tokens];
       if (accepted != nullptr) *accepted += outcome.stats.accepted;
     }

@@ -1,8 +1,8 @@
-#include "spec/acceptance.h"
+#include "speculation/acceptance.h"
 
 #include <gtest/gtest.h>
 
-namespace skipstone::spec {
+namespace skipstone::speculation {
 namespace {
 
 TEST(Acceptance, KnowsNothingButItsPriorAtFirst) {
@@ -48,4 +48,4 @@ TEST(Acceptance, NothingAllowedCountsForNothing) {
 }
 
 }  // namespace
-}  // namespace skipstone::spec
+}  // namespace skipstone::speculation

@@ -1,4 +1,4 @@
-#include "spec/drafters/asd.h"
+#include "speculation/drafters/asd.h"
 
 #include <gtest/gtest.h>
 
@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "base/status.h"
-#include "spec/registry.h"
+#include "speculation/registry.h"
 #include "unit/proposals.h"
 
-namespace skipstone::spec {
+namespace skipstone::speculation {
 namespace {
 
 //                                   layer 0     1      2     3       4       5      6     7     8     9     10     11
@@ -192,4 +192,4 @@ TEST(Registry, ErrorsSayWhatWouldBeRight) {
 }
 
 }  // namespace
-}  // namespace skipstone::spec
+}  // namespace skipstone::speculation

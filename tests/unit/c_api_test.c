@@ -104,7 +104,7 @@ static void defaults(void) {
   EXPECT(strstr(skipstone_synthetic_models(), "llama-2-7b") != NULL);
   EXPECT(session.draft_corpus == NULL && session.draft_corpus_count == 0 && session.draft_optional == 0);
   EXPECT(skipstone_draft_is_lossless("suffix:k=3+asd") == 1 && skipstone_draft_is_lossless("psychic") == 0);
-  EXPECT(session.temperature == 0.0f && strcmp(session.draft, "asd") == 0);
+  EXPECT(session.temperature == 0.0f && strcmp(session.draft, "auto") == 0);
   EXPECT(strcmp(quantize.type, "Q8_0") == 0 && quantize.overwrite == 0 && quantize.threads == 0);
 }
 
@@ -192,7 +192,7 @@ static void long_drafts(void) {
   params.experiments = &experiments;
   EXPECT(skipstone_session_check_params(&params) == SKIPSTONE_INVALID_ARGUMENT);
   params.experiments = NULL;
-  params.draft_ahead = 7;
+  params.pipeline_drafts = 7;
   EXPECT(skipstone_session_check_params(&params) == SKIPSTONE_INVALID_ARGUMENT);
 }
 

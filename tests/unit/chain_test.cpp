@@ -1,15 +1,15 @@
 // Chains of drafters, how they are written, and what is left out where that is allowed.
-#include "spec/drafters/chain.h"
+#include "speculation/composite.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
 #include "base/status.h"
-#include "spec/controller.h"
-#include "spec/registry.h"
+#include "speculation/controller.h"
+#include "speculation/registry.h"
 
-namespace skipstone::spec {
+namespace skipstone::speculation {
 namespace {
 
 using Text = std::vector<Token>;
@@ -258,4 +258,4 @@ TEST(Specifications, ListsOfAutoHaveBoundsToo) {
 }
 
 }  // namespace
-}  // namespace skipstone::spec
+}  // namespace skipstone::speculation

@@ -11,7 +11,7 @@
 #include <sstream>
 
 #include "base/status.h"
-#include "chat/prompt_writer.h"
+#include "chat/chat_prompt.h"
 #include "chat_vocabulary.h"
 #include "gguf/gguf.h"
 
@@ -76,7 +76,7 @@ TEST_F(ChatData, NoMessageWritesASpecialToken) {
     const std::string source = contents(file.path());
     const std::vector<std::string> markers = markers_of(source);
     const auto tokenizer = tests::tokenizer_with(markers);
-    const PromptWriter writer(tokenizer, {{"", source}}, "");
+    const ChatPrompt writer(tokenizer, {{"", source}}, "");
     const auto specials = [&](const std::string& messages, const std::string& given) {
       return tests::special_tokens(*tokenizer, writer.tokens(read_conversation(messages, given, R"({"now": "2025-07-04T09:08:07"})")));
     };
@@ -114,7 +114,7 @@ TEST_F(ChatData, AHundredMessagesAreReadQuickly) {
   messages.push_back({{"role", "user"}, {"content", "And in feet?"}});
   const std::string text = messages.dump();
   for (const char* name : {"qwen3-0.6b", "llama-3.1-8b-instruct", "gpt-oss-120b", "mistral-small-3.2-2506"}) {
-    const PromptWriter writer(tokenizer, {{"", contents(fs::path(folder) / (std::string(name) + ".jinja"))}}, "");
+    const ChatPrompt writer(tokenizer, {{"", contents(fs::path(folder) / (std::string(name) + ".jinja"))}}, "");
     double best = 1e9;
     for (int i = 0; i < 20; ++i) {
       const std::clock_t begin = std::clock();  // of the processor: what runs beside it does not count

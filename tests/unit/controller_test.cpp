@@ -1,15 +1,15 @@
 // The controller against the fake model: the text is plain decoding's whatever it chooses, it finds what pays, and it stops where nothing
 // does.
-#include "spec/controller.h"
+#include "speculation/controller.h"
 
 #include <gtest/gtest.h>
 
 #include "base/status.h"
-#include "spec/registry.h"
+#include "speculation/registry.h"
 #include "unit/fake_sequence.h"
 #include "unit/token_drafter.h"
 
-namespace skipstone::spec::test {
+namespace skipstone::speculation::test {
 namespace {
 
 constexpr std::uint32_t layers = 12;
@@ -134,4 +134,4 @@ TEST(Auto, RefusesWhatMakesNoSense) {
 }
 
 }  // namespace
-}  // namespace skipstone::spec::test
+}  // namespace skipstone::speculation::test

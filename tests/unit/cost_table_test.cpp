@@ -74,9 +74,9 @@ TEST(CostTable, NoiseMakesNoNegativeCosts) {
 // Half of the layers are elsewhere: what the near ones, the output and the host do not explain are hops.
 TEST(CostTable, PassesThatLeaveTheDeviceCostHops) {
   CostTable costs(4, 512, "wall", 2);
-  costs.add(1, {.full = 350, .no_output = 310, .no_attention = 230, .no_mlp = 190, .round_trip = 350, .near = 150});
+  costs.add(1, {.full = 350, .no_output = 310, .no_attention = 230, .no_mlp = 190, .round_trip = 350, .local = 150});
   const CostTable::Parts parts = costs.parts(1).value();
-  EXPECT_DOUBLE_EQ(parts.hops, 100);
+  EXPECT_DOUBLE_EQ(parts.transfer, 100);
   EXPECT_DOUBLE_EQ(parts.fixed, 10);
   EXPECT_DOUBLE_EQ(costs.verify(1).value(), 350);
   LayerPlan near = LayerPlan::full(4);

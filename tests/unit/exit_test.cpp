@@ -4,10 +4,10 @@
 #include <string>
 
 #include "base/status.h"
-#include "spec/registry.h"
+#include "speculation/registry.h"
 #include "unit/proposals.h"
 
-namespace skipstone::spec {
+namespace skipstone::speculation {
 namespace {
 
 const ModelFacts trained{.layers = 18, .exit_layer = 6}, untrained{.layers = 18, .exit_layer = 0};
@@ -72,4 +72,4 @@ TEST(Exit, RefusesLayersThatAreNoExit) {
 }
 
 }  // namespace
-}  // namespace skipstone::spec
+}  // namespace skipstone::speculation

@@ -15,10 +15,10 @@
 #include "base/status.h"
 #include "sample/sampler.h"
 #include "sample/top_k.h"
-#include "spec/loop.h"
-#include "spec/sequence.h"
+#include "speculation/loop.h"
+#include "speculation/sequence.h"
 
-namespace skipstone::spec::test {
+namespace skipstone::speculation::test {
 
 inline std::uint64_t mix(std::uint64_t x) {  // SplitMix64's finaliser (Steele et al. 2014)
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -183,7 +183,7 @@ class FakeSequence : public Sequence {
     ++scores;
   }
 
-  void take_back(std::uint32_t tokens) override {
+  void rollback(std::uint32_t tokens) override {
     require(tokens <= committed_, "more is taken back than there is");
     committed_ -= tokens;
     forget_round();
@@ -257,4 +257,4 @@ inline Expected decode_plainly(const FakeModel& model, std::vector<Token> text, 
   }
 }
 
-}  // namespace skipstone::spec::test
+}  // namespace skipstone::speculation::test

@@ -3,12 +3,12 @@
 
 #include <string>
 
-#include "spec/corpus.h"
-#include "spec/loop.h"
-#include "spec/registry.h"
+#include "speculation/corpus.h"
+#include "speculation/loop.h"
+#include "speculation/registry.h"
 #include "unit/fake_sequence.h"
 
-namespace skipstone::spec {
+namespace skipstone::speculation {
 namespace {
 
 using test::decode_plainly;
@@ -81,4 +81,4 @@ TEST(FreeDrafters, SharesOfAChainAddUp) {
 }
 
 }  // namespace
-}  // namespace skipstone::spec
+}  // namespace skipstone::speculation

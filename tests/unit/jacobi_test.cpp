@@ -1,5 +1,5 @@
 // Jacobi and lookahead decoding.
-#include "spec/drafters/jacobi.h"
+#include "speculation/drafters/jacobi.h"
 
 #include <gtest/gtest.h>
 
@@ -8,11 +8,11 @@
 #include <string>
 
 #include "base/status.h"
-#include "spec/drafters/lookahead.h"
-#include "spec/registry.h"
+#include "speculation/drafters/lookahead.h"
+#include "speculation/registry.h"
 #include "unit/proposals.h"
 
-namespace skipstone::spec {
+namespace skipstone::speculation {
 namespace {
 
 using Text = std::vector<Token>;
@@ -184,4 +184,4 @@ TEST(Lookahead, RowsHaveToFit) {
 }
 
 }  // namespace
-}  // namespace skipstone::spec
+}  // namespace skipstone::speculation

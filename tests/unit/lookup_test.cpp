@@ -1,17 +1,17 @@
 // The drafters that look their tokens up: prompt lookup and aggressive decoding.
-#include "spec/drafters/lookup.h"
+#include "speculation/drafters/lookup.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
 #include "base/status.h"
-#include "spec/drafters/copy.h"
-#include "spec/registry.h"
+#include "speculation/drafters/copy.h"
+#include "speculation/registry.h"
 #include "unit/naive_text.h"
 #include "unit/proposals.h"
 
-namespace skipstone::spec {
+namespace skipstone::speculation {
 namespace {
 
 using test::ends_of;
@@ -133,4 +133,4 @@ TEST(Copy, SaysWhatIsMissing) {
 }
 
 }  // namespace
-}  // namespace skipstone::spec
+}  // namespace skipstone::speculation

@@ -11,11 +11,11 @@
 namespace skipstone::cluster {
 namespace {
 
-using exec::Ask;
+using exec::StageCommand;
 using exec::StageMessage;
 
 StageMessage example() {
-  return {.ask = Ask::read_kv,
+  return {.command = StageCommand::read_kv,
           .code = Code::unsupported,
           .not_before = -5,
           .request = {std::byte{1}, std::byte{2}, std::byte{3}},
@@ -25,7 +25,7 @@ StageMessage example() {
 }
 
 void expect_same(const StageMessage& a, const StageMessage& b) {
-  EXPECT_EQ(a.ask, b.ask);
+  EXPECT_EQ(a.command, b.command);
   EXPECT_EQ(a.code, b.code);
   EXPECT_EQ(a.not_before, b.not_before);
   EXPECT_EQ(a.request, b.request);
@@ -46,12 +46,12 @@ Code code_of(std::span<const std::byte> bytes) {
 
 TEST(MessageBytes, AreReadAsTheyWereWritten) {
   expect_same(message_from(to_bytes(example())), example());
-  const StageMessage empty{.ask = Ask::end, .request = {}, .rows = {}, .cosines = {}, .bytes = {}};
+  const StageMessage empty{.command = StageCommand::end, .request = {}, .rows = {}, .cosines = {}, .bytes = {}};
   expect_same(message_from(to_bytes(empty)), empty);
-  for (int ask = 0; ask <= static_cast<int>(Ask::failed); ++ask) {
+  for (int ask = 0; ask <= static_cast<int>(StageCommand::failed); ++ask) {
     StageMessage message = example();
-    message.ask = static_cast<Ask>(ask);
-    EXPECT_EQ(message_from(to_bytes(message)).ask, message.ask);
+    message.command = static_cast<StageCommand>(ask);
+    EXPECT_EQ(message_from(to_bytes(message)).command, message.command);
   }
 }
 

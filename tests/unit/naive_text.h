@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "sample/sampler.h"
-#include "spec/occurrences.h"
+#include "speculation/occurrences.h"
 
-namespace skipstone::spec::test {
+namespace skipstone::speculation::test {
 
 using sample::Token;
 
@@ -50,4 +50,4 @@ inline std::vector<std::uint32_t> sorted(std::vector<std::uint32_t> values) {
   return values;
 }
 
-}  // namespace skipstone::spec::test
+}  // namespace skipstone::speculation::test

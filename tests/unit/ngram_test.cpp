@@ -1,5 +1,5 @@
 // N-Grammys: rows by strategy, the tree of them, the drafter in the loop, as a tree and as a block.
-#include "spec/drafters/ngram.h"
+#include "speculation/drafters/ngram.h"
 
 #include <gtest/gtest.h>
 
@@ -8,12 +8,12 @@
 #include <string>
 
 #include "base/status.h"
-#include "spec/loop.h"
-#include "spec/registry.h"
+#include "speculation/loop.h"
+#include "speculation/registry.h"
 #include "unit/fake_sequence.h"
 #include "unit/naive_text.h"
 
-namespace skipstone::spec {
+namespace skipstone::speculation {
 namespace {
 
 using test::ends_of;
@@ -235,4 +235,4 @@ TEST(Ngram, RefusesWhatItCannotDo) {
 }
 
 }  // namespace
-}  // namespace skipstone::spec
+}  // namespace skipstone::speculation

@@ -6,9 +6,9 @@
 #include "base/poll.h"
 #include "base/status.h"
 #include "base/stopwatch.h"
+#include "chat/chat_prompt.h"
 #include "chat/jinja/read_json.h"
 #include "chat/messages.h"
-#include "chat/prompt_writer.h"
 #include "unit/chat_vocabulary.h"
 #include "unit/handmade_vocabulary.h"
 
@@ -86,7 +86,7 @@ TEST(Polling, TokenizingAndBack) {
 }
 
 TEST(Polling, ReadingConversationsAndRendering) {
-  const chat::PromptWriter writer(tests::tokenizer_with({"<|im_start|>", "<|im_end|>"}), {}, "chatml");
+  const chat::ChatPrompt writer(tests::tokenizer_with({"<|im_start|>", "<|im_end|>"}), {}, "chatml");
   std::string many = "[", parts;
   while (many.size() < megabyte) many += R"({"role": "user", "content": "a"}, )";
   many += R"({"role": "user", "content": "a"}])";
@@ -122,8 +122,8 @@ TEST(Polling, WhatIsAskedIsNotAskedItself) {
 }
 
 TEST(Polling, TemplatesWithoutEnd) {
-  const chat::PromptWriter writer(tests::tokenizer_with({"<|im_start|>"}),
-                                  {{"", "{% for i in range(100000) %}{% for j in range(100000) %}{{ i }}{% endfor %}{% endfor %}"}}, "");
+  const chat::ChatPrompt writer(tests::tokenizer_with({"<|im_start|>"}),
+                                {{"", "{% for i in range(100000) %}{% for j in range(100000) %}{{ i }}{% endfor %}{% endfor %}"}}, "");
   const chat::Conversation conversation = chat::read_conversation(R"([{"role": "user", "content": "a"}])", "", "");
   const Asked ended = asked_during([&] { writer.text(conversation); }, 2);
   EXPECT_TRUE(ended.ended);

@@ -1,9 +1,9 @@
 // What a drafter has proposed, for tests that know its kind; another kind throws.
 #pragma once
 
-#include "spec/drafter.h"
+#include "speculation/drafter.h"
 
-namespace skipstone::spec::test {
+namespace skipstone::speculation::test {
 
 inline PassProposal passes_of(const Proposal& proposal) { return std::get<PassProposal>(proposal); }
 inline LayerPass layers_of(const Proposal& proposal) { return std::get<LayerPass>(passes_of(proposal).pass); }
@@ -12,4 +12,4 @@ inline TokenTree tree_of(const Proposal& proposal) {
   return proposes_something(proposal) ? std::get<TreeProposal>(proposal).tree : TokenTree();
 }
 
-}  // namespace skipstone::spec::test
+}  // namespace skipstone::speculation::test

@@ -1,4 +1,4 @@
-#include "spec/drafters/recycle.h"
+#include "speculation/drafters/recycle.h"
 
 #include <gtest/gtest.h>
 
@@ -6,12 +6,12 @@
 #include <map>
 #include <string>
 
-#include "spec/loop.h"
-#include "spec/registry.h"
+#include "speculation/loop.h"
+#include "speculation/registry.h"
 #include "unit/fake_sequence.h"
 #include "unit/proposals.h"
 
-namespace skipstone::spec {
+namespace skipstone::speculation {
 namespace {
 
 using Text = std::vector<Token>;
@@ -95,4 +95,4 @@ TEST(Recycle, IsPlainDecodingAndGetsBetter) {
 }
 
 }  // namespace
-}  // namespace skipstone::spec
+}  // namespace skipstone::speculation

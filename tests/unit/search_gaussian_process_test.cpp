@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "search/gaussian_process.h"
-#include "spec/search/moves.h"
+#include "speculation/search/moves.h"
 
-namespace skipstone::spec::search {
+namespace skipstone::speculation::search {
 namespace {
 
 using exec::LayerPlan;
@@ -145,4 +145,4 @@ TEST(ExpectedImprovement, IsTheIntegral) {
 }
 
 }  // namespace
-}  // namespace skipstone::spec::search
+}  // namespace skipstone::speculation::search

@@ -3,9 +3,9 @@
 
 #include <vector>
 
-#include "spec/search/online.h"
+#include "speculation/search/online.h"
 
-namespace skipstone::spec::search {
+namespace skipstone::speculation::search {
 namespace {
 
 using exec::LayerPlan;
@@ -83,4 +83,4 @@ TEST(OnlineSearch, LeavesSetsAloneThatCannotChange) {
 }
 
 }  // namespace
-}  // namespace skipstone::spec::search
+}  // namespace skipstone::speculation::search

@@ -6,12 +6,12 @@
 
 #include "fixtures/failure.h"
 #include "fixtures/temporary_directory.h"
-#include "spec/registry.h"
-#include "spec/search/journal.h"
-#include "spec/search/profile.h"
+#include "speculation/registry.h"
+#include "speculation/search/journal.h"
+#include "speculation/search/profile.h"
 #include "unit/proposals.h"
 
-namespace skipstone::spec::search {
+namespace skipstone::speculation::search {
 namespace {
 
 using exec::LayerPlan;
@@ -154,4 +154,4 @@ TEST(Journal, RefusesAnotherSearch) {
 }
 
 }  // namespace
-}  // namespace skipstone::spec::search
+}  // namespace skipstone::speculation::search

@@ -4,10 +4,10 @@
 #include <vector>
 
 #include "fake_sequence.h"
-#include "spec/registry.h"
-#include "spec/search/round_model.h"
+#include "speculation/registry.h"
+#include "speculation/search/round_model.h"
 
-namespace skipstone::spec::search {
+namespace skipstone::speculation::search {
 namespace {
 
 using exec::LayerPlan;
@@ -98,4 +98,4 @@ TEST(BestRounds, DraftsFarWhereDraftsAreRightAndStopsWhereTheyAreUnsure) {
 }
 
 }  // namespace
-}  // namespace skipstone::spec::search
+}  // namespace skipstone::speculation::search

@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "spec/search/moves.h"
 #include "search/bayesian_search.h"
-#include "spec/search/strategy.h"
+#include "speculation/search/moves.h"
+#include "speculation/search/strategy.h"
 
-namespace skipstone::spec::search {
+namespace skipstone::speculation::search {
 namespace {
 
 using exec::LayerPlan;
@@ -133,4 +133,4 @@ TEST(AsdSets, DefaultsFirstAndEachOnce) {
 }
 
 }  // namespace
-}  // namespace skipstone::spec::search
+}  // namespace skipstone::speculation::search

@@ -4,11 +4,10 @@
 #include <numeric>
 
 #include "fixtures/failure.h"
-#include "spec/drafters/window.h"
-#include "spec/registry.h"
+#include "speculation/registry.h"
 #include "unit/proposals.h"
 
-namespace skipstone::spec {
+namespace skipstone::speculation {
 namespace {
 
 std::string error_of(const std::string& specification) {
@@ -91,4 +90,4 @@ TEST(KeyWindow, CountsKeys) {
 }
 
 }  // namespace
-}  // namespace skipstone::spec
+}  // namespace skipstone::speculation

@@ -1,11 +1,11 @@
-#include "spec/drafters/sequential.h"
+#include "speculation/drafters/sequential.h"
 
 #include <gtest/gtest.h>
 
 #include "base/status.h"
-#include "spec/registry.h"
+#include "speculation/registry.h"
 
-namespace skipstone::spec {
+namespace skipstone::speculation {
 namespace {
 
 using Tokens = std::vector<Token>;
@@ -72,4 +72,4 @@ TEST(Sequential, RefusesWhatMakesNoSense) {
 }
 
 }  // namespace
-}  // namespace skipstone::spec
+}  // namespace skipstone::speculation

@@ -5,11 +5,11 @@
 
 #include "base/status.h"
 #include "fixtures/temporary_directory.h"
-#include "spec/registry.h"
-#include "spec/search/profile.h"
+#include "speculation/registry.h"
+#include "speculation/search/profile.h"
 #include "unit/proposals.h"
 
-namespace skipstone::spec {
+namespace skipstone::speculation {
 namespace {
 
 const ModelFacts model{.layers = 12, .exit_layer = 0};
@@ -77,4 +77,4 @@ TEST(Skip, RefusesPlansThatAreNone) {
 }
 
 }  // namespace
-}  // namespace skipstone::spec
+}  // namespace skipstone::speculation

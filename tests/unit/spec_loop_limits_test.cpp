@@ -7,12 +7,12 @@
 #include <string>
 
 #include "base/status.h"
-#include "spec/loop.h"
-#include "spec/registry.h"
+#include "speculation/loop.h"
+#include "speculation/registry.h"
 #include "unit/fake_sequence.h"
 #include "unit/token_drafter.h"
 
-namespace skipstone::spec {
+namespace skipstone::speculation {
 namespace {
 
 using test::decode_plainly;
@@ -161,7 +161,7 @@ TEST(Generate, AModelThatGivesNoNumberIsAnError) {
     void commit(std::span<const std::uint32_t>) override {}
     void score(const exec::LayerPlan&, std::span<const Token>, std::span<Choice>) override {}
     std::vector<float> attention_cosine(std::uint32_t) override { return {}; }
-    void take_back(std::uint32_t) override {}
+    void rollback(std::uint32_t) override {}
   } sequence;
   const std::vector<Token> prompt = {1};
   try {
@@ -173,4 +173,4 @@ TEST(Generate, AModelThatGivesNoNumberIsAnError) {
 }
 
 }  // namespace
-}  // namespace skipstone::spec
+}  // namespace skipstone::speculation

@@ -7,13 +7,13 @@
 #include <string>
 
 #include "base/status.h"
-#include "spec/corpus.h"
-#include "spec/loop.h"
-#include "spec/registry.h"
+#include "speculation/corpus.h"
+#include "speculation/loop.h"
+#include "speculation/registry.h"
 #include "unit/fake_sequence.h"
 #include "unit/token_drafter.h"
 
-namespace skipstone::spec {
+namespace skipstone::speculation {
 namespace {
 
 using test::decode_plainly;
@@ -396,4 +396,4 @@ TEST(StopReason, Names) {
 }
 
 }  // namespace
-}  // namespace skipstone::spec
+}  // namespace skipstone::speculation

@@ -14,17 +14,17 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-StageMessage asking(Ask ask) { return {.ask = ask, .request = {}, .rows = {}, .cosines = {}, .bytes = {}}; }
+StageMessage asking(StageCommand command) { return {.command = command, .request = {}, .rows = {}, .cosines = {}, .bytes = {}}; }
 
 /// Adds one to every row, and fails where it is asked to copy pages.
 void serve(Link& in, Link& out) {
   for (;;) {
     StageMessage message = in.receive();
-    const Ask ask = message.ask;
+    const StageCommand command = message.command;
     for (float& row : message.rows) row += 1;
-    if (ask == Ask::copy) message = failure(Code::out_of_memory, "no memory there");
+    if (command == StageCommand::copy) message = failure(Code::out_of_memory, "no memory there");
     out.send(std::move(message));
-    if (ask == Ask::end) return;
+    if (command == StageCommand::end) return;
   }
 }
 
@@ -33,7 +33,7 @@ TEST(StageRing, EveryStageHasItsTurn) {
   QueueLink a(soon), b(soon), c(soon);
   std::jthread one([&] { serve(a, b); }), two([&] { serve(b, c); });
   StageRing ring(a, c);
-  StageMessage message = asking(Ask::pass);
+  StageMessage message = asking(StageCommand::pass);
   message.rows = {1, 2};
   EXPECT_EQ(ring.exchange(message).rows, (std::vector<float>{3, 4}));
   for (int i = 0; i < 20; ++i) ring.post(message);
@@ -46,16 +46,16 @@ TEST(StageRing, FailuresAreThrownAndThoseThatNobodyWaitedForStay) {
   std::jthread one([&] { serve(a, b); }), two([&] { serve(b, c); });
   StageRing ring(a, c);
   try {
-    ring.exchange(asking(Ask::copy));
+    ring.exchange(asking(StageCommand::copy));
     ADD_FAILURE() << "nothing was thrown";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), Code::out_of_memory);
     EXPECT_STREQ(error.what(), "no memory there");
   }
-  EXPECT_EQ(ring.exchange(asking(Ask::pass)).ask, Ask::pass) << "an exchange that failed is over";
-  ring.post(asking(Ask::copy));
+  EXPECT_EQ(ring.exchange(asking(StageCommand::pass)).command, StageCommand::pass) << "an exchange that failed is over";
+  ring.post(asking(StageCommand::copy));
   EXPECT_THROW(ring.wait(), Error);
-  EXPECT_THROW(ring.exchange(asking(Ask::pass)), Error) << "what nobody waited for has left the stages behind";
+  EXPECT_THROW(ring.exchange(asking(StageCommand::pass)), Error) << "what nobody waited for has left the stages behind";
 }
 
 TEST(StageRing, SlowHopsKeepNobodyButWhoWaits) {
@@ -65,7 +65,7 @@ TEST(StageRing, SlowHopsKeepNobodyButWhoWaits) {
   StageRing ring(a, c);
   const auto start = Clock::now();
   bool early = true;
-  ring.exchange(asking(Ask::pass), [&] {
+  ring.exchange(asking(StageCommand::pass), [&] {
     early = ring.is_back();
     std::this_thread::sleep_for(milliseconds(90));
     EXPECT_TRUE(ring.is_back());
@@ -73,15 +73,15 @@ TEST(StageRing, SlowHopsKeepNobodyButWhoWaits) {
   EXPECT_FALSE(early);
   EXPECT_GE(Clock::now() - start, milliseconds(60));
   const auto posting = Clock::now();
-  ring.post(asking(Ask::pass));
+  ring.post(asking(StageCommand::pass));
   EXPECT_LT(Clock::now() - posting, milliseconds(20));
 }
 
 TEST(StageRequest, ComesOutAsItWentIn) {
   const std::vector<std::int32_t> tokens{5, 6, 7};
-  const std::vector<std::uint32_t> parents{0, 0, 1}, whole{4, 5, 9}, windowed{0, 3};
+  const std::vector<std::uint32_t> parents{0, 0, 1}, full{4, 5, 9}, sliding{0, 3};
   PassSpec spec{.layers = LayerPlan::parse("attn:2;mlp:1", 6), .bucket = 4, .tree = true};
-  const SequenceRows rows{.pages = {whole, windowed, 1},
+  const SequenceRows rows{.pages = {full, sliding, 1},
                           .rows = {.tokens = tokens, .base = 130, .kept = 2, .parents = parents, .window = {4, 60}}};
   const PassRequest request = pass_request(pass_request(3, spec, {&rows, 1}));
   EXPECT_EQ(request.runner, 3u);
@@ -92,16 +92,16 @@ TEST(StageRequest, ComesOutAsItWentIn) {
   EXPECT_EQ(out.rows.base, 130u);
   EXPECT_EQ(out.rows.kept, 2u);
   EXPECT_EQ(std::vector<std::uint32_t>(out.rows.parents.begin(), out.rows.parents.end()), parents);
-  EXPECT_EQ(std::vector<std::uint32_t>(out.pages.whole.begin(), out.pages.whole.end()), whole);
-  EXPECT_EQ(std::vector<std::uint32_t>(out.pages.windowed.begin(), out.pages.windowed.end()), windowed);
+  EXPECT_EQ(std::vector<std::uint32_t>(out.pages.full.begin(), out.pages.full.end()), full);
+  EXPECT_EQ(std::vector<std::uint32_t>(out.pages.sliding.begin(), out.pages.sliding.end()), sliding);
   EXPECT_EQ(out.pages.left, 1u);
   EXPECT_EQ(out.rows.window, (KeyWindow{4, 60}));
 }
 
 TEST(StageRequest, CutMessagesAreErrors) {
   const std::vector<std::int32_t> tokens{5, 6, 7};
-  const std::vector<std::uint32_t> whole{4, 5, 9};
-  const SequenceRows rows{.pages = {whole, {}, 0}, .rows = {.tokens = tokens}};
+  const std::vector<std::uint32_t> full{4, 5, 9};
+  const SequenceRows rows{.pages = {full, {}, 0}, .rows = {.tokens = tokens}};
   const auto bytes = pass_request(0, {.layers = LayerPlan::full(4), .bucket = 4}, {&rows, 1});
   for (std::size_t size = 0; size < bytes.size(); ++size) {
     EXPECT_THROW(pass_request(std::span(bytes).first(size)), Error) << size;

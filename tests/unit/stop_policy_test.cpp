@@ -1,12 +1,12 @@
-#include "spec/stop_policy.h"
+#include "speculation/stop_policy.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "spec/sequence.h"
+#include "speculation/sequence.h"
 
-namespace skipstone::spec {
+namespace skipstone::speculation {
 namespace {
 
 StopParams params() {
@@ -91,4 +91,4 @@ TEST(StopPolicy, FixedThresholdStaysAndTheMovingOneStaysInRange) {
 }
 
 }  // namespace
-}  // namespace skipstone::spec
+}  // namespace skipstone::speculation

@@ -6,14 +6,14 @@
 #include <memory>
 #include <string>
 
-#include "spec/continuation_tree.h"
-#include "spec/corpus.h"
-#include "spec/registry.h"
-#include "spec/suffix_automaton.h"
+#include "speculation/continuation_tree.h"
+#include "speculation/corpus.h"
+#include "speculation/registry.h"
+#include "speculation/suffix_automaton.h"
 #include "unit/naive_text.h"
 #include "unit/proposals.h"
 
-namespace skipstone::spec {
+namespace skipstone::speculation {
 namespace {
 
 using test::repetitive_text;
@@ -138,4 +138,4 @@ TEST(Suffix, ForgetsAnotherConversation) {
 }
 
 }  // namespace
-}  // namespace skipstone::spec
+}  // namespace skipstone::speculation

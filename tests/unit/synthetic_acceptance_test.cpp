@@ -1,4 +1,4 @@
-#include "spec/synthetic_acceptance.h"
+#include "speculation/synthetic_acceptance.h"
 
 #include <gtest/gtest.h>
 
@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "base/status.h"
-#include "spec/loop.h"
-#include "spec/registry.h"
+#include "speculation/loop.h"
+#include "speculation/registry.h"
 #include "unit/fake_sequence.h"
 #include "unit/token_drafter.h"
 
-namespace skipstone::spec {
+namespace skipstone::speculation {
 namespace {
 
 using test::FakeModel;
@@ -141,4 +141,4 @@ TEST(SyntheticAcceptance, RefusesWhatAreNoProbabilities) {
 }
 
 }  // namespace
-}  // namespace skipstone::spec
+}  // namespace skipstone::speculation

@@ -1,5 +1,5 @@
 // Suffix array, corpus and suffix automaton against brute force.
-#include "spec/text_index.h"
+#include "speculation/text_index.h"
 
 #include <gtest/gtest.h>
 
@@ -8,13 +8,13 @@
 #include <numeric>
 #include <string>
 
-#include "spec/corpus.h"
-#include "spec/occurrences.h"
-#include "spec/suffix_array.h"
-#include "spec/suffix_automaton.h"
+#include "speculation/corpus.h"
+#include "speculation/occurrences.h"
+#include "speculation/suffix_array.h"
+#include "speculation/suffix_automaton.h"
 #include "unit/naive_text.h"
 
-namespace skipstone::spec {
+namespace skipstone::speculation {
 namespace {
 
 using test::ends_of;
@@ -185,4 +185,4 @@ TEST(TextIndex, FollowsATextAndStartsAnewWithAnother) {
 }
 
 }  // namespace
-}  // namespace skipstone::spec
+}  // namespace skipstone::speculation

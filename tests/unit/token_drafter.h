@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include "spec/drafter.h"
+#include "speculation/drafter.h"
 #include "unit/fake_sequence.h"
 
-namespace skipstone::spec::test {
+namespace skipstone::speculation::test {
 
 /// Proposes tokens that are there already, right ones as a rule, and also what a careless drafter might: too many, or no tokens at all.
 class TokenDrafter final : public Drafter {
@@ -52,4 +52,4 @@ class TokenDrafter final : public Drafter {
   double skill_;
 };
 
-}  // namespace skipstone::spec::test
+}  // namespace skipstone::speculation::test

@@ -1,10 +1,10 @@
-#include "spec/token_tree.h"
+#include "speculation/token_tree.h"
 
 #include <gtest/gtest.h>
 
 #include <vector>
 
-namespace skipstone::spec {
+namespace skipstone::speculation {
 namespace {
 
 using Rows = std::vector<std::uint32_t>;
@@ -64,4 +64,4 @@ TEST(TokenTree, PruningLeavesOutWhatCannotBeAccepted) {
 }
 
 }  // namespace
-}  // namespace skipstone::spec
+}  // namespace skipstone::speculation

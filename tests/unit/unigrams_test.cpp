@@ -1,4 +1,4 @@
-#include "spec/unigrams.h"
+#include "speculation/unigrams.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-namespace skipstone::spec {
+namespace skipstone::speculation {
 namespace {
 
 using sample::Token;
@@ -58,4 +58,4 @@ TEST(Unigrams, AreTheTokensNearestToTheMean) {
 }
 
 }  // namespace
-}  // namespace skipstone::spec
+}  // namespace skipstone::speculation

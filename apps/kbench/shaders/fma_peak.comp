@@ -1,7 +1,7 @@
 #version 450
 #extension GL_EXT_control_flow_attributes : require
-// How many fused multiply-adds of single precision a device does: 8 independent vec4 chains a lane, enough to hide their latency.
-// A lane's result is what the chains add up to, so that nothing can be left out; apps/kbench/peak.cpp computes the same.
+// Measures single-precision fused multiply-adds: 8 independent vec4 chains a lane, enough to hide their latency.
+// A lane's result is the sum of its chains, so that no chain can be optimised away; apps/kbench/peak.cpp computes the same.
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint STEPS = 512;
 

@@ -1,4 +1,4 @@
-// skipstone bench: how fast prompts, decoding and passes over rows are; with prompts, how fast drafters are against plain decoding of them.
+// skipstone bench: the speed of prompts, decoding and passes over rows; with prompts, of drafters relative to plain decoding.
 #include <fmt/format.h>
 
 #include <exception>
@@ -22,6 +22,7 @@
 #include "bench/tasks.h"
 #include "commands.h"
 #include "engine_options.h"
+#include "environment.h"
 #include "interrupt.h"
 #include "job.h"
 #include "json/json.h"
@@ -38,16 +39,16 @@ using bench::BenchOptions;
 using bench::Speed;
 using bench::Sweep;
 
-/// Where none is named: those that need nothing but the model.
+/// The default drafters: those that need nothing but the model.
 std::vector<std::string> usual_drafters(const skipstone::Engine& engine) {
   if (engine.info().exit_layer == 0) return {"none", "asd"};
   return {"none", "asd", "exit"};
 }
 
-/// "-o json" is a format, as llama-bench has it; anything that is no format's name is a file.
+/// "-o json" is a format, as in llama-bench; any other text is a file name.
 void settle_output(BenchOptions& o) {
   if (bench::is_format(o.output)) {
-    if (!o.format.empty() && o.format != o.output) {
+    if (!o.format.empty() && o.format != o.output && !environment::supplies(o.format_option)) {
       fail(ExitCode::usage, "--format {} and -o {} are two formats; to write to a file of that name say -o ./{}", o.format, o.output,
            o.output);
     }
@@ -82,7 +83,7 @@ void check_preset(const BenchOptions& options) {
   if (!options.plot.empty()) check_writable(options.plot);
 }
 
-/// What is continued: texts, or made-up tokens.
+/// Checks the options for the prompts: texts, or made-up tokens.
 void check_texts(BenchOptions& options) {
   const bench::TestLists& tests = options.tests;
   const bool others = !tests.pairs.empty() || !tests.rows.empty() || !tests.depth.empty();
@@ -101,7 +102,7 @@ void check_texts(BenchOptions& options) {
   options.made_up_tokens = counts.front();
 }
 
-/// What is better found before a model is loaded.
+/// Checks the sweep's options before a model is loaded.
 void check_sweep(BenchOptions& options, const std::vector<std::string>& drafters) {
   check_texts(options);
   if (!options.generate.empty()) {
@@ -164,7 +165,7 @@ std::vector<bench::Test> check_speed(BenchOptions& options) {
   return tests;
 }
 
-/// A file that cannot be written after all must not cost the result: it goes to standard output then.
+/// Writes the result to standard output if the file cannot be written, so that it is not lost.
 void write_result(const std::string& text, const std::string& file) {
   if (!file.empty()) {
     try {
@@ -177,7 +178,7 @@ void write_result(const std::string& text, const std::string& file) {
   Output(false).write(text);
 }
 
-/// Files, then synthetic models, one after the other.
+/// Loads model files, then synthetic models, one after the other.
 class Models {
  public:
   explicit Models(const BenchOptions& options) : options_(options), names_(options.models) {
@@ -216,7 +217,7 @@ Sweep sweep_model(const skipstone::Engine& engine, const std::string& model, con
   return sweep;
 }
 
-/// Each rank of a job runs its part of the prompts, and rank 0 gets all parts.
+/// Each rank of a job runs its part of the prompts, and rank 0 collects all parts.
 template <typename Measure>
 Sweep sweep_in_ranks(const Measure& measure) {
   Sweep sweep = measure();
@@ -227,7 +228,7 @@ Sweep sweep_in_ranks(const Measure& measure) {
   return sweep;
 }
 
-/// Of options that are no use where a job shares out prompts.
+/// Refuses options that do not apply to a job that splits prompts over its ranks.
 void check_ranks(BenchOptions& options) {
   const job::Place place = job::place();
   if (place.ranks == 1) return;
@@ -241,7 +242,7 @@ void check_ranks(BenchOptions& options) {
   if (place.rank > 0) options.output = options.save_tokens = "";
 }
 
-/// Calls `measure` for each model; what came out before one failed is not lost. `complete`: whether a result says anything.
+/// Calls `measure` for each model and keeps the results from before a failure. `complete`: whether a result is usable.
 template <typename Result, typename Measure, typename Complete>
 std::exception_ptr measure_each(const std::vector<std::string>& models, std::vector<Result>& results, const Measure& measure,
                                 const Complete& complete) {
@@ -296,7 +297,7 @@ ExitCode measure_drafters(BenchOptions& options) {
   return conclude(failed);
 }
 
-/// Nothing where the device has no room for two buffers beside what else is on it: the shares are then not said.
+/// Nullopt if the device has no memory left for two buffers: bandwidth shares are then omitted.
 std::optional<double> copy_bandwidth(const EngineOptions& options) {
   try {
     return skipstone::copy_bandwidth(options.device_option->count() > 0 ? options.device.c_str() : nullptr);

@@ -1,4 +1,4 @@
-// What can be said of a drafter, by name: every format of the report takes its fields from this one table.
+// The named results of a drafter: every format of the report takes its fields from this one table.
 #pragma once
 
 #include <span>
@@ -11,21 +11,21 @@
 
 namespace cli::bench {
 
-/// null of nothing.
+/// null of nullopt.
 skipstone::Json value_of(std::optional<double> number);
 
 struct Column {
   std::string_view name;   ///< in CSV and JSON, e.g. "speedup_median"
-  std::string_view title;  ///< in a table for people; "" where it is for programs alone
-  /// null where it cannot be said, as the acceptance where nothing was drafted.
+  std::string_view title;  ///< in a table for people; "" if it is for programs only
+  /// null if undefined, as the acceptance without drafts.
   skipstone::Json (*value)(const Summary& summary);
-  std::string (*text)(const Summary& summary);  ///< for people; "-" where it cannot be said; null where there is no title
+  std::string (*text)(const Summary& summary);  ///< for people; "-" if undefined; null without a title
 };
 
-/// All of them, in the order of CSV and JSON.
+/// All columns, in the order of CSV and JSON.
 std::span<const Column> columns();
 
-/// Throws std::logic_error where there is none of that name: names stand in the program, not in anything read.
+/// Throws std::logic_error if no column has that name: names are constants of the program, not input.
 const Column& column(std::string_view name);
 
 /// "76.9 %", or "-".

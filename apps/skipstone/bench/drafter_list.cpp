@@ -6,7 +6,7 @@
 namespace cli::bench {
 namespace {
 
-/// "k=6", and "7-9" and "mlp:3" of a list of layers, go on with the specification before them; "asd" and "asd:c=0.99" begin one.
+/// "k=6", and "7-9" and "mlp:3" of a list of layers, continue the specification before them; "asd" and "asd:c=0.99" begin one.
 bool goes_on(std::string_view item) {
   const auto mark = item.find_first_of("=:");
   if (mark != std::string_view::npos && item[mark] == '=') return true;

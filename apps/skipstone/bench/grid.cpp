@@ -7,7 +7,7 @@
 namespace cli::bench {
 namespace {
 
-/// Characters, not bytes: "±" is one.
+/// The width in characters, not bytes: "±" is one.
 std::size_t text_width(const std::string& text) {
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }

@@ -1,4 +1,4 @@
-// Tables of markdown that can be read as they are.
+// Markdown tables that are readable as plain text.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace cli::bench {
 
-/// Text from outside made safe for a cell: it ends neither the cell nor the line.
+/// Escapes untrusted text for a cell, so that it ends neither the cell nor the line.
 std::string cell(const std::string& text);
 
 /// Columns padded to their width; the first `left` ones left-aligned, the others to the right. The first row is the header.

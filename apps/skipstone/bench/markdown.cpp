@@ -53,7 +53,7 @@ std::string table_text(const Table& table, std::span<const Summary> summaries) {
   return fmt::format("\n{}\n\n{}", table.caption, grid(rows));
 }
 
-/// "" where nothing was drafted.
+/// "" if nothing was drafted.
 std::string positions_text(std::span<const Summary> summaries) {
   std::size_t most = 0;
   for (const Summary& summary : summaries) most = std::max(most, summary.by_position.size());

@@ -5,6 +5,7 @@
 #include "bench/preset.h"
 #include "bench/records.h"
 #include "commands.h"
+#include "environment.h"
 #include "number_option.h"
 
 namespace cli::bench {
@@ -16,14 +17,15 @@ void add_model_options(CLI::App& command, BenchOptions& o) {
                   "Model files (GGUF), measured one after the other: several, or a list with commas; default: the bundled model")
       ->envname("SKIPSTONE_MODEL")
       ->type_name("FILE");
-  command
-      .add_option("--synthetic", o.synthetic,
-                  fmt::format("Random weights of a published shape, made on the device, NAME:TYPE[,TYPE...] as llama-2-7b:q4_0,q8_0;\n"
-                              "names: {}",
-                              skipstone_synthetic_models()))
-      ->envname("SKIPSTONE_SYNTHETIC")
-      ->allow_extra_args(false)
-      ->type_name("LIST");
+  o.synthetic_option =
+      command
+          .add_option("--synthetic", o.synthetic,
+                      fmt::format("Random weights of a published shape, made on the device, NAME:TYPE[,TYPE...] as llama-2-7b:q4_0,q8_0;\n"
+                                  "names: {}",
+                                  skipstone_synthetic_models()))
+          ->envname("SKIPSTONE_SYNTHETIC")
+          ->allow_extra_args(false)
+          ->type_name("LIST");
   command
       .add_option("-n,--predict,--n-gen", o.generate,
                   "Tokens to generate one by one (test tg...), a list; with --prompts most tokens for each prompt, at least 2, default 128")
@@ -38,60 +40,86 @@ void add_model_options(CLI::App& command, BenchOptions& o) {
 void add_speed_options(CLI::App& command, BenchOptions& o) {
   const char* group = "Tests (without --prompts)";
   const auto list = [&](const char* names, std::vector<std::string>& values, const char* environment, const std::string& text) {
-    command.add_option(names, values, text)->envname(environment)->allow_extra_args(false)->type_name("LIST")->group(group);
+    return command.add_option(names, values, text)->envname(environment)->allow_extra_args(false)->type_name("LIST")->group(group);
   };
-  list("-p,--n-prompt", o.tests.prompt, "SKIPSTONE_N_PROMPT", "Tokens of a prompt read in one go (test pp...); 0: none");
-  list("--pg", o.tests.pairs, "SKIPSTONE_PG", "P,N: a prompt of P tokens and N more in one time; -pg too; may be given several times");
-  list("--rows", o.tests.rows, "SKIPSTONE_ROWS", "Time passes of these numbers of rows, and divide by the time of one row: v(n)");
-  list("-d,--depth,--n-depth", o.tests.depth, "SKIPSTONE_DEPTH", "Tokens that are in the cache already, for each test above; default: 0");
+  o.test_options.push_back(
+      list("-p,--n-prompt", o.tests.prompt, "SKIPSTONE_N_PROMPT", "Tokens of a prompt read in one go (test pp...); 0: none"));
+  o.test_options.push_back(
+      list("--pg", o.tests.pairs, "SKIPSTONE_PG", "P,N: a prompt of P tokens and N more in one time; -pg too; may be given several times"));
+  o.test_options.push_back(
+      list("--rows", o.tests.rows, "SKIPSTONE_ROWS", "Time passes of these numbers of rows, and divide by the time of one row: v(n)"));
+  o.test_options.push_back(list("-d,--depth,--n-depth", o.tests.depth, "SKIPSTONE_DEPTH",
+                                "Tokens that are in the cache already, for each test above; default: 0"));
   command.add_flag("--no-warmup", o.no_warm_up, "Do not run every test once before it counts")->group(group);
 }
 
 void add_sweep_options(CLI::App& command, BenchOptions& o) {
   const char* group = "Drafters";
-  command.add_option("--prompts", o.prompts, "Texts to continue, see below")->envname("SKIPSTONE_PROMPTS")->type_name("FILE")->group(group);
-  command
-      .add_option("--draft", o.drafters,
-                  "Drafters, NAME[:key=value,...] each, see below: a list separated by commas or blanks, or --draft several\n"
-                  "times; `none`, plain decoding, is always measured; default: asd, and exit where the model was trained for it")
-      ->envname("SKIPSTONE_DRAFT")
-      ->allow_extra_args(false)
-      ->type_name("LIST")
-      ->group(group);
-  command.add_option("--preset", o.preset, fmt::format("A paper's experiment instead of --draft: {}", preset_names()))
-      ->envname("SKIPSTONE_PRESET")
-      ->type_name("NAME")
-      ->group(group);
-  command.add_option("--plot", o.plot, "What the preset plots, as SVG")->envname("SKIPSTONE_PLOT")->type_name("FILE")->group(group);
-  command
-      .add_option("--skip-set", o.skip_set,
-                  "What the presets of Draft & Verify skip, as in skip:SET; default: what ASD skips on the first prompt")
-      ->envname("SKIPSTONE_SKIP_SET")
-      ->type_name("SET")
-      ->group(group);
-  add_number(command, "--limit", o.limit,
-             fmt::format("Only the first N prompts of the file, with --preset {} of each task; 0: all", task_preset))
-      ->envname("SKIPSTONE_LIMIT")
-      ->capture_default_str()
-      ->type_name("N")
-      ->group(group);
-  command
-      .add_flag("--read-once", o.read_once,
-                "Read each prompt once and copy its keys and values for every drafter: to compare texts, not prompts' speed")
-      ->envname("SKIPSTONE_READ_ONCE")
-      ->group(group);
-  add_number(command, "--synthetic-acceptance", o.acceptance,
-             "Drafts are accepted by these probabilities, of the 1st, 2nd, ... draft given those before it, instead of by the model:\n"
-             "what the runtime makes of such drafts; without --prompts behind -p made-up tokens, also with --synthetic")
-      ->envname("SKIPSTONE_SYNTHETIC_ACCEPTANCE")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->type_name("LIST")
-      ->group(group);
-  command.add_option("--save-tokens", o.save_tokens, "Plain decoding's tokens, as JSON lines {\"prompt\", \"prompt_tokens\", \"tokens\"}")
-      ->envname("SKIPSTONE_SAVE_TOKENS")
-      ->type_name("FILE")
-      ->group(group);
+  CLI::Option* const prompts = command.add_option("--prompts", o.prompts, "Texts to continue, see below")
+                                   ->envname("SKIPSTONE_PROMPTS")
+                                   ->type_name("FILE")
+                                   ->group(group);
+  CLI::Option* const draft =
+      command
+          .add_option("--draft", o.drafters,
+                      "Drafters, NAME[:key=value,...] each, see below: a list separated by commas or blanks, or --draft several\n"
+                      "times; `none`, plain decoding, is always measured; default: asd, and exit where the model was trained for it")
+          ->envname("SKIPSTONE_DRAFT")
+          ->allow_extra_args(false)
+          ->type_name("LIST")
+          ->group(group);
+  CLI::Option* const preset =
+      command.add_option("--preset", o.preset, fmt::format("A paper's experiment instead of --draft: {}", preset_names()))
+          ->envname("SKIPSTONE_PRESET")
+          ->type_name("NAME")
+          ->group(group);
+  CLI::Option* const plot =
+      command.add_option("--plot", o.plot, "What the preset plots, as SVG")->envname("SKIPSTONE_PLOT")->type_name("FILE")->group(group);
+  CLI::Option* const skip_set =
+      command
+          .add_option("--skip-set", o.skip_set,
+                      "What the presets of Draft & Verify skip, as in skip:SET; default: what ASD skips on the first prompt")
+          ->envname("SKIPSTONE_SKIP_SET")
+          ->type_name("SET")
+          ->group(group);
+  CLI::Option* const limit =
+      add_number(command, "--limit", o.limit,
+                 fmt::format("Only the first N prompts of the file, with --preset {} of each task; 0: all", task_preset))
+          ->envname("SKIPSTONE_LIMIT")
+          ->capture_default_str()
+          ->type_name("N")
+          ->group(group);
+  CLI::Option* const read_once =
+      command
+          .add_flag("--read-once", o.read_once,
+                    "Read each prompt once and copy its keys and values for every drafter: to compare texts, not prompts' speed")
+          ->envname("SKIPSTONE_READ_ONCE")
+          ->group(group);
+  CLI::Option* const acceptance =
+      add_number(command, "--synthetic-acceptance", o.acceptance,
+                 "Drafts are accepted by these probabilities, of the 1st, 2nd, ... draft given those before it, instead of by the model:\n"
+                 "what the runtime makes of such drafts; without --prompts behind -p made-up tokens, also with --synthetic")
+          ->envname("SKIPSTONE_SYNTHETIC_ACCEPTANCE")
+          ->delimiter(',')
+          ->allow_extra_args(false)
+          ->type_name("LIST")
+          ->group(group);
+  CLI::Option* const save_tokens =
+      command
+          .add_option("--save-tokens", o.save_tokens, "Plain decoding's tokens, as JSON lines {\"prompt\", \"prompt_tokens\", \"tokens\"}")
+          ->envname("SKIPSTONE_SAVE_TOKENS")
+          ->type_name("FILE")
+          ->group(group);
+  environment::set_exclusive({prompts, o.synthetic_option});
+  for (CLI::Option* test : o.test_options) environment::set_exclusive({prompts, test});
+  for (CLI::Option* test : o.test_options) {
+    if (test != o.test_options.front()) environment::set_exclusive({acceptance, test});
+  }
+  environment::set_exclusive({preset, draft});
+  environment::set_exclusive({acceptance, save_tokens});
+  for (CLI::Option* of_preset : {plot, skip_set}) environment::set_needs(of_preset, {preset});
+  for (CLI::Option* of_texts : {limit, read_once}) environment::set_needs(of_texts, {prompts});
+  for (CLI::Option* of_drafters : {draft, save_tokens}) environment::set_needs(of_drafters, {prompts, acceptance});
   add_draft_options(command, o.drafting);
   add_rounds_option(command, o.sampling);
   add_verify_option(command, o.sampling);
@@ -106,10 +134,10 @@ void add_options(CLI::App& command, BenchOptions& o) {
   add_engine_options(command, o.engine);
   add_sampling_options(command, o.sampling);
   const char* group = "Output";
-  command.add_option("--format", o.format, fmt::format("{}; default: md", format_names))
-      ->envname("SKIPSTONE_FORMAT")
-      ->type_name("FORMAT")
-      ->group(group);
+  o.format_option = command.add_option("--format", o.format, fmt::format("{}; default: md", format_names))
+                        ->envname("SKIPSTONE_FORMAT")
+                        ->type_name("FORMAT")
+                        ->group(group);
   command
       .add_option("-o,--output", o.output,
                   "Write the result to FILE instead of standard output; the name of a format is that format instead (-o json)")

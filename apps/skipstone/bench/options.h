@@ -16,10 +16,12 @@ namespace cli::bench {
 
 struct BenchOptions {
   std::vector<std::string> models, synthetic, drafters, generate;
-  TestLists tests;  ///< `generate` goes to tests.generate where there are no prompts
+  TestLists tests;  ///< `generate` goes to tests.generate if there are no prompts
   std::string prompts, output, format, save_tokens, preset, plot, skip_set;
+  CLI::Option *format_option = nullptr, *synthetic_option = nullptr;
+  std::vector<CLI::Option*> test_options;  ///< of `tests`, --n-prompt first
   std::int64_t limit = 0, max_tokens = 128;
-  std::uint32_t made_up_tokens = 128;  ///< of the prompt where there are no texts
+  std::uint32_t made_up_tokens = 128;  ///< of the prompt if there are no texts
   std::optional<std::int64_t> repeats;
   std::vector<double> acceptance;  ///< --synthetic-acceptance
   skipstone_session_experiments experiments{sizeof(skipstone_session_experiments), nullptr, 0};
@@ -33,7 +35,7 @@ struct BenchOptions {
   bool made_up() const { return prompts.empty() && !acceptance.empty(); }
 };
 
-/// Adds all of them, and what stands behind them in --help.
+/// Adds all options and the text after them in --help.
 void add_options(CLI::App& command, BenchOptions& options);
 
 }  // namespace cli::bench

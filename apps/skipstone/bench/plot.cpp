@@ -32,7 +32,7 @@ std::string escaped(std::string_view text) {
   return out;
 }
 
-/// From the least to the largest value, in steps of 1, 2 or 5 times a power of ten.
+/// An axis from the least to the largest value, in steps of 1, 2 or 5 times a power of ten.
 struct Axis {
   double low = 0, high = 1, step = 0.2;
 
@@ -73,7 +73,7 @@ class Drawing {
   }
 
  private:
-  /// The series' names stand to the right of the plot, some 7 units a letter.
+  /// The series' names are to the right of the plot, about 7 units a letter.
   double page_width() const {
     std::size_t longest = 0;
     for (const Series& series : plot_.series) longest = std::max(longest, series.name.size());
@@ -138,7 +138,7 @@ class Drawing {
   void lines() {
     for (std::size_t i = 0; i < plot_.series.size(); ++i) {
       const std::string_view colour = colours[i % colours.size()];
-      // Where there are more series than colours, the same ones once more, dashed.
+      // With more series than colours, the colours repeat, dashed.
       const std::string stroke = fmt::format("stroke=\"{}\"{}", colour, i < colours.size() ? "" : " stroke-dasharray=\"6 2\"");
       std::string path, marks, whiskers;
       for (const PlotPoint& point : plot_.series[i].points) {
@@ -152,7 +152,7 @@ class Drawing {
                                y_at(point.y) - 6 - 12 * static_cast<double>(i), point.y);
         }
       }
-      if (plot_.series[i].points.size() > 60) marks.clear();  // a curve says it alone
+      if (plot_.series[i].points.size() > 60) marks.clear();  // a dense curve needs no marks
       out_ += fmt::format("<path d=\"{}\" fill=\"none\" {} stroke-width=\"1.8\"/><g fill=\"{}\">{}</g>\n", path, stroke, colour, marks);
       if (!whiskers.empty())
         out_ += fmt::format("<path d=\"{}\" stroke=\"{}\" stroke-width=\"5\" stroke-opacity=\"0.25\"/>\n", whiskers, colour);
@@ -189,7 +189,7 @@ class Drawing {
     }
   }
 
-  /// Where there are more series than colours, the same ones once more, paler.
+  /// With more series than colours, the colours repeat, paler.
   static std::string fill(std::size_t series) {
     return fmt::format("fill=\"{}\"{}", colours[series % colours.size()], series < colours.size() ? "" : " fill-opacity=\"0.45\"");
   }

@@ -10,11 +10,11 @@ namespace cli::bench {
 
 struct PlotPoint {
   double x = 0, y = 0;
-  double low = NAN, high = NAN;  ///< of lines: a whisker, where both are numbers
+  double low = NAN, high = NAN;  ///< of lines: a whisker, if both are numbers
 };
 
 struct Series {
-  std::string name;  ///< for the legend; of bars: what stands under the bar
+  std::string name;  ///< for the legend; of bars: the label under the bar
   std::vector<PlotPoint> points;
 };
 
@@ -23,13 +23,13 @@ struct Plot {
   std::vector<Series> series;
   bool bars = false;  ///< one bar for each series, as high as its first point
   std::vector<std::string> groups =
-      {};                 ///< of bars: what stands under each group; a series then has a bar in group 0, 1, ... (x) as high as y
-  double reference = -1;  ///< a dashed line across; below 0: none
+      {};                 ///< of bars: the label under each group; a series then has a bar in group 0, 1, ... (x) as high as y
+  double reference = -1;  ///< value of a dashed line; below 0: none
   bool y_from_zero = false;
-  double y_least = -std::numeric_limits<double>::infinity();  ///< of lines: what lies below is drawn on the axis, with its number
+  double y_least = -std::numeric_limits<double>::infinity();  ///< of lines: points below are drawn on the axis, with their value
 };
 
-/// A whole SVG document. Points that are no numbers are left out; a plot without points is an empty frame.
+/// A complete SVG document. Points that are no numbers are left out; a plot without points is an empty frame.
 std::string svg(const Plot& plot);
 
 }  // namespace cli::bench

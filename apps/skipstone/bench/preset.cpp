@@ -29,7 +29,7 @@ Preset dv_table3(const PresetModel& model) {
   return preset;
 }
 
-/// Draft & Verify, table 4: the adaptive threshold with different most numbers of drafts.
+/// Draft & Verify, table 4: the adaptive threshold with different maximum numbers of drafts.
 Preset dv_table4(const PresetModel& model) {
   Preset preset{"", "Most drafts K under the adaptive threshold", "K", false, PlotOf::speedup, {}};
   for (const int k : {2, 4, 6, 8, 10, 12, 16}) {
@@ -38,8 +38,8 @@ Preset dv_table4(const PresetModel& model) {
   return preset;
 }
 
-/// Draft & Verify, figure 4: how many sublayers are skipped. Nested sets: attention sublayers by their cosine, two of them for every MLP
-/// (the proportion of the paper's best sets), the MLPs of the same layers; the first and the last layer stay whole.
+/// Draft & Verify, figure 4: the number of skipped sublayers. Nested sets: attention sublayers by their cosine, two of them for every MLP
+/// (the proportion of the paper's best sets), the MLPs of the same layers; the first and the last layer are not skipped.
 Preset dv_fig4(const PresetModel& model) {
   if (model.layers < 4) fail(ExitCode::usage, "preset dv-fig4 needs a model of at least 4 layers");
   std::vector<std::uint32_t> order(model.layers - 2);
@@ -57,7 +57,7 @@ Preset dv_fig4(const PresetModel& model) {
   return preset;
 }
 
-/// Draft & Verify, figure 5: where the threshold goes, from different first ones.
+/// Draft & Verify, figure 5: trajectories of the threshold from different initial values.
 Preset dv_fig5(const PresetModel& model) {
   Preset preset{"", "Draft-exit threshold over the rounds of a prompt", "round", false, PlotOf::thresholds, {}};
   for (const int tenths : {2, 4, 6, 8}) {
@@ -93,7 +93,7 @@ Preset layerskip_sweep(const PresetModel& model) {
   return preset;
 }
 
-/// Spec-Bench: every drafter that needs nothing but the model, as it comes. `copy` wants a document for each prompt, `sequential` is lossy.
+/// Spec-Bench: every drafter that needs only the model, with defaults. `copy` needs a document for each prompt, `sequential` is lossy.
 Preset spec_bench(const PresetModel& model) {
   Preset preset{"", "Speed-up by task", "", true, PlotOf::tasks, {}};
   for (const char* drafter : {"lookup", "suffix", "jacobi", "lookahead", "ngram", "recycle", "window", "asd"}) {

@@ -1,4 +1,4 @@
-// --preset NAME: the experiments of the papers, as lists of drafters and what is to be plotted of them.
+// --preset NAME: the experiments of the papers, as lists of drafters and their plots.
 #pragma once
 
 #include <cstdint>
@@ -12,21 +12,21 @@
 
 namespace cli::bench {
 
-/// What presets are made for.
+/// The model properties that presets depend on.
 struct PresetModel {
   std::uint32_t layers = 0;
   std::uint32_t exit_layer = 0;         ///< 0: the checkpoint does not say
-  std::string skip_set;                 ///< "attn:...;mlp:..." or a profile's file: what Draft & Verify drafts with
+  std::string skip_set;                 ///< "attn:...;mlp:..." or a profile's file: Draft & Verify's skip set
   std::vector<float> attention_cosine;  ///< by layer, over a prompt
 };
 
-/// A drafter, and where its result goes in the plot.
+/// A drafter and its place in the plot.
 struct PresetPoint {
   std::string drafter, series;
   double x = 0;
 };
 
-/// What is plotted of a preset's points.
+/// The quantity that is plotted for a preset's points.
 enum class PlotOf {
   speedup,           ///< medians against plain decoding
   thresholds,        ///< the draft-exit threshold over a prompt's rounds
@@ -35,7 +35,7 @@ enum class PlotOf {
   strategies,        ///< of the first point: rounds won by each strategy, by tokens accepted and by rank
 };
 
-/// The preset whose --limit is of each task, not of the file.
+/// The preset whose --limit applies to each task, not to the file.
 inline constexpr std::string_view task_preset = "spec-bench";
 
 struct Preset {
@@ -43,17 +43,17 @@ struct Preset {
   bool bars = false;
   PlotOf plot_of = PlotOf::speedup;
   std::vector<PresetPoint> points;
-  bool names_best = false;  ///< the fastest point is worth a sentence
+  bool names_best = false;  ///< the fastest point is named in a sentence
 };
 
 /// "dv-table3, dv-table4, ..." for help and errors.
 std::string preset_names();
 bool is_preset(std::string_view name);
-/// Whether its drafters depend on what the layers do on a prompt: PresetModel's skip set and cosines.
+/// Whether its drafters depend on layer measurements on a prompt: PresetModel's skip set and cosines.
 bool preset_needs_layers(std::string_view name);
-/// Throws Failure for a name that there is not, and where the experiment does not fit the model.
+/// Throws Failure for an unknown name, and if the experiment does not fit the model.
 Preset make_preset(std::string_view name, const PresetModel& model);
-/// "fastest: DRAFTER, 2.13 tokens per call, 1.91 times plain decoding; ..." of presets that name it, with the first point beside it; else
+/// "fastest: DRAFTER, 2.13 tokens per call, 1.91 times plain decoding; ..." of presets that name it, compared with the first point; else
 /// "".
 std::string best_point(const Preset& preset, const Sweep& sweep);
 Plot plot_of(const Preset& preset, const Sweep& sweep);

@@ -13,14 +13,14 @@
 namespace cli::bench {
 namespace {
 
-constexpr int top_ks[] = {1, 5, 10, 25};  // every point has a KV cache of its own
+constexpr int top_ks[] = {1, 5, 10, 25};  // every point has its own KV cache
 
 void add(std::vector<std::uint64_t>& sum, const std::vector<std::uint64_t>& more) {
   sum.resize(std::max(sum.size(), more.size()));
   for (std::size_t i = 0; i < more.size(); ++i) sum[i] += more[i];
 }
 
-/// Of one drafter, over all runs, in the order in which they appear.
+/// The strategies of one drafter, over all runs, in the order in which they appear.
 std::vector<Strategy> strategies_of(const Sweep& sweep, std::size_t drafter, std::uint64_t& rounds) {
   std::vector<Strategy> all;
   for (const Run& run : sweep.runs) {
@@ -50,7 +50,7 @@ Preset ngrammys_fig2(const PresetModel&) {
   struct Line {
     const char *series, *options;
   };
-  // Blocks, since a tree is cut at the rows of one pass, and what counts here is what the strategies are worth.
+  // Blocks, since a tree is truncated at the rows of one pass, and this figure measures the strategies themselves.
   constexpr Line lines[] = {{"model unigram, w = 1", "w=1,context=0,bigram=0,unigram=1"},
                             {"model bigram, w = 1", "w=1,context=0"},
                             {"extended bigram, w = 10", "w=10,context=0"},

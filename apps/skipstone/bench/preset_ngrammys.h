@@ -15,19 +15,19 @@ namespace cli::bench {
 Preset ngrammys_fig2(const PresetModel& model);
 /// (10, 10) and a grid of others, as trees; (10, 10) as a block.
 Preset ngrammys_table1(const PresetModel& model);
-/// (10, 10): lengths and ranks of what was accepted, by strategy.
+/// (10, 10): lengths and ranks of accepted candidates, by strategy.
 Preset ngrammys_fig4(const PresetModel& model);
 
-/// The one that measures passes and needs no texts.
+/// The preset that measures passes and needs no texts.
 inline constexpr std::string_view call_preset = "ngrammys-fig1";
-/// A call of (k, w) for k from 1 to 25 and w from 1 to 14, behind 25, 100 and 500 tokens, and one of a single row to compare with.
+/// A call of (k, w) for k from 1 to 25 and w from 1 to 14, after 25, 100 and 500 tokens, and one of a single row to compare with.
 std::vector<Test> call_tests();
-/// What a call costs by one of a single row, over w, a line for each k and context.
+/// The cost of a call relative to one of a single row, over w, a line for each k and context.
 Plot call_plot(const Speed& speed);
 
-/// What came of the candidates, by drafter and strategy, over all prompts: a table; "" where no drafter has strategies.
+/// A table of the candidates' results by drafter and strategy, over all prompts; "" if no drafter has strategies.
 std::string strategies_text(const Sweep& sweep);
-/// Lengths and ranks, a line for each drafter and strategy: how many rounds were won so.
+/// The number of rounds won by accepted length and by rank, a line for each drafter and strategy.
 std::vector<Series> strategy_series(const Sweep& sweep, std::size_t drafter);
 
 }  // namespace cli::bench

@@ -10,7 +10,7 @@
 namespace cli::bench {
 namespace {
 
-/// What a preset must know of the model: its layers, and where it asks for that what ASD makes of the first prompt.
+/// The properties of the model that a preset needs: its layers, and if requested ASD's cosines and skip set on the first prompt.
 PresetModel preset_model(const skipstone::Engine& engine, const Prompt& prompt, const PresetOptions& preset,
                          skipstone_session_params sampling) {
   const skipstone_engine_info info = engine.info();

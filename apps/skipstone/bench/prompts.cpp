@@ -25,7 +25,7 @@ struct Close {
   void operator()(gzFile_s* file) const noexcept { gzclose(file); }
 };
 
-/// The whole file, expanded where it is compressed (zlib finds that out by itself).
+/// The contents of a file, decompressed if needed (zlib detects that).
 std::string read_all(const std::string& path) {
   std::error_code error;
   const int descriptor = skipstone::platform::to_descriptor(skipstone::platform::open_stream(path, error));
@@ -40,7 +40,7 @@ std::string read_all(const std::string& path) {
     if (bytes.size() > most_bytes) fail(ExitCode::usage, "the prompts in '{}' are more than {} MiB", path, most_bytes >> 20U);
     if (got <= 0) break;
   }
-  // A compressed file that is cut off reads like one that ends, but for the state it leaves.
+  // A truncated compressed file reads like a complete one, except for zlib's state at its end.
   int state = Z_OK;
   const char* reason = gzerror(file.get(), &state);
   if (state == Z_ERRNO) fail(ExitCode::usage, "the prompts in '{}' cannot be read: {}", path, std::strerror(errno));
@@ -49,7 +49,7 @@ std::string read_all(const std::string& path) {
   return bytes;
 }
 
-/// The prompt in a line's value; null where it has none.
+/// The prompt in a line's value; null if it has none.
 const skipstone::SortedJson* find_prompt(const skipstone::SortedJson& value) {
   if (!value.is_object()) return &value;
   for (const char* name : {"prompt", "question", "turns", "text"}) {

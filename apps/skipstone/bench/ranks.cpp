@@ -41,7 +41,7 @@ std::string joined(const std::vector<Rank>& ranks, std::string Rank::*name) {
   return text;
 }
 
-/// Of each drafter, on one rank.
+/// The summaries of each drafter on one rank.
 std::vector<Summary> summaries_of_rank(const Sweep& sweep, std::size_t rank) {
   Sweep part;
   part.setup = sweep.setup;

@@ -1,4 +1,4 @@
-// A sweep whose prompts several processes of a job have run: each one's part as text, and all parts put together.
+// A sweep whose prompts several processes of a job have run: each one's part as text, and all parts merged.
 #pragma once
 
 #include <cstddef>
@@ -11,14 +11,14 @@
 
 namespace cli::bench {
 
-/// Lines of JSON.
+/// A rank's runs as lines of JSON.
 std::string rank_lines(const Sweep& sweep, std::size_t rank);
 
-/// `sweep` is rank 0's, `lines` those of all ranks, in order; `sweep` then has the runs of all. Throws Failure where a rank ran another
+/// `sweep` is rank 0's, `lines` those of all ranks, in order; `sweep` then has the runs of all. Throws Failure if a rank ran another
 /// model.
 void merge_ranks(Sweep& sweep, const std::vector<skipstone::SortedJson>& lines);
 
-/// A table: device, prompts and speeds of each rank; "" where there are none.
+/// A table: device, prompts and speeds of each rank; "" if there are none.
 std::string ranks_text(const Sweep& sweep);
 /// An object for each rank.
 Json ranks_json(const Sweep& sweep);

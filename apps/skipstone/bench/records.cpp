@@ -15,7 +15,7 @@ namespace {
 const std::map<std::string, Format> formats = {
     {"md", Format::markdown}, {"csv", Format::csv}, {"json", Format::json}, {"jsonl", Format::jsonl}, {"sql", Format::sql}};
 
-/// What a list is in a table's field.
+/// A list as text for a table's field.
 std::string list_text(const Json& list) {
   std::string text;
   for (const Json& item : list) {
@@ -32,7 +32,7 @@ std::string doubled(const std::string& text, char quote) {
   return escaped + quote;
 }
 
-/// A string with what is no UTF-8 replaced.
+/// A string with invalid UTF-8 replaced.
 std::string valid_text(const Json& value) { return Json::parse(dump(value)).get<std::string>(); }
 
 std::string csv_field(const Json& value) {
@@ -101,7 +101,7 @@ std::string json_line(std::string_view record, const Json& fields) {
 std::string sql(std::string_view table, std::span<const Json> records) {
   if (records.empty()) return "";
   const std::vector<std::string> names = names_of(records.front());
-  std::vector<std::string> columns, quoted;  // "commit" is a word of the language
+  std::vector<std::string> columns, quoted;  // "commit" is an SQL keyword
   for (const std::string& name : names) {
     quoted.push_back(doubled(name, '"'));
     columns.push_back(fmt::format("  {} {}", quoted.back(), sql_type(records, name)));

@@ -13,7 +13,7 @@
 namespace cli::bench {
 namespace {
 
-/// One level deep, so that csv can have it as columns.
+/// The setup as a flat object, so that csv can write it as columns.
 Json setup_json(const Sweep& sweep, std::size_t prompts_run) {
   const Setup& s = sweep.setup;
   Json object = to_json(static_cast<const Where&>(s));
@@ -72,8 +72,8 @@ Json run_json(const Sweep& sweep, const Run& run, bool identical) {
           {"verify_seconds", s.verify_seconds},
           {"round_seconds", s.round_seconds},
           {"host_seconds", s.host_seconds},
-          {"away_seconds", s.away_seconds},
-          {"drafts_ahead", s.drafts_ahead},
+          {"remote_seconds", s.remote_seconds},
+          {"pipelined_drafts", s.pipelined_drafts},
           {"rounds", s.rounds},
           {"drafted", s.drafted},
           {"accepted", s.accepted},
@@ -93,14 +93,14 @@ Json runs_json(const Sweep& sweep) {
   return runs;
 }
 
-/// Of each drafter over all prompts.
+/// The results of each drafter over all prompts.
 Json drafters_json(const Sweep& sweep) {
   Json drafters = Json::array();
   for (const Summary& summary : summarise(sweep)) drafters.push_back(drafter_json(summary, nullptr));
   return drafters;
 }
 
-/// Of each task and drafter; empty where there are not several tasks.
+/// The results of each task and drafter; empty unless there are several tasks.
 Json tasks_json(const Sweep& sweep) {
   Json drafters = Json::array();
   for (const std::string_view task : tasks_of(sweep)) {

@@ -17,10 +17,10 @@ struct Table {
   std::vector<std::string_view> columns;  ///< names of columns.h
 };
 
-/// What markdown shows where nothing else is asked for; the acceptance by draft position follows always.
+/// The default tables of markdown; the acceptance by draft position always follows.
 std::span<const Table> default_tables();
 
-/// csv: a header and a line for each drafter of each sweep, the setup repeated on each, and where the prompts are of several tasks a line
+/// csv: a header and a line for each drafter of each sweep, the setup repeated on each, and if the prompts are of several tasks a line
 /// for each task and drafter, with "task". json: an array with an object for each sweep: its setup, "drafters", "tasks", "runs". jsonl:
 /// the same, a line each, with a field "record": "setup", "drafter", "task" or "run". sql: as csv.
 std::string report(const std::vector<Sweep>& sweeps, Format format, std::span<const Table> tables = default_tables());

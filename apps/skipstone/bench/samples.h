@@ -1,4 +1,4 @@
-// What is said of repeated measurements. Nothing is divided by zero: what cannot be said is std::nullopt.
+// Statistics of repeated measurements. Undefined values, such as a division by zero, are std::nullopt.
 #pragma once
 
 #include <optional>
@@ -6,13 +6,13 @@
 
 namespace cli::bench {
 
-/// The middle value, or the mean of the two middle ones; nullopt of nothing.
+/// The middle value, or the mean of the two middle ones; nullopt of no values.
 std::optional<double> median(std::vector<double> values);
 
-/// nullopt of nothing.
+/// nullopt of no values.
 std::optional<double> mean(const std::vector<double>& values);
 
-/// Of the population that the values are a sample of (the divisor is one less than their number); nullopt of fewer than two.
+/// The sample standard deviation (the divisor is one less than the number of values); nullopt of fewer than two.
 std::optional<double> standard_deviation(const std::vector<double>& values);
 
 /// nullopt unless the divisor is above zero.

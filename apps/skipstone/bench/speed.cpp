@@ -1,4 +1,4 @@
-// What single measurements are made into. No device is needed.
+// Statistics and reports of single measurements. No device is needed.
 #include "bench/speed.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Measures tests, interleaved, and says what came out.
+// Measures tests, interleaved, and reports the results.
 #pragma once
 
 #include <cstdint>
@@ -33,19 +33,19 @@ struct SpeedOptions {
   bool warm_up = true;
 };
 
-/// Every test is run once before the next repetition of any, so that what slows the machine down for a while meets all of them. Throws
-/// Failure where a pass cannot verify so many rows. Ctrl-C ends it after the run that is on.
+/// Every test is run once before the next repetition of any, so that a temporary slowdown of the machine affects all of them. Throws
+/// Failure if a pass cannot verify a test's rows. Ctrl-C ends it after the current run.
 Speed measure_speed(const skipstone::Engine& engine, const std::string& model_path, std::optional<double> copy_bandwidth,
                     const std::vector<Test>& tests, const SpeedOptions& options);
 
-/// What is said of one test. Nullopt where it cannot be said.
+/// Statistics of one test. Undefined values are nullopt.
 struct Statistics {
   double average_ns = 0, median_ns = 0, average_rate = 0, median_rate = 0;  ///< rate: tokens (rows) per second
   std::optional<double> deviation_ns, deviation_rate;
   /// Bytes of weights and KV cache that a pass reads: of decoding and of passes over rows.
   std::optional<double> bytes_per_pass;
-  std::optional<double> bandwidth_share;  ///< of what the device copies: bytes_per_pass over the median pass's time
-  std::optional<double> cost;             ///< v(n): the median time against that of one row at the same depth
+  std::optional<double> bandwidth_share;  ///< of the copy bandwidth: bytes_per_pass over the median pass's time
+  std::optional<double> cost;             ///< v(n): the median time relative to that of one row at the same depth
 };
 Statistics statistics(const Speed& speed, const TestResult& result);
 

@@ -9,7 +9,7 @@
 namespace cli::bench {
 namespace {
 
-/// What plain decoding did with each prompt.
+/// The runs of plain decoding of each prompt.
 class Baseline {
  public:
   explicit Baseline(const Sweep& sweep) {
@@ -18,7 +18,7 @@ class Baseline {
     }
   }
 
-  /// Of the same prompt and repeat, measured next to `run`.
+  /// The plain run of the same prompt and repeat, measured next to `run`.
   const Run& beside(const Run& run) const { return *runs_.at({run.prompt, run.repeat}); }
 
   const Run& first(const Run& run) const { return *runs_.lower_bound({run.prompt, 0})->second; }

@@ -1,4 +1,4 @@
-// From single generations to a row for each drafter. Nothing is divided by zero: what cannot be said is std::nullopt.
+// Summarises single generations in a row for each drafter. Undefined values, such as a division by zero, are std::nullopt.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,15 @@
 
 namespace cli::bench {
 
-/// Tokens that generation took its time for: all but the first, which comes out of the prompt's pass.
+/// Tokens of the timed generation: all but the first, which the prompt's pass produces.
 std::uint64_t timed_tokens(const RunStatistics& stats);
 
-/// Timed tokens per second of generation; nullopt where there is none.
+/// Timed tokens per second of generation; nullopt if there are none.
 std::optional<double> generation_rate(const RunStatistics& stats);
 /// Prompt tokens per second of prompt processing.
 std::optional<double> prompt_rate(const RunStatistics& stats);
 
-/// Of one drafter over all runs. A "median" is over runs; a "total" is that of the sums.
+/// Results of one drafter over all runs. A "median" is over runs; a "total" is that of the sums.
 struct Summary {
   std::string drafter;
   bool lossless = true;
@@ -31,25 +31,25 @@ struct Summary {
   std::uint32_t least_skipped = 0, most_skipped = 0, sublayers = 0;  ///< sublayers skipped in a draft, by run
   std::optional<double> prompt_rate_median, prompt_rate_total;       ///< tokens per second
   std::optional<double> rate_median, rate_total;                     ///< of generation, tokens per second
-  /// Against plain decoding: the median of the ratios, each of two runs of the same prompt; the ratio of rate_total.
+  /// Relative to plain decoding: the median of the ratios, each of two runs of the same prompt; the ratio of rate_total.
   std::optional<double> speedup_median, speedup_total;
   std::optional<double> tokens_per_round;  ///< timed tokens / rounds
   std::optional<double> acceptance;        ///< accepted / drafted
-  bool comparable = true;                  ///< whether texts can be compared: not where acceptance is synthetic
+  bool comparable = true;                  ///< whether texts can be compared: not with synthetic acceptance
   std::vector<std::size_t> differing;      ///< prompts (indices) whose tokens are not those of plain decoding, ascending
 };
 
-/// "identical", or how many prompts' texts are not plain decoding's; "-" where they cannot be compared.
+/// "identical", or the number of prompts whose texts differ from plain decoding's; "-" if they cannot be compared.
 std::string equality_text(const Summary& summary);
 
 /// For each of sweep.runs: whether it has the tokens that plain decoding had the first time it continued that prompt. So plain decoding is
-/// compared with itself as well where prompts are repeated.
+/// compared with itself as well if prompts are repeated.
 std::vector<bool> identical_runs(const Sweep& sweep);
 
 /// One for each of sweep.drafters, in their order.
 std::vector<Summary> summarise(const Sweep& sweep);
 
-/// A sentence about the first drafter that is said to be lossless and was not; "" where there is none.
+/// A sentence about the first drafter that is declared lossless and was not; "" if there is none.
 std::string lossless_violation(const Sweep& sweep);
 
 }  // namespace cli::bench

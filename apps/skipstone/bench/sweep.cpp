@@ -45,7 +45,7 @@ std::vector<skipstone_token> tokenize(const skipstone::Engine& engine, const Pro
   }
 }
 
-/// Any tokens will do, the same each time.
+/// Makes a prompt of pseudo-random tokens, the same each time.
 void make_prompt(const skipstone::Engine& engine, std::uint32_t tokens, Sweep& sweep) {
   if (tokens + sweep.setup.max_tokens > sweep.setup.context) {
     fail(ExitCode::usage, "a prompt of {} tokens leaves no room for {} more in a context of {}", tokens, sweep.setup.max_tokens,
@@ -56,7 +56,7 @@ void make_prompt(const skipstone::Engine& engine, std::uint32_t tokens, Sweep& s
   for (std::uint32_t i = 0; i < tokens; ++i) prompt.tokens.push_back(static_cast<skipstone_token>(random() % engine.info().vocabulary));
 }
 
-/// Fills sweep.prompts with what fits.
+/// Fills sweep.prompts with the prompts that fit the context.
 void choose_prompts(const skipstone::Engine& engine, const std::vector<Prompt>& prompts, Sweep& sweep) {
   const Setup& setup = sweep.setup;
   std::vector<std::string> skipped;
@@ -101,7 +101,7 @@ class Measurement {
     }
   }
 
-  /// Returns early where a signal comes; sweep.runs then ends with the last prompt that every drafter has continued.
+  /// Returns early if a signal comes; sweep.runs then ends with the last prompt that every drafter has continued.
   void measure() {
     const std::size_t drafters = sessions_.size(), prompts = sweep_.prompts.size();
     groups_ = prompts * sweep_.setup.repeats;
@@ -151,7 +151,7 @@ class Measurement {
     return result;
   }
 
-  /// `session` gets the prompt but for its last token, which is returned: whoever continues a text reads at least one.
+  /// Copies the prompt's cache without its last token to `session`, and returns that token, since generation must process at least one.
   std::vector<skipstone_token> copy_from_reader(skipstone::Session& session, std::size_t prompt) {
     const std::vector<skipstone_token>& tokens = sweep_.prompts[prompt].tokens;
     if (read_ != prompt) {
@@ -174,8 +174,8 @@ class Measurement {
 
   Sweep& sweep_;
   std::vector<skipstone::Session> sessions_;
-  std::optional<skipstone::Session> reader_;  ///< where prompts are read once
-  std::optional<std::size_t> read_;           ///< the prompt that it has read
+  std::optional<skipstone::Session> reader_;  ///< the session that reads each prompt once
+  std::optional<std::size_t> read_;           ///< index of the prompt in the reader's cache
   Progress progress_;
   std::size_t groups_ = 0;  ///< prompts times repeats
   std::string speedups_;
@@ -196,7 +196,7 @@ Sweep run_sweep(const skipstone::Engine& engine, const std::vector<Prompt>& prom
     choose_prompts(engine, prompts, sweep);
   }
   Measurement measurement(engine, options, sweep);
-  if (!options.read_once) measurement.warm_up();  // where texts alone count it would read the first prompt once for each drafter
+  if (!options.read_once) measurement.warm_up();  // with read_once it would read the first prompt once for each drafter
   measurement.measure();
   return sweep;
 }

@@ -17,7 +17,7 @@ namespace {
 constexpr std::array<std::string_view, 8> conversation = {"writing", "roleplay",   "reasoning", "math",
                                                           "coding",  "extraction", "stem",      "humanities"};
 
-/// By task, and last over all: a summary of each drafter.
+/// Summaries of each drafter by task, and over all tasks at the end.
 std::vector<std::vector<Summary>> summaries_of(const Sweep& sweep, const std::vector<std::string_view>& tasks) {
   std::vector<std::vector<Summary>> all;
   all.reserve(tasks.size() + 1);

@@ -1,4 +1,4 @@
-// Where and with what something was measured: what every record starts with.
+// The machine, program and model of a measurement: the first fields of every record.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,11 @@ struct Where {
   std::string device, driver, tier;
   std::string model, model_path, architecture, fingerprint;
   std::string kv_type;
-  std::string stages;  ///< those of skipstone_engine_report(), as JSON; empty where one device has the model
+  std::string stages;  ///< those of skipstone_engine_report(), as JSON; empty if one device has the model
   std::uint32_t context = 0;
 };
 
-/// Of now and `engine`; `model_path` as the user named it. kv_type is what the cache has.
+/// The fields for the current time and `engine`; `model_path` as the user named it. kv_type is the cache's actual type.
 Where where(const skipstone::Engine& engine, const std::string& model_path);
 
 Json to_json(const Where& where);

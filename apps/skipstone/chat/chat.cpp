@@ -39,7 +39,7 @@ std::string history_file() {
   return folder.empty() ? "" : skipstone::platform::text_of(skipstone::platform::path_of(folder) / "chat-history");
 }
 
-/// What is better found before a model is loaded.
+/// Checks the limits before a model is loaded.
 chat::AnswerLimits limits(const Options& options) {
   if (options.max_tokens < -1 || options.max_tokens > std::numeric_limits<std::int32_t>::max()) {
     fail(ExitCode::usage, "-n {} is no number of tokens; 0 or more, or -1 to go on until the context is full", options.max_tokens);

@@ -4,16 +4,16 @@
 #include "prompt.h"
 
 namespace cli::chat {
-void add_chat_options(CLI::App& command, ChatOptions& options) {
+std::vector<CLI::Option*> add_chat_options(CLI::App& command, ChatOptions& options) {
   const char* group = "Conversation";
-  command.add_option("--system", options.system, "System message: what the model is to be or to do")
-      ->envname("SKIPSTONE_SYSTEM")
-      ->type_name("TEXT")
-      ->group(group);
-  command.add_option("--chat-template", options.chat_template, "A file with a Jinja template, or a name; default: the model's own")
-      ->envname("SKIPSTONE_CHAT_TEMPLATE")
-      ->type_name("FILE|NAME")
-      ->group(group);
+  return {command.add_option("--system", options.system, "System message: what the model is to be or to do")
+              ->envname("SKIPSTONE_SYSTEM")
+              ->type_name("TEXT")
+              ->group(group),
+          command.add_option("--chat-template", options.chat_template, "A file with a Jinja template, or a name; default: the model's own")
+              ->envname("SKIPSTONE_CHAT_TEMPLATE")
+              ->type_name("FILE|NAME")
+              ->group(group)};
 }
 
 void add_stop_option(CLI::App& command, std::vector<std::string>& stop) {

@@ -6,7 +6,7 @@
 
 namespace cli::chat {
 
-/// The escape sequence OSC 52 of xterm's "Operating System Commands", which puts `text` into the clipboard of the terminal, also over ssh.
+/// xterm's escape sequence OSC 52 ("Operating System Commands"), which copies `text` to the terminal's clipboard, also over ssh.
 std::string copy_sequence(std::string_view text);
 
 }  // namespace cli::chat

@@ -26,7 +26,7 @@ Json message_json(const Message& message) {
 
 std::size_t Conversation::exchanges() const { return static_cast<std::size_t>(std::ranges::count_if(messages_, by_user)); }
 
-std::string Conversation::take_back() {
+std::string Conversation::roll_back() {
   const auto last = std::find_if(messages_.rbegin(), messages_.rend(), by_user);
   if (last == messages_.rend()) return {};
   std::string said = std::move(last->content);

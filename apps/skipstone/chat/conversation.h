@@ -1,4 +1,4 @@
-// What was said, as data: messages in the form of OpenAI's chat completions.
+// A conversation's messages, in the form of OpenAI's chat completions.
 #pragma once
 
 #include <cstddef>
@@ -31,19 +31,19 @@ class Conversation {
   void add(Message message) { messages_.push_back(std::move(message)); }
   void clear() { messages_.clear(); }
 
-  /// Exchanges: a user's message and all up to the next one.
+  /// The number of exchanges: a user's message and all messages up to the next one.
   std::size_t exchanges() const;
 
-  /// Takes the last exchange back; "" where there is none, else what the user said.
-  std::string take_back();
+  /// Removes the last exchange and returns its user message; "" if there is none.
+  std::string roll_back();
 
-  /// Forgets the first `count` exchanges, all where there are fewer.
+  /// Removes the first `count` exchanges, all if there are fewer.
   void drop_first(std::size_t count);
 
-  /// The last message of the assistant; null where there is none.
+  /// The last message of the assistant; null if there is none.
   const Message* last_answer() const;
 
-  /// As skipstone_chat_render() takes them.
+  /// The messages as input of skipstone_chat_render().
   skipstone::Json json() const;
 
  private:

@@ -88,7 +88,7 @@ class Reader {
     return {text(*function, "name", at + ".function"), text(entry, "id", at), text(*function, "arguments", at + ".function")};
   }
 
-  /// "" where there is none or null.
+  /// "" if the field is absent or null.
   std::string text(const SortedJson& object, const char* key, const std::string& at) const {
     const auto found = object.find(key);
     if (found == object.end() || found->is_null()) return {};

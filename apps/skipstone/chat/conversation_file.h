@@ -7,10 +7,10 @@
 
 namespace cli::chat {
 
-/// The file stands under its name only when it is whole. Throws skipstone::Error where it cannot be written.
+/// The file gets its name only when it is complete. Throws skipstone::Error if it cannot be written.
 void save_conversation(const Conversation& conversation, const std::string& model, const std::string& path);
 
-/// Also of a file that is a bare list of messages. Throws skipstone::Error with the path of the field for what is no conversation.
+/// Also accepts a bare list of messages. Throws skipstone::Error with the path of the wrong field if the file is no conversation.
 Conversation load_conversation(const std::string& path);
 
 }  // namespace cli::chat

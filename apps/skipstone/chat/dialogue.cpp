@@ -18,7 +18,7 @@
 namespace cli::chat {
 namespace {
 
-constexpr std::size_t longest_copy = 100000;  // bytes of base64 that terminals take; xterm's limit is the smallest
+constexpr std::size_t longest_copy = 100000;  // bytes of base64 that terminals accept; xterm's limit is the smallest
 
 std::string trimmed(const std::string& text) {
   const std::size_t first = text.find_first_not_of(" \t\r\n");
@@ -27,7 +27,7 @@ std::string trimmed(const std::string& text) {
 
 std::string counted(std::size_t count, const char* thing) { return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s"); }
 
-/// What a device that is lost, or a full disk, says ends the conversation; other errors are a sentence, and it goes on.
+/// Runs `function` and prints its error. A lost device or exhausted memory ends the conversation; after other errors it continues.
 template <typename Function>
 void explained(Function function) {
   try {
@@ -73,7 +73,7 @@ void Dialogue::run() {
   }
 }
 
-/// Lines up to one that does not end with a backslash. False at the end.
+/// Reads lines up to one that does not end with a backslash. False at the end of the input.
 bool Dialogue::read_message(std::string& message) {
   message.clear();
   for (bool more = false;;) {
@@ -163,13 +163,13 @@ void Dialogue::answer() {
     if (fits()) turn = answerer_.answer(conversation_, on_piece);
   } catch (...) {
     screen_.end_answer();
-    unsent_ = conversation_.take_back();
+    unsent_ = conversation_.roll_back();
     throw;
   }
   screen_.end_answer();
   const bool silent = said.content.empty() && said.reasoning.empty() && said.calls.empty();
   if (!turn || (silent && turn->interrupted)) {
-    unsent_ = conversation_.take_back();
+    unsent_ = conversation_.roll_back();
     if (turn) screen_.status("stopped before the first word; /retry asks again");
     interrupt::take();
     return;
@@ -179,7 +179,7 @@ void Dialogue::answer() {
   interrupt::take();
 }
 
-/// The line below an answer.
+/// The status line below an answer.
 void Dialogue::say_end(const Turn& turn) {
   std::string line = fmt::format("[{}", counted(turn.tokens, "token"));
   if (turn.seconds > 0 && turn.tokens > 0) line += fmt::format(" · {:.1f} tokens/s", static_cast<double>(turn.tokens) / turn.seconds);
@@ -204,7 +204,7 @@ bool Dialogue::fits() {
   return false;
 }
 
-/// What could go, and how much room that makes.
+/// Lists the exchanges that could be dropped, and the tokens that this frees.
 void Dialogue::offer_room() {
   const std::size_t all = answerer_.count(conversation_), exchanges = conversation_.exchanges();
   for (std::size_t count = 1; count < exchanges && count <= 3; ++count) {
@@ -247,14 +247,14 @@ void Dialogue::statistics(const std::string&) {
 }
 
 void Dialogue::retry(const std::string&) {
-  const std::string said = unsent_.empty() ? conversation_.take_back() : unsent_;
+  const std::string said = unsent_.empty() ? conversation_.roll_back() : unsent_;
   if (said.empty()) return screen_.status("there is no message to answer");
   if (unsent_.empty() && !answerer_.reseed()) screen_.status("without sampling (--temp) the answer is the same");
   send(said);
 }
 
 void Dialogue::undo(const std::string&) {
-  const std::string said = conversation_.take_back();
+  const std::string said = conversation_.roll_back();
   screen_.status(said.empty() ? "there is nothing to take back" : fmt::format("taken back: {}", said));
 }
 

@@ -1,4 +1,4 @@
-// A conversation in a terminal: lines in, commands and answers out.
+// A conversation in a terminal: reads lines, runs commands and shows answers.
 #pragma once
 
 #include <cstddef>
@@ -17,17 +17,17 @@ namespace cli::chat {
 struct Piece {
   enum class Kind { text, reasoning, call_begin, call_arguments, call_end };
   Kind kind = Kind::text;
-  std::string text = {};  ///< of a call's begin: the tool's name
-  std::string id = {};    ///< of a call's begin
-  bool drafted = false;   ///< was drafted and accepted
-  bool complete = true;   ///< of a call's end; false: the call broke off and is void
+  std::string text = {};  ///< call_begin: the tool's name
+  std::string id = {};    ///< call_begin: the call's id
+  bool drafted = false;   ///< an accepted draft
+  bool complete = true;   ///< call_end; false: the call was truncated and is void
 };
 
-/// What came of a turn.
+/// The result of a turn.
 struct Turn {
   bool interrupted = false, context_full = false, out_of_tokens = false;
   std::uint64_t tokens = 0;       ///< of the answer
-  std::uint64_t read_tokens = 0;  ///< of the conversation that were not in the cache
+  std::uint64_t read_tokens = 0;  ///< prompt tokens that were not cached
   std::uint64_t rounds = 0;
   double seconds = 0;  ///< of the answer alone
   std::string drafter = {};
@@ -41,16 +41,16 @@ class Answerer {
   /// The next message of `conversation`; `on_piece` false stops it.
   virtual Turn answer(const Conversation& conversation, const std::function<bool(const Piece&)>& on_piece) = 0;
 
-  /// Tokens that the model would read of it, and tokens that fit.
+  /// The number of tokens of the conversation's prompt, and of the context.
   virtual std::size_t count(const Conversation& conversation) = 0;
   virtual std::size_t context() const = 0;
 
   virtual std::string model_name() const = 0;
   virtual std::string drafter() const = 0;
   virtual void set_drafter(const std::string& specification) = 0;
-  /// Another seed for the next answer; false where there is no chance in it.
+  /// Sets another seed for the next answer; false if decoding is greedy.
   virtual bool reseed() = 0;
-  /// Of the last answer; "" before it.
+  /// Statistics of the last answer; "" before it.
   virtual std::string statistics() const = 0;
 };
 
@@ -60,7 +60,7 @@ class Dialogue {
 
   Conversation& conversation() { return conversation_; }
 
-  /// Until /quit, Ctrl-D, two Ctrl-C at an empty prompt, the input's end, or nobody reads any more.
+  /// Runs until /quit, Ctrl-D, two Ctrl-C at an empty prompt, the input's end, or the output's reader is gone.
   void run();
 
  private:

@@ -23,11 +23,11 @@ namespace cli::chat {
 namespace {
 
 constexpr int kept_messages = 1000;
-constexpr off_t largest_history = 16 << 20;          // bytes of a file that is read
+constexpr off_t largest_history = 16 << 20;          // bytes; the largest file that is read
 constexpr std::size_t longest_paste = 4 << 20;       // bytes
 constexpr std::string_view paste_end = "\033[201~";  // bracketed paste, as xterm's control sequences have it
 
-/// Keys are characters of UTF-8, whatever the environment says.
+/// Keys are UTF-8 characters, regardless of the locale.
 void use_utf8() {
   if (std::setlocale(LC_CTYPE, "") != nullptr && std::strstr(std::setlocale(LC_CTYPE, nullptr), "UTF-8") != nullptr) return;
   if (std::setlocale(LC_CTYPE, "C.UTF-8") == nullptr) std::setlocale(LC_CTYPE, "en_US.UTF-8");
@@ -65,7 +65,7 @@ class LineEditor : public LineInput {
   Line read(const std::string& prompt) override {
     prompt_ = prompt;
     if (interrupt::take_resized()) el_resize(editor_);
-    el_set(editor_, EL_PREP_TERM, 1);  // before the prompt is there, so that no key meets the terminal's own line editing
+    el_set(editor_, EL_PREP_TERM, 1);  // before the prompt is shown, so that no key gets to the terminal's own line editing
     write_sequence("\033[?2004h");
     int bytes = 0;
     const char* const line = el_gets(editor_, &bytes);
@@ -111,11 +111,11 @@ class LineEditor : public LineInput {
     return CC_REFRESH;
   }
 
-  /// 1, 0 at the end of the input, -1 where a signal came that ends the line.
+  /// Returns 1, 0 at the end of the input, -1 if a signal ended the line.
   int next_byte(EditLine* editor, char& byte) {
     while (!interrupt::wait_for_input()) {
       if (interrupt::take_resized()) {
-        write_sequence("\r\033[J");  // the line is drawn again from its front
+        write_sequence("\r\033[J");  // redraws the line from its start
         el_resize(editor);
         el_set(editor, EL_REFRESH);
       }
@@ -151,7 +151,7 @@ class LineEditor : public LineInput {
     history(history_, &event, H_LOAD, file_.c_str());
   }
 
-  /// A conversation must not fail for its history's sake: where the file cannot be written there is none.
+  /// A conversation must not fail because of its history: write errors are ignored.
   void save_history() {
     if (file_.empty()) return;
     skipstone::platform::create_folder_of(file_);

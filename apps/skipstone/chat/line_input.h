@@ -1,4 +1,4 @@
-// Where a user's lines come from.
+// The source of a user's input lines.
 #pragma once
 
 #include <memory>
@@ -10,10 +10,10 @@ struct Line {
   enum class Kind {
     text,
     end,        ///< Ctrl-D, end of the input, or a signal that ends programs
-    interrupt,  ///< Ctrl-C; what was typed is gone
+    interrupt,  ///< Ctrl-C; the typed text is discarded
   };
   Kind kind = Kind::end;
-  std::string text = {};   ///< may hold line ends, where it was pasted
+  std::string text = {};   ///< may contain line ends if it was pasted
   bool was_empty = false;  ///< of interrupt: nothing had been typed
 };
 
@@ -21,18 +21,18 @@ class LineInput {
  public:
   virtual ~LineInput() = default;
 
-  /// The prompt is shown on terminals alone.
+  /// Reads a line. The prompt is shown only on terminals.
   virtual Line read(const std::string& prompt) = 0;
 
-  /// Puts a message into the history.
+  /// Adds a message to the history.
   virtual void remember(const std::string&) {}
 };
 
-/// Lines of standard input as they are. Throws Failure where it cannot be read.
+/// Unedited lines of standard input. Throws Failure if it cannot be read.
 std::unique_ptr<LineInput> open_plain_input();
 
-/// An editor with a history that is kept in `history_file` ("": nowhere), readable for its owner alone; null where the build has none
-/// or standard input and output are no terminals that can be edited on.
+/// An editor with a history that is kept in `history_file` ("": nowhere), readable only by its owner; null if the build has no editor
+/// or standard input and output are no terminals with line editing.
 std::unique_ptr<LineInput> open_line_editor(const std::string& history_file);
 
 }  // namespace cli::chat

@@ -15,7 +15,7 @@ Screen::Screen(const std::string& colour)
       dim_status_(colour_ && platform::is_terminal(platform::Stream::error)),
       output_(colour_) {}
 
-/// Parts stand on lines of their own. Without colours reasoning says what it is.
+/// Begins a part on a new line. Without colours reasoning is labelled.
 bool Screen::begin(Part part) {
   if (part_ == part && part != Part::call) return true;
   if (line_begun_) output_.write("\n");

@@ -1,4 +1,4 @@
-// How a conversation is shown. Nothing but a terminal gets escape sequences.
+// Shows a conversation. Only terminals get escape sequences.
 #pragma once
 
 #include <string>
@@ -10,12 +10,12 @@ namespace cli::chat {
 
 class Screen {
  public:
-  /// `colour`: as --color has it.
+  /// `colour`: the value of --color.
   explicit Screen(const std::string& colour);
 
   bool terminal() const { return terminal_; }
 
-  /// Pieces of an answer. False where nobody reads any more.
+  /// Shows a piece of an answer. False if the output's reader is gone.
   bool text(std::string_view piece, bool drafted);
   bool reasoning(std::string_view piece);
   bool begin_call(std::string_view name);
@@ -25,10 +25,10 @@ class Screen {
   /// Ends the line of an answer.
   void end_answer();
 
-  /// A line about the answer, on standard error.
+  /// Prints a line about the answer on standard error.
   void status(const std::string& line);
 
-  /// Something for the terminal itself, such as a clipboard's sequence.
+  /// Writes an escape sequence to the terminal, such as the clipboard's.
   void control(std::string_view sequence);
 
   bool closed() const { return output_.closed(); }

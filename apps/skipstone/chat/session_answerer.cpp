@@ -11,7 +11,7 @@
 namespace cli::chat {
 namespace {
 
-constexpr std::size_t prompt_end_bytes = 256;  // of the prompt's end that a parser gets: enough for any tag
+constexpr std::size_t prompt_end_bytes = 256;  // end of the prompt that the parser gets: enough for any tag
 
 std::string json_text(const skipstone::Json& json) { return json.dump(-1, ' ', false, skipstone::Json::error_handler_t::strict); }
 
@@ -46,7 +46,7 @@ SessionAnswerer::SessionAnswerer(const skipstone::Engine& engine, const std::str
   renew();
 }
 
-/// A session with the parameters as they are now, and with what the last one has read.
+/// Creates a session with the current parameters and a copy of the last one's cache.
 void SessionAnswerer::renew() {
   params_.draft = draft_.c_str();
   auto session = std::make_unique<skipstone::Session>(make_session(engine_, params_));
@@ -82,8 +82,8 @@ std::vector<skipstone_token> SessionAnswerer::render(const Conversation& convers
   return chat_.render(json_text(conversation.json()));
 }
 
-/// What of `tokens` the session has not read yet; takes back what it has read beyond them. The last token is always read again, for a
-/// continuation needs one.
+/// The suffix of `tokens` that is not in the session's cache; rolls back cached tokens that differ. The last token is always processed
+/// again, since a continuation needs one.
 std::vector<skipstone_token> SessionAnswerer::unread(const std::vector<skipstone_token>& tokens) {
   held_.resize(std::min(held_.size(), session_->length()));
   const auto common = static_cast<std::size_t>(std::ranges::mismatch(held_, tokens).in1 - held_.begin());
@@ -100,11 +100,11 @@ skipstone::ChatParser SessionAnswerer::make_parser(const Conversation& conversat
   return skipstone::ChatParser(chat_, json_text({{"prompt", prompt.substr(from)}}));
 }
 
-/// False where the answer ends with this token.
+/// False if the answer ends with this token.
 bool SessionAnswerer::push(skipstone::ChatParser& parser, const skipstone_chunk& chunk, const skipstone::OnChatEvent& on_event) const {
   if (chunk.bytes > 0) parser.push(std::string_view(chunk.text, chunk.bytes), on_event);
   if (chunk.token < 0 || chunk.bytes > 0) return true;
-  // A control token has no text of its own, but it may be a mark of the format, as "<tool_call>"; the parser knows which.
+  // A control token has no text of its own, but it may be a format marker such as "<tool_call>"; the parser knows which.
   if (engine_.piece(chunk.token).empty()) parser.push(chunk.token, on_event);
   return std::ranges::find(end_tokens_, chunk.token) == end_tokens_.end();
 }
@@ -117,7 +117,7 @@ Turn SessionAnswerer::answer(const Conversation& conversation, const std::functi
     std::optional<Piece> piece = piece_of(event);
     if (!piece) return true;
     piece->drafted = drafted;
-    // The parser goes on: what it has taken in is part of the answer, whether anybody still looks or not.
+    // The parser continues: text that it has read is part of the answer, whether or not it is still shown.
     stopped = !on_piece(*piece) || stopped;
     return true;
   };

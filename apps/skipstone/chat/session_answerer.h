@@ -1,4 +1,4 @@
-// Answers from a session with a model and its chat template.
+// Generates answers with a session and a chat template.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct AnswerLimits {
 
 class SessionAnswerer : public Answerer {
  public:
-  /// `chat_template`: as skipstone_chat_params has it. `params.draft` is copied.
+  /// `chat_template`: as in skipstone_chat_params. `params.draft` is copied.
   SessionAnswerer(const skipstone::Engine& engine, const std::string& chat_template, const skipstone_session_params& params,
                   AnswerLimits limits);
 
@@ -32,11 +32,11 @@ class SessionAnswerer : public Answerer {
   bool reseed() override;
   std::string statistics() const override;
 
-  /// Of the template in use.
+  /// Information about the template in use.
   skipstone_chat_info info() const { return chat_.info(); }
   const skipstone::Session& session() const { return *session_; }
 
-  /// What the last turn's model read: whole prompt and answer.
+  /// The tokens of the last turn: full prompt and answer.
   const std::vector<skipstone_token>& held() const { return held_; }
 
  private:

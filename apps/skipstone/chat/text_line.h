@@ -1,4 +1,4 @@
-// Text that a terminal hands over.
+// Text from a terminal.
 #pragma once
 
 #include <string>
@@ -6,10 +6,10 @@
 
 namespace cli::chat {
 
-/// What was pasted, with line ends as "\n" and without control characters other than those and tabs.
+/// Normalises pasted text: line ends as "\n", without control characters other than those and tabs.
 std::string pasted_text(std::string_view bytes);
 
-/// Takes the backslash off a line that goes on behind it; false where it does not. Two backslashes at the end are one, and no such sign.
+/// Removes the backslash at a line's end that continues the line; false if there is none. Two backslashes are a literal one.
 bool goes_on(std::string& line);
 
 }  // namespace cli::chat

@@ -14,7 +14,7 @@ constexpr double page_width = 760, label_width = 250, value_width = 60, plot_wid
 constexpr double title_height = 26, legend_height = 20, bar_height = 13, bar_gap = 2, group_gap = 9;
 constexpr std::size_t colours = 5, most_label = 38;
 
-/// Of all bars and the line across, and 1 where there is none.
+/// The largest value of all bars and the reference line; 1 if there are none.
 double largest(const Panel& panel) {
   double most = panel.reference;
   for (const BarGroup& group : panel.groups) {
@@ -40,10 +40,10 @@ std::string legend(const Panel& panel, double y) {
   return out;
 }
 
-/// Some three digits.
+/// Formats about three significant digits.
 std::string value_text(double value) { return fmt::format("{:.{}f}", value, value < 10 ? 2 : value < 1000 ? 1 : 0); }
 
-/// Draws from `top` on, which it moves.
+/// Draws a panel from `top` on and advances `top`.
 std::string draw(const Panel& panel, double& top) {
   std::string out;
   if (panel.series.size() > 1) {
@@ -99,7 +99,7 @@ const char* const bar_style =
 
 std::string markup(std::string_view text) {
   std::string out;
-  // What is no character of XML, not even by its number, is written out.
+  // Characters that XML does not allow, not even as references, are written out.
   for (const char c : skipstone::escaped(text)) {
     switch (c) {
       case '&':

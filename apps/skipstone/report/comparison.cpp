@@ -42,10 +42,10 @@ using Value = std::optional<double>;
 
 std::string number(Value value, int digits) { return value ? fmt::format("{:.{}f}", *value, digits) : "-"; }
 
-/// Small numbers need more digits.
+/// Formats a rate; small numbers get more digits.
 std::string rate(Value value) { return number(value, value && *value < 10 ? 2 : 1); }
 
-/// Column `of` of ratios to the first value that there is.
+/// Ratios of all values to the first one that is present.
 std::vector<std::string> ratios(const std::vector<Value>& values) {
   const auto first = std::ranges::find_if(values, [](const Value& value) { return value && *value > 0; });
   std::vector<std::string> texts;
@@ -109,7 +109,7 @@ std::string doctor_text(const Device& device) {
   return doctor.complete ? "passed" : fmt::format("passed ({} cases)", doctor.cases);
 }
 
-/// Whose text a device has: that of the first one with the same model, length and drafts.
+/// Compares a device's text with that of the first device with the same model, length and drafts.
 std::string text_text(const Line& line, const std::vector<Line>& lines) {
   const auto& exactness = line.device->exactness;
   if (!exactness) return "-";
@@ -151,7 +151,7 @@ Value pass_time(const Shape& shape, std::uint32_t rows) {
   return pass == shape.passes.end() ? std::nullopt : Value(pass->milliseconds);
 }
 
-/// By the time of one row.
+/// The time of a pass over `rows` rows relative to that of one row.
 Value pass_cost(const Shape& shape, std::uint32_t rows) {
   const Value one = pass_time(shape, 1), all = pass_time(shape, rows);
   return one && all && *one > 0 ? Value(*all / *one) : std::nullopt;
@@ -201,7 +201,7 @@ Table shape_table(const std::string& model, const std::vector<ShapeLine>& lines)
 
 using Values = std::function<std::vector<Value>(const Shape&)>;
 
-/// Adds nothing where no device has a number.
+/// Adds the panel if any device has a number.
 void add_panel(std::vector<Panel>& panels, Panel panel, const std::vector<ShapeLine>& lines, const Values& values_of) {
   bool some = false;
   for (const ShapeLine& line : lines) {

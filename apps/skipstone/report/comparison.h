@@ -1,4 +1,4 @@
-// Records side by side: the tables and bars that `compare` shows, and `report` of its own record.
+// Records side by side: the tables and bars of `compare`, and of `report` for its own record.
 #pragma once
 
 #include <string>
@@ -16,22 +16,22 @@ struct Source {
 /// The first row is the header. All texts are safe to print.
 struct Table {
   std::string caption;
-  std::size_t left = 2;  ///< columns of texts; those behind are numbers
+  std::size_t left = 2;  ///< number of text columns; numbers follow
   std::vector<std::vector<std::string>> rows;
 };
 
 /// A device's bars.
 struct BarGroup {
   std::string label;
-  std::vector<double> values;  ///< one for each of Panel::series; NAN where there is none
+  std::vector<double> values;  ///< one for each of Panel::series; NAN if absent
 };
 
 /// Bars of one kind: groups of devices, each with a bar for each of the series.
 struct Panel {
   std::string title, unit;
-  std::vector<std::string> series;  ///< one of them needs no name
+  std::vector<std::string> series;  ///< a single one needs no name
   std::vector<BarGroup> groups;
-  double reference = 0;  ///< a line across; 0: none
+  double reference = 0;  ///< value of a reference line; 0: none
 };
 
 struct Comparison {
@@ -40,8 +40,8 @@ struct Comparison {
   std::vector<Panel> panels;
 };
 
-/// All devices of all sources, in their order; a record that is there twice counts once. Ratios are to the first device that has the
-/// number.
+/// Compares all devices of all sources, in their order; duplicate records count once. Ratios are relative to the first device that has
+/// the number.
 Comparison compare(const std::vector<Source>& sources);
 
 /// For a terminal: tables and notes.

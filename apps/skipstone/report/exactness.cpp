@@ -22,7 +22,7 @@ struct Text {
   skipstone_stats stats{};
 };
 
-/// Sampled, since greedy texts of random weights soon repeat themselves. Coupled verification promises the same text.
+/// Generates by sampling, since greedy texts of random weights soon repeat themselves. Coupled verification promises the same text.
 Text sample(const skipstone::Engine& engine, const char* draft) {
   skipstone_session_params params = skipstone::session_params();
   params.draft = draft;

@@ -1,4 +1,4 @@
-// Whether drafts leave a text as it is, and a hash by which the texts of two devices can be compared.
+// A check that drafts do not change a text, and a hash to compare the texts of two devices.
 #pragma once
 
 #include "report/record.h"
@@ -6,7 +6,7 @@
 
 namespace cli::report {
 
-/// Samples the same text twice, plainly and with drafts. `engine` has fixed_model().
+/// Samples the same text twice, by plain decoding and with drafts. `engine` has fixed_model().
 Exactness measure_exactness(const skipstone::Engine& engine);
 
 }  // namespace cli::report

@@ -1,4 +1,4 @@
-// The fields of a record's parts, by name: one list for what writes and for what reads them.
+// The fields of a record's parts, by name: one list for both the writer and the reader.
 #pragma once
 
 #include "report/record.h"

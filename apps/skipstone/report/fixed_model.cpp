@@ -46,7 +46,7 @@ class File {
     begin(name, f32_value);
     add_number(pairs_, std::bit_cast<std::uint32_t>(value));
   }
-  /// The elements are to be added by add_number() or add_text().
+  /// The caller adds the elements with add_number() or add_text().
   std::string& list(std::string_view name, ValueType of, std::uint64_t count) {
     begin(name, list_value);
     add_number(pairs_, static_cast<std::uint32_t>(of));
@@ -54,13 +54,13 @@ class File {
     return pairs_;
   }
 
-  /// All ones.
+  /// Adds a norm whose weights are all ones.
   void norm(const std::string& name) {
     describe(name, {width}, f32_tensor);
     for (std::uint32_t i = 0; i < width; ++i) add_number(data_, std::bit_cast<std::uint32_t>(1.0f));
   }
 
-  /// `scale`: a half, that of all blocks.
+  /// `scale`: the scale of all blocks, a half-precision float.
   void matrix(const std::string& name, std::uint64_t columns, std::uint64_t rows, std::uint16_t scale) {
     describe(name, {columns, rows}, q8_0_tensor);
     for (std::uint64_t i = 0; i < columns * rows; ++i) {
@@ -114,7 +114,7 @@ void add_shape(File& file) {
 
 void add_tokens(File& file) {
   constexpr std::uint32_t named = vocabulary - 256;
-  constexpr std::uint32_t unknown = 2, control = 3, byte = 6;  // as llama.cpp numbers the kinds of tokens
+  constexpr std::uint32_t unknown = 2, control = 3, byte = 6;  // llama.cpp's token types
   file.text("tokenizer.ggml.model", "llama");
   std::string& tokens = file.list("tokenizer.ggml.tokens", text_value, vocabulary);
   for (const char* name : {"<unk>", "<s>", "</s>"}) add_text(tokens, name);

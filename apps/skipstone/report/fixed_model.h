@@ -1,4 +1,4 @@
-// A tiny model with the same weights on every device: those of synthetic models lie where a device wants them, so that its matrices differ.
+// A tiny model with the same weights on every device: a synthetic model's matrices depend on the device's weight layout.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@ namespace cli::report {
 
 inline constexpr const char* fixed_model_name = "fixed-64:q8_0";
 
-/// A whole GGUF file: Llama with four layers of 64, Q8_0, and bytes as tokens. The same bytes each time.
+/// A complete GGUF file: Llama with four layers of width 64, Q8_0, and bytes as tokens. The same bytes each time.
 std::string fixed_model();
 
 }  // namespace cli::report

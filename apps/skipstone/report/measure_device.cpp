@@ -18,12 +18,12 @@
 namespace cli::report {
 namespace {
 
-constexpr double doctor_seconds = 45, quick_doctor_seconds = 5;  // drivers of CPU devices compile each kernel for some time
+constexpr double doctor_seconds = 45, quick_doctor_seconds = 5;  // drivers of CPU devices compile kernels slowly
 constexpr const char* small_model = "smollm2-135m:q4_0";
 constexpr const char* tiny_model = "stories-260k:q8_0";
-constexpr double tiny_share = 0.2, small_share = 0.3;  // of the time; small_share where a larger one follows
+constexpr double tiny_share = 0.2, small_share = 0.3;  // of the time; small_share if a larger shape follows
 
-/// What `skipstone devices` says of it.
+/// The device's description by `skipstone devices`.
 Device describe(const Json& d) {
   const Json &features = d["features"], &limits = d["limits"];
   Device device;
@@ -69,7 +69,7 @@ class Measurement {
   }
 
  private:
-  /// What cannot be done is left out, with the reason; a lost device is of no more use.
+  /// Runs a measurement; a failed one is left out with the reason, but a lost device ends all.
   template <typename Action>
   bool attempt(const std::string& what, Action action) {
     if (interrupt::requested()) fail(ExitCode::interrupted, "interrupted: no record was written");
@@ -127,7 +127,7 @@ class Measurement {
     device_.copy_bytes_per_second = verdict["copy_bytes_per_second"].get<double>();
   }
 
-  /// CPU devices: a small model. GPUs: a larger one besides, the first that fits.
+  /// CPU devices: a small model. GPUs: also a larger one, the first that fits.
   void measure_larger() {
     std::vector<const char*> large;
     if (device_.kind == "discrete GPU") large = {"llama-3.1-8b:q4_0", "llama-3.2-1b:q4_0"};

@@ -1,4 +1,4 @@
-// Measures one device: all that a record says of it.
+// Measures one device for a record.
 #pragma once
 
 #include "progress.h"
@@ -7,11 +7,11 @@
 namespace cli::report {
 
 struct Effort {
-  double seconds = 70;  ///< for the speeds; the self-test has a limit of its own, and what drivers compile does not count
-  bool quick = false;   ///< the tiniest shape alone, two repetitions
+  double seconds = 70;  ///< for the speeds; the self-test has its own limit, and compile times do not count
+  bool quick = false;   ///< only the smallest shape, two repetitions
 };
 
-/// `listed`: what skipstone_list_devices() says of it. What fails is its `error`; throws Failure only where Ctrl-C came.
+/// `listed`: the device's entry in skipstone_list_devices(). Failures go to its `error`; throws Failure only after Ctrl-C.
 Device measure_device(const Json& listed, const Effort& effort, Progress& progress);
 
 }  // namespace cli::report

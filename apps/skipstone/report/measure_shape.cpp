@@ -49,7 +49,7 @@ class ShapeMeasurement {
     skipstone_session_params params = skipstone::session_params();
     params.draft = draft.c_str();
     params.ignore_end = 1;
-    // Timing both ways, as a session does by itself, takes longer than there is on a CPU.
+    // A session's automatic timing of both round types takes too long on a CPU.
     params.rounds = options_.cpu ? SKIPSTONE_ROUNDS_HOST : SKIPSTONE_ROUNDS_AUTOMATIC;
     params.experiments = &experiments;
     return skipstone::Session(engine_, params);
@@ -72,13 +72,13 @@ class ShapeMeasurement {
     if (options_.interrupted()) throw skipstone::error(SKIPSTONE_CANCELLED, "interrupted");
   }
 
-  /// What the shares up to `until` leave.
+  /// The time left of the shares up to `until`.
   Limits limits(double until, bool warm_up) const {
     const double seconds = std::max(0.0, options_.seconds * until - watch_.seconds());
     return {options_.repetitions, seconds, [this] { return watch_.seconds(); }, warm_up};
   }
 
-  /// `stage` is for progress.
+  /// `stage` is shown as progress.
   Runner runner(const std::string& stage, const std::string& what, double expected, std::function<double()> work) {
     const auto run_it = [this, stage, work = std::move(work)] {
       options_.say(stage, std::min(1.0, watch_.seconds() / options_.seconds));
@@ -87,8 +87,8 @@ class ShapeMeasurement {
     return {fmt::format("{}: {}", options_.model, what), run_it, expected};
   }
 
-  /// Makes all pipelines, for which drivers of CPU devices take their time; it does not count. Then finds how many tokens the device
-  /// manages; false where it is too slow.
+  /// Creates all pipelines, which is slow in drivers of CPU devices and does not count. Then finds the number of tokens that the device
+  /// can generate in time; false if it is too slow.
   bool prepare() {
     constexpr std::uint32_t probe = 16;
     constexpr std::array<std::uint32_t, 4> cpu_prompts = {128, 64, 32, 16}, gpu_prompts = {512, 128, 64, 32};

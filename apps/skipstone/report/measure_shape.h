@@ -1,4 +1,4 @@
-// How fast a synthetic model is on a device: prompts, decoding, passes over rows, and drafts that are accepted with a given probability.
+// The speed of a synthetic model on a device: prompts, decoding, passes over rows, and drafts with a given acceptance probability.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +23,8 @@ struct ShapeOptions {
   std::function<bool()> interrupted;
 };
 
-/// Nothing where the device is too slow for it, and `left_out` then says so. Throws skipstone::error (cancelled) where
-/// options.interrupted() says so.
+/// Nullopt if the device is too slow for it, and `left_out` then says so. Throws skipstone::error (cancelled) once
+/// options.interrupted() is true.
 std::optional<Shape> measure_shape(const skipstone::Engine& engine, const ShapeOptions& options, std::vector<LeftOut>& left_out);
 
 }  // namespace cli::report

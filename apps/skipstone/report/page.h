@@ -1,4 +1,4 @@
-// A comparison as a page of HTML that needs nothing besides.
+// A comparison as a self-contained HTML page.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace cli::report {
 
-/// Light, and dark where the reader prefers that. Runs no script and loads nothing.
+/// Light, or dark if the reader prefers that. Runs no script and loads nothing.
 std::string html_page(const Comparison& comparison);
 
 }  // namespace cli::report

@@ -1,4 +1,4 @@
-// Records as JSON, and back.
+// Writes records as JSON and reads them.
 #include "report/record.h"
 
 #include <fmt/format.h>
@@ -70,7 +70,7 @@ class Writer {
   Json object_ = Json::object();
 };
 
-/// Reads the fields of one object. `place` says which: "the record" or "devices[0].doctor".
+/// Reads the fields of one object. `place` names it: "the record" or "devices[0].doctor".
 class Reader {
  public:
   Reader(const SortedJson& value, const std::string& file, std::string place) : object_(value), file_(file), place_(std::move(place)) {
@@ -94,7 +94,7 @@ class Reader {
     if (object_.contains(name)) read(object_[name], path(name), field.emplace());
   }
 
-  /// What has this name; it counts as known.
+  /// The member of this name, which then counts as known.
   const SortedJson& member(const char* name) {
     known_.insert(name);
     const auto found = object_.find(name);
@@ -102,7 +102,7 @@ class Reader {
     return *found;
   }
 
-  /// To be called behind the last field.
+  /// To be called after the last field.
   void refuse_others() const {
     for (const auto& [name, value] : object_.items()) {
       if (!known_.contains(name)) {
@@ -168,7 +168,7 @@ class Reader {
   std::set<std::string> known_;
 };
 
-/// What the types alone do not say.
+/// Checks beyond the field types.
 void check(const Record& record, const std::string& file) {
   if (record.devices.empty()) fail(Code::bad_file, "{}: the list devices is empty", file);
   if (record.systems.empty()) fail(Code::bad_file, "{}: the list systems is empty", file);
@@ -240,7 +240,7 @@ std::string shareable(std::string_view sentence) {
       end = at + 1;
       continue;
     }
-    // A quoted text is one word, for names may have blanks.
+    // A quoted text counts as one word, since names may have blanks.
     const bool quoted = first == '\'' || first == '"';
     end = quoted ? sentence.find(first, at + 1) : sentence.find(' ', at);
     end = end == std::string_view::npos ? sentence.size() : end + (quoted ? 1 : 0);

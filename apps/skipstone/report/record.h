@@ -1,4 +1,4 @@
-// What `report` measures and `compare` reads: a record of devices that is worth sharing. It has no name of a user, a host or a file.
+// The record of devices that `report` writes and `compare` reads, for sharing. It has no name of a user, a host or a file.
 #pragma once
 
 #include <cstddef>
@@ -26,9 +26,9 @@ struct System {
 /// The quick self-test.
 struct Doctor {
   bool passed = false;
-  bool complete = false;  ///< false: the time was over after so many cases
+  bool complete = false;  ///< false: the time was over after `cases` cases
   std::uint64_t cases = 0, failures = 0, validation_messages = 0;
-  std::optional<bool> floats_kept, halves_kept;  ///< denormal numbers
+  std::optional<bool> floats_kept, halves_kept;  ///< whether denormal numbers are kept
 };
 
 /// Hashes of the same text, generated plainly and with drafts.
@@ -46,14 +46,14 @@ struct Rate {
   std::uint32_t repetitions = 0;
 };
 
-/// A pass that verifies so many rows.
+/// A pass that verifies `rows` rows.
 struct Pass {
   std::uint32_t rows = 0;
   double milliseconds = 0;
   std::uint32_t repetitions = 0;
 };
 
-/// Of generation where drafts are accepted with a given probability, to plain decoding.
+/// Speed-up over plain decoding of generation whose drafts are accepted with a given probability.
 struct Speedup {
   double acceptance = 0, speedup = 0;
   std::uint32_t repetitions = 0;
@@ -79,7 +79,7 @@ struct LeftOut {
 };
 
 struct Device {
-  std::optional<std::uint32_t> host;  ///< of Record::systems, in records that were merged; none: the first
+  std::optional<std::uint32_t> host;  ///< index of Record::systems, in merged records; none: the first
   std::uint32_t index = 0;
   std::string name, kind, tier, driver, driver_info, vulkan;
   std::uint32_t driver_version = 0, vendor_id = 0, device_id = 0;
@@ -87,13 +87,13 @@ struct Device {
   std::uint32_t subgroup_size = 0, workgroup_invocations = 0;
   bool fp16 = false, int8 = false, storage16 = false, storage8 = false, unified_memory = false, timestamps = false;
   std::vector<std::string> quirks;
-  std::string error;  ///< a sentence where it could not be measured
+  std::string error;  ///< a sentence if it could not be measured
   std::optional<Doctor> doctor;
   std::optional<double> copy_bytes_per_second;
   std::optional<Exactness> exactness;
   std::vector<Shape> shapes;
   std::vector<LeftOut> left_out;
-  double seconds = 0;  ///< that all of it took
+  double seconds = 0;  ///< total measuring time
 };
 
 struct Record {
@@ -105,17 +105,17 @@ struct Record {
 
 Json to_json(const Record& record);
 
-/// `text` as a record. `file` begins the sentences. Nothing of it is trusted: throws bad_file that names the field for what is missing,
+/// `text` as a record. `file` is the prefix of error messages. `text` is untrusted: throws bad_file that names the field if one is missing,
 /// unknown, of another type, out of range or too long.
 Record read_record(std::string_view text, const std::string& file);
 
 /// The record of a file of at most 4 MiB.
 Record read_record_file(const std::string& path);
 
-/// Records of several machines, of at least one, as one record. Date and build are the first one's.
+/// Merges the records of one or more machines. Date and build are the first one's.
 Record merged(std::vector<Record> parts);
 
-/// A sentence for a record: without the names of files and folders in it, and not too long.
+/// Shortens a sentence for a record and removes the names of files and folders from it.
 std::string shareable(std::string_view sentence);
 
 }  // namespace cli::report

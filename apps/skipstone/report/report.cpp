@@ -1,4 +1,4 @@
-// skipstone report: what this machine's devices do with models of which no file is needed, as a record that can be shared.
+// skipstone report: measures this machine's devices with synthetic models, as a record that can be shared.
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
@@ -40,7 +40,7 @@ struct ReportOptions {
 
 constexpr double quick_seconds = 10;
 
-/// All of them, or the one that --device means.
+/// All devices, or the one that --device selects.
 std::vector<Json> wanted_devices(const ReportOptions& options) {
   const bool one = options.device_option->count() > 0;
   const Json list = Json::parse(skipstone::list_devices(one ? options.device.c_str() : nullptr))["devices"];
@@ -66,10 +66,10 @@ Record empty_record(bool quick) {
   return record;
 }
 
-/// Ranks on one machine see the same devices, so that its first rank measures for all. Tests have one machine alone, and let all measure.
+/// Ranks on one machine see the same devices, so its first rank measures for all. Tests have only one machine, and let all ranks measure.
 bool measures(const job::Place& place) { return place.first_on_machine || skipstone::env::flag("SKIPSTONE_SAME_DEVICE"); }
 
-/// In rank 0 of a job: what all ranks have measured; this process's record elsewhere.
+/// In rank 0 of a job: the combined record of all ranks; otherwise this process's record.
 Record of_all_ranks(const Record& record) {
   const job::Place place = job::place();
   if (place.ranks == 1) return record;

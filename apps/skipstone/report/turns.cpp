@@ -7,7 +7,7 @@ namespace cli::report {
 std::vector<std::vector<double>> take_turns(std::span<const Runner> runners, const Limits& limits, std::vector<LeftOut>& left_out) {
   const double end = limits.clock() + limits.seconds;
   std::vector<std::vector<double>> measured(runners.size());
-  std::vector<double> expected;  // seconds of a run by the clock, what does not count of it too
+  std::vector<double> expected;  // wall-clock seconds of a run, including its uncounted parts
   for (const Runner& runner : runners) expected.push_back(runner.expected);
   const std::uint32_t uncounted = limits.warm_up ? 1 : 0;
   for (std::uint32_t turn = 0; turn < limits.repetitions + uncounted; ++turn) {

@@ -14,14 +14,14 @@
 namespace cli::serve {
 namespace {
 
-/// In a time that the place of the first wrong byte does not change.
+/// Compares in a time that is independent of the first wrong byte's position.
 bool same_key(std::string_view given, std::string_view key) {
   unsigned different = given.size() == key.size() ? 0 : 1;
   for (std::size_t i = 0; i < key.size(); ++i) different |= static_cast<unsigned char>(key[i]) ^ static_cast<unsigned char>(i < given.size() ? given[i] : 0);
   return different == 0;
 }
 
-/// A number that ports have, or none.
+/// Whether a text is a valid port number or empty.
 bool is_port(std::string_view text) {
   std::uint16_t port = 0;
   return text.empty() || std::from_chars(text.data(), text.data() + text.size(), port).ec == std::errc();
@@ -45,8 +45,8 @@ bool Access::has_key(const HttpRequest& request) const {
   return found;
 }
 
-// A browser sends along which page asks. That of another site may not: it could ask whatever the person at the browser could. Scheme, host and
-// port make an origin (RFC 6454); this server's scheme is http.
+// A browser sends the origin of the requesting page. Pages of other sites are refused: they could do whatever the browser's user can.
+// Scheme, host and port make an origin (RFC 6454); this server's scheme is http.
 bool Access::origin_may_ask(const HttpRequest& request) const {
   constexpr std::string_view scheme = "http://";
   const std::string_view origin = request.origin;
@@ -57,7 +57,7 @@ bool Access::origin_may_ask(const HttpRequest& request) const {
   return page && asked && same_letters(page->host, asked->host) && port_of(*page) == port_of(*asked);
 }
 
-// Any name can be made to lead to this machine, also that of a page that asks ("DNS rebinding"): without keys it has to be one of the machine's own.
+// Any name can be made to resolve to this machine, also a page's ("DNS rebinding"): without keys the host must be a loopback name.
 bool Access::host_may_be_asked(const HttpRequest& request) const {
   if (request.host.empty() || !keys.empty() || everybody) return true;
   const auto authority = parse_authority(request.host);

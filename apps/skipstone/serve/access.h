@@ -1,4 +1,4 @@
-// Who may ask a server.
+// Access control: the requests that a server accepts.
 #pragma once
 
 #include <string>
@@ -10,17 +10,17 @@
 namespace cli::serve {
 
 struct Access {
-  std::vector<std::string> keys;  ///< none: everybody may ask
-  bool everybody = false;         ///< may ask, whatever name of this machine they use
-  std::string cors_origin;        ///< pages of this origin may ask; "" for none, "*" for all
+  std::vector<std::string> keys;  ///< none: open to all clients
+  bool everybody = false;         ///< accepts requests without a key under any host name
+  std::string cors_origin;        ///< pages of this origin may send requests; "" for none, "*" for all
 
-  /// Whether the request has one of the keys, where there are any.
+  /// Whether the request has one of the keys, if there are any.
   bool has_key(const HttpRequest& request) const;
   bool origin_may_ask(const HttpRequest& request) const;
   bool host_may_be_asked(const HttpRequest& request) const;
 };
 
-/// Whether a host, without a port, is this machine whatever any name server says: an address of its loopback network or "localhost" (RFC 6761,
+/// Whether a host, without a port, is this machine regardless of DNS: a loopback address or "localhost" (RFC 6761,
 /// section 6.3). IPv6 addresses may be in brackets.
 bool is_loopback(std::string_view host);
 

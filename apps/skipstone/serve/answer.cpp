@@ -28,9 +28,9 @@ std::string random_id() {
 std::string valid_text(const std::string& text) { return Json::parse(json_text(Json(text))).get<std::string>(); }
 
 Json timings_json(const Usage& usage) {
-  const std::uint64_t read = usage.prompt_tokens - usage.found_tokens;
+  const std::uint64_t read = usage.prompt_tokens - usage.cached_tokens;
   return {{"prompt_n", read},
-          {"cache_n", usage.found_tokens},
+          {"cache_n", usage.cached_tokens},
           {"prompt_ms", usage.prompt_seconds * 1e3},
           {"prompt_per_second", per_second(read, usage.prompt_seconds)},
           {"predicted_n", usage.completion_tokens},
@@ -56,7 +56,7 @@ void Answer::keep(std::size_t bytes) {
 }
 
 void Answer::keep(const Piece& piece, const std::vector<TokenLogprobs>& logprobs) {
-  // As the document that is sent at the end has them: a token with its bytes is an object of three members and a list.
+  // Size in the final document: a token with its bytes is an object of three members and a list.
   constexpr std::size_t logprob_bytes = 700;
   std::size_t bytes = piece.text.size() + piece.id.size();
   if (!stream())

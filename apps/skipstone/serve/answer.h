@@ -1,4 +1,4 @@
-// An answer on its way to the client, in the form that it was asked for: whole, or as server-sent events while it is made.
+// An answer to the client in the requested form: at its end, or as server-sent events during generation.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ struct Piece {
   enum class Kind { text, reasoning, call_begin, call_arguments, call_end };
   Kind kind = Kind::text;
   std::string text;     ///< call_begin: the tool's name
-  std::string id;       ///< of a call, at its beginning
-  std::string drafter;  ///< whose accepted draft it came from; "": the model's own token
+  std::string id;       ///< call_begin: the call's id
+  std::string drafter;  ///< the drafter of an accepted draft; "": the model's own token
 };
 
 struct TokenLogprobs {
@@ -28,9 +28,9 @@ struct TokenLogprobs {
   std::vector<TokenLogprobs> top;
 };
 
-/// What an answer took.
+/// The token counts and times of an answer.
 struct Usage {
-  std::uint64_t prompt_tokens = 0, found_tokens = 0, completion_tokens = 0, reasoning_tokens = 0;
+  std::uint64_t prompt_tokens = 0, cached_tokens = 0, completion_tokens = 0, reasoning_tokens = 0;
   std::uint64_t rounds = 0, drafted = 0, accepted = 0;
   double prompt_seconds = 0, generation_seconds = 0;
   std::uint64_t seed = 0;
@@ -42,24 +42,24 @@ skipstone::Json timings_json(const Usage& usage);
 /// Used by the thread that generates.
 class Answer {
  public:
-  /// `memory`: what is kept of the answer until its end is charged there.
+  /// `memory` is charged for the parts of the answer that are kept until its end.
   Answer(const GenerationRequest& request, std::string model, std::shared_ptr<Exchange> exchange, MemoryShare memory);
   virtual ~Answer() = default;
   Answer(const Answer&) = delete;
   Answer& operator=(const Answer&) = delete;
 
-  /// `logprobs`: of the tokens since the last piece of the choice, where they were asked for.
+  /// `logprobs`: of the tokens since the last piece of the choice, if requested.
   virtual void add(std::uint32_t choice, const Piece& piece, const std::vector<TokenLogprobs>& logprobs) = 0;
   /// `reason`: "stop", "length", "tool_calls".
   virtual void end_choice(std::uint32_t choice, const std::string& reason, const std::vector<TokenLogprobs>& logprobs) = 0;
-  /// All choices have ended.
+  /// Called when all choices have ended.
   virtual void finish(const Usage& usage) = 0;
-  /// Something went wrong: as an error's status where nothing was sent, as the stream's last event else.
+  /// Reports a failure: with an error status if nothing was sent, else as the stream's last event.
   void fail(const ApiError& error);
 
  protected:
   bool stream() const { return request_.stream; }
-  /// Charges what an answer keeps of a piece; throws ApiError (503) where there is no memory for it.
+  /// Charges the memory that an answer keeps of a piece; throws ApiError (503) if there is none left.
   void keep(const Piece& piece, const std::vector<TokenLogprobs>& logprobs);
   void keep(std::size_t bytes);
   /// `event`: the event's name, "" for none.
@@ -82,9 +82,9 @@ class Answer {
 std::unique_ptr<Answer> make_answer(const GenerationRequest& request, const std::string& model, const std::shared_ptr<Exchange>& exchange,
                                     MemoryShare memory);
 
-/// A text that is UTF-8, whatever came.
+/// Makes any text valid UTF-8.
 std::string valid_text(const std::string& text);
-/// 24 hexadecimal digits of nobody's choosing.
+/// 24 random hexadecimal digits.
 std::string random_id();
 
 }  // namespace cli::serve

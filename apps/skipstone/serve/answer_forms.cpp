@@ -36,7 +36,7 @@ Json usage_json(const Usage& usage) {
   return {{"prompt_tokens", usage.prompt_tokens},
           {"completion_tokens", usage.completion_tokens},
           {"total_tokens", usage.prompt_tokens + usage.completion_tokens},
-          {"prompt_tokens_details", {{"cached_tokens", usage.found_tokens}}},
+          {"prompt_tokens_details", {{"cached_tokens", usage.cached_tokens}}},
           {"completion_tokens_details", {{"reasoning_tokens", usage.reasoning_tokens}}}};
 }
 
@@ -125,7 +125,7 @@ Json ChatAnswer::choice_json(std::uint32_t index) const {
 
 void ChatAnswer::finish(const Usage& usage) {
   if (stream()) {
-    // Without usage asked for, clients expect no event but those with a choice: the timings come with an empty one.
+    // Without include_usage, clients expect only events with a choice: the timings come with an empty one.
     Json last = chunk(0, Json::object(), {}, "");
     last["choices"] = Json::array();
     last["timings"] = timings_json(usage);
@@ -272,10 +272,10 @@ Json ResponsesAnswer::document(const std::string& status, const Usage* usage) co
                 {"store", false},
                 {"text", {{"format", {{"type", "text"}}}}},
                 {"usage", nullptr}};
-  whole.update(Json(SortedJson::parse(request_.echo_fields)));  // an ordered document looks for each key among all
+  whole.update(Json(SortedJson::parse(request_.echo_fields)));  // an ordered document searches linearly for each key
   if (usage != nullptr) {
     whole["usage"] = {{"input_tokens", usage->prompt_tokens},
-                      {"input_tokens_details", {{"cached_tokens", usage->found_tokens}}},
+                      {"input_tokens_details", {{"cached_tokens", usage->cached_tokens}}},
                       {"output_tokens", usage->completion_tokens},
                       {"output_tokens_details", {{"reasoning_tokens", usage->reasoning_tokens}}},
                       {"total_tokens", usage->prompt_tokens + usage->completion_tokens}};
@@ -286,7 +286,7 @@ Json ResponsesAnswer::document(const std::string& status, const Usage* usage) co
 
 void ResponsesAnswer::begin() {
   if (std::exchange(begun_, true) || !stream()) return;
-  // Both repeat the question. As one piece they leave a client that reads nothing yet within its limit, however long that is.
+  // Both events repeat the question. Sent as one piece, they keep a client that has read nothing yet within its limit at any length.
   const Json question = {{"response", document("in_progress", nullptr)}};
   std::string both = numbered("response.created", question);
   both += numbered("response.in_progress", question);

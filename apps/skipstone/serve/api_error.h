@@ -1,4 +1,4 @@
-// What goes wrong with a request, in the form in which OpenAI's API says it.
+// Errors of a request, in the form of OpenAI's API.
 #pragma once
 
 #include <fmt/format.h>
@@ -16,13 +16,13 @@ namespace cli::serve {
 /// Ends a request.
 class ApiError : public std::runtime_error {
  public:
-  /// `param`: the field that is wrong, "" for none; `code`: OpenAI's word for the case, "" for none.
+  /// `param`: the wrong field, "" for none; `code`: OpenAI's error code, "" for none.
   ApiError(unsigned status, const std::string& sentence, std::string param = {}, std::string code = {})
       : std::runtime_error(sentence), status_(status), param_(std::move(param)), code_(std::move(code)) {}
   unsigned status() const noexcept { return status_; }
   /// {"error": {"message", "type", "param", "code"}}.
   skipstone::Json json() const;
-  /// With the headers that belong to its status.
+  /// The reply, with the headers that belong to its status.
   HttpReply reply() const;
 
  private:
@@ -30,10 +30,10 @@ class ApiError : public std::runtime_error {
   std::string param_, code_;
 };
 
-/// What the exception that is being handled is to a client. Its sentence is the library's own where it is an error of the library's.
+/// The current exception as an error for a client. An error of the library keeps its sentence.
 ApiError error_of_current_exception();
 
-/// What `work` throws becomes the answer.
+/// Runs `work`; its exception becomes the answer.
 template <typename Work>
 void answering(Exchange& exchange, const Work& work) {
   try {

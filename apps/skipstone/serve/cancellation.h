@@ -1,4 +1,4 @@
-// A request that is to end early: its client is gone, its time is over, the server ends.
+// Early end of a request: its client is gone, its time is over, or the server ends.
 #pragma once
 
 #include <atomic>
@@ -8,7 +8,7 @@
 
 namespace cli::serve {
 
-/// From any thread.
+/// Thread-safe.
 class Cancellation {
  public:
   void cancel() {
@@ -18,7 +18,7 @@ class Cancellation {
   }
   bool cancelled() const { return cancelled_; }
 
-  /// While it is there, cancel() stops what the session runs.
+  /// During its lifetime cancel() stops the session's call.
   class Scope {
    public:
     Scope(Cancellation& cancellation, skipstone::Session& session) : cancellation_(cancellation) {

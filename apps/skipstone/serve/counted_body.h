@@ -1,4 +1,4 @@
-// A body of a request that grows with what has come of it, not with what was announced, and only as far as a budget has room. For
+// A request body that grows with the received bytes, not with the announced length, and only as far as a budget has room. For
 // http_connection.h alone.
 #pragma once
 
@@ -17,12 +17,12 @@
 
 namespace cli::serve {
 
-/// A Body as Boost.Beast defines it.
+/// Boost.Beast's Body concept.
 struct CountedBody {
   struct value_type {
     std::string text;
     MemoryShare memory;
-    std::atomic<std::size_t>* size = nullptr;  ///< for others to see
+    std::atomic<std::size_t>* size = nullptr;  ///< received bytes, readable by other threads
   };
 
   static std::uint64_t size(const value_type& body) { return body.text.size(); }
@@ -37,7 +37,7 @@ struct CountedBody {
       if (length) announced_ = static_cast<std::size_t>(*length);
     }
 
-    /// Error not_enough_memory where the budget refuses.
+    /// Error not_enough_memory if the budget refuses.
     template <typename Buffers>
     std::size_t put(const Buffers& buffers, boost::system::error_code& error) {
       error = {};

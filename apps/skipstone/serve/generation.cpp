@@ -13,7 +13,7 @@ using skipstone::SortedJson;
 
 namespace {
 
-constexpr std::size_t prompt_end_bytes = 256;  // of the prompt's end that a parser gets: enough for any tag
+constexpr std::size_t prompt_end_bytes = 256;  // end of the prompt that the parser gets: enough for any tag
 
 const char* field_of(Form form) { return form == Form::chat ? "messages" : form == Form::completion ? "prompt" : "input"; }
 
@@ -116,7 +116,7 @@ bool Choice::take(const skipstone_chunk& chunk) {
   if (!text.empty()) {
     parser_->push(text, on_event);
   } else if (chunk.token >= 0 && model_.engine.piece(chunk.token).empty()) {
-    parser_->push(chunk.token, on_event);  // a mark of the format that has no text
+    parser_->push(chunk.token, on_event);  // a format marker without text
   }
   ended_ = end;
   return !end;
@@ -147,7 +147,7 @@ void Choice::run(const std::vector<skipstone_token>& tokens, const std::string& 
   if (parser_) parser_->finish([this](const skipstone_chat_event& event) { return take_event(event); });
   answer_.end_choice(index_, reason(stats), std::exchange(logprobs_, {}));
   const Json report = Json::parse(session.report());
-  usage.found_tokens += report.at("found_tokens").get<std::uint64_t>();
+  usage.cached_tokens += report.at("cached_tokens").get<std::uint64_t>();
   usage.completion_tokens += stats.generated_tokens;
   usage.reasoning_tokens += reasoning_tokens_;
   usage.rounds += stats.rounds;
@@ -191,7 +191,7 @@ Model::Model(skipstone::Engine loaded, const std::string& chat_template, const s
 }
 
 void check_length(const Model& model, const GenerationRequest& request) {
-  constexpr std::size_t escape_bytes = 6;  // that JSON may take for one
+  constexpr std::size_t escape_bytes = 6;  // of JSON for one byte at most
   const std::size_t conversation = request.messages.size() + request.tools_bytes + request.template_options.size();
   const std::size_t bytes = request.form == Form::completion ? request.prompt.size() : conversation / escape_bytes;
   const char* field = request.form == Form::completion ? "prompt" : request.tools_bytes > request.messages.size() ? "tools" : field_of(request.form);
@@ -219,7 +219,7 @@ Usage generate(const Model& model, const GenerationRequest& request, std::uint64
     choice.run(tokens, prompt_end, seed + i, cancellation, usage);
     if (cancellation.cancelled()) break;
   }
-  usage.found_tokens = std::min(usage.found_tokens, usage.prompt_tokens);
+  usage.cached_tokens = std::min(usage.cached_tokens, usage.prompt_tokens);
   return usage;
 }
 

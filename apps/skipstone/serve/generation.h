@@ -1,4 +1,4 @@
-// One request's work: its prompt to tokens, its choices to pieces of an answer.
+// The work on one request: tokenizes its prompt and generates its choices as pieces of an answer.
 #pragma once
 
 #include <functional>
@@ -15,22 +15,22 @@
 
 namespace cli::serve {
 
-/// What all requests share. Immutable.
+/// State that all requests share. Immutable.
 struct Model {
   explicit Model(skipstone::Engine loaded, const std::string& chat_template, const std::string& alias);
 
   skipstone::Engine engine;
   skipstone::Chat chat;
-  std::string name;                 ///< as answers give it
+  std::string name;                   ///< the name in answers
   std::vector<std::string> known_as;  ///< names that a request may give
   std::vector<skipstone_token> end_tokens;
   std::vector<std::string> stop_strings;
   std::uint32_t context = 0;
-  std::size_t longest_piece = 1;  ///< bytes that a token can stand for
-  double plain_token_ms = 0;  ///< of one token without drafts and company, as measured when the server started
+  std::size_t longest_piece = 1;  ///< most bytes that a token represents
+  double plain_token_ms = 0;      ///< of one token without drafts or concurrent sequences, measured when the server started
 };
 
-/// The sentence of a refusal by the library as a client gets it: a 400 about `field`. Throws ApiError for it, what `work` throws else.
+/// Runs `work` and turns the library's refusal into a client's error: ApiError (400) about `field`. Other exceptions pass through.
 template <typename Work>
 auto about(const char* field, const Work& work) {
   try {
@@ -42,11 +42,11 @@ auto about(const char* field, const Work& work) {
   }
 }
 
-/// Throws ApiError (400) where a request's texts cannot be a prompt of this context, whatever their tokens: before anyone looks for these.
+/// Throws ApiError (400) if a request's texts cannot fit the context, whatever their tokens: checked before they are tokenized.
 void check_length(const Model& model, const GenerationRequest& request);
 
-/// Runs `request`. Throws ApiError where the request cannot be answered, skipstone::error where the engine fails or `cancellation` comes before
-/// the first pass; a later one ends the answer as its token limit does.
+/// Runs `request`. Throws ApiError if the request cannot be answered, skipstone::error if the engine fails or `cancellation` comes before
+/// the first pass; a later cancellation ends the answer like its token limit.
 Usage generate(const Model& model, const GenerationRequest& request, std::uint64_t seed, Cancellation& cancellation, Answer& answer,
                Metrics& metrics);
 

@@ -80,7 +80,7 @@ std::vector<std::string> stops(const SortedJson& value) {
   return all;
 }
 
-/// What a client may name: a lossless drafter, and no file of the server's.
+/// Clients may name lossless drafters, and no files of the server.
 void check_draft(std::string_view field, const std::string& draft) {
   if (skipstone_draft_is_lossless(draft.c_str()) == 0)
     refuse(field, "'draft' has to name a lossless drafter, as GET /props lists them; none leaves a text as it is");
@@ -98,7 +98,7 @@ void check_draft(std::string_view field, const std::string& draft) {
 
 constexpr double any_number = std::numeric_limits<std::uint32_t>::max();
 
-/// The fields that are one value: name, which forms have it, and what it sets. null is as if it was not there.
+/// A single-value field: its name, the forms that have it, and its setter. null counts as absent.
 struct Field {
   const char* name;
   unsigned forms;
@@ -122,7 +122,8 @@ constexpr Field fields[] = {
        r.seed = v.is_number_unsigned() ? v.get<std::uint64_t>() : static_cast<std::uint64_t>(v.get<std::int64_t>());
      }},
     {"n", classic, [](Request& r, Name n, const SortedJson& v) { r.n = static_cast<std::uint32_t>(whole_in(n, v, 1, most_choices)); }},
-    {"max_tokens", classic, [](Request& r, Name n, const SortedJson& v) { r.max_tokens = static_cast<std::uint32_t>(whole_in(n, v, 0, any_number)); }},
+    {"max_tokens", classic,
+     [](Request& r, Name n, const SortedJson& v) { r.max_tokens = static_cast<std::uint32_t>(whole_in(n, v, 0, any_number)); }},
     {"max_completion_tokens", chat,
      [](Request& r, Name n, const SortedJson& v) { r.max_tokens = static_cast<std::uint32_t>(whole_in(n, v, 0, any_number)); }},
     {"max_output_tokens", responses,
@@ -146,7 +147,7 @@ constexpr Field fields[] = {
     {"echo", completion, [](Request& r, Name n, const SortedJson& v) { r.echo = flag(n, v); }},
     {"draft", all,
      [](Request& r, Name n, const SortedJson& v) {
-       if (const std::string draft = text(n, v); draft != r.draft) {  // what the server was started with may be anything
+       if (const std::string draft = text(n, v); draft != r.draft) {  // the server's own setting may name any drafter
          check_draft(n, draft);
          r.draft = draft;
        }
@@ -154,7 +155,8 @@ constexpr Field fields[] = {
     {"stream_options", classic,
      [](Request& r, Name n, const SortedJson& v) {
        if (!v.is_object()) refuse(n, "'stream_options' has to be an object, not {}", name_of(v));
-       if (v.contains("include_usage") && !v["include_usage"].is_null()) r.include_usage = flag("stream_options.include_usage", v["include_usage"]);
+       if (v.contains("include_usage") && !v["include_usage"].is_null())
+         r.include_usage = flag("stream_options.include_usage", v["include_usage"]);
      }},
     {"response_format", chat,
      [](Request&, Name n, const SortedJson& v) {
@@ -192,7 +194,9 @@ constexpr Field fields[] = {
        }
      }},
     {"previous_response_id", responses,
-     [](Request&, Name n, const SortedJson&) { refuse(n, "'previous_response_id' is not built: no answer is kept; send the conversation in 'input'"); }},
+     [](Request&, Name n, const SortedJson&) {
+       refuse(n, "'previous_response_id' is not built: no answer is kept; send the conversation in 'input'");
+     }},
 };
 
 void read_fields(const SortedJson& body, Request& request) {
@@ -205,7 +209,7 @@ void read_fields(const SortedJson& body, Request& request) {
     refuse("top_logprobs", "'top_logprobs' needs 'logprobs' to be true");
 }
 
-/// Tools in the form of chat completions, and whether the model may call them.
+/// Reads tools in the form of chat completions, and whether the model may call them.
 void read_tools(const SortedJson& body, Request& request) {
   const auto tools = body.find("tools");
   SortedJson wanted = SortedJson::array();
@@ -308,7 +312,7 @@ void read_responses(const SortedJson& body, Request& request) {
     messages.push_back({{"role", "user"}, {"content", *input}});
   } else if (input->is_array() && !input->empty()) {
     for (const SortedJson& item : *input) {
-      if (item.is_object() && item.value("type", SortedJson()) == "reasoning") continue;  // of an earlier answer: nothing reads it
+      if (item.is_object() && item.value("type", SortedJson()) == "reasoning") continue;  // of an earlier answer: not used
       messages.push_back(message_of(item));
     }
   } else {
@@ -331,14 +335,14 @@ SortedJson read_object(const std::string& body) {
   try {
     return skipstone::parse_json_object(body, "the request's body");
   } catch (const skipstone::Error& error) {
-    std::string sentence = error.what();  // its end is about files
+    std::string sentence = error.what();  // its end concerns files
     if (const std::size_t end = sentence.find("; the file is damaged"); end != std::string::npos) sentence.resize(end);
     throw ApiError(400, sentence);
   }
 }
 
-// nlohmann's values have 16 bytes, and a list that grows has up to two and a half times as much; strings and nodes of objects have blocks of
-// their own. By the characters that begin one.
+// nlohmann's values have 16 bytes, and a growing list up to two and a half times as much; strings and nodes of objects are separate
+// allocations. Counts the characters that begin a value.
 std::size_t parsing_bytes(std::string_view body) {
   constexpr std::size_t per_value = 40, per_key = 140, per_quote = 24;
   std::size_t bytes = body.size();

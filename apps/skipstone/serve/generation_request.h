@@ -1,4 +1,4 @@
-// What a client asks for, read from the body of a request and checked: the three forms of OpenAI's API become one.
+// A client's request, read from its body and checked: the three forms of OpenAI's API become one.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@
 
 namespace cli::serve {
 
-/// The form of the question and of its answer.
+/// The API form of a request and of its answer.
 enum class Form { chat, completion, responses };
 
-/// What a field that is not given is.
+/// Values of absent fields.
 struct RequestDefaults {
   double temperature = 1, top_p = 1, min_p = 0, repeat_penalty = 1;
   std::uint32_t top_k = 0;
@@ -23,11 +23,11 @@ struct RequestDefaults {
 
 struct GenerationRequest {
   Form form = Form::chat;
-  std::string model;  ///< "" where none is named
+  std::string model;  ///< "" if none is named
   /// The conversation (chat and responses), as skipstone_chat_render() takes it.
   std::string messages, tools, template_options;
-  std::size_t tools_bytes = 0;  ///< of the tools that were given; an answer repeats also those that the model may not call
-  /// The texts to continue (completion): tokens where they were given so.
+  std::size_t tools_bytes = 0;  ///< of all given tools; an answer also repeats those that the model may not call
+  /// The prompt to continue (completion): text, or tokens if given as tokens.
   std::string prompt;
   std::vector<std::int32_t> prompt_tokens;
   bool parse_tool_calls = false;  ///< there are tools, and tool_choice lets the model call them
@@ -41,9 +41,9 @@ struct GenerationRequest {
   bool logprobs = false;
   std::uint32_t top_logprobs = 0;
   std::string draft;
-  std::string echo_fields;  ///< responses: what the answer repeats of the question, as JSON
+  std::string echo_fields;  ///< responses: the fields that the answer repeats, as JSON
 
-  /// That its texts take.
+  /// Memory of its texts.
   std::size_t bytes() const {
     std::size_t stops = 0;
     for (const std::string& one : stop) stops += one.size();
@@ -51,10 +51,10 @@ struct GenerationRequest {
   }
 };
 
-/// The most memory that reading `body` as JSON takes besides the body itself.
+/// The most memory that parsing `body` as JSON needs besides the body itself.
 std::size_t parsing_bytes(std::string_view body);
 
-/// Throws ApiError (400) that names the field which is wrong. Fields that nobody knows are ignored.
+/// Throws ApiError (400) that names the field which is wrong. Unknown fields are ignored.
 GenerationRequest read_request(Form form, const std::string& body, const RequestDefaults& defaults);
 
 /// The body as an object; throws ApiError (400).

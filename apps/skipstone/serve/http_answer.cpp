@@ -19,7 +19,7 @@ HttpConnection::Answer::Answer(std::shared_ptr<HttpConnection> connection)
       keep_alive_(connection_->keep_alive_),
       head_(connection_->head_) {}
 
-// Whoever made the answer has given up, perhaps since memory has run out.
+// An answer destroyed before its end was abandoned, perhaps because memory ran out: closes the connection.
 HttpConnection::Answer::~Answer() {
   for (int attempt = 0; !ended_ && !gone_ && attempt < 100; ++attempt) {
     try {
@@ -51,7 +51,7 @@ HttpReply HttpConnection::Answer::refusal(unsigned status, std::string_view sent
 }
 
 unsigned HttpConnection::Answer::respond(HttpReply reply) {
-  if (begun_) {  // an error after a part of an answer: what was sent cannot be taken back
+  if (begun_) {  // an error after a part of an answer: sent bytes cannot be revoked
     abandon();
     return reply.status;
   }

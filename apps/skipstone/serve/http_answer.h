@@ -1,4 +1,4 @@
-// The answer of a connection to the request in work. For http_connection.cpp alone.
+// A connection's answer to its current request. For http_connection.cpp alone.
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,7 @@
 
 namespace cli::serve {
 
-/// Held by who makes the answer. Any thread may call it; the connection's strand sends.
+/// Owned by the producer of the answer. Thread-safe; the connection's strand sends.
 class HttpConnection::Answer : public Exchange, public std::enable_shared_from_this<HttpConnection::Answer> {
  public:
   explicit Answer(std::shared_ptr<HttpConnection> connection);
@@ -26,15 +26,15 @@ class HttpConnection::Answer : public Exchange, public std::enable_shared_from_t
   void end() override;
   void on_gone(std::function<void()> callback) override;
   bool gone() const override { return gone_.load(); }
-  /// The client is gone. On the connection's strand.
+  /// Marks the client as gone. On the connection's strand.
   void set_gone();
-  /// An error as the answer. Where another has begun, that ends with the connection.
+  /// Answers with an error. If an answer has begun, it ends with the connection.
   void refuse(unsigned status, std::string_view sentence);
 
  private:
   std::string head_of(const HttpReply& reply, bool chunked, std::size_t length) const;
   HttpReply refusal(unsigned status, std::string_view sentence) const;
-  /// Closes the connection in the middle of the answer.
+  /// Closes the connection before the end of the answer.
   void abandon();
   void give(Unsent piece, bool last);
 
@@ -45,7 +45,7 @@ class HttpConnection::Answer : public Exchange, public std::enable_shared_from_t
   std::mutex mutex_;
   std::function<void()> callback_;
   std::atomic<bool> gone_{false}, begun_{false}, ended_{false};
-  std::atomic<bool> ends_connection_{false};  ///< an answer of unknown length, to a client that knows no chunks
+  std::atomic<bool> ends_connection_{false};  ///< an answer of unknown length to a client without chunked encoding
 };
 
 }  // namespace cli::serve

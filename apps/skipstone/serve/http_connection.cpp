@@ -15,9 +15,9 @@
 namespace cli::serve {
 namespace {
 
-constexpr std::size_t most_fields = 128;           // of a header: each takes more memory than it has bytes
-constexpr std::size_t write_bytes = 256 << 10;     // that a client has HttpLimits::writing for
-constexpr std::size_t read_ahead_bytes = 4 << 10;  // at a time, of what comes while an answer is made
+constexpr std::size_t most_fields = 128;           // of a header: each needs more memory than its bytes
+constexpr std::size_t write_bytes = 256 << 10;     // bytes that a client must read within HttpLimits::writing
+constexpr std::size_t read_ahead_bytes = 4 << 10;  // read at a time while an answer is generated
 
 }  // namespace
 
@@ -41,7 +41,7 @@ void HttpConnection::leave(const std::lock_guard<std::mutex>&) {
   if (std::exchange(listed_, false)) server_->waiting.erase(place_);
 }
 
-/// What a handler throws, above all where memory has run out, ends this connection and no other.
+/// Wraps a handler so that its exceptions, above all bad_alloc, end this connection and no other.
 template <typename Work>
 auto HttpConnection::guarded(Work work) {
   return [weak = weak_from_this(), work = std::move(work)](auto... arguments) mutable {
@@ -63,7 +63,7 @@ void HttpConnection::close_if_idle() {
              }));
 }
 
-// What is being waited for is cancelled when the time is over, and late() is true then.
+// Cancels the pending operation when the time is over; late() is then true.
 void HttpConnection::within(std::chrono::seconds time) {
   timer_.expires_after(time);
   timer_.async_wait([weak = weak_from_this()](error_code error) {
@@ -73,10 +73,10 @@ void HttpConnection::within(std::chrono::seconds time) {
   });
 }
 
-/// False where the budget has no room for what the connection holds.
+/// False if the budget has no room for the connection's buffers.
 bool HttpConnection::charge() { return memory_.resize(sizeof(*this) + buffer_.capacity()); }
 
-/// The connection is the last of those that wait from now on.
+/// Moves the connection to the end of the waiting list.
 void HttpConnection::wait() {
   const std::lock_guard lock(server_->mutex);
   leave(lock);
@@ -86,7 +86,7 @@ void HttpConnection::wait() {
 
 // ---- requests ----
 
-// The first byte may take long, a request may not.
+// The first byte of a request may take long, the rest may not.
 void HttpConnection::read() {
   if (!socket_.is_open()) return lost();
   next_ = head_ = false;
@@ -142,7 +142,7 @@ HttpRequest request_of(const Message& message) {
 
 }  // namespace
 
-// Who asks, and for what, is looked at before a byte of the body is asked for or kept.
+// Checks the client and its request before any byte of the body is requested or kept.
 void HttpConnection::judge(std::string_view head) {
   parser_.emplace();
   parser_->header_limit(static_cast<std::uint32_t>(buffer_.max_size()));
@@ -169,7 +169,7 @@ void HttpConnection::judge(std::string_view head) {
   }
   if (whole) return dispatch();
   if (message.method() == http::verb::get || head_) return refuse(413, "a request of this method has no body here");
-  // What Beast keeps of the fields has at most three times their bytes, and trailers and extensions fill the buffer.
+  // Beast's copy of the fields has at most three times their bytes, and trailers and extensions fill the buffer.
   if (!memory_.resize(sizeof(*this) + buffer_.max_size() + 3 * used)) return explain(make_error_code(boost::system::errc::not_enough_memory));
   auto& body = parser_->get().body();
   body.memory = MemoryShare(server_->memory, MemoryUse::bodies);
@@ -233,7 +233,7 @@ void HttpConnection::dispatch() {
   }
 }
 
-// ---- the client while its answer is made ----
+// ---- the client while its answer is generated ----
 
 std::shared_ptr<HttpConnection::Answer> HttpConnection::begin_answer() {
   auto answer = std::make_shared<Answer>(shared_from_this());
@@ -248,7 +248,7 @@ std::shared_ptr<HttpConnection::Answer> HttpConnection::begin_answer() {
   return answer;
 }
 
-// A client that goes away is noticed by reading on. What it sends meanwhile is its next request, as far as there is room for that.
+// Reads on to notice a client that disconnects. Bytes that arrive meanwhile are kept for its next request, as far as there is room.
 void HttpConnection::watch() {
   if (watching_ || !working_) return;
   const std::size_t room = dropping_ ? read_ahead_bytes : buffer_.max_size() - buffer_.size();
@@ -264,15 +264,15 @@ void HttpConnection::watch() {
 
 void HttpConnection::watched(error_code error) {
   const bool cancelled = error == asio::error::operation_aborted;
-  if (!socket_.is_open()) return lost();  // a request that was on its way when the connection closed
+  if (!socket_.is_open()) return lost();  // a request that was in transit when the connection closed
   if (error && !cancelled) return lost();
   if (working_) return watch();
   if (dropping_) return linger();
   if (next_) read();
 }
 
-// The end of what a client sends comes after all of it. One that has sent more than is read ahead, while its answer takes long, has it
-// dropped, and may send it again on another connection: this one ends with the answer (RFC 9112, section 9.3.2).
+// A disconnect is seen only after all sent bytes. If a client sends more than is read ahead during a long answer, the excess is
+// dropped, and the client may send it again on another connection: this one ends with the answer (RFC 9112, section 9.3.2).
 void HttpConnection::drop_later() {
   const auto timer = std::make_shared<asio::steady_timer>(socket_.get_executor(), std::chrono::milliseconds(250));
   timer->async_wait(guarded([timer, weak = weak_from_this(), answer = answer_](error_code) {
@@ -291,7 +291,7 @@ void HttpConnection::lost() {
   close();
 }
 
-// What the client still sends is read and dropped for a moment: a socket that is closed at once would take the answer away from it.
+// Reads and drops the client's bytes for a moment: closing the socket at once would discard the answer.
 void HttpConnection::linger() {
   error_code ignored;
   socket_.shutdown(tcp::socket::shutdown_send, ignored);
@@ -362,7 +362,7 @@ void HttpConnection::finish() {
     within(server_->limits.lingering);
   }
   next_ = !lingers;
-  // The watch ends; what the client has to say next is its next request.
+  // Ends the watch; the client's next bytes are its next request.
   if (watching_) {
     socket_.cancel(ignored);
   } else if (lingers) {

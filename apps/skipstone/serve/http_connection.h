@@ -34,7 +34,7 @@ using boost::system::error_code;
 
 class HttpConnection;
 
-/// What connections share.
+/// State that all connections share.
 struct HttpServer::State : std::enable_shared_from_this<HttpServer::State> {
   State(const HttpLimits& limits, Callbacks callbacks);
 
@@ -50,7 +50,7 @@ struct HttpServer::State : std::enable_shared_from_this<HttpServer::State> {
   std::atomic<bool> draining{false};
   std::atomic<std::size_t> busy{0}, connections{0};
   mutable std::mutex mutex;
-  /// Connections without a request in work: those that are idle, and those whose request is still being read. The first has waited longest.
+  /// Connections without a request in progress: those that are idle, and those whose request is still being read, longest waiting first.
   std::list<HttpConnection*> waiting;
   std::vector<std::jthread> threads;
 
@@ -59,13 +59,13 @@ struct HttpServer::State : std::enable_shared_from_this<HttpServer::State> {
   void welcome(tcp::socket socket);
   void run();
   void repeat(asio::steady_timer& timer, std::chrono::milliseconds time, std::shared_ptr<std::function<void()>> work);
-  /// False where all connections have a request in work.
+  /// False if all connections have a request in progress.
   bool close_longest_idle();
-  /// Of the bodies that are being read, the one that was begun first; not that of `but`.
+  /// Closes the connection whose body has been arriving longest, except `but`.
   void close_oldest_body(const HttpConnection* but);
 };
 
-/// One client. All of it runs on a strand; what other threads send is posted there.
+/// The connection of one client. It runs on a strand, to which other threads post their data.
 class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
  public:
   HttpConnection(tcp::socket socket, std::shared_ptr<HttpServer::State> server);
@@ -73,14 +73,14 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   HttpConnection(const HttpConnection&) = delete;
   HttpConnection& operator=(const HttpConnection&) = delete;
 
-  /// Whether the budget has room for it.
+  /// Whether the memory budget has room for the connection.
   bool has_memory() const { return memory_.bytes() > 0; }
   void start();
-  /// Closes where no request is in work. From any thread.
+  /// Closes the connection if no request is in progress. Thread-safe.
   void close_if_idle();
-  /// Takes the connection out of the list of those that wait, whose lock the caller holds.
+  /// Removes the connection from the waiting list, whose lock the caller holds.
   void leave(const std::lock_guard<std::mutex>&);
-  /// What has come of the body that is being read. From any thread.
+  /// Received bytes of the body that is being read. Thread-safe.
   std::size_t body_bytes() const { return body_bytes_; }
 
  private:
@@ -124,18 +124,18 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   MemoryShare memory_;
   beast::flat_buffer buffer_;
   std::optional<http::request_parser<CountedBody>> parser_;
-  std::weak_ptr<Answer> answer_;  ///< of the request in work, held by who makes it
+  std::weak_ptr<Answer> answer_;  ///< to the current request, owned by its producer
   std::deque<Unsent> unsent_;
   std::size_t unsent_bytes_ = 0;
-  std::size_t largest_piece_ = 0;  ///< of the answer: a client may always leave one piece more unread than the limit
-  std::chrono::steady_clock::time_point answered_by_{};  ///< when the rest of an answer that has ended must have been read
-  HttpRequest request_;   ///< whose body is being read
-  bool working_ = false;  ///< a request is in work, or its answer on its way
+  std::size_t largest_piece_ = 0;                        ///< of the answer: a client may leave the limit plus one piece unread
+  std::chrono::steady_clock::time_point answered_by_{};  ///< deadline for reading the rest of a completed answer
+  HttpRequest request_;                                  ///< the request whose body is being read
+  bool working_ = false;                                 ///< a request is in progress, or its answer is being sent
   bool writing_ = false, last_ = false, keep_alive_ = false, head_ = false, watching_ = false, next_ = false, refused_ = false,
        dropping_ = false;
   unsigned version_ = 11;
   std::atomic<std::size_t> body_bytes_{0};
-  bool listed_ = false;  ///< in the list of those that wait; with its lock
+  bool listed_ = false;  ///< in the waiting list; guarded by its lock
   std::list<HttpConnection*>::iterator place_;
 };
 

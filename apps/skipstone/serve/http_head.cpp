@@ -10,7 +10,7 @@ namespace http = beast::http;
 
 std::string_view view_of(beast::string_view text) { return {text.data(), text.size()}; }
 
-/// The authority of a target in absolute form; nothing in other targets.
+/// The authority of a target in absolute form; nullopt for other targets.
 std::optional<std::string_view> authority_in(std::string_view target) {
   constexpr std::string_view scheme = "http://";
   if (target.size() < scheme.size() || !beast::iequals(beast::string_view(target.data(), scheme.size()), beast::string_view(scheme.data(), scheme.size()))) return std::nullopt;
@@ -23,7 +23,7 @@ constexpr std::string_view digits = "0123456789",
 
 bool has_only(std::string_view text, std::string_view characters) { return text.find_first_not_of(characters) == std::string_view::npos; }
 
-/// A field whose value continues in the next line; readers differ in what they make of it (RFC 9112, section 5.2).
+/// Whether a field's value continues in the next line, which readers interpret differently (RFC 9112, section 5.2).
 bool is_folded(std::string_view bytes) { return bytes.find("\r\n ") != std::string_view::npos || bytes.find("\r\n\t") != std::string_view::npos; }
 
 bool names_its_host(const http::header<true>& head) {

@@ -13,10 +13,10 @@ namespace cli::serve {
 namespace {
 
 constexpr unsigned threads_of_server = 2;
-constexpr std::size_t reserved_descriptors = 64;  // for files, devices and pipes that are opened while connections take the rest
+constexpr std::size_t reserved_descriptors = 64;  // for files, devices and pipes, which connections must not use up
 using std::chrono::milliseconds;
 
-/// As many as are wanted, or as the system's limit of descriptors allows.
+/// The wanted number of connections, or as many as the system's descriptor limit allows.
 std::size_t allowed_connections(std::size_t wanted) {
   const auto free = skipstone::platform::raise_descriptor_limit();
   if (!free) return wanted;
@@ -24,7 +24,7 @@ std::size_t allowed_connections(std::size_t wanted) {
   return std::clamp<std::size_t>(*free - reserve, 1, wanted);
 }
 
-/// What waits for the next event has to be started, also where there is no memory for it at this moment.
+/// Retries until the wait for the next event is started, even if there is no memory for it at this moment.
 template <typename Start>
 void start_sometime(const Start& start) {
   while (true) {
@@ -50,13 +50,13 @@ void HttpServer::State::accept_after(milliseconds time) {
   });
 }
 
-// The next connection is waited for whatever becomes of this one.
+// Waits for the next connection whether or not this one succeeds.
 void HttpServer::State::accept() {
   acceptor->async_accept(asio::make_strand(*context), [this](error_code error, tcp::socket socket) {
     if (draining || error == asio::error::operation_aborted) return;
     milliseconds pause{0};
     try {
-      if (error) {  // no descriptor is left, or such: there is one when a connection has ended
+      if (error) {  // no descriptor is left, or similar: a closed connection frees one
         close_longest_idle();
         pause = milliseconds(20);
       } else {
@@ -70,7 +70,7 @@ void HttpServer::State::accept() {
 }
 
 void HttpServer::State::welcome(tcp::socket socket) {
-  // The connection that has waited longest makes room. Where all have requests in work, the new one cannot be served.
+  // Closes the longest idle connection to make room. If all have requests in progress, the new one cannot be served.
   if (connections >= limits.connections && !close_longest_idle()) return;
   error_code ignored;
   socket.set_option(tcp::no_delay(true), ignored);
@@ -96,14 +96,14 @@ void HttpServer::State::close_oldest_body(const HttpConnection* but) {
   }
 }
 
-// A handler that throws has let go of its connection while the exception passed; the others go on.
+// A handler that throws has released its connection during unwinding; the other connections continue.
 void HttpServer::State::run() {
   while (true) {
     try {
       context->run();
       return;
     } catch (...) {
-      std::this_thread::sleep_for(milliseconds(1));  // what there was no memory for has a moment to end
+      std::this_thread::sleep_for(milliseconds(1));  // gives work that ran out of memory a moment to end
     }
   }
 }
@@ -130,7 +130,7 @@ void HttpServer::start() {
   }
 }
 
-// Connections hold the state, and what waits in the context holds connections: the context goes first.
+// Connections own the state, and pending handlers in the context own connections: the context is destroyed first.
 HttpServer::~HttpServer() {
   stop();
   state_->timers.clear();
@@ -163,7 +163,7 @@ void HttpServer::State::repeat(asio::steady_timer& timer, milliseconds time, std
     if (error) return;
     try {
       (*work)();
-    } catch (...) {  // no memory: the next time there may be some
+    } catch (...) {  // out of memory: the next call may succeed
     }
     start_sometime([&] { repeat(timer, time, work); });
   });

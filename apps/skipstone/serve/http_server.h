@@ -1,5 +1,5 @@
-// HTTP as far as routes need it: requests come whole, answers leave at once or piece by piece. What clients do wrong, or slowly, ends here:
-// limits, time-outs, connections that say nothing. Sockets and the protocol are Boost.Beast's.
+// HTTP for routes: requests arrive complete, answers leave at once or as a stream. The server handles wrong or slow clients itself:
+// limits, time-outs, idle connections. Sockets and the protocol are Boost.Beast's.
 #pragma once
 
 #include <chrono>
@@ -23,7 +23,7 @@ struct HttpRequest {
   std::string method, path;  ///< path: up to "?", as it was sent
   std::string authorization, host, origin;
   std::string body;
-  MemoryShare memory;  ///< of the body; whoever keeps parts of it keeps this
+  MemoryShare memory;  ///< of the body; to be kept as long as any part of the body
 };
 
 struct HttpReply {
@@ -34,32 +34,32 @@ struct HttpReply {
 
 struct HttpLimits {
   std::size_t header_bytes = 16 << 10, body_bytes = std::size_t{8} << 20;
-  /// The largest answer that is sent whole.
+  /// The largest answer that is sent at once.
   std::size_t answer_bytes = std::size_t{64} << 20;
-  /// Events that a client does not read wait here; a client that leaves more unread than this is disconnected.
+  /// Limit of buffered events that a client has not read; beyond it the client is disconnected.
   std::size_t unread_bytes = std::size_t{4} << 20;
-  /// Of all connections, bodies, answers and events together.
+  /// Memory of all connections, bodies, answers and events together.
   std::size_t memory_bytes = std::size_t{512} << 20;
-  /// Fewer where the system allows fewer descriptors.
+  /// Fewer if the system allows fewer descriptors.
   std::size_t connections = 4096;
   std::chrono::seconds idle{75}, reading{30}, writing{30};
-  std::chrono::seconds last_writing{300};  ///< that a client has to read the rest of an answer that has ended
-  std::chrono::seconds lingering{3};       ///< that a client has to read why it was refused
+  std::chrono::seconds last_writing{300};  ///< for a client to read the rest of a completed answer
+  std::chrono::seconds lingering{3};       ///< for a client to read a refusal
 };
 
-/// The answer to one request. From any thread; what is sent to a client that is gone is dropped. An exchange that is destroyed before its
-/// answer has ended closes the connection.
+/// The answer to one request. Thread-safe; data for a client that is gone is dropped. An exchange that is destroyed before its answer has
+/// ended closes the connection.
 class Exchange {
  public:
   virtual ~Exchange() = default;
-  /// The whole answer. Once, and not with begin(). Returns the status that is sent: 400 instead of an answer that is larger than
-  /// HttpLimits::answer_bytes, 503 where its memory is refused.
+  /// Sends the complete answer. Once, and not with begin(). Returns the status that is sent: 400 instead of an answer that is larger than
+  /// HttpLimits::answer_bytes, 503 if its memory is refused.
   virtual unsigned respond(HttpReply reply) = 0;
-  /// An answer in pieces: begin, send..., end. A client whose piece finds no memory is disconnected.
+  /// Streams an answer: begin, send..., end. If there is no memory for a piece, the client is disconnected.
   virtual void begin(std::string_view type, const Headers& headers = {}) = 0;
   virtual void send(std::string piece) = 0;
   virtual void end() = 0;
-  /// Called once when the client is gone before the answer has ended, on a thread of the server's. Not called where it is gone already:
+  /// Called once when the client is gone before the answer has ended, on a thread of the server's. Not called if it is gone already:
   /// see gone().
   virtual void on_gone(std::function<void()> callback) = 0;
   virtual bool gone() const = 0;
@@ -67,19 +67,19 @@ class Exchange {
 
 class HttpServer {
  public:
-  /// Judges a request by its header, before its body is read: nothing where it may be sent, else the answer.
+  /// Checks a request's header before its body is read: nullopt if the body may be sent, else the answer.
   using Gate = std::function<std::optional<HttpReply>(const HttpRequest&)>;
   using Handler = std::function<void(HttpRequest, const std::shared_ptr<Exchange>&)>;
-  /// What is sent where a request never becomes one: (status, sentence) to a body of JSON.
+  /// Formats the JSON body of the answer to a malformed request from (status, sentence).
   using Refusal = std::function<std::string(unsigned status, std::string_view sentence)>;
-  /// On the server's threads: they may not take long. What they throw ends the connection with 500, or 503 where memory has run out.
+  /// Called on the server's threads, so they must be short. Their exceptions end the connection with 500, or 503 if memory has run out.
   struct Callbacks {
     Gate gate;
     Handler handler;
     Refusal refusal;
   };
 
-  /// Listens; connections are served from start() on. `port` 0: any that is free. Throws std::runtime_error with a sentence where it cannot.
+  /// Listens; connections are served from start() on. `port` 0: any free port. Throws std::runtime_error with a sentence if it cannot.
   HttpServer(const std::string& address, std::uint16_t port, const HttpLimits& limits, Callbacks callbacks);
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
@@ -90,11 +90,11 @@ class HttpServer {
   const std::shared_ptr<MemoryBudget>& memory() const;
   std::size_t connections() const;
   std::size_t connection_limit() const;
-  /// Connections that have a request in work, or an answer on its way.
+  /// Connections that have a request in progress, or an answer being sent.
   std::size_t busy() const;
-  /// Calls `work` again and again until the server stops, on a thread of the server's.
+  /// Calls `work` periodically until the server stops, on a thread of the server's.
   void every(std::chrono::milliseconds time, std::function<void()> work);
-  /// Takes no more connections and ends the threads: no callback is called afterwards, and what exchanges are given is dropped.
+  /// Accepts no more connections and ends the threads: no callback is called afterwards, and data for exchanges is dropped.
   void stop();
 
   struct State;

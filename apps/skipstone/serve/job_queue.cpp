@@ -24,7 +24,7 @@ std::optional<JobQueue::Ticket> JobQueue::push(Job job) {
 }
 
 bool JobQueue::remove(Ticket ticket) {
-  std::list<std::pair<Ticket, Job>> removed;  // destroyed without the lock: a job may hold what calls back
+  std::list<std::pair<Ticket, Job>> removed;  // destroyed without the lock: a job may own objects that call back
   const std::lock_guard lock(mutex_);
   const auto found = std::ranges::find(jobs_, ticket, &std::pair<Ticket, Job>::first);
   if (found == jobs_.end()) return false;
@@ -57,7 +57,7 @@ void JobQueue::work(const std::stop_token& stop, std::size_t thread) {
     lock.unlock();
     try {
       job();
-    } catch (...) {  // memory has run out: the request ends with what it held, the thread continues with the next one
+    } catch (...) {  // memory has run out: the request is dropped, the thread continues with the next one
     }
     job = nullptr;
     lock.lock();

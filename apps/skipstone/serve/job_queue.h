@@ -1,4 +1,4 @@
-// Requests that wait for their turn, and the threads that work on them.
+// A queue of waiting requests, and the threads that work on them.
 #pragma once
 
 #include <condition_variable>
@@ -13,25 +13,25 @@
 
 namespace cli::serve {
 
-/// From any thread.
+/// Thread-safe.
 class JobQueue {
  public:
   using Job = std::function<void()>;
   using Ticket = std::uint64_t;
 
-  /// `threads` jobs run at a time, `most_waiting` wait.
+  /// At most `threads` jobs run at a time and `most_waiting` wait.
   JobQueue(std::size_t threads, std::size_t most_waiting);
-  ~JobQueue();  ///< waits for those that run; those that wait are dropped
+  ~JobQueue();  ///< waits for running jobs; drops waiting ones
   JobQueue(const JobQueue&) = delete;
   JobQueue& operator=(const JobQueue&) = delete;
 
-  /// Nothing where too many wait. What `job` throws is dropped.
+  /// Nullopt if too many jobs wait. Exceptions of `job` are dropped.
   std::optional<Ticket> push(Job job);
-  /// Takes a job out that has not begun, and gives its place to others; false where it runs or has ended.
+  /// Removes a job that has not begun and frees its place; false if it runs or has ended.
   bool remove(Ticket ticket);
   std::size_t waiting() const;
   std::size_t running() const;
-  /// By thread: whether it works.
+  /// Whether each thread runs a job.
   std::vector<bool> busy() const;
 
  private:

@@ -1,4 +1,4 @@
-// JSON as the bodies of answers have it.
+// JSON text for the bodies of answers.
 #pragma once
 
 #include <algorithm>
@@ -9,13 +9,13 @@
 
 namespace cli::serve {
 
-/// On one line; bytes that are no UTF-8 are replaced.
+/// Serializes on one line; bytes that are no UTF-8 are replaced.
 template <typename Document>
 std::string json_text(const Document& document) {
   return document.dump(-1, ' ', false, Document::error_handler_t::replace);
 }
 
-/// Of UTF-8: bytes that begin one.
+/// The number of UTF-8 characters: bytes that begin one.
 inline std::size_t characters(std::string_view text) {
   return static_cast<std::size_t>(std::ranges::count_if(text, [](char byte) { return (static_cast<unsigned char>(byte) & 0xc0) != 0x80; }));
 }

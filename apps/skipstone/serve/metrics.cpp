@@ -69,7 +69,7 @@ void Metrics::token() {
 void Metrics::generated(std::uint64_t prompt_tokens, std::uint64_t tokens, const skipstone::Json& report) {
   const std::lock_guard lock(mutex_);
   prompt_tokens_ += prompt_tokens;
-  found_tokens_ += report.at("found_tokens").get<std::uint64_t>();
+  cached_tokens_ += report.at("cached_tokens").get<std::uint64_t>();
   tokens_ += tokens;
   for (const skipstone::Json& share : report.at("by_drafter")) {
     const std::string name = share.at("drafter").get<std::string>();
@@ -104,7 +104,8 @@ std::string Metrics::print(const ServerState& now, const skipstone::Json& engine
   for (const MemoryUse use : memory_uses) fmt::format_to(out, "skipstone_memory_bytes{{kind=\"{}\"}} {}\n", name_of(use), now.memory.used(use));
   gauge("memory_limit_bytes", "Memory that all clients together can have.", now.memory.limit());
   single(text, "prompt_tokens_total", "counter", "Tokens of prompts.", static_cast<double>(prompt_tokens_));
-  single(text, "prompt_tokens_found_total", "counter", "Of these, tokens whose keys and values were known.", static_cast<double>(found_tokens_));
+  single(text, "prompt_tokens_found_total", "counter", "Of these, tokens whose keys and values were known.",
+         static_cast<double>(cached_tokens_));
   single(text, "generated_tokens_total", "counter", "Tokens generated.", static_cast<double>(tokens_));
   using Member = std::uint64_t Drafts::*;
   for (const auto& [name, help, member] : {std::tuple{"rounds_total", "Rounds, by who proposed drafts.", Member{&Drafts::rounds}},
@@ -123,9 +124,9 @@ std::string Metrics::print(const ServerState& now, const skipstone::Json& engine
   single(text, "kv_pages", "gauge", "Pages of the KV cache.", from("pages", "all"));
   single(text, "kv_pages_used", "gauge", "Pages in use, by requests or as known beginnings.", from("pages", "used"));
   single(text, "kv_pages_of_prefixes", "gauge", "Pages of known beginnings.", from("prefixes", "pages"));
-  single(text, "kv_windowed_pages", "gauge", "Pages of layers with a window.", from("windowed_pages", "all"));
-  single(text, "kv_windowed_pages_used", "gauge", "Of these, pages in use.", from("windowed_pages", "used"));
-  single(text, "kv_windowed_pages_of_prefixes", "gauge", "Of these, pages of known beginnings.", from("prefixes", "windowed_pages"));
+  single(text, "kv_sliding_pages", "gauge", "Pages of layers with a window.", from("sliding_pages", "all"));
+  single(text, "kv_sliding_pages_used", "gauge", "Of these, pages in use.", from("sliding_pages", "used"));
+  single(text, "kv_sliding_pages_of_prefixes", "gauge", "Of these, pages of known beginnings.", from("prefixes", "sliding_pages"));
   single(text, "passes_total", "counter", "Passes of decoding.", from("passes", "decoding"));
   single(text, "pass_rows_total", "counter", "Rows in these.", from("passes", "rows"));
   single(text, "passes_merged_total", "counter", "Of these, passes of several requests.", from("passes", "merged"));

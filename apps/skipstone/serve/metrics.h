@@ -1,4 +1,4 @@
-// What the server has done, in the text form of Prometheus (exposition format 0.0.4).
+// The server's metrics in the text form of Prometheus (exposition format 0.0.4).
 #pragma once
 
 #include <array>
@@ -26,28 +26,28 @@ class Histogram {
   double sum_ = 0;
 };
 
-/// What a server holds at a moment.
+/// The server's load at a moment.
 struct ServerState {
   std::size_t waiting, running, texts_waiting, texts_running, connections, connection_limit;
   const MemoryBudget& memory;
 };
 
-/// Of the request that a thread works on.
+/// Times of the request that a thread works on.
 class RequestClock {
  public:
   using Clock = std::chrono::steady_clock;
   Clock::time_point asked = Clock::now(), last{};
 };
 
-/// From any thread.
+/// Thread-safe.
 class Metrics {
  public:
   void answered(const std::string& route, unsigned status);
-  /// The thread that calls works on a request from now on.
+  /// The calling thread works on a request from now on.
   void begin_request(const RequestClock& clock);
-  /// A token of it is there.
+  /// Counts a token of the calling thread's request.
   void token();
-  /// A choice of it has ended; `report`: skipstone_session_report().
+  /// Counts a finished choice of the request; `report`: skipstone_session_report().
   void generated(std::uint64_t prompt_tokens, std::uint64_t tokens, const skipstone::Json& report);
   /// `engine`: skipstone_engine_report().
   std::string print(const ServerState& now, const skipstone::Json& engine) const;
@@ -60,7 +60,7 @@ class Metrics {
   };
   std::map<std::string, Drafts> by_drafter_;
   std::vector<Drafts> by_position_;
-  std::uint64_t prompt_tokens_ = 0, found_tokens_ = 0, tokens_ = 0;
+  std::uint64_t prompt_tokens_ = 0, cached_tokens_ = 0, tokens_ = 0;
   Histogram first_token_, between_tokens_;
 };
 

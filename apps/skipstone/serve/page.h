@@ -1,4 +1,4 @@
-// The chat page, as it is in page.html.
+// The chat page: the contents of page.html.
 #pragma once
 
 #include <string_view>

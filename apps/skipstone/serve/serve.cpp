@@ -67,11 +67,11 @@ serve::Model load_model(const ServeOptions& options) {
   return serve::Model(load_engine(params), options.chat_template, options.alias);
 }
 
-/// What a request would otherwise wait for: measured costs, indexes, pipelines, and what a driver does when they run for the first time.
+/// Prepares measured costs, indexes, pipelines and the driver's first-run work, so that no request waits for them.
 void prepare(serve::Model& model, const ServerOptions& options) {
   skipstone_session_params params = skipstone::session_params();
   params.draft = options.defaults.draft.c_str();
-  std::vector<skipstone::Session> sessions;  // at a time, as requests are
+  std::vector<skipstone::Session> sessions;  // alive at the same time, like requests
   for (const float temperature : {0.0f, 1.0f}) {
     params.temperature = temperature;
     sessions.push_back(make_session(model.engine, params));
@@ -82,7 +82,7 @@ void prepare(serve::Model& model, const ServerOptions& options) {
   model.plain_token_ms = costs.at("passes").at(0).at("verify").get<double>() / 1e3;
 }
 
-/// Until a signal comes or the device is lost; then until what runs has ended.
+/// Serves until a signal comes or the device is lost; then until running requests have ended.
 ExitCode serve_until_the_end(Server& server, std::chrono::seconds grace, std::chrono::seconds drain) {
   using namespace std::chrono_literals;
   while (!interrupt::requested() && server.broken() == SKIPSTONE_OK) std::this_thread::sleep_for(20ms);
@@ -95,7 +95,7 @@ ExitCode serve_until_the_end(Server& server, std::chrono::seconds grace, std::ch
   server.drain();
   if (server.broken() != SKIPSTONE_OK) {
     print_error("the device is lost; start the server again");
-    std::this_thread::sleep_for(500ms);  // answers on their way
+    std::this_thread::sleep_for(500ms);  // for answers that are being sent
     return exit_code(server.broken(), false);
   }
   note("Ending: {} s for what is being answered.", drain.count());
@@ -107,7 +107,7 @@ ExitCode serve_until_the_end(Server& server, std::chrono::seconds grace, std::ch
     while (!server.idle() && std::chrono::steady_clock::now() < last) std::this_thread::sleep_for(20ms);
   }
   if (!server.working()) return ExitCode::ok;
-  note("Ending in the middle of a pass.");  // a pass cannot be cancelled, and on a slow device it takes longer than a service is waited for
+  note("Ending in the middle of a pass.");  // a pass cannot be cancelled, and on a slow device it exceeds a service's stop timeout
   std::_Exit(0);
 }
 
@@ -146,7 +146,7 @@ ExitCode run_serve(ServeOptions& options) {
   return code;
 }
 
-/// The range stands in the help's text: a validator's own words have blanks, which --help's readers take for the end of an option.
+/// A range check whose limits are in the help text: CLI11's own description has blanks, which parsers of --help take for an option's end.
 CLI::Validator range(double least, double most) { return CLI::Range(least, most).description(""); }
 
 void add_limits(CLI::App& command, ServeOptions& o) {
@@ -198,7 +198,7 @@ void add_serve(CLI::App& app, ExitCode& code) {
   add_limits(*command, o);
   add_engine_options(*command, o.engine);
   o.given = add_sampling_options(*command, o.sampling);
-  // A request has a seed of its own, or one by chance. Not get_option(): it may not throw, and copies the name.
+  // A request has its own or a random seed. Not get_option(): it must not throw, and copies the name.
   command->remove_option(command->get_options([](const CLI::Option* option) { return option->check_lname("seed"); }).front());
   command->footer(drafters_help() +
                   "\nThe same request with a seed has the same answer, whatever else runs.\n\nExample:\n  skipstone serve -m model.gguf\n"

@@ -23,7 +23,7 @@ constexpr std::size_t text_threads = 2;  // on machines of two cores, a generati
 
 void respond(const std::shared_ptr<Exchange>& exchange, const Json& document) { exchange->respond({200, json_type, json_text(document), {}}); }
 
-/// Counts an answer by its status, for what passes through.
+/// An exchange that counts answers by their status.
 class CountedExchange : public Exchange {
  public:
   CountedExchange(std::shared_ptr<Exchange> exchange, std::string route, Metrics& metrics, Headers headers)
@@ -55,7 +55,7 @@ class CountedExchange : public Exchange {
   Headers headers_;
 };
 
-/// What "%2F" and such stand for in a path.
+/// Decodes percent-encoding ("%2F") in a path.
 std::string decoded(std::string_view path) {
   const auto digit = [](char c) { return c >= '0' && c <= '9' ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : -1; };
   std::string text;
@@ -72,7 +72,7 @@ std::string decoded(std::string_view path) {
 struct Server::Route {
   const char* method;
   const char* path;
-  bool open;  ///< without a key
+  bool open;  ///< needs no key
   void (Server::*handle)(HttpRequest, const ExchangePtr&);
 };
 
@@ -113,7 +113,7 @@ Server::Server(Model model, const ServerOptions& options)
   http_->start();
 }
 
-// Requests come from the HTTP server, and texts_ hands some on to generations_: each ends before what it uses.
+// Requests come from the HTTP server, and texts_ passes some on to generations_: each is destroyed before the objects that it uses.
 Server::~Server() {
   draining_ = true;
   cancel_all();
@@ -133,7 +133,7 @@ void Server::log(const std::string& line) const {
   if (options_.log) note(line);
 }
 
-/// Null where there is none; `methods` is what its path takes then, "" where nothing is there.
+/// Null if no route matches; `methods` is then the method that the path accepts, "" for an unknown path.
 const Server::Route* Server::find(const HttpRequest& request, std::string& methods) const {
   const std::string method = request.method == "HEAD" ? "GET" : request.method;
   const std::string_view path = request.path.starts_with(one_model) ? std::string_view("/v1/models") : std::string_view(request.path);
@@ -145,7 +145,7 @@ const Server::Route* Server::find(const HttpRequest& request, std::string& metho
   return nullptr;
 }
 
-// Before the body is there.
+// Called before the body is read.
 std::optional<HttpReply> Server::judge(const HttpRequest& request) {
   std::optional<HttpReply> refused;
   try {

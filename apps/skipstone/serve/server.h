@@ -1,4 +1,4 @@
-// skipstone serve without its command line: routes (server.cpp), and what a request goes through (server_tasks.cpp).
+// skipstone serve without its command line: routes (server.cpp), and the stages of a request (server_tasks.cpp).
 #pragma once
 
 #include <atomic>
@@ -28,7 +28,7 @@ struct ServerOptions {
   std::uint16_t port = 8080;
   Access access;
   std::size_t parallel = 8, queue = 64;
-  std::chrono::seconds most_seconds{600};  ///< that one request may take
+  std::chrono::seconds most_seconds{600};  ///< time limit of one request
   bool log = false, log_text = false;
   HttpLimits http;
   RequestDefaults defaults;
@@ -43,17 +43,17 @@ class Server {
 
   std::uint16_t port() const;
   const Model& model() const { return model_; }
-  /// GET /health says from now on that the server ends, so that others are asked instead.
+  /// From now on GET /health reports that the server ends, so that clients use other servers.
   void announce_end() { ending_ = true; }
   /// New work is refused from now on.
   void drain() { ending_ = draining_ = true; }
-  /// Whether a request is being worked on.
+  /// Whether a request is running.
   bool working() const;
-  /// Whether nothing waits, is being worked on, or is on its way to a client.
+  /// Whether no request waits or runs, and no answer is being sent.
   bool idle() const;
-  /// Ends the answers that are being made, as at their token limit, and refuses what waits.
+  /// Ends running answers, as at their token limit, and refuses waiting requests.
   void cancel_all();
-  /// The status of an error after which the engine is of no use; SKIPSTONE_OK while there was none.
+  /// The status of an error that made the engine unusable; SKIPSTONE_OK if there was none.
   skipstone_status broken() const { return broken_; }
 
  private:
@@ -81,7 +81,7 @@ class Server {
   void completion(HttpRequest request, const ExchangePtr& exchange) { generate(Form::completion, std::move(request), exchange); }
   void responses(HttpRequest request, const ExchangePtr& exchange) { generate(Form::responses, std::move(request), exchange); }
 
-  // What a request goes through while it waits and runs (server_tasks.cpp).
+  // The stages of a request (server_tasks.cpp).
   struct Task;
   using TaskPtr = std::shared_ptr<Task>;
   using TextAnswer = std::string (Server::*)(const HttpRequest& request, const Task& task) const;
@@ -106,9 +106,9 @@ class Server {
   std::atomic<bool> ending_{false}, draining_{false};
   std::atomic<skipstone_status> broken_{SKIPSTONE_OK};
   std::mutex tasks_mutex_;
-  std::set<TaskPtr> tasks_;               ///< that wait or run
+  std::set<TaskPtr> tasks_;                ///< waiting and running tasks
   std::unique_ptr<JobQueue> generations_;  ///< a thread for each of the parallel requests
-  std::unique_ptr<JobQueue> texts_;        ///< what takes long and generates nothing: large bodies, tokens, templates
+  std::unique_ptr<JobQueue> texts_;        ///< long work that generates nothing: large bodies, tokens, templates
   std::unique_ptr<HttpServer> http_;
 };
 

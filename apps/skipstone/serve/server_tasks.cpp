@@ -1,5 +1,5 @@
-// What a request goes through after its route is known: it waits for its turn, is read where it is large, and is answered, unless its client has
-// gone or its time is over before.
+// The stages of a request after routing: it is queued, read if it is large, and answered, unless its client disconnects or its time is
+// over before.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-// Of POST /tokenize and /detokenize: a token's answer is many times as long as the token.
+// Limits of POST /tokenize and /detokenize: a token's JSON is many times as long as the token.
 constexpr std::size_t most_text_bytes = 2 << 20, most_tokens = 256 << 10;
 
 std::string text_field(const skipstone::SortedJson& body, const char* name) {
@@ -37,17 +37,17 @@ bool flag_field(const skipstone::SortedJson& body, const char* name, bool otherw
 
 }  // namespace
 
-/// A request between its header and its answer's end.
+/// A request from its header to the end of its answer.
 struct Server::Task {
   std::shared_ptr<Exchange> exchange;
   std::string route;
-  HttpRequest request;           ///< until it is read
-  GenerationRequest generation;  ///< then, where it is one
-  MemoryShare memory;            ///< of either
+  HttpRequest request;           ///< until it is parsed
+  GenerationRequest generation;  ///< then, if it generates
+  MemoryShare memory;            ///< of the request or the generation
   Cancellation cancellation;
   RequestClock clock;
   Clock::time_point until;
-  // Where it waits or runs; with tasks_mutex_.
+  // The queue in which it waits or runs; guarded by tasks_mutex_.
   JobQueue* queue = nullptr;
   JobQueue::Ticket ticket = 0;
 
@@ -71,7 +71,7 @@ Server::TaskPtr Server::begin_task(HttpRequest request, const ExchangePtr& excha
   return task;
 }
 
-// A client that goes away gives the place of its request to others.
+// If its client disconnects, a request gives up its place in the queue.
 void Server::submit(const TaskPtr& task, JobQueue& queue, std::function<void()> work) {
   task->exchange->on_gone([this, weak = std::weak_ptr(task)] {
     if (const TaskPtr gone = weak.lock()) drop(gone);
@@ -82,10 +82,10 @@ void Server::submit(const TaskPtr& task, JobQueue& queue, std::function<void()> 
     const auto ticket = queue.push([this, task, &queue, work = std::move(work)] {
       try {
         answering(*task->exchange, work);
-      } catch (...) {  // no memory even for an error: the connection ends with its exchange
+      } catch (...) {  // no memory even for an error: the exchange's destructor closes the connection
       }
       const std::lock_guard end(tasks_mutex_);
-      if (task->queue == &queue) tasks_.erase(task);  // else it waits in the other queue now
+      if (task->queue == &queue) tasks_.erase(task);  // else it now waits in the other queue
     });
     if (!ticket) {
       tasks_.erase(task);
@@ -111,7 +111,7 @@ void Server::cancel_tasks(const std::function<bool(const Task&)>& which, const c
     for (const TaskPtr& task : tasks_) {
       if (!which(*task)) continue;
       task->cancellation.cancel();
-      const bool never_queued = task->queue == nullptr;  // there was no memory for its place
+      const bool never_queued = task->queue == nullptr;  // queueing it ran out of memory
       if (never_queued || task->queue->remove(task->ticket)) waiting.push_back(task);
     }
     for (const TaskPtr& task : waiting) tasks_.erase(task);
@@ -152,7 +152,7 @@ std::string Server::tokens_of(const HttpRequest& request, const Task& task) cons
     throw ApiError(400, fmt::format("the text has {} bytes; {} are possible", content.size(), most_text_bytes), "content", "string_above_max_length");
   const auto tokens = model_.engine.tokenize(content, flag_field(body, "add_special", false), flag_field(body, "parse_special", true),
                                              [&task] { return task.keep_going(); });
-  // As text at once: a document of a million objects takes hundreds of megabytes.
+  // Written as text directly: a document of a million objects needs hundreds of megabytes.
   MemoryShare memory(http_->memory(), MemoryUse::answers);
   std::string text = "{\"tokens\":[";
   for (const skipstone_token token : tokens) {
@@ -197,7 +197,7 @@ std::string Server::prompt_of(const HttpRequest& request, const Task& task) cons
 
 // ---- generations ----
 
-// Large requests are read in a turn of their own, since the threads that wait for all connections may not take long.
+// Large requests are parsed by the text queue, since the I/O threads of all connections must not block.
 void Server::generate(Form form, HttpRequest request, const ExchangePtr& exchange) {
   const TaskPtr task = begin_task(std::move(request), exchange);
   if (task->request.body.size() < MemoryShare::large_bytes) return admit(form, task);
@@ -226,13 +226,13 @@ void Server::work(Task& task) {
   const auto answer = make_answer(request, model_.name, task.exchange, MemoryShare(http_->memory(), MemoryUse::answers));
   metrics_.begin_request(task.clock);
   thread_local std::random_device entropy;
-  // JavaScript's numbers hold 53 bits.
+  // 53 bits, the precision of JavaScript's numbers.
   const std::uint64_t seed = request.seed.value_or((std::uint64_t{entropy()} << 21) ^ entropy());
   try {
     const Usage usage = serve::generate(model_, request, seed, task.cancellation, *answer, metrics_);
     answer->finish(usage);
-    log(fmt::format("{}: {} tokens of prompt, {} known, {} tokens in {:.2f} s, {} of {} drafts", task.route, usage.prompt_tokens, usage.found_tokens,
-                    usage.completion_tokens, usage.generation_seconds, usage.accepted, usage.drafted));
+    log(fmt::format("{}: {} tokens of prompt, {} known, {} tokens in {:.2f} s, {} of {} drafts", task.route, usage.prompt_tokens,
+                    usage.cached_tokens, usage.completion_tokens, usage.generation_seconds, usage.accepted, usage.drafted));
     if (options_.log_text) log(request.form == Form::completion ? request.prompt : request.messages);
   } catch (const skipstone::error& error) {
     if (error.status() == SKIPSTONE_DEVICE_LOST) broken_ = error.status();

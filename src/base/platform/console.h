@@ -1,4 +1,4 @@
-// The three standard streams of a program, and what a user's terminal says.
+// The three standard streams of a program, and the user's terminal.
 #pragma once
 
 #include <cstddef>
@@ -10,26 +10,26 @@ namespace skipstone::platform {
 
 enum class Stream { input, output, error };
 
-/// Called once, before anything is read or written. A pipe that nobody reads becomes an error of its writer, not a signal; a stream that is
-/// closed stays one that fails, and its number goes to no file; a Windows console shows UTF-8 and colours.
+/// Called once, before anything is read or written. A pipe without a reader becomes an error of its writer, not a signal; a stream that is
+/// closed keeps failing, and no file gets its number; a Windows console shows UTF-8 and colours.
 void prepare_streams();
 
 bool is_terminal(Stream stream);
 /// Whether it is a terminal that understands control sequences.
 bool has_control_sequences(Stream stream);
-/// Of the terminal; 0 where it does not say.
+/// Width of the terminal; 0 where unknown.
 std::size_t columns(Stream stream);
-/// False where it is closed, or open for reading alone.
+/// False for a stream that is closed, or open for reading alone.
 bool is_writable(Stream stream);
 
-/// As many bytes of `text` as go at once; errc::broken_pipe where nobody reads them. A console gets whole characters.
+/// Writes as many bytes of `text` as go at once; errc::broken_pipe without a reader. A console gets whole characters.
 std::size_t write_some(Stream stream, std::string_view text, std::error_code& error);
-/// All of it, where it goes; nobody is told where it does not.
+/// Writes all of `text` if possible; errors are ignored.
 void write_or_drop(Stream stream, std::string_view text);
-/// For read_next().
+/// The stream's handle for read_next().
 std::intptr_t handle_of(Stream stream);
 
-/// What a user or the system asks of a running program.
+/// A request of the user or the system to a running program.
 enum class Signal {
   interrupt,  ///< Ctrl-C
   end,        ///< SIGTERM, SIGHUP; a console that is closed, a user who logs off

@@ -1,4 +1,4 @@
-// Files as the system has them. Readers and writers of the project go through InputFile and OutputFile.
+// The system's file functions. The project's readers and writers use InputFile and OutputFile.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,7 @@ class OpenFile {
   std::intptr_t handle() const { return handle_; }
   bool is_open() const { return handle_ != none; }
   void close();
-  /// For a handle that somebody else closes.
+  /// Gives the handle to the caller, who closes it.
   std::intptr_t release() { return std::exchange(handle_, none); }
 
  private:
@@ -42,7 +42,7 @@ struct FileFacts {
   std::uint64_t bytes = 0;
 };
 
-/// Paths are UTF-8. Every function reports what the system says in `error`, which it clears where all went well.
+/// Paths are UTF-8. Every function reports the system's error in `error`, which it clears on success.
 
 /// Never waits, whatever `path` is; on Windows the file can still be renamed and removed.
 OpenFile open_to_read(const std::string& path, std::error_code& error);
@@ -50,47 +50,47 @@ OpenFile open_to_read(const std::string& path, std::error_code& error);
 OpenFile open_stream(const std::string& path, std::error_code& error);
 
 FileFacts facts_of(std::intptr_t file, std::error_code& error);
-/// Of what has this name, links followed. Windows' names of devices (NUL, con.txt) are `other`.
+/// The kind of the file of this name, links followed. Windows' names of devices (NUL, con.txt) are `other`.
 FileKind kind_of(const std::string& path);
-/// What cannot be looked at counts as absent.
+/// An inaccessible file counts as absent.
 inline bool is_there(const std::string& path) { return kind_of(path) != FileKind::nothing; }
-/// Whether both are there and one file, links followed.
+/// Whether both exist and are one file, links followed.
 bool are_same(const std::string& one, const std::string& other);
-/// What a folder has, without the folder itself and the one above; nothing where it cannot be read.
+/// The entries of a folder, without itself and its parent; empty where it cannot be read.
 std::vector<std::string> names_in(const std::string& folder);
-/// Creates the folder that `path` is to be in, and those above it. Where that fails, creating the file fails and says why.
+/// Creates the folder of `path` and its parents. If that fails, creating the file fails later with the reason.
 void create_folder_of(const std::string& path);
 
-/// Bytes from `offset` on, as many as come at once; 0 at the end.
+/// Reads bytes from `offset` on, as many as come at once; 0 at the end.
 std::size_t read_at(std::intptr_t file, std::uint64_t offset, std::span<std::byte> to, std::error_code& error);
-/// The next bytes of a file, pipe or terminal (UTF-8 where they are typed), as many as come at once; 0 at the end. A signal may interrupt
+/// Reads the next bytes of a file, pipe or terminal (typed ones as UTF-8), as many as come at once; 0 at the end. A signal may interrupt
 /// it (errc::interrupted).
 std::size_t read_next(std::intptr_t file, std::span<char> to, std::error_code& error);
 
-/// What a C library's descriptor is open for.
+/// The access that a C library's descriptor is open for.
 enum class Access { closed, reading, writing_alone };
 Access access_of(int descriptor);
-/// The same file, with a place of its own and closed on its own.
+/// The same file, for reading at explicit offsets; closed separately.
 OpenFile reopen(int descriptor, std::error_code& error);
-/// A C library's descriptor for what `file` was, its owner from now on; -1 where there is none left.
+/// A C library's descriptor for `file`, which owns the file from now on; -1 if none is left.
 int to_descriptor(OpenFile file);
 
-/// Why a finished file could not take the place of what has this name, as far as that is known before (on Windows: it is open elsewhere, or
-/// marked read-only).
+/// Why a finished file could not replace the file of this name, as far as that is known in advance (on Windows: another program has it
+/// open, or it is marked read-only).
 std::error_code replaceable(const std::string& path);
 
 /// A new file that its writer holds for as long as it is open. errc::file_exists: the name is taken, or another process removed the new
 /// file before it was held; another name may do.
 OpenFile create_held(const std::string& path, std::error_code& error);
-/// All of `bytes`.
+/// Writes all of `bytes`.
 void write_all(std::intptr_t file, std::span<const std::byte> bytes, std::error_code& error);
 /// Returns when the bytes are on the disk, where the file system can say so.
 void flush(std::intptr_t file, std::error_code& error);
-/// Gives an open file made by create_held() another name, over what has it; held all the while.
+/// Renames an open file made by create_held(), replacing any file of the new name; it stays held throughout.
 void rename_held(const OpenFile& file, const std::string& from, const std::string& to, std::error_code& error);
 /// Closes and removes an open file made by create_held().
 void discard_held(OpenFile& file, const std::string& path);
-/// Removes a file of create_held() whose writer is gone.
+/// Removes a file of create_held() whose writer has ended.
 void remove_abandoned(const std::string& path);
 
 }  // namespace skipstone::platform

@@ -6,7 +6,7 @@
 
 namespace skipstone::platform {
 
-/// On Windows throws std::filesystem::filesystem_error or std::system_error for what is no UTF-8; elsewhere bytes are bytes.
+/// On Windows throws std::filesystem::filesystem_error or std::system_error for invalid UTF-8; other systems take any bytes.
 inline std::filesystem::path path_of(const std::string& utf8) { return {std::u8string(utf8.begin(), utf8.end())}; }
 
 /// As UTF-8.

@@ -1,4 +1,4 @@
-// What a program asks its system for: folders, memory, variables, libraries, and what one C library has and another lacks.
+// System services: folders, memory, variables, libraries, and functions that some C libraries lack.
 #pragma once
 
 #include <cstddef>
@@ -12,23 +12,23 @@
 
 namespace skipstone::platform {
 
-/// What main() was called with, the program's name first, as UTF-8. Throws invalid_argument where an argument is no Unicode text (Windows).
+/// main()'s arguments, the program's name first, as UTF-8. Throws invalid_argument where an argument is no Unicode text (Windows).
 std::vector<std::string> arguments(int argc, char** argv);
 
 /// The value of an environment variable as UTF-8; nothing where it is not set.
 std::optional<std::string> environment(const char* name);
-/// Where programs of this user keep what can be made again; empty where the system does not say.
+/// The user's folder for files that can be created again; empty where the system does not say.
 std::string cache_directory();
 
 /// The folder of the running program; empty where the system does not say.
 std::string program_folder();
 
-/// Bytes that programs can still have without harm to others; 0 where the system does not say.
+/// Bytes that programs can still use without harm to others; 0 where the system does not say.
 std::uint64_t free_memory();
-/// Of the processor, in bytes; 0 where the system does not say.
+/// Size of the processor's last-level cache in bytes; 0 where the system does not say.
 std::uint64_t last_level_cache();
 
-/// What a machine is, for records that are shared: without its name, and without its users'. What the system does not say is "" or 0.
+/// A description of the machine for shared records: without its name or its users' names. Unknown facts are "" or 0.
 struct Machine {
   std::string system;     ///< with its version
   std::string processor;  ///< as its maker calls it
@@ -42,26 +42,26 @@ std::tm local_time(std::time_t time);
 /// Where `what` begins in `text`, npos where it does not; never in quadratic time, as std::string_view::find() takes in its worst case.
 std::size_t find_bytes(std::string_view text, std::string_view what);
 
-/// Whether SO_REUSEADDR does what a server wants: its port is free again at once when it has ended. On Windows it lets others take the port.
+/// Whether SO_REUSEADDR frees a server's port at once when the server has ended. On Windows it lets other programs take the port.
 bool frees_ports_by_reuse();
 
-/// Lets this program have as many files and connections open as its system allows. The number that can be opened besides those that are
-/// open already; nothing where the system sets no limit.
+/// Raises the number of files and connections that this program may have open to the system's maximum. Returns how many can be opened
+/// besides those already open; nothing where the system sets no limit.
 std::optional<std::size_t> raise_descriptor_limit();
 
-/// Makes the C library give blocks of megabytes back to the system when they are freed, where it has a choice.
+/// Makes the C library return freed blocks of megabytes to the system, where it has a choice.
 void keep_little_freed_memory();
-/// Gives back what the C library has kept of freed memory. May take milliseconds.
+/// Returns freed memory that the C library has kept to the system. May take milliseconds.
 void release_freed_memory();
 
-/// A shared library that stays loaded for as long as the program runs; null where there is none of this name.
+/// A shared library that stays loaded for as long as the program runs; null if none has this name.
 void* open_library(const char* name);
-/// Null where the library has none of this name.
+/// Null if the library has no symbol of this name.
 void* find_symbol(void* library, const char* name);
 
-/// What Vulkan's loader may be called, the usual name first.
+/// Possible names of Vulkan's loader, the usual name first.
 std::span<const char* const> vulkan_loaders();
-/// How a user gets it: the end of a sentence.
+/// How a user installs it: the end of a sentence.
 const char* vulkan_loader_advice();
 
 }  // namespace skipstone::platform

@@ -13,7 +13,7 @@
 namespace skipstone::chat::jinja {
 namespace {
 
-/// Quoted as Python would, for sentences.
+/// Quoted as in Python, for messages.
 std::string quoted(std::string_view name) { return fmt::format("'{}'", shortened(name)); }
 
 Value no_attribute(const Value& object, std::string_view name) {
@@ -34,7 +34,7 @@ bool is_view(const Sequence& sequence) {
          sequence.kind == Sequence::Kind::keys_view || sequence.kind == Sequence::Kind::values_view;
 }
 
-/// object[index] of a string or a list; undefined data where there is none.
+/// Sets `found` to object[index] of a string or a list; false if it has no such element.
 bool element(Guard& guard, const Value& object, std::int64_t index, Value& found) {
   const String* string = object.string();
   if (string != nullptr) guard.step(string->text.size() / 64);

@@ -166,7 +166,7 @@ Value add_strings(Guard& guard, const String& a, const String& b, const Value& l
   return make_string(&guard, std::move(sum), markup);
 }
 
-/// Sums that are no numbers'.
+/// Sums of values other than numbers.
 Value add(Guard& guard, const Value& a, const Value& b) {
   const String* left = a.string();
   const String* right = b.string();

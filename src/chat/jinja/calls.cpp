@@ -1,4 +1,4 @@
-// Macros, methods, and the functions that templates find: namespace, range, dict, raise_exception, strftime_now.
+// Macros, methods, and the functions available to templates: namespace, range, dict, raise_exception, strftime_now.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -128,7 +128,7 @@ Value Interpreter::make_dict(const Arguments& arguments) {
 Value Interpreter::make_namespace(const Arguments& arguments) {
   const Value initial = make_dict(arguments);
   const auto space = std::make_shared<Namespace>(&guard_);
-  guard_.take(64);  // of the list of namespaces, for good
+  guard_.take(64);  // for the list of namespaces; never given back
   namespaces_.push_back(space);
   for (const Dict::Item& entry : initial.dict()->items()) {
     if (entry.first.string() == nullptr) continue;

@@ -64,7 +64,7 @@ int order_of_numbers(const Value& a, const Value& b) {
 
 bool is_number(const Value& value) { return value.is<BigInteger>() || as_real(value).has_value(); }
 
-/// Of numbers of which one is beyond 64 bits.
+/// Compares numbers of which one is beyond 64 bits.
 int order_of_large(const Value& a, const Value& b) {
   const auto sign = [](const Value& v) {
     if (const auto* big = v.get<BigInteger>()) return (*big->digits)[0] == '-' ? -1 : 1;
@@ -136,7 +136,7 @@ std::size_t weight(const Value& value) {
   return 0;
 }
 
-/// Of comparing two values for equality.
+/// Steps that comparing two values for equality may take.
 std::size_t weight_of_both(const Value& a, const Value& b) {
   if (a.string() != nullptr && b.string() != nullptr) return std::min(a.string()->text.size(), b.string()->text.size()) / 256;
   const bool containers = (a.sequence() != nullptr && b.sequence() != nullptr) || (a.dict() != nullptr && b.dict() != nullptr);

@@ -6,7 +6,7 @@
 namespace skipstone::chat::jinja {
 namespace {
 
-constexpr std::string_view mark = "CONTINUE_FINAL_MESSAGE_TAG ";  // transformers' own, for templates may trim what stands behind it
+constexpr std::string_view mark = "CONTINUE_FINAL_MESSAGE_TAG ";  // as in transformers; templates may trim the text after it
 constexpr std::string_view trimmed_mark = mark.substr(0, mark.size() - 1);
 
 std::shared_ptr<Dict> with_value(const Dict& dict, std::string_view key, Value value) {
@@ -24,7 +24,7 @@ Value marked(const String& text) {
 
 [[noreturn]] void fail_no_text() { fail(Code::invalid_argument, "messages: the last one has no text that could be continued"); }
 
-/// The message with the mark at the end of its text, which goes to `text`.
+/// The message with the mark at the end of its text; `text` gets the text without the mark.
 Value marked_message(const Dict& message, std::string& text) {
   const Value* content = message.find("content");
   if (content == nullptr) fail_no_text();

@@ -1,4 +1,4 @@
-// A rendering that ends where the content of the last message ends, so that a model goes on with it (continue_final_message of
+// A rendering that ends where the content of the last message ends, so that a model continues it (continue_final_message of
 // transformers' apply_chat_template()).
 #pragma once
 

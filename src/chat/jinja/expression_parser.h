@@ -20,9 +20,9 @@ class ExpressionParser {
   ExpressionPtr parenthesized();
   Target target(const char* end_name, bool attributes);
   std::vector<Argument> call_arguments();
-  /// The filters behind `input`; the first without its "|" where `inline_first`.
+  /// The filters after `input`; the first without its "|" where `inline_first`.
   ExpressionPtr filters(ExpressionPtr input, bool inline_first);
-  /// Macros whose bodies are being parsed; told which of the special names stand in them.
+  /// Macros whose bodies are being parsed; the parser records in them which of the special names they use.
   std::vector<Macro*>& open_macros() { return open_macros_; }
 
  private:

@@ -134,7 +134,7 @@ Value Interpreter::concatenated(const Expression& expression, const ScopePtr& sc
 }
 
 Value Interpreter::filter(const Expression& expression, const Value& input, const ScopePtr& scope) {
-  // Of a filter block's chain the innermost has no expression of its own to work on.
+  // The innermost filter of a filter block's chain has no input expression of its own.
   const Value from =
       expression.children[0] && expression.children[0]->kind == Expression::Kind::filter && !expression.children[0]->children[0]
           ? filter(*expression.children[0], input, scope)

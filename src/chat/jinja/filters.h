@@ -1,4 +1,4 @@
-// The filters of jinja2, and tojson as transformers has it.
+// The filters of jinja2, and tojson as in transformers.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace skipstone::chat::jinja {
 
-/// Throws invalid_argument for a filter that there is not.
+/// Throws invalid_argument for an unknown filter.
 Value apply_filter(Guard& guard, const std::string& name, const Value& input, const Arguments& arguments);
 
 /// One filter's call. Tables by file: text_filters() and list_filters().

@@ -13,9 +13,9 @@ constexpr std::uint64_t steps_between_looks = 2048;
 
 }  // namespace
 
-void Guard::look_again() { next_look_ = std::min(limits_.steps, steps_ + steps_between_looks); }
+void Guard::look_again() { next_poll_ = std::min(limits_.steps, steps_ + steps_between_looks); }
 
-void Guard::look() {
+void Guard::poll_now() {
   if (steps_ <= limits_.steps) {
     poll(Poll::period);
     return look_again();

@@ -1,4 +1,4 @@
-// What a template may take at most. It comes with a model from strangers: it is a program that must end soon and stay small.
+// Limits of a template. It comes with an untrusted model: it is a program that must end soon and stay small.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 namespace skipstone::chat::jinja {
 
 struct Limits {
-  std::uint64_t steps = 1'000'000;                 ///< nodes that are evaluated, and the like; for each byte of variables some more
+  std::uint64_t steps = 1'000'000;                 ///< evaluated nodes and similar work; each byte of variables adds some
   std::size_t live_bytes = std::size_t{12} << 20;  ///< of values at one time
   std::size_t text_bytes = std::size_t{6} << 20;   ///< of one text, the output included
   int depth = 1000;                                ///< nodes within nodes while rendering, macros' calls included
@@ -30,7 +30,7 @@ class Guard {
 
   void step(std::uint64_t count = 1) {
     steps_ += count;
-    if (steps_ > next_look_) look();
+    if (steps_ > next_poll_) poll_now();
   }
   /// Work over `bytes` bytes of text, which is quick but not free.
   void step_over(std::size_t bytes) { step(bytes / 256); }
@@ -42,7 +42,7 @@ class Guard {
   }
   void give_back(std::size_t bytes) noexcept { live_ -= bytes; }
 
-  /// One level deeper, for as long as it is there.
+  /// Goes one level deeper for its lifetime.
   class Level {
    public:
     explicit Level(Guard& guard) : guard_(guard) {
@@ -57,15 +57,15 @@ class Guard {
   };
 
  private:
-  /// Past the limit it throws; else whoever may end this thread's work (base/poll.h) is asked.
-  void look();
+  /// Throws past the limit; else polls for cancellation of this thread's work (base/poll.h).
+  void poll_now();
   void look_again();
   [[noreturn]] void fail_memory(std::size_t bytes);
   [[noreturn]] void fail_depth();
 
   Limits limits_;
   std::uint64_t steps_ = 0;
-  std::uint64_t next_look_ = 0;  ///< the steps after which to look at the limit and around
+  std::uint64_t next_poll_ = 0;  ///< the number of steps at which to check the limit and to poll
   std::size_t live_ = 0;
   int depth_ = 0;
 };

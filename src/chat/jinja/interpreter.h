@@ -11,7 +11,7 @@
 
 namespace skipstone::chat::jinja {
 
-/// What a body writes: the template's output, or the text of a block while it is being written.
+/// A body's output: that of the template, or the text of a block while it is being written.
 class Writing {
  public:
   explicit Writing(Guard& guard) : charge_(&guard, 0) {}
@@ -85,13 +85,13 @@ class Interpreter {
   const Dict& variables_;
   std::tm now_;
   Guard guard_;
-  Position at_;  ///< what is being evaluated
-  // Scopes that macros were defined in, and namespaces, can hold themselves: emptied at the end.
+  Position at_;  ///< position of the node that is being evaluated
+  // Scopes that macros were defined in, and namespaces, can contain themselves: they are emptied at the end.
   std::vector<std::weak_ptr<Scope>> captured_;
   std::vector<std::weak_ptr<Namespace>> namespaces_;
 };
 
-/// As strftime() of C has it, with English names. Throws invalid_argument for what it does not know.
+/// As C's strftime(), with English names. Throws invalid_argument for unknown conversions.
 std::string formatted_time(std::string_view format, const std::tm& time);
 
 }  // namespace skipstone::chat::jinja

@@ -12,7 +12,7 @@
 namespace skipstone::chat::jinja {
 namespace {
 
-/// The escape of a character within a JSON string; "" where it stands for itself.
+/// The escape of a character within a JSON string; "" where it needs none.
 std::string escape_of(char32_t code, bool ensure_ascii) {
   switch (code) {
     case '"':

@@ -51,7 +51,7 @@ class Lexer {
   bool starts(std::string_view what) const { return std::string_view(source_).substr(at_, what.size()) == what; }
   char peek(std::size_t ahead = 0) const { return at_ + ahead < source_.size() ? source_[at_ + ahead] : '\0'; }
 
-  /// Of a byte at or after the last one that was asked for.
+  /// The position of a byte at or after the last one that was asked for.
   Position position(std::size_t byte) {
     for (; counted_ < byte; ++counted_) {
       if (source_[counted_] == '\n') {
@@ -96,7 +96,7 @@ class Lexer {
     }
   }
 
-  /// What stands before a tag, without the white space that the tag takes.
+  /// Pushes the text before a tag, without the white space that the tag takes.
   void push_text(std::size_t begin, std::size_t end, char sign, bool takes_indent) {
     std::size_t stop = end;
     if (sign == '-') {
@@ -112,7 +112,7 @@ class Lexer {
 
   static bool is_space(std::string_view text) { return strip_begin(text) == text.size(); }
 
-  /// Behind "%}" or "#}": one newline goes; behind "-%}" all white space.
+  /// After "%}" or "#}" one newline is dropped; after "-%}" all white space.
   void after_block(char sign) {
     if (sign == '-') {
       skip_space();

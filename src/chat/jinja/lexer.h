@@ -1,4 +1,4 @@
-// Template source to tokens: text between tags, and what stands within them. White space is dropped here, as jinja2 does with trim_blocks
+// Template source to tokens: text between tags, and the tags' contents. White space is dropped here, as jinja2 does with trim_blocks
 // and lstrip_blocks (jinja.palletsprojects.com, "Template Designer Documentation", Whitespace Control).
 #pragma once
 
@@ -18,7 +18,7 @@ struct Position {
 struct Token {
   enum class Kind { text, output_begin, output_end, block_begin, block_end, name, string, integer, real, symbol, end };
   Kind kind = Kind::end;
-  std::string value;  ///< of texts and strings: what they say; of symbols: "==", "(", ...
+  std::string value;  ///< of texts and strings: their content; of symbols: "==", "(", ...
   Position at;
 
   bool is(const char* symbol) const { return kind == Kind::symbol && value == symbol; }

@@ -1,4 +1,4 @@
-// Filters that take lists apart or make them.
+// Filters that split or make lists.
 #include <algorithm>
 #include <functional>
 
@@ -147,7 +147,7 @@ struct Keyed {
   Value key, value;
 };
 
-/// By Python's order, stable also when reversed.
+/// Sorts by Python's order, stable also when reversed.
 std::vector<Value> sorted(Guard& guard, std::vector<Keyed> all, bool reverse) {
   std::size_t ladder = 1;
   while ((std::size_t{1} << ladder) < all.size()) ++ladder;
@@ -160,7 +160,7 @@ std::vector<Value> sorted(Guard& guard, std::vector<Keyed> all, bool reverse) {
   return out;
 }
 
-/// To be charged before keyed() makes them.
+/// Charges the memory of keyed()'s results before it makes them.
 Charge room_for(Guard& guard, const std::vector<Value>& items) { return Charge(&guard, items.size() * (sizeof(Keyed) + sizeof(Value))); }
 
 std::vector<Keyed> keyed(Guard& guard, const std::vector<Value>& items, const Value* attribute, bool case_sensitive) {
@@ -274,7 +274,7 @@ Value batch(const FilterCall& call) {
   return make_sequence(&call.guard, Sequence::Kind::generator, std::move(out));
 }
 
-/// The filter "slice": so many lists.
+/// The filter "slice": splits into the given number of lists.
 Value cut(const FilterCall& call) {
   const auto bound = call.arguments.bind(call.name, {"slices", "fill_with"});
   const std::int64_t count = bound[0] == nullptr ? 0 : integer(*bound[0], "slices");
@@ -331,7 +331,7 @@ Value attr(const FilterCall& call) {
   const auto bound = call.arguments.bind(call.name, {"name"});
   if (bound[0] == nullptr) fail(Code::invalid_argument, "attr needs the name of an attribute");
   const std::string_view name = string_argument(*bound[0], "the attribute's name").bytes();
-  // Attributes alone: not the items of a dict.
+  // Reads attributes alone, not the items of a dict.
   if (call.input.dict() != nullptr && method_of(call.input, name) == Method::none)
     return make_undefined("'dict object' has no such attribute");
   return attribute(call.guard, call.input, name);

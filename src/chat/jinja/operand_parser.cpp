@@ -1,4 +1,4 @@
-// What operators stand between: literals, names, and the attributes, calls, filters and tests behind them.
+// The operands of operators: literals, names, and the attributes, calls, filters and tests that follow them.
 #include <charconv>
 
 #include "chat/jinja/expression_parser.h"

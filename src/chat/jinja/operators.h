@@ -1,4 +1,4 @@
-// What Python's operators do with the values. All throw invalid_argument where Python raises.
+// Python's operators on the values. All throw invalid_argument where Python raises.
 #pragma once
 
 #include <optional>
@@ -26,9 +26,9 @@ std::size_t length(const Value& value);
 SequenceRef items_of(Guard& guard, const Value& value);
 bool is_iterable(const Value& value);
 
-/// object[key], and with strings object.key where there is no such item; undefined where there is neither.
+/// object[key], and for strings object.key if no such item exists; undefined if neither does.
 Value item(Guard& guard, const Value& object, const Value& key);
-/// object.name, a method first; undefined where there is none.
+/// object.name, a method first; undefined if absent.
 Value attribute(Guard& guard, const Value& object, std::string_view name);
 /// object[first:last:step]; absent ones are none.
 Value slice(Guard& guard, const Value& object, const Value& first, const Value& last, const Value& step);

@@ -18,7 +18,7 @@ Symbols::Symbols() {
 std::uint32_t Symbols::of(const std::string& name) {
   const auto [entry, added] = numbers_.emplace(name, static_cast<std::uint32_t>(names_.size()));
   if (added) {
-    // Variables are looked up one by one; no template has a tenth of so many.
+    // Variables are looked up linearly; no known template has a tenth of this limit.
     if (names_.size() >= most_names) fail(Code::invalid_argument, "the template has more than {} names", most_names);
     names_.push_back(name);
   }
@@ -39,7 +39,7 @@ class Parser {
   }
 
  private:
-  /// Up to a tag that is one of `ends`, which is left with its name next; the end of the template where there are none.
+  /// Parses up to a tag that is one of `ends`, which is left with its name next; up to the end of the template where there are none.
   Body body(Ends ends) {
     if (++depth_ > most_syntax_depth / 2) stream_.fail_here("less nesting");
     const Position begin = stream_.current().at;
@@ -245,7 +245,7 @@ class Parser {
     return statement;
   }
 
-  /// What transformers marks for training on answers; nothing to a renderer, but for having variables of its own.
+  /// transformers' mark for training on answers; a renderer only gives its body variables of its own.
   Statement generation() {
     Statement statement = make(Statement::Kind::scope);
     stream_.take();

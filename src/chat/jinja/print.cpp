@@ -32,7 +32,7 @@ std::string number_text(const Value& value) {
   return real_text(*value.get<double>());
 }
 
-/// What stands between parts of data is data as well: no special token begins with a message's bracket.
+/// Separators between parts of data are data as well: no special token begins with a message's bracket.
 void append_mark(Text& out, std::string_view mark) { out.append(mark, Origin::data); }
 
 void represent_string(Guard& guard, const Text& text, Text& out) {

@@ -1,4 +1,4 @@
-// Values as text: what Python's str() and repr() give, and json.dumps().
+// Values as text: the results of Python's str(), repr() and json.dumps().
 #pragma once
 
 #include <string>
@@ -19,7 +19,7 @@ struct JsonStyle {
   Text indent;  ///< of one level
   Text item_separator, key_separator;
 };
-/// Throws invalid_argument for what JSON has no form for.
+/// Throws invalid_argument for values without a JSON form.
 Text to_json(Guard& guard, const Value& value, const JsonStyle& style);
 
 /// "1.0", "1e-07", "inf": the shortest digits that give the number back, as repr() writes them.

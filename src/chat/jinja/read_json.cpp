@@ -11,7 +11,7 @@
 namespace skipstone::chat::jinja {
 namespace {
 
-/// nlohmann's events; its documents would turn large integers into reals.
+/// Handles nlohmann's SAX events; its documents would turn large integers into reals.
 class Builder : public SortedJson::json_sax_t {
  public:
   Builder(const std::string& what, Origin origin) : what_(what), origin_(origin) {}
@@ -86,7 +86,7 @@ class Builder : public SortedJson::json_sax_t {
   Value result_;
 };
 
-/// The bytes of a text, whose reading whoever may end this thread's work can end: within a long string there are no events.
+/// The bytes of a text, with a poll for cancellation while they are read: within a long string there are no events.
 class PolledBytes {
  public:
   using iterator_category = std::input_iterator_tag;

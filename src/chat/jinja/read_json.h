@@ -8,8 +8,8 @@
 
 namespace skipstone::chat::jinja {
 
-/// `what` begins the sentences. Of a key that stands there twice the last value counts, as with Python's json. Throws invalid_argument for
-/// what is not JSON, not UTF-8, or nests too deep.
+/// `what` begins the error messages. Of a repeated key the last value counts, as with Python's json. Throws invalid_argument for text that
+/// is not JSON, not UTF-8, or nests too deep.
 Value read_json(std::string_view text, const std::string& what, Origin origin);
 
 }  // namespace skipstone::chat::jinja

@@ -16,7 +16,7 @@ struct Scope {
 
   explicit Scope(std::shared_ptr<Scope> outer) : parent(std::move(outer)) {}
 
-  /// In this scope or the ones around it; null where it is in none.
+  /// The value in this scope or the ones around it; null where it is in none.
   const Value* find(std::uint32_t symbol) const {
     for (const Scope* scope = this; scope != nullptr; scope = scope->parent.get()) {
       for (const auto& [known, value] : scope->variables) {

@@ -25,7 +25,7 @@ Text Interpreter::render() {
     run(program_.body, std::make_shared<Scope>(nullptr), out);
     return out.take();
   } catch (const Error& error) {
-    if (error.code() == Code::cancelled) throw;  // which is not the template's doing
+    if (error.code() == Code::cancelled) throw;  // not the template's error
     fail(error.code(), "line {}, column {}: {}", at_.line, at_.column, error.what());
   }
 }
@@ -183,7 +183,7 @@ Value Interpreter::define(const Macro& macro, const ScopePtr& scope) {
   callable->macro = &macro;
   callable->scope = scope;
   if (captured_.empty() || captured_.back().lock() != scope) captured_.push_back(scope);
-  guard_.take(64);  // of the list of scopes, for good
+  guard_.take(64);  // for the list of scopes; never given back
   return CallableRef(std::move(callable));
 }
 

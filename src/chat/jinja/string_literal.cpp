@@ -18,7 +18,7 @@ void append_code(std::string& out, char32_t code) {
   text::append_utf8(out, scalar ? code : 0xFFFD);
 }
 
-/// `count` digits at `at`, or at most so many; false where there are too few.
+/// Reads `count` digits at `at`, or at most that number; false where there are too few.
 bool read_code(std::string_view text, std::size_t at, int base, std::size_t least, std::size_t most, char32_t& code, std::size_t& used) {
   code = 0;
   for (used = 0; used < most && at + used < text.size() && digit_value(text[at + used]) < base; ++used) {

@@ -6,10 +6,10 @@
 
 namespace skipstone::chat::jinja {
 
-/// What stands between the quotes, with its escapes resolved; what is none stays as it is. Half surrogates become U+FFFD.
+/// The text between the quotes, with its escapes resolved; unknown escapes stay as they are. Half surrogates become U+FFFD.
 std::string unescaped(std::string_view literal);
 
-/// 0 to 35; 99 for what is no digit in any base.
+/// 0 to 35; 99 for characters that are no digit in any base.
 int digit_value(char c);
 
 }  // namespace skipstone::chat::jinja

@@ -71,7 +71,7 @@ Value split(const Call& call) {
   return call.list(split_at(call, separator, most));
 }
 
-/// As split(), but where there are more parts than asked for, the first are the ones that stay together.
+/// As split(), but where there are more parts than asked for, the first ones stay together.
 Value split_from_right(const Call& call) {
   const auto bound = call.arguments.bind(call.name, {"sep", "maxsplit"});
   const auto most = count_argument(bound[1], -1);

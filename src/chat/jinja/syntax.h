@@ -52,7 +52,7 @@ struct Expression {
     item,         ///< children[0][children[1]]
     slice,        ///< children[0][children[1]:children[2]:children[3]], absent ones null
     call,         ///< children[0](arguments)
-    filter,       ///< children[0]|name(arguments); children[0] null: what a filter block holds
+    filter,       ///< children[0]|name(arguments); children[0] null: the body of a filter block
     test,         ///< children[0] is name(arguments)
     negative,     ///< -children[0]
     positive,     ///< +children[0]
@@ -75,7 +75,7 @@ struct Expression {
   std::vector<Argument> arguments;
 };
 
-/// What a value is given to: a name, an attribute of a namespace, or several of them.
+/// The target of an assignment: a name, an attribute of a namespace, or several of them.
 struct Target {
   Position at;
   std::uint32_t symbol = 0;
@@ -106,7 +106,7 @@ struct Statement {
     branch,        ///< branches
     loop,          ///< for target in expression if condition: body, else other
     set,           ///< target = expression
-    set_block,     ///< target = body, through the filter `expression` where there is one
+    set_block,     ///< target = body, through the filter `expression` if given
     macro,         ///< macro
     call_block,    ///< expression, a call, with macro as its caller
     filter_block,  ///< expression, a filter, of body
@@ -150,7 +150,7 @@ struct Program {
   Body body;
 };
 
-/// Throws invalid_argument with line and column for what is no template.
+/// Throws invalid_argument with line and column for an invalid template.
 Program parse(std::string_view source);
 
 }  // namespace skipstone::chat::jinja

@@ -26,7 +26,7 @@ std::tm local_time() {
   return platform::local_time(std::time(nullptr));
 }
 
-// By the calendar alone: mktime() would look at the time zone, under a lock of the C library's.
+// By the calendar alone: mktime() would read the time zone, under a lock of the C library's.
 std::tm parsed_time(std::string_view text) {
   int year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0, end = 0;
   const std::string copy(text);

@@ -16,14 +16,14 @@ struct Program;
 /// Immutable; safe to use from many threads.
 class Template {
  public:
-  /// Throws invalid_argument with line and column for what is no template.
+  /// Throws invalid_argument with line and column for an invalid template.
   explicit Template(std::string_view source);
   ~Template();
   Template(Template&&) noexcept;
   Template& operator=(Template&&) noexcept;
 
-  /// `variables`: all that the template sees; of about `variables_bytes` bytes, for larger ones may take more steps. `now`: what
-  /// strftime_now() sees. Throws invalid_argument with line and column where the template raises, uses what is not there, or passes a limit
+  /// `variables`: all that the template sees; of about `variables_bytes` bytes, for larger ones may take more steps. `now`: the time for
+  /// strftime_now(). Throws invalid_argument with line and column where the template raises, uses an undefined value, or passes a limit
   /// (guard.h).
   Text render(const Dict& variables, std::size_t variables_bytes, const std::tm& now) const;
 
@@ -33,7 +33,7 @@ class Template {
 
 /// The clock's local time.
 std::tm local_time();
-/// "2025-07-04T09:08:07". Throws invalid_argument for what is none.
+/// "2025-07-04T09:08:07". Throws invalid_argument for any other form.
 std::tm parsed_time(std::string_view text);
 
 }  // namespace skipstone::chat::jinja

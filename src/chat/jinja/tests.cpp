@@ -13,7 +13,7 @@
 namespace skipstone::chat::jinja {
 namespace {
 
-/// Tests that look at the value alone.
+/// Tests that depend on the value alone.
 using Simple = bool (*)(Guard&, const Value&);
 
 bool has_case(Guard& guard, const Value& value, const char* wanted, const char* other) {

@@ -1,4 +1,4 @@
-// What stands behind "is".
+// The tests that follow "is".
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace skipstone::chat::jinja {
 
-/// Throws invalid_argument for a test that there is not.
+/// Throws invalid_argument for an unknown test.
 bool passes(Guard& guard, const std::string& name, const Value& value, const Arguments& arguments);
 
 }  // namespace skipstone::chat::jinja

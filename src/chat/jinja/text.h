@@ -1,4 +1,4 @@
-// A string that knows for each of its bytes where it came from: the template's own words, or data (messages, tools, options).
+// A string that tracks the origin of each of its bytes: the template's own words, or data (messages, tools, options).
 #pragma once
 
 #include <cstddef>
@@ -27,7 +27,7 @@ class Text {
   std::size_t size() const { return bytes_.size(); }
   bool empty() const { return bytes_.empty(); }
   Origin origin_at(std::size_t byte) const;
-  /// All of it; one run for a text of one origin, none for an empty one.
+  /// The runs of the whole text; one for a text of one origin, none for an empty one.
   std::vector<Run> runs() const;
   std::size_t memory() const { return bytes_.size() + runs_.size() * sizeof(Run); }
 
@@ -39,7 +39,7 @@ class Text {
   Text part(std::size_t begin) const { return part(begin, size()); }
 
   void reserve(std::size_t bytes) { bytes_.reserve(bytes); }
-  /// Gives room back that was taken to grow into.
+  /// Frees spare capacity.
   void shrink() {
     if (bytes_.capacity() > bytes_.size() + bytes_.size() / 4 + 64) bytes_.shrink_to_fit();
   }

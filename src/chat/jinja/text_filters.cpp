@@ -84,7 +84,7 @@ Value recase(const FilterCall& call) {
                    is_markup(call));
 }
 
-/// Words begin behind white space, hyphens and opening brackets: not as str.title() has it.
+/// Words begin after white space, hyphens and opening brackets, unlike str.title().
 Value title(const FilterCall& call) {
   const Text text = printed(call.guard, call.input);
   const std::string_view bytes = text.bytes();

@@ -1,4 +1,4 @@
-// Texts made from texts: what methods of strings and filters share.
+// Texts made from texts: operations that string methods and filters share.
 #include <algorithm>
 
 #include "base/status.h"

@@ -71,7 +71,7 @@ std::string field(char kind, bool padded, const std::tm& t) {
   }
 }
 
-/// What stands for several fields; null where `kind` is none.
+/// The expansion of a conversion that combines several fields; null where `kind` is none.
 const char* composed(char kind) {
   switch (kind) {
     case 'F':

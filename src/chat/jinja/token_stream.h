@@ -1,4 +1,4 @@
-// The tokens of a template, as parsers take them.
+// The tokens of a template, as parsers consume them.
 #pragma once
 
 #include <string>
@@ -9,7 +9,6 @@
 
 namespace skipstone::chat::jinja {
 
-/// The tokens, one after the other.
 class TokenStream {
  public:
   explicit TokenStream(std::vector<Token> tokens) : tokens_(std::move(tokens)) {}

@@ -41,7 +41,7 @@ bool matches(const pcre2_code* pattern, std::string_view text) {
   return pcre2_match(pattern, reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), 0, PCRE2_ANCHORED, match.get(), nullptr) > 0;
 }
 
-/// One to many, which PCRE2's case forcing does not do.
+/// Case mappings from one character to several, which PCRE2's case forcing does not do.
 std::string special_upper(char32_t code) {
   switch (code) {
     case 0x149:

@@ -12,10 +12,10 @@ std::size_t character_size(std::string_view text, std::size_t at);
 char32_t code_point_at(std::string_view text, std::size_t at);
 
 std::size_t count_characters(std::string_view text);
-/// The byte that character number `index` begins at; the end of the text for one past the last, and behind.
+/// The byte that character number `index` begins at; the end of the text for any index past the last.
 std::size_t byte_of_character(std::string_view text, std::size_t index);
 
-/// What str.isspace() says of a character.
+/// The result of str.isspace() for a character.
 bool is_white_space(char32_t code);
 /// Where the text begins without leading white space, and ends without trailing.
 std::size_t strip_begin(std::string_view text);
@@ -30,10 +30,10 @@ enum class Letters { upper, lower };
 std::string with_case(std::string_view character, Letters letters);
 /// Whether a character has the property: "L", "Lu", "Nd", ... (PCRE2's names).
 bool has_property(std::string_view character, const char* property);
-/// What repr() shows as it is.
+/// Whether repr() shows the character unescaped.
 bool is_printable(std::string_view character);
 
-/// The first place of `what` at or behind `from`; npos: none. In linear time.
+/// The first place of `what` at or after `from`; npos: none. In linear time.
 std::size_t find_text(std::string_view text, std::string_view what, std::size_t from);
 
 }  // namespace skipstone::chat::jinja

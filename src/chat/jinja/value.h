@@ -22,7 +22,7 @@ struct Namespace;
 struct Callable;
 struct Loop;
 
-/// What is not there; printing gives nothing, most other uses throw `why`.
+/// An undefined value; printing gives nothing, most other uses throw `why`.
 struct Undefined {
   std::shared_ptr<const std::string> why;
 };
@@ -78,7 +78,7 @@ struct Value {
 
 struct String {
   Text text;
-  bool markup = false;  ///< what the filter `safe` made: text that is added to it is escaped for HTML
+  bool markup = false;  ///< made by the filter `safe`: text that is added to it is escaped for HTML
   Charge charge;
 
   String(Text given, bool is_markup, Guard* guard)
@@ -119,10 +119,10 @@ struct Dict {
   std::size_t position(const Value& key) const;
 
   std::vector<Item> items_;
-  std::map<std::string_view, std::size_t> index_;  ///< of string keys, once there are many; no hashes, which chosen keys make slow
+  std::map<std::string_view, std::size_t> index_;  ///< of string keys, once there are many; not a hash table, which chosen keys make slow
 };
 
-/// The one value that changes: namespace().
+/// The one mutable value: namespace().
 struct Namespace {
   std::vector<std::pair<std::string, Value>> attributes;
   Charge charge;
@@ -130,7 +130,7 @@ struct Namespace {
   Value* find(std::string_view name);
 };
 
-/// What loop is within a for.
+/// The variable `loop` within a for.
 struct Loop {
   SequenceRef items;
   std::size_t index = 0;
@@ -161,7 +161,7 @@ const char* type_name(const Value& value);
 /// As jinja2 names it in sentences: "dict object", "None".
 std::string object_name(const Value& value);
 
-/// Throws invalid_argument with what is undefined, where it is.
+/// Throws invalid_argument, naming the undefined value, where it is one.
 void require_defined(const Value& value);
 
 }  // namespace skipstone::chat::jinja

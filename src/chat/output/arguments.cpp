@@ -26,7 +26,7 @@ const Json* find(const Json& object, Predicate wanted) {
   return nullptr;
 }
 
-/// Where an object's arguments stand in its text. A key that was written with escapes is not found.
+/// The place of an object's arguments in its text. A key that was written with escapes is not found.
 const JsonScanner::Member* find_arguments(std::string_view object, const std::vector<JsonScanner::Member>& members) {
   const auto found = std::ranges::find_if(members, [&](const JsonScanner::Member& member) {
     return member.value_end != 0 && is_arguments_key(object.substr(member.key + 1, member.key_end - member.key - 2));

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t longest_name = 256;  // bytes
 
-/// One line end at each end of a value.
+/// Removes one line end at each end of a value.
 std::string_view without_line_ends(std::string_view value) {
   if (value.starts_with("\r\n")) {
     value.remove_prefix(2);
@@ -287,7 +287,7 @@ CallReader::Next CallReader::scan() {
   return go(State::behind_element);
 }
 
-/// Out of what was scanned.
+/// Reads the call from the scanned text.
 void CallReader::read_call() {
   const std::string_view text = text_.substr(element_, behind_ - element_);
   note_.clear();
@@ -321,7 +321,7 @@ CallReader::Next CallReader::read_behind_element() {
   return read_behind_listed();
 }
 
-/// What follows makes the element one of a list.
+/// The text that follows shows whether the element is one of a list.
 CallReader::Next CallReader::read_behind_listed() {
   if (!skip_blanks()) {
     if (!ended_) return more();

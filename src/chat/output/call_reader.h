@@ -17,23 +17,23 @@
 namespace skipstone::chat {
 
 struct CallOptions {
-  bool wanted = true;                           ///< false: what looks like a call is text
+  bool wanted = true;                           ///< false: text that looks like a call stays text
   std::optional<std::vector<Tool>> tools = {};  ///< of the request: other names make no calls; nothing: any name does
-  bool stream_arguments = false;                ///< give JSON arguments as they come, before it is known whether they end well
+  bool stream_arguments = false;                ///< give JSON arguments as they arrive, before it is known whether they end well
 };
 
-/// Which mark it was that a call may begin with.
+/// The kind of mark that a call may begin with.
 enum class CallStart { section, call, bare, header };
 
 class CallReader {
  public:
   enum class Kind {
-    more,       ///< nothing can be said yet
+    more,       ///< more text is needed
     text,       ///< the next `bytes` are text
     marker,     ///< the next `bytes` are the format's
     call,       ///< the next `bytes` are `call`
     begin,      ///< name and id of a call that is still being written
-    arguments,  ///< a piece of its arguments
+    arguments,  ///< a chunk of its arguments
     end,        ///< the next `bytes` are that call
     broken,     ///< the next `bytes` were to be that call, and are none
     reasoning,  ///< the next `bytes` are the header of a message that is reasoning
@@ -42,22 +42,22 @@ class CallReader {
   };
   struct Step {
     Kind kind = Kind::more;
-    std::size_t bytes = 0;         ///< used up
-    std::size_t from = 0, to = 0;  ///< of what the reader was given: what the event stands for
+    std::size_t bytes = 0;         ///< consumed
+    std::size_t from = 0, to = 0;  ///< of the text that the reader was given: the event's part
     Call call = {};
     std::string note = {};
   };
 
-  /// The mark is the first `marker_bytes` of what next() gets.
+  /// The mark is the first `marker_bytes` of next()'s text.
   CallReader(const OutputFormat& format, const CallOptions& options, CallStart start, std::size_t marker_bytes);
 
-  /// `text`: what was not used up yet, from the mark on; `ended`: no more comes.
+  /// `text`: the bytes not consumed yet, from the mark on; `ended`: no more comes.
   Step next(std::string_view text, bool ended);
 
-  /// All that was not used up becomes text.
+  /// All unconsumed bytes become text.
   Step give_up(const char* note);
 
-  /// Whether there was a call, so that what closes it may follow.
+  /// Whether there was a call, so that its closing marker may follow.
   bool found_call() const { return found_call_; }
 
  private:
@@ -122,15 +122,15 @@ class CallReader {
   State state_;
   std::string_view text_ = {};
   bool ended_ = false;
-  std::size_t at_;           ///< where reading goes on
+  std::size_t at_;           ///< where reading continues
   std::size_t element_ = 0;  ///< where the element, value or arguments begin,
   std::size_t behind_ = 0;   ///< and where an element or a call ends
-  std::size_t given_ = 0;    ///< behind what events stand for already
+  std::size_t given_ = 0;    ///< end of the text that emitted events cover
   bool listed_ = false, found_call_ = false, given_text_ = false;
   bool streaming_ = false;
-  std::size_t streamed_ = 0;  ///< of the arguments' text, where they begin; while streaming
+  std::size_t streamed_ = 0;  ///< start of the arguments in the text; while streaming
   std::variant<JsonScanner, PythonScanner> scanner_;
-  std::optional<Call> call_;  ///< that was read last
+  std::optional<Call> call_;  ///< read last
   std::string note_;          ///< why it is none
   std::string name_, id_, key_;
   ObjectWriter parameters_;

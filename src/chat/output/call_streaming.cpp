@@ -1,4 +1,4 @@
-// CallReader's part that gives a call's arguments as they come.
+// CallReader's part that streams a call's arguments.
 #include <algorithm>
 #include <utility>
 
@@ -45,7 +45,7 @@ CallReader::Next CallReader::stream(const JsonScanner& scanner) {
   if (end == 0) end = scanner.at();
   end += element_;
   if (end <= given_) return std::nullopt;
-  // Blanks wait for what follows: should the call break off, they may be the format's.
+  // Blanks are held until more text follows: should the call break off, they may be the format's.
   const std::string_view piece = text_.substr(given_, end - given_);
   end = given_ + without_blanks_at_end(piece.substr(0, piece.size() - unfinished_character(piece))).size();
   if (end <= given_) return std::nullopt;

@@ -14,10 +14,10 @@ inline constexpr std::string_view message_recipient = "to=";
 inline constexpr std::size_t longest_header = 512;  ///< bytes
 
 struct ChannelHeader {
-  std::string channel, recipient;  ///< "" where there is none
+  std::string channel, recipient;  ///< "" if absent
 };
 
-/// `text`: what stands in front of `message_body`.
+/// `text`: the part in front of `message_body`.
 ChannelHeader read_channel_header(std::string_view text);
 
 }  // namespace skipstone::chat

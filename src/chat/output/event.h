@@ -1,4 +1,4 @@
-// What a parser of answers says of them.
+// The events that a parser of answers emits.
 #pragma once
 
 #include <functional>
@@ -17,8 +17,8 @@ enum class EventKind {
 
 struct Event {
   EventKind kind = EventKind::text;
-  std::string raw = {};   ///< what of the answer it stands for: joined over all events, these are the answer
-  std::string text = {};  ///< what text, reasoning and arguments say
+  std::string raw = {};   ///< the part of the answer that the event covers: joined over all events, these are the answer
+  std::string text = {};  ///< content of text, reasoning and arguments
   std::string name = {}, id = {};
   std::string note = {};  ///< why something that looked like a call is none, or what was not closed
   int call = -1;          ///< which call of the answer, from 0

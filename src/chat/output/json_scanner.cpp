@@ -7,7 +7,7 @@ constexpr std::size_t most_members = 16;
 
 bool is_blank(char byte) { return byte == ' ' || byte == '\n' || byte == '\r' || byte == '\t'; }
 
-/// Of a number, true, false, null.
+/// Whether `byte` can be part of a number, true, false or null.
 bool is_word(char byte) {
   return (byte >= '0' && byte <= '9') || (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || byte == '-' || byte == '+' ||
          byte == '.';

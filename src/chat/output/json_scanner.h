@@ -1,4 +1,4 @@
-// Finds the end of a JSON value in a text that is still being written. Every byte is looked at once.
+// Finds the end of a JSON value in a text that is still being written. Every byte is read once.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace skipstone::chat {
 
-/// Structure alone: numbers and words are not checked, which is for the one who parses the value when it is whole.
+/// Scans structure alone: numbers and words are left for the parser of the complete value to check.
 class JsonScanner {
  public:
   enum class Status { more, done, failed };
@@ -20,8 +20,8 @@ class JsonScanner {
     std::size_t value_end = 0;         ///< 0: still open
   };
 
-  /// `text`: all from the value's first byte on, which is '{' or '['; it may have grown since the last call. After `done`, at() is behind
-  /// the value; after `failed`, it is the byte that cannot stand there.
+  /// `text`: all from the value's first byte on, which is '{' or '['; it may have grown since the last call. After `done`, at() is past
+  /// the value; after `failed`, it is the invalid byte.
   Status scan(std::string_view text);
 
   std::size_t at() const { return at_; }
@@ -43,7 +43,7 @@ class JsonScanner {
 
   std::size_t at_ = 0;
   int depth_ = 0;
-  std::uint64_t objects_ = 0;  ///< bit n: what is open at depth n + 1 is an object
+  std::uint64_t objects_ = 0;  ///< bit n: the open container at depth n + 1 is an object
   Expect expect_ = Expect::value;
   bool in_string_ = false, escaped_ = false, in_word_ = false, key_string_ = false, done_ = false;
   std::vector<Member> members_;

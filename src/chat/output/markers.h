@@ -1,4 +1,4 @@
-// Where marks stand in a text that is still being written.
+// Finds marks in a text that is still being written.
 #pragma once
 
 #include <cstddef>
@@ -14,21 +14,21 @@ struct FoundMarker {
   std::string_view marker;
 };
 
-/// The first of `markers` in `text`, the longest where several begin at one place. Empty ones are not looked for.
+/// The first of `markers` in `text`, the longest where several begin at one place. Empty ones are ignored.
 FoundMarker find_marker(std::string_view text, std::span<const std::string_view> markers);
 
 /// The bytes at the end of `text` that could still become one of `markers`, or are an unfinished UTF-8 character.
 std::size_t undecided_bytes(std::string_view text, std::span<const std::string_view> markers);
 
-/// Of an unfinished UTF-8 character at the end of `text`.
+/// Bytes of an unfinished UTF-8 character at the end of `text`.
 std::size_t unfinished_character(std::string_view text);
 
 enum class Match { no, yes, undecided };
 
-/// Whether `text` begins with `marker`; undecided where `text` is a part of it and goes on.
+/// Whether `text` begins with `marker`; undecided where `text` is a part of it and continues.
 Match match(std::string_view text, std::string_view marker, bool ended);
 
-/// Of blanks at the front.
+/// Bytes of blanks at the front.
 std::size_t leading_blanks(std::string_view text);
 
 std::string_view without_blanks_at_end(std::string_view text);

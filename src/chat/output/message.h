@@ -1,4 +1,4 @@
-// A whole answer out of its events.
+// Assembles a whole answer from its events.
 #pragma once
 
 #include <optional>
@@ -24,13 +24,13 @@ class MessageBuilder {
  public:
   void add(const Event& event);
 
-  /// Of the events so far. A call that is still open is none.
+  /// The message of the events so far. A call that is still open is not included.
   const Message& message() const { return message_; }
 
  private:
   Message message_;
   std::optional<ToolCall> open_;
-  std::string open_raw_;  ///< all that the open call's events stand for: content, should it break off
+  std::string open_raw_;  ///< raw text of the open call's events: content, should it break off
 };
 
 }  // namespace skipstone::chat

@@ -1,4 +1,4 @@
-// How families of models mark reasoning and tool calls in what they write. A family is a row.
+// How families of models mark reasoning and tool calls in their output. A family is a row.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@ struct Tags {
   std::string_view open, close;
 };
 
-/// What a call looks like.
+/// The syntax of a call.
 enum class CallSyntax {
   none,
   json,      ///< JSON after `section.open`: {"name", "arguments"}, or a list of such objects
@@ -37,8 +37,8 @@ struct OutputFormat {
   bool value_on_lines = false;  ///< one line end after value_open and one before value_close are the format's
 
   bool bare = false;                  ///< a whole answer that is calls and nothing else needs no mark
-  std::string_view bare_prefix = {};  ///< which may stand in front of it
-  bool python = false;                ///< [name(key=value)] may stand in place of JSON
+  std::string_view bare_prefix = {};  ///< may precede such an answer
+  bool python = false;                ///< [name(key=value)] may replace JSON
   unsigned id_length = 0;             ///< letters and digits of an id that is made up; 0: "call_" and 24 of them
 
   std::array<std::string_view, 2> in_template = {};  ///< texts that a chat template for this format holds, all of them
@@ -47,7 +47,7 @@ struct OutputFormat {
 /// All rows; the last is "plain", which has no calls.
 const std::vector<OutputFormat>& output_formats();
 
-/// The row of that name; null where there is none.
+/// The row of that name; null if unknown.
 const OutputFormat* find_output_format(std::string_view name);
 
 /// The row that a chat template's text asks for.

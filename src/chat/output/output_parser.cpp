@@ -10,7 +10,7 @@
 namespace skipstone::chat {
 namespace {
 
-constexpr std::size_t window_bytes = 4096;  // of text that is looked at at a time, so that a long piece costs its length alone
+constexpr std::size_t window_bytes = 4096;  // of text that is searched at a time, so that a long chunk takes linear time
 constexpr std::size_t most_blanks = 4096;   // in front of a first tag
 
 constexpr std::size_t shortest_limit = 256;  // more than any mark has
@@ -177,7 +177,7 @@ bool OutputParser::step_bare(std::size_t space) {
   return true;
 }
 
-/// Behind a call: blanks and what closes it, until something else comes.
+/// After a call: blanks and closing markers, until something else comes.
 bool OutputParser::step_closer() {
   const std::size_t space = leading_blanks(rest());
   if (space > 0) {
@@ -303,7 +303,7 @@ void OutputParser::emit_call(const CallReader::Step& step) {
   text_.trim();
   const std::string raw = piece(step);
   const Call& call = step.call;
-  // The raw text goes with the arguments where they stand in it word for word.
+  // The arguments event gets the raw text where that contains the arguments word for word.
   const std::size_t from = call.arguments_bytes == 0 ? raw.size() : call.arguments_at, to = from + call.arguments_bytes;
   emit({.kind = EventKind::tool_call_begin,
         .raw = raw.substr(0, from),
@@ -315,7 +315,7 @@ void OutputParser::emit_call(const CallReader::Step& step) {
   ++calls_;
 }
 
-/// Of a call whose arguments are given as they come.
+/// Emits a step of a call whose arguments are streamed.
 void OutputParser::emit_piece(const CallReader::Step& step) {
   Event event{.raw = piece(step), .note = step.note, .call = calls_};
   if (step.kind == CallReader::Kind::begin) {
@@ -330,7 +330,7 @@ void OutputParser::emit_piece(const CallReader::Step& step) {
     event.kind = EventKind::tool_call_end;
     ++calls_;
     if (step.kind == CallReader::Kind::broken) {
-      // What was given of it is content now, and so it may end with blanks that are not.
+      // The streamed part of the call is content now, and so it may end with blanks that are not.
       const std::string behind = event.raw.substr(without_blanks_at_end(event.raw).size());
       event.raw.resize(event.raw.size() - behind.size());
       event.complete = false;

@@ -1,4 +1,4 @@
-// Takes a model's answer apart while it is written: text, reasoning, tool calls. Nothing is lost: what cannot be read is text, and the
+// Splits a model's answer while it is written: text, reasoning, tool calls. Nothing is lost: unreadable parts become text, and the
 // events' raw texts, one after the other, are the answer.
 #pragma once
 
@@ -28,13 +28,13 @@ struct OutputOptions {
 
 class OutputParser {
  public:
-  /// `format` must outlive the parser; rows of output_formats() live for ever.
+  /// `format` must outlive the parser; rows of output_formats() have static lifetime.
   OutputParser(const OutputFormat& format, OutputOptions options, Sink sink);
   ~OutputParser();
   OutputParser(const OutputParser&) = delete;
   OutputParser& operator=(const OutputParser&) = delete;
 
-  /// The next piece of the answer, cut anywhere, with special tokens written out. What comes of an answer does not depend on the cuts.
+  /// The next chunk of the answer, split anywhere, with special tokens written out. The joined events do not depend on the splits.
   void push(std::string_view piece);
 
   /// The answer is over.
@@ -70,7 +70,7 @@ class OutputParser {
   Phase phase_ = Phase::lead;
   bool ended_ = false;
   bool inside_ = false;  ///< at the start: the prompt has opened the reasoning
-  int calls_ = 0;        ///< that were begun
+  int calls_ = 0;        ///< started so far
   std::string buffer_;
   std::size_t used_ = 0;     ///< of the buffer
   std::size_t dropped_ = 0;  ///< of the answer, in front of the buffer

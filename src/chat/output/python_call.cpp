@@ -162,7 +162,7 @@ class Literals {
         return code(text, 4);
       default:
         text += {'\\', byte};
-        return true;  // as Python keeps what it does not know
+        return true;  // Python keeps unknown escapes as they are
     }
   }
 

@@ -10,7 +10,7 @@
 
 namespace skipstone::chat {
 
-/// Finds the end of name(...) in a text that is still being written. Every byte is looked at once.
+/// Finds the end of name(...) in a text that is still being written. Every byte is read once.
 class PythonScanner {
  public:
   /// As JsonScanner::scan().
@@ -28,7 +28,7 @@ class PythonScanner {
 };
 
 /// The call; its values are literals (strings, numbers, True, False, None, lists, dictionaries with keys that are strings). Nothing for
-/// arguments without a keyword, other expressions, or a keyword that stands there twice. A name's ".call" at its end is left out.
+/// arguments without a keyword, other expressions, or a repeated keyword. A name's ".call" at its end is left out.
 std::optional<Call> call_from_python(std::string_view text);
 
 /// Whether `byte` can be part of a tool's name.

@@ -14,12 +14,12 @@ struct Tool {
   std::string name;
   std::map<std::string, bool, std::less<>> text_parameters;  ///< every parameter of the schema: whether its values are text
 
-  /// Whether a bare value of this parameter is text whatever it looks like. `otherwise`: what to say of parameters without a schema.
+  /// Whether a bare value of this parameter is text whatever it looks like. `otherwise`: the result for parameters without a schema.
   bool is_text(std::string_view parameter, bool otherwise) const;
 };
 
-/// Of OpenAI's list [{"type": "function", "function": {"name", "parameters"?}}]; objects without the outer level are taken too. Entries
-/// without a name are passed over.
+/// The tools of OpenAI's list [{"type": "function", "function": {"name", "parameters"?}}]; objects without the outer level are taken too.
+/// Entries without a name are ignored.
 std::vector<Tool> tools_from(const SortedJson& list);
 
 }  // namespace skipstone::chat

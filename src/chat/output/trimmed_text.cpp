@@ -11,7 +11,7 @@ void TrimmedText::emit(EventKind kind, std::string text, const std::string& note
   sink_(event);
 }
 
-/// Does not depend on how the blanks were cut into pieces.
+/// Does not depend on how the blanks were split into chunks.
 void TrimmedText::hold(std::string_view raw) {
   held_ += raw;
   while (held_.size() > most_held) {

@@ -10,22 +10,22 @@ namespace skipstone::chat {
 
 class TrimmedText {
  public:
-  /// `blanks`: what is trimmed.
+  /// `blanks`: the characters to trim.
   TrimmedText(EventKind kind, std::string_view blanks, Sink sink) : kind_(kind), blanks_(blanks), sink_(std::move(sink)) {}
 
-  /// Whole characters. Blanks at the end wait for what follows.
+  /// `raw`: whole characters. Blanks at the end are held until the next call.
   void put(std::string_view raw, const std::string& note = {});
 
-  /// A marker comes: the blanks that wait are its own, and so are those that follow it.
+  /// A marker follows: the held blanks and those after the marker belong to it.
   void trim();
 
-  /// As trim(), but the blanks in front of the marker are the caller's to give on: the marker may turn out to be text.
+  /// As trim(), but returns the blanks in front of the marker to the caller: the marker may turn out to be text.
   std::string take_blanks();
 
-  /// It was text: blanks that follow are part of it.
+  /// The marker was text: blanks that follow are part of it.
   void keep() { trims_front_ = false; }
 
-  /// The text is over: the blanks that wait are its own, unless it has not begun.
+  /// The text is over: the held blanks belong to it, unless it has not begun.
   void finish(const std::string& note = {});
 
  private:

@@ -1,4 +1,4 @@
-// IQ4_NL: {f16 scale, 16 bytes of codes as in Q4_0}; a code stands for one of 16 unevenly spaced values.
+// IQ4_NL: {f16 scale, 16 bytes of codes as in Q4_0}; a code represents one of 16 unevenly spaced values.
 #include <algorithm>
 #include <array>
 #include <cmath>

@@ -24,7 +24,7 @@ struct Coding {
 inline constexpr std::size_t block_weights = 32;
 
 std::span<const Coding> scaled_codings();       ///< Q8_0, Q4_0, Q4_1, Q5_0, Q5_1: a scale, or a scale and a minimum, for 32 codes
-std::span<const Coding> codebook_codings();     ///< IQ4_NL: 32 codes that stand for unevenly spaced values
+std::span<const Coding> codebook_codings();     ///< IQ4_NL: 32 codes for unevenly spaced values
 std::span<const Coding> sparse_codings();       ///< SPARSE_F16, SPARSE_Q8_0: two of every four weights, and their places
 std::span<const Coding> super_block_codings();  ///< Q2_K to Q6_K: 256 codes with a scale (and a minimum) for each group of them
 

@@ -60,10 +60,10 @@ struct Layout {
     }
     const std::uint16_t stored = float_to_half(scale);
     store16(block, stored);
-    const float inverse = (stored & 0x7fffu) == 0 ? 0.0f : 1.0f / scale;  // codes are idle where the scale vanishes
+    const float inverse = (stored & 0x7fffu) == 0 ? 0.0f : 1.0f / scale;  // codes have no effect where the scale is 0
     std::array<int, block_weights> code{};
     for (std::size_t i = 0; i < block_weights; ++i) {
-      // Adding a half and cutting rounds to nearest, since the sum is never negative.
+      // Adding a half and truncating rounds to nearest, since the sum is never negative.
       code[i] = std::min(most, static_cast<int>((weights[i] + from) * inverse + (static_cast<float>(middle) + 0.5f)));
     }
     store_codes(code, block);

@@ -98,7 +98,7 @@ struct PlaceBytes {
 
 PlaceBytes place_bytes(Type type) { return type == Type::sparse_f16 ? PlaceBytes{0, 4} : PlaceBytes{2, 8}; }
 
-/// Whether in each of eight groups the second place lies behind the first: 3 + second - first, which is 4 to 6 then and 0 to 3 otherwise,
+/// Whether in each of eight groups the second place is after the first: 3 + second - first, which is 4 to 6 then and 0 to 3 otherwise,
 /// for all eight at once.
 bool in_order(std::uint32_t places) {
   const std::uint32_t first = places & 0x33333333u, second = places >> 2 & 0x33333333u;

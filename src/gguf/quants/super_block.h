@@ -1,5 +1,4 @@
-// Super-blocks of 256 weights (K-quants) with their bit fields taken apart: what expanding, rounding and the device's layout have in
-// common.
+// Super-blocks of 256 weights (K-quants) with their bit fields taken apart, shared by expanding, rounding and the device's layout.
 #pragma once
 
 #include <array>

@@ -52,7 +52,7 @@ constexpr std::array starcoder2_names{RoleName{Role::up, "mlp.c_fc"}, RoleName{R
 constexpr std::array gemma2_defaults{ConfigDefault{"head_dim", 256}, ConfigDefault{"query_pre_attn_scalar", 256},
                                      ConfigDefault{"sliding_window", 4096}, ConfigDefault{"attn_logit_softcapping", 50},
                                      ConfigDefault{"final_logit_softcapping", 30}};
-// The text_config of multimodal Gemma 3 says only what differs from these.
+// The text_config of multimodal Gemma 3 has only the values that differ from these.
 constexpr std::array gemma3_defaults{ConfigDefault{"num_attention_heads", 8},
                                      ConfigDefault{"num_key_value_heads", 4},
                                      ConfigDefault{"head_dim", 256},
@@ -66,7 +66,7 @@ constexpr TokenizerFacts gemma_tokenizer{.no_space_prefix = true};
 constexpr std::array glm4_defaults{ConfigDefault{"partial_rotary_factor", 0.5}};
 
 // GGUF stores the Q and K of some families permuted so that rotary pairs are neighbours (the pairing of RoFormer, Su et al. 2021, section
-// 3.2.2); the others keep Hugging Face's halves. What a row does not say is Llama's.
+// 3.2.2); the others keep Hugging Face's halves. Fields that a row omits are Llama's.
 constexpr std::array rows{
     Architecture{.name = "llama", .checkpoints = {.classes = llama_classes, .traits = writes_vocabulary | writes_rope_dim}},
     Architecture{.name = "exaone4",
@@ -74,8 +74,8 @@ constexpr std::array rows{
                  .layer = exaone4_layer,
                  .unrotated_full = true,
                  .checkpoints = {.classes = exaone4_classes, .traits = writes_vocabulary, .tokenizer = {.pre = "exaone4"}}},
-    // Gemma 2 (arXiv 2408.00118), section 2: windows on every other layer, softcaps. Its 27B scales scores by another width than the
-    // head's.
+    // Gemma 2 (arXiv 2408.00118), section 2: sliding windows on every other layer, softcaps. Its 27B scales scores by another width than
+    // the head's.
     Architecture{.name = "gemma2",
                  .rope_pairs = RopePairs::halves,
                  .layer = gemma2_layer,
@@ -88,7 +88,7 @@ constexpr std::array rows{
                                  .traits = norms_less_one | omits_rope_base,
                                  .defaults = gemma2_defaults,
                                  .tokenizer = gemma_tokenizer}},
-    // Gemma 3 (arXiv 2503.19786), section 2.1: five layers with a window to one without, a rotary base for each kind.
+    // Gemma 3 (arXiv 2503.19786), section 2.1: five sliding-window layers to one full layer, a rotary base for each kind.
     Architecture{.name = "gemma3",
                  .rope_pairs = RopePairs::halves,
                  .layer = gemma3_layer,
@@ -148,7 +148,7 @@ constexpr std::size_t names_size() {
   return size;
 }
 
-/// Made by the compiler: whoever asks for it needs no memory.
+/// Made at compile time: a look-up needs no memory.
 constexpr auto names = [] {
   std::array<char, names_size()> text{};
   std::size_t at = 0;

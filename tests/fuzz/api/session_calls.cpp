@@ -52,7 +52,7 @@ static skipstone_session_params params_of(Random& random, Experiments& experimen
   if (random.one_in(8)) params.logprobs = 1, params.top_logprobs = static_cast<uint32_t>(random.below(25));
   if (wrong()) params.rounds = random.one_in(2) ? -1 : 77;
   if (wrong()) params.verify = random.one_in(2) ? -1 : 77;
-  if (wrong()) params.draft_ahead = 5;
+  if (wrong()) params.pipeline_drafts = 5;
   if (random.one_in(6)) params.verify = SKIPSTONE_VERIFY_REJECTION;
   if (random.one_in(6)) params.rounds = static_cast<int32_t>(random.below(3));
   if (random.one_in(10)) params.draft_optional = 1;

@@ -1,4 +1,4 @@
-// What Linux alone says in its own way; posix/system.cpp has the rest.
+// The Linux-specific part; posix/system.cpp has the rest.
 #include "base/platform/system.h"
 
 #include <malloc.h>
@@ -37,7 +37,7 @@ Machine machine() {
   Machine machine;
   utsname kernel{};
   if (uname(&kernel) == 0) {
-    // Behind the numbers stands what whoever compiled the kernel wrote, perhaps a name.
+    // After the numbers follows free text from the kernel's build, perhaps a person's name.
     const std::string_view release = kernel.release;
     machine.system = "Linux " + std::string(release.substr(0, release.find_first_not_of("0123456789.")));
     machine.processor = kernel.machine;
@@ -83,7 +83,7 @@ const char* vulkan_loader_advice() {
 }
 
 // The GNU C library raises the size from which a block has pages of its own, and gives them back, to the largest block that was ever freed
-// (mallopt(3), M_MMAP_THRESHOLD), and its arenas keep what they had at their largest. Other C libraries do neither.
+// (mallopt(3), M_MMAP_THRESHOLD), and its arenas keep their peak size. Other C libraries do neither.
 void keep_little_freed_memory() {
 #ifdef M_MMAP_THRESHOLD
   mallopt(M_MMAP_THRESHOLD, 4 << 20);

@@ -1,4 +1,4 @@
-// What macOS alone says in its own way; posix/system.cpp has the rest. Not tried: no Mac was at hand.
+// The macOS-specific part; posix/system.cpp has the rest. Untested: no Mac was at hand.
 #include "base/platform/system.h"
 
 #include <mach-o/dyld.h>

@@ -43,7 +43,7 @@ void prepare_streams() {
   std::signal(SIGPIPE, SIG_IGN);
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (fcntl(stream, F_GETFD) != -1 || errno != EBADF) continue;
-    // The wrong way round: reading from, or writing to, a closed stream stays an error. It gets the lowest number that is free, its own.
+    // The opposite access mode keeps use of a closed stream an error. open() gives the lowest free number, the stream's own.
     [[maybe_unused]] const int taken = open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
   }
 }
@@ -97,7 +97,7 @@ bool wait_for_input(bool (*pending)()) {
   sigset_t watched, before;
   sigemptyset(&watched);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGWINCH}) sigaddset(&watched, signal);
-  // Between the look at what has come and the wait nothing may come.
+  // No signal may arrive between the check for pending ones and the wait.
   pthread_sigmask(SIG_BLOCK, &watched, &before);
   bool ready = false;
   if (!pending()) {

@@ -28,7 +28,7 @@ OpenFile open_with(const std::string& path, int flags, std::error_code& error) {
   return file;
 }
 
-/// Makes a rename in the folder last; file systems that cannot are no reason to fail, the file is there.
+/// Makes a rename in the folder durable; a file system that cannot do so is no error, since the file exists.
 void sync_folder_of(const std::string& path) {
   const std::filesystem::path parent = std::filesystem::path(path).parent_path();
   const int folder = ::open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -103,7 +103,7 @@ Access access_of(int descriptor) {
   return flags < 0 ? Access::closed : (flags & O_ACCMODE) == O_WRONLY ? Access::writing_alone : Access::reading;
 }
 
-// read_at() neither uses nor moves the position that the two share.
+// read_at() neither uses nor moves the position that the two descriptors share.
 OpenFile reopen(int descriptor, std::error_code& error) {
   OpenFile file(::fcntl(descriptor, F_DUPFD_CLOEXEC, 0));
   error = file.is_open() ? std::error_code() : last_error();

@@ -48,7 +48,7 @@ std::optional<std::size_t> raise_descriptor_limit() {
   wanted.rlim_cur = limit.rlim_max;
   if (setrlimit(RLIMIT_NOFILE, &wanted) == 0) limit = wanted;
   if (limit.rlim_cur == RLIM_INFINITY) return std::nullopt;
-  // A program that starts has its descriptors among the lowest numbers.
+  // A starting program has its descriptors among the lowest numbers.
   constexpr rlim_t searched = 4096;
   std::size_t open = 0;
   for (int descriptor = 0; descriptor < static_cast<int>(std::min(limit.rlim_cur, searched)); ++descriptor) open += fcntl(descriptor, F_GETFD) != -1;

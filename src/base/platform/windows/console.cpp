@@ -34,7 +34,7 @@ HANDLE handle(Stream stream) {
 
 std::array<DWORD, 3> modes_before{};
 
-/// Colours, and whatever else the console did before this program came.
+/// Restores colours and the console's other modes from before this program.
 void restore_modes() {
   for (const Stream stream : {Stream::output, Stream::error}) {
     const DWORD before = modes_before.at(static_cast<std::size_t>(stream));
@@ -42,7 +42,7 @@ void restore_modes() {
   }
 }
 
-/// The first bytes of a character whose last ones are still to come.
+/// The first bytes of a character whose last ones have not arrived yet.
 std::size_t incomplete_tail(std::string_view text) {
   for (std::size_t length = 1; length <= std::min<std::size_t>(3, text.size()); ++length) {
     const auto byte = static_cast<unsigned char>(text[text.size() - length]);
@@ -157,7 +157,7 @@ void handle_first_signal(SignalHandler handler) {
   SetConsoleCtrlHandler(on_event, TRUE);
 }
 
-// A console tells nobody of its size; Signal::resize does not come.
+// A Windows console does not report size changes; Signal::resize never comes.
 void handle_all_signals(SignalHandler handler) {
   once = false;
   handler_of_signals = handler;

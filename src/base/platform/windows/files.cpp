@@ -25,7 +25,7 @@ std::error_code last_error() { return {static_cast<int>(GetLastError()), std::sy
 
 HANDLE handle_in(std::intptr_t file) { return reinterpret_cast<HANDLE>(file); }
 
-/// As CreateFileW takes it, longer than 260 characters too ("Maximum Path Length Limitation" in Microsoft's documentation).
+/// A path for CreateFileW, also one longer than 260 characters ("Maximum Path Length Limitation" in Microsoft's documentation).
 std::wstring system_path(const std::string& path) {
   const std::wstring given = utf16(path);
   std::wstring full(GetFullPathNameW(given.c_str(), 0, nullptr, nullptr), L'\0');
@@ -35,7 +35,7 @@ std::wstring system_path(const std::string& path) {
   return full.starts_with(L"\\\\") ? L"\\\\?\\UNC\\" + full.substr(2) : L"\\\\?\\" + full;
 }
 
-/// Names that stand for devices in every folder, whatever their ending ("Naming Files, Paths, and Namespaces").
+/// Names that mean devices in every folder, whatever their extension ("Naming Files, Paths, and Namespaces").
 bool names_a_device(const std::string& path) {
   std::string name = path.substr(path.find_last_of("/\\") + 1);
   name.resize(std::min(name.find_first_of(".:"), name.size()));
@@ -52,7 +52,7 @@ OpenFile open_with(const std::string& path, DWORD access, DWORD share, DWORD how
   return OpenFile(reinterpret_cast<std::intptr_t>(handle));
 }
 
-/// What a line of a console has, until it is all read.
+/// The unread part of a line from a console.
 std::string& typed() {
   static std::string text;
   return text;
@@ -86,7 +86,7 @@ std::size_t read_console(HANDLE console, std::span<char> to, std::error_code& er
   return take_typed(to);
 }
 
-/// False where a signal came first. A pipe is no object that can be waited for, so it is looked at every few milliseconds.
+/// False where a signal came first. Windows cannot wait for a pipe, so it is polled every few milliseconds.
 bool wait_for_pipe(HANDLE pipe) {
   for (DWORD pause = 1;; pause = std::min<DWORD>(2 * pause, 16)) {
     DWORD bytes = 0;
@@ -101,8 +101,8 @@ void OpenFile::close() {
   if (is_open()) CloseHandle(handle_in(release()));
 }
 
-// FILE_FLAG_BACKUP_SEMANTICS opens folders too, so that they can be named for what they are; devices that may not be there become the one
-// that always is.
+// FILE_FLAG_BACKUP_SEMANTICS opens folders too, so that the error can name them as such; devices that may be absent become the one that
+// always exists.
 OpenFile open_to_read(const std::string& path, std::error_code& error) {
   return open_with(names_a_device(path) ? "NUL" : path, GENERIC_READ, shared_with_all, OPEN_EXISTING, FILE_FLAG_BACKUP_SEMANTICS, error);
 }
@@ -180,7 +180,7 @@ std::size_t read_next(std::intptr_t file, std::span<char> to, std::error_code& e
   error.clear();
   const HANDLE handle = handle_in(file);
   DWORD mode = 0, got = 0;
-  if (handle == nullptr || handle == INVALID_HANDLE_VALUE) {  // some consoles would take it for their own
+  if (handle == nullptr || handle == INVALID_HANDLE_VALUE) {  // some consoles take such a handle for their own
     error = std::make_error_code(std::errc::bad_file_descriptor);
     return 0;
   }
@@ -199,7 +199,7 @@ std::size_t read_next(std::intptr_t file, std::span<char> to, std::error_code& e
 Access access_of(int descriptor) {
   const std::intptr_t handle = ::_get_osfhandle(descriptor);
   if (handle == OpenFile::none || handle == -2) return Access::closed;
-  // A file that is open for writing alone refuses to read nothing.
+  // A file that is open for writing alone refuses even to read zero bytes.
   OVERLAPPED place{};
   DWORD got = 0;
   char byte = 0;
@@ -210,7 +210,7 @@ Access access_of(int descriptor) {
   return Access::reading;
 }
 
-// Another file object: reading at a place would move the position of the caller's.
+// A separate file object: reading at an offset would move the position of the caller's.
 OpenFile reopen(int descriptor, std::error_code& error) {
   const HANDLE handle = ReOpenFile(handle_in(::_get_osfhandle(descriptor)), GENERIC_READ, shared_with_all, 0);
   error = handle == INVALID_HANDLE_VALUE ? last_error() : std::error_code();
@@ -234,7 +234,7 @@ std::error_code replaceable(const std::string& path) {
   return error;
 }
 
-// Nobody else may open it.
+// A share mode of 0: no other handle may open the file.
 OpenFile create_held(const std::string& path, std::error_code& error) {
   return open_with(path, GENERIC_WRITE | DELETE, 0, CREATE_NEW, FILE_ATTRIBUTE_NORMAL, error);
 }
@@ -270,7 +270,7 @@ void discard_held(OpenFile& file, const std::string& path) {
   DeleteFileW(system_path(path).c_str());
 }
 
-// Of a file that is held nobody else gets hold.
+// Deleting a file that its writer still holds fails.
 void remove_abandoned(const std::string& path) { DeleteFileW(system_path(path).c_str()); }
 
 }  // namespace skipstone::platform

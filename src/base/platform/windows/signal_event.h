@@ -1,4 +1,4 @@
-// How a thread that waits for input learns of Ctrl-C: console.cpp sets this event, reading in files.cpp takes it.
+// The event that tells a thread waiting for input of Ctrl-C: console.cpp sets it, reading in files.cpp takes it.
 #pragma once
 
 namespace skipstone::platform {

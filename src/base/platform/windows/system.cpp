@@ -12,7 +12,7 @@
 namespace skipstone::platform {
 namespace {
 
-/// CLI11 asks the C library for the variables that options name; that one would answer in the code page of the system.
+/// CLI11 reads the variables that options name from the C library, which would answer in the code page of the system.
 void give_variables_as_utf8() {
   wchar_t* const all = GetEnvironmentStringsW();
   if (all == nullptr) return;
@@ -124,7 +124,7 @@ std::tm local_time(std::time_t time) {
 // Knuth, Morris and Pratt (1977): Windows has no memmem().
 std::size_t find_bytes(std::string_view text, std::string_view what) {
   if (what.empty()) return 0;
-  std::vector<std::size_t> matched(what.size(), 0);  // the longest beginning of `what` that ends here
+  std::vector<std::size_t> matched(what.size(), 0);  // the longest prefix of `what` that ends here
   for (std::size_t i = 1, length = 0; i < what.size(); ++i) {
     while (length > 0 && what[i] != what[length]) length = matched[length - 1];
     if (what[i] == what[length]) ++length;

@@ -1,4 +1,4 @@
-// UTF-8, which the project has, and UTF-16, which Windows has.
+// Conversion between UTF-8, which the project uses, and UTF-16, which Windows uses.
 #pragma once
 
 #include <optional>
@@ -7,11 +7,11 @@
 
 namespace skipstone::platform {
 
-/// What is no UTF-8 becomes U+FFFD.
+/// Invalid UTF-8 becomes U+FFFD.
 std::wstring utf16(std::string_view text);
 /// Halves of surrogate pairs become U+FFFD.
 std::string utf8(std::wstring_view text);
-/// Nothing where half of a surrogate pair stands alone.
+/// Nothing for text with an unpaired surrogate.
 std::optional<std::string> strict_utf8(std::wstring_view text);
 
 }  // namespace skipstone::platform

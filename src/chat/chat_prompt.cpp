@@ -1,0 +1,172 @@
+#include "chat/chat_prompt.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/escape.h"
+#include "base/poll.h"
+#include "base/status.h"
+#include "chat/builtin_templates.h"
+
+namespace skipstone::chat {
+
+using text::Token;
+
+namespace {
+
+std::string written(const text::Vocabulary& vocabulary, Token token) {
+  return token < 0 ? std::string() : vocabulary.tokens[static_cast<std::size_t>(token)];
+}
+
+text::TokenType type_of(const text::Vocabulary& vocabulary, std::size_t token) {
+  return vocabulary.types.empty() ? text::TokenType::normal : vocabulary.types[token];
+}
+
+/// Whether `token` looks like a format's marker ("<think>", "[INST]"), unlike HTML's "<b>" in a list of words or runs of spaces.
+bool is_marker(std::string_view text) {
+  const bool brackets = text.size() > 3 && ((text.front() == '<' && text.back() == '>') || (text.front() == '[' && text.back() == ']'));
+  return brackets && text.find_first_of(" \t\n") == std::string_view::npos;
+}
+
+std::vector<text::Span> trusted_parts(const jinja::Text& text) {
+  std::vector<text::Span> parts;
+  std::size_t begin = 0;
+  for (const jinja::Text::Run& run : text.runs()) {
+    if (run.origin == jinja::Origin::template_text) parts.push_back({begin, run.end});
+    begin = run.end;
+  }
+  return parts;
+}
+
+std::string names_of(const std::vector<text::ChatTemplate>& own) {
+  std::string names;
+  for (const BuiltinTemplate& builtin : builtin_templates()) names.append(names.empty() ? "" : ", ").append(builtin.name);
+  for (const text::ChatTemplate& one : own) {
+    if (!one.name.empty()) names.append(", model:").append(shortened(one.name, 40));
+  }
+  return names;
+}
+
+}  // namespace
+
+ChatPrompt::ChatPrompt(std::shared_ptr<const text::Tokenizer> tokenizer, const std::vector<text::ChatTemplate>& own,
+                       const std::string& wanted)
+    : tokenizer_(std::move(tokenizer)) {
+  choose(own, wanted);
+  reserve_markers();
+  find_ends();
+}
+
+void ChatPrompt::take(std::string name, Source source, std::string text) {
+  const text::Vocabulary& vocabulary = tokenizer_->vocabulary();
+  template_ = std::make_unique<ChatTemplate>(std::move(text), written(vocabulary, vocabulary.bos), written(vocabulary, vocabulary.eos));
+  name_ = std::move(name);
+  source_ = source;
+}
+
+void ChatPrompt::take_builtin(std::string_view name, Source source) {
+  const BuiltinTemplate& builtin = *find_builtin(name);
+  take(builtin.name, source, builtin.source);
+  stop_strings_ = builtin.stop_strings;
+}
+
+void ChatPrompt::take_own(const text::ChatTemplate& own) {
+  try {
+    take(own.name.empty() ? std::string("model") : fmt::format("model:{}", own.name), Source::model, own.source);
+  } catch (const Error& error) {
+    fail(Code::bad_file, "the model's chat template: {}; take another with --chat-template", error.what());
+  }
+}
+
+void ChatPrompt::choose(const std::vector<text::ChatTemplate>& own, const std::string& wanted) {
+  if (wanted.find("{{") != std::string::npos || wanted.find("{%") != std::string::npos) return take("given", Source::given, wanted);
+  if (!wanted.empty()) {
+    const std::string of_model = wanted.rfind("model:", 0) == 0 ? wanted.substr(6) : "";
+    for (const text::ChatTemplate& one : own) {
+      if (wanted == "model" ? one.name.empty() : !of_model.empty() && one.name == of_model) return take_own(one);
+    }
+    if (find_builtin(wanted) == nullptr) {
+      fail(Code::invalid_argument, "there is no chat template '{}'; there are {}", shortened(wanted, 40), names_of(own));
+    }
+    return take_builtin(wanted, Source::named);
+  }
+  const auto usual = std::find_if(own.begin(), own.end(), [](const text::ChatTemplate& one) { return one.name.empty(); });
+  if (usual != own.end()) return take_own(*usual);
+  const text::Vocabulary& vocabulary = tokenizer_->vocabulary();
+  const auto has_special = [&](std::string_view token) {
+    const auto found = std::find(vocabulary.tokens.begin(), vocabulary.tokens.end(), token);
+    return found != vocabulary.tokens.end() &&
+           type_of(vocabulary, static_cast<std::size_t>(found - vocabulary.tokens.begin())) != text::TokenType::normal;
+  };
+  for (const BuiltinTemplate& builtin : builtin_templates()) {
+    const bool suggested = !builtin.tokens.empty() && std::all_of(builtin.tokens.begin(), builtin.tokens.end(), has_special);
+    if (suggested) return take_builtin(builtin.name, Source::vocabulary);
+  }
+  take_builtin("plain", Source::plain);
+}
+
+void ChatPrompt::reserve_markers() {
+  const text::Vocabulary& vocabulary = tokenizer_->vocabulary();
+  for (std::size_t i = 0; i < vocabulary.tokens.size(); ++i) {
+    const std::string& token = vocabulary.tokens[i];
+    if (type_of(vocabulary, i) != text::TokenType::user_defined || !is_marker(token)) continue;
+    if (template_->source().find(token) != std::string::npos) reserved_.push_back(static_cast<Token>(i));
+  }
+}
+
+void ChatPrompt::find_ends() {
+  const text::Vocabulary& vocabulary = tokenizer_->vocabulary();
+  end_tokens_ = vocabulary.end_of_generation;
+  for (const Token token : {vocabulary.eos, vocabulary.eot}) {
+    if (token >= 0 && std::find(end_tokens_.begin(), end_tokens_.end(), token) == end_tokens_.end()) end_tokens_.push_back(token);
+  }
+  // The first thing the template writes after an answer ends it: a token, or words in its place.
+  const std::string& after = template_->after_answer();
+  const std::size_t first = after.find_first_not_of(" \t\r\n");
+  if (first == std::string::npos) return;
+  const std::string_view rest = std::string_view(after).substr(first);
+  const text::Span all[] = {{0, rest.size()}};
+  const std::vector<text::Stretch> stretches = tokenizer_->stretches(rest, all, reserved_);
+  const Token token = stretches.front().token;
+  if (token >= 0) {
+    if (std::find(end_tokens_.begin(), end_tokens_.end(), token) == end_tokens_.end()) end_tokens_.push_back(token);
+    return;
+  }
+  const char close = rest[0] == '<' ? '>' : rest[0] == '[' ? ']' : '\0';
+  const std::size_t end = close == '\0' ? std::string_view::npos : rest.find(close);
+  if (end != std::string_view::npos && is_marker(rest.substr(0, end + 1))) stop_strings_.emplace_back(rest.substr(0, end + 1));
+}
+
+bool ChatPrompt::needs_bos(const std::vector<text::Stretch>& stretches) const {
+  const text::Vocabulary& vocabulary = tokenizer_->vocabulary();
+  return vocabulary.add_bos && (stretches.empty() || stretches.front().token != vocabulary.bos);
+}
+
+std::vector<Token> ChatPrompt::tokens(const jinja::Text& text) const {
+  std::vector<Token> tokens = tokenizer_->encode(text.bytes(), trusted_parts(text), reserved_);
+  const text::Vocabulary& vocabulary = tokenizer_->vocabulary();
+  if (vocabulary.add_bos && (tokens.empty() || tokens.front() != vocabulary.bos)) tokens.insert(tokens.begin(), vocabulary.bos);
+  return tokens;
+}
+
+std::vector<Piece> ChatPrompt::pieces(const jinja::Text& text) const {
+  const std::vector<text::Stretch> stretches = tokenizer_->stretches(text.bytes(), trusted_parts(text), reserved_);
+  const text::Vocabulary& vocabulary = tokenizer_->vocabulary();
+  std::vector<Piece> all;
+  if (needs_bos(stretches)) all.push_back({written(vocabulary, vocabulary.bos), jinja::Origin::template_text, vocabulary.bos});
+  for (const text::Stretch& stretch : stretches) {
+    poll(4 + (stretch.end - stretch.begin) / 64);
+    std::size_t begin = stretch.begin;
+    const jinja::Text part = text.part(stretch.begin, stretch.end);
+    for (const jinja::Text::Run& run : part.runs()) {
+      const std::size_t end = stretch.token >= 0 ? stretch.end : stretch.begin + run.end;
+      all.push_back({std::string(text.bytes().substr(begin, end - begin)), run.origin, stretch.token});
+      begin = end;
+      if (stretch.token >= 0) break;
+    }
+  }
+  return all;
+}
+
+}  // namespace skipstone::chat

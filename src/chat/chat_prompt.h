@@ -1,0 +1,64 @@
+// A model's chat template together with its tokenizer: conversations to the tokens that the model reads.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "chat/chat_template.h"
+#include "text/chat_templates.h"
+#include "text/tokenizer.h"
+
+namespace skipstone::chat {
+
+/// Where a template came from. The values are those of skipstone_chat_source.
+enum class Source { model = 0, named = 1, given = 2, vocabulary = 3, plain = 4 };
+
+/// A part of a prompt, for display.
+struct Piece {
+  std::string text;
+  jinja::Origin origin = jinja::Origin::template_text;
+  text::Token token = -1;  ///< of a special token; -1 for spelled text
+};
+
+/// Immutable; safe to use from many threads.
+class ChatPrompt {
+ public:
+  /// `wanted`: as skipstone_chat_params.chat_template says; `own`: the model's. `tokenizer` is shared with it. Throws not_found for unknown
+  /// names, invalid_argument for an invalid wanted template, bad_file for an invalid one of the model's.
+  ChatPrompt(std::shared_ptr<const text::Tokenizer> tokenizer, const std::vector<text::ChatTemplate>& own, const std::string& wanted);
+
+  const std::string& name() const { return name_; }
+  Source source() const { return source_; }
+  const ChatTemplate& chat_template() const { return *template_; }
+  const text::Tokenizer& tokenizer() const { return *tokenizer_; }
+  const std::vector<text::Token>& end_tokens() const { return end_tokens_; }
+  const std::vector<std::string>& stop_strings() const { return stop_strings_; }
+
+  /// The template's output: the prompt before tokenization.
+  jinja::Text text(const Conversation& conversation) const { return template_->render(conversation); }
+  /// The tokens of such a text, with BOS in front where the vocabulary asks for it and the template has not written it.
+  std::vector<text::Token> tokens(const jinja::Text& text) const;
+  std::vector<text::Token> tokens(const Conversation& conversation) const { return tokens(text(conversation)); }
+  std::vector<Piece> pieces(const jinja::Text& text) const;
+  std::vector<Piece> pieces(const Conversation& conversation) const { return pieces(text(conversation)); }
+
+ private:
+  void choose(const std::vector<text::ChatTemplate>& own, const std::string& wanted);
+  void take_own(const text::ChatTemplate& own);
+  void take(std::string name, Source source, std::string text);
+  void take_builtin(std::string_view name, Source source);
+  void reserve_markers();
+  void find_ends();
+  bool needs_bos(const std::vector<text::Stretch>& stretches) const;
+
+  std::shared_ptr<const text::Tokenizer> tokenizer_;
+  std::string name_;
+  Source source_ = Source::plain;
+  std::unique_ptr<const ChatTemplate> template_;
+  std::vector<text::Token> reserved_;  ///< user-defined tokens that the template writes: messages cannot
+  std::vector<text::Token> end_tokens_;
+  std::vector<std::string> stop_strings_;
+};
+
+}  // namespace skipstone::chat

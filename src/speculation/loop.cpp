@@ -1,0 +1,398 @@
+#include "speculation/loop.h"
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+
+#include "base/status.h"
+
+namespace skipstone::speculation {
+namespace {
+
+/// One call of generate().
+class Generation {
+ public:
+  Generation(Sequence& sequence, Drafter& drafter, std::span<const Token> history, const Limits& limits, const Emit& emit)
+      : sequence_(sequence),
+        bounds_(sequence.limits()),
+        drafter_(drafter),
+        limits_(limits),
+        emit_(emit),
+        text_(history.begin(), history.end()),
+        prompt_(history.size()) {}
+
+  Outcome run();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point now() const { return sequence_.times().now; }
+  double seconds_since(Clock::time_point start) const { return std::chrono::duration<double>(now() - start).count(); }
+  std::uint64_t room() const;  ///< tokens that may still be emitted
+  bool stop_at_limit();
+  bool stop_if_interrupted();
+  bool take(const Choice& choice, bool drafted);
+  bool ends(Token token) const { return limits_.ends_generation && limits_.ends_generation(token); }
+  std::optional<Choice> read_prompt();
+  /// A round by what was proposed: each leaves its rows in tree_ and what the model says of them in round_.
+  void take_round(const NoDrafts& none);
+  void take_round(const TreeProposal& proposal);
+  void take_round(const BlockProposal& proposal);
+  void take_round(const PassProposal& proposal);
+  void take_round(const EarlyExitRequest& request);
+  bool round_at_once(const PassProposal& proposal);
+  void draft(const PassProposal& proposal);
+  void verify();
+  void walk();
+  void count();
+  void round();
+  void try_plans();
+  void refresh();
+
+  Sequence& sequence_;
+  const SequenceLimits bounds_;
+  Drafter& drafter_;
+  const Limits& limits_;
+  const Emit& emit_;
+  std::vector<Token> text_;  ///< prompt and what was emitted; its last token is the pending one
+  std::size_t prompt_;
+  DraftedRound round_;
+  Verified verified_;                      ///< of a verification step by step; its choices move to round_
+  std::uint32_t top_ = 0;                  ///< likeliest tokens that the drafter wants of each row
+  std::uint32_t limit_ = 0;                ///< the most drafts this round could have had
+  TokenTree tree_;                         ///< the round's rows
+  std::vector<std::uint32_t> path_;        ///< the rows that the model agrees with, row 0 first
+  std::vector<std::vector<Token>> block_;  ///< the round's rows where they share nothing; tree_ is the best of them then
+  std::uint32_t best_row_ = 0;             ///< of block_
+  std::string proposer_;                   ///< of the round
+  bool stopped_ = false;
+  std::size_t tried_ = 0;    ///< tokens of the text that trials have run over
+  Clock::time_point start_;  ///< of the generation
+  Outcome outcome_;
+};
+
+std::uint64_t Generation::room() const {
+  return std::min<std::uint64_t>(limits_.max_tokens - outcome_.tokens.size(), bounds_.context - text_.size());
+}
+
+/// The checks of plain decoding before every token, in its order.
+bool Generation::stop_at_limit() {
+  if (outcome_.tokens.size() >= limits_.max_tokens) {
+    outcome_.stop = StopReason::max_tokens;
+  } else if (text_.size() >= bounds_.context) {
+    outcome_.stop = StopReason::context_full;
+  } else {
+    return false;
+  }
+  stopped_ = true;
+  return true;
+}
+
+/// Where the caller no longer wants the text; the round's work so far is dropped.
+bool Generation::stop_if_interrupted() {
+  if (!sequence_.interrupted()) return false;
+  outcome_.stop = StopReason::cancelled;
+  stopped_ = true;
+  return true;
+}
+
+/// The model's next token: emits it and says true, or ends the text before it. Called after stop_at_limit() alone.
+bool Generation::take(const Choice& choice, bool drafted) {
+  const Token token = choice.token;
+  if (token < 0) {
+    fail(Code::internal,
+         "the model gave no number for the token at position {}; the model file or a kernel of this device is at fault (run doctor)",
+         text_.size());
+  }
+  if (ends(token)) {
+    outcome_.stop = StopReason::end_token;
+    stopped_ = true;
+    return false;
+  }
+  text_.push_back(token);
+  outcome_.tokens.push_back(token);
+  if (emit_ && !emit_({token, drafted, choice.margin, drafted ? std::string_view(proposer_) : std::string_view(), choice.logprobs.get()})) {
+    outcome_.stop = StopReason::cancelled;
+    stopped_ = true;
+  }
+  return true;
+}
+
+/// Nothing where reading was interrupted.
+std::optional<Choice> Generation::read_prompt() {
+  const auto start = now();
+  const std::span<const Token> unread = std::span<const Token>(text_).subspan(sequence_.committed());
+  const Prefilled prefilled = sequence_.prefill(unread, drafter_.traits().attention_cosine);
+  outcome_.stats.prompt_tokens = unread.size();
+  outcome_.stats.cached_tokens = prefilled.found;
+  outcome_.stats.prompt_seconds = seconds_since(start);
+  if (prefilled.interrupted) {
+    outcome_.stop = StopReason::cancelled;
+    stopped_ = true;
+    return std::nullopt;
+  }
+  drafter_.begin(prefilled, bounds_.layers);
+  return prefilled.first;
+}
+
+void Generation::take_round(const NoDrafts&) {
+  tree_ = TokenTree();
+  verify();
+}
+
+void Generation::take_round(const TreeProposal& proposal) {
+  const std::uint32_t rows = std::min(bounds_.rows, bounds_.context - sequence_.committed());
+  tree_ = proposal.tree.pruned(rows, static_cast<std::uint32_t>(room()) - 1, [this](Token token) { return ends(token); });
+  for (const Token token : tree_.tokens().subspan(1)) round_.drafts.push_back({token, 0.0f, 0.0f});
+  verify();
+}
+
+void Generation::take_round(const PassProposal& proposal) {
+  // A round emits one token more than it accepts, so a draft in the last place could never be emitted.
+  limit_ = static_cast<std::uint32_t>(std::min<std::uint64_t>({proposal.length, bounds_.rows - 1, room() - 1}));
+  if (proposal.length > 0) outcome_.stats.thresholds.push_back(static_cast<float>(proposal.least_probability));
+  if (round_at_once(proposal)) return;
+  draft(proposal);
+  verify();
+}
+
+/// Fills tree_ and, with as many drafts as it has, round_.drafts.
+void Generation::draft(const PassProposal& proposal) {
+  std::vector<Choice>& drafts = round_.drafts;
+  tree_ = TokenTree();
+  const auto start = now();
+  while (drafts.size() < limit_ && !stop_if_interrupted()) {
+    const auto offset = static_cast<std::uint32_t>(drafts.size());
+    const Choice choice = sequence_.draft(proposal.pass, offset == 0 ? text_.back() : drafts.back().token, offset);
+    if (choice.token < 0) break;  // a pass with sublayers left out may overflow where the model does not
+    drafts.push_back(choice);
+    tree_.add(offset, choice.token);
+    if (ends(choice.token) || !goes_on(choice, proposal.least_probability)) break;
+  }
+  outcome_.stats.draft_seconds += seconds_since(start);
+}
+
+void Generation::verify() {
+  if (stopped_ || stop_if_interrupted()) return;
+  tree_.set_pending(text_.back());
+  const auto start = now();
+  sequence_.verify(tree_, top_, verified_);
+  outcome_.stats.verify_seconds += seconds_since(start);
+  std::swap(round_.verified, verified_.choices);
+}
+
+/// The rows of a block side by side; the row with the most accepted drafts, the first among equals, becomes tree_.
+void Generation::take_round(const BlockProposal& proposal) {
+  const auto most_depth = static_cast<std::uint32_t>(std::min<std::uint64_t>(bounds_.rows - 1, room() - 1));
+  for (const std::vector<Token>& drafts : proposal.rows) {
+    const TokenTree row = TokenTree::chain(text_.back(), drafts).pruned(~0u, most_depth, [this](Token token) { return ends(token); });
+    if (row.drafts() > 0) block_.emplace_back(row.tokens().begin(), row.tokens().end());
+  }
+  if (block_.empty()) return take_round(NoDrafts{});
+  std::vector<std::vector<Choice>> verified(block_.size());
+  for (std::size_t i = 0; i < block_.size(); ++i) verified[i].assign(block_[i].size(), Choice{});
+  const auto start = now();
+  sequence_.verify_block(block_, verified);
+  outcome_.stats.verify_seconds += seconds_since(start);
+  std::size_t most = 0;
+  best_row_ = 0;
+  for (std::uint32_t i = 0; i < block_.size(); ++i) {
+    std::size_t accepted = 0;
+    while (accepted + 1 < block_[i].size() && block_[i][accepted + 1] == verified[i][accepted].token) ++accepted;
+    if (accepted <= most) continue;
+    most = accepted;
+    best_row_ = i;
+  }
+  const std::vector<Token>& best = block_[best_row_];
+  tree_ = TokenTree::chain(best.front(), std::span(best).subspan(1));
+  round_.verified = std::move(verified[best_row_]);
+  for (const Token token : std::span(best).subspan(1)) round_.drafts.push_back({token, 0.0f, 0.0f});
+}
+
+/// Lossy: the token after the pending one, by as many layers as it takes.
+void Generation::take_round(const EarlyExitRequest& request) {
+  tree_ = TokenTree(text_.back());
+  const auto start = now();
+  const EarlyExit exit = sequence_.exit_early(request, text_.back());
+  outcome_.stats.verify_seconds += seconds_since(start);
+  outcome_.stats.early_exits.add(exit);
+  round_.verified.assign(1, exit.choice);
+}
+
+/// The rows from the pending one on that the model would have chosen itself.
+void Generation::walk() {
+  path_.assign(1, 0);
+  while (const auto next = tree_.child(path_.back(), round_.verified[path_.back()].token)) path_.push_back(*next);
+}
+
+/// True where the sequence did all of the round. It knows no end tokens: drafts after one are dropped, as if never made.
+bool Generation::round_at_once(const PassProposal& proposal) {
+  const auto* pass = std::get_if<LayerPass>(&proposal.pass);
+  if (pass == nullptr || limit_ == 0) return false;
+  const auto start = now();
+  if (!sequence_.round({*pass, text_.back(), limit_, proposal.least_probability}, round_)) return false;
+  outcome_.stats.round_seconds += seconds_since(start);
+  ++outcome_.stats.device_rounds;
+  const auto end = std::ranges::find_if(round_.drafts, [&](const Choice& draft) { return ends(draft.token); });
+  if (end != round_.drafts.end()) {
+    round_.drafts.erase(end + 1, round_.drafts.end());
+    round_.verified.resize(round_.drafts.size() + 1);
+  }
+  tree_ = TokenTree(text_.back());
+  for (const Choice& draft : round_.drafts) tree_.add(tree_.drafts(), draft.token);
+  return true;
+}
+
+void Generation::count() {
+  Stats& stats = outcome_.stats;
+  const std::uint32_t height = tree_.height(), accepted = static_cast<std::uint32_t>(path_.size()) - 1;
+  std::uint64_t drafted = tree_.drafts();
+  if (!block_.empty()) {
+    drafted = 0;
+    for (const std::vector<Token>& row : block_) drafted += row.size() - 1;
+  }
+  ++stats.rounds;
+  stats.drafted += drafted;
+  stats.accepted += accepted;
+  proposer_ = drafter_.proposer();
+  auto share = std::ranges::find(stats.by_drafter, proposer_, &DrafterShare::name);
+  if (share == stats.by_drafter.end()) share = stats.by_drafter.insert(share, {proposer_});
+  ++share->rounds;
+  share->drafted += drafted;
+  share->accepted += accepted;
+  if (stats.by_position.size() < height) stats.by_position.resize(height);
+  for (std::uint32_t i = 0; i < height; ++i) {
+    ++stats.by_position[i].drafted;
+    if (i < accepted) ++stats.by_position[i].accepted;
+  }
+}
+
+void Generation::round() {
+  const auto start = now();
+  const Proposal proposal = drafter_.propose(text_);
+  round_.drafts.clear();
+  verified_.top.clear();
+  block_.clear();
+  limit_ = 0;
+  std::visit([this](const auto& proposed) { take_round(proposed); }, proposal);
+  if (stopped_) return;
+  const double seconds = seconds_since(start);
+  walk();
+  count();
+
+  std::uint32_t emitted = 0;
+  for (std::size_t i = 0; i < path_.size() && !stopped_; ++i) {
+    if (!take(round_.verified[path_[i]], i + 1 < path_.size())) break;
+    ++emitted;
+    if (!stopped_) stop_at_limit();
+  }
+  // Row path_[i] precedes the i-th emitted token, so as many rows stay as tokens were emitted and the last one emitted is pending.
+  if (emitted > 0 && !block_.empty()) {
+    sequence_.commit_row(block_, best_row_, emitted);
+  } else if (emitted > 0) {
+    sequence_.commit(std::span<const std::uint32_t>(path_).first(emitted));
+  }
+  const auto accepted = static_cast<std::uint32_t>(path_.size()) - 1;
+  drafter_.observe({tree_.drafts(), accepted, std::max(limit_, tree_.drafts()), round_.drafts, round_.verified, tree_, path_, seconds,
+                    verified_.top, sequence_.concurrent_rows()});
+  if (stopped_) return;
+  try_plans();
+  if (!stopped_) refresh();
+}
+
+/// Cosines of the newest tokens, where the drafter wants them. A prompt's tokens are left alone, as by trials: their keys and values would
+/// have other bits.
+void Generation::refresh() {
+  if (!drafter_.wants_refresh(outcome_.tokens.size())) return;
+  const std::size_t written = sequence_.committed() - prompt_;
+  if (written == 0) return;
+  const auto start = now();
+  const std::vector<float> cosine = sequence_.attention_cosine(static_cast<std::uint32_t>(std::min<std::size_t>(written, bounds_.rows)));
+  ++outcome_.stats.refreshes;
+  if (drafter_.refresh(cosine, outcome_.tokens.size())) ++outcome_.stats.refreshed_sets;
+  const double seconds = seconds_since(start);
+  outcome_.stats.refresh_seconds += seconds;
+  outcome_.stats.draft_seconds += seconds;
+}
+
+/// Lets the drafter see passes at work on the newest tokens of the continuation that no trial has run over. The trials' rows in the cache
+/// are overwritten as drafts are: the tokens are not committed while they run. A prompt's tokens are left alone, since its passes may
+/// round differently.
+void Generation::try_plans() {
+  constexpr std::size_t rows = 16;
+  const std::size_t end = sequence_.committed();
+  if (rows > bounds_.rows || end < std::max(prompt_, tried_) + rows) return;
+  const std::vector<exec::LayerPlan> plans = drafter_.trials(seconds_since(start_));
+  if (plans.empty()) return;
+  const auto start = now();
+  const std::span<const Token> tokens = std::span<const Token>(text_).subspan(end - rows, rows + 1);
+  std::vector<std::vector<Choice>> choices(plans.size(), std::vector<Choice>(rows));
+  sequence_.rollback(rows);
+  for (std::size_t i = 0; i < plans.size() && !stop_if_interrupted(); ++i) sequence_.score(plans[i], tokens.first(rows), choices[i]);
+  TokenTree chain(tokens.front());
+  path_.assign(1, 0);
+  for (std::uint32_t row = 1; row < rows; ++row) path_.push_back(chain.add(row - 1, tokens[row]));
+  sequence_.verify(chain, 0, verified_);
+  sequence_.commit(path_);
+  if (stopped_) return;
+  tried_ = end;
+  drafter_.tried(choices, tokens.last(rows), seconds_since(start));
+}
+
+Outcome Generation::run() {
+  Stats& stats = outcome_.stats;
+  stats.drafter = drafter_.name();
+  stats.sublayers = 2 * bounds_.layers;
+  if (!stop_at_limit()) {
+    top_ = drafter_.traits().top;
+    const std::optional<Choice> first = read_prompt();
+    const auto start = start_ = now();
+    const SequenceTimes before = sequence_.times();
+    if (first && take(*first, false) && !stopped_) stop_at_limit();
+    while (!stopped_) round();
+    stats.generation_seconds = seconds_since(start);
+    const SequenceTimes after = sequence_.times();
+    stats.device_seconds = after.device_seconds - before.device_seconds;
+    stats.remote_seconds = after.remote_seconds - before.remote_seconds;
+    stats.pipelined_seconds = after.pipelined_seconds - before.pipelined_seconds;
+    stats.pipelined_drafts = after.pipelined_drafts - before.pipelined_drafts;
+    DrafterReport report = drafter_.report();
+    stats.plan = std::move(report.plan);
+    stats.skipped_sublayers = report.skipped_sublayers;
+    stats.explanation = std::move(report.explanation);
+    stats.by_strategy = std::move(report.strategies);
+  }
+  stats.generated_tokens = outcome_.tokens.size();
+  return std::move(outcome_);
+}
+
+}  // namespace
+
+const char* to_string(StopReason reason) {
+  switch (reason) {
+    case StopReason::max_tokens:
+      return "max_tokens";
+    case StopReason::end_token:
+      return "end_token";
+    case StopReason::context_full:
+      return "context_full";
+    case StopReason::cancelled:
+      return "cancelled";
+    case StopReason::stop_string:
+      return "stop_string";
+  }
+  return "unknown";
+}
+
+Outcome generate(Sequence& sequence, Drafter& drafter, std::span<const Token> history, const Limits& limits, const Emit& emit) {
+  if (history.size() > sequence.limits().context) {
+    fail(Code::invalid_argument, "the prompt is {} tokens long, but the context holds {}; shorten it or ask for a larger context",
+         history.size(), sequence.limits().context);
+  }
+  if (history.size() <= sequence.committed()) {
+    fail(Code::invalid_argument, "there is no new token to continue: the text is {} tokens long and {} of them have been read already",
+         history.size(), sequence.committed());
+  }
+  return Generation(sequence, drafter, history, limits, emit).run();
+}
+
+}  // namespace skipstone::speculation
