@@ -6,7 +6,7 @@
 static int print_chunk(const skipstone_chunk* chunk, void* user_data) {
   (void)user_data;
   fwrite(chunk->text, 1, chunk->bytes, stdout);
-  return fflush(stdout); /* not 0: nobody reads any more, so stop */
+  return fflush(stdout); /* not 0: the reader has gone, so stop */
 }
 
 static int failed(void) {

@@ -165,7 +165,7 @@ std::string drift(const kernels::KernelInfo& kernel, const Reflection& reflectio
     const auto found = reflection.blocks.find(name);
     if (!difference.empty() || found == reflection.blocks.end()) continue;
     std::vector<Member> shader = found->second;
-    if (shader.back().type == "?") shader.pop_back();  // an array without an end: of such structures, or behind one
+    if (shader.back().type == "?") shader.pop_back();  // an array without an end: of such structures, or after one
     if (!shader.empty()) difference = lists_differ(name + " member", shader, members);
   }
   return difference;

@@ -134,7 +134,7 @@ class Module {
     if (const auto found = types_.find(id); found != types_.end()) return found->second;
     const auto array = arrays_.find(id);
     if (array == arrays_.end()) return "?";
-    // Elements must stand as close as they do in C++.
+    // Elements must be as close as they do in C++.
     const auto stride = strides_.find(id);
     if (stride == strides_.end() || stride->second != 4) return "?";
     return type(array->second.first) + "[" + std::to_string(values_.at(array->second.second)) + "]";

@@ -1,4 +1,4 @@
-// A model's bigram table: what the reference says behind every single token; made once, kept, made again where its file is damaged.
+// A model's bigram table: what the reference says after every single token; made once, kept, made again where its file is damaged.
 #include "engine/bigram_table.h"
 
 #include <gtest/gtest.h>

@@ -41,7 +41,7 @@ class CliStreams : public testing::Test {
     return result;
   }
 
-  /// Standard error matters to nobody but its reader; without standard output there is no result, and that is said.
+  /// Standard error matters only to its reader; without standard output there is no result, and that is said.
   void check(const Case& c) const {
     const Result good = run_with(c, Stream::piped, Stream::piped);
     ASSERT_EQ(good.code, c.code) << c.name() << "\n" << good.error;

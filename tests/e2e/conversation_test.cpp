@@ -1,4 +1,4 @@
-// Conversations that are saved, loaded, forked and rewound go on as if nothing had been done with them.
+// Conversations that are saved, loaded, forked and rewound continue as if nothing had been done with them.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -53,7 +53,7 @@ skipstone::Engine engine_of(const std::string& model, std::uint32_t context = 0,
 }
 
 /// What is done with a session before it is saved: pairs of tokens that are appended and how many are generated (0: read alone), then
-/// tokens that are taken back.
+/// tokens that are rolled back.
 struct Case {
   const char* draft = "none";
   float temperature = 0;
@@ -76,7 +76,7 @@ Case random_case(std::mt19937& random, std::size_t longer = 0) {
   const std::size_t turns = 1 + random() % 2;
   for (std::size_t i = 0; i < turns; ++i)
     c.turns.emplace_back(random_tokens(random, 1 + random() % 60 + longer), static_cast<std::uint32_t>(random() % 50));
-  if (random() % 3 == 0) {  // a continuation of which 100 tokens, or fewer, are taken back
+  if (random() % 3 == 0) {  // a continuation of which 100 tokens, or fewer, are rolled back
     c.turns.back().second = 101 + static_cast<std::uint32_t>(random() % 15);
     c.back = random() % 2 == 0 ? 100 : 1 + random() % 100;
   }
@@ -129,7 +129,7 @@ std::string continued_elsewhere(const std::string& model, const std::string& fol
   return out;
 }
 
-/// `far`: tokens that some of the cases are taken back besides, beyond what layers with a window keep.
+/// `far`: tokens that some of the cases are rolled back besides, beyond what sliding-window layers keep.
 void go_on_alike(const std::string& model, const fixtures::TemporaryDirectory& folder, int cases, std::size_t longer, std::size_t far) {
   const skipstone::Engine engine = engine_of(model);
   std::mt19937 random(5);
@@ -212,7 +212,7 @@ TEST(Conversation, AnEmptyOneIsSavedToo) {
   EXPECT_EQ(go_on(other, {5, 6, 7}), go_on(session, {5, 6, 7}));
 }
 
-/// The status, and the sentence, of loading `file`; the session has to go on as it would have.
+/// The status, and the sentence, of loading `file`; the session has to continue as it would have.
 class Refusals : public testing::Test {
  protected:
   Refusals() : model_(write_model(folder_.file("tiny.gguf"), 2)), engine_(engine_of(model_)) {

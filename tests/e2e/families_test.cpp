@@ -119,7 +119,7 @@ Tokens prompt_of(std::size_t count, std::uint32_t seed) {
   return tokens;
 }
 
-/// `piece`: tokens that are read at once; 0: all. Odd pieces begin and end within windows and chunks.
+/// `piece`: tokens that are read at once; 0: all. Odd numbers begin and end within windows and chunks.
 std::vector<float> logits_behind(const std::shared_ptr<Engine>& engine, const Tokens& tokens, std::size_t piece = 0) {
   Session session(engine, with("none"));
   for (std::size_t at = 0; at < tokens.size();) {
@@ -151,7 +151,7 @@ TEST(Families, LogitsAreTheReferencesAndTextsDoNotDependOnTheDrafter) {
         read.prefill(tokens);
         const std::vector<float> got = read.logits();
         EXPECT_LT(distance(got, wanted.logits.back()), 1e-4) << length << " tokens";
-        // In pieces: other passes over the same tokens.
+        // In parts: other passes over the same tokens.
         Session pieces(engine, with("none"));
         for (std::size_t at = 0, step = 1; at < tokens.size(); at += step, step = step * 2 + 1) {
           pieces.prefill({tokens.begin() + static_cast<std::ptrdiff_t>(at),
@@ -300,7 +300,7 @@ void compare(const std::string& model, const std::filesystem::path& numbers, std
     EXPECT_LT(distance, limit);
   };
   for (const Expected& prompt : prompts) {
-    const bool whole = full || prompt.ids.size() == 33;  // the short tests read the other prompts, and go on with this one alone
+    const bool whole = full || prompt.ids.size() == 33;  // the short tests read the other prompts, and continue with this one alone
     if (prompt.ids.size() + prompt.greedy.size() > context || (slow && !whole)) continue;
     SCOPED_TRACE(fmt::format("{} tokens", prompt.ids.size()));
     largest(found.exact, distance(logits_behind(exact, prompt.ids), prompt.logits), 1e-4);

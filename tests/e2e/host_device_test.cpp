@@ -1,4 +1,4 @@
-// An engine on the device of a program that renders: the text is that of an engine with a device of its own, frames go on meanwhile, and
+// An engine on the device of a program that renders: the text is that of an engine with a device of its own, frames continue meanwhile, and
 // the validation layer has nothing to say, also when the host destroys what is its own.
 #include <gtest/gtest.h>
 

@@ -130,7 +130,7 @@ TEST(TakeOver, WhatCannotBeIsRefused) {
   skipstone::Session session(engine, params), strange(other, params);
   EXPECT_THROW(session.copy_from(strange), skipstone::error);
   EXPECT_THROW(session.prefill(some_tokens(engine.info().context + 1, 1)), skipstone::error);
-  session.generate({1, 2}, 3);  // it goes on all the same
+  session.generate({1, 2}, 3);  // it continues all the same
   EXPECT_EQ(session.tokens().size(), 3u);
 }
 
@@ -172,7 +172,7 @@ TEST(Measure, EveryKindOfWork) {
     EXPECT_GT(seconds, 0.0);
     EXPECT_LT(seconds, 60.0);
   }
-  // The session goes on as an empty conversation.
+  // The session continues as an empty conversation.
   session.generate({5, 6}, 8);
   EXPECT_EQ(session.tokens(), plain);
   EXPECT_EQ(engine.info().validation_messages, 0u);

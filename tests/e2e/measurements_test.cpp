@@ -102,7 +102,7 @@ TEST_F(Measurements, NoPassOfATextMakesAPipeline) {
   const auto made = [&] { return engine->state().kernel_library->size(); };
   const auto& ready = engine->state().ready;
   EXPECT_EQ(ready.size(), exec::distinct_pipelines(*engine->state().builder, exec::plain_passes(engine->config().layers)).size());
-  for (const float temperature : {0.0f, 0.8f}) {  // alone, and nobody has drafted yet
+  for (const float temperature : {0.0f, 0.8f}) {  // alone, and no session has drafted yet
     SessionOptions options;
     options.sampling.temperature = temperature;
     Session session(engine, options);
@@ -173,7 +173,7 @@ TEST_F(Measurements, CostsAreMeasuredOnceAndKept) {
   std::ofstream(files("costs").front(), std::ios::trunc) << "[]";
   load(Tuning::off)->costs(count);
   EXPECT_GT(steps, 0u);
-  // Measuring leaves nothing behind that a text would see.
+  // Measuring leaves nothing that a text would see.
   EXPECT_EQ(text(engine), text(load(Tuning::off)));
 }
 
@@ -183,7 +183,7 @@ TEST_F(Measurements, EstimatesSayAllRowsWhateverTimeThereIs) {
   EXPECT_GT(exec::time_of_one_row(executor, 2), 0);
   std::size_t steps = 0;
   const exec::CostTable measured = exec::estimate_costs(executor, 2, 60, [&](double) { ++steps; });
-  EXPECT_GT(steps, 2 * (4u + 5u));  // four passes of one row and one of each other number, more than once behind the warm-up
+  EXPECT_GT(steps, 2 * (4u + 5u));  // four passes of one row and one of each other number, more than once after the warm-up
   const exec::CostTable guessed = exec::estimate_costs(executor, 2, 0, {});
   for (const exec::CostTable* table : {&measured, &guessed}) {
     const exec::MeasuredPasses& one = table->measured().at(1);

@@ -78,7 +78,7 @@ TEST(Memory, TenThousandTokensTakeNoMoreThanTheFirstThousand) {
   ASSERT_GT(device, 0u);
   EXPECT_EQ(engine->device_bytes_held(), device);
   if (resident > 0) {
-    // What allocators keep back wanders by a few MiB; 9000 tokens that each left 1 KiB behind would be more.
+    // What allocators keep back wanders by a few MiB; 9000 tokens that each left 1 KiB would be more.
     EXPECT_LT(resident_bytes(), resident + (std::uint64_t{6} << 20));
   }
 }
@@ -119,7 +119,7 @@ TEST(Memory, LimitIsPlannedAgainstAndNeverPassed) {
   EXPECT_EQ(refused.code, Code::out_of_memory);
   EXPECT_NE(refused.message.find("memory limit of"), std::string::npos) << refused.message;
 
-  // Sessions share one context's pages. Where the second one would need more, it is refused, and the first goes on.
+  // Sessions share one context's pages. Where the second one would need more, it is refused, and the first continues.
   options.memory_limit = held + (std::uint64_t{1} << 20);  // what the host sends goes through some of it
   ASSERT_GT(plan.kv, std::uint64_t{1} << 20);
   const auto engine = Engine::load(options);

@@ -1,4 +1,4 @@
-// Beginnings of prompts that the engine knows are not read again, and no text depends on it; a prompt that is cancelled between its passes.
+// Cached prefixes of prompts are not read again, and no text depends on it; a prompt that is cancelled between its passes.
 #include <gtest/gtest.h>
 
 #include <memory>

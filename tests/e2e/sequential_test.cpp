@@ -68,7 +68,7 @@ TEST_F(Sequential, AgreementIsOneForExactTextsAndCountsForOthers) {
   EXPECT_GE(lossy, 0.0);
 }
 
-// Behind tokens that left early the model goes on as if it had read them whole, once the holes are filled by recomputing.
+// After tokens that left early the model continues as if it had read them whole, once the holes are filled by recomputing.
 TEST_F(Sequential, RecomputedCachesAreTheFullModels) {
   SessionOptions lossy;
   lossy.draft = "sequential:2,any=0,recompute=1";
@@ -76,7 +76,7 @@ TEST_F(Sequential, RecomputedCachesAreTheFullModels) {
   const std::vector<text::Token> prompt{1, 70, 75, 80};
   session.generate(prompt, 12, {});
   const std::vector<text::Token> turn{90, 91, 92};
-  const auto continued = session.generate(turn, 1, {}).tokens;  // the prompt pass behind the holes; its token is the whole model's
+  const auto continued = session.generate(turn, 1, {}).tokens;  // the prompt pass after the holes; its token is the whole model's
 
   std::vector<text::Token> text(session.history().begin(), session.history().end() - 1);
   Session whole(engine_, {});

@@ -1,4 +1,4 @@
-// Logits and hidden states behind conversations, and tokens that the caller chooses by them.
+// Logits and hidden states after conversations, and tokens that the caller chooses by them.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -53,7 +53,7 @@ TEST_F(Steps, HiddenStatesAreWhatTheLogitsAreMadeOf) {
   session.generate({tokens.back()}, 9);
   const std::vector<float> state = session.hidden_state();
   EXPECT_NE(read, state);
-  for (const std::vector<float>& hidden : {read, state}) {  // behind the norm, whose weights are near one
+  for (const std::vector<float>& hidden : {read, state}) {  // after the norm, whose weights are near one
     double squares = 0;
     for (const float value : hidden) {
       ASSERT_TRUE(std::isfinite(value));

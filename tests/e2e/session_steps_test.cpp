@@ -1,4 +1,4 @@
-// Generations in steps and conversations that are taken back: the texts of generations at once, whatever drafts, budgets and modes.
+// Generations in steps and conversations that are rolled back: the texts of generations at once, whatever drafts, budgets and modes.
 #include "session_steps.h"
 
 #include <gtest/gtest.h>

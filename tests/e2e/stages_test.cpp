@@ -27,7 +27,7 @@ using Tokens = std::vector<Token>;
 
 const bool full = fixtures::full_sweep(), slow = fixtures::slow_device_or_validation();
 
-// Every kind of lossless drafter: near exits, exits behind the boundary of stages, skip sets over all of them, windows, chains, trees,
+// Every kind of lossless drafter: local exits, exits after the boundary of stages, skip sets over all of them, windows, chains, trees,
 // blocks.
 const std::vector<std::string> drafters{"none",
                                         "asd:c=0.9,m=1,gamma=0",
@@ -125,7 +125,7 @@ TEST_P(StagesOfFamilies, GiveTheTextsOfOneDevice) {
   EXPECT_GT(compare(tiny(GetParam()), slow ? some : drafters, 12), 0);
 }
 
-// Gemma 2 has windows, norms behind sublayers and soft caps; Qwen 2 biases; Phi-3 other layouts of its tensors.
+// Gemma 2 has windows, norms after sublayers and soft caps; Qwen 2 biases; Phi-3 other layouts of its tensors.
 INSTANTIATE_TEST_SUITE_P(All, StagesOfFamilies, testing::Values("llama", "gemma2", "qwen2", "phi3"));
 
 TEST_F(Stages, OfBundledModelsGiveTheTextsOfOneDevice) {

@@ -154,7 +154,7 @@ TEST_F(Threads, Two) { run(2); }
 TEST_F(Threads, Four) { run(4); }
 TEST_F(Threads, Eight) { run(8); }
 
-// All in the same call at the same time: the first session of an engine, its measurement, a kernel that nobody has made yet.
+// All in the same call at the same time: the first session of an engine, its measurement, a kernel that has not been made yet.
 TEST_F(Threads, InStep) {
   for (const std::size_t which : {1, 2, 3, 6, 7}) {  // a sampler, costs, bigrams, a corpus, a draft model
     const Conversation& conversation = conversations[which];

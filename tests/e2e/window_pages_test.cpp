@@ -21,7 +21,7 @@ namespace {
 using Tokens = std::vector<text::Token>;
 
 constexpr std::uint32_t context = 2048;
-constexpr std::uint32_t most_pages = 11;  // 12 keys, a chunk, what a text may be taken back (256), a pass (256), and a page
+constexpr std::uint32_t most_pages = 11;  // 12 keys, a chunk, what a text may be rolled back (256), a pass (256), and a page
 
 Tokens random_text(std::size_t count, std::uint32_t seed) {
   Tokens all(count);
@@ -109,7 +109,7 @@ TEST_P(WindowPages, OfKnownBeginningsAreThereWhereATextGoesOn) {
     EXPECT_EQ(known.tokens, open(without)->generate(prompt, 20, {}).tokens) << i;
     EXPECT_EQ(known.stats.cached_tokens, i > 0 ? 448u : 0u) << "seven whole pages of the beginning";
   }
-  // Where somebody else took the pages of layers with a window, the beginning is read again, and the text is the same.
+  // Where another sequence took the pages of sliding-window layers, the prefix is read again, and the text is the same.
   auto& pool = with->state().passes->cache().sliding();
   const std::uint32_t all = pool.use().pages;
   EXPECT_GT(with->state().prefixes->use().sliding_pages, 0u);

@@ -11,7 +11,7 @@ namespace skipstone::faults {
 namespace {
 
 struct Case {
-  const char* failure;  ///< CALL:NUMBER:CHOICE, as SKIPSTONE_STUB_FAIL takes it; the choices stand in the stub's sources
+  const char* failure;  ///< CALL:NUMBER:CHOICE, as SKIPSTONE_STUB_FAIL takes it; the choices are in the stub's sources
   int code;
 };
 

@@ -1,5 +1,5 @@
-// Every call of a short run fails once, on a driver that executes nothing: a sentence and the right status, or the right text; nothing is left
-// behind, nothing is freed while it is in use, and a new engine works.
+// Every call of a short run fails once, on a driver that executes nothing: a sentence and the right status, or the right text; nothing
+// leaks, nothing is freed while it is in use, and a new engine works.
 #include <gtest/gtest.h>
 #include <vulkan/vulkan_core.h>
 
@@ -38,7 +38,7 @@ class VulkanFailures : public testing::Test {
 
   /// The statuses that may follow where `call` returned `result`.
   static std::vector<skipstone_status> statuses_for(const std::string& call, std::int32_t result) {
-    // The loader stands between: what its drivers say while it looks for them it takes for the absence of a driver.
+    // The loader is between: what its drivers say while it looks for them it takes for the absence of a driver.
     if (call == "vkCreateInstance" || call == "vkEnumerateInstanceExtensionProperties" || call == "vkEnumeratePhysicalDevices") {
       return {SKIPSTONE_OUT_OF_MEMORY, SKIPSTONE_NO_DEVICE};
     }

@@ -1,5 +1,5 @@
 // Damaged chat templates: each is rendered or refused with a sentence, within a second and 64 MB. 2,000 of them; with
-// SKIPSTONE_FULL_TESTS=1 100,000. The one that is being rendered stands in the test's message, and in jinja_mutation.jinja of the temporary
+// SKIPSTONE_FULL_TESTS=1 100,000. The one that is being rendered is in the test's message, and in jinja_mutation.jinja of the temporary
 // folder.
 #include <gtest/gtest.h>
 

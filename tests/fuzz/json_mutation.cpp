@@ -12,7 +12,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Stands in the tree for text that no tree can hold; put in after printing.
+/// Placeholder in the tree for text that no tree can hold; put in after printing.
 const std::string mark = "\x01raw text";
 
 std::string print(const Json& document) { return document.dump(-1, ' ', false, Json::error_handler_t::replace); }

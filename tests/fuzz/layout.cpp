@@ -38,7 +38,7 @@ class Scanner {
     return std::nullopt;
   }
 
-  /// Text behind its length, which was the last field.
+  /// Text after its length, which was the last field.
   bool text(std::uint64_t length) {
     if (length > bytes_.size() - at_) return false;
     layout_.fields.push_back({at_, static_cast<std::size_t>(length), Coding::text, layout_.fields.size() - 1});

@@ -97,7 +97,7 @@ void prepare_checkpoint(const std::string& folder) { fixtures::write_checkpoint(
 
 void prepare_shards(const std::string& folder) { fixtures::write_checkpoint(fixtures::tiny_checkpoint(small), folder, 2); }
 
-/// The vocabularies of the two kinds of tokenizer.json have so many tokens at most.
+/// The most tokens in the vocabularies of the two kinds of tokenizer.json.
 constexpr std::uint32_t json_rows = 300;
 
 void prepare_tokenizer_json(const std::string& folder) {

@@ -1,5 +1,5 @@
 // Files damaged by structure: every reader takes one or refuses it with a sentence, in bounded time and memory. 2,000 files; with
-// SKIPSTONE_FULL_TESTS=1 10,000. A file that ends the program stays behind in the temporary folder.
+// SKIPSTONE_FULL_TESTS=1 10,000. A file that ends the program stays in the temporary folder.
 #include <gtest/gtest.h>
 
 #include <algorithm>

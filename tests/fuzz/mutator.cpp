@@ -50,13 +50,13 @@ void change_number(std::string& bytes, const Field& field, Random& random) {
 void change_text(std::string& bytes, const Layout& layout, const Field& field, Random& random) {
   const std::string text = hostile_text(bytes.substr(field.at, field.size), random);
   bytes.replace(field.at, field.size, text);
-  const Field& length = layout.fields[field.length_field];  // stands before the text: its place has not moved
+  const Field& length = layout.fields[field.length_field];  // before the text: its place has not moved
   if (!random.one_in(4)) bytes.replace(length.at, length.size, coded(length, text.size()));
 }
 
 void change_field(std::string& bytes, const Layout& layout, Random& random) {
   if (layout.fields.empty()) return;
-  // Half of the changes go to the head, which the tables behind it outnumber by far.
+  // Half of the changes go to the head, which the tables after it outnumber by far.
   const std::size_t count = random.one_in(2) ? std::min<std::size_t>(layout.fields.size(), 48) : layout.fields.size();
   const Field& field = layout.fields[random.below(count)];
   if (field.coding == Coding::text) {

@@ -72,7 +72,7 @@ Json example_choices() {
 
 std::vector<std::string> choices_seeds() { return {example_choices().dump()}; }
 
-/// What stands in a file of measurements is trusted to be whole, by its sum, but not to be what it should be.
+/// A file of measurements is trusted to be whole, by its sum, but not to be what it should be.
 void read_choices(const std::string& folder) {
   const auto document = parse_json<Json>(fixtures::bytes_of(folder + "/choices.json"), "choices.json");
   tune::to_json(tune::choices_from(document));

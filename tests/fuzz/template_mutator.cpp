@@ -138,7 +138,7 @@ void change_pieces(std::vector<std::string>& pieces, const std::vector<std::stri
       pieces.insert(place, random.pick(hostile_blocks));
       break;
     case 6: {
-      // Where a value stands.
+      // Where a value is.
       std::string& piece = pieces[at];
       piece = (piece.empty() ? std::string() : piece.substr(0, 1)) + "(" + random.pick(hostile_expressions) + ")";
       break;

@@ -53,7 +53,7 @@ Logits read(DeviceModel& model, const Tokens& text, std::uint32_t prompt, std::u
     const bool tree = random(2) == 0;
     if (tree) {
       tokens.push_back(3);
-      parents.push_back(rows - 1);  // a row behind the last one that nobody takes
+      parents.push_back(rows - 1);  // a row after the last one that no sequence takes
     }
     sequence->run({.layers = model.layers(),
                    .bucket = kernels::bucket_for(static_cast<std::uint32_t>(tokens.size())),

@@ -1,5 +1,5 @@
-// Losslessness at the bottom: whole passes give every row the bits that it gets when tokens are decoded one at a time, whatever stood in
-// the cache behind the text.
+// Losslessness at the bottom: whole passes give every row the bits that it gets when tokens are decoded one at a time, whatever was in
+// the cache after the text.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -103,11 +103,11 @@ INSTANTIATE_TEST_SUITE_P(Formats, RowsOf,
                          [](const auto& variant) { return std::string(variant.param.name); });
 
 struct Read {
-  std::vector<float> logits;               ///< behind the last token
+  std::vector<float> logits;               ///< after the last token
   std::vector<std::vector<std::byte>> kv;  ///< of each layer
 };
 
-/// Reads `text` as a prompt, in pieces that `next(left)` gives.
+/// Reads `text` as a prompt, in parts that `next(left)` gives.
 Read read_prompt(DeviceModel& model, const Tokens& text, const std::function<std::uint32_t(std::uint32_t)>& next) {
   const auto sequence = model.sequence();
   const auto count = static_cast<std::uint32_t>(text.size());
@@ -201,8 +201,8 @@ TEST_P(Rollback, RejectedDraftsLeaveNoTrace) {
 INSTANTIATE_TEST_SUITE_P(Formats, Rollback, ::testing::Values(KvFormat::f16, KvFormat::q8_0),
                          [](const auto& format) { return std::string(to_string(format.param)); });
 
-// The exit query cache: drafts keep the residual stream behind the first layers, what they have not read goes through these layers once,
-// and the rest of the model goes on from there. Every row has the bits of a full pass, in any split between drafts and rest.
+// The exit query cache: drafts save the residual stream after the first layers, what they have not read goes through these layers once,
+// and the rest of the model continues from there. Every row has the bits of a full pass, in any split between drafts and rest.
 TEST(HiddenStates, GiveTheFullModelsBits) {
   const Variant variant{"", gguf::Type::q8_0, 2, 16, false, KvFormat::f16};
   DeviceModel model(tiny_of(variant), variant.kv_format);

@@ -1,4 +1,4 @@
-// Token trees on every device: whichever branch a row stands on, it has the bits of straight decoding, and so has the cache once the
+// Token trees on every device: whichever branch a row is on, it has the bits of straight decoding, and so has the cache once the
 // accepted path is kept.
 #include <gtest/gtest.h>
 
@@ -103,7 +103,7 @@ TEST(Trees, AreTheSameInEveryFamily) {
 INSTANTIATE_TEST_SUITE_P(Caches, TreesOf, ::testing::Values(KvFormat::f32, KvFormat::f16, KvFormat::q8_0),
                          [](const auto& format) { return std::string(to_string(format.param)); });
 
-// Rows that are their own parents stand at the base, each alone: many one-token texts in one pass.
+// Rows that are their own parents are at the base, each alone: many one-token texts in one pass.
 TEST(Trees, RowsWithoutParentsAreTextsOfTheirOwn) {
   TinyConfig tiny;
   tiny.type = gguf::Type::f16;
@@ -119,7 +119,7 @@ TEST(Trees, RowsWithoutParentsAreTextsOfTheirOwn) {
   }
 }
 
-// Several chains behind the same text that share nothing, as a block of candidates has them; then one of them is kept.
+// Several chains after the same text that share nothing, as a block of candidates has them; then one of them is kept.
 TEST(Trees, ChainsSideBySideAreTextsOfTheirOwn) {
   TinyConfig tiny;
   tiny.type = gguf::Type::q8_0;
@@ -148,7 +148,7 @@ TEST(Trees, ChainsSideBySideAreTextsOfTheirOwn) {
   }
 }
 
-/// A tree whose rows run in three passes, and keep themselves behind the first layer; the logits are those of one pass over all of them.
+/// A tree whose rows run in three passes, and save their hidden states after the first layer; the logits are those of one pass over all of them.
 void expect_same_in_parts(DeviceModel& model, exec::Executor& whole, exec::Executor& parts, const Tokens& tokens, const Parents& parents,
                           std::uint32_t base) {
   const auto together = tree_logits(whole, model, tokens, parents, base);
@@ -171,7 +171,7 @@ void expect_same_in_parts(DeviceModel& model, exec::Executor& whole, exec::Execu
   }
 }
 
-// What drafts ahead do: rows that stand are not run again, and those behind the path that came true move to where a text has them.
+// As pipelined drafts do: already computed rows are not run again, and those after the path that came true move to where a text has them.
 TEST(Trees, RowsThatStandNeedNotRunAgain) {
   for (const char* family : {"llama", "gemma2"}) {
     SCOPED_TRACE(family);
@@ -195,7 +195,7 @@ TEST(Trees, RowsThatStandNeedNotRunAgain) {
       EXPECT_EQ(model.kv(*straight, layer, end), model.kv(*parts, layer, end)) << "layer " << layer;
     }
     exec::LayerPlan rest = model.layers();
-    rest.begin = 1;  // from the kept rows
+    rest.begin = 1;  // from the saved hidden states
     parts->run({.layers = rest, .bucket = kernels::bucket_for(4), .output = exec::Output::logits}, {.tokens = moved, .base = base + to});
     for (std::uint32_t i = 0; i < path.size(); ++i) {
       const auto got = parts->logits(i);

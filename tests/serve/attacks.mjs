@@ -4,10 +4,10 @@ import { Raw, request } from "./raw_http.mjs";
 
 export const chat = "/v1/chat/completions", completions = "/v1/completions", responses = "/v1/responses";
 export const small = { prompt: "def f(x):", max_tokens: 2, seed: 1 };
-/** A valid request that takes minutes unless somebody ends it. */
+/** A valid request that takes minutes unless it is ended. */
 export const endless = { prompt: "x = [1, 2, 3, 4, 5, 1, 2, 3, 4, 5, 1, 2, 3, 4, 5,", max_tokens: 1900, n: 16, temperature: 0, draft: "none" };
 
-/** Writes a piece again and again, as fast as it is taken, up to so many bytes or until something comes back; returns how many were written. */
+/** Writes a chunk again and again, as fast as it is taken, up to that many bytes or until something comes back; returns how many were written. */
 export async function pour(raw, piece, most) {
   let written = 0;
   for (; written < most && !raw.closed && raw.bytes.length === 0; written += piece.length) {
@@ -73,7 +73,7 @@ export const badMetadata = [
 ];
 export const goodMetadata = [{}, pairs(16, "k", "v"), { ["k".repeat(64)]: "v".repeat(512) }, { ["\u00e4".repeat(64)]: "\u{1f600}".repeat(512) }];
 
-/** So many tools with descriptions of so many characters, in the form of chats or of responses. */
+/** `count` tools with descriptions of `characters` characters, in the form of chats or of responses. */
 export const bigTools = (count, characters, form = "chat") =>
   Array.from({ length: count }, (_, i) => {
     const named = { name: `f${i}`, description: "x ".repeat(characters / 2), parameters: { type: "object", properties: {} } };

@@ -139,7 +139,7 @@ function addSlow(base, checkServed) {
     assert.equal(tokens.map(({ piece }) => piece).join("").trim().length, content.trim().length);
   });
   checkServed("long texts to tokenize hold up nobody", async () => {
-    // A tokenization takes seconds. A server at rest is asked in the same moment: what holds up both is this client, which sends megabytes, or the machine.
+    // A tokenization takes seconds. An idle server is asked in the same moment: what holds up both is this client, which sends megabytes, or the machine.
     const content = "one two three ".repeat(80000);
     const beside = process.env.SKIPSTONE_KEYED_URL ?? base;
     const health = async (url) => {

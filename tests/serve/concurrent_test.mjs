@@ -1,7 +1,7 @@
 // A request's answer depends on the request alone: random requests beside others at random, some of them cancelled, each compared with the answer of a
 // fresh server that was asked nothing else. Texts, log-probabilities, reasons and counts of tokens have to be the same.
 //   node concurrent_test.mjs PROGRAM MODEL [--requests N] [--distinct N] [--most N] [--seed N] [--longest TOKENS] [--reference FILE]
-// --distinct: so many requests are made up, and asked again and again; --most: requests at a time; --reference: a file that keeps the answers of
+// --distinct: number of requests that are made up, and asked again and again; --most: requests at a time; --reference: a file that keeps the answers of
 // fresh servers for another run with the same program, model and options.
 import assert from "node:assert/strict";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
@@ -38,7 +38,7 @@ function textOf(random, characters) {
   return text;
 }
 
-/** About four characters a token: prompts of 5 to `longest` tokens, half of them with a beginning that others have too. */
+/** About four characters a token: prompts of 5 to `longest` tokens, half of them with a prefix that others have too. */
 function promptOf(random, beginnings) {
   const characters = 12 + Math.floor(random.below(1000) ** 2 / 1e6 * longest * 2.2);
   if (random.happens(0.5)) return textOf(random, characters);
@@ -69,7 +69,7 @@ function requestOf(random, beginnings, drafters) {
   return { path: "/v1/completions", body: { ...body, prompt } };
 }
 
-// ---- answers, whole and in pieces, in one form ----
+// ---- answers, whole and in chunks, in one form ----
 
 const lists = (logprobs) => logprobs?.content ?? logprobs;
 
@@ -93,7 +93,7 @@ async function whole(base, { path, body }) {
   return document.choices.map(formOf);
 }
 
-/** The pieces of a stream put together; `pieces`: it is left after so many. */
+/** The chunks of a stream put together; `pieces`: it is left after that many. */
 async function streamed(base, { path, body }, pieces = Infinity) {
   const leave = new AbortController();
   const response = await post(base, path, { ...body, stream: true }, { signal: leave.signal });
@@ -137,7 +137,7 @@ async function answersOfFreshServers(made) {
   return written(made.map((request) => known[JSON.stringify(request)]));
 }
 
-// ---- company ----
+// ---- concurrent requests ----
 
 async function askOne(base, random, request, answer, seen) {
   const way = random.below(10);
@@ -165,7 +165,7 @@ check(`${requests} requests in company`, async () => {
   const seen = { streamed: 0, cancelled: 0 };
   const different = [];
   let next = 0;
-  // At most so many at a time; how many changes as it goes on.
+  // At most that many at a time; the number changes as it continues.
   const worker = async (place) => {
     while (next < requests) {
       if (place >= 1 + (Math.floor(next / 40) * 5 + most - 1) % most) {

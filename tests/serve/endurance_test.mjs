@@ -1,4 +1,4 @@
-// A server that goes on: pages of clients that are gone, a server that is killed and started again, one that is asked to end under load, and many
+// A server that keeps running: pages of clients that are gone, a server that is killed and started again, one that is asked to end under load, and many
 // short requests without a pause.
 //   node endurance_test.mjs PROGRAM MODEL [REQUESTS]
 import assert from "node:assert/strict";

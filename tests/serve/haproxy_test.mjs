@@ -1,4 +1,4 @@
-// haproxy_test.mjs: two servers behind HAProxy with the configuration of examples/serving/haproxy.cfg, its ports replaced. Under load one server is
+// haproxy_test.mjs: HAProxy in front of two servers with the configuration of examples/serving/haproxy.cfg, its ports replaced. Under load one server is
 // drained and started again, the other killed: no request is lost but those in work on the killed one, and every answer is the same as before.
 // SKIPSTONE_PROGRAM, SKIPSTONE_MODEL; SKIPSTONE_HAPROXY, else haproxy on PATH. SKIPSTONE_LOAD_SECONDS: of load between events (4).
 import assert from "node:assert/strict";

@@ -8,7 +8,7 @@ import { pathToFileURL } from "node:url";
 
 export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** From now on fetch() waits as long as it takes: of itself it gives up after 5 minutes, which a CPU driver in company may need. */
+/** From now on fetch() waits as long as it takes: of itself it gives up after 5 minutes, which a CPU driver under load may need. */
 export async function waitWithoutLimit() {
   const dispatcher = Symbol.for("undici.globalDispatcher.1");
   await fetch("data:,"); // makes it
@@ -24,12 +24,12 @@ export const slowness = sanitized ? 10 : 1;
 
 const checks = [];
 
-/** A check that run() makes; `work` throws where it fails, and may return a text that is printed behind the name. */
+/** A check that run() makes; `work` throws where it fails, and may return a text that is printed after the name. */
 export function check(name, work) {
   checks.push({ name, work });
 }
 
-/** What `work` resolves to, in so many seconds; `what` it is stands in the error. */
+/** What `work` resolves to, within `seconds`; `what` names it in the error. */
 export async function within(seconds, work, what = "this") {
   let timer;
   const late = new Promise((_, reject) => {
@@ -82,7 +82,7 @@ export async function load(name) {
 
 // ---- servers ----
 
-/** Nothing stays behind where a check fails. */
+/** Nothing is left where a check fails. */
 const running = new Set();
 process.on("exit", () => running.forEach((child) => child.kill("SIGKILL")));
 

@@ -7,7 +7,7 @@ import { Raw, exchange, posted, request } from "./raw_http.mjs";
 
 const health = request("GET /health HTTP/1.1");
 
-/** A client that nobody knows yet is answered. */
+/** A new client is answered. */
 async function assertServed(base, seconds = 3) {
   assert.equal((await within(seconds, () => exchange(base, health), "a new connection"))?.status, 200, "a new connection is not served");
   const answer = await within(10, () => exchange(base, posted(completions, JSON.stringify(small))), "a generation");

@@ -1,4 +1,4 @@
-// hostile_test.mjs PROGRAM MODEL: clients who mean harm, each alone. Memory that is taken without a key or left behind, work that goes on for clients that have
+// hostile_test.mjs PROGRAM MODEL: clients who mean harm, each alone. Memory that is taken without a key or not given back, work that continues for clients that have
 // gone, places that silent ones hold, requests hidden in others, names that are made to lead here, ends that crash. siege_test.mjs does all of it at once.
 // Open files: more than 4,200 for this process and for the server.
 import { startServer, run } from "./harness.mjs";

@@ -2,7 +2,7 @@
 // of RFC 9112 finds in the bytes (strict_http.mjs), and no answer has another request's mark. What two readers understand differently lets one client's
 // bytes become another's request (request smuggling).
 //   node mutated_test.mjs PROGRAM MODEL [--requests N] [--seed N] [--at-once N] [--show N]
-// --requests: to the server, and as many through HAProxy (SKIPSTONE_HAPROXY, else haproxy on PATH, where there is one); --show: failures that are printed.
+// --requests: to the server, and as many through HAProxy (SKIPSTONE_HAPROXY, else haproxy on PATH, if it is there); --show: failures that are printed.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { parseArgs } from "node:util";
@@ -38,7 +38,7 @@ function makeConnection(random, host) {
 
 const after = (ms) => sleep(ms).then(() => "late");
 
-/** All answers to these bytes, up to the end of the connection. `expected`: so many are waited for before this side ends. */
+/** All answers to these bytes, up to the end of the connection. `expected`: number waited for before this side ends. */
 async function answersTo(base, bytes, { requests: expected, error, rest }) {
   const raw = new Raw(base).send(bytes);
   const answers = [];
@@ -77,7 +77,7 @@ function statusOf({ method, target, version, body, refusal, choice, fields }) {
   }
 }
 
-/** The text of an answer with pieces put together, so that a mark stands there in one piece. */
+/** The text of an answer with chunks put together, so that a mark is there in one part. */
 function saidBy(answer) {
   try {
     return answer.json().tokens?.map(({ piece }) => piece).join("") ?? answer.text;
@@ -98,7 +98,7 @@ function wrongAnswer(request, answer) {
   return undefined;
 }
 
-/** Why marks are another connection's, or not in the order that this one sent them, each once, or undefined. What a change made of a mark is nobody's. */
+/** Why marks are another connection's, or not in the order that this one sent them, each once, or undefined. A mark that a mutation made is no connection's. */
 function wrongMarks(own, answers) {
   let at = -1;
   for (const one of answers.flatMap((answer) => saidBy(answer).match(marks) ?? []).filter((one) => sent.has(one))) {
@@ -140,7 +140,7 @@ function wrongThroughProxy(own, { requests: found, error, rest }, { answers, end
   return ended ? wrongMarks(own, answers) : "the connection does not end";
 }
 
-/** Sends so many requests, some connections at once, and returns what was seen. */
+/** Sends that many requests, some connections at once, and returns what was seen. */
 async function sendAll(base, host, seed, judge) {
   const random = chance(seed);
   const seen = { connections: 0, answers: 0, good: 0, refused: 0, wrong: [] };

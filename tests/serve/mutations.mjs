@@ -1,6 +1,6 @@
 // Requests, and what can be wrong with them at the level of bytes, for tests/serve/mutated_test.mjs.
 
-/** A mark that stands in one request alone, and in its answer. */
+/** A mark that is in one request alone, and in its answer. */
 export const marks = /tk[0-9a-f]{12}/g;
 let made = 0;
 const mark = (random) => `tk${random.below(2 ** 24).toString(16).padStart(6, "0")}${(++made % 2 ** 24).toString(16).padStart(6, "0")}`;

@@ -1,7 +1,7 @@
 // A server under siege: hostile clients that do everything at once (siege_hostile.mjs), beside honest ones whose every answer has to be that of a quiet server.
 //   node siege_test.mjs PROGRAM MODEL [--minutes N] [--honest N] [--seed N]
 // Without arguments: some 40 seconds and 4 honest clients. An honest client asks again where it was refused (429, 503) or cut off before an answer; it may
-// not be kept waiting like that for more than a second. Memory and descriptors at rest have to be what they were.
+// not be kept waiting like that for more than a second. Memory and descriptors of the idle server have to be what they were.
 import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
 import { parseArgs } from "node:util";
@@ -41,7 +41,7 @@ const textOf = (document) =>
   document.output?.flatMap(({ content }) => content ?? []).map(({ text }) => text).join("") ??
   document.choices[0].text ?? document.choices[0].message.content;
 
-/** The text of an answer, whole or in pieces; throws where it breaks off. */
+/** The text of an answer, whole or in chunks; throws where it breaks off. */
 async function read(response, { path, body }) {
   if (!body.stream) return textOf(await response.json());
   let text = "", last;
@@ -91,7 +91,7 @@ function besiege(base, which) {
   return siege;
 }
 
-/** Everything at rest: nothing in work, connections of the siege closed. */
+/** Everything idle: nothing in work, connections of the siege closed. */
 async function atRest(server) {
   // The connection that is asked over may be one that had to make room.
   await until("nothing is in work", () => free(server.base, undefined, 30).then(() => true, () => false), 60);

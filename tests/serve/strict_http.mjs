@@ -1,5 +1,5 @@
 // The requests that bytes contain, as a server reads them that takes nothing but what RFC 9112 says they have to be. Where the RFC leaves a choice, it
-// refuses: a bare LF that ends a line, a folded line of a header, a Content-Length that stands twice. It is written from the RFC and not from the server, so that
+// refuses: a bare LF that ends a line, a folded line of a header, a Content-Length that occurs twice. It is written from the RFC and not from the server, so that
 // tests/serve/mutated_test.mjs compares two readers of the same bytes.
 
 const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
@@ -24,7 +24,7 @@ class Reader {
     const here = this.text.slice(this.at, end < 0 ? undefined : end + 1);
     const ended = here.endsWith("\r\n") ? 2 : here.endsWith("\n") ? 1 : 0;
     const content = here.slice(0, here.length - ended);
-    // The last CR of bytes that go on may be a line's end.
+    // The last CR of bytes that continue may be a line's end.
     if (/\r/.test(ended || !content.endsWith("\r") ? content : content.slice(0, -1))) throw new Refused("a CR inside of a line");
     if (ended === 1) throw new Refused("a bare LF");
     if (/[\0-\x08\x0b\x0c\x0e-\x1f\x7f]/.test(content)) throw new Refused("a control character");
@@ -123,7 +123,7 @@ function readRequest(reader) {
   request.refusal = reasonToRefuse(request);
   const { body, trailers } = readBody(reader, version, fields);
   request.body = body;
-  // One blank line in front is to be ignored, of more the RFC says nothing; a minor version that nobody knows is as the highest that one knows. A trailer
+  // One blank line in front is to be ignored, of more the RFC says nothing; an unknown minor version is as the highest that one knows. A trailer
   // that would belong into the header is dropped or refused, and so is one that is folded: it does not move the end of the request.
   const framing = ["transfer-encoding", "content-length", "host"];
   request.choice = blank > 1 || !["HTTP/1.0", "HTTP/1.1"].includes(version) || trailers.some(({ name, folded }) => folded || framing.includes(name));
@@ -135,7 +135,7 @@ function readRequest(reader) {
 
 /**
  * The requests of these bytes up to the first error: {requests, error, rest}. Of a request, `refusal` says why its answer has to be an error, `choice` that
- * it may be refused, `last` that the connection ends behind it; `rest` are the bytes behind the last one.
+ * it may be refused, `last` that the connection ends after it; `rest` are the bytes after the last one.
  */
 export function readRequests(bytes, { most = 8 << 20 } = {}) {
   const reader = new Reader(Buffer.from(bytes).toString("latin1"), most);

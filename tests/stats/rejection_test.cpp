@@ -22,7 +22,7 @@ struct Row {
   std::vector<float> target, draft;  ///< logits of the whole model, and of its first layers
 };
 
-/// What the bundled model and an exit of it say behind a few prefixes of a text, from the scalar reference.
+/// What the bundled model and an exit of it say after a few prefixes of a text, from the scalar reference.
 const std::vector<Row>& rows() {
   static const std::vector<Row> all = [] {
     const gguf::File file = gguf::File::open(std::string(SKIPSTONE_MODELS) + "/skipstone-py.gguf");

@@ -20,13 +20,13 @@ TEST(Acceptance, ComesToWhatItSees) {
   EXPECT_NEAR(seen.expected(1).tokens, 1.5, 0.01);
   EXPECT_NEAR(seen.expected(4).tokens, 1 + 4 * 0.5, 0.02);
   EXPECT_NEAR(seen.expected(4).drafts, 4.0, 0.01);
-  // Beyond what was tried: as the last position, which was always right behind right ones.
+  // Beyond what was tried: as the last position, which was always right after right ones.
   EXPECT_NEAR(seen.expected(6).tokens, 1 + 6 * 0.5, 0.05);
 }
 
 TEST(Acceptance, RoundsThatStopEarlyDraftLess) {
   Acceptance seen(0.5, 1e9);
-  for (int i = 0; i < 4000; ++i) seen.add(1, 1, 4);  // a threshold ends every round behind its first draft
+  for (int i = 0; i < 4000; ++i) seen.add(1, 1, 4);  // a threshold ends every round after its first draft
   EXPECT_NEAR(seen.expected(4).drafts, 1.0, 0.01);
   EXPECT_NEAR(seen.expected(4).tokens, 2.0, 0.01);
 }

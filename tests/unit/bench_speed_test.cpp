@@ -80,7 +80,7 @@ TEST(BenchSpeed, Statistics) {
   EXPECT_DOUBLE_EQ(prompt.average_rate, (50.0 + 100.0 + 25.0) / 3);
   EXPECT_DOUBLE_EQ(prompt.median_ns, 2e9);
   EXPECT_EQ(prompt.bandwidth_share, std::nullopt);
-  // Nine tokens behind five: each reads 1000 bytes of weights, and the keys of 6 to 14 tokens, 10 in the mean.
+  // Nine tokens after five: each reads 1000 bytes of weights, and the keys of 6 to 14 tokens, 10 in the mean.
   const Statistics decode = statistics(speed, speed.results[1]);
   EXPECT_DOUBLE_EQ(*decode.bytes_per_pass, 1100.0);
   EXPECT_DOUBLE_EQ(*decode.bandwidth_share, 9 * 1100.0 / 0.025 / 1e6);

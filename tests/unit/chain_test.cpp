@@ -124,7 +124,7 @@ TEST(Composite, PassesOnWhatAMemberOfAMemberIsToSee) {
 
 TEST(Chain, RecyclingLearnsFromRoundsOfOthers) {
   const TokenTree tree = TokenTree::chain(5, Text{6});
-  const std::vector<Token> top = {6, 7, 8, 9};  // behind 5: 6, 7; behind 6: 8, 9
+  const std::vector<Token> top = {6, 7, 8, 9};  // after 5: 6, 7; after 6: 8, 9
   RoundResult result{.drafted = 1, .accepted = 0, .limit = 1, .tree = tree};
   result.top = top;
   for (const char* specification : {"suffix+recycle:k=2", "suffix+auto:recycle:k=2", "suffix+auto:lookup,recycle:k=2"}) {
@@ -135,7 +135,7 @@ TEST(Chain, RecyclingLearnsFromRoundsOfOthers) {
     ASSERT_TRUE(proposes_something(drafter->propose(repeats)));
     ASSERT_EQ(drafter->proposer(), "suffix");
     drafter->observe(result);
-    drafter->propose(Text{1, 2, 3, 1, 2, 5});  // suffix has nothing behind 5
+    drafter->propose(Text{1, 2, 3, 1, 2, 5});  // suffix has nothing after 5
     EXPECT_NE(drafter->proposer(), "suffix") << specification;
     EXPECT_TRUE(proposes_something(drafter->propose(Text{1, 2, 3, 1, 2, 5}))) << specification;
   }

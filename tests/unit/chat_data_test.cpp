@@ -1,4 +1,4 @@
-// Prompts of the real templates: no message writes a special token; a long conversation takes little time. The data stands beside a
+// Prompts of the real templates: no message writes a special token; a long conversation takes little time. The data is beside a
 // checkout; without it, the tests skip.
 #include <gtest/gtest.h>
 

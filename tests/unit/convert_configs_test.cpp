@@ -119,7 +119,7 @@ TEST_F(ConvertConfigs, WindowsOfLayers) {
   EXPECT_EQ(windows(checkpoint), "ww-ww-w pattern");
   checkpoint.config["sliding_window_pattern"] = "LG";
   EXPECT_EQ(windows(checkpoint), "w-w-w-w pattern");
-  // Of Qwen the first layers have none, and all have none where nobody asks.
+  // Of Qwen the first layers have none, and all have none where it is not asked for.
   checkpoint = with_biases(of_class("Qwen2ForCausalLM"), false);
   checkpoint.config["sliding_window"] = 16;
   checkpoint.config["max_window_layers"] = 1;

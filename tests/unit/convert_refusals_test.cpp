@@ -1,4 +1,4 @@
-// Checkpoints that cannot be converted: one sentence each, and nothing left behind.
+// Checkpoints that cannot be converted: one sentence each, and no file left.
 #include <cmath>
 #include <cstring>
 #include <functional>

@@ -38,7 +38,7 @@ INSTANTIATE_TEST_SUITE_P(Published, ByteLevelStyles,
                            return name;
                          });
 
-// Each rule of the table as a tokenizer.json has it: its steps as Split steps, the bytes behind them.
+// Each rule of the table as a tokenizer.json has it: its steps as Split steps, the bytes after them.
 TEST(TokenizerJson, EveryRuleOfTheTableIsRecognised) {
   const Vocabulary v = handmade::byte_level("gpt-2");
   std::size_t recognised = 0;
@@ -147,7 +147,7 @@ TEST(TokenizerJson, NamesOfFamiliesAndOfTheCaller) {
     EXPECT_NE(failure.message.find(part), std::string::npos) << failure.message;
 }
 
-// generation_config.json's list of EOS: what nobody would know goes to the keys for a turn's and a message's end, then to one of our own.
+// generation_config.json's list of EOS: an unknown one goes to the keys for a turn's and a message's end, then to one of our own.
 TEST(EndTokens, AListOfEosEndsAllOfThem) {
   Vocabulary v = handmade::byte_level("gpt-2");
   for (const char* text : {"<|eot_id|>", "<|bye|>", "<|stop|>", "<|halt|>", "<|over|>"}) handmade::add(v, text, TokenType::control);

@@ -71,7 +71,7 @@ TEST(CostTable, NoiseMakesNoNegativeCosts) {
   }
 }
 
-// Half of the layers are elsewhere: what the near ones, the output and the host do not explain are hops.
+// Half of the layers are remote: what the local ones, the output and the host do not explain are transfers.
 TEST(CostTable, PassesThatLeaveTheDeviceCostHops) {
   CostTable costs(4, 512, "wall", 2);
   costs.add(1, {.full = 350, .no_output = 310, .no_attention = 230, .no_mlp = 190, .round_trip = 350, .local = 150});

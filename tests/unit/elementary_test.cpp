@@ -74,7 +74,7 @@ class Bits {
   std::uint64_t hash_ = 0xcbf29ce484222325;
 };
 
-// A compiler that contracts products and sums, or another C library behind it, would change these.
+// A compiler that contracts products and sums, or another C library under it, would change these.
 TEST(Elementary, BitsAreTheSameOnEveryPlatform) {
   Bits bits;
   for (int i = 1; i <= 10000; ++i) {

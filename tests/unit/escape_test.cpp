@@ -1,4 +1,4 @@
-// What may stand in a message: text from files, names and arguments, made safe.
+// What may be in a message: text from files, names and arguments, made safe.
 #include "base/escape.h"
 
 #include <gtest/gtest.h>

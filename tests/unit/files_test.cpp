@@ -1,4 +1,4 @@
-// Files that are read and written by name: what they are, what becomes of them meanwhile, and what a killed process leaves behind.
+// Files that are read and written by name: what they are, what becomes of them meanwhile, and what a killed process leaves.
 #include <gtest/gtest.h>
 
 #include <chrono>

@@ -171,7 +171,7 @@ TEST_F(Hostile, FlippedBits) {
     }
   }
   for (std::uint32_t i = 0; i < 600; ++i) {
-    // The tokens make up most of the header; half the flips go to the fields before and the tensor table behind them.
+    // The tokens make up most of the header; half the flips go to the fields before and the tensor table after them.
     const std::size_t range = 1200;
     std::size_t at = random(2 * i) % (i % 2 == 0 ? header_size : range);
     if (i % 4 == 3) at = header_size - 1 - at;

@@ -290,7 +290,7 @@ TEST_F(HttpServerTest, ExceptionsEndTheirConnectionAlone) {
   EXPECT_EQ(client().send(get("/throw")).status(), 500);
   EXPECT_EQ(client().send(get("/memory")).status(), 503);
   HttpClient dropped = client();
-  EXPECT_EQ(dropped.send(get("/drop")).status(), 0);  // nobody holds its exchange any more
+  EXPECT_EQ(dropped.send(get("/drop")).status(), 0);  // no task holds its exchange any more
   EXPECT_EQ(kept.send(get("/")).status(), 200);
   EXPECT_TRUE(soon([&] { return server->busy() == 0; }));
 }
@@ -306,6 +306,35 @@ TEST_F(HttpServerTest, StopsWhileRequestsAreInWork) {
   release();
   server.reset();
   EXPECT_TRUE(one.closes());
+}
+
+// A proxy sends a request to another server where a connection ends without an answer, and not where it is reset.
+TEST_F(HttpServerTest, EndsIdleConnectionsWithoutResettingThem) {
+  start();
+  HttpClient idle = client(), late = client(), half = client(), working = client();
+  ASSERT_EQ(idle.send(get("/")).status(), 200);
+  ASSERT_EQ(late.send(get("/")).status(), 200);
+  half.send("GET ");
+  working.send(get("/hold"));
+  ASSERT_TRUE(soon([&] { return server->busy() == 1; }));
+  server->end_connections();
+  EXPECT_TRUE(idle.closes());
+  late.send(get("/"));  // it was on its way
+  EXPECT_EQ(late.status(), 0);
+  EXPECT_TRUE(half.closes());
+  for (HttpClient* ended : {&idle, &late, &half}) EXPECT_FALSE(ended->was_reset());
+  exchange()->respond({200, "text/plain", "whole", {}});
+  release();
+  EXPECT_EQ(working.status(), 200);
+  const auto refused = [&] {
+    try {
+      client();
+      return false;
+    } catch (const boost::system::system_error&) {
+      return true;
+    }
+  };
+  EXPECT_TRUE(soon(refused)) << "new connections are refused";
 }
 
 TEST_F(HttpServerTest, StreamsEndWhereNothingIsReadAndInHttp10ByTheConnection) {

@@ -18,7 +18,7 @@ namespace {
 using Text = std::vector<Token>;
 using Model = std::function<Token(const Text&)>;
 
-/// What a pass over the tree behind `text` (whose last token is row 0) would say, and what of it is accepted.
+/// What a pass over the tree after `text` (whose last token is row 0) would say, and what of it is accepted.
 struct Pass {
   Pass(const Model& model, const Text& text, const TokenTree& rows) : tree(rows) {
     std::vector<Text> behind(tree.rows());

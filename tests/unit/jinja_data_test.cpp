@@ -1,4 +1,4 @@
-// Real templates with what transformers renders from them. The data stands beside a checkout; without it, the tests skip.
+// Real templates with what transformers renders from them. The data is beside a checkout; without it, the tests skip.
 #include <gtest/gtest.h>
 
 #include <filesystem>

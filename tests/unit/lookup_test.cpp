@@ -58,7 +58,7 @@ TEST(Lookup, ByHand) {
   EXPECT_EQ(drafts_of(drafter->propose(Text{1, 2, 3, 4, 9, 1, 2})), (Text{3, 4, 9}));
   EXPECT_EQ(drafts_of(drafter->propose(Text{1, 2, 3, 4, 9, 1, 2, 2})), Text{});  // "2" alone is too short
   drafter->begin({}, 12);
-  EXPECT_EQ(drafts_of(drafter->propose(Text{7, 5, 5, 5})), (Text{5, 5, 5}));  // a loop goes on
+  EXPECT_EQ(drafts_of(drafter->propose(Text{7, 5, 5, 5})), (Text{5, 5, 5}));  // a loop continues
   EXPECT_EQ(lookup(Occurrences(), {}).drafts, Text{});
 }
 
@@ -88,7 +88,7 @@ TEST(CopyPlace, TakesTheLongestMatchAndOfThoseTheNearest) {
   //                   0  1  2  3  4  5  6  7  8  9 10 11
   const Text document = {1, 2, 3, 9, 4, 5, 9, 6, 7, 8, 9, 2};
   EXPECT_EQ(rest_after(document, {1, 2, 3, 9, 4, 99, 9}), (Text{6, 7, 8, 9, 2}));  // of three 9 the one at 6, where it was expected
-  EXPECT_EQ(rest_after(document, {1, 99, 8, 9}), (Text{2}));                       // "8 9" stands only at the end
+  EXPECT_EQ(rest_after(document, {1, 99, 8, 9}), (Text{2}));                       // "8 9" is only at the end
   EXPECT_EQ(rest_after(document, {1, 99, 8, 9}, 1), (Text{2}));                    // 8 led there already
 }
 
@@ -107,7 +107,7 @@ TEST(Copy, CopiesBehindEveryPrompt) {
   drafter->begin({}, 12);
   EXPECT_EQ(drafts_of(drafter->propose(Text{50, 51, 3, 1})), (Text{2, 3, 4}));  // the prompt, then the first token of the text
   EXPECT_EQ(drafts_of(drafter->propose(Text{50, 51, 3, 1, 2, 3, 4, 5})), (Text{6}));
-  drafter->begin({}, 12);  // nothing but one more token: the text goes on
+  drafter->begin({}, 12);  // nothing but one more token: the text continues
   EXPECT_EQ(drafts_of(drafter->propose(Text{50, 51, 3, 1, 2, 3, 4, 5, 6})), Text{});
   drafter->begin({}, 12);
   EXPECT_EQ(drafts_of(drafter->propose(Text{50, 51, 3, 1, 2, 3, 4, 5, 6, 70, 71, 1})), (Text{2, 3, 4}));

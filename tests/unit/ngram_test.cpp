@@ -67,7 +67,7 @@ TEST(NgramRows, ContextRowsAreTheMostFrequentThenTheLatest) {
   EXPECT_GT(several, 1000u);
 }
 
-/// 6 tokens; behind t come t + 1, t + 2, ... of them.
+/// 6 tokens; after t come t + 1, t + 2, ... of them.
 Bigrams circle(std::uint32_t width = 3) {
   Text next;
   for (Token token = 0; token < 6; ++token) {
@@ -83,13 +83,13 @@ TEST(NgramRows, BigramsAreExtendedByTheLikeliestOne) {
   EXPECT_EQ(rows[1].rank, 1u);
   EXPECT_TRUE(bigrams.behind(6).empty());
   EXPECT_TRUE(bigrams.behind(-1).empty());
-  const Bigrams ends(2, {1, -1, -1, -1});  // nothing is known behind 1
+  const Bigrams ends(2, {1, -1, -1, -1});  // nothing is known after 1
   EXPECT_EQ(tokens_of(extended_rows(NgramStrategy::bigram, ends.behind(0), ends, {5, 4, 1})), (std::vector<Text>{{1}}));
 }
 
 TEST(NgramRows, MixedRowsAreContextThenBigramThenUnigram) {
   const Bigrams bigrams = circle();
-  const Text text = {4, 5, 4, 2, 4, 5, 4};  // behind 4: "5 4", "2 4" and "5 4"
+  const Text text = {4, 5, 4, 2, 4, 5, 4};  // after 4: "5 4", "2 4" and "5 4"
   NgramParams params{.shape = {6, 2, 1}, .unigram = true};
   const Text unigrams = {3, 5};
   const auto rows = ngram_rows(params, index_of(text), &bigrams, unigrams);

@@ -19,7 +19,7 @@ constexpr std::size_t megabyte = std::size_t{1} << 20;
 
 struct Asked {
   int times = 0;
-  double longest = 0;  ///< seconds between two askings, the beginning and the end among them
+  double longest = 0;  ///< seconds between two polls, the start and the end among them
   bool ended = false;
 };
 

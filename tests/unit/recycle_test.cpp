@@ -58,7 +58,7 @@ TEST(Recycle, DraftsWhatTheModelFoundLikely) {
   const std::array<std::uint32_t, 2> path = {0, 1};
   drafter->observe({.drafted = 1, .accepted = 1, .limit = 1, .tree = verified, .path = path, .top = top});
   const TokenTree tree = test::tree_of(drafter->propose(Text{5, 6, 5}));
-  // 6, then 8 behind it (0.55 * 0.55), behind which nothing is known, then 7 (0.15).
+  // 6, then 8 after it (0.55 * 0.55), after which nothing is known, then 7 (0.15).
   EXPECT_EQ(copy(tree.tokens()), (Text{5, 6, 8, 7}));
   EXPECT_EQ(std::vector<std::uint32_t>(tree.parents().begin(), tree.parents().end()), (std::vector<std::uint32_t>{0, 0, 1, 0}));
 }

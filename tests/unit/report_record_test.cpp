@@ -26,7 +26,7 @@ using skipstone::fixtures::failure_of;
 
 Json document() { return to_json(made_up_record()); }
 
-/// Where a JSON pointer says, `value` stands instead.
+/// `value` instead, where a JSON pointer says.
 std::string with(const std::string& pointer, const Json& value) {
   Json changed = document();
   changed[Json::json_pointer(pointer)] = value;

@@ -230,7 +230,7 @@ TEST(Sampler, FrequencyAndPresencePenaltiesAreTakenFromLogits) {
   params.frequency_penalty = 0.5f;
   params.presence_penalty = -0.25f;
   params.repeat_last = 4;
-  // Of the last four tokens: 1 twice, 2 and 3 once; 0 stands before them.
+  // Of the last four tokens: 1 twice, 2 and 3 once; 0 is before them.
   const auto penalised = Sampler(params).distribution(logits, std::vector<Token>{0, 1, 3, 1, 2});
   const std::vector<double> by_hand = {1.0, 2.0 - 2 * 0.5 + 0.25, -1.0 - 0.5 + 0.25, 0.5 - 0.5 + 0.25};
   double sum = 0;

@@ -14,7 +14,7 @@ TEST(NgramGuess, TakesTheLongestMatchAndItsMostFrequentFollower) {
   EXPECT_EQ(guess_by_ngram(Tokens{}).token, -1);
   EXPECT_EQ(guess_by_ngram(Tokens{1, 2, 3}).token, -1);
   EXPECT_EQ(guess_by_ngram(Tokens{1, 2, 1}).token, 2);
-  // After 7: 1, 2, 2; behind 9 7 it was 1.
+  // After 7: 1, 2, 2; after 9 7 it was 1.
   const NgramGuess longer = guess_by_ngram(Tokens{9, 7, 1, 7, 2, 7, 2, 9, 7});
   EXPECT_EQ(longer.token, 1);
   EXPECT_DOUBLE_EQ(longer.share, 1.0);

@@ -75,7 +75,7 @@ TEST(SparseBlocks, ByteForByte) {
   std::vector<float> weights(32, 0.0f);
   weights[1] = 1.0f;  // group 0: places 1 and 3
   weights[3] = -2.0f;
-  weights[6] = 0.5f;                  // group 1: places 0 and 2, since an equal one that stands before another stays
+  weights[6] = 0.5f;                  // group 1: places 0 and 2, since an equal one that is before another stays
   std::fill_n(&weights[8], 4, 3.0f);  // group 2: places 0 and 1
   std::vector<std::byte> bytes;
   const std::vector<float> back = there_and_back(Type::sparse_f16, weights, &bytes);

@@ -167,7 +167,7 @@ void run_conversation(const Case& c, std::mt19937_64& random) {
     });
     ASSERT_EQ(outcome.tokens, expected.tokens) << "turn " << turn;
     ASSERT_EQ(seen, expected.tokens);
-    // Accepted drafts behind a stop are not emitted; every round emits at most one token that was not drafted, and the prompt gives one.
+    // Accepted drafts after a stop are not emitted; every round emits at most one token that was not drafted, and the prompt gives one.
     EXPECT_LE(from_drafts, outcome.stats.accepted);
     EXPECT_LE(seen.size(), from_drafts + outcome.stats.rounds + 1);
     ASSERT_EQ(to_string(outcome.stop), std::string(to_string(expected.stop)));

@@ -1,4 +1,4 @@
-// Messages around a ring of stages: what arrives is what was sent, in order, late where hops are slow, and failures come back.
+// Messages around a ring of stages: what arrives is what was sent, in order, late where transfers are slow, and failures come back.
 #include "exec/stage_ring.h"
 
 #include <gtest/gtest.h>
@@ -123,7 +123,7 @@ TEST(StageWork, FollowsFromTheLayersOfAPass) {
   EXPECT_TRUE(at(exit, 0, 5).begins && !at(exit, 0, 5).hands_on);
   EXPECT_FALSE(at(exit, 5, 12).runs());
   LayerPlan late = all;
-  late.begin = 5;  // from kept rows, which lie where layer 4 is
+  late.begin = 5;  // from saved hidden states, which are where layer 4 is
   EXPECT_TRUE(at(late, 0, 5).begins && at(late, 0, 5).hands_on);
   EXPECT_TRUE(at(late, 5, 12).takes);
   late.begin = 6;

@@ -17,7 +17,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// A pass of pieces that take as long as they say.
+/// A pass of slices that take as long as they say.
 void run_slices(StepRunner& step_runner, const std::vector<double>& seconds, std::vector<std::size_t>& submissions) {
   for (std::size_t first = 0; first < seconds.size();) {
     const std::size_t count = step_runner.next(std::span(seconds).subspan(first));

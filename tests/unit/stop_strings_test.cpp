@@ -14,7 +14,7 @@
 namespace skipstone::text {
 namespace {
 
-/// The definition: of all places where a stop string stands, the one that ends first; of those that end together, the longest.
+/// The definition: of all places where a stop string is, the one that ends first; of those that end together, the longest.
 std::string before_stop(const std::string& text, const std::vector<std::string>& stops) {
   for (std::size_t end = 1; end <= text.size(); ++end) {
     std::size_t longest = 0;

@@ -39,7 +39,7 @@ std::map<Text, std::uint32_t> weights(const Text& text, const Places& places, Te
     for (std::uint32_t i = 0; i < depth; ++i) {
       if (place + i == longer.size()) {
         if (end == TextEnd::stops) break;
-        longer.push_back(path[place + i - text.size()]);  // what stands behind the text is what was drafted there
+        longer.push_back(path[place + i - text.size()]);  // the text is followed by what was drafted there
       }
       if (longer[place + i] < 0) break;
       path.push_back(longer[place + i]);
@@ -93,7 +93,7 @@ TEST(Suffix, DraftsWhatFollowedTheLongestMatch) {
   const auto drafter = make_drafter("suffix:alpha=2");
   drafter->attach({});
   EXPECT_TRUE(proposed(*drafter, {1, 2, 3}).empty());
-  // "2 3" stood before and went on with 4 5; twice as deep as the match is long.
+  // "2 3" occurred before and continued with 4 5; twice as deep as the match is long.
   EXPECT_EQ(proposed(*drafter, {1, 2, 3, 4, 5, 6, 2, 3}), (std::vector<Text>{{4}, {4, 5}, {4, 5, 6}, {4, 5, 6, 2}}));
   const auto strict = make_drafter("suffix:alpha=2,min=3");
   EXPECT_TRUE(proposed(*strict, {1, 2, 3, 4, 5, 6, 2, 3}).empty());

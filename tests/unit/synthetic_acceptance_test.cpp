@@ -29,7 +29,7 @@ FakeModel model() {
   return fake;
 }
 
-/// What comes of `drafter` behind a prompt of three tokens; `at_once`: see FakeSequence::rounds_at_once.
+/// What comes of `drafter` after a prompt of three tokens; `at_once`: see FakeSequence::rounds_at_once.
 Outcome generate_with(Drafter& drafter, const std::vector<double>& probabilities, std::uint32_t tokens, std::uint64_t at_once = 0) {
   FakeSequence fake(model(), context, 32);
   fake.rounds_at_once = at_once;
@@ -69,7 +69,7 @@ TEST(SyntheticAcceptance, SharesAreThoseThatWereAskedFor) {
   TokenDrafter drafter(model(), 4, 0.5);
   const Stats stats = generate_with(drafter, {0.8, 0.5}, 4000).stats;
   ASSERT_GE(stats.by_position.size(), 4u);
-  // Five standard deviations of the number of draws; the last probability holds for the drafts behind it.
+  // Five standard deviations of the number of draws; the last probability holds for the drafts after it.
   const auto expect = [&](std::size_t position, double p) {
     const double draws = static_cast<double>(position == 0 ? stats.rounds : stats.by_position[position - 1].accepted);
     EXPECT_NEAR(accepted_share(stats, position), p, 5 * std::sqrt(p * (1 - p) / draws)) << position;

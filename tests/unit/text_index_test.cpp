@@ -57,7 +57,7 @@ TEST(SuffixArray, LoopsOfAnyPeriodAndATextOfManyTokens) {
   }
 }
 
-/// The longest end of `query`, at most `most` long, that stands in `text` (of which it is no part).
+/// The longest end of `query`, at most `most` long, that occurs in `text` (of which it is no part).
 std::uint32_t longest_by_search(Text query, Text text, std::uint32_t most) {
   for (auto length = static_cast<std::uint32_t>(std::min<std::size_t>(most, query.size())); length > 0; --length) {
     if (!ends_of(query.last(length), text).empty()) return length;
@@ -90,7 +90,7 @@ TEST(Corpus, FindsTheLongestMatchAndAllItsPlaces) {
 }
 
 TEST(Corpus, MissesNoFrequentContinuationAmongMany) {
-  // 7 goes on with 1 in 60 of 100 places, with 2 in 30, with all different tokens in the others.
+  // 7 continues with 1 in 60 of 100 places, with 2 in 30, with all different tokens in the others.
   std::vector<Token> text;
   for (int i = 0; i < 100; ++i) {
     text.push_back(7);
@@ -176,7 +176,7 @@ TEST(TextIndex, FollowsATextAndStartsAnewWithAnother) {
   const std::vector<Token> one{1, 2}, more{1, 2, 3}, other{1, 5, 3, 4}, shorter{1, 5};
   EXPECT_EQ(text_of(one), one);
   EXPECT_EQ(text_of(more), more);
-  index.begin();  // the conversation goes on
+  index.begin();  // the conversation continues
   EXPECT_EQ(text_of({1, 2, 3, 9}), (std::vector<Token>{1, 2, 3, 9}));
   index.begin();  // a new one
   EXPECT_EQ(text_of(other), other);

@@ -48,8 +48,8 @@ TEST(TokenTree, OneRowIsAChain) {
 
 TEST(TokenTree, PruningLeavesOutWhatCannotBeAccepted) {
   TokenTree tree(0);
-  tree.add_path(0, std::vector<Token>{1, 99, 2}, 32);  // 99 ends the text: nothing stands behind it
-  tree.add_path(0, std::vector<Token>{3, -1, 4}, 32);  // no token: nothing stands behind it either
+  tree.add_path(0, std::vector<Token>{1, 99, 2}, 32);  // 99 ends the text: nothing follows it
+  tree.add_path(0, std::vector<Token>{3, -1, 4}, 32);  // no token: nothing follows it either
   tree.add_path(0, std::vector<Token>{5, 6, 7, 8}, 32);
   const auto ends = [](Token token) { return token == 99; };
   const TokenTree whole = tree.pruned(32, 3, ends);
@@ -58,7 +58,7 @@ TEST(TokenTree, PruningLeavesOutWhatCannotBeAccepted) {
   EXPECT_EQ(tree.pruned(3, 8, ends).rows(), 3u);
   EXPECT_EQ(tree.pruned(32, 0, ends).rows(), 1u);
   EXPECT_EQ(TokenTree(99).pruned(32, 8, ends).rows(), 1u);
-  // The pending token has been emitted: that it would end a text elsewhere changes nothing.
+  // The pending token has been emitted: that it would end another text changes nothing.
   const std::vector<Token> behind{1};
   EXPECT_EQ(TokenTree::chain(99, behind).pruned(32, 8, ends).rows(), 2u);
 }

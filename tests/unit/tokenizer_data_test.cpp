@@ -76,7 +76,7 @@ TEST_P(PublishedCases, AllCasesPass) {
   expect_cases(Tokenizer(vocabulary_of(stem)), stem);
 }
 
-// llama-bpe's vocabulary is not among the data; its cases run where somebody puts it there.
+// llama-bpe's vocabulary is not among the data; its cases run once it is put there.
 INSTANTIATE_TEST_SUITE_P(Tokenizers, PublishedCases,
                          testing::Values("gpt-2", "llama-spm", "phi-3", "deepseek-coder", "falcon", "starcoder", "llama-bpe"),
                          [](const auto& test) {

@@ -190,7 +190,7 @@ TEST(Special, LongestOfThoseThatStartTogether) {
   const Token u = handmade::add(v, "ü", TokenType::user_defined);
   const Tokenizer tokenizer(v);
   EXPECT_EQ(tokenizer.encode("<tool><tool>s<tool", false, false), (std::vector<Token>{tool, tools, '<', 't', 'o', 'o', 'l'}));
-  // User-defined tokens stand for themselves, not for bytes in the byte-level alphabet ("ü" would be 0xFC).
+  // User-defined tokens represent themselves, not for bytes in the byte-level alphabet ("ü" would be 0xFC).
   EXPECT_EQ(tokenizer.encode("aü", false, false), (std::vector<Token>{'a', u}));
   EXPECT_EQ(tokenizer.piece(u), "ü");
 }

@@ -63,6 +63,15 @@ void HttpConnection::close_if_idle() {
              }));
 }
 
+// A request that the client sends before it sees the end is still read: closing the socket over unread bytes would reset the connection,
+// and a proxy that sees a reset does not know that it may send the request to another server.
+void HttpConnection::end_if_idle() {
+  asio::post(socket_.get_executor(), guarded([weak = weak_from_this()] {
+               error_code ignored;
+               if (const auto self = weak.lock(); self && !self->working_) self->socket_.shutdown(tcp::socket::shutdown_send, ignored);
+             }));
+}
+
 // Cancels the pending operation when the time is over; late() is then true.
 void HttpConnection::within(std::chrono::seconds time) {
   timer_.expires_after(time);

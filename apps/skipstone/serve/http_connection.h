@@ -78,6 +78,8 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void start();
   /// Closes the connection if no request is in progress. Thread-safe.
   void close_if_idle();
+  /// Tells the client that no further request is answered, if none is in progress. Thread-safe.
+  void end_if_idle();
   /// Removes the connection from the waiting list, whose lock the caller holds.
   void leave(const std::lock_guard<std::mutex>&);
   /// Received bytes of the body that is being read. Thread-safe.

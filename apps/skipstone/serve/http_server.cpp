@@ -139,6 +139,23 @@ HttpServer::~HttpServer() {
   state_->context.reset();
 }
 
+// Connections that wait in the system's queue are accepted before it closes, since closing it would reset them.
+void HttpServer::end_connections() {
+  asio::post(state_->acceptor->get_executor(), [state = state_.get()] {
+    error_code error;
+    state->draining = true;
+    state->acceptor->non_blocking(true, error);
+    while (!error) {
+      tcp::socket socket(asio::make_strand(*state->context));
+      state->acceptor->accept(socket, error);
+      if (!error) state->welcome(std::move(socket));
+    }
+    state->acceptor->close(error);
+    const std::lock_guard lock(state->mutex);
+    for (HttpConnection* const connection : state->waiting) connection->end_if_idle();
+  });
+}
+
 void HttpServer::stop() {
   state_->draining = true;
   state_->work.reset();

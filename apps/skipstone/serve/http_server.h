@@ -94,6 +94,9 @@ class HttpServer {
   std::size_t busy() const;
   /// Calls `work` periodically until the server stops, on a thread of the server's.
   void every(std::chrono::milliseconds time, std::function<void()> work);
+  /// Refuses new connections and announces the end on those without a request in progress. A request that is in transit gets no answer, and
+  /// its connection ends as one that may be asked again elsewhere. Takes effect soon: see connections().
+  void end_connections();
   /// Accepts no more connections and ends the threads: no callback is called afterwards, and data for exchanges is dropped.
   void stop();
 

@@ -106,6 +106,7 @@ ExitCode serve_until_the_end(Server& server, std::chrono::seconds grace, std::ch
     const auto last = std::chrono::steady_clock::now() + 1s;
     while (!server.idle() && std::chrono::steady_clock::now() < last) std::this_thread::sleep_for(20ms);
   }
+  server.say_goodbye();
   if (!server.working()) return ExitCode::ok;
   note("Ending in the middle of a pass.");  // a pass cannot be cancelled, and on a slow device it exceeds a service's stop timeout
   std::_Exit(0);

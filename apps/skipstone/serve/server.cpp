@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 
 #include "base/platform/system.h"
@@ -124,6 +125,12 @@ Server::~Server() {
 }
 
 std::uint16_t Server::port() const { return http_->port(); }
+
+void Server::say_goodbye() {
+  http_->end_connections();
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(300);
+  while (http_->connections() > 0 && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+}
 
 bool Server::working() const { return generations_->running() + texts_->running() > 0; }
 

@@ -51,6 +51,8 @@ class Server {
   bool working() const;
   /// Whether no request waits or runs, and no answer is being sent.
   bool idle() const;
+  /// To be called when nothing is running: clients learn that no further request is answered. Returns when they have, at most 0.3 s later.
+  void say_goodbye();
   /// Ends running answers, as at their token limit, and refuses waiting requests.
   void cancel_all();
   /// The status of an error that made the engine unusable; SKIPSTONE_OK if there was none.

@@ -16,7 +16,7 @@ TEST_F(CliBench, TheComparisonToolRunsBothInTurn) {
     return run(command);
   };
   if (std::system("python3 -c '' 2> /dev/null") != 0) GTEST_SKIP() << "the tool is Python";
-  // Both programs speak the same records; here one stands for both.
+  // Both programs speak the same records; here one represents both.
   const std::string program = SKIPSTONE_PROGRAM;
   const Result result = compare({"--llama", program + " bench", "--skipstone", program, "-o", "json", "--env", "A=B"});
   ASSERT_EQ(result.code, 0) << result.error;

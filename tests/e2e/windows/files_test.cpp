@@ -1,4 +1,4 @@
-// Files that Windows keeps from being replaced: those that somebody holds open, and those that are marked read-only.
+// Files that Windows keeps from being replaced: those that another process holds open, and those that are marked read-only.
 #include <gtest/gtest.h>
 #include <windows.h>
 

@@ -12,7 +12,7 @@ namespace {
 constexpr VkDeviceSize heap_bytes = VkDeviceSize{4} << 30;
 constexpr const char* device_extensions[] = {VK_EXT_MEMORY_BUDGET_EXTENSION_NAME, VK_EXT_CONDITIONAL_RENDERING_EXTENSION_NAME};
 
-/// Calls `visit(structure)` where the chain behind `first` has a structure of that type.
+/// Calls `visit(structure)` where the chain after `first` has a structure of that type.
 template <typename Structure, typename Visit>
 void in_chain(void* first, VkStructureType type, const Visit& visit) {
   for (auto* each = static_cast<VkBaseOutStructure*>(first); each != nullptr; each = each->pNext) {
