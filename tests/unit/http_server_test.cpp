@@ -312,13 +312,15 @@ TEST_F(HttpServerTest, StopsWhileRequestsAreInWork) {
 TEST_F(HttpServerTest, EndsIdleConnectionsWithoutResettingThem) {
   start();
   HttpClient idle = client(), late = client(), half = client(), working = client();
+  working.send(get("/hold"));
+  ASSERT_TRUE(soon([&] { return server->busy() == 1; }));
   ASSERT_EQ(idle.send(get("/")).status(), 200);
   ASSERT_EQ(late.send(get("/")).status(), 200);
   half.send("GET ");
-  working.send(get("/hold"));
   ASSERT_TRUE(soon([&] { return server->busy() == 1; }));
   server->end_connections();
   EXPECT_TRUE(idle.closes());
+  EXPECT_TRUE(late.closes());
   late.send(get("/"));  // it was on its way
   EXPECT_EQ(late.status(), 0);
   EXPECT_TRUE(half.closes());

@@ -103,6 +103,8 @@ void HttpConnection::read() {
   largest_piece_ = 0;
   parser_.reset();
   wait();
+  // HttpServer::end_connections() reaches the listed connections; one that is listed later ends itself.
+  if (error_code ignored; server_->draining) socket_.shutdown(tcp::socket::shutdown_send, ignored);
   if (buffer_.size() > 0) {
     within(server_->limits.reading);
     return read_head();
