@@ -89,7 +89,7 @@ void add_rounds_option(CLI::App& command, skipstone_session_params& params) {
                                                                                          : 0; },
           "With --devices: on: the first device drafts the next round while a verification is at the others; off: it waits; auto: on for "
           "GPUs")
-      ->envname("SKIPSTONE_DRAFT_AHEAD")
+      ->envname("SKIPSTONE_PIPELINE_DRAFTS")
       ->default_str("auto")
       ->check(CLI::IsMember({"auto", "on", "off"}))
       ->type_name("SWITCH");

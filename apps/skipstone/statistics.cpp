@@ -127,9 +127,9 @@ std::string statistics_text(const RunStatistics& s) {
   line("verify", milliseconds(s.verify_seconds, s.generation_seconds));
   if (s.device_rounds > 0) line("whole rounds", milliseconds(s.round_seconds, s.generation_seconds));
   if (s.remote_seconds > 0) {
-    line("other devices",
-         milliseconds(s.remote_seconds, s.generation_seconds) + fmt::format("  of them {:.1f} ms drafting ahead ({} drafts that were used)",
-                                                                            1000.0 * s.pipelined_seconds, s.pipelined_drafts));
+    line("other devices", milliseconds(s.remote_seconds, s.generation_seconds) +
+                              fmt::format("  of them {:.1f} ms of pipelined drafting ({} drafts that were used)",
+                                          1000.0 * s.pipelined_seconds, s.pipelined_drafts));
   }
   line("host", milliseconds(s.host_seconds, s.generation_seconds));
   if (s.rounds > 0) {
