@@ -209,6 +209,7 @@ TEST_F(HttpServerTest, TheConnectionThatHasWaitedLongestMakesRoom) {
   start(limits);
   HttpClient used = client();
   ASSERT_EQ(used.send(get("/")).status(), 200);
+  ASSERT_TRUE(soon([&] { return server->busy() == 0; }));  // it is idle, and the first one that is
   HttpClient held_one = client();
   held_one.send(get("/hold"));
   ASSERT_TRUE(soon([&] { return server->busy() == 1; }));
