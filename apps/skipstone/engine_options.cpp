@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "environment.h"
 #include "exit_code.h"
 #include "json/json.h"
 #include "number_option.h"
@@ -88,16 +87,14 @@ void add_device_option(CLI::App& command, EngineOptions& options) {
 }
 
 void add_devices_option(CLI::App& command, EngineOptions& options) {
-  CLI::Option* const several =
-      command
-          .add_option(
-              "--devices", options.devices,
-              "Several devices with some of the layers each: 0,1 (by free memory) or 0:20,1:12 (so many layers); embedding and head on "
-              "the first")
-          ->envname("SKIPSTONE_DEVICES")
-          ->excludes(options.device_option)
-          ->type_name("DEVICE[:LAYERS],...");
-  environment::set_exclusive({options.device_option, several});
+  command
+      .add_option(
+          "--devices", options.devices,
+          "Several devices with some of the layers each: 0,1 (by free memory) or 0:20,1:12 (20 and 12 layers); embedding and head on "
+          "the first")
+      ->envname("SKIPSTONE_DEVICES")
+      ->excludes(options.device_option)
+      ->type_name("DEVICE[:LAYERS],...");
 }
 
 void add_engine_options(CLI::App& command, EngineOptions& options) {

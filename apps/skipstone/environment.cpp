@@ -39,13 +39,6 @@ void ignore(CLI::Option* option) {
   option->envname("");
 }
 
-template <typename Visit>
-void for_each_of(const std::map<const CLI::Option*, std::vector<CLI::Option*>>& related, const CLI::Option* option, Visit&& visit) {
-  const auto found = related.find(option);
-  if (found == related.end()) return;
-  for (CLI::Option* other : found->second) visit(other);
-}
-
 void resolve(CLI::App& command, CLI::App& given_command) {
   Relations& all = relations();
   const std::vector<CLI::Option*> options = command.get_options(), twins = given_command.get_options();
@@ -59,9 +52,12 @@ void resolve(CLI::App& command, CLI::App& given_command) {
   }
   for (CLI::Option* option : options) {
     // The first variable of several that exclude each other is taken, in the order in which the command has its options.
-    for_each_of(all.exclusive, option, [&](CLI::Option* other) {
+    std::set<CLI::Option*> others = option->get_excludes();
+    if (const auto found = all.exclusive.find(option); found != all.exclusive.end())
+      others.insert(found->second.begin(), found->second.end());
+    for (CLI::Option* other : others) {
       if (all.supplied.contains(other) && (given.contains(option) || all.supplied.contains(option))) ignore(other);
-    });
+    }
   }
   for (CLI::Option* option : options) {
     if (!all.supplied.contains(option) || !all.needs.contains(option)) continue;

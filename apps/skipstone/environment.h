@@ -9,8 +9,8 @@
 
 namespace cli::environment {
 
-/// At most one of `options` takes effect: a variable is ignored if the command line gives another option, or another's variable
-/// precedes it.
+/// At most one of `options` takes effect, as with CLI::Option::excludes(), which needs no call of this: a variable is ignored if the
+/// command line gives another option, or another's variable precedes it. For options whose conflict the command itself explains.
 void set_exclusive(std::initializer_list<CLI::Option*> options);
 
 /// A variable of `option` is ignored where none of `needed` has a value, on the command line or by its own variable.

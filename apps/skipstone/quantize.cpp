@@ -67,7 +67,7 @@ void quantize(const QuantizeOptions& options) {
 void add_quantize(CLI::App& app, ExitCode& code) {
   CLI::App* command = app.add_subcommand("quantize", "Write a model file anew with smaller (or larger) weights; needs no device");
   const auto options = std::make_shared<QuantizeOptions>();
-  command->add_option("INPUT", options->input, "A GGUF file; one part of a split model stands for all of it")->required();
+  command->add_option("INPUT", options->input, "A GGUF file; one part of a split model means all of it")->required();
   command->add_option("OUTPUT", options->output, "The GGUF file to write; one file, whatever the input was")->required();
   command->add_option("TYPE", options->type, "F16, Q8_0, Q4_K_M, ...; see below")->required();
   command->add_flag("--force", options->force, "Replace OUTPUT where it is there already");

@@ -222,7 +222,7 @@ CLI::Option* add_output_options(CLI::App& command, RunOptions& o) {
           ->envname("SKIPSTONE_JSON")
           ->group(group);
   CLI::Option* const logits = add_number(command, "--logits", o.logits,
-                                         "In --json the first N logits behind the prompt's last token, from which the first new token is "
+                                         "In --json the first N logits after the prompt's last token, from which the first new token is "
                                          "chosen; reads the prompt once more")
                                   ->envname("SKIPSTONE_LOGITS")
                                   ->type_name("N")
@@ -259,7 +259,7 @@ void add_run(CLI::App& app, ExitCode& code) {
       ->capture_default_str();
   command
       ->add_flag_callback(
-          "--ignore-end", [&o] { o.sampling.ignore_end = 1; }, "Go on behind tokens that end a text, as if they were others")
+          "--ignore-end", [&o] { o.sampling.ignore_end = 1; }, "Continue after tokens that end a text, as if they were others")
       ->envname("SKIPSTONE_IGNORE_END");
   command
       ->add_option("--draft", o.draft,
@@ -287,7 +287,7 @@ void add_run(CLI::App& app, ExitCode& code) {
   command->footer(
       drafters_help() +
       "\nThe prompt and its continuation go to standard output as they are made, everything else to standard error. Every option can\n"
-      "be set by the environment variable that stands beside it; the command line wins.\n\n"
+      "be set by the environment variable beside it; the command line wins.\n\n"
       "Example:\n  skipstone run -p \"Once upon a time\" -n 64 --stats\n\n" +
       exit_code_help);
   command->callback([options, colour, &code] {  // no look-up by name here: CLI11 ends the program if that runs out of memory

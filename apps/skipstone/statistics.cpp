@@ -87,7 +87,7 @@ std::string statistics_text(const RunStatistics& s) {
   if (s.by_drafter.size() > 1) {
     for (const DrafterShare& share : s.by_drafter) {
       line(&share == &s.by_drafter.front() ? "by drafter" : "",
-           fmt::format("{:>10}  {} rounds, {} of {} drafts accepted", share.name.empty() ? "nobody" : share.name, share.rounds,
+           fmt::format("{:>10}  {} rounds, {} of {} drafts accepted", share.name.empty() ? "none" : share.name, share.rounds,
                        share.accepted, share.drafted));
     }
   }

@@ -11,7 +11,6 @@
 #include "bench/records.h"
 #include "commands.h"
 #include "engine_options.h"
-#include "environment.h"
 #include "interrupt.h"
 #include "job.h"
 #include "json/json.h"
@@ -105,7 +104,7 @@ std::string report_text(const Json& report, const std::string& path) {
   const Json& measured = profile["measured"];
   text += fmt::format("\n{}: {}\n", path, profile["skip_set"].get<std::string>());
   if (measured.is_null()) {
-    text += "the best set so far, without real runs; the same command goes on from here\n";
+    text += "the best set so far, without real runs; the same command continues from here\n";
   } else if (measured["speedup"].get<double>() <= 1) {
     text += "no set is faster than plain decoding on this device: --draft none is\n";
   }
@@ -199,7 +198,6 @@ void add_tune(CLI::App& app, ExitCode& code) {
                             ->envname("SKIPSTONE_ITERATIONS")
                             ->check(CLI::PositiveNumber)
                             ->excludes(o.minutes_option);
-  environment::set_exclusive({o.minutes_option, o.iterations_option});
   add_number(*command, "-n,--predict", o.search.tokens, "Tokens of each text")->envname("SKIPSTONE_PREDICT")->capture_default_str();
   add_number(*command, "--seed", o.search.seed, "Same seed, same order of sets")->envname("SKIPSTONE_SEED")->capture_default_str();
   command->add_flag("--no-baseline", o.no_baseline, "No random search beside it; all of the time is the search's")
@@ -210,7 +208,7 @@ void add_tune(CLI::App& app, ExitCode& code) {
       "Sets are scored on what the model makes of the first eight prompts: one pass over its own text says what drafts would have been,\n"
       "measured costs what they would have cost. The best sets of the search, of Draft on the Fly and of a random search of the same\n"
       "length then continue the next eight prompts beside plain decoding, and the fastest becomes the profile. Ctrl-C keeps the best so\n"
-      "far; the same command goes on from what is in PROFILE's .state.json.\n\n"
+      "far; the same command continues from what is in PROFILE's .state.json.\n\n"
       "In an MPI job (mpirun -n N skipstone tune) the ranks share the sets out, and the fastest profile is the result.\n\n"
       "Example:\n"
       "  skipstone tune model.gguf --prompts HumanEval.jsonl.gz -o code.json\n"

@@ -55,7 +55,7 @@ void refuse(exec::Link& in, exec::Link& out, const Error& error) {
 
 Job& job_of_other_rank() {
   Job* job = Job::current();
-  if (job == nullptr || job->place().rank == 0) fail(Code::invalid_argument, "only ranks behind the first one of a job serve it");
+  if (job == nullptr || job->place().rank == 0) fail(Code::invalid_argument, "only ranks after the first one of a job serve it");
   return *job;
 }
 

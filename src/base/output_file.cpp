@@ -82,7 +82,7 @@ void OutputFile::finish() {
 }
 
 void OutputFile::failed(const char* what, const std::error_code& reason) const {
-  fail(Code::io, "{}: cannot {}: {}; nothing was left behind", path_, what, reason.message());
+  fail(Code::io, "{}: cannot {}: {}; no partial file is left", path_, what, reason.message());
 }
 
 void write_whole_file(const std::string& path, std::span<const std::byte> bytes) {

@@ -106,7 +106,7 @@ class Reader {
       const Value checked = read_calls(*calls, path + ".tool_calls");
       read = with_member(read, "tool_calls", checked.sequence()->items.empty() ? nullptr : &checked);
     } else if (calls != nullptr) {
-      refuse(path + ".tool_calls", "stands in a message of the role '{}'; only assistants call tools", role);
+      refuse(path + ".tool_calls", "is in a message of the role '{}'; only assistants call tools", role);
     }
     check_content(read, role, path);
     return role == "tool" ? read_result(read, path) : read;

@@ -69,7 +69,7 @@ StageMessage message_from(std::span<const std::byte> bytes) {
   std::memcpy(&header, bytes.data(), sizeof(Header));
   if (header.magic != magic) fail(Code::io, "another rank sends what is no message of this version; start the same one everywhere");
   if (header.command > static_cast<std::uint8_t>(StageCommand::failed))
-    fail(Code::io, "a message between ranks asks for {}, which nobody knows", header.command);
+    fail(Code::io, "a message between ranks has the unknown stage command {}", header.command);
   if (header.code < 0 || header.code > static_cast<std::int32_t>(Code::internal))
     fail(Code::io, "a message between ranks has the unknown code {}", header.code);
   std::span<const std::byte> rest = bytes.subspan(sizeof(Header));
@@ -80,7 +80,7 @@ StageMessage message_from(std::span<const std::byte> bytes) {
                        .rows = take<float>(rest, header.rows),
                        .cosines = take<float>(rest, header.cosines),
                        .bytes = take<std::byte>(rest, header.bytes)};
-  if (!rest.empty()) fail(Code::io, "a message between ranks has {} bytes behind its end", rest.size());
+  if (!rest.empty()) fail(Code::io, "a message between ranks has {} bytes after its end", rest.size());
   return message;
 }
 

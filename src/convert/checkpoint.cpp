@@ -116,13 +116,13 @@ void check_unrotated(const ConfigValues& values, const model::Config& c, const s
     bool as_family = turning->is_array() && turning->size() == c.layers;
     for (std::uint32_t i = 0; as_family && i < c.layers; ++i) as_family = (*turning)[i] == (c.layer(i).rotates ? 1 : 0);
     if (as_family) return;
-    fail(Code::unsupported, "{}: '{}' is {}; a GGUF file of architecture {} stands for other layers", where, key, shown(*turning),
+    fail(Code::unsupported, "{}: '{}' is {}; a GGUF file of architecture {} means other layers", where, key, shown(*turning),
          c.architecture);
   }
   const std::uint32_t every = c.family->unrotated_every;
   if (const std::uint32_t said = values.count("no_rope_layer_interval", 1, UINT32_MAX, every == 0 ? 1 : every);
       every != 0 && said != every) {
-    fail(Code::unsupported, "{}: 'no_rope_layer_interval' is {}; a GGUF file of architecture {} stands for {}", where, said, c.architecture,
+    fail(Code::unsupported, "{}: 'no_rope_layer_interval' is {}; a GGUF file of architecture {} means {}", where, said, c.architecture,
          every);
   }
 }

@@ -101,8 +101,8 @@ void check_score_scale(const ConfigValues& values, const Config& c) {
   const bool by_width = c.family->width_scaled_layers == c.layers;
   const double known = by_width ? static_cast<double>(c.width) / c.heads : c.head_dim, said = values.positive("query_pre_attn_scalar");
   if (std::abs(said - known) <= 1e-4 * known) return;
-  fail(Code::unsupported, "{}: 'query_pre_attn_scalar' is {}; a GGUF file of architecture {} with {} layers stands for {}", values.where(),
-       said, c.architecture, c.layers, known);
+  fail(Code::unsupported, "{}: 'query_pre_attn_scalar' is {}; a GGUF file of architecture {} with {} layers means {}", values.where(), said,
+       c.architecture, c.layers, known);
 }
 
 }  // namespace

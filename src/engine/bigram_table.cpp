@@ -72,7 +72,7 @@ speculation::Bigrams make_bigrams(exec::Executor& passes, const model::Config& c
   for (std::uint32_t first = 0; first < rows; first += most) {
     if (progress) progress("making bigram table", static_cast<double>(first) / rows);
     if (first > 0 && watch.elapsed() > limits.time) {
-      log::warning("The bigram table was cut off after {} of {} tokens; n-grams start behind these alone.", first, config.vocabulary);
+      log::warning("The bigram table was cut off after {} of {} tokens; n-grams start after these alone.", first, config.vocabulary);
       next.resize(std::size_t{first} * width);
       break;
     }

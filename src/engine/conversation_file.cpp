@@ -171,7 +171,8 @@ SavedConversation::SavedConversation(const std::string& path, const Engine::Stat
   conversation_ = parse(header, engine, path);
   const std::uint32_t committed = conversation_.text.size();
   left_pages_ = static_cast<std::uint32_t>(whole(member(header, "left_pages", SortedJson::value_t::number_unsigned, path), committed / KV_PAGE, path));
-  if (committed > 0 && left_pages_ > engine.passes->cache().first_page(committed)) damaged(path, "it lacks pages that its text goes on from");
+  if (committed > 0 && left_pages_ > engine.passes->cache().first_page(committed))
+    damaged(path, "it lacks pages that its text continues from");
   std::uint64_t bytes = header_end_ + 8;
   for (std::uint32_t layer = 0; layer < layers_; ++layer) bytes += layer_bytes(engine, layer);
   if (file_.size() != bytes) damaged(path, "it has not as many bytes as its tokens need");
@@ -202,7 +203,7 @@ void SavedConversation::read_layers(const Engine::State& engine, const Visit& vi
 }
 
 void SavedConversation::restore(const Engine::State& engine, exec::Executor& passes) const {
-  passes.table().begin_behind(left_pages_, conversation_.text.size());
+  passes.table().begin_after(left_pages_, conversation_.text.size());
   const exec::PageLists lists = passes.pages().lists();
   exec::KvBytes cache(engine.device, exec::attention_shape(engine.config, engine.shape), engine.passes->cache().buffers(), lists,
                       conversation_.text.size());

@@ -68,7 +68,7 @@ std::vector<float> DeviceSequence::mean_attention_cosine(std::size_t tokens) con
 
 std::vector<float> DeviceSequence::attention_cosine(std::uint32_t tokens) {
   if (tokens == 0 || tokens > std::min<std::uint32_t>(STEP_VERIFY_ROWS, committed())) {
-    fail(Code::internal, "cosines of {} tokens cannot be measured in one pass behind {}", tokens, committed());
+    fail(Code::internal, "cosines of {} tokens cannot be measured in one pass after {}", tokens, committed());
   }
   exits_.fill(text_);
   const std::span<const Token> rows = text_.tokens().last(tokens);
@@ -196,7 +196,7 @@ void DeviceSequence::verify(const speculation::TokenTree& rows, std::uint32_t to
     if (top > 0) sample::top_k(passes_.logits(row), likeliest);
     out.choices[row] = top > 0 && !chooser_.needs_logits()
                            ? choose_of_top(passes_.logits(row), likeliest)
-                           : chooser_.verified(passes_, row, committed() + rows.depths()[row], chooser_.drawn_behind(rows, row));
+                           : chooser_.verified(passes_, row, committed() + rows.depths()[row], chooser_.drawn_after(rows, row));
   }
   if (round_watch_) switch_.record_time(round_watch_->seconds(), rows.rows());
   const PipelinedDrafts::Made made = pipelined_.check(rows, out.choices, passes_.remote_seconds() - remote_before);
@@ -318,9 +318,9 @@ void DeviceSequence::rollback(std::uint32_t tokens) {
 // Runs the last token again with the kernels that have read it, which does not change its keys and values: a row has the same bits in every
 // pass.
 void DeviceSequence::rerun_last_row(exec::Output output) {
-  if (text_.size() == 0) fail(Code::invalid_argument, "the conversation is empty: there is nothing that logits could stand behind");
+  if (text_.size() == 0) fail(Code::invalid_argument, "the conversation is empty: there is nothing that logits could follow");
   if (exits_.left_layers_out()) {
-    fail(Code::unsupported, "a lossy drafter left layers out, so there are no logits of the whole model behind its text");
+    fail(Code::unsupported, "a lossy drafter left layers out, so there are no logits of the whole model after its text");
   }
   exits_.fill(text_);
   exec::PassSpec spec = text_.ends_in_continuation() ? pass(exec::LayerPlan::full(config_.layers), 1) : prompt_pass(1);

@@ -75,8 +75,8 @@ void PipelinedDrafts::observe(std::uint32_t offset, std::span<const float> logit
 }
 
 const Choice* PipelinedDrafts::take(const speculation::LayerPass& pass, Token input, std::uint32_t offset, std::uint32_t position) {
-  const auto behind = [&] { return offset == 0 ? pending_ : made_[offset - 1].choice.token; };
-  if (offset >= made_.size() || pass.plan != plan_ || behind() != input || position != base_ + offset) {
+  const auto after = [&] { return offset == 0 ? pending_ : made_[offset - 1].choice.token; };
+  if (offset >= made_.size() || pass.plan != plan_ || after() != input || position != base_ + offset) {
     made_.clear();
     return nullptr;
   }
@@ -108,7 +108,7 @@ std::vector<PipelinedDrafts::End> PipelinedDrafts::likeliest_ends(const speculat
 }
 
 /// The draft after a row of the last pass.
-PipelinedDrafts::Draft PipelinedDrafts::draft_behind(RowChooser& chooser, std::uint32_t row) const {
+PipelinedDrafts::Draft PipelinedDrafts::draft_after(RowChooser& chooser, std::uint32_t row) const {
   chooser.set_token(tree_, row, base_);
   const std::span<const float> logits = std::span(results_.logits).subspan((row - computed_) * results_.logits_stride, vocabulary_);
   return {number_or_none([&] { return chooser.choose_by_logits(logits, base_ + tree_.depths()[row]); }), {logits.begin(), logits.end()}};
@@ -171,7 +171,7 @@ void PipelinedDrafts::make(exec::PassRunner& runner, const exec::SequencePages& 
     if (most_rows == 0 || tree_.rows() == computed_) break;
     const Stopwatch pass_watch;
     run(runner, pages, keep_after);
-    draft_behind_ends(chooser, rows, reached);
+    draft_after_ends(chooser, rows, reached);
     record_time(kernels::bucket_for(tree_.rows() - computed_), pass_watch.seconds());
     computed_ = tree_.rows();
   }
@@ -180,12 +180,12 @@ void PipelinedDrafts::make(exec::PassRunner& runner, const exec::SequencePages& 
 
 /// Adds a draft after each end that the last pass has read and, if it has read the verification's last row, the end where all drafts are
 /// accepted, which is reached with probability `reached`.
-void PipelinedDrafts::draft_behind_ends(RowChooser& chooser, const speculation::TokenTree& rows, double reached) {
+void PipelinedDrafts::draft_after_ends(RowChooser& chooser, const speculation::TokenTree& rows, double reached) {
   for (End& end : ends_) {
-    if (end.last >= std::max(computed_, rows.rows())) end.drafts.push_back(draft_behind(chooser, end.last));
+    if (end.last >= std::max(computed_, rows.rows())) end.drafts.push_back(draft_after(chooser, end.last));
   }
   if (computed_ > rows.drafts()) return;
-  const Draft guess = draft_behind(chooser, rows.drafts());
+  const Draft guess = draft_after(chooser, rows.drafts());
   if (guess.choice.token < 0) return;
   const double probability = reached * likeliest_of(guess.logits).front().probability;
   const auto at = std::ranges::find_if(ends_, [&](const End& end) { return end.probability < probability; });

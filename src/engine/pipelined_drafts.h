@@ -72,8 +72,8 @@ class PipelinedDrafts {
     std::vector<Draft> drafts;
   };
   std::vector<End> likeliest_ends(const speculation::TokenTree& rows, double& reached) const;
-  Draft draft_behind(RowChooser& chooser, std::uint32_t row) const;
-  void draft_behind_ends(RowChooser& chooser, const speculation::TokenTree& rows, double reached);
+  Draft draft_after(RowChooser& chooser, std::uint32_t row) const;
+  void draft_after_ends(RowChooser& chooser, const speculation::TokenTree& rows, double reached);
   std::uint32_t rows_in_time(double left, std::uint32_t passes);
   void grow(std::uint32_t most_rows, std::uint32_t most_drafts);
   void run(exec::PassRunner& runner, const exec::SequencePages& pages, std::uint32_t keep_after);

@@ -19,7 +19,7 @@ void RoundModePolicy::record_time(double seconds, std::uint32_t rows) {
   if (row_seconds_[1].size() < samples) return;
   const double host = median(row_seconds_[0]), own = median(row_seconds_[1]);
   device_ = own < host;
-  log::info("rounds: {:.3f} ms a row stepped by the host, {:.3f} ms in one submission; the {} goes on", host * 1e3, own * 1e3,
+  log::info("rounds: {:.3f} ms a row stepped by the host, {:.3f} ms in one submission; the {} continues", host * 1e3, own * 1e3,
             *device_ ? "latter" : "former");
 }
 

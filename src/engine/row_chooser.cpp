@@ -72,7 +72,7 @@ Choice RowChooser::draft(exec::Executor& passes, std::uint32_t offset, std::size
   });
 }
 
-const RowChooser::Drawn* RowChooser::drawn_behind(const speculation::TokenTree& rows, std::uint32_t row) const {
+const RowChooser::Drawn* RowChooser::drawn_after(const speculation::TokenTree& rows, std::uint32_t row) const {
   if (!rows.is_chain() || row + 1 >= rows.rows() || row >= drawn_.size()) return nullptr;
   return rows.tokens()[row + 1] == drawn_[row].token ? &drawn_[row] : nullptr;
 }

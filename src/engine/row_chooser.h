@@ -63,7 +63,7 @@ class RowChooser {
   /// As choose(), for a verification or a prompt. `drawn`: the draft after the row, if a pass has drawn it.
   speculation::Choice verified(exec::Executor& passes, std::uint32_t row, std::size_t position, const Drawn* drawn = nullptr);
   /// The draft after `row`, if a pass of this round has drawn it; null if it has another source or there is none.
-  const Drawn* drawn_behind(const speculation::TokenTree& rows, std::uint32_t row) const;
+  const Drawn* drawn_after(const speculation::TokenTree& rows, std::uint32_t row) const;
 
  private:
   /// verified() without log-probabilities.

@@ -29,7 +29,7 @@ void check(const Work& work, const speculation::SequenceLimits& limits) {
     fail(Code::invalid_argument, "a pass cannot verify {} rows; 1 to {} are possible", work.rows, limits.rows);
   }
   if (tokens > limits.context) {
-    fail(Code::invalid_argument, "{} tokens are to be measured behind {} in the cache, which is more than the context of {}",
+    fail(Code::invalid_argument, "{} tokens are to be measured after {} in the cache, which is more than the context of {}",
          tokens - work.depth, work.depth, limits.context);
   }
 }

@@ -27,8 +27,8 @@ std::optional<CostTable::Parts> CostTable::parts(std::uint32_t rows) const {
   parts.output = std::max(0.0, m.full - m.no_output);
   parts.host = std::max(0.0, m.round_trip - m.full);
   if (m.local > 0) {  // the part of the full pass that the local layers, the output and the host do not explain
-    const double behind = (count - local_) * (parts.attention + parts.mlp);
-    parts.transfer = std::clamp(m.round_trip - m.local - behind, 0.0, parts.fixed);
+    const double remote = (count - local_) * (parts.attention + parts.mlp);
+    parts.transfer = std::clamp(m.round_trip - m.local - remote, 0.0, parts.fixed);
     parts.fixed -= parts.transfer;
   }
   return parts;

@@ -23,8 +23,8 @@ std::uint32_t full_positions(const SequenceShape& shape) { return std::max(shape
 std::uint32_t sliding_positions(const model::Config& config, const SequenceShape& shape) {
   const std::uint32_t window = largest_window(config, shape.context);
   if (window == 0) return 0;
-  const std::uint64_t most = std::uint64_t{window} + SequencePages::kept_behind + std::max(shape.chunk, std::uint32_t{KV_PAGE}) +
-                             STEP_MAX_ROWS + KV_PAGE;
+  const std::uint64_t most =
+      std::uint64_t{window} + SequencePages::kept_margin + std::max(shape.chunk, std::uint32_t{KV_PAGE}) + STEP_MAX_ROWS + KV_PAGE;
   if (shape.keeps_windows || most > full_positions(shape)) return full_positions(shape);
   return static_cast<std::uint32_t>(most);
 }
@@ -40,16 +40,16 @@ KvCache::KvCache(const std::shared_ptr<vk::Device>& device, const model::Config&
       full_(buffers_.full(), first_pages(config, shape).full),
       sliding_(buffers_.sliding(), first_pages(config, shape).sliding) {}
 
-std::uint32_t KvCache::first_page(std::uint32_t position, std::uint32_t behind) const {
+std::uint32_t KvCache::first_page(std::uint32_t position, std::uint32_t margin) const {
   if (window_ == 0) return position / KV_PAGE;
-  const std::uint32_t unseen = window_ - 1 + behind, first = position - std::min(position, unseen);
+  const std::uint32_t unseen = window_ - 1 + margin, first = position - std::min(position, unseen);
   return first / chunk_ * (chunk_ / KV_PAGE);
 }
 
 void SequencePages::reserve(std::uint32_t first, std::uint32_t end, bool all) {
   if (!cache_->has_windows()) return full_.reserve(first, end);
   if (!is_complete(first)) fail(Code::internal, "rows at {} see keys that were given back, up to page {}", first, sliding_.first());
-  if (!all) sliding_.leave(cache_->first_page(first, kept_behind));
+  if (!all) sliding_.leave(cache_->first_page(first, kept_margin));
   full_.reserve(first, end);
   sliding_.reserve(first, end);
 }
@@ -64,7 +64,7 @@ void SequencePages::truncate(std::uint32_t positions) {
   sliding_.truncate(positions);
 }
 
-void SequencePages::begin_behind(std::uint32_t pages, std::uint32_t positions) {
+void SequencePages::begin_after(std::uint32_t pages, std::uint32_t positions) {
   full_.reserve(0, positions);
   if (!cache_->has_windows()) return;
   sliding_.share(std::vector<std::uint32_t>(pages), pages);

@@ -30,9 +30,9 @@ class KvCache {
   /// Buffers of the layers on this device.
   CacheBuffers& buffers() { return buffers_; }
 
-  /// The first page of sliding-window layers that a row at `position`, or one up to `behind` positions before it, reads. Without such
+  /// The first page of sliding-window layers that a row at `position`, or one up to `margin` positions before it, reads. Without such
   /// layers: the page of the row.
-  std::uint32_t first_page(std::uint32_t position, std::uint32_t behind = 0) const;
+  std::uint32_t first_page(std::uint32_t position, std::uint32_t margin = 0) const;
 
  private:
   std::uint32_t chunk_;
@@ -51,11 +51,11 @@ struct PageLists {
 class SequencePages {
  public:
   /// Sliding-window layers keep the pages that this many rows before the next one see, so that a text may be rolled back that far.
-  static constexpr std::uint32_t kept_behind = STEP_MAX_ROWS;
+  static constexpr std::uint32_t kept_margin = STEP_MAX_ROWS;
 
   explicit SequencePages(KvCache& cache) : cache_(&cache), full_(cache.full()), sliding_(cache.sliding()) {}
 
-  /// As PageTable::reserve. Releases what rows from `first` - kept_behind on do not see; with `all`, nothing. Throws internal if pages that
+  /// As PageTable::reserve. Releases what rows from `first` - kept_margin on do not see; with `all`, nothing. Throws internal if pages that
   /// the rows see were released (is_complete).
   void reserve(std::uint32_t first, std::uint32_t end, bool all = false);
   /// Whether the pages that a row at `position` sees are there, if the text up to it is.
@@ -63,7 +63,7 @@ class SequencePages {
   void share(const SequencePages& from, std::uint32_t positions);
   void truncate(std::uint32_t positions);
   /// The table, which is empty, gets room for `positions` positions; sliding-window layers get none of their first `pages` pages.
-  void begin_behind(std::uint32_t pages, std::uint32_t positions);
+  void begin_after(std::uint32_t pages, std::uint32_t positions);
 
   PageTable& full() { return full_; }
   PageTable& sliding() { return sliding_; }

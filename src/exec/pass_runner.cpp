@@ -149,7 +149,7 @@ void PassRunner::check(const PassSpec& spec, std::span<const SequenceRows> seque
       fail(Code::internal, "a tree of {} rows has {} parents", rows.computed + count, rows.parents.size());
     }
     if (rows.computed > 0 && (!spec.tree || !stays_here(spec) || rows.computed + count > STEP_VERIFY_ROWS)) {
-      fail(Code::internal, "a pass over {} rows behind {} of a tree", count, rows.computed);
+      fail(Code::internal, "a pass over {} rows after {} of a tree", count, rows.computed);
     }
     if (spec.output == Output::candidates && (spec.last_row_only || rows.candidates.size() != count)) {
       fail(Code::internal, "{} rows have {} requests for candidates", count, rows.candidates.size());

@@ -13,7 +13,6 @@
 #include "exec/pass_buffers.h"
 #include "exec/pass_builder.h"
 #include "exec/pass_cache.h"
-#include "exec/pass_slicer.h"
 #include "exec/pass_slices.h"
 #include "kernels/library.h"
 #include "model/weights.h"

@@ -75,7 +75,7 @@ void PassRunner::write_paths(std::uint32_t first, const Rows& rows) {
     const std::uint32_t row = first + i;
     std::uint32_t depth = 0;
     for (std::uint32_t at = rows.computed + i; parent(at) != at; at = parent(at), ++depth) {
-      if (parent(at) > at) fail(Code::internal, "row {} of a tree stands before its parent {}", at, parent(at));
+      if (parent(at) > at) fail(Code::internal, "row {} of a tree precedes its parent {}", at, parent(at));
     }
     state.depths[row] = depth;
     std::uint32_t at = rows.computed + i;

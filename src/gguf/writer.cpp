@@ -234,7 +234,7 @@ void Writer::write(const std::string& path, const WriteProgress& progress) const
       tensor.source(first, rows);
       file.write(rows);
       written += rows.size();
-      if (progress && !progress(written, total)) fail(Code::cancelled, "writing {} was cancelled; nothing was left behind", path);
+      if (progress && !progress(written, total)) fail(Code::cancelled, "writing {} was cancelled; no partial file is left", path);
     }
     file.write(std::span(zeros).first(static_cast<std::size_t>(align_up(tensor.bytes, alignment) - tensor.bytes)));
   }

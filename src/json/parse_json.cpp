@@ -28,7 +28,7 @@ class CheckedDocument : public nlohmann::detail::json_sax_dom_parser<Document> {
   }
   bool key(std::string& name) {
     if (!keys_.back().insert(name).second)
-      fail(Code::bad_file, "{}: the key {} stands there twice; the file is damaged", where_, shown(SortedJson(name)));
+      fail(Code::bad_file, "{}: the key {} appears twice; the file is damaged", where_, shown(SortedJson(name)));
     return Base::key(name);
   }
   bool end_object() {

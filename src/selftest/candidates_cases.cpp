@@ -126,7 +126,7 @@ std::string check_row(std::span<const float> logits, const abi::CandidateRequest
                                       [&](std::uint32_t token) { return Score{static_cast<double>(logits[token]), 0.0}; });
   if (difference.empty()) difference = check_sums(logits, request, got);
   if (!difference.empty()) return difference;
-  if (request.noise == 0) return got.noisy == 0 ? "" : fmt::format("{} candidates by noise, which nobody asked for", got.noisy);
+  if (request.noise == 0) return got.noisy == 0 ? "" : fmt::format("{} candidates by noise, which were not requested", got.noisy);
   // As much as Sampler::choose() allows for.
   const double error = 0x1p-10 + (std::abs(static_cast<double>(got.noisy_bound)) + 60.0) * 0x1p-20;
   return check_kind("noisy", logits, got, slots, slots, got.noisy, got.noisy_bound, [&](std::uint32_t token) {

@@ -27,7 +27,7 @@ std::string check(Bench& bench, std::uint32_t n, std::uint32_t rows, std::uint32
   const std::size_t begin = std::size_t{first} * stride, count = std::size_t{rows} * stride;
   if (std::memcmp(&got[begin], x.data(), count * sizeof(float)) != 0) return "a kept row has other bits than the row it was copied from";
   std::string difference = touched("rows before", std::span(got).first(begin));
-  return difference.empty() ? touched("rows behind", std::span(got).subspan(begin + count)) : difference;
+  return difference.empty() ? touched("rows after the last", std::span(got).subspan(begin + count)) : difference;
 }
 
 void add(std::vector<Case>& cases, std::uint32_t n, std::uint32_t rows, std::uint32_t first) {

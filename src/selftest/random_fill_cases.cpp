@@ -60,12 +60,12 @@ std::vector<std::uint32_t> expected(const Fill& fill) {
 
 std::string check(Bench& bench, const Fill& fill) {
   const kernels::Resource target{kernels::ResourceKind::scratch};
-  constexpr std::uint32_t behind = 8;
-  bench.reserve(target, fill.words + behind);
+  constexpr std::uint32_t after = 8;
+  bench.reserve(target, fill.words + after);
   bench.run(kernels::random_fill(bench.select(), target, fill.words, fill.pattern, fill.low, fill.high, key, "random_fill"));
-  const auto got = bench.get<std::uint32_t>(target, fill.words + behind);
+  const auto got = bench.get<std::uint32_t>(target, fill.words + after);
   std::string difference = bits_differ("word", std::span(got).first(fill.words), expected(fill), "on the host");
-  return difference.empty() ? touched("words behind the end", std::span(got).last(behind)) : difference;
+  return difference.empty() ? touched("words after the end", std::span(got).last(after)) : difference;
 }
 
 void add(std::vector<Case>& cases, const char* name, const Fill& fill) {

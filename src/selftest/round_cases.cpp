@@ -71,15 +71,15 @@ std::string check_advance(Bench& bench, const Step& step) {
                        expected.state.tokens[0]);
   }
   if (std::memcmp(&round, &expected.round, sizeof round) != 0) {
-    return fmt::format("the round has {} drafts and goes on: {}; expected {}, {}", round.drafted, round.conditions[ROUND_DRAFTING],
+    return fmt::format("the round has {} drafts and continues: {}; expected {}, {}", round.drafted, round.conditions[ROUND_DRAFTING],
                        expected.round.drafted, expected.round.conditions[ROUND_DRAFTING]);
   }
   const auto words = bench.get<std::uint32_t>(drafts, STEP_VERIFY_ROWS * 4);
   const std::size_t place = std::size_t{step.before.drafted} * 4;
   if (expected.taken && std::memcmp(&words[place], &step.chosen, sizeof step.chosen) != 0) return "the draft was not handed on";
-  const std::size_t behind = place + (expected.taken ? 4 : 0);
-  if (std::any_of(words.begin() + static_cast<std::ptrdiff_t>(behind), words.end(), [](std::uint32_t w) { return w != Bench::untouched; }))
-    return "something was written behind the drafts";
+  const std::size_t after = place + (expected.taken ? 4 : 0);
+  if (std::any_of(words.begin() + static_cast<std::ptrdiff_t>(after), words.end(), [](std::uint32_t w) { return w != Bench::untouched; }))
+    return "something was written after the drafts";
   if (expected.verifies && bench.get<abi::RoundResult>(round_result, 1).front().drafted != round.drafted)
     return "the host is told another number of drafts";
   return "";

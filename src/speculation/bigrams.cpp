@@ -8,7 +8,7 @@ Bigrams::Bigrams(std::uint32_t width, std::vector<Token> next) : width_(width), 
   if (width_ == 0 || next_.size() % width_ != 0) fail(Code::internal, "{} bigrams are no table of width {}", next_.size(), width_);
 }
 
-std::span<const Token> Bigrams::behind(Token token) const {
+std::span<const Token> Bigrams::after(Token token) const {
   if (token < 0 || static_cast<std::uint32_t>(token) >= vocabulary()) return {};
   return std::span(next_).subspan(static_cast<std::size_t>(token) * width_, width_);
 }

@@ -26,7 +26,7 @@ class Bigrams {
   std::uint32_t vocabulary() const { return static_cast<std::uint32_t>(next_.size() / width_); }
   std::span<const Token> all() const { return next_; }
   /// The likeliest tokens after `token`; empty where the table has no row for it.
-  std::span<const Token> behind(Token token) const;
+  std::span<const Token> after(Token token) const;
 
  private:
   std::uint32_t width_;

@@ -53,9 +53,9 @@ class Builder {
       const auto first = places_.begin();
       const auto middle =
           std::stable_partition(first + begin, first + end, [&](std::uint32_t place) { return token(place, depth) == next; });
-      const auto behind = static_cast<std::uint32_t>(middle - first);
-      if (next >= 0 && static_cast<double>(behind - begin) >= least_) open_.push({row, depth + 1, begin, behind, found_++, next});
-      begin = behind;
+      const auto end = static_cast<std::uint32_t>(middle - first);
+      if (next >= 0 && static_cast<double>(end - begin) >= least_) open_.push({row, depth + 1, begin, end, found_++, next});
+      begin = end;
     }
   }
 

@@ -66,7 +66,7 @@ std::vector<NgramRow> extended_rows(NgramStrategy strategy, std::span<const Toke
     if (token < 0 || rows.size() == shape.rows) break;
     NgramRow row{strategy, static_cast<std::uint32_t>(rows.size()), {token}};
     while (row.tokens.size() < shape.width) {
-      const std::span<const Token> next = bigrams.behind(row.tokens.back());
+      const std::span<const Token> next = bigrams.after(row.tokens.back());
       if (next.empty() || next[0] < 0) break;
       row.tokens.push_back(next[0]);
     }

@@ -34,16 +34,16 @@ constexpr std::array<DrafterInfo, 15> table = {{
      "any=0.8,own=0.5,reject=0.01,mix=0,recompute=0", false},
     {"lookup", "what followed the text's last tokens earlier in it, the longest match first (prompt lookup); no pass", "max=3,min=1,k=10",
      true},
-    {"suffix", "how the text, or --draft-corpus, went on behind its longest match, as a tree by frequency (SuffixDecoding, REST); no pass",
+    {"suffix", "how the text, or --draft-corpus, continued after its longest match, as a tree by frequency (SuffixDecoding, REST); no pass",
      "k=16,min=1,alpha=1,p=0.1,samples=64", true},
     {"copy", "a document that the text is to be much like (aggressive decoding); copy:FILE; no pass", "k=15,max=8,min=1", true,
      NamesFile::must},
-    {"jacobi", "what the last pass said behind its wrong drafts (Jacobi decoding); no pass of its own", "k=4", true},
+    {"jacobi", "what the last pass said after its wrong drafts (Jacobi decoding); no pass of its own", "k=4", true},
     {"lookahead", "n-grams that Jacobi iterations in the same pass come to (lookahead decoding); no pass of its own",
      "w=4,n=3,g=3,prompt=1", true},
     {"ngram", "k rows of w tokens: what followed the last q tokens, then the model's own bigrams (N-Grammys); rows=block: as in the paper",
      "k=10,w=10,q=1,rows=tree,context=1,bigram=1,unigram=0", true},
-    {"recycle", "what the model found likely behind the same tokens the last time, as a tree (Token Recycling); no pass of its own",
+    {"recycle", "what the model found likely after the same tokens the last time, as a tree (Token Recycling); no pass of its own",
      "k=8,n=31", true},
     {"model", "a second, smaller model of the same vocabulary (two-model speculation); model:FILE.gguf",
      "k=12,gamma=0.6,eps=0.01,alpha=0.85,b1=0.5,b2=0.9,adaptive=1", true, NamesFile::must},
@@ -120,7 +120,7 @@ std::vector<std::string> members_of(std::string_view specification) {
   }
   for (auto member = members.begin(); member != members.end(); ++member) {
     if (std::find(members.begin(), member, *member) != member) {
-      fail(Code::invalid_argument, "the drafter's specification has '{}' twice; each member stands there once", *member);
+      fail(Code::invalid_argument, "the drafter's specification has '{}' twice; each member may be there once", *member);
     }
   }
   return members;

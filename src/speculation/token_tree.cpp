@@ -43,8 +43,8 @@ TokenTree TokenTree::pruned(std::uint32_t most_rows, std::uint32_t most_depth, c
   place[0] = 0;
   for (std::uint32_t row = 1; row < rows() && tree.rows() < most_rows; ++row) {
     const std::uint32_t parent = place[parents_[row]];
-    const bool behind_end = parents_[row] != 0 && ends && ends(tokens_[parents_[row]]);
-    if (parent == left_out || behind_end || tokens_[row] < 0 || depths_[row] > most_depth) continue;
+    const bool after_end = parents_[row] != 0 && ends && ends(tokens_[parents_[row]]);
+    if (parent == left_out || after_end || tokens_[row] < 0 || depths_[row] > most_depth) continue;
     place[row] = tree.add(parent, tokens_[row]);
   }
   return tree;

@@ -145,7 +145,7 @@ struct Recorder::State {
              device.caps.max_storage_range);
       }
       if (slice.offset > slice.block->bytes || slice.bytes > slice.block->bytes - slice.offset) {
-        fail(Code::internal, "binding {} of kernel {} ends behind its block", i, name);
+        fail(Code::internal, "binding {} of kernel {} ends after its block", i, name);
       }
     }
   }

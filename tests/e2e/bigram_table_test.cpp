@@ -80,12 +80,12 @@ TEST_F(BigramTable, IsWhatTheReferenceSaysBehindEveryToken) {
     ref::Sequence text = oracle.new_sequence();
     const std::vector<std::int32_t> tokens = {static_cast<std::int32_t>(token)};
     const std::vector<float> logits = oracle.forward(text, tokens, 0, exec::LayerPlan::full(oracle.config().layers)).logits[0];
-    const auto behind = bigrams->behind(tokens[0]);
-    std::set<speculation::Token> listed(behind.begin(), behind.end());
-    ASSERT_EQ(listed.size(), behind.size()) << "a token stands twice behind " << token;
+    const auto after = bigrams->after(tokens[0]);
+    std::set<speculation::Token> listed(after.begin(), after.end());
+    ASSERT_EQ(listed.size(), after.size()) << "a token stands twice behind " << token;
     const float tolerance = 2e-5f * std::abs(*std::ranges::max_element(logits, {}, [](float logit) { return std::abs(logit); }));
     float last = std::numeric_limits<float>::infinity();
-    for (const speculation::Token next : behind) {
+    for (const speculation::Token next : after) {
       const float logit = logits.at(static_cast<std::size_t>(next));
       ASSERT_LE(logit, last + tolerance) << "behind " << token;
       last = std::min(last, logit);
@@ -134,8 +134,8 @@ TEST_F(BigramTable, IsCutOffAtItsLimits) {
   const speculation::Bigrams few = make_bigrams(passes, engine->state().config, {.tokens = 40}, {});
   ASSERT_EQ(few.vocabulary(), 40u);
   EXPECT_TRUE(std::ranges::equal(few.all(), whole->all().first(few.all().size())));
-  EXPECT_FALSE(few.behind(39).empty());
-  EXPECT_TRUE(few.behind(40).empty());
+  EXPECT_FALSE(few.after(39).empty());
+  EXPECT_TRUE(few.after(40).empty());
   EXPECT_EQ(make_bigrams(passes, engine->state().config, {.time = std::chrono::seconds(0)}, {}).vocabulary(), 32u) << "one pass";
   const BigramFile file(directory_.file("cache"), engine->model_fingerprint(), whole->vocabulary());
   file.write(few);

@@ -159,7 +159,7 @@ TEST_F(CliQuantize, ControlCLeavesNothingBehind) {
   const Result result =
       run({.arguments = {"quantize", file("large.gguf"), file("out.gguf"), "f32", "--threads", "1"}, .interrupt_when = begun});
   EXPECT_EQ(result.code, 130) << "signal " << result.signal << result.error;
-  EXPECT_NE(result.error.find("cancelled; nothing was left behind"), std::string::npos) << result.error;
+  EXPECT_NE(result.error.find("cancelled; no partial file is left"), std::string::npos) << result.error;
   EXPECT_EQ(result.out, "");
   EXPECT_EQ(files(), before);
 }

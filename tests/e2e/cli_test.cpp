@@ -274,10 +274,11 @@ TEST_F(Cli, EnvironmentVariablesAreDefaultsAndNeverConflict) {
 }
 
 TEST_F(Cli, VariablesOfOtherCommandsDoNotConflict) {
-  const std::map<std::string, std::string> set{{"SKIPSTONE_MODEL", model()},     {"SKIPSTONE_PROMPTS", file("none.jsonl")},
-                                               {"SKIPSTONE_LIMIT", "2"},         {"SKIPSTONE_OUTPUT", file("out")},
-                                               {"SKIPSTONE_COSINE", "1"},        {"SKIPSTONE_DRAFT", "suffix"},
-                                               {"SKIPSTONE_PLOT", file("plot")}, {"SKIPSTONE_FORMAT", "csv"}};
+  const std::map<std::string, std::string> set{{"SKIPSTONE_MODEL", model()},    {"SKIPSTONE_PROMPTS", file("none.jsonl")},
+                                               {"SKIPSTONE_LIMIT", "2"},        {"SKIPSTONE_OUTPUT", file("out")},
+                                               {"SKIPSTONE_COSINE", "1"},       {"SKIPSTONE_DRAFT", "suffix"},
+                                               {"SKIPSTONE_PRESET", "dv-fig4"}, {"SKIPSTONE_PLOT", file("plot")},
+                                               {"SKIPSTONE_FORMAT", "csv"}};
   std::ofstream(file("t.jinja")) << "{{ a }}";
   std::ofstream(file("v.json")) << R"({"a": 7})";
   const Result alone = run(Command{{"template", "--jinja", file("t.jinja"), "--variables", file("v.json")}, {}, set});

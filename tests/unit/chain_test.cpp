@@ -242,7 +242,7 @@ TEST(Specifications, HaveBounds) {
   for (int k = 1; k < 8; ++k) many += "+suffix:k=" + std::to_string(k);
   EXPECT_EQ(refusal_of(many), "");
   EXPECT_EQ(refusal_of(many + "+lookup"), "the drafter's specification has 9 members; at most 8 are taken");
-  EXPECT_EQ(refusal_of("auto+lookup+auto"), "the drafter's specification has 'auto' twice; each member stands there once");
+  EXPECT_EQ(refusal_of("auto+lookup+auto"), "the drafter's specification has 'auto' twice; each member may be there once");
   EXPECT_EQ(refusal_of("exit:3+exit:7"), "");
   EXPECT_EQ(refusal_of("lookup:min=3+asd+lookup"), "");
 }

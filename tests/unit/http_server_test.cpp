@@ -248,15 +248,15 @@ TEST_F(HttpServerTest, ManyRequestsAtOnceAreAnsweredAndThoseBehindALongOneAreDro
     ASSERT_EQ(many.status(), 200) << i;
     ASSERT_EQ(many.body(), std::to_string(i));
   }
-  HttpClient behind = client();
-  behind.send(get("/hold"));
+  HttpClient after = client();
+  after.send(get("/hold"));
   const auto held_one = exchange();
-  behind.send(requests);
+  after.send(requests);
   std::this_thread::sleep_for(milliseconds(500));
   held_one->respond({200, "text/plain", "done", {}});
-  EXPECT_EQ(behind.status(), 200);
-  EXPECT_EQ(behind.body(), "done");
-  EXPECT_EQ(behind.status(), 0);
+  EXPECT_EQ(after.status(), 200);
+  EXPECT_EQ(after.body(), "done");
+  EXPECT_EQ(after.status(), 0);
 }
 
 TEST_F(HttpServerTest, ARequestBehindAnAnswerToAClientThatHasGoneIsNotInWork) {

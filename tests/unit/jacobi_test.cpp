@@ -21,14 +21,14 @@ using Model = std::function<Token(const Text&)>;
 /// What a pass over the tree after `text` (whose last token is row 0) would say, and what of it is accepted.
 struct Pass {
   Pass(const Model& model, const Text& text, const TokenTree& rows) : tree(rows) {
-    std::vector<Text> behind(tree.rows());
-    behind[0] = text;
+    std::vector<Text> after(tree.rows());
+    after[0] = text;
     for (std::uint32_t row = 0; row < tree.rows(); ++row) {
       if (row > 0) {
-        behind[row] = behind[tree.parents()[row]];
-        behind[row].push_back(tree.tokens()[row]);
+        after[row] = after[tree.parents()[row]];
+        after[row].push_back(tree.tokens()[row]);
       }
-      verified.push_back({model(behind[row]), 1.0f, 1.0f});
+      verified.push_back({model(after[row]), 1.0f, 1.0f});
     }
     while (const auto next = tree.child(path.back(), verified[path.back()].token)) path.push_back(*next);
   }
@@ -116,16 +116,16 @@ TEST(Jacobi, AnyGuessesLeadToThePlainText) {
 
 TEST(NgramPool, KeepsTheLatestOfEachFirstToken) {
   NgramPool pool(2);
-  EXPECT_TRUE(pool.behind(1).empty());
+  EXPECT_TRUE(pool.after(1).empty());
   pool.add(Text{1, 2, 3});
   pool.add(Text{1, 4, 5});
   pool.add(Text{2, 4, 5});
-  EXPECT_EQ(pool.behind(1), (std::vector<Text>{{4, 5}, {2, 3}}));
+  EXPECT_EQ(pool.after(1), (std::vector<Text>{{4, 5}, {2, 3}}));
   pool.add(Text{1, 2, 3});  // seen again
-  EXPECT_EQ(pool.behind(1), (std::vector<Text>{{2, 3}, {4, 5}}));
+  EXPECT_EQ(pool.after(1), (std::vector<Text>{{2, 3}, {4, 5}}));
   pool.add(Text{1, 6, 7});
-  EXPECT_EQ(pool.behind(1), (std::vector<Text>{{6, 7}, {2, 3}}));
-  EXPECT_EQ(pool.behind(2), (std::vector<Text>{{4, 5}}));
+  EXPECT_EQ(pool.after(1), (std::vector<Text>{{6, 7}, {2, 3}}));
+  EXPECT_EQ(pool.after(2), (std::vector<Text>{{4, 5}}));
 }
 
 TEST(LookaheadWindow, ColumnsSeeTheTrunkUpToThemselves) {

@@ -78,13 +78,13 @@ Bigrams circle(std::uint32_t width = 3) {
 
 TEST(NgramRows, BigramsAreExtendedByTheLikeliestOne) {
   const Bigrams bigrams = circle();
-  const auto rows = extended_rows(NgramStrategy::bigram, bigrams.behind(4), bigrams, {2, 3, 1});
+  const auto rows = extended_rows(NgramStrategy::bigram, bigrams.after(4), bigrams, {2, 3, 1});
   EXPECT_EQ(tokens_of(rows), (std::vector<Text>{{5, 0, 1}, {0, 1, 2}}));
   EXPECT_EQ(rows[1].rank, 1u);
-  EXPECT_TRUE(bigrams.behind(6).empty());
-  EXPECT_TRUE(bigrams.behind(-1).empty());
+  EXPECT_TRUE(bigrams.after(6).empty());
+  EXPECT_TRUE(bigrams.after(-1).empty());
   const Bigrams ends(2, {1, -1, -1, -1});  // nothing is known after 1
-  EXPECT_EQ(tokens_of(extended_rows(NgramStrategy::bigram, ends.behind(0), ends, {5, 4, 1})), (std::vector<Text>{{1}}));
+  EXPECT_EQ(tokens_of(extended_rows(NgramStrategy::bigram, ends.after(0), ends, {5, 4, 1})), (std::vector<Text>{{1}}));
 }
 
 TEST(NgramRows, MixedRowsAreContextThenBigramThenUnigram) {

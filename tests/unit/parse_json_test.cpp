@@ -60,8 +60,8 @@ TYPED_TEST(ParseJson, RefusesWhatIsNone) {
   for (const std::string text : {"", "{", "{\"a\": 1", "nul", "[1,]", "\"\xff\"", "[1] 2", "{\"a\" 1}", "'a'"}) {
     expect_refused<TypeParam>(text, "is not valid JSON");
   }
-  expect_refused<TypeParam>(R"({"a": 1, "b": {"a": 1, "a": 2}})", R"(the key "a" stands there twice)");
-  expect_refused<TypeParam>("{\"\\u001b[2J\": 1, \"\\u001b[2J\": 2}", "stands there twice");
+  expect_refused<TypeParam>(R"({"a": 1, "b": {"a": 1, "a": 2}})", R"(the key "a" appears twice)");
+  expect_refused<TypeParam>("{\"\\u001b[2J\": 1, \"\\u001b[2J\": 2}", "appears twice");
 }
 
 TEST(ParseJsonObject, RefusesOtherValues) {

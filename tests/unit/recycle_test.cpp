@@ -20,13 +20,13 @@ Text copy(std::span<const Token> tokens) { return {tokens.begin(), tokens.end()}
 
 TEST(RecycleMatrix, KeepsTheLastOfEveryToken) {
   RecycleMatrix matrix(2);
-  EXPECT_TRUE(matrix.behind(3).empty());
+  EXPECT_TRUE(matrix.after(3).empty());
   matrix.update(Text{3, 4, 3}, Text{1, 2, 0, 5, 6, 0, 7, 8, 0});
-  EXPECT_EQ(copy(matrix.behind(3)), (Text{7, 8}));
-  EXPECT_EQ(copy(matrix.behind(4)), (Text{5, 6}));
+  EXPECT_EQ(copy(matrix.after(3)), (Text{7, 8}));
+  EXPECT_EQ(copy(matrix.after(4)), (Text{5, 6}));
   matrix.update(Text{4}, Text{9, -1, -1});
-  EXPECT_EQ(copy(matrix.behind(4)), (Text{9, -1}));
-  EXPECT_EQ(copy(matrix.behind(3)), (Text{7, 8}));
+  EXPECT_EQ(copy(matrix.after(4)), (Text{9, -1}));
+  EXPECT_EQ(copy(matrix.after(3)), (Text{7, 8}));
 }
 
 TEST(RecycleTemplate, IsATreeOfFallingShares) {

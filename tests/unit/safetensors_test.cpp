@@ -154,7 +154,7 @@ TEST_F(SafetensorsTest, EntriesThatCannotBe) {
 
 TEST_F(SafetensorsTest, NamesThatStandTwice) {
   const std::string entry = R"({"dtype":"F32","shape":[1],"data_offsets":[0,4]})";
-  expect_refused(file_bytes("{\"a\":" + entry + ",\"a\":" + entry + "}", "data"), "the key \"a\" stands there twice");
+  expect_refused(file_bytes("{\"a\":" + entry + ",\"a\":" + entry + "}", "data"), "the key \"a\" appears twice");
 }
 
 TEST_F(SafetensorsTest, ControlCharactersOfAFileDoNotReachTheTerminal) {
@@ -210,7 +210,7 @@ TEST_F(IndexTest, WrongOnes) {
   write_part("one", {"b", "c"});
   expect_refused_folder("is also in another file");
   write("model.safetensors.index.json", R"({"weight_map":{"a":"one","a":"two"}})");
-  expect_refused_folder("stands there twice");
+  expect_refused_folder("appears twice");
 }
 
 // Every byte of a header changed in turn, and every length: opens or is refused, and what opened can be read to its last byte.

@@ -59,8 +59,8 @@ TEST(TokenTree, PruningLeavesOutWhatCannotBeAccepted) {
   EXPECT_EQ(tree.pruned(32, 0, ends).rows(), 1u);
   EXPECT_EQ(TokenTree(99).pruned(32, 8, ends).rows(), 1u);
   // The pending token has been emitted: that it would end another text changes nothing.
-  const std::vector<Token> behind{1};
-  EXPECT_EQ(TokenTree::chain(99, behind).pruned(32, 8, ends).rows(), 2u);
+  const std::vector<Token> after{1};
+  EXPECT_EQ(TokenTree::chain(99, after).pruned(32, 8, ends).rows(), 2u);
 }
 
 }  // namespace

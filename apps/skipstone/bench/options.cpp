@@ -98,7 +98,7 @@ void add_sweep_options(CLI::App& command, BenchOptions& o) {
   CLI::Option* const acceptance =
       add_number(command, "--synthetic-acceptance", o.acceptance,
                  "Drafts are accepted by these probabilities, of the 1st, 2nd, ... draft given those before it, instead of by the model:\n"
-                 "what the runtime makes of such drafts; without --prompts behind -p made-up tokens, also with --synthetic")
+                 "what the runtime makes of such drafts; without --prompts, after -p made-up tokens, also with --synthetic")
           ->envname("SKIPSTONE_SYNTHETIC_ACCEPTANCE")
           ->delimiter(',')
           ->allow_extra_args(false)
@@ -111,7 +111,10 @@ void add_sweep_options(CLI::App& command, BenchOptions& o) {
           ->type_name("FILE")
           ->group(group);
   environment::set_exclusive({prompts, o.synthetic_option});
-  for (CLI::Option* test : o.test_options) environment::set_exclusive({prompts, test});
+  for (CLI::Option* test : o.test_options) {
+    environment::set_exclusive({prompts, test});
+    environment::set_exclusive({preset, test});
+  }
   for (CLI::Option* test : o.test_options) {
     if (test != o.test_options.front()) environment::set_exclusive({acceptance, test});
   }
@@ -145,7 +148,7 @@ void add_options(CLI::App& command, BenchOptions& o) {
       ->type_name("FILE")
       ->group(group);
   command.footer(
-      "Without --prompts, and without -p, -n, --pg and --rows: -p 512 -n 128. Lists are separated by commas; all tests are run behind "
+      "Without --prompts, and without -p, -n, --pg and --rows: -p 512 -n 128. Lists are separated by commas; all tests are run after "
       "each\n"
       "depth of -d. Tests are run in turn, so that what slows the machine down meets all of them. `bandwidth` is what a token reads of\n"
       "weights and KV cache by its time, as a share of what the device copies.\n\n" +

@@ -101,7 +101,7 @@ std::vector<Prompt> read_prompts(const std::string& file, std::size_t limit) {
   std::string_view name = file;
   if (name.ends_with(".gz")) name.remove_suffix(3);
   if (!name.ends_with(".jsonl") && !name.ends_with(".txt")) {
-    fail(ExitCode::usage, "'{}' is no file of prompts; its name has to end in .jsonl or .txt, or with .gz behind that", file);
+    fail(ExitCode::usage, "'{}' is no file of prompts; its name has to end in .jsonl or .txt, or with .gz after that", file);
   }
   std::string bytes = read_all(file);
   std::vector<Prompt> prompts = name.ends_with(".txt") ? whole_text(std::move(bytes)) : parse_lines(bytes, file, limit);

@@ -99,7 +99,7 @@ std::string tasks_text(const Sweep& sweep) {
   if (tasks.empty()) return "";
   const auto summaries = summaries_of(sweep, tasks);
   return fmt::format(
-      "\nSpeed-up by task: medians of the ratios to plain decoding of the same prompts; behind a task its prompts\n\n{}\n"
+      "\nSpeed-up by task: medians of the ratios to plain decoding of the same prompts; after a task the number of its prompts\n\n{}\n"
       "Tokens per round by task\n\n{}",
       task_table(sweep, tasks, summaries, &Summary::speedup_median), task_table(sweep, tasks, summaries, &Summary::tokens_per_round));
 }

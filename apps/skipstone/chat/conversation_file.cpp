@@ -53,7 +53,7 @@ class Reader {
       const std::string at = fmt::format("messages[{}]", i);
       Message message = this->message((*list)[i], at);
       if (message.role == "system" || message.role == "developer") {
-        if (i != 0) skipstone::fail(Code::bad_file, "{}: {}.role: a system message stands at the front alone", path_, at);
+        if (i != 0) skipstone::fail(Code::bad_file, "{}: {}.role: a system message can only be the first", path_, at);
         conversation.set_system(message.content);
       } else {
         conversation.add(std::move(message));

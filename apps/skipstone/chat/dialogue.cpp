@@ -223,7 +223,7 @@ void Dialogue::help(const std::string&) {
   for (const Command& command : commands())
     screen_.status(fmt::format("  /{:<18}{}", fmt::format("{} {}", command.name, command.argument), command.help));
   screen_.status(
-      "A line that ends with \\ goes on in the next; pasted lines are one message. Ctrl-C stops an answer and keeps what was said.");
+      "A line that ends with \\ continues in the next; pasted lines are one message. Ctrl-C stops an answer and keeps what was said.");
 }
 
 void Dialogue::system(const std::string& text) {

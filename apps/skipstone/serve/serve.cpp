@@ -52,7 +52,7 @@ std::vector<std::string> keys_of(const ServeOptions& options) {
     if (keys.empty()) fail(ExitCode::usage, "the file of keys '{}' has none; a line is a key", options.key_file);
   }
   for (const std::string& key : keys) {
-    if (key.empty()) fail(ExitCode::usage, "an empty --api-key keeps nobody out");
+    if (key.empty()) fail(ExitCode::usage, "an empty --api-key gives everybody access");
   }
   if (keys.empty() && !serve::is_loopback(options.server.address) && !options.no_auth) {
     fail(ExitCode::usage, "--host {} lets other machines ask: give --api-key KEY, or --no-auth where everybody may", options.server.address);

@@ -147,7 +147,7 @@ class Parser {
 
   Statement leave() {
     Statement statement = make(stream_.current().is_name("break") ? Statement::Kind::break_loop : Statement::Kind::continue_loop);
-    if (loops_ == 0) fail_at(statement.at, fmt::format("'{}' stands outside of a loop", stream_.current().value));
+    if (loops_ == 0) fail_at(statement.at, fmt::format("'{}' is outside of a loop", stream_.current().value));
     stream_.take();
     end_tag();
     return statement;
@@ -216,7 +216,7 @@ class Parser {
     statement.macro->name = "caller";
     if (stream_.current().is("(")) signature(*statement.macro);
     statement.expression = expressions_.parse();
-    if (statement.expression->kind != Expression::Kind::call) fail_at(statement.at, "a call was expected behind 'call'");
+    if (statement.expression->kind != Expression::Kind::call) fail_at(statement.at, "a call was expected after 'call'");
     end_tag();
     macro_body(*statement.macro, "endcall");
     return statement;

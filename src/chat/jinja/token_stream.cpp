@@ -62,7 +62,7 @@ std::string TokenStream::expect_name() {
 }
 
 void TokenStream::fail_here(const std::string& wanted) const {
-  fail_at(current().at, wanted + " was expected, and " + shown(current()) + " stands here");
+  fail_at(current().at, wanted + " was expected, and " + shown(current()) + " is here");
 }
 
 }  // namespace skipstone::chat::jinja

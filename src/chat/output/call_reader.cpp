@@ -67,8 +67,8 @@ CallReader::Next CallReader::run() {
       return read_element();
     case State::scan:
       return scan();
-    case State::behind_element:
-      return read_behind_element();
+    case State::after_element:
+      return read_after_element();
     case State::list_end:
       return read_list_end();
     case State::found:
@@ -207,7 +207,7 @@ CallReader::Next CallReader::read_parameters() {
   }
   if (close == Match::yes) {
     at_ += format_.call_close.size();
-    behind_ = at_;
+    read_to_ = at_;
     call_ = Call{.name = name_, .id = id_, .arguments = parameters_.finish()};
     state_ = State::finished;
     return deliver();
@@ -240,7 +240,7 @@ CallReader::Next CallReader::read_value() {
   if (format_.value_on_lines) value = without_line_ends(value);
   const Tool* const known = tool(name_);
   const std::optional<std::string> json = json_of_bare(value, known != nullptr && known->is_text(key_, false));
-  if (!json || !parameters_.add(key_, *json)) return refused_at(at_, "a parameter stands there twice or is not UTF-8");
+  if (!json || !parameters_.add(key_, *json)) return refused_at(at_, "a parameter appears twice or is not UTF-8");
   return go(State::parameters);
 }
 
@@ -282,14 +282,14 @@ CallReader::Next CallReader::scan() {
     if (Next step = stream(*json)) return step;
   }
   if (scanned == JsonScanner::Status::more) return more();
-  behind_ = at_;
+  read_to_ = at_;
   read_call();
-  return go(State::behind_element);
+  return go(State::after_element);
 }
 
 /// Reads the call from the scanned text.
 void CallReader::read_call() {
-  const std::string_view text = text_.substr(element_, behind_ - element_);
+  const std::string_view text = text_.substr(element_, read_to_ - element_);
   note_.clear();
   call_.reset();
   if (format_.syntax != CallSyntax::json) {
@@ -305,11 +305,11 @@ void CallReader::read_call() {
   }
 }
 
-CallReader::Next CallReader::read_behind_element() {
+CallReader::Next CallReader::read_after_element() {
   if (format_.syntax != CallSyntax::json) {
     if (!format_.arguments_close.empty()) {
       if (Next step = literal(format_.arguments_close, State::finished)) return step;
-      behind_ = at_;
+      read_to_ = at_;
     }
     state_ = State::finished;
     return deliver();
@@ -318,11 +318,11 @@ CallReader::Next CallReader::read_behind_element() {
     state_ = State::finished;
     return deliver();
   }
-  return read_behind_listed();
+  return read_after_listed();
 }
 
 /// The text that follows shows whether the element is one of a list.
-CallReader::Next CallReader::read_behind_listed() {
+CallReader::Next CallReader::read_after_listed() {
   if (!skip_blanks()) {
     if (!ended_) return more();
     state_ = bare_ && !listed_ ? State::found : State::finished;
@@ -354,11 +354,11 @@ CallReader::Next CallReader::read_list_end() {
 
 CallReader::Next CallReader::give_found() {
   if (next_found_ < found_.size()) {
-    auto& [behind, call] = found_[next_found_++];
+    auto& [end, call] = found_[next_found_++];
     found_call_ = true;
     call.arguments_at -= std::min(call.arguments_at, found_used_);
-    Step step = used(Kind::call, behind - found_used_);
-    found_used_ = behind;
+    Step step = used(Kind::call, end - found_used_);
+    found_used_ = end;
     step.call = std::move(call);
     return step;
   }
@@ -366,23 +366,23 @@ CallReader::Next CallReader::give_found() {
   return text_.empty() ? Next() : used(Kind::marker, text_.size());
 }
 
-/// The element that was read, up to `behind_`; of a bare answer it is kept.
+/// The element that was read, up to `read_to_`; of a bare answer it is kept.
 CallReader::Next CallReader::deliver() {
   const bool good = call_ && can_be_call(call_->name);
   if (call_ && !good) note_ = "the request has no tool of that name";
   if (bare_) {
     if (!good || !options_.tools) return refused_at(at_, note_);
-    found_.emplace_back(behind_, std::move(*call_));
+    found_.emplace_back(read_to_, std::move(*call_));
     return std::nullopt;
   }
   if (std::exchange(streaming_, false)) {
     found_call_ = found_call_ || good;
     given_text_ = given_text_ || !good;
-    Step step = used(good ? Kind::end : Kind::broken, behind_);
+    Step step = used(good ? Kind::end : Kind::broken, read_to_);
     step.note = note_;
     return step;
   }
-  Step step = used(good ? Kind::call : Kind::text, behind_);
+  Step step = used(good ? Kind::call : Kind::text, read_to_);
   step.note = note_;
   if (good) {
     found_call_ = true;

@@ -75,7 +75,7 @@ class CallReader {
     list,
     element,
     scan,
-    behind_element,
+    after_element,
     list_end,
     found,
     finished
@@ -95,8 +95,8 @@ class CallReader {
   Next read_list();
   Next read_element();
   Next scan();
-  Next read_behind_element();
-  Next read_behind_listed();
+  Next read_after_element();
+  Next read_after_listed();
   Next read_list_end();
   Next give_found();
 
@@ -124,7 +124,7 @@ class CallReader {
   bool ended_ = false;
   std::size_t at_;           ///< where reading continues
   std::size_t element_ = 0;  ///< where the element, value or arguments begin,
-  std::size_t behind_ = 0;   ///< and where an element or a call ends
+  std::size_t read_to_ = 0;  ///< and where an element or a call ends
   std::size_t given_ = 0;    ///< end of the text that emitted events cover
   bool listed_ = false, found_call_ = false, given_text_ = false;
   bool streaming_ = false;

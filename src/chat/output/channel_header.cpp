@@ -5,7 +5,7 @@
 namespace skipstone::chat {
 namespace {
 
-std::string name_behind(std::string_view text, std::string_view mark) {
+std::string name_after(std::string_view text, std::string_view mark) {
   const std::size_t at = text.find(mark);
   if (at == std::string_view::npos) return {};
   std::size_t end = at + mark.size();
@@ -16,7 +16,7 @@ std::string name_behind(std::string_view text, std::string_view mark) {
 }  // namespace
 
 ChannelHeader read_channel_header(std::string_view text) {
-  return {name_behind(text, message_channel), name_behind(text, message_recipient)};
+  return {name_after(text, message_channel), name_after(text, message_recipient)};
 }
 
 }  // namespace skipstone::chat

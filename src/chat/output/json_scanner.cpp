@@ -23,10 +23,10 @@ JsonScanner::Status JsonScanner::scan(std::string_view text) {
   return done_ ? Status::done : Status::more;
 }
 
-void JsonScanner::end_value(std::size_t behind) {
+void JsonScanner::end_value(std::size_t after) {
   expect_ = Expect::comma_or_end;
   if (depth_ == 1 && in_object() && !members_.empty() && members_.back().value != 0 && members_.back().value_end == 0) {
-    members_.back().value_end = behind;
+    members_.back().value_end = after;
   }
 }
 

@@ -36,7 +36,7 @@ class JsonScanner {
   bool begin_value(char byte);
   bool open(char byte);
   bool close(char byte);
-  void end_value(std::size_t behind);
+  void end_value(std::size_t after);
   bool in_object() const { return (objects_ >> (depth_ - 1) & 1) != 0; }
 
   static constexpr int deepest = 32;  ///< as parse_json() has it

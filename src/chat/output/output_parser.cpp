@@ -97,10 +97,10 @@ void OutputParser::emit_marker(std::size_t bytes) {
 /// Reasoning begins at the very start or nowhere. A model may open it although the prompt has done so.
 bool OutputParser::step_start() {
   const std::size_t space = leading_blanks(rest().substr(0, most_blanks));
-  const std::string_view behind = rest().substr(space);
-  if (behind.empty() && !ended_) return false;
+  const std::string_view after = rest().substr(space);
+  if (after.empty() && !ended_) return false;
   for (const Tags& tags : format_.reasoning) {
-    const Match matched = match(behind, tags.open, ended_);
+    const Match matched = match(after, tags.open, ended_);
     if (matched == Match::undecided) return false;
     if (matched == Match::no) continue;
     emit_marker(space + tags.open.size());
@@ -136,16 +136,16 @@ bool OutputParser::step_reasoning() {
 /// Tags around the text, and answers that are calls without any mark.
 bool OutputParser::step_lead() {
   const std::size_t space = leading_blanks(rest().substr(0, most_blanks));
-  const std::string_view behind = rest().substr(space);
-  if (behind.empty() && !ended_) return false;
-  const Match in_tags = match(behind, format_.content.open, ended_);
+  const std::string_view after = rest().substr(space);
+  if (after.empty() && !ended_) return false;
+  const Match in_tags = match(after, format_.content.open, ended_);
   if (in_tags == Match::undecided) return false;
   if (in_tags == Match::yes) {
     emit_marker(space + format_.content.open.size());
     text_closers_ = {format_.content.close};
     text_.trim();
   } else if (format_.syntax == CallSyntax::channels) {
-    const Match recipient = match(behind, message_recipient, ended_);
+    const Match recipient = match(after, message_recipient, ended_);
     if (recipient == Match::undecided) return false;
     if (recipient == Match::yes && space < longest_call_) {
       begin_call(CallStart::header, space);
@@ -331,12 +331,12 @@ void OutputParser::emit_piece(const CallReader::Step& step) {
     ++calls_;
     if (step.kind == CallReader::Kind::broken) {
       // The streamed part of the call is content now, and so it may end with blanks that are not.
-      const std::string behind = event.raw.substr(without_blanks_at_end(event.raw).size());
-      event.raw.resize(event.raw.size() - behind.size());
+      const std::string after = event.raw.substr(without_blanks_at_end(event.raw).size());
+      event.raw.resize(event.raw.size() - after.size());
       event.complete = false;
       emit(event);
       text_.keep();
-      text_.put(behind);
+      text_.put(after);
       return;
     }
   }

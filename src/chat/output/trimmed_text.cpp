@@ -23,17 +23,17 @@ void TrimmedText::hold(std::string_view raw) {
 void TrimmedText::put(std::string_view raw, const std::string& note) {
   const std::size_t first = raw.find_first_not_of(blanks_);
   if (first == std::string_view::npos) return hold(raw);
-  const std::size_t behind = raw.find_last_not_of(blanks_) + 1;
+  const std::size_t after = raw.find_last_not_of(blanks_) + 1;
   if (trims_front_) {
     hold(raw.substr(0, first));
     emit(EventKind::marker, std::exchange(held_, {}));
     trims_front_ = false;
     raw.remove_prefix(first);
-    emit(kind_, std::string(raw.substr(0, behind - first)), note);
-    return hold(raw.substr(behind - first));
+    emit(kind_, std::string(raw.substr(0, after - first)), note);
+    return hold(raw.substr(after - first));
   }
-  emit(kind_, std::exchange(held_, {}).append(raw.substr(0, behind)), note);
-  hold(raw.substr(behind));
+  emit(kind_, std::exchange(held_, {}).append(raw.substr(0, after)), note);
+  hold(raw.substr(after));
 }
 
 void TrimmedText::trim() {

@@ -24,7 +24,7 @@ class Lookahead final : public Drafter {
     keep_ngrams(history);
     window_.fill(history);
     TokenTree tree(history.back());
-    for (const std::vector<Token>& candidate : pool_.behind(history.back())) tree.add_path(0, candidate, most_drafts + 1);
+    for (const std::vector<Token>& candidate : pool_.after(history.back())) tree.add_path(0, candidate, most_drafts + 1);
     window_.add_to(tree);
     return TreeProposal{std::move(tree)};
   }
@@ -71,7 +71,7 @@ void NgramPool::add(std::span<const Token> ngram) {
   known.insert(known.begin(), std::move(rest));
 }
 
-const std::vector<std::vector<Token>>& NgramPool::behind(Token token) const {
+const std::vector<std::vector<Token>>& NgramPool::after(Token token) const {
   static const std::vector<std::vector<Token>> nothing;
   const auto found = by_first_.find(token);
   return found == by_first_.end() ? nothing : found->second;

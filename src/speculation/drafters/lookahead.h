@@ -31,7 +31,7 @@ class NgramPool {
   /// Keeps `ngram`, of two tokens or more; the least recently seen one of its first token is dropped where there are too many.
   void add(std::span<const Token> ngram);
   /// Continuations of `token`: at most `most`.
-  const std::vector<std::vector<Token>>& behind(Token token) const;
+  const std::vector<std::vector<Token>>& after(Token token) const;
 
  private:
   std::uint32_t most_;

@@ -97,7 +97,7 @@ std::vector<NgramRow> ngram_rows(const NgramParams& params, const Occurrences& t
   const std::uint32_t most = params.shape.rows;
   if (params.context) rows = context_rows(text, params.shape);
   if (params.bigram && rows.size() < most && !text.text().empty()) {
-    fill_up(rows, extended_rows(NgramStrategy::bigram, bigrams->behind(text.text().back()), *bigrams, params.shape), most);
+    fill_up(rows, extended_rows(NgramStrategy::bigram, bigrams->after(text.text().back()), *bigrams, params.shape), most);
   }
   if (params.unigram && rows.size() < most) {
     fill_up(rows, extended_rows(NgramStrategy::unigram, unigrams, *bigrams, params.shape), most);

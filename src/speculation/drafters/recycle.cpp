@@ -31,7 +31,7 @@ class Recycle final : public Drafter {
     for (const TemplateNode& node : template_) {
       std::uint32_t row = missing;
       if (rows[node.parent] != missing) {
-        const std::span<const Token> next = matrix_.behind(tree.tokens()[rows[node.parent]]);
+        const std::span<const Token> next = matrix_.after(tree.tokens()[rows[node.parent]]);
         if (node.rank < next.size() && next[node.rank] >= 0) row = tree.add(rows[node.parent], next[node.rank]);
       }
       rows.push_back(row);
@@ -56,7 +56,7 @@ class Recycle final : public Drafter {
   /// Rank of the last accepted token after the one before it, by the matrix that drafted it.
   std::uint32_t rank_of_last(const RoundResult& result) const {
     const auto token = [&](std::size_t from_end) { return result.tree.tokens()[result.path[result.path.size() - from_end]]; };
-    const std::span<const Token> next = matrix_.behind(token(2));
+    const std::span<const Token> next = matrix_.after(token(2));
     return static_cast<std::uint32_t>(std::ranges::find(next, token(1)) - next.begin());
   }
   void learn(const RoundResult& result) {
@@ -81,7 +81,7 @@ void RecycleMatrix::update(std::span<const Token> tokens, std::span<const Token>
   }
 }
 
-std::span<const Token> RecycleMatrix::behind(Token token) const {
+std::span<const Token> RecycleMatrix::after(Token token) const {
   const auto row = row_.find(token);
   if (row == row_.end()) return {};
   return std::span(next_).subspan(std::size_t{row->second} * width_, width_);

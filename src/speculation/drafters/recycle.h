@@ -22,7 +22,7 @@ class RecycleMatrix {
   /// last one counts.
   void update(std::span<const Token> tokens, std::span<const Token> top);
   /// The likeliest first; empty where `token` was not seen, -1 where there are fewer.
-  std::span<const Token> behind(Token token) const;
+  std::span<const Token> after(Token token) const;
 
  private:
   std::uint32_t width_;

@@ -62,8 +62,8 @@ void Journal::read() {
   } catch (const Error&) {  // no JSON: as little a state as any other document; the sentence below says what to do
   }
   if (!document.is_object() || document.value("format", Json()) != journal_format || document.value("version", Json()) != journal_version) {
-    fail(Code::invalid_argument,
-         "'{}' stands where the state of the search is kept, but is none; remove it or name another profile with -o", path_);
+    fail(Code::invalid_argument, "'{}' is where the state of the search is kept, but is none; remove it or name another profile with -o",
+         path_);
   }
   try {
     check(document.at("search"), to_json(key_), path_);

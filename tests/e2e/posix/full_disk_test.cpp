@@ -27,7 +27,7 @@ TEST(FullDisk, NothingIsLeftBehind) {
   setrlimit(RLIMIT_FSIZE, &before);
   signal(SIGXFSZ, SIG_DFL);
   EXPECT_EQ(result.code, 1) << result.error;
-  EXPECT_TRUE(contains(result.error, "tiny.gguf: cannot write: File too large; nothing was left behind")) << result.error;
+  EXPECT_TRUE(contains(result.error, "tiny.gguf: cannot write: File too large; no partial file is left")) << result.error;
   EXPECT_EQ(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()), 1);
 }
 
