@@ -158,7 +158,7 @@ skipstone_status skipstone_engine_report(const skipstone_engine* engine, char** 
         {"passes",
          {{"decoding", passes.passes},
           {"rows", passes.rows},
-          {"merged", passes.merged},
+          {"batched", passes.batched},
           {"prompt", passes.prompt_passes},
           {"prompt_rows", passes.prompt_rows}}}};
     if (state.stages) report["stages"] = stages_json(engine->engine->stages(), true);

@@ -29,7 +29,7 @@ DeviceSequence::DeviceSequence(exec::Executor& passes, const model::Config& conf
       chooser_(sampling, verification, candidates ? config.vocabulary : 0),
       exits_(passes, config.layers),
       pipelined_(pipelined_drafts, config.vocabulary),
-      switch_(rounds) {}
+      round_mode_(rounds) {}
 
 speculation::SequenceTimes DeviceSequence::times() const {
   return {slicer_ == nullptr ? std::chrono::steady_clock::now() : slicer_->now(), passes_.device_seconds(), passes_.remote_seconds(),
@@ -198,7 +198,7 @@ void DeviceSequence::verify(const speculation::TokenTree& rows, std::uint32_t to
                            ? choose_of_top(passes_.logits(row), likeliest)
                            : chooser_.verified(passes_, row, committed() + rows.depths()[row], chooser_.drawn_after(rows, row));
   }
-  if (round_watch_) switch_.record_time(round_watch_->seconds(), rows.rows());
+  if (round_watch_) round_mode_.record_time(round_watch_->seconds(), rows.rows());
   const PipelinedDrafts::Made made = pipelined_.check(rows, out.choices, passes_.remote_seconds() - remote_before);
   const bool predicted_kept = !made.path.empty() && kept_.layers() > 0;
   if (!made.path.empty()) passes_.move_here(committed(), made.path, made.to, predicted_kept);
@@ -222,8 +222,8 @@ bool DeviceSequence::round(const speculation::RoundRequest& request, speculation
   end_round();
   const bool has_concurrent_sequences =
       passes_.has_concurrent_sequences();  // then passes can be batched with the round's, so times are not comparable
-  if (has_concurrent_sequences || !switch_.on_device()) {
-    if (switch_.measures() && !has_concurrent_sequences) round_watch_ = watch;
+  if (has_concurrent_sequences || !round_mode_.on_device()) {
+    if (round_mode_.measures() && !has_concurrent_sequences) round_watch_ = watch;
     return false;
   }
   exec::RoundSpec round;
@@ -245,7 +245,7 @@ bool DeviceSequence::round(const speculation::RoundRequest& request, speculation
   }
   out.verified.clear();
   for (std::uint32_t row = 0; row < rows.rows(); ++row) out.verified.push_back(choice_of(passes_.result(row)));
-  if (switch_.measures()) switch_.record_time(watch.seconds(), rows.rows());
+  if (round_mode_.measures()) round_mode_.record_time(watch.seconds(), rows.rows());
   return true;
 }
 

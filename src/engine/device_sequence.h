@@ -121,7 +121,7 @@ class DeviceSequence : public speculation::Sequence {
   std::vector<std::unique_ptr<DraftModel>> draft_models_;
   std::optional<speculation::TokenTree> verified_;  ///< rows of the last verification, until they are committed
   std::uint32_t block_first_ = 0;            ///< first row of the block in the last pass
-  RoundModePolicy switch_;
+  RoundModePolicy round_mode_;
   std::optional<Stopwatch> round_watch_;  ///< of a round that the host steps, if it is timed
   exec::PassSlicer* slicer_ = nullptr;
   std::function<bool()> interrupted_;

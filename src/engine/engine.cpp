@@ -193,7 +193,7 @@ std::shared_ptr<Engine> Engine::load(const EngineOptions& options, const State* 
 }
 
 void Engine::State::make_pipelines(exec::Executor& sequence, exec::SessionPasses needs, const Progress& progress) {
-  if (passes->members() > 1) needs.verification = true;  // their rows are batched
+  if (passes->clients() > 1) needs.verification = true;  // their rows are batched
   const auto lock = locked(pipelines_mutex, progress);
   if (!needs.verification) maker.reset();
   const auto begun = std::move(maker);  // continues with the pipelines needed here

@@ -12,7 +12,7 @@ namespace {
 constexpr int waiting_share = 8;
 
 /// Whether rows of several sequences can share a pass of `spec`.
-bool can_merge(const PassSpec& spec) {
+bool can_batch(const PassSpec& spec) {
   return !spec.prompt && !spec.last_row_only && spec.keep_after == 0 && spec.layers.begin == 0 && spec.cosines == Cosines::none &&
          spec.step == RoundStep::none && spec.output != Output::hidden;
 }
@@ -38,8 +38,8 @@ struct BatchScheduler::Request {
     return a == b || (samples(a) && samples(b));
   }
   /// Trees and chains can be batched: a chain is a tree without branches.
-  bool goes_with(const Request& other) const {
-    if (spec == nullptr || other.spec == nullptr || !can_merge(*spec) || !can_merge(*other.spec)) return false;
+  bool can_share_pass(const Request& other) const {
+    if (spec == nullptr || other.spec == nullptr || !can_batch(*spec) || !can_batch(*other.spec)) return false;
     return spec->layers == other.spec->layers && can_share(spec->output, other.spec->output) && spec->kv_only == other.spec->kv_only &&
            spec->window == other.spec->window && rows.rows.window == other.rows.rows.window && !(spec->window && other.spec->tree);
   }
@@ -57,10 +57,10 @@ BatchScheduler::BatchScheduler(const std::shared_ptr<vk::Device>& device, kernel
       cache_(device, config, shape),
       runner_(device, library, builder, config, weights, shape, cache_.buffers(), ring) {
   if (ring == nullptr) return;
-  full_elsewhere_ = std::make_unique<RingStore>(*ring, false);
-  sliding_elsewhere_ = std::make_unique<RingStore>(*ring, true);
-  cache_.full().add(*full_elsewhere_);
-  cache_.sliding().add(*sliding_elsewhere_);
+  remote_full_ = std::make_unique<RingStore>(*ring, false);
+  remote_sliding_ = std::make_unique<RingStore>(*ring, true);
+  cache_.full().add(*remote_full_);
+  cache_.sliding().add(*remote_sliding_);
 }
 
 std::unique_ptr<PassRunner> BatchScheduler::new_runner() {
@@ -118,7 +118,7 @@ void BatchScheduler::set_idle(Client& client) {
     const std::lock_guard lock(mutex_);
     forget(client);
     release_hidden_states_of(client);
-    client.rows_of_others_ = 0;
+    client.concurrent_rows_ = 0;
     other = next_to_wake();
   }
   if (other) other->release();
@@ -171,7 +171,7 @@ std::vector<BatchScheduler::Request*> BatchScheduler::group_of(Request& first) c
   std::vector<Request*> group{&first};
   std::uint32_t rows = first.count();
   for (Request* request : waiting_) {
-    if (request == &first || !request->goes_with(first) || rows + request->count() > STEP_VERIFY_ROWS) continue;
+    if (request == &first || !request->can_share_pass(first) || rows + request->count() > STEP_VERIFY_ROWS) continue;
     rows += request->count();
     group.push_back(request);
   }
@@ -226,13 +226,13 @@ void BatchScheduler::lead(std::unique_lock<std::mutex>& lock, Request& first) {
   after_prompt_ = first.is_prompt();
   (after_prompt_ ? totals_.prompt_passes : totals_.passes) += 1;
   (after_prompt_ ? totals_.prompt_rows : totals_.rows) += rows;
-  if (group.size() > 1) ++totals_.merged;
+  if (group.size() > 1) ++totals_.batched;
   if (std::ranges::all_of(group, [](const Request* r) { return r->spec != nullptr && r->spec->output == Output::candidates; }))
     totals_.candidate_rows += rows;
   if (!after_prompt_ && first.work == nullptr) pass_time_ = took;
   for (Request* request : group) {
     request->failed = failed;
-    request->client.rows_of_others_ = rows - request->count();
+    request->client.concurrent_rows_ = rows - request->count();
     if (!after_prompt_) expected_.push_back(&request->client);
     if (request != &first) woken.push_back(request->client.wake_);
   }
@@ -250,7 +250,7 @@ bool BatchScheduler::has_concurrent_sequences(const Client& client) const {
 
 std::uint32_t BatchScheduler::concurrent_rows(const Client& client) const {
   const std::lock_guard lock(mutex_);
-  return client.rows_of_others_;
+  return client.concurrent_rows_;
 }
 
 BatchScheduler::Totals BatchScheduler::totals() const {

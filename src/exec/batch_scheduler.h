@@ -44,7 +44,7 @@ class BatchScheduler {
     using Wake = std::counting_semaphore<>;
     BatchScheduler& scheduler_;
     std::shared_ptr<Wake> wake_ = std::make_shared<Wake>(0);
-    std::uint32_t rows_of_others_ = 0;  ///< in its last pass of decoding
+    std::uint32_t concurrent_rows_ = 0;  ///< in its last pass of decoding
   };
 
   /// Runs `spec` over the rows of one sequence; returns when it is done. The pass waits for the clients of the last pass, but not longer
@@ -61,7 +61,7 @@ class BatchScheduler {
   void release_hidden_states(Client& client);
 
   /// Number of sequences, whether they request passes or not.
-  std::uint32_t members() const { return clients_; }
+  std::uint32_t clients() const { return clients_; }
   /// Whether other sequences request passes too.
   bool has_concurrent_sequences(const Client& client) const;
   /// Rows of concurrent sequences in the last pass of the client.
@@ -79,7 +79,7 @@ class BatchScheduler {
 
   /// Since construction: passes, and rows in them; passes of several sequences.
   struct Totals {
-    std::uint64_t passes = 0, rows = 0, merged = 0, prompt_passes = 0, prompt_rows = 0;
+    std::uint64_t passes = 0, rows = 0, batched = 0, prompt_passes = 0, prompt_rows = 0;
     std::uint64_t candidate_rows = 0;  ///< of `rows`, those with candidates from the pass
   };
   Totals totals() const;
@@ -110,7 +110,7 @@ class BatchScheduler {
   SequenceShape shape_;
   StageRing* ring_;  ///< to the devices of remote layers; null: all layers are local
   KvCache cache_;
-  std::unique_ptr<RingStore> full_elsewhere_, sliding_elsewhere_;
+  std::unique_ptr<RingStore> remote_full_, remote_sliding_;
   PassRunner runner_;
 
   std::atomic<std::uint32_t> clients_ = 0;

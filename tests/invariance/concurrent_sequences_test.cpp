@@ -77,8 +77,8 @@ TEST_P(Company, ChangesNoBitOfAnyRow) {
     texts.push_back(model.tokens(length - 7 * (i % 3), 100 + i));
     alone.push_back(read(model, texts[i], 5 + 9 * i, 1 + i % 5, i));
   }
-  const std::uint64_t merged_before = model.passes().totals().merged;
-  EXPECT_EQ(merged_before, 0u);
+  const std::uint64_t batched_before = model.passes().totals().batched;
+  EXPECT_EQ(batched_before, 0u);
   std::vector<Logits> together(sequences);
   {
     std::vector<std::jthread> threads;
@@ -87,7 +87,7 @@ TEST_P(Company, ChangesNoBitOfAnyRow) {
     }
   }
   for (std::uint32_t i = 0; i < sequences; ++i) EXPECT_TRUE(same(alone[i], together[i])) << "sequence " << i;
-  EXPECT_GT(model.passes().totals().merged, 5u);
+  EXPECT_GT(model.passes().totals().batched, 5u);
   EXPECT_EQ(model.passes().cache().full().use().used, 0u);
   EXPECT_EQ(TestDevice::get().messages(), 0u);
 }

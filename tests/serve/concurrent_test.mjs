@@ -189,8 +189,8 @@ check(`${requests} requests in company`, async () => {
   const { code } = await server.stop();
   assert.equal(code, 0, server.said);
   const { passes, prefixes } = props;
-  assert.ok(passes.merged > 0 || most === 1, "no pass was of several requests");
-  return `${seen.streamed} streamed, ${seen.cancelled} cancelled; ${passes.merged} of ${passes.decoding} passes of several, ${(passes.rows / passes.decoding).toFixed(2)} rows each; ${prefixes.tokens} tokens of prompts known`;
+  assert.ok(passes.batched > 0 || most === 1, "no pass was of several requests");
+  return `${seen.streamed} streamed, ${seen.cancelled} cancelled; ${passes.batched} of ${passes.decoding} passes of several, ${(passes.rows / passes.decoding).toFixed(2)} rows each; ${prefixes.tokens} tokens of prompts known`;
 });
 
 await run({ seconds: 7200 });

@@ -104,7 +104,7 @@ std::string Metrics::print(const ServerState& now, const skipstone::Json& engine
   for (const MemoryUse use : memory_uses) fmt::format_to(out, "skipstone_memory_bytes{{kind=\"{}\"}} {}\n", name_of(use), now.memory.used(use));
   gauge("memory_limit_bytes", "Memory that all clients together can have.", now.memory.limit());
   single(text, "prompt_tokens_total", "counter", "Tokens of prompts.", static_cast<double>(prompt_tokens_));
-  single(text, "prompt_tokens_found_total", "counter", "Of these, tokens whose keys and values were known.",
+  single(text, "prompt_tokens_cached_total", "counter", "Of these, tokens whose keys and values were cached.",
          static_cast<double>(cached_tokens_));
   single(text, "generated_tokens_total", "counter", "Tokens generated.", static_cast<double>(tokens_));
   using Member = std::uint64_t Drafts::*;
@@ -129,7 +129,7 @@ std::string Metrics::print(const ServerState& now, const skipstone::Json& engine
   single(text, "kv_sliding_pages_of_prefixes", "gauge", "Of these, pages of known beginnings.", from("prefixes", "sliding_pages"));
   single(text, "passes_total", "counter", "Passes of decoding.", from("passes", "decoding"));
   single(text, "pass_rows_total", "counter", "Rows in these.", from("passes", "rows"));
-  single(text, "passes_merged_total", "counter", "Of these, passes of several requests.", from("passes", "merged"));
+  single(text, "passes_batched_total", "counter", "Of these, passes of several requests.", from("passes", "batched"));
   single(text, "prompt_passes_total", "counter", "Passes of prompts.", from("passes", "prompt"));
   first_token_.print(text, "time_to_first_token_seconds", "From a request to its first token.");
   between_tokens_.print(text, "time_between_tokens_seconds", "From a token to the next one.");
