@@ -148,7 +148,7 @@ skipstone_status skipstone_engine_report(const skipstone_engine* engine, char** 
     *json = nullptr;
     engine::Engine::State& state = engine->engine->state();
     const auto pages = state.passes->cache().full().use(), sliding = state.passes->cache().sliding().use();
-    const auto prefixes = state.prefixes->use();
+    const auto prefixes = state.caches.prefixes->use();
     const auto passes = state.passes->totals();
     Json report = {
         {"pages", {{"tokens", KV_PAGE}, {"all", pages.pages}, {"used", pages.used}, {"shared", pages.shared}}},

@@ -128,7 +128,7 @@ skipstone_status skipstone_session_params_recommend(const skipstone_engine* engi
   return api::guard([&] {
     api::require(engine, "engine");
     api::require(params, "params");
-    const engine::RecommendedSampling& sampling = engine->engine->state().sampling;
+    const engine::RecommendedSampling& sampling = engine->engine->state().file.sampling;
     skipstone_session_params filled = api::read_params(params);
     filled.temperature = sampling.temperature.value_or(filled.temperature);
     filled.top_k = sampling.top_k.value_or(filled.top_k);

@@ -137,23 +137,23 @@ void BigramFile::write(const speculation::Bigrams& bigrams) const {
 }
 
 std::shared_ptr<const speculation::Bigrams> bigrams_of(Engine::State& state, const Progress& progress) {
-  const auto lock = locked(state.bigram_mutex, progress);
-  if (state.bigrams) return state.bigrams;
-  const BigramFile file(env::cache_directory(), state.fingerprint, state.config.vocabulary);
-  state.bigrams = file.read();
-  if (state.bigrams) return state.bigrams;
+  const auto lock = locked(state.caches.tokens.mutex, progress);
+  if (state.caches.tokens.bigrams) return state.caches.tokens.bigrams;
+  const BigramFile file(env::cache_directory(), state.file.fingerprint, state.model->config.vocabulary);
+  state.caches.tokens.bigrams = file.read();
+  if (state.caches.tokens.bigrams) return state.caches.tokens.bigrams;
   exec::Executor passes(*state.passes);
   state.make_pipelines(passes, {.verification = true, .logits = true, .trees = true}, progress);
-  auto made = std::make_shared<const speculation::Bigrams>(make_bigrams(passes, state.config, {}, progress));
+  auto made = std::make_shared<const speculation::Bigrams>(make_bigrams(passes, state.model->config, {}, progress));
   file.write(*made);
-  return state.bigrams = std::move(made);
+  return state.caches.tokens.bigrams = std::move(made);
 }
 
 std::vector<speculation::Token> unigrams_of(Engine::State& state, const Progress& progress) {
-  const auto lock = locked(state.bigram_mutex, progress);
-  if (!state.unigrams.empty()) return state.unigrams;
+  const auto lock = locked(state.caches.tokens.mutex, progress);
+  if (!state.caches.tokens.unigrams.empty()) return state.caches.tokens.unigrams;
   exec::Executor passes(*state.passes);
-  const std::uint32_t most = std::min<std::uint32_t>(STEP_MAX_ROWS, state.shape.context);
+  const std::uint32_t most = std::min<std::uint32_t>(STEP_MAX_ROWS, state.model->shape.context);
   std::vector<float> rows;
   const auto read = [&](std::uint32_t first, std::uint32_t count) {
     rows.clear();
@@ -168,9 +168,10 @@ std::vector<speculation::Token> unigrams_of(Engine::State& state, const Progress
   const auto step = [&](double done) {
     if (progress) progress("ranking tokens", done);
   };
-  const std::uint32_t ranked = std::min(state.config.vocabulary, BigramLimits{}.tokens);
-  state.unigrams = speculation::unigram_ranking(ranked, state.config.width, speculation::Bigrams::most_width, read, step);
-  return state.unigrams;
+  const std::uint32_t ranked = std::min(state.model->config.vocabulary, BigramLimits{}.tokens);
+  state.caches.tokens.unigrams =
+      speculation::unigram_ranking(ranked, state.model->config.width, speculation::Bigrams::most_width, read, step);
+  return state.caches.tokens.unigrams;
 }
 
 }  // namespace skipstone::engine

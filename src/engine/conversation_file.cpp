@@ -48,17 +48,17 @@ void add(Fnv1a& hash, std::span<const std::byte> bytes) {
 
 /// Everything besides the tokens that keys and values depend on, each under its name in messages.
 Json origin_of(const Engine::State& engine) {
-  const Json device = tune::device_key(engine.device->caps(), kernels::shader_hash());
-  Json origin = {{"model", engine.fingerprint},
-                 {"context", engine.shape.context},
-                 {"precision of the cache", to_string(engine.shape.kv_format)},
-                 {"attention chunk", engine.shape.chunk},
-                 {"math", engine.select->math() == kernels::Math::matrix ? "matrix" : "f32"},
+  const Json device = tune::device_key(engine.model->device->caps(), kernels::shader_hash());
+  Json origin = {{"model", engine.file.fingerprint},
+                 {"context", engine.model->shape.context},
+                 {"precision of the cache", to_string(engine.model->shape.kv_format)},
+                 {"attention chunk", engine.model->shape.chunk},
+                 {"math", engine.model->select->math() == kernels::Math::matrix ? "matrix" : "f32"},
                  {"version of Skipstone", SKIPSTONE_VERSION},
                  {"device", device.at("device")},
                  {"driver", print(device)}};
   // Layers on other devices have different bits if those devices differ from the first one.
-  const std::string others = engine.stages ? engine.stages->other_devices(engine.device->caps()) : "";
+  const std::string others = engine.stages ? engine.stages->other_devices(engine.model->device->caps()) : "";
   if (!others.empty()) origin["devices"] = others;
   return origin;
 }
@@ -97,9 +97,9 @@ Conversation parse(const SortedJson& header, const Engine::State& engine, const 
   using Type = SortedJson::value_t;
   Conversation result;
   for (const SortedJson& token : member(header, "tokens", Type::array, path)) {
-    result.history.push_back(static_cast<Token>(whole(token, engine.config.vocabulary - 1, path)));
+    result.history.push_back(static_cast<Token>(whole(token, engine.model->config.vocabulary - 1, path)));
   }
-  if (result.history.size() > engine.shape.context) damaged(path, "it has more tokens than its context");
+  if (result.history.size() > engine.model->shape.context) damaged(path, "it has more tokens than its context");
   const std::uint64_t committed = whole(member(header, "committed", Type::number_unsigned, path), result.history.size(), path);
   std::vector<CommittedText::Prompt> prompts;
   for (const SortedJson& range : member(header, "prompts", Type::array, path)) {
@@ -137,11 +137,11 @@ void save_conversation(const std::string& path, const Engine::State& engine, con
   file.write(little_endian(version | std::uint64_t{header.size()} << 32));
   write(bytes_of(header));
   const exec::PageLists lists = pages.lists();
-  exec::KvBytes cache(engine.device, exec::attention_shape(engine.config, engine.shape), engine.passes->cache().buffers(), lists,
-                      conversation.text.size());
+  exec::KvBytes cache(engine.model->device, exec::attention_shape(engine.model->config, engine.model->shape),
+                      engine.passes->cache().buffers(), lists, conversation.text.size());
   std::vector<std::byte> layer;
-  for (std::uint32_t i = 0; i < engine.config.layers; ++i) {
-    if (engine.is_here(i)) {
+  for (std::uint32_t i = 0; i < engine.model->config.layers; ++i) {
+    if (i < engine.model->local_layers()) {
       layer.resize(cache.layer_bytes(i));
       cache.read(i, layer);
     } else {
@@ -153,7 +153,8 @@ void save_conversation(const std::string& path, const Engine::State& engine, con
   file.finish();
 }
 
-SavedConversation::SavedConversation(const std::string& path, const Engine::State& engine) : file_(path), layers_(engine.config.layers) {
+SavedConversation::SavedConversation(const std::string& path, const Engine::State& engine)
+    : file_(path), layers_(engine.model->config.layers) {
   std::array<std::byte, preamble_bytes> preamble;
   if (file_.size() < preamble.size()) fail(Code::bad_file, "'{}' is no saved conversation: it is too short", path);
   file_.read(0, preamble);
@@ -181,7 +182,7 @@ SavedConversation::SavedConversation(const std::string& path, const Engine::Stat
 
 std::uint64_t SavedConversation::layer_bytes(const Engine::State& engine, std::uint32_t layer) const {
   const std::uint32_t left = engine.passes->cache().is_sliding(layer) ? left_pages_ * KV_PAGE : 0;
-  return exec::KvBytes::layer_bytes(exec::attention_shape(engine.config, engine.shape), conversation_.text.size() - left);
+  return exec::KvBytes::layer_bytes(exec::attention_shape(engine.model->config, engine.model->shape), conversation_.text.size() - left);
 }
 
 /// Throws after the last visit if the hash is wrong.
@@ -205,10 +206,10 @@ void SavedConversation::read_layers(const Engine::State& engine, const Visit& vi
 void SavedConversation::restore(const Engine::State& engine, exec::Executor& passes) const {
   passes.table().begin_after(left_pages_, conversation_.text.size());
   const exec::PageLists lists = passes.pages().lists();
-  exec::KvBytes cache(engine.device, exec::attention_shape(engine.config, engine.shape), engine.passes->cache().buffers(), lists,
-                      conversation_.text.size());
+  exec::KvBytes cache(engine.model->device, exec::attention_shape(engine.model->config, engine.model->shape),
+                      engine.passes->cache().buffers(), lists, conversation_.text.size());
   read_layers(engine, [&](std::uint32_t layer, std::span<const std::byte> bytes) {
-    if (engine.is_here(layer)) return cache.write(layer, bytes);
+    if (layer < engine.model->local_layers()) return cache.write(layer, bytes);
     engine.stages->write_kv(layer, conversation_.text.size(), lists, bytes);
   });
 }

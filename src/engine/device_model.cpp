@@ -28,7 +28,7 @@ gguf::File open_model(const EngineOptions& options) {
   return options.model_file ? gguf::File::open(options.model_file) : gguf::File::open(options.model_path);
 }
 
-void load_weights(DeviceModel& model, const gguf::File& file, const Progress& progress) {
+void load_weights(exec::LoadedModel& model, const gguf::File& file, const Progress& progress) {
   model::RandomWeights random(model.device, *model.kernel_library, *model.select);
   model.weights = std::make_unique<model::Weights>(
       model.device, model.layout,

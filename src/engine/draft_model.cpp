@@ -35,7 +35,7 @@ void check_file(Engine& target, const std::string& path) {
   if (!target.has_tokenizer()) {
     fail(Code::invalid_argument, "{} has no tokenizer, so no draft model can be compared with it", target.config().name);
   }
-  const text::Vocabulary own = text::Vocabulary::from(file, target.state().pre_tokenizer);
+  const text::Vocabulary own = text::Vocabulary::from(file, target.state().file.pre_tokenizer);
   check_vocabulary(target.tokenizer().vocabulary(), target.config().vocabulary, own, config.vocabulary, path);
   const std::uint32_t context = target.memory().context;
   if (config.context_trained > 0 && config.context_trained < context) {
@@ -56,7 +56,7 @@ std::shared_ptr<Engine> load(Engine& target, const std::string& file, const Prog
   EngineOptions options;
   options.model_path = file;
   options.context = target.memory().context;
-  options.pre_tokenizer = target.state().pre_tokenizer;
+  options.pre_tokenizer = target.state().file.pre_tokenizer;
   options.tuning = target.state().tuning;
   options.progress = progress;
   return Engine::load_beside(target, options);
@@ -65,13 +65,13 @@ std::shared_ptr<Engine> load(Engine& target, const std::string& file, const Prog
 }  // namespace
 
 std::shared_ptr<Engine> load_draft_model(Engine& target, const std::string& file, const Progress& progress) {
-  Engine::State& state = target.state();
-  const auto lock = locked(state.draft_model_mutex, progress);
-  if (auto loaded = state.draft_model.lock(); loaded && state.draft_model_file == file) return loaded;
+  SharedDraftModel& shared = target.state().caches.draft_model;
+  const auto lock = locked(shared.mutex, progress);
+  if (auto loaded = shared.model.lock(); loaded && shared.file == file) return loaded;
   try {
     auto loaded = load(target, file, progress);
-    state.draft_model = loaded;
-    state.draft_model_file = file;
+    shared.model = loaded;
+    shared.file = file;
     return loaded;
   } catch (const Error& error) {
     fail(code_of(error.code()), "drafter model: {}", error.what());

@@ -19,22 +19,10 @@
 #include "engine/stage_host.h"
 #include "exec/pipelines.h"
 #include "exec/plan.h"
-#include "exec/stage_request.h"
 #include "model/synthetic.h"
 
 namespace skipstone::engine {
 namespace {
-
-// Makes the remaining pipelines and runs each once with `sequence`: some drivers (lavapipe) compile a kernel when it first runs, and that
-// time is loading, not generating.
-void compile_kernels(Engine::State& state, exec::Executor& sequence, std::span<const kernels::Dispatch> dispatches,
-                     const Progress& progress) {
-  sequence.warm_up(dispatches, [&](double done) { report(progress, "compiling kernels", done); });
-  report(progress, "compiling kernels", 1.0);
-  for (const kernels::Dispatch& dispatch : dispatches) state.ready.insert(exec::pipeline_key(dispatch));
-  state.kernel_library->save_cache();
-  log::info("{} pipelines, {} of them from the cache", state.kernel_library->size(), state.kernel_library->cache_hits());
-}
 
 /// Opens the stages after the first one, if layers are to be on several devices; returns the request for each stage.
 std::vector<StageWish> open_stages(Engine::State& state, const EngineOptions& options) {
@@ -56,37 +44,52 @@ std::vector<StageWish> open_stages(Engine::State& state, const EngineOptions& op
   return wishes;
 }
 
-/// Distributes the layers, keeps those of the first stage in `state`, and sends the other stages theirs.
-void share_layers(Engine::State& state, const EngineOptions& options, std::span<const StageWish> wishes) {
-  const StageNeeds needs = stage_needs(state.config, state.layout, state.shape);
+/// Distributes the layers, keeps those of the first stage in `model`, and sends the other stages theirs.
+void share_layers(Engine::State& state, exec::LoadedModel& model, const EngineOptions& options, std::span<const StageWish> wishes) {
+  const StageNeeds needs = stage_needs(model.config, model.layout, model.shape);
   const bool ranks = options.job && names_ranks(options.devices);
   const std::uint32_t sharers = ranks ? options.job->sharers : static_cast<std::uint32_t>(wishes.size());
   const std::string first = ranks ? "rank 0" : fmt::format("device {}", wishes.front().device);
-  std::vector<StageDevice> devices{{first, available_to(*state.device, sharers), wishes.front().layers}};
+  std::vector<StageDevice> devices{{first, available_to(*model.device, sharers), wishes.front().layers}};
   const std::vector<StageState> others = state.stages->states();
   for (std::size_t i = 0; i < others.size(); ++i) devices.push_back({others[i].place, others[i].available, wishes[i + 1].layers});
   StageSetup setup;
   setup.ends = plan_stages(needs, devices);
-  setup.shape = state.shape;
-  setup.matrix = state.select->math() == kernels::Math::matrix;
+  setup.shape = model.shape;
+  setup.matrix = model.select->math() == kernels::Math::matrix;
   setup.tuned = options.tuning != Tuning::off;
-  setup.fingerprint = state.fingerprint;
+  setup.fingerprint = state.file.fingerprint;
   setup.model = options.model_path;
   setup.synthetic = options.synthetic;
   state.stages->load(setup);
-  state.shape.begin = 0;
-  state.shape.end = setup.ends.front();
-  state.layout.keep_layers(0, state.shape.end);
+  model.shape.begin = 0;
+  model.shape.end = setup.ends.front();
+  model.layout.keep_layers(0, model.shape.end);
 }
 
 // Tunes the kernels on a device that has not run such a model before.
-void tune_first_use(Engine::State& state, const Progress& progress) {
+void tune_first_use(exec::LoadedModel& model, const Progress& progress) {
   try {
-    state.select->use(tune_kernels(state, {}, progress).choices);
+    model.select->use(tune_kernels(model, {}, progress).choices);
   } catch (const Error& error) {
     if (error.code() != Code::out_of_memory) throw;
     log::info("kernels are not tuned: {}", error.what());  // the planned allocations still fit
   }
+}
+
+/// Everything of the file but its tensors, which are the result.
+model::ModelTensors read_file(FileContents& contents, const model::Config& config, const gguf::File& file, const EngineOptions& options) {
+  ModelFile read = load_model_file(file, config, options.pre_tokenizer);
+  contents.pre_tokenizer = options.pre_tokenizer;
+  contents.tokenizer = std::move(read.tokenizer);
+  contents.fingerprint = file.fingerprint();
+  contents.chat_templates = text::chat_templates(file);
+  contents.sampling = RecommendedSampling::from(file);
+  if (!options.model_path.empty())
+    contents.profile = platform::text_of(platform::path_of(options.model_path).replace_extension(".skip.json"));
+  const model::ModelSize size = model::model_size(file);
+  contents.facts = {size.parameters, size.bytes, std::string(gguf::traits(size.type).name), 0};
+  return std::move(read.tensors);
 }
 
 }  // namespace
@@ -123,65 +126,61 @@ std::shared_ptr<Engine> Engine::load_beside(const Engine& other, const EngineOpt
 std::shared_ptr<Engine> Engine::load(const EngineOptions& options, const State* beside) {
   std::shared_ptr<Engine> engine(new Engine);
   State& state = *engine->state_;
+  auto loading = std::make_unique<exec::LoadedModel>();
+  exec::LoadedModel& model = *loading;
+  state.model = std::move(loading);
   report(options.progress, "reading model", 0.0);
   const gguf::File file = open_model(options);
-  state.config = model::Config::from(file);
-  ModelFile read = load_model_file(file, state.config, options.pre_tokenizer);
-  state.pre_tokenizer = options.pre_tokenizer;
-  state.tokenizer = std::move(read.tokenizer);
-  state.fingerprint = file.fingerprint();
-  state.chat_templates = text::chat_templates(file);
-  state.sampling = RecommendedSampling::from(file);
-  if (!options.model_path.empty()) state.profile = platform::text_of(platform::path_of(options.model_path).replace_extension(".skip.json"));
+  model.config = model::Config::from(file);
+  const model::ModelTensors tensors = read_file(state.file, model.config, file, options);
   report(options.progress, "reading model", 1.0);
 
   EngineOptions first = options;
   const std::vector<StageWish> wishes = open_stages(state, options);
+  exec::StageRing* ring = state.stages ? &state.stages->ring() : nullptr;
   if (!wishes.empty()) first.device = wishes.front().device;
-  state.device = beside != nullptr ? beside->device : open_device(first);
-  const vk::Caps& caps = state.device->caps();
-  state.select = std::make_unique<kernels::Selector>(caps, state.device->tuning());
-  state.kernel_library =
-      beside != nullptr ? beside->kernel_library : std::make_shared<kernels::Library>(state.device, env::cache_directory());
-  state.select->use(beside != nullptr ? beside->select->math() : math_for(options.math, state.device, *state.kernel_library));
-  state.layout = model::layout_weights(read.tensors, caps.max_storage_range, state.select->interleave());
-  state.shape = choose_shape(state.config, options.context, options.kv, state.select->kv_format());
-  state.shape.pool_tokens = options.pool_tokens;
-  state.shape.keeps_windows = options.prefixes != PrefixMode::off;
-  const std::uint64_t bytes_per_token = state.layout.bytes_per_token();
-  if (state.stages) share_layers(state, options, wishes);
-  state.memory = plan_memory(state.config, state.layout, state.shape);
-  check_memory(state.memory, state.config, state.shape, *state.device);
-  state.builder = std::make_unique<exec::PassBuilder>(state.config, state.layout, state.shape, *state.select);
-
-  const model::ModelSize size = model::model_size(file);
-  state.facts = {size.parameters, size.bytes, std::string(gguf::traits(size.type).name), bytes_per_token};
+  const exec::LoadedModel* target = beside == nullptr ? nullptr : beside->model.get();
+  model.device = target != nullptr ? target->device : open_device(first);
+  const vk::Caps& caps = model.device->caps();
+  model.select = std::make_unique<kernels::Selector>(caps, model.device->tuning());
+  model.kernel_library =
+      target != nullptr ? target->kernel_library : std::make_shared<kernels::Library>(model.device, env::cache_directory());
+  model.select->use(target != nullptr ? target->select->math() : math_for(options.math, model.device, *model.kernel_library));
+  model.layout = model::layout_weights(tensors, caps.max_storage_range, model.select->interleave());
+  model.shape = choose_shape(model.config, options.context, options.kv, model.select->kv_format());
+  model.shape.pool_tokens = options.pool_tokens;
+  model.shape.keeps_windows = options.prefixes != PrefixMode::off;
+  state.file.facts.bytes_per_token = model.layout.bytes_per_token();
+  if (state.stages) share_layers(state, model, options, wishes);
+  state.memory = plan_memory(model.config, model.layout, model.shape);
+  check_memory(state.memory, model.config, model.shape, *model.device);
+  model.builder = std::make_unique<exec::PassBuilder>(model.config, model.layout, model.shape, *model.select);
+  state.caches.pipelines = std::make_unique<SessionPipelines>(model, ring);
 
   // Pipelines are made while the weights load, unless tuning with these weights has to choose them first. Those of drafts and their
   // verification come last, and load() does not wait for them: sessions that do not draft do not need them.
   state.tuning = options.tuning;
   const bool measure = options.tuning == Tuning::first_use || (options.tuning == Tuning::automatic && tunes_by_itself(caps));
-  const bool known = options.tuning == Tuning::off || take_cached_choices(state) || !measure;
+  const bool known = options.tuning == Tuning::off || take_cached_choices(model) || !measure;
   std::vector<kernels::Dispatch> dispatches;
   const auto make_pipelines = [&] {
-    const std::uint32_t layers = state.config.layers;
+    const std::uint32_t layers = model.config.layers;
     std::vector<exec::PassSpec> passes = beside != nullptr ? exec::drafting_passes(layers) : exec::plain_passes(layers);
     if (state.stages) exec::add_way_back(passes);
-    dispatches = exec::distinct_pipelines(*state.builder, passes);
+    dispatches = exec::distinct_pipelines(*model.builder, passes);
     if (beside == nullptr) std::ranges::copy(exec::verification_passes(layers), std::back_inserter(passes));
-    state.maker = std::make_unique<exec::PipelineMaker>(*state.kernel_library, exec::distinct_pipelines(*state.builder, passes));
+    state.caches.pipelines->make_in_background(exec::distinct_pipelines(*model.builder, passes));
   };
   if (known) make_pipelines();
-  load_weights(state, file, options.progress);
+  load_weights(model, file, options.progress);
   if (!known) {
-    tune_first_use(state, options.progress);
+    tune_first_use(model, options.progress);
     make_pipelines();
   }
-  state.passes = std::make_unique<exec::BatchScheduler>(state.device, *state.kernel_library, *state.builder, state.config, *state.weights,
-                                                        state.shape, state.stages ? &state.stages->ring() : nullptr);
-  state.prefixes = std::make_unique<PrefixCache>(state.passes->cache(), options.prefixes);
+  state.passes = std::make_unique<exec::BatchScheduler>(model, ring);
+  state.caches.prefixes = std::make_unique<PrefixCache>(state.passes->cache(), options.prefixes);
   exec::Executor sequence(*state.passes);
-  compile_kernels(state, sequence, dispatches, options.progress);
+  state.caches.pipelines->compile(sequence, dispatches, options.progress);
   if (state.stages) {
     const std::string others = state.stages->other_devices(caps);  // waits until they have loaded too; throws if one has not
     if (!others.empty()) {
@@ -194,43 +193,12 @@ std::shared_ptr<Engine> Engine::load(const EngineOptions& options, const State* 
 
 void Engine::State::make_pipelines(exec::Executor& sequence, exec::SessionPasses needs, const Progress& progress) {
   if (passes->clients() > 1) needs.verification = true;  // their rows are batched
-  const auto lock = locked(pipelines_mutex, progress);
-  if (!needs.verification) maker.reset();
-  const auto begun = std::move(maker);  // continues with the pipelines needed here
-  if (std::ranges::any_of(made_for, [&](const exec::SessionPasses& made) { return made.cover(needs); })) return;
-  if (stages)
-    stages->ring().post(
-        {.command = exec::StageCommand::prepare, .request = exec::prepare_request(needs), .rows = {}, .cosines = {}, .bytes = {}});
-  std::vector<exec::PassSpec> specs = exec::session_passes(config.layers, needs);
-  if (stages) exec::add_way_back(specs);
-  std::vector<kernels::Dispatch> dispatches = exec::distinct_pipelines(*builder, specs);
-  if (needs.trees) std::ranges::move(builder->build_move(), std::back_inserter(dispatches));
-  std::erase_if(dispatches, [&](const kernels::Dispatch& dispatch) { return ready.contains(exec::pipeline_key(dispatch)); });
-  if (!dispatches.empty()) {
-    const exec::PipelineMaker rest(*kernel_library, dispatches);
-    compile_kernels(*this, sequence, dispatches, progress);
-  }
-  made_for.push_back(needs);
-}
-
-void Engine::State::end_making() {
-  const std::lock_guard lock(pipelines_mutex);
-  maker.reset();
-}
-
-IndexedCorpus Engine::State::corpus_of(const std::vector<std::string>& files, const Progress& progress) {
-  const auto lock = locked(corpus_mutex, progress);
-  if (!corpus.index || corpus_files != files) {
-    if (!tokenizer) fail(Code::unsupported, "{} has no tokenizer, so no corpus can be read", config.name);
-    corpus = index_corpus(*tokenizer, files, progress);
-    corpus_files = files;
-  }
-  return corpus;
+  caches.pipelines->make(sequence, needs, progress);
 }
 
 tune::Report Engine::tune(double seconds, const Progress& progress) {
-  state_->end_making();
-  return tune_kernels(*state_, {.seconds = seconds, .rounds = 15}, progress);
+  state_->caches.pipelines->end_background();
+  return tune_kernels(*state_->model, {.seconds = seconds, .rounds = 15}, progress);
 }
 
 exec::CostTable Engine::costs(const Progress& progress) { return costs_of(*state_, progress); }
@@ -238,24 +206,24 @@ exec::CostTable Engine::costs(const Progress& progress) { return costs_of(*state
 Engine::Engine() : state_(std::make_unique<State>()) {}
 Engine::~Engine() = default;
 
-const model::Config& Engine::config() const { return state_->config; }
+const model::Config& Engine::config() const { return state_->model->config; }
 const text::Tokenizer& Engine::tokenizer() const {
-  if (!state_->tokenizer) fail(Code::unsupported, "{} has no tokenizer: it takes tokens, not text", state_->config.name);
-  return *state_->tokenizer;
+  if (!state_->file.tokenizer) fail(Code::unsupported, "{} has no tokenizer: it takes tokens, not text", state_->model->config.name);
+  return *state_->file.tokenizer;
 }
-bool Engine::has_tokenizer() const { return state_->tokenizer != nullptr; }
-const vk::Caps& Engine::device() const { return state_->device->caps(); }
+bool Engine::has_tokenizer() const { return state_->file.tokenizer != nullptr; }
+const vk::Caps& Engine::device() const { return state_->model->device->caps(); }
 const MemoryPlan& Engine::memory() const { return state_->memory; }
 std::uint64_t Engine::device_bytes_held() const {
-  std::uint64_t bytes = state_->device->memory_allocated();
+  std::uint64_t bytes = state_->model->device->memory_allocated();
   if (state_->stages) {
     for (const StageState& stage : state_->stages->states()) bytes += stage.held;
   }
   return bytes;
 }
-const std::string& Engine::model_fingerprint() const { return state_->fingerprint; }
-const std::vector<text::ChatTemplate>& Engine::chat_templates() const { return state_->chat_templates; }
-const ModelFacts& Engine::facts() const { return state_->facts; }
+const std::string& Engine::model_fingerprint() const { return state_->file.fingerprint; }
+const std::vector<text::ChatTemplate>& Engine::chat_templates() const { return state_->file.chat_templates; }
+const ModelFacts& Engine::facts() const { return state_->file.facts; }
 std::uint32_t Engine::max_rows() const { return STEP_VERIFY_ROWS; }
 std::vector<StageState> Engine::stages() const {
   if (!state_->stages) return {};
@@ -265,18 +233,18 @@ std::vector<StageState> Engine::stages() const {
                            .device = caps.name,
                            .driver = driver_of(caps),
                            .build = stage_build(),
-                           .available = available_to(*state_->device, static_cast<std::uint32_t>(all.size() + 1)),
+                           .available = available_to(*state_->model->device, static_cast<std::uint32_t>(all.size() + 1)),
                            .begin = 0,
-                           .end = state_->shape.end,
+                           .end = state_->model->shape.end,
                            .weights = memory().weights,
                            .kv = memory().kv,
                            .activations = memory().activations,
-                           .held = state_->device->memory_allocated(),
-                           .validation_messages = state_->device->instance().validation_messages()});
+                           .held = state_->model->device->memory_allocated(),
+                           .validation_messages = state_->model->device->instance().validation_messages()});
   return all;
 }
 std::uint64_t Engine::validation_messages() const {
-  std::uint64_t messages = state_->device->instance().validation_messages();
+  std::uint64_t messages = state_->model->device->instance().validation_messages();
   if (state_->stages) {
     for (const StageState& stage : state_->stages->states()) messages += stage.validation_messages;
   }

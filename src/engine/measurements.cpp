@@ -17,29 +17,29 @@ namespace skipstone::engine {
 namespace {
 
 /// Choices are valid for all models of a device that have weights of the same types, about the same width and the same attention heads.
-tune::MeasurementFile choices_file(const DeviceModel& state) {
+tune::MeasurementFile choices_file(const exec::LoadedModel& model) {
   std::set<std::string> formats;
-  for (const model::TensorPlace& place : state.layout.tensors) {
+  for (const model::TensorPlace& place : model.layout.tensors) {
     if (!place.vector) formats.emplace(gguf::traits(place.matrix.format).name);
   }
-  Json key = tune::device_key(state.device->caps(), kernels::shader_hash());
+  Json key = tune::device_key(model.device->caps(), kernels::shader_hash());
   key["candidates"] = kernels::candidates_version;
   key["formats"] = formats;
-  key["width"] = std::bit_ceil(state.config.width);
-  key["heads"] = {state.config.group(), state.config.head_dim};
-  key["kv"] = to_string(state.shape.kv_format);
+  key["width"] = std::bit_ceil(model.config.width);
+  key["heads"] = {model.config.group(), model.config.head_dim};
+  key["kv"] = to_string(model.shape.kv_format);
   return {env::cache_directory(), "choices", key};
 }
 
 /// `complete`: everything that measure_costs() measures, not the result of estimate_costs() from fewer measurements.
 tune::MeasurementFile costs_file(const Engine::State& state, bool complete) {
-  Json key = tune::device_key(state.device->caps(), kernels::shader_hash());
+  Json key = tune::device_key(state.model->device->caps(), kernels::shader_hash());
   key["method"] = exec::cost_method;
-  key["model"] = state.fingerprint;
-  key["context"] = state.shape.context;
-  key["kv"] = to_string(state.shape.kv_format);
-  key["choices"] = tune::to_json(state.select->choices());
-  if (state.select->math() == kernels::Math::matrix) key["math"] = "matrix";
+  key["model"] = state.file.fingerprint;
+  key["context"] = state.model->shape.context;
+  key["kv"] = to_string(state.model->shape.kv_format);
+  key["choices"] = tune::to_json(state.model->select->choices());
+  if (state.model->select->math() == kernels::Math::matrix) key["math"] = "matrix";
   if (state.stages) key["stages"] = state.stages->described();
   return {env::cache_directory(), complete ? "costs" : "estimated-costs", key};
 }
@@ -57,21 +57,21 @@ std::vector<const kernels::Matrix*> matrices_of(const model::LayerWeights& layer
 }
 
 /// The first layers up to `most_bytes`, but at least one: enough that caches do not hold all of them.
-tune::Workload workload_of(const Engine::State& state) {
+tune::Workload workload_of(const exec::LoadedModel& model) {
   constexpr std::uint64_t most_bytes = std::uint64_t{64} << 20;
   constexpr std::size_t most_layers = 4;
   tune::Workload work;
   std::uint64_t bytes = 0;
-  const std::size_t layers = std::min<std::size_t>(most_layers, state.shape.end_of(state.config.layers));  // local layers only
+  const std::size_t layers = std::min<std::size_t>(most_layers, model.local_layers());  // local layers only
   for (std::size_t i = 0; i < layers && (i == 0 || bytes < most_bytes); ++i) {
-    for (const kernels::Matrix* matrix : matrices_of(state.layout.layers[i])) {
-      const model::TensorPlace& place = state.layout.tensors[matrix->tensor];
+    for (const kernels::Matrix* matrix : matrices_of(model.layout.layers[i])) {
+      const model::TensorPlace& place = model.layout.tensors[matrix->tensor];
       for (std::size_t part = 0; part < matrix->parts.size(); ++part) bytes += place.quant_bytes(part);
       work.layer_matrices.push_back(*matrix);
     }
   }
-  work.output = state.layout.output;
-  work.attention = exec::attention_shape(state.config, state.shape);
+  work.output = model.layout.output;
+  work.attention = exec::attention_shape(model.config, model.shape);
   work.attention.context = 512;
   return work;
 }
@@ -108,7 +108,7 @@ std::optional<exec::CostTable> cached_costs(const Engine::State& state, const tu
   if (!cached) return std::nullopt;
   try {
     exec::CostTable costs = costs_from(*cached);
-    if (costs.layers() == state.config.layers) return costs;
+    if (costs.layers() == state.model->config.layers) return costs;
   } catch (const Json::exception& error) {
     log::debug("'{}' is ignored: {}", file.path(), error.what());
   }
@@ -122,7 +122,7 @@ std::function<void(double)> step_of(const Progress& progress) {
 }
 
 exec::CostTable measured_costs(const Engine::State& state, exec::Executor& passes, const Progress& progress) {
-  exec::CostTable costs = exec::measure_costs(passes, state.config.layers, step_of(progress));
+  exec::CostTable costs = exec::measure_costs(passes, state.model->config.layers, step_of(progress));
   costs_file(state, true).write(to_json(costs));
   return costs;
 }
@@ -131,30 +131,30 @@ exec::CostTable measured_costs(const Engine::State& state, exec::Executor& passe
 
 bool tunes_by_itself(const vk::Caps& caps) { return !caps.is_cpu() && caps.profile.empty(); }
 
-bool take_cached_choices(DeviceModel& state) {
-  const auto cached = choices_file(state).read();
+bool take_cached_choices(exec::LoadedModel& model) {
+  const auto cached = choices_file(model).read();
   if (!cached) return false;
-  state.select->use(tune::choices_from(*cached));
-  log::info("{} kernel choices from the cache", state.select->choices().size());
+  model.select->use(tune::choices_from(*cached));
+  log::info("{} kernel choices from the cache", model.select->choices().size());
   return true;
 }
 
-tune::Report tune_kernels(Engine::State& state, const tune::Effort& effort, const Progress& progress) {
-  const kernels::Selector built_in(state.device->caps(), state.device->tuning());
-  const kernels::Resolver weights = [&](const kernels::Resource& resource) { return state.weights->slice(resource); };
+tune::Report tune_kernels(const exec::LoadedModel& model, const tune::Effort& effort, const Progress& progress) {
+  const kernels::Selector built_in(model.device->caps(), model.device->tuning());
+  const kernels::Resolver weights = [&](const kernels::Resource& resource) { return model.weights->slice(resource); };
   const auto step = [&](double done) {
     if (progress) progress("tuning kernels", done);
   };
-  const tune::Workload work = workload_of(state);
-  tune::Report report = tune::tune(state.device, *state.kernel_library, built_in, work, weights, effort, step);
-  choices_file(state).write(tune::to_json(report.choices));
+  const tune::Workload work = workload_of(model);
+  tune::Report report = tune::tune(model.device, *model.kernel_library, built_in, work, weights, effort, step);
+  choices_file(model).write(tune::to_json(report.choices));
   log::info("tuned kernels in {:.1f} s: {} of {} choices are not the built-in ones, {} were left out", report.seconds,
             report.choices.size(), report.results.size(), report.left_out);
   return report;
 }
 
 exec::CostTable costs_of(Engine::State& state, const Progress& progress) {
-  const auto lock = locked(state.costs_mutex, progress);
+  const auto lock = locked(state.caches.costs, progress);
   if (auto cached = cached_costs(state, costs_file(state, true))) return *std::move(cached);
   exec::Executor passes(*state.passes);
   state.make_pipelines(passes, {.verification = true}, progress);
@@ -171,18 +171,18 @@ speculation::RoundCosts round_costs(const exec::CostTable& table) {
 }
 
 speculation::RoundCosts round_costs_of(Engine::State& state, const Progress& progress) {
-  const auto lock = locked(state.costs_mutex, progress);
+  const auto lock = locked(state.caches.costs, progress);
   if (const auto cached = cached_costs(state, costs_file(state, true))) return round_costs(*cached);
   const tune::MeasurementFile estimates = costs_file(state, false);
   if (const auto cached = cached_costs(state, estimates)) return round_costs(*cached);
   constexpr std::uint64_t large = std::uint64_t{1} << 30;
-  if (state.device->caps().is_cpu() && state.facts.bytes_per_token > large) return {};
+  if (state.model->device->caps().is_cpu() && state.file.facts.bytes_per_token > large) return {};
   constexpr double patience = 3, passes_of_all = 500;  // seconds; about how many times a pass of one token all of measure_costs() takes
   exec::Executor passes(*state.passes);
   state.make_pipelines(passes, {.verification = true}, progress);
-  if (exec::time_of_one_row(passes, state.config.layers, step_of(progress)) * passes_of_all <= patience)
+  if (exec::time_of_one_row(passes, state.model->config.layers, step_of(progress)) * passes_of_all <= patience)
     return round_costs(measured_costs(state, passes, progress));
-  const exec::CostTable costs = exec::estimate_costs(passes, state.config.layers, patience, step_of(progress));
+  const exec::CostTable costs = exec::estimate_costs(passes, state.model->config.layers, patience, step_of(progress));
   estimates.write(to_json(costs));
   return round_costs(costs);
 }

@@ -11,10 +11,10 @@ namespace skipstone::engine {
 bool tunes_by_itself(const vk::Caps& caps);
 
 /// Applies the choices that an earlier run measured for this device and kind of model. False if there are none.
-bool take_cached_choices(DeviceModel& model);
+bool take_cached_choices(exec::LoadedModel& model);
 
-/// Times the kernels on the model's weights, which must be loaded, and stores the result in the cache. Changes nothing in `state`.
-tune::Report tune_kernels(Engine::State& state, const tune::Effort& effort, const Progress& progress);
+/// Times the kernels on the model's weights, which must be loaded, and stores the result in the cache.
+tune::Report tune_kernels(const exec::LoadedModel& model, const tune::Effort& effort, const Progress& progress);
 
 /// Costs of the model's passes, from the cache or measured now.
 exec::CostTable costs_of(Engine::State& state, const Progress& progress);

@@ -39,11 +39,11 @@ struct Session::State {
         options(on_caller(o)),
         drafter(make_drafter()),
         passes(*engine->state().passes),
-        sequence(passes, engine->state().config, options.sampling, options.verification, options.rounds, chooses_from_candidates(),
+        sequence(passes, engine->state().model->config, options.sampling, options.verification, options.rounds, chooses_from_candidates(),
                  pipelined_drafts()) {
-    engine->state().device->require_alive();
+    engine->state().model->device->require_alive();
     sequence.use(std::move(draft_models));
-    sequence.use(engine->state().prefixes.get());
+    sequence.use(engine->state().caches.prefixes.get());
     const speculation::DrafterTraits traits = drafter->traits();
     const bool samples = options.sampling.needs_logits(), ahead = pipelined_drafts() && traits.drafts;
     engine->state().make_pipelines(passes,
@@ -55,12 +55,12 @@ struct Session::State {
   }
 
   bool pipelined_drafts() const {
-    return passes.local_layers() < engine->state().config.layers &&
-           options.pipeline_drafts.value_or(!engine->state().device->caps().is_cpu());
+    return passes.local_layers() < engine->state().model->config.layers &&
+           options.pipeline_drafts.value_or(!engine->state().model->device->caps().is_cpu());
   }
 
   bool chooses_from_candidates() const {
-    return options.candidates.value_or(engine->state().select->finds_candidates(engine->state().config.vocabulary));
+    return options.candidates.value_or(engine->state().model->select->finds_candidates(engine->state().model->config.vocabulary));
   }
 
   /// The caller's sampler runs on the caller's thread, even if the generation has its own thread.
@@ -93,7 +93,7 @@ struct Session::State {
   std::unique_ptr<speculation::Drafter> make_drafter() {
     speculation::ModelFacts facts{.layers = engine->config().layers, .exit_layer = engine->config().exit_layer};
     facts.fingerprint = engine->model_fingerprint();
-    if (platform::is_there(engine->state().profile)) facts.profile = engine->state().profile;
+    if (platform::is_there(engine->state().file.profile)) facts.profile = engine->state().file.profile;
     facts.go_on = [&] { report(options.progress, "making drafters", 0); };
     facts.costs = [&] { return round_costs_of(engine->state(), options.progress); };
     facts.bigrams = [&] { return bigrams_of(engine->state(), options.progress); };
@@ -103,7 +103,8 @@ struct Session::State {
     }
     if (!options.draft_corpus.empty()) {
       facts.corpus = [&] {
-        const IndexedCorpus indexed = engine->state().corpus_of(options.draft_corpus, options.progress);
+        if (!engine->has_tokenizer()) fail(Code::unsupported, "{} has no tokenizer, so no corpus can be read", engine->config().name);
+        const IndexedCorpus indexed = engine->state().caches.corpus.of(engine->tokenizer(), options.draft_corpus, options.progress);
         corpus = indexed.facts;
         return indexed.index;
       };

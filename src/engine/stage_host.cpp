@@ -95,9 +95,9 @@ std::string StageHost::described() const {
                   .available = available_to(*model_.device, sharers_),
                   .begin = model_.shape.begin,
                   .end = model_.shape.end,
-                  .weights = model_.memory.weights,
-                  .kv = model_.memory.kv,
-                  .activations = model_.memory.activations,
+                  .weights = memory_.weights,
+                  .kv = memory_.kv,
+                  .activations = memory_.activations,
                   .held = model_.device->memory_allocated(),
                   .validation_messages = model_.device->instance().validation_messages()});
 }
@@ -120,13 +120,12 @@ void StageHost::load(const StageSetup& setup) {
   model_.shape.begin = setup.ends[number_ - 1];
   model_.shape.end = setup.ends[number_];
   model_.layout.keep_layers(model_.shape.begin, model_.shape.end);
-  model_.memory = plan_memory(model_.config, model_.layout, model_.shape);
-  check_memory(model_.memory, model_.config, model_.shape, *model_.device);
+  memory_ = plan_memory(model_.config, model_.layout, model_.shape);
+  check_memory(memory_, model_.config, model_.shape, *model_.device);
   model_.builder = std::make_unique<exec::PassBuilder>(model_.config, model_.layout, model_.shape, *model_.select);
   if (setup.tuned) take_cached_choices(model_);
   load_weights(model_, file, {});
-  stage_ =
-      std::make_unique<exec::Stage>(model_.device, *model_.kernel_library, *model_.builder, model_.config, *model_.weights, model_.shape);
+  stage_ = std::make_unique<exec::Stage>(model_);
   stage_->prepare(exec::plain_passes(model_.config.layers), false);
   log::info("{}: {} has layers {} to {}", place_, caps.name, model_.shape.begin, model_.shape.end - 1);
 }

@@ -31,7 +31,8 @@ class StageHost {
   EngineOptions options_;
   std::uint32_t number_, sharers_;
   std::string place_;
-  DeviceModel model_;
+  exec::LoadedModel model_;
+  MemoryPlan memory_;
   std::unique_ptr<exec::Stage> stage_;
 };
 

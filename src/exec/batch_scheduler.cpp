@@ -45,17 +45,8 @@ struct BatchScheduler::Request {
   }
 };
 
-BatchScheduler::BatchScheduler(const std::shared_ptr<vk::Device>& device, kernels::Library& library, const PassBuilder& builder,
-                               const model::Config& config, const model::Weights& weights, const SequenceShape& shape, StageRing* ring)
-    : device_(device),
-      library_(library),
-      builder_(builder),
-      config_(config),
-      weights_(weights),
-      shape_(shape),
-      ring_(ring),
-      cache_(device, config, shape),
-      runner_(device, library, builder, config, weights, shape, cache_.buffers(), ring) {
+BatchScheduler::BatchScheduler(const LoadedModel& model, StageRing* ring)
+    : model_(model), ring_(ring), cache_(model.device, model.config, model.shape), runner_(model, cache_.buffers(), ring) {
   if (ring == nullptr) return;
   remote_full_ = std::make_unique<RingStore>(*ring, false);
   remote_sliding_ = std::make_unique<RingStore>(*ring, true);
@@ -63,9 +54,7 @@ BatchScheduler::BatchScheduler(const std::shared_ptr<vk::Device>& device, kernel
   cache_.sliding().add(*remote_sliding_);
 }
 
-std::unique_ptr<PassRunner> BatchScheduler::new_runner() {
-  return std::make_unique<PassRunner>(device_, library_, builder_, config_, weights_, shape_, cache_.buffers(), ring_);
-}
+std::unique_ptr<PassRunner> BatchScheduler::new_runner() { return std::make_unique<PassRunner>(model_, cache_.buffers(), ring_); }
 
 void BatchScheduler::run(Client& client, const PassSpec& spec, const SequenceRows& rows, PassResults& results, const Meanwhile& meanwhile) {
   Request request{.client = client, .spec = &spec, .rows = rows, .results = &results, .meanwhile = &meanwhile};

@@ -21,8 +21,8 @@ namespace skipstone::exec {
 /// Thread-safe. The thread of a sequence that requests a pass may run the pass of all.
 class BatchScheduler {
  public:
-  BatchScheduler(const std::shared_ptr<vk::Device>& device, kernels::Library& library, const PassBuilder& builder,
-                 const model::Config& config, const model::Weights& weights, const SequenceShape& shape, StageRing* ring = nullptr);
+  /// `model` outlives the scheduler. `ring`: to the devices of remote layers; null: all layers are local.
+  explicit BatchScheduler(const LoadedModel& model, StageRing* ring = nullptr);
 
   /// A sequence that requests passes. Lives as long as it requests any.
   class Client {
@@ -74,8 +74,7 @@ class BatchScheduler {
     if (ring_ != nullptr) ring_->wait();
   }
   KvCache& cache() { return cache_; }
-  const model::Config& config() const { return config_; }
-  const SequenceShape& shape() const { return shape_; }
+  const LoadedModel& model() const { return model_; }
 
   /// Since construction: passes, and rows in them; passes of several sequences.
   struct Totals {
@@ -102,22 +101,17 @@ class BatchScheduler {
   /// Runs the pass of `first` and of the requests batched with it, without holding the lock.
   void lead(std::unique_lock<std::mutex>& lock, Request& first);
 
-  const std::shared_ptr<vk::Device> device_;
-  kernels::Library& library_;
-  const PassBuilder& builder_;
-  const model::Config& config_;
-  const model::Weights& weights_;
-  SequenceShape shape_;
-  StageRing* ring_;  ///< to the devices of remote layers; null: all layers are local
+  const LoadedModel& model_;
+  StageRing* ring_;
   KvCache cache_;
   std::unique_ptr<RingStore> remote_full_, remote_sliding_;
   PassRunner runner_;
 
   std::atomic<std::uint32_t> clients_ = 0;
   mutable std::mutex mutex_;
-  std::deque<Request*> waiting_;  ///< in the order of their requests
-  bool running_ = false;          ///< the runner is in use
-  bool after_prompt_ = false;     ///< the last pass was a prompt's
+  std::deque<Request*> waiting_;         ///< in the order of their requests
+  bool running_ = false;                 ///< the runner is in use
+  bool after_prompt_ = false;            ///< the last pass was a prompt's
   std::vector<const Client*> expected_;  ///< were in a pass of decoding and have not requested one since
   const Client* keeper_ = nullptr;       ///< the client that has the saved hidden states
   std::condition_variable hidden_states_free_;

@@ -64,7 +64,7 @@ std::span<const float> Executor::logits(std::uint32_t row) {
     }
     if (!whole_row_.empty()) return whole_row_;
   }
-  return std::span(results_.logits).subspan(row * results_.logits_stride, passes_.config().vocabulary);
+  return std::span(results_.logits).subspan(row * results_.logits_stride, config().vocabulary);
 }
 
 bool Executor::hold_hidden_states(bool wait) {
@@ -97,12 +97,12 @@ void Executor::run(const RoundSpec& round) {
 }
 
 std::vector<float> Executor::hidden(std::uint32_t row) const {
-  const std::size_t width = passes_.config().width;
+  const std::size_t width = config().width;
   const auto first = results_.hidden.begin() + static_cast<std::ptrdiff_t>(row * width);
   return {first, first + static_cast<std::ptrdiff_t>(width)};
 }
 
-void Executor::clear_cosines() { results_.cosine_sums.assign(std::size_t{2} * passes_.config().layers, 0.0f); }
+void Executor::clear_cosines() { results_.cosine_sums.assign(std::size_t{2} * config().layers, 0.0f); }
 
 std::size_t Executor::recorded_passes() {
   std::size_t count = 0;

@@ -93,10 +93,10 @@ class Executor {
   /// Sliding-window layers keep pages that no row sees any more, for a caller that rolls back.
   void keep_all_pages() { keeps_all_pages_ = true; }
 
-  const SequenceShape& shape() const { return passes_.shape(); }
+  const SequenceShape& shape() const { return passes_.model().shape; }
   /// Number of leading layers on the device that has the head: passes over these alone need no other device.
-  std::uint32_t local_layers() const { return shape().end_of(config().layers); }
-  const model::Config& config() const { return passes_.config(); }
+  std::uint32_t local_layers() const { return passes_.model().local_layers(); }
+  const model::Config& config() const { return passes_.model().config; }
   std::size_t recorded_passes();
   /// Runs one workgroup of each dispatch (PassRunner::warm_up).
   void warm_up(std::span<const kernels::Dispatch> dispatches, const std::function<void(double)>& progress);

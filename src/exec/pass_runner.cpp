@@ -12,20 +12,18 @@
 
 namespace skipstone::exec {
 
-PassRunner::PassRunner(const std::shared_ptr<vk::Device>& device, kernels::Library& library, const PassBuilder& builder,
-                       const model::Config& config, const model::Weights& weights, const SequenceShape& shape, CacheBuffers& cache,
-                       StageRing* ring)
-    : device_(device),
-      library_(library),
-      builder_(builder),
-      config_(config),
-      weights_(weights),
-      shape_(shape),
+PassRunner::PassRunner(const LoadedModel& model, CacheBuffers& cache, StageRing* ring)
+    : device_(model.device),
+      library_(*model.kernel_library),
+      builder_(*model.builder),
+      config_(model.config),
+      weights_(*model.weights),
+      shape_(model.shape),
       kv_(cache),
       ring_(ring),
       number_(ring == nullptr ? 0 : ring->new_runner()),
-      buffers_(device, config, shape),
-      queue_(device),
+      buffers_(device_, config_, shape_),
+      queue_(device_),
       cache_([this](const PassSpec& spec) { return record(spec); }),
       slices_([this](const PassSpec& spec) { return record_slices(spec); }) {}
 

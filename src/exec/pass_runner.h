@@ -10,12 +10,10 @@
 
 #include "exec/key_window.h"
 #include "exec/kv_cache.h"
+#include "exec/loaded_model.h"
 #include "exec/pass_buffers.h"
-#include "exec/pass_builder.h"
 #include "exec/pass_cache.h"
 #include "exec/pass_slices.h"
-#include "kernels/library.h"
-#include "model/weights.h"
 
 namespace skipstone::exec {
 
@@ -42,7 +40,7 @@ struct Rows {
   /// For passes with `tree` over local layers only: number of rows of the tree that other passes at `base` have already computed. `parents`
   /// includes them, `tokens` has only the rows after them.
   std::uint32_t computed = 0;
-  KeyWindow window = {};  ///< for passes with `window`
+  KeyWindow window = {};                                   ///< for passes with `window`
   std::span<const abi::CandidateRequest> candidates = {};  ///< for passes with Output::candidates: the request of each row
 };
 
@@ -63,7 +61,7 @@ struct PassResults {
   std::vector<abi::CandidateResult> candidates;  ///< of passes with Output::candidates
   std::uint64_t pass = 0;                        ///< number of the pass on its runner
   std::uint32_t first_row = 0;                   ///< the row of the pass that is this sequence's first
-  std::vector<float> hidden;  ///< of passes with Output::hidden: `width` of each row
+  std::vector<float> hidden;                     ///< of passes with Output::hidden: `width` of each row
   abi::RoundResult round{};
   std::vector<abi::RowResult> drafts;
   /// Sums of passes with cosines, of all attention sublayers, then of all MLPs; each pass adds to them.
@@ -79,8 +77,7 @@ class StageRing;
 /// are the first ones, sends the pass around the ring for the others (docs/many-devices.md).
 class PassRunner {
  public:
-  PassRunner(const std::shared_ptr<vk::Device>& device, kernels::Library& library, const PassBuilder& builder, const model::Config& config,
-             const model::Weights& weights, const SequenceShape& shape, CacheBuffers& cache, StageRing* ring = nullptr);
+  PassRunner(const LoadedModel& model, CacheBuffers& cache, StageRing* ring = nullptr);
   ~PassRunner();
   PassRunner(const PassRunner&) = delete;
   PassRunner& operator=(const PassRunner&) = delete;
@@ -174,7 +171,7 @@ class PassRunner {
   mutable PassBuffers buffers_;
   vk::Queue queue_;
   double seconds_ = 0, remote_seconds_ = 0;  ///< of the last run
-  std::uint64_t passes_ = 0;  ///< including other work that writes to the buffers
+  std::uint64_t passes_ = 0;                 ///< including other work that writes to the buffers
   bool timed_ = false;
   const vk::Commands* last_ = nullptr;  ///< the last pass, for its time
   PassCache<vk::Commands> cache_;

@@ -9,33 +9,28 @@
 
 namespace skipstone::exec {
 
-Stage::Stage(const std::shared_ptr<vk::Device>& device, kernels::Library& library, const PassBuilder& builder, const model::Config& config,
-             const model::Weights& weights, const SequenceShape& shape)
-    : device_(device),
-      library_(library),
-      builder_(builder),
-      config_(config),
-      weights_(weights),
-      shape_(shape),
-      cache_(device, config, attention_shape(config, shape), shape.begin, shape.end_of(config.layers), first_pages(config, shape)) {
+Stage::Stage(const LoadedModel& model)
+    : model_(model),
+      cache_(model.device, model.config, attention_shape(model.config, model.shape), model.shape.begin,
+             model.shape.end_of(model.config.layers), first_pages(model.config, model.shape)) {
   runner(0);  // the runner of the engine's sequences: allocates its memory now
 }
 
 PassRunner& Stage::runner(std::uint32_t number) {
   std::unique_ptr<PassRunner>& place = runners_[number];
-  if (!place) place = std::make_unique<PassRunner>(device_, library_, builder_, config_, weights_, shape_, cache_);
+  if (!place) place = std::make_unique<PassRunner>(model_, cache_);
   return *place;
 }
 
 void Stage::prepare(std::span<const PassSpec> passes, bool moves) {
-  std::vector<kernels::Dispatch> dispatches = distinct_pipelines(builder_, passes);
-  if (moves) std::ranges::move(builder_.build_move(), std::back_inserter(dispatches));
+  std::vector<kernels::Dispatch> dispatches = distinct_pipelines(*model_.builder, passes);
+  if (moves) std::ranges::move(model_.builder->build_move(), std::back_inserter(dispatches));
   std::erase_if(dispatches, [&](const kernels::Dispatch& dispatch) { return !ready_.insert(pipeline_key(dispatch)).second; });
   if (dispatches.empty()) return;
-  const PipelineMaker maker(library_, dispatches);
+  const PipelineMaker maker(*model_.kernel_library, dispatches);
   const std::uint32_t page = 0;  // its contents are overwritten before they are read: prompts come in order
   runner(0).warm_up(dispatches, {.full = {&page, 1}, .sliding = {&page, 1}}, [](double) {});
-  library_.save_cache();
+  model_.kernel_library->save_cache();
 }
 
 void Stage::take(StageMessage& message) {
@@ -44,7 +39,7 @@ void Stage::take(StageMessage& message) {
       return pass(message);
     case StageCommand::prepare: {
       const SessionPasses needs = prepare_request(message.request);
-      return prepare(session_passes(config_.layers, needs), needs.trees);
+      return prepare(session_passes(model_.config.layers, needs), needs.trees);
     }
     case StageCommand::move:
       return move(message);
@@ -70,7 +65,7 @@ void Stage::take(StageMessage& message) {
 
 void Stage::pass(StageMessage& message) {
   const PassRequest request = pass_request(message.request);
-  const StageWork work = work_of(request.spec, builder_.begin(), builder_.end());
+  const StageWork work = work_of(request.spec, model_.builder->begin(), model_.builder->end());
   if (!work.runs()) return;
   PassRunner& runs = runner(request.runner);
   runs.run_leg(request.spec, request.rows(), message.rows, message.cosines);
@@ -78,7 +73,7 @@ void Stage::pass(StageMessage& message) {
   // The rows that the first stage computes the output of.
   if (request.spec.output == Output::none) message.rows.clear();
   if (request.spec.last_row_only && !message.rows.empty()) {
-    message.rows.erase(message.rows.begin(), message.rows.end() - static_cast<std::ptrdiff_t>(kernels::padded(config_.width)));
+    message.rows.erase(message.rows.begin(), message.rows.end() - static_cast<std::ptrdiff_t>(kernels::padded(model_.config.width)));
   }
 }
 
@@ -89,8 +84,9 @@ void Stage::move(const StageMessage& message) {
 
 void Stage::copy_kv(StageMessage& message) {
   const KvRequest request = kv_request(message.request);
-  if (request.layer < builder_.begin() || request.layer >= builder_.end()) return;
-  KvBytes cache(device_, attention_shape(config_, shape_), cache_, {request.full, request.sliding, request.left}, request.positions);
+  if (request.layer < model_.builder->begin() || request.layer >= model_.builder->end()) return;
+  KvBytes cache(model_.device, attention_shape(model_.config, model_.shape), cache_, {request.full, request.sliding, request.left},
+                request.positions);
   if (message.command == StageCommand::write_kv) {
     cache.write(request.layer, message.bytes);
     message.bytes.clear();

@@ -16,9 +16,8 @@ namespace skipstone::exec {
 /// Used by one thread at a time.
 class Stage {
  public:
-  /// Has the layers that `shape` names. Throws out_of_memory.
-  Stage(const std::shared_ptr<vk::Device>& device, kernels::Library& library, const PassBuilder& builder, const model::Config& config,
-        const model::Weights& weights, const SequenceShape& shape);
+  /// Has the layers of `model`, which outlives it. Throws out_of_memory.
+  explicit Stage(const LoadedModel& model);
 
   /// Creates the missing pipelines of `passes`, and runs one workgroup of each (PassRunner::warm_up). `moves`: those of PassRunner::move
   /// too.
@@ -32,12 +31,7 @@ class Stage {
   void copy_kv(StageMessage& message);
   PassRunner& runner(std::uint32_t number);
 
-  std::shared_ptr<vk::Device> device_;
-  kernels::Library& library_;
-  const PassBuilder& builder_;
-  const model::Config& config_;
-  const model::Weights& weights_;
-  SequenceShape shape_;
+  const LoadedModel& model_;
   CacheBuffers cache_;
   std::set<PipelineKey> ready_;
   std::map<std::uint32_t, std::unique_ptr<PassRunner>> runners_;

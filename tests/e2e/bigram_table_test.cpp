@@ -131,12 +131,12 @@ TEST_F(BigramTable, IsCutOffAtItsLimits) {
   const auto whole = table();
   const auto engine = load();
   exec::Executor passes(*engine->state().passes);
-  const speculation::Bigrams few = make_bigrams(passes, engine->state().config, {.tokens = 40}, {});
+  const speculation::Bigrams few = make_bigrams(passes, engine->state().model->config, {.tokens = 40}, {});
   ASSERT_EQ(few.vocabulary(), 40u);
   EXPECT_TRUE(std::ranges::equal(few.all(), whole->all().first(few.all().size())));
   EXPECT_FALSE(few.after(39).empty());
   EXPECT_TRUE(few.after(40).empty());
-  EXPECT_EQ(make_bigrams(passes, engine->state().config, {.time = std::chrono::seconds(0)}, {}).vocabulary(), 32u) << "one pass";
+  EXPECT_EQ(make_bigrams(passes, engine->state().model->config, {.time = std::chrono::seconds(0)}, {}).vocabulary(), 32u) << "one pass";
   const BigramFile file(directory_.file("cache"), engine->model_fingerprint(), whole->vocabulary());
   file.write(few);
   const auto read = file.read();

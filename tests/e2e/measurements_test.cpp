@@ -97,11 +97,11 @@ TEST_F(Measurements, FirstUseTunesAndTheSecondStartDoesNot) {
 
 TEST_F(Measurements, NoPassOfATextMakesAPipeline) {
   const auto engine = load(Tuning::off);
-  const std::size_t loaded = engine->state().kernel_library->size();
+  const std::size_t loaded = engine->state().model->kernel_library->size();
   EXPECT_GT(loaded, 10u);
-  const auto made = [&] { return engine->state().kernel_library->size(); };
-  const auto& ready = engine->state().ready;
-  EXPECT_EQ(ready.size(), exec::distinct_pipelines(*engine->state().builder, exec::plain_passes(engine->config().layers)).size());
+  const auto made = [&] { return engine->state().model->kernel_library->size(); };
+  const auto ready = [&] { return engine->state().caches.pipelines->ready(); };
+  EXPECT_EQ(ready(), exec::distinct_pipelines(*engine->state().model->builder, exec::plain_passes(engine->config().layers)).size());
   for (const float temperature : {0.0f, 0.8f}) {  // alone, and no session has drafted yet
     SessionOptions options;
     options.sampling.temperature = temperature;
@@ -112,9 +112,9 @@ TEST_F(Measurements, NoPassOfATextMakesAPipeline) {
     EXPECT_EQ(made(), before) << "temperature " << temperature;
   }
   {
-    const std::size_t before = ready.size();
+    const std::size_t before = ready();
     const Session one(engine, {}), other(engine, {});
-    EXPECT_GT(ready.size(), before + 10) << "rows of two texts go side by side";
+    EXPECT_GT(ready(), before + 10) << "rows of two texts go side by side";
   }
   for (const char* draft : {"none", "exit:1,k=9", "asd:gamma=0,k=3,m=1", "suffix", "jacobi", "lookahead", "ngram:k=4,w=4", "recycle:n=12",
                             "auto", "lookup+suffix:min=2"}) {

@@ -78,7 +78,7 @@ TEST_F(Prefixes, ChangeNoBitAndReadNothingTwice) {
     }
     EXPECT_EQ(logits(with, prompt), logits(without, prompt)) << i;
   }
-  const auto use = with->state().prefixes->use();
+  const auto use = with->state().caches.prefixes->use();
   EXPECT_GT(use.hits, 8u);
   EXPECT_EQ(with->state().passes->cache().full().use().used, use.pages) << "sessions that are gone have given their pages back";
 }
@@ -102,7 +102,7 @@ TEST_F(Prefixes, GoLeastRecentlyUsedFirstBeforeThePoolGrows) {
   const std::uint32_t pages = pool.use().pages;  // 16: one context
   // Three whole pages each stay, and five are in use while a text is made: the last one takes a page of the first.
   for (std::uint32_t i = 0; i < 5; ++i) generate(engine, tokens(250, 10 + i));
-  EXPECT_EQ(engine->state().prefixes->use().pages, 14u);
+  EXPECT_EQ(engine->state().caches.prefixes->use().pages, 14u);
   EXPECT_GT(generate(engine, tokens(250, 10)).stats.cached_tokens, 0u);  // the oldest is the latest now
   generate(engine, tokens(250, 20));                                     // takes pages of the second
   EXPECT_EQ(pool.use().pages, pages) << "nothing had to grow";

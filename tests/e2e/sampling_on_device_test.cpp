@@ -172,7 +172,7 @@ TEST_F(SamplingOnDevice, WholeRowsAreToBeHadBehindAPass) {
   const Engine::State& state = (*engine)->state();
   exec::Executor passes(*state.passes), other(*state.passes);
   const std::vector<Token> tokens = {5, 17, 80'000, 9};
-  exec::PassSpec spec{.layers = exec::LayerPlan::full(state.config.layers), .bucket = 4, .output = exec::Output::logits};
+  exec::PassSpec spec{.layers = exec::LayerPlan::full(state.model->config.layers), .bucket = 4, .output = exec::Output::logits};
   passes.run(spec, {.tokens = tokens});
   std::vector<std::vector<float>> wanted;
   for (std::uint32_t row = 0; row < 4; ++row) wanted.emplace_back(passes.logits(row).begin(), passes.logits(row).end());
@@ -212,7 +212,7 @@ TEST_F(SamplingOnDevice, TheHostsWorkForARow) {
       rows.begin();
       for (std::uint32_t row = 0; row < 8; ++row) rows.add(history, turn * 8 + row);
       const double asked = asking.seconds();
-      passes.run({.layers = exec::LayerPlan::full(state.config.layers), .bucket = 8, .output = exec::Output::candidates},
+      passes.run({.layers = exec::LayerPlan::full(state.model->config.layers), .bucket = 8, .output = exec::Output::candidates},
                  {.tokens = tokens, .candidates = rows.requests()});
       for (std::uint32_t row = 0; row < 8; ++row) {
         const Stopwatch watch;
@@ -231,8 +231,8 @@ TEST_F(SamplingOnDevice, TheHostsWorkForARow) {
     const double host = median(seconds), whole = median(seconds_of_all);
     EXPECT_LE(host, 1e-4) << "seconds for a row";
     std::printf("temperature %.1f, top-k %u, top-p %.2f, min-p %.2f: %.3f ms of the host's for a row, %.3f ms for all of its logits\n",
-                static_cast<double>(params.temperature), params.top_k, static_cast<double>(params.top_p), static_cast<double>(params.min_p), host * 1e3,
-                whole * 1e3);
+                static_cast<double>(params.temperature), params.top_k, static_cast<double>(params.top_p), static_cast<double>(params.min_p),
+                host * 1e3, whole * 1e3);
   }
 }
 
@@ -261,8 +261,8 @@ TEST_F(SamplingOnDevice, SpeedBesideTheHost) {
         }
         ratios.push_back(seconds[0] / seconds[1]);
       }
-      std::printf("temperature %.1f, top-k %u, top-p %.2f, %s: %.2f times as fast with candidates\n", static_cast<double>(sampling.temperature),
-                  sampling.top_k, static_cast<double>(sampling.top_p), draft, median(ratios));
+      std::printf("temperature %.1f, top-k %u, top-p %.2f, %s: %.2f times as fast with candidates\n",
+                  static_cast<double>(sampling.temperature), sampling.top_k, static_cast<double>(sampling.top_p), draft, median(ratios));
     }
   }
 }

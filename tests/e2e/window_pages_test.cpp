@@ -72,7 +72,8 @@ TEST_P(WindowPages, GoBackAndTheReferenceSaysTheSame) {
   EXPECT_EQ(whole(engine).used, (text.size() + KV_PAGE - 1) / KV_PAGE);
   const ref::Model reference(gguf::File::open(file_), KvFormat::f16);
   ref::Sequence sequence = reference.new_sequence();
-  const auto wanted = reference.forward(sequence, text, 0, exec::LayerPlan::full(engine->config().layers), {.all_logits = false, .hidden = {}});
+  const auto wanted =
+      reference.forward(sequence, text, 0, exec::LayerPlan::full(engine->config().layers), {.all_logits = false, .hidden = {}});
   const std::vector<float> logits = session->logits();
   ASSERT_EQ(logits.size(), wanted.logits.back().size());
   for (std::size_t i = 0; i < logits.size(); ++i) ASSERT_NEAR(logits[i], wanted.logits.back()[i], 2e-3) << i;
@@ -84,7 +85,8 @@ TEST_P(WindowPages, OfManyTextsAtOnceAndOfAllDraftersChangeNothing) {
   const std::vector<const char*> drafters = {"none", "suffix", "exit:auto", "recycle", "window:4,64", "auto"};
   const std::uint32_t length = fixtures::slow_device() ? 300 : 620, more = fixtures::slow_device() ? 30 : 90;
   std::vector<Tokens> alone, together(drafters.size());
-  for (std::uint32_t i = 0; i < drafters.size(); ++i) alone.push_back(open(engine)->generate(random_text(length + 11 * i, i), more, {}).tokens);
+  for (std::uint32_t i = 0; i < drafters.size(); ++i)
+    alone.push_back(open(engine)->generate(random_text(length + 11 * i, i), more, {}).tokens);
   EXPECT_EQ(sliding(engine).used, 0u);
   {
     std::vector<std::jthread> threads;
@@ -112,14 +114,14 @@ TEST_P(WindowPages, OfKnownBeginningsAreThereWhereATextGoesOn) {
   // Where another sequence took the pages of sliding-window layers, the prefix is read again, and the text is the same.
   auto& pool = with->state().passes->cache().sliding();
   const std::uint32_t all = pool.use().pages;
-  EXPECT_GT(with->state().prefixes->use().sliding_pages, 0u);
+  EXPECT_GT(with->state().caches.prefixes->use().sliding_pages, 0u);
   {
     exec::PageTable others(pool);
     others.reserve(0, all * KV_PAGE);
-    EXPECT_EQ(with->state().prefixes->use().sliding_pages, 0u);
+    EXPECT_EQ(with->state().caches.prefixes->use().sliding_pages, 0u);
     EXPECT_EQ(pool.use().pages, all) << "kept pages go before the pool grows";
   }
-  EXPECT_GT(with->state().prefixes->use().pages, 0u);
+  EXPECT_GT(with->state().caches.prefixes->use().pages, 0u);
   for (const std::uint64_t found : {0u, 448u}) {
     const speculation::Outcome again = open(with)->generate(beginning, 20, {});
     EXPECT_EQ(again.tokens, open(without)->generate(beginning, 20, {}).tokens);

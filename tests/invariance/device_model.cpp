@@ -11,37 +11,36 @@ DeviceModel::DeviceModel(const TinyConfig& tiny, KvFormat kv_format)
     : file_([&] {
         write_tiny_model(tiny, directory_.file("tiny.gguf"));
         return gguf::File::open(directory_.file("tiny.gguf"));
-      }()),
-      config_(model::Config::from(file_)),
-      shape_{.context = tiny.context, .kv_format = kv_format},
-      device_(TestDevice::get().device),
-      library_(device_, env::cache_directory()),
-      select_(device_->caps(), device_->tuning()),
-      layout_(model::layout_weights(model::find_tensors(file_, config_), device_->caps().max_storage_range, select_.interleave())),
-      weights_(device_, layout_, {}),
-      builder_(config_, layout_, shape_, select_),
-      passes_(device_, library_, builder_, config_, weights_, shape_) {
-  if (on_matrices()) select_.use(kernels::Math::matrix);
+      }()) {
+  model_.config = model::Config::from(file_);
+  model_.device = TestDevice::get().device;
+  const vk::Caps& caps = model_.device->caps();
+  model_.select = std::make_unique<kernels::Selector>(caps, model_.device->tuning());
+  model_.kernel_library = std::make_shared<kernels::Library>(model_.device, env::cache_directory());
+  model_.layout = model::layout_weights(model::find_tensors(file_, model_.config), caps.max_storage_range, model_.select->interleave());
+  model_.shape = {.context = tiny.context, .kv_format = kv_format};
+  model_.weights = std::make_unique<model::Weights>(model_.device, model_.layout, nullptr);
+  model_.builder = std::make_unique<exec::PassBuilder>(model_.config, model_.layout, model_.shape, *model_.select);
+  passes_ = std::make_unique<exec::BatchScheduler>(model_);
+  if (on_matrices()) model_.select->use(kernels::Math::matrix);
 }
 
-std::unique_ptr<exec::Executor> DeviceModel::sequence() {
-  return std::make_unique<exec::Executor>(passes_);
-}
+std::unique_ptr<exec::Executor> DeviceModel::sequence() { return std::make_unique<exec::Executor>(*passes_); }
 
 const ref::Model& DeviceModel::oracle() {
-  if (!oracle_) oracle_ = std::make_unique<ref::Model>(file_, shape_.kv_format);
+  if (!oracle_) oracle_ = std::make_unique<ref::Model>(file_, model_.shape.kv_format);
   return *oracle_;
 }
 
 bool DeviceModel::prompts_in_halves() const {
-  return select_.tiled() && select_.matmul(gguf::Type::q8_0, config_.width, 64).tier != vk::Tier::base;
+  return model_.select->tiled() && model_.select->matmul(gguf::Type::q8_0, model_.config.width, 64).tier != vk::Tier::base;
 }
 
 Tokens DeviceModel::tokens(std::uint32_t count, std::uint64_t seed) const {
   Tokens tokens;
   for (std::uint32_t i = 0; i < count; ++i) {
     const auto words = philox({i, 0, 0, 0}, {static_cast<std::uint32_t>(seed), 7});
-    tokens.push_back(static_cast<std::int32_t>(words[0] % config_.vocabulary));
+    tokens.push_back(static_cast<std::int32_t>(words[0] % model_.config.vocabulary));
   }
   return tokens;
 }
@@ -59,7 +58,8 @@ std::vector<std::vector<float>> DeviceModel::logits(exec::Executor& sequence, st
 }
 
 std::vector<std::byte> DeviceModel::kv(const exec::Executor& sequence, std::uint32_t layer, std::uint32_t end) const {
-  exec::KvBytes cache(device_, exec::attention_shape(config_, shape_), sequence.pages().cache().buffers(), sequence.pages().lists(), end);
+  exec::KvBytes cache(model_.device, exec::attention_shape(model_.config, model_.shape), sequence.pages().cache().buffers(),
+                      sequence.pages().lists(), end);
   std::vector<std::byte> bytes(cache.layer_bytes(layer));
   cache.read(layer, bytes);
   return bytes;

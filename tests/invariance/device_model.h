@@ -7,14 +7,10 @@
 #include <vector>
 
 #include "exec/executor.h"
-#include "exec/pass_builder.h"
 #include "fixtures/temporary_directory.h"
 #include "fixtures/tiny_model.h"
 #include "gguf/gguf.h"
 #include "gpu/test_device.h"
-#include "kernels/library.h"
-#include "kernels/selector.h"
-#include "model/weights.h"
 #include "ref/model.h"
 
 namespace skipstone::fixtures {
@@ -25,9 +21,9 @@ class DeviceModel {
  public:
   DeviceModel(const TinyConfig& tiny, KvFormat kv_format);
 
-  const model::Config& config() const { return config_; }
-  const exec::SequenceShape& shape() const { return shape_; }
-  exec::LayerPlan layers(std::string_view text = "full") const { return exec::LayerPlan::parse(text, config_.layers); }
+  const model::Config& config() const { return model_.config; }
+  const exec::SequenceShape& shape() const { return model_.shape; }
+  exec::LayerPlan layers(std::string_view text = "full") const { return exec::LayerPlan::parse(text, model_.config.layers); }
   /// A new text. The model must outlive it.
   std::unique_ptr<exec::Executor> sequence();
   const ref::Model& oracle();
@@ -42,20 +38,13 @@ class DeviceModel {
                                          const exec::LayerPlan& plan) const;
   /// The bytes of one layer's K and V of positions below `end`.
   std::vector<std::byte> kv(const exec::Executor& sequence, std::uint32_t layer, std::uint32_t end) const;
-  exec::BatchScheduler& passes() { return passes_; }
+  exec::BatchScheduler& passes() { return *passes_; }
 
  private:
   TemporaryDirectory directory_;
   gguf::File file_;
-  model::Config config_;
-  exec::SequenceShape shape_;
-  std::shared_ptr<vk::Device> device_;
-  kernels::Library library_;
-  kernels::Selector select_;
-  model::WeightLayout layout_;
-  model::Weights weights_;
-  exec::PassBuilder builder_;
-  exec::BatchScheduler passes_;
+  exec::LoadedModel model_;
+  std::unique_ptr<exec::BatchScheduler> passes_;
   std::unique_ptr<ref::Model> oracle_;
 };
 

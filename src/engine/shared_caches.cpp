@@ -1,0 +1,62 @@
+#include "engine/shared_caches.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "base/log.h"
+#include "exec/stage_request.h"
+
+namespace skipstone::engine {
+
+void SessionPipelines::make_in_background(std::span<const kernels::Dispatch> dispatches) {
+  maker_ = std::make_unique<exec::PipelineMaker>(*model_.kernel_library, dispatches);
+}
+
+void SessionPipelines::end_background() {
+  const std::lock_guard lock(mutex_);
+  maker_.reset();
+}
+
+void SessionPipelines::compile(exec::Executor& sequence, std::span<const kernels::Dispatch> dispatches, const Progress& progress) {
+  sequence.warm_up(dispatches, [&](double done) { report(progress, "compiling kernels", done); });
+  report(progress, "compiling kernels", 1.0);
+  for (const kernels::Dispatch& dispatch : dispatches) ready_.insert(exec::pipeline_key(dispatch));
+  model_.kernel_library->save_cache();
+  log::info("{} pipelines, {} of them from the cache", model_.kernel_library->size(), model_.kernel_library->cache_hits());
+}
+
+void SessionPipelines::make(exec::Executor& sequence, const exec::SessionPasses& needs, const Progress& progress) {
+  const auto lock = locked(mutex_, progress);
+  if (!needs.verification) maker_.reset();
+  const auto begun = std::move(maker_);  // continues with the pipelines needed here
+  if (std::ranges::any_of(made_for_, [&](const exec::SessionPasses& made) { return made.cover(needs); })) return;
+  if (ring_ != nullptr) {
+    ring_->post({.command = exec::StageCommand::prepare, .request = exec::prepare_request(needs), .rows = {}, .cosines = {}, .bytes = {}});
+  }
+  std::vector<exec::PassSpec> specs = exec::session_passes(model_.config.layers, needs);
+  if (ring_ != nullptr) exec::add_way_back(specs);
+  std::vector<kernels::Dispatch> dispatches = exec::distinct_pipelines(*model_.builder, specs);
+  if (needs.trees) std::ranges::move(model_.builder->build_move(), std::back_inserter(dispatches));
+  std::erase_if(dispatches, [&](const kernels::Dispatch& dispatch) { return ready_.contains(exec::pipeline_key(dispatch)); });
+  if (!dispatches.empty()) {
+    const exec::PipelineMaker rest(*model_.kernel_library, dispatches);
+    compile(sequence, dispatches, progress);
+  }
+  made_for_.push_back(needs);
+}
+
+std::size_t SessionPipelines::ready() const {
+  const std::lock_guard lock(mutex_);
+  return ready_.size();
+}
+
+IndexedCorpus SharedCorpus::of(const text::Tokenizer& tokenizer, const std::vector<std::string>& files, const Progress& progress) {
+  const auto lock = locked(mutex_, progress);
+  if (!corpus_.index || files_ != files) {
+    corpus_ = index_corpus(tokenizer, files, progress);
+    files_ = files;
+  }
+  return corpus_;
+}
+
+}  // namespace skipstone::engine

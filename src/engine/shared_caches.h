@@ -1,0 +1,83 @@
+// What the sessions of an engine share and change after it is loaded. Each part has a lock of its own.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/draft_texts.h"
+#include "engine/prefix_cache.h"
+#include "exec/executor.h"
+#include "exec/pipelines.h"
+#include "exec/stage_ring.h"
+#include "speculation/bigrams.h"
+
+namespace skipstone::engine {
+
+/// The pipelines of sessions' passes, made by the first session that needs them. Thread-safe.
+class SessionPipelines {
+ public:
+  /// `ring`: to remote stages, which make theirs; null if there are none. Both outlive the pipelines.
+  SessionPipelines(const exec::LoadedModel& model, exec::StageRing* ring) : model_(model), ring_(ring) {}
+
+  /// Creates the pipelines of `dispatches` on threads of its own, until a session begins.
+  void make_in_background(std::span<const kernels::Dispatch> dispatches);
+  void end_background();
+  /// Makes the remaining pipelines of `dispatches` and runs each once with `sequence`: some drivers (lavapipe) compile a kernel when it
+  /// first runs, and that time is loading, not generating. Only while no session makes any.
+  void compile(exec::Executor& sequence, std::span<const kernels::Dispatch> dispatches, const Progress& progress);
+  /// Makes the pipelines of exec::session_passes that do not exist yet, and runs each once with `sequence`, so that no round of a text
+  /// waits for one. No pipelines are made in the background after this call.
+  void make(exec::Executor& sequence, const exec::SessionPasses& needs, const Progress& progress);
+
+  /// Pipelines that were made and run once.
+  std::size_t ready() const;
+
+ private:
+  const exec::LoadedModel& model_;
+  exec::StageRing* ring_;
+  mutable std::mutex mutex_;
+  std::unique_ptr<exec::PipelineMaker> maker_;
+  std::set<exec::PipelineKey> ready_;
+  std::vector<exec::SessionPasses> made_for_;  ///< passes whose pipelines are all in `ready_`
+};
+
+/// The corpus that drafts are looked up in, of the last requested files. Thread-safe.
+class SharedCorpus {
+ public:
+  /// Reads and indexes `files`, unless they are the last requested ones. Throws as index_corpus() does.
+  IndexedCorpus of(const text::Tokenizer& tokenizer, const std::vector<std::string>& files, const Progress& progress);
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::string> files_;
+  IndexedCorpus corpus_;  ///< of files_
+};
+
+/// Statistics of a model's vocabulary, made by the first session that needs them (bigram_table.h).
+struct TokenStatistics {
+  std::mutex mutex;
+  std::shared_ptr<const speculation::Bigrams> bigrams;  ///< null until a session requests them
+  std::vector<speculation::Token> unigrams;             ///< empty until a session requests them
+};
+
+/// The second model that drafts, shared by the sessions that draft with it (draft_model.h).
+struct SharedDraftModel {
+  std::mutex mutex;
+  std::string file;
+  std::weak_ptr<Engine> model;  ///< of `file`, as long as a session uses it
+};
+
+struct SharedCaches {
+  std::unique_ptr<SessionPipelines> pipelines;
+  std::unique_ptr<PrefixCache> prefixes;
+  std::mutex costs;  ///< allows one measurement of the passes' costs at a time
+  SharedCorpus corpus;
+  TokenStatistics tokens;
+  SharedDraftModel draft_model;
+};
+
+}  // namespace skipstone::engine
