@@ -12,9 +12,87 @@ namespace {
 
 using kernels::padded;
 
-struct Sizes {
-  std::uint64_t kv, sliding_kv, width, kept, q, qkv, gate_up, ffn, half_rows, partial, logits, argmax_partial, candidate_groups, cosines,
-      rope, handed;
+using Kind = kernels::ResourceKind;
+
+/// What the sizes of buffers depend on.
+struct Dimensions {
+  Dimensions(const model::Config& c, const SequenceShape& s)
+      : config(c), shape(s), attention(attention_shape(c, s)), output_rows(s.begin == 0 ? STEP_VERIFY_ROWS : 0) {}
+
+  /// STEP_MAX_ROWS rows of `width` floats.
+  static std::uint64_t rows_of(std::uint32_t width) { return std::uint64_t{STEP_MAX_ROWS} * padded(width) * sizeof(float); }
+  std::uint64_t logits() const { return output_rows * padded(config.vocabulary) * sizeof(float); }
+  std::uint64_t transferred() const { return shape.is_part_of(config.layers) ? rows_of(config.width) : 0; }
+
+  const model::Config& config;
+  const SequenceShape& shape;
+  kernels::AttentionShape attention;
+  std::uint64_t output_rows;  ///< only the device with the head has an output
+};
+
+/// The widest rows that matrices multiply, in half precision.
+std::uint64_t half_rows(const Dimensions& d) {
+  const std::uint64_t widest = padded(std::max({d.config.width, d.config.q_width(), d.config.ffn}));
+  return STEP_MAX_ROWS * HALF_ROWS_WORDS(widest / 32) * 16;
+}
+
+std::uint64_t argmax_partial(const Dimensions& d) {
+  const std::uint64_t ranges = (d.config.vocabulary + MATVEC_ARGMAX_ROWS - 1) / MATVEC_ARGMAX_ROWS;
+  return d.output_rows * ranges * sizeof(abi::ArgmaxPartial);
+}
+
+/// The state, and after it the page tables of one kind of layers or of both.
+std::uint64_t state(const Dimensions& d) {
+  const std::uint64_t kinds = layers_of(d.config, d.shape.context, true, 0, d.config.layers).empty() ? 1 : 2;
+  return sizeof(abi::StepState) + kinds * sizeof(std::uint32_t) * table_entries(d.shape.context);
+}
+
+template <typename Result>
+std::uint64_t verified_rows(const Dimensions&) {
+  return STEP_VERIFY_ROWS * sizeof(Result);
+}
+
+struct Buffer {
+  Kind kind;
+  vk::Role role;
+  std::uint64_t (*bytes)(const Dimensions&);  ///< 0: this device has none
+  std::uint32_t count = 1;                    ///< number of such buffers
+  bool planned = true;                        ///< part of plan_bytes(); the others have a few hundred KiB
+};
+
+constexpr auto activations = vk::Role::activations, host_writes = vk::Role::state, readback = vk::Role::readback;
+
+/// In the order of their allocation.
+constexpr Buffer table[] = {
+    {Kind::residual, activations, [](const Dimensions& d) { return d.rows_of(d.config.width); }, 2},
+    {Kind::normed, activations, [](const Dimensions& d) { return d.rows_of(d.config.width); }},
+    {Kind::kept, activations, [](const Dimensions& d) { return STEP_VERIFY_ROWS * padded(d.config.width) * sizeof(float); }},
+    {Kind::q_rotated, activations, [](const Dimensions& d) { return d.rows_of(d.config.q_width()); }},
+    {Kind::attended, activations, [](const Dimensions& d) { return d.rows_of(d.config.q_width()); }},
+    {Kind::qkv, activations, [](const Dimensions& d) { return d.rows_of(d.attention.qkv_width()); }},
+    {Kind::gate_up, activations, [](const Dimensions& d) { return d.rows_of(2 * d.config.ffn); }},
+    {Kind::activated, activations, [](const Dimensions& d) { return d.rows_of(d.config.ffn); }},
+    {Kind::half_rows, activations, half_rows},
+    {Kind::attention_partial, activations, [](const Dimensions& d) { return d.attention.partial_bytes(STEP_VERIFY_ROWS); }},
+    {Kind::logits, activations, [](const Dimensions& d) { return d.logits(); }},
+    {Kind::argmax_partial, activations, argmax_partial},
+    {Kind::candidate_groups, activations,
+     [](const Dimensions& d) { return d.output_rows * CANDIDATE_GROUPS * sizeof(abi::CandidateGroup); }},
+    {Kind::logits_readback, readback, [](const Dimensions& d) { return d.logits(); }},
+    {Kind::rows_in, host_writes, [](const Dimensions& d) { return d.transferred(); }},
+    {Kind::rows_out, readback, [](const Dimensions& d) { return d.transferred(); }},
+    // Of all attention sublayers, then of all MLPs.
+    {Kind::cosines, activations, [](const Dimensions& d) { return 2 * d.config.layers * STEP_MAX_ROWS * sizeof(float); }},
+    {Kind::rope_table, activations,
+     [](const Dimensions& d) { return rope_table_rows(d.config, d.shape.context) * sizeof(float) * d.config.rope_dim; }},
+    {Kind::state, host_writes, state, 1, false},
+    {Kind::round, host_writes, [](const Dimensions&) -> std::uint64_t { return sizeof(abi::RoundState); }, 1, false},
+    {Kind::candidate_requests, host_writes, verified_rows<abi::CandidateRequest>, 1, false},
+    {Kind::result, readback, verified_rows<abi::RowResult>, 1, false},
+    {Kind::candidates, readback, verified_rows<abi::CandidateResult>, 1, false},
+    {Kind::drafts, readback, verified_rows<abi::RowResult>, 1, false},
+    {Kind::round_result, readback, [](const Dimensions&) -> std::uint64_t { return sizeof(abi::RoundResult); }, 1, false},
+    {Kind::cosine_total, readback, [](const Dimensions& d) { return 2 * d.config.layers * sizeof(float); }, 1, false},
 };
 
 /// Bytes of K or V of one layer with room for `positions` positions.
@@ -24,141 +102,41 @@ std::uint64_t kv_bytes(kernels::AttentionShape shape, std::uint32_t positions) {
   return shape.kv_bytes();
 }
 
-Sizes sizes_of(const model::Config& config, const SequenceShape& shape) {
-  constexpr std::uint64_t rows = STEP_MAX_ROWS, word = sizeof(float);
-  const kernels::AttentionShape attention = attention_shape(config, shape);
-  const std::uint64_t ranges = (config.vocabulary + MATVEC_ARGMAX_ROWS - 1) / MATVEC_ARGMAX_ROWS;
-  const std::uint64_t output_rows = shape.begin == 0 ? STEP_VERIFY_ROWS : 0;                    // only on the device with the head
-  const std::uint64_t widest = padded(std::max({config.width, config.q_width(), config.ffn}));  // of the rows that matrices multiply
-  return {kv_bytes(attention, full_positions(shape)),
-          kv_bytes(attention, sliding_positions(config, shape)),
-          rows * padded(config.width) * word,
-          std::uint64_t{STEP_VERIFY_ROWS} * padded(config.width) * word,
-          rows * padded(config.q_width()) * word,
-          rows * padded(attention.qkv_width()) * word,
-          rows * padded(2 * config.ffn) * word,
-          rows * padded(config.ffn) * word,
-          rows * HALF_ROWS_WORDS(widest / 32) * 16,
-          attention.partial_bytes(STEP_VERIFY_ROWS),
-          output_rows * padded(config.vocabulary) * word,
-          output_rows * ranges * sizeof(abi::ArgmaxPartial),
-          output_rows * CANDIDATE_GROUPS * sizeof(abi::CandidateGroup),
-          std::uint64_t{2} * config.layers * rows * word,  // attention and MLP
-          std::uint64_t{rope_table_rows(config, shape.context)} * config.rope_dim * word,
-          shape.is_part_of(config.layers) ? rows * padded(config.width) * word : 0};
-}
-
 }  // namespace
 
 SequenceBytes plan_bytes(const model::Config& config, const SequenceShape& shape) {
-  const Sizes s = sizes_of(config, shape);
-  SequenceBytes bytes;
+  const Dimensions dimensions(config, shape);
+  const std::uint64_t kv = kv_bytes(dimensions.attention, full_positions(shape));
+  const std::uint64_t sliding_kv = kv_bytes(dimensions.attention, sliding_positions(config, shape));
   const std::uint32_t layers = shape.end_of(config.layers) - shape.begin;
   const std::size_t sliding = layers_of(config, shape.context, true, shape.begin, shape.end_of(config.layers)).size();
-  bytes.kv_without_windows = 2 * s.kv * layers;
-  bytes.kv = 2 * (s.kv * (layers - sliding) + s.sliding_kv * sliding);
-  bytes.activations = s.width * 3 + s.kept + s.q * 2 + s.qkv + s.gate_up + s.ffn + s.half_rows + s.partial + s.logits * 2 +
-                      s.argmax_partial + s.candidate_groups + s.cosines + s.rope + s.handed * 2;
-  bytes.largest_buffer = std::max({sliding < layers ? s.kv : 0, s.sliding_kv, s.width, s.qkv, s.gate_up, s.partial, s.logits, s.rope});
+  SequenceBytes bytes;
+  bytes.kv_without_windows = 2 * kv * layers;
+  bytes.kv = 2 * (kv * (layers - sliding) + sliding_kv * sliding);
+  bytes.largest_buffer = std::max(sliding < layers ? kv : 0, sliding_kv);
+  for (const Buffer& buffer : table) {
+    if (!buffer.planned) continue;
+    const std::uint64_t size = buffer.bytes(dimensions);
+    bytes.activations += size * buffer.count;
+    bytes.largest_buffer = std::max(bytes.largest_buffer, size);
+  }
   return bytes;
 }
 
 PassBuffers::PassBuffers(const std::shared_ptr<vk::Device>& device, const model::Config& config, const SequenceShape& shape)
-    : activation_arena_(device, vk::Role::activations),
-      state_arena_(device, vk::Role::state),
-      readback_arena_(device, vk::Role::readback) {
-  const Sizes s = sizes_of(config, shape);
-  for (vk::Slice* slice : {&residual_[0], &residual_[1], &normed_}) *slice = activation_arena_.allocate(s.width);
-  kept_ = activation_arena_.allocate(s.kept);
-  for (vk::Slice* slice : {&q_rotated_, &attended_}) *slice = activation_arena_.allocate(s.q);
-  qkv_ = activation_arena_.allocate(s.qkv);
-  gate_up_ = activation_arena_.allocate(s.gate_up);
-  activated_ = activation_arena_.allocate(s.ffn);
-  half_rows_ = activation_arena_.allocate(s.half_rows);
-  attention_partial_ = activation_arena_.allocate(s.partial);
-  if (s.logits > 0) {
-    logits_ = activation_arena_.allocate(s.logits);
-    argmax_partial_ = activation_arena_.allocate(s.argmax_partial);
-    candidate_groups_ = activation_arena_.allocate(s.candidate_groups);
-    logits_readback_ = readback_arena_.allocate(s.logits);
+    : activation_arena_(device, activations), state_arena_(device, host_writes), readback_arena_(device, readback) {
+  const Dimensions dimensions(config, shape);
+  for (const Buffer& buffer : table) {
+    vk::Arena& arena = buffer.role == activations ? activation_arena_ : buffer.role == readback ? readback_arena_ : state_arena_;
+    const std::uint64_t bytes = buffer.bytes(dimensions);
+    for (std::uint32_t i = 0; i < most_of_a_kind && bytes > 0; ++i) {
+      slice_of(buffer.kind, i) = i < buffer.count ? arena.allocate(bytes) : slice_of(buffer.kind, 0);
+    }
   }
-  if (s.handed > 0) {
-    rows_in_ = state_arena_.allocate(s.handed);
-    rows_out_ = readback_arena_.allocate(s.handed);
-  }
-  cosines_ = activation_arena_.allocate(s.cosines);
-  rope_table_ = activation_arena_.allocate(s.rope);
-  const std::uint64_t kinds = layers_of(config, shape.context, true, 0, config.layers).empty() ? 1 : 2;
-  state_ = state_arena_.allocate(sizeof(abi::StepState) + kinds * sizeof(std::uint32_t) * table_entries(shape.context));
-  round_ = state_arena_.allocate(sizeof(abi::RoundState));
-  candidate_requests_ = state_arena_.allocate(STEP_VERIFY_ROWS * sizeof(abi::CandidateRequest));
   std::fill_n(candidate_requests(), STEP_VERIFY_ROWS, abi::CandidateRequest{});  // padding rows request nothing
-  result_ = readback_arena_.allocate(STEP_VERIFY_ROWS * sizeof(abi::RowResult));
-  candidates_ = readback_arena_.allocate(STEP_VERIFY_ROWS * sizeof(abi::CandidateResult));
-  drafts_ = readback_arena_.allocate(STEP_VERIFY_ROWS * sizeof(abi::RowResult));
-  round_result_ = readback_arena_.allocate(sizeof(abi::RoundResult));
-  cosine_total_ = readback_arena_.allocate(std::uint64_t{2} * config.layers * sizeof(float));
   vk::Uploader uploader(device);
-  const std::vector<float> table = rope_table(config, shape.context);
-  uploader.upload(std::as_bytes(std::span(table)), rope_table_);
-}
-
-vk::Slice PassBuffers::slice(const kernels::Resource& resource) const {
-  using Kind = kernels::ResourceKind;
-  switch (resource.kind) {
-    case Kind::residual:
-      return residual_[resource.index];
-    case Kind::kept:
-      return kept_;
-    case Kind::normed:
-      return normed_;
-    case Kind::qkv:
-      return qkv_;
-    case Kind::q_rotated:
-      return q_rotated_;
-    case Kind::attended:
-      return attended_;
-    case Kind::gate_up:
-      return gate_up_;
-    case Kind::activated:
-      return activated_;
-    case Kind::half_rows:
-      return half_rows_;
-    case Kind::attention_partial:
-      return attention_partial_;
-    case Kind::logits:
-      return logits_;
-    case Kind::argmax_partial:
-      return argmax_partial_;
-    case Kind::result:
-      return result_;
-    case Kind::candidate_requests:
-      return candidate_requests_;
-    case Kind::candidate_groups:
-      return candidate_groups_;
-    case Kind::candidates:
-      return candidates_;
-    case Kind::cosines:
-      return cosines_;
-    case Kind::cosine_total:
-      return cosine_total_;
-    case Kind::rope_table:
-      return rope_table_;
-    case Kind::state:
-      return state_;
-    case Kind::round:
-      return round_;
-    case Kind::round_result:
-      return round_result_;
-    case Kind::drafts:
-      return drafts_;
-    case Kind::k_cache:
-    case Kind::v_cache:
-    case Kind::weight:
-    case Kind::scratch:
-      return {};
-  }
-  return {};
+  const std::vector<float> angles = rope_table(config, shape.context);
+  uploader.upload(std::as_bytes(std::span(angles)), slice_of(Kind::rope_table));
 }
 
 }  // namespace skipstone::exec

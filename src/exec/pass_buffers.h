@@ -2,6 +2,8 @@
 // everything is allocated at once.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <memory>
 #include <span>
 
@@ -15,7 +17,7 @@ namespace skipstone::exec {
 struct SequenceBytes {
   std::uint64_t kv = 0, activations = 0;
   std::uint64_t kv_without_windows = 0;  ///< `kv`, if no layer had a sliding window
-  std::uint64_t largest_buffer = 0;  ///< must not exceed Caps::max_storage_range
+  std::uint64_t largest_buffer = 0;      ///< must not exceed Caps::max_storage_range
 };
 SequenceBytes plan_bytes(const model::Config& config, const SequenceShape& shape);
 
@@ -23,33 +25,42 @@ class PassBuffers {
  public:
   PassBuffers(const std::shared_ptr<vk::Device>& device, const model::Config& config, const SequenceShape& shape);
 
-  /// Any resource but weights and the cache; empty for those.
-  vk::Slice slice(const kernels::Resource& resource) const;
+  /// Any resource but weights and the cache; empty for those. Of a kind with one buffer, the index says what is used of it.
+  const vk::Slice& slice(const kernels::Resource& resource) const { return slices_[place_of(resource.kind, resource.index)]; }
 
-  abi::StepState& state() { return *reinterpret_cast<abi::StepState*>(state_.mapped); }
+  abi::StepState& state() { return *at<abi::StepState>(Kind::state); }
   /// The page tables, which follow the state.
   std::span<std::uint32_t> pages() {
-    return {reinterpret_cast<std::uint32_t*>(state_.mapped + sizeof(abi::StepState)), (state_.bytes - sizeof(abi::StepState)) / 4};
+    const vk::Slice& state = slice({Kind::state});
+    return {reinterpret_cast<std::uint32_t*>(state.mapped + sizeof(abi::StepState)), (state.bytes - sizeof(abi::StepState)) / 4};
   }
-  abi::RoundState& round() { return *reinterpret_cast<abi::RoundState*>(round_.mapped); }
-  const abi::RoundResult& round_result() const { return *reinterpret_cast<const abi::RoundResult*>(round_result_.mapped); }
-  const abi::RowResult* drafts() const { return reinterpret_cast<const abi::RowResult*>(drafts_.mapped); }
-  const abi::RowResult* results() const { return reinterpret_cast<const abi::RowResult*>(result_.mapped); }
-  abi::CandidateRequest* candidate_requests() { return reinterpret_cast<abi::CandidateRequest*>(candidate_requests_.mapped); }
-  const abi::CandidateResult* candidates() const { return reinterpret_cast<const abi::CandidateResult*>(candidates_.mapped); }
-  float* cosine_total() { return reinterpret_cast<float*>(cosine_total_.mapped); }
+  abi::RoundState& round() { return *at<abi::RoundState>(Kind::round); }
+  const abi::RoundResult& round_result() const { return *at<const abi::RoundResult>(Kind::round_result); }
+  const abi::RowResult* drafts() const { return at<const abi::RowResult>(Kind::drafts); }
+  const abi::RowResult* results() const { return at<const abi::RowResult>(Kind::result); }
+  abi::CandidateRequest* candidate_requests() { return at<abi::CandidateRequest>(Kind::candidate_requests); }
+  const abi::CandidateResult* candidates() const { return at<const abi::CandidateResult>(Kind::candidates); }
+  const float* logits() const { return at<const float>(Kind::logits_readback); }
+  float* cosine_total() { return at<float>(Kind::cosine_total); }
   /// Rows of the residual stream, `padded(width)` floats each, in transfer from one device to the next; only devices with a part of the
   /// layers have them.
-  const vk::Slice& rows_in() const { return rows_in_; }
-  const vk::Slice& rows_out() const { return rows_out_; }
-  const vk::Slice& logits() const { return logits_; }
-  const vk::Slice& logits_readback() const { return logits_readback_; }
+  float* rows_in() { return at<float>(Kind::rows_in); }
+  const float* rows_out() const { return at<const float>(Kind::rows_out); }
 
  private:
+  using Kind = kernels::ResourceKind;
+  static constexpr std::size_t most_of_a_kind = 2;
+  static std::size_t place_of(Kind kind, std::uint32_t index) {
+    return most_of_a_kind * static_cast<std::size_t>(kind) + std::min<std::size_t>(index, most_of_a_kind - 1);
+  }
+  vk::Slice& slice_of(Kind kind, std::uint32_t index = 0) { return slices_[place_of(kind, index)]; }
+  template <typename T>
+  T* at(Kind kind) const {
+    return reinterpret_cast<T*>(slices_[place_of(kind, 0)].mapped);
+  }
+
   vk::Arena activation_arena_, state_arena_, readback_arena_;
-  vk::Slice residual_[2], kept_, normed_, qkv_, q_rotated_, attended_, gate_up_, activated_, half_rows_;
-  vk::Slice attention_partial_, logits_, argmax_partial_, cosines_, rope_table_, state_, result_, cosine_total_, logits_readback_;
-  vk::Slice round_, round_result_, drafts_, rows_in_, rows_out_, candidate_requests_, candidate_groups_, candidates_;
+  std::array<vk::Slice, most_of_a_kind * kernels::resource_kinds> slices_;
 };
 
 }  // namespace skipstone::exec

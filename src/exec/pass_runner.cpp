@@ -109,12 +109,12 @@ void PassRunner::read_back(vk::Recorder& recorder, const Plan& plan) {
   const StageWork work = work_of(spec, builder_.begin(), builder_.end());
   if (spec.direction == Direction::outbound && (work.hands_on || builder_.begin() > 0)) {
     const std::uint64_t bytes = std::uint64_t{spec.bucket} * kernels::padded(config_.width) * sizeof(float);
-    recorder.copy(buffers_.slice(plan.handed_on).part(0, bytes), buffers_.rows_out().part(0, bytes));
+    recorder.copy(buffers_.slice(plan.handed_on).part(0, bytes), buffers_.slice({kernels::ResourceKind::rows_out}).part(0, bytes));
     return;
   }
   if (spec.output != Output::logits) return;
   const std::uint64_t bytes = std::uint64_t{spec.output_rows()} * kernels::padded(config_.vocabulary) * sizeof(float);
-  recorder.copy(buffers_.logits().part(0, bytes), buffers_.logits_readback().part(0, bytes));
+  recorder.copy(buffers_.slice({kernels::ResourceKind::logits}).part(0, bytes), buffers_.slice({kernels::ResourceKind::logits_readback}).part(0, bytes));
 }
 
 void PassRunner::refresh() {
@@ -241,7 +241,7 @@ void PassRunner::collect(const PassSpec& spec, std::uint32_t first, std::uint32_
       break;
     case Output::logits: {
       results.logits_stride = kernels::padded(config_.vocabulary);
-      const auto* all = reinterpret_cast<const float*>(buffers_.logits_readback().mapped);
+      const auto* all = buffers_.logits();
       results.logits.assign(all + first * results.logits_stride, all + (first + count) * results.logits_stride);
       break;
     }
@@ -259,7 +259,7 @@ std::vector<float> PassRunner::logits_of(std::uint64_t pass, std::uint32_t row) 
   if (pass != passes_) return {};
   const std::uint64_t bytes = kernels::padded(config_.vocabulary) * sizeof(float);
   std::vector<float> logits(config_.vocabulary);
-  vk::Uploader(device_).download(buffers_.logits().part(row * bytes, bytes), std::as_writable_bytes(std::span(logits)));
+  vk::Uploader(device_).download(buffers_.slice({kernels::ResourceKind::logits}).part(row * bytes, bytes), std::as_writable_bytes(std::span(logits)));
   return logits;
 }
 

@@ -29,19 +29,19 @@ bool PassRunner::is_back() const { return ring_ == nullptr || ring_->is_back(); 
 void PassRunner::begin_record(vk::Recorder& recorder, const PassSpec& spec) {
   if (spec.direction == Direction::outbound && !work_of(spec, builder_.begin(), builder_.end()).takes) return;
   const std::uint64_t bytes = std::uint64_t{spec.bucket} * kernels::padded(config_.width) * sizeof(float);
-  recorder.copy(buffers_.rows_in().part(0, bytes), buffers_.slice({kernels::ResourceKind::residual, 0}).part(0, bytes));
+  recorder.copy(buffers_.slice({kernels::ResourceKind::rows_in}).part(0, bytes), buffers_.slice({kernels::ResourceKind::residual, 0}).part(0, bytes));
 }
 
 /// `first`: index in the pass of the first of `rows`.
 void PassRunner::put_rows(std::span<const float> rows, std::size_t first) {
-  float* to = reinterpret_cast<float*>(buffers_.rows_in().mapped) + first * kernels::padded(config_.width);
+  float* to = buffers_.rows_in() + first * kernels::padded(config_.width);
   std::ranges::copy(rows, to);
 }
 
 std::vector<float> PassRunner::handed_rows(std::span<const SequenceRows> sequences) const {
   std::size_t count = 0;
   for (const SequenceRows& sequence : sequences) count += sequence.rows.tokens.size();
-  const auto* rows = reinterpret_cast<const float*>(buffers_.rows_out().mapped);
+  const auto* rows = buffers_.rows_out();
   return {rows, rows + count * kernels::padded(config_.width)};
 }
 

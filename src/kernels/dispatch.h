@@ -41,9 +41,13 @@ enum class ResourceKind : std::uint8_t {
   state,
   round,
   round_result,
-  drafts,   ///< of a round in one submission: its state, its result, a RowResult per draft
-  scratch,  ///< tests: any index
+  drafts,           ///< of a round in one submission: its state, its result, a RowResult per draft
+  logits_readback,  ///< where the host reads logits
+  rows_in,
+  rows_out,  ///< rows of the residual stream in transfer between devices
+  scratch,   ///< tests: any index
 };
+constexpr std::size_t resource_kinds = static_cast<std::size_t>(ResourceKind::scratch) + 1;
 
 struct Resource {
   ResourceKind kind = ResourceKind::scratch;
