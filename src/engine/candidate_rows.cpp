@@ -31,15 +31,11 @@ CandidateRows::CandidateRows(const sample::SamplerParams& sampling, std::uint32_
   if (on && sampling.needs_logits()) wanted_ = sample::request_for(sampling, most_top_k, vocabulary);
 }
 
-void CandidateRows::begin() {
-  requests_.clear();
-  complete_ = wanted_.has_value() && pause_ == 0;
-}
-
-void CandidateRows::add(std::span<const Token> history, std::uint64_t position) {
-  if (wanted_ && pause_ > 0) --pause_;
-  if (!complete_) return;
-  abi::CandidateRequest& request = requests_.emplace_back();
+void CandidateRows::add(CandidateRequests& requests, std::span<const Token> history, std::uint64_t position) {
+  if (!wanted_ || pause_ > 0) requests.complete_ = false;
+  if (pause_ > 0) --pause_;
+  if (!requests.complete_) return;
+  abi::CandidateRequest& request = requests.rows_.emplace_back();
   request.noise = wanted_->noise ? 1 : 0;
   request.tempered = wanted_->tempered ? 1 : 0;
   request.inverse_temperature = params_.temperature > 0.0f ? 1.0f / params_.temperature : 1.0f;
@@ -48,16 +44,16 @@ void CandidateRows::add(std::span<const Token> history, std::uint64_t position) 
   sample::recent_tokens(params_, history, recent_);
   recent_.erase(std::unique(recent_.begin(), recent_.end()), recent_.end());
   if (recent_.size() > request.tokens.size()) {
-    complete_ = false;
+    requests.complete_ = false;
     return;
   }
   request.listed = static_cast<std::uint32_t>(recent_.size());
   std::ranges::copy(recent_, request.tokens.begin());
 }
 
-std::optional<sample::Choice> CandidateRows::choose(const sample::Sampler& sampler, const abi::CandidateResult& result, std::uint32_t row,
-                                                    std::span<const Token> history, std::uint64_t position) {
-  const abi::CandidateRequest& request = requests_.at(row);
+std::optional<sample::Choice> CandidateRows::choose(const sample::Sampler& sampler, const abi::CandidateRequest& request,
+                                                    const abi::CandidateResult& result, std::span<const Token> history,
+                                                    std::uint64_t position) {
   const std::uint32_t slots = request.noise != 0 ? CANDIDATE_SLOTS / 2 : CANDIDATE_SLOTS;
   std::optional<sample::Choice> choice;
   if (result.likely <= slots && result.noisy <= slots) {

@@ -2,6 +2,8 @@
 
 #include <vector>
 
+#include "engine/sequence_parts.h"
+
 namespace skipstone::engine {
 
 using speculation::Token;
@@ -16,9 +18,9 @@ void EarlyExits::run_segment(Token pending, std::uint32_t base, std::uint32_t be
   passes_.run(spec, {.tokens = {&pending, 1}, .base = base});
 }
 
-void EarlyExits::fill(const CommittedText& text, Token pending) {
+void EarlyExits::fill(speculation::TokenHistory& text, Token pending) {
   if (holes_ == 0) return;
-  const std::span<const Token> holes = text.tokens().last(holes_);
+  const std::span<const Token> holes = text.committed().last(holes_);
   std::vector<Token> rows(holes.begin(), holes.end());
   if (pending >= 0) rows.push_back(pending);
   exec::PassSpec spec;
@@ -26,7 +28,7 @@ void EarlyExits::fill(const CommittedText& text, Token pending) {
   spec.bucket = kernels::bucket_for(static_cast<std::uint32_t>(rows.size()));
   spec.output = pending >= 0 ? exec::Output::logits : exec::Output::none;
   spec.last_row_only = pending >= 0;
-  passes_.run(spec, {.tokens = rows, .base = text.size() - holes_});
+  passes_.run(spec, {.tokens = rows, .base = text.committed_size() - holes_});
   holes_ = 0;
 }
 
@@ -39,21 +41,19 @@ void EarlyExits::propagate(Token pending, std::uint32_t base, std::uint32_t begi
   passes_.run(spec, {.tokens = {&pending, 1}, .base = base});
 }
 
-speculation::EarlyExit EarlyExits::run(const speculation::EarlyExitRequest& request, Token pending, const CommittedText& text,
-                                       RowChooser& chooser) {
+speculation::EarlyExit EarlyExits::run(const speculation::EarlyExitRequest& request, Token pending, speculation::TokenHistory& text,
+                                       Verifier& verifier) {
   left_layers_out_ = true;
   passes_.hold_hidden_states(true);
-  speculation::EarlyExit exit = leave(request, pending, text, chooser);
+  speculation::EarlyExit exit = leave(request, pending, text, verifier);
   passes_.release_hidden_states();
   return exit;
 }
 
-speculation::EarlyExit EarlyExits::leave(const speculation::EarlyExitRequest& request, Token pending, const CommittedText& text,
-                                         RowChooser& chooser) {
+speculation::EarlyExit EarlyExits::leave(const speculation::EarlyExitRequest& request, Token pending, speculation::TokenHistory& text,
+                                         Verifier& verifier) {
   if (holes_ + 1 >= STEP_VERIFY_ROWS) fill(text);
-  const std::uint32_t base = text.size();
-  chooser.start(text.tokens());
-  chooser.set_token(base, pending);
+  const std::uint32_t base = text.committed_size();
   speculation::EarlyExit exit;
   for (const std::uint32_t check : request.checks) {
     if (exit.layers > 0 && holes_ > 0) break;  // the layers after the first check would read keys and values that are missing yet
@@ -63,7 +63,7 @@ speculation::EarlyExit EarlyExits::leave(const speculation::EarlyExitRequest& re
     const double guess = request.drafted < 0 ? 0.0 : static_cast<double>(sample::Sampler::describe(logits, request.drafted).probability);
     const double top = static_cast<double>(sample::Sampler::likeliest(logits).probability);
     if (!speculation::leaves(request, top, guess, exit.rejected, exit.reason)) continue;
-    exit.choice = chooser.choose_by_logits(passes_.logits(0), base);
+    exit.choice = verifier.choose_by_logits(text, {&pending, 1}, passes_.logits(0));
     pending_hole_ = request.fill == speculation::HoleFill::recompute;
     if (!pending_hole_) propagate(pending, base, check);
     return exit;
@@ -75,8 +75,14 @@ speculation::EarlyExit EarlyExits::leave(const speculation::EarlyExitRequest& re
   }
   exit.layers = layers_;
   exit.reason = speculation::ExitReason::full;
-  exit.choice = chooser.choose_by_logits(passes_.logits(0), base);
+  exit.choice = verifier.choose_by_logits(text, {&pending, 1}, passes_.logits(0));
   return exit;
+}
+
+speculation::EarlyExit EarlyExitRounds::exit_early(const speculation::EarlyExitRequest& request, Token pending) {
+  parts_.end_round();
+  parts_.verified.emplace(pending);
+  return parts_.exits.run(request, pending, parts_.text, parts_.verifier);
 }
 
 }  // namespace skipstone::engine

@@ -4,10 +4,9 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "engine/committed_text.h"
-#include "engine/row_chooser.h"
+#include "engine/verifier.h"
 #include "exec/executor.h"
-#include "speculation/early_exit.h"
+#include "speculation/sequence.h"
 
 namespace skipstone::engine {
 
@@ -18,10 +17,10 @@ class EarlyExits {
   EarlyExits(exec::Executor& passes, std::uint32_t layers) : passes_(passes), layers_(layers) {}
 
   /// Computes the token after `pending`, which follows `text`.
-  speculation::EarlyExit run(const speculation::EarlyExitRequest& request, speculation::Token pending, const CommittedText& text,
-                             RowChooser& chooser);
+  speculation::EarlyExit run(const speculation::EarlyExitRequest& request, speculation::Token pending, speculation::TokenHistory& text,
+                             Verifier& verifier);
   /// Runs the full model over the holes; required before any pass that reads the cache.
-  void fill(const CommittedText& text) { fill(text, -1); }
+  void fill(speculation::TokenHistory& text) { fill(text, -1); }
 
   /// commit(): the pending token of the last run() is committed; drop(): it will not be.
   void commit() {
@@ -42,10 +41,10 @@ class EarlyExits {
 
  private:
   /// run(), with the saved hidden states.
-  speculation::EarlyExit leave(const speculation::EarlyExitRequest& request, speculation::Token pending, const CommittedText& text,
-                               RowChooser& chooser);
+  speculation::EarlyExit leave(const speculation::EarlyExitRequest& request, speculation::Token pending, speculation::TokenHistory& text,
+                               Verifier& verifier);
   /// Runs also over `pending`, if there is one (-1: none); the logits are result(0)'s.
-  void fill(const CommittedText& text, speculation::Token pending);
+  void fill(speculation::TokenHistory& text, speculation::Token pending);
   /// Runs the layers from `begin` to `end` over the pending token and saves its hidden state. The logits are result(0)'s.
   void run_segment(speculation::Token pending, std::uint32_t base, std::uint32_t begin, std::uint32_t end);
   /// Computes K and V of the layers from `begin` on from the saved hidden state of the pending token at its exit.
@@ -56,6 +55,18 @@ class EarlyExits {
   std::uint32_t holes_ = 0;
   bool pending_hole_ = false;  ///< the pending token becomes one when it is committed
   bool left_layers_out_ = false;
+};
+
+struct SequenceParts;
+
+/// Rounds of passes that leave the model early.
+class EarlyExitRounds final : public speculation::EarlyExitRunner {
+ public:
+  explicit EarlyExitRounds(SequenceParts& parts) : parts_(parts) {}
+  speculation::EarlyExit exit_early(const speculation::EarlyExitRequest& request, speculation::Token pending) override;
+
+ private:
+  SequenceParts& parts_;
 };
 
 }  // namespace skipstone::engine

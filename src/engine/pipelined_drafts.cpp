@@ -108,10 +108,11 @@ std::vector<PipelinedDrafts::End> PipelinedDrafts::likeliest_ends(const speculat
 }
 
 /// The draft after a row of the last pass.
-PipelinedDrafts::Draft PipelinedDrafts::draft_after(RowChooser& chooser, std::uint32_t row) const {
-  chooser.set_token(tree_, row, base_);
+PipelinedDrafts::Draft PipelinedDrafts::draft_after(const Verification& verification, std::uint32_t row) const {
   const std::span<const float> logits = std::span(results_.logits).subspan((row - computed_) * results_.logits_stride, vocabulary_);
-  return {number_or_none([&] { return chooser.choose_by_logits(logits, base_ + tree_.depths()[row]); }), {logits.begin(), logits.end()}};
+  const Batch rows{.rows = tree_.tokens(), .parents = tree_.parents()};
+  return {number_or_none([&] { return verification.verifier.choose_by_logits(verification.text, rows, row, logits); }),
+          {logits.begin(), logits.end()}};
 }
 
 void PipelinedDrafts::run(exec::PassRunner& runner, const exec::SequencePages& pages, std::uint32_t keep_after) {
@@ -153,12 +154,12 @@ void PipelinedDrafts::grow(std::uint32_t most_rows, std::uint32_t most_drafts) {
   }
 }
 
-void PipelinedDrafts::make(exec::PassRunner& runner, const exec::SequencePages& pages, RowChooser& chooser,
-                           const speculation::TokenTree& rows, std::uint32_t base, std::uint32_t keep_after) {
+void PipelinedDrafts::make(exec::PassRunner& runner, const exec::SequencePages& pages, const Verification& verification) {
   const Stopwatch watch;
-  base_ = base;
+  const speculation::TokenTree& rows = verification.rows;
+  base_ = verification.text.committed_size();
   bucket_ = kernels::bucket_for(rows.rows());
-  const double away = remote_seconds_[number_of(bucket_)];
+  const double remote = remote_seconds_[number_of(bucket_)];
   double reached = 1;
   ends_ = likeliest_ends(rows, reached);
   tree_ = rows;
@@ -166,12 +167,12 @@ void PipelinedDrafts::make(exec::PassRunner& runner, const exec::SequencePages& 
   const bool last_known = seen_.size() >= rows.rows();
   computed_ = last_known ? rows.rows() : rows.drafts();
   for (std::uint32_t passes = rows.drafts() + (last_known ? 0 : 1); passes > 0 && !runner.is_back(); --passes) {
-    const std::uint32_t most_rows = rows_in_time(away - watch.seconds(), passes);
+    const std::uint32_t most_rows = rows_in_time(remote - watch.seconds(), passes);
     grow(most_rows, rows.drafts());
     if (most_rows == 0 || tree_.rows() == computed_) break;
     const Stopwatch pass_watch;
-    run(runner, pages, keep_after);
-    draft_after_ends(chooser, rows, reached);
+    run(runner, pages, verification.keep_after);
+    draft_after_ends(verification, reached);
     record_time(kernels::bucket_for(tree_.rows() - computed_), pass_watch.seconds());
     computed_ = tree_.rows();
   }
@@ -180,23 +181,24 @@ void PipelinedDrafts::make(exec::PassRunner& runner, const exec::SequencePages& 
 
 /// Adds a draft after each end that the last pass has read and, if it has read the verification's last row, the end where all drafts are
 /// accepted, which is reached with probability `reached`.
-void PipelinedDrafts::draft_after_ends(RowChooser& chooser, const speculation::TokenTree& rows, double reached) {
+void PipelinedDrafts::draft_after_ends(const Verification& verification, double reached) {
+  const speculation::TokenTree& rows = verification.rows;
   for (End& end : ends_) {
-    if (end.last >= std::max(computed_, rows.rows())) end.drafts.push_back(draft_after(chooser, end.last));
+    if (end.last >= std::max(computed_, rows.rows())) end.drafts.push_back(draft_after(verification, end.last));
   }
   if (computed_ > rows.drafts()) return;
-  const Draft guess = draft_after(chooser, rows.drafts());
+  const Draft guess = draft_after(verification, rows.drafts());
   if (guess.choice.token < 0) return;
   const double probability = reached * likeliest_of(guess.logits).front().probability;
   const auto at = std::ranges::find_if(ends_, [&](const End& end) { return end.probability < probability; });
   ends_.insert(at, {.row = rows.drafts(), .token = guess.choice.token, .probability = probability, .last = 0, .drafts = {}});
 }
 
-PipelinedDrafts::Made PipelinedDrafts::check(const speculation::TokenTree& rows, std::span<const Choice> choices, double away) {
+PipelinedDrafts::Made PipelinedDrafts::check(const speculation::TokenTree& rows, std::span<const Choice> choices, double remote) {
   Made made;
   if (!std::exchange(begun_, false)) return made;
   double& usual = remote_seconds_[number_of(kernels::bucket_for(rows.rows()))];
-  usual = usual == 0 ? away : (usual + away) / 2;
+  usual = usual == 0 ? remote : (usual + remote) / 2;
   std::uint32_t row = 0;
   while (row + 1 < rows.rows() && choices[row].token == rows.tokens()[row + 1]) ++row;
   made_.clear();

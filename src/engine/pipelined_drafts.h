@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "engine/row_chooser.h"
+#include "engine/verifier.h"
 #include "exec/executor.h"
 #include "exec/layer_plan.h"
 #include "speculation/sequence.h"
@@ -25,6 +25,14 @@ class PipelinedDrafts {
   struct Made {
     std::vector<std::uint32_t> path;
     std::uint32_t to = 0;
+  };
+
+  /// A verification of `rows`, a chain after the committed text.
+  struct Verification {
+    speculation::TokenHistory& text;
+    Verifier& verifier;
+    const speculation::TokenTree& rows;
+    std::uint32_t keep_after = 0;  ///< as for a draft pass that saves hidden states (exec::PassSpec)
   };
 
   PipelinedDrafts(bool wanted, std::uint32_t vocabulary) : wanted_(wanted), vocabulary_(vocabulary) {}
@@ -45,13 +53,12 @@ class PipelinedDrafts {
 
   /// Rows from the verification's first one on that make() may write to.
   static std::uint32_t most_rows();
-  /// Makes drafts after ends of `rows`, a chain at `base` that has run through the draft layers and is on remote devices, as long as it has
-  /// probably not returned. `keep_after`: as for a draft pass that saves hidden states (exec::PassSpec).
-  void make(exec::PassRunner& runner, const exec::SequencePages& pages, RowChooser& chooser, const speculation::TokenTree& rows,
-            std::uint32_t base, std::uint32_t keep_after);
-  /// The round's verification gave `choices` and was on remote devices for `away` seconds: the drafts after this end are kept, if there are
-  /// any.
-  Made check(const speculation::TokenTree& rows, std::span<const speculation::Choice> choices, double away);
+  /// Makes drafts after ends of a verification that has run through the draft layers and is on remote devices, as long as it has probably
+  /// not returned.
+  void make(exec::PassRunner& runner, const exec::SequencePages& pages, const Verification& verification);
+  /// The round's verification gave `choices` and was on remote devices for `remote` seconds: the drafts after this end are kept, if there
+  /// are any.
+  Made check(const speculation::TokenTree& rows, std::span<const speculation::Choice> choices, double remote);
   /// Drops all drafts; the round has no pipelined drafts.
   void clear();
 
@@ -72,8 +79,8 @@ class PipelinedDrafts {
     std::vector<Draft> drafts;
   };
   std::vector<End> likeliest_ends(const speculation::TokenTree& rows, double& reached) const;
-  Draft draft_after(RowChooser& chooser, std::uint32_t row) const;
-  void draft_after_ends(RowChooser& chooser, const speculation::TokenTree& rows, double reached);
+  Draft draft_after(const Verification& verification, std::uint32_t row) const;
+  void draft_after_ends(const Verification& verification, double reached);
   std::uint32_t rows_in_time(double left, std::uint32_t passes);
   void grow(std::uint32_t most_rows, std::uint32_t most_drafts);
   void run(exec::PassRunner& runner, const exec::SequencePages& pages, std::uint32_t keep_after);

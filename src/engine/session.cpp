@@ -101,44 +101,44 @@ std::optional<speculation::Outcome> Session::step(std::chrono::microseconds budg
   return std::move(s.outcome);
 }
 
-void Session::cancel_when(std::function<bool()> cancelled) { state_->sequence.interrupt_by(std::move(cancelled)); }
+void Session::cancel_when(std::function<bool()> cancelled) { state_->cancelled = std::move(cancelled); }
 
 bool Session::begun() const { return state_->step_runner != nullptr; }
 
 speculation::Outcome Session::run(const std::vector<text::Token>& tokens, std::uint32_t max_tokens, const speculation::Emit& emit) {
   State& s = *state_;
   const IdleScope afterwards(s.passes);
+  speculation::TokenHistory& text = s.sequence.text();
   s.filled = 0;
-  if (tokens.empty() && s.history.empty()) fail(Code::invalid_argument, "the prompt is empty; give at least one character of text");
-  std::vector<text::Token> history = s.history;
-  history.insert(history.end(), tokens.begin(), tokens.end());
+  if (tokens.empty() && text.size() == 0) fail(Code::invalid_argument, "the prompt is empty; give at least one character of text");
+  const std::size_t before = text.size(), prompt_end = before + tokens.size();
   speculation::Limits limits;
   limits.max_tokens = max_tokens;
+  limits.interrupted = [&] { return s.is_cancelled(); };
   const bool synthetic = !s.options.synthetic_acceptance.empty();
   if (!synthetic && !s.options.ignore_end)
     limits.ends_generation = [&](text::Token token) { return s.engine->has_tokenizer() && s.engine->tokenizer().ends_generation(token); };
-  // Emitted tokens stay in the conversation even if an exception ends the generation: the sequence may have committed them already, and its
-  // KV cache must remain a prefix of the history.
-  const std::vector<text::Token> prompt = history;
-  const auto keep_history = [&] {
-    s.history = std::move(history);
-    if (!tokens.empty()) s.prompt_end = prompt.size();
-  };
-  const auto keep = [&](const speculation::Emitted& emitted) {
-    history.push_back(emitted.token);
-    return !emit || emit(emitted);
+  const auto keep_prompt = [&] {
+    if (!tokens.empty()) s.prompt_end = prompt_end;
   };
   std::optional<speculation::SyntheticAcceptance> drawn;
   if (synthetic) drawn.emplace(s.sequence, s.options.synthetic_acceptance, s.engine->config().vocabulary);
   speculation::Sequence& sequence = drawn ? static_cast<speculation::Sequence&>(*drawn) : s.sequence;
+  text.append(tokens);
   try {
-    s.read_own_tokens();
-    speculation::Outcome outcome = speculation::generate(sequence, *s.drafter, prompt, limits, keep);
+    s.read_own_tokens(before);
+    speculation::Outcome outcome = speculation::generate(sequence, *s.drafter, text, limits, emit);
     s.sequence.keep_continuation();
-    keep_history();
+    keep_prompt();
     return outcome;
   } catch (...) {
-    if (s.sequence.committed() > s.history.size() || history.size() > prompt.size()) keep_history();
+    // Emitted tokens stay in the conversation even if an exception ends the generation, and so does a prompt that is read in part: the KV
+    // cache remains a prefix of the text.
+    if (s.sequence.committed() > before || text.size() > prompt_end) {
+      keep_prompt();
+    } else {
+      text.truncate(before);
+    }
     throw;
   }
 }
@@ -148,25 +148,26 @@ void Session::prefill(const std::vector<text::Token>& tokens) {
   s.require_idle();
   s.filled = 0;
   if (tokens.empty()) return;
-  std::vector<text::Token> history = s.history;
-  history.insert(history.end(), tokens.begin(), tokens.end());
-  if (history.size() > s.sequence.limits().context) {
+  speculation::TokenHistory& text = s.sequence.text();
+  const std::size_t before = text.size();
+  if (before + tokens.size() > s.sequence.limits().context) {
     fail(Code::invalid_argument, "the text is {} tokens long, but the context holds {}; shorten it or ask for a larger context",
-         history.size(), s.sequence.limits().context);
+         before + tokens.size(), s.sequence.limits().context);
   }
-  const auto keep_history = [&] {
-    s.history = std::move(history);
-    s.prompt_end = s.history.size();
-  };
+  text.append(tokens);
   try {
-    s.read_own_tokens();
-    const auto read = s.sequence.prefill(std::span<const text::Token>(history).subspan(s.sequence.committed()), false);
+    s.read_own_tokens(before);
+    const auto read = s.sequence.prefill(std::span<const text::Token>(text.tokens()).subspan(s.sequence.committed()), false);
     if (read.interrupted) fail(Code::cancelled, "reading the text was cancelled");
   } catch (...) {
-    if (s.sequence.committed() > s.history.size()) keep_history();  // as in generate(): the cache holds a part of it
+    if (s.sequence.committed() > before) {  // as in generate(): the cache holds a part of it
+      s.prompt_end = text.size();
+    } else {
+      text.truncate(before);
+    }
     throw;
   }
-  keep_history();
+  s.prompt_end = text.size();
 }
 
 void Session::copy_from(Session& from) {
@@ -177,7 +178,6 @@ void Session::copy_from(Session& from) {
   other.require_idle();
   s.filled = 0;
   s.sequence.copy_from(other.sequence);
-  s.history = other.history;
   s.prompt_end = other.prompt_end;
 }
 
@@ -191,8 +191,11 @@ std::unique_ptr<Session> Session::fork() {
 void Session::save(const std::string& path) {
   State& s = *state_;
   s.require_idle();
+  s.sequence.finish();
+  const speculation::TokenHistory& text = s.sequence.text();
+  const auto committed = text.committed();
   save_conversation(path, s.engine->state(), s.passes.pages(),
-                    {s.history, s.sequence.finish(), s.prompt_end, s.sequence.left_layers_out()});
+                    {text.tokens(), {{committed.begin(), committed.end()}, text.prompts()}, s.prompt_end, s.sequence.left_layers_out()});
 }
 
 void Session::load(const std::string& path) {
@@ -202,12 +205,12 @@ void Session::load(const std::string& path) {
   reset();  // from here on the keys and values belong to neither conversation
   s.filled = 0;
   saved.restore(s.engine->state(), s.passes);
-  s.sequence.continue_from(saved.conversation().text, saved.conversation().layers_left_out);
-  s.history = saved.conversation().history;
-  s.prompt_end = saved.conversation().prompt_end;
+  const Conversation& conversation = saved.conversation();
+  s.sequence.continue_from({conversation.history, conversation.text.size(), conversation.text.prompts()}, conversation.layers_left_out);
+  s.prompt_end = conversation.prompt_end;
 }
 
-const std::vector<text::Token>& Session::history() const { return state_->history; }
+const std::vector<text::Token>& Session::history() const { return state_->sequence.text().tokens(); }
 const std::vector<float>& Session::attention_cosine() const { return state_->sequence.cosine; }
 
 const CorpusFacts& Session::corpus() const { return state_->corpus; }
@@ -217,27 +220,26 @@ const CorpusFacts& Session::corpus() const { return state_->corpus; }
 void Session::rewind(std::size_t count) {
   State& s = *state_;
   s.require_idle();
-  if (count > s.history.size()) {
-    fail(Code::invalid_argument, "{} tokens cannot be taken back: the conversation has {}", count, s.history.size());
+  speculation::TokenHistory& text = s.sequence.text();
+  if (count > text.size()) {
+    fail(Code::invalid_argument, "{} tokens cannot be taken back: the conversation has {}", count, text.size());
   }
   if (count == 0) return;
   s.filled = 0;
-  const std::size_t stays = s.history.size() - count;
-  CommittedText text = s.sequence.text();
-  const auto keep = [&](std::size_t tokens) {
-    if (text.size() > tokens) text.rollback(static_cast<std::uint32_t>(text.size() - tokens));
+  const std::size_t stays = text.size() - count;
+  std::size_t committed = std::min<std::size_t>(stays, s.sequence.committed());
+  if (committed == stays && committed > 0 && text.is_continuation(committed - 1)) --committed;
+  const auto cut = [&](std::size_t tokens) {
+    text.truncate(tokens);
+    s.prompt_end = std::min(s.prompt_end, tokens);
   };
-  keep(stays);
-  if (text.size() == stays && text.ends_in_continuation()) keep(stays - 1);
-  s.history.resize(stays);
-  s.prompt_end = std::min(s.prompt_end, stays);
   try {
-    if (text.size() < s.sequence.committed()) s.sequence.rollback(s.sequence.committed() - text.size());
+    if (committed < s.sequence.committed()) s.sequence.rollback(static_cast<std::uint32_t>(s.sequence.committed() - committed));
   } catch (...) {  // thrown while reading a text again whose pages were freed
-    s.history.resize(std::min<std::size_t>(stays, s.sequence.committed()));
-    s.prompt_end = std::min(s.prompt_end, s.history.size());
+    cut(std::min<std::size_t>(stays, s.sequence.committed()));
     throw;
   }
+  cut(stays);
 }
 
 std::vector<float> Session::logits() {
@@ -252,7 +254,6 @@ std::vector<float> Session::hidden() {
 
 void Session::reset() {
   state_->step_runner.reset();
-  state_->history.clear();
   state_->prompt_end = 0;
   state_->sequence.clear();
 }

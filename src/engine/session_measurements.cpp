@@ -44,7 +44,8 @@ void run_work(DeviceSequence& sequence, const Work& work, const std::vector<text
   const std::span<const text::Token> all(tokens);
   if (work.chains > 0) {
     std::vector<std::vector<speculation::Choice>> of_chains(work.chains, std::vector<speculation::Choice>(work.rows));
-    return sequence.verify_block(std::vector(work.chains, std::vector(all.begin(), all.begin() + work.rows)), of_chains);
+    return sequence.extensions().blocks->verify_block(std::vector(work.chains, std::vector(all.begin(), all.begin() + work.rows)),
+                                                      of_chains);
   }
   speculation::Verified verified;
   if (work.rows > 0) return sequence.verify(speculation::TokenTree::chain(all[0], all.subspan(1)), 0, verified);
@@ -69,7 +70,6 @@ double Session::measure(const Work& work) {
   const std::uint32_t vocabulary = s.engine->config().vocabulary;
   // The pages are kept, so their keys and values need not be computed again.
   const auto empty = [&] {
-    s.history.clear();
     s.prompt_end = 0;
     s.sequence.continue_from({});
   };
@@ -80,7 +80,7 @@ double Session::measure(const Work& work) {
     before = 0;
   }
   const std::uint32_t known = std::min(before, work.depth);
-  s.sequence.continue_from({measured_text(0, known, vocabulary), {{0, known}}});
+  s.sequence.continue_from({measured_text(0, known, vocabulary), known, {{0, known}}});
   try {
     if (known < work.depth) read(s.sequence, measured_text(known, work.depth - known, vocabulary));
     const std::vector<text::Token> tokens = measured_text(work.depth, std::max(work.prompt, std::max(work.rows, 1u)), vocabulary);
@@ -97,11 +97,11 @@ double Session::measure(const Work& work) {
 }
 
 double Session::agreement(std::size_t count) const {
-  const State& s = *state_;
-  if (count == 0 || count >= s.history.size()) fail(Code::invalid_argument, "there are no {} tokens to agree with", count);
+  State& s = *state_;
+  const std::span<const text::Token> text(s.sequence.text().tokens());
+  if (count == 0 || count >= text.size()) fail(Code::invalid_argument, "there are no {} tokens to agree with", count);
   exec::Executor passes(*s.engine->state().passes);
-  DeviceSequence sequence(passes, s.engine->config(), s.options.sampling, sample::Verification::coupled, Rounds::host);
-  const std::span<const text::Token> text(s.history);
+  DeviceSequence sequence(passes, s.engine->config(), {.sampling = s.options.sampling});
   const std::size_t first = text.size() - count;
   std::size_t agreed = sequence.prefill(text.first(first), false).first.token == text[first] ? 1 : 0;
   speculation::Verified verified;

@@ -39,11 +39,8 @@ struct Session::State {
         options(on_caller(o)),
         drafter(make_drafter()),
         passes(*engine->state().passes),
-        sequence(passes, engine->state().model->config, options.sampling, options.verification, options.rounds, chooses_from_candidates(),
-                 pipelined_drafts()) {
+        sequence(passes, engine->state().model->config, sequence_options()) {
     engine->state().model->device->require_alive();
-    sequence.use(std::move(draft_models));
-    sequence.use(engine->state().caches.prefixes.get());
     const speculation::DrafterTraits traits = drafter->traits();
     const bool samples = options.sampling.needs_logits(), ahead = pipelined_drafts() && traits.drafts;
     engine->state().make_pipelines(passes,
@@ -53,6 +50,19 @@ struct Session::State {
                                     .candidates = samples && chooses_from_candidates()},
                                    options.progress);
   }
+
+  SequenceOptions sequence_options() {
+    return {.sampling = options.sampling,
+            .verification = options.verification,
+            .rounds = options.rounds,
+            .candidates = chooses_from_candidates(),
+            .pipelined_drafts = pipelined_drafts(),
+            .prefixes = engine->state().caches.prefixes.get(),
+            .interrupted = [this] { return is_cancelled(); },
+            .draft_models = std::move(draft_models)};
+  }
+
+  bool is_cancelled() const { return cancelled && cancelled(); }
 
   bool pipelined_drafts() const {
     return passes.local_layers() < engine->state().model->config.layers &&
@@ -75,11 +85,11 @@ struct Session::State {
     return given;
   }
 
-  /// A prompt or nothing follows the history. Generated tokens that are not read yet are read as a continuation, so that it has the same
-  /// bits wherever it was stopped.
-  void read_own_tokens() {
+  /// A prompt or nothing follows the first `known` tokens of the text. Generated ones of these that are not read yet are read as a
+  /// continuation, so that it has the same bits wherever it was stopped.
+  void read_own_tokens(std::size_t known) {
     const std::size_t first = std::max<std::size_t>(prompt_end, sequence.committed());
-    sequence.own_tokens(static_cast<std::uint32_t>(history.size() - std::min(history.size(), first)));
+    sequence.own_tokens(static_cast<std::uint32_t>(known - std::min(known, first)));
   }
 
   /// Throws if a generation of begin() has not ended.
@@ -120,12 +130,12 @@ struct Session::State {
   SessionOptions as_given;  ///< for fork()
   SessionOptions options;
   CorpusFacts corpus;
+  std::function<bool()> cancelled;
   std::vector<std::unique_ptr<DraftModel>> draft_models;  ///< until the sequence takes them
   std::unique_ptr<speculation::Drafter> drafter;
   exec::Executor passes;
-  CosineKeeper sequence;
-  std::vector<text::Token> history;
-  std::size_t prompt_end = 0;        ///< tokens of the history from here on are a continuation
+  CosineKeeper sequence;             ///< has the text, which the session appends to
+  std::size_t prompt_end = 0;        ///< tokens of the text from here on are a continuation
   std::uint32_t filled = 0;          ///< positions whose keys and values are in the cache from measurements
   speculation::Outcome outcome;      ///< of the generation of begin(), once it has ended
   StepRunner* stepping = nullptr;    ///< the step runner whose body is running; null if none

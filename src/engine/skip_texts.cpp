@@ -6,10 +6,7 @@
 #include "base/status.h"
 
 namespace skipstone::engine {
-SkipTexts::SkipTexts(Engine& engine)
-    : engine_(engine),
-      passes_(*engine.state().passes),
-      sequence_(passes_, engine.config(), {}, sample::Verification::coupled, Rounds::host) {
+SkipTexts::SkipTexts(Engine& engine) : engine_(engine), passes_(*engine.state().passes), sequence_(passes_, engine.config()) {
   passes_.keep_all_pages();  // score() truncates to earlier blocks
   engine.state().make_pipelines(passes_, {.verification = true}, {});
 }
@@ -65,8 +62,8 @@ std::vector<speculation::search::Trace> SkipTexts::score(const exec::LayerPlan& 
     speculation::search::Trace trace(text.rows());
     for (std::uint32_t at = text.rows(); at >= block; at -= block) {
       const std::uint32_t first = at - block, base = text.prompt + first;
-      sequence_.continue_from({{text.tokens.begin(), text.tokens.begin() + base}, {{0, base}}});
-      sequence_.score(set, std::span(text.tokens).subspan(base, block), choices);
+      sequence_.continue_from({{text.tokens.begin(), text.tokens.begin() + base}, base, {{0, base}}});
+      sequence_.extensions().skip_sets->score(set, std::span(text.tokens).subspan(base, block), choices);
       for (std::uint32_t i = 0; i < block; ++i) {
         const bool end = base + i + 1 == text.tokens.size();
         const text::Token expected = end ? text.last : text.tokens[base + i + 1];

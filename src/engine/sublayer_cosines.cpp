@@ -16,10 +16,7 @@ namespace {
 
 class Reader {
  public:
-  explicit Reader(Engine& engine)
-      : passes_(*engine.state().passes),
-        sequence_(passes_, engine.config(), {}, sample::Verification::coupled, Rounds::host),
-        layers_(engine.config().layers) {
+  explicit Reader(Engine& engine) : passes_(*engine.state().passes), sequence_(passes_, engine.config()), layers_(engine.config().layers) {
     engine.state().make_pipelines(passes_, {.verification = true}, {});
   }
 

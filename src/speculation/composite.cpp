@@ -43,27 +43,35 @@ void Composite::watch(const RoundResult& result) {
   for (const auto& member : members_) member->watch(result);
 }
 
-std::vector<exec::LayerPlan> Composite::trials(double generation_seconds) {
+std::vector<exec::LayerPlan> Composite::Tuners::trials(double generation_seconds) {
   for (const auto& member : members_) {
-    std::vector<exec::LayerPlan> plans = member->trials(generation_seconds);
+    SkipSetTuner* const tuner = member->skip_sets();
+    if (tuner == nullptr) continue;
+    std::vector<exec::LayerPlan> plans = tuner->trials(generation_seconds);
     if (plans.empty()) continue;
-    trying_ = member.get();
+    trying_ = tuner;
     return plans;
   }
   return {};
 }
 
-void Composite::tried(std::span<const std::vector<Choice>> choices, std::span<const Token> expected, double seconds) {
+void Composite::Tuners::tried(std::span<const std::vector<Choice>> choices, std::span<const Token> expected, double seconds) {
   trying_->tried(choices, expected, seconds);
 }
 
-bool Composite::wants_refresh(std::uint64_t generated) const {
-  return std::ranges::any_of(members_, [&](const auto& member) { return member->wants_refresh(generated); });
+bool Composite::Tuners::wants_refresh(std::uint64_t generated) const {
+  return std::ranges::any_of(members_, [&](const auto& member) {
+    const SkipSetTuner* const tuner = member->skip_sets();
+    return tuner != nullptr && tuner->wants_refresh(generated);
+  });
 }
 
-bool Composite::refresh(std::span<const float> attention_cosine, std::uint64_t generated) {
+bool Composite::Tuners::refresh(std::span<const float> attention_cosine, std::uint64_t generated) {
   bool changed = false;
-  for (const auto& member : members_) changed |= member->refresh(attention_cosine, generated);
+  for (const auto& member : members_) {
+    SkipSetTuner* const tuner = member->skip_sets();
+    if (tuner != nullptr) changed |= tuner->refresh(attention_cosine, generated);
+  }
   return changed;
 }
 

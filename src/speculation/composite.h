@@ -22,13 +22,9 @@ class Composite : public Drafter {
   /// The member that proposed observes, the others watch.
   void observe(const RoundResult& result) override;
   void watch(const RoundResult& result) override;
-  /// Of the first member that has some.
-  std::vector<exec::LayerPlan> trials(double generation_seconds) override;
-  void tried(std::span<const std::vector<Choice>> choices, std::span<const Token> expected, double seconds) override;
-  bool wants_refresh(std::uint64_t generated) const override;
-  bool refresh(std::span<const float> attention_cosine, std::uint64_t generated) override;
   /// Plan and explanation of the first member that has one, the strategies of all.
   DrafterReport report() const override;
+  SkipSetTuner* skip_sets() override { return &tuners_; }
 
  protected:
   std::vector<std::unique_ptr<Drafter>>& members() { return members_; }
@@ -37,9 +33,24 @@ class Composite : public Drafter {
   void set_proposer(Drafter* member) { proposer_ = member; }
 
  private:
+  /// The members' tuners as one.
+  class Tuners final : public SkipSetTuner {
+   public:
+    explicit Tuners(const std::vector<std::unique_ptr<Drafter>>& members) : members_(members) {}
+    /// Of the first member that has some.
+    std::vector<exec::LayerPlan> trials(double generation_seconds) override;
+    void tried(std::span<const std::vector<Choice>> choices, std::span<const Token> expected, double seconds) override;
+    bool wants_refresh(std::uint64_t generated) const override;
+    bool refresh(std::span<const float> attention_cosine, std::uint64_t generated) override;
+
+   private:
+    const std::vector<std::unique_ptr<Drafter>>& members_;
+    SkipSetTuner* trying_ = nullptr;  ///< of the member that asked for the last trials
+  };
+
   std::vector<std::unique_ptr<Drafter>> members_;
   Drafter* proposer_ = nullptr;
-  Drafter* trying_ = nullptr;  ///< the member that asked for the last trials
+  Tuners tuners_{members_};
 };
 
 /// Each drafter decides what is good enough: it proposes nothing where it has nothing good. At least one drafter.

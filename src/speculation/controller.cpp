@@ -109,10 +109,11 @@ Controller::ExpectedGain Controller::expected_gain(Arm& arm, TreeProposal propos
 }
 
 Controller::ExpectedGain Controller::expected_gain(Arm& arm, PassProposal proposal) const {
-  const auto* layers = std::get_if<LayerPass>(&proposal.pass);
-  if (layers == nullptr || proposal.length == 0) return {};
+  if (proposal.length == 0) return {};
+  const std::optional<SetCosts> known = proposal.source->costs(costs_, layers_);
+  if (!known) return {};
+  const SetCosts& costs = *known;
   const Acceptance& acceptance = arm.acceptance[0];
-  const SetCosts costs(costs_, layers->plan, layers_, layers->keep_prefix);
   ExpectedGain best{&arm, NoDrafts{}, 0, 0};
   std::uint32_t length = 0;
   for (std::uint32_t n = 1; n <= proposal.length && n + 1 < costs.verify.size(); ++n) {
@@ -130,7 +131,7 @@ Controller::ExpectedGain Controller::expected_gain(Arm& arm, PassProposal propos
     }
   }
   proposal.length = length;
-  best.proposal = proposal;
+  best.proposal = std::move(proposal);
   return best;
 }
 
@@ -163,7 +164,7 @@ Proposal Controller::propose(std::span<const Token> history) {
       if (!arm.shadow) arm.shadow = Shadow{drafts->tree, history.size(), 0, std::min(drafts->strength, strengths - 1)};
       gain = expected_gain(arm, std::move(*drafts));
     } else if (auto* passes = std::get_if<PassProposal>(&proposal)) {
-      gain = expected_gain(arm, *passes);
+      gain = expected_gain(arm, std::move(*passes));
     }
     arm.expected_rate = gain.rate / plain;
     if (gain.rate <= best_rate) continue;

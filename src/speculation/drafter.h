@@ -40,9 +40,9 @@ struct BlockProposal {
   std::vector<std::vector<Token>> rows;
 };
 
-/// Drafts that come one by one from a pass.
+/// Drafts that come one by one from a source.
 struct PassProposal {
-  DraftPass pass;
+  SharedSource source;
   std::uint32_t length = 0;      ///< most drafts
   double least_probability = 0;  ///< a draft below it is verified, but the round's last
 };
@@ -109,6 +109,22 @@ struct DrafterReport {
   std::vector<StrategyCounts> strategies;  ///< of a drafter that has candidates from several sources, since begin()
 };
 
+/// What a drafter does that chooses or improves its skip set while a text is generated. None of it changes a text.
+class SkipSetTuner {
+ public:
+  virtual ~SkipSetTuner() = default;
+  /// Plans that the drafter wants to see at work on text that is there already; requested after a round, with the seconds that this
+  /// generation has taken. They all run over the same rows, and tried() receives what came out: each pass's choice after every row, the
+  /// text's own tokens in their places, and the seconds it took.
+  virtual std::vector<exec::LayerPlan> trials(double generation_seconds) = 0;
+  virtual void tried(std::span<const std::vector<Choice>> choices, std::span<const Token> expected, double seconds) = 0;
+  /// Whether the drafter wants cosines of the newest tokens, now that this generation has `generated` of them; asked after a round.
+  virtual bool wants_refresh(std::uint64_t generated) const = 0;
+  /// Those cosines, as Prefilled::attention_cosine; also where another drafter of several has asked. True where other sublayers are skipped
+  /// from now on.
+  virtual bool refresh(std::span<const float> attention_cosine, std::uint64_t generated) = 0;
+};
+
 class Drafter {
  public:
   virtual ~Drafter() = default;
@@ -126,17 +142,9 @@ class Drafter {
   virtual void observe(const RoundResult&) {}
   /// A round that another drafter, or none, proposed.
   virtual void watch(const RoundResult&) {}
-  /// Passes that the drafter wants to see at work on text that is there already; asked after a round, with the seconds that this generation
-  /// has taken. They all run over the same rows, and tried() gets what came out: each pass's choice after every row, the text's own tokens
-  /// in their places, and the seconds it took. Changes no text.
-  virtual std::vector<exec::LayerPlan> trials(double /*generation_seconds*/) { return {}; }
-  virtual void tried(std::span<const std::vector<Choice>> /*choices*/, std::span<const Token> /*expected*/, double /*seconds*/) {}
-  /// Whether the drafter wants cosines of the newest tokens, now that this generation has `generated` of them; asked after a round.
-  virtual bool wants_refresh(std::uint64_t /*generated*/) const { return false; }
-  /// Those cosines, as Prefilled::attention_cosine; also where another drafter of several has asked. True where other sublayers are skipped
-  /// from now on.
-  virtual bool refresh(std::span<const float> /*attention_cosine*/, std::uint64_t /*generated*/) { return false; }
   virtual DrafterReport report() const { return {}; }
+  /// Null if the drafter's skip set, if it has one, stays as it is.
+  virtual SkipSetTuner* skip_sets() { return nullptr; }
 };
 
 }  // namespace skipstone::speculation

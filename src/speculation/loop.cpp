@@ -9,17 +9,25 @@
 namespace skipstone::speculation {
 namespace {
 
+/// What the caller of generate() wants.
+struct Wishes {
+  const Limits& limits;
+  const Emit& emit;
+};
+
 /// One call of generate().
 class Generation {
  public:
-  Generation(Sequence& sequence, Drafter& drafter, std::span<const Token> history, const Limits& limits, const Emit& emit)
+  Generation(Sequence& sequence, Drafter& drafter, TokenHistory& text, const Wishes& wishes)
       : sequence_(sequence),
+        extensions_(sequence.extensions()),
+        row_by_row_(sequence),
         bounds_(sequence.limits()),
         drafter_(drafter),
-        limits_(limits),
-        emit_(emit),
-        text_(history.begin(), history.end()),
-        prompt_(history.size()) {}
+        limits_(wishes.limits),
+        emit_(wishes.emit),
+        text_(text),
+        prompt_(text.size()) {}
 
   Outcome run();
 
@@ -31,6 +39,8 @@ class Generation {
   bool stop_at_limit();
   bool stop_if_interrupted();
   bool take(const Choice& choice, bool drafted);
+  Token pending() const { return text_.tokens().back(); }
+  BlockVerifier& blocks() { return extensions_.blocks == nullptr ? row_by_row_ : *extensions_.blocks; }
   bool ends(Token token) const { return limits_.ends_generation && limits_.ends_generation(token); }
   std::optional<Choice> read_prompt();
   /// A round by what was proposed: each leaves its rows in tree_ and what the model says of them in round_.
@@ -49,11 +59,13 @@ class Generation {
   void refresh();
 
   Sequence& sequence_;
+  const SequenceExtensions extensions_;
+  RowByRowVerifier row_by_row_;
   const SequenceLimits bounds_;
   Drafter& drafter_;
   const Limits& limits_;
   const Emit& emit_;
-  std::vector<Token> text_;  ///< prompt and what was emitted; its last token is the pending one
+  TokenHistory& text_;  ///< prompt and emitted tokens; its last token is the pending one
   std::size_t prompt_;
   DraftedRound round_;
   Verified verified_;                      ///< of a verification step by step; its choices move to round_
@@ -89,7 +101,7 @@ bool Generation::stop_at_limit() {
 
 /// Where the caller no longer wants the text; the round's work so far is dropped.
 bool Generation::stop_if_interrupted() {
-  if (!sequence_.interrupted()) return false;
+  if (!limits_.interrupted || !limits_.interrupted()) return false;
   outcome_.stop = StopReason::cancelled;
   stopped_ = true;
   return true;
@@ -108,7 +120,7 @@ bool Generation::take(const Choice& choice, bool drafted) {
     stopped_ = true;
     return false;
   }
-  text_.push_back(token);
+  text_.append(token);
   outcome_.tokens.push_back(token);
   if (emit_ && !emit_({token, drafted, choice.margin, drafted ? std::string_view(proposer_) : std::string_view(), choice.logprobs.get()})) {
     outcome_.stop = StopReason::cancelled;
@@ -120,7 +132,7 @@ bool Generation::take(const Choice& choice, bool drafted) {
 /// Nothing where reading was interrupted.
 std::optional<Choice> Generation::read_prompt() {
   const auto start = now();
-  const std::span<const Token> unread = std::span<const Token>(text_).subspan(sequence_.committed());
+  const std::span<const Token> unread = std::span<const Token>(text_.tokens()).subspan(sequence_.committed());
   const Prefilled prefilled = sequence_.prefill(unread, drafter_.traits().attention_cosine);
   outcome_.stats.prompt_tokens = unread.size();
   outcome_.stats.cached_tokens = prefilled.found;
@@ -162,7 +174,7 @@ void Generation::draft(const PassProposal& proposal) {
   const auto start = now();
   while (drafts.size() < limit_ && !stop_if_interrupted()) {
     const auto offset = static_cast<std::uint32_t>(drafts.size());
-    const Choice choice = sequence_.draft(proposal.pass, offset == 0 ? text_.back() : drafts.back().token, offset);
+    const Choice choice = sequence_.draft(*proposal.source, offset == 0 ? pending() : drafts.back().token, offset);
     if (choice.token < 0) break;  // a pass with sublayers left out may overflow where the model does not
     drafts.push_back(choice);
     tree_.add(offset, choice.token);
@@ -173,7 +185,7 @@ void Generation::draft(const PassProposal& proposal) {
 
 void Generation::verify() {
   if (stopped_ || stop_if_interrupted()) return;
-  tree_.set_pending(text_.back());
+  tree_.set_pending(pending());
   const auto start = now();
   sequence_.verify(tree_, top_, verified_);
   outcome_.stats.verify_seconds += seconds_since(start);
@@ -184,14 +196,14 @@ void Generation::verify() {
 void Generation::take_round(const BlockProposal& proposal) {
   const auto most_depth = static_cast<std::uint32_t>(std::min<std::uint64_t>(bounds_.rows - 1, room() - 1));
   for (const std::vector<Token>& drafts : proposal.rows) {
-    const TokenTree row = TokenTree::chain(text_.back(), drafts).pruned(~0u, most_depth, [this](Token token) { return ends(token); });
+    const TokenTree row = TokenTree::chain(pending(), drafts).pruned(~0u, most_depth, [this](Token token) { return ends(token); });
     if (row.drafts() > 0) block_.emplace_back(row.tokens().begin(), row.tokens().end());
   }
   if (block_.empty()) return take_round(NoDrafts{});
   std::vector<std::vector<Choice>> verified(block_.size());
   for (std::size_t i = 0; i < block_.size(); ++i) verified[i].assign(block_[i].size(), Choice{});
   const auto start = now();
-  sequence_.verify_block(block_, verified);
+  blocks().verify_block(block_, verified);
   outcome_.stats.verify_seconds += seconds_since(start);
   std::size_t most = 0;
   best_row_ = 0;
@@ -210,9 +222,10 @@ void Generation::take_round(const BlockProposal& proposal) {
 
 /// Lossy: the token after the pending one, by as many layers as it takes.
 void Generation::take_round(const EarlyExitRequest& request) {
-  tree_ = TokenTree(text_.back());
+  if (extensions_.exits == nullptr) fail(Code::unsupported, "this sequence runs whole passes alone");
+  tree_ = TokenTree(pending());
   const auto start = now();
-  const EarlyExit exit = sequence_.exit_early(request, text_.back());
+  const EarlyExit exit = extensions_.exits->exit_early(request, pending());
   outcome_.stats.verify_seconds += seconds_since(start);
   outcome_.stats.early_exits.add(exit);
   round_.verified.assign(1, exit.choice);
@@ -226,10 +239,9 @@ void Generation::walk() {
 
 /// True where the sequence did all of the round. It knows no end tokens: drafts after one are dropped, as if never made.
 bool Generation::round_at_once(const PassProposal& proposal) {
-  const auto* pass = std::get_if<LayerPass>(&proposal.pass);
-  if (pass == nullptr || limit_ == 0) return false;
+  if (extensions_.rounds == nullptr || limit_ == 0) return false;
   const auto start = now();
-  if (!sequence_.round({*pass, text_.back(), limit_, proposal.least_probability}, round_)) return false;
+  if (!extensions_.rounds->round({*proposal.source, pending(), limit_, proposal.least_probability}, round_)) return false;
   outcome_.stats.round_seconds += seconds_since(start);
   ++outcome_.stats.device_rounds;
   const auto end = std::ranges::find_if(round_.drafts, [&](const Choice& draft) { return ends(draft.token); });
@@ -237,7 +249,7 @@ bool Generation::round_at_once(const PassProposal& proposal) {
     round_.drafts.erase(end + 1, round_.drafts.end());
     round_.verified.resize(round_.drafts.size() + 1);
   }
-  tree_ = TokenTree(text_.back());
+  tree_ = TokenTree(pending());
   for (const Choice& draft : round_.drafts) tree_.add(tree_.drafts(), draft.token);
   return true;
 }
@@ -268,7 +280,7 @@ void Generation::count() {
 
 void Generation::round() {
   const auto start = now();
-  const Proposal proposal = drafter_.propose(text_);
+  const Proposal proposal = drafter_.propose(text_.tokens());
   round_.drafts.clear();
   verified_.top.clear();
   block_.clear();
@@ -287,7 +299,7 @@ void Generation::round() {
   }
   // Row path_[i] precedes the i-th emitted token, so as many rows stay as tokens were emitted and the last one emitted is pending.
   if (emitted > 0 && !block_.empty()) {
-    sequence_.commit_row(block_, best_row_, emitted);
+    blocks().commit_row(block_, best_row_, emitted);
   } else if (emitted > 0) {
     sequence_.commit(std::span<const std::uint32_t>(path_).first(emitted));
   }
@@ -302,13 +314,15 @@ void Generation::round() {
 /// Cosines of the newest tokens, where the drafter wants them. A prompt's tokens are left alone, as by trials: their keys and values would
 /// have other bits.
 void Generation::refresh() {
-  if (!drafter_.wants_refresh(outcome_.tokens.size())) return;
+  SkipSetTuner* const tuner = drafter_.skip_sets();
+  if (tuner == nullptr || extensions_.skip_sets == nullptr || !tuner->wants_refresh(outcome_.tokens.size())) return;
   const std::size_t written = sequence_.committed() - prompt_;
   if (written == 0) return;
   const auto start = now();
-  const std::vector<float> cosine = sequence_.attention_cosine(static_cast<std::uint32_t>(std::min<std::size_t>(written, bounds_.rows)));
+  const std::vector<float> cosine =
+      extensions_.skip_sets->attention_cosine(static_cast<std::uint32_t>(std::min<std::size_t>(written, bounds_.rows)));
   ++outcome_.stats.refreshes;
-  if (drafter_.refresh(cosine, outcome_.tokens.size())) ++outcome_.stats.refreshed_sets;
+  if (tuner->refresh(cosine, outcome_.tokens.size())) ++outcome_.stats.refreshed_sets;
   const double seconds = seconds_since(start);
   outcome_.stats.refresh_seconds += seconds;
   outcome_.stats.draft_seconds += seconds;
@@ -318,16 +332,21 @@ void Generation::refresh() {
 /// are overwritten as drafts are: the tokens are not committed while they run. A prompt's tokens are left alone, since its passes may
 /// round differently.
 void Generation::try_plans() {
+  SkipSetTuner* const tuner = drafter_.skip_sets();
+  if (tuner == nullptr || extensions_.skip_sets == nullptr) return;
   constexpr std::size_t rows = 16;
   const std::size_t end = sequence_.committed();
   if (rows > bounds_.rows || end < std::max(prompt_, tried_) + rows) return;
-  const std::vector<exec::LayerPlan> plans = drafter_.trials(seconds_since(start_));
+  const std::vector<exec::LayerPlan> plans = tuner->trials(seconds_since(start_));
   if (plans.empty()) return;
   const auto start = now();
-  const std::span<const Token> tokens = std::span<const Token>(text_).subspan(end - rows, rows + 1);
+  const auto first = text_.tokens().begin() + static_cast<std::ptrdiff_t>(end - rows);
+  const std::vector<Token> read(first, first + rows + 1);
+  const std::span<const Token> tokens(read);
   std::vector<std::vector<Choice>> choices(plans.size(), std::vector<Choice>(rows));
   sequence_.rollback(rows);
-  for (std::size_t i = 0; i < plans.size() && !stop_if_interrupted(); ++i) sequence_.score(plans[i], tokens.first(rows), choices[i]);
+  for (std::size_t i = 0; i < plans.size() && !stop_if_interrupted(); ++i)
+    extensions_.skip_sets->score(plans[i], tokens.first(rows), choices[i]);
   TokenTree chain(tokens.front());
   path_.assign(1, 0);
   for (std::uint32_t row = 1; row < rows; ++row) path_.push_back(chain.add(row - 1, tokens[row]));
@@ -335,7 +354,7 @@ void Generation::try_plans() {
   sequence_.commit(path_);
   if (stopped_) return;
   tried_ = end;
-  drafter_.tried(choices, tokens.last(rows), seconds_since(start));
+  tuner->tried(choices, tokens.last(rows), seconds_since(start));
 }
 
 Outcome Generation::run() {
@@ -384,15 +403,20 @@ const char* to_string(StopReason reason) {
 }
 
 Outcome generate(Sequence& sequence, Drafter& drafter, std::span<const Token> history, const Limits& limits, const Emit& emit) {
-  if (history.size() > sequence.limits().context) {
+  TokenHistory text(history);
+  return generate(sequence, drafter, text, limits, emit);
+}
+
+Outcome generate(Sequence& sequence, Drafter& drafter, TokenHistory& text, const Limits& limits, const Emit& emit) {
+  if (text.size() > sequence.limits().context) {
     fail(Code::invalid_argument, "the prompt is {} tokens long, but the context holds {}; shorten it or ask for a larger context",
-         history.size(), sequence.limits().context);
+         text.size(), sequence.limits().context);
   }
-  if (history.size() <= sequence.committed()) {
+  if (text.size() <= sequence.committed()) {
     fail(Code::invalid_argument, "there is no new token to continue: the text is {} tokens long and {} of them have been read already",
-         history.size(), sequence.committed());
+         text.size(), sequence.committed());
   }
-  return Generation(sequence, drafter, history, limits, emit).run();
+  return Generation(sequence, drafter, text, {limits, emit}).run();
 }
 
 }  // namespace skipstone::speculation

@@ -10,6 +10,7 @@
 
 #include "speculation/drafter.h"
 #include "speculation/sequence.h"
+#include "speculation/token_history.h"
 
 namespace skipstone::speculation {
 
@@ -20,6 +21,8 @@ const char* to_string(StopReason reason);  ///< as their names
 struct Limits {
   std::uint32_t max_tokens = 0;                ///< of the continuation
   std::function<bool(Token)> ends_generation;  ///< such a token ends the text and is not emitted
+  /// Called before passes whose results can be dropped: true ends the generation (`cancelled`).
+  std::function<bool()> interrupted = {};
 };
 
 struct DraftPosition {
@@ -44,7 +47,7 @@ struct Stats {
   std::uint32_t skipped_sublayers = 0, sublayers = 0;
   std::vector<float> thresholds;                    ///< by round that drafted with a pass: PassProposal::least_probability
   EarlyExitCounts early_exits;                      ///< of lossy rounds
-  std::uint64_t device_rounds = 0;                  ///< rounds that Sequence::round() ran at once; their time is round_seconds
+  std::uint64_t device_rounds = 0;                  ///< rounds that a RoundRunner ran at once; their time is round_seconds
   std::uint64_t refreshes = 0, refreshed_sets = 0;  ///< cosines measured anew; and how often other sublayers were skipped after that
   double prompt_seconds = 0, generation_seconds = 0, draft_seconds = 0, verify_seconds = 0, round_seconds = 0;
   double refresh_seconds = 0;  ///< of draft_seconds: measuring the cosines anew
@@ -75,16 +78,18 @@ struct Emitted {
 /// Called for every token in order; false stops (`cancelled`): the token it was called with counts as emitted.
 using Emit = std::function<bool(const Emitted&)>;
 
-/// Continues `history` (all its tokens; the first sequence.committed() of them are in the KV cache, at least one is not).
+/// Continues `text` (the first sequence.committed() of its tokens are in the KV cache, at least one is not) and appends the emitted tokens.
 /// Tokens end exactly where plain decoding would end them, whatever the drafter does. The context counts every token: with a context of C
 /// at most C tokens are in prompt and continuation together.
 ///
 /// Afterwards, whatever the drafter did: where a token was emitted, all tokens but the last one emitted are committed, so generate() with
-/// history + emitted tokens (and more, if any) continues as if it had never stopped. Where none was, because the model's first token ended
-/// the text, the history is committed and the next call has to bring a token. max_tokens = 0, or a history as long as the context, runs no
+/// the text (and more tokens, if any) continues as if it had never stopped. Where none was, because the model's first token ended the text,
+/// all of it is committed and the next call has to bring a token. max_tokens = 0, or a text as long as the context, runs no
 /// pass. Cancelling, and an exception of a pass or of `emit` (which passes through, without statistics), leave no more
 /// committed than that, and nothing wrong: the same call continues. Throws invalid_argument where the prompt does not fit the context or
 /// brings no token that is not committed, internal where the model's output is not a number (token -1).
+Outcome generate(Sequence& sequence, Drafter& drafter, TokenHistory& text, const Limits& limits, const Emit& emit);
+/// The same for a text that the caller keeps itself.
 Outcome generate(Sequence& sequence, Drafter& drafter, std::span<const Token> history, const Limits& limits, const Emit& emit);
 
 }  // namespace skipstone::speculation

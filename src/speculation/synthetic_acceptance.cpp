@@ -26,7 +26,7 @@ void check_synthetic_acceptance(std::span<const double> probabilities) {
 }
 
 SyntheticAcceptance::SyntheticAcceptance(Sequence& sequence, std::vector<double> probabilities, std::uint32_t vocabulary)
-    : sequence_(sequence), probabilities_(std::move(probabilities)), vocabulary_(vocabulary) {
+    : sequence_(sequence), row_by_row_(sequence), probabilities_(std::move(probabilities)), vocabulary_(vocabulary) {
   check_synthetic_acceptance(probabilities_);
   if (vocabulary_ <= most_drafts) fail(Code::unsupported, "synthetic acceptance needs more than {} tokens in the vocabulary", most_drafts);
 }
@@ -58,8 +58,21 @@ void SyntheticAcceptance::verify(const TokenTree& rows, std::uint32_t top, Verif
   decide(rows, out.choices);
 }
 
+SequenceExtensions SyntheticAcceptance::extensions() {
+  SequenceExtensions all = sequence_.extensions();
+  if (all.rounds != nullptr) all.rounds = this;
+  all.blocks = this;
+  return all;
+}
+
+void SyntheticAcceptance::commit_row(std::span<const std::vector<Token>> rows, std::uint32_t row, std::uint32_t tokens) {
+  BlockVerifier* const blocks = sequence_.extensions().blocks;
+  (blocks == nullptr ? row_by_row_ : *blocks).commit_row(rows, row, tokens);
+}
+
 void SyntheticAcceptance::verify_block(std::span<const std::vector<Token>> rows, std::span<std::vector<Choice>> out) {
-  sequence_.verify_block(rows, out);
+  BlockVerifier* const blocks = sequence_.extensions().blocks;
+  (blocks == nullptr ? row_by_row_ : *blocks).verify_block(rows, out);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const TokenTree chain = TokenTree::chain(rows[i][0], std::span(rows[i]).subspan(1));
     if (i == 0) {
@@ -71,7 +84,7 @@ void SyntheticAcceptance::verify_block(std::span<const std::vector<Token>> rows,
 }
 
 bool SyntheticAcceptance::round(const RoundRequest& request, DraftedRound& out) {
-  if (!sequence_.round(request, out)) return false;
+  if (!sequence_.extensions().rounds->round(request, out)) return false;
   std::vector<Token> drafts;
   for (const Choice& draft : out.drafts) drafts.push_back(draft.token);
   decide(TokenTree::chain(request.pending, drafts), out.verified);

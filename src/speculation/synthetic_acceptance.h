@@ -16,36 +16,33 @@ void check_synthetic_acceptance(std::span<const double> probabilities);
 /// child of row 0, the first child of that, and so on, and of a block its first row. Where the draw rejects, the model's token is kept,
 /// or the next one that is no draft. A draw is a function of the place in the text, the pending token and the draft's depth, so the same
 /// generation comes out the same each time. The text says nothing. Not for verification by rejection, nor for lossy rounds.
-class SyntheticAcceptance : public Sequence {
+class SyntheticAcceptance final : public Sequence, private RoundRunner, private BlockVerifier {
  public:
   SyntheticAcceptance(Sequence& sequence, std::vector<double> probabilities, std::uint32_t vocabulary);
 
   SequenceLimits limits() const override { return sequence_.limits(); }
   std::uint32_t committed() const override { return sequence_.committed(); }
   SequenceTimes times() const override { return sequence_.times(); }
-  Prefilled prefill(std::span<const Token> tokens, bool attention_cosine) override { return sequence_.prefill(tokens, attention_cosine); }
-  Choice draft(const DraftPass& pass, Token input, std::uint32_t offset) override { return sequence_.draft(pass, input, offset); }
-  void verify(const TokenTree& rows, std::uint32_t top, Verified& out) override;
-  void verify_block(std::span<const std::vector<Token>> rows, std::span<std::vector<Choice>> out) override;
-  void commit_row(std::span<const std::vector<Token>> rows, std::uint32_t row, std::uint32_t tokens) override {
-    sequence_.commit_row(rows, row, tokens);
-  }
-  bool round(const RoundRequest& request, DraftedRound& out) override;
-  EarlyExit exit_early(const EarlyExitRequest& request, Token pending) override { return sequence_.exit_early(request, pending); }
-  void commit(std::span<const std::uint32_t> path) override { sequence_.commit(path); }
-  void score(const exec::LayerPlan& plan, std::span<const Token> rows, std::span<Choice> out) override { sequence_.score(plan, rows, out); }
-  bool interrupted() override { return sequence_.interrupted(); }
   std::uint32_t concurrent_rows() const override { return sequence_.concurrent_rows(); }
-  std::vector<float> attention_cosine(std::uint32_t tokens) override { return sequence_.attention_cosine(tokens); }
+  Prefilled prefill(std::span<const Token> tokens, bool attention_cosine) override { return sequence_.prefill(tokens, attention_cosine); }
+  Choice draft(const DraftSource& source, Token input, std::uint32_t offset) override { return sequence_.draft(source, input, offset); }
+  void verify(const TokenTree& rows, std::uint32_t top, Verified& out) override;
+  void commit(std::span<const std::uint32_t> path) override { sequence_.commit(path); }
   void rollback(std::uint32_t tokens) override { sequence_.rollback(tokens); }
+  SequenceExtensions extensions() override;
 
  private:
+  bool round(const RoundRequest& request, DraftedRound& out) override;
+  void verify_block(std::span<const std::vector<Token>> rows, std::span<std::vector<Choice>> out) override;
+  void commit_row(std::span<const std::vector<Token>> rows, std::uint32_t row, std::uint32_t tokens) override;
+
   bool accepts(Token pending, std::uint32_t depth) const;
   /// The model's choice after row `row` becomes none of its children.
   void reject(const TokenTree& rows, std::uint32_t row, std::span<Choice> verified) const;
   void decide(const TokenTree& rows, std::span<Choice> verified) const;
 
   Sequence& sequence_;
+  RowByRowVerifier row_by_row_;
   std::vector<double> probabilities_;
   std::uint32_t vocabulary_;
 };

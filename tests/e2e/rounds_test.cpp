@@ -33,7 +33,7 @@ struct Turn {
 
 Conversation converse(Engine& engine, const std::string& draft, Rounds rounds, const std::vector<Turn>& turns) {
   exec::Executor passes(*engine.state().passes);
-  DeviceSequence sequence(passes, engine.config(), {}, sample::Verification::coupled, rounds);
+  DeviceSequence sequence(passes, engine.config(), {.rounds = rounds});
   const auto drafter = speculation::make_drafter(draft);
   drafter->attach({engine.config().layers, 0});
   speculation::Limits limits;

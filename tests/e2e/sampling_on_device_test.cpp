@@ -134,15 +134,16 @@ TEST(CandidateRows, PausesWhereCandidatesDoNotDecide) {
   const sample::Sampler sampler({.temperature = 1.0f, .top_k = 0, .top_p = 0.9f});
   abi::CandidateResult undecided{};
   undecided.likely = CANDIDATE_SLOTS + 1;
+  CandidateRequests requests;
   const auto asks = [&] {
-    rows.begin();
-    rows.add({}, 1);
-    return !rows.requests().empty();
+    requests.clear();
+    rows.add(requests, {}, 1);
+    return !requests.rows().empty();
   };
   std::uint32_t asked = 0, whole = 0;
   while (asks()) {
     ASSERT_LT(++asked, 20u) << "it never stops asking";
-    EXPECT_FALSE(rows.choose(sampler, undecided, 0, {}, 1));
+    EXPECT_FALSE(rows.choose(sampler, requests.rows()[0], undecided, {}, 1));
   }
   EXPECT_GT(asked, 2u) << "one row or two are no habit";
   do ASSERT_LT(++whole, 1000u) << "it never asks again";
@@ -209,14 +210,14 @@ TEST_F(SamplingOnDevice, TheHostsWorkForARow) {
     std::size_t decided = 0;
     for (std::uint32_t turn = 0; turn < 12; ++turn) {
       const Stopwatch asking;
-      rows.begin();
-      for (std::uint32_t row = 0; row < 8; ++row) rows.add(history, turn * 8 + row);
+      CandidateRequests requests;
+      for (std::uint32_t row = 0; row < 8; ++row) rows.add(requests, history, turn * 8 + row);
       const double asked = asking.seconds();
       passes.run({.layers = exec::LayerPlan::full(state.model->config.layers), .bucket = 8, .output = exec::Output::candidates},
-                 {.tokens = tokens, .candidates = rows.requests()});
+                 {.tokens = tokens, .candidates = requests.rows()});
       for (std::uint32_t row = 0; row < 8; ++row) {
         const Stopwatch watch;
-        const auto choice = rows.choose(sampler, *passes.candidates(row), row, history, turn * 8 + row);
+        const auto choice = rows.choose(sampler, requests.rows()[row], *passes.candidates(row), history, turn * 8 + row);
         seconds.push_back(watch.seconds() + asked / 8);
         if (row > 0) continue;
         decided += choice.has_value();

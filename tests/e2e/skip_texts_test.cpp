@@ -32,7 +32,7 @@ std::shared_ptr<Engine> load(const fixtures::TemporaryDirectory& folder) {
 Trace drafts_one_by_one(Engine& engine, const std::vector<Token>& prompt, const std::vector<Token>& text, std::uint32_t at,
                         const LayerPlan& plan) {
   exec::Executor passes(*engine.state().passes);
-  DeviceSequence sequence(passes, engine.config(), {}, sample::Verification::coupled, Rounds::host);
+  DeviceSequence sequence(passes, engine.config());
   sequence.prefill(prompt, false);
   speculation::Verified out;
   for (std::uint32_t i = 0; i < at; ++i) {
@@ -41,7 +41,7 @@ Trace drafts_one_by_one(Engine& engine, const std::vector<Token>& prompt, const 
   }
   Trace trace;
   for (std::uint32_t i = 0; i < SkipTexts::block; ++i) {
-    const speculation::Choice draft = sequence.draft(speculation::LayerPass{plan, false}, text[at + i], i);
+    const speculation::Choice draft = sequence.draft(speculation::LayerPass(plan, false), text[at + i], i);
     trace.push_back({draft.token == text[at + i + 1], draft.probability});
   }
   return trace;

@@ -108,7 +108,8 @@ TEST_F(Cosines, RefusesWhatCannotBeMeasured) {
 TEST_F(Cosines, AnewOverTheNewestTokensAndTheCacheKeepsItsBits) {
   const std::vector<Token> prompt = tokens(20);
   exec::Executor passes(*engine_->state().passes);
-  DeviceSequence sequence(passes, engine_->config(), {}, sample::Verification::coupled, Rounds::host);
+  DeviceSequence sequence(passes, engine_->config());
+  speculation::SkipSetProbe& probe = *sequence.extensions().skip_sets;
   std::vector<Token> text = prompt;
   text.push_back(sequence.prefill(prompt, false).first.token);
   speculation::Verified verified;
@@ -131,7 +132,7 @@ TEST_F(Cosines, AnewOverTheNewestTokensAndTheCacheKeepsItsBits) {
   ref::Sequence read = oracle.new_sequence();
   const ref::Result wanted = oracle.forward(read, std::span(text).first(60), 0, exec::LayerPlan::full(layers));
   for (const std::uint32_t count : {1u, 5u, 32u}) {
-    const std::vector<float> cosine = sequence.attention_cosine(count);
+    const std::vector<float> cosine = probe.attention_cosine(count);
     ASSERT_EQ(cosine.size(), layers);
     for (std::uint32_t layer = 0; layer < layers; ++layer) {
       const std::vector<float>& rows = wanted.attention_cosine[layer];
@@ -140,8 +141,8 @@ TEST_F(Cosines, AnewOverTheNewestTokensAndTheCacheKeepsItsBits) {
     EXPECT_TRUE(cache() == before) << count;
     EXPECT_EQ(sequence.committed(), 60u);
   }
-  EXPECT_THROW(sequence.attention_cosine(0), Error);
-  EXPECT_THROW(sequence.attention_cosine(33), Error);
+  EXPECT_THROW(probe.attention_cosine(0), Error);
+  EXPECT_THROW(probe.attention_cosine(33), Error);
   step();
   const std::vector<Token> straight = [&] {
     Session session(engine_, {});

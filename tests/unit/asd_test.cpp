@@ -78,7 +78,7 @@ TEST(Asd, ProposesItsPlanAndStopsWhereUnsure) {
   EXPECT_TRUE(drafter->traits().attention_cosine);
   drafter->begin({{}, cosines}, 12);
   const PassProposal proposal = test::passes_of(drafter->propose({}));
-  EXPECT_EQ(std::get<LayerPass>(proposal.pass).plan.print(12), "attn:1-3,5,8;mlp:2,5,8");
+  EXPECT_EQ(test::source_of<LayerPass>(proposal).plan.print(12), "attn:1-3,5,8;mlp:2,5,8");
   EXPECT_EQ(proposal.length, 3u);
   EXPECT_EQ(drafter->report().plan, "attn:1-3,5,8;mlp:2,5,8");
   EXPECT_EQ(drafter->report().skipped_sublayers, 8u);
@@ -92,27 +92,27 @@ TEST(Asd, RefreshesItsSetEveryNTokens) {
   EXPECT_EQ(set(), "attn:1,3,5");
   std::vector<float> others(12, 0.9f);
   others[7] = 0.99f;
-  EXPECT_FALSE(drafter->wants_refresh(9));
-  EXPECT_FALSE(drafter->refresh(others, 9)) << "what another drafter of a chain has asked for";
+  EXPECT_FALSE(drafter->skip_sets()->wants_refresh(9));
+  EXPECT_FALSE(drafter->skip_sets()->refresh(others, 9)) << "what another drafter of a chain has asked for";
   EXPECT_EQ(set(), "attn:1,3,5");
-  EXPECT_TRUE(drafter->wants_refresh(10));
-  EXPECT_TRUE(drafter->refresh(others, 13));
+  EXPECT_TRUE(drafter->skip_sets()->wants_refresh(10));
+  EXPECT_TRUE(drafter->skip_sets()->refresh(others, 13));
   EXPECT_EQ(set(), "attn:7");
   EXPECT_EQ(test::layers_of(drafter->propose({})).plan.print(12), "attn:7");
-  EXPECT_FALSE(drafter->wants_refresh(22));
-  EXPECT_TRUE(drafter->wants_refresh(23));
-  EXPECT_FALSE(drafter->refresh(others, 23)) << "the same set again";
-  EXPECT_FALSE(drafter->wants_refresh(32));
+  EXPECT_FALSE(drafter->skip_sets()->wants_refresh(22));
+  EXPECT_TRUE(drafter->skip_sets()->wants_refresh(23));
+  EXPECT_FALSE(drafter->skip_sets()->refresh(others, 23)) << "the same set again";
+  EXPECT_FALSE(drafter->skip_sets()->wants_refresh(32));
   drafter->begin({{}, cosines}, 12);  // a new text counts anew, from its own prompt's set
   EXPECT_EQ(set(), "attn:1,3,5");
-  EXPECT_FALSE(drafter->wants_refresh(9));
-  EXPECT_TRUE(drafter->wants_refresh(10));
+  EXPECT_FALSE(drafter->skip_sets()->wants_refresh(9));
+  EXPECT_TRUE(drafter->skip_sets()->wants_refresh(10));
 }
 
 TEST(Asd, RefreshIsOffByDefaultAndNeedsSomethingToMeasure) {
   const auto drafter = make_drafter("asd");
   drafter->begin({{}, cosines}, 12);
-  EXPECT_FALSE(drafter->wants_refresh(1u << 30));
+  EXPECT_FALSE(drafter->skip_sets()->wants_refresh(1u << 30));
   EXPECT_TRUE(contains(error_of("asd:cs=0,refresh=8"), "refresh=8 has nothing to measure with cs=0"));
   EXPECT_TRUE(contains(error_of("asd:refresh=-1"), "drafter asd: "));
   EXPECT_TRUE(contains(error_of("asd:refresh=x"), "drafter asd: "));

@@ -70,13 +70,16 @@ TEST(Chain, TheFirstThatHasSomethingProposesAndTheOthersWatch) {
 }
 
 /// Writes down what a composite is to pass on, and asks for a trial.
-class Curious final : public Drafter {
+class Curious final : public Drafter, private SkipSetTuner {
  public:
   explicit Curious(Log& log) : log_(log) {}
   std::string name() const override { return "curious"; }
   DrafterTraits traits() const override { return {.top = 3, .branches = true}; }
   Proposal propose(std::span<const Token>) override { return NoDrafts{}; }
   void watch(const RoundResult&) override { log_.text += "watch; "; }
+  SkipSetTuner* skip_sets() override { return this; }
+
+ private:
   std::vector<exec::LayerPlan> trials(double) override { return {exec::LayerPlan::full(12)}; }
   void tried(std::span<const std::vector<Choice>>, std::span<const Token>, double) override { log_.text += "tried; "; }
   bool wants_refresh(std::uint64_t) const override { return true; }
@@ -85,7 +88,6 @@ class Curious final : public Drafter {
     return true;
   }
 
- private:
   Log& log_;
 };
 
@@ -114,10 +116,10 @@ TEST(Composite, PassesOnWhatAMemberOfAMemberIsToSee) {
     chain.propose(Text{1});
     log.text.clear();
     chain.observe({});
-    EXPECT_EQ(chain.trials(1).size(), 1u);
-    chain.tried({}, {}, 0);
-    EXPECT_TRUE(chain.wants_refresh(1));
-    EXPECT_TRUE(chain.refresh({}, 1));
+    EXPECT_EQ(chain.skip_sets()->trials(1).size(), 1u);
+    chain.skip_sets()->tried({}, {}, 0);
+    EXPECT_TRUE(chain.skip_sets()->wants_refresh(1));
+    EXPECT_TRUE(chain.skip_sets()->refresh({}, 1));
     EXPECT_EQ(log.text, "observe first; watch; tried; refresh; ");
   }
 }
@@ -144,7 +146,7 @@ TEST(Chain, RecyclingLearnsFromRoundsOfOthers) {
 TEST(Chain, DraftsWithAPassAreSomethingGoodToo) {
   const auto drafter = make_drafter("lookup:min=2+asd:c=0.98,k=5+jacobi");
   EXPECT_TRUE(drafter->traits().attention_cosine);
-  EXPECT_FALSE(drafter->wants_refresh(1000)) << "nobody has asked for it";
+  EXPECT_FALSE(drafter->skip_sets()->wants_refresh(1000)) << "nobody has asked for it";
   EXPECT_EQ(drafter->name(), "lookup+asd+jacobi");
   drafter->attach({.layers = 12});
   drafter->begin({{}, std::vector<float>(12, 0.99f)}, 12);

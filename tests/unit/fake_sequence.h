@@ -1,5 +1,5 @@
 // An sequence without a device: a "model" that is a hash of the tokens before, and a cache that remembers which token stands where. It
-// throws std::logic_error where the protocol of spec/sequence.h is broken.
+// throws std::logic_error where the protocol of speculation/sequence.h is broken.
 #pragma once
 
 #include <algorithm>
@@ -63,7 +63,7 @@ struct FakeModel {
   }
 };
 
-class FakeSequence : public Sequence {
+class FakeSequence : public Sequence, private RoundRunner, private SkipSetProbe {
  public:
   FakeSequence(const FakeModel& model, std::uint32_t context, std::uint32_t max_rows, std::uint32_t layers = 12)
       : model_(model), context_(context), max_rows_(max_rows), layers_(layers) {}
@@ -83,16 +83,9 @@ class FakeSequence : public Sequence {
     return result;
   }
 
-  std::vector<float> attention_cosine(std::uint32_t tokens) override {
+  Choice draft(const DraftSource& source, Token input, std::uint32_t offset) override {
     count();
-    require(tokens > 0 && tokens <= max_rows_ && tokens <= committed_, "cosines of tokens that are not there");
-    measured.emplace_back(committed_, tokens);
-    return cosines_of(FakeModel::hash(1, std::span<const Token>(cells_).subspan(committed_ - tokens, tokens)));
-  }
-
-  Choice draft(const DraftPass& pass, Token input, std::uint32_t offset) override {
-    count();
-    std::visit([this](const auto& by) { check(by); }, pass);
+    check(source);
     require(offset == drafts_.size(), "draft offsets do not follow each other");
     require(committed_ + offset < context_, "draft beyond the context");
     require(offset == 0 || input == drafts_.back().token, "the draft's input is not the draft before it");
@@ -134,27 +127,6 @@ class FakeSequence : public Sequence {
     ++verifications;
   }
 
-  /// As a device does it: every draft up to `most` is made unless one is unsure, since end tokens are not known there.
-  bool round(const RoundRequest& request, DraftedRound& out) override {
-    if (!rounds_at_once || ++round_calls % rounds_at_once != 0) return false;
-    require(request.most >= 1, "a round without drafts");
-    require(committed_ + request.most + 1 <= context_, "a round beyond the context");
-    out.drafts.clear();
-    while (out.drafts.size() < request.most) {
-      const auto offset = static_cast<std::uint32_t>(out.drafts.size());
-      const Choice choice = draft(request.pass, offset == 0 ? request.pending : out.drafts.back().token, offset);
-      if (choice.token < 0) break;
-      out.drafts.push_back(choice);
-      if (!goes_on(choice, request.least_probability)) break;
-    }
-    TokenTree rows(request.pending);
-    for (const Choice& choice : out.drafts) rows.add(rows.drafts(), choice.token);
-    Verified verified;
-    verify(rows, 0, verified);
-    out.verified = verified.choices;
-    return true;
-  }
-
   void commit(std::span<const std::uint32_t> path) override {
     require(verified_.has_value(), "commit of rows that were not verified, or a second commit");
     require(!path.empty() && path[0] == 0, "the pending token is not kept");
@@ -165,6 +137,50 @@ class FakeSequence : public Sequence {
     }
     committed_ += static_cast<std::uint32_t>(path.size());
     verified_.reset();
+  }
+
+  void rollback(std::uint32_t tokens) override {
+    require(tokens <= committed_, "more is taken back than there is");
+    committed_ -= tokens;
+    forget_round();
+  }
+
+  SequenceExtensions extensions() override { return {.rounds = this, .skip_sets = this}; }
+
+  std::vector<Token> cached() const { return {cells_.begin(), cells_.begin() + committed_}; }
+
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> measured;  ///< by attention_cosine(): committed tokens, how many of them
+  std::uint64_t draft_calls = 0, verifications = 0, round_calls = 0, scores = 0;
+  std::uint64_t rounds_at_once = 0;      ///< every how many rounds round() does one; 0: never
+  std::optional<std::uint64_t> fail_at;  ///< the pass of this number is lost with its device
+
+ private:
+  std::vector<float> attention_cosine(std::uint32_t tokens) override {
+    count();
+    require(tokens > 0 && tokens <= max_rows_ && tokens <= committed_, "cosines of tokens that are not there");
+    measured.emplace_back(committed_, tokens);
+    return cosines_of(FakeModel::hash(1, std::span<const Token>(cells_).subspan(committed_ - tokens, tokens)));
+  }
+
+  /// As a device does it: every draft up to `most` is made unless one is unsure, since end tokens are not known there.
+  bool round(const RoundRequest& request, DraftedRound& out) override {
+    if (as<LayerPass>(request.source) == nullptr || !rounds_at_once || ++round_calls % rounds_at_once != 0) return false;
+    require(request.most >= 1, "a round without drafts");
+    require(committed_ + request.most + 1 <= context_, "a round beyond the context");
+    out.drafts.clear();
+    while (out.drafts.size() < request.most) {
+      const auto offset = static_cast<std::uint32_t>(out.drafts.size());
+      const Choice choice = draft(request.source, offset == 0 ? request.pending : out.drafts.back().token, offset);
+      if (choice.token < 0) break;
+      out.drafts.push_back(choice);
+      if (!goes_on(choice, request.least_probability)) break;
+    }
+    TokenTree rows(request.pending);
+    for (const Choice& choice : out.drafts) rows.add(rows.drafts(), choice.token);
+    Verified verified;
+    verify(rows, 0, verified);
+    out.verified = verified.choices;
+    return true;
   }
 
   /// Leaves rubbish in the cells, as a device does.
@@ -183,20 +199,6 @@ class FakeSequence : public Sequence {
     ++scores;
   }
 
-  void rollback(std::uint32_t tokens) override {
-    require(tokens <= committed_, "more is taken back than there is");
-    committed_ -= tokens;
-    forget_round();
-  }
-
-  std::vector<Token> cached() const { return {cells_.begin(), cells_.begin() + committed_}; }
-
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> measured;  ///< by attention_cosine(): committed tokens, how many of them
-  std::uint64_t draft_calls = 0, verifications = 0, round_calls = 0, scores = 0;
-  std::uint64_t rounds_at_once = 0;      ///< every how many rounds round() does one; 0: never
-  std::optional<std::uint64_t> fail_at;  ///< the pass of this number is lost with its device
-
- private:
   std::vector<float> cosines_of(std::uint64_t state) const {
     std::vector<float> cosines(layers_);
     for (float& cosine : cosines) cosine = static_cast<float>(0.95 + 0.05 * FakeModel::unit(state = mix(state)));
@@ -206,9 +208,15 @@ class FakeSequence : public Sequence {
   static void require(bool condition, const char* what) {
     if (!condition) throw std::logic_error(std::string("sequence protocol: ") + what);
   }
-  void check(const LayerPass& by) const { require(by.plan.skipped_sublayers(layers_) > 0, "a draft with the whole model"); }
-  void check(const exec::KeyWindow& window) const { require(window.keys(committed_) < committed_ + 1, "a draft with the whole model"); }
-  void check(const SecondModel& model) const { require(model.number == 5, "a draft by a model that was not loaded"); }
+  void check(const DraftSource& source) const {
+    const auto* layers = as<LayerPass>(source);
+    const auto* window = as<WindowPass>(source);
+    const auto* model = as<SecondModel>(source);
+    require(layers != nullptr || window != nullptr || model != nullptr, "a source that is not known");
+    require(layers == nullptr || layers->plan.skipped_sublayers(layers_) > 0, "a draft with the whole model");
+    require(window == nullptr || window->window.keys(committed_) < committed_ + 1, "a draft with the whole model");
+    require(model == nullptr || model->number == 5, "a draft by a model that was not loaded");
+  }
   void count() {
     if (fail_at && passes_++ == *fail_at) fail(Code::device_lost, "the device was lost in pass {}", *fail_at);
   }

@@ -6,7 +6,12 @@
 namespace skipstone::speculation::test {
 
 inline PassProposal passes_of(const Proposal& proposal) { return std::get<PassProposal>(proposal); }
-inline LayerPass layers_of(const Proposal& proposal) { return std::get<LayerPass>(passes_of(proposal).pass); }
+/// Another source throws as well.
+template <typename Source>
+Source source_of(const PassProposal& proposal) {
+  return dynamic_cast<const Source&>(*proposal.source);
+}
+inline LayerPass layers_of(const Proposal& proposal) { return source_of<LayerPass>(passes_of(proposal)); }
 /// No drafts where there is nothing to try.
 inline TokenTree tree_of(const Proposal& proposal) {
   return proposes_something(proposal) ? std::get<TreeProposal>(proposal).tree : TokenTree();

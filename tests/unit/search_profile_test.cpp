@@ -81,7 +81,7 @@ TEST(Profile, IsWhatTheSkipDrafterTakes) {
   const auto drafter = make_drafter("skip:" + path);
   drafter->attach(model);
   const PassProposal proposal = test::passes_of(drafter->propose({}));
-  const auto& pass = std::get<LayerPass>(proposal.pass);
+  const auto pass = test::source_of<LayerPass>(proposal);
   EXPECT_EQ(pass.plan.print(12), "attn:3,5-7;mlp:9");
   EXPECT_EQ(proposal.length, 5u);
   EXPECT_EQ(proposal.least_probability, 0.35);

@@ -27,7 +27,7 @@ TEST(ModelDrafter, LoadsItsFileAndDraftsWithIt) {
   EXPECT_EQ(asked, "a,b.gguf");
   drafter->begin({}, 2);
   const PassProposal proposal = test::passes_of(drafter->propose({}));
-  EXPECT_EQ(std::get<SecondModel>(proposal.pass), SecondModel{3});
+  EXPECT_EQ(test::source_of<SecondModel>(proposal).number, 3u);
   EXPECT_EQ(proposal.length, 4u);
   EXPECT_EQ(proposal.least_probability, 0.25);
   drafter->observe({4, 0, 4});  // nothing accepted: a step up
@@ -61,7 +61,7 @@ TEST(WindowDrafter, DraftsOnceTheTextIsLongerThanItsWindow) {
   drafter->begin({}, 2);
   EXPECT_FALSE(proposes_something(drafter->propose(std::span(text).first(23))));  // the pending token sees 23 keys, itself among them
   const PassProposal proposal = test::passes_of(drafter->propose(std::span(text).first(24)));
-  const auto window_of = [](const PassProposal& drafts) { return std::get<exec::KeyWindow>(drafts.pass); };
+  const auto window_of = [](const PassProposal& drafts) { return test::source_of<WindowPass>(drafts).window; };
   EXPECT_EQ(window_of(proposal), (exec::KeyWindow{3, 20}));
   EXPECT_EQ(proposal.length, 6u);
   EXPECT_FALSE(proposes_something(make_drafter("window")->propose(text)));

@@ -24,7 +24,7 @@ std::unique_ptr<Drafter> attached(const std::string& specification) {
 TEST(Skip, DraftsWithoutTheSublayersThatItIsGiven) {
   const auto drafter = attached("skip:attn:3,5-7;mlp:9,k=4,gamma=0.5");
   const PassProposal proposal = test::passes_of(drafter->propose({}));
-  const exec::LayerPlan& plan = std::get<LayerPass>(proposal.pass).plan;
+  const exec::LayerPlan plan = test::source_of<LayerPass>(proposal).plan;
   EXPECT_EQ(plan.print(12), "attn:3,5-7;mlp:9");
   EXPECT_EQ(plan.whole_prefix(), 3u);
   EXPECT_EQ(proposal.length, 4u);
@@ -58,7 +58,7 @@ TEST(Skip, TakesTheProfileBesideTheModelWhereNoSetIsNamed) {
     drafter->begin({}, facts.layers);
     return test::passes_of(drafter->propose({}));
   };
-  const auto plan_of = [](const PassProposal& proposal) { return std::get<LayerPass>(proposal.pass).plan; };
+  const auto plan_of = [](const PassProposal& proposal) { return test::source_of<LayerPass>(proposal).plan; };
   EXPECT_EQ(plan_of(proposal_of("skip")).print(12), "attn:5;mlp:7");
   EXPECT_EQ(proposal_of("skip").length, 3u);
   EXPECT_EQ(proposal_of("skip").least_probability, 0.25);

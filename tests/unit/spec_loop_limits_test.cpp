@@ -156,11 +156,9 @@ TEST(Generate, AModelThatGivesNoNumberIsAnError) {
     SequenceLimits limits() const override { return {.layers = 2, .context = 10, .rows = 2}; }
     std::uint32_t committed() const override { return 0; }
     Prefilled prefill(std::span<const Token>, bool) override { return {}; }
-    Choice draft(const DraftPass&, Token, std::uint32_t) override { return {}; }
+    Choice draft(const DraftSource&, Token, std::uint32_t) override { return {}; }
     void verify(const TokenTree&, std::uint32_t, Verified&) override {}
     void commit(std::span<const std::uint32_t>) override {}
-    void score(const exec::LayerPlan&, std::span<const Token>, std::span<Choice>) override {}
-    std::vector<float> attention_cosine(std::uint32_t) override { return {}; }
     void rollback(std::uint32_t) override {}
   } sequence;
   const std::vector<Token> prompt = {1};

@@ -8,7 +8,7 @@
 namespace skipstone::speculation {
 namespace {
 
-class Asd final : public SkipLayerDrafter {
+class Asd final : public SkipLayerDrafter, private SkipSetTuner {
  public:
   explicit Asd(const AsdParams& params) : SkipLayerDrafter(params.drafts), params_(params) {}
 
@@ -22,6 +22,12 @@ class Asd final : public SkipLayerDrafter {
     SkipLayerDrafter::begin(prefilled, model_layers);
   }
 
+  SkipSetTuner* skip_sets() override { return this; }
+
+ private:
+  std::vector<exec::LayerPlan> trials(double) override { return {}; }
+  void tried(std::span<const std::vector<Choice>>, std::span<const Token>, double) override {}
+
   bool wants_refresh(std::uint64_t generated) const override {
     return params_.refresh > 0 && params_.cosine && generated >= refreshed_ + params_.refresh;
   }
@@ -34,7 +40,6 @@ class Asd final : public SkipLayerDrafter {
     return report().plan != before;
   }
 
- private:
   AsdParams params_;
   std::uint32_t layers_ = 0;
   std::uint64_t refreshed_ = 0;  ///< tokens that this generation had at the last refresh

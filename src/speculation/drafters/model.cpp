@@ -29,19 +29,19 @@ class Model final : public Drafter {
   void attach(const ModelFacts& model) override {
     if (params_.file.empty()) fail(Code::invalid_argument, "drafter model: which one? write model:FILE.gguf");
     if (!model.load_model) fail(Code::unsupported, "drafter model: no second model can be loaded here");
-    number_ = model.load_model(params_.file);
+    source_ = std::make_shared<SecondModel>(model.load_model(params_.file));
   }
 
   void begin(const Prefilled&, std::uint32_t) override { policy_.begin(); }
 
-  Proposal propose(std::span<const Token>) override { return PassProposal{SecondModel{number_}, params_.max_drafts, policy_.threshold()}; }
+  Proposal propose(std::span<const Token>) override { return PassProposal{source_, params_.max_drafts, policy_.threshold()}; }
 
   void observe(const RoundResult& result) override { policy_.update(result.drafted, result.accepted, result.drafted >= result.limit); }
 
  private:
   ModelDrafterParams params_;
   StopPolicy policy_;
-  std::uint32_t number_ = 0;
+  SharedSource source_;
 };
 
 }  // namespace

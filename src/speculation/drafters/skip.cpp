@@ -45,7 +45,7 @@ SkipParams read_params(Options& options, const std::optional<Profile>& profile) 
   return params;
 }
 
-class Skip final : public SkipLayerDrafter {
+class Skip final : public SkipLayerDrafter, private SkipSetTuner {
  public:
   /// `options` are read again where the model decides which profile.
   Skip(const SkipParams& params, std::optional<Profile> profile, const Options& options)
@@ -67,9 +67,10 @@ class Skip final : public SkipLayerDrafter {
     if (params_.online > 0) online_.emplace(search::as_set(plan, layers_), layers_, params_.online);
   }
 
-  std::vector<exec::LayerPlan> trials(double generation_seconds) override {
-    return online_ ? online_->trials(generation_seconds) : std::vector<exec::LayerPlan>{};
-  }
+  SkipSetTuner* skip_sets() override { return online_ ? this : nullptr; }
+
+ private:
+  std::vector<exec::LayerPlan> trials(double generation_seconds) override { return online_->trials(generation_seconds); }
 
   void tried(std::span<const std::vector<Choice>> choices, std::span<const Token> expected, double seconds) override {
     const std::uint32_t before = online_->replaced();
@@ -77,7 +78,9 @@ class Skip final : public SkipLayerDrafter {
     if (online_->replaced() != before) set_plan(online_->set(), layers_);
   }
 
- private:
+  bool wants_refresh(std::uint64_t) const override { return false; }
+  bool refresh(std::span<const float>, std::uint64_t) override { return false; }
+
   void take_profile(const std::string& path) {
     if (path.empty()) {
       fail(Code::invalid_argument,

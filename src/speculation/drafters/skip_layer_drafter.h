@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "exec/layer_plan.h"
@@ -24,7 +25,7 @@ class SkipLayerDrafter : public Drafter {
 
   Proposal propose(std::span<const Token>) override {
     if (skipped_ == 0) return NoDrafts{};  // a draft would cost as much as it saves
-    return PassProposal{LayerPass{plan_, params_.keep_prefix}, params_.max_drafts, policy_.threshold()};
+    return PassProposal{source_, params_.max_drafts, policy_.threshold()};
   }
 
   void observe(const RoundResult& result) override { policy_.update(result.drafted, result.accepted, result.drafted >= result.limit); }
@@ -32,12 +33,13 @@ class SkipLayerDrafter : public Drafter {
   DrafterReport report() const override { return {plan_text_, skipped_, {}, {}}; }
 
  protected:
+  /// Before set_plan().
   void set_params(const SkipLayerDrafterParams& params) {
     params_ = params;
     policy_ = StopPolicy(params.stop);
   }
   void set_plan(const exec::LayerPlan& plan, std::uint32_t model_layers) {
-    plan_ = plan;
+    source_ = std::make_shared<LayerPass>(plan, params_.keep_prefix);
     skipped_ = plan.skipped_sublayers(model_layers);
     plan_text_ = skipped_ == 0 ? std::string{} : plan.print(model_layers);
   }
@@ -45,7 +47,7 @@ class SkipLayerDrafter : public Drafter {
  private:
   SkipLayerDrafterParams params_;
   StopPolicy policy_;
-  exec::LayerPlan plan_;
+  SharedSource source_;
   std::uint32_t skipped_ = 0;
   std::string plan_text_;
 };

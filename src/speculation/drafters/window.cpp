@@ -27,7 +27,8 @@ constexpr std::uint32_t most_keys = 1u << 20;  // the largest context
 
 class Window final : public Drafter {
  public:
-  explicit Window(const WindowParams& params) : params_(params), policy_(params.stop) {}
+  explicit Window(const WindowParams& params)
+      : params_(params), policy_(params.stop), source_(std::make_shared<WindowPass>(params.window)) {}
 
   std::string name() const override { return "window"; }
   DrafterTraits traits() const override { return {.known_costs = false}; }
@@ -37,7 +38,7 @@ class Window final : public Drafter {
   Proposal propose(std::span<const Token> history) override {
     // A draft that attends to everything would cost as much as it saves.
     if (history.size() <= params_.window.sink + params_.window.recent) return NoDrafts{};
-    return PassProposal{params_.window, params_.max_drafts, policy_.threshold()};
+    return PassProposal{source_, params_.max_drafts, policy_.threshold()};
   }
 
   void observe(const RoundResult& result) override { policy_.update(result.drafted, result.accepted, result.drafted >= result.limit); }
@@ -45,6 +46,7 @@ class Window final : public Drafter {
  private:
   WindowParams params_;
   StopPolicy policy_;
+  SharedSource source_;
 };
 
 /// "SINK,RECENT".

@@ -11,7 +11,7 @@
 
 namespace skipstone::engine {
 
-class HiddenStates {
+class SavedStates {
  public:
   /// Begins a round whose drafts may save hidden states after `layers` layers; 0: none.
   void begin(std::uint32_t layers) {
@@ -25,6 +25,9 @@ class HiddenStates {
     rows_.push_back(input);
     return true;
   }
+  /// Whether the saved hidden states of predicted drafts are valid for the next round.
+  void keep_predicted(bool keep) { predicted_ = keep; }
+  bool predicted() const { return predicted_; }
   std::uint32_t layers() const { return layers_; }
   /// Number of leading rows of `rows` whose hidden states are saved.
   std::uint32_t known(std::span<const speculation::Token> rows) const {
@@ -34,6 +37,7 @@ class HiddenStates {
  private:
   std::uint32_t layers_ = 0;
   std::vector<speculation::Token> rows_;
+  bool predicted_ = false;
 };
 
 }  // namespace skipstone::engine
