@@ -1,7 +1,8 @@
 # Compute kernels: glslc -> spirv-val -> embedded words, and a generated table of ids.
 #
-#   skipstone_kernel(NAME SOURCE file.comp ABI header [TEXELS mask] [DEFINES ...] [COOPMAT])   one variant; TEXELS: bindings that are texel
-#                                                                      buffers; COOPMAT: needs SKIPSTONE_COOPMAT, else its row has no words
+#   skipstone_kernel(NAME SOURCE file.comp ABI header [TEXELS mask] [INCLUDES folder ...] [DEFINES ...] [COOPMAT])   one variant; TEXELS:
+#              bindings that are texel buffers; INCLUDES: folders after shaders/; COOPMAT: needs SKIPSTONE_COOPMAT, else its row has no words
+#   skipstone_kernel_alias(NAME KERNEL)                                another id of a kernel
 #   skipstone_embed_kernels(TARGET)                                    after all of them: generates kernel_table.{h,cpp} and adds them
 set(SKIPSTONE_KERNELS_FROM "" CACHE PATH "A build folder of the same sources whose compiled kernels serve here too: for several builds at once")
 find_program(GLSLC glslc REQUIRED)
@@ -31,7 +32,7 @@ if(NOT "${SKIPSTONE_COOPMAT_TOOLS}" STREQUAL "${tools}")
 endif()
 
 function(skipstone_kernel name)
-  cmake_parse_arguments(K "COOPMAT" "SOURCE;ABI;TEXELS" "DEFINES" ${ARGN})
+  cmake_parse_arguments(K "COOPMAT" "SOURCE;ABI;TEXELS" "INCLUDES;DEFINES" ${ARGN})
   if(NOT K_TEXELS)
     set(K_TEXELS 0)
   endif()
@@ -48,10 +49,11 @@ function(skipstone_kernel name)
   set(spirv ${CMAKE_CURRENT_BINARY_DIR}/${name}.spv)
   set_property(GLOBAL APPEND PROPERTY SKIPSTONE_KERNEL_SPIRV ${spirv})
   list(TRANSFORM K_DEFINES PREPEND -D)
+  list(TRANSFORM K_INCLUDES PREPEND -I)
   # No spirv-opt (-O): drivers optimise themselves, and nothing must reassociate what the numerics contract fixes.
   add_custom_command(
     OUTPUT ${spirv}
-    COMMAND ${GLSLC} --target-env=vulkan1.2 -I ${CMAKE_CURRENT_SOURCE_DIR} ${K_DEFINES} -MD -MF ${spirv}.d
+    COMMAND ${GLSLC} --target-env=vulkan1.2 -I ${CMAKE_CURRENT_SOURCE_DIR} ${K_INCLUDES} ${K_DEFINES} -MD -MF ${spirv}.d
             -o ${spirv} ${CMAKE_CURRENT_SOURCE_DIR}/${K_SOURCE}
     COMMAND ${SPIRV_VAL} --target-env vulkan1.2 ${spirv}
     DEPENDS ${K_SOURCE}
@@ -59,11 +61,16 @@ function(skipstone_kernel name)
     COMMENT "Kernel ${name}" VERBATIM)
 endfunction()
 
+function(skipstone_kernel_alias name kernel)
+  set_property(GLOBAL APPEND PROPERTY SKIPSTONE_KERNEL_ALIASES "${name} = ${kernel}")
+endfunction()
+
 function(skipstone_embed_kernels target)
   get_property(names GLOBAL PROPERTY SKIPSTONE_KERNELS)
   get_property(abis GLOBAL PROPERTY SKIPSTONE_KERNEL_ABIS)
   get_property(texels GLOBAL PROPERTY SKIPSTONE_KERNEL_TEXELS)
   get_property(spirv GLOBAL PROPERTY SKIPSTONE_KERNEL_SPIRV)
+  get_property(aliases GLOBAL PROPERTY SKIPSTONE_KERNEL_ALIASES)
   set(files ${spirv})
   list(REMOVE_ITEM files none)
   set(generated ${CMAKE_CURRENT_BINARY_DIR}/generated)
@@ -73,7 +80,7 @@ function(skipstone_embed_kernels target)
   else()
     add_custom_command(
       OUTPUT ${generated}/kernels/kernel_ids.h ${generated}/kernels/kernel_table.cpp
-      COMMAND ${CMAKE_COMMAND} "-DNAMES=${names}" "-DABIS=${abis}" "-DTEXELS=${texels}" "-DSPIRV=${spirv}" -DDIRECTORY=${generated}/kernels -P ${script}
+      COMMAND ${CMAKE_COMMAND} "-DNAMES=${names}" "-DABIS=${abis}" "-DTEXELS=${texels}" "-DSPIRV=${spirv}" "-DALIASES=${aliases}" -DDIRECTORY=${generated}/kernels -P ${script}
       DEPENDS ${files} ${script}
       COMMENT "Embedding kernels" VERBATIM)
   endif()

@@ -1,4 +1,4 @@
-# cmake -DNAMES=a;b -DABIS=x;y -DTEXELS=3;0 -DSPIRV=a.spv;b.spv -DDIRECTORY=out -P EmbedKernels.cmake
+# cmake -DNAMES=a;b -DABIS=x;y -DTEXELS=3;0 -DSPIRV=a.spv;b.spv "-DALIASES=c = a" -DDIRECTORY=out -P EmbedKernels.cmake
 # Writes kernel_ids.h (enum class KernelId) and kernel_table.cpp (name, words, and what shaders/abi says about each kernel).
 set(ids "")
 set(arrays "")
@@ -16,11 +16,15 @@ foreach(name abi mask file IN ZIP_LISTS NAMES ABIS TEXELS SPIRV)
   string(TOUPPER ${abi} upper)
   string(APPEND rows "    {\"${name}\", \"${abi}\", ${span}, ${upper}_BUFFERS, ${mask}, push_bytes<${abi}>, constant_count<${abi}>},\n")
 endforeach()
+set(aliases "")
+foreach(alias IN LISTS ALIASES)
+  string(APPEND aliases "  ${alias},\n")
+endforeach()
 list(REMOVE_DUPLICATES ABIS)
 set(facts "")
 foreach(abi IN LISTS ABIS)
   string(TOUPPER ${abi} upper)
   string(APPEND facts "struct ${abi} {\n  struct Push { ${upper}_PUSH(SK_FIELD) };\n  struct Spec { ${upper}_SPEC(SK_CONSTANT) };\n};\n")
 endforeach()
-file(WRITE ${DIRECTORY}/kernel_ids.h "// Generated from shaders/CMakeLists.txt.\n#pragma once\n\n#include <cstdint>\n\nnamespace skipstone::kernels {\n\nenum class KernelId : std::uint32_t {\n${ids}  count,\n};\n\n}  // namespace skipstone::kernels\n")
+file(WRITE ${DIRECTORY}/kernel_ids.h "// Generated from shaders/CMakeLists.txt.\n#pragma once\n\n#include <cstdint>\n\nnamespace skipstone::kernels {\n\nenum class KernelId : std::uint32_t {\n${ids}  count,\n${aliases}};\n\n}  // namespace skipstone::kernels\n")
 file(WRITE ${DIRECTORY}/kernel_table.cpp "// Generated from shaders/CMakeLists.txt.\n#include \"kernels/kernel_table.h\"\n\n#include \"kernels/abi.h\"\n\nnamespace skipstone::kernels {\nnamespace {\n\nusing abi::uint;\n#define SK_FIELD(type, name) type name;\n#define SK_CONSTANT(id, name, fallback) std::uint32_t name = fallback;\n${facts}template <typename Abi>\nconstexpr std::uint32_t push_bytes = sizeof(typename Abi::Push);\ntemplate <typename Abi>\nconstexpr std::uint32_t constant_count = sizeof(typename Abi::Spec) / sizeof(std::uint32_t);\n\n${arrays}\nconst KernelInfo table[] = {\n${rows}};\n\n}  // namespace\n\nstd::span<const KernelInfo> kernel_table() { return table; }\n\n}  // namespace skipstone::kernels\n")

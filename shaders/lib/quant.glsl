@@ -4,8 +4,8 @@
 //   load_block(unit, block)    reads block `block` of a row, which is in unit unit_of(row, block, blocks), with 16-byte loads
 //   expand_codes(block, part, a, b), block_scale(block)   where weight = block_scale * code (others: expand and 1)
 //   expand(block, part, a, b)  weights 8*part .. 8*part+7 as floats, scale applied; part is a compile-time constant after unrolling
-// Device layout (model/repack_unit.cpp makes it): plane 0, `weights`, holds the codes of all units, in whole 16-byte words; plane 1, `scales`,
-// a format's other data, as many bytes a unit as its row in kernels/weight_format.cpp says. Formats without plane 1 ignore it.
+// Device layout (src/gguf/quants/ makes it): plane 0, `weights`, holds the codes of all units, in whole 16-byte words; plane 1, `scales`,
+// a format's other data, as many bytes a unit as its row in src/gguf/weight_formats.def says. Formats without plane 1 ignore it.
 // With USE_TEXELS the planes are bound as texel buffers of 16-byte words instead of storage buffers. CPU drivers gather texels with vector
 // instructions, but fetch storage buffers lane by lane (docs/vulkan.md).
 #if defined(USE_TEXELS)
@@ -41,7 +41,7 @@ float scale_half(uint index) {
 // of the scalar reference's, which multiplies and subtracts.
 //
 // Codes of fewer than 8 bits are put together in the four bytes of a word: group g of a block is its weights 4*g .. 4*g + 3. The orders of
-// bits are those that model/repack_unit.cpp writes.
+// bits are those that src/gguf/quants/blocks.h writes.
 
 // The four bytes less `middle`. 0x4b000000 is 2^23 as a float: a small integer put into its mantissa is added to it, which costs less than a
 // conversion.
@@ -63,41 +63,8 @@ uvec2 six_bits(uvec4 header, uint block) {
   return uvec2((low & 15u) | ((high & 3u) << 4), ((low >> 4) & 15u) | ((high & 12u) << 2));
 }
 
-#if defined(FORMAT_F32)
-#include "lib/quant/f32.glsl"
-#elif defined(FORMAT_F16)
-#include "lib/quant/f16.glsl"
-#elif defined(FORMAT_BF16)
-#include "lib/quant/bf16.glsl"
-#elif defined(FORMAT_Q8_0)
-#include "lib/quant/q8_0.glsl"
-#elif defined(FORMAT_Q4_0)
-#include "lib/quant/q4_0.glsl"
-#elif defined(FORMAT_Q4_1)
-#include "lib/quant/q4_1.glsl"
-#elif defined(FORMAT_Q5_0)
-#include "lib/quant/q5_0.glsl"
-#elif defined(FORMAT_Q5_1)
-#include "lib/quant/q5_1.glsl"
-#elif defined(FORMAT_IQ4_NL)
-#include "lib/quant/iq4_nl.glsl"
-#elif defined(FORMAT_Q2_K)
-#include "lib/quant/q2_k.glsl"
-#elif defined(FORMAT_Q3_K)
-#include "lib/quant/q3_k.glsl"
-#elif defined(FORMAT_Q4_K)
-#include "lib/quant/q4_k.glsl"
-#elif defined(FORMAT_Q5_K)
-#include "lib/quant/q5_k.glsl"
-#elif defined(FORMAT_Q6_K)
-#include "lib/quant/q6_k.glsl"
-#elif defined(FORMAT_SPARSE_F16)
-#include "lib/quant/sparse_f16.glsl"
-#elif defined(FORMAT_SPARSE_Q8_0)
-#include "lib/quant/sparse_q8_0.glsl"
-#else
-#error "a FORMAT_* must be defined"
-#endif
+// The variant's file of lib/quant/ (shaders/CMakeLists.txt).
+#include "weight_format.glsl"
 
 // The unit that holds block `block` of row `row`, in rows of `blocks` blocks; the units of INTERLEAVE rows alternate, so that lanes side by
 // side on rows read side by side. Define INTERLEAVE first.

@@ -1,4 +1,5 @@
-// The properties of each tensor type of the format: name, block length, bytes per block, and whether this build can multiply with it.
+// The properties of each tensor type of the format: name, block length, bytes per block, and whether this build can multiply with it and
+// write it. The rows are in weight_formats.def.
 #pragma once
 
 #include <cstddef>
@@ -9,26 +10,13 @@
 
 namespace skipstone::gguf {
 
-/// The numbers are those in the file (ggml_type). Types that only other programs use are in the traits table all the same.
+/// The numbers are those in the file (ggml_type), of sparse types others. Types that only other programs use have an enumerator too.
 enum class Type : std::uint32_t {
-  f32 = 0,
-  f16 = 1,
-  q4_0 = 2,
-  q4_1 = 3,
-  q5_0 = 6,
-  q5_1 = 7,
-  q8_0 = 8,
-  q2_k = 10,
-  q3_k = 11,
-  q4_k = 12,
-  q5_k = 13,
-  q6_k = 14,
-  iq4_nl = 20,
-  i8 = 24,
-  bf16 = 30,
-  // Of our own, with numbers that no file has: a file holds them as I8 (sparse.h).
-  sparse_f16 = 1u << 16,
-  sparse_q8_0
+#define WEIGHT_FORMAT(id, number, ...) id = (number),
+#define SPARSE_FORMAT WEIGHT_FORMAT
+#define TENSOR_TYPE WEIGHT_FORMAT
+#define REMOVED_TYPE WEIGHT_FORMAT
+#include "gguf/weight_formats.def"
 };
 
 struct Traits {
@@ -36,9 +24,12 @@ struct Traits {
   std::string_view name;  ///< as in the field: "F16", "Q8_0", "Q4_K", ...
   std::uint32_t block;    ///< weights per block
   std::uint32_t bytes;    ///< bytes per block
-  bool runnable;          ///< there are kernels for it
-  float largest;          ///< the largest magnitude that quantize() stores; 0 where the type is not runnable
+  bool runnable;          ///< there are kernels for it, and dequantize() reads it
+  float largest;          ///< the largest magnitude that quantize() stores; 0 where the type cannot be written
   bool removed = false;   ///< the format dropped it; the sizes are those it had, and no File has tensors of it
+
+  /// Whether quantize() writes it; it is runnable then too.
+  bool writable() const { return largest > 0.0f; }
 };
 
 /// Every type that the format names (also those that are not runnable), in the order of their numbers.
@@ -67,7 +58,8 @@ std::uint64_t row_bytes(Type type, std::uint64_t length);
 void dequantize(Type type, std::span<const std::byte> blocks, std::span<float> out);
 
 /// Rounds floats to blocks of `type`; `weights.size()` must divide into blocks, `out` holds exactly the bytes. How each format is rounded:
-/// src/gguf/quants/. Throws invalid_argument where a block has a weight that is not finite or beyond the type's largest.
+/// src/gguf/quants/. Throws unsupported for types that are not writable, invalid_argument where a block has a weight that is not finite or
+/// beyond the type's largest.
 void quantize(Type type, std::span<const float> weights, std::span<std::byte> out);
 
 }  // namespace skipstone::gguf

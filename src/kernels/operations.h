@@ -9,6 +9,7 @@
 
 #include "abi/kv_cache.h"
 #include "base/kv_format.h"
+#include "gguf/block_code.h"
 #include "gguf/traits.h"
 #include "kernels/dispatch.h"
 #include "kernels/selector.h"
@@ -133,7 +134,7 @@ struct AttentionShape {
   std::uint32_t kv_position_bytes() const;  ///< one head's K or V of one position; q8_0: its quants alone
   std::uint32_t kv_scale_bytes() const;     ///< the scales of these quants, in a plane after all quants of the head; 0 for other formats
   std::uint32_t cache_slots() const { return slots != 0 ? slots : context; }
-  std::uint64_t kv_head_bytes() const;      ///< one head's K or V: [slots] of the above, whole 16-byte words where it has scales
+  std::uint64_t kv_head_bytes() const;  ///< one head's K or V: [slots] of the above, whole 16-byte words where it has scales
   std::uint64_t kv_bytes() const { return kv_heads * kv_head_bytes(); }  ///< K or V of one layer
   std::uint64_t partial_bytes(std::uint32_t rows) const;
 };
@@ -175,15 +176,7 @@ Dispatch cosine_sum(const Selector& select, std::uint32_t sublayers, const std::
 Dispatch advance(std::uint32_t chunk, bool draft, bool keeps, const std::string& label);
 /// Counts the accepted drafts, after the verification of at most `rows` rows.
 Dispatch accept(std::uint32_t rows, const std::string& label);
-/// Random contents of a buffer: of every `period` 16-bit halves (1..32), those whose bit is set in `numbers` are finite numbers, the others
-/// random bits. f32 numbers take whole words; the bit of their first half counts. Numbers are in [low, high), or where their bit is set in
-/// `minima` too in that times `minimum`.
-struct RandomPattern {
-  enum class Number : std::uint32_t { f16 = 0, f32 = 1, bf16 = 2 };
-  Number number = Number::f16;
-  std::uint32_t period = 1, numbers = 0, minima = 0;
-  float minimum = 0.0f;
-};
+using gguf::RandomPattern;
 /// Fills `words` 32-bit words of `target`; each is a function of `key` and its index alone, on every device.
 Dispatch random_fill(const Selector& select, Resource target, std::uint32_t words, const RandomPattern& pattern, float low, float high,
                      std::uint64_t key, const std::string& label);

@@ -5,36 +5,22 @@
 namespace skipstone::kernels {
 namespace {
 
-#define FORMAT_WITH(name, unit, quant_bytes, scale_bytes, half, coopmat)                                                             \
-  {                                                                                                                                  \
-    gguf::Type::name, unit, quant_bytes, scale_bytes, KernelId::embed_##name, KernelId::matvec_##name, KernelId::matvec_rows_##name, \
-        KernelId::matvec_rows_texels_##name, KernelId::matmul_##name, KernelId::half, KernelId::coopmat                              \
-  }
-#define FORMAT(name, unit, quant_bytes, scale_bytes) \
-  FORMAT_WITH(name, unit, quant_bytes, scale_bytes, matmul_half_##name, matmul_coopmat_##name)
-
+#define WEIGHT_FORMAT(id, number, name, block, bytes, quants, scales, largest) \
+  WeightFormat{gguf::Type::id,                                                 \
+               block < 32 ? 32 : block,                                        \
+               quants,                                                         \
+               scales,                                                         \
+               KernelId::embed_##id,                                           \
+               KernelId::matvec_##id,                                          \
+               KernelId::matvec_rows_##id,                                     \
+               KernelId::matvec_rows_texels_##id,                              \
+               KernelId::matmul_##id,                                          \
+               KernelId::matmul_half_##id,                                     \
+               KernelId::matmul_coopmat_##id},
+#define SPARSE_FORMAT WEIGHT_FORMAT
 constexpr WeightFormat formats[] = {
-    // Rounded on no tier: a model in 32-bit floats keeps their precision.
-    FORMAT_WITH(f32, 32, 128, 0, matmul_f32, matmul_f32),
-    FORMAT(f16, 32, 64, 0),
-    FORMAT(bf16, 32, 64, 0),
-    FORMAT(q8_0, 32, 32, 2),
-    FORMAT(q4_0, 32, 16, 2),
-    FORMAT(q4_1, 32, 16, 4),
-    FORMAT(q5_0, 32, 16, 8),
-    FORMAT(q5_1, 32, 16, 8),
-    FORMAT(iq4_nl, 32, 16, 2),
-    FORMAT(q2_k, 256, 64, 20),
-    FORMAT(q3_k, 256, 64, 48),
-    FORMAT(q4_k, 256, 128, 16),
-    FORMAT(q5_k, 256, 128, 48),
-    FORMAT(q6_k, 256, 192, 20),
-    FORMAT(sparse_f16, 32, 32, 4),
-    FORMAT(sparse_q8_0, 64, 32, 12),
+#include "gguf/weight_formats.def"
 };
-
-#undef FORMAT
-#undef FORMAT_WITH
 
 constexpr bool quants_are_whole_words() {
   for (const WeightFormat& format : formats) {

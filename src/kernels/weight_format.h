@@ -1,4 +1,4 @@
-// The table of weight formats that have kernels: how each lies on the device, and its kernels. One row per format.
+// The table of weight formats that have kernels: how each lies on the device, and its kernels. The rows are in gguf/weight_formats.def.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 namespace skipstone::kernels {
 
 /// Weights are stored in units. Plane 0 holds the codes of all units, plane 1 the format's other data: scales, minima, further bits. The
-/// bytes of a unit are defined in shaders/lib/quant/ and written by model/repack.cpp.
+/// bytes of a unit are defined in shaders/lib/quant/ and written by the format's BlockCode (gguf/block_code.h).
 struct WeightFormat {
   gguf::Type type;
   std::uint32_t unit;         ///< weights: 32, 256 for super-blocks, 64 for SPARSE_Q8_0

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "gguf/block_code.h"
 #include "kernels/operations.h"
 #include "kernels/weight_format.h"
-#include "model/repack_unit.h"
 
 namespace skipstone::model {
 namespace {
@@ -26,7 +26,7 @@ class Repacking {
 
   /// `source` becomes row `row` of the planes.
   void put(std::uint64_t row, const std::byte* source, std::uint64_t source_bytes) {
-    const RepackUnit repack = repack_unit(format_.type);
+    const auto repack = gguf::block_code(format_.type).repack;
     const std::uint64_t source_unit = repack == nullptr ? format_.quant_bytes : source_bytes / units_;
     for (std::uint64_t u = 0; u < units_; ++u) {
       const std::uint64_t unit = (row / interleave_ * units_ + u) * interleave_ + row % interleave_, at = u * source_unit;

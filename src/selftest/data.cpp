@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <numeric>
 
 #include "base/hash.h"
@@ -41,12 +42,33 @@ std::vector<std::uint32_t> Random::permutation(std::uint32_t count) {
   return order;
 }
 
+namespace {
+
+/// Blocks of a format that cannot be written: random bits, drawn again until the largest weight of a block is between 2^-6 and 2.
+void draw_blocks(gguf::Type type, std::span<std::byte> blocks, Random& random) {
+  const gguf::Traits& traits = gguf::traits(type);
+  std::vector<float> weights(traits.block);
+  for (std::size_t at = 0; at < blocks.size(); at += traits.bytes) {
+    const std::span<std::byte> block = blocks.subspan(at, traits.bytes);
+    const auto is_small = [](float weight) { return std::fabs(weight) < 0x1p-6f; };
+    do {
+      for (std::byte& byte : block) byte = static_cast<std::byte>(random.word());
+      gguf::dequantize(type, block, weights);
+    } while (std::ranges::all_of(weights, is_small) ||
+             !std::ranges::all_of(weights, [](float weight) { return std::fabs(weight) <= 2.0f; }));
+  }
+}
+
+}  // namespace
+
 HostMatrix::HostMatrix(gguf::Type type, std::uint32_t n, std::uint32_t k, Random& random)
     : weights(random.floats(std::size_t{n} * k, -1.0f, 1.0f)) {
   const std::uint64_t row_bytes = gguf::row_bytes(type, k);
   bytes.resize(row_bytes * n);
+  const bool writable = gguf::traits(type).writable();
+  if (!writable) draw_blocks(type, bytes, random);
   // Rows differ in size, so that the blocks' scales do.
-  for (std::uint32_t row = 0; row < n; ++row) {
+  for (std::uint32_t row = 0; writable && row < n; ++row) {
     const std::span<float> values = std::span(weights).subspan(std::size_t{row} * k, k);
     const float size = random.between(0.05f, 1.0f);
     for (float& value : values) value *= size;

@@ -73,7 +73,7 @@ class EditedModel {
     Item item{name, type, std::move(shape), {}};
     const gguf::Traits& traits = gguf::traits(type);
     item.bytes.resize(elements / traits.block * traits.bytes);
-    if (traits.runnable) gguf::quantize(type, values, item.bytes);
+    if (traits.writable()) gguf::quantize(type, values, item.bytes);
     tensors_.push_back(std::move(item));
     return *this;
   }

@@ -4,9 +4,10 @@
 
 #include <algorithm>
 #include <cstring>
-#include <map>
 #include <set>
 #include <stdexcept>
+
+#include "gguf/traits.h"
 
 namespace skipstone::tests {
 namespace {
@@ -105,15 +106,6 @@ LayoutTensor read_tensor(Walker& in) {
   return tensor;
 }
 
-struct Block {
-  std::uint64_t weights, bytes;
-};
-
-/// Numbers and sizes from ggml.h and ggml-common.h; types that a file of ours could have.
-const std::map<std::uint32_t, Block> block_shapes = {
-    {0, {1, 4}},     {1, {1, 2}},      {2, {32, 18}},    {3, {32, 20}},    {6, {32, 22}},    {7, {32, 24}},  {8, {32, 34}},
-    {10, {256, 84}}, {11, {256, 110}}, {12, {256, 144}}, {13, {256, 176}}, {14, {256, 210}}, {20, {32, 18}}, {30, {1, 2}}};
-
 std::uint64_t align(std::uint64_t value, std::uint64_t alignment) { return (value + alignment - 1) / alignment * alignment; }
 
 bool of_snake_case_segments(std::string_view key) {
@@ -133,19 +125,18 @@ void complain_about_keys(const Layout& layout, std::vector<std::string>& complai
 
 /// The bytes of a tensor; 0, with a complaint, where shape and type do not go together.
 std::uint64_t size_of(const LayoutTensor& tensor, std::vector<std::string>& complaints) {
-  const auto block = block_shapes.find(tensor.type);
-  if (block == block_shapes.end()) {
+  const gguf::Traits* const type = gguf::find_traits(tensor.type);
+  if (type == nullptr || !type->writable()) {
     complaints.push_back(fmt::format("tensor '{}' has the type number {}", tensor.name, tensor.type));
     return 0;
   }
   std::uint64_t weights = 1;
   for (const std::uint64_t extent : tensor.dimensions) weights *= extent;
-  if (weights == 0 || tensor.dimensions[0] % block->second.weights != 0) {
-    complaints.push_back(
-        fmt::format("tensor '{}' has rows of {} weights in blocks of {}", tensor.name, tensor.dimensions[0], block->second.weights));
+  if (weights == 0 || tensor.dimensions[0] % type->block != 0) {
+    complaints.push_back(fmt::format("tensor '{}' has rows of {} weights in blocks of {}", tensor.name, tensor.dimensions[0], type->block));
     return 0;
   }
-  return weights / block->second.weights * block->second.bytes;
+  return weights / type->block * type->bytes;
 }
 
 void complain_about_padding(std::string_view file, std::uint64_t begin, std::uint64_t end, std::string_view after,

@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 
+#include "convert/tensor_type.h"
 #include "gguf_layout.h"
 
 namespace skipstone::tests {
@@ -190,11 +191,8 @@ void Llama::tensors() {
   }
 }
 
-/// llama_ftype of llama.h against the type that most matrices have.
+/// The file type, whose numbers tensor_type_test compares with llama_ftype of llama.h, against the type that most matrices have.
 void Llama::file_type() {
-  const std::map<std::uint32_t, std::vector<std::uint64_t>> file_types = {
-      {0, {0}},       {1, {1}},           {2, {2}},       {3, {3}},       {6, {8}},   {7, {9}},   {8, {7}},
-      {10, {10, 21}}, {11, {11, 12, 13}}, {12, {14, 15}}, {13, {16, 17}}, {14, {18}}, {20, {25}}, {30, {32}}};
   std::map<std::uint32_t, std::uint64_t> matrices;
   for (const LayoutTensor& tensor : layout_.tensors) {
     if (tensor.dimensions.size() >= 2) ++matrices[tensor.type];
@@ -202,8 +200,10 @@ void Llama::file_type() {
   if (matrices.empty()) return;
   const std::uint32_t most = std::ranges::max_element(matrices, {}, [](const auto& each) { return each.second; })->first;
   const LayoutPair* said = layout_.find("general.file_type");
-  const auto expected = file_types.find(most);
-  if (said != nullptr && (expected == file_types.end() || !std::ranges::count(expected->second, said->integer))) {
+  const auto expected = [&](const convert::FileTypeTraits& file) {
+    return static_cast<std::uint32_t>(file.matrices) == most && static_cast<std::uint64_t>(file.type) == said->integer;
+  };
+  if (said != nullptr && std::ranges::none_of(convert::file_types(), expected)) {
     complain("general.file_type is {}, but most matrices have the type number {}", said->integer, most);
   }
   const bool blocks = std::ranges::any_of(layout_.tensors, [](const LayoutTensor& each) { return each.type > 1 && each.type != 30; });

@@ -79,7 +79,7 @@ TEST(GgufLayout, OfWhatTheWriterWrites) {
     fixtures::write_tiny_model(configs[i], path);
     EXPECT_EQ(complaints_about(bytes_of(path)), "") << i;
     for (const gguf::Traits& traits : gguf::all_traits()) {
-      if (!traits.runnable) continue;
+      if (!traits.writable()) continue;
       const Type type = traits.type;
       const std::string other = folder.file(fmt::format("tiny-{}-{}.gguf", i, static_cast<int>(type)));
       quantize(path, other, type);

@@ -1,4 +1,6 @@
 // Traits of the tensor types, and the scalar rounding and expansion of the runnable ones.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -6,8 +8,10 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 #include <limits>
 #include <set>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -16,27 +20,38 @@
 #include "base/philox.h"
 #include "base/status.h"
 #include "fixtures/failure.h"
+#include "gguf/block_code.h"
 #include "gguf/traits.h"
 #include "golden_blocks.h"
 
 namespace skipstone::gguf {
 namespace {
 
-constexpr std::array plain_types = {Type::f32, Type::f16, Type::bf16};
-// Codes with a scale (and a minimum): rounding is a formula. The others search for good scales.
-constexpr std::array scaled_types = {Type::q8_0, Type::q4_0, Type::q4_1, Type::q5_0, Type::q5_1};
-constexpr std::array searched_types = {Type::iq4_nl, Type::q2_k, Type::q3_k, Type::q4_k, Type::q5_k, Type::q6_k};
-
-std::vector<Type> block_types() {
-  std::vector<Type> all(scaled_types.begin(), scaled_types.end());
-  all.insert(all.end(), searched_types.begin(), searched_types.end());
-  return all;
+template <typename Condition>
+std::vector<Type> types_where(const Condition& condition) {
+  std::vector<Type> types;
+  for (const Traits& t : all_traits()) {
+    if (condition(t)) types.push_back(t.type);
+  }
+  return types;
 }
 
-std::vector<Type> runnable() {
-  std::vector<Type> all = block_types();
-  all.insert(all.end(), plain_types.begin(), plain_types.end());
-  return all;
+std::vector<Type> plain_types() {
+  return types_where([](const Traits& t) { return t.writable() && t.block == 1; });
+}
+std::vector<Type> block_types() {
+  return types_where([](const Traits& t) { return t.runnable && t.block > 1; });
+}
+std::vector<Type> written_block_types() {
+  return types_where([](const Traits& t) { return t.writable() && t.block > 1; });
+}
+bool is_scaled(Type type) { return std::ranges::count(golden_roundings, type, &GoldenRounding::type) > 0; }
+// Codes with a scale (and a minimum): rounding is a formula. The others search for good scales.
+std::vector<Type> scaled_types() {
+  return types_where([](const Traits& t) { return is_scaled(t.type); });
+}
+std::vector<Type> searched_types() {
+  return types_where([](const Traits& t) { return t.writable() && t.block > 1 && !is_scaled(t.type); });
 }
 
 template <typename Action>
@@ -124,15 +139,22 @@ TEST(Traits, TableIsWhatTheFormatSays) {
   std::size_t removed = 0;
   for (const Traits& t : all_traits()) {
     removed += t.removed ? 1 : 0;
-    const std::vector<Type> types = runnable();
-    EXPECT_EQ(t.runnable, std::ranges::find(types, t.type) != types.end()) << t.name;
-    EXPECT_EQ(t.runnable, t.largest > 0.0f) << t.name;
+    EXPECT_TRUE(t.runnable || !t.writable()) << t.name;
+    EXPECT_FALSE(t.runnable && t.removed) << t.name;
+    if (t.runnable) {
+      EXPECT_EQ(block_code(t.type).round != nullptr, t.writable()) << t.name;
+      EXPECT_EQ(block_code(t.type).repack == nullptr, t.block == 1) << t.name;
+    }
     EXPECT_EQ(&traits(t.type), &t);
   }
   EXPECT_EQ(rows.size() + removed, all_traits().size());
   EXPECT_EQ(find_traits(static_cast<std::uint32_t>(all_traits().size())), nullptr);
   EXPECT_EQ(find_traits(UINT32_MAX), nullptr);
-  EXPECT_EQ(runnable_names(), "F32, F16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2_K, Q3_K, Q4_K, Q5_K, Q6_K, IQ4_NL and BF16");
+  std::vector<std::string_view> names;
+  for (const Traits& t : all_traits()) {
+    if (t.runnable) names.push_back(t.name);
+  }
+  EXPECT_EQ(runnable_names(), fmt::format("{} and {}", fmt::join(names.begin(), names.end() - 1, ", "), names.back()));
 }
 
 TEST(Traits, RowBytes) {
@@ -263,6 +285,7 @@ TEST(Quantize, SearchedScalesAreGood) {
   };
   const std::array rows = {Row{Type::iq4_nl, 0.0735}, Row{Type::q2_k, 0.262},  Row{Type::q3_k, 0.144},
                            Row{Type::q4_k, 0.0709},   Row{Type::q5_k, 0.0350}, Row{Type::q6_k, 0.0177}};
+  for (const Type type : searched_types()) EXPECT_EQ(std::ranges::count(rows, type, &Row::type), 1) << traits(type).name;
   for (const float scale : {1e-3f, 0.02f, 1.0f, 700.0f}) {
     const auto weights = random_weights(256 * 256, scale, 21);
     for (const Row& row : rows) {
@@ -275,7 +298,7 @@ TEST(Quantize, SearchedScalesAreGood) {
 
 // Groups that are one-sided, constant, or hold a single weight.
 TEST(Quantize, SearchedScalesOfOddGroups) {
-  for (const Type type : searched_types) {
+  for (const Type type : searched_types()) {
     for (const int kind : {0, 1, 2, 3}) {
       std::vector<float> weights = random_weights(256, 1.0f, 5);
       for (std::size_t i = 0; i < weights.size(); ++i) {
@@ -316,8 +339,8 @@ TEST(Quantize, ErrorIsBounded) {
 }
 
 TEST(Quantize, ExpandedValuesSurviveExactly) {
-  std::vector<Type> types(scaled_types.begin(), scaled_types.end());
-  types.insert(types.end(), plain_types.begin(), plain_types.end());
+  std::vector<Type> types = scaled_types();
+  std::ranges::copy(plain_types(), std::back_inserter(types));
   for (const Type type : types) {
     for (const float scale : {1e-7f, 2e-5f, 1e-3f, 0.05f, 3.0f, 9000.0f}) {
       const auto once = quantized(type, random_weights(32 * 64, scale, 11));
@@ -333,7 +356,7 @@ TEST(Quantize, ExpandedValuesSurviveExactly) {
 }
 
 TEST(Quantize, ZeroAndVanishingBlocks) {
-  for (const Type type : block_types()) {
+  for (const Type type : written_block_types()) {
     for (const float value : {0.0f, 1e-12f, std::numeric_limits<float>::denorm_min()}) {
       const std::vector<float> weights(traits(type).block, value);
       const auto back = expanded(type, quantized(type, weights), weights.size());
@@ -343,7 +366,7 @@ TEST(Quantize, ZeroAndVanishingBlocks) {
 }
 
 TEST(Quantize, RefusesWhatItCannotStore) {
-  for (const Type type : block_types()) {
+  for (const Type type : written_block_types()) {
     for (const float bad : {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN(), 1e9f}) {
       for (const std::size_t at : {std::size_t{0}, std::size_t{17}, std::size_t{31}}) {
         auto weights = random_weights(traits(type).block, 1.0f, 3);
@@ -353,7 +376,7 @@ TEST(Quantize, RefusesWhatItCannotStore) {
     }
   }
   // The largest that there is goes through, with numbers that are finite.
-  for (const Type type : block_types()) {
+  for (const Type type : written_block_types()) {
     auto weights = random_weights(traits(type).block, 1.0f, 3);
     weights[7] = traits(type).largest;
     weights[9] = -traits(type).largest;
@@ -366,11 +389,14 @@ TEST(Quantize, RefusesWhatItCannotStore) {
   EXPECT_EQ(code_of([&] { dequantize(Type::q8_0, std::span(blocks).first(33), weights); }), Code::invalid_argument);
   EXPECT_EQ(code_of([&] { dequantize(Type::q8_0, blocks, std::span(weights).first(31)); }), Code::invalid_argument);
   for (const Traits& t : all_traits()) {
-    if (t.runnable) continue;
     std::vector<std::byte> data(t.bytes);
     std::vector<float> out(t.block);
-    EXPECT_EQ(code_of([&] { dequantize(t.type, data, out); }), Code::unsupported) << t.name;
-    EXPECT_EQ(code_of([&] { quantize(t.type, out, data); }), Code::unsupported) << t.name;
+    if (!t.runnable) {
+      EXPECT_EQ(code_of([&] { dequantize(t.type, data, out); }), Code::unsupported) << t.name;
+    }
+    if (!t.writable()) {
+      EXPECT_EQ(code_of([&] { quantize(t.type, out, data); }), Code::unsupported) << t.name;
+    }
   }
 }
 

@@ -3,9 +3,7 @@
 #include <array>
 #include <cmath>
 
-#include "base/half.h"
-#include "gguf/quants/coding.h"
-#include "gguf/quants/fit.h"
+#include "gguf/quants/blocks.h"
 
 namespace skipstone::gguf {
 namespace {
@@ -23,8 +21,8 @@ constexpr std::array<std::uint8_t, half_steps> nearest_codes = [] {
   return codes;
 }();
 
-void expand(const std::byte* block, float* out) {
-  const float scale = half_to_float(load16(block));
+void expand_iq4_nl(const std::byte* block, float* out) {
+  const float scale = half_at(block);
   for (std::size_t i = 0; i < 16; ++i) {
     const auto packed = std::to_integer<std::size_t>(block[2 + i]);
     out[i] = scale * codebook_values[packed & 15];
@@ -60,7 +58,7 @@ Score score(const float* weights, const CodebookCodes& codes) {
 }
 
 // As fit_symmetric(), with the codebook's values in place of whole numbers. Both signs are tried: the values lean to one side.
-void round(const float* weights, std::byte* block) {
+void round_iq4_nl(const float* weights, std::byte* block) {
   constexpr int starts = 5, refinements = 1;
   float largest = 0.0f;
   for (std::size_t i = 0; i < block_weights; ++i) largest = std::max(largest, std::fabs(weights[i]));
@@ -87,10 +85,9 @@ void round(const float* weights, std::byte* block) {
   for (std::size_t i = 0; i < 16; ++i) block[2 + i] = static_cast<std::byte>(codes[i] | codes[i + 16] << 4);
 }
 
-constexpr Coding codebook_rows[] = {{Type::iq4_nl, expand, round}};
-
 }  // namespace
 
-std::span<const Coding> codebook_codings() { return codebook_rows; }
+constexpr BlockCode iq4_nl_code =
+    code_of_blocks<Type::iq4_nl, expand_iq4_nl, split_block<2, 16>, round_iq4_nl>({random_bits, random_halves, 70.2});
 
 }  // namespace skipstone::gguf

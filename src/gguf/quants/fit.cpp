@@ -1,8 +1,8 @@
-#include "gguf/quants/fit.h"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
+
+#include "gguf/quants/blocks.h"
 
 namespace skipstone::gguf {
 namespace {

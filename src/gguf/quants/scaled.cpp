@@ -8,14 +8,13 @@
 #include <array>
 #include <cmath>
 
-#include "base/half.h"
-#include "gguf/quants/coding.h"
+#include "gguf/quants/blocks.h"
 
 namespace skipstone::gguf {
 namespace {
 
 void expand_q8_0(const std::byte* block, float* out) {
-  const float scale = half_to_float(load16(block));
+  const float scale = half_at(block);
   for (std::size_t i = 0; i < block_weights; ++i) out[i] = scale * static_cast<float>(std::bit_cast<std::int8_t>(block[2 + i]));
 }
 
@@ -26,7 +25,7 @@ struct Layout {
   static constexpr int middle = minimum ? 0 : 1 << (bits - 1), most = (1 << bits) - 1;
 
   static void expand(const std::byte* block, float* out) {
-    const float scale = half_to_float(load16(block)), offset = minimum ? half_to_float(load16(block + 2)) : 0.0f;
+    const float scale = half_at(block), offset = minimum ? half_at(block + 2) : 0.0f;
     std::uint32_t fifth = 0;
     if constexpr (bits == 5) std::memcpy(&fifth, block + high, sizeof fifth);
     for (std::size_t i = 0; i < block_weights; ++i) {
@@ -81,16 +80,40 @@ void round_q8_0(const float* weights, std::byte* block) {
   }
 }
 
-constexpr Coding scaled_rows[] = {
-    {Type::q8_0, expand_q8_0, round_q8_0},
-    {Type::q4_0, Layout<4, false>::expand, Layout<4, false>::round},
-    {Type::q4_1, Layout<4, true>::expand, Layout<4, true>::round},
-    {Type::q5_0, Layout<5, false>::expand, Layout<5, false>::round},
-    {Type::q5_1, Layout<5, true>::expand, Layout<5, true>::round},
-};
+// Bit j of weight j becomes bit j / 4 of byte j % 4.
+void regroup_fifth_bits(const std::byte* from, std::byte* to) {
+  std::uint32_t bits;
+  std::memcpy(&bits, from, sizeof bits);
+  std::array<std::uint8_t, 32> codes;
+  for (std::size_t j = 0; j < 32; ++j) codes[j] = bits >> j & 1u;
+  put_bits(codes, 0, to);
+}
+
+// Plane 1: fifth bits, then the scale as a float (there is room for it: 6 bytes would be 8 anyway), or scale and minimum as halves.
+void repack_q5_0(const std::byte* block, std::byte* quants, std::byte* scales) {
+  regroup_fifth_bits(block + 2, scales);
+  put_float(half_at(block), scales + 4);
+  std::memcpy(quants, block + 6, 16);
+}
+
+void repack_q5_1(const std::byte* block, std::byte* quants, std::byte* scales) {
+  regroup_fifth_bits(block + 4, scales);
+  std::memcpy(scales + 4, block, 4);
+  std::memcpy(quants, block + 8, 16);
+}
+
+template <Type type, unsigned bits, bool minimum, auto repack>
+constexpr BlockCode code_of_layout(const RandomUnit& random) {
+  return code_of_blocks<type, Layout<bits, minimum>::expand, repack, Layout<bits, minimum>::round>(random);
+}
 
 }  // namespace
 
-std::span<const Coding> scaled_codings() { return scaled_rows; }
+constexpr BlockCode q8_0_code = code_of_blocks<Type::q8_0, expand_q8_0, split_block<2, 32>, round_q8_0>({random_bits, random_halves, 77.0});
+constexpr BlockCode q4_0_code = code_of_layout<Type::q4_0, 4, false, split_block<2, 16>>({random_bits, random_halves, 4.83});
+constexpr BlockCode q4_1_code = code_of_layout<Type::q4_1, 4, true, split_block<4, 16>>({random_bits, scale_and_minimum(2, -7.5f), 5.68});
+constexpr BlockCode q5_0_code = code_of_layout<Type::q5_0, 5, false, repack_q5_0>({random_bits, {RandomPattern::Number::f32, 4, 4}, 9.61});
+constexpr BlockCode q5_1_code =
+    code_of_layout<Type::q5_1, 5, true, repack_q5_1>({random_bits, {RandomPattern::Number::f16, 4, 12, 8, -15.5f}, 11.5});
 
 }  // namespace skipstone::gguf

@@ -8,8 +8,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "base/half.h"
-#include "gguf/quants/coding.h"
+#include "gguf/quants/blocks.h"
 
 namespace skipstone::gguf {
 namespace {
@@ -64,7 +63,7 @@ std::array<float, count / 2> gather(const float* weights, std::byte* places) {
 
 void expand_sparse_f16(const std::byte* block, float* out) {
   std::array<float, 16> kept;
-  for (std::size_t i = 0; i < kept.size(); ++i) kept[i] = half_to_float(load16(block + 4 + 2 * i));
+  for (std::size_t i = 0; i < kept.size(); ++i) kept[i] = half_at(block + 4 + 2 * i);
   spread<32>(block, kept.data(), out);
 }
 
@@ -74,7 +73,7 @@ void round_sparse_f16(const float* weights, std::byte* block) {
 }
 
 void expand_sparse_q8_0(const std::byte* block, float* out) {
-  const float scale = half_to_float(load16(block));
+  const float scale = half_at(block);
   std::array<float, 32> kept;
   for (std::size_t i = 0; i < kept.size(); ++i) kept[i] = scale * static_cast<float>(std::bit_cast<std::int8_t>(block[10 + i]));
   spread<64>(block + 2, kept.data(), out);
@@ -88,8 +87,12 @@ void round_sparse_q8_0(const float* weights, std::byte* block) {
   std::memcpy(block + 10, dense.data() + 2, 32);
 }
 
-constexpr Coding sparse_rows[] = {{Type::sparse_f16, expand_sparse_f16, round_sparse_f16},
-                                  {Type::sparse_q8_0, expand_sparse_q8_0, round_sparse_q8_0}};
+// Plane 1: the scale as a float, the places of both blocks of 32.
+void repack_sparse_q8_0(const std::byte* block, std::byte* quants, std::byte* scales) {
+  put_float(half_at(block), scales);
+  std::memcpy(scales + 4, block + 2, 8);
+  std::memcpy(quants, block + 10, 32);
+}
 
 /// The bytes of places in a block, and where they start.
 struct PlaceBytes {
@@ -107,7 +110,11 @@ bool in_order(std::uint32_t places) {
 
 }  // namespace
 
-std::span<const Coding> sparse_codings() { return sparse_rows; }
+// Of random places some are out of order or the same: 11 of 32 weights are there.
+constexpr BlockCode sparse_f16_code =
+    code_of_blocks<Type::sparse_f16, expand_sparse_f16, split_block<4, 32>, round_sparse_f16>({random_halves, random_bits, 0.338});
+constexpr BlockCode sparse_q8_0_code = code_of_blocks<Type::sparse_q8_0, expand_sparse_q8_0, repack_sparse_q8_0, round_sparse_q8_0>(
+    {random_bits, {RandomPattern::Number::f32, 6, 1}, 45.1});
 
 std::optional<std::uint64_t> find_misplaced(const Tensor& tensor) {
   if (!is_sparse(tensor.type)) return std::nullopt;

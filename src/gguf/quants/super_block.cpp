@@ -1,14 +1,12 @@
 // The bit fields of block_q2_K .. block_q6_K in ggml-common.h of https://github.com/ggml-org/ggml, and of dequantize_row_q*_K in
 // ggml-quants.c. Codes go in halves of 128 weights: bytes l = 0..31 hold, from their lowest bits up, weights l, 32 + l, 64 + l, 96 + l of
 // the half.
-#include "gguf/quants/super_block.h"
-
-#include "gguf/quants/coding.h"
+#include "gguf/quants/blocks.h"
 
 namespace skipstone::gguf {
 namespace {
 
-using Codes = std::array<std::uint8_t, super_block_weights>;
+using SuperCodes = std::array<std::uint8_t, super_block_weights>;
 
 std::uint8_t byte_at(const std::byte* from, std::size_t i) { return std::to_integer<std::uint8_t>(from[i]); }
 
@@ -29,14 +27,14 @@ struct Field {
     const std::size_t pair = 2 * nibbles_apart;
     return {i / pair * nibbles_apart + i % nibbles_apart, i % pair < nibbles_apart ? 0u : 4u};
   }
-  void read(const std::byte* from, Codes& codes) const {
+  void read(const std::byte* from, SuperCodes& codes) const {
     const unsigned mask = (1u << bits) - 1u;
     for (std::size_t i = 0; i < super_block_weights; ++i) {
       const Place at = place(i);
       codes[i] = static_cast<std::uint8_t>(codes[i] | (byte_at(from, at.byte) >> at.bit & mask) << shift);
     }
   }
-  void write(const Codes& codes, std::byte* to) const {
+  void write(const SuperCodes& codes, std::byte* to) const {
     const unsigned mask = (1u << bits) - 1u;
     for (std::size_t i = 0; i < super_block_weights * bits / 8; ++i) to[i] = std::byte{0};
     for (std::size_t i = 0; i < super_block_weights; ++i) {
@@ -154,21 +152,88 @@ void write_q6_k(const SuperBlock& s, std::byte* block) {
   store16(block + 208, s.d);
 }
 
-constexpr SuperFormat formats[] = {
-    {Type::q2_k, 16, 2, true, 0, 15, read_q2_k, write_q2_k},
-    {Type::q3_k, 16, 3, false, -32, 31, read_q3_k, write_q3_k},
-    {Type::q4_k, 32, 4, true, 0, 63, read_q45_k<false>, write_q45_k<false>},
-    {Type::q5_k, 32, 5, true, 0, 63, read_q45_k<true>, write_q45_k<true>},
-    {Type::q6_k, 16, 6, false, -128, 127, read_q6_k, write_q6_k},
-};
+Codes32 codes_of(const SuperBlock& s, std::size_t block) { return Codes32(&s.codes[block * 32], 32); }
+
+// Two 6-bit numbers for each block of 32: their low halves in byte b, their upper two bits in half b of the four bytes after those eight.
+void put_six_bits(std::size_t block, unsigned first, unsigned second, std::byte* to) {
+  to[block] = static_cast<std::byte>((first & 15) | (second & 15) << 4);
+  to[8 + block / 2] |= static_cast<std::byte>((first >> 4 | second >> 4 << 2) << (block % 2 * 4));
+}
+
+void put_halves(std::uint16_t first, std::uint16_t second, std::byte* to) {
+  std::memcpy(to, &first, 2);
+  std::memcpy(to + 2, &second, 2);
+}
+
+// Plane 1: d and dmin; 16 bytes of {scale, minimum}.
+void repack_q2_k(const std::byte* block, std::byte* quants, std::byte* scales) {
+  const SuperBlock s = read_q2_k(block);
+  for (std::size_t b = 0; b < 8; ++b) put_pairs(codes_of(s, b), 0, quants + b * 8);
+  put_halves(s.d, s.dmin, scales);
+  for (std::size_t g = 0; g < 16; ++g) scales[4 + g] = static_cast<std::byte>(s.scales[g] | s.minima[g] << 4);
+}
+
+// Plane 1: d; the two scales of each block; 8 words of third bits.
+void repack_q3_k(const std::byte* block, std::byte* quants, std::byte* scales) {
+  const SuperBlock s = read_q3_k(block);
+  put_halves(s.d, 0, scales);
+  for (std::size_t b = 0; b < 8; ++b) {
+    put_pairs(codes_of(s, b), 0, quants + b * 8);
+    put_six_bits(b, static_cast<unsigned>(s.scales[2 * b] + 32), static_cast<unsigned>(s.scales[2 * b + 1] + 32), scales + 4);
+    put_bits(codes_of(s, b), 2, scales + 16 + b * 4);
+  }
+}
+
+// Plane 1: d and dmin; scale and minimum of each block; for Q5_K 8 words of fifth bits.
+template <bool fifth_bit>
+void repack_q45_k(const std::byte* block, std::byte* quants, std::byte* scales) {
+  const SuperBlock s = read_q45_k<fifth_bit>(block);
+  put_halves(s.d, s.dmin, scales);
+  for (std::size_t b = 0; b < 8; ++b) {
+    put_nibbles(codes_of(s, b), quants + b * 16);
+    put_six_bits(b, static_cast<unsigned>(s.scales[b]), s.minima[b], scales + 4);
+    if (fifth_bit) put_bits(codes_of(s, b), 4, scales + 16 + b * 4);
+  }
+}
+
+// Plane 0: nibbles of all blocks, then pairs of all blocks. Plane 1: d, as a float; 16 signed bytes of scales.
+void repack_q6_k(const std::byte* block, std::byte* quants, std::byte* scales) {
+  const SuperBlock s = read_q6_k(block);
+  for (std::size_t b = 0; b < 8; ++b) {
+    put_nibbles(codes_of(s, b), quants + b * 16);
+    put_pairs(codes_of(s, b), 4, quants + 128 + b * 8);
+  }
+  put_float(half_to_float(s.d), scales);
+  for (std::size_t g = 0; g < 16; ++g) scales[4 + g] = std::bit_cast<std::byte>(s.scales[g]);
+}
+
+constexpr SuperFormat q2_k_format{16, 2, true, 0, 15, read_q2_k, write_q2_k};
+constexpr SuperFormat q3_k_format{16, 3, false, -32, 31, read_q3_k, write_q3_k};
+constexpr SuperFormat q4_k_format{32, 4, true, 0, 63, read_q45_k<false>, write_q45_k<false>};
+constexpr SuperFormat q5_k_format{32, 5, true, 0, 63, read_q45_k<true>, write_q45_k<true>};
+constexpr SuperFormat q6_k_format{16, 6, false, -128, 127, read_q6_k, write_q6_k};
+
+template <const SuperFormat& format>
+void expand_super(const std::byte* block, float* out) {
+  expand_super_block(format, block, out);
+}
+
+template <const SuperFormat& format>
+void round_super(const float* weights, std::byte* block) {
+  round_super_block(format, weights, block);
+}
+
+template <Type type, const SuperFormat& format, auto repack>
+constexpr BlockCode code_of_super_blocks(const RandomPattern& scales, double size) {
+  return code_of_blocks<type, expand_super<format>, repack, round_super<format>>({random_bits, scales, size});
+}
 
 }  // namespace
 
-const SuperFormat* find_super_format(Type type) {
-  for (const SuperFormat& format : formats) {
-    if (format.type == type) return &format;
-  }
-  return nullptr;
-}
+constexpr BlockCode q2_k_code = code_of_super_blocks<Type::q2_k, q2_k_format, repack_q2_k>(scale_and_minimum(10, 1.5f), 15.1);
+constexpr BlockCode q3_k_code = code_of_super_blocks<Type::q3_k, q3_k_format, repack_q3_k>({RandomPattern::Number::f16, 24, 1}, 45.1);
+constexpr BlockCode q4_k_code = code_of_super_blocks<Type::q4_k, q4_k_format, repack_q45_k<false>>(scale_and_minimum(8, 7.5f), 286.0);
+constexpr BlockCode q5_k_code = code_of_super_blocks<Type::q5_k, q5_k_format, repack_q45_k<true>>(scale_and_minimum(24, 15.5f), 583.0);
+constexpr BlockCode q6_k_code = code_of_super_blocks<Type::q6_k, q6_k_format, repack_q6_k>({RandomPattern::Number::f32, 10, 1}, 1420.0);
 
 }  // namespace skipstone::gguf

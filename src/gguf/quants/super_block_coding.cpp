@@ -2,34 +2,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/half.h"
-#include "gguf/quants/coding.h"
-#include "gguf/quants/fit.h"
-#include "gguf/quants/super_block.h"
+#include "gguf/quants/blocks.h"
 
 namespace skipstone::gguf {
 namespace {
-
-template <Type type>
-const SuperFormat& format_of() {
-  static const SuperFormat& format = *find_super_format(type);
-  return format;
-}
-
-template <Type type>
-void expand(const std::byte* block, float* out) {
-  const SuperFormat& f = format_of<type>();
-  const SuperBlock s = f.read(block);
-  const float d = half_to_float(s.d), dmin = half_to_float(s.dmin);
-  for (std::size_t g = 0; g < f.groups(); ++g) {
-    // Both products are exact in binary32 (11 bits of d, 7 of a scale, 6 of a code), so the difference is rounded once in any order.
-    const float scale = d * static_cast<float>(s.scales[g]), minimum = dmin * static_cast<float>(s.minima[g]);
-    for (std::size_t i = g * f.group; i < (g + 1) * f.group; ++i) {
-      const float value = scale * static_cast<float>(s.codes[i] - f.middle());
-      out[i] = f.minimum ? value - minimum : value;
-    }
-  }
-}
 
 Grid grid_of(const SuperFormat& f, float scale, float minimum) {
   return {inverse_or_zero(scale), minimum, static_cast<float>(f.middle()), static_cast<float>(f.most())};
@@ -89,9 +65,22 @@ std::uint16_t block_scale(const std::array<Range, 16>& wanted, const SuperFormat
   return float_to_half(widest / static_cast<float>(f.minimum ? f.scale_to : f.scale_from));
 }
 
-template <Type type>
-void round(const float* weights, std::byte* block) {
-  const SuperFormat& f = format_of<type>();
+}  // namespace
+
+void expand_super_block(const SuperFormat& f, const std::byte* block, float* out) {
+  const SuperBlock s = f.read(block);
+  const float d = half_to_float(s.d), dmin = half_to_float(s.dmin);
+  for (std::size_t g = 0; g < f.groups(); ++g) {
+    // Both products are exact in binary32 (11 bits of d, 7 of a scale, 6 of a code), so the difference is rounded once in any order.
+    const float scale = d * static_cast<float>(s.scales[g]), minimum = dmin * static_cast<float>(s.minima[g]);
+    for (std::size_t i = g * f.group; i < (g + 1) * f.group; ++i) {
+      const float value = scale * static_cast<float>(s.codes[i] - f.middle());
+      out[i] = f.minimum ? value - minimum : value;
+    }
+  }
+}
+
+void round_super_block(const SuperFormat& f, const float* weights, std::byte* block) {
   const std::span<const float> all(weights, super_block_weights);
   std::array<Range, 16> wanted{};
   float deepest = 0.0f;
@@ -110,15 +99,5 @@ void round(const float* weights, std::byte* block) {
   choose_codes(all, f, d, dmin, s);
   f.write(s, block);
 }
-
-constexpr Coding super_block_rows[] = {
-    {Type::q2_k, expand<Type::q2_k>, round<Type::q2_k>}, {Type::q3_k, expand<Type::q3_k>, round<Type::q3_k>},
-    {Type::q4_k, expand<Type::q4_k>, round<Type::q4_k>}, {Type::q5_k, expand<Type::q5_k>, round<Type::q5_k>},
-    {Type::q6_k, expand<Type::q6_k>, round<Type::q6_k>},
-};
-
-}  // namespace
-
-std::span<const Coding> super_block_codings() { return super_block_rows; }
 
 }  // namespace skipstone::gguf
