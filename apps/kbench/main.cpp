@@ -12,8 +12,7 @@
 #include "base/env.h"
 #include "base/number.h"
 #include "base/status.h"
-#include "bench/speed_tests.h"
-#include "exit_code.h"
+#include "bench/lists.h"
 #include "kbench/compile.h"
 #include "kbench/launches.h"
 #include "kbench/measure.h"
@@ -22,6 +21,7 @@
 #include "selftest/data.h"
 #include "selftest/selftest.h"
 #include "skipstone/skipstone.h"
+#include "terminal/exit_code.h"
 
 namespace {
 
@@ -128,7 +128,7 @@ std::shared_ptr<vk::Device> open_device(const std::string& wanted) {
 }
 
 ExitCode measure(const Options& o) {
-  const cli::bench::Format format = cli::bench::format_of(o.output_format);
+  const cli::Format format = cli::format_of(o.output_format);
   const kbench::Settings settings = settings_of(o);
   const std::shared_ptr<vk::Device> device = open_device(o.device);
   const vk::Caps& caps = device->caps();
@@ -224,7 +224,7 @@ void add_options(CLI::App& app, Options& o) {
   app.add_flag("--host-clock", o.host_clock, "Time submissions on the host, not dispatches on the device");
   app.add_option("--device", o.device, "A number from `skipstone devices` or a part of a name; default: the best")
       ->envname("SKIPSTONE_DEVICE");
-  app.add_option("-o,--output-format", o.output_format, cli::bench::format_names)->capture_default_str();
+  app.add_option("-o,--output-format", o.output_format, cli::format_names)->capture_default_str();
   app.footer(
       "Each kernel is checked against the scalar oracle before it is timed; a wrong one is named, not timed, and the exit code is 1.\n"
       "Matrices stand in memory several times, more than caches hold, and are read in turn. Times are medians of samples that are taken\n"

@@ -5,17 +5,17 @@
 #include <algorithm>
 #include <optional>
 
-#include "bench/grid.h"
-#include "bench/samples.h"
 #include "json/json.h"
 #include "kbench/figures.h"
+#include "results/formats.h"
+#include "results/statistics.h"
 
 namespace kbench {
 namespace {
 
-using cli::bench::Json;
-using cli::bench::median;
-using cli::bench::quotient;
+using cli::Json;
+using cli::median;
+using cli::quotient;
 
 Json value_of(std::optional<double> number) { return number ? Json(*number) : Json(nullptr); }
 
@@ -77,9 +77,8 @@ std::string text(const Json& value, double factor, int digits, const char* unit 
 }
 
 std::string markdown(const std::vector<Json>& all, const Setting& s) {
-  std::string result =
-      fmt::format("# kbench\n\n- skipstone {} ({}), {}\n- device: {}; driver {}; times by the {}'s clock\n", s.version, s.commit, s.date,
-                  cli::bench::cell(s.device), cli::bench::cell(s.driver), s.timestamps ? "device" : "host");
+  std::string result = fmt::format("# kbench\n\n- skipstone {} ({}), {}\n- device: {}; driver {}; times by the {}'s clock\n", s.version,
+                                   s.commit, s.date, cli::cell(s.device), cli::cell(s.driver), s.timestamps ? "device" : "host");
   result += fmt::format("- copy bandwidth {:.1f} GB/s, single-precision peak {:.1f} GFLOP/s\n\n", s.copy_bandwidth * 1e-9, s.peak * 1e-9);
   std::vector<std::vector<std::string>> rows{{"operation", "format", "shape", "kernel", "rows", "us", "spread", "v(n)", "GB/s", "of copy",
                                               "GFLOP/s", "of peak", "registers", "spills"}};
@@ -87,7 +86,7 @@ std::string markdown(const std::vector<Json>& all, const Setting& s) {
   for (const Json& r : all) {
     const auto string = [&](const char* name) { return r[name].get<std::string>(); };
     if (!r["passed"].get<bool>()) {
-      failures += fmt::format("- **{} is wrong** and was not timed: {}\n", string("kernel"), cli::bench::cell(string("failure")));
+      failures += fmt::format("- **{} is wrong** and was not timed: {}\n", string("kernel"), cli::cell(string("failure")));
       continue;
     }
     rows.push_back({string("operation"), string("format"), string("shape"), string("kernel"), fmt::to_string(r["rows"].get<int>()),
@@ -95,7 +94,7 @@ std::string markdown(const std::vector<Json>& all, const Setting& s) {
                     text(r["bytes_per_second"], 1e-9, 2), text(r["bandwidth_share"], 100, 1, " %"), text(r["flops_per_second"], 1e-9, 1),
                     text(r["peak_share"], 100, 1, " %"), text(r["registers"], 1, 0), text(r["spills"], 1, 0)});
   }
-  if (rows.size() > 1) result += cli::bench::grid(rows, 4);
+  if (rows.size() > 1) result += cli::grid(rows, 4);
   return result + failures;
 }
 
@@ -108,20 +107,20 @@ std::vector<Json> records(const std::vector<Result>& results, const Setting& set
   return all;
 }
 
-std::string report(const std::vector<Result>& results, const Setting& setting, cli::bench::Format format) {
-  using cli::bench::Format;
+std::string report(const std::vector<Result>& results, const Setting& setting, cli::Format format) {
+  using cli::Format;
   const std::vector<Json> all = records(results, setting);
   std::string lines;
   switch (format) {
     case Format::csv:
-      return cli::bench::csv(all);
+      return cli::csv(all);
     case Format::json:
-      return cli::bench::dump(all, 1) + '\n';
+      return cli::dump(all, 1) + '\n';
     case Format::jsonl:
-      for (const Json& fields : all) lines += cli::bench::json_line("kernel", fields);
+      for (const Json& fields : all) lines += cli::json_line("kernel", fields);
       return lines;
     case Format::sql:
-      return cli::bench::sql("skipstone_kernels", all);
+      return cli::sql("skipstone_kernels", all);
     case Format::markdown:
       break;
   }

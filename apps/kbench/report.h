@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "bench/records.h"
 #include "kbench/measure.h"
+#include "results/formats.h"
 
 namespace kbench {
 
@@ -18,8 +18,8 @@ struct Setting {
 };
 
 /// A flat record for each result.
-std::vector<cli::bench::Json> records(const std::vector<Result>& results, const Setting& setting);
+std::vector<cli::Json> records(const std::vector<Result>& results, const Setting& setting);
 
-std::string report(const std::vector<Result>& results, const Setting& setting, cli::bench::Format format);
+std::string report(const std::vector<Result>& results, const Setting& setting, cli::Format format);
 
 }  // namespace kbench

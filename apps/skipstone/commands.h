@@ -4,7 +4,7 @@
 #include <CLI/App.hpp>
 #include <string>
 
-#include "exit_code.h"
+#include "terminal/exit_code.h"
 
 namespace cli {
 

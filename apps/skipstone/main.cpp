@@ -14,10 +14,10 @@
 #include "base/platform/system.h"
 #include "base/status.h"
 #include "commands.h"
-#include "environment.h"
-#include "job.h"
-#include "output.h"
+#include "job/job.h"
+#include "options/environment.h"
 #include "skipstone/skipstone.hpp"
+#include "terminal/output.h"
 
 namespace {
 

@@ -2,15 +2,15 @@
 #include <fstream>
 
 #include "base/status.h"
-#include "bench/prompts.h"
-#include "exit_code.h"
 #include "fixtures/temporary_directory.h"
 #include "fixtures/tiny_checkpoint.h"
 #include "fuzz/readers.h"
 #include "json/json.h"
 #include "json/parse_json.h"
+#include "prompts/prompts.h"
 #include "speculation/search/journal.h"
 #include "speculation/search/profile.h"
+#include "terminal/exit_code.h"
 #include "tune/choices_json.h"
 #include "tune/measurement_file.h"
 
@@ -108,7 +108,7 @@ std::vector<std::string> prompts_seeds() {
 
 void read_prompts(const std::string& folder) {
   try {
-    cli::bench::read_prompts(folder + "/prompts.jsonl", 0);
+    cli::read_prompts(folder + "/prompts.jsonl", 0);
   } catch (const cli::Failure& failure) {
     throw Error(Code::bad_file, failure.what());
   }

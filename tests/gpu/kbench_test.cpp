@@ -91,9 +91,9 @@ TEST(Kbench, ABrokenKernelIsNamedAndNotTimed) {
     EXPECT_EQ(result.failure.empty(), result.operation == "swiglu") << result.failure;
     EXPECT_EQ(result.seconds.empty(), result.operation == "rms_norm");
   }
-  const std::string text = report(results, {}, cli::bench::Format::markdown);
+  const std::string text = report(results, {}, cli::Format::markdown);
   EXPECT_NE(text.find("rms_norm is wrong"), std::string::npos) << text;
-  const auto records = nlohmann::json::parse(report(results, {}, cli::bench::Format::json));
+  const auto records = nlohmann::json::parse(report(results, {}, cli::Format::json));
   EXPECT_EQ(records[0]["passed"], false);
   EXPECT_TRUE(records[0]["microseconds"].is_null());
   EXPECT_EQ(records[2]["passed"], true);

@@ -2,10 +2,9 @@
 
 #include <cmath>
 
-#include "bench/plot.h"
 #include "bench/preset.h"
-#include "bench/preset_ngrammys.h"
-#include "exit_code.h"
+#include "results/charts.h"
+#include "terminal/exit_code.h"
 #include "unit/bench_sweep.h"
 
 namespace cli::bench {

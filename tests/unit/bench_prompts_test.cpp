@@ -4,9 +4,9 @@
 
 #include <fstream>
 
-#include "bench/prompts.h"
-#include "exit_code.h"
 #include "fixtures/temporary_directory.h"
+#include "prompts/prompts.h"
+#include "terminal/exit_code.h"
 
 namespace cli::bench {
 namespace {

@@ -5,12 +5,12 @@
 #include <fstream>
 #include <sstream>
 
-#include "bench/samples.h"
 #include "bench/speed.h"
-#include "exit_code.h"
 #include "fixtures/temporary_directory.h"
 #include "json/json.h"
 #include "made_up_speed.h"
+#include "results/statistics.h"
+#include "terminal/exit_code.h"
 
 namespace cli::bench {
 namespace {

@@ -1,7 +1,7 @@
 // The arithmetic of a sweep, on numbers that can be checked in the head.
 #include <gtest/gtest.h>
 
-#include "bench/drafter_list.h"
+#include "bench/lists.h"
 #include "bench/summary.h"
 #include "bench_sweep.h"
 

@@ -1,12 +1,11 @@
 // Prompts of several tasks: which are taken, and what is said of each.
 #include <gtest/gtest.h>
 
-
-#include "bench/plot.h"
 #include "bench/preset.h"
 #include "bench/report.h"
 #include "bench/tasks.h"
 #include "json/json.h"
+#include "results/charts.h"
 #include "unit/bench_sweep.h"
 
 namespace cli::bench {

@@ -6,14 +6,13 @@
 #include <sstream>
 
 #include "base/status.h"
-#include "chat/clipboard.h"
-#include "chat/conversation_file.h"
+#include "chat/conversation.h"
 #include "chat/dialogue.h"
-#include "chat/text_line.h"
+#include "chat/terminal_text.h"
 #include "echo_answerer.h"
-#include "exit_code.h"
 #include "fixtures/temporary_directory.h"
 #include "skipstone/skipstone.hpp"
+#include "terminal/exit_code.h"
 
 namespace cli::chat {
 namespace {

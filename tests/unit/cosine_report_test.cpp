@@ -1,5 +1,5 @@
 // What people see of a model's cosines.
-#include "cosine_report.h"
+#include "inspect/cosine_report.h"
 
 #include <gtest/gtest.h>
 
@@ -80,7 +80,7 @@ TEST(CosineText, SaysWhatWasLeftOutAndTakesAnyCosine) {
 }
 
 TEST(CosinePlot, HasBothKindsWithWhiskersAndTheThreshold) {
-  const bench::Plot plot = cosine_plot(report());
+  const Plot plot = cosine_plot(report());
   ASSERT_EQ(plot.series.size(), 2u);
   EXPECT_EQ(plot.series[0].name, "attention");
   EXPECT_EQ(plot.series[1].name, "MLP");
@@ -90,8 +90,8 @@ TEST(CosinePlot, HasBothKindsWithWhiskersAndTheThreshold) {
   EXPECT_EQ(plot.series[0].points[1].y, 0.985);
   EXPECT_EQ(plot.series[0].points[1].low, 0.9);
   EXPECT_EQ(plot.series[0].points[1].high, 0.998);
-  EXPECT_TRUE(has(bench::svg(plot), "tiny &lt;&amp;&gt;"));
-  EXPECT_TRUE(has(bench::svg(plot), ">0.63</text>")) << "what lies below the axis has its number there";
+  EXPECT_TRUE(has(svg(plot), "tiny &lt;&amp;&gt;"));
+  EXPECT_TRUE(has(svg(plot), ">0.63</text>")) << "what lies below the axis has its number there";
 }
 
 }  // namespace

@@ -7,8 +7,8 @@
 #include <thread>
 
 #include "chat/dialogue.h"
-#include "interrupt.h"
 #include "skipstone/skipstone.hpp"
+#include "terminal/interrupt.h"
 
 namespace cli::chat {
 

@@ -5,10 +5,9 @@
 #include <string>
 
 #include "made_up_record.h"
-#include "report/bars.h"
 #include "report/comparison.h"
-#include "report/page.h"
-#include "report/turns.h"
+#include "report/measure.h"
+#include "results/charts.h"
 
 namespace cli::report::test {
 namespace {

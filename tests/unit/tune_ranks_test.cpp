@@ -1,10 +1,10 @@
 // A search that ranks share: who tries how many sets, where profiles lie, and which of them is the result.
-#include "tune_ranks.h"
+#include "tune/tune_ranks.h"
 
 #include <gtest/gtest.h>
 
-#include "exit_code.h"
 #include "json/json.h"
+#include "terminal/exit_code.h"
 
 namespace cli {
 namespace {

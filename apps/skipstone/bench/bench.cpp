@@ -8,29 +8,25 @@
 #include <utility>
 #include <vector>
 
-#include "bench/drafter_list.h"
+#include "bench/lists.h"
 #include "bench/options.h"
 #include "bench/preset.h"
-#include "bench/preset_ngrammys.h"
-#include "bench/preset_sweep.h"
-#include "bench/prompts.h"
-#include "bench/ranks.h"
 #include "bench/report.h"
 #include "bench/speed.h"
 #include "bench/summary.h"
 #include "bench/sweep.h"
 #include "bench/tasks.h"
 #include "commands.h"
-#include "engine_options.h"
-#include "environment.h"
-#include "interrupt.h"
-#include "job.h"
+#include "job/job.h"
 #include "json/json.h"
-#include "model_path.h"
-#include "output.h"
-#include "result_file.h"
-#include "session_options.h"
+#include "options/engine_options.h"
+#include "options/environment.h"
+#include "options/session_options.h"
+#include "prompts/prompts.h"
+#include "results/formats.h"
 #include "skipstone/skipstone_experimental.hpp"
+#include "terminal/interrupt.h"
+#include "terminal/output.h"
 
 namespace cli {
 namespace {
@@ -47,7 +43,7 @@ std::vector<std::string> usual_drafters(const skipstone::Engine& engine) {
 
 /// "-o json" is a format, as in llama-bench; any other text is a file name.
 void settle_output(BenchOptions& o) {
-  if (bench::is_format(o.output)) {
+  if (is_format(o.output)) {
     if (!o.format.empty() && o.format != o.output && !environment::supplies(o.format_option)) {
       fail(ExitCode::usage, "--format {} and -o {} are two formats; to write to a file of that name say -o ./{}", o.format, o.output,
            o.output);
@@ -55,7 +51,7 @@ void settle_output(BenchOptions& o) {
     o.format = std::exchange(o.output, "");
   }
   if (o.format.empty()) o.format = "md";
-  bench::format_of(o.format);
+  format_of(o.format);
 }
 
 std::uint32_t repetitions(const BenchOptions& o, std::uint32_t usual) {
@@ -198,7 +194,7 @@ class Models {
   std::size_t next_ = 0;
 };
 
-Sweep sweep_model(const skipstone::Engine& engine, const std::string& model, const std::vector<bench::Prompt>& prompts,
+Sweep sweep_model(const skipstone::Engine& engine, const std::string& model, const std::vector<Prompt>& prompts,
                   const std::vector<std::string>& drafters, const BenchOptions& options) {
   const bench::SweepOptions sweep_options{.drafters = options.drafters.empty() ? usual_drafters(engine) : drafters,
                                           .prompts_file = options.prompts,
@@ -268,17 +264,17 @@ ExitCode conclude(const std::exception_ptr& failed) {
   return ExitCode::interrupted;
 }
 
-std::vector<bench::Prompt> prompts_of(const BenchOptions& options) {
+std::vector<Prompt> prompts_of(const BenchOptions& options) {
   if (options.made_up()) return {};
   const auto limit = static_cast<std::size_t>(options.limit);
-  if (options.preset != bench::task_preset) return bench::read_prompts(options.prompts, limit);
-  return bench::first_of_each_task(bench::read_prompts(options.prompts, 0), limit);
+  if (options.preset != bench::task_preset) return read_prompts(options.prompts, limit);
+  return bench::first_of_each_task(read_prompts(options.prompts, 0), limit);
 }
 
 ExitCode measure_drafters(BenchOptions& options) {
   const std::vector<std::string> drafters = bench::drafter_list(options.drafters);
   check_sweep(options, drafters);
-  const std::vector<bench::Prompt> prompts = prompts_of(options);
+  const std::vector<Prompt> prompts = prompts_of(options);
   interrupt::install();
   std::vector<Sweep> sweeps;
   Models models(options);
@@ -289,7 +285,7 @@ ExitCode measure_drafters(BenchOptions& options) {
       },
       [](const Sweep& sweep) { return !sweep.runs.empty() || job::place().rank > 0; });
   if (job::place().rank > 0) return conclude(failed);
-  write_result(bench::report(sweeps, bench::format_of(options.format)), options.output);
+  write_result(bench::report(sweeps, format_of(options.format)), options.output);
   if (!options.save_tokens.empty()) write_file(options.save_tokens, bench::plain_tokens(sweeps.front()));
   for (const Sweep& sweep : sweeps) {
     if (const std::string sentence = bench::lossless_violation(sweep); !sentence.empty()) fail(ExitCode::failure, "{}", sentence);
@@ -325,9 +321,9 @@ ExitCode measure_tests(BenchOptions& options) {
   const std::exception_ptr failed =
       measure_each(models.names(), speeds, measure, [](const Speed& speed) { return !speed.results.front().seconds.empty(); });
   if (options.preset == bench::call_preset && !options.plot.empty()) {
-    write_file(options.plot, bench::svg(bench::call_plot(speeds.front())));
+    write_file(options.plot, svg(bench::call_plot(speeds.front())));
   }
-  write_result(bench::speed_report(speeds, bench::format_of(options.format)), options.output);
+  write_result(bench::speed_report(speeds, format_of(options.format)), options.output);
   return conclude(failed);
 }
 

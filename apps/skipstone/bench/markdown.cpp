@@ -1,12 +1,11 @@
-#include "bench/markdown.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 
-#include "bench/columns.h"
-#include "bench/grid.h"
+#include "bench/report.h"
+#include "bench/summary.h"
+#include "results/formats.h"
 
 namespace cli::bench {
 namespace {

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include "bench/preset.h"
-#include "bench/records.h"
 #include "commands.h"
-#include "environment.h"
-#include "number_option.h"
+#include "options/environment.h"
+#include "options/number_option.h"
+#include "results/formats.h"
 
 namespace cli::bench {
 namespace {

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "bench/speed_tests.h"
-#include "engine_options.h"
-#include "session_options.h"
+#include "bench/lists.h"
+#include "options/engine_options.h"
+#include "options/session_options.h"
 #include "skipstone/skipstone_experimental.hpp"
 
 namespace cli::bench {

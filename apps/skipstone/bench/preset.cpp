@@ -7,10 +7,9 @@
 #include <array>
 #include <numeric>
 
-#include "bench/preset_ngrammys.h"
 #include "bench/summary.h"
 #include "bench/tasks.h"
-#include "exit_code.h"
+#include "terminal/exit_code.h"
 
 namespace cli::bench {
 namespace {

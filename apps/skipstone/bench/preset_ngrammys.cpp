@@ -1,5 +1,3 @@
-#include "bench/preset_ngrammys.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -7,8 +5,9 @@
 #include <map>
 #include <numeric>
 
-#include "bench/grid.h"
-#include "bench/samples.h"
+#include "bench/preset.h"
+#include "results/formats.h"
+#include "results/statistics.h"
 
 namespace cli::bench {
 namespace {

@@ -1,5 +1,3 @@
-#include "bench/ranks.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,10 +5,11 @@
 #include <utility>
 #include <vector>
 
-#include "bench/grid.h"
+#include "bench/report.h"
 #include "bench/summary.h"
-#include "exit_code.h"
 #include "json/json.h"
+#include "results/formats.h"
+#include "terminal/exit_code.h"
 
 namespace cli::bench {
 namespace {

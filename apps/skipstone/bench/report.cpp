@@ -3,10 +3,8 @@
 #include <array>
 #include <string>
 
-#include "bench/columns.h"
-#include "bench/markdown.h"
-#include "bench/preset_ngrammys.h"
-#include "bench/ranks.h"
+#include "bench/preset.h"
+#include "bench/summary.h"
 #include "bench/tasks.h"
 #include "json/json.h"
 

@@ -5,10 +5,10 @@
 
 #include <cmath>
 
-#include "bench/columns.h"
-#include "bench/grid.h"
-#include "bench/samples.h"
+#include "bench/summary.h"
 #include "json/json.h"
+#include "results/formats.h"
+#include "results/statistics.h"
 
 namespace cli::bench {
 namespace {

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "bench/records.h"
-#include "bench/speed_tests.h"
+#include "bench/lists.h"
 #include "bench/where.h"
+#include "results/formats.h"
 
 namespace cli::bench {
 

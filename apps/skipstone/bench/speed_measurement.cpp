@@ -5,11 +5,11 @@
 #include <chrono>
 
 #include "bench/speed.h"
-#include "bench/warm_up.h"
-#include "exit_code.h"
-#include "interrupt.h"
-#include "progress.h"
+#include "bench/where.h"
 #include "skipstone/skipstone_experimental.hpp"
+#include "terminal/exit_code.h"
+#include "terminal/interrupt.h"
+#include "terminal/output.h"
 
 namespace cli::bench {
 namespace {

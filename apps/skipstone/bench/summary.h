@@ -1,13 +1,17 @@
 // Summarises single generations in a row for each drafter. Undefined values, such as a division by zero, are std::nullopt.
+// The columns of all formats of the report are one table here.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "bench/samples.h"
 #include "bench/sweep_data.h"
+#include "json/json.h"
+#include "results/statistics.h"
 
 namespace cli::bench {
 
@@ -51,5 +55,25 @@ std::vector<Summary> summarise(const Sweep& sweep);
 
 /// A sentence about the first drafter that is declared lossless and was not; "" if there is none.
 std::string lossless_violation(const Sweep& sweep);
+
+/// null of nullopt.
+skipstone::Json value_of(std::optional<double> number);
+
+struct Column {
+  std::string_view name;   ///< in CSV and JSON, e.g. "speedup_median"
+  std::string_view title;  ///< in a table for people; "" if it is for programs only
+  /// null if undefined, as the acceptance without drafts.
+  skipstone::Json (*value)(const Summary& summary);
+  std::string (*text)(const Summary& summary);  ///< for people; "-" if undefined; null without a title
+};
+
+/// All columns, in the order of CSV and JSON.
+std::span<const Column> columns();
+
+/// Throws std::logic_error if no column has that name: names are constants of the program, not input.
+const Column& column(std::string_view name);
+
+/// "76.9 %", or "-".
+std::string percent(std::optional<double> share);
 
 }  // namespace cli::bench

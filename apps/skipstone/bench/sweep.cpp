@@ -8,14 +8,15 @@
 #include <random>
 #include <utility>
 
+#include "bench/preset.h"
 #include "bench/summary.h"
-#include "bench/warm_up.h"
-#include "exit_code.h"
-#include "interrupt.h"
-#include "output.h"
-#include "progress.h"
-#include "session_options.h"
+#include "bench/where.h"
+#include "options/session_options.h"
+#include "results/formats.h"
 #include "skipstone/skipstone_experimental.hpp"
+#include "terminal/exit_code.h"
+#include "terminal/interrupt.h"
+#include "terminal/output.h"
 
 namespace cli::bench {
 namespace {
@@ -183,6 +184,23 @@ class Measurement {
   std::size_t rank_, ranks_;  ///< SweepOptions
 };
 
+/// The properties of the model that a preset needs: its layers, and if requested ASD's cosines and skip set on the first prompt.
+PresetModel preset_model(const skipstone::Engine& engine, const Prompt& prompt, const PresetOptions& preset,
+                         skipstone_session_params sampling) {
+  const skipstone_engine_info info = engine.info();
+  if (!preset_needs_layers(preset.name)) return {info.layers, info.exit_layer, preset.skip_set, {}};
+  sampling.draft = "asd";
+  skipstone::Session session(engine, sampling);
+  session.generate(engine.tokenize(prompt.text), 1);
+  const RunStatistics statistics = read_statistics(session);
+  PresetModel model{info.layers, info.exit_layer, preset.skip_set, statistics.attention_cosine};
+  if (model.skip_set.empty()) model.skip_set = statistics.skip_set;
+  if (model.skip_set.empty()) {
+    fail(ExitCode::usage, "ASD skips nothing on the first prompt, so there is no set for this preset; name one with --skip-set");
+  }
+  return model;
+}
+
 }  // namespace
 
 Sweep run_sweep(const skipstone::Engine& engine, const std::vector<Prompt>& prompts, const SweepOptions& options) {
@@ -198,6 +216,18 @@ Sweep run_sweep(const skipstone::Engine& engine, const std::vector<Prompt>& prom
   Measurement measurement(engine, options, sweep);
   if (!options.read_once) measurement.warm_up();  // with read_once it would read the first prompt once for each drafter
   measurement.measure();
+  return sweep;
+}
+
+Sweep run_preset(const skipstone::Engine& engine, const std::vector<Prompt>& prompts, const PresetOptions& options,
+                 SweepOptions sweep_options) {
+  const Preset preset = make_preset(options.name, preset_model(engine, prompts.front(), options, sweep_options.sampling));
+  sweep_options.drafters = {"none"};
+  for (const PresetPoint& point : preset.points) sweep_options.drafters.push_back(point.drafter);
+  Sweep sweep = run_sweep(engine, prompts, sweep_options);
+  if (sweep.runs.empty()) return sweep;
+  if (!options.plot.empty()) write_file(options.plot, svg(plot_of(preset, sweep)));
+  if (const std::string best = best_point(preset, sweep); !best.empty()) note(best);
   return sweep;
 }
 

@@ -1,4 +1,4 @@
-// Runs prompts through drafters, interleaved.
+// Runs prompts through drafters, interleaved: those of the command line, or those of a preset.
 #pragma once
 
 #include <cstdint>
@@ -24,5 +24,15 @@ struct SweepOptions {
 /// before the next one; the first drafter changes from prompt to prompt. Prompts that leave no room for max_tokens are skipped with a
 /// warning; throws Failure if that leaves none. Shows progress on standard error. Ctrl-C ends the sweep after the current generation.
 Sweep run_sweep(const skipstone::Engine& engine, const std::vector<Prompt>& prompts, const SweepOptions& options);
+
+struct PresetOptions {
+  std::string name;
+  std::string skip_set;  ///< "" for ASD's skip set on the first prompt
+  std::string plot;      ///< SVG file; "": none
+};
+
+/// run_sweep() over the preset's drafters. Writes the plot, and names the best point on standard error if the preset asks for it.
+/// Throws as make_preset(), and Failure if the preset needs a skip set and there is none.
+Sweep run_preset(const skipstone::Engine& engine, const std::vector<Prompt>& prompts, const PresetOptions& preset, SweepOptions sweep);
 
 }  // namespace cli::bench

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "bench/prompts.h"
 #include "bench/where.h"
+#include "prompts/prompts.h"
+#include "results/statistics.h"
 #include "skipstone/skipstone.h"
-#include "statistics.h"
 
 namespace cli::bench {
 

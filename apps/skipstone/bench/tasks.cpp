@@ -8,8 +8,8 @@
 #include <optional>
 #include <utility>
 
-#include "bench/grid.h"
 #include "bench/summary.h"
+#include "results/formats.h"
 
 namespace cli::bench {
 namespace {

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "bench/plot.h"
 #include "bench/sweep_data.h"
+#include "results/charts.h"
 
 namespace cli::bench {
 

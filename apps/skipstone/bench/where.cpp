@@ -5,8 +5,8 @@
 
 #include <ctime>
 
-#include "bench/grid.h"
 #include "json/json.h"
+#include "results/formats.h"
 
 namespace cli::bench {
 namespace {
@@ -62,8 +62,8 @@ Json to_json(const Where& w) {
 }
 
 std::string device_text(const Where& w) {
-  std::string text = fmt::format("- skipstone {} ({}), {}\n- device: {}; driver {}; tier {}\n", w.version, w.commit, w.date,
-                                 cell(w.device), cell(w.driver), w.tier);
+  std::string text = fmt::format("- skipstone {} ({}), {}\n- device: {}; driver {}; tier {}\n", w.version, w.commit, w.date, cell(w.device),
+                                 cell(w.driver), w.tier);
   if (w.stages.empty()) return text;
   for (const Json& stage : Json::parse(w.stages)) {
     text += fmt::format("- layers {}-{} on {}: {}; driver {}; {:.1f} MiB held\n", stage["layers"][0].get<std::uint32_t>(),

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "bench/records.h"
+#include "results/formats.h"
 #include "skipstone/skipstone.hpp"
 
 namespace cli::bench {
@@ -27,5 +27,8 @@ Json to_json(const Where& where);
 /// The lines about program and device, and the one about the model, as items of a markdown list.
 std::string device_text(const Where& where);
 std::string model_text(const Where& where);
+
+/// Tokens that are generated before measuring, to record the passes and raise the clocks.
+inline constexpr std::uint32_t warm_up_tokens = 16;
 
 }  // namespace cli::bench

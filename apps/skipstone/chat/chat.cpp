@@ -9,16 +9,14 @@
 
 #include "base/env.h"
 #include "base/platform/paths.h"
-#include "chat/chat_options.h"
 #include "chat/dialogue.h"
 #include "chat/session_answerer.h"
 #include "commands.h"
-#include "engine_options.h"
-#include "interrupt.h"
-#include "model_path.h"
-#include "number_option.h"
-#include "output.h"
-#include "session_options.h"
+#include "options/engine_options.h"
+#include "options/number_option.h"
+#include "options/session_options.h"
+#include "terminal/interrupt.h"
+#include "terminal/output.h"
 
 namespace cli {
 namespace {
@@ -30,7 +28,7 @@ struct Options {
   DraftOptions drafting;
   skipstone_session_params sampling = skipstone::session_params();
   SamplingOptions given;
-  chat::ChatOptions chat;
+  ChatOptions chat;
   std::vector<std::string> stop;
 };
 
@@ -66,7 +64,7 @@ void greet(const chat::SessionAnswerer& answerer, chat::Screen& screen) {
 ExitCode run_chat(Options& options) {
   options.sampling.draft = options.draft.c_str();
   chat::AnswerLimits answer_limits = limits(options);
-  const std::string chat_template = chat::chat_template(options.chat.chat_template);
+  const std::string chat_template = read_chat_template(options.chat.chat_template);
   interrupt::install();
   const std::string model = options.model.empty() ? bundled_model() : options.model;
   const skipstone::Engine engine = load_engine(model, options.engine);
@@ -100,8 +98,8 @@ void add_chat(CLI::App& app, ExitCode& code) {
       ->envname("SKIPSTONE_DRAFT")
       ->capture_default_str()
       ->type_name("DRAFTER");
-  chat::add_stop_option(*command, o.stop);
-  chat::add_chat_options(*command, o.chat);
+  add_stop_option(*command, o.stop);
+  add_chat_options(*command, o.chat);
   add_engine_options(*command, o.engine);
   add_draft_options(*command, o.drafting);
   add_rounds_option(*command, o.sampling);

@@ -1,4 +1,4 @@
-// A conversation's messages, in the form of OpenAI's chat completions.
+// A conversation's messages, in the form of OpenAI's chat completions, and in files.
 #pragma once
 
 #include <cstddef>
@@ -50,5 +50,11 @@ class Conversation {
   std::string system_;
   std::vector<Message> messages_;
 };
+
+/// The file gets its name only when it is complete. Throws skipstone::Error if it cannot be written.
+void save_conversation(const Conversation& conversation, const std::string& model, const std::string& path);
+
+/// Also accepts a bare list of messages. Throws skipstone::Error with the path of the wrong field if the file is no conversation.
+Conversation load_conversation(const std::string& path);
 
 }  // namespace cli::chat

@@ -8,12 +8,11 @@
 
 #include "base/number.h"
 #include "base/status.h"
-#include "chat/clipboard.h"
-#include "chat/conversation_file.h"
-#include "chat/text_line.h"
-#include "exit_code.h"
-#include "interrupt.h"
+#include "chat/conversation.h"
+#include "chat/terminal_text.h"
 #include "skipstone/skipstone.hpp"
+#include "terminal/exit_code.h"
+#include "terminal/interrupt.h"
 
 namespace cli::chat {
 namespace {

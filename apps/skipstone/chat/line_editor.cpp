@@ -15,9 +15,9 @@
 
 #include "base/platform/files.h"
 #include "chat/line_input.h"
-#include "chat/text_line.h"
-#include "interrupt.h"
-#include "output.h"
+#include "chat/terminal_text.h"
+#include "terminal/interrupt.h"
+#include "terminal/output.h"
 
 namespace cli::chat {
 namespace {

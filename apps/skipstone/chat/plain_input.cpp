@@ -4,9 +4,9 @@
 #include "base/platform/console.h"
 #include "base/platform/files.h"
 #include "chat/line_input.h"
-#include "exit_code.h"
-#include "interrupt.h"
-#include "output.h"
+#include "terminal/exit_code.h"
+#include "terminal/interrupt.h"
+#include "terminal/output.h"
 
 namespace cli::chat {
 namespace {
@@ -71,5 +71,9 @@ class PlainInput : public LineInput {
 }  // namespace
 
 std::unique_ptr<LineInput> open_plain_input() { return std::make_unique<PlainInput>(); }
+
+#ifndef SKIPSTONE_LINE_EDITOR
+std::unique_ptr<LineInput> open_line_editor(const std::string&) { return nullptr; }
+#endif
 
 }  // namespace cli::chat

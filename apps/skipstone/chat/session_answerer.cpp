@@ -4,9 +4,9 @@
 #include <optional>
 #include <utility>
 
-#include "interrupt.h"
-#include "session_options.h"
-#include "statistics.h"
+#include "options/session_options.h"
+#include "results/statistics.h"
+#include "terminal/interrupt.h"
 
 namespace cli::chat {
 namespace {

@@ -7,11 +7,10 @@
 
 #include "base/platform/paths.h"
 #include "commands.h"
-#include "output.h"
-#include "report/bars.h"
 #include "report/comparison.h"
-#include "report/page.h"
-#include "result_file.h"
+#include "results/charts.h"
+#include "results/formats.h"
+#include "terminal/output.h"
 
 namespace cli {
 namespace {
@@ -38,7 +37,7 @@ ExitCode compare(const CompareOptions& options) {
   for (const std::string& path : options.records)
     sources.push_back({skipstone::platform::text_of(skipstone::platform::path_of(path).filename()), report::read_record_file(path)});
   const Comparison comparison = report::compare(sources);
-  if (!options.svg.empty()) write_file(options.svg, report::bars_document(comparison.panels));
+  if (!options.svg.empty()) write_file(options.svg, bars_document(comparison.panels));
   if (!options.html.empty()) write_file(options.html, report::html_page(comparison));
   output.write(report::comparison_text(comparison));
   return ExitCode::ok;

@@ -12,8 +12,8 @@
 #include <utility>
 
 #include "base/escape.h"
-#include "bench/grid.h"
 #include "json/json.h"
+#include "results/formats.h"
 
 namespace cli::report {
 namespace {
@@ -278,8 +278,8 @@ std::string comparison_text(const Comparison& comparison) {
   std::string text;
   for (const Table& table : comparison.tables) {
     std::vector<Row> rows = table.rows;
-    for (Row& row : rows) std::ranges::transform(row, row.begin(), bench::cell);
-    text += fmt::format("{}{}\n\n{}", text.empty() ? "" : "\n", table.caption, bench::grid(rows, table.left));
+    for (Row& row : rows) std::ranges::transform(row, row.begin(), cell);
+    text += fmt::format("{}{}\n\n{}", text.empty() ? "" : "\n", table.caption, grid(rows, table.left));
   }
   if (!comparison.notes.empty()) text += '\n';
   for (const std::string& note : comparison.notes) text += fmt::format("- {}\n", note);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "report/record.h"
+#include "results/charts.h"
 
 namespace cli::report {
 
@@ -20,24 +21,10 @@ struct Table {
   std::vector<std::vector<std::string>> rows;
 };
 
-/// A device's bars.
-struct BarGroup {
-  std::string label;
-  std::vector<double> values;  ///< one for each of Panel::series; NAN if absent
-};
-
-/// Bars of one kind: groups of devices, each with a bar for each of the series.
-struct Panel {
-  std::string title, unit;
-  std::vector<std::string> series;  ///< a single one needs no name
-  std::vector<BarGroup> groups;
-  double reference = 0;  ///< value of a reference line; 0: none
-};
-
 struct Comparison {
   std::vector<std::string> notes;
   std::vector<Table> tables;
-  std::vector<Panel> panels;
+  std::vector<Panel> panels;  ///< a group for each device
 };
 
 /// Compares all devices of all sources, in their order; duplicate records count once. Ratios are relative to the first device that has
@@ -46,5 +33,8 @@ Comparison compare(const std::vector<Source>& sources);
 
 /// For a terminal: tables and notes.
 std::string comparison_text(const Comparison& comparison);
+
+/// A self-contained HTML page. Light, or dark if the reader prefers that. Runs no script and loads nothing.
+std::string html_page(const Comparison& comparison);
 
 }  // namespace cli::report

@@ -1,5 +1,4 @@
-#include "report/measure_shape.h"
-
+// The speed of a synthetic model, by measurements that take turns.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,8 +7,8 @@
 
 #include "base/hash.h"
 #include "base/stopwatch.h"
-#include "bench/samples.h"
-#include "report/turns.h"
+#include "report/measure.h"
+#include "results/statistics.h"
 #include "skipstone/skipstone_experimental.hpp"
 
 namespace cli::report {
@@ -117,7 +116,7 @@ class ShapeMeasurement {
   }
 
   std::optional<Rate> rate_of(std::uint32_t tokens, const std::vector<double>& seconds) const {
-    const auto middle = bench::median(seconds);
+    const auto middle = median(seconds);
     if (!middle || !(*middle > 0)) return std::nullopt;
     return Rate{tokens, tokens / *middle, static_cast<std::uint32_t>(seconds.size())};
   }
@@ -142,7 +141,7 @@ class ShapeMeasurement {
     }
     const auto seconds = take_turns(runners, limits(speed_share + passes_share, true), left_out_);
     for (std::size_t i = 0; i < counts.size(); ++i) {
-      if (const auto middle = bench::median(seconds[i]))
+      if (const auto middle = median(seconds[i]))
         shape_.passes.push_back({counts[i], 1e3 * *middle, static_cast<std::uint32_t>(seconds[i].size())});
     }
   }
@@ -159,9 +158,9 @@ class ShapeMeasurement {
     for (std::size_t i = 1; i < seconds.size(); ++i) {
       std::vector<double> ratios;
       for (std::size_t turn = 0; turn < std::min(seconds[0].size(), seconds[i].size()); ++turn) {
-        if (const auto ratio = bench::quotient(seconds[0][turn], seconds[i][turn])) ratios.push_back(*ratio);
+        if (const auto ratio = quotient(seconds[0][turn], seconds[i][turn])) ratios.push_back(*ratio);
       }
-      if (const auto middle = bench::median(ratios))
+      if (const auto middle = median(ratios))
         speculation.speedups.push_back({acceptances[i - 1], *middle, static_cast<std::uint32_t>(ratios.size())});
     }
     if (!speculation.speedups.empty()) shape_.speculation = std::move(speculation);
@@ -189,6 +188,36 @@ class ShapeMeasurement {
 };
 
 }  // namespace
+
+std::vector<std::vector<double>> take_turns(std::span<const Runner> runners, const Limits& limits, std::vector<LeftOut>& left_out) {
+  const double end = limits.clock() + limits.seconds;
+  std::vector<std::vector<double>> measured(runners.size());
+  std::vector<double> expected;  // wall-clock seconds of a run, including its uncounted parts
+  for (const Runner& runner : runners) expected.push_back(runner.expected);
+  const std::uint32_t uncounted = limits.warm_up ? 1 : 0;
+  for (std::uint32_t turn = 0; turn < limits.repetitions + uncounted; ++turn) {
+    for (std::size_t i = 0; i < runners.size(); ++i) {
+      const double before = limits.clock();
+      if (before + expected[i] > end) continue;
+      const double seconds = runners[i].run();
+      expected[i] = limits.clock() - before;
+      if (turn >= uncounted) measured[i].push_back(seconds);
+    }
+  }
+  for (std::size_t i = 0; i < runners.size(); ++i) {
+    if (!measured[i].empty()) continue;
+    const std::string run = expected[i] > 0 ? fmt::format("; a run takes {:.1f} s", expected[i]) : "";
+    left_out.push_back({runners[i].what, fmt::format("there were only {:.0f} s for this and what is like it{}", limits.seconds, run)});
+  }
+  return measured;
+}
+
+std::uint32_t size_that_fits(std::span<const std::uint32_t> sizes, double seconds, double limit) {
+  for (const std::uint32_t size : sizes) {
+    if (size * seconds <= limit) return size;
+  }
+  return sizes.back();
+}
 
 std::optional<Shape> measure_shape(const skipstone::Engine& engine, const ShapeOptions& options, std::vector<LeftOut>& left_out) {
   return ShapeMeasurement(engine, options, left_out).measure();

@@ -1,8 +1,7 @@
-#include "report/page.h"
-
 #include <fmt/format.h>
 
-#include "report/bars.h"
+#include "report/comparison.h"
+#include "results/charts.h"
 
 namespace cli::report {
 namespace {

@@ -11,19 +11,17 @@
 
 #include "base/env.h"
 #include "base/platform/system.h"
-#include "bench/records.h"
 #include "commands.h"
-#include "interrupt.h"
-#include "job.h"
+#include "job/job.h"
 #include "json/json.h"
-#include "number_option.h"
-#include "output.h"
-#include "progress.h"
+#include "options/number_option.h"
 #include "report/comparison.h"
-#include "report/measure_device.h"
+#include "report/measure.h"
 #include "report/record.h"
-#include "result_file.h"
+#include "results/formats.h"
 #include "skipstone/skipstone.hpp"
+#include "terminal/interrupt.h"
+#include "terminal/output.h"
 
 namespace cli {
 namespace {
@@ -73,8 +71,8 @@ bool measures(const job::Place& place) { return place.first_on_machine || skipst
 Record of_all_ranks(const Record& record) {
   const job::Place place = job::place();
   if (place.ranks == 1) return record;
-  const Json fields = {{"rank", place.rank}, {"report", bench::dump(report::to_json(record))}};
-  const auto lines = job::gather(measures(place) ? bench::json_line("report", fields) : "");
+  const Json fields = {{"rank", place.rank}, {"report", dump(report::to_json(record))}};
+  const auto lines = job::gather(measures(place) ? json_line("report", fields) : "");
   if (place.rank > 0) return record;
   std::vector<Record> parts;
   parts.reserve(lines.size());
@@ -109,7 +107,7 @@ ExitCode measure(ReportOptions options) {
   job::wait_until_ready();
   const Record record = of_all_ranks(measure_devices(devices, options.effort));
   if (place.rank > 0) return ExitCode::ok;
-  write_file(options.output, bench::dump(report::to_json(record), 1) + '\n');
+  write_file(options.output, dump(report::to_json(record), 1) + '\n');
   output.write(report::comparison_text(report::compare({{options.output, record}})));
   note("{}: the record, to be shared or given to `skipstone compare`", options.output);
   const bool some = std::ranges::any_of(record.devices, [](const Device& device) { return device.error.empty(); });

@@ -17,7 +17,8 @@ namespace {
 /// Compares in a time that is independent of the first wrong byte's position.
 bool same_key(std::string_view given, std::string_view key) {
   unsigned different = given.size() == key.size() ? 0 : 1;
-  for (std::size_t i = 0; i < key.size(); ++i) different |= static_cast<unsigned char>(key[i]) ^ static_cast<unsigned char>(i < given.size() ? given[i] : 0);
+  for (std::size_t i = 0; i < key.size(); ++i)
+    different |= static_cast<unsigned char>(key[i]) ^ static_cast<unsigned char>(i < given.size() ? given[i] : 0);
   return different == 0;
 }
 

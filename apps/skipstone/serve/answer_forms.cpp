@@ -26,8 +26,10 @@ Json chat_logprobs(const std::vector<TokenLogprobs>& tokens) {
     Json top = Json::array();
     for (const TokenLogprobs& one : token.top)
       top.push_back({{"token", valid_text(one.token)}, {"logprob", one.logprob}, {"bytes", bytes_of(one.token)}});
-    content.push_back(
-        {{"token", valid_text(token.token)}, {"logprob", token.logprob}, {"bytes", bytes_of(token.token)}, {"top_logprobs", std::move(top)}});
+    content.push_back({{"token", valid_text(token.token)},
+                       {"logprob", token.logprob},
+                       {"bytes", bytes_of(token.token)},
+                       {"top_logprobs", std::move(top)}});
   }
   return {{"content", std::move(content)}, {"refusal", nullptr}};
 }
@@ -54,12 +56,9 @@ ChatAnswer::Choice& ChatAnswer::choice_at(std::uint32_t choice) {
 Json ChatAnswer::chunk(std::uint32_t choice, Json delta, const std::vector<TokenLogprobs>& logprobs, const std::string& reason) const {
   Json one = {{"index", choice}, {"delta", std::move(delta)}, {"logprobs", nullptr}, {"finish_reason", name_or_null(reason)}};
   if (!logprobs.empty()) one["logprobs"] = chat_logprobs(logprobs);
-  return {{"id", id_},
-          {"object", "chat.completion.chunk"},
-          {"created", created_},
-          {"model", model_},
-          {"choices", Json::array({std::move(one)})},
-          {"skipstone", {{"drafter", name_or_null(choices_[choice].drafter)}}}};
+  return {
+      {"id", id_},       {"object", "chat.completion.chunk"},        {"created", created_},
+      {"model", model_}, {"choices", Json::array({std::move(one)})}, {"skipstone", {{"drafter", name_or_null(choices_[choice].drafter)}}}};
 }
 
 void ChatAnswer::add(std::uint32_t index, const Piece& piece, const std::vector<TokenLogprobs>& logprobs) {
@@ -80,11 +79,10 @@ void ChatAnswer::add(std::uint32_t index, const Piece& piece, const std::vector<
       break;
     case Piece::Kind::call_begin:
       choice.calls.push_back({piece.id, piece.text, ""});
-      delta = {{"tool_calls",
-                Json::array({{{"index", choice.calls.size() - 1},
-                              {"id", piece.id},
-                              {"type", "function"},
-                              {"function", {{"name", piece.text}, {"arguments", ""}}}}})}};
+      delta = {{"tool_calls", Json::array({{{"index", choice.calls.size() - 1},
+                                            {"id", piece.id},
+                                            {"type", "function"},
+                                            {"function", {{"name", piece.text}, {"arguments", ""}}}}})}};
       break;
     case Piece::Kind::call_arguments:
       choice.calls.back().arguments += piece.text;
@@ -116,7 +114,8 @@ Json ChatAnswer::choice_json(std::uint32_t index) const {
   if (!choice.calls.empty()) {
     if (choice.text.empty()) message["content"] = nullptr;
     for (const Call& call : choice.calls)
-      message["tool_calls"].push_back({{"id", call.id}, {"type", "function"}, {"function", {{"name", call.name}, {"arguments", call.arguments}}}});
+      message["tool_calls"].push_back(
+          {{"id", call.id}, {"type", "function"}, {"function", {{"name", call.name}, {"arguments", call.arguments}}}});
   }
   Json result = {{"index", index}, {"message", std::move(message)}, {"logprobs", nullptr}, {"finish_reason", choice.reason}};
   if (request_.logprobs) result["logprobs"] = chat_logprobs(choice.logprobs);
@@ -165,7 +164,10 @@ Json completion_logprobs(const std::vector<TokenLogprobs>& tokens, std::size_t o
     offsets.push_back(offset);
     offset += characters(token.token);
   }
-  return {{"tokens", std::move(names)}, {"token_logprobs", std::move(numbers)}, {"top_logprobs", std::move(tops)}, {"text_offset", std::move(offsets)}};
+  return {{"tokens", std::move(names)},
+          {"token_logprobs", std::move(numbers)},
+          {"top_logprobs", std::move(tops)},
+          {"text_offset", std::move(offsets)}};
 }
 
 }  // namespace
@@ -242,7 +244,8 @@ void ResponsesAnswer::event(const std::string& name, Json data) {
 Json ResponsesAnswer::item_json(const Item& item) const {
   const char* status = item.done ? "completed" : "in_progress";
   if (item.type == "function_call") {
-    return {{"type", item.type}, {"id", item.id}, {"call_id", item.call_id}, {"name", item.name}, {"arguments", item.text}, {"status", status}};
+    return {{"type", item.type}, {"id", item.id},          {"call_id", item.call_id},
+            {"name", item.name}, {"arguments", item.text}, {"status", status}};
   }
   if (item.type == "reasoning") {
     return {{"type", item.type},
@@ -252,7 +255,8 @@ Json ResponsesAnswer::item_json(const Item& item) const {
             {"status", status}};
   }
   Json content = Json::array();
-  if (item.done || !item.text.empty()) content.push_back({{"type", "output_text"}, {"text", item.text}, {"annotations", Json::array()}, {"logprobs", Json::array()}});
+  if (item.done || !item.text.empty())
+    content.push_back({{"type", "output_text"}, {"text", item.text}, {"annotations", Json::array()}, {"logprobs", Json::array()}});
   return {{"type", item.type}, {"id", item.id}, {"status", status}, {"role", "assistant"}, {"content", std::move(content)}};
 }
 
@@ -341,8 +345,13 @@ void ResponsesAnswer::add(std::uint32_t, const Piece& piece, const std::vector<T
   Item& item = item_of(call ? "function_call" : reasoning ? "reasoning" : "message", piece);
   if (piece.kind == Piece::Kind::call_begin) return;
   item.text += piece.text;
-  const char* name = call ? "response.function_call_arguments.delta" : reasoning ? "response.reasoning_text.delta" : "response.output_text.delta";
-  Json data = {{"item_id", item.id}, {"output_index", items_.size() - 1}, {"delta", piece.text}, {"skipstone", {{"drafter", name_or_null(piece.drafter)}}}};
+  const char* name = call        ? "response.function_call_arguments.delta"
+                     : reasoning ? "response.reasoning_text.delta"
+                                 : "response.output_text.delta";
+  Json data = {{"item_id", item.id},
+               {"output_index", items_.size() - 1},
+               {"delta", piece.text},
+               {"skipstone", {{"drafter", name_or_null(piece.drafter)}}}};
   if (!call) data["content_index"] = 0;
   if (!call && !reasoning) data["logprobs"] = Json::array();
   event(name, std::move(data));

@@ -27,7 +27,8 @@ class ChatAnswer : public Answer {
     bool begun = false;
   };
   Choice& choice_at(std::uint32_t choice);
-  skipstone::Json chunk(std::uint32_t choice, skipstone::Json delta, const std::vector<TokenLogprobs>& logprobs, const std::string& reason) const;
+  skipstone::Json chunk(std::uint32_t choice, skipstone::Json delta, const std::vector<TokenLogprobs>& logprobs,
+                        const std::string& reason) const;
   skipstone::Json choice_json(std::uint32_t index) const;
   std::vector<Choice> choices_;
 };

@@ -50,7 +50,8 @@ struct CountedBody {
         }
         body_.text.reserve(capacity);
       }
-      for (const auto buffer : boost::beast::buffers_range_ref(buffers)) body_.text.append(static_cast<const char*>(buffer.data()), buffer.size());
+      for (const auto buffer : boost::beast::buffers_range_ref(buffers))
+        body_.text.append(static_cast<const char*>(buffer.data()), buffer.size());
       *body_.size = all;
       return more;
     }

@@ -98,13 +98,15 @@ bool Choice::take_event(const skipstone_chat_event& event) {
 
 bool Choice::take(const skipstone_chunk& chunk) {
   drafter_ = chunk.drafter == nullptr ? "" : chunk.drafter;
-  const bool end = parser_ && chunk.token >= 0 && chunk.bytes == 0 && std::ranges::find(model_.end_tokens, chunk.token) != model_.end_tokens.end();
+  const bool end =
+      parser_ && chunk.token >= 0 && chunk.bytes == 0 && std::ranges::find(model_.end_tokens, chunk.token) != model_.end_tokens.end();
   if (chunk.token >= 0) {
     metrics_.token();
     if (in_reasoning_) ++reasoning_tokens_;
     if (request_.logprobs && !end) {
       TokenLogprobs& own = logprobs_.emplace_back(TokenLogprobs{model_.engine.piece(chunk.token), chunk.logprob, {}});
-      for (std::size_t i = 0; i < chunk.top_count; ++i) own.top.push_back({model_.engine.piece(chunk.top[i].token), chunk.top[i].logprob, {}});
+      for (std::size_t i = 0; i < chunk.top_count; ++i)
+        own.top.push_back({model_.engine.piece(chunk.top[i].token), chunk.top[i].logprob, {}});
     }
   }
   const std::string_view text(chunk.text, chunk.bytes);
@@ -194,10 +196,13 @@ void check_length(const Model& model, const GenerationRequest& request) {
   constexpr std::size_t escape_bytes = 6;  // of JSON for one byte at most
   const std::size_t conversation = request.messages.size() + request.tools_bytes + request.template_options.size();
   const std::size_t bytes = request.form == Form::completion ? request.prompt.size() : conversation / escape_bytes;
-  const char* field = request.form == Form::completion ? "prompt" : request.tools_bytes > request.messages.size() ? "tools" : field_of(request.form);
+  const char* field = request.form == Form::completion                ? "prompt"
+                      : request.tools_bytes > request.messages.size() ? "tools"
+                                                                      : field_of(request.form);
   if (bytes <= model.context * model.longest_piece) return;
-  throw ApiError(400, fmt::format("the text has {} bytes, which is more than the context of this server, {} tokens, can hold", bytes, model.context),
-                 field, "context_length_exceeded");
+  throw ApiError(
+      400, fmt::format("the text has {} bytes, which is more than the context of this server, {} tokens, can hold", bytes, model.context),
+      field, "context_length_exceeded");
 }
 
 Usage generate(const Model& model, const GenerationRequest& request, std::uint64_t seed, Cancellation& cancellation, Answer& answer,
@@ -207,15 +212,18 @@ Usage generate(const Model& model, const GenerationRequest& request, std::uint64
   const char* field = field_of(request.form);
   if (tokens.empty()) throw ApiError(400, "the prompt is empty; give at least one character of text", field);
   if (tokens.size() >= model.context) {
-    throw ApiError(400, fmt::format("the prompt has {} tokens, but the context of this server is {} tokens, answer and all", tokens.size(), model.context),
-                   field, "context_length_exceeded");
+    throw ApiError(
+        400,
+        fmt::format("the prompt has {} tokens, but the context of this server is {} tokens, answer and all", tokens.size(), model.context),
+        field, "context_length_exceeded");
   }
   Usage usage;
   usage.prompt_tokens = tokens.size();
   usage.seed = seed;
   for (std::uint32_t i = 0; i < request.n; ++i) {
     Choice choice(model, request, i, answer, metrics);
-    if (request.echo) answer.add(i, {Piece::Kind::text, request.prompt.empty() ? model.engine.detokenize(tokens) : request.prompt, "", ""}, {});
+    if (request.echo)
+      answer.add(i, {Piece::Kind::text, request.prompt.empty() ? model.engine.detokenize(tokens) : request.prompt, "", ""}, {});
     choice.run(tokens, prompt_end, seed + i, cancellation, usage);
     if (cancellation.cancelled()) break;
   }

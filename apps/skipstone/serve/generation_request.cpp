@@ -91,7 +91,8 @@ void check_draft(std::string_view field, const std::string& draft) {
       const std::string_view separators = "+,:", rest = std::string_view(draft).substr(at + name.size());
       const bool whole = at == 0 || separators.find(draft[at - 1]) != std::string_view::npos;
       const bool needed = drafter.file == SKIPSTONE_MUST_NAME_FILE && (rest.empty() || separators.find(rest[0]) != std::string_view::npos);
-      if (whole && (needed || rest.starts_with(':'))) refuse(field, "'{}' as a part of 'draft' names a file, which a request may not", name);
+      if (whole && (needed || rest.starts_with(':')))
+        refuse(field, "'{}' as a part of 'draft' names a file, which a request may not", name);
     }
   }
 }
@@ -106,8 +107,8 @@ struct Field {
 };
 
 constexpr unsigned bit(Form form) { return 1u << static_cast<unsigned>(form); }
-constexpr unsigned chat = bit(Form::chat), completion = bit(Form::completion), responses = bit(Form::responses), classic = chat | completion,
-                   all = classic | responses;
+constexpr unsigned chat = bit(Form::chat), completion = bit(Form::completion), responses = bit(Form::responses),
+                   classic = chat | completion, all = classic | responses;
 
 using Request = GenerationRequest;
 using Name = std::string_view;

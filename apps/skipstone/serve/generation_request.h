@@ -47,7 +47,8 @@ struct GenerationRequest {
   std::size_t bytes() const {
     std::size_t stops = 0;
     for (const std::string& one : stop) stops += one.size();
-    return stops + messages.size() + tools.size() + template_options.size() + prompt.size() + prompt_tokens.size() * sizeof(std::int32_t) + echo_fields.size();
+    return stops + messages.size() + tools.size() + template_options.size() + prompt.size() + prompt_tokens.size() * sizeof(std::int32_t) +
+           echo_fields.size();
   }
 };
 

@@ -47,7 +47,8 @@ std::string HttpConnection::Answer::head_of(const HttpReply& reply, bool chunked
 }
 
 HttpReply HttpConnection::Answer::refusal(unsigned status, std::string_view sentence) const {
-  return {status, "application/json", server_->callbacks.refusal(status, sentence), status == 503 ? Headers{{"Retry-After", "1"}} : Headers{}};
+  return {status, "application/json", server_->callbacks.refusal(status, sentence),
+          status == 503 ? Headers{{"Retry-After", "1"}} : Headers{}};
 }
 
 unsigned HttpConnection::Answer::respond(HttpReply reply) {
@@ -86,7 +87,8 @@ void HttpConnection::Answer::begin(std::string_view type, const Headers& headers
 
 void HttpConnection::Answer::send(std::string piece) {
   if (piece.empty()) return;
-  Unsent unsent{version_ >= 11 ? fmt::format("{:x}\r\n{}\r\n", piece.size(), piece) : std::move(piece), MemoryShare(server_->memory, MemoryUse::events)};
+  Unsent unsent{version_ >= 11 ? fmt::format("{:x}\r\n{}\r\n", piece.size(), piece) : std::move(piece),
+                MemoryShare(server_->memory, MemoryUse::events)};
   if (unsent.memory.resize(unsent.bytes.size())) return give(std::move(unsent), false);
   abandon();
 }

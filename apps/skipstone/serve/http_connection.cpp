@@ -181,7 +181,8 @@ void HttpConnection::judge(std::string_view head) {
   if (whole) return dispatch();
   if (message.method() == http::verb::get || head_) return refuse(413, "a request of this method has no body here");
   // Beast's copy of the fields has at most three times their bytes, and trailers and extensions fill the buffer.
-  if (!memory_.resize(sizeof(*this) + buffer_.max_size() + 3 * used)) return explain(make_error_code(boost::system::errc::not_enough_memory));
+  if (!memory_.resize(sizeof(*this) + buffer_.max_size() + 3 * used))
+    return explain(make_error_code(boost::system::errc::not_enough_memory));
   auto& body = parser_->get().body();
   body.memory = MemoryShare(server_->memory, MemoryUse::bodies);
   body.size = &body_bytes_;
@@ -210,8 +211,8 @@ void HttpConnection::explain(error_code error) {
     server_->close_oldest_body(this);
     return refuse(503, "the memory of this server for requests is used up; ask again later", {{"Retry-After", "1"}});
   }
-  const bool about_text = error.category() == http::make_error_code(http::error::bad_method).category() && error != http::error::end_of_stream &&
-                          error != http::error::partial_message;
+  const bool about_text = error.category() == http::make_error_code(http::error::bad_method).category() &&
+                          error != http::error::end_of_stream && error != http::error::partial_message;
   if (about_text) return refuse(400, "this is no HTTP request");
   close();
 }
@@ -265,7 +266,8 @@ void HttpConnection::watch() {
   const std::size_t room = dropping_ ? read_ahead_bytes : buffer_.max_size() - buffer_.size();
   if (room == 0) return drop_later();
   watching_ = true;
-  socket_.async_read_some(buffer_.prepare(std::min(room, read_ahead_bytes)), guarded([self = shared_from_this()](error_code error, std::size_t size) {
+  socket_.async_read_some(buffer_.prepare(std::min(room, read_ahead_bytes)),
+                          guarded([self = shared_from_this()](error_code error, std::size_t size) {
                             self->watching_ = false;
                             if (!self->dropping_) self->buffer_.commit(size);
                             self->charge();

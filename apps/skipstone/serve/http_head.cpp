@@ -13,7 +13,9 @@ std::string_view view_of(beast::string_view text) { return {text.data(), text.si
 /// The authority of a target in absolute form; nullopt for other targets.
 std::optional<std::string_view> authority_in(std::string_view target) {
   constexpr std::string_view scheme = "http://";
-  if (target.size() < scheme.size() || !beast::iequals(beast::string_view(target.data(), scheme.size()), beast::string_view(scheme.data(), scheme.size()))) return std::nullopt;
+  if (target.size() < scheme.size() ||
+      !beast::iequals(beast::string_view(target.data(), scheme.size()), beast::string_view(scheme.data(), scheme.size())))
+    return std::nullopt;
   target.remove_prefix(scheme.size());
   return target.substr(0, target.find_first_of("/?"));
 }
@@ -24,7 +26,9 @@ constexpr std::string_view digits = "0123456789",
 bool has_only(std::string_view text, std::string_view characters) { return text.find_first_not_of(characters) == std::string_view::npos; }
 
 /// Whether a field's value continues in the next line, which readers interpret differently (RFC 9112, section 5.2).
-bool is_folded(std::string_view bytes) { return bytes.find("\r\n ") != std::string_view::npos || bytes.find("\r\n\t") != std::string_view::npos; }
+bool is_folded(std::string_view bytes) {
+  return bytes.find("\r\n ") != std::string_view::npos || bytes.find("\r\n\t") != std::string_view::npos;
+}
 
 bool names_its_host(const http::header<true>& head) {
   const auto of_target = authority_in(view_of(head.target()));
@@ -38,7 +42,8 @@ bool names_its_host(const http::header<true>& head) {
 }  // namespace
 
 bool may_begin_request(std::string_view bytes) {
-  constexpr std::string_view token = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!#$%&'*+-.^_`|~";  // RFC 9110, section 5.6.2
+  constexpr std::string_view token =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!#$%&'*+-.^_`|~";  // RFC 9110, section 5.6.2
   constexpr std::size_t longest_method = 32;
   const std::size_t end = bytes.find_first_not_of(token);
   if (end == std::string_view::npos) return bytes.size() <= longest_method;

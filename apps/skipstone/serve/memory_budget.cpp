@@ -17,7 +17,9 @@ const char* name_of(MemoryUse use) {
 }
 
 bool MemoryBudget::take(MemoryUse use, std::size_t more, std::size_t bytes) {
-  const std::size_t limit = bytes >= MemoryShare::large_bytes ? limit_of_large() : use == MemoryUse::connections ? limit_ : limit_of_small();
+  const std::size_t limit = bytes >= MemoryShare::large_bytes ? limit_of_large()
+                            : use == MemoryUse::connections   ? limit_
+                                                              : limit_of_small();
   std::size_t before = all_;
   do {
     if (before > limit || more > limit - before) return false;

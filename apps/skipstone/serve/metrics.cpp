@@ -93,32 +93,39 @@ std::string Metrics::print(const ServerState& now, const skipstone::Json& engine
   head(text, "requests_total", "counter", "Requests answered, by route and status.");
   for (const auto& [key, count] : requests_)
     fmt::format_to(out, "skipstone_requests_total{{route=\"{}\",status=\"{}\"}} {}\n", label(key.first), key.second, count);
-  const auto gauge = [&](const char* name, const char* help, std::size_t value) { single(text, name, "gauge", help, static_cast<double>(value)); };
+  const auto gauge = [&](const char* name, const char* help, std::size_t value) {
+    single(text, name, "gauge", help, static_cast<double>(value));
+  };
   gauge("requests_waiting", "Requests in the queue.", now.waiting);
   gauge("requests_running", "Requests that are being answered.", now.running);
-  gauge("text_requests_waiting", "Requests that generate nothing, and large ones that are still to be read, in a queue of their own.", now.texts_waiting);
+  gauge("text_requests_waiting", "Requests that generate nothing, and large ones that are still to be read, in a queue of their own.",
+        now.texts_waiting);
   gauge("text_requests_running", "Of these, requests that are being answered or read.", now.texts_running);
   gauge("connections", "Connections that are open.", now.connections);
   gauge("connections_limit", "Connections that can be open.", now.connection_limit);
   head(text, "memory_bytes", "gauge", "Memory of clients, by what it is for.");
-  for (const MemoryUse use : memory_uses) fmt::format_to(out, "skipstone_memory_bytes{{kind=\"{}\"}} {}\n", name_of(use), now.memory.used(use));
+  for (const MemoryUse use : memory_uses)
+    fmt::format_to(out, "skipstone_memory_bytes{{kind=\"{}\"}} {}\n", name_of(use), now.memory.used(use));
   gauge("memory_limit_bytes", "Memory that all clients together can have.", now.memory.limit());
   single(text, "prompt_tokens_total", "counter", "Tokens of prompts.", static_cast<double>(prompt_tokens_));
   single(text, "prompt_tokens_cached_total", "counter", "Of these, tokens whose keys and values were cached.",
          static_cast<double>(cached_tokens_));
   single(text, "generated_tokens_total", "counter", "Tokens generated.", static_cast<double>(tokens_));
   using Member = std::uint64_t Drafts::*;
-  for (const auto& [name, help, member] : {std::tuple{"rounds_total", "Rounds, by who proposed drafts.", Member{&Drafts::rounds}},
-                                           {"drafted_total", "Drafts, by drafter.", Member{&Drafts::drafted}},
-                                           {"accepted_total", "Drafts that the model agreed with, by drafter.", Member{&Drafts::accepted}}}) {
+  for (const auto& [name, help, member] :
+       {std::tuple{"rounds_total", "Rounds, by who proposed drafts.", Member{&Drafts::rounds}},
+        {"drafted_total", "Drafts, by drafter.", Member{&Drafts::drafted}},
+        {"accepted_total", "Drafts that the model agreed with, by drafter.", Member{&Drafts::accepted}}}) {
     head(text, name, "counter", help);
-    for (const auto& [drafter, drafts] : by_drafter_) fmt::format_to(out, "skipstone_{}{{drafter=\"{}\"}} {}\n", name, label(drafter), drafts.*member);
+    for (const auto& [drafter, drafts] : by_drafter_)
+      fmt::format_to(out, "skipstone_{}{{drafter=\"{}\"}} {}\n", name, label(drafter), drafts.*member);
   }
   for (const auto& [name, help, member] :
        {std::tuple{"drafted_by_position_total", "Drafts, by place in their round.", Member{&Drafts::drafted}},
         {"accepted_by_position_total", "Drafts that the model agreed with, by place in their round.", Member{&Drafts::accepted}}}) {
     head(text, name, "counter", help);
-    for (std::size_t i = 0; i < by_position_.size(); ++i) fmt::format_to(out, "skipstone_{}{{position=\"{}\"}} {}\n", name, i + 1, by_position_[i].*member);
+    for (std::size_t i = 0; i < by_position_.size(); ++i)
+      fmt::format_to(out, "skipstone_{}{{position=\"{}\"}} {}\n", name, i + 1, by_position_[i].*member);
   }
   const auto from = [&](const char* part, const char* name) { return engine.at(part).at(name).get<double>(); };
   single(text, "kv_pages", "gauge", "Pages of the KV cache.", from("pages", "all"));

@@ -10,17 +10,15 @@
 #include <vector>
 
 #include "base/platform/system.h"
-#include "chat/chat_options.h"
 #include "commands.h"
-#include "engine_options.h"
-#include "interrupt.h"
 #include "json/json.h"
-#include "model_path.h"
-#include "number_option.h"
-#include "output.h"
+#include "options/engine_options.h"
+#include "options/number_option.h"
+#include "options/session_options.h"
 #include "serve/server.h"
-#include "session_options.h"
 #include "skipstone/skipstone_experimental.hpp"
+#include "terminal/interrupt.h"
+#include "terminal/output.h"
 
 namespace cli {
 namespace {
@@ -55,14 +53,17 @@ std::vector<std::string> keys_of(const ServeOptions& options) {
     if (key.empty()) fail(ExitCode::usage, "an empty --api-key gives everybody access");
   }
   if (keys.empty() && !serve::is_loopback(options.server.address) && !options.no_auth) {
-    fail(ExitCode::usage, "--host {} lets other machines ask: give --api-key KEY, or --no-auth where everybody may", options.server.address);
+    fail(ExitCode::usage, "--host {} lets other machines ask: give --api-key KEY, or --no-auth where everybody may",
+         options.server.address);
   }
   return keys;
 }
 
 serve::Model load_model(const ServeOptions& options) {
   skipstone_engine_params params = engine_params(options.model, options.engine);
-  params.prefixes = options.prefixes == "off" ? SKIPSTONE_PREFIXES_OFF : options.prefixes == "fast" ? SKIPSTONE_PREFIXES_FAST : SKIPSTONE_PREFIXES_EXACT;
+  params.prefixes = options.prefixes == "off"    ? SKIPSTONE_PREFIXES_OFF
+                    : options.prefixes == "fast" ? SKIPSTONE_PREFIXES_FAST
+                                                 : SKIPSTONE_PREFIXES_EXACT;
   params.pool_tokens = options.cache_tokens;
   return serve::Model(load_engine(params), options.chat_template, options.alias);
 }
@@ -140,9 +141,11 @@ ExitCode run_serve(ServeOptions& options) {
   } catch (const std::runtime_error& error) {
     fail(ExitCode::failure, "{}", error.what());
   }
-  const std::string host = options.server.address.find(':') == std::string::npos ? options.server.address : "[" + options.server.address + "]";
+  const std::string host =
+      options.server.address.find(':') == std::string::npos ? options.server.address : "[" + options.server.address + "]";
   note("Serving {} at http://{}:{} ({} requests at a time). Ctrl-C ends it.", name, host, server->port(), options.server.parallel);
-  const ExitCode code = serve_until_the_end(*server, std::chrono::seconds(options.grace_seconds), std::chrono::seconds(options.drain_seconds));
+  const ExitCode code =
+      serve_until_the_end(*server, std::chrono::seconds(options.grace_seconds), std::chrono::seconds(options.drain_seconds));
   check_validation(server->model().engine);
   return code;
 }
@@ -157,11 +160,14 @@ void add_limits(CLI::App& command, ServeOptions& o) {
   add("--parallel", o.server.parallel, "Requests that are answered at a time, 1 to 64")->check(range(1, 64));
   add("--queue", o.server.queue, "Requests that wait, at most 100000; beyond them the answer is 429")->check(range(0, 100000));
   add("--request-seconds", o.most_seconds, "Longest time that one request may take, 1 to 86400")->check(range(1, 86400));
-  add("--drain-grace-seconds", o.grace_seconds, "When the server is to end: how long it takes requests although GET /health says 503, at most 3600")
+  add("--drain-grace-seconds", o.grace_seconds,
+      "When the server is to end: how long it takes requests although GET /health says 503, at most 3600")
       ->check(range(0, 3600));
-  add("--drain-seconds", o.drain_seconds, "Longest time that running requests have when the server ends, at most 86400")->check(range(0, 86400));
+  add("--drain-seconds", o.drain_seconds, "Longest time that running requests have when the server ends, at most 86400")
+      ->check(range(0, 86400));
   add("--body-bytes", o.body_bytes, "Largest body of a request, 1024 to 1073741824")->check(range(1024, 1073741824));
-  add("--memory-bytes", o.server.http.memory_bytes, "Memory of all connections, bodies, answers and events, 16777216 to 1099511627776; beyond it the answer is 503")
+  add("--memory-bytes", o.server.http.memory_bytes,
+      "Memory of all connections, bodies, answers and events, 16777216 to 1099511627776; beyond it the answer is 503")
       ->check(range(16777216, 1099511627776));
   add("--cache-tokens", o.cache_tokens, "Room of the KV cache at first, of all requests and known beginnings; 0: one context");
 }
@@ -184,12 +190,15 @@ void add_serve(CLI::App& app, ExitCode& code) {
       ->type_name("KEY");
   command->add_option("--api-key-file", o.key_file, "File of such keys, one a line")->type_name("FILE");
   command->add_flag("--no-auth", o.no_auth, "Let everybody ask, also from other machines");
-  command->add_option("--cors-origin", o.server.access.cors_origin, "Pages of this origin may ask from a browser; * for all")->type_name("ORIGIN");
+  command->add_option("--cors-origin", o.server.access.cors_origin, "Pages of this origin may ask from a browser; * for all")
+      ->type_name("ORIGIN");
   command->add_option("--draft", o.server.defaults.draft, "Drafter of requests that name none; a lossless one")
       ->envname("SKIPSTONE_DRAFT")
       ->capture_default_str()
       ->type_name("DRAFTER");
-  command->add_option("--prefixes", o.prefixes, "Beginnings of prompts that were read before are not read again: exact, fast (texts may differ in rare places), off")
+  command
+      ->add_option("--prefixes", o.prefixes,
+                   "Beginnings of prompts that were read before are not read again: exact, fast (texts may differ in rare places), off")
       ->capture_default_str()
       ->check(CLI::IsMember({"exact", "fast", "off"}))
       ->type_name("MODE");
@@ -201,10 +210,11 @@ void add_serve(CLI::App& app, ExitCode& code) {
   o.given = add_sampling_options(*command, o.sampling);
   // A request has its own or a random seed. Not get_option(): it must not throw, and copies the name.
   command->remove_option(command->get_options([](const CLI::Option* option) { return option->check_lname("seed"); }).front());
-  command->footer(drafters_help() +
-                  "\nThe same request with a seed has the same answer, whatever else runs.\n\nExample:\n  skipstone serve -m model.gguf\n"
-                  "  curl http://127.0.0.1:8080/v1/chat/completions -d '{\"messages\": [{\"role\": \"user\", \"content\": \"Hello\"}]}'\n\n" +
-                  exit_code_help);
+  command->footer(
+      drafters_help() +
+      "\nThe same request with a seed has the same answer, whatever else runs.\n\nExample:\n  skipstone serve -m model.gguf\n"
+      "  curl http://127.0.0.1:8080/v1/chat/completions -d '{\"messages\": [{\"role\": \"user\", \"content\": \"Hello\"}]}'\n\n" +
+      exit_code_help);
   command->callback([options, &code] { code = run_serve(*options); });
 }
 

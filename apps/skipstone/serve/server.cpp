@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "base/platform/system.h"
-#include "output.h"
 #include "serve/json_text.h"
 #include "serve/page.h"
+#include "terminal/output.h"
 
 namespace cli::serve {
 
@@ -22,7 +22,9 @@ constexpr std::string_view one_model = "/v1/models/";
 constexpr std::size_t worth_releasing = 4 << 20;
 constexpr std::size_t text_threads = 2;  // on machines of two cores, a generation and a long text still run together
 
-void respond(const std::shared_ptr<Exchange>& exchange, const Json& document) { exchange->respond({200, json_type, json_text(document), {}}); }
+void respond(const std::shared_ptr<Exchange>& exchange, const Json& document) {
+  exchange->respond({200, json_type, json_text(document), {}});
+}
 
 /// An exchange that counts answers by their status.
 class CountedExchange : public Exchange {
@@ -168,15 +170,20 @@ std::optional<HttpReply> Server::judge(const HttpRequest& request) {
 
 std::optional<HttpReply> Server::refusal_of(const HttpRequest& request) const {
   if (request.method == "OPTIONS" && !options_.access.cors_origin.empty()) {
-    return HttpReply{204, json_type, "", {{"Access-Control-Allow-Methods", "GET, POST"}, {"Access-Control-Allow-Headers", "Authorization, Content-Type"}}};
+    return HttpReply{204,
+                     json_type,
+                     "",
+                     {{"Access-Control-Allow-Methods", "GET, POST"}, {"Access-Control-Allow-Headers", "Authorization, Content-Type"}}};
   }
   std::string methods;
   const Route* const found = find(request, methods);
   const bool open = found != nullptr && found->open;
   if (!options_.access.origin_may_ask(request))
-    throw ApiError(403, "pages of other sites may not ask this server; its option --cors-origin names one that may", "", "origin_not_allowed");
+    throw ApiError(403, "pages of other sites may not ask this server; its option --cors-origin names one that may", "",
+                   "origin_not_allowed");
   if (!open && !options_.access.host_may_be_asked(request))
-    throw ApiError(403, "without keys this server is asked as localhost alone; --api-key or --no-auth lets other names in", "", "host_not_allowed");
+    throw ApiError(403, "without keys this server is asked as localhost alone; --api-key or --no-auth lets other names in", "",
+                   "host_not_allowed");
   if (!open && !options_.access.has_key(request))
     throw ApiError(401, "the key is wrong or missing: send 'Authorization: Bearer KEY'", "", "invalid_api_key");
   if (found != nullptr) return std::nullopt;
@@ -241,29 +248,32 @@ void Server::props(HttpRequest, const ExchangePtr& exchange) {
 void Server::slots(HttpRequest, const ExchangePtr& exchange) {
   Json slots = Json::array();
   const std::vector<bool> busy = generations_->busy();
-  for (std::size_t i = 0; i < busy.size(); ++i) slots.push_back({{"id", i}, {"n_ctx", model_.context}, {"is_processing", static_cast<bool>(busy[i])}});
+  for (std::size_t i = 0; i < busy.size(); ++i)
+    slots.push_back({{"id", i}, {"n_ctx", model_.context}, {"is_processing", static_cast<bool>(busy[i])}});
   respond(exchange, slots);
 }
 
 void Server::metrics(HttpRequest, const ExchangePtr& exchange) {
-  const ServerState now{generations_->waiting(), generations_->running(), texts_->waiting(), texts_->running(), http_->connections(), http_->connection_limit(),
-                        *http_->memory()};
+  const ServerState now{generations_->waiting(), generations_->running(),   texts_->waiting(), texts_->running(),
+                        http_->connections(),    http_->connection_limit(), *http_->memory()};
   exchange->respond({200, "text/plain; version=0.0.4; charset=utf-8", metrics_.print(now, Json::parse(model_.engine.report())), {}});
 }
 
 void Server::page(HttpRequest, const ExchangePtr& exchange) {
-  exchange->respond({200,
-                     "text/html; charset=utf-8",
-                     std::string(chat_page()),
-                     {{"Content-Security-Policy",
-                       "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'; img-src data:; base-uri 'none'; "
-                       "form-action 'none'; frame-ancestors 'none'"}}});
+  exchange->respond(
+      {200,
+       "text/html; charset=utf-8",
+       std::string(chat_page()),
+       {{"Content-Security-Policy",
+         "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'; img-src data:; base-uri 'none'; "
+         "form-action 'none'; frame-ancestors 'none'"}}});
 }
 
 void Server::models(HttpRequest request, const ExchangePtr& exchange) {
   const Json one = {{"id", model_.name}, {"object", "model"}, {"created", 0}, {"owned_by", "skipstone"}};
   if (!request.path.starts_with(one_model)) return respond(exchange, {{"object", "list"}, {"data", Json::array({one})}});
-  if (decoded(request.path.substr(one_model.size())) != model_.name) throw ApiError(404, "there is no such model here", "model", "model_not_found");
+  if (decoded(request.path.substr(one_model.size())) != model_.name)
+    throw ApiError(404, "there is no such model here", "model", "model_not_found");
   respond(exchange, one);
 }
 

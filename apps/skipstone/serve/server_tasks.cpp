@@ -7,9 +7,9 @@
 #include <random>
 #include <utility>
 
-#include "output.h"
 #include "serve/json_text.h"
 #include "serve/server.h"
+#include "terminal/output.h"
 
 namespace cli::serve {
 
@@ -149,7 +149,8 @@ std::string Server::tokens_of(const HttpRequest& request, const Task& task) cons
   const std::string content = text_field(body, "content");
   const bool with_pieces = flag_field(body, "with_pieces", false);
   if (content.size() > most_text_bytes)
-    throw ApiError(400, fmt::format("the text has {} bytes; {} are possible", content.size(), most_text_bytes), "content", "string_above_max_length");
+    throw ApiError(400, fmt::format("the text has {} bytes; {} are possible", content.size(), most_text_bytes), "content",
+                   "string_above_max_length");
   const auto tokens = model_.engine.tokenize(content, flag_field(body, "add_special", false), flag_field(body, "parse_special", true),
                                              [&task] { return task.keep_going(); });
   // Written as text directly: a document of a million objects needs hundreds of megabytes.
@@ -176,7 +177,8 @@ std::string Server::text_of(const HttpRequest& request, const Task& task) const 
   if (found->size() > most_tokens) refuse("tokens", "'tokens' has {} tokens; {} are possible", found->size(), most_tokens);
   std::vector<skipstone_token> tokens;
   for (const auto& token : *found) {
-    if (!token.is_number_unsigned() || token.get<std::uint64_t>() >= vocabulary) refuse("tokens", "a token has to be a number from 0 to {}", vocabulary - 1);
+    if (!token.is_number_unsigned() || token.get<std::uint64_t>() >= vocabulary)
+      refuse("tokens", "a token has to be a number from 0 to {}", vocabulary - 1);
     tokens.push_back(token.get<skipstone_token>());
   }
   std::size_t bytes = 0;
@@ -211,8 +213,10 @@ void Server::admit(Form form, const TaskPtr& task) {
     read = read_request(form, task->request.body, options_.defaults);
   }
   if (!read.model.empty() && std::ranges::find(model_.known_as, read.model) == model_.known_as.end()) {
-    throw ApiError(404, fmt::format("the model '{}' is not here; this server has '{}'", without_control_characters(read.model.substr(0, 100)), model_.name),
-                   "model", "model_not_found");
+    throw ApiError(
+        404,
+        fmt::format("the model '{}' is not here; this server has '{}'", without_control_characters(read.model.substr(0, 100)), model_.name),
+        "model", "model_not_found");
   }
   check_length(model_, read);
   task->request = {};

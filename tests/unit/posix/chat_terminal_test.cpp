@@ -10,7 +10,7 @@
 #include "chat/dialogue.h"
 #include "fixtures/pseudo_terminal.h"
 #include "fixtures/temporary_directory.h"
-#include "interrupt.h"
+#include "terminal/interrupt.h"
 #include "unit/echo_answerer.h"
 
 namespace cli::chat {

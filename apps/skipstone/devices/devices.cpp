@@ -1,0 +1,187 @@
+// skipstone devices: the Vulkan devices, and the one that would be chosen.
+#include <fmt/format.h>
+
+#include <memory>
+#include <string>
+
+#include "commands.h"
+#include "json/json.h"
+#include "options/engine_options.h"
+#include "options/number_option.h"
+#include "skipstone/skipstone.hpp"
+#include "skipstone/skipstone_experimental.hpp"
+#include "terminal/exit_code.h"
+#include "terminal/interrupt.h"
+#include "terminal/output.h"
+
+namespace cli {
+namespace {
+
+using skipstone::Json;
+
+std::string costs_text(const Json& costs) {
+  std::string text =
+      fmt::format("{} on {} ({}): microseconds of passes at {} tokens of text, by {}\n\n", costs["model"].get<std::string>(),
+                  costs["device"].get<std::string>(), costs["driver"].get<std::string>(), costs["position"].get<std::uint32_t>(),
+                  costs["clock"].get<std::string>() == "wall" ? "the host's clock" : "the device's clock");
+  text += fmt::format("{:>6}{:>14}{:>10}{:>12}{:>12}{:>12}{:>12}{:>12}\n", "rows", "whole model", "relative", "fixed", "attention", "MLP",
+                      "output", "host");
+  for (const Json& pass : costs["passes"]) {
+    const auto number = [&](const char* name) { return pass[name].get<double>(); };
+    text += fmt::format("{:>6}{:>14.1f}{:>10.2f}{:>12.1f}{:>12.1f}{:>12.1f}{:>12.1f}{:>12.1f}\n", pass["rows"].get<std::uint32_t>(),
+                        number("verify"), number("relative"), number("fixed"), number("attention"), number("mlp"), number("output"),
+                        number("host"));
+  }
+  text += fmt::format("\nattention and MLP: one sublayer of {} each. One draft that leaves after\n", costs["layers"].get<std::uint32_t>());
+  for (const Json& exit : costs["exits"]) {
+    text += fmt::format("{:>6} layers{:>14.1f}{:>10.2f}\n", exit["layers"].get<std::uint32_t>(), exit["draft"].get<double>(),
+                        exit["relative"].get<double>());
+  }
+  return text;
+}
+
+std::string yes_no(const Json& value) { return value.get<bool>() ? "yes" : "no"; }
+
+std::string driver_text(const Json& device) {
+  const auto name = device["driver"].get<std::string>(), info = device["driver_info"].get<std::string>();
+  return info.empty() ? name : name + " " + info;
+}
+
+std::string memory_text(const Json& device) {
+  std::string text;
+  for (const Json& heap : device["heaps"]) {
+    text += fmt::format("{}{}{} ({} free)", text.empty() ? "" : ", ", heap["device_local"].get<bool>() ? "device " : "host ",
+                        bytes_text(heap["bytes"]), bytes_text(heap["available"]));
+  }
+  return text + (device["features"]["unified_memory"].get<bool>() ? ", visible to the host" : "");
+}
+
+std::string choice_text(const Json& device) {
+  if (const auto why = device["unsuitable"].get<std::string>(); !why.empty()) return "cannot run models: " + why;
+  if (device["chosen"].get<bool>()) return "chosen: " + device["reason"].get<std::string>();
+  return "not chosen; take it with --device " + std::to_string(device["index"].get<std::uint32_t>());
+}
+
+std::string device_text(const Json& d) {
+  const Json &features = d["features"], &limits = d["limits"], &subgroup = d["subgroup"];
+  std::string text =
+      fmt::format("{}{}: {}\n", d["chosen"].get<bool>() ? "* " : "  ", d["index"].get<std::uint32_t>(), d["name"].get<std::string>());
+  const auto line = [&](const char* name, const std::string& value) { text += fmt::format("     {:<12}{}\n", name, value); };
+  line("kind", d["kind"].get<std::string>());
+  line("tier", d["tier"].get<std::string>());
+  line("driver", driver_text(d));
+  line("Vulkan", d["vulkan"].get<std::string>());
+  line("memory", memory_text(d));
+  line("subgroup", fmt::format("{} lanes ({} to {}{})", subgroup["size"].get<std::uint32_t>(), subgroup["min"].get<std::uint32_t>(),
+                               subgroup["max"].get<std::uint32_t>(), d["subgroup_size_control"].get<bool>() ? ", can be asked for" : ""));
+  line("arithmetic", fmt::format("fp16 {}, int8 {}, 16-bit storage {}, 8-bit storage {}", yes_no(features["fp16"]),
+                                 yes_no(features["int8"]), yes_no(features["storage16"]), yes_no(features["storage8"])));
+  line("limits", fmt::format("buffer {}, allocation {}, shared {}, workgroup {}", bytes_text(limits["storage_buffer_range"]),
+                             bytes_text(limits["allocation_bytes"]), bytes_text(limits["shared_bytes"]),
+                             limits["workgroup_invocations"].get<std::uint32_t>()));
+  line("queues", fmt::format("compute{}, timestamps {}", features["async_compute_queue"].get<bool>() ? " (a family of its own)" : "",
+                             yes_no(features["timestamps"])));
+  for (const Json& quirk : d["quirks"]) line("quirk", quirk.get<std::string>());
+  line("choice", choice_text(d));
+  return text;
+}
+
+/// Loads the model and prints the costs of its passes on the device, as a table or as JSON. `model`: "" for the bundled one.
+void print_costs(const std::string& model, const EngineOptions& options, bool json) {
+  interrupt::install();
+  const std::string path = model.empty() ? bundled_model() : model;
+  const skipstone::Engine engine = load_engine(path, options);
+  std::string report;
+  try {
+    Progress progress;
+    report = skipstone::costs(engine, progress.until_interrupted());
+  } catch (const skipstone::error& error) {
+    throw_load_failure(error, path);
+  }
+  Output output(false);
+  output.write(json ? report + "\n" : costs_text(Json::parse(report)));
+}
+
+void print_plan(const std::string& model, const EngineOptions& options, bool json) {
+  const std::string path = model.empty() ? bundled_model() : model;
+  std::string report;
+  try {
+    report = skipstone::plan_devices(engine_params(path, options));
+  } catch (const skipstone::error& error) {
+    throw_load_failure(error, path);
+  }
+  std::string text = fmt::format("{:<10}{:>12}{:>12}{:>12}{:>12}{:>12}{:>12}  {}\n", "device", "layers", "weights", "KV cache",
+                                 "activations", "needs", "free", "name");
+  const Json stages = Json::parse(report)["stages"];
+  for (const Json& stage : stages) {
+    const std::uint64_t weights = stage["weights"], kv = stage["kv"], activations = stage["activations"];
+    text += fmt::format("{:<10}{:>12}{:>12}{:>12}{:>12}{:>12}{:>12}  {}\n", stage["place"].get<std::string>(),
+                        fmt::format("{}-{}", stage["layers"][0].get<std::uint32_t>(), stage["layers"][1].get<std::uint32_t>() - 1),
+                        bytes_text(static_cast<double>(weights)), bytes_text(static_cast<double>(kv)),
+                        bytes_text(static_cast<double>(activations)), bytes_text(static_cast<double>(weights + kv + activations)),
+                        bytes_text(stage["available"]), stage["device"].get<std::string>());
+  }
+  Output(false).write(json ? report + "\n" : text);
+}
+
+}  // namespace
+
+void print_devices(const char* wanted, bool json) {
+  const std::string report = skipstone::list_devices(wanted);
+  Output output(false);
+  if (json) {
+    output.write(report + "\n");
+    return;
+  }
+  const Json devices = Json::parse(report)["devices"];
+  if (devices.empty()) fail(ExitCode::no_device, "there is a Vulkan loader but no device; install a driver (Debian: mesa-vulkan-drivers)");
+  std::string text;
+  for (const Json& device : devices) {
+    if (!text.empty()) text += '\n';
+    text += device_text(device);
+  }
+  output.write(text);
+}
+
+void add_devices(CLI::App& app, ExitCode& code) {
+  CLI::App* command = app.add_subcommand("devices", "List the Vulkan devices and say which one would be taken, and why");
+  struct Options {
+    EngineOptions engine;
+    std::string model;
+    bool json = false, costs = false, plan = false;
+  };
+  const auto options = std::make_shared<Options>();
+  options->engine.device_option =
+      command->add_option("--device", options->engine.device, "Say what this choice would take: a number of the list or a part of a name")
+          ->envname("SKIPSTONE_DEVICE")
+          ->type_name("DEVICE");
+  command
+      ->add_flag("--costs", options->costs,
+                 "What a model's passes cost on the device that would be taken; measured where it is not known yet")
+      ->envname("SKIPSTONE_COSTS");
+  command->add_flag("--plan", options->plan, "Which of a model's layers would lie on which device, and how much memory they take there");
+  add_devices_option(*command, options->engine);
+  add_number(*command, "--ctx,--context", options->engine.context, "The context of --plan in tokens; 0: the model's own, at most 4096")
+      ->envname("SKIPSTONE_CTX")
+      ->capture_default_str();
+  add_kv_option(*command, options->engine.kv);
+  command->add_option("-m,--model", options->model, "The model of --costs and --plan (GGUF); default: the bundled model")
+      ->envname("SKIPSTONE_MODEL")
+      ->type_name("FILE");
+  command->add_flag("--json", options->json, "JSON, with every limit and extension")->envname("SKIPSTONE_JSON");
+  command->footer(std::string("Examples:\n  skipstone devices --device nvidia\n  skipstone devices --costs -m model.gguf\n"
+                              "  skipstone devices --plan -m model.gguf --devices 0,1\n\n") +
+                  exit_code_help);
+  command->callback([options, &code] {
+    if (options->plan) {
+      print_plan(options->model, options->engine, options->json);
+    } else if (options->costs) {
+      print_costs(options->model, options->engine, options->json);
+    } else {
+      print_devices(options->engine.device_option->count() > 0 ? options->engine.device.c_str() : nullptr, options->json);
+    }
+    code = ExitCode::ok;
+  });
+}
+
+}  // namespace cli

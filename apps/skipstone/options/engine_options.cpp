@@ -1,0 +1,186 @@
+#include "options/engine_options.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <system_error>
+
+#include "base/platform/paths.h"
+#include "base/platform/system.h"
+#include "json/json.h"
+#include "options/number_option.h"
+#include "terminal/exit_code.h"
+#include "terminal/output.h"
+
+namespace cli {
+namespace {
+
+skipstone::Engine load(const skipstone_engine_params& params) {
+  Progress progress;
+  return skipstone::Engine(params, progress.until_interrupted());
+}
+
+/// Whether a status concerns the model file: "not found" and "unsupported" may also concern the device.
+bool is_about_model(skipstone_status status, const std::string& model) {
+  if (status != SKIPSTONE_NOT_FOUND && status != SKIPSTONE_UNSUPPORTED) return true;
+  skipstone_inspect_params params = skipstone::inspect_params();
+  params.model_path = model.c_str();
+  try {
+    return !skipstone::SortedJson::parse(skipstone::inspect(params))["unsupported"].get<std::string>().empty();
+  } catch (const skipstone::error&) {
+    return true;
+  }
+}
+
+/// Checks a --transfer-ms delay: "" or the error.
+std::string no_delay(std::string& text) {
+  constexpr double most = 60000;
+  const auto milliseconds = skipstone::parse_number<double>(text);
+  if (milliseconds && *milliseconds >= 0 && *milliseconds <= most) return {};
+  return fmt::format("'{}' is no number of milliseconds from 0 to {}", text, most);
+}
+
+std::int32_t math_of(const std::string& math) {
+  if (math == "auto") return SKIPSTONE_MATH_AUTOMATIC;
+  return math == "matrix" ? SKIPSTONE_MATH_MATRIX : SKIPSTONE_MATH_F32;
+}
+
+namespace fs = std::filesystem;
+
+constexpr const char* bundled_model_name = "skipstone-py.gguf";
+
+}  // namespace
+
+void add_kv_option(CLI::App& command, std::string& kv) {
+  command.add_option("--kv", kv, "Precision of the KV cache: auto (f16), f16, f32, or q8_0 for models with heads of whole blocks of 32")
+      ->envname("SKIPSTONE_KV")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"auto", "f16", "f32", "q8_0"}))
+      ->type_name("TYPE");
+}
+
+std::int32_t kv_type(const std::string& kv) {
+  if (kv == "f16") return SKIPSTONE_KV_F16;
+  if (kv == "f32") return SKIPSTONE_KV_F32;
+  return kv == "q8_0" ? SKIPSTONE_KV_Q8_0 : SKIPSTONE_KV_AUTOMATIC;
+}
+
+skipstone_engine_params engine_params(const std::string& model, const EngineOptions& options) {
+  skipstone_engine_params params = skipstone::engine_params();
+  params.model_path = model.c_str();
+  params.device = options.device_option->count() > 0 ? options.device.c_str() : nullptr;
+  if (!options.rank_device.empty()) params.device = options.rank_device.c_str();
+  params.devices = options.devices.c_str();
+  params.transfer_microseconds = static_cast<std::uint64_t>(options.transfer_milliseconds * 1000);
+  params.pre_tokenizer = options.pre.c_str();
+  params.context = options.context;
+  params.kv_type = kv_type(options.kv);
+  params.math = math_of(options.math);
+  params.tuning = options.no_tune ? SKIPSTONE_TUNING_OFF : SKIPSTONE_TUNING_AUTOMATIC;
+  return params;
+}
+
+void add_pre_option(CLI::App& command, std::string& pre) {
+  command
+      .add_option("--pre", pre,
+                  "How a byte-level BPE tokenizer cuts words, if the file names no rule or a wrong one; \"help\" lists the names")
+      ->envname("SKIPSTONE_PRE")
+      ->type_name("NAME");
+}
+
+void add_device_option(CLI::App& command, EngineOptions& options) {
+  options.device_option =
+      command.add_option("--device", options.device, "A number from `skipstone devices` or a part of a name; default: the best")
+          ->envname("SKIPSTONE_DEVICE")
+          ->type_name("DEVICE");
+}
+
+void add_devices_option(CLI::App& command, EngineOptions& options) {
+  command
+      .add_option(
+          "--devices", options.devices,
+          "Several devices with some of the layers each: 0,1 (by free memory) or 0:20,1:12 (20 and 12 layers); embedding and head on "
+          "the first")
+      ->envname("SKIPSTONE_DEVICES")
+      ->excludes(options.device_option)
+      ->type_name("DEVICE[:LAYERS],...");
+}
+
+void add_engine_options(CLI::App& command, EngineOptions& options) {
+  add_number(command, "--ctx,--context", options.context,
+             "Context in tokens, prompt and continuation together; 0: the model's own, at most 4096")
+      ->envname("SKIPSTONE_CTX")
+      ->capture_default_str();
+  add_kv_option(command, options.kv);
+  command
+      .add_option(
+          "--math", options.math,
+          "Products of decoding: f32, matrix (factors in half precision on the device's matrix units), or auto: matrix on GPUs where "
+          "it is fast and works")
+      ->envname("SKIPSTONE_MATH")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"f32", "matrix", "auto"}))
+      ->type_name("MATH");
+  add_pre_option(command, options.pre);
+  add_device_option(command, options);
+  add_devices_option(command, options);
+  add_number(command, "--transfer-ms", options.transfer_milliseconds,
+             "For measurements: rows take so much longer from each of --devices to the next")
+      ->check(CLI::Validator(no_delay, ""))
+      ->type_name("MS");
+  command
+      .add_flag("--no-tune", options.no_tune,
+                "Kernels as the built-in table has them, not as measured on this device; the text is the same")
+      ->envname("SKIPSTONE_NO_TUNE");
+}
+
+void throw_load_failure(const skipstone::error& error, const std::string& model) {
+  if (error.status() == SKIPSTONE_CANCELLED) fail(ExitCode::interrupted, "{}", error.what());
+  fail(exit_code(error.status(), is_about_model(error.status(), model)), "{}", error.what());
+}
+
+skipstone::Engine load_engine(const skipstone_engine_params& params) {
+  try {
+    return load(params);
+  } catch (const skipstone::error& error) {
+    if (error.status() == SKIPSTONE_CANCELLED) fail(ExitCode::interrupted, "interrupted while the model was being loaded");
+    throw_load_failure(error, params.model_path);
+  }
+}
+
+skipstone::Engine load_engine(const std::string& model, const EngineOptions& options) { return load_engine(engine_params(model, options)); }
+
+skipstone::Engine load_synthetic(const std::string& specification, const EngineOptions& options) {
+  try {
+    skipstone_engine_params params = engine_params("", options);
+    params.model_path = nullptr;
+    params.synthetic = specification.c_str();
+    return load(params);
+  } catch (const skipstone::error& error) {
+    if (error.status() == SKIPSTONE_CANCELLED) fail(ExitCode::interrupted, "interrupted while the model was being made");
+    fail(exit_code(error.status(), false), "{}", error.what());
+  }
+}
+
+void check_validation(const skipstone::Engine& engine) {
+  if (const auto messages = engine.info().validation_messages; messages > 0) {
+    fail(ExitCode::failure, "the Vulkan validation layers had {} complaints; they are above", messages);
+  }
+}
+
+std::string bundled_model() {
+  namespace platform = skipstone::platform;
+  const fs::path here = platform::path_of(platform::program_folder());
+  // "../../.." is the source tree seen from build/<preset>/bin.
+  for (const char* folder : {".", "models", "../share/skipstone/models", "../../../models", "../../models"}) {
+    const fs::path candidate = here / folder / bundled_model_name;
+    std::error_code error;
+    if (!here.empty() && fs::is_regular_file(candidate, error)) return platform::text_of(candidate.lexically_normal());
+  }
+  fail(ExitCode::bad_model,
+       "no model is bundled with this program ({} was looked for around {}); name one with -m FILE "
+       "or SKIPSTONE_MODEL",
+       bundled_model_name, platform::text_of(here));
+}
+
+}  // namespace cli

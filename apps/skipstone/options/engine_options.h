@@ -1,0 +1,58 @@
+// The options for loading a model, and the loading, for every command that generates.
+#pragma once
+
+#include <CLI/App.hpp>
+#include <cstdint>
+#include <string>
+
+#include "skipstone/skipstone.hpp"
+
+namespace cli {
+
+struct EngineOptions {
+  std::string device, kv = "auto", math = "f32", pre;
+  CLI::Option* device_option = nullptr;
+  std::string rank_device;  ///< instead of `device`, if ranks share work (job.h)
+  std::string devices;
+  double transfer_milliseconds = 0;
+  std::uint32_t context = 0;
+  bool no_tune = false;
+};
+
+/// Adds --kv; `kv` gets its value.
+void add_kv_option(CLI::App& command, std::string& kv);
+/// The skipstone_kv_type of a --kv value.
+std::int32_t kv_type(const std::string& kv);
+
+/// Adds --pre; `pre` gets its value.
+void add_pre_option(CLI::App& command, std::string& pre);
+
+/// Adds --device.
+void add_device_option(CLI::App& command, EngineOptions& options);
+/// Adds --devices.
+void add_devices_option(CLI::App& command, EngineOptions& options);
+
+/// Adds --ctx, --kv, --math, --pre, --device, --devices, --transfer-ms and --no-tune.
+void add_engine_options(CLI::App& command, EngineOptions& options);
+
+/// Loads with a progress line. Throws Failure with the matching exit code, also if a signal arrived.
+skipstone::Engine load_engine(const std::string& model, const EngineOptions& options);
+
+skipstone::Engine load_engine(const skipstone_engine_params& params);
+
+/// The parameters that the options specify; both strings must outlive them.
+skipstone_engine_params engine_params(const std::string& model, const EngineOptions& options);
+
+/// Throws Failure for an error of loading or measuring a model, with the matching exit code.
+[[noreturn]] void throw_load_failure(const skipstone::error& error, const std::string& model);
+/// A synthetic model, "NAME:TYPE", likewise.
+skipstone::Engine load_synthetic(const std::string& specification, const EngineOptions& options);
+
+/// Throws Failure if the Vulkan validation layers reported errors.
+void check_validation(const skipstone::Engine& engine);
+
+/// The bundled model's path: next to the program, in the installation's data folder, or in the source tree that the program was
+/// built in. Throws Failure if it is in none of them.
+std::string bundled_model();
+
+}  // namespace cli

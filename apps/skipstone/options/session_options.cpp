@@ -1,0 +1,139 @@
+#include "options/session_options.h"
+
+#include <fmt/format.h>
+
+#include "base/platform/files.h"
+#include "options/number_option.h"
+#include "prompts/prompts.h"
+#include "terminal/exit_code.h"
+#include "terminal/output.h"
+
+namespace cli {
+
+std::string drafters_help() {
+  std::string text = "Drafters:\n";
+  for (const skipstone_drafter_info& info : skipstone::drafters()) {
+    text += fmt::format("  {:<11}{}\n", info.name, info.summary);
+    if (*info.options != '\0') text += fmt::format("             {}:{}\n", info.name, info.options);
+  }
+  return text + "A+B: A, and B in the rounds in which A has nothing good, as suffix:min=3+asd:k=4.\n";
+}
+
+void DraftOptions::give_to(skipstone_session_params& params) {
+  files_.clear();
+  for (const std::string& file : corpus) files_.push_back(file.c_str());
+  params.draft_corpus = files_.data();
+  params.draft_corpus_count = files_.size();
+  params.draft_optional = optional ? 1 : 0;
+}
+
+void add_draft_options(CLI::App& command, DraftOptions& options) {
+  command.add_option("--draft-corpus", options.corpus, "Text files that drafter suffix looks drafts up in, beside the text itself")
+      ->envname("SKIPSTONE_DRAFT_CORPUS")
+      ->type_name("FILE");
+  command.add_flag("--draft-optional", options.optional, "Go on without a drafter that cannot be used, with a warning")
+      ->envname("SKIPSTONE_DRAFT_OPTIONAL");
+}
+
+skipstone::Session make_session(const skipstone::Engine& engine, const skipstone_session_params& params) {
+  Progress progress;
+  try {
+    return skipstone::Session(engine, params, progress.until_interrupted());
+  } catch (const skipstone::error& error) {
+    if (error.status() == SKIPSTONE_CANCELLED) fail(ExitCode::interrupted, "interrupted before anything was generated");
+    throw;
+  }
+}
+
+void SamplingOptions::recommend(const skipstone::Engine& engine, skipstone_session_params& params) const {
+  skipstone_session_params recommended = params;
+  skipstone::check(skipstone_session_params_recommend(engine.get(), &recommended));
+  if (temperature->empty()) params.temperature = recommended.temperature;
+  if (top_k->empty()) params.top_k = recommended.top_k;
+  if (top_p->empty()) params.top_p = recommended.top_p;
+  if (min_p->empty()) params.min_p = recommended.min_p;
+  if (!repeat_penalty->empty()) return;
+  params.repeat_penalty = recommended.repeat_penalty;
+  params.repeat_last = recommended.repeat_last;
+}
+
+SamplingOptions add_sampling_options(CLI::App& command, skipstone_session_params& params) {
+  const auto add = [&](const char* name, auto& value, const char* help, const char* variable) {
+    return add_number(command, name, value, help)->envname(variable)->capture_default_str()->group("Sampling");
+  };
+  SamplingOptions options;
+  options.temperature = add("--temp", params.temperature, "Temperature; 0 is greedy: the likeliest token, always", "SKIPSTONE_TEMP");
+  options.top_k = add("--top-k", params.top_k, "Sample from the K likeliest tokens; 0: off", "SKIPSTONE_TOP_K");
+  options.top_p = add("--top-p", params.top_p, "Sample from the likeliest tokens that make up P together; 1: off", "SKIPSTONE_TOP_P");
+  options.min_p = add("--min-p", params.min_p, "Leave out tokens below P times the likeliest one's probability; 0: off", "SKIPSTONE_MIN_P");
+  options.repeat_penalty =
+      add("--repeat-penalty", params.repeat_penalty, "Penalty on tokens of the last 64; 1: off", "SKIPSTONE_REPEAT_PENALTY");
+  add("--seed", params.seed, "Same seed, same text", "SKIPSTONE_SEED");
+  return options;
+}
+
+void add_rounds_option(CLI::App& command, skipstone_session_params& params) {
+  const auto set = [&params](const std::string& way) {
+    params.rounds = way == "host" ? SKIPSTONE_ROUNDS_HOST : way == "device" ? SKIPSTONE_ROUNDS_DEVICE : SKIPSTONE_ROUNDS_AUTOMATIC;
+  };
+  command
+      .add_option_function<std::string>(
+          "--rounds", set, "Greedy drafts and their verification: stepped by the host, one submission to the device, or the faster (auto)")
+      ->envname("SKIPSTONE_ROUNDS")
+      ->default_str("auto")
+      ->check(CLI::IsMember({"auto", "host", "device"}))
+      ->type_name("WAY");
+  command
+      .add_option_function<std::string>(
+          "--pipeline-drafts",
+          [&params](const std::string& value) { params.pipeline_drafts = value == "auto" ? -1
+                                                                         : value == "on" ? 1
+                                                                                         : 0; },
+          "With --devices: on: the first device drafts the next round while a verification is at the others; off: it waits; auto: on for "
+          "GPUs")
+      ->envname("SKIPSTONE_PIPELINE_DRAFTS")
+      ->default_str("auto")
+      ->check(CLI::IsMember({"auto", "on", "off"}))
+      ->type_name("SWITCH");
+}
+
+void add_verify_option(CLI::App& command, skipstone_session_params& params) {
+  const auto set = [&params](const std::string& way) {
+    params.verify = way == "rejection" ? SKIPSTONE_VERIFY_REJECTION : SKIPSTONE_VERIFY_COUPLED;
+  };
+  command
+      .add_option_function<std::string>("--verify", set,
+                                        "How drafts are accepted when sampling: coupled gives the text of plain decoding with this seed, "
+                                        "rejection its distribution")
+      ->envname("SKIPSTONE_VERIFY")
+      ->default_str("coupled")
+      ->check(CLI::IsMember({"coupled", "rejection"}))
+      ->type_name("WAY")
+      ->group("Sampling");
+}
+
+std::vector<CLI::Option*> add_chat_options(CLI::App& command, ChatOptions& options) {
+  const char* group = "Conversation";
+  return {command.add_option("--system", options.system, "System message: what the model is to be or to do")
+              ->envname("SKIPSTONE_SYSTEM")
+              ->type_name("TEXT")
+              ->group(group),
+          command.add_option("--chat-template", options.chat_template, "A file with a Jinja template, or a name; default: the model's own")
+              ->envname("SKIPSTONE_CHAT_TEMPLATE")
+              ->type_name("FILE|NAME")
+              ->group(group)};
+}
+
+void add_stop_option(CLI::App& command, std::vector<std::string>& stop) {
+  command.add_option("--stop", stop, "End before this text; may be given several times")
+      ->type_name("TEXT")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
+std::string read_chat_template(const std::string& file_or_name) {
+  const bool file = !file_or_name.empty() && skipstone::platform::is_there(file_or_name);
+  return file ? read_text(file_or_name, "the chat template") : file_or_name;
+}
+
+}  // namespace cli

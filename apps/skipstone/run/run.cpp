@@ -1,0 +1,313 @@
+// skipstone run: continues a prompt.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "commands.h"
+#include "json/json.h"
+#include "options/engine_options.h"
+#include "options/environment.h"
+#include "options/number_option.h"
+#include "options/session_options.h"
+#include "prompts/prompts.h"
+#include "results/statistics.h"
+#include "run/run_turn.h"
+#include "skipstone/skipstone_experimental.hpp"
+#include "terminal/interrupt.h"
+#include "terminal/output.h"
+
+namespace cli {
+namespace {
+
+struct RunOptions {
+  std::string model, prompt, file, prompt_tokens, draft = "auto", colour = "never";
+  CLI::Option *prompt_option = nullptr, *file_option = nullptr, *tokens_option = nullptr, *chat_option = nullptr, *online_option = nullptr;
+  std::int64_t max_tokens = 256;
+  std::uint32_t logits = 0;
+  EngineOptions engine;
+  DraftOptions drafting;
+  skipstone_session_params sampling = skipstone::session_params();
+  SamplingOptions given;
+  double online = 0;
+  ChatOptions chat;
+  std::vector<std::string> stop;
+  bool statistics = false, agreement = false, json = false, no_echo = false, one_turn = false;
+};
+
+/// The prompt that the model continues: a text, or token ids in its place.
+struct RunPrompt {
+  std::string text;
+  std::vector<skipstone_token> tokens;
+};
+
+RunPrompt choose_prompt(const RunOptions& options) {
+  const bool given = options.prompt_option->count() > 0;
+  const bool in_file = options.file_option->count() > 0;
+  const bool as_tokens = options.tokens_option->count() > 0;
+  if (int{given} + int{in_file} + int{as_tokens} > 1) {
+    fail(ExitCode::usage, "there are two prompts, one from {} and one from {}; give one of them", given ? "-p" : "-f",
+         as_tokens ? "--prompt-tokens" : "-f");
+  }
+  if (as_tokens && options.one_turn) fail(ExitCode::usage, "--chat takes a message, not token ids; give its text with -p or -f");
+  if (as_tokens) return {{}, read_prompt_tokens(options.prompt_tokens)};
+  if (!given && !in_file) fail(ExitCode::usage, "there is no prompt; give one with -p TEXT or -f FILE (-f - reads standard input)");
+  std::string prompt = in_file ? read_prompt(options.file) : options.prompt;
+  if (prompt.empty()) fail(ExitCode::usage, "the prompt is empty; the model needs at least a character to continue");
+  return {std::move(prompt), {}};
+}
+
+/// Computes a text's tokens, or the text of given tokens.
+void complete(RunPrompt& prompt, const skipstone::Engine& engine) {
+  if (prompt.tokens.empty()) {
+    prompt.tokens = engine.tokenize(prompt.text);
+  } else {
+    check_prompt_tokens(prompt.tokens, engine);
+    prompt.text = engine.detokenize(prompt.tokens);
+  }
+}
+
+/// The drafter specification; --online becomes one of its options.
+std::string specification(const RunOptions& options) {
+  if (options.online == 0) return options.draft;
+  if (options.draft != "skip" && options.draft.rfind("skip:", 0) != 0) {
+    if (environment::supplies(options.online_option)) return options.draft;
+    fail(ExitCode::usage, "--online improves a skip set; it goes with --draft skip:..., not with {}", options.draft);
+  }
+  return fmt::format("{}{}online={}", options.draft, options.draft == "skip" ? ":" : ",", options.online);
+}
+
+skipstone_session_params session_params(const RunOptions& options) {
+  skipstone_session_params params = options.sampling;
+  params.draft = options.draft.c_str();
+  return params;
+}
+
+/// Checks options before a model is loaded.
+void check(const RunOptions& options) {
+  if (options.max_tokens < -1 || options.max_tokens > std::numeric_limits<std::int32_t>::max()) {
+    fail(ExitCode::usage, "-n {} is no number of tokens; 0 or more, or -1 to go on until the context is full", options.max_tokens);
+  }
+  const skipstone_session_params params = session_params(options);
+  skipstone::check(skipstone_session_check_params(&params));
+  if (!options.one_turn && (!options.chat.system.empty() || !options.chat.chat_template.empty())) {
+    fail(ExitCode::usage, "--system and --chat-template belong to conversations; give --chat with them");
+  }
+  if (options.logits > 0 && (!options.json || options.one_turn)) {
+    fail(ExitCode::usage, "--logits writes into the object of --json, without --chat; give --json with it");
+  }
+}
+
+std::uint32_t token_limit(const RunOptions& options) {
+  return options.max_tokens < 0 ? std::numeric_limits<std::uint32_t>::max() : static_cast<std::uint32_t>(options.max_tokens);
+}
+
+/// The first `count` logits after the last of `tokens`, from which the next token is chosen. Throws Failure (usage) if the vocabulary
+/// is smaller. Uses a separate session, which is destroyed before the generating one is created, so --logits does not affect the
+/// generation.
+std::vector<float> first_logits(const skipstone::Engine& engine, const std::vector<skipstone_token>& tokens, std::size_t count) {
+  if (const std::uint32_t vocabulary = engine.info().vocabulary; count > vocabulary) {
+    fail(ExitCode::usage, "--logits {} are more than the model's vocabulary has tokens ({})", count, vocabulary);
+  }
+  skipstone_session_params params = skipstone::session_params();
+  params.draft = "none";
+  skipstone::Session session = make_session(engine, params);
+  session.prefill(tokens);
+  std::vector<float> logits = session.logits();
+  logits.resize(count);
+  return logits;
+}
+
+skipstone::Json result_json(const RunOptions& options, const std::string& model, const RunPrompt& prompt, const std::string& text,
+                            const skipstone::Engine& engine, skipstone::Session& session) {
+  const RunStatistics statistics = read_statistics(session);
+  const skipstone_engine_info info = engine.info();
+  skipstone::Json result = {
+      {"prompt", prompt.text},
+      {"text", text},
+      {"prompt_tokens", prompt.tokens},
+      {"tokens", session.tokens()},
+      {"stop_reason", statistics.stop_reason},
+      {"draft", options.draft},
+      {"statistics", statistics_json(statistics)},
+      {"model", {{"path", model}, {"name", info.model_name}, {"architecture", info.architecture}, {"fingerprint", info.fingerprint}}},
+      {"device", {{"name", info.device_name}, {"driver", info.driver}, {"tier", info.tier}}},
+      {"version", skipstone_version()}};
+  if (options.agreement && !session.tokens().empty()) result["agreement"] = skipstone::agreement(session);
+  if (!statistics.attention_cosine.empty()) result["attention_cosine"] = statistics.attention_cosine;
+  return result;
+}
+
+ExitCode generate(const RunOptions& options, const std::string& model, RunPrompt prompt, const skipstone::Engine& engine) {
+  complete(prompt, engine);
+  const std::vector<float> logits = options.logits > 0 ? first_logits(engine, prompt.tokens, options.logits) : std::vector<float>();
+  skipstone::Session session = make_session(engine, session_params(options));
+  session.set_stop(options.stop);
+  const interrupt::Interruptible interruptible(session);
+
+  // The prompt is written with the first token, so that standard output stays empty if the prompt is refused.
+  Output output(!options.json && wants_colour(options.colour));
+  std::string text;
+  bool echoed = options.no_echo;
+  const auto echo = [&] {
+    if (!echoed) output.write(prompt.text, Style::dim);
+    echoed = true;
+  };
+  session.generate(prompt.tokens, token_limit(options), [&](const skipstone_chunk& chunk) {
+    if (options.json) {
+      text.append(chunk.text, chunk.bytes);
+      return true;
+    }
+    echo();
+    return output.write({chunk.text, chunk.bytes}, chunk.drafted != 0 ? Style::green : Style::plain);
+  });
+  if (options.json) {
+    skipstone::Json result = result_json(options, model, prompt, text, engine, session);
+    if (!logits.empty()) result["logits"] = logits;
+    output.write(result.dump(-1, ' ', false, skipstone::Json::error_handler_t::replace) + "\n");
+  } else {
+    echo();
+    output.write("\n");
+  }
+  if (!options.drafting.corpus.empty() && !options.drafting.optional && read_statistics(session).corpus_tokens == 0) {
+    note("warning: --draft-corpus was not used; drafter {} looks at no corpus, suffix does", options.draft);
+  }
+  const bool interrupted = interrupt::requested();
+  if (interrupted) note("interrupted");
+  if (session.stats().lossy != 0 && !options.statistics && !options.json) {
+    note("note: drafter {} is lossy: the text need not be plain decoding's", read_statistics(session).drafter);
+  }
+  if (options.statistics || (interrupted && !options.json)) note_lines(statistics_text(read_statistics(session)));
+  if (options.agreement && !options.json && !interrupted && !session.tokens().empty()) {
+    note("{:<20}{:10.1f} % of the tokens are what the whole model chooses there", "agreement", 100.0 * skipstone::agreement(session));
+  }
+  check_validation(engine);
+  return interrupted ? ExitCode::interrupted : ExitCode::ok;
+}
+
+ExitCode run(RunOptions& options) {
+  options.draft = specification(options);
+  check(options);
+  interrupt::install();
+  RunPrompt prompt = choose_prompt(options);
+  const std::string model = options.model.empty() ? bundled_model() : options.model;
+  const skipstone::Engine engine = load_engine(model, options.engine);
+  if (options.one_turn) {
+    options.given.recommend(engine, options.sampling);
+    const TurnOptions turn{options.chat, options.stop, token_limit(options), options.json, options.statistics, options.colour};
+    return run_turn(engine, session_params(options), turn, prompt.text);
+  }
+  if (prompt.tokens.empty()) warn_of_raw_text(engine);
+  return generate(options, model, std::move(prompt), engine);
+}
+
+void add_prompt_options(CLI::App& command, RunOptions& o) {
+  o.prompt_option =
+      command.add_option("-p,--prompt,PROMPT", o.prompt, "The text to continue")->envname("SKIPSTONE_PROMPT")->type_name("TEXT");
+  o.file_option =
+      command.add_option("-f,--file", o.file, "Read the text to continue from FILE, - is standard input; a line end at its end is dropped")
+          ->envname("SKIPSTONE_FILE")
+          ->type_name("FILE");
+  o.tokens_option =
+      command
+          .add_option("--prompt-tokens", o.prompt_tokens,
+                      "Token ids to continue instead of a text, as they are: 1,2,3, or a FILE of them with commas or blanks between "
+                      "them (-: standard input)")
+          ->envname("SKIPSTONE_PROMPT_TOKENS")
+          ->type_name("IDS|FILE");
+  environment::set_exclusive({o.prompt_option, o.file_option, o.tokens_option});
+}
+
+/// Adds --color, whose value is optional, and returns it.
+CLI::Option* add_output_options(CLI::App& command, RunOptions& o) {
+  const char* group = "Output";
+  command.add_flag("--stats", o.statistics, "Statistics to standard error at the end")->envname("SKIPSTONE_STATS")->group(group);
+  command
+      .add_flag("--agreement", o.agreement,
+                "At the end, how many tokens are what the whole model chooses at their places: 100 % unless the drafter is lossy")
+      ->envname("SKIPSTONE_AGREEMENT")
+      ->group(group);
+  CLI::Option* const json =
+      command.add_flag("--json", o.json, "One line with a JSON object instead of text, at the end; its \"text\" is the continuation alone")
+          ->envname("SKIPSTONE_JSON")
+          ->group(group);
+  CLI::Option* const logits = add_number(command, "--logits", o.logits,
+                                         "In --json the first N logits after the prompt's last token, from which the first new token is "
+                                         "chosen; reads the prompt once more")
+                                  ->envname("SKIPSTONE_LOGITS")
+                                  ->type_name("N")
+                                  ->group(group);
+  environment::set_needs(logits, {json});
+  environment::set_exclusive({o.chat_option, logits});
+  command.add_flag("--no-echo", o.no_echo, "Do not write the prompt before the continuation")->envname("SKIPSTONE_NO_ECHO")->group(group);
+  CLI::Option* const colour = command.add_option(
+      "--color", o.colour, "Accepted drafts green, the prompt dim: auto (on a terminal; also plain --color), always, never");
+  colour->envname("SKIPSTONE_COLOR")
+      ->expected(0, 1)
+      ->check([](const std::string& when) {
+        return when.empty() || when == "auto" || when == "always" || when == "never" ? "" : "'" + when + "' is none of auto, always, never";
+      })
+      ->type_name("WHEN")
+      ->group(group);
+  return colour;
+}
+
+}  // namespace
+
+void add_run(CLI::App& app, ExitCode& code) {
+  CLI::App* command = app.add_subcommand("run", "Continue a prompt");
+  const auto options = std::make_shared<RunOptions>();
+  RunOptions& o = *options;
+  command
+      ->add_option("-m,--model", o.model,
+                   std::string("Model file (GGUF) of a family that runs (") + skipstone_architectures() + "); default: the bundled model")
+      ->envname("SKIPSTONE_MODEL")
+      ->type_name("FILE");
+  add_prompt_options(*command, o);
+  add_number(*command, "-n,--predict", o.max_tokens, "Most tokens to generate; -1: until the context is full")
+      ->envname("SKIPSTONE_PREDICT")
+      ->capture_default_str();
+  command
+      ->add_flag_callback(
+          "--ignore-end", [&o] { o.sampling.ignore_end = 1; }, "Continue after tokens that end a text, as if they were others")
+      ->envname("SKIPSTONE_IGNORE_END");
+  command
+      ->add_option("--draft", o.draft,
+                   "How to draft: NAME[:key=value,...], see below; the text is the same with all of them that are not lossy")
+      ->envname("SKIPSTONE_DRAFT")
+      ->capture_default_str()
+      ->type_name("DRAFTER");
+  o.online_option = add_number(*command, "--online", o.online,
+                               "Share of the time, as 0.05, in which the set of --draft skip:... is improved while generating; 0: it stays")
+                        ->envname("SKIPSTONE_ONLINE")
+                        ->capture_default_str();
+  add_stop_option(*command, o.stop);
+  o.chat_option =
+      command->add_flag("--chat", o.one_turn, "The text is a message: its answer, by the model's chat template, is written alone")
+          ->envname("SKIPSTONE_CHAT")
+          ->group("Conversation");
+  for (CLI::Option* option : add_chat_options(*command, o.chat)) environment::set_needs(option, {o.chat_option});
+  environment::set_exclusive({o.chat_option, o.tokens_option});
+  add_engine_options(*command, o.engine);
+  add_draft_options(*command, o.drafting);
+  add_rounds_option(*command, o.sampling);
+  add_verify_option(*command, o.sampling);
+  o.given = add_sampling_options(*command, o.sampling);
+  CLI::Option* const colour = add_output_options(*command, o);
+  command->footer(
+      drafters_help() +
+      "\nThe prompt and its continuation go to standard output as they are made, everything else to standard error. Every option can\n"
+      "be set by the environment variable beside it; the command line wins.\n\n"
+      "Example:\n  skipstone run -p \"Once upon a time\" -n 64 --stats\n\n" +
+      exit_code_help);
+  command->callback([options, colour, &code] {  // no look-up by name here: CLI11 ends the program if that runs out of memory
+    if (colour->count() > 0 && options->colour.empty()) options->colour = "auto";
+    options->drafting.give_to(options->sampling);
+    code = run(*options);
+  });
+}
+
+}  // namespace cli

@@ -1,0 +1,102 @@
+#include "run/run_turn.h"
+
+#include "chat/screen.h"
+#include "chat/session_answerer.h"
+#include "json/json.h"
+#include "options/engine_options.h"
+#include "results/statistics.h"
+#include "terminal/interrupt.h"
+#include "terminal/output.h"
+
+namespace cli {
+namespace {
+
+using skipstone::Json;
+
+bool show(chat::Screen& screen, const chat::Piece& piece) {
+  using Kind = chat::Piece::Kind;
+  switch (piece.kind) {
+    case Kind::text:
+      return screen.text(piece.text, piece.drafted);
+    case Kind::reasoning:
+      return screen.reasoning(piece.text);
+    case Kind::call_begin:
+      return screen.begin_call(piece.text);
+    case Kind::call_arguments:
+      return screen.call_arguments(piece.text);
+    case Kind::call_end:
+      return screen.end_call();
+  }
+  return true;
+}
+
+/// Joins the pieces to a message in OpenAI's form.
+class Answer {
+ public:
+  void add(const chat::Piece& piece) {
+    using Kind = chat::Piece::Kind;
+    if (piece.kind == Kind::text) text_ += piece.text;
+    if (piece.kind == Kind::reasoning) reasoning_ += piece.text;
+    if (piece.kind == Kind::call_begin)
+      calls_.push_back({{"id", piece.id}, {"type", "function"}, {"function", {{"name", piece.text}, {"arguments", ""}}}});
+    if (piece.kind == Kind::call_arguments) calls_.back()["function"]["arguments"].get_ref<std::string&>() += piece.text;
+  }
+
+  Json json() const {
+    Json message = {{"role", "assistant"}, {"content", text_}};
+    if (!reasoning_.empty()) message["reasoning_content"] = reasoning_;
+    if (!calls_.empty()) message["tool_calls"] = calls_;
+    return message;
+  }
+
+ private:
+  std::string text_, reasoning_;
+  Json calls_ = Json::array();
+};
+
+}  // namespace
+
+ExitCode run_turn(const skipstone::Engine& engine, const skipstone_session_params& params, const TurnOptions& options,
+                  const std::string& message) {
+  chat::SessionAnswerer answerer(engine, read_chat_template(options.chat.chat_template), params,
+                                 {.stop = options.stop, .tokens = options.max_tokens});
+  if (answerer.info().source == SKIPSTONE_CHAT_PLAIN)
+    note("note: this is a base model; it was not trained to answer, and continues a transcript in plain words");
+  chat::Conversation conversation;
+  conversation.set_system(options.chat.system);
+  conversation.add({.role = "user", .content = message});
+  chat::Screen screen(options.json ? "never" : options.colour);
+  Answer answer;
+  answerer.answer(conversation, [&](const chat::Piece& piece) {
+    answer.add(piece);
+    return options.json || show(screen, piece);
+  });
+  screen.end_answer();
+  const bool interrupted = interrupt::requested();
+  const RunStatistics statistics = read_statistics(answerer.session());
+  if (options.json) {
+    const skipstone_engine_info info = engine.info();
+    const Json result = {{"message", answer.json()},
+                         {"stop_reason", statistics.stop_reason},
+                         {"template", answerer.info().name},
+                         {"statistics", statistics_json(statistics)},
+                         {"model", {{"name", info.model_name}, {"architecture", info.architecture}, {"fingerprint", info.fingerprint}}},
+                         {"version", skipstone_version()}};
+    Output(false).write(result.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+  }
+  if (interrupted) note("interrupted");
+  if (options.statistics && !options.json) note_lines(statistics_text(statistics));
+  check_validation(engine);
+  return interrupted ? ExitCode::interrupted : ExitCode::ok;
+}
+
+void warn_of_raw_text(const skipstone::Engine& engine) {
+  try {
+    if (skipstone::Chat(engine).info().source != SKIPSTONE_CHAT_MODEL) return;
+  } catch (const skipstone::error&) {
+    return;  // errors of a template matter only to those who use it
+  }
+  note("note: this model has a chat template, and the text is given to it without; run --chat or skipstone chat use the template");
+}
+
+}  // namespace cli
