@@ -181,6 +181,8 @@ TEST_F(Stages, OfTwoDriversSayThatTextsMayDiffer) {
   for (const char* family : {"llama", "gemma2"}) {
     const std::string file = tiny(family);
     for (const char* devices : {"0,1", "1,0", "0:2,1:2,0:1"}) {
+      // SwiftShader compiles for every engine: without the long sweep, each order of devices with one of the families.
+      if (!full && (family == std::string_view("llama")) != (devices == std::string_view("0,1"))) continue;
       EngineOptions options = options_for(file, 1);
       options.devices = devices;
       warnings.clear();
