@@ -4,7 +4,7 @@
 
 #include "base/status.h"
 #include "engine/engine.h"
-#include "fixtures/environment.h"
+#include "fixtures/system.h"
 #include "vk/tuning.h"
 
 namespace skipstone::engine {

@@ -14,8 +14,8 @@
 #include "base/status.h"
 #include "engine/engine.h"
 #include "engine/engine_state.h"
-#include "fixtures/environment.h"
 #include "fixtures/slow_device.h"
+#include "fixtures/system.h"
 #include "fixtures/temporary_directory.h"
 #include "fixtures/tiny_model.h"
 
@@ -120,7 +120,8 @@ class Stages : public testing::Test {
 class StagesOfFamilies : public Stages, public testing::WithParamInterface<const char*> {};
 
 TEST_P(StagesOfFamilies, GiveTheTextsOfOneDevice) {
-  if (slow && std::string_view(GetParam()) != "gemma2") GTEST_SKIP() << fixtures::left_to_the_sweep << "; Gemma 2 has most of what families differ in";
+  if (slow && std::string_view(GetParam()) != "gemma2")
+    GTEST_SKIP() << fixtures::left_to_the_sweep << "; Gemma 2 has most of what families differ in";
   const std::vector<std::string> some{drafters[0], drafters[2], drafters[6], drafters[11]};
   EXPECT_GT(compare(tiny(GetParam()), slow ? some : drafters, 12), 0);
 }
