@@ -2,6 +2,8 @@
 // where texts of two mappings may differ; those here have no tie that near.
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "base/status.h"
 #include "engine/engine.h"
 #include "fixtures/system.h"
@@ -66,7 +68,10 @@ TEST(ProfileNames, UnknownOnesAreNamed) {
     load("h100\n");
     FAIL() << "there is no such profile";
   } catch (const Error& failure) {
-    EXPECT_STREQ(failure.what(), "SKIPSTONE_PROFILE=h100\\n: there are amd64, nvidia32, intel16");
+    const std::string sentence = failure.what();
+    for (const char* part : {"SKIPSTONE_PROFILE=h100\\n", "amd64", "nvidia32", "intel16"}) {
+      EXPECT_NE(sentence.find(part), std::string::npos) << sentence;
+    }
   }
 }
 
