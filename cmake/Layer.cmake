@@ -1,11 +1,15 @@
 # skipstone_layer(NAME [SOURCES ...] [USES layer ...] [LINKS target ...])
 #
 # One static library per folder of src/. A layer sees only the layers it USES, and those that these use. A header without a source would
-# compile from anywhere, so tools/check-includes reads these lines and every include (docs/architecture.md has the table).
+# compile from anywhere, so tools/check-includes compares every include with the property SKIPSTONE_LAYERS: a line NAME|FOLDER|SOURCES|USES each.
 function(skipstone_layer name)
   cmake_parse_arguments(L "" "" "SOURCES;USES;LINKS" ${ARGN})
   add_library(skipstone_${name} STATIC ${L_SOURCES})
   target_include_directories(skipstone_${name} PUBLIC ${PROJECT_SOURCE_DIR}/src)
+  file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
+  list(JOIN L_SOURCES " " sources)
+  list(JOIN L_USES " " uses)
+  set_property(GLOBAL APPEND_STRING PROPERTY SKIPSTONE_LAYERS "${name}|${folder}|${sources}|${uses}\n")
   list(TRANSFORM L_USES PREPEND skipstone_)
   target_link_libraries(skipstone_${name} PUBLIC ${L_USES} ${L_LINKS})
   skipstone_compile_options(skipstone_${name})

@@ -1,46 +1,23 @@
 # skipstone.def and skipstone_tools.def, made when the project is configured: the DLLs export what the headers (and compatibility.cpp) mark with
-# SKIPSTONE_API and nothing else, as src/api/exported.map says it for ELF.
-
-# skipstone_marked(NAMES SOURCE...): the functions that SOURCE... mark.
-function(skipstone_marked result)
-  set(names "")
-  foreach(source IN LISTS ARGN)
-    set_property(DIRECTORY ${PROJECT_SOURCE_DIR} APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${source})
-    file(READ ${source} text)
-    string(REGEX REPLACE "/\\*([^*]|\\*+[^*/])*\\*+/" "" text "${text}")
-    string(REPLACE ";" "@" text "${text}")  # a semicolon separates CMake's lists
-    string(REGEX MATCHALL "\nSKIPSTONE_API [^@{(]*[ *]skipstone_[a-z0-9_]+\\(|\nSKIPSTONE_FIRST\\(skipstone_[a-z0-9_]+," declarations "${text}")
-    foreach(declaration IN LISTS declarations)
-      string(REGEX MATCH "skipstone_[a-z0-9_]+[(,]$" name "${declaration}")
-      string(REGEX REPLACE "[(,]" "" name "${name}")
-      list(APPEND names ${name})
-    endforeach()
-  endforeach()
-  list(SORT names)
-  set(${result} ${names} PARENT_SCOPE)
-endfunction()
+# SKIPSTONE_API and nothing else, as src/api/exported.map says it for ELF. The functions of tools.h are the tools' library's.
+include(ApiDeclarations)
 
 function(skipstone_write_definition output)
   list(JOIN ARGN "\n  " names)
   file(CONFIGURE OUTPUT ${output} CONTENT "EXPORTS\n  ${names}\n" @ONLY)
 endfunction()
 
-# Functions that src/tools defines are the tools'; the runtime has all others.
-file(GLOB headers ${PROJECT_SOURCE_DIR}/include/skipstone/*.h)
-skipstone_marked(runtime_names ${headers} ${PROJECT_SOURCE_DIR}/src/api/compatibility.cpp)
-file(GLOB tools_sources ${PROJECT_SOURCE_DIR}/src/tools/*.cpp)
-set(code "")
-foreach(source IN LISTS tools_sources)
-  set_property(DIRECTORY ${PROJECT_SOURCE_DIR} APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${source})
-  file(READ ${source} text)
-  string(APPEND code "${text}")
-endforeach()
-set(tools_names "")
-foreach(name IN LISTS runtime_names)
-  if(code MATCHES "\n[a-z_]+ ${name}\\(")
-    list(APPEND tools_names ${name})
-  endif()
-endforeach()
+file(GLOB sources ${PROJECT_SOURCE_DIR}/include/skipstone/*.h ${PROJECT_SOURCE_DIR}/src/api/compatibility.cpp)
+set_property(DIRECTORY ${PROJECT_SOURCE_DIR} APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${sources})
+skipstone_api_declarations(unused runtime_names ${sources})
+skipstone_api_declarations(unused tools_names ${PROJECT_SOURCE_DIR}/include/skipstone/tools.h)
+list(REMOVE_ITEM tools_names skipstone_tune_params_init)  # the runtime's, whose searches take the same parameters
 list(REMOVE_ITEM runtime_names ${tools_names})
+if(EXISTS ${PROJECT_SOURCE_DIR}/src/api/compatibility.cpp)  # the entry points of 0.1, some by a macro
+  file(STRINGS ${PROJECT_SOURCE_DIR}/src/api/compatibility.cpp first REGEX "^SKIPSTONE_FIRST\\(")
+  list(TRANSFORM first REPLACE "^SKIPSTONE_FIRST\\((skipstone_[a-z0-9_]+),.*" "\\1")
+  list(APPEND runtime_names ${first})
+  list(SORT runtime_names)
+endif()
 skipstone_write_definition(${PROJECT_BINARY_DIR}/skipstone.def ${runtime_names})
 skipstone_write_definition(${PROJECT_BINARY_DIR}/skipstone_tools.def ${tools_names})

@@ -26,4 +26,7 @@ void add_compare(CLI::App& app, ExitCode& code);
 /// Prints the output of `devices`, also for --list-devices.
 void print_devices(const char* wanted, bool json);
 
+/// All commands and options of `app` as JSON, the output of --describe.
+std::string describe(const CLI::App& app);
+
 }  // namespace cli

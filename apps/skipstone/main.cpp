@@ -100,6 +100,11 @@ int run_program(const std::vector<std::string>& arguments) {
   bool list_devices = false;
   ExitCode code = ExitCode::ok;
   add_commands(app, list_devices, code);
+  const auto print_description = [&app] {
+    cli::Output(false).write(cli::describe(app));
+    throw CLI::Success();
+  };
+  app.add_flag_callback("--describe", print_description)->group("");  // for tools/help-files; in no help
   app.footer(std::string("Example:\n  skipstone run -p \"Once upon a time\" -n 64 --stats\n\n") + cli::exit_code_help);
   cli::environment::resolve(app, for_parser(arguments), [&](CLI::App& other) { add_commands(other, list_devices, code); });
   return parse_and_run(app, arguments, list_devices, code);

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "base/env.h"
-#include "fixtures/environment.h"
+#include "fixtures/system.h"
 #include "fixtures/temporary_directory.h"
 #include "fixtures/tiny_model.h"
 #include "ref/model.h"

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "engine/engine.h"
-#include "fixtures/environment.h"
 #include "fixtures/failure.h"
+#include "fixtures/system.h"
 #include "fixtures/temporary_directory.h"
 #include "fixtures/tiny_model.h"
 

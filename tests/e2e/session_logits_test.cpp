@@ -1,4 +1,4 @@
-// Logits and hidden states after conversations, and tokens that the caller chooses by them.
+// Logits and hidden states after conversations, tokens that the caller chooses by them, and the sampling that a model file recommends.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -6,7 +6,9 @@
 #include <cstdlib>
 #include <vector>
 
+#include "fixtures/temporary_directory.h"
 #include "session_steps.h"
+#include "unit/edited_model.h"
 
 namespace skipstone::e2e {
 namespace {
@@ -126,6 +128,29 @@ TEST_F(Steps, ASamplerThatChoosesNoTokenEndsTheGeneration) {
   }
   params.verify = SKIPSTONE_VERIFY_REJECTION;
   EXPECT_THROW(Session(*engine_, params), error);
+}
+
+// What a model file recommends of sampling.
+TEST(RecommendedSampling, TakesThePlaceOfDefaultsWhereTheFileHasAny) {
+  const fixtures::TemporaryDirectory directory;
+  const std::string file = (directory.path() / "model.gguf").string();
+  tests::EditedModel model;
+  model.set("general.sampling.temp", 0.6f).set("general.sampling.top_k", std::int32_t{20}).set("general.sampling.top_p", 7.0f);
+  model.write(file);
+  auto params = engine_params();
+  params.model_path = file.c_str();
+  const Engine engine(params);
+  auto sampling = session_params();
+  sampling.draft = "suffix";
+  const auto defaults = sampling;
+  check(skipstone_session_params_recommend(engine.get(), &sampling));
+  EXPECT_FLOAT_EQ(sampling.temperature, 0.6f);
+  EXPECT_EQ(sampling.top_k, 20u);
+  EXPECT_EQ(sampling.top_p, defaults.top_p) << "7 is no share";
+  EXPECT_EQ(sampling.min_p, defaults.min_p);
+  EXPECT_STREQ(sampling.draft, "suffix");
+  sampling.struct_size = 0;
+  EXPECT_EQ(skipstone_session_params_recommend(engine.get(), &sampling), SKIPSTONE_INVALID_ARGUMENT);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // The Vulkan layer on a device: memory, uploads, pipelines and their cache, a lost device.
-#include "fixtures/environment.h"
+#include "fixtures/system.h"
 #include "fixtures/temporary_directory.h"
 #include "vk_fixture.h"
 

@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "fixtures/environment.h"
 #include "fixtures/pseudo_terminal.h"
+#include "fixtures/system.h"
 #include "fixtures/temporary_directory.h"
 
 namespace skipstone::e2e {

@@ -1,10 +1,10 @@
-// A Vulkan driver that executes nothing, for tests that need no kernels: what is submitted counts as done when it is waited for, memory stays
-// as the host wrote it. Objects and their use are checked (ledger.h), and any call can be made to fail (control.h).
+// A Vulkan driver that executes nothing, for tests that need no kernels: what is submitted counts as done when it is waited for, memory
+// stays as the host wrote it. Objects and their use are checked (ledger.h), and any call can be made to fail (control.h).
+#include "entry_points.h"
+
 #include <cstring>
 
 #include "objects.h"
-#include "physical_device.h"
-#include "work.h"
 
 namespace stub {
 namespace {
@@ -17,7 +17,8 @@ struct EntryPoint {
   PFN_vkVoidFunction function;
 };
 
-#define STUB_ENTRY(name) {#name, reinterpret_cast<PFN_vkVoidFunction>(name)}
+#define STUB_ENTRY(name) \
+  { #name, reinterpret_cast < PFN_vkVoidFunction>(name) }
 const EntryPoint entry_points[] = {
     STUB_ENTRY(vkGetInstanceProcAddr),
     STUB_ENTRY(vkGetDeviceProcAddr),

@@ -1,10 +1,10 @@
 // What the stub says that its device is: a CPU with the optional features that kernels are chosen by.
-#include "physical_device.h"
-
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <iterator>
+
+#include "entry_points.h"
 
 namespace stub {
 namespace {
@@ -119,8 +119,8 @@ void VKAPI_CALL vkGetPhysicalDeviceMemoryProperties(VkPhysicalDevice, VkPhysical
   memory->memoryHeaps[0] = {heap_bytes, VK_MEMORY_HEAP_DEVICE_LOCAL_BIT};
   memory->memoryHeaps[1] = {heap_bytes, 0};
   memory->memoryTypes[0] = {VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, 0};
-  memory->memoryTypes[1] = {
-      VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT | VK_MEMORY_PROPERTY_HOST_CACHED_BIT, 1};
+  memory->memoryTypes[1] = {VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT | VK_MEMORY_PROPERTY_HOST_CACHED_BIT,
+                            1};
 }
 
 void VKAPI_CALL vkGetPhysicalDeviceMemoryProperties2(VkPhysicalDevice device, VkPhysicalDeviceMemoryProperties2* all) {

@@ -1,8 +1,8 @@
 // Recording, submitting and waiting. Work is done when it is waited for, so that what is freed before that shows.
-#include "work.h"
-
 #include <algorithm>
 #include <utility>
+
+#include "entry_points.h"
 
 namespace stub {
 namespace {

@@ -1,10 +1,15 @@
-// Named pipes and endless devices in the place of files: refused at once, or done without.
+// What POSIX systems alone have against a program: named pipes and endless devices in the place of files, arguments that are no text, a
+// limit on the size of files.
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <filesystem>
 
 #include "e2e/cli_hostile.h"
+#include "e2e/program.h"
+#include "fixtures/temporary_directory.h"
 #include "fixtures/tiny_checkpoint.h"
 
 namespace skipstone::e2e {
@@ -43,6 +48,28 @@ TEST_F(CliHostile, PipesInPlaceOfCacheFiles) {
   const Result piped = run_here(arguments);
   EXPECT_EQ(piped.code, 0) << "signal " << piped.signal << piped.error;
   EXPECT_EQ(piped.out, good.out);
+}
+
+TEST_F(CliHostile, ArgumentsThatAreNoText) {
+  expect_refused({"run", "-m", model(), "-p", "caf\xC3( is not UTF-8"}, 2, "UTF-8");
+  expect_refused({"run", "-m", model(), "-p", "x", "--device", hostile_text().substr(0, 100000)}, 4);
+}
+
+TEST(FullDisk, NothingIsLeftBehind) {
+  const fixtures::TemporaryDirectory folder;
+  fixtures::write_checkpoint(fixtures::tiny_checkpoint({.layers = 3}), folder.file("tiny-hf"));
+  // A limit on the size of files, which children inherit, stands in for the disk; ignored, its signal becomes an error of write().
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  const rlimit little{20000, before.rlim_max};
+  signal(SIGXFSZ, SIG_IGN);
+  setrlimit(RLIMIT_FSIZE, &little);
+  const Result result = run({"convert", folder.file("tiny-hf"), folder.file("tiny.gguf")});
+  setrlimit(RLIMIT_FSIZE, &before);
+  signal(SIGXFSZ, SIG_DFL);
+  EXPECT_EQ(result.code, 1) << result.error;
+  EXPECT_TRUE(contains(result.error, "tiny.gguf: cannot write: File too large; no partial file is left")) << result.error;
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()), 1);
 }
 
 }  // namespace
