@@ -12,7 +12,7 @@
 #include "json/json.h"
 #include "skipstone/skipstone_experimental.h"
 #include "skipstone/tools.h"
-#include "speculation/search/profile_json.h"
+#include "speculation/search/profile.h"
 #include "text/tokenizer.h"
 
 namespace skipstone::api {

@@ -17,8 +17,8 @@
 #include "base/platform/files.h"
 #include "base/status.h"
 #include "base/stopwatch.h"
-#include "sample/top_k.h"
-#include "speculation/unigrams.h"
+#include "sample/candidates.h"
+#include "speculation/bigrams.h"
 
 namespace skipstone::engine {
 namespace {

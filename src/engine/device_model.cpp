@@ -1,9 +1,16 @@
 #include "engine/device_model.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
 #include "base/env.h"
 #include "base/log.h"
+#include "base/status.h"
 #include "model/random_weights.h"
 #include "model/synthetic.h"
+#include "selftest/matrix_columns.h"
 
 namespace skipstone::engine {
 
@@ -37,6 +44,46 @@ void load_weights(exec::LoadedModel& model, const gguf::File& file, const Progre
       },
       file.has_data() ? nullptr : &random);
   for (model::TensorPlace& place : model.layout.tensors) place.sources.clear();  // the file is closed
+}
+
+namespace {
+
+constexpr std::uint32_t proven_rows = 16;  // all columns of one tile
+
+/// The reason why decoding cannot use matrix units; "" if it can.
+std::string obstacle(const std::shared_ptr<vk::Device>& device, kernels::Library& library) {
+  const vk::Caps& caps = device->caps();
+  if (caps.tier() != vk::Tier::cooperative_matrix)
+    return fmt::format("{} has no cooperative matrices of halves with sums in floats", caps.name);
+  if (kernels::built_tier() != vk::Tier::cooperative_matrix) return "this build has no kernels for cooperative matrices";
+  if (!kernels::Selector(caps, device->tuning()).has_matrices()) return fmt::format("the tile does not fit a workgroup of {}", caps.name);
+  try {
+    selftest::Bench bench(device, library);
+    const std::string difference = selftest::check_matrix_columns(bench, gguf::Type::q8_0, proven_rows);
+    return difference.empty() ? "" : fmt::format("its driver ({}) breaks the numerics contract there: {}", caps.driver_name, difference);
+  } catch (const Error& error) {
+    if (error.code() == Code::device_lost) throw;
+    return error.what();  // a driver may refuse the kernel
+  }
+}
+
+}  // namespace
+
+kernels::Math math_for(MathMode wanted, const std::shared_ptr<vk::Device>& device, kernels::Library& library) {
+  if (wanted == MathMode::f32) return kernels::Math::f32;
+  if (wanted == MathMode::automatic && (device->caps().is_cpu() || device->tuning().prefill != vk::Tier::cooperative_matrix)) {
+    log::info("decoding in f32: {} is not known to be fast with matrix units", device->caps().name);
+    return kernels::Math::f32;
+  }
+  const std::string reason = obstacle(device, library);
+  if (reason.empty()) {
+    const vk::MatrixShape& shape = device->caps().cooperative_matrix;
+    log::info("decoding on matrix units of {} x {} x {}", shape.m, shape.n, shape.k);
+    return kernels::Math::matrix;
+  }
+  if (wanted == MathMode::matrix) fail(Code::unsupported, "decoding cannot use matrix units: {}", reason);
+  log::info("decoding in f32: {}", reason);
+  return kernels::Math::f32;
 }
 
 }  // namespace skipstone::engine

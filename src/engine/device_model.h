@@ -16,4 +16,7 @@ gguf::File open_model(const EngineOptions& options);
 /// Repacks and uploads the weights of the local layers, random ones if the file has none; the file may be closed afterwards.
 void load_weights(exec::LoadedModel& model, const gguf::File& file, const Progress& progress);
 
+/// Resolves `wanted` on `device`. Throws unsupported with the reason if matrix units are requested and cannot be used.
+kernels::Math math_for(MathMode wanted, const std::shared_ptr<vk::Device>& device, kernels::Library& library);
+
 }  // namespace skipstone::engine

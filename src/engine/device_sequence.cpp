@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "base/status.h"
-#include "sample/top_k.h"
+#include "sample/candidates.h"
 
 namespace skipstone::engine {
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/draft_model.h"
+#include "engine/draft_inputs.h"
 #include "engine/sequence_parts.h"
 #include "speculation/draft_source.h"
 

@@ -6,8 +6,9 @@
 #include <vector>
 
 #include "engine/device_model.h"
+#include "engine/draft_inputs.h"
 #include "engine/engine.h"
-#include "engine/recommended_sampling.h"
+#include "engine/model_file.h"
 #include "engine/shared_caches.h"
 #include "engine/stages.h"
 #include "exec/executor.h"

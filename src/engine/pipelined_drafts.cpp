@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/stopwatch.h"
-#include "sample/top_k.h"
+#include "sample/candidates.h"
 
 namespace skipstone::engine {
 

@@ -4,8 +4,6 @@
 #include <utility>
 #include <vector>
 
-#include "engine/prompt_chunks.h"
-
 namespace skipstone::engine {
 
 using speculation::Choice;

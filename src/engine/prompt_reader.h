@@ -1,6 +1,8 @@
 // Reading texts: prompts by prompt kernels, own tokens by decoding kernels, cached prefixes not at all.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -8,6 +10,7 @@
 
 #include "engine/prefix_cache.h"
 #include "engine/sequence_parts.h"
+#include "kernels/operations.h"
 
 namespace skipstone::engine {
 
@@ -44,5 +47,15 @@ class PromptReader {
   std::uint32_t cached_ = 0;
   std::uint32_t own_tokens_ = 0;
 };
+
+/// How many tokens the next prompt pass reads: full buckets, so that no rows are wasted, and a remainder. No bit depends on where a prompt
+/// is split.
+inline std::uint32_t next_chunk(std::size_t left) {
+  auto chunk = static_cast<std::uint32_t>(std::min<std::size_t>(left, STEP_VERIFY_ROWS));
+  for (const std::uint32_t bucket : kernels::prompt_buckets) {
+    if (bucket >= STEP_VERIFY_ROWS && bucket <= left) chunk = bucket;
+  }
+  return chunk;
+}
 
 }  // namespace skipstone::engine

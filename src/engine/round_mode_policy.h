@@ -2,7 +2,9 @@
 // unless specified; the text is the same either way.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -35,5 +37,12 @@ class RoundModePolicy {
   std::uint32_t turn_ = 0;                          // rounds so far; odd ones are the device's
   std::array<std::vector<double>, 2> row_seconds_;  // by mode: host, device
 };
+
+/// `values`: at least one.
+inline double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
 
 }  // namespace skipstone::engine

@@ -5,6 +5,7 @@
 #include <limits>
 #include <numeric>
 
+#include "base/log.h"
 #include "base/status.h"
 
 namespace skipstone::engine {
@@ -132,6 +133,24 @@ std::vector<float> SkipSetPasses::attention_cosine(std::uint32_t tokens) {
   parts_.passes.clear_cosines();
   parts_.passes.run(spec, {.tokens = rows, .base = committed - tokens});
   return parts_.mean_attention_cosine(tokens);
+}
+
+void RoundModePolicy::record_time(double seconds, std::uint32_t rows) {
+  if (!measures()) return;
+  const bool device = on_device();
+  const bool counts = turn_ / 2 >= warm_up;
+  ++turn_;
+  if (!counts) return;
+  if (!device && seconds > long_round) {
+    device_ = false;
+    return;
+  }
+  row_seconds_[device ? 1 : 0].push_back(seconds / rows);
+  if (row_seconds_[1].size() < samples) return;
+  const double host = median(row_seconds_[0]), own = median(row_seconds_[1]);
+  device_ = own < host;
+  log::info("rounds: {:.3f} ms a row stepped by the host, {:.3f} ms in one submission; the {} continues", host * 1e3, own * 1e3,
+            *device_ ? "latter" : "former");
 }
 
 }  // namespace skipstone::engine

@@ -1,10 +1,9 @@
-#include "engine/skip_runs.h"
-
 #include <algorithm>
 
 #include "base/status.h"
 #include "base/stopwatch.h"
-#include "engine/median.h"
+#include "engine/round_mode_policy.h"
+#include "engine/skip_search.h"
 
 namespace skipstone::engine {
 namespace {

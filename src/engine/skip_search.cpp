@@ -9,7 +9,6 @@
 #include "base/status.h"
 #include "base/stopwatch.h"
 #include "engine/measurements.h"
-#include "engine/skip_runs.h"
 #include "engine/skip_texts.h"
 #include "speculation/search/journal.h"
 #include "speculation/search/strategy.h"

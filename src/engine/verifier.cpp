@@ -5,7 +5,7 @@
 #include <limits>
 #include <memory>
 
-#include "sample/top_k.h"
+#include "sample/candidates.h"
 
 namespace skipstone::engine {
 

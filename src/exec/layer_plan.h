@@ -1,6 +1,8 @@
-// Which sublayers a pass runs. Full, layer-skipped, early-exit and late-only passes differ in nothing else.
+// Which sublayers a pass runs, and which keys its rows attend to. Full, layer-skipped, early-exit, late-only and windowed passes differ in
+// nothing else.
 #pragma once
 
+#include <algorithm>
 #include <bitset>
 #include <cstdint>
 #include <string>
@@ -32,6 +34,15 @@ struct LayerPlan {
   std::uint32_t whole_prefix() const;
   std::uint32_t skipped_sublayers(std::uint32_t layers) const;  ///< of 2 * layers
   bool operator==(const LayerPlan&) const = default;
+};
+
+/// A row attends to the first `sink` positions of the text and the last `recent` ones, itself among these (attention sinks: Xiao et al.,
+/// arXiv 2309.17453). Keys keep the rotations of their positions. recent >= 1.
+struct KeyWindow {
+  std::uint32_t sink = 0, recent = 1;
+  /// How many keys a row at `position` attends to.
+  std::uint32_t keys(std::uint32_t position) const { return std::min(position + 1, sink + recent); }
+  bool operator==(const KeyWindow&) const = default;
 };
 
 }  // namespace skipstone::exec

@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
-#include "exec/key_window.h"
 #include "exec/kv_cache.h"
+#include "exec/layer_plan.h"
 #include "exec/loaded_model.h"
 #include "exec/pass_buffers.h"
 #include "exec/pass_cache.h"

@@ -1,4 +1,4 @@
-// A device's summary of a row of logits, in place of the whole row: the tokens that sampling has to look at, and bounds of all others.
+// The tokens of a row of logits that sampling has to look at: a device's summary of the row in place of all of it, and the likeliest ones.
 #pragma once
 
 #include <cstdint>
@@ -33,5 +33,9 @@ struct CandidateRequest {
 
 /// Nothing where the filters' choice can not be told from candidates: a caller's rule, log-probabilities, or top-k above `most`.
 std::optional<CandidateRequest> request_for(const SamplerParams& params, std::uint32_t most, std::size_t vocabulary);
+
+/// The out.size() tokens with the largest logits, the largest first, ties to the lower id; -1 where there are no more numbers (NaN is
+/// none). One pass over the row: little more than reading it.
+void top_k(std::span<const float> logits, std::span<Token> out);
 
 }  // namespace skipstone::sample

@@ -9,8 +9,8 @@
 
 #include "base/elementary.h"
 #include "base/status.h"
+#include "sample/candidates.h"
 #include "sample/filter_steps.h"
-#include "sample/top_k.h"
 
 namespace skipstone::sample {
 namespace {

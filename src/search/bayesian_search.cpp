@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "search/gaussian_process.h"
 #include "speculation/search/moves.h"
 
 namespace skipstone::speculation::search {

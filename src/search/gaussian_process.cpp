@@ -1,11 +1,10 @@
-#include "search/gaussian_process.h"
-
 #include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
 #include <numbers>
 
 #include "base/status.h"
+#include "search/bayesian_search.h"
 
 namespace skipstone::speculation::search {
 namespace {

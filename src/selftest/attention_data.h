@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "exec/key_window.h"
+#include "exec/layer_plan.h"
 #include "kernels/operations.h"
 #include "model/config.h"
 #include "selftest/bench.h"

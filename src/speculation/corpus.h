@@ -1,5 +1,5 @@
-// A static index of texts that drafts are looked up in: He et al., "REST: Retrieval-Based Speculative Decoding", NAACL 2024 (arXiv
-// 2311.08252).
+// A static index of texts that drafts are looked up in: all suffixes in order, made in linear time. He et al., "REST: Retrieval-Based
+// Speculative Decoding", NAACL 2024 (arXiv 2311.08252).
 #pragma once
 
 #include <cstdint>
@@ -41,5 +41,9 @@ class Corpus {
   std::vector<Token> tokens_;
   std::vector<std::uint32_t> sorted_;
 };
+
+/// The starts of the suffixes of `text`, in lexicographic order of the suffixes (a prefix of another one comes first). Tokens are -1 or
+/// more; at most 2^31 - 2 of them.
+std::vector<std::uint32_t> suffix_array(std::span<const sample::Token> text);
 
 }  // namespace skipstone::speculation

@@ -7,7 +7,6 @@
 #include <optional>
 #include <string_view>
 
-#include "exec/key_window.h"
 #include "exec/layer_plan.h"
 #include "speculation/round_costs.h"
 

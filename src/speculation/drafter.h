@@ -15,7 +15,6 @@
 #include "speculation/early_exit.h"
 #include "speculation/round_costs.h"
 #include "speculation/sequence.h"
-#include "speculation/strategy_counts.h"
 #include "speculation/token_tree.h"
 
 namespace skipstone::speculation {
@@ -51,7 +50,16 @@ struct PassProposal {
 using Proposal = std::variant<NoDrafts, TreeProposal, BlockProposal, PassProposal, EarlyExitRequest>;
 
 /// Whether there is something to try, so that no other drafter of a chain is asked.
-bool proposes_something(const Proposal& proposal);
+inline bool proposes_something(const Proposal& proposal) {
+  struct Visitor {
+    bool operator()(const NoDrafts&) const { return false; }
+    bool operator()(const TreeProposal& drafts) const { return drafts.tree.drafts() > 0; }
+    bool operator()(const BlockProposal& block) const { return !block.rows.empty(); }
+    bool operator()(const PassProposal& drafts) const { return drafts.length > 0; }
+    bool operator()(const EarlyExitRequest&) const { return true; }
+  };
+  return std::visit(Visitor{}, proposal);
+}
 
 struct RoundResult {
   std::uint32_t drafted = 0, accepted = 0;
@@ -99,6 +107,24 @@ struct DrafterTraits {
   std::uint32_t top = 0;          ///< how many of the likeliest tokens of every verified row it wants to see
   bool branches = false;          ///< proposals may branch, or be several chains, so that passes over trees of rows will verify them
   bool known_costs = true;        ///< ModelFacts::costs tell what its drafts cost; controllers take no others
+};
+
+/// Results of one source's candidates. A round is won by the candidate with the most accepted tokens, the first among equals; by none where
+/// none were.
+struct StrategyCounts {
+  std::string name;
+  std::uint64_t rows = 0;                ///< candidates proposed
+  std::vector<std::uint64_t> by_rank;    ///< rounds won, by the winner's place among the source's candidates
+  std::vector<std::uint64_t> by_length;  ///< rounds won, by tokens accepted of the winner: index 0 is one token
+
+  void add_win(std::uint32_t rank, std::uint32_t accepted) {
+    const auto count = [](std::vector<std::uint64_t>& counts, std::uint32_t index) {
+      if (counts.size() <= index) counts.resize(index + 1);
+      ++counts[index];
+    };
+    count(by_rank, rank);
+    count(by_length, accepted - 1);
+  }
 };
 
 /// For statistics.

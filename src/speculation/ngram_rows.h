@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "speculation/bigrams.h"
-#include "speculation/occurrences.h"
+#include "speculation/text_index.h"
 #include "speculation/token_tree.h"
 
 namespace skipstone::speculation {

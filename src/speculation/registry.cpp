@@ -13,6 +13,15 @@
 namespace skipstone::speculation {
 namespace {
 
+class None final : public Drafter {
+ public:
+  std::string name() const override { return "none"; }
+  DrafterTraits traits() const override { return {.drafts = false}; }
+  Proposal propose(std::span<const Token>) override { return NoDrafts{}; }
+};
+
+std::unique_ptr<Drafter> make_none(Options&) { return std::make_unique<None>(); }
+
 using Factory = std::unique_ptr<Drafter> (*)(Options&);
 
 constexpr std::array<DrafterInfo, 15> table = {{

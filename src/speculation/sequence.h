@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <numeric>
 #include <span>
 #include <vector>
 
@@ -149,8 +150,22 @@ class Sequence {
 class RowByRowVerifier final : public BlockVerifier {
  public:
   explicit RowByRowVerifier(Sequence& sequence) : sequence_(sequence) {}
-  void verify_block(std::span<const std::vector<Token>> rows, std::span<std::vector<Choice>> out) override;
-  void commit_row(std::span<const std::vector<Token>> rows, std::uint32_t row, std::uint32_t tokens) override;
+  void verify_block(std::span<const std::vector<Token>> rows, std::span<std::vector<Choice>> out) override {
+    Verified verified;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      sequence_.verify(TokenTree::chain(rows[i][0], std::span(rows[i]).subspan(1)), 0, verified);
+      out[i] = verified.choices;
+    }
+  }
+
+  void commit_row(std::span<const std::vector<Token>> rows, std::uint32_t row, std::uint32_t tokens) override {
+    const TokenTree chain = TokenTree::chain(rows[row][0], std::span(rows[row]).subspan(1, tokens - 1));
+    Verified again;
+    if (row + 1 < rows.size()) sequence_.verify(chain, 0, again);  // the rows after it have taken its place in the cache
+    std::vector<std::uint32_t> path(tokens);
+    std::iota(path.begin(), path.end(), 0u);
+    sequence_.commit(path);
+  }
 
  private:
   Sequence& sequence_;

@@ -42,6 +42,7 @@ class TokenHistory {
   }
 
   void append(Token token) { tokens_.push_back(token); }
+  /// `tokens` are no part of this text.
   void append(std::span<const Token> tokens) { tokens_.insert(tokens_.end(), tokens.begin(), tokens.end()); }
   /// Drops tokens from `size` on; committed ones are rolled back first.
   void truncate(std::size_t size) {

@@ -19,7 +19,7 @@
 #include "fixtures/temporary_directory.h"
 #include "fixtures/tiny_model.h"
 #include "ref/model.h"
-#include "speculation/unigrams.h"
+#include "speculation/bigrams.h"
 
 namespace skipstone::engine {
 namespace {

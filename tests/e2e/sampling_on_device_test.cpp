@@ -13,7 +13,7 @@
 #include "engine/candidate_rows.h"
 #include "engine/engine.h"
 #include "engine/engine_state.h"
-#include "engine/median.h"
+#include "engine/round_mode_policy.h"
 #include "exec/executor.h"
 #include "fixtures/slow_device.h"
 #include "fixtures/temporary_directory.h"

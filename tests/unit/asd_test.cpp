@@ -1,5 +1,3 @@
-#include "speculation/drafters/asd.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -7,6 +5,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "speculation/drafters/drafters.h"
 #include "speculation/registry.h"
 #include "unit/proposals.h"
 

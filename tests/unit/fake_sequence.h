@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "base/status.h"
+#include "sample/candidates.h"
 #include "sample/sampler.h"
-#include "sample/top_k.h"
 #include "speculation/loop.h"
 #include "speculation/sequence.h"
 

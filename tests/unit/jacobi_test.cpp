@@ -1,6 +1,4 @@
 // Jacobi and lookahead decoding.
-#include "speculation/drafters/jacobi.h"
-
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -8,6 +6,7 @@
 #include <string>
 
 #include "base/status.h"
+#include "speculation/drafters/drafters.h"
 #include "speculation/drafters/lookahead.h"
 #include "speculation/registry.h"
 #include "unit/proposals.h"

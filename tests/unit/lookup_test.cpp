@@ -1,12 +1,11 @@
 // The drafters that look their tokens up: prompt lookup and aggressive decoding.
-#include "speculation/drafters/lookup.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
 
 #include "base/status.h"
 #include "speculation/drafters/copy.h"
+#include "speculation/drafters/drafters.h"
 #include "speculation/registry.h"
 #include "unit/naive_text.h"
 #include "unit/proposals.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "sample/sampler.h"
-#include "speculation/occurrences.h"
+#include "speculation/text_index.h"
 
 namespace skipstone::speculation::test {
 

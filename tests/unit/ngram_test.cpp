@@ -1,6 +1,4 @@
 // N-Grammys: rows by strategy, the tree of them, the drafter in the loop, as a tree and as a block.
-#include "speculation/drafters/ngram.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -8,6 +6,7 @@
 #include <string>
 
 #include "base/status.h"
+#include "speculation/drafters/drafters.h"
 #include "speculation/loop.h"
 #include "speculation/registry.h"
 #include "unit/fake_sequence.h"

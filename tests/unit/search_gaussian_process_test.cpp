@@ -5,7 +5,7 @@
 #include <numbers>
 #include <vector>
 
-#include "search/gaussian_process.h"
+#include "search/bayesian_search.h"
 #include "speculation/search/moves.h"
 
 namespace skipstone::speculation::search {

@@ -1,8 +1,7 @@
-#include "speculation/drafters/sequential.h"
-
 #include <gtest/gtest.h>
 
 #include "base/status.h"
+#include "speculation/drafters/drafters.h"
 #include "speculation/registry.h"
 
 namespace skipstone::speculation {

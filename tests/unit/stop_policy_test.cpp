@@ -1,9 +1,8 @@
-#include "speculation/stop_policy.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 
+#include "speculation/acceptance.h"
 #include "speculation/sequence.h"
 
 namespace skipstone::speculation {

@@ -6,10 +6,10 @@
 #include <memory>
 #include <string>
 
-#include "speculation/continuation_tree.h"
 #include "speculation/corpus.h"
 #include "speculation/registry.h"
 #include "speculation/suffix_automaton.h"
+#include "speculation/token_tree.h"
 #include "unit/naive_text.h"
 #include "unit/proposals.h"
 

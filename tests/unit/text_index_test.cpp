@@ -9,8 +9,6 @@
 #include <string>
 
 #include "speculation/corpus.h"
-#include "speculation/occurrences.h"
-#include "speculation/suffix_array.h"
 #include "speculation/suffix_automaton.h"
 #include "unit/naive_text.h"
 

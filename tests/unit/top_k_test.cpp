@@ -1,5 +1,3 @@
-#include "sample/top_k.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,6 +5,8 @@
 #include <numeric>
 #include <random>
 #include <vector>
+
+#include "sample/candidates.h"
 
 namespace skipstone::sample {
 namespace {

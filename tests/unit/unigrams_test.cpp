@@ -1,10 +1,10 @@
-#include "speculation/unigrams.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <random>
 #include <vector>
+
+#include "speculation/bigrams.h"
 
 namespace skipstone::speculation {
 namespace {

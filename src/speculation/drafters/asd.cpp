@@ -1,5 +1,5 @@
-#include "speculation/drafters/asd.h"
-
+// ASD: the skip set is made from the prompt itself, while it is read. No search, no training.
+// Metel et al., "Draft on the Fly: Adaptive Self-Speculative Decoding using Cosine Similarity", 2024 (arXiv 2410.01028).
 #include <string>
 
 #include "base/status.h"

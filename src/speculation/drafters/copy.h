@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "speculation/drafter.h"
-#include "speculation/occurrences.h"
 #include "speculation/options.h"
+#include "speculation/text_index.h"
 
 namespace skipstone::speculation {
 

@@ -1,5 +1,6 @@
-#include "speculation/drafters/jacobi.h"
-
+// Jacobi decoding: all of the next tokens are guessed at once, and every pass replaces each guess by the model's choice after the guesses
+// before it. The fixed point is the text of plain decoding.
+// Santilli et al., "Accelerating Transformer Inference for Translation via Parallel Decoding", ACL 2023 (arXiv 2305.10427).
 #include "speculation/drafters/drafters.h"
 
 namespace skipstone::speculation {

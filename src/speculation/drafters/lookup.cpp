@@ -1,5 +1,5 @@
-#include "speculation/drafters/lookup.h"
-
+// Prompt lookup: the text itself is searched for its last tokens, and their continuation there is the draft.
+// Saxena, "Prompt Lookup Decoding", 2023 (github.com/apoorvumang/prompt-lookup-decoding).
 #include <algorithm>
 
 #include "base/status.h"

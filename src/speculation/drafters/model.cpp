@@ -5,10 +5,10 @@
 #include <string>
 
 #include "base/status.h"
+#include "speculation/acceptance.h"
 #include "speculation/drafter.h"
 #include "speculation/drafters/drafters.h"
 #include "speculation/options.h"
-#include "speculation/stop_policy.h"
 
 namespace skipstone::speculation {
 namespace {

@@ -1,5 +1,5 @@
-#include "speculation/drafters/ngram.h"
-
+// N-Grammys: candidates from the text's n-grams and from the model's own bigrams, many at once. No pass of its own.
+// Stewart et al., 2024 (arXiv 2411.03786), section 4.
 #include <algorithm>
 #include <array>
 

@@ -1,5 +1,4 @@
-#include "speculation/drafters/sequential.h"
-
+// Sequential speculation as a drafter: a guess from the context's n-grams lowers the bar for leaving the model early. Lossy.
 #include <algorithm>
 #include <map>
 #include <set>

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "exec/layer_plan.h"
+#include "speculation/acceptance.h"
 #include "speculation/drafter.h"
-#include "speculation/stop_policy.h"
 
 namespace skipstone::speculation {
 

@@ -5,13 +5,13 @@
 #include <cstdint>
 #include <memory>
 
-#include "speculation/continuation_tree.h"
 #include "speculation/corpus.h"
 #include "speculation/drafter.h"
 #include "speculation/drafters/drafters.h"
 #include "speculation/options.h"
 #include "speculation/suffix_automaton.h"
 #include "speculation/text_index.h"
+#include "speculation/token_tree.h"
 
 namespace skipstone::speculation {
 namespace {

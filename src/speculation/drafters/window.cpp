@@ -9,10 +9,10 @@
 
 #include "base/number.h"
 #include "base/status.h"
+#include "speculation/acceptance.h"
 #include "speculation/drafter.h"
 #include "speculation/drafters/drafters.h"
 #include "speculation/options.h"
-#include "speculation/stop_policy.h"
 
 namespace skipstone::speculation {
 namespace {

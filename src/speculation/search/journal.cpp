@@ -9,7 +9,6 @@
 #include "json/json.h"
 #include "json/parse_json.h"
 #include "speculation/search/profile.h"
-#include "speculation/search/profile_json.h"
 
 namespace skipstone::speculation::search {
 namespace {

@@ -1,15 +1,31 @@
 // Skip sets as points of {0,1}^(2 layers): random ones and neighbours. A set is an exec::LayerPlan over all layers of the model.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <unordered_set>
 
+#include "base/philox.h"
 #include "exec/layer_plan.h"
-#include "speculation/search/random.h"
 
 namespace skipstone::speculation::search {
+
+/// Random numbers of the search: the same for a seed everywhere, unlike those of <random>'s distributions.
+class Random {
+ public:
+  explicit Random(std::uint64_t seed) : key_{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)} {}
+
+  /// In (0, 1).
+  double unit() { return open_unit(philox({next_++, 0, 0, 0}, key_)[0]); }
+  /// 0 to `count` - 1.
+  std::uint32_t below(std::uint32_t count) { return static_cast<std::uint32_t>(unit() * count); }
+
+ private:
+  std::array<std::uint32_t, 2> key_;
+  std::uint32_t next_ = 0;
+};
 
 /// Which of the 2 * layers sublayers: attention first, then MLP.
 inline bool skips(const exec::LayerPlan& set, std::uint32_t sublayer, std::uint32_t layers) {

@@ -11,7 +11,6 @@
 
 #include "exec/layer_plan.h"
 #include "speculation/search/moves.h"
-#include "speculation/search/random.h"
 #include "speculation/sequence.h"
 
 namespace skipstone::speculation::search {

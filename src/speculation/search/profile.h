@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "json/json_fwd.h"
 #include "speculation/search/round_model.h"
 
 namespace skipstone::speculation::search {
@@ -53,5 +54,11 @@ void check_model(const Profile& profile, const std::string& path, std::string_vi
 
 /// A file of at most 16 MiB. Throws not_found or io.
 std::string read_text_file(const std::string& path, const char* what);
+
+Json to_json(const DraftConstants& constants);
+Json to_json(const Expected& expected);
+/// Throw nlohmann's exceptions where a field is missing, bad_file where a value is out of its range.
+DraftConstants constants_from(const Json& object);
+Expected expected_from(const Json& object);
 
 }  // namespace skipstone::speculation::search

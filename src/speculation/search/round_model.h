@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "exec/layer_plan.h"
+#include "speculation/acceptance.h"
 #include "speculation/round_costs.h"
-#include "speculation/stop_policy.h"
 
 namespace skipstone::speculation::search {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "speculation/drafters/asd.h"
+#include "speculation/drafters/drafters.h"
 #include "speculation/search/moves.h"
 
 namespace skipstone::speculation::search {

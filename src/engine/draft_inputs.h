@@ -1,5 +1,5 @@
-// A second, smaller model of the same vocabulary that drafts (two-model speculation, arXiv 2211.17192): its weights, keys and values are on
-// the same device as the target's.
+// What drafters take besides the model: a second, smaller model of the same vocabulary (two-model speculation, arXiv 2211.17192), whose
+// weights, keys and values are on the same device as the target's; and the user's text files.
 #pragma once
 
 #include <memory>
@@ -9,6 +9,8 @@
 
 #include "engine/engine.h"
 #include "exec/executor.h"
+#include "speculation/corpus.h"
+#include "text/tokenizer.h"
 
 namespace skipstone::engine {
 
@@ -35,5 +37,18 @@ class DraftModel {
   exec::Executor passes_;
   std::vector<speculation::Token> read_;  ///< tokens whose keys and values are in the cache
 };
+
+/// The tokens of a text file, without BOS and EOS. `what`: the user's name for it, as "document". Throws invalid_argument if it cannot be
+/// read or is not UTF-8.
+std::vector<text::Token> read_text_tokens(const text::Tokenizer& tokenizer, const std::string& file, const std::string& what,
+                                          const Progress& progress);
+
+struct IndexedCorpus {
+  std::shared_ptr<const speculation::Corpus> index;
+  CorpusFacts facts;
+};
+
+/// Reads, tokenises and indexes `files`. Throws as read_text_tokens() does, and if they contain no token.
+IndexedCorpus index_corpus(const text::Tokenizer& tokenizer, const std::vector<std::string>& files, const Progress& progress);
 
 }  // namespace skipstone::engine
