@@ -8,7 +8,7 @@
 #include "bench/grid.h"
 #include "bench/samples.h"
 #include "json/json.h"
-#include "kbench/figures.h"
+#include "kbench/compile.h"
 
 namespace kbench {
 namespace {

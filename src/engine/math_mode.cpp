@@ -7,7 +7,7 @@
 
 #include "base/log.h"
 #include "base/status.h"
-#include "selftest/matrix_columns.h"
+#include "selftest/matrix_check.h"
 
 namespace skipstone::engine {
 namespace {
