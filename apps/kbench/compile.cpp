@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <set>
+#include <string_view>
 
 #include "base/status.h"
 #include "base/stopwatch.h"
@@ -19,7 +21,8 @@ namespace {
 
 std::vector<exec::PassSpec> passes_of(std::uint32_t layers) {
   std::vector<exec::PassSpec> passes = exec::plain_passes(layers);
-  const std::vector<exec::PassSpec> more = exec::session_passes(layers, {.verification = true, .logits = true, .trees = true, .candidates = true});
+  const std::vector<exec::PassSpec> more =
+      exec::session_passes(layers, {.verification = true, .logits = true, .trees = true, .candidates = true});
   passes.insert(passes.end(), more.begin(), more.end());
   sort_by_rows(passes);
   return passes;
@@ -79,6 +82,45 @@ std::string table_of(const std::vector<CompiledKernel>& kernels) {
                           text(k.figures.instructions), text(k.figures.cycles), k.milliseconds, k.failure.empty() ? "-" : k.failure);
   }
   return result;
+}
+
+namespace {
+
+struct FigureRow {
+  std::optional<double> Figures::*figure;
+  std::string_view name;
+};
+
+// RADV's, NVK's and ANV's names, then the NVIDIA driver's.
+constexpr FigureRow figure_rows[] = {
+    {&Figures::registers, "VGPRs"},
+    {&Figures::registers, "Number of GPRs"},
+    {&Figures::registers, "Max live registers"},
+    {&Figures::registers, "Register Count"},
+    {&Figures::spills, "Spilled VGPRs"},
+    {&Figures::spills, "Spills to memory"},
+    {&Figures::spills, "Spills"},
+    {&Figures::scratch, "Scratch size"},
+    {&Figures::scratch, "SLM size"},
+    {&Figures::scratch, "Scratch Memory Size"},
+    {&Figures::occupancy, "Subgroups per SIMD"},
+    {&Figures::occupancy, "Max warps/SM"},
+    {&Figures::instructions, "Instructions"},
+    {&Figures::instructions, "Instruction count"},
+    {&Figures::cycles, "Inverse Throughput"},
+    {&Figures::cycles, "Static cycle count"},
+    {&Figures::cycles, "Cycles"},
+};
+
+}  // namespace
+
+Figures figures_of(const std::vector<skipstone::vk::PipelineStatistic>& statistics) {
+  Figures figures;
+  for (const FigureRow& row : figure_rows) {
+    const auto found = std::ranges::find(statistics, row.name, &skipstone::vk::PipelineStatistic::name);
+    if (found != statistics.end()) figures.*row.figure = found->value;
+  }
+  return figures;
 }
 
 }  // namespace kbench

@@ -8,11 +8,24 @@
 #include <vector>
 
 #include "base/kv_format.h"
-#include "kbench/figures.h"
 #include "kernels/library.h"
 #include "vk/device.h"
+#include "vk/pipeline.h"
 
 namespace kbench {
+
+/// Figures that a driver does not report are absent.
+struct Figures {
+  std::optional<double> registers;  ///< per lane on AMD and NVIDIA, per subgroup on Intel
+  std::optional<double> spills;     ///< of registers to memory
+  std::optional<double> scratch;    ///< bytes per lane
+  std::optional<double> occupancy;  ///< subgroups per SIMD (AMD), warps per SM (NVIDIA)
+  std::optional<double> instructions;
+  std::optional<double> cycles;  ///< by the compiler's own weights of loops: comparable for one device and one form of the code
+};
+
+/// Of the driver's statistics, under the same names for all drivers.
+Figures figures_of(const std::vector<skipstone::vk::PipelineStatistic>& statistics);
 
 /// A pipeline and the driver's statistics of it.
 struct CompiledKernel {

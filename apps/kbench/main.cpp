@@ -16,7 +16,6 @@
 #include "kbench/compile.h"
 #include "kbench/launches.h"
 #include "kbench/measure.h"
-#include "kbench/peak.h"
 #include "kbench/report.h"
 #include "selftest/data.h"
 #include "selftest/selftest.h"
@@ -159,8 +158,8 @@ ExitCode measure(const Options& o) {
 ExitCode compile(const Options& o) {
   const std::shared_ptr<vk::Device> device = open_device(o.device);
   kernels::Library library(device, "");  // pipelines from a cache have no statistics
-  const auto compiled =
-      kbench::compile(device, library, o.compiled, kv_format_of(o), [](const std::string& model) { fmt::print(stderr, "{} ...\n", model); });
+  const auto compiled = kbench::compile(device, library, o.compiled, kv_format_of(o),
+                                        [](const std::string& model) { fmt::print(stderr, "{} ...\n", model); });
   const vk::Caps& caps = device->caps();
   fmt::print("# {}, {} {}\n{}", caps.name, caps.driver_name, caps.driver_info, kbench::table_of(compiled));
   for (const kbench::CompiledKernel& kernel : compiled) {
@@ -192,10 +191,11 @@ void add_options(CLI::App& app, Options& o) {
   names("--compile", o.compiled,
         "Run nothing: make each pipeline of these models, a list as llama-3.2-1b:q4_0 (the names of `skipstone bench --synthetic`),\n"
         "and print what the driver's compiler says of it, tab-separated; of the options below only --kv and --device count then");
-  names("--launches", o.launched,
-        "Run nothing: count dispatches and barriers of these models' passes, a list as of --compile, with the share of a pass that launches\n"
-        "of 1.3 us are at 1 TB/s, and list the pipelines that a start makes, each with the moment and the pass that need it; of the\n"
-        "options below only --kv and --device count then");
+  names(
+      "--launches", o.launched,
+      "Run nothing: count dispatches and barriers of these models' passes, a list as of --compile, with the share of a pass that launches\n"
+      "of 1.3 us are at 1 TB/s, and list the pipelines that a start makes, each with the moment and the pass that need it; of the\n"
+      "options below only --kv and --device count then");
   app.add_flag("--list", o.list, "The operations that there are");
   names("--op", o.operations, "Operations, a list; default: all");
   names("--format", o.formats, "Weight formats of matrix operations, a list as q8_0,q4_0; default: all");

@@ -1,5 +1,3 @@
-#include "kbench/peak.h"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -7,6 +5,7 @@
 
 #include "base/status.h"
 #include "base/stopwatch.h"
+#include "kbench/measure.h"
 #include "vk/memory.h"
 #include "vk/pipeline.h"
 #include "vk/recorder.h"

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "json/json.h"
-#include "kbench/figures.h"
+#include "kbench/compile.h"
 #include "results/formats.h"
 #include "results/statistics.h"
 

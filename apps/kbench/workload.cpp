@@ -63,8 +63,8 @@ kernels::Matrix matrix_of(const Selector& select, gguf::Type format, std::uint32
   kernels::Matrix matrix{first_matrix, format, n, k, {{0, n}}, select.interleave()};
   const std::uint64_t row = place_of(matrix, first_matrix).quant_bytes(0) / kernels::padded_rows(n, matrix.interleave);
   constexpr std::uint32_t whole = 1024;  // rows; the fused argmax works on ranges of this size
-  if (row * kernels::padded_rows(n, matrix.interleave) <= select.max_storage_range()) return matrix;
-  const auto most = static_cast<std::uint32_t>(select.max_storage_range() / row / whole * whole);
+  if (row * kernels::padded_rows(n, matrix.interleave) <= select.caps().max_storage_range) return matrix;
+  const auto most = static_cast<std::uint32_t>(select.caps().max_storage_range / row / whole * whole);
   if (most == 0) fail(Code::invalid_argument, "a thousand rows of {} weights are more than one binding takes; choose a smaller --shape", k);
   matrix.parts.clear();
   for (std::uint32_t first = 0; first < n; first += most) matrix.parts.push_back({first, std::min(most, n - first)});
@@ -156,7 +156,9 @@ Workload argmax_merge(const Selector& select, const Request& r) {
 
 /// Both kernels: the second one reads the first one's results.
 Workload candidates(const Selector& select, const Request& r) {
-  const auto round = [select, n = r.sizes.vocabulary, rows = r.rows](std::uint32_t) { return kernels::candidates(select, n, rows, "candidates"); };
+  const auto round = [select, n = r.sizes.vocabulary, rows = r.rows](std::uint32_t) {
+    return kernels::candidates(select, n, rows, "candidates");
+  };
   return {fmt::to_string(r.sizes.vocabulary), {}, round, static_cast<double>(r.rows) * r.sizes.vocabulary * word, 0, {}};
 }
 

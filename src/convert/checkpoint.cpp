@@ -14,8 +14,6 @@
 #include "base/platform/files.h"
 #include "base/platform/paths.h"
 #include "base/status.h"
-#include "convert/checkpoint_parts.h"
-#include "convert/config_values.h"
 #include "convert/json_file.h"
 #include "gguf/gguf.h"
 #include "json/json.h"

@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "convert/json_file.h"
 #include "gguf/gguf.h"
 #include "model/config.h"
 
@@ -42,5 +44,19 @@ struct FrequencyScaling {
 /// The divisor of each of the rope_dim / 2 frequencies: 1 for wavelengths well within the original context, `factor` for those beyond it,
 /// and a smooth transition between them.
 std::vector<float> rope_factors(const FrequencyScaling& scaling, std::uint32_t rope_dim, float base);
+
+// The parts of read_checkpoint().
+
+/// Sets a key under the family's prefix.
+void set_key(Checkpoint& checkpoint, std::string_view name, gguf::Value value);
+
+/// Lengths, counts and constants: the keys that a single value of config.json determines.
+void read_shape(const ConfigValues& values, Checkpoint& checkpoint);
+
+/// Windows and which layers have them. After read_shape().
+void read_windows(const ConfigValues& values, const model::CheckpointClass& kind, Checkpoint& checkpoint);
+
+/// Rotary dimensions, bases and scaling. After read_windows().
+void read_rope(const ConfigValues& values, Checkpoint& checkpoint);
 
 }  // namespace skipstone::convert

@@ -11,7 +11,7 @@
 
 #include "base/elementary.h"
 #include "base/status.h"
-#include "convert/checkpoint_parts.h"
+#include "convert/checkpoint.h"
 #include "json/json.h"
 #include "json/parse_json.h"
 #include "model/limits.h"

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "base/status.h"
-#include "convert/checkpoint_parts.h"
+#include "convert/checkpoint.h"
 #include "model/limits.h"
 
 namespace skipstone::convert {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "convert/checkpoint_parts.h"
+#include "convert/checkpoint.h"
 #include "json/json.h"
 #include "json/parse_json.h"
 

@@ -20,7 +20,6 @@
 #include "convert/tensor_type.h"
 #include "convert/tensors.h"
 #include "convert/tokenizer.h"
-#include "convert/weight_check.h"
 #include "gguf/gguf.h"
 
 namespace skipstone::convert {

@@ -1,5 +1,6 @@
 #include "convert/json_file.h"
 
+#include <limits>
 #include <system_error>
 
 #include "base/escape.h"
@@ -50,5 +51,55 @@ text::TokenFlags token_flags(const SortedJson& added_token) {
 }
 
 std::string quote(const std::string& text) { return '"' + shortened(text, 160) + '"'; }
+
+const SortedJson* ConfigValues::find(const char* key) const {
+  const auto found = object_.find(key);
+  return found == object_.end() || found->is_null() ? nullptr : &*found;
+}
+
+std::uint32_t ConfigValues::count(const char* key, std::uint32_t low, std::uint32_t high, std::optional<std::uint32_t> fallback) const {
+  const SortedJson* value = find(key);
+  if (value == nullptr && fallback) return *fallback;
+  if (value == nullptr) fail(Code::bad_file, "{}: '{}' is missing; the checkpoint is incomplete", where_, key);
+  if (!value->is_number_unsigned() || value->get<std::uint64_t>() < low || value->get<std::uint64_t>() > high) {
+    fail(Code::bad_file, "{}: '{}' is {}, expected {} to {}", where_, key, shown(*value), low, high);
+  }
+  return static_cast<std::uint32_t>(value->get<std::uint64_t>());
+}
+
+float ConfigValues::positive(const char* key, std::optional<float> fallback) const {
+  const SortedJson* value = find(key);
+  if (value == nullptr && fallback) return *fallback;
+  if (value == nullptr) fail(Code::bad_file, "{}: '{}' is missing; the checkpoint is incomplete", where_, key);
+  return positive_number(*value, key, where_);
+}
+
+float ConfigValues::not_negative(const char* key, float fallback) const {
+  const SortedJson* value = find(key);
+  if (value == nullptr) return fallback;
+  return value->is_number() && value->get<double>() == 0.0 ? 0.0f : positive_number(*value, key, where_);
+}
+
+bool ConfigValues::flag(const char* key, bool fallback) const {
+  const SortedJson* value = find(key);
+  if (value == nullptr) return fallback;
+  if (!value->is_boolean()) fail(Code::bad_file, "{}: '{}' is {}, expected true or false", where_, key, shown(*value));
+  return value->get<bool>();
+}
+
+std::string ConfigValues::text(const char* key, const std::string& fallback) const {
+  const SortedJson* value = find(key);
+  if (value == nullptr) return fallback;
+  if (!value->is_string()) fail(Code::bad_file, "{}: '{}' is {}, expected a string", where_, key, shown(*value));
+  return value->get<std::string>();
+}
+
+float positive_number(const SortedJson& item, const char* key, const std::string& where) {
+  constexpr double least = std::numeric_limits<float>::min(), most = std::numeric_limits<float>::max();
+  if (!item.is_number() || !(item.get<double>() >= least && item.get<double>() <= most)) {
+    fail(Code::bad_file, "{}: '{}' is {}, expected a number above 0", where, key, shown(item));
+  }
+  return static_cast<float>(item.get<double>());
+}
 
 }  // namespace skipstone::convert

@@ -1,6 +1,7 @@
 // JSON files of a checkpoint, and look-ups in them. Nothing in them is trusted.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -30,5 +31,30 @@ text::TokenFlags token_flags(const SortedJson& added_token);
 
 /// Text from a file for a message: quoted, escaped, and shortened.
 std::string quote(const std::string& text);
+
+/// The values of one JSON object. A key whose value is null counts as absent, as in transformers.
+/// Everything throws bad_file for a value of another kind or range and for an absent one without a fallback.
+class ConfigValues {
+ public:
+  /// `where` begins the error messages. Both must outlive the object.
+  ConfigValues(const SortedJson& object, const std::string& where) : object_(object), where_(where) {}
+
+  const std::string& where() const { return where_; }
+  bool has(const char* key) const { return find(key) != nullptr; }
+  const SortedJson* find(const char* key) const;  ///< nullptr where absent or null
+
+  std::uint32_t count(const char* key, std::uint32_t low, std::uint32_t high, std::optional<std::uint32_t> fallback = {}) const;
+  float positive(const char* key, std::optional<float> fallback = {}) const;  ///< finite and above 0
+  float not_negative(const char* key, float fallback) const;                  ///< finite
+  bool flag(const char* key, bool fallback) const;
+  std::string text(const char* key, const std::string& fallback) const;
+
+ private:
+  const SortedJson& object_;
+  const std::string& where_;
+};
+
+/// `item`, the value of `key`, as a finite number above 0; throws bad_file.
+float positive_number(const SortedJson& item, const char* key, const std::string& where);
 
 }  // namespace skipstone::convert

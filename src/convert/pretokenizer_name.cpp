@@ -1,5 +1,3 @@
-#include "convert/pretokenizer_name.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,6 +11,7 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "convert/json_file.h"
+#include "convert/tokenizer.h"
 #include "json/json.h"
 #include "text/pretokenizer_rules.h"
 #include "text/utf8.h"

@@ -14,10 +14,9 @@
 #include "base/platform/paths.h"
 #include "base/status.h"
 #include "convert/tensor_type.h"
-#include "convert/weight_check.h"
 #include "gguf/gguf.h"
+#include "gguf/parts.h"
 #include "gguf/sparse.h"
-#include "gguf/split.h"
 
 namespace skipstone::convert {
 namespace {
@@ -26,12 +25,16 @@ namespace fs = std::filesystem;
 
 constexpr std::uint64_t least_weights_of_a_thread = 1u << 16;  // fewer take less time than starting a thread
 
+unsigned threads_of(const QuantizeOptions& options) {
+  return options.threads > 0 ? options.threads : std::max(1u, std::thread::hardware_concurrency());
+}
+
 /// One tensor on its way from the input's type to the output's.
 class Conversion {
  public:
   /// `norms`: of the inputs, for choosing a sparse type's weights; empty where their magnitudes decide.
-  Conversion(const std::string& path, const gguf::Tensor& tensor, gguf::Type type, unsigned threads, std::vector<float> norms)
-      : path_(path), tensor_(tensor), type_(type), threads_(threads), norms_(std::move(norms)) {}
+  Conversion(const QuantizeOptions& options, const gguf::Tensor& tensor, gguf::Type type, std::vector<float> norms)
+      : options_(options), tensor_(tensor), type_(type), norms_(std::move(norms)) {}
 
   /// A gguf::RowSource.
   void operator()(std::uint64_t first_row, std::span<std::byte> out) const;
@@ -39,17 +42,16 @@ class Conversion {
  private:
   void rows(std::uint64_t first_row, std::span<std::byte> out) const;
 
-  const std::string& path_;
+  const QuantizeOptions& options_;
   const gguf::Tensor& tensor_;
   gguf::Type type_;
-  unsigned threads_;
   std::vector<float> norms_;
 };
 
 void Conversion::operator()(std::uint64_t first_row, std::span<std::byte> out) const {
   const std::uint64_t row = gguf::row_bytes(type_, tensor_.row_length()), count = out.size() / row;
   const std::uint64_t worthwhile = count * tensor_.row_length() / least_weights_of_a_thread;
-  const std::uint64_t parts = std::clamp<std::uint64_t>(worthwhile, 1, std::min<std::uint64_t>(threads_, count));
+  const std::uint64_t parts = std::clamp<std::uint64_t>(worthwhile, 1, std::min<std::uint64_t>(threads_of(options_), count));
   const std::uint64_t share = (count + parts - 1) / parts;
   std::vector<std::future<void>> others;
   for (std::uint64_t begin = share; begin < count; begin += share) {
@@ -68,7 +70,7 @@ void Conversion::rows(std::uint64_t first_row, std::span<std::byte> out) const {
   for (std::uint64_t row = first_row; !out.empty(); ++row, out = out.subspan(to), sources = sources.subspan(from)) {
     const std::span<const std::byte> source = sources.first(from);
     gguf::dequantize(tensor_.type, source, weights);
-    check_weights(weights, type_, path_, tensor_.name, row);
+    check_weights(weights, type_, options_.input, tensor_.name, row);
     if (tensor_.type == type_) {
       std::memcpy(out.data(), source.data(), to);
     } else {
@@ -132,10 +134,9 @@ void quantize(const QuantizeOptions& options) {
   check_output(options, file);
   gguf::Writer writer;
   copy_metadata(file, options.type, writer);
-  const unsigned threads = options.threads > 0 ? options.threads : std::max(1u, std::thread::hardware_concurrency());
   TensorTypes types(options.type, MixFacts::of(file), options.sparse.has_value());
   std::map<std::string, std::vector<float>> norms;
-  if (options.sparse == Scores::wanda) norms = input_norms(file, options.calibration, threads, options.calibration_progress);
+  if (options.sparse == Scores::wanda) norms = input_norms(file, options.calibration, threads_of(options), options.calibration_progress);
   bool again = false;
   for (const gguf::Tensor& tensor : file.tensors()) {
     const gguf::Traits& source = gguf::traits(tensor.type);
@@ -149,7 +150,7 @@ void quantize(const QuantizeOptions& options) {
     if (gguf::traits(type).block > 1 && !gguf::is_sparse(type) && tensor.type == traits(options.type).matrices) type = tensor.type;
     again = again || (source.block > 1 && type != tensor.type);
     writer.add_tensor(tensor.name, type, std::span(tensor.shape).first(tensor.dimensions),
-                      Conversion(options.input, tensor, type, threads, gguf::is_sparse(type) ? norms[tensor.name] : std::vector<float>()));
+                      Conversion(options, tensor, type, gguf::is_sparse(type) ? norms[tensor.name] : std::vector<float>()));
   }
   types.warn(options.output);
   if (again) {

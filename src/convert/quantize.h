@@ -4,7 +4,6 @@
 #include <optional>
 #include <string>
 
-#include "convert/calibration.h"
 #include "convert/sparsity.h"
 #include "convert/tensor_type.h"
 #include "gguf/writer.h"

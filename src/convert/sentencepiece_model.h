@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "convert/source_tokenizer.h"
+#include "convert/tokenizer.h"
 
 namespace skipstone::convert {
 

@@ -1,8 +1,18 @@
-// The choice of the two of four neighbouring weights that a 2:4 sparse matrix keeps.
+// The choice of the two of four neighbouring weights that a 2:4 sparse matrix keeps, and the statistics over a calibration text that
+// Wanda's scores are made of.
 #pragma once
 
+#include <cstdint>
+#include <functional>
+#include <map>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
+
+namespace skipstone::gguf {
+class File;
+}
 
 namespace skipstone::convert {
 
@@ -16,5 +26,18 @@ Scores parse_scores(std::string_view name);
 /// Sets the two weights of the lowest score in each group of four to 0; of equal scores the later weight goes. `row`: the weights of one
 /// output, a multiple of four; `norms`: one a weight.
 void prune_row(std::span<float> row, std::span<const float> norms);
+
+/// Gets the number of a text's sequences that have run so far, and of all; false cancels.
+using CalibrationProgress = std::function<bool(std::uint64_t done, std::uint64_t total)>;
+
+inline constexpr std::size_t calibration_tokens = 128;    ///< of one sequence, less for models of shorter contexts
+inline constexpr std::size_t calibration_sequences = 32;  ///< at most; the remaining text is not read
+
+/// For every matrix of the layers, by its tensor's name, the Euclidean norm of each of its inputs over the tokens of the text in the file
+/// `text` (K floats). The text is run in sequences by the scalar reference, which holds all weights as floats and needs no device.
+/// `threads` at a time; the result does not depend on how many. Throws the errors of reading a model and its tokenizer; not_found,
+/// io, bad_file for the text, invalid_argument where it is not UTF-8 or has no token; cancelled.
+std::map<std::string, std::vector<float>> input_norms(const gguf::File& model, const std::string& text, unsigned threads,
+                                                      const CalibrationProgress& progress);
 
 }  // namespace skipstone::convert

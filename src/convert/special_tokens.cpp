@@ -1,11 +1,10 @@
-#include "convert/special_tokens.h"
-
 #include <algorithm>
 
 #include "base/log.h"
 #include "base/number.h"
 #include "base/status.h"
 #include "convert/json_file.h"
+#include "convert/tokenizer.h"
 #include "json/json.h"
 #include "text/end_tokens.h"
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <optional>
 
 #include "base/log.h"
@@ -275,6 +276,18 @@ void TensorTypes::warn(const std::string& output) const {
   if (replaced_ == 0) return;
   log::warning("{}: {} of {} matrices have rows that do not divide into the blocks of {} and got larger types instead", output, replaced_,
                matrices_, traits(file_).name);
+}
+
+void check_weights(std::span<const float> weights, gguf::Type type, std::string_view path, std::string_view tensor, std::uint64_t row) {
+  const float most = gguf::traits(type).largest;
+  const auto bad = std::ranges::find_if_not(weights, [most](float weight) { return std::fabs(weight) <= most; });  // finds a NaN too
+  if (bad == weights.end()) return;
+  if (!std::isfinite(*bad)) {
+    fail(Code::bad_file, "{}: tensor '{}' has a weight in row {} that is not finite ({}); the file is damaged, or its training failed",
+         path, gguf::escaped(tensor), row, *bad);
+  }
+  fail(Code::unsupported, "{}: tensor '{}' has a weight in row {} ({}) that is too large for {}; choose BF16 or F32", path,
+       gguf::escaped(tensor), row, *bad, gguf::traits(type).name);
 }
 
 }  // namespace skipstone::convert

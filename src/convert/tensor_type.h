@@ -91,4 +91,7 @@ class TensorTypes {
   std::size_t matrices_ = 0, replaced_ = 0, in_layers_ = 0, dense_ = 0;
 };
 
+/// Throws bad_file for a weight that is not a finite number, unsupported for one beyond what `type` holds; both name file, tensor and row.
+void check_weights(std::span<const float> weights, gguf::Type type, std::string_view path, std::string_view tensor, std::uint64_t row);
+
 }  // namespace skipstone::convert

@@ -1,3 +1,4 @@
+
 #include "convert/tokenizer.h"
 
 #include <algorithm>
@@ -6,8 +7,6 @@
 #include "base/status.h"
 #include "convert/json_file.h"
 #include "convert/sentencepiece_model.h"
-#include "convert/special_tokens.h"
-#include "convert/tokenizer_json.h"
 #include "json/json.h"
 #include "text/end_tokens.h"
 #include "text/pretokenizer.h"

@@ -1,4 +1,3 @@
-#include "convert/tokenizer_json.h"
 
 #include <fmt/format.h>
 
@@ -6,9 +5,8 @@
 
 #include "base/log.h"
 #include "base/status.h"
-#include "convert/converted_sentencepiece.h"
 #include "convert/json_file.h"
-#include "convert/pretokenizer_name.h"
+#include "convert/tokenizer.h"
 #include "json/json.h"
 #include "text/utf8.h"
 

@@ -10,7 +10,7 @@
 #include "base/status.h"
 #include "model/random_weights.h"
 #include "model/synthetic.h"
-#include "selftest/matrix_columns.h"
+#include "selftest/matrix_check.h"
 
 namespace skipstone::engine {
 

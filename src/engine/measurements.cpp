@@ -10,7 +10,6 @@
 #include "base/log.h"
 #include "exec/cost_measurement.h"
 #include "json/json.h"
-#include "tune/choices_json.h"
 #include "tune/measurement_file.h"
 
 namespace skipstone::engine {

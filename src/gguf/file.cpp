@@ -6,9 +6,8 @@
 #include "base/hash.h"
 #include "base/status.h"
 #include "gguf/gguf.h"
-#include "gguf/lookup.h"
+#include "gguf/parts.h"
 #include "gguf/sparse.h"
-#include "gguf/split.h"
 
 namespace skipstone::gguf {
 namespace {

@@ -1,10 +1,9 @@
-#include "gguf/lookup.h"
-
 #include <concepts>
 #include <type_traits>
 #include <utility>
 
 #include "base/status.h"
+#include "gguf/parts.h"
 
 namespace skipstone::gguf {
 namespace {

@@ -1,11 +1,10 @@
-#include "gguf/parse.h"
-
 #include <algorithm>
 #include <bit>
 #include <concepts>
 #include <unordered_set>
 
 #include "gguf/cursor.h"
+#include "gguf/parts.h"
 
 namespace skipstone::gguf {
 namespace {

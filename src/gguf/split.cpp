@@ -1,12 +1,10 @@
-#include "gguf/split.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <string_view>
 
 #include "base/status.h"
-#include "gguf/lookup.h"
+#include "gguf/parts.h"
 
 namespace skipstone::gguf {
 namespace {

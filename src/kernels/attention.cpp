@@ -55,21 +55,22 @@ std::uint64_t AttentionShape::partial_bytes(std::uint32_t rows) const {
 
 Dispatch rope_store(const Selector& select, const AttentionShape& shape, const AttentionLayer& layer, std::uint32_t rows,
                     const std::string& label, bool tree) {
-  const std::uint32_t rounds = select.texels() ? 8 : 1;  // a CPU driver's workgroup costs more than its lanes have to do in one
+  const std::uint32_t rounds = select.tuning().texels ? 8 : 1;  // a CPU driver's workgroup costs more than its lanes have to do in one
   Dispatch d;
-  d.kernel = select.texels() ? KernelId::rope_store_texels : KernelId::rope_store;
-  d.constants = words(abi::RopeStoreSpec{select.lanes(), kv_constant(shape), shape.rope_halves ? 1u : 0u, tree ? 1u : 0u, rounds});
+  d.kernel = select.tuning().texels ? KernelId::rope_store_texels : KernelId::rope_store;
+  d.constants = words(abi::RopeStoreSpec{select.tuning().lanes, kv_constant(shape), shape.rope_halves ? 1u : 0u, tree ? 1u : 0u, rounds});
   d.operands = {{{ResourceKind::qkv}, Access::read},
                 {{ResourceKind::rope_table}, Access::read},
                 {{ResourceKind::state}, Access::read},
                 {{ResourceKind::q_rotated}, Access::write},
                 {{ResourceKind::k_cache, layer.index}, Access::read_write},
                 {{ResourceKind::v_cache, layer.index}, Access::read_write}};
-  d.push = bytes(abi::RopeStorePush{shape.heads, shape.kv_heads, shape.head_dim, layer.rotates ? shape.rope_dim : 0,
-                                    padded(shape.qkv_width()), q_stride(shape), shape.cache_slots(), layer.k_row, layer.q_row, shape.tables});
+  d.push =
+      bytes(abi::RopeStorePush{shape.heads, shape.kv_heads, shape.head_dim, layer.rotates ? shape.rope_dim : 0, padded(shape.qkv_width()),
+                               q_stride(shape), shape.cache_slots(), layer.k_row, layer.q_row, shape.tables});
   const std::uint32_t stores = 2 * shape.kv_heads * (shape.kv_format == KvFormat::q8_0 ? shape.kv_scale_bytes() / 4 : shape.head_dim / 4);
   const std::uint32_t invocations = shape.heads * shape.head_dim / 4 + stores;
-  d.groups = {(invocations + select.lanes() * rounds - 1) / (select.lanes() * rounds), rows, 1};
+  d.groups = {(invocations + select.tuning().lanes * rounds - 1) / (select.tuning().lanes * rounds), rows, 1};
   d.label = label;
   return d;
 }
@@ -89,8 +90,8 @@ Dispatch attention_serial(const Selector& select, const AttentionShape& shape, c
                 {{ResourceKind::v_cache, layer.index}, Access::read},
                 {{ResourceKind::state}, Access::read},
                 {{ResourceKind::attended}, Access::write}};
-  d.push =
-      bytes(abi::AttentionSerialPush{shape.group(), q_stride(shape), shape.cache_slots(), attention_scale(shape), shape.softcap, layer.window, shape.tables});
+  d.push = bytes(abi::AttentionSerialPush{shape.group(), q_stride(shape), shape.cache_slots(), attention_scale(shape), shape.softcap,
+                                          layer.window, shape.tables});
   d.groups = {shape.heads / choice.heads, (rows + choice.rows - 1) / choice.rows, 1};
   d.label = label;
   return d;
@@ -100,7 +101,7 @@ Dispatch attention_serial(const Selector& select, const AttentionShape& shape, c
 
 std::vector<Dispatch> attention(const Selector& select, const AttentionShape& shape, const AttentionLayer& layer, std::uint32_t rows,
                                 const std::string& label, Keys keys) {
-  if (select.texels() && shape.texel_aligned()) return {attention_serial(select, shape, layer, rows, label, keys)};
+  if (select.tuning().texels && shape.texel_aligned()) return {attention_serial(select, shape, layer, rows, label, keys)};
   const AttentionChoice choice = select.attention(shape.group(), shape.head_dim, shape.chunk, rows);
   Dispatch split;
   split.kernel = KernelId::attention;
@@ -137,12 +138,12 @@ std::vector<Dispatch> move_kv(const Selector& select, const AttentionShape& shap
   const auto move = [&](std::uint32_t first, std::uint32_t words_of_row) {
     Dispatch d;
     d.kernel = KernelId::move_kv;
-    d.constants = words(abi::MoveKvSpec{select.lanes()});
+    d.constants = words(abi::MoveKvSpec{select.tuning().lanes});
     d.operands = {{{ResourceKind::k_cache, layer}, Access::read_write},
                   {{ResourceKind::v_cache, layer}, Access::read_write},
                   {{ResourceKind::state}, Access::read}};
     d.push = bytes(abi::MoveKvPush{head_words, first, words_of_row, shape.tables});
-    d.groups = {(words_of_row + select.lanes() - 1) / select.lanes(), shape.kv_heads, 2};
+    d.groups = {(words_of_row + select.tuning().lanes - 1) / select.tuning().lanes, shape.kv_heads, 2};
     d.label = label;
     planes.push_back(std::move(d));
   };
@@ -154,17 +155,17 @@ std::vector<Dispatch> move_kv(const Selector& select, const AttentionShape& shap
 Dispatch attention_prefill(const Selector& select, const AttentionShape& shape, const AttentionLayer& layer, std::uint32_t rows,
                            const std::string& label) {
   Dispatch d;
-  d.kernel = select.texels() && shape.texel_aligned() ? KernelId::attention_prefill_texels : KernelId::attention_prefill;
-  const std::uint32_t split = select.attention_split(shape.head_dim), rows_of_group = select.lanes() / split;
+  d.kernel = select.tuning().texels && shape.texel_aligned() ? KernelId::attention_prefill_texels : KernelId::attention_prefill;
+  const std::uint32_t split = select.attention_split(shape.head_dim), rows_of_group = select.tuning().lanes / split;
   d.constants = attention_words(
-      abi::AttentionPrefillSpec{select.lanes(), kv_constant(shape), shape.head_dim, split, sliding(layer), capped(shape)}, 2);
+      abi::AttentionPrefillSpec{select.tuning().lanes, kv_constant(shape), shape.head_dim, split, sliding(layer), capped(shape)}, 2);
   d.operands = {{{ResourceKind::q_rotated}, Access::read},
                 {{ResourceKind::k_cache, layer.index}, Access::read},
                 {{ResourceKind::v_cache, layer.index}, Access::read},
                 {{ResourceKind::state}, Access::read},
                 {{ResourceKind::attended}, Access::write}};
-  d.push =
-      bytes(abi::AttentionPrefillPush{shape.group(), q_stride(shape), shape.cache_slots(), attention_scale(shape), shape.softcap, layer.window, shape.tables});
+  d.push = bytes(abi::AttentionPrefillPush{shape.group(), q_stride(shape), shape.cache_slots(), attention_scale(shape), shape.softcap,
+                                           layer.window, shape.tables});
   d.groups = {(rows + rows_of_group - 1) / rows_of_group, shape.heads, 1};
   d.label = label;
   return d;

@@ -11,7 +11,7 @@ Dispatch rms_norm(const Selector& select, Resource x, std::uint32_t weight_tenso
                   float epsilon, bool last_row, const std::string& label) {
   Dispatch d;
   d.kernel = KernelId::rms_norm;
-  d.constants = words(abi::RmsNormSpec{select.wide_lanes()});
+  d.constants = words(abi::RmsNormSpec{select.tuning().wide_lanes});
   d.operands = {{x, Access::read},
                 {{ResourceKind::weight, weight_tensor}, Access::read},
                 {out, Access::write},
@@ -25,7 +25,7 @@ Dispatch rms_norm(const Selector& select, Resource x, std::uint32_t weight_tenso
 Dispatch norm(const Selector& select, const Norm& norm, std::uint32_t rows, const std::string& label) {
   Dispatch d;
   d.kernel = KernelId::norm;
-  d.constants = words(abi::NormSpec{select.wide_lanes(), norm.bias ? 1u : 0u, norm.residual ? 1u : 0u});
+  d.constants = words(abi::NormSpec{select.tuning().wide_lanes, norm.bias ? 1u : 0u, norm.residual ? 1u : 0u});
   d.operands = {{norm.x, Access::read},
                 {{ResourceKind::weight, norm.weight}, Access::read},
                 {norm.out, Access::write},
@@ -41,7 +41,7 @@ Dispatch norm(const Selector& select, const Norm& norm, std::uint32_t rows, cons
 Dispatch head_norm(const Selector& select, const HeadNorm& norm, std::uint32_t rows, const std::string& label) {
   Dispatch d;
   d.kernel = KernelId::head_norm;
-  d.constants = words(abi::HeadNormSpec{select.lanes()});
+  d.constants = words(abi::HeadNormSpec{select.tuning().lanes});
   d.operands = {{{ResourceKind::qkv}, Access::read_write},
                 {{ResourceKind::weight, norm.q_weight}, Access::read},
                 {{ResourceKind::weight, norm.k_weight}, Access::read}};
@@ -54,13 +54,13 @@ Dispatch head_norm(const Selector& select, const HeadNorm& norm, std::uint32_t r
 Dispatch activate(const Selector& select, Activation activation, std::uint32_t n, std::uint32_t rows, const std::string& label) {
   Dispatch d;
   d.kernel = KernelId::swiglu;
-  d.constants = words(abi::SwigluSpec{select.lanes(), activation == Activation::gelu         ? std::uint32_t{SWIGLU_GELU}
-                                                      : activation == Activation::gated_gelu ? std::uint32_t{SWIGLU_GELU_GATE}
-                                                                                             : std::uint32_t{SWIGLU_SILU_GATE}});
+  d.constants = words(abi::SwigluSpec{select.tuning().lanes, activation == Activation::gelu         ? std::uint32_t{SWIGLU_GELU}
+                                                             : activation == Activation::gated_gelu ? std::uint32_t{SWIGLU_GELU_GATE}
+                                                                                                    : std::uint32_t{SWIGLU_SILU_GATE}});
   if (activation == Activation::gated_silu) d.constants.pop_back();  // the shader's own
   d.operands = {{{ResourceKind::gate_up}, Access::read}, {{ResourceKind::activated}, Access::write}};
   d.push = bytes(abi::SwigluPush{n, padded(is_gated(activation) ? 2 * n : n), padded(n)});
-  d.groups = {(n + select.lanes() - 1) / select.lanes(), rows, 1};
+  d.groups = {(n + select.tuning().lanes - 1) / select.tuning().lanes, rows, 1};
   d.label = label;
   return d;
 }
@@ -68,10 +68,10 @@ Dispatch activate(const Selector& select, Activation activation, std::uint32_t n
 Dispatch keep_rows(const Selector& select, Resource x, std::uint32_t n, std::uint32_t rows, const std::string& label) {
   Dispatch d;
   d.kernel = KernelId::keep_rows;
-  d.constants = words(abi::KeepRowsSpec{select.lanes()});
+  d.constants = words(abi::KeepRowsSpec{select.tuning().lanes});
   d.operands = {{x, Access::read}, {{ResourceKind::kept}, Access::read_write}, {{ResourceKind::state}, Access::read}};
   d.push = bytes(abi::KeepRowsPush{padded(n)});
-  d.groups = {(padded(n) + select.lanes() - 1) / select.lanes(), rows, 1};
+  d.groups = {(padded(n) + select.tuning().lanes - 1) / select.tuning().lanes, rows, 1};
   d.label = label;
   return d;
 }
@@ -80,7 +80,7 @@ Dispatch cosine(const Selector& select, Resource before, Resource after, std::ui
                 const std::string& label) {
   Dispatch d;
   d.kernel = KernelId::cosine;
-  d.constants = words(abi::CosineSpec{select.wide_lanes()});
+  d.constants = words(abi::CosineSpec{select.tuning().wide_lanes});
   d.operands = {{before, Access::read}, {after, Access::read}, {{ResourceKind::cosines, sublayer}, Access::write}};
   d.push = bytes(abi::CosinePush{n, padded(n), sublayer});
   d.groups = {rows, 1, 1};
@@ -91,11 +91,11 @@ Dispatch cosine(const Selector& select, Resource before, Resource after, std::ui
 Dispatch cosine_sum(const Selector& select, std::uint32_t sublayers, const std::string& label) {
   Dispatch d;
   d.kernel = KernelId::cosine_sum;
-  d.constants = words(abi::CosineSumSpec{select.lanes()});
+  d.constants = words(abi::CosineSumSpec{select.tuning().lanes});
   d.operands = {
       {{ResourceKind::cosines}, Access::read}, {{ResourceKind::state}, Access::read}, {{ResourceKind::cosine_total}, Access::read_write}};
   d.push = bytes(abi::CosineSumPush{sublayers});
-  d.groups = {(sublayers + select.lanes() - 1) / select.lanes(), 1, 1};
+  d.groups = {(sublayers + select.tuning().lanes - 1) / select.tuning().lanes, 1, 1};
   d.label = label;
   return d;
 }
@@ -105,11 +105,11 @@ Dispatch random_fill(const Selector& select, Resource target, std::uint32_t word
   constexpr std::uint32_t most_groups = 65535;  // every device supports this many; lanes stride over the rest
   Dispatch d;
   d.kernel = KernelId::random_fill;
-  d.constants = kernels::words(abi::RandomFillSpec{select.wide_lanes(), static_cast<std::uint32_t>(pattern.number)});
+  d.constants = kernels::words(abi::RandomFillSpec{select.tuning().wide_lanes, static_cast<std::uint32_t>(pattern.number)});
   d.operands = {{target, Access::write}};
   d.push = bytes(abi::RandomFillPush{words, pattern.period, pattern.numbers, pattern.minima, static_cast<std::uint32_t>(key),
                                      static_cast<std::uint32_t>(key >> 32), low, high, pattern.minimum});
-  const std::uint32_t lanes_words = 4 * select.wide_lanes();
+  const std::uint32_t lanes_words = 4 * select.tuning().wide_lanes;
   d.groups = {std::clamp(words / lanes_words + 1, 1u, most_groups), 1, 1};
   d.label = label;
   return d;

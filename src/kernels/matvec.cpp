@@ -66,7 +66,7 @@ std::string part_label(const std::string& label, const Matrix& weights, std::siz
 Dispatch skinny(const Selector& select, const Matrix& weights, std::size_t part, Resource x, Resource y, std::uint32_t rows,
                 const MatvecFusion& fusion, const MatvecChoice& choice, std::uint32_t epilogue) {
   Dispatch d;
-  d.kernel = select.matvec_kernel(weights.format);
+  d.kernel = matvec_kernel(weights.format, select.tuning());
   d.constants = words(abi::MatvecSpec{choice.lanes, choice.k_lanes, choice.rows, choice.columns, weights.interleave, fusion.norm ? 1u : 0u,
                                       fusion.bias_tensor ? 1u : 0u, fusion.residual ? 1u : 0u, epilogue});
   d.operands = matrix_operands(weights, part, x, y, fusion);
@@ -80,7 +80,7 @@ Dispatch skinny(const Selector& select, const Matrix& weights, std::size_t part,
 Dispatch half_rows(const Selector& select, Resource x, Resource out, std::uint32_t blocks, std::uint32_t rows, const std::string& label) {
   Dispatch d;
   d.kernel = KernelId::half_rows;
-  d.constants = words(abi::HalfRowsSpec{select.wide_lanes()});
+  d.constants = words(abi::HalfRowsSpec{select.tuning().wide_lanes});
   d.operands = {{x, Access::read}, {out, Access::write}};
   d.push = bytes(abi::HalfRowsPush{blocks});
   d.groups = {rows, 1, 1};
@@ -112,7 +112,7 @@ std::vector<Dispatch> tiled(const Selector& select, const Matrix& weights, Resou
   }
   for (std::size_t part = 0; part < weights.parts.size(); ++part) {
     Dispatch d;
-    d.kernel = select.matmul_kernel(weights.format, tile.tier);
+    d.kernel = matmul_kernel(weights.format, tile.tier);
     d.constants = tile_constants(select, tile, weights, fusion);
     d.subgroup = tile.subgroup;
     d.operands = matrix_operands(weights, part, staged, y, fusion);
@@ -129,7 +129,7 @@ std::vector<Dispatch> tiled(const Selector& select, const Matrix& weights, Resou
 Dispatch argmax_merge(const Selector& select, std::uint32_t partials, std::uint32_t rows, const std::string& label) {
   Dispatch merge;
   merge.kernel = KernelId::argmax_merge;
-  merge.constants = words(abi::ArgmaxMergeSpec{select.lanes()});
+  merge.constants = words(abi::ArgmaxMergeSpec{select.tuning().lanes});
   merge.operands = {{{ResourceKind::argmax_partial}, Access::read}, {{ResourceKind::result}, Access::write}};
   merge.push = bytes(abi::ArgmaxMergePush{partials});
   merge.groups = {rows, 1, 1};
@@ -145,14 +145,14 @@ std::vector<Dispatch> embed(const Selector& select, const Matrix& table, std::ui
   const std::uint32_t blocks = padded(table.k) / 32;
   for (std::size_t part = 0; part < table.parts.size(); ++part) {
     Dispatch d;
-    d.kernel = select.embed(table.format);
-    d.constants = words(abi::EmbedSpec{select.lanes(), table.interleave});
+    d.kernel = weight_format(table.format).embed;
+    d.constants = words(abi::EmbedSpec{select.tuning().lanes, table.interleave});
     add_weights(d.operands, table, part);
     d.operands.push_back({{ResourceKind::state}, Access::read});
     // Split tables write some rows each: read_write keeps the parts in order.
     d.operands.push_back({out, table.parts.size() == 1 ? Access::write : Access::read_write});
     d.push = bytes(abi::EmbedPush{blocks, table.parts[part].first, table.parts[part].rows, padded(table.k), scale});
-    d.groups = {divide_up(blocks, select.lanes()), rows, 1};
+    d.groups = {divide_up(blocks, select.tuning().lanes), rows, 1};
     d.label = part_label(label, table, part);
     result.push_back(std::move(d));
   }
@@ -203,10 +203,10 @@ std::vector<Dispatch> argmax(const Selector& select, const Matrix& weights, Reso
 }
 
 std::vector<Dispatch> argmax_of_logits(const Selector& select, std::uint32_t n, std::uint32_t rows, const std::string& label) {
-  const std::uint32_t ranges = divide_up(n, select.lanes() * ARGMAX_LOGITS_EACH);
+  const std::uint32_t ranges = divide_up(n, select.tuning().lanes * ARGMAX_LOGITS_EACH);
   Dispatch d;
   d.kernel = KernelId::argmax_logits;
-  d.constants = words(abi::ArgmaxLogitsSpec{select.lanes()});
+  d.constants = words(abi::ArgmaxLogitsSpec{select.tuning().lanes});
   d.operands = {{{ResourceKind::logits}, Access::read}, {{ResourceKind::argmax_partial}, Access::write}};
   d.push = bytes(abi::ArgmaxLogitsPush{n, padded(n)});
   d.groups = {ranges, rows, 1};

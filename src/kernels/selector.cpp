@@ -77,6 +77,27 @@ bool fits(const vk::Caps& caps, const vk::Tuning& tuning, const MatmulChoice& ti
          shared_bytes(tile, units) <= caps.max_shared_bytes;
 }
 
+MatvecChoice built_in(const vk::Tuning& tuning, std::uint32_t rows_of_pass) {
+  // Buckets of 12 and 24 rows keep one row more than 8 or 16 from costing twice as much: columns of 12.
+  const std::uint32_t bucket = bucket_for(rows_of_pass), k_lanes = tuning.matvec_k_lanes;
+  std::uint32_t columns = bucket % 12 == 0 ? 12 : std::min(bucket, tuning.matvec_columns), rows = tuning.matvec_rows;
+  // Fewer rows read x more often, fewer columns the weights, of which there are more.
+  const auto too_many = [&] { return rows * (columns + 4) > tuning.matvec_values; };
+  while (rows > least_rows && too_many()) rows /= 2;
+  while (columns > 1 && too_many()) columns /= 2;
+  return {tuning.matvec_row_lanes * k_lanes, k_lanes, rows, columns};
+}
+
+bool fits(const vk::Caps& caps, const MatvecChoice& choice) {
+  const std::uint64_t outputs = std::uint64_t{choice.rows} * choice.columns;
+  // Shared memory of matvec.comp: every lane's sums and squares, and the totals.
+  const std::uint64_t shared_words = choice.k_lanes == 1 ? 0
+                                                         : outputs * choice.lanes + std::uint64_t{choice.columns} * choice.k_lanes +
+                                                               outputs * choice.lanes / choice.k_lanes;
+  return outputs <= most_accumulators && choice.lanes <= std::min(caps.max_workgroup_invocations, caps.max_workgroup_size[0]) &&
+         shared_words * 4 <= caps.max_shared_bytes;
+}
+
 }  // namespace
 
 vk::Tier built_tier() { return info(KernelId::matmul_coopmat_f16).spirv.empty() ? vk::Tier::fp16 : vk::Tier::cooperative_matrix; }
@@ -84,32 +105,9 @@ vk::Tier built_tier() { return info(KernelId::matmul_coopmat_f16).spirv.empty() 
 Selector::Selector(const vk::Caps& caps, const vk::Tuning& tuning) : Selector(caps, tuning, built_tier()) {}
 Selector::Selector(const vk::Caps& caps, const vk::Tuning& tuning, vk::Tier highest) : caps_(caps), tuning_(tuning), highest_(highest) {}
 
-KernelId Selector::embed(gguf::Type format) const { return weight_format(format).embed; }
-KernelId Selector::matvec_kernel(gguf::Type format) const {
-  const WeightFormat& kernels = weight_format(format);
-  if (tuning_.matvec_k_lanes != 1) return kernels.matvec;
-  return tuning_.texels ? kernels.matvec_rows_texels : kernels.matvec_rows;
-}
-KernelId Selector::matmul_kernel(gguf::Type format, vk::Tier tier) const {
-  const WeightFormat& kernels = weight_format(format);
-  if (tier == vk::Tier::base) return kernels.matmul;
-  return tier == vk::Tier::fp16 ? kernels.matmul_half : kernels.matmul_coopmat;
-}
-
-MatvecChoice Selector::built_in(std::uint32_t rows_of_pass) const {
-  // Buckets of 12 and 24 rows keep one row more than 8 or 16 from costing twice as much: columns of 12.
-  const std::uint32_t bucket = bucket_for(rows_of_pass), k_lanes = tuning_.matvec_k_lanes;
-  std::uint32_t columns = bucket % 12 == 0 ? 12 : std::min(bucket, tuning_.matvec_columns), rows = tuning_.matvec_rows;
-  // Fewer rows read x more often, fewer columns the weights, of which there are more.
-  const auto too_many = [&] { return rows * (columns + 4) > tuning_.matvec_values; };
-  while (rows > least_rows && too_many()) rows /= 2;
-  while (columns > 1 && too_many()) columns /= 2;
-  return {tuning_.matvec_row_lanes * k_lanes, k_lanes, rows, columns};
-}
-
 std::vector<MatvecChoice> Selector::matvec_candidates(gguf::Type format, std::uint32_t rows_of_pass) const {
   weight_format(format);  // throws if there is none
-  const MatvecChoice first = built_in(rows_of_pass);
+  const MatvecChoice first = built_in(tuning_, rows_of_pass);
   const std::uint32_t k_lanes = first.k_lanes, widest = std::min(bucket_for(rows_of_pass), std::uint32_t{STEP_VERIFY_ROWS});
   std::vector<MatvecChoice> all{first};
   // On CPU devices a workgroup must be exactly one subgroup; where lanes share K, several output rows may be side by side.
@@ -121,7 +119,7 @@ std::vector<MatvecChoice> Selector::matvec_candidates(gguf::Type format, std::ui
       for (std::uint32_t rows = 8; rows >= fewest; rows /= 2) {
         const MatvecChoice choice{row_lanes * k_lanes, k_lanes, rows, columns};
         const bool idle = columns < widest && rows * columns < least_accumulators;
-        if (choice != first && !idle && fits(choice)) all.push_back(choice);
+        if (choice != first && !idle && fits(caps_, choice)) all.push_back(choice);
       }
     }
   }
@@ -143,20 +141,10 @@ std::uint32_t Selector::k_lanes(std::uint32_t blocks) const {
 }
 
 MatvecChoice Selector::argmax(std::uint32_t k, std::uint32_t rows_of_pass) const {
-  MatvecChoice choice = built_in(rows_of_pass);
-  choice.lanes *= built_in(1).rows / choice.rows;  // a workgroup has the same number of output rows in every pass
+  MatvecChoice choice = built_in(tuning_, rows_of_pass);
+  choice.lanes *= built_in(tuning_, 1).rows / choice.rows;  // a workgroup has the same number of output rows in every pass
   choice.k_lanes = k_lanes((k + 31) / 32);
   return choice;
-}
-
-bool Selector::fits(const MatvecChoice& choice) const {
-  const std::uint64_t outputs = std::uint64_t{choice.rows} * choice.columns;
-  // Shared memory of matvec.comp: every lane's sums and squares, and the totals.
-  const std::uint64_t shared_words = choice.k_lanes == 1 ? 0
-                                                         : outputs * choice.lanes + std::uint64_t{choice.columns} * choice.k_lanes +
-                                                               outputs * choice.lanes / choice.k_lanes;
-  return outputs <= most_accumulators && choice.lanes <= std::min(caps_.max_workgroup_invocations, caps_.max_workgroup_size[0]) &&
-         shared_words * 4 <= caps_.max_shared_bytes;
 }
 
 MatvecChoice Selector::matvec(gguf::Type format, std::uint32_t k, std::uint32_t rows_of_pass) const {
@@ -170,7 +158,7 @@ vk::Tier Selector::matmul_tier(gguf::Type format) const {
   if (format == gguf::Type::f32) return vk::Tier::base;
   const vk::Tier tier = std::min({tuning_.prefill, caps_.tier(), highest_});
   const MatrixUnits units = matrix_units(caps_, tuning_);
-  const bool none = tier == vk::Tier::cooperative_matrix && !kernels::fits(caps_, tuning_, tile_for(tier, smallest_tile, units), units);
+  const bool none = tier == vk::Tier::cooperative_matrix && !fits(caps_, tuning_, tile_for(tier, smallest_tile, units), units);
   return none ? vk::Tier::fp16 : tier;
 }
 
@@ -187,7 +175,7 @@ MatmulChoice Selector::matrix_tile() const {
 
 bool Selector::has_matrices() const {
   return std::min(caps_.tier(), highest_) == vk::Tier::cooperative_matrix &&
-         kernels::fits(caps_, tuning_, matrix_tile(), matrix_units(caps_, tuning_));
+         fits(caps_, tuning_, matrix_tile(), matrix_units(caps_, tuning_));
 }
 
 std::vector<std::uint32_t> Selector::matmul_candidates(gguf::Type format, std::uint32_t n, std::uint32_t rows_of_pass) const {
@@ -198,7 +186,7 @@ std::vector<std::uint32_t> Selector::matmul_candidates(gguf::Type format, std::u
   // Tiles reuse what they load as often as they are wide, but there must be enough of them for the device's cores.
   std::uint32_t built_in = smallest_tile;
   for (std::uint32_t edge = 2 * smallest_tile; edge <= std::min(tuning_.largest_tile, rows_of_pass); edge *= 2) {
-    if (!kernels::fits(caps_, tuning_, tile_for(tier, edge, units), units)) break;
+    if (!fits(caps_, tuning_, tile_for(tier, edge, units), units)) break;
     edges.push_back(edge);
     if ((n + edge - 1) / edge * (rows_of_pass / edge) >= tuning_.fill) built_in = edge;
   }
@@ -216,7 +204,7 @@ MatmulChoice Selector::matmul(gguf::Type format, std::uint32_t n, std::uint32_t 
 }
 
 std::vector<AttentionChoice> Selector::attention_candidates(const AttentionKey& key, std::uint32_t chunk) const {
-  const bool serial = texels() && key.head_dim % 8 == 0;
+  const bool serial = tuning_.texels && key.head_dim % 8 == 0;
   const std::uint32_t most_rows = serial ? std::min(key.bucket, most_serial_rows) : 1;
   // The split kernel has the scores of all heads of a workgroup in shared memory, the serial one its intermediate results of each query.
   const auto fits = [&](std::uint32_t heads, std::uint32_t rows) {

@@ -39,11 +39,6 @@ class Selector {
   /// `highest`: no kernels of higher tiers (tests).
   Selector(const vk::Caps& caps, const vk::Tuning& tuning, vk::Tier highest);
 
-  /// The kernel of an operation for a weight format. Throws unsupported for formats without kernels.
-  KernelId embed(gguf::Type format) const;
-  KernelId matvec_kernel(gguf::Type format) const;
-  KernelId matmul_kernel(gguf::Type format, vk::Tier tier) const;
-
   /// Lanes that share an output row whose K has `blocks` blocks of 32. Depends only on the device and K, because the order of a sum depends
   /// on it.
   std::uint32_t k_lanes(std::uint32_t blocks) const;
@@ -85,21 +80,16 @@ class Selector {
   void use(Choices choices) { choices_ = std::move(choices); }
   const Choices& choices() const { return choices_; }
 
-  std::uint32_t lanes() const { return tuning_.lanes; }  ///< one subgroup
-  std::uint32_t wide_lanes() const { return tuning_.wide_lanes; }
+  const vk::Caps& caps() const { return caps_; }
+  const vk::Tuning& tuning() const { return tuning_; }
   /// The format of KvType::automatic. Half precision on every tier: kernels pack and round it in integer arithmetic, which needs no
   /// feature, and a model's text is then the same on every device (docs/numerics.md).
   KvFormat kv_format() const { return KvFormat::f16; }
-  bool texels() const { return tuning_.texels; }
   /// Whether sampled rows of a vocabulary are reduced to candidates.
   bool finds_candidates(std::uint32_t vocabulary) const { return tuning_.candidates_from > 0 && vocabulary >= tuning_.candidates_from; }
   std::uint32_t interleave() const { return tuning_.interleave; }  ///< how matrices are laid out (Matrix::interleave)
-  std::uint64_t max_storage_range() const { return caps_.max_storage_range; }
-  const vk::Caps& caps() const { return caps_; }
 
  private:
-  MatvecChoice built_in(std::uint32_t rows_of_pass) const;
-  bool fits(const MatvecChoice& choice) const;
   vk::Tier matmul_tier(gguf::Type format) const;
 
   vk::Caps caps_;

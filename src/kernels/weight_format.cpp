@@ -7,7 +7,7 @@ namespace {
 
 #define WEIGHT_FORMAT(id, number, name, block, bytes, quants, scales, largest) \
   WeightFormat{gguf::Type::id,                                                 \
-               block < 32 ? 32 : block,                                        \
+               (block) < 32 ? 32 : (block),                                    \
                quants,                                                         \
                scales,                                                         \
                KernelId::embed_##id,                                           \
@@ -39,6 +39,18 @@ const WeightFormat& weight_format(gguf::Type type) {
     if (format.type == type) return format;
   }
   fail(Code::unsupported, "there are no kernels for weights of type {}; there are for {}", gguf::traits(type).name, gguf::runnable_names());
+}
+
+KernelId matvec_kernel(gguf::Type format, const vk::Tuning& tuning) {
+  const WeightFormat& kernels = weight_format(format);
+  if (tuning.matvec_k_lanes != 1) return kernels.matvec;
+  return tuning.texels ? kernels.matvec_rows_texels : kernels.matvec_rows;
+}
+
+KernelId matmul_kernel(gguf::Type format, vk::Tier tier) {
+  const WeightFormat& kernels = weight_format(format);
+  if (tier == vk::Tier::base) return kernels.matmul;
+  return tier == vk::Tier::fp16 ? kernels.matmul_half : kernels.matmul_coopmat;
 }
 
 std::uint64_t units_of_row(const WeightFormat& format, std::uint32_t k) { return (std::uint64_t{k} + format.unit - 1) / format.unit; }

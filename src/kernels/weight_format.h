@@ -6,6 +6,8 @@
 
 #include "gguf/traits.h"
 #include "kernels/kernel_ids.h"
+#include "vk/caps.h"
+#include "vk/tuning.h"
 
 namespace skipstone::kernels {
 
@@ -23,6 +25,10 @@ std::span<const WeightFormat> weight_formats();
 
 /// Throws unsupported for types without kernels.
 const WeightFormat& weight_format(gguf::Type type);
+
+/// The skinny and the tiled matrix kernel of a format for a device's tuning and a tier.
+KernelId matvec_kernel(gguf::Type format, const vk::Tuning& tuning);
+KernelId matmul_kernel(gguf::Type format, vk::Tier tier);
 
 /// Units of a row of `k` weights, which is padded to whole ones.
 std::uint64_t units_of_row(const WeightFormat& format, std::uint32_t k);

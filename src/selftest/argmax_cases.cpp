@@ -7,7 +7,6 @@
 
 #include "kernels/abi.h"
 #include "ref/operations.h"
-#include "selftest/activation_bounds.h"
 #include "selftest/cases.h"
 #include "selftest/compare.h"
 #include "selftest/data.h"
@@ -315,7 +314,8 @@ std::vector<Case> argmax_cases(const Scope& scope) {
   std::vector<Case> cases;
   add(cases, 1500, 1, scope.depth == Depth::quick ? 3 : 5);
   for (const std::uint32_t vocabulary : {700u, 3001u}) {
-    cases.push_back({"argmax", fmt::format("argmax of logits V={}", vocabulary), [=](Bench& bench) { return check_written(bench, vocabulary, 5); }});
+    cases.push_back(
+        {"argmax", fmt::format("argmax of logits V={}", vocabulary), [=](Bench& bench) { return check_written(bench, vocabulary, 5); }});
   }
   add(cases, 1500, 1, 2, {.scale = 0.7f, .cap = 4.0f, .bias = true});
   if (scope.depth == Depth::quick) return cases;

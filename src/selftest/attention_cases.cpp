@@ -8,7 +8,7 @@
 #include "selftest/attention_data.h"
 #include "selftest/cases.h"
 #include "selftest/compare.h"
-#include "selftest/tree_rows.h"
+#include "selftest/rows.h"
 
 namespace skipstone::selftest {
 namespace {
@@ -161,7 +161,7 @@ std::string check_merge(Bench& bench, const AttentionShapeRows& work) {
 
 void add(std::vector<Case>& cases, const AttentionShapeRows& work, bool merge) {
   cases.push_back({"attention", "attention " + work.text(), [work](Bench& bench) {
-                     const bool serial = bench.select().texels() && work.shape.texel_aligned();
+                     const bool serial = bench.select().tuning().texels && work.shape.texel_aligned();
                      return serial ? check_serial(bench, work) : check_split(bench, work, bench.select());
                    }});
   if (merge)

@@ -11,9 +11,8 @@
 #include "base/half.h"
 #include "ref/kv_rounding.h"
 #include "ref/operations.h"
-#include "selftest/activation_bounds.h"
 #include "selftest/compare.h"
-#include "selftest/tree_rows.h"
+#include "selftest/rows.h"
 
 namespace skipstone::selftest {
 

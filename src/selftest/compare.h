@@ -30,4 +30,14 @@ std::string touched(std::string_view what, std::span<const std::uint32_t> words)
 std::string row_differs(const std::vector<float>& buffer, const std::vector<std::uint32_t>& words, std::uint32_t n, std::uint32_t row,
                         std::span<const float> wanted, std::span<const double> tolerance);
 
+// How far a device may be from the functions of shaders/lib/activation.glsl, for an exact argument: absolute bounds by Vulkan's rules.
+
+/// Of GELU in its tanh form.
+double gelu_error(double x);
+/// Of cap * tanh(x / cap).
+double softcap_error(double x, double cap);
+
+/// Slopes that carry an argument's error on: |silu'| and |gelu'| are below them, |softcap'| is at most 1.
+inline constexpr double silu_slope = 1.1, gelu_slope = 1.13;
+
 }  // namespace skipstone::selftest

@@ -44,7 +44,7 @@ std::string check_rows(Bench& bench, std::uint32_t n, std::uint32_t rows) {
 
   const auto got = bench.get<float>(cosines, layers * STEP_MAX_ROWS);
   // Three sums in the same order: each of a lane's n / lanes steps and each join rounds; roots and quotient add a few units.
-  const double lanes = bench.select().wide_lanes();
+  const double lanes = bench.select().tuning().wide_lanes;
   const double relative = (n / lanes + lanes + 10) * epsilon;
   for (std::uint32_t row = 0; row < rows; ++row) {
     const auto a = std::span(before).subspan(std::size_t{row} * n, n), b = std::span(after).subspan(std::size_t{row} * n, n);

@@ -35,7 +35,7 @@ std::string check(Bench& bench, const Shape& shape) {
   bench.run(kernels::head_norm(bench.select(), {0, 1, q_parts, k_parts, q_length, k_length, stride, norm_epsilon}, bucket, "head_norm"));
 
   const auto got = bench.get<float>({ResourceKind::qkv}, std::size_t{bucket} * stride);
-  const double lanes = bench.select().lanes();
+  const double lanes = bench.select().tuning().lanes;
   for (std::uint32_t row = 0; row < shape.rows; ++row) {
     std::vector<float> wanted(qkv.begin() + std::ptrdiff_t{row} * width, qkv.begin() + std::ptrdiff_t{row + 1} * width);
     std::vector<double> tolerance(width, 0.0);  // V stays

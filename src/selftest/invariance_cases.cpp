@@ -4,8 +4,8 @@
 
 #include "selftest/cases.h"
 #include "selftest/data.h"
-#include "selftest/invariance_rows.h"
-#include "selftest/matrix_columns.h"
+#include "selftest/matrix_check.h"
+#include "selftest/rows.h"
 
 namespace skipstone::selftest {
 namespace {

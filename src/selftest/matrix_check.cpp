@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "ref/operations.h"
-#include "selftest/activation_bounds.h"
 #include "selftest/compare.h"
 #include "selftest/data.h"
 
@@ -173,7 +172,8 @@ std::string check_matrix(Bench& bench, const MatrixShape& shape, const kernels::
   std::vector<float> wanted;
   std::vector<double> tolerance;
   for (std::uint32_t row = 0; row < shape.rows; ++row) {
-    expected_row(shape, matrix.weights, operands, row, tiled ? 1 : select.matvec(shape.format, shape.k, bucket).k_lanes, halves, wanted, tolerance);
+    expected_row(shape, matrix.weights, operands, row, tiled ? 1 : select.matvec(shape.format, shape.k, bucket).k_lanes, halves, wanted,
+                 tolerance);
     const std::string difference = row_differs(got, words, shape.n, row, wanted, tolerance);
     if (!difference.empty()) return difference;
   }

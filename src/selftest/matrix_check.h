@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "gguf/traits.h"
 #include "kernels/operations.h"
 #include "kernels/selector.h"
 #include "selftest/bench.h"
@@ -27,5 +28,11 @@ std::string check_matrix(Bench& bench, const MatrixShape& shape, const kernels::
 
 /// Room for the rows that the tiled kernels of higher tiers make from `rows` rows of k floats.
 void reserve_half_rows(Bench& bench, std::uint32_t k, std::uint32_t rows);
+
+/// The numerics contract of decoding on matrix units: a column's sums do not depend on the contents of the columns beside it. Takes
+/// one row of x at every place of passes of 1 to `most` rows; the rows beside it, and the leftovers of older passes past them, are zeros,
+/// numbers, huge numbers, infinities or NaNs. "" where its products have the bits that they have alone, and are near the scalar
+/// reference's; else what differs. The device and the build have to have matrices (kernels::Selector::has_matrices).
+std::string check_matrix_columns(Bench& bench, gguf::Type format, std::uint32_t most);
 
 }  // namespace skipstone::selftest

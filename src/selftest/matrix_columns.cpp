@@ -1,4 +1,3 @@
-#include "selftest/matrix_columns.h"
 
 #include <fmt/format.h>
 
@@ -8,8 +7,8 @@
 
 #include "selftest/compare.h"
 #include "selftest/data.h"
-#include "selftest/invariance_rows.h"
 #include "selftest/matrix_check.h"
+#include "selftest/rows.h"
 
 namespace skipstone::selftest {
 namespace {

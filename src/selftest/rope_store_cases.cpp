@@ -10,7 +10,7 @@
 #include "selftest/cases.h"
 #include "selftest/compare.h"
 #include "selftest/data.h"
-#include "selftest/tree_rows.h"
+#include "selftest/rows.h"
 
 namespace skipstone::selftest {
 namespace {

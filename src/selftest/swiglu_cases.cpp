@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "ref/operations.h"
-#include "selftest/activation_bounds.h"
 #include "selftest/cases.h"
 #include "selftest/compare.h"
 #include "selftest/data.h"

@@ -1,4 +1,4 @@
-// Measurements of one device and driver, kept in the cache folder as JSON.
+// Measurements of one device and driver, the selector's choices among them, kept in the cache folder as JSON.
 #pragma once
 
 #include <cstdint>
@@ -6,6 +6,7 @@
 #include <string>
 
 #include "json/json_fwd.h"
+#include "kernels/choices.h"
 #include "vk/caps.h"
 
 namespace skipstone::tune {
@@ -28,5 +29,12 @@ class MeasurementFile {
   std::string path_;
   std::string key_;  ///< as text
 };
+
+/// {"matvec": [{"format": "Q8_0", "rows": 4, "choice": [lanes, k_lanes, rows, columns]}], "matmul": [{"format": "Q8_0", "shape": [n, rows],
+/// "choice": [tile]}], "attention": [...]}
+Json to_json(const kernels::Choices& choices);
+
+/// Invalid entries are left out, whatever the document is.
+kernels::Choices choices_from(const Json& document);
 
 }  // namespace skipstone::tune

@@ -8,7 +8,7 @@
 
 #include "base/env.h"
 #include "vk/cooperative_matrix.h"
-#include "vk/device_profile.h"
+#include "vk/tuning.h"
 #include "vk/vulkan_state.h"
 
 namespace skipstone::vk {

@@ -30,7 +30,7 @@ struct Heap {
 struct Caps {
   std::uint32_t index = 0;  ///< position in the list that `devices` prints
   std::string name, driver_name, driver_info;
-  std::string profile;  ///< the GPU that it is taken for (device_profile.h); empty except in tests
+  std::string profile;  ///< the GPU that it is taken for (tuning.h); empty except in tests
   DeviceKind kind = DeviceKind::other;
   std::uint32_t vendor_id = 0, device_id = 0, driver_version = 0, api_version = 0;
   std::array<std::uint8_t, 16> cache_uuid{};                  ///< pipelineCacheUUID

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "vk/caps.h"
@@ -48,5 +49,11 @@ std::vector<Quirk> quirks_for(const Caps& caps);
 /// Removes from `caps` features that the device reports but that must not be used, by the same table. Called once, while caps are read:
 /// after features, before queries to the driver that a quirk may forbid.
 void apply_quirks(Caps& caps);
+
+/// For tests: a device takes the mapping of a GPU that is absent. A kernel then computes the same results as with that GPU's mapping; its
+/// speed says nothing about the GPU's. Makes `caps` report the vendor, kind, subgroups and memory of the GPU `profile`: amd64, nvidia32 or
+/// intel16. Properties of the device itself that kernels need stay as they are: its limits, the width of its subgroups, which then cannot
+/// be set, and whether it has half precision. Throws invalid_argument for an unknown profile.
+void apply_profile(Caps& caps, std::string_view profile);
 
 }  // namespace skipstone::vk

@@ -1,7 +1,7 @@
-#include "fuzz/hostile_values.h"
-
 #include <array>
 #include <string_view>
+
+#include "fuzz/mutator.h"
 
 namespace skipstone::fuzz {
 
@@ -29,9 +29,24 @@ std::uint64_t hostile_number(std::uint64_t value, std::size_t file_bytes, Random
 
 std::string hostile_text(std::string text, Random& random) {
   using namespace std::string_view_literals;
-  constexpr std::array texts{""sv,           "\0"sv,       " "sv,      "\x1b[2J\x1b]0;title\a"sv, "line\nend\r\n"sv, "\xff\xfe"sv,
-                             "\xed\xa0\x80"sv, "\xc0\xaf"sv, "\xf4\x90"sv, "\xe2\x80\xae"sv,          "%s%n{}{0}"sv,     "../../etc/passwd"sv,
-                             "<s>"sv,        "<0x41>"sv,   "<0xZZ>"sv, "\xe2\x96\x81"sv,          "a b"sv,           "default"sv};
+  constexpr std::array texts{""sv,
+                             "\0"sv,
+                             " "sv,
+                             "\x1b[2J\x1b]0;title\a"sv,
+                             "line\nend\r\n"sv,
+                             "\xff\xfe"sv,
+                             "\xed\xa0\x80"sv,
+                             "\xc0\xaf"sv,
+                             "\xf4\x90"sv,
+                             "\xe2\x80\xae"sv,
+                             "%s%n{}{0}"sv,
+                             "../../etc/passwd"sv,
+                             "<s>"sv,
+                             "<0x41>"sv,
+                             "<0xZZ>"sv,
+                             "\xe2\x96\x81"sv,
+                             "a b"sv,
+                             "default"sv};
   switch (random.below(4)) {
     case 0:
       return std::string(texts[random.below(texts.size())]);

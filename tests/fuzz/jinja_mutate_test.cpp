@@ -16,7 +16,7 @@
 #include "chat/jinja/read_json.h"
 #include "chat/jinja/template.h"
 #include "fuzz/live_memory.h"
-#include "fuzz/template_mutator.h"
+#include "fuzz/mutator.h"
 
 namespace skipstone::fuzz {
 namespace {

@@ -1,11 +1,10 @@
-#include "fuzz/json_mutation.h"
 
 #include <array>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <vector>
 
-#include "fuzz/hostile_values.h"
+#include "fuzz/mutator.h"
 
 namespace skipstone::fuzz {
 namespace {
@@ -36,10 +35,31 @@ std::string nested(Random& random) {
 
 /// A value as text, so that it may be one that the parser refuses.
 std::string hostile_value(const Json& old, Random& random) {
-  constexpr std::array<std::string_view, 26> values{"0",      "1",     "-1",         "-0",         "0.5",     "2147483648", "4294967295",
-                                                    "4294967296", "18446744073709551615", "18446744073709551616", "-9223372036854775808",
-                                                    "1e308",  "1e400", "-1e400",     "1e-400",     "1E+5",    "true",       "false",
-                                                    "null",   "[]",    "{}",         "\"\"",       "\"\\u0000\"", "\"\\ud800\"", "\"\xff\"",
+  constexpr std::array<std::string_view, 26> values{"0",
+                                                    "1",
+                                                    "-1",
+                                                    "-0",
+                                                    "0.5",
+                                                    "2147483648",
+                                                    "4294967295",
+                                                    "4294967296",
+                                                    "18446744073709551615",
+                                                    "18446744073709551616",
+                                                    "-9223372036854775808",
+                                                    "1e308",
+                                                    "1e400",
+                                                    "-1e400",
+                                                    "1e-400",
+                                                    "1E+5",
+                                                    "true",
+                                                    "false",
+                                                    "null",
+                                                    "[]",
+                                                    "{}",
+                                                    "\"\"",
+                                                    "\"\\u0000\"",
+                                                    "\"\\ud800\"",
+                                                    "\"\xff\"",
                                                     "NaN"};
   switch (random.below(6)) {
     case 0:

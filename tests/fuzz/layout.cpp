@@ -1,9 +1,9 @@
-#include "fuzz/layout.h"
-
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <optional>
+
+#include "fuzz/mutator.h"
 
 namespace skipstone::fuzz {
 namespace {

@@ -4,11 +4,6 @@
 #include <array>
 #include <cstring>
 
-#include "fuzz/hostile_values.h"
-#include "fuzz/json_mutation.h"
-#include "fuzz/layout.h"
-#include "fuzz/random.h"
-
 namespace skipstone::fuzz {
 namespace {
 

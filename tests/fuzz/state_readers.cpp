@@ -1,6 +1,9 @@
 #include <array>
+#include <filesystem>
 #include <fstream>
+#include <stdexcept>
 
+#include "base/escape.h"
 #include "base/status.h"
 #include "fixtures/temporary_directory.h"
 #include "fixtures/tiny_checkpoint.h"
@@ -11,7 +14,6 @@
 #include "speculation/search/journal.h"
 #include "speculation/search/profile.h"
 #include "terminal/exit_code.h"
-#include "tune/choices_json.h"
 #include "tune/measurement_file.h"
 
 namespace skipstone::fuzz {
@@ -125,6 +127,28 @@ std::span<const Reader> state_readers() {
       Reader{"prompts", "prompts.jsonl", Kind::json_lines, prompts_seeds, nullptr, read_prompts},
   };
   return readers;
+}
+
+std::vector<Reader> all_readers() {
+  std::vector<Reader> all(model_readers().begin(), model_readers().end());
+  all.insert(all.end(), state_readers().begin(), state_readers().end());
+  return all;
+}
+
+bool read(const Reader& reader, const std::string& folder, const std::string& bytes) {
+  const std::string path = folder + "/" + reader.file;
+  std::filesystem::remove(path);  // some file systems flush to the disk where a file is truncated and written again
+  fixtures::write_text(path, bytes);
+  try {
+    reader.read(folder);
+    return true;
+  } catch (const Error& error) {
+    const std::string sentence = error.what();
+    if (sentence.empty() || error.code() == Code::ok) throw std::logic_error("refused without a sentence or a code");
+    if (sentence != message_text(sentence)) throw std::logic_error("a sentence that is not safe to print: " + sentence);
+    if (error.code() == Code::internal) throw std::logic_error("called a defect of the program: " + sentence);
+    return false;
+  }
 }
 
 }  // namespace skipstone::fuzz

@@ -1,8 +1,7 @@
-#include "fuzz/template_mutator.h"
 
 #include <array>
 
-#include "fuzz/random.h"
+#include "fuzz/mutator.h"
 
 namespace skipstone::fuzz {
 namespace {

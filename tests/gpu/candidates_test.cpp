@@ -105,7 +105,7 @@ TEST_F(Candidates, GiveTheSameBitsForAttention) {
     bench.set_rows(base, rows);
     const auto candidates = with({}).attention_candidates({shape.group(), shape.head_dim, rows}, shape.chunk);
     // 6, 3, 2 and 1 heads of 6; one dispatch for all keys also tries 2 and 1 rows instead of 4.
-    ASSERT_EQ(candidates.size(), with({}).texels() && rows > 1 ? 6u : 4u);
+    ASSERT_EQ(candidates.size(), with({}).tuning().texels && rows > 1 ? 6u : 4u);
     Words built_in;
     for (const kernels::AttentionChoice& candidate : candidates) {
       Choices choices;

@@ -10,7 +10,6 @@
 #include "kbench/launches.h"
 #include "kbench/measure.h"
 #include "kbench/model_passes.h"
-#include "kbench/peak.h"
 #include "kbench/report.h"
 #include "selftest/cases.h"
 #include "selftest/data.h"

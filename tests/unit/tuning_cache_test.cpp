@@ -10,7 +10,6 @@
 #include "fixtures/temporary_directory.h"
 #include "json/json.h"
 #include "kernels/selector.h"
-#include "tune/choices_json.h"
 #include "tune/measurement_file.h"
 
 namespace skipstone::tune {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "fuzz/random.h"
+#include "fuzz/mutator.h"
 #include "skipstone/skipstone.h"
 #include "skipstone/skipstone_experimental.h"
 
