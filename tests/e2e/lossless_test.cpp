@@ -297,7 +297,8 @@ TEST(Engine, RefusesBlocksThatHeadsDoNotDivideInto) {
     ADD_FAILURE() << "was loaded";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), Code::invalid_argument);
-    for (const char* part : {"q8_0", "16", "--kv"}) EXPECT_NE(std::string_view(error.what()).find(part), std::string_view::npos) << error.what();
+    for (const char* part : {"q8_0", "16", "--kv"})
+      EXPECT_NE(std::string_view(error.what()).find(part), std::string_view::npos) << error.what();
   }
 }
 

@@ -12,8 +12,6 @@
 namespace skipstone::exec {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 StageMessage asking(StageCommand command) { return {.command = command, .request = {}, .rows = {}, .cosines = {}, .bytes = {}}; }
 
 /// Adds one to every row, and fails where it is asked to copy pages.
@@ -63,18 +61,15 @@ TEST(StageRing, SlowHopsKeepNobodyButWhoWaits) {
   QueueLink a(milliseconds(20)), b(milliseconds(20)), c(milliseconds(20));
   std::jthread one([&] { serve(a, b); }), two([&] { serve(b, c); });
   StageRing ring(a, c);
-  const auto start = Clock::now();
   bool early = true;
   ring.exchange(asking(StageCommand::pass), [&] {
     early = ring.is_back();
     std::this_thread::sleep_for(milliseconds(90));
     EXPECT_TRUE(ring.is_back());
   });
-  EXPECT_FALSE(early);
-  EXPECT_GE(Clock::now() - start, milliseconds(60));
-  const auto posting = Clock::now();
+  EXPECT_FALSE(early) << "three transfers take their time";
   ring.post(asking(StageCommand::pass));
-  EXPECT_LT(Clock::now() - posting, milliseconds(20));
+  EXPECT_FALSE(ring.is_back()) << "post() does not wait";
 }
 
 TEST(StageRequest, ComesOutAsItWentIn) {
