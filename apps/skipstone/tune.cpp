@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/platform/paths.h"
+#include "base/platform/files.h"
 #include "bench/prompts.h"
 #include "bench/records.h"
 #include "commands.h"

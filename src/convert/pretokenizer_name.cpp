@@ -14,7 +14,7 @@
 #include "base/status.h"
 #include "convert/json_file.h"
 #include "json/json.h"
-#include "text/pretokenizer_rules.h"
+#include "text/pretokenizer.h"
 #include "text/utf8.h"
 
 namespace skipstone::convert {

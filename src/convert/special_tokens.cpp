@@ -7,7 +7,7 @@
 #include "base/status.h"
 #include "convert/json_file.h"
 #include "json/json.h"
-#include "text/end_tokens.h"
+#include "text/special_tokens.h"
 
 namespace skipstone::convert {
 namespace {

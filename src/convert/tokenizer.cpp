@@ -9,9 +9,8 @@
 #include "convert/special_tokens.h"
 #include "convert/tokenizer_json.h"
 #include "json/json.h"
-#include "text/end_tokens.h"
 #include "text/pretokenizer.h"
-#include "text/token_flags.h"
+#include "text/special_tokens.h"
 #include "text/tokenizer.h"
 #include "text/utf8.h"
 

@@ -9,7 +9,7 @@
 
 #include "base/env.h"
 #include "base/log.h"
-#include "base/platform/paths.h"
+#include "base/platform/files.h"
 #include "base/status.h"
 #include "engine/engine_state.h"
 #include "engine/math_mode.h"

@@ -10,7 +10,7 @@
 #include <span>
 
 #include "base/output_file.h"
-#include "base/platform/paths.h"
+#include "base/platform/files.h"
 #include "base/status.h"
 #include "json/parse_json.h"
 
