@@ -11,6 +11,8 @@ using skipstone::Json;
 
 bool by_user(const Message& message) { return message.role == "user"; }
 
+}  // namespace
+
 Json message_json(const Message& message) {
   Json json = {{"role", message.role}, {"content", message.content}};
   if (!message.reasoning.empty()) json["reasoning_content"] = message.reasoning;
@@ -21,8 +23,6 @@ Json message_json(const Message& message) {
   if (!message.call_id.empty()) json["tool_call_id"] = message.call_id;
   return json;
 }
-
-}  // namespace
 
 std::size_t Conversation::exchanges() const { return static_cast<std::size_t>(std::ranges::count_if(messages_, by_user)); }
 
