@@ -1,4 +1,4 @@
-# skipstone.def and skipstone_tools.def, made when the project is configured: the DLLs export what the headers (and compatibility.cpp) mark with
+# skipstone.def and skipstone_tools.def, made when the project is configured: the DLLs export what the headers mark with
 # SKIPSTONE_API and nothing else, as src/api/exported.map says it for ELF.
 
 # skipstone_marked(NAMES SOURCE...): the functions that SOURCE... mark.
@@ -9,10 +9,10 @@ function(skipstone_marked result)
     file(READ ${source} text)
     string(REGEX REPLACE "/\\*([^*]|\\*+[^*/])*\\*+/" "" text "${text}")
     string(REPLACE ";" "@" text "${text}")  # a semicolon separates CMake's lists
-    string(REGEX MATCHALL "\nSKIPSTONE_API [^@{(]*[ *]skipstone_[a-z0-9_]+\\(|\nSKIPSTONE_FIRST\\(skipstone_[a-z0-9_]+," declarations "${text}")
+    string(REGEX MATCHALL "\nSKIPSTONE_API [^@{(]*[ *]skipstone_[a-z0-9_]+\\(" declarations "${text}")
     foreach(declaration IN LISTS declarations)
-      string(REGEX MATCH "skipstone_[a-z0-9_]+[(,]$" name "${declaration}")
-      string(REGEX REPLACE "[(,]" "" name "${name}")
+      string(REGEX MATCH "skipstone_[a-z0-9_]+[(]$" name "${declaration}")
+      string(REGEX REPLACE "[(]" "" name "${name}")
       list(APPEND names ${name})
     endforeach()
   endforeach()
@@ -27,7 +27,7 @@ endfunction()
 
 # Functions that src/tools defines are the tools'; the runtime has all others.
 file(GLOB headers ${PROJECT_SOURCE_DIR}/include/skipstone/*.h)
-skipstone_marked(runtime_names ${headers} ${PROJECT_SOURCE_DIR}/src/api/compatibility.cpp)
+skipstone_marked(runtime_names ${headers})
 file(GLOB tools_sources ${PROJECT_SOURCE_DIR}/src/tools/*.cpp)
 set(code "")
 foreach(source IN LISTS tools_sources)
