@@ -48,7 +48,7 @@ function(skipstone_public_library name exported library)
   add_library(${name} ${objects})
   add_library(skipstone::${exported} ALIAS ${name})
   set_target_properties(${name} PROPERTIES EXPORT_NAME ${exported} OUTPUT_NAME ${library} VERSION ${PROJECT_VERSION}
-                        SOVERSION ${PROJECT_VERSION_MAJOR} LINKER_LANGUAGE CXX)
+                        SOVERSION ${SKIPSTONE_SOVERSION} LINKER_LANGUAGE CXX)
   target_include_directories(${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>
                              $<INSTALL_INTERFACE:include>)
   skipstone_compile_options(${name})

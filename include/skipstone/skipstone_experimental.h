@@ -137,11 +137,21 @@ SKIPSTONE_API void skipstone_job_end(void);
 /* For signal handlers, in rank 0: the process is asked to end, as mpirun does where another rank has died. */
 SKIPSTONE_API void skipstone_job_stop(void);
 
+/* ---- errors ------------------------------------------------------------------------------------------------------------ */
+
+/* What this thread's last failed call was about, for programs: a field or parameter ("top_logprobs"), or the path of a part of a document
+ * ("messages[2].tool_call_id", "tools[0].type", "options.now"). "" where the error is about none of these or its place is not known. Valid
+ * until the thread's next failing call. skipstone_last_error() has the sentence. */
+SKIPSTONE_API const char* skipstone_last_error_where(void);
+
 /* ---- libraries over this one ------------------------------------------------------------------------------------------- */
 
 /* For functions that report as this library's do: keeps `sentence` (NULL: that there is no memory left) for this thread's
- * skipstone_last_error(), and returns `status`. */
+ * skipstone_last_error(), and returns `status`. skipstone_last_error_where() is "" then. */
 SKIPSTONE_API skipstone_status skipstone_set_last_error(skipstone_status status, const char* sentence);
+
+/* Sets skipstone_last_error_where(), after skipstone_set_last_error(); NULL as "". */
+SKIPSTONE_API void skipstone_set_last_error_where(const char* where);
 
 /* Writes a message where skipstone_set_log() says. */
 SKIPSTONE_API void skipstone_log_message(int level, const char* text);

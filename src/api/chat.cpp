@@ -11,9 +11,8 @@
 #include "api/guard.h"
 #include "api/handles.h"
 #include "base/poll.h"
-#include "chat/builtin_templates.h"
-#include "chat/jinja/continued.h"
-#include "chat/jinja/read_json.h"
+#include "chat/chat_template.h"
+#include "chat/jinja/template.h"
 #include "chat/messages.h"
 #include "gguf/gguf.h"
 #include "json/json.h"
@@ -68,15 +67,18 @@ chat::Conversation conversation_of(const char* messages, const char* tools, cons
 }
 
 Json shown(const chat::ChatPrompt& prompt, const chat::Conversation& conversation) {
-  const chat::jinja::Text text = prompt.text(conversation);
+  const chat::RenderedPrompt rendered = prompt.render(conversation);
   Json pieces = Json::array();
-  for (const chat::Piece& piece : prompt.pieces(text)) {
+  for (const chat::Piece& piece : prompt.pieces(rendered)) {
     poll(32);
     Json one = {{"text", piece.text}, {"origin", piece.origin == chat::jinja::Origin::data ? "data" : "template"}};
     if (piece.token >= 0) one["token"] = piece.token;
     pieces.push_back(std::move(one));
   }
-  return {{"template", prompt.name()}, {"text", std::string(text.bytes())}, {"tokens", prompt.tokens(text)}, {"pieces", std::move(pieces)}};
+  return {{"template", prompt.name()},
+          {"text", std::string(rendered.text.bytes())},
+          {"tokens", prompt.tokens(rendered)},
+          {"pieces", std::move(pieces)}};
 }
 
 /// A string that is written as a stream; each write polls whether this thread's work is to end.

@@ -4,9 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "api/device_json.h"
+#include "api/devices.h"
 #include "api/guard.h"
-#include "api/open_device.h"
 #include "json/json.h"
 #include "selftest/selftest.h"
 #include "vk/device.h"

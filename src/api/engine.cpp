@@ -11,7 +11,6 @@
 #include "api/engine_options.h"
 #include "api/guard.h"
 #include "api/handles.h"
-#include "api/report.h"
 #include "base/poll.h"
 #include "engine/engine_state.h"
 #include "json/json.h"

@@ -7,9 +7,7 @@
 #include <utility>
 
 #include "api/guard.h"
-#include "api/job.h"
-#include "api/vulkan_host.h"
-#include "api/within.h"
+#include "api/in_use.h"
 #include "base/input_file.h"
 #include "engine/stage_plan.h"
 #include "text/pretokenizer.h"

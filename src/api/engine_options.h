@@ -2,9 +2,12 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 
 #include "engine/engine.h"
 #include "skipstone/skipstone.h"
+#include "skipstone/vulkan.h"
+#include "vk/host_device.h"
 
 namespace skipstone::api {
 
@@ -24,5 +27,12 @@ PolledProgress polled_progress_from(skipstone_progress_fn progress, void* user_d
 /// The function that a Poll calls: the callback, with `stage` ("tokenizing"), whose end is not known. Throws cancelled where it asks to
 /// stop. Empty for null.
 std::function<void()> poll_from(skipstone_progress_fn progress, void* user_data, const char* stage);
+
+/// The ranks of a job as an engine's stages. Nothing where the process is no part of a job. Throws invalid_argument in other ranks than the
+/// first.
+std::optional<engine::StageJob> stage_job();
+
+/// A host's Vulkan device as the Vulkan layer takes it. Throws invalid_argument where the struct's size is not set or an array is missing.
+vk::HostDevice host_device(const skipstone_vulkan_host* given);
 
 }  // namespace skipstone::api

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,12 +17,13 @@ using namespace skipstone;
 namespace {
 
 bool at_text_start(const skipstone_session& session, const std::vector<text::Token>& prompt) {
-  return session.session->history().empty() && session.engine->has_tokenizer() && session.engine->tokenizer().decode(prompt).empty();
+  return session.session->history().empty() && session.engine->tokenizer().decode(prompt).empty();
 }
 
-std::unique_ptr<api::Stream> stream_for(skipstone_session& session, const std::vector<text::Token>& prompt, skipstone_chunk_fn chunk,
-                                        void* user_data) {
-  return std::make_unique<api::Stream>(*session.engine, session.stop, session.cancel, at_text_start(session, prompt), chunk, user_data);
+std::unique_ptr<api::Stream> stream_for(skipstone_session& session, const std::vector<text::Token>& prompt, api::ChunkCallback callback) {
+  std::optional<text::StreamDecoder> decoder;
+  if (session.engine->has_tokenizer()) decoder.emplace(session.engine->tokenizer(), at_text_start(session, prompt));
+  return std::make_unique<api::Stream>(std::move(decoder), session.stop, session.cancel, callback);
 }
 
 void keep(skipstone_session& session, speculation::Outcome outcome, api::Stream& stream) {
@@ -56,7 +58,7 @@ skipstone_status skipstone_session_generate(skipstone_session* session, const sk
     const api::SessionUse use(*session);
     const auto prompt = prompt_from(tokens, count);
     if (!session->session->begun()) session->last = {};
-    const auto stream = stream_for(*session, prompt, chunk, user_data);
+    const auto stream = stream_for(*session, prompt, {chunk, user_data});
     keep(*session,
          session->session->generate(prompt, max_tokens, [&](const speculation::Emitted& emitted) { return stream->push(emitted); }),
          *stream);
@@ -69,7 +71,7 @@ skipstone_status skipstone_session_begin(skipstone_session* session, const skips
     api::require(session, "session");
     const api::SessionUse use(*session);
     const auto prompt = prompt_from(tokens, count);
-    auto stream = stream_for(*session, prompt, chunk, user_data);
+    auto stream = stream_for(*session, prompt, {chunk, user_data});
     session->session->begin(prompt, max_tokens, [&stream = *stream](const speculation::Emitted& emitted) { return stream.push(emitted); });
     session->last = {};
     session->stream = std::move(stream);

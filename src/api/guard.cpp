@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
 #include <new>
 #include <stdexcept>
 #include <system_error>
 
 #include "base/env.h"
 #include "base/escape.h"
+#include "json/json.h"
 #include "skipstone/skipstone_experimental.h"
 
 namespace skipstone::api {
@@ -31,7 +33,9 @@ skipstone_status from_exception() noexcept {
   try {
     throw;
   } catch (const Error& error) {
-    return skipstone_set_last_error(static_cast<skipstone_status>(error.code()), error.what());
+    const skipstone_status status = skipstone_set_last_error(static_cast<skipstone_status>(error.code()), error.what());
+    skipstone_set_last_error_where(error.where().c_str());
+    return status;
   } catch (const std::bad_alloc&) {
     return out_of_memory();
   } catch (const std::length_error&) {
@@ -97,5 +101,27 @@ std::string wanted_device(const char* device) {
 }
 
 int validation_by_default() { return env::flag("SKIPSTONE_VALIDATION") ? 1 : 0; }
+
+std::string print(const Json& document) { return document.dump(2, ' ', false, Json::error_handler_t::replace); }
+
+Json tensor_types_json(const gguf::File& file) {
+  struct Sum {
+    std::uint64_t tensors = 0, weights = 0, bytes = 0;
+  };
+  std::map<gguf::Type, Sum> sums;
+  for (const gguf::Tensor& tensor : file.tensors()) {
+    Sum& sum = sums[tensor.type];
+    ++sum.tensors;
+    sum.weights += tensor.elements();
+    sum.bytes += tensor.data.size();
+  }
+  Json list = Json::array();
+  for (const auto& [type, sum] : sums) {
+    const gguf::Traits& traits = gguf::traits(type);
+    list.push_back(
+        {{"type", traits.name}, {"runnable", traits.runnable}, {"tensors", sum.tensors}, {"weights", sum.weights}, {"bytes", sum.bytes}});
+  }
+  return list;
+}
 
 }  // namespace skipstone::api

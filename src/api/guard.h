@@ -1,18 +1,24 @@
-// The guard around every function of the C API: parameter structs of any age in, exceptions of any kind stopped.
+// What all functions of the C API share, the runtime's and the tools': parameter structs of any age in, exceptions of any kind stopped,
+// copies for the caller, reports.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/status.h"
+#include "gguf/gguf.h"
+#include "json/json_fwd.h"
 #include "skipstone/skipstone.h"
 
 namespace skipstone::api {
 
-/// Turns the exception that is being handled into its status and keeps its sentence for skipstone_last_error().
+/// Turns the exception that is being handled into its status and keeps its sentence for skipstone_last_error() and its place for
+/// skipstone_last_error_where().
 skipstone_status from_exception() noexcept;
 
 /// Runs `body` and says how it went; nothing is thrown.
@@ -91,5 +97,22 @@ std::string wanted_device(const char* device);
 
 /// The default of `validation` in parameter structs.
 int validation_by_default();
+
+// ---- reports ----
+
+/// The document as text, indented; bytes that are no UTF-8 become U+FFFD.
+std::string print(const Json& document);
+
+/// [{"type", "runnable", "tensors", "weights", "bytes"}], in the order of the types' numbers.
+Json tensor_types_json(const gguf::File& file);
+
+/// Reports the progress of `stage` to the caller, which says whether to continue; null if it wants no reports. `params` must outlive it.
+template <typename Params>
+std::function<bool(std::uint64_t, std::uint64_t)> progress_of(const Params& params, const char* stage) {
+  if (params.progress == nullptr) return {};
+  return [&params, stage](std::uint64_t done, std::uint64_t total) {
+    return params.progress(stage, static_cast<double>(done) / static_cast<double>(total), params.user_data) == 0;
+  };
+}
 
 }  // namespace skipstone::api

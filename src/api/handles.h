@@ -8,7 +8,6 @@
 
 #include "api/in_use.h"
 #include "api/stream.h"
-#include "api/within.h"
 #include "chat/chat_prompt.h"
 #include "engine/engine.h"
 #include "skipstone/session.h"

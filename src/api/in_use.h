@@ -4,8 +4,10 @@
 
 #include <atomic>
 #include <thread>
+#include <utility>
 
 #include "base/status.h"
+#include "engine/engine.h"
 
 namespace skipstone::api {
 
@@ -80,6 +82,33 @@ class ReadAccess {
 template <typename Handle>
 void free_handle(Handle* handle) noexcept {
   if (handle != nullptr && handle->in_use.end()) delete handle;
+}
+
+// ---- callbacks of calls that hold an engine's locks meanwhile ----
+
+/// While it lives, this thread is in a callback of a call that is making or measuring something with the engine.
+class Within {
+ public:
+  explicit Within(const engine::Engine* engine) noexcept;
+  ~Within();
+  Within(const Within&) = delete;
+  Within& operator=(const Within&) = delete;
+
+  /// Throws invalid_argument in such a callback: a call that runs the engine would wait for itself.
+  static void require_outside(const engine::Engine* engine);
+
+ private:
+  const engine::Engine* engine_;
+  const Within* outer_;
+};
+
+/// `progress` in such a callback.
+inline engine::Progress within(const engine::Engine* engine, engine::Progress progress) {
+  if (!progress) return {};
+  return [engine, progress = std::move(progress)](const std::string& stage, double done) {
+    const Within here(engine);
+    progress(stage, done);
+  };
 }
 
 }  // namespace skipstone::api

@@ -1,9 +1,8 @@
 // skipstone_inspect(): what is in a model file.
 #include <string>
 
-#include "api/device_json.h"
+#include "api/devices.h"
 #include "api/guard.h"
-#include "api/report.h"
 #include "engine/engine.h"
 #include "engine/model_file.h"
 #include "gguf/gguf.h"

@@ -1,5 +1,5 @@
 // Jobs of several processes.
-#include "api/job.h"
+#include "cluster/job.h"
 
 #include <fmt/format.h>
 
@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "api/engine_options.h"
 #include "api/guard.h"
 #include "base/env.h"
-#include "cluster/job.h"
 #include "engine/stage_host.h"
 #include "skipstone/skipstone_experimental.h"
 

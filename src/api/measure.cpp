@@ -1,7 +1,7 @@
 // Measurements: of a session's passes, and of a device's copies.
+#include "api/devices.h"
 #include "api/guard.h"
 #include "api/handles.h"
-#include "api/open_device.h"
 #include "selftest/selftest.h"
 #include "skipstone/skipstone_experimental.h"
 

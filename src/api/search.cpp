@@ -7,7 +7,6 @@
 
 #include "api/guard.h"
 #include "api/handles.h"
-#include "api/report.h"
 #include "engine/skip_search.h"
 #include "json/json.h"
 #include "skipstone/skipstone_experimental.h"

@@ -61,7 +61,8 @@ engine::SessionOptions options_from(const skipstone_session_params& params) {
   options.sampling.presence_penalty = params.presence_penalty;
   constexpr std::uint32_t most_logprobs = 20;
   if (params.top_logprobs > most_logprobs) {
-    fail(Code::invalid_argument, "log-probabilities of {} tokens are too many; {} are possible", params.top_logprobs, most_logprobs);
+    fail_about("top_logprobs", Code::invalid_argument, "log-probabilities of {} tokens are too many; {} are possible", params.top_logprobs,
+               most_logprobs);
   }
   if (params.logprobs != 0) options.sampling.top_logprobs = static_cast<int>(params.top_logprobs);
   if (params.sampler != nullptr) {
@@ -79,14 +80,14 @@ engine::SessionOptions options_from(const skipstone_session_params& params) {
   speculation::members_of(draft);  // refuses what is too long before anything is done with it
   options.draft = draft;
   if (params.rounds < SKIPSTONE_ROUNDS_AUTOMATIC || params.rounds > SKIPSTONE_ROUNDS_DEVICE) {
-    fail(Code::invalid_argument, "rounds {} is none of skipstone_rounds", params.rounds);
+    fail_about("rounds", Code::invalid_argument, "rounds {} is none of skipstone_rounds", params.rounds);
   }
   options.rounds = static_cast<engine::Rounds>(params.rounds);
   if (params.pipeline_drafts < -1 || params.pipeline_drafts > 1)
-    fail(Code::invalid_argument, "pipeline_drafts is {}, but has to be -1, 0 or 1", params.pipeline_drafts);
+    fail_about("pipeline_drafts", Code::invalid_argument, "pipeline_drafts is {}, but has to be -1, 0 or 1", params.pipeline_drafts);
   if (params.pipeline_drafts >= 0) options.pipeline_drafts = params.pipeline_drafts != 0;
   if (params.verify < SKIPSTONE_VERIFY_COUPLED || params.verify > SKIPSTONE_VERIFY_REJECTION) {
-    fail(Code::invalid_argument, "verify {} is none of skipstone_verification", params.verify);
+    fail_about("verify", Code::invalid_argument, "verify {} is none of skipstone_verification", params.verify);
   }
   options.verification = static_cast<sample::Verification>(params.verify);
   api::require_array(params.draft_corpus, params.draft_corpus_count, api::most_files, "files of draft_corpus");

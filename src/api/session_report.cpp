@@ -3,7 +3,6 @@
 
 #include "api/guard.h"
 #include "api/handles.h"
-#include "api/report.h"
 #include "json/json.h"
 #include "skipstone/skipstone_experimental.h"
 

@@ -1,16 +1,16 @@
 #include "api/stream.h"
 
+#include <utility>
+#include <vector>
+
 namespace skipstone::api {
 
-Stream::Stream(const engine::Engine& engine, const text::StopStrings& stop, std::atomic<bool>& cancel, bool at_text_start,
-               skipstone_chunk_fn chunk, void* user_data)
-    : stop_(stop), cancel_(cancel), chunk_(chunk), user_data_(user_data) {
-  if (engine.has_tokenizer()) decoder_.emplace(engine.tokenizer(), at_text_start);
-}
+Stream::Stream(std::optional<text::StreamDecoder> decoder, const text::StopStrings& stop, std::atomic<bool>& cancel, ChunkCallback callback)
+    : decoder_(std::move(decoder)), stop_(stop), cancel_(cancel), callback_(callback) {}
 
 bool Stream::push(const speculation::Emitted& emitted) {
   const std::string text = decoder_ ? stop_.push(decoder_->push(emitted.token)) : "";
-  const bool go_on = chunk_ == nullptr || hand_over(text, emitted);
+  const bool go_on = callback_.chunk == nullptr || hand_over(text, emitted);
   return !cancel_.exchange(false) && go_on && !stop_.stopped();
 }
 
@@ -18,7 +18,7 @@ speculation::StopReason Stream::finish(speculation::StopReason reason) {
   if (decoder_ && !stop_.stopped()) {
     std::string rest = stop_.push(decoder_->finish());
     if (!stop_.stopped()) rest += stop_.finish();
-    if (!rest.empty() && chunk_ != nullptr) hand_over(rest, {});
+    if (!rest.empty() && callback_.chunk != nullptr) hand_over(rest, {});
   }
   return stop_.stopped() ? speculation::StopReason::stop_string : reason;
 }
@@ -39,7 +39,7 @@ bool Stream::hand_over(const std::string& text, const speculation::Emitted& emit
     chunk.top = top.data();
     chunk.top_count = top.size();
   }
-  return chunk_(&chunk, user_data_) == 0;
+  return callback_.chunk(&chunk, callback_.user_data) == 0;
 }
 
 }  // namespace skipstone::api

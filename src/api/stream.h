@@ -4,19 +4,24 @@
 #include <atomic>
 #include <optional>
 #include <string>
-#include <vector>
 
-#include "engine/engine.h"
 #include "skipstone/session.h"
+#include "speculation/loop.h"
 #include "text/stop_strings.h"
+#include "text/tokenizer.h"
 
 namespace skipstone::api {
 
+/// The caller's callback; `chunk` may be null.
+struct ChunkCallback {
+  skipstone_chunk_fn chunk = nullptr;
+  void* user_data = nullptr;
+};
+
 class Stream {
  public:
-  /// `cancel` is set from any thread; taking notice clears it.
-  Stream(const engine::Engine& engine, const text::StopStrings& stop, std::atomic<bool>& cancel, bool at_text_start,
-         skipstone_chunk_fn chunk, void* user_data);
+  /// `decoder`: none where the model has no tokenizer. `cancel` is set from any thread; taking notice clears it.
+  Stream(std::optional<text::StreamDecoder> decoder, const text::StopStrings& stop, std::atomic<bool>& cancel, ChunkCallback callback);
 
   /// False where the caller, a cancellation or a stop string asks to stop.
   bool push(const speculation::Emitted& emitted);
@@ -26,11 +31,10 @@ class Stream {
  private:
   bool hand_over(const std::string& text, const speculation::Emitted& emitted);
 
-  std::optional<text::StreamDecoder> decoder_;  ///< none where the model has no tokenizer
+  std::optional<text::StreamDecoder> decoder_;
   text::StopStrings stop_;
   std::atomic<bool>& cancel_;
-  skipstone_chunk_fn chunk_;
-  void* user_data_;
+  ChunkCallback callback_;
 };
 
 }  // namespace skipstone::api

@@ -1,10 +1,9 @@
-#include "api/vulkan_host.h"
-
 #include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "api/engine_options.h"
 #include "api/guard.h"
 #include "json/json.h"
 

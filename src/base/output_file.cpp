@@ -7,7 +7,7 @@
 #include <random>
 #include <system_error>
 
-#include "base/platform/paths.h"
+#include "base/platform/files.h"
 #include "base/status.h"
 
 namespace skipstone {

@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <cstdint>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -31,19 +32,32 @@ enum class Code : int {
 /// (message_text() in base/escape.h).
 class Error : public std::runtime_error {
  public:
-  Error(Code code, const std::string& message) : std::runtime_error(message_text(message)), code_(code) {}
+  Error(Code code, const std::string& message, const std::string& where = {})
+      : std::runtime_error(message_text(message)), code_(code), where_(std::make_shared<const std::string>(message_text(where))) {}
   Code code() const noexcept { return code_; }
+  /// What is wrong, for programs: a field or parameter ("draft"), or the path of a part of a document ("messages[2].role"). "" where the
+  /// error is about none. The sentence names it, too.
+  const std::string& where() const noexcept { return *where_; }
 
  private:
   Code code_;
+  std::shared_ptr<const std::string> where_;  ///< shared, so that a copy of the exception cannot throw
 };
 
-[[noreturn]] void throw_error(Code code, fmt::string_view format, fmt::format_args args);
+[[noreturn]] inline void throw_error(Code code, const std::string& where, fmt::string_view format, fmt::format_args args) {
+  throw Error(code, fmt::vformat(format, args), where);
+}
 
 /// Throws Error{code, formatted message}.
 template <typename... Args>
 [[noreturn]] void fail(Code code, fmt::format_string<Args...> format, Args&&... args) {
-  throw_error(code, format, fmt::make_format_args(args...));
+  throw_error(code, {}, format, fmt::make_format_args(args...));
+}
+
+/// The same, about `where`. The sentence names the place itself.
+template <typename... Args>
+[[noreturn]] void fail_about(const std::string& where, Code code, fmt::format_string<Args...> format, Args&&... args) {
+  throw_error(code, where, format, fmt::make_format_args(args...));
 }
 
 }  // namespace skipstone

@@ -1,6 +1,6 @@
-#include "chat/builtin_templates.h"
-
 #include <algorithm>
+
+#include "chat/chat_template.h"
 
 namespace skipstone::chat {
 namespace {

@@ -7,7 +7,7 @@
 #include "base/escape.h"
 #include "base/poll.h"
 #include "base/status.h"
-#include "chat/builtin_templates.h"
+#include "chat/chat_template.h"
 
 namespace skipstone::chat {
 
@@ -143,15 +143,21 @@ bool ChatPrompt::needs_bos(const std::vector<text::Stretch>& stretches) const {
   return vocabulary.add_bos && (stretches.empty() || stretches.front().token != vocabulary.bos);
 }
 
-std::vector<Token> ChatPrompt::tokens(const jinja::Text& text) const {
-  std::vector<Token> tokens = tokenizer_->encode(text.bytes(), trusted_parts(text), reserved_);
+RenderedPrompt ChatPrompt::render(const Conversation& conversation) const {
+  jinja::Text text = template_->render(conversation);
+  std::vector<text::Stretch> stretches = tokenizer_->stretches(text.bytes(), trusted_parts(text), reserved_);
+  return {std::move(text), std::move(stretches)};
+}
+
+std::vector<Token> ChatPrompt::tokens(const RenderedPrompt& prompt) const {
+  std::vector<Token> tokens = tokenizer_->encode(prompt.text.bytes(), prompt.stretches);
   const text::Vocabulary& vocabulary = tokenizer_->vocabulary();
   if (vocabulary.add_bos && (tokens.empty() || tokens.front() != vocabulary.bos)) tokens.insert(tokens.begin(), vocabulary.bos);
   return tokens;
 }
 
-std::vector<Piece> ChatPrompt::pieces(const jinja::Text& text) const {
-  const std::vector<text::Stretch> stretches = tokenizer_->stretches(text.bytes(), trusted_parts(text), reserved_);
+std::vector<Piece> ChatPrompt::pieces(const RenderedPrompt& prompt) const {
+  const auto& [text, stretches] = prompt;
   const text::Vocabulary& vocabulary = tokenizer_->vocabulary();
   std::vector<Piece> all;
   if (needs_bos(stretches)) all.push_back({written(vocabulary, vocabulary.bos), jinja::Origin::template_text, vocabulary.bos});

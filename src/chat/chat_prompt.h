@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "chat/chat_template.h"
-#include "text/chat_templates.h"
 #include "text/tokenizer.h"
 
 namespace skipstone::chat {
@@ -19,6 +18,12 @@ struct Piece {
   std::string text;
   jinja::Origin origin = jinja::Origin::template_text;
   text::Token token = -1;  ///< of a special token; -1 for spelled text
+};
+
+/// A conversation's text as its template writes it, and where special tokens are in it: found once for its tokens and for its pieces.
+struct RenderedPrompt {
+  jinja::Text text;
+  std::vector<text::Stretch> stretches;
 };
 
 /// Immutable; safe to use from many threads.
@@ -35,13 +40,12 @@ class ChatPrompt {
   const std::vector<text::Token>& end_tokens() const { return end_tokens_; }
   const std::vector<std::string>& stop_strings() const { return stop_strings_; }
 
-  /// The template's output: the prompt before tokenization.
-  jinja::Text text(const Conversation& conversation) const { return template_->render(conversation); }
-  /// The tokens of such a text, with BOS in front where the vocabulary asks for it and the template has not written it.
-  std::vector<text::Token> tokens(const jinja::Text& text) const;
-  std::vector<text::Token> tokens(const Conversation& conversation) const { return tokens(text(conversation)); }
-  std::vector<Piece> pieces(const jinja::Text& text) const;
-  std::vector<Piece> pieces(const Conversation& conversation) const { return pieces(text(conversation)); }
+  RenderedPrompt render(const Conversation& conversation) const;
+  /// With BOS in front where the vocabulary asks for it and the template has not written it.
+  std::vector<text::Token> tokens(const RenderedPrompt& prompt) const;
+  std::vector<text::Token> tokens(const Conversation& conversation) const { return tokens(render(conversation)); }
+  std::vector<Piece> pieces(const RenderedPrompt& prompt) const;
+  std::vector<Piece> pieces(const Conversation& conversation) const { return pieces(render(conversation)); }
 
  private:
   void choose(const std::vector<text::ChatTemplate>& own, const std::string& wanted);

@@ -5,8 +5,7 @@
 #include "base/hash.h"
 #include "base/poll.h"
 #include "base/status.h"
-#include "chat/jinja/continued.h"
-#include "chat/jinja/read_json.h"
+#include "chat/jinja/template.h"
 
 namespace skipstone::chat {
 

@@ -1,7 +1,10 @@
-// A template and its capabilities, found by rendering small conversations and looking for marks in the output.
+// A template and its capabilities, found by rendering small conversations and looking for marks in the output; the built-in templates.
 #pragma once
 
+#include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "chat/jinja/template.h"
 #include "chat/messages.h"
@@ -50,5 +53,20 @@ class ChatTemplate {
   Capabilities can_;
   std::string after_answer_;
 };
+
+// ---- templates for models that bring none, written from the published formats that models were trained on ----
+
+struct BuiltinTemplate {
+  const char* name;
+  const char* source;                     ///< Jinja
+  std::vector<std::string_view> tokens;   ///< special tokens that suggest it, all of them; none: it is not chosen by tokens
+  std::vector<std::string> stop_strings;  ///< where turns end without a token
+};
+
+/// The templates in the order in which their tokens are looked for.
+std::span<const BuiltinTemplate> builtin_templates();
+
+/// Null for an unknown name.
+const BuiltinTemplate* find_builtin(std::string_view name);
 
 }  // namespace skipstone::chat

@@ -9,7 +9,6 @@
 #include "base/escape.h"
 #include "base/poll.h"
 #include "base/status.h"
-#include "chat/jinja/read_json.h"
 #include "chat/jinja/template.h"
 
 namespace skipstone::chat {
@@ -53,7 +52,7 @@ const char* json_name(const Value& value) {
 
 template <typename... Arguments>
 [[noreturn]] void refuse(const std::string& path, fmt::format_string<Arguments...> what, Arguments&&... arguments) {
-  fail(Code::invalid_argument, "{}: {}", path, fmt::format(what, std::forward<Arguments>(arguments)...));
+  fail_about(path, Code::invalid_argument, "{}: {}", path, fmt::format(what, std::forward<Arguments>(arguments)...));
 }
 
 void require_object(const Value& value, const std::string& path) {
@@ -239,7 +238,7 @@ Conversation read_conversation(std::string_view messages, std::string_view tools
   Conversation conversation;
   const Value given = jinja::read_json(messages, "messages", Origin::data);
   const std::vector<Value>& items = require_array(given, "messages");
-  if (items.empty()) fail(Code::invalid_argument, "messages: there are none");
+  if (items.empty()) refuse("messages", "there are none");
   Reader reader;
   for (std::size_t i = 0; i < items.size(); ++i) conversation.messages.push_back(reader.read(items[i], fmt::format("messages[{}]", i)));
   conversation.tools = read_tools(tools);

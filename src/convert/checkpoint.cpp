@@ -12,7 +12,6 @@
 #include "base/escape.h"
 #include "base/log.h"
 #include "base/platform/files.h"
-#include "base/platform/paths.h"
 #include "base/status.h"
 #include "convert/json_file.h"
 #include "gguf/gguf.h"

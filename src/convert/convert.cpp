@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "base/platform/files.h"
-#include "base/platform/paths.h"
 #include "base/status.h"
 #include "convert/checkpoint.h"
 #include "convert/safetensors.h"

@@ -13,7 +13,7 @@
 #include "convert/json_file.h"
 #include "convert/tokenizer.h"
 #include "json/json.h"
-#include "text/pretokenizer_rules.h"
+#include "text/pretokenizer.h"
 #include "text/utf8.h"
 
 namespace skipstone::convert {

@@ -11,7 +11,6 @@
 
 #include "base/log.h"
 #include "base/platform/files.h"
-#include "base/platform/paths.h"
 #include "base/status.h"
 #include "convert/tensor_type.h"
 #include "gguf/gguf.h"

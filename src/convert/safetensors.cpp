@@ -13,7 +13,6 @@
 
 #include "base/input_file.h"
 #include "base/platform/files.h"
-#include "base/platform/paths.h"
 #include "base/status.h"
 #include "convert/json_file.h"
 #include "gguf/gguf.h"

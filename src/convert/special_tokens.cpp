@@ -6,7 +6,7 @@
 #include "convert/json_file.h"
 #include "convert/tokenizer.h"
 #include "json/json.h"
-#include "text/end_tokens.h"
+#include "text/special_tokens.h"
 
 namespace skipstone::convert {
 namespace {

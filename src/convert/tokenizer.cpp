@@ -8,9 +8,8 @@
 #include "convert/json_file.h"
 #include "convert/sentencepiece_model.h"
 #include "json/json.h"
-#include "text/end_tokens.h"
 #include "text/pretokenizer.h"
-#include "text/token_flags.h"
+#include "text/special_tokens.h"
 #include "text/tokenizer.h"
 #include "text/utf8.h"
 

@@ -9,7 +9,7 @@
 
 #include "base/env.h"
 #include "base/log.h"
-#include "base/platform/paths.h"
+#include "base/platform/files.h"
 #include "base/status.h"
 #include "engine/device_model.h"
 #include "engine/engine_state.h"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/draft_texts.h"
+#include "engine/draft_inputs.h"
 #include "engine/prefix_cache.h"
 #include "exec/executor.h"
 #include "exec/pipelines.h"

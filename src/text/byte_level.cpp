@@ -1,4 +1,3 @@
-#include "text/byte_level.h"
 
 #include <array>
 #include <cstdint>

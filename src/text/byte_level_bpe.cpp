@@ -4,10 +4,10 @@
 
 #include "base/poll.h"
 #include "base/status.h"
-#include "text/byte_level.h"
 #include "text/pair_merge.h"
 #include "text/pretokenizer.h"
 #include "text/segmenter.h"
+#include "text/utf8.h"
 
 namespace skipstone::text {
 namespace {

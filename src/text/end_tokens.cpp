@@ -1,5 +1,3 @@
-#include "text/end_tokens.h"
-
 #include <algorithm>
 #include <string>
 #include <unordered_map>
@@ -7,6 +5,7 @@
 #include "base/status.h"
 #include "gguf/gguf.h"
 #include "text/segmenter.h"
+#include "text/special_tokens.h"
 
 namespace skipstone::text {
 namespace {

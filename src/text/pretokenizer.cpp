@@ -9,7 +9,6 @@
 #include "base/escape.h"
 #include "base/poll.h"
 #include "base/status.h"
-#include "text/pretokenizer_rules.h"
 #include "text/utf8.h"
 
 namespace skipstone::text {

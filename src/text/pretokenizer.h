@@ -20,7 +20,7 @@ class PreTokenizer {
   /// For a name that a caller chose: throws invalid_argument with every known name where it is unknown.
   static void require(const std::string& name);
 
-  /// Every name, as the table (pretokenizer_rules.h) has them, separated by ", ".
+  /// Every name, as the table has them, separated by ", ".
   static std::string known_names();
 
   /// Whether files with the pre-tokenizer `name` start texts with BOS when they lack tokenizer.ggml.add_bos_token. Throws as above.
@@ -37,5 +37,32 @@ class PreTokenizer {
   std::vector<std::unique_ptr<Pattern>> patterns_;
   bool takes_whole_words_ = false;
 };
+
+// ---- the table: the names in tokenizer.ggml.pre, and how each rule cuts ----
+
+/// How the matches of a pattern are cut. The text between matches stays as it is.
+enum class CutMode {
+  isolate,        ///< each match is a piece
+  threes,         ///< each match, a run of digits, is cut in threes counted from its end: 12345 is 12, 345
+  threes_inside,  ///< only the places between those threes are cut; 12345 in x12345 gives x12, 345
+};
+
+struct Cut {
+  std::string pattern;  ///< of PCRE2 with UTF and UCP; never matches the empty string
+  CutMode mode = CutMode::isolate;
+};
+
+struct PreTokenizerRule {
+  std::vector<std::string> names;  ///< of tokenizer.ggml.pre; the first is the one that converted files get
+  std::vector<Cut> cuts;           ///< each cuts the pieces of the previous one further
+  bool whole_words = false;        ///< a word that is itself a token is not merged (`ignore_merges`)
+  bool bos = false;                ///< texts start with BOS where a file does not say
+  /// The steps as tokenizer.json files write them, where `cuts` says the same in another way; alternatives.
+  std::vector<std::vector<std::string>> written = {};
+  const char* caveat = nullptr;  ///< how `cuts` differ from the `written` steps
+};
+
+/// Every rule; names are unique.
+const std::vector<PreTokenizerRule>& pretokenizer_rules();
 
 }  // namespace skipstone::text

@@ -1,4 +1,4 @@
-#include "text/pretokenizer_rules.h"
+#include "text/pretokenizer.h"
 
 namespace skipstone::text {
 namespace {

@@ -88,6 +88,8 @@ class Tokenizer {
 
   /// The stretches that the former splits `text` into, in order; joined they are the text.
   std::vector<Stretch> stretches(std::string_view text, std::span<const Span> trusted, std::span<const Token> reserved) const;
+  /// The tokens of a text that stretches() has split.
+  std::vector<Token> encode(std::string_view text, std::span<const Stretch> stretches) const;
 
   /// The bytes that a token spells; "" for control and unknown tokens. Throws invalid_argument for ids outside the vocabulary.
   std::string piece(Token token) const;
@@ -119,6 +121,15 @@ class StreamDecoder {
   bool at_start_;
   std::string pending_;
 };
+
+/// A chat template that a model file carries.
+struct ChatTemplate {
+  std::string name;    ///< "" for the usual one
+  std::string source;  ///< Jinja
+};
+
+/// tokenizer.chat_template and the named ones: tokenizer.chat_templates lists the names, tokenizer.chat_template.NAME holds each.
+std::vector<ChatTemplate> chat_templates(const gguf::File& file);
 
 /// The offset of the first byte that is not part of well-formed UTF-8, or npos.
 std::size_t find_invalid_utf8(std::string_view text);

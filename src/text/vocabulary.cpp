@@ -5,10 +5,9 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "gguf/gguf.h"
-#include "text/end_tokens.h"
 #include "text/pretokenizer.h"
 #include "text/segmenter.h"
-#include "text/token_flags.h"
+#include "text/special_tokens.h"
 #include "text/tokenizer.h"
 
 namespace skipstone::text {
@@ -152,6 +151,22 @@ Vocabulary Vocabulary::from(const gguf::File& file, const std::string& pre) {
   collect_end_tokens(v, listed_end_tokens(file, size));
   read_token_flags(file, v);
   return v;
+}
+
+std::vector<ChatTemplate> chat_templates(const gguf::File& file) {
+  std::vector<ChatTemplate> all;
+  const auto add = [&](const std::string& key, const std::string& name) {
+    const gguf::Value* value = file.find(key);
+    const auto* source = value == nullptr ? nullptr : std::get_if<std::string>(value);
+    if (source != nullptr && !source->empty()) all.push_back({name, *source});
+  };
+  add("tokenizer.chat_template", "");
+  if (const std::vector<std::string>* names = file.strings("tokenizer.chat_templates")) {
+    for (const std::string& name : *names) {
+      if (!name.empty()) add("tokenizer.chat_template." + name, name);
+    }
+  }
+  return all;
 }
 
 }  // namespace skipstone::text

@@ -4,7 +4,6 @@
 #include "api/guard.h"
 #include "convert/tensor_type.h"
 #include "skipstone/tools.h"
-#include "tools/progress.h"
 
 namespace skipstone::api {
 namespace {

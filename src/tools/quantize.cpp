@@ -4,12 +4,10 @@
 #include <string>
 
 #include "api/guard.h"
-#include "api/report.h"
 #include "convert/tensor_type.h"
 #include "gguf/gguf.h"
 #include "json/json.h"
 #include "skipstone/tools.h"
-#include "tools/progress.h"
 
 namespace skipstone::api {
 namespace {

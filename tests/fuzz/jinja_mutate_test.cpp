@@ -13,7 +13,6 @@
 
 #include "base/escape.h"
 #include "base/status.h"
-#include "chat/jinja/read_json.h"
 #include "chat/jinja/template.h"
 #include "fuzz/live_memory.h"
 #include "fuzz/mutator.h"

@@ -9,6 +9,7 @@
 #include "fixtures/temporary_directory.h"
 #include "fixtures/tiny_model.h"
 #include "skipstone/chat.hpp"
+#include "skipstone/skipstone_experimental.h"
 
 namespace skipstone {
 namespace {
@@ -100,6 +101,26 @@ TEST_F(ChatApi, TakesAnswersApart) {
   EXPECT_THROW(tokens.push(skipstone_token{1 << 30}, on_event), error);
   EXPECT_THROW(ChatParser(chat, "[]"), error);
   EXPECT_THROW(ChatParser(chat, R"({"format": "nosuch"})"), error);
+}
+
+TEST_F(ChatApi, ErrorsCarryWhereTheyAre) {
+  const Chat chat = open("chatml");
+  const auto where = [&](const std::string& messages, const std::string& tools = {}, const std::string& options = {}) {
+    EXPECT_THROW(chat.render(messages, tools, options), error);
+    return std::string(skipstone_last_error_where());
+  };
+  EXPECT_EQ(where("[]"), "messages");
+  EXPECT_EQ(where("[{]"), "messages");
+  EXPECT_EQ(where(R"([{"role": "user", "content": "a"}, {"role": "nobody", "content": "b"}])"), "messages[1].role");
+  EXPECT_EQ(where(user, R"([{"type": "function", "function": {"name": ""}}])"), "tools[0].function.name");
+  EXPECT_EQ(where(user, "", R"({"add_generation_prompt": 1})"), "options.add_generation_prompt");
+  // An error that is about no part of the request.
+  EXPECT_THROW(Chat::open(folder_.file("none.gguf")), error);
+  EXPECT_STREQ(skipstone_last_error_where(), "");
+  skipstone_set_last_error_where("draft");
+  EXPECT_STREQ(skipstone_last_error_where(), "draft");
+  skipstone_set_last_error(SKIPSTONE_IO, "a sentence");
+  EXPECT_STREQ(skipstone_last_error_where(), "");
 }
 
 TEST_F(ChatApi, RenderingEndsWhereItIsAskedTo) {

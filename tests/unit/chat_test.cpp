@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "base/status.h"
-#include "chat/builtin_templates.h"
 #include "chat/chat_prompt.h"
+#include "chat/chat_template.h"
 #include "chat_vocabulary.h"
 
 namespace skipstone::chat {

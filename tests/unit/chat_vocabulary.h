@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "text/byte_level.h"
 #include "text/tokenizer.h"
 #include "text/utf8.h"
 

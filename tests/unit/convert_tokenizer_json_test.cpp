@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "fixtures/failure.h"
-#include "text/pretokenizer_rules.h"
+#include "text/pretokenizer.h"
 #include "unit/converted_values.h"
 
 namespace skipstone::convert::testing {

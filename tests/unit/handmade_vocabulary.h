@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "text/byte_level.h"
 #include "text/tokenizer.h"
 #include "text/utf8.h"
 

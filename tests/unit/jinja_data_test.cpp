@@ -10,8 +10,6 @@
 #include "base/escape.h"
 #include "base/status.h"
 #include "base/stopwatch.h"
-#include "chat/jinja/continued.h"
-#include "chat/jinja/read_json.h"
 #include "chat/jinja/template.h"
 
 namespace skipstone::chat::jinja {

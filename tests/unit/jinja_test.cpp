@@ -7,7 +7,6 @@
 
 #include "base/escape.h"
 #include "base/status.h"
-#include "chat/jinja/read_json.h"
 #include "chat/jinja/template.h"
 
 namespace skipstone::chat::jinja {

@@ -4,14 +4,71 @@
 #include <gtest/gtest.h>
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
-#include "chat/output/message.h"
 #include "chat/output/output_parser.h"
 
 namespace skipstone::chat {
+
+struct ToolCall {
+  std::string name, id;
+  std::string arguments;  ///< a JSON object
+};
+
+struct Message {
+  std::string content, reasoning;
+  std::vector<ToolCall> calls;
+  std::vector<std::string> notes;
+};
+
+/// Assembles a whole answer from its events.
+class MessageBuilder {
+ public:
+  void add(const Event& event);
+
+  /// The message of the events so far. A call that is still open is not included.
+  const Message& message() const { return message_; }
+
+ private:
+  Message message_;
+  std::optional<ToolCall> open_;
+  std::string open_raw_;  ///< raw text of the open call's events: content, should it break off
+};
+
+inline void MessageBuilder::add(const Event& event) {
+  if (!event.note.empty()) message_.notes.push_back(event.note);
+  switch (event.kind) {
+    case EventKind::text:
+      message_.content += event.text;
+      break;
+    case EventKind::reasoning:
+      message_.reasoning += event.text;
+      break;
+    case EventKind::marker:
+      break;
+    case EventKind::tool_call_begin:
+      open_ = ToolCall{event.name, event.id, {}};
+      open_raw_ = event.raw;
+      break;
+    case EventKind::tool_call_arguments:
+      if (open_) open_->arguments += event.text;
+      open_raw_ += event.raw;
+      break;
+    case EventKind::tool_call_end:
+      open_raw_ += event.raw;
+      if (!event.complete) {
+        message_.content += std::exchange(open_raw_, {});
+      } else if (open_) {
+        message_.calls.push_back(std::move(*open_));
+      }
+      open_.reset();
+      break;
+  }
+}
 
 struct Parsed {
   Message message;

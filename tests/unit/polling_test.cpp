@@ -7,7 +7,7 @@
 #include "base/status.h"
 #include "base/stopwatch.h"
 #include "chat/chat_prompt.h"
-#include "chat/jinja/read_json.h"
+#include "chat/jinja/template.h"
 #include "chat/messages.h"
 #include "unit/chat_vocabulary.h"
 #include "unit/handmade_vocabulary.h"
@@ -99,13 +99,30 @@ TEST(Polling, ReadingConversationsAndRendering) {
   for (const auto& [what, messages] : conversations) {
     expect_ends(
         what + " read", [&] { chat::read_conversation(messages, "", ""); }, 8);
-    const chat::jinja::Text text = writer.text(chat::read_conversation(messages, "", ""));
+    const chat::RenderedPrompt prompt = writer.render(chat::read_conversation(messages, "", ""));
     expect_ends(
-        what + " tokens", [&] { writer.tokens(text); }, 3);
+        what + " tokens", [&] { writer.tokens(prompt); }, 3);
   }
   const chat::Conversation conversation = chat::read_conversation(many, "", "");
   expect_ends(
-      "many rendered", [&] { writer.text(conversation); }, 100);
+      "many rendered", [&] { writer.render(conversation); }, 100);
+}
+
+/// Work is counted by the polls. What shows a prompt needs its tokens and its pieces: both of one rendering, split once.
+TEST(Polling, APromptIsRenderedAndSplitOnce) {
+  const chat::ChatPrompt writer(tests::tokenizer_with({"<|im_start|>", "<|im_end|>"}), {}, "chatml");
+  const chat::Conversation conversation =
+      chat::read_conversation(R"([{"role": "user", "content": ")" + repeated("<", megabyte) + "\"}]", "", "");
+  chat::RenderedPrompt prompt;
+  const int rendering = asked_during([&] { prompt = writer.render(conversation); }).times;
+  const int tokenising = asked_during([&] { writer.tokens(prompt); }).times;
+  const int both = asked_during([&] {
+                     const chat::RenderedPrompt one = writer.render(conversation);
+                     writer.tokens(one);
+                     writer.pieces(one);
+                   }).times;
+  EXPECT_GT(rendering, 100);  // also the search for special tokens, of which each byte might be the first
+  EXPECT_LE(both, rendering + tokenising + 10);
 }
 
 TEST(Polling, WhatIsAskedIsNotAskedItself) {
@@ -125,7 +142,7 @@ TEST(Polling, TemplatesWithoutEnd) {
   const chat::ChatPrompt writer(tests::tokenizer_with({"<|im_start|>"}),
                                 {{"", "{% for i in range(100000) %}{% for j in range(100000) %}{{ i }}{% endfor %}{% endfor %}"}}, "");
   const chat::Conversation conversation = chat::read_conversation(R"([{"role": "user", "content": "a"}])", "", "");
-  const Asked ended = asked_during([&] { writer.text(conversation); }, 2);
+  const Asked ended = asked_during([&] { writer.render(conversation); }, 2);
   EXPECT_TRUE(ended.ended);
   EXPECT_EQ(ended.times, 2);
 }

@@ -12,7 +12,6 @@
 
 #include "base/status.h"
 #include "base/stopwatch.h"
-#include "text/pretokenizer_rules.h"
 #include "text/utf8.h"
 #include "unit/handmade_vocabulary.h"
 

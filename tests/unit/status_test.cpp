@@ -17,6 +17,19 @@ TEST(Status, FailCarriesCodeAndFormattedMessage) {
   }
 }
 
+TEST(Status, ErrorsCarryWhereTheyAre) {
+  try {
+    fail_about("messages[2].role", Code::invalid_argument, "{}: is {}", "messages[2].role", "missing");
+    FAIL() << "fail_about() returned";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::invalid_argument);
+    EXPECT_STREQ(error.what(), "messages[2].role: is missing");
+    EXPECT_EQ(error.where(), "messages[2].role");
+  }
+  EXPECT_EQ(Error(Code::io, "no").where(), "");
+  EXPECT_EQ(Error(Code::io, "no", "a\033").where(), "a\\u{1b}");
+}
+
 TEST(Status, MessagesMayContainBracesOfTheirArguments) {
   try {
     fail(Code::invalid_argument, "{}", "{not a format}");

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/env.h"
-#include "base/platform/paths.h"
+#include "base/platform/files.h"
 #include "chat/dialogue.h"
 #include "chat/session_answerer.h"
 #include "commands.h"

@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "base/output_file.h"
-#include "base/platform/paths.h"
+#include "base/platform/files.h"
 #include "base/status.h"
 #include "json/parse_json.h"
 
@@ -28,6 +28,8 @@ constexpr std::size_t largest_file = 64 << 20;  // bytes; more than any context
 
 bool by_user(const Message& message) { return message.role == "user"; }
 
+}  // namespace
+
 Json message_json(const Message& message) {
   Json json = {{"role", message.role}, {"content", message.content}};
   if (!message.reasoning.empty()) json["reasoning_content"] = message.reasoning;
@@ -38,6 +40,8 @@ Json message_json(const Message& message) {
   if (!message.call_id.empty()) json["tool_call_id"] = message.call_id;
   return json;
 }
+
+namespace {
 
 std::string read_file(const std::string& path) {
   errno = 0;

@@ -22,6 +22,9 @@ struct Message {
   std::string call_id = {};  ///< of a tool's result
 };
 
+/// In the form of OpenAI's chat completions.
+skipstone::Json message_json(const Message& message);
+
 class Conversation {
  public:
   const std::string& system() const { return system_; }

@@ -119,7 +119,7 @@ void Dialogue::send(const std::string& text) {
   explained([&] { answer(); });
 }
 
-void Dialogue::record(const Piece& piece, Message& said) {
+void record(const Piece& piece, Message& said) {
   switch (piece.kind) {
     case Piece::Kind::text:
       said.content += piece.text;
@@ -139,23 +139,27 @@ void Dialogue::record(const Piece& piece, Message& said) {
   }
 }
 
+bool show(const Piece& piece, Screen& screen) {
+  switch (piece.kind) {
+    case Piece::Kind::text:
+      return screen.text(piece.text, piece.drafted);
+    case Piece::Kind::reasoning:
+      return screen.reasoning(piece.text);
+    case Piece::Kind::call_begin:
+      return screen.begin_call(piece.text);
+    case Piece::Kind::call_arguments:
+      return screen.call_arguments(piece.text);
+    case Piece::Kind::call_end:
+      return screen.end_call();
+  }
+  return true;
+}
+
 void Dialogue::answer() {
   Message said{.role = "assistant"};
   const auto on_piece = [&](const Piece& piece) {
     record(piece, said);
-    switch (piece.kind) {
-      case Piece::Kind::text:
-        return screen_.text(piece.text, piece.drafted);
-      case Piece::Kind::reasoning:
-        return screen_.reasoning(piece.text);
-      case Piece::Kind::call_begin:
-        return screen_.begin_call(piece.text);
-      case Piece::Kind::call_arguments:
-        return screen_.call_arguments(piece.text);
-      case Piece::Kind::call_end:
-        return screen_.end_call();
-    }
-    return true;
+    return show(piece, screen_);
   };
   std::optional<Turn> turn;
   try {

@@ -23,6 +23,11 @@ struct Piece {
   bool complete = true;   ///< call_end; false: the call was truncated and is void
 };
 
+/// Adds a piece to the answer that it is a part of.
+void record(const Piece& piece, Message& said);
+/// Writes it; false if the output's reader is gone.
+bool show(const Piece& piece, Screen& screen);
+
 /// The result of a turn.
 struct Turn {
   bool interrupted = false, context_full = false, out_of_tokens = false;
@@ -76,7 +81,6 @@ class Dialogue {
   void run_command(const std::string& line);
   void send(const std::string& text);
   void answer();
-  static void record(const Piece& piece, Message& said);
   void say_end(const Turn& turn);
   bool fits();
   void offer_room();

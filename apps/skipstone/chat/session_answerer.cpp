@@ -11,8 +11,6 @@
 namespace cli::chat {
 namespace {
 
-constexpr std::size_t prompt_end_bytes = 256;  // end of the prompt that the parser gets: enough for any tag
-
 std::string json_text(const skipstone::Json& json) { return json.dump(-1, ' ', false, skipstone::Json::error_handler_t::strict); }
 
 std::optional<Piece> piece_of(const skipstone_chat_event& event) {
@@ -38,6 +36,7 @@ SessionAnswerer::SessionAnswerer(const skipstone::Engine& engine, const std::str
                                  AnswerLimits limits)
     : engine_(engine),
       chat_(engine, chat_template),
+      prompt_([this](const std::string& messages) { return chat_.show(messages); }),
       params_(params),
       draft_(params.draft),
       limits_(std::move(limits)),
@@ -78,10 +77,6 @@ bool SessionAnswerer::reseed() {
 
 std::string SessionAnswerer::statistics() const { return answered_ ? statistics_text(read_statistics(*session_)) : ""; }
 
-std::vector<skipstone_token> SessionAnswerer::render(const Conversation& conversation) const {
-  return chat_.render(json_text(conversation.json()));
-}
-
 /// The suffix of `tokens` that is not in the session's cache; rolls back cached tokens that differ. The last token is always processed
 /// again, since a continuation needs one.
 std::vector<skipstone_token> SessionAnswerer::unread(const std::vector<skipstone_token>& tokens) {
@@ -91,13 +86,6 @@ std::vector<skipstone_token> SessionAnswerer::unread(const std::vector<skipstone
   if (session_->length() > kept) session_->rewind(session_->length() - kept);
   held_ = tokens;
   return {tokens.begin() + static_cast<std::ptrdiff_t>(kept), tokens.end()};
-}
-
-skipstone::ChatParser SessionAnswerer::make_parser(const Conversation& conversation) const {
-  const std::string prompt = skipstone::SortedJson::parse(chat_.show(json_text(conversation.json()))).at("text").get<std::string>();
-  std::size_t from = prompt.size() - std::min(prompt.size(), prompt_end_bytes);
-  while (from < prompt.size() && (static_cast<unsigned char>(prompt[from]) & 0xc0) == 0x80) ++from;
-  return skipstone::ChatParser(chat_, json_text({{"prompt", prompt.substr(from)}}));
 }
 
 /// False if the answer ends with this token.
@@ -110,8 +98,9 @@ bool SessionAnswerer::push(skipstone::ChatParser& parser, const skipstone_chunk&
 }
 
 Turn SessionAnswerer::answer(const Conversation& conversation, const std::function<bool(const Piece&)>& on_piece) {
-  const std::vector<skipstone_token> tokens = unread(render(conversation));
-  skipstone::ChatParser parser = make_parser(conversation);
+  const Prompt prompt = prompt_.take(conversation);
+  const std::vector<skipstone_token> tokens = unread(prompt.tokens);
+  skipstone::ChatParser parser(chat_, json_text({{"prompt", prompt.end}}));
   bool drafted = false, stopped = false, ended = false;
   const skipstone::OnChatEvent on_event = [&](const skipstone_chat_event& event) {
     std::optional<Piece> piece = piece_of(event);

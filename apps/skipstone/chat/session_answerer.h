@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "chat/conversation_prompt.h"
 #include "chat/dialogue.h"
 #include "skipstone/chat.hpp"
 #include "skipstone/skipstone.hpp"
@@ -24,7 +25,7 @@ class SessionAnswerer : public Answerer {
                   AnswerLimits limits);
 
   Turn answer(const Conversation& conversation, const std::function<bool(const Piece&)>& on_piece) override;
-  std::size_t count(const Conversation& conversation) override { return render(conversation).size(); }
+  std::size_t count(const Conversation& conversation) override { return prompt_.of(conversation).tokens.size(); }
   std::size_t context() const override { return engine_.info().context; }
   std::string model_name() const override { return engine_.info().model_name; }
   std::string drafter() const override { return draft_; }
@@ -40,15 +41,14 @@ class SessionAnswerer : public Answerer {
   const std::vector<skipstone_token>& held() const { return held_; }
 
  private:
-  std::vector<skipstone_token> render(const Conversation& conversation) const;
   std::vector<skipstone_token> unread(const std::vector<skipstone_token>& tokens);
-  skipstone::ChatParser make_parser(const Conversation& conversation) const;
   bool push(skipstone::ChatParser& parser, const skipstone_chunk& chunk, const skipstone::OnChatEvent& on_event) const;
   Turn turn_of(bool ended) const;
   void renew();
 
   skipstone::Engine engine_;
   skipstone::Chat chat_;
+  ConversationPrompt prompt_;
   skipstone_session_params params_;
   std::string draft_;
   AnswerLimits limits_;

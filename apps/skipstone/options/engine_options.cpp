@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <system_error>
 
-#include "base/platform/paths.h"
+#include "base/platform/files.h"
 #include "base/platform/system.h"
 #include "json/json.h"
 #include "options/number_option.h"

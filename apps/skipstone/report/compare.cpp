@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "base/platform/paths.h"
+#include "base/platform/files.h"
 #include "commands.h"
 #include "report/comparison.h"
 #include "results/charts.h"

@@ -9,52 +9,8 @@
 #include "terminal/output.h"
 
 namespace cli {
-namespace {
 
 using skipstone::Json;
-
-bool show(chat::Screen& screen, const chat::Piece& piece) {
-  using Kind = chat::Piece::Kind;
-  switch (piece.kind) {
-    case Kind::text:
-      return screen.text(piece.text, piece.drafted);
-    case Kind::reasoning:
-      return screen.reasoning(piece.text);
-    case Kind::call_begin:
-      return screen.begin_call(piece.text);
-    case Kind::call_arguments:
-      return screen.call_arguments(piece.text);
-    case Kind::call_end:
-      return screen.end_call();
-  }
-  return true;
-}
-
-/// Joins the pieces to a message in OpenAI's form.
-class Answer {
- public:
-  void add(const chat::Piece& piece) {
-    using Kind = chat::Piece::Kind;
-    if (piece.kind == Kind::text) text_ += piece.text;
-    if (piece.kind == Kind::reasoning) reasoning_ += piece.text;
-    if (piece.kind == Kind::call_begin)
-      calls_.push_back({{"id", piece.id}, {"type", "function"}, {"function", {{"name", piece.text}, {"arguments", ""}}}});
-    if (piece.kind == Kind::call_arguments) calls_.back()["function"]["arguments"].get_ref<std::string&>() += piece.text;
-  }
-
-  Json json() const {
-    Json message = {{"role", "assistant"}, {"content", text_}};
-    if (!reasoning_.empty()) message["reasoning_content"] = reasoning_;
-    if (!calls_.empty()) message["tool_calls"] = calls_;
-    return message;
-  }
-
- private:
-  std::string text_, reasoning_;
-  Json calls_ = Json::array();
-};
-
-}  // namespace
 
 ExitCode run_turn(const skipstone::Engine& engine, const skipstone_session_params& params, const TurnOptions& options,
                   const std::string& message) {
@@ -66,17 +22,17 @@ ExitCode run_turn(const skipstone::Engine& engine, const skipstone_session_param
   conversation.set_system(options.chat.system);
   conversation.add({.role = "user", .content = message});
   chat::Screen screen(options.json ? "never" : options.colour);
-  Answer answer;
+  chat::Message answer{.role = "assistant"};
   answerer.answer(conversation, [&](const chat::Piece& piece) {
-    answer.add(piece);
-    return options.json || show(screen, piece);
+    chat::record(piece, answer);
+    return options.json || chat::show(piece, screen);
   });
   screen.end_answer();
   const bool interrupted = interrupt::requested();
   const RunStatistics statistics = read_statistics(answerer.session());
   if (options.json) {
     const skipstone_engine_info info = engine.info();
-    const Json result = {{"message", answer.json()},
+    const Json result = {{"message", chat::message_json(answer)},
                          {"stop_reason", statistics.stop_reason},
                          {"template", answerer.info().name},
                          {"statistics", statistics_json(statistics)},

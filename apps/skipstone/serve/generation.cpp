@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "chat/conversation_prompt.h"
 #include "serve/json_text.h"
 
 namespace cli::serve {
@@ -12,8 +13,6 @@ using skipstone::Json;
 using skipstone::SortedJson;
 
 namespace {
-
-constexpr std::size_t prompt_end_bytes = 256;  // end of the prompt that the parser gets: enough for any tag
 
 const char* field_of(Form form) { return form == Form::chat ? "messages" : form == Form::completion ? "prompt" : "input"; }
 
@@ -171,12 +170,9 @@ std::vector<skipstone_token> tokens_of(const Model& model, const GenerationReque
     return request.prompt_tokens;
   }
   return about(field_of(request.form), [&] {
-    const Json shown = Json::parse(model.chat.show(request.messages, request.tools, request.template_options, keep_going));
-    const std::string text = shown.at("text").get<std::string>();
-    std::size_t from = text.size() - std::min(text.size(), prompt_end_bytes);
-    while (from < text.size() && (static_cast<unsigned char>(text[from]) & 0xc0) == 0x80) ++from;
-    prompt_end = text.substr(from);
-    return shown.at("tokens").get<std::vector<skipstone_token>>();
+    chat::Prompt prompt = chat::read_prompt(model.chat.show(request.messages, request.tools, request.template_options, keep_going));
+    prompt_end = std::move(prompt.end);
+    return std::move(prompt.tokens);
   });
 }
 

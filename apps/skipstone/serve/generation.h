@@ -12,6 +12,7 @@
 #include "serve/metrics.h"
 #include "skipstone/chat.hpp"
 #include "skipstone/skipstone.hpp"
+#include "skipstone/skipstone_experimental.h"
 
 namespace cli::serve {
 
@@ -37,7 +38,7 @@ auto about(const char* field, const Work& work) {
     return work();
   } catch (const skipstone::error& error) {
     if (error.status() != SKIPSTONE_INVALID_ARGUMENT && error.status() != SKIPSTONE_UNSUPPORTED) throw;
-    const bool of_tools = std::string_view(error.what()).starts_with("tools");
+    const bool of_tools = std::string_view(skipstone_last_error_where()).starts_with("tools");
     throw ApiError(400, error.what(), of_tools ? "tools" : field);
   }
 }

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/platform/paths.h"
+#include "base/platform/files.h"
 #include "commands.h"
 #include "job/job.h"
 #include "json/json.h"

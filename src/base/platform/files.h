@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <span>
 #include <string>
 #include <system_error>
@@ -92,5 +93,16 @@ void rename_held(const OpenFile& file, const std::string& from, const std::strin
 void discard_held(OpenFile& file, const std::string& path);
 /// Removes a file of create_held() whose writer has ended.
 void remove_abandoned(const std::string& path);
+
+// ---- paths, which are UTF-8 in the project; std::filesystem takes other text on Windows ----
+
+/// On Windows throws std::filesystem::filesystem_error or std::system_error for invalid UTF-8; other systems take any bytes.
+inline std::filesystem::path path_of(const std::string& utf8) { return {std::u8string(utf8.begin(), utf8.end())}; }
+
+/// As UTF-8.
+inline std::string text_of(const std::filesystem::path& path) {
+  const std::u8string text = path.u8string();
+  return {text.begin(), text.end()};
+}
 
 }  // namespace skipstone::platform

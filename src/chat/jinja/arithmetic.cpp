@@ -5,7 +5,6 @@
 #include "base/elementary.h"
 #include "base/status.h"
 #include "chat/jinja/operators.h"
-#include "chat/jinja/print.h"
 
 namespace skipstone::chat::jinja {
 namespace {

@@ -1,6 +1,5 @@
-#include "chat/jinja/continued.h"
-
 #include "base/status.h"
+#include "chat/jinja/template.h"
 #include "chat/jinja/unicode.h"
 
 namespace skipstone::chat::jinja {

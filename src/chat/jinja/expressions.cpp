@@ -2,11 +2,9 @@
 
 #include "base/escape.h"
 #include "base/status.h"
-#include "chat/jinja/filters.h"
+#include "chat/jinja/builtins.h"
 #include "chat/jinja/interpreter.h"
 #include "chat/jinja/operators.h"
-#include "chat/jinja/print.h"
-#include "chat/jinja/tests.h"
 
 namespace skipstone::chat::jinja {
 
@@ -94,7 +92,7 @@ Value Interpreter::operation(const Expression& expression, const ScopePtr& scope
 Value Interpreter::name(const Expression& expression, const Scope& scope) {
   if (const Value* value = scope.find(expression.symbol)) return *value;
   if (const Value* value = variables_.find(expression.name)) return *value;
-  if (const Value* value = global(expression.name)) return *value;
+  if (const Value* value = Functions::find(expression.name)) return *value;
   return make_undefined(fmt::format("'{}' is undefined", shortened(expression.name)));
 }
 

@@ -1,15 +1,44 @@
 // Walks a program: one interpreter a rendering.
 #pragma once
 
+#include <cstdint>
 #include <ctime>
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
-#include "chat/jinja/arguments.h"
-#include "chat/jinja/scope.h"
+#include "chat/jinja/builtins.h"
 #include "chat/jinja/syntax.h"
 
 namespace skipstone::chat::jinja {
+
+/// Variables by scope: loops, macros and blocks have their own, an `if` has not.
+struct Scope {
+  std::shared_ptr<Scope> parent;
+  std::vector<std::pair<std::uint32_t, Value>> variables;
+
+  explicit Scope(std::shared_ptr<Scope> outer) : parent(std::move(outer)) {}
+
+  /// The value in this scope or the ones around it; null where it is in none.
+  const Value* find(std::uint32_t symbol) const {
+    for (const Scope* scope = this; scope != nullptr; scope = scope->parent.get()) {
+      for (const auto& [known, value] : scope->variables) {
+        if (known == symbol) return &value;
+      }
+    }
+    return nullptr;
+  }
+
+  void set(std::uint32_t symbol, Value value) {
+    for (auto& [known, old] : variables) {
+      if (known != symbol) continue;
+      old = std::move(value);
+      return;
+    }
+    variables.emplace_back(symbol, std::move(value));
+  }
+};
 
 /// A body's output: that of the template, or the text of a block while it is being written.
 class Writing {
@@ -29,6 +58,30 @@ class Writing {
  private:
   Text text_;
   Charge charge_;
+};
+
+/// The functions of templates: namespace, range, dict, raise_exception, strftime_now.
+class Functions {
+ public:
+  Functions(Guard& guard, const std::tm& now) : guard_(guard), now_(now) {}
+  /// Empties the namespaces, which can contain themselves.
+  ~Functions();
+  Functions(const Functions&) = delete;
+  Functions& operator=(const Functions&) = delete;
+
+  /// The function of that name as a value; null if there is none.
+  static const Value* find(const std::string& name);
+  /// Calls one that find() knows.
+  Value call(const std::string& name, const Arguments& arguments);
+
+ private:
+  Value make_namespace(const Arguments& arguments);
+  Value make_dict(const Arguments& arguments);
+  Value range(const Arguments& arguments);
+
+  Guard& guard_;
+  std::tm now_;
+  std::vector<std::weak_ptr<Namespace>> namespaces_;
 };
 
 class Interpreter {
@@ -74,21 +127,14 @@ class Interpreter {
   Value call(const Value& callee, Arguments arguments);
   Value call_macro(const Callable& callable, Arguments arguments);
   void bind_parameters(const Macro& macro, Arguments& arguments, const ScopePtr& scope);
-  Value call_function(const std::string& name, const Arguments& arguments);
-  Value make_namespace(const Arguments& arguments);
-  Value make_dict(const Arguments& arguments);
-  Value range(const Arguments& arguments);
-  Value call_loop(const Callable& callable, const Arguments& arguments);
-  static const Value* global(const std::string& name);
 
   const Program& program_;
   const Dict& variables_;
-  std::tm now_;
   Guard guard_;
+  Functions functions_;
   Position at_;  ///< position of the node that is being evaluated
-  // Scopes that macros were defined in, and namespaces, can contain themselves: they are emptied at the end.
-  std::vector<std::weak_ptr<Scope>> captured_;
-  std::vector<std::weak_ptr<Namespace>> namespaces_;
+  std::vector<std::weak_ptr<Scope>>
+      captured_;  ///< scopes that macros were defined in; they can contain themselves, and are emptied at the end
 };
 
 /// As C's strftime(), with English names. Throws invalid_argument for unknown conversions.

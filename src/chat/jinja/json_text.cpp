@@ -6,7 +6,6 @@
 
 #include "base/status.h"
 #include "chat/jinja/operators.h"
-#include "chat/jinja/print.h"
 #include "chat/jinja/unicode.h"
 
 namespace skipstone::chat::jinja {

@@ -8,7 +8,6 @@
 #include "base/escape.h"
 #include "base/status.h"
 #include "chat/jinja/guard.h"
-#include "chat/jinja/string_literal.h"
 #include "chat/jinja/unicode.h"
 #include "text/tokenizer.h"
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace skipstone::chat::jinja {
@@ -30,5 +31,33 @@ std::vector<Token> tokens_of(std::string_view source);
 
 /// Throws invalid_argument: "line 3, column 7: ...".
 [[noreturn]] void fail_at(Position at, const std::string& what);
+
+/// The tokens of a template, as parsers consume them.
+class TokenStream {
+ public:
+  explicit TokenStream(std::vector<Token> tokens) : tokens_(std::move(tokens)) {}
+
+  const Token& current() const { return tokens_[at_]; }
+  const Token& ahead() const { return tokens_[at_ + 1 < tokens_.size() ? at_ + 1 : at_]; }
+  Token take();
+  bool skip_symbol(const char* symbol);
+  bool skip_name(std::string_view name);
+  void expect_symbol(const char* symbol);
+  void expect(Token::Kind kind);
+  std::string expect_name();
+  [[noreturn]] void fail_here(const std::string& wanted) const;
+
+ private:
+  std::vector<Token> tokens_;
+  std::size_t at_ = 0;
+};
+
+// ---- the escapes of string literals, which are Python's (docs.python.org, "Lexical analysis", String and Bytes literals) ----
+
+/// The text between the quotes, with its escapes resolved; unknown escapes stay as they are. Half surrogates become U+FFFD.
+std::string unescaped(std::string_view literal);
+
+/// 0 to 35; 99 for characters that are no digit in any base.
+int digit_value(char c);
 
 }  // namespace skipstone::chat::jinja

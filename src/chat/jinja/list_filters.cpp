@@ -3,11 +3,8 @@
 #include <functional>
 
 #include "base/status.h"
-#include "chat/jinja/filters.h"
-#include "chat/jinja/methods.h"
+#include "chat/jinja/builtins.h"
 #include "chat/jinja/operators.h"
-#include "chat/jinja/print.h"
-#include "chat/jinja/tests.h"
 
 namespace skipstone::chat::jinja {
 namespace {

@@ -1,9 +1,8 @@
 // Methods of dicts, lists and tuples.
-#include "chat/jinja/methods.h"
-
 #include <algorithm>
 
 #include "base/status.h"
+#include "chat/jinja/builtins.h"
 #include "chat/jinja/operators.h"
 
 namespace skipstone::chat::jinja {

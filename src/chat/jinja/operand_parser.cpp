@@ -1,6 +1,4 @@
 // The operands of operators: literals, names, and the attributes, calls, filters and tests that follow them.
-#include <charconv>
-
 #include "chat/jinja/expression_parser.h"
 
 namespace skipstone::chat::jinja {
@@ -8,9 +6,9 @@ namespace skipstone::chat::jinja {
 ExpressionPtr ExpressionParser::primary() {
   const Token::Kind kind = stream_.current().kind;
   if (kind == Token::Kind::name) return name(stream_.take());
-  if (kind == Token::Kind::integer || kind == Token::Kind::real) return number(stream_.take());
+  if (kind == Token::Kind::integer || kind == Token::Kind::real) return nodes_.number(stream_.take());
   if (kind == Token::Kind::string) {
-    ExpressionPtr made = make(Kind::constant, stream_.current().at);
+    ExpressionPtr made = nodes_.make(Kind::constant, stream_.current().at);
     std::string value;
     while (stream_.current().kind == Token::Kind::string) value += stream_.take().value;
     made->constant = make_string(nullptr, std::move(value), Origin::template_text);
@@ -23,7 +21,7 @@ ExpressionPtr ExpressionParser::primary() {
 }
 
 ExpressionPtr ExpressionParser::name(const Token& token) {
-  ExpressionPtr made = make(Kind::constant, token.at);
+  ExpressionPtr made = nodes_.make(Kind::constant, token.at);
   if (token.value == "true" || token.value == "True") {
     made->constant = true;
   } else if (token.value == "false" || token.value == "False") {
@@ -43,38 +41,19 @@ ExpressionPtr ExpressionParser::name(const Token& token) {
   return made;
 }
 
-ExpressionPtr ExpressionParser::number(const Token& token) {
-  ExpressionPtr made = make(Kind::constant, token.at);
-  const char* first = token.value.data();
-  const char* last = first + token.value.size();
-  if (token.kind == Token::Kind::real) {
-    double value = 0;
-    std::from_chars(first, last, value);
-    made->constant = value;
-    return made;
-  }
-  std::int64_t value = 0;
-  if (std::from_chars(first, last, value).ec == std::errc()) {
-    made->constant = value;
-  } else {
-    made->constant = BigInteger{std::make_shared<const std::string>(token.value)};
-  }
-  return made;
-}
-
 ExpressionPtr ExpressionParser::list() {
-  ExpressionPtr made = make(Kind::list, stream_.take().at);
+  ExpressionPtr made = nodes_.make(Kind::list, stream_.take().at);
   while (!stream_.current().is("]")) {
     if (!made->children.empty()) stream_.expect_symbol(",");
     if (stream_.current().is("]")) break;
     made->children.push_back(conditional());
   }
   stream_.expect_symbol("]");
-  return finish(std::move(made));
+  return ExpressionNodes::finish(std::move(made));
 }
 
 ExpressionPtr ExpressionParser::dict() {
-  ExpressionPtr made = make(Kind::dict, stream_.take().at);
+  ExpressionPtr made = nodes_.make(Kind::dict, stream_.take().at);
   while (!stream_.current().is("}")) {
     if (!made->children.empty()) stream_.expect_symbol(",");
     if (stream_.current().is("}")) break;
@@ -83,14 +62,14 @@ ExpressionPtr ExpressionParser::dict() {
     made->children.push_back(conditional());
   }
   stream_.expect_symbol("}");
-  return finish(std::move(made));
+  return ExpressionNodes::finish(std::move(made));
 }
 
 ExpressionPtr ExpressionParser::attribute(ExpressionPtr object) {
   const Position at = stream_.take().at;
-  if (stream_.current().kind == Token::Kind::integer) return node(Kind::item, at, std::move(object), number(stream_.take()));
+  if (stream_.current().kind == Token::Kind::integer) return nodes_.node(Kind::item, at, std::move(object), nodes_.number(stream_.take()));
   const std::string name = stream_.expect_name();
-  ExpressionPtr made = node(Kind::attribute, at, std::move(object));
+  ExpressionPtr made = nodes_.node(Kind::attribute, at, std::move(object));
   made->name = name;
   return made;
 }
@@ -105,17 +84,17 @@ ExpressionPtr ExpressionParser::subscript(ExpressionPtr object) {
     if (!stream_.current().is(":") && !stream_.current().is("]")) parts[colons] = conditional();
   }
   if (colons == 0 && stream_.current().is(",")) {
-    ExpressionPtr several = make(Kind::tuple, at);
+    ExpressionPtr several = nodes_.make(Kind::tuple, at);
     several->children.push_back(std::move(parts[0]));
     while (stream_.skip_symbol(",")) several->children.push_back(conditional());
-    parts[0] = finish(std::move(several));
+    parts[0] = ExpressionNodes::finish(std::move(several));
   }
   stream_.expect_symbol("]");
-  if (colons == 0) return node(Kind::item, at, std::move(object), std::move(parts[0]));
-  ExpressionPtr made = make(Kind::slice, at);
+  if (colons == 0) return nodes_.node(Kind::item, at, std::move(object), std::move(parts[0]));
+  ExpressionPtr made = nodes_.make(Kind::slice, at);
   made->children.push_back(std::move(object));
   for (ExpressionPtr& part : parts) made->children.push_back(std::move(part));
-  return finish(std::move(made));
+  return ExpressionNodes::finish(std::move(made));
 }
 
 std::vector<Argument> ExpressionParser::call_arguments() {
@@ -148,12 +127,12 @@ std::vector<Argument> ExpressionParser::call_arguments() {
 ExpressionPtr ExpressionParser::filters(ExpressionPtr input, bool inline_first) {
   for (bool now = inline_first; now || stream_.current().is("|"); now = false) {
     if (!now) stream_.take();
-    ExpressionPtr made = make(Kind::filter, stream_.current().at);
+    ExpressionPtr made = nodes_.make(Kind::filter, stream_.current().at);
     made->name = stream_.expect_name();
     while (stream_.skip_symbol(".")) made->name += "." + stream_.expect_name();
     made->children.push_back(std::move(input));
     if (stream_.current().is("(")) made->arguments = call_arguments();
-    input = finish(std::move(made));
+    input = ExpressionNodes::finish(std::move(made));
   }
   return input;
 }
@@ -161,7 +140,7 @@ ExpressionPtr ExpressionParser::filters(ExpressionPtr input, bool inline_first) 
 ExpressionPtr ExpressionParser::test(ExpressionPtr input) {
   const Position at = stream_.take().at;
   const bool negated = stream_.skip_name("not");
-  ExpressionPtr made = make(Kind::test, at);
+  ExpressionPtr made = nodes_.make(Kind::test, at);
   made->name = stream_.expect_name();
   made->children.push_back(std::move(input));
   const Token& next = stream_.current();
@@ -176,8 +155,8 @@ ExpressionPtr ExpressionParser::test(ExpressionPtr input) {
     argument.value = postfix(primary(), false);
     made->arguments.push_back(std::move(argument));
   }
-  ExpressionPtr done = finish(std::move(made));
-  return negated ? node(Kind::logical_not, at, std::move(done)) : std::move(done);
+  ExpressionPtr done = ExpressionNodes::finish(std::move(made));
+  return negated ? nodes_.node(Kind::logical_not, at, std::move(done)) : std::move(done);
 }
 
 ExpressionPtr ExpressionParser::postfix(ExpressionPtr made, bool with_filter) {
@@ -188,10 +167,10 @@ ExpressionPtr ExpressionParser::postfix(ExpressionPtr made, bool with_filter) {
     } else if (next.is("[")) {
       made = subscript(std::move(made));
     } else if (next.is("(")) {
-      ExpressionPtr call = make(Kind::call, next.at);
+      ExpressionPtr call = nodes_.make(Kind::call, next.at);
       call->children.push_back(std::move(made));
       call->arguments = call_arguments();
-      made = finish(std::move(call));
+      made = ExpressionNodes::finish(std::move(call));
     } else {
       break;
     }
@@ -203,10 +182,10 @@ ExpressionPtr ExpressionParser::postfix(ExpressionPtr made, bool with_filter) {
     } else if (next.is_name("is")) {
       made = test(std::move(made));
     } else if (next.is("(")) {
-      ExpressionPtr call = make(Kind::call, next.at);
+      ExpressionPtr call = nodes_.make(Kind::call, next.at);
       call->children.push_back(std::move(made));
       call->arguments = call_arguments();
-      made = finish(std::move(call));
+      made = ExpressionNodes::finish(std::move(call));
     } else {
       break;
     }

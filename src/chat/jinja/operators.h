@@ -1,7 +1,8 @@
-// Python's operators on the values. All throw invalid_argument where Python raises.
+// Python's operators on the values, and values as text. All throw invalid_argument where Python raises.
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "chat/jinja/syntax.h"
 #include "chat/jinja/value.h"
@@ -40,5 +41,25 @@ std::optional<double> as_real(const Value& value);  ///< integers, too
 
 /// The characters &, <, >, ', " as HTML has them, unless it is markup already.
 Text html_escaped(const Value& value);
+
+// ---- values as text: the results of Python's str(), repr() and json.dumps() ----
+
+/// str(value): strings as they are, nothing for undefined ones.
+Text printed(Guard& guard, const Value& value);
+/// repr(value).
+Text represented(Guard& guard, const Value& value);
+
+struct JsonStyle {
+  bool ensure_ascii = false;
+  bool sort_keys = false;
+  bool indented = false;
+  Text indent;  ///< of one level
+  Text item_separator, key_separator;
+};
+/// Throws invalid_argument for values without a JSON form.
+Text to_json(Guard& guard, const Value& value, const JsonStyle& style);
+
+/// "1.0", "1e-07", "inf": the shortest digits that give the number back, as repr() writes them.
+std::string real_text(double number);
 
 }  // namespace skipstone::chat::jinja

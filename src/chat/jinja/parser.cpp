@@ -29,9 +29,58 @@ namespace {
 
 using Ends = std::initializer_list<const char*>;
 
+/// Targets of assignments: names, in some places attributes of namespaces, and tuples of them.
+class TargetParser {
+ public:
+  TargetParser(TokenStream& stream, Symbols& symbols) : stream_(stream), symbols_(symbols) {}
+
+  /// Up to the name `end_name`, if it is not null. `attributes`: whether an attribute can be set.
+  Target parse(const char* end_name, bool attributes) {
+    if (++depth_ > most_syntax_depth) stream_.fail_here("less nesting");
+    Target first = one_target(attributes);
+    if (stream_.current().is(",")) {
+      Target all;
+      all.at = first.at;
+      all.parts.push_back(std::move(first));
+      while (stream_.skip_symbol(",")) {
+        const Token& next = stream_.current();
+        if (next.is(")") || next.is("=") || (end_name != nullptr && next.is_name(end_name))) break;
+        all.parts.push_back(one_target(attributes));
+      }
+      first = std::move(all);
+    }
+    --depth_;
+    return first;
+  }
+
+ private:
+  Target one_target(bool attributes) {
+    Target target;
+    target.at = stream_.current().at;
+    if (stream_.skip_symbol("(")) {
+      target.parts = std::move(parse(nullptr, attributes).parts);
+      stream_.expect_symbol(")");
+      if (target.parts.empty()) fail_at(target.at, "nothing can be set to such a value");
+      return target;
+    }
+    const std::string name = stream_.expect_name();
+    for (const char* reserved : {"true", "false", "none", "True", "False", "None"}) {
+      if (name == reserved) fail_at(target.at, fmt::format("'{}' is a constant and cannot be set", name));
+    }
+    target.symbol = symbols_.of(name);
+    if (attributes && stream_.skip_symbol(".")) target.attribute = stream_.expect_name();
+    return target;
+  }
+
+  TokenStream& stream_;
+  Symbols& symbols_;
+  int depth_ = 0;
+};
+
 class Parser {
  public:
-  explicit Parser(std::string_view source) : stream_(tokens_of(source)), expressions_(stream_, program_.symbols) {}
+  explicit Parser(std::string_view source)
+      : stream_(tokens_of(source)), expressions_(stream_, program_.symbols), targets_(stream_, program_.symbols) {}
 
   Program run() {
     program_.body = body({});
@@ -127,7 +176,7 @@ class Parser {
   Statement loop() {
     Statement statement = make(Statement::Kind::loop);
     stream_.take();
-    statement.target = expressions_.target("in", false);
+    statement.target = targets_.parse("in", false);
     if (!stream_.skip_name("in")) stream_.fail_here("'in'");
     statement.expression = expressions_.tuple(false);
     if (stream_.skip_name("if")) statement.condition = expressions_.parse();
@@ -156,7 +205,7 @@ class Parser {
   Statement set() {
     Statement statement = make(Statement::Kind::set);
     stream_.take();
-    statement.target = expressions_.target(nullptr, true);
+    statement.target = targets_.parse(nullptr, true);
     if (stream_.skip_symbol("=")) {
       statement.expression = expressions_.tuple();
       end_tag();
@@ -236,7 +285,7 @@ class Parser {
     stream_.take();
     while (stream_.current().kind != Token::Kind::block_end) {
       if (!statement.bindings.empty()) stream_.expect_symbol(",");
-      Target target = expressions_.target(nullptr, false);
+      Target target = targets_.parse(nullptr, false);
       stream_.expect_symbol("=");
       statement.bindings.emplace_back(std::move(target), expressions_.parse());
     }
@@ -259,6 +308,7 @@ class Parser {
   Program program_;
   TokenStream stream_;
   ExpressionParser expressions_;
+  TargetParser targets_;
   int depth_ = 0, loops_ = 0;
 };
 

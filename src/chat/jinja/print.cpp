@@ -1,11 +1,10 @@
-#include "chat/jinja/print.h"
-
 #include <fmt/format.h>
 
 #include <charconv>
 #include <cmath>
 
 #include "base/status.h"
+#include "chat/jinja/operators.h"
 #include "chat/jinja/unicode.h"
 
 namespace skipstone::chat::jinja {

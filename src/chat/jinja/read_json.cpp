@@ -1,11 +1,10 @@
-#include "chat/jinja/read_json.h"
-
 #include <charconv>
 #include <iterator>
 
 #include "base/poll.h"
 #include "base/status.h"
 #include "chat/jinja/guard.h"
+#include "chat/jinja/template.h"
 #include "json/json.h"
 
 namespace skipstone::chat::jinja {
@@ -47,9 +46,9 @@ class Builder : public SortedJson::json_sax_t {
   }
   bool parse_error(std::size_t byte, const std::string&, const SortedJson::exception& error) override {
     if (dynamic_cast<const SortedJson::parse_error*>(&error) == nullptr) {
-      fail(Code::invalid_argument, "{}: holds a number that is out of range", what_);
+      fail_about(what_, Code::invalid_argument, "{}: holds a number that is out of range", what_);
     }
-    fail(Code::invalid_argument, "{}: is not valid JSON (around byte {})", what_, byte);
+    fail_about(what_, Code::invalid_argument, "{}: is not valid JSON (around byte {})", what_, byte);
   }
 
   Value take() { return std::move(result_); }
@@ -63,7 +62,7 @@ class Builder : public SortedJson::json_sax_t {
 
   bool open(Open next) {
     if (open_.size() >= most_value_depth - 1)
-      fail(Code::invalid_argument, "{}: its JSON nests deeper than {} levels", what_, most_value_depth - 1);
+      fail_about(what_, Code::invalid_argument, "{}: its JSON nests deeper than {} levels", what_, most_value_depth - 1);
     open_.push_back(std::move(next));
     return true;
   }

@@ -1,21 +1,17 @@
 #include "base/escape.h"
 #include "base/status.h"
-#include "chat/jinja/filters.h"
+#include "chat/jinja/builtins.h"
 #include "chat/jinja/interpreter.h"
 #include "chat/jinja/operators.h"
-#include "chat/jinja/print.h"
 
 namespace skipstone::chat::jinja {
 
 Interpreter::Interpreter(const Program& program, const Dict& variables, const std::tm& now, const Limits& limits)
-    : program_(program), variables_(variables), now_(now), guard_(limits) {}
+    : program_(program), variables_(variables), guard_(limits), functions_(guard_, now) {}
 
 Interpreter::~Interpreter() {
   for (const auto& known : captured_) {
     if (const ScopePtr scope = known.lock()) std::exchange(scope->variables, {});
-  }
-  for (const auto& known : namespaces_) {
-    if (const NamespaceRef space = known.lock()) std::exchange(space->attributes, {});
   }
 }
 

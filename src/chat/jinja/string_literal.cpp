@@ -1,5 +1,4 @@
-#include "chat/jinja/string_literal.h"
-
+#include "chat/jinja/lexer.h"
 #include "text/utf8.h"
 
 namespace skipstone::chat::jinja {

@@ -3,9 +3,8 @@
 #include <map>
 
 #include "base/status.h"
-#include "chat/jinja/methods.h"
+#include "chat/jinja/builtins.h"
 #include "chat/jinja/operators.h"
-#include "chat/jinja/print.h"
 #include "chat/jinja/unicode.h"
 
 namespace skipstone::chat::jinja {

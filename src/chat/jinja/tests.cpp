@@ -1,13 +1,10 @@
-#include "chat/jinja/tests.h"
-
 #include <map>
 #include <string_view>
 
 #include "base/escape.h"
 #include "base/status.h"
-#include "chat/jinja/methods.h"
+#include "chat/jinja/builtins.h"
 #include "chat/jinja/operators.h"
-#include "chat/jinja/print.h"
 #include "chat/jinja/unicode.h"
 
 namespace skipstone::chat::jinja {

@@ -7,11 +7,9 @@
 
 #include "base/elementary.h"
 #include "base/status.h"
-#include "chat/jinja/filters.h"
-#include "chat/jinja/methods.h"
+#include "chat/jinja/builtins.h"
+#include "chat/jinja/lexer.h"
 #include "chat/jinja/operators.h"
-#include "chat/jinja/print.h"
-#include "chat/jinja/string_literal.h"
 #include "chat/jinja/unicode.h"
 
 namespace skipstone::chat::jinja {

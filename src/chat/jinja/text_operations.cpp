@@ -2,9 +2,8 @@
 #include <algorithm>
 
 #include "base/status.h"
-#include "chat/jinja/methods.h"
+#include "chat/jinja/builtins.h"
 #include "chat/jinja/operators.h"
-#include "chat/jinja/print.h"
 #include "chat/jinja/unicode.h"
 
 namespace skipstone::chat::jinja {

@@ -1,8 +1,7 @@
-#include "chat/jinja/token_stream.h"
-
 #include <fmt/format.h>
 
 #include "base/escape.h"
+#include "chat/jinja/lexer.h"
 
 namespace skipstone::chat::jinja {
 namespace {

@@ -140,7 +140,7 @@ struct Loop {
 };
 
 struct Macro;  // syntax.h
-struct Scope;  // scope.h
+struct Scope;  // interpreter.h
 
 struct Callable {
   enum class Kind { macro, method, function, loop_cycle, loop_changed };

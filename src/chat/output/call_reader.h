@@ -1,26 +1,19 @@
-// Reads one call, or one list of calls, out of an answer that is still being written.
+// Reads one call, or one list of calls, out of an answer that is still being written. A reader for each family of formats: calls of a name
+// and arguments, and JSON objects or Python calls.
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
-#include <vector>
 
-#include "chat/output/arguments.h"
+#include "chat/output/call.h"
 #include "chat/output/json_scanner.h"
 #include "chat/output/output_format.h"
-#include "chat/output/python_call.h"
-#include "chat/output/tool.h"
 
 namespace skipstone::chat {
-
-struct CallOptions {
-  bool wanted = true;                           ///< false: text that looks like a call stays text
-  std::optional<std::vector<Tool>> tools = {};  ///< of the request: other names make no calls; nothing: any name does
-  bool stream_arguments = false;                ///< give JSON arguments as they arrive, before it is known whether they end well
-};
 
 /// The kind of mark that a call may begin with.
 enum class CallStart { section, call, bare, header };
@@ -48,8 +41,13 @@ class CallReader {
     std::string note = {};
   };
 
-  /// The mark is the first `marker_bytes` of next()'s text.
-  CallReader(const OutputFormat& format, const CallOptions& options, CallStart start, std::size_t marker_bytes);
+  /// The reader for `format`, which has calls. The mark is the first `marker_bytes` of next()'s text. Both references must outlive it.
+  static std::unique_ptr<CallReader> make(const OutputFormat& format, const CallOptions& options, CallStart start,
+                                          std::size_t marker_bytes);
+
+  virtual ~CallReader() = default;
+  CallReader(const CallReader&) = delete;
+  CallReader& operator=(const CallReader&) = delete;
 
   /// `text`: the bytes not consumed yet, from the mark on; `ended`: no more comes.
   Step next(std::string_view text, bool ended);
@@ -60,82 +58,63 @@ class CallReader {
   /// Whether there was a call, so that its closing marker may follow.
   bool found_call() const { return found_call_; }
 
- private:
-  enum class State {
-    call_open,
-    name,
-    name_close,
-    header,
-    arguments_open,
-    arguments,
-    parameters,
-    key,
-    value_open,
-    value,
-    list,
-    element,
-    scan,
-    after_element,
-    list_end,
-    found,
-    finished
-  };
+ protected:
   using Next = std::optional<Step>;  ///< nothing: the state has changed
 
-  Next run();
-  Next read_call_open();
-  Next read_name();
-  Next read_header();
-  Next read_arguments_open();
-  Next read_arguments();
-  Next read_parameters();
-  Next read_key();
-  Next read_value_open();
-  Next read_value();
-  Next read_list();
-  Next read_element();
-  Next scan();
-  Next read_after_element();
-  Next read_after_listed();
-  Next read_list_end();
-  Next give_found();
+  /// `streams`: whether arguments may be given while they arrive.
+  CallReader(const OutputFormat& format, const CallOptions& options, std::size_t marker_bytes, bool streams);
+
+  /// One step of the state machine.
+  virtual Next run() = 0;
+  /// Reads the call from the text that was scanned.
+  virtual void read_call() = 0;
+  /// Begins to stream the element that is being scanned, if its name and the start of its arguments are known.
+  virtual Next begin_streaming(const JsonScanner& scanner) = 0;
+  /// The end of the arguments that are being streamed, as an offset into the element.
+  virtual std::size_t streamable_end(const JsonScanner& scanner) const = 0;
 
   Next more();
-  Next literal(std::string_view mark, State then);
-  Next go(State then);
+  /// Nothing where `mark` was read.
+  Next literal(std::string_view mark);
   Next refused_at(std::size_t at, const std::string& note);
   Next refused() { return refused_at(at_, "no call as the format has it"); }
-  void read_call();
-  Next stream(const JsonScanner& scanner);
-  Step begin_streaming(std::string name, std::string id, std::size_t arguments);
-  Next deliver();
+  /// Scans the element; nothing where it is complete and read.
+  Next scan();
+  Step begin_arguments(std::string name, std::string id, std::size_t arguments);
+  /// Whether the element that was read is a call that the request allows; else it leaves a note why not.
+  bool accepts();
+  /// The element that was read, up to `read_to_`.
+  Step deliver();
   bool skip_blanks();
-  bool can_be_call(std::string_view name) const;
-  const Tool* tool(std::string_view name) const;
-  std::size_t name_bytes(std::size_t from) const;
   std::string_view rest() const { return text_.substr(at_); }
   Step used(Kind kind, std::size_t bytes);
 
   const OutputFormat& format_;
   const CallOptions& options_;
-  const bool bare_;
-  State state_;
   std::string_view text_ = {};
   bool ended_ = false;
+  bool finished_ = false;
   std::size_t at_;           ///< where reading continues
   std::size_t element_ = 0;  ///< where the element, value or arguments begin,
   std::size_t read_to_ = 0;  ///< and where an element or a call ends
-  std::size_t given_ = 0;    ///< end of the text that emitted events cover
-  bool listed_ = false, found_call_ = false, given_text_ = false;
-  bool streaming_ = false;
-  std::size_t streamed_ = 0;  ///< start of the arguments in the text; while streaming
+  bool found_call_ = false, given_text_ = false;
   std::variant<JsonScanner, PythonScanner> scanner_;
   std::optional<Call> call_;  ///< read last
   std::string note_;          ///< why it is none
-  std::string name_, id_, key_;
-  ObjectWriter parameters_;
-  std::vector<std::pair<std::size_t, Call>> found_;  ///< of a bare answer, and where they end: calls only when all has ended well
-  std::size_t next_found_ = 0, found_used_ = 0;
+
+ private:
+  Next stream(const JsonScanner& scanner);
+
+  const bool streams_;
+  bool streaming_ = false;
+  std::size_t given_ = 0;  ///< end of the text that emitted events cover
 };
+
+/// `start`: section, call or header.
+std::unique_ptr<CallReader> make_named_call_reader(const OutputFormat& format, const CallOptions& options, CallStart start,
+                                                   std::size_t marker_bytes);
+/// `bare`: a whole answer that is calls and nothing else.
+std::unique_ptr<CallReader> make_listed_call_reader(const OutputFormat& format, const CallOptions& options, bool bare,
+                                                    std::size_t marker_bytes);
 
 }  // namespace skipstone::chat

@@ -47,4 +47,25 @@ std::string_view without_blanks_at_end(std::string_view text) {
   return last == std::string_view::npos ? std::string_view() : text.substr(0, last + 1);
 }
 
+bool is_name_byte(char byte) {
+  return (byte >= '0' && byte <= '9') || (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || byte == '_' || byte == '-' ||
+         byte == '.' || byte == ':' || byte == '/' || static_cast<unsigned char>(byte) >= 0x80;
+}
+
+namespace {
+
+std::string name_after(std::string_view text, std::string_view mark) {
+  const std::size_t at = text.find(mark);
+  if (at == std::string_view::npos) return {};
+  std::size_t end = at + mark.size();
+  while (end < text.size() && is_name_byte(text[end])) ++end;
+  return std::string(text.substr(at + mark.size(), end - at - mark.size()));
+}
+
+}  // namespace
+
+ChannelHeader read_channel_header(std::string_view text) {
+  return {name_after(text, message_channel), name_after(text, message_recipient)};
+}
+
 }  // namespace skipstone::chat

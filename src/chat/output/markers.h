@@ -1,8 +1,10 @@
-// Finds marks in a text that is still being written.
+// Finds marks in a text that is still being written, and reads the header of a message in harmony's format.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace skipstone::chat {
@@ -32,5 +34,24 @@ Match match(std::string_view text, std::string_view marker, bool ended);
 std::size_t leading_blanks(std::string_view text);
 
 std::string_view without_blanks_at_end(std::string_view text);
+
+/// Whether `byte` can be part of a tool's name.
+bool is_name_byte(char byte);
+
+// ---- the header of a message in harmony's format ----
+
+// [<|start|>assistant][ to=RECIPIENT]<|channel|>NAME[ to=RECIPIENT][<|constrain|>TYPE]<|message|>.
+
+inline constexpr std::string_view message_start = "<|start|>", message_channel = "<|channel|>", message_body = "<|message|>";
+inline constexpr std::array<std::string_view, 3> message_ends = {"<|end|>", "<|return|>", "<|call|>"};
+inline constexpr std::string_view message_recipient = "to=";
+inline constexpr std::size_t longest_header = 512;  ///< bytes
+
+struct ChannelHeader {
+  std::string channel, recipient;  ///< "" if absent
+};
+
+/// `text`: the part in front of `message_body`.
+ChannelHeader read_channel_header(std::string_view text);
 
 }  // namespace skipstone::chat

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "base/hash.h"
-#include "chat/output/channel_header.h"
 #include "chat/output/markers.h"
 
 namespace skipstone::chat {
@@ -225,7 +224,7 @@ bool OutputParser::step_text() {
 }
 
 void OutputParser::begin_call(CallStart start, std::size_t marker_bytes) {
-  reader_ = std::make_unique<CallReader>(format_, options_.calls, start, marker_bytes);
+  reader_ = CallReader::make(format_, options_.calls, start, marker_bytes);
   phase_ = Phase::call;
 }
 

@@ -10,11 +10,10 @@
 #include <string_view>
 #include <vector>
 
+#include "chat/output/call.h"
 #include "chat/output/call_reader.h"
 #include "chat/output/event.h"
 #include "chat/output/output_format.h"
-#include "chat/output/tool.h"
-#include "chat/output/trimmed_text.h"
 
 namespace skipstone::chat {
 

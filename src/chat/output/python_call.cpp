@@ -1,7 +1,7 @@
-#include "chat/output/python_call.h"
-
 #include <cstdint>
 #include <string>
+
+#include "chat/output/call.h"
 
 namespace skipstone::chat {
 namespace {
@@ -183,11 +183,6 @@ class Literals {
 };
 
 }  // namespace
-
-bool is_name_byte(char byte) {
-  return (byte >= '0' && byte <= '9') || (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || byte == '_' || byte == '-' ||
-         byte == '.' || byte == ':' || byte == '/' || static_cast<unsigned char>(byte) >= 0x80;
-}
 
 bool PythonScanner::step(char byte) {
   if (quote_ != 0) {

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "base/platform/windows/text.h"
+#include "base/platform/windows/shared.h"
 #include "e2e/program.h"
 #include "fixtures/temporary_directory.h"
 #include "fixtures/tiny_model.h"

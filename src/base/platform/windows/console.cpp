@@ -8,8 +8,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "base/platform/windows/signal_event.h"
-#include "base/platform/windows/text.h"
+#include "base/platform/windows/shared.h"
 
 namespace skipstone::platform {
 namespace {

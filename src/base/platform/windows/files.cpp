@@ -12,8 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/platform/windows/signal_event.h"
-#include "base/platform/windows/text.h"
+#include "base/platform/windows/shared.h"
 
 namespace skipstone::platform {
 namespace {

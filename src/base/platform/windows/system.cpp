@@ -6,11 +6,21 @@
 
 #include <thread>
 
-#include "base/platform/windows/text.h"
+#include "base/platform/windows/shared.h"
 #include "base/status.h"
 
 namespace skipstone::platform {
 namespace {
+
+std::optional<std::string> utf8(std::wstring_view text, DWORD flags) {
+  if (text.empty()) return std::string();
+  const int units = static_cast<int>(text.size());
+  const int bytes = WideCharToMultiByte(CP_UTF8, flags, text.data(), units, nullptr, 0, nullptr, nullptr);
+  if (bytes <= 0) return std::nullopt;
+  std::string result(static_cast<std::size_t>(bytes), '\0');
+  WideCharToMultiByte(CP_UTF8, flags, text.data(), units, result.data(), bytes, nullptr, nullptr);
+  return result;
+}
 
 /// CLI11 reads the variables that options name from the C library, which would answer in the code page of the system.
 void give_variables_as_utf8() {
@@ -36,6 +46,17 @@ std::string registry_text(const wchar_t* key, const wchar_t* name) {
 }
 
 }  // namespace
+
+std::wstring utf16(std::string_view text) {
+  if (text.empty()) return {};
+  const int bytes = static_cast<int>(text.size());
+  std::wstring result(static_cast<std::size_t>(MultiByteToWideChar(CP_UTF8, 0, text.data(), bytes, nullptr, 0)), L'\0');
+  MultiByteToWideChar(CP_UTF8, 0, text.data(), bytes, result.data(), static_cast<int>(result.size()));
+  return result;
+}
+
+std::string utf8(std::wstring_view text) { return utf8(text, 0).value_or(""); }
+std::optional<std::string> strict_utf8(std::wstring_view text) { return utf8(text, WC_ERR_INVALID_CHARS); }
 
 Machine machine() {
   Machine machine;

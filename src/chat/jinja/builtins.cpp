@@ -1,5 +1,6 @@
-#include "chat/jinja/filters.h"
+#include "chat/jinja/builtins.h"
 
+#include <algorithm>
 #include <string_view>
 #include <unordered_map>
 
@@ -8,6 +9,22 @@
 #include "chat/jinja/operators.h"
 
 namespace skipstone::chat::jinja {
+
+std::vector<const Value*> Arguments::bind(const std::string& function, std::initializer_list<const char*> names) const {
+  if (positional.size() > names.size()) {
+    fail(Code::invalid_argument, "'{}' takes at most {} arguments, and {} are given", shortened(function), names.size(), positional.size());
+  }
+  std::vector<const Value*> bound(names.size(), nullptr);
+  for (std::size_t i = 0; i < positional.size(); ++i) bound[i] = &positional[i];
+  for (const auto& [name, value] : named) {
+    const auto* found = std::find_if(names.begin(), names.end(), [&, &key = name](const char* known) { return key == known; });
+    if (found == names.end()) fail(Code::invalid_argument, "'{}' has no argument '{}'", shortened(function), shortened(name));
+    const Value*& slot = bound[static_cast<std::size_t>(found - names.begin())];
+    if (slot != nullptr) fail(Code::invalid_argument, "'{}' is given its argument '{}' twice", shortened(function), shortened(name));
+    slot = &value;
+  }
+  return bound;
+}
 
 std::int64_t integer_or(const Value* argument, std::int64_t otherwise) {
   return argument == nullptr || argument->is<None>() ? otherwise : integer(*argument, "the argument");

@@ -1,4 +1,5 @@
-// Conversion between UTF-8, which the project uses, and UTF-16, which Windows uses.
+// What the files of this folder share: conversion between UTF-8, which the project uses, and UTF-16, which Windows uses; the event of
+// Ctrl-C.
 #pragma once
 
 #include <optional>
@@ -13,5 +14,9 @@ std::wstring utf16(std::string_view text);
 std::string utf8(std::wstring_view text);
 /// Nothing for text with an unpaired surrogate.
 std::optional<std::string> strict_utf8(std::wstring_view text);
+
+/// The event that tells a thread waiting for input of Ctrl-C: console.cpp sets it, reading in files.cpp takes it. A HANDLE that resets
+/// itself when it is taken.
+void* signal_event();
 
 }  // namespace skipstone::platform

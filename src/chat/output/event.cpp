@@ -1,4 +1,4 @@
-#include "chat/output/trimmed_text.h"
+#include "chat/output/event.h"
 
 #include <utility>
 

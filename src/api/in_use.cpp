@@ -1,4 +1,4 @@
-#include "api/within.h"
+#include "api/in_use.h"
 
 #include <utility>
 

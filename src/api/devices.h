@@ -1,12 +1,20 @@
-// A device without a model, for calls that need only a device.
+// Devices: as the reports print them, and one without a model, for calls that need only a device.
 #pragma once
 
 #include <memory>
 #include <string>
 
+#include "json/json_fwd.h"
+#include "vk/caps.h"
 #include "vk/device.h"
 
 namespace skipstone::api {
+
+/// A device as the reports print it: name, driver, kind, tier, limits, memory.
+Json device_json(const vk::Caps& caps);
+
+/// "1.3.239" from a packed Vulkan version.
+std::string api_version_text(std::uint32_t version);
 
 struct OpenDevice {
   std::shared_ptr<vk::Device> device;

@@ -1,9 +1,0 @@
-#include "base/commit.h"
-
-#include "base/commit.inc"
-
-namespace skipstone {
-
-const char* commit() { return SKIPSTONE_COMMIT; }
-
-}  // namespace skipstone
