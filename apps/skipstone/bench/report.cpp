@@ -7,29 +7,31 @@
 #include "bench/summary.h"
 #include "bench/tasks.h"
 #include "json/json.h"
+#include "options/sampling.h"
 
 namespace cli::bench {
 namespace {
+
+Json number_json(float number) { return shortest(number); }
+Json number_json(std::uint32_t number) { return number; }
 
 /// The setup as a flat object, so that csv can write it as columns.
 Json setup_json(const Sweep& sweep, std::size_t prompts_run) {
   const Setup& s = sweep.setup;
   Json object = to_json(static_cast<const Where&>(s));
-  if (!s.stages.empty()) object["stages"] = Json::parse(s.stages);
+  if (!s.stages.empty()) object["stages"] = s.stages;
   object.update({{"max_tokens", s.max_tokens},
                  {"synthetic_acceptance", s.synthetic_acceptance.empty() ? Json(nullptr) : Json(s.synthetic_acceptance)},
                  {"prompts_file", s.prompts_file.empty() ? Json(nullptr) : Json(s.prompts_file)},
                  {"prompts_used", prompts_run},
                  {"prompts_skipped", sweep.prompts_skipped},
                  {"repeats", s.repeats},
-                 {"interrupted", sweep.interrupted},
-                 {"temperature", shortest(s.sampling.temperature)},
-                 {"top_k", s.sampling.top_k},
-                 {"top_p", shortest(s.sampling.top_p)},
-                 {"min_p", shortest(s.sampling.min_p)},
-                 {"repeat_penalty", shortest(s.sampling.repeat_penalty)},
-                 {"seed", s.sampling.seed},
-                 {"read_once", s.read_once}});
+                 {"interrupted", sweep.interrupted}});
+  for (const SamplingField& field : sampling_fields) {
+    if (field.option != nullptr)
+      object[std::string(field.name)] = with_value(field, s.sampling, [](auto value) { return number_json(value); });
+  }
+  object.update({{"seed", s.sampling.seed}, {"read_once", s.read_once}});
   return object;
 }
 
@@ -41,47 +43,26 @@ Json drafter_json(const Summary& summary, const Json& task) {
 }
 
 Json run_json(const Sweep& sweep, const Run& run, bool identical) {
-  const RunStatistics& s = run.stats;
-  Json positions = Json::array();
-  for (const DraftPosition& position : run.stats.by_position) {
-    positions.push_back({{"drafted", position.drafted}, {"accepted", position.accepted}});
-  }
-  Json strategies = Json::array();
-  for (const Strategy& strategy : run.stats.strategies) {
-    strategies.push_back({{"strategy", strategy.name},
-                          {"rows", strategy.rows},
-                          {"won_by_rank", strategy.won_by_rank},
-                          {"won_by_length", strategy.won_by_length}});
-  }
   const Prompt& prompt = sweep.prompts[run.prompt].prompt;
-  return {{"drafter", sweep.drafters[run.drafter].specification},
-          {"prompt", run.prompt + 1},
-          {"line", prompt.line == 0 ? Json(nullptr) : Json(prompt.line)},
-          {"category", prompt.category.empty() ? Json(nullptr) : Json(prompt.category)},
-          {"task", prompt.category.empty() ? Json(nullptr) : Json(task_of(prompt.category))},
-          {"repeat", run.repeat + 1},
-          {"stop_reason", s.stop_reason},
-          {"prompt_tokens", s.prompt_tokens},
-          {"tokens", s.generated_tokens},
-          {"timed_tokens", timed_tokens(s)},
-          {"prompt_seconds", s.prompt_seconds},
-          {"generation_seconds", s.generation_seconds},
-          {"draft_seconds", s.draft_seconds},
-          {"verify_seconds", s.verify_seconds},
-          {"round_seconds", s.round_seconds},
-          {"host_seconds", s.host_seconds},
-          {"remote_seconds", s.remote_seconds},
-          {"pipelined_drafts", s.pipelined_drafts},
-          {"rounds", s.rounds},
-          {"drafted", s.drafted},
-          {"accepted", s.accepted},
-          {"by_position", std::move(positions)},
-          {"by_strategy", std::move(strategies)},
-          {"skipped_sublayers", s.skipped_sublayers},
-          {"sublayers", s.sublayers},
-          {"skip_set", run.stats.skip_set},
-          {"chosen", run.stats.chosen.empty() ? Json(nullptr) : Json(run.stats.chosen)},
-          {"identical", sweep.setup.synthetic_acceptance.empty() ? Json(identical) : Json(nullptr)}};
+  const Json statistics = statistics_record(run.stats);
+  Json record = {{"drafter", sweep.drafters[run.drafter].specification},
+                 {"prompt", run.prompt + 1},
+                 {"line", prompt.line == 0 ? Json(nullptr) : Json(prompt.line)},
+                 {"category", prompt.category.empty() ? Json(nullptr) : Json(prompt.category)},
+                 {"task", prompt.category.empty() ? Json(nullptr) : Json(task_of(prompt.category))},
+                 {"repeat", run.repeat + 1},
+                 {"stop_reason", run.stats.stop_reason},
+                 {"prompt_tokens", run.stats.prompt_tokens},
+                 {"tokens", run.stats.generated_tokens},
+                 {"timed_tokens", timed_tokens(run.stats)}};
+  for (const char* name :
+       {"prompt_seconds", "generation_seconds", "draft_seconds", "verify_seconds", "round_seconds", "host_seconds", "remote_seconds",
+        "pipelined_drafts", "rounds", "drafted", "accepted", "by_position", "by_strategy", "skipped_sublayers", "sublayers", "skip_set"}) {
+    record[name] = statistics.at(name);
+  }
+  record["chosen"] = run.stats.chosen.empty() ? Json(nullptr) : Json(run.stats.chosen);
+  record["identical"] = sweep.setup.synthetic_acceptance.empty() ? Json(identical) : Json(nullptr);
+  return record;
 }
 
 Json runs_json(const Sweep& sweep) {

@@ -51,11 +51,7 @@ void add(const Run& run, Summary& sum) {
   sum.verify_seconds += s.verify_seconds;
   sum.round_seconds += s.round_seconds;
   sum.host_seconds += s.host_seconds;
-  if (sum.by_position.size() < run.stats.by_position.size()) sum.by_position.resize(run.stats.by_position.size());
-  for (std::size_t i = 0; i < run.stats.by_position.size(); ++i) {
-    sum.by_position[i].drafted += run.stats.by_position[i].drafted;
-    sum.by_position[i].accepted += run.stats.by_position[i].accepted;
-  }
+  add_positions(s.by_position, sum.by_position);
 }
 
 Summary summarise_one(const Sweep& sweep, std::size_t drafter, const Baseline& baseline, const std::vector<bool>& identical) {
@@ -100,12 +96,6 @@ std::string skipped(const Summary& s) {
   return fmt::format("{}-{} of {}", s.least_skipped, s.most_skipped, s.sublayers);
 }
 
-Json positions(const Summary& s) {
-  Json list = Json::array();
-  for (const DraftPosition& position : s.by_position) list.push_back({{"drafted", position.drafted}, {"accepted", position.accepted}});
-  return list;
-}
-
 constexpr std::array<Column, 30> table = {{
     {"drafter", "drafter", [](const Summary& s) { return Json(s.drafter); }, [](const Summary& s) { return s.drafter; }},
     {"prompts", "prompts", [](const Summary& s) { return Json(s.prompts); }, [](const Summary& s) { return fmt::to_string(s.prompts); }},
@@ -135,7 +125,7 @@ constexpr std::array<Column, 30> table = {{
      [](const Summary& s) { return ratio(s.tokens_per_round); }},
     {"acceptance", "acceptance", [](const Summary& s) { return value_of(s.acceptance); },
      [](const Summary& s) { return percent(s.acceptance); }},
-    {"by_position", "", positions, nullptr},
+    {"by_position", "", [](const Summary& s) { return positions_json(s.by_position); }, nullptr},
     {"draft_seconds", "draft", [](const Summary& s) { return Json(s.draft_seconds); },
      [](const Summary& s) { return share_of_generation(s.draft_seconds, s); }},
     {"verify_seconds", "verify", [](const Summary& s) { return Json(s.verify_seconds); },

@@ -42,7 +42,7 @@ Where where(const skipstone::Engine& engine, const std::string& model_path) {
   w.kv_type = kv_name(info.kv_type);
   w.context = info.context;
   const Json report = Json::parse(engine.report());
-  if (report.contains("stages")) w.stages = report["stages"].dump();
+  if (report.contains("stages")) w.stages = report["stages"];
   return w;
 }
 
@@ -64,8 +64,7 @@ Json to_json(const Where& w) {
 std::string device_text(const Where& w) {
   std::string text = fmt::format("- skipstone {} ({}), {}\n- device: {}; driver {}; tier {}\n", w.version, w.commit, w.date, cell(w.device),
                                  cell(w.driver), w.tier);
-  if (w.stages.empty()) return text;
-  for (const Json& stage : Json::parse(w.stages)) {
+  for (const Json& stage : w.stages) {
     text += fmt::format("- layers {}-{} on {}: {}; driver {}; {:.1f} MiB held\n", stage["layers"][0].get<std::uint32_t>(),
                         stage["layers"][1].get<std::uint32_t>() - 1, cell(stage["place"].get<std::string>()),
                         cell(stage["device"].get<std::string>()), cell(stage["driver"].get<std::string>()),

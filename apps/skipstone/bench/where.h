@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "json/json.h"
 #include "results/formats.h"
 #include "skipstone/skipstone.hpp"
 
@@ -15,7 +16,7 @@ struct Where {
   std::string device, driver, tier;
   std::string model, model_path, architecture, fingerprint;
   std::string kv_type;
-  std::string stages;  ///< those of skipstone_engine_report(), as JSON; empty if one device has the model
+  Json stages;  ///< those of skipstone_engine_report(); null if one device has the model
   std::uint32_t context = 0;
 };
 

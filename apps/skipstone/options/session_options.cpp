@@ -48,28 +48,25 @@ skipstone::Session make_session(const skipstone::Engine& engine, const skipstone
 void SamplingOptions::recommend(const skipstone::Engine& engine, skipstone_session_params& params) const {
   skipstone_session_params recommended = params;
   skipstone::check(skipstone_session_params_recommend(engine.get(), &recommended));
-  if (temperature->empty()) params.temperature = recommended.temperature;
-  if (top_k->empty()) params.top_k = recommended.top_k;
-  if (top_p->empty()) params.top_p = recommended.top_p;
-  if (min_p->empty()) params.min_p = recommended.min_p;
-  if (!repeat_penalty->empty()) return;
-  params.repeat_penalty = recommended.repeat_penalty;
-  params.repeat_last = recommended.repeat_last;
+  for (std::size_t i = 0; i < options.size(); ++i) {
+    if (options[i] == nullptr || !options[i]->empty()) continue;
+    copy_value(sampling_fields[i], recommended, params);
+    if (sampling_fields[i].name == "repeat_penalty") params.repeat_last = recommended.repeat_last;
+  }
 }
 
 SamplingOptions add_sampling_options(CLI::App& command, skipstone_session_params& params) {
   const auto add = [&](const char* name, auto& value, const char* help, const char* variable) {
     return add_number(command, name, value, help)->envname(variable)->capture_default_str()->group("Sampling");
   };
-  SamplingOptions options;
-  options.temperature = add("--temp", params.temperature, "Temperature; 0 is greedy: the likeliest token, always", "SKIPSTONE_TEMP");
-  options.top_k = add("--top-k", params.top_k, "Sample from the K likeliest tokens; 0: off", "SKIPSTONE_TOP_K");
-  options.top_p = add("--top-p", params.top_p, "Sample from the likeliest tokens that make up P together; 1: off", "SKIPSTONE_TOP_P");
-  options.min_p = add("--min-p", params.min_p, "Leave out tokens below P times the likeliest one's probability; 0: off", "SKIPSTONE_MIN_P");
-  options.repeat_penalty =
-      add("--repeat-penalty", params.repeat_penalty, "Penalty on tokens of the last 64; 1: off", "SKIPSTONE_REPEAT_PENALTY");
+  SamplingOptions given;
+  for (std::size_t i = 0; i < sampling_fields.size(); ++i) {
+    const SamplingField& field = sampling_fields[i];
+    if (field.option == nullptr) continue;
+    given.options[i] = with_value(field, params, [&](auto& value) { return add(field.option, value, field.help, field.variable); });
+  }
   add("--seed", params.seed, "Same seed, same text", "SKIPSTONE_SEED");
-  return options;
+  return given;
 }
 
 void add_rounds_option(CLI::App& command, skipstone_session_params& params) {

@@ -2,16 +2,18 @@
 #pragma once
 
 #include <CLI/App.hpp>
+#include <array>
 #include <string>
 #include <vector>
 
+#include "options/sampling.h"
 #include "skipstone/skipstone.hpp"
 
 namespace cli {
 
 /// Which sampling values were given.
 struct SamplingOptions {
-  const CLI::Option *temperature = nullptr, *top_k = nullptr, *top_p = nullptr, *min_p = nullptr, *repeat_penalty = nullptr;
+  std::array<const CLI::Option*, sampling_fields.size()> options{};  ///< null: commands have none
 
   /// Sets values that were not given to the model's recommendations (skipstone_session_params_recommend).
   void recommend(const skipstone::Engine& engine, skipstone_session_params& params) const;

@@ -5,7 +5,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <concepts>
 #include <numeric>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "json/json.h"
@@ -13,9 +16,187 @@
 namespace cli {
 namespace {
 
+using skipstone::Json;
+
 double rate(std::uint64_t count, double seconds) { return seconds > 0 ? static_cast<double>(count) / seconds : 0.0; }
 
 double share(std::uint64_t part, std::uint64_t whole) { return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole); }
+
+// The fields by name, one list for the reader of skipstone_session_report() and for all writers, in the order of --json. An archive gets
+// archive(name, field) for a field at the top, archive.part(part, name, field) for one of an object in it, archive.seconds(name, field)
+// for a time, archive.report(...) for what the report alone has, and archive.derived(name, function) for what --json alone has.
+
+template <typename Archive, typename Position>
+requires std::same_as<std::remove_const_t<Position>, DraftPosition>
+void fields(Archive& archive, Position& p) {
+  archive("drafted", p.drafted);
+  archive("accepted", p.accepted);
+}
+
+template <typename Archive, typename Share>
+requires std::same_as<std::remove_const_t<Share>, DrafterShare>
+void fields(Archive& archive, Share& s) {
+  archive("drafter", s.name);
+  archive("rounds", s.rounds);
+  archive("drafted", s.drafted);
+  archive("accepted", s.accepted);
+}
+
+template <typename Archive, typename Candidates>
+requires std::same_as<std::remove_const_t<Candidates>, Strategy>
+void fields(Archive& archive, Candidates& s) {
+  archive("strategy", s.name);
+  archive("rows", s.rows);
+  archive("won_by_rank", s.won_by_rank);
+  archive("won_by_length", s.won_by_length);
+}
+
+template <typename Archive, typename Statistics>
+requires std::same_as<std::remove_const_t<Statistics>, RunStatistics>
+void fields(Archive& archive, Statistics& s) {
+  archive.report("stop_reason", s.stop_reason);
+  archive("prompt_tokens", s.prompt_tokens);
+  archive.report("cached_tokens", s.cached_tokens);
+  archive("generated_tokens", s.generated_tokens);
+  archive.derived("prompt_tokens_per_second", [&] { return rate(s.prompt_tokens, s.prompt_seconds); });
+  archive.derived("generation_tokens_per_second", [&] { return rate(s.generated_tokens, s.generation_seconds); });
+  archive("drafter", s.drafter);
+  archive("by_drafter", s.by_drafter);
+  archive("by_strategy", s.strategies);
+  archive.part("corpus", "tokens", s.corpus_tokens);
+  archive.part("corpus", "bytes", s.corpus_bytes);
+  archive.part("corpus", "seconds", s.corpus_seconds);
+  archive("rounds", s.rounds);
+  archive("device_rounds", s.device_rounds);
+  archive("drafted", s.drafted);
+  archive("accepted", s.accepted);
+  archive.derived("acceptance", [&] { return share(s.accepted, s.drafted); });
+  archive.derived("tokens_per_round", [&] { return share(s.generated_tokens, s.rounds); });
+  archive("by_position", s.by_position);
+  archive("skipped_sublayers", s.skipped_sublayers);
+  archive("sublayers", s.sublayers);
+  archive("skip_set", s.skip_set);
+  archive("refreshes", s.refreshes);
+  archive("refreshed_sets", s.refreshed_sets);
+  archive("chosen", s.chosen);
+  archive("lossy", s.lossy);
+  archive.report("early", "tokens", s.early_tokens);
+  archive.report("early", "layers", s.early_layers);
+  archive.report("early", "confident", s.early_confident);
+  archive.report("early", "guessed", s.early_guessed);
+  archive.report("early", "full", s.early_full);
+  archive.report("early", "rejected", s.guesses_rejected);
+  archive.derived("average_exit_layer", [&] { return share(s.early_layers, s.early_tokens); });
+  archive.derived("exits", [&] { return Json{{"confident", s.early_confident}, {"guessed", s.early_guessed}, {"full", s.early_full}}; });
+  archive.derived("guesses_rejected", [&] { return s.guesses_rejected; });
+  archive.seconds("prompt", s.prompt_seconds);
+  archive.seconds("generation", s.generation_seconds);
+  archive.seconds("draft", s.draft_seconds);
+  archive.seconds("verify", s.verify_seconds);
+  archive.seconds("round", s.round_seconds);
+  archive.seconds("refresh", s.refresh_seconds);
+  archive.seconds("host", s.host_seconds);
+  archive.seconds("device", s.device_seconds);
+  archive.seconds("remote", s.remote_seconds);
+  archive("pipelined_drafts", s.pipelined_drafts);
+  archive.seconds("pipelined", s.pipelined_seconds);
+  archive.report("thresholds", s.thresholds);
+  archive.report("attention_cosine", s.attention_cosine);
+}
+
+class Reader {
+ public:
+  explicit Reader(const skipstone::SortedJson& object) : object_(object) {}
+
+  template <typename T>
+  void operator()(const char* name, T& field) const {
+    read(object_.at(name), field);
+  }
+  template <typename T>
+  void part(const char* object, const char* name, T& field) const {
+    read(object_.at(object).at(name), field);
+  }
+  template <typename T>
+  void report(const char* name, T& field) const {
+    read(object_.at(name), field);
+  }
+  template <typename T>
+  void report(const char* object, const char* name, T& field) const {
+    read(object_.at(object).at(name), field);
+  }
+  void seconds(const char* name, double& field) const { part("seconds", name, field); }
+  template <typename Function>
+  void derived(const char*, const Function&) const {}
+
+ private:
+  template <typename T>
+  static void read(const skipstone::SortedJson& value, T& field) {
+    value.get_to(field);
+  }
+  template <typename T>
+  requires std::is_class_v<T>
+  static void read(const skipstone::SortedJson& list, std::vector<T>& all) {
+    for (const auto& value : list) {
+      const Reader part(value);
+      fields(part, all.emplace_back());
+    }
+  }
+
+  const skipstone::SortedJson& object_;
+};
+
+/// --json, or statistics_record().
+enum class Form { json, record };
+
+template <Form form>
+class Writer {
+ public:
+  template <typename T>
+  void operator()(const char* name, const T& field) {
+    object_[name] = json(field);
+  }
+  template <typename T>
+  void part(const char* object, const char* name, const T& field) {
+    object_[object][name] = field;
+  }
+  template <typename T>
+  void report(const char* name, const T& field) {
+    if (form == Form::record) object_[name] = field;
+  }
+  template <typename T>
+  void report(const char* object, const char* name, const T& field) {
+    if (form == Form::record) object_[object][name] = field;
+  }
+  void seconds(const std::string& name, double seconds) {
+    if (form == Form::json) object_[name + "_ms"] = 1000.0 * seconds;
+    if (form == Form::record) object_[name + "_seconds"] = seconds;
+  }
+  template <typename Function>
+  void derived(const char* name, const Function& value) {
+    if (form == Form::json) object_[name] = value();
+  }
+
+  template <typename T>
+  static Json json(const T& value) {
+    return value;
+  }
+  template <typename T>
+  requires std::is_class_v<T>
+  static Json json(const std::vector<T>& all) {
+    Json list = Json::array();
+    for (const T& value : all) {
+      Writer part;
+      fields(part, value);
+      list.push_back(part.take());
+    }
+    return list;
+  }
+
+  Json take() { return std::move(object_); }
+
+ private:
+  Json object_ = Json::object();
+};
 
 std::string milliseconds(double seconds, double of_seconds) {
   return fmt::format("{:10.1f} ms  {:3.0f} %", 1000.0 * seconds, of_seconds > 0 ? 100.0 * seconds / of_seconds : 0.0);
@@ -23,57 +204,15 @@ std::string milliseconds(double seconds, double of_seconds) {
 
 }  // namespace
 
-RunStatistics read_statistics(const skipstone::Session& session) { return parse_statistics(session.report()); }
-
-RunStatistics parse_statistics(const std::string& text) {
-  const auto report = skipstone::SortedJson::parse(text);
-  const auto &corpus = report.at("corpus"), &early = report.at("early"), &seconds = report.at("seconds");
-  RunStatistics s;
-  s.stop_reason = report.at("stop_reason");
-  s.drafter = report.at("drafter");
-  s.skip_set = report.at("skip_set");
-  s.chosen = report.at("chosen");
-  s.prompt_tokens = report.at("prompt_tokens");
-  s.generated_tokens = report.at("generated_tokens");
-  s.rounds = report.at("rounds");
-  s.device_rounds = report.at("device_rounds");
-  s.pipelined_drafts = report.at("pipelined_drafts");
-  s.drafted = report.at("drafted");
-  s.accepted = report.at("accepted");
-  s.skipped_sublayers = report.at("skipped_sublayers");
-  s.sublayers = report.at("sublayers");
-  s.refreshes = report.at("refreshes");
-  s.refreshed_sets = report.at("refreshed_sets");
-  s.corpus_tokens = corpus.at("tokens");
-  s.corpus_bytes = corpus.at("bytes");
-  s.corpus_seconds = corpus.at("seconds");
-  s.lossy = report.at("lossy");
-  s.early_tokens = early.at("tokens");
-  s.early_layers = early.at("layers");
-  s.early_confident = early.at("confident");
-  s.early_guessed = early.at("guessed");
-  s.early_full = early.at("full");
-  s.guesses_rejected = early.at("rejected");
-  s.prompt_seconds = seconds.at("prompt");
-  s.generation_seconds = seconds.at("generation");
-  s.draft_seconds = seconds.at("draft");
-  s.verify_seconds = seconds.at("verify");
-  s.round_seconds = seconds.at("round");
-  s.refresh_seconds = seconds.at("refresh");
-  s.host_seconds = seconds.at("host");
-  s.device_seconds = seconds.at("device");
-  s.remote_seconds = seconds.at("remote");
-  s.pipelined_seconds = seconds.at("pipelined");
-  for (const auto& at : report.at("by_position")) s.by_position.push_back({at.at("drafted"), at.at("accepted")});
-  for (const auto& by : report.at("by_drafter"))
-    s.by_drafter.push_back({by.at("drafter"), by.at("rounds"), by.at("drafted"), by.at("accepted")});
-  for (const auto& by : report.at("by_strategy")) {
-    s.strategies.push_back({by.at("strategy"), by.at("rows"), by.at("won_by_rank"), by.at("won_by_length")});
-  }
-  s.thresholds = report.at("thresholds").get<std::vector<float>>();
-  s.attention_cosine = report.at("attention_cosine").get<std::vector<float>>();
-  return s;
+RunStatistics parse_statistics(const std::string& report) {
+  const auto document = skipstone::SortedJson::parse(report);
+  RunStatistics statistics;
+  Reader reader(document);
+  fields(reader, statistics);
+  return statistics;
 }
+
+RunStatistics read_statistics(const skipstone::Session& session) { return parse_statistics(session.report()); }
 
 std::string statistics_text(const RunStatistics& s) {
   std::string text;
@@ -143,56 +282,26 @@ std::string statistics_text(const RunStatistics& s) {
   return text;
 }
 
-skipstone::Json statistics_json(const RunStatistics& s) {
-  skipstone::Json positions = skipstone::Json::array();
-  for (const auto& [drafted, accepted] : s.by_position) positions.push_back({{"drafted", drafted}, {"accepted", accepted}});
-  skipstone::Json shares = skipstone::Json::array();
-  for (const DrafterShare& share : s.by_drafter) {
-    shares.push_back({{"drafter", share.name}, {"rounds", share.rounds}, {"drafted", share.drafted}, {"accepted", share.accepted}});
+Json statistics_json(const RunStatistics& statistics) {
+  Writer<Form::json> writer;
+  fields(writer, statistics);
+  return writer.take();
+}
+
+Json statistics_record(const RunStatistics& statistics) {
+  Writer<Form::record> writer;
+  fields(writer, statistics);
+  return writer.take();
+}
+
+Json positions_json(const std::vector<DraftPosition>& positions) { return Writer<Form::record>::json(positions); }
+
+void add_positions(const std::vector<DraftPosition>& more, std::vector<DraftPosition>& sum) {
+  if (sum.size() < more.size()) sum.resize(more.size());
+  for (std::size_t i = 0; i < more.size(); ++i) {
+    sum[i].drafted += more[i].drafted;
+    sum[i].accepted += more[i].accepted;
   }
-  skipstone::Json strategies = skipstone::Json::array();
-  for (const Strategy& strategy : s.strategies) {
-    strategies.push_back({{"strategy", strategy.name},
-                          {"rows", strategy.rows},
-                          {"won_by_rank", strategy.won_by_rank},
-                          {"won_by_length", strategy.won_by_length}});
-  }
-  return {{"prompt_tokens", s.prompt_tokens},
-          {"generated_tokens", s.generated_tokens},
-          {"prompt_tokens_per_second", rate(s.prompt_tokens, s.prompt_seconds)},
-          {"generation_tokens_per_second", rate(s.generated_tokens, s.generation_seconds)},
-          {"drafter", s.drafter},
-          {"by_drafter", std::move(shares)},
-          {"by_strategy", std::move(strategies)},
-          {"corpus", {{"tokens", s.corpus_tokens}, {"bytes", s.corpus_bytes}, {"seconds", s.corpus_seconds}}},
-          {"rounds", s.rounds},
-          {"device_rounds", s.device_rounds},
-          {"drafted", s.drafted},
-          {"accepted", s.accepted},
-          {"acceptance", share(s.accepted, s.drafted)},
-          {"tokens_per_round", share(s.generated_tokens, s.rounds)},
-          {"by_position", std::move(positions)},
-          {"skipped_sublayers", s.skipped_sublayers},
-          {"sublayers", s.sublayers},
-          {"skip_set", s.skip_set},
-          {"refreshes", s.refreshes},
-          {"refreshed_sets", s.refreshed_sets},
-          {"chosen", s.chosen},
-          {"lossy", s.lossy},
-          {"average_exit_layer", share(s.early_layers, s.early_tokens)},
-          {"exits", {{"confident", s.early_confident}, {"guessed", s.early_guessed}, {"full", s.early_full}}},
-          {"guesses_rejected", s.guesses_rejected},
-          {"prompt_ms", 1000.0 * s.prompt_seconds},
-          {"generation_ms", 1000.0 * s.generation_seconds},
-          {"draft_ms", 1000.0 * s.draft_seconds},
-          {"verify_ms", 1000.0 * s.verify_seconds},
-          {"round_ms", 1000.0 * s.round_seconds},
-          {"refresh_ms", 1000.0 * s.refresh_seconds},
-          {"host_ms", 1000.0 * s.host_seconds},
-          {"device_ms", 1000.0 * s.device_seconds},
-          {"remote_ms", 1000.0 * s.remote_seconds},
-          {"pipelined_drafts", s.pipelined_drafts},
-          {"pipelined_ms", 1000.0 * s.pipelined_seconds}};
 }
 
 std::optional<double> median(std::vector<double> values) {

@@ -15,6 +15,9 @@ struct DraftPosition {
   std::uint64_t drafted = 0, accepted = 0;
 };
 
+/// Adds `more` to `sum`, position by position.
+void add_positions(const std::vector<DraftPosition>& more, std::vector<DraftPosition>& sum);
+
 /// The drafts of one drafter of "A+B".
 struct DrafterShare {
   std::string name;
@@ -32,7 +35,7 @@ struct Strategy {
 /// The contents of skipstone_session_report().
 struct RunStatistics {
   std::string stop_reason = "max_tokens", drafter, skip_set, chosen;
-  std::uint64_t prompt_tokens = 0, generated_tokens = 0;
+  std::uint64_t prompt_tokens = 0, cached_tokens = 0, generated_tokens = 0;
   std::uint64_t rounds = 0, device_rounds = 0, pipelined_drafts = 0, drafted = 0, accepted = 0;
   std::uint32_t skipped_sublayers = 0, sublayers = 0;
   std::uint64_t refreshes = 0, refreshed_sets = 0;
@@ -59,6 +62,12 @@ std::string statistics_text(const RunStatistics& statistics);
 
 /// The object "statistics" of --json.
 skipstone::Json statistics_json(const RunStatistics& statistics);
+
+/// All fields under their names in the report, times as "prompt_seconds", ..., for records that take some of them.
+skipstone::Json statistics_record(const RunStatistics& statistics);
+
+/// As "by_position" in all outputs.
+skipstone::Json positions_json(const std::vector<DraftPosition>& positions);
 
 /// The middle value, or the mean of the two middle ones; nullopt of no values.
 std::optional<double> median(std::vector<double> values);

@@ -14,6 +14,7 @@
 #include "options/number_option.h"
 #include "options/session_options.h"
 #include "prompts/prompts.h"
+#include "results/formats.h"
 #include "results/statistics.h"
 #include "run/run_turn.h"
 #include "skipstone/skipstone_experimental.hpp"
@@ -122,8 +123,7 @@ std::vector<float> first_logits(const skipstone::Engine& engine, const std::vect
 }
 
 skipstone::Json result_json(const RunOptions& options, const std::string& model, const RunPrompt& prompt, const std::string& text,
-                            const skipstone::Engine& engine, skipstone::Session& session) {
-  const RunStatistics statistics = read_statistics(session);
+                            const RunStatistics& statistics, const skipstone::Engine& engine, skipstone::Session& session) {
   const skipstone_engine_info info = engine.info();
   skipstone::Json result = {
       {"prompt", prompt.text},
@@ -164,23 +164,24 @@ ExitCode generate(const RunOptions& options, const std::string& model, RunPrompt
     echo();
     return output.write({chunk.text, chunk.bytes}, chunk.drafted != 0 ? Style::green : Style::plain);
   });
+  const RunStatistics statistics = read_statistics(session);
   if (options.json) {
-    skipstone::Json result = result_json(options, model, prompt, text, engine, session);
+    skipstone::Json result = result_json(options, model, prompt, text, statistics, engine, session);
     if (!logits.empty()) result["logits"] = logits;
-    output.write(result.dump(-1, ' ', false, skipstone::Json::error_handler_t::replace) + "\n");
+    output.write(dump(result) + "\n");
   } else {
     echo();
     output.write("\n");
   }
-  if (!options.drafting.corpus.empty() && !options.drafting.optional && read_statistics(session).corpus_tokens == 0) {
+  if (!options.drafting.corpus.empty() && !options.drafting.optional && statistics.corpus_tokens == 0) {
     note("warning: --draft-corpus was not used; drafter {} looks at no corpus, suffix does", options.draft);
   }
   const bool interrupted = interrupt::requested();
   if (interrupted) note("interrupted");
-  if (session.stats().lossy != 0 && !options.statistics && !options.json) {
-    note("note: drafter {} is lossy: the text need not be plain decoding's", read_statistics(session).drafter);
+  if (statistics.lossy && !options.statistics && !options.json) {
+    note("note: drafter {} is lossy: the text need not be plain decoding's", statistics.drafter);
   }
-  if (options.statistics || (interrupted && !options.json)) note_lines(statistics_text(read_statistics(session)));
+  if (options.statistics || (interrupted && !options.json)) note_lines(statistics_text(statistics));
   if (options.agreement && !options.json && !interrupted && !session.tokens().empty()) {
     note("{:<20}{:10.1f} % of the tokens are what the whole model chooses there", "agreement", 100.0 * skipstone::agreement(session));
   }

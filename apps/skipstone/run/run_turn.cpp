@@ -4,6 +4,7 @@
 #include "chat/session_answerer.h"
 #include "json/json.h"
 #include "options/engine_options.h"
+#include "results/formats.h"
 #include "results/statistics.h"
 #include "terminal/interrupt.h"
 #include "terminal/output.h"
@@ -38,7 +39,7 @@ ExitCode run_turn(const skipstone::Engine& engine, const skipstone_session_param
                          {"statistics", statistics_json(statistics)},
                          {"model", {{"name", info.model_name}, {"architecture", info.architecture}, {"fingerprint", info.fingerprint}}},
                          {"version", skipstone_version()}};
-    Output(false).write(result.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+    Output(false).write(dump(result) + "\n");
   }
   if (interrupted) note("interrupted");
   if (options.statistics && !options.json) note_lines(statistics_text(statistics));

@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "chat/conversation_prompt.h"
+#include "options/sampling.h"
+#include "results/statistics.h"
 #include "serve/json_text.h"
 
 namespace cli::serve {
@@ -46,13 +48,7 @@ class Choice {
 
 skipstone_session_params Choice::params(std::uint64_t seed, Cancellation& cancellation) const {
   skipstone_session_params params = skipstone::session_params();
-  params.temperature = static_cast<float>(request_.temperature);
-  params.top_k = request_.top_k;
-  params.top_p = static_cast<float>(request_.top_p);
-  params.min_p = static_cast<float>(request_.min_p);
-  params.repeat_penalty = static_cast<float>(request_.repeat_penalty);
-  params.frequency_penalty = static_cast<float>(request_.frequency_penalty);
-  params.presence_penalty = static_cast<float>(request_.presence_penalty);
+  for (const SamplingField& field : sampling_fields) copy_value(field, request_.sampling, params);
   params.seed = seed;
   params.draft = request_.draft.c_str();
   params.logprobs = request_.logprobs ? 1 : 0;
@@ -147,16 +143,16 @@ void Choice::run(const std::vector<skipstone_token>& tokens, const std::string& 
   });
   if (parser_) parser_->finish([this](const skipstone_chat_event& event) { return take_event(event); });
   answer_.end_choice(index_, reason(stats), std::exchange(logprobs_, {}));
-  const Json report = Json::parse(session.report());
-  usage.cached_tokens += report.at("cached_tokens").get<std::uint64_t>();
-  usage.completion_tokens += stats.generated_tokens;
+  const RunStatistics statistics = read_statistics(session);
+  usage.cached_tokens += statistics.cached_tokens;
+  usage.completion_tokens += statistics.generated_tokens;
   usage.reasoning_tokens += reasoning_tokens_;
-  usage.rounds += stats.rounds;
-  usage.drafted += stats.drafted;
-  usage.accepted += stats.accepted;
-  usage.prompt_seconds += stats.prompt_seconds;
-  usage.generation_seconds += stats.generation_seconds;
-  metrics_.generated(stats.prompt_tokens, stats.generated_tokens, report);
+  usage.rounds += statistics.rounds;
+  usage.drafted += statistics.drafted;
+  usage.accepted += statistics.accepted;
+  usage.prompt_seconds += statistics.prompt_seconds;
+  usage.generation_seconds += statistics.generation_seconds;
+  metrics_.generated(statistics);
 }
 
 std::vector<skipstone_token> tokens_of(const Model& model, const GenerationRequest& request, const Cancellation& cancellation, std::string& prompt_end) {

@@ -5,9 +5,11 @@
 #include <cmath>
 #include <limits>
 #include <string_view>
+#include <type_traits>
 
 #include "base/status.h"
 #include "json/parse_json.h"
+#include "options/sampling.h"
 #include "serve/api_error.h"
 #include "serve/json_text.h"
 #include "skipstone/skipstone.hpp"
@@ -113,6 +115,18 @@ constexpr unsigned chat = bit(Form::chat), completion = bit(Form::completion), r
 using Request = GenerationRequest;
 using Name = std::string_view;
 
+void read_sampling(Request& request, Name name, const SortedJson& given) {
+  const auto field = std::ranges::find(sampling_fields, name, &SamplingField::name);
+  with_value(*field, request.sampling, [&](auto& value) {
+    using Value = std::remove_reference_t<decltype(value)>;
+    if constexpr (std::is_floating_point_v<Value>) {
+      value = static_cast<Value>(number_in(name, given, field->least, field->most));
+    } else {
+      value = static_cast<Value>(std::max(0.0, whole_in(name, given, field->least, field->most)));
+    }
+  });
+}
+
 constexpr Field fields[] = {
     {"model", all, [](Request& r, Name n, const SortedJson& v) { r.model = text(n, v); }},
     {"stream", all, [](Request& r, Name n, const SortedJson& v) { r.stream = flag(n, v); }},
@@ -129,14 +143,13 @@ constexpr Field fields[] = {
      [](Request& r, Name n, const SortedJson& v) { r.max_tokens = static_cast<std::uint32_t>(whole_in(n, v, 0, any_number)); }},
     {"max_output_tokens", responses,
      [](Request& r, Name n, const SortedJson& v) { r.max_tokens = static_cast<std::uint32_t>(whole_in(n, v, 1, any_number)); }},
-    {"temperature", all, [](Request& r, Name n, const SortedJson& v) { r.temperature = number_in(n, v, 0, 100); }},
-    {"top_p", all, [](Request& r, Name n, const SortedJson& v) { r.top_p = number_in(n, v, 0, 1); }},
-    {"min_p", all, [](Request& r, Name n, const SortedJson& v) { r.min_p = number_in(n, v, 0, 1); }},
-    {"top_k", all,
-     [](Request& r, Name n, const SortedJson& v) { r.top_k = static_cast<std::uint32_t>(std::max(0.0, whole_in(n, v, -1, any_number))); }},
-    {"frequency_penalty", all, [](Request& r, Name n, const SortedJson& v) { r.frequency_penalty = number_in(n, v, -2, 2); }},
-    {"presence_penalty", all, [](Request& r, Name n, const SortedJson& v) { r.presence_penalty = number_in(n, v, -2, 2); }},
-    {"repeat_penalty", all, [](Request& r, Name n, const SortedJson& v) { r.repeat_penalty = number_in(n, v, 0.01, 100); }},
+    {"temperature", all, read_sampling},
+    {"top_p", all, read_sampling},
+    {"min_p", all, read_sampling},
+    {"top_k", all, read_sampling},
+    {"frequency_penalty", all, read_sampling},
+    {"presence_penalty", all, read_sampling},
+    {"repeat_penalty", all, read_sampling},
     {"logprobs", chat, [](Request& r, Name n, const SortedJson& v) { r.logprobs = flag(n, v); }},
     {"logprobs", completion,
      [](Request& r, Name n, const SortedJson& v) {
@@ -355,11 +368,7 @@ GenerationRequest read_request(Form form, const std::string& text_of_body, const
   const SortedJson body = read_object(text_of_body);
   GenerationRequest request;
   request.form = form;
-  request.temperature = defaults.temperature;
-  request.top_p = defaults.top_p;
-  request.min_p = defaults.min_p;
-  request.top_k = defaults.top_k;
-  request.repeat_penalty = defaults.repeat_penalty;
+  request.sampling = defaults.sampling;
   request.draft = defaults.draft;
   read_fields(body, request);
   switch (form) {

@@ -8,16 +8,25 @@
 #include <vector>
 
 #include "json/json_fwd.h"
+#include "skipstone/skipstone.hpp"
 
 namespace cli::serve {
 
 /// The API form of a request and of its answer.
 enum class Form { chat, completion, responses };
 
+/// A session's parameters with OpenAI's defaults of sampling.
+inline skipstone_session_params openai_sampling() {
+  skipstone_session_params params = skipstone::session_params();
+  params.temperature = 1.0f;
+  params.top_k = 0;
+  params.top_p = 1.0f;
+  return params;
+}
+
 /// Values of absent fields.
 struct RequestDefaults {
-  double temperature = 1, top_p = 1, min_p = 0, repeat_penalty = 1;
-  std::uint32_t top_k = 0;
+  skipstone_session_params sampling = openai_sampling();
   std::string draft = "auto";
 };
 
@@ -36,8 +45,7 @@ struct GenerationRequest {
   std::optional<std::uint64_t> seed;
   std::uint32_t n = 1;
   std::optional<std::uint32_t> max_tokens;
-  double temperature = 1, top_p = 1, min_p = 0, repeat_penalty = 1, frequency_penalty = 0, presence_penalty = 0;
-  std::uint32_t top_k = 0;
+  skipstone_session_params sampling{};  ///< the values of sampling_fields alone
   bool logprobs = false;
   std::uint32_t top_logprobs = 0;
   std::string draft;

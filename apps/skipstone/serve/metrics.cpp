@@ -66,24 +66,18 @@ void Metrics::token() {
   (first ? first_token_ : between_tokens_).add(seconds);
 }
 
-void Metrics::generated(std::uint64_t prompt_tokens, std::uint64_t tokens, const skipstone::Json& report) {
+void Metrics::generated(const RunStatistics& statistics) {
   const std::lock_guard lock(mutex_);
-  prompt_tokens_ += prompt_tokens;
-  cached_tokens_ += report.at("cached_tokens").get<std::uint64_t>();
-  tokens_ += tokens;
-  for (const skipstone::Json& share : report.at("by_drafter")) {
-    const std::string name = share.at("drafter").get<std::string>();
-    Drafts& drafts = by_drafter_[name.empty() ? "none" : name];
-    drafts.rounds += share.at("rounds").get<std::uint64_t>();
-    drafts.drafted += share.at("drafted").get<std::uint64_t>();
-    drafts.accepted += share.at("accepted").get<std::uint64_t>();
+  prompt_tokens_ += statistics.prompt_tokens;
+  cached_tokens_ += statistics.cached_tokens;
+  tokens_ += statistics.generated_tokens;
+  for (const DrafterShare& share : statistics.by_drafter) {
+    DrafterShare& drafts = by_drafter_[share.name.empty() ? "none" : share.name];
+    drafts.rounds += share.rounds;
+    drafts.drafted += share.drafted;
+    drafts.accepted += share.accepted;
   }
-  const skipstone::Json& positions = report.at("by_position");
-  if (by_position_.size() < positions.size()) by_position_.resize(positions.size());
-  for (std::size_t i = 0; i < positions.size(); ++i) {
-    by_position_[i].drafted += positions[i].at("drafted").get<std::uint64_t>();
-    by_position_[i].accepted += positions[i].at("accepted").get<std::uint64_t>();
-  }
+  add_positions(statistics.by_position, by_position_);
 }
 
 std::string Metrics::print(const ServerState& now, const skipstone::Json& engine) const {
@@ -111,18 +105,19 @@ std::string Metrics::print(const ServerState& now, const skipstone::Json& engine
   single(text, "prompt_tokens_cached_total", "counter", "Of these, tokens whose keys and values were cached.",
          static_cast<double>(cached_tokens_));
   single(text, "generated_tokens_total", "counter", "Tokens generated.", static_cast<double>(tokens_));
-  using Member = std::uint64_t Drafts::*;
+  using Of = std::uint64_t DrafterShare::*;
   for (const auto& [name, help, member] :
-       {std::tuple{"rounds_total", "Rounds, by who proposed drafts.", Member{&Drafts::rounds}},
-        {"drafted_total", "Drafts, by drafter.", Member{&Drafts::drafted}},
-        {"accepted_total", "Drafts that the model agreed with, by drafter.", Member{&Drafts::accepted}}}) {
+       {std::tuple{"rounds_total", "Rounds, by who proposed drafts.", Of{&DrafterShare::rounds}},
+        {"drafted_total", "Drafts, by drafter.", Of{&DrafterShare::drafted}},
+        {"accepted_total", "Drafts that the model agreed with, by drafter.", Of{&DrafterShare::accepted}}}) {
     head(text, name, "counter", help);
     for (const auto& [drafter, drafts] : by_drafter_)
       fmt::format_to(out, "skipstone_{}{{drafter=\"{}\"}} {}\n", name, label(drafter), drafts.*member);
   }
+  using At = std::uint64_t DraftPosition::*;
   for (const auto& [name, help, member] :
-       {std::tuple{"drafted_by_position_total", "Drafts, by place in their round.", Member{&Drafts::drafted}},
-        {"accepted_by_position_total", "Drafts that the model agreed with, by place in their round.", Member{&Drafts::accepted}}}) {
+       {std::tuple{"drafted_by_position_total", "Drafts, by place in their round.", At{&DraftPosition::drafted}},
+        {"accepted_by_position_total", "Drafts that the model agreed with, by place in their round.", At{&DraftPosition::accepted}}}) {
     head(text, name, "counter", help);
     for (std::size_t i = 0; i < by_position_.size(); ++i)
       fmt::format_to(out, "skipstone_{}{{position=\"{}\"}} {}\n", name, i + 1, by_position_[i].*member);

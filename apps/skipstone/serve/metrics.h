@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "json/json_fwd.h"
+#include "results/statistics.h"
 #include "serve/memory_budget.h"
 
 namespace cli::serve {
@@ -47,19 +48,16 @@ class Metrics {
   void begin_request(const RequestClock& clock);
   /// Counts a token of the calling thread's request.
   void token();
-  /// Counts a finished choice of the request; `report`: skipstone_session_report().
-  void generated(std::uint64_t prompt_tokens, std::uint64_t tokens, const skipstone::Json& report);
+  /// Counts a finished choice of the request.
+  void generated(const RunStatistics& statistics);
   /// `engine`: skipstone_engine_report().
   std::string print(const ServerState& now, const skipstone::Json& engine) const;
 
  private:
   mutable std::mutex mutex_;
   std::map<std::pair<std::string, unsigned>, std::uint64_t> requests_;
-  struct Drafts {
-    std::uint64_t rounds = 0, drafted = 0, accepted = 0;
-  };
-  std::map<std::string, Drafts> by_drafter_;
-  std::vector<Drafts> by_position_;
+  std::map<std::string, DrafterShare> by_drafter_;
+  std::vector<DraftPosition> by_position_;
   std::uint64_t prompt_tokens_ = 0, cached_tokens_ = 0, tokens_ = 0;
   Histogram first_token_, between_tokens_;
 };

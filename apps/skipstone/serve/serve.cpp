@@ -31,7 +31,6 @@ struct ServeOptions {
   std::vector<std::string> keys;
   EngineOptions engine;
   ServerOptions server;
-  skipstone_session_params sampling = skipstone::session_params();
   SamplingOptions given;
   std::uint32_t cache_tokens = 0, drain_seconds = 30, grace_seconds = 0, most_seconds = 600;
   std::uint64_t body_bytes = std::uint64_t{8} << 20;
@@ -126,13 +125,7 @@ ExitCode run_serve(ServeOptions& options) {
   skipstone::platform::keep_little_freed_memory();
   serve::Model model = load_model(options);
   if (!model.engine.info().vocabulary) fail(ExitCode::bad_model, "the model has no vocabulary");
-  options.given.recommend(model.engine, options.sampling);
-  serve::RequestDefaults& defaults = options.server.defaults;
-  defaults.temperature = static_cast<double>(options.sampling.temperature);
-  defaults.top_k = options.sampling.top_k;
-  defaults.top_p = static_cast<double>(options.sampling.top_p);
-  defaults.min_p = static_cast<double>(options.sampling.min_p);
-  defaults.repeat_penalty = static_cast<double>(options.sampling.repeat_penalty);
+  options.given.recommend(model.engine, options.server.defaults.sampling);
   prepare(model, options.server);
   const std::string name = model.name;
   std::unique_ptr<Server> server;
@@ -177,9 +170,6 @@ void add_limits(CLI::App& command, ServeOptions& o) {
 void add_serve(CLI::App& app, ExitCode& code) {
   const auto options = std::make_shared<ServeOptions>();
   ServeOptions& o = *options;
-  o.sampling.temperature = 1.0f;  // OpenAI's defaults
-  o.sampling.top_k = 0;
-  o.sampling.top_p = 1.0f;
   CLI::App* command = app.add_subcommand("serve", "Answer OpenAI's API over HTTP, with a chat page");
   command->add_option("-m,--model", o.model, "GGUF file; default: the bundled model")->envname("SKIPSTONE_MODEL")->type_name("FILE");
   command->add_option("--alias", o.alias, "Name of the model in answers; default: the file's own")->type_name("NAME");
@@ -207,7 +197,7 @@ void add_serve(CLI::App& app, ExitCode& code) {
   command->add_flag("--log-text", o.server.log_text, "And the text of the question");
   add_limits(*command, o);
   add_engine_options(*command, o.engine);
-  o.given = add_sampling_options(*command, o.sampling);
+  o.given = add_sampling_options(*command, o.server.defaults.sampling);
   // A request has its own or a random seed. Not get_option(): it must not throw, and copies the name.
   command->remove_option(command->get_options([](const CLI::Option* option) { return option->check_lname("seed"); }).front());
   command->footer(

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/platform/system.h"
+#include "options/sampling.h"
 #include "serve/json_text.h"
 #include "serve/page.h"
 #include "terminal/output.h"
@@ -224,17 +225,16 @@ void Server::props(HttpRequest, const ExchangePtr& exchange) {
   for (const skipstone_drafter_info& drafter : skipstone::drafters()) {
     if (drafter.lossless != 0 && drafter.file != SKIPSTONE_MUST_NAME_FILE) drafters.push_back(drafter.name);
   }
-  const RequestDefaults& d = options_.defaults;
+  const RequestDefaults& defaults = options_.defaults;
+  Json settings = {{"n_ctx", model_.context}};
+  for (const SamplingField& field : sampling_fields) {
+    if (field.option != nullptr)
+      settings[std::string(field.name)] = with_value(field, defaults.sampling, [](auto value) { return Json(value); });
+  }
+  settings["draft"] = defaults.draft;
   respond(exchange, {{"model", model_.name},
                      {"total_slots", options_.parallel},
-                     {"default_generation_settings",
-                      {{"n_ctx", model_.context},
-                       {"temperature", d.temperature},
-                       {"top_k", d.top_k},
-                       {"top_p", d.top_p},
-                       {"min_p", d.min_p},
-                       {"repeat_penalty", d.repeat_penalty},
-                       {"draft", d.draft}}},
+                     {"default_generation_settings", std::move(settings)},
                      {"chat_template", model_.chat.info().source_text},
                      {"drafters", std::move(drafters)},
                      {"plain_token_ms", model_.plain_token_ms},
