@@ -32,8 +32,8 @@ DeviceSequence::DeviceSequence(exec::Executor& passes, const model::Config& conf
       round_mode_(rounds) {}
 
 speculation::SequenceTimes DeviceSequence::times() const {
-  return {slicer_ == nullptr ? std::chrono::steady_clock::now() : slicer_->now(), passes_.device_seconds(), passes_.remote_seconds(),
-          pipelined_.used_seconds(), pipelined_.used()};
+  return {slicer_ == nullptr ? std::chrono::steady_clock::now() : slicer_->now(), passes_.times().device_seconds,
+          passes_.times().remote_seconds, pipelined_.used_seconds(), pipelined_.used()};
 }
 
 void DeviceSequence::set_slicer(exec::PassSlicer* slicer) {
@@ -47,7 +47,7 @@ void DeviceSequence::end_round(bool predicted_kept) {
   chooser_.next_round();
   kept_.begin(0);
   predicted_kept_ = predicted_kept;
-  if (!predicted_kept) passes_.release_hidden_states();
+  if (!predicted_kept) passes_.hidden_states().release();
   round_watch_.reset();
 }
 
@@ -60,7 +60,7 @@ exec::PassSpec DeviceSequence::pass(const exec::LayerPlan& layers, std::size_t r
 }
 
 std::vector<float> DeviceSequence::mean_attention_cosine(std::size_t tokens) const {
-  std::vector<float> cosines = passes_.cosine_sums();
+  std::vector<float> cosines = passes_.results().cosine_sums;
   cosines.resize(config_.layers);
   for (float& sum : cosines) sum /= static_cast<float>(tokens);
   return cosines;
@@ -84,9 +84,9 @@ void DeviceSequence::begin_kept(const speculation::LayerPass& by) {
   exits_.fill(text_);
   // With concurrent sequences, a batched pass over all layers costs less than one that starts from saved hidden states.
   const bool alone = !passes_.has_concurrent_sequences();
-  predicted_kept_ = predicted_kept_ && passes_.holds_hidden_states();
-  kept_.begin(by.keep_prefix && alone && passes_.hold_hidden_states(false) ? by.plan.whole_prefix() : 0);
-  if (alone && slicer_ == nullptr && !chooser_.rejects() && pipelined_.can_make(by, passes_.local_layers())) {
+  predicted_kept_ = predicted_kept_ && passes_.hidden_states().held();
+  kept_.begin(by.keep_prefix && alone && passes_.hidden_states().acquire(false) ? by.plan.whole_prefix() : 0);
+  if (alone && slicer_ == nullptr && !chooser_.rejects() && pipelined_.can_make(by, passes_.model().local_layers())) {
     pipelined_.begin(by);
   } else {
     pipelined_.clear();
@@ -115,9 +115,9 @@ exec::Executor& DeviceSequence::run_draft(const speculation::LayerPass& by, Toke
   } else {
     chooser_.request(spec, rows);
   }
-  const double before = passes_.device_seconds();
+  const double before = passes_.times().device_seconds;
   passes_.run(spec, rows);
-  if (pipelined_.begun()) pipelined_.record_time(spec.bucket, passes_.device_seconds() - before);
+  if (pipelined_.begun()) pipelined_.record_time(spec.bucket, passes_.times().device_seconds - before);
   return passes_;
 }
 
@@ -179,14 +179,16 @@ void DeviceSequence::verify(const speculation::TokenTree& rows, std::uint32_t to
   } else {
     ask_for(rows, spec, pass_rows);
   }
-  const bool ahead =
-      pipelined_.begun() && rows.is_chain() && rows.drafts() > 0 && committed() + PipelinedDrafts::most_rows() < passes_.shape().context;
+  const bool ahead = pipelined_.begun() && rows.is_chain() && rows.drafts() > 0 &&
+                     committed() + PipelinedDrafts::most_rows() < passes_.model().shape.context;
   exec::Meanwhile meanwhile;
   if (ahead) {
     passes_.reserve(committed(), committed() + PipelinedDrafts::most_rows());
-    meanwhile = [&](exec::PassRunner& runner) { pipelined_.make(runner, passes_.pages(), chooser_, rows, committed(), kept_.layers()); };
+    meanwhile = [&](exec::PipelineRunner& runner) {
+      pipelined_.make(runner, passes_.pages(), chooser_, rows, committed(), kept_.layers());
+    };
   }
-  const double remote_before = passes_.remote_seconds();
+  const double remote_before = passes_.times().remote_seconds;
   passes_.run(spec, pass_rows, meanwhile);
   out.choices.resize(rows.rows());
   out.top.resize(std::size_t{rows.rows()} * top);
@@ -199,7 +201,7 @@ void DeviceSequence::verify(const speculation::TokenTree& rows, std::uint32_t to
                            : chooser_.verified(passes_, row, committed() + rows.depths()[row], chooser_.drawn_after(rows, row));
   }
   if (round_watch_) round_mode_.record_time(round_watch_->seconds(), rows.rows());
-  const PipelinedDrafts::Made made = pipelined_.check(rows, out.choices, passes_.remote_seconds() - remote_before);
+  const PipelinedDrafts::Made made = pipelined_.check(rows, out.choices, passes_.times().remote_seconds - remote_before);
   const bool predicted_kept = !made.path.empty() && kept_.layers() > 0;
   if (!made.path.empty()) passes_.move_here(committed(), made.path, made.to, predicted_kept);
   end_round(predicted_kept);
@@ -216,7 +218,7 @@ void DeviceSequence::ask_for(const speculation::TokenTree& rows, exec::PassSpec&
 }
 
 bool DeviceSequence::round(const speculation::RoundRequest& request, speculation::DraftedRound& out) {
-  if (chooser_.needs_logits() || slicer_ != nullptr || passes_.local_layers() < config_.layers) return false;
+  if (chooser_.needs_logits() || slicer_ != nullptr || passes_.model().local_layers() < config_.layers) return false;
   exits_.fill(text_);
   const Stopwatch watch;
   end_round();
@@ -229,17 +231,17 @@ bool DeviceSequence::round(const speculation::RoundRequest& request, speculation
   exec::RoundSpec round;
   round.draft = request.pass.plan;
   round.kept_layers = request.pass.keep_prefix ? request.pass.plan.whole_prefix() : 0;
-  if (round.kept_layers > 0 && !passes_.hold_hidden_states(false)) return false;
+  if (round.kept_layers > 0 && !passes_.hidden_states().acquire(false)) return false;
   round.pending = request.pending;
   round.base = committed();
   round.most = request.most;
   round.least_probability = float_from(request.least_probability);
   passes_.run(round);
-  passes_.release_hidden_states();
+  passes_.hidden_states().release();
 
   out.drafts.clear();
   speculation::TokenTree& rows = verified_.emplace(request.pending);
-  for (const abi::RowResult& draft : passes_.drafts()) {
+  for (const abi::RowResult& draft : passes_.results().drafts) {
     out.drafts.push_back(choice_of(draft));
     rows.add(rows.drafts(), out.drafts.back().token);
   }
@@ -286,7 +288,7 @@ void DeviceSequence::score(const exec::LayerPlan& plan, std::span<const Token> r
 
 void DeviceSequence::copy_from(DeviceSequence& from) {
   const CommittedText& text = from.finish();
-  passes_.share(from.passes_.pages(), text.size());
+  passes_.pages().share(from.passes_.pages(), text.size());
   continue_from(text, from.left_layers_out());
 }
 
@@ -308,7 +310,7 @@ void DeviceSequence::rollback(std::uint32_t tokens) {
   if (tokens > committed()) fail(Code::internal, "{} tokens cannot be taken back of {}", tokens, committed());
   text_.rollback(tokens);
   exits_.rollback(tokens);
-  passes_.truncate(committed());
+  passes_.pages().truncate(committed());
   verified_.reset();
   pipelined_.clear();
   end_round();

@@ -28,7 +28,7 @@ class DeviceSequence : public speculation::Sequence {
   DeviceSequence(exec::Executor& passes, const model::Config& config, const sample::SamplerParams& sampling,
                  sample::Verification verification, Rounds rounds, bool candidates = false, bool pipelined_drafts = true);
 
-  speculation::SequenceLimits limits() const override { return {config_.layers, passes_.shape().context, STEP_VERIFY_ROWS}; }
+  speculation::SequenceLimits limits() const override { return {config_.layers, passes_.model().shape.context, STEP_VERIFY_ROWS}; }
   std::uint32_t committed() const override { return text_.size(); }
   speculation::SequenceTimes times() const override;
   std::uint32_t concurrent_rows() const override { return passes_.concurrent_rows(); }
@@ -40,7 +40,7 @@ class DeviceSequence : public speculation::Sequence {
   void use(PrefixCache* prefixes) { prefixes_ = prefixes; }
   /// `interrupted` is called between the passes of a prompt, where true ends prefill(), and by interrupted().
   void interrupt_by(std::function<bool()> interrupted) { interrupted_ = std::move(interrupted); }
-  /// As prefill(); `passes.cosine_sums()` then has the cosines of these tokens alone. Returns nothing if it was interrupted.
+  /// As prefill(); `passes.results().cosine_sums` then has the cosines of these tokens alone. Returns nothing if it was interrupted.
   std::optional<speculation::Choice> prefill(std::span<const speculation::Token> tokens, exec::Cosines cosines);
   speculation::Choice draft(const speculation::DraftPass& pass, speculation::Token input, std::uint32_t offset) override;
   /// The second models of draft(), by number.
@@ -74,7 +74,7 @@ class DeviceSequence : public speculation::Sequence {
   bool left_layers_out() const { return exits_.left_layers_out(); }
   void clear() {
     continue_from({});
-    passes_.truncate(0);
+    passes_.pages().truncate(0);
   }
   /// Takes over the committed text, keys and values of `from`, a sequence of the same engine.
   void copy_from(DeviceSequence& from);

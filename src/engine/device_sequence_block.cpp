@@ -11,7 +11,7 @@ using speculation::Token;
 
 /// Runs as many rows from `first` on as fit into one pass, and returns the next row.
 std::uint32_t DeviceSequence::run_block(std::span<const std::vector<Token>> rows, std::uint32_t first) {
-  const std::size_t room = std::min<std::size_t>(STEP_VERIFY_ROWS, passes_.shape().context - committed());
+  const std::size_t room = std::min<std::size_t>(STEP_VERIFY_ROWS, passes_.model().shape.context - committed());
   std::vector<Token> tokens;
   std::vector<std::uint32_t> parents;
   std::uint32_t end = first;

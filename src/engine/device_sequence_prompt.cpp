@@ -50,8 +50,8 @@ std::uint32_t DeviceSequence::read_own(std::span<const Token> tokens, exec::Cosi
 
 std::uint32_t DeviceSequence::take_known(std::span<const Token> tokens) {
   if (prefixes_ == nullptr || committed() > 0) return 0;
-  passes_.truncate(0);
-  const std::uint32_t known = prefixes_->find(tokens, passes_.table());
+  passes_.pages().truncate(0);
+  const std::uint32_t known = prefixes_->find(tokens, passes_.pages());
   if (known > 0) text_.append_prompt(tokens.first(known));
   return known;
 }
@@ -95,7 +95,7 @@ bool DeviceSequence::read_prompt(std::span<const Token> tokens, exec::Cosines co
 void DeviceSequence::read_again() {
   exits_.reset(exits_.left_layers_out());
   const CommittedText text = std::exchange(text_, {});
-  passes_.truncate(0);
+  passes_.pages().truncate(0);
   std::span<const Token> rest = text.tokens();
   const auto take = [&](std::size_t end) {
     const std::size_t count = end - (text.size() - rest.size());

@@ -32,11 +32,11 @@ struct Engine::State {
   MemoryPlan memory;
   Tuning tuning = Tuning::automatic;
   std::unique_ptr<Stages> stages;                ///< the layers on other devices; null if there are none
-  std::unique_ptr<exec::BatchScheduler> passes;  ///< shared by all sequences
+  std::unique_ptr<exec::Worker> passes;  ///< shared by all sequences
   SharedCaches caches;
 
   /// As SessionPipelines::make; concurrent sequences need the passes of verification too.
-  void make_pipelines(exec::Executor& sequence, exec::SessionPasses needs, const Progress& progress);
+  void make_pipelines(exec::SessionPasses needs, const Progress& progress);
 };
 
 }  // namespace skipstone::engine

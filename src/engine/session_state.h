@@ -46,8 +46,7 @@ struct Session::State {
     sequence.use(engine->state().caches.prefixes.get());
     const speculation::DrafterTraits traits = drafter->traits();
     const bool samples = options.sampling.needs_logits(), ahead = pipelined_drafts() && traits.drafts;
-    engine->state().make_pipelines(passes,
-                                   {.verification = traits.drafts,
+    engine->state().make_pipelines({.verification = traits.drafts,
                                     .logits = samples || traits.top > 0 || ahead,
                                     .trees = traits.branches || ahead,
                                     .candidates = samples && chooses_from_candidates()},
@@ -55,7 +54,7 @@ struct Session::State {
   }
 
   bool pipelined_drafts() const {
-    return passes.local_layers() < engine->state().model->config.layers &&
+    return passes.model().local_layers() < engine->state().model->config.layers &&
            options.pipeline_drafts.value_or(!engine->state().model->device->caps().is_cpu());
   }
 

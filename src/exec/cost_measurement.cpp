@@ -32,9 +32,9 @@ std::vector<PassSpec> passes_of(const Executor& sequence, std::uint32_t layers, 
   PassSpec no_attention = no_output, no_mlp = no_output;
   for (std::uint32_t layer = 0; layer < layers; ++layer) no_attention.layers.skip_attention[layer] = no_mlp.layers.skip_mlp[layer] = true;
   std::vector<PassSpec> passes{full, no_output, no_attention, no_mlp};
-  if (sequence.local_layers() < layers) {
+  if (sequence.model().local_layers() < layers) {
     passes.push_back(full);
-    passes.back().layers.end = sequence.local_layers();
+    passes.back().layers.end = sequence.model().local_layers();
   }
   return passes;
 }
@@ -42,10 +42,10 @@ std::vector<PassSpec> passes_of(const Executor& sequence, std::uint32_t layers, 
 void time(Executor& sequence, const PassSpec& spec, std::span<const std::int32_t> tokens, std::uint32_t position, Sample& sample) {
   const Stopwatch watch;
   sequence.run(spec, {.tokens = tokens, .base = position});
-  sequence.wait_for_stages();
+  sequence.worker().wait_for_stages();
   const double wall = 1e6 * watch.seconds();
   sample.wall.push_back(wall);
-  sample.device.push_back(sequence.device_microseconds().value_or(wall));
+  sample.device.push_back(sequence.results().device_microseconds.value_or(wall));
 }
 
 std::uint32_t position_in(std::uint32_t context) { return std::min(512u, context / 2); }
@@ -111,14 +111,14 @@ double time_of_one_row(Executor& sequence, std::uint32_t layers, const std::func
   Sample sample;
   for (int i = 0; i < 2; ++i) {
     if (progress) progress(0);
-    time(sequence, passes_of(sequence, layers, 1)[0], std::span(&token, 1), position_in(sequence.shape().context), sample);
+    time(sequence, passes_of(sequence, layers, 1)[0], std::span(&token, 1), position_in(sequence.model().shape.context), sample);
   }
   return 1e-6 * sample.wall.back();
 }
 
 CostTable estimate_costs(Executor& sequence, std::uint32_t layers, double seconds, const std::function<void(double)>& progress) {
-  const std::uint32_t position = position_in(sequence.shape().context);
-  const std::vector<std::uint32_t> buckets = buckets_of(sequence.shape().context);
+  const std::uint32_t position = position_in(sequence.model().shape.context);
+  const std::vector<std::uint32_t> buckets = buckets_of(sequence.model().shape.context);
   const TimedPasses timed(sequence);
   const std::vector<std::int32_t> tokens(STEP_VERIFY_ROWS, 0);
   const Stopwatch watch;
@@ -142,12 +142,12 @@ CostTable estimate_costs(Executor& sequence, std::uint32_t layers, double second
       if (!pass.sample.wall.empty() && watch.seconds() < seconds) take(pass, pass.sample);
   }
   return estimated(passes, parts,
-                   CostTable(layers, position, sequence.device_microseconds() ? "timestamps" : "wall", sequence.local_layers()));
+                   CostTable(layers, position, sequence.results().device_microseconds ? "timestamps" : "wall", sequence.model().local_layers()));
 }
 
 CostTable measure_costs(Executor& sequence, std::uint32_t layers, const std::function<void(double)>& progress) {
-  const std::uint32_t position = position_in(sequence.shape().context);
-  const std::vector<std::uint32_t> buckets = buckets_of(sequence.shape().context);
+  const std::uint32_t position = position_in(sequence.model().shape.context);
+  const std::vector<std::uint32_t> buckets = buckets_of(sequence.model().shape.context);
   const TimedPasses timed(sequence);
   const std::vector<std::int32_t> tokens(STEP_VERIFY_ROWS, 0);
   std::vector<std::vector<Sample>> samples(buckets.size());
@@ -165,7 +165,7 @@ CostTable measure_costs(Executor& sequence, std::uint32_t layers, const std::fun
       }
     }
   }
-  CostTable table(layers, position, sequence.device_microseconds() ? "timestamps" : "wall", sequence.local_layers());
+  CostTable table(layers, position, sequence.results().device_microseconds ? "timestamps" : "wall", sequence.model().local_layers());
   MeasuredPasses last;
   for (std::size_t i = 0; i < buckets.size(); ++i) table.add(buckets[i], last = consistent(measured_by(samples[i]), last));
   return table;
