@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "engine/device_model.h"
 #include "engine/engine.h"
+#include "engine/model_loading.h"
 #include "engine/recommended_sampling.h"
 #include "engine/shared_caches.h"
 #include "engine/stages.h"
@@ -31,7 +31,7 @@ struct Engine::State {
   std::unique_ptr<const exec::LoadedModel> model;
   MemoryPlan memory;
   Tuning tuning = Tuning::automatic;
-  std::unique_ptr<Stages> stages;                ///< the layers on other devices; null if there are none
+  std::unique_ptr<Stages> stages;        ///< the layers on other devices; null if there are none
   std::unique_ptr<exec::Worker> passes;  ///< shared by all sequences
   SharedCaches caches;
 

@@ -8,7 +8,7 @@
 
 #include "base/env.h"
 #include "base/log.h"
-#include "exec/cost_measurement.h"
+#include "exec/cost_table.h"
 #include "json/json.h"
 #include "tune/choices_json.h"
 #include "tune/measurement_file.h"

@@ -12,10 +12,7 @@
 #include "base/platform/paths.h"
 #include "base/platform/system.h"
 #include "base/status.h"
-#include "engine/math_mode.h"
 #include "engine/measurements.h"
-#include "engine/memory_plan.h"
-#include "engine/stage_json.h"
 #include "exec/pipelines.h"
 
 namespace skipstone::engine {
