@@ -148,7 +148,7 @@ skipstone_status skipstone_engine_report(const skipstone_engine* engine, char** 
     engine::Engine::State& state = engine->engine->state();
     const auto pages = state.passes->cache().full().use(), sliding = state.passes->cache().sliding().use();
     const auto prefixes = state.caches.prefixes->use();
-    const auto passes = state.passes->totals();
+    const auto passes = state.passes->scheduler().totals();
     Json report = {
         {"pages", {{"tokens", KV_PAGE}, {"all", pages.pages}, {"used", pages.used}, {"shared", pages.shared}}},
         {"sliding_pages", {{"all", sliding.pages}, {"used", sliding.used}, {"shared", sliding.shared}}},

@@ -60,7 +60,7 @@ speculation::Bigrams make_bigrams(exec::Executor& passes, const model::Config& c
   const std::uint32_t rows = std::min(config.vocabulary, limits.tokens);
   const Stopwatch watch;
   std::vector<speculation::Token> next(std::size_t{rows} * width);
-  const std::uint32_t most = std::min<std::uint32_t>(STEP_VERIFY_ROWS, passes.shape().context);
+  const std::uint32_t most = std::min<std::uint32_t>(STEP_VERIFY_ROWS, passes.model().shape.context);
   std::vector<speculation::Token> tokens(most);
   std::vector<std::uint32_t> parents(most);
   std::iota(parents.begin(), parents.end(), 0u);
@@ -143,7 +143,7 @@ std::shared_ptr<const speculation::Bigrams> bigrams_of(Engine::State& state, con
   state.caches.tokens.bigrams = file.read();
   if (state.caches.tokens.bigrams) return state.caches.tokens.bigrams;
   exec::Executor passes(*state.passes);
-  state.make_pipelines(passes, {.verification = true, .logits = true, .trees = true}, progress);
+  state.make_pipelines({.verification = true, .logits = true, .trees = true}, progress);
   auto made = std::make_shared<const speculation::Bigrams>(make_bigrams(passes, state.model->config, {}, progress));
   file.write(*made);
   return state.caches.tokens.bigrams = std::move(made);
@@ -152,7 +152,6 @@ std::shared_ptr<const speculation::Bigrams> bigrams_of(Engine::State& state, con
 std::vector<speculation::Token> unigrams_of(Engine::State& state, const Progress& progress) {
   const auto lock = locked(state.caches.tokens.mutex, progress);
   if (!state.caches.tokens.unigrams.empty()) return state.caches.tokens.unigrams;
-  exec::Executor passes(*state.passes);
   const std::uint32_t most = std::min<std::uint32_t>(STEP_MAX_ROWS, state.model->shape.context);
   std::vector<float> rows;
   const auto read = [&](std::uint32_t first, std::uint32_t count) {
@@ -160,7 +159,7 @@ std::vector<speculation::Token> unigrams_of(Engine::State& state, const Progress
     for (std::uint32_t done = 0; done < count; done += most) {
       std::vector<speculation::Token> tokens(std::min(most, count - done));
       std::iota(tokens.begin(), tokens.end(), static_cast<speculation::Token>(first + done));
-      const std::vector<float> some = passes.read_embeddings(tokens);
+      const std::vector<float> some = state.passes->read_embeddings(tokens);
       rows.insert(rows.end(), some.begin(), some.end());
     }
     return std::span<const float>(rows);

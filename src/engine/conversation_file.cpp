@@ -204,7 +204,7 @@ void SavedConversation::read_layers(const Engine::State& engine, const Visit& vi
 }
 
 void SavedConversation::restore(const Engine::State& engine, exec::Executor& passes) const {
-  passes.table().begin_after(left_pages_, conversation_.text.size());
+  passes.pages().begin_after(left_pages_, conversation_.text.size());
   const exec::PageLists lists = passes.pages().lists();
   exec::KvBytes cache(engine.model->device, exec::attention_shape(engine.model->config, engine.model->shape),
                       engine.passes->cache().buffers(), lists, conversation_.text.size());

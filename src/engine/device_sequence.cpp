@@ -44,8 +44,8 @@ DeviceSequence::DeviceSequence(exec::Executor& passes, const model::Config& conf
       skip_sets_(parts_) {}
 
 speculation::SequenceTimes DeviceSequence::times() const {
-  return {parts_.slicer == nullptr ? std::chrono::steady_clock::now() : parts_.slicer->now(), parts_.passes.device_seconds(),
-          parts_.passes.remote_seconds(), parts_.pipelined.used_seconds(), parts_.pipelined.used()};
+  return {parts_.slicer == nullptr ? std::chrono::steady_clock::now() : parts_.slicer->now(), parts_.passes.times().device_seconds,
+          parts_.passes.times().remote_seconds, parts_.pipelined.used_seconds(), parts_.pipelined.used()};
 }
 
 void DeviceSequence::set_slicer(exec::PassSlicer* slicer) {
@@ -86,7 +86,7 @@ void DeviceSequence::verify(const speculation::TokenTree& rows, std::uint32_t to
     pass_rows.candidates = parts_.batch.requests.rows();
   }
   const exec::Meanwhile meanwhile = predict_drafts(parts_, rows);
-  const double remote_before = passes.remote_seconds();
+  const double remote_before = passes.times().remote_seconds;
   passes.run(spec, pass_rows, meanwhile);
   out.choices.resize(rows.rows());
   out.top.resize(std::size_t{rows.rows()} * top);
@@ -97,7 +97,7 @@ void DeviceSequence::verify(const speculation::TokenTree& rows, std::uint32_t to
                                                                   : parts_.verifier.verify(parts_.text, parts_.batch, row, parts_.results);
   }
   rounds_.record_host_round(rows.rows());
-  parts_.end_round(keep_predicted_drafts(parts_, rows, out.choices, passes.remote_seconds() - remote_before));
+  parts_.end_round(keep_predicted_drafts(parts_, rows, out.choices, passes.times().remote_seconds - remote_before));
   parts_.verified = rows;
 }
 
@@ -116,7 +116,7 @@ void DeviceSequence::rollback(std::uint32_t tokens) {
   if (tokens > committed()) fail(Code::internal, "{} tokens cannot be taken back of {}", tokens, committed());
   parts_.text.rollback(tokens);
   parts_.exits.rollback(tokens);
-  parts_.passes.truncate(committed());
+  parts_.passes.pages().truncate(committed());
   parts_.verified.reset();
   parts_.pipelined.clear();
   parts_.end_round();
@@ -136,12 +136,12 @@ std::vector<float> DeviceSequence::hidden() {
 
 void DeviceSequence::clear() {
   continue_from({});
-  parts_.passes.truncate(0);
+  parts_.passes.pages().truncate(0);
 }
 
 void DeviceSequence::copy_from(DeviceSequence& from) {
   from.finish();
-  parts_.passes.share(from.parts_.passes.pages(), from.committed());
+  parts_.passes.pages().share(from.parts_.passes.pages(), from.committed());
   continue_from(from.text(), from.left_layers_out());
 }
 

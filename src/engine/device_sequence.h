@@ -30,7 +30,7 @@ class DeviceSequence : public speculation::Sequence {
   DeviceSequence(exec::Executor& passes, const model::Config& config, SequenceOptions options = {});
   DeviceSequence(DeviceSequence&&) = delete;  // its parts refer to each other
 
-  speculation::SequenceLimits limits() const override { return {parts_.config.layers, parts_.passes.shape().context, STEP_VERIFY_ROWS}; }
+  speculation::SequenceLimits limits() const override { return {parts_.config.layers, parts_.passes.model().shape.context, STEP_VERIFY_ROWS}; }
   std::uint32_t committed() const override { return parts_.committed(); }
   speculation::SequenceTimes times() const override;
   std::uint32_t concurrent_rows() const override { return parts_.passes.concurrent_rows(); }
@@ -43,7 +43,7 @@ class DeviceSequence : public speculation::Sequence {
   void rollback(std::uint32_t tokens) override;
   speculation::SequenceExtensions extensions() override { return {&rounds_, &blocks_, &exits_, &skip_sets_}; }
 
-  /// As prefill(); `passes.cosine_sums()` then has the cosines of these tokens alone. Returns nothing if it was interrupted.
+  /// As prefill(); `passes.results().cosine_sums` then has the cosines of these tokens alone. Returns nothing if it was interrupted.
   std::optional<speculation::Choice> prefill(std::span<const speculation::Token> tokens, exec::Cosines cosines);
   /// The first `count` tokens of the next prefill() are the text's own continuation: decoding passes read them.
   void own_tokens(std::uint32_t count) { reader_.own_tokens(count); }

@@ -45,10 +45,10 @@ class LayerRunner final : public DraftRunner {
     parts_.exits.fill(parts_.text);
     // With concurrent sequences, a batched pass over all layers costs less than one that starts from saved hidden states.
     const bool alone = !passes.has_concurrent_sequences();
-    parts_.saved.keep_predicted(parts_.saved.predicted() && passes.holds_hidden_states());
-    parts_.saved.begin(pass.keep_prefix && alone && passes.hold_hidden_states(false) ? pass.plan.whole_prefix() : 0);
+    parts_.saved.keep_predicted(parts_.saved.predicted() && passes.hidden_states().held());
+    parts_.saved.begin(pass.keep_prefix && alone && passes.hidden_states().acquire(false) ? pass.plan.whole_prefix() : 0);
     PipelinedDrafts& pipelined = parts_.pipelined;
-    if (alone && parts_.slicer == nullptr && !parts_.verifier.rejects() && pipelined.can_make(pass, passes.local_layers())) {
+    if (alone && parts_.slicer == nullptr && !parts_.verifier.rejects() && pipelined.can_make(pass, passes.model().local_layers())) {
       pipelined.begin(pass);
     } else {
       pipelined.clear();
@@ -66,9 +66,9 @@ class LayerRunner final : public DraftRunner {
   /// A draft whose logits say which drafts the next round may need.
   Choice observed_draft(exec::PassSpec spec, const exec::Rows& rows, std::span<const Token> inputs) {
     spec.output = exec::Output::logits;
-    const double before = parts_.passes.device_seconds();
+    const double before = parts_.passes.times().device_seconds;
     parts_.passes.run(spec, rows);
-    parts_.pipelined.record_time(spec.bucket, parts_.passes.device_seconds() - before);
+    parts_.pipelined.record_time(spec.bucket, parts_.passes.times().device_seconds - before);
     const std::span<const float> logits = parts_.passes.logits(0);
     Choice choice = number_or_none([&] { return parts_.verifier.choose_by_logits(parts_.text, inputs, logits); });
     parts_.pipelined.observe(offset_of(inputs), logits);
@@ -168,9 +168,9 @@ std::uint32_t complete_saved_states(SequenceParts& parts, const speculation::Tok
 
 exec::Meanwhile predict_drafts(SequenceParts& parts, const speculation::TokenTree& rows) {
   const std::uint32_t committed = parts.committed(), end = committed + PipelinedDrafts::most_rows();
-  if (!parts.pipelined.begun() || !rows.is_chain() || rows.drafts() == 0 || end >= parts.passes.shape().context) return {};
+  if (!parts.pipelined.begun() || !rows.is_chain() || rows.drafts() == 0 || end >= parts.passes.model().shape.context) return {};
   parts.passes.reserve(committed, end);
-  return [&parts, &rows](exec::PassRunner& runner) {
+  return [&parts, &rows](exec::PipelineRunner& runner) {
     parts.pipelined.make(runner, parts.passes.pages(), {parts.text, parts.verifier, rows, parts.saved.layers()});
   };
 }

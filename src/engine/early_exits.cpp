@@ -44,9 +44,9 @@ void EarlyExits::propagate(Token pending, std::uint32_t base, std::uint32_t begi
 speculation::EarlyExit EarlyExits::run(const speculation::EarlyExitRequest& request, Token pending, speculation::TokenHistory& text,
                                        Verifier& verifier) {
   left_layers_out_ = true;
-  passes_.hold_hidden_states(true);
+  passes_.hidden_states().acquire(true);
   speculation::EarlyExit exit = leave(request, pending, text, verifier);
-  passes_.release_hidden_states();
+  passes_.hidden_states().release();
   return exit;
 }
 

@@ -11,11 +11,10 @@
 #include "base/log.h"
 #include "base/platform/files.h"
 #include "base/status.h"
-#include "engine/device_model.h"
 #include "engine/engine_state.h"
 #include "engine/measurements.h"
-#include "engine/memory_plan.h"
 #include "engine/model_file.h"
+#include "engine/model_loading.h"
 #include "engine/stage_host.h"
 #include "exec/pipelines.h"
 #include "exec/plan.h"
@@ -177,10 +176,9 @@ std::shared_ptr<Engine> Engine::load(const EngineOptions& options, const State* 
     tune_first_use(model, options.progress);
     make_pipelines();
   }
-  state.passes = std::make_unique<exec::BatchScheduler>(model, ring);
+  state.passes = std::make_unique<exec::Worker>(model, ring);
   state.caches.prefixes = std::make_unique<PrefixCache>(state.passes->cache(), options.prefixes);
-  exec::Executor sequence(*state.passes);
-  state.caches.pipelines->compile(sequence, dispatches, options.progress);
+  state.caches.pipelines->compile(*state.passes, dispatches, options.progress);
   if (state.stages) {
     const std::string others = state.stages->other_devices(caps);  // waits until they have loaded too; throws if one has not
     if (!others.empty()) {
@@ -191,9 +189,9 @@ std::shared_ptr<Engine> Engine::load(const EngineOptions& options, const State* 
   return engine;
 }
 
-void Engine::State::make_pipelines(exec::Executor& sequence, exec::SessionPasses needs, const Progress& progress) {
-  if (passes->clients() > 1) needs.verification = true;  // their rows are batched
-  caches.pipelines->make(sequence, needs, progress);
+void Engine::State::make_pipelines(exec::SessionPasses needs, const Progress& progress) {
+  if (passes->scheduler().clients() > 1) needs.verification = true;  // their rows are batched
+  caches.pipelines->make(*passes, needs, progress);
 }
 
 tune::Report Engine::tune(double seconds, const Progress& progress) {

@@ -1,4 +1,4 @@
-// A model on a device (Engine, immutable after load) and a conversation with it (Session).
+// A model on a device (Engine, thread-safe; its model does not change after load) and a conversation with it (Session).
 #pragma once
 
 #include <chrono>

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "engine/device_model.h"
 #include "engine/draft_inputs.h"
 #include "engine/engine.h"
 #include "engine/model_file.h"
+#include "engine/model_loading.h"
 #include "engine/shared_caches.h"
 #include "engine/stages.h"
 #include "exec/executor.h"
@@ -32,12 +32,12 @@ struct Engine::State {
   std::unique_ptr<const exec::LoadedModel> model;
   MemoryPlan memory;
   Tuning tuning = Tuning::automatic;
-  std::unique_ptr<Stages> stages;                ///< the layers on other devices; null if there are none
-  std::unique_ptr<exec::BatchScheduler> passes;  ///< shared by all sequences
+  std::unique_ptr<Stages> stages;        ///< the layers on other devices; null if there are none
+  std::unique_ptr<exec::Worker> passes;  ///< shared by all sequences
   SharedCaches caches;
 
   /// As SessionPipelines::make; concurrent sequences need the passes of verification too.
-  void make_pipelines(exec::Executor& sequence, exec::SessionPasses needs, const Progress& progress);
+  void make_pipelines(exec::SessionPasses needs, const Progress& progress);
 };
 
 }  // namespace skipstone::engine

@@ -8,7 +8,7 @@
 
 #include "base/env.h"
 #include "base/log.h"
-#include "exec/cost_measurement.h"
+#include "exec/cost_table.h"
 #include "json/json.h"
 #include "tune/measurement_file.h"
 
@@ -156,7 +156,7 @@ exec::CostTable costs_of(Engine::State& state, const Progress& progress) {
   const auto lock = locked(state.caches.costs, progress);
   if (auto cached = cached_costs(state, costs_file(state, true))) return *std::move(cached);
   exec::Executor passes(*state.passes);
-  state.make_pipelines(passes, {.verification = true}, progress);
+  state.make_pipelines({.verification = true}, progress);
   return measured_costs(state, passes, progress);
 }
 
@@ -178,7 +178,7 @@ speculation::RoundCosts round_costs_of(Engine::State& state, const Progress& pro
   if (state.model->device->caps().is_cpu() && state.file.facts.bytes_per_token > large) return {};
   constexpr double patience = 3, passes_of_all = 500;  // seconds; about how many times a pass of one token all of measure_costs() takes
   exec::Executor passes(*state.passes);
-  state.make_pipelines(passes, {.verification = true}, progress);
+  state.make_pipelines({.verification = true}, progress);
   if (exec::time_of_one_row(passes, state.model->config.layers, step_of(progress)) * passes_of_all <= patience)
     return round_costs(measured_costs(state, passes, progress));
   const exec::CostTable costs = exec::estimate_costs(passes, state.model->config.layers, patience, step_of(progress));

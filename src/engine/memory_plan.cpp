@@ -1,5 +1,4 @@
-#include "engine/memory_plan.h"
-
+// Planning a model's memory before anything is allocated.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,6 +7,7 @@
 
 #include "base/platform/system.h"
 #include "base/status.h"
+#include "engine/model_loading.h"
 #include "exec/pass_buffers.h"
 #include "gguf/gguf.h"
 

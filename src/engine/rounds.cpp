@@ -27,7 +27,7 @@ float float_from(double bound) {
 bool DeviceRounds::round(const speculation::RoundRequest& request, speculation::DraftedRound& out) {
   const auto* const pass = speculation::as<speculation::LayerPass>(request.source);
   exec::Executor& passes = parts_.passes;
-  if (pass == nullptr || parts_.verifier.needs_logits() || parts_.slicer != nullptr || passes.local_layers() < parts_.config.layers) {
+  if (pass == nullptr || parts_.verifier.needs_logits() || parts_.slicer != nullptr || passes.model().local_layers() < parts_.config.layers) {
     return false;
   }
   parts_.exits.fill(parts_.text);
@@ -42,17 +42,17 @@ bool DeviceRounds::round(const speculation::RoundRequest& request, speculation::
   exec::RoundSpec round;
   round.draft = pass->plan;
   round.kept_layers = pass->keep_prefix ? pass->plan.whole_prefix() : 0;
-  if (round.kept_layers > 0 && !passes.hold_hidden_states(false)) return false;
+  if (round.kept_layers > 0 && !passes.hidden_states().acquire(false)) return false;
   round.pending = request.pending;
   round.base = parts_.committed();
   round.most = request.most;
   round.least_probability = float_from(request.least_probability);
   passes.run(round);
-  passes.release_hidden_states();
+  passes.hidden_states().release();
 
   out.drafts.clear();
   speculation::TokenTree& rows = parts_.verified.emplace(request.pending);
-  for (const abi::RowResult& draft : passes.drafts()) {
+  for (const abi::RowResult& draft : passes.results().drafts) {
     out.drafts.push_back(choice_of(draft));
     rows.add(rows.drafts(), out.drafts.back().token);
   }
@@ -64,7 +64,7 @@ bool DeviceRounds::round(const speculation::RoundRequest& request, speculation::
 
 /// Runs as many rows from `first` on as fit into one pass, and returns the next row.
 std::uint32_t BlockRounds::run(std::span<const std::vector<Token>> rows, std::uint32_t first) {
-  const std::size_t room = std::min<std::size_t>(STEP_VERIFY_ROWS, parts_.passes.shape().context - parts_.committed());
+  const std::size_t room = std::min<std::size_t>(STEP_VERIFY_ROWS, parts_.passes.model().shape.context - parts_.committed());
   tokens_.clear();
   parents_.clear();
   std::uint32_t end = first;

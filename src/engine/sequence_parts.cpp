@@ -32,12 +32,12 @@ void SequenceParts::end_round(bool keep_predicted) {
   verifier.next_round();
   saved.begin(0);
   saved.keep_predicted(keep_predicted);
-  if (!keep_predicted) passes.release_hidden_states();
+  if (!keep_predicted) passes.hidden_states().release();
   round_watch.reset();
 }
 
 std::vector<float> SequenceParts::mean_attention_cosine(std::size_t tokens) const {
-  std::vector<float> cosines = passes.cosine_sums();
+  std::vector<float> cosines = passes.results().cosine_sums;
   cosines.resize(config.layers);
   for (float& sum : cosines) sum /= static_cast<float>(tokens);
   return cosines;

@@ -65,7 +65,7 @@ double Session::measure(const Work& work) {
   s.require_idle();
   check(work, s.sequence.limits());
   if (work.rows > 1 || work.chains > 0) {
-    s.engine->state().make_pipelines(s.passes, {true, s.options.sampling.needs_logits(), work.chains > 0}, s.options.progress);
+    s.engine->state().make_pipelines({true, s.options.sampling.needs_logits(), work.chains > 0}, s.options.progress);
   }
   const std::uint32_t vocabulary = s.engine->config().vocabulary;
   // The pages are kept, so their keys and values need not be computed again.
@@ -76,7 +76,7 @@ double Session::measure(const Work& work) {
   empty();
   std::uint32_t before = std::exchange(s.filled, 0);  // after an exception the cache is not valid
   if (!s.passes.pages().is_complete(std::min(before, work.depth))) {
-    s.passes.truncate(0);
+    s.passes.pages().truncate(0);
     before = 0;
   }
   const std::uint32_t known = std::min(before, work.depth);

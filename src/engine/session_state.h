@@ -42,8 +42,7 @@ struct Session::State {
     engine->state().model->device->require_alive();
     const speculation::DrafterTraits traits = drafter->traits();
     const bool samples = options.sampling.needs_logits(), ahead = pipelined_drafts() && traits.drafts;
-    engine->state().make_pipelines(passes,
-                                   {.verification = traits.drafts,
+    engine->state().make_pipelines({.verification = traits.drafts,
                                     .logits = samples || traits.top > 0 || ahead,
                                     .trees = traits.branches || ahead,
                                     .candidates = samples && chooses_from_candidates()},
@@ -64,7 +63,7 @@ struct Session::State {
   bool is_cancelled() const { return cancelled && cancelled(); }
 
   bool pipelined_drafts() const {
-    return passes.local_layers() < engine->state().model->config.layers &&
+    return passes.model().local_layers() < engine->state().model->config.layers &&
            options.pipeline_drafts.value_or(!engine->state().model->device->caps().is_cpu());
   }
 

@@ -17,15 +17,15 @@ void SessionPipelines::end_background() {
   maker_.reset();
 }
 
-void SessionPipelines::compile(exec::Executor& sequence, std::span<const kernels::Dispatch> dispatches, const Progress& progress) {
-  sequence.warm_up(dispatches, [&](double done) { report(progress, "compiling kernels", done); });
+void SessionPipelines::compile(exec::Worker& worker, std::span<const kernels::Dispatch> dispatches, const Progress& progress) {
+  worker.warm_up(dispatches, [&](double done) { report(progress, "compiling kernels", done); });
   report(progress, "compiling kernels", 1.0);
   for (const kernels::Dispatch& dispatch : dispatches) ready_.insert(exec::pipeline_key(dispatch));
   model_.kernel_library->save_cache();
   log::info("{} pipelines, {} of them from the cache", model_.kernel_library->size(), model_.kernel_library->cache_hits());
 }
 
-void SessionPipelines::make(exec::Executor& sequence, const exec::SessionPasses& needs, const Progress& progress) {
+void SessionPipelines::make(exec::Worker& worker, const exec::SessionPasses& needs, const Progress& progress) {
   const auto lock = locked(mutex_, progress);
   if (!needs.verification) maker_.reset();
   const auto begun = std::move(maker_);  // continues with the pipelines needed here
@@ -40,7 +40,7 @@ void SessionPipelines::make(exec::Executor& sequence, const exec::SessionPasses&
   std::erase_if(dispatches, [&](const kernels::Dispatch& dispatch) { return ready_.contains(exec::pipeline_key(dispatch)); });
   if (!dispatches.empty()) {
     const exec::PipelineMaker rest(*model_.kernel_library, dispatches);
-    compile(sequence, dispatches, progress);
+    compile(worker, dispatches, progress);
   }
   made_for_.push_back(needs);
 }

@@ -10,9 +10,9 @@
 
 #include "engine/draft_inputs.h"
 #include "engine/prefix_cache.h"
-#include "exec/executor.h"
 #include "exec/pipelines.h"
 #include "exec/stage_ring.h"
+#include "exec/worker.h"
 #include "speculation/bigrams.h"
 
 namespace skipstone::engine {
@@ -26,12 +26,12 @@ class SessionPipelines {
   /// Creates the pipelines of `dispatches` on threads of its own, until a session begins.
   void make_in_background(std::span<const kernels::Dispatch> dispatches);
   void end_background();
-  /// Makes the remaining pipelines of `dispatches` and runs each once with `sequence`: some drivers (lavapipe) compile a kernel when it
-  /// first runs, and that time is loading, not generating. Only while no session makes any.
-  void compile(exec::Executor& sequence, std::span<const kernels::Dispatch> dispatches, const Progress& progress);
-  /// Makes the pipelines of exec::session_passes that do not exist yet, and runs each once with `sequence`, so that no round of a text
-  /// waits for one. No pipelines are made in the background after this call.
-  void make(exec::Executor& sequence, const exec::SessionPasses& needs, const Progress& progress);
+  /// Makes the remaining pipelines of `dispatches` and runs each once: some drivers (lavapipe) compile a kernel when it first runs, and
+  /// that time is loading, not generating. Only while no session makes any.
+  void compile(exec::Worker& worker, std::span<const kernels::Dispatch> dispatches, const Progress& progress);
+  /// Makes the pipelines of exec::session_passes that do not exist yet, and runs each once, so that no round of a text waits for one. No
+  /// pipelines are made in the background after this call.
+  void make(exec::Worker& worker, const exec::SessionPasses& needs, const Progress& progress);
 
   /// Pipelines that were made and run once.
   std::size_t ready() const;

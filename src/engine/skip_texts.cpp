@@ -8,7 +8,7 @@
 namespace skipstone::engine {
 SkipTexts::SkipTexts(Engine& engine) : engine_(engine), passes_(*engine.state().passes), sequence_(passes_, engine.config()) {
   passes_.keep_all_pages();  // score() truncates to earlier blocks
-  engine.state().make_pipelines(passes_, {.verification = true}, {});
+  engine.state().make_pipelines({.verification = true}, {});
 }
 
 bool SkipTexts::add(const std::vector<text::Token>& prompt, std::uint32_t tokens) {
@@ -58,7 +58,7 @@ std::vector<speculation::search::Trace> SkipTexts::score(const exec::LayerPlan& 
   for (const Text& text : texts_) {
     between();
     // From the last block to the first: the keys and values that a block writes are past all positions that the next one reads.
-    passes_.share(*text.cache, static_cast<std::uint32_t>(text.tokens.size()));
+    passes_.pages().share(*text.cache, static_cast<std::uint32_t>(text.tokens.size()));
     speculation::search::Trace trace(text.rows());
     for (std::uint32_t at = text.rows(); at >= block; at -= block) {
       const std::uint32_t first = at - block, base = text.prompt + first;

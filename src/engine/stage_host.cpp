@@ -12,10 +12,7 @@
 #include "base/platform/files.h"
 #include "base/platform/system.h"
 #include "base/status.h"
-#include "engine/device_model.h"
 #include "engine/measurements.h"
-#include "engine/memory_plan.h"
-#include "engine/stage_json.h"
 #include "exec/pipelines.h"
 
 namespace skipstone::engine {

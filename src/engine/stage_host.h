@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "engine/device_model.h"
+#include "engine/model_loading.h"
 #include "engine/stages.h"
 #include "exec/link.h"
 #include "exec/stage.h"

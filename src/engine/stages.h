@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -34,6 +35,14 @@ struct StageSetup {
   bool tuned = true;                ///< use kernel choices measured earlier on the stage's device
   std::string fingerprint, model, synthetic;
 };
+
+// States and setup as text, in messages before the first pass.
+/// One line.
+std::string to_json(const StageState& state);
+/// Parses all lines. Throws internal if they are invalid.
+std::vector<StageState> states_from(std::string_view lines);
+std::string to_json(const StageSetup& setup);
+StageSetup setup_from(std::string_view text);
 
 /// Name and version of a device's driver.
 std::string driver_of(const vk::Caps& caps);

@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "engine/engine.h"
-#include "exec/pass_slices.h"
+#include "exec/runner.h"
 
 namespace skipstone::engine {
 

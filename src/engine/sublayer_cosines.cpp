@@ -17,7 +17,7 @@ namespace {
 class Reader {
  public:
   explicit Reader(Engine& engine) : passes_(*engine.state().passes), sequence_(passes_, engine.config()), layers_(engine.config().layers) {
-    engine.state().make_pipelines(passes_, {.verification = true}, {});
+    engine.state().make_pipelines({.verification = true}, {});
   }
 
   void measure(const std::vector<text::Token>& prompt, SublayerCosines& result) {
@@ -33,7 +33,7 @@ class Reader {
           break;
         default:
           seconds.all = time(prompt, exec::Cosines::all);
-          keep(passes_.cosine_sums(), prompt.size(), result);
+          keep(passes_.results().cosine_sums, prompt.size(), result);
       }
     }
     result.reading.push_back(seconds);

@@ -8,9 +8,6 @@
 namespace skipstone::exec {
 namespace {
 
-/// A pass waits for the clients of the last pass at most this fraction (1 / waiting_share) of its time.
-constexpr int waiting_share = 8;
-
 /// Whether rows of several sequences can share a pass of `spec`.
 bool can_batch(const PassSpec& spec) {
   return !spec.prompt && !spec.last_row_only && spec.keep_after == 0 && spec.layers.begin == 0 && spec.cosines == Cosines::none &&
@@ -25,8 +22,8 @@ struct BatchScheduler::Request {
   SequenceRows rows = {};
   PassResults* results = nullptr;
   const Meanwhile* meanwhile = nullptr;
-  const std::function<void(PassRunner&)>* work = nullptr;
-  Clock::time_point asked = Clock::now();
+  const std::function<void(Runner&)>* work = nullptr;
+  Clock::time_point asked = {};
   std::atomic<bool> done = false;  ///< it has left `waiting_`, and `failed` is final
   std::exception_ptr failed = {};
 
@@ -45,34 +42,28 @@ struct BatchScheduler::Request {
   }
 };
 
-BatchScheduler::BatchScheduler(const LoadedModel& model, StageRing* ring)
-    : model_(model), ring_(ring), cache_(model.device, model.config, model.shape), runner_(model, cache_.buffers(), ring) {
-  if (ring == nullptr) return;
-  remote_full_ = std::make_unique<RingStore>(*ring, false);
-  remote_sliding_ = std::make_unique<RingStore>(*ring, true);
-  cache_.full().add(*remote_full_);
-  cache_.sliding().add(*remote_sliding_);
+const SchedulerClock& SchedulerClock::steady() {
+  static const SchedulerClock clock;
+  return clock;
 }
 
-std::unique_ptr<PassRunner> BatchScheduler::new_runner() { return std::make_unique<PassRunner>(model_, cache_.buffers(), ring_); }
-
 void BatchScheduler::run(Client& client, const PassSpec& spec, const SequenceRows& rows, PassResults& results, const Meanwhile& meanwhile) {
-  Request request{.client = client, .spec = &spec, .rows = rows, .results = &results, .meanwhile = &meanwhile};
+  Request request{.client = client, .spec = &spec, .rows = rows, .results = &results, .meanwhile = &meanwhile, .asked = clock_.now()};
   wait_and_run(request);
 }
 
-void BatchScheduler::run_alone(Client& client, const std::function<void(PassRunner&)>& work) {
-  Request request{.client = client, .work = &work};
+void BatchScheduler::run_alone(Client& client, const std::function<void(Runner&)>& work) {
+  Request request{.client = client, .work = &work, .asked = clock_.now()};
   wait_and_run(request);
 }
 
 void BatchScheduler::wait_and_run(Request& request) {
-  Client::Wake& wake = *request.client.wake_;
+  SchedulerClock::Wake& wake = *request.client.wake_;
   std::unique_lock lock(mutex_);
   forget(request.client);
   waiting_.push_back(&request);
   // The oldest request may be waiting for this one.
-  std::shared_ptr<Client::Wake> other;
+  std::shared_ptr<SchedulerClock::Wake> other;
   if (const Request* oldest = next(); !running_ && oldest != &request && may_run(*oldest)) other = oldest->client.wake_;
   while (!request.done) {
     const bool mine = !running_ && next() == &request;
@@ -91,7 +82,7 @@ void BatchScheduler::wait_and_run(Request& request) {
     const Clock::time_point until = deadline(request);
     lock.unlock();
     if (const auto woken = std::exchange(other, {})) woken->release();
-    const bool signalled = mine ? wake.try_acquire_until(until) : (wake.acquire(), true);
+    const bool signalled = mine ? clock_.wait(wake, until) : (wake.acquire(), true);
     if (request.done) break;
     lock.lock();
     // A client that has not requested a pass by then is no longer expected.
@@ -102,7 +93,7 @@ void BatchScheduler::wait_and_run(Request& request) {
 }
 
 void BatchScheduler::set_idle(Client& client) {
-  std::shared_ptr<Client::Wake> other;
+  std::shared_ptr<SchedulerClock::Wake> other;
   {
     const std::lock_guard lock(mutex_);
     forget(client);
@@ -151,7 +142,7 @@ BatchScheduler::Clock::time_point BatchScheduler::deadline(const Request& reques
   return request.asked + pass_time_ / waiting_share;
 }
 
-std::shared_ptr<BatchScheduler::Client::Wake> BatchScheduler::next_to_wake() const {
+std::shared_ptr<SchedulerClock::Wake> BatchScheduler::next_to_wake() const {
   const Request* request = running_ ? nullptr : next();
   return request == nullptr ? nullptr : request->client.wake_;
 }
@@ -171,7 +162,7 @@ void BatchScheduler::execute(std::vector<Request*>& group) {
   Request& first = *group.front();
   if (first.work != nullptr) return (*first.work)(runner_);
   if (group.size() == 1) {
-    return runner_.run(*first.spec, first.rows, *first.results, nullptr, *first.meanwhile);
+    return runner_.run(*first.spec, first.rows, *first.results, {.meanwhile = first.meanwhile});
   }
   PassSpec spec = *first.spec;
   std::vector<SequenceRows> sequences;
@@ -183,7 +174,7 @@ void BatchScheduler::execute(std::vector<Request*>& group) {
     rows += request->count();
   }
   spec.bucket = kernels::bucket_for(rows);
-  runner_.run(spec, sequences);
+  runner_.run(spec, sequences, {});
   std::uint32_t row = 0;
   for (Request* request : group) {
     runner_.collect(spec, row, request->count(), *request->results);
@@ -193,7 +184,7 @@ void BatchScheduler::execute(std::vector<Request*>& group) {
 
 void BatchScheduler::lead(std::unique_lock<std::mutex>& lock, Request& first) {
   std::vector<Request*> group = group_of(first);
-  std::vector<std::shared_ptr<Client::Wake>> woken;
+  std::vector<std::shared_ptr<SchedulerClock::Wake>> woken;
   woken.reserve(group.size() + 1);
   expected_.reserve(expected_.size() + group.size());
   // From here on only the pass may throw, so that no client is left waiting.
@@ -201,13 +192,13 @@ void BatchScheduler::lead(std::unique_lock<std::mutex>& lock, Request& first) {
   running_ = true;
   lock.unlock();
   std::exception_ptr failed;
-  const Clock::time_point began = Clock::now();
+  const Clock::time_point began = clock_.now();
   try {
     execute(group);
   } catch (...) {
     failed = std::current_exception();
   }
-  const Clock::duration took = Clock::now() - began;
+  const Clock::duration took = clock_.now() - began;
   lock.lock();
   running_ = false;
   std::uint32_t rows = 0;
@@ -240,6 +231,11 @@ bool BatchScheduler::has_concurrent_sequences(const Client& client) const {
 std::uint32_t BatchScheduler::concurrent_rows(const Client& client) const {
   const std::lock_guard lock(mutex_);
   return client.concurrent_rows_;
+}
+
+std::size_t BatchScheduler::waiting() const {
+  const std::lock_guard lock(mutex_);
+  return waiting_.size();
 }
 
 BatchScheduler::Totals BatchScheduler::totals() const {

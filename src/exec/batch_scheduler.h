@@ -13,16 +13,34 @@
 #include <semaphore>
 #include <vector>
 
-#include "exec/pass_runner.h"
-#include "exec/stage_ring.h"
+#include "exec/runner.h"
 
 namespace skipstone::exec {
+
+/// The time by which a scheduler waits. Thread-safe.
+class SchedulerClock {
+ public:
+  using Steady = std::chrono::steady_clock;
+  /// Semaphore that a client's thread sleeps on.
+  using Wake = std::counting_semaphore<>;
+
+  virtual ~SchedulerClock() = default;
+  virtual Steady::time_point now() const { return Steady::now(); }
+  /// Acquires `wake`; false if it was not signalled until `until`.
+  virtual bool wait(Wake& wake, Steady::time_point until) const { return wake.try_acquire_until(until); }
+
+  /// The machine's.
+  static const SchedulerClock& steady();
+};
 
 /// Thread-safe. The thread of a sequence that requests a pass may run the pass of all.
 class BatchScheduler {
  public:
-  /// `model` outlives the scheduler. `ring`: to the devices of remote layers; null: all layers are local.
-  explicit BatchScheduler(const LoadedModel& model, StageRing* ring = nullptr);
+  /// A pass waits for the clients of the last pass at most this fraction (1 / waiting_share) of its time.
+  static constexpr int waiting_share = 8;
+
+  /// `runner` and `clock` outlive the scheduler; no other thread uses the runner.
+  explicit BatchScheduler(Runner& runner, const SchedulerClock& clock = SchedulerClock::steady()) : runner_(runner), clock_(clock) {}
 
   /// A sequence that requests passes. Lives as long as it requests any.
   class Client {
@@ -39,21 +57,19 @@ class BatchScheduler {
 
    private:
     friend class BatchScheduler;
-    /// Semaphore that the client's thread sleeps on. It is signalled after the lock is released, because the woken thread takes the lock at
-    /// once; by then the client may be gone.
-    using Wake = std::counting_semaphore<>;
     BatchScheduler& scheduler_;
-    std::shared_ptr<Wake> wake_ = std::make_shared<Wake>(0);
+    /// Signalled after the lock is released, because the woken thread takes the lock at once; by then the client may be gone.
+    std::shared_ptr<SchedulerClock::Wake> wake_ = std::make_shared<SchedulerClock::Wake>(0);
     std::uint32_t concurrent_rows_ = 0;  ///< in its last pass of decoding
   };
 
   /// Runs `spec` over the rows of one sequence; returns when it is done. The pass waits for the clients of the last pass, but not longer
   /// than a small part of a pass takes. Passes of decoding over the same layers run as one, up to STEP_VERIFY_ROWS rows; prompt passes run
-  /// alone, and take turns with passes of decoding. Throws what the pass threw, to all clients in it. `meanwhile`: as PassRunner::run; not
-  /// called in a batched pass.
+  /// alone, and take turns with passes of decoding. Throws what the pass threw, to all clients in it. `meanwhile`: as in
+  /// PassControl; not called in a batched pass.
   void run(Client& client, const PassSpec& spec, const SequenceRows& rows, PassResults& results, const Meanwhile& meanwhile = {});
   /// Runs `work` in the turn of a pass of decoding, with no pass at the same time.
-  void run_alone(Client& client, const std::function<void(PassRunner&)>& work);
+  void run_alone(Client& client, const std::function<void(Runner&)>& work);
 
   /// Reserves the saved hidden states for the client until release_hidden_states(): no pass of another client writes there. False if
   /// another client holds them; with `wait`, waits until they are free.
@@ -66,15 +82,8 @@ class BatchScheduler {
   bool has_concurrent_sequences(const Client& client) const;
   /// Rows of concurrent sequences in the last pass of the client.
   std::uint32_t concurrent_rows(const Client& client) const;
-
-  /// A runner of its own for a sequence whose passes take long by intent.
-  std::unique_ptr<PassRunner> new_runner();
-  /// Returns when remote devices have completed all requests. Throws what a stage threw.
-  void wait_for_stages() {
-    if (ring_ != nullptr) ring_->wait();
-  }
-  KvCache& cache() { return cache_; }
-  const LoadedModel& model() const { return model_; }
+  /// Number of requests whose passes have not begun.
+  std::size_t waiting() const;
 
   /// Since construction: passes, and rows in them; passes of several sequences.
   struct Totals {
@@ -84,7 +93,7 @@ class BatchScheduler {
   Totals totals() const;
 
  private:
-  using Clock = std::chrono::steady_clock;
+  using Clock = SchedulerClock::Steady;
   struct Request;
   void wait_and_run(Request& request);
   void set_idle(Client& client);
@@ -95,18 +104,14 @@ class BatchScheduler {
   Clock::time_point deadline(const Request& request) const;
   bool may_run(const Request& request) const;
   /// The thread to wake, now that the runner may be free; null for none.
-  std::shared_ptr<Client::Wake> next_to_wake() const;
+  std::shared_ptr<SchedulerClock::Wake> next_to_wake() const;
   std::vector<Request*> group_of(Request& first) const;
   void execute(std::vector<Request*>& group);
   /// Runs the pass of `first` and of the requests batched with it, without holding the lock.
   void lead(std::unique_lock<std::mutex>& lock, Request& first);
 
-  const LoadedModel& model_;
-  StageRing* ring_;
-  KvCache cache_;
-  std::unique_ptr<RingStore> remote_full_, remote_sliding_;
-  PassRunner runner_;
-
+  Runner& runner_;
+  const SchedulerClock& clock_;
   std::atomic<std::uint32_t> clients_ = 0;
   mutable std::mutex mutex_;
   std::deque<Request*> waiting_;         ///< in the order of their requests

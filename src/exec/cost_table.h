@@ -1,7 +1,8 @@
-// Measured costs of passes on a device, to decide how much to draft. Pure data, no device.
+// Costs of passes on a device, measured to decide how much to draft.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -9,6 +10,8 @@
 #include "exec/plan.h"
 
 namespace skipstone::exec {
+
+class Executor;
 
 /// Microseconds of four passes with one number of rows, at one length of text.
 struct MeasuredPasses {
@@ -20,9 +23,9 @@ struct MeasuredPasses {
   double local = 0;         ///< the round trip of a pass over the local layers alone, argmax of every row; 0 where all layers are local
 };
 
-/// Costs by row bucket. A pass is taken to cost its fixed part, its attention and MLP sublayers, and its output, each as measured; so plans
-/// that leave sublayers out, early exits, saved hidden states and late layers lie between measured passes. There are no costs beyond what
-/// was measured.
+/// Costs by row bucket: pure data. A pass is taken to cost its fixed part, its attention and MLP sublayers, and its output, each as
+/// measured; so plans that leave sublayers out, early exits, saved hidden states and late layers lie between measured passes. There are no
+/// costs beyond what was measured.
 class CostTable {
  public:
   /// The parts of a pass, in microseconds.
@@ -64,5 +67,22 @@ class CostTable {
   std::string clock_;
   std::map<std::uint32_t, MeasuredPasses> measured_;  ///< by bucket
 };
+
+/// Increment when times are measured differently, so that no older table is used.
+inline constexpr int cost_method = 3;
+
+/// Runs passes of every row bucket up to STEP_VERIFY_ROWS, interleaved, and takes lower quartiles: device timestamps on GPUs, else the
+/// host's clock. No pass costs less than one of fewer rows, no part more than the full pass. Waits for remote layers. The text is half of
+/// the context, at most 512 tokens, of which only the positions matter: the sequence's contents are overwritten. `progress` gets 0..1;
+/// throwing from it ends the measurement.
+CostTable measure_costs(Executor& sequence, std::uint32_t layers, const std::function<void(double)>& progress);
+
+/// Seconds of a pass of one token, after one that records it: an estimate for the others.
+double time_of_one_row(Executor& sequence, std::uint32_t layers, const std::function<void(double)>& progress = {});
+
+/// A CostTable from fewer measurements: passes of one token as measure_costs() takes them, of more rows only full passes, whose parts are
+/// assumed to have the same shares as with one row. Each runs as often as `seconds` allow, and none begins after them; buckets that were
+/// not reached are assumed to cost as much a row as the last one measured.
+CostTable estimate_costs(Executor& sequence, std::uint32_t layers, double seconds, const std::function<void(double)>& progress);
 
 }  // namespace skipstone::exec

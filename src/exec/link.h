@@ -21,7 +21,7 @@ enum class StageCommand : std::uint8_t {
   load,      ///< load the layers that the request names
   prepare,   ///< make the pipelines that a session's passes need
   pass,      ///< run the stage's layers of a pass over `rows`, which become the rows to forward
-  move,      ///< keep the path of a tree (PassRunner::move)
+  move,      ///< keep the path of a tree (Runner::move)
   resize,    ///< room for more pages
   copy,      ///< a page to another one
   read_kv,   ///< `bytes` become keys and values of a layer, if the stage has it

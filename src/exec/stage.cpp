@@ -16,9 +16,9 @@ Stage::Stage(const LoadedModel& model)
   runner(0);  // the runner of the engine's sequences: allocates its memory now
 }
 
-PassRunner& Stage::runner(std::uint32_t number) {
-  std::unique_ptr<PassRunner>& place = runners_[number];
-  if (!place) place = std::make_unique<PassRunner>(model_, cache_);
+LocalRunner& Stage::runner(std::uint32_t number) {
+  std::unique_ptr<LocalRunner>& place = runners_[number];
+  if (!place) place = std::make_unique<LocalRunner>(model_, cache_);
   return *place;
 }
 
@@ -67,8 +67,10 @@ void Stage::pass(StageMessage& message) {
   const PassRequest request = pass_request(message.request);
   const StageWork work = work_of(request.spec, model_.builder->begin(), model_.builder->end());
   if (!work.runs()) return;
-  PassRunner& runs = runner(request.runner);
-  runs.run_leg(request.spec, request.rows(), message.rows, message.cosines);
+  LocalRunner& runs = runner(request.runner);
+  const std::vector<SequenceRows> rows = request.rows();
+  runs.begin_pass(request.spec, rows);
+  runs.run_layers(request.spec, rows, message.rows, message.cosines, nullptr);
   if (work.hands_on) return;
   // The rows that the first stage computes the output of.
   if (request.spec.output == Output::none) message.rows.clear();

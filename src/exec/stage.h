@@ -8,7 +8,7 @@
 #include <span>
 
 #include "exec/link.h"
-#include "exec/pass_runner.h"
+#include "exec/local_runner.h"
 #include "exec/pipelines.h"
 
 namespace skipstone::exec {
@@ -19,7 +19,7 @@ class Stage {
   /// Has the layers of `model`, which outlives it. Throws out_of_memory.
   explicit Stage(const LoadedModel& model);
 
-  /// Creates the missing pipelines of `passes`, and runs one workgroup of each (PassRunner::warm_up). `moves`: those of PassRunner::move
+  /// Creates the missing pipelines of `passes`, and runs one workgroup of each (LocalRunner::warm_up). `moves`: those of LocalRunner::move
   /// too.
   void prepare(std::span<const PassSpec> passes, bool moves);
   /// Executes the command of `message`, which becomes the message to forward. Throws if the command fails.
@@ -29,12 +29,12 @@ class Stage {
   void pass(StageMessage& message);
   void move(const StageMessage& message);
   void copy_kv(StageMessage& message);
-  PassRunner& runner(std::uint32_t number);
+  LocalRunner& runner(std::uint32_t number);
 
   const LoadedModel& model_;
   CacheBuffers cache_;
   std::set<PipelineKey> ready_;
-  std::map<std::uint32_t, std::unique_ptr<PassRunner>> runners_;
+  std::map<std::uint32_t, std::unique_ptr<LocalRunner>> runners_;
 };
 
 }  // namespace skipstone::exec

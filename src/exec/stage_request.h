@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "exec/pass_runner.h"
 #include "exec/pipelines.h"
+#include "exec/runner.h"
 
 namespace skipstone::exec {
 
@@ -23,7 +23,7 @@ struct PassRequest {
   };
   std::vector<Sequence> sequences;
 
-  /// The rows as PassRunner::run() takes them; valid as long as this request.
+  /// The rows as Runner::run() takes them; valid as long as this request.
   std::vector<SequenceRows> rows() const;
 };
 

@@ -17,7 +17,7 @@
 #include "base/status.h"
 #include "convert/quantize.h"
 #include "engine/engine.h"
-#include "engine/memory_plan.h"
+#include "engine/model_loading.h"
 #include "fixtures/slow_device.h"
 #include "fixtures/temporary_directory.h"
 #include "fixtures/tiny_model.h"

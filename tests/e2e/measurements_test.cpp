@@ -16,7 +16,7 @@
 #include "base/status.h"
 #include "engine/engine.h"
 #include "engine/engine_state.h"
-#include "exec/cost_measurement.h"
+#include "exec/cost_table.h"
 #include "fixtures/system.h"
 #include "fixtures/temporary_directory.h"
 #include "fixtures/tiny_model.h"

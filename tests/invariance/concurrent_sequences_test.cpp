@@ -77,7 +77,7 @@ TEST_P(Company, ChangesNoBitOfAnyRow) {
     texts.push_back(model.tokens(length - 7 * (i % 3), 100 + i));
     alone.push_back(read(model, texts[i], 5 + 9 * i, 1 + i % 5, i));
   }
-  const std::uint64_t batched_before = model.passes().totals().batched;
+  const std::uint64_t batched_before = model.passes().scheduler().totals().batched;
   EXPECT_EQ(batched_before, 0u);
   std::vector<Logits> together(sequences);
   {
@@ -87,7 +87,7 @@ TEST_P(Company, ChangesNoBitOfAnyRow) {
     }
   }
   for (std::uint32_t i = 0; i < sequences; ++i) EXPECT_TRUE(same(alone[i], together[i])) << "sequence " << i;
-  EXPECT_GT(model.passes().totals().batched, 5u);
+  EXPECT_GT(model.passes().scheduler().totals().batched, 5u);
   EXPECT_EQ(model.passes().cache().full().use().used, 0u);
   EXPECT_EQ(TestDevice::get().messages(), 0u);
 }
@@ -120,7 +120,7 @@ TEST(Pages, AreSharedUntilOneWrites) {
   const auto first = model.sequence(), second = model.sequence();
   const exec::PassSpec prompt{.layers = model.layers(), .bucket = 128, .prompt = true, .output = exec::Output::none};
   first->run(prompt, {.tokens = std::span(text).first(100)});
-  second->share(first->pages(), 100);
+  second->pages().share(first->pages(), 100);
   exec::KvPool& pool = model.passes().cache().full();
   EXPECT_EQ(pool.use().used, 2u);
   EXPECT_EQ(pool.use().shared, 2u);
@@ -134,9 +134,9 @@ TEST(Pages, AreSharedUntilOneWrites) {
   const auto alone = model.sequence();
   alone->run(prompt, {.tokens = std::span(text).first(100)});
   EXPECT_TRUE(same(continued, model.logits(*alone, std::span(text).subspan(100, 8), 100, model.layers())));
-  second->truncate(64);
+  second->pages().truncate(64);
   EXPECT_EQ(pool.use().used, 4u);
-  second->truncate(0);
+  second->pages().truncate(0);
   EXPECT_EQ(pool.use().shared, 0u);
 }
 

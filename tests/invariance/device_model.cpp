@@ -21,7 +21,7 @@ DeviceModel::DeviceModel(const TinyConfig& tiny, KvFormat kv_format)
   model_.shape = {.context = tiny.context, .kv_format = kv_format};
   model_.weights = std::make_unique<model::Weights>(model_.device, model_.layout, nullptr);
   model_.builder = std::make_unique<exec::PassBuilder>(model_.config, model_.layout, model_.shape, *model_.select);
-  passes_ = std::make_unique<exec::BatchScheduler>(model_);
+  passes_ = std::make_unique<exec::Worker>(model_);
   if (on_matrices()) model_.select->use(kernels::Math::matrix);
 }
 

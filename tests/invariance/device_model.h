@@ -38,13 +38,13 @@ class DeviceModel {
                                          const exec::LayerPlan& plan) const;
   /// The bytes of one layer's K and V of positions below `end`.
   std::vector<std::byte> kv(const exec::Executor& sequence, std::uint32_t layer, std::uint32_t end) const;
-  exec::BatchScheduler& passes() { return *passes_; }
+  exec::Worker& passes() { return *passes_; }
 
  private:
   TemporaryDirectory directory_;
   gguf::File file_;
   exec::LoadedModel model_;
-  std::unique_ptr<exec::BatchScheduler> passes_;
+  std::unique_ptr<exec::Worker> passes_;
   std::unique_ptr<ref::Model> oracle_;
 };
 

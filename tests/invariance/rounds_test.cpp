@@ -36,9 +36,9 @@ Outcome step_by_step(exec::Executor& sequence, const exec::LayerPlan& full, cons
 Outcome at_once(exec::Executor& sequence, const exec::RoundSpec& round) {
   sequence.run(round);
   Outcome out;
-  out.drafts.assign(sequence.drafts().begin(), sequence.drafts().end());
+  out.drafts.assign(sequence.results().drafts.begin(), sequence.results().drafts.end());
   for (std::uint32_t row = 0; row <= out.drafts.size(); ++row) out.verified.push_back(sequence.result(row));
-  out.accepted = sequence.round_result().accepted;
+  out.accepted = sequence.results().round.accepted;
   return out;
 }
 

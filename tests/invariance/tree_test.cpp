@@ -182,7 +182,7 @@ TEST(Trees, RowsThatStandNeedNotRunAgain) {
     for (exec::Executor* sequence : {whole.get(), parts.get(), straight.get()}) {
       for (std::uint32_t at = 0; at < base; at += 14) model.logits(*sequence, std::span(text).subspan(at, 14), at, model.layers());
     }
-    ASSERT_TRUE(parts->hold_hidden_states(false));
+    ASSERT_TRUE(parts->hidden_states().acquire(false));
     const Parents parents{0, 0, 1, 2, 1, 0, 3, 4, 4, 6, 7, 8, 8, 10, 11, 13}, path{4, 7, 10, 13};  // rows 0 and 1, then those of the path
     expect_same_in_parts(model, *whole, *parts, tokens, parents, base);
     parts->move_here(base, path, to, true);

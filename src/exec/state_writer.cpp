@@ -1,15 +1,15 @@
-// Host writes for a pass before it is submitted: tokens, positions, page tables, paths of trees, requests for candidates.
+#include "exec/state_writer.h"
+
 #include <algorithm>
 
 #include "base/status.h"
-#include "exec/pass_runner.h"
 
 namespace skipstone::exec {
 
 // Tables are in the order of a pass's sequences, those of sliding-window layers after all others. They grow slowly, so mostly there is
 // nothing to write.
-std::uint32_t PassRunner::table_of(const PageLists& pages, std::uint32_t sequence) {
-  const std::uint32_t first = sequence * pages_for(shape_.context);
+std::uint32_t StateWriter::table_of(const PageLists& pages, std::uint32_t sequence) {
+  const std::uint32_t first = sequence * pages_for(model_.shape.context);
   const auto write = [&](std::uint32_t at, std::span<const std::uint32_t> of) {
     if (of.empty()) return;
     const std::span<std::uint32_t> table = buffers_.pages().subspan(at, of.size());
@@ -19,17 +19,17 @@ std::uint32_t PassRunner::table_of(const PageLists& pages, std::uint32_t sequenc
     }
   };
   write(first, pages.full);
-  write(table_entries(shape_.context) + first, pages.sliding);
+  write(table_entries(model_.shape.context) + first, pages.sliding);
   return first;
 }
 
-void PassRunner::write_tokens(std::span<const SequenceRows> sequences, std::uint32_t bucket) {
+void StateWriter::write_tokens(std::span<const SequenceRows> sequences, std::uint32_t bucket) {
   abi::StepState& state = buffers_.state();
   std::uint32_t row = 0;
   for (const SequenceRows& sequence : sequences) {
     for (const std::int32_t token : sequence.rows.tokens) {
-      if (token < 0 || static_cast<std::uint32_t>(token) >= config_.vocabulary)
-        fail(Code::invalid_argument, "token {} is outside the vocabulary of {}", token, config_.vocabulary);
+      if (token < 0 || static_cast<std::uint32_t>(token) >= model_.config.vocabulary)
+        fail(Code::invalid_argument, "token {} is outside the vocabulary of {}", token, model_.config.vocabulary);
       state.tokens[row++] = static_cast<std::uint32_t>(token);
     }
   }
@@ -37,7 +37,7 @@ void PassRunner::write_tokens(std::span<const SequenceRows> sequences, std::uint
   for (; row < bucket; ++row) state.tokens[row] = state.tokens[row - 1];
 }
 
-void PassRunner::write_state(std::span<const SequenceRows> sequences, const PassSpec& spec) {
+void StateWriter::write(const PassSpec& spec, std::span<const SequenceRows> sequences) {
   write_tokens(sequences, spec.bucket);
   abi::StepState& state = buffers_.state();
   state.kept = sequences.front().rows.kept;
@@ -59,16 +59,16 @@ void PassRunner::write_state(std::span<const SequenceRows> sequences, const Pass
   std::fill(state.sequences.begin() + row, state.sequences.begin() + spec.bucket, state.sequences[row - 1]);
   if (spec.output == Output::candidates) write_requests(sequences);
   state.rows = row;
-  state.attention_groups = {(most_keys - 1) / shape_.chunk + 1, spec.prompt ? 1 : builder_.attention_groups(spec.bucket), row};
+  state.attention_groups = {(most_keys - 1) / model_.shape.chunk + 1, spec.prompt ? 1 : model_.builder->attention_groups(spec.bucket), row};
 }
 
-void PassRunner::write_requests(std::span<const SequenceRows> sequences) {
+void StateWriter::write_requests(std::span<const SequenceRows> sequences) {
   abi::CandidateRequest* to = buffers_.candidate_requests();
   for (const SequenceRows& sequence : sequences) to = std::ranges::copy(sequence.rows.candidates, to).out;
 }
 
 // A row's ancestors by position, itself last: attention reads them after the text. `first`: index in the pass of the first of `rows`.
-void PassRunner::write_paths(std::uint32_t first, const Rows& rows) {
+void StateWriter::write_paths(std::uint32_t first, const Rows& rows) {
   abi::StepState& state = buffers_.state();
   const auto parent = [&](std::uint32_t i) { return rows.parents.empty() ? std::max(i, 1u) - 1 : rows.parents[i]; };
   for (std::uint32_t i = 0; i < rows.tokens.size(); ++i) {
@@ -85,6 +85,44 @@ void PassRunner::write_paths(std::uint32_t first, const Rows& rows) {
       word = (word & ~(0xffu << shift)) | at << shift;
     }
   }
+}
+
+void StateWriter::write(const RoundSpec& round, const PassSpec& draft, const PageLists& pages) {
+  const bool conditional = model_.device->caps().conditional_dispatch;
+  const SequenceRows first{pages, {.tokens = {&round.pending, 1}, .base = round.base}};
+  write(draft, {&first, 1});
+  std::fill_n(buffers_.state().sequences.begin(), STEP_VERIFY_ROWS, 0u);
+  abi::RoundState& state = buffers_.round();
+  state.base = round.base;
+  state.most = round.most;
+  state.least_probability = round.least_probability;
+  state.drafted = 0;
+  state.conditions = {};
+  state.conditions[ROUND_DRAFTING] = 1;
+  state.attention_groups[ROUND_DRAFTING] = model_.builder->attention_groups(1);
+  for (std::uint32_t b = 1; std::uint32_t{1} << b <= STEP_VERIFY_ROWS; ++b) {
+    state.attention_groups[1 + b] = model_.builder->attention_groups(conditional ? std::uint32_t{1} << b : round.largest_bucket());
+  }
+  state.tokens[0] = static_cast<std::uint32_t>(round.pending);
+}
+
+void StateWriter::write_move(std::uint32_t base, std::span<const std::uint32_t> path, std::uint32_t to, const PageLists& pages) {
+  abi::StepState& state = buffers_.state();
+  state.bases[0] = base + to;
+  state.first_rows[0] = 0;
+  state.sequences[0] = 0;
+  state.tables[0] = table_of(pages, 0);
+  state.rows = static_cast<std::uint32_t>(path.size());
+  std::ranges::transform(path, state.depths.begin(), [&](std::uint32_t row) { return row - to; });
+}
+
+void StateWriter::write_first_row(const PageLists& pages) {
+  abi::StepState& state = buffers_.state();
+  state.rows = 1;
+  state.sequences.fill(0);
+  state.bases[0] = state.first_rows[0] = 0;
+  state.depths.fill(0);
+  state.tables[0] = table_of(pages, 0);
 }
 
 }  // namespace skipstone::exec

@@ -1,12 +1,23 @@
-// Planning a model's memory before anything is allocated.
+// The steps of loading a model that all stages have in common: its file, its device, the math of its passes, its memory, its weights.
 #pragma once
 
+#include <cstdint>
+#include <memory>
+#include <string>
+
 #include "engine/engine.h"
-#include "exec/pass_builder.h"
-#include "model/weight_layout.h"
-#include "vk/device.h"
+#include "exec/loaded_model.h"
+#include "gguf/gguf.h"
 
 namespace skipstone::engine {
+
+/// The device that `options` name, or their host's. Throws as choose_device() does.
+std::shared_ptr<vk::Device> open_device(const EngineOptions& options);
+/// The file that `options` name, or the shape of a synthetic model.
+gguf::File open_model(const EngineOptions& options);
+
+/// Resolves `wanted` on `device`. Throws unsupported with the reason if matrix units are requested and cannot be used.
+kernels::Math math_for(MathMode wanted, const std::shared_ptr<vk::Device>& device, kernels::Library& library);
 
 /// The context to use: `asked`, or the model's training context but at most 4096. Throws invalid_argument above 2^20.
 std::uint32_t choose_context(const model::Config& config, std::uint32_t asked);
@@ -20,5 +31,8 @@ MemoryPlan plan_memory(const model::Config& config, const model::WeightLayout& w
 /// the remedy if the plan does not fit there or exceeds the device's memory limit, unsupported if a single buffer is larger than the device
 /// can bind.
 void check_memory(MemoryPlan& plan, const model::Config& config, const exec::SequenceShape& shape, const vk::Device& device);
+
+/// Repacks and uploads the weights of the local layers, random ones if the file has none; the file may be closed afterwards.
+void load_weights(exec::LoadedModel& model, const gguf::File& file, const Progress& progress);
 
 }  // namespace skipstone::engine
