@@ -114,7 +114,7 @@ PipelinedDrafts::Draft PipelinedDrafts::draft_after(RowChooser& chooser, std::ui
   return {number_or_none([&] { return chooser.choose_by_logits(logits, base_ + tree_.depths()[row]); }), {logits.begin(), logits.end()}};
 }
 
-void PipelinedDrafts::run(exec::PassRunner& runner, const exec::SequencePages& pages, std::uint32_t keep_after) {
+void PipelinedDrafts::run(exec::PassRunner& runner, const exec::SequenceMemory& pages, std::uint32_t keep_after) {
   exec::PassSpec spec;
   spec.layers = plan_;
   spec.bucket = kernels::bucket_for(tree_.rows() - computed_);
@@ -153,7 +153,7 @@ void PipelinedDrafts::grow(std::uint32_t most_rows, std::uint32_t most_drafts) {
   }
 }
 
-void PipelinedDrafts::make(exec::PassRunner& runner, const exec::SequencePages& pages, RowChooser& chooser,
+void PipelinedDrafts::make(exec::PassRunner& runner, const exec::SequenceMemory& pages, RowChooser& chooser,
                            const speculation::TokenTree& rows, std::uint32_t base, std::uint32_t keep_after) {
   const Stopwatch watch;
   base_ = base;

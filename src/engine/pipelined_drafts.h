@@ -47,7 +47,7 @@ class PipelinedDrafts {
   static std::uint32_t most_rows();
   /// Makes drafts after ends of `rows`, a chain at `base` that has run through the draft layers and is on remote devices, as long as it has
   /// probably not returned. `keep_after`: as for a draft pass that saves hidden states (exec::PassSpec).
-  void make(exec::PassRunner& runner, const exec::SequencePages& pages, RowChooser& chooser, const speculation::TokenTree& rows,
+  void make(exec::PassRunner& runner, const exec::SequenceMemory& pages, RowChooser& chooser, const speculation::TokenTree& rows,
             std::uint32_t base, std::uint32_t keep_after);
   /// The round's verification gave `choices` and was on remote devices for `away` seconds: the drafts after this end are kept, if there are
   /// any.
@@ -76,7 +76,7 @@ class PipelinedDrafts {
   void draft_after_ends(RowChooser& chooser, const speculation::TokenTree& rows, double reached);
   std::uint32_t rows_in_time(double left, std::uint32_t passes);
   void grow(std::uint32_t most_rows, std::uint32_t most_drafts);
-  void run(exec::PassRunner& runner, const exec::SequencePages& pages, std::uint32_t keep_after);
+  void run(exec::PassRunner& runner, const exec::SequenceMemory& pages, std::uint32_t keep_after);
 
   bool wanted_, begun_ = false;
   std::uint32_t vocabulary_;

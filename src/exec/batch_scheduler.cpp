@@ -56,11 +56,7 @@ BatchScheduler::BatchScheduler(const std::shared_ptr<vk::Device>& device, kernel
       ring_(ring),
       cache_(device, config, shape),
       runner_(device, library, builder, config, weights, shape, cache_.buffers(), ring) {
-  if (ring == nullptr) return;
-  remote_full_ = std::make_unique<RingStore>(*ring, false);
-  remote_sliding_ = std::make_unique<RingStore>(*ring, true);
-  cache_.full().add(*remote_full_);
-  cache_.sliding().add(*remote_sliding_);
+  if (ring != nullptr) cache_.add(*ring);
 }
 
 std::unique_ptr<PassRunner> BatchScheduler::new_runner() {

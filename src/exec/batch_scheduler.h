@@ -110,7 +110,6 @@ class BatchScheduler {
   SequenceShape shape_;
   StageRing* ring_;  ///< to the devices of remote layers; null: all layers are local
   KvCache cache_;
-  std::unique_ptr<RingStore> remote_full_, remote_sliding_;
   PassRunner runner_;
 
   std::atomic<std::uint32_t> clients_ = 0;

@@ -111,13 +111,13 @@ std::size_t Executor::recorded_passes() {
 }
 
 void Executor::warm_up(std::span<const kernels::Dispatch> dispatches, const std::function<void(double)>& progress) {
-  SequencePages pages(passes_.cache());
+  SequenceMemory pages(passes_.cache());
   pages.reserve(0, 1);
   passes_.run_alone(client_, [&](PassRunner& runner) { runner.warm_up(dispatches, pages.lists(), progress); });
 }
 
 std::vector<float> Executor::read_embeddings(std::span<const std::int32_t> tokens) {
-  SequencePages pages(passes_.cache());  // nothing is stored, but rows need pages
+  SequenceMemory pages(passes_.cache());  // nothing is stored, but rows need pages
   pages.reserve(0, static_cast<std::uint32_t>(tokens.size()));
   std::vector<float> embeddings;
   passes_.run_alone(client_, [&](PassRunner& runner) { embeddings = runner.read_embeddings(tokens, pages.lists()); });

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "exec/batch_scheduler.h"
+#include "exec/sequence_memory.h"
 
 namespace skipstone::exec {
 
@@ -22,7 +23,7 @@ class Executor {
   /// saves hidden states, they are saved at kept, kept + 1, ...; if it starts from saved hidden states, it reads those at 0, 1, ... The
   /// caller keeps base + rows within the context, and kept + rows within STEP_VERIFY_ROWS. Only the sequence that holds the saved hidden
   /// states saves any. Throws out_of_memory if the cache has no pages for the rows. Sliding-window layers must have what the rows see
-  /// (SequencePages::is_complete). `meanwhile`: as PassRunner::run; not called in a batched pass.
+  /// (SequenceMemory::is_complete). `meanwhile`: as PassRunner::run; not called in a batched pass.
   void run(const PassSpec& spec, const Rows& rows, const Meanwhile& meanwhile = {});
   /// From now on run() splits passes into slices, which run when `slicer` says so; null: each pass is one submission again. The bits are
   /// the same.
@@ -81,15 +82,15 @@ class Executor {
   /// Returns when remote devices have completed all requests.
   void wait_for_stages() { passes_.wait_for_stages(); }
 
-  const SequencePages& pages() const { return pages_; }
+  const SequenceMemory& pages() const { return pages_; }
   /// The cache becomes that of the first `positions` positions of `from`; nothing is copied before one of the two writes there.
-  void share(const SequencePages& from, std::uint32_t positions) { pages_.share(from, positions); }
+  void share(const SequenceMemory& from, std::uint32_t positions) { pages_.share(from, positions); }
   /// The pages of the sequence, none yet, to be filled with pages of other sequences.
-  SequencePages& table() { return pages_; }
-  /// Reserves pages for the positions from `first` to before `end`, so that passes which run meanwhile find them (SequencePages::reserve).
+  SequenceMemory& table() { return pages_; }
+  /// Reserves pages for the positions from `first` to before `end`, so that passes which run meanwhile find them (SequenceMemory::reserve).
   void reserve(std::uint32_t first, std::uint32_t end) { pages_.reserve(first, end, keeps_all_pages_); }
   /// Releases the pages past the first `positions` positions.
-  void truncate(std::uint32_t positions) { pages_.truncate(positions); }
+  void truncate(std::uint32_t positions) { pages_.rollback(positions); }
   /// Sliding-window layers keep pages that no row sees any more, for a caller that rolls back.
   void keep_all_pages() { keeps_all_pages_ = true; }
 
@@ -110,7 +111,7 @@ class Executor {
 
   BatchScheduler& passes_;
   BatchScheduler::Client client_;
-  SequencePages pages_;
+  SequenceMemory pages_;
   bool keeps_all_pages_ = false;
   PassResults results_;
   /// The last pass with candidates, as a pass with logits, in case all logits of a row are requested.

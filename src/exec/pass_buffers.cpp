@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "exec/kv_cache.h"
+#include "exec/kv_buffers.h"
 #include "exec/rope_table.h"
 #include "vk/device.h"
 #include "vk/recorder.h"
@@ -13,16 +13,8 @@ namespace {
 using kernels::padded;
 
 struct Sizes {
-  std::uint64_t kv, sliding_kv, width, kept, q, qkv, gate_up, ffn, half_rows, partial, logits, argmax_partial, candidate_groups, cosines,
-      rope, handed;
+  std::uint64_t width, kept, q, qkv, gate_up, ffn, half_rows, partial, logits, argmax_partial, candidate_groups, cosines, rope, handed;
 };
-
-/// Bytes of K or V of one layer with room for `positions` positions.
-std::uint64_t kv_bytes(kernels::AttentionShape shape, std::uint32_t positions) {
-  if (positions == 0) return 0;
-  shape.slots = pages_for(positions) * KV_PAGE;
-  return shape.kv_bytes();
-}
 
 Sizes sizes_of(const model::Config& config, const SequenceShape& shape) {
   constexpr std::uint64_t rows = STEP_MAX_ROWS, word = sizeof(float);
@@ -30,9 +22,7 @@ Sizes sizes_of(const model::Config& config, const SequenceShape& shape) {
   const std::uint64_t ranges = (config.vocabulary + MATVEC_ARGMAX_ROWS - 1) / MATVEC_ARGMAX_ROWS;
   const std::uint64_t output_rows = shape.begin == 0 ? STEP_VERIFY_ROWS : 0;                    // only on the device with the head
   const std::uint64_t widest = padded(std::max({config.width, config.q_width(), config.ffn}));  // of the rows that matrices multiply
-  return {kv_bytes(attention, full_positions(shape)),
-          kv_bytes(attention, sliding_positions(config, shape)),
-          rows * padded(config.width) * word,
+  return {rows * padded(config.width) * word,
           std::uint64_t{STEP_VERIFY_ROWS} * padded(config.width) * word,
           rows * padded(config.q_width()) * word,
           rows * padded(attention.qkv_width()) * word,
@@ -52,14 +42,11 @@ Sizes sizes_of(const model::Config& config, const SequenceShape& shape) {
 
 SequenceBytes plan_bytes(const model::Config& config, const SequenceShape& shape) {
   const Sizes s = sizes_of(config, shape);
-  SequenceBytes bytes;
-  const std::uint32_t layers = shape.end_of(config.layers) - shape.begin;
-  const std::size_t sliding = layers_of(config, shape.context, true, shape.begin, shape.end_of(config.layers)).size();
-  bytes.kv_without_windows = 2 * s.kv * layers;
-  bytes.kv = 2 * (s.kv * (layers - sliding) + s.sliding_kv * sliding);
+  const KvPlan kv = plan_kv(config, shape);
+  SequenceBytes bytes{.kv = kv.bytes, .kv_without_windows = kv.bytes_without_windows};
   bytes.activations = s.width * 3 + s.kept + s.q * 2 + s.qkv + s.gate_up + s.ffn + s.half_rows + s.partial + s.logits * 2 +
                       s.argmax_partial + s.candidate_groups + s.cosines + s.rope + s.handed * 2;
-  bytes.largest_buffer = std::max({sliding < layers ? s.kv : 0, s.sliding_kv, s.width, s.qkv, s.gate_up, s.partial, s.logits, s.rope});
+  bytes.largest_buffer = std::max({kv.largest_buffer, s.width, s.qkv, s.gate_up, s.partial, s.logits, s.rope});
   return bytes;
 }
 
@@ -88,7 +75,8 @@ PassBuffers::PassBuffers(const std::shared_ptr<vk::Device>& device, const model:
   }
   cosines_ = activation_arena_.allocate(s.cosines);
   rope_table_ = activation_arena_.allocate(s.rope);
-  const std::uint64_t kinds = layers_of(config, shape.context, true, 0, config.layers).empty() ? 1 : 2;
+  const auto has_pages = [&](MemoryKind kind) { return initial_pages(kind, config, shape) > 0; };
+  const auto kinds = static_cast<std::uint64_t>(std::ranges::count_if(memory_kinds, has_pages));
   state_ = state_arena_.allocate(sizeof(abi::StepState) + kinds * sizeof(std::uint32_t) * table_entries(shape.context));
   round_ = state_arena_.allocate(sizeof(abi::RoundState));
   candidate_requests_ = state_arena_.allocate(STEP_VERIFY_ROWS * sizeof(abi::CandidateRequest));

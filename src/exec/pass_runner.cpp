@@ -13,7 +13,7 @@
 namespace skipstone::exec {
 
 PassRunner::PassRunner(const std::shared_ptr<vk::Device>& device, kernels::Library& library, const PassBuilder& builder,
-                       const model::Config& config, const model::Weights& weights, const SequenceShape& shape, CacheBuffers& cache,
+                       const model::Config& config, const model::Weights& weights, const SequenceShape& shape, KvBuffers& cache,
                        StageRing* ring)
     : device_(device),
       library_(library),
@@ -35,7 +35,7 @@ vk::Slice PassRunner::resolve(const kernels::Resource& resource) const {
       return weights_.slice(resource);
     case kernels::ResourceKind::k_cache:
     case kernels::ResourceKind::v_cache:
-      return kv_.of_layer(resource.index).slice(resource.kind, resource.index);
+      return kv_.slice(resource.kind, resource.index);
     default:
       return buffers_.slice(resource);
   }
@@ -75,7 +75,7 @@ vk::Commands PassRunner::record(const PassSpec& spec) {
   const bool own_clock = device_->caps().timestamps && !device_->caps().is_cpu();
   vk::Recorder recorder(device_, timed_ && own_clock ? vk::Timestamps::whole : vk::Timestamps::none);
   const kernels::Resolver resolver = [this](const kernels::Resource& resource) { return resolve(resource); };
-  const Plan plan = builder_.build(spec, slots());
+  const Plan plan = builder_.build(spec, kv_.slots());
   const std::size_t conditional = plan.condition && device_->caps().conditional_dispatch ? plan.condition->dispatches : 0;
   if (conditional > 0) {
     const std::size_t word = offsetof(abi::RoundState, conditions) + plan.condition->word * sizeof(std::uint32_t);
@@ -92,7 +92,7 @@ vk::Commands PassRunner::record(const PassSpec& spec) {
 
 PassSlices PassRunner::record_slices(const PassSpec& spec) {
   const kernels::Resolver resolver = [this](const kernels::Resource& resource) { return resolve(resource); };
-  const Plan plan = builder_.build(spec, slots());
+  const Plan plan = builder_.build(spec, kv_.slots());
   PassSlices slices;
   std::size_t next = 0;
   for (const std::size_t end : slice_ends(plan)) {
@@ -155,7 +155,7 @@ void PassRunner::check(const PassSpec& spec, std::span<const SequenceRows> seque
       fail(Code::internal, "{} rows have {} requests for candidates", count, rows.candidates.size());
     }
     if (spec.window && rows.window.recent == 0) fail(Code::internal, "a window without the row itself");
-    if (sequence.pages.full.size() * KV_PAGE < rows.base + rows.computed + count)
+    if (sequence.pages[MemoryKind::full].pages.size() * KV_PAGE < rows.base + rows.computed + count)
       fail(Code::internal, "rows at {} have no pages", rows.base);
   }
 }
@@ -284,7 +284,7 @@ void PassRunner::move_here(std::uint32_t base, std::span<const std::uint32_t> pa
   std::ranges::transform(path, state.depths.begin(), [&](std::uint32_t row) { return row - to; });
   if (!move_) {
     vk::Recorder recorder(device_, vk::Timestamps::none);
-    for (const kernels::Dispatch& dispatch : builder_.build_move(slots())) {
+    for (const kernels::Dispatch& dispatch : builder_.build_move(kv_.slots())) {
       kernels::record(recorder, library_, dispatch, [this](const kernels::Resource& resource) { return resolve(resource); });
     }
     move_ = recorder.finish();

@@ -46,7 +46,7 @@ struct Rows {
   std::span<const abi::CandidateRequest> candidates = {};  ///< for passes with Output::candidates: the request of each row
 };
 
-/// Rows with the pages of their sequence; pages of the rows are not shared (SequencePages::reserve).
+/// Rows with the pages of their sequence; pages of the rows are not shared (SequenceMemory::reserve).
 struct SequenceRows {
   PageLists pages;
   Rows rows;
@@ -80,7 +80,7 @@ class StageRing;
 class PassRunner {
  public:
   PassRunner(const std::shared_ptr<vk::Device>& device, kernels::Library& library, const PassBuilder& builder, const model::Config& config,
-             const model::Weights& weights, const SequenceShape& shape, CacheBuffers& cache, StageRing* ring = nullptr);
+             const model::Weights& weights, const SequenceShape& shape, KvBuffers& cache, StageRing* ring = nullptr);
   ~PassRunner();
   PassRunner(const PassRunner&) = delete;
   PassRunner& operator=(const PassRunner&) = delete;
@@ -131,7 +131,6 @@ class PassRunner {
 
  private:
   vk::Slice resolve(const kernels::Resource& resource) const;
-  CacheSlots slots() const { return {kv_.full().slots(), kv_.sliding().slots()}; }
   vk::Commands record(const PassSpec& spec);
   PassSlices record_slices(const PassSpec& spec);
   /// Drops recordings of buffers that the cache no longer has. The caller holds the cache.
@@ -167,7 +166,7 @@ class PassRunner {
   const model::Config& config_;
   const model::Weights& weights_;
   SequenceShape shape_;
-  CacheBuffers& kv_;
+  KvBuffers& kv_;
   StageRing* ring_;               ///< null: all layers are local, or this device is not the first of the ring
   std::uint32_t number_ = 0;      ///< of this runner on the ring
   std::uint64_t generation_ = 0;  ///< of the cache's buffers that the recordings name

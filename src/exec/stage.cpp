@@ -4,7 +4,6 @@
 #include <iterator>
 
 #include "base/status.h"
-#include "exec/kv_bytes.h"
 #include "exec/stage_request.h"
 
 namespace skipstone::exec {
@@ -17,7 +16,7 @@ Stage::Stage(const std::shared_ptr<vk::Device>& device, kernels::Library& librar
       config_(config),
       weights_(weights),
       shape_(shape),
-      cache_(device, config, attention_shape(config, shape), shape.begin, shape.end_of(config.layers), first_pages(config, shape)) {
+      cache_(device, config, shape) {
   runner(0);  // the runner of the engine's sequences: allocates its memory now
 }
 
@@ -34,7 +33,8 @@ void Stage::prepare(std::span<const PassSpec> passes, bool moves) {
   if (dispatches.empty()) return;
   const PipelineMaker maker(library_, dispatches);
   const std::uint32_t page = 0;  // its contents are overwritten before they are read: prompts come in order
-  runner(0).warm_up(dispatches, {.full = {&page, 1}, .sliding = {&page, 1}}, [](double) {});
+  const auto first_page = [&](MemoryKind kind) { return PageList{{&page, cache_.slots()[kind] > 0 ? 1u : 0u}}; };
+  runner(0).warm_up(dispatches, by_kind(first_page), [](double) {});
   library_.save_cache();
 }
 
@@ -51,8 +51,8 @@ void Stage::take(StageMessage& message) {
     case StageCommand::resize:
     case StageCommand::copy: {
       const PagesRequest request = pages_request(message.request);
-      KvBuffers& store = request.sliding ? cache_.sliding() : cache_.full();
-      return message.command == StageCommand::resize ? store.resize(request.to) : store.copy(request.from, request.to);
+      if (message.command == StageCommand::resize) return cache_.resize(request.kind, request.to);
+      return cache_.copy(request.kind, request.from, request.to);
     }
     case StageCommand::read_kv:
     case StageCommand::write_kv:
@@ -84,13 +84,13 @@ void Stage::pass(StageMessage& message) {
 
 void Stage::move(const StageMessage& message) {
   const MoveRequest request = move_request(message.request);
-  runner(request.runner).move(request.base, request.path, {.full = request.full, .sliding = request.sliding});
+  runner(request.runner).move(request.base, request.path, request.pages.lists());
 }
 
 void Stage::copy_kv(StageMessage& message) {
   const KvRequest request = kv_request(message.request);
   if (request.layer < builder_.begin() || request.layer >= builder_.end()) return;
-  KvBytes cache(device_, attention_shape(config_, shape_), cache_, {request.full, request.sliding, request.left}, request.positions);
+  KvBytes cache(cache_, request.pages.lists(), request.positions);
   if (message.command == StageCommand::write_kv) {
     cache.write(request.layer, message.bytes);
     message.bytes.clear();

@@ -38,7 +38,7 @@ class Stage {
   const model::Config& config_;
   const model::Weights& weights_;
   SequenceShape shape_;
-  CacheBuffers cache_;
+  KvBuffers cache_;
   std::set<PipelineKey> ready_;
   std::map<std::uint32_t, std::unique_ptr<PassRunner>> runners_;
 };

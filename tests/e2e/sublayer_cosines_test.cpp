@@ -1,7 +1,6 @@
 // Cosines of whole prompts: what a drafter measures of the same prompt, what the oracle says, and measured anew without a trace in the
 // cache.
 #include "engine/sublayer_cosines.h"
-#include "exec/kv_bytes.h"
 
 #include <gtest/gtest.h>
 
@@ -120,9 +119,7 @@ TEST_F(Cosines, AnewOverTheNewestTokensAndTheCacheKeepsItsBits) {
   for (int i = 0; i < 40; ++i) step();
   const auto cache = [&] {
     std::vector<std::vector<std::byte>> bytes;
-    const Engine::State& state = engine_->state();
-    exec::KvBytes kv(state.device, exec::attention_shape(state.config, state.shape), passes.pages().cache().buffers(),
-                     passes.pages().lists(), sequence.committed());
+    exec::KvBytes kv(passes.pages().cache().buffers(), passes.pages().lists(), sequence.committed());
     for (std::uint32_t layer = 0; layer < layers; ++layer) kv.read(layer, bytes.emplace_back(kv.layer_bytes(layer)));
     return bytes;
   };

@@ -2,7 +2,6 @@
 
 #include "base/env.h"
 #include "base/philox.h"
-#include "exec/kv_bytes.h"
 #include "gpu/matrix_math.h"
 
 namespace skipstone::fixtures {
@@ -59,7 +58,7 @@ std::vector<std::vector<float>> DeviceModel::logits(exec::Executor& sequence, st
 }
 
 std::vector<std::byte> DeviceModel::kv(const exec::Executor& sequence, std::uint32_t layer, std::uint32_t end) const {
-  exec::KvBytes cache(device_, exec::attention_shape(config_, shape_), sequence.pages().cache().buffers(), sequence.pages().lists(), end);
+  exec::KvBytes cache(sequence.pages().cache().buffers(), sequence.pages().lists(), end);
   std::vector<std::byte> bytes(cache.layer_bytes(layer));
   cache.read(layer, bytes);
   return bytes;
