@@ -27,22 +27,21 @@ KvPlan plan_kv(const model::Config& config, const SequenceShape& shape) {
 }
 
 KvBuffers::KvBuffers(std::shared_ptr<vk::Device> device, const model::Config& config, const SequenceShape& shape)
-    : device_(std::move(device)), shape_(attention_shape(config, shape)) {
+    : device_(std::move(device)),
+      shape_(attention_shape(config, shape)),
+      layers_(by_kind([&](MemoryKind kind) { return layers_of(kind, config, shape); })),
+      buffers_(by_kind([&](MemoryKind kind) { return allocate(kind, initial_pages(kind, config, shape)); })),
+      slots_(by_kind([&](MemoryKind kind) { return initial_pages(kind, config, shape) * KV_PAGE; })) {
   for (std::uint32_t layer = 0; layer < config.layers; ++layer) kinds_.push_back(memory_kind_of(config, shape.context, layer));
-  for (const MemoryKind kind : memory_kinds) {
-    const std::uint32_t pages = initial_pages(kind, config, shape);
-    layers_[kind] = layers_of(kind, config, shape);
-    buffers_[kind] = allocate(kind, pages);
-    slots_[kind] = pages * KV_PAGE;
-  }
 }
 
 KvBuffers::Buffers KvBuffers::allocate(MemoryKind kind, std::uint32_t pages) const {
   kernels::AttentionShape shape = shape_;
   shape.slots = pages * KV_PAGE;
-  Buffers buffers{std::make_unique<vk::Arena>(device_, vk::Role::kv), {}};
-  for (std::size_t i = 0; i < 2 * layers_[kind].size(); ++i) buffers.slices.push_back(buffers.arena->allocate(shape.kv_bytes()));
-  return buffers;
+  auto arena = std::make_unique<vk::Arena>(device_, vk::Role::kv);
+  std::vector<vk::Slice> slices(2 * layers_[kind].size());
+  for (vk::Slice& slice : slices) slice = arena->allocate(shape.kv_bytes());
+  return {std::move(arena), std::move(slices)};
 }
 
 vk::Slice KvBuffers::slice(ResourceKind kind, std::uint32_t layer) const {
