@@ -71,8 +71,7 @@ Measurement::Measurement(const std::shared_ptr<vk::Device>& device, kernels::Lib
       tuning_(tuning_of(*device, settings)),
       select_(device->caps(), tuning_),
       buffers_(device, config_of(settings.sizes), sequence_of(settings.sizes)),
-      cache_(device, exec::attention_shape(config_of(settings.sizes), sequence_of(settings.sizes)), {0},
-             exec::pages_for(sequence_of(settings.sizes).context)),
+      cache_(device, config_of(settings.sizes), sequence_of(settings.sizes)),
       vectors_(device, vk::Role::activations),
       queue_(device) {
   for (const std::uint32_t index : {matrix_input.index, matrix_output.index}) {

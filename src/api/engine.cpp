@@ -146,20 +146,22 @@ skipstone_status skipstone_engine_report(const skipstone_engine* engine, char** 
     api::require(json, "json");
     *json = nullptr;
     engine::Engine::State& state = engine->engine->state();
-    const auto pages = state.passes->cache().full().use(), sliding = state.passes->cache().sliding().use();
     const auto prefixes = state.caches.prefixes->use();
     const auto passes = state.passes->scheduler().totals();
-    Json report = {
-        {"pages", {{"tokens", KV_PAGE}, {"all", pages.pages}, {"used", pages.used}, {"shared", pages.shared}}},
-        {"sliding_pages", {{"all", sliding.pages}, {"used", sliding.used}, {"shared", sliding.shared}}},
-        {"prefixes",
-         {{"pages", prefixes.pages}, {"sliding_pages", prefixes.sliding_pages}, {"hits", prefixes.hits}, {"tokens", prefixes.tokens}}},
-        {"passes",
-         {{"decoding", passes.passes},
-          {"rows", passes.rows},
-          {"batched", passes.batched},
-          {"prompt", passes.prompt_passes},
-          {"prompt_rows", passes.prompt_rows}}}};
+    Json report = {{"pages", {{"tokens", KV_PAGE}}}}, kept = Json::object();
+    for (const exec::MemoryKind kind : exec::memory_kinds) {
+      const exec::KvPool::Use use = state.passes->cache().pool(kind).use();
+      const char* key = exec::row_of(kind).pages_key;
+      report[key].update({{"all", use.pages}, {"used", use.used}, {"shared", use.shared}});
+      kept[key] = prefixes.pages[kind];
+    }
+    kept.update({{"hits", prefixes.hits}, {"tokens", prefixes.tokens}});
+    report["prefixes"] = std::move(kept);
+    report["passes"] = {{"decoding", passes.passes},
+                        {"rows", passes.rows},
+                        {"batched", passes.batched},
+                        {"prompt", passes.prompt_passes},
+                        {"prompt_rows", passes.prompt_rows}};
     if (state.stages) report["stages"] = stages_json(engine->engine->stages(), true);
     *json = api::copy_string(api::print(report));
   });

@@ -8,7 +8,6 @@
 #include "base/hash.h"
 #include "base/output_file.h"
 #include "base/status.h"
-#include "exec/kv_bytes.h"
 #include "json/json.h"
 #include "json/parse_json.h"
 #include "tune/measurement_file.h"
@@ -93,6 +92,14 @@ void check_origin(const SortedJson& saved, const Json& here, const std::string& 
   }
 }
 
+/// Calls `visit(kind, key)` for each kind that has its number of released pages in the header.
+template <typename Visit>
+void for_each_released_key(const Visit& visit) {
+  for (const exec::MemoryKind kind : exec::memory_kinds) {
+    if (const char* key = exec::row_of(kind).released_key; key != nullptr) visit(kind, key);
+  }
+}
+
 Conversation parse(const SortedJson& header, const Engine::State& engine, const std::string& path) {
   using Type = SortedJson::value_t;
   Conversation result;
@@ -116,16 +123,18 @@ Conversation parse(const SortedJson& header, const Engine::State& engine, const 
 
 }  // namespace
 
-void save_conversation(const std::string& path, const Engine::State& engine, const exec::SequencePages& pages, const Conversation& conversation) {
+void save_conversation(const std::string& path, const Engine::State& engine, const exec::SequenceMemory& pages,
+                       const Conversation& conversation) {
   Json prompts = Json::array();
   for (const CommittedText::Prompt& prompt : conversation.text.prompts()) prompts.push_back({prompt.begin, prompt.end});
-  const Json header_document = {{"origin", origin_of(engine)},
-                                {"tokens", conversation.history},
-                                {"committed", conversation.text.size()},
-                                {"prompts", std::move(prompts)},
-                                {"prompt_end", conversation.prompt_end},
-                                {"left_pages", pages.sliding().first()},
-                                {"layers_left_out", conversation.layers_left_out}};
+  const exec::PageLists lists = pages.lists();
+  Json header_document = {{"origin", origin_of(engine)},
+                          {"tokens", conversation.history},
+                          {"committed", conversation.text.size()},
+                          {"prompts", std::move(prompts)},
+                          {"prompt_end", conversation.prompt_end}};
+  for_each_released_key([&](exec::MemoryKind kind, const char* key) { header_document[key] = lists[kind].released; });
+  header_document["layers_left_out"] = conversation.layers_left_out;
   const std::string header = print(header_document);
   OutputFile file(path);
   Fnv1a hash;
@@ -136,9 +145,7 @@ void save_conversation(const std::string& path, const Engine::State& engine, con
   file.write(bytes_of(magic));
   file.write(little_endian(version | std::uint64_t{header.size()} << 32));
   write(bytes_of(header));
-  const exec::PageLists lists = pages.lists();
-  exec::KvBytes cache(engine.model->device, exec::attention_shape(engine.model->config, engine.model->shape),
-                      engine.passes->cache().buffers(), lists, conversation.text.size());
+  exec::KvBytes cache(engine.passes->cache().buffers(), lists, conversation.text.size());
   std::vector<std::byte> layer;
   for (std::uint32_t i = 0; i < engine.model->config.layers; ++i) {
     if (i < engine.model->local_layers()) {
@@ -171,9 +178,11 @@ SavedConversation::SavedConversation(const std::string& path, const Engine::Stat
   check_origin(member(header, "origin", SortedJson::value_t::object, path), origin_of(engine), path);
   conversation_ = parse(header, engine, path);
   const std::uint32_t committed = conversation_.text.size();
-  left_pages_ = static_cast<std::uint32_t>(whole(member(header, "left_pages", SortedJson::value_t::number_unsigned, path), committed / KV_PAGE, path));
-  if (committed > 0 && left_pages_ > engine.passes->cache().first_page(committed))
-    damaged(path, "it lacks pages that its text continues from");
+  for_each_released_key([&](exec::MemoryKind kind, const char* key) {
+    const std::uint64_t released = whole(member(header, key, SortedJson::value_t::number_unsigned, path), committed / KV_PAGE, path);
+    if (released > engine.passes->cache().first_page(kind, committed)) damaged(path, "it lacks pages that its text continues from");
+    released_[kind] = static_cast<std::uint32_t>(released);
+  });
   std::uint64_t bytes = header_end_ + 8;
   for (std::uint32_t layer = 0; layer < layers_; ++layer) bytes += layer_bytes(engine, layer);
   if (file_.size() != bytes) damaged(path, "it has not as many bytes as its tokens need");
@@ -181,8 +190,8 @@ SavedConversation::SavedConversation(const std::string& path, const Engine::Stat
 }
 
 std::uint64_t SavedConversation::layer_bytes(const Engine::State& engine, std::uint32_t layer) const {
-  const std::uint32_t left = engine.passes->cache().is_sliding(layer) ? left_pages_ * KV_PAGE : 0;
-  return exec::KvBytes::layer_bytes(exec::attention_shape(engine.model->config, engine.model->shape), conversation_.text.size() - left);
+  const exec::KvBuffers& buffers = engine.passes->cache().buffers();
+  return buffers.layer_bytes(conversation_.text.size() - released_[buffers.kind_of(layer)] * KV_PAGE);
 }
 
 /// Throws after the last visit if the hash is wrong.
@@ -204,10 +213,9 @@ void SavedConversation::read_layers(const Engine::State& engine, const Visit& vi
 }
 
 void SavedConversation::restore(const Engine::State& engine, exec::Executor& passes) const {
-  passes.pages().begin_after(left_pages_, conversation_.text.size());
+  passes.pages().restore(released_, conversation_.text.size());
   const exec::PageLists lists = passes.pages().lists();
-  exec::KvBytes cache(engine.model->device, exec::attention_shape(engine.model->config, engine.model->shape),
-                      engine.passes->cache().buffers(), lists, conversation_.text.size());
+  exec::KvBytes cache(engine.passes->cache().buffers(), lists, conversation_.text.size());
   read_layers(engine, [&](std::uint32_t layer, std::span<const std::byte> bytes) {
     if (layer < engine.model->local_layers()) return cache.write(layer, bytes);
     engine.stages->write_kv(layer, conversation_.text.size(), lists, bytes);

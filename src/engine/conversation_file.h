@@ -1,8 +1,8 @@
 // A conversation in a file: its tokens, and their keys and values as they are in the cache, so that it continues with the same text.
 //
 // Layout: the bytes "SKIPCONV", the version (u32) and the header's bytes (u32), all numbers little-endian; the header, a JSON object with
-// everything that the keys and values depend on, the tokens, which of them were read as prompts, and how many pages sliding-window layers
-// have freed; KvBytes of each layer; a hash (u64) of all of it.
+// everything that the keys and values depend on, the tokens, which of them were read as prompts, and how many pages were released, of each
+// kind that releases any; KvBytes of each layer; a hash (u64) of all of it.
 #pragma once
 
 #include <string>
@@ -22,7 +22,8 @@ struct Conversation {
 };
 
 /// Throws io with the path and the reason; an existing file under that name is kept then.
-void save_conversation(const std::string& path, const Engine::State& engine, const exec::SequencePages& pages, const Conversation& conversation);
+void save_conversation(const std::string& path, const Engine::State& engine, const exec::SequenceMemory& pages,
+                       const Conversation& conversation);
 
 /// Opens and checks a file before any state of a sequence changes.
 class SavedConversation {
@@ -41,7 +42,8 @@ class SavedConversation {
   std::uint64_t layer_bytes(const Engine::State& engine, std::uint32_t layer) const;
 
   InputFile file_;
-  std::uint32_t layers_ = 0, left_pages_ = 0;
+  std::uint32_t layers_ = 0;
+  exec::ByKind<std::uint32_t> released_;
   std::uint64_t header_end_ = 0;
   std::string header_;
   Conversation conversation_;

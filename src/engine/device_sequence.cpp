@@ -116,7 +116,7 @@ void DeviceSequence::rollback(std::uint32_t tokens) {
   if (tokens > committed()) fail(Code::internal, "{} tokens cannot be taken back of {}", tokens, committed());
   parts_.text.rollback(tokens);
   parts_.exits.rollback(tokens);
-  parts_.passes.pages().truncate(committed());
+  parts_.passes.pages().rollback(committed());
   parts_.verified.reset();
   parts_.pipelined.clear();
   parts_.end_round();
@@ -136,7 +136,7 @@ std::vector<float> DeviceSequence::hidden() {
 
 void DeviceSequence::clear() {
   continue_from({});
-  parts_.passes.pages().truncate(0);
+  parts_.passes.pages().rollback(0);
 }
 
 void DeviceSequence::copy_from(DeviceSequence& from) {

@@ -89,9 +89,9 @@ DraftModel::DraftModel(std::shared_ptr<Engine> model) : model_(std::move(model))
 exec::Executor& DraftModel::follow(std::span<const speculation::Token> text, exec::Output output) {
   std::size_t done = std::ranges::mismatch(read_, text).in1 - read_.begin();
   done = std::min(done, text.size() - 1);
-  passes_.pages().truncate(static_cast<std::uint32_t>(done));
+  passes_.pages().rollback(static_cast<std::uint32_t>(done));
   if (!passes_.pages().is_complete(static_cast<std::uint32_t>(done))) {
-    passes_.pages().truncate(0);
+    passes_.pages().rollback(0);
     done = 0;
   }
   read_.resize(done);

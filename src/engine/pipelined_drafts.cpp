@@ -115,7 +115,7 @@ PipelinedDrafts::Draft PipelinedDrafts::draft_after(const Verification& verifica
           {logits.begin(), logits.end()}};
 }
 
-void PipelinedDrafts::run(exec::PipelineRunner& runner, const exec::SequencePages& pages, std::uint32_t keep_after) {
+void PipelinedDrafts::run(exec::PipelineRunner& runner, const exec::SequenceMemory& pages, std::uint32_t keep_after) {
   exec::PassSpec spec;
   spec.layers = plan_;
   spec.bucket = kernels::bucket_for(tree_.rows() - computed_);
@@ -154,7 +154,7 @@ void PipelinedDrafts::grow(std::uint32_t most_rows, std::uint32_t most_drafts) {
   }
 }
 
-void PipelinedDrafts::make(exec::PipelineRunner& runner, const exec::SequencePages& pages, const Verification& verification) {
+void PipelinedDrafts::make(exec::PipelineRunner& runner, const exec::SequenceMemory& pages, const Verification& verification) {
   const Stopwatch watch;
   const speculation::TokenTree& rows = verification.rows;
   base_ = verification.text.committed_size();

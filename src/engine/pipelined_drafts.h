@@ -56,7 +56,7 @@ class PipelinedDrafts {
   static std::uint32_t most_rows();
   /// Makes drafts after ends of a verification that has run through the draft layers and is on remote devices, as long as it has probably
   /// not returned.
-  void make(exec::PipelineRunner& runner, const exec::SequencePages& pages, const Verification& verification);
+  void make(exec::PipelineRunner& runner, const exec::SequenceMemory& pages, const Verification& verification);
   /// The round's verification gave `choices` and was on remote devices for `remote` seconds: the drafts after this end are kept, if there
   /// are any.
   Made check(const speculation::TokenTree& rows, std::span<const speculation::Choice> choices, double remote);
@@ -84,7 +84,7 @@ class PipelinedDrafts {
   void draft_after_ends(const Verification& verification, double reached);
   std::uint32_t rows_in_time(double left, std::uint32_t passes);
   void grow(std::uint32_t most_rows, std::uint32_t most_drafts);
-  void run(exec::PipelineRunner& runner, const exec::SequencePages& pages, std::uint32_t keep_after);
+  void run(exec::PipelineRunner& runner, const exec::SequenceMemory& pages, std::uint32_t keep_after);
 
   bool wanted_, begun_ = false;
   std::uint32_t vocabulary_;

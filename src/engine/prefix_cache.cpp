@@ -4,6 +4,7 @@
 
 namespace skipstone::engine {
 
+using exec::MemoryKind;
 using speculation::Token;
 
 namespace {
@@ -16,14 +17,12 @@ std::vector<Token> page_of(std::span<const Token> tokens, std::size_t page) {
 }  // namespace
 
 PrefixCache::PrefixCache(exec::KvCache& cache, PrefixMode mode) : cache_(cache), mode_(mode) {
-  cache_.full().reclaim_by([this] { return give_up(); });
-  cache_.sliding().reclaim_by([this] { return give_up_sliding(); });
+  for (const MemoryKind kind : exec::memory_kinds) cache_.pool(kind).reclaim_by([this, kind] { return evict(kind); });
 }
 
 PrefixCache::~PrefixCache() {
-  cache_.full().reclaim_by({});
-  cache_.sliding().reclaim_by({});
-  while (give_up()) {
+  for (const MemoryKind kind : exec::memory_kinds) cache_.pool(kind).reclaim_by({});
+  while (evict(MemoryKind::full)) {
   }
 }
 
@@ -40,40 +39,47 @@ PrefixCache::Path PrefixCache::known(std::span<const Token> tokens) {
   return path;
 }
 
-std::uint32_t PrefixCache::find(std::span<const Token> tokens, exec::SequencePages& table) {
+std::span<PrefixCache::Node* const> PrefixCache::seen(MemoryKind kind, const Path& path) const {
+  const std::uint32_t first = cache_.first_page(kind, static_cast<std::uint32_t>(path.size()) * KV_PAGE);
+  return std::span(path).subspan(std::min<std::size_t>(path.size(), first));
+}
+
+// Every node has its page of full layers.
+bool PrefixCache::is_complete(const Path& path) const {
+  return std::ranges::all_of(exec::memory_kinds, [&](MemoryKind kind) {
+    if (kind == MemoryKind::full || !cache_.has(kind)) return true;
+    return std::ranges::all_of(seen(kind, path), [&](const Node* node) { return node->pages[kind].has_value(); });
+  });
+}
+
+std::uint32_t PrefixCache::find(std::span<const Token> tokens, exec::SequenceMemory& memory) {
   if (mode_ == PrefixMode::off || tokens.size() <= KV_PAGE) return 0;
   const std::lock_guard lock(mutex_);
   Path path = known(tokens);
-  const bool windows = cache_.has_windows();
-  const auto end = [&] { return static_cast<std::uint32_t>(path.size()) * KV_PAGE; };
-  const auto seen = [&] { return std::span(path).subspan(std::min<std::size_t>(path.size(), cache_.first_page(end()))); };
-  while (windows && !path.empty() && !std::ranges::all_of(seen(), [](const Node* node) { return node->sliding_page.has_value(); })) {
-    path.pop_back();
-  }
+  while (!path.empty() && !is_complete(path)) path.pop_back();
   if (path.empty()) return 0;
   ++clock_;
-  std::vector<std::uint32_t> pages, sliding(path.size());
-  for (Node* node : path) {
-    node->used = clock_;
-    pages.push_back(node->page);
-  }
-  table.full().share(pages);
-  if (windows) {
-    const std::size_t first = path.size() - seen().size();
-    for (std::size_t i = first; i < path.size(); ++i) {
-      path[i]->sliding_used = clock_;
-      sliding[i] = *path[i]->sliding_page;
+  for (const MemoryKind kind : exec::memory_kinds) {
+    if (!cache_.has(kind)) continue;
+    const std::span<Node* const> nodes = seen(kind, path);
+    const auto released = static_cast<std::uint32_t>(path.size() - nodes.size());
+    std::vector<std::uint32_t> pages(released);
+    for (Node* node : nodes) {
+      node->used[kind] = clock_;
+      pages.push_back(*node->pages[kind]);
     }
-    table.sliding().share(sliding, static_cast<std::uint32_t>(first));
+    memory.table(kind).share({pages, released});
   }
+  const auto found = static_cast<std::uint32_t>(path.size()) * KV_PAGE;
   ++use_.hits;
-  use_.tokens += end();
-  return end();
+  use_.tokens += found;
+  return found;
 }
 
-void PrefixCache::keep(std::span<const Token> tokens, const exec::SequencePages& table) {
+void PrefixCache::keep(std::span<const Token> tokens, const exec::SequenceMemory& memory) {
   if (mode_ == PrefixMode::off) return;
   const std::lock_guard lock(mutex_);
+  const exec::PageLists lists = memory.lists();
   Node* node = &root_;
   ++clock_;
   for (std::size_t page = 0; (page + 1) * KV_PAGE <= tokens.size(); ++page) {
@@ -81,63 +87,51 @@ void PrefixCache::keep(std::span<const Token> tokens, const exec::SequencePages&
     if (!child) {
       child = std::make_unique<Node>();
       child->parent = node;
-      child->page = table.full().pages()[page];
-      cache_.full().add_references({&child->page, 1});
-      ++use_.pages;
     }
     node = child.get();
-    node->used = clock_;
-    const exec::PageTable& sliding = table.sliding();
-    if (page < sliding.first() || page >= sliding.pages().size()) continue;
-    node->sliding_used = clock_;
-    if (node->sliding_page) continue;
-    node->sliding_page = sliding.pages()[page];
-    cache_.sliding().add_references({&*node->sliding_page, 1});
-    ++use_.sliding_pages;
+    for (const MemoryKind kind : exec::memory_kinds) {
+      const exec::PageList& list = lists[kind];
+      if (page < list.released || page >= list.pages.size()) continue;
+      node->used[kind] = clock_;
+      if (node->pages[kind]) continue;
+      node->pages[kind] = list.pages[page];
+      cache_.pool(kind).add_references(list.pages.subspan(page, 1));
+      ++use_.pages[kind];
+    }
   }
 }
 
-PrefixCache::Node* PrefixCache::least_recent(Node& node) {
-  Node* best = nullptr;
+// A node is removed with its page of full layers, so only a node without children can lose that.
+bool PrefixCache::can_evict(const Node& node, MemoryKind kind) const {
+  if (kind == MemoryKind::full && !node.children.empty()) return false;
+  return node.pages[kind] && !cache_.pool(kind).is_shared(*node.pages[kind]);
+}
+
+PrefixCache::Node* PrefixCache::least_recent(Node& node, MemoryKind kind) {
+  Node* best = can_evict(node, kind) ? &node : nullptr;
   for (auto& [key, child] : node.children) {
-    Node* candidate = child->children.empty() ? (cache_.full().is_shared(child->page) ? nullptr : child.get()) : least_recent(*child);
-    if (candidate != nullptr && (best == nullptr || candidate->used < best->used)) best = candidate;
+    Node* candidate = least_recent(*child, kind);
+    if (candidate != nullptr && (best == nullptr || candidate->used[kind] < best->used[kind])) best = candidate;
   }
   return best;
 }
 
-PrefixCache::Node* PrefixCache::least_recent_sliding(Node& node) {
-  Node* best = node.sliding_page && !cache_.sliding().is_shared(*node.sliding_page) ? &node : nullptr;
-  for (auto& [key, child] : node.children) {
-    Node* candidate = least_recent_sliding(*child);
-    if (candidate != nullptr && (best == nullptr || candidate->sliding_used < best->sliding_used)) best = candidate;
-  }
-  return best;
+void PrefixCache::free_page(Node& node, MemoryKind kind) {
+  if (!node.pages[kind]) return;
+  cache_.pool(kind).give_back({&*node.pages[kind], 1});
+  node.pages[kind].reset();
+  --use_.pages[kind];
 }
 
-void PrefixCache::give_back_sliding(Node& node) {
-  if (!node.sliding_page) return;
-  cache_.sliding().give_back({&*node.sliding_page, 1});
-  node.sliding_page.reset();
-  --use_.sliding_pages;
-}
-
-bool PrefixCache::give_up() {
+bool PrefixCache::evict(MemoryKind kind) {
   const std::lock_guard lock(mutex_);
-  Node* leaf = least_recent(root_);
-  if (leaf == nullptr) return false;
-  give_back_sliding(*leaf);
-  cache_.full().give_back({&leaf->page, 1});
-  --use_.pages;
-  std::erase_if(leaf->parent->children, [&](const auto& child) { return child.second.get() == leaf; });
+  Node* node = least_recent(root_, kind);
+  if (node == nullptr) return false;
+  free_page(*node, kind);
+  if (kind != MemoryKind::full) return true;
+  for (const MemoryKind other : exec::memory_kinds) free_page(*node, other);
+  std::erase_if(node->parent->children, [&](const auto& child) { return child.second.get() == node; });
   return true;
-}
-
-bool PrefixCache::give_up_sliding() {
-  const std::lock_guard lock(mutex_);
-  Node* node = least_recent_sliding(root_);
-  if (node != nullptr) give_back_sliding(*node);
-  return node != nullptr;
 }
 
 PrefixCache::Use PrefixCache::use() const {

@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "exec/kv_cache.h"
+#include "exec/sequence_memory.h"
 #include "speculation/sequence.h"
 
 namespace skipstone::engine {
@@ -30,34 +30,38 @@ class PrefixCache {
   PrefixCache& operator=(const PrefixCache&) = delete;
 
   PrefixMode mode() const { return mode_; }
-  /// Finds the longest cached prefix of `tokens` in complete pages, shorter than `tokens`: `table`, which is empty, shares its pages.
-  /// Returns the number of cached tokens. For sliding-window layers, the window of the next token must be cached, and only that is shared.
-  std::uint32_t find(std::span<const speculation::Token> tokens, exec::SequencePages& table);
-  /// Keeps the complete pages of `tokens`, the prefix of a text with these pages. Pages that sliding-window layers have freed by now are
-  /// not kept: a caller that needs them calls this in time.
-  void keep(std::span<const speculation::Token> tokens, const exec::SequencePages& table);
+  /// Finds the longest cached prefix of `tokens` in complete pages, shorter than `tokens`: `memory`, which is empty, shares its pages.
+  /// Returns the number of cached tokens. Of each kind, the pages that the next token sees must be cached, and only those are shared.
+  std::uint32_t find(std::span<const speculation::Token> tokens, exec::SequenceMemory& memory);
+  /// Keeps the complete pages of `tokens`, the prefix of a text with this memory. Pages that have been released by now are not kept: a
+  /// caller that needs them calls this in time.
+  void keep(std::span<const speculation::Token> tokens, const exec::SequenceMemory& memory);
 
   struct Use {
-    std::uint64_t pages = 0, sliding_pages = 0, hits = 0, tokens = 0;  ///< tokens: cached tokens found
+    exec::ByKind<std::uint64_t> pages;
+    std::uint64_t hits = 0, tokens = 0;  ///< tokens: cached tokens found
   };
   Use use() const;
 
  private:
+  /// KV_PAGE tokens after those of its parent. It has a page of full layers, and of other kinds where the text had one.
   struct Node {
     Node* parent = nullptr;
-    std::uint32_t page = 0;
-    std::optional<std::uint32_t> sliding_page;
-    std::uint64_t used = 0, sliding_used = 0;
+    exec::ByKind<std::optional<std::uint32_t>> pages;
+    exec::ByKind<std::uint64_t> used;  ///< time of the last use of each page
     std::map<std::vector<speculation::Token>, std::unique_ptr<Node>> children;
   };
   using Path = std::vector<Node*>;
   Path known(std::span<const speculation::Token> tokens);
-  /// Frees the least recently used page that no sequence uses; false if there is none.
-  bool give_up();
-  bool give_up_sliding();
-  Node* least_recent(Node& node);
-  Node* least_recent_sliding(Node& node);
-  void give_back_sliding(Node& node);
+  /// The nodes of `path` whose pages a token after it sees.
+  std::span<Node* const> seen(exec::MemoryKind kind, const Path& path) const;
+  /// Whether these nodes have all the pages that a token after them sees.
+  bool is_complete(const Path& path) const;
+  /// Frees the least recently used page of a kind that no sequence uses; false if there is none.
+  bool evict(exec::MemoryKind kind);
+  bool can_evict(const Node& node, exec::MemoryKind kind) const;
+  Node* least_recent(Node& node, exec::MemoryKind kind);
+  void free_page(Node& node, exec::MemoryKind kind);
 
   exec::KvCache& cache_;
   PrefixMode mode_;

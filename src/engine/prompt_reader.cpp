@@ -37,7 +37,7 @@ std::uint32_t PromptReader::read_own(std::span<const Token> tokens, exec::Cosine
 
 std::uint32_t PromptReader::take_cached(std::span<const Token> tokens) {
   if (prefixes_ == nullptr || parts_.committed() > 0) return 0;
-  parts_.passes.pages().truncate(0);
+  parts_.passes.pages().rollback(0);
   const std::uint32_t cached = prefixes_->find(tokens, parts_.passes.pages());
   if (cached > 0) parts_.text.commit_prompt(tokens.first(cached));
   return cached;
@@ -78,7 +78,7 @@ void PromptReader::read_again() {
   const std::vector<TokenHistory::Prompt> prompts = parts_.text.prompts();
   const std::size_t end = parts_.committed();
   parts_.text.rollback(end);
-  parts_.passes.pages().truncate(0);
+  parts_.passes.pages().rollback(0);
   const std::span<const Token> all = std::span(parts_.text.tokens()).first(end);
   std::size_t done = 0;
   const auto next = [&](std::size_t until) {

@@ -76,7 +76,7 @@ double Session::measure(const Work& work) {
   empty();
   std::uint32_t before = std::exchange(s.filled, 0);  // after an exception the cache is not valid
   if (!s.passes.pages().is_complete(std::min(before, work.depth))) {
-    s.passes.pages().truncate(0);
+    s.passes.pages().rollback(0);
     before = 0;
   }
   const std::uint32_t known = std::min(before, work.depth);

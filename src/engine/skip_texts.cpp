@@ -32,8 +32,7 @@ bool SkipTexts::add(const std::vector<text::Token>& prompt, std::uint32_t tokens
   if (rows == 0) return false;
   text.last = text.rows() > rows ? text.tokens[text.prompt + rows] : next.token;
   text.tokens.resize(text.prompt + rows);
-  text.cache = std::make_unique<exec::SequencePages>(engine_.state().passes->cache());
-  text.cache->share(passes_.pages(), sequence_.committed());
+  text.cache = std::make_unique<exec::SequenceMemory>(passes_.pages().snapshot(sequence_.committed()));
   texts_.push_back(std::move(text));
   return true;
 }

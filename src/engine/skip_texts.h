@@ -38,7 +38,7 @@ class SkipTexts {
     std::uint32_t prompt = 0;
     text::Token last = -1;  ///< the model's token after all of them
     std::vector<float> cosine;
-    std::unique_ptr<exec::SequencePages> cache;
+    std::unique_ptr<exec::SequenceMemory> cache;
     std::uint32_t rows() const { return static_cast<std::uint32_t>(tokens.size()) - prompt; }
   };
 

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "exec/sequence_memory.h"
 #include "exec/worker.h"
 
 namespace skipstone::exec {
@@ -41,7 +42,7 @@ class Executor {
   /// saves hidden states, they are saved at kept, kept + 1, ...; if it starts from saved hidden states, it reads those at 0, 1, ... The
   /// caller keeps base + rows within the context, and kept + rows within STEP_VERIFY_ROWS. Only the sequence that holds the saved hidden
   /// states saves any. Throws out_of_memory if the cache has no pages for the rows. Sliding-window layers must have what the rows see
-  /// (SequencePages::is_complete). `meanwhile`: as in PassControl; not called in a batched pass.
+  /// (SequenceMemory::is_complete). `meanwhile`: as in PassControl; not called in a batched pass.
   void run(const PassSpec& spec, const Rows& rows, const Meanwhile& meanwhile = {});
   /// From now on run() splits passes into slices, which run when `slicer` says so; null: each pass is one submission again. The bits are
   /// the same.
@@ -94,9 +95,9 @@ class Executor {
     hidden_states_.held_ = false;
   }
 
-  const SequencePages& pages() const { return pages_; }
-  SequencePages& pages() { return pages_; }
-  /// Reserves pages for the positions from `first` to before `end`, so that passes which run meanwhile find them (SequencePages::reserve).
+  const SequenceMemory& pages() const { return pages_; }
+  SequenceMemory& pages() { return pages_; }
+  /// Reserves pages for the positions from `first` to before `end`, so that passes which run meanwhile find them (SequenceMemory::reserve).
   void reserve(std::uint32_t first, std::uint32_t end) { pages_.reserve(first, end, keeps_all_pages_); }
   /// Sliding-window layers keep pages that no row sees any more, for a caller that rolls back.
   void keep_all_pages() { keeps_all_pages_ = true; }
@@ -114,7 +115,7 @@ class Executor {
   Worker& worker_;
   BatchScheduler::Client client_;
   HiddenStatesReservation hidden_states_;
-  SequencePages pages_;
+  SequenceMemory pages_;
   bool keeps_all_pages_ = false;
   PassResults results_;
   /// The last pass with candidates, as a pass with logits, in case all logits of a row are requested.

@@ -1,26 +1,57 @@
 #include "exec/kv_buffers.h"
 
 #include <algorithm>
+#include <utility>
+
+#include "exec/pass_builder.h"
 
 namespace skipstone::exec {
 
 using kernels::ResourceKind;
 
-KvBuffers::KvBuffers(std::shared_ptr<vk::Device> device, const kernels::AttentionShape& shape, std::vector<std::uint32_t> layers,
-                     std::uint32_t pages)
-    : device_(std::move(device)), shape_(shape), layers_(std::move(layers)), buffers_(allocate(pages)), slots_(pages * KV_PAGE) {}
+KvPlan plan_kv(const model::Config& config, const SequenceShape& shape) {
+  kernels::AttentionShape attention = attention_shape(config, shape);
+  const auto buffer_bytes = [&](MemoryKind kind) {
+    attention.slots = initial_pages(kind, config, shape) * KV_PAGE;
+    return attention.kv_bytes();
+  };
+  KvPlan plan;
+  for (const MemoryKind kind : memory_kinds) {
+    const std::size_t layers = layers_of(kind, config, shape).size();
+    if (layers == 0) continue;
+    plan.bytes += 2 * buffer_bytes(kind) * layers;
+    plan.largest_buffer = std::max(plan.largest_buffer, buffer_bytes(kind));
+  }
+  plan.bytes_without_windows = 2 * buffer_bytes(MemoryKind::full) * (shape.end_of(config.layers) - shape.begin);
+  return plan;
+}
 
-KvBuffers::Buffers KvBuffers::allocate(std::uint32_t pages) const {
+KvBuffers::KvBuffers(std::shared_ptr<vk::Device> device, const model::Config& config, const SequenceShape& shape)
+    : device_(std::move(device)),
+      shape_(attention_shape(config, shape)),
+      layers_(by_kind([&](MemoryKind kind) { return layers_of(kind, config, shape); })),
+      buffers_(by_kind([&](MemoryKind kind) { return allocate(kind, initial_pages(kind, config, shape)); })),
+      slots_(by_kind([&](MemoryKind kind) { return initial_pages(kind, config, shape) * KV_PAGE; })) {
+  for (std::uint32_t layer = 0; layer < config.layers; ++layer) kinds_.push_back(memory_kind_of(config, shape.context, layer));
+}
+
+KvBuffers::Buffers KvBuffers::allocate(MemoryKind kind, std::uint32_t pages) const {
   kernels::AttentionShape shape = shape_;
   shape.slots = pages * KV_PAGE;
-  Buffers buffers{std::make_unique<vk::Arena>(device_, vk::Role::kv), {}};
-  for (std::uint32_t i = 0; i < 2 * layers_.size(); ++i) buffers.slices.push_back(buffers.arena->allocate(shape.kv_bytes()));
-  return buffers;
+  auto arena = std::make_unique<vk::Arena>(device_, vk::Role::kv);
+  std::vector<vk::Slice> slices(2 * layers_[kind].size());
+  for (vk::Slice& slice : slices) slice = arena->allocate(shape.kv_bytes());
+  return {std::move(arena), std::move(slices)};
 }
 
 vk::Slice KvBuffers::slice(ResourceKind kind, std::uint32_t layer) const {
-  const auto place = static_cast<std::size_t>(std::ranges::lower_bound(layers_, layer) - layers_.begin());
-  return buffers_.slices.at(2 * place + (kind == ResourceKind::v_cache ? 1 : 0));
+  const std::vector<std::uint32_t>& layers = layers_[kind_of(layer)];
+  const auto place = static_cast<std::size_t>(std::ranges::lower_bound(layers, layer) - layers.begin());
+  return buffers_[kind_of(layer)].slices.at(2 * place + (kind == ResourceKind::v_cache ? 1 : 0));
+}
+
+std::uint64_t KvBuffers::layer_bytes(std::uint32_t positions) const {
+  return std::uint64_t{2} * shape_.kv_heads * positions * (shape_.kv_position_bytes() + shape_.kv_scale_bytes());
 }
 
 namespace {
@@ -48,44 +79,75 @@ void record(vk::Recorder& recorder, kernels::AttentionShape shape, const vk::Sli
 
 }  // namespace
 
-void KvBuffers::copy(std::uint32_t from, std::uint32_t to) {
+void KvBuffers::copy(MemoryKind kind, std::uint32_t from, std::uint32_t to) {
   const auto held = hold();
+  const std::uint32_t slots = slots_[kind];
   vk::Recorder recorder(device_);
-  for (const vk::Slice& slice : buffers_.slices) {
-    record(recorder, shape_, slice, slots_, slice, slots_, {from * KV_PAGE, to * KV_PAGE, KV_PAGE});
+  for (const vk::Slice& slice : buffers_[kind].slices) {
+    record(recorder, shape_, slice, slots, slice, slots, {from * KV_PAGE, to * KV_PAGE, KV_PAGE});
   }
   vk::Queue(device_).submit_and_wait(recorder.finish());
 }
 
 // Passes submitted earlier are over when the copies run: the copies follow them on the queue, after a barrier.
-void KvBuffers::resize(std::uint32_t pages) {
+void KvBuffers::resize(MemoryKind kind, std::uint32_t pages) {
   const std::unique_lock lock(mutex_);
-  if (pages * KV_PAGE <= slots_) return;
-  Buffers larger = allocate(pages);
+  const std::uint32_t slots = slots_[kind];
+  if (pages * KV_PAGE <= slots) return;
+  Buffers larger = allocate(kind, pages);
   vk::Recorder recorder(device_);
   for (std::size_t i = 0; i < larger.slices.size(); ++i) {
-    record(recorder, shape_, buffers_.slices[i], slots_, larger.slices[i], pages * KV_PAGE, {0, 0, slots_});
+    record(recorder, shape_, buffers_[kind].slices[i], slots, larger.slices[i], pages * KV_PAGE, {0, 0, slots});
   }
   vk::Queue(device_).submit_and_wait(recorder.finish());
-  buffers_ = std::move(larger);
-  slots_ = pages * KV_PAGE;
+  buffers_[kind] = std::move(larger);
+  slots_[kind] = pages * KV_PAGE;
   ++generation_;
 }
 
-std::vector<std::uint32_t> layers_of(const model::Config& config, std::uint32_t context, bool sliding, std::uint32_t begin,
-                                     std::uint32_t end) {
-  std::vector<std::uint32_t> layers;
-  for (std::uint32_t layer = begin; layer < end; ++layer) {
-    if (config.has_window(layer, context) == sliding) layers.push_back(layer);
-  }
-  return layers;
+KvBytes::KvBytes(const KvBuffers& buffers, const PageLists& pages, std::uint32_t positions)
+    : buffers_(buffers), pages_(pages), positions_(positions), uploader_(buffers.device_) {}
+
+std::uint32_t KvBytes::first_of(std::uint32_t layer) const {
+  return std::min(positions_, pages_[buffers_.kind_of(layer)].released * KV_PAGE);
 }
 
-CacheBuffers::CacheBuffers(const std::shared_ptr<vk::Device>& device, const model::Config& config, const kernels::AttentionShape& shape,
-                           std::uint32_t begin, std::uint32_t end, const Pages& pages)
-    : config_(config),
-      context_(shape.context),
-      full_(device, shape, layers_of(config, shape.context, false, begin, end), pages.full),
-      sliding_(device, shape, layers_of(config, shape.context, true, begin, end), pages.sliding) {}
+template <typename Visit>
+void KvBytes::for_each_run(std::uint32_t layer, const Visit& visit) const {
+  const auto held = buffers_.hold();
+  const MemoryKind kind = buffers_.kind_of(layer);
+  const std::span<const std::uint32_t> pages = pages_[kind].pages;
+  kernels::AttentionShape shape = buffers_.shape_;
+  shape.slots = buffers_.slots()[kind];
+  const auto visit_plane = [&](const vk::Slice& cache, std::uint64_t first, std::uint64_t bytes) {
+    for (std::uint32_t position = first_of(layer); position < positions_; position += KV_PAGE) {
+      const std::uint64_t slot = std::uint64_t{pages[position / KV_PAGE]} * KV_PAGE;
+      visit(cache.part(first + slot * bytes, std::min<std::uint64_t>(KV_PAGE, positions_ - position) * bytes));
+    }
+  };
+  for (const ResourceKind part : {ResourceKind::k_cache, ResourceKind::v_cache}) {
+    const vk::Slice cache = buffers_.slice(part, layer);
+    for (std::uint32_t head = 0; head < shape.kv_heads; ++head) {
+      const std::uint64_t at = head * shape.kv_head_bytes();
+      visit_plane(cache, at, shape.kv_position_bytes());
+      if (shape.kv_scale_bytes() > 0)
+        visit_plane(cache, at + std::uint64_t{shape.slots} * shape.kv_position_bytes(), shape.kv_scale_bytes());
+    }
+  }
+}
+
+void KvBytes::read(std::uint32_t layer, std::span<std::byte> to) {
+  for_each_run(layer, [&](const vk::Slice& run) {
+    uploader_.download(run, to.first(run.bytes));
+    to = to.subspan(run.bytes);
+  });
+}
+
+void KvBytes::write(std::uint32_t layer, std::span<const std::byte> from) {
+  for_each_run(layer, [&](const vk::Slice& run) {
+    uploader_.upload(from.first(run.bytes), run);
+    from = from.subspan(run.bytes);
+  });
+}
 
 }  // namespace skipstone::exec

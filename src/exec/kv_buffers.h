@@ -1,16 +1,17 @@
 // Buffers for the keys and values of the layers on one device. KvPool decides which sequence has which page.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <shared_mutex>
-#include <utility>
+#include <span>
 #include <vector>
 
+#include "exec/memory_kind.h"
 #include "kernels/dispatch.h"
 #include "kernels/operations.h"
-#include "model/config.h"
 #include "vk/memory.h"
 #include "vk/recorder.h"
 
@@ -18,79 +19,95 @@ namespace skipstone::exec {
 
 using kernels::pages_for;
 
-/// The pages of some layers, local or remote. A page has the same number on every device.
-class KvStore {
+/// The contents of the pages of some layers, local or remote. A page of a kind has the same number on every device.
+class PageStore {
  public:
-  virtual ~KvStore() = default;
-  /// Makes room for `pages` pages, no fewer than there are; those keep their contents. Throws out_of_memory and then changes nothing.
-  virtual void resize(std::uint32_t pages) = 0;
+  virtual ~PageStore() = default;
+  /// Makes room for `pages` pages of a kind, no fewer than there are; those keep their contents. Throws out_of_memory and then changes
+  /// nothing.
+  virtual void resize(MemoryKind kind, std::uint32_t pages) = 0;
   /// Copies the contents of page `from` to page `to`.
-  virtual void copy(std::uint32_t from, std::uint32_t to) = 0;
+  virtual void copy(MemoryKind kind, std::uint32_t from, std::uint32_t to) = 0;
 };
 
-/// One buffer for K and one for V of each layer, [KV head][slots] as in shaders/lib/kv_read.glsl. A page is KV_PAGE slots of every layer.
-/// Thread-safe.
-class KvBuffers : public KvStore {
+/// The pages of one kind of a sequence, in the order of its text.
+struct PageList {
+  std::span<const std::uint32_t> pages;  ///< 0 in place of a released one
+  std::uint32_t released = 0;            ///< number of leading pages that were released
+};
+using PageLists = ByKind<PageList>;
+
+/// Bytes of KvBuffers when they are created.
+struct KvPlan {
+  std::uint64_t bytes = 0;
+  std::uint64_t bytes_without_windows = 0;  ///< `bytes`, if no layer had a sliding window
+  std::uint64_t largest_buffer = 0;
+};
+KvPlan plan_kv(const model::Config& config, const SequenceShape& shape);
+
+/// One buffer for K and one for V of each layer, [KV head][slots] as in shaders/lib/kv_read.glsl. A page is KV_PAGE slots of every layer of
+/// its kind. Thread-safe.
+class KvBuffers : public PageStore {
  public:
-  /// Allocates the buffers of the layers `layers`, ascending. Throws out_of_memory.
-  KvBuffers(std::shared_ptr<vk::Device> device, const kernels::AttentionShape& shape, std::vector<std::uint32_t> layers,
-            std::uint32_t pages);
+  /// Allocates the buffers of the local layers, with room for the initial positions of each kind. Throws out_of_memory.
+  KvBuffers(std::shared_ptr<vk::Device> device, const model::Config& config, const SequenceShape& shape);
 
   /// While the lock is held the buffers do not change: hold it from reading the values below to the end of a submission.
   std::shared_lock<std::shared_mutex> hold() const { return std::shared_lock(mutex_); }
-  std::uint32_t slots() const { return slots_; }
-  /// `kind`: k_cache or v_cache; `layer`: one of those above.
+  /// Positions that the buffers have room for.
+  const ByKind<std::uint32_t>& slots() const { return slots_; }
+  /// `kind`: k_cache or v_cache; `layer`: a local one.
   vk::Slice slice(kernels::ResourceKind kind, std::uint32_t layer) const;
   /// Changes with the buffers: recordings that name older ones are invalid.
   std::uint64_t generation() const { return generation_; }
+  /// The kind of any layer of the model.
+  MemoryKind kind_of(std::uint32_t layer) const { return kinds_.at(layer); }
+  /// Bytes of `positions` positions of a layer: K, then V; for each KV head the vectors and then, for q8_0, their scales.
+  std::uint64_t layer_bytes(std::uint32_t positions) const;
 
-  void resize(std::uint32_t pages) override;
-  void copy(std::uint32_t from, std::uint32_t to) override;
+  void resize(MemoryKind kind, std::uint32_t pages) override;
+  void copy(MemoryKind kind, std::uint32_t from, std::uint32_t to) override;
 
  private:
+  friend class KvBytes;
   struct Buffers {
     std::unique_ptr<vk::Arena> arena;
-    std::vector<vk::Slice> slices;  ///< K, V of the first layer, K, V of the next one, ...
+    std::vector<vk::Slice> slices;  ///< K, V of the first layer of the kind, K, V of the next one, ...
   };
-  Buffers allocate(std::uint32_t pages) const;
+  Buffers allocate(MemoryKind kind, std::uint32_t pages) const;
 
   std::shared_ptr<vk::Device> device_;
-  kernels::AttentionShape shape_;  ///< its slots change with resize()
-  std::vector<std::uint32_t> layers_;
+  kernels::AttentionShape shape_;  ///< without its slots
+  std::vector<MemoryKind> kinds_;  ///< by layer of the model
+  ByKind<std::vector<std::uint32_t>> layers_;
   mutable std::shared_mutex mutex_;
-  Buffers buffers_;
-  std::uint32_t slots_ = 0;
+  ByKind<Buffers> buffers_;
+  ByKind<std::uint32_t> slots_;
   std::uint64_t generation_ = 0;
 };
 
-/// The full layers of [begin, end), or the sliding-window layers.
-std::vector<std::uint32_t> layers_of(const model::Config& config, std::uint32_t context, bool sliding, std::uint32_t begin,
-                                     std::uint32_t end);
-
-/// Keys and values of the layers [begin, end) of a model, full and sliding-window layers apart. Thread-safe.
-class CacheBuffers {
+/// Keys and values of the first positions of a sequence as bytes on the host, bit by bit: the contents of conversation files. Released
+/// pages are left out. Not while the sequence runs a pass.
+class KvBytes {
  public:
-  /// Initial numbers of pages. Throws out_of_memory.
-  struct Pages {
-    std::uint32_t full = 0, sliding = 0;
-  };
-  CacheBuffers(const std::shared_ptr<vk::Device>& device, const model::Config& config, const kernels::AttentionShape& shape,
-               std::uint32_t begin, std::uint32_t end, const Pages& pages);
-
-  KvBuffers& full() { return full_; }
-  KvBuffers& sliding() { return sliding_; }
-  bool is_sliding(std::uint32_t layer) const { return config_.has_window(layer, context_); }
-  const KvBuffers& of_layer(std::uint32_t layer) const { return is_sliding(layer) ? sliding_ : full_; }
-
-  using Hold = std::pair<std::shared_lock<std::shared_mutex>, std::shared_lock<std::shared_mutex>>;
-  /// As KvBuffers::hold().
-  Hold hold() const { return {full_.hold(), sliding_.hold()}; }
-  std::uint64_t generation() const { return full_.generation() + sliding_.generation(); }
+  /// Of `positions` positions in the pages `pages`.
+  KvBytes(const KvBuffers& buffers, const PageLists& pages, std::uint32_t positions);
+  std::uint64_t layer_bytes(std::uint32_t layer) const { return buffers_.layer_bytes(positions_ - first_of(layer)); }
+  void read(std::uint32_t layer, std::span<std::byte> to);
+  /// The pages are not shared (PageTable::reserve).
+  void write(std::uint32_t layer, std::span<const std::byte> from);
 
  private:
-  const model::Config& config_;
-  std::uint32_t context_;
-  KvBuffers full_, sliding_;
+  /// Calls `visit(slice)` for each run of contiguous bytes, in order.
+  template <typename Visit>
+  void for_each_run(std::uint32_t layer, const Visit& visit) const;
+  /// The first position that the layer has.
+  std::uint32_t first_of(std::uint32_t layer) const;
+
+  const KvBuffers& buffers_;
+  PageLists pages_;
+  std::uint32_t positions_;
+  vk::Uploader uploader_;
 };
 
 }  // namespace skipstone::exec

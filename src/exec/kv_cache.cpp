@@ -1,74 +1,109 @@
 #include "exec/kv_cache.h"
 
 #include <algorithm>
+#include <utility>
 
+#include "base/log.h"
 #include "base/status.h"
 
 namespace skipstone::exec {
-namespace {
 
-std::uint32_t largest_window(const model::Config& config, std::uint32_t context) {
-  std::uint32_t window = 0;
-  for (std::uint32_t layer = 0; layer < config.layers; ++layer) {
-    if (config.has_window(layer, context)) window = std::max(window, config.layer(layer).window);
+KvPool::KvPool(MemoryKind kind, PageStore& store, std::uint32_t pages) : kind_(kind), stores_{&store} {
+  references_.resize(pages);
+  for (std::uint32_t page = pages; page-- > 0;) free_.push_back(page);
+}
+
+KvPool::Use KvPool::use() const {
+  const std::lock_guard lock(pages_mutex_);
+  const auto shared = std::ranges::count_if(references_, [](std::uint32_t count) { return count > 1; });
+  return {static_cast<std::uint32_t>(references_.size()), static_cast<std::uint32_t>(references_.size() - free_.size()),
+          static_cast<std::uint32_t>(shared)};
+}
+
+void KvPool::take(std::uint32_t count, std::vector<std::uint32_t>& pages) {
+  for (;;) {
+    {
+      const std::lock_guard lock(pages_mutex_);
+      if (free_.size() >= count) {
+        for (; count > 0; --count) {
+          pages.push_back(free_.back());
+          references_[free_.back()] = 1;
+          free_.pop_back();
+        }
+        return;
+      }
+    }
+    if (reclaim_ && reclaim_()) continue;
+    grow(count);
   }
-  return window;
 }
 
-}  // namespace
-
-std::uint32_t full_positions(const SequenceShape& shape) { return std::max(shape.context, shape.pool_tokens); }
-
-// Pages are released in whole chunks of keys, and a pass's rows need pages before those that they no longer see are released.
-std::uint32_t sliding_positions(const model::Config& config, const SequenceShape& shape) {
-  const std::uint32_t window = largest_window(config, shape.context);
-  if (window == 0) return 0;
-  const std::uint64_t most =
-      std::uint64_t{window} + SequencePages::kept_margin + std::max(shape.chunk, std::uint32_t{KV_PAGE}) + STEP_MAX_ROWS + KV_PAGE;
-  if (shape.keeps_windows || most > full_positions(shape)) return full_positions(shape);
-  return static_cast<std::uint32_t>(most);
+void KvPool::add_references(std::span<const std::uint32_t> pages) {
+  const std::lock_guard lock(pages_mutex_);
+  for (const std::uint32_t page : pages) ++references_[page];
 }
 
-CacheBuffers::Pages first_pages(const model::Config& config, const SequenceShape& shape) {
-  return {pages_for(full_positions(shape)), pages_for(sliding_positions(config, shape))};
+void KvPool::give_back(std::span<const std::uint32_t> pages) {
+  const std::lock_guard lock(pages_mutex_);
+  for (auto page = pages.rbegin(); page != pages.rend(); ++page) {
+    if (--references_[*page] == 0) free_.push_back(*page);
+  }
+}
+
+bool KvPool::is_shared(std::uint32_t page) const {
+  const std::lock_guard lock(pages_mutex_);
+  return references_[page] > 1;
+}
+
+void KvPool::copy(std::uint32_t from, std::uint32_t to) {
+  for (PageStore* store : stores_) store->copy(kind_, from, to);
+}
+
+// Grows by half, so that a growing text does not pay for it at every page; if that is too much, by the missing pages only. A store that has
+// grown when another one could not has pages that are not in use yet.
+void KvPool::grow(std::uint32_t count) {
+  const std::lock_guard growth(growth_mutex_);
+  std::uint32_t missing = count, before = 0;
+  {
+    const std::lock_guard lock(pages_mutex_);
+    if (free_.size() >= count) return;  // another thread has already grown the pool
+    missing -= static_cast<std::uint32_t>(free_.size());
+    before = static_cast<std::uint32_t>(references_.size());
+  }
+  const auto grown = [&](std::uint32_t more) {
+    for (PageStore* store : stores_) store->resize(kind_, before + more);
+    return more;
+  };
+  std::uint32_t more = std::max(missing, before / 2);
+  try {
+    more = grown(more);
+  } catch (const Error& error) {
+    if (error.code() != Code::out_of_memory || more == missing) throw;
+    more = grown(missing);
+  }
+  log::info("the KV cache has {} pages of {} tokens now", before + more, KV_PAGE);
+  const std::lock_guard lock(pages_mutex_);
+  references_.resize(before + more);
+  std::vector<std::uint32_t> free;
+  for (std::uint32_t page = before + more; page-- > before;) free.push_back(page);
+  free_.insert(free_.begin(), free.begin(), free.end());
 }
 
 KvCache::KvCache(const std::shared_ptr<vk::Device>& device, const model::Config& config, const SequenceShape& shape)
     : chunk_(std::max(shape.chunk, std::uint32_t{KV_PAGE})),
-      window_(largest_window(config, shape.context)),
-      buffers_(device, config, attention_shape(config, shape), shape.begin, shape.end_of(config.layers), first_pages(config, shape)),
-      full_(buffers_.full(), first_pages(config, shape).full),
-      sliding_(buffers_.sliding(), first_pages(config, shape).sliding) {}
+      windows_(by_kind([&](MemoryKind kind) { return row_of(kind).window(config, shape.context); })),
+      has_(by_kind([&](MemoryKind kind) { return initial_pages(kind, config, shape) > 0; })),
+      buffers_(device, config, shape),
+      pools_(by_kind([&](MemoryKind kind) { return KvPool(kind, buffers_, initial_pages(kind, config, shape)); })) {}
 
-std::uint32_t KvCache::first_page(std::uint32_t position, std::uint32_t margin) const {
-  if (window_ == 0) return position / KV_PAGE;
-  const std::uint32_t unseen = window_ - 1 + margin, first = position - std::min(position, unseen);
+void KvCache::add(PageStore& store) {
+  for (KvPool& pool : pools_.values) pool.add(store);
+}
+
+std::uint32_t KvCache::first_page(MemoryKind kind, std::uint32_t position, std::uint32_t margin) const {
+  if (windows_[kind] == 0) return 0;
+  const std::uint32_t unseen = windows_[kind] - 1 + margin, first = position - std::min(position, unseen);
   return first / chunk_ * (chunk_ / KV_PAGE);
-}
-
-void SequencePages::reserve(std::uint32_t first, std::uint32_t end, bool all) {
-  if (!cache_->has_windows()) return full_.reserve(first, end);
-  if (!is_complete(first)) fail(Code::internal, "rows at {} see keys that were given back, up to page {}", first, sliding_.first());
-  if (!all) sliding_.leave(cache_->first_page(first, kept_margin));
-  full_.reserve(first, end);
-  sliding_.reserve(first, end);
-}
-
-void SequencePages::share(const SequencePages& from, std::uint32_t positions) {
-  full_.share(from.full_, positions);
-  if (cache_->has_windows()) sliding_.share(from.sliding_, positions);
-}
-
-void SequencePages::truncate(std::uint32_t positions) {
-  full_.truncate(positions);
-  sliding_.truncate(positions);
-}
-
-void SequencePages::begin_after(std::uint32_t pages, std::uint32_t positions) {
-  full_.reserve(0, positions);
-  if (!cache_->has_windows()) return;
-  sliding_.share(std::vector<std::uint32_t>(pages), pages);
-  sliding_.reserve(pages * KV_PAGE, positions);
 }
 
 }  // namespace skipstone::exec

@@ -1,80 +1,82 @@
-// The keys and values of all sequences of an engine, full and sliding-window layers apart: pages of sliding-window layers are released when
-// no row can see them any more, while those of full layers stay for as long as the text.
+// The memory of all sequences of an engine, in pages (PagedAttention, Kwon et al. 2023, arXiv 2309.06180, section 4): a sequence takes
+// memory as it grows, and sequences with a common prefix share pages.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <span>
+#include <utility>
+#include <vector>
 
-#include "exec/kv_pool.h"
+#include "exec/kv_buffers.h"
 #include "exec/pass_builder.h"
 
 namespace skipstone::exec {
 
-/// Positions that full and sliding-window layers initially have room for.
-std::uint32_t full_positions(const SequenceShape& shape);
-std::uint32_t sliding_positions(const model::Config& config, const SequenceShape& shape);
-CacheBuffers::Pages first_pages(const model::Config& config, const SequenceShape& shape);
+/// Assigns the pages of one kind to sequences. PageStores have the contents: those of this device, and of remote devices with more of the
+/// layers. Thread-safe.
+class KvPool {
+ public:
+  /// A pool of the `pages` pages that `store` has of this kind, all free.
+  KvPool(MemoryKind kind, PageStore& store, std::uint32_t pages);
+  /// Adds a store of the same pages, for remote layers; only while the pool is not in use.
+  void add(PageStore& store) { stores_.push_back(&store); }
 
-/// Thread-safe.
+  struct Use {
+    std::uint32_t pages = 0, used = 0, shared = 0;  ///< shared: used by more than one table
+  };
+  Use use() const;
+
+  /// Called when pages run out, before the pool grows: the callee releases a page that it keeps, and returns whether there was one. Set
+  /// before others use the pool, or while it is not in use.
+  void reclaim_by(std::function<bool()> reclaim) { reclaim_ = std::move(reclaim); }
+
+  /// For owners that keep pages without a table.
+  void add_references(std::span<const std::uint32_t> pages);
+  void give_back(std::span<const std::uint32_t> pages);
+  bool is_shared(std::uint32_t page) const;
+
+ private:
+  friend class PageTable;
+  /// Takes `count` pages, with one reference each. Grows the pool if it has too few; throws out_of_memory if it cannot.
+  void take(std::uint32_t count, std::vector<std::uint32_t>& pages);
+  void copy(std::uint32_t from, std::uint32_t to);
+  /// Grows the stores until `count` pages are free.
+  void grow(std::uint32_t count);
+
+  MemoryKind kind_;
+  std::vector<PageStore*> stores_;
+  std::mutex growth_mutex_;  ///< one thread at a time makes the stores larger
+  mutable std::mutex pages_mutex_;
+  std::vector<std::uint32_t> references_;  ///< by page
+  std::vector<std::uint32_t> free_;        ///< the last one is taken next
+  std::function<bool()> reclaim_;
+};
+
+/// Buffers of the layers on this device, and a pool of pages for each kind. Thread-safe.
 class KvCache {
  public:
   /// Throws out_of_memory.
   KvCache(const std::shared_ptr<vk::Device>& device, const model::Config& config, const SequenceShape& shape);
+  /// Adds a store for remote layers; only while the cache is not in use.
+  void add(PageStore& store);
 
-  /// The pages of full layers, and of sliding-window layers.
-  KvPool& full() { return full_; }
-  KvPool& sliding() { return sliding_; }
-  bool has_windows() const { return window_ > 0; }
-  bool is_sliding(std::uint32_t layer) const { return buffers_.is_sliding(layer); }
-  /// Buffers of the layers on this device.
-  CacheBuffers& buffers() { return buffers_; }
+  KvPool& pool(MemoryKind kind) { return pools_[kind]; }
+  /// Whether sequences of the model have pages of this kind.
+  bool has(MemoryKind kind) const { return has_[kind]; }
+  KvBuffers& buffers() { return buffers_; }
 
-  /// The first page of sliding-window layers that a row at `position`, or one up to `margin` positions before it, reads. Without such
-  /// layers: the page of the row.
-  std::uint32_t first_page(std::uint32_t position, std::uint32_t margin = 0) const;
+  /// The first page that a row at `position`, or one up to `margin` positions before it, reads.
+  std::uint32_t first_page(MemoryKind kind, std::uint32_t position, std::uint32_t margin = 0) const;
 
  private:
   std::uint32_t chunk_;
-  std::uint32_t window_ = 0;  ///< the largest of all layers; 0: none has one
-  CacheBuffers buffers_;
-  KvPool full_, sliding_;
-};
-
-/// The pages of a sequence as a pass reads them: in the order of the text, 0 in place of a released one.
-struct PageLists {
-  std::span<const std::uint32_t> full, sliding;
-  std::uint32_t left = 0;  ///< leading pages of `sliding` that were released
-};
-
-/// The pages of one sequence. Used by one thread at a time.
-class SequencePages {
- public:
-  /// Sliding-window layers keep the pages that this many rows before the next one see, so that a text may be rolled back that far.
-  static constexpr std::uint32_t kept_margin = STEP_MAX_ROWS;
-
-  explicit SequencePages(KvCache& cache) : cache_(&cache), full_(cache.full()), sliding_(cache.sliding()) {}
-
-  /// As PageTable::reserve. Releases what rows from `first` - kept_margin on do not see; with `all`, nothing. Throws internal if pages that
-  /// the rows see were released (is_complete).
-  void reserve(std::uint32_t first, std::uint32_t end, bool all = false);
-  /// Whether the pages that a row at `position` sees are there, if the text up to it is.
-  bool is_complete(std::uint32_t position) const { return sliding_.first() <= cache_->first_page(position); }
-  void share(const SequencePages& from, std::uint32_t positions);
-  void truncate(std::uint32_t positions);
-  /// The table, which is empty, gets room for `positions` positions; sliding-window layers get none of their first `pages` pages.
-  void begin_after(std::uint32_t pages, std::uint32_t positions);
-
-  PageTable& full() { return full_; }
-  PageTable& sliding() { return sliding_; }
-  const PageTable& full() const { return full_; }
-  const PageTable& sliding() const { return sliding_; }
-  KvCache& cache() const { return *cache_; }
-  PageLists lists() const { return {full_.pages(), sliding_.pages(), sliding_.first()}; }
-
- private:
-  KvCache* cache_;
-  PageTable full_, sliding_;
+  ByKind<std::uint32_t> windows_;  ///< MemoryKindRow::window
+  ByKind<bool> has_;
+  KvBuffers buffers_;
+  ByKind<KvPool> pools_;
 };
 
 }  // namespace skipstone::exec

@@ -9,7 +9,7 @@
 
 namespace skipstone::exec {
 
-LocalRunner::LocalRunner(const LoadedModel& model, CacheBuffers& cache)
+LocalRunner::LocalRunner(const LoadedModel& model, KvBuffers& cache)
     : model_(model),
       cache_(cache),
       buffers_(model.device, model.config, model.shape),

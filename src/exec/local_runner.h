@@ -18,7 +18,7 @@ namespace skipstone::exec {
 class LocalRunner : public Runner {
  public:
   /// `model` and `cache` outlive the runner.
-  LocalRunner(const LoadedModel& model, CacheBuffers& cache);
+  LocalRunner(const LoadedModel& model, KvBuffers& cache);
 
   using Runner::run;
   void run(const PassSpec& spec, std::span<const SequenceRows> sequences, const PassControl& control) override;
@@ -67,7 +67,7 @@ class LocalRunner : public Runner {
   void put_rows(std::span<const float> rows, std::size_t first);
 
   const LoadedModel& model_;
-  CacheBuffers& cache_;
+  KvBuffers& cache_;
   PassBuffers buffers_;
   vk::Queue queue_;
   Recordings recordings_;

@@ -41,9 +41,10 @@ std::uint64_t argmax_partial(const Dimensions& d) {
   return d.output_rows * ranges * sizeof(abi::ArgmaxPartial);
 }
 
-/// The state, and after it the page tables of one kind of layers or of both.
+/// The state, and after it the page tables of each kind of memory that the model has.
 std::uint64_t state(const Dimensions& d) {
-  const std::uint64_t kinds = layers_of(d.config, d.shape.context, true, 0, d.config.layers).empty() ? 1 : 2;
+  const auto has_pages = [&](MemoryKind kind) { return initial_pages(kind, d.config, d.shape) > 0; };
+  const auto kinds = static_cast<std::uint64_t>(std::ranges::count_if(memory_kinds, has_pages));
   return sizeof(abi::StepState) + kinds * sizeof(std::uint32_t) * table_entries(d.shape.context);
 }
 
@@ -66,7 +67,7 @@ constexpr auto activations = vk::Role::activations, host_writes = vk::Role::stat
 constexpr Buffer table[] = {
     {Kind::residual, activations, [](const Dimensions& d) { return d.rows_of(d.config.width); }, 2},
     {Kind::normed, activations, [](const Dimensions& d) { return d.rows_of(d.config.width); }},
-    {Kind::kept, activations, [](const Dimensions& d) { return STEP_VERIFY_ROWS * padded(d.config.width) * sizeof(float); }},
+    {Kind::kept, activations, [](const Dimensions& d) { return std::uint64_t{STEP_VERIFY_ROWS} * padded(d.config.width) * sizeof(float); }},
     {Kind::q_rotated, activations, [](const Dimensions& d) { return d.rows_of(d.config.q_width()); }},
     {Kind::attended, activations, [](const Dimensions& d) { return d.rows_of(d.config.q_width()); }},
     {Kind::qkv, activations, [](const Dimensions& d) { return d.rows_of(d.attention.qkv_width()); }},
@@ -82,7 +83,7 @@ constexpr Buffer table[] = {
     {Kind::rows_in, host_writes, [](const Dimensions& d) { return d.transferred(); }},
     {Kind::rows_out, readback, [](const Dimensions& d) { return d.transferred(); }},
     // Of all attention sublayers, then of all MLPs.
-    {Kind::cosines, activations, [](const Dimensions& d) { return 2 * d.config.layers * STEP_MAX_ROWS * sizeof(float); }},
+    {Kind::cosines, activations, [](const Dimensions& d) { return std::uint64_t{2} * d.config.layers * STEP_MAX_ROWS * sizeof(float); }},
     {Kind::rope_table, activations,
      [](const Dimensions& d) { return rope_table_rows(d.config, d.shape.context) * sizeof(float) * d.config.rope_dim; }},
     {Kind::state, host_writes, state, 1, false},
@@ -92,28 +93,16 @@ constexpr Buffer table[] = {
     {Kind::candidates, readback, verified_rows<abi::CandidateResult>, 1, false},
     {Kind::drafts, readback, verified_rows<abi::RowResult>, 1, false},
     {Kind::round_result, readback, [](const Dimensions&) -> std::uint64_t { return sizeof(abi::RoundResult); }, 1, false},
-    {Kind::cosine_total, readback, [](const Dimensions& d) { return 2 * d.config.layers * sizeof(float); }, 1, false},
+    {Kind::cosine_total, readback, [](const Dimensions& d) { return std::uint64_t{2} * d.config.layers * sizeof(float); }, 1, false},
 };
-
-/// Bytes of K or V of one layer with room for `positions` positions.
-std::uint64_t kv_bytes(kernels::AttentionShape shape, std::uint32_t positions) {
-  if (positions == 0) return 0;
-  shape.slots = pages_for(positions) * KV_PAGE;
-  return shape.kv_bytes();
-}
 
 }  // namespace
 
 SequenceBytes plan_bytes(const model::Config& config, const SequenceShape& shape) {
   const Dimensions dimensions(config, shape);
-  const std::uint64_t kv = kv_bytes(dimensions.attention, full_positions(shape));
-  const std::uint64_t sliding_kv = kv_bytes(dimensions.attention, sliding_positions(config, shape));
-  const std::uint32_t layers = shape.end_of(config.layers) - shape.begin;
-  const std::size_t sliding = layers_of(config, shape.context, true, shape.begin, shape.end_of(config.layers)).size();
-  SequenceBytes bytes;
-  bytes.kv_without_windows = 2 * kv * layers;
-  bytes.kv = 2 * (kv * (layers - sliding) + sliding_kv * sliding);
-  bytes.largest_buffer = std::max(sliding < layers ? kv : 0, sliding_kv);
+  const KvPlan kv = plan_kv(config, shape);
+  SequenceBytes bytes{.kv = kv.bytes, .kv_without_windows = kv.bytes_without_windows};
+  bytes.largest_buffer = kv.largest_buffer;
   for (const Buffer& buffer : table) {
     if (!buffer.planned) continue;
     const std::uint64_t size = buffer.bytes(dimensions);

@@ -32,10 +32,11 @@ kernels::Activation activation_of(model::Mlp mlp) {
 }
 
 // The attention shape of layer `layer`, with its slots and page tables.
-kernels::AttentionShape of_layer(kernels::AttentionShape shape, const model::Config& config, const CacheSlots& slots, std::uint32_t layer) {
-  const bool sliding = config.has_window(layer, shape.context);
-  shape.slots = sliding ? slots.sliding : slots.full;
-  shape.tables = sliding ? table_entries(shape.context) : 0;
+kernels::AttentionShape of_layer(kernels::AttentionShape shape, const model::Config& config, const ByKind<std::uint32_t>& slots,
+                                 std::uint32_t layer) {
+  const MemoryKind kind = memory_kind_of(config, shape.context, layer);
+  shape.slots = slots[kind];
+  shape.tables = first_table_entry(kind, shape.context);
   return shape;
 }
 
@@ -43,8 +44,8 @@ kernels::AttentionShape of_layer(kernels::AttentionShape shape, const model::Con
 // (the cosine reduction needs both, and a residual add never reads what it writes).
 class Pass {
  public:
-  Pass(const model::Config& config, const model::WeightLayout& weights, const kernels::AttentionShape& attention, const CacheSlots& slots,
-       const kernels::Selector& select, const PassSpec& spec)
+  Pass(const model::Config& config, const model::WeightLayout& weights, const kernels::AttentionShape& attention,
+       const ByKind<std::uint32_t>& slots, const kernels::Selector& select, const PassSpec& spec)
       : config_(config), weights_(weights), attention_(attention), slots_(slots), select_(select), spec_(spec) {}
 
   /// Of the layers of the pass, [begin, end) are local.
@@ -267,7 +268,7 @@ class Pass {
   const model::Config& config_;
   const model::WeightLayout& weights_;
   kernels::AttentionShape attention_;
-  CacheSlots slots_;
+  ByKind<std::uint32_t> slots_;
   const kernels::Selector& select_;
   const PassSpec& spec_;
   Resource current_{ResourceKind::residual, 0};
@@ -322,7 +323,7 @@ std::uint32_t PassBuilder::attention_groups(std::uint32_t bucket) const {
   return attention_.heads / select_.attention(attention_.group(), attention_.head_dim, attention_.chunk, bucket).heads;
 }
 
-Plan PassBuilder::build(const PassSpec& spec, const CacheSlots& slots) const {
+Plan PassBuilder::build(const PassSpec& spec, const ByKind<std::uint32_t>& slots) const {
   const bool uses_hidden_states = spec.layers.begin > 0 || spec.keep_after > 0;
   const bool hidden_states_fit = spec.keep_after <= (spec.layers.begin > 0 ? spec.layers.end : spec.layers.whole_prefix());
   const bool tree_fits = !spec.tree || spec.step == RoundStep::none;
@@ -345,7 +346,7 @@ Plan PassBuilder::build(const PassSpec& spec, const CacheSlots& slots) const {
   return plan;
 }
 
-std::vector<Dispatch> PassBuilder::build_move(const CacheSlots& slots) const {
+std::vector<Dispatch> PassBuilder::build_move(const ByKind<std::uint32_t>& slots) const {
   std::vector<Dispatch> all;
   for (std::uint32_t layer = begin_; layer < end_; ++layer) {
     for (Dispatch& dispatch : kernels::move_kv(select_, of_layer(attention_, config_, slots, layer), layer, fmt::format("blk.{}.move_kv", layer))) {

@@ -1,6 +1,7 @@
 // PassSpec -> Plan: pure CPU code. Full, layer-skipped, early-exit and late-only passes are LayerPlans through this one builder.
 #pragma once
 
+#include "exec/memory_kind.h"
 #include "exec/plan.h"
 #include "kernels/operations.h"
 #include "model/config.h"
@@ -29,8 +30,12 @@ struct SequenceShape {
 
 kernels::AttentionShape attention_shape(const model::Config& config, const SequenceShape& sequence);
 
-/// Entries of the page tables of layers of one kind. Those of full layers come first.
+/// Entries of the page tables of one kind.
 constexpr std::uint32_t table_entries(std::uint32_t context) { return STEP_VERIFY_ROWS * kernels::pages_for(context); }
+/// The first of them: the kinds follow each other.
+constexpr std::uint32_t first_table_entry(MemoryKind kind, std::uint32_t context) {
+  return static_cast<std::uint32_t>(kind) * table_entries(context);
+}
 
 /// The work of a pass on a device with some of the layers. All are false if the device has none.
 struct StageWork {
@@ -42,18 +47,14 @@ struct StageWork {
 /// Work of a pass on the device with the layers [begin, end).
 StageWork work_of(const PassSpec& spec, std::uint32_t begin, std::uint32_t end);
 
-/// Positions that the cache has room for, in full and in sliding-window layers; 0: a context's.
-struct CacheSlots {
-  std::uint32_t full = 0, sliding = 0;
-};
-
 class PassBuilder {
  public:
   PassBuilder(const model::Config& config, const model::WeightLayout& weights, const SequenceShape& sequence,
               const kernels::Selector& select);
-  Plan build(const PassSpec& spec, const CacheSlots& slots = {}) const;
+  /// `slots`: positions that the cache has room for; 0: a context's.
+  Plan build(const PassSpec& spec, const ByKind<std::uint32_t>& slots = {}) const;
   /// Moves K and V of an accepted path in every layer (shaders/move_kv.comp).
-  std::vector<kernels::Dispatch> build_move(const CacheSlots& slots = {}) const;
+  std::vector<kernels::Dispatch> build_move(const ByKind<std::uint32_t>& slots = {}) const;
   /// y of the indirect attention dispatch of passes with this bucket, which the host writes into the state.
   std::uint32_t attention_groups(std::uint32_t bucket) const;
   std::uint32_t begin() const { return begin_; }

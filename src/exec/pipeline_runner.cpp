@@ -12,7 +12,7 @@
 
 namespace skipstone::exec {
 
-PipelineRunner::PipelineRunner(const LoadedModel& model, CacheBuffers& cache, StageRing& ring)
+PipelineRunner::PipelineRunner(const LoadedModel& model, KvBuffers& cache, StageRing& ring)
     : model_(model), ring_(ring), number_(ring.new_runner()), local_(model, cache) {}
 
 PipelineRunner::~PipelineRunner() {

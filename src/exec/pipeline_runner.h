@@ -15,7 +15,7 @@ namespace skipstone::exec {
 class PipelineRunner : public Runner {
  public:
   /// All outlive the runner.
-  PipelineRunner(const LoadedModel& model, CacheBuffers& cache, StageRing& ring);
+  PipelineRunner(const LoadedModel& model, KvBuffers& cache, StageRing& ring);
   ~PipelineRunner() override;
   PipelineRunner(const PipelineRunner&) = delete;
   PipelineRunner& operator=(const PipelineRunner&) = delete;

@@ -38,7 +38,7 @@ std::vector<std::size_t> slice_ends(const Plan& plan) {
   return ends;
 }
 
-Recordings::Recordings(const LoadedModel& model, CacheBuffers& cache, const PassBuffers& buffers)
+Recordings::Recordings(const LoadedModel& model, KvBuffers& cache, const PassBuffers& buffers)
     : model_(model),
       cache_(cache),
       buffers_(buffers),
@@ -65,7 +65,7 @@ vk::Slice Recordings::resolve(const kernels::Resource& resource) const {
       return model_.weights->slice(resource);
     case Kind::k_cache:
     case Kind::v_cache:
-      return cache_.of_layer(resource.index).slice(resource.kind, resource.index);
+      return cache_.slice(resource.kind, resource.index);
     default:
       return buffers_.slice(resource);
   }
@@ -78,7 +78,7 @@ void Recordings::record(vk::Recorder& recorder, const kernels::Dispatch& dispatc
 vk::Commands Recordings::record_pass(const PassSpec& spec) const {
   const vk::Caps& caps = model_.device->caps();
   vk::Recorder recorder(model_.device, timed_ && has_own_clock(caps) ? vk::Timestamps::whole : vk::Timestamps::none);
-  const Plan plan = model_.builder->build(spec, slots());
+  const Plan plan = model_.builder->build(spec, cache_.slots());
   const std::size_t conditional = plan.condition && caps.conditional_dispatch ? plan.condition->dispatches : 0;
   if (conditional > 0) {
     const std::size_t word = offsetof(abi::RoundState, conditions) + plan.condition->word * sizeof(std::uint32_t);
@@ -94,7 +94,7 @@ vk::Commands Recordings::record_pass(const PassSpec& spec) const {
 }
 
 PassSlices Recordings::record_slices(const PassSpec& spec) const {
-  const Plan plan = model_.builder->build(spec, slots());
+  const Plan plan = model_.builder->build(spec, cache_.slots());
   PassSlices slices;
   std::size_t next = 0;
   for (const std::size_t end : slice_ends(plan)) {
@@ -132,7 +132,7 @@ void Recordings::end_pass(vk::Recorder& recorder, const Plan& plan) const {
 const vk::Commands& Recordings::move() {
   if (!move_) {
     vk::Recorder recorder(model_.device, vk::Timestamps::none);
-    for (const kernels::Dispatch& dispatch : model_.builder->build_move(slots())) record(recorder, dispatch);
+    for (const kernels::Dispatch& dispatch : model_.builder->build_move(cache_.slots())) record(recorder, dispatch);
     move_ = recorder.finish();
   }
   return *move_;

@@ -71,12 +71,12 @@ class PassCache {
 /// The recordings of one runner, which name the buffers of its model, cache and passes.
 class Recordings {
  public:
-  Recordings(const LoadedModel& model, CacheBuffers& cache, const PassBuffers& buffers);
+  Recordings(const LoadedModel& model, KvBuffers& cache, const PassBuffers& buffers);
   Recordings(const Recordings&) = delete;
   Recordings& operator=(const Recordings&) = delete;
 
   /// Drops recordings of buffers that the cache no longer has: call it before the functions below. The caller holds the cache
-  /// (CacheBuffers::hold) until its submission has ended.
+  /// (KvBuffers::hold) until its submission has ended.
   void refresh();
   /// References are valid until PassCache's capacity drops them, refresh() or set_timed().
   const vk::Commands& pass(const PassSpec& spec) { return passes_.get(spec); }
@@ -98,7 +98,6 @@ class Recordings {
  private:
   vk::Slice resolve(const kernels::Resource& resource) const;
   void record(vk::Recorder& recorder, const kernels::Dispatch& dispatch) const;
-  CacheSlots slots() const { return {cache_.full().slots(), cache_.sliding().slots()}; }
   vk::Commands record_pass(const PassSpec& spec) const;
   PassSlices record_slices(const PassSpec& spec) const;
   /// Records what precedes the dispatches of a pass: rows from another device.
@@ -107,7 +106,7 @@ class Recordings {
   void end_pass(vk::Recorder& recorder, const Plan& plan) const;
 
   const LoadedModel& model_;
-  CacheBuffers& cache_;
+  KvBuffers& cache_;
   const PassBuffers& buffers_;
   kernels::Resolver resolver_;
   std::uint64_t generation_ = 0;  ///< of the cache's buffers that the recordings name

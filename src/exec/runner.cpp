@@ -43,7 +43,7 @@ void check_rows(const PassSpec& spec, std::span<const SequenceRows> sequences, s
       fail(Code::internal, "{} rows have {} requests for candidates", count, rows.candidates.size());
     }
     if (spec.window && rows.window.recent == 0) fail(Code::internal, "a window without the row itself");
-    if (sequence.pages.full.size() * KV_PAGE < rows.base + rows.computed + count)
+    if (sequence.pages[MemoryKind::full].pages.size() * KV_PAGE < rows.base + rows.computed + count)
       fail(Code::internal, "rows at {} have no pages", rows.base);
   }
 }

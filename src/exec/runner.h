@@ -10,8 +10,8 @@
 #include <span>
 #include <vector>
 
-#include "exec/layer_plan.h"
 #include "exec/kv_cache.h"
+#include "exec/layer_plan.h"
 #include "exec/plan.h"
 #include "kernels/abi.h"
 
@@ -44,7 +44,7 @@ struct Rows {
   std::span<const abi::CandidateRequest> candidates = {};  ///< for passes with Output::candidates: the request of each row
 };
 
-/// Rows with the pages of their sequence; pages of the rows are not shared (SequencePages::reserve).
+/// Rows with the pages of their sequence; pages of the rows are not shared (SequenceMemory::reserve).
 struct SequenceRows {
   PageLists pages;
   Rows rows;

@@ -4,15 +4,11 @@
 #include <iterator>
 
 #include "base/status.h"
-#include "exec/kv_bytes.h"
 #include "exec/stage_request.h"
 
 namespace skipstone::exec {
 
-Stage::Stage(const LoadedModel& model)
-    : model_(model),
-      cache_(model.device, model.config, attention_shape(model.config, model.shape), model.shape.begin,
-             model.shape.end_of(model.config.layers), first_pages(model.config, model.shape)) {
+Stage::Stage(const LoadedModel& model) : model_(model), cache_(model.device, model.config, model.shape) {
   runner(0);  // the runner of the engine's sequences: allocates its memory now
 }
 
@@ -29,7 +25,8 @@ void Stage::prepare(std::span<const PassSpec> passes, bool moves) {
   if (dispatches.empty()) return;
   const PipelineMaker maker(*model_.kernel_library, dispatches);
   const std::uint32_t page = 0;  // its contents are overwritten before they are read: prompts come in order
-  runner(0).warm_up(dispatches, {.full = {&page, 1}, .sliding = {&page, 1}}, [](double) {});
+  const auto first_page = [&](MemoryKind kind) { return PageList{{&page, cache_.slots()[kind] > 0 ? 1u : 0u}}; };
+  runner(0).warm_up(dispatches, by_kind(first_page), [](double) {});
   model_.kernel_library->save_cache();
 }
 
@@ -46,8 +43,8 @@ void Stage::take(StageMessage& message) {
     case StageCommand::resize:
     case StageCommand::copy: {
       const PagesRequest request = pages_request(message.request);
-      KvBuffers& store = request.sliding ? cache_.sliding() : cache_.full();
-      return message.command == StageCommand::resize ? store.resize(request.to) : store.copy(request.from, request.to);
+      if (message.command == StageCommand::resize) return cache_.resize(request.kind, request.to);
+      return cache_.copy(request.kind, request.from, request.to);
     }
     case StageCommand::read_kv:
     case StageCommand::write_kv:
@@ -81,14 +78,13 @@ void Stage::pass(StageMessage& message) {
 
 void Stage::move(const StageMessage& message) {
   const MoveRequest request = move_request(message.request);
-  runner(request.runner).move(request.base, request.path, {.full = request.full, .sliding = request.sliding});
+  runner(request.runner).move(request.base, request.path, request.pages.lists());
 }
 
 void Stage::copy_kv(StageMessage& message) {
   const KvRequest request = kv_request(message.request);
   if (request.layer < model_.builder->begin() || request.layer >= model_.builder->end()) return;
-  KvBytes cache(model_.device, attention_shape(model_.config, model_.shape), cache_, {request.full, request.sliding, request.left},
-                request.positions);
+  KvBytes cache(cache_, request.pages.lists(), request.positions);
   if (message.command == StageCommand::write_kv) {
     cache.write(request.layer, message.bytes);
     message.bytes.clear();

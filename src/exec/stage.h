@@ -32,7 +32,7 @@ class Stage {
   LocalRunner& runner(std::uint32_t number);
 
   const LoadedModel& model_;
-  CacheBuffers cache_;
+  KvBuffers cache_;
   std::set<PipelineKey> ready_;
   std::map<std::uint32_t, std::unique_ptr<LocalRunner>> runners_;
 };

@@ -1,5 +1,6 @@
 #include "exec/stage_request.h"
 
+#include <algorithm>
 #include <cstring>
 #include <type_traits>
 
@@ -55,19 +56,35 @@ class Reader {
   std::span<const std::byte> bytes_;
 };
 
-void add(Writer& out, const PageLists& pages) {
-  out.add(pages.full);
-  out.add(pages.sliding);
-  out.add(pages.left);
+/// Calls `visit(kind)` for the kinds whose pages may be released.
+template <typename Visit>
+void for_each_releasing(const Visit& visit) {
+  for (const MemoryKind kind : memory_kinds) {
+    if (row_of(kind).released_key != nullptr) visit(kind);
+  }
+}
+
+void add(Writer& out, const PageLists& lists) {
+  for (const PageList& list : lists.values) out.add(list.pages);
+  for_each_releasing([&](MemoryKind kind) { out.add(lists[kind].released); });
+}
+
+void get(Reader& in, SentPages& sent) {
+  for (std::vector<std::uint32_t>& pages : sent.pages.values) in.get(pages);
+  for_each_releasing([&](MemoryKind kind) { in.get(sent.released[kind]); });
 }
 
 }  // namespace
 
+PageLists SentPages::lists() const {
+  return by_kind([&](MemoryKind kind) { return PageList{pages[kind], released[kind]}; });
+}
+
 std::vector<SequenceRows> PassRequest::rows() const {
   std::vector<SequenceRows> all;
   for (const Sequence& s : sequences) {
-    all.push_back({.pages = {s.full, s.sliding, s.left},
-                   .rows = {.tokens = s.tokens, .base = s.base, .kept = s.kept, .parents = s.parents, .window = s.window}});
+    all.push_back(
+        {.pages = s.pages.lists(), .rows = {.tokens = s.tokens, .base = s.base, .kept = s.kept, .parents = s.parents, .window = s.window}});
   }
   return all;
 }
@@ -109,9 +126,7 @@ PassRequest pass_request(std::span<const std::byte> bytes) {
     in.get(s.kept);
     in.get(s.window);
     in.get(s.parents);
-    in.get(s.full);
-    in.get(s.sliding);
-    in.get(s.left);
+    get(in, s.pages);
   }
   in.finish();
   return request;
@@ -129,13 +144,10 @@ std::vector<std::byte> move_request(std::uint32_t runner, std::uint32_t base, st
 MoveRequest move_request(std::span<const std::byte> bytes) {
   Reader in(bytes);
   MoveRequest request;
-  std::uint32_t left = 0;
   in.get(request.runner);
   in.get(request.base);
   in.get(request.path);
-  in.get(request.full);
-  in.get(request.sliding);
-  in.get(left);
+  get(in, request.pages);
   in.finish();
   return request;
 }
@@ -151,6 +163,8 @@ PagesRequest pages_request(std::span<const std::byte> bytes) {
   PagesRequest request;
   in.get(request);
   in.finish();
+  if (std::ranges::find(memory_kinds, request.kind) == memory_kinds.end())
+    fail(Code::internal, "a message between stages has pages of an unknown kind");
   return request;
 }
 
@@ -167,9 +181,7 @@ KvRequest kv_request(std::span<const std::byte> bytes) {
   KvRequest request;
   in.get(request.layer);
   in.get(request.positions);
-  in.get(request.full);
-  in.get(request.sliding);
-  in.get(request.left);
+  get(in, request.pages);
   in.finish();
   return request;
 }

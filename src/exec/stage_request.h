@@ -11,15 +11,24 @@
 
 namespace skipstone::exec {
 
+/// The pages of a sequence in a message.
+struct SentPages {
+  ByKind<std::vector<std::uint32_t>> pages;
+  ByKind<std::uint32_t> released;
+  /// Valid as long as this.
+  PageLists lists() const;
+};
+
 /// Parameters of StageCommand::pass. Only the first stage has the tokens; the others know their number.
 struct PassRequest {
   std::uint32_t runner = 0;  ///< the sequences of an engine share one; those whose passes run in slices have their own
   PassSpec spec;
   struct Sequence {
     std::vector<std::int32_t> tokens;  ///< zeros
-    std::vector<std::uint32_t> parents, full, sliding;
-    std::uint32_t base = 0, kept = 0, left = 0;
+    std::vector<std::uint32_t> parents;
+    std::uint32_t base = 0, kept = 0;
     KeyWindow window = {};
+    SentPages pages;
   };
   std::vector<Sequence> sequences;
 
@@ -30,19 +39,20 @@ struct PassRequest {
 /// Parameters of StageCommand::move.
 struct MoveRequest {
   std::uint32_t runner = 0, base = 0;
-  std::vector<std::uint32_t> path, full, sliding;
+  std::vector<std::uint32_t> path;
+  SentPages pages;
 };
 
 /// Parameters of StageCommand::resize (`to` pages) and StageCommand::copy (a page to another).
 struct PagesRequest {
-  bool sliding = false;
+  MemoryKind kind = MemoryKind::full;
   std::uint32_t from = 0, to = 0;
 };
 
 /// Parameters of StageCommand::read_kv and StageCommand::write_kv.
 struct KvRequest {
-  std::uint32_t layer = 0, positions = 0, left = 0;
-  std::vector<std::uint32_t> full, sliding;
+  std::uint32_t layer = 0, positions = 0;
+  SentPages pages;
 };
 
 std::vector<std::byte> pass_request(std::uint32_t runner, const PassSpec& spec, std::span<const SequenceRows> sequences);

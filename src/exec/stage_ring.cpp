@@ -69,12 +69,12 @@ void StageRing::throw_failure() const {
   if (failed_) throw_from(*failed_);
 }
 
-void RingStore::resize(std::uint32_t pages) {
-  ring_.exchange({.command = StageCommand::resize, .request = pages_request({sliding_, 0, pages}), .rows = {}, .cosines = {}, .bytes = {}});
+void StageRing::resize(MemoryKind kind, std::uint32_t pages) {
+  exchange({.command = StageCommand::resize, .request = pages_request({kind, 0, pages}), .rows = {}, .cosines = {}, .bytes = {}});
 }
 
-void RingStore::copy(std::uint32_t from, std::uint32_t to) {
-  ring_.post({.command = StageCommand::copy, .request = pages_request({sliding_, from, to}), .rows = {}, .cosines = {}, .bytes = {}});
+void StageRing::copy(MemoryKind kind, std::uint32_t from, std::uint32_t to) {
+  post({.command = StageCommand::copy, .request = pages_request({kind, from, to}), .rows = {}, .cosines = {}, .bytes = {}});
 }
 
 }  // namespace skipstone::exec

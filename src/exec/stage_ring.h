@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "exec/kv_buffers.h"
-#include "exec/kv_cache.h"
 #include "exec/link.h"
 
 namespace skipstone::exec {
@@ -18,13 +17,13 @@ namespace skipstone::exec {
 struct PassSpec;
 struct SequenceRows;
 
-/// Thread-safe; one exchange() at a time.
-class StageRing {
+/// The pages of remote layers are those that its stages have. Thread-safe; one exchange() at a time.
+class StageRing : public PageStore {
  public:
   /// `out` leads to the stage after the first one, `in` from the last one. Both outlive the ring.
   StageRing(Link& out, Link& in) : out_(out), in_(in) {}
   /// Ends all stages.
-  ~StageRing();
+  ~StageRing() override;
   StageRing(const StageRing&) = delete;
   StageRing& operator=(const StageRing&) = delete;
 
@@ -37,6 +36,9 @@ class StageRing {
   void wait();
   /// Whether the last message is back; for `meanwhile`.
   bool is_back() { return in_.ready(); }
+
+  void resize(MemoryKind kind, std::uint32_t pages) override;
+  void copy(MemoryKind kind, std::uint32_t from, std::uint32_t to) override;
 
   std::uint32_t new_runner() {
     const std::lock_guard lock(mutex_);
@@ -53,18 +55,6 @@ class StageRing {
   std::uint32_t posted_ = 0;  ///< messages that have not come back
   std::uint32_t next_runner_ = 0;
   std::optional<StageMessage> failed_;  ///< the failure of a posted message
-};
-
-/// The pages of remote layers.
-class RingStore : public KvStore {
- public:
-  RingStore(StageRing& ring, bool sliding) : ring_(ring), sliding_(sliding) {}
-  void resize(std::uint32_t pages) override;
-  void copy(std::uint32_t from, std::uint32_t to) override;
-
- private:
-  StageRing& ring_;
-  bool sliding_;
 };
 
 }  // namespace skipstone::exec

@@ -6,7 +6,7 @@
 
 namespace skipstone::exec {
 
-// Tables are in the order of a pass's sequences, those of sliding-window layers after all others. They grow slowly, so mostly there is
+// Tables are in the order of a pass's sequences, kind by kind. They grow slowly, so mostly there is
 // nothing to write.
 std::uint32_t StateWriter::table_of(const PageLists& pages, std::uint32_t sequence) {
   const std::uint32_t first = sequence * pages_for(model_.shape.context);
@@ -18,8 +18,7 @@ std::uint32_t StateWriter::table_of(const PageLists& pages, std::uint32_t sequen
       if (table[i] != slot) table[i] = slot;
     }
   };
-  write(first, pages.full);
-  write(table_entries(model_.shape.context) + first, pages.sliding);
+  for (const MemoryKind kind : memory_kinds) write(first_table_entry(kind, model_.shape.context) + first, pages[kind].pages);
   return first;
 }
 

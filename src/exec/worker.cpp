@@ -1,16 +1,13 @@
 #include "exec/worker.h"
 
 #include "exec/pipeline_runner.h"
+#include "exec/sequence_memory.h"
 
 namespace skipstone::exec {
 
 Worker::Worker(const LoadedModel& model, StageRing* ring)
     : model_(model), ring_(ring), cache_(model.device, model.config, model.shape), runner_(new_runner()), scheduler_(*runner_) {
-  if (ring == nullptr) return;
-  remote_full_ = std::make_unique<RingStore>(*ring, false);
-  remote_sliding_ = std::make_unique<RingStore>(*ring, true);
-  cache_.full().add(*remote_full_);
-  cache_.sliding().add(*remote_sliding_);
+  if (ring != nullptr) cache_.add(*ring);
 }
 
 std::unique_ptr<Runner> Worker::new_runner() {
@@ -19,7 +16,7 @@ std::unique_ptr<Runner> Worker::new_runner() {
 }
 
 void Worker::run_alone(std::uint32_t positions, const std::function<void(LocalRunner&, const PageLists&)>& work) {
-  SequencePages pages(cache_);
+  SequenceMemory pages(cache_);
   pages.reserve(0, positions);
   BatchScheduler::Client client(scheduler_);
   scheduler_.run_alone(client, [&](Runner& runner) { work(runner.local(), pages.lists()); });

@@ -44,7 +44,6 @@ class Worker {
   const LoadedModel& model_;
   StageRing* ring_;
   KvCache cache_;
-  std::unique_ptr<RingStore> remote_full_, remote_sliding_;
   std::unique_ptr<Runner> runner_;
   BatchScheduler scheduler_;
 };

@@ -59,7 +59,7 @@ double perplexity(const Engine::State& state, const std::vector<Token>& tokens) 
         sum += negative_log_likelihood(passes.logits(static_cast<std::uint32_t>(row)), text[base + row + 1]);
       }
     }
-    passes.pages().truncate(0);
+    passes.pages().rollback(0);
   }
   return std::exp(sum / static_cast<double>(predicted));
 }

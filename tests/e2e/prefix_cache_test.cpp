@@ -80,7 +80,8 @@ TEST_F(Prefixes, ChangeNoBitAndReadNothingTwice) {
   }
   const auto use = with->state().caches.prefixes->use();
   EXPECT_GT(use.hits, 8u);
-  EXPECT_EQ(with->state().passes->cache().full().use().used, use.pages) << "sessions that are gone have given their pages back";
+  EXPECT_EQ(with->state().passes->cache().pool(exec::MemoryKind::full).use().used, use.pages[exec::MemoryKind::full])
+      << "sessions that are gone have given their pages back";
 }
 
 TEST_F(Prefixes, OfContinuationsAreKeptByTheFastModeAlone) {
@@ -98,11 +99,11 @@ TEST_F(Prefixes, OfContinuationsAreKeptByTheFastModeAlone) {
 
 TEST_F(Prefixes, GoLeastRecentlyUsedFirstBeforeThePoolGrows) {
   const auto engine = load(PrefixMode::exact);
-  const auto& pool = engine->state().passes->cache().full();
+  const auto& pool = engine->state().passes->cache().pool(exec::MemoryKind::full);
   const std::uint32_t pages = pool.use().pages;  // 16: one context
   // Three whole pages each stay, and five are in use while a text is made: the last one takes a page of the first.
   for (std::uint32_t i = 0; i < 5; ++i) generate(engine, tokens(250, 10 + i));
-  EXPECT_EQ(engine->state().caches.prefixes->use().pages, 14u);
+  EXPECT_EQ(engine->state().caches.prefixes->use().pages[exec::MemoryKind::full], 14u);
   EXPECT_GT(generate(engine, tokens(250, 10)).stats.cached_tokens, 0u);  // the oldest is the latest now
   generate(engine, tokens(250, 20));                                     // takes pages of the second
   EXPECT_EQ(pool.use().pages, pages) << "nothing had to grow";

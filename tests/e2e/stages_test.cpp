@@ -264,7 +264,7 @@ TEST_F(Stages, PagesGrowOnAllDevices) {
       const Tokens text = session->generate({4}, 6, {}).tokens;
       all.insert(all.end(), text.begin(), text.end());
     }
-    EXPECT_GT(engine->state().passes->cache().full().use().pages, 8u);
+    EXPECT_GT(engine->state().passes->cache().pool(exec::MemoryKind::full).use().pages, 8u);
     return all;
   };
   EXPECT_EQ(texts(2), texts(1));

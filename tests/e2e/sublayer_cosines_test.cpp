@@ -13,7 +13,6 @@
 #include "base/status.h"
 #include "engine/device_sequence.h"
 #include "engine/engine_state.h"
-#include "exec/kv_bytes.h"
 #include "fixtures/temporary_directory.h"
 #include "fixtures/tiny_model.h"
 #include "ref/model.h"
@@ -122,7 +121,7 @@ TEST_F(Cosines, AnewOverTheNewestTokensAndTheCacheKeepsItsBits) {
   const auto cache = [&] {
     std::vector<std::vector<std::byte>> bytes;
     const Engine::State& state = engine_->state();
-    exec::KvBytes kv(state.model->device, exec::attention_shape(state.model->config, state.model->shape), passes.pages().cache().buffers(),
+    exec::KvBytes kv(passes.pages().cache().buffers(),
                      passes.pages().lists(), sequence.committed());
     for (std::uint32_t layer = 0; layer < layers; ++layer) kv.read(layer, bytes.emplace_back(kv.layer_bytes(layer)));
     return bytes;

@@ -53,8 +53,12 @@ class WindowPages : public testing::TestWithParam<const char*> {
     return std::make_unique<Session>(engine, options);
   }
 
-  static exec::KvPool::Use sliding(const std::shared_ptr<Engine>& engine) { return engine->state().passes->cache().sliding().use(); }
-  static exec::KvPool::Use whole(const std::shared_ptr<Engine>& engine) { return engine->state().passes->cache().full().use(); }
+  static exec::KvPool::Use sliding(const std::shared_ptr<Engine>& engine) {
+    return engine->state().passes->cache().pool(exec::MemoryKind::sliding).use();
+  }
+  static exec::KvPool::Use whole(const std::shared_ptr<Engine>& engine) {
+    return engine->state().passes->cache().pool(exec::MemoryKind::full).use();
+  }
 
   fixtures::TemporaryDirectory directory_;
   std::string file_ = directory_.file("tiny.gguf");
@@ -112,16 +116,16 @@ TEST_P(WindowPages, OfKnownBeginningsAreThereWhereATextGoesOn) {
     EXPECT_EQ(known.stats.cached_tokens, i > 0 ? 448u : 0u) << "seven whole pages of the beginning";
   }
   // Where another sequence took the pages of sliding-window layers, the prefix is read again, and the text is the same.
-  auto& pool = with->state().passes->cache().sliding();
+  auto& pool = with->state().passes->cache().pool(exec::MemoryKind::sliding);
   const std::uint32_t all = pool.use().pages;
-  EXPECT_GT(with->state().caches.prefixes->use().sliding_pages, 0u);
+  EXPECT_GT(with->state().caches.prefixes->use().pages[exec::MemoryKind::sliding], 0u);
   {
     exec::PageTable others(pool);
     others.reserve(0, all * KV_PAGE);
-    EXPECT_EQ(with->state().caches.prefixes->use().sliding_pages, 0u);
+    EXPECT_EQ(with->state().caches.prefixes->use().pages[exec::MemoryKind::sliding], 0u);
     EXPECT_EQ(pool.use().pages, all) << "kept pages go before the pool grows";
   }
-  EXPECT_GT(with->state().caches.prefixes->use().pages, 0u);
+  EXPECT_GT(with->state().caches.prefixes->use().pages[exec::MemoryKind::full], 0u);
   for (const std::uint64_t found : {0u, 448u}) {
     const speculation::Outcome again = open(with)->generate(beginning, 20, {});
     EXPECT_EQ(again.tokens, open(without)->generate(beginning, 20, {}).tokens);

@@ -88,7 +88,7 @@ TEST_P(Company, ChangesNoBitOfAnyRow) {
   }
   for (std::uint32_t i = 0; i < sequences; ++i) EXPECT_TRUE(same(alone[i], together[i])) << "sequence " << i;
   EXPECT_GT(model.passes().scheduler().totals().batched, 5u);
-  EXPECT_EQ(model.passes().cache().full().use().used, 0u);
+  EXPECT_EQ(model.passes().cache().pool(exec::MemoryKind::full).use().used, 0u);
   EXPECT_EQ(TestDevice::get().messages(), 0u);
 }
 
@@ -101,15 +101,15 @@ TEST(Pages, GrowWhileOthersRun) {
     DeviceModel model(tiny_of(128, format), format);
     const Tokens text = model.tokens(120, 9);
     const Logits alone = read(model, text, 30, 3, 1);
-    EXPECT_EQ(model.passes().cache().full().use().pages, 2u);
+    EXPECT_EQ(model.passes().cache().pool(exec::MemoryKind::full).use().pages, 2u);
     std::vector<Logits> together(6);
     {
       std::vector<std::jthread> threads;
       for (Logits& logits : together) threads.emplace_back([&] { logits = read(model, text, 30, 3, 2); });
     }
     for (const Logits& logits : together) EXPECT_TRUE(same(alone, logits));
-    EXPECT_GT(model.passes().cache().full().use().pages, 2u);
-    EXPECT_EQ(model.passes().cache().full().use().used, 0u);
+    EXPECT_GT(model.passes().cache().pool(exec::MemoryKind::full).use().pages, 2u);
+    EXPECT_EQ(model.passes().cache().pool(exec::MemoryKind::full).use().used, 0u);
   }
   EXPECT_EQ(TestDevice::get().messages(), 0u);
 }
@@ -121,7 +121,7 @@ TEST(Pages, AreSharedUntilOneWrites) {
   const exec::PassSpec prompt{.layers = model.layers(), .bucket = 128, .prompt = true, .output = exec::Output::none};
   first->run(prompt, {.tokens = std::span(text).first(100)});
   second->pages().share(first->pages(), 100);
-  exec::KvPool& pool = model.passes().cache().full();
+  exec::KvPool& pool = model.passes().cache().pool(exec::MemoryKind::full);
   EXPECT_EQ(pool.use().used, 2u);
   EXPECT_EQ(pool.use().shared, 2u);
   const auto before = model.kv(*first, 1, 100);
@@ -134,9 +134,9 @@ TEST(Pages, AreSharedUntilOneWrites) {
   const auto alone = model.sequence();
   alone->run(prompt, {.tokens = std::span(text).first(100)});
   EXPECT_TRUE(same(continued, model.logits(*alone, std::span(text).subspan(100, 8), 100, model.layers())));
-  second->pages().truncate(64);
+  second->pages().rollback(64);
   EXPECT_EQ(pool.use().used, 4u);
-  second->pages().truncate(0);
+  second->pages().rollback(0);
   EXPECT_EQ(pool.use().shared, 0u);
 }
 

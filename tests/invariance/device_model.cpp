@@ -2,7 +2,6 @@
 
 #include "base/env.h"
 #include "base/philox.h"
-#include "exec/kv_bytes.h"
 #include "gpu/matrix_math.h"
 
 namespace skipstone::fixtures {
@@ -58,7 +57,7 @@ std::vector<std::vector<float>> DeviceModel::logits(exec::Executor& sequence, st
 }
 
 std::vector<std::byte> DeviceModel::kv(const exec::Executor& sequence, std::uint32_t layer, std::uint32_t end) const {
-  exec::KvBytes cache(model_.device, exec::attention_shape(model_.config, model_.shape), sequence.pages().cache().buffers(),
+  exec::KvBytes cache(sequence.pages().cache().buffers(),
                       sequence.pages().lists(), end);
   std::vector<std::byte> bytes(cache.layer_bytes(layer));
   cache.read(layer, bytes);

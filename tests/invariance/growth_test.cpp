@@ -72,9 +72,9 @@ TEST(Growth, ManySequencesGiveTheirMemoryBack) {
     const auto sequence = model.sequence();
     sequence->run(spec, {.tokens = {&token, 1}, .base = 0});
     EXPECT_EQ(std::memcmp(&wanted, &sequence->result(0), sizeof(wanted)), 0);
-    EXPECT_EQ(model.passes().cache().full().use().used, 2u);
+    EXPECT_EQ(model.passes().cache().pool(exec::MemoryKind::full).use().used, 2u);
   }
-  EXPECT_EQ(model.passes().cache().full().use().used, 1u);
+  EXPECT_EQ(model.passes().cache().pool(exec::MemoryKind::full).use().used, 1u);
   EXPECT_EQ(TestDevice::get().device->memory_allocated(), memory);
 }
 

@@ -76,7 +76,7 @@ TEST(StageRequest, ComesOutAsItWentIn) {
   const std::vector<std::int32_t> tokens{5, 6, 7};
   const std::vector<std::uint32_t> parents{0, 0, 1}, full{4, 5, 9}, sliding{0, 3};
   PassSpec spec{.layers = LayerPlan::parse("attn:2;mlp:1", 6), .bucket = 4, .tree = true};
-  const SequenceRows rows{.pages = {full, sliding, 1},
+  const SequenceRows rows{.pages = {{{{full}, {sliding, 1}}}},
                           .rows = {.tokens = tokens, .base = 130, .kept = 2, .parents = parents, .window = {4, 60}}};
   const PassRequest request = pass_request(pass_request(3, spec, {&rows, 1}));
   EXPECT_EQ(request.runner, 3u);
@@ -87,16 +87,21 @@ TEST(StageRequest, ComesOutAsItWentIn) {
   EXPECT_EQ(out.rows.base, 130u);
   EXPECT_EQ(out.rows.kept, 2u);
   EXPECT_EQ(std::vector<std::uint32_t>(out.rows.parents.begin(), out.rows.parents.end()), parents);
-  EXPECT_EQ(std::vector<std::uint32_t>(out.pages.full.begin(), out.pages.full.end()), full);
-  EXPECT_EQ(std::vector<std::uint32_t>(out.pages.sliding.begin(), out.pages.sliding.end()), sliding);
-  EXPECT_EQ(out.pages.left, 1u);
+  const auto numbers = [&](MemoryKind kind) {
+    const auto pages = out.pages[kind].pages;
+    return std::vector<std::uint32_t>(pages.begin(), pages.end());
+  };
+  EXPECT_EQ(numbers(MemoryKind::full), full);
+  EXPECT_EQ(numbers(MemoryKind::sliding), sliding);
+  EXPECT_EQ(out.pages[MemoryKind::full].released, 0u);
+  EXPECT_EQ(out.pages[MemoryKind::sliding].released, 1u);
   EXPECT_EQ(out.rows.window, (KeyWindow{4, 60}));
 }
 
 TEST(StageRequest, CutMessagesAreErrors) {
   const std::vector<std::int32_t> tokens{5, 6, 7};
   const std::vector<std::uint32_t> full{4, 5, 9};
-  const SequenceRows rows{.pages = {full, {}, 0}, .rows = {.tokens = tokens}};
+  const SequenceRows rows{.pages = {{{{full}, {}}}}, .rows = {.tokens = tokens}};
   const auto bytes = pass_request(0, {.layers = LayerPlan::full(4), .bucket = 4}, {&rows, 1});
   for (std::size_t size = 0; size < bytes.size(); ++size) {
     EXPECT_THROW(pass_request(std::span(bytes).first(size)), Error) << size;
@@ -104,6 +109,13 @@ TEST(StageRequest, CutMessagesAreErrors) {
   auto longer = bytes;
   longer.push_back(std::byte{0});
   EXPECT_THROW(pass_request(longer), Error);
+}
+
+TEST(StageRequest, PagesAreOfAKnownKind) {
+  auto bytes = pages_request({MemoryKind::sliding, 3, 4});
+  EXPECT_EQ(pages_request(bytes).kind, MemoryKind::sliding);
+  bytes[0] = static_cast<std::byte>(memory_kinds.size());
+  EXPECT_THROW(pages_request(bytes), Error);
 }
 
 // A stage has nothing to do, begins, takes rows or hands them on, by where the pass's layers are.

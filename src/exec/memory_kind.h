@@ -1,0 +1,69 @@
+// Kinds of memory that the layers of a model have for a sequence, each a row of facts. Caches, page tables, conversation files, messages
+// between stages and statistics are loops over the kinds.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "kernels/abi.h"
+#include "model/config.h"
+
+namespace skipstone::exec {
+
+struct SequenceShape;
+
+/// The numbers are part of messages between stages, and the order of the page tables in the state of a pass.
+enum class MemoryKind : std::uint8_t {
+  full,     ///< keys and values of a text's positions
+  sliding,  ///< keys and values of the positions that rows still see in layers with a sliding window
+};
+inline constexpr std::array memory_kinds{MemoryKind::full, MemoryKind::sliding};
+
+/// A value of each kind.
+template <typename T>
+struct ByKind {
+  std::array<T, memory_kinds.size()> values = {};  ///< in the order of memory_kinds
+
+  constexpr T& operator[](MemoryKind kind) & { return values[static_cast<std::size_t>(kind)]; }
+  constexpr const T& operator[](MemoryKind kind) const& { return values[static_cast<std::size_t>(kind)]; }
+  /// Of a temporary: a copy, which a range-based for keeps.
+  constexpr T operator[](MemoryKind kind) && { return std::move(values[static_cast<std::size_t>(kind)]); }
+};
+
+/// The values of `make(kind)`, which may be of a type that cannot be moved.
+template <typename Make>
+auto by_kind(const Make& make) {
+  const auto all = [&]<std::size_t... I>(std::index_sequence<I...>) {
+    return ByKind<decltype(make(MemoryKind{}))>{{make(memory_kinds[I])...}};
+  };
+  return all(std::make_index_sequence<memory_kinds.size()>{});
+}
+
+struct MemoryKindRow {
+  const char* pages_key;     ///< of its pages in reports
+  const char* released_key;  ///< of the number of released pages in conversation files; null: none is released while the text has them
+  /// Whether a layer has this kind in a context of `context` tokens. Each layer has one kind.
+  bool (*has_layer)(const model::Config& config, std::uint32_t context, std::uint32_t layer);
+  /// Number of positions that a row sees, the row's own included, in the layer of the model where they are most; 0: all. Pages before them
+  /// may be released.
+  std::uint32_t (*window)(const model::Config& config, std::uint32_t context);
+  /// Positions that the memory initially has room for; 0: the model has none of this kind.
+  std::uint32_t (*initial_positions)(const model::Config& config, const SequenceShape& shape);
+};
+const MemoryKindRow& row_of(MemoryKind kind);
+
+/// The kind of a layer in a context of `context` tokens.
+MemoryKind memory_kind_of(const model::Config& config, std::uint32_t context, std::uint32_t layer);
+/// The local layers with this kind, ascending.
+std::vector<std::uint32_t> layers_of(MemoryKind kind, const model::Config& config, const SequenceShape& shape);
+
+/// Pages for the initial positions of a kind.
+std::uint32_t initial_pages(MemoryKind kind, const model::Config& config, const SequenceShape& shape);
+
+/// A sequence can be rolled back by this many positions at least: what a row this far before the next one sees is not released.
+inline constexpr std::uint32_t rollback_margin = STEP_MAX_ROWS;
+
+}  // namespace skipstone::exec
