@@ -66,7 +66,7 @@ constexpr auto activations = vk::Role::activations, host_writes = vk::Role::stat
 constexpr Buffer table[] = {
     {Kind::residual, activations, [](const Dimensions& d) { return d.rows_of(d.config.width); }, 2},
     {Kind::normed, activations, [](const Dimensions& d) { return d.rows_of(d.config.width); }},
-    {Kind::kept, activations, [](const Dimensions& d) { return STEP_VERIFY_ROWS * padded(d.config.width) * sizeof(float); }},
+    {Kind::kept, activations, [](const Dimensions& d) { return std::uint64_t{STEP_VERIFY_ROWS} * padded(d.config.width) * sizeof(float); }},
     {Kind::q_rotated, activations, [](const Dimensions& d) { return d.rows_of(d.config.q_width()); }},
     {Kind::attended, activations, [](const Dimensions& d) { return d.rows_of(d.config.q_width()); }},
     {Kind::qkv, activations, [](const Dimensions& d) { return d.rows_of(d.attention.qkv_width()); }},
@@ -82,7 +82,7 @@ constexpr Buffer table[] = {
     {Kind::rows_in, host_writes, [](const Dimensions& d) { return d.transferred(); }},
     {Kind::rows_out, readback, [](const Dimensions& d) { return d.transferred(); }},
     // Of all attention sublayers, then of all MLPs.
-    {Kind::cosines, activations, [](const Dimensions& d) { return 2 * d.config.layers * STEP_MAX_ROWS * sizeof(float); }},
+    {Kind::cosines, activations, [](const Dimensions& d) { return std::uint64_t{2} * d.config.layers * STEP_MAX_ROWS * sizeof(float); }},
     {Kind::rope_table, activations,
      [](const Dimensions& d) { return rope_table_rows(d.config, d.shape.context) * sizeof(float) * d.config.rope_dim; }},
     {Kind::state, host_writes, state, 1, false},
@@ -92,7 +92,7 @@ constexpr Buffer table[] = {
     {Kind::candidates, readback, verified_rows<abi::CandidateResult>, 1, false},
     {Kind::drafts, readback, verified_rows<abi::RowResult>, 1, false},
     {Kind::round_result, readback, [](const Dimensions&) -> std::uint64_t { return sizeof(abi::RoundResult); }, 1, false},
-    {Kind::cosine_total, readback, [](const Dimensions& d) { return 2 * d.config.layers * sizeof(float); }, 1, false},
+    {Kind::cosine_total, readback, [](const Dimensions& d) { return std::uint64_t{2} * d.config.layers * sizeof(float); }, 1, false},
 };
 
 /// Bytes of K or V of one layer with room for `positions` positions.
