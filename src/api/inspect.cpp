@@ -66,7 +66,7 @@ Json layers_json(const model::Config& config) {
 Json model_json(const model::Config& config) {
   return {{"architecture", gguf::escaped(config.architecture)},
           {"name", gguf::escaped(config.name)},
-          {"layers", config.layers},
+          {"layers", config.layer_count()},
           {"width", config.width},
           {"heads", config.heads},
           {"kv_heads", config.kv_heads},

@@ -163,9 +163,9 @@ bool speaks_of_layer_skip(std::string_view name) {
 /// the ones that its authors draft with (github.com/facebookresearch/LayerSkip, README).
 void find_exit(const ConfigValues& values, const std::string& where, Checkpoint& c) {
   if (values.has("skipstone_exit_layer")) {
-    if (c.config.layers < 2)
+    if (c.config.layer_count() < 2)
       fail(Code::bad_file, "{}: 'skipstone_exit_layer' is there, but a model of one layer has no earlier exit", where);
-    c.exit_layer = values.count("skipstone_exit_layer", 1, c.config.layers - 1);
+    c.exit_layer = values.count("skipstone_exit_layer", 1, c.config.layer_count() - 1);
     return;
   }
   const SortedJson* origin = values.find("_name_or_path");
@@ -182,7 +182,7 @@ void find_exit(const ConfigValues& values, const std::string& where, Checkpoint&
                                         {"Llama 2 13B", 40, 5120, 32000, 13},
                                         {"Llama 2 70B", 80, 8192, 32000, 9}}};
   for (const Known& row : known) {
-    if (row.layers != c.config.layers || row.width != c.config.width || row.vocabulary != c.config.vocabulary) continue;
+    if (row.layers != c.config.layer_count() || row.width != c.config.width || row.vocabulary != c.config.vocabulary) continue;
     c.exit_layer = row.exit;
     log::warning(
         "By name and shape this is LayerSkip's {}, so the exit layer is set to {}, which its authors use; --exit-layer sets another.",

@@ -170,7 +170,7 @@ bool is_beyond_last_layer(std::string_view name, const std::string& prefix, std:
 /// Tensors within the model itself and biases are part of its computation; files carry all sorts of other tensors, multimodal ones the
 /// vision and audio parts.
 bool changes_computation(std::string_view name, const Checkpoint& c, const std::string& prefix) {
-  if (is_beyond_last_layer(name, prefix, c.config.layers)) return false;
+  if (is_beyond_last_layer(name, prefix, c.config.layer_count())) return false;
   const bool head = std::ranges::any_of(
       head_names, [&](std::string_view each) { return name.starts_with(each) && name.substr(each.size()).starts_with('.'); });
   return name.starts_with(prefix) || head || (!c.wrapped && name.ends_with(".bias"));
@@ -197,7 +197,7 @@ void check_rest(const Checkpoint& c, const Safetensors& weights, const Mapper& m
 std::vector<MappedTensor> map_tensors(const Checkpoint& checkpoint, const Safetensors& weights) {
   Mapper mapper(checkpoint, weights);
   map_embedding_and_head(checkpoint, weights, mapper);
-  for (std::uint32_t layer = 0; layer < checkpoint.config.layers; ++layer) map_layer(checkpoint, layer, mapper);
+  for (std::uint32_t layer = 0; layer < checkpoint.config.layer_count(); ++layer) map_layer(checkpoint, layer, mapper);
   map_role(checkpoint, checkpoint.config.layer(0), Role::output_norm, 0, mapper);
   check_rest(checkpoint, weights, mapper);
   return mapper.take();

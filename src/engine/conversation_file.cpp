@@ -140,7 +140,7 @@ void save_conversation(const std::string& path, const Engine::State& engine, con
   exec::KvBytes cache(engine.device, exec::attention_shape(engine.config, engine.shape), engine.passes->cache().buffers(), lists,
                       conversation.text.size());
   std::vector<std::byte> layer;
-  for (std::uint32_t i = 0; i < engine.config.layers; ++i) {
+  for (std::uint32_t i = 0; i < engine.config.layer_count(); ++i) {
     if (engine.is_here(i)) {
       layer.resize(cache.layer_bytes(i));
       cache.read(i, layer);
@@ -153,7 +153,7 @@ void save_conversation(const std::string& path, const Engine::State& engine, con
   file.finish();
 }
 
-SavedConversation::SavedConversation(const std::string& path, const Engine::State& engine) : file_(path), layers_(engine.config.layers) {
+SavedConversation::SavedConversation(const std::string& path, const Engine::State& engine) : file_(path), layers_(engine.config.layer_count()) {
   std::array<std::byte, preamble_bytes> preamble;
   if (file_.size() < preamble.size()) fail(Code::bad_file, "'{}' is no saved conversation: it is too short", path);
   file_.read(0, preamble);

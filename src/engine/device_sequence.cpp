@@ -27,7 +27,7 @@ DeviceSequence::DeviceSequence(exec::Executor& passes, const model::Config& conf
     : passes_(passes),
       config_(config),
       chooser_(sampling, verification, candidates ? config.vocabulary : 0),
-      exits_(passes, config.layers),
+      exits_(passes, config.layer_count()),
       pipelined_(pipelined_drafts, config.vocabulary),
       round_mode_(rounds) {}
 
@@ -61,7 +61,7 @@ exec::PassSpec DeviceSequence::pass(const exec::LayerPlan& layers, std::size_t r
 
 std::vector<float> DeviceSequence::mean_attention_cosine(std::size_t tokens) const {
   std::vector<float> cosines = passes_.cosine_sums();
-  cosines.resize(config_.layers);
+  cosines.resize(config_.layer_count());
   for (float& sum : cosines) sum /= static_cast<float>(tokens);
   return cosines;
 }
@@ -72,7 +72,7 @@ std::vector<float> DeviceSequence::attention_cosine(std::uint32_t tokens) {
   }
   exits_.fill(text_);
   const std::span<const Token> rows = text_.tokens().last(tokens);
-  exec::PassSpec spec = pass(exec::LayerPlan::full(config_.layers), rows.size());
+  exec::PassSpec spec = pass(exec::LayerPlan::full(config_.layer_count()), rows.size());
   spec.output = exec::Output::none;
   spec.cosines = exec::Cosines::attention;
   passes_.clear_cosines();
@@ -123,7 +123,7 @@ exec::Executor& DeviceSequence::run_draft(const speculation::LayerPass& by, Toke
 
 exec::Executor& DeviceSequence::run_draft(const exec::KeyWindow& window, Token input, std::uint32_t offset) {
   if (offset == 0) exits_.fill(text_);
-  exec::PassSpec spec = pass(exec::LayerPlan::full(config_.layers), 1);
+  exec::PassSpec spec = pass(exec::LayerPlan::full(config_.layer_count()), 1);
   spec.window = true;
   exec::Rows row{.tokens = std::span(&input, 1), .base = committed() + offset, .window = window};
   chooser_.request(spec, row);
@@ -157,7 +157,7 @@ std::uint32_t DeviceSequence::complete_kept(const speculation::TokenTree& rows) 
   if (known == 0) return 0;
   if (known < rows.rows()) {
     const std::span<const Token> rest = rows.tokens().subspan(known);
-    exec::LayerPlan first = exec::LayerPlan::full(config_.layers);
+    exec::LayerPlan first = exec::LayerPlan::full(config_.layer_count());
     first.end = kept_.layers();
     exec::PassSpec spec = pass(first, rest.size());
     spec.output = exec::Output::none;
@@ -169,7 +169,7 @@ std::uint32_t DeviceSequence::complete_kept(const speculation::TokenTree& rows) 
 
 void DeviceSequence::verify(const speculation::TokenTree& rows, std::uint32_t top, speculation::Verified& out) {
   exits_.fill(text_);
-  exec::LayerPlan layers = exec::LayerPlan::full(config_.layers);
+  exec::LayerPlan layers = exec::LayerPlan::full(config_.layer_count());
   layers.begin = complete_kept(rows);
   exec::PassSpec spec = pass(layers, rows.rows());
   spec.tree = !rows.is_chain();
@@ -216,7 +216,7 @@ void DeviceSequence::ask_for(const speculation::TokenTree& rows, exec::PassSpec&
 }
 
 bool DeviceSequence::round(const speculation::RoundRequest& request, speculation::DraftedRound& out) {
-  if (chooser_.needs_logits() || slicer_ != nullptr || passes_.local_layers() < config_.layers) return false;
+  if (chooser_.needs_logits() || slicer_ != nullptr || passes_.local_layers() < config_.layer_count()) return false;
   exits_.fill(text_);
   const Stopwatch watch;
   end_round();
@@ -323,7 +323,7 @@ void DeviceSequence::rerun_last_row(exec::Output output) {
     fail(Code::unsupported, "a lossy drafter left layers out, so there are no logits of the whole model after its text");
   }
   exits_.fill(text_);
-  exec::PassSpec spec = text_.ends_in_continuation() ? pass(exec::LayerPlan::full(config_.layers), 1) : prompt_pass(1);
+  exec::PassSpec spec = text_.ends_in_continuation() ? pass(exec::LayerPlan::full(config_.layer_count()), 1) : prompt_pass(1);
   spec.output = output;
   passes_.run(spec, {.tokens = text_.tokens().last(1), .base = committed() - 1});
 }

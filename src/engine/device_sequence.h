@@ -28,7 +28,7 @@ class DeviceSequence : public speculation::Sequence {
   DeviceSequence(exec::Executor& passes, const model::Config& config, const sample::SamplerParams& sampling,
                  sample::Verification verification, Rounds rounds, bool candidates = false, bool pipelined_drafts = true);
 
-  speculation::SequenceLimits limits() const override { return {config_.layers, passes_.shape().context, STEP_VERIFY_ROWS}; }
+  speculation::SequenceLimits limits() const override { return {config_.layer_count(), passes_.shape().context, STEP_VERIFY_ROWS}; }
   std::uint32_t committed() const override { return text_.size(); }
   speculation::SequenceTimes times() const override;
   std::uint32_t concurrent_rows() const override { return passes_.concurrent_rows(); }

@@ -25,7 +25,7 @@ std::uint32_t DeviceSequence::run_block(std::span<const std::vector<Token>> rows
       chooser_.add_row(committed() + i);
     }
   }
-  exec::PassSpec spec = pass(exec::LayerPlan::full(config_.layers), tokens.size());
+  exec::PassSpec spec = pass(exec::LayerPlan::full(config_.layer_count()), tokens.size());
   spec.tree = true;
   exec::Rows pass_rows{.tokens = tokens, .base = committed(), .parents = parents};
   chooser_.request(spec, pass_rows);

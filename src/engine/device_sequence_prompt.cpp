@@ -11,7 +11,7 @@ using speculation::Token;
 
 exec::PassSpec DeviceSequence::prompt_pass(std::size_t rows) const {
   exec::PassSpec spec;
-  spec.layers = exec::LayerPlan::full(config_.layers);
+  spec.layers = exec::LayerPlan::full(config_.layer_count());
   spec.prompt = true;
   spec.bucket = kernels::prompt_bucket_for(static_cast<std::uint32_t>(rows));
   spec.output = chooser_.output();
@@ -38,7 +38,7 @@ std::uint32_t DeviceSequence::read_own(std::span<const Token> tokens, exec::Cosi
   while (!tokens.empty()) {
     const std::span<const Token> rows = tokens.first(std::min<std::size_t>(tokens.size(), STEP_VERIFY_ROWS));
     tokens = tokens.subspan(rows.size());
-    exec::PassSpec spec = pass(exec::LayerPlan::full(config_.layers), rows.size());
+    exec::PassSpec spec = pass(exec::LayerPlan::full(config_.layer_count()), rows.size());
     spec.cosines = cosines;
     if (!all || !tokens.empty()) spec.output = exec::Output::none;
     passes_.run(spec, {.tokens = rows, .base = committed()});

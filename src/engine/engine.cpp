@@ -164,7 +164,7 @@ std::shared_ptr<Engine> Engine::load(const EngineOptions& options, const State* 
   const bool known = options.tuning == Tuning::off || take_cached_choices(state) || !measure;
   std::vector<kernels::Dispatch> dispatches;
   const auto make_pipelines = [&] {
-    const std::uint32_t layers = state.config.layers;
+    const std::uint32_t layers = state.config.layer_count();
     std::vector<exec::PassSpec> passes = beside != nullptr ? exec::drafting_passes(layers) : exec::plain_passes(layers);
     if (state.stages) exec::add_way_back(passes);
     dispatches = exec::distinct_pipelines(*state.builder, passes);
@@ -201,7 +201,7 @@ void Engine::State::make_pipelines(exec::Executor& sequence, exec::SessionPasses
   if (stages)
     stages->ring().post(
         {.command = exec::StageCommand::prepare, .request = exec::prepare_request(needs), .rows = {}, .cosines = {}, .bytes = {}});
-  std::vector<exec::PassSpec> specs = exec::session_passes(config.layers, needs);
+  std::vector<exec::PassSpec> specs = exec::session_passes(config.layer_count(), needs);
   if (stages) exec::add_way_back(specs);
   std::vector<kernels::Dispatch> dispatches = exec::distinct_pipelines(*builder, specs);
   if (needs.trees) std::ranges::move(builder->build_move(), std::back_inserter(dispatches));

@@ -28,7 +28,7 @@ struct Engine::State : DeviceModel {
   ModelFacts facts;
   Tuning tuning = Tuning::automatic;
   std::unique_ptr<Stages> stages;  ///< the layers on other devices; null if there are none
-  bool is_here(std::uint32_t layer) const { return layer < shape.end_of(config.layers); }
+  bool is_here(std::uint32_t layer) const { return layer < shape.end_of(config.layer_count()); }
 
   std::mutex pipelines_mutex;  ///< guards the next three members
   std::unique_ptr<exec::PipelineMaker> maker;  ///< makes pipelines for sessions that draft, until a session begins

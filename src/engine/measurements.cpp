@@ -62,7 +62,7 @@ tune::Workload workload_of(const Engine::State& state) {
   constexpr std::size_t most_layers = 4;
   tune::Workload work;
   std::uint64_t bytes = 0;
-  const std::size_t layers = std::min<std::size_t>(most_layers, state.shape.end_of(state.config.layers));  // local layers only
+  const std::size_t layers = std::min<std::size_t>(most_layers, state.shape.end_of(state.config.layer_count()));  // local layers only
   for (std::size_t i = 0; i < layers && (i == 0 || bytes < most_bytes); ++i) {
     for (const kernels::Matrix* matrix : matrices_of(state.layout.layers[i])) {
       const model::TensorPlace& place = state.layout.tensors[matrix->tensor];
@@ -108,7 +108,7 @@ std::optional<exec::CostTable> cached_costs(const Engine::State& state, const tu
   if (!cached) return std::nullopt;
   try {
     exec::CostTable costs = costs_from(*cached);
-    if (costs.layers() == state.config.layers) return costs;
+    if (costs.layers() == state.config.layer_count()) return costs;
   } catch (const Json::exception& error) {
     log::debug("'{}' is ignored: {}", file.path(), error.what());
   }
@@ -122,7 +122,7 @@ std::function<void(double)> step_of(const Progress& progress) {
 }
 
 exec::CostTable measured_costs(const Engine::State& state, exec::Executor& passes, const Progress& progress) {
-  exec::CostTable costs = exec::measure_costs(passes, state.config.layers, step_of(progress));
+  exec::CostTable costs = exec::measure_costs(passes, state.config.layer_count(), step_of(progress));
   costs_file(state, true).write(to_json(costs));
   return costs;
 }
@@ -180,9 +180,9 @@ speculation::RoundCosts round_costs_of(Engine::State& state, const Progress& pro
   constexpr double patience = 3, passes_of_all = 500;  // seconds; about how many times a pass of one token all of measure_costs() takes
   exec::Executor passes(*state.passes);
   state.make_pipelines(passes, {.verification = true}, progress);
-  if (exec::time_of_one_row(passes, state.config.layers, step_of(progress)) * passes_of_all <= patience)
+  if (exec::time_of_one_row(passes, state.config.layer_count(), step_of(progress)) * passes_of_all <= patience)
     return round_costs(measured_costs(state, passes, progress));
-  const exec::CostTable costs = exec::estimate_costs(passes, state.config.layers, patience, step_of(progress));
+  const exec::CostTable costs = exec::estimate_costs(passes, state.config.layer_count(), patience, step_of(progress));
   estimates.write(to_json(costs));
   return round_costs(costs);
 }

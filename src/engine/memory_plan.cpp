@@ -61,7 +61,7 @@ MemoryPlan plan_memory(const model::Config& config, const model::WeightLayout& w
   const kernels::AttentionShape attention = exec::attention_shape(config, shape);
   const std::uint64_t position = std::uint64_t{2} * attention.kv_heads * (attention.kv_position_bytes() + attention.kv_scale_bytes());
   plan.kv_without_windows = sequence.kv_without_windows;
-  const std::uint32_t end = shape.end_of(config.layers);
+  const std::uint32_t end = shape.end_of(config.layer_count());
   for (std::uint32_t layer = shape.begin; layer < end; ++layer) {
     plan.kv_read +=
         config.has_window(layer, shape.context) ? position * config.layer(layer).window : sequence.kv_without_windows / (end - shape.begin);

@@ -55,7 +55,7 @@ struct Session::State {
   }
 
   bool pipelined_drafts() const {
-    return passes.local_layers() < engine->state().config.layers &&
+    return passes.local_layers() < engine->state().config.layer_count() &&
            options.pipeline_drafts.value_or(!engine->state().device->caps().is_cpu());
   }
 
@@ -91,7 +91,7 @@ struct Session::State {
 
   /// Also fills `draft_models` and, if the drafter uses it, `corpus`.
   std::unique_ptr<speculation::Drafter> make_drafter() {
-    speculation::ModelFacts facts{.layers = engine->config().layers, .exit_layer = engine->config().exit_layer};
+    speculation::ModelFacts facts{.layers = engine->config().layer_count(), .exit_layer = engine->config().exit_layer};
     facts.fingerprint = engine->model_fingerprint();
     if (platform::is_there(engine->state().profile)) facts.profile = engine->state().profile;
     facts.go_on = [&] { report(options.progress, "making drafters", 0); };

@@ -127,7 +127,7 @@ void StageHost::load(const StageSetup& setup) {
   load_weights(model_, file, {});
   stage_ =
       std::make_unique<exec::Stage>(model_.device, *model_.kernel_library, *model_.builder, model_.config, *model_.weights, model_.shape);
-  stage_->prepare(exec::plain_passes(model_.config.layers), false);
+  stage_->prepare(exec::plain_passes(model_.config.layer_count()), false);
   log::info("{}: {} has layers {} to {}", place_, caps.name, model_.shape.begin, model_.shape.end - 1);
 }
 

@@ -126,15 +126,15 @@ StageNeeds stage_needs(const model::Config& config, const model::WeightLayout& l
   StageNeeds needs;
   exec::SequenceShape part = shape;
   std::uint64_t layers = 0;
-  for (std::uint32_t layer = 0; layer < config.layers; ++layer) {
+  for (std::uint32_t layer = 0; layer < config.layer_count(); ++layer) {
     part.begin = layer, part.end = layer + 1;
     layers += layout.layer_bytes(layer);
     needs.layers.push_back(layout.layer_bytes(layer) + exec::plan_bytes(config, part).kv);
   }
   needs.head = layout.bytes() - layers;
-  part.begin = 0, part.end = config.layers > 1 ? 1 : 0;
+  part.begin = 0, part.end = config.layer_count() > 1 ? 1 : 0;
   needs.first_activations = exec::plan_bytes(config, part).activations;
-  part.begin = config.layers - 1, part.end = config.layers;
+  part.begin = config.layer_count() - 1, part.end = config.layer_count();
   needs.later_activations = exec::plan_bytes(config, part).activations;
   return needs;
 }

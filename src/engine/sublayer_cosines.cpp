@@ -19,7 +19,7 @@ class Reader {
   explicit Reader(Engine& engine)
       : passes_(*engine.state().passes),
         sequence_(passes_, engine.config(), {}, sample::Verification::coupled, Rounds::host),
-        layers_(engine.config().layers) {
+        layers_(engine.config().layer_count()) {
     engine.state().make_pipelines(passes_, {.verification = true}, {});
   }
 

@@ -95,7 +95,7 @@ class Executor {
 
   const SequenceShape& shape() const { return passes_.shape(); }
   /// Number of leading layers on the device that has the head: passes over these alone need no other device.
-  std::uint32_t local_layers() const { return shape().end_of(config().layers); }
+  std::uint32_t local_layers() const { return shape().end_of(config().layer_count()); }
   const model::Config& config() const { return passes_.config(); }
   std::size_t recorded_passes();
   /// Runs one workgroup of each dispatch (PassRunner::warm_up).

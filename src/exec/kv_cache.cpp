@@ -9,7 +9,7 @@ namespace {
 
 std::uint32_t largest_window(const model::Config& config, std::uint32_t context) {
   std::uint32_t window = 0;
-  for (std::uint32_t layer = 0; layer < config.layers; ++layer) {
+  for (std::uint32_t layer = 0; layer < config.layer_count(); ++layer) {
     if (config.has_window(layer, context)) window = std::max(window, config.layer(layer).window);
   }
   return window;
@@ -36,7 +36,7 @@ CacheBuffers::Pages first_pages(const model::Config& config, const SequenceShape
 KvCache::KvCache(const std::shared_ptr<vk::Device>& device, const model::Config& config, const SequenceShape& shape)
     : chunk_(std::max(shape.chunk, std::uint32_t{KV_PAGE})),
       window_(largest_window(config, shape.context)),
-      buffers_(device, config, attention_shape(config, shape), shape.begin, shape.end_of(config.layers), first_pages(config, shape)),
+      buffers_(device, config, attention_shape(config, shape), shape.begin, shape.end_of(config.layer_count()), first_pages(config, shape)),
       full_(buffers_.full(), first_pages(config, shape).full),
       sliding_(buffers_.sliding(), first_pages(config, shape).sliding) {}
 

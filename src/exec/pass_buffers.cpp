@@ -43,9 +43,9 @@ Sizes sizes_of(const model::Config& config, const SequenceShape& shape) {
           output_rows * padded(config.vocabulary) * word,
           output_rows * ranges * sizeof(abi::ArgmaxPartial),
           output_rows * CANDIDATE_GROUPS * sizeof(abi::CandidateGroup),
-          std::uint64_t{2} * config.layers * rows * word,  // attention and MLP
+          std::uint64_t{2} * config.layer_count() * rows * word,  // attention and MLP
           std::uint64_t{rope_table_rows(config, shape.context)} * config.rope_dim * word,
-          shape.is_part_of(config.layers) ? rows * padded(config.width) * word : 0};
+          shape.is_part_of(config.layer_count()) ? rows * padded(config.width) * word : 0};
 }
 
 }  // namespace
@@ -53,8 +53,8 @@ Sizes sizes_of(const model::Config& config, const SequenceShape& shape) {
 SequenceBytes plan_bytes(const model::Config& config, const SequenceShape& shape) {
   const Sizes s = sizes_of(config, shape);
   SequenceBytes bytes;
-  const std::uint32_t layers = shape.end_of(config.layers) - shape.begin;
-  const std::size_t sliding = layers_of(config, shape.context, true, shape.begin, shape.end_of(config.layers)).size();
+  const std::uint32_t layers = shape.end_of(config.layer_count()) - shape.begin;
+  const std::size_t sliding = layers_of(config, shape.context, true, shape.begin, shape.end_of(config.layer_count())).size();
   bytes.kv_without_windows = 2 * s.kv * layers;
   bytes.kv = 2 * (s.kv * (layers - sliding) + s.sliding_kv * sliding);
   bytes.activations = s.width * 3 + s.kept + s.q * 2 + s.qkv + s.gate_up + s.ffn + s.half_rows + s.partial + s.logits * 2 +
@@ -88,7 +88,7 @@ PassBuffers::PassBuffers(const std::shared_ptr<vk::Device>& device, const model:
   }
   cosines_ = activation_arena_.allocate(s.cosines);
   rope_table_ = activation_arena_.allocate(s.rope);
-  const std::uint64_t kinds = layers_of(config, shape.context, true, 0, config.layers).empty() ? 1 : 2;
+  const std::uint64_t kinds = layers_of(config, shape.context, true, 0, config.layer_count()).empty() ? 1 : 2;
   state_ = state_arena_.allocate(sizeof(abi::StepState) + kinds * sizeof(std::uint32_t) * table_entries(shape.context));
   round_ = state_arena_.allocate(sizeof(abi::RoundState));
   candidate_requests_ = state_arena_.allocate(STEP_VERIFY_ROWS * sizeof(abi::CandidateRequest));
@@ -97,7 +97,7 @@ PassBuffers::PassBuffers(const std::shared_ptr<vk::Device>& device, const model:
   candidates_ = readback_arena_.allocate(STEP_VERIFY_ROWS * sizeof(abi::CandidateResult));
   drafts_ = readback_arena_.allocate(STEP_VERIFY_ROWS * sizeof(abi::RowResult));
   round_result_ = readback_arena_.allocate(sizeof(abi::RoundResult));
-  cosine_total_ = readback_arena_.allocate(std::uint64_t{2} * config.layers * sizeof(float));
+  cosine_total_ = readback_arena_.allocate(std::uint64_t{2} * config.layer_count() * sizeof(float));
   vk::Uploader uploader(device);
   const std::vector<float> table = rope_table(config, shape.context);
   uploader.upload(std::as_bytes(std::span(table)), rope_table_);

@@ -68,7 +68,7 @@ class Pass {
       if (layer + 1 == spec_.keep_after) append(kernels::keep_rows(select_, residual(), config_.width, spec_.bucket, "keep_rows"));
     }
     if (spec_.cosines != Cosines::none && !back) {
-      append(kernels::cosine_sum(select_, spec_.cosines == Cosines::all ? 2 * config_.layers : config_.layers, "cosine_sum"));
+      append(kernels::cosine_sum(select_, spec_.cosines == Cosines::all ? 2 * config_.layer_count() : config_.layer_count(), "cosine_sum"));
     }
     plan.layer_starts.push_back(dispatches_.size());
     plan.handed_on = residual();
@@ -226,7 +226,7 @@ class Pass {
     add_to_residual(w.down, {ResourceKind::activated}, w.down_bias, w.ffn_post_norm, blk + "ffn_down", blk + "post_ffw_norm");
     if (spec_.cosines == Cosines::all) {  // after those of all attention sublayers
       append(
-          kernels::cosine(select_, residual(), other_residual(), config_.width, spec_.bucket, config_.layers + layer, blk + "ffn_cosine"));
+          kernels::cosine(select_, residual(), other_residual(), config_.width, spec_.bucket, config_.layer_count() + layer, blk + "ffn_cosine"));
     }
     current_ = other_residual();
   }
@@ -304,7 +304,7 @@ PassBuilder::PassBuilder(const model::Config& config, const model::WeightLayout&
       attention_(attention_shape(config, sequence)),
       select_(select),
       begin_(sequence.begin),
-      end_(sequence.end_of(config.layers)) {}
+      end_(sequence.end_of(config.layer_count())) {}
 
 StageWork work_of(const PassSpec& spec, std::uint32_t begin, std::uint32_t end) {
   // Saved hidden states are on the device of the layer before the first one.
@@ -330,7 +330,7 @@ Plan PassBuilder::build(const PassSpec& spec, const CacheSlots& slots) const {
   const bool bucket_exists = spec.prompt ? kernels::prompt_bucket_for(spec.bucket) == spec.bucket
                                          : spec.bucket <= STEP_VERIFY_ROWS && kernels::bucket_for(spec.bucket) == spec.bucket;
   const bool prompt_fits = !spec.prompt || (!uses_hidden_states && !spec.tree && !spec.window && spec.step == RoundStep::none);
-  if (!tree_fits || !window_fits || !prompt_fits || !bucket_exists || spec.layers.end > config_.layers ||
+  if (!tree_fits || !window_fits || !prompt_fits || !bucket_exists || spec.layers.end > config_.layer_count() ||
       spec.output_rows() > STEP_VERIFY_ROWS || (uses_hidden_states && !hidden_states_fit)) {
     fail(Code::internal, "there is no {}pass over layers {}-{} with {} rows, output {}, keeping rows after layer {}",
          spec.prompt ? "prompt " : "", spec.layers.begin, spec.layers.end, spec.bucket, to_string(spec.output), spec.keep_after);

@@ -327,7 +327,7 @@ void PassRunner::run(const RoundSpec& round, const PageLists& pages, PassResults
   refresh();
   const bool conditional = device_->caps().conditional_dispatch;
   const PassSpec draft{.layers = round.draft, .keep_after = round.kept_layers, .step = RoundStep::draft};
-  PassSpec verify{.layers = LayerPlan::full(config_.layers), .step = RoundStep::verify};
+  PassSpec verify{.layers = LayerPlan::full(config_.layer_count()), .step = RoundStep::verify};
   several_.assign(round.most, &cache_.get(draft));
   if (round.kept_layers > 0) {
     PassSpec kept_row{.layers = verify.layers, .output = Output::none, .keep_after = round.kept_layers, .step = RoundStep::kept_row};
@@ -366,7 +366,7 @@ std::vector<float> PassRunner::read_embeddings(std::span<const std::int32_t> tok
   spec.prompt = true;
   spec.bucket = kernels::prompt_bucket_for(static_cast<std::uint32_t>(tokens.size()));
   spec.output = Output::none;
-  spec.layers = LayerPlan::full(config_.layers);
+  spec.layers = LayerPlan::full(config_.layer_count());
   spec.layers.end = 0;
   const SequenceRows rows{pages, {.tokens = tokens}};
   run(spec, {&rows, 1});

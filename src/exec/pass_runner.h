@@ -147,7 +147,7 @@ class PassRunner {
   std::vector<float> handed_rows(std::span<const SequenceRows> sequences) const;
   /// Replaces the sums of the local layers in `sums` by those of the last pass.
   void take_own_cosines(std::vector<float>& sums);
-  std::span<float> cosine_totals() { return {buffers_.cosine_total(), std::size_t{2} * config_.layers}; }
+  std::span<float> cosine_totals() { return {buffers_.cosine_total(), std::size_t{2} * config_.layer_count()}; }
   void begin_record(vk::Recorder& recorder, const PassSpec& spec);
   std::vector<float> download(const vk::Slice& rows, std::size_t count);
   vk::Commands copy_of_kept(std::span<const std::uint32_t> path) const;

@@ -48,7 +48,7 @@ std::vector<float> PassRunner::handed_rows(std::span<const SequenceRows> sequenc
 void PassRunner::take_own_cosines(std::vector<float>& sums) {
   const std::span<const float> totals = cosine_totals();
   for (std::uint32_t layer = builder_.begin(); layer < builder_.end(); ++layer) {
-    for (const std::size_t at : {std::size_t{layer}, std::size_t{config_.layers} + layer}) sums[at] = totals[at];
+    for (const std::size_t at : {std::size_t{layer}, std::size_t{config_.layer_count()} + layer}) sums[at] = totals[at];
   }
 }
 
@@ -88,7 +88,7 @@ void PassRunner::run_around(const PassSpec& spec, std::span<const SequenceRows> 
   seconds_ = before + wait.seconds();
   if (spec.cosines != Cosines::none) {
     for (std::uint32_t layer = builder_.begin(); layer < builder_.end(); ++layer) {
-      for (const std::size_t at : {std::size_t{layer}, std::size_t{config_.layers} + layer}) reply.cosines[at] = own[at];
+      for (const std::size_t at : {std::size_t{layer}, std::size_t{config_.layer_count()} + layer}) reply.cosines[at] = own[at];
     }
     std::ranges::copy(reply.cosines, cosine_totals().begin());
   }

@@ -17,7 +17,7 @@ Stage::Stage(const std::shared_ptr<vk::Device>& device, kernels::Library& librar
       config_(config),
       weights_(weights),
       shape_(shape),
-      cache_(device, config, attention_shape(config, shape), shape.begin, shape.end_of(config.layers), first_pages(config, shape)) {
+      cache_(device, config, attention_shape(config, shape), shape.begin, shape.end_of(config.layer_count()), first_pages(config, shape)) {
   runner(0);  // the runner of the engine's sequences: allocates its memory now
 }
 
@@ -44,7 +44,7 @@ void Stage::take(StageMessage& message) {
       return pass(message);
     case StageCommand::prepare: {
       const SessionPasses needs = prepare_request(message.request);
-      return prepare(session_passes(config_.layers, needs), needs.trees);
+      return prepare(session_passes(config_.layer_count(), needs), needs.trees);
     }
     case StageCommand::move:
       return move(message);

@@ -43,6 +43,7 @@ struct Config {
   bool tied_embeddings = false;  ///< no output.weight: the embedding is the LM head
   std::uint32_t exit_layer = 0;  ///< the exit a LayerSkip checkpoint was trained for; 0: unknown
 
+  std::uint32_t layer_count() const { return layers; }
   std::uint32_t q_width() const { return heads * head_dim; }
   std::uint32_t kv_width() const { return kv_heads * head_dim; }
   std::uint32_t group() const { return heads / kv_heads; }

@@ -147,17 +147,17 @@ void Model::Impl::check(const Sequence& sequence, std::span<const std::int32_t> 
       fail(Code::invalid_argument, "Token {} is outside the vocabulary of {}.", token, config.vocabulary);
     }
   }
-  if (plan.begin > plan.end || plan.end > config.layers) {
-    fail(Code::invalid_argument, "The plan runs layers {} to {} of a model of {}.", plan.begin, plan.end, config.layers);
+  if (plan.begin > plan.end || plan.end > config.layer_count()) {
+    fail(Code::invalid_argument, "The plan runs layers {} to {} of a model of {}.", plan.begin, plan.end, config.layer_count());
   }
   if (!options.hidden.empty() && options.hidden.size() != tokens.size() * config.width) {
     fail(Code::invalid_argument, "The hidden state has {} floats, expected {} rows of {}.", options.hidden.size(), tokens.size(),
          config.width);
   }
-  if (sequence.keys.size() != config.layers || sequence.values.size() != config.layers) {
-    fail(Code::invalid_argument, "The sequence has {} layers, the model {}.", sequence.keys.size(), config.layers);
+  if (sequence.keys.size() != config.layer_count() || sequence.values.size() != config.layer_count()) {
+    fail(Code::invalid_argument, "The sequence has {} layers, the model {}.", sequence.keys.size(), config.layer_count());
   }
-  for (std::uint32_t layer = 0; layer < config.layers; ++layer) {
+  for (std::uint32_t layer = 0; layer < config.layer_count(); ++layer) {
     if (plan.runs_attention(layer) && first_position > sequence.keys[layer].size() / config.kv_width()) {
       fail(Code::invalid_argument, "Layer {} has stored {} positions, so a pass cannot start at {}.", layer,
            sequence.keys[layer].size() / config.kv_width(), first_position);
@@ -260,8 +260,8 @@ const model::Config& Model::config() const { return impl_->config; }
 
 Sequence Model::new_sequence() const {
   Sequence sequence;
-  sequence.keys.resize(impl_->config.layers);
-  sequence.values.resize(impl_->config.layers);
+  sequence.keys.resize(impl_->config.layer_count());
+  sequence.values.resize(impl_->config.layer_count());
   return sequence;
 }
 
@@ -272,15 +272,15 @@ Result Model::forward(Sequence& sequence, std::span<const std::int32_t> tokens, 
   const std::size_t rows = tokens.size(), width = m.config.width;
   Floats x = options.hidden.empty() ? m.embed(tokens) : Floats(options.hidden.begin(), options.hidden.end());
   Result result;
-  result.attention_cosine.resize(m.config.layers);
-  result.mlp_cosine.resize(m.config.layers);
+  result.attention_cosine.resize(m.config.layer_count());
+  result.mlp_cosine.resize(m.config.layer_count());
   Floats before;
   const auto cosines = [&] {
     std::vector<float> of_rows;
     for (std::size_t r = 0; r < rows; ++r) of_rows.push_back(cosine(row_of(before, r, width), row_of(x, r, width)));
     return of_rows;
   };
-  for (std::uint32_t layer = 0; layer < m.config.layers; ++layer) {
+  for (std::uint32_t layer = 0; layer < m.config.layer_count(); ++layer) {
     if (plan.runs_attention(layer)) {
       before = x;
       m.run_attention(layer, sequence, first_position, rows, options, x);

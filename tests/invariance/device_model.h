@@ -27,7 +27,7 @@ class DeviceModel {
 
   const model::Config& config() const { return config_; }
   const exec::SequenceShape& shape() const { return shape_; }
-  exec::LayerPlan layers(std::string_view text = "full") const { return exec::LayerPlan::parse(text, config_.layers); }
+  exec::LayerPlan layers(std::string_view text = "full") const { return exec::LayerPlan::parse(text, config_.layer_count()); }
   /// A new text. The model must outlive it.
   std::unique_ptr<exec::Executor> sequence();
   const ref::Model& oracle();

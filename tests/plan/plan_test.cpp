@@ -68,9 +68,9 @@ class Plans {
 
   Plan build(const PassSpec& spec) const { return builder_.build(spec); }
   std::string print(const PassSpec& spec) const {
-    return build(spec).print(config_.layers, [this](std::uint32_t tensor) { return weights_.name(tensor); });
+    return build(spec).print(config_.layer_count(), [this](std::uint32_t tensor) { return weights_.name(tensor); });
   }
-  LayerPlan layers(std::string_view text = "full") const { return LayerPlan::parse(text, config_.layers); }
+  LayerPlan layers(std::string_view text = "full") const { return LayerPlan::parse(text, config_.layer_count()); }
 
  private:
   fixtures::TemporaryDirectory directory_;

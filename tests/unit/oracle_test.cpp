@@ -30,7 +30,7 @@ ref::Result run(const ref::Model& model, const Tokens& tokens, const LayerPlan& 
 }
 ref::Result run(const gguf::File& file, const Tokens& tokens, KvFormat kv_format = KvFormat::f32) {
   const ref::Model model(file, kv_format);
-  return run(model, tokens, LayerPlan::full(model.config().layers));
+  return run(model, tokens, LayerPlan::full(model.config().layer_count()));
 }
 
 void expect_like_naive(const gguf::File& file) {
@@ -112,7 +112,7 @@ TEST(Oracle, ChunksGiveTheBitsOfOneCall) {
     TinyConfig tiny;
     tiny.head_dim = 32;
     const ref::Model model(EditedModel(tiny).open(), kv_format);
-    const LayerPlan plan = LayerPlan::full(model.config().layers);
+    const LayerPlan plan = LayerPlan::full(model.config().layer_count());
     const ref::Result whole = run(model, text, plan);
     for (const std::size_t chunk : {1u, 5u}) {
       ref::Sequence sequence = model.new_sequence();
