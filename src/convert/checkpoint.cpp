@@ -95,14 +95,16 @@ void refuse_quantised(const ConfigValues& values, const std::string& where) {
 }
 
 /// Names of the MLP's function; the first is transformers' default.
-std::span<const std::string_view> activations(model::Mlp mlp) {
+std::span<const std::string_view> activations(model::Activation activation) {
   static constexpr std::array<std::string_view, 2> silu{"silu", "swish"};
   static constexpr std::array<std::string_view, 2> gelu{"gelu_pytorch_tanh", "gelu_new"};
-  return mlp == model::Mlp::gated_silu ? silu : gelu;
+  return activation == model::Activation::gated_silu ? silu : gelu;
 }
 
 void check_activation(const ConfigValues& values, const Architecture& family, const std::string& where) {
-  const std::span<const std::string_view> names = activations(family.layer.mlp);
+  const auto* mlp = std::get_if<model::Mlp>(&family.layer.feedforward);
+  if (mlp == nullptr) return;
+  const std::span<const std::string_view> names = activations(mlp->activation);
   const char* key = values.has("hidden_activation") ? "hidden_activation" : "hidden_act";
   const std::string given = values.text(key, std::string(names.front()));
   if (std::ranges::find(names, given) != names.end()) return;
@@ -113,8 +115,11 @@ void check_activation(const ConfigValues& values, const Architecture& family, co
 void check_unrotated(const ConfigValues& values, const model::Config& c, const std::string& where) {
   constexpr const char* key = "no_rope_layers";
   if (const SortedJson* turning = values.find(key)) {
-    bool as_family = turning->is_array() && turning->size() == c.layers;
-    for (std::uint32_t i = 0; as_family && i < c.layers; ++i) as_family = (*turning)[i] == (c.layer(i).rotates ? 1 : 0);
+    bool as_family = turning->is_array() && turning->size() == c.layers.size();
+    for (std::uint32_t i = 0; as_family && i < c.layers.size(); ++i) {
+      const auto* attention = std::get_if<model::Attention>(&c.layers[i].mixer);
+      as_family = (*turning)[i] == (attention != nullptr && attention->rotates ? 1 : 0);
+    }
     if (as_family) return;
     fail(Code::unsupported, "{}: '{}' is {}; a GGUF file of architecture {} means other layers", where, key, shown(*turning),
          c.architecture);

@@ -153,7 +153,8 @@ void save_conversation(const std::string& path, const Engine::State& engine, con
   file.finish();
 }
 
-SavedConversation::SavedConversation(const std::string& path, const Engine::State& engine) : file_(path), layers_(engine.config.layer_count()) {
+SavedConversation::SavedConversation(const std::string& path, const Engine::State& engine)
+    : file_(path), layers_(engine.config.layer_count()) {
   std::array<std::byte, preamble_bytes> preamble;
   if (file_.size() < preamble.size()) fail(Code::bad_file, "'{}' is no saved conversation: it is too short", path);
   file_.read(0, preamble);

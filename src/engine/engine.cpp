@@ -144,7 +144,7 @@ std::shared_ptr<Engine> Engine::load(const EngineOptions& options, const State* 
   state.kernel_library =
       beside != nullptr ? beside->kernel_library : std::make_shared<kernels::Library>(state.device, env::cache_directory());
   state.select->use(beside != nullptr ? beside->select->math() : math_for(options.math, state.device, *state.kernel_library));
-  state.layout = model::layout_weights(read.tensors, caps.max_storage_range, state.select->interleave());
+  state.layout = model::layout_weights(state.config, read.tensors, caps.max_storage_range, state.select->interleave());
   state.shape = choose_shape(state.config, options.context, options.kv, state.select->kv_format());
   state.shape.pool_tokens = options.pool_tokens;
   state.shape.keeps_windows = options.prefixes != PrefixMode::off;

@@ -26,7 +26,7 @@ tune::MeasurementFile choices_file(const DeviceModel& state) {
   key["candidates"] = kernels::candidates_version;
   key["formats"] = formats;
   key["width"] = std::bit_ceil(state.config.width);
-  key["heads"] = {state.config.group(), state.config.head_dim};
+  key["heads"] = {state.config.attention().group(), state.config.attention().head_dim};
   key["kv"] = to_string(state.shape.kv_format);
   return {env::cache_directory(), "choices", key};
 }
@@ -44,18 +44,6 @@ tune::MeasurementFile costs_file(const Engine::State& state, bool complete) {
   return {env::cache_directory(), complete ? "costs" : "estimated-costs", key};
 }
 
-/// The layer's matrices in the order of a pass.
-std::vector<const kernels::Matrix*> matrices_of(const model::LayerWeights& layer) {
-  std::vector<const kernels::Matrix*> matrices;
-  for (const model::Projection& projection : layer.projections) matrices.push_back(&projection.matrix);
-  matrices.push_back(&layer.o);
-  for (const auto* matrix : {&layer.gate_up, &layer.gate, &layer.up}) {
-    if (*matrix) matrices.push_back(&**matrix);
-  }
-  matrices.push_back(&layer.down);
-  return matrices;
-}
-
 /// The first layers up to `most_bytes`, but at least one: enough that caches do not hold all of them.
 tune::Workload workload_of(const Engine::State& state) {
   constexpr std::uint64_t most_bytes = std::uint64_t{64} << 20;
@@ -64,7 +52,7 @@ tune::Workload workload_of(const Engine::State& state) {
   std::uint64_t bytes = 0;
   const std::size_t layers = std::min<std::size_t>(most_layers, state.shape.end_of(state.config.layer_count()));  // local layers only
   for (std::size_t i = 0; i < layers && (i == 0 || bytes < most_bytes); ++i) {
-    for (const kernels::Matrix* matrix : matrices_of(state.layout.layers[i])) {
+    for (const kernels::Matrix* matrix : state.layout.layers[i].matrices()) {
       const model::TensorPlace& place = state.layout.tensors[matrix->tensor];
       for (std::size_t part = 0; part < matrix->parts.size(); ++part) bytes += place.quant_bytes(part);
       work.layer_matrices.push_back(*matrix);

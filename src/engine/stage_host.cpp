@@ -115,7 +115,8 @@ void StageHost::load(const StageSetup& setup) {
   model_.select = std::make_unique<kernels::Selector>(caps, model_.device->tuning());
   model_.kernel_library = std::make_shared<kernels::Library>(model_.device, env::cache_directory());
   model_.select->use(math_for(setup.matrix ? MathMode::matrix : MathMode::f32, model_.device, *model_.kernel_library));
-  model_.layout = model::layout_weights(model::find_tensors(file, model_.config), caps.max_storage_range, model_.select->interleave());
+  model_.layout =
+      model::layout_weights(model_.config, model::find_tensors(file, model_.config), caps.max_storage_range, model_.select->interleave());
   model_.shape = setup.shape;
   model_.shape.begin = setup.ends[number_ - 1];
   model_.shape.end = setup.ends[number_];

@@ -10,7 +10,7 @@ namespace {
 std::uint32_t largest_window(const model::Config& config, std::uint32_t context) {
   std::uint32_t window = 0;
   for (std::uint32_t layer = 0; layer < config.layer_count(); ++layer) {
-    if (config.has_window(layer, context)) window = std::max(window, config.layer(layer).window);
+    if (config.has_window(layer, context)) window = std::max(window, config.window(layer));
   }
   return window;
 }

@@ -29,15 +29,16 @@ Sizes sizes_of(const model::Config& config, const SequenceShape& shape) {
   const kernels::AttentionShape attention = attention_shape(config, shape);
   const std::uint64_t ranges = (config.vocabulary + MATVEC_ARGMAX_ROWS - 1) / MATVEC_ARGMAX_ROWS;
   const std::uint64_t output_rows = shape.begin == 0 ? STEP_VERIFY_ROWS : 0;                    // only on the device with the head
-  const std::uint64_t widest = padded(std::max({config.width, config.q_width(), config.ffn}));  // of the rows that matrices multiply
+  const std::uint64_t widest =
+      padded(std::max({config.width, config.attention().q_width(), config.ffn()}));  // of the rows that matrices multiply
   return {kv_bytes(attention, full_positions(shape)),
           kv_bytes(attention, sliding_positions(config, shape)),
           rows * padded(config.width) * word,
           std::uint64_t{STEP_VERIFY_ROWS} * padded(config.width) * word,
-          rows * padded(config.q_width()) * word,
+          rows * padded(config.attention().q_width()) * word,
           rows * padded(attention.qkv_width()) * word,
-          rows * padded(2 * config.ffn) * word,
-          rows * padded(config.ffn) * word,
+          rows * padded(2 * config.ffn()) * word,
+          rows * padded(config.ffn()) * word,
           rows * HALF_ROWS_WORDS(widest / 32) * 16,
           attention.partial_bytes(STEP_VERIFY_ROWS),
           output_rows * padded(config.vocabulary) * word,

@@ -17,7 +17,7 @@ DeviceModel::DeviceModel(const TinyConfig& tiny, KvFormat kv_format)
       device_(TestDevice::get().device),
       library_(device_, env::cache_directory()),
       select_(device_->caps(), device_->tuning()),
-      layout_(model::layout_weights(model::find_tensors(file_, config_), device_->caps().max_storage_range, select_.interleave())),
+      layout_(model::layout_weights(config_, model::find_tensors(file_, config_), device_->caps().max_storage_range, select_.interleave())),
       weights_(device_, layout_, {}),
       builder_(config_, layout_, shape_, select_),
       passes_(device_, library_, builder_, config_, weights_, shape_) {

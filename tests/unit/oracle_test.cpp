@@ -10,7 +10,6 @@
 #include "base/status.h"
 #include "edited_model.h"
 #include "naive_llama.h"
-#include "ref/kv_rounding.h"
 #include "ref/model.h"
 #include "ref/operations.h"
 
@@ -166,7 +165,7 @@ TEST(Oracle, SkippedAttentionStoresNothing) {
   model.forward(sequence, text, 0, LayerPlan::parse("attn:2", 4));
   EXPECT_TRUE(sequence.keys[2].empty());
   EXPECT_TRUE(sequence.values[2].empty());
-  EXPECT_EQ(sequence.keys[1].size(), text.size() * model.config().kv_width());
+  EXPECT_EQ(sequence.keys[1].size(), text.size() * model.config().attention().kv_width());
 }
 
 TEST(Oracle, AnEarlyExitIsAShorterModel) {
