@@ -19,7 +19,7 @@ constexpr std::uint32_t context = 4096;  // up to this length attention uses its
 ModelPasses::ModelPasses(const std::string& name, const kernels::Selector& select, KvFormat kv_format)
     : file_(model::synthetic_model(name)),
       config_(model::Config::from(file_)),
-      layout_(model::layout_weights(model::find_tensors(file_, config_), select.caps().max_storage_range, select.interleave())),
+      layout_(model::layout_weights(config_, model::find_tensors(file_, config_), select.caps().max_storage_range, select.interleave())),
       builder_(config_, layout_, {.context = context, .kv_format = kv_format, .chunk = exec::SequenceShape::chunk_for(config_, context)},
                select) {}
 

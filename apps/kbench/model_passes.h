@@ -20,7 +20,7 @@ class ModelPasses {
   ModelPasses(const ModelPasses&) = delete;
   ModelPasses& operator=(const ModelPasses&) = delete;
 
-  std::uint32_t layers() const { return config_.layers; }
+  std::uint32_t layers() const { return config_.layer_count(); }
   std::uint32_t vocabulary() const { return config_.vocabulary; }
   std::uint64_t weight_bytes() const { return layout_.bytes_per_token(); }  ///< bytes that a pass reads
   const skipstone::exec::PassBuilder& builder() const { return builder_; }

@@ -307,12 +307,10 @@ constexpr Operation table[] = {
 model::Config config_of(const Sizes& s) {
   model::Config config;
   config.architecture = "llama";
-  config.layers = 1;
+  const model::Attention attention{.heads = s.heads, .kv_heads = s.kv_heads, .head_dim = s.head_dim};
+  config.layer_count() = {{.mixer = attention, .feedforward = model::Mlp{.width = s.ffn}}};
   config.width = s.width;
-  config.heads = s.heads;
-  config.kv_heads = s.kv_heads;
-  config.head_dim = config.rope_dim = s.head_dim;
-  config.ffn = s.ffn;
+  config.rope_dim = s.head_dim;
   config.vocabulary = s.vocabulary;
   return config;
 }

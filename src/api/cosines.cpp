@@ -88,7 +88,7 @@ skipstone_status skipstone_cosines(skipstone_engine* handle, const skipstone_cos
                            {"fingerprint", engine.model_fingerprint()},
                            {"device", engine.device().name},
                            {"driver", engine.device().driver_name},
-                           {"layers", engine.config().layers},
+                           {"layers", engine.config().layer_count()},
                            {"prompts", cosines.reading.size()},
                            {"left_out", cosines.left_out},
                            {"tokens", cosines.tokens},

@@ -178,7 +178,7 @@ skipstone_status skipstone_engine_get_info(const skipstone_engine* engine, skips
     filled.device_name = e.device().name.c_str();
     filled.driver = engine->driver.c_str();
     filled.tier = vk::to_string(e.device().tier());
-    filled.layers = e.config().layers;
+    filled.layers = e.config().layer_count();
     filled.vocabulary = e.config().vocabulary;
     filled.context = e.memory().context;
     filled.weights_bytes = e.memory().weights;

@@ -9,7 +9,6 @@
 #include "gguf/traits.h"
 #include "json/json.h"
 #include "model/config.h"
-#include "model/description.h"
 #include "text/pretokenizer.h"
 
 namespace skipstone::api {
@@ -38,26 +37,27 @@ Json tensors_json(const gguf::File& file) {
 
 const char* name_of(model::Norm norm) { return norm == model::Norm::none ? "none" : norm == model::Norm::rms ? "rms" : "layer"; }
 const char* name_of(model::QkNorm norm) { return norm == model::QkNorm::none ? "none" : norm == model::QkNorm::head ? "head" : "width"; }
-const char* name_of(model::Mlp mlp) {
-  return mlp == model::Mlp::gated_silu ? "gated_silu" : mlp == model::Mlp::gated_gelu ? "gated_gelu" : "gelu";
+const char* name_of(model::Activation activation) {
+  return activation == model::Activation::gated_silu ? "gated_silu" : activation == model::Activation::gated_gelu ? "gated_gelu" : "gelu";
 }
 
 /// Neighbouring layers that compute alike, and what they compute.
 Json layers_json(const model::Config& config) {
   Json list = Json::array();
   for (const model::LayerGroup& group : model::layer_groups(config)) {
-    const model::LayerSpec& spec = group.spec;
+    const auto& attention = std::get<model::Attention>(group.layer.mixer);
+    const auto& mlp = std::get<model::Mlp>(group.layer.feedforward);
     list.push_back({{"first", group.first},
                     {"last", group.last},
-                    {"window", spec.window},
-                    {"rotates", spec.rotates},
-                    {"local_rope", spec.local_rope},
-                    {"norm_before", name_of(spec.norm_before)},
-                    {"norm_after", name_of(spec.norm_after)},
-                    {"qk_norm", name_of(spec.qk_norm)},
-                    {"mlp", name_of(spec.mlp)},
-                    {"fused_qkv", spec.fused_qkv},
-                    {"fused_gate_up", spec.fused_gate_up}});
+                    {"window", attention.window},
+                    {"rotates", attention.rotates},
+                    {"local_rope", attention.local_rope},
+                    {"norm_before", name_of(group.layer.norm_before)},
+                    {"norm_after", name_of(group.layer.norm_after)},
+                    {"qk_norm", name_of(attention.qk_norm)},
+                    {"mlp", name_of(mlp.activation)},
+                    {"fused_qkv", attention.fused_qkv},
+                    {"fused_gate_up", mlp.fused_gate_up}});
   }
   return list;
 }
@@ -65,12 +65,12 @@ Json layers_json(const model::Config& config) {
 Json model_json(const model::Config& config) {
   return {{"architecture", gguf::escaped(config.architecture)},
           {"name", gguf::escaped(config.name)},
-          {"layers", config.layers},
+          {"layers", config.layer_count()},
           {"width", config.width},
-          {"heads", config.heads},
-          {"kv_heads", config.kv_heads},
-          {"head_dim", config.head_dim},
-          {"ffn", config.ffn},
+          {"heads", config.attention().heads},
+          {"kv_heads", config.attention().kv_heads},
+          {"head_dim", config.attention().head_dim},
+          {"ffn", config.ffn()},
           {"vocabulary", config.vocabulary},
           {"context_trained", config.context_trained},
           {"rope_dim", config.rope_dim},
@@ -84,8 +84,8 @@ Json model_json(const model::Config& config) {
           {"rope_magnitude", config.rope_magnitude},
           {"temperature", config.temperature},
           {"temperature_context", config.temperature_context},
-          {"attention_scale", config.attention_scale},
-          {"attention_softcap", config.attention_softcap},
+          {"attention_scale", config.attention().scale},
+          {"attention_softcap", config.attention().softcap},
           {"final_softcap", config.final_softcap},
           {"embedding_scale", config.embedding_scale},
           {"residual_scale", config.residual_scale},

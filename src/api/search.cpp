@@ -151,7 +151,7 @@ skipstone_status skipstone_search_skip_set(skipstone_engine* engine, const skips
     const auto held = engine->engine;  // a callback may free the handle
     api::Within::require_outside(held.get());
     engine::SearchOptions options = api::options_from(params, *held);
-    options.strategy = std::make_unique<api::GivenStrategy>(api::read_params(strategy), held->config().layers);
+    options.strategy = std::make_unique<api::GivenStrategy>(api::read_params(strategy), held->config().layer_count());
     const engine::SearchReport report = engine::search_skip_set(held, options);
     *json = api::copy_string(api::print(api::report_json(report)));
   });

@@ -92,14 +92,16 @@ void refuse_quantised(const ConfigValues& values, const std::string& where) {
 }
 
 /// Names of the MLP's function; the first is transformers' default.
-std::span<const std::string_view> activations(model::Mlp mlp) {
+std::span<const std::string_view> activations(model::Activation activation) {
   static constexpr std::array<std::string_view, 2> silu{"silu", "swish"};
   static constexpr std::array<std::string_view, 2> gelu{"gelu_pytorch_tanh", "gelu_new"};
-  return mlp == model::Mlp::gated_silu ? silu : gelu;
+  return activation == model::Activation::gated_silu ? silu : gelu;
 }
 
 void check_activation(const ConfigValues& values, const Architecture& family, const std::string& where) {
-  const std::span<const std::string_view> names = activations(family.layer.mlp);
+  const auto* mlp = std::get_if<model::Mlp>(&family.layer.feedforward);
+  if (mlp == nullptr) return;
+  const std::span<const std::string_view> names = activations(mlp->activation);
   const char* key = values.has("hidden_activation") ? "hidden_activation" : "hidden_act";
   const std::string given = values.text(key, std::string(names.front()));
   if (std::ranges::find(names, given) != names.end()) return;
@@ -110,8 +112,11 @@ void check_activation(const ConfigValues& values, const Architecture& family, co
 void check_unrotated(const ConfigValues& values, const model::Config& c, const std::string& where) {
   constexpr const char* key = "no_rope_layers";
   if (const SortedJson* turning = values.find(key)) {
-    bool as_family = turning->is_array() && turning->size() == c.layers;
-    for (std::uint32_t i = 0; as_family && i < c.layers; ++i) as_family = (*turning)[i] == (c.layer(i).rotates ? 1 : 0);
+    bool as_family = turning->is_array() && turning->size() == c.layers.size();
+    for (std::uint32_t i = 0; as_family && i < c.layers.size(); ++i) {
+      const auto* attention = std::get_if<model::Attention>(&c.layers[i].mixer);
+      as_family = (*turning)[i] == (attention != nullptr && attention->rotates ? 1 : 0);
+    }
     if (as_family) return;
     fail(Code::unsupported, "{}: '{}' is {}; a GGUF file of architecture {} means other layers", where, key, shown(*turning),
          c.architecture);
@@ -160,9 +165,9 @@ bool speaks_of_layer_skip(std::string_view name) {
 /// the ones that its authors draft with (github.com/facebookresearch/LayerSkip, README).
 void find_exit(const ConfigValues& values, const std::string& where, Checkpoint& c) {
   if (values.has("skipstone_exit_layer")) {
-    if (c.config.layers < 2)
+    if (c.config.layer_count() < 2)
       fail(Code::bad_file, "{}: 'skipstone_exit_layer' is there, but a model of one layer has no earlier exit", where);
-    c.exit_layer = values.count("skipstone_exit_layer", 1, c.config.layers - 1);
+    c.exit_layer = values.count("skipstone_exit_layer", 1, c.config.layer_count() - 1);
     return;
   }
   const SortedJson* origin = values.find("_name_or_path");
@@ -179,7 +184,7 @@ void find_exit(const ConfigValues& values, const std::string& where, Checkpoint&
                                         {"Llama 2 13B", 40, 5120, 32000, 13},
                                         {"Llama 2 70B", 80, 8192, 32000, 9}}};
   for (const Known& row : known) {
-    if (row.layers != c.config.layers || row.width != c.config.width || row.vocabulary != c.config.vocabulary) continue;
+    if (row.layers != c.config.layer_count() || row.width != c.config.width || row.vocabulary != c.config.vocabulary) continue;
     c.exit_layer = row.exit;
     log::warning(
         "By name and shape this is LayerSkip's {}, so the exit layer is set to {}, which its authors use; --exit-layer sets another.",

@@ -19,7 +19,7 @@ struct Checkpoint {
   std::string name;      ///< the folder's own, or the repository's where the folder is a snapshot in Hugging Face's cache
   bool wrapped = false;  ///< it is the text part of a multimodal model
   /// A part of a GGUF file's description: family, shape, rotary dimensions, windows and the layers that they have, for
-  /// Config::layer() and model::length_of(). Numbers that no shape depends on stay at their defaults.
+  /// model::has_role() and model::tensor_shape(). Numbers that no shape depends on stay at their defaults.
   model::Config config;
   std::vector<gguf::Pair> metadata;                                      ///< under the family's prefix
   std::vector<std::pair<model::Role, std::vector<float>>> rope_factors;  ///< divisors of the rotary frequencies, a tensor each

@@ -14,7 +14,6 @@
 #include "convert/checkpoint.h"
 #include "json/json.h"
 #include "json/parse_json.h"
-#include "model/limits.h"
 
 namespace skipstone::convert {
 namespace {
@@ -41,8 +40,9 @@ std::uint32_t original_context(const Source& from, const Config& c) {
 void read_dimensions(const Source& from, Checkpoint& checkpoint) {
   constexpr const char* key = "partial_rotary_factor";
   Config& c = checkpoint.config;
+  const std::uint32_t head_dim = c.attention().head_dim;
   const float part = from.rope.positive(key, from.values.positive(key, 1.0f));
-  c.rope_dim = static_cast<std::uint32_t>(std::min(static_cast<double>(part) * c.head_dim + 1e-4, 1e6));  // 0.4 of 80 is 32 in float too
+  c.rope_dim = static_cast<std::uint32_t>(std::min(static_cast<double>(part) * head_dim + 1e-4, 1e6));    // 0.4 of 80 is 32 in float too
   const std::uint32_t whole = c.rope_pairs == model::RopePairs::halves ? 8 : 4;                           // model::Config's
   if (part > 1.0f || c.rope_dim == 0) fail(Code::bad_file, "{}: '{}' is {}, expected a share of a head", from.values.where(), key, part);
   if (part != 1.0f && !checkpoint.has(model::partial_rotary)) {
@@ -50,9 +50,9 @@ void read_dimensions(const Source& from, Checkpoint& checkpoint) {
   }
   if (c.rope_dim % whole != 0) {
     fail(Code::unsupported, "{}: {} of a head's {} dimensions rotate; Skipstone rotates multiples of {}", from.values.where(), c.rope_dim,
-         c.head_dim, whole);
+         head_dim, whole);
   }
-  if (c.rope_dim != c.head_dim || checkpoint.has(model::writes_rope_dim)) set_key(checkpoint, "rope.dimension_count", c.rope_dim);
+  if (c.rope_dim != head_dim || checkpoint.has(model::writes_rope_dim)) set_key(checkpoint, "rope.dimension_count", c.rope_dim);
 }
 
 void read_linear(const Source& from, Checkpoint& checkpoint) {

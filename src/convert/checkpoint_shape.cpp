@@ -7,10 +7,10 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <variant>
 
 #include "base/status.h"
 #include "convert/checkpoint.h"
-#include "model/limits.h"
 
 namespace skipstone::convert {
 namespace {
@@ -22,22 +22,26 @@ using model::Config;
 using model::most_context, model::most_ffn, model::most_head_dim, model::most_heads, model::most_layers, model::most_vocabulary,
     model::most_width;
 
-/// A count that every model has.
+/// Counts that every model has.
+struct Counts {
+  std::uint32_t layers = 0, context = 0, width = 0, ffn = 0, heads = 0, kv_heads = 0, vocabulary = 0;
+};
+
 struct CountRow {
   const char *huggingface, *gguf;  ///< gguf: "" for keys not written here
   std::uint32_t most;
-  std::uint32_t Config::*field;
-  std::uint32_t Config::*fallback = nullptr;  ///< used where config.json lacks the key
+  std::uint32_t Counts::*field;
+  std::uint32_t Counts::*fallback = nullptr;  ///< used where config.json lacks the key
 };
 
-constexpr CountRow counts[] = {
-    {"num_hidden_layers", "block_count", most_layers, &Config::layers},
-    {"max_position_embeddings", "context_length", most_context, &Config::context_trained},
-    {"hidden_size", "embedding_length", most_width, &Config::width},
-    {"intermediate_size", "feed_forward_length", most_ffn, &Config::ffn},
-    {"num_attention_heads", "attention.head_count", most_heads, &Config::heads},
-    {"num_key_value_heads", "attention.head_count_kv", most_heads, &Config::kv_heads, &Config::heads},
-    {"vocab_size", "", most_vocabulary, &Config::vocabulary},
+constexpr CountRow count_rows[] = {
+    {"num_hidden_layers", "block_count", most_layers, &Counts::layers},
+    {"max_position_embeddings", "context_length", most_context, &Counts::context},
+    {"hidden_size", "embedding_length", most_width, &Counts::width},
+    {"intermediate_size", "feed_forward_length", most_ffn, &Counts::ffn},
+    {"num_attention_heads", "attention.head_count", most_heads, &Counts::heads},
+    {"num_key_value_heads", "attention.head_count_kv", most_heads, &Counts::kv_heads, &Counts::heads},
+    {"vocab_size", "", most_vocabulary, &Counts::vocabulary},
 };
 
 bool layer_norm(const Architecture& family) { return family.layer.norm_before == model::Norm::layer; }
@@ -63,8 +67,8 @@ constexpr NumberRow numbers[] = {
     {"final_logit_softcapping", "final_logit_softcapping", softcaps, {}},
 };
 
-void read_heads(const ConfigValues& values, Checkpoint& checkpoint) {
-  Config& c = checkpoint.config;
+/// The dimensions of a head.
+std::uint32_t read_heads(const ConfigValues& values, const Counts& c, Checkpoint& checkpoint) {
   const std::string& where = values.where();
   if (c.heads % c.kv_heads != 0) {
     fail(Code::bad_file, "{}: {} 'num_attention_heads' do not divide among {} 'num_key_value_heads'", where, c.heads, c.kv_heads);
@@ -74,21 +78,22 @@ void read_heads(const ConfigValues& values, Checkpoint& checkpoint) {
     fail(Code::bad_file, "{}: 'hidden_size' {} does not divide among {} 'num_attention_heads', and 'head_dim' is missing", where, c.width,
          c.heads);
   }
-  c.head_dim = values.count("head_dim", 1, most_head_dim, c.width / c.heads);
-  if (c.head_dim > most_head_dim) {
-    fail(Code::unsupported, "{}: a head has {} dimensions; Skipstone runs 4 to {}", where, c.head_dim, most_head_dim);
+  const std::uint32_t head_dim = values.count("head_dim", 1, most_head_dim, c.width / c.heads);
+  if (head_dim > most_head_dim) {
+    fail(Code::unsupported, "{}: a head has {} dimensions; Skipstone runs 4 to {}", where, head_dim, most_head_dim);
   }
-  if (!said) return;  // the readers' default is width / heads
-  set_key(checkpoint, "attention.key_length", c.head_dim);
-  set_key(checkpoint, "attention.value_length", c.head_dim);
+  if (!said) return head_dim;  // the readers' default is width / heads
+  set_key(checkpoint, "attention.key_length", head_dim);
+  set_key(checkpoint, "attention.value_length", head_dim);
+  return head_dim;
 }
 
-void check_lengths(const Config& c, const std::string& where) {
+void check_lengths(const Counts& c, std::uint32_t head_dim, const std::string& where) {
   struct Length {
     const char* what;
     std::uint32_t value;
   };
-  for (const Length& length : {Length{"hidden_size", c.width}, {"intermediate_size", c.ffn}, {"dimension of a head", c.head_dim}}) {
+  for (const Length& length : {Length{"hidden_size", c.width}, {"intermediate_size", c.ffn}, {"dimension of a head", head_dim}}) {
     if (length.value % 4 != 0) {
       fail(Code::unsupported, "{}: the {} is {}; Skipstone runs multiples of 4", where, length.what, length.value);
     }
@@ -98,11 +103,13 @@ void check_lengths(const Config& c, const std::string& where) {
 /// Gemma scales scores by 1 / sqrt(query_pre_attn_scalar); GGUF has no key for it, and readers know the values of the published models.
 void check_score_scale(const ConfigValues& values, const Config& c) {
   if (!values.has("query_pre_attn_scalar")) return;
-  const bool by_width = c.family->width_scaled_layers == c.layers;
-  const double known = by_width ? static_cast<double>(c.width) / c.heads : c.head_dim, said = values.positive("query_pre_attn_scalar");
+  const model::Attention& attention = c.attention();
+  const bool by_width = c.family->width_scaled_layers == c.layers.size();
+  const double known = by_width ? static_cast<double>(c.width) / attention.heads : attention.head_dim,
+               said = values.positive("query_pre_attn_scalar");
   if (std::abs(said - known) <= 1e-4 * known) return;
   fail(Code::unsupported, "{}: 'query_pre_attn_scalar' is {}; a GGUF file of architecture {} with {} layers means {}", values.where(), said,
-       c.architecture, c.layers, known);
+       c.architecture, c.layers.size(), known);
 }
 
 }  // namespace
@@ -112,14 +119,24 @@ void set_key(Checkpoint& checkpoint, std::string_view name, gguf::Value value) {
 }
 
 void read_shape(const ConfigValues& values, Checkpoint& checkpoint) {
-  Config& c = checkpoint.config;
-  for (const CountRow& row : counts) {
-    c.*row.field = values.count(row.huggingface, 1, row.most, row.fallback != nullptr ? std::optional(c.*row.fallback) : std::nullopt);
-    if (*row.gguf != '\0') set_key(checkpoint, row.gguf, c.*row.field);
+  Counts counts;
+  for (const CountRow& row : count_rows) {
+    counts.*row.field =
+        values.count(row.huggingface, 1, row.most, row.fallback != nullptr ? std::optional(counts.*row.fallback) : std::nullopt);
+    if (*row.gguf != '\0') set_key(checkpoint, row.gguf, counts.*row.field);
   }
+  Config& c = checkpoint.config;
+  c.context_trained = counts.context;
+  c.width = counts.width;
+  c.vocabulary = counts.vocabulary;
   if (checkpoint.has(model::writes_vocabulary)) set_key(checkpoint, "vocab_size", c.vocabulary);
-  read_heads(values, checkpoint);
-  check_lengths(c, values.where());
+  const std::uint32_t head_dim = read_heads(values, counts, checkpoint);
+  check_lengths(counts, head_dim, values.where());
+  model::LayerConfig layer = c.family->layer;
+  auto& attention = std::get<model::Attention>(layer.mixer);
+  attention.heads = counts.heads, attention.kv_heads = counts.kv_heads, attention.head_dim = head_dim;
+  std::get<model::Mlp>(layer.feedforward).width = counts.ffn;
+  c.layers.assign(counts.layers, layer);
   for (const NumberRow& row : numbers) {
     if (!row.applies(*c.family) || (!row.fallback && !values.has(row.huggingface))) continue;
     set_key(checkpoint, row.gguf, values.positive(row.huggingface, row.fallback));

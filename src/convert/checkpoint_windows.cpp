@@ -84,26 +84,25 @@ void read_windows(const ConfigValues& values, const CheckpointClass& kind, Check
   std::uint32_t window = 0;
   if (needed || has_windows(values, kind)) {
     window = values.count("sliding_window", 1, UINT32_MAX);
-    slides = window_layers(values, kind, c.layers);
+    slides = window_layers(values, kind, c.layer_count());
     const bool none = std::ranges::find(slides, true) == slides.end();
     // A window as long as the context is none; where layers differ it stays, since it determines their rotation.
     if (!always && (none || (window >= c.context_trained && std::ranges::find(slides, false) == slides.end()))) window = 0;
   } else if (kind.sliding == Sliding::honoured) {
-    const std::vector<bool> named = named_layers(values, c.layers);
+    const std::vector<bool> named = named_layers(values, c.layer_count());
     if (std::ranges::find(named, true) != named.end()) {
       fail(Code::bad_file, "{}: 'layer_types' has layers with a window, but 'sliding_window' says none", values.where());
     }
   }
+  model::set_positions(c, window, window == 0 ? std::vector<bool>() : slides);
   if (window == 0) {
     if (checkpoint.has(model::writes_no_window)) set_key(checkpoint, key, window);
     return;
   }
   set_key(checkpoint, key, window);
-  if (slides != model::windows_but_every(c.family->full_every, c.layers)) {  // the readers' default for an absent key
+  if (slides != model::windows_but_every(c.family->full_every, c.layer_count())) {  // the readers' default for an absent key
     set_key(checkpoint, "attention.sliding_window_pattern", std::make_shared<const gguf::Array>(gguf::Array{slides}));
   }
-  c.window = window;
-  c.window_layers = std::move(slides);
 }
 
 }  // namespace skipstone::convert

@@ -132,9 +132,9 @@ class Rows {
 
 std::uint32_t checked_exit(const ConvertOptions& options, const Checkpoint& checkpoint) {
   if (options.exit_layer == 0) return checkpoint.exit_layer;
-  if (options.exit_layer >= checkpoint.config.layers) {
+  if (options.exit_layer >= checkpoint.config.layer_count()) {
     fail(Code::invalid_argument, "the exit layer is {}, but an early exit comes before the last of the model's {} layers",
-         options.exit_layer, checkpoint.config.layers);
+         options.exit_layer, checkpoint.config.layer_count());
   }
   return options.exit_layer;
 }
@@ -157,11 +157,11 @@ void convert(const ConvertOptions& options) {
   }
   const std::string head = model::tensor_name(model::Role::output, 0);
   const bool tied = std::ranges::find(tensors, head, &MappedTensor::target) == tensors.end();
-  TensorTypes types(options.type, {checkpoint.config.layers, checkpoint.config.group(), tied});
+  TensorTypes types(options.type, {checkpoint.config.layer_count(), checkpoint.config.attention().group(), tied});
   for (const MappedTensor& tensor : tensors) {
     const std::vector<std::uint64_t> shape = tensor.shape();
     const gguf::Type type = types.choose(tensor.target, shape);
-    writer.add_tensor(tensor.target, type, shape, Rows(options.folder, tensor, type, checkpoint.config.head_dim));
+    writer.add_tensor(tensor.target, type, shape, Rows(options.folder, tensor, type, checkpoint.config.attention().head_dim));
   }
   types.warn(options.output);
   writer.write(options.output, options.progress);

@@ -78,7 +78,7 @@ std::vector<std::vector<Token>> sequences_of(const gguf::File& model, const std:
 }
 
 Squares squares_of(const ref::Model& model, const std::vector<Token>& tokens) {
-  Squares squares(model.config().layers);
+  Squares squares(model.config().layer_count());
   ref::Options options;
   options.all_logits = false;
   options.observe = [&](std::uint32_t layer, ref::MatrixInput input, std::span<const float> x, std::size_t rows) {
@@ -87,7 +87,7 @@ Squares squares_of(const ref::Model& model, const std::vector<Token>& tokens) {
     for (std::size_t i = 0; i < x.size(); ++i) sums[i % sums.size()] += static_cast<double>(x[i]) * static_cast<double>(x[i]);
   };
   ref::Sequence sequence = model.new_sequence();
-  model.forward(sequence, tokens, 0, exec::LayerPlan::full(model.config().layers), options);
+  model.forward(sequence, tokens, 0, exec::LayerPlan::full(model.config().layer_count()), options);
   return squares;
 }
 
@@ -122,7 +122,7 @@ std::map<std::string, std::vector<float>> input_norms(const gguf::File& model, c
                                                       const CalibrationProgress& progress) {
   const ref::Model reference(model, KvFormat::f32);
   const auto sequences = sequences_of(model, text, reference.config().context_trained);
-  Squares all(reference.config().layers);
+  Squares all(reference.config().layer_count());
   for (std::size_t first = 0; first < sequences.size(); first += threads) {
     std::vector<std::future<Squares>> running;
     for (std::size_t i = first; i < std::min<std::size_t>(sequences.size(), first + threads); ++i) {

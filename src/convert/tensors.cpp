@@ -16,7 +16,7 @@ namespace skipstone::convert {
 namespace {
 
 using model::Config;
-using model::LayerSpec;
+using model::LayerConfig;
 using model::Role;
 using model::TensorRole;
 
@@ -47,7 +47,7 @@ class Mapper {
 
   void add_from(Role role, const std::string& source, std::uint32_t layer = 0, bool bias = false) {
     const SourceTensor* tensor = weights_.find(source);
-    const std::vector<std::uint64_t> shape = shape_of(role, bias);
+    const std::vector<std::uint64_t> shape = shape_of(role, layer, bias);
     if (tensor == nullptr) {
       fail(Code::bad_file, "tensor '{}' ({}) is missing; the checkpoint is incomplete, or its config.json is of another model", source,
            shape_text(shape));
@@ -89,11 +89,11 @@ class Mapper {
   }
 
   /// Slowest first.
-  std::vector<std::uint64_t> shape_of(Role role, bool bias) const {
-    const TensorRole& row = model::tensor_role(role);
-    const std::uint64_t rows = model::length_of(row.rows, checkpoint_.config), columns = model::length_of(row.columns, checkpoint_.config);
-    if (row.vector()) return {columns};
-    return bias ? std::vector{rows} : std::vector{rows, columns};
+  std::vector<std::uint64_t> shape_of(Role role, std::uint32_t layer, bool bias) const {
+    const model::TensorShape shape = model::tensor_shape(role, checkpoint_.config, layer);
+    if (bias) return {shape.outputs};
+    if (model::tensor_role(role).vector()) return {shape.columns};
+    return {shape.rows, shape.columns};
   }
 
   const Checkpoint& checkpoint_;
@@ -104,24 +104,25 @@ class Mapper {
 };
 
 /// Whether checkpoints of the family have a bias there, according to config.json. transformers knows no bias of an output matrix.
-bool wants_bias(const Checkpoint& c, const LayerSpec& layer, Role role) {
+bool wants_bias(const Checkpoint& c, const LayerConfig& layer, Role role) {
   if (!model::has_bias(layer, role) || role == Role::output) return false;
-  if (model::needs_bias(*c.config.family, role)) return true;
+  if (model::needs_bias(*c.config.family, layer, role)) return true;
   const model::Biases biases = c.config.family->biases;
   if (role == Role::q || role == Role::k || role == Role::v) return c.attention_bias;
   const bool of_qkv_alone = biases == model::Biases::qkv || biases == model::Biases::optional_qkv;
   return role == Role::o ? c.attention_bias && !of_qkv_alone : c.mlp_bias;
 }
 
-void map_role(const Checkpoint& c, const LayerSpec& spec, Role role, std::uint32_t layer, Mapper& mapper) {
+void map_role(const Checkpoint& c, Role role, std::uint32_t layer, Mapper& mapper) {
   mapper.add(role, layer);
-  if (wants_bias(c, spec, role)) mapper.add(role, layer, true);
+  if (wants_bias(c, c.config.layers[layer], role)) mapper.add(role, layer, true);
 }
 
 void map_layer(const Checkpoint& c, std::uint32_t layer, Mapper& mapper) {
-  const LayerSpec spec = c.config.layer(layer);
   for (const TensorRole& row : model::tensor_roles()) {
-    if (row.role >= model::first_layer_role && model::has_role(spec, row.role)) map_role(c, spec, row.role, layer, mapper);
+    if (row.role >= model::first_layer_role && model::has_role(c.config.layers[layer], row.role)) {
+      map_role(c, row.role, layer, mapper);
+    }
   }
 }
 
@@ -170,7 +171,7 @@ bool is_beyond_last_layer(std::string_view name, const std::string& prefix, std:
 /// Tensors within the model itself and biases are part of its computation; files carry all sorts of other tensors, multimodal ones the
 /// vision and audio parts.
 bool changes_computation(std::string_view name, const Checkpoint& c, const std::string& prefix) {
-  if (is_beyond_last_layer(name, prefix, c.config.layers)) return false;
+  if (is_beyond_last_layer(name, prefix, c.config.layer_count())) return false;
   const bool head = std::ranges::any_of(
       head_names, [&](std::string_view each) { return name.starts_with(each) && name.substr(each.size()).starts_with('.'); });
   return name.starts_with(prefix) || head || (!c.wrapped && name.ends_with(".bias"));
@@ -197,8 +198,8 @@ void check_rest(const Checkpoint& c, const Safetensors& weights, const Mapper& m
 std::vector<MappedTensor> map_tensors(const Checkpoint& checkpoint, const Safetensors& weights) {
   Mapper mapper(checkpoint, weights);
   map_embedding_and_head(checkpoint, weights, mapper);
-  for (std::uint32_t layer = 0; layer < checkpoint.config.layers; ++layer) map_layer(checkpoint, layer, mapper);
-  map_role(checkpoint, checkpoint.config.layer(0), Role::output_norm, 0, mapper);
+  for (std::uint32_t layer = 0; layer < checkpoint.config.layer_count(); ++layer) map_layer(checkpoint, layer, mapper);
+  map_role(checkpoint, Role::output_norm, 0, mapper);
   check_rest(checkpoint, weights, mapper);
   return mapper.take();
 }

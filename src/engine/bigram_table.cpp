@@ -65,7 +65,7 @@ speculation::Bigrams make_bigrams(exec::Executor& passes, const model::Config& c
   std::vector<std::uint32_t> parents(most);
   std::iota(parents.begin(), parents.end(), 0u);
   exec::PassSpec spec;
-  spec.layers = exec::LayerPlan::full(config.layers);
+  spec.layers = exec::LayerPlan::full(config.layer_count());
   spec.bucket = kernels::bucket_for(most);
   spec.output = exec::Output::logits;
   spec.tree = true;

@@ -147,7 +147,7 @@ void save_conversation(const std::string& path, const Engine::State& engine, con
   write(bytes_of(header));
   exec::KvBytes cache(engine.passes->cache().buffers(), lists, conversation.text.size());
   std::vector<std::byte> layer;
-  for (std::uint32_t i = 0; i < engine.model->config.layers; ++i) {
+  for (std::uint32_t i = 0; i < engine.model->config.layer_count(); ++i) {
     if (i < engine.model->local_layers()) {
       layer.resize(cache.layer_bytes(i));
       cache.read(i, layer);
@@ -161,7 +161,7 @@ void save_conversation(const std::string& path, const Engine::State& engine, con
 }
 
 SavedConversation::SavedConversation(const std::string& path, const Engine::State& engine)
-    : file_(path), layers_(engine.model->config.layers) {
+    : file_(path), layers_(engine.model->config.layer_count()) {
   std::array<std::byte, preamble_bytes> preamble;
   if (file_.size() < preamble.size()) fail(Code::bad_file, "'{}' is no saved conversation: it is too short", path);
   file_.read(0, preamble);

@@ -33,7 +33,7 @@ DeviceSequence::DeviceSequence(exec::Executor& passes, const model::Config& conf
              .config = config,
              .text = {},
              .verifier = Verifier(options.sampling, options.verification, options.candidates ? config.vocabulary : 0),
-             .exits = EarlyExits(passes, config.layers),
+             .exits = EarlyExits(passes, config.layer_count()),
              .saved = {},
              .pipelined = PipelinedDrafts(options.pipelined_drafts, config.vocabulary)},
       reader_(parts_, options.prefixes, std::move(options.interrupted)),
@@ -72,7 +72,7 @@ speculation::Prefilled DeviceSequence::prefill(std::span<const Token> tokens, bo
 void DeviceSequence::verify(const speculation::TokenTree& rows, std::uint32_t top, speculation::Verified& out) {
   exec::Executor& passes = parts_.passes;
   parts_.exits.fill(parts_.text);
-  exec::LayerPlan layers = exec::LayerPlan::full(parts_.config.layers);
+  exec::LayerPlan layers = exec::LayerPlan::full(parts_.config.layer_count());
   layers.begin = complete_saved_states(parts_, rows);
   exec::PassSpec spec = parts_.pass(layers, rows.rows());
   spec.tree = !rows.is_chain();

@@ -99,7 +99,7 @@ exec::Executor& DraftModel::follow(std::span<const speculation::Token> text, exe
     const std::uint32_t chunk = next_chunk(text.size() - done);
     const bool last = done + chunk == text.size();
     exec::PassSpec spec;
-    spec.layers = exec::LayerPlan::full(model_->config().layers);
+    spec.layers = exec::LayerPlan::full(model_->config().layer_count());
     spec.prompt = chunk > 1;
     spec.bucket = spec.prompt ? kernels::prompt_bucket_for(chunk) : 1;
     spec.output = last ? output : exec::Output::none;

@@ -156,7 +156,7 @@ std::uint32_t complete_saved_states(SequenceParts& parts, const speculation::Tok
   if (known == 0) return 0;
   if (known < rows.rows()) {
     const std::span<const Token> rest = rows.tokens().subspan(known);
-    exec::LayerPlan first = exec::LayerPlan::full(parts.config.layers);
+    exec::LayerPlan first = exec::LayerPlan::full(parts.config.layer_count());
     first.end = layers;
     exec::PassSpec spec = parts.pass(first, rest.size());
     spec.output = exec::Output::none;

@@ -145,7 +145,7 @@ std::shared_ptr<Engine> Engine::load(const EngineOptions& options, const State* 
   model.kernel_library =
       target != nullptr ? target->kernel_library : std::make_shared<kernels::Library>(model.device, env::cache_directory());
   model.select->use(target != nullptr ? target->select->math() : math_for(options.math, model.device, *model.kernel_library));
-  model.layout = model::layout_weights(tensors, caps.max_storage_range, model.select->interleave());
+  model.layout = model::layout_weights(model.config, tensors, caps.max_storage_range, model.select->interleave());
   model.shape = choose_shape(model.config, options.context, options.kv, model.select->kv_format());
   model.shape.pool_tokens = options.pool_tokens;
   model.shape.keeps_windows = options.prefixes != PrefixMode::off;
@@ -163,7 +163,7 @@ std::shared_ptr<Engine> Engine::load(const EngineOptions& options, const State* 
   const bool known = options.tuning == Tuning::off || take_cached_choices(model) || !measure;
   std::vector<kernels::Dispatch> dispatches;
   const auto make_pipelines = [&] {
-    const std::uint32_t layers = model.config.layers;
+    const std::uint32_t layers = model.config.layer_count();
     std::vector<exec::PassSpec> passes = beside != nullptr ? exec::drafting_passes(layers) : exec::plain_passes(layers);
     if (state.stages) exec::add_way_back(passes);
     dispatches = exec::distinct_pipelines(*model.builder, passes);

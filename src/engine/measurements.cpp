@@ -25,7 +25,7 @@ tune::MeasurementFile choices_file(const exec::LoadedModel& model) {
   key["candidates"] = kernels::candidates_version;
   key["formats"] = formats;
   key["width"] = std::bit_ceil(model.config.width);
-  key["heads"] = {model.config.group(), model.config.head_dim};
+  key["heads"] = {model.config.attention().group(), model.config.attention().head_dim};
   key["kv"] = to_string(model.shape.kv_format);
   return {env::cache_directory(), "choices", key};
 }
@@ -43,18 +43,6 @@ tune::MeasurementFile costs_file(const Engine::State& state, bool complete) {
   return {env::cache_directory(), complete ? "costs" : "estimated-costs", key};
 }
 
-/// The layer's matrices in the order of a pass.
-std::vector<const kernels::Matrix*> matrices_of(const model::LayerWeights& layer) {
-  std::vector<const kernels::Matrix*> matrices;
-  for (const model::Projection& projection : layer.projections) matrices.push_back(&projection.matrix);
-  matrices.push_back(&layer.o);
-  for (const auto* matrix : {&layer.gate_up, &layer.gate, &layer.up}) {
-    if (*matrix) matrices.push_back(&**matrix);
-  }
-  matrices.push_back(&layer.down);
-  return matrices;
-}
-
 /// The first layers up to `most_bytes`, but at least one: enough that caches do not hold all of them.
 tune::Workload workload_of(const exec::LoadedModel& model) {
   constexpr std::uint64_t most_bytes = std::uint64_t{64} << 20;
@@ -63,7 +51,7 @@ tune::Workload workload_of(const exec::LoadedModel& model) {
   std::uint64_t bytes = 0;
   const std::size_t layers = std::min<std::size_t>(most_layers, model.local_layers());  // local layers only
   for (std::size_t i = 0; i < layers && (i == 0 || bytes < most_bytes); ++i) {
-    for (const kernels::Matrix* matrix : matrices_of(model.layout.layers[i])) {
+    for (const kernels::Matrix* matrix : model.layout.layers[i].matrices()) {
       const model::TensorPlace& place = model.layout.tensors[matrix->tensor];
       for (std::size_t part = 0; part < matrix->parts.size(); ++part) bytes += place.quant_bytes(part);
       work.layer_matrices.push_back(*matrix);
@@ -107,7 +95,7 @@ std::optional<exec::CostTable> cached_costs(const Engine::State& state, const tu
   if (!cached) return std::nullopt;
   try {
     exec::CostTable costs = costs_from(*cached);
-    if (costs.layers() == state.model->config.layers) return costs;
+    if (costs.layers() == state.model->config.layer_count()) return costs;
   } catch (const Json::exception& error) {
     log::debug("'{}' is ignored: {}", file.path(), error.what());
   }
@@ -121,7 +109,7 @@ std::function<void(double)> step_of(const Progress& progress) {
 }
 
 exec::CostTable measured_costs(const Engine::State& state, exec::Executor& passes, const Progress& progress) {
-  exec::CostTable costs = exec::measure_costs(passes, state.model->config.layers, step_of(progress));
+  exec::CostTable costs = exec::measure_costs(passes, state.model->config.layer_count(), step_of(progress));
   costs_file(state, true).write(to_json(costs));
   return costs;
 }
@@ -179,9 +167,9 @@ speculation::RoundCosts round_costs_of(Engine::State& state, const Progress& pro
   constexpr double patience = 3, passes_of_all = 500;  // seconds; about how many times a pass of one token all of measure_costs() takes
   exec::Executor passes(*state.passes);
   state.make_pipelines({.verification = true}, progress);
-  if (exec::time_of_one_row(passes, state.model->config.layers, step_of(progress)) * passes_of_all <= patience)
+  if (exec::time_of_one_row(passes, state.model->config.layer_count(), step_of(progress)) * passes_of_all <= patience)
     return round_costs(measured_costs(state, passes, progress));
-  const exec::CostTable costs = exec::estimate_costs(passes, state.model->config.layers, patience, step_of(progress));
+  const exec::CostTable costs = exec::estimate_costs(passes, state.model->config.layer_count(), patience, step_of(progress));
   estimates.write(to_json(costs));
   return round_costs(costs);
 }

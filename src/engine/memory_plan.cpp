@@ -27,9 +27,9 @@ KvFormat choose_kv_format(const model::Config& config, KvType asked, KvFormat by
     case KvType::q8_0:
       break;
   }
-  if (config.head_dim % kv_block != 0) {
+  if (const std::uint32_t head_dim = config.attention().head_dim; head_dim % kv_block != 0) {
     fail(Code::invalid_argument, "a q8_0 KV cache has blocks of {} dimensions, and this model's heads have {}; take --kv f16", kv_block,
-         config.head_dim);
+         head_dim);
   }
   return KvFormat::q8_0;
 }
@@ -61,10 +61,10 @@ MemoryPlan plan_memory(const model::Config& config, const model::WeightLayout& w
   const kernels::AttentionShape attention = exec::attention_shape(config, shape);
   const std::uint64_t position = std::uint64_t{2} * attention.kv_heads * (attention.kv_position_bytes() + attention.kv_scale_bytes());
   plan.kv_without_windows = sequence.kv_without_windows;
-  const std::uint32_t end = shape.end_of(config.layers);
+  const std::uint32_t end = shape.end_of(config.layer_count());
   for (std::uint32_t layer = shape.begin; layer < end; ++layer) {
     plan.kv_read +=
-        config.has_window(layer, shape.context) ? position * config.layer(layer).window : sequence.kv_without_windows / (end - shape.begin);
+        config.has_window(layer, shape.context) ? position * config.window(layer) : sequence.kv_without_windows / (end - shape.begin);
   }
   plan.context = shape.context;
   plan.kv_format = shape.kv_format;
@@ -74,7 +74,8 @@ MemoryPlan plan_memory(const model::Config& config, const model::WeightLayout& w
 
 MemoryPlan plan_memory(const gguf::File& file, const model::Config& config, std::uint32_t context, KvType kv) {
   // Without a device, one binding is assumed to cover any tensor; no total depends on it.
-  const model::WeightLayout layout = model::layout_weights(model::find_tensors(file, config), std::numeric_limits<std::uint64_t>::max(), 1);
+  const model::WeightLayout layout =
+      model::layout_weights(config, model::find_tensors(file, config), std::numeric_limits<std::uint64_t>::max(), 1);
   return plan_memory(config, layout, choose_shape(config, context, kv, KvFormat::f16));
 }
 

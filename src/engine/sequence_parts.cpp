@@ -12,7 +12,7 @@ exec::PassSpec SequenceParts::pass(const exec::LayerPlan& layers, std::size_t ro
 
 exec::PassSpec SequenceParts::prompt_pass(std::size_t rows) const {
   exec::PassSpec spec;
-  spec.layers = exec::LayerPlan::full(config.layers);
+  spec.layers = exec::LayerPlan::full(config.layer_count());
   spec.prompt = true;
   spec.bucket = kernels::prompt_bucket_for(static_cast<std::uint32_t>(rows));
   spec.output = verifier.output();
@@ -38,7 +38,7 @@ void SequenceParts::end_round(bool keep_predicted) {
 
 std::vector<float> SequenceParts::mean_attention_cosine(std::size_t tokens) const {
   std::vector<float> cosines = passes.results().cosine_sums;
-  cosines.resize(config.layers);
+  cosines.resize(config.layer_count());
   for (float& sum : cosines) sum /= static_cast<float>(tokens);
   return cosines;
 }

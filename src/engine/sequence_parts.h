@@ -76,7 +76,7 @@ struct SequenceParts {
   std::uint32_t committed() const { return text.committed_size(); }
   /// A decoding pass over `layers`.
   exec::PassSpec pass(const exec::LayerPlan& layers, std::size_t rows) const;
-  exec::PassSpec full_pass(std::size_t rows) const { return pass(exec::LayerPlan::full(config.layers), rows); }
+  exec::PassSpec full_pass(std::size_t rows) const { return pass(exec::LayerPlan::full(config.layer_count()), rows); }
   exec::PassSpec prompt_pass(std::size_t rows) const;
   /// Runs `spec` over the rows of `batch` with the output that their choices need.
   void run_batch(exec::PassSpec spec, exec::Rows rows);

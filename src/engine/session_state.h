@@ -63,7 +63,7 @@ struct Session::State {
   bool is_cancelled() const { return cancelled && cancelled(); }
 
   bool pipelined_drafts() const {
-    return passes.model().local_layers() < engine->state().model->config.layers &&
+    return passes.model().local_layers() < engine->state().model->config.layer_count() &&
            options.pipeline_drafts.value_or(!engine->state().model->device->caps().is_cpu());
   }
 
@@ -99,7 +99,7 @@ struct Session::State {
 
   /// Also fills `draft_models` and, if the drafter uses it, `corpus`.
   std::unique_ptr<speculation::Drafter> make_drafter() {
-    speculation::ModelFacts facts{.layers = engine->config().layers, .exit_layer = engine->config().exit_layer};
+    speculation::ModelFacts facts{.layers = engine->config().layer_count(), .exit_layer = engine->config().exit_layer};
     facts.fingerprint = engine->model_fingerprint();
     if (platform::is_there(engine->state().file.profile)) facts.profile = engine->state().file.profile;
     facts.go_on = [&] { report(options.progress, "making drafters", 0); };

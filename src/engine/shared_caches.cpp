@@ -33,7 +33,7 @@ void SessionPipelines::make(exec::Worker& worker, const exec::SessionPasses& nee
   if (ring_ != nullptr) {
     ring_->post({.command = exec::StageCommand::prepare, .request = exec::prepare_request(needs), .rows = {}, .cosines = {}, .bytes = {}});
   }
-  std::vector<exec::PassSpec> specs = exec::session_passes(model_.config.layers, needs);
+  std::vector<exec::PassSpec> specs = exec::session_passes(model_.config.layer_count(), needs);
   if (ring_ != nullptr) exec::add_way_back(specs);
   std::vector<kernels::Dispatch> dispatches = exec::distinct_pipelines(*model_.builder, specs);
   if (needs.trees) std::ranges::move(model_.builder->build_move(), std::back_inserter(dispatches));

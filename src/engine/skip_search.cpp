@@ -49,7 +49,7 @@ std::string state_path(const std::string& profile) {
 class Search {
  public:
   Search(const std::shared_ptr<Engine>& engine, const SearchOptions& options)
-      : engine_(engine), options_(options), layers_(engine->config().layers) {}
+      : engine_(engine), options_(options), layers_(engine->config().layer_count()) {}
 
   SearchReport run();
 

@@ -44,7 +44,7 @@ std::uint32_t SkipTexts::rows() const {
 }
 
 std::vector<float> SkipTexts::attention_cosine() const {
-  std::vector<float> mean(engine_.config().layers, 0.0f);
+  std::vector<float> mean(engine_.config().layer_count(), 0.0f);
   for (const Text& text : texts_) {
     for (std::size_t layer = 0; layer < mean.size(); ++layer) mean[layer] += text.cosine[layer] / static_cast<float>(texts_.size());
   }

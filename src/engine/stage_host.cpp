@@ -112,7 +112,8 @@ void StageHost::load(const StageSetup& setup) {
   model_.select = std::make_unique<kernels::Selector>(caps, model_.device->tuning());
   model_.kernel_library = std::make_shared<kernels::Library>(model_.device, env::cache_directory());
   model_.select->use(math_for(setup.matrix ? MathMode::matrix : MathMode::f32, model_.device, *model_.kernel_library));
-  model_.layout = model::layout_weights(model::find_tensors(file, model_.config), caps.max_storage_range, model_.select->interleave());
+  model_.layout =
+      model::layout_weights(model_.config, model::find_tensors(file, model_.config), caps.max_storage_range, model_.select->interleave());
   model_.shape = setup.shape;
   model_.shape.begin = setup.ends[number_ - 1];
   model_.shape.end = setup.ends[number_];
@@ -123,7 +124,7 @@ void StageHost::load(const StageSetup& setup) {
   if (setup.tuned) take_cached_choices(model_);
   load_weights(model_, file, {});
   stage_ = std::make_unique<exec::Stage>(model_);
-  stage_->prepare(exec::plain_passes(model_.config.layers), false);
+  stage_->prepare(exec::plain_passes(model_.config.layer_count()), false);
   log::info("{}: {} has layers {} to {}", place_, caps.name, model_.shape.begin, model_.shape.end - 1);
 }
 

@@ -149,15 +149,15 @@ StageNeeds stage_needs(const model::Config& config, const model::WeightLayout& l
   StageNeeds needs;
   exec::SequenceShape part = shape;
   std::uint64_t layers = 0;
-  for (std::uint32_t layer = 0; layer < config.layers; ++layer) {
+  for (std::uint32_t layer = 0; layer < config.layer_count(); ++layer) {
     part.begin = layer, part.end = layer + 1;
     layers += layout.layer_bytes(layer);
     needs.layers.push_back(layout.layer_bytes(layer) + exec::plan_bytes(config, part).kv);
   }
   needs.head = layout.bytes() - layers;
-  part.begin = 0, part.end = config.layers > 1 ? 1 : 0;
+  part.begin = 0, part.end = config.layer_count() > 1 ? 1 : 0;
   needs.first_activations = exec::plan_bytes(config, part).activations;
-  part.begin = config.layers - 1, part.end = config.layers;
+  part.begin = config.layer_count() - 1, part.end = config.layer_count();
   needs.later_activations = exec::plan_bytes(config, part).activations;
   return needs;
 }
@@ -193,7 +193,7 @@ std::vector<StageState> plan_devices(const EngineOptions& options) {
   const gguf::File file = open_model(options);
   const model::Config config = model::Config::from(file);
   // Without a device, one binding is assumed to cover any tensor; no total depends on it.
-  const model::WeightLayout layout = model::layout_weights(model::find_tensors(file, config), std::numeric_limits<std::uint64_t>::max(), 1);
+  const model::WeightLayout layout = model::layout_weights(config, model::find_tensors(file, config), std::numeric_limits<std::uint64_t>::max(), 1);
   exec::SequenceShape shape = choose_shape(config, options.context, options.kv, KvFormat::f16);
   shape.pool_tokens = options.pool_tokens;
   const std::vector<StageWish> wishes = wishes_of(options, list_devices(""));

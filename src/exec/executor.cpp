@@ -100,7 +100,7 @@ std::vector<float> Executor::hidden(std::uint32_t row) const {
   return {first, first + static_cast<std::ptrdiff_t>(width)};
 }
 
-void Executor::clear_cosines() { results_.cosine_sums.assign(std::size_t{2} * model().config.layers, 0.0f); }
+void Executor::clear_cosines() { results_.cosine_sums.assign(std::size_t{2} * model().config.layer_count(), 0.0f); }
 
 std::size_t Executor::recorded_passes() {
   std::size_t count = 0;

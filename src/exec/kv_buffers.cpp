@@ -22,7 +22,7 @@ KvPlan plan_kv(const model::Config& config, const SequenceShape& shape) {
     plan.bytes += 2 * buffer_bytes(kind) * layers;
     plan.largest_buffer = std::max(plan.largest_buffer, buffer_bytes(kind));
   }
-  plan.bytes_without_windows = 2 * buffer_bytes(MemoryKind::full) * (shape.end_of(config.layers) - shape.begin);
+  plan.bytes_without_windows = 2 * buffer_bytes(MemoryKind::full) * (shape.end_of(config.layer_count()) - shape.begin);
   return plan;
 }
 
@@ -32,7 +32,7 @@ KvBuffers::KvBuffers(std::shared_ptr<vk::Device> device, const model::Config& co
       layers_(by_kind([&](MemoryKind kind) { return layers_of(kind, config, shape); })),
       buffers_(by_kind([&](MemoryKind kind) { return allocate(kind, initial_pages(kind, config, shape)); })),
       slots_(by_kind([&](MemoryKind kind) { return initial_pages(kind, config, shape) * KV_PAGE; })) {
-  for (std::uint32_t layer = 0; layer < config.layers; ++layer) kinds_.push_back(memory_kind_of(config, shape.context, layer));
+  for (std::uint32_t layer = 0; layer < config.layer_count(); ++layer) kinds_.push_back(memory_kind_of(config, shape.context, layer));
 }
 
 KvBuffers::Buffers KvBuffers::allocate(MemoryKind kind, std::uint32_t pages) const {

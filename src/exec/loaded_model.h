@@ -20,7 +20,7 @@ struct LoadedModel {
   LoadedModel& operator=(const LoadedModel&) = delete;
 
   /// Number of leading layers on this device. With fewer than the model's, the others are on remote devices.
-  std::uint32_t local_layers() const { return shape.end_of(config.layers); }
+  std::uint32_t local_layers() const { return shape.end_of(config.layer_count()); }
 
   model::Config config;
   std::shared_ptr<vk::Device> device;

@@ -102,7 +102,7 @@ double LocalRunner::run_layers(const PassSpec& spec, std::span<const SequenceRow
   for (const SequenceRows& sequence : sequences) count += sequence.rows.tokens.size();
   rows = readback_.rows_out(count);
   if (spec.cosines == Cosines::none) return seconds;
-  const std::size_t layers = model_.config.layers;
+  const std::size_t layers = model_.config.layer_count();
   for (std::size_t layer = builder.begin(); layer < builder.end(); ++layer) {
     for (const std::size_t at : {layer, layers + layer}) cosines[at] = cosine_totals()[at];
   }
@@ -156,7 +156,7 @@ void LocalRunner::run(const RoundSpec& round, const PageLists& pages, PassResult
   const auto held = cache_.hold();
   recordings_.refresh();
   const PassSpec draft{.layers = round.draft, .keep_after = round.kept_layers, .step = RoundStep::draft};
-  PassSpec verify{.layers = LayerPlan::full(model_.config.layers), .step = RoundStep::verify};
+  PassSpec verify{.layers = LayerPlan::full(model_.config.layer_count()), .step = RoundStep::verify};
   several_.assign(round.most, &recordings_.pass(draft));
   if (round.kept_layers > 0) {
     PassSpec kept_row{.layers = verify.layers, .output = Output::none, .keep_after = round.kept_layers, .step = RoundStep::kept_row};
@@ -195,7 +195,7 @@ std::vector<float> LocalRunner::read_embeddings(std::span<const std::int32_t> to
   spec.prompt = true;
   spec.bucket = kernels::prompt_bucket_for(static_cast<std::uint32_t>(tokens.size()));
   spec.output = Output::none;
-  spec.layers = LayerPlan::full(model_.config.layers);
+  spec.layers = LayerPlan::full(model_.config.layer_count());
   spec.layers.end = 0;
   const SequenceRows rows{pages, {.tokens = tokens}};
   run(spec, {&rows, 1}, PassControl{});

@@ -55,7 +55,7 @@ class LocalRunner : public Runner {
   void set_timed(bool timed);
   std::size_t recorded_passes() const { return recordings_.size(); }
   /// Sums of cosines that passes with cosines add to: of all attention sublayers, then of all MLPs.
-  std::span<float> cosine_totals() { return {buffers_.cosine_total(), std::size_t{2} * model_.config.layers}; }
+  std::span<float> cosine_totals() { return {buffers_.cosine_total(), std::size_t{2} * model_.config.layer_count()}; }
 
  private:
   /// Runs one direction, whose rows are where the device reads them; returns the seconds from submission to end, which it adds to

@@ -10,8 +10,8 @@ namespace {
 
 std::uint32_t largest_window(const model::Config& config, std::uint32_t context) {
   std::uint32_t window = 0;
-  for (std::uint32_t layer = 0; layer < config.layers; ++layer) {
-    if (config.has_window(layer, context)) window = std::max(window, config.layer(layer).window);
+  for (std::uint32_t layer = 0; layer < config.layer_count(); ++layer) {
+    if (config.has_window(layer, context)) window = std::max(window, config.window(layer));
   }
   return window;
 }
@@ -52,7 +52,7 @@ MemoryKind memory_kind_of(const model::Config& config, std::uint32_t context, st
 
 std::vector<std::uint32_t> layers_of(MemoryKind kind, const model::Config& config, const SequenceShape& shape) {
   std::vector<std::uint32_t> layers;
-  for (std::uint32_t layer = shape.begin; layer < shape.end_of(config.layers); ++layer) {
+  for (std::uint32_t layer = shape.begin; layer < shape.end_of(config.layer_count()); ++layer) {
     if (row_of(kind).has_layer(config, shape.context, layer)) layers.push_back(layer);
   }
   return layers;

@@ -22,7 +22,7 @@ struct Dimensions {
   /// STEP_MAX_ROWS rows of `width` floats.
   static std::uint64_t rows_of(std::uint32_t width) { return std::uint64_t{STEP_MAX_ROWS} * padded(width) * sizeof(float); }
   std::uint64_t logits() const { return output_rows * padded(config.vocabulary) * sizeof(float); }
-  std::uint64_t transferred() const { return shape.is_part_of(config.layers) ? rows_of(config.width) : 0; }
+  std::uint64_t transferred() const { return shape.is_part_of(config.layer_count()) ? rows_of(config.width) : 0; }
 
   const model::Config& config;
   const SequenceShape& shape;
@@ -32,7 +32,7 @@ struct Dimensions {
 
 /// The widest rows that matrices multiply, in half precision.
 std::uint64_t half_rows(const Dimensions& d) {
-  const std::uint64_t widest = padded(std::max({d.config.width, d.config.q_width(), d.config.ffn}));
+  const std::uint64_t widest = padded(std::max({d.config.width, d.config.attention().q_width(), d.config.ffn()}));
   return STEP_MAX_ROWS * HALF_ROWS_WORDS(widest / 32) * 16;
 }
 
@@ -68,11 +68,11 @@ constexpr Buffer table[] = {
     {Kind::residual, activations, [](const Dimensions& d) { return d.rows_of(d.config.width); }, 2},
     {Kind::normed, activations, [](const Dimensions& d) { return d.rows_of(d.config.width); }},
     {Kind::kept, activations, [](const Dimensions& d) { return std::uint64_t{STEP_VERIFY_ROWS} * padded(d.config.width) * sizeof(float); }},
-    {Kind::q_rotated, activations, [](const Dimensions& d) { return d.rows_of(d.config.q_width()); }},
-    {Kind::attended, activations, [](const Dimensions& d) { return d.rows_of(d.config.q_width()); }},
+    {Kind::q_rotated, activations, [](const Dimensions& d) { return d.rows_of(d.config.attention().q_width()); }},
+    {Kind::attended, activations, [](const Dimensions& d) { return d.rows_of(d.config.attention().q_width()); }},
     {Kind::qkv, activations, [](const Dimensions& d) { return d.rows_of(d.attention.qkv_width()); }},
-    {Kind::gate_up, activations, [](const Dimensions& d) { return d.rows_of(2 * d.config.ffn); }},
-    {Kind::activated, activations, [](const Dimensions& d) { return d.rows_of(d.config.ffn); }},
+    {Kind::gate_up, activations, [](const Dimensions& d) { return d.rows_of(2 * d.config.ffn()); }},
+    {Kind::activated, activations, [](const Dimensions& d) { return d.rows_of(d.config.ffn()); }},
     {Kind::half_rows, activations, half_rows},
     {Kind::attention_partial, activations, [](const Dimensions& d) { return d.attention.partial_bytes(STEP_VERIFY_ROWS); }},
     {Kind::logits, activations, [](const Dimensions& d) { return d.logits(); }},
@@ -83,7 +83,7 @@ constexpr Buffer table[] = {
     {Kind::rows_in, host_writes, [](const Dimensions& d) { return d.transferred(); }},
     {Kind::rows_out, readback, [](const Dimensions& d) { return d.transferred(); }},
     // Of all attention sublayers, then of all MLPs.
-    {Kind::cosines, activations, [](const Dimensions& d) { return std::uint64_t{2} * d.config.layers * STEP_MAX_ROWS * sizeof(float); }},
+    {Kind::cosines, activations, [](const Dimensions& d) { return std::uint64_t{2} * d.config.layer_count() * STEP_MAX_ROWS * sizeof(float); }},
     {Kind::rope_table, activations,
      [](const Dimensions& d) { return rope_table_rows(d.config, d.shape.context) * sizeof(float) * d.config.rope_dim; }},
     {Kind::state, host_writes, state, 1, false},
@@ -93,7 +93,7 @@ constexpr Buffer table[] = {
     {Kind::candidates, readback, verified_rows<abi::CandidateResult>, 1, false},
     {Kind::drafts, readback, verified_rows<abi::RowResult>, 1, false},
     {Kind::round_result, readback, [](const Dimensions&) -> std::uint64_t { return sizeof(abi::RoundResult); }, 1, false},
-    {Kind::cosine_total, readback, [](const Dimensions& d) { return std::uint64_t{2} * d.config.layers * sizeof(float); }, 1, false},
+    {Kind::cosine_total, readback, [](const Dimensions& d) { return std::uint64_t{2} * d.config.layer_count() * sizeof(float); }, 1, false},
 };
 
 }  // namespace

@@ -28,6 +28,9 @@ struct SequenceShape {
   static std::uint32_t chunk_for(const model::Config& config, std::uint32_t context);
 };
 
+/// Of a layer; without its slots and page tables, which differ between full and sliding-window layers.
+kernels::AttentionShape attention_shape(const model::Config& config, const model::Attention& attention, const SequenceShape& sequence);
+/// Of all layers: their heads, and so their caches, are alike.
 kernels::AttentionShape attention_shape(const model::Config& config, const SequenceShape& sequence);
 
 /// Entries of the page tables of one kind.
@@ -47,6 +50,14 @@ struct StageWork {
 /// Work of a pass on the device with the layers [begin, end).
 StageWork work_of(const PassSpec& spec, std::uint32_t begin, std::uint32_t end);
 
+/// What all passes have in common.
+struct PassContext {
+  const model::Config& config;
+  const model::WeightLayout& weights;
+  const kernels::Selector& select;
+  SequenceShape sequence;
+};
+
 class PassBuilder {
  public:
   PassBuilder(const model::Config& config, const model::WeightLayout& weights, const SequenceShape& sequence,
@@ -61,10 +72,7 @@ class PassBuilder {
   std::uint32_t end() const { return end_; }
 
  private:
-  const model::Config& config_;
-  const model::WeightLayout& weights_;
-  kernels::AttentionShape attention_;
-  const kernels::Selector& select_;
+  PassContext context_;
   std::uint32_t begin_, end_;  ///< layers on this device
 };
 

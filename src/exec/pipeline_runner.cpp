@@ -59,7 +59,7 @@ void PipelineRunner::run_around(const PassSpec& spec, std::span<const SequenceRo
   const double remote = std::chrono::duration<double>(std::chrono::steady_clock::duration(reply.not_before) - sent).count();
   seconds += wait.seconds();
   if (cosines) {
-    const std::size_t layers = model_.config.layers;
+    const std::size_t layers = model_.config.layer_count();
     for (std::size_t layer = model_.builder->begin(); layer < model_.builder->end(); ++layer) {
       for (const std::size_t at : {layer, layers + layer}) reply.cosines[at] = own[at];
     }

@@ -30,8 +30,8 @@ void append(std::vector<float>& table, std::uint32_t context, std::uint32_t pair
 
 }  // namespace
 
-RopeRows rope_rows(const model::Config& config, std::uint32_t context, const model::LayerSpec& layer) {
-  if (layer.local_rope) return {context, context};
+RopeRows rope_rows(const model::Config& config, std::uint32_t context, const model::Attention& attention) {
+  if (attention.local_rope) return {context, context};
   if (has_temperature(config)) return {0, has_local(config) ? 2 * context : context};
   return {0, 0};
 }

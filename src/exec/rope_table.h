@@ -12,7 +12,7 @@ namespace skipstone::exec {
 struct RopeRows {
   std::uint32_t k = 0, q = 0;
 };
-RopeRows rope_rows(const model::Config& config, std::uint32_t context, const model::LayerSpec& layer);
+RopeRows rope_rows(const model::Config& config, std::uint32_t context, const model::Attention& attention);
 
 /// Rows of the buffer: `context` for each table that the model needs.
 std::uint32_t rope_table_rows(const model::Config& config, std::uint32_t context);

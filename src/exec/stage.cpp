@@ -36,7 +36,7 @@ void Stage::take(StageMessage& message) {
       return pass(message);
     case StageCommand::prepare: {
       const SessionPasses needs = prepare_request(message.request);
-      return prepare(session_passes(model_.config.layers, needs), needs.trees);
+      return prepare(session_passes(model_.config.layer_count(), needs), needs.trees);
     }
     case StageCommand::move:
       return move(message);

@@ -6,33 +6,13 @@
 #include <string_view>
 #include <vector>
 
+#include "model/layer_config.h"
 #include "model/tensor_roles.h"
 
 namespace skipstone::model {
 
 /// How RoPE pairs a head's dimensions: neighbours (2i, 2i+1) as GGUF stores Llama, or halves (i, i + rope_dim/2).
 enum class RopePairs : std::uint8_t { neighbours, halves };
-/// rms: Zhang and Sennrich, arXiv 1910.07467. layer: mean subtracted, with a bias (Ba et al., arXiv 1607.06450).
-enum class Norm : std::uint8_t { none, rms, layer };
-/// The vectors of Q and K that are RMS-normalised after their projections, before rotation: none, each head, or all heads as one vector.
-enum class QkNorm : std::uint8_t { none, head, width };
-/// down(silu(gate) * up), down(gelu(gate) * up) (Shazeer, arXiv 2002.05202), or down(gelu(up)). GELU in its tanh form (arXiv 1606.08415).
-enum class Mlp : std::uint8_t { gated_silu, gated_gelu, gelu };
-
-/// How one layer computes.
-struct LayerSpec {
-  Norm norm_before = Norm::rms;  ///< of a sublayer's input
-  Norm norm_after = Norm::none;  ///< of its output, before that is added to the residual stream
-  QkNorm qk_norm = QkNorm::none;
-  Mlp mlp = Mlp::gated_silu;
-  bool fused_qkv = false, fused_gate_up = false;  ///< in the file: q above k above v; gate above up, as ffn_up
-  bool rotates = true;                            ///< Q and K rotate by position (RoPE); layers without it know no positions
-  bool local_rope = false;                        ///< they rotate by Config::local_rope_base, without scaling
-  std::uint32_t window = 0;                       ///< keys that a row sees, its own included; 0: all
-
-  bool gated() const { return mlp != Mlp::gelu; }
-  bool operator==(const LayerSpec&) const = default;
-};
 
 /// Metadata keys that only some families honour; in the files of others they must be absent or neutral.
 enum Honours : std::uint8_t {
@@ -99,7 +79,7 @@ struct Checkpoints {
 struct Architecture {
   std::string_view name;  ///< general.architecture, also the prefix of its keys
   RopePairs rope_pairs = RopePairs::neighbours;
-  LayerSpec layer{};                      ///< common to all layers; rotates, local_rope and window are set for each
+  LayerConfig layer{};                    ///< common to all layers; files add widths and scales, and set_positions() windows and rotation
   std::uint8_t honours = 0;               ///< Honours
   Biases biases = Biases::optional;       ///< those that a file must have
   std::uint32_t unrotated_every = 0;      ///< every n-th layer does not rotate; 0: all do
@@ -116,8 +96,8 @@ struct Architecture {
 std::vector<bool> windows_but_every(std::uint32_t full_every, std::uint32_t layers);
 
 std::span<const Architecture> architectures();
-/// Whether the family's files must have the role's bias, where it may have one (has_bias).
-bool needs_bias(const Architecture& family, Role role);
+/// Whether a layer (for roles of the model: any) of the family's files must have the role's bias, where it may have one (has_bias).
+bool needs_bias(const Architecture& family, const LayerConfig& layer, Role role);
 
 /// "llama, exaone4, ...", for messages.
 const char* architecture_names();

@@ -42,15 +42,16 @@ void refuse_other_computations(const Keys& keys, const Config& config) {
     double value;             // with it the feature does nothing
     std::uint8_t honoured{};  // by families with this bit
   };
-  const std::array<Neutral, 9> features{{{"attention.clamp_kqv", 0.0},
-                                         {"attention.max_alibi_bias", 0.0},
-                                         {"attention.scale", 1.0 / std::sqrt(static_cast<double>(config.head_dim)), honours_scales},
-                                         {"attention.temperature_scale", 0.0, honours_temperature},
-                                         {"attn_logit_softcapping", 0.0, honours_softcaps},
-                                         {"final_logit_softcapping", 0.0, honours_softcaps},
-                                         {"logit_scale", 1.0, honours_scales},
-                                         {"residual_scale", 1.0, honours_scales},
-                                         {"embedding_scale", 1.0, honours_scales}}};
+  const std::array<Neutral, 9> features{
+      {{"attention.clamp_kqv", 0.0},
+       {"attention.max_alibi_bias", 0.0},
+       {"attention.scale", 1.0 / std::sqrt(static_cast<double>(config.attention().head_dim)), honours_scales},
+       {"attention.temperature_scale", 0.0, honours_temperature},
+       {"attn_logit_softcapping", 0.0, honours_softcaps},
+       {"final_logit_softcapping", 0.0, honours_softcaps},
+       {"logit_scale", 1.0, honours_scales},
+       {"residual_scale", 1.0, honours_scales},
+       {"embedding_scale", 1.0, honours_scales}}};
   for (const Neutral& feature : features) {
     if ((config.family->honours & feature.honoured) != 0) continue;
     const double value = keys.file().number(keys.full(feature.name), feature.value);
@@ -61,69 +62,92 @@ void refuse_other_computations(const Keys& keys, const Config& config) {
   }
 }
 
+/// The factor and the softcap of scores, of all layers alike.
+void set_scores(Config& config, float scale, float softcap) {
+  for (LayerConfig& layer : config.layers) {
+    if (auto* attention = std::get_if<Attention>(&layer.mixer)) attention->scale = scale, attention->softcap = softcap;
+  }
+}
+
 /// Constants that numbers are multiplied with or kept below.
 void read_scales(const Keys& keys, Config& config) {
   const Architecture& family = *config.family;
+  const Attention& attention = config.attention();
+  float score_scale = 0.0f, score_softcap = 0.0f;
   if (family.scaled_embedding) config.embedding_scale = std::sqrt(static_cast<float>(config.width));
-  if (family.width_scaled_layers == config.layers) {
-    config.attention_scale = 1.0f / std::sqrt(static_cast<float>(config.width) / static_cast<float>(config.heads));
+  if (family.width_scaled_layers == config.layers.size()) {
+    score_scale = 1.0f / std::sqrt(static_cast<float>(config.width) / static_cast<float>(attention.heads));
   }
   if ((family.honours & honours_scales) != 0) {
     config.embedding_scale = keys.positive("embedding_scale", 1.0f);
     config.residual_scale = keys.positive("residual_scale", 1.0f);
-    config.attention_scale = keys.has("attention.scale") ? keys.positive("attention.scale") : 0.0f;
+    score_scale = keys.has("attention.scale") ? keys.positive("attention.scale") : 0.0f;
     config.logit_scale = 1.0f / keys.positive("logit_scale", 1.0f);
   }
   if ((family.honours & honours_softcaps) != 0) {
     const bool needed = (family.honours & needs_softcaps) != 0;
     const auto softcap = [&](std::string_view name) { return needed ? keys.positive(name) : keys.not_negative(name); };
-    config.attention_softcap = softcap("attn_logit_softcapping");
+    score_softcap = softcap("attn_logit_softcapping");
     config.final_softcap = softcap("final_logit_softcapping");
   }
+  set_scores(config, score_scale, score_softcap);
   if ((family.honours & honours_temperature) != 0) {
     config.temperature = keys.not_negative("attention.temperature_scale");
     if (config.temperature > 0.0f) {
       config.temperature_context = keys.count("rope.scaling.original_context_length", 1, most_context);
-      if (config.rope_dim != config.head_dim) {
+      if (config.rope_dim != attention.head_dim) {
         fail(Code::unsupported, "With '{}' all of a head's {} dimensions must rotate; '{}' is {}.",
-             keys.full("attention.temperature_scale"), config.head_dim, keys.full("rope.dimension_count"), config.rope_dim);
+             keys.full("attention.temperature_scale"), attention.head_dim, keys.full("rope.dimension_count"), config.rope_dim);
       }
     }
   }
 }
 
-void read_shape(const Keys& keys, Config& config) {
-  config.layers = keys.count("block_count", 1, most_layers);
-  config.context_trained = keys.count("context_length", 1, most_context);
-  config.width = keys.count("embedding_length", 1, most_width);
-  config.ffn = keys.per_layer("feed_forward_length", config.layers, most_ffn);
-  config.heads = keys.per_layer("attention.head_count", config.layers, most_heads);
-  config.kv_heads = keys.per_layer("attention.head_count_kv", config.layers, most_heads, config.heads);
-  if (config.heads % config.kv_heads != 0) {
-    fail(Code::bad_file, "The {} attention heads ('{}') do not divide among {} KV heads ('{}').", config.heads,
-         keys.full("attention.head_count"), config.kv_heads, keys.full("attention.head_count_kv"));
+/// Heads and their size, which the kernels need alike in all layers.
+Attention read_attention(const Keys& keys, const Config& config, std::uint32_t layers) {
+  Attention a = std::get<Attention>(config.family->layer.mixer);
+  a.heads = keys.same_in_layers("attention.head_count", layers, most_heads);
+  a.kv_heads = keys.same_in_layers("attention.head_count_kv", layers, most_heads, a.heads);
+  if (a.heads % a.kv_heads != 0) {
+    fail(Code::bad_file, "The {} attention heads ('{}') do not divide among {} KV heads ('{}').", a.heads,
+         keys.full("attention.head_count"), a.kv_heads, keys.full("attention.head_count_kv"));
   }
-  if (!keys.has("attention.key_length") && config.width % config.heads != 0) {
-    fail(Code::bad_file, "The embedding length {} does not divide among {} heads, and '{}' is missing.", config.width, config.heads,
+  if (!keys.has("attention.key_length") && config.width % a.heads != 0) {
+    fail(Code::bad_file, "The embedding length {} does not divide among {} heads, and '{}' is missing.", config.width, a.heads,
          keys.full("attention.key_length"));
   }
-  config.head_dim = keys.count("attention.key_length", 1, most_head_dim, config.width / config.heads);
-  const std::uint32_t value_dim = keys.count("attention.value_length", 1, most_head_dim, config.head_dim);
-  if (value_dim != config.head_dim) {
+  a.head_dim = keys.count("attention.key_length", 1, most_head_dim, config.width / a.heads);
+  const std::uint32_t value_dim = keys.count("attention.value_length", 1, most_head_dim, a.head_dim);
+  if (value_dim != a.head_dim) {
     fail(Code::unsupported,
-         "Heads whose keys have {} and whose values have {} dimensions ('{}', '{}') are not supported; they must be equal.",
-         config.head_dim, value_dim, keys.full("attention.key_length"), keys.full("attention.value_length"));
+         "Heads whose keys have {} and whose values have {} dimensions ('{}', '{}') are not supported; they must be equal.", a.head_dim,
+         value_dim, keys.full("attention.key_length"), keys.full("attention.value_length"));
   }
-  if (config.head_dim == 0 || config.head_dim > most_head_dim) {
-    fail(Code::unsupported, "A head has {} dimensions; this version runs 4 to {}.", config.head_dim, most_head_dim);
+  if (a.head_dim == 0 || a.head_dim > most_head_dim) {
+    fail(Code::unsupported, "A head has {} dimensions; this version runs 4 to {}.", a.head_dim, most_head_dim);
   }
+  return a;
+}
+
+void read_shape(const Keys& keys, Config& config) {
+  const LayerConfig& layer = config.family->layer;
+  const std::uint32_t layers = keys.count("block_count", 1, most_layers);
+  config.context_trained = keys.count("context_length", 1, most_context);
+  config.width = keys.count("embedding_length", 1, most_width);
+  const std::vector<std::uint32_t> ffn = keys.per_layer("feed_forward_length", layers, most_ffn);
+  const Attention attention = read_attention(keys, config, layers);
   // The kernels read activations four floats at a time.
-  const std::array<std::pair<std::string_view, std::uint32_t>, 3> lengths{
-      {{"embedding length", config.width}, {"feed-forward length", config.ffn}, {"head dimension", config.head_dim}}};
-  for (const auto& [what, length] : lengths) {
+  const auto check_length = [](std::string_view what, std::uint32_t length) {
     if (length % 4 != 0) fail(Code::unsupported, "The model's {} is {}; this version needs a multiple of 4.", what, length);
+  };
+  check_length("embedding length", config.width);
+  for (const std::uint32_t width : ffn) check_length("feed-forward length", width);
+  check_length("head dimension", attention.head_dim);
+  config.layers.assign(layers, layer);
+  for (std::uint32_t i = 0; i < layers; ++i) {
+    config.layers[i].mixer = attention;
+    std::get<Mlp>(config.layers[i].feedforward).width = ffn[i];
   }
-  const LayerSpec& layer = config.family->layer;
   const bool layer_norm = layer.norm_before == Norm::layer || layer.norm_after == Norm::layer;
   config.norm_epsilon = keys.positive(layer_norm ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon");
 }
@@ -166,31 +190,49 @@ std::size_t count_distinct(const ModelTensors& tensors) {
 void read_windows(const Keys& keys, Config& config) {
   constexpr std::string_view pattern = "attention.sliding_window_pattern";
   const Architecture& family = *config.family;
+  const std::uint32_t layers = config.layer_count();
   const bool needed = family.full_every != 0 || keys.has(pattern);
-  config.window = keys.count("attention.sliding_window", needed ? 1 : 0, UINT32_MAX, needed ? std::nullopt : std::optional(0u));
-  if (config.window == 0) return;
+  const std::uint32_t window =
+      keys.count("attention.sliding_window", needed ? 1 : 0, UINT32_MAX, needed ? std::nullopt : std::optional(0u));
+  if (window == 0) return set_positions(config, 0, {});
   const gguf::Value* value = keys.file().find(keys.full(pattern));
   if (value == nullptr || !std::holds_alternative<std::shared_ptr<const gguf::Array>>(*value)) {  // a number n: every n-th layer is full
-    config.window_layers = windows_but_every(keys.count(pattern, 0, most_layers, family.full_every), config.layers);
-    return;
+    return set_positions(config, window, windows_but_every(keys.count(pattern, 0, most_layers, family.full_every), layers));
   }
-  config.window_layers.resize(config.layers);
-  const std::vector<std::int32_t> layers = keys.file().integers(keys.full(pattern));
-  if (layers.size() != config.layers) {
+  const std::vector<std::int32_t> slides = keys.file().integers(keys.full(pattern));
+  if (slides.size() != layers) {
     fail(Code::bad_file, "The array '{}' has {} items, but the model has {} layers; the file is damaged or was converted wrongly.",
-         keys.full(pattern), layers.size(), config.layers);
+         keys.full(pattern), slides.size(), layers);
   }
-  std::transform(layers.begin(), layers.end(), config.window_layers.begin(), [](std::int32_t slides) { return slides != 0; });
+  std::vector<bool> sliding(layers);
+  std::transform(slides.begin(), slides.end(), sliding.begin(), [](std::int32_t slide) { return slide != 0; });
+  set_positions(config, window, sliding);
 }
 
-LayerSpec Config::layer(std::uint32_t index) const {
-  LayerSpec spec = family->layer;
-  const bool sliding = !window_layers.empty() && window_layers[index];
-  if (sliding) spec.window = window;
-  spec.local_rope = sliding && local_rope_base > 0.0f;
-  spec.rotates =
-      (family->unrotated_every == 0 || (index + 1) % family->unrotated_every != 0) && !(family->unrotated_full && window != 0 && !sliding);
-  return spec;
+void set_positions(Config& config, std::uint32_t window, const std::vector<bool>& slides) {
+  const Architecture& family = *config.family;
+  for (std::uint32_t i = 0; i < config.layers.size(); ++i) {
+    auto* attention = std::get_if<Attention>(&config.layers[i].mixer);
+    if (attention == nullptr) continue;
+    const bool sliding = !slides.empty() && slides[i];
+    attention->window = sliding ? window : 0;
+    attention->local_rope = sliding && config.local_rope_base > 0.0f;
+    attention->rotates =
+        (family.unrotated_every == 0 || (i + 1) % family.unrotated_every != 0) && !(family.unrotated_full && window != 0 && !sliding);
+  }
+}
+
+std::uint32_t Config::ffn() const {
+  std::uint32_t most = 0;
+  for (const LayerConfig& layer : layers) {
+    if (const auto* mlp = std::get_if<Mlp>(&layer.feedforward)) most = std::max(most, mlp->width);
+  }
+  return most;
+}
+
+std::uint32_t Config::window(std::uint32_t layer) const {
+  const auto* attention = std::get_if<Attention>(&layers[layer].mixer);
+  return attention == nullptr ? 0 : attention->window;
 }
 
 double Config::temperature_at(std::uint32_t position) const {
@@ -215,9 +257,9 @@ Config Config::from(const gguf::File& file) {
   read_vocabulary(keys, config);
   config.tied_embeddings = file.find_tensor(tensor_name(Role::output, 0)) == nullptr;
   const std::uint64_t exit_layer = file.integer("skipstone.exit_layer", 0);
-  if (exit_layer >= config.layers) {
+  if (exit_layer >= config.layers.size()) {
     fail(Code::bad_file, "The key 'skipstone.exit_layer' is {}, expected 0 (unknown) to {}, one less than the model's layers.", exit_layer,
-         config.layers - 1);
+         config.layers.size() - 1);
   }
   config.exit_layer = static_cast<std::uint32_t>(exit_layer);
 

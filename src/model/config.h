@@ -3,9 +3,11 @@
 
 #include <cstdint>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "model/architecture.h"
+#include "model/layer_config.h"
 #include "model/tensor_roles.h"
 
 namespace skipstone::gguf {
@@ -15,10 +17,20 @@ struct Tensor;
 
 namespace skipstone::model {
 
+// Limits of a shape: far above any model in the field and low enough that no product of two of them overflows 64 bits (or q_width 32).
+inline constexpr std::uint32_t most_layers = 256;
+inline constexpr std::uint32_t most_heads = 1u << 16;
+inline constexpr std::uint32_t most_head_dim = 256;
+inline constexpr std::uint32_t most_width = 1u << 20;
+inline constexpr std::uint32_t most_ffn = 1u << 22;
+inline constexpr std::uint32_t most_vocabulary = 1u << 24;
+inline constexpr std::uint32_t most_context = 1u << 30;
+
 struct Config {
   const Architecture* family = &architectures().front();
   std::string architecture, name;
-  std::uint32_t layers = 0, width = 0, heads = 0, kv_heads = 0, head_dim = 0, ffn = 0, vocabulary = 0;
+  std::vector<LayerConfig> layers;
+  std::uint32_t width = 0, vocabulary = 0;
   std::uint32_t context_trained = 0;
   std::uint32_t rope_dim = 0;  ///< dimensions of a head that rotate
   float rope_base = 10000.0f;
@@ -30,29 +42,29 @@ struct Config {
   std::vector<float> rope_factors, rope_factors_long;
   std::uint32_t rope_original_context = 0;
   float rope_magnitude = 1.0f;   ///< of the rotated dimensions of Q and K: LongRoPE's and YaRN's attention factor
-  float local_rope_base = 0.0f;  ///< of layers with LayerSpec::local_rope, neither scaled nor divided; 0: there are none
+  float local_rope_base = 0.0f;  ///< of layers with Attention::local_rope, neither scaled nor divided; 0: there are none
   float temperature = 0.0f;  ///< Q grows with its position p by 1 + temperature * ln(1 + floor(p / temperature_context)); 0: it does not
   std::uint32_t temperature_context = 0;
-  float attention_scale = 0.0f;                          ///< of the products of Q and K; 0: 1 / sqrt(head_dim)
-  float attention_softcap = 0.0f, final_softcap = 0.0f;  ///< c * tanh(x / c) of scores, of logits (Gemma 2, arXiv 2408.00118); 0: none
-  /// Factors of: embeddings, a sublayer's addition to the residual stream, logits before their softcap.
+  float final_softcap = 0.0f;  ///< c * tanh(x / c) of logits; 0: none
+  /// Factors of: embeddings, what mixers and feed-forward networks add to the residual stream, logits before their softcap.
   float embedding_scale = 1.0f, residual_scale = 1.0f, logit_scale = 1.0f;
-  std::uint32_t window = 0;         ///< LayerSpec::window of the layers that have one
-  std::vector<bool> window_layers;  ///< which these are; empty: none
   float norm_epsilon = 1e-5f;
   bool tied_embeddings = false;  ///< no output.weight: the embedding is the LM head
   std::uint32_t exit_layer = 0;  ///< the exit a LayerSkip checkpoint was trained for; 0: unknown
 
-  std::uint32_t q_width() const { return heads * head_dim; }
-  std::uint32_t kv_width() const { return kv_heads * head_dim; }
-  std::uint32_t group() const { return heads / kv_heads; }
-  LayerSpec layer(std::uint32_t index) const;
+  std::uint32_t layer_count() const { return static_cast<std::uint32_t>(layers.size()); }
+  /// The layer's attention. Heads, head size and scales of the first layer are those of all layers.
+  const Attention& attention(std::uint32_t layer = 0) const { return std::get<Attention>(layers.at(layer).mixer); }
+  /// The largest of all layers.
+  std::uint32_t ffn() const;
+  /// Keys that a row of the layer sees; 0: all of the text.
+  std::uint32_t window(std::uint32_t layer) const;
   /// Whether the layer sees less than a full context of `context` tokens.
-  bool has_window(std::uint32_t index, std::uint32_t context) const {
-    const std::uint32_t seen = layer(index).window;
+  bool has_window(std::uint32_t layer, std::uint32_t context) const {
+    const std::uint32_t seen = window(layer);
     return seen > 0 && seen < context;
   }
-  /// The factor of Q at `position` besides attention_scale.
+  /// The factor of Q at `position` besides Attention::scale.
   double temperature_at(std::uint32_t position) const;
   /// Chosen by the context, never by a position: a token's bits may not depend on how long its text has become.
   const std::vector<float>& factors_for(std::uint32_t context) const {
@@ -64,6 +76,10 @@ struct Config {
   static Config from(const gguf::File& file);
 };
 
+/// Sets the window of the layers where `slides` is true (empty: of none), and the rotation that the family has with and without a window;
+/// after `family`, `layers` and `local_rope_base`.
+void set_positions(Config& config, std::uint32_t window, const std::vector<bool>& slides);
+
 struct ModelTensors {
   Parameters model;  ///< the roles of no layer; output is the embedding where they are tied
   std::vector<Parameters> layers;
@@ -72,5 +88,17 @@ struct ModelTensors {
 /// Looks every tensor up by the architecture's names and checks type (runnable), shape, and the places of sparse ones. Errors as in
 /// Config::from.
 ModelTensors find_tensors(const gguf::File& file, const Config& config);
+
+/// Neighbouring layers that compute alike.
+struct LayerGroup {
+  std::uint32_t first = 0, last = 0;
+  LayerConfig layer;
+};
+/// All layers, in order.
+std::vector<LayerGroup> layer_groups(const Config& config);
+
+/// The computation in words, a line each: of the layers ("layers 0-4 window 512, layer 5 global, and so on every 6 layers up to 25,
+/// QK-norm, post-norms, MLP gated by GELU"), of RoPE, and of scales and softcaps if any. RMS norms before mixer and MLP are not mentioned.
+std::vector<std::string> describe(const Config& config);
 
 }  // namespace skipstone::model

@@ -16,7 +16,6 @@
 #include "base/status.h"
 #include "gguf/gguf.h"
 #include "model/config.h"
-#include "model/limits.h"
 
 namespace skipstone::model {
 
@@ -34,23 +33,14 @@ class Keys {
     return in_range(full(name), file_.required_integer(full(name)), low, high);
   }
 
-  /// A count that newer converters may store as an array with an item per layer. Layers that differ need kernels per layer, which we do not
-  /// have.
-  std::uint32_t per_layer(std::string_view name, std::uint32_t layers, std::uint32_t high,
-                          std::optional<std::uint32_t> fallback = {}) const {
-    const std::string key = full(name);
-    const gguf::Value* value = file_.find(key);
-    if (value == nullptr || !std::holds_alternative<std::shared_ptr<const gguf::Array>>(*value)) return count(name, 1, high, fallback);
-    const std::vector<std::int32_t> items = file_.integers(key);
-    if (items.size() != layers) {
-      fail(Code::bad_file, "The array '{}' has {} items, but the model has {} layers; the file is damaged or was converted wrongly.", key,
-           items.size(), layers);
-    }
-    if (std::adjacent_find(items.begin(), items.end(), std::not_equal_to<>()) != items.end()) {
-      fail(Code::unsupported, "The layers differ in '{}', which this version cannot run; it needs one value for all layers.", key);
-    }
-    if (items[0] < 1) fail(Code::bad_file, "The key '{}' is {}, expected 1 to {}.", key, items[0], high);
-    return in_range(key, static_cast<std::uint64_t>(items[0]), 1, high);
+  /// A count for each layer, in [1, high]: an array, or one number for all layers.
+  std::vector<std::uint32_t> per_layer(std::string_view name, std::uint32_t layers, std::uint32_t high) const {
+    return counts(name, layers, high, true, {});
+  }
+  /// The same where the kernels need one value for all layers.
+  std::uint32_t same_in_layers(std::string_view name, std::uint32_t layers, std::uint32_t high,
+                               std::optional<std::uint32_t> fallback = {}) const {
+    return counts(name, layers, high, false, fallback).front();
   }
 
   /// A finite number above 0; without a fallback the key must be there.
@@ -78,6 +68,30 @@ class Keys {
   const gguf::File& file() const { return file_; }
 
  private:
+  std::vector<std::uint32_t> counts(std::string_view name, std::uint32_t layers, std::uint32_t high, bool may_differ,
+                                    std::optional<std::uint32_t> fallback) const {
+    const std::string key = full(name);
+    const gguf::Value* value = file_.find(key);
+    if (value == nullptr || !std::holds_alternative<std::shared_ptr<const gguf::Array>>(*value)) {
+      return std::vector(layers, count(name, 1, high, fallback));
+    }
+    const std::vector<std::int32_t> items = file_.integers(key);
+    if (items.size() != layers) {
+      fail(Code::bad_file, "The array '{}' has {} items, but the model has {} layers; the file is damaged or was converted wrongly.", key,
+           items.size(), layers);
+    }
+    const bool differ = std::ranges::adjacent_find(items, std::not_equal_to<>()) != items.end();
+    if (differ && (!may_differ || std::ranges::min(items) < 1)) {
+      fail(Code::unsupported, "The layers differ in '{}', which this version cannot run; it needs one value for all layers.", key);
+    }
+    std::vector<std::uint32_t> all;
+    for (const std::int32_t item : items) {
+      if (item < 1) fail(Code::bad_file, "The key '{}' is {}, expected 1 to {}.", key, item, high);
+      all.push_back(in_range(key, static_cast<std::uint64_t>(item), 1, high));
+    }
+    return all;
+  }
+
   static std::uint32_t in_range(const std::string& key, std::uint64_t value, std::uint32_t low, std::uint32_t high) {
     if (value < low || value > high) fail(Code::bad_file, "The key '{}' is {}, expected {} to {}.", key, value, low, high);
     return static_cast<std::uint32_t>(value);
@@ -87,10 +101,10 @@ class Keys {
   std::string prefix_;
 };
 
-/// Rotary dimensions, bases, scaling and factors; after `family`, `head_dim` and `rope_pairs` are set.
+/// Rotary dimensions, bases, scaling and factors; after `family`, `layers` with their heads, and `rope_pairs` are set.
 void read_rope(const Keys& keys, Config& config);
 
-/// Which layers have a sliding window; after `layers`.
+/// Which layers have a sliding window, and how they rotate; after `layers` and read_rope().
 void read_windows(const Keys& keys, Config& config);
 
 }  // namespace skipstone::model

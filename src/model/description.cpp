@@ -1,9 +1,11 @@
-#include "model/description.h"
-
+// A model's computation in words, for people who inspect a file.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string_view>
 #include <utility>
+
+#include "model/config.h"
 
 namespace skipstone::model {
 namespace {
@@ -20,68 +22,98 @@ class List {
   std::string text_;
 };
 
-/// The least number of layers after which they repeat; config.layers where they do not.
+/// The least number of layers after which they repeat; the number of layers where they do not.
 std::uint32_t period_of(const Config& config) {
-  for (std::uint32_t period = 1; period < config.layers; ++period) {
-    bool repeats = true;
-    for (std::uint32_t i = period; repeats && i < config.layers; ++i) repeats = config.layer(i) == config.layer(i - period);
-    if (repeats) return period;
+  const std::uint32_t layers = config.layer_count();
+  for (std::uint32_t period = 1; period < layers; ++period) {
+    if (std::equal(config.layers.begin() + period, config.layers.end(), config.layers.begin())) return period;
   }
-  return config.layers;
+  return layers;
 }
 
 std::vector<LayerGroup> groups_of(const Config& config, std::uint32_t layers) {
   std::vector<LayerGroup> groups;
   for (std::uint32_t i = 0; i < layers; ++i) {
-    const LayerSpec spec = config.layer(i);
-    if (groups.empty() || !(groups.back().spec == spec)) groups.push_back({i, i, spec});
+    const LayerConfig& layer = config.layers[i];
+    if (groups.empty() || !(groups.back().layer == layer)) groups.push_back({i, i, layer});
     groups.back().last = i;
   }
   return groups;
 }
 
-/// The properties that set a layer apart from others of its model.
-std::string attention_of(const LayerSpec& spec) {
-  std::string text = spec.window != 0 ? fmt::format("window {}", spec.window) : "global";
-  if (!spec.rotates) text += " without RoPE";
+// The properties that set a layer apart from others of its model.
+std::string difference_of(const Attention& attention) {
+  std::string text = attention.window != 0 ? fmt::format("window {}", attention.window) : "global";
+  if (!attention.rotates) text += " without RoPE";
   return text;
+}
+std::string difference_of(const LayerConfig& layer, bool widths_differ) {
+  std::string text = std::visit([](const auto& mixer) { return difference_of(mixer); }, layer.mixer);
+  if (widths_differ) text += fmt::format(" with an MLP of {}", std::get<Mlp>(layer.feedforward).width);
+  return text;
+}
+
+bool widths_differ(const Config& config) {
+  return std::ranges::any_of(config.layers, [&](const LayerConfig& layer) { return layer.feedforward != config.layers[0].feedforward; });
 }
 
 std::string layers_of(const Config& config) {
   const std::uint32_t period = period_of(config);
-  if (period == 1) return fmt::format("all {} layers {}", config.layers, attention_of(config.layer(0)));
+  if (period == 1) return fmt::format("all {} layers {}", config.layers.size(), difference_of(config.layers[0], false));
   List list;
   for (const LayerGroup& group : groups_of(config, period)) {
     const std::string numbers =
         group.first == group.last ? fmt::format("layer {}", group.first) : fmt::format("layers {}-{}", group.first, group.last);
-    list.add(numbers + " " + attention_of(group.spec));
+    list.add(numbers + " " + difference_of(group.layer, widths_differ(config)));
   }
-  if (period < config.layers) list.add(fmt::format("and so on every {} layers up to {}", period, config.layers - 1));
+  if (period < config.layers.size()) list.add(fmt::format("and so on every {} layers up to {}", period, config.layers.size() - 1));
   return list.text();
 }
 
+// The properties that layers of a model have in common: of its mixer, of its norms, of its feed-forward network; then the file's matrices.
+void add_norm(const Attention& attention, List& list) {
+  if (attention.qk_norm == QkNorm::head) list.add("QK-norm");
+  if (attention.qk_norm == QkNorm::width) list.add("QK-norm over all heads at once");
+}
+void add_function(const Mlp& mlp, List& list) {
+  list.add(mlp.activation == Activation::gated_silu   ? "MLP gated by SiLU"
+           : mlp.activation == Activation::gated_gelu ? "MLP gated by GELU"
+                                                      : "MLP of GELU without a gate");
+}
+void add_fused(const Attention& attention, List& list) {
+  if (attention.fused_qkv) list.add("Q, K and V in one matrix");
+}
+void add_fused(const Mlp& mlp, List& list) {
+  if (mlp.fused_gate_up) list.add("gate and up in one matrix");
+}
+
 std::string sublayers_of(const Config& config) {
-  const LayerSpec spec = config.layer(0);
+  const LayerConfig& layer = config.layers.front();
   List list;
-  if (spec.qk_norm == QkNorm::head) list.add("QK-norm");
-  if (spec.qk_norm == QkNorm::width) list.add("QK-norm over all heads at once");
-  if (spec.norm_after != Norm::none) list.add(spec.norm_before != Norm::none ? "post-norms" : "post-norms and no pre-norms");
-  if (spec.norm_before == Norm::layer || spec.norm_after == Norm::layer) list.add("layer norms with a bias");
-  list.add(spec.mlp == Mlp::gated_silu   ? "MLP gated by SiLU"
-           : spec.mlp == Mlp::gated_gelu ? "MLP gated by GELU"
-                                         : "MLP of GELU without a gate");
-  if (spec.fused_qkv) list.add("Q, K and V in one matrix");
-  if (spec.fused_gate_up) list.add("gate and up in one matrix");
+  std::visit([&](const auto& mixer) { add_norm(mixer, list); }, layer.mixer);
+  if (layer.norm_after != Norm::none) list.add(layer.norm_before != Norm::none ? "post-norms" : "post-norms and no pre-norms");
+  if (layer.norm_before == Norm::layer || layer.norm_after == Norm::layer) list.add("layer norms with a bias");
+  std::visit([&](const auto& feedforward) { add_function(feedforward, list); }, layer.feedforward);
+  std::visit([&](const auto& mixer) { add_fused(mixer, list); }, layer.mixer);
+  std::visit([&](const auto& feedforward) { add_fused(feedforward, list); }, layer.feedforward);
   if (config.family->biases == Biases::qkv) list.add("biases of Q, K and V");
   if (config.family->biases == Biases::all) list.add("biases of all matrices");
   return list.text();
 }
 
+bool has_local_rope(const Config& config) {
+  return std::ranges::any_of(config.layers, [](const LayerConfig& layer) {
+    const auto* attention = std::get_if<Attention>(&layer.mixer);
+    return attention != nullptr && attention->local_rope;
+  });
+}
+
 std::string rope_of(const Config& c) {
   List list;
   list.add(fmt::format("RoPE base {}", c.rope_base));
-  if (c.local_rope_base > 0.0f && c.window != 0) list.add(fmt::format("base {} and no scaling in layers with a window", c.local_rope_base));
-  if (c.rope_dim != c.head_dim) list.add(fmt::format("{} of a head's {} dimensions", c.rope_dim, c.head_dim));
+  if (has_local_rope(c)) list.add(fmt::format("base {} and no scaling in layers with a window", c.local_rope_base));
+  if (const std::uint32_t head_dim = c.attention().head_dim; c.rope_dim != head_dim)
+    list.add(fmt::format("{} of a head's {} dimensions", c.rope_dim, head_dim));
   list.add(c.rope_pairs == RopePairs::halves ? "pairs half a head apart" : "pairs of neighbours");
   if (c.rope_scale != 1.0f) list.add(fmt::format("positions divided by {}", c.rope_scale));
   if (!c.rope_factors.empty())
@@ -97,10 +129,11 @@ std::string rope_of(const Config& c) {
 }
 
 std::string scales_of(const Config& c) {
+  const Attention& attention = c.attention();
   List list;
-  if (c.attention_softcap > 0.0f) list.add(fmt::format("scores capped at {}", c.attention_softcap));
+  if (attention.softcap > 0.0f) list.add(fmt::format("scores capped at {}", attention.softcap));
   if (c.final_softcap > 0.0f) list.add(fmt::format("logits capped at {}", c.final_softcap));
-  if (c.attention_scale > 0.0f) list.add(fmt::format("scores times {:.4g}", c.attention_scale));
+  if (attention.scale > 0.0f) list.add(fmt::format("scores times {:.4g}", attention.scale));
   if (c.embedding_scale != 1.0f) list.add(fmt::format("embeddings times {:.4g}", c.embedding_scale));
   if (c.residual_scale != 1.0f) list.add(fmt::format("what sublayers add times {:.4g}", c.residual_scale));
   if (c.logit_scale != 1.0f) list.add(fmt::format("logits times {:.4g}", c.logit_scale));
@@ -109,7 +142,7 @@ std::string scales_of(const Config& c) {
 
 }  // namespace
 
-std::vector<LayerGroup> layer_groups(const Config& config) { return groups_of(config, config.layers); }
+std::vector<LayerGroup> layer_groups(const Config& config) { return groups_of(config, config.layer_count()); }
 
 std::vector<std::string> describe(const Config& config) {
   std::vector<std::string> lines{layers_of(config) + ", " + sublayers_of(config), rope_of(config)};

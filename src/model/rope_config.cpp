@@ -91,7 +91,8 @@ void read_yarn(const Keys& keys, Config& config) {
 }  // namespace
 
 void read_rope(const Keys& keys, Config& config) {
-  config.rope_dim = keys.count("rope.dimension_count", 2, config.head_dim, config.head_dim);
+  const std::uint32_t head_dim = config.attention().head_dim;
+  config.rope_dim = keys.count("rope.dimension_count", 2, head_dim, head_dim);
   if (config.rope_dim % 2 != 0) {
     fail(Code::bad_file, "The key '{}' is {}, but rotary dimensions come in pairs.", keys.full("rope.dimension_count"), config.rope_dim);
   }

@@ -49,14 +49,16 @@ Config config_of(const SyntheticShape& shape) {
   Config c;
   c.family = find_architecture(shape.architecture);
   c.architecture = shape.architecture;
-  c.layers = shape.layers;
+  LayerConfig layer = c.family->layer;
+  auto& attention = std::get<Attention>(layer.mixer);
+  attention.heads = shape.heads;
+  attention.kv_heads = shape.kv_heads;
+  attention.head_dim = shape.head_dim != 0 ? shape.head_dim : shape.width / shape.heads;
+  std::get<Mlp>(layer.feedforward).width = shape.ffn;
+  c.layers.assign(shape.layers, layer);
   c.width = shape.width;
-  c.heads = shape.heads;
-  c.kv_heads = shape.kv_heads;
-  c.head_dim = shape.head_dim != 0 ? shape.head_dim : shape.width / shape.heads;
-  c.ffn = shape.ffn;
   c.vocabulary = shape.vocabulary;
-  c.rope_dim = c.head_dim;
+  c.rope_dim = attention.head_dim;
   for (const SyntheticKey& key : shape.keys) {
     if (key.name == "rope.dimension_count") c.rope_dim = std::get<std::uint32_t>(key.value);
   }
@@ -70,18 +72,19 @@ class Tensors {
 
   void add(Role role, std::uint32_t layer = 0, Bytes data = {}) {
     const TensorRole& row = tensor_role(role);
-    const std::uint64_t columns = length_of(row.columns, config_), rows = length_of(row.rows, config_);
+    const TensorShape shape = tensor_shape(role, config_, layer);
     if (row.vector()) {
-      vector(tensor_name(role, layer), columns, std::move(data));
+      vector(tensor_name(role, layer), shape.columns, std::move(data));
     } else {
-      const gguf::Type type = columns % gguf::traits(type_).block == 0 ? type_ : gguf::Type::f16;
-      list_.push_back({tensor_name(role, layer), type, 2, {columns, rows, 1, 1}, {}});
+      const gguf::Type type = shape.columns % gguf::traits(type_).block == 0 ? type_ : gguf::Type::f16;
+      const std::uint32_t dimensions = shape.matrices == 1 ? 2 : 3;
+      list_.push_back({tensor_name(role, layer), type, dimensions, {shape.columns, shape.rows, shape.matrices, 1}, {}});
     }
-    if (needs_bias(*config_.family, role)) vector(tensor_name(role, layer, true), row.vector() ? columns : rows);
+    if (needs_bias(*config_.family, config_.layers[layer], role)) vector(tensor_name(role, layer, true), shape.outputs);
   }
   void add_layer(std::uint32_t layer) {
     for (const TensorRole& row : tensor_roles()) {
-      if (row.role >= first_layer_role && has_role(config_.family->layer, row.role)) add(row.role, layer);
+      if (row.role >= first_layer_role && has_role(config_.layers[layer], row.role)) add(row.role, layer);
     }
   }
   std::vector<gguf::Tensor> take() { return std::move(list_); }
@@ -133,8 +136,8 @@ gguf::File synthetic_model(const SyntheticShape& shape, gguf::Type type) {
   set("feed_forward_length", shape.ffn);
   set("attention.head_count", shape.heads);
   set("attention.head_count_kv", shape.kv_heads);
-  set("attention.key_length", config.head_dim);
-  set("attention.value_length", config.head_dim);
+  set("attention.key_length", config.attention().head_dim);
+  set("attention.value_length", config.attention().head_dim);
   const bool layer_norm = config.family->layer.norm_before == Norm::layer;
   set(layer_norm ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon", 1e-5f);
   set("rope.freq_base", shape.rope_base);

@@ -16,7 +16,7 @@ struct Tensor;
 namespace skipstone::model {
 
 struct Config;
-struct LayerSpec;
+struct LayerConfig;
 
 enum class Role : std::uint8_t {
   embedding,
@@ -48,30 +48,36 @@ inline constexpr Role first_layer_role = Role::attention_norm;
 /// have biases of attention, they are of Q, K and V alone.
 enum class Biases : std::uint8_t { optional, optional_qkv, qkv, all };
 
-/// Lengths in terms of the config.
-enum class Length : std::uint8_t { one, width, q_width, kv_width, qkv_width, q_norm, k_norm, ffn, twice_ffn, vocabulary, half_rope };
-std::uint64_t length_of(Length length, const Config& config);
+/// Lengths in terms of the model (width, vocabulary, half_rope), of a layer's attention, or of its MLP.
+enum class Length : std::uint8_t { one, width, vocabulary, half_rope, q_width, kv_width, qkv_width, q_norm, k_norm, ffn, twice_ffn };
 
 struct TensorRole {
   Role role;
   std::string_view name;         ///< in GGUF, between "blk.N." and ".weight": "attn_q"
   std::string_view huggingface;  ///< in checkpoints of most families, between "model.layers.N." and ".weight"; "" if none
-  Length rows, columns;          ///< rows: Length::one for vectors
+  std::array<Length, 3> shape;   ///< columns, rows (vectors: one), and matrices of a stack (else one): in GGUF's order
   bool bias;                     ///< may have one (has_bias), of as many numbers as the role has outputs
   bool required = true;          ///< where a layer has the role
 
-  bool vector() const { return rows == Length::one; }
+  bool vector() const { return shape[1] == Length::one; }
 };
+
+/// The numbers of TensorRole::shape, and how many numbers a bias has.
+struct TensorShape {
+  std::uint64_t columns = 1, rows = 1, matrices = 1, outputs = 1;
+};
+/// `layer` is used for roles of a layer only.
+TensorShape tensor_shape(Role role, const Config& config, std::uint32_t layer);
 
 /// By Role.
 std::span<const TensorRole> tensor_roles();
 const TensorRole& tensor_role(Role role);
 
-/// Whether a layer with this spec has the role.
-bool has_role(const LayerSpec& layer, Role role);
+/// Whether the layer has the role. False for roles of the model.
+bool has_role(const LayerConfig& layer, Role role);
 
-/// Whether a layer (for roles of the model: any) with this spec may have a bias there: matrices may, norms must where they are Norm::layer.
-bool has_bias(const LayerSpec& layer, Role role);
+/// Whether the layer (for roles of the model: any) may have a bias there: matrices may, norms must where they are Norm::layer.
+bool has_bias(const LayerConfig& layer, Role role);
 
 /// "blk.3.attn_q.weight", "output_norm.bias", ...; `layer` is used for roles of a layer only.
 std::string tensor_name(Role role, std::uint32_t layer, bool bias = false);

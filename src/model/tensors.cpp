@@ -30,8 +30,8 @@ class Lookup {
  public:
   explicit Lookup(const gguf::File& file) : file_(file) {}
 
-  /// A matrix of n rows of k weights; nullptr where it is absent and not required.
-  const gguf::Tensor* matrix(const std::string& name, std::uint64_t k, std::uint64_t n, bool required = true) const {
+  /// A matrix, or a stack of them; nullptr where it is absent and not required.
+  const gguf::Tensor* matrix(const std::string& name, const TensorShape& shape, bool required = true) const {
     const gguf::Tensor* tensor = find(name, required);
     if (tensor == nullptr) return nullptr;
     const gguf::Traits& traits = gguf::traits(tensor->type);
@@ -39,11 +39,12 @@ class Lookup {
       fail(Code::unsupported, "Tensor '{}' has type {}, which this version cannot multiply with; it runs {}.", name, traits.name,
            gguf::runnable_names());
     }
-    if (tensor->shape != std::array<std::uint64_t, 4>{k, n, 1, 1}) {
-      fail(Code::bad_file, "Tensor '{}' has shape {}, expected {}x{} by the model's metadata.", name, shape_text(*tensor), k, n);
+    if (tensor->shape != std::array<std::uint64_t, 4>{shape.columns, shape.rows, shape.matrices, 1}) {
+      fail(Code::bad_file, "Tensor '{}' has shape {}, expected {}x{}{} by the model's metadata.", name, shape_text(*tensor), shape.columns,
+           shape.rows, shape.matrices == 1 ? "" : fmt::format("x{}", shape.matrices));
     }
-    if (k % traits.block != 0) {
-      fail(Code::bad_file, "Tensor '{}' has rows of {} weights, which do not divide into the blocks of {} of type {}.", name, k,
+    if (shape.columns % traits.block != 0) {
+      fail(Code::bad_file, "Tensor '{}' has rows of {} weights, which do not divide into the blocks of {} of type {}.", name, shape.columns,
            traits.block, traits.name);
     }
     gguf::check_places(*tensor, file_.path());
@@ -75,21 +76,15 @@ class Lookup {
   const gguf::File& file_;
 };
 
-/// One role's tensors, checked; empty where the file has none and needs none.
+/// One role's tensors, checked; empty where the file has none and needs none. `layer` is any layer for roles of the model.
 Parameter find_role(const Lookup& lookup, const Config& config, Role role, std::uint32_t layer) {
   const TensorRole& row = tensor_role(role);
-  const LayerSpec& spec = config.family->layer;
   const std::string name = tensor_name(role, layer);
-  const std::uint64_t columns = length_of(row.columns, config);
+  const TensorShape shape = tensor_shape(role, config, layer);
   Parameter found;
-  if (row.vector()) {
-    found.weight = lookup.vector(name, columns, row.required);
-  } else {
-    found.weight = lookup.matrix(name, columns, length_of(row.rows, config), row.required);
-  }
-  if (!has_bias(spec, role)) return found;
-  const std::uint64_t outputs = row.vector() ? columns : length_of(row.rows, config);
-  found.bias = lookup.vector(tensor_name(role, layer, true), outputs, needs_bias(*config.family, role));
+  found.weight = row.vector() ? lookup.vector(name, shape.columns, row.required) : lookup.matrix(name, shape, row.required);
+  if (!has_bias(config.layers[layer], role)) return found;
+  found.bias = lookup.vector(tensor_name(role, layer, true), shape.outputs, needs_bias(*config.family, config.layers[layer], role));
   return found;
 }
 
@@ -111,7 +106,7 @@ void check_biases(const Parameters& layer, std::uint32_t index, std::initializer
 Parameters find_layer(const Lookup& lookup, const Config& config, std::uint32_t index) {
   Parameters layer;
   for (const TensorRole& row : tensor_roles()) {
-    if (has_role(config.family->layer, row.role)) layer[row.role] = find_role(lookup, config, row.role, index);
+    if (has_role(config.layers[index], row.role)) layer[row.role] = find_role(lookup, config, row.role, index);
   }
   check_biases(layer, index, {Role::q, Role::k, Role::v});
   check_biases(layer, index, {Role::gate, Role::up});
@@ -119,7 +114,7 @@ Parameters find_layer(const Lookup& lookup, const Config& config, std::uint32_t 
 }
 
 /// True for the names that find_role() looks for, without their "blk.N.".
-bool known_in_layer(std::string_view name, const LayerSpec& layer) {
+bool known_in_layer(std::string_view name, const LayerConfig& layer) {
   return std::ranges::any_of(tensor_roles(), [&](const TensorRole& row) {
     if (!has_role(layer, row.role) || !name.starts_with(row.name)) return false;
     const std::string_view rest = name.substr(row.name.size());
@@ -127,11 +122,11 @@ bool known_in_layer(std::string_view name, const LayerSpec& layer) {
   });
 }
 
-bool known_globally(std::string_view name, const Architecture& family) {
+bool known_globally(std::string_view name, const Config& config) {
   return std::ranges::any_of(tensor_roles().first(static_cast<std::size_t>(first_layer_role)), [&](const TensorRole& row) {
     const bool two_sets = row.role == Role::rope_factors_short || row.role == Role::rope_factors_long;
-    if (two_sets && (family.honours & honours_long_rope) == 0) return false;
-    return name == tensor_name(row.role, 0) || (has_bias(family.layer, row.role) && name == tensor_name(row.role, 0, true));
+    if (two_sets && (config.family->honours & honours_long_rope) == 0) return false;
+    return name == tensor_name(row.role, 0) || (has_bias(config.layers.front(), row.role) && name == tensor_name(row.role, 0, true));
   });
 }
 
@@ -147,16 +142,16 @@ std::optional<std::pair<std::uint32_t, std::string_view>> split_layer(std::strin
 
 /// A model runs with all of its tensors or not at all: a tensor left over means that the metadata describes another model, or that the
 /// model computes something unknown here. Exception: inverse rotary frequencies, which early converters stored and no program reads.
-void check_known(const gguf::Tensor& tensor, const gguf::File& file, const Config& config, const Architecture& row) {
-  if (known_globally(tensor.name, row)) return;
+void check_known(const gguf::Tensor& tensor, const gguf::File& file, const Config& config) {
+  if (known_globally(tensor.name, config)) return;
   if (const auto part = split_layer(tensor.name)) {
     const auto& [layer, rest] = *part;
-    if (layer >= config.layers) {
+    if (layer >= config.layers.size()) {
       fail(Code::bad_file,
            "{}: tensor '{}' is of layer {}, but by its metadata the model has {} layers, numbered from 0; the file is damaged", file.path(),
-           shortened(tensor.name), layer, config.layers);
+           shortened(tensor.name), layer, config.layers.size());
     }
-    if (known_in_layer(rest, row.layer) || rest == "attn_rot_embd.weight") return;
+    if (known_in_layer(rest, config.layers[layer]) || rest == "attn_rot_embd.weight") return;
   }
   fail(Code::unsupported, "Tensor '{}' belongs to a computation that this version does not have for architecture '{}'.",
        shortened(tensor.name), shortened(config.architecture));
@@ -166,7 +161,7 @@ void check_known(const gguf::Tensor& tensor, const gguf::File& file, const Confi
 
 ModelTensors find_tensors(const gguf::File& file, const Config& config) {
   // Unknown weights first: a fused attn_qkv says more about the file than the attn_q that is missing beside it.
-  for (const gguf::Tensor& tensor : file.tensors()) check_known(tensor, file, config, *config.family);
+  for (const gguf::Tensor& tensor : file.tensors()) check_known(tensor, file, config);
   const Lookup lookup(file);
   ModelTensors tensors;
   for (const TensorRole& row : tensor_roles().first(static_cast<std::size_t>(first_layer_role))) {
@@ -174,7 +169,7 @@ ModelTensors find_tensors(const gguf::File& file, const Config& config) {
   }
   Parameter& output = tensors.model[Role::output];
   if (!output) output.weight = tensors.model[Role::embedding].weight;
-  for (std::uint32_t layer = 0; layer < config.layers; ++layer) tensors.layers.push_back(find_layer(lookup, config, layer));
+  for (std::uint32_t layer = 0; layer < config.layer_count(); ++layer) tensors.layers.push_back(find_layer(lookup, config, layer));
   return tensors;
 }
 

@@ -111,7 +111,22 @@ std::vector<Projection> layout_projections(Builder& build, const Parameters& t) 
   return projections;
 }
 
-void layout_mlp(Builder& build, const Parameters& t, LayerWeights& w) {
+// One function for each kind of mixer and feed-forward network. The order of its tensors is that of the device's memory.
+
+AttentionWeights layout_part(Builder& build, const Attention&, const Parameters& t) {
+  AttentionWeights w;
+  w.projections = layout_projections(build, t);
+  // Models have the biases of Q, K and V all or none (find_tensors checks it).
+  if (t[Role::q].bias != nullptr) w.qkv_bias = build.vector({t[Role::q].bias, t[Role::k].bias, t[Role::v].bias});
+  w.q_norm = build.optional_vector(t[Role::q_norm].weight);
+  w.k_norm = build.optional_vector(t[Role::k_norm].weight);
+  w.o = build.matrix({t[Role::o].weight});
+  w.o_bias = build.optional_vector(t[Role::o].bias);
+  return w;
+}
+
+MlpWeights layout_part(Builder& build, const Mlp&, const Parameters& t) {
+  MlpWeights w;
   const Parameter &gate = t[Role::gate], &up = t[Role::up];
   if (t[Role::gate_up]) {
     w.gate_up = build.matrix({t[Role::gate_up].weight});
@@ -127,26 +142,41 @@ void layout_mlp(Builder& build, const Parameters& t, LayerWeights& w) {
   }
   w.down = build.matrix({t[Role::down].weight});
   w.down_bias = build.optional_vector(t[Role::down].bias);
+  return w;
 }
 
-LayerWeights layout_layer(Builder& build, const Parameters& t) {
+LayerWeights layout_layer(Builder& build, const LayerConfig& layer, const Parameters& t) {
   LayerWeights w;
   w.attention_norm = build.norm(t[Role::attention_norm]);
-  w.projections = layout_projections(build, t);
-  // Models have the biases of Q, K and V all or none (find_tensors checks it).
-  if (t[Role::q].bias != nullptr) w.qkv_bias = build.vector({t[Role::q].bias, t[Role::k].bias, t[Role::v].bias});
-  w.q_norm = build.optional_vector(t[Role::q_norm].weight);
-  w.k_norm = build.optional_vector(t[Role::k_norm].weight);
-  w.o = build.matrix({t[Role::o].weight});
-  w.o_bias = build.optional_vector(t[Role::o].bias);
+  std::visit([&](const auto& mixer) { w.mixer = layout_part(build, mixer, t); }, layer.mixer);
   w.attention_post_norm = build.norm(t[Role::attention_post_norm]);
   w.ffn_norm = build.norm(t[Role::ffn_norm]);
-  layout_mlp(build, t, w);
+  std::visit([&](const auto& feedforward) { w.feedforward = layout_part(build, feedforward, t); }, layer.feedforward);
   w.ffn_post_norm = build.norm(t[Role::ffn_post_norm]);
   return w;
 }
 
+void add_matrices(const AttentionWeights& weights, std::vector<const kernels::Matrix*>& matrices) {
+  for (const Projection& projection : weights.projections) matrices.push_back(&projection.matrix);
+  matrices.push_back(&weights.o);
+}
+
+void add_matrices(const MlpWeights& weights, std::vector<const kernels::Matrix*>& matrices) {
+  for (const auto* matrix : {&weights.gate_up, &weights.gate, &weights.up}) {
+    if (*matrix) matrices.push_back(&**matrix);
+  }
+  matrices.push_back(&weights.down);
+}
+
 }  // namespace
+
+std::vector<const kernels::Matrix*> LayerWeights::matrices() const {
+  std::vector<const kernels::Matrix*> all;
+  const auto add = [&](const auto& weights) { add_matrices(weights, all); };
+  std::visit(add, mixer);
+  std::visit(add, feedforward);
+  return all;
+}
 
 std::uint64_t TensorPlace::quant_bytes(std::size_t part) const {
   if (vector) return std::uint64_t{kernels::padded(matrix.k)} * sizeof(float);
@@ -192,14 +222,14 @@ std::uint64_t WeightLayout::bytes_per_token() const {
 
 const std::string& WeightLayout::name(std::uint32_t tensor) const { return tensors.at(tensor).name; }
 
-WeightLayout layout_weights(const ModelTensors& tensors, std::uint64_t max_range, std::uint32_t interleave) {
+WeightLayout layout_weights(const Config& config, const ModelTensors& tensors, std::uint64_t max_range, std::uint32_t interleave) {
   WeightLayout layout;
   Builder build(layout, max_range, interleave);
   const Parameters& model = tensors.model;
   layout.embedding = build.matrix({model[Role::embedding].weight});
-  for (const Parameters& layer : tensors.layers) {
+  for (std::size_t layer = 0; layer < tensors.layers.size(); ++layer) {
     layout.first_tensors.push_back(static_cast<std::uint32_t>(layout.tensors.size()));
-    layout.layers.push_back(layout_layer(build, layer));
+    layout.layers.push_back(layout_layer(build, config.layers[layer], tensors.layers[layer]));
   }
   layout.first_tensors.push_back(static_cast<std::uint32_t>(layout.tensors.size()));
   layout.output_norm = *build.norm(model[Role::output_norm]);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "kernels/operations.h"
@@ -24,15 +25,30 @@ struct NormWeights {
   std::optional<std::uint32_t> bias;
 };
 
-struct LayerWeights {
-  std::optional<NormWeights> attention_norm, ffn_norm, attention_post_norm, ffn_post_norm;
+struct AttentionWeights {
   std::vector<Projection> projections;
-  std::optional<std::uint32_t> q_norm, k_norm;
-  std::optional<std::uint32_t> qkv_bias, o_bias, gate_up_bias, down_bias;
-  kernels::Matrix o, down;
+  std::optional<std::uint32_t> qkv_bias, q_norm, k_norm;
+  kernels::Matrix o;
+  std::optional<std::uint32_t> o_bias;
+};
+
+struct MlpWeights {
   std::optional<kernels::Matrix>
       gate_up;  ///< gate above up, where the file has them so, or they have one format, no biases, and fit one binding
   std::optional<kernels::Matrix> gate, up;  ///< where they do not; `up` alone without a gate
+  std::optional<std::uint32_t> gate_up_bias;
+  kernels::Matrix down;
+  std::optional<std::uint32_t> down_bias;
+};
+
+/// The alternatives are in the order of those of Mixer and Feedforward.
+struct LayerWeights {
+  std::optional<NormWeights> attention_norm, attention_post_norm, ffn_norm, ffn_post_norm;
+  std::variant<AttentionWeights> mixer;
+  std::variant<MlpWeights> feedforward;
+
+  /// In the order of a pass.
+  std::vector<const kernels::Matrix*> matrices() const;
 };
 
 /// The place of a tensor, or of several that are multiplied together. Vectors (norms, biases) become f32; matrices keep their format in
@@ -66,6 +82,6 @@ struct WeightLayout {
 
 /// `max_range`: the most bytes one buffer binding may cover (Caps::max_storage_range); larger matrices are split by rows.
 /// `interleave`: Matrix::interleave of all matrices.
-WeightLayout layout_weights(const ModelTensors& tensors, std::uint64_t max_range, std::uint32_t interleave);
+WeightLayout layout_weights(const Config& config, const ModelTensors& tensors, std::uint64_t max_range, std::uint32_t interleave);
 
 }  // namespace skipstone::model

@@ -14,7 +14,7 @@
 
 namespace skipstone::ref {
 
-/// One text's keys and values, by layer: row p holds config.kv_width() floats for position p. Copying it forks the text.
+/// One text's keys and values, by layer: row p holds Attention::kv_width() floats for position p. Copying it forks the text.
 struct Sequence {
   std::vector<std::vector<float>> keys, values;
 };
@@ -39,7 +39,7 @@ struct Result {
 class Model {
  public:
   /// Expands all weights to floats; `file` may be closed afterwards. Keys and values are rounded as they are stored,
-  /// as devices with such a cache do (kv_rounding.h). Throws as Config::from and find_tensors, and invalid_argument for q8_0 with heads
+  /// as devices with such a cache do (round_kv). Throws as Config::from and find_tensors, and invalid_argument for q8_0 with heads
   /// that are no whole blocks. `context`: of the device's sequence, where it chooses rotary factors.
   Model(const gguf::File& file, KvFormat kv_format, std::uint32_t context = 0);
   Model(Model&&) noexcept;

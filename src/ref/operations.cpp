@@ -7,6 +7,7 @@
 #include <numbers>
 #include <numeric>
 
+#include "base/half.h"
 #include "base/status.h"
 
 namespace skipstone::ref {
@@ -103,8 +104,8 @@ void layer_norm(std::span<const float> x, std::span<const float> weight, std::sp
   }
 }
 
-void rope(std::span<float> heads, std::uint32_t position, const model::Config& config, bool local) {
-  expect(config.head_dim > 0 && heads.size() % config.head_dim == 0, "the vector is not whole heads");
+void rope(std::span<float> heads, std::uint32_t head_dim, std::uint32_t position, const model::Config& config, bool local) {
+  expect(head_dim > 0 && heads.size() % head_dim == 0, "the vector is not whole heads");
   const std::uint32_t pairs = config.rope_dim / 2;
   const bool neighbours = config.rope_pairs == model::RopePairs::neighbours;
   for (std::uint32_t i = 0; i < pairs; ++i) {
@@ -115,7 +116,7 @@ void rope(std::span<float> heads, std::uint32_t position, const model::Config& c
     const double magnitude = local ? 1.0 : static_cast<double>(config.rope_magnitude);
     const double cosine = magnitude * std::cos(angle), sine = magnitude * std::sin(angle);
     const std::size_t first = neighbours ? 2 * i : i, second = neighbours ? 2 * i + 1 : i + pairs;
-    for (std::size_t head = 0; head < heads.size(); head += config.head_dim) {
+    for (std::size_t head = 0; head < heads.size(); head += head_dim) {
       const auto a = static_cast<double>(heads[head + first]), b = static_cast<double>(heads[head + second]);
       heads[head + first] = static_cast<float>(a * cosine - b * sine);
       heads[head + second] = static_cast<float>(a * sine + b * cosine);
@@ -209,6 +210,36 @@ Argmax argmax(std::span<const float> logits) {
   if (numbers == 1) choice.margin = std::numeric_limits<float>::infinity();
   if (numbers > 1 && second != most) choice.margin = most - second;
   return choice;
+}
+
+float KvBlock::value(std::size_t i) const { return static_cast<float>(quants[i]) * half_to_float(scale); }
+
+KvBlock quantise_kv(std::span<const float, kv_block> values) {
+  float largest = 0.0f;
+  for (const float value : values) {
+    if (std::isnan(value)) largest = std::abs(value);  // and stays: no comparison with it is true
+    if (std::abs(value) > largest) largest = std::abs(value);
+  }
+  KvBlock block;
+  block.scale = float_to_half(largest * (1.0f / 127.0f));
+  const auto scale = static_cast<double>(half_to_float(block.scale));
+  if (scale == 0.0 || !std::isfinite(scale)) return block;
+  // A quotient of 24 by 11 bits that is no tie is further than 2^-40 of it from one: binary64 and its rounding decide right.
+  std::ranges::transform(values, block.quants.begin(), [scale](float value) {
+    return static_cast<std::int8_t>(std::clamp(std::round(static_cast<double>(value) / scale), -127.0, 127.0));
+  });
+  return block;
+}
+
+void round_kv(KvFormat format, std::span<float> values) {
+  if (format == KvFormat::f16)
+    std::ranges::transform(values, values.begin(), [](float value) { return half_to_float(float_to_half(value)); });
+  if (format != KvFormat::q8_0) return;
+  if (values.size() % kv_block != 0) fail(Code::invalid_argument, "{} values are no whole blocks of {}.", values.size(), kv_block);
+  for (; !values.empty(); values = values.subspan(kv_block)) {
+    const KvBlock block = quantise_kv(values.first<kv_block>());
+    for (std::size_t i = 0; i < kv_block; ++i) values[i] = block.value(i);
+  }
 }
 
 }  // namespace skipstone::ref

@@ -4,11 +4,13 @@
 // result is its exact value rounded once or very nearly so, and the distance of a device's result is the device's error.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
 
+#include "base/kv_format.h"
 #include "gguf/gguf.h"
 #include "model/config.h"
 
@@ -34,10 +36,10 @@ void rms_norm(std::span<const float> x, std::span<const float> weight, float eps
 /// out = (x - mean) / sqrt(variance + epsilon) * weight + bias (Ba et al. 2016). Four spans of one length.
 void layer_norm(std::span<const float> x, std::span<const float> weight, std::span<const float> bias, float epsilon, std::span<float> out);
 
-/// Rotates every head in place (Su et al. 2021). `heads`: any number of heads of config.head_dim floats. The angle of pair i of rope_dim/2
+/// Rotates every head in place (Su et al. 2021). `heads`: any number of heads of head_dim floats. The angle of pair i of rope_dim/2
 /// is position / rope_scale * rope_base^(-2i / rope_dim) / rope_factors[i], computed in binary64, and so are its cosine and sine, both
 /// times rope_magnitude; with `local` it is position * local_rope_base^(-2i / rope_dim). Dimensions from rope_dim on are left alone.
-void rope(std::span<float> heads, std::uint32_t position, const model::Config& config, bool local = false);
+void rope(std::span<float> heads, std::uint32_t head_dim, std::uint32_t position, const model::Config& config, bool local = false);
 
 /// A layer's cached keys and values: row p of each holds kv_heads * head_dim floats for position p.
 struct KvView {
@@ -72,5 +74,21 @@ struct Argmax {
   float margin = 0.0f;       ///< distance to the second largest logit; infinite if there is none
 };
 Argmax argmax(std::span<const float> logits);
+
+// The rounding of keys and values in a KV cache.
+
+/// A block of KvFormat::q8_0.
+struct KvBlock {
+  std::uint16_t scale = 0;  ///< binary16: largest magnitude / 127, to nearest even
+  std::array<std::int8_t, kv_block> quants = {};
+  float value(std::size_t i) const;
+  bool operator==(const KvBlock&) const = default;
+};
+
+/// Quants are value / scale rounded to the nearest, ties away from zero, at most 127 in size; all 0 where the scale is 0, infinite or NaN.
+KvBlock quantise_kv(std::span<const float, kv_block> values);
+
+/// Replaces keys or values by their values as cached. q8_0: whole blocks; throws invalid_argument for other lengths.
+void round_kv(KvFormat format, std::span<float> values);
 
 }  // namespace skipstone::ref

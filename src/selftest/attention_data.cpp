@@ -9,7 +9,6 @@
 #include <numeric>
 
 #include "base/half.h"
-#include "ref/kv_rounding.h"
 #include "ref/operations.h"
 #include "selftest/compare.h"
 #include "selftest/rows.h"
@@ -22,7 +21,6 @@ using kernels::ResourceKind;
 
 model::Config rope_config(const AttentionShape& shape) {
   model::Config config;
-  config.head_dim = shape.head_dim;
   config.rope_dim = shape.rope_dim;
   config.rope_pairs = shape.rope_halves ? model::RopePairs::halves : model::RopePairs::neighbours;
   config.local_rope_base = 500.0f;

@@ -69,7 +69,7 @@ void put_hard_blocks(std::vector<float>& values) {
 std::string compare_with_oracle(const AttentionShape& shape, bool local, std::uint32_t position, std::span<const float> before,
                                 std::span<const float> got) {
   std::vector<float> wanted(before.begin(), before.end());
-  ref::rope(wanted, position, rope_config(shape), local);
+  ref::rope(wanted, shape.head_dim, position, rope_config(shape), local);
   std::vector<double> tolerance(wanted.size());
   const std::uint32_t pairs = shape.rope_dim / 2;
   for (std::size_t i = 0; i < wanted.size(); ++i) {

@@ -79,7 +79,7 @@ TEST_F(BigramTable, IsWhatTheReferenceSaysBehindEveryToken) {
   for (std::uint32_t token = 0; token < vocabulary; ++token) {
     ref::Sequence text = oracle.new_sequence();
     const std::vector<std::int32_t> tokens = {static_cast<std::int32_t>(token)};
-    const std::vector<float> logits = oracle.forward(text, tokens, 0, exec::LayerPlan::full(oracle.config().layers)).logits[0];
+    const std::vector<float> logits = oracle.forward(text, tokens, 0, exec::LayerPlan::full(oracle.config().layer_count())).logits[0];
     const auto after = bigrams->after(tokens[0]);
     std::set<speculation::Token> listed(after.begin(), after.end());
     ASSERT_EQ(listed.size(), after.size()) << "a token stands twice behind " << token;
@@ -150,7 +150,7 @@ TEST_F(BigramTable, UnigramsComeFromTheEmbeddings) {
   const auto unigrams = unigrams_of(engine->state(), {});
   EXPECT_EQ(unigrams_of(engine->state(), {}), unigrams);
   const ref::Model oracle(gguf::File::open(path()), KvFormat::f32);
-  exec::LayerPlan none = exec::LayerPlan::full(oracle.config().layers);
+  exec::LayerPlan none = exec::LayerPlan::full(oracle.config().layer_count());
   none.end = 0;
   std::vector<float> rows;
   const auto read = [&](std::uint32_t first, std::uint32_t count) {

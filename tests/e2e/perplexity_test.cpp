@@ -53,7 +53,7 @@ double perplexity(const Engine::State& state, const std::vector<Token>& tokens) 
     const auto text = std::span(tokens).subspan(first, std::min<std::size_t>(context, tokens.size() - first));
     for (std::size_t base = 0; base + 1 < text.size(); base += rows) {
       const auto piece = text.subspan(base, std::min<std::size_t>(rows, text.size() - base));
-      passes.run({.layers = exec::LayerPlan::full(state.model->config.layers), .bucket = rows, .output = exec::Output::logits},
+      passes.run({.layers = exec::LayerPlan::full(state.model->config.layer_count()), .bucket = rows, .output = exec::Output::logits},
                  {.tokens = piece, .base = static_cast<std::uint32_t>(base)});
       for (std::size_t row = 0; row < piece.size() && base + row + 1 < text.size(); ++row, ++predicted) {
         sum += negative_log_likelihood(passes.logits(static_cast<std::uint32_t>(row)), text[base + row + 1]);

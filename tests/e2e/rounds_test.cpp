@@ -35,7 +35,7 @@ Conversation converse(Engine& engine, const std::string& draft, Rounds rounds, c
   exec::Executor passes(*engine.state().passes);
   DeviceSequence sequence(passes, engine.config(), {.rounds = rounds});
   const auto drafter = speculation::make_drafter(draft);
-  drafter->attach({engine.config().layers, 0});
+  drafter->attach({engine.config().layer_count(), 0});
   speculation::Limits limits;
   Conversation all;
   std::vector<Token> text;

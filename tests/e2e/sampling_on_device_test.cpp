@@ -173,7 +173,7 @@ TEST_F(SamplingOnDevice, WholeRowsAreToBeHadBehindAPass) {
   const Engine::State& state = (*engine)->state();
   exec::Executor passes(*state.passes), other(*state.passes);
   const std::vector<Token> tokens = {5, 17, 80'000, 9};
-  exec::PassSpec spec{.layers = exec::LayerPlan::full(state.model->config.layers), .bucket = 4, .output = exec::Output::logits};
+  exec::PassSpec spec{.layers = exec::LayerPlan::full(state.model->config.layer_count()), .bucket = 4, .output = exec::Output::logits};
   passes.run(spec, {.tokens = tokens});
   std::vector<std::vector<float>> wanted;
   for (std::uint32_t row = 0; row < 4; ++row) wanted.emplace_back(passes.logits(row).begin(), passes.logits(row).end());
@@ -214,7 +214,7 @@ TEST_F(SamplingOnDevice, CandidatesDecideARow) {
       CandidateRequests requests;
       for (std::uint32_t row = 0; row < 8; ++row) rows.add(requests, history, turn * 8 + row);
       const double asked = asking.seconds();
-      passes.run({.layers = exec::LayerPlan::full(state.model->config.layers), .bucket = 8, .output = exec::Output::candidates},
+      passes.run({.layers = exec::LayerPlan::full(state.model->config.layer_count()), .bucket = 8, .output = exec::Output::candidates},
                  {.tokens = tokens, .candidates = requests.rows()});
       for (std::uint32_t row = 0; row < 8; ++row) {
         const Stopwatch watch;

@@ -306,7 +306,7 @@ TEST_F(Stages, TakeTheMemoryOfTheirLayers) {
     weights += stage.weights;
     EXPECT_LE(stage.held, stage.weights + stage.kv + (std::uint64_t{64} << 20)) << stage.place;
   }
-  EXPECT_EQ(next, engine->config().layers);
+  EXPECT_EQ(next, engine->config().layer_count());
   EXPECT_EQ(weights, whole->memory().weights);
 }
 

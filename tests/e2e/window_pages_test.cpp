@@ -77,7 +77,7 @@ TEST_P(WindowPages, GoBackAndTheReferenceSaysTheSame) {
   const ref::Model reference(gguf::File::open(file_), KvFormat::f16);
   ref::Sequence sequence = reference.new_sequence();
   const auto wanted =
-      reference.forward(sequence, text, 0, exec::LayerPlan::full(engine->config().layers), {.all_logits = false, .hidden = {}});
+      reference.forward(sequence, text, 0, exec::LayerPlan::full(engine->config().layer_count()), {.all_logits = false, .hidden = {}});
   const std::vector<float> logits = session->logits();
   ASSERT_EQ(logits.size(), wanted.logits.back().size());
   for (std::size_t i = 0; i < logits.size(); ++i) ASSERT_NEAR(logits[i], wanted.logits.back()[i], 2e-3) << i;

@@ -155,7 +155,7 @@ TEST(DeviceAgainstOracle, PrefillInTwoChunksThenDecode) {
                 4 * tolerance * static_cast<double>(best.probability));  // softmax: error of its argument
     EXPECT_NEAR(choice.margin, best.margin, 2 * tolerance);
     const std::vector<float> cosines = sequence->results().cosine_sums;
-    const std::uint32_t layers = model.config().layers;
+    const std::uint32_t layers = model.config().layer_count();
     ASSERT_EQ(cosines.size(), 2 * layers);
     for (std::uint32_t layer = 0; layer < layers; ++layer) {
       double attention = 0.0, mlp = 0.0;

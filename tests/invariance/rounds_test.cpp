@@ -84,7 +84,7 @@ TEST_P(RoundsByCache, InOneSubmissionGiveTheBitsOfRoundsByStep) {
     round.pending = static_cast<std::int32_t>(expected.verified[expected.accepted].token);
     // Random weights repeat themselves: another token now and then keeps the text moving.
     if (random(3) == 0) round.pending = static_cast<std::int32_t>(random(model.config().vocabulary));
-    for (std::uint32_t layer = 0; layer < model.config().layers; ++layer)
+    for (std::uint32_t layer = 0; layer < model.config().layer_count(); ++layer)
       ASSERT_EQ(model.kv(*host, layer, round.base), model.kv(*device, layer, round.base)) << "layer " << layer;
   }
   EXPECT_GT(rounds, 20u);

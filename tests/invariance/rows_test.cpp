@@ -71,7 +71,7 @@ void expect_same_rows(DeviceModel& model, std::uint32_t most_rows, std::uint32_t
     base += rows;
     ++step;
   }
-  for (std::uint32_t layer = 0; layer < model.config().layers; ++layer)
+  for (std::uint32_t layer = 0; layer < model.config().layer_count(); ++layer)
     EXPECT_EQ(model.kv(*straight, layer, base), model.kv(*together, layer, base)) << layer;
   EXPECT_EQ(TestDevice::get().messages(), 0u);
 }
@@ -133,7 +133,7 @@ Read read_prompt(DeviceModel& model, const Tokens& text, const std::function<std
   }
   Read read;
   read.logits.assign(sequence->logits(0).begin(), sequence->logits(0).end());
-  for (std::uint32_t layer = 0; layer < model.config().layers; ++layer) read.kv.push_back(model.kv(*sequence, layer, count));
+  for (std::uint32_t layer = 0; layer < model.config().layer_count(); ++layer) read.kv.push_back(model.kv(*sequence, layer, count));
   return read;
 }
 
@@ -146,7 +146,7 @@ void expect_same_prompts(DeviceModel& model, std::uint32_t tokens, std::uint32_t
     const std::uint32_t most = attempt == 0 ? 1 : attempt == 1 ? 7 : 1 + random(tokens);
     const Read cut = read_prompt(model, text, [&](std::uint32_t left) { return std::min(left, attempt < 2 ? most : 1 + random(most)); });
     EXPECT_EQ(std::memcmp(cut.logits.data(), whole.logits.data(), whole.logits.size() * sizeof(float)), 0) << "pieces of at most " << most;
-    for (std::uint32_t layer = 0; layer < model.config().layers; ++layer)
+    for (std::uint32_t layer = 0; layer < model.config().layer_count(); ++layer)
       ASSERT_EQ(cut.kv[layer], whole.kv[layer]) << "layer " << layer << ", pieces of at most " << most;
   }
   EXPECT_EQ(TestDevice::get().messages(), 0u);
@@ -201,7 +201,7 @@ TEST_P(Rollback, RejectedDraftsLeaveNoTrace) {
     }
     rejected += drafts - accepted;
     base += accepted + 1;
-    for (std::uint32_t layer = 0; layer < model.config().layers; ++layer) {
+    for (std::uint32_t layer = 0; layer < model.config().layer_count(); ++layer) {
       ASSERT_EQ(model.kv(*straight, layer, base), model.kv(*speculative, layer, base)) << "layer " << layer << " below position " << base;
     }
   }
@@ -242,7 +242,7 @@ TEST(HiddenStates, GiveTheFullModelsBits) {
           << "row " << row << " of " << rows << ", " << drafted << " drafted with " << draft.print(3) << ", at position " << base + row;
     }
     base += rows;
-    for (std::uint32_t layer = 0; layer < model.config().layers; ++layer)
+    for (std::uint32_t layer = 0; layer < model.config().layer_count(); ++layer)
       ASSERT_EQ(model.kv(*straight, layer, base), model.kv(*speculative, layer, base)) << "layer " << layer << " below position " << base;
   }
 }

@@ -69,7 +69,7 @@ void expect_same_branches(DeviceModel& model, std::uint32_t rounds, std::uint32_
     for (const std::uint32_t row : path) kept.push_back(tokens[row]);
     model.logits(*straight, kept, base, model.layers());
     base += static_cast<std::uint32_t>(path.size());
-    for (std::uint32_t layer = 0; layer < model.config().layers; ++layer) {
+    for (std::uint32_t layer = 0; layer < model.config().layer_count(); ++layer) {
       ASSERT_EQ(model.kv(*straight, layer, base), model.kv(*speculative, layer, base)) << "layer " << layer << " below position " << base;
     }
   }
@@ -143,7 +143,7 @@ TEST(Trees, ChainsSideBySideAreTextsOfTheirOwn) {
   Parents path;  // of the last chain, which `alone` has in its cache now
   for (std::uint32_t i = 0; i < length; ++i) path.push_back((chains - 1) * length + i);
   together->keep_path(base, path);
-  for (std::uint32_t layer = 0; layer < model.config().layers; ++layer) {
+  for (std::uint32_t layer = 0; layer < model.config().layer_count(); ++layer) {
     EXPECT_EQ(model.kv(*alone, layer, base + length), model.kv(*together, layer, base + length)) << layer;
   }
 }
@@ -191,7 +191,7 @@ TEST(Trees, RowsThatStandNeedNotRunAgain) {
     straight_tokens.insert(straight_tokens.end(), moved.begin(), moved.end());
     const auto expected = model.logits(*straight, straight_tokens, base, model.layers());
     const std::uint32_t end = base + static_cast<std::uint32_t>(straight_tokens.size());
-    for (std::uint32_t layer = 0; layer < model.config().layers; ++layer) {
+    for (std::uint32_t layer = 0; layer < model.config().layer_count(); ++layer) {
       EXPECT_EQ(model.kv(*straight, layer, end), model.kv(*parts, layer, end)) << "layer " << layer;
     }
     exec::LayerPlan rest = model.layers();

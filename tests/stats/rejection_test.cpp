@@ -30,9 +30,9 @@ const std::vector<Row>& rows() {
     std::vector<std::int32_t> text;
     for (std::int32_t i = 0; i < 12; ++i) text.push_back(300 + 37 * i);
     auto whole = model.new_sequence(), part = model.new_sequence();
-    const auto full = exec::LayerPlan::full(model.config().layers);
+    const auto full = exec::LayerPlan::full(model.config().layer_count());
     auto first = full;
-    first.end = model.config().layers / 2;
+    first.end = model.config().layer_count() / 2;
     const auto p = model.forward(whole, text, 0, full), q = model.forward(part, text, 0, first);
     std::vector<Row> made;
     for (const std::size_t i : {std::size_t{0}, std::size_t{5}, std::size_t{11}}) made.push_back({p.logits[i], q.logits[i]});

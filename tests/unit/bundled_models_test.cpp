@@ -21,14 +21,14 @@ TEST(BundledModels, AreATwinPairOfTheSizePromised) {
   const gguf::File trained = gguf::File::open(path_of(names[0])), plain = gguf::File::open(path_of(names[1]));
   EXPECT_LE(trained.file_bytes() + plain.file_bytes(), std::uint64_t{64} << 20);
   const model::Config a = model::Config::from(trained), b = model::Config::from(plain);
-  EXPECT_GE(a.layers, 16u);
-  for (const std::uint32_t size : {a.width, a.q_width(), a.ffn, a.vocabulary}) EXPECT_EQ(size % 256, 0u) << size;
-  EXPECT_EQ(std::tie(a.layers, a.width, a.heads, a.kv_heads, a.head_dim, a.ffn, a.vocabulary),
-            std::tie(b.layers, b.width, b.heads, b.kv_heads, b.head_dim, b.ffn, b.vocabulary));
+  EXPECT_GE(a.layer_count(), 16u);
+  for (const std::uint32_t size : {a.width, a.attention().q_width(), a.ffn(), a.vocabulary}) EXPECT_EQ(size % 256, 0u) << size;
+  EXPECT_EQ(a.layers, b.layers);
+  EXPECT_EQ(std::tie(a.width, a.vocabulary), std::tie(b.width, b.vocabulary));
   EXPECT_EQ(*trained.strings("tokenizer.ggml.tokens"), *plain.strings("tokenizer.ggml.tokens"));
   EXPECT_EQ(trained.floats("tokenizer.ggml.scores"), plain.floats("tokenizer.ggml.scores"));
   EXPECT_GT(a.exit_layer, 0u);
-  EXPECT_LE(a.exit_layer, (a.layers + 2) / 3);
+  EXPECT_LE(a.exit_layer, (a.layer_count() + 2) / 3);
   EXPECT_EQ(b.exit_layer, 0u);
 }
 
@@ -72,10 +72,10 @@ nlohmann::ordered_json config_of(const model::Config& c) {
                                    {"model_type", "llama"},
                                    {"hidden_act", "silu"},
                                    {"hidden_size", c.width},
-                                   {"intermediate_size", c.ffn},
-                                   {"num_hidden_layers", c.layers},
-                                   {"num_attention_heads", c.heads},
-                                   {"num_key_value_heads", c.kv_heads},
+                                   {"intermediate_size", c.ffn()},
+                                   {"num_hidden_layers", c.layer_count()},
+                                   {"num_attention_heads", c.attention().heads},
+                                   {"num_key_value_heads", c.attention().kv_heads},
                                    {"vocab_size", c.vocabulary},
                                    {"rms_norm_eps", static_cast<double>(c.norm_epsilon)},
                                    {"rope_theta", static_cast<double>(c.rope_base)},
@@ -95,7 +95,7 @@ TEST(BundledModels, AreWhatConvertMakesOfTheirCheckpoints) {
     const fixtures::TemporaryDirectory directory;
     const std::string folder = directory.file(name);
     fixtures::TinyCheckpoint checkpoint{config_of(config), {}};
-    for (const gguf::Tensor& tensor : bundled.tensors()) checkpoint.tensors.push_back(source_of(tensor, config.head_dim));
+    for (const gguf::Tensor& tensor : bundled.tensors()) checkpoint.tensors.push_back(source_of(tensor, config.attention().head_dim));
     fixtures::write_checkpoint(checkpoint, folder, 3);
     const text::Vocabulary vocabulary = text::Vocabulary::from(bundled);
     fixtures::write_text(folder + "/tokenizer.model", testing::sentencepiece_model(vocabulary, vocabulary.tokens.size(), {.add_dummy_prefix = false}));

@@ -29,12 +29,12 @@ TinyConfig family(const std::string& name) {
 
 TEST(Config, ReadsWhatFamiliesDoDifferently) {
   const Config qwen3 = Config::from(EditedModel(family("qwen3")).open());
-  EXPECT_EQ(qwen3.layer(0).qk_norm, model::QkNorm::head);
-  EXPECT_TRUE(qwen3.layer(3).rotates);
+  EXPECT_EQ(qwen3.attention().qk_norm, model::QkNorm::head);
+  EXPECT_TRUE(qwen3.attention(3).rotates);
   EXPECT_EQ(qwen3.rope_pairs, model::RopePairs::halves);
   const Config smollm3 = Config::from(EditedModel(family("smollm3")).open());
-  EXPECT_TRUE(smollm3.layer(2).rotates);
-  EXPECT_FALSE(smollm3.layer(3).rotates);
+  EXPECT_TRUE(smollm3.attention(2).rotates);
+  EXPECT_FALSE(smollm3.attention(3).rotates);
   EXPECT_EQ(smollm3.rope_pairs, model::RopePairs::neighbours);
   const Config phi3 = Config::from(EditedModel(family("phi3")).open());
   EXPECT_EQ(phi3.factors_for(64).back(), 2.0f);
@@ -121,28 +121,28 @@ TEST(Config, RefusesContradictions) {
 
 std::string windows(const Config& config) {
   std::string text;
-  for (std::uint32_t layer = 0; layer < config.layers; ++layer) text += config.layer(layer).window == 0 ? 'f' : 'w';
+  for (std::uint32_t layer = 0; layer < config.layer_count(); ++layer) text += config.window(layer) == 0 ? 'f' : 'w';
   return text;
 }
 
 TEST(Config, ReadsWhichLayersHaveAWindow) {
   const Config mistral = Config::from(EditedModel().set("llama.attention.sliding_window", std::uint32_t{128}).open());
   EXPECT_EQ(windows(mistral), "wwww");
-  EXPECT_EQ(mistral.layer(3).window, 128u);
+  EXPECT_EQ(mistral.attention(3).window, 128u);
   EXPECT_EQ(windows(Config::from(EditedModel().set("llama.attention.sliding_window", std::uint32_t{0}).open())), "ffff");
   EXPECT_EQ(windows(Config::from(EditedModel(family("gemma2")).open())), "wfwfw");
   TinyConfig seven = family("gemma3");
   seven.layers = 7;
   const Config gemma3 = Config::from(EditedModel(seven).open());
   EXPECT_EQ(windows(gemma3), "wwwwwfw");
-  EXPECT_TRUE(gemma3.layer(0).local_rope);
-  EXPECT_FALSE(gemma3.layer(5).local_rope);
+  EXPECT_TRUE(gemma3.attention(0).local_rope);
+  EXPECT_FALSE(gemma3.attention(5).local_rope);
   EXPECT_EQ(gemma3.local_rope_base, 500.0f);
   EXPECT_EQ(Config::from(EditedModel(seven).remove("gemma3.rope.freq_base_swa").open()).local_rope_base, 10000.0f);
   const Config exaone4 = Config::from(EditedModel(family("exaone4")).open());
   EXPECT_EQ(windows(exaone4), "wwwfw");
-  EXPECT_TRUE(exaone4.layer(2).rotates);
-  EXPECT_FALSE(exaone4.layer(3).rotates);
+  EXPECT_TRUE(exaone4.attention(2).rotates);
+  EXPECT_FALSE(exaone4.attention(3).rotates);
 }
 
 TEST(Config, TakesANumberForThePatternOfWindows) {
@@ -160,13 +160,13 @@ TEST(Config, ScalesLayersOfFullAttentionAlone) {
   tiny.keys = {
       {"attention.sliding_window", std::uint32_t{12}},
       {"attention.sliding_window_pattern", std::make_shared<const gguf::Array>(gguf::Array{std::vector<bool>{true, true, true, false}})}};
-  EXPECT_FALSE(Config::from(EditedModel(tiny).open()).layer(0).local_rope);
+  EXPECT_FALSE(Config::from(EditedModel(tiny).open()).attention(0).local_rope);
   tiny.keys.push_back({"rope.scaling.type", std::string("yarn")});
   tiny.keys.push_back({"rope.scaling.factor", 8.0f});
   tiny.keys.push_back({"rope.scaling.original_context_length", std::uint32_t{16}});
   const Config olmo3 = Config::from(EditedModel(tiny).open());
-  EXPECT_TRUE(olmo3.layer(0).local_rope);
-  EXPECT_FALSE(olmo3.layer(3).local_rope);
+  EXPECT_TRUE(olmo3.attention(0).local_rope);
+  EXPECT_FALSE(olmo3.attention(3).local_rope);
   EXPECT_EQ(olmo3.local_rope_base, olmo3.rope_base);
   EXPECT_EQ(olmo3.rope_factors.back(), 8.0f);
 }
@@ -175,11 +175,11 @@ TEST(Config, ReadsScalesAndSoftcaps) {
   const Config granite = Config::from(EditedModel(family("granite")).open());
   EXPECT_EQ(granite.embedding_scale, 3.0f);
   EXPECT_EQ(granite.residual_scale, 0.5f);
-  EXPECT_EQ(granite.attention_scale, 0.125f);
+  EXPECT_EQ(granite.attention().scale, 0.125f);
   EXPECT_EQ(granite.logit_scale, 0.5f);  // logits are divided by the file's number
   const Config gemma2 = Config::from(EditedModel(family("gemma2")).open());
   EXPECT_EQ(gemma2.embedding_scale, std::sqrt(48.0f));
-  EXPECT_EQ(gemma2.attention_softcap, 5.0f);
+  EXPECT_EQ(gemma2.attention().softcap, 5.0f);
   EXPECT_EQ(gemma2.final_softcap, 8.0f);
   const Config mistral3 = Config::from(EditedModel(family("mistral3")).open());
   EXPECT_DOUBLE_EQ(mistral3.temperature_at(15), 1.0);

@@ -31,15 +31,15 @@ TEST(Config, ReadsAModel) {
   const Config c = Config::from(file);
   EXPECT_EQ(c.architecture, "llama");
   EXPECT_EQ(c.name, "tiny");
-  EXPECT_EQ(c.layers, 3u);
+  EXPECT_EQ(c.layer_count(), 3u);
   EXPECT_EQ(c.width, 64u);
-  EXPECT_EQ(c.heads, 4u);
-  EXPECT_EQ(c.kv_heads, 2u);
-  EXPECT_EQ(c.head_dim, 16u);
-  EXPECT_EQ(c.q_width(), 64u);
-  EXPECT_EQ(c.kv_width(), 32u);
-  EXPECT_EQ(c.group(), 2u);
-  EXPECT_EQ(c.ffn, 128u);
+  EXPECT_EQ(c.attention().heads, 4u);
+  EXPECT_EQ(c.attention().kv_heads, 2u);
+  EXPECT_EQ(c.attention().head_dim, 16u);
+  EXPECT_EQ(c.attention().q_width(), 64u);
+  EXPECT_EQ(c.attention().kv_width(), 32u);
+  EXPECT_EQ(c.attention().group(), 2u);
+  EXPECT_EQ(c.ffn(), 128u);
   EXPECT_EQ(c.vocabulary, fixtures::tiny_vocabulary_size());
   EXPECT_EQ(c.context_trained, 512u);
   EXPECT_EQ(c.rope_dim, 16u);
@@ -59,7 +59,7 @@ TEST(Config, FillsInWhatAFileMayLeaveOut) {
     edited.remove(key);
   }
   const Config c = Config::from(edited.open());
-  EXPECT_EQ(c.head_dim, 16u);
+  EXPECT_EQ(c.attention().head_dim, 16u);
   EXPECT_EQ(c.rope_dim, 16u);
   EXPECT_EQ(c.rope_base, 10000.0f);
   EXPECT_EQ(c.vocabulary, fixtures::tiny_vocabulary_size());
@@ -69,7 +69,7 @@ TEST(Config, FillsInWhatAFileMayLeaveOut) {
 
   TinyConfig tiny;
   tiny.kv_heads = tiny.heads;
-  EXPECT_EQ(Config::from(EditedModel(tiny).remove("llama.attention.head_count_kv").open()).kv_heads, tiny.heads);
+  EXPECT_EQ(Config::from(EditedModel(tiny).remove("llama.attention.head_count_kv").open()).attention().kv_heads, tiny.heads);
   EXPECT_EQ(Config::from(EditedModel().remove("tokenizer.ggml.tokens").open()).vocabulary, fixtures::tiny_vocabulary_size());
 }
 
@@ -79,9 +79,22 @@ TEST(Config, TakesArraysWhoseLayersAgree) {
                                     .set_array("llama.attention.head_count_kv", {2, 2, 2, 2})
                                     .set_array("llama.feed_forward_length", {128, 128, 128, 128})
                                     .open());
-  EXPECT_EQ(c.heads, 4u);
-  EXPECT_EQ(c.kv_heads, 2u);
-  EXPECT_EQ(c.ffn, 128u);
+  EXPECT_EQ(c.attention().heads, 4u);
+  EXPECT_EQ(c.attention().kv_heads, 2u);
+  EXPECT_EQ(c.ffn(), 128u);
+}
+
+TEST(Config, ReadsTheMlpWidthOfEachLayer) {
+  TinyConfig tiny;
+  tiny.ffn_of_layers = {64, 32, 96, 32};
+  const gguf::File file = EditedModel(tiny).open();
+  const Config c = Config::from(file);
+  EXPECT_EQ(c.ffn(), 96u);
+  const model::ModelTensors tensors = find_tensors(file, c);
+  for (std::uint32_t layer = 0; layer < c.layer_count(); ++layer) {
+    EXPECT_EQ(std::get<model::Mlp>(c.layers[layer].feedforward).width, tiny.ffn_of_layers[layer]);
+    EXPECT_EQ(tensors.layers[layer][Role::up].weight->rows(), tiny.ffn_of_layers[layer]);
+  }
 }
 
 TEST(Config, ReadsPositionScaling) {
@@ -259,6 +272,14 @@ INSTANTIATE_TEST_SUITE_P(
         set("EpsilonNan", "llama.attention.layer_norm_rms_epsilon", nan),
         set("EpsilonZero", "llama.attention.layer_norm_rms_epsilon", 0.0f),
         array("LayersDiffer", "llama.attention.head_count_kv", {2, 2, 1, 2}, Code::unsupported),
+        array("HeadsDiffer", "llama.attention.head_count", {4, 4, 2, 4}, Code::unsupported),
+        array("LayerWithoutMlp", "llama.feed_forward_length", {128, 0, 128, 128}, Code::unsupported),
+        array("LayerWithoutHeads", "llama.attention.head_count_kv", {2, 0, 0, 2}, Code::unsupported),
+        Refusal{"OddFfnOfOneLayer",
+                [](EditedModel& m) {
+                  m.set_array("llama.feed_forward_length", {128, 128, 130, 128});
+                },
+                Code::unsupported, "feed-forward length is 130"},
         array("ArrayTooShort", "llama.attention.head_count", {4, 4, 4}, Code::bad_file),
         array("ArrayOfZeros", "llama.feed_forward_length", {0, 0, 0, 0}, Code::bad_file),
         array("ArrayOfNegatives", "llama.feed_forward_length", {-8, -8, -8, -8}, Code::bad_file),

@@ -104,7 +104,7 @@ TEST_F(ConvertConfigs, WindowsOfLayers) {
   const auto windows = [&](const TinyCheckpoint& checkpoint) {
     const model::Config config = config_of(checkpoint);
     std::string text;
-    for (std::uint32_t i = 0; i < config.layers; ++i) text += config.layer(i).window == 16 ? 'w' : '-';
+    for (std::uint32_t i = 0; i < config.layer_count(); ++i) text += config.window(i) == 16 ? 'w' : '-';
     return text + (gguf::File::open(output()).find(pattern) != nullptr ? " pattern" : "");
   };
   TinyCheckpoint checkpoint = gemma3();
@@ -123,13 +123,13 @@ TEST_F(ConvertConfigs, WindowsOfLayers) {
   checkpoint = with_biases(of_class("Qwen2ForCausalLM"), false);
   checkpoint.config["sliding_window"] = 16;
   checkpoint.config["max_window_layers"] = 1;
-  EXPECT_EQ(config_of(checkpoint).window, 0u);
+  EXPECT_EQ(config_of(checkpoint).window(1), 0u);
   checkpoint.config["use_sliding_window"] = true;
   const model::Config config = config_of(checkpoint);
-  EXPECT_EQ(config.layer(0).window, 0u);
-  EXPECT_EQ(config.layer(1).window, 16u);
+  EXPECT_EQ(config.window(0), 0u);
+  EXPECT_EQ(config.window(1), 16u);
   checkpoint.config["max_window_layers"] = 2;
-  EXPECT_EQ(config_of(checkpoint).window, 0u);
+  EXPECT_EQ(config_of(checkpoint).window(1), 0u);
 }
 
 TEST_F(ConvertConfigs, RotaryBasesOldAndNew) {
@@ -220,9 +220,9 @@ TEST_F(ConvertConfigs, NumbersOfMultimodalGemmaThatAreNotSaid) {
   checkpoint.config["architectures"] = {"Gemma3ForConditionalGeneration"};
   write(checkpoint);
   const model::Config& config = read_checkpoint(folder()).config;
-  EXPECT_EQ(config.heads, 8u);
-  EXPECT_EQ(config.kv_heads, 4u);
-  EXPECT_EQ(config.head_dim, 256u);
+  EXPECT_EQ(config.attention().heads, 8u);
+  EXPECT_EQ(config.attention().kv_heads, 4u);
+  EXPECT_EQ(config.attention().head_dim, 256u);
   EXPECT_EQ(config.vocabulary, 262208u);
   EXPECT_EQ(config.context_trained, 131072u);
   EXPECT_EQ(config.rope_base, 1e6f);

@@ -142,12 +142,12 @@ TEST_F(ConvertTest, MetadataOfTheUsualTypes) {
   EXPECT_EQ(file.string("general.size_label", ""), "27K");  // 271 x 32 and twice 9280 weights and norms, and the last norm
   const model::Config config = model::Config::from(file);
   EXPECT_EQ(config.name, "checkpoint");
-  EXPECT_EQ(config.layers, 2u);
+  EXPECT_EQ(config.layer_count(), 2u);
   EXPECT_EQ(config.width, 32u);
-  EXPECT_EQ(config.ffn, 64u);
-  EXPECT_EQ(config.heads, 4u);
-  EXPECT_EQ(config.kv_heads, 2u);
-  EXPECT_EQ(config.head_dim, 8u);
+  EXPECT_EQ(config.ffn(), 64u);
+  EXPECT_EQ(config.attention().heads, 4u);
+  EXPECT_EQ(config.attention().kv_heads, 2u);
+  EXPECT_EQ(config.attention().head_dim, 8u);
   EXPECT_EQ(config.rope_dim, 8u);
   EXPECT_EQ(config.context_trained, 128u);
   EXPECT_EQ(config.norm_epsilon, 1e-5f);
@@ -167,8 +167,8 @@ TEST_F(ConvertTest, DefaultsOfAbsentValues) {
   checkpoint.config["quantization_config"] = nullptr;
   write(checkpoint);
   const model::Config config = model::Config::from(converted());
-  EXPECT_EQ(config.kv_heads, 4u);
-  EXPECT_EQ(config.head_dim, 8u);
+  EXPECT_EQ(config.attention().kv_heads, 4u);
+  EXPECT_EQ(config.attention().head_dim, 8u);
   EXPECT_EQ(config.norm_epsilon, 1e-6f);
   EXPECT_EQ(config.rope_base, 10000.0f);
   EXPECT_FALSE(config.tied_embeddings);
@@ -198,7 +198,7 @@ TEST_F(ConvertTest, MistralIsLlamaWithAWindow) {
   write(checkpoint);
   const gguf::File file = converted();
   EXPECT_EQ(file.integer(key, 0), 64u);
-  EXPECT_EQ(model::Config::from(file).layer(1).window, 64u);
+  EXPECT_EQ(model::Config::from(file).attention(1).window, 64u);
   checkpoint.config["architectures"] = {"LlamaForCausalLM"};  // transformers' Llama has no window, whatever its config.json says
   write(checkpoint);
   EXPECT_EQ(converted().find(key), nullptr);

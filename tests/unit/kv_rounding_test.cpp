@@ -1,6 +1,4 @@
 // Blocks of a Q8_0 cache against numbers worked out by hand, and what rounding may cost.
-#include "ref/kv_rounding.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,6 +9,7 @@
 #include "base/half.h"
 #include "base/philox.h"
 #include "base/status.h"
+#include "ref/operations.h"
 
 namespace skipstone::ref {
 namespace {

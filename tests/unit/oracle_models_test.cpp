@@ -28,7 +28,7 @@ nlohmann::json read_cases(const std::string& file) {
 bool present(const std::string& file) { return std::filesystem::exists(models + file); }
 
 Tokens generate(const ref::Model& model, const Tokens& prompt, std::size_t count) {
-  const exec::LayerPlan plan = exec::LayerPlan::full(model.config().layers);
+  const exec::LayerPlan plan = exec::LayerPlan::full(model.config().layer_count());
   ref::Sequence sequence = model.new_sequence();
   ref::Options options;
   options.all_logits = false;
@@ -53,7 +53,7 @@ Follow follow(const ref::Model& model, const Tokens& prompt, const Tokens& token
   Tokens text = prompt;
   text.insert(text.end(), tokens.begin(), tokens.end() - 1);
   ref::Sequence sequence = model.new_sequence();
-  const ref::Result result = model.forward(sequence, text, 0, exec::LayerPlan::full(model.config().layers));
+  const ref::Result result = model.forward(sequence, text, 0, exec::LayerPlan::full(model.config().layer_count()));
   Follow out;
   for (std::size_t row = prompt.size() - 1; row < text.size(); ++row) out.choices.push_back(ref::argmax(result.logits[row]));
   for (const auto& rows : result.attention_cosine) {

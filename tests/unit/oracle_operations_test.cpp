@@ -85,11 +85,10 @@ TEST(OracleOperations, RmsNorm) {
 
 TEST(OracleOperations, RopeRotatesPairs) {
   model::Config config;
-  config.head_dim = 6;
   config.rope_dim = 4;
   config.rope_base = 100.0f;  // the second pair turns by a tenth of a radian per position
   Floats x{1, 0, 1, 0, 8, 9, 0, 2, 0, 2, 8, 9};
-  ref::rope(x, 3, config);
+  ref::rope(x, 6, 3, config);
   const auto c = [](double angle) { return static_cast<float>(std::cos(angle)); };
   const auto s = [](double angle) { return static_cast<float>(std::sin(angle)); };
   const Floats expected{c(3), s(3), c(0.3), s(0.3), 8, 9, -2 * s(3), 2 * c(3), -2 * s(0.3), 2 * c(0.3), 8, 9};
@@ -97,19 +96,19 @@ TEST(OracleOperations, RopeRotatesPairs) {
 
   config.rope_pairs = model::RopePairs::halves;
   Floats halves{1, 1, 0, 0, 8, 9};  // pairs (0, 2) and (1, 3)
-  ref::rope(halves, 3, config);
+  ref::rope(halves, 6, 3, config);
   const Floats expected_halves{c(3), c(0.3), s(3), s(0.3), 8, 9};
   for (std::size_t i = 0; i < halves.size(); ++i) EXPECT_FLOAT_EQ(halves[i], expected_halves[i]) << i;
 }
 
 TEST(OracleOperations, RopeScalesPositionsAndFrequencies) {
   model::Config config;
-  config.head_dim = config.rope_dim = 4;
+  config.rope_dim = 4;
   config.rope_base = 100.0f;
   config.rope_scale = 2.0f;
   config.rope_factors = {1.0f, 4.0f};
   Floats x{1, 0, 1, 0};
-  ref::rope(x, 8, config);
+  ref::rope(x, 4, 8, config);
   EXPECT_FLOAT_EQ(x[0], static_cast<float>(std::cos(4.0)));
   EXPECT_FLOAT_EQ(x[1], static_cast<float>(std::sin(4.0)));
   EXPECT_FLOAT_EQ(x[2], static_cast<float>(std::cos(0.1)));

@@ -10,7 +10,6 @@
 #include "base/status.h"
 #include "edited_model.h"
 #include "naive_llama.h"
-#include "ref/kv_rounding.h"
 #include "ref/model.h"
 #include "ref/operations.h"
 
@@ -30,7 +29,7 @@ ref::Result run(const ref::Model& model, const Tokens& tokens, const LayerPlan& 
 }
 ref::Result run(const gguf::File& file, const Tokens& tokens, KvFormat kv_format = KvFormat::f32) {
   const ref::Model model(file, kv_format);
-  return run(model, tokens, LayerPlan::full(model.config().layers));
+  return run(model, tokens, LayerPlan::full(model.config().layer_count()));
 }
 
 void expect_like_naive(const gguf::File& file) {
@@ -112,7 +111,7 @@ TEST(Oracle, ChunksGiveTheBitsOfOneCall) {
     TinyConfig tiny;
     tiny.head_dim = 32;
     const ref::Model model(EditedModel(tiny).open(), kv_format);
-    const LayerPlan plan = LayerPlan::full(model.config().layers);
+    const LayerPlan plan = LayerPlan::full(model.config().layer_count());
     const ref::Result whole = run(model, text, plan);
     for (const std::size_t chunk : {1u, 5u}) {
       ref::Sequence sequence = model.new_sequence();
@@ -166,7 +165,7 @@ TEST(Oracle, SkippedAttentionStoresNothing) {
   model.forward(sequence, text, 0, LayerPlan::parse("attn:2", 4));
   EXPECT_TRUE(sequence.keys[2].empty());
   EXPECT_TRUE(sequence.values[2].empty());
-  EXPECT_EQ(sequence.keys[1].size(), text.size() * model.config().kv_width());
+  EXPECT_EQ(sequence.keys[1].size(), text.size() * model.config().attention().kv_width());
 }
 
 TEST(Oracle, AnEarlyExitIsAShorterModel) {

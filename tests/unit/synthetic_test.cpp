@@ -10,7 +10,6 @@
 
 #include "base/status.h"
 #include "model/config.h"
-#include "model/description.h"
 
 namespace skipstone::model {
 namespace {
@@ -32,8 +31,8 @@ TEST(Synthetic, EveryShapeAndTypeIsAModel) {
       const gguf::File file = synthetic_model(shape, traits.type);
       EXPECT_FALSE(file.has_data());
       const Config config = Config::from(file);
-      EXPECT_EQ(config.layers, shape.layers) << shape.name;
-      EXPECT_EQ(config.kv_heads, shape.kv_heads);
+      EXPECT_EQ(config.layer_count(), shape.layers) << shape.name;
+      EXPECT_EQ(config.attention().kv_heads, shape.kv_heads);
       EXPECT_EQ(config.tied_embeddings, shape.tied);
       EXPECT_EQ(find_tensors(file, config).layers.size(), shape.layers);
     }
@@ -63,14 +62,14 @@ TEST(Synthetic, SizesAreThePublishedOnes) {
 TEST(Synthetic, WhatSetsModelsApart) {
   const auto config_of = [](const char* name) { return Config::from(synthetic_model(std::string(name) + ":q4_0")); };
   Config config = config_of("gemma-3-4b");
-  EXPECT_EQ(config.layer(4).window, 1024u);
-  EXPECT_EQ(config.layer(5).window, 0u);
-  EXPECT_TRUE(config.layer(4).local_rope);
+  EXPECT_EQ(config.window(4), 1024u);
+  EXPECT_EQ(config.window(5), 0u);
+  EXPECT_TRUE(config.attention(4).local_rope);
   EXPECT_EQ(config.rope_scale, 8.0f);
-  EXPECT_EQ(config.head_dim, 256u);
+  EXPECT_EQ(config.attention().head_dim, 256u);
   config = config_of("gemma-2-2b");
   EXPECT_EQ(config.final_softcap, 30.0f);
-  EXPECT_EQ(config.layer(0).window, 4096u);
+  EXPECT_EQ(config.window(0), 4096u);
   config = config_of("phi-4-mini");
   EXPECT_EQ(config.rope_dim, 96u);
   EXPECT_EQ(config.rope_original_context, 4096u);
@@ -81,8 +80,8 @@ TEST(Synthetic, WhatSetsModelsApart) {
   EXPECT_EQ(config.rope_factors.front(), 1.0f);
   EXPECT_EQ(config.rope_factors.back(), 8.0f);
   EXPECT_EQ(config_of("granite-3-8b").logit_scale, 1.0f / 16.0f);
-  EXPECT_EQ(config_of("mistral-7b").layer(31).window, 4096u);
-  EXPECT_FALSE(config_of("smollm3-3b").layer(3).rotates);
+  EXPECT_EQ(config_of("mistral-7b").window(31), 4096u);
+  EXPECT_FALSE(config_of("smollm3-3b").attention(3).rotates);
   const gguf::File qwen = synthetic_model("qwen2.5-7b:q4_0");
   EXPECT_EQ(qwen.find_tensor("blk.27.attn_k.bias")->elements(), 512u);
   EXPECT_EQ(qwen.find_tensor("blk.27.attn_output.bias"), nullptr);

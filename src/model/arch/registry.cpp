@@ -7,14 +7,15 @@ namespace skipstone::model {
 
 namespace {
 
-constexpr LayerSpec with_head_norms{.qk_norm = QkNorm::head};
-constexpr LayerSpec fused{.fused_qkv = true, .fused_gate_up = true};
-constexpr LayerSpec gemma2_layer{.norm_after = Norm::rms, .mlp = Mlp::gated_gelu};
-constexpr LayerSpec gemma3_layer{.norm_after = Norm::rms, .qk_norm = QkNorm::head, .mlp = Mlp::gated_gelu};
-constexpr LayerSpec glm4_layer{.norm_after = Norm::rms, .fused_gate_up = true};
-constexpr LayerSpec olmo2_layer{.norm_before = Norm::none, .norm_after = Norm::rms, .qk_norm = QkNorm::width};
-constexpr LayerSpec exaone4_layer{.norm_before = Norm::none, .norm_after = Norm::rms, .qk_norm = QkNorm::head};
-constexpr LayerSpec starcoder2_layer{.norm_before = Norm::layer, .mlp = Mlp::gelu};
+constexpr LayerConfig with_head_norms{.mixer = Attention{.qk_norm = QkNorm::head}};
+constexpr LayerConfig fused{.mixer = Attention{.fused_qkv = true}, .feedforward = Mlp{.fused_gate_up = true}};
+constexpr LayerConfig gemma2_layer{.norm_after = Norm::rms, .feedforward = Mlp{.activation = Activation::gated_gelu}};
+constexpr LayerConfig gemma3_layer{
+    .norm_after = Norm::rms, .mixer = Attention{.qk_norm = QkNorm::head}, .feedforward = Mlp{.activation = Activation::gated_gelu}};
+constexpr LayerConfig glm4_layer{.norm_after = Norm::rms, .feedforward = Mlp{.fused_gate_up = true}};
+constexpr LayerConfig olmo2_layer{.norm_before = Norm::none, .norm_after = Norm::rms, .mixer = Attention{.qk_norm = QkNorm::width}};
+constexpr LayerConfig exaone4_layer{.norm_before = Norm::none, .norm_after = Norm::rms, .mixer = Attention{.qk_norm = QkNorm::head}};
+constexpr LayerConfig starcoder2_layer{.norm_before = Norm::layer, .feedforward = Mlp{.activation = Activation::gelu}};
 
 // The classes' names, their defaults and the names of their weights: the configuration_*.py and modeling_*.py of transformers
 // (https://github.com/huggingface/transformers).

@@ -1,0 +1,72 @@
+#include "exec/pass_dispatches.h"
+
+namespace skipstone::exec {
+namespace {
+
+using kernels::Dispatch;
+using kernels::Resource;
+using kernels::ResourceKind;
+
+}  // namespace
+
+Resource PassDispatches::other_residual() const {
+  return {ResourceKind::residual, current_ == Resource{ResourceKind::residual, 0} ? 1u : 0u};
+}
+
+void PassDispatches::append(std::vector<Dispatch> several) {
+  for (Dispatch& dispatch : several) append(std::move(dispatch));
+}
+
+void PassDispatches::multiply(const kernels::Matrix& weights, Resource x, Resource y, const kernels::MatvecFusion& fusion,
+                              const std::string& label) {
+  append(spec_.prompt                           ? kernels::prompt_matmul(select(), weights, x, y, spec_.bucket, fusion, label)
+         : select().on_matrices(weights.format) ? kernels::matrix_product(select(), weights, x, y, spec_.bucket, fusion, label)
+                                                : kernels::matvec(select(), weights, x, y, spec_.bucket, fusion, label));
+}
+
+std::pair<Resource, std::optional<kernels::MatvecNorm>> PassDispatches::normalise(const std::optional<model::NormWeights>& norm,
+                                                                                  const std::string& label) {
+  if (!norm) return {residual(), {}};
+  if (!norm->bias && fused()) return {residual(), kernels::MatvecNorm{norm->weight, config().norm_epsilon}};
+  normalise(residual(), *norm, spec_.bucket, false, label);
+  return {{ResourceKind::normed}, {}};
+}
+
+void PassDispatches::normalise(Resource x, const model::NormWeights& norm, std::uint32_t rows, bool last_row, const std::string& label) {
+  const model::Config& c = config();
+  if (!norm.bias) {
+    append(kernels::rms_norm(select(), x, norm.weight, {ResourceKind::normed}, c.width, rows, c.norm_epsilon, last_row, label));
+    return;
+  }
+  append(kernels::norm(select(),
+                       {.x = x,
+                        .out = {ResourceKind::normed},
+                        .weight = norm.weight,
+                        .bias = norm.bias,
+                        .n = c.width,
+                        .epsilon = c.norm_epsilon,
+                        .last_row = last_row},
+                       rows, label));
+}
+
+void PassDispatches::add_to_residual(const Addition& addition) {
+  const model::Config& c = config();
+  const auto& [matrix, x, bias, norm, label, norm_label] = addition;
+  if (!norm) {
+    multiply(matrix, x, other_residual(), {.bias_tensor = bias, .residual = residual(), .scale = c.residual_scale}, label);
+    return;
+  }
+  multiply(matrix, x, {ResourceKind::normed}, {.bias_tensor = bias}, label);
+  append(kernels::norm(select(),
+                       {.x = {ResourceKind::normed},
+                        .out = other_residual(),
+                        .weight = norm->weight,
+                        .bias = norm->bias,
+                        .residual = residual(),
+                        .n = c.width,
+                        .epsilon = c.norm_epsilon,
+                        .scale = c.residual_scale},
+                       spec_.bucket, norm_label));
+}
+
+}  // namespace skipstone::exec

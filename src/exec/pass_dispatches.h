@@ -1,0 +1,73 @@
+// The dispatches of one pass while it is being built, and what each kind of layer appends to them.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "exec/pass_builder.h"
+
+namespace skipstone::exec {
+
+/// The residual stream alternates between two buffers, so that the input of a mixer or feed-forward network is still there when its output
+/// is (the cosine reduction needs both, and a residual add never reads what it writes).
+class PassDispatches {
+ public:
+  PassDispatches(const PassContext& context, const PassSpec& spec) : context_(context), spec_(spec) {}
+
+  const PassContext& context() const { return context_; }
+  const PassSpec& spec() const { return spec_; }
+  const model::Config& config() const { return context_.config; }
+  const kernels::Selector& select() const { return context_.select; }
+  /// The kernels of decoding normalise and activate by themselves, except those on matrix units.
+  bool fused() const { return !spec_.prompt && select().math() == kernels::Math::f32; }
+
+  kernels::Resource residual() const { return current_; }
+  kernels::Resource other_residual() const;
+  /// The residual stream continues in `buffer`.
+  void set_residual(kernels::Resource buffer) { current_ = buffer; }
+
+  std::size_t size() const { return dispatches_.size(); }
+  void append(kernels::Dispatch dispatch) { dispatches_.push_back(std::move(dispatch)); }
+  void append(std::vector<kernels::Dispatch> several);
+  std::vector<kernels::Dispatch> take() { return std::move(dispatches_); }
+
+  void multiply(const kernels::Matrix& weights, kernels::Resource x, kernels::Resource y, const kernels::MatvecFusion& fusion,
+                const std::string& label);
+  /// The residual stream as the input of matrices, normalised if there is a norm; the skinny kernels normalise (RMS) themselves.
+  std::pair<kernels::Resource, std::optional<kernels::MatvecNorm>> normalise(const std::optional<model::NormWeights>& norm,
+                                                                             const std::string& label);
+  void normalise(kernels::Resource x, const model::NormWeights& norm, std::uint32_t rows, bool last_row, const std::string& label);
+
+  /// The last matrix of a mixer or feed-forward network, and the norm of its output, if any.
+  struct Addition {
+    const kernels::Matrix& matrix;
+    kernels::Resource x;
+    std::optional<std::uint32_t> bias;
+    const std::optional<model::NormWeights>& norm;
+    std::string label, norm_label;
+  };
+  /// other_residual() becomes residual() and the addition.
+  void add_to_residual(const Addition& addition);
+
+ private:
+  const PassContext& context_;
+  const PassSpec& spec_;
+  kernels::Resource current_{kernels::ResourceKind::residual, 0};
+  std::vector<kernels::Dispatch> dispatches_;
+};
+
+// Each kind of mixer has these three functions, each kind of feed-forward network the last one. Layers are those of the model.
+
+/// What a layer stores of the residual stream for later rows.
+void append_store(PassDispatches& pass, const ByKind<std::uint32_t>& slots, std::uint32_t layer, const model::Attention& attention);
+/// The mixer, which stores too; other_residual() has its output.
+void append_mixer(PassDispatches& pass, const ByKind<std::uint32_t>& slots, std::uint32_t layer, const model::Attention& attention);
+/// Moves what the rows of an accepted path have stored (PassBuilder::build_move).
+std::vector<kernels::Dispatch> move_accepted(const PassContext& context, const ByKind<std::uint32_t>& slots, std::uint32_t layer,
+                                             const model::Attention& attention);
+/// The feed-forward network; other_residual() has its output.
+void append_feedforward(PassDispatches& pass, std::uint32_t layer, const model::Mlp& mlp);
+
+}  // namespace skipstone::exec

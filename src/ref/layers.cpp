@@ -1,0 +1,173 @@
+#include "ref/layers.h"
+
+#include <algorithm>
+#include <memory>
+#include <variant>
+
+#include "ref/operations.h"
+
+namespace skipstone::ref {
+namespace {
+
+/// Puts rows into a cache from row `first` on, overwriting its rows.
+void store(Floats& cache, std::size_t first, std::size_t width, const Floats& rows, KvFormat format) {
+  cache.resize(std::max(cache.size(), first * width + rows.size()));
+  const std::span<float> target = std::span(cache).subspan(first * width, rows.size());
+  std::ranges::copy(rows, target.begin());
+  round_kv(format, target);
+}
+
+void observe(const LayerRows& at, MatrixInput input, const Floats& x) {
+  if (at.options.observe) at.options.observe(at.layer, input, x, at.rows);
+}
+
+// Each kind has a struct of its weights, which loads and runs it.
+
+struct AttentionWeights {
+  model::Attention attention;
+  NormWeights q_norm, k_norm;
+  Linear q, k, v, o;
+
+  AttentionWeights(const model::Attention& like, const model::Parameters& t);
+  Floats run(const LayerRows& at, const Floats& input) const;
+};
+
+struct MlpWeights {
+  model::Mlp mlp;
+  Linear gate, up, down;
+
+  MlpWeights(const model::Mlp& like, const model::Parameters& t);
+  Floats run(const LayerRows& at, const Floats& input) const;
+};
+
+AttentionWeights::AttentionWeights(const model::Attention& like, const model::Parameters& t)
+    : attention(like), q_norm(t[model::Role::q_norm]), k_norm(t[model::Role::k_norm]), o(t[model::Role::o]) {
+  using model::Role;
+  if (t[Role::qkv]) {
+    const gguf::Tensor& qkv = *t[Role::qkv].weight;
+    q = Linear(qkv, 0, attention.q_width());
+    k = Linear(qkv, attention.q_width(), attention.kv_width());
+    v = Linear(qkv, attention.q_width() + attention.kv_width(), attention.kv_width());
+  } else {
+    q = Linear(t[Role::q]);
+    k = Linear(t[Role::k]);
+    v = Linear(t[Role::v]);
+  }
+}
+
+MlpWeights::MlpWeights(const model::Mlp& like, const model::Parameters& t) : mlp(like), down(t[model::Role::down]) {
+  using model::Role;
+  if (t[Role::gate_up]) {
+    gate = Linear(*t[Role::gate_up].weight, 0, mlp.width);
+    up = Linear(*t[Role::gate_up].weight, mlp.width, mlp.width);
+  } else {
+    if (t[Role::gate]) gate = Linear(t[Role::gate]);
+    up = Linear(t[Role::up]);
+  }
+}
+
+Floats AttentionWeights::run(const LayerRows& at, const Floats& input) const {
+  const model::Config& config = at.config;
+  const std::uint32_t q_width = attention.q_width(), kv_width = attention.kv_width();
+  observe(at, MatrixInput::attention, input);
+  Floats queries = q_norm.apply(q.apply(input, at.rows), config.norm_epsilon);
+  Floats keys = k_norm.apply(k.apply(input, at.rows), config.norm_epsilon);
+  const Floats values = v.apply(input, at.rows);
+  for (std::size_t r = 0; r < at.rows; ++r) {
+    const auto position = at.first_position + static_cast<std::uint32_t>(r);
+    if (attention.rotates) {
+      rope(row_of(queries, r, q_width), attention.head_dim, position, config, attention.local_rope);
+      rope(row_of(keys, r, kv_width), attention.head_dim, position, config, attention.local_rope);
+    }
+    const double temperature = config.temperature_at(position);
+    for (float& number : row_of(queries, r, q_width)) number = static_cast<float>(number * temperature);
+  }
+  Floats &stored_keys = at.sequence.keys[at.layer], &stored_values = at.sequence.values[at.layer];
+  store(stored_keys, at.first_position, kv_width, keys, at.kv_format);
+  store(stored_values, at.first_position, kv_width, values, at.kv_format);
+  const KvView cache{stored_keys, stored_values, attention.kv_heads, attention.head_dim, attention.scale, attention.softcap};
+  Floats mixed(queries.size());
+  for (std::size_t r = 0; r < at.rows; ++r) {
+    ref::attention(row_of(queries, r, q_width), cache, at.first_position + static_cast<std::uint32_t>(r), row_of(mixed, r, q_width),
+                   attention.window);
+  }
+  observe(at, MatrixInput::attention_output, mixed);
+  return o.apply(mixed, at.rows);
+}
+
+Floats MlpWeights::run(const LayerRows& at, const Floats& input) const {
+  observe(at, MatrixInput::ffn, input);
+  Floats activated = up.apply(input, at.rows);
+  switch (mlp.activation) {
+    case model::Activation::gated_silu:
+      swiglu(gate.apply(input, at.rows), activated, activated);
+      break;
+    case model::Activation::gated_gelu:
+      geglu(gate.apply(input, at.rows), activated, activated);
+      break;
+    case model::Activation::gelu:
+      for (float& number : activated) number = static_cast<float>(gelu(number));
+      break;
+  }
+  observe(at, MatrixInput::ffn_down, activated);
+  return down.apply(activated, at.rows);
+}
+
+template <typename Weights, typename Part>
+Computation computation(const Part& part, const model::Parameters& tensors) {
+  return [weights = std::make_shared<const Weights>(part, tensors)](const LayerRows& at, const Floats& input) {
+    return weights->run(at, input);
+  };
+}
+Computation load_part(const model::Attention& attention, const model::Parameters& t) { return computation<AttentionWeights>(attention, t); }
+Computation load_part(const model::Mlp& mlp, const model::Parameters& t) { return computation<MlpWeights>(mlp, t); }
+
+}  // namespace
+
+Computation load(const model::Mixer& mixer, const model::Parameters& tensors) {
+  return std::visit([&](const auto& part) { return load_part(part, tensors); }, mixer);
+}
+
+Computation load(const model::Feedforward& feedforward, const model::Parameters& tensors) {
+  return std::visit([&](const auto& part) { return load_part(part, tensors); }, feedforward);
+}
+
+Linear::Linear(const model::Parameter& parameter) : weight(weights(*parameter.weight)) {
+  if (parameter.bias != nullptr) bias = weights(*parameter.bias);
+}
+
+Linear::Linear(const gguf::Tensor& fused, std::size_t first, std::size_t rows) {
+  const Floats all = weights(fused);
+  const std::size_t length = fused.row_length();
+  weight.assign(all.begin() + static_cast<std::ptrdiff_t>(first * length),
+                all.begin() + static_cast<std::ptrdiff_t>((first + rows) * length));
+}
+
+Floats Linear::apply(const Floats& x, std::size_t rows) const {
+  Floats y(weight.size() / (x.size() / rows) * rows);
+  multiply(weight, x, y, rows);
+  if (bias.empty()) return y;
+  for (std::size_t i = 0; i < y.size(); ++i) y[i] += bias[i % bias.size()];
+  return y;
+}
+
+NormWeights::NormWeights(const model::Parameter& parameter) {
+  if (parameter.weight != nullptr) weight = weights(*parameter.weight);
+  if (parameter.bias != nullptr) bias = weights(*parameter.bias);
+}
+
+Floats NormWeights::apply(const Floats& x, float epsilon) const {
+  const std::size_t length = weight.size();
+  if (length == 0) return x;
+  Floats out(x.size());
+  for (std::size_t r = 0; r < x.size() / length; ++r) {
+    if (bias.empty()) {
+      rms_norm(row_of(x, r, length), weight, epsilon, row_of(out, r, length));
+    } else {
+      layer_norm(row_of(x, r, length), weight, bias, epsilon, row_of(out, r, length));
+    }
+  }
+  return out;
+}
+
+}  // namespace skipstone::ref

@@ -1,0 +1,62 @@
+// The computations of each kind of mixer and feed-forward network, with weights as floats.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "model/config.h"
+#include "ref/model.h"
+
+namespace skipstone::ref {
+
+using Floats = std::vector<float>;
+
+/// A matrix with its bias (empty where it has none).
+struct Linear {
+  Floats weight, bias;
+
+  Linear() = default;
+  explicit Linear(const model::Parameter& parameter);
+  /// `rows` rows of a fused matrix, from `first` on.
+  Linear(const gguf::Tensor& fused, std::size_t first, std::size_t rows);
+  /// x: rows of K floats.
+  Floats apply(const Floats& x, std::size_t rows) const;
+};
+
+/// The weight and bias of a norm; empty where the layer has none.
+struct NormWeights {
+  Floats weight, bias;
+
+  NormWeights() = default;
+  explicit NormWeights(const model::Parameter& parameter);
+  /// Each row, or each part of a row as long as the weight, normalised; x itself without a norm.
+  Floats apply(const Floats& x, float epsilon) const;
+};
+
+/// The rows of a call of Model::forward, at one layer.
+struct LayerRows {
+  const model::Config& config;
+  KvFormat kv_format;
+  std::uint32_t layer;
+  Sequence& sequence;
+  std::uint32_t first_position;
+  std::size_t rows;
+  const Options& options;
+};
+
+/// The output of a mixer or feed-forward network for its normalised input, before the norm of the output. Mixers store what later rows
+/// need.
+using Computation = std::function<Floats(const LayerRows& at, const Floats& input)>;
+Computation load(const model::Mixer& mixer, const model::Parameters& tensors);
+Computation load(const model::Feedforward& feedforward, const model::Parameters& tensors);
+
+inline std::span<const float> row_of(const Floats& matrix, std::size_t index, std::size_t length) {
+  return std::span(matrix).subspan(index * length, length);
+}
+inline std::span<float> row_of(Floats& matrix, std::size_t index, std::size_t length) {
+  return std::span(matrix).subspan(index * length, length);
+}
+
+}  // namespace skipstone::ref
