@@ -308,7 +308,7 @@ model::Config config_of(const Sizes& s) {
   model::Config config;
   config.architecture = "llama";
   const model::Attention attention{.heads = s.heads, .kv_heads = s.kv_heads, .head_dim = s.head_dim};
-  config.layer_count() = {{.mixer = attention, .feedforward = model::Mlp{.width = s.ffn}}};
+  config.layers = {{.mixer = attention, .feedforward = model::Mlp{.width = s.ffn}}};
   config.width = s.width;
   config.rope_dim = s.head_dim;
   config.vocabulary = s.vocabulary;

@@ -120,7 +120,6 @@ TEST_F(Cosines, AnewOverTheNewestTokensAndTheCacheKeepsItsBits) {
   for (int i = 0; i < 40; ++i) step();
   const auto cache = [&] {
     std::vector<std::vector<std::byte>> bytes;
-    const Engine::State& state = engine_->state();
     exec::KvBytes kv(passes.pages().cache().buffers(),
                      passes.pages().lists(), sequence.committed());
     for (std::uint32_t layer = 0; layer < layers; ++layer) kv.read(layer, bytes.emplace_back(kv.layer_bytes(layer)));

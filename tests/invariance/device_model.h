@@ -23,7 +23,7 @@ class DeviceModel {
 
   const model::Config& config() const { return model_.config; }
   const exec::SequenceShape& shape() const { return model_.shape; }
-  exec::LayerPlan layers(std::string_view text = "full") const { return exec::LayerPlan::parse(text, model_.config.layers); }
+  exec::LayerPlan layers(std::string_view text = "full") const { return exec::LayerPlan::parse(text, model_.config.layer_count()); }
   /// A new text. The model must outlive it.
   std::unique_ptr<exec::Executor> sequence();
   const ref::Model& oracle();
