@@ -84,7 +84,8 @@ SKIPSTONE_API skipstone_status skipstone_tune_device(const skipstone_engine_para
  * generates. {"device", "driver", "model", "fingerprint", "context", "layers", "position", "clock": "timestamps" or "wall",
  * "passes": [{"rows", "verify", "relative", "fixed", "attention", "mlp", "output", "host"}], "exits": [{"layers", "draft", "relative"}]}.
  * attention and mlp are of one sublayer, relative is to plain decoding of one token. `progress` may be NULL. */
-SKIPSTONE_API skipstone_status skipstone_engine_costs(skipstone_engine* engine, skipstone_progress_fn progress, void* user_data, char** json);
+SKIPSTONE_API skipstone_status skipstone_engine_costs(skipstone_engine* engine, skipstone_progress_fn progress, void* user_data,
+                                                      char** json);
 
 /* ---- searching a skip set ----------------------------------------------------------------------------------------------- */
 

@@ -42,8 +42,8 @@ void read_dimensions(const Source& from, Checkpoint& checkpoint) {
   Config& c = checkpoint.config;
   const std::uint32_t head_dim = c.attention().head_dim;
   const float part = from.rope.positive(key, from.values.positive(key, 1.0f));
-  c.rope_dim = static_cast<std::uint32_t>(std::min(static_cast<double>(part) * head_dim + 1e-4, 1e6));    // 0.4 of 80 is 32 in float too
-  const std::uint32_t whole = c.rope_pairs == model::RopePairs::halves ? 8 : 4;                           // model::Config's
+  c.rope_dim = static_cast<std::uint32_t>(std::min(static_cast<double>(part) * head_dim + 1e-4, 1e6));  // 0.4 of 80 is 32 in float too
+  const std::uint32_t whole = c.rope_pairs == model::RopePairs::halves ? 8 : 4;                         // model::Config's
   if (part > 1.0f || c.rope_dim == 0) fail(Code::bad_file, "{}: '{}' is {}, expected a share of a head", from.values.where(), key, part);
   if (part != 1.0f && !checkpoint.has(model::partial_rotary)) {
     fail(Code::unsupported, "{}: '{}' is {}; only heads that rotate as a whole can be converted", from.values.where(), key, part);

@@ -1,3 +1,5 @@
+#include "text/special_tokens.h"
+
 #include <algorithm>
 
 #include "base/log.h"
@@ -6,7 +8,6 @@
 #include "convert/json_file.h"
 #include "convert/tokenizer.h"
 #include "json/json.h"
-#include "text/special_tokens.h"
 
 namespace skipstone::convert {
 namespace {

@@ -16,9 +16,9 @@ namespace skipstone::engine {
 
 struct Conversation {
   std::vector<speculation::Token> history;  ///< every token
-  CommittedText text;                ///< the prefix of it that is in the cache
-  std::size_t prompt_end = 0;        ///< tokens from here on are a continuation
-  bool layers_left_out = false;      ///< for some of its tokens, by a lossy drafter
+  CommittedText text;                       ///< the prefix of it that is in the cache
+  std::size_t prompt_end = 0;               ///< tokens from here on are a continuation
+  bool layers_left_out = false;             ///< for some of its tokens, by a lossy drafter
 };
 
 /// Throws io with the path and the reason; an existing file under that name is kept then.

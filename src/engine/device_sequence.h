@@ -30,7 +30,9 @@ class DeviceSequence : public speculation::Sequence {
   DeviceSequence(exec::Executor& passes, const model::Config& config, SequenceOptions options = {});
   DeviceSequence(DeviceSequence&&) = delete;  // its parts refer to each other
 
-  speculation::SequenceLimits limits() const override { return {parts_.config.layer_count(), parts_.passes.model().shape.context, STEP_VERIFY_ROWS}; }
+  speculation::SequenceLimits limits() const override {
+    return {parts_.config.layer_count(), parts_.passes.model().shape.context, STEP_VERIFY_ROWS};
+  }
   std::uint32_t committed() const override { return parts_.committed(); }
   speculation::SequenceTimes times() const override;
   std::uint32_t concurrent_rows() const override { return parts_.passes.concurrent_rows(); }

@@ -59,7 +59,7 @@ struct MemoryPlan {
   std::uint32_t context = 0;
   KvFormat kv_format = KvFormat::f16;
   std::uint64_t kv_without_windows = 0;  ///< what `kv` would be if no layer had a window
-  std::uint64_t kv_read = 0;  ///< of `kv`, by a token at the end of the context: sliding-window layers read their window
+  std::uint64_t kv_read = 0;             ///< of `kv`, by a token at the end of the context: sliding-window layers read their window
   std::uint64_t total() const { return weights + kv + activations; }
 };
 
@@ -90,7 +90,7 @@ struct EngineOptions {
   std::string devices;
   std::optional<StageJob> job;
   std::uint64_t transfer_microseconds = 0;  ///< added to each transfer between devices, to simulate a slower connection
-  std::uint32_t context = 0;           ///< 0: what the model was trained for, at most 4096
+  std::uint32_t context = 0;                ///< 0: what the model was trained for, at most 4096
   KvType kv = KvType::automatic;
   bool validation = false;
   /// The embedding program's device instead of one of the engine's own: `device`, `validation` and `low_priority` are ignored then.

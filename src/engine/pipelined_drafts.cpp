@@ -15,7 +15,7 @@ using speculation::Token;
 
 namespace {
 
-constexpr std::uint32_t ENDS = 8;        // ends that get drafts, besides the one where all drafts are accepted
+constexpr std::uint32_t ENDS = 8;                      // ends that get drafts, besides the one where all drafts are accepted
 constexpr std::uint32_t MOST_ROWS = STEP_VERIFY_ROWS;  // of a tree, including the verification's rows
 
 /// The index of a bucket; buckets are powers of two up to 32 rows.

@@ -89,17 +89,17 @@ class PipelinedDrafts {
   bool wanted_, begun_ = false;
   std::uint32_t vocabulary_;
   exec::LayerPlan plan_;
-  std::vector<std::vector<float>> seen_;   ///< logits that the round's drafts were chosen from
-  std::uint32_t base_ = 0;                 ///< position of the verification's first row; after check(), of the next verification's
+  std::vector<std::vector<float>> seen_;  ///< logits that the round's drafts were chosen from
+  std::uint32_t base_ = 0;                ///< position of the verification's first row; after check(), of the next verification's
   std::vector<End> ends_;
-  speculation::TokenTree tree_;  ///< the verification's rows and those after its ends
-  std::uint32_t computed_ = 0;   ///< already computed rows of the tree, which the next pass does not run
-  std::vector<Draft> made_;   ///< after the actual end
+  speculation::TokenTree tree_;      ///< the verification's rows and those after its ends
+  std::uint32_t computed_ = 0;       ///< already computed rows of the tree, which the next pass does not run
+  std::vector<Draft> made_;          ///< after the actual end
   speculation::Token pending_ = -1;  ///< token of the actual end
   exec::PassResults results_;
   std::array<double, 6> pass_seconds_{}, remote_seconds_{};  ///< by the logarithm of the bucket; 0: unknown
-  std::uint32_t bucket_ = 0;                               ///< bucket of the verification
-  double seconds_ = 0;                                     ///< duration of the last make()
+  std::uint32_t bucket_ = 0;                                 ///< bucket of the verification
+  double seconds_ = 0;                                       ///< duration of the last make()
   std::uint64_t used_ = 0;
   double used_seconds_ = 0;
 };

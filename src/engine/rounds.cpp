@@ -27,7 +27,8 @@ float float_from(double bound) {
 bool DeviceRounds::round(const speculation::RoundRequest& request, speculation::DraftedRound& out) {
   const auto* const pass = speculation::as<speculation::LayerPass>(request.source);
   exec::Executor& passes = parts_.passes;
-  if (pass == nullptr || parts_.verifier.needs_logits() || parts_.slicer != nullptr || passes.model().local_layers() < parts_.config.layer_count()) {
+  if (pass == nullptr || parts_.verifier.needs_logits() || parts_.slicer != nullptr ||
+      passes.model().local_layers() < parts_.config.layer_count()) {
     return false;
   }
   parts_.exits.fill(parts_.text);

@@ -132,11 +132,11 @@ struct Session::State {
   std::vector<std::unique_ptr<DraftModel>> draft_models;  ///< until the sequence takes them
   std::unique_ptr<speculation::Drafter> drafter;
   exec::Executor passes;
-  CosineKeeper sequence;             ///< has the text, which the session appends to
-  std::size_t prompt_end = 0;        ///< tokens of the text from here on are a continuation
-  std::uint32_t filled = 0;          ///< positions whose keys and values are in the cache from measurements
-  speculation::Outcome outcome;      ///< of the generation of begin(), once it has ended
-  StepRunner* stepping = nullptr;    ///< the step runner whose body is running; null if none
+  CosineKeeper sequence;                    ///< has the text, which the session appends to
+  std::size_t prompt_end = 0;               ///< tokens of the text from here on are a continuation
+  std::uint32_t filled = 0;                 ///< positions whose keys and values are in the cache from measurements
+  speculation::Outcome outcome;             ///< of the generation of begin(), once it has ended
+  StepRunner* stepping = nullptr;           ///< the step runner whose body is running; null if none
   std::unique_ptr<StepRunner> step_runner;  ///< last: its body uses all of the above
 };
 

@@ -28,12 +28,12 @@ struct SearchOptions {
   std::string prompts_name;                       ///< for the profile
   std::string profile_path;                       ///< "": nothing is written. The state is kept beside it
   double minutes = 8;                             ///< time limit in total
-  std::uint32_t iterations = 0;  ///< sets that the search evaluates, and the random search after it; 0: limited by time
-  std::uint32_t tokens = 64;     ///< length of each continuation
+  std::uint32_t iterations = 0;                   ///< sets that the search evaluates, and the random search after it; 0: limited by time
+  std::uint32_t tokens = 64;                      ///< length of each continuation
   std::uint64_t seed = 1;
-  bool baseline = true;                              ///< run a random search with as many sets for comparison
+  bool baseline = true;                                     ///< run a random search with as many sets for comparison
   std::unique_ptr<speculation::search::Strategy> strategy;  ///< proposes sets after those of Draft on the Fly, whose results it gets
-  std::function<bool(const SearchEvent&)> progress;  ///< false stops the search
+  std::function<bool(const SearchEvent&)> progress;         ///< false stops the search
 };
 
 /// A draft configuration that was run.
@@ -42,8 +42,8 @@ struct SearchCandidate {
   std::string specification;  ///< in the notation of --draft
   std::string strategy, skip_set;
   speculation::search::Best best;  ///< from the search; all zero for "asd as it is"
-  std::vector<double> speedups;  ///< of single runs against interleaved plain decoding
-  double speedup = 0;            ///< their median; 0 if none was run
+  std::vector<double> speedups;    ///< of single runs against interleaved plain decoding
+  double speedup = 0;              ///< their median; 0 if none was run
   double acceptance = 0, tokens_per_round = 0;
   bool is_set() const { return !skip_set.empty(); }
 };

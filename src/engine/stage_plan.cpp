@@ -193,7 +193,8 @@ std::vector<StageState> plan_devices(const EngineOptions& options) {
   const gguf::File file = open_model(options);
   const model::Config config = model::Config::from(file);
   // Without a device, one binding is assumed to cover any tensor; no total depends on it.
-  const model::WeightLayout layout = model::layout_weights(config, model::find_tensors(file, config), std::numeric_limits<std::uint64_t>::max(), 1);
+  const model::WeightLayout layout =
+      model::layout_weights(config, model::find_tensors(file, config), std::numeric_limits<std::uint64_t>::max(), 1);
   exec::SequenceShape shape = choose_shape(config, options.context, options.kv, KvFormat::f16);
   shape.pool_tokens = options.pool_tokens;
   const std::vector<StageWish> wishes = wishes_of(options, list_devices(""));

@@ -16,7 +16,8 @@ namespace {
 
 class Reader {
  public:
-  explicit Reader(Engine& engine) : passes_(*engine.state().passes), sequence_(passes_, engine.config()), layers_(engine.config().layer_count()) {
+  explicit Reader(Engine& engine)
+      : passes_(*engine.state().passes), sequence_(passes_, engine.config()), layers_(engine.config().layer_count()) {
     engine.state().make_pipelines({.verification = true}, {});
   }
 

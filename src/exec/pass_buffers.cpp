@@ -83,7 +83,8 @@ constexpr Buffer table[] = {
     {Kind::rows_in, host_writes, [](const Dimensions& d) { return d.transferred(); }},
     {Kind::rows_out, readback, [](const Dimensions& d) { return d.transferred(); }},
     // Of all attention sublayers, then of all MLPs.
-    {Kind::cosines, activations, [](const Dimensions& d) { return std::uint64_t{2} * d.config.layer_count() * STEP_MAX_ROWS * sizeof(float); }},
+    {Kind::cosines, activations,
+     [](const Dimensions& d) { return std::uint64_t{2} * d.config.layer_count() * STEP_MAX_ROWS * sizeof(float); }},
     {Kind::rope_table, activations,
      [](const Dimensions& d) { return rope_table_rows(d.config, d.shape.context) * sizeof(float) * d.config.rope_dim; }},
     {Kind::state, host_writes, state, 1, false},

@@ -1,6 +1,7 @@
 #include "speculation/loop.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <optional>
 
@@ -36,6 +37,7 @@ class Generation {
   Clock::time_point now() const { return sequence_.times().now; }
   double seconds_since(Clock::time_point start) const { return std::chrono::duration<double>(now() - start).count(); }
   std::uint64_t room() const;  ///< tokens that may still be emitted
+  bool stop(StopReason reason);
   bool stop_at_limit();
   bool stop_if_interrupted();
   bool take(const Choice& choice, bool drafted);
@@ -86,26 +88,20 @@ std::uint64_t Generation::room() const {
   return std::min<std::uint64_t>(limits_.max_tokens - outcome_.tokens.size(), bounds_.context - text_.size());
 }
 
+/// Ends the text; returns true.
+bool Generation::stop(StopReason reason) {
+  outcome_.stop = reason;
+  return stopped_ = true;
+}
+
 /// The checks of plain decoding before every token, in its order.
 bool Generation::stop_at_limit() {
-  if (outcome_.tokens.size() >= limits_.max_tokens) {
-    outcome_.stop = StopReason::max_tokens;
-  } else if (text_.size() >= bounds_.context) {
-    outcome_.stop = StopReason::context_full;
-  } else {
-    return false;
-  }
-  stopped_ = true;
-  return true;
+  if (outcome_.tokens.size() >= limits_.max_tokens) return stop(StopReason::max_tokens);
+  return text_.size() >= bounds_.context && stop(StopReason::context_full);
 }
 
 /// Where the caller no longer wants the text; the round's work so far is dropped.
-bool Generation::stop_if_interrupted() {
-  if (!limits_.interrupted || !limits_.interrupted()) return false;
-  outcome_.stop = StopReason::cancelled;
-  stopped_ = true;
-  return true;
-}
+bool Generation::stop_if_interrupted() { return limits_.interrupted && limits_.interrupted() && stop(StopReason::cancelled); }
 
 /// The model's next token: emits it and says true, or ends the text before it. Called after stop_at_limit() alone.
 bool Generation::take(const Choice& choice, bool drafted) {
@@ -115,16 +111,11 @@ bool Generation::take(const Choice& choice, bool drafted) {
          "the model gave no number for the token at position {}; the model file or a kernel of this device is at fault (run doctor)",
          text_.size());
   }
-  if (ends(token)) {
-    outcome_.stop = StopReason::end_token;
-    stopped_ = true;
-    return false;
-  }
+  if (ends(token)) return !stop(StopReason::end_token);
   text_.append(token);
   outcome_.tokens.push_back(token);
   if (emit_ && !emit_({token, drafted, choice.margin, drafted ? std::string_view(proposer_) : std::string_view(), choice.logprobs.get()})) {
-    outcome_.stop = StopReason::cancelled;
-    stopped_ = true;
+    stop(StopReason::cancelled);
   }
   return true;
 }
@@ -387,24 +378,9 @@ Outcome Generation::run() {
 }  // namespace
 
 const char* to_string(StopReason reason) {
-  switch (reason) {
-    case StopReason::max_tokens:
-      return "max_tokens";
-    case StopReason::end_token:
-      return "end_token";
-    case StopReason::context_full:
-      return "context_full";
-    case StopReason::cancelled:
-      return "cancelled";
-    case StopReason::stop_string:
-      return "stop_string";
-  }
-  return "unknown";
-}
-
-Outcome generate(Sequence& sequence, Drafter& drafter, std::span<const Token> history, const Limits& limits, const Emit& emit) {
-  TokenHistory text(history);
-  return generate(sequence, drafter, text, limits, emit);
+  static constexpr std::array names = {"max_tokens", "end_token", "context_full", "cancelled", "stop_string"};
+  const auto number = static_cast<std::size_t>(reason);
+  return number < names.size() ? names[number] : "unknown";
 }
 
 Outcome generate(Sequence& sequence, Drafter& drafter, TokenHistory& text, const Limits& limits, const Emit& emit) {

@@ -50,9 +50,9 @@ struct Stats {
   std::uint64_t device_rounds = 0;                  ///< rounds that a RoundRunner ran at once; their time is round_seconds
   std::uint64_t refreshes = 0, refreshed_sets = 0;  ///< cosines measured anew; and how often other sublayers were skipped after that
   double prompt_seconds = 0, generation_seconds = 0, draft_seconds = 0, verify_seconds = 0, round_seconds = 0;
-  double refresh_seconds = 0;  ///< of draft_seconds: measuring the cosines anew
-  double device_seconds = 0;   ///< of the generation: spent waiting for the device; the rest is the host's own work
-  double remote_seconds = 0;   ///< of these, in which passes were at the devices of other layers
+  double refresh_seconds = 0;          ///< of draft_seconds: measuring the cosines anew
+  double device_seconds = 0;           ///< of the generation: spent waiting for the device; the rest is the host's own work
+  double remote_seconds = 0;           ///< of these, in which passes were at the devices of other layers
   double pipelined_seconds = 0;        ///< of these, in which drafts of the next round were made that it used
   std::uint64_t pipelined_drafts = 0;  ///< number of these drafts
   double host_seconds() const { return generation_seconds - draft_seconds - verify_seconds - round_seconds; }
@@ -90,6 +90,9 @@ using Emit = std::function<bool(const Emitted&)>;
 /// brings no token that is not committed, internal where the model's output is not a number (token -1).
 Outcome generate(Sequence& sequence, Drafter& drafter, TokenHistory& text, const Limits& limits, const Emit& emit);
 /// The same for a text that the caller keeps itself.
-Outcome generate(Sequence& sequence, Drafter& drafter, std::span<const Token> history, const Limits& limits, const Emit& emit);
+inline Outcome generate(Sequence& sequence, Drafter& drafter, std::span<const Token> history, const Limits& limits, const Emit& emit) {
+  TokenHistory text(history);
+  return generate(sequence, drafter, text, limits, emit);
+}
 
 }  // namespace skipstone::speculation

@@ -322,7 +322,8 @@ void compare(const std::string& model, const std::filesystem::path& numbers, std
   }
 }
 
-/// Numbers of an embedding model are vectors of whole texts, which no text follows from, even where its layers are those of a family that is run.
+/// Numbers of an embedding model are vectors of whole texts, which no text follows from, even where its layers are those of a family that
+/// is run.
 bool gives_vectors(const std::filesystem::path& numbers) {
   std::ifstream stream(numbers);
   return nlohmann::json::parse(stream).value("kind", "") == "embedding";

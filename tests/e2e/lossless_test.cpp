@@ -52,7 +52,8 @@ Run generate(const std::shared_ptr<Engine>& engine, const sample::SamplerParams&
   SessionOptions options;
   options.sampling = sampling;
   options.draft = draft;
-  // With every other seed drafters and their verifications choose from what the device finds in the rows, plain decoding always from all of it.
+  // With every other seed drafters and their verifications choose from what the device finds in the rows, plain decoding always from all of
+  // it.
   options.candidates = draft != "none" && sampling.seed / 7919 % 2 == 1;
   Session session(engine, options);
   Run run;

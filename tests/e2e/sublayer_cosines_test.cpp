@@ -120,8 +120,7 @@ TEST_F(Cosines, AnewOverTheNewestTokensAndTheCacheKeepsItsBits) {
   for (int i = 0; i < 40; ++i) step();
   const auto cache = [&] {
     std::vector<std::vector<std::byte>> bytes;
-    exec::KvBytes kv(passes.pages().cache().buffers(),
-                     passes.pages().lists(), sequence.committed());
+    exec::KvBytes kv(passes.pages().cache().buffers(), passes.pages().lists(), sequence.committed());
     for (std::uint32_t layer = 0; layer < layers; ++layer) kv.read(layer, bytes.emplace_back(kv.layer_bytes(layer)));
     return bytes;
   };

@@ -5,8 +5,8 @@
 #include <set>
 #include <string>
 
-#include "json/json.h"
 #include "base/status.h"
+#include "json/json.h"
 #include "kbench/launches.h"
 #include "kbench/measure.h"
 #include "kbench/model_passes.h"

@@ -55,11 +55,12 @@ Logits read(DeviceModel& model, const Tokens& text, std::uint32_t prompt, std::u
       tokens.push_back(3);
       parents.push_back(rows - 1);  // a row after the last one that no sequence takes
     }
-    sequence->run({.layers = model.layers(),
-                   .bucket = kernels::bucket_for(static_cast<std::uint32_t>(tokens.size())),
-                   .output = exec::Output::logits,
-                   .tree = tree},
-                  {.tokens = tokens, .base = base, .parents = tree ? std::span<const std::uint32_t>(parents) : std::span<const std::uint32_t>{}});
+    sequence->run(
+        {.layers = model.layers(),
+         .bucket = kernels::bucket_for(static_cast<std::uint32_t>(tokens.size())),
+         .output = exec::Output::logits,
+         .tree = tree},
+        {.tokens = tokens, .base = base, .parents = tree ? std::span<const std::uint32_t>(parents) : std::span<const std::uint32_t>{}});
     for (std::uint32_t row = 0; row < rows; ++row) logits.emplace_back(sequence->logits(row).begin(), sequence->logits(row).end());
     base += rows;
   }

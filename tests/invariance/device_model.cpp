@@ -16,7 +16,8 @@ DeviceModel::DeviceModel(const TinyConfig& tiny, KvFormat kv_format)
   const vk::Caps& caps = model_.device->caps();
   model_.select = std::make_unique<kernels::Selector>(caps, model_.device->tuning());
   model_.kernel_library = std::make_shared<kernels::Library>(model_.device, env::cache_directory());
-  model_.layout = model::layout_weights(model_.config, model::find_tensors(file_, model_.config), caps.max_storage_range, model_.select->interleave());
+  model_.layout =
+      model::layout_weights(model_.config, model::find_tensors(file_, model_.config), caps.max_storage_range, model_.select->interleave());
   model_.shape = {.context = tiny.context, .kv_format = kv_format};
   model_.weights = std::make_unique<model::Weights>(model_.device, model_.layout, nullptr);
   model_.builder = std::make_unique<exec::PassBuilder>(model_.config, model_.layout, model_.shape, *model_.select);
@@ -57,8 +58,7 @@ std::vector<std::vector<float>> DeviceModel::logits(exec::Executor& sequence, st
 }
 
 std::vector<std::byte> DeviceModel::kv(const exec::Executor& sequence, std::uint32_t layer, std::uint32_t end) const {
-  exec::KvBytes cache(sequence.pages().cache().buffers(),
-                      sequence.pages().lists(), end);
+  exec::KvBytes cache(sequence.pages().cache().buffers(), sequence.pages().lists(), end);
   std::vector<std::byte> bytes(cache.layer_bytes(layer));
   cache.read(layer, bytes);
   return bytes;

@@ -148,7 +148,8 @@ TEST(Trees, ChainsSideBySideAreTextsOfTheirOwn) {
   }
 }
 
-/// A tree whose rows run in three passes, and save their hidden states after the first layer; the logits are those of one pass over all of them.
+/// A tree whose rows run in three passes, and save their hidden states after the first layer; the logits are those of one pass over all of
+/// them.
 void expect_same_in_parts(DeviceModel& model, exec::Executor& whole, exec::Executor& parts, const Tokens& tokens, const Parents& parents,
                           std::uint32_t base) {
   const auto together = tree_logits(whole, model, tokens, parents, base);

@@ -115,7 +115,8 @@ TEST(BenchDrafterList, SeparatorsAndOptions) {
   EXPECT_EQ(drafter_list({"asd:c=0.99,k=6,asd"}), (List{"none", "asd:c=0.99,k=6", "asd"}));
   EXPECT_EQ(drafter_list({" asd:c=0.99,k=6  asd,asd:k=3 , none"}), (List{"none", "asd:c=0.99,k=6", "asd", "asd:k=3"}));
   EXPECT_EQ(drafter_list({"asd", "asd:k=3,n=4"}), (List{"none", "asd", "asd:k=3,n=4"}));
-  EXPECT_EQ(drafter_list({"exit:6,k=4,exit,skip:attn:3,5-7;mlp:9,k=2,asd"}), (List{"none", "exit:6,k=4", "exit", "skip:attn:3,5-7;mlp:9,k=2", "asd"}));
+  EXPECT_EQ(drafter_list({"exit:6,k=4,exit,skip:attn:3,5-7;mlp:9,k=2,asd"}),
+            (List{"none", "exit:6,k=4", "exit", "skip:attn:3,5-7;mlp:9,k=2", "asd"}));
   EXPECT_EQ(drafter_list({"skip:mlp:9,attn:3 exit:6"}), (List{"none", "skip:mlp:9,attn:3", "exit:6"}));
 }
 

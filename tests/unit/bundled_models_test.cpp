@@ -38,15 +38,12 @@ std::string source_name(const std::string& target) {
   if (target == "output_norm.weight") return "model.norm.weight";
   const auto dot = target.find('.', 4);
   const std::string layer = "model.layers." + target.substr(4, dot - 4) + ".", what = target.substr(dot + 1);
-  const std::map<std::string, std::string> parts = {{"attn_norm.weight", "input_layernorm.weight"},
-                                                    {"attn_q.weight", "self_attn.q_proj.weight"},
-                                                    {"attn_k.weight", "self_attn.k_proj.weight"},
-                                                    {"attn_v.weight", "self_attn.v_proj.weight"},
-                                                    {"attn_output.weight", "self_attn.o_proj.weight"},
-                                                    {"ffn_norm.weight", "post_attention_layernorm.weight"},
-                                                    {"ffn_gate.weight", "mlp.gate_proj.weight"},
-                                                    {"ffn_up.weight", "mlp.up_proj.weight"},
-                                                    {"ffn_down.weight", "mlp.down_proj.weight"}};
+  const std::map<std::string, std::string> parts = {
+      {"attn_norm.weight", "input_layernorm.weight"},    {"attn_q.weight", "self_attn.q_proj.weight"},
+      {"attn_k.weight", "self_attn.k_proj.weight"},      {"attn_v.weight", "self_attn.v_proj.weight"},
+      {"attn_output.weight", "self_attn.o_proj.weight"}, {"ffn_norm.weight", "post_attention_layernorm.weight"},
+      {"ffn_gate.weight", "mlp.gate_proj.weight"},       {"ffn_up.weight", "mlp.up_proj.weight"},
+      {"ffn_down.weight", "mlp.down_proj.weight"}};
   return layer + parts.at(what);
 }
 
@@ -98,7 +95,8 @@ TEST(BundledModels, AreWhatConvertMakesOfTheirCheckpoints) {
     for (const gguf::Tensor& tensor : bundled.tensors()) checkpoint.tensors.push_back(source_of(tensor, config.attention().head_dim));
     fixtures::write_checkpoint(checkpoint, folder, 3);
     const text::Vocabulary vocabulary = text::Vocabulary::from(bundled);
-    fixtures::write_text(folder + "/tokenizer.model", testing::sentencepiece_model(vocabulary, vocabulary.tokens.size(), {.add_dummy_prefix = false}));
+    fixtures::write_text(folder + "/tokenizer.model",
+                         testing::sentencepiece_model(vocabulary, vocabulary.tokens.size(), {.add_dummy_prefix = false}));
     fixtures::write_text(folder + "/tokenizer_config.json", R"({"add_bos_token": true, "add_eos_token": false})");
 
     ConvertOptions options;

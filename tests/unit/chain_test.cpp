@@ -1,11 +1,10 @@
 // Chains of drafters, how they are written, and what is left out where that is allowed.
-#include "speculation/composite.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
 
 #include "base/status.h"
+#include "speculation/composite.h"
 #include "speculation/controller.h"
 #include "speculation/registry.h"
 

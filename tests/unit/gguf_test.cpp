@@ -293,5 +293,15 @@ TEST(Gguf, Fingerprint) {
   EXPECT_EQ(seen.size(), 4u);
 }
 
+TEST(Traits, RowBytes) {
+  EXPECT_EQ(row_bytes(Type::q4_0, 64), 36u);
+  EXPECT_EQ(row_bytes(Type::q8_0, 32), 34u);
+  EXPECT_EQ(row_bytes(Type::f16, 7), 14u);
+  EXPECT_EQ(row_bytes(Type::q4_k, 512), 288u);
+  EXPECT_EQ(failure_of([] { row_bytes(Type::q4_0, 33); }).code, Code::invalid_argument);
+  EXPECT_EQ(failure_of([] { row_bytes(Type::q4_k, 320); }).code, Code::invalid_argument);
+  EXPECT_EQ(failure_of([] { row_bytes(Type::f32, UINT64_MAX / 2); }).code, Code::invalid_argument);
+}
+
 }  // namespace
 }  // namespace skipstone::gguf

@@ -157,16 +157,6 @@ TEST(Traits, TableIsWhatTheFormatSays) {
   EXPECT_EQ(runnable_names(), fmt::format("{} and {}", fmt::join(names.begin(), names.end() - 1, ", "), names.back()));
 }
 
-TEST(Traits, RowBytes) {
-  EXPECT_EQ(row_bytes(Type::q4_0, 64), 36u);
-  EXPECT_EQ(row_bytes(Type::q8_0, 32), 34u);
-  EXPECT_EQ(row_bytes(Type::f16, 7), 14u);
-  EXPECT_EQ(row_bytes(Type::q4_k, 512), 288u);
-  EXPECT_EQ(code_of([] { row_bytes(Type::q4_0, 33); }), Code::invalid_argument);
-  EXPECT_EQ(code_of([] { row_bytes(Type::q4_k, 320); }), Code::invalid_argument);
-  EXPECT_EQ(code_of([] { row_bytes(Type::f32, UINT64_MAX / 2); }), Code::invalid_argument);
-}
-
 TEST(Quantize, AllHalfAndBfloatValuesSurvive) {
   for (const Type type : {Type::f16, Type::bf16}) {
     std::vector<std::uint16_t> bits(65536);

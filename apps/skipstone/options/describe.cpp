@@ -4,8 +4,8 @@
 #include <string>
 
 #include "commands.h"
-#include "options/environment.h"
 #include "json/json.h"
+#include "options/environment.h"
 #include "skipstone/skipstone.hpp"
 
 namespace cli {

@@ -138,9 +138,8 @@ void Choice::run(const std::vector<skipstone_token>& tokens, const std::string& 
   session.set_stop(stop);
   const Cancellation::Scope scope(cancellation, session);
   const auto room = static_cast<std::uint32_t>(model_.context - tokens.size());
-  const skipstone_stats stats = session.generate(tokens, std::min(request_.max_tokens.value_or(room), room), [&](const skipstone_chunk& chunk) {
-    return take(chunk) && !cancellation.cancelled();
-  });
+  const skipstone_stats stats = session.generate(tokens, std::min(request_.max_tokens.value_or(room), room),
+                                                 [&](const skipstone_chunk& chunk) { return take(chunk) && !cancellation.cancelled(); });
   if (parser_) parser_->finish([this](const skipstone_chat_event& event) { return take_event(event); });
   answer_.end_choice(index_, reason(stats), std::exchange(logprobs_, {}));
   const RunStatistics statistics = read_statistics(session);
@@ -155,10 +154,12 @@ void Choice::run(const std::vector<skipstone_token>& tokens, const std::string& 
   metrics_.generated(statistics);
 }
 
-std::vector<skipstone_token> tokens_of(const Model& model, const GenerationRequest& request, const Cancellation& cancellation, std::string& prompt_end) {
+std::vector<skipstone_token> tokens_of(const Model& model, const GenerationRequest& request, const Cancellation& cancellation,
+                                       std::string& prompt_end) {
   const auto keep_going = [&cancellation] { return !cancellation.cancelled(); };
   if (request.form == Form::completion) {
-    if (request.prompt_tokens.empty()) return about("prompt", [&] { return model.engine.tokenize(request.prompt, true, true, keep_going); });
+    if (request.prompt_tokens.empty())
+      return about("prompt", [&] { return model.engine.tokenize(request.prompt, true, true, keep_going); });
     const std::uint32_t vocabulary = model.engine.info().vocabulary;
     for (const skipstone_token token : request.prompt_tokens) {
       if (static_cast<std::uint32_t>(token) >= vocabulary) refuse("prompt", "token {} is outside the vocabulary of {}", token, vocabulary);

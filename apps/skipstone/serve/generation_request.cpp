@@ -284,8 +284,8 @@ void read_completion(const SortedJson& body, Request& request) {
     return;
   }
   const bool tokens = one->is_array() && !one->empty() && std::ranges::all_of(*one, [](const SortedJson& token) {
-    return token.is_number_unsigned() && token.get<std::uint64_t>() <= std::numeric_limits<std::int32_t>::max();
-  });
+                        return token.is_number_unsigned() && token.get<std::uint64_t>() <= std::numeric_limits<std::int32_t>::max();
+                      });
   if (!tokens) refuse("prompt", "'prompt' has to be a text, or a list of tokens; several prompts are several requests");
   for (const SortedJson& token : *one) request.prompt_tokens.push_back(token.get<std::int32_t>());
 }
@@ -295,12 +295,14 @@ SortedJson message_of(const SortedJson& item) {
   if (!item.is_object()) refuse("input", "an item of 'input' has to be an object, not {}", name_of(item));
   const SortedJson type = item.value("type", SortedJson("message"));
   if (type == "function_call") {
-    return {{"role", "assistant"},
-            {"content", nullptr},
-            {"tool_calls",
-             SortedJson::array({{{"id", item.value("call_id", SortedJson(""))},
-                           {"type", "function"},
-                           {"function", {{"name", item.value("name", SortedJson(""))}, {"arguments", item.value("arguments", SortedJson("{}"))}}}}})}};
+    return {
+        {"role", "assistant"},
+        {"content", nullptr},
+        {"tool_calls",
+         SortedJson::array(
+             {{{"id", item.value("call_id", SortedJson(""))},
+               {"type", "function"},
+               {"function", {{"name", item.value("name", SortedJson(""))}, {"arguments", item.value("arguments", SortedJson("{}"))}}}}})}};
   }
   if (type == "function_call_output")
     return {{"role", "tool"}, {"tool_call_id", item.value("call_id", SortedJson(""))}, {"content", item.value("output", SortedJson(""))}};
@@ -309,7 +311,8 @@ SortedJson message_of(const SortedJson& item) {
   if (content.is_array()) {
     for (SortedJson& part : content) {
       const SortedJson kind = part.is_object() ? part.value("type", SortedJson()) : SortedJson();
-      if (kind != "input_text" && kind != "output_text" && kind != "text") refuse("input", "a part of 'input' is no text; others are not built");
+      if (kind != "input_text" && kind != "output_text" && kind != "text")
+        refuse("input", "a part of 'input' is no text; others are not built");
       part = {{"type", "text"}, {"text", part.value("text", SortedJson(""))}};
     }
   }

@@ -12,7 +12,8 @@
 namespace skipstone::platform {
 namespace {
 
-std::optional<std::string> utf8(std::wstring_view text, DWORD flags) {
+/// `flags` of WideCharToMultiByte.
+std::optional<std::string> converted(std::wstring_view text, DWORD flags) {
   if (text.empty()) return std::string();
   const int units = static_cast<int>(text.size());
   const int bytes = WideCharToMultiByte(CP_UTF8, flags, text.data(), units, nullptr, 0, nullptr, nullptr);
@@ -55,8 +56,8 @@ std::wstring utf16(std::string_view text) {
   return result;
 }
 
-std::string utf8(std::wstring_view text) { return utf8(text, 0).value_or(""); }
-std::optional<std::string> strict_utf8(std::wstring_view text) { return utf8(text, WC_ERR_INVALID_CHARS); }
+std::string utf8(std::wstring_view text) { return converted(text, 0).value_or(""); }
+std::optional<std::string> strict_utf8(std::wstring_view text) { return converted(text, WC_ERR_INVALID_CHARS); }
 
 Machine machine() {
   Machine machine;
