@@ -9,6 +9,7 @@
 #include <cstring>
 #include <limits>
 #include <span>
+#include <type_traits>
 
 #include "base/half.h"
 #include "gguf/block_code.h"
@@ -44,7 +45,7 @@ constexpr BlockCode code_of_blocks(const RandomUnit& random) {
   };
   code.repack = repack;
   code.random = random;
-  if constexpr (round != nullptr) {
+  if constexpr (!std::is_null_pointer_v<decltype(round)>) {  // by type: with sanitizers a function's address is no constant
     code.round = [](const float* weights, std::size_t count, std::byte* blocks) {
       for (std::size_t b = 0; b < count; ++b) round(weights + b * Size::weights, blocks + b * Size::bytes);
     };
