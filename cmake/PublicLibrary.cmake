@@ -136,6 +136,6 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/models/ DESTINATION ${CMAKE_INSTALL_DATA
 install(EXPORT skipstone-targets NAMESPACE skipstone:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/skipstone)
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/skipstone-config.cmake.in ${PROJECT_BINARY_DIR}/skipstone-config.cmake
                               INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/skipstone)
-write_basic_package_version_file(${PROJECT_BINARY_DIR}/skipstone-config-version.cmake COMPATIBILITY SameMinorVersion)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/skipstone-config-version.cmake COMPATIBILITY ${SKIPSTONE_COMPATIBILITY})
 install(FILES ${PROJECT_BINARY_DIR}/skipstone-config.cmake ${PROJECT_BINARY_DIR}/skipstone-config-version.cmake
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/skipstone)

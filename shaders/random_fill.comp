@@ -1,7 +1,7 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 // Random weights: word i of the target comes from word i % 4 of Philox block i / 4, so it depends on key and place alone, and every device
-// gives the same bits. Philox4x32-10: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011; src/base/philox.cpp.
+// gives the same bits. Philox4x32-10: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011; src/base/philox.h.
 // One-dimensional; a lane takes whole blocks, at a stride of all lanes.
 #include "lib/stage.glsl"
 #include "abi/random_fill.h"

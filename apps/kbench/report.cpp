@@ -16,8 +16,7 @@ namespace {
 using cli::Json;
 using cli::median;
 using cli::quotient;
-
-Json value_of(std::optional<double> number) { return number ? Json(*number) : Json(nullptr); }
+using cli::value_of;
 
 /// (largest - smallest) / median: the range and not a deviation, since the samples are few.
 std::optional<double> spread(const Result& result) {

@@ -11,7 +11,11 @@ extern "C" {
 /* ---- drafters ----------------------------------------------------------------------------------------------------------- */
 
 /* Whether a drafter's specification names a file, which is read. */
-typedef enum skipstone_names_file { SKIPSTONE_NAMES_NO_FILE = 0, SKIPSTONE_MAY_NAME_FILE = 1, SKIPSTONE_MUST_NAME_FILE = 2 } skipstone_names_file;
+typedef enum skipstone_names_file {
+  SKIPSTONE_NAMES_NO_FILE = 0,
+  SKIPSTONE_MAY_NAME_FILE = 1,
+  SKIPSTONE_MUST_NAME_FILE = 2
+} skipstone_names_file;
 
 /* A way of drafting. `options`: its "key=value,..." with the defaults. */
 typedef struct skipstone_drafter_info {
@@ -72,8 +76,8 @@ typedef struct skipstone_session_params {
   int32_t verify; /* skipstone_verification */
   /* Text files that drafters which look drafts up (suffix) search too; the engine keeps the index of the last ones asked for. */
   const char* const* draft_corpus;
-  size_t draft_corpus_count;      /* at most 65,536 */
-  int32_t draft_optional;         /* 1: a drafter that cannot be used is left out with a warning; 0: it is an error */
+  size_t draft_corpus_count; /* at most 65,536 */
+  int32_t draft_optional;    /* 1: a drafter that cannot be used is left out with a warning; 0: it is an error */
   /* Of making the session: called before each drafter and measured pass, and every millisecond or so while texts are read and indexed. */
   skipstone_progress_fn progress;
   void* user_data;
@@ -102,7 +106,8 @@ SKIPSTONE_API skipstone_status skipstone_session_params_recommend(const skipston
 /* Whether a session could be made with them: sampling values and drafter; needs no engine, so it can be asked before loading one. */
 SKIPSTONE_API skipstone_status skipstone_session_check_params(const skipstone_session_params* params);
 
-SKIPSTONE_API skipstone_status skipstone_session_create(skipstone_engine* engine, const skipstone_session_params* params, skipstone_session** session);
+SKIPSTONE_API skipstone_status skipstone_session_create(skipstone_engine* engine, const skipstone_session_params* params,
+                                                        skipstone_session** session);
 
 /* NULL is fine. In a callback of one of its calls, the session is freed when that call returns, which is soon. Not while another thread
  * uses it. */
@@ -140,13 +145,13 @@ typedef struct skipstone_token_logprob {
 
 /* The text that one token adds. */
 typedef struct skipstone_chunk {
-  const char* text;      /* whole characters, NUL-terminated; "" while the token is part of an unfinished one */
-  size_t bytes;          /* of text, without the NUL */
-  skipstone_token token; /* -1 for the last chunk, which only carries what an unfinished character left */
-  int32_t drafted;       /* 1: was drafted and accepted; 0: the full model's own token */
-  size_t struct_size;    /* set by the library; the first release had no sizes, so it follows that release's fields */
-  const char* drafter;   /* whose draft it was; NULL where it was none */
-  float logprob;         /* of the token, where skipstone_session_params.logprobs asks for it */
+  const char* text;                   /* whole characters, NUL-terminated; "" while the token is part of an unfinished one */
+  size_t bytes;                       /* of text, without the NUL */
+  skipstone_token token;              /* -1 for the last chunk, which only carries what an unfinished character left */
+  int32_t drafted;                    /* 1: was drafted and accepted; 0: the full model's own token */
+  size_t struct_size;                 /* set by the library; the first release had no sizes, so it follows that release's fields */
+  const char* drafter;                /* whose draft it was; NULL where it was none */
+  float logprob;                      /* of the token, where skipstone_session_params.logprobs asks for it */
   const skipstone_token_logprob* top; /* the likeliest tokens of its place, the likeliest first */
   size_t top_count;
 } skipstone_chunk;
@@ -156,8 +161,8 @@ typedef int (*skipstone_chunk_fn)(const skipstone_chunk* chunk, void* user_data)
 
 /* Appends `tokens` to the conversation and continues it by at most `max_tokens`. The functions below then say what came out, until the
  * session's next call. SKIPSTONE_INVALID_ARGUMENT where the tokens do not fit the context. */
-SKIPSTONE_API skipstone_status skipstone_session_generate(skipstone_session* session, const skipstone_token* tokens, size_t count, uint32_t max_tokens,
-                                            skipstone_chunk_fn chunk, void* user_data);
+SKIPSTONE_API skipstone_status skipstone_session_generate(skipstone_session* session, const skipstone_token* tokens, size_t count,
+                                                          uint32_t max_tokens, skipstone_chunk_fn chunk, void* user_data);
 
 /* Stops the generation that runs, or else the next one, at its next token, or before: between two passes of its prompt, or of its drafts.
  * Prompt tokens that were read by then stay read, and the same call continues. From any thread; async-signal-safe. */
@@ -167,8 +172,8 @@ SKIPSTONE_API void skipstone_session_cancel(skipstone_session* session);
 
 /* As skipstone_session_generate(), but does nothing yet: skipstone_session_step() continues it, a while at a time. The text is the same.
  * Until it has ended the session's other calls are refused, but for step, cancel, reset and free. It refuses what generate refuses. */
-SKIPSTONE_API skipstone_status skipstone_session_begin(skipstone_session* session, const skipstone_token* tokens, size_t count, uint32_t max_tokens,
-                                         skipstone_chunk_fn chunk, void* user_data);
+SKIPSTONE_API skipstone_status skipstone_session_begin(skipstone_session* session, const skipstone_token* tokens, size_t count,
+                                                       uint32_t max_tokens, skipstone_chunk_fn chunk, void* user_data);
 
 typedef enum skipstone_step_mode {
   SKIPSTONE_STEP_WAIT = 0, /* returns when the device has done what the step submitted */
@@ -187,7 +192,8 @@ SKIPSTONE_API skipstone_status skipstone_session_step(skipstone_session* session
  * tokens that it is made of stay in the conversation and in skipstone_session_tokens(); skipstone_session_rewind() takes them out. */
 SKIPSTONE_API skipstone_status skipstone_session_set_stop(skipstone_session* session, const char* const* strings, size_t count);
 
-/* Tokens of the conversation, prompts and continuations; 0 while a generation has begun and not ended. */
+/* Tokens of the conversation, prompts and continuations; 0 while a generation has begun and not ended. In a callback of
+ * skipstone_session_generate() or _prefill(): what it was before the call. */
 SKIPSTONE_API size_t skipstone_session_length(const skipstone_session* session);
 
 /* Rolls back the last `count` tokens of the conversation. Where it then ends within a continuation it is as if that had stopped there, and

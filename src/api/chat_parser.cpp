@@ -31,11 +31,12 @@ T option(const SortedJson& options, const char* key, T otherwise) {
   const auto found = options.find(key);
   if (found == options.end() || found->is_null()) return otherwise;
   if constexpr (std::is_same_v<T, bool>) {
-    if (!found->is_boolean()) fail(Code::invalid_argument, "options.{}: a boolean was expected", key);
+    if (!found->is_boolean()) fail_about(fmt::format("options.{}", key), Code::invalid_argument, "options.{}: a boolean was expected", key);
   } else if constexpr (std::is_same_v<T, std::string>) {
-    if (!found->is_string()) fail(Code::invalid_argument, "options.{}: a string was expected", key);
+    if (!found->is_string()) fail_about(fmt::format("options.{}", key), Code::invalid_argument, "options.{}: a string was expected", key);
   } else {
-    if (!found->is_number_unsigned()) fail(Code::invalid_argument, "options.{}: a number from 0 was expected", key);
+    if (!found->is_number_unsigned())
+      fail_about(fmt::format("options.{}", key), Code::invalid_argument, "options.{}: a number from 0 was expected", key);
   }
   return found->get<T>();
 }
@@ -43,7 +44,7 @@ T option(const SortedJson& options, const char* key, T otherwise) {
 SortedJson parsed(const char* options) {
   if (options == nullptr || *options == '\0') return SortedJson::object();
   SortedJson document = SortedJson::parse(options, nullptr, false);
-  if (!document.is_object()) fail(Code::invalid_argument, "options: a JSON object was expected");
+  if (!document.is_object()) fail_about("options", Code::invalid_argument, "options: a JSON object was expected");
   return document;
 }
 
@@ -56,7 +57,7 @@ chat::OutputOptions output_options(const SortedJson& options) {
   read.id_seed = option<std::uint64_t>(options, "id_seed", 0);
   const auto tools = options.find("tools");
   if (tools != options.end() && !tools->is_null()) {
-    if (!tools->is_array()) fail(Code::invalid_argument, "options.tools: an array was expected");
+    if (!tools->is_array()) fail_about("options.tools", Code::invalid_argument, "options.tools: an array was expected");
     read.calls.tools = chat::tools_from(*tools);
   }
   return read;
@@ -66,7 +67,8 @@ const chat::OutputFormat& format_of(const SortedJson& options, const chat::ChatP
   const auto name = option<std::string>(options, "format", "");
   if (name.empty()) return chat::detect_output_format(prompt.chat_template().source());
   const chat::OutputFormat* format = chat::find_output_format(name);
-  if (format == nullptr) fail(Code::invalid_argument, "options.format: there is no format '{}'", shortened(name, 40));
+  if (format == nullptr)
+    fail_about("options.format", Code::invalid_argument, "options.format: there is no format '{}'", shortened(name, 40));
   return *format;
 }
 

@@ -33,12 +33,12 @@ const std::vector<DrafterStrings>& drafter_strings() {
   return all;
 }
 
-}  // namespace
-
+/// "1.3.239" from a packed Vulkan version: VK_API_VERSION_MAJOR, _MINOR and _PATCH of the Vulkan specification, 3.2.
 std::string api_version_text(std::uint32_t version) {
-  // VK_API_VERSION_MAJOR, _MINOR and _PATCH of the Vulkan specification, 3.2.
   return fmt::format("{}.{}.{}", (version >> 22U) & 0x7FU, (version >> 12U) & 0x3FFU, version & 0xFFFU);
 }
+
+}  // namespace
 
 Json device_json(const vk::Caps& caps) {
   Json heaps = Json::array();

@@ -13,9 +13,6 @@ namespace skipstone::api {
 /// A device as the reports print it: name, driver, kind, tier, limits, memory.
 Json device_json(const vk::Caps& caps);
 
-/// "1.3.239" from a packed Vulkan version.
-std::string api_version_text(std::uint32_t version);
-
 struct OpenDevice {
   std::shared_ptr<vk::Device> device;
   std::string reason;  ///< of the choice

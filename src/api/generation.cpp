@@ -17,7 +17,7 @@ using namespace skipstone;
 namespace {
 
 bool at_text_start(const skipstone_session& session, const std::vector<text::Token>& prompt) {
-  return session.session->history().empty() && session.engine->tokenizer().decode(prompt).empty();
+  return session.session->length() == 0 && session.engine->tokenizer().decode(prompt).empty();
 }
 
 std::unique_ptr<api::Stream> stream_for(skipstone_session& session, const std::vector<text::Token>& prompt, api::ChunkCallback callback) {
@@ -131,7 +131,7 @@ skipstone_status skipstone_session_rewind(skipstone_session* session, size_t cou
 size_t skipstone_session_length(const skipstone_session* session) {
   if (session == nullptr) return 0;
   const api::ReadAccess access(*session);
-  return !access || session->session->begun() ? 0 : session->session->history().size();
+  return !access || session->session->begun() ? 0 : session->session->length();
 }
 
 skipstone_status skipstone_session_logits(skipstone_session* session, float* logits, size_t capacity, size_t* count) {

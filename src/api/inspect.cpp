@@ -1,7 +1,6 @@
 // skipstone_inspect(): what is in a model file.
 #include <string>
 
-#include "api/devices.h"
 #include "api/guard.h"
 #include "engine/engine.h"
 #include "engine/model_file.h"
@@ -56,6 +55,7 @@ Json layers_json(const model::Config& config) {
                     {"norm_after", name_of(group.layer.norm_after)},
                     {"qk_norm", name_of(attention.qk_norm)},
                     {"mlp", name_of(mlp.activation)},
+                    {"ffn", mlp.width},
                     {"fused_qkv", attention.fused_qkv},
                     {"fused_gate_up", mlp.fused_gate_up}});
   }

@@ -1,4 +1,3 @@
-
 #include "convert/tokenizer.h"
 
 #include <algorithm>

@@ -63,7 +63,7 @@ class MergeOrder {
 
 /// The name of GGUF's pre-tokenizer (tokenizer.ggml.pre) that a tokenizer.json describes.
 /// `pre_tokenizer`: that member of tokenizer.json; `ignore_merges`: its model's. Recognised by its effect, step by step, against the
-/// table of text/pretokenizer_rules.h; never guessed. Of names that mean the same, `preferred` if it is one of
+/// table of text/pretokenizer.h; never guessed. Of names that mean the same, `preferred` if it is one of
 /// them, otherwise the table's first. `merging_gives_all`: whether merging gives every token, so that it does not matter whether
 /// words that are tokens are taken whole. Throws unsupported with the steps for one that is not known, or not byte-level; bad_file for
 /// an invalid one.

@@ -42,7 +42,7 @@ class BigramFile {
 /// The table from the cache, or made now within BigramLimits. Kept in `state` for the engine's other sessions.
 std::shared_ptr<const speculation::Bigrams> bigrams_of(Engine::State& state, const Progress& progress);
 
-/// The tokens that are likely anywhere, ranked by their embeddings (speculation/unigrams.h); made of the first BigramLimits::tokens, once
+/// The tokens that are likely anywhere, ranked by their embeddings (speculation/bigrams.h); made of the first BigramLimits::tokens, once
 /// for all sessions of an engine, not stored in a file.
 std::vector<speculation::Token> unigrams_of(Engine::State& state, const Progress& progress);
 

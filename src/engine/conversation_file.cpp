@@ -92,31 +92,24 @@ void check_origin(const SortedJson& saved, const Json& here, const std::string& 
   }
 }
 
-/// Calls `visit(kind, key)` for each kind that has its number of released pages in the header.
-template <typename Visit>
-void for_each_released_key(const Visit& visit) {
-  for (const exec::MemoryKind kind : exec::memory_kinds) {
-    if (const char* key = exec::row_of(kind).released_key; key != nullptr) visit(kind, key);
-  }
-}
-
 Conversation parse(const SortedJson& header, const Engine::State& engine, const std::string& path) {
   using Type = SortedJson::value_t;
-  Conversation result;
+  std::vector<Token> tokens;
   for (const SortedJson& token : member(header, "tokens", Type::array, path)) {
-    result.history.push_back(static_cast<Token>(whole(token, engine.model->config.vocabulary - 1, path)));
+    tokens.push_back(static_cast<Token>(whole(token, engine.model->config.vocabulary - 1, path)));
   }
-  if (result.history.size() > engine.model->shape.context) damaged(path, "it has more tokens than its context");
-  const std::uint64_t committed = whole(member(header, "committed", Type::number_unsigned, path), result.history.size(), path);
-  std::vector<CommittedText::Prompt> prompts;
+  if (tokens.size() > engine.model->shape.context) damaged(path, "it has more tokens than its context");
+  const std::uint64_t committed = whole(member(header, "committed", Type::number_unsigned, path), tokens.size(), path);
+  std::vector<speculation::TokenHistory::Prompt> prompts;
   for (const SortedJson& range : member(header, "prompts", Type::array, path)) {
     if (!range.is_array() || range.size() != 2) damaged(path, "its header has a prompt without two ends");
     const std::uint64_t begin = whole(range[0], committed, path), end = whole(range[1], committed, path);
     if (begin >= end || (!prompts.empty() && begin <= prompts.back().end)) damaged(path, "its prompts are not in order");
     prompts.push_back({begin, end});
   }
-  result.text = {{result.history.begin(), result.history.begin() + static_cast<std::ptrdiff_t>(committed)}, std::move(prompts)};
-  result.prompt_end = whole(member(header, "prompt_end", Type::number_unsigned, path), result.history.size(), path);
+  Conversation result;
+  result.prompt_end = whole(member(header, "prompt_end", Type::number_unsigned, path), tokens.size(), path);
+  result.text = {std::move(tokens), committed, std::move(prompts)};
   result.layers_left_out = member(header, "layers_left_out", Type::boolean, path).get<bool>();
   return result;
 }
@@ -126,14 +119,14 @@ Conversation parse(const SortedJson& header, const Engine::State& engine, const 
 void save_conversation(const std::string& path, const Engine::State& engine, const exec::SequenceMemory& pages,
                        const Conversation& conversation) {
   Json prompts = Json::array();
-  for (const CommittedText::Prompt& prompt : conversation.text.prompts()) prompts.push_back({prompt.begin, prompt.end});
+  for (const speculation::TokenHistory::Prompt& prompt : conversation.text.prompts()) prompts.push_back({prompt.begin, prompt.end});
   const exec::PageLists lists = pages.lists();
   Json header_document = {{"origin", origin_of(engine)},
-                          {"tokens", conversation.history},
-                          {"committed", conversation.text.size()},
+                          {"tokens", conversation.text.tokens()},
+                          {"committed", conversation.text.committed_size()},
                           {"prompts", std::move(prompts)},
                           {"prompt_end", conversation.prompt_end}};
-  for_each_released_key([&](exec::MemoryKind kind, const char* key) { header_document[key] = lists[kind].released; });
+  exec::for_each_releasing_kind([&](exec::MemoryKind kind, const char* key) { header_document[key] = lists[kind].released; });
   header_document["layers_left_out"] = conversation.layers_left_out;
   const std::string header = print(header_document);
   OutputFile file(path);
@@ -145,14 +138,14 @@ void save_conversation(const std::string& path, const Engine::State& engine, con
   file.write(bytes_of(magic));
   file.write(little_endian(version | std::uint64_t{header.size()} << 32));
   write(bytes_of(header));
-  exec::KvBytes cache(engine.passes->cache().buffers(), lists, conversation.text.size());
+  exec::KvBytes cache(engine.passes->cache().buffers(), lists, conversation.text.committed_size());
   std::vector<std::byte> layer;
   for (std::uint32_t i = 0; i < engine.model->config.layer_count(); ++i) {
     if (i < engine.model->local_layers()) {
       layer.resize(cache.layer_bytes(i));
       cache.read(i, layer);
     } else {
-      layer = engine.stages->read_kv(i, conversation.text.size(), lists);
+      layer = engine.stages->read_kv(i, conversation.text.committed_size(), lists);
     }
     write(layer);
   }
@@ -177,8 +170,8 @@ SavedConversation::SavedConversation(const std::string& path, const Engine::Stat
   const SortedJson header = parse_json_object(header_, "the conversation '" + path + "'");
   check_origin(member(header, "origin", SortedJson::value_t::object, path), origin_of(engine), path);
   conversation_ = parse(header, engine, path);
-  const std::uint32_t committed = conversation_.text.size();
-  for_each_released_key([&](exec::MemoryKind kind, const char* key) {
+  const std::uint32_t committed = conversation_.text.committed_size();
+  exec::for_each_releasing_kind([&](exec::MemoryKind kind, const char* key) {
     const std::uint64_t released = whole(member(header, key, SortedJson::value_t::number_unsigned, path), committed / KV_PAGE, path);
     if (released > engine.passes->cache().first_page(kind, committed)) damaged(path, "it lacks pages that its text continues from");
     released_[kind] = static_cast<std::uint32_t>(released);
@@ -191,7 +184,7 @@ SavedConversation::SavedConversation(const std::string& path, const Engine::Stat
 
 std::uint64_t SavedConversation::layer_bytes(const Engine::State& engine, std::uint32_t layer) const {
   const exec::KvBuffers& buffers = engine.passes->cache().buffers();
-  return buffers.layer_bytes(conversation_.text.size() - released_[buffers.kind_of(layer)] * KV_PAGE);
+  return buffers.layer_bytes(conversation_.text.committed_size() - released_[buffers.kind_of(layer)] * KV_PAGE);
 }
 
 /// Throws after the last visit if the hash is wrong.
@@ -213,12 +206,12 @@ void SavedConversation::read_layers(const Engine::State& engine, const Visit& vi
 }
 
 void SavedConversation::restore(const Engine::State& engine, exec::Executor& passes) const {
-  passes.pages().restore(released_, conversation_.text.size());
+  passes.pages().restore(released_, conversation_.text.committed_size());
   const exec::PageLists lists = passes.pages().lists();
-  exec::KvBytes cache(engine.passes->cache().buffers(), lists, conversation_.text.size());
+  exec::KvBytes cache(engine.passes->cache().buffers(), lists, conversation_.text.committed_size());
   read_layers(engine, [&](std::uint32_t layer, std::span<const std::byte> bytes) {
     if (layer < engine.model->local_layers()) return cache.write(layer, bytes);
-    engine.stages->write_kv(layer, conversation_.text.size(), lists, bytes);
+    engine.stages->write_kv(layer, conversation_.text.committed_size(), lists, bytes);
   });
 }
 

@@ -9,16 +9,15 @@
 #include <vector>
 
 #include "base/input_file.h"
-#include "engine/committed_text.h"
 #include "engine/engine_state.h"
+#include "speculation/token_history.h"
 
 namespace skipstone::engine {
 
 struct Conversation {
-  std::vector<speculation::Token> history;  ///< every token
-  CommittedText text;                       ///< the prefix of it that is in the cache
-  std::size_t prompt_end = 0;               ///< tokens from here on are a continuation
-  bool layers_left_out = false;             ///< for some of its tokens, by a lossy drafter
+  speculation::TokenHistory text;
+  std::size_t prompt_end = 0;    ///< tokens from here on are a continuation
+  bool layers_left_out = false;  ///< for some of its tokens, by a lossy drafter
 };
 
 /// Throws io with the path and the reason; an existing file under that name is kept then.

@@ -81,9 +81,7 @@ void DeviceSequence::verify(const speculation::TokenTree& rows, std::uint32_t to
   if (top > 0) {
     spec.output = exec::Output::logits;
   } else {
-    parts_.verifier.request(parts_.text, parts_.batch);
-    spec.output = parts_.verifier.output(parts_.batch);
-    pass_rows.candidates = parts_.batch.requests.rows();
+    parts_.request(spec, pass_rows);
   }
   const exec::Meanwhile meanwhile = predict_drafts(parts_, rows);
   const double remote_before = passes.times().remote_seconds;

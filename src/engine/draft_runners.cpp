@@ -28,13 +28,11 @@ class LayerRunner final : public DraftRunner {
     if (offset == 0) begin(pass);
     if (const Choice* made = predicted(pass, inputs)) return *made;
     parts_.batch.set(inputs, {}, offset);
-    parts_.verifier.request(parts_.text, parts_.batch);
     exec::PassSpec spec = parts_.pass(pass.plan, 1);
     exec::Rows rows{.tokens = inputs.last(1), .base = parts_.committed() + offset, .kept = offset};
+    parts_.request(spec, rows);
     if (parts_.saved.take(prefix, offset, inputs.back())) spec.keep_after = prefix;
     if (parts_.pipelined.begun()) return observed_draft(spec, rows, inputs);
-    spec.output = parts_.verifier.output(parts_.batch);
-    rows.candidates = parts_.batch.requests.rows();
     parts_.passes.run(spec, rows);
     return parts_.verifier.draft(parts_.text, parts_.batch, parts_.results);
   }

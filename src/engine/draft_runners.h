@@ -2,7 +2,6 @@
 // DraftRunners.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <span>
 #include <string_view>

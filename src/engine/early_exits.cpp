@@ -2,8 +2,6 @@
 
 #include <vector>
 
-#include "engine/sequence_parts.h"
-
 namespace skipstone::engine {
 
 using speculation::Token;
@@ -77,12 +75,6 @@ speculation::EarlyExit EarlyExits::leave(const speculation::EarlyExitRequest& re
   exit.reason = speculation::ExitReason::full;
   exit.choice = verifier.choose_by_logits(text, {&pending, 1}, passes_.logits(0));
   return exit;
-}
-
-speculation::EarlyExit EarlyExitRounds::exit_early(const speculation::EarlyExitRequest& request, Token pending) {
-  parts_.end_round();
-  parts_.verified.emplace(pending);
-  return parts_.exits.run(request, pending, parts_.text, parts_.verifier);
 }
 
 }  // namespace skipstone::engine

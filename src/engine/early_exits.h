@@ -57,16 +57,4 @@ class EarlyExits {
   bool left_layers_out_ = false;
 };
 
-struct SequenceParts;
-
-/// Rounds of passes that leave the model early.
-class EarlyExitRounds final : public speculation::EarlyExitRunner {
- public:
-  explicit EarlyExitRounds(SequenceParts& parts) : parts_(parts) {}
-  speculation::EarlyExit exit_early(const speculation::EarlyExitRequest& request, speculation::Token pending) override;
-
- private:
-  SequenceParts& parts_;
-};
-
 }  // namespace skipstone::engine

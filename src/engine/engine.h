@@ -248,7 +248,10 @@ class Session {
   void save(const std::string& path);
   /// The conversation becomes that of the file. Throws as SavedConversation does; the conversation is unchanged then.
   void load(const std::string& path);
-  /// Every token so far, prompt and continuation.
+  /// Number of tokens of the conversation; while a generation or prefill() runs, what it was before.
+  std::size_t length() const;
+  /// Every token so far, prompt and continuation. Not while a generation runs: it holds drafts at times. It is no argument of generate() or
+  /// prefill(), which append to it.
   const std::vector<text::Token>& history() const;
   /// Mean cosine per attention sublayer over the last prompt; empty unless the drafter requested it.
   const std::vector<float>& attention_cosine() const;

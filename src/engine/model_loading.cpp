@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "base/env.h"
 #include "base/log.h"
 #include "base/status.h"

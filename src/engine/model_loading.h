@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <string>
 
 #include "engine/engine.h"
 #include "exec/loaded_model.h"

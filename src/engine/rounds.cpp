@@ -111,6 +111,12 @@ void BlockRounds::commit_row(std::span<const std::vector<Token>> rows, std::uint
   for (std::uint32_t i = 0; i < tokens; ++i) parts_.text.commit(rows[row][i]);
 }
 
+speculation::EarlyExit EarlyExitRounds::exit_early(const speculation::EarlyExitRequest& request, Token pending) {
+  parts_.end_round();
+  parts_.verified.emplace(pending);
+  return parts_.exits.run(request, pending, parts_.text, parts_.verifier);
+}
+
 void SkipSetPasses::score(const exec::LayerPlan& plan, std::span<const Token> rows, std::span<Choice> out) {
   parts_.pipelined.clear();
   parts_.end_round();

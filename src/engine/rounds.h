@@ -44,6 +44,16 @@ class BlockRounds final : public speculation::BlockVerifier {
   std::vector<std::uint32_t> parents_;
 };
 
+/// Rounds of passes that leave the model early.
+class EarlyExitRounds final : public speculation::EarlyExitRunner {
+ public:
+  explicit EarlyExitRounds(SequenceParts& parts) : parts_(parts) {}
+  speculation::EarlyExit exit_early(const speculation::EarlyExitRequest& request, speculation::Token pending) override;
+
+ private:
+  SequenceParts& parts_;
+};
+
 class SkipSetPasses final : public speculation::SkipSetProbe {
  public:
   explicit SkipSetPasses(SequenceParts& parts) : parts_(parts) {}

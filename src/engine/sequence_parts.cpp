@@ -20,10 +20,14 @@ exec::PassSpec SequenceParts::prompt_pass(std::size_t rows) const {
   return spec;
 }
 
-void SequenceParts::run_batch(exec::PassSpec spec, exec::Rows rows) {
+void SequenceParts::request(exec::PassSpec& spec, exec::Rows& rows) {
   verifier.request(text, batch);
   spec.output = verifier.output(batch);
   rows.candidates = batch.requests.rows();
+}
+
+void SequenceParts::run_batch(exec::PassSpec spec, exec::Rows rows) {
+  request(spec, rows);
   passes.run(spec, rows);
 }
 

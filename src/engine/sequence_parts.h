@@ -78,6 +78,8 @@ struct SequenceParts {
   exec::PassSpec pass(const exec::LayerPlan& layers, std::size_t rows) const;
   exec::PassSpec full_pass(std::size_t rows) const { return pass(exec::LayerPlan::full(config.layer_count()), rows); }
   exec::PassSpec prompt_pass(std::size_t rows) const;
+  /// Requests from a pass over the rows of `batch` what their choices need.
+  void request(exec::PassSpec& spec, exec::Rows& rows);
   /// Runs `spec` over the rows of `batch` with the output that their choices need.
   void run_batch(exec::PassSpec spec, exec::Rows rows);
   /// Ends a round and begins the next one. `keep_predicted`: predicted drafts keep their saved hidden states.

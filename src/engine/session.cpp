@@ -67,6 +67,18 @@ class IdleScope {
   exec::Executor& passes_;
 };
 
+/// Keeps a text's length for readers while the text grows, and holds drafts at times.
+class LengthScope {
+ public:
+  LengthScope(std::optional<std::size_t>& kept, std::size_t length) : kept_(kept) { kept_ = length; }
+  ~LengthScope() { kept_.reset(); }
+  LengthScope(const LengthScope&) = delete;
+  LengthScope& operator=(const LengthScope&) = delete;
+
+ private:
+  std::optional<std::size_t>& kept_;
+};
+
 }  // namespace
 
 speculation::Outcome Session::generate(const std::vector<text::Token>& tokens, std::uint32_t max_tokens, const speculation::Emit& emit) {
@@ -112,6 +124,7 @@ speculation::Outcome Session::run(const std::vector<text::Token>& tokens, std::u
   s.filled = 0;
   if (tokens.empty() && text.size() == 0) fail(Code::invalid_argument, "the prompt is empty; give at least one character of text");
   const std::size_t before = text.size(), prompt_end = before + tokens.size();
+  const LengthScope length(s.length_before, before);
   speculation::Limits limits;
   limits.max_tokens = max_tokens;
   limits.interrupted = [&] { return s.is_cancelled(); };
@@ -150,6 +163,7 @@ void Session::prefill(const std::vector<text::Token>& tokens) {
   if (tokens.empty()) return;
   speculation::TokenHistory& text = s.sequence.text();
   const std::size_t before = text.size();
+  const LengthScope length(s.length_before, before);
   if (before + tokens.size() > s.sequence.limits().context) {
     fail(Code::invalid_argument, "the text is {} tokens long, but the context holds {}; shorten it or ask for a larger context",
          before + tokens.size(), s.sequence.limits().context);
@@ -192,10 +206,7 @@ void Session::save(const std::string& path) {
   State& s = *state_;
   s.require_idle();
   s.sequence.finish();
-  const speculation::TokenHistory& text = s.sequence.text();
-  const auto committed = text.committed();
-  save_conversation(path, s.engine->state(), s.passes.pages(),
-                    {text.tokens(), {{committed.begin(), committed.end()}, text.prompts()}, s.prompt_end, s.sequence.left_layers_out()});
+  save_conversation(path, s.engine->state(), s.passes.pages(), {s.sequence.text(), s.prompt_end, s.sequence.left_layers_out()});
 }
 
 void Session::load(const std::string& path) {
@@ -206,10 +217,11 @@ void Session::load(const std::string& path) {
   s.filled = 0;
   saved.restore(s.engine->state(), s.passes);
   const Conversation& conversation = saved.conversation();
-  s.sequence.continue_from({conversation.history, conversation.text.size(), conversation.text.prompts()}, conversation.layers_left_out);
+  s.sequence.continue_from(conversation.text, conversation.layers_left_out);
   s.prompt_end = conversation.prompt_end;
 }
 
+std::size_t Session::length() const { return state_->length_before.value_or(state_->sequence.text().size()); }
 const std::vector<text::Token>& Session::history() const { return state_->sequence.text().tokens(); }
 const std::vector<float>& Session::attention_cosine() const { return state_->sequence.cosine; }
 

@@ -19,7 +19,7 @@
 
 namespace skipstone::engine {
 
-// Saves the prompt's cosines for the caller and forwards everything else.
+// Keeps the prompt's cosines for the caller.
 class CosineKeeper : public DeviceSequence {
  public:
   using DeviceSequence::DeviceSequence;
@@ -129,6 +129,7 @@ struct Session::State {
   SessionOptions options;
   CorpusFacts corpus;
   std::function<bool()> cancelled;
+  std::optional<std::size_t> length_before;               ///< of the text, before the generation or prefill() that runs
   std::vector<std::unique_ptr<DraftModel>> draft_models;  ///< until the sequence takes them
   std::unique_ptr<speculation::Drafter> drafter;
   exec::Executor passes;

@@ -64,7 +64,7 @@ struct TokenStatistics {
   std::vector<speculation::Token> unigrams;             ///< empty until a session requests them
 };
 
-/// The second model that drafts, shared by the sessions that draft with it (draft_model.h).
+/// The second model that drafts, shared by the sessions that draft with it (draft_inputs.h).
 struct SharedDraftModel {
   std::mutex mutex;
   std::string file;

@@ -1,10 +1,12 @@
 #include "exec/cost_table.h"
 
 #include <algorithm>
+#include <span>
 #include <vector>
 
 #include "abi/step_state.h"
 #include "base/stopwatch.h"
+#include "exec/executor.h"
 
 namespace skipstone::exec {
 namespace {

@@ -1,7 +1,6 @@
 #include "exec/kv_cache.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "base/log.h"
 #include "base/status.h"

@@ -55,6 +55,14 @@ struct MemoryKindRow {
 };
 const MemoryKindRow& row_of(MemoryKind kind);
 
+/// Calls `visit(kind, released_key)` for the kinds whose pages may be released.
+template <typename Visit>
+void for_each_releasing_kind(const Visit& visit) {
+  for (const MemoryKind kind : memory_kinds) {
+    if (const char* key = row_of(kind).released_key; key != nullptr) visit(kind, key);
+  }
+}
+
 /// The kind of a layer in a context of `context` tokens.
 MemoryKind memory_kind_of(const model::Config& config, std::uint32_t context, std::uint32_t layer);
 /// The local layers with this kind, ascending.

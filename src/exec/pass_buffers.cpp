@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "exec/kv_cache.h"
+#include "exec/kv_buffers.h"
 #include "exec/rope_table.h"
 #include "vk/device.h"
 #include "vk/recorder.h"

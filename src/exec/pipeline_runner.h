@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "exec/local_runner.h"
 #include "exec/stage_ring.h"

@@ -7,6 +7,25 @@
 namespace skipstone::exec {
 namespace {
 
+/// Ends of the slices of `plan`, as numbers of dispatches: each layer is one slice, and so is the output. In chunks of a prompt every
+/// dispatch is one slice: a layer of theirs takes longer than a full pass over one row.
+std::vector<std::size_t> slice_ends(const Plan& plan) {
+  std::vector<std::size_t> ends;
+  if (plan.spec.bucket <= STEP_VERIFY_ROWS) {
+    for (const std::size_t start : plan.layer_starts) {
+      if (start > 0) ends.push_back(start);
+    }
+  } else {
+    ends.resize(plan.dispatches.size());
+    std::iota(ends.begin(), ends.end(), std::size_t{1});
+  }
+  if (ends.empty() || ends.back() < plan.dispatches.size()) ends.push_back(plan.dispatches.size());
+  return ends;
+}
+
+}  // namespace
+namespace {
+
 using Kind = kernels::ResourceKind;
 
 bool has_own_clock(const vk::Caps& caps) { return caps.timestamps && !caps.is_cpu(); }
@@ -22,20 +41,6 @@ void PassSlices::record_time(std::size_t first, std::size_t count, double measur
     // all before it.
     slice = known ? 0.5 * (slice + measured * slice / sum) : measured / static_cast<double>(count);
   }
-}
-
-std::vector<std::size_t> slice_ends(const Plan& plan) {
-  std::vector<std::size_t> ends;
-  if (plan.spec.bucket <= STEP_VERIFY_ROWS) {
-    for (const std::size_t start : plan.layer_starts) {
-      if (start > 0) ends.push_back(start);
-    }
-  } else {
-    ends.resize(plan.dispatches.size());
-    std::iota(ends.begin(), ends.end(), std::size_t{1});
-  }
-  if (ends.empty() || ends.back() < plan.dispatches.size()) ends.push_back(plan.dispatches.size());
-  return ends;
 }
 
 Recordings::Recordings(const LoadedModel& model, KvBuffers& cache, const PassBuffers& buffers)

@@ -29,10 +29,6 @@ struct PassSlices {
   void record_time(std::size_t first, std::size_t count, double measured);
 };
 
-/// Ends of the slices of `plan`, as numbers of dispatches: each layer is one slice, and so is the output. In chunks of a prompt every
-/// dispatch is one slice: a layer of theirs takes longer than a full pass over one row.
-std::vector<std::size_t> slice_ends(const Plan& plan);
-
 /// Recordings by PassSpec.
 template <typename Recording>
 class PassCache {

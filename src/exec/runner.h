@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "exec/kv_cache.h"
+#include "exec/kv_buffers.h"
 #include "exec/layer_plan.h"
 #include "exec/plan.h"
 #include "kernels/abi.h"

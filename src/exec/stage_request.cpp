@@ -56,22 +56,14 @@ class Reader {
   std::span<const std::byte> bytes_;
 };
 
-/// Calls `visit(kind)` for the kinds whose pages may be released.
-template <typename Visit>
-void for_each_releasing(const Visit& visit) {
-  for (const MemoryKind kind : memory_kinds) {
-    if (row_of(kind).released_key != nullptr) visit(kind);
-  }
-}
-
 void add(Writer& out, const PageLists& lists) {
   for (const PageList& list : lists.values) out.add(list.pages);
-  for_each_releasing([&](MemoryKind kind) { out.add(lists[kind].released); });
+  for_each_releasing_kind([&](MemoryKind kind, const char*) { out.add(lists[kind].released); });
 }
 
 void get(Reader& in, SentPages& sent) {
   for (std::vector<std::uint32_t>& pages : sent.pages.values) in.get(pages);
-  for_each_releasing([&](MemoryKind kind) { in.get(sent.released[kind]); });
+  for_each_releasing_kind([&](MemoryKind kind, const char*) { in.get(sent.released[kind]); });
 }
 
 }  // namespace

@@ -10,8 +10,8 @@
 namespace skipstone::gguf {
 
 /// Random contents of a buffer: of every `period` 16-bit halves (1..32), those whose bit is set in `numbers` are finite numbers, the others
-/// random bits. f32 numbers take whole words; the bit of their first half counts. Numbers are in [low, high), or where their bit is set in
-/// `minima` too in that times `minimum`.
+/// random bits. f32 numbers take whole words; the bit of their first half counts. Numbers are in the range that kernels::random_fill is
+/// given, or where their bit is set in `minima` too in that times `minimum`.
 struct RandomPattern {
   enum class Number : std::uint32_t { f16 = 0, f32 = 1, bf16 = 2 };
   Number number = Number::f16;

@@ -22,7 +22,6 @@ const BlockCode& block_code(Type type) {
 #define WEIGHT_FORMAT(id, ...) \
   case Type::id:               \
     return id##_code;
-#define SPARSE_FORMAT WEIGHT_FORMAT
   switch (type) {
 #include "gguf/weight_formats.def"
     default:

@@ -11,7 +11,9 @@ namespace {
 
 constexpr float largest_half = 65504.0f, largest_float = 3.40282347e38f, largest_bfloat = 0x1.FEp127f;
 
-#define WEIGHT_FORMAT(id, number, name, block, bytes, quants, scales, largest) Traits{Type::id, name, block, bytes, true, largest},
+#define WITH_KERNELS(id, number, name, block, bytes, quants, scales, largest) Traits{Type::id, name, block, bytes, true, largest},
+#define WEIGHT_FORMAT WITH_KERNELS
+#define SPARSE_FORMAT(...)
 #define TENSOR_TYPE(id, number, name, block, bytes) Traits{Type::id, name, block, bytes, false, 0.0f},
 #define REMOVED_TYPE(id, number, name, block, bytes) Traits{Type::id, name, block, bytes, false, 0.0f, true},
 constexpr std::array rows = {
@@ -33,7 +35,8 @@ constexpr bool in_order() {
 }
 static_assert(in_order(), "numbers are those from 0 on, each once");
 
-#define SPARSE_FORMAT(id, number, name, block, bytes, quants, scales, largest) Traits{Type::id, name, block, bytes, true, largest},
+#define WEIGHT_FORMAT(...)
+#define SPARSE_FORMAT WITH_KERNELS
 constexpr std::array sparse_traits_table = {
 #include "gguf/weight_formats.def"
 };

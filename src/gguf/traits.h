@@ -13,7 +13,6 @@ namespace skipstone::gguf {
 /// The numbers are those in the file (ggml_type), of sparse types others. Types that only other programs use have an enumerator too.
 enum class Type : std::uint32_t {
 #define WEIGHT_FORMAT(id, number, ...) id = (number),
-#define SPARSE_FORMAT WEIGHT_FORMAT
 #define TENSOR_TYPE WEIGHT_FORMAT
 #define REMOVED_TYPE WEIGHT_FORMAT
 #include "gguf/weight_formats.def"

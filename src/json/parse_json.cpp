@@ -28,7 +28,7 @@ class CheckedDocument : public nlohmann::detail::json_sax_dom_parser<Document> {
   }
   bool key(std::string& name) {
     if (!keys_.back().insert(name).second)
-      fail_about(where_, Code::bad_file, "{}: the key {} appears twice; the file is damaged", where_, shown(SortedJson(name)));
+      fail(Code::bad_file, "{}: the key {} appears twice; the file is damaged", where_, shown(SortedJson(name)));
     return Base::key(name);
   }
   bool end_object() {
@@ -47,8 +47,7 @@ class CheckedDocument : public nlohmann::detail::json_sax_dom_parser<Document> {
 
  private:
   void open() {
-    if (++depth_ > deepest)
-      fail_about(where_, Code::bad_file, "{}: its JSON nests deeper than {} levels; the file is damaged", where_, deepest);
+    if (++depth_ > deepest) fail(Code::bad_file, "{}: its JSON nests deeper than {} levels; the file is damaged", where_, deepest);
   }
 
   const std::string& where_;
@@ -66,9 +65,9 @@ Document parse_json(std::string_view text, const std::string& where) {
     Document::sax_parse(text, &checked);
     return document;
   } catch (const typename Document::parse_error& error) {
-    fail_about(where, Code::bad_file, "{}: is not valid JSON (around byte {}); the file is damaged", where, error.byte);
+    fail(Code::bad_file, "{}: is not valid JSON (around byte {}); the file is damaged", where, error.byte);
   } catch (const typename Document::exception&) {
-    fail_about(where, Code::bad_file, "{}: holds JSON that cannot be read, such as a number out of range; the file is damaged", where);
+    fail(Code::bad_file, "{}: holds JSON that cannot be read, such as a number out of range; the file is damaged", where);
   }
 }
 
@@ -77,8 +76,7 @@ template Json parse_json(std::string_view text, const std::string& where);
 
 SortedJson parse_json_object(std::string_view text, const std::string& where) {
   SortedJson document = parse_json<SortedJson>(text, where);
-  if (!document.is_object())
-    fail_about(where, Code::bad_file, "{}: holds a JSON {} where an object was expected", where, document.type_name());
+  if (!document.is_object()) fail(Code::bad_file, "{}: holds a JSON {} where an object was expected", where, document.type_name());
   return document;
 }
 

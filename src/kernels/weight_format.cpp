@@ -17,7 +17,6 @@ namespace {
                KernelId::matmul_##id,                                          \
                KernelId::matmul_half_##id,                                     \
                KernelId::matmul_coopmat_##id},
-#define SPARSE_FORMAT WEIGHT_FORMAT
 constexpr WeightFormat formats[] = {
 #include "gguf/weight_formats.def"
 };

@@ -15,7 +15,7 @@ namespace skipstone::kernels {
 /// bytes of a unit are defined in shaders/lib/quant/ and written by the format's BlockCode (gguf/block_code.h).
 struct WeightFormat {
   gguf::Type type;
-  std::uint32_t unit;         ///< weights: 32, 256 for super-blocks, 64 for SPARSE_Q8_0
+  std::uint32_t unit;         ///< weights: a block of the file, at least 32
   std::uint32_t quant_bytes;  ///< of a unit in plane 0: whole 16-byte words
   std::uint32_t scale_bytes;  ///< of a unit in plane 1; 0: there is no such plane
   KernelId embed, matvec, matvec_rows, matvec_rows_texels, matmul, matmul_half, matmul_coopmat;

@@ -81,11 +81,15 @@ class Keys {
            items.size(), layers);
     }
     const bool differ = std::ranges::adjacent_find(items, std::not_equal_to<>()) != items.end();
-    if (differ && (!may_differ || std::ranges::min(items) < 1)) {
+    if (differ && !may_differ) {
       fail(Code::unsupported, "The layers differ in '{}', which this version cannot run; it needs one value for all layers.", key);
     }
     std::vector<std::uint32_t> all;
     for (const std::int32_t item : items) {
+      if (item < 1 && differ) {
+        fail(Code::unsupported, "The key '{}' is {} for layer {}, which this version cannot run; it needs at least 1 for every layer.", key,
+             item, all.size());
+      }
       if (item < 1) fail(Code::bad_file, "The key '{}' is {}, expected 1 to {}.", key, item, high);
       all.push_back(in_range(key, static_cast<std::uint64_t>(item), 1, high));
     }

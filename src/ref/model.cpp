@@ -1,6 +1,5 @@
 #include "ref/model.h"
 
-#include <algorithm>
 #include <cmath>
 #include <utility>
 #include <variant>
@@ -17,19 +16,20 @@ void add(Floats& x, const Floats& delta, float scale = 1.0f) {
   for (std::size_t i = 0; i < x.size(); ++i) x[i] += delta[i] * scale;
 }
 
+/// A mixer or feed-forward network, and the norms around it.
+struct Part {
+  NormWeights before, after;
+  Computation compute;
+};
+
 struct Layer {
-  NormWeights attention_norm, attention_post_norm, ffn_norm, ffn_post_norm;
-  Computation mixer, feedforward;
+  Part mixer, feedforward;
 };
 
 Layer load_layer(const model::Parameters& t, const model::LayerConfig& config) {
   using model::Role;
-  return {NormWeights(t[Role::attention_norm]),
-          NormWeights(t[Role::attention_post_norm]),
-          NormWeights(t[Role::ffn_norm]),
-          NormWeights(t[Role::ffn_post_norm]),
-          load(config.mixer, t),
-          load(config.feedforward, t)};
+  return {{NormWeights(t[Role::attention_norm]), NormWeights(t[Role::attention_post_norm]), load(config.mixer, t)},
+          {NormWeights(t[Role::ffn_norm]), NormWeights(t[Role::ffn_post_norm]), load(config.feedforward, t)}};
 }
 
 }  // namespace
@@ -46,8 +46,8 @@ struct Model::Impl {
   void check(const Sequence& sequence, std::span<const std::int32_t> tokens, std::uint32_t first_position, const exec::LayerPlan& plan,
              const Options& options) const;
   Floats embed(std::span<const std::int32_t> tokens) const;
-  void run_mixer(const LayerRows& at, Floats& x) const;
-  void run_feedforward(const LayerRows& at, Floats& x) const;
+  /// Adds the part's output to the residual stream `x`.
+  void run(const Part& part, const LayerRows& at, Floats& x) const;
   Floats logits(std::span<const float> hidden) const;
 };
 
@@ -87,18 +87,10 @@ Floats Model::Impl::embed(std::span<const std::int32_t> tokens) const {
   return x;
 }
 
-void Model::Impl::run_mixer(const LayerRows& at, Floats& x) const {
-  const Layer& layer = layers[at.layer];
-  const Floats input = layer.attention_norm.apply(x, config.norm_epsilon);
-  const Floats output = layer.mixer(at, input);
-  add(x, layer.attention_post_norm.apply(output, config.norm_epsilon), config.residual_scale);
-}
-
-void Model::Impl::run_feedforward(const LayerRows& at, Floats& x) const {
-  const Layer& layer = layers[at.layer];
-  const Floats input = layer.ffn_norm.apply(x, config.norm_epsilon);
-  const Floats output = layer.feedforward(at, input);
-  add(x, layer.ffn_post_norm.apply(output, config.norm_epsilon), config.residual_scale);
+void Model::Impl::run(const Part& part, const LayerRows& at, Floats& x) const {
+  const Floats input = part.before.apply(x, config.norm_epsilon);
+  const Floats output = part.compute(at, input);
+  add(x, part.after.apply(output, config.norm_epsilon), config.residual_scale);
 }
 
 Floats Model::Impl::logits(std::span<const float> hidden) const {
@@ -163,12 +155,12 @@ Result Model::forward(Sequence& sequence, std::span<const std::int32_t> tokens, 
     const LayerRows at{m.config, m.kv_format, layer, sequence, first_position, rows, options};
     if (plan.runs_attention(layer)) {
       before = x;
-      m.run_mixer(at, x);
+      m.run(m.layers[at.layer].mixer, at, x);
       result.attention_cosine[layer] = cosines();
     }
     if (plan.runs_mlp(layer)) {
       before = x;
-      m.run_feedforward(at, x);
+      m.run(m.layers[at.layer].feedforward, at, x);
       result.mlp_cosine[layer] = cosines();
     }
   }

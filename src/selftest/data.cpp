@@ -51,11 +51,11 @@ void draw_blocks(gguf::Type type, std::span<std::byte> blocks, Random& random) {
   for (std::size_t at = 0; at < blocks.size(); at += traits.bytes) {
     const std::span<std::byte> block = blocks.subspan(at, traits.bytes);
     const auto is_small = [](float weight) { return std::fabs(weight) < 0x1p-6f; };
+    const auto fits = [](float weight) { return std::fabs(weight) <= 2.0f; };
     do {
       for (std::byte& byte : block) byte = static_cast<std::byte>(random.word());
       gguf::dequantize(type, block, weights);
-    } while (std::ranges::all_of(weights, is_small) ||
-             !std::ranges::all_of(weights, [](float weight) { return std::fabs(weight) <= 2.0f; }));
+    } while (std::ranges::all_of(weights, is_small) || !std::ranges::all_of(weights, fits));
   }
 }
 
@@ -65,14 +65,16 @@ HostMatrix::HostMatrix(gguf::Type type, std::uint32_t n, std::uint32_t k, Random
     : weights(random.floats(std::size_t{n} * k, -1.0f, 1.0f)) {
   const std::uint64_t row_bytes = gguf::row_bytes(type, k);
   bytes.resize(row_bytes * n);
-  const bool writable = gguf::traits(type).writable();
-  if (!writable) draw_blocks(type, bytes, random);
-  // Rows differ in size, so that the blocks' scales do.
-  for (std::uint32_t row = 0; writable && row < n; ++row) {
-    const std::span<float> values = std::span(weights).subspan(std::size_t{row} * k, k);
-    const float size = random.between(0.05f, 1.0f);
-    for (float& value : values) value *= size;
-    gguf::quantize(type, values, std::span(bytes).subspan(row * row_bytes, row_bytes));
+  if (!gguf::traits(type).writable()) {
+    draw_blocks(type, bytes, random);
+  } else {
+    // Rows differ in size, so that the blocks' scales do.
+    for (std::uint32_t row = 0; row < n; ++row) {
+      const std::span<float> values = std::span(weights).subspan(std::size_t{row} * k, k);
+      const float size = random.between(0.05f, 1.0f);
+      for (float& value : values) value *= size;
+      gguf::quantize(type, values, std::span(bytes).subspan(row * row_bytes, row_bytes));
+    }
   }
   gguf::dequantize(type, bytes, weights);
   tensor.name = "self-test";

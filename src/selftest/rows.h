@@ -1,4 +1,4 @@
-// Passes of several rows against passes of one: shared by the cases of the numerics contract.
+// Rows of passes: several against one, and rows that follow their parents: shared by the cases of the numerics contract.
 #pragma once
 
 #include <cstdint>

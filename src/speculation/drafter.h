@@ -142,13 +142,13 @@ class SkipSetTuner {
   /// Plans that the drafter wants to see at work on text that is there already; requested after a round, with the seconds that this
   /// generation has taken. They all run over the same rows, and tried() receives what came out: each pass's choice after every row, the
   /// text's own tokens in their places, and the seconds it took.
-  virtual std::vector<exec::LayerPlan> trials(double generation_seconds) = 0;
-  virtual void tried(std::span<const std::vector<Choice>> choices, std::span<const Token> expected, double seconds) = 0;
+  virtual std::vector<exec::LayerPlan> trials(double /*generation_seconds*/) { return {}; }
+  virtual void tried(std::span<const std::vector<Choice>>, std::span<const Token>, double /*seconds*/) {}
   /// Whether the drafter wants cosines of the newest tokens, now that this generation has `generated` of them; asked after a round.
-  virtual bool wants_refresh(std::uint64_t generated) const = 0;
+  virtual bool wants_refresh(std::uint64_t /*generated*/) const { return false; }
   /// Those cosines, as Prefilled::attention_cosine; also where another drafter of several has asked. True where other sublayers are skipped
   /// from now on.
-  virtual bool refresh(std::span<const float> attention_cosine, std::uint64_t generated) = 0;
+  virtual bool refresh(std::span<const float> /*attention_cosine*/, std::uint64_t /*generated*/) { return false; }
 };
 
 class Drafter {

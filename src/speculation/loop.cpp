@@ -129,8 +129,7 @@ std::optional<Choice> Generation::read_prompt() {
   outcome_.stats.cached_tokens = prefilled.found;
   outcome_.stats.prompt_seconds = seconds_since(start);
   if (prefilled.interrupted) {
-    outcome_.stop = StopReason::cancelled;
-    stopped_ = true;
+    stop(StopReason::cancelled);
     return std::nullopt;
   }
   drafter_.begin(prefilled, bounds_.layers);

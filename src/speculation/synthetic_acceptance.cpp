@@ -66,13 +66,11 @@ SequenceExtensions SyntheticAcceptance::extensions() {
 }
 
 void SyntheticAcceptance::commit_row(std::span<const std::vector<Token>> rows, std::uint32_t row, std::uint32_t tokens) {
-  BlockVerifier* const blocks = sequence_.extensions().blocks;
-  (blocks == nullptr ? row_by_row_ : *blocks).commit_row(rows, row, tokens);
+  blocks().commit_row(rows, row, tokens);
 }
 
 void SyntheticAcceptance::verify_block(std::span<const std::vector<Token>> rows, std::span<std::vector<Choice>> out) {
-  BlockVerifier* const blocks = sequence_.extensions().blocks;
-  (blocks == nullptr ? row_by_row_ : *blocks).verify_block(rows, out);
+  blocks().verify_block(rows, out);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const TokenTree chain = TokenTree::chain(rows[i][0], std::span(rows[i]).subspan(1));
     if (i == 0) {

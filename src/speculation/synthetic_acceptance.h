@@ -36,6 +36,11 @@ class SyntheticAcceptance final : public Sequence, private RoundRunner, private 
   void verify_block(std::span<const std::vector<Token>> rows, std::span<std::vector<Choice>> out) override;
   void commit_row(std::span<const std::vector<Token>> rows, std::uint32_t row, std::uint32_t tokens) override;
 
+  /// The sequence's way to verify blocks, or row by row.
+  BlockVerifier& blocks() {
+    BlockVerifier* const own = sequence_.extensions().blocks;
+    return own == nullptr ? row_by_row_ : *own;
+  }
   bool accepts(Token pending, std::uint32_t depth) const;
   /// The model's choice after row `row` becomes none of its children.
   void reject(const TokenTree& rows, std::uint32_t row, std::span<Choice> verified) const;

@@ -86,6 +86,7 @@ class TokenHistory {
    public:
     Replaced(std::vector<Token>& tokens, std::size_t begin, std::span<const Token> others)
         : tokens_(tokens), begin_(begin), rest_(tokens.begin() + static_cast<std::ptrdiff_t>(begin), tokens.end()) {
+      tokens_.reserve(begin_ + others.size());  // throws while the text is as it was
       tokens_.resize(begin_);
       tokens_.insert(tokens_.end(), others.begin(), others.end());
     }

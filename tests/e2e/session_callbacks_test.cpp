@@ -53,6 +53,33 @@ TEST_F(Callbacks, MakingASessionCanBeEndedBeforeEachOfItsDrafters) {
   }
 }
 
+TEST_F(Callbacks, SeeTheLengthFromBeforeTheirGeneration) {
+  struct Seen {
+    skipstone_session* session;
+    std::vector<std::size_t> lengths;
+  };
+  for (const char* draft : {"none", "suffix", "exit:1"}) {
+    auto params = session_params();
+    params.draft = draft;
+    Seen seen{made(params), {}};
+    const auto look = [](const skipstone_chunk*, void* data) {
+      auto& self = *static_cast<Seen*>(data);
+      self.lengths.push_back(skipstone_session_length(self.session));
+      return 0;
+    };
+    std::size_t before = 0;
+    for (int turn = 0; turn < 2; ++turn) {
+      seen.lengths.clear();
+      ASSERT_EQ(skipstone_session_generate(seen.session, tokens_.data(), tokens_.size(), 6, look, &seen), SKIPSTONE_OK);
+      EXPECT_FALSE(seen.lengths.empty());
+      for (const std::size_t length : seen.lengths) EXPECT_EQ(length, before) << draft;
+      before = skipstone_session_length(seen.session);
+      EXPECT_GT(before, tokens_.size());
+    }
+    skipstone_session_free(seen.session);
+  }
+}
+
 TEST_F(Callbacks, OneThatIsMakingOrMeasuringCannotRunTheEngine) {
   struct Reentered {
     skipstone_session* other;

@@ -40,7 +40,7 @@ TinyConfig tiny_of(const Variant& v) {
 class RowsOf : public ::testing::TestWithParam<Variant> {
   void SetUp() override {
     using enum gguf::Type;
-    // On slow devices, and for the validation layers, the other formats are kernel_test's.
+    // On slow devices the other formats are kernel_test's; under the validation layers they are the sweep's, as kernel_test is there.
     const std::initializer_list<gguf::Type> everywhere{f16, q8_0, q4_k, sparse_f16};
     if (slow_device_or_validation() && std::ranges::find(everywhere, GetParam().type) == everywhere.end())
       GTEST_SKIP() << left_to_the_sweep;

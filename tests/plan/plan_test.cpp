@@ -116,7 +116,7 @@ TEST(Selector, TilesFitTheDevice) {
 }
 
 // The numerics contract, seen in plans: passes of any number of rows up to 16 differ in columns, output rows of lanes, rows of attention's
-// workgroups and group counts only (that none of them changes a bit is kernel_test's and candidates_test's affair). Output rows of the LM
+// workgroups and group counts only (kernel_test and candidates_test check that none of them changes a bit). Output rows of the LM
 // head's workgroups are the same, for its sums of exponentials are chains over them.
 TEST(Plans, VariantsDoNotDependOnTheNumberOfRows) {
   for (const vk::Caps& caps : {lavapipe_like(), nvidia_like()}) {

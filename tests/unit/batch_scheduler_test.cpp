@@ -173,11 +173,16 @@ TEST(BatchScheduler, ThrowsTheErrorOfABatchedPassToAllOfItsClients) {
   Scheduled s;
   BatchScheduler::Client first(s.scheduler), second(s.scheduler);
   s.run(first, 1);
-  s.runner.during = [] { fail(Code::device_lost, "the device is lost"); };
+  std::atomic<int> failed = 0;
+  s.runner.during = [&] {
+    ++failed;
+    fail(Code::device_lost, "the device is lost");
+  };
   std::thread thread([&] { EXPECT_THROW(s.run(second, 1), Error); });
   s.await_waiting(1);
   EXPECT_THROW(s.run(first, 1), Error);
   thread.join();
+  EXPECT_EQ(failed, 1) << "one pass for both";
   s.runner.during = {};
   second.set_idle();
   s.run(first, 1);

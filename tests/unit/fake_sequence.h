@@ -1,4 +1,4 @@
-// An sequence without a device: a "model" that is a hash of the tokens before, and a cache that remembers which token stands where. It
+// A sequence without a device: a "model" that is a hash of the tokens before, and a cache that remembers which token stands where. It
 // throws std::logic_error where the protocol of speculation/sequence.h is broken.
 #pragma once
 

@@ -59,6 +59,8 @@ Preset make_preset(std::string_view name, const PresetModel& model);
 std::string best_point(const Preset& preset, const Sweep& sweep);
 Plot plot_of(const Preset& preset, const Sweep& sweep);
 
+// The experiments of N-Grammys: Stewart et al., 2024 (arXiv 2411.03786).
+
 /// Tokens per call by k, for each strategy alone and mixed.
 Preset ngrammys_fig2(const PresetModel& model);
 /// (10, 10) and a grid of others, as trees; (10, 10) as a block.

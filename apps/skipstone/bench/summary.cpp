@@ -10,8 +10,6 @@
 
 namespace cli::bench {
 
-Json value_of(std::optional<double> number) { return number ? Json(*number) : Json(nullptr); }
-
 namespace {
 
 /// The runs of plain decoding of each prompt.
@@ -88,6 +86,9 @@ Summary summarise_one(const Sweep& sweep, std::size_t drafter, const Baseline& b
 std::string rate(std::optional<double> tokens_per_second) { return tokens_per_second ? fmt::format("{:.1f}", *tokens_per_second) : "-"; }
 
 std::string ratio(std::optional<double> number) { return number ? fmt::format("{:.2f}", *number) : "-"; }
+
+/// "76.9 %", or "-".
+std::string percent(std::optional<double> share) { return share ? fmt::format("{:.1f} %", 100.0 * *share) : "-"; }
 
 std::string share_of_generation(double seconds, const Summary& s) { return percent(quotient(seconds, s.generation_seconds)); }
 
@@ -201,7 +202,5 @@ const Column& column(std::string_view name) {
   }
   throw std::logic_error(fmt::format("bench has no column '{}'", name));
 }
-
-std::string percent(std::optional<double> share) { return share ? fmt::format("{:.1f} %", 100.0 * *share) : "-"; }
 
 }  // namespace cli::bench

@@ -56,9 +56,6 @@ std::vector<Summary> summarise(const Sweep& sweep);
 /// A sentence about the first drafter that is declared lossless and was not; "" if there is none.
 std::string lossless_violation(const Sweep& sweep);
 
-/// null of nullopt.
-skipstone::Json value_of(std::optional<double> number);
-
 struct Column {
   std::string_view name;   ///< in CSV and JSON, e.g. "speedup_median"
   std::string_view title;  ///< in a table for people; "" if it is for programs only
@@ -72,8 +69,5 @@ std::span<const Column> columns();
 
 /// Throws std::logic_error if no column has that name: names are constants of the program, not input.
 const Column& column(std::string_view name);
-
-/// "76.9 %", or "-".
-std::string percent(std::optional<double> share);
 
 }  // namespace cli::bench

@@ -28,21 +28,6 @@ constexpr std::size_t largest_file = 64 << 20;  // bytes; more than any context
 
 bool by_user(const Message& message) { return message.role == "user"; }
 
-}  // namespace
-
-Json message_json(const Message& message) {
-  Json json = {{"role", message.role}, {"content", message.content}};
-  if (!message.reasoning.empty()) json["reasoning_content"] = message.reasoning;
-  for (const ToolCall& call : message.calls) {
-    json["tool_calls"].push_back(
-        {{"id", call.id}, {"type", "function"}, {"function", {{"name", call.name}, {"arguments", call.arguments}}}});
-  }
-  if (!message.call_id.empty()) json["tool_call_id"] = message.call_id;
-  return json;
-}
-
-namespace {
-
 std::string read_file(const std::string& path) {
   errno = 0;
   std::ifstream file(skipstone::platform::path_of(path), std::ios::binary);
@@ -121,6 +106,17 @@ class Reader {
 };
 
 }  // namespace
+
+Json message_json(const Message& message) {
+  Json json = {{"role", message.role}, {"content", message.content}};
+  if (!message.reasoning.empty()) json["reasoning_content"] = message.reasoning;
+  for (const ToolCall& call : message.calls) {
+    json["tool_calls"].push_back(
+        {{"id", call.id}, {"type", "function"}, {"function", {{"name", call.name}, {"arguments", call.arguments}}}});
+  }
+  if (!message.call_id.empty()) json["tool_call_id"] = message.call_id;
+  return json;
+}
 
 std::size_t Conversation::exchanges() const { return static_cast<std::size_t>(std::ranges::count_if(messages_, by_user)); }
 

@@ -54,7 +54,8 @@ class Conversation {
   std::vector<Message> messages_;
 };
 
-/// The file gets its name only when it is complete. Throws skipstone::Error if it cannot be written.
+/// Writes {"format": "skipstone-chat", "version": 1, "model": name, "messages": [...]}. The file gets its name only when it is complete.
+/// Throws skipstone::Error if it cannot be written.
 void save_conversation(const Conversation& conversation, const std::string& model, const std::string& path);
 
 /// Also accepts a bare list of messages. Throws skipstone::Error with the path of the wrong field if the file is no conversation.

@@ -1,4 +1,4 @@
-#include "tensor_types.h"
+#include "convert/tensor_types.h"
 
 #include <fmt/format.h>
 

@@ -1,6 +1,5 @@
 // The commands and options as JSON, for tools that write or check documents about them (tools/help-files, tools/check-commands).
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <string>
 
 #include "commands.h"

@@ -97,6 +97,8 @@ Format format_of(const std::string& name) {
 
 std::string dump(const Json& value, int indent) { return value.dump(indent, ' ', false, Json::error_handler_t::replace); }
 
+Json value_of(std::optional<double> number) { return number ? Json(*number) : Json(nullptr); }
+
 double shortest(float number) { return std::stod(fmt::to_string(number)); }
 
 std::string csv(std::span<const Json> records) {

@@ -1,6 +1,7 @@
 // The formats of results: tables in Markdown for people; CSV, JSON and SQL for programs; and the files that get them.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -23,9 +24,14 @@ bool is_format(const std::string& name);
 /// Serializes as one line, or indented; invalid UTF-8 becomes U+FFFD (it may occur in file names and a model's metadata).
 std::string dump(const Json& value, int indent = -1);
 
+/// null for a value that there is not.
+Json value_of(std::optional<double> number);
+
 /// The shortest decimal that rounds to the value: 0.95 and not 0.949999988079071.
 double shortest(float number);
 
+/// A record is a flat JSON object; all of a result's have the same fields in the same order.
+///
 /// A header and a line each, quoted according to RFC 4180. null is an empty field; a list of numbers has blanks between them, one of
 /// {"drafted", "accepted"} is "20/26 9/12": accepted of drafted.
 std::string csv(std::span<const Json> records);

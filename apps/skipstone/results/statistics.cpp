@@ -22,19 +22,20 @@ double rate(std::uint64_t count, double seconds) { return seconds > 0 ? static_c
 
 double share(std::uint64_t part, std::uint64_t whole) { return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole); }
 
+template <typename T, typename Of>
+concept Is = std::same_as<std::remove_const_t<T>, Of>;
+
 // The fields by name, one list for the reader of skipstone_session_report() and for all writers, in the order of --json. An archive gets
 // archive(name, field) for a field at the top, archive.part(part, name, field) for one of an object in it, archive.seconds(name, field)
 // for a time, archive.report(...) for what the report alone has, and archive.derived(name, function) for what --json alone has.
 
-template <typename Archive, typename Position>
-requires std::same_as<std::remove_const_t<Position>, DraftPosition>
+template <typename Archive, Is<DraftPosition> Position>
 void fields(Archive& archive, Position& p) {
   archive("drafted", p.drafted);
   archive("accepted", p.accepted);
 }
 
-template <typename Archive, typename Share>
-requires std::same_as<std::remove_const_t<Share>, DrafterShare>
+template <typename Archive, Is<DrafterShare> Share>
 void fields(Archive& archive, Share& s) {
   archive("drafter", s.name);
   archive("rounds", s.rounds);
@@ -42,8 +43,7 @@ void fields(Archive& archive, Share& s) {
   archive("accepted", s.accepted);
 }
 
-template <typename Archive, typename Candidates>
-requires std::same_as<std::remove_const_t<Candidates>, Strategy>
+template <typename Archive, Is<Strategy> Candidates>
 void fields(Archive& archive, Candidates& s) {
   archive("strategy", s.name);
   archive("rows", s.rows);
@@ -51,8 +51,7 @@ void fields(Archive& archive, Candidates& s) {
   archive("won_by_length", s.won_by_length);
 }
 
-template <typename Archive, typename Statistics>
-requires std::same_as<std::remove_const_t<Statistics>, RunStatistics>
+template <typename Archive, Is<RunStatistics> Statistics>
 void fields(Archive& archive, Statistics& s) {
   archive.report("stop_reason", s.stop_reason);
   archive("prompt_tokens", s.prompt_tokens);
@@ -159,14 +158,8 @@ class Writer {
   void part(const char* object, const char* name, const T& field) {
     object_[object][name] = field;
   }
-  template <typename T>
-  void report(const char* name, const T& field) {
-    if (form == Form::record) object_[name] = field;
-  }
-  template <typename T>
-  void report(const char* object, const char* name, const T& field) {
-    if (form == Form::record) object_[object][name] = field;
-  }
+  template <typename... T>
+  void report(const T&...) {}
   void seconds(const std::string& name, double seconds) {
     if (form == Form::json) object_[name + "_ms"] = 1000.0 * seconds;
     if (form == Form::record) object_[name + "_seconds"] = seconds;

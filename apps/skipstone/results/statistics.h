@@ -63,7 +63,7 @@ std::string statistics_text(const RunStatistics& statistics);
 /// The object "statistics" of --json.
 skipstone::Json statistics_json(const RunStatistics& statistics);
 
-/// All fields under their names in the report, times as "prompt_seconds", ..., for records that take some of them.
+/// The fields of --json that are not derived from others, times as "prompt_seconds", ..., for records that take some of them.
 skipstone::Json statistics_record(const RunStatistics& statistics);
 
 /// As "by_position" in all outputs.

@@ -115,14 +115,13 @@ constexpr unsigned chat = bit(Form::chat), completion = bit(Form::completion), r
 using Request = GenerationRequest;
 using Name = std::string_view;
 
-void read_sampling(Request& request, Name name, const SortedJson& given) {
-  const auto field = std::ranges::find(sampling_fields, name, &SamplingField::name);
-  with_value(*field, request.sampling, [&](auto& value) {
+void read_sampling(Request& request, const SamplingField& field, const SortedJson& given) {
+  with_value(field, request.sampling, [&](auto& value) {
     using Value = std::remove_reference_t<decltype(value)>;
     if constexpr (std::is_floating_point_v<Value>) {
-      value = static_cast<Value>(number_in(name, given, field->least, field->most));
+      value = static_cast<Value>(number_in(field.name, given, field.least, field.most));
     } else {
-      value = static_cast<Value>(std::max(0.0, whole_in(name, given, field->least, field->most)));
+      value = static_cast<Value>(std::max(0.0, whole_in(field.name, given, field.least, field.most)));
     }
   });
 }
@@ -143,13 +142,6 @@ constexpr Field fields[] = {
      [](Request& r, Name n, const SortedJson& v) { r.max_tokens = static_cast<std::uint32_t>(whole_in(n, v, 0, any_number)); }},
     {"max_output_tokens", responses,
      [](Request& r, Name n, const SortedJson& v) { r.max_tokens = static_cast<std::uint32_t>(whole_in(n, v, 1, any_number)); }},
-    {"temperature", all, read_sampling},
-    {"top_p", all, read_sampling},
-    {"min_p", all, read_sampling},
-    {"top_k", all, read_sampling},
-    {"frequency_penalty", all, read_sampling},
-    {"presence_penalty", all, read_sampling},
-    {"repeat_penalty", all, read_sampling},
     {"logprobs", chat, [](Request& r, Name n, const SortedJson& v) { r.logprobs = flag(n, v); }},
     {"logprobs", completion,
      [](Request& r, Name n, const SortedJson& v) {
@@ -218,6 +210,10 @@ void read_fields(const SortedJson& body, Request& request) {
     const auto found = body.find(field.name);
     if ((field.forms & bit(request.form)) == 0 || found == body.end() || found->is_null()) continue;
     field.set(request, field.name, *found);
+  }
+  for (const SamplingField& field : sampling_fields) {
+    const auto found = body.find(std::string(field.name));
+    if (found != body.end() && !found->is_null()) read_sampling(request, field, *found);
   }
   if (request.form == Form::chat && request.top_logprobs > 0 && !request.logprobs)
     refuse("top_logprobs", "'top_logprobs' needs 'logprobs' to be true");

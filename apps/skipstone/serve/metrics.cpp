@@ -124,11 +124,11 @@ std::string Metrics::print(const ServerState& now, const skipstone::Json& engine
   }
   const auto from = [&](const char* part, const char* name) { return engine.at(part).at(name).get<double>(); };
   single(text, "kv_pages", "gauge", "Pages of the KV cache.", from("pages", "all"));
-  single(text, "kv_pages_used", "gauge", "Pages in use, by requests or as known beginnings.", from("pages", "used"));
-  single(text, "kv_pages_of_prefixes", "gauge", "Pages of known beginnings.", from("prefixes", "pages"));
+  single(text, "kv_pages_used", "gauge", "Pages in use, by requests or as cached prefixes.", from("pages", "used"));
+  single(text, "kv_pages_of_prefixes", "gauge", "Pages of cached prefixes.", from("prefixes", "pages"));
   single(text, "kv_sliding_pages", "gauge", "Pages of layers with a window.", from("sliding_pages", "all"));
   single(text, "kv_sliding_pages_used", "gauge", "Of these, pages in use.", from("sliding_pages", "used"));
-  single(text, "kv_sliding_pages_of_prefixes", "gauge", "Of these, pages of known beginnings.", from("prefixes", "sliding_pages"));
+  single(text, "kv_sliding_pages_of_prefixes", "gauge", "Of these, pages of cached prefixes.", from("prefixes", "sliding_pages"));
   single(text, "passes_total", "counter", "Passes of decoding.", from("passes", "decoding"));
   single(text, "pass_rows_total", "counter", "Rows in these.", from("passes", "rows"));
   single(text, "passes_batched_total", "counter", "Of these, passes of several requests.", from("passes", "batched"));

@@ -162,7 +162,7 @@ void add_limits(CLI::App& command, ServeOptions& o) {
   add("--memory-bytes", o.server.http.memory_bytes,
       "Memory of all connections, bodies, answers and events, 16777216 to 1099511627776; beyond it the answer is 503")
       ->check(range(16777216, 1099511627776));
-  add("--cache-tokens", o.cache_tokens, "Room of the KV cache at first, of all requests and known beginnings; 0: one context");
+  add("--cache-tokens", o.cache_tokens, "Room of the KV cache at first, of all requests and cached prefixes; 0: one context");
 }
 
 }  // namespace

@@ -121,22 +121,19 @@ std::string bytes_text(double bytes) {
 
 std::string bytes_text(const skipstone::Json& bytes) { return bytes_text(static_cast<double>(bytes.get<std::uint64_t>())); }
 
-using namespace std::chrono_literals;
-namespace platform = skipstone::platform;
-
 Progress::Progress() : terminal_(platform::is_terminal(platform::Stream::error)), start_(Clock::now()) {}
 
 Progress::~Progress() { clear(); }
 
 void Progress::update(const std::string& stage, double done) {
   const auto now = Clock::now();
-  if (now - start_ < 1s) return;
+  if (now - start_ < std::chrono::seconds(1)) return;
   if (!terminal_) {
     if (stage != stage_) note("{} ...", stage);
     stage_ = stage;
     return;
   }
-  if (stage == stage_ && now - last_ < 100ms) return;
+  if (stage == stage_ && now - last_ < std::chrono::milliseconds(100)) return;
   stage_ = stage;
   last_ = now;
   shown_ = true;

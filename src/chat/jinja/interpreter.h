@@ -133,8 +133,8 @@ class Interpreter {
   Guard guard_;
   Functions functions_;
   Position at_;  ///< position of the node that is being evaluated
-  std::vector<std::weak_ptr<Scope>>
-      captured_;  ///< scopes that macros were defined in; they can contain themselves, and are emptied at the end
+  /// Scopes that macros were defined in; they can contain themselves, and are emptied at the end.
+  std::vector<std::weak_ptr<Scope>> captured_;
 };
 
 /// As C's strftime(), with English names. Throws invalid_argument for unknown conversions.

@@ -76,7 +76,9 @@ CallReader::Next CallReader::scan() {
   }
   if (scanned == JsonScanner::Status::more) return more();
   read_to_ = at_;
-  read_call();
+  note_.clear();
+  call_.reset();
+  read_call(text.substr(0, read_to_ - element_));
   return std::nullopt;
 }
 

@@ -66,8 +66,8 @@ class CallReader {
 
   /// One step of the state machine.
   virtual Next run() = 0;
-  /// Reads the call from the text that was scanned.
-  virtual void read_call() = 0;
+  /// Reads the call from `text`, the element that was scanned.
+  virtual void read_call(std::string_view text) = 0;
   /// Begins to stream the element that is being scanned, if its name and the start of its arguments are known.
   virtual Next begin_streaming(const JsonScanner& scanner) = 0;
   /// The end of the arguments that are being streamed, as an offset into the element.

@@ -19,7 +19,7 @@ class ListedCallReader final : public CallReader {
   enum class State { list, element, scan, after_element, list_end, found };
 
   Next run() override;
-  void read_call() override;
+  void read_call(std::string_view text) override;
   Next begin_streaming(const JsonScanner& scanner) override;
   std::size_t streamable_end(const JsonScanner& scanner) const override;
 
@@ -90,10 +90,7 @@ CallReader::Next ListedCallReader::read_element() {
   return go(State::scan);
 }
 
-void ListedCallReader::read_call() {
-  const std::string_view text = text_.substr(element_, read_to_ - element_);
-  note_.clear();
-  call_.reset();
+void ListedCallReader::read_call(std::string_view text) {
   if (const auto* json = std::get_if<JsonScanner>(&scanner_)) {
     call_ = call_from_json(text, json->members(), note_);
     if (call_) call_->arguments_at += element_;

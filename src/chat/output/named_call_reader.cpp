@@ -46,7 +46,7 @@ class NamedCallReader final : public CallReader {
   };
 
   Next run() override;
-  void read_call() override;
+  void read_call(std::string_view text) override;
   Next begin_streaming(const JsonScanner& scanner) override;
   std::size_t streamable_end(const JsonScanner& scanner) const override { return scanner.at(); }
 
@@ -163,10 +163,7 @@ CallReader::Next NamedCallReader::read_arguments() {
   return go(State::scan);
 }
 
-void NamedCallReader::read_call() {
-  const std::string_view text = text_.substr(element_, read_to_ - element_);
-  note_.clear();
-  call_.reset();
+void NamedCallReader::read_call(std::string_view text) {
   if (!is_json_object(text, note_)) return;
   call_ = Call{.name = name_, .id = id_, .arguments = std::string(text), .arguments_at = element_, .arguments_bytes = text.size()};
 }

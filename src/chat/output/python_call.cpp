@@ -2,6 +2,7 @@
 #include <string>
 
 #include "chat/output/call.h"
+#include "chat/output/markers.h"
 
 namespace skipstone::chat {
 namespace {

@@ -9,7 +9,6 @@
 #include <cstring>
 #include <limits>
 #include <span>
-#include <type_traits>
 
 #include "base/half.h"
 #include "gguf/block_code.h"
@@ -20,7 +19,6 @@ static_assert(std::endian::native == std::endian::little, "GGUF stores little-en
 
 // "q8_0_code" and so on, each in its format's file.
 #define WEIGHT_FORMAT(id, ...) extern const BlockCode id##_code;
-#define SPARSE_FORMAT WEIGHT_FORMAT
 #include "gguf/weight_formats.def"
 
 /// Weights and bytes of a block.
@@ -31,12 +29,10 @@ struct BlockSize;
   struct BlockSize<Type::id> {                                            \
     static constexpr std::size_t weights = block, bytes = bytes_of_block; \
   };
-#define SPARSE_FORMAT WEIGHT_FORMAT
 #include "gguf/weight_formats.def"
 
-/// A format's code, from functions for one block each: expand(block, out), repack as in BlockCode, and for a format that is written
-/// round(weights, block).
-template <Type type, auto expand, auto repack, auto round = nullptr>
+/// The code of a format that is only read, from functions for one block each: expand(block, out), and repack as in BlockCode.
+template <Type type, auto expand, auto repack>
 constexpr BlockCode code_of_blocks(const RandomUnit& random) {
   using Size = BlockSize<type>;
   BlockCode code{};
@@ -45,11 +41,16 @@ constexpr BlockCode code_of_blocks(const RandomUnit& random) {
   };
   code.repack = repack;
   code.random = random;
-  if constexpr (!std::is_null_pointer_v<decltype(round)>) {  // by type: with sanitizers a function's address is no constant
-    code.round = [](const float* weights, std::size_t count, std::byte* blocks) {
-      for (std::size_t b = 0; b < count; ++b) round(weights + b * Size::weights, blocks + b * Size::bytes);
-    };
-  }
+  return code;
+}
+/// The code of a format that is written too: round(weights, block).
+template <Type type, auto expand, auto repack, auto round>
+constexpr BlockCode code_of_blocks(const RandomUnit& random) {
+  using Size = BlockSize<type>;
+  BlockCode code = code_of_blocks<type, expand, repack>(random);
+  code.round = [](const float* weights, std::size_t count, std::byte* blocks) {
+    for (std::size_t b = 0; b < count; ++b) round(weights + b * Size::weights, blocks + b * Size::bytes);
+  };
   return code;
 }
 

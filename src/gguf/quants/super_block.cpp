@@ -161,8 +161,8 @@ void put_six_bits(std::size_t block, unsigned first, unsigned second, std::byte*
 }
 
 void put_halves(std::uint16_t first, std::uint16_t second, std::byte* to) {
-  std::memcpy(to, &first, 2);
-  std::memcpy(to + 2, &second, 2);
+  store16(to, first);
+  store16(to + 2, second);
 }
 
 // Plane 1: d and dmin; 16 bytes of {scale, minimum}.

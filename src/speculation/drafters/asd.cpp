@@ -25,9 +25,6 @@ class Asd final : public SkipLayerDrafter, private SkipSetTuner {
   SkipSetTuner* skip_sets() override { return this; }
 
  private:
-  std::vector<exec::LayerPlan> trials(double) override { return {}; }
-  void tried(std::span<const std::vector<Choice>>, std::span<const Token>, double) override {}
-
   bool wants_refresh(std::uint64_t generated) const override {
     return params_.refresh > 0 && params_.cosine && generated >= refreshed_ + params_.refresh;
   }

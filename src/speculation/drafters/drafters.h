@@ -74,11 +74,6 @@ struct NgramParams {
 std::vector<NgramRow> ngram_rows(const NgramParams& params, const Occurrences& text, const Bigrams* bigrams,
                                  std::span<const Token> unigrams);
 
-struct SequentialParams {
-  std::vector<std::uint32_t> checks;  ///< empty: the exit the model was trained for, half way and three quarters of the way to its end
-  EarlyExitRequest rule;
-};
-
 /// The continuation that most often followed the text's last n-gram, the longest of at most three tokens that occurs in it twice; ties to
 /// the latest. `share`: of all its continuations. Token -1 if none.
 struct NgramGuess {

@@ -12,6 +12,11 @@
 namespace skipstone::speculation {
 namespace {
 
+struct SequentialParams {
+  std::vector<std::uint32_t> checks;  ///< empty: the exit the model was trained for, half way and three quarters of the way to its end
+  EarlyExitRequest rule;
+};
+
 /// How far back guesses look: a scan of every round.
 constexpr std::size_t most_history = 4096;
 

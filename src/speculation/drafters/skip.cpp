@@ -78,9 +78,6 @@ class Skip final : public SkipLayerDrafter, private SkipSetTuner {
     if (online_->replaced() != before) set_plan(online_->set(), layers_);
   }
 
-  bool wants_refresh(std::uint64_t) const override { return false; }
-  bool refresh(std::span<const float>, std::uint64_t) override { return false; }
-
   void take_profile(const std::string& path) {
     if (path.empty()) {
       fail(Code::invalid_argument,

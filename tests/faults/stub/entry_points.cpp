@@ -17,8 +17,9 @@ struct EntryPoint {
   PFN_vkVoidFunction function;
 };
 
-#define STUB_ENTRY(name) \
-  { #name, reinterpret_cast < PFN_vkVoidFunction>(name) }
+// clang-format off
+#define STUB_ENTRY(name) { #name, reinterpret_cast<PFN_vkVoidFunction>(name) }
+// clang-format on
 const EntryPoint entry_points[] = {
     STUB_ENTRY(vkGetInstanceProcAddr),
     STUB_ENTRY(vkGetDeviceProcAddr),

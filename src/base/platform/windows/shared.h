@@ -2,7 +2,6 @@
 // Ctrl-C.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -12,8 +11,6 @@ namespace skipstone::platform {
 std::wstring utf16(std::string_view text);
 /// Halves of surrogate pairs become U+FFFD.
 std::string utf8(std::wstring_view text);
-/// Nothing for text with an unpaired surrogate.
-std::optional<std::string> strict_utf8(std::wstring_view text);
 
 /// The event that tells a thread waiting for input of Ctrl-C: console.cpp sets it, reading in files.cpp takes it. A HANDLE that resets
 /// itself when it is taken.

@@ -4,6 +4,7 @@
 // after windows.h
 #include <shellapi.h>
 
+#include <optional>
 #include <thread>
 
 #include "base/platform/windows/shared.h"
@@ -12,7 +13,7 @@
 namespace skipstone::platform {
 namespace {
 
-/// `flags` of WideCharToMultiByte.
+/// `flags`: of WideCharToMultiByte. Nothing for text that they refuse.
 std::optional<std::string> converted(std::wstring_view text, DWORD flags) {
   if (text.empty()) return std::string();
   const int units = static_cast<int>(text.size());
@@ -57,7 +58,6 @@ std::wstring utf16(std::string_view text) {
 }
 
 std::string utf8(std::wstring_view text) { return converted(text, 0).value_or(""); }
-std::optional<std::string> strict_utf8(std::wstring_view text) { return converted(text, WC_ERR_INVALID_CHARS); }
 
 Machine machine() {
   Machine machine;
@@ -77,7 +77,7 @@ std::vector<std::string> arguments(int, char**) {
   if (wide == nullptr) fail(Code::invalid_argument, "the command line cannot be read: Windows error {}", GetLastError());
   std::vector<std::string> all;
   for (int i = 0; i < count; ++i) {
-    const std::optional<std::string> text = strict_utf8(wide[i]);
+    const std::optional<std::string> text = converted(wide[i], WC_ERR_INVALID_CHARS);
     if (!text) {
       LocalFree(wide);
       fail(Code::invalid_argument, "argument {} is no Unicode text: it has half of a surrogate pair", i);
