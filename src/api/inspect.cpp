@@ -1,5 +1,7 @@
 // skipstone_inspect(): what is in a model file.
 #include <string>
+#include <utility>
+#include <variant>
 
 #include "api/guard.h"
 #include "engine/engine.h"
@@ -34,30 +36,15 @@ Json tensors_json(const gguf::File& file) {
   return list;
 }
 
-const char* name_of(model::Norm norm) { return norm == model::Norm::none ? "none" : norm == model::Norm::rms ? "rms" : "layer"; }
-const char* name_of(model::QkNorm norm) { return norm == model::QkNorm::none ? "none" : norm == model::QkNorm::head ? "head" : "width"; }
-const char* name_of(model::Activation activation) {
-  return activation == model::Activation::gated_silu ? "gated_silu" : activation == model::Activation::gated_gelu ? "gated_gelu" : "gelu";
-}
-
 /// Neighbouring layers that compute alike, and what they compute.
 Json layers_json(const model::Config& config) {
   Json list = Json::array();
   for (const model::LayerGroup& group : model::layer_groups(config)) {
-    const auto& attention = std::get<model::Attention>(group.layer.mixer);
-    const auto& mlp = std::get<model::Mlp>(group.layer.feedforward);
-    list.push_back({{"first", group.first},
-                    {"last", group.last},
-                    {"window", attention.window},
-                    {"rotates", attention.rotates},
-                    {"local_rope", attention.local_rope},
-                    {"norm_before", name_of(group.layer.norm_before)},
-                    {"norm_after", name_of(group.layer.norm_after)},
-                    {"qk_norm", name_of(attention.qk_norm)},
-                    {"mlp", name_of(mlp.activation)},
-                    {"ffn", mlp.width},
-                    {"fused_qkv", attention.fused_qkv},
-                    {"fused_gate_up", mlp.fused_gate_up}});
+    Json object{{"first", group.first}, {"last", group.last}};
+    for (const auto& [name, value] : model::facts_of(group.layer)) {
+      std::visit([&, key = name](const auto& fact) { object[key] = fact; }, value);
+    }
+    list.push_back(std::move(object));
   }
   return list;
 }

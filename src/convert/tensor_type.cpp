@@ -16,15 +16,9 @@ namespace {
 
 using gguf::Type;
 
-// Of mixes of one type, the usual one comes first: file_type_of() takes it.
 constexpr FileTypeTraits file_type_traits[] = {
-    {FileType::f32, "F32", Type::f32},        {FileType::f16, "F16", Type::f16},          {FileType::bf16, "BF16", Type::bf16},
-    {FileType::q8_0, "Q8_0", Type::q8_0},     {FileType::q6_k, "Q6_K", Type::q6_k},       {FileType::q5_k_m, "Q5_K_M", Type::q5_k},
-    {FileType::q5_k_s, "Q5_K_S", Type::q5_k}, {FileType::q5_1, "Q5_1", Type::q5_1},       {FileType::q5_0, "Q5_0", Type::q5_0},
-    {FileType::q4_k_m, "Q4_K_M", Type::q4_k}, {FileType::q4_k_s, "Q4_K_S", Type::q4_k},   {FileType::q4_1, "Q4_1", Type::q4_1},
-    {FileType::q4_0, "Q4_0", Type::q4_0},     {FileType::iq4_nl, "IQ4_NL", Type::iq4_nl}, {FileType::q3_k_m, "Q3_K_M", Type::q3_k},
-    {FileType::q3_k_l, "Q3_K_L", Type::q3_k}, {FileType::q3_k_s, "Q3_K_S", Type::q3_k},   {FileType::q2_k, "Q2_K", Type::q2_k},
-    {FileType::q2_k_s, "Q2_K_S", Type::q2_k},
+#define FILE_TYPE(id, number, name, matrices) {FileType::id, name, Type::matrices},
+#include "convert/file_types.def"
 };
 
 bool equal_but_for_case(std::string_view a, std::string_view b) {

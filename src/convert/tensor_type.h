@@ -21,25 +21,8 @@ inline constexpr std::uint32_t quantization_version = 2;
 /// A file's type: one type for most matrices, and a rule for those that get more bits. The numbers are those of
 /// general.file_type (llama_ftype of llama.h). S, M and L are llama.cpp's small, medium and large mixes of a K-quant.
 enum class FileType : std::uint32_t {
-  f32 = 0,
-  f16 = 1,
-  q4_0 = 2,
-  q4_1 = 3,
-  q8_0 = 7,
-  q5_0 = 8,
-  q5_1 = 9,
-  q2_k = 10,
-  q3_k_s = 11,
-  q3_k_m = 12,
-  q3_k_l = 13,
-  q4_k_s = 14,
-  q4_k_m = 15,
-  q5_k_s = 16,
-  q5_k_m = 17,
-  q6_k = 18,
-  q2_k_s = 21,
-  iq4_nl = 25,
-  bf16 = 32
+#define FILE_TYPE(id, number, ...) id = (number),
+#include "convert/file_types.def"
 };
 
 struct FileTypeTraits {

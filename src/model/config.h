@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -96,6 +97,11 @@ struct LayerGroup {
 };
 /// All layers, in order.
 std::vector<LayerGroup> layer_groups(const Config& config);
+
+/// A layer's properties by the names and values of inspect's JSON ("window": 512, "rotates": true, "mlp": "gated_silu"), those of all kinds
+/// of mixers and feed-forward networks in one list.
+using LayerFact = std::pair<const char*, std::variant<std::uint32_t, bool, const char*>>;
+std::vector<LayerFact> facts_of(const LayerConfig& layer);
 
 /// The computation in words, a line each: of the layers ("layers 0-4 window 512, layer 5 global, and so on every 6 layers up to 25,
 /// QK-norm, post-norms, MLP gated by GELU"), of RoPE, and of scales and softcaps if any. RMS norms before mixer and MLP are not mentioned.

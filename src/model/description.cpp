@@ -47,13 +47,15 @@ std::string difference_of(const Attention& attention) {
   if (!attention.rotates) text += " without RoPE";
   return text;
 }
-std::string difference_of(const LayerConfig& layer, bool widths_differ) {
-  std::string text = std::visit([](const auto& mixer) { return difference_of(mixer); }, layer.mixer);
-  if (widths_differ) text += fmt::format(" with an MLP of {}", std::get<Mlp>(layer.feedforward).width);
+std::string difference_of(const Mlp& mlp) { return fmt::format(" with an MLP of {}", mlp.width); }
+std::string difference_of(const LayerConfig& layer, bool feedforward_differs) {
+  const auto difference = [](const auto& part) { return difference_of(part); };
+  std::string text = std::visit(difference, layer.mixer);
+  if (feedforward_differs) text += std::visit(difference, layer.feedforward);
   return text;
 }
 
-bool widths_differ(const Config& config) {
+bool feedforward_differs(const Config& config) {
   return std::ranges::any_of(config.layers, [&](const LayerConfig& layer) { return layer.feedforward != config.layers[0].feedforward; });
 }
 
@@ -64,7 +66,7 @@ std::string layers_of(const Config& config) {
   for (const LayerGroup& group : groups_of(config, period)) {
     const std::string numbers =
         group.first == group.last ? fmt::format("layer {}", group.first) : fmt::format("layers {}-{}", group.first, group.last);
-    list.add(numbers + " " + difference_of(group.layer, widths_differ(config)));
+    list.add(numbers + " " + difference_of(group.layer, feedforward_differs(config)));
   }
   if (period < config.layers.size()) list.add(fmt::format("and so on every {} layers up to {}", period, config.layers.size() - 1));
   return list.text();
@@ -140,7 +142,34 @@ std::string scales_of(const Config& c) {
   return list.text();
 }
 
+const char* name_of(Norm norm) { return norm == Norm::none ? "none" : norm == Norm::rms ? "rms" : "layer"; }
+const char* name_of(QkNorm norm) { return norm == QkNorm::none ? "none" : norm == QkNorm::head ? "head" : "width"; }
+const char* name_of(Activation activation) {
+  return activation == Activation::gated_silu ? "gated_silu" : activation == Activation::gated_gelu ? "gated_gelu" : "gelu";
+}
+
+std::vector<LayerFact> own_facts(const Attention& attention) {
+  return {{"window", attention.window},
+          {"rotates", attention.rotates},
+          {"local_rope", attention.local_rope},
+          {"qk_norm", name_of(attention.qk_norm)},
+          {"fused_qkv", attention.fused_qkv}};
+}
+std::vector<LayerFact> own_facts(const Mlp& mlp) {
+  return {{"mlp", name_of(mlp.activation)}, {"ffn", mlp.width}, {"fused_gate_up", mlp.fused_gate_up}};
+}
+
 }  // namespace
+
+std::vector<LayerFact> facts_of(const LayerConfig& layer) {
+  std::vector<LayerFact> facts{{"norm_before", name_of(layer.norm_before)}, {"norm_after", name_of(layer.norm_after)}};
+  const auto add = [&facts](const auto& part) {
+    for (const LayerFact& fact : own_facts(part)) facts.push_back(fact);
+  };
+  std::visit(add, layer.mixer);
+  std::visit(add, layer.feedforward);
+  return facts;
+}
 
 std::vector<LayerGroup> layer_groups(const Config& config) { return groups_of(config, config.layer_count()); }
 

@@ -306,6 +306,7 @@ TEST(Engine, RefusesBlocksThatHeadsDoNotDivideInto) {
 TEST(Lossless, StoriesGreedyAndSampled) {
   const std::string path = std::string(SKIPSTONE_SHARED_DATA) + "/models/stories260K.gguf";
   if (!std::filesystem::exists(path)) GTEST_SKIP() << "no reference data at " << path;
+  if (slow) GTEST_SKIP() << left_to_the_sweep;
   check_model(path, "Once upon a time there was a little", full ? 10 : 1);
 }
 

@@ -17,7 +17,7 @@ ALL = sys.argv[4:] == ["all"]
 
 def drafters():
     if not ALL:
-        return ["none", "asd", "suffix", "auto"]
+        return ["none", "asd", "auto"]
     tool = (pathlib.Path(__file__).parents[2] / "tools/lossless").read_text(encoding="utf-8")
     return ["none", *re.findall(r'"([^"]+)"', re.search(r"DRAFTERS = \[(.*?)\]", tool, re.S)[1])]
 

@@ -1,6 +1,6 @@
 // A server under siege: hostile clients that do everything at once (siege_hostile.mjs), beside honest ones whose every answer has to be that of a quiet server.
 //   node siege_test.mjs PROGRAM MODEL [--minutes N] [--honest N] [--seed N]
-// Without arguments: some 40 seconds and 4 honest clients. An honest client asks again where it was refused (429, 503) or cut off before an answer; it may
+// Without arguments: some 30 seconds and 4 honest clients. An honest client asks again where it was refused (429, 503) or cut off before an answer; it may
 // not be kept waiting like that for more than a second. Memory and descriptors of the idle server have to be what they were.
 import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
@@ -17,7 +17,7 @@ const { values: given, positionals } = parseArgs({
 });
 const [program, model] = positionals;
 const number = (name, otherwise) => Number(given[name] ?? otherwise);
-const seconds = number("minutes", 25 / 60) * 60, honest = number("honest", 4), seed = number("seed", 1);
+const seconds = number("minutes", 15 / 60) * 60, honest = number("honest", 4), seed = number("seed", 1);
 const first = Math.min(60, seconds / 4), rest = seconds < 60 ? 6 : 10, drain = 4, mostRefused = 1000;
 const here = dirname(fileURLToPath(import.meta.url));
 

@@ -1,4 +1,5 @@
-// Blocks of random bits and what another implementation, the Python package gguf 0.19.0 (gguf.quants, MIT), makes of them.
+// Blocks of random bits and what another implementation, the Python package gguf 0.19.0 (gguf.quants, MIT), makes of them; and what rounding
+// to each format loses.
 #pragma once
 
 #include <cstdint>
@@ -97,6 +98,24 @@ inline constexpr GoldenRounding golden_roundings[] = {
     {Type::q4_1, "3334c0bd40d962fb952eb751da730c953ec851ea"},
     {Type::q5_0, "00b1954aa154394af506b1627d2839e485a0416c0728"},
     {Type::q5_1, "1130c0bd2ab55aa980a2d5f72a4c7f91c4e6193b6e80b3d5"},
+};
+
+/// What rounding to a format loses: a row for each that is written, but F32.
+struct RoundingErrors {
+  Type type;
+  /// Root mean square error relative to that of bell-shaped weights, where scales are searched; 0 where a formula gives them
+  /// (golden_roundings). Measured when the searches were written.
+  double of_search;
+  /// Between which the least cosine of a row of 256 uniform weights and its rounding is; a copy would be above `most`.
+  double least, most;
+};
+
+inline constexpr RoundingErrors rounding_errors[] = {
+    {Type::f16, 0, 1 - 1e-6, 1 - 1e-9}, {Type::bf16, 0, 1 - 1e-5, 1 - 1e-7},    {Type::q8_0, 0, 1 - 4e-5, 1 - 1e-6},
+    {Type::q4_0, 0, 0.992, 0.9985},     {Type::q4_1, 0, 0.994, 0.999},          {Type::q5_0, 0, 0.998, 0.9997},
+    {Type::q5_1, 0, 0.9985, 0.9998},    {Type::iq4_nl, 0.0735, 0.993, 0.9985},  {Type::q2_k, 0.262, 0.92, 0.98},
+    {Type::q3_k, 0.144, 0.98, 0.995},   {Type::q4_k, 0.0709, 0.995, 0.999},     {Type::q5_k, 0.0350, 0.998, 0.9998},
+    {Type::q6_k, 0.0177, 0.9995, 0.99995},
 };
 
 }  // namespace skipstone::gguf

@@ -15,6 +15,7 @@
 #include "convert/tensor_type.h"
 #include "edited_model.h"
 #include "fixtures/tiny_model.h"
+#include "golden_blocks.h"
 #include "quantize_fixture.h"
 
 namespace skipstone::convert {
@@ -101,21 +102,11 @@ double cosine(std::span<const float> a, std::span<const float> b) {
 TEST_F(QuantizeFile, EveryRowPointsWhereItPointed) {
   write_tiny_model({.layers = 1, .dim = 256, .ffn = 256, .tied = false}, file("wide.gguf"));
   const File before = File::open(file("wide.gguf"));
-  struct Bounds {
-    Type type;
-    double least, most;  ///< of the worst row: a copy would be above `most`
-  };
-  const std::array all_bounds = {
-      Bounds{Type::f16, 1 - 1e-6, 1 - 1e-9}, Bounds{Type::bf16, 1 - 1e-5, 1 - 1e-7}, Bounds{Type::q8_0, 1 - 4e-5, 1 - 1e-6},
-      Bounds{Type::q4_0, 0.992, 0.9985},     Bounds{Type::q4_1, 0.994, 0.999},       Bounds{Type::q5_0, 0.998, 0.9997},
-      Bounds{Type::q5_1, 0.9985, 0.9998},    Bounds{Type::iq4_nl, 0.993, 0.9985},    Bounds{Type::q2_k, 0.92, 0.98},
-      Bounds{Type::q3_k, 0.98, 0.995},       Bounds{Type::q4_k, 0.995, 0.999},       Bounds{Type::q5_k, 0.998, 0.9998},
-      Bounds{Type::q6_k, 0.9995, 0.99995}};
   for (const gguf::Traits& each : gguf::all_traits()) {
     if (!each.writable() || each.type == Type::f32) continue;
-    EXPECT_EQ(std::ranges::count(all_bounds, each.type, &Bounds::type), 1) << each.name;
+    EXPECT_EQ(std::ranges::count(gguf::rounding_errors, each.type, &gguf::RoundingErrors::type), 1) << each.name;
   }
-  for (const Bounds& bounds : all_bounds) {
+  for (const gguf::RoundingErrors& bounds : gguf::rounding_errors) {
     const File after = File::open(quantized(file("wide.gguf"), bounds.type));
     double worst = 1.0;
     for (std::size_t i = 0; i < before.tensors().size(); ++i) {

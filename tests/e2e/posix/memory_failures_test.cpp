@@ -63,11 +63,11 @@ TEST_F(CliMemory, EveryAllocationOfARunMayFail) {
 #endif
   fixtures::write_tiny_model({}, model());
   const bool full = env::flag("SKIPSTONE_FULL_TESTS");
-  check({"run", "-m", model(), "-p", "Hello", "-n", "8", "--draft", "none"}, full ? 1000 : 16);
-  check({"run", "-m", model(), "-p", "Hello", "-n", "8", "--draft", "exit:2,k=4", "--temp", "0.8"}, full ? 300 : 8);
-  check({"run", "-m", model(), "-p", "Hello", "-n", "8", "--draft", "auto:asd,exit:2", "--json"}, full ? 300 : 8);
-  check({"inspect", model(), "--json"}, full ? 300 : 8);
-  check({"devices", "--json"}, full ? 300 : 8);
+  check({"run", "-m", model(), "-p", "Hello", "-n", "8", "--draft", "none"}, full ? 1000 : 8);
+  check({"run", "-m", model(), "-p", "Hello", "-n", "8", "--draft", "exit:2,k=4", "--temp", "0.8"}, full ? 300 : 4);
+  check({"run", "-m", model(), "-p", "Hello", "-n", "8", "--draft", "auto:asd,exit:2", "--json"}, full ? 300 : 4);
+  check({"inspect", model(), "--json"}, full ? 300 : 4);
+  check({"devices", "--json"}, full ? 300 : 4);
 }
 
 }  // namespace
