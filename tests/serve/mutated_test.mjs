@@ -1,8 +1,11 @@
 // Requests that are wrong at the level of bytes, several on a connection, sent to the server and through HAProxy: it answers as many as a strict reader
 // of RFC 9112 finds in the bytes (strict_http.mjs), and no answer has another request's mark. What two readers understand differently lets one client's
 // bytes become another's request (request smuggling).
-//   node mutated_test.mjs PROGRAM MODEL [--requests N] [--seed N] [--at-once N] [--show N]
-// --requests: to the server, and as many through HAProxy (SKIPSTONE_HAPROXY, else haproxy on PATH, if it is there); --show: failures that are printed.
+// Then bodies that are wrong as JSON (structures.mjs), to the routes of both APIs: none ends the server, is answered with a fault of the server's or with
+// nothing, and an error names the field.
+//   node mutated_test.mjs PROGRAM MODEL [--requests N] [--structures N] [--seed N] [--at-once N] [--show N]
+// --requests: to the server, and as many through HAProxy (SKIPSTONE_HAPROXY, else haproxy on PATH, if it is there); --structures: bodies; --show: failures that
+// are printed.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { parseArgs } from "node:util";
@@ -10,16 +13,18 @@ import { chance } from "./chance.mjs";
 import { startHaproxy } from "./haproxy.mjs";
 import { ask, check, free, run, sleep, startServer } from "./harness.mjs";
 import { bytesOf, makeRequest, marks, mutated } from "./mutations.mjs";
+import { startParrot } from "./parrot.mjs";
 import { Raw } from "./raw_http.mjs";
 import { readRequests } from "./strict_http.mjs";
+import { mutatedBody, routes, wrongAnswerTo } from "./structures.mjs";
 
 const { values: given, positionals } = parseArgs({
   allowPositionals: true,
-  options: Object.fromEntries(["requests", "seed", "at-once", "show"].map((name) => [name, { type: "string" }])),
+  options: Object.fromEntries(["requests", "structures", "seed", "at-once", "show"].map((name) => [name, { type: "string" }])),
 });
 const [program, model] = positionals;
 const number = (name, otherwise) => Number(given[name] ?? otherwise);
-const requests = number("requests", 1000), atOnce = number("at-once", 16), most = number("show", 12);
+const requests = number("requests", 1000), structures = number("structures", 600), atOnce = number("at-once", 16), most = number("show", 12);
 const haproxy = process.env.SKIPSTONE_HAPROXY ?? "haproxy";
 
 const sent = new Set(); // all marks
@@ -191,6 +196,29 @@ if (spawnSync(haproxy, ["-v"]).status === 0) {
 } else {
   console.log(`no ${haproxy} here: nothing is sent through HAProxy`);
 }
+check(`${structures} bodies that are wrong as JSON`, async () => {
+  const parrot = await startParrot(program, { answers: ['Hm.<tool_call>\n{"name": "weather", "arguments": {"city": "Bern"}}\n</tool_call>'], context: 1024 });
+  for (const [path, make] of routes) assert.deepEqual(await wrongAnswerTo(parrot.base, path, JSON.stringify(make())), { status: 200 }, path);
+  const random = chance(number("seed", 1) + 2);
+  const seen = {}, wrong = [];
+  let left = structures;
+  const worker = async () => {
+    while (left-- > 0) {
+      const [path, make] = random.one(routes);
+      const body = mutatedBody(random, make);
+      const { status, fault } = await wrongAnswerTo(parrot.base, path, body);
+      seen[status] = (seen[status] ?? 0) + 1;
+      if (fault) wrong.push(`${path} ${fault}\n        ${body.slice(0, 2000)}`);
+    }
+  };
+  await Promise.all(Array.from({ length: atOnce }, worker));
+  for (const one of wrong.slice(0, most)) console.log(`      ${one}`);
+  assert.equal(wrong.length, 0, `${wrong.length} answers`);
+  assert.ok(seen[200] > structures / 20 && seen[400] > structures / 4, JSON.stringify(seen));
+  await free(parrot.base);
+  assert.equal((await parrot.stop()).code, 0);
+  return JSON.stringify(seen);
+});
 check("and a good one is answered", async () => {
   assert.equal((await ask(server.base, "/v1/completions", { prompt: "def f(x):", max_tokens: 2, seed: 1 })).choices.length, 1);
   assert.equal((await server.stop()).code, 0);

@@ -35,14 +35,18 @@ bool same_letters(std::string_view one, std::string_view other) {
 
 }  // namespace
 
+// OpenAI's clients send a key as RFC 6750 has it, Anthropic's in a header of their own.
 bool Access::has_key(const HttpRequest& request) const {
   constexpr std::string_view scheme = "bearer ";
   if (keys.empty()) return true;
   const auto same_letter = [](char given, char letter) { return given == letter || (given | 32) == letter; };
-  if (!std::ranges::equal(request.authorization.substr(0, scheme.size()), scheme, same_letter)) return false;
-  const std::string_view given = std::string_view(request.authorization).substr(scheme.size());
+  const bool bearer = std::ranges::equal(request.authorization.substr(0, scheme.size()), scheme, same_letter);
+  const std::string_view given = bearer ? std::string_view(request.authorization).substr(scheme.size()) : std::string_view();
   bool found = false;
-  for (const std::string& key : keys) found |= same_key(given, key);
+  for (const std::string& key : keys) {
+    found |= same_key(request.api_key, key);
+    if (bearer) found |= same_key(given, key);
+  }
   return found;
 }
 

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "serve/answer_forms.h"
+#include "serve/anthropic_answer.h"
 #include "serve/json_text.h"
 
 namespace cli::serve {
@@ -16,7 +17,9 @@ namespace {
 
 double per_second(std::uint64_t count, double seconds) { return seconds > 0 ? static_cast<double>(count) / seconds : 0.0; }
 
-const char* prefix_of(Form form) { return form == Form::chat ? "chatcmpl-" : form == Form::completion ? "cmpl-" : "resp_"; }
+const char* prefix_of(Form form) {
+  return form == Form::chat ? "chatcmpl-" : form == Form::completion ? "cmpl-" : form == Form::responses ? "resp_" : "msg_";
+}
 
 }  // namespace
 
@@ -78,15 +81,18 @@ void Answer::end_stream(bool done_mark) {
   exchange_->end();
 }
 
-void Answer::respond(const Json& document) { exchange_->respond({200, "application/json", json_text(document), {}}); }
+void Answer::respond(const Json& document) { respond_text(json_text(document)); }
+
+void Answer::respond_text(std::string document) { exchange_->respond({200, "application/json", std::move(document), {}}); }
 
 void Answer::fail(const ApiError& error) {
   if (!begun_) {
     exchange_->respond(error.reply());
     return;
   }
-  send_event(error.json(), request_.form == Form::responses ? "error" : "");
-  end_stream(request_.form != Form::responses);
+  const bool named = request_.form == Form::responses || request_.form == Form::messages;
+  send_event(request_.form == Form::messages ? anthropic::error_json(error) : error.json(), named ? "error" : "");
+  end_stream(!named);
 }
 
 std::unique_ptr<Answer> make_answer(const GenerationRequest& request, const std::string& model, const std::shared_ptr<Exchange>& exchange,
@@ -96,6 +102,8 @@ std::unique_ptr<Answer> make_answer(const GenerationRequest& request, const std:
       return std::make_unique<ChatAnswer>(request, model, exchange, std::move(memory));
     case Form::completion:
       return std::make_unique<CompletionAnswer>(request, model, exchange, std::move(memory));
+    case Form::messages:
+      return std::make_unique<anthropic::MessageAnswer>(request, model, exchange, std::move(memory));
     case Form::responses:
       break;
   }

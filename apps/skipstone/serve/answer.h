@@ -34,6 +34,7 @@ struct Usage {
   std::uint64_t rounds = 0, drafted = 0, accepted = 0;
   double prompt_seconds = 0, generation_seconds = 0;
   std::uint64_t seed = 0;
+  std::string stop_text;  ///< of the request, if it ended the answer
 };
 
 /// llama.cpp's names, and tokens_per_round.
@@ -48,6 +49,8 @@ class Answer {
   Answer(const Answer&) = delete;
   Answer& operator=(const Answer&) = delete;
 
+  /// Called before the prompt is read.
+  virtual void set_prompt_tokens(std::uint64_t) {}
   /// `logprobs`: of the tokens since the last piece of the choice, if requested.
   virtual void add(std::uint32_t choice, const Piece& piece, const std::vector<TokenLogprobs>& logprobs) = 0;
   /// `reason`: "stop", "length", "tool_calls".
@@ -68,6 +71,7 @@ class Answer {
   void send_event(const skipstone::Json& data, const std::string& event = {}) { send_events(event_text(data, event)); }
   void end_stream(bool done_mark);
   void respond(const skipstone::Json& document);
+  void respond_text(std::string document);
 
   const GenerationRequest& request_;
   const std::string model_, id_;

@@ -16,7 +16,7 @@ using skipstone::SortedJson;
 
 namespace {
 
-const char* field_of(Form form) { return form == Form::chat ? "messages" : form == Form::completion ? "prompt" : "input"; }
+const char* field_of(Form form) { return form == Form::completion ? "prompt" : form == Form::responses ? "input" : "messages"; }
 
 /// One choice of an answer.
 class Choice {
@@ -32,7 +32,9 @@ class Choice {
   bool take(const skipstone_chunk& chunk);
   bool take_event(const skipstone_chat_event& event);
   void add(Piece piece);
+  void remember(const std::string& piece);
   std::string reason(const skipstone_stats& stats) const;
+  std::string stop_text() const;
 
   const Model& model_;
   const GenerationRequest& request_;
@@ -42,6 +44,8 @@ class Choice {
   std::optional<skipstone::ChatParser> parser_;
   std::vector<TokenLogprobs> logprobs_;  ///< since the last piece
   std::string drafter_;
+  std::string tail_;                  ///< of the text with what stop texts cut off, for the form that names the one which came
+  std::size_t last_piece_bytes_ = 0;  ///< of `tail_`
   bool ended_ = false, called_ = false, in_reasoning_ = false;
   std::uint64_t reasoning_tokens_ = 0;
 };
@@ -98,6 +102,7 @@ bool Choice::take(const skipstone_chunk& chunk) {
   if (chunk.token >= 0) {
     metrics_.token();
     if (in_reasoning_) ++reasoning_tokens_;
+    if (request_.form == Form::messages && !request_.stop.empty()) remember(model_.engine.piece(chunk.token));
     if (request_.logprobs && !end) {
       TokenLogprobs& own = logprobs_.emplace_back(TokenLogprobs{model_.engine.piece(chunk.token), chunk.logprob, {}});
       for (std::size_t i = 0; i < chunk.top_count; ++i)
@@ -125,6 +130,31 @@ std::string Choice::reason(const skipstone_stats& stats) const {
   return stopped ? "stop" : "length";
 }
 
+void Choice::remember(const std::string& piece) {
+  std::size_t longest = 0;
+  for (const std::string& stop : request_.stop) longest = std::max(longest, stop.size());
+  if (tail_.size() > 2 * longest + 4096) tail_.erase(0, tail_.size() - longest);
+  tail_ += piece;
+  last_piece_bytes_ = piece.size();
+}
+
+/// The request's stop text that the last token completes, as the library chooses: the one that ends first, the longer of two that end
+/// together. "" if there is none.
+std::string Choice::stop_text() const {
+  std::string found;
+  std::size_t first_end = std::string::npos;
+  for (const std::string& stop : request_.stop) {
+    const std::size_t before = tail_.size() - last_piece_bytes_, from = before + 1 - std::min(before + 1, stop.size());
+    const std::size_t at = tail_.find(stop, from);
+    if (at == std::string::npos) continue;
+    const std::size_t end = at + stop.size();
+    if (end > first_end || (end == first_end && stop.size() <= found.size())) continue;
+    first_end = end;
+    found = stop;
+  }
+  return found;
+}
+
 void Choice::run(const std::vector<skipstone_token>& tokens, const std::string& prompt_end, std::uint64_t seed, Cancellation& cancellation,
                  Usage& usage) {
   skipstone::Session session = about("draft", [&] { return skipstone::Session(model_.engine, params(seed, cancellation)); });
@@ -142,6 +172,7 @@ void Choice::run(const std::vector<skipstone_token>& tokens, const std::string& 
                                                  [&](const skipstone_chunk& chunk) { return take(chunk) && !cancellation.cancelled(); });
   if (parser_) parser_->finish([this](const skipstone_chat_event& event) { return take_event(event); });
   answer_.end_choice(index_, reason(stats), std::exchange(logprobs_, {}));
+  if (stats.stop_reason == SKIPSTONE_STOP_STRING) usage.stop_text = stop_text();
   const RunStatistics statistics = read_statistics(session);
   usage.cached_tokens += statistics.cached_tokens;
   usage.completion_tokens += statistics.generated_tokens;
@@ -213,6 +244,7 @@ Usage generate(const Model& model, const GenerationRequest& request, std::uint64
   Usage usage;
   usage.prompt_tokens = tokens.size();
   usage.seed = seed;
+  answer.set_prompt_tokens(usage.prompt_tokens);
   for (std::uint32_t i = 0; i < request.n; ++i) {
     Choice choice(model, request, i, answer, metrics);
     if (request.echo)

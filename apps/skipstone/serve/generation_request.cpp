@@ -11,6 +11,7 @@
 #include "json/json_parts.h"
 #include "json/parse_json.h"
 #include "options/sampling.h"
+#include "serve/anthropic_request.h"
 #include "serve/api_error.h"
 #include "serve/json_text.h"
 #include "serve/responses_input.h"
@@ -71,19 +72,19 @@ std::string text(std::string_view field, const SortedJson& value) {
   return value.get<std::string>();
 }
 
-std::vector<std::string> stops(const SortedJson& value) {
+std::vector<std::string> stops(std::string_view field, const SortedJson& value) {
   std::vector<std::string> all;
   if (value.is_string()) {
     all.push_back(value.get<std::string>());
   } else if (value.is_array()) {
-    for (const SortedJson& stop : value) all.push_back(text("stop", stop));
+    for (const SortedJson& stop : value) all.push_back(text(field, stop));
   } else {
-    refuse("stop", "'stop' has to be a text or a list of texts, not {}", name_of(value));
+    refuse(field, "'{}' has to be a text or a list of texts, not {}", field, name_of(value));
   }
   std::erase(all, "");
-  if (all.size() > most_stops) refuse("stop", "'stop' has {} texts; {} are possible", all.size(), most_stops);
+  if (all.size() > most_stops) refuse(field, "'{}' has {} texts; {} are possible", field, all.size(), most_stops);
   for (const std::string& stop : all) {
-    if (stop.size() > most_stop_bytes) refuse("stop", "a text of 'stop' has {} bytes; {} are possible", stop.size(), most_stop_bytes);
+    if (stop.size() > most_stop_bytes) refuse(field, "a text of '{}' has {} bytes; {} are possible", field, stop.size(), most_stop_bytes);
   }
   return all;
 }
@@ -116,7 +117,7 @@ struct Field {
 
 constexpr unsigned bit(Form form) { return 1u << static_cast<unsigned>(form); }
 constexpr unsigned chat = bit(Form::chat), completion = bit(Form::completion), responses = bit(Form::responses),
-                   classic = chat | completion, all = classic | responses;
+                   messages = bit(Form::messages), classic = chat | completion, all = classic | responses | messages;
 
 using Request = GenerationRequest;
 using Name = std::string_view;
@@ -138,14 +139,15 @@ void set_variable(Request& request, Name name, const SortedJson& value) { reques
 constexpr Field fields[] = {
     {"model", all, [](Request& r, Name n, const SortedJson& v) { r.model = text(n, v); }},
     {"stream", all, [](Request& r, Name n, const SortedJson& v) { r.stream = flag(n, v); }},
-    {"stop", classic, [](Request& r, Name, const SortedJson& v) { r.stop = stops(v); }},
+    {"stop", classic, [](Request& r, Name n, const SortedJson& v) { r.stop = stops(n, v); }},
+    {"stop_sequences", messages, [](Request& r, Name n, const SortedJson& v) { r.stop = stops(n, v); }},
     {"seed", all,
      [](Request& r, Name n, const SortedJson& v) {
        if (!v.is_number_integer()) refuse(n, "'seed' has to be a whole number, not {}", name_of(v));
        r.seed = v.is_number_unsigned() ? v.get<std::uint64_t>() : static_cast<std::uint64_t>(v.get<std::int64_t>());
      }},
     {"n", classic, [](Request& r, Name n, const SortedJson& v) { r.n = static_cast<std::uint32_t>(whole_in(n, v, 1, most_choices)); }},
-    {"max_tokens", classic,
+    {"max_tokens", classic | messages,
      [](Request& r, Name n, const SortedJson& v) { r.max_tokens = static_cast<std::uint32_t>(whole_in(n, v, 0, any_number)); }},
     {"max_completion_tokens", chat,
      [](Request& r, Name n, const SortedJson& v) { r.max_tokens = static_cast<std::uint32_t>(whole_in(n, v, 0, any_number)); }},
@@ -380,6 +382,9 @@ GenerationRequest read_request(Form form, const std::string& text_of_body, const
       break;
     case Form::responses:
       read_responses(body, written, request);
+      break;
+    case Form::messages:
+      anthropic::read_request(text_of_body, request);
   }
   return request;
 }

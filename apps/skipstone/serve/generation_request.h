@@ -1,4 +1,4 @@
-// A client's request, read from its body and checked: the three forms of OpenAI's API become one.
+// A client's request, read from its body and checked: the forms of OpenAI's and Anthropic's APIs become one.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 namespace cli::serve {
 
 /// The API form of a request and of its answer.
-enum class Form { chat, completion, responses };
+enum class Form { chat, completion, responses, messages };
 
 /// A session's parameters with OpenAI's defaults of sampling.
 inline skipstone_session_params openai_sampling() {
@@ -34,7 +34,7 @@ struct RequestDefaults {
 struct GenerationRequest {
   Form form = Form::chat;
   std::string model;  ///< "" if none is named
-  /// The conversation (chat and responses), as skipstone_chat_render() takes it.
+  /// The conversation (all but completion), as skipstone_chat_render() takes it.
   std::string messages, tools, template_options;
   std::size_t tools_bytes = 0;  ///< of all given tools; an answer also repeats those that the model may not call
   /// The prompt to continue (completion): text, or tokens if given as tokens.
@@ -50,7 +50,7 @@ struct GenerationRequest {
   bool logprobs = false;
   std::uint32_t top_logprobs = 0;
   std::string draft;
-  std::string echo_fields;                                     ///< responses: the fields that the answer repeats, as JSON
+  std::string echo_fields;                                     ///< responses, messages: more fields of the answer, as JSON
   std::vector<std::pair<std::string, std::string>> variables;  ///< of the template, from fields of their own: names and JSON
   std::vector<std::string> notes;                              ///< responses: what the request has and the answer leaves out
 

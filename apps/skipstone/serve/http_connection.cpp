@@ -146,6 +146,7 @@ HttpRequest request_of(const Message& message) {
   request.method = std::string(message.method_string());
   request.path = path_of({message.target().data(), message.target().size()});
   request.authorization = std::string(message[http::field::authorization]);
+  request.api_key = std::string(message["x-api-key"]);
   request.host = authority_of(message);
   request.origin = std::string(message[http::field::origin]);
   return request;

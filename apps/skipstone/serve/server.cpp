@@ -8,6 +8,7 @@
 
 #include "base/platform/system.h"
 #include "options/sampling.h"
+#include "serve/anthropic_answer.h"
 #include "serve/json_text.h"
 #include "serve/page.h"
 #include "terminal/output.h"
@@ -23,6 +24,11 @@ constexpr std::string_view one_model = "/v1/models/";
 constexpr std::size_t worth_releasing = 4 << 20;
 constexpr std::size_t text_threads = 2;  // on machines of two cores, a generation and a long text still run together
 
+/// An error of a route of Anthropic's API has that API's form.
+HttpReply in_form_of(std::string_view route, HttpReply reply) {
+  return route.starts_with("/v1/messages") ? anthropic::with_error_form(std::move(reply)) : std::move(reply);
+}
+
 void respond(const std::shared_ptr<Exchange>& exchange, const Json& document) {
   exchange->respond({200, json_type, json_text(document), {}});
 }
@@ -34,7 +40,7 @@ class CountedExchange : public Exchange {
       : exchange_(std::move(exchange)), route_(std::move(route)), metrics_(metrics), headers_(std::move(headers)) {}
   unsigned respond(HttpReply reply) override {
     reply.headers = with(reply.headers);
-    const unsigned status = exchange_->respond(std::move(reply));
+    const unsigned status = exchange_->respond(in_form_of(route_, std::move(reply)));
     metrics_.answered(route_, status);
     return status;
   }
@@ -85,6 +91,8 @@ const std::vector<Server::Route>& Server::routes() {
       {"POST", "/v1/chat/completions", false, &Server::chat},
       {"POST", "/v1/completions", false, &Server::completion},
       {"POST", "/v1/responses", false, &Server::responses},
+      {"POST", "/v1/messages", false, &Server::messages},
+      {"POST", "/v1/messages/count_tokens", false, &Server::count_tokens},
       {"GET", "/v1/models", false, &Server::models},
       {"POST", "/tokenize", false, &Server::tokenize},
       {"POST", "/detokenize", false, &Server::detokenize},
@@ -166,7 +174,7 @@ std::optional<HttpReply> Server::judge(const HttpRequest& request) {
   if (!refused) return std::nullopt;
   metrics_.answered(label_of(request), refused->status);
   for (const auto& header : cors_headers()) refused->headers.push_back(header);
-  return refused;
+  return in_form_of(request.path, std::move(*refused));
 }
 
 std::optional<HttpReply> Server::refusal_of(const HttpRequest& request) const {
@@ -186,7 +194,7 @@ std::optional<HttpReply> Server::refusal_of(const HttpRequest& request) const {
     throw ApiError(403, "without keys this server is asked as localhost alone; --api-key or --no-auth lets other names in", "",
                    "host_not_allowed");
   if (!open && !options_.access.has_key(request))
-    throw ApiError(401, "the key is wrong or missing: send 'Authorization: Bearer KEY'", "", "invalid_api_key");
+    throw ApiError(401, "the key is wrong or missing: send 'Authorization: Bearer KEY' or 'x-api-key: KEY'", "", "invalid_api_key");
   if (found != nullptr) return std::nullopt;
   if (methods.empty())
     throw ApiError(404, fmt::format("there is nothing at {} {}", without_control_characters(request.method.substr(0, 100)),

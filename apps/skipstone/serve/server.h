@@ -82,6 +82,8 @@ class Server {
   void chat(HttpRequest request, const ExchangePtr& exchange) { generate(Form::chat, std::move(request), exchange); }
   void completion(HttpRequest request, const ExchangePtr& exchange) { generate(Form::completion, std::move(request), exchange); }
   void responses(HttpRequest request, const ExchangePtr& exchange) { generate(Form::responses, std::move(request), exchange); }
+  void messages(HttpRequest request, const ExchangePtr& exchange) { generate(Form::messages, std::move(request), exchange); }
+  void count_tokens(HttpRequest request, const ExchangePtr& exchange) { answer_text(&Server::count_of, std::move(request), exchange); }
 
   // The stages of a request (server_tasks.cpp).
   struct Task;
@@ -90,6 +92,8 @@ class Server {
   std::string tokens_of(const HttpRequest& request, const Task& task) const;
   std::string text_of(const HttpRequest& request, const Task& task) const;
   std::string prompt_of(const HttpRequest& request, const Task& task) const;
+  std::string count_of(const HttpRequest& request, const Task& task) const;
+  skipstone::Json show(Form form, const HttpRequest& request, const Task& task) const;
   TaskPtr begin_task(HttpRequest request, const ExchangePtr& exchange) const;
   void answer_text(TextAnswer answer, HttpRequest request, const ExchangePtr& exchange);
   void generate(Form form, HttpRequest request, const ExchangePtr& exchange);

@@ -188,13 +188,22 @@ std::string Server::text_of(const HttpRequest& request, const Task& task) const 
   return json_text(Json{{"content", model_.engine.detokenize(tokens, [&task] { return task.keep_going(); })}});
 }
 
-std::string Server::prompt_of(const HttpRequest& request, const Task& task) const {
-  const GenerationRequest read = read_request(Form::chat, request.body, options_.defaults);
+/// The conversation of a request as the template writes it: the document of skipstone_chat_show().
+Json Server::show(Form form, const HttpRequest& request, const Task& task) const {
+  const GenerationRequest read = read_request(form, request.body, options_.defaults);
   check_length(model_, read);
-  const Json shown = about("messages", [&] {
+  return about("messages", [&] {
     return Json::parse(model_.chat.show(read.messages, read.tools, read.template_options, [&task] { return task.keep_going(); }));
   });
+}
+
+std::string Server::prompt_of(const HttpRequest& request, const Task& task) const {
+  const Json shown = show(Form::chat, request, task);
   return json_text(Json{{"prompt", shown.at("text")}, {"tokens", shown.at("tokens")}});
+}
+
+std::string Server::count_of(const HttpRequest& request, const Task& task) const {
+  return json_text(Json{{"input_tokens", show(Form::messages, request, task).at("tokens").size()}});
 }
 
 // ---- generations ----
