@@ -42,6 +42,7 @@ class Writer {
       poll(32);
       add(message);
     }
+    end_results();
     if (wanted_.definitions) define();
     return std::move(written_);
   }
@@ -62,7 +63,7 @@ class Writer {
       add_result(rendered(result_template, {{"text", text_value(message)}}));
       return;
     }
-    in_results_ = false;
+    end_results();
     if (tool_calls == nullptr || !wanted_.calls) {
       written_.push_back(message);
       return;
@@ -74,16 +75,14 @@ class Writer {
     written_.push_back(with_text(with_member(message, "tool_calls", nullptr), std::move(text)));
   }
 
+  void add_result(const Text& text) {
+    if (!results_.empty()) results_.append("\n", Origin::template_text);
+    results_.append(text);
+  }
+
   /// Results of one answer's calls are one message: many templates want the turns of user and assistant to alternate.
-  void add_result(Text text) {
-    if (!std::exchange(in_results_, true)) {
-      written_.push_back(make_message("user", std::move(text)));
-      return;
-    }
-    Text whole = text_of(written_.back());
-    whole.append("\n", Origin::template_text);
-    whole.append(text);
-    written_.back() = with_text(written_.back(), std::move(whole));
+  void end_results() {
+    if (!results_.empty()) written_.push_back(make_message("user", std::exchange(results_, Text())));
   }
 
   void define() {
@@ -102,7 +101,7 @@ class Writer {
   const Conversation& conversation_;
   const ToolText& wanted_;
   std::vector<Value> written_;
-  bool in_results_ = false;  ///< the last of written_ is one
+  Text results_;  ///< that are not yet in written_
 };
 
 }  // namespace
