@@ -2,13 +2,16 @@
  * reasoning and tool calls. docs/chat.md says what templates may do.
  *
  * JSON comes in as UTF-8 text, in the form of OpenAI's chat completions:
- * - messages: [{"role": "system" | "developer" | "user" | "assistant" | "tool", "content": text, null or [{"type": "text", "text"}],
+ * - messages: [{"role": "system" | "developer" | "user" | "assistant" | "tool", "content": text or [{"type": "text", "text"}], of an
+ *   assistant also null (parts may be of the types "input_text", "output_text" and "refusal" too),
  *   "name"?, "reasoning_content"?, "tool_calls"?: [{"id", "type": "function", "function": {"name", "arguments": JSON text or object}}],
  *   "tool_call_id"?}]
  * - tools: [{"type": "function", "function": {"name", "description"?, "parameters"?}}]
  * - options: an object. "add_generation_prompt" (true), "continue_final_message" (false) and "now" ("2025-07-04T09:08:07", which
  *   strftime_now sees; the clock's time where it is missing) are the library's; every other key, such as "enable_thinking",
- *   "reasoning_effort" or "documents", is a variable of the template.
+ *   "reasoning_effort" or "documents", is a variable of the template. "reasoning_effort": "none" also makes "enable_thinking" and
+ *   "thinking" false where they are not given; where these are false, a reasoning that the template opens nevertheless is closed.
+ *   "add_generation_prompt" and "continue_final_message" cannot both be given as true.
  * The text of a message, a tool or an option is data: it never becomes a special token, whatever it spells.
  * SKIPSTONE_INVALID_ARGUMENT for JSON of any other form, with the place: "messages[2].tool_call_id: ...". */
 #ifndef SKIPSTONE_CHAT_H
@@ -82,14 +85,15 @@ typedef struct skipstone_chat_info {
   const char* source_text; /* the Jinja text */
   int32_t source;          /* skipstone_chat_source */
   int32_t system_messages; /* 1: the template writes them; 0: they are put in front of the first user message */
-  int32_t tools;           /* 1: the template writes the tools' definitions */
-  int32_t tool_calls;      /* 1: the template writes the tool calls of earlier answers */
+  int32_t tools;           /* 1: the template writes the tools' definitions; 0: a system message describes them in a generic form */
+  int32_t tool_calls;      /* 1: the template writes the calls of earlier answers; 0: not all. Calls that it drops go into the answers' texts */
   int32_t reasoning;       /* 1: the template knows reasoning ("enable_thinking", "reasoning_content", <think>) */
   int32_t text_parts;      /* 1: the template takes lists of parts; 0: they are joined beforehand */
   const skipstone_token* end_tokens; /* that end a turn */
   size_t end_token_count;
   const char* const* stop_strings; /* texts that end a turn and are no tokens, for skipstone_session_set_stop() */
   size_t stop_string_count;
+  const char* tool_use_text; /* the Jinja text of the model's template "tool_use", which conversations with tools get; NULL: none */
 } skipstone_chat_info;
 
 SKIPSTONE_API skipstone_status skipstone_chat_get_info(const skipstone_chat* chat, skipstone_chat_info* info);

@@ -168,20 +168,22 @@ skipstone_status skipstone_chat_get_info(const skipstone_chat* chat, skipstone_c
   return api::guard([&] {
     api::require(chat, "chat");
     const chat::ChatPrompt& prompt = *chat->prompt;
+    const chat::ChatTemplate& tools = prompt.tool_template();
     const chat::Capabilities& can = prompt.chat_template().can();
     skipstone_chat_info filled{};
     filled.name = prompt.name().c_str();
     filled.source_text = prompt.chat_template().source().c_str();
     filled.source = static_cast<int32_t>(prompt.source());
     filled.system_messages = can.system ? 1 : 0;
-    filled.tools = can.tools ? 1 : 0;
-    filled.tool_calls = can.tool_calls ? 1 : 0;
+    filled.tools = tools.can().tools ? 1 : 0;
+    filled.tool_calls = tools.can().tool_calls ? 1 : 0;
     filled.reasoning = can.reasoning ? 1 : 0;
-    filled.text_parts = can.part_content ? 1 : 0;
+    filled.text_parts = can.content[chat::role_class("user")].parts ? 1 : 0;
     filled.end_tokens = prompt.end_tokens().data();
     filled.end_token_count = prompt.end_tokens().size();
     filled.stop_strings = chat->stop_strings.data();
     filled.stop_string_count = chat->stop_strings.size();
+    filled.tool_use_text = &tools == &prompt.chat_template() ? nullptr : tools.source().c_str();
     api::give(filled, info);
   });
 }

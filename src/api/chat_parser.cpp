@@ -65,7 +65,8 @@ chat::OutputOptions output_options(const SortedJson& options) {
 
 const chat::OutputFormat& format_of(const SortedJson& options, const chat::ChatPrompt& prompt) {
   const auto name = option<std::string>(options, "format", "");
-  if (name.empty()) return chat::detect_output_format(prompt.chat_template().source());
+  const auto tools = options.find("tools");
+  if (name.empty()) return prompt.output_format(tools != options.end() && !tools->empty());
   const chat::OutputFormat* format = chat::find_output_format(name);
   if (format == nullptr)
     fail_about("options.format", Code::invalid_argument, "options.format: there is no format '{}'", shortened(name, 40));

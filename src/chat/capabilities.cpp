@@ -1,5 +1,6 @@
 // Probing: a template may accept an input without writing it, so each probe looks for marks that no template contains.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -12,53 +13,123 @@ namespace {
 constexpr const char* tool = R"([{"type": "function", "function": {"name": "skTOOLsk", "description": "skDESCsk",
   "parameters": {"type": "object", "properties": {"skARGsk": {"type": "string", "description": "skWHATsk"}}, "required": ["skARGsk"]}}}])";
 
-/// An answer without text that calls a tool, with the result.
-std::string call_and_result(std::string_view id) {
-  return fmt::format(R"([{{"role": "user", "content": "skUSERsk"}}, {{"role": "assistant", "tool_calls": [{{"id": "{0}", "type": "function",
-    "function": {{"name": "skTOOLsk", "arguments": {{"skARGsk": "skVALUEsk"}}}}}}]}},
-    {{"role": "tool", "tool_call_id": "{0}", "content": "skRESULTsk"}}])",
+constexpr std::string_view probe_user = R"({"role": "user", "content": "skUSERsk"})";
+constexpr std::string_view probe_answer = R"({"role": "assistant", "content": "skANSWERsk"})";
+
+std::string probe_message(std::string_view role, std::string_view content) {
+  return fmt::format(R"({{"role": "{}", "content": {}}})", role, content);
+}
+
+std::string probe_list(std::initializer_list<std::string_view> messages) { return fmt::format("[{}]", fmt::join(messages, ", ")); }
+
+/// An answer without text that calls a tool.
+std::string probe_call(std::string_view id) {
+  return fmt::format(R"({{"role": "assistant", "tool_calls": [{{"id": "{}", "type": "function",
+    "function": {{"name": "skTOOLsk", "arguments": {{"skARGsk": "skVALUEsk"}}}}}}]}})",
                      id);
+}
+
+std::string probe_result(std::string_view id, std::string_view content) {
+  return fmt::format(R"({{"role": "tool", "tool_call_id": "{}", "content": {}}})", id, content);
+}
+
+/// A conversation in which a message of the role has this content.
+std::string conversation_with(RoleClass role, std::string_view content) {
+  switch (role) {
+    case RoleClass::system:
+      return probe_list({probe_message("system", content), probe_user});
+    case RoleClass::user:
+      return probe_list({probe_message("user", content)});
+    case RoleClass::assistant:
+      return probe_list({probe_user, probe_message("assistant", content), probe_user});
+    case RoleClass::tool:
+      break;
+  }
+  return probe_list({probe_user, probe_call("call_0"), probe_result("call_0", content)});
 }
 
 bool holds(std::string_view text, std::string_view mark) { return text.find(mark) != std::string_view::npos; }
 
 }  // namespace
 
-/// Whether the conversation renders, and the text contains all marks.
-bool ChatTemplate::writes(const char* messages, const char* tools, std::initializer_list<const char*> marks) const {
+std::size_t role_class(std::string_view role) {
+  const RoleClass all = role == "user"        ? RoleClass::user
+                        : role == "assistant" ? RoleClass::assistant
+                        : role == "tool"      ? RoleClass::tool
+                                              : RoleClass::system;
+  return static_cast<std::size_t>(all);
+}
+
+/// Whether the conversation renders, and the text contains all marks and nothing unwanted.
+bool ChatTemplate::writes(const std::string& messages, std::initializer_list<const char*> marks, const char* tools,
+                          std::initializer_list<const char*> unwanted) const {
   try {
     const jinja::Text text = render(read_conversation(messages, tools, R"({"now": "2025-01-01T00:00:00"})"));
-    return std::all_of(marks.begin(), marks.end(), [&](const char* mark) { return holds(text.bytes(), mark); });
+    const auto in_text = [&](const char* mark) { return holds(text.bytes(), mark); };
+    return std::all_of(marks.begin(), marks.end(), in_text) && std::none_of(unwanted.begin(), unwanted.end(), in_text);
   } catch (const Error&) {
     return false;
   }
 }
 
-void ChatTemplate::probe_content() {
-  const char* const plain = R"([{"role": "user", "content": "skUSERsk"}])";
-  const char* const parts = R"([{"role": "user", "content": [{"type": "text", "text": "skPARTsk"}]}])";
-  can_.text_content = writes(plain, "", {"skUSERsk"});
-  can_.part_content = true;
+/// Whether the template writes such a role at all; where it does not, content has the form of users' messages.
+bool ChatTemplate::probe_content(RoleClass role) {
+  const char* const tools = role == RoleClass::tool && can_.tools ? tool : "";
+  ContentForms& forms = can_.content[static_cast<std::size_t>(role)];
+  forms = {true, true};
   // A template that prints a list as it is shows the keys as well.
-  can_.part_content =
-      writes(parts, "", {"skPARTsk"}) && !writes(parts, "", {"skPARTsk", "'type'"}) && !writes(parts, "", {"skPARTsk", "\"type\""});
-  if (!can_.text_content && !can_.part_content) can_.text_content = true;  // the template needs another form of content
+  const ContentForms found = {
+      writes(conversation_with(role, R"("skTEXTsk")"), {"skTEXTsk"}, tools),
+      writes(conversation_with(role, R"([{"type": "text", "text": "skPARTsk"}, {"type": "text", "text": "skLASTsk"}])"),
+             {"skPARTsk", "skLASTsk"}, tools, {"'type': 'text'", "\"type\": \"text\""}),
+  };
+  const ContentForms otherwise = role == RoleClass::user ? ContentForms{true, false} : can_.content[role_class("user")];
+  const bool any = found.text || found.parts;
+  forms = any ? found : otherwise;
+  return any;
+}
+
+void ChatTemplate::probe_system() {
+  const auto written = [&](std::string_view role) {
+    return writes(probe_list({probe_message(role, R"("skSYSTEMsk")"), probe_user}), {"skSYSTEMsk", "skUSERsk"});
+  };
+  can_.system = written("system");
+  can_.developer = can_.system && written("developer");
+  if (!can_.system) return;
+  for (const char* first : {"system", "developer"}) {
+    for (const char* other : {"system", "developer"}) {
+      if (!can_.developer && (first != std::string_view("system") || other != std::string_view("system"))) continue;
+      const std::string one = probe_message(first, R"("skSYSTEMsk")"), two = probe_message(other, R"("skRULEsk")");
+      can_.second_system = can_.second_system && writes(probe_list({one, two, probe_user}), {"skSYSTEMsk", "skRULEsk", "skUSERsk"});
+      can_.late_system = can_.late_system &&
+                         writes(probe_list({one, probe_user, probe_answer, two, probe_user}), {"skSYSTEMsk", "skRULEsk", "skUSERsk"}) &&
+                         writes(probe_list({probe_user, probe_answer, two, probe_user}), {"skRULEsk"});
+    }
+  }
 }
 
 void ChatTemplate::probe_calls() {
-  can_.tools = writes(R"([{"role": "user", "content": "skUSERsk"}])", tool, {"skTOOLsk"});
+  const bool tools = writes(probe_list({probe_user}), {"skTOOLsk"}, tool) ||
+                     writes(conversation_with(RoleClass::system, R"("skSYSTEMsk")"), {"skTOOLsk"}, tool);
+  const std::string messages = conversation_with(RoleClass::tool, R"("skRESULTsk")");
   // Tries one form after the other until the template takes it.
-  for (const bool short_ids : {false, true}) {
-    for (const bool null_content : {true, false}) {
-      can_.short_ids = short_ids;
-      can_.null_content = null_content;
-      const std::string messages = call_and_result("call_0");
-      can_.tool_calls = writes(messages.c_str(), tool, {"skTOOLsk", "skVALUEsk"}) && !writes(messages.c_str(), tool, {"skTOOLsk", "None"});
-      if (can_.tool_calls) return;
+  const auto takes_calls = [&] {
+    for (const bool short_ids : {false, true}) {
+      for (const bool null_content : {true, false}) {
+        can_.short_ids = short_ids;
+        can_.null_content = null_content;
+        if (writes(messages, {"skTOOLsk", "skVALUEsk"}, tool, {"None"})) return true;
+      }
     }
-  }
-  can_.short_ids = false;
-  can_.null_content = false;
+    can_.short_ids = can_.null_content = false;
+    return false;
+  };
+  const bool calls = takes_calls();
+  // Without the tools, since their definitions have the name too.
+  can_.call_text = !calls && !writes(messages, {"skTOOLsk"}) && !writes(messages, {"skVALUEsk"}, tool);
+  can_.tool_results = writes(messages, {"skRESULTsk"}, tool);
+  can_.tool_calls = calls;
+  can_.tools = tools;
 }
 
 void ChatTemplate::find_end_of_answer() {
@@ -76,15 +147,23 @@ void ChatTemplate::find_end_of_answer() {
   }
 }
 
+/// While a capability is not known, messages are left as they are.
 void ChatTemplate::probe() {
   can_.developer = true;
-  probe_content();
-  const char* const system = R"([{"role": "system", "content": "skSYSTEMsk"}, {"role": "user", "content": "skUSERsk"}])";
-  const char* const developer = R"([{"role": "developer", "content": "skSYSTEMsk"}, {"role": "user", "content": "skUSERsk"}])";
-  can_.system = writes(system, "", {"skSYSTEMsk", "skUSERsk"});
-  can_.developer = writes(developer, "", {"skSYSTEMsk", "skUSERsk"});
-  probe_calls();
   can_.reasoning = holds(source_, "enable_thinking") || holds(source_, "reasoning") || holds(source_, "think");
+  can_.thinking_key = !holds(source_, "reasoning_content") && (holds(source_, "message.thinking") || holds(source_, "message['thinking']"));
+  const bool known = probe_content(RoleClass::user);
+  can_.content.fill(can_.content[role_class("user")]);
+  if (known) probe_content(RoleClass::system);
+  if (known) probe_content(RoleClass::assistant);
+  probe_system();
+  probe_calls();
+  if (known) {
+    probe_content(RoleClass::tool);
+  } else {  // it needs variables that only its users know, or writes no messages: nothing is known of tools
+    can_.tools = can_.tool_results = true;
+    can_.call_text = false;
+  }
   find_end_of_answer();
 }
 

@@ -48,6 +48,25 @@ std::string names_of(const std::vector<text::ChatTemplate>& own) {
   return names;
 }
 
+ChatTemplate compiled(const text::Vocabulary& vocabulary, std::string source) {
+  return {std::move(source), written(vocabulary, vocabulary.bos), written(vocabulary, vocabulary.eos)};
+}
+
+bool holds(const ChatTemplate& chat_template, std::string_view text) { return chat_template.source().find(text) != std::string::npos; }
+
+/// Ends the reasoning that a template opens at the end of its prompt whatever its variables say.
+void close_reasoning(jinja::Text& text, const OutputFormat& format) {
+  const std::string_view written = text.bytes().substr(0, text.bytes().find_last_not_of(" \t\r\n") + 1);
+  for (const Tags& tags : format.reasoning) {
+    if (tags.open.empty() || !written.ends_with(tags.open)) continue;
+    text = text.part(0, written.size());
+    text.append("\n\n", jinja::Origin::template_text);
+    text.append(tags.close, jinja::Origin::template_text);
+    text.append("\n\n", jinja::Origin::template_text);
+    return;
+  }
+}
+
 }  // namespace
 
 ChatPrompt::ChatPrompt(std::shared_ptr<const text::Tokenizer> tokenizer, const std::vector<text::ChatTemplate>& own,
@@ -55,12 +74,17 @@ ChatPrompt::ChatPrompt(std::shared_ptr<const text::Tokenizer> tokenizer, const s
     : tokenizer_(std::move(tokenizer)) {
   choose(own, wanted);
   reserve_markers();
-  find_ends();
+  find_formats();
+  const text::Vocabulary& vocabulary = tokenizer_->vocabulary();
+  end_tokens_ = vocabulary.end_of_generation;
+  add_end(vocabulary.eos);
+  add_end(vocabulary.eot);
+  find_ends(*template_);
+  if (tool_template_) find_ends(*tool_template_);
 }
 
 void ChatPrompt::take(std::string name, Source source, std::string text) {
-  const text::Vocabulary& vocabulary = tokenizer_->vocabulary();
-  template_ = std::make_unique<ChatTemplate>(std::move(text), written(vocabulary, vocabulary.bos), written(vocabulary, vocabulary.eos));
+  template_ = std::make_unique<ChatTemplate>(compiled(tokenizer_->vocabulary(), std::move(text)));
   name_ = std::move(name);
   source_ = source;
 }
@@ -79,12 +103,37 @@ void ChatPrompt::take_own(const text::ChatTemplate& own) {
   }
 }
 
+/// As transformers does where a model has several templates.
+void ChatPrompt::take_tool_use(const std::vector<text::ChatTemplate>& own) {
+  const auto found = std::find_if(own.begin(), own.end(), [](const text::ChatTemplate& one) { return one.name == "tool_use"; });
+  if (found == own.end()) return;
+  try {
+    tool_template_ = std::make_unique<ChatTemplate>(compiled(tokenizer_->vocabulary(), found->source));
+  } catch (const Error& error) {
+    fail(Code::bad_file, "the model's chat template 'tool_use': {}; take another with --chat-template", error.what());
+  }
+}
+
+/// Tools in words are answered in the form that the words show; reasoning is marked as the template has it.
+void ChatPrompt::find_formats() {
+  format_ = &detect_output_format(template_->source());
+  tool_format_ = detect_output_format(tool_template().source());
+  if (tool_template().can().tools || tool_format_.syntax == CallSyntax::channels) return;
+  const OutputFormat own = tool_format_;
+  tool_format_ = *find_output_format("hermes");
+  if (!own.reasoning.front().open.empty()) tool_format_.reasoning = own.reasoning;
+  tool_format_.content = own.content;
+}
+
 void ChatPrompt::choose(const std::vector<text::ChatTemplate>& own, const std::string& wanted) {
   if (wanted.find("{{") != std::string::npos || wanted.find("{%") != std::string::npos) return take("given", Source::given, wanted);
   if (!wanted.empty()) {
     const std::string of_model = wanted.rfind("model:", 0) == 0 ? wanted.substr(6) : "";
     for (const text::ChatTemplate& one : own) {
-      if (wanted == "model" ? one.name.empty() : !of_model.empty() && one.name == of_model) return take_own(one);
+      if (wanted == "model" ? !one.name.empty() : of_model.empty() || one.name != of_model) continue;
+      take_own(one);
+      if (wanted == "model") take_tool_use(own);
+      return;
     }
     if (find_builtin(wanted) == nullptr) {
       fail(Code::invalid_argument, "there is no chat template '{}'; there are {}", shortened(wanted, 40), names_of(own));
@@ -92,7 +141,10 @@ void ChatPrompt::choose(const std::vector<text::ChatTemplate>& own, const std::s
     return take_builtin(wanted, Source::named);
   }
   const auto usual = std::find_if(own.begin(), own.end(), [](const text::ChatTemplate& one) { return one.name.empty(); });
-  if (usual != own.end()) return take_own(*usual);
+  if (usual != own.end()) {
+    take_own(*usual);
+    return take_tool_use(own);
+  }
   const text::Vocabulary& vocabulary = tokenizer_->vocabulary();
   const auto has_special = [&](std::string_view token) {
     const auto found = std::find(vocabulary.tokens.begin(), vocabulary.tokens.end(), token);
@@ -111,48 +163,53 @@ void ChatPrompt::reserve_markers() {
   for (std::size_t i = 0; i < vocabulary.tokens.size(); ++i) {
     const std::string& token = vocabulary.tokens[i];
     if (type_of(vocabulary, i) != text::TokenType::user_defined || !is_marker(token)) continue;
-    if (template_->source().find(token) != std::string::npos) reserved_.push_back(static_cast<Token>(i));
+    if (holds(*template_, token) || holds(tool_template(), token)) reserved_.push_back(static_cast<Token>(i));
   }
 }
 
-void ChatPrompt::find_ends() {
-  const text::Vocabulary& vocabulary = tokenizer_->vocabulary();
-  end_tokens_ = vocabulary.end_of_generation;
-  for (const Token token : {vocabulary.eos, vocabulary.eot}) {
-    if (token >= 0 && std::find(end_tokens_.begin(), end_tokens_.end(), token) == end_tokens_.end()) end_tokens_.push_back(token);
-  }
-  // The first thing the template writes after an answer ends it: a token, or words in its place.
-  const std::string& after = template_->after_answer();
+void ChatPrompt::add_end(Token token) {
+  if (token >= 0 && std::find(end_tokens_.begin(), end_tokens_.end(), token) == end_tokens_.end()) end_tokens_.push_back(token);
+}
+
+/// The first thing the template writes after an answer ends it: a token, or words in its place.
+void ChatPrompt::find_ends(const ChatTemplate& chat_template) {
+  const std::string& after = chat_template.after_answer();
   const std::size_t first = after.find_first_not_of(" \t\r\n");
   if (first == std::string::npos) return;
   const std::string_view rest = std::string_view(after).substr(first);
   const text::Span all[] = {{0, rest.size()}};
   const std::vector<text::Stretch> stretches = tokenizer_->stretches(rest, all, reserved_);
-  const Token token = stretches.front().token;
-  if (token >= 0) {
-    if (std::find(end_tokens_.begin(), end_tokens_.end(), token) == end_tokens_.end()) end_tokens_.push_back(token);
-    return;
-  }
+  if (const Token token = stretches.front().token; token >= 0) return add_end(token);
   const char close = rest[0] == '<' ? '>' : rest[0] == '[' ? ']' : '\0';
   const std::size_t end = close == '\0' ? std::string_view::npos : rest.find(close);
-  if (end != std::string_view::npos && is_marker(rest.substr(0, end + 1))) stop_strings_.emplace_back(rest.substr(0, end + 1));
+  if (end == std::string_view::npos || !is_marker(rest.substr(0, end + 1))) return;
+  const std::string stop(rest.substr(0, end + 1));
+  if (std::find(stop_strings_.begin(), stop_strings_.end(), stop) == stop_strings_.end()) stop_strings_.push_back(stop);
 }
 
-bool ChatPrompt::needs_bos(const std::vector<text::Stretch>& stretches) const {
+/// Templates may write white space in front of BOS.
+bool ChatPrompt::needs_bos(const RenderedPrompt& prompt) const {
   const text::Vocabulary& vocabulary = tokenizer_->vocabulary();
-  return vocabulary.add_bos && (stretches.empty() || stretches.front().token != vocabulary.bos);
+  if (!vocabulary.add_bos) return false;
+  for (const text::Stretch& stretch : prompt.stretches) {
+    if (stretch.token >= 0) return stretch.token != vocabulary.bos;
+    const std::string_view text = prompt.text.bytes().substr(stretch.begin, stretch.end - stretch.begin);
+    if (text.find_first_not_of(" \t\r\n") != std::string_view::npos) return true;
+  }
+  return true;
 }
 
 RenderedPrompt ChatPrompt::render(const Conversation& conversation) const {
-  jinja::Text text = template_->render(conversation);
+  const bool tools = !conversation.tools.is<jinja::Undefined>();
+  jinja::Text text = (tools ? tool_template() : *template_).render(conversation);
+  if (conversation.without_reasoning && conversation.add_generation_prompt) close_reasoning(text, output_format(tools));
   std::vector<text::Stretch> stretches = tokenizer_->stretches(text.bytes(), trusted_parts(text), reserved_);
   return {std::move(text), std::move(stretches)};
 }
 
 std::vector<Token> ChatPrompt::tokens(const RenderedPrompt& prompt) const {
   std::vector<Token> tokens = tokenizer_->encode(prompt.text.bytes(), prompt.stretches);
-  const text::Vocabulary& vocabulary = tokenizer_->vocabulary();
-  if (vocabulary.add_bos && (tokens.empty() || tokens.front() != vocabulary.bos)) tokens.insert(tokens.begin(), vocabulary.bos);
+  if (needs_bos(prompt)) tokens.insert(tokens.begin(), tokenizer_->vocabulary().bos);
   return tokens;
 }
 
@@ -160,7 +217,7 @@ std::vector<Piece> ChatPrompt::pieces(const RenderedPrompt& prompt) const {
   const auto& [text, stretches] = prompt;
   const text::Vocabulary& vocabulary = tokenizer_->vocabulary();
   std::vector<Piece> all;
-  if (needs_bos(stretches)) all.push_back({written(vocabulary, vocabulary.bos), jinja::Origin::template_text, vocabulary.bos});
+  if (needs_bos(prompt)) all.push_back({written(vocabulary, vocabulary.bos), jinja::Origin::template_text, vocabulary.bos});
   for (const text::Stretch& stretch : stretches) {
     poll(4 + (stretch.end - stretch.begin) / 64);
     std::size_t begin = stretch.begin;

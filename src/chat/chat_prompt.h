@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "chat/chat_template.h"
+#include "chat/output/output_format.h"
 #include "text/tokenizer.h"
 
 namespace skipstone::chat {
@@ -36,12 +37,16 @@ class ChatPrompt {
   const std::string& name() const { return name_; }
   Source source() const { return source_; }
   const ChatTemplate& chat_template() const { return *template_; }
+  /// That of conversations with tools: the model's template "tool_use" where it has one beside its own.
+  const ChatTemplate& tool_template() const { return tool_template_ ? *tool_template_ : *template_; }
+  /// The format of answers to conversations with tools, or to others.
+  const OutputFormat& output_format(bool tools) const { return tools ? tool_format_ : *format_; }
   const text::Tokenizer& tokenizer() const { return *tokenizer_; }
   const std::vector<text::Token>& end_tokens() const { return end_tokens_; }
   const std::vector<std::string>& stop_strings() const { return stop_strings_; }
 
   RenderedPrompt render(const Conversation& conversation) const;
-  /// With BOS in front where the vocabulary asks for it and the template has not written it.
+  /// With BOS in front where the vocabulary asks for it and the template has not written it, perhaps after white space.
   std::vector<text::Token> tokens(const RenderedPrompt& prompt) const;
   std::vector<text::Token> tokens(const Conversation& conversation) const { return tokens(render(conversation)); }
   std::vector<Piece> pieces(const RenderedPrompt& prompt) const;
@@ -50,16 +55,22 @@ class ChatPrompt {
  private:
   void choose(const std::vector<text::ChatTemplate>& own, const std::string& wanted);
   void take_own(const text::ChatTemplate& own);
+  void take_tool_use(const std::vector<text::ChatTemplate>& own);
+  void find_formats();
   void take(std::string name, Source source, std::string text);
   void take_builtin(std::string_view name, Source source);
   void reserve_markers();
-  void find_ends();
-  bool needs_bos(const std::vector<text::Stretch>& stretches) const;
+  void add_end(text::Token token);
+  void find_ends(const ChatTemplate& chat_template);
+  bool needs_bos(const RenderedPrompt& prompt) const;
 
   std::shared_ptr<const text::Tokenizer> tokenizer_;
   std::string name_;
   Source source_ = Source::plain;
   std::unique_ptr<const ChatTemplate> template_;
+  std::unique_ptr<const ChatTemplate> tool_template_;  ///< null: the same
+  const OutputFormat* format_ = nullptr;
+  OutputFormat tool_format_;
   std::vector<text::Token> reserved_;  ///< user-defined tokens that the template writes: messages cannot
   std::vector<text::Token> end_tokens_;
   std::vector<std::string> stop_strings_;

@@ -6,6 +6,8 @@
 #include "base/poll.h"
 #include "base/status.h"
 #include "chat/jinja/template.h"
+#include "chat/system_messages.h"
+#include "chat/tool_text.h"
 
 namespace skipstone::chat {
 
@@ -27,49 +29,6 @@ std::string short_id(std::string_view id) {
 
 Value short_id_of(const Value& id) { return jinja::make_string(nullptr, short_id(id.string()->bytes()), Origin::data); }
 
-/// The parts' texts, one after the other.
-Value joined_parts(const Value& parts) {
-  Text all;
-  for (const Value& part : parts.sequence()->items) all.append(member(part, "text")->string()->text);
-  return jinja::make_string(nullptr, std::move(all));
-}
-
-Value text_part(const Value& text) {
-  auto part = std::make_shared<jinja::Dict>(nullptr);
-  part->set(trusted_text("type"), trusted_text("text"));
-  part->set(trusted_text("text"), text);
-  return list_of({jinja::DictRef(std::move(part))});
-}
-
-std::string_view role_of(const Value& message) { return member(message, "role")->string()->bytes(); }
-
-/// Moves the system messages' text in front of the first user message, for templates without a system role.
-std::vector<Value> without_system(const std::vector<Value>& messages) {
-  std::vector<Value> rest;
-  Text system;
-  for (const Value& message : messages) {
-    const Value* content = member(message, "content");
-    if (role_of(message) == "system" && content != nullptr) {
-      system.append((content->string() != nullptr ? *content : joined_parts(*content)).string()->text);
-      system.append("\n\n", Origin::data);
-      continue;
-    }
-    rest.push_back(message);
-    if (role_of(message) != "user" || system.empty()) continue;
-    Text whole = std::exchange(system, Text());
-    whole.append((content->string() != nullptr ? *content : joined_parts(*content)).string()->text);
-    const Value text = jinja::make_string(nullptr, std::move(whole));
-    rest.back() = with_member(message, "content", &text);
-  }
-  if (!system.empty()) {  // no user message follows
-    auto message = std::make_shared<jinja::Dict>(nullptr);
-    message->set(trusted_text("role"), trusted_text("user"));
-    message->set(trusted_text("content"), jinja::make_string(nullptr, system.part(0, system.size() - 2)));
-    rest.push_back(jinja::DictRef(std::move(message)));
-  }
-  return rest;
-}
-
 }  // namespace
 
 ChatTemplate::ChatTemplate(std::string source, std::string bos, std::string eos)
@@ -80,18 +39,22 @@ ChatTemplate::ChatTemplate(std::string source, std::string bos, std::string eos)
 Value ChatTemplate::adapted_content(const Value& message) const {
   const Value* content = member(message, "content");
   if (content == nullptr) {
-    const Value absent = can_.null_content ? Value(jinja::None{}) : trusted_text("");
+    const bool none = can_.null_content && member(message, "tool_calls") != nullptr;
+    const Value absent = none ? Value(jinja::None{}) : trusted_text("");
     return with_member(message, "content", &absent);
   }
-  if (content->string() != nullptr && !can_.text_content && can_.part_content) {
-    const Value parts = text_part(*content);
+  const ContentForms& forms = can_.content[role_class(role_of(message))];
+  if (content->string() != nullptr && !forms.text && forms.parts) {
+    const Value parts = list_of({text_part(*content)});
     return with_member(message, "content", &parts);
   }
-  if (content->sequence() != nullptr && !can_.part_content) {
-    const Value text = joined_parts(*content);
-    return with_member(message, "content", &text);
-  }
-  return message;
+  return content->sequence() != nullptr && !forms.parts ? with_text(message, text_of(message)) : message;
+}
+
+Value ChatTemplate::with_thinking(const Value& message) const {
+  const Value* reasoning = member(message, "reasoning_content");
+  const bool full = member(message, "tool_calls") != nullptr && !text_of(message).empty();  // the template takes one of text and thinking
+  return reasoning == nullptr || full ? message : with_member(message, "thinking", reasoning);
 }
 
 Value ChatTemplate::with_short_ids(const Value& message) const {
@@ -112,25 +75,37 @@ Value ChatTemplate::with_short_ids(const Value& message) const {
   return changed;
 }
 
+bool ChatTemplate::needs_tool_text(const Conversation& conversation) const {
+  return !can_.tools && !conversation.tools.is<jinja::Undefined>();
+}
+
 std::vector<Value> ChatTemplate::adapted(const Conversation& conversation) const {
-  std::vector<Value> messages;
-  messages.reserve(conversation.messages.size());
+  const bool words = needs_tool_text(conversation);
+  ToolText wanted{words, words || can_.call_text, words || !can_.tool_results};
+  const OutputFormat& format = detect_output_format(source_);
+  const bool own_form = can_.tools && format.syntax == CallSyntax::json && format.name != "hermes";
+  if (own_form) wanted.call_list = format.section;
+  std::vector<Value> messages = wanted.any() ? with_tool_text(conversation, wanted) : conversation.messages;
   const Value system = trusted_text("system");
-  for (const Value& message : conversation.messages) {
-    poll(32);
-    Value changed = adapted_content(message);
-    if (can_.short_ids) changed = with_short_ids(changed);
-    if (!can_.developer && role_of(changed) == "developer") changed = with_member(changed, "role", &system);
-    messages.push_back(std::move(changed));
+  for (Value& message : messages) {
+    if (!can_.developer && role_of(message) == "developer") message = with_member(message, "role", &system);
   }
-  return can_.system ? messages : without_system(messages);
+  messages = place_system_messages(messages, can_);
+  for (Value& message : messages) {
+    poll(32);
+    if (can_.thinking_key) message = with_thinking(message);
+    message = adapted_content(message);
+    if (can_.short_ids) message = with_short_ids(message);
+  }
+  return messages;
 }
 
 Text ChatTemplate::render_messages(std::vector<Value> messages, const Conversation& conversation) const {
   jinja::Dict variables(nullptr);
   for (const jinja::Dict::Item& option : conversation.variables) variables.set(option.first, option.second);
   variables.set(trusted_text("messages"), list_of(std::move(messages)));
-  if (!conversation.tools.is<jinja::Undefined>()) variables.set(trusted_text("tools"), conversation.tools);
+  const bool given = !conversation.tools.is<jinja::Undefined>() && !needs_tool_text(conversation);
+  if (given) variables.set(trusted_text("tools"), conversation.tools);
   variables.set(trusted_text("add_generation_prompt"), conversation.add_generation_prompt);
   variables.set(trusted_text("bos_token"), trusted_text(bos_));
   variables.set(trusted_text("eos_token"), trusted_text(eos_));

@@ -1,6 +1,8 @@
 // A template and its capabilities, found by rendering small conversations and looking for marks in the output; the built-in templates.
 #pragma once
 
+#include <array>
+#include <initializer_list>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,16 +13,31 @@
 
 namespace skipstone::chat {
 
+/// The forms of a message's content that a template writes.
+struct ContentForms {
+  bool text = true;    ///< a string
+  bool parts = false;  ///< a list of parts
+};
+
+/// Messages that a template may treat differently.
+enum class RoleClass { system, user, assistant, tool };
+/// The index of a role's class; a developer's messages are system messages.
+std::size_t role_class(std::string_view role);
+
 struct Capabilities {
-  bool system = true;         ///< writes system messages
-  bool developer = false;     ///< writes messages of the role developer
-  bool tools = false;         ///< writes the tools' definitions
-  bool tool_calls = false;    ///< writes the calls of earlier answers
-  bool reasoning = false;     ///< knows of reasoning
-  bool text_content = true;   ///< takes content that is a string
-  bool part_content = false;  ///< takes content that is a list of parts
-  bool null_content = true;   ///< takes an answer of calls alone with the content none; else it is ""
-  bool short_ids = false;     ///< takes ids of nine letters and digits alone (Mistral)
+  bool system = true;                        ///< writes system messages
+  bool developer = false;                    ///< writes messages of the role developer
+  bool second_system = true;                 ///< writes both of two system messages at the start
+  bool late_system = true;                   ///< writes system messages that follow others
+  bool tools = true;                         ///< writes the tools' definitions
+  bool tool_calls = true;                    ///< writes the calls of earlier answers
+  bool call_text = false;                    ///< writes nothing of the calls of earlier answers: they go into their texts
+  bool tool_results = true;                  ///< writes the results of calls
+  bool reasoning = false;                    ///< knows of reasoning
+  bool thinking_key = false;                 ///< reads an answer's reasoning from the key "thinking"
+  bool null_content = true;                  ///< takes an answer of calls alone with the content none; else it is ""
+  bool short_ids = false;                    ///< takes ids of nine letters and digits alone (Mistral)
+  std::array<ContentForms, 4> content = {};  ///< of each RoleClass
 };
 
 /// Immutable; safe to use from many threads.
@@ -34,6 +51,8 @@ class ChatTemplate {
   /// The text that the template writes directly after an answer when another message follows: where turns end. Its own words only.
   const std::string& after_answer() const { return after_answer_; }
 
+  /// Whether the conversation's tools are written in words, since the template does not write them.
+  bool needs_tool_text(const Conversation& conversation) const;
   /// Throws invalid_argument where the template raises.
   jinja::Text render(const Conversation& conversation) const;
 
@@ -42,9 +61,12 @@ class ChatTemplate {
   std::vector<jinja::Value> adapted(const Conversation& conversation) const;
   jinja::Value adapted_content(const jinja::Value& message) const;
   jinja::Value with_short_ids(const jinja::Value& message) const;
-  bool writes(const char* messages, const char* tools, std::initializer_list<const char*> marks) const;
+  jinja::Value with_thinking(const jinja::Value& message) const;
+  bool writes(const std::string& messages, std::initializer_list<const char*> marks, const char* tools = "",
+              std::initializer_list<const char*> unwanted = {}) const;
   void probe();
-  void probe_content();
+  bool probe_content(RoleClass role);
+  void probe_system();
   void probe_calls();
   void find_end_of_answer();
 

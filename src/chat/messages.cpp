@@ -28,6 +28,13 @@ Value trusted_text(std::string_view text) { return jinja::make_string(nullptr, s
 
 Value list_of(std::vector<Value> items) { return jinja::make_sequence(nullptr, Sequence::Kind::list, std::move(items)); }
 
+Value text_part(const Value& text) {
+  auto part = std::make_shared<Dict>(nullptr);
+  part->set(trusted_text("type"), trusted_text("text"));
+  part->set(trusted_text("text"), text);
+  return jinja::DictRef(std::move(part));
+}
+
 Value with_member(const Value& object, std::string_view key, const Value* value) {
   auto copy = std::make_shared<Dict>(nullptr);
   for (const Dict::Item& entry : object.dict()->items()) {
@@ -73,18 +80,34 @@ std::string_view require_text(const Value& object, std::string_view key, const s
   return value->string()->bytes();
 }
 
-void check_parts(const Value& content, const std::string& path) {
-  if (content.string() != nullptr) return;
+/// A type of a part, and its key that holds a text: those of chat completions, and those of responses and their messages.
+struct TextPart {
+  std::string_view type, key;
+};
+constexpr std::array<TextPart, 4> text_parts = {
+    {{"text", "text"}, {"input_text", "text"}, {"output_text", "text"}, {"refusal", "refusal"}}};
+
+/// A part of the type 'text', which is the one that templates know.
+Value read_part(const Value& part, const std::string& path) {
+  require_object(part, path);
+  const std::string_view type = require_text(part, "type", path);
+  const auto known = std::find_if(text_parts.begin(), text_parts.end(), [&](const TextPart& one) { return one.type == type; });
+  if (known == text_parts.end()) refuse(path + ".type", "is '{}'; parts of the type 'text' are all that is read here", shortened(type, 40));
+  require_text(part, known->key, path);
+  return type == "text" ? part : text_part(*member(part, known->key));
+}
+
+/// A text, or a list of parts of the type 'text'.
+Value read_content(const Value& content, const std::string& path) {
+  if (content.string() != nullptr) return content;
   if (content.sequence() == nullptr) refuse(path, "is {} where a string or an array of parts was expected", json_name(content));
-  const std::vector<Value>& parts = content.sequence()->items;
-  for (std::size_t i = 0; i < parts.size(); ++i) {
+  const std::vector<Value>& given = content.sequence()->items;
+  std::vector<Value> parts;
+  for (std::size_t i = 0; i < given.size(); ++i) {
     poll(8);
-    const std::string place = fmt::format("{}[{}]", path, i);
-    require_object(parts[i], place);
-    const std::string_view type = require_text(parts[i], "type", place);
-    if (type != "text") refuse(place + ".type", "is '{}'; parts of the type 'text' are all that is read here", shortened(type, 40));
-    require_text(parts[i], "text", place);
+    parts.push_back(read_part(given[i], fmt::format("{}[{}]", path, i)));
   }
+  return list_of(std::move(parts));
 }
 
 /// One conversation's messages, in order.
@@ -107,7 +130,7 @@ class Reader {
     } else if (calls != nullptr) {
       refuse(path + ".tool_calls", "is in a message of the role '{}'; only assistants call tools", role);
     }
-    check_content(read, role, path);
+    read = with_content(read, role, path);
     return role == "tool" ? read_result(read, path) : read;
   }
 
@@ -120,14 +143,17 @@ class Reader {
     return jinja::DictRef(std::move(copy));
   }
 
-  static void check_content(const Value& message, const std::string& role, const std::string& path) {
+  /// The message with its content checked. An answer may have none: clients store the null of an answer of calls.
+  static Value with_content(const Value& message, const std::string& role, const std::string& path) {
     if (const Value* reasoning = member(message, "reasoning_content"); reasoning != nullptr && reasoning->string() == nullptr) {
       refuse(path + ".reasoning_content", "is {} where a string was expected", json_name(*reasoning));
     }
-    if (const Value* content = member(message, "content")) return check_parts(*content, path + ".content");
-    const bool may_miss =
-        role == "assistant" && (member(message, "tool_calls") != nullptr || member(message, "reasoning_content") != nullptr);
-    if (!may_miss) refuse(path + ".content", "is missing");
+    if (const Value* given = member(message, "content")) {
+      const Value content = read_content(*given, path + ".content");
+      return with_member(message, "content", &content);
+    }
+    if (role != "assistant") refuse(path + ".content", "is missing");
+    return message;
   }
 
   Value read_calls(const Value& given, const std::string& path) {
@@ -210,15 +236,32 @@ bool flag(const Value& value, const std::string& name) {
   return *value.get<bool>();
 }
 
+// The variables by which templates are told not to think; each family has one of them.
+constexpr std::array<std::string_view, 2> thinking_switches = {"enable_thinking", "thinking"};
+
+bool is_false(const Value* value) { return value != nullptr && value->is<bool>() && !*value->get<bool>(); }
+
+/// Without reasoning: the effort "none" is OpenAI's word for what templates call enable_thinking.
+void read_effort(const Value& options, Conversation& conversation) {
+  const Value* effort = member(options, "reasoning_effort");
+  const bool none = effort != nullptr && effort->string() != nullptr && effort->string()->bytes() == "none";
+  for (const std::string_view name : thinking_switches) {
+    const Value* given = member(options, name);
+    if (none && given == nullptr) conversation.variables.emplace_back(trusted_text(name), false);
+    if (is_false(given) || (none && given == nullptr)) conversation.without_reasoning = true;
+  }
+}
+
 void read_options(std::string_view json, Conversation& conversation) {
   if (json.empty()) return;
   const Value options = jinja::read_json(json, "options", Origin::data);
   if (options.is<jinja::None>()) return;
   require_object(options, "options");
+  bool wants_prompt = false;
   for (const Dict::Item& entry : options.dict()->items()) {
     const std::string name(entry.first.string()->bytes());
     if (name == "add_generation_prompt") {
-      conversation.add_generation_prompt = flag(entry.second, name);
+      wants_prompt = conversation.add_generation_prompt = flag(entry.second, name);
     } else if (name == "continue_final_message") {
       conversation.continue_final_message = flag(entry.second, name);
     } else if (name == "now") {
@@ -229,7 +272,11 @@ void read_options(std::string_view json, Conversation& conversation) {
       conversation.variables.push_back(entry);
     }
   }
+  if (conversation.continue_final_message && wants_prompt)
+    refuse("options.continue_final_message",
+           "is true beside add_generation_prompt; an answer either continues the last message or begins a new one");
   if (conversation.continue_final_message) conversation.add_generation_prompt = false;
+  read_effort(options, conversation);
 }
 
 }  // namespace

@@ -18,6 +18,7 @@ struct Conversation {
   std::vector<jinja::Dict::Item> variables;  ///< the options that the library does not handle itself
   bool add_generation_prompt = true;
   bool continue_final_message = false;
+  bool without_reasoning = false;  ///< the options ask for an answer without it
   std::optional<std::tm> now;
   std::size_t bytes = 0;  ///< of the JSON
 };
@@ -31,5 +32,7 @@ const jinja::Value* member(const jinja::Value& object, std::string_view key);
 jinja::Value with_member(const jinja::Value& object, std::string_view key, const jinja::Value* value);
 jinja::Value trusted_text(std::string_view text);
 jinja::Value list_of(std::vector<jinja::Value> items);
+/// {"type": "text", "text": text}.
+jinja::Value text_part(const jinja::Value& text);
 
 }  // namespace skipstone::chat

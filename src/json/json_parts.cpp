@@ -7,13 +7,11 @@
 namespace skipstone {
 namespace {
 
-constexpr std::string_view blank = " \t\r\n";
-
 /// Walks over the values of a valid text, one level of it.
 class Cursor {
  public:
   /// `container`: an object or an array.
-  explicit Cursor(std::string_view container) : text_(container), at_(std::min(text_.find_first_not_of(blank), text_.size()) + 1) {}
+  explicit Cursor(std::string_view container) : text_(container), at_(std::min(text_.find_first_of("{["), text_.size()) + 1) {}
 
   /// Whether there is another part; the cursor is then at its beginning.
   bool next() {

@@ -166,6 +166,8 @@ std::vector<ChatTemplate> chat_templates(const gguf::File& file) {
       if (!name.empty()) add("tokenizer.chat_template." + name, name);
     }
   }
+  // Some files have this one without a list of names.
+  if (std::ranges::find(all, "tool_use", &ChatTemplate::name) == all.end()) add("tokenizer.chat_template.tool_use", "tool_use");
   return all;
 }
 

@@ -49,7 +49,6 @@ function addAnswers(create, client, model) {
     await assert.rejects(create({ previous_response_id: "resp_1" }), { status: 400, param: "previous_response_id" });
     await assert.rejects(create({ text: { format: { type: "json_object" } } }), { status: 400, param: "text.format" });
     await assert.rejects(create({ tool_choice: "required", tools: [{ type: "function", ...weather }] }), { status: 400, param: "tool_choice" });
-    await assert.rejects(create({ tools: [{ type: "web_search_preview" }] }), { status: 400, param: "tools" });
     await assert.rejects(create({ max_output_tokens: 0 }), { status: 400, param: "max_output_tokens" });
   });
 }
@@ -124,6 +123,13 @@ function addInputs(create) {
     const answer = await create({ input, tools });
     assert.ok(answer.output.length > 0);
     assert.deepEqual(answer.tools, tools);
+  });
+  check("responses: tools that cannot run here are left out with a note", async () => {
+    const tools = [{ type: "web_search_preview" }, { type: "function", strict: true, ...weather }];
+    const answer = await create({ tools });
+    assert.equal(answer.skipstone.notes.length, 1);
+    assert.match(answer.skipstone.notes[0], /web_search_preview/);
+    assert.equal(answer.usage.input_tokens, (await create({ tools: tools.slice(1) })).usage.input_tokens);
   });
   check("responses: other items and parts are refused", async () => {
     const image = { role: "user", content: [{ type: "input_image", image_url: "data:image/png;base64,AA==" }] };

@@ -51,7 +51,7 @@ TEST(AnthropicRequest, AConversationWithToolsAndThinking) {
   EXPECT_EQ(request.max_tokens, 7u);
   EXPECT_EQ(request.sampling.top_k, 3);
   EXPECT_TRUE(request.stream && request.parse_tool_calls);
-  EXPECT_NE(request.echo_fields.find("tools[1] of the type 'web_search_20250305'"), std::string::npos);
+  EXPECT_EQ(request.notes, std::vector<std::string>{"tools of the type 'web_search_20250305' cannot run here and are left out"});
 }
 
 TEST(AnthropicRequest, CallsWithoutTextHaveNullContentAndResultsWithoutContentAreEmpty) {
@@ -81,14 +81,14 @@ TEST(AnthropicRequest, AnAnswerThatBeginsIsContinuedAndAnEmptyOneIsNot) {
   EXPECT_EQ(options("[]"), Json({{"enable_thinking", false}}));
 }
 
-TEST(AnthropicRequest, OptionsOfTheTemplateAreTheClientsFirst) {
+TEST(AnthropicRequest, ThinkingIsOffUnlessItIsAskedFor) {
   const auto options = [](const std::string& members) {
     return Json::parse(read(R"({"messages":[{"role":"user","content":"x"}],)" + members + "}").template_options);
   };
   EXPECT_EQ(options(R"("thinking":{"type":"adaptive"},"output_config":{"effort":"low"})"),
             Json({{"enable_thinking", true}, {"reasoning_effort", "low"}}));
-  EXPECT_EQ(options(R"("thinking":{"type":"disabled"},"chat_template_kwargs":{"enable_thinking":true,"x":1})"),
-            Json({{"enable_thinking", true}, {"x", 1}}));
+  EXPECT_EQ(options(R"("chat_template_kwargs":{"enable_thinking":true,"x":1})"), Json({{"enable_thinking", true}, {"x", 1}}));
+  EXPECT_EQ(options(R"("thinking":{"type":"disabled"},"chat_template_kwargs":{"x":1})"), Json({{"x", 1}, {"enable_thinking", false}}));
   EXPECT_EQ(options(R"("chat_template_kwargs":{"x":1})"), Json({{"x", 1}, {"enable_thinking", false}}));
 }
 

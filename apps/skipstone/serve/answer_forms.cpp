@@ -277,6 +277,7 @@ Json ResponsesAnswer::document(const std::string& status, const Usage* usage) co
                 {"text", {{"format", {{"type", "text"}}}}},
                 {"usage", nullptr}};
   whole.update(Json(SortedJson::parse(request_.echo_fields)));  // an ordered document searches linearly for each key
+  if (!request_.notes.empty()) whole["skipstone"] = {{"notes", request_.notes}};
   if (usage != nullptr) {
     whole["usage"] = {{"input_tokens", usage->prompt_tokens},
                       {"input_tokens_details", {{"cached_tokens", usage->cached_tokens}}},

@@ -8,11 +8,13 @@
 #include <type_traits>
 
 #include "base/status.h"
+#include "json/json_parts.h"
 #include "json/parse_json.h"
 #include "options/sampling.h"
 #include "serve/anthropic_request.h"
 #include "serve/api_error.h"
 #include "serve/json_text.h"
+#include "serve/responses_input.h"
 #include "skipstone/skipstone.hpp"
 
 namespace cli::serve {
@@ -25,6 +27,8 @@ constexpr std::size_t most_stops = 64, most_stop_bytes = 4096;  // skipstone_ses
 constexpr double most_choices = 16, most_top_logprobs = 20;
 // OpenAI's limits, https://platform.openai.com/docs/api-reference/responses/create
 constexpr std::size_t most_metadata = 16, most_metadata_key = 64, most_metadata_value = 512;
+
+}  // namespace
 
 const char* name_of(const SortedJson& value) {
   switch (value.type()) {
@@ -42,6 +46,8 @@ const char* name_of(const SortedJson& value) {
       return "a number";
   }
 }
+
+namespace {
 
 double number_in(std::string_view field, const SortedJson& value, double least, double most) {
   if (!value.is_number()) refuse(field, "'{}' has to be a number, not {}", field, name_of(value));
@@ -127,6 +133,9 @@ void read_sampling(Request& request, const SamplingField& field, const SortedJso
   });
 }
 
+/// A variable of the template that has a field of its own.
+void set_variable(Request& request, Name name, const SortedJson& value) { request.variables.emplace_back(name, json_text(value)); }
+
 constexpr Field fields[] = {
     {"model", all, [](Request& r, Name n, const SortedJson& v) { r.model = text(n, v); }},
     {"stream", all, [](Request& r, Name n, const SortedJson& v) { r.stream = flag(n, v); }},
@@ -201,6 +210,29 @@ constexpr Field fields[] = {
            refuse(n, "a value of 'metadata' has more than {} characters", most_metadata_value);
        }
      }},
+    {"enable_thinking", chat | responses,
+     [](Request& r, Name n, const SortedJson& v) {
+       for (const char* name : {"enable_thinking", "thinking"}) set_variable(r, name, SortedJson(flag(n, v)));  // families differ in it
+     }},
+    {"reasoning_effort", chat, [](Request& r, Name n, const SortedJson& v) { set_variable(r, n, SortedJson(text(n, v))); }},
+    {"reasoning", responses,
+     [](Request& r, Name n, const SortedJson& v) {
+       if (!v.is_object()) refuse(n, "'reasoning' has to be an object, not {}", name_of(v));
+       if (v.contains("effort") && !v["effort"].is_null())
+         set_variable(r, "reasoning_effort", SortedJson(text("reasoning.effort", v["effort"])));
+     }},
+    {"add_generation_prompt", chat | responses,
+     [](Request& r, Name n, const SortedJson& v) { set_variable(r, n, SortedJson(flag(n, v))); }},
+    {"continue_final_message", chat | responses,
+     [](Request& r, Name n, const SortedJson& v) { set_variable(r, n, SortedJson(flag(n, v))); }},
+    {"chat_template_kwargs", chat | responses,
+     [](Request&, Name n, const SortedJson& v) {
+       if (!v.is_object()) refuse(n, "'chat_template_kwargs' has to be an object, not {}", name_of(v));
+     }},
+    {"documents", chat | responses,
+     [](Request&, Name n, const SortedJson& v) {
+       if (!v.is_array()) refuse(n, "'documents' has to be a list, not {}", name_of(v));
+     }},
     {"previous_response_id", responses,
      [](Request&, Name n, const SortedJson&) {
        refuse(n, "'previous_response_id' is not built: no answer is kept; send the conversation in 'input'");
@@ -221,22 +253,30 @@ void read_fields(const SortedJson& body, Request& request) {
     refuse("top_logprobs", "'top_logprobs' needs 'logprobs' to be true");
 }
 
+/// The members of the body that reach the template, as the client wrote them.
+class WrittenBody {
+ public:
+  explicit WrittenBody(std::string_view body) : members_(skipstone::json_members(body)) {}
+  /// "" where it is absent or null.
+  std::string_view operator[](std::string_view name) const { return skipstone::json_member(members_, name); }
+
+ private:
+  std::vector<skipstone::JsonMember> members_;
+};
+
 /// Reads tools in the form of chat completions, and whether the model may call them.
-void read_tools(const SortedJson& body, Request& request) {
+void read_tools(const SortedJson& body, const WrittenBody& written, Request& request) {
   const auto tools = body.find("tools");
-  SortedJson wanted = SortedJson::array();
+  std::string wanted = "[]";
   if (tools != body.end() && !tools->is_null()) {
     if (!tools->is_array()) refuse("tools", "'tools' has to be a list, not {}", name_of(*tools));
-    for (const SortedJson& tool : *tools) {
-      if (!tool.is_object() || tool.value("type", SortedJson()) != "function") refuse("tools", "a tool has to be of the type 'function'");
-      if (request.form == Form::chat) {
-        wanted.push_back(tool);
-        continue;
+    if (request.form == Form::responses) {
+      wanted = functions_of_tools(*tools, written["tools"], request.notes);
+    } else {
+      for (const SortedJson& tool : *tools) {
+        if (!tool.is_object() || tool.value("type", SortedJson()) != "function") refuse("tools", "a tool has to be of the type 'function'");
       }
-      SortedJson function = tool;
-      function.erase("type");
-      function.erase("strict");
-      wanted.push_back({{"type", "function"}, {"function", std::move(function)}});
+      if (!tools->empty()) wanted = written["tools"];
     }
   }
   const auto choice = body.find("tool_choice");
@@ -244,32 +284,31 @@ void read_tools(const SortedJson& body, Request& request) {
   if (given && !(choice->is_string() && (*choice == "auto" || *choice == "none"))) {
     refuse("tool_choice", "'tool_choice' has to be \"auto\" or \"none\": that a model must call a tool is not built");
   }
-  if (wanted.empty()) return;
-  std::string given_tools = json_text(wanted);
-  request.tools_bytes = given_tools.size();
+  if (wanted == "[]") return;
+  request.tools_bytes = wanted.size();
   if (given && *choice == "none") return;
   request.parse_tool_calls = true;
-  request.tools = std::move(given_tools);
+  request.tools = std::move(wanted);
 }
 
-void read_template_options(const SortedJson& body, Request& request) {
-  SortedJson options = SortedJson::object();
-  if (const auto given = body.find("chat_template_kwargs"); given != body.end() && !given->is_null()) {
-    if (!given->is_object()) refuse("chat_template_kwargs", "'chat_template_kwargs' has to be an object, not {}", name_of(*given));
-    options = *given;
-  }
-  if (const auto effort = body.find("reasoning_effort"); effort != body.end() && !effort->is_null())
-    options["reasoning_effort"] = text("reasoning_effort", *effort);
-  if (!options.empty()) request.template_options = json_text(options);
+/// A field of the request counts, and not a variable of the same name in 'chat_template_kwargs'.
+void read_template_options(const SortedJson& body, const WrittenBody& written, Request& request) {
+  const auto is_true = [&](const char* name) { return body.value(name, SortedJson()) == true; };
+  if (is_true("continue_final_message") && is_true("add_generation_prompt"))
+    refuse("continue_final_message", "'continue_final_message' and 'add_generation_prompt' are both true: one excludes the other");
+  if (const std::string_view documents = written["documents"]; !documents.empty()) request.variables.emplace_back("documents", documents);
+  const std::string_view given = written["chat_template_kwargs"];
+  if (given.empty() && request.variables.empty()) return;
+  request.template_options = skipstone::json_object_with(given.empty() ? "{}" : given, std::exchange(request.variables, {}));
 }
 
-void read_chat(const SortedJson& body, Request& request) {
+void read_chat(const SortedJson& body, const WrittenBody& written, Request& request) {
   const auto messages = body.find("messages");
   if (messages == body.end()) refuse("messages", "'messages' is missing");
   if (!messages->is_array() || messages->empty()) refuse("messages", "'messages' has to be a list with at least one message");
-  request.messages = json_text(*messages);
-  read_tools(body, request);
-  read_template_options(body, request);
+  request.messages = written["messages"];
+  read_tools(body, written, request);
+  read_template_options(body, written, request);
 }
 
 void read_completion(const SortedJson& body, Request& request) {
@@ -288,55 +327,16 @@ void read_completion(const SortedJson& body, Request& request) {
   for (const SortedJson& token : *one) request.prompt_tokens.push_back(token.get<std::int32_t>());
 }
 
-/// An item of 'input' as a message of a chat.
-SortedJson message_of(const SortedJson& item) {
-  if (!item.is_object()) refuse("input", "an item of 'input' has to be an object, not {}", name_of(item));
-  const SortedJson type = item.value("type", SortedJson("message"));
-  if (type == "function_call") {
-    return {
-        {"role", "assistant"},
-        {"content", nullptr},
-        {"tool_calls",
-         SortedJson::array(
-             {{{"id", item.value("call_id", SortedJson(""))},
-               {"type", "function"},
-               {"function", {{"name", item.value("name", SortedJson(""))}, {"arguments", item.value("arguments", SortedJson("{}"))}}}}})}};
-  }
-  if (type == "function_call_output")
-    return {{"role", "tool"}, {"tool_call_id", item.value("call_id", SortedJson(""))}, {"content", item.value("output", SortedJson(""))}};
-  if (type != "message") refuse("input", "an item of 'input' has a type that is not built");
-  SortedJson content = item.value("content", SortedJson(""));
-  if (content.is_array()) {
-    for (SortedJson& part : content) {
-      const SortedJson kind = part.is_object() ? part.value("type", SortedJson()) : SortedJson();
-      if (kind != "input_text" && kind != "output_text" && kind != "text")
-        refuse("input", "a part of 'input' is no text; others are not built");
-      part = {{"type", "text"}, {"text", part.value("text", SortedJson(""))}};
-    }
-  }
-  return {{"role", item.value("role", SortedJson("user"))}, {"content", std::move(content)}};
-}
-
-void read_responses(const SortedJson& body, Request& request) {
+void read_responses(const SortedJson& body, const WrittenBody& written, Request& request) {
   const auto input = body.find("input");
   if (input == body.end()) refuse("input", "'input' is missing");
-  SortedJson messages = SortedJson::array();
-  if (const auto instructions = body.find("instructions"); instructions != body.end() && !instructions->is_null())
-    messages.push_back({{"role", "system"}, {"content", text("instructions", *instructions)}});
-  if (input->is_string()) {
-    messages.push_back({{"role", "user"}, {"content", *input}});
-  } else if (input->is_array() && !input->empty()) {
-    for (const SortedJson& item : *input) {
-      if (item.is_object() && item.value("type", SortedJson()) == "reasoning") continue;  // of an earlier answer: not used
-      messages.push_back(message_of(item));
-    }
-  } else {
-    refuse("input", "'input' has to be a text, or a list with at least one item");
-  }
-  request.messages = json_text(messages);
-  read_tools(body, request);
+  const auto instructions = body.find("instructions");
+  if (instructions != body.end() && !instructions->is_null()) text("instructions", *instructions);
+  request.messages = messages_of_input(*input, written["input"], written["instructions"]);
+  read_tools(body, written, request);
+  read_template_options(body, written, request);
   SortedJson repeated = SortedJson::object();
-  for (const char* name : {"instructions", "metadata", "tools", "tool_choice", "temperature", "top_p", "max_output_tokens"})
+  for (const char* name : {"instructions", "metadata", "tools", "tool_choice", "temperature", "top_p", "max_output_tokens", "reasoning"})
     repeated[name] = body.value(name, SortedJson());
   if (repeated["tools"].is_null()) repeated["tools"] = SortedJson::array();
   if (repeated["tool_choice"].is_null()) repeated["tool_choice"] = "auto";
@@ -372,15 +372,16 @@ GenerationRequest read_request(Form form, const std::string& text_of_body, const
   request.sampling = defaults.sampling;
   request.draft = defaults.draft;
   read_fields(body, request);
+  const WrittenBody written(text_of_body);
   switch (form) {
     case Form::chat:
-      read_chat(body, request);
+      read_chat(body, written, request);
       break;
     case Form::completion:
       read_completion(body, request);
       break;
     case Form::responses:
-      read_responses(body, request);
+      read_responses(body, written, request);
       break;
     case Form::messages:
       anthropic::read_request(text_of_body, request);

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "json/json_fwd.h"
@@ -49,7 +50,9 @@ struct GenerationRequest {
   bool logprobs = false;
   std::uint32_t top_logprobs = 0;
   std::string draft;
-  std::string echo_fields;  ///< responses, messages: more fields of the answer, as JSON
+  std::string echo_fields;                                     ///< responses: the fields that the answer repeats, as JSON
+  std::vector<std::pair<std::string, std::string>> variables;  ///< of the template, from fields of their own: names and JSON
+  std::vector<std::string> notes;                              ///< responses, messages: what the request has and the answer leaves out
 
   /// Memory of its texts.
   std::size_t bytes() const {
@@ -65,6 +68,9 @@ std::size_t parsing_bytes(std::string_view body);
 
 /// Throws ApiError (400) that names the field which is wrong. Unknown fields are ignored.
 GenerationRequest read_request(Form form, const std::string& body, const RequestDefaults& defaults);
+
+/// What a value is, for messages: "a text".
+const char* name_of(const skipstone::SortedJson& value);
 
 /// The body as an object; throws ApiError (400).
 skipstone::SortedJson read_object(const std::string& body);

@@ -240,10 +240,13 @@ void Server::props(HttpRequest, const ExchangePtr& exchange) {
       settings[std::string(field.name)] = with_value(field, defaults.sampling, [](auto value) { return Json(value); });
   }
   settings["draft"] = defaults.draft;
+  const skipstone_chat_info chat = model_.chat.info();
   respond(exchange, {{"model", model_.name},
                      {"total_slots", options_.parallel},
                      {"default_generation_settings", std::move(settings)},
-                     {"chat_template", model_.chat.info().source_text},
+                     {"chat_template", chat.source_text},
+                     {"chat_template_tool_use", chat.tool_use_text == nullptr ? Json() : Json(chat.tool_use_text)},
+                     {"tool_form", chat.tools != 0 ? "template" : "generic"},
                      {"drafters", std::move(drafters)},
                      {"plain_token_ms", model_.plain_token_ms},
                      {"device", info.device_name},

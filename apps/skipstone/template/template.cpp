@@ -1,9 +1,12 @@
 // skipstone template: the prompt that a model would get for a conversation, and templates alone.
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "commands.h"
 #include "json/json.h"
+#include "json/json_parts.h"
 #include "options/engine_options.h"
 #include "options/environment.h"
 #include "prompts/prompts.h"
@@ -37,15 +40,16 @@ void render_alone(const TemplateOptions& options) {
   Output(false).write(skipstone::render_template(params));
 }
 
-/// The options of the file with those of the command line.
+/// The options of the file, in their order, with those of the command line.
 std::string options_json(const TemplateOptions& options) {
-  const std::string text = read_if_given(options.options, "the options");
-  SortedJson all = text.empty() ? SortedJson::object() : SortedJson::parse(text, nullptr, false);
-  if (!all.is_object()) fail(ExitCode::usage, "the options in '{}' are no JSON object", options.options);
-  if (options.no_generation_prompt) all["add_generation_prompt"] = false;
-  if (options.continues) all["continue_final_message"] = true;
-  if (!options.now.empty()) all["now"] = options.now;
-  return all.dump();
+  const std::string text = options.options.empty() ? "{}" : read_text(options.options, "the options");
+  if (!SortedJson::parse(text, nullptr, false).is_object())
+    fail(ExitCode::usage, "the options in '{}' are no JSON object", options.options);
+  std::vector<std::pair<std::string, std::string>> more;
+  if (options.no_generation_prompt) more.emplace_back("add_generation_prompt", "false");
+  if (options.continues) more.emplace_back("continue_final_message", "true");
+  if (!options.now.empty()) more.emplace_back("now", SortedJson(options.now).dump());
+  return skipstone::json_object_with(text, more);
 }
 
 /// The name of a known template itself; else the text of the file of that name.

@@ -1,0 +1,102 @@
+#include "chat/system_messages.h"
+
+#include <utility>
+
+#include "chat/messages.h"
+
+namespace skipstone::chat {
+
+using jinja::Origin;
+using jinja::Text;
+using jinja::Value;
+
+std::string_view role_of(const Value& message) { return member(message, "role")->string()->bytes(); }
+
+bool is_system(const Value& message) { return role_of(message) == "system" || role_of(message) == "developer"; }
+
+Text text_of(const Value& message) {
+  const Value* content = member(message, "content");
+  if (content == nullptr) return {};
+  if (content->string() != nullptr) return content->string()->text;
+  Text all;
+  for (const Value& part : content->sequence()->items) all.append(member(part, "text")->string()->text);
+  return all;
+}
+
+Value with_text(const Value& message, Text text) {
+  const Value content = jinja::make_string(nullptr, std::move(text));
+  return with_member(message, "content", &content);
+}
+
+Value make_message(std::string_view role, Text text) {
+  auto message = std::make_shared<jinja::Dict>(nullptr);
+  message->set(trusted_text("role"), trusted_text(role));
+  message->set(trusted_text("content"), jinja::make_string(nullptr, std::move(text)));
+  return jinja::DictRef(std::move(message));
+}
+
+namespace {
+
+constexpr std::string_view between = "\n\n";
+
+class Placement {
+ public:
+  explicit Placement(const Capabilities& can) : can_(can) {}
+
+  void add(const Value& message) {
+    if (is_system(message)) return add_system(message);
+    placed_.push_back(message);
+    if (role_of(message) != "user" || waiting_.empty()) return;
+    Text whole = std::exchange(waiting_, Text());
+    whole.append(text_of(message));
+    placed_.back() = with_text(message, std::move(whole));
+  }
+
+  std::vector<Value> take() {
+    if (waiting_.empty()) return std::move(placed_);
+    Text text = waiting_.part(0, waiting_.size() - between.size());
+    if (!can_.system) {
+      placed_.push_back(make_message("user", std::move(text)));
+    } else if (leading_ > 0) {
+      extend(placed_[leading_ - 1], text);
+    } else {
+      placed_.insert(placed_.begin(), make_message("system", std::move(text)));
+    }
+    return std::move(placed_);
+  }
+
+ private:
+  void add_system(const Value& message) {
+    const bool leading = can_.system && leading_ == placed_.size();
+    if (leading && leading_ > 0 && !can_.second_system) return extend(placed_.back(), text_of(message));
+    if (leading || (can_.system && can_.late_system)) {
+      placed_.push_back(message);
+      if (leading) ++leading_;
+      return;
+    }
+    waiting_.append(text_of(message));
+    waiting_.append(between, Origin::data);
+  }
+
+  static void extend(Value& message, const Text& more) {
+    Text whole = text_of(message);
+    whole.append(between, Origin::data);
+    whole.append(more);
+    message = with_text(message, std::move(whole));
+  }
+
+  const Capabilities& can_;
+  std::vector<Value> placed_;
+  std::size_t leading_ = 0;  ///< of placed_: system messages at the start
+  Text waiting_;             ///< of system messages for the next user message, an empty line after each
+};
+
+}  // namespace
+
+std::vector<Value> place_system_messages(const std::vector<Value>& messages, const Capabilities& can) {
+  Placement placement(can);
+  for (const Value& message : messages) placement.add(message);
+  return placement.take();
+}
+
+}  // namespace skipstone::chat
