@@ -63,6 +63,17 @@ TEST(AnthropicRequest, CallsWithoutTextHaveNullContentAndResultsWithoutContentAr
             R"({"role":"tool","content":"","tool_call_id":"c","is_error":true}])");
 }
 
+TEST(AnthropicRequest, ResultsFollowTheirCallsAndWordsFollowResults) {
+  EXPECT_EQ(read_messages(R"([{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"f"},{"type":"tool_use","id":"d","name":"f"}]},
+                             {"role":"user","content":[{"type":"text","text":"a"},{"type":"tool_result","tool_use_id":"c","content":"1"},
+                                                       {"type":"text","text":"b"},{"type":"tool_result","tool_use_id":"d","content":"2"}]}])")
+                .messages,
+            R"([{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":{}}},)"
+            R"({"id":"d","type":"function","function":{"name":"f","arguments":{}}}]},)"
+            R"({"role":"tool","content":"1","tool_call_id":"c"},{"role":"tool","content":"2","tool_call_id":"d"},)"
+            R"({"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}])");
+}
+
 TEST(AnthropicRequest, DocumentsAndSearchResultsAreText) {
   EXPECT_EQ(read_messages(
                 R"([{"role":"user","content":[{"type":"document","title":"T","source":{"type":"text","media_type":"text/plain","data":"D"}},

@@ -226,7 +226,9 @@ class Turns {
           content, [&](const Value& text) { add_text(result, text); },
           [&](const Object& one, const std::string& kind) { add_source(result, one, kind, "text, document and search_result"); });
     }
-    messages_.push_back(std::move(result));
+    // Results follow their calls, also where a turn has words in front of them.
+    const bool words_first = messages_.back().role == "user" && messages_.size() > 1 && (messages_.end() - 2)->role != "system";
+    messages_.insert(messages_.end() - (words_first ? 1 : 0), std::move(result));
   }
 
   void add_of_assistant(const Object& block, const std::string& type) {
