@@ -51,7 +51,7 @@ TEST(AnthropicRequest, AConversationWithToolsAndThinking) {
   EXPECT_EQ(request.max_tokens, 7u);
   EXPECT_EQ(request.sampling.top_k, 3);
   EXPECT_TRUE(request.stream && request.parse_tool_calls);
-  EXPECT_NE(request.echo_fields.find("tools[1] of the type 'web_search_20250305'"), std::string::npos);
+  EXPECT_EQ(request.notes, std::vector<std::string>{"tools of the type 'web_search_20250305' cannot run here and are left out"});
 }
 
 TEST(AnthropicRequest, CallsWithoutTextHaveNullContentAndResultsWithoutContentAreEmpty) {
@@ -61,6 +61,17 @@ TEST(AnthropicRequest, CallsWithoutTextHaveNullContentAndResultsWithoutContentAr
             R"([{"role":"user","content":""},)"
             R"({"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":{}}}]},)"
             R"({"role":"tool","content":"","tool_call_id":"c","is_error":true}])");
+}
+
+TEST(AnthropicRequest, ResultsFollowTheirCallsAndWordsFollowResults) {
+  EXPECT_EQ(read_messages(R"([{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"f"},{"type":"tool_use","id":"d","name":"f"}]},
+                             {"role":"user","content":[{"type":"text","text":"a"},{"type":"tool_result","tool_use_id":"c","content":"1"},
+                                                       {"type":"text","text":"b"},{"type":"tool_result","tool_use_id":"d","content":"2"}]}])")
+                .messages,
+            R"([{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":{}}},)"
+            R"({"id":"d","type":"function","function":{"name":"f","arguments":{}}}]},)"
+            R"({"role":"tool","content":"1","tool_call_id":"c"},{"role":"tool","content":"2","tool_call_id":"d"},)"
+            R"({"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}])");
 }
 
 TEST(AnthropicRequest, DocumentsAndSearchResultsAreText) {
@@ -81,14 +92,14 @@ TEST(AnthropicRequest, AnAnswerThatBeginsIsContinuedAndAnEmptyOneIsNot) {
   EXPECT_EQ(options("[]"), Json({{"enable_thinking", false}}));
 }
 
-TEST(AnthropicRequest, OptionsOfTheTemplateAreTheClientsFirst) {
+TEST(AnthropicRequest, ThinkingIsOffUnlessItIsAskedFor) {
   const auto options = [](const std::string& members) {
     return Json::parse(read(R"({"messages":[{"role":"user","content":"x"}],)" + members + "}").template_options);
   };
   EXPECT_EQ(options(R"("thinking":{"type":"adaptive"},"output_config":{"effort":"low"})"),
             Json({{"enable_thinking", true}, {"reasoning_effort", "low"}}));
-  EXPECT_EQ(options(R"("thinking":{"type":"disabled"},"chat_template_kwargs":{"enable_thinking":true,"x":1})"),
-            Json({{"enable_thinking", true}, {"x", 1}}));
+  EXPECT_EQ(options(R"("chat_template_kwargs":{"enable_thinking":true,"x":1})"), Json({{"enable_thinking", true}, {"x", 1}}));
+  EXPECT_EQ(options(R"("thinking":{"type":"disabled"},"chat_template_kwargs":{"x":1})"), Json({{"x", 1}, {"enable_thinking", false}}));
   EXPECT_EQ(options(R"("chat_template_kwargs":{"x":1})"), Json({{"x", 1}, {"enable_thinking", false}}));
 }
 

@@ -40,7 +40,7 @@ Json MessageAnswer::message(const Json& usage) const {
   Json whole = {{"id", id_},       {"type", "message"},      {"role", "assistant"},
                 {"model", model_}, {"stop_reason", nullptr}, {"stop_sequence", nullptr},
                 {"usage", usage}};
-  if (!request_.echo_fields.empty()) whole.update(Json::parse(request_.echo_fields));
+  if (!request_.notes.empty()) whole["skipstone"] = {{"notes", request_.notes}};
   return whole;
 }
 

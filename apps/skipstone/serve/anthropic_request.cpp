@@ -7,11 +7,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/escape.h"
 #include "json/json.h"
 #include "json/json_parts.h"
 #include "serve/api_error.h"
-#include "serve/json_text.h"
-#include "terminal/output.h"
 
 namespace cli::serve::anthropic {
 
@@ -47,7 +46,7 @@ const char* kind_of(const Value& value) {
 }
 
 /// What a client wrote, for a sentence.
-std::string shown(const std::string& text) { return without_control_characters(text.substr(0, 40)); }
+std::string shown(const std::string& text) { return skipstone::shortened(text, 40); }
 
 /// A text as it is written, with quotes.
 std::string_view written_text(const Value& value) {
@@ -93,8 +92,6 @@ std::vector<Value> items_of(const Value& list) {
     items.push_back({item, fmt::format("{}[{}]", list.place, items.size())});
   return items;
 }
-
-std::string quoted(const std::string& text) { return json_text(SortedJson(text)); }
 
 std::string joined(const std::vector<std::string>& all) { return fmt::format("{}", fmt::join(all, ",")); }
 
@@ -229,7 +226,9 @@ class Turns {
           content, [&](const Value& text) { add_text(result, text); },
           [&](const Object& one, const std::string& kind) { add_source(result, one, kind, "text, document and search_result"); });
     }
-    messages_.push_back(std::move(result));
+    // Results follow their calls, also where a turn has words in front of them.
+    const bool words_first = messages_.back().role == "user" && messages_.size() > 1 && (messages_.end() - 2)->role != "system";
+    messages_.insert(messages_.end() - (words_first ? 1 : 0), std::move(result));
   }
 
   void add_of_assistant(const Object& block, const std::string& type) {
@@ -277,20 +276,23 @@ bool may_call(const Value& choice) {
 
 /// Tools that Anthropic's servers run, or whose schemas its models know, are left out; the answer says so.
 void read_tools(const Object& body, GenerationRequest& request) {
+  constexpr std::size_t most_notes = 32;
   const bool callable = may_call(body["tool_choice"]);
   const Value tools = body["tools"];
   if (!tools) return;
-  std::vector<std::string> functions, notes;
+  std::vector<std::string> functions;
+  std::set<std::string> left_out;
   for (const Value& item : items_of(tools)) {
     const Object tool(item);
     const Value type = tool["type"];
     if (!type || text_of(type) == "custom") {
       functions.push_back(function_of(tool));
-    } else {
-      notes.push_back(quoted(fmt::format("{} of the type '{}' cannot run here and is left out", item.place, shown(text_of(type)))));
+    } else if (left_out.size() < most_notes) {
+      left_out.insert(shown(text_of(type)));
     }
   }
-  if (!notes.empty()) request.echo_fields = fmt::format(R"({{"skipstone":{{"notes":[{}]}}}})", joined(notes));
+  for (const std::string& type : left_out)
+    request.notes.push_back(fmt::format("tools of the type '{}' cannot run here and are left out", type));
   if (functions.empty()) return;
   std::string given = "[" + joined(functions) + "]";
   request.tools_bytes = given.size();
@@ -299,9 +301,8 @@ void read_tools(const Object& body, GenerationRequest& request) {
   request.tools = std::move(given);
 }
 
-/// Whether the model is to think: only where the request says so, as in Anthropic's API.
+/// Whether the request says that the model is to think.
 bool wants_thinking(const Value& given) {
-  if (!given) return false;
   const Object thinking(given);
   const std::string type = text_of(thinking["type"]);
   if (type != "enabled" && type != "adaptive" && type != "disabled")
@@ -311,21 +312,24 @@ bool wants_thinking(const Value& given) {
   return type != "disabled";
 }
 
+/// A field of the request counts, and not a variable of the same name in 'chat_template_kwargs'. Without either the model does not think,
+/// as in Anthropic's API.
 std::string read_template_options(const Object& body, bool continued) {
-  std::vector<std::pair<std::string, std::string>> options = {{"enable_thinking", wants_thinking(body["thinking"]) ? "true" : "false"}};
+  std::vector<std::pair<std::string, std::string>> options;
+  const Value own = body["chat_template_kwargs"];
+  if (own && !own.is_object()) refuse_kind(own, "an object");
+  if (const Value thinking = body["thinking"]) {
+    options.emplace_back("enable_thinking", wants_thinking(thinking) ? "true" : "false");
+  } else if (!own || !Object(own)["enable_thinking"]) {
+    options.emplace_back("enable_thinking", "false");
+  }
   if (continued) options.emplace_back("continue_final_message", "true");
   if (const Value given = body["output_config"]) {
     const Object config(given);
     if (config["format"]) refuse("output_config.format", "'output_config.format' is not built: answers are free text");
     if (const Value effort = config["effort"]) options.emplace_back("reasoning_effort", written_text(effort));
   }
-  const Value given = body["chat_template_kwargs"];
-  if (!given) return skipstone::json_object_with("{}", options);
-  if (!given.is_object()) refuse_kind(given, "an object");
-  const std::vector<skipstone::JsonMember> own = skipstone::json_members(given.text);
-  std::erase_if(options,
-                [&](const auto& option) { return std::ranges::find(own, option.first, &skipstone::JsonMember::first) != own.end(); });
-  return skipstone::json_object_with(given.text, options);
+  return skipstone::json_object_with(own ? own.text : "{}", options);
 }
 
 }  // namespace

@@ -52,7 +52,7 @@ struct GenerationRequest {
   std::string draft;
   std::string echo_fields;                                     ///< responses, messages: more fields of the answer, as JSON
   std::vector<std::pair<std::string, std::string>> variables;  ///< of the template, from fields of their own: names and JSON
-  std::vector<std::string> notes;                              ///< responses: what the request has and the answer leaves out
+  std::vector<std::string> notes;                              ///< responses, messages: what the request has and the answer leaves out
 
   /// Memory of its texts.
   std::size_t bytes() const {
