@@ -1,6 +1,7 @@
 // Calls, stop texts and reasoning in the answers of `skipstone serve`: whole and streamed, in chats and responses, cut at every token.
 // calls_test.mjs PROGRAM
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -183,6 +184,12 @@ check("stop texts count in the answer, not in the reasoning", async () => {
     assert.equal((await askIt(server, chat("A", { stop: ["nothing of it"] }))).reason, "stop");
   }
   await server.stop();
+  const model = join(folder, "stops.gguf");
+  const said = execFileSync(program, ["run", "--chat", "--json", "-m", model, "--draft", "none", "--stop", "the end", "-p", "Go on. A"], { stdio: ["ignore", "pipe", "ignore"] });
+  const { message, stop_reason } = JSON.parse(said);
+  assert.deepEqual([message.content, message.reasoning_content, stop_reason], ["This is ", reasoning, "stop_string"]);
+  const talk = execFileSync(program, ["chat", "-m", model, "--draft", "none", "--stop", "the end"], { input: "Go on. A\n", stdio: ["pipe", "pipe", "ignore"] });
+  assert.match(String(talk), /first the end, then[^]*more[^]*This is\s*$/);
 });
 
 await run();
