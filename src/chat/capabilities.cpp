@@ -13,6 +13,10 @@ namespace {
 constexpr const char* tool = R"([{"type": "function", "function": {"name": "skTOOLsk", "description": "skDESCsk",
   "parameters": {"type": "object", "properties": {"skARGsk": {"type": "string", "description": "skWHATsk"}}, "required": ["skARGsk"]}}}])";
 
+constexpr const char* tool_without_description = R"([{"type": "function", "function": {"name": "skTOOLsk", "parameters":
+  {"type": "object", "properties": {"skARGsk": {"type": "string", "description": "skWHATsk"}}, "required": ["skARGsk"]}}}])";
+constexpr const char* tool_without_parameters = R"([{"type": "function", "function": {"name": "skTOOLsk", "description": "skDESCsk"}}])";
+
 constexpr std::string_view probe_user = R"({"role": "user", "content": "skUSERsk"})";
 constexpr std::string_view probe_answer = R"({"role": "assistant", "content": "skANSWERsk"})";
 
@@ -109,8 +113,13 @@ void ChatTemplate::probe_system() {
 }
 
 void ChatTemplate::probe_calls() {
-  const bool tools = writes(probe_list({probe_user}), {"skTOOLsk"}, tool) ||
-                     writes(conversation_with(RoleClass::system, R"("skSYSTEMsk")"), {"skTOOLsk"}, tool);
+  const auto takes = [&](const char* tools) {
+    return writes(probe_list({probe_user}), {"skTOOLsk"}, tools) ||
+           writes(conversation_with(RoleClass::system, R"("skSYSTEMsk")"), {"skTOOLsk"}, tools);
+  };
+  const bool tools = takes(tool);
+  can_.tool_description = tools && !takes(tool_without_description);
+  can_.tool_parameters = tools && !takes(tool_without_parameters);
   const std::string messages = conversation_with(RoleClass::tool, R"("skRESULTsk")");
   // Tries one form after the other until the template takes it.
   const auto takes_calls = [&] {

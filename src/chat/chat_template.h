@@ -31,6 +31,8 @@ struct Capabilities {
   bool late_system = true;                   ///< writes system messages that follow others
   bool tools = true;                         ///< writes the tools' definitions
   bool tool_calls = true;                    ///< writes the calls of earlier answers
+  bool tool_description = false;             ///< fails on a tool without a description
+  bool tool_parameters = false;              ///< fails on a tool without parameters
   bool call_text = false;                    ///< writes nothing of the calls of earlier answers: they go into their texts
   bool tool_results = true;                  ///< writes the results of calls
   bool reasoning = false;                    ///< knows of reasoning
@@ -62,6 +64,7 @@ class ChatTemplate {
   jinja::Value adapted_content(const jinja::Value& message) const;
   jinja::Value with_short_ids(const jinja::Value& message) const;
   jinja::Value with_thinking(const jinja::Value& message) const;
+  jinja::Value adapted_tools(const jinja::Value& tools) const;
   bool writes(const std::string& messages, std::initializer_list<const char*> marks, const char* tools = "",
               std::initializer_list<const char*> unwanted = {}) const;
   void probe();

@@ -48,6 +48,16 @@ TEST(ChatForms, AnswersWithoutText) {
     EXPECT_EQ(text(source, "[" + user + "," + answer + "," + user + "]"), "user:U;assistant:;user:U;") << answer;
 }
 
+TEST(ChatForms, ToolsWithoutDescriptionOrParameters) {
+  const std::string bare = R"([{"type": "function", "function": {"name": "f"}}])";
+  const auto written = [&](const std::string& each) {
+    return text("{% for tool in tools %}" + each + "{% endfor %}{{ messages[0].content }}", "[" + user + "]", bare);
+  };
+  EXPECT_EQ(written("{{ tool.function.name + tool.function.description }}"), "fU");
+  EXPECT_EQ(written("{{ tool.function.name }}{% for p in tool.function.parameters.properties %}{{ p }}{% endfor %}"), "fU");
+  EXPECT_EQ(written("{{ tool.function|tojson }}"), R"({"name": "f"}U)") << "nothing is added where the template does without";
+}
+
 std::string system_message(const std::string& content, const std::string& role = "system") {
   return R"({"role": ")" + role + R"(", "content": ")" + content + "\"}";
 }
