@@ -33,6 +33,11 @@ std::string probe_call(std::string_view id) {
                      id);
 }
 
+/// An answer that calls it twice.
+constexpr std::string_view probe_calls_twice = R"({"role": "assistant", "tool_calls": [
+  {"id": "call_0", "type": "function", "function": {"name": "skTOOLsk", "arguments": {"skARGsk": "skVALUEsk"}}},
+  {"id": "call_1", "type": "function", "function": {"name": "skTOOLsk", "arguments": {"skARGsk": "skOTHERsk"}}}]})";
+
 std::string probe_result(std::string_view id, std::string_view content) {
   return fmt::format(R"({{"role": "tool", "tool_call_id": "{}", "content": {}}})", id, content);
 }
@@ -136,6 +141,9 @@ void ChatTemplate::probe_calls() {
   const bool calls = takes_calls();
   // Without the tools, since their definitions have the name too.
   can_.call_text = !calls && !writes(messages, {"skTOOLsk"}) && !writes(messages, {"skVALUEsk"}, tool);
+  const std::string twice =
+      probe_list({probe_user, probe_calls_twice, probe_result("call_0", R"("skRESULTsk")"), probe_result("call_1", "\"\"")});
+  can_.single_calls = calls && !writes(twice, {"skVALUEsk", "skOTHERsk"}, tool);
   can_.tool_results = writes(messages, {"skRESULTsk"}, tool);
   can_.tool_calls = calls;
   can_.tools = tools;

@@ -102,6 +102,7 @@ std::vector<Value> ChatTemplate::adapted(const Conversation& conversation) const
   const bool own_form = can_.tools && format.syntax == CallSyntax::json && format.name != "hermes";
   if (own_form) wanted.call_list = format.section;
   std::vector<Value> messages = wanted.any() ? with_tool_text(conversation, wanted) : conversation.messages;
+  if (can_.single_calls && !wanted.calls) messages = with_single_calls(messages);
   const Value system = trusted_text("system");
   for (Value& message : messages) {
     if (!can_.developer && role_of(message) == "developer") message = with_member(message, "role", &system);

@@ -34,6 +34,7 @@ struct Capabilities {
   bool tool_description = false;             ///< fails on a tool without a description
   bool tool_parameters = false;              ///< fails on a tool without parameters
   bool call_text = false;                    ///< writes nothing of the calls of earlier answers: they go into their texts
+  bool single_calls = false;                 ///< fails on two calls in an answer, or writes one of them alone
   bool tool_results = true;                  ///< writes the results of calls
   bool reasoning = false;                    ///< knows of reasoning
   bool thinking_key = false;                 ///< reads an answer's reasoning from the key "thinking"
