@@ -1,5 +1,7 @@
 #include "chat/tool_text.h"
 
+#include <map>
+#include <string_view>
 #include <utility>
 
 #include "base/poll.h"
@@ -104,7 +106,44 @@ class Writer {
   Text results_;  ///< that are not yet in written_
 };
 
+/// An answer's call alone; the text and the reasoning are in front of the first one.
+Value with_call(const Value& answer, const Value& call, bool first) {
+  const Value only = list_of({call});
+  if (first) return with_member(answer, "tool_calls", &only);
+  auto message = std::make_shared<jinja::Dict>(nullptr);
+  message->set(trusted_text("role"), trusted_text("assistant"));
+  message->set(trusted_text("tool_calls"), only);
+  return jinja::DictRef(std::move(message));
+}
+
+std::string_view text_member(const Value& object, std::string_view key) { return member(object, key)->string()->bytes(); }
+
 }  // namespace
+
+std::vector<Value> with_single_calls(const std::vector<Value>& messages) {
+  std::vector<Value> split;
+  for (std::size_t i = 0; i < messages.size();) {
+    poll(32);
+    const Value& answer = messages[i++];
+    const Value* calls = member(answer, "tool_calls");
+    if (calls == nullptr || calls->sequence()->items.size() < 2) {
+      split.push_back(answer);
+      continue;
+    }
+    std::multimap<std::string_view, Value> results;
+    for (; i < messages.size() && role_of(messages[i]) == "tool"; ++i)
+      results.emplace(text_member(messages[i], "tool_call_id"), messages[i]);
+    bool first = true;
+    for (const Value& call : calls->sequence()->items) {
+      split.push_back(with_call(answer, call, std::exchange(first, false)));
+      const auto [begin, end] = results.equal_range(text_member(call, "id"));
+      for (auto result = begin; result != end; ++result) split.push_back(result->second);
+      results.erase(begin, end);
+    }
+    for (const auto& [id, result] : results) split.push_back(result);  // of earlier calls
+  }
+  return split;
+}
 
 std::vector<Value> with_tool_text(const Conversation& conversation, const ToolText& wanted) { return Writer(conversation, wanted).write(); }
 
