@@ -21,6 +21,7 @@ using Headers = std::vector<std::pair<std::string, std::string>>;
 
 struct HttpRequest {
   std::string method, path;  ///< path: up to "?", as it was sent
+  std::string query;         ///< after it
   std::string authorization, host, origin;
   std::string body;
   MemoryShare memory;  ///< of the body; to be kept as long as any part of the body
