@@ -42,6 +42,25 @@ typedef enum skipstone_math {
   SKIPSTONE_MATH_AUTOMATIC = 2 /* MATRIX on GPUs that are known to be fast with it, where it works; else F32 */
 } skipstone_math;
 
+/* Device memory that several engines share (skipstone_engine_params.memory_account). */
+typedef struct skipstone_memory_account skipstone_memory_account;
+
+/* Called when an engine of the account needs `bytes` that the limit or the device does not leave, on the thread of the call that needs them.
+ * It may free other engines of the account, and must not use the one that the memory is for. Non-zero if it has freed memory: the library
+ * tries again. 0: the call fails with SKIPSTONE_OUT_OF_MEMORY. Not called for more bytes than the limit. */
+typedef int (*skipstone_make_room_fn)(uint64_t bytes, void* user_data);
+
+/* `limit`: bytes that the engines of the account and their sessions together never pass; 0: what the device has. `make_room` may be NULL; it
+ * and `user_data` have to stay valid until the last of these engines is freed. */
+SKIPSTONE_API skipstone_status skipstone_memory_account_create(uint64_t limit, skipstone_make_room_fn make_room, void* user_data,
+                                                               skipstone_memory_account** account);
+
+/* Bytes that the account's engines and their sessions hold now; 0 for NULL. */
+SKIPSTONE_API uint64_t skipstone_memory_account_held(const skipstone_memory_account* account);
+
+/* Its engines keep what they need of it. NULL is fine. */
+SKIPSTONE_API void skipstone_memory_account_free(skipstone_memory_account* account);
+
 struct skipstone_vulkan_host;
 
 typedef struct skipstone_engine_params {
@@ -85,6 +104,8 @@ typedef struct skipstone_engine_params {
    * Embedding and head are on the first. Texts are those of one device where all have the same driver. NULL or "": one device. */
   const char* devices;
   uint64_t transfer_microseconds; /* for measurements: added to each transfer of rows from one device to the next */
+  /* Instead of memory_limit: memory that the engine shares with others. Read during the call alone. NULL: none */
+  const skipstone_memory_account* memory_account;
 } skipstone_engine_params;
 
 SKIPSTONE_API void skipstone_engine_params_init(skipstone_engine_params* params, size_t struct_size);

@@ -118,6 +118,30 @@ inline skipstone_progress_fn poll_of(const Relay<KeepGoing>& relay) {
 }
 }  // namespace detail
 
+/// Device memory that several engines share: skipstone_memory_account. Outlives its engines.
+class MemoryAccount {
+ public:
+  /// `make_room`: see skipstone_make_room_fn; it must not throw.
+  explicit MemoryAccount(std::uint64_t limit, std::function<bool(std::uint64_t bytes)> make_room = {}) : make_room_(std::move(make_room)) {
+    skipstone_memory_account* account = nullptr;
+    check(skipstone_memory_account_create(limit, make_room_ ? callback : nullptr, this, &account));
+    handle_.reset(account);
+  }
+  MemoryAccount(const MemoryAccount&) = delete;
+  MemoryAccount& operator=(const MemoryAccount&) = delete;
+
+  skipstone_memory_account* get() const noexcept { return handle_.get(); }
+  std::uint64_t held() const noexcept { return skipstone_memory_account_held(get()); }
+
+ private:
+  static int callback(std::uint64_t bytes, void* user_data) { return static_cast<MemoryAccount*>(user_data)->make_room_(bytes) ? 1 : 0; }
+  struct Free {
+    void operator()(skipstone_memory_account* account) const noexcept { skipstone_memory_account_free(account); }
+  };
+  std::function<bool(std::uint64_t bytes)> make_room_;
+  std::unique_ptr<skipstone_memory_account, Free> handle_;
+};
+
 /// A model on a device. Copies share it.
 class Engine {
  public:

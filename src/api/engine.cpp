@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "api/engine_options.h"
@@ -115,6 +117,25 @@ const char* skipstone_synthetic_models(void) {
   }();
   return names.c_str();
 }
+
+skipstone_status skipstone_memory_account_create(uint64_t limit, skipstone_make_room_fn make_room, void* user_data,
+                                                 skipstone_memory_account** account) {
+  return api::guard([&] {
+    api::require(account, "account");
+    *account = nullptr;
+    vk::MemoryAccount::MakeRoom asked;
+    if (make_room != nullptr) asked = [=](std::uint64_t bytes) { return make_room(bytes, user_data) != 0; };
+    auto handle = std::make_unique<skipstone_memory_account>();
+    handle->account = std::make_shared<vk::MemoryAccount>(limit, std::move(asked));
+    *account = handle.release();
+  });
+}
+
+uint64_t skipstone_memory_account_held(const skipstone_memory_account* account) {
+  return account == nullptr ? 0 : account->account->held();
+}
+
+void skipstone_memory_account_free(skipstone_memory_account* account) { delete account; }
 
 skipstone_status skipstone_engine_load(const skipstone_engine_params* given, skipstone_engine** engine) {
   return api::guard([&] {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "api/guard.h"
+#include "api/handles.h"
 #include "api/in_use.h"
 #include "base/input_file.h"
 #include "engine/stage_plan.h"
@@ -120,6 +121,13 @@ engine::EngineOptions engine_options(const skipstone_engine_params& params) {
   if (params.vulkan != nullptr) options.host = host_device(params.vulkan);
   options.low_priority = params.low_priority != 0;
   options.memory_limit = params.memory_limit;
+  if (params.memory_account != nullptr) {
+    if (params.memory_limit != 0) {
+      fail(Code::invalid_argument, "memory_limit and memory_account are set, but they are two ways to limit memory; set one of them");
+    }
+    options.memory_account = params.memory_account->account;
+    options.memory_limit = options.memory_account->limit();
+  }
   options.progress = progress_from(params.progress, params.user_data, "loading");
   return options;
 }

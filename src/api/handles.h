@@ -23,6 +23,10 @@ struct skipstone_engine {
   std::string driver;  ///< name and version, as skipstone_engine_info gives them
 };
 
+struct skipstone_memory_account {
+  std::shared_ptr<skipstone::vk::MemoryAccount> account;
+};
+
 struct skipstone_session {
   std::shared_ptr<skipstone::engine::Engine> engine;
   skipstone::speculation::Outcome last;

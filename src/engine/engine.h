@@ -21,6 +21,7 @@
 #include "text/tokenizer.h"
 #include "vk/caps.h"
 #include "vk/host_device.h"
+#include "vk/memory_account.h"
 
 namespace skipstone {
 class InputFile;
@@ -100,7 +101,8 @@ struct EngineOptions {
   Tuning tuning = Tuning::automatic;
   PrefixMode prefixes = PrefixMode::off;
   MathMode math = MathMode::f32;
-  std::uint32_t pool_tokens = 0;  ///< initial KV cache capacity of all sessions; 0: one context
+  std::uint32_t pool_tokens = 0;                      ///< initial KV cache capacity of all sessions; 0: one context
+  std::shared_ptr<vk::MemoryAccount> memory_account;  ///< that several engines share, instead of a limit of this one's own
   Progress progress;
 };
 

@@ -81,7 +81,7 @@ MemoryPlan plan_memory(const gguf::File& file, const model::Config& config, std:
 
 void check_memory(MemoryPlan& plan, const model::Config& config, const exec::SequenceShape& shape, const vk::Device& device) {
   const vk::Caps& caps = device.caps();
-  const std::uint64_t held = device.memory_allocated(), limit = device.memory_limit();
+  const vk::MemoryAccount& account = device.memory_account();
   const std::uint64_t largest = exec::plan_bytes(config, shape).largest_buffer;
   if (largest > caps.max_storage_range) {
     fail(Code::unsupported,
@@ -89,30 +89,32 @@ void check_memory(MemoryPlan& plan, const model::Config& config, const exec::Seq
          "--ctx",
          shape.context, static_cast<double>(largest) / mib, caps.name, static_cast<double>(caps.max_storage_range) / mib);
   }
-  for (const vk::Heap& heap : caps.heaps) {
-    if (heap.device_local) plan.device_available = std::max(plan.device_available, heap.available);
+  const auto available = [&] {
+    plan.device_available = device.memory_available();
+    plan.host_available = platform::free_memory();
+    // A CPU device and one with unified memory use system memory, so its free bytes are a limit too.
+    const bool shared = (caps.is_cpu() || caps.unified_memory) && plan.host_available > 0;
+    return shared ? std::min(plan.device_available, plan.host_available) : plan.device_available;
+  };
+  while (plan.total() > std::min(account.left(), available()) && account.make_room(plan.total())) {
   }
-  plan.device_available -= std::min(held, plan.device_available);
-  // A CPU device and one with unified memory use system memory, so its free bytes are a limit too.
-  std::uint64_t available = plan.device_available;
-  if ((caps.is_cpu() || caps.unified_memory) && plan.host_available > 0) available = std::min(available, plan.host_available);
   const auto needs = [&] {
     return fmt::format("the model needs {:.1f} MiB ({:.1f} weights, {:.1f} KV cache for a context of {}, {:.1f} activations)",
                        static_cast<double>(plan.total()) / mib, static_cast<double>(plan.weights) / mib, static_cast<double>(plan.kv) / mib,
                        plan.context, static_cast<double>(plan.activations) / mib);
   };
-  if (limit != 0 && plan.total() > limit - std::min(held, limit)) {
+  if (plan.total() > account.left()) {
     fail(Code::out_of_memory,
          "{}, but the memory limit of {:.1f} MiB leaves {:.1f} MiB; raise the limit, or take a smaller context (--ctx), or a smaller or "
          "more "
          "strongly quantised model",
-         needs(), static_cast<double>(limit) / mib, static_cast<double>(limit - std::min(held, limit)) / mib);
+         needs(), static_cast<double>(account.limit()) / mib, static_cast<double>(account.left()) / mib);
   }
-  if (plan.total() > available) {
+  if (const std::uint64_t free = available(); plan.total() > free) {
     fail(Code::out_of_memory,
          "{}, but {} has {:.0f} MiB free; take a smaller context (--ctx), a smaller or more strongly quantised model, or another device "
          "(--device)",
-         needs(), caps.name, static_cast<double>(available) / mib);
+         needs(), caps.name, static_cast<double>(free) / mib);
   }
 }
 

@@ -23,7 +23,7 @@ using exec::StageMessage;
 std::string stage_build() { return fmt::format("{} {} {:016x}", SKIPSTONE_VERSION, commit(), kernels::shader_hash()); }
 
 std::uint64_t available_to(const vk::Device& device, std::uint32_t sharers) {
-  return available_to(device.caps(), device.memory_allocated(), device.memory_limit(), sharers);
+  return available_to(device.caps(), device.memory_allocated(), device.memory_account().limit(), sharers);
 }
 
 std::uint64_t available_to(const vk::Caps& caps, std::uint64_t held, std::uint64_t limit, std::uint32_t sharers) {

@@ -66,7 +66,7 @@ void create_handle(DeviceState& state, const Requirements& required, bool low_pr
 void set_up(DeviceState& state, const DeviceOptions& options, bool executable_info) {
   state.tuning = tuning_for(state.caps);
   state.lose_at = simulated_loss();
-  state.memory_limit = options.memory_limit;
+  state.account = options.memory ? options.memory : std::make_shared<MemoryAccount>(0);
   state.memory_budget = state.caps.has_extension(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
   state.creation_feedback = state.caps.has_extension(VK_EXT_PIPELINE_CREATION_FEEDBACK_EXTENSION_NAME);
   state.pipeline_statistics = executable_info && (options.pipeline_statistics || env::flag("SKIPSTONE_PIPELINE_STATISTICS"));
@@ -112,11 +112,14 @@ void DeviceState::name(VkObjectType type, std::uint64_t object, const char* text
 }
 
 bool DeviceState::reserve(std::uint64_t bytes) {
-  std::uint64_t held = allocated;
-  do {
-    if (memory_limit != 0 && (held > memory_limit || bytes > memory_limit - held)) return false;
-  } while (!allocated.compare_exchange_weak(held, held + bytes));
+  if (!account->take(bytes)) return false;
+  allocated += bytes;
   return true;
+}
+
+void DeviceState::release(std::uint64_t bytes) {
+  allocated -= bytes;
+  account->give_back(bytes);
 }
 
 void DeviceState::throw_lost() const {
@@ -181,7 +184,7 @@ void Device::require_alive() const {
   if (state_->is_lost) state_->throw_lost();
 }
 std::uint64_t Device::memory_allocated() const { return state_->allocated; }
-std::uint64_t Device::memory_limit() const { return state_->memory_limit; }
+MemoryAccount& Device::memory_account() const { return *state_->account; }
 bool Device::low_priority() const { return state_->low_priority; }
 
 }  // namespace skipstone::vk

@@ -8,6 +8,7 @@
 
 #include "vk/caps.h"
 #include "vk/host_device.h"
+#include "vk/memory_account.h"
 #include "vk/tuning.h"
 
 namespace skipstone::vk {
@@ -52,8 +53,8 @@ ChosenDevice choose_device(const std::vector<Caps>& devices, const std::function
 struct DeviceOptions {
   /// Asks drivers that can to keep the data of Pipeline::statistics() (SKIPSTONE_PIPELINE_STATISTICS logs it too).
   bool pipeline_statistics = false;
-  bool low_priority = false;       ///< of a device of our own: other programs' work goes first, where the driver knows priorities
-  std::uint64_t memory_limit = 0;  ///< bytes of device memory that all arenas together never pass; 0: none
+  bool low_priority = false;              ///< of a device of our own: other programs' work goes first, where the driver knows priorities
+  std::shared_ptr<MemoryAccount> memory;  ///< that all arenas are charged to; null: one of its own, without a limit
 };
 
 /// A logical device with one compute queue. Its arenas, pipelines, recorders and queues may each be used by a thread of their own.
@@ -69,9 +70,10 @@ class Device {
   const Tuning& tuning() const;
   void override_tuning(const Tuning& tuning);  ///< before any kernel is made; for tests and measurements
   Instance& instance();
-  void require_alive() const;                  ///< throws device_lost, as submissions do, where it is lost
+  void require_alive() const;              ///< throws device_lost, as submissions do, where it is lost
   std::uint64_t memory_allocated() const;  ///< bytes of device memory held by all arenas now
-  std::uint64_t memory_limit() const;      ///< DeviceOptions'
+  std::uint64_t memory_available() const;  ///< bytes of the largest device-local heap that are free now, as far as the driver says
+  MemoryAccount& memory_account() const;   ///< DeviceOptions'
   bool low_priority() const;               ///< asked for and got
 
   DeviceState& state() { return *state_; }

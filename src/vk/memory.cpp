@@ -115,45 +115,63 @@ std::unique_ptr<Block> make_block(DeviceState& device, const RoleRow& row, std::
   return nullptr;
 }
 
+/// Bytes of each heap that are free now, as far as the driver says.
+std::vector<std::uint64_t> available_in_heaps(const DeviceState& device) {
+  auto budget = make<VkPhysicalDeviceMemoryBudgetPropertiesEXT>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT);
+  auto all = make<VkPhysicalDeviceMemoryProperties2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2);
+  if (device.memory_budget) all.pNext = &budget;
+  device.instance->state().fn.vkGetPhysicalDeviceMemoryProperties2(device.physical, &all);
+  std::vector<std::uint64_t> available;
+  for (std::uint32_t i = 0; i < device.memory.memoryHeapCount; ++i) {
+    const std::uint64_t bytes = device.memory_budget ? budget.heapBudget[i] : device.memory.memoryHeaps[i].size;
+    const std::uint64_t used = device.memory_budget ? budget.heapUsage[i] : device.allocated.load();
+    available.push_back(bytes - std::min(used, bytes));
+  }
+  return available;
+}
+
 [[noreturn]] void fail_out_of_memory(const DeviceState& device, const RoleRow& row, std::uint64_t bytes) {
   const auto in_mib = [](std::uint64_t value) { return (value + mib - 1) / mib; };
-  const std::uint64_t held = device.allocated, limit = device.memory_limit;
-  if (limit != 0 && (held > limit || bytes > limit - held)) {
+  const std::uint64_t held = device.account->held(), limit = device.account->limit();
+  if (bytes > device.account->left()) {
     fail(Code::out_of_memory,
          "{} more bytes for {} would pass the memory limit of {} bytes, of which {} are held already; raise the limit, or use a smaller "
          "model "
          "or context",
          bytes, row.name, limit, held);
   }
-  auto budget = make<VkPhysicalDeviceMemoryBudgetPropertiesEXT>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT);
-  auto all = make<VkPhysicalDeviceMemoryProperties2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2);
-  if (device.memory_budget) all.pNext = &budget;
-  device.instance->state().fn.vkGetPhysicalDeviceMemoryProperties2(device.physical, &all);
   std::uint64_t heap_bytes = 0, available = 0;
   const auto types = candidates(device, row, ~0u);
   if (!types.empty()) {
     const std::uint32_t heap = device.memory.memoryTypes[types.front()].heapIndex;
     heap_bytes = device.memory.memoryHeaps[heap].size;
-    available = heap_bytes;
-    if (device.memory_budget)
-      available = budget.heapBudget[heap] > budget.heapUsage[heap] ? budget.heapBudget[heap] - budget.heapUsage[heap] : 0;
+    available = available_in_heaps(device)[heap];
   }
   fail(Code::out_of_memory,
        "device '{}' has no {} MiB for {}: {} MiB are held already, its heap has {} MiB with {} MiB available, and one allocation may have "
        "{} MiB; "
        "use a smaller model or context, or another device",
-       device.caps.name, in_mib(bytes), row.name, in_mib(held), in_mib(heap_bytes), in_mib(available), in_mib(device.caps.max_allocation));
+       device.caps.name, in_mib(bytes), row.name, in_mib(device.allocated), in_mib(heap_bytes), in_mib(available),
+       in_mib(device.caps.max_allocation));
 }
 
 }  // namespace
 
 Block::~Block() {
-  if (memory != VK_NULL_HANDLE) {
-    device->release(allocated);
-    if (mapped != nullptr) device->fn.vkUnmapMemory(device->handle, memory);
-  }
+  if (mapped != nullptr) device->fn.vkUnmapMemory(device->handle, memory);
   if (buffer != VK_NULL_HANDLE) device->fn.vkDestroyBuffer(device->handle, buffer, nullptr);
-  if (memory != VK_NULL_HANDLE) device->fn.vkFreeMemory(device->handle, memory, nullptr);
+  if (memory == VK_NULL_HANDLE) return;
+  device->fn.vkFreeMemory(device->handle, memory, nullptr);
+  device->release(allocated);
+}
+
+std::uint64_t Device::memory_available() const {
+  const std::vector<std::uint64_t> available = available_in_heaps(*state_);
+  std::uint64_t most = 0;
+  for (std::size_t i = 0; i < available.size(); ++i) {
+    if ((state_->memory.memoryHeaps[i].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) != 0) most = std::max(most, available[i]);
+  }
+  return most;
 }
 
 Slice Slice::part(std::uint64_t at, std::uint64_t length) const {
@@ -208,6 +226,7 @@ Slice Arena::allocate(std::uint64_t bytes) {
     const std::uint64_t wished = state_->next_block(padded, device.caps);
     auto block = make_block(device, *state_->row, wished);
     if (block == nullptr && wished > padded) block = make_block(device, *state_->row, padded);
+    while (block == nullptr && device.account->make_room(padded)) block = make_block(device, *state_->row, padded);
     if (block == nullptr) fail_out_of_memory(device, *state_->row, bytes);
     if (block->mapped == nullptr) {
       submit_once(device, [&](VkCommandBuffer commands) { device.fn.vkCmdFillBuffer(commands, block->buffer, 0, VK_WHOLE_SIZE, 0); });

@@ -91,7 +91,7 @@ struct DeviceState {
   Tuning tuning;
   std::optional<HostDevice> host;  ///< the owner of these handles; nullopt for a device of our own
   bool low_priority = false;
-  std::uint64_t memory_limit = 0;  ///< 0: none
+  std::shared_ptr<MemoryAccount> account;  ///< of several devices
   std::atomic<std::uint64_t> allocated{0};
   std::mutex set_layouts_mutex;                                                          ///< pipelines are made by several threads
   std::map<std::pair<std::uint32_t, std::uint32_t>, VkDescriptorSetLayout> set_layouts;  ///< by number of buffers and which are texels
@@ -110,9 +110,9 @@ struct DeviceState {
   VkDescriptorSetLayout set_layout(std::uint32_t bindings, std::uint32_t texel_bindings);
   void name(VkObjectType type, std::uint64_t object, const char* text) const;
 
-  /// Counts `bytes` as held, unless that passes the limit.
+  /// Counts `bytes` as held, unless that passes the account's limit.
   bool reserve(std::uint64_t bytes);
-  void release(std::uint64_t bytes) { allocated -= bytes; }
+  void release(std::uint64_t bytes);
 
   /// From any thread. `what`: the work in words. Throws device_lost where the device is lost.
   void submit(const VkSubmitInfo& info, VkFence fence, const std::string& what);

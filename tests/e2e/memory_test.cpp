@@ -132,5 +132,52 @@ TEST(Memory, LimitIsPlannedAgainstAndNeverPassed) {
   EXPECT_EQ(generate(engine, session, options.memory_limit), expected);
 }
 
+TEST(Memory, EnginesOfAnAccountShareItsLimit) {
+  const fixtures::TemporaryDirectory directory;
+  fixtures::TinyConfig tiny;
+  tiny.context = 8192;
+  fixtures::write_tiny_model(tiny, directory.file("tiny.gguf"));
+  EngineOptions options;
+  options.model_path = directory.file("tiny.gguf");
+  options.context = tiny.context;
+  const std::uint64_t held = Engine::load(options)->device_bytes_held();
+  const std::uint64_t limit = 2 * held + (std::uint64_t{2} << 20);
+  std::vector<std::shared_ptr<Engine>> others;
+  std::uint64_t asked = 0;
+  bool may_free = false;
+  options.memory_account = std::make_shared<vk::MemoryAccount>(limit, [&](std::uint64_t bytes) {
+    ++asked;
+    EXPECT_LE(bytes, limit);
+    if (!may_free || others.empty()) return false;
+    others.erase(others.begin());
+    return true;
+  });
+  others = {Engine::load(options), Engine::load(options)};
+  EXPECT_EQ(asked, 0u);
+  EXPECT_EQ(options.memory_account->held(), others[0]->device_bytes_held() + others[1]->device_bytes_held());
+
+  // A third one is refused where none leaves, and takes the place of the first where it does.
+  EXPECT_EQ(fixtures::failure_of([&] { Engine::load(options); }).code, Code::out_of_memory);
+  EXPECT_EQ(asked, 1u);
+  may_free = true;
+  const auto third = Engine::load(options);
+  EXPECT_EQ(others.size(), 1u);
+  EXPECT_LE(options.memory_account->held(), limit);
+
+  // So does a cache that grows.
+  Session first(third, {}), second(third, {});
+  const std::vector<text::Token> prompt(8000, 5);
+  first.prefill(prompt);
+  second.prefill(prompt);
+  EXPECT_TRUE(others.empty());
+  EXPECT_EQ(options.memory_account->held(), third->device_bytes_held());
+  EXPECT_LE(options.memory_account->held(), limit);
+
+  // Nothing makes room for more than the limit.
+  const std::uint64_t before = asked;
+  EXPECT_FALSE(options.memory_account->make_room(limit + 1));
+  EXPECT_EQ(asked, before);
+}
+
 }  // namespace
 }  // namespace skipstone::engine

@@ -71,7 +71,7 @@ TEST_F(Vk, TooMuchMemoryIsAnErrorWithNumbers) {
 
 TEST_F(Vk, MemoryLimitIsNeverPassed) {
   constexpr std::uint64_t limit = 8u << 20;
-  const auto limited = Device::create(Shared::get().instance, Shared::get().choice(), {.memory_limit = limit});
+  const auto limited = Device::create(Shared::get().instance, Shared::get().choice(), {.memory = std::make_shared<MemoryAccount>(limit)});
   Arena keep(limited, Role::state);
   keep.allocate(64);
   {

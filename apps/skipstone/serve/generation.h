@@ -17,7 +17,7 @@
 
 namespace cli::serve {
 
-/// State that all requests share. Immutable.
+/// State that all requests of a model share. Immutable.
 struct Model {
   explicit Model(skipstone::Engine loaded, const std::string& chat_template, const std::string& alias);
 
@@ -29,7 +29,8 @@ struct Model {
   std::vector<std::string> stop_strings;
   std::uint32_t context = 0;
   std::size_t longest_piece = 1;  ///< most bytes that a token represents
-  double plain_token_ms = 0;      ///< of one token without drafts or concurrent sequences, measured when the server started
+  double plain_token_ms = 0;      ///< of one token without drafts or concurrent sequences, measured when it was loaded
+  skipstone_session_params sampling = openai_sampling();  ///< of requests that give no values
 };
 
 /// Runs `work` and turns the library's refusal into a client's error: ApiError (400) about `field`. Other exceptions pass through.

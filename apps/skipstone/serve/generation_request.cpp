@@ -274,7 +274,9 @@ void read_fields(const SortedJson& body, Request& request) {
   }
   for (const SamplingField& field : sampling_fields) {
     const auto found = body.find(std::string(field.name));
-    if (found != body.end() && !found->is_null()) read_sampling(request, field, *found);
+    if (found == body.end() || found->is_null()) continue;
+    read_sampling(request, field, *found);
+    request.given_sampling |= 1u << (&field - sampling_fields.data());
   }
   if (request.form == Form::chat && request.top_logprobs > 0 && !request.logprobs)
     refuse("top_logprobs", "'top_logprobs' needs 'logprobs' to be true");
@@ -390,6 +392,12 @@ std::size_t parsing_bytes(std::string_view body) {
   std::size_t bytes = body.size();
   for (const char c : body) bytes += c == ',' || c == '[' || c == '{' ? per_value : c == ':' ? per_key : c == '"' ? per_quote : 0;
   return bytes;
+}
+
+void take_sampling(GenerationRequest& request, const skipstone_session_params& defaults) {
+  for (std::size_t i = 0; i < sampling_fields.size(); ++i) {
+    if ((request.given_sampling >> i & 1) == 0) copy_value(sampling_fields[i], defaults, request.sampling);
+  }
 }
 
 GenerationRequest read_request(Form form, const std::string& text_of_body, const RequestDefaults& defaults) {

@@ -47,6 +47,7 @@ struct GenerationRequest {
   std::uint32_t n = 1;
   std::optional<std::uint32_t> max_tokens;
   skipstone_session_params sampling{};  ///< the values of sampling_fields alone
+  std::uint32_t given_sampling = 0;     ///< bit i: the request has the field sampling_fields[i]
   bool logprobs = false;
   std::uint32_t top_logprobs = 0;
   std::vector<skipstone_token_bias> logit_bias;
@@ -69,6 +70,9 @@ std::size_t parsing_bytes(std::string_view body);
 
 /// Throws ApiError (400) that names the field which is wrong. Unknown fields are ignored.
 GenerationRequest read_request(Form form, const std::string& body, const RequestDefaults& defaults);
+
+/// Sets the sampling values that the request does not have.
+void take_sampling(GenerationRequest& request, const skipstone_session_params& defaults);
 
 /// What a value is, for messages: "a text".
 const char* name_of(const skipstone::SortedJson& value);

@@ -145,6 +145,8 @@ HttpRequest request_of(const Message& message) {
   HttpRequest request;
   request.method = std::string(message.method_string());
   request.path = path_of({message.target().data(), message.target().size()});
+  const std::string_view target(message.target().data(), message.target().size());
+  if (const std::size_t mark = target.find('?'); mark != target.npos) request.query = target.substr(mark + 1);
   request.authorization = std::string(message[http::field::authorization]);
   request.api_key = std::string(message["x-api-key"]);
   request.host = authority_of(message);

@@ -27,6 +27,7 @@ struct Preflight {
 
 struct HttpRequest {
   std::string method, path;  ///< path: up to "?", as it was sent
+  std::string query;         ///< after it
   std::string authorization, api_key, host, origin;
   Preflight preflight;
   std::string body;

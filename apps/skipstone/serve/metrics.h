@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "json/json_fwd.h"
 #include "results/statistics.h"
 #include "serve/memory_budget.h"
 
@@ -19,7 +18,8 @@ namespace cli::serve {
 class Histogram {
  public:
   void add(double seconds);
-  void print(std::string& text, const std::string& name, const std::string& help) const;
+  /// The lines of a histogram; `labels`: of each line, as 'model="name"', or "".
+  void print(std::string& text, const std::string& name, const std::string& labels) const;
 
  private:
   static constexpr std::array bounds{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0};
@@ -29,20 +29,31 @@ class Histogram {
 
 /// The server's load at a moment.
 struct ServerState {
-  std::size_t waiting, running, texts_waiting, texts_running, connections, connection_limit;
+  std::size_t texts_waiting, texts_running, connections, connection_limit;
   const MemoryBudget& memory;
+  std::uint64_t model_bytes, model_limit;  ///< device memory of all models
 };
 
-/// Times of the request that a thread works on.
+/// A model's load at a moment.
+struct ModelState {
+  std::size_t waiting = 0, running = 0;
+  std::uint64_t loads = 0, unloads = 0, device_bytes = 0;
+  std::string engine;  ///< skipstone_engine_report(); "" while it is not loaded
+};
+
+/// Model and times of the request that a thread works on.
 class RequestClock {
  public:
   using Clock = std::chrono::steady_clock;
   Clock::time_point asked = Clock::now(), last{};
+  std::size_t model = 0;
 };
 
 /// Thread-safe.
 class Metrics {
  public:
+  /// The metrics of several models are labelled with their names.
+  explicit Metrics(const std::vector<std::string>& models);
   void answered(const std::string& route, unsigned status);
   /// The calling thread works on a request from now on.
   void begin_request(const RequestClock& clock);
@@ -52,16 +63,21 @@ class Metrics {
   void token();
   /// Counts a finished choice of the request.
   void generated(const RunStatistics& statistics);
-  /// `engine`: skipstone_engine_report().
-  std::string print(const ServerState& now, const skipstone::Json& engine) const;
+  std::string print(const ServerState& now, const std::vector<ModelState>& models) const;
 
  private:
+  struct OfModel {
+    std::string label;  ///< 'model="name"', or "" if there is one model
+    std::map<std::string, DrafterShare> by_drafter;
+    std::vector<DraftPosition> by_position;
+    std::uint64_t prompt_tokens = 0, cached_tokens = 0, tokens = 0;
+    Histogram first_token, between_tokens;
+  };
+  void print_drafts(std::string& text) const;
+
   mutable std::mutex mutex_;
   std::map<std::pair<std::string, unsigned>, std::uint64_t> requests_;
-  std::map<std::string, DrafterShare> by_drafter_;
-  std::vector<DraftPosition> by_position_;
-  std::uint64_t prompt_tokens_ = 0, cached_tokens_ = 0, tokens_ = 0;
-  Histogram first_token_, between_tokens_;
+  std::vector<OfModel> models_;
 };
 
 }  // namespace cli::serve

@@ -4,9 +4,12 @@
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
+#include <functional>
 #include <memory>
+#include <ratio>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/platform/system.h"
@@ -15,6 +18,8 @@
 #include "options/engine_options.h"
 #include "options/number_option.h"
 #include "options/session_options.h"
+#include "serve/model_files.h"
+#include "serve/model_store.h"
 #include "serve/server.h"
 #include "skipstone/skipstone_experimental.hpp"
 #include "terminal/interrupt.h"
@@ -27,13 +32,15 @@ using serve::Server;
 using serve::ServerOptions;
 
 struct ServeOptions {
-  std::string model, chat_template, alias, key_file, prefixes = "exact";
+  std::vector<std::string> models;
+  std::string folder, chat_template, alias, key_file, prefixes = "exact";
   std::vector<std::string> keys;
   EngineOptions engine;
   ServerOptions server;
   SamplingOptions given;
   std::uint32_t cache_tokens = 0, drain_seconds = 30, grace_seconds = 0, most_seconds = 600;
-  std::uint64_t body_bytes = std::uint64_t{8} << 20;
+  std::uint64_t body_bytes = std::uint64_t{8} << 20, model_memory = 0;
+  double idle_minutes = 0;
   bool no_auth = false;
 };
 
@@ -58,28 +65,78 @@ std::vector<std::string> keys_of(const ServeOptions& options) {
   return keys;
 }
 
-serve::Model load_model(const ServeOptions& options) {
-  skipstone_engine_params params = engine_params(options.model, options.engine);
-  params.prefixes = options.prefixes == "off"    ? SKIPSTONE_PREFIXES_OFF
-                    : options.prefixes == "fast" ? SKIPSTONE_PREFIXES_FAST
-                                                 : SKIPSTONE_PREFIXES_EXACT;
-  params.pool_tokens = options.cache_tokens;
-  return serve::Model(load_engine(params), read_chat_template(options.chat_template), options.alias);
+/// How a model is loaded: while the program starts, with a progress line and until a signal; or for a request.
+struct Loading {
+  std::function<skipstone::Engine(const skipstone_engine_params&)> engine;
+  std::function<skipstone::Session(const skipstone::Engine&, const skipstone_session_params&)> session;
+  std::function<bool()> keep_going;
+};
+
+Loading at_start() {
+  return {[](const skipstone_engine_params& params) { return load_engine(params); }, make_session, [] { return !interrupt::requested(); }};
 }
 
-/// Prepares measured costs, indexes, pipelines and the driver's first-run work, so that no request waits for them.
-void prepare(serve::Model& model, const ServerOptions& options) {
+Loading for_request(const serve::ModelStore::KeepGoing& keep_going) {
+  const auto progress = [keep_going](const char*, double) { return keep_going(); };
+  return {[progress](const skipstone_engine_params& params) { return skipstone::Engine(params, progress); },
+          [progress](const skipstone::Engine& engine, const skipstone_session_params& params) {
+            return skipstone::Session(engine, params, progress);
+          },
+          keep_going};
+}
+
+/// Prepares measured costs, indexes, pipelines and the driver's first-run work, so that no token waits for them.
+void prepare(serve::Model& model, const ServerOptions& options, const Loading& loading) {
   skipstone_session_params params = skipstone::session_params();
   params.draft = options.defaults.draft.c_str();
   std::vector<skipstone::Session> sessions;  // alive at the same time, like requests
   for (const float temperature : {0.0f, 1.0f}) {
     params.temperature = temperature;
-    sessions.push_back(make_session(model.engine, params));
-    sessions.back().generate({0}, 2, [](const skipstone_chunk&) { return !interrupt::requested(); });
+    sessions.push_back(loading.session(model.engine, params));
+    sessions.back().generate({0}, 2, [&](const skipstone_chunk&) { return loading.keep_going(); });
     if (options.parallel == 1) sessions.clear();
   }
   const skipstone::Json costs = skipstone::Json::parse(skipstone::costs(model.engine));
   model.plain_token_ms = costs.at("passes").at(0).at("verify").get<double>() / 1e3;
+}
+
+std::unique_ptr<serve::Model> load_model(const ServeOptions& options, const std::string& path, const std::string& alias,
+                                         const Loading& loading) {
+  skipstone_engine_params params = engine_params(path, options.engine);
+  params.memory_account = options.server.model_memory->get();
+  params.prefixes = options.prefixes == "off"    ? SKIPSTONE_PREFIXES_OFF
+                    : options.prefixes == "fast" ? SKIPSTONE_PREFIXES_FAST
+                                                 : SKIPSTONE_PREFIXES_EXACT;
+  params.pool_tokens = options.cache_tokens;
+  auto model = std::make_unique<serve::Model>(loading.engine(params), read_chat_template(options.chat_template), alias);
+  if (!model->engine.info().vocabulary) fail(ExitCode::bad_model, "the model has no vocabulary");
+  model->sampling = options.server.defaults.sampling;
+  options.given.recommend(model->engine, model->sampling);
+  prepare(*model, options.server, loading);
+  return model;
+}
+
+/// The models of the server: one is loaded now and keeps its own name, several are loaded when requests name them.
+std::unique_ptr<serve::ModelStore> make_store(const ServeOptions& options) {
+  std::vector<serve::ModelFile> files = serve::find_models(options.models, options.folder);
+  const bool one = files.size() == 1 && options.folder.empty();
+  if (!one && !options.alias.empty()) fail(ExitCode::usage, "--alias names one model; several have the names of their files");
+  std::unique_ptr<serve::Model> first;
+  if (one) {
+    first = load_model(options, files.front().path, options.alias, at_start());
+    files.front().name = first->name;
+    files.front().known_as = first->known_as;
+  }
+  const auto load = [&options](const serve::ModelFile& file, const serve::ModelStore::KeepGoing& keep_going) {
+    const auto begin = std::chrono::steady_clock::now();
+    auto model = load_model(options, file.path, file.name, for_request(keep_going));
+    const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
+    if (options.server.log) note("{} is loaded: {:.2f} s", file.name, time.count());
+    return model;
+  };
+  const std::chrono::duration<double, std::ratio<60>> idle(options.idle_minutes);
+  return std::make_unique<serve::ModelStore>(std::move(files), load, std::move(first),
+                                             std::chrono::duration_cast<serve::ModelStore::Clock::duration>(idle));
 }
 
 /// Serves until a signal comes or the device is lost; then until running requests have ended.
@@ -113,7 +170,7 @@ ExitCode serve_until_the_end(Server& server, std::chrono::seconds grace, std::ch
 }
 
 ExitCode run_serve(ServeOptions& options) {
-  if (options.model.empty()) options.model = bundled_model();
+  if (options.models.empty() && options.folder.empty()) options.models = {bundled_model()};
   options.server.access.keys = keys_of(options);
   options.server.most_seconds = std::chrono::seconds(options.most_seconds);
   options.server.access.everybody = options.no_auth;
@@ -123,23 +180,27 @@ ExitCode run_serve(ServeOptions& options) {
   }
   interrupt::install();
   skipstone::platform::keep_little_freed_memory();
-  serve::Model model = load_model(options);
-  if (!model.engine.info().vocabulary) fail(ExitCode::bad_model, "the model has no vocabulary");
-  options.given.recommend(model.engine, options.server.defaults.sampling);
-  prepare(model, options.server);
-  const std::string name = model.name;
+  serve::ModelStore* store = nullptr;  // none while the first model is loaded
+  const skipstone::MemoryAccount memory(options.model_memory, [&store](std::uint64_t) { return store != nullptr && store->make_room(); });
+  options.server.model_memory = &memory;
+  options.server.model_memory_limit = options.model_memory;
+  const std::unique_ptr<serve::ModelStore> models = make_store(options);
+  store = models.get();
   std::unique_ptr<Server> server;
   try {
-    server = std::make_unique<Server>(std::move(model), options.server);
+    server = std::make_unique<Server>(*models, options.server);
   } catch (const std::runtime_error& error) {
     fail(ExitCode::failure, "{}", error.what());
   }
   const std::string host =
       options.server.address.find(':') == std::string::npos ? options.server.address : "[" + options.server.address + "]";
+  const std::string name = models->size() == 1 ? models->file(0).name : fmt::format("{} models", models->size());
   note("Serving {} at http://{}:{} ({} requests at a time). Ctrl-C ends it.", name, host, server->port(), options.server.parallel);
   const ExitCode code =
       serve_until_the_end(*server, std::chrono::seconds(options.grace_seconds), std::chrono::seconds(options.drain_seconds));
-  check_validation(server->model().engine);
+  for (std::size_t i = 0; i < models->size(); ++i) {
+    if (const auto model = models->if_loaded(i)) check_validation(model->engine);
+  }
   return code;
 }
 
@@ -162,6 +223,17 @@ void add_limits(CLI::App& command, ServeOptions& o) {
   add("--memory-bytes", o.server.http.memory_bytes,
       "Memory of all connections, bodies, answers and events, 16777216 to 1099511627776; beyond it the answer is 503")
       ->check(range(16777216, 1099511627776));
+  command
+      .add_option(
+          "--memory", o.model_memory,
+          "Device memory of all models together, such as 6GiB; the least recently used model makes room for another. 0: what the device "
+          "has")
+      ->transform(CLI::AsSizeValue(false).description(""))
+      ->type_name("SIZE")
+      ->group("Limits");
+  add("--idle-unload", o.idle_minutes, "A model that no request has used for so many minutes is unloaded until it is needed; 0: never")
+      ->check(range(0, 1e6))
+      ->type_name("MINUTES");
   add("--cache-tokens", o.cache_tokens, "Room of the KV cache at first, of all requests and cached prefixes; 0: one context");
 }
 
@@ -171,7 +243,12 @@ void add_serve(CLI::App& app, ExitCode& code) {
   const auto options = std::make_shared<ServeOptions>();
   ServeOptions& o = *options;
   CLI::App* command = app.add_subcommand("serve", "Answer OpenAI's API over HTTP, with a chat page");
-  command->add_option("-m,--model", o.model, "GGUF file; default: the bundled model")->envname("SKIPSTONE_MODEL")->type_name("FILE");
+  command->add_option("-m,--model", o.models, "GGUF file; may be given more than once; default: the bundled model")
+      ->envname("SKIPSTONE_MODEL")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
+  command->add_option("--models", o.folder, "Offer the GGUF files of this folder; a model is loaded when a request names it")
+      ->type_name("DIR");
   command->add_option("--alias", o.alias, "Name of the model in answers; default: the file's own")->type_name("NAME");
   command->add_option("--host", o.server.address, "Address to listen on")->capture_default_str()->type_name("ADDRESS");
   add_number(*command, "--port", o.server.port, "Port to listen on; 0: any that is free")->capture_default_str();

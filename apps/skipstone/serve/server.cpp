@@ -113,6 +113,12 @@ const auto& nearest_route(const Routes& routes, std::string_view path) {
   });
 }
 
+std::vector<std::string> names_of(const ModelStore& models) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < models.size(); ++i) names.push_back(models.file(i).name);
+  return names;
+}
+
 }  // namespace
 
 struct Server::Route {
@@ -142,12 +148,14 @@ const std::vector<Server::Route>& Server::routes() {
   return all;
 }
 
-Server::Server(Model model, const ServerOptions& options)
-    : model_(std::move(model)),
+Server::Server(ModelStore& models, const ServerOptions& options)
+    : models_(models),
       options_(options),
-      generations_(std::make_unique<JobQueue>(options.parallel, options.queue)),
+      metrics_(names_of(models)),
+      generations_(models.size()),
       texts_(std::make_unique<JobQueue>(text_threads, options.queue)),
       short_texts_(std::make_unique<JobQueue>(text_threads, std::max(options.queue, least_texts))) {
+  queue_of(0);
   http_ =
       std::make_unique<HttpServer>(options_.address, options_.port, options_.http,
                                    HttpServer::Callbacks{
@@ -174,7 +182,7 @@ Server::~Server() {
   http_->stop();
   short_texts_.reset();
   texts_.reset();
-  generations_.reset();
+  generations_.clear();
   tasks_.clear();
 }
 
@@ -186,10 +194,47 @@ void Server::say_goodbye() {
   while (http_->connections() > 0 && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(std::chrono::milliseconds(5));
 }
 
-bool Server::working() const { return generations_->running() + texts_->running() + short_texts_->running() > 0; }
+bool Server::working() const { return generations(&JobQueue::running) + texts_->running() + short_texts_->running() > 0; }
 
 bool Server::idle() const {
-  return !working() && generations_->waiting() + texts_->waiting() + short_texts_->waiting() == 0 && http_->busy() == 0;
+  return !working() && generations(&JobQueue::waiting) + texts_->waiting() + short_texts_->waiting() == 0 && http_->busy() == 0;
+}
+
+JobQueue& Server::queue_of(std::size_t model) {
+  const std::lock_guard lock(queues_mutex_);
+  std::unique_ptr<JobQueue>& queue = generations_.at(model);
+  if (!queue) queue = std::make_unique<JobQueue>(options_.parallel, options_.queue);
+  return *queue;
+}
+
+std::size_t Server::generations(std::size_t (JobQueue::*count)() const) const {
+  const std::lock_guard lock(queues_mutex_);
+  std::size_t sum = 0;
+  for (const auto& queue : generations_) sum += queue ? (queue.get()->*count)() : 0;
+  return sum;
+}
+
+std::size_t Server::model_named(const std::string& name) const {
+  if (const auto model = models_.find(name)) return *model;
+  constexpr std::size_t most_names = 50;
+  std::string names;
+  for (std::size_t i = 0; i < std::min(models_.size(), most_names); ++i)
+    names += fmt::format("{}'{}'", i == 0 ? "" : ", ", models_.file(i).name);
+  if (models_.size() > most_names) names += ", ...";
+  throw ApiError(404, fmt::format("the model '{}' is not here; this server has {}", without_control_characters(name.substr(0, 100)), names),
+                 "model", "model_not_found");
+}
+
+/// The model that "?model=NAME" names.
+std::size_t Server::model_of_query(const HttpRequest& request) const {
+  constexpr std::string_view field = "model=";
+  std::string_view query = request.query;
+  while (!query.empty()) {
+    const std::string_view part = query.substr(0, query.find('&'));
+    if (part.starts_with(field)) return model_named(decoded(part.substr(field.size())));
+    query.remove_prefix(std::min(query.size(), part.size() + 1));
+  }
+  return 0;
 }
 
 void Server::log(const std::string& line) const {
@@ -269,52 +314,88 @@ void Server::health(HttpRequest, const ExchangePtr& exchange) {
   respond(exchange, {{"status", "ok"}});
 }
 
-void Server::props(HttpRequest, const ExchangePtr& exchange) {
-  const skipstone_engine_info info = model_.engine.info();
+// Values of a model are missing while it is not loaded.
+void Server::props(HttpRequest request, const ExchangePtr& exchange) {
+  const std::size_t asked = model_of_query(request);
+  const ModelStore::Lease model = models_.if_loaded(asked);
   Json drafters = Json::array();
   for (const skipstone_drafter_info& drafter : skipstone::drafters()) {
     if (drafter.lossless != 0 && drafter.file != SKIPSTONE_MUST_NAME_FILE) drafters.push_back(drafter.name);
   }
   const RequestDefaults& defaults = options_.defaults;
-  Json settings = {{"n_ctx", model_.context}};
+  Json settings = Json::object();
+  if (model) settings["n_ctx"] = model->context;
   for (const SamplingField& field : sampling_fields) {
-    if (field.option != nullptr)
-      settings[std::string(field.name)] = with_value(field, defaults.sampling, [](auto value) { return Json(value); });
+    const skipstone_session_params& values = model ? model->sampling : defaults.sampling;
+    if (field.option != nullptr) settings[std::string(field.name)] = with_value(field, values, [](auto value) { return Json(value); });
   }
   settings["draft"] = defaults.draft;
-  const skipstone_chat_info chat = model_.chat.info();
-  respond(exchange, {{"model", model_.name},
-                     {"total_slots", options_.parallel},
-                     {"default_generation_settings", std::move(settings)},
-                     {"chat_template", chat.source_text},
-                     {"chat_template_tool_use", chat.tool_use_text == nullptr ? Json() : Json(chat.tool_use_text)},
-                     {"tool_form", chat.tools != 0 ? "template" : "generic"},
-                     {"drafters", std::move(drafters)},
-                     {"plain_token_ms", model_.plain_token_ms},
-                     {"device", info.device_name},
-                     {"driver", info.driver},
-                     {"fingerprint", info.fingerprint},
-                     {"build_info", fmt::format("skipstone {} ({})", skipstone_version(), skipstone_commit())},
-                     {"engine", Json::parse(model_.engine.report())}});
+  Json answer = {
+      {"model", models_.file(asked).name}, {"total_slots", options_.parallel}, {"default_generation_settings", std::move(settings)}};
+  if (model) {
+    const skipstone_chat_info chat = model->chat.info();
+    answer["chat_template"] = chat.source_text;
+    answer["chat_template_tool_use"] = chat.tool_use_text == nullptr ? Json() : Json(chat.tool_use_text);
+    answer["tool_form"] = chat.tools != 0 ? "template" : "generic";
+  }
+  answer["drafters"] = std::move(drafters);
+  if (model) {
+    const skipstone_engine_info info = model->engine.info();
+    answer["plain_token_ms"] = model->plain_token_ms;
+    answer["device"] = info.device_name;
+    answer["driver"] = info.driver;
+    answer["fingerprint"] = info.fingerprint;
+  }
+  answer["build_info"] = fmt::format("skipstone {} ({})", skipstone_version(), skipstone_commit());
+  if (model) answer["engine"] = Json::parse(model->engine.report());
+  respond(exchange, answer);
 }
 
-void Server::slots(HttpRequest, const ExchangePtr& exchange) {
+void Server::slots(HttpRequest request, const ExchangePtr& exchange) {
+  const std::size_t asked = model_of_query(request);
+  const ModelStore::Lease model = models_.if_loaded(asked);
   Json slots = Json::array();
-  const std::vector<bool> busy = generations_->busy();
-  for (std::size_t i = 0; i < busy.size(); ++i)
-    slots.push_back({{"id", i}, {"n_ctx", model_.context}, {"is_processing", static_cast<bool>(busy[i])}});
+  std::vector<bool> busy(options_.parallel);
+  {
+    const std::lock_guard lock(queues_mutex_);
+    if (const auto& queue = generations_[asked]) busy = queue->busy();
+  }
+  for (std::size_t i = 0; i < busy.size(); ++i) {
+    slots.push_back({{"id", i}});
+    if (model) slots.back()["n_ctx"] = model->context;
+    slots.back()["is_processing"] = static_cast<bool>(busy[i]);
+  }
   respond(exchange, slots);
 }
 
 void Server::metrics(HttpRequest, const ExchangePtr& exchange) {
-  const ServerState now{generations_->waiting(),
-                        generations_->running(),
-                        texts_->waiting() + short_texts_->waiting(),
+  std::vector<ModelState> states;
+  for (std::size_t i = 0; i < models_.size(); ++i) {
+    ModelState& state = states.emplace_back();
+    {
+      const std::lock_guard lock(queues_mutex_);
+      if (const auto& queue = generations_[i]) {
+        state.waiting = queue->waiting();
+        state.running = queue->running();
+      }
+    }
+    const ModelStore::State stored = models_.state(i);
+    state.loads = stored.loads;
+    state.unloads = stored.unloads;
+    if (const ModelStore::Lease model = models_.if_loaded(i)) {
+      state.engine = model->engine.report();
+      state.device_bytes = model->engine.info().device_bytes;
+    }
+  }
+  const std::uint64_t held = options_.model_memory != nullptr ? options_.model_memory->held() : 0;
+  const ServerState now{texts_->waiting() + short_texts_->waiting(),
                         texts_->running() + short_texts_->running(),
                         http_->connections(),
                         http_->connection_limit(),
-                        *http_->memory()};
-  exchange->respond({200, "text/plain; version=0.0.4; charset=utf-8", metrics_.print(now, Json::parse(model_.engine.report())), {}});
+                        *http_->memory(),
+                        held,
+                        options_.model_memory_limit};
+  exchange->respond({200, "text/plain; version=0.0.4; charset=utf-8", metrics_.print(now, states), {}});
 }
 
 void Server::page(HttpRequest, const ExchangePtr& exchange) {
@@ -327,19 +408,32 @@ void Server::page(HttpRequest, const ExchangePtr& exchange) {
          "form-action 'none'; frame-ancestors 'none'"}}});
 }
 
+// The status, which a server of one model does not have, is in llama.cpp's form.
+Json Server::list_entry(std::size_t model) const {
+  Json entry = {{"id", models_.file(model).name}, {"object", "model"}, {"created", 0}, {"owned_by", "skipstone"}};
+  if (const ModelStore::Lease loaded = models_.if_loaded(model)) {  // the context length has no field in OpenAI's API
+    entry["context_length"] = loaded->context;                      // OpenRouter's name
+    entry["max_model_len"] = loaded->context;                       // vLLM's
+    entry["meta"] = {{"n_ctx", loaded->context}, {"n_vocab", loaded->engine.info().vocabulary}};  // llama.cpp's
+  }
+  if (models_.size() == 1) return entry;
+  const ModelStore::Status status = models_.state(model).status;
+  entry["status"] = {{"value", status == ModelStore::Status::loaded    ? "loaded"
+                               : status == ModelStore::Status::loading ? "loading"
+                                                                       : "unloaded"}};
+  return entry;
+}
+
 void Server::models(HttpRequest request, const ExchangePtr& exchange) {
-  // The context length has no field in OpenAI's API; these are OpenRouter's, vLLM's and llama.cpp's.
-  const Json one = {{"id", model_.name},
-                    {"object", "model"},
-                    {"created", 0},
-                    {"owned_by", "skipstone"},
-                    {"context_length", model_.context},
-                    {"max_model_len", model_.context},
-                    {"meta", {{"n_ctx", model_.context}, {"n_vocab", model_.engine.info().vocabulary}}}};
-  if (!request.path.starts_with(one_model)) return respond(exchange, {{"object", "list"}, {"data", Json::array({one})}});
-  if (decoded(request.path.substr(one_model.size())) != model_.name)
-    throw ApiError(404, "there is no such model here", "model", "model_not_found");
-  respond(exchange, one);
+  if (!request.path.starts_with(one_model)) {
+    Json all = Json::array();
+    for (std::size_t i = 0; i < models_.size(); ++i) all.push_back(list_entry(i));
+    return respond(exchange, {{"object", "list"}, {"data", std::move(all)}});
+  }
+  const std::string name = decoded(request.path.substr(one_model.size()));
+  const auto model = models_.find(name);
+  if (!model || models_.file(*model).name != name) throw ApiError(404, "there is no such model here", "model", "model_not_found");
+  respond(exchange, list_entry(*model));
 }
 
 }  // namespace cli::serve

@@ -20,6 +20,7 @@
 #include "serve/http_server.h"
 #include "serve/job_queue.h"
 #include "serve/metrics.h"
+#include "serve/model_store.h"
 
 namespace cli::serve {
 
@@ -27,22 +28,24 @@ struct ServerOptions {
   std::string address = "127.0.0.1";
   std::uint16_t port = 8080;
   Access access;
-  std::size_t parallel = 8, queue = 64;
+  std::size_t parallel = 8, queue = 64;    ///< of each model
   std::chrono::seconds most_seconds{600};  ///< time limit of one request
   bool log = false, log_text = false;
   HttpLimits http;
   RequestDefaults defaults;
+  const skipstone::MemoryAccount* model_memory = nullptr;  ///< of all models; null: none is kept
+  std::uint64_t model_memory_limit = 0;                    ///< its limit; 0: none
 };
 
 class Server {
  public:
-  Server(Model model, const ServerOptions& options);
+  /// `models` outlives the server.
+  Server(ModelStore& models, const ServerOptions& options);
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
   std::uint16_t port() const;
-  const Model& model() const { return model_; }
   /// From now on GET /health reports that the server ends, so that clients use other servers.
   void announce_end() { ending_ = true; }
   /// New work is refused from now on.
@@ -67,6 +70,13 @@ class Server {
   std::string label_of(const HttpRequest& request) const;
   const Route* find(const HttpRequest& request, std::string& methods) const;
   void handle(HttpRequest request, const ExchangePtr& exchange);
+  /// The model of this name, the first one for ""; throws ApiError (404).
+  std::size_t model_named(const std::string& name) const;
+  std::size_t model_of_query(const HttpRequest& request) const;
+  skipstone::Json list_entry(std::size_t model) const;
+  /// The queue of a model's generations.
+  JobQueue& queue_of(std::size_t model);
+  std::size_t generations(std::size_t (JobQueue::*count)() const) const;
   void refuse_while_ending() const;
 
   void health(HttpRequest request, const ExchangePtr& exchange);
@@ -84,20 +94,24 @@ class Server {
   void completion(HttpRequest request, const ExchangePtr& exchange) { generate(Form::completion, std::move(request), exchange); }
   void responses(HttpRequest request, const ExchangePtr& exchange) { generate(Form::responses, std::move(request), exchange); }
   void messages(HttpRequest request, const ExchangePtr& exchange) { generate(Form::messages, std::move(request), exchange); }
-  void count_tokens(HttpRequest request, const ExchangePtr& exchange) { answer_text(&Server::count_of, std::move(request), exchange); }
+  void count_tokens(HttpRequest request, const ExchangePtr& exchange) {
+    answer_text(&Server::count_of, std::move(request), exchange, *texts_);
+  }
 
   // The stages of a request (server_tasks.cpp).
   struct Task;
   using TaskPtr = std::shared_ptr<Task>;
-  using TextAnswer = std::string (Server::*)(const HttpRequest& request, const Task& task) const;
-  std::string tokens_of(const HttpRequest& request, const Task& task) const;
-  std::string text_of(const HttpRequest& request, const Task& task) const;
-  std::string prompt_of(const HttpRequest& request, const Task& task) const;
-  std::string count_of(const HttpRequest& request, const Task& task) const;
-  skipstone::Json show(Form form, const HttpRequest& request, const Task& task) const;
+  using TextAnswer = std::string (Server::*)(const Model& model, const HttpRequest& request, const Task& task) const;
+  std::string tokens_of(const Model& model, const HttpRequest& request, const Task& task) const;
+  std::string text_of(const Model& model, const HttpRequest& request, const Task& task) const;
+  std::string prompt_of(const Model& model, const HttpRequest& request, const Task& task) const;
+  std::string count_of(const Model& model, const HttpRequest& request, const Task& task) const;
+  skipstone::Json show(const Model& model, Form form, const HttpRequest& request, const Task& task) const;
   TaskPtr begin_task(HttpRequest request, const ExchangePtr& exchange) const;
   void answer_tokens(TextAnswer answer, HttpRequest request, const ExchangePtr& exchange);
   void answer_text(TextAnswer answer, HttpRequest request, const ExchangePtr& exchange, JobQueue& queue);
+  void find_model(Task& task) const;
+  void answer_text_of(const Model& model, TextAnswer answer, const Task& task);
   void generate(Form form, HttpRequest request, const ExchangePtr& exchange);
   void admit(Form form, const TaskPtr& task);
   void submit(const TaskPtr& task, JobQueue& queue, std::function<void()> work);
@@ -109,14 +123,16 @@ class Server {
   void work(Task& task);
   void log(const std::string& line) const;
 
-  Model model_;
+  ModelStore& models_;
   ServerOptions options_;
   Metrics metrics_;
   std::atomic<bool> ending_{false}, draining_{false};
   std::atomic<skipstone_status> broken_{SKIPSTONE_OK};
   std::mutex tasks_mutex_;
-  std::set<TaskPtr> tasks_;                ///< waiting and running tasks
-  std::unique_ptr<JobQueue> generations_;  ///< a thread for each of the parallel requests
+  std::set<TaskPtr> tasks_;  ///< waiting and running tasks
+  mutable std::mutex queues_mutex_;
+  /// Of each model, a thread for each of its parallel requests; null until the first one. Guarded by queues_mutex_.
+  std::vector<std::unique_ptr<JobQueue>> generations_;
   std::unique_ptr<JobQueue> texts_;        ///< long work that generates nothing: large bodies, templates, large texts to tokenize
   std::unique_ptr<JobQueue> short_texts_;  ///< texts to tokenize that take milliseconds
   std::unique_ptr<HttpServer> http_;

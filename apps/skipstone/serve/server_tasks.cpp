@@ -45,6 +45,7 @@ struct Server::Task {
   std::string route;
   HttpRequest request;           ///< until it is parsed
   GenerationRequest generation;  ///< then, if it generates
+  std::size_t model = 0;         ///< in the store
   MemoryShare memory;            ///< of the request or the generation
   Cancellation cancellation;
   RequestClock clock;
@@ -138,6 +139,7 @@ void Server::keep_streams_alive() {
 }
 
 void Server::cancel_all() {
+  models_.stop();
   cancel_tasks([](const Task&) { return true; }, "the server ends");
 }
 
@@ -158,20 +160,37 @@ void Server::answer_tokens(TextAnswer answer, HttpRequest request, const Exchang
 void Server::answer_text(TextAnswer answer, HttpRequest request, const ExchangePtr& exchange, JobQueue& queue) {
   const TaskPtr task = begin_task(std::move(request), exchange);
   submit(task, queue, [this, task, answer] {
-    const MemoryShare parsing = parsing_memory(task->request.body);
-    task->exchange->respond({200, "application/json", (this->*answer)(task->request, *task), {}});
+    find_model(*task);
+    if (const ModelStore::Lease model = models_.if_loaded(task->model)) return answer_text_of(*model, answer, *task);
+    submit(task, queue_of(task->model), [this, task, answer] {  // else texts of other models would wait
+      const ModelStore::Lease model = models_.acquire(task->model, [&task] { return task->keep_going(); });
+      answer_text_of(*model, answer, *task);
+    });
   });
 }
 
-std::string Server::tokens_of(const HttpRequest& request, const Task& task) const {
+/// Reads the name of the model from a body, which a server of one model ignores.
+void Server::find_model(Task& task) const {
+  if (models_.size() == 1) return;
+  const MemoryShare parsing = parsing_memory(task.request.body);
+  const auto body = read_object(task.request.body);
+  task.model = model_named(body.contains("model") && !body["model"].is_null() ? text_field(body, "model") : "");
+}
+
+void Server::answer_text_of(const Model& model, TextAnswer answer, const Task& task) {
+  const MemoryShare parsing = parsing_memory(task.request.body);
+  task.exchange->respond({200, "application/json", (this->*answer)(model, task.request, task), {}});
+}
+
+std::string Server::tokens_of(const Model& model, const HttpRequest& request, const Task& task) const {
   const auto body = read_object(request.body);
   const std::string content = text_field(body, "content");
   const bool with_pieces = flag_field(body, "with_pieces", false);
   if (content.size() > most_text_bytes)
     throw ApiError(400, fmt::format("the text has {} bytes; {} are possible", content.size(), most_text_bytes), "content",
                    "string_above_max_length");
-  const auto tokens = model_.engine.tokenize(content, flag_field(body, "add_special", false), flag_field(body, "parse_special", true),
-                                             [&task] { return task.keep_going(); });
+  const auto tokens = model.engine.tokenize(content, flag_field(body, "add_special", false), flag_field(body, "parse_special", true),
+                                            [&task] { return task.keep_going(); });
   // Written as text directly: a document of a million objects needs hundreds of megabytes.
   MemoryShare memory(http_->memory(), MemoryUse::answers);
   std::string text = "{\"tokens\":[";
@@ -180,7 +199,7 @@ std::string Server::tokens_of(const HttpRequest& request, const Task& task) cons
       throw ApiError(503, "the memory of this server for answers is used up; ask again later");
     if (text.back() != '[') text += ',';
     if (with_pieces) {
-      fmt::format_to(std::back_inserter(text), "{{\"id\":{},\"piece\":{}}}", token, json_text(Json(model_.engine.piece(token))));
+      fmt::format_to(std::back_inserter(text), "{{\"id\":{},\"piece\":{}}}", token, json_text(Json(model.engine.piece(token))));
     } else {
       fmt::format_to(std::back_inserter(text), "{}", token);
     }
@@ -188,10 +207,10 @@ std::string Server::tokens_of(const HttpRequest& request, const Task& task) cons
   return text += "]}";
 }
 
-std::string Server::text_of(const HttpRequest& request, const Task& task) const {
+std::string Server::text_of(const Model& model, const HttpRequest& request, const Task& task) const {
   const auto body = read_object(request.body);
   const auto found = body.find("tokens");
-  const auto vocabulary = model_.engine.info().vocabulary;
+  const auto vocabulary = model.engine.info().vocabulary;
   if (found == body.end() || !found->is_array()) refuse("tokens", "'tokens' has to be a list of tokens");
   if (found->size() > most_tokens) refuse("tokens", "'tokens' has {} tokens; {} are possible", found->size(), most_tokens);
   std::vector<skipstone_token> tokens;
@@ -201,28 +220,28 @@ std::string Server::text_of(const HttpRequest& request, const Task& task) const 
     tokens.push_back(token.get<skipstone_token>());
   }
   std::size_t bytes = 0;
-  for (const skipstone_token token : tokens) bytes += model_.engine.piece(token).size();
+  for (const skipstone_token token : tokens) bytes += model.engine.piece(token).size();
   MemoryShare memory(http_->memory(), MemoryUse::answers);
   if (!memory.resize(bytes)) throw ApiError(503, "the memory of this server for answers is used up; ask again later");
-  return json_text(Json{{"content", model_.engine.detokenize(tokens, [&task] { return task.keep_going(); })}});
+  return json_text(Json{{"content", model.engine.detokenize(tokens, [&task] { return task.keep_going(); })}});
 }
 
 /// The conversation of a request as the template writes it: the document of skipstone_chat_show().
-Json Server::show(Form form, const HttpRequest& request, const Task& task) const {
+Json Server::show(const Model& model, Form form, const HttpRequest& request, const Task& task) const {
   const GenerationRequest read = read_request(form, request.body, options_.defaults);
-  check_length(model_, read);
+  check_length(model, read);
   return about("messages", [&] {
-    return Json::parse(model_.chat.show(read.messages, read.tools, read.template_options, [&task] { return task.keep_going(); }));
+    return Json::parse(model.chat.show(read.messages, read.tools, read.template_options, [&task] { return task.keep_going(); }));
   });
 }
 
-std::string Server::prompt_of(const HttpRequest& request, const Task& task) const {
-  const Json shown = show(Form::chat, request, task);
+std::string Server::prompt_of(const Model& model, const HttpRequest& request, const Task& task) const {
+  const Json shown = show(model, Form::chat, request, task);
   return json_text(Json{{"prompt", shown.at("text")}, {"tokens", shown.at("tokens")}});
 }
 
-std::string Server::count_of(const HttpRequest& request, const Task& task) const {
-  return json_text(Json{{"input_tokens", show(Form::messages, request, task).at("tokens").size()}});
+std::string Server::count_of(const Model& model, const HttpRequest& request, const Task& task) const {
+  return json_text(Json{{"input_tokens", show(model, Form::messages, request, task).at("tokens").size()}});
 }
 
 // ---- generations ----
@@ -240,38 +259,38 @@ void Server::admit(Form form, const TaskPtr& task) {
     const MemoryShare parsing = parsing_memory(task->request.body);
     read = read_request(form, task->request.body, options_.defaults);
   }
-  if (!read.model.empty() && std::ranges::find(model_.known_as, read.model) == model_.known_as.end()) {
-    throw ApiError(
-        404,
-        fmt::format("the model '{}' is not here; this server has '{}'", without_control_characters(read.model.substr(0, 100)), model_.name),
-        "model", "model_not_found");
-  }
-  check_length(model_, read);
+  task->model = task->clock.model = model_named(read.model);
+  if (const ModelStore::Lease model = models_.if_loaded(task->model)) check_length(*model, read);
   task->request = {};
   if (!task->memory.resize(read.bytes())) throw ApiError(503, "the memory of this server for requests is used up; ask again later");
   if (read.stream) {
     const std::lock_guard lock(tasks_mutex_);
     task->exchange = task->stream = std::make_shared<EventStream>(task->exchange, form);
   }
-  submit(task, *generations_, [this, task] { work(*task); });
+  submit(task, queue_of(task->model), [this, task] { work(*task); });
 }
 
 void Server::work(Task& task) {
   if (task.exchange->gone()) return;
-  const GenerationRequest& request = task.generation;
-  const auto answer = make_answer(request, model_.name, task.exchange, MemoryShare(http_->memory(), MemoryUse::answers));
+  GenerationRequest& request = task.generation;
+  const auto answer = make_answer(request, models_.file(task.model).name, task.exchange, MemoryShare(http_->memory(), MemoryUse::answers));
   metrics_.begin_request(task.clock);
   thread_local std::random_device entropy;
   // 53 bits, the precision of JavaScript's numbers.
   const std::uint64_t seed = request.seed.value_or((std::uint64_t{entropy()} << 21) ^ entropy());
-  const auto offer = [this](std::function<void()> job) {
-    return generations_->offer([this, clock = Metrics::clock(), job = std::move(job)] {
+  const auto offer = [this, &task](std::function<void()> job) {
+    RequestClock clock = Metrics::clock();
+    clock.model = task.model;
+    return queue_of(task.model).offer([this, clock, job = std::move(job)] {
       metrics_.begin_request(clock);
       job();
     });
   };
   try {
-    const Usage usage = serve::generate(model_, request, seed, task.cancellation, *answer, metrics_, offer);
+    const ModelStore::Lease model = models_.acquire(task.model, [&task] { return task.keep_going(); });
+    take_sampling(request, model->sampling);
+    check_length(*model, request);
+    const Usage usage = serve::generate(*model, request, seed, task.cancellation, *answer, metrics_, offer);
     answer->finish(usage);
     log(fmt::format("{}: {} tokens of prompt, {} known, {} tokens in {:.2f} s, {} of {} drafts", task.route, usage.prompt_tokens,
                     usage.cached_tokens, usage.completion_tokens, usage.generation_seconds, usage.accepted, usage.drafted));

@@ -19,6 +19,10 @@ void Caller::load() {
   params.model_path = either<const char*>({shared_.model.c_str(), "none", nullptr, ""});
   params.progress = a_progress();
   params.user_data = this;
+  skipstone_memory_account* account = nullptr;
+  taken(skipstone_memory_account_create(either<std::uint64_t>({0, 1, UINT64_MAX}), nullptr, nullptr, one_in(60) ? nullptr : &account),
+        "memory_account_create");
+  if (one_in(4)) params.memory_account = account;
   switch (random_.below(12)) {
     case 0:
       params.context = UINT32_MAX;
@@ -62,6 +66,8 @@ void Caller::load() {
   skipstone_engine_free(made);
   char* json = nullptr;
   if (one_in(4)) text_given(skipstone_plan_devices(&params, &json), "plan_devices", json);
+  expect(skipstone_memory_account_held(account) == 0, "memory_account_held", "a freed engine gives its memory back");
+  skipstone_memory_account_free(account);
 }
 
 void Caller::engine_info() {
