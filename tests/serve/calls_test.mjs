@@ -28,7 +28,7 @@ const template = (mark, letters) => `{# ${mark} #}{% for tool in tools or [] %}{
 async function serving(name, mark, scripts) {
   const model = join(folder, `${name}.gguf`);
   const answers = Object.entries(scripts).map(([letter, text]) => ({ after: `<|${letter}|>`, text }));
-  writeFileSync(model, makeParrot({ answers, template: template(mark, Object.keys(scripts)) }));
+  writeFileSync(model, makeParrot({ answers, template: template(mark, Object.keys(scripts)), cut: 8 }));
   return startServer(program, model, ["--parallel", "4"]);
 }
 
@@ -127,6 +127,7 @@ check("damaged calls are repaired or content, and what was answered is taken bac
     A: hermes('{"name": "save", "arguments": {"name": "a.py", "text": "x = 1\ny\t= \\d",}}'),
     B: hermes('{"name": "save", "arguments": {"name": "b.py", "text": "z"}'),
     C: hermes(saved("c.txt", "one two"), saved("d.txt", "three")),
+    D: hermes(`{"name": "save", "arguments": {"name": "\\u0000 \\ud83d\\ude00 <tool_call>", "text": 123456789012345678901234567890, "deep": ${"[".repeat(29)}${"]".repeat(29)}}}`),
   });
   for (const askIt of [askChat, streamChat]) {
     const repaired = await askIt(server, chat("A"));
@@ -139,8 +140,9 @@ check("damaged calls are repaired or content, and what was answered is taken bac
     assert.deepEqual(stopped.calls.map(({ text }) => JSON.parse(text)), [{ name: "c.txt", text: "one two" }]);
     assert.deepEqual([stopped.reason, stopped.text.endsWith('"text":"')], ["length", true], stopped.text);
   }
-  for (const letter of ["A", "B", "C"]) {
-    for (const tokens of [20, 100]) {
+  assert.equal((await askChat(server, chat("D"))).reason, "tool_calls");
+  for (const letter of ["A", "B", "C", "D"]) {
+    for (const tokens of [8, 100]) {
       const { choices: [{ message }] } = await ask(server.base, "/v1/chat/completions", chat(letter, { max_tokens: tokens }));
       const results = (message.tool_calls ?? []).map(({ id }) => ({ role: "tool", tool_call_id: id, content: "done" }));
       await ask(server.base, "/v1/chat/completions", chat(letter, { messages: [...chat(letter).messages, message, ...results, ...chat("A").messages] }));

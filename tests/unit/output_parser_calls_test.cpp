@@ -281,7 +281,8 @@ TEST(OutputTools, AParameterIsFoundWhereverTheSchemaHasIt) {
                                  R"({"type": "object", "additionalProperties": {"type": "string"}})"}) {
     EXPECT_EQ(spelled("qwen3-coder", SortedJson::parse(parameters), "12345"), std::vector<std::string>{"\"12345\""}) << parameters;
   }
-  for (const char* parameters : {R"({})", R"({"properties": {"b": {"type": "string"}}})", R"({"$ref": "#/nowhere"})", R"({"$ref": "#"})",
+  for (const char* parameters : {R"({})", R"({"properties": {"b": {"type": "string"}}})", R"({"$ref": "#/nowhere"})",
+                                 R"({"$ref": "#a", "a": {"properties": {"a": {"type": "string"}}}})", R"({"$ref": "#"})",
                                  R"({"properties": {"a": {"$ref": "#/properties/a"}}})"}) {
     EXPECT_EQ(spelled("qwen3-coder", SortedJson::parse(parameters), "12345"), std::vector<std::string>{"12345"}) << parameters;
   }

@@ -66,7 +66,7 @@ class Schema {
   /// The schema that "$ref" names in this document; null where it has none, or one elsewhere.
   const SortedJson* referenced(const SortedJson& schema) const {
     const std::string* reference = text_member(schema, "$ref");
-    if (reference == nullptr || !reference->starts_with('#')) return nullptr;
+    if (reference == nullptr || (*reference != "#" && !reference->starts_with("#/"))) return nullptr;
     const SortedJson* at = &root_;
     for (std::size_t from = 1; from < reference->size() && at != nullptr;) {
       const std::size_t end = std::min(reference->find('/', from + 1), reference->size());
