@@ -42,6 +42,9 @@ void CandidateRows::add(CandidateRequests& requests, std::span<const Token> hist
   request.seed = {static_cast<std::uint32_t>(params_.seed), static_cast<std::uint32_t>(params_.seed >> 32)};
   request.position = {static_cast<std::uint32_t>(position), static_cast<std::uint32_t>(position >> 32)};
   sample::adjustments_after(params_, history, adjustments_);
+  // A token that is no candidate stays none if its logit falls.
+  if (adjustments_.size() > request.tokens.size())
+    std::erase_if(adjustments_, [this](const sample::Adjustment& adjustment) { return !sample::raises(params_, adjustment); });
   if (adjustments_.size() > request.tokens.size()) {
     requests.complete_ = false;
     return;

@@ -66,7 +66,9 @@ class Sampler::KnownRow {
   void collect(std::span<const Candidate> candidates) {
     known_.clear();
     for (const Candidate& c : candidates) {
-      if (find_adjustment(adjustments_, c.token) == nullptr) known_.push_back({c.token, c.logit, c.logit});
+      if (is_listed(c.token)) continue;
+      const Adjustment* const adjustment = find_adjustment(adjustments_, c.token);
+      known_.push_back({c.token, c.logit, adjustment == nullptr ? c.logit : adjusted(params_, c.logit, *adjustment)});
     }
     for (const Candidate& c : row_.listed) {
       const Adjustment* const adjustment = find_adjustment(adjustments_, c.token);
@@ -77,6 +79,11 @@ class Sampler::KnownRow {
     std::sort(known_.begin(), known_.end(), likelier);
     const auto uncertain = std::find_if(known_.begin(), known_.end(), [&](const Known& k) { return !(k.logit >= row_.likely_bound); });
     certain_ = static_cast<std::size_t>(uncertain - known_.begin());
+  }
+
+  bool is_listed(Token token) const {
+    const auto found = std::ranges::lower_bound(row_.listed, token, {}, &Candidate::token);
+    return found != row_.listed.end() && found->token == token;
   }
 
   void weigh() {
@@ -134,7 +141,9 @@ class Sampler::KnownRow {
     }
     const double scale = std::exp((static_cast<double>(top_[0].logit) - static_cast<double>(largest_)) / temperature_);
     const double rest = static_cast<double>(row_.tempered), p = static_cast<double>(params_.top_p);
-    const Range others{std::max(0.0, rest * (1 - rest_error) - listed) * scale, std::max(0.0, rest * (1 + rest_error) - listed) * scale};
+    const bool all_listed = row_.listed.size() >= adjustments_.size();  // else a part of the rest is lower by an unknown amount
+    const Range others{all_listed ? std::max(0.0, rest * (1 - rest_error) - listed) * scale : 0.0,
+                       std::max(0.0, rest * (1 + rest_error) - listed) * scale};
     return {p * (sum + others.low) * (1 - order_error), p * (sum + others.high) * (1 + order_error)};
   }
 

@@ -30,6 +30,12 @@ inline float adjusted(const SamplerParams& params, float logit, const Adjustment
   return logit - (static_cast<float>(adjustment.count) * params.frequency_penalty + params.presence_penalty);
 }
 
+/// Whether `adjusted` may be larger than the logit.
+inline bool raises(const SamplerParams& params, const Adjustment& adjustment) {
+  const float penalty = static_cast<float>(adjustment.count) * params.frequency_penalty + params.presence_penalty;
+  return adjustment.bias > 0.0f || (adjustment.repeated && params.repeat_penalty < 1.0f) || (adjustment.count > 0 && penalty < 0.0f);
+}
+
 /// The tokens whose logits change after `history`, in ascending order.
 inline void adjustments_after(const SamplerParams& params, std::span<const Token> history, std::vector<Adjustment>& adjustments) {
   adjustments.clear();

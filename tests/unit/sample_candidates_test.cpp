@@ -65,6 +65,7 @@ Said say(const std::vector<float>& logits, const SamplerParams& params, std::spa
   }
   std::vector<Adjustment> adjustments;
   adjustments_after(params, history, adjustments);
+  if (random() % 3 == 0) std::erase_if(adjustments, [&](const Adjustment& one) { return !raises(params, one); });
   for (const auto& [token, bias, repeated, count] : adjustments) said.listed.push_back({token, logits[static_cast<std::size_t>(token)]});
   said.row.likely = said.likely;
   said.row.noisy = said.noisy;
@@ -100,7 +101,7 @@ std::vector<float> logits_of(std::mt19937& random, std::size_t vocabulary) {
   return logits;
 }
 
-SamplerParams params_of(std::mt19937& random) {
+SamplerParams params_of(std::mt19937& random, std::size_t vocabulary) {
   SamplerParams params;
   const auto one_of = [&](std::initializer_list<float> values) { return values.begin()[random() % values.size()]; };
   params.temperature = one_of({0.0f, 0.3f, 0.8f, 1.0f, 1.5f, 0.01f});
@@ -111,7 +112,7 @@ SamplerParams params_of(std::mt19937& random) {
   params.frequency_penalty = one_of({0.0f, 0.0f, 0.7f, -1.5f});
   params.presence_penalty = one_of({0.0f, 0.4f});
   if (random() % 2 == 0) params.penalty_begin = random() % 40;
-  for (Token token = 0; random() % 4 == 0 && token < 50; token += 7)
+  for (Token token = 0; random() % 4 == 0 && token < std::min<Token>(50, static_cast<Token>(vocabulary)); token += 7)
     params.logit_bias.push_back({token, one_of({-100.0f, -1.0f, 2.0f, 100.0f})});
   params.seed = random();
   return params;
@@ -124,7 +125,7 @@ TEST(SampleCandidates, GiveTheRowsToken) {
     const std::size_t vocabulary = i % 4 == 0 ? 1 + random() % 400 : 2000 + random() % 3000;
     const std::vector<float> logits = logits_of(random, vocabulary);
     if (std::all_of(logits.begin(), logits.end(), [](float logit) { return std::isnan(logit); })) continue;
-    const SamplerParams params = params_of(random);
+    const SamplerParams params = params_of(random, vocabulary);
     std::vector<Token> history(random() % 90);
     for (Token& token : history) token = static_cast<Token>(random() % vocabulary);
     const auto request = request_for(params, slots, vocabulary);
