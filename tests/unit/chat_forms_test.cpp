@@ -48,6 +48,25 @@ TEST(ChatForms, AnswersWithoutText) {
     EXPECT_EQ(text(source, "[" + user + "," + answer + "," + user + "]"), "user:U;assistant:;user:U;") << answer;
 }
 
+TEST(ChatForms, ToolsInWordsKeepTheFormOfATemplatesCalls) {
+  const auto tokenizer = tests::tokenizer_with({});
+  const std::string marks = "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>";
+  // One writes calls and no definitions, the other neither.
+  const std::string writes = "{% for m in messages %}{{ m.role[0] ~ m.content }}{% for c in m.tool_calls %}" + marks +
+                             "{{ c.function.name }}<｜tool▁sep｜>{{ c.function.arguments|tojson }}<｜tool▁call▁end｜><｜tool▁calls▁end｜>"
+                             "{% endfor %};{% endfor %}";
+  const std::string drops = "{# " + marks + " #}{% for m in messages %}{{ m.role[0] ~ m.content }};{% endfor %}";
+  const std::string written =
+      marks + R"(depth<｜tool▁sep｜>{"lake": "Zug", "big": 123456789012345678901234567890}<｜tool▁call▁end｜><｜tool▁calls▁end｜>;t9 m;)";
+  for (const std::string& source : {writes, drops}) {
+    const ChatPrompt prompt(tokenizer, {{"", source}}, "");
+    EXPECT_EQ(prompt.output_format(true).name, "deepseek-v3.1");
+    const std::string whole(prompt.render(read_conversation("[" + user + "," + call + "," + result + "]", tools, "")).text.bytes());
+    EXPECT_NE(whole.find(marks + "NAME<｜tool▁sep｜>{...}<｜tool▁call▁end｜><｜tool▁calls▁end｜>;uU;a" + written), std::string::npos)
+        << whole;
+  }
+}
+
 TEST(ChatForms, SeveralCallsWhereATemplateTakesOne) {
   const std::string given = "[" + user + R"(, {"role": "assistant", "content": "A", "tool_calls": [
       {"id": "1", "function": {"name": "f", "arguments": {"x": 1}}}, {"id": "2", "function": {"name": "g", "arguments": {"x": 2}}}]},
