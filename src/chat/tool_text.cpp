@@ -18,6 +18,7 @@ using jinja::Value;
 
 namespace {
 
+// Templates may cut an answer's text at "</think>": within arguments it is written with JSON's other form of a slash.
 // A call in the form of the variables: JSON within tags, a list of it, or the name and the arguments between marks.
 constexpr const char* call_macros =
     R"({%- macro object(name, arguments) %}{{ '{"name": ' + name + ', "arguments": ' + arguments + '}' }}{% endmacro %}
@@ -37,7 +38,7 @@ constexpr const char* definitions_source = R"({{- 'You may call one or more of t
 constexpr const char* calls_source = R"({{- text }}
 {%- if form == 'named' %}{{ open }}{% elif form == 'list' %}{{ open + '[' }}{% endif %}
 {%- for call in tool_calls %}
-  {%- set name, arguments = call.function.name, call.function.arguments|tojson %}
+  {%- set name, arguments = call.function.name, call.function.arguments|tojson|replace('</think>', '<\\/think>') %}
   {%- if form == 'named' %}{{ named(name, arguments) }}
   {%- elif form == 'list' %}{{ (', ' if not loop.first else '') + object(name|tojson, arguments) }}
   {%- else %}{{ ('\n' if text or not loop.first else '') + open + '\n' + object(name|tojson, arguments) + '\n' + close }}

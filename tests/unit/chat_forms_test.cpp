@@ -139,6 +139,11 @@ TEST(ChatForms, ToolsInWordsWhereATemplateWritesNone) {
       "123456789012345678901234567890}}\n</tool_call>;"
       "user:<tool_response>\n9 m\n</tool_response>\n<tool_response>\n9 m\n</tool_response>;";
   EXPECT_EQ(written.substr(written.size() - turn.size()), turn);
+  // A template that cuts earlier reasoning off does not cut a call.
+  const std::string thought =
+      R"({"role": "assistant", "tool_calls": [{"id": "1", "function": {"name": "f", "arguments": {"x": "a</think>b"}}}]})";
+  EXPECT_EQ(text("{% for m in messages %}{{ m.content.split('</think>')[-1] }};{% endfor %}", "[" + user + "," + thought + "]"),
+            "U;<tool_call>\n{\"name\": \"f\", \"arguments\": {\"x\": \"a<\\/think>b\"}}\n</tool_call>;");
   // Without tools the calls of earlier answers are kept as well.
   EXPECT_EQ(text(source, given), turn);
   // In the template's own form, where it tells the model of one.
