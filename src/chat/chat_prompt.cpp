@@ -8,6 +8,7 @@
 #include "base/poll.h"
 #include "base/status.h"
 #include "chat/chat_template.h"
+#include "chat/tool_text.h"
 
 namespace skipstone::chat {
 
@@ -118,9 +119,9 @@ void ChatPrompt::take_tool_use(const std::vector<text::ChatTemplate>& own) {
 void ChatPrompt::find_formats() {
   format_ = &detect_output_format(template_->source());
   tool_format_ = detect_output_format(tool_template().source());
-  if (tool_template().can().tools || tool_format_.syntax == CallSyntax::channels) return;
+  if (tool_template().can().tools) return;
   const OutputFormat own = tool_format_;
-  tool_format_ = *find_output_format("hermes");
+  tool_format_ = tool_text_format(tool_template().source());
   if (!own.reasoning.front().open.empty()) tool_format_.reasoning = own.reasoning;
   tool_format_.content = own.content;
 }

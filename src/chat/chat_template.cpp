@@ -97,10 +97,9 @@ bool ChatTemplate::needs_tool_text(const Conversation& conversation) const {
 
 std::vector<Value> ChatTemplate::adapted(const Conversation& conversation) const {
   const bool words = needs_tool_text(conversation);
-  ToolText wanted{words, words || can_.call_text, words || !can_.tool_results};
-  const OutputFormat& format = detect_output_format(source_);
-  const bool own_form = can_.tools && format.syntax == CallSyntax::json && format.name != "hermes";
-  if (own_form) wanted.call_list = format.section;
+  const OutputFormat& format = tool_text_format(source_);
+  const bool generic = words && &format != &detect_output_format(source_);
+  const ToolText wanted{format, words, generic || can_.call_text, generic || !can_.tool_results};
   std::vector<Value> messages = wanted.any() ? with_tool_text(conversation, wanted) : conversation.messages;
   if (can_.single_calls && !wanted.calls) messages = with_single_calls(messages);
   const Value system = trusted_text("system");

@@ -1,6 +1,7 @@
 #include "chat/tool_text.h"
 
 #include <map>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -17,23 +18,40 @@ using jinja::Value;
 
 namespace {
 
+// Templates may cut an answer's text at "</think>": within arguments it is written with JSON's other form of a slash.
+// A call in the form of the variables: JSON within tags, a list of it, or the name and the arguments between marks.
+constexpr const char* call_macros =
+    R"({%- macro object(name, arguments) %}{{ '{"name": ' + name + ', "arguments": ' + arguments + '}' }}{% endmacro %}
+{%- macro named(name, arguments) %}
+  {{- call_open + name + line + arguments_open + line + arguments + line + arguments_close + call_close }}
+{%- endmacro %})";
+
 constexpr const char* definitions_source = R"({{- 'You may call one or more of these functions:\n<tools>\n' }}
 {%- for tool in tools %}{{ tool|tojson + '\n' }}{% endfor %}
-{{- '</tools>\nTo call one, write a JSON object with its name and its arguments:\n<tool_call>\n{"name": NAME, "arguments": {...}}\n</tool_call>' }})";
+{{- '</tools>\nTo call one, write a JSON object with its name and its arguments:\n' if form != 'named' }}
+{{- '</tools>\nTo call one, write its name, and its arguments as a JSON object:\n' if form == 'named' }}
+{%- if form == 'named' %}{{ open + named('NAME', '{...}') + close }}
+{%- elif form == 'list' %}{{ open + '[' + object('NAME', '{...}') + ']' + close }}
+{%- else %}{{ open + '\n' + object('NAME', '{...}') + '\n' + close }}
+{%- endif %})";
 
-constexpr const char* calls_source = R"({%- macro object(call) %}
-  {{- '{"name": ' + call.function.name|tojson + ', "arguments": ' + call.function.arguments|tojson + '}' }}
-{%- endmacro %}
-{{- text }}
-{%- if list_open %}{{ list_open + '[' }}{% endif %}
+constexpr const char* calls_source = R"({{- text }}
+{%- if form == 'named' %}{{ open }}{% elif form == 'list' %}{{ open + '[' }}{% endif %}
 {%- for call in tool_calls %}
-  {%- if list_open %}{{ (', ' if not loop.first else '') + object(call) }}
-  {%- else %}{{ ('\n' if text or not loop.first else '') + '<tool_call>\n' + object(call) + '\n</tool_call>' }}
+  {%- set name, arguments = call.function.name, call.function.arguments|tojson|replace('</think>', '<\\/think>') %}
+  {%- if form == 'named' %}{{ named(name, arguments) }}
+  {%- elif form == 'list' %}{{ (', ' if not loop.first else '') + object(name|tojson, arguments) }}
+  {%- else %}{{ ('\n' if text or not loop.first else '') + open + '\n' + object(name|tojson, arguments) + '\n' + close }}
   {%- endif %}
 {%- endfor %}
-{%- if list_open %}{{ ']' + list_close }}{% endif %})";
+{%- if form == 'named' %}{{ close }}{% elif form == 'list' %}{{ ']' + close }}{% endif %})";
 
 constexpr const char* result_source = R"({{- '<tool_response>\n' + text + '\n</tool_response>' }})";
+
+const OutputFormat& generic_format() {
+  static const OutputFormat& hermes = *find_output_format("hermes");
+  return hermes;
+}
 
 class Writer {
  public:
@@ -51,15 +69,28 @@ class Writer {
 
  private:
   Text rendered(const Template& source, std::initializer_list<std::pair<const char*, Value>> given) const {
+    const OutputFormat& format = wanted_.format;
+    const bool list = format.syntax == CallSyntax::json && &format != &generic_format();
     jinja::Dict variables(nullptr);
     for (const auto& [name, value] : given) variables.set(trusted_text(name), value);
+    const std::pair<const char*, std::string_view> words[] = {{"form", format.syntax == CallSyntax::named ? "named"
+                                                                       : list                             ? "list"
+                                                                                                          : "tags"},
+                                                              {"open", format.section.open},
+                                                              {"close", format.section.close},
+                                                              {"call_open", format.call_open},
+                                                              {"call_close", format.call_close},
+                                                              {"arguments_open", format.arguments_open},
+                                                              {"arguments_close", format.arguments_close},
+                                                              {"line", format.arguments_close.empty() ? "" : "\n"}};
+    for (const auto& [name, text] : words) variables.set(trusted_text(name), trusted_text(text));
     return source.render(variables, conversation_.bytes, {});
   }
 
   static Value text_value(const Value& message) { return jinja::make_string(nullptr, text_of(message)); }
 
   void add(const Value& message) {
-    static const Template call_template(calls_source), result_template(result_source);
+    static const Template call_template(call_macros + std::string(calls_source)), result_template(result_source);
     const Value* tool_calls = member(message, "tool_calls");
     if (role_of(message) == "tool" && wanted_.results) {
       add_result(rendered(result_template, {{"text", text_value(message)}}));
@@ -70,10 +101,7 @@ class Writer {
       written_.push_back(message);
       return;
     }
-    Text text = rendered(call_template, {{"text", text_value(message)},
-                                         {"tool_calls", *tool_calls},
-                                         {"list_open", trusted_text(wanted_.call_list.open)},
-                                         {"list_close", trusted_text(wanted_.call_list.close)}});
+    Text text = rendered(call_template, {{"text", text_value(message)}, {"tool_calls", *tool_calls}});
     written_.push_back(with_text(with_member(message, "tool_calls", nullptr), std::move(text)));
   }
 
@@ -88,7 +116,7 @@ class Writer {
   }
 
   void define() {
-    static const Template source(definitions_source);
+    static const Template source(call_macros + std::string(definitions_source));
     const Text text = rendered(source, {{"tools", conversation_.tools}});
     if (written_.empty() || !is_system(written_.front())) {
       written_.insert(written_.begin(), make_message("system", text));
@@ -115,6 +143,16 @@ Value with_call(const Value& answer, const Value& call, bool first) {
   message->set(trusted_text("tool_calls"), only);
   return jinja::DictRef(std::move(message));
 }
+
+}  // namespace
+
+const OutputFormat& tool_text_format(std::string_view chat_template) {
+  const OutputFormat& own = detect_output_format(chat_template);
+  const bool usable = own.syntax == CallSyntax::json ? !own.section.open.empty() : own.syntax == CallSyntax::named;
+  return usable ? own : generic_format();
+}
+
+namespace {
 
 std::string_view text_member(const Value& object, std::string_view key) { return member(object, key)->string()->bytes(); }
 

@@ -1,6 +1,8 @@
-// Tools in words, for templates that do not write them: the form of Hermes 2 Pro, which many models know.
+// Tools in words, for templates that do not write them: in the form that a template has for calls, else in that of Hermes 2 Pro, which many
+// models know.
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "chat/messages.h"
@@ -10,10 +12,13 @@ namespace skipstone::chat {
 
 /// What is to be written as text, since the template does not write it.
 struct ToolText {
+  const OutputFormat& format;  ///< of calls
   bool definitions = false, calls = false, results = false;
-  Tags call_list = {};  ///< around a list of calls, for a template that tells its own form and drops calls; none: each call is in tags
   bool any() const { return definitions || calls || results; }
 };
+
+/// The format of calls in words for a template.
+const OutputFormat& tool_text_format(std::string_view chat_template);
 
 /// The conversation's messages with the tools' definitions in its first system message, calls in the text of answers, and results as
 /// messages of the user.

@@ -48,6 +48,25 @@ TEST(ChatForms, AnswersWithoutText) {
     EXPECT_EQ(text(source, "[" + user + "," + answer + "," + user + "]"), "user:U;assistant:;user:U;") << answer;
 }
 
+TEST(ChatForms, ToolsInWordsKeepTheFormOfATemplatesCalls) {
+  const auto tokenizer = tests::tokenizer_with({});
+  const std::string marks = "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>";
+  // One writes calls and no definitions, the other neither.
+  const std::string writes = "{% for m in messages %}{{ m.role[0] ~ m.content }}{% for c in m.tool_calls %}" + marks +
+                             "{{ c.function.name }}<｜tool▁sep｜>{{ c.function.arguments|tojson }}<｜tool▁call▁end｜><｜tool▁calls▁end｜>"
+                             "{% endfor %};{% endfor %}";
+  const std::string drops = "{# " + marks + " #}{% for m in messages %}{{ m.role[0] ~ m.content }};{% endfor %}";
+  const std::string written =
+      marks + R"(depth<｜tool▁sep｜>{"lake": "Zug", "big": 123456789012345678901234567890}<｜tool▁call▁end｜><｜tool▁calls▁end｜>;t9 m;)";
+  for (const std::string& source : {writes, drops}) {
+    const ChatPrompt prompt(tokenizer, {{"", source}}, "");
+    EXPECT_EQ(prompt.output_format(true).name, "deepseek-v3.1");
+    const std::string whole(prompt.render(read_conversation("[" + user + "," + call + "," + result + "]", tools, "")).text.bytes());
+    EXPECT_NE(whole.find(marks + "NAME<｜tool▁sep｜>{...}<｜tool▁call▁end｜><｜tool▁calls▁end｜>;uU;a" + written), std::string::npos)
+        << whole;
+  }
+}
+
 TEST(ChatForms, SeveralCallsWhereATemplateTakesOne) {
   const std::string given = "[" + user + R"(, {"role": "assistant", "content": "A", "tool_calls": [
       {"id": "1", "function": {"name": "f", "arguments": {"x": 1}}}, {"id": "2", "function": {"name": "g", "arguments": {"x": 2}}}]},
@@ -120,6 +139,11 @@ TEST(ChatForms, ToolsInWordsWhereATemplateWritesNone) {
       "123456789012345678901234567890}}\n</tool_call>;"
       "user:<tool_response>\n9 m\n</tool_response>\n<tool_response>\n9 m\n</tool_response>;";
   EXPECT_EQ(written.substr(written.size() - turn.size()), turn);
+  // A template that cuts earlier reasoning off does not cut a call.
+  const std::string thought =
+      R"({"role": "assistant", "tool_calls": [{"id": "1", "function": {"name": "f", "arguments": {"x": "a</think>b"}}}]})";
+  EXPECT_EQ(text("{% for m in messages %}{{ m.content.split('</think>')[-1] }};{% endfor %}", "[" + user + "," + thought + "]"),
+            "U;<tool_call>\n{\"name\": \"f\", \"arguments\": {\"x\": \"a<\\/think>b\"}}\n</tool_call>;");
   // Without tools the calls of earlier answers are kept as well.
   EXPECT_EQ(text(source, given), turn);
   // In the template's own form, where it tells the model of one.
