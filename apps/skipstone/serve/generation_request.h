@@ -49,6 +49,7 @@ struct GenerationRequest {
   std::uint32_t given_sampling = 0;     ///< bit i: the request has the field sampling_fields[i]
   bool logprobs = false;
   std::uint32_t top_logprobs = 0;
+  std::vector<skipstone_token_bias> logit_bias;
   std::string draft;
   std::string echo_fields;  ///< responses: the fields that the answer repeats, as JSON
 
@@ -57,7 +58,7 @@ struct GenerationRequest {
     std::size_t stops = 0;
     for (const std::string& one : stop) stops += one.size();
     return stops + messages.size() + tools.size() + template_options.size() + prompt.size() + prompt_tokens.size() * sizeof(std::int32_t) +
-           echo_fields.size();
+           logit_bias.size() * sizeof(skipstone_token_bias) + echo_fields.size();
   }
 };
 

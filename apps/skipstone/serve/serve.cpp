@@ -108,7 +108,7 @@ std::unique_ptr<serve::Model> load_model(const ServeOptions& options, const std:
                     : options.prefixes == "fast" ? SKIPSTONE_PREFIXES_FAST
                                                  : SKIPSTONE_PREFIXES_EXACT;
   params.pool_tokens = options.cache_tokens;
-  auto model = std::make_unique<serve::Model>(loading.engine(params), options.chat_template, alias);
+  auto model = std::make_unique<serve::Model>(loading.engine(params), read_chat_template(options.chat_template), alias);
   if (!model->engine.info().vocabulary) fail(ExitCode::bad_model, "the model has no vocabulary");
   model->sampling = options.server.defaults.sampling;
   options.given.recommend(model->engine, model->sampling);
@@ -269,7 +269,9 @@ void add_serve(CLI::App& app, ExitCode& code) {
       ->capture_default_str()
       ->check(CLI::IsMember({"exact", "fast", "off"}))
       ->type_name("MODE");
-  command->add_option("--chat-template", o.chat_template, "Name or Jinja text instead of the model's own template")->type_name("TEMPLATE");
+  command->add_option("--chat-template", o.chat_template, "A file with a Jinja template, or a name; default: the model's own")
+      ->envname("SKIPSTONE_CHAT_TEMPLATE")
+      ->type_name("FILE|NAME");
   command->add_flag("--log", o.server.log, "A line for every answer on standard error, without its text");
   command->add_flag("--log-text", o.server.log_text, "And the text of the question");
   add_limits(*command, o);

@@ -68,7 +68,6 @@ class Server {
   std::optional<HttpReply> judge(const HttpRequest& request);
   std::optional<HttpReply> refusal_of(const HttpRequest& request) const;
   std::string label_of(const HttpRequest& request) const;
-  Headers cors_headers() const;
   const Route* find(const HttpRequest& request, std::string& methods) const;
   void handle(HttpRequest request, const ExchangePtr& exchange);
   /// The model of this name, the first one for ""; throws ApiError (404).
@@ -86,9 +85,11 @@ class Server {
   void metrics(HttpRequest request, const ExchangePtr& exchange);
   void page(HttpRequest request, const ExchangePtr& exchange);
   void models(HttpRequest request, const ExchangePtr& exchange);
-  void tokenize(HttpRequest request, const ExchangePtr& exchange) { answer_text(&Server::tokens_of, std::move(request), exchange); }
-  void detokenize(HttpRequest request, const ExchangePtr& exchange) { answer_text(&Server::text_of, std::move(request), exchange); }
-  void apply_template(HttpRequest request, const ExchangePtr& exchange) { answer_text(&Server::prompt_of, std::move(request), exchange); }
+  void tokenize(HttpRequest request, const ExchangePtr& exchange) { answer_tokens(&Server::tokens_of, std::move(request), exchange); }
+  void detokenize(HttpRequest request, const ExchangePtr& exchange) { answer_tokens(&Server::text_of, std::move(request), exchange); }
+  void apply_template(HttpRequest request, const ExchangePtr& exchange) {
+    answer_text(&Server::prompt_of, std::move(request), exchange, *texts_);
+  }
   void chat(HttpRequest request, const ExchangePtr& exchange) { generate(Form::chat, std::move(request), exchange); }
   void completion(HttpRequest request, const ExchangePtr& exchange) { generate(Form::completion, std::move(request), exchange); }
   void responses(HttpRequest request, const ExchangePtr& exchange) { generate(Form::responses, std::move(request), exchange); }
@@ -101,7 +102,8 @@ class Server {
   std::string text_of(const Model& model, const HttpRequest& request, const Task& task) const;
   std::string prompt_of(const Model& model, const HttpRequest& request, const Task& task) const;
   TaskPtr begin_task(HttpRequest request, const ExchangePtr& exchange) const;
-  void answer_text(TextAnswer answer, HttpRequest request, const ExchangePtr& exchange);
+  void answer_tokens(TextAnswer answer, HttpRequest request, const ExchangePtr& exchange);
+  void answer_text(TextAnswer answer, HttpRequest request, const ExchangePtr& exchange, JobQueue& queue);
   void find_model(Task& task) const;
   void answer_text_of(const Model& model, TextAnswer answer, const Task& task);
   void generate(Form form, HttpRequest request, const ExchangePtr& exchange);
@@ -109,6 +111,7 @@ class Server {
   void submit(const TaskPtr& task, JobQueue& queue, std::function<void()> work);
   void drop(const TaskPtr& task);
   void end_late_tasks();
+  void keep_streams_alive();
   void cancel_tasks(const std::function<bool(const Task&)>& which, const char* why);
   MemoryShare parsing_memory(const std::string& body) const;
   void work(Task& task);
@@ -124,7 +127,8 @@ class Server {
   mutable std::mutex queues_mutex_;
   /// Of each model, a thread for each of its parallel requests; null until the first one. Guarded by queues_mutex_.
   std::vector<std::unique_ptr<JobQueue>> generations_;
-  std::unique_ptr<JobQueue> texts_;  ///< long work that generates nothing: large bodies, tokens, templates
+  std::unique_ptr<JobQueue> texts_;        ///< long work that generates nothing: large bodies, templates, large texts to tokenize
+  std::unique_ptr<JobQueue> short_texts_;  ///< texts to tokenize that take milliseconds
   std::unique_ptr<HttpServer> http_;
 };
 

@@ -39,6 +39,12 @@ std::size_t Server::model_named(const std::string& name) const {
 // The status, which a server of one model does not have, is in llama.cpp's form.
 Json Server::list_entry(std::size_t model) const {
   Json entry = {{"id", models_.file(model).name}, {"object", "model"}, {"created", 0}, {"owned_by", "skipstone"}};
+  // The context length has no field in OpenAI's API; these are OpenRouter's, vLLM's and llama.cpp's.
+  if (const ModelStore::Lease loaded = models_.if_loaded(model)) {
+    entry["context_length"] = loaded->context;
+    entry["max_model_len"] = loaded->context;
+    entry["meta"] = {{"n_ctx", loaded->context}, {"n_vocab", loaded->engine.info().vocabulary}};
+  }
   if (models_.size() == 1) return entry;
   const ModelStore::Status status = models_.state(model).status;
   entry["status"] = {{"value", status == ModelStore::Status::loaded    ? "loaded"
@@ -84,8 +90,12 @@ void Server::metrics(HttpRequest, const ExchangePtr& exchange) {
     }
   }
   const std::uint64_t held = options_.model_memory != nullptr ? options_.model_memory->held() : 0;
-  const ServerState now{texts_->waiting(),          texts_->running(), http_->connections(),
-                        http_->connection_limit(),  *http_->memory(),  held,
+  const ServerState now{texts_->waiting() + short_texts_->waiting(),
+                        texts_->running() + short_texts_->running(),
+                        http_->connections(),
+                        http_->connection_limit(),
+                        *http_->memory(),
+                        held,
                         options_.model_memory_limit};
   exchange->respond({200, "text/plain; version=0.0.4; charset=utf-8", metrics_.print(now, states), {}});
 }

@@ -7,6 +7,7 @@
 #include <random>
 #include <utility>
 
+#include "serve/event_stream.h"
 #include "serve/json_text.h"
 #include "serve/server.h"
 #include "terminal/output.h"
@@ -40,6 +41,7 @@ bool flag_field(const skipstone::SortedJson& body, const char* name, bool otherw
 /// A request from its header to the end of its answer.
 struct Server::Task {
   std::shared_ptr<Exchange> exchange;
+  std::shared_ptr<EventStream> stream;  ///< the exchange of a streamed answer; guarded by tasks_mutex_
   std::string route;
   HttpRequest request;           ///< until it is parsed
   GenerationRequest generation;  ///< then, if it generates
@@ -125,6 +127,17 @@ void Server::end_late_tasks() {
   cancel_tasks([now](const Task& task) { return task.until <= now; }, "the time of this request was over before its turn came");
 }
 
+void Server::keep_streams_alive() {
+  std::vector<std::shared_ptr<EventStream>> streams;
+  {
+    const std::lock_guard lock(tasks_mutex_);
+    for (const TaskPtr& task : tasks_) {
+      if (task->stream) streams.push_back(task->stream);
+    }
+  }
+  for (const auto& stream : streams) stream->keep_alive(Clock::now());
+}
+
 void Server::cancel_all() {
   models_.stop();
   cancel_tasks([](const Task&) { return true; }, "the server ends");
@@ -138,9 +151,15 @@ MemoryShare Server::parsing_memory(const std::string& body) const {
 
 // ---- texts ----
 
-void Server::answer_text(TextAnswer answer, HttpRequest request, const ExchangePtr& exchange) {
+// A short text waits for short ones alone, not for generations, templates or megabytes to tokenize.
+void Server::answer_tokens(TextAnswer answer, HttpRequest request, const ExchangePtr& exchange) {
+  JobQueue& queue = request.body.size() < MemoryShare::large_bytes ? *short_texts_ : *texts_;
+  answer_text(answer, std::move(request), exchange, queue);
+}
+
+void Server::answer_text(TextAnswer answer, HttpRequest request, const ExchangePtr& exchange, JobQueue& queue) {
   const TaskPtr task = begin_task(std::move(request), exchange);
-  submit(task, *texts_, [this, task, answer] {
+  submit(task, queue, [this, task, answer] {
     find_model(*task);
     if (const ModelStore::Lease model = models_.if_loaded(task->model)) return answer_text_of(*model, answer, *task);
     submit(task, queue_of(task->model), [this, task, answer] {  // else texts of other models would wait
@@ -235,6 +254,10 @@ void Server::admit(Form form, const TaskPtr& task) {
   if (const ModelStore::Lease model = models_.if_loaded(task->model)) check_length(*model, read);
   task->request = {};
   if (!task->memory.resize(read.bytes())) throw ApiError(503, "the memory of this server for requests is used up; ask again later");
+  if (read.stream) {
+    const std::lock_guard lock(tasks_mutex_);
+    task->exchange = task->stream = std::make_shared<EventStream>(task->exchange, form);
+  }
   submit(task, queue_of(task->model), [this, task] { work(*task); });
 }
 
@@ -246,11 +269,17 @@ void Server::work(Task& task) {
   thread_local std::random_device entropy;
   // 53 bits, the precision of JavaScript's numbers.
   const std::uint64_t seed = request.seed.value_or((std::uint64_t{entropy()} << 21) ^ entropy());
+  const auto offer = [this, &queue = queue_of(task.model)](std::function<void()> job) {
+    return queue.offer([this, clock = Metrics::clock(), job = std::move(job)] {
+      metrics_.begin_request(clock);
+      job();
+    });
+  };
   try {
     const ModelStore::Lease model = models_.acquire(task.model, [&task] { return task.keep_going(); });
     take_sampling(request, model->sampling);
     check_length(*model, request);
-    const Usage usage = serve::generate(*model, request, seed, task.cancellation, *answer, metrics_);
+    const Usage usage = serve::generate(*model, request, seed, task.cancellation, *answer, metrics_, offer);
     answer->finish(usage);
     log(fmt::format("{}: {} tokens of prompt, {} known, {} tokens in {:.2f} s, {} of {} drafts", task.route, usage.prompt_tokens,
                     usage.cached_tokens, usage.completion_tokens, usage.generation_seconds, usage.accepted, usage.drafted));
