@@ -53,8 +53,8 @@ ChosenDevice choose_device(const std::vector<Caps>& devices, const std::function
 struct DeviceOptions {
   /// Asks drivers that can to keep the data of Pipeline::statistics() (SKIPSTONE_PIPELINE_STATISTICS logs it too).
   bool pipeline_statistics = false;
-  bool low_priority = false;              ///< of a device of our own: other programs' work goes first, where the driver knows priorities
-  std::shared_ptr<MemoryAccount> memory;  ///< that all arenas are charged to; null: one of its own, without a limit
+  bool low_priority = false;  ///< of a device of our own: other programs' work goes first, where the driver knows priorities
+  std::shared_ptr<MemoryAccount> memory = nullptr;  ///< that all arenas are charged to; null: one of its own, without a limit
 };
 
 /// A logical device with one compute queue. Its arenas, pipelines, recorders and queues may each be used by a thread of their own.

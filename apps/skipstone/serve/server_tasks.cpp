@@ -278,10 +278,8 @@ void Server::work(Task& task) {
   thread_local std::random_device entropy;
   // 53 bits, the precision of JavaScript's numbers.
   const std::uint64_t seed = request.seed.value_or((std::uint64_t{entropy()} << 21) ^ entropy());
-  const auto offer = [this, &task](std::function<void()> job) {
-    RequestClock clock = Metrics::clock();
-    clock.model = task.model;
-    return queue_of(task.model).offer([this, clock, job = std::move(job)] {
+  const auto offer = [this, &queue = queue_of(task.model)](std::function<void()> job) {
+    return queue.offer([this, clock = Metrics::clock(), job = std::move(job)] {
       metrics_.begin_request(clock);
       job();
     });
