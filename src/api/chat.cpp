@@ -182,6 +182,7 @@ skipstone_status skipstone_chat_get_info(const skipstone_chat* chat, skipstone_c
     filled.end_token_count = prompt.end_tokens().size();
     filled.stop_strings = chat->stop_strings.data();
     filled.stop_string_count = chat->stop_strings.size();
+    filled.error = prompt.error().c_str();
     api::give(filled, info);
   });
 }

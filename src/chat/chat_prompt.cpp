@@ -5,9 +5,12 @@
 #include <algorithm>
 
 #include "base/escape.h"
+#include "base/log.h"
 #include "base/poll.h"
 #include "base/status.h"
 #include "chat/chat_template.h"
+#include "chat/messages.h"
+#include "text/special_tokens.h"
 
 namespace skipstone::chat {
 
@@ -23,10 +26,24 @@ text::TokenType type_of(const text::Vocabulary& vocabulary, std::size_t token) {
   return vocabulary.types.empty() ? text::TokenType::normal : vocabulary.types[token];
 }
 
-/// Whether `token` looks like a format's marker ("<think>", "[INST]"), unlike HTML's "<b>" in a list of words or runs of spaces.
-bool is_marker(std::string_view text) {
-  const bool brackets = text.size() > 3 && ((text.front() == '<' && text.back() == '>') || (text.front() == '[' && text.back() == ']'));
-  return brackets && text.find_first_of(" \t\n") == std::string_view::npos;
+/// The template's source and what it writes around messages: a marker may be written in parts ('<|' + role + '|>').
+std::string words_of(const ChatTemplate& chat_template) {
+  std::string words = chat_template.source();
+  try {
+    const Conversation conversation = read_conversation(
+        R"([{"role": "system", "content": "."}, {"role": "user", "content": "."}, {"role": "assistant", "content": "."},
+            {"role": "user", "content": "."}])",
+        "", R"({"now": "2025-01-01T00:00:00"})");
+    words += chat_template.render(conversation).bytes();
+  } catch (const Error&) {  // it takes no such conversation
+  }
+  return words;
+}
+
+/// Whether texts are spelled with the normal token, as with pieces that training found. A token that was added is never reached by merging.
+bool spells(const text::Tokenizer& tokenizer, Token token) {
+  const std::vector<Token> spelled = tokenizer.encode(tokenizer.vocabulary().tokens[static_cast<std::size_t>(token)], false, false);
+  return std::find(spelled.begin(), spelled.end(), token) != spelled.end();
 }
 
 std::vector<text::Span> trusted_parts(const jinja::Text& text) {
@@ -79,6 +96,16 @@ void ChatPrompt::take_own(const text::ChatTemplate& own) {
   }
 }
 
+void ChatPrompt::take_usual(const text::ChatTemplate& own) {
+  try {
+    take_own(own);
+  } catch (const Error& error) {
+    take("model", Source::model, "");
+    error_ = error.what();
+    log::warning("There are no chats with this model, only completions: {}.", error_);
+  }
+}
+
 void ChatPrompt::choose(const std::vector<text::ChatTemplate>& own, const std::string& wanted) {
   if (wanted.find("{{") != std::string::npos || wanted.find("{%") != std::string::npos) return take("given", Source::given, wanted);
   if (!wanted.empty()) {
@@ -92,7 +119,7 @@ void ChatPrompt::choose(const std::vector<text::ChatTemplate>& own, const std::s
     return take_builtin(wanted, Source::named);
   }
   const auto usual = std::find_if(own.begin(), own.end(), [](const text::ChatTemplate& one) { return one.name.empty(); });
-  if (usual != own.end()) return take_own(*usual);
+  if (usual != own.end()) return take_usual(*usual);
   const text::Vocabulary& vocabulary = tokenizer_->vocabulary();
   const auto has_special = [&](std::string_view token) {
     const auto found = std::find(vocabulary.tokens.begin(), vocabulary.tokens.end(), token);
@@ -108,11 +135,22 @@ void ChatPrompt::choose(const std::vector<text::ChatTemplate>& own, const std::s
 
 void ChatPrompt::reserve_markers() {
   const text::Vocabulary& vocabulary = tokenizer_->vocabulary();
+  const std::string words = words_of(*template_);
+  std::string normal;
   for (std::size_t i = 0; i < vocabulary.tokens.size(); ++i) {
-    const std::string& token = vocabulary.tokens[i];
-    if (type_of(vocabulary, i) != text::TokenType::user_defined || !is_marker(token)) continue;
-    if (template_->source().find(token) != std::string::npos) reserved_.push_back(static_cast<Token>(i));
+    const auto token = static_cast<Token>(i);
+    const std::string& marker = vocabulary.tokens[i];
+    if (!text::is_marker(marker)) continue;
+    const text::TokenType type = type_of(vocabulary, i);
+    if (type == text::TokenType::user_defined && template_->source().find(marker) != std::string::npos) reserved_.push_back(token);
+    if (type != text::TokenType::normal || words.find(marker) == std::string::npos || spells(*tokenizer_, token)) continue;
+    reserved_.push_back(token);
+    normal.append(normal.empty() ? "" : ", ").append(marker);
   }
+  if (normal.empty()) return;
+  log::warning(
+      "The model file calls {} ordinary text, but its chat template writes {}: in what the template writes, these are read as tokens.",
+      shortened(normal, 200), normal.find(", ") == std::string::npos ? "it" : "them");
 }
 
 void ChatPrompt::find_ends() {
@@ -131,11 +169,13 @@ void ChatPrompt::find_ends() {
   const Token token = stretches.front().token;
   if (token >= 0) {
     if (std::find(end_tokens_.begin(), end_tokens_.end(), token) == end_tokens_.end()) end_tokens_.push_back(token);
+    if (!tokenizer_->piece(token).empty())
+      stop_strings_.push_back(written(tokenizer_->vocabulary(), token));  // a part of the text otherwise
     return;
   }
   const char close = rest[0] == '<' ? '>' : rest[0] == '[' ? ']' : '\0';
   const std::size_t end = close == '\0' ? std::string_view::npos : rest.find(close);
-  if (end != std::string_view::npos && is_marker(rest.substr(0, end + 1))) stop_strings_.emplace_back(rest.substr(0, end + 1));
+  if (end != std::string_view::npos && text::is_marker(rest.substr(0, end + 1))) stop_strings_.emplace_back(rest.substr(0, end + 1));
 }
 
 bool ChatPrompt::needs_bos(const std::vector<text::Stretch>& stretches) const {
@@ -144,6 +184,7 @@ bool ChatPrompt::needs_bos(const std::vector<text::Stretch>& stretches) const {
 }
 
 RenderedPrompt ChatPrompt::render(const Conversation& conversation) const {
+  if (!error_.empty()) fail(Code::unsupported, "{}", error_);
   jinja::Text text = template_->render(conversation);
   std::vector<text::Stretch> stretches = tokenizer_->stretches(text.bytes(), trusted_parts(text), reserved_);
   return {std::move(text), std::move(stretches)};

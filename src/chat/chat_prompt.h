@@ -30,12 +30,14 @@ struct RenderedPrompt {
 class ChatPrompt {
  public:
   /// `wanted`: as skipstone_chat_params.chat_template says; `own`: the model's. `tokenizer` is shared with it. Throws not_found for unknown
-  /// names, invalid_argument for an invalid wanted template, bad_file for an invalid one of the model's.
+  /// names, invalid_argument for an invalid wanted template, bad_file for an invalid one of the model's that is asked for by its name. With
+  /// an invalid usual one of the model's, error() says why, and rendering throws unsupported.
   ChatPrompt(std::shared_ptr<const text::Tokenizer> tokenizer, const std::vector<text::ChatTemplate>& own, const std::string& wanted);
 
   const std::string& name() const { return name_; }
   Source source() const { return source_; }
   const ChatTemplate& chat_template() const { return *template_; }
+  const std::string& error() const { return error_; }
   const text::Tokenizer& tokenizer() const { return *tokenizer_; }
   const std::vector<text::Token>& end_tokens() const { return end_tokens_; }
   const std::vector<std::string>& stop_strings() const { return stop_strings_; }
@@ -50,6 +52,7 @@ class ChatPrompt {
  private:
   void choose(const std::vector<text::ChatTemplate>& own, const std::string& wanted);
   void take_own(const text::ChatTemplate& own);
+  void take_usual(const text::ChatTemplate& own);
   void take(std::string name, Source source, std::string text);
   void take_builtin(std::string_view name, Source source);
   void reserve_markers();
@@ -57,10 +60,10 @@ class ChatPrompt {
   bool needs_bos(const std::vector<text::Stretch>& stretches) const;
 
   std::shared_ptr<const text::Tokenizer> tokenizer_;
-  std::string name_;
+  std::string name_, error_;
   Source source_ = Source::plain;
   std::unique_ptr<const ChatTemplate> template_;
-  std::vector<text::Token> reserved_;  ///< user-defined tokens that the template writes: messages cannot
+  std::vector<text::Token> reserved_;  ///< user-defined and normal tokens that the template writes: messages cannot
   std::vector<text::Token> end_tokens_;
   std::vector<std::string> stop_strings_;
 };

@@ -6,6 +6,7 @@
 
 #include "options/session_options.h"
 #include "results/statistics.h"
+#include "terminal/exit_code.h"
 #include "terminal/interrupt.h"
 
 namespace cli::chat {
@@ -41,6 +42,7 @@ SessionAnswerer::SessionAnswerer(const skipstone::Engine& engine, const std::str
       draft_(params.draft),
       limits_(std::move(limits)),
       end_tokens_(chat_.end_tokens()) {
+  if (const char* const error = chat_.info().error; *error != '\0') fail(ExitCode::bad_model, "{}", error);
   for (const std::string& stop : chat_.stop_strings()) limits_.stop.push_back(stop);
   renew();
 }
