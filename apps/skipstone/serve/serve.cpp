@@ -113,7 +113,7 @@ ExitCode serve_until_the_end(Server& server, std::chrono::seconds grace, std::ch
 }
 
 ExitCode run_serve(ServeOptions& options) {
-  if (options.model.empty()) options.model = bundled_model();
+  options.model = model_path(options.model);
   options.server.access.keys = keys_of(options);
   options.server.most_seconds = std::chrono::seconds(options.most_seconds);
   options.server.access.everybody = options.no_auth;
