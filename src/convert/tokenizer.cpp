@@ -58,13 +58,13 @@ std::map<std::string, std::string> chat_templates_of(const std::string& folder, 
     }
   }
   constexpr std::string_view ending = ".jinja";
-  const std::string usual = folder + "/chat_template.jinja", others = folder + "/additional_chat_templates";
+  const std::string usual = folder + "/chat_template.jinja", others = folder + "/additional_chat_templates/";
   if (!all.contains("default") && platform::is_there(usual)) all["default"] = read_template(usual);
   for (const std::string& file : platform::names_in(others)) {
     const std::string name = file.substr(0, file.size() - std::min(file.size(), ending.size()));
     if (!file.ends_with(ending) || all.contains(name)) continue;
     try {
-      all[name] = read_template(others + '/' + file);
+      all[name] = read_template(others + file);
     } catch (const Error& error) {
       log::warning("{}; this template is left out.", error.what());
     }
@@ -76,12 +76,12 @@ std::map<std::string, std::string> chat_templates_of(const std::string& folder, 
 
 /// The usual template, and the names and sources of others, as llama.cpp's converter writes them.
 void write_chat_templates(std::map<std::string, std::string> templates, gguf::Writer& writer) {
-  const std::string key = "tokenizer.chat_template";
+  const std::string key = "tokenizer.chat_template", prefix = key + '.';
   if (const auto usual = templates.extract("default"); !usual.empty()) writer.set(key, usual.mapped());
   std::vector<std::string> names;
   for (const auto& [name, source] : templates) {
     names.push_back(name);
-    writer.set(key + '.' + name, source);
+    writer.set(prefix + name, source);
   }
   if (!names.empty()) writer.set_strings("tokenizer.chat_templates", std::move(names));
 }

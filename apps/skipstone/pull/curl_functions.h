@@ -24,6 +24,7 @@ namespace cli::pull {
   X(curl_url_set)
 
 struct CurlFunctions {
+// NOLINTNEXTLINE(bugprone-macro-parentheses): a member's name, not an operand.
 #define SKIPSTONE_DECLARE(name) decltype(&::name) name = nullptr;
   SKIPSTONE_CURL_FUNCTIONS(SKIPSTONE_DECLARE)
 #undef SKIPSTONE_DECLARE

@@ -156,7 +156,7 @@ class Transfer {
   Response once(Partial& partial, ProgressBar& bar) {
     const std::uint64_t from = partial.bytes();
     bool begun = false;
-    const Response response = hub_.get(model_, commit_, file_, from, [&](const Response& answer, std::span<const std::byte> bytes) {
+    Response response = hub_.get(model_, commit_, file_, from, [&](const Response& answer, std::span<const std::byte> bytes) {
       constexpr long partial_content = 206;
       if (!std::exchange(begun, true) && from > 0) {
         const bool continues = answer.status == partial_content && first_of(answer) == from;

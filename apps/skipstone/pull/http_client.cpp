@@ -58,7 +58,7 @@ std::string origin_of(const std::string& url) {
 
 std::string checked_token(const std::string& token) {
   const std::size_t first = token.find_first_not_of(" \t\r\n"), last = token.find_last_not_of(" \t\r\n");
-  const std::string trimmed = first == token.npos ? "" : token.substr(first, last - first + 1);
+  std::string trimmed = first == token.npos ? "" : token.substr(first, last - first + 1);
   if (!std::ranges::all_of(trimmed, [](char c) { return c > ' ' && c <= '~'; })) {
     fail(ExitCode::usage, "the token in HF_TOKEN has characters that no token has");
   }

@@ -50,7 +50,7 @@ std::vector<std::string> HubCache::commits() const {
     constexpr std::uint64_t most = 200;
     std::string newest = platform::is_there(ref) ? skipstone::read_whole_file(ref, most) : "";
     newest.erase(std::min(newest.find_last_not_of(" \r\n") + 1, newest.size()));
-    std::ranges::stable_partition(all, [&](const std::string& commit) { return commit == newest; });
+    std::stable_partition(all.begin(), all.end(), [&](const std::string& commit) { return commit == newest; });
   } catch (const skipstone::Error&) {  // any other will do
   }
   return all;
@@ -71,7 +71,7 @@ std::vector<std::string> HubCache::find(const ModelName& model) const {
   for (const std::string& commit : commits()) {
     try {
       std::vector<std::string> chosen = choose_files(files_of(commit), model);
-      for (std::string& path : chosen) path = snapshot(commit) + '/' + path;
+      for (std::string& path : chosen) path.insert(0, snapshot(commit) + '/');
       return chosen;
     } catch (const Failure&) {  // this commit does not have it whole
     }
@@ -86,7 +86,7 @@ bool HubCache::has(const RemoteFile& file) const {
 }
 
 std::string HubCache::link(const RemoteFile& file, const std::string& commit) const {
-  const std::string path = snapshot(commit) + '/' + file.path;
+  std::string path = snapshot(commit) + '/' + file.path;
   if (platform::are_same(path, blob(file))) return path;
   std::string target = "../../blobs/" + file.checksum;
   for (const char c : file.path) {
