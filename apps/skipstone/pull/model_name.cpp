@@ -67,6 +67,7 @@ std::vector<Candidate> candidates_in(const std::vector<std::string>& files) {
     one.parts.emplace(number ? number->part : 1, path);
   }
   std::vector<Candidate> list;
+  list.reserve(all.size());
   for (auto& [key, one] : all) list.push_back(std::move(one));
   return list;
 }
