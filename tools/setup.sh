@@ -29,6 +29,8 @@ spirv-val                                                    spirv-tools
 /usr/include/zlib.h                                          zlib1g-dev
 /usr/include/histedit.h                                      libedit-dev
 /usr/include/boost/beast.hpp                                 libboost-dev
+/usr/include/*/curl/curl.h /usr/include/curl/curl.h          libcurl4-openssl-dev
+/usr/include/sha2.h                                          libmd-dev
 LIST
 }
 
@@ -142,13 +144,13 @@ print_other_command() {
   local command
   if command -v dnf >/dev/null; then
     command="sudo dnf install gcc-c++ cmake ninja-build pkgconf ccache glslc spirv-tools vulkan-headers vulkan-loader-devel vulkan-volk-devel \
-vulkan-validation-layers fmt-devel gtest-devel cli11-devel json-devel eigen3-devel pcre2-devel protozero-devel zlib-devel libedit-devel boost-devel mesa-vulkan-drivers"
+vulkan-validation-layers fmt-devel gtest-devel cli11-devel json-devel eigen3-devel pcre2-devel protozero-devel zlib-devel libedit-devel boost-devel libcurl-devel libmd-devel mesa-vulkan-drivers"
   elif command -v pacman >/dev/null; then
     command="sudo pacman -S --needed base-devel cmake ninja ccache shaderc spirv-tools vulkan-headers vulkan-icd-loader volk \
-vulkan-validation-layers fmt gtest cli11 nlohmann-json eigen pcre2 protozero zlib libedit boost vulkan-swrast"
+vulkan-validation-layers fmt gtest cli11 nlohmann-json eigen pcre2 protozero zlib libedit boost curl libmd vulkan-swrast"
   elif command -v brew >/dev/null; then
     command="brew install cmake ninja pkg-config ccache shaderc spirv-tools vulkan-headers vulkan-loader vulkan-volk molten-vk \
-vulkan-validationlayers fmt googletest cli11 nlohmann-json eigen pcre2 protozero zlib libedit boost"
+vulkan-validationlayers fmt googletest cli11 nlohmann-json eigen pcre2 protozero zlib libedit boost curl libmd"
   else
     die "packages are missing (Debian calls them: $*) and there is no apt, dnf, pacman or brew; install them by hand, then run this again."
   fi

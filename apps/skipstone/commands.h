@@ -11,6 +11,7 @@ namespace cli {
 void add_run(CLI::App& app, ExitCode& code);
 void add_chat(CLI::App& app, ExitCode& code);
 void add_serve(CLI::App& app, ExitCode& code);
+void add_pull(CLI::App& app, ExitCode& code);
 void add_devices(CLI::App& app, ExitCode& code);
 void add_inspect(CLI::App& app, ExitCode& code);
 void add_doctor(CLI::App& app, ExitCode& code);

@@ -81,6 +81,7 @@ void add_commands(CLI::App& app, bool& list_devices, ExitCode& code) {
   cli::add_run(app, code);
   cli::add_chat(app, code);
   cli::add_serve(app, code);
+  cli::add_pull(app, code);
   cli::add_devices(app, code);
   cli::add_inspect(app, code);
   cli::add_doctor(app, code);

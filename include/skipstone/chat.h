@@ -61,7 +61,9 @@ SKIPSTONE_API void skipstone_chat_params_init(skipstone_chat_params* params, siz
 /* The built-in templates, separated by ", ": "chatml, llama3, ...". */
 SKIPSTONE_API const char* skipstone_chat_templates(void);
 
-/* SKIPSTONE_BAD_FILE where the model's own template cannot be parsed, SKIPSTONE_UNSUPPORTED where the model has no tokenizer. */
+/* SKIPSTONE_UNSUPPORTED where the model has no tokenizer, SKIPSTONE_BAD_FILE where "model" or "model:NAME" is asked for and cannot be parsed.
+ * Where no template is asked for and the model's own cannot be parsed, skipstone_chat_info.error says why, and rendering fails with
+ * SKIPSTONE_UNSUPPORTED. */
 SKIPSTONE_API skipstone_status skipstone_chat_create(const skipstone_engine* engine, const skipstone_chat_params* params, skipstone_chat** chat);
 
 /* The same from the model file alone, without a device. */
@@ -94,6 +96,7 @@ typedef struct skipstone_chat_info {
   const char* const* stop_strings; /* texts that end a turn and are no tokens, for skipstone_session_set_stop() */
   size_t stop_string_count;
   const char* tool_use_text; /* the Jinja text of the model's template "tool_use", which conversations with tools get; NULL: none */
+  const char* error; /* why the model's own template cannot be used: rendering fails; "": it can */
 } skipstone_chat_info;
 
 SKIPSTONE_API skipstone_status skipstone_chat_get_info(const skipstone_chat* chat, skipstone_chat_info* info);

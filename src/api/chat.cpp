@@ -184,6 +184,7 @@ skipstone_status skipstone_chat_get_info(const skipstone_chat* chat, skipstone_c
     filled.stop_strings = chat->stop_strings.data();
     filled.stop_string_count = chat->stop_strings.size();
     filled.tool_use_text = &tools == &prompt.chat_template() ? nullptr : tools.source().c_str();
+    filled.error = prompt.error().c_str();
     api::give(filled, info);
   });
 }

@@ -5,10 +5,13 @@
 #include <algorithm>
 
 #include "base/escape.h"
+#include "base/log.h"
 #include "base/poll.h"
 #include "base/status.h"
 #include "chat/chat_template.h"
+#include "chat/messages.h"
 #include "chat/tool_text.h"
+#include "text/special_tokens.h"
 
 namespace skipstone::chat {
 
@@ -24,10 +27,24 @@ text::TokenType type_of(const text::Vocabulary& vocabulary, std::size_t token) {
   return vocabulary.types.empty() ? text::TokenType::normal : vocabulary.types[token];
 }
 
-/// Whether `token` looks like a format's marker ("<think>", "[INST]"), unlike HTML's "<b>" in a list of words or runs of spaces.
-bool is_marker(std::string_view text) {
-  const bool brackets = text.size() > 3 && ((text.front() == '<' && text.back() == '>') || (text.front() == '[' && text.back() == ']'));
-  return brackets && text.find_first_of(" \t\n") == std::string_view::npos;
+/// The template's source and what it writes around messages: a marker may be written in parts ('<|' + role + '|>').
+std::string words_of(const ChatTemplate& chat_template) {
+  std::string words = chat_template.source();
+  try {
+    const Conversation conversation = read_conversation(
+        R"([{"role": "system", "content": "."}, {"role": "user", "content": "."}, {"role": "assistant", "content": "."},
+            {"role": "user", "content": "."}])",
+        "", R"({"now": "2025-01-01T00:00:00"})");
+    words += chat_template.render(conversation).bytes();
+  } catch (const Error&) {  // it takes no such conversation
+  }
+  return words;
+}
+
+/// Whether texts are spelled with the normal token, as with pieces that training found. A token that was added is never reached by merging.
+bool spells(const text::Tokenizer& tokenizer, Token token) {
+  const std::vector<Token> spelled = tokenizer.encode(tokenizer.vocabulary().tokens[static_cast<std::size_t>(token)], false, false);
+  return std::find(spelled.begin(), spelled.end(), token) != spelled.end();
 }
 
 std::vector<text::Span> trusted_parts(const jinja::Text& text) {
@@ -111,7 +128,7 @@ void ChatPrompt::take_tool_use(const std::vector<text::ChatTemplate>& own) {
   try {
     tool_template_ = std::make_unique<ChatTemplate>(compiled(tokenizer_->vocabulary(), found->source));
   } catch (const Error& error) {
-    fail(Code::bad_file, "the model's chat template 'tool_use': {}; take another with --chat-template", error.what());
+    log::warning("The model's chat template 'tool_use' is not used, tools come by its usual one: {}.", error.what());
   }
 }
 
@@ -124,6 +141,16 @@ void ChatPrompt::find_formats() {
   tool_format_ = tool_text_format(tool_template().source());
   if (!own.reasoning.front().open.empty()) tool_format_.reasoning = own.reasoning;
   tool_format_.content = own.content;
+}
+
+void ChatPrompt::take_usual(const text::ChatTemplate& own) {
+  try {
+    take_own(own);
+  } catch (const Error& error) {
+    take("model", Source::model, "");
+    error_ = error.what();
+    log::warning("There are no chats with this model, only completions: {}.", error_);
+  }
 }
 
 void ChatPrompt::choose(const std::vector<text::ChatTemplate>& own, const std::string& wanted) {
@@ -143,7 +170,7 @@ void ChatPrompt::choose(const std::vector<text::ChatTemplate>& own, const std::s
   }
   const auto usual = std::find_if(own.begin(), own.end(), [](const text::ChatTemplate& one) { return one.name.empty(); });
   if (usual != own.end()) {
-    take_own(*usual);
+    take_usual(*usual);
     return take_tool_use(own);
   }
   const text::Vocabulary& vocabulary = tokenizer_->vocabulary();
@@ -161,11 +188,23 @@ void ChatPrompt::choose(const std::vector<text::ChatTemplate>& own, const std::s
 
 void ChatPrompt::reserve_markers() {
   const text::Vocabulary& vocabulary = tokenizer_->vocabulary();
+  std::string words = words_of(*template_);
+  if (tool_template_) words += words_of(*tool_template_);
+  std::string normal;
   for (std::size_t i = 0; i < vocabulary.tokens.size(); ++i) {
-    const std::string& token = vocabulary.tokens[i];
-    if (type_of(vocabulary, i) != text::TokenType::user_defined || !is_marker(token)) continue;
-    if (holds(*template_, token) || holds(tool_template(), token)) reserved_.push_back(static_cast<Token>(i));
+    const auto token = static_cast<Token>(i);
+    const std::string& marker = vocabulary.tokens[i];
+    if (!text::is_marker(marker)) continue;
+    const text::TokenType type = type_of(vocabulary, i);
+    if (type == text::TokenType::user_defined && (holds(*template_, marker) || holds(tool_template(), marker))) reserved_.push_back(token);
+    if (type != text::TokenType::normal || words.find(marker) == std::string::npos || spells(*tokenizer_, token)) continue;
+    reserved_.push_back(token);
+    normal.append(normal.empty() ? "" : ", ").append(marker);
   }
+  if (normal.empty()) return;
+  log::warning(
+      "The model file calls {} ordinary text, but its chat template writes {}: in what the template writes, these are read as tokens.",
+      shortened(normal, 200), normal.find(", ") == std::string::npos ? "it" : "them");
 }
 
 void ChatPrompt::add_end(Token token) {
@@ -180,12 +219,17 @@ void ChatPrompt::find_ends(const ChatTemplate& chat_template) {
   const std::string_view rest = std::string_view(after).substr(first);
   const text::Span all[] = {{0, rest.size()}};
   const std::vector<text::Stretch> stretches = tokenizer_->stretches(rest, all, reserved_);
-  if (const Token token = stretches.front().token; token >= 0) return add_end(token);
+  const auto add_stop = [this](std::string stop) {
+    if (std::find(stop_strings_.begin(), stop_strings_.end(), stop) == stop_strings_.end()) stop_strings_.push_back(std::move(stop));
+  };
+  if (const Token token = stretches.front().token; token >= 0) {
+    add_end(token);
+    if (!tokenizer_->piece(token).empty()) add_stop(written(tokenizer_->vocabulary(), token));  // a part of the text otherwise
+    return;
+  }
   const char close = rest[0] == '<' ? '>' : rest[0] == '[' ? ']' : '\0';
   const std::size_t end = close == '\0' ? std::string_view::npos : rest.find(close);
-  if (end == std::string_view::npos || !is_marker(rest.substr(0, end + 1))) return;
-  const std::string stop(rest.substr(0, end + 1));
-  if (std::find(stop_strings_.begin(), stop_strings_.end(), stop) == stop_strings_.end()) stop_strings_.push_back(stop);
+  if (end != std::string_view::npos && text::is_marker(rest.substr(0, end + 1))) add_stop(std::string(rest.substr(0, end + 1)));
 }
 
 /// Templates may write white space in front of BOS.
@@ -201,6 +245,7 @@ bool ChatPrompt::needs_bos(const RenderedPrompt& prompt) const {
 }
 
 RenderedPrompt ChatPrompt::render(const Conversation& conversation) const {
+  if (!error_.empty()) fail(Code::unsupported, "{}", error_);
   const bool tools = !conversation.tools.is<jinja::Undefined>();
   jinja::Text text = (tools ? tool_template() : *template_).render(conversation);
   if (conversation.without_reasoning && conversation.add_generation_prompt) close_reasoning(text, output_format(tools));

@@ -31,7 +31,8 @@ struct RenderedPrompt {
 class ChatPrompt {
  public:
   /// `wanted`: as skipstone_chat_params.chat_template says; `own`: the model's. `tokenizer` is shared with it. Throws not_found for unknown
-  /// names, invalid_argument for an invalid wanted template, bad_file for an invalid one of the model's.
+  /// names, invalid_argument for an invalid wanted template, bad_file for an invalid one of the model's that is asked for by its name. With
+  /// an invalid usual one of the model's, error() says why, and rendering throws unsupported.
   ChatPrompt(std::shared_ptr<const text::Tokenizer> tokenizer, const std::vector<text::ChatTemplate>& own, const std::string& wanted);
 
   const std::string& name() const { return name_; }
@@ -41,6 +42,7 @@ class ChatPrompt {
   const ChatTemplate& tool_template() const { return tool_template_ ? *tool_template_ : *template_; }
   /// The format of answers to conversations with tools, or to others.
   const OutputFormat& output_format(bool tools) const { return tools ? tool_format_ : *format_; }
+  const std::string& error() const { return error_; }
   const text::Tokenizer& tokenizer() const { return *tokenizer_; }
   const std::vector<text::Token>& end_tokens() const { return end_tokens_; }
   const std::vector<std::string>& stop_strings() const { return stop_strings_; }
@@ -57,6 +59,7 @@ class ChatPrompt {
   void take_own(const text::ChatTemplate& own);
   void take_tool_use(const std::vector<text::ChatTemplate>& own);
   void find_formats();
+  void take_usual(const text::ChatTemplate& own);
   void take(std::string name, Source source, std::string text);
   void take_builtin(std::string_view name, Source source);
   void reserve_markers();
@@ -65,13 +68,13 @@ class ChatPrompt {
   bool needs_bos(const RenderedPrompt& prompt) const;
 
   std::shared_ptr<const text::Tokenizer> tokenizer_;
-  std::string name_;
+  std::string name_, error_;
   Source source_ = Source::plain;
   std::unique_ptr<const ChatTemplate> template_;
   std::unique_ptr<const ChatTemplate> tool_template_;  ///< null: the same
   const OutputFormat* format_ = nullptr;
   OutputFormat tool_format_;
-  std::vector<text::Token> reserved_;  ///< user-defined tokens that the template writes: messages cannot
+  std::vector<text::Token> reserved_;  ///< user-defined and normal tokens that the template writes: messages cannot
   std::vector<text::Token> end_tokens_;
   std::vector<std::string> stop_strings_;
 };

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/number.h"
+#include "base/platform/files.h"
 #include "base/status.h"
 #include "convert/json_file.h"
 #include "convert/tokenizer.h"
@@ -39,6 +40,30 @@ void add_decoder(const SortedJson& decoder, const std::string& path, TokenList& 
     }
     tokens.rename(*id, *content);
     tokens.add_extra(*id, *content, boolean_member(token, "special").value_or(false), token_flags(token));
+  }
+}
+
+/// Tokens that stand in tokenizer.json alone, of a folder whose tokenizer was read from another file: they take rows that are free.
+/// Whatever does not fit there is no reason to refuse the folder, whose other files are complete without it.
+void add_tokens_of_json(const std::string& path, TokenList& tokens) {
+  if (tokens.path() == path || !platform::is_there(path)) return;
+  try {
+    const SortedJson file = read_json_object(path);
+    const auto is_new = [&](const SortedJson& id, const std::string& text) {
+      return id.is_number_unsigned() && tokens.is_free(id.get<std::uint64_t>()) && tokens.find(text) < 0 &&
+             text::find_invalid_utf8(text) == std::string::npos;
+    };
+    for (const SortedJson& token : member(file, "added_tokens")) {
+      const auto content = string_member(token, "content");
+      const SortedJson& id = member(token, "id");
+      if (!content || !is_new(id, *content)) continue;
+      tokens.add_extra(id.get<std::uint64_t>(), *content, boolean_member(token, "special").value_or(false), token_flags(token));
+    }
+    for (const auto& [text, id] : member(member(file, "model"), "vocab").items()) {
+      if (is_new(id, text)) tokens.add_piece(id.get<std::uint64_t>(), text);
+    }
+  } catch (const Error& error) {
+    log::warning("{}; its tokens are left out.", error.what());
   }
 }
 
@@ -78,11 +103,14 @@ Token numbered(const Settings& settings, const std::string& name, const TokenLis
   return -1;
 }
 
-/// Every token in a file's additional_special_tokens is special, whatever other files say.
+/// Every token in a file's additional_special_tokens, or since transformers 5 its extra_special_tokens, is special, whatever other files
+/// say.
 void mark_additional(const SortedJson& file, TokenList& tokens) {
-  for (const SortedJson& each : member(file, "additional_special_tokens")) {
-    const Token token = tokens.find(content_of(each).value_or(""));
-    if (token >= 0) tokens.make_control(token);
+  for (const char* key : {"additional_special_tokens", "extra_special_tokens"}) {
+    for (const SortedJson& each : member(file, key)) {
+      const Token token = tokens.find(content_of(each).value_or(""));
+      if (token >= 0) tokens.make_control(token);
+    }
   }
 }
 
@@ -97,6 +125,7 @@ Token first_of(std::initializer_list<Token> candidates) {
 Token at_end_of_text(const std::optional<std::string>& template_token, Token token, const char* name, const TokenList& tokens) {
   if (!template_token) return token;
   const Token put = tokens.find(*template_token);
+  if (put < 0 && tokens.has_left_out(*template_token)) return token;
   if (put < 0) fail(Code::bad_file, "{}: puts {} around each text, which is not in the vocabulary", tokens.path(), quote(*template_token));
   if (token >= 0 && token != put) {
     fail(Code::unsupported, "{}: puts {} around each text although the {} token is {}; GGUF can only say one of them", tokens.path(),
@@ -132,6 +161,7 @@ void take_listed_ends(const Settings& settings, const TokenList& tokens, Special
 void add_extra_tokens(const std::string& folder, const SortedJson& tokenizer_config, TokenList& tokens) {
   add_added_tokens_json(folder + "/added_tokens.json", tokens);
   add_decoder(member(tokenizer_config, "added_tokens_decoder"), folder + "/tokenizer_config.json", tokens);
+  if (tokens.has_free_rows()) add_tokens_of_json(folder + "/tokenizer.json", tokens);
 }
 
 SpecialTokens find_special_tokens(const std::string& folder, const SortedJson& tokenizer_config, const model::TokenizerFacts& facts,

@@ -15,9 +15,7 @@ using text::TokenType;
 
 namespace {
 
-// llama.cpp's converter's score for tokens that are not pieces of the SentencePiece model; no merge ever reads these scores.
-constexpr float extra_score = -1000;
-constexpr float unused_score = -10000;
+constexpr float unused_score = -10000;  // llama.cpp's converter's
 
 }  // namespace
 
@@ -44,13 +42,17 @@ void TokenList::add(std::uint64_t id, std::string text, TokenType type, float sc
 
 void TokenList::add_extra(std::uint64_t id, const std::string& text, bool special, text::TokenFlags given) {
   const TokenType type = special ? TokenType::control : TokenType::user_defined;
-  if (id < rows_ && (given.strip_left || given.strip_right || given.single_word)) {
+  if (id >= rows_) {
+    left_out_.emplace(text, id);
+    return;
+  }
+  if (given.strip_left || given.strip_right || given.single_word) {
     text::TokenFlags& own = flags[static_cast<Token>(id)];
     own.strip_left |= given.strip_left;
     own.strip_right |= given.strip_right;
     own.single_word |= given.single_word;
   }
-  if (id >= texts.size() || types[static_cast<std::size_t>(id)] == no_token) return add(id, text, type, extra_score);
+  if (is_free(id)) return add(id, text, type, extra_score);
   const auto index = static_cast<std::size_t>(id);
   if (texts[index] != text) {
     fail(Code::bad_file, "{}: token {} is {} in the vocabulary but {} among the added tokens", path_, id, quote(texts[index]), quote(text));
@@ -80,7 +82,14 @@ Token TokenList::find(const std::string& text) const {
   return found == ids_.end() ? -1 : found->second;
 }
 
+bool TokenList::has_free_rows() const { return texts.size() < rows_ || std::ranges::find(types, no_token) != types.end(); }
+
 void TokenList::fill_up() {
+  if (!left_out_.empty()) {
+    const auto& [text, id] = *left_out_.begin();
+    log::warning("{}: {} added tokens have no row in the model's embedding, which has {}, and are left out ({} with id {} is one).", path_,
+                 left_out_.size(), rows_, quote(text), id);
+  }
   const auto holes = std::count(types.begin(), types.end(), no_token);
   if (holes > 0) {
     const auto first = std::find(types.begin(), types.end(), no_token) - types.begin();

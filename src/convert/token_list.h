@@ -20,8 +20,11 @@ class TokenList {
   void add(std::uint64_t id, std::string text, text::TokenType type, float score = 0);
 
   /// A token that was added to a finished vocabulary, or one of that vocabulary marked as special (never spelled, only given by name)
-  /// or user-defined (always taken whole). Flags that were given before stay.
+  /// or user-defined (always taken whole). Flags that were given before stay. One past the last row is left out; fill_up() warns of them.
   void add_extra(std::uint64_t id, const std::string& text, bool special, text::TokenFlags flags = {});
+
+  /// A piece of text in a row that is free, which merging makes after all others.
+  void add_piece(std::uint64_t id, const std::string& text) { add(id, text, text::TokenType::normal, extra_score); }
 
   /// Gives an ordinary token another text, as added tokens do that replace a piece: nothing merges to the old one any more.
   void rename(std::uint64_t id, const std::string& text);
@@ -31,6 +34,13 @@ class TokenList {
 
   /// The id of the token written `text`, or -1.
   text::Token find(const std::string& text) const;
+
+  /// Whether an id that the embedding has a row for belongs to no token yet.
+  bool is_free(std::uint64_t id) const { return id < rows_ && (id >= types.size() || types[static_cast<std::size_t>(id)] == no_token); }
+  bool has_free_rows() const;
+
+  /// Whether an added token of that text was left out.
+  bool has_left_out(const std::string& text) const { return left_out_.contains(text); }
 
   /// Ids that no token has become unused tokens "[PAD<id>]", up to the last row.
   void fill_up();
@@ -43,10 +53,13 @@ class TokenList {
 
  private:
   static constexpr auto no_token = static_cast<text::TokenType>(0);  // types of ids that nothing has claimed
+  // llama.cpp's converter's score for tokens that are not pieces of the SentencePiece model.
+  static constexpr float extra_score = -1000;
 
   std::string path_;
   std::uint32_t rows_;
   std::unordered_map<std::string, text::Token> ids_;
+  std::map<std::string, std::uint64_t> left_out_;  ///< added tokens past the last row
 };
 
 }  // namespace skipstone::convert

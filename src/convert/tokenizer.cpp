@@ -1,7 +1,11 @@
 #include "convert/tokenizer.h"
 
 #include <algorithm>
+#include <map>
+#include <string_view>
+#include <utility>
 
+#include "base/log.h"
 #include "base/platform/files.h"
 #include "base/status.h"
 #include "convert/json_file.h"
@@ -33,21 +37,53 @@ SourceTokenizer read_source(const std::string& folder, std::uint32_t rows, const
   fail(Code::not_found, "{}: has neither a tokenizer.model nor a tokenizer.json; the model cannot be used without its tokenizer", folder);
 }
 
-/// The chat template; of several, the one called "default".
-std::string chat_template_of(const std::string& folder, const SortedJson& tokenizer_config) {
-  const SortedJson& value = member(tokenizer_config, "chat_template");
-  if (value.is_string()) return value.get<std::string>();
-  if (value.is_array()) {
-    for (const SortedJson& each : value) {
-      if (string_member(each, "name") == "default") return string_member(each, "template").value_or("");
-    }
-  }
-  const std::string path = folder + "/chat_template.jinja";
-  if (!platform::is_there(path)) return "";
+std::string read_template(const std::string& path) {
   std::string text = read_file(path);
   const std::size_t bad = text::find_invalid_utf8(text);
   if (bad != std::string::npos) fail(Code::bad_file, "{}: is not UTF-8 at byte {}", path, bad);
   return text;
+}
+
+constexpr std::size_t longest_template_name = 64;  // it is a part of a key of the file
+
+/// The folder's chat templates by name, "default" for the usual one: of tokenizer_config.json, else of files of their own.
+std::map<std::string, std::string> chat_templates_of(const std::string& folder, const SortedJson& tokenizer_config) {
+  std::map<std::string, std::string> all;
+  const SortedJson& value = member(tokenizer_config, "chat_template");
+  if (value.is_string()) all["default"] = value.get<std::string>();
+  if (value.is_array()) {
+    for (const SortedJson& each : value) {
+      const auto name = string_member(each, "name"), source = string_member(each, "template");
+      if (name && source) all.emplace(*name, *source);
+    }
+  }
+  constexpr std::string_view ending = ".jinja";
+  const std::string usual = folder + "/chat_template.jinja", others = folder + "/additional_chat_templates/";
+  if (!all.contains("default") && platform::is_there(usual)) all["default"] = read_template(usual);
+  for (const std::string& file : platform::names_in(others)) {
+    const std::string name = file.substr(0, file.size() - std::min(file.size(), ending.size()));
+    if (!file.ends_with(ending) || all.contains(name)) continue;
+    try {
+      all[name] = read_template(others + file);
+    } catch (const Error& error) {
+      log::warning("{}; this template is left out.", error.what());
+    }
+  }
+  std::erase_if(all,
+                [](const auto& each) { return each.first.empty() || each.first.size() > longest_template_name || each.second.empty(); });
+  return all;
+}
+
+/// The usual template, and the names and sources of others, as llama.cpp's converter writes them.
+void write_chat_templates(std::map<std::string, std::string> templates, gguf::Writer& writer) {
+  const std::string key = "tokenizer.chat_template", prefix = key + '.';
+  if (const auto usual = templates.extract("default"); !usual.empty()) writer.set(key, usual.mapped());
+  std::vector<std::string> names;
+  for (const auto& [name, source] : templates) {
+    names.push_back(name);
+    writer.set(prefix + name, source);
+  }
+  if (!names.empty()) writer.set_strings("tokenizer.chat_templates", std::move(names));
 }
 
 /// Spaces in place of U+2581: GGUF's llama tokenizer looks for user-defined tokens in the text itself.
@@ -158,11 +194,13 @@ void write_tokenizer(const std::string& folder, std::uint32_t vocabulary, gguf::
   if (facts.no_space_prefix) source.add_space_prefix = source.remove_extra_whitespaces = false;
   source.tokens.fill_up();
   const SpecialTokens special = find_special_tokens(folder, config, facts, source);
+  // A token around each text whose row the model does not have is left out with it.
+  if (special.bos < 0 && source.text_begin && source.tokens.has_left_out(*source.text_begin)) source.add_bos = false;
+  if (special.eos < 0 && source.text_end && source.tokens.has_left_out(*source.text_end)) source.add_eos = false;
   const text::Vocabulary vocabulary_read = finish(source, special, folder);
   write_own_keys(vocabulary_read, special.more_ends, writer);
   write_keys(vocabulary_read, source, special.padding, writer);
-  const std::string chat_template = chat_template_of(folder, config);
-  if (!chat_template.empty()) writer.set("tokenizer.chat_template", chat_template);
+  write_chat_templates(chat_templates_of(folder, config), writer);
 }
 
 }  // namespace skipstone::convert

@@ -85,7 +85,8 @@ void read_converted_sentencepiece(const SortedJson& file, const std::vector<Merg
 SourceTokenizer read_tokenizer_json(const std::string& path, std::uint32_t rows, const model::TokenizerFacts& facts,
                                     const std::string& pre);
 
-/// Adds the tokens of added_tokens.json and of tokenizer_config.json's added_tokens_decoder.
+/// Adds the tokens of added_tokens.json and of tokenizer_config.json's added_tokens_decoder, and into rows that are free then those of a
+/// tokenizer.json that `tokens` were not read from.
 void add_extra_tokens(const std::string& folder, const SortedJson& tokenizer_config, TokenList& tokens);
 
 /// Ids of BOS, EOS, EOT, unknown and padding: by name from tokenizer_config.json or special_tokens_map.json, else the ids of config.json or
@@ -98,10 +99,11 @@ struct SpecialTokens {
 SpecialTokens find_special_tokens(const std::string& folder, const SortedJson& tokenizer_config, const model::TokenizerFacts& facts,
                                   SourceTokenizer& source);
 
-/// Reads the tokenizer of a Hugging Face folder and sets GGUF's tokenizer.ggml.* keys, and tokenizer.chat_template if it has one.
+/// Reads the tokenizer of a Hugging Face folder and sets GGUF's tokenizer.ggml.* keys, and tokenizer.chat_template* for its chat templates.
 /// tokenizer.model (SentencePiece BPE) is preferred over tokenizer.json (byte-level BPE, or converted SentencePiece); settings come from
 /// tokenizer_config.json, special_tokens_map.json, added_tokens.json, config.json and generation_config.json where those exist.
-/// `vocabulary`: rows of the model's embedding; a smaller vocabulary is filled up with unused tokens "[PAD<id>]", a larger one is refused.
+/// `vocabulary`: rows of the model's embedding; a smaller vocabulary is filled up with unused tokens "[PAD<id>]", a larger one is refused,
+/// but for added tokens past the last row, which are left out with a warning.
 /// Throws not_found where the folder has neither file, bad_file, unsupported (saying what GGUF or this build cannot express).
 /// `facts`: the known facts about the model's family.
 /// `pre`: tokenizer.ggml.pre for byte-level BPE, instead of the name recognised from tokenizer.json's steps; invalid_argument where this

@@ -55,6 +55,8 @@ std::span<const Traits> sparse_traits() { return sparse_traits_table; }
 
 bool is_sparse(Type type) { return static_cast<std::uint32_t>(type) - first_sparse < sparse_traits_table.size(); }
 
+bool is_float(Type type) { return traits(type).runnable && traits(type).block == 1; }
+
 const Traits* find_traits(std::uint32_t number) { return number < traits_table.size() ? &traits_table[number] : nullptr; }
 
 const Traits* find_runnable(std::string_view name) {

@@ -38,6 +38,9 @@ std::span<const Traits> all_traits();
 std::span<const Traits> sparse_traits();
 bool is_sparse(Type type);
 
+/// F32, F16 and BF16: runnable types without blocks.
+bool is_float(Type type);
+
 /// nullptr where the number names no type of the format.
 const Traits* find_traits(std::uint32_t number);
 

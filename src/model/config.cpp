@@ -185,6 +185,26 @@ std::size_t count_distinct(const ModelTensors& tensors) {
   return distinct.size();
 }
 
+/// Looks all tensors up, and says which are not used or not as a file should have them.
+void report_tensors(const gguf::File& file, const Config& config) {
+  const std::size_t used = count_distinct(find_tensors(file, config));
+  const auto report = [&](const char* what, const auto& is_one) {
+    const auto first = std::ranges::find_if(file.tensors(), is_one);
+    const auto count = static_cast<std::size_t>(std::ranges::count_if(file.tensors(), is_one));
+    if (count > 0) log::warning("{}: {} {} ('{}' is the first).", file.path(), count, what, shortened(first->name));
+    return count;
+  };
+  const std::size_t others = report("tensors are of encoders of images or sound and are not used; the model reads and writes text alone",
+                                    [](const gguf::Tensor& tensor) { return is_of_other_inputs(tensor.name); });
+  report("norms, biases or factors are BF16, which costs them precision; they are computed with as F32", [](const gguf::Tensor& tensor) {
+    return tensor.dimensions == 1 && tensor.type == gguf::Type::bf16 && !is_of_other_inputs(tensor.name);
+  });
+  if (used + others < file.tensors().size()) {
+    log::info("{} of the file's {} tensors play no part in architecture '{}' and are not used.", file.tensors().size() - used - others,
+              file.tensors().size(), config.architecture);
+  }
+}
+
 }  // namespace
 
 void read_windows(const Keys& keys, Config& config) {
@@ -263,11 +283,7 @@ Config Config::from(const gguf::File& file) {
   }
   config.exit_layer = static_cast<std::uint32_t>(exit_layer);
 
-  const std::size_t used = count_distinct(find_tensors(file, config));
-  if (used < file.tensors().size()) {
-    log::info("{} of the file's {} tensors play no part in architecture '{}' and are not used.", file.tensors().size() - used,
-              file.tensors().size(), config.architecture);
-  }
+  report_tensors(file, config);
   return config;
 }
 

@@ -111,4 +111,7 @@ void read_rope(const Keys& keys, Config& config);
 /// Which layers have a sliding window, and how they rotate; after `layers` and read_rope().
 void read_windows(const Keys& keys, Config& config);
 
+/// Whether a tensor is of an encoder of images or sound or of its projector, which a file may have beside its language model.
+bool is_of_other_inputs(std::string_view name);
+
 }  // namespace skipstone::model

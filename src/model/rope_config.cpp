@@ -21,8 +21,8 @@ namespace {
 std::vector<float> rope_factors(const Keys& keys, const char* name, std::uint32_t rope_dim) {
   const gguf::Tensor* tensor = keys.file().find_tensor(name);
   if (tensor == nullptr) return {};
-  if (tensor->type != gguf::Type::f32 && tensor->type != gguf::Type::f16) {
-    fail(Code::unsupported, "Tensor '{}' has type {}; this version reads F32 and F16 there.", name, gguf::traits(tensor->type).name);
+  if (!gguf::is_float(tensor->type)) {
+    fail(Code::unsupported, "Tensor '{}' has type {}; this version reads F32, F16 and BF16 there.", name, gguf::traits(tensor->type).name);
   }
   if (tensor->elements() != rope_dim / 2 || tensor->row_length() != rope_dim / 2) {
     fail(Code::bad_file, "Tensor '{}' has {} factors, expected {} (half of the {} rotary dimensions).", name, tensor->elements(),

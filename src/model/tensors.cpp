@@ -13,7 +13,7 @@
 #include "base/status.h"
 #include "gguf/gguf.h"
 #include "gguf/sparse.h"
-#include "model/config.h"
+#include "model/config_parts.h"
 
 namespace skipstone::model {
 
@@ -55,8 +55,8 @@ class Lookup {
   const gguf::Tensor* vector(const std::string& name, std::uint64_t n, bool required) const {
     const gguf::Tensor* tensor = find(name, required);
     if (tensor == nullptr) return nullptr;
-    if (tensor->type != gguf::Type::f32 && tensor->type != gguf::Type::f16) {
-      fail(Code::unsupported, "Tensor '{}' has type {}; norms and biases must be F32 or F16.", name, gguf::traits(tensor->type).name);
+    if (!gguf::is_float(tensor->type)) {
+      fail(Code::unsupported, "Tensor '{}' has type {}; norms and biases must be F32, F16 or BF16.", name, gguf::traits(tensor->type).name);
     }
     if (tensor->shape != std::array<std::uint64_t, 4>{n, 1, 1, 1}) {
       fail(Code::bad_file, "Tensor '{}' has shape {}, expected {} by the model's metadata.", name, shape_text(*tensor), n);
@@ -141,9 +141,10 @@ std::optional<std::pair<std::uint32_t, std::string_view>> split_layer(std::strin
 }
 
 /// A model runs with all of its tensors or not at all: a tensor left over means that the metadata describes another model, or that the
-/// model computes something unknown here. Exception: inverse rotary frequencies, which early converters stored and no program reads.
+/// model computes something unknown here. Exceptions: inverse rotary frequencies, which early converters stored and no program reads, and
+/// encoders of other inputs than text.
 void check_known(const gguf::Tensor& tensor, const gguf::File& file, const Config& config) {
-  if (known_globally(tensor.name, config)) return;
+  if (known_globally(tensor.name, config) || is_of_other_inputs(tensor.name)) return;
   if (const auto part = split_layer(tensor.name)) {
     const auto& [layer, rest] = *part;
     if (layer >= config.layers.size()) {
@@ -158,6 +159,12 @@ void check_known(const gguf::Tensor& tensor, const gguf::File& file, const Confi
 }
 
 }  // namespace
+
+bool is_of_other_inputs(std::string_view name) {
+  // As llama.cpp's converters name them: encoders of images (v) and sound (a), and what projects their output (mm, mmproj, resampler).
+  constexpr std::array<std::string_view, 5> prefixes{"v.", "a.", "mm.", "mmproj.", "resampler."};
+  return std::ranges::any_of(prefixes, [&](std::string_view prefix) { return name.starts_with(prefix); });
+}
 
 ModelTensors find_tensors(const gguf::File& file, const Config& config) {
   // Unknown weights first: a fused attn_qkv says more about the file than the attn_q that is missing beside it.

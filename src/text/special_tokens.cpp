@@ -34,6 +34,12 @@ std::uint32_t SpecialTokens::child(std::uint32_t node, unsigned char byte) const
   return found == edges_.end() ? 0 : found->second;
 }
 
+bool is_marker(std::string_view written) {
+  const bool brackets =
+      written.size() > 3 && ((written.front() == '<' && written.back() == '>') || (written.front() == '[' && written.back() == ']'));
+  return brackets && written.find_first_of(" \t\n") == std::string_view::npos;
+}
+
 namespace {
 
 /// Tests one character at a time; immutable once made.

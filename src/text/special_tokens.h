@@ -68,6 +68,9 @@ class SpecialTokens {
   std::vector<Token> ends_{-1};                             // by node; node 0 is none
 };
 
+/// Whether a token looks like a format's marker ("<think>", "[INST]"), unlike runs of spaces or words.
+bool is_marker(std::string_view written);
+
 // ---- flags of added tokens ----
 
 // How added tokens are looked for in a text: the flags that tokenizer.json gives them. GGUF has no keys for these, so files that this

@@ -40,7 +40,7 @@ struct Tokenizer::Impl {
   Vocabulary vocabulary;
   std::unique_ptr<Segmenter> segmenter;
   SpecialTokens user_defined;  // found in every text
-  SpecialTokens all;           // found where the caller asks for it
+  SpecialTokens all;           // found where the caller asks for it; normal markers only where it reserves them
   std::vector<std::string> pieces;
 
   explicit Impl(Vocabulary given) : vocabulary(std::move(given)) {
@@ -48,6 +48,11 @@ struct Tokenizer::Impl {
     segmenter = vocabulary.model == "llama" ? make_sentencepiece(vocabulary) : make_byte_level_bpe(vocabulary);
     pieces.reserve(vocabulary.tokens.size());
     for (std::size_t i = 0; i < vocabulary.tokens.size(); ++i) add_token(static_cast<Token>(i));
+    // Markers that the file calls normal come last: they never hide another token of the same text.
+    for (std::size_t i = 0; i < vocabulary.tokens.size(); ++i) {
+      const auto token = static_cast<Token>(i);
+      if (type_of(vocabulary, token) == TokenType::normal && is_marker(vocabulary.tokens[i])) all.add(vocabulary.tokens[i], token);
+    }
   }
 
   void add_token(Token token) {
@@ -109,9 +114,11 @@ std::vector<Stretch> Tokenizer::stretches(std::string_view text, std::span<const
   require_utf8(text);
   auto part = trusted.begin();  // the first that does not end before the current position
   const auto accept = [&](const SpecialTokens::Match& match) {
-    const bool everywhere = type_of(impl_->vocabulary, match.token) == TokenType::user_defined &&
-                            std::find(reserved.begin(), reserved.end(), match.token) == reserved.end();
-    if (everywhere) return true;
+    const TokenType type = type_of(impl_->vocabulary, match.token);
+    if (type == TokenType::user_defined || type == TokenType::normal) {
+      const bool is_reserved = std::find(reserved.begin(), reserved.end(), match.token) != reserved.end();
+      if (!is_reserved) return type == TokenType::user_defined;
+    }
     while (part != trusted.end() && part->end <= match.begin) ++part;
     return part != trusted.end() && part->begin <= match.begin && match.begin + match.size <= part->end;
   };
@@ -152,7 +159,8 @@ std::vector<Token> Tokenizer::encode(std::string_view text, bool add_special, bo
   const SpecialTokens& special = parse_special ? impl_->all : impl_->user_defined;
   bool after_special = true;  // a space goes before the text and after each special token, as SentencePiece encodes each stretch anew
   for (std::size_t done = 0; done < text.size();) {
-    const SpecialTokens::Match match = find_added(v, special, text, done, [](const SpecialTokens::Match&) { return true; });
+    const SpecialTokens::Match match = find_added(
+        v, special, text, done, [&v](const SpecialTokens::Match& found) { return type_of(v, found.token) != TokenType::normal; });
     const std::size_t end = std::min(match.begin, text.size());
     if (end > done) {
       impl_->segmenter->append(text.substr(done, end - done), after_special, tokens);

@@ -44,9 +44,9 @@ struct Vocabulary {
   bool add_bos = false, add_eos = false;
   bool add_space_prefix = true;
 
-  /// Reads tokenizer.ggml.*; throws bad_file (missing, inconsistent lengths, ids out of range) or unsupported (model, pre-tokenizer).
-  /// `pre`: the pre-tokenizer of "gpt2" in place of the one that the file names; "": the file's. Throws invalid_argument where this build
-  /// does not know it, or where the tokenizer is another that has none.
+  /// Reads tokenizer.ggml.*; throws bad_file (missing, inconsistent lengths) or unsupported (model, pre-tokenizer). Special tokens whose
+  /// ids are outside the vocabulary are left out with a warning. `pre`: the pre-tokenizer of "gpt2" in place of the one that the file
+  /// names; "": the file's. Throws invalid_argument where this build does not know it, or where the tokenizer is another that has none.
   static Vocabulary from(const gguf::File& file, const std::string& pre = "");
 };
 
@@ -82,8 +82,8 @@ class Tokenizer {
   std::vector<Token> encode(std::string_view text, bool add_special, bool parse_special) const;
 
   /// A text of which only the parts `trusted` (in order, apart) may become control tokens, each of them within one part: the chat
-  /// template's own words, as opposed to the messages' contents. `reserved`: user-defined tokens that the same holds for. No BOS, no EOS.
-  /// Throws as above.
+  /// template's own words, as opposed to the messages' contents. `reserved`: user-defined tokens that the same holds for, and normal ones
+  /// that look like markers. No BOS, no EOS. Throws as above.
   std::vector<Token> encode(std::string_view text, std::span<const Span> trusted, std::span<const Token> reserved) const;
 
   /// The stretches that the former splits `text` into, in order; joined they are the text.

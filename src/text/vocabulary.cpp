@@ -1,5 +1,10 @@
+#include <fmt/format.h>
+
 #include <cmath>
+#include <concepts>
 #include <limits>
+#include <type_traits>
+#include <utility>
 
 #include "base/escape.h"
 #include "base/log.h"
@@ -13,39 +18,78 @@
 namespace skipstone::text {
 namespace {
 
-Token token_id(const gguf::File& file, std::string_view key, Token fallback, std::size_t size) {
-  if (file.find(key) == nullptr) return fallback >= 0 && static_cast<std::size_t>(fallback) < size ? fallback : -1;
-  const std::uint64_t id = file.integer(key, 0);
-  if (id >= size) {
-    fail(Code::bad_file, "{}: {} is {}, but the vocabulary has {} tokens (ids 0 to {}).", file.path(), key, id, size, size - 1);
-  }
-  return static_cast<Token>(id);
+bool is_negative(const gguf::Value& value) {
+  return std::visit(
+      [](const auto& number) {
+        if constexpr (std::signed_integral<std::decay_t<decltype(number)>>) return number < 0;
+        return false;
+      },
+      value);
 }
 
-/// The same for tokens that only callers use: an id that does not exist, which files in use do have for padding, is none. `older`: the
-/// key's earlier name, if any.
-Token optional_token_id(const gguf::File& file, const std::string& key, const std::string& older, std::size_t size) {
-  const std::string& found = file.find(key) == nullptr && !older.empty() ? older : key;
-  if (file.find(found) == nullptr) return -1;
-  try {
-    return token_id(file, found, -1, size);
-  } catch (const Error& error) {
-    log::info("left out: {}", error.what());
-    return -1;
+/// Reads special tokens by the names of their keys. An id outside the vocabulary, which files in use have for padding and after their
+/// embedding was cut, is that of no token.
+class SpecialIds {
+ public:
+  SpecialIds(const gguf::File& file, std::size_t size) : file_(file), size_(size) {}
+
+  /// `fallback`: what an absent key means.
+  Token read(const std::string& name, Token fallback = -1) {
+    const std::string key = "tokenizer.ggml." + name;
+    const gguf::Value* value = file_.find(key);
+    const Token otherwise = fallback >= 0 && static_cast<std::size_t>(fallback) < size_ ? fallback : -1;
+    if (value == nullptr) return otherwise;
+    if (!is_negative(*value) && file_.integer(key, 0) < size_) return static_cast<Token>(file_.integer(key, 0));
+    outside_ += fmt::format("{}{} {}", outside_.empty() ? "" : ", ", name, gguf::to_display(*value));
+    return otherwise;
   }
-}
+
+  /// The ids outside the vocabulary that were read so far; "" for none.
+  std::string take_outside() { return std::exchange(outside_, {}); }
+
+ private:
+  const gguf::File& file_;
+  std::size_t size_;
+  std::string outside_;
+};
 
 // Names as in https://github.com/ggml-org/ggml/blob/master/docs/gguf.md and gguf-py's constants.py.
-void read_optional_tokens(const gguf::File& file, Vocabulary& v) {
-  const auto read = [&](const std::string& name, const std::string& older = "") {
-    const std::string prefix = "tokenizer.ggml.";
-    return optional_token_id(file, prefix + name, older.empty() ? older : prefix + older, v.tokens.size());
+
+/// Returns whether ids of tokens that a tokenizer needs are outside the vocabulary, which has been said then.
+bool read_special_tokens(const gguf::File& file, Vocabulary& v) {
+  SpecialIds ids(file, v.tokens.size());
+  // Defaults for absent keys: LLaMA's own SentencePiece model has <unk> 0, <s> 1, </s> 2.
+  const bool llama = v.model == "llama";
+  v.bos = ids.read("bos_token_id", llama ? 1 : -1);
+  v.eos = ids.read("eos_token_id", llama ? 2 : -1);
+  v.unknown = ids.read("unknown_token_id", llama ? 0 : -1);
+  v.eot = ids.read("eot_token_id");
+  const std::string outside = ids.take_outside();
+  if (!outside.empty()) {
+    log::warning("{}: special tokens with ids outside the vocabulary of {} tokens ({}) are not used.", file.path(), v.tokens.size(),
+                 outside);
+  }
+  const auto read = [&](const char* name, const char* older) {
+    return file.find(std::string("tokenizer.ggml.") + name) == nullptr ? ids.read(older) : ids.read(name);
   };
-  v.eom = read("eom_token_id");
-  v.padding = read("padding_token_id");
+  v.eom = ids.read("eom_token_id");
+  v.padding = ids.read("padding_token_id");
   v.fill_prefix = read("fim_pre_token_id", "prefix_token_id");
   v.fill_suffix = read("fim_suf_token_id", "suffix_token_id");
   v.fill_middle = read("fim_mid_token_id", "middle_token_id");
+  if (const std::string unused = ids.take_outside(); !unused.empty()) log::info("{}: outside the vocabulary: {}", file.path(), unused);
+  return !outside.empty();
+}
+
+/// Texts go without a token at their ends that the file asks for and does not name. `told`: a warning has said why.
+void leave_out_unnamed(const std::string& path, bool told, Vocabulary& v) {
+  const auto leave_out = [&](bool& added, Token token, const char* name) {
+    if (!added || token >= 0) return;
+    added = false;
+    if (!told) log::warning("{}: asks for a token {} with each text but does not name it; texts go without one.", path, name);
+  };
+  leave_out(v.add_bos, v.bos, "BOS");
+  leave_out(v.add_eos, v.eos, "EOS");
 }
 
 std::vector<TokenType> token_types(const gguf::File& file) {
@@ -121,13 +165,8 @@ Vocabulary Vocabulary::from(const gguf::File& file, const std::string& pre) {
   v.types = token_types(file);
   const std::size_t size = v.tokens.size();
 
-  // Defaults for absent keys: LLaMA's own SentencePiece model has <unk> 0, <s> 1, </s> 2 and puts BOS and a space before a text.
-  const bool llama = v.model == "llama";
-  v.bos = token_id(file, "tokenizer.ggml.bos_token_id", llama ? 1 : -1, size);
-  v.eos = token_id(file, "tokenizer.ggml.eos_token_id", llama ? 2 : -1, size);
-  v.unknown = token_id(file, "tokenizer.ggml.unknown_token_id", llama ? 0 : -1, size);
-  v.eot = token_id(file, "tokenizer.ggml.eot_token_id", -1, size);
-  read_optional_tokens(file, v);
+  const bool told = read_special_tokens(file, v);
+  const bool llama = v.model == "llama";  // LLaMA's own SentencePiece model puts BOS and a space before a text
   bool bos_by_default = llama;
   if (llama) {
     v.scores = file.floats("tokenizer.ggml.scores");
@@ -146,6 +185,7 @@ Vocabulary Vocabulary::from(const gguf::File& file, const std::string& pre) {
   }
   v.add_bos = file.boolean("tokenizer.ggml.add_bos_token", bos_by_default && v.bos >= 0);
   v.add_eos = file.boolean("tokenizer.ggml.add_eos_token", false);
+  leave_out_unnamed(file.path(), told, v);
   v.add_space_prefix = file.boolean("tokenizer.ggml.add_space_prefix", llama);
   check_vocabulary(v, Code::bad_file);
   collect_end_tokens(v, listed_end_tokens(file, size));

@@ -181,7 +181,7 @@ TEST(ChatPrompt, ChoosesTemplatesByName) {
     return Code::ok;
   };
   EXPECT_EQ(code_of(own, "nosuch"), Code::invalid_argument);
-  EXPECT_EQ(code_of({{"", "{% if %}"}}, ""), Code::bad_file);
+  EXPECT_EQ(code_of({{"", "{% if %}"}}, "model"), Code::bad_file);
   EXPECT_EQ(code_of(own, "{% if %}"), Code::invalid_argument);
 }
 

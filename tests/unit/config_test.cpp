@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "edited_model.h"
+#include "fixtures/warnings.h"
 
 namespace skipstone {
 namespace {
@@ -141,6 +142,35 @@ TEST(Config, CountsTensorsThatAreNotUsed) {
   log::set_level(log::Level::warning);
   ASSERT_EQ(messages.size(), 1u);
   EXPECT_NE(messages[0].find("1 of the file's"), std::string::npos) << messages[0];
+}
+
+TEST(Config, LeavesOutEncodersOfOtherInputs) {
+  EditedModel edited;
+  for (const char* name : {"v.patch_embd.weight", "v.blk.0.attn_q.weight", "mm.0.bias", "a.blk.3.ffn_up.weight", "mmproj.fc.weight"}) {
+    edited.tensor(name, {32, 2}, {}, gguf::Type::bf16);
+  }
+  edited.tensor("v.post_ln.weight", {32}, {}, gguf::Type::bf16);
+  const fixtures::Warnings warnings;
+  EXPECT_NO_THROW(Config::from(edited.open()));
+  ASSERT_EQ(warnings.texts.size(), 1u) << warnings.texts.back();
+  EXPECT_NE(warnings.texts[0].find("6 tensors"), std::string::npos) << warnings.texts[0];
+  EXPECT_NE(warnings.texts[0].find("'v.patch_embd.weight'"), std::string::npos) << warnings.texts[0];
+}
+
+TEST(Config, ReadsNormsBiasesAndFactorsInBf16) {
+  EditedModel edited;
+  const std::vector<float> ones(64, 1.0f), factors(8, 2.0f);
+  edited.tensor("output_norm.weight", {64}, ones, gguf::Type::bf16).tensor("blk.1.attn_norm.weight", {64}, ones, gguf::Type::bf16);
+  edited.tensor("blk.0.ffn_down.bias", {64}, ones, gguf::Type::bf16).tensor("rope_freqs.weight", {8}, factors, gguf::Type::bf16);
+  const gguf::File file = edited.open();
+  const fixtures::Warnings warnings;
+  const Config config = Config::from(file);
+  EXPECT_EQ(config.rope_factors, factors);
+  std::vector<float> read(64);
+  gguf::dequantize(*model::find_tensors(file, config).model[Role::output_norm].weight, read);
+  EXPECT_EQ(read, ones);
+  ASSERT_EQ(warnings.texts.size(), 1u);
+  EXPECT_NE(warnings.texts[0].find("4 norms"), std::string::npos) << warnings.texts[0];
 }
 
 TEST(FindTensors, FindsAllOfThem) {
@@ -307,7 +337,7 @@ INSTANTIATE_TEST_SUITE_P(
                     set("EmbeddingScale", "llama.embedding_scale", 12.0f, Code::unsupported),
                     set("RopeAttentionFactor", "llama.rope.scaling.attn_factor", nan, Code::unsupported),
                     shaped("RopeFactorsCount", "rope_freqs.weight", {16}),
-                    shaped("RopeFactorsType", "rope_freqs.weight", {8}, Code::unsupported, gguf::Type::bf16),
+                    shaped("RopeFactorsType", "rope_freqs.weight", {32}, Code::unsupported, gguf::Type::q8_0),
                     shaped("RopeFactorZero", "rope_freqs.weight", {8}),
                     shaped("RopeFactorNan", "rope_freqs.weight", {8}, Code::bad_file, gguf::Type::f32, std::vector<float>(8, nan))),
     refusal_name);
@@ -321,7 +351,7 @@ INSTANTIATE_TEST_SUITE_P(
                     shaped("OutputBiasLength", "output.bias", {vocab + 1}), shaped("TransposedK", "blk.1.attn_k.weight", {32, 64}),
                     shaped("WholeHeadsOfK", "blk.1.attn_k.weight", {64, 64}), shaped("NormLength", "blk.0.attn_norm.weight", {32}),
                     shaped("BiasLength", "blk.0.attn_q.bias", {32}), shaped("MatrixOfThree", "blk.0.ffn_up.weight", {64, 64, 2}),
-                    shaped("NormType", "output_norm.weight", {64}, Code::unsupported, gguf::Type::bf16),
+                    shaped("NormType", "output_norm.weight", {64}, Code::unsupported, gguf::Type::q8_0),
                     shaped("MatrixType", "token_embd.weight", {256, vocab / 4}, Code::bad_file, iq2_xxs),
                     shaped("FusedQkv", "blk.0.attn_qkv.weight", {64, 128}, Code::unsupported),
                     shaped("QNorm", "blk.0.attn_q_norm.weight", {16}, Code::unsupported),

@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "base/log.h"
 #include "convert/convert.h"
 #include "fixtures/failure.h"
 #include "fixtures/temporary_directory.h"
 #include "fixtures/tiny_checkpoint.h"
+#include "fixtures/warnings.h"
 #include "gguf/gguf.h"
 #include "model/config.h"
 
@@ -68,16 +68,6 @@ class ConvertTest : public testing::Test {
   fixtures::TemporaryDirectory directory_, results_;
 };
 
-/// Collects warnings while it lives.
-class Warnings {
- public:
-  Warnings() {
-    log::set_sink([this](log::Level, std::string_view text) { texts.emplace_back(text); });
-  }
-  ~Warnings() { log::set_sink({}); }
-  Warnings(const Warnings&) = delete;
-  Warnings& operator=(const Warnings&) = delete;
-  std::vector<std::string> texts;
-};
+using fixtures::Warnings;
 
 }  // namespace skipstone::convert

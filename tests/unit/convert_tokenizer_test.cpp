@@ -1,7 +1,11 @@
 // Tokenizers of Hugging Face folders that the tests write, as GGUF metadata.
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <map>
+
 #include "fixtures/failure.h"
+#include "fixtures/warnings.h"
 #include "unit/converted_values.h"
 
 namespace skipstone::convert::testing {
@@ -126,6 +130,68 @@ TEST(SentencePieceModel, AddedTokensAndUnusedRows) {
   EXPECT_EQ(tokenizer.encode("a  <tool>", false, false).back(), static_cast<Token>(size + 1));
 }
 
+TEST(SentencePieceModel, AddedTokensPastTheLastRowAreLeftOut) {
+  const Vocabulary v = handmade::sentencepiece();
+  const std::uint32_t size = size_of(v);
+  const Folder folder;
+  folder.write("tokenizer.model", sentencepiece_model(v, size));
+  folder.write_json("added_tokens.json", json{{"<kept>", size}, {"<pad>", size + 1}, {"<far>", 4000000000u}});
+  folder.write_json(
+      "tokenizer_config.json",
+      json{{"pad_token", "<pad>"},
+           {"added_tokens_decoder", {{std::to_string(size + 2), {{"content", "<image>"}, {"special", true}, {"lstrip", true}}}}}});
+  const fixtures::Warnings warnings;
+  const gguf::File file = folder.convert(size + 1);
+  EXPECT_EQ(array_of<std::string>(file, "ggml.tokens").back(), "<kept>");
+  EXPECT_EQ(file.find("tokenizer.ggml.padding_token_id"), nullptr);
+  ASSERT_EQ(warnings.texts.size(), 2u);
+  EXPECT_NE(warnings.texts[0].find("3 added tokens have no row"), std::string::npos) << warnings.texts[0];
+  EXPECT_NE(warnings.texts[1].find("pad_token"), std::string::npos) << warnings.texts[1];
+}
+
+TEST(SentencePieceModel, TokensOfTokenizerJsonAloneKeepTheirTexts) {
+  const Vocabulary v = handmade::sentencepiece();
+  const std::uint32_t size = size_of(v);
+  const Folder folder;
+  folder.write("tokenizer.model", sentencepiece_model(v, size));
+  folder.write_json("added_tokens.json", json{{"<own>", size}});
+  json source = {{"added_tokens",
+                  {{{"id", 1}, {"content", "<other name of BOS>"}, {"special", true}},
+                   {{"id", size}, {"content", "<not own>"}, {"special", true}},
+                   {{"id", size + 1}, {"content", "<|im_end|>"}, {"special", true}, {"rstrip", true}},
+                   {{"id", size + 2}, {"content", "<tool>"}, {"special", false}},
+                   {{"id", size + 9}, {"content", "<past the last row>"}, {"special", true}}}},
+                 {"model", {{"type", "BPE"}, {"vocab", {{"▁lake", size + 3}, {"</s>", size + 4}, {"<unk>", 0}}}}}};
+  folder.write_json("tokenizer.json", source);
+  const gguf::File file = folder.convert(size + 5);
+  const auto tokens = array_of<std::string>(file, "ggml.tokens");
+  const auto types = array_of<std::int32_t>(file, "ggml.token_type");
+  EXPECT_EQ((std::vector<std::string>(tokens.begin() + size, tokens.end())),
+            (std::vector<std::string>{"<own>", "<|im_end|>", "<tool>", "▁lake", "[PAD" + std::to_string(size + 4) + "]"}));
+  EXPECT_EQ((std::vector<std::int32_t>(types.begin() + size, types.end())), (std::vector<std::int32_t>{4, 3, 4, 1, 5}));
+  EXPECT_EQ(tokens[1], v.tokens[1]);
+  EXPECT_TRUE(Vocabulary::from(file).flags.at(static_cast<Token>(size + 1)).strip_right);
+  // Such a file cannot make a folder worse.
+  for (const char* damaged : {"{", "[]", R"({"added_tokens": 5, "model": []})", R"({"added_tokens": [{"id": -1, "content": "x"}, 7]})"}) {
+    folder.write("tokenizer.json", damaged);
+    const fixtures::Warnings warnings;
+    EXPECT_EQ(array_of<std::int32_t>(folder.convert(size + 2), "ggml.token_type").back(), 5) << damaged;
+  }
+}
+
+TEST(SentencePieceModel, ExtraSpecialTokensAreSpecial) {
+  const Vocabulary v = handmade::sentencepiece();
+  const std::uint32_t size = size_of(v);
+  const Folder folder;
+  folder.write("tokenizer.model", sentencepiece_model(v, size));
+  folder.write_json("added_tokens.json", json{{"<image>", size}, {"<audio>", size + 1}});
+  for (const json& extra : {json{"<image>", "<audio>"}, json{{"image_token", "<image>"}, {"audio_token", {{"content", "<audio>"}}}}}) {
+    folder.write_json("tokenizer_config.json", json{{"extra_special_tokens", extra}});
+    const auto types = array_of<std::int32_t>(folder.convert(size + 2), "ggml.token_type");
+    EXPECT_EQ((std::vector<std::int32_t>(types.begin() + size, types.end())), (std::vector<std::int32_t>{3, 3})) << extra;
+  }
+}
+
 TEST(SentencePieceModel, HasNoPreTokenizerToChoose) {
   const Vocabulary v = handmade::sentencepiece();
   const Folder folder;
@@ -147,6 +213,31 @@ TEST(ChatTemplate, ComesFromWhereItIs) {
   folder.write_json("tokenizer_config.json",
                     json{{"chat_template", {{{"name", "rag"}, {"template", "no"}}, {{"name", "default"}, {"template", "{{ yes }}"}}}}});
   EXPECT_EQ(converted(), "{{ yes }}");
+}
+
+TEST(ChatTemplate, AllNamedOnesAreKept) {
+  const Vocabulary v = handmade::sentencepiece();
+  const Folder folder;
+  folder.write("tokenizer.model", sentencepiece_model(v, v.tokens.size()));
+  const json listed = {{{"name", "tool_use"}, {"template", "{{ tools }}"}},
+                       {{"name", "default"}, {"template", "{{ yes }}"}},
+                       {{"name", ""}, {"template", "{{ nameless }}"}},
+                       {{"name", "rag"}, {"template", "{{ documents }}"}}};
+  folder.write_json("tokenizer_config.json", json{{"chat_template", listed}});
+  const auto converted = [&] {
+    std::map<std::string, std::string> read;
+    for (const text::ChatTemplate& each : text::chat_templates(folder.convert(size_of(v)))) read[each.name] = each.source;
+    return read;
+  };
+  EXPECT_EQ(converted(), (std::map<std::string, std::string>{{"", "{{ yes }}"}, {"rag", "{{ documents }}"}, {"tool_use", "{{ tools }}"}}));
+  std::filesystem::remove(folder.path() + "/tokenizer_config.json");
+  std::filesystem::create_directory(folder.path() + "/additional_chat_templates");
+  folder.write("chat_template.jinja", "{{ usual }}");
+  folder.write("additional_chat_templates/tool_use.jinja", "{{ called }}");
+  folder.write("additional_chat_templates/notes.txt", "no template");
+  folder.write("additional_chat_templates/damaged.jinja", "\xFF");
+  const fixtures::Warnings warnings;
+  EXPECT_EQ(converted(), (std::map<std::string, std::string>{{"", "{{ usual }}"}, {"tool_use", "{{ called }}"}}));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "base/status.h"
 #include "fixtures/temporary_directory.h"
+#include "fixtures/warnings.h"
 #include "gguf/gguf.h"
 #include "gguf/writer.h"
 #include "text/tokenizer.h"
@@ -116,12 +117,44 @@ TEST_F(VocabularyFile, DamagedFilesAreRefused) {
   const Vocabulary spm = handmade::sentencepiece();
   const std::size_t size = spm.tokens.size();
   const auto refuse = [&](std::string_view says, const Change& change) { expect_refused(spm, change, Code::bad_file, says); };
-  refuse("eos_token_id is 4294967295", [](gguf::Writer& w) { w.set("tokenizer.ggml.eos_token_id", std::uint32_t{0xFFFFFFFF}); });
-  refuse("bos_token_id", [=](gguf::Writer& w) { w.set("tokenizer.ggml.bos_token_id", static_cast<std::uint32_t>(size)); });
+  refuse("eos_token_id", [](gguf::Writer& w) { w.set("tokenizer.ggml.eos_token_id", std::string("2")); });
   refuse("2 scores", [](gguf::Writer& w) { w.set_floats("tokenizer.ggml.scores", {1.0F, 2.0F}); });
   refuse("3 token types", [](gguf::Writer& w) { w.set_integers("tokenizer.ggml.token_type", {1, 2, 3}); });
   refuse("77", [=](gguf::Writer& w) { w.set_integers("tokenizer.ggml.token_type", std::vector<std::int32_t>(size, 77)); });
   refuse("tokenizer.ggml.tokens", [](gguf::Writer& w) { w.set_strings("tokenizer.ggml.tokens", {}); });
+}
+
+TEST_F(VocabularyFile, IdsOutsideTheVocabularyAreThoseOfNoToken) {
+  const Vocabulary spm = handmade::sentencepiece();
+  const auto size = static_cast<std::uint32_t>(spm.tokens.size());
+  const auto outside = [=](gguf::Writer& w) {
+    w.set("tokenizer.ggml.bos_token_id", size);
+    w.set("tokenizer.ggml.eos_token_id", std::uint32_t{0xFFFFFFFF});
+    w.set("tokenizer.ggml.unknown_token_id", std::int32_t{-1});
+    w.set("tokenizer.ggml.eot_token_id", std::uint64_t{1} << 40);
+    w.set("tokenizer.ggml.eom_token_id", std::int64_t{-7});
+    w.set("tokenizer.ggml.add_bos_token", true);
+    w.set("tokenizer.ggml.add_eos_token", true);
+  };
+  const fixtures::Warnings warnings;
+  const Vocabulary llama = read(spm, outside);
+  EXPECT_EQ((std::array{llama.unknown, llama.bos, llama.eos, llama.eot, llama.eom}), (std::array{0, 1, 2, -1, -1})) << "as if not given";
+  EXPECT_TRUE(llama.add_bos);
+  ASSERT_EQ(warnings.texts.size(), 1u);
+  for (const char* id : {"bos_token_id ", "eos_token_id 4294967295", "unknown_token_id -1", "eot_token_id 1099511627776"}) {
+    EXPECT_NE(warnings.texts[0].find(id), std::string::npos) << warnings.texts[0];
+  }
+  const Vocabulary gpt2 = read(handmade::byte_level("gpt-2"), outside);
+  EXPECT_EQ((std::array{gpt2.unknown, gpt2.bos, gpt2.eos, gpt2.eot}), (std::array{-1, -1, -1, -1}));
+  EXPECT_FALSE(gpt2.add_bos || gpt2.add_eos) << "there is none to add";
+  EXPECT_EQ(warnings.texts.size(), 2u);
+  EXPECT_EQ(Tokenizer(gpt2).encode("a", true, true).size(), 1u);
+}
+
+TEST_F(VocabularyFile, ATokenThatIsAskedForAndNotNamedIsLeftOut) {
+  const fixtures::Warnings warnings;
+  EXPECT_FALSE(read(handmade::byte_level("gpt-2"), [](gguf::Writer& w) { w.set("tokenizer.ggml.add_bos_token", true); }).add_bos);
+  EXPECT_EQ(warnings.texts.size(), 1u);
 }
 
 TEST_F(VocabularyFile, APreTokenizerCanBeChosen) {

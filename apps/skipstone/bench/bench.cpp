@@ -1,6 +1,7 @@
 // skipstone bench: the speed of prompts, decoding and passes over rows; with prompts, of drafters relative to plain decoding.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -337,6 +338,7 @@ ExitCode measure(BenchOptions options) {
   if (!options.output.empty()) check_writable(options.output);
   options.models = bench::model_list(options.models);
   if (options.models.empty() && options.synthetic.empty()) options.models = {bundled_model()};
+  std::ranges::transform(options.models, options.models.begin(), model_file);
   return options.sweeps() ? measure_drafters(options) : measure_tests(options);
 }
 

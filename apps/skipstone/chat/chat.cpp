@@ -66,7 +66,7 @@ ExitCode run_chat(Options& options) {
   chat::AnswerLimits answer_limits = limits(options);
   const std::string chat_template = read_chat_template(options.chat.chat_template);
   interrupt::install();
-  const std::string model = options.model.empty() ? bundled_model() : options.model;
+  const std::string model = model_path(options.model);
   const skipstone::Engine engine = load_engine(model, options.engine);
   options.given.recommend(engine, options.sampling);
   chat::SessionAnswerer answerer(engine, chat_template, options.sampling, std::move(answer_limits));

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "options/session_options.h"
+#include "terminal/exit_code.h"
 #include "terminal/interrupt.h"
 
 namespace cli::chat {
@@ -52,6 +53,7 @@ SessionAnswerer::SessionAnswerer(const skipstone::Engine& engine, const std::str
       draft_(params.draft),
       limits_(std::move(limits)),
       end_tokens_(chat_.end_tokens()) {
+  if (const char* const error = chat_.info().error; *error != '\0') fail(ExitCode::bad_model, "{}", error);
   renew();
 }
 

@@ -89,7 +89,7 @@ std::string device_text(const Json& d) {
 /// Loads the model and prints the costs of its passes on the device, as a table or as JSON. `model`: "" for the bundled one.
 void print_costs(const std::string& model, const EngineOptions& options, bool json) {
   interrupt::install();
-  const std::string path = model.empty() ? bundled_model() : model;
+  const std::string path = model_path(model);
   const skipstone::Engine engine = load_engine(path, options);
   std::string report;
   try {
@@ -103,7 +103,7 @@ void print_costs(const std::string& model, const EngineOptions& options, bool js
 }
 
 void print_plan(const std::string& model, const EngineOptions& options, bool json) {
-  const std::string path = model.empty() ? bundled_model() : model;
+  const std::string path = model_path(model);
   std::string report;
   try {
     report = skipstone::plan_devices(engine_params(path, options));

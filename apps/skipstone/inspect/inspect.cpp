@@ -184,6 +184,7 @@ void add_inspect(CLI::App& app, ExitCode& code) {
                               "  skipstone inspect --cosine model.gguf --prompts HumanEval.jsonl.gz --limit 40 -o layers.svg\n\n") +
                   exit_code_help);
   command->callback([options, of_cosine, &code] {
+    options->file = model_file(options->file);
     if (options->cosine) {
       if (options->tensors) fail(ExitCode::usage, "--tensors lists the file, --cosine runs the model; take one of them");
       print_cosines(options->file, options->engine, options->cosines, options->json);

@@ -9,6 +9,7 @@
 #include "base/platform/system.h"
 #include "json/json.h"
 #include "options/number_option.h"
+#include "pull/pull.h"
 #include "terminal/exit_code.h"
 #include "terminal/output.h"
 
@@ -182,5 +183,9 @@ std::string bundled_model() {
        "or SKIPSTONE_MODEL",
        bundled_model_name, platform::text_of(here));
 }
+
+std::string model_file(const std::string& given) { return given.starts_with(pull::scheme) ? pull::cached_or_fetched(given) : given; }
+
+std::string model_path(const std::string& given) { return given.empty() ? bundled_model() : model_file(given); }
 
 }  // namespace cli

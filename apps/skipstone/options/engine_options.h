@@ -55,4 +55,9 @@ void check_validation(const skipstone::Engine& engine);
 /// built in. Throws Failure if it is in none of them.
 std::string bundled_model();
 
+/// The file itself, but for hf:OWNER/NAME:QUANT the one of the hub's cache, fetched where it is not there. Throws Failure.
+std::string model_file(const std::string& given);
+/// The same for -m, where "" is the bundled model.
+std::string model_path(const std::string& given);
+
 }  // namespace cli

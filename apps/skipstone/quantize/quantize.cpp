@@ -7,6 +7,7 @@
 #include "commands.h"
 #include "convert/tensor_types.h"
 #include "json/json.h"
+#include "options/engine_options.h"
 #include "options/number_option.h"
 #include "skipstone/tools.hpp"
 #include "terminal/interrupt.h"
@@ -41,8 +42,9 @@ std::string sizes_text(const Json& report) {
 
 void quantize(const QuantizeOptions& options) {
   interrupt::install();
+  const std::string input = model_file(options.input);
   skipstone_quantize_params params = skipstone::quantize_params();
-  params.model_path = options.input.c_str();
+  params.model_path = input.c_str();
   params.output_path = options.output.c_str();
   params.type = options.type.c_str();
   params.overwrite = options.force ? 1 : 0;

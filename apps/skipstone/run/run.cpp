@@ -194,7 +194,7 @@ ExitCode run(RunOptions& options) {
   check(options);
   interrupt::install();
   RunPrompt prompt = choose_prompt(options);
-  const std::string model = options.model.empty() ? bundled_model() : options.model;
+  const std::string model = model_path(options.model);
   const skipstone::Engine engine = load_engine(model, options.engine);
   if (options.one_turn) {
     options.given.recommend(engine, options.sampling);

@@ -49,7 +49,8 @@ ExitCode run_turn(const skipstone::Engine& engine, const skipstone_session_param
 
 void warn_of_raw_text(const skipstone::Engine& engine) {
   try {
-    if (skipstone::Chat(engine).info().source != SKIPSTONE_CHAT_MODEL) return;
+    const skipstone::Chat chat(engine);
+    if (chat.info().source != SKIPSTONE_CHAT_MODEL || *chat.info().error != '\0') return;
   } catch (const skipstone::error&) {
     return;  // errors of a template matter only to those who use it
   }

@@ -170,7 +170,8 @@ ExitCode serve_until_the_end(Server& server, std::chrono::seconds grace, std::ch
 }
 
 ExitCode run_serve(ServeOptions& options) {
-  if (options.models.empty() && options.folder.empty()) options.models = {bundled_model()};
+  if (options.models.empty() && options.folder.empty()) options.models = {""};
+  for (std::string& model : options.models) model = model_path(model);
   options.server.access.keys = keys_of(options);
   options.server.most_seconds = std::chrono::seconds(options.most_seconds);
   options.server.access.everybody = options.no_auth;

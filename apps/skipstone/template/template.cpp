@@ -63,7 +63,9 @@ std::string template_text(const std::string& wanted) {
 skipstone::Chat open_chat(const TemplateOptions& options) {
   const std::string wanted = template_text(options.chat_template);
   try {
-    return skipstone::Chat::open(options.model.empty() ? bundled_model() : options.model, wanted, options.pre);
+    skipstone::Chat chat = skipstone::Chat::open(model_path(options.model), wanted, options.pre);
+    if (const char* const error = chat.info().error; *error != '\0') fail(ExitCode::bad_model, "{}", error);
+    return chat;
   } catch (const skipstone::error& error) {
     fail(exit_code(error.status(), true), "{}", error.what());
   }

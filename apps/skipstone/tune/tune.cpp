@@ -156,7 +156,7 @@ ExitCode tune(TuneOptions options) {
     fail(ExitCode::usage, "--minutes is above 0 and at most a week, not {}", options.search.minutes);
   interrupt::install();
   take_share(options);
-  const std::string model = options.model.empty() ? bundled_model() : options.model;
+  const std::string model = model_path(options.model);
   read_prompts(options.prompts, 1);  // refused before a model is loaded
   const std::string path = profile_path(options, model);
   const skipstone::Engine engine = load_engine(model, options.engine);

@@ -56,7 +56,7 @@ ExitCode tune_device(const DeviceTuneOptions& options) {
   if (!(options.seconds > 0 && options.seconds <= 3600))
     fail(ExitCode::usage, "--seconds is above 0 and at most 3600, not {}", options.seconds);
   interrupt::install();
-  const std::string model = options.model.empty() ? bundled_model() : options.model;
+  const std::string model = model_path(options.model);
   Output output(false);
   std::string report;
   try {

@@ -83,6 +83,11 @@ std::error_code replaceable(const std::string& path);
 /// A new file that its writer holds for as long as it is open. errc::file_exists: the name is taken, or another process removed the new
 /// file before it was held; another name may do.
 OpenFile create_held(const std::string& path, std::error_code& error);
+/// A file to read and to write, created where it is not there, that is held likewise. errc::resource_unavailable_try_again: another holder
+/// has it.
+OpenFile open_held(const std::string& path, std::error_code& error);
+/// Makes the file `bytes` long; write_all() then writes to its end.
+void set_size(std::intptr_t file, std::uint64_t bytes, std::error_code& error);
 /// Writes all of `bytes`.
 void write_all(std::intptr_t file, std::span<const std::byte> bytes, std::error_code& error);
 /// Returns when the bytes are on the disk, where the file system can say so.

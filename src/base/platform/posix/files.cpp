@@ -125,6 +125,19 @@ OpenFile create_held(const std::string& path, std::error_code& error) {
   return {};
 }
 
+OpenFile open_held(const std::string& path, std::error_code& error) {
+  OpenFile file = open_with(path, O_RDWR | O_CREAT, error);
+  if (error || ::flock(descriptor_of(file.handle()), LOCK_EX | LOCK_NB) == 0) return file;
+  error = errno == EWOULDBLOCK ? std::make_error_code(std::errc::resource_unavailable_try_again) : last_error();
+  return {};
+}
+
+void set_size(std::intptr_t file, std::uint64_t bytes, std::error_code& error) {
+  const auto size = static_cast<off_t>(bytes);
+  const bool done = ::ftruncate(descriptor_of(file), size) == 0 && ::lseek(descriptor_of(file), size, SEEK_SET) == size;
+  error = done ? std::error_code() : last_error();
+}
+
 void write_all(std::intptr_t file, std::span<const std::byte> bytes, std::error_code& error) {
   error.clear();
   while (!bytes.empty()) {

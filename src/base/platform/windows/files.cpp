@@ -238,6 +238,21 @@ OpenFile create_held(const std::string& path, std::error_code& error) {
   return open_with(path, GENERIC_WRITE | DELETE, 0, CREATE_NEW, FILE_ATTRIBUTE_NORMAL, error);
 }
 
+OpenFile open_held(const std::string& path, std::error_code& error) {
+  OpenFile file = open_with(path, GENERIC_READ | GENERIC_WRITE | DELETE, 0, OPEN_ALWAYS, FILE_ATTRIBUTE_NORMAL, error);
+  if (error == std::error_code(ERROR_SHARING_VIOLATION, std::system_category())) {
+    error = std::make_error_code(std::errc::resource_unavailable_try_again);
+  }
+  return file;
+}
+
+void set_size(std::intptr_t file, std::uint64_t bytes, std::error_code& error) {
+  LARGE_INTEGER size{};
+  size.QuadPart = static_cast<LONGLONG>(bytes);
+  const bool done = SetFilePointerEx(handle_in(file), size, nullptr, FILE_BEGIN) != 0 && SetEndOfFile(handle_in(file)) != 0;
+  error = done ? std::error_code() : last_error();
+}
+
 void write_all(std::intptr_t file, std::span<const std::byte> bytes, std::error_code& error) {
   error.clear();
   while (!bytes.empty()) {

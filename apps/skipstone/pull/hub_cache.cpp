@@ -1,0 +1,117 @@
+#include "pull/hub_cache.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <span>
+#include <system_error>
+
+#include "base/env.h"
+#include "base/input_file.h"
+#include "base/output_file.h"
+#include "base/platform/files.h"
+#include "base/platform/system.h"
+#include "base/status.h"
+#include "terminal/exit_code.h"
+
+namespace cli::pull {
+namespace {
+
+namespace fs = std::filesystem;
+namespace env = skipstone::env;
+namespace platform = skipstone::platform;
+
+std::string root() {
+  for (const char* name : {"HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"}) {
+    if (const auto folder = env::get(name)) return *folder;
+  }
+  if (const auto home = env::get("HF_HOME")) return *home + "/hub";
+  const std::string caches = platform::cache_directory();
+  if (caches.empty()) fail(ExitCode::failure, "there is no folder for models of the hub; name one by HF_HUB_CACHE");
+  return caches + "/huggingface/hub";
+}
+
+[[noreturn]] void failed(const std::string& path, const std::string& reason) {
+  fail(ExitCode::failure, "{}: the model cannot be kept there: {}", path, reason);
+}
+
+}  // namespace
+
+HubCache::HubCache(const ModelName& model) {
+  const std::string all = root(), name = "models--" + model.owner + "--" + model.name;
+  folder_ = all + '/' + name;
+  locks_ = all + "/.locks/" + name;
+}
+
+std::vector<std::string> HubCache::commits() const {
+  std::vector<std::string> all = platform::names_in(folder_ + "/snapshots");
+  std::ranges::sort(all);
+  const std::string ref = folder_ + "/refs/main";
+  try {
+    constexpr std::uint64_t most = 200;
+    std::string newest = platform::is_there(ref) ? skipstone::read_whole_file(ref, most) : "";
+    newest.erase(std::min(newest.find_last_not_of(" \r\n") + 1, newest.size()));
+    std::stable_partition(all.begin(), all.end(), [&](const std::string& commit) { return commit == newest; });
+  } catch (const skipstone::Error&) {  // any other will do
+  }
+  return all;
+}
+
+std::vector<std::string> HubCache::files_of(const std::string& commit) const {
+  std::vector<std::string> files;
+  std::error_code error;
+  const fs::path top = platform::path_of(snapshot(commit));
+  for (fs::recursive_directory_iterator at(top, error), end; !error && at != end; at.increment(error)) {
+    std::error_code dangling;
+    if (fs::is_regular_file(at->path(), dangling)) files.push_back(at->path().lexically_relative(top).generic_string());
+  }
+  return files;
+}
+
+std::vector<std::string> HubCache::find(const ModelName& model) const {
+  for (const std::string& commit : commits()) {
+    try {
+      std::vector<std::string> chosen = choose_files(files_of(commit), model);
+      for (std::string& path : chosen) path.insert(0, snapshot(commit) + '/');
+      return chosen;
+    } catch (const Failure&) {  // this commit does not have it whole
+    }
+  }
+  return {};
+}
+
+bool HubCache::has(const RemoteFile& file) const {
+  std::error_code error;
+  const auto bytes = fs::file_size(platform::path_of(blob(file)), error);
+  return !error && bytes == file.bytes;
+}
+
+std::string HubCache::link(const RemoteFile& file, const std::string& commit) const {
+  std::string path = snapshot(commit) + '/' + file.path;
+  if (platform::are_same(path, blob(file))) return path;
+  std::string target = "../../blobs/" + file.checksum;
+  for (const char c : file.path) {
+    if (c == '/') target.insert(0, "../");
+  }
+  platform::create_folder_of(path);
+  // Under another name first: a program that looks at the same time finds the old link or the new one.
+  const fs::path made = platform::path_of(path), temporary = platform::path_of(path + ".link");
+  std::error_code error;
+  fs::remove(temporary, error);
+  fs::create_symlink(platform::path_of(target), temporary, error);
+  if (error) fs::create_hard_link(platform::path_of(blob(file)), temporary, error);
+  if (!error) fs::rename(temporary, made, error);
+  if (!platform::are_same(path, blob(file))) failed(path, error ? error.message() : "the link leads elsewhere");
+  return path;
+}
+
+void HubCache::set_newest(const std::string& commit) const {
+  const std::string path = folder_ + "/refs/main";
+  try {
+    platform::create_folder_of(path);
+    skipstone::write_whole_file(path, std::as_bytes(std::span(commit)));
+  } catch (const skipstone::Error& error) {
+    failed(path, error.what());
+  }
+}
+
+}  // namespace cli::pull

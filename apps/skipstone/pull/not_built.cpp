@@ -1,0 +1,11 @@
+#include "pull/pull.h"
+#include "terminal/exit_code.h"
+
+namespace cli::pull {
+
+std::vector<std::string> fetch(const ModelName& model, const std::string&) {
+  fail(ExitCode::failure, "fetching models is not built into this program, and {} is not there; download its file and name that",
+       model.text());
+}
+
+}  // namespace cli::pull
