@@ -148,8 +148,10 @@ typedef int (*skipstone_chat_event_fn)(const skipstone_chat_event* event, void* 
 
 /* `options` (may be NULL) is JSON: {"tools": as for rendering, "prompt": the end of the rendered prompt (a template may have opened the
  * reasoning in it), "reasoning": false to leave it in the text, "tool_calls": false likewise, "stream_arguments": true to be given
- * arguments before it is known whether they end well, "format": the name of an answer's format instead of the one that the template's text
- * asks for, "id_seed": a number that made-up ids depend on}. */
+ * arguments before it is known whether they end well (else damage whose meaning is certain, such as a line end in a string, is repaired),
+ * "format": the name of an answer's format instead of the one that the template's text asks for, "id_seed": a number that made-up ids depend
+ * on, "used_ids": [the ids of the conversation's calls], so that the answer's calls have others, "stop": [texts]: the answer ends in front of
+ * the first of them, and what is pushed later is not read; they do not count in the reasoning}. */
 SKIPSTONE_API skipstone_status skipstone_chat_parser_create(const skipstone_chat* chat, const char* options, skipstone_chat_parser** parser);
 
 /* NULL is fine. In a callback of one of its calls, the parser is freed when that call returns. */
@@ -162,6 +164,9 @@ SKIPSTONE_API skipstone_status skipstone_chat_parser_push(skipstone_chat_parser*
 /* The next piece of the answer's text, special tokens written out. */
 SKIPSTONE_API skipstone_status skipstone_chat_parser_push_text(skipstone_chat_parser* parser, const char* text, size_t bytes,
                                                                skipstone_chat_event_fn event, void* user_data);
+
+/* The text of "stop" that has ended the answer; "" while none has. It lives as long as the parser. */
+SKIPSTONE_API const char* skipstone_chat_parser_stop_text(const skipstone_chat_parser* parser);
 
 /* The answer is over. Text that was held back is delivered, as plain text where it became nothing else. */
 SKIPSTONE_API skipstone_status skipstone_chat_parser_finish(skipstone_chat_parser* parser, skipstone_chat_event_fn event, void* user_data);

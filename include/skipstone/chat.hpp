@@ -117,6 +117,8 @@ class ChatParser {
   void push(std::string_view text, OnChatEvent on_event) {
     feed(std::move(on_event), [&](void* relay) { return skipstone_chat_parser_push_text(handle_.get(), text.data(), text.size(), on, relay); });
   }
+  /// The text of the option "stop" that has ended the answer; "" while none has.
+  std::string stop_text() const { return skipstone_chat_parser_stop_text(handle_.get()); }
   void finish(OnChatEvent on_event) {
     feed(std::move(on_event), [&](void* relay) { return skipstone_chat_parser_finish(handle_.get(), on, relay); });
   }

@@ -1,7 +1,9 @@
 // Parsers of answers.
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "api/guard.h"
 #include "api/handles.h"
@@ -41,6 +43,16 @@ T option(const SortedJson& options, const char* key, T otherwise) {
   return found->get<T>();
 }
 
+/// The texts of a key's array; nothing where it is missing.
+std::optional<std::vector<std::string>> texts_option(const SortedJson& options, const char* key) {
+  const auto found = options.find(key);
+  if (found == options.end() || found->is_null()) return std::nullopt;
+  const auto is_text = [](const SortedJson& one) { return one.is_string(); };
+  if (!found->is_array() || !std::ranges::all_of(*found, is_text))
+    fail_about(fmt::format("options.{}", key), Code::invalid_argument, "options.{}: an array of strings was expected", key);
+  return found->get<std::vector<std::string>>();
+}
+
 SortedJson parsed(const char* options) {
   if (options == nullptr || *options == '\0') return SortedJson::object();
   SortedJson document = SortedJson::parse(options, nullptr, false);
@@ -55,6 +67,8 @@ chat::OutputOptions output_options(const SortedJson& options) {
   read.calls.wanted = option(options, "tool_calls", true);
   read.calls.stream_arguments = option(options, "stream_arguments", false);
   read.id_seed = option<std::uint64_t>(options, "id_seed", 0);
+  read.used_ids = texts_option(options, "used_ids");
+  read.stop = texts_option(options, "stop").value_or(std::vector<std::string>());
   const auto tools = options.find("tools");
   if (tools != options.end() && !tools->is_null()) {
     if (!tools->is_array()) fail_about("options.tools", Code::invalid_argument, "options.tools: an array was expected");
@@ -137,7 +151,7 @@ skipstone_status skipstone_chat_parser_push(skipstone_chat_parser* parser, skips
     // ends a call as well (gpt-oss).
     const std::string& written = tokenizer.vocabulary().tokens[static_cast<std::size_t>(token)];
     const bool ends_turn = std::find(ends.begin(), ends.end(), token) != ends.end();
-    if (!ends_turn || written == parser->format->call_close) parser->parser->push(written);
+    if (!ends_turn || written == parser->format->call_close) parser->parser->push_marker(written);
   });
 }
 
@@ -151,6 +165,12 @@ skipstone_status skipstone_chat_parser_push_text(skipstone_chat_parser* parser, 
 
 skipstone_status skipstone_chat_parser_finish(skipstone_chat_parser* parser, skipstone_chat_event_fn event, void* user_data) {
   return feed(parser, event, user_data, [&] { parser->parser->finish(); });
+}
+
+const char* skipstone_chat_parser_stop_text(const skipstone_chat_parser* parser) {
+  if (parser == nullptr) return "";
+  const api::ReadAccess access(*parser);
+  return access ? parser->parser->stop_text().c_str() : "";
 }
 
 }  // extern "C"

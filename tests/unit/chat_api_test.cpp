@@ -99,6 +99,27 @@ TEST_F(ChatApi, TakesAnswersApart) {
   EXPECT_THROW(ChatParser(chat, R"({"format": "nosuch"})"), error);
 }
 
+TEST_F(ChatApi, AnAnswerEndsAtATextOfStop) {
+  const Chat chat = open("chatml");
+  for (const char* options : {R"({"stop": "x"})", R"({"stop": [1]})", R"({"stop": [""]})", R"({"used_ids": {}})"})
+    EXPECT_THROW(ChatParser(chat, options), error) << options;
+  ChatParser parser(chat, R"({"stop": ["one", "the end"]})");
+  std::string text;
+  const OnChatEvent on_event = [&](const skipstone_chat_event& event) {
+    text.append(event.text, event.bytes);
+    return true;
+  };
+  parser.push("It is the e", on_event);
+  EXPECT_EQ(text, "It is");
+  EXPECT_EQ(parser.stop_text(), "");
+  parser.push("nd of it, one", on_event);
+  EXPECT_EQ(parser.stop_text(), "the end");
+  parser.push("more", on_event);
+  parser.finish(on_event);
+  EXPECT_EQ(text, "It is ");
+  EXPECT_STREQ(skipstone_chat_parser_stop_text(nullptr), "");
+}
+
 TEST_F(ChatApi, ErrorsCarryWhereTheyAre) {
   const Chat chat = open("chatml");
   const auto where = [&](const std::string& messages, const std::string& tools = {}, const std::string& options = {}) {

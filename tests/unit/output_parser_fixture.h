@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "chat/output/output_parser.h"
+#include "json/json.h"
 
 namespace skipstone::chat {
 
@@ -120,9 +121,12 @@ inline const OutputFormat& format_named(std::string_view name) {
 }
 
 inline std::vector<Tool> test_tools() {
-  return {{"get_weather", {{"city", true}, {"days", false}}},
-          {"search_orders", {{"customer_id", false}, {"filters", false}, {"express", false}}},
-          {"ping", {}}};
+  return tools_from(SortedJson::parse(R"([
+    {"type": "function", "function": {"name": "get_weather", "parameters": {"type": "object", "properties": {
+      "city": {"type": "string"}, "days": {"type": "integer"}}}}},
+    {"type": "function", "function": {"name": "search_orders", "parameters": {"type": "object", "properties": {
+      "customer_id": {"type": "integer"}, "filters": {"type": "object"}, "express": {"type": "boolean"}}}}},
+    {"type": "function", "function": {"name": "ping"}}])"));
 }
 
 }  // namespace skipstone::chat

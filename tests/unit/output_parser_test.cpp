@@ -376,17 +376,5 @@ TEST(OutputFormat, TemplatesSayWhichRow) {
   EXPECT_EQ(find_output_format("no such row"), nullptr);
 }
 
-TEST(OutputTools, SchemasSayWhichValuesAreText) {
-  const SortedJson list =
-      SortedJson::parse(R"([{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {
-      "a": {"type": "string"}, "b": {"type": ["null", "string"]}, "c": {"type": "integer"}, "d": {"enum": ["x", "y"]}, "e": {}}}}}, {"name": "g"}, 3])");
-  const std::vector<Tool> tools = tools_from(list);
-  ASSERT_EQ(tools.size(), 2u);
-  EXPECT_EQ(tools[0].text_parameters,
-            (std::map<std::string, bool, std::less<>>{{"a", true}, {"b", true}, {"c", false}, {"d", true}, {"e", false}}));
-  EXPECT_EQ(tools[1].name, "g");
-  EXPECT_TRUE(tools_from(SortedJson("text")).empty());
-}
-
 }  // namespace
 }  // namespace skipstone::chat

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <optional>
+#include <random>
 #include <utility>
 
 #include "options/session_options.h"
-#include "results/statistics.h"
 #include "terminal/interrupt.h"
 
 namespace cli::chat {
@@ -30,6 +30,17 @@ std::optional<Piece> piece_of(const skipstone_chat_event& event) {
   }
 }
 
+/// Ids that are made up differ between conversations.
+std::string parser_options(const Conversation& conversation, const std::string& prompt_end, const std::vector<std::string>& stop) {
+  std::random_device device;
+  skipstone::Json used_ids = skipstone::Json::array();
+  for (const Message& message : conversation.messages()) {
+    for (const ToolCall& call : message.calls) used_ids.push_back(call.id);
+  }
+  const std::uint64_t seed = std::uint64_t{device()} << 32 | device();
+  return json_text({{"prompt", prompt_end}, {"stop", stop}, {"id_seed", seed}, {"used_ids", std::move(used_ids)}});
+}
+
 }  // namespace
 
 SessionAnswerer::SessionAnswerer(const skipstone::Engine& engine, const std::string& chat_template, const skipstone_session_params& params,
@@ -41,7 +52,6 @@ SessionAnswerer::SessionAnswerer(const skipstone::Engine& engine, const std::str
       draft_(params.draft),
       limits_(std::move(limits)),
       end_tokens_(chat_.end_tokens()) {
-  for (const std::string& stop : chat_.stop_strings()) limits_.stop.push_back(stop);
   renew();
 }
 
@@ -49,7 +59,7 @@ SessionAnswerer::SessionAnswerer(const skipstone::Engine& engine, const std::str
 void SessionAnswerer::renew() {
   params_.draft = draft_.c_str();
   auto session = std::make_unique<skipstone::Session>(make_session(engine_, params_));
-  session->set_stop(limits_.stop);
+  session->set_stop(chat_.stop_strings());
   if (session_) session->copy_from(*session_);
   session_ = std::move(session);
   answered_ = false;
@@ -75,7 +85,7 @@ bool SessionAnswerer::reseed() {
   return true;
 }
 
-std::string SessionAnswerer::statistics() const { return answered_ ? statistics_text(read_statistics(*session_)) : ""; }
+std::string SessionAnswerer::statistics() const { return answered_ ? statistics_text(run_statistics()) : ""; }
 
 /// The suffix of `tokens` that is not in the session's cache; rolls back cached tokens that differ. The last token is always processed
 /// again, since a continuation needs one.
@@ -100,7 +110,7 @@ bool SessionAnswerer::push(skipstone::ChatParser& parser, const skipstone_chunk&
 Turn SessionAnswerer::answer(const Conversation& conversation, const std::function<bool(const Piece&)>& on_piece) {
   const Prompt prompt = prompt_.take(conversation);
   const std::vector<skipstone_token> tokens = unread(prompt.tokens);
-  skipstone::ChatParser parser(chat_, json_text({{"prompt", prompt.end}}));
+  skipstone::ChatParser parser(chat_, parser_options(conversation, prompt.end, limits_.stop));
   bool drafted = false, stopped = false, ended = false;
   const skipstone::OnChatEvent on_event = [&](const skipstone_chat_event& event) {
     std::optional<Piece> piece = piece_of(event);
@@ -114,7 +124,7 @@ Turn SessionAnswerer::answer(const Conversation& conversation, const std::functi
     const interrupt::Interruptible interruptible(*session_);
     session_->generate(tokens, limits_.tokens, [&](const skipstone_chunk& chunk) {
       drafted = chunk.drafted != 0;
-      ended = ended || !push(parser, chunk, on_event);
+      ended = ended || !push(parser, chunk, on_event) || !parser.stop_text().empty();
       return !ended && !stopped;
     });
   } catch (...) {
@@ -127,7 +137,15 @@ Turn SessionAnswerer::answer(const Conversation& conversation, const std::functi
   const std::vector<skipstone_token> said = session_->tokens();
   held_.insert(held_.end(), said.begin(), said.end());
   answered_ = true;
+  at_stop_text_ = !parser.stop_text().empty();
   return turn_of(ended);
+}
+
+/// The session knows no stop text: to it, one is a caller who stops.
+RunStatistics SessionAnswerer::run_statistics() const {
+  RunStatistics statistics = read_statistics(*session_);
+  if (at_stop_text_) statistics.stop_reason = skipstone_stop_reason_name(SKIPSTONE_STOP_STRING);
+  return statistics;
 }
 
 Turn SessionAnswerer::turn_of(bool ended) const {

@@ -8,13 +8,14 @@
 
 #include "chat/conversation_prompt.h"
 #include "chat/dialogue.h"
+#include "results/statistics.h"
 #include "skipstone/chat.hpp"
 #include "skipstone/skipstone.hpp"
 
 namespace cli::chat {
 
 struct AnswerLimits {
-  std::vector<std::string> stop;                          ///< texts that end an answer
+  std::vector<std::string> stop;                          ///< texts that end an answer; they do not count in the reasoning
   std::uint32_t tokens = static_cast<std::uint32_t>(-1);  ///< of an answer
 };
 
@@ -35,7 +36,8 @@ class SessionAnswerer : public Answerer {
 
   /// Information about the template in use.
   skipstone_chat_info info() const { return chat_.info(); }
-  const skipstone::Session& session() const { return *session_; }
+  /// Of the last answer.
+  RunStatistics run_statistics() const;
 
   /// The tokens of the last turn: full prompt and answer.
   const std::vector<skipstone_token>& held() const { return held_; }
@@ -55,7 +57,7 @@ class SessionAnswerer : public Answerer {
   std::vector<skipstone_token> end_tokens_;
   std::unique_ptr<skipstone::Session> session_;
   std::vector<skipstone_token> held_;  ///< tokens of the session's conversation
-  bool answered_ = false;
+  bool answered_ = false, at_stop_text_ = false;
 };
 
 }  // namespace cli::chat

@@ -30,7 +30,7 @@ ExitCode run_turn(const skipstone::Engine& engine, const skipstone_session_param
   });
   screen.end_answer();
   const bool interrupted = interrupt::requested();
-  const RunStatistics statistics = read_statistics(answerer.session());
+  const RunStatistics statistics = answerer.run_statistics();
   if (options.json) {
     const skipstone_engine_info info = engine.info();
     const Json result = {{"message", chat::message_json(answer)},

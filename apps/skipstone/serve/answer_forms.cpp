@@ -242,7 +242,7 @@ void ResponsesAnswer::event(const std::string& name, Json data) {
 }
 
 Json ResponsesAnswer::item_json(const Item& item) const {
-  const char* status = item.done ? "completed" : "in_progress";
+  const char* status = item.cut ? "incomplete" : item.done ? "completed" : "in_progress";
   if (item.type == "function_call") {
     return {{"type", item.type}, {"id", item.id},          {"call_id", item.call_id},
             {"name", item.name}, {"arguments", item.text}, {"status", status}};
@@ -325,7 +325,7 @@ ResponsesAnswer::Item& ResponsesAnswer::item_of(const std::string& type, const P
   if (goes_on) return items_.back();
   close_item();
   const char* prefix = type == "message" ? "msg_" : type == "function_call" ? "fc_" : "rs_";
-  items_.push_back({type, prefix + random_id(), piece.id, piece.kind == Piece::Kind::call_begin ? piece.text : "", "", false});
+  items_.push_back({type, prefix + random_id(), piece.id, piece.kind == Piece::Kind::call_begin ? piece.text : "", "", false, false});
   const std::size_t index = items_.size() - 1;
   event("response.output_item.added", {{"output_index", index}, {"item", item_json(items_.back())}});
   if (type == "message") {
@@ -361,6 +361,7 @@ void ResponsesAnswer::add(std::uint32_t, const Piece& piece, const std::vector<T
 void ResponsesAnswer::end_choice(std::uint32_t, const std::string& reason, const std::vector<TokenLogprobs>&) {
   reason_ = reason;
   begin();
+  if (!items_.empty() && !items_.back().done) items_.back().cut = reason == "length";
   close_item();
 }
 

@@ -62,7 +62,7 @@ class ResponsesAnswer : public Answer {
  private:
   struct Item {
     std::string type, id, call_id, name, text;
-    bool done = false;
+    bool done = false, cut = false;
   };
   void begin();
   std::string numbered(const std::string& name, skipstone::Json data);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <random>
 #include <utility>
 
 #include "chat/conversation_prompt.h"
@@ -18,6 +19,27 @@ namespace {
 
 const char* field_of(Form form) { return form == Form::completion ? "prompt" : form == Form::responses ? "input" : "messages"; }
 
+/// The ids of the calls in a conversation.
+SortedJson call_ids(const std::string& messages) {
+  SortedJson ids = SortedJson::array();
+  if (messages.find("\"tool_calls\"") == std::string::npos) return ids;
+  for (const SortedJson& message : SortedJson::parse(messages)) {
+    const auto calls = message.is_object() ? message.find("tool_calls") : message.end();
+    if (!message.is_object() || calls == message.end() || !calls->is_array()) continue;
+    for (const SortedJson& call : *calls) {
+      const auto id = call.is_object() ? call.find("id") : call.end();
+      if (call.is_object() && id != call.end() && id->is_string()) ids.push_back(id->get<std::string>());
+    }
+  }
+  return ids;
+}
+
+/// Ids that are made up with it are in no other conversation, whatever its seed.
+std::uint64_t random_seed() {
+  thread_local std::random_device device;
+  return std::uint64_t{device()} << 32 | device();
+}
+
 /// One choice of an answer.
 class Choice {
  public:
@@ -32,9 +54,7 @@ class Choice {
   bool take(const skipstone_chunk& chunk);
   bool take_event(const skipstone_chat_event& event);
   void add(Piece piece);
-  void remember(const std::string& piece);
   std::string reason(const skipstone_stats& stats) const;
-  std::string stop_text() const;
 
   const Model& model_;
   const GenerationRequest& request_;
@@ -44,9 +64,9 @@ class Choice {
   std::optional<skipstone::ChatParser> parser_;
   std::vector<TokenLogprobs> logprobs_;  ///< since the last piece
   std::string drafter_;
-  std::string tail_;                  ///< of the text with what stop texts cut off, for the form that names the one which came
-  std::size_t last_piece_bytes_ = 0;  ///< of `tail_`
   bool ended_ = false, called_ = false, in_reasoning_ = false;
+  bool stopped_ = false;  ///< a stop text has ended the answer,
+  bool cut_ = false;      ///< in the middle of a call
   std::uint64_t reasoning_tokens_ = 0;
 };
 
@@ -72,6 +92,7 @@ bool Choice::take_event(const skipstone_chat_event& event) {
   switch (event.kind) {
     case SKIPSTONE_CHAT_TEXT:
       in_reasoning_ = false;
+      cut_ = cut_ || (stopped_ && *event.note != '\0');
       add({Piece::Kind::text, text, "", ""});
       break;
     case SKIPSTONE_CHAT_REASONING:
@@ -102,7 +123,6 @@ bool Choice::take(const skipstone_chunk& chunk) {
   if (chunk.token >= 0) {
     metrics_.token();
     if (in_reasoning_) ++reasoning_tokens_;
-    if (request_.form == Form::messages && !request_.stop.empty()) remember(model_.engine.piece(chunk.token));
     if (request_.logprobs && !end) {
       TokenLogprobs& own = logprobs_.emplace_back(TokenLogprobs{model_.engine.piece(chunk.token), chunk.logprob, {}});
       for (std::size_t i = 0; i < chunk.top_count; ++i)
@@ -120,39 +140,16 @@ bool Choice::take(const skipstone_chunk& chunk) {
   } else if (chunk.token >= 0 && model_.engine.piece(chunk.token).empty()) {
     parser_->push(chunk.token, on_event);  // a format marker without text
   }
-  ended_ = end;
-  return !end;
+  stopped_ = !parser_->stop_text().empty();
+  ended_ = ended_ || end || stopped_;
+  return !ended_;
 }
 
+/// "length" for all that is not whole, whether or not there are calls in front of it.
 std::string Choice::reason(const skipstone_stats& stats) const {
-  if (called_) return "tool_calls";
   const bool stopped = ended_ || stats.stop_reason == SKIPSTONE_STOP_END_TOKEN || stats.stop_reason == SKIPSTONE_STOP_STRING;
-  return stopped ? "stop" : "length";
-}
-
-void Choice::remember(const std::string& piece) {
-  std::size_t longest = 0;
-  for (const std::string& stop : request_.stop) longest = std::max(longest, stop.size());
-  if (tail_.size() > 2 * longest + 4096) tail_.erase(0, tail_.size() - longest);
-  tail_ += piece;
-  last_piece_bytes_ = piece.size();
-}
-
-/// The request's stop text that the last token completes, as the library chooses: the one that ends first, the longer of two that end
-/// together. "" if there is none.
-std::string Choice::stop_text() const {
-  std::string found;
-  std::size_t first_end = std::string::npos;
-  for (const std::string& stop : request_.stop) {
-    const std::size_t before = tail_.size() - last_piece_bytes_, from = before + 1 - std::min(before + 1, stop.size());
-    const std::size_t at = tail_.find(stop, from);
-    if (at == std::string::npos) continue;
-    const std::size_t end = at + stop.size();
-    if (end > first_end || (end == first_end && stop.size() <= found.size())) continue;
-    first_end = end;
-    found = stop;
-  }
-  return found;
+  if (!stopped || cut_) return "length";
+  return called_ ? "tool_calls" : "stop";
 }
 
 void Choice::run(const std::vector<skipstone_token>& tokens, const std::string& prompt_end, std::uint64_t seed, Cancellation& cancellation,
@@ -160,10 +157,14 @@ void Choice::run(const std::vector<skipstone_token>& tokens, const std::string& 
   skipstone::Session session = about("draft", [&] { return skipstone::Session(model_.engine, params(seed, cancellation)); });
   std::vector<std::string> stop = request_.stop;
   if (request_.form != Form::completion) {
-    SortedJson options = {{"prompt", prompt_end}, {"tool_calls", request_.parse_tool_calls}, {"stream_arguments", true}, {"id_seed", seed}};
+    // Calls are given when they are whole: a client could not take back a part of one that ends badly.
+    SortedJson options = {{"prompt", prompt_end},
+                          {"tool_calls", request_.parse_tool_calls},
+                          {"id_seed", random_seed()},
+                          {"used_ids", call_ids(request_.messages)},
+                          {"stop", std::exchange(stop, model_.stop_strings)}};
     if (!request_.tools.empty()) options["tools"] = SortedJson::parse(request_.tools);
     parser_.emplace(model_.chat, json_text(options));
-    stop.insert(stop.end(), model_.stop_strings.begin(), model_.stop_strings.end());
   }
   session.set_stop(stop);
   const Cancellation::Scope scope(cancellation, session);
@@ -172,7 +173,7 @@ void Choice::run(const std::vector<skipstone_token>& tokens, const std::string& 
                                                  [&](const skipstone_chunk& chunk) { return take(chunk) && !cancellation.cancelled(); });
   if (parser_) parser_->finish([this](const skipstone_chat_event& event) { return take_event(event); });
   answer_.end_choice(index_, reason(stats), std::exchange(logprobs_, {}));
-  if (stats.stop_reason == SKIPSTONE_STOP_STRING) usage.stop_text = stop_text();
+  if (parser_) usage.stop_text = parser_->stop_text();
   const RunStatistics statistics = read_statistics(session);
   usage.cached_tokens += statistics.cached_tokens;
   usage.completion_tokens += statistics.generated_tokens;

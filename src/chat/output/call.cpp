@@ -1,8 +1,11 @@
 #include "chat/output/call.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/status.h"
+#include "chat/output/json_repair.h"
+#include "chat/output/markers.h"
 #include "json/json.h"
 #include "json/parse_json.h"
 
@@ -37,7 +40,10 @@ const JsonScanner::Member* find_arguments(std::string_view object, const std::ve
 bool set_arguments(Call& call, const Json& arguments, std::string_view object, const JsonScanner::Member* member, std::string& note) {
   if (arguments.is_string()) {
     call.arguments = arguments.get<std::string>();
-    return is_json_object(call.arguments, note);
+    if (is_json_object(call.arguments, note)) return true;
+    std::optional<std::string> repaired = repaired_object(call.arguments);
+    if (repaired) call.arguments = std::move(*repaired);
+    return repaired.has_value();
   }
   if (!arguments.is_object()) {
     note = "the arguments of a tool call are no object";
@@ -87,6 +93,21 @@ bool is_json_object(std::string_view text, std::string& note) {
   return document && document->is_object();
 }
 
+std::optional<Call> call_from_damaged_json(std::string_view object) {
+  const std::string repaired = repaired_json(object);
+  JsonScanner scanner;
+  if (repaired == object || scanner.scan(repaired) != JsonScanner::Status::done) return std::nullopt;
+  std::string note;
+  std::optional<Call> call = call_from_json(repaired, scanner.members(), note);
+  if (call) call->arguments_at = call->arguments_bytes = 0;
+  return call;
+}
+
+std::optional<std::string> repaired_object(std::string_view text) {
+  std::string repaired = repaired_json(text), note;
+  return is_json_object(repaired, note) ? std::optional(std::move(repaired)) : std::nullopt;
+}
+
 std::optional<std::string> json_string(std::string_view text) {
   try {
     return Json(text).dump();
@@ -95,17 +116,13 @@ std::optional<std::string> json_string(std::string_view text) {
   }
 }
 
-std::optional<std::string> json_of_bare(std::string_view value, bool is_text) {
-  if (!is_text) {
-    const std::size_t first = value.find_first_not_of(" \t\r\n");
-    const std::string_view word = first == std::string_view::npos ? "" : value.substr(first, value.find_last_not_of(" \t\r\n") + 1 - first);
-    if (word == "True") return "true";
-    if (word == "False") return "false";
-    if (word == "None") return "null";
-    std::string note;
-    if (parsed(word, note)) return std::string(word);
-  }
-  return json_string(value);
+std::optional<std::string> bare_json(std::string_view value) {
+  const std::string_view word = without_blanks_at_end(value.substr(leading_blanks(value)));
+  std::string note;
+  if (parsed(word, note)) return std::string(word);
+  std::string repaired = repaired_json(word);
+  if (parsed(repaired, note)) return repaired;
+  return word.starts_with('[') || word.starts_with('{') ? json_from_python(word) : std::nullopt;
 }
 
 bool ObjectWriter::add(std::string_view key, std::string_view json_value) {
@@ -116,51 +133,6 @@ bool ObjectWriter::add(std::string_view key, std::string_view json_value) {
   text_ += *quoted + ": ";
   text_ += json_value;
   return true;
-}
-
-namespace {
-
-const SortedJson* member(const SortedJson& object, const char* key) {
-  if (!object.is_object()) return nullptr;
-  const auto found = object.find(key);
-  return found == object.end() ? nullptr : &*found;
-}
-
-/// "string", a list of types with it, an enumeration of strings.
-bool allows_text(const SortedJson& schema) {
-  if (const SortedJson* type = member(schema, "type")) {
-    if (type->is_string()) return *type == "string";
-    return type->is_array() && std::ranges::find(*type, SortedJson("string")) != type->end();
-  }
-  const SortedJson* values = member(schema, "enum");
-  return values != nullptr && values->is_array() && !values->empty() &&
-         std::ranges::all_of(*values, [](const SortedJson& v) { return v.is_string(); });
-}
-
-}  // namespace
-
-bool Tool::is_text(std::string_view parameter, bool otherwise) const {
-  const auto found = text_parameters.find(parameter);
-  return found == text_parameters.end() ? otherwise : found->second;
-}
-
-std::vector<Tool> tools_from(const SortedJson& list) {
-  std::vector<Tool> tools;
-  if (!list.is_array()) return tools;
-  for (const SortedJson& entry : list) {
-    const SortedJson* inner = member(entry, "function");
-    const SortedJson& function = inner != nullptr ? *inner : entry;
-    const SortedJson* name = member(function, "name");
-    if (name == nullptr || !name->is_string()) continue;
-    Tool tool{name->get<std::string>(), {}};
-    const SortedJson* parameters = member(function, "parameters");
-    const SortedJson* properties = parameters != nullptr ? member(*parameters, "properties") : nullptr;
-    if (properties != nullptr && properties->is_object()) {
-      for (const auto& [key, schema] : properties->items()) tool.text_parameters.emplace(key, allows_text(schema));
-    }
-    tools.push_back(std::move(tool));
-  }
-  return tools;
 }
 
 const Tool* CallOptions::tool(std::string_view name) const {

@@ -1,15 +1,14 @@
-// A call's name and arguments from the text that a model wrote, as JSON or as Python, and the tools of a request.
+// A call's name and arguments from the text that a model wrote, as JSON or as Python.
 #pragma once
 
 #include <cstddef>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "chat/output/json_scanner.h"
-#include "json/json_fwd.h"
+#include "chat/output/tool.h"
 
 namespace skipstone::chat {
 
@@ -28,12 +27,17 @@ bool is_arguments_key(std::string_view key);
 /// it are that object. Nothing and a `note` where it is none.
 std::optional<Call> call_from_json(std::string_view object, const std::vector<JsonScanner::Member>& members, std::string& note);
 
+/// The same from an object that is damaged, where its repair is a call. Its arguments are nowhere word for word.
+std::optional<Call> call_from_damaged_json(std::string_view object);
+
 /// Whether `text` is one JSON object; else a `note`.
 bool is_json_object(std::string_view text, std::string& note);
 
-/// A bare value as JSON: text as a string; else its value as JSON or as Python's True, False and None, and a string where it is neither.
-/// Nothing for text that is not UTF-8.
-std::optional<std::string> json_of_bare(std::string_view value, bool is_text);
+/// The object that a damaged one certainly is; nothing where that is unknown.
+std::optional<std::string> repaired_object(std::string_view text);
+
+/// The JSON of a bare value that is JSON, perhaps damaged, or a literal of Python; nothing for all other text.
+std::optional<std::string> bare_json(std::string_view value);
 
 /// `text` as a JSON string; nothing for text that is not UTF-8.
 std::optional<std::string> json_string(std::string_view text);
@@ -73,20 +77,8 @@ class PythonScanner {
 /// arguments without a keyword, other expressions, or a repeated keyword. A name's ".call" at its end is left out.
 std::optional<Call> call_from_python(std::string_view text);
 
-// ---- the tools of a request ----
-
-/// A tool of a request, as far as a parser of answers needs to know it.
-struct Tool {
-  std::string name;
-  std::map<std::string, bool, std::less<>> text_parameters;  ///< every parameter of the schema: whether its values are text
-
-  /// Whether a bare value of this parameter is text whatever it looks like. `otherwise`: the result for parameters without a schema.
-  bool is_text(std::string_view parameter, bool otherwise) const;
-};
-
-/// The tools of OpenAI's list [{"type": "function", "function": {"name", "parameters"?}}]; objects without the outer level are taken too.
-/// Entries without a name are ignored.
-std::vector<Tool> tools_from(const SortedJson& list);
+/// A literal as JSON; nothing for other expressions.
+std::optional<std::string> json_from_python(std::string_view text);
 
 /// Which calls a parser of answers looks for.
 struct CallOptions {

@@ -70,15 +70,21 @@ CallReader::Next CallReader::scan() {
   const std::string_view text = text_.substr(element_);
   const auto scanned = std::visit([&](auto& scanner) { return scanner.scan(text); }, scanner_);
   at_ = element_ + std::visit([](const auto& scanner) { return scanner.at(); }, scanner_);
-  if (scanned == JsonScanner::Status::failed) return refused_at(at_, "the JSON of a call is malformed");
-  if (const auto* json = std::get_if<JsonScanner>(&scanner_)) {
+  const auto* json = std::get_if<JsonScanner>(&scanner_);
+  // A string that was not closed may hide a call: reading continues at its first line end.
+  const bool damaged = json != nullptr && json->damaged_at() != std::string_view::npos;
+  const std::size_t refused_to = damaged ? element_ + json->damaged_at() : at_;
+  if (scanned == JsonScanner::Status::failed) return refused_at(refused_to, "the JSON of a call is malformed");
+  if (json != nullptr) {
     if (Next step = stream(*json)) return step;
   }
+  if (scanned == JsonScanner::Status::more && ended_ && damaged) return refused_at(refused_to, "the answer ends in the middle of a call");
   if (scanned == JsonScanner::Status::more) return more();
   read_to_ = at_;
   note_.clear();
   call_.reset();
   read_call(text.substr(0, read_to_ - element_));
+  if (damaged && !call_) return refused_at(refused_to, note_);
   return std::nullopt;
 }
 

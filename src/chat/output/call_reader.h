@@ -85,6 +85,8 @@ class CallReader {
   bool accepts();
   /// The element that was read, up to `read_to_`.
   Step deliver();
+  /// Whether a damaged call may be repaired. One that is given while it arrives may not: its first part would not fit.
+  bool repairs() const { return !streams_; }
   bool skip_blanks();
   std::string_view rest() const { return text_.substr(at_); }
   Step used(Kind kind, std::size_t bytes);

@@ -1,5 +1,7 @@
 #include "chat/output/json_scanner.h"
 
+#include <algorithm>
+
 namespace skipstone::chat {
 namespace {
 
@@ -30,6 +32,11 @@ void JsonScanner::end_value(std::size_t after) {
   }
 }
 
+bool JsonScanner::tolerate(std::size_t at) {
+  if (tolerant_) damaged_at_ = std::min(damaged_at_, at);
+  return tolerant_;
+}
+
 bool JsonScanner::open(char byte) {
   if (depth_ == deepest) return false;
   const std::uint64_t bit = std::uint64_t{1} << depth_;
@@ -41,7 +48,11 @@ bool JsonScanner::open(char byte) {
 
 bool JsonScanner::close(char byte) {
   if (depth_ == 0 || in_object() != (byte == '}')) return false;
-  if (expect_ != Expect::comma_or_end && expect_ != (byte == '}' ? Expect::key_or_end : Expect::value_or_end)) return false;
+  if (expect_ == (byte == '}' ? Expect::key : Expect::value)) {  // after a comma
+    if (!tolerate(comma_)) return false;
+  } else if (expect_ != Expect::comma_or_end && expect_ != (byte == '}' ? Expect::key_or_end : Expect::value_or_end)) {
+    return false;
+  }
   --depth_;
   if (depth_ == 0) {
     done_ = true;
@@ -66,7 +77,7 @@ bool JsonScanner::begin_value(char byte) {
 
 bool JsonScanner::step(char byte) {
   if (in_string_) {
-    if (static_cast<unsigned char>(byte) < 0x20) return false;
+    if (static_cast<unsigned char>(byte) < 0x20 && !tolerate(at_)) return false;
     if (escaped_) {
       escaped_ = false;
     } else if (byte == '\\') {
@@ -103,6 +114,7 @@ bool JsonScanner::step(char byte) {
       expect_ = Expect::value;
       return byte == ':';
     case Expect::comma_or_end:
+      comma_ = at_;
       expect_ = in_object() ? Expect::key : Expect::value;
       return byte == ',';
   }

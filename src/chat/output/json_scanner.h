@@ -11,6 +11,11 @@ namespace skipstone::chat {
 /// Scans structure alone: numbers and words are left for the parser of the complete value to check.
 class JsonScanner {
  public:
+  JsonScanner() = default;
+  /// `tolerant`: damage that does not hide where a value ends is scanned over, which is control characters in strings and commas in front
+  /// of a closing bracket.
+  explicit JsonScanner(bool tolerant) : tolerant_(tolerant) {}
+
   enum class Status { more, done, failed };
 
   /// A member of the outermost object: where its parts are, as offsets into the text.
@@ -26,6 +31,9 @@ class JsonScanner {
 
   std::size_t at() const { return at_; }
 
+  /// Where the first damage is that was scanned over; npos: there is none.
+  std::size_t damaged_at() const { return damaged_at_; }
+
   /// At most 16; further ones are not kept.
   const std::vector<Member>& members() const { return members_; }
 
@@ -37,11 +45,14 @@ class JsonScanner {
   bool open(char byte);
   bool close(char byte);
   void end_value(std::size_t after);
+  /// False where damage at `at` is not tolerated.
+  bool tolerate(std::size_t at);
   bool in_object() const { return (objects_ >> (depth_ - 1) & 1) != 0; }
 
-  static constexpr int deepest = 32;  ///< as parse_json() has it
+  static constexpr int deepest = 32;  ///< arguments of tools have a few levels
 
-  std::size_t at_ = 0;
+  bool tolerant_ = false;
+  std::size_t at_ = 0, comma_ = 0, damaged_at_ = std::string_view::npos;
   int depth_ = 0;
   std::uint64_t objects_ = 0;  ///< bit n: the open container at depth n + 1 is an object
   Expect expect_ = Expect::value;

@@ -85,7 +85,7 @@ CallReader::Next ListedCallReader::read_element() {
   if (python) {
     scanner_ = PythonScanner();
   } else {
-    scanner_ = JsonScanner();
+    scanner_ = JsonScanner(repairs());
   }
   return go(State::scan);
 }
@@ -93,7 +93,11 @@ CallReader::Next ListedCallReader::read_element() {
 void ListedCallReader::read_call(std::string_view text) {
   if (const auto* json = std::get_if<JsonScanner>(&scanner_)) {
     call_ = call_from_json(text, json->members(), note_);
-    if (call_) call_->arguments_at += element_;
+    if (call_) {
+      call_->arguments_at += element_;
+    } else if (repairs()) {
+      call_ = call_from_damaged_json(text);
+    }
   } else {
     call_ = call_from_python(text);
     if (!call_) note_ = "a call is not in Python's form with keywords and literals";

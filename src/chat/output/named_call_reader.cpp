@@ -42,7 +42,8 @@ class NamedCallReader final : public CallReader {
     parameters,
     key,
     value_open,
-    value
+    value,
+    after_value
   };
 
   Next run() override;
@@ -59,6 +60,7 @@ class NamedCallReader final : public CallReader {
   Next read_key();
   Next read_value_open();
   Next read_value();
+  Next read_after_value();
 
   Next go(State then) {
     state_ = then;
@@ -71,6 +73,7 @@ class NamedCallReader final : public CallReader {
   State state_;
   std::string name_, id_, key_;
   ObjectWriter parameters_;
+  std::size_t value_end_ = 0;
 };
 
 CallReader::Next NamedCallReader::run() {
@@ -99,6 +102,8 @@ CallReader::Next NamedCallReader::run() {
       return read_value_open();
     case State::value:
       return read_value();
+    case State::after_value:
+      return read_after_value();
   }
   return std::nullopt;
 }
@@ -159,13 +164,16 @@ CallReader::Next NamedCallReader::read_arguments() {
   if (!skip_blanks()) return more();
   if (text_[at_] != '{') return refused();
   element_ = at_;
-  scanner_ = JsonScanner();
+  scanner_ = JsonScanner(repairs());
   return go(State::scan);
 }
 
 void NamedCallReader::read_call(std::string_view text) {
-  if (!is_json_object(text, note_)) return;
-  call_ = Call{.name = name_, .id = id_, .arguments = std::string(text), .arguments_at = element_, .arguments_bytes = text.size()};
+  if (is_json_object(text, note_)) {
+    call_ = Call{.name = name_, .id = id_, .arguments = std::string(text), .arguments_at = element_, .arguments_bytes = text.size()};
+  } else if (std::optional<std::string> repaired = repairs() ? repaired_object(text) : std::nullopt) {
+    call_ = Call{.name = name_, .id = id_, .arguments = std::move(*repaired)};
+  }
 }
 
 CallReader::Next NamedCallReader::begin_streaming(const JsonScanner&) {
@@ -218,11 +226,25 @@ CallReader::Next NamedCallReader::read_value() {
     at_ = std::max(at_, text_.size() - std::min(text_.size(), format_.value_close.size() - 1));
     return more();
   }
+  value_end_ = close;
   at_ = close + format_.value_close.size();
-  std::string_view value = text_.substr(element_, close - element_);
+  return go(State::after_value);
+}
+
+/// A closing tag is part of the value where nothing follows that the format has there.
+CallReader::Next NamedCallReader::read_after_value() {
+  if (!skip_blanks()) return more();
+  const Match key = match(rest(), format_.key_open, ended_), close = match(rest(), format_.call_close, ended_);
+  if (key == Match::no && close == Match::no) {
+    at_ = value_end_ + 1;
+    return go(State::value);
+  }
+  if (key != Match::yes && close != Match::yes) return more();
+  std::string_view value = text_.substr(element_, value_end_ - element_);
   if (format_.value_on_lines) value = without_line_ends(value);
+  std::optional<std::string> json = bare_json(value);
   const Tool* const known = options_.tool(name_);
-  const std::optional<std::string> json = json_of_bare(value, known != nullptr && known->is_text(key_, false));
+  if (!json || (known != nullptr && known->is_text(key_, value, *json))) json = json_string(value);
   if (!json || !parameters_.add(key_, *json)) return refused_at(at_, "a parameter appears twice or is not UTF-8");
   return go(State::parameters);
 }

@@ -109,6 +109,7 @@ std::vector<OutputFormat> make_formats() {
        .reasoning = {{{"<|START_THINKING|>", "<|END_THINKING|>"}}},
        .content = {"<|START_RESPONSE|>", "<|END_RESPONSE|>"},
        .section = {"<|START_ACTION|>", "<|END_ACTION|>"},
+       .id_is_index = true,
        .in_template = {"<|START_ACTION|>"}},
       {.name = "phi-4-mini",
        .syntax = CallSyntax::json,

@@ -33,6 +33,7 @@ struct OutputFormat {
   std::string_view name_prefix = {};  ///< not part of a name
   bool id_is_last = false;            ///< of an object's members; so a call cannot begin before it is whole
   bool name_is_id = false;            ///< "functions.NAME:INDEX" is the call's id
+  bool id_is_index = false;           ///< an id counts the calls; the template does so itself
   std::string_view name_close = {}, key_open = {}, key_close = {}, value_open = {}, value_close = {};
   bool value_on_lines = false;  ///< one line end after value_open and one before value_close are the format's
 

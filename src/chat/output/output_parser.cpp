@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/hash.h"
 #include "chat/output/markers.h"
 
 namespace skipstone::chat {
@@ -23,6 +22,8 @@ OutputParser::OutputParser(const OutputFormat& format, OutputOptions options, Si
       options_(std::move(options)),
       longest_call_(std::max(options_.longest_call, shortest_limit)),
       sink_(std::move(sink)),
+      ids_(format, options_.id_seed, options_.used_ids),
+      stops_(options_.stop),
       text_(EventKind::text, blanks, sink_),
       reasoning_(EventKind::reasoning, "\r\n", sink_) {
   if (format.syntax == CallSyntax::channels) {
@@ -48,12 +49,42 @@ OutputParser::OutputParser(const OutputFormat& format, OutputOptions options, Si
 
 OutputParser::~OutputParser() = default;
 
+/// Any byte may end the reasoning, from where on stop texts count.
 void OutputParser::push(std::string_view piece) {
-  buffer_ += piece;
+  if (stops_.none()) return push_marker(piece);
+  for (std::size_t i = 0; i < piece.size() && !stopped(); ++i) {
+    if (in_answer()) {
+      buffer_ += stops_.push(piece[i]);
+    } else {
+      (buffer_ += stops_.release()) += piece[i];
+    }
+    run();
+  }
+}
+
+void OutputParser::push_marker(std::string_view marker) {
+  if (stopped()) return;
+  (buffer_ += stops_.release()) += marker;
   run();
 }
 
+/// Whether the next byte is the answer's: none of the reasoning, nor of a message's header.
+bool OutputParser::in_answer() const {
+  if (phase_ == Phase::start || phase_ == Phase::reasoning) return false;
+  return format_.syntax != CallSyntax::channels || phase_ != Phase::call || rest().find(message_body) != std::string_view::npos;
+}
+
+/// The bytes that were read so far, and are no tag, are the answer's first.
+void OutputParser::begin_answer() {
+  if (stops_.none()) return;
+  const std::string first(rest());
+  buffer_.resize(used_);
+  for (std::size_t i = 0; i < first.size() && !stopped(); ++i) buffer_ += stops_.push(first[i]);
+  if (ended_) buffer_ += stops_.release();
+}
+
 void OutputParser::finish() {
+  buffer_ += stops_.release();
   ended_ = true;
   run();
   if (phase_ == Phase::reasoning) {
@@ -109,6 +140,7 @@ bool OutputParser::step_start() {
     return true;
   }
   phase_ = inside_ ? Phase::reasoning : Phase::lead;
+  if (!inside_) begin_answer();
   return true;
 }
 
@@ -128,6 +160,7 @@ bool OutputParser::step_reasoning() {
   const bool next_header = found.marker == message_start || found.marker == message_channel;
   if (!next_header) emit_marker(found.marker.size());
   text_.trim();
+  stops_.skip_blanks();
   phase_ = format_.syntax == CallSyntax::channels ? Phase::text : Phase::lead;
   return true;
 }
@@ -143,6 +176,7 @@ bool OutputParser::step_lead() {
     emit_marker(space + format_.content.open.size());
     text_closers_ = {format_.content.close};
     text_.trim();
+    stops_.skip_blanks();
   } else if (format_.syntax == CallSyntax::channels) {
     const Match recipient = match(after, message_recipient, ended_);
     if (recipient == Match::undecided) return false;
@@ -273,6 +307,7 @@ void OutputParser::take(const CallReader::Step& step) {
         phase_ = Phase::reasoning;
       } else {
         text_closers_.assign(message_ends.begin(), message_ends.end());
+        stops_.skip_blanks();
         phase_ = Phase::text;
       }
       break;
@@ -289,15 +324,6 @@ void OutputParser::take(const CallReader::Step& step) {
   }
 }
 
-std::string OutputParser::made_up_id() const {
-  constexpr std::string_view characters = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-  std::string id = format_.id_length == 0 ? "call_" : "";
-  const std::uint64_t seed = split_mix(options_.id_seed ^ split_mix(dropped_ + used_));
-  for (unsigned i = 0; i < (format_.id_length == 0 ? 24 : format_.id_length); ++i)
-    id += characters[split_mix(seed + i) % characters.size()];
-  return id;
-}
-
 void OutputParser::emit_call(const CallReader::Step& step) {
   text_.trim();
   const std::string raw = piece(step);
@@ -307,7 +333,7 @@ void OutputParser::emit_call(const CallReader::Step& step) {
   emit({.kind = EventKind::tool_call_begin,
         .raw = raw.substr(0, from),
         .name = call.name,
-        .id = call.id.empty() ? made_up_id() : call.id,
+        .id = ids_.next(call, dropped_ + used_),
         .call = calls_});
   emit({.kind = EventKind::tool_call_arguments, .raw = raw.substr(from, to - from), .text = call.arguments, .call = calls_});
   emit({.kind = EventKind::tool_call_end, .raw = raw.substr(to), .call = calls_});
@@ -321,7 +347,7 @@ void OutputParser::emit_piece(const CallReader::Step& step) {
     event.raw.insert(0, text_.take_blanks());
     event.kind = EventKind::tool_call_begin;
     event.name = step.call.name;
-    event.id = step.call.id.empty() ? made_up_id() : step.call.id;
+    event.id = ids_.next(step.call, dropped_ + used_);
   } else if (step.kind == CallReader::Kind::arguments) {
     event.kind = EventKind::tool_call_arguments;
     event.text = event.raw;

@@ -1,5 +1,6 @@
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "chat/output/call.h"
 #include "chat/output/markers.h"
@@ -45,6 +46,11 @@ class Literals {
     return call;
   }
 
+  std::optional<std::string> value() {
+    std::string json;
+    return literal(json, 1) && next() == 0 ? std::optional(std::move(json)) : std::nullopt;
+  }
+
  private:
   static constexpr int deepest = 32;
 
@@ -82,10 +88,9 @@ class Literals {
     while (length < rest_.size() && (is_name_byte(rest_[length]) || rest_[length] == '+')) ++length;
     const std::string_view text = rest_.substr(0, length);
     rest_.remove_prefix(length);
-    const std::optional<std::string> value = text.empty() ? std::nullopt : json_of_bare(text, false);
-    if (!value || value->front() == '"') return false;  // a name, not a number
-    json = *value;
-    return true;
+    const std::optional<std::string> value = text.empty() ? std::nullopt : bare_json(text);
+    if (value) json = *value;
+    return value.has_value();  // a name is none
   }
 
   bool list(std::string& json, int depth) {
@@ -218,5 +223,7 @@ JsonScanner::Status PythonScanner::scan(std::string_view text) {
 }
 
 std::optional<Call> call_from_python(std::string_view text) { return Literals(text).call(); }
+
+std::optional<std::string> json_from_python(std::string_view text) { return Literals(text).value(); }
 
 }  // namespace skipstone::chat

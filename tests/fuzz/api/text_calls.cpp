@@ -34,7 +34,8 @@ const char* const parser_options[] = {nullptr,
                                       R"({"tools": [{"type": "function", "function": {"name": "f"}}]})",
                                       R"({"id_seed": -1})",
                                       "[",
-                                      R"({"prompt": "<think>"})"};
+                                      R"({"prompt": "<think>", "stop": ["f"], "used_ids": ["1"]})",
+                                      R"({"stop": [""]})"};
 
 }  // namespace
 
@@ -141,7 +142,8 @@ void Caller::chat_info() {
 void Caller::make_parser() {
   skipstone_chat_parser* made = nullptr;
   const bool given =
-      taken(skipstone_chat_parser_create(a_chat(), parser_options[random_.below(7)], one_in(60) ? nullptr : &made), "parser_create");
+      taken(skipstone_chat_parser_create(a_chat(), parser_options[random_.below(std::size(parser_options))], one_in(60) ? nullptr : &made),
+            "parser_create");
   expect(given == (made != nullptr), "parser_create", "a parser stands for success");
   skipstone_chat_parser_free(std::exchange(parser_, made));
 }
@@ -159,6 +161,7 @@ void Caller::push() {
           : either<const char*>({"<tool_call>\n{\"name\": \"f\", ", "\"arguments\": {\"a\": 1}}\n</tool_call>", "<think>", "</think>"});
   const std::size_t bytes = text == nullptr ? random_.below(2) : one_in(10) ? (std::size_t{1} << 40) : std::strlen(text);
   taken(skipstone_chat_parser_push_text(parser, text, bytes, event, this), "push_text");
+  if (parser == parser_) expect(std::strlen(skipstone_chat_parser_stop_text(parser)) < 2, "parser_stop_text", "it is one of the options'");
 }
 
 void Caller::finish() {
