@@ -13,6 +13,10 @@ namespace {
 constexpr const char* tool = R"([{"type": "function", "function": {"name": "skTOOLsk", "description": "skDESCsk",
   "parameters": {"type": "object", "properties": {"skARGsk": {"type": "string", "description": "skWHATsk"}}, "required": ["skARGsk"]}}}])";
 
+constexpr const char* tool_without_description = R"([{"type": "function", "function": {"name": "skTOOLsk", "parameters":
+  {"type": "object", "properties": {"skARGsk": {"type": "string", "description": "skWHATsk"}}, "required": ["skARGsk"]}}}])";
+constexpr const char* tool_without_parameters = R"([{"type": "function", "function": {"name": "skTOOLsk", "description": "skDESCsk"}}])";
+
 constexpr std::string_view probe_user = R"({"role": "user", "content": "skUSERsk"})";
 constexpr std::string_view probe_answer = R"({"role": "assistant", "content": "skANSWERsk"})";
 
@@ -28,6 +32,11 @@ std::string probe_call(std::string_view id) {
     "function": {{"name": "skTOOLsk", "arguments": {{"skARGsk": "skVALUEsk"}}}}}}]}})",
                      id);
 }
+
+/// An answer that calls it twice.
+constexpr std::string_view probe_calls_twice = R"({"role": "assistant", "tool_calls": [
+  {"id": "call_0", "type": "function", "function": {"name": "skTOOLsk", "arguments": {"skARGsk": "skVALUEsk"}}},
+  {"id": "call_1", "type": "function", "function": {"name": "skTOOLsk", "arguments": {"skARGsk": "skOTHERsk"}}}]})";
 
 std::string probe_result(std::string_view id, std::string_view content) {
   return fmt::format(R"({{"role": "tool", "tool_call_id": "{}", "content": {}}})", id, content);
@@ -109,8 +118,13 @@ void ChatTemplate::probe_system() {
 }
 
 void ChatTemplate::probe_calls() {
-  const bool tools = writes(probe_list({probe_user}), {"skTOOLsk"}, tool) ||
-                     writes(conversation_with(RoleClass::system, R"("skSYSTEMsk")"), {"skTOOLsk"}, tool);
+  const auto takes = [&](const char* tools) {
+    return writes(probe_list({probe_user}), {"skTOOLsk"}, tools) ||
+           writes(conversation_with(RoleClass::system, R"("skSYSTEMsk")"), {"skTOOLsk"}, tools);
+  };
+  const bool tools = takes(tool);
+  can_.tool_description = tools && !takes(tool_without_description);
+  can_.tool_parameters = tools && !takes(tool_without_parameters);
   const std::string messages = conversation_with(RoleClass::tool, R"("skRESULTsk")");
   // Tries one form after the other until the template takes it.
   const auto takes_calls = [&] {
@@ -127,6 +141,9 @@ void ChatTemplate::probe_calls() {
   const bool calls = takes_calls();
   // Without the tools, since their definitions have the name too.
   can_.call_text = !calls && !writes(messages, {"skTOOLsk"}) && !writes(messages, {"skVALUEsk"}, tool);
+  const std::string twice =
+      probe_list({probe_user, probe_calls_twice, probe_result("call_0", R"("skRESULTsk")"), probe_result("call_1", "\"\"")});
+  can_.single_calls = calls && !writes(twice, {"skVALUEsk", "skOTHERsk"}, tool);
   can_.tool_results = writes(messages, {"skRESULTsk"}, tool);
   can_.tool_calls = calls;
   can_.tools = tools;

@@ -75,6 +75,22 @@ Value ChatTemplate::with_short_ids(const Value& message) const {
   return changed;
 }
 
+/// Descriptions and parameters are optional, but not every template knows that.
+Value ChatTemplate::adapted_tools(const Value& tools) const {
+  if (!can_.tool_description && !can_.tool_parameters) return tools;
+  const Value no_description = trusted_text("");
+  const Value no_parameters = jinja::read_json(R"({"type": "object", "properties": {}})", "parameters", Origin::template_text);
+  std::vector<Value> all;
+  for (const Value& tool : tools.sequence()->items) {
+    Value function = *member(tool, "function");
+    if (can_.tool_description && member(function, "description") == nullptr)
+      function = with_member(function, "description", &no_description);
+    if (can_.tool_parameters && member(function, "parameters") == nullptr) function = with_member(function, "parameters", &no_parameters);
+    all.push_back(with_member(tool, "function", &function));
+  }
+  return list_of(std::move(all));
+}
+
 bool ChatTemplate::needs_tool_text(const Conversation& conversation) const {
   return !can_.tools && !conversation.tools.is<jinja::Undefined>();
 }
@@ -86,6 +102,7 @@ std::vector<Value> ChatTemplate::adapted(const Conversation& conversation) const
   const bool own_form = can_.tools && format.syntax == CallSyntax::json && format.name != "hermes";
   if (own_form) wanted.call_list = format.section;
   std::vector<Value> messages = wanted.any() ? with_tool_text(conversation, wanted) : conversation.messages;
+  if (can_.single_calls && !wanted.calls) messages = with_single_calls(messages);
   const Value system = trusted_text("system");
   for (Value& message : messages) {
     if (!can_.developer && role_of(message) == "developer") message = with_member(message, "role", &system);
@@ -105,7 +122,7 @@ Text ChatTemplate::render_messages(std::vector<Value> messages, const Conversati
   for (const jinja::Dict::Item& option : conversation.variables) variables.set(option.first, option.second);
   variables.set(trusted_text("messages"), list_of(std::move(messages)));
   const bool given = !conversation.tools.is<jinja::Undefined>() && !needs_tool_text(conversation);
-  if (given) variables.set(trusted_text("tools"), conversation.tools);
+  if (given) variables.set(trusted_text("tools"), adapted_tools(conversation.tools));
   variables.set(trusted_text("add_generation_prompt"), conversation.add_generation_prompt);
   variables.set(trusted_text("bos_token"), trusted_text(bos_));
   variables.set(trusted_text("eos_token"), trusted_text(eos_));

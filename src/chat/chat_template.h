@@ -31,7 +31,10 @@ struct Capabilities {
   bool late_system = true;                   ///< writes system messages that follow others
   bool tools = true;                         ///< writes the tools' definitions
   bool tool_calls = true;                    ///< writes the calls of earlier answers
+  bool tool_description = false;             ///< fails on a tool without a description
+  bool tool_parameters = false;              ///< fails on a tool without parameters
   bool call_text = false;                    ///< writes nothing of the calls of earlier answers: they go into their texts
+  bool single_calls = false;                 ///< fails on two calls in an answer, or writes one of them alone
   bool tool_results = true;                  ///< writes the results of calls
   bool reasoning = false;                    ///< knows of reasoning
   bool thinking_key = false;                 ///< reads an answer's reasoning from the key "thinking"
@@ -62,6 +65,7 @@ class ChatTemplate {
   jinja::Value adapted_content(const jinja::Value& message) const;
   jinja::Value with_short_ids(const jinja::Value& message) const;
   jinja::Value with_thinking(const jinja::Value& message) const;
+  jinja::Value adapted_tools(const jinja::Value& tools) const;
   bool writes(const std::string& messages, std::initializer_list<const char*> marks, const char* tools = "",
               std::initializer_list<const char*> unwanted = {}) const;
   void probe();

@@ -53,14 +53,22 @@ class Placement {
   }
 
   std::vector<Value> take() {
-    if (waiting_.empty()) return std::move(placed_);
-    Text text = waiting_.part(0, waiting_.size() - between.size());
-    if (!can_.system) {
-      placed_.push_back(make_message("user", std::move(text)));
-    } else if (leading_ > 0) {
-      extend(placed_[leading_ - 1], text);
+    if (!waiting_.empty()) {
+      Text text = waiting_.part(0, waiting_.size() - between.size());
+      if (can_.system) {
+        add_to_first(text);
+      } else {
+        placed_.push_back(make_message("user", std::move(text)));
+      }
+    }
+    if (first_.empty()) return std::move(placed_);
+    if (leading_ == 0) {
+      placed_.insert(placed_.begin(), make_message("system", std::move(first_)));
     } else {
-      placed_.insert(placed_.begin(), make_message("system", std::move(text)));
+      Text whole = text_of(placed_[leading_ - 1]);
+      whole.append(between, Origin::data);
+      whole.append(first_);
+      placed_[leading_ - 1] = with_text(placed_[leading_ - 1], std::move(whole));
     }
     return std::move(placed_);
   }
@@ -68,7 +76,7 @@ class Placement {
  private:
   void add_system(const Value& message) {
     const bool leading = can_.system && leading_ == placed_.size();
-    if (leading && leading_ > 0 && !can_.second_system) return extend(placed_.back(), text_of(message));
+    if (leading && leading_ > 0 && !can_.second_system) return add_to_first(text_of(message));
     if (leading || (can_.system && can_.late_system)) {
       placed_.push_back(message);
       if (leading) ++leading_;
@@ -78,16 +86,15 @@ class Placement {
     waiting_.append(between, Origin::data);
   }
 
-  static void extend(Value& message, const Text& more) {
-    Text whole = text_of(message);
-    whole.append(between, Origin::data);
-    whole.append(more);
-    message = with_text(message, std::move(whole));
+  void add_to_first(const Text& text) {
+    if (!first_.empty()) first_.append(between, Origin::data);
+    first_.append(text);
   }
 
   const Capabilities& can_;
   std::vector<Value> placed_;
   std::size_t leading_ = 0;  ///< of placed_: system messages at the start
+  Text first_;               ///< for the last of these
   Text waiting_;             ///< of system messages for the next user message, an empty line after each
 };
 

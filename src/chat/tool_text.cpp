@@ -1,5 +1,7 @@
 #include "chat/tool_text.h"
 
+#include <map>
+#include <string_view>
 #include <utility>
 
 #include "base/poll.h"
@@ -42,6 +44,7 @@ class Writer {
       poll(32);
       add(message);
     }
+    end_results();
     if (wanted_.definitions) define();
     return std::move(written_);
   }
@@ -62,7 +65,7 @@ class Writer {
       add_result(rendered(result_template, {{"text", text_value(message)}}));
       return;
     }
-    in_results_ = false;
+    end_results();
     if (tool_calls == nullptr || !wanted_.calls) {
       written_.push_back(message);
       return;
@@ -74,16 +77,14 @@ class Writer {
     written_.push_back(with_text(with_member(message, "tool_calls", nullptr), std::move(text)));
   }
 
+  void add_result(const Text& text) {
+    if (!results_.empty()) results_.append("\n", Origin::template_text);
+    results_.append(text);
+  }
+
   /// Results of one answer's calls are one message: many templates want the turns of user and assistant to alternate.
-  void add_result(Text text) {
-    if (!std::exchange(in_results_, true)) {
-      written_.push_back(make_message("user", std::move(text)));
-      return;
-    }
-    Text whole = text_of(written_.back());
-    whole.append("\n", Origin::template_text);
-    whole.append(text);
-    written_.back() = with_text(written_.back(), std::move(whole));
+  void end_results() {
+    if (!results_.empty()) written_.push_back(make_message("user", std::exchange(results_, Text())));
   }
 
   void define() {
@@ -102,10 +103,47 @@ class Writer {
   const Conversation& conversation_;
   const ToolText& wanted_;
   std::vector<Value> written_;
-  bool in_results_ = false;  ///< the last of written_ is one
+  Text results_;  ///< that are not yet in written_
 };
 
+/// An answer's call alone; the text and the reasoning are in front of the first one.
+Value with_call(const Value& answer, const Value& call, bool first) {
+  const Value only = list_of({call});
+  if (first) return with_member(answer, "tool_calls", &only);
+  auto message = std::make_shared<jinja::Dict>(nullptr);
+  message->set(trusted_text("role"), trusted_text("assistant"));
+  message->set(trusted_text("tool_calls"), only);
+  return jinja::DictRef(std::move(message));
+}
+
+std::string_view text_member(const Value& object, std::string_view key) { return member(object, key)->string()->bytes(); }
+
 }  // namespace
+
+std::vector<Value> with_single_calls(const std::vector<Value>& messages) {
+  std::vector<Value> split;
+  for (std::size_t i = 0; i < messages.size();) {
+    poll(32);
+    const Value& answer = messages[i++];
+    const Value* calls = member(answer, "tool_calls");
+    if (calls == nullptr || calls->sequence()->items.size() < 2) {
+      split.push_back(answer);
+      continue;
+    }
+    std::multimap<std::string_view, Value> results;
+    for (; i < messages.size() && role_of(messages[i]) == "tool"; ++i)
+      results.emplace(text_member(messages[i], "tool_call_id"), messages[i]);
+    bool first = true;
+    for (const Value& call : calls->sequence()->items) {
+      split.push_back(with_call(answer, call, std::exchange(first, false)));
+      const auto [begin, end] = results.equal_range(text_member(call, "id"));
+      for (auto result = begin; result != end; ++result) split.push_back(result->second);
+      results.erase(begin, end);
+    }
+    for (const auto& [id, result] : results) split.push_back(result);  // of earlier calls
+  }
+  return split;
+}
 
 std::vector<Value> with_tool_text(const Conversation& conversation, const ToolText& wanted) { return Writer(conversation, wanted).write(); }
 

@@ -19,4 +19,7 @@ struct ToolText {
 /// messages of the user.
 std::vector<jinja::Value> with_tool_text(const Conversation& conversation, const ToolText& wanted);
 
+/// The messages with one call in each answer, and its result next: for templates that take no more.
+std::vector<jinja::Value> with_single_calls(const std::vector<jinja::Value>& messages);
+
 }  // namespace skipstone::chat

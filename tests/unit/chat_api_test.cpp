@@ -1,4 +1,5 @@
 // The public API of chats: what programs get from chat.hpp and chat.h.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 
 #include "fixtures/temporary_directory.h"
 #include "fixtures/tiny_model.h"
+#include "gguf/writer.h"
 #include "skipstone/chat.hpp"
 #include "skipstone/skipstone_experimental.h"
 
@@ -138,6 +140,41 @@ TEST_F(ChatApi, ErrorsCarryWhereTheyAre) {
   EXPECT_STREQ(skipstone_last_error_where(), "draft");
   skipstone_set_last_error(SKIPSTONE_IO, "a sentence");
   EXPECT_STREQ(skipstone_last_error_where(), "");
+}
+
+/// A file of a vocabulary with two templates, whose names are listed or not.
+void write_templates(const std::string& path, bool listed) {
+  gguf::Writer writer;
+  std::vector<std::string> tokens = {"<unk>", "<s>", "</s>"};
+  std::vector<std::int32_t> types = {2, 3, 3};
+  for (int byte = 0; byte < 256; ++byte) {
+    tokens.push_back(fmt::format("<0x{:02X}>", byte));
+    types.push_back(6);
+  }
+  writer.set("general.architecture", std::string("llama"));
+  writer.set("tokenizer.ggml.model", std::string("llama"));
+  writer.set_strings("tokenizer.ggml.tokens", tokens);
+  writer.set_floats("tokenizer.ggml.scores", std::vector<float>(tokens.size(), 0.0f));
+  writer.set_integers("tokenizer.ggml.token_type", types);
+  writer.set("tokenizer.chat_template", std::string("usual {{ messages[0].content }}"));
+  writer.set("tokenizer.chat_template.tool_use", std::string("{{ tools|tojson if tools }} {{ messages[0].content }}"));
+  if (listed) writer.set_strings("tokenizer.chat_templates", {"tool_use"});
+  writer.write(path);
+}
+
+TEST_F(ChatApi, ConversationsWithToolsGetTheModelsTemplateForThem) {
+  for (const bool listed : {false, true}) {
+    write_templates(folder_.file("named.gguf"), listed);
+    const Chat chat = Chat::open(folder_.file("named.gguf"));
+    const skipstone_chat_info info = chat.info();
+    EXPECT_STREQ(info.source_text, "usual {{ messages[0].content }}");
+    EXPECT_STREQ(info.tool_use_text, "{{ tools|tojson if tools }} {{ messages[0].content }}");
+    EXPECT_EQ(info.tools, 1);
+    const auto text = [&](const std::string& tools) { return nlohmann::json::parse(chat.show(user, tools))["text"].get<std::string>(); };
+    EXPECT_EQ(text(""), "usual Hi <s>");
+    EXPECT_EQ(text(R"([{"type": "function", "function": {"name": "f"}}])"), R"([{"type": "function", "function": {"name": "f"}}] Hi <s>)");
+  }
+  EXPECT_EQ(open().info().tool_use_text, nullptr);
 }
 
 TEST_F(ChatApi, RenderingEndsWhereItIsAskedTo) {

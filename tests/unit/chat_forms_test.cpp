@@ -48,6 +48,33 @@ TEST(ChatForms, AnswersWithoutText) {
     EXPECT_EQ(text(source, "[" + user + "," + answer + "," + user + "]"), "user:U;assistant:;user:U;") << answer;
 }
 
+TEST(ChatForms, SeveralCallsWhereATemplateTakesOne) {
+  const std::string given = "[" + user + R"(, {"role": "assistant", "content": "A", "tool_calls": [
+      {"id": "1", "function": {"name": "f", "arguments": {"x": 1}}}, {"id": "2", "function": {"name": "g", "arguments": {"x": 2}}}]},
+    {"role": "tool", "tool_call_id": "2", "content": "two"}, {"role": "tool", "tool_call_id": "1", "content": "one"}, )" +
+                            user + "]";
+  const std::string turn = "{{ m.role[0] ~ ':' ~ m.content }}";
+  const std::string all = "{% for c in m.tool_calls %}({{ c.function.name ~ c.function.arguments|tojson }}){% endfor %}";
+  EXPECT_EQ(text("{% for m in messages %}" + turn + all + ";{% endfor %}", given), R"(u:U;a:A(f{"x": 1})(g{"x": 2});t:two;t:one;u:U;)");
+  const std::string first =
+      "{% set c = (m.tool_calls or [none])[0] %}{% if c %}({{ c.function.name ~ c.function.arguments|tojson }}){% endif %}";
+  const std::string refused = "{% if m.tool_calls and m.tool_calls|length > 1 %}{{ raise_exception('one') }}{% endif %}" + all;
+  for (const std::string& one : {first, refused}) {
+    EXPECT_EQ(text("{% for m in messages %}" + turn + one + ";{% endfor %}", given),
+              R"(u:U;a:A(f{"x": 1});t:one;a:(g{"x": 2});t:two;u:U;)");
+  }
+}
+
+TEST(ChatForms, ToolsWithoutDescriptionOrParameters) {
+  const std::string bare = R"([{"type": "function", "function": {"name": "f"}}])";
+  const auto written = [&](const std::string& each) {
+    return text("{% for tool in tools %}" + each + "{% endfor %}{{ messages[0].content }}", "[" + user + "]", bare);
+  };
+  EXPECT_EQ(written("{{ tool.function.name + tool.function.description }}"), "fU");
+  EXPECT_EQ(written("{{ tool.function.name }}{% for p in tool.function.parameters.properties %}{{ p }}{% endfor %}"), "fU");
+  EXPECT_EQ(written("{{ tool.function|tojson }}"), R"({"name": "f"}U)") << "nothing is added where the template does without";
+}
+
 std::string system_message(const std::string& content, const std::string& role = "system") {
   return R"({"role": ")" + role + R"(", "content": ")" + content + "\"}";
 }
