@@ -59,6 +59,12 @@ typedef enum skipstone_verification {
 typedef skipstone_token (*skipstone_sampler_fn)(const float* logits, size_t vocabulary, const skipstone_token* tokens, size_t count,
                                                 void* sampler_data);
 
+/* What is added to a token's logit. */
+typedef struct skipstone_token_bias {
+  skipstone_token token;
+  float bias; /* -100 to 100 */
+} skipstone_token_bias;
+
 typedef struct skipstone_session_params {
   size_t struct_size;
   float temperature;    /* 0: greedy */
@@ -85,8 +91,8 @@ typedef struct skipstone_session_params {
   skipstone_sampler_fn sampler;                            /* instead of the values above; not with SKIPSTONE_VERIFY_REJECTION; or NULL */
   void* sampler_data;
   int32_t ignore_end; /* 1: tokens that end a text are tokens like others */
-  /* As OpenAI's API has them, over the last `repeat_last` tokens, those of the prompt among them: taken from a token's logit, frequency for
-   * each time that it occurs there, presence where it does. -2 to 2; 0: off */
+  /* Over the last `repeat_last` tokens, those of the prompt among them (see penalty_begin): taken from a token's logit, frequency for each
+   * time that it occurs there, presence where it does. -2 to 2; 0: off */
   float frequency_penalty, presence_penalty;
   /* 1: chunks carry log-probabilities. They are the same numbers whatever the drafter. */
   int32_t logprobs;
@@ -94,6 +100,12 @@ typedef struct skipstone_session_params {
   /* Of engines on several devices. 1: while a verification is at other devices, the first one drafts the next round, for the likeliest ways
    * in which it may end; 0: it waits; -1, the default: 1 unless the first device is a CPU. The same text. */
   int32_t pipeline_drafts;
+  /* Before penalties, temperature and filters; no token twice. Log-probabilities stay the model's own. */
+  const skipstone_token_bias* logit_bias;
+  size_t logit_bias_count; /* at most 1024 */
+  /* 0 or more: frequency and presence penalties look at all tokens of the conversation from this one on, and not at the last `repeat_last`.
+   * The length of the prompt makes them those of OpenAI's API, which look at the answer alone. -1, the default: at the last ones. */
+  int64_t penalty_begin;
 } skipstone_session_params;
 
 /* Greedy, drafting with "auto", coupled verification: the same seed gives the same text on one device, whatever the drafter. */
@@ -220,6 +232,12 @@ typedef enum skipstone_stop_reason {
 
 /* "max_tokens", "end_token", "context_full", "cancelled", "stop_string"; "unknown" for other numbers. */
 SKIPSTONE_API const char* skipstone_stop_reason_name(skipstone_stop_reason reason);
+
+/* Calls `chunk` for each of `tokens` but the first, with the log-probability that the model gives it after those before it, and those of
+ * skipstone_session_params.top_logprobs likeliest tokens, where its logprobs is 1: the score of a text that is given. The conversation stays as it is.
+ * SKIPSTONE_INVALID_ARGUMENT where the tokens do not fit the context, SKIPSTONE_CANCELLED where `chunk` says so. */
+SKIPSTONE_API skipstone_status skipstone_session_score(skipstone_session* session, const skipstone_token* tokens, size_t count,
+                                                       skipstone_chunk_fn chunk, void* user_data);
 
 /* The tokens of the last continuation. */
 SKIPSTONE_API const skipstone_token* skipstone_session_tokens(const skipstone_session* session, size_t* count);

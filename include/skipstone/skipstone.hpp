@@ -200,6 +200,12 @@ class Session {
     return stats();
   }
 
+  /// The log-probabilities of `tokens`, each after those before it: see skipstone_session_score().
+  void score(const std::vector<skipstone_token>& tokens, OnChunk on_chunk) {
+    detail::Relay<OnChunk> relay{std::move(on_chunk), nullptr};
+    relay.finish(skipstone_session_score(get(), tokens.data(), tokens.size(), callback_of(relay), &relay));
+  }
+
   /// As generate(), in steps: see skipstone_session_begin().
   void begin(const std::vector<skipstone_token>& tokens, std::uint32_t max_tokens, OnChunk on_chunk = {}) {
     auto relay = std::make_unique<detail::Relay<OnChunk>>(detail::Relay<OnChunk>{std::move(on_chunk), nullptr});

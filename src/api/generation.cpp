@@ -65,6 +65,19 @@ skipstone_status skipstone_session_generate(skipstone_session* session, const sk
   });
 }
 
+skipstone_status skipstone_session_score(skipstone_session* session, const skipstone_token* tokens, size_t count, skipstone_chunk_fn chunk,
+                                         void* user_data) {
+  return api::guard([&] {
+    api::require(session, "session");
+    const api::SessionUse use(*session);
+    const auto text = prompt_from(tokens, count);
+    std::optional<text::StreamDecoder> decoder;
+    if (session->engine->has_tokenizer()) decoder.emplace(session->engine->tokenizer(), false);
+    api::Stream stream(std::move(decoder), text::StopStrings({}), session->cancel, {chunk, user_data});
+    session->session->score(text, [&](const speculation::Emitted& emitted) { return stream.push(emitted); });
+  });
+}
+
 skipstone_status skipstone_session_begin(skipstone_session* session, const skipstone_token* tokens, size_t count, uint32_t max_tokens,
                                          skipstone_chunk_fn chunk, void* user_data) {
   return api::guard([&] {

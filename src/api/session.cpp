@@ -1,4 +1,5 @@
 // Sessions: made, read and continued.
+#include <algorithm>
 #include <span>
 #include <string>
 #include <string_view>
@@ -33,6 +34,7 @@ skipstone_session_params defaults<skipstone_session_params>() {
   params.draft = "auto";
   params.rounds = SKIPSTONE_ROUNDS_AUTOMATIC;
   params.pipeline_drafts = -1;
+  params.penalty_begin = -1;
   params.verify = SKIPSTONE_VERIFY_COUPLED;
   return params;
 }
@@ -48,6 +50,17 @@ using namespace skipstone;
 
 namespace {
 
+std::vector<sample::TokenBias> biases_from(const skipstone_session_params& params) {
+  constexpr std::size_t most_biases = 1024;
+  api::require_array(params.logit_bias, params.logit_bias_count, most_biases, "biases of logit_bias");
+  std::vector<sample::TokenBias> biases;
+  for (size_t i = 0; i < params.logit_bias_count; ++i) biases.push_back({params.logit_bias[i].token, params.logit_bias[i].bias});
+  std::ranges::sort(biases, {}, &sample::TokenBias::token);
+  const auto twice = std::ranges::adjacent_find(biases, {}, &sample::TokenBias::token);
+  if (twice != biases.end()) fail_about("logit_bias", Code::invalid_argument, "logit_bias has token {} twice", twice->token);
+  return biases;
+}
+
 engine::SessionOptions options_from(const skipstone_session_params& params) {
   engine::SessionOptions options;
   options.sampling.temperature = params.temperature;
@@ -59,6 +72,11 @@ engine::SessionOptions options_from(const skipstone_session_params& params) {
   options.sampling.seed = params.seed;
   options.sampling.frequency_penalty = params.frequency_penalty;
   options.sampling.presence_penalty = params.presence_penalty;
+  if (params.penalty_begin < -1)
+    fail_about("penalty_begin", Code::invalid_argument, "penalty_begin is {}, but has to be -1 or a position of the conversation",
+               params.penalty_begin);
+  if (params.penalty_begin >= 0) options.sampling.penalty_begin = static_cast<std::uint64_t>(params.penalty_begin);
+  options.sampling.logit_bias = biases_from(params);
   constexpr std::uint32_t most_logprobs = 20;
   if (params.top_logprobs > most_logprobs) {
     fail_about("top_logprobs", Code::invalid_argument, "log-probabilities of {} tokens are too many; {} are possible", params.top_logprobs,

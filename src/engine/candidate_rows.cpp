@@ -41,14 +41,13 @@ void CandidateRows::add(CandidateRequests& requests, std::span<const Token> hist
   request.inverse_temperature = params_.temperature > 0.0f ? 1.0f / params_.temperature : 1.0f;
   request.seed = {static_cast<std::uint32_t>(params_.seed), static_cast<std::uint32_t>(params_.seed >> 32)};
   request.position = {static_cast<std::uint32_t>(position), static_cast<std::uint32_t>(position >> 32)};
-  sample::recent_tokens(params_, history, recent_);
-  recent_.erase(std::unique(recent_.begin(), recent_.end()), recent_.end());
-  if (recent_.size() > request.tokens.size()) {
+  sample::adjustments_after(params_, history, adjustments_);
+  if (adjustments_.size() > request.tokens.size()) {
     requests.complete_ = false;
     return;
   }
-  request.listed = static_cast<std::uint32_t>(recent_.size());
-  std::ranges::copy(recent_, request.tokens.begin());
+  request.listed = static_cast<std::uint32_t>(adjustments_.size());
+  std::ranges::transform(adjustments_, request.tokens.begin(), &sample::Adjustment::token);
 }
 
 std::optional<sample::Choice> CandidateRows::choose(const sample::Sampler& sampler, const abi::CandidateRequest& request,

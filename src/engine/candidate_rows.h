@@ -42,7 +42,7 @@ class CandidateRows {
  private:
   const sample::SamplerParams params_;
   std::optional<sample::CandidateRequest> wanted_;
-  std::vector<sample::Token> recent_;
+  std::vector<sample::Adjustment> adjustments_;
   double undecided_ = 0;     ///< share of the rows, the latest ones weighted most
   std::uint32_t pause_ = 0;  ///< rows still to be read in full before candidates are tried again
 };

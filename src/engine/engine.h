@@ -257,6 +257,9 @@ class Session {
   const std::vector<float>& attention_cosine() const;
   /// Share of the last `count` tokens of the conversation that the full model would have chosen at their positions.
   double agreement(std::size_t count) const;
+  /// Calls `emit` for each of `tokens` but the first, with the log-probabilities of its row: what the model gives it after those before it.
+  /// The conversation stays as it is. Throws invalid_argument if they do not fit the context, cancelled if `emit` says false.
+  void score(const std::vector<text::Token>& tokens, const speculation::Emit& emit) const;
   const CorpusFacts& corpus() const;  ///< all zero if the drafter uses no corpus
   void reset();                       ///< an empty conversation; keeps what the drafter has learned
   /// Seconds that `work` takes, with pseudo-random tokens and without the drafter; filling the cache to its depth is not counted, and not

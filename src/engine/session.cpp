@@ -47,6 +47,12 @@ class SlicedScope {
 Session::Session(std::shared_ptr<Engine> engine, const SessionOptions& options) {
   options.sampling.check();
   check_synthetic(options);
+  for (const sample::TokenBias& bias : options.sampling.logit_bias) {
+    if (const std::uint32_t vocabulary = engine->config().vocabulary;
+        bias.token < 0 || static_cast<std::uint32_t>(bias.token) >= vocabulary)
+      fail_about("logit_bias", Code::invalid_argument, "logit_bias has token {}, which is outside the vocabulary of {}", bias.token,
+                 vocabulary);
+  }
   state_ = std::make_unique<State>(std::move(engine), options);
   state_->options.progress = state_->as_given.progress = {};  // its owner may be destroyed from now on
 }

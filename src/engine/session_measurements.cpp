@@ -36,7 +36,7 @@ void check(const Work& work, const speculation::SequenceLimits& limits) {
 
 speculation::Choice read(DeviceSequence& sequence, std::span<const text::Token> tokens) {
   const speculation::Prefilled prefilled = sequence.prefill(tokens, false);
-  if (prefilled.interrupted) fail(Code::cancelled, "the measurement was cancelled");
+  if (prefilled.interrupted) fail(Code::cancelled, "reading the text was cancelled");
   return prefilled.first;
 }
 
@@ -115,6 +115,37 @@ double Session::agreement(std::size_t count) const {
     for (std::size_t i = 0; i < rows.size(); ++i) agreed += verified.choices[i].token == text[at + 1 + i] ? 1 : 0;
   }
   return static_cast<double>(agreed) / static_cast<double>(count);
+}
+
+void Session::score(const std::vector<text::Token>& tokens, const speculation::Emit& emit) const {
+  State& s = *state_;
+  s.require_idle();
+  const std::span<const text::Token> text(tokens);
+  if (text.size() > s.sequence.limits().context)
+    fail(Code::invalid_argument, "the text has {} tokens, but the context holds {}", text.size(), s.sequence.limits().context);
+  if (text.size() < 2) return;
+  // A sampler that chooses the text's own tokens: the log-probabilities of its choices are the text's.
+  sample::SamplerParams own;
+  own.rule = [text](std::span<const float>, std::span<const text::Token> history) { return text[history.size()]; };
+  own.top_logprobs = std::max(0, s.options.sampling.top_logprobs);
+  s.engine->state().make_pipelines({.verification = true, .logits = true}, {});
+  exec::Executor passes(*s.engine->state().passes);
+  DeviceSequence sequence(passes, s.engine->config(), {.sampling = own, .interrupted = [&s] { return s.is_cancelled(); }});
+  const auto emit_choice = [&](const speculation::Choice& choice) {
+    if (s.is_cancelled() || !emit({.token = choice.token, .logprobs = choice.logprobs.get()}))
+      fail(Code::cancelled, "scoring the text was cancelled");
+  };
+  emit_choice(read(sequence, text.first(1)));
+  speculation::Verified verified;
+  std::vector<std::uint32_t> path;
+  for (std::size_t at = 1; at + 1 < text.size(); at += path.size()) {
+    const auto rows = text.subspan(at, std::min<std::size_t>(sequence.limits().rows, text.size() - 1 - at));
+    path.resize(rows.size());
+    std::iota(path.begin(), path.end(), 0u);
+    sequence.verify(speculation::TokenTree::chain(rows[0], rows.subspan(1)), 0, verified);
+    sequence.commit(path);
+    for (const speculation::Choice& choice : verified.choices) emit_choice(choice);
+  }
 }
 
 }  // namespace skipstone::engine

@@ -10,7 +10,8 @@
 namespace skipstone {
 namespace {
 
-constexpr int deepest = 32;  // files in use have at most ten levels
+constexpr int deepest =
+    512;  // a level of a JSON schema is two or three of these; a printer's frame is below a KiB, a thread's stack 512 or more
 
 /// Builds a document and checks the nesting and every key. nlohmann's parser with a callback would search a list for values to leave out
 /// after each object of it, which takes quadratic time.

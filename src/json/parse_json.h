@@ -9,7 +9,7 @@
 namespace skipstone {
 
 /// `text` as a Document (Json or SortedJson); `where` begins the error messages. Throws bad_file for text that is not JSON, names
-/// a key of an object twice (readers differ in which one they take) or nests deeper than 32 levels. The caller limits the text's
+/// a key of an object twice (readers differ in which one they take) or nests deeper than 512 levels. The caller limits the text's
 /// length.
 template <typename Document>
 Document parse_json(std::string_view text, const std::string& where);

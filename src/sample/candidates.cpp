@@ -20,7 +20,7 @@ constexpr double order_error = 1e-9;
 
 struct Known {
   Token token = -1;
-  float raw = 0, logit = 0;  ///< as the model gave it, and after the penalties
+  float raw = 0, logit = 0;  ///< as the model gave it, and with bias and penalties
   double weight = 0;         ///< exp((logit - largest) / temperature)
 };
 
@@ -37,7 +37,7 @@ class Sampler::KnownRow {
  public:
   KnownRow(const SamplerParams& params, const Candidates& row, std::span<const Token> history, std::uint64_t position)
       : params_(params), row_(row), temperature_(static_cast<double>(params.temperature)), noise_(params.seed, position) {
-    recent_tokens(params, history, recent_);
+    adjustments_after(params, history, adjustments_);
   }
 
   std::optional<Choice> choose() {
@@ -62,16 +62,16 @@ class Sampler::KnownRow {
   bool is_complete() const { return row_.likely_bound == -infinity; }
   float margin() const { return top_[0].logit == top_[1].logit ? 0.0f : top_[0].logit - top_[1].logit; }
 
-  /// Candidates and the tokens that penalties look at, the likeliest first; how many of them are certainly the row's likeliest.
+  /// Candidates and the tokens whose logits change, the likeliest first; how many of them are certainly the row's likeliest.
   void collect(std::span<const Candidate> candidates) {
     known_.clear();
     for (const Candidate& c : candidates) {
-      if (!std::binary_search(recent_.begin(), recent_.end(), c.token)) known_.push_back({c.token, c.logit, c.logit});
+      if (find_adjustment(adjustments_, c.token) == nullptr) known_.push_back({c.token, c.logit, c.logit});
     }
     for (const Candidate& c : row_.listed) {
-      const auto [first, last] = std::equal_range(recent_.begin(), recent_.end(), c.token);
-      if (first == last || std::isnan(c.logit)) continue;
-      const float logit = penalised(params_, c.logit, static_cast<std::size_t>(last - first));
+      const Adjustment* const adjustment = find_adjustment(adjustments_, c.token);
+      if (adjustment == nullptr || std::isnan(c.logit)) continue;
+      const float logit = adjusted(params_, c.logit, *adjustment);
       if (!std::isnan(logit)) known_.push_back({c.token, c.logit, logit});
     }
     std::sort(known_.begin(), known_.end(), likelier);
@@ -129,7 +129,7 @@ class Sampler::KnownRow {
     double sum = 0.0, listed = 0.0;
     for (const Known& k : known_) sum += k.weight;
     for (const Candidate& c : row_.listed) {
-      if (std::isnan(c.logit) || c.logit >= row_.likely_bound || !std::binary_search(recent_.begin(), recent_.end(), c.token)) continue;
+      if (std::isnan(c.logit) || c.logit >= row_.likely_bound || find_adjustment(adjustments_, c.token) == nullptr) continue;
       listed += exp_of_nonpositive(below(c.logit, top_[0].logit) / temperature_);  // the device counts it as it was
     }
     const double scale = std::exp((static_cast<double>(top_[0].logit) - static_cast<double>(largest_)) / temperature_);
@@ -165,7 +165,7 @@ class Sampler::KnownRow {
     best = &k;
   }
 
-  /// Of all tokens: those that noise favours, and those that penalties have changed.
+  /// Of all tokens: those that noise favours, and those whose logits change.
   std::optional<Known> best_by_noise() {
     collect(row_.noisy);
     weigh();
@@ -177,7 +177,7 @@ class Sampler::KnownRow {
     return best_score_ > bound - static_cast<double>(largest_) / temperature_ + error ? chosen : std::nullopt;
   }
 
-  /// Of the model, without temperature, penalties and filters.
+  /// Of the model, without temperature, biases, penalties and filters.
   float probability(float raw) const {
     double sum = 0.0;
     for (const Candidate& c : row_.likely) sum += exp_of_nonpositive(below(c.logit, top_[0].logit));
@@ -188,7 +188,7 @@ class Sampler::KnownRow {
   const Candidates& row_;
   double temperature_;
   Noise noise_;
-  std::vector<Token> recent_;
+  std::vector<Adjustment> adjustments_;
   std::vector<Candidate> top_;
   std::vector<Known> known_;
   std::size_t certain_ = 0;

@@ -19,7 +19,7 @@ struct Candidate {
 struct Candidates {
   std::span<const Candidate> likely;  ///< in no order; every other token's logit is below `likely_bound` (-infinity: no other is a number)
   std::span<const Candidate> noisy;   ///< the same by logit / temperature + noise, and `noisy_bound`; empty where not requested
-  std::span<const Candidate> listed;  ///< every token that penalties look at
+  std::span<const Candidate> listed;  ///< every token whose logit a bias or a penalty changes
   float likely_bound = 0, noisy_bound = 0;
   float rest = 0;      ///< sum of exp(logit - largest logit) over what is not `likely`
   float tempered = 0;  ///< the same at the temperature, where top-p asked for it

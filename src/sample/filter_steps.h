@@ -21,20 +21,45 @@ inline double below(float logit, float largest) {
   return logit == largest ? 0.0 : static_cast<double>(logit) - static_cast<double>(largest);
 }
 
-/// `logit` of a token that occurs `count` times, at least once, among the tokens that penalties look at.
-inline float penalised(const SamplerParams& params, float logit, std::size_t count) {
+/// `logit` with its bias and penalties.
+inline float adjusted(const SamplerParams& params, float logit, const Adjustment& adjustment) {
+  if (adjustment.bias != 0.0f) logit += adjustment.bias;
   // Once per token, however often it occurred.
-  if (params.repeat_penalty != 1.0f) logit = logit > 0.0f ? logit / params.repeat_penalty : logit * params.repeat_penalty;
-  return logit - (static_cast<float>(count) * params.frequency_penalty + params.presence_penalty);
+  if (adjustment.repeated) logit = logit > 0.0f ? logit / params.repeat_penalty : logit * params.repeat_penalty;
+  if (adjustment.count == 0) return logit;
+  return logit - (static_cast<float>(adjustment.count) * params.frequency_penalty + params.presence_penalty);
 }
 
-/// The tokens that penalties look at, in ascending order; empty where there are none.
-inline void recent_tokens(const SamplerParams& params, std::span<const Token> history, std::vector<Token>& recent) {
-  recent.clear();
-  if (!params.penalises()) return;
-  const std::size_t window = std::min<std::size_t>(params.repeat_last, history.size());
-  recent.assign(history.end() - static_cast<std::ptrdiff_t>(window), history.end());
-  std::sort(recent.begin(), recent.end());
+/// The tokens whose logits change after `history`, in ascending order.
+inline void adjustments_after(const SamplerParams& params, std::span<const Token> history, std::vector<Adjustment>& adjustments) {
+  adjustments.clear();
+  if (!params.adjusts()) return;
+  for (const TokenBias& bias : params.logit_bias) adjustments.push_back({.token = bias.token, .bias = bias.bias});
+  const std::size_t end = history.size(), latest = end - std::min<std::size_t>(params.repeat_last, end);
+  const bool counts = params.frequency_penalty != 0.0f || params.presence_penalty != 0.0f;
+  const std::size_t first_repeated = params.repeat_penalty != 1.0f ? latest : end;
+  const std::size_t first_counted = counts ? std::min<std::size_t>(params.penalty_begin.value_or(latest), end) : end;
+  for (std::size_t i = std::min(first_repeated, first_counted); i < end; ++i)
+    adjustments.push_back({.token = history[i], .repeated = i >= first_repeated, .count = i >= first_counted ? 1u : 0u});
+  std::ranges::sort(adjustments, {}, &Adjustment::token);
+  auto last = adjustments.begin();
+  for (auto next = adjustments.begin(); next != adjustments.end(); ++next) {
+    if (next == last) continue;
+    if (next->token != last->token) {
+      *++last = *next;
+      continue;
+    }
+    last->bias += next->bias;
+    last->repeated |= next->repeated;
+    last->count += next->count;
+  }
+  if (!adjustments.empty()) adjustments.erase(last + 1, adjustments.end());
+}
+
+/// The adjustment of `token`; null if its logit stays.
+inline const Adjustment* find_adjustment(std::span<const Adjustment> adjustments, Token token) {
+  const auto found = std::ranges::lower_bound(adjustments, token, {}, &Adjustment::token);
+  return found == adjustments.end() || found->token != token ? nullptr : &*found;
 }
 
 /// Gumbel noise at a position of the text: Philox, key = seed, counter = (position, token / 4).

@@ -93,6 +93,7 @@ void SamplerParams::check() const {
     fail(Code::invalid_argument, "sampling: the repetition penalty is {}, but has to be a positive number (1 turns it off)",
          repeat_penalty);
   }
+  for (const TokenBias& bias : logit_bias) check_range("a logit bias", bias.bias, -100.0f, 100.0f);
 }
 
 Logprobs Sampler::logprobs(std::span<const float> logits, Token token, std::size_t top) {
@@ -117,17 +118,13 @@ Logprobs Sampler::logprobs(std::span<const float> logits, Token token, std::size
 
 Sampler::Sampler(const SamplerParams& params) : params_(params) { params_.check(); }
 
-void Sampler::penalise(std::span<const float> logits, std::span<const Token> history) {
+void Sampler::adjust(std::span<const float> logits, std::span<const Token> history) {
   scratch_.assign(logits.begin(), logits.end());
-  if (!params_.penalises()) return;
-  recent_tokens(params_, history, recent_);
-  for (auto first = recent_.begin(); first != recent_.end();) {
-    const auto end = std::find_if(first, recent_.end(), [&](Token token) { return token != *first; });
-    const auto count = static_cast<std::size_t>(end - first);
-    const Token token = *std::exchange(first, end);
-    if (token < 0 || static_cast<std::size_t>(token) >= scratch_.size()) continue;
-    float& logit = scratch_[static_cast<std::size_t>(token)];
-    logit = penalised(params_, logit, count);
+  adjustments_after(params_, history, adjustments_);
+  for (const Adjustment& adjustment : adjustments_) {
+    if (adjustment.token < 0 || static_cast<std::size_t>(adjustment.token) >= scratch_.size()) continue;
+    float& logit = scratch_[static_cast<std::size_t>(adjustment.token)];
+    logit = adjusted(params_, logit, adjustment);
   }
 }
 
@@ -228,11 +225,11 @@ Choice Sampler::choose(std::span<const float> logits, std::span<const Token> his
     }
     token = static_cast<std::size_t>(chosen);
   } else if (params_.needs_logits()) {
-    penalise(logits, history);
-    const Top penalised = find_top(scratch_);
-    token = penalised.index;
+    adjust(logits, history);
+    const Top top = find_top(scratch_);
+    token = top.index;
     if (params_.temperature > 0.0f) {
-      largest_ = penalised.largest;
+      largest_ = top.largest;
       filter();
       token = static_cast<std::size_t>(gumbel_max(position));
     }
@@ -251,7 +248,7 @@ Choice Sampler::likeliest(std::span<const float> logits) {
 }
 
 std::vector<double> Sampler::distribution(std::span<const float> logits, std::span<const Token> history) {
-  penalise(logits, history);
+  adjust(logits, history);
   const Top top = find_top(scratch_);
   std::vector<double> result(logits.size(), 0.0);
   if (params_.temperature == 0.0f) {

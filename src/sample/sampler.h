@@ -1,6 +1,6 @@
 // From logits to a token. One object serves the target's and the draft's rows, so both see the same filters and the same noise.
 //
-// Order: penalties -> temperature -> top-k -> top-p -> min-p -> Gumbel-max. Each filter looks at what the one before it left:
+// Order: biases -> penalties -> temperature -> top-k -> top-p -> min-p -> Gumbel-max. Each filter looks at what the one before it left:
 // top-p's share is of the mass that top-k kept. All of it in double precision, with sums in an order that the text alone decides, and with
 // elementary functions of our own (elementary.h), so that equal logits give equal tokens on every platform.
 #pragma once
@@ -20,6 +20,12 @@ using Token = std::int32_t;
 /// rows of drafts, which are discarded where a draft was wrong.
 using Rule = std::function<Token(std::span<const float> logits, std::span<const Token> history)>;
 
+/// What is added to a token's logit.
+struct TokenBias {
+  Token token = -1;
+  float bias = 0;  ///< from -100 to 100
+};
+
 struct SamplerParams {
   float temperature = 0.0f;  ///< 0: greedy
   std::uint32_t top_k = 40;  ///< 0: off
@@ -32,14 +38,19 @@ struct SamplerParams {
   /// once where it does. From -2 to 2.
   float frequency_penalty = 0.0f, presence_penalty = 0.0f;
   std::uint64_t seed = 0;
-  Rule rule = {};  ///< if set, instead of all of the above
+  Rule rule = {};         ///< if set, instead of all of the above
   int top_logprobs = -1;  ///< verified rows have Choice::logprobs with this many of the likeliest tokens; -1: none
+  /// If set, frequency and presence penalties look at all tokens of the text from this position on, instead of at the latest ones.
+  std::optional<std::uint64_t> penalty_begin = {};
+  std::vector<TokenBias> logit_bias = {};  ///< of different tokens
 
   /// Throws invalid_argument naming the value that is out of range (NaN included).
   void check() const;
   bool penalises() const { return repeat_penalty != 1.0f || frequency_penalty != 0.0f || presence_penalty != 0.0f; }
-  /// False where the device's argmax decides alone and nothing else is requested: temperature 0 and no penalty.
-  bool needs_logits() const { return rule || temperature > 0.0f || penalises() || top_logprobs >= 0; }
+  /// Whether logits change before the filters.
+  bool adjusts() const { return penalises() || !logit_bias.empty(); }
+  /// False where the device's argmax decides alone and nothing else is requested: temperature 0, no penalty and no bias.
+  bool needs_logits() const { return rule || temperature > 0.0f || adjusts() || top_logprobs >= 0; }
 };
 
 struct TokenLogprob {
@@ -59,6 +70,14 @@ struct Choice {
   float probability = 0;  ///< un-tempered, unfiltered softmax probability of `token` (the drafters' confidence)
   float margin = 0;       ///< distance of the two largest logits as the model gave them; infinite where only one is a number
   std::shared_ptr<const Logprobs> logprobs = {};  ///< where they were asked for
+};
+
+/// Why the logit of a token changes before the filters.
+struct Adjustment {
+  Token token = -1;
+  float bias = 0;
+  bool repeated = false;    ///< among the tokens that the repetition penalty looks at
+  std::uint32_t count = 0;  ///< among those that frequency and presence penalties look at
 };
 
 struct Candidates;
@@ -91,17 +110,17 @@ class Sampler {
 
  private:
   class KnownRow;
-  void penalise(std::span<const float> logits, std::span<const Token> history);
+  void adjust(std::span<const float> logits, std::span<const Token> history);
   void filter();
   void keep_top_k();
   void keep_top_p(double total);
   Token gumbel_max(std::uint64_t position) const;
 
   SamplerParams params_;
-  std::vector<float> scratch_;        ///< penalised logits of the row
+  std::vector<float> scratch_;        ///< adjusted logits of the row
   std::vector<std::uint32_t> order_;  ///< the tokens that the filters left
   std::vector<double> weights_;       ///< by token, where in order_: exp((logit - largest) / temperature)
-  std::vector<Token> recent_;  ///< the tokens that penalties look at, in ascending order
+  std::vector<Adjustment> adjustments_;
   float largest_ = 0;  ///< of scratch_
 };
 

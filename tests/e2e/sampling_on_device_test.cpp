@@ -69,6 +69,9 @@ sample::SamplerParams make_sampling(Choices& choices, std::uint32_t text) {
   params.frequency_penalty = choices.one_of({0.0f, 0.0f, 0.4f, -0.3f});
   params.presence_penalty = choices.one_of({0.0f, 0.0f, 0.3f});
   if (text % 16 == 0) params.temperature = 0, params.repeat_penalty = 1.1f;
+  if (text % 3 == 0) params.penalty_begin = 16;  // the answer's begin
+  for (Token token = 0; text % 4 == 0 && token < 900; token += 100)
+    params.logit_bias.push_back({token, choices.one_of({-100.0f, -2.0f, 1.0f, 6.0f})});
   params.seed = 1000 + text;
   return params;
 }
@@ -166,6 +169,43 @@ TEST_F(SamplingOnDevice, InCompany) {
   for (std::uint32_t i = 0; i < sequences; ++i) threads.emplace_back([&, i] { got[i] = text_of(i, true); });
   for (std::thread& thread : threads) thread.join();
   for (std::uint32_t i = 0; i < sequences; ++i) EXPECT_EQ(got[i], wanted[i]) << i;
+}
+
+// The score of a text is what the model says of its tokens while it generates them, and leaves the conversation as it is.
+TEST_F(SamplingOnDevice, AScoreHasTheLogprobsOfTheText) {
+  Choices choices(1);
+  SessionOptions options;
+  options.sampling = make_sampling(choices, 1);
+  options.sampling.top_logprobs = 3;
+  options.ignore_end = true;
+  const auto keep = [](std::vector<sample::Logprobs>& into) {
+    return [&into](const speculation::Emitted& emitted) {
+      into.push_back(*emitted.logprobs);
+      return true;
+    };
+  };
+  std::vector<Token> text = make_prompt(choices);
+  const std::size_t prompt = text.size();
+  std::vector<sample::Logprobs> generated, scored;
+  Session session(*engine, options);
+  const std::vector<Token> answer = session.generate(text, 40, keep(generated)).tokens;
+  text.insert(text.end(), answer.begin(), answer.end());
+  session.score(text, keep(scored));
+  ASSERT_EQ(scored.size(), text.size() - 1);
+  for (std::size_t i = 0; i < answer.size(); ++i) {
+    const sample::Logprobs &one = scored[prompt - 1 + i], &other = generated[i];
+    EXPECT_NEAR(one.chosen, other.chosen, 1e-3) << i;
+    ASSERT_EQ(one.top.size(), 3u);
+    EXPECT_NEAR(one.top[0].logprob, other.top[0].logprob, 1e-3) << i;
+  }
+  EXPECT_EQ(session.history(), text);
+  std::vector<sample::Logprobs> none;
+  session.score({5}, keep(none));
+  session.score({}, keep(none));
+  EXPECT_TRUE(none.empty());
+  EXPECT_THROW(session.score(std::vector<Token>(context + 1, 5), keep(none)), Error);
+  EXPECT_THROW(session.score(text, [](const speculation::Emitted&) { return false; }), Error);
+  EXPECT_EQ(session.generate({7}, 1, keep(none)).tokens.size(), 1u);
 }
 
 // A pass with candidates, and its logits: from the device while it has them, made again afterwards.

@@ -49,11 +49,11 @@ function addRequestLines(base, checkServed) {
   });
   checkServed("paths that are not there", async () => {
     const paths = [
-      "/nothing", "/v1", "/v1/", "/v1/chat/completions/", "//health", "/./health", "/../health", "/v1/../health", "/v1/../../etc/passwd",
+      "/nothing", "/v1", "/v1/", "/v1/chat/completions//", "//health", "/./health", "/../health", "/v1/../health", "/v1/../../etc/passwd",
       "/%68ealth", "/health%00", "/v1/%63ompletions", "*", "health", `/${"x".repeat(8000)}`,
     ];
     for (const path of paths) await assertAnswer(base, request(`GET ${path} HTTP/1.1`), 404, { type: "not_found_error" });
-    for (const name of ["nobody", "..", "../../etc/passwd", "%2e%2e", ""]) {
+    for (const name of ["nobody", "..", "../../etc/passwd", "%2e%2e"]) {
       await assertAnswer(base, request(`GET /v1/models/${name} HTTP/1.1`), 404, { code: "model_not_found" });
     }
     await assertAnswer(base, posted("/nothing", small), 404);

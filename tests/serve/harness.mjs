@@ -155,7 +155,7 @@ export async function get(base, path, key) {
   return { status: response.status, headers: response.headers, text: await response.text() };
 }
 
-/** The events of a stream: {event, data}, data parsed unless it is "[DONE]". */
+/** The events of a stream: {event, data}, data parsed unless it is "[DONE]". Comments are left out. */
 export async function* events(response) {
   const decoder = new TextDecoder();
   let text = "";
@@ -165,6 +165,7 @@ export async function* events(response) {
       const lines = text.slice(0, end).split("\n");
       const field = (name) => lines.find((line) => line.startsWith(`${name}: `))?.slice(name.length + 2);
       const data = field("data");
+      if (data === undefined && lines.every((line) => line.startsWith(":"))) continue;
       yield { event: field("event"), data: data === "[DONE]" ? data : JSON.parse(data) };
     }
   }

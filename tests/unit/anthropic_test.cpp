@@ -159,7 +159,7 @@ TEST(AnthropicRequest, ErrorsNameThePlace) {
       {with(R"("output_config":{"format":{"type":"json_schema"}})"), "'output_config.format'"},
       {with(R"("mcp_servers":[{}])"), "'mcp_servers'"},
       {with(R"("chat_template_kwargs":[])"), "'chat_template_kwargs'"},
-      {with(R"("max_tokens":-1)"), "'max_tokens'"},
+      {with(R"("max_tokens":-2)"), "'max_tokens'"},
   };
   for (const auto& [body, place] : wrong) {
     try {

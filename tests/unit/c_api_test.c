@@ -155,6 +155,7 @@ static void wrong_arguments(const char* folder) {
 
   EXPECT(skipstone_session_create(NULL, NULL, &session) == SKIPSTONE_INVALID_ARGUMENT);
   EXPECT(skipstone_session_generate(NULL, NULL, 0, 1, NULL, NULL) == SKIPSTONE_INVALID_ARGUMENT);
+  EXPECT(skipstone_session_score(NULL, NULL, 0, NULL, NULL) == SKIPSTONE_INVALID_ARGUMENT);
   skipstone_session_cancel(NULL);
   skipstone_session_free(NULL);
   skipstone_engine_free(NULL);
@@ -167,6 +168,7 @@ static void long_drafts(void) {
   size_t i;
   skipstone_session_params params;
   skipstone_session_experiments experiments;
+  skipstone_token_bias biases[2] = {{7, -100}, {3, 100}};
   const double chance = 0.5;
   skipstone_session_params_init(&params, sizeof(params));
   for (i = 0; i + 5 < sizeof(text); i += 5) memcpy(text + i, "auto+", 5);
@@ -192,6 +194,25 @@ static void long_drafts(void) {
   params.experiments = &experiments;
   EXPECT(skipstone_session_check_params(&params) == SKIPSTONE_INVALID_ARGUMENT);
   params.experiments = NULL;
+  params.draft = "none";
+  EXPECT(params.penalty_begin == -1 && params.logit_bias_count == 0);
+  params.penalty_begin = -2;
+  EXPECT(skipstone_session_check_params(&params) == SKIPSTONE_INVALID_ARGUMENT);
+  EXPECT(strcmp(skipstone_last_error_where(), "penalty_begin") == 0);
+  params.penalty_begin = 0;
+  params.logit_bias_count = 2;
+  EXPECT(skipstone_session_check_params(&params) == SKIPSTONE_INVALID_ARGUMENT);
+  params.logit_bias = biases;
+  EXPECT(skipstone_session_check_params(&params) == SKIPSTONE_OK);
+  biases[0].token = biases[1].token;
+  EXPECT(skipstone_session_check_params(&params) == SKIPSTONE_INVALID_ARGUMENT);
+  EXPECT(strcmp(skipstone_last_error_where(), "logit_bias") == 0);
+  biases[0].token = 5;
+  biases[1].bias = 101;
+  EXPECT(skipstone_session_check_params(&params) == SKIPSTONE_INVALID_ARGUMENT);
+  params.logit_bias_count = (size_t)1 << 60;
+  EXPECT(skipstone_session_check_params(&params) == SKIPSTONE_INVALID_ARGUMENT);
+  params.logit_bias_count = 0;
   params.pipeline_drafts = 7;
   EXPECT(skipstone_session_check_params(&params) == SKIPSTONE_INVALID_ARGUMENT);
 }

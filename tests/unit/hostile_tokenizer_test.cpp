@@ -175,8 +175,8 @@ TEST(HostileTokenizerJson, UnknownPreTokenizersAreShownNotGuessed) {
   refused("each digit", sequence({byte_level_step(true), digits_step(true)}));
   expect_json([](json& j) { j["model"]["ignore_merges"] = true; }, Code::unsupported, "ignore_merges");
   json nested = byte_level_step(true);
-  for (int i = 0; i < 50; ++i) nested = sequence({nested});
-  expect_json([&](json& j) { j["pre_tokenizer"] = nested; }, Code::bad_file, "nests deeper than 32 levels");
+  for (int i = 0; i < 300; ++i) nested = sequence({nested});
+  expect_json([&](json& j) { j["pre_tokenizer"] = nested; }, Code::bad_file, "nests deeper than 512 levels");
 }
 
 TEST(HostileTokenizerJson, Vocabularies) {

@@ -56,7 +56,9 @@ class HttpServerTest : public testing::Test {
       exchange->respond({200, "text/plain", std::move(request.body), {}});
     };
     server = std::make_unique<HttpServer>("127.0.0.1", 0, limits,
-                                          HttpServer::Callbacks{gate, handler, [](unsigned, std::string_view sentence) { return std::string(sentence); }});
+                                          HttpServer::Callbacks{gate, handler, [](unsigned status, std::string_view sentence) {
+                                                                  return HttpReply{status, "text/plain", std::string(sentence), {}};
+                                                                }});
     server->start();
   }
   HttpClient client() const { return HttpClient(server->port()); }

@@ -63,10 +63,9 @@ Said say(const std::vector<float>& logits, const SamplerParams& params, std::spa
       scores.push_back(logits[i] / params.temperature + static_cast<float>(noise.of(i) + 1e-4 * (off(1.0) - 1.0)));
     said.noisy = at_least(logits, scores, wanted, said.row.noisy_bound);
   }
-  std::vector<Token> recent;
-  recent_tokens(params, history, recent);
-  recent.erase(std::unique(recent.begin(), recent.end()), recent.end());
-  for (const Token token : recent) said.listed.push_back({token, logits[static_cast<std::size_t>(token)]});
+  std::vector<Adjustment> adjustments;
+  adjustments_after(params, history, adjustments);
+  for (const auto& [token, bias, repeated, count] : adjustments) said.listed.push_back({token, logits[static_cast<std::size_t>(token)]});
   said.row.likely = said.likely;
   said.row.noisy = said.noisy;
   said.row.listed = said.listed;
@@ -111,6 +110,9 @@ SamplerParams params_of(std::mt19937& random) {
   params.repeat_penalty = one_of({1.0f, 1.0f, 1.1f, 0.8f});
   params.frequency_penalty = one_of({0.0f, 0.0f, 0.7f, -1.5f});
   params.presence_penalty = one_of({0.0f, 0.4f});
+  if (random() % 2 == 0) params.penalty_begin = random() % 40;
+  for (Token token = 0; random() % 4 == 0 && token < 50; token += 7)
+    params.logit_bias.push_back({token, one_of({-100.0f, -1.0f, 2.0f, 100.0f})});
   params.seed = random();
   return params;
 }

@@ -242,6 +242,46 @@ TEST(Sampler, FrequencyAndPresencePenaltiesAreTakenFromLogits) {
   EXPECT_THROW(params.check(), Error);
 }
 
+TEST(Sampler, FrequencyAndPresenceCountFromAPlaceOfTheText) {
+  const std::vector<float> logits = {1.0f, 2.0f, -1.0f, 0.5f};
+  SamplerParams params = open();
+  params.frequency_penalty = 0.5f;
+  params.presence_penalty = -0.25f;
+  params.repeat_last = 1;
+  params.penalty_begin = 2;  // of the answer 1 twice and 3; 0 and 2 are the prompt's
+  const auto found = Sampler(params).distribution(logits, std::vector<Token>{0, 2, 1, 3, 1});
+  const std::vector<double> by_hand = {1.0, 2.0 - 2 * 0.5 + 0.25, -1.0, 0.5 - 0.5 + 0.25};
+  double sum = 0;
+  for (const double logit : by_hand) sum += std::exp(logit);
+  for (std::size_t i = 0; i < by_hand.size(); ++i) EXPECT_NEAR(found[i], std::exp(by_hand[i]) / sum, 1e-6) << i;
+  const std::vector<Token> prompt = {0, 2};
+  EXPECT_EQ(Sampler(params).distribution(logits, prompt), Sampler(open()).distribution(logits, prompt));
+  params.repeat_penalty = 2.0f;  // looks at the last token still, the prompt's included
+  EXPECT_LT(Sampler(params).distribution(logits, prompt)[2], Sampler(open()).distribution(logits, prompt)[2]);
+}
+
+TEST(Sampler, BiasesComeBeforePenaltiesAndFilters) {
+  const std::vector<float> logits = {1.0f, 3.0f, -2.0f, 0.0f};
+  SamplerParams params;
+  params.temperature = 0;
+  EXPECT_FALSE(params.needs_logits());
+  params.logit_bias = {{2, 6.0f}};
+  EXPECT_TRUE(params.needs_logits());
+  Sampler greedy(params);
+  EXPECT_EQ(greedy.choose(logits, {}, 0).token, 2);
+  EXPECT_EQ(greedy.choose(logits, {}, 0).probability, Sampler::describe(logits, 2).probability) << "the model's own";
+  params.repeat_penalty = 2.0f;  // (-2 + 6) / 2 = 2 is below 3
+  EXPECT_EQ(Sampler(params).choose(logits, std::vector<Token>{2}, 1).token, 1);
+  params = open();
+  params.top_k = 1;
+  params.logit_bias = {{1, -100.0f}};
+  EXPECT_NEAR(Sampler(params).distribution(logits, {})[0], 1.0, 1e-12);
+  params.logit_bias = {{1, -100.5f}};
+  EXPECT_THROW(params.check(), Error);
+  params.logit_bias = {{1, std::numeric_limits<float>::quiet_NaN()}};
+  EXPECT_THROW(params.check(), Error);
+}
+
 TEST(Sampler, LogprobsAreOfTheUnfilteredModel) {
   const std::vector<float> logits = {1.0f, 3.0f, -2.0f, 3.0f, 0.0f};
   double sum = 0;

@@ -1,12 +1,24 @@
 // Parts of the server that need no socket: its account of memory, its queue, and which names of hosts and origins may ask.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <functional>
 #include <future>
 #include <memory>
+#include <mutex>
 #include <new>
+#include <stdexcept>
 #include <string>
+#include <thread>
+#include <utility>
+#include <vector>
 
 #include "serve/access.h"
+#include "serve/api_error.h"
+#include "serve/choices.h"
+#include "serve/event_stream.h"
 #include "serve/generation_request.h"
 #include "serve/job_queue.h"
 #include "serve/memory_budget.h"
@@ -69,6 +81,117 @@ TEST(JobQueue, OutlivesJobsThatThrow) {
   EXPECT_EQ(done.get_future().wait_for(std::chrono::seconds(10)), std::future_status::ready);
 }
 
+TEST(JobQueue, OffersJobsToFreeThreadsAlone) {
+  std::promise<void> go, began;
+  const std::shared_future<void> gone = go.get_future().share();
+  auto queue = std::make_unique<JobQueue>(2, 8);
+  ASSERT_TRUE(queue->offer([&] { began.set_value(), gone.wait(); }));
+  began.get_future().wait();
+  ASSERT_TRUE(queue->offer([&] { gone.wait(); }));
+  EXPECT_FALSE(queue->offer([] {}));
+  EXPECT_TRUE(queue->push([] {}));
+  go.set_value();
+}
+
+/// Choices that are made when their turns come: the indices in the order of their ends.
+std::vector<std::uint32_t> made_choices(std::size_t threads, std::uint32_t count, std::size_t& together) {
+  JobQueue queue(threads, 0);
+  Cancellation cancellation;
+  std::mutex mutex;
+  std::vector<std::uint32_t> ended;
+  std::size_t running = 0;
+  bool prompt_read = false;
+  const auto run_one = [&](std::uint32_t index, const std::function<void()>& on_prompt_read) {
+    {
+      const std::lock_guard lock(mutex);
+      EXPECT_EQ(prompt_read, index > 0);
+      prompt_read = true;
+      together = std::max(together, ++running);
+    }
+    if (on_prompt_read) on_prompt_read();
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    const std::lock_guard lock(mutex);
+    --running;
+    ended.push_back(index);
+  };
+  Choices(
+      count, cancellation, [&](std::function<void()> job) { return queue.offer(std::move(job)); }, run_one)
+      .run();
+  std::ranges::sort(ended);
+  return ended;
+}
+
+TEST(Choices, RunOnFreeThreadsOrOneAfterTheOther) {
+  for (const std::size_t threads : {0u, 1u, 3u, 20u}) {
+    std::size_t together = 0;
+    EXPECT_EQ(made_choices(threads, 5, together), (std::vector<std::uint32_t>{0, 1, 2, 3, 4}));
+    EXPECT_LE(together, threads + 1);
+    EXPECT_TRUE(together > 1 || threads < 20);
+    EXPECT_EQ(made_choices(threads, 1, together), std::vector<std::uint32_t>{0});
+  }
+}
+
+TEST(Choices, AFailureOfOneEndsTheOthers) {
+  JobQueue queue(3, 0);
+  Cancellation cancellation;
+  std::atomic<int> begun{0};
+  const auto run_one = [&](std::uint32_t index, const std::function<void()>& on_prompt_read) {
+    ++begun;
+    if (on_prompt_read) on_prompt_read();
+    if (index == 1) throw std::runtime_error("the second one");
+    while (!cancellation.cancelled()) std::this_thread::yield();
+  };
+  Choices choices(
+      100, cancellation, [&](std::function<void()> job) { return queue.offer(std::move(job)); }, run_one);
+  EXPECT_THROW(choices.run(), std::runtime_error);
+  EXPECT_LT(begun, 20);
+}
+
+/// The exchange of a streamed answer, as text.
+class Written : public Exchange {
+ public:
+  unsigned respond(HttpReply reply) override {
+    text += std::to_string(reply.status);
+    return reply.status;
+  }
+  void begin(std::string_view, const Headers&) override { text += "header "; }
+  void send(std::string piece) override { text += piece; }
+  void end() override { text += "end"; }
+  void on_gone(std::function<void()>) override {}
+  bool gone() const override { return false; }
+  std::string text;
+};
+
+TEST(EventStream, KeepsAClientThatWaits) {
+  const auto written = std::make_shared<Written>();
+  EventStream stream(written, Form::chat);
+  const auto begin = EventStream::Clock::now();
+  stream.keep_alive(begin);
+  EXPECT_EQ(written->text, "");
+  stream.keep_alive(begin + std::chrono::seconds(1));
+  EXPECT_TRUE(written->text.starts_with("header : ") && written->text.ends_with("\n\n")) << written->text;
+  const std::string first = std::exchange(written->text, "");
+  stream.keep_alive(begin + std::chrono::milliseconds(1100));
+  EXPECT_EQ(written->text, "");
+  stream.keep_alive(begin + std::chrono::seconds(3));
+  EXPECT_EQ("header " + std::exchange(written->text, ""), first);
+  stream.begin("text/event-stream", {});
+  stream.send("data: x\n\n");
+  EXPECT_EQ(std::exchange(written->text, ""), "data: x\n\n");
+  stream.respond({503, "application/json", "{}", {}});
+  EXPECT_EQ(std::exchange(written->text, ""), "data: {}\n\ndata: [DONE]\n\nend");
+  stream.keep_alive(begin + std::chrono::hours(1));
+  EXPECT_EQ(written->text, "");
+}
+
+TEST(EventStream, AnErrorBeforeTheHeaderHasItsStatus) {
+  const auto written = std::make_shared<Written>();
+  EventStream stream(written, Form::responses);
+  stream.respond({400, "application/json", "{}", {}});
+  stream.keep_alive(EventStream::Clock::now() + std::chrono::hours(1));
+  EXPECT_EQ(written->text, "400");
+}
+
 HttpRequest asked(const std::string& host, const std::string& origin = "") {
   HttpRequest request;
   request.host = host;
@@ -104,6 +227,18 @@ TEST(Access, AnOriginIsSchemeHostAndPort) {
         {"http://example", "localhost"}, {"chrome-extension://localhost", "localhost"}}) {
     EXPECT_FALSE(access.origin_may_ask(asked(host, origin))) << origin;
   }
+}
+
+TEST(GenerationRequest, MinusOneIsNoLimitAndNoSeed) {
+  const auto read = [](const std::string& fields) { return read_request(Form::chat, R"({"messages": [{}], )" + fields + "}", {}); };
+  EXPECT_FALSE(read(R"("seed": -1)").seed);
+  EXPECT_EQ(read(R"("seed": -2)").seed, static_cast<std::uint64_t>(-2));
+  EXPECT_EQ(read(R"("seed": 18446744073709551615)").seed, static_cast<std::uint64_t>(-1));
+  EXPECT_FALSE(read(R"("max_tokens": -1)").max_tokens);
+  EXPECT_FALSE(read(R"("max_tokens": 5, "max_completion_tokens": -1)").max_tokens);
+  EXPECT_EQ(read(R"("max_tokens": 0)").max_tokens, 0u);
+  EXPECT_THROW(read(R"("max_tokens": -2)"), ApiError);
+  EXPECT_FALSE(read_request(Form::responses, R"({"input": "x", "max_output_tokens": -1})", {}).max_tokens);
 }
 
 TEST(GenerationRequest, ReadingIsChargedByWhatJsonBecomes) {

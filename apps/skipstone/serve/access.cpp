@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "serve/http_head.h"
 
@@ -67,6 +68,31 @@ bool Access::host_may_be_asked(const HttpRequest& request) const {
   if (request.host.empty() || !keys.empty() || everybody) return true;
   const auto authority = parse_authority(request.host);
   return authority && is_port(authority->port) && is_loopback(authority->host);
+}
+
+Headers Access::cors_headers() const {
+  if (cors_origin.empty()) return {};
+  // The wildcard is for headers to come; browsers before 2022 know names alone.
+  return {{"Access-Control-Allow-Origin", cors_origin}, {"Access-Control-Expose-Headers", "Retry-After, WWW-Authenticate, Allow, *"}};
+}
+
+HttpReply Access::for_pages(HttpReply reply) const {
+  for (auto& header : cors_headers()) reply.headers.push_back(std::move(header));
+  return reply;
+}
+
+// Clients send headers of their own (x-stainless-*, OpenAI-Beta). A page of the origin may send any request, so naming headers protects
+// nothing. https://fetch.spec.whatwg.org/#http-cors-protocol, https://wicg.github.io/private-network-access/
+HttpReply Access::answer_preflight(const Preflight& asked) const {
+  constexpr std::string_view names = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!#$%&'*+-.^_`|~, ";
+  const bool names_headers = !asked.headers.empty() && asked.headers.find_first_not_of(names) == std::string::npos;
+  HttpReply reply{204, "application/json", "", {}};
+  reply.headers.emplace_back("Access-Control-Allow-Methods", "GET, POST");
+  reply.headers.emplace_back("Access-Control-Allow-Headers", names_headers ? asked.headers : "Authorization, Content-Type");
+  if (asked.private_network) reply.headers.emplace_back("Access-Control-Allow-Private-Network", "true");
+  reply.headers.emplace_back("Access-Control-Max-Age", "600");
+  reply.headers.emplace_back("Vary", "Access-Control-Request-Headers, Access-Control-Request-Private-Network");
+  return reply;
 }
 
 bool is_loopback(std::string_view host) {

@@ -18,6 +18,12 @@ struct Access {
   bool has_key(const HttpRequest& request) const;
   bool origin_may_ask(const HttpRequest& request) const;
   bool host_may_be_asked(const HttpRequest& request) const;
+  /// Headers of every answer, for the pages of `cors_origin`; empty if there are none.
+  Headers cors_headers() const;
+  /// `reply` with these.
+  HttpReply for_pages(HttpReply reply) const;
+  /// The answer to a browser's preflight request, without these: pages of `cors_origin` may send what they ask for.
+  HttpReply answer_preflight(const Preflight& asked) const;
 };
 
 /// Whether a host, without a port, is this machine regardless of DNS: a loopback address or "localhost" (RFC 6761,

@@ -71,8 +71,12 @@ std::string Answer::event_text(const Json& data, const std::string& event) {
   return (event.empty() ? std::string() : "event: " + event + "\n") + "data: " + json_text(data) + "\n\n";
 }
 
+void Answer::announce() {
+  if (stream() && !std::exchange(begun_, true)) exchange_->begin("text/event-stream; charset=utf-8");
+}
+
 void Answer::send_events(std::string text) {
-  if (!std::exchange(begun_, true)) exchange_->begin("text/event-stream; charset=utf-8");
+  announce();
   exchange_->send(std::move(text));
 }
 

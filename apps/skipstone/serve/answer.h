@@ -24,7 +24,7 @@ struct Piece {
 
 struct TokenLogprobs {
   std::string token;  ///< its bytes
-  float logprob = 0;
+  float logprob = 0;  ///< NaN: of a prompt's first token, which has none
   std::vector<TokenLogprobs> top;
 };
 
@@ -51,6 +51,8 @@ class Answer {
 
   /// Called before the prompt is read.
   virtual void set_prompt_tokens(std::uint64_t) {}
+  /// The request can be answered and its generation begins: a stream's header is sent, unless it was.
+  void announce();
   /// `logprobs`: of the tokens since the last piece of the choice, if requested.
   virtual void add(std::uint32_t choice, const Piece& piece, const std::vector<TokenLogprobs>& logprobs) = 0;
   /// `reason`: "stop", "length", "tool_calls".

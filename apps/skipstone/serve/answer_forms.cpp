@@ -1,6 +1,7 @@
 #include "serve/answer_forms.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string_view>
 #include <utility>
 
@@ -46,6 +47,27 @@ Json name_or_null(const std::string& name) { return name.empty() ? Json() : Json
 
 }  // namespace
 
+// ---- chunks ----
+
+void ChunkedAnswer::send_end(Json chunk) {
+  if (++ended_ < request_.n) return send_event(chunk);
+  last_chunk_ = std::move(chunk);
+}
+
+void ChunkedAnswer::finish_stream(Json usage_chunk, const Usage& usage) {
+  const auto send_last = [this] {
+    if (!last_chunk_.is_null()) send_event(last_chunk_);  // an answer that was cancelled may lack choices
+  };
+  if (request_.include_usage) {
+    send_last();
+    usage_chunk["usage"] = usage_json(usage);
+    last_chunk_ = std::move(usage_chunk);
+  }
+  if (!last_chunk_.is_null()) last_chunk_["timings"] = timings_json(usage);
+  send_last();
+  end_stream(true);
+}
+
 // ---- chat completions ----
 
 ChatAnswer::Choice& ChatAnswer::choice_at(std::uint32_t choice) {
@@ -56,9 +78,11 @@ ChatAnswer::Choice& ChatAnswer::choice_at(std::uint32_t choice) {
 Json ChatAnswer::chunk(std::uint32_t choice, Json delta, const std::vector<TokenLogprobs>& logprobs, const std::string& reason) const {
   Json one = {{"index", choice}, {"delta", std::move(delta)}, {"logprobs", nullptr}, {"finish_reason", name_or_null(reason)}};
   if (!logprobs.empty()) one["logprobs"] = chat_logprobs(logprobs);
-  return {
+  Json event = {
       {"id", id_},       {"object", "chat.completion.chunk"},        {"created", created_},
       {"model", model_}, {"choices", Json::array({std::move(one)})}, {"skipstone", {{"drafter", name_or_null(choices_[choice].drafter)}}}};
+  if (request_.include_usage) event["usage"] = nullptr;
+  return event;
 }
 
 void ChatAnswer::add(std::uint32_t index, const Piece& piece, const std::vector<TokenLogprobs>& logprobs) {
@@ -104,7 +128,7 @@ void ChatAnswer::end_choice(std::uint32_t index, const std::string& reason, cons
     return;
   }
   if (!std::exchange(choice.begun, true)) send_event(chunk(index, {{"role", "assistant"}, {"content", ""}}, {}, ""));
-  send_event(chunk(index, Json::object(), logprobs, reason));
+  send_end(chunk(index, Json::object(), logprobs, reason));
 }
 
 Json ChatAnswer::choice_json(std::uint32_t index) const {
@@ -124,13 +148,9 @@ Json ChatAnswer::choice_json(std::uint32_t index) const {
 
 void ChatAnswer::finish(const Usage& usage) {
   if (stream()) {
-    // Without include_usage, clients expect only events with a choice: the timings come with an empty one.
     Json last = chunk(0, Json::object(), {}, "");
     last["choices"] = Json::array();
-    last["timings"] = timings_json(usage);
-    if (request_.include_usage) last["usage"] = usage_json(usage);
-    send_event(last);
-    return end_stream(true);
+    return finish_stream(std::move(last), usage);
   }
   Json choices = Json::array();
   for (std::uint32_t i = 0; i < choices_.size(); ++i) choices.push_back(choice_json(i));
@@ -147,33 +167,36 @@ void ChatAnswer::finish(const Usage& usage) {
 
 namespace {
 
-std::size_t characters_of(const std::vector<TokenLogprobs>& tokens) {
-  std::size_t count = 0;
-  for (const TokenLogprobs& token : tokens) count += characters(token.token);
-  return count;
-}
-
-Json completion_logprobs(const std::vector<TokenLogprobs>& tokens, std::size_t offset) {
-  Json names = Json::array(), numbers = Json::array(), tops = Json::array(), offsets = Json::array();
+/// Where tokens are in a text, in characters; `offset` is the first one's, and then that of the token after them.
+std::vector<std::size_t> offsets_of(const std::vector<TokenLogprobs>& tokens, std::size_t& offset) {
+  std::vector<std::size_t> offsets;
   for (const TokenLogprobs& token : tokens) {
-    names.push_back(valid_text(token.token));
-    numbers.push_back(token.logprob);
-    Json top = Json::object();
-    for (const TokenLogprobs& one : token.top) top[valid_text(one.token)] = one.logprob;
-    tops.push_back(std::move(top));
     offsets.push_back(offset);
     offset += characters(token.token);
   }
-  return {{"tokens", std::move(names)},
-          {"token_logprobs", std::move(numbers)},
-          {"top_logprobs", std::move(tops)},
-          {"text_offset", std::move(offsets)}};
+  return offsets;
+}
+
+Json completion_logprobs(const std::vector<TokenLogprobs>& tokens, const std::vector<std::size_t>& offsets) {
+  Json names = Json::array(), numbers = Json::array(), tops = Json::array();
+  for (const TokenLogprobs& token : tokens) {
+    names.push_back(valid_text(token.token));
+    const bool first = std::isnan(token.logprob);  // of the prompt
+    numbers.push_back(first ? Json() : Json(token.logprob));
+    Json top = Json::object();
+    for (const TokenLogprobs& one : token.top) top[valid_text(one.token)] = one.logprob;
+    tops.push_back(first ? Json() : std::move(top));
+  }
+  return {
+      {"tokens", std::move(names)}, {"token_logprobs", std::move(numbers)}, {"top_logprobs", std::move(tops)}, {"text_offset", offsets}};
 }
 
 }  // namespace
 
 Json CompletionAnswer::document(Json choices) const {
-  return {{"id", id_}, {"object", "text_completion"}, {"created", created_}, {"model", model_}, {"choices", std::move(choices)}};
+  Json whole = {{"id", id_}, {"object", "text_completion"}, {"created", created_}, {"model", model_}, {"choices", std::move(choices)}};
+  if (stream() && request_.include_usage) whole["usage"] = nullptr;
+  return whole;
 }
 
 CompletionAnswer::Choice& CompletionAnswer::choice_at(std::uint32_t choice) {
@@ -184,14 +207,16 @@ CompletionAnswer::Choice& CompletionAnswer::choice_at(std::uint32_t choice) {
 void CompletionAnswer::add(std::uint32_t index, const Piece& piece, const std::vector<TokenLogprobs>& logprobs) {
   keep(piece, logprobs);
   Choice& choice = choice_at(index);
-  if (request_.echo && choice.text.empty() && logprobs.empty()) choice.echoed = characters(piece.text);
+  const std::vector<std::size_t> offsets = offsets_of(logprobs, choice.offset);
+  if (request_.echo && !std::exchange(choice.echoed, true)) choice.offset = characters(piece.text);  // its special tokens have no text
   choice.text += piece.text;
-  if (!stream()) choice.logprobs.insert(choice.logprobs.end(), logprobs.begin(), logprobs.end());
-  const std::size_t offset = choice.echoed + choice.described;
-  choice.described += characters_of(logprobs);
-  if (!stream()) return;
+  if (!stream()) {
+    choice.logprobs.insert(choice.logprobs.end(), logprobs.begin(), logprobs.end());
+    choice.offsets.insert(choice.offsets.end(), offsets.begin(), offsets.end());
+    return;
+  }
   Json one = {{"index", index}, {"text", piece.text}, {"logprobs", nullptr}, {"finish_reason", nullptr}};
-  if (request_.logprobs) one["logprobs"] = completion_logprobs(logprobs, offset);
+  if (request_.logprobs) one["logprobs"] = completion_logprobs(logprobs, offsets);
   Json event = document(Json::array({std::move(one)}));
   event["skipstone"] = {{"drafter", name_or_null(piece.drafter)}};
   send_event(event);
@@ -200,28 +225,24 @@ void CompletionAnswer::add(std::uint32_t index, const Piece& piece, const std::v
 void CompletionAnswer::end_choice(std::uint32_t index, const std::string& reason, const std::vector<TokenLogprobs>& logprobs) {
   Choice& choice = choice_at(index);
   choice.reason = reason;
+  const std::vector<std::size_t> offsets = offsets_of(logprobs, choice.offset);
   if (!stream()) {
     keep({}, logprobs);
     choice.logprobs.insert(choice.logprobs.end(), logprobs.begin(), logprobs.end());
+    choice.offsets.insert(choice.offsets.end(), offsets.begin(), offsets.end());
     return;
   }
   Json one = {{"index", index}, {"text", ""}, {"logprobs", nullptr}, {"finish_reason", reason}};
-  if (!logprobs.empty()) one["logprobs"] = completion_logprobs(logprobs, choice.echoed + choice.described);
-  send_event(document(Json::array({std::move(one)})));
+  if (!logprobs.empty()) one["logprobs"] = completion_logprobs(logprobs, offsets);
+  send_end(document(Json::array({std::move(one)})));
 }
 
 void CompletionAnswer::finish(const Usage& usage) {
-  if (stream()) {
-    Json last = document(Json::array());
-    last["timings"] = timings_json(usage);
-    if (request_.include_usage) last["usage"] = usage_json(usage);
-    send_event(last);
-    return end_stream(true);
-  }
+  if (stream()) return finish_stream(document(Json::array()), usage);
   Json choices = Json::array();
   for (std::uint32_t i = 0; i < choices_.size(); ++i) {
     choices.push_back({{"index", i}, {"text", choices_[i].text}, {"logprobs", nullptr}, {"finish_reason", choices_[i].reason}});
-    if (request_.logprobs) choices.back()["logprobs"] = completion_logprobs(choices_[i].logprobs, choices_[i].echoed);
+    if (request_.logprobs) choices.back()["logprobs"] = completion_logprobs(choices_[i].logprobs, choices_[i].offsets);
   }
   Json whole = document(std::move(choices));
   whole["usage"] = usage_json(usage);

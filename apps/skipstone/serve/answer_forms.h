@@ -5,13 +5,28 @@
 #include <string>
 #include <vector>
 
+#include "json/json.h"
 #include "serve/answer.h"
 
 namespace cli::serve {
 
-class ChatAnswer : public Answer {
- public:
+/// What chat completions and completions have in common: streams of chunks with one choice each.
+class ChunkedAnswer : public Answer {
+ protected:
   using Answer::Answer;
+  /// Sends the chunk that ends a choice. That of the last choice waits for the timings, which it has with it.
+  void send_end(skipstone::Json chunk);
+  /// `usage_chunk`: without choices, for clients that ask for usage; others expect a choice in every chunk.
+  void finish_stream(skipstone::Json usage_chunk, const Usage& usage);
+
+ private:
+  std::uint32_t ended_ = 0;     ///< choices
+  skipstone::Json last_chunk_;  ///< null until all choices have ended
+};
+
+class ChatAnswer : public ChunkedAnswer {
+ public:
+  using ChunkedAnswer::ChunkedAnswer;
   void add(std::uint32_t choice, const Piece& piece, const std::vector<TokenLogprobs>& logprobs) override;
   void end_choice(std::uint32_t choice, const std::string& reason, const std::vector<TokenLogprobs>& logprobs) override;
   void finish(const Usage& usage) override;
@@ -33,9 +48,9 @@ class ChatAnswer : public Answer {
   std::vector<Choice> choices_;
 };
 
-class CompletionAnswer : public Answer {
+class CompletionAnswer : public ChunkedAnswer {
  public:
-  using Answer::Answer;
+  using ChunkedAnswer::ChunkedAnswer;
   void add(std::uint32_t choice, const Piece& piece, const std::vector<TokenLogprobs>& logprobs) override;
   void end_choice(std::uint32_t choice, const std::string& reason, const std::vector<TokenLogprobs>& logprobs) override;
   void finish(const Usage& usage) override;
@@ -44,8 +59,9 @@ class CompletionAnswer : public Answer {
   struct Choice {
     std::string text, reason;
     std::vector<TokenLogprobs> logprobs;
-    std::size_t echoed = 0;     ///< characters of the prompt before the continuation
-    std::size_t described = 0;  ///< characters of the tokens whose log-probabilities were given
+    std::vector<std::size_t> offsets;  ///< of these tokens in the text, in characters
+    std::size_t offset = 0;            ///< of the next token whose log-probability is given
+    bool echoed = false;
   };
   Choice& choice_at(std::uint32_t choice);
   skipstone::Json document(skipstone::Json choices) const;

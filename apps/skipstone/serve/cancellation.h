@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <mutex>
+#include <vector>
 
 #include "skipstone/skipstone.hpp"
 
@@ -14,32 +15,33 @@ class Cancellation {
   void cancel() {
     const std::lock_guard lock(mutex_);
     cancelled_ = true;
-    if (session_ != nullptr) skipstone_session_cancel(session_);
+    for (skipstone_session* const session : sessions_) skipstone_session_cancel(session);
   }
   bool cancelled() const { return cancelled_; }
 
-  /// During its lifetime cancel() stops the session's call.
+  /// During its lifetime cancel() stops the session's call. A request has one for each of its choices.
   class Scope {
    public:
-    Scope(Cancellation& cancellation, skipstone::Session& session) : cancellation_(cancellation) {
+    Scope(Cancellation& cancellation, skipstone::Session& session) : cancellation_(cancellation), session_(session.get()) {
       const std::lock_guard lock(cancellation_.mutex_);
-      cancellation_.session_ = session.get();
+      cancellation_.sessions_.push_back(session_);
       if (cancellation_.cancelled_) skipstone_session_cancel(session.get());
     }
     ~Scope() {
       const std::lock_guard lock(cancellation_.mutex_);
-      cancellation_.session_ = nullptr;
+      std::erase(cancellation_.sessions_, session_);
     }
     Scope(const Scope&) = delete;
     Scope& operator=(const Scope&) = delete;
 
    private:
     Cancellation& cancellation_;
+    skipstone_session* session_;
   };
 
  private:
   std::mutex mutex_;
-  skipstone_session* session_ = nullptr;
+  std::vector<skipstone_session*> sessions_;
   std::atomic<bool> cancelled_{false};
 };
 

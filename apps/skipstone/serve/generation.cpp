@@ -1,6 +1,9 @@
 #include "serve/generation.h"
 
 #include <algorithm>
+#include <functional>
+#include <limits>
+#include <mutex>
 #include <optional>
 #include <random>
 #include <utility>
@@ -40,17 +43,26 @@ std::uint64_t random_seed() {
   return std::uint64_t{device()} << 32 | device();
 }
 
+TokenLogprobs token_logprobs(const Model& model, const skipstone_chunk& chunk) {
+  TokenLogprobs own{model.engine.piece(chunk.token), chunk.logprob, {}};
+  for (std::size_t i = 0; i < chunk.top_count; ++i) own.top.push_back({model.engine.piece(chunk.top[i].token), chunk.top[i].logprob, {}});
+  return own;
+}
+
 /// One choice of an answer.
 class Choice {
  public:
-  Choice(const Model& model, const GenerationRequest& request, std::uint32_t index, Answer& answer, Metrics& metrics)
-      : model_(model), request_(request), index_(index), answer_(answer), metrics_(metrics) {}
+  /// `answering`: of the answer, which the request's choices share.
+  Choice(const Model& model, const GenerationRequest& request, std::uint32_t index, Answer& answer, std::mutex& answering, Metrics& metrics)
+      : model_(model), request_(request), index_(index), answer_(answer), answering_(answering), metrics_(metrics) {}
 
+  /// Called once when the prompt has been read.
+  std::function<void()> on_prompt_read;
   void run(const std::vector<skipstone_token>& tokens, const std::string& prompt_end, std::uint64_t seed, Cancellation& cancellation,
            Usage& usage);
 
  private:
-  skipstone_session_params params(std::uint64_t seed, Cancellation& cancellation) const;
+  skipstone_session_params params(std::size_t prompt_tokens, std::uint64_t seed, Cancellation& cancellation) const;
   bool take(const skipstone_chunk& chunk);
   bool take_event(const skipstone_chat_event& event);
   void add(Piece piece);
@@ -60,6 +72,7 @@ class Choice {
   const GenerationRequest& request_;
   const std::uint32_t index_;
   Answer& answer_;
+  std::mutex& answering_;
   Metrics& metrics_;
   std::optional<skipstone::ChatParser> parser_;
   std::vector<TokenLogprobs> logprobs_;  ///< since the last piece
@@ -70,9 +83,12 @@ class Choice {
   std::uint64_t reasoning_tokens_ = 0;
 };
 
-skipstone_session_params Choice::params(std::uint64_t seed, Cancellation& cancellation) const {
+skipstone_session_params Choice::params(std::size_t prompt_tokens, std::uint64_t seed, Cancellation& cancellation) const {
   skipstone_session_params params = skipstone::session_params();
   for (const SamplingField& field : sampling_fields) copy_value(field, request_.sampling, params);
+  params.penalty_begin = static_cast<std::int64_t>(prompt_tokens);
+  params.logit_bias = request_.logit_bias.data();
+  params.logit_bias_count = request_.logit_bias.size();
   params.seed = seed;
   params.draft = request_.draft.c_str();
   params.logprobs = request_.logprobs ? 1 : 0;
@@ -84,6 +100,7 @@ skipstone_session_params Choice::params(std::uint64_t seed, Cancellation& cancel
 
 void Choice::add(Piece piece) {
   piece.drafter = drafter_;
+  const std::lock_guard lock(answering_);
   answer_.add(index_, piece, std::exchange(logprobs_, {}));
 }
 
@@ -122,11 +139,10 @@ bool Choice::take(const skipstone_chunk& chunk) {
       parser_ && chunk.token >= 0 && chunk.bytes == 0 && std::ranges::find(model_.end_tokens, chunk.token) != model_.end_tokens.end();
   if (chunk.token >= 0) {
     metrics_.token();
+    if (const auto read = std::exchange(on_prompt_read, {})) read();
     if (in_reasoning_) ++reasoning_tokens_;
     if (request_.logprobs && !end) {
-      TokenLogprobs& own = logprobs_.emplace_back(TokenLogprobs{model_.engine.piece(chunk.token), chunk.logprob, {}});
-      for (std::size_t i = 0; i < chunk.top_count; ++i)
-        own.top.push_back({model_.engine.piece(chunk.top[i].token), chunk.top[i].logprob, {}});
+      logprobs_.push_back(token_logprobs(model_, chunk));
     }
   }
   const std::string_view text(chunk.text, chunk.bytes);
@@ -154,7 +170,7 @@ std::string Choice::reason(const skipstone_stats& stats) const {
 
 void Choice::run(const std::vector<skipstone_token>& tokens, const std::string& prompt_end, std::uint64_t seed, Cancellation& cancellation,
                  Usage& usage) {
-  skipstone::Session session = about("draft", [&] { return skipstone::Session(model_.engine, params(seed, cancellation)); });
+  skipstone::Session session = about("draft", [&] { return skipstone::Session(model_.engine, params(tokens.size(), seed, cancellation)); });
   std::vector<std::string> stop = request_.stop;
   if (request_.form != Form::completion) {
     // Calls are given when they are whole: a client could not take back a part of one that ends badly.
@@ -167,11 +183,16 @@ void Choice::run(const std::vector<skipstone_token>& tokens, const std::string& 
     parser_.emplace(model_.chat, json_text(options));
   }
   session.set_stop(stop);
+  {
+    const std::lock_guard lock(answering_);
+    answer_.announce();
+  }
   const Cancellation::Scope scope(cancellation, session);
   const auto room = static_cast<std::uint32_t>(model_.context - tokens.size());
   const skipstone_stats stats = session.generate(tokens, std::min(request_.max_tokens.value_or(room), room),
                                                  [&](const skipstone_chunk& chunk) { return take(chunk) && !cancellation.cancelled(); });
   if (parser_) parser_->finish([this](const skipstone_chat_event& event) { return take_event(event); });
+  const std::lock_guard lock(answering_);
   answer_.end_choice(index_, reason(stats), std::exchange(logprobs_, {}));
   if (parser_) usage.stop_text = parser_->stop_text();
   const RunStatistics statistics = read_statistics(session);
@@ -205,6 +226,23 @@ std::vector<skipstone_token> tokens_of(const Model& model, const GenerationReque
   });
 }
 
+/// The log-probabilities of a text's tokens, each after those before it. The first one has none.
+std::vector<TokenLogprobs> logprobs_of(const Model& model, const std::vector<skipstone_token>& tokens, std::uint32_t top,
+                                       Cancellation& cancellation) {
+  skipstone_session_params params = skipstone::session_params();
+  params.draft = "none";
+  params.logprobs = 1;
+  params.top_logprobs = top;
+  skipstone::Session session(model.engine, params);
+  const Cancellation::Scope scope(cancellation, session);
+  std::vector<TokenLogprobs> all{{model.engine.piece(tokens.front()), std::numeric_limits<float>::quiet_NaN(), {}}};
+  session.score(tokens, [&](const skipstone_chunk& chunk) {
+    all.push_back(token_logprobs(model, chunk));
+    return !cancellation.cancelled();
+  });
+  return all;
+}
+
 }  // namespace
 
 Model::Model(skipstone::Engine loaded, const std::string& chat_template, const std::string& alias)
@@ -231,9 +269,13 @@ void check_length(const Model& model, const GenerationRequest& request) {
 }
 
 Usage generate(const Model& model, const GenerationRequest& request, std::uint64_t seed, Cancellation& cancellation, Answer& answer,
-               Metrics& metrics) {
+               Metrics& metrics, const OfferJob& offer) {
   std::string prompt_end;
   const std::vector<skipstone_token> tokens = tokens_of(model, request, cancellation, prompt_end);
+  for (const skipstone_token_bias& bias : request.logit_bias) {
+    if (const std::uint32_t vocabulary = model.engine.info().vocabulary; static_cast<std::uint32_t>(bias.token) >= vocabulary)
+      refuse("logit_bias", "token {} is outside the vocabulary of {}", bias.token, vocabulary);
+  }
   const char* field = field_of(request.form);
   if (tokens.empty()) throw ApiError(400, "the prompt is empty; give at least one character of text", field);
   if (tokens.size() >= model.context) {
@@ -246,13 +288,32 @@ Usage generate(const Model& model, const GenerationRequest& request, std::uint64
   usage.prompt_tokens = tokens.size();
   usage.seed = seed;
   answer.set_prompt_tokens(usage.prompt_tokens);
-  for (std::uint32_t i = 0; i < request.n; ++i) {
-    Choice choice(model, request, i, answer, metrics);
-    if (request.echo)
-      answer.add(i, {Piece::Kind::text, request.prompt.empty() ? model.engine.detokenize(tokens) : request.prompt, "", ""}, {});
-    choice.run(tokens, prompt_end, seed + i, cancellation, usage);
-    if (cancellation.cancelled()) break;
+  std::string echo;
+  std::vector<TokenLogprobs> echo_logprobs;
+  if (request.echo) echo = request.prompt.empty() ? model.engine.detokenize(tokens) : request.prompt;
+  if (request.echo && request.logprobs) {
+    echo_logprobs = logprobs_of(model, tokens, request.top_logprobs, cancellation);
+    // SentencePiece puts a space before a text.
+    const auto first = std::ranges::find_if(echo_logprobs, [](const TokenLogprobs& token) { return !token.token.empty(); });
+    if (first != echo_logprobs.end() && first->token.starts_with(' ') && !echo.starts_with(' ')) first->token.erase(0, 1);
   }
+  std::mutex answering;
+  Choices choices(request.n, cancellation, offer, [&](std::uint32_t i, const std::function<void()>& on_prompt_read) {
+    Choice choice(model, request, i, answer, answering, metrics);
+    choice.on_prompt_read = on_prompt_read;
+    if (request.echo) {
+      const std::lock_guard lock(answering);
+      answer.add(i, {Piece::Kind::text, echo, "", ""}, echo_logprobs);
+    }
+    try {
+      choice.run(tokens, prompt_end, seed + i, cancellation, usage);
+    } catch (const skipstone::error& error) {
+      if (i == 0 || error.status() != SKIPSTONE_CANCELLED) throw;
+      const std::lock_guard lock(answering);
+      answer.end_choice(i, "length", {});
+    }
+  });
+  choices.run();
   usage.cached_tokens = std::min(usage.cached_tokens, usage.prompt_tokens);
   return usage;
 }

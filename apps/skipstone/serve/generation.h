@@ -8,6 +8,7 @@
 
 #include "serve/answer.h"
 #include "serve/cancellation.h"
+#include "serve/choices.h"
 #include "serve/generation_request.h"
 #include "serve/metrics.h"
 #include "skipstone/chat.hpp"
@@ -47,8 +48,8 @@ auto about(const char* field, const Work& work) {
 void check_length(const Model& model, const GenerationRequest& request);
 
 /// Runs `request`. Throws ApiError if the request cannot be answered, skipstone::error if the engine fails or `cancellation` comes before
-/// the first pass; a later cancellation ends the answer like its token limit.
+/// the first pass; a later cancellation ends the answer like its token limit. `offer`: threads for choices beside the first one.
 Usage generate(const Model& model, const GenerationRequest& request, std::uint64_t seed, Cancellation& cancellation, Answer& answer,
-               Metrics& metrics);
+               Metrics& metrics, const OfferJob& offer);
 
 }  // namespace cli::serve

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <limits>
+#include <string>
 #include <string_view>
+#include <system_error>
 #include <type_traits>
 
 #include "base/status.h"
@@ -24,6 +27,7 @@ using skipstone::SortedJson;
 namespace {
 
 constexpr std::size_t most_stops = 64, most_stop_bytes = 4096;  // skipstone_session_set_stop()
+constexpr std::size_t most_biases = 1024;                       // skipstone_session_params.logit_bias_count
 constexpr double most_choices = 16, most_top_logprobs = 20;
 // OpenAI's limits, https://platform.openai.com/docs/api-reference/responses/create
 constexpr std::size_t most_metadata = 16, most_metadata_key = 64, most_metadata_value = 512;
@@ -85,6 +89,7 @@ std::vector<std::string> stops(std::string_view field, const SortedJson& value) 
   if (all.size() > most_stops) refuse(field, "'{}' has {} texts; {} are possible", field, all.size(), most_stops);
   for (const std::string& stop : all) {
     if (stop.size() > most_stop_bytes) refuse(field, "a text of '{}' has {} bytes; {} are possible", field, stop.size(), most_stop_bytes);
+    if (stop.find('\0') != std::string::npos) refuse(field, "a text of '{}' has a NUL character, which is not possible", field);
   }
   return all;
 }
@@ -136,6 +141,31 @@ void read_sampling(Request& request, const SamplingField& field, const SortedJso
 /// A variable of the template that has a field of its own.
 void set_variable(Request& request, Name name, const SortedJson& value) { request.variables.emplace_back(name, json_text(value)); }
 
+/// The library takes the largest unsigned number for equal to -1.
+bool is_minus_one(const SortedJson& value) { return !value.is_number_unsigned() && value == -1; }
+
+/// A limit of tokens; -1 is none, as llama.cpp and LM Studio have it.
+std::optional<std::uint32_t> token_limit(std::string_view field, const SortedJson& value, double least) {
+  if (is_minus_one(value)) return std::nullopt;
+  return static_cast<std::uint32_t>(whole_in(field, value, least, any_number));
+}
+
+/// {"TOKEN": BIAS, ...}, a token by its number.
+std::vector<skipstone_token_bias> biases(std::string_view field, const SortedJson& value) {
+  constexpr double most_bias = 100;
+  if (!value.is_object()) refuse(field, "'{}' has to be an object of tokens and biases, not {}", field, name_of(value));
+  if (value.size() > most_biases) refuse(field, "'{}' has {} tokens; {} are possible", field, value.size(), most_biases);
+  std::vector<skipstone_token_bias> all;
+  for (const auto& [key, bias] : value.items()) {
+    skipstone_token token = 0;
+    const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), token);
+    if (error != std::errc() || std::to_string(token) != key || token < 0)
+      refuse(field, "a key of '{}' has to be the number of a token, not {}", field, skipstone::shown(key));
+    all.push_back({token, static_cast<float>(number_in(field, bias, -most_bias, most_bias))});
+  }
+  return all;
+}
+
 constexpr Field fields[] = {
     {"model", all, [](Request& r, Name n, const SortedJson& v) { r.model = text(n, v); }},
     {"stream", all, [](Request& r, Name n, const SortedJson& v) { r.stream = flag(n, v); }},
@@ -144,15 +174,16 @@ constexpr Field fields[] = {
     {"seed", all,
      [](Request& r, Name n, const SortedJson& v) {
        if (!v.is_number_integer()) refuse(n, "'seed' has to be a whole number, not {}", name_of(v));
+       if (is_minus_one(v)) {  // a random one, as llama.cpp and LM Studio have it
+         r.seed.reset();
+         return;
+       }
        r.seed = v.is_number_unsigned() ? v.get<std::uint64_t>() : static_cast<std::uint64_t>(v.get<std::int64_t>());
      }},
     {"n", classic, [](Request& r, Name n, const SortedJson& v) { r.n = static_cast<std::uint32_t>(whole_in(n, v, 1, most_choices)); }},
-    {"max_tokens", classic | messages,
-     [](Request& r, Name n, const SortedJson& v) { r.max_tokens = static_cast<std::uint32_t>(whole_in(n, v, 0, any_number)); }},
-    {"max_completion_tokens", chat,
-     [](Request& r, Name n, const SortedJson& v) { r.max_tokens = static_cast<std::uint32_t>(whole_in(n, v, 0, any_number)); }},
-    {"max_output_tokens", responses,
-     [](Request& r, Name n, const SortedJson& v) { r.max_tokens = static_cast<std::uint32_t>(whole_in(n, v, 1, any_number)); }},
+    {"max_tokens", classic | messages, [](Request& r, Name n, const SortedJson& v) { r.max_tokens = token_limit(n, v, 0); }},
+    {"max_completion_tokens", chat, [](Request& r, Name n, const SortedJson& v) { r.max_tokens = token_limit(n, v, 0); }},
+    {"max_output_tokens", responses, [](Request& r, Name n, const SortedJson& v) { r.max_tokens = token_limit(n, v, 1); }},
     {"logprobs", chat, [](Request& r, Name n, const SortedJson& v) { r.logprobs = flag(n, v); }},
     {"logprobs", completion,
      [](Request& r, Name n, const SortedJson& v) {
@@ -186,10 +217,7 @@ constexpr Field fields[] = {
        if (v.contains("format") && v["format"].is_object() && v["format"].value("type", SortedJson("text")) != "text")
          refuse("text.format", "'text.format' of this type is not built: answers are free text");
      }},
-    {"logit_bias", classic,
-     [](Request&, Name n, const SortedJson& v) {
-       if (!v.empty()) refuse(n, "'logit_bias' is not built");
-     }},
+    {"logit_bias", classic, [](Request& r, Name n, const SortedJson& v) { r.logit_bias = biases(n, v); }},
     {"functions", chat, [](Request&, Name n, const SortedJson&) { refuse(n, "'functions' is not built; 'tools' is what came after it"); }},
     {"suffix", completion,
      [](Request&, Name n, const SortedJson& v) {

@@ -49,6 +49,7 @@ struct GenerationRequest {
   skipstone_session_params sampling{};  ///< the values of sampling_fields alone
   bool logprobs = false;
   std::uint32_t top_logprobs = 0;
+  std::vector<skipstone_token_bias> logit_bias;
   std::string draft;
   std::string echo_fields;                                     ///< responses: the fields that the answer repeats, as JSON
   std::vector<std::pair<std::string, std::string>> variables;  ///< of the template, from fields of their own: names and JSON
@@ -59,7 +60,7 @@ struct GenerationRequest {
     std::size_t stops = 0;
     for (const std::string& one : stop) stops += one.size();
     return stops + messages.size() + tools.size() + template_options.size() + prompt.size() + prompt_tokens.size() * sizeof(std::int32_t) +
-           echo_fields.size();
+           logit_bias.size() * sizeof(skipstone_token_bias) + echo_fields.size();
   }
 };
 

@@ -46,20 +46,17 @@ std::string HttpConnection::Answer::head_of(const HttpReply& reply, bool chunked
   return text.str();
 }
 
-HttpReply HttpConnection::Answer::refusal(unsigned status, std::string_view sentence) const {
-  return {status, "application/json", server_->callbacks.refusal(status, sentence),
-          status == 503 ? Headers{{"Retry-After", "1"}} : Headers{}};
-}
-
 unsigned HttpConnection::Answer::respond(HttpReply reply) {
   if (begun_) {  // an error after a part of an answer: sent bytes cannot be revoked
     abandon();
     return reply.status;
   }
   if (reply.body.size() > server_->limits.answer_bytes)
-    reply = refusal(400, fmt::format("the answer has more than the {} MiB that one may have", server_->limits.answer_bytes >> 20));
+    reply = server_->callbacks.refusal(
+        400, fmt::format("the answer has more than the {} MiB that one may have", server_->limits.answer_bytes >> 20));
   Unsent body{{}, MemoryShare(server_->memory, MemoryUse::answers)};
-  if (!body.memory.resize(reply.body.size())) reply = refusal(503, "the memory of this server for answers is used up; ask again later");
+  if (!body.memory.resize(reply.body.size()))
+    reply = server_->callbacks.refusal(503, "the memory of this server for answers is used up; ask again later");
   std::string head = head_of(reply, false, reply.body.size());
   if (head_ || reply.body.size() < MemoryShare::large_bytes) {  // one piece
     if (!head_) head += reply.body;
@@ -73,7 +70,7 @@ unsigned HttpConnection::Answer::respond(HttpReply reply) {
 }
 
 void HttpConnection::Answer::refuse(unsigned status, std::string_view sentence) {
-  if (!begun_) respond(refusal(status, sentence));
+  if (!begun_) respond(server_->callbacks.refusal(status, sentence));
 }
 
 void HttpConnection::Answer::begin(std::string_view type, const Headers& headers) {

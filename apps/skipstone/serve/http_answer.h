@@ -33,7 +33,6 @@ class HttpConnection::Answer : public Exchange, public std::enable_shared_from_t
 
  private:
   std::string head_of(const HttpReply& reply, bool chunked, std::size_t length) const;
-  HttpReply refusal(unsigned status, std::string_view sentence) const;
   /// Closes the connection before the end of the answer.
   void abandon();
   void give(Unsent piece, bool last);

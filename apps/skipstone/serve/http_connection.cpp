@@ -149,6 +149,8 @@ HttpRequest request_of(const Message& message) {
   request.api_key = std::string(message["x-api-key"]);
   request.host = authority_of(message);
   request.origin = std::string(message[http::field::origin]);
+  request.preflight = {std::string(message[http::field::access_control_request_headers]),
+                       beast::iequals(message["Access-Control-Request-Private-Network"], "true")};
   return request;
 }
 
@@ -210,7 +212,7 @@ void HttpConnection::explain(error_code error) {
     return refuse(431, "the request's header, or a chunk's extension or trailers, are larger than this server takes");
   if (error == boost::system::errc::not_enough_memory) {
     server_->close_oldest_body(this);
-    return refuse(503, "the memory of this server for requests is used up; ask again later", {{"Retry-After", "1"}});
+    return refuse(503, "the memory of this server for requests is used up; ask again later");
   }
   const bool about_text = error.category() == http::make_error_code(http::error::bad_method).category() &&
                           error != http::error::end_of_stream && error != http::error::partial_message;
@@ -218,9 +220,7 @@ void HttpConnection::explain(error_code error) {
   close();
 }
 
-void HttpConnection::refuse(unsigned status, std::string_view sentence, const Headers& headers) {
-  reply_and_close({status, "application/json", server_->callbacks.refusal(status, sentence), headers});
-}
+void HttpConnection::refuse(unsigned status, std::string_view sentence) { reply_and_close(server_->callbacks.refusal(status, sentence)); }
 
 void HttpConnection::reply_and_close(HttpReply reply) {
   keep_alive_ = false;

@@ -106,7 +106,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void read_body();
   void explain(error_code error);
   void dispatch();
-  void refuse(unsigned status, std::string_view sentence, const Headers& headers = {});
+  void refuse(unsigned status, std::string_view sentence);
   void reply_and_close(HttpReply reply);
   std::shared_ptr<Answer> begin_answer();
   void watch();

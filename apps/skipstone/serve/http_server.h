@@ -19,9 +19,16 @@ namespace cli::serve {
 
 using Headers = std::vector<std::pair<std::string, std::string>>;
 
+/// What a browser asks before it sends a page's request: header names, and whether the page comes from a less private network.
+struct Preflight {
+  std::string headers;
+  bool private_network = false;
+};
+
 struct HttpRequest {
   std::string method, path;  ///< path: up to "?", as it was sent
   std::string authorization, api_key, host, origin;
+  Preflight preflight;
   std::string body;
   MemoryShare memory;  ///< of the body; to be kept as long as any part of the body
 };
@@ -70,8 +77,8 @@ class HttpServer {
   /// Checks a request's header before its body is read: nullopt if the body may be sent, else the answer.
   using Gate = std::function<std::optional<HttpReply>(const HttpRequest&)>;
   using Handler = std::function<void(HttpRequest, const std::shared_ptr<Exchange>&)>;
-  /// Formats the JSON body of the answer to a malformed request from (status, sentence).
-  using Refusal = std::function<std::string(unsigned status, std::string_view sentence)>;
+  /// The answer to a request that is malformed, or has no room.
+  using Refusal = std::function<HttpReply(unsigned status, std::string_view sentence)>;
   /// Called on the server's threads, so they must be short. Their exceptions end the connection with 500, or 503 if memory has run out.
   struct Callbacks {
     Gate gate;

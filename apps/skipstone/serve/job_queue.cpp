@@ -11,13 +11,31 @@ JobQueue::JobQueue(std::size_t threads, std::size_t most_waiting) : most_waiting
 
 JobQueue::~JobQueue() {
   for (std::jthread& thread : threads_) thread.request_stop();
+  std::list<std::pair<Ticket, Job>> dropped;  // before the running jobs end: they may wait for one of these
+  {
+    const std::lock_guard lock(mutex_);
+    ending_ = true;
+    dropped.swap(jobs_);
+  }
+  dropped.clear();
   threads_.clear();
+}
+
+bool JobQueue::has_free_thread() const {
+  return std::ranges::count(busy_, true) + static_cast<std::ptrdiff_t>(jobs_.size()) < std::ssize(busy_);
+}
+
+bool JobQueue::offer(Job job) {
+  const std::lock_guard lock(mutex_);
+  if (ending_ || !has_free_thread()) return false;
+  jobs_.emplace_back(++next_ticket_, std::move(job));
+  changed_.notify_one();
+  return true;
 }
 
 std::optional<JobQueue::Ticket> JobQueue::push(Job job) {
   const std::lock_guard lock(mutex_);
-  const bool free = std::ranges::count(busy_, true) + static_cast<std::ptrdiff_t>(jobs_.size()) < std::ssize(busy_);
-  if (!free && jobs_.size() >= most_waiting_) return std::nullopt;
+  if (!has_free_thread() && jobs_.size() >= most_waiting_) return std::nullopt;
   jobs_.emplace_back(++next_ticket_, std::move(job));
   changed_.notify_one();
   return next_ticket_;

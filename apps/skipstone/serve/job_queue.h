@@ -27,6 +27,8 @@ class JobQueue {
 
   /// Nullopt if too many jobs wait. Exceptions of `job` are dropped.
   std::optional<Ticket> push(Job job);
+  /// Runs `job` if a thread is free for it; false if none is.
+  bool offer(Job job);
   /// Removes a job that has not begun and frees its place; false if it runs or has ended.
   bool remove(Ticket ticket);
   std::size_t waiting() const;
@@ -35,12 +37,14 @@ class JobQueue {
   std::vector<bool> busy() const;
 
  private:
+  bool has_free_thread() const;
   void work(const std::stop_token& stop, std::size_t thread);
   mutable std::mutex mutex_;
   std::condition_variable_any changed_;
   std::list<std::pair<Ticket, Job>> jobs_;
   Ticket next_ticket_ = 0;
   std::size_t most_waiting_;
+  bool ending_ = false;
   std::vector<bool> busy_;
   std::vector<std::jthread> threads_;
 };

@@ -57,6 +57,8 @@ void Metrics::answered(const std::string& route, unsigned status) {
 
 void Metrics::begin_request(const RequestClock& clock) { of_thread = clock; }
 
+RequestClock Metrics::clock() { return of_thread; }
+
 void Metrics::token() {
   const auto now = RequestClock::Clock::now();
   const bool first = of_thread.last == RequestClock::Clock::time_point{};

@@ -46,6 +46,8 @@ class Metrics {
   void answered(const std::string& route, unsigned status);
   /// The calling thread works on a request from now on.
   void begin_request(const RequestClock& clock);
+  /// The times of the calling thread's request, for another thread that works on it too.
+  static RequestClock clock();
   /// Counts a token of the calling thread's request.
   void token();
   /// Counts a finished choice of the request.

@@ -64,7 +64,7 @@ serve::Model load_model(const ServeOptions& options) {
                     : options.prefixes == "fast" ? SKIPSTONE_PREFIXES_FAST
                                                  : SKIPSTONE_PREFIXES_EXACT;
   params.pool_tokens = options.cache_tokens;
-  return serve::Model(load_engine(params), options.chat_template, options.alias);
+  return serve::Model(load_engine(params), read_chat_template(options.chat_template), options.alias);
 }
 
 /// Prepares measured costs, indexes, pipelines and the driver's first-run work, so that no request waits for them.
@@ -192,7 +192,9 @@ void add_serve(CLI::App& app, ExitCode& code) {
       ->capture_default_str()
       ->check(CLI::IsMember({"exact", "fast", "off"}))
       ->type_name("MODE");
-  command->add_option("--chat-template", o.chat_template, "Name or Jinja text instead of the model's own template")->type_name("TEMPLATE");
+  command->add_option("--chat-template", o.chat_template, "A file with a Jinja template, or a name; default: the model's own")
+      ->envname("SKIPSTONE_CHAT_TEMPLATE")
+      ->type_name("FILE|NAME");
   command->add_flag("--log", o.server.log, "A line for every answer on standard error, without its text");
   command->add_flag("--log-text", o.server.log_text, "And the text of the question");
   add_limits(*command, o);

@@ -23,6 +23,7 @@ constexpr const char* json_type = "application/json";
 constexpr std::string_view one_model = "/v1/models/";
 constexpr std::size_t worth_releasing = 4 << 20;
 constexpr std::size_t text_threads = 2;  // on machines of two cores, a generation and a long text still run together
+constexpr std::size_t least_texts = 64;  // short ones that may wait, whatever the queue of generations
 
 /// An error of a route of Anthropic's API has that API's form.
 HttpReply in_form_of(std::string_view route, HttpReply reply) {
@@ -65,6 +66,21 @@ class CountedExchange : public Exchange {
   Headers headers_;
 };
 
+/// The smallest number of letters to insert, remove or replace (Levenshtein's distance).
+std::size_t edit_distance(std::string_view from, std::string_view to) {
+  std::vector<std::size_t> row(to.size() + 1);
+  for (std::size_t i = 0; i < row.size(); ++i) row[i] = i;
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i + 1);
+    for (std::size_t j = 0; j < to.size(); ++j) {
+      const std::size_t replaced = diagonal + ((from[i] | 32) == (to[j] | 32) ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({replaced, diagonal + 1, row[j] + 1});
+    }
+  }
+  return row.back();
+}
+
 /// Decodes percent-encoding ("%2F") in a path.
 std::string decoded(std::string_view path) {
   const auto digit = [](char c) { return c >= '0' && c <= '9' ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : -1; };
@@ -75,6 +91,26 @@ std::string decoded(std::string_view path) {
     if (escaped) i += 2;
   }
   return text;
+}
+
+/// The path of the route that a path names: one with a slash at its end, or without "/v1", as clients ask whose base URL lacks it. Other
+/// paths stay as they are.
+template <typename Routes>
+std::string route_path(const Routes& routes, std::string_view path) {
+  const auto is_route = [&](std::string_view wanted) {
+    return wanted.starts_with(one_model) || std::ranges::any_of(routes, [&](const auto& route) { return wanted == route.path; });
+  };
+  if (path.size() > 1 && path.ends_with('/')) path.remove_suffix(1);
+  std::string versioned = "/v1" + std::string(path);
+  return !is_route(path) && is_route(versioned) ? versioned : std::string(path);
+}
+
+/// The route whose path is most like `path`; but for the page, whose path is like every short one.
+template <typename Routes>
+const auto& nearest_route(const Routes& routes, std::string_view path) {
+  return *std::ranges::min_element(routes, {}, [&](const auto& route) {
+    return route.path == std::string_view("/") ? std::string::npos : edit_distance(path, route.path);
+  });
 }
 
 }  // namespace
@@ -110,15 +146,21 @@ Server::Server(Model model, const ServerOptions& options)
     : model_(std::move(model)),
       options_(options),
       generations_(std::make_unique<JobQueue>(options.parallel, options.queue)),
-      texts_(std::make_unique<JobQueue>(text_threads, options.queue)) {
-  http_ = std::make_unique<HttpServer>(
-      options_.address, options_.port, options_.http,
-      HttpServer::Callbacks{
-          [this](const HttpRequest& request) { return judge(request); },
-          [this](HttpRequest request, const ExchangePtr& exchange) { handle(std::move(request), exchange); },
-          [](unsigned status, std::string_view sentence) { return ApiError(status, std::string(sentence)).reply().body; },
-      });
-  http_->every(std::chrono::milliseconds(100), [this] { end_late_tasks(); });
+      texts_(std::make_unique<JobQueue>(text_threads, options.queue)),
+      short_texts_(std::make_unique<JobQueue>(text_threads, std::max(options.queue, least_texts))) {
+  http_ =
+      std::make_unique<HttpServer>(options_.address, options_.port, options_.http,
+                                   HttpServer::Callbacks{
+                                       [this](const HttpRequest& request) { return judge(request); },
+                                       [this](HttpRequest request, const ExchangePtr& exchange) { handle(std::move(request), exchange); },
+                                       [this](unsigned status, std::string_view sentence) {
+                                         return options_.access.for_pages(ApiError(status, std::string(sentence)).reply());
+                                       },
+                                   });
+  http_->every(std::chrono::milliseconds(100), [this] {
+    end_late_tasks();
+    keep_streams_alive();
+  });
   http_->every(std::chrono::seconds(1), [this] {
     if (http_->memory()->take_given_back() >= worth_releasing) skipstone::platform::release_freed_memory();
   });
@@ -130,6 +172,7 @@ Server::~Server() {
   draining_ = true;
   cancel_all();
   http_->stop();
+  short_texts_.reset();
   texts_.reset();
   generations_.reset();
   tasks_.clear();
@@ -143,9 +186,11 @@ void Server::say_goodbye() {
   while (http_->connections() > 0 && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(std::chrono::milliseconds(5));
 }
 
-bool Server::working() const { return generations_->running() + texts_->running() > 0; }
+bool Server::working() const { return generations_->running() + texts_->running() + short_texts_->running() > 0; }
 
-bool Server::idle() const { return !working() && generations_->waiting() + texts_->waiting() == 0 && http_->busy() == 0; }
+bool Server::idle() const {
+  return !working() && generations_->waiting() + texts_->waiting() + short_texts_->waiting() == 0 && http_->busy() == 0;
+}
 
 void Server::log(const std::string& line) const {
   if (options_.log) note(line);
@@ -154,7 +199,8 @@ void Server::log(const std::string& line) const {
 /// Null if no route matches; `methods` is then the method that the path accepts, "" for an unknown path.
 const Server::Route* Server::find(const HttpRequest& request, std::string& methods) const {
   const std::string method = request.method == "HEAD" ? "GET" : request.method;
-  const std::string_view path = request.path.starts_with(one_model) ? std::string_view("/v1/models") : std::string_view(request.path);
+  std::string path = route_path(routes(), request.path);
+  if (path.starts_with(one_model)) path = "/v1/models";
   for (const Route& route : routes()) {
     if (path != route.path) continue;
     methods = route.method;
@@ -173,16 +219,12 @@ std::optional<HttpReply> Server::judge(const HttpRequest& request) {
   }
   if (!refused) return std::nullopt;
   metrics_.answered(label_of(request), refused->status);
-  for (const auto& header : cors_headers()) refused->headers.push_back(header);
-  return in_form_of(request.path, std::move(*refused));
+  return options_.access.for_pages(in_form_of(request.path, std::move(*refused)));
 }
 
 std::optional<HttpReply> Server::refusal_of(const HttpRequest& request) const {
   if (request.method == "OPTIONS" && !options_.access.cors_origin.empty()) {
-    return HttpReply{204,
-                     json_type,
-                     "",
-                     {{"Access-Control-Allow-Methods", "GET, POST"}, {"Access-Control-Allow-Headers", "Authorization, Content-Type"}}};
+    return options_.access.answer_preflight(request.preflight);
   }
   std::string methods;
   const Route* const found = find(request, methods);
@@ -196,28 +238,28 @@ std::optional<HttpReply> Server::refusal_of(const HttpRequest& request) const {
   if (!open && !options_.access.has_key(request))
     throw ApiError(401, "the key is wrong or missing: send 'Authorization: Bearer KEY' or 'x-api-key: KEY'", "", "invalid_api_key");
   if (found != nullptr) return std::nullopt;
-  if (methods.empty())
-    throw ApiError(404, fmt::format("there is nothing at {} {}", without_control_characters(request.method.substr(0, 100)),
-                                    without_control_characters(request.path.substr(0, 100))));
+  if (methods.empty()) {
+    const std::string path = request.path.substr(0, 100);
+    const Route& nearest = nearest_route(routes(), path);
+    throw ApiError(
+        404, fmt::format("there is nothing at {} {}; the nearest route is {} {}", without_control_characters(request.method.substr(0, 100)),
+                         without_control_characters(path), nearest.method, nearest.path));
+  }
   HttpReply reply = ApiError(405, fmt::format("this route takes {} alone", methods)).reply();
   reply.headers.emplace_back("Allow", methods);
   return reply;
 }
 
 std::string Server::label_of(const HttpRequest& request) const {
-  const auto known = std::ranges::find_if(routes(), [&](const Route& route) { return request.path == route.path; });
+  const auto known = std::ranges::find(routes(), route_path(routes(), request.path), &Route::path);
   return known == routes().end() ? "other" : known->path;
 }
 
-Headers Server::cors_headers() const {
-  if (options_.access.cors_origin.empty()) return {};
-  return {{"Access-Control-Allow-Origin", options_.access.cors_origin}};
-}
-
 void Server::handle(HttpRequest request, const ExchangePtr& exchange) {
-  const auto counted = std::make_shared<CountedExchange>(exchange, label_of(request), metrics_, cors_headers());
+  const auto counted = std::make_shared<CountedExchange>(exchange, label_of(request), metrics_, options_.access.cors_headers());
   std::string methods;
   const Route* const route = find(request, methods);
+  request.path = route_path(routes(), request.path);
   answering(*counted, [&] { (this->*route->handle)(std::move(request), counted); });
 }
 
@@ -265,8 +307,13 @@ void Server::slots(HttpRequest, const ExchangePtr& exchange) {
 }
 
 void Server::metrics(HttpRequest, const ExchangePtr& exchange) {
-  const ServerState now{generations_->waiting(), generations_->running(),   texts_->waiting(), texts_->running(),
-                        http_->connections(),    http_->connection_limit(), *http_->memory()};
+  const ServerState now{generations_->waiting(),
+                        generations_->running(),
+                        texts_->waiting() + short_texts_->waiting(),
+                        texts_->running() + short_texts_->running(),
+                        http_->connections(),
+                        http_->connection_limit(),
+                        *http_->memory()};
   exchange->respond({200, "text/plain; version=0.0.4; charset=utf-8", metrics_.print(now, Json::parse(model_.engine.report())), {}});
 }
 
@@ -281,7 +328,14 @@ void Server::page(HttpRequest, const ExchangePtr& exchange) {
 }
 
 void Server::models(HttpRequest request, const ExchangePtr& exchange) {
-  const Json one = {{"id", model_.name}, {"object", "model"}, {"created", 0}, {"owned_by", "skipstone"}};
+  // The context length has no field in OpenAI's API; these are OpenRouter's, vLLM's and llama.cpp's.
+  const Json one = {{"id", model_.name},
+                    {"object", "model"},
+                    {"created", 0},
+                    {"owned_by", "skipstone"},
+                    {"context_length", model_.context},
+                    {"max_model_len", model_.context},
+                    {"meta", {{"n_ctx", model_.context}, {"n_vocab", model_.engine.info().vocabulary}}}};
   if (!request.path.starts_with(one_model)) return respond(exchange, {{"object", "list"}, {"data", Json::array({one})}});
   if (decoded(request.path.substr(one_model.size())) != model_.name)
     throw ApiError(404, "there is no such model here", "model", "model_not_found");

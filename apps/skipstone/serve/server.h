@@ -65,7 +65,6 @@ class Server {
   std::optional<HttpReply> judge(const HttpRequest& request);
   std::optional<HttpReply> refusal_of(const HttpRequest& request) const;
   std::string label_of(const HttpRequest& request) const;
-  Headers cors_headers() const;
   const Route* find(const HttpRequest& request, std::string& methods) const;
   void handle(HttpRequest request, const ExchangePtr& exchange);
   void refuse_while_ending() const;
@@ -76,14 +75,18 @@ class Server {
   void metrics(HttpRequest request, const ExchangePtr& exchange);
   void page(HttpRequest request, const ExchangePtr& exchange);
   void models(HttpRequest request, const ExchangePtr& exchange);
-  void tokenize(HttpRequest request, const ExchangePtr& exchange) { answer_text(&Server::tokens_of, std::move(request), exchange); }
-  void detokenize(HttpRequest request, const ExchangePtr& exchange) { answer_text(&Server::text_of, std::move(request), exchange); }
-  void apply_template(HttpRequest request, const ExchangePtr& exchange) { answer_text(&Server::prompt_of, std::move(request), exchange); }
+  void tokenize(HttpRequest request, const ExchangePtr& exchange) { answer_tokens(&Server::tokens_of, std::move(request), exchange); }
+  void detokenize(HttpRequest request, const ExchangePtr& exchange) { answer_tokens(&Server::text_of, std::move(request), exchange); }
+  void apply_template(HttpRequest request, const ExchangePtr& exchange) {
+    answer_text(&Server::prompt_of, std::move(request), exchange, *texts_);
+  }
   void chat(HttpRequest request, const ExchangePtr& exchange) { generate(Form::chat, std::move(request), exchange); }
   void completion(HttpRequest request, const ExchangePtr& exchange) { generate(Form::completion, std::move(request), exchange); }
   void responses(HttpRequest request, const ExchangePtr& exchange) { generate(Form::responses, std::move(request), exchange); }
   void messages(HttpRequest request, const ExchangePtr& exchange) { generate(Form::messages, std::move(request), exchange); }
-  void count_tokens(HttpRequest request, const ExchangePtr& exchange) { answer_text(&Server::count_of, std::move(request), exchange); }
+  void count_tokens(HttpRequest request, const ExchangePtr& exchange) {
+    answer_text(&Server::count_of, std::move(request), exchange, *texts_);
+  }
 
   // The stages of a request (server_tasks.cpp).
   struct Task;
@@ -95,12 +98,14 @@ class Server {
   std::string count_of(const HttpRequest& request, const Task& task) const;
   skipstone::Json show(Form form, const HttpRequest& request, const Task& task) const;
   TaskPtr begin_task(HttpRequest request, const ExchangePtr& exchange) const;
-  void answer_text(TextAnswer answer, HttpRequest request, const ExchangePtr& exchange);
+  void answer_tokens(TextAnswer answer, HttpRequest request, const ExchangePtr& exchange);
+  void answer_text(TextAnswer answer, HttpRequest request, const ExchangePtr& exchange, JobQueue& queue);
   void generate(Form form, HttpRequest request, const ExchangePtr& exchange);
   void admit(Form form, const TaskPtr& task);
   void submit(const TaskPtr& task, JobQueue& queue, std::function<void()> work);
   void drop(const TaskPtr& task);
   void end_late_tasks();
+  void keep_streams_alive();
   void cancel_tasks(const std::function<bool(const Task&)>& which, const char* why);
   MemoryShare parsing_memory(const std::string& body) const;
   void work(Task& task);
@@ -114,7 +119,8 @@ class Server {
   std::mutex tasks_mutex_;
   std::set<TaskPtr> tasks_;                ///< waiting and running tasks
   std::unique_ptr<JobQueue> generations_;  ///< a thread for each of the parallel requests
-  std::unique_ptr<JobQueue> texts_;        ///< long work that generates nothing: large bodies, tokens, templates
+  std::unique_ptr<JobQueue> texts_;        ///< long work that generates nothing: large bodies, templates, large texts to tokenize
+  std::unique_ptr<JobQueue> short_texts_;  ///< texts to tokenize that take milliseconds
   std::unique_ptr<HttpServer> http_;
 };
 

@@ -7,6 +7,7 @@
 #include <random>
 #include <utility>
 
+#include "serve/event_stream.h"
 #include "serve/json_text.h"
 #include "serve/server.h"
 #include "terminal/output.h"
@@ -40,6 +41,7 @@ bool flag_field(const skipstone::SortedJson& body, const char* name, bool otherw
 /// A request from its header to the end of its answer.
 struct Server::Task {
   std::shared_ptr<Exchange> exchange;
+  std::shared_ptr<EventStream> stream;  ///< the exchange of a streamed answer; guarded by tasks_mutex_
   std::string route;
   HttpRequest request;           ///< until it is parsed
   GenerationRequest generation;  ///< then, if it generates
@@ -124,6 +126,17 @@ void Server::end_late_tasks() {
   cancel_tasks([now](const Task& task) { return task.until <= now; }, "the time of this request was over before its turn came");
 }
 
+void Server::keep_streams_alive() {
+  std::vector<std::shared_ptr<EventStream>> streams;
+  {
+    const std::lock_guard lock(tasks_mutex_);
+    for (const TaskPtr& task : tasks_) {
+      if (task->stream) streams.push_back(task->stream);
+    }
+  }
+  for (const auto& stream : streams) stream->keep_alive(Clock::now());
+}
+
 void Server::cancel_all() {
   cancel_tasks([](const Task&) { return true; }, "the server ends");
 }
@@ -136,9 +149,15 @@ MemoryShare Server::parsing_memory(const std::string& body) const {
 
 // ---- texts ----
 
-void Server::answer_text(TextAnswer answer, HttpRequest request, const ExchangePtr& exchange) {
+// A short text waits for short ones alone, not for generations, templates or megabytes to tokenize.
+void Server::answer_tokens(TextAnswer answer, HttpRequest request, const ExchangePtr& exchange) {
+  JobQueue& queue = request.body.size() < MemoryShare::large_bytes ? *short_texts_ : *texts_;
+  answer_text(answer, std::move(request), exchange, queue);
+}
+
+void Server::answer_text(TextAnswer answer, HttpRequest request, const ExchangePtr& exchange, JobQueue& queue) {
   const TaskPtr task = begin_task(std::move(request), exchange);
-  submit(task, *texts_, [this, task, answer] {
+  submit(task, queue, [this, task, answer] {
     const MemoryShare parsing = parsing_memory(task->request.body);
     task->exchange->respond({200, "application/json", (this->*answer)(task->request, *task), {}});
   });
@@ -230,6 +249,10 @@ void Server::admit(Form form, const TaskPtr& task) {
   check_length(model_, read);
   task->request = {};
   if (!task->memory.resize(read.bytes())) throw ApiError(503, "the memory of this server for requests is used up; ask again later");
+  if (read.stream) {
+    const std::lock_guard lock(tasks_mutex_);
+    task->exchange = task->stream = std::make_shared<EventStream>(task->exchange, form);
+  }
   submit(task, *generations_, [this, task] { work(*task); });
 }
 
@@ -241,8 +264,14 @@ void Server::work(Task& task) {
   thread_local std::random_device entropy;
   // 53 bits, the precision of JavaScript's numbers.
   const std::uint64_t seed = request.seed.value_or((std::uint64_t{entropy()} << 21) ^ entropy());
+  const auto offer = [this](std::function<void()> job) {
+    return generations_->offer([this, clock = Metrics::clock(), job = std::move(job)] {
+      metrics_.begin_request(clock);
+      job();
+    });
+  };
   try {
-    const Usage usage = serve::generate(model_, request, seed, task.cancellation, *answer, metrics_);
+    const Usage usage = serve::generate(model_, request, seed, task.cancellation, *answer, metrics_, offer);
     answer->finish(usage);
     log(fmt::format("{}: {} tokens of prompt, {} known, {} tokens in {:.2f} s, {} of {} drafts", task.route, usage.prompt_tokens,
                     usage.cached_tokens, usage.completion_tokens, usage.generation_seconds, usage.accepted, usage.drafted));

@@ -17,7 +17,7 @@ constexpr std::size_t most_source_bytes = std::size_t{256} << 10;
 constexpr std::size_t most_nodes = 100'000;  ///< of a parsed template
 constexpr std::size_t most_names = 2'000;    ///< of variables and macros
 constexpr int most_syntax_depth = 200;       ///< parentheses, operators in a row, blocks
-constexpr int most_value_depth = 100;        ///< lists within lists
+constexpr int most_value_depth = 520;        ///< lists within lists: as deep as parse_json() takes documents, and some templates' own
 
 /// Counts steps and the memory of values. Throws invalid_argument where a limit is passed.
 class Guard {

@@ -53,6 +53,10 @@ static skipstone_session_params params_of(Random& random, Experiments& experimen
   if (wrong()) params.rounds = random.one_in(2) ? -1 : 77;
   if (wrong()) params.verify = random.one_in(2) ? -1 : 77;
   if (wrong()) params.pipeline_drafts = 5;
+  if (random.one_in(8)) params.penalty_begin = static_cast<int64_t>(random.below(20)) - 2;
+  static const skipstone_token_bias biases[] = {{3, 5}, {1, -100}, {2, 0}, {INT32_MAX, 1}, {3, 1}};
+  if (random.one_in(8)) params.logit_bias = biases, params.logit_bias_count = random.below(wrong() ? 6 : 4);
+  if (wrong()) params.logit_bias_count = random.one_in(2) ? 1 : SIZE_MAX / 8;
   if (random.one_in(6)) params.verify = SKIPSTONE_VERIFY_REJECTION;
   if (random.one_in(6)) params.rounds = static_cast<int32_t>(random.below(3));
   if (random.one_in(10)) params.draft_optional = 1;
