@@ -36,7 +36,7 @@ const wrong = [
     [5, "x", [], { x: 1 }, { "": 1 }, { "05": 1 }, { "-1": 1 }, { 1.5: 1 }, { 1: "x" }, { 1: 101 }, { 1: -101 }, { 1: null }, { 99999999: 1 }, { 99999999999: 1 }],
     [chat, completions],
   ],
-  ["stop", [5, [5], {}, Array(65).fill("x"), "x".repeat(5000), ["x".repeat(5000)]], [chat, completions]],
+  ["stop", [5, [5], {}, Array(65).fill("x"), "x".repeat(5000), ["x".repeat(5000)], "\u0000", ["x\u0000y"]], [chat, completions]],
   ["stream_options", [5, "x", []], [chat, completions]],
   ["logprobs", [1, "x"], [chat]],
   ["logprobs", [true, -1, 21, "x"], [completions]],

@@ -69,8 +69,8 @@ const put = (container, key, value) => Object.defineProperty(container, key, { v
 
 /** Each changes one member of a container, or does nothing. */
 const changes = [
-  (random, container, key) => put(container, key, random.one(values)),
-  (random, container, key) => put(container, key, random.one(values)),
+  (random, container, key) => put(container, key, structuredClone(random.one(values))),
+  (random, container, key) => put(container, key, structuredClone(random.one(values))),
   (random, container, key) => (Array.isArray(container) ? container.splice(Number(key), 1) : delete container[key]),
   (random, container, key) => put(container, key, [container[key]]),
   (random, container, key) => put(container, key, { [random.one(names)]: container[key] }),
@@ -83,7 +83,7 @@ const changes = [
   },
   (random, container, key, others) => put(container, key, structuredClone(random.one(others))),
   (random, container) => Array.isArray(container) && container.reverse(),
-  (random, container) => !Array.isArray(container) && put(container, random.one(names), random.one(values)),
+  (random, container) => !Array.isArray(container) && put(container, random.one(names), structuredClone(random.one(values))),
 ];
 
 /** Damage that only the text can have. */

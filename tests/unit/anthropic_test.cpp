@@ -64,14 +64,15 @@ TEST(AnthropicRequest, CallsWithoutTextHaveNullContentAndResultsWithoutContentAr
 }
 
 TEST(AnthropicRequest, ResultsFollowTheirCallsAndWordsFollowResults) {
-  EXPECT_EQ(read_messages(R"([{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"f"},{"type":"tool_use","id":"d","name":"f"}]},
+  EXPECT_EQ(
+      read_messages(R"([{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"f"},{"type":"tool_use","id":"d","name":"f"}]},
                              {"role":"user","content":[{"type":"text","text":"a"},{"type":"tool_result","tool_use_id":"c","content":"1"},
                                                        {"type":"text","text":"b"},{"type":"tool_result","tool_use_id":"d","content":"2"}]}])")
-                .messages,
-            R"([{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":{}}},)"
-            R"({"id":"d","type":"function","function":{"name":"f","arguments":{}}}]},)"
-            R"({"role":"tool","content":"1","tool_call_id":"c"},{"role":"tool","content":"2","tool_call_id":"d"},)"
-            R"({"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}])");
+          .messages,
+      R"([{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":{}}},)"
+      R"({"id":"d","type":"function","function":{"name":"f","arguments":{}}}]},)"
+      R"({"role":"tool","content":"1","tool_call_id":"c"},{"role":"tool","content":"2","tool_call_id":"d"},)"
+      R"({"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}])");
 }
 
 TEST(AnthropicRequest, DocumentsAndSearchResultsAreText) {
@@ -158,7 +159,7 @@ TEST(AnthropicRequest, ErrorsNameThePlace) {
       {with(R"("output_config":{"format":{"type":"json_schema"}})"), "'output_config.format'"},
       {with(R"("mcp_servers":[{}])"), "'mcp_servers'"},
       {with(R"("chat_template_kwargs":[])"), "'chat_template_kwargs'"},
-      {with(R"("max_tokens":-1)"), "'max_tokens'"},
+      {with(R"("max_tokens":-2)"), "'max_tokens'"},
   };
   for (const auto& [body, place] : wrong) {
     try {
@@ -290,6 +291,8 @@ TEST(AnthropicAnswer, StopReasons) {
   EXPECT_EQ(reasons("length"), std::pair(std::string("max_tokens"), Json()));
   usage.stop_text = "END";
   EXPECT_EQ(reasons("stop"), std::pair(std::string("stop_sequence"), Json("END")));
+  EXPECT_EQ(reasons("length"), std::pair(std::string("stop_sequence"), Json("END")));
+  EXPECT_EQ(reasons("tool_calls"), std::pair(std::string("tool_use"), Json()));
 }
 
 TEST(AnthropicAnswer, ErrorsHaveItsForm) {

@@ -24,10 +24,11 @@ Json token_counts(const Usage& usage) {
           {"output_tokens", usage.completion_tokens}};
 }
 
-const char* stop_reason(const std::string& reason, const Usage& usage) {
+/// A stop text in the middle of a call ends it too: other APIs say then that it is not whole.
+std::string stop_reason(const std::string& reason, const Usage& usage) {
   if (reason == "tool_calls") return "tool_use";
-  if (reason == "length") return "max_tokens";
-  return usage.stop_text.empty() ? "end_turn" : "stop_sequence";
+  if (!usage.stop_text.empty()) return "stop_sequence";
+  return reason == "length" ? "max_tokens" : "end_turn";
 }
 
 Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
@@ -65,7 +66,7 @@ std::string MessageAnswer::content_json() const {
 
 // ---- events ----
 
-void MessageAnswer::event(const std::string& name, Json data) {
+void MessageAnswer::event(const std::string& name, const Json& data) {
   if (!stream()) return;
   Json whole = {{"type", name}};
   whole.update(data);
@@ -161,7 +162,8 @@ void MessageAnswer::end_choice(std::uint32_t, const std::string& reason, const s
 }
 
 void MessageAnswer::finish(const Usage& usage) {
-  const Json ended = {{"stop_reason", stop_reason(reason_, usage)}, {"stop_sequence", text_or_null(usage.stop_text)}};
+  const std::string why = stop_reason(reason_, usage);
+  const Json ended = {{"stop_reason", why}, {"stop_sequence", text_or_null(why == "stop_sequence" ? usage.stop_text : "")}};
   if (stream()) {
     event("message_delta", {{"delta", ended}, {"usage", token_counts(usage)}, {"timings", timings_json(usage)}});
     event("message_stop", Json::object());

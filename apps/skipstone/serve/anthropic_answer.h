@@ -24,7 +24,7 @@ class MessageAnswer : public Answer {
     std::string id, name;
   };
   void begin();
-  void event(const std::string& name, skipstone::Json data);
+  void event(const std::string& name, const skipstone::Json& data);
   void open(Block block);
   void close();
   void write(const std::string& text, const std::string& drafter);

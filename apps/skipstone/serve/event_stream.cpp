@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "serve/anthropic_answer.h"
+
 namespace cli::serve {
 namespace {
 
@@ -16,6 +18,7 @@ constexpr milliseconds comment_after{1000};
 unsigned EventStream::respond(HttpReply reply) {
   const std::lock_guard lock(mutex_);
   if (std::exchange(ended_, true) || !begun_) return exchange_->respond(std::move(reply));
+  if (form_ == Form::messages) reply = anthropic::with_error_form(std::move(reply));
   const bool classic = form_ == Form::chat || form_ == Form::completion;
   exchange_->send((classic ? "data: " : "event: error\ndata: ") + reply.body + "\n\n");
   if (classic) exchange_->send("data: [DONE]\n\n");

@@ -66,9 +66,7 @@ class Choice {
   bool take(const skipstone_chunk& chunk);
   bool take_event(const skipstone_chat_event& event);
   void add(Piece piece);
-  void remember(const std::string& piece);
   std::string reason(const skipstone_stats& stats) const;
-  std::string stop_text() const;
 
   const Model& model_;
   const GenerationRequest& request_;
@@ -79,8 +77,6 @@ class Choice {
   std::optional<skipstone::ChatParser> parser_;
   std::vector<TokenLogprobs> logprobs_;  ///< since the last piece
   std::string drafter_;
-  std::string tail_;                  ///< of the text with what stop texts cut off, for the form that names the one which came
-  std::size_t last_piece_bytes_ = 0;  ///< of `tail_`
   bool ended_ = false, called_ = false, in_reasoning_ = false;
   bool stopped_ = false;  ///< a stop text has ended the answer,
   bool cut_ = false;      ///< in the middle of a call
@@ -145,7 +141,6 @@ bool Choice::take(const skipstone_chunk& chunk) {
     metrics_.token();
     if (const auto read = std::exchange(on_prompt_read, {})) read();
     if (in_reasoning_) ++reasoning_tokens_;
-    if (request_.form == Form::messages && !request_.stop.empty()) remember(model_.engine.piece(chunk.token));
     if (request_.logprobs && !end) {
       logprobs_.push_back(token_logprobs(model_, chunk));
     }
@@ -171,31 +166,6 @@ std::string Choice::reason(const skipstone_stats& stats) const {
   const bool stopped = ended_ || stats.stop_reason == SKIPSTONE_STOP_END_TOKEN || stats.stop_reason == SKIPSTONE_STOP_STRING;
   if (!stopped || cut_) return "length";
   return called_ ? "tool_calls" : "stop";
-}
-
-void Choice::remember(const std::string& piece) {
-  std::size_t longest = 0;
-  for (const std::string& stop : request_.stop) longest = std::max(longest, stop.size());
-  if (tail_.size() > 2 * longest + 4096) tail_.erase(0, tail_.size() - longest);
-  tail_ += piece;
-  last_piece_bytes_ = piece.size();
-}
-
-/// The request's stop text that the last token completes, as the library chooses: the one that ends first, the longer of two that end
-/// together. "" if there is none.
-std::string Choice::stop_text() const {
-  std::string found;
-  std::size_t first_end = std::string::npos;
-  for (const std::string& stop : request_.stop) {
-    const std::size_t before = tail_.size() - last_piece_bytes_, from = before + 1 - std::min(before + 1, stop.size());
-    const std::size_t at = tail_.find(stop, from);
-    if (at == std::string::npos) continue;
-    const std::size_t end = at + stop.size();
-    if (end > first_end || (end == first_end && stop.size() <= found.size())) continue;
-    first_end = end;
-    found = stop;
-  }
-  return found;
 }
 
 void Choice::run(const std::vector<skipstone_token>& tokens, const std::string& prompt_end, std::uint64_t seed, Cancellation& cancellation,
@@ -224,7 +194,7 @@ void Choice::run(const std::vector<skipstone_token>& tokens, const std::string& 
   if (parser_) parser_->finish([this](const skipstone_chat_event& event) { return take_event(event); });
   const std::lock_guard lock(answering_);
   answer_.end_choice(index_, reason(stats), std::exchange(logprobs_, {}));
-  if (stats.stop_reason == SKIPSTONE_STOP_STRING) usage.stop_text = stop_text();
+  if (parser_) usage.stop_text = parser_->stop_text();
   const RunStatistics statistics = read_statistics(session);
   usage.cached_tokens += statistics.cached_tokens;
   usage.completion_tokens += statistics.generated_tokens;

@@ -88,6 +88,7 @@ std::vector<std::string> stops(std::string_view field, const SortedJson& value) 
   if (all.size() > most_stops) refuse(field, "'{}' has {} texts; {} are possible", field, all.size(), most_stops);
   for (const std::string& stop : all) {
     if (stop.size() > most_stop_bytes) refuse(field, "a text of '{}' has {} bytes; {} are possible", field, stop.size(), most_stop_bytes);
+    if (stop.find('\0') != std::string::npos) refuse(field, "a text of '{}' has a NUL character, which is not possible", field);
   }
   return all;
 }

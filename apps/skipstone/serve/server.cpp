@@ -239,7 +239,7 @@ std::optional<HttpReply> Server::judge(const HttpRequest& request) {
   }
   if (!refused) return std::nullopt;
   metrics_.answered(label_of(request), refused->status);
-  return in_form_of(request.path, options_.access.for_pages(std::move(*refused)));
+  return options_.access.for_pages(in_form_of(request.path, std::move(*refused)));
 }
 
 std::optional<HttpReply> Server::refusal_of(const HttpRequest& request) const {
