@@ -81,7 +81,7 @@ async function bytesOf(response, begin) {
 for (const [path, body, wrong] of [
   [chat, small[chat], { messages: [{ role: "nobody", content: "x" }] }],
   [completions, small[completions], { prompt: [99999999] }],
-  [responses, { input: "x", max_output_tokens: 2 }, { input: [{ role: "nobody", content: "x" }] }],
+  [responses, { input: "x", max_output_tokens: 2 }, { input: "word ".repeat(9000) }],
 ]) {
   check(`${path}: a stream that waits has its header and comments, and then its events`, async () => {
     const leave = await occupy();
@@ -370,7 +370,8 @@ check("deep schemas are taken, hostile ones are not", async () => {
   const schema = (levels) => `${'{"type":"object","properties":{"inner":'.repeat(levels)}{"type":"string"}${"}}".repeat(levels)}`;
   const body = (levels) =>
     `{"messages":${JSON.stringify(messages)},"max_tokens":1,"tools":[{"type":"function","function":{"name":"f","parameters":${schema(levels)}}}]}`;
-  for (const levels of [64, 100, 200]) await ask(base, chat, body(levels));
+  await ask(base, chat, body(64));
+  for (const levels of [100, 200]) await ask(base, "/apply-template", body(levels)); // more tokens than the context
   for (const levels of [300, 20000]) assert.equal((await post(base, chat, body(levels))).status, 400);
 });
 
