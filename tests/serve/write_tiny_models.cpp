@@ -1,5 +1,5 @@
-// write_tiny_models FOLDER NAME...: tiny models with different weights, FOLDER/NAME.gguf. Most of the memory that one takes is its KV cache of
-// 64 MiB, so that a limit of memory is one of a number of models.
+// write_tiny_models FOLDER NAME...: tiny models with different weights, FOLDER/NAME.gguf. Most of the memory that one takes is its KV cache
+// of 64 MiB, so that a limit of memory is one of a number of models.
 #include <string>
 
 #include "fixtures/tiny_model.h"
